@@ -1,7 +1,3 @@
-// Package jsondoc reads one strict JSON document into a tree that keeps what
-// the plan and request formats distinguish and encoding/json does not: integer
-// literals from floats, signed from unsigned ones, case-sensitive names, and
-// the byte offset of the first fault.
 package jsondoc
 
 // Kind is the kind of a JSON value.
@@ -21,7 +17,28 @@ const (
 	Object
 )
 
-// Value is one JSON value. Immutable once built.
+// String returns the kind as one reads it in an error: "null", "integer", ...
+func (k Kind) String() string {
+	switch k {
+	case Null:
+		return "null"
+	case Bool:
+		return "boolean"
+	case Uint, Int:
+		return "integer"
+	case Float:
+		return "number"
+	case String:
+		return "string"
+	case Array:
+		return "array"
+	case Object:
+		return "object"
+	}
+	return "unknown kind"
+}
+
+// Value is one JSON value. Immutable once built; any goroutine.
 type Value struct {
 	Kind    Kind
 	Bool    bool
@@ -57,15 +74,9 @@ func (v *Value) Get(name string) *Value {
 // IsNumber reports whether v is a number of any literal kind.
 func (v *Value) IsNumber() bool { return v.Kind == Uint || v.Kind == Int || v.Kind == Float }
 
-// Parse reads exactly one document, with nothing but white space around it
-// (a leading byte order mark is tolerated). Errors are *SyntaxError.
-func Parse(doc []byte) (Value, error) { panic("stub") }
-
-// SyntaxError says what is wrong with a document, and where.
+// SyntaxError says what is wrong with a document, and where. Immutable once
+// built; any goroutine.
 type SyntaxError struct {
-	Offset int64 // in bytes from the start of the document
+	Offset int64 // in bytes from the start of the document, byte order mark included
 	Msg    string
 }
-
-// Error implements error.
-func (e *SyntaxError) Error() string { return e.Msg }

@@ -1,0 +1,54 @@
+package jsondoc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Error implements error: one line, with the offset.
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Msg, e.Offset) }
+
+// syntaxError restates an error of the tokenizer. Its offset is kept; its words
+// are not, because they may change and name parts of the library.
+func (p *parser) syntaxError(err error) error {
+	var syn *jsontext.SyntacticError
+	if !errors.As(err, &syn) {
+		// What is left is io.EOF: the source is memory and fails no read.
+		return p.fail(len(p.text), "empty document")
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return p.fail(len(p.text), "document ends too early")
+	}
+	offset := p.base + int(syn.ByteOffset)
+	if kind, n := p.dec.StackIndex(p.dec.StackDepth()); kind == jsontext.KindBeginObject && n%2 == 1 &&
+		offset < len(p.text) && p.text[offset] == ':' {
+		// After a name the colon is right; what comes after it is not.
+		offset = len(p.text) - len(trimSpace(p.text[offset+1:]))
+	}
+	return p.fail(offset, p.unexpected(offset))
+}
+
+// trimSpace returns s without the white space of JSON at its start.
+func trimSpace(s string) string { return strings.TrimLeft(s, " \t\r\n") }
+
+// unexpected says what is wrong with the byte at offset, given that something is.
+func (p *parser) unexpected(offset int) string {
+	if offset >= len(p.text) {
+		return "document ends too early"
+	}
+	switch r, size := utf8.DecodeRuneInString(p.text[offset:]); {
+	case r == utf8.RuneError && size == 1:
+		return "invalid UTF-8"
+	case r == '\\':
+		return "invalid escape sequence"
+	case r < ' ':
+		return fmt.Sprintf("control character 0x%02x", r)
+	default:
+		return fmt.Sprintf("unexpected %q", r)
+	}
+}
