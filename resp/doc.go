@@ -1,0 +1,21 @@
+// Package resp speaks RESP2, the protocol of Redis: it encodes batches of commands,
+// decodes their replies without copying, and has two clients, one for the loop that
+// never blocks and one for ordinary goroutines that does.
+//
+//	Batch ──encoded commands──▶ Client ──Write──▶ transport.Conn ──▶ server
+//	                              │                                    │
+//	                     inflight FIFO: one slot per batch part        │
+//	                              ▼                                    ▼
+//	Call.Done ◀──Replies── slot at the front ◀── Decoder ◀──OnData── bytes as read
+//
+// Replies carry no number: the server answers in the order of the commands, so the
+// n-th reply belongs to the n-th command sent on that connection and to nothing
+// else. Everything here serves that one invariant. A Call that times out or is
+// cancelled leaves its slot in the FIFO, so that its replies, when they come, find
+// their place and are dropped there. A connection whose bytes make no sense, or on
+// which a reply arrives that nobody asked for, is closed: a stream once out of step
+// stays so. And a command that may have reached a server is never sent again.
+//
+// A reply is a view: a flat list of values in preorder (the tape) with offsets into
+// the connection's read buffer. It is valid until the callback that received it returns.
+package resp

@@ -1,0 +1,200 @@
+package resp
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/redcon"
+)
+
+// batchKeepBytes is the largest buffer that Reset keeps. One odd batch of many
+// megabytes must not pin its memory in a call that is reused for small ones; 1 MiB
+// is some 25,000 HGETALL commands.
+const batchKeepBytes = 1 << 20
+
+// A Batch is a reusable buffer of encoded commands, sent together and answered
+// together. The zero value is empty and ready. Not safe for concurrent use; its
+// owner changes it only while no call carries it.
+//
+// A command that is begun and not given all its arguments, or given too many, is
+// a bug of the caller and panics: on the wire it would shift every later reply.
+type Batch struct {
+	buf    []byte
+	starts []int // starts[i] is where command i begins in buf; ascending.
+	// missing counts the arguments that the last command still lacks.
+	missing int
+}
+
+// Reset empties the batch and keeps its memory, up to 1 MiB of it.
+func (b *Batch) Reset() {
+	if cap(b.buf) > batchKeepBytes {
+		b.buf, b.starts = nil, nil
+	}
+	b.buf, b.starts, b.missing = b.buf[:0], b.starts[:0], 0
+}
+
+// Len returns the number of commands, which is the number of replies to expect.
+func (b *Batch) Len() int { return len(b.starts) }
+
+// Size returns the length of the encoded commands in bytes.
+func (b *Batch) Size() int { return len(b.buf) }
+
+// Begin starts a command of nargs arguments, its name included; exactly nargs
+// calls of the Arg methods follow.
+func (b *Batch) Begin(nargs int) {
+	if nargs < 1 {
+		panic("resp: a command needs at least its name")
+	}
+	b.start(nargs)
+	b.buf = redcon.AppendArray(b.buf, nargs)
+}
+
+// ArgString appends an argument, which may hold any bytes.
+func (b *Batch) ArgString(s string) {
+	b.arg()
+	b.buf = redcon.AppendBulkString(b.buf, s)
+}
+
+// ArgBytes appends an argument, which may hold any bytes. It is copied.
+func (b *Batch) ArgBytes(p []byte) {
+	b.arg()
+	b.buf = redcon.AppendBulk(b.buf, p)
+}
+
+// ArgInt appends n in decimal as one argument.
+func (b *Batch) ArgInt(n int64) { b.ArgKey("", n) }
+
+// ArgKey appends one argument made of prefix and id in decimal: "user:" and 42
+// give user:42. Redcon's AppendBulkInt would allocate the digits first.
+func (b *Batch) ArgKey(prefix string, id int64) {
+	b.arg()
+	buf := append(b.buf, '$')
+	buf = strconv.AppendInt(buf, int64(len(prefix)+decimalLen(id)), 10)
+	buf = append(buf, '\r', '\n')
+	buf = append(buf, prefix...)
+	buf = strconv.AppendInt(buf, id, 10)
+	b.buf = append(buf, '\r', '\n')
+}
+
+// Cmd appends one whole command.
+func (b *Batch) Cmd(args ...string) {
+	b.Begin(len(args))
+	for _, a := range args {
+		b.ArgString(a)
+	}
+}
+
+// CmdID appends one whole command: t with id in its place.
+func (b *Batch) CmdID(t *Template, id int64) {
+	b.start(0)
+	buf := append(b.buf, t.heads[decimalLen(id)]...)
+	buf = strconv.AppendInt(buf, id, 10)
+	b.buf = append(buf, t.tail...)
+}
+
+// start notes where a command begins, and that nargs arguments are to come.
+func (b *Batch) start(nargs int) {
+	b.mustBeWhole()
+	b.starts = append(b.starts, len(b.buf))
+	b.missing = nargs
+}
+
+// arg accounts for one argument of the last command.
+func (b *Batch) arg() {
+	if b.missing == 0 {
+		panic("resp: more arguments than Begin announced")
+	}
+	b.missing--
+}
+
+// mustBeWhole panics unless the last command has all its arguments.
+func (b *Batch) mustBeWhole() {
+	if b.missing > 0 {
+		panic(fmt.Sprintf("resp: command %d lacks %d arguments", len(b.starts)-1, b.missing))
+	}
+}
+
+// span returns the encoded commands from to to (exclusive).
+func (b *Batch) span(from, to int) []byte {
+	start, end := len(b.buf), len(b.buf)
+	if from < len(b.starts) {
+		start = b.starts[from]
+	}
+	if to < len(b.starts) {
+		end = b.starts[to]
+	}
+	return b.buf[start:end]
+}
+
+// idMark is where a Template's id goes.
+const idMark = "{id}"
+
+// maxDecimalLen is the length of the longest int64, -9223372036854775808.
+const maxDecimalLen = 20
+
+// A Template is a command that differs from call to call in one number only, such
+// as HGETALL user:{id}. All but the number is encoded once, for each length that
+// the number can have (the length of an argument stands before it on the wire).
+// Immutable once built; any goroutine.
+type Template struct {
+	heads [maxDecimalLen + 1][]byte // heads[n]: all that precedes a number of n characters; heads[0] is unused.
+	tail  []byte                    // all that follows the number
+}
+
+// NewTemplate encodes a command in whose arguments the mark {id} occurs exactly
+// once. Anything else is a bug of the caller and panics.
+func NewTemplate(args ...string) *Template {
+	marked := -1
+	for i, a := range args {
+		switch n := strings.Count(a, idMark); {
+		case n > 1 || n == 1 && marked >= 0:
+			panic("resp: " + idMark + " occurs twice in " + strings.Join(args, " "))
+		case n == 1:
+			marked = i
+		}
+	}
+	if marked < 0 {
+		panic("resp: " + idMark + " does not occur in " + strings.Join(args, " "))
+	}
+	before, after, _ := strings.Cut(args[marked], idMark)
+	t := &Template{tail: append([]byte(after), '\r', '\n')}
+	for _, a := range args[marked+1:] {
+		t.tail = redcon.AppendBulkString(t.tail, a)
+	}
+	front := redcon.AppendArray(nil, len(args))
+	for _, a := range args[:marked] {
+		front = redcon.AppendBulkString(front, a)
+	}
+	for n := 1; n <= maxDecimalLen; n++ {
+		head := append([]byte(nil), front...)
+		head = append(head, '$')
+		head = strconv.AppendInt(head, int64(len(before)+n+len(after)), 10)
+		head = append(head, '\r', '\n')
+		t.heads[n] = append(head, before...)
+	}
+	return t
+}
+
+// decimalLen returns the number of characters of n in decimal.
+func decimalLen(n int64) int {
+	sign := 0
+	u := uint64(n)
+	if n < 0 {
+		sign, u = 1, -u
+	}
+	digits := 1
+	for u >= 10_000 {
+		u /= 10_000
+		digits += 4
+	}
+	switch {
+	case u >= 1000:
+		digits += 3
+	case u >= 100:
+		digits += 2
+	case u >= 10:
+		digits++
+	}
+	return sign + digits
+}

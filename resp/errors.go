@@ -1,0 +1,8 @@
+package resp
+
+import "errors"
+
+// Conditions of a transport-level failure, for errors.Is.
+var (
+	ErrProtocol = errors.New("protocol error")
+)

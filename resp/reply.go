@@ -1,0 +1,249 @@
+package resp
+
+import (
+	"bytes"
+	"iter"
+	"strconv"
+)
+
+// A Kind is the type of a reply.
+type Kind uint8
+
+// The kinds of reply in RESP2. A null bulk string and a null array are both Null.
+const (
+	SimpleString Kind = iota + 1
+	Error
+	Integer
+	Bulk
+	Null
+	Array
+)
+
+// String returns the kind's name in lower case.
+func (k Kind) String() string {
+	switch k {
+	case SimpleString:
+		return "simple string"
+	case Error:
+		return "error"
+	case Integer:
+		return "integer"
+	case Bulk:
+		return "bulk string"
+	case Null:
+		return "null"
+	case Array:
+		return "array"
+	default:
+		return "kind " + strconv.Itoa(int(k))
+	}
+}
+
+// A value is one entry of a tape. A nested reply is its array's entry followed by
+// those of its elements (preorder), so one flat slice without pointers holds
+// any tree.
+type value struct {
+	kind Kind
+	// off is where the bytes begin in tape.data; of an array: the index of the
+	// first entry behind its last descendant.
+	off uint32
+	// n is the number of bytes; of an array: of elements.
+	n uint32
+}
+
+// A tape is n replies: the bytes as read, and what stands where in them.
+type tape struct {
+	data  []byte
+	vals  []value
+	roots []uint32 // roots[i] is the entry at which reply i begins; ascending.
+}
+
+// after returns the index of the entry that follows entry i and all inside it.
+func (t *tape) after(i uint32) uint32 {
+	if v := &t.vals[i]; v.kind == Array {
+		return v.off
+	}
+	return i + 1
+}
+
+// reset empties the tape and keeps its memory, unless that is out of proportion.
+func (t *tape) reset() {
+	if cap(t.vals) > tapeKeepValues {
+		t.vals, t.roots = nil, nil
+	}
+	t.data, t.vals, t.roots = nil, t.vals[:0], t.roots[:0]
+}
+
+// add appends a copy of all replies of src, bytes included.
+func (t *tape) add(src *tape) {
+	bytesBase, valsBase := uint32(len(t.data)), uint32(len(t.vals))
+	t.data = append(t.data, src.data...)
+	for _, v := range src.vals {
+		if v.kind == Array {
+			v.off += valsBase
+		} else {
+			v.off += bytesBase
+		}
+		t.vals = append(t.vals, v)
+	}
+	for _, r := range src.roots {
+		t.roots = append(t.roots, r+valsBase)
+	}
+}
+
+// tapeKeepValues is the largest tape (in entries of 12 bytes) kept for reuse: 64 Ki
+// entries are a thousand hashes of thirty fields, far above a usual batch.
+const tapeKeepValues = 64 << 10
+
+// Replies is a view of the replies to one batch, in the order of its commands. It
+// and every Reply taken from it are valid until the callback that received them
+// returns: they point into the connection's read buffer. Whoever keeps something
+// copies it. The zero value holds no replies.
+type Replies struct{ t *tape }
+
+// Len returns the number of replies.
+func (r Replies) Len() int {
+	if r.t == nil {
+		return 0
+	}
+	return len(r.t.roots)
+}
+
+// At returns reply i, the answer to command i of the batch.
+func (r Replies) At(i int) Reply { return Reply{r.t, r.t.roots[i]} }
+
+// All iterates over the replies in order.
+func (r Replies) All() iter.Seq2[int, Reply] { return r.each }
+
+func (r Replies) each(yield func(int, Reply) bool) {
+	for i := range r.Len() {
+		if !yield(i, r.At(i)) {
+			return
+		}
+	}
+}
+
+// A Reply is a view of one reply or of one element of an array; see Replies for how
+// long it is valid. The zero value may only be asked for its Kind, which is 0.
+type Reply struct {
+	t *tape
+	i uint32
+}
+
+// Kind returns the type of the reply.
+func (r Reply) Kind() Kind {
+	if r.t == nil {
+		return 0
+	}
+	return r.t.vals[r.i].kind
+}
+
+// Bytes returns the text of a simple string or an error, the digits of an integer,
+// or the content of a bulk string, which is empty but not nil if it has none. It is
+// nil for Null and Array. The bytes are a view, not to be changed.
+func (r Reply) Bytes() []byte {
+	v := &r.t.vals[r.i]
+	if v.kind == Array || v.kind == Null {
+		return nil
+	}
+	end := v.off + v.n
+	return r.t.data[v.off:end:end]
+}
+
+// Int returns the value of an Integer, and 0 for any other kind.
+func (r Reply) Int() int64 {
+	if r.Kind() != Integer {
+		return 0
+	}
+	n, _ := r.ParseInt()
+	return n
+}
+
+// ParseInt returns the value of an Integer, or of a string that is an int64 in
+// decimal, and whether there was one.
+func (r Reply) ParseInt() (int64, bool) {
+	n, err := strconv.ParseInt(string(r.Bytes()), 10, 64)
+	return n, err == nil && r.Kind() != Error
+}
+
+// Len returns the number of elements of an Array, and 0 for any other kind.
+func (r Reply) Len() int {
+	v := &r.t.vals[r.i]
+	if v.kind != Array {
+		return 0
+	}
+	return int(v.n)
+}
+
+// At returns element i of an Array. It takes constant time in an array without
+// arrays in it; otherwise it walks over the elements before i.
+func (r Reply) At(i int) Reply {
+	v := &r.t.vals[r.i]
+	if v.kind != Array || uint(i) >= uint(v.n) {
+		panic("resp: element " + strconv.Itoa(i) + " of a reply that has " + strconv.Itoa(r.Len()))
+	}
+	at := r.i + 1
+	if v.off == at+v.n { // No element holds more than itself.
+		return Reply{r.t, at + uint32(i)}
+	}
+	for range i {
+		at = r.t.after(at)
+	}
+	return Reply{r.t, at}
+}
+
+// All iterates over the elements of an Array in order; any other kind has none.
+// Ranging over it does not allocate.
+func (r Reply) All() iter.Seq[Reply] { return r.each }
+
+func (r Reply) each(yield func(Reply) bool) {
+	at := r.i + 1
+	for range r.Len() {
+		if !yield(Reply{r.t, at}) {
+			return
+		}
+		at = r.t.after(at)
+	}
+}
+
+// Pairs iterates over the elements of an Array two by two, as HGETALL answers field
+// and value. A last element without a partner is left out; Len tells if there is
+// one. Ranging over it does not allocate.
+func (r Reply) Pairs() iter.Seq2[Reply, Reply] { return r.eachPair }
+
+func (r Reply) eachPair(yield func(Reply, Reply) bool) {
+	at := r.i + 1
+	for range r.Len() / 2 {
+		second := r.t.after(at)
+		if !yield(Reply{r.t, at}, Reply{r.t, second}) {
+			return
+		}
+		at = r.t.after(second)
+	}
+}
+
+// Err returns a *ServerError if the reply is an Error, and nil otherwise. The error
+// owns its text and outlives the reply.
+func (r Reply) Err() error {
+	if r.Kind() != Error {
+		return nil
+	}
+	return &ServerError{Message: string(r.Bytes())}
+}
+
+// A ServerError is a reply by which the server refuses one command, such as
+// "WRONGTYPE Operation against a key holding the wrong kind of value". The connection
+// and the other commands of the batch are unharmed. Immutable once built.
+type ServerError struct {
+	Message string // as sent, without the leading '-'
+}
+
+// Error implements error.
+func (e *ServerError) Error() string { return e.Message }
+
+// Code returns the first word of the message, by convention an upper-case class
+// such as ERR, WRONGTYPE or LOADING.
+func (e *ServerError) Code() string {
+	code, _, _ := bytes.Cut([]byte(e.Message), []byte{' '})
+	return string(code)
+}
