@@ -25,16 +25,25 @@ func (p *parser) syntaxError(err error) error {
 		return p.fail(len(p.text), "document ends too early")
 	}
 	offset := p.base + int(syn.ByteOffset)
-	if kind, n := p.dec.StackIndex(p.dec.StackDepth()); kind == jsontext.KindBeginObject && n%2 == 1 &&
-		offset < len(p.text) && p.text[offset] == ':' {
-		// After a name the colon is right; what comes after it is not.
+	if p.endsName(offset) {
+		// The tokenizer takes a colon and what follows as one; the colon is right.
 		offset = len(p.text) - len(trimSpace(p.text[offset+1:]))
 	}
 	return p.fail(offset, p.unexpected(offset))
 }
 
+// endsName reports whether at offset stands the colon between a name and its value.
+func (p *parser) endsName(offset int) bool {
+	kind, length := p.dec.StackIndex(p.dec.StackDepth())
+	return kind == jsontext.KindBeginObject && length%2 == 1 && strings.HasPrefix(p.text[offset:], ":") &&
+		strings.HasSuffix(strings.TrimRight(p.text[:offset], whiteSpace), `"`)
+}
+
+// whiteSpace lists what JSON allows between tokens.
+const whiteSpace = " \t\r\n"
+
 // trimSpace returns s without the white space of JSON at its start.
-func trimSpace(s string) string { return strings.TrimLeft(s, " \t\r\n") }
+func trimSpace(s string) string { return strings.TrimLeft(s, whiteSpace) }
 
 // unexpected says what is wrong with the byte at offset, given that something is.
 func (p *parser) unexpected(offset int) string {

@@ -3,7 +3,6 @@ package jsondoc
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,8 +12,9 @@ import (
 const (
 	// MaxDepth bounds how deep arrays and objects nest. Readers of the tree may
 	// recurse, so this also bounds their stacks. Plans nest up to some hundred
-	// levels; encoding/json draws its line at 10,000 too.
-	MaxDepth = 10_000
+	// levels; the tokenizer's own bound is 10,000, which this must stay below for
+	// the error to be ours.
+	MaxDepth = 8192
 
 	// MaxValues bounds the values of one document, names not counted. A value
 	// takes about 100 bytes in the tree but may take 2 in the document ("0,"), so
@@ -31,117 +31,129 @@ const byteOrderMark = "\ufeff"
 // The tree shares no memory with doc, which may be reused at once.
 func Parse(doc []byte) (Value, error) {
 	p := parser{text: string(doc)}
+	p.pending = p.room[:0]
 	body := bytes.TrimPrefix(doc, []byte(byteOrderMark))
 	p.base = len(doc) - len(body)
 	// Given a bytes.Buffer, the decoder reads its bytes in place.
 	p.dec = jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 
-	var root Value
-	if err := p.value(&root, 0); err != nil {
-		return Value{}, err
+	root, err := p.value(0)
+	if err == nil {
+		err = p.end()
 	}
-	if err := p.end(); err != nil {
+	if err != nil {
 		return Value{}, err
 	}
 	return root, nil
 }
 
-// parser builds the tree of one document. The children of the containers that
-// are open wait on two stacks, so that each container gets one exact slice.
+// parser builds the tree of one document.
 type parser struct {
 	dec  *jsontext.Decoder
 	text string // the document; strings without escapes are cut out of it
 	base int    // offset of the decoder's first byte in text
 
-	count   int // values begun so far
-	items   []Value
-	members []Member
+	count int // values begun so far
+	// pending is a stack: the children, so far, of the containers that are open. A
+	// container takes its own off at its end, so that it gets one slice of exact
+	// length. Children of arrays have no name.
+	pending []Member
+	room    [8]Member // pending starts here; a request seldom needs more
 }
 
-// value reads the next value into v. depth counts the containers around it.
-func (p *parser) value(v *Value, depth int) error {
+// value reads the next value. depth counts the containers around it. (It returns the
+// value rather than filling a pointer, which would move each to the heap.)
+func (p *parser) value(depth int) (Value, error) {
 	switch p.dec.PeekKind() {
 	case jsontext.KindBeginArray:
-		return p.array(v, depth+1)
+		return p.array(depth + 1)
 	case jsontext.KindBeginObject:
-		return p.object(v, depth+1)
+		return p.object(depth + 1)
 	}
-	raw, err := p.scalar(v)
+	offset, raw, err := p.scalar()
 	if err != nil {
-		return err
+		return Value{}, err
+	}
+	if err := p.admit(offset); err != nil {
+		return Value{}, err
 	}
 	switch raw[0] {
 	case 'n':
-		v.Kind = Null
+		return Value{Kind: Null, Offset: offset}, nil
 	case 't', 'f':
-		v.Kind, v.Bool = Bool, raw[0] == 't'
+		return Value{Kind: Bool, Bool: raw[0] == 't', Offset: offset}, nil
 	case '"':
-		v.Kind = String
-		v.Str, err = unquote(raw)
+		text, err := unquote(raw)
+		return Value{Kind: String, Str: text, Offset: offset}, err
 	default:
-		err = p.number(v, raw)
+		return p.number(offset, raw)
 	}
-	return err
 }
 
-func (p *parser) array(v *Value, depth int) error {
-	v.Kind = Array
-	if err := p.open(v, depth); err != nil {
-		return err
+func (p *parser) array(depth int) (Value, error) {
+	offset, err := p.open(depth)
+	if err != nil {
+		return Value{}, err
 	}
-	mark := len(p.items)
+	mark := len(p.pending)
 	for p.dec.PeekKind() != jsontext.KindEndArray {
-		var item Value
-		if err := p.value(&item, depth); err != nil {
-			return err
+		item, err := p.value(depth)
+		if err != nil {
+			return Value{}, err
 		}
-		p.items = append(p.items, item)
+		p.pending = append(p.pending, Member{Value: item})
 	}
-	v.Items = slices.Clone(p.items[mark:])
-	clear(p.items[mark:])
-	p.items = p.items[:mark]
-	return p.delimiter()
+	items := make([]Value, len(p.pending)-mark)
+	for i := range items {
+		items[i] = p.pending[mark+i].Value
+	}
+	p.pending = p.pending[:mark]
+	return Value{Kind: Array, Items: items, Offset: offset}, p.delimiter()
 }
 
-func (p *parser) object(v *Value, depth int) error {
-	v.Kind = Object
-	if err := p.open(v, depth); err != nil {
-		return err
+func (p *parser) object(depth int) (Value, error) {
+	offset, err := p.open(depth)
+	if err != nil {
+		return Value{}, err
 	}
-	mark := len(p.members)
+	mark := len(p.pending)
 	for p.dec.PeekKind() != jsontext.KindEndObject {
-		var member Member
-		var err error
-		if member.Name, err = p.name(); err != nil {
-			return err
+		_, raw, err := p.scalar()
+		if err != nil {
+			return Value{}, err
 		}
-		if err = p.value(&member.Value, depth); err != nil {
-			return err
+		name, err := unquote(raw)
+		if err != nil {
+			return Value{}, err
 		}
-		p.members = append(p.members, member)
+		value, err := p.value(depth)
+		if err != nil {
+			return Value{}, err
+		}
+		p.pending = append(p.pending, Member{name, value})
 	}
-	v.Members = slices.Clone(p.members[mark:])
-	clear(p.members[mark:])
-	p.members = p.members[:mark]
-	return p.delimiter()
+	members := make([]Member, len(p.pending)-mark)
+	copy(members, p.pending[mark:])
+	p.pending = p.pending[:mark]
+	return Value{Kind: Object, Members: members, Offset: offset}, p.delimiter()
 }
 
-// open reads the bracket that begins v.
-func (p *parser) open(v *Value, depth int) error {
+// open reads the bracket that begins a container and returns its offset.
+func (p *parser) open(depth int) (int, error) {
 	if err := p.delimiter(); err != nil {
-		return err
+		return 0, err
 	}
-	v.Offset = p.offset() - 1
+	offset := p.offset() - 1
 	if depth > MaxDepth {
-		return p.fail(v.Offset, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+		return 0, p.fail(offset, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
 	}
-	return p.admit(v)
+	return offset, p.admit(offset)
 }
 
-// admit counts v, whose offset is set.
-func (p *parser) admit(v *Value) error {
+// admit counts the value at offset.
+func (p *parser) admit(offset int) error {
 	if p.count++; p.count > MaxValues {
-		return p.fail(v.Offset, fmt.Sprintf("more than %d values", MaxValues))
+		return p.fail(offset, fmt.Sprintf("more than %d values", MaxValues))
 	}
 	return nil
 }
@@ -154,25 +166,16 @@ func (p *parser) delimiter() error {
 	return nil
 }
 
-// scalar reads the text of a string, a number or a literal, and sets v's offset.
-func (p *parser) scalar(v *Value) (string, error) {
+// scalar reads a string (also one that is a name), a number or a literal, and
+// returns its offset and its text.
+func (p *parser) scalar() (int, string, error) {
 	raw, err := p.dec.ReadValue()
 	if err != nil {
-		return "", p.syntaxError(err)
+		return 0, "", p.syntaxError(err)
 	}
 	end := p.offset()
-	v.Offset = end - len(raw)
-	return p.text[v.Offset:end], p.admit(v)
-}
-
-// name reads the name of a member.
-func (p *parser) name() (string, error) {
-	raw, err := p.dec.ReadValue()
-	if err != nil {
-		return "", p.syntaxError(err)
-	}
-	end := p.offset()
-	return unquote(p.text[end-len(raw) : end])
+	offset := end - len(raw)
+	return offset, p.text[offset:end], nil
 }
 
 // offset returns the offset of the first byte of text that is not read yet.
@@ -189,26 +192,23 @@ func unquote(raw string) (string, error) {
 	return string(b), err
 }
 
-// number sets v from the literal raw, whose grammar is checked already.
-func (p *parser) number(v *Value, raw string) error {
+// number returns the number whose literal is raw; its grammar is checked already.
+func (p *parser) number(offset int, raw string) (Value, error) {
 	if strings.IndexAny(raw, ".eE") < 0 {
 		if raw[0] == '-' {
 			if i, err := strconv.ParseInt(raw, 10, 64); err == nil {
-				v.Kind, v.Int, v.Float = Int, i, float64(i)
-				return nil
+				return Value{Kind: Int, Int: i, Float: float64(i), Offset: offset}, nil
 			}
 		} else if u, err := strconv.ParseUint(raw, 10, 64); err == nil {
-			v.Kind, v.Uint, v.Float = Uint, u, float64(u)
-			return nil
+			return Value{Kind: Uint, Uint: u, Float: float64(u), Offset: offset}, nil
 		}
 		// An integer beyond 64 bits is read like a float.
 	}
 	f, err := strconv.ParseFloat(raw, 64)
 	if err != nil {
-		return p.fail(v.Offset, "number beyond the range of a double")
+		return Value{}, p.fail(offset, "number beyond the range of a double")
 	}
-	v.Kind, v.Float = Float, f
-	return nil
+	return Value{Kind: Float, Float: f, Offset: offset}, nil
 }
 
 // end checks that only white space follows the document.
