@@ -1,0 +1,221 @@
+package request
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+)
+
+// Format says how an answer shows a candidate's keys.
+type Format uint8
+
+// The formats of an answer.
+const (
+	Flat   Format = iota // {"id":203,"score":20.3}
+	Fields               // {"id":203,"fields":{"score":20.3}}
+)
+
+// Response is what a request that succeeded is answered with.
+type Response struct {
+	RequestID       string
+	EngineRequestID string          // new for each answer
+	Outputs         []rowset.RowSet // shown one after the other, nothing merged
+	Deltas          []SchemaDelta   // shown if Trace
+	Trace           bool
+}
+
+// SchemaDelta says which columns a node took in and gave out. The lists are
+// ascending and without duplicates; the id column is never listed.
+type SchemaDelta struct {
+	NodeID  string
+	In      []registry.KeyID // union over inputs and node references
+	Out     []registry.KeyID
+	New     []registry.KeyID // Out without In
+	Removed []registry.KeyID // In without Out
+}
+
+// Failure is what a request that failed is answered with. Node and Op are left
+// out when empty.
+type Failure struct {
+	RequestID string
+	Error     string // one of a few known texts
+	Detail    string // what exactly went wrong
+	Node, Op  string // where, if in a node
+}
+
+// An Encoder writes answers, one line of JSON each. Immutable once built; any
+// goroutine.
+type Encoder struct {
+	format Format
+	names  map[registry.KeyID]string // `"name":`
+}
+
+// NewEncoder returns an encoder that shows keys by their names in reg.
+func NewEncoder(reg *registry.Registry, format Format) *Encoder {
+	e := &Encoder{format: format, names: make(map[registry.KeyID]string)}
+	for _, k := range reg.Keys() {
+		e.names[k.ID] = string(append(appendString(nil, k.Name), ':'))
+	}
+	return e
+}
+
+// AppendResponse appends the line that answers with r, and its line end.
+//
+// A candidate shows its id, then its non-null float keys and then its non-null
+// string keys, each ascending by key id. Floats are the shortest decimals that
+// read back as the same double, always with a fraction or an exponent.
+func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
+	dst = append(dst, `{"request_id":`...)
+	dst = appendString(dst, r.RequestID)
+	dst = append(dst, `,"engine_request_id":`...)
+	dst = appendString(dst, r.EngineRequestID)
+	if r.Trace {
+		dst = append(dst, `,"schema_deltas":[`...)
+		for i := range r.Deltas {
+			dst = appendComma(dst, i)
+			dst = appendDelta(dst, &r.Deltas[i])
+		}
+		dst = append(dst, ']')
+	}
+	dst = append(dst, `,"candidates":[`...)
+	n := 0
+	for _, output := range r.Outputs {
+		// Names are looked up once per output, not once per row.
+		columns := e.columns(output.Batch)
+		for i := range output.Len() {
+			dst = appendComma(dst, n)
+			dst = e.appendCandidate(dst, &columns, output.Row(i))
+			n++
+		}
+	}
+	return append(dst, "]}\n"...)
+}
+
+// columns is a batch with the encoded name of each of its columns.
+type columns struct {
+	batch       *rowset.Batch
+	floatNames  []string
+	stringNames []string
+}
+
+func (e *Encoder) columns(b *rowset.Batch) columns {
+	c := columns{batch: b}
+	if b == nil {
+		return c
+	}
+	for i := range b.Floats {
+		c.floatNames = append(c.floatNames, e.name(b.Floats[i].Key))
+	}
+	for i := range b.Strings {
+		c.stringNames = append(c.stringNames, e.name(b.Strings[i].Key))
+	}
+	return c
+}
+
+// name returns `"name":` for a key; a key that is not registered shows its number.
+func (e *Encoder) name(key registry.KeyID) string {
+	if name, ok := e.names[key]; ok {
+		return name
+	}
+	return `"` + strconv.FormatUint(uint64(key), 10) + `":`
+}
+
+func (e *Encoder) appendCandidate(dst []byte, c *columns, row int32) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = strconv.AppendInt(dst, c.batch.IDs[row], 10)
+	first := 1 // position of the first key in its object
+	if e.format == Fields {
+		dst = append(dst, `,"fields":{`...)
+		first = 0
+	}
+	for i := range c.batch.Floats {
+		column := &c.batch.Floats[i]
+		if column.Valid != nil && column.Valid[row/64]>>(row%64)&1 == 0 {
+			continue
+		}
+		dst = append(appendComma(dst, first), c.floatNames[i]...)
+		dst = appendFloat(dst, column.Values[row])
+		first++
+	}
+	for i := range c.batch.Strings {
+		column := &c.batch.Strings[i]
+		code := column.Codes[row]
+		if code == rowset.NullCode {
+			continue
+		}
+		dst = append(appendComma(dst, first), c.stringNames[i]...)
+		dst = appendString(dst, column.Dict.Values[code])
+		first++
+	}
+	if e.format == Fields {
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+func appendDelta(dst []byte, d *SchemaDelta) []byte {
+	dst = appendString(append(dst, `{"node_id":`...), d.NodeID)
+	dst = appendKeys(append(dst, `,"in_keys_union":`...), d.In)
+	dst = appendKeys(append(dst, `,"out_keys":`...), d.Out)
+	dst = appendKeys(append(dst, `,"new_keys":`...), d.New)
+	dst = appendKeys(append(dst, `,"removed_keys":`...), d.Removed)
+	return append(dst, '}')
+}
+
+func appendKeys(dst []byte, keys []registry.KeyID) []byte {
+	dst = append(dst, '[')
+	for i, key := range keys {
+		dst = strconv.AppendUint(appendComma(dst, i), uint64(key), 10)
+	}
+	return append(dst, ']')
+}
+
+// AppendFailure appends the line that answers with f, and its line end.
+func AppendFailure(dst []byte, f *Failure) []byte {
+	dst = appendString(append(dst, `{"request_id":`...), f.RequestID)
+	dst = appendString(append(dst, `,"error":`...), f.Error)
+	dst = appendString(append(dst, `,"detail":`...), f.Detail)
+	if f.Node != "" || f.Op != "" {
+		dst = appendString(append(dst, `,"node":`...), f.Node)
+		dst = appendString(append(dst, `,"op":`...), f.Op)
+	}
+	return append(dst, "}\n"...)
+}
+
+// appendComma appends a comma unless position i is the first.
+func appendComma(dst []byte, i int) []byte {
+	if i == 0 {
+		return dst
+	}
+	return append(dst, ',')
+}
+
+// appendString appends s as a JSON string. Invalid UTF-8, which Redis may well
+// hold, is replaced by U+FFFD: the error that reports it is no news.
+func appendString(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
+}
+
+// appendFloat appends the shortest decimal that reads back as f, with a
+// fraction or an exponent so that readers take it for a double. JSON has no infinities
+// and no NaN; tasks never let one out, and should one come it is null.
+func appendFloat(dst []byte, f float64) []byte {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return append(dst, "null"...)
+	}
+	// The plain form from 1e-5 up to where all its digits stop being
+	// significant; beyond, the exponent form is shorter and as exact.
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-5 || abs >= 1e15) {
+		return strconv.AppendFloat(dst, f, 'e', -1, 64)
+	}
+	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
+	if f == math.Trunc(f) {
+		dst = append(dst, ".0"...)
+	}
+	return dst
+}

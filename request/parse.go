@@ -1,0 +1,244 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/jsondoc"
+	"github.com/rankd/rankd/registry"
+)
+
+// Request is one checked request. Immutable once built; any goroutine.
+type Request struct {
+	RequestID string        // the request's own, possibly empty; generated if absent or not a string
+	UserID    int64         // 1 … 2^32-1
+	Params    expr.Params   // param_overrides
+	Plan      string        // name of the plan asked for; empty means the caller's choice
+	Timeout   time.Duration // deadline_ms, from the request's arrival; 0 means none
+}
+
+// UserIDMax is the largest user_id that a request may carry.
+const UserIDMax = math.MaxUint32
+
+// Parse checks one document. Any goroutine.
+//
+// Checks come in a fixed order, and the first that fails is the one reported:
+// syntax, user_id, param_overrides, plan, deadline_ms. The error is an *Error.
+// Of members with the same name the last one counts; unknown members are ignored; a null
+// param_overrides, plan or deadline_ms is the same as none.
+func Parse(doc []byte, reg *registry.Registry) (Request, error) {
+	root, err := jsondoc.Parse(doc)
+	if err != nil {
+		return Request{}, syntaxError(err)
+	}
+	req := Request{RequestID: requestID(&root)}
+	refused := req.readUserID(&root)
+	if refused == nil {
+		refused = req.readParams(&root, reg)
+	}
+	if refused == nil {
+		refused = req.readPlan(&root)
+	}
+	if refused == nil {
+		refused = req.readTimeout(&root)
+	}
+	if refused != nil {
+		refused.RequestID = req.RequestID
+		return Request{}, refused
+	}
+	return req, nil
+}
+
+func syntaxError(err error) *Error {
+	refused := &Error{RequestID: NewID(), Code: CodeInvalidJSON, Detail: err.Error(), Offset: -1}
+	var syntax *jsondoc.SyntaxError
+	if errors.As(err, &syntax) {
+		refused.Offset = syntax.Offset
+		refused.Detail = fmt.Sprintf("%s at byte offset %d of the document", syntax.Msg, syntax.Offset)
+	}
+	return refused
+}
+
+func requestID(root *jsondoc.Value) string {
+	if v := root.Get("request_id"); v != nil && v.Kind == jsondoc.String {
+		return v.Str
+	}
+	return NewID()
+}
+
+func (r *Request) readUserID(root *jsondoc.Value) *Error {
+	v := root.Get("user_id")
+	if v == nil {
+		return refuse(CodeInvalid, root, "missing required field: user_id")
+	}
+	switch v.Kind {
+	case jsondoc.Uint:
+		if v.Uint < 1 || v.Uint > UserIDMax {
+			return refuse(CodeInvalid, v, "user_id must be an integer from 1 to %d, got %d", int64(UserIDMax), v.Uint)
+		}
+		r.UserID = int64(v.Uint)
+	case jsondoc.Int:
+		return refuse(CodeInvalid, v, "user_id must be an integer from 1 to %d, got %d", int64(UserIDMax), v.Int)
+	case jsondoc.String:
+		id, ok := decimalID(v.Str)
+		if !ok {
+			return refuse(CodeInvalid, v, "user_id as a string must be decimal digits for an integer from 1 to %d, got %s",
+				int64(UserIDMax), excerpt(v.Str))
+		}
+		r.UserID = id
+	default:
+		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", kindName(v.Kind))
+	}
+	return nil
+}
+
+// decimalID reads one or more ASCII digits, with any number of leading zeros,
+// as a user id.
+func decimalID(s string) (int64, bool) {
+	var id int64
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return 0, false
+		}
+		if id = id*10 + int64(s[i]-'0'); id > UserIDMax {
+			return 0, false
+		}
+	}
+	return id, id > 0
+}
+
+func (r *Request) readParams(root *jsondoc.Value, reg *registry.Registry) *Error {
+	v := root.Get("param_overrides")
+	if v == nil || v.Kind == jsondoc.Null {
+		return nil
+	}
+	if v.Kind != jsondoc.Object {
+		return refuse(CodeInvalidParams, v, "param_overrides must be an object or null, got %s", kindName(v.Kind))
+	}
+	// The last of several members with one name is the only one that is
+	// checked, so find those first. There are few parameters: a list will do,
+	// and an unknown name ends the search, however long the object is.
+	type override struct {
+		param *registry.Param
+		value *jsondoc.Value
+	}
+	var overrides []override
+members:
+	for i := range v.Members {
+		m := &v.Members[i]
+		param, ok := reg.ParamByName(m.Name)
+		if !ok {
+			return refuse(CodeInvalidParams, &m.Value, "unknown parameter %s", excerpt(m.Name))
+		}
+		for j := range overrides {
+			if overrides[j].param == param {
+				overrides[j].value = &m.Value
+				continue members
+			}
+		}
+		overrides = append(overrides, override{param, &m.Value})
+	}
+	for _, o := range overrides {
+		if refused := r.setParam(o.param, o.value); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// setParam checks one override and keeps its value. A bool has no effect on a
+// plan (expressions read it as null), so that only its type is checked.
+func (r *Request) setParam(p *registry.Param, v *jsondoc.Value) *Error {
+	if v.Kind == jsondoc.Null {
+		if !p.Nullable {
+			return refuse(CodeInvalidParams, v, "parameter %q must not be null", p.Name)
+		}
+		return nil
+	}
+	switch p.Type {
+	case registry.Float:
+		if !v.IsNumber() {
+			return refuse(CodeInvalidParams, v, "parameter %q must be a number, got %s", p.Name, kindName(v.Kind))
+		}
+		r.Params.SetFloat(p.ID, v.Float)
+	case registry.Int:
+		if !v.IsNumber() || v.Float != math.Trunc(v.Float) {
+			return refuse(CodeInvalidParams, v, "parameter %q must be an integer", p.Name)
+		}
+		r.Params.SetFloat(p.ID, v.Float)
+	case registry.String:
+		if v.Kind != jsondoc.String {
+			return refuse(CodeInvalidParams, v, "parameter %q must be a string, got %s", p.Name, kindName(v.Kind))
+		}
+		r.Params.SetString(p.ID, v.Str)
+	case registry.Bool:
+		if v.Kind != jsondoc.Bool {
+			return refuse(CodeInvalidParams, v, "parameter %q must be true or false, got %s", p.Name, kindName(v.Kind))
+		}
+	default:
+		return refuse(CodeInvalidParams, v, "parameter %q cannot be overridden", p.Name)
+	}
+	return nil
+}
+
+func (r *Request) readPlan(root *jsondoc.Value) *Error {
+	v := root.Get("plan")
+	switch {
+	case v == nil || v.Kind == jsondoc.Null:
+	case v.Kind != jsondoc.String || v.Str == "":
+		return refuse(CodeInvalid, v, "plan must be the name of a plan")
+	default:
+		r.Plan = v.Str
+	}
+	return nil
+}
+
+func (r *Request) readTimeout(root *jsondoc.Value) *Error {
+	v := root.Get("deadline_ms")
+	switch {
+	case v == nil || v.Kind == jsondoc.Null:
+	case v.Kind != jsondoc.Uint || v.Uint == 0:
+		return refuse(CodeInvalid, v, "deadline_ms must be a positive integer")
+	default:
+		ms := min(v.Uint, uint64(math.MaxInt64/time.Millisecond))
+		r.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	return nil
+}
+
+// refuse builds the error for a fault at v; the caller fills in the request's id.
+func refuse(code string, v *jsondoc.Value, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...), Offset: int64(v.Offset)}
+}
+
+// excerpt quotes s for an error message, which no input may make long.
+func excerpt(s string) string {
+	const most = 64
+	if len(s) > most {
+		return strconv.Quote(s[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+func kindName(k jsondoc.Kind) string {
+	switch k {
+	case jsondoc.Null:
+		return "null"
+	case jsondoc.Bool:
+		return "a boolean"
+	case jsondoc.Uint, jsondoc.Int:
+		return "an integer"
+	case jsondoc.Float:
+		return "a number that is not an integer literal"
+	case jsondoc.String:
+		return "a string"
+	case jsondoc.Array:
+		return "an array"
+	default:
+		return "an object"
+	}
+}

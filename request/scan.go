@@ -1,0 +1,349 @@
+package request
+
+import "fmt"
+
+// A scanner follows the grammar of one JSON document byte by byte, in any
+// split, to find where it ends or where it breaks. It checks structure,
+// literals, numbers and escapes, but not what only matters to values
+// (surrogate pairs, UTF-8, the range of numbers): those are left to Parse, and
+// a document that fails there still ends where its brackets do.
+//
+// The zero scanner is ready to use. Owned by its Stream.
+type scanner struct {
+	state   scanState
+	stack   []bool // open containers, outermost first; true is an object
+	key     bool   // the string being read is a member name
+	literal string // what must still follow of true, false, null or a byte order mark
+	hex     int    // hex digits still to come in a \u escape
+	read    int    // bytes scanned
+
+	lines     int  // line ends passed inside the document
+	lineStart int  // offset of the first byte of the current line
+	lineFresh bool // a later line than the first, and only blanks on it so far
+}
+
+// maxDepth bounds nesting, so that a line of brackets cannot make the stack as
+// large as the document. It is far beyond what any request holds.
+const maxDepth = 10_000
+
+type scanState uint8
+
+const (
+	atStart      scanState = iota // before the document
+	atValue                       // a value must follow
+	atValueOrEnd                  // a value or ']' (array just opened)
+	atKeyOrEnd                    // a member name or '}' (object just opened)
+	atKey                         // a member name
+	atColon
+	atCommaOrEnd // ',' or the end of the open container
+	inString
+	inEscape  // after '\'
+	inHex     // within \uXXXX
+	inLiteral // within true, false or null
+	inMark    // within a byte order mark at the very start
+	numMinus  // after '-'
+	numZero   // after a leading 0
+	numInt
+	numDot // after '.', a digit must follow
+	numFraction
+	numExp     // after 'e', a sign or a digit must follow
+	numExpSign // after the sign, a digit must follow
+	numExpDigits
+	complete // the document has ended
+)
+
+// expected completes "expected ..." for a fault in the current state.
+func (s *scanner) expected() string {
+	if len(s.stack) == maxDepth && (s.state == atValue || s.state == atValueOrEnd) {
+		return fmt.Sprintf("no more than %d levels of nesting", maxDepth)
+	}
+	switch s.state {
+	case atStart, atValue:
+		return "a value"
+	case atValueOrEnd:
+		return "a value or ']'"
+	case atKeyOrEnd:
+		return "a member name or '}'"
+	case atKey:
+		return "a member name"
+	case atColon:
+		return "':'"
+	case atCommaOrEnd:
+		return "',' or the end of the object or array"
+	case inString:
+		return "the rest of a string (control characters must be escaped)"
+	case inEscape, inHex:
+		return "the rest of an escape sequence"
+	case inLiteral:
+		return "the rest of true, false or null"
+	case inMark:
+		return "the rest of a byte order mark"
+	case complete:
+		return "the end of the line"
+	default:
+		return "a digit"
+	}
+}
+
+type scanEvent uint8
+
+const (
+	scanMore  scanEvent = iota // all bytes taken, the document goes on
+	scanDone                   // the document ended with the last byte taken
+	scanFault                  // the byte after those taken cannot stand there
+	scanBlank                  // a blank line ended before any document began
+)
+
+// run scans p, the bytes that follow those of earlier calls. It returns how many it
+// took and why it stopped.
+func (s *scanner) run(p []byte) (taken int, ev scanEvent) {
+	base := s.read
+	for i := 0; i < len(p); i++ {
+		c := p[i]
+		if s.state == inString && c != '"' && c != '\\' && c >= ' ' {
+			continue // the bulk of most documents
+		}
+		if s.state.betweenTokens() && isSpace(c) {
+			if c == '\n' {
+				if s.state == atStart {
+					s.read = base + i + 1
+					return i + 1, scanBlank
+				}
+				s.lines++
+				s.lineStart = base + i + 1
+				s.lineFresh = true
+			}
+			continue
+		}
+		switch s.step(c, base+i) {
+		case stepFault:
+			s.read = base + i
+			return i, scanFault
+		case stepAgain: // a number ended before c
+			if len(s.stack) == 0 {
+				s.state = complete
+				s.read = base + i
+				return i, scanDone
+			}
+			s.state = atCommaOrEnd
+			i--
+			continue
+		}
+		s.lineFresh = false
+		if s.state == complete {
+			s.read = base + i + 1
+			return i + 1, scanDone
+		}
+	}
+	s.read = base + len(p)
+	return len(p), scanMore
+}
+
+// finish reports what the end of the input means: scanDone if it completes the
+// document (a bare number), scanBlank if none had begun, scanFault otherwise.
+func (s *scanner) finish() scanEvent {
+	switch {
+	case s.state == atStart:
+		return scanBlank
+	case len(s.stack) == 0 && s.state.numberMayEnd():
+		s.state = complete
+		return scanDone
+	default:
+		return scanFault
+	}
+}
+
+// reset makes s ready for the next document.
+func (s *scanner) reset() { *s = scanner{stack: s.stack[:0]} }
+
+type stepResult uint8
+
+const (
+	stepOK stepResult = iota
+	stepFault
+	stepAgain // c is not part of the number that just ended: look at it again
+)
+
+// step moves by one byte that is not white space between tokens.
+func (s *scanner) step(c byte, offset int) stepResult {
+	switch s.state {
+	case atStart:
+		if c == byteOrderMark[0] && offset == 0 {
+			s.state, s.literal = inMark, byteOrderMark[1:]
+			return stepOK
+		}
+		return s.beginValue(c)
+	case atValue:
+		return s.beginValue(c)
+	case atValueOrEnd:
+		if c == ']' {
+			return s.pop()
+		}
+		return s.beginValue(c)
+	case atKeyOrEnd, atKey:
+		switch {
+		case c == '"':
+			s.state, s.key = inString, true
+			return stepOK
+		case c == '}' && s.state == atKeyOrEnd:
+			return s.pop()
+		}
+		return stepFault
+	case atColon:
+		if c == ':' {
+			s.state = atValue
+			return stepOK
+		}
+		return stepFault
+	case atCommaOrEnd:
+		object := s.stack[len(s.stack)-1]
+		switch {
+		case c == ',' && object:
+			s.state = atKey
+		case c == ',':
+			s.state = atValue
+		case c == '}' && object, c == ']' && !object:
+			return s.pop()
+		default:
+			return stepFault
+		}
+		return stepOK
+	case inString:
+		return s.stringByte(c)
+	case inEscape:
+		switch c {
+		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			s.state = inString
+			return stepOK
+		case 'u':
+			s.state, s.hex = inHex, 4
+			return stepOK
+		}
+		return stepFault
+	case inHex:
+		if !isHex(c) {
+			return stepFault
+		}
+		if s.hex--; s.hex == 0 {
+			s.state = inString
+		}
+		return stepOK
+	case inLiteral, inMark:
+		if c != s.literal[0] {
+			return stepFault
+		}
+		switch s.literal = s.literal[1:]; {
+		case s.literal == "" && s.state == inMark:
+			s.state = atValue
+		case s.literal == "":
+			s.endValue()
+		}
+		return stepOK
+	default:
+		return s.numberByte(c)
+	}
+}
+
+const byteOrderMark = "\xef\xbb\xbf"
+
+func (s *scanner) beginValue(c byte) stepResult {
+	switch {
+	case c == '{' || c == '[':
+		if len(s.stack) == maxDepth {
+			return stepFault
+		}
+		s.stack = append(s.stack, c == '{')
+		s.state = atValueOrEnd
+		if c == '{' {
+			s.state = atKeyOrEnd
+		}
+	case c == '"':
+		s.state, s.key = inString, false
+	case c == '-':
+		s.state = numMinus
+	case c == '0':
+		s.state = numZero
+	case isDigit(c):
+		s.state = numInt
+	case c == 't':
+		s.state, s.literal = inLiteral, "rue"
+	case c == 'f':
+		s.state, s.literal = inLiteral, "alse"
+	case c == 'n':
+		s.state, s.literal = inLiteral, "ull"
+	default:
+		return stepFault
+	}
+	return stepOK
+}
+
+func (s *scanner) stringByte(c byte) stepResult {
+	switch {
+	case c == '"' && s.key:
+		s.state = atColon
+	case c == '"':
+		s.endValue()
+	case c == '\\':
+		s.state = inEscape
+	default: // a raw control character
+		return stepFault
+	}
+	return stepOK
+}
+
+func (s *scanner) numberByte(c byte) stepResult {
+	switch {
+	case isDigit(c):
+		switch s.state {
+		case numMinus:
+			s.state = numInt
+			if c == '0' {
+				s.state = numZero
+			}
+		case numZero:
+			return stepFault // no leading zeros
+		case numDot:
+			s.state = numFraction
+		case numExp, numExpSign:
+			s.state = numExpDigits
+		}
+	case c == '.' && (s.state == numZero || s.state == numInt):
+		s.state = numDot
+	case (c == 'e' || c == 'E') && (s.state == numZero || s.state == numInt || s.state == numFraction):
+		s.state = numExp
+	case (c == '+' || c == '-') && s.state == numExp:
+		s.state = numExpSign
+	case s.state.numberMayEnd():
+		return stepAgain
+	default:
+		return stepFault
+	}
+	return stepOK
+}
+
+// pop closes the innermost container.
+func (s *scanner) pop() stepResult {
+	s.stack = s.stack[:len(s.stack)-1]
+	s.endValue()
+	return stepOK
+}
+
+func (s *scanner) endValue() {
+	s.state = atCommaOrEnd
+	if len(s.stack) == 0 {
+		s.state = complete
+	}
+}
+
+// betweenTokens reports whether white space may stand in this state.
+func (st scanState) betweenTokens() bool { return st <= atCommaOrEnd }
+
+func (st scanState) numberMayEnd() bool {
+	return st == numZero || st == numInt || st == numFraction || st == numExpDigits
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' }

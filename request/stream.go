@@ -1,0 +1,251 @@
+package request
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// DefaultMaxBytes is the longest document that a Stream accepts unless told
+// otherwise: 16 MiB.
+const DefaultMaxBytes = 16 << 20
+
+// readBufferBytes is what one read asks for: a pipe's capacity on Linux.
+const readBufferBytes = 64 << 10
+
+// A Stream cuts a byte stream into JSON documents. One goroutine at a time.
+//
+// Documents are separated by line ends. A document may span lines; only white space
+// may follow it on its last line. Blank lines between documents are
+// skipped. What breaks the grammar is reported as an *Error, and the stream
+// goes on at the line after the faulty byte's, with one exception: if the
+// faulty byte is a '{' that begins a later line of the document, the document
+// was cut off on the line before, and that '{' begins the next one, so a
+// truncated line does not swallow its healthy neighbour. (A document cut off
+// where a value may follow does swallow it: the two are then one valid text.)
+//
+// Memory is bounded by the longest document accepted, time is linear in the
+// input however it is split, and a document is handed out as soon as its line
+// has ended.
+type Stream struct {
+	r        io.Reader
+	maxBytes int
+
+	buf      []byte
+	pos, end int    // Invariant: mark <= pos <= end <= len(buf); buf[pos:end] is unread
+	mark     int    // first byte of buf that belongs to the document and is not in doc
+	doc      []byte // earlier part of a document that did not fit what was in buf
+	scan     scanner
+	line     int   // number of the line at pos, from 1
+	answered bool  // a document or an error has been handed out
+	readErr  error // what ended the input: io.EOF or a failed read
+}
+
+// NewStream returns a stream over r that refuses documents, and lines, longer
+// than maxBytes (zero means DefaultMaxBytes).
+func NewStream(r io.Reader, maxBytes int) *Stream {
+	if maxBytes <= 0 {
+		maxBytes = DefaultMaxBytes
+	}
+	maxBytes = min(maxBytes, math.MaxInt/2) // so that sums with it cannot overflow
+	return &Stream{r: r, maxBytes: maxBytes, buf: make([]byte, readBufferBytes), line: 1}
+}
+
+// Next returns the next document, valid until the following call. It begins with the
+// line on which its first token stands, so that offsets count from there.
+//
+// An *Error answers for a broken document; call Next again to go on. Input
+// without any document gives one *Error. After the last document the error is
+// io.EOF, or what made reading fail.
+func (s *Stream) Next() ([]byte, error) {
+	doc, err := s.next()
+	if err != nil {
+		var refused *Error
+		if !errors.As(err, &refused) {
+			return nil, err
+		}
+	}
+	s.answered = true
+	return doc, err
+}
+
+func (s *Stream) next() ([]byte, error) {
+	s.begin(s.pos)
+	for {
+		if s.pos == s.end && !s.fill() {
+			return s.finish()
+		}
+		// One byte more than allowed is looked at, since a number is only
+		// known to have ended by the byte after it.
+		stop := min(s.end, s.mark+s.maxBytes+1-len(s.doc))
+		taken, ev := s.scan.run(s.buf[s.pos:stop])
+		s.pos += taken
+		switch {
+		case ev == scanBlank:
+			s.line++
+			s.begin(s.pos)
+		case ev == scanFault:
+			return nil, s.fault()
+		case ev == scanDone:
+			return s.complete()
+		case len(s.doc)+s.pos-s.mark > s.maxBytes:
+			return nil, s.tooLarge()
+		}
+	}
+}
+
+// begin starts a document at index i of buf.
+func (s *Stream) begin(i int) {
+	s.scan.reset()
+	if cap(s.doc) > 1<<20 {
+		s.doc = nil // do not keep the memory of a rare giant
+	}
+	s.doc = s.doc[:0]
+	s.mark, s.pos = i, i
+}
+
+// fill reads more, having saved what belongs to the document. It returns false
+// at the end of the input.
+func (s *Stream) fill() bool {
+	s.doc = append(s.doc, s.buf[s.mark:s.end]...)
+	s.mark, s.pos, s.end = 0, 0, 0
+	if s.readErr != nil {
+		return false
+	}
+	for range 100 {
+		n, err := s.r.Read(s.buf)
+		s.end = n
+		s.readErr = err
+		if n > 0 {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+	s.readErr = io.ErrNoProgress
+	return false
+}
+
+// complete hands out the document that has just ended, if the rest of its line is
+// blank.
+func (s *Stream) complete() ([]byte, error) {
+	size := len(s.doc) + s.pos - s.mark
+	if size > s.maxBytes {
+		return nil, s.tooLarge()
+	}
+	doc := s.buf[s.mark:s.pos]
+	if len(s.doc) > 0 {
+		s.doc = append(s.doc, doc...)
+		doc = s.doc
+	}
+	line := s.line + s.scan.lines
+	for offset := size; ; offset++ {
+		if s.pos == s.end {
+			// Reading on overwrites buf, so the document must leave it.
+			if len(s.doc) == 0 {
+				s.doc = append(s.doc, doc...)
+				doc = s.doc
+			}
+			s.mark = s.end
+			if !s.fill() {
+				return doc, nil
+			}
+		}
+		c := s.buf[s.pos]
+		if c == '\n' {
+			s.pos++
+			s.line = line + 1
+			return doc, nil
+		}
+		if !isSpace(c) {
+			s.skipLine(line)
+			return nil, faultError(c, int64(offset), line, s.scan.expected())
+		}
+		s.pos++
+	}
+}
+
+// fault reports the byte at pos and moves to where the stream goes on.
+func (s *Stream) fault() *Error {
+	c, line := s.buf[s.pos], s.line+s.scan.lines
+	err := faultError(c, int64(s.scan.read), line, s.scan.expected())
+	if c == '{' && s.scan.lineFresh {
+		// The blanks before it may be gone from buf; they carry nothing.
+		s.line = line
+		return err
+	}
+	s.skipLine(line)
+	return err
+}
+
+// finish says what the end of the input means for the document begun.
+func (s *Stream) finish() ([]byte, error) {
+	end := s.readErr
+	switch s.scan.finish() {
+	case scanDone:
+		return s.doc, nil
+	case scanFault:
+		detail := "the input ends in the middle of a document"
+		if end != io.EOF {
+			detail = fmt.Sprintf("reading failed in the middle of a document: %v", end)
+		}
+		err := &Error{RequestID: NewID(), Code: CodeInvalidJSON, Offset: int64(s.scan.read),
+			Detail: fmt.Sprintf("%s, at byte offset %d of the document, line %d of the input; expected %s",
+				detail, s.scan.read, s.line+s.scan.lines, s.scan.expected())}
+		s.begin(s.end)
+		return nil, err
+	}
+	if !s.answered {
+		if end != io.EOF {
+			return nil, end
+		}
+		return nil, &Error{RequestID: NewID(), Code: CodeInvalidJSON, Detail: "empty input", Offset: 0}
+	}
+	return nil, end
+}
+
+func (s *Stream) tooLarge() *Error {
+	err := &Error{RequestID: NewID(), Code: CodeTooLarge, Offset: int64(s.maxBytes),
+		Detail: fmt.Sprintf("the document that begins on line %d of the input is longer than %d bytes", s.line, s.maxBytes)}
+	// The byte looked at beyond the limit may itself have been a line end.
+	if s.pos > 0 && s.scan.lineStart == s.scan.read && s.scan.lines > 0 {
+		s.line += s.scan.lines
+		return err
+	}
+	s.skipLine(s.line + s.scan.lines)
+	return err
+}
+
+// skipLine moves past the end of the line at pos, the number of which is given.
+func (s *Stream) skipLine(line int) {
+	s.doc = s.doc[:0]
+	s.line = line
+	for {
+		s.mark = s.end // nothing to save
+		if i := bytes.IndexByte(s.buf[s.pos:s.end], '\n'); i >= 0 {
+			s.pos += i + 1
+			s.line++
+			return
+		}
+		s.pos = s.end
+		if !s.fill() {
+			return
+		}
+	}
+}
+
+func faultError(c byte, offset int64, line int, expected string) *Error {
+	what := fmt.Sprintf("%q", rune(c))
+	switch {
+	case c == '\n':
+		what = "line end"
+	case c >= 0x80:
+		what = fmt.Sprintf("byte 0x%02x", c)
+	}
+	return &Error{RequestID: NewID(), Code: CodeInvalidJSON, Offset: offset,
+		Detail: fmt.Sprintf("unexpected %s at byte offset %d of the document, line %d of the input; expected %s",
+			what, offset, line, expected)}
+}
