@@ -1,0 +1,18 @@
+// Package rowset holds candidate rows as columns.
+//
+// A Batch is immutable: ids, float64 columns with validity, dictionary-coded
+// string columns. A RowSet is a batch and the ordered list of its active rows.
+// filter, sort and take make a new list over the same batch; vm makes a new
+// batch that shares all columns but one; concat and the sources make new
+// batches. Nothing copies a column to drop or reorder rows.
+//
+//	Batch (shared)                          RowSets over it
+//	row   id    score   country             all      filter    sort     take 2
+//	 0    11    0.3     0 ─┐ Dict           (nil)    [0,2,3]   [3,2,0]  [3,2]
+//	 1    12    null    1 ─┤ "DE"             N=4      N=3       N=3      N=2
+//	 2    13    0.9     0 ─┘ "US"
+//	 3    14    1.5    -1 (null)
+//
+// An ascending list of rows is a selection vector, any other a permutation;
+// a nil list means the first N rows as they stand, the densest form.
+package rowset

@@ -1,0 +1,267 @@
+package rowset
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/rankd/rankd/registry"
+)
+
+// A Sorter sorts row sets and keeps its scratch memory for the next sort. The
+// zero Sorter is ready. Any goroutine.
+type Sorter struct {
+	scratch sync.Pool // of *sortScratch
+}
+
+// sortScratch holds what one sort needs beside its result.
+type sortScratch struct {
+	entries, other []sortEntry
+	ranks          []int32
+	order          []int32
+}
+
+// A sortEntry is one row to sort: its place in the active list, and a key
+// whose unsigned order is the order asked for.
+type sortEntry struct {
+	key uint64
+	pos int32
+}
+
+// The sizes at which the methods change over, found with BenchmarkSortSmall.
+const (
+	insertionMax = 24  // up to here insertion sort
+	compareMax   = 320 // up to here sort by comparison; radix sort beyond
+)
+
+// Sort is Sorter.Sort with scratch memory of its own, for a sort now and then.
+func Sort(rs RowSet, key registry.KeyID, desc bool) RowSet { return new(Sorter).Sort(rs, key, desc) }
+
+// Sort orders the active rows by a column or the id, and returns them over
+// the same batch. It is stable in both directions: equal rows keep their
+// current order. Nulls come last in both directions, in their current order.
+// Ids compare as int64, floats as doubles with 0.0 equal to -0.0 (a NaN, which
+// no op produces, counts as greater than all others), strings by their bytes.
+// By a key without column (see Batch.Has) all rows are equal.
+func (s *Sorter) Sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
+	if rs.N < 2 {
+		return rs
+	}
+	if rs.N <= insertionMax {
+		var small [insertionMax]sortEntry
+		scratch := sortScratch{entries: small[:0]}
+		return scratch.sort(rs, key, desc)
+	}
+	scratch, _ := s.scratch.Get().(*sortScratch)
+	if scratch == nil {
+		scratch = new(sortScratch)
+	}
+	defer s.scratch.Put(scratch)
+	return scratch.sort(rs, key, desc)
+}
+
+func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
+	s.entries = slices.Grow(s.entries[:0], rs.N)
+	if key == registry.IDKey {
+		s.addIDs(rs)
+	} else if c := rs.Batch.Float(key); c != nil {
+		s.addFloats(rs, c)
+	} else if c := rs.Batch.String(key); c != nil {
+		if rs.N <= max(insertionMax, len(c.Dict.Values)/4) {
+			return s.sortFewStrings(rs, c, desc)
+		}
+		s.addStrings(rs, c)
+	} else {
+		return rs
+	}
+
+	// One pass finds which bits differ at all, whether the order is right as it
+	// is, and turns the keys round for a descending order (reversing the result
+	// would also reverse equal rows).
+	entries, flip := s.entries, uint64(0)
+	if desc {
+		flip = ^uint64(0)
+	}
+	or, and, last, sorted := uint64(0), ^uint64(0), uint64(0), true
+	for i := range entries {
+		k := entries[i].key ^ flip
+		entries[i].key = k
+		or |= k
+		and &= k
+		sorted = sorted && last <= k
+		last = k
+	}
+	if sorted {
+		if s.nullsLast(rs.N) {
+			return rs
+		}
+		return s.result(rs, entries)
+	}
+	switch {
+	case len(entries) <= insertionMax:
+		insertionSort(entries)
+	case len(entries) <= compareMax:
+		slices.SortFunc(entries, compareEntries)
+	default:
+		s.other = slices.Grow(s.other[:0], len(entries))
+		entries = radixSort(entries, s.other[:len(entries)], or&^and)
+	}
+	return s.result(rs, entries)
+}
+
+func (s *sortScratch) addIDs(rs RowSet) {
+	if rs.Rows == nil {
+		for pos, id := range rs.Batch.IDs[:rs.N] {
+			s.entries = append(s.entries, sortEntry{idKey(id), int32(pos)})
+		}
+		return
+	}
+	for pos, row := range rs.Rows {
+		s.entries = append(s.entries, sortEntry{idKey(rs.Batch.IDs[row]), int32(pos)})
+	}
+}
+
+func (s *sortScratch) addFloats(rs RowSet, c *FloatColumn) {
+	if rs.Rows == nil && c.Valid == nil {
+		for pos, v := range c.Values[:rs.N] {
+			s.entries = append(s.entries, sortEntry{floatKey(v), int32(pos)})
+		}
+		return
+	}
+	for pos := range rs.N {
+		if row := int(rs.Row(pos)); c.Valid.Get(row) {
+			s.entries = append(s.entries, sortEntry{floatKey(c.Values[row]), int32(pos)})
+		}
+	}
+}
+
+// addStrings ranks the dictionary once, so that rows compare by rank.
+func (s *sortScratch) addStrings(rs RowSet, c *StringColumn) {
+	values := c.Dict.Values
+	s.order = slices.Grow(s.order[:0], len(values))[:len(values)]
+	s.ranks = slices.Grow(s.ranks[:0], len(values))[:len(values)]
+	for code := range values {
+		s.order[code] = int32(code)
+	}
+	slices.SortFunc(s.order, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+	for rank, code := range s.order {
+		s.ranks[code] = int32(rank)
+	}
+	for pos := range rs.N {
+		if code := c.Codes[rs.Row(pos)]; code >= 0 {
+			s.entries = append(s.entries, sortEntry{uint64(s.ranks[code]), int32(pos)})
+		}
+	}
+}
+
+// sortFewStrings compares the strings of the active rows: when there are few,
+// or few left of many, ranking the whole dictionary would cost more.
+func (s *sortScratch) sortFewStrings(rs RowSet, c *StringColumn, desc bool) RowSet {
+	for pos := range rs.N {
+		if code := c.Codes[rs.Row(pos)]; code >= 0 {
+			s.entries = append(s.entries, sortEntry{uint64(code), int32(pos)})
+		}
+	}
+	values := c.Dict.Values
+	slices.SortStableFunc(s.entries, func(a, b sortEntry) int {
+		if desc {
+			a, b = b, a
+		}
+		return cmp.Compare(values[a.key], values[b.key])
+	})
+	return s.result(rs, s.entries)
+}
+
+// nullsLast reports whether the rows without entry are the last of the n.
+func (s *sortScratch) nullsLast(n int) bool {
+	k := len(s.entries)
+	return k == n || k == 0 || int(s.entries[k-1].pos) == k-1
+}
+
+// result lists the rows of the sorted entries, then those without an entry.
+func (s *sortScratch) result(rs RowSet, sorted []sortEntry) RowSet {
+	rows := make([]int32, rs.N)
+	if rs.Rows == nil {
+		for i := range sorted {
+			rows[i] = sorted[i].pos
+		}
+	} else {
+		for i := range sorted {
+			rows[i] = rs.Rows[sorted[i].pos]
+		}
+	}
+	if nulls := rows[len(sorted):]; len(nulls) > 0 {
+		withEntry := NewBitmap(rs.N)
+		for i := range sorted {
+			withEntry.Set(int(sorted[i].pos))
+		}
+		i := 0
+		for pos := range rs.N {
+			if !withEntry.Get(pos) {
+				nulls[i] = rs.Row(pos)
+				i++
+			}
+		}
+	}
+	return RowSet{Batch: rs.Batch, Rows: rows, N: rs.N}
+}
+
+// idKey maps int64 to uint64, keeping the order.
+func idKey(id int64) uint64 { return uint64(id) ^ 1<<63 }
+
+// floatKey maps doubles to uint64, keeping the order: positive numbers get
+// the top bit, negative ones are inverted, since their magnitude counts
+// backwards.
+func floatKey(v float64) uint64 {
+	if v != v {
+		return math.MaxUint64
+	}
+	b := math.Float64bits(v + 0) // -0.0 + 0 is 0.0
+	return b ^ (uint64(int64(b)>>63) | 1<<63)
+}
+
+// compareEntries makes any sort stable: no two entries have the same place.
+func compareEntries(a, b sortEntry) int {
+	if c := cmp.Compare(a.key, b.key); c != 0 {
+		return c
+	}
+	return int(a.pos) - int(b.pos)
+}
+
+func insertionSort(entries []sortEntry) {
+	for i := 1; i < len(entries); i++ {
+		e, j := entries[i], i
+		for ; j > 0 && entries[j-1].key > e.key; j-- {
+			entries[j] = entries[j-1]
+		}
+		entries[j] = e
+	}
+}
+
+// radixSort sorts by the bytes of the key, lowest first, and returns the
+// sorted entries, which are in one of the two slices. varying has a one for
+// each bit in which some keys differ: a byte without any needs no pass.
+func radixSort(entries, other []sortEntry, varying uint64) []sortEntry {
+	for shift := 0; shift < 64; shift += 8 {
+		if varying>>shift&0xff == 0 {
+			continue
+		}
+		var next [256]int32 // first how many entries have the digit, then where the next one goes
+		for i := range entries {
+			next[byte(entries[i].key>>shift)]++
+		}
+		sum := int32(0)
+		for digit, n := range next {
+			next[digit] = sum
+			sum += n
+		}
+		for i := range entries {
+			digit := byte(entries[i].key >> shift)
+			other[next[digit]] = entries[i]
+			next[digit]++
+		}
+		entries, other = other, entries
+	}
+	return entries
+}
