@@ -1,9 +1,10 @@
-// Package registry holds what plans refer to by number or id: keys (columns),
-// params (values that a request may override) and endpoints (where I/O goes).
-// The tables are TOML files; the defaults are embedded in the binary.
 package registry
 
-import "time"
+import (
+	"net"
+	"strconv"
+	"time"
+)
 
 // KeyID identifies a column. Stable, never reused. Zero is no key.
 type KeyID uint32
@@ -17,7 +18,7 @@ type ParamID uint32
 // Type is the type of a key or a parameter.
 type Type uint8
 
-// The types of keys and parameters.
+// The types of keys and parameters. No parameter is a FeatureBundle.
 const (
 	Int Type = iota + 1
 	Float
@@ -26,22 +27,36 @@ const (
 	FeatureBundle
 )
 
-// Key describes one column. Immutable once built.
-type Key struct {
-	ID       KeyID
-	Name     string
-	Type     Type
-	Nullable bool
-	Writable bool
-	Default  float64 // of a float key that is not nullable
+// typeNames are the names of the types in the tables.
+var typeNames = [...]string{Int: "int", Float: "float", String: "string", Bool: "bool", FeatureBundle: "feature_bundle"}
+
+// String returns the type's name in the tables: "int", "feature_bundle".
+func (t Type) String() string {
+	if t == 0 || int(t) >= len(typeNames) {
+		return "type " + strconv.Itoa(int(t))
+	}
+	return typeNames[t]
 }
 
-// Param describes one request parameter. Immutable once built.
+// MarshalText implements encoding.TextMarshaler.
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// Key describes one column. Immutable once built; any goroutine.
+type Key struct {
+	ID       KeyID   `json:"key_id"`
+	Name     string  `json:"name"`
+	Type     Type    `json:"type"`
+	Nullable bool    `json:"nullable"`
+	Writable bool    `json:"writable"`
+	Default  float64 `json:"default"` // of a float key that is not nullable; otherwise 0
+}
+
+// Param describes one request parameter. Immutable once built; any goroutine.
 type Param struct {
-	ID       ParamID
-	Name     string
-	Type     Type
-	Nullable bool
+	ID       ParamID `json:"param_id"`
+	Name     string  `json:"name"`
+	Type     Type    `json:"type"`
+	Nullable bool    `json:"nullable"`
 }
 
 // EndpointKind says which protocol an endpoint speaks.
@@ -53,7 +68,7 @@ const (
 	HTTP  EndpointKind = "http"
 )
 
-// Endpoint is where I/O goes. Immutable once built.
+// Endpoint is where I/O goes. Immutable once built; any goroutine.
 type Endpoint struct {
 	Index    int // position in Endpoints(), for tables indexed by endpoint
 	ID       string
@@ -65,7 +80,10 @@ type Endpoint struct {
 	Policy   Policy
 }
 
-// Policy bounds the use of an endpoint.
+// Addr returns "host:port", with brackets around an IPv6 host.
+func (e *Endpoint) Addr() string { return net.JoinHostPort(e.Host, strconv.Itoa(e.Port)) }
+
+// Policy bounds the use of an endpoint. Immutable once built; any goroutine.
 type Policy struct {
 	MaxInflight    int           // commands sent and unanswered, per endpoint
 	Connections    int           // connections of one client
@@ -76,30 +94,96 @@ type Policy struct {
 	Database       int           // SELECT; 0 means none
 }
 
+// The policy of an endpoint whose table does not say otherwise.
+const (
+	DefaultMaxInflight    = 1024
+	DefaultConnections    = 1
+	DefaultConnectTimeout = time.Second
+	DefaultRequestTimeout = time.Second
+)
+
 // A Registry holds the three tables of one environment. Immutable once built;
 // any goroutine.
-type Registry struct{}
+type Registry struct {
+	env       string
+	keys      []*Key      // ascending by id
+	params    []*Param    // ascending by id
+	endpoints []*Endpoint // ascending by id; endpoints[i].Index == i
+
+	keyByID      map[KeyID]*Key
+	keyByName    map[string]*Key
+	paramByID    map[ParamID]*Param
+	paramByName  map[string]*Param
+	endpointByID map[string]*Endpoint
+}
+
+// Env returns the environment: "dev", "test" or "prod".
+func (r *Registry) Env() string { return r.env }
 
 // Key returns the key with that id.
-func (r *Registry) Key(id KeyID) (*Key, bool) { panic("stub") }
+func (r *Registry) Key(id KeyID) (*Key, bool) { return lookup(r.keyByID, id) }
 
-// KeyByName returns the key with that name.
-func (r *Registry) KeyByName(name string) (*Key, bool) { panic("stub") }
+// KeyByName returns the key with that name, case-sensitive.
+func (r *Registry) KeyByName(name string) (*Key, bool) { return lookup(r.keyByName, name) }
 
 // Keys returns all keys, ascending by id. Not to be changed.
-func (r *Registry) Keys() []*Key { panic("stub") }
+func (r *Registry) Keys() []*Key { return r.keys }
 
 // Param returns the parameter with that id.
-func (r *Registry) Param(id ParamID) (*Param, bool) { panic("stub") }
+func (r *Registry) Param(id ParamID) (*Param, bool) { return lookup(r.paramByID, id) }
 
 // ParamByName returns the parameter with that name, case-sensitive.
-func (r *Registry) ParamByName(name string) (*Param, bool) { panic("stub") }
+func (r *Registry) ParamByName(name string) (*Param, bool) { return lookup(r.paramByName, name) }
 
 // Params returns all parameters, ascending by id. Not to be changed.
-func (r *Registry) Params() []*Param { panic("stub") }
+func (r *Registry) Params() []*Param { return r.params }
 
 // Endpoint returns the endpoint with that id.
-func (r *Registry) Endpoint(id string) (*Endpoint, bool) { panic("stub") }
+func (r *Registry) Endpoint(id string) (*Endpoint, bool) { return lookup(r.endpointByID, id) }
 
-// Endpoints returns all endpoints, ascending by id; position i has Index i.
-func (r *Registry) Endpoints() []*Endpoint { panic("stub") }
+// Endpoints returns all endpoints, ascending by id; position i has Index i. Not to
+// be changed.
+func (r *Registry) Endpoints() []*Endpoint { return r.endpoints }
+
+// WithRedis returns a registry in which every endpoint of kind redis is at
+// host:port and none is embedded. Policies stay. r is not changed; plans have to be
+// loaded with the new registry to see it.
+func (r *Registry) WithRedis(host string, port int) *Registry {
+	return r.withAddr(host, port, func(e *Endpoint) bool { return e.Kind == Redis })
+}
+
+// WithEmbedded returns a registry in which every embedded endpoint is at host:port,
+// where the Redis inside the process listens. The others, and r, are not changed.
+func (r *Registry) WithEmbedded(host string, port int) *Registry {
+	return r.withAddr(host, port, func(e *Endpoint) bool { return e.Embedded })
+}
+
+// HasEmbedded reports whether some endpoint wants the Redis inside the process.
+func (r *Registry) HasEmbedded() bool {
+	for _, e := range r.endpoints {
+		if e.Embedded {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Registry) withAddr(host string, port int, moves func(*Endpoint) bool) *Registry {
+	moved := *r
+	moved.endpoints = make([]*Endpoint, len(r.endpoints))
+	moved.endpointByID = make(map[string]*Endpoint, len(r.endpoints))
+	for i, e := range r.endpoints {
+		if moves(e) {
+			there := *e
+			there.Host, there.Port, there.Embedded = host, port, false
+			e = &there
+		}
+		moved.endpoints[i], moved.endpointByID[e.ID] = e, e
+	}
+	return &moved
+}
+
+func lookup[K comparable, V any](m map[K]*V, k K) (*V, bool) {
+	v, ok := m[k]
+	return v, ok
+}

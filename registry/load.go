@@ -1,0 +1,428 @@
+package registry
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+//go:embed tables/*.toml
+var defaultTables embed.FS
+
+// environments lists the environments that there can be.
+var environments = [...]string{"dev", "test", "prod"}
+
+// Names appear in requests and responses as names of members.
+var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Limits of the tables. They only have to catch slips of the pen, such as
+// seconds where milliseconds are meant or a digit too many.
+const (
+	maxInflightLimit = 1 << 20
+	connectionsLimit = 1024
+	timeoutLimit     = time.Hour
+	databaseLimit    = 1 << 16
+)
+
+// Default returns the registry of the built-in tables for env.
+func Default(env string) (*Registry, error) {
+	tables, err := fs.Sub(defaultTables, "tables")
+	if err != nil {
+		return nil, fmt.Errorf("registry: built-in tables: %w", err)
+	}
+	return Load(tables, env)
+}
+
+// Load reads keys.toml, params.toml and endpoints.<env>.toml from tables (os.DirFS
+// of a folder, say); env is "dev", "test" or "prod". The error joins all problems
+// found, one per line, each naming file and entry.
+func Load(tables fs.FS, env string) (*Registry, error) {
+	if !slices.Contains(environments[:], env) {
+		return nil, fmt.Errorf("registry: unknown environment %q, expected one of %s",
+			env, strings.Join(environments[:], ", "))
+	}
+	l := loader{tables: tables}
+	r := &Registry{env: env}
+	l.keys(r)
+	l.params(r)
+	l.endpoints(r)
+	if err := errors.Join(l.problems...); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// loader gathers the problems of all files.
+type loader struct {
+	tables   fs.FS
+	problems []error
+}
+
+func (l *loader) problem(file, entry, format string, args ...any) {
+	where := file
+	if entry != "" {
+		where += ": " + entry
+	}
+	l.problems = append(l.problems, fmt.Errorf("%s: "+format, append([]any{where}, args...)...))
+}
+
+// decode reads file into rows and reports whether it could.
+func (l *loader) decode(file string, rows any) bool {
+	text, err := fs.ReadFile(l.tables, file)
+	if err != nil {
+		l.problem(file, "", "%w", err)
+		return false
+	}
+	dec := toml.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	err = dec.Decode(rows)
+
+	var unknown *toml.StrictMissingError
+	var malformed *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown):
+		for i := range unknown.Errors {
+			line, _ := unknown.Errors[i].Position()
+			l.problem(file, fmt.Sprintf("line %d", line), "unknown field %s", strings.Join(unknown.Errors[i].Key(), "."))
+		}
+	case errors.As(err, &malformed):
+		line, _ := malformed.Position()
+		l.problem(file, fmt.Sprintf("line %d", line), "%s", strings.TrimPrefix(malformed.Error(), "toml: "))
+	case err != nil:
+		l.problem(file, "", "%w", err)
+	}
+	return err == nil
+}
+
+// entries checks what the entries of a table have in common: ids and names that
+// are there, well formed and unique.
+type entries[ID comparable] struct {
+	*loader
+	file  string
+	what  string // "key", "param", "endpoint"
+	ids   map[ID]bool
+	names map[string]bool
+}
+
+func newEntries[ID comparable](l *loader, file, what string) *entries[ID] {
+	return &entries[ID]{l, file, what, make(map[ID]bool), make(map[string]bool)}
+}
+
+// label names an entry by its id, or by its position if it has none.
+func (e *entries[ID]) label(i int, id *ID) string {
+	if id == nil {
+		return fmt.Sprintf("%s at position %d", e.what, i+1)
+	}
+	return fmt.Sprintf("%s %v", e.what, *id)
+}
+
+// identify checks id and name and reports whether there is a new id.
+func (e *entries[ID]) identify(label string, id *ID, name string) bool {
+	switch {
+	case name == "":
+		e.problem(e.file, label, "name is missing")
+	case !validName.MatchString(name):
+		e.problem(e.file, label, "name %q must consist of letters, digits and _", name)
+	case e.names[name]:
+		e.problem(e.file, label, "name %q is taken already", name)
+	}
+	e.names[name] = true
+
+	switch {
+	case id == nil:
+		e.problem(e.file, label, "id is missing")
+		return false
+	case e.ids[*id]:
+		e.problem(e.file, label, "id is taken already")
+		return false
+	}
+	e.ids[*id] = true
+	return true
+}
+
+// numericID checks the range of a key or param id.
+func (l *loader) numericID(file, label string, id *int64) {
+	if id != nil && (*id < 1 || *id > math.MaxUint32) {
+		l.problem(file, label, "id must be 1 to %d", uint32(math.MaxUint32))
+	}
+}
+
+// typeNamed returns the type with that name, or 0 after reporting a problem.
+func (l *loader) typeNamed(file, label, name string, allowed ...Type) Type {
+	known := make([]string, len(allowed))
+	for i, t := range allowed {
+		if t.String() == name {
+			return t
+		}
+		known[i] = t.String()
+	}
+	l.problem(file, label, "unknown type %q, expected one of %s", name, strings.Join(known, ", "))
+	return 0
+}
+
+func (l *loader) keys(r *Registry) {
+	const file = "keys.toml"
+	var table struct {
+		Key []struct {
+			ID       *int64   `toml:"id"`
+			Name     string   `toml:"name"`
+			Type     string   `toml:"type"`
+			Nullable bool     `toml:"nullable"`
+			Writable bool     `toml:"writable"`
+			Default  *float64 `toml:"default"`
+		} `toml:"key"`
+	}
+	if !l.decode(file, &table) {
+		return
+	}
+	e := newEntries[int64](l, file, "key")
+	r.keyByID, r.keyByName = make(map[KeyID]*Key), make(map[string]*Key)
+	for i, row := range table.Key {
+		label := e.label(i, row.ID)
+		key := &Key{Name: row.Name, Nullable: row.Nullable, Writable: row.Writable}
+		key.Type = l.typeNamed(file, label, row.Type, Int, Float, String, Bool, FeatureBundle)
+		if row.Default != nil {
+			key.Default = *row.Default
+			switch {
+			case key.Type != Float || key.Nullable:
+				l.problem(file, label, "default is only for a float that is not nullable")
+			case math.IsNaN(key.Default) || math.IsInf(key.Default, 0):
+				l.problem(file, label, "default must be finite")
+			}
+		}
+		l.numericID(file, label, row.ID)
+		if e.identify(label, row.ID, row.Name) {
+			key.ID = KeyID(*row.ID)
+			r.keys = append(r.keys, key)
+			r.keyByID[key.ID], r.keyByName[key.Name] = key, key
+		}
+	}
+	slices.SortFunc(r.keys, func(a, b *Key) int { return cmp.Compare(a.ID, b.ID) })
+
+	// The engine itself knows this one key: it is the row, not a column.
+	if id, ok := r.keyByID[IDKey]; !ok {
+		l.problem(file, "", "key %d, the row id, is missing", IDKey)
+	} else if id.Type != Int || id.Nullable || id.Writable {
+		l.problem(file, fmt.Sprintf("key %d", IDKey), "the row id must be an int that is neither nullable nor writable")
+	}
+}
+
+func (l *loader) params(r *Registry) {
+	const file = "params.toml"
+	var table struct {
+		Param []struct {
+			ID       *int64 `toml:"id"`
+			Name     string `toml:"name"`
+			Type     string `toml:"type"`
+			Nullable bool   `toml:"nullable"`
+		} `toml:"param"`
+	}
+	if !l.decode(file, &table) {
+		return
+	}
+	e := newEntries[int64](l, file, "param")
+	r.paramByID, r.paramByName = make(map[ParamID]*Param), make(map[string]*Param)
+	for i, row := range table.Param {
+		label := e.label(i, row.ID)
+		param := &Param{Name: row.Name, Nullable: row.Nullable}
+		param.Type = l.typeNamed(file, label, row.Type, Int, Float, String, Bool)
+		l.numericID(file, label, row.ID)
+		if e.identify(label, row.ID, row.Name) {
+			param.ID = ParamID(*row.ID)
+			r.params = append(r.params, param)
+			r.paramByID[param.ID], r.paramByName[param.Name] = param, param
+		}
+	}
+	slices.SortFunc(r.params, func(a, b *Param) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// endpoints reads the endpoints of every environment that has a file, compares
+// them, and keeps those of r's.
+func (l *loader) endpoints(r *Registry) {
+	files, err := fs.Glob(l.tables, "endpoints.*.toml")
+	if err != nil {
+		l.problem("endpoints.*.toml", "", "%w", err)
+		return
+	}
+	own := endpointsFile(r.env)
+	if !slices.Contains(files, own) {
+		l.problem(own, "", "no such file")
+		return
+	}
+	tables := make(map[string][]*Endpoint)
+	for _, file := range files {
+		env := strings.TrimSuffix(strings.TrimPrefix(file, "endpoints."), ".toml")
+		if !slices.Contains(environments[:], env) {
+			l.problem(file, "", "unknown environment %q, expected one of %s", env, strings.Join(environments[:], ", "))
+			continue
+		}
+		if list, ok := l.endpointTable(file, env); ok {
+			tables[env] = list
+		}
+	}
+	list, ok := tables[r.env]
+	if !ok {
+		return
+	}
+	for _, env := range environments {
+		if other, ok := tables[env]; ok && env != r.env {
+			l.agree(own, list, endpointsFile(env), other)
+		}
+	}
+	r.endpoints = list
+	r.endpointByID = make(map[string]*Endpoint, len(list))
+	for i, endpoint := range list {
+		endpoint.Index = i
+		r.endpointByID[endpoint.ID] = endpoint
+	}
+}
+
+func endpointsFile(env string) string { return "endpoints." + env + ".toml" }
+
+// endpointRow is one [[endpoint]]. Pointers tell 0 from absent.
+type endpointRow struct {
+	ID       *string `toml:"id"`
+	Name     string  `toml:"name"`
+	Kind     string  `toml:"kind"`
+	Host     string  `toml:"host"`
+	Port     int64   `toml:"port"`
+	Embedded bool    `toml:"embedded"`
+	Policy   struct {
+		MaxInflight      *int64 `toml:"max_inflight"`
+		Connections      *int64 `toml:"connections"`
+		ConnectTimeoutMS *int64 `toml:"connect_timeout_ms"`
+		RequestTimeoutMS *int64 `toml:"request_timeout_ms"`
+		Username         string `toml:"username"`
+		Password         string `toml:"password"`
+		Database         int64  `toml:"database"`
+	} `toml:"policy"`
+}
+
+// endpointTable reads one file, ascending by id, and reports whether it could be
+// decoded; problems of single entries are reported but leave the rest comparable.
+func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
+	var table struct {
+		Endpoint []endpointRow `toml:"endpoint"`
+	}
+	if !l.decode(file, &table) {
+		return nil, false
+	}
+	e := newEntries[string](l, file, "endpoint")
+	var list []*Endpoint
+	for i := range table.Endpoint {
+		row := &table.Endpoint[i]
+		label := e.label(i, row.ID)
+		l.checkEndpoint(file, label, env, row)
+		endpoint := &Endpoint{
+			Name: row.Name, Kind: EndpointKind(row.Kind), Host: row.Host, Port: int(row.Port), Embedded: row.Embedded,
+			Policy: l.policy(file, label, row),
+		}
+		if e.identify(label, row.ID, row.Name) {
+			endpoint.ID = *row.ID
+			list = append(list, endpoint)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Endpoint) int { return cmp.Compare(a.ID, b.ID) })
+	return list, true
+}
+
+func (l *loader) checkEndpoint(file, label, env string, row *endpointRow) {
+	if row.ID != nil && (!strings.HasPrefix(*row.ID, "ep_") || !validName.MatchString(*row.ID)) {
+		l.problem(file, label, `id must start with "ep_" and consist of letters, digits and _`)
+	}
+	kind := EndpointKind(row.Kind)
+	if kind != Redis && kind != HTTP {
+		l.problem(file, label, "unknown kind %q, expected one of %s, %s", row.Kind, Redis, HTTP)
+	}
+	if row.Host == "" || strings.ContainsAny(row.Host, " \t\r\n/@[]") {
+		l.problem(file, label, "host %q must be a host name or an IP address", row.Host)
+	}
+	if row.Port < 1 || row.Port > math.MaxUint16 {
+		l.problem(file, label, "port must be 1 to 65535, not %d", row.Port)
+	}
+	policy := &row.Policy
+	if policy.Username != "" && policy.Password == "" {
+		l.problem(file, label, "policy.username needs a policy.password")
+	}
+	if kind != Redis && (policy.Username != "" || policy.Password != "" || policy.Database != 0) {
+		l.problem(file, label, "policy.username, password and database are only for kind %s", Redis)
+	}
+	if row.Embedded {
+		switch {
+		case env != "dev":
+			l.problem(file, label, "only dev has an embedded Redis")
+		case kind != Redis:
+			l.problem(file, label, "only kind %s can be embedded", Redis)
+		case policy.Password != "" || policy.Database != 0:
+			l.problem(file, label, "the embedded Redis has neither password nor databases")
+		}
+	}
+}
+
+// policy fills in the defaults and checks the bounds.
+func (l *loader) policy(file, label string, row *endpointRow) Policy {
+	bounded := func(field string, given *int64, ifAbsent, limit int64) int64 {
+		if given == nil {
+			return ifAbsent
+		}
+		if *given < 1 || *given > limit {
+			l.problem(file, label, "policy.%s must be 1 to %d, not %d", field, limit, *given)
+		}
+		return *given
+	}
+	timeout := func(field string, given *int64, ifAbsent time.Duration) time.Duration {
+		return time.Duration(bounded(field, given, ifAbsent.Milliseconds(), timeoutLimit.Milliseconds())) * time.Millisecond
+	}
+	given := &row.Policy
+	if given.Database < 0 || given.Database > databaseLimit {
+		l.problem(file, label, "policy.database must be 0 to %d, not %d", databaseLimit, given.Database)
+	}
+	return Policy{
+		MaxInflight:    int(bounded("max_inflight", given.MaxInflight, DefaultMaxInflight, maxInflightLimit)),
+		Connections:    int(bounded("connections", given.Connections, DefaultConnections, connectionsLimit)),
+		ConnectTimeout: timeout("connect_timeout_ms", given.ConnectTimeoutMS, DefaultConnectTimeout),
+		RequestTimeout: timeout("request_timeout_ms", given.RequestTimeoutMS, DefaultRequestTimeout),
+		Username:       given.Username,
+		Password:       given.Password,
+		Database:       int(given.Database),
+	}
+}
+
+// agree reports where the endpoints of two environments differ in id, name or kind.
+func (l *loader) agree(file string, list []*Endpoint, otherFile string, other []*Endpoint) {
+	byID := func(list []*Endpoint) map[string]*Endpoint {
+		m := make(map[string]*Endpoint, len(list))
+		for _, endpoint := range list {
+			m[endpoint.ID] = endpoint
+		}
+		return m
+	}
+	mine, theirs := byID(list), byID(other)
+	for _, endpoint := range list {
+		label := "endpoint " + endpoint.ID
+		there, ok := theirs[endpoint.ID]
+		switch {
+		case !ok:
+			l.problem(otherFile, label, "is missing, but %s has it", file)
+		case there.Name != endpoint.Name:
+			l.problem(otherFile, label, "is named %q, but %q in %s", there.Name, endpoint.Name, file)
+		case there.Kind != endpoint.Kind:
+			l.problem(otherFile, label, "has kind %q, but %q in %s", there.Kind, endpoint.Kind, file)
+		}
+	}
+	for _, endpoint := range other {
+		if mine[endpoint.ID] == nil {
+			l.problem(file, "endpoint "+endpoint.ID, "is missing, but %s has it", otherFile)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+)
+
+// MarshalJSON writes the three tables as one object: env, keys, params, endpoints.
+// Of a password it says only that there is one.
+func (r *Registry) MarshalJSON() ([]byte, error) {
+	type endpoint struct {
+		ID               string       `json:"endpoint_id"`
+		Name             string       `json:"name"`
+		Kind             EndpointKind `json:"kind"`
+		Host             string       `json:"host"`
+		Port             int          `json:"port"`
+		Embedded         bool         `json:"embedded"`
+		MaxInflight      int          `json:"max_inflight"`
+		Connections      int          `json:"connections"`
+		ConnectTimeoutMS int64        `json:"connect_timeout_ms"`
+		RequestTimeoutMS int64        `json:"request_timeout_ms"`
+		Username         string       `json:"username,omitempty"`
+		HasPassword      bool         `json:"has_password,omitempty"`
+		Database         int          `json:"database,omitempty"`
+	}
+	endpoints := make([]endpoint, len(r.endpoints))
+	for i, e := range r.endpoints {
+		endpoints[i] = endpoint{
+			e.ID, e.Name, e.Kind, e.Host, e.Port, e.Embedded, e.Policy.MaxInflight, e.Policy.Connections,
+			e.Policy.ConnectTimeout.Milliseconds(), e.Policy.RequestTimeout.Milliseconds(),
+			e.Policy.Username, e.Policy.Password != "", e.Policy.Database,
+		}
+	}
+	return json.Marshal(struct {
+		Env       string     `json:"env"`
+		Keys      []*Key     `json:"keys"`
+		Params    []*Param   `json:"params"`
+		Endpoints []endpoint `json:"endpoints"`
+	}{r.env, r.keys, r.params, endpoints})
+}
+
+// WriteText writes the three tables for people, columns aligned.
+func (r *Registry) WriteText(w io.Writer) error {
+	// The writer keeps what it is given until Flush, which returns the first error.
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+
+	fmt.Fprintln(tw, "KEY\tNAME\tTYPE\tNULLABLE\tWRITABLE\tDEFAULT")
+	for _, k := range r.keys {
+		ifAbsent := "-"
+		if k.Type == Float && !k.Nullable {
+			ifAbsent = strconv.FormatFloat(k.Default, 'g', -1, 64)
+		}
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Type, yes(k.Nullable), yes(k.Writable), ifAbsent)
+	}
+
+	fmt.Fprintln(tw, "\nPARAM\tNAME\tTYPE\tNULLABLE")
+	for _, p := range r.params {
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\n", p.ID, p.Name, p.Type, yes(p.Nullable))
+	}
+
+	fmt.Fprintf(tw, "\nENDPOINT (%s)\tNAME\tKIND\tADDRESS\tMAX INFLIGHT\tCONNECTIONS\tCONNECT TIMEOUT\tREQUEST TIMEOUT\n", r.env)
+	for _, e := range r.endpoints {
+		addr := e.Addr()
+		if e.Embedded {
+			addr = "embedded"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%d\t%v\t%v\n", e.ID, e.Name, e.Kind, addr,
+			e.Policy.MaxInflight, e.Policy.Connections, e.Policy.ConnectTimeout, e.Policy.RequestTimeout)
+	}
+	return tw.Flush()
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
