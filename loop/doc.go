@@ -1,0 +1,52 @@
+// Package loop is an event loop in the image of libuv's: one goroutine runs
+// every callback, so that what only callbacks touch needs no lock.
+//
+// # One iteration
+//
+//		            any goroutine ── Post ──▶ inbox (FIFO), at most one wake in flight
+//		                                        │
+//		┌─▶ poll: I/O callbacks ─▶ inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush ─┐
+//		└───────────────────────────────────────────────────────────────────────────────────────┘
+//
+//	  - poll: the host waits for I/O, for a wake or until the wait that the loop
+//	    computed is over, and runs the callbacks of what is ready.
+//	  - inbox: the posts that were there when the phase began. What they post runs
+//	    in the next iteration, after I/O had its turn: posting cannot starve I/O.
+//	  - check: check hooks, then deferred work (Defer).
+//	  - closing: callbacks of closed handles, each once, from a fresh stack.
+//	  - now: the cached time is refreshed (as it is after the poll).
+//	  - timers: what was due when the phase began, by due time, then by start order.
+//	  - prepare: prepare and idle hooks.
+//	  - flush: the host hands over what its connections have buffered. It comes
+//	    last, so that each connection writes once for all that an iteration did.
+//
+// # Who polls
+//
+// The loop knows no sockets and no goroutine. A Host gives it both, in one of
+// two ways that run the same phases:
+//
+//   - pull: the caller's goroutine calls Run with a poll function. The loop calls
+//     it once an iteration. Tests and simulations are driven like this.
+//   - push: the host owns the goroutine. It brackets each I/O callback with Enter
+//     and Leave and calls Turn after each batch of them. gnet is driven like this.
+//
+// # Life
+//
+//	idle ── Start ──▶ running ── Stop ──▶ stopping ── wound down ──▶ stopped
+//
+// Stop flips the state under the inbox lock, so a post is either refused or will
+// run; then what was accepted runs, deferred work runs, timers are dropped
+// unfired, the host's connections are closed and told so, and the host finishes.
+// There is no way back from stopped.
+//
+// # Where it differs from libuv
+//
+//   - The wait is computed from a fresh clock, so time burned in a callback is
+//     subtracted from the next wait.
+//   - A timer's delay counts from the clock at Start, not from the cached time:
+//     a timer is never early, however long the callback that started it has run.
+//   - Hooks run, and handles close, in the order in which they were started or
+//     closed (libuv's orders are last-in-first-out and undocumented).
+//   - A panic in a callback is contained, counted and reported.
+//   - There is no unref and no walk: nothing here needs them.
+package loop

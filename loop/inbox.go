@@ -1,0 +1,82 @@
+package loop
+
+// queue holds functions for a phase. What is added while the phase runs waits for
+// the phase's next run. Loop only.
+type queue struct{ next, batch []func() }
+
+func (q *queue) add(fn func()) { q.next = append(q.next, fn) }
+
+func (q *queue) empty() bool { return len(q.next) == 0 }
+
+// run runs what is there, in order.
+func (q *queue) run(l *Loop) {
+	if len(q.next) == 0 {
+		return
+	}
+	q.next, q.batch = q.batch, q.next
+	l.runAll(q.batch)
+	q.batch = reuse(q.batch)
+}
+
+// keepCap bounds the capacity that a queue keeps after a burst: 1 MiB of functions.
+const keepCap = 1 << 17
+
+// reuse empties fns for the next batch, or drops it if a burst made it huge.
+func reuse(fns []func()) []func() {
+	if cap(fns) > keepCap {
+		return nil
+	}
+	clear(fns)
+	return fns[:0]
+}
+
+// Post has fn run on the loop, after all posts accepted before it. It reports
+// whether it was accepted: not before Start, and not after Stop. An accepted post
+// always runs. A post made while posts are being run runs in the next iteration,
+// after I/O. A nil fn only has the loop complete an iteration. Post costs a system
+// call only if the loop is asleep and nobody has woken it yet. The inbox has no
+// bound: whoever posts bounds what it has in flight. Any goroutine.
+func (l *Loop) Post(fn func()) bool {
+	l.mu.Lock()
+	if l.phase.Load() != running {
+		l.mu.Unlock()
+		return false
+	}
+	if fn != nil {
+		l.mu.inbox = append(l.mu.inbox, fn)
+	}
+	if l.mu.asleep {
+		// Under the lock, so that no wake can come after the loop has ended, when
+		// the descriptor that it would write to may belong to somebody else.
+		l.mu.asleep = false
+		l.host.Wake()
+	}
+	l.mu.Unlock()
+	return true
+}
+
+// runInbox runs the posts that were there when it was called.
+func (l *Loop) runInbox() {
+	l.mu.Lock()
+	batch := l.mu.inbox
+	if len(batch) == 0 {
+		l.mu.Unlock()
+		return
+	}
+	l.mu.inbox = l.spare
+	l.count.PostsPendingMax = max(l.count.PostsPendingMax, len(batch))
+	l.mu.Unlock()
+	l.runAll(batch)
+	l.spare = reuse(batch)
+}
+
+// Defer has fn run once at the end of this iteration, in the check phase, after
+// what was deferred before it. What is deferred in or after the check phase runs
+// in the next iteration, which then does not wait for I/O.
+func (l *Loop) Defer(fn func()) { l.deferred.add(fn) }
+
+// runCheck runs the check hooks, then the deferred work.
+func (l *Loop) runCheck() {
+	l.check.run(l)
+	l.deferred.run(l)
+}

@@ -1,0 +1,287 @@
+package loop
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rankd/rankd/clock"
+)
+
+// Errors of the loop and its handles.
+var (
+	// ErrStopped: the loop is stopping or has stopped; nothing can be started.
+	ErrStopped = errors.New("loop stopped")
+	// ErrBusy: handles are open, callbacks are pending or requests are held.
+	ErrBusy = errors.New("loop busy")
+	// ErrHandleClosed: the timer or hook was closed.
+	ErrHandleClosed = errors.New("handle closed")
+	// ErrNoCallback: the handle was made without a function to call.
+	ErrNoCallback = errors.New("handle has no callback")
+	// ErrNeverStarted: Again on a timer that was never started.
+	ErrNeverStarted = errors.New("timer was never started")
+)
+
+// Config says what a loop is built from. Immutable once given to New. The zero
+// value works.
+type Config struct {
+	// Clock tells the time. Nil means clock.NewReal().
+	Clock clock.Clock
+	// OnPanic is told, on the loop, that a callback panicked: what it panicked
+	// with, and the stack. The panic is contained: other callbacks go on. Nil drops
+	// it; it is still counted in Metrics. It must not panic itself.
+	OnPanic func(recovered any, stack []byte)
+	// LateAfter is how long after its due time a timer may fire before Metrics
+	// counts it as late. Zero means 10 ms, one preemption slice of the Go
+	// scheduler: what is later than that waited for a processor or a callback.
+	LateAfter time.Duration
+}
+
+// The phases of a loop's life, in order; there is no way back.
+const (
+	idle int32 = iota
+	running
+	stopping
+	stopped
+)
+
+// A Loop runs callbacks on one goroutine: the one that drives it, always the
+// same. Loop only, except Start, Post, Stop, Done, Metrics and Clock, which any
+// goroutine may call. Before Start, the goroutine that built it counts as the loop.
+type Loop struct {
+	clock     clock.Clock
+	onPanic   func(any, []byte)
+	lateAfter time.Duration
+	done      chan struct{}
+	phase     atomic.Int32 // written under mu
+	driver    atomic.Int64 // id of the goroutine that drives the loop; 0 before it first does
+
+	// From here to mu: loop only.
+	host     Host       // set once, by Start
+	now      clock.Time // cached
+	awake    bool       // in an iteration, past its poll or in one of the poll's callbacks
+	timers   timerHeap
+	due      []*Timer // batch of the timers phase; nil where stopped meanwhile
+	timerSeq uint64   // taken by each start: orders timers that are due together
+	idle     hookList
+	prepare  hookList
+	check    hookList
+	deferred queue
+	closing  queue
+	spare    []func()   // empty; the inbox's next slice
+	open     int        // handles not yet closed
+	held     int        // Hold minus Release; never negative
+	rounds   int        // iterations of the wind-down after the host was drained
+	winding  bool       // the wind-down has begun
+	mark     clock.Time // end of the last measured callback
+	count    Metrics    // without what depends on the moment
+
+	mu struct { // guards what other goroutines touch
+		sync.Mutex
+		inbox   []func()   // FIFO, swapped out whole once an iteration
+		asleep  bool       // the next post must wake the host; false once one has
+		waiting bool       // the host may be blocked in its poll
+		since   clock.Time // when that wait began
+		joined  bool       // a Stop from outside is waiting, or has waited, for done
+		count   Metrics    // copy of the loop's own, as of its last sleep or wake
+	}
+}
+
+// New returns a loop that is not started.
+func New(cfg Config) *Loop {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.NewReal()
+	}
+	if cfg.LateAfter == 0 {
+		cfg.LateAfter = 10 * time.Millisecond
+	}
+	return &Loop{
+		clock: cfg.Clock, onPanic: cfg.OnPanic, lateAfter: cfg.LateAfter,
+		done: make(chan struct{}),
+		now:  cfg.Clock.Now(),
+	}
+}
+
+// A RunMode says when Run returns.
+type RunMode int
+
+// The modes of Run. In each of them Run returns when nothing is alive.
+const (
+	RunDefault RunMode = iota // not before
+	RunOnce                   // after one iteration, which may wait in the poll
+	RunNoWait                 // after one iteration, which does not wait
+)
+
+// Run drives a started loop from the caller's goroutine. poll waits for I/O for
+// at most wait (negative: until woken; zero: not at all) and runs the callbacks of
+// what is ready. Run reports whether the loop is alive still. A stopping loop is
+// alive until it is wound down; one that is not started is not.
+func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool) {
+	l.adopt()
+	l.UpdateNow()
+	l.mark = l.now
+	if mode == RunDefault && l.phase.Load() == running {
+		l.runTimers()
+	}
+	for l.Alive() {
+		wait := l.beforePoll(mode == RunNoWait)
+		poll(wait)
+		l.afterPoll()
+		if mode != RunDefault {
+			break
+		}
+	}
+	return l.Alive()
+}
+
+// beforePoll is the half of an iteration that precedes the poll. It returns how
+// long the poll may wait.
+func (l *Loop) beforePoll(noWait bool) (wait time.Duration) {
+	l.idle.run(l)
+	l.prepare.run(l)
+	l.host.Flush()
+	return l.sleep(noWait)
+}
+
+// afterPoll is the half of an iteration that follows the poll.
+func (l *Loop) afterPoll() {
+	l.wakeUp()
+	l.runInbox()
+	l.runCheck()
+	l.runClosing()
+	if l.phase.Load() >= stopping {
+		l.windDown()
+		return
+	}
+	l.UpdateNow()
+	l.runTimers()
+}
+
+// Turn runs what follows a batch of I/O callbacks, or a wake, and all that
+// precedes the next poll. It is how a push host drives the loop, always from one
+// goroutine. It returns how long the host may wait (negative: until woken; zero:
+// poll what is ready and turn again). After the turn in which the loop called the
+// host's Finish there is no other.
+func (l *Loop) Turn() (wait time.Duration) {
+	l.adopt()
+	l.afterPoll()
+	if l.phase.Load() == stopped {
+		return -1
+	}
+	return l.beforePoll(false)
+}
+
+// Enter begins an I/O callback, and with the first of a batch the iteration. It
+// reports whether a push host has to see to it that Turn follows this batch;
+// if not, a turn is on its way.
+func (l *Loop) Enter() (turn bool) {
+	turn = l.wakeUp()
+	l.count.Events++
+	return turn
+}
+
+// Leave ends an I/O callback that Enter began. The host calls it from a deferred
+// function of its own with what recover returned there. It reports whether the
+// callback panicked; the panic is contained.
+func (l *Loop) Leave(recovered any) (panicked bool) {
+	l.measure()
+	if recovered == nil {
+		return false
+	}
+	l.panicked(recovered)
+	return true
+}
+
+// Clock returns the clock that the loop was built with. Any goroutine.
+func (l *Loop) Clock() clock.Clock { return l.clock }
+
+// Now returns the cached time: as of the end of the poll, or of the beginning of
+// the timers phase. It does not move within a callback.
+func (l *Loop) Now() clock.Time { return l.now }
+
+// UpdateNow refreshes the cached time, for a callback that has run for long.
+func (l *Loop) UpdateNow() { l.now = l.clock.Now() }
+
+// Alive reports whether the loop has something to run for: an active timer or
+// hook, a held request, a pending post, deferred work or close callback, or
+// its own end.
+func (l *Loop) Alive() bool {
+	switch l.phase.Load() {
+	case stopping:
+		return true
+	case running:
+		return l.timers.len() > 0 || l.held > 0 || l.idle.active+l.prepare.active+l.check.active > 0 || l.Pending()
+	default:
+		return false
+	}
+}
+
+// Pending reports whether posts, deferred work or close callbacks wait to be run.
+func (l *Loop) Pending() bool {
+	if !l.deferred.empty() || !l.closing.empty() {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.mu.inbox) > 0
+}
+
+// Due returns when the earliest timer is due, or zero if none is active.
+func (l *Loop) Due() clock.Time { return l.timers.first() }
+
+// Hold counts one request in flight: something that will call back on the loop
+// and keeps it alive until Release.
+func (l *Loop) Hold() { l.held++ }
+
+// Release ends what one Hold began. Releasing more than was held is a bug and panics.
+func (l *Loop) Release() {
+	if l.held == 0 {
+		panic("loop: Release without Hold")
+	}
+	l.held--
+}
+
+// sleep ends an iteration: it decides how long the poll may wait, and from then on
+// a post wakes the host.
+func (l *Loop) sleep(noWait bool) (wait time.Duration) {
+	now := l.clock.Now()
+	wait = -1
+	switch due := l.timers.first(); {
+	case noWait || l.idle.active > 0 || !l.deferred.empty() || !l.closing.empty():
+		wait = 0
+	case due != 0 && due != clock.Never:
+		wait = max(0, due.Sub(now))
+	}
+	l.awake = false
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.mu.inbox) > 0 || l.phase.Load() == stopping && !l.winding {
+		wait = 0
+	}
+	l.mu.asleep = wait != 0
+	l.mu.waiting, l.mu.since = wait != 0, now
+	l.mu.count = l.count
+	return wait
+}
+
+// wakeUp begins an iteration, unless it has begun. It reports whether nobody woke
+// the loop: what did was I/O.
+func (l *Loop) wakeUp() (byIO bool) {
+	if l.awake {
+		return false
+	}
+	l.awake = true
+	l.UpdateNow()
+	l.mark = l.now
+	l.count.Iterations++
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	byIO, l.mu.asleep = l.mu.asleep, false
+	if l.mu.waiting {
+		l.mu.waiting = false
+		l.count.Idle += l.now.Sub(l.mu.since)
+	}
+	l.mu.count = l.count
+	return byIO
+}

@@ -1,0 +1,125 @@
+package looptest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop"
+)
+
+// settleMax bounds the iterations of one Settle: a callback that posts itself for
+// ever is a bug of the test, better reported than waited for.
+const settleMax = 100_000
+
+// A Harness is a started loop on a manual clock. The test's goroutine is the
+// loop goroutine: it may call everything that is loop only. A callback that panics
+// fails the test. Loop only.
+type Harness struct {
+	Loop  *loop.Loop
+	Clock *clock.Manual
+	// OnPoll, if set, stands for the I/O of each iteration. What it calls counts as
+	// I/O callbacks; they must not wait.
+	OnPoll func()
+	// OnFlush, if set, is called at the end of each iteration, where a host
+	// hands over what its connections have buffered.
+	OnFlush func()
+	// OnDrain, if set, is the host's part in the loop's end: see loop.Host.
+	OnDrain func() (pending bool)
+
+	tb testing.TB
+}
+
+// New returns a harness whose clock stands still. The loop is stopped when the
+// test ends.
+func New(tb testing.TB) *Harness {
+	tb.Helper()
+	h := &Harness{Clock: clock.NewManual(), tb: tb}
+	h.Loop = loop.New(loop.Config{
+		Clock: h.Clock,
+		OnPanic: func(recovered any, stack []byte) {
+			tb.Errorf("a callback panicked: %v\n%s", recovered, stack)
+		},
+	})
+	if err := h.Loop.Start((*host)(h)); err != nil {
+		tb.Fatalf("start: %v", err)
+	}
+	h.Loop.Hold() // the harness's I/O, so that a turn is an iteration whatever is alive
+	h.Turn()      // makes this goroutine the loop's
+	tb.Cleanup(h.Stop)
+	return h
+}
+
+// Turn runs one iteration, which does not wait.
+func (h *Harness) Turn() {
+	h.Loop.Run(loop.RunNoWait, func(time.Duration) {
+		if h.OnPoll != nil {
+			h.OnPoll()
+		}
+	})
+}
+
+// Settle turns until no post, deferred work, close callback or due timer is
+// pending. The clock stands still.
+func (h *Harness) Settle() {
+	h.tb.Helper()
+	for range settleMax {
+		h.Turn()
+		if !h.pending() {
+			return
+		}
+	}
+	h.tb.Fatalf("the loop does not settle: still busy after %d iterations", settleMax)
+}
+
+func (h *Harness) pending() bool {
+	return h.Loop.Pending() || h.Loop.Due().Passed(h.Clock.Now())
+}
+
+// Advance settles, then moves the clock by d: in steps, one to each instant at
+// which a timer is due, and settles at each.
+func (h *Harness) Advance(d time.Duration) {
+	h.tb.Helper()
+	end := h.Clock.Now().Add(d)
+	h.Settle()
+	for {
+		step := end.Earlier(h.Loop.Due())
+		h.Clock.Advance(step.Sub(h.Clock.Now()))
+		h.Settle()
+		if step == end {
+			return
+		}
+	}
+}
+
+// Stop stops the loop and runs it to its end. A second Stop does nothing.
+func (h *Harness) Stop() {
+	h.tb.Helper()
+	h.Loop.Stop()
+	for range settleMax {
+		select {
+		case <-h.Loop.Done():
+			return
+		default:
+			h.Turn()
+		}
+	}
+	h.tb.Fatalf("the loop does not end: still busy after %d iterations", settleMax)
+}
+
+// host is the harness as the loop sees it.
+type host Harness
+
+func (*host) Wake() {}
+
+func (h *host) Flush() {
+	if h.OnFlush != nil {
+		h.OnFlush()
+	}
+}
+
+func (h *host) Drain() (pending bool) {
+	return h.OnDrain != nil && h.OnDrain()
+}
+
+func (*host) Finish(done func()) { done() }
