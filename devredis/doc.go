@@ -1,0 +1,15 @@
+// Package devredis is the Redis inside the process: a miniredis on a loopback port, loaded
+// with a demo data set, so that a machine that has nothing but Go can answer
+// requests. The engine talks to it over TCP like to any other server.
+//
+// The data set is made by arithmetic from a fixed seed, so every process, and every real
+// server filled by [Load], holds the same. It has [Users] users:
+//
+//	user:{id}            hash: name, and country for 19 of 20 users
+//	follow:{id}          list of 4–120 user ids, each once
+//	recommendation:{id}  list of 4–120 user ids, each once
+//	media:{id}           list of 4–40 media ids
+//
+// Country is skewed as one would expect of a service: a third of the users are
+// in the US, and the tail is long. User 1 has full lists, for demos and benchmarks.
+package devredis

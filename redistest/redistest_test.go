@@ -1,0 +1,113 @@
+package redistest
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func ping(addr string) error {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprint(conn, "PING\r\n"); err != nil {
+		return err
+	}
+	reply, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if reply != "+PONG\r\n" {
+		return fmt.Errorf("unexpected reply %q", reply)
+	}
+	return nil
+}
+
+func TestStartKillRestart(t *testing.T) {
+	s := Start(t, "--maxclients", "7")
+	require.NoError(t, ping(s.Addr))
+	assert.NotNil(t, s.Process())
+
+	s.Kill()
+	s.Kill()
+	assert.Error(t, ping(s.Addr))
+	assert.Nil(t, s.Process())
+
+	s.Restart(t)
+	assert.NoError(t, ping(s.Addr))
+}
+
+func TestServersDoNotShareAPort(t *testing.T) {
+	a, b := Start(t), Start(t)
+	assert.NotEqual(t, a.Addr, b.Addr)
+	assert.NoError(t, ping(a.Addr))
+	assert.NoError(t, ping(b.Addr))
+}
+
+// TestWithoutServer runs Start where the environment names no server.
+func TestWithoutServer(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		require string
+		want    string
+	}{
+		{"Skips", "", "skip"},
+		{"FailsIfRequired", "1", "fatal"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Setenv("RANKD_REDIS_SERVER", "")
+			t.Setenv("RANKD_REQUIRE_REDIS", tc.require)
+			assert.Equal(t, tc.want, outcome(func(tb testing.TB) { Start(tb) }))
+		})
+	}
+}
+
+func TestABrokenServerIsReported(t *testing.T) {
+	script := t.TempDir() + "/broken"
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho no luck today >&2\n"), 0o755))
+	s := &Server{binary: script, dir: t.TempDir()}
+	assert.ErrorContains(t, s.start(), "no luck today")
+
+	s = &Server{binary: script + ".missing", dir: t.TempDir()}
+	assert.Error(t, s.start())
+}
+
+func TestAwaitReadyKnowsBothWordings(t *testing.T) {
+	assert.NoError(t, awaitReady(strings.NewReader("x\n1:M * Ready to accept connections\n")))
+	assert.NoError(t, awaitReady(strings.NewReader("1:M * Ready to accept connections tcp\n")))
+	assert.ErrorContains(t, awaitReady(strings.NewReader("Could not bind\n")), "Could not bind")
+}
+
+// recorder notes how a test body ended.
+type recorder struct {
+	testing.TB
+	how string
+}
+
+func (r *recorder) Helper()        {}
+func (r *recorder) Skip(...any)    { r.end("skip") }
+func (r *recorder) Fatal(...any)   { r.end("fatal") }
+func (r *recorder) end(how string) { r.how = how; panic(r) }
+
+func outcome(body func(testing.TB)) (how string) {
+	r := &recorder{how: "returned"}
+	defer func() {
+		if p := recover(); p != nil && p != any(r) {
+			panic(p)
+		}
+		how = r.how
+	}()
+	body(r)
+	return r.how
+}
