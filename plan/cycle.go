@@ -1,0 +1,79 @@
+package plan
+
+import "strings"
+
+// acyclic runs the graph on paper (Kahn's algorithm). Nodes that never become ready
+// depend on a cycle, of which the error names one.
+func (c *compiler) acyclic() *Error {
+	nodes := c.graph.Nodes
+	waiting := make([]int, len(nodes)) // dependencies that have not completed
+	for i, n := range nodes {
+		waiting[i] = n.Deps
+	}
+	ready := append(make([]int, 0, len(nodes)), c.graph.Sources...)
+	for done := 0; done < len(ready); done++ {
+		for _, succ := range nodes[ready[done]].Succs {
+			if waiting[succ]--; waiting[succ] == 0 {
+				ready = append(ready, succ)
+			}
+		}
+	}
+	if len(ready) == len(nodes) {
+		return nil
+	}
+	cycle := findCycle(nodes, waiting)
+	first := nodes[cycle[0]]
+	return c.fail(first.ID, element("nodes", first.Index), "depends on itself: %s", describeCycle(nodes, cycle))
+}
+
+// findCycle returns the nodes of one cycle in the order in which they would run. A node
+// that waits has a dependency that waits, so going back from one to the next has to
+// meet a node twice.
+func findCycle(nodes []*Node, waiting []int) []int {
+	at := 0
+	for waiting[at] == 0 {
+		at++
+	}
+	var trail []int
+	position := make(map[int]int) // in trail
+	for {
+		if start, met := position[at]; met {
+			cycle := trail[start:]
+			reverse := make([]int, len(cycle))
+			for i, node := range cycle {
+				reverse[len(cycle)-1-i] = node
+			}
+			return reverse
+		}
+		position[at] = len(trail)
+		trail = append(trail, at)
+		at = waitingDependency(nodes[at], waiting)
+	}
+}
+
+func waitingDependency(n *Node, waiting []int) int {
+	for _, list := range [][]int{n.Inputs, n.Refs} {
+		for _, dep := range list {
+			if waiting[dep] > 0 {
+				return dep
+			}
+		}
+	}
+	panic("plan: a node waits for nothing")
+}
+
+// cycleLimit bounds how many nodes of a cycle an error lists.
+const cycleLimit = 8
+
+func describeCycle(nodes []*Node, cycle []int) string {
+	var b strings.Builder
+	for i, node := range cycle {
+		if i == cycleLimit {
+			b.WriteString("… → ")
+			break
+		}
+		b.WriteString(quote(nodes[node].ID) + " → ")
+	}
+	b.WriteString(quote(nodes[cycle[0]].ID))
+	return b.String()
+}

@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Error says why an artifact was refused. Immutable once built; any goroutine.
+type Error struct {
+	File  string
+	Node  string // id of the node; "" if not about one (or if its id is "")
+	Field string // path: "nodes[2].params.fanout", "expr_table.e1.a"; "" for the whole file
+	Msg   string
+}
+
+// Error implements error: one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Node != "" {
+		fmt.Fprintf(&b, ": node %s", quote(e.Node))
+	}
+	if e.Field != "" {
+		b.WriteString(": " + e.Field)
+	}
+	b.WriteString(": " + e.Msg)
+	return oneLine.Replace(b.String())
+}
+
+// oneLine keeps names out of the artifact, and paths, from breaking the line.
+var oneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+
+// quoteLimit bounds, in bytes, how much of a name from the artifact goes into an error.
+const quoteLimit = 80
+
+// quote returns s in quotes, cut if it is long.
+func quote(s string) string {
+	if len(s) > quoteLimit {
+		return strconv.Quote(strings.ToValidUTF8(s[:quoteLimit], "")) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// member returns the path of a member: plain names after a dot, others quoted.
+func member(path, name string) string {
+	if !validName.MatchString(name) || len(name) > quoteLimit {
+		return path + "[" + quote(name) + "]"
+	}
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// element returns the path of the i-th element of an array.
+func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

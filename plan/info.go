@@ -1,0 +1,71 @@
+package plan
+
+// Info describes a plan for people and tools (--print-plan-info). Immutable once
+// built; any goroutine.
+type Info struct {
+	Name    string     `json:"plan_name"`
+	Digest  string     `json:"digest"` // hex SHA-256 of the artifact
+	Nodes   []NodeInfo `json:"nodes"`  // in the plan's order
+	Sources []string   `json:"sources"`
+	Outputs []string   `json:"outputs"`
+}
+
+// NodeInfo describes one node. Immutable once built; any goroutine.
+type NodeInfo struct {
+	ID       string         `json:"node_id"`
+	Op       string         `json:"op"`
+	Inputs   []string       `json:"inputs"`
+	Refs     []string       `json:"refs,omitempty"` // nodes that parameters name
+	Deps     int            `json:"deps"`           // completions that it waits for
+	UsedBy   []string       `json:"used_by"`        // one entry per edge
+	Output   bool           `json:"output"`
+	Params   map[string]any `json:"params,omitempty"` // defaults filled in
+	Timeout  int64          `json:"timeout_ms,omitempty"`
+	Inline   *bool          `json:"inline,omitempty"`
+	CostHint int64          `json:"cost_estimate_us,omitempty"`
+}
+
+// Info returns the description of g.
+func (g *Graph) Info() Info {
+	info := Info{
+		Name: g.Name, Digest: g.Digest,
+		Nodes:   make([]NodeInfo, len(g.Nodes)),
+		Sources: g.ids(g.Sources), Outputs: g.ids(g.Outputs),
+	}
+	for i, n := range g.Nodes {
+		info.Nodes[i] = NodeInfo{
+			ID: n.ID, Op: n.Op,
+			Inputs: g.ids(n.Inputs), Refs: g.ids(n.Refs), Deps: n.Deps, UsedBy: g.ids(n.Succs), Output: n.IsOutput,
+			Params:  n.paramInfo(),
+			Timeout: n.Timeout.Milliseconds(), Inline: n.Inline, CostHint: n.CostHint.Microseconds(),
+		}
+	}
+	return info
+}
+
+func (g *Graph) ids(nodes []int) []string {
+	ids := make([]string, len(nodes))
+	for i, node := range nodes {
+		ids[i] = g.Nodes[node].ID
+	}
+	return ids
+}
+
+func (n *Node) paramInfo() map[string]any {
+	params := make(map[string]any, len(n.Params.values)+1)
+	for i := range n.Params.values {
+		value := &n.Params.values[i]
+		switch n.Schema.Params[i].Type {
+		case Int:
+			params[value.name] = value.i
+		case Bool:
+			params[value.name] = value.b
+		default:
+			params[value.name] = value.s
+		}
+	}
+	if n.Trace != "" {
+		params["trace"] = n.Trace
+	}
+	return params
+}

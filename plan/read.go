@@ -1,0 +1,306 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/jsondoc"
+)
+
+// Capabilities that an artifact may require.
+const (
+	// capExtensions is the one that is supported: artifacts may carry extensions. Its
+	// own payload is empty.
+	capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
+)
+
+// document is an artifact whose shape is right and whose trees are parsed; names
+// in it are not resolved yet.
+type document struct {
+	schemaVersion *jsondoc.Value // an integer literal
+	name          string
+	nodes         []nodeDocument
+	outputs       []string
+	exprs         map[string]*expr.Expr
+	preds         map[string]*expr.Pred
+	capabilities  []string // ascending, no duplicates
+}
+
+// nodeDocument is one element of "nodes".
+type nodeDocument struct {
+	id     string
+	op     string
+	inputs []string
+	params *jsondoc.Value // nil if absent
+
+	inline   *bool
+	costHint time.Duration
+	timeout  time.Duration
+}
+
+// reader reads one artifact. Its methods return *Error.
+type reader struct{ file string }
+
+func (r *reader) fail(node, field, format string, args ...any) *Error {
+	return &Error{File: r.file, Node: node, Field: field, Msg: fmt.Sprintf(format, args...)}
+}
+
+// wrongKind says what a field must be. v is nil if the field is absent.
+func (r *reader) wrongKind(node, field, want string, v *jsondoc.Value) *Error {
+	if v == nil {
+		return r.fail(node, field, "is missing, must be %s", want)
+	}
+	return r.fail(node, field, "must be %s, not %s", want, v.Kind)
+}
+
+func (r *reader) read(artifact []byte) (*document, *Error) {
+	if len(artifact) > MaxArtifactBytes {
+		return nil, r.fail("", "", "larger than %d bytes", MaxArtifactBytes)
+	}
+	root, err := jsondoc.Parse(artifact)
+	if err != nil {
+		return nil, r.fail("", "", "invalid JSON: %v", err)
+	}
+	if root.Kind != jsondoc.Object {
+		return nil, r.wrongKind("", "", "an object", &root)
+	}
+
+	d := new(document)
+	d.schemaVersion = root.Get("schema_version")
+	if v := d.schemaVersion; v == nil || v.Kind != jsondoc.Uint && v.Kind != jsondoc.Int {
+		return nil, r.wrongKind("", "schema_version", "an integer literal", v)
+	}
+	var bad *Error
+	if d.name, bad = r.text(&root, "", "", "plan_name"); bad != nil {
+		return nil, bad
+	}
+	nodes := root.Get("nodes")
+	if nodes == nil || nodes.Kind != jsondoc.Array {
+		return nil, r.wrongKind("", "nodes", "an array", nodes)
+	}
+	d.nodes = make([]nodeDocument, len(nodes.Items))
+	for i := range nodes.Items {
+		if d.nodes[i], bad = r.node(&nodes.Items[i], element("nodes", i)); bad != nil {
+			return nil, bad
+		}
+	}
+	if d.outputs, bad = r.texts(&root, "", "", "outputs"); bad != nil {
+		return nil, bad
+	}
+	if d.exprs, bad = readTable(r, &root, "expr_table", expr.ParseExpr); bad != nil {
+		return nil, bad
+	}
+	if d.preds, bad = readTable(r, &root, "pred_table", expr.ParsePred); bad != nil {
+		return nil, bad
+	}
+	if bad := r.capabilities(&root, d); bad != nil {
+		return nil, bad
+	}
+	if bad := r.extensions(&root, "", "", d.capabilities); bad != nil {
+		return nil, bad
+	}
+	for i := range nodes.Items {
+		if bad := r.extensions(&nodes.Items[i], d.nodes[i].id, element("nodes", i), d.capabilities); bad != nil {
+			return nil, bad
+		}
+	}
+	return d, nil
+}
+
+// text reads a required string.
+func (r *reader) text(v *jsondoc.Value, node, path, name string) (string, *Error) {
+	field := v.Get(name)
+	if field == nil || field.Kind != jsondoc.String {
+		return "", r.wrongKind(node, member(path, name), "a string", field)
+	}
+	return field.Str, nil
+}
+
+// texts reads a required array of strings.
+func (r *reader) texts(v *jsondoc.Value, node, path, name string) ([]string, *Error) {
+	field, path := v.Get(name), member(path, name)
+	if field == nil || field.Kind != jsondoc.Array {
+		return nil, r.wrongKind(node, path, "an array of strings", field)
+	}
+	list := make([]string, len(field.Items))
+	for i := range field.Items {
+		item := &field.Items[i]
+		if item.Kind != jsondoc.String {
+			return nil, r.wrongKind(node, element(path, i), "a string", item)
+		}
+		list[i] = item.Str
+	}
+	return list, nil
+}
+
+func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument, bad *Error) {
+	if v.Kind != jsondoc.Object {
+		return n, r.wrongKind("", path, "an object", v)
+	}
+	if n.id, bad = r.text(v, "", path, "node_id"); bad != nil {
+		return n, bad
+	}
+	if n.op, bad = r.text(v, n.id, path, "op"); bad != nil {
+		return n, bad
+	}
+	if n.inputs, bad = r.texts(v, n.id, path, "inputs"); bad != nil {
+		return n, bad
+	}
+	n.params = v.Get("params")
+
+	if n.timeout, bad = r.duration(v, n.id, path, "timeout_ms", 1, time.Millisecond); bad != nil {
+		return n, bad
+	}
+	if bad := r.scheduling(v, path, &n); bad != nil {
+		return n, bad
+	}
+	// For people and tools; only its kind is ours to check.
+	if span := v.Get("source_span"); span != nil && span.Kind != jsondoc.Object && span.Kind != jsondoc.String {
+		return n, r.wrongKind(n.id, member(path, "source_span"), "an object or a string", span)
+	}
+	return n, nil
+}
+
+func (r *reader) scheduling(v *jsondoc.Value, path string, n *nodeDocument) (bad *Error) {
+	scheduling, path := v.Get("scheduling"), member(path, "scheduling")
+	if scheduling == nil {
+		return nil
+	}
+	if scheduling.Kind != jsondoc.Object {
+		return r.wrongKind(n.id, path, "an object", scheduling)
+	}
+	for i := range scheduling.Members {
+		if name := scheduling.Members[i].Name; name != "inline" && name != "cost_estimate_us" {
+			return r.fail(n.id, member(path, name), "unknown field")
+		}
+	}
+	if inline := scheduling.Get("inline"); inline != nil {
+		if inline.Kind != jsondoc.Bool {
+			return r.wrongKind(n.id, member(path, "inline"), "true or false", inline)
+		}
+		n.inline = &inline.Bool
+	}
+	n.costHint, bad = r.duration(scheduling, n.id, path, "cost_estimate_us", 0, time.Microsecond)
+	return bad
+}
+
+// duration reads an optional integer of at least lowest, in units.
+func (r *reader) duration(
+	v *jsondoc.Value, node, path, name string, lowest int64, unit time.Duration,
+) (time.Duration, *Error) {
+	field, path := v.Get(name), member(path, name)
+	if field == nil {
+		return 0, nil
+	}
+	highest := math.MaxInt64 / int64(unit)
+	n, ok := integer(field)
+	if !ok || field.Kind == jsondoc.Uint && field.Uint > uint64(highest) || n < lowest || n > highest {
+		return 0, r.fail(node, path, "must be an integer from %d to %d", lowest, highest)
+	}
+	return time.Duration(n) * unit, nil
+}
+
+// readTable parses every entry of expr_table or pred_table, used or not. Of
+// entries with the same name the last one counts.
+func readTable[T any](
+	r *reader, root *jsondoc.Value, name string, parse func(*jsondoc.Value) (*T, error),
+) (map[string]*T, *Error) {
+	table := root.Get(name)
+	if table == nil {
+		return nil, nil
+	}
+	if table.Kind != jsondoc.Object {
+		return nil, r.wrongKind("", name, "an object", table)
+	}
+	last := make(map[string]int, len(table.Members))
+	for i := range table.Members {
+		last[table.Members[i].Name] = i
+	}
+	parsed := make(map[string]*T, len(last))
+	for i := range table.Members {
+		entry := &table.Members[i]
+		if last[entry.Name] != i {
+			continue
+		}
+		tree, err := parse(&entry.Value)
+		if err != nil {
+			return nil, r.treeError(member(name, entry.Name), err)
+		}
+		parsed[entry.Name] = tree
+	}
+	return parsed, nil
+}
+
+// treeError joins the path inside a tree to the path of its entry.
+func (r *reader) treeError(path string, err error) *Error {
+	return r.fail("", path, "%v", err)
+}
+
+func (r *reader) capabilities(root *jsondoc.Value, d *document) (bad *Error) {
+	const field = "capabilities_required"
+	if root.Get(field) == nil {
+		return nil
+	}
+	if d.capabilities, bad = r.texts(root, "", "", field); bad != nil {
+		return bad
+	}
+	for i := 1; i < len(d.capabilities); i++ {
+		switch a, b := d.capabilities[i-1], d.capabilities[i]; {
+		case a == b:
+			return r.fail("", element(field, i), "%s is listed twice", quote(b))
+		case a > b:
+			return r.fail("", element(field, i), "must be sorted, but %s comes after %s", quote(b), quote(a))
+		}
+	}
+	return nil
+}
+
+// extensions checks the extensions of the plan or of a node.
+func (r *reader) extensions(v *jsondoc.Value, node, path string, capabilities []string) *Error {
+	ext, path := v.Get("extensions"), member(path, "extensions")
+	if ext == nil {
+		return nil
+	}
+	if ext.Kind != jsondoc.Object {
+		return r.wrongKind(node, path, "an object", ext)
+	}
+	for i := range ext.Members {
+		name := ext.Members[i].Name
+		path := member(path, name)
+		if _, ok := slices.BinarySearch(capabilities, name); !ok {
+			return r.fail(node, path, "is not among the plan's capabilities_required")
+		}
+		if name != capExtensions {
+			continue // refused by compile, whatever its payload
+		}
+		payload := ext.Get(name)
+		if payload.Kind != jsondoc.Object {
+			return r.wrongKind(node, path, "an empty object", payload)
+		}
+		if len(payload.Members) > 0 {
+			return r.fail(node, path, "must be empty, but has a field %s", quote(payload.Members[0].Name))
+		}
+	}
+	return nil
+}
+
+// integer reads an integer literal, or a float literal with an integral value inside
+// int64. Integer literals above int64 wrap around to negative, as they did in the
+// original engine, whose plans load unchanged.
+func integer(v *jsondoc.Value) (int64, bool) {
+	switch v.Kind {
+	case jsondoc.Uint:
+		return int64(v.Uint), true
+	case jsondoc.Int:
+		return v.Int, true
+	case jsondoc.Float:
+		// Both bounds are exact as doubles; the upper one is outside.
+		if f := v.Float; f == math.Trunc(f) && f >= -1<<63 && f < 1<<63 {
+			return int64(f), true
+		}
+	}
+	return 0, false
+}
