@@ -1,0 +1,181 @@
+package reactor
+
+import (
+	"context"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/panjf2000/gnet/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/transport"
+)
+
+// keepCap bounds the buffer that a connection keeps once it is empty: a peer that
+// was slow once must not pin tens of megabytes.
+const keepCap = 1 << 20
+
+type connState int8
+
+const (
+	connecting connState = iota
+	open
+	ended // closed or failed; the handler has been told or is about to be
+)
+
+// A conn is a connection from Dial to the call that tells its handler of its end.
+// Loop only.
+type conn struct {
+	reactor   *Reactor
+	handler   transport.Handler
+	addr      string
+	unsentMax int
+	unreadMax int
+
+	state     connState
+	connected bool      // OnConnect(nil) has been called, or is being called
+	gc        gnet.Conn // nil unless gnet has it open: gnet would write to whoever owns the descriptor now
+	out       []byte    // written, and to be flushed at the end of the iteration
+	in        []byte    // handed over and not consumed
+	reason    error     // why it ended
+	cancel    context.CancelFunc
+	timeout   *loop.Timer // of the connect
+}
+
+func newConn(r *Reactor, addr string, opts transport.DialOptions, h transport.Handler) *conn {
+	r.loop.Hold()
+	return &conn{
+		reactor: r, handler: h, addr: addr,
+		unsentMax: orDefault(opts.UnsentMaxBytes, defaultMaxBytes),
+		unreadMax: orDefault(opts.UnreadMaxBytes, defaultMaxBytes),
+	}
+}
+
+// Write implements transport.Conn.
+func (c *conn) Write(p []byte) error {
+	if c.state == ended {
+		return transport.ErrClosed
+	}
+	if len(p) > c.unsentMax-c.Unsent() {
+		c.end(transport.ErrUnsentLimit)
+		return transport.ErrUnsentLimit
+	}
+	if len(c.out) == 0 && len(p) > 0 && c.state == open {
+		c.reactor.dirty = append(c.reactor.dirty, c)
+	}
+	c.out = append(c.out, p...)
+	return nil
+}
+
+// Unsent implements transport.Conn.
+func (c *conn) Unsent() int {
+	if c.gc == nil {
+		return len(c.out)
+	}
+	return len(c.out) + c.gc.OutboundBuffered()
+}
+
+// Close implements transport.Conn.
+func (c *conn) Close(reason error) {
+	if reason == nil {
+		reason = transport.ErrClosed
+	}
+	c.end(reason)
+}
+
+// end is the one way to the state of that name. The rest follows in the closing phase.
+func (c *conn) end(reason error) {
+	if c.state == ended {
+		return
+	}
+	c.connected = c.state == open
+	c.state = ended
+	c.reason = reason
+	c.stopDial()
+	c.reactor.loop.Closing(c.finish)
+}
+
+// finish releases the descriptor and tells the handler. It runs once, in the
+// closing phase.
+func (c *conn) finish() {
+	r := c.reactor
+	if c.gc != nil {
+		c.flush()
+	}
+	if c.gc != nil { // still: the flush may have found it broken
+		// An error is about a descriptor that is gone already.
+		_ = r.poller.Close(c.gc)
+		c.gc = nil
+	}
+	c.out, c.in = nil, nil
+	delete(r.conns, c)
+	r.loop.Release()
+	if c.connected {
+		c.handler.OnClose(c.reason)
+	} else {
+		c.handler.OnConnect(c.reason)
+	}
+}
+
+// flush gives what was written to gnet, which makes one system call and keeps
+// what the kernel does not take.
+func (c *conn) flush() {
+	out := c.out
+	c.out = reuse(out)
+	if c.gc != nil && len(out) > 0 {
+		// A failed write closes the connection before it returns: see closed.
+		_, _ = c.gc.Write(out)
+	}
+}
+
+// received hands over data, which is valid only during the call, behind what the
+// handler has left over.
+func (c *conn) received(data []byte) {
+	if c.state != open {
+		return
+	}
+	if len(c.in) == 0 {
+		rest := data[c.handler.OnData(data):]
+		c.in = append(c.in, rest...)
+	} else {
+		c.in = append(c.in, data...)
+		consumed := c.handler.OnData(c.in)
+		switch rest := c.in[consumed:]; {
+		case len(rest) == 0:
+			c.in = reuse(c.in)
+		case consumed > 0:
+			c.in = c.in[:copy(c.in, rest)]
+		}
+	}
+	if len(c.in) > c.unreadMax {
+		c.end(transport.ErrUnreadLimit)
+	}
+}
+
+// closed learns that gnet is closing gc.
+func (c *conn) closed(gc gnet.Conn, err error) {
+	if c.gc != gc {
+		return // it opened too late, and was never ours
+	}
+	c.gc = nil
+	switch {
+	case err == nil:
+		err = loop.ErrStopped // gnet itself ends
+	case err == io.EOF:
+		// Hang-up without data: gnet does not ask for the reason, the socket knows.
+		if errno, e := unix.GetsockoptInt(gc.Fd(), unix.SOL_SOCKET, unix.SO_ERROR); e == nil && errno != 0 {
+			err = os.NewSyscallError("poll", syscall.Errno(errno))
+		}
+	}
+	c.end(err)
+}
+
+// reuse empties buf for the next use, or drops it if it has become huge.
+func reuse(buf []byte) []byte {
+	if cap(buf) > keepCap {
+		return nil
+	}
+	return buf[:0]
+}

@@ -1,0 +1,105 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/panjf2000/gnet/v2"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/transport"
+)
+
+// Defaults of transport.DialOptions.
+const (
+	defaultConnectTimeout = time.Second
+	defaultMaxBytes       = 64 << 20
+)
+
+// errRegister: the kernel connected, but the poller could not take the descriptor.
+var errRegister = errors.New("poller refused the connection")
+
+var _ transport.Dialer = (*Reactor)(nil)
+
+// Dial implements transport.Dialer, over TCP. What follows from the loop's own
+// end has the reason loop.ErrStopped. Loop only, and once the loop has started.
+func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Handler) transport.Conn {
+	c := newConn(r, addr, opts, h)
+	if r.draining || r.poller == nil {
+		c.end(loop.ErrStopped)
+		return c
+	}
+	r.conns[c] = struct{}{}
+	r.dialing++
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	c.timeout = r.loop.NewTimer(func() {
+		c.end(fmt.Errorf("dial tcp %s: %w", addr, transport.ErrConnectTimeout))
+	})
+	// Start refuses only on a loop that is about to drain, which ends the dial.
+	_ = c.timeout.Start(orDefault(opts.ConnectTimeout, defaultConnectTimeout), 0)
+	go r.connect(ctx, c)
+	return c
+}
+
+// connect runs on a goroutine of its own. Its last act is to report to the loop,
+// which does not end before that: so neither Enroll nor Execute can find it gone.
+func (r *Reactor) connect(ctx context.Context, c *conn) {
+	var dialer net.Dialer
+	nc, err := dialer.DialContext(ctx, "tcp", c.addr)
+	if err == nil {
+		_, err = r.client.EnrollContext(nc, c) // waits for OnOpen
+	}
+	_ = r.poller.Execute(ctx, runnable(func() error {
+		r.enter()
+		defer r.leave(c)
+		r.dialing--
+		c.dialed(err)
+		return nil
+	}))
+}
+
+// opened takes over the connection from gnet, unless nobody waits for it any more.
+func (c *conn) opened(gc gnet.Conn) gnet.Action {
+	if c.state != connecting {
+		return gnet.Close
+	}
+	c.gc = gc
+	c.state = open
+	c.stopDial()
+	if len(c.out) > 0 {
+		c.reactor.dirty = append(c.reactor.dirty, c)
+	}
+	c.handler.OnConnect(nil)
+	return gnet.None
+}
+
+// dialed learns how the attempt to connect has ended.
+func (c *conn) dialed(err error) {
+	if c.state != connecting {
+		return // it is open, or was given up
+	}
+	if err == nil {
+		err = fmt.Errorf("dial tcp %s: %w", c.addr, errRegister)
+	}
+	c.end(err)
+}
+
+// stopDial ends what Dial has started.
+func (c *conn) stopDial() {
+	if c.cancel != nil {
+		c.cancel()
+		c.cancel = nil
+		c.timeout.Close(nil)
+	}
+}
+
+func orDefault[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}

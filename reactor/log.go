@@ -1,0 +1,19 @@
+package reactor
+
+// logger forwards what gnet logs from warnings upwards, or drops it. Any
+// goroutine. It never ends the process, as gnet's own does at Fatalf.
+type logger struct {
+	logf func(format string, args ...any)
+}
+
+func (l logger) log(format string, args []any) {
+	if l.logf != nil {
+		l.logf(format, args...)
+	}
+}
+
+func (l logger) Debugf(string, ...any)             {}
+func (l logger) Infof(string, ...any)              {}
+func (l logger) Warnf(format string, args ...any)  { l.log(format, args) }
+func (l logger) Errorf(format string, args ...any) { l.log(format, args) }
+func (l logger) Fatalf(format string, args ...any) { l.log(format, args) }
