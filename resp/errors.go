@@ -2,7 +2,55 @@ package resp
 
 import "errors"
 
-// Conditions of a transport-level failure, for errors.Is.
+// Conditions of a transport-level failure, for errors.Is. A server's error reply is
+// none of these: it is a Reply whose Err is a *ServerError.
 var (
+	// ErrConnectionLost: the connection ended after commands of the call had been
+	// handed to it. The server may or may not have run them.
+	ErrConnectionLost = errors.New("connection lost")
+	// ErrConnect: no connection could be made; nothing was sent.
+	ErrConnect = errors.New("cannot connect")
+	// ErrTimeout: the call's deadline or the request timeout came first.
+	ErrTimeout = errors.New("timeout")
+	// ErrQueueFull: MaxWaiting calls are waiting already; nothing was sent.
+	ErrQueueFull = errors.New("too many waiting calls")
+	// ErrClosed: the client was closed.
+	ErrClosed = errors.New("client closed")
+	// ErrProtocol: the server's bytes are no RESP2, exceed the Limits, or answer
+	// nothing that was asked.
 	ErrProtocol = errors.New("protocol error")
+	// ErrTooLarge: the replies to a batch sent in parts exceed UnreadMaxBytes.
+	ErrTooLarge = errors.New("replies too large")
 )
+
+// Causes, which OpError wraps beside the condition.
+var (
+	errUnsolicited = &ProtocolError{Reason: "reply to no command"}
+	errStalled     = errors.New("the oldest command has gone unanswered for too long")
+	errPanicked    = errors.New("a callback panicked while it read replies")
+	errDeadline    = errors.New("the deadline of the call has passed")
+)
+
+// An OpError is the failure of a call: where, what and why. It matches both its
+// Kind and what its Cause matches. Immutable once built.
+type OpError struct {
+	Addr  string // host:port
+	Kind  error  // one of the conditions above
+	Cause error  // why; may be nil
+}
+
+// Error implements error.
+func (e *OpError) Error() string {
+	if e.Cause == nil {
+		return "redis " + e.Addr + ": " + e.Kind.Error()
+	}
+	return "redis " + e.Addr + ": " + e.Kind.Error() + ": " + e.Cause.Error()
+}
+
+// Unwrap returns the condition and the cause.
+func (e *OpError) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Cause}
+}

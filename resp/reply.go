@@ -1,9 +1,9 @@
 package resp
 
 import (
-	"bytes"
 	"iter"
 	"strconv"
+	"strings"
 )
 
 // A Kind is the type of a reply.
@@ -74,6 +74,15 @@ func (t *tape) reset() {
 	t.data, t.vals, t.roots = nil, t.vals[:0], t.roots[:0]
 }
 
+// clear empties a tape that owns its bytes and keeps its memory, within reason.
+func (t *tape) clear() {
+	data := t.data
+	t.reset()
+	if cap(data) <= tapeKeepBytes {
+		t.data = data[:0]
+	}
+}
+
 // add appends a copy of all replies of src, bytes included.
 func (t *tape) add(src *tape) {
 	bytesBase, valsBase := uint32(len(t.data)), uint32(len(t.vals))
@@ -91,9 +100,12 @@ func (t *tape) add(src *tape) {
 	}
 }
 
-// tapeKeepValues is the largest tape (in entries of 12 bytes) kept for reuse: 64 Ki
-// entries are a thousand hashes of thirty fields, far above a usual batch.
-const tapeKeepValues = 64 << 10
+// The largest tape kept for reuse. 64 Ki entries of 12 bytes are a thousand hashes
+// of thirty fields, far above a usual batch.
+const (
+	tapeKeepValues = 64 << 10
+	tapeKeepBytes  = 1 << 20
+)
 
 // Replies is a view of the replies to one batch, in the order of its commands. It
 // and every Reply taken from it are valid until the callback that received them
@@ -244,6 +256,11 @@ func (e *ServerError) Error() string { return e.Message }
 // Code returns the first word of the message, by convention an upper-case class
 // such as ERR, WRONGTYPE or LOADING.
 func (e *ServerError) Code() string {
-	code, _, _ := bytes.Cut([]byte(e.Message), []byte{' '})
-	return string(code)
+	code, _, _ := strings.Cut(e.Message, " ")
+	return code
+}
+
+// refusesAll reports whether the server refuses the connection, not the command.
+func (e *ServerError) refusesAll() bool {
+	return e.Code() == "NOAUTH" || strings.HasPrefix(e.Message, "ERR max number of clients")
 }

@@ -1,0 +1,71 @@
+package resp
+
+import "github.com/rankd/rankd/clock"
+
+// A Call is one batch on its way to a server and back. Its owner fills in Batch,
+// Deadline and Done, gives it to Client.Do, and may use it again from Done on, even
+// inside it; a call that is reused allocates nothing. The zero value is ready. Loop
+// only.
+type Call struct {
+	// Batch holds the commands. Not to be changed while the call is under way.
+	Batch Batch
+	// Deadline is the instant after which the caller is no longer interested. Zero
+	// means none. The call never waits past it, nor past RequestTimeout.
+	Deadline clock.Time
+	// Done is invoked exactly once for each accepted Do, on the loop, never inside a
+	// call to the client; not at all after Cancel.
+	Done func(*Call)
+
+	// Replies holds one reply for each command, valid only during Done.
+	Replies Replies
+	// Err says that the batch failed as a whole; there are no replies then. It is nil
+	// if all replies are there, errors of the server among them.
+	Err error
+
+	// generation tells the slots of this use of the call from those of earlier
+	// ones: a slot whose number differs belongs to nobody any more.
+	generation uint64
+	list       *callList // the list that the call is in; nil: not under way
+	prev, next *Call     // its neighbours there
+	conn       *conn     // carries the parts sent so far; nil before the first
+	since      clock.Time
+	by         clock.Time // when it times out
+	sent       int        // commands handed to conn; answered <= sent <= Batch.Len()
+	answered   int
+	kept       tape // replies to earlier parts, copied; unused if sent in one
+}
+
+// A callList is a FIFO of calls, threaded through them: each is in at most one, and
+// can leave from anywhere in it.
+type callList struct {
+	first, last *Call
+	len         int
+}
+
+func (l *callList) push(c *Call) {
+	c.list, c.prev, c.next = l, l.last, nil
+	if l.last == nil {
+		l.first = c
+	} else {
+		l.last.next = c
+	}
+	l.last = c
+	l.len++
+}
+
+// leave takes the call out of its list.
+func (c *Call) leave() {
+	l := c.list
+	if c.prev == nil {
+		l.first = c.next
+	} else {
+		c.prev.next = c.next
+	}
+	if c.next == nil {
+		l.last = c.prev
+	} else {
+		c.next.prev = c.prev
+	}
+	l.len--
+	c.list, c.prev, c.next = nil, nil, nil
+}

@@ -1,0 +1,279 @@
+package resp
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/transport"
+)
+
+type connState uint8
+
+const (
+	connDown     connState = iota // no connection, none being made
+	connDialing                   // OnConnect is to come
+	connGreeting                  // connected; AUTH and the like are unanswered
+	connReady                     // takes calls
+	connClosing                   // given up; OnClose is to come
+)
+
+// A conn is one of a client's places for a connection: it connects, again and again,
+// and while it is ready it holds the slots of what was sent. Loop only.
+//
+//	down ──dial──▶ dialing ──▶ greeting ──▶ ready ──▶ closing
+//	  ▲               │           └───────────┴──shut──▶ │
+//	  └───────────────┴──────────────────────────────────┘ lost
+type conn struct {
+	client  *Client
+	state   connState
+	tr      transport.Conn // of the current or the last connection
+	decoder *Decoder
+	slots   slots
+	// decoding: the decoder has been set to what is next in the FIFO.
+	decoding bool
+	// delivering is set while a callback sees replies. Found set on entry, it says
+	// that the callback panicked and with it the count of consumed bytes was lost.
+	delivering bool
+
+	usable    bool       // this connection was ready at some time
+	proven    bool       // and has answered a call since
+	connected bool       // some connection was ready before
+	readyBy   clock.Time // the current attempt fails at this instant
+	failures  int        // attempts since the last that was proven
+	retryAt   clock.Time // no attempt before this instant
+	lastErr   error      // why there is no connection; nil when ready
+}
+
+// dial starts an attempt to connect.
+func (cn *conn) dial(now clock.Time) {
+	c := cn.client
+	c.stats.Connects++
+	cn.state = connDialing
+	cn.usable, cn.proven, cn.decoding, cn.delivering = false, false, false, false
+	cn.readyBy = now.Add(c.opts.ConnectTimeout)
+	c.schedule(cn.readyBy)
+	cn.tr = c.dialer.Dial(c.opts.Addr, c.opts.dialOptions(), cn)
+}
+
+// OnConnect implements transport.Handler.
+func (cn *conn) OnConnect(err error) {
+	switch {
+	case err != nil:
+		cn.lost(err)
+	case cn.state != connDialing:
+		// Given up meanwhile; OnClose is to come.
+	case cn.client.hello.Len() == 0:
+		cn.becomeReady()
+	default:
+		cn.state = connGreeting
+		hello := cn.client.hello
+		cn.decoder.Reset(hello.Len())
+		if err := cn.tr.Write(hello.buf); err != nil {
+			cn.shut(err)
+		}
+	}
+}
+
+func (cn *conn) becomeReady() {
+	c := cn.client
+	cn.state = connReady
+	cn.usable, cn.lastErr = true, nil
+	c.ready++
+	if cn.connected {
+		c.stats.Reconnects++
+	}
+	cn.connected = true
+	c.pump()
+}
+
+// OnData implements transport.Handler: it delivers all batches of replies that are
+// complete.
+func (cn *conn) OnData(data []byte) (consumed int) {
+	if cn.delivering {
+		cn.shut(errPanicked)
+	}
+	if cn.state == connGreeting {
+		return cn.greeted(data)
+	}
+	// What is here cannot answer what is sent from now on, by a callback.
+	for answerable := cn.slots.len; cn.state == connReady; answerable-- {
+		rest := data[consumed:]
+		if answerable == 0 {
+			if len(rest) > 0 {
+				cn.shut(errUnsolicited)
+				break
+			}
+			cn.client.pump()
+			return consumed
+		}
+		if !cn.decoding {
+			cn.decoder.Reset(cn.slots.front().n)
+			cn.decoding = true
+		}
+		n, done, err := cn.decoder.Decode(rest)
+		if err != nil {
+			cn.shut(err)
+			break
+		}
+		if !done {
+			cn.client.pump()
+			return consumed
+		}
+		consumed += n
+		cn.client.stats.BytesReceived += uint64(n)
+		cn.decoding = false
+		cn.proven, cn.failures = true, 0
+		cn.delivering = true
+		cn.client.answer(cn.slots.pop(), cn)
+		cn.delivering = false
+	}
+	return len(data) // Nobody is interested any more.
+}
+
+// greeted reads the answers to AUTH and the like.
+func (cn *conn) greeted(data []byte) (consumed int) {
+	n, done, err := cn.decoder.Decode(data)
+	if err == nil && !done {
+		return 0
+	}
+	if err == nil {
+		err = cn.client.opts.checkGreeting(cn.decoder.Replies())
+	}
+	if err == nil && n < len(data) {
+		err = errUnsolicited
+	}
+	if err != nil {
+		cn.shut(err)
+		return len(data)
+	}
+	cn.becomeReady()
+	return n
+}
+
+// OnClose implements transport.Handler.
+func (cn *conn) OnClose(reason error) { cn.lost(reason) }
+
+// shut gives the connection up; nothing is sent on it and nothing read from it any
+// more. What was in flight fails when OnClose comes.
+func (cn *conn) shut(reason error) {
+	if cn.state == connDown || cn.state == connClosing {
+		return
+	}
+	cn.leaveReady()
+	cn.state = connClosing
+	cn.tr.Close(reason)
+}
+
+// leaveReady keeps the client's count of ready connections.
+func (cn *conn) leaveReady() {
+	if cn.state != connReady {
+		return
+	}
+	c := cn.client
+	c.ready--
+	if c.ready == 0 {
+		c.downSince = c.loop.Now()
+	}
+}
+
+// lost is the one way back to down: the attempt has failed, or the connection ended.
+func (cn *conn) lost(reason error) {
+	if cn.state == connDown {
+		return
+	}
+	c := cn.client
+	now := c.loop.Now()
+	cn.leaveReady()
+	cn.state = connDown
+	cn.lastErr = reason
+	cn.retryAt = now
+	if !cn.proven { // A connection that worked is replaced at once.
+		cn.failures++
+		cn.retryAt = now.Add(c.backoff(cn.failures))
+	}
+	if cn.usable {
+		cn.failSlots(c.fail(ErrConnectionLost, reason))
+	} else if !c.hopeful() {
+		c.failUnsent(c.fail(ErrConnect, reason))
+	}
+	if c.closed {
+		return
+	}
+	if c.waiting.len > 0 {
+		c.connect(now)
+		if c.ready == 0 {
+			c.schedule(now.Add(c.opts.ConnectTimeout))
+		}
+	}
+	c.pump()
+}
+
+// failSlots fails every call of which something was sent on this connection.
+func (cn *conn) failSlots(err error) {
+	c := cn.client
+	for cn.slots.len > 0 {
+		s := cn.slots.pop()
+		c.inflight -= s.n
+		if s.wanted() {
+			c.finish(s.call, err)
+		}
+	}
+	// A call between two of its parts has no slot.
+	if call := c.waiting.first; call != nil && call.conn == cn {
+		c.finish(call, err)
+	}
+}
+
+// failUnsent fails every call of which nothing was sent.
+func (c *Client) failUnsent(err error) {
+	for call := c.waiting.first; call != nil; {
+		next := call.next // finish moves the call to another list.
+		if call.conn == nil {
+			c.finish(call, err)
+		}
+		call = next
+	}
+}
+
+// hopeful reports whether a call may still get a connection from an attempt that is
+// under way.
+func (c *Client) hopeful() bool {
+	for _, cn := range c.conns {
+		if cn.state == connDialing || cn.state == connGreeting || cn.state == connReady {
+			return true
+		}
+	}
+	return false
+}
+
+// backoff returns the pause after the n-th failure in a row.
+func (c *Client) backoff(n int) time.Duration {
+	d := c.opts.BackoffMax
+	if shift := n - 1; shift < 32 {
+		d = min(d, c.opts.BackoffMin<<shift)
+	}
+	return d - time.Duration(c.rand.Int64N(int64(d/2)+1))
+}
+
+// tick ends an attempt or a connection that takes too long.
+func (cn *conn) tick(now clock.Time) {
+	c := cn.client
+	switch cn.state {
+	case connDialing, connGreeting:
+		if cn.readyBy.Passed(now) {
+			cn.shut(transport.ErrConnectTimeout)
+			return
+		}
+		c.schedule(cn.readyBy)
+	case connReady:
+		if cn.slots.len == 0 {
+			return
+		}
+		by := cn.slots.front().sentAt.Add(c.opts.StallTimeout)
+		if by.Passed(now) {
+			cn.shut(errStalled)
+			return
+		}
+		c.schedule(by)
+	}
+}
