@@ -1,0 +1,90 @@
+package expr
+
+import (
+	"math/bits"
+
+	"github.com/rankd/rankd/rowset"
+)
+
+// chunkRows is how many rows an operation handles before the next one does.
+// A register is then 8 KiB: three of them, an operation's operands and result,
+// fit the L1 cache of any machine, and the cost of dispatch is spread over
+// enough rows not to show. A multiple of 64, so that a chunk of a dense row
+// set starts at a word of a Bitmap.
+const (
+	chunkRows  = 1024
+	chunkWords = chunkRows / 64
+)
+
+// A chunk is a stretch of the active list, at most chunkRows long.
+type chunk struct {
+	n    int     // rows
+	lo   int     // if rows is nil: the batch row of position 0
+	rows []int32 // batch row of each position; nil: lo, lo+1, ...
+	// level counts how often positions were moved together (machine.narrow).
+	level int
+}
+
+// row returns the batch row of a position.
+func (c *chunk) row(pos int) int32 {
+	if c.rows == nil {
+		return int32(c.lo + pos)
+	}
+	return c.rows[pos]
+}
+
+// words returns the number of words of a mask that the chunk uses.
+func (c *chunk) words() int { return (c.n + 63) / 64 }
+
+// chunks cuts the active list into chunks.
+type chunks struct {
+	in   rowset.RowSet
+	next int // position of the next chunk's first row
+}
+
+// advance makes c the next chunk, or reports false at the end. Every
+// evaluation of more than a chunk's worth of rows comes through here: a check
+// whether the answer is still wanted belongs here.
+func (s *chunks) advance(c *chunk) bool {
+	if s.next >= s.in.N {
+		return false
+	}
+	*c = chunk{n: min(chunkRows, s.in.N-s.next), lo: s.next}
+	if s.in.Rows != nil {
+		c.rows = s.in.Rows[s.next : s.next+c.n]
+	}
+	s.next += c.n
+	return true
+}
+
+// A mask has a bit for each position of a chunk. Words past the chunk's are
+// not looked at; bits past its end in the last word are 0.
+type mask [chunkWords]uint64
+
+// fullMask returns the mask of all n positions.
+func fullMask(n int) (m mask) {
+	full := n / 64
+	for i := range m[:full] {
+		m[i] = ^uint64(0)
+	}
+	if rest := uint(n) % 64; rest != 0 {
+		m[full] = 1<<rest - 1
+	}
+	return m
+}
+
+func countOnes(words []uint64) (n int) {
+	for _, w := range words {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+func anyOnes(words []uint64) bool {
+	for _, w := range words {
+		if w != 0 {
+			return true
+		}
+	}
+	return false
+}
