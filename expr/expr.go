@@ -30,25 +30,25 @@ func (e *Expr) Keys() []registry.KeyID { return e.keys }
 // Params returns the parameters that e reads, ascending. Not to be changed.
 func (e *Expr) Params() []registry.ParamID { return e.params }
 
-// Faults says what some active row of an evaluation came out as.
-type Faults struct {
-	Null      bool // null
-	NonFinite bool // an infinity or NaN, not null
+// A Column is the value of an expression for the active rows of a RowSet.
+// Immutable once built; any goroutine.
+type Column struct {
+	Values    []float64     // one per row of the batch; 0 for inactive and null rows
+	Valid     rowset.Bitmap // by batch row; nil if every row of the batch is active and non-null
+	Null      bool          // some active row is null
+	NonFinite bool          // some active row is an infinity or NaN
 }
 
-// Eval evaluates e for the active rows of in. values has in.Batch.Len()
-// elements, those of inactive and null rows are 0 and invalid; valid is nil if
-// every row of the batch is active and non-null. Indexing is by batch row.
+// Eval evaluates e for the active rows of in: the Values and Valid of Column.
 func (e *Expr) Eval(in rowset.RowSet, params *Params) (values []float64, valid rowset.Bitmap) {
-	values, valid, _ = e.EvalChecked(in, params)
-	return values, valid
+	c := e.Column(in, params)
+	return c.Values, c.Valid
 }
 
-// EvalChecked is Eval, and says whether some active row is null or not finite.
-// Looking costs a fraction of the evaluation.
-func (e *Expr) EvalChecked(in rowset.RowSet, params *Params) (values []float64, valid rowset.Bitmap, faults Faults) {
+// Column evaluates e for the active rows of in.
+func (e *Expr) Column(in rowset.RowSet, params *Params) Column {
 	if in.Batch == nil {
-		return nil, nil, Faults{}
+		return Column{}
 	}
 	m, _ := e.machines.Get().(*exprMachine)
 	if m == nil {
@@ -58,72 +58,68 @@ func (e *Expr) EvalChecked(in rowset.RowSet, params *Params) (values []float64, 
 	m.begin(in.Batch, params)
 	defer m.end()
 
-	values = make([]float64, in.Batch.Len())
+	col := Column{Values: make([]float64, in.Batch.Len())}
 	if in.Rows == nil || in.N == in.Batch.Len() {
 		// Results go by batch row, so the order of a full permutation is nothing
 		// to us: all rows are all rows.
-		valid, faults = m.evalPrefix(e.root, values, in.N)
+		m.evalPrefix(e.root, in.N, &col)
 	} else {
-		valid, faults = m.evalSelected(e.root, values, in)
+		m.evalSelected(e.root, in, &col)
 	}
-	return values, valid, faults
+	return col
 }
 
 // evalPrefix evaluates the first n rows of the batch, in place.
-func (m *exprMachine) evalPrefix(root int32, values []float64, n int) (valid rowset.Bitmap, faults Faults) {
-	defer func() { m.out.vals = nil }() // it is the result's memory
+func (m *exprMachine) evalPrefix(root int32, n int, col *Column) {
 	var c chunk
 	for todo := (chunks{in: rowset.RowSet{N: n}}); todo.advance(&c); {
-		lo, hi := c.lo, c.lo+c.n
-		m.out.vals = values[lo:hi]
+		vals := col.Values[c.lo : c.lo+c.n]
+		m.out.vals = vals
 		v := m.eval(root, &c, &m.out, 0)
-		copy(values[lo:hi], v.vals) // v may be a view of a column
+		copy(vals, v.vals) // no work unless v is a view of a column
 		if v.valid != nil && countValid(v.valid, c.n) < c.n {
-			faults.Null = true
-			if valid == nil {
-				valid = rowset.NewBitmapOf(len(values), lo)
+			col.Null = true
+			if col.Valid == nil {
+				col.Valid = rowset.NewBitmapOf(len(col.Values), c.lo)
 			}
-			zeroInvalid(values[lo:hi], v.valid)
+			zeroInvalid(vals, v.valid)
 			full := fullMask(c.n)
 			for k, w := range v.valid {
-				valid[lo/64+k] = w & full[k]
+				col.Valid[c.lo/64+k] = w & full[k]
 			}
-		} else if valid != nil {
-			valid.SetRange(lo, hi)
+		} else if col.Valid != nil {
+			col.Valid.SetRange(c.lo, c.lo+c.n)
 		}
-		faults.NonFinite = faults.NonFinite || !allFinite(values[lo:hi])
+		col.NonFinite = col.NonFinite || !allFinite(vals)
 	}
-	if valid == nil && n < len(values) {
-		valid = rowset.NewBitmapOf(len(values), n)
+	m.out.vals = nil // it is the column's memory
+	if col.Valid == nil && n < len(col.Values) {
+		col.Valid = rowset.NewBitmapOf(len(col.Values), n)
 	}
-	return valid, faults
 }
 
 // evalSelected evaluates the active rows, and puts the results in their places.
-func (m *exprMachine) evalSelected(root int32, values []float64, in rowset.RowSet) (rowset.Bitmap, Faults) {
-	valid := rowset.NewBitmap(len(values))
-	var faults Faults
-	var c chunk
+func (m *exprMachine) evalSelected(root int32, in rowset.RowSet, col *Column) {
+	col.Valid = rowset.NewBitmap(len(col.Values))
 	out := m.reg(0)
+	var c chunk
 	for todo := (chunks{in: in}); todo.advance(&c); {
-		v := m.eval(root, &c, out, 1) // never a view: rows are gathered
+		v := m.eval(root, &c, out, 1) // never a view of a column: rows are gathered
 		if v.valid == nil {
-			scatter(values, v.vals, c.rows)
-			scatterOnes(valid, c.rows)
+			setRows(col.Valid, c.rows)
 		} else {
 			zeroInvalid(v.vals, v.valid)
-			scatter(values, v.vals, c.rows)
 			for i, row := range c.rows {
 				if v.valid[i/64]>>(uint(i)%64)&1 != 0 {
-					valid.Set(int(row))
+					col.Valid.Set(int(row))
 				} else {
-					faults.Null = true
+					col.Null = true
 				}
 			}
 		}
-		faults.NonFinite = faults.NonFinite || !allFinite(v.vals)
+		scatter(col.Values, v.vals, c.rows)
+		col.NonFinite = col.NonFinite || !allFinite(v.vals)
 	}
-	return valid, faults
 }
 
 func scatter(values, vals []float64, rows []int32) {
@@ -133,9 +129,9 @@ func scatter(values, vals []float64, rows []int32) {
 	}
 }
 
-// scatterOnes sets the bits of the rows. Neighbours in a list often share a
-// word; it is written when the next row is in another one.
-func scatterOnes(valid rowset.Bitmap, rows []int32) {
+// setRows sets the bits of the rows. Neighbours in a list often share a word;
+// it is written when the next row is in another one.
+func setRows(valid rowset.Bitmap, rows []int32) {
 	at, w := uint32(0), uint64(0)
 	for _, row := range rows {
 		if k := uint32(row) / 64; k != at {
