@@ -1,0 +1,301 @@
+// Command loopback measures the reactor against a redis-server on this machine,
+// with redis-benchmark beside it as the yardstick, in interleaved rounds of one run:
+//
+//	go run ./bench/loopback
+//
+// It starts a redis-server of its own on a free port, fills it with the demo
+// data set, and prints, as medians over the rounds:
+//
+//   - commands per second: concat_plan at 64 requests in flight, against
+//     redis-benchmark -P 64 -c 4 HGETALL;
+//   - latency: concat_plan at one request in flight, against three plain round trips
+//     of a blocking client (the plan needs three, one after the other);
+//   - round trips per request of the plan at fan-out 4 and at fan-out 100;
+//   - allocations and bytes allocated per request.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/bench"
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+type options struct {
+	server, benchmark string
+	rounds            int
+	requests          int
+	cpuThreads        int
+	planName          string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.server, "redis-server", "redis-server", "the redis-server to start")
+	flag.StringVar(&o.benchmark, "redis-benchmark", "redis-benchmark", "the redis-benchmark to compare with")
+	flag.IntVar(&o.rounds, "rounds", 5, "interleaved rounds; medians are printed")
+	flag.IntVar(&o.requests, "requests", 60_000, "requests per round at 64 in flight")
+	flag.IntVar(&o.cpuThreads, "cpu-threads", min(runtime.NumCPU(), 8), "CPU workers")
+	flag.StringVar(&o.planName, "plan", "concat_plan", "plan to run")
+	flag.Parse()
+	// One P for the loop and one for the runtime's timers beside the workers, as cmd/rankd does.
+	runtime.GOMAXPROCS(o.cpuThreads + 2)
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "loopback:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	addr, stop, err := startRedis(o.server)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := devredis.Load(context.Background(), addr); err != nil {
+		return err
+	}
+	host, portText, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil {
+		return err
+	}
+	reg, err := registry.Default("dev")
+	if err != nil {
+		return err
+	}
+	reg = reg.WithRedis(host, port)
+	engine, err := scheduler.OpenReactor(scheduler.Config{Registry: reg, CPUThreads: o.cpuThreads})
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	narrow, err := loadPlan(o.planName, 0, reg)
+	if err != nil {
+		return err
+	}
+	wide, err := loadPlan(o.planName, 100, reg)
+	if err != nil {
+		return err
+	}
+
+	fmt.Printf("%s on %d cores, %s, %d CPU workers, GOMAXPROCS %d, %d rounds, plan %s\n\n",
+		runtime.Version(), runtime.NumCPU(), redisVersion(o.server), o.cpuThreads, runtime.GOMAXPROCS(0), o.rounds, o.planName)
+
+	closedLoop := func(g *plan.Graph, concurrency, requests int) (*bench.Run, measured, error) {
+		return load(engine, &scheduler.Request{Graph: g, UserID: 1}, concurrency, requests)
+	}
+	if _, _, err := closedLoop(narrow, 64, o.requests/4); err != nil { // warm-up
+		return err
+	}
+
+	var busy, yardstick, p50, p50Plain, allocs, bytes []float64
+	for round := range o.rounds {
+		run64, m, err := closedLoop(narrow, 64, o.requests)
+		if err != nil {
+			return err
+		}
+		commands := float64(m.commands) / run64.Elapsed.Seconds()
+		rb, err := redisBenchmark(o.benchmark, host, portText)
+		if err != nil {
+			return err
+		}
+		run1, _, err := closedLoop(narrow, 1, o.requests/20)
+		if err != nil {
+			return err
+		}
+		plain, err := plainRoundTrips(addr, o.requests/20)
+		if err != nil {
+			return err
+		}
+		busy, yardstick = append(busy, commands), append(yardstick, rb)
+		p50, p50Plain = append(p50, micros(run1.Quantile(0.5))), append(p50Plain, micros(plain))
+		allocs = append(allocs, float64(m.allocs)/float64(o.requests))
+		bytes = append(bytes, float64(m.bytes)/float64(o.requests))
+		fmt.Printf("round %d: 64 in flight %8.0f requests/s %9.0f commands/s p50 %.0f us p99 %.0f us; redis-benchmark %9.0f/s;"+
+			" 1 in flight p50 %.0f us; plain round trip p50 %.1f us\n", round+1,
+			run64.PerSecond(), commands, micros(run64.Quantile(0.5)), micros(run64.Quantile(0.99)), rb,
+			micros(run1.Quantile(0.5)), micros(plain))
+	}
+
+	fmt.Println()
+	fmt.Printf("commands per second, 64 in flight       %9.0f\n", median(busy))
+	fmt.Printf("redis-benchmark -P 64 -c 4 HGETALL      %9.0f\n", median(yardstick))
+	fmt.Printf("  ratio (median of the rounds' ratios)  %9.2f\n", medianRatio(busy, yardstick))
+	fmt.Printf("p50 of a request, 1 in flight           %9.1f us\n", median(p50))
+	fmt.Printf("three plain round trips, p50            %9.1f us\n", 3*median(p50Plain))
+	fmt.Printf("  ratio                                 %9.2f\n", medianRatio(p50, p50Plain)/3)
+	fmt.Printf("allocations per request, 64 in flight   %9.1f (%.0f bytes)\n", median(allocs), median(bytes))
+
+	for _, c := range []struct {
+		name string
+		g    *plan.Graph
+	}{{"fan-out as in the plan", narrow}, {"fan-out 100", wide}} {
+		const n = 200
+		_, m, err := closedLoop(c.g, 1, n)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-24s %5.1f round trips, %6.1f commands per request\n",
+			c.name+":", float64(m.roundTrips)/n, float64(m.commands)/n)
+	}
+	return nil
+}
+
+// measured is what the counters say of one load.
+type measured struct {
+	commands, roundTrips uint64
+	allocs, bytes        uint64 // of the whole process
+}
+
+func load(engine *scheduler.Reactor, req *scheduler.Request, concurrency, requests int) (*bench.Run, measured, error) {
+	before, _ := engine.Metrics()
+	var memBefore, memAfter runtime.MemStats
+	runtime.ReadMemStats(&memBefore)
+	l := bench.ClosedLoop{Engine: engine, Request: req, Concurrency: concurrency, Requests: requests}
+	r := l.Run()
+	runtime.ReadMemStats(&memAfter)
+	after, ok := engine.Metrics()
+	if !ok {
+		return nil, measured{}, errors.New("the engine has stopped")
+	}
+	if r.Errors > 0 {
+		return nil, measured{}, fmt.Errorf("%d of %d requests failed, the first with: %w", r.Errors, requests, r.FirstErr)
+	}
+	m := measured{allocs: memAfter.Mallocs - memBefore.Mallocs, bytes: memAfter.TotalAlloc - memBefore.TotalAlloc}
+	for i := range after.Redis {
+		m.commands += after.Redis[i].Commands - before.Redis[i].Commands
+		m.roundTrips += after.Redis[i].RoundTrips - before.Redis[i].RoundTrips
+	}
+	return r, m, nil
+}
+
+// loadPlan loads an embedded plan, with every fanout set to fanout unless it is 0.
+func loadPlan(name string, fanout int, reg *registry.Registry) (*plan.Graph, error) {
+	file := name + ".plan.json"
+	text, err := fs.ReadFile(artifacts.Plans(), file)
+	if err != nil {
+		return nil, err
+	}
+	if fanout > 0 {
+		for _, old := range []string{`"fanout": 4`, `"fanout": 10`} {
+			text = []byte(strings.ReplaceAll(string(text), old+",", fmt.Sprintf(`"fanout": %d,`, fanout)))
+			text = []byte(strings.ReplaceAll(string(text), old+"}", fmt.Sprintf(`"fanout": %d}`, fanout)))
+		}
+	}
+	return plan.Load(file, text, task.Builtin(), reg)
+}
+
+// startRedis starts an empty redis-server without persistence on a free port.
+func startRedis(binary string) (addr string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	addr = l.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	if err := l.Close(); err != nil {
+		return "", nil, err
+	}
+	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+	if err := cmd.Start(); err != nil {
+		return "", nil, fmt.Errorf("%w (install redis-server, or name it with -redis-server)", err)
+	}
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			return addr, stop, c.Close()
+		}
+	}
+	stop()
+	return "", nil, fmt.Errorf("%s does not accept connections at %s", binary, addr)
+}
+
+func redisVersion(binary string) string {
+	out, err := exec.Command(binary, "--version").Output()
+	if err != nil {
+		return binary
+	}
+	words := strings.Fields(string(out))
+	return strings.Join(words[:min(3, len(words))], " ")
+}
+
+// redisBenchmark returns the HGETALLs per second that redis-benchmark reaches
+// with four connections and 64 commands in each's pipeline.
+func redisBenchmark(binary, host, port string) (float64, error) {
+	out, err := exec.Command(binary, "-h", host, "-p", port, "-P", "64", "-c", "4", "-n", "1500000", "--csv",
+		"HGETALL", "user:1").Output()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", binary, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(line, ",")
+		if len(fields) < 2 || !strings.HasPrefix(fields[0], `"HGETALL`) {
+			continue
+		}
+		return strconv.ParseFloat(strings.Trim(fields[1], "\"\n"), 64)
+	}
+	return 0, fmt.Errorf("%s printed no result: %s", binary, out)
+}
+
+// plainRoundTrips returns the median of one HGETALL there and back on a
+// blocking connection.
+func plainRoundTrips(addr string, n int) (time.Duration, error) {
+	c := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr})
+	defer c.Close()
+	var b resp.Batch
+	b.Cmd("HGETALL", "user:1")
+	took := make([]time.Duration, n)
+	for i := range took {
+		start := time.Now()
+		if err := c.Do(&b, 0, func(resp.Replies) error { return nil }); err != nil {
+			return 0, err
+		}
+		took[i] = time.Since(start)
+	}
+	slices.Sort(took)
+	return bench.Quantile(took, 0.5), nil
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func median(v []float64) float64 {
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return bench.Quantile(v, 0.5)
+}
+
+// medianRatio is the median of the ratios within each round: rounds are what
+// noise leaves alone.
+func medianRatio(a, b []float64) float64 {
+	r := make([]float64, len(a))
+	for i := range a {
+		r[i] = a[i] / b[i]
+	}
+	return median(r)
+}

@@ -1,0 +1,256 @@
+// Package conformance replays what the original engine answered, on every
+// engine and on every Redis at hand. See README.md for the format of a case.
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/jsondoc"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/redistest"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// The worker pool of a library that gnet uses starts two goroutines from init.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+type testCase struct {
+	Name     string
+	Kind     string
+	Tags     []string
+	Plan     json.RawMessage
+	Requests []struct {
+		Request json.RawMessage
+		Expect  json.RawMessage
+	}
+}
+
+type expectation struct {
+	Error bool
+	Stage string
+}
+
+func loadCases(t *testing.T) []testCase {
+	files, err := filepath.Glob("cases/*.json")
+	require.NoError(t, err)
+	require.Greater(t, len(files), 300)
+	var cases []testCase
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		require.NoError(t, err)
+		var c testCase
+		require.NoError(t, json.Unmarshal(text, &c), f)
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// verbatim returns the text that a case means: a JSON string stands for its
+// content, anything else for itself.
+func verbatim(t *testing.T, raw json.RawMessage) []byte {
+	if raw[0] != '"' {
+		return raw
+	}
+	var s string
+	require.NoError(t, json.Unmarshal(raw, &s))
+	return []byte(s)
+}
+
+// TestEmbeddedRedis runs the cases against the Redis that rankd embeds.
+func TestEmbeddedRedis(t *testing.T) { testServer(t, miniredis.RunT(t).Addr()) }
+
+// TestRealRedis runs the cases against a redis-server.
+func TestRealRedis(t *testing.T) { testServer(t, redistest.Start(t).Addr) }
+
+func testServer(t *testing.T, addr string) {
+	seed(t, addr)
+	reg := registryAt(t, addr)
+	cases := loadCases(t)
+	engines := []struct {
+		name string
+		open func(t *testing.T) scheduler.Engine
+	}{
+		{"reactor", func(t *testing.T) scheduler.Engine {
+			e, err := scheduler.OpenReactor(scheduler.Config{Registry: reg})
+			require.NoError(t, err)
+			return e
+		}},
+		{"sequential", func(*testing.T) scheduler.Engine {
+			return scheduler.OpenSequential(scheduler.Config{Registry: reg})
+		}},
+	}
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			engine := e.open(t)
+			defer engine.Close()
+			for _, c := range cases {
+				t.Run(c.Name, func(t *testing.T) { runCase(t, engine, reg, &c) })
+			}
+		})
+	}
+}
+
+func runCase(t *testing.T, engine scheduler.Engine, reg *registry.Registry, c *testCase) {
+	graph, planErr := plan.Load(c.Name+".plan.json", verbatim(t, c.Plan), task.Builtin(), reg)
+	if slices.Contains(c.Tags, "quirk") {
+		// Where the original cuts ids to 32 bits, and the like: ours refuses.
+		require.Error(t, planErr)
+		return
+	}
+	if c.Kind != "plan_error" {
+		require.NoError(t, planErr)
+	}
+	encoder := request.NewEncoder(reg, request.Fields)
+	for i, r := range c.Requests {
+		var want expectation
+		require.NoError(t, json.Unmarshal(r.Expect, &want))
+		stage, line := answer(engine, reg, encoder, graph, planErr, verbatim(t, r.Request))
+		if want.Error {
+			assert.Equal(t, want.Stage, stage, "request %d: %s", i, line)
+			continue
+		}
+		require.Empty(t, stage, "request %d: %s", i, line)
+		compare(t, fmt.Sprintf("request %d", i), r.Expect, []byte(line), slices.Contains(c.Tags, "request_id"))
+	}
+}
+
+// answer runs one request and returns the stage at which it failed, if it
+// did, and the answer or the error.
+func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.Encoder,
+	graph *plan.Graph, planErr error, doc []byte) (stage, line string) {
+	req, err := request.Parse(doc, reg)
+	if err != nil {
+		return "request", err.Error()
+	}
+	if planErr != nil {
+		return "plan", planErr.Error()
+	}
+	results := make(chan *scheduler.Result, 1)
+	engine.Submit(&scheduler.Request{Graph: graph, UserID: req.UserID, Params: req.Params, Trace: true},
+		func(r *scheduler.Result) { results <- r })
+	result := <-results
+	if result.Err != nil {
+		return "run", result.Err.Error()
+	}
+	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Trace: true}
+	for _, d := range result.Deltas {
+		response.Deltas = append(response.Deltas, request.SchemaDelta(d))
+	}
+	return "", string(encoder.AppendResponse(nil, &response))
+}
+
+// compare compares an answer with the expected one as the README says.
+func compare(t *testing.T, where string, want, got []byte, withRequestID bool) {
+	w, err := jsondoc.Parse(want)
+	require.NoError(t, err)
+	g, err := jsondoc.Parse(got)
+	require.NoError(t, err, "%s", got)
+	assert.Equal(t, canonical(w.Get("candidates")), canonical(g.Get("candidates")), "%s: candidates", where)
+	wantDeltas, gotDeltas := deltasByNode(w.Get("schema_deltas")), deltasByNode(g.Get("schema_deltas"))
+	assert.Equal(t, wantDeltas, gotDeltas, "%s: schema_deltas", where)
+	if withRequestID {
+		if id := w.Get("request_id"); id != nil {
+			assert.Equal(t, id.Str, g.Get("request_id").Str)
+		}
+	}
+}
+
+// canonical writes a value so that equal means equal: members sorted, ids as they
+// are, doubles by their exact value.
+func canonical(v *jsondoc.Value) string {
+	switch {
+	case v == nil:
+		return "absent"
+	case v.Kind == jsondoc.Array:
+		var parts []string
+		for i := range v.Items {
+			parts = append(parts, canonical(&v.Items[i]))
+		}
+		return "[" + strings.Join(parts, "\n") + "]"
+	case v.Kind == jsondoc.Object:
+		var parts []string
+		for i := range v.Members {
+			parts = append(parts, strconv.Quote(v.Members[i].Name)+":"+canonical(&v.Members[i].Value))
+		}
+		slices.Sort(parts)
+		return "{" + strings.Join(parts, ",") + "}"
+	case v.Kind == jsondoc.String:
+		return strconv.Quote(v.Str)
+	case v.Kind == jsondoc.Uint:
+		return strconv.FormatUint(v.Uint, 10)
+	case v.Kind == jsondoc.Int:
+		return strconv.FormatInt(v.Int, 10)
+	case v.Kind == jsondoc.Float && v.Float == 0:
+		return "float 0" // -0.0 equals 0.0
+	case v.Kind == jsondoc.Float:
+		return "float " + strconv.FormatFloat(v.Float, 'g', -1, 64)
+	default:
+		return fmt.Sprint(v.Kind, v.Bool)
+	}
+}
+
+func deltasByNode(v *jsondoc.Value) map[string]string {
+	m := map[string]string{}
+	for i := range v.Items {
+		m[v.Items[i].Get("node_id").Str] = canonical(&v.Items[i])
+	}
+	return m
+}
+
+func registryAt(t *testing.T, addr string) *registry.Registry {
+	reg, err := registry.Default("dev")
+	require.NoError(t, err)
+	host, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	n, err := strconv.Atoi(port)
+	require.NoError(t, err)
+	return reg.WithRedis(host, n)
+}
+
+// seed writes seed.json into an empty Redis.
+func seed(t *testing.T, addr string) {
+	text, err := os.ReadFile("seed.json")
+	require.NoError(t, err)
+	var data struct {
+		Hashes map[string]map[string]string
+		Lists  map[string][]string
+	}
+	require.NoError(t, json.Unmarshal(text, &data))
+	var b resp.Batch
+	for key, fields := range data.Hashes {
+		args := []string{"HSET", key}
+		for name, value := range fields {
+			args = append(args, name, value)
+		}
+		b.Cmd(args...)
+	}
+	for key, entries := range data.Lists {
+		b.Cmd(append([]string{"RPUSH", key}, entries...)...)
+	}
+	client := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr})
+	defer client.Close()
+	require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error {
+		for _, r := range replies.All() {
+			require.NoError(t, r.Err())
+		}
+		return nil
+	}))
+}

@@ -1,0 +1,17 @@
+package resp
+
+import "github.com/rankd/rankd/clock"
+
+// A ReplyBuffer holds the replies of one blocking call for as long as its owner
+// likes: until the next Exchange into it. The zero value is ready. One goroutine at a time.
+type ReplyBuffer struct{ reader *reader }
+
+// Exchange is Do with the replies left in buf instead of handed to a function:
+// they stay valid until the next Exchange into buf.
+func (c *SyncClient) Exchange(b *Batch, deadline clock.Time, buf *ReplyBuffer) (Replies, error) {
+	b.mustBeWhole()
+	if buf.reader == nil {
+		buf.reader = c.readers.Get().(*reader)
+	}
+	return c.exchange(b, deadline, buf.reader)
+}

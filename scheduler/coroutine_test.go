@@ -1,0 +1,61 @@
+package scheduler
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestCoroutineSuspendsAndResumes(t *testing.T) {
+	c := newCoroutine()
+	defer c.tear()
+	var log []string
+	ended := c.start(func() {
+		log = append(log, "one")
+		c.suspend()
+		log = append(log, "two")
+		c.suspend()
+		log = append(log, "three")
+	})
+	assert.False(t, ended)
+	log = append(log, "between")
+	assert.False(t, c.resume())
+	assert.True(t, c.resume())
+	assert.Equal(t, []string{"one", "between", "two", "three"}, log)
+
+	assert.True(t, c.start(func() { log = append(log, "again") }), "a body that never waits ends at once")
+	assert.Equal(t, "again", log[len(log)-1])
+}
+
+func TestCoroutineTornWhileSuspended(t *testing.T) {
+	c := newCoroutine()
+	var first, second bool
+	ended := false
+	c.start(func() {
+		first = c.suspend()
+		second = c.suspend()
+		ended = true
+	})
+	c.tear()
+	assert.False(t, first)
+	assert.False(t, second, "a torn coroutine does not wait again")
+	assert.True(t, ended, "the body ran to its end")
+}
+
+// BenchmarkCoroutineResume is the cost of one await: to the body and back.
+func BenchmarkCoroutineResume(b *testing.B) {
+	c := newCoroutine()
+	defer c.tear()
+	stop := false
+	c.start(func() {
+		for !stop {
+			c.suspend()
+		}
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		c.resume()
+	}
+	stop = true
+	c.resume()
+}

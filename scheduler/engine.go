@@ -1,0 +1,119 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+)
+
+// ErrShuttingDown is what a request gets that comes after Close, or that Close had
+// to give up.
+var ErrShuttingDown = errors.New("shutting down")
+
+// Request is one run of a plan. The engine only reads it, until done is
+// called.
+type Request struct {
+	Graph    *plan.Graph
+	UserID   int64
+	Params   expr.Params
+	Deadline clock.Time // on the engine's clock; zero means none
+	Trace    bool       // fill Result.Deltas
+}
+
+// Result is what came of a request. It belongs to the receiver.
+type Result struct {
+	Outputs []rowset.RowSet // one per output of the plan, in order; nil on error
+	Deltas  []SchemaDelta   // one per node, in the plan's order; nil unless traced, or on error
+	Err     error           // nil, or a *NodeError, or an error of no node
+}
+
+// Engine runs requests, any number at a time. Any goroutine.
+type Engine interface {
+	// Submit starts a request. done is called exactly once, on a goroutine of the
+	// engine's choosing, never inside Submit; it must not block.
+	Submit(req *Request, done func(*Result))
+	// Close refuses new requests, waits for those in flight, and frees all that
+	// the engine holds. Not to be called from done.
+	Close()
+}
+
+// NodeError is the failure of one node.
+type NodeError struct {
+	Node string // id
+	Op   string // with namespace
+	Err  error
+}
+
+// Error implements error.
+func (e *NodeError) Error() string { return fmt.Sprintf("node %s (%s): %v", e.Node, e.Op, e.Err) }
+
+// Unwrap returns the cause.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// SchemaDelta says how a node changed the columns: key ids of float and string
+// columns, ascending, the id never listed.
+type SchemaDelta struct {
+	NodeID  string
+	In      []registry.KeyID // over inputs and node references
+	Out     []registry.KeyID
+	New     []registry.KeyID // out without in
+	Removed []registry.KeyID // in without out
+}
+
+// schemaDelta compares the columns of a node's inputs with those of its result.
+func schemaDelta(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet) SchemaDelta {
+	d := SchemaDelta{NodeID: node.ID, Out: appendKeys(nil, out.Batch)}
+	for _, in := range inputs {
+		d.In = appendKeys(d.In, in.Batch)
+	}
+	for _, in := range refs {
+		d.In = appendKeys(d.In, in.Batch)
+	}
+	slices.Sort(d.Out)
+	slices.Sort(d.In)
+	d.In = slices.Compact(d.In)
+	d.New = without(d.Out, d.In)
+	d.Removed = without(d.In, d.Out)
+	return d
+}
+
+func appendKeys(keys []registry.KeyID, b *rowset.Batch) []registry.KeyID {
+	for i := range b.Floats {
+		keys = append(keys, b.Floats[i].Key)
+	}
+	for i := range b.Strings {
+		keys = append(keys, b.Strings[i].Key)
+	}
+	return keys
+}
+
+func without(keys, drop []registry.KeyID) (rest []registry.KeyID) {
+	for _, k := range keys {
+		if !slices.Contains(drop, k) {
+			rest = append(rest, k)
+		}
+	}
+	return rest
+}
+
+// result collects the outputs of a finished state.
+func (s *State) outputs() *Result {
+	if node, err := s.Err(); err != nil {
+		if node < 0 {
+			return &Result{Err: err}
+		}
+		n := s.graph.Nodes[node]
+		return &Result{Err: &NodeError{Node: n.ID, Op: n.Op, Err: err}}
+	}
+	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs))}
+	for i := range r.Outputs {
+		r.Outputs[i] = s.Output(i)
+	}
+	return r
+}

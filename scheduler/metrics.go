@@ -1,0 +1,38 @@
+package scheduler
+
+import (
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/resp"
+)
+
+// Metrics are the counters of all that a Reactor drives.
+type Metrics struct {
+	Loop  loop.Metrics
+	CPU   cpupool.Stats // zero if the CPU given to NewReactor does not count
+	Redis []resp.Stats  // by endpoint index; zero where the endpoint is no Redis
+	Live  int           // requests in flight
+}
+
+// Metrics returns the counters as they are between two callbacks, or false if
+// the loop has stopped. Any goroutine but the loop.
+func (e *Reactor) Metrics() (Metrics, bool) {
+	m := Metrics{Loop: e.loop.Metrics(), Redis: make([]resp.Stats, len(e.clients))}
+	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {
+		m.CPU = counting.Stats()
+	}
+	read := make(chan struct{})
+	ok := e.loop.Post(func() {
+		for i, c := range e.clients {
+			if c != nil {
+				m.Redis[i] = c.Stats()
+			}
+		}
+		m.Live = e.live
+		close(read)
+	})
+	if ok {
+		<-read
+	}
+	return m, ok
+}

@@ -1,0 +1,91 @@
+package scheduler
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/reactor"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+)
+
+// Config says with what an engine is opened. Registry is required.
+type Config struct {
+	Registry *registry.Registry
+	// CPUThreads is the number of CPU workers. Zero means 2.
+	CPUThreads int
+	// ClientName is shown by Redis's CLIENT LIST. Empty means "rankd".
+	ClientName string
+	// Clock is read by everything below the engine. Nil means a real clock.
+	Clock clock.Clock
+	// OnPanic is told of a panic in a callback on the loop, which is contained.
+	OnPanic func(recovered any, stack []byte)
+}
+
+func (c Config) withDefaults() Config {
+	if c.ClientName == "" {
+		c.ClientName = "rankd"
+	}
+	if c.Clock == nil {
+		c.Clock = clock.NewReal()
+	}
+	return c
+}
+
+// OpenReactor starts an engine with a loop of its own, hosted by gnet, a CPU
+// pool, and a client per Redis endpoint. Nothing is connected before it is needed. Close
+// ends them all.
+func OpenReactor(cfg Config) (*Reactor, error) {
+	cfg = cfg.withDefaults()
+	host := reactor.New(reactor.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic})
+	if err := host.Start(); err != nil {
+		return nil, fmt.Errorf("starting the event loop: %w", err)
+	}
+	l := host.Loop()
+	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
+	e := NewReactor(ReactorConfig{Loop: l, CPU: pool, Registry: cfg.Registry})
+	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))
+	for i, ep := range cfg.Registry.Endpoints() {
+		if ep.Kind == registry.Redis {
+			e.clients[i] = resp.NewClient(l, host, cfg.redisOptions(ep))
+		}
+	}
+	e.release = func() {
+		pool.Close()
+		host.Stop()
+	}
+	return e, nil
+}
+
+// OpenSequential starts a sequential engine with a blocking client per Redis
+// endpoint. Close ends them.
+func OpenSequential(cfg Config) *Sequential {
+	cfg = cfg.withDefaults()
+	clients := make([]*resp.SyncClient, len(cfg.Registry.Endpoints()))
+	for i, ep := range cfg.Registry.Endpoints() {
+		if ep.Kind == registry.Redis {
+			clients[i] = resp.NewSyncClient(cfg.Clock, cfg.redisOptions(ep))
+		}
+	}
+	return NewSequential(cfg.Registry, clients)
+}
+
+// redisOptions is an endpoint's policy as the clients take it.
+func (c *Config) redisOptions(ep *registry.Endpoint) resp.Options {
+	return resp.Options{
+		Addr:           net.JoinHostPort(ep.Host, strconv.Itoa(ep.Port)),
+		ClientName:     c.ClientName,
+		Username:       ep.Policy.Username,
+		Password:       ep.Policy.Password,
+		Database:       ep.Policy.Database,
+		MaxInflight:    ep.Policy.MaxInflight,
+		Connections:    ep.Policy.Connections,
+		ConnectTimeout: ep.Policy.ConnectTimeout,
+		RequestTimeout: ep.Policy.RequestTimeout,
+		Seed:           uint64(time.Now().UnixNano()),
+	}
+}

@@ -1,0 +1,188 @@
+package scheduler
+
+import (
+	"fmt"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
+)
+
+// nodeStatus is where a node stands. Each transition has one function below.
+type nodeStatus uint8
+
+const (
+	waiting nodeStatus = iota // some dependency is not done
+	ready                     // in the ready queue
+	running                   // handed out by Next, not settled
+	done                      // settled with a result
+	failed                    // settled with an error
+)
+
+// State is the DAG state machine of one request: pure, no I/O, no clock, no
+// goroutine. An engine asks Next which node to start, runs it wherever it likes, and
+// tells Succeed or Fail what came of it.
+//
+//	waiting ── last dependency done ─▶ ready ── Next ─▶ running ─┬─ Succeed ─▶ done
+//	                                                             └─ Fail ────▶ failed
+//
+// Fail-fast: after the first error Next hands out nothing more, and the
+// request is finished once no node is in flight.
+//
+// One goroutine at a time: the loop in the reactor engine.
+type State struct {
+	graph *plan.Graph
+	nodes []nodeState
+
+	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
+	readyQueue []int32
+	head       int
+
+	inflight int   // running nodes
+	settled  int   // done and failed nodes
+	errNode  int   // the node of err
+	err      error // the first error; never changes once set
+}
+
+type nodeState struct {
+	status  nodeStatus
+	waits   int32 // deps_remaining: dependencies not done, one per edge
+	readers int32 // edges to dependents that have not gathered the result yet, plus one for an output
+	result  rowset.RowSet
+}
+
+// Reset prepares s for a new run of g, reusing its memory.
+func (s *State) Reset(g *plan.Graph) {
+	n := len(g.Nodes)
+	if cap(s.nodes) < n {
+		s.nodes = make([]nodeState, n)
+		s.readyQueue = make([]int32, 0, n)
+	}
+	*s = State{graph: g, nodes: s.nodes[:n], readyQueue: s.readyQueue[:0]}
+	for i, node := range g.Nodes {
+		readers := len(node.Succs)
+		if node.IsOutput {
+			readers++
+		}
+		s.nodes[i] = nodeState{waits: int32(node.Deps), readers: int32(readers)}
+	}
+	for _, i := range g.Sources {
+		s.markReady(i)
+	}
+}
+
+// Release lets go of all results, so that a State kept for reuse holds no rows.
+func (s *State) Release() {
+	clear(s.nodes)
+	s.graph, s.err = nil, nil
+}
+
+// Next hands out the next node to start and counts it as in flight. It returns
+// false if none is ready or the request has failed.
+func (s *State) Next() (node int, ok bool) {
+	if s.err != nil || s.head == len(s.readyQueue) {
+		return 0, false
+	}
+	node = int(s.readyQueue[s.head])
+	s.head++
+	s.markRunning(node)
+	return node, true
+}
+
+// Gather appends the results of a node's inputs to inputs and those of its node
+// references to refs. It is to be called once per run of a node, right after
+// Next: a result is let go when its last reader has gathered it.
+func (s *State) Gather(node int, inputs, refs []rowset.RowSet) (in, ref []rowset.RowSet) {
+	n := s.graph.Nodes[node]
+	for _, i := range n.Inputs {
+		inputs = append(inputs, s.read(i))
+	}
+	for _, i := range n.Refs {
+		refs = append(refs, s.read(i))
+	}
+	return inputs, refs
+}
+
+func (s *State) read(node int) rowset.RowSet {
+	n := &s.nodes[node]
+	result := n.result
+	if n.readers--; n.readers == 0 {
+		n.result = rowset.RowSet{}
+	}
+	return result
+}
+
+// Succeed settles a running node with its result and readies the dependents
+// that waited for it alone.
+func (s *State) Succeed(node int, result rowset.RowSet) {
+	s.markDone(node, result)
+	for _, succ := range s.graph.Nodes[node].Succs {
+		if s.nodes[succ].waits--; s.nodes[succ].waits == 0 {
+			s.markReady(succ)
+		}
+	}
+}
+
+// Fail settles a running node with an error. The first error of a request stands.
+func (s *State) Fail(node int, err error) {
+	s.markFailed(node)
+	s.Abort(node, err)
+}
+
+// Abort ends the request with an error that no running node reports, such as a
+// deadline found passed before a node started. node is -1 if it is about none.
+func (s *State) Abort(node int, err error) {
+	if s.err == nil {
+		s.err, s.errNode = err, node
+	}
+}
+
+// Finished reports whether nothing is in flight and nothing more will start.
+func (s *State) Finished() bool {
+	return s.inflight == 0 && (s.err != nil || s.settled == len(s.nodes))
+}
+
+// Inflight returns the number of nodes handed out and not settled.
+func (s *State) Inflight() int { return s.inflight }
+
+// Err returns the first error and the index of its node (-1 if it is about none),
+// or nil.
+func (s *State) Err() (node int, err error) { return s.errNode, s.err }
+
+// Output returns the result of the i-th output of the plan. Only of a finished
+// state without error.
+func (s *State) Output(i int) rowset.RowSet { return s.nodes[s.graph.Outputs[i]].result }
+
+func (s *State) markReady(node int) {
+	s.move(node, waiting, ready)
+	s.readyQueue = append(s.readyQueue, int32(node))
+}
+
+func (s *State) markRunning(node int) {
+	s.move(node, ready, running)
+	s.inflight++
+}
+
+func (s *State) markDone(node int, result rowset.RowSet) {
+	s.move(node, running, done)
+	s.inflight--
+	s.settled++
+	if s.nodes[node].readers > 0 {
+		s.nodes[node].result = result
+	}
+}
+
+func (s *State) markFailed(node int) {
+	s.move(node, running, failed)
+	s.inflight--
+	s.settled++
+}
+
+// move panics on a transition that the diagram does not have: a node settled
+// twice is a fault of the engine, not of a plan.
+func (s *State) move(node int, from, to nodeStatus) {
+	if n := &s.nodes[node]; n.status == from {
+		n.status = to
+		return
+	}
+	panic(fmt.Sprintf("scheduler: node %s: status %d where %d is due", s.graph.Nodes[node].ID, s.nodes[node].status, from))
+}

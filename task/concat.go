@@ -1,0 +1,20 @@
+package task
+
+import (
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
+)
+
+// concat appends the rows of the node that rhs names to those of its input.
+func concat() Spec {
+	return Spec{
+		Op:     "core::concat",
+		Doc:    "The rows of the input, then those of rhs; columns are the union.",
+		Params: []plan.ParamSchema{{Name: "rhs", Type: plan.NodeRef, Required: true}},
+		Inputs: 1,
+		Output: Append,
+		Run: func(c *Ctx) (rowset.RowSet, error) {
+			return rowset.Concat(c.Inputs[0], c.Refs[0]), nil
+		},
+	}
+}

@@ -1,0 +1,83 @@
+package task
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+)
+
+// Ctx is what a body is given for one run of one node. It belongs to the
+// body from its call to its return.
+type Ctx struct {
+	Node     *plan.Node
+	Inputs   []rowset.RowSet // one per input of the node, in order
+	Refs     []rowset.RowSet // one per node_ref parameter, in schema order
+	UserID   int64
+	Params   *expr.Params       // what the request overrides
+	Registry *registry.Registry // keys, params, endpoints
+	Waiter   Waiter             // how this engine waits; nil on the CPU pool
+}
+
+// Waiter is the engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.
+type Waiter interface {
+	// NewBatch returns an empty batch, valid until the next NewBatch or the
+	// end of the body.
+	NewBatch() *resp.Batch
+	// Do sends that batch to a Redis endpoint and waits for all its replies.
+	// They stay valid until the next call of this Waiter or the end of the body.
+	Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error)
+	// Sleep waits for d.
+	Sleep(d time.Duration) error
+}
+
+// Redis returns the body's access to a Redis endpoint.
+func (c *Ctx) Redis(ep *registry.Endpoint) Redis { return Redis{waiter: c.Waiter, endpoint: ep} }
+
+// Sleep waits for d: on the loop the coroutine is suspended, elsewhere the
+// goroutine blocks.
+func (c *Ctx) Sleep(d time.Duration) error { return c.Waiter.Sleep(d) }
+
+// Redis sends commands to one endpoint on behalf of one body.
+type Redis struct {
+	waiter   Waiter
+	endpoint *registry.Endpoint
+}
+
+// Do sends one command and waits for its reply. An error reply of the server
+// is an error here.
+func (r Redis) Do(args ...string) (resp.Reply, error) {
+	b := r.NewBatch()
+	b.Cmd(args...)
+	replies, err := r.Send(b)
+	if err != nil {
+		return resp.Reply{}, err
+	}
+	reply := replies.At(0)
+	if err := reply.Err(); err != nil {
+		return resp.Reply{}, r.wrap(err)
+	}
+	return reply, nil
+}
+
+// NewBatch returns an empty batch to be filled and sent. It belongs to the
+// body until the next NewBatch.
+func (r Redis) NewBatch() *resp.Batch { return r.waiter.NewBatch() }
+
+// Send sends all commands of b in one go and waits for all replies, at most one
+// round trip. Error replies are among the replies; err means that the batch as a
+// whole failed. An empty batch returns at once. The replies are views, valid
+// until the next Send.
+func (r Redis) Send(b *resp.Batch) (resp.Replies, error) {
+	if b.Len() == 0 {
+		return resp.Replies{}, nil
+	}
+	replies, err := r.waiter.Do(r.endpoint, b)
+	if err != nil {
+		return resp.Replies{}, r.wrap(err)
+	}
+	return replies, nil
+}

@@ -1,0 +1,170 @@
+package task
+
+import (
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+)
+
+// keyCountry is the one column that is read from users.
+const keyCountry registry.KeyID = 3001
+
+func writesCountry(*plan.Node) []registry.KeyID { return []registry.KeyID{keyCountry} }
+
+func follow() Spec {
+	return fanOut("core::follow", "follow:", "Expands each row to the users that it follows.")
+}
+
+func recommendation() Spec {
+	return fanOut("core::recommendation", "recommendation:", "Expands each row to the users recommended to it.")
+}
+
+// fanOut expands each row to the ids in the list at prefix+id, then reads each
+// of those users. Two round trips, whatever the number of rows.
+func fanOut(op, prefix, doc string) Spec {
+	users := userCommand()
+	body := func(c *Ctx) (rowset.RowSet, error) {
+		ids, err := readLists(c, prefix, 10_000_000)
+		if err != nil {
+			return rowset.RowSet{}, err
+		}
+		return readUsers(c, users, ids)
+	}
+	return Spec{
+		Op:       op,
+		Doc:      doc,
+		Params:   []plan.ParamSchema{endpointParam, fanoutParam},
+		Inputs:   1,
+		IsIO:     true,
+		Output:   Expand,
+		Writes:   writesCountry,
+		Run:      body,
+		RunAsync: body,
+	}
+}
+
+var (
+	endpointParam = plan.ParamSchema{Name: "endpoint", Type: plan.Endpoint, Required: true}
+	fanoutParam   = plan.ParamSchema{Name: "fanout", Type: plan.Int, Required: true}
+)
+
+// readLists reads, for each active row of the input in order, the first
+// "fanout" entries of the list at prefix+id, as one batch, and returns the ids in them.
+// Entries that are no id are dropped after that cut, so they use up fan-out.
+func readLists(c *Ctx, prefix string, fanoutMax int64) ([]int64, error) {
+	fanout := c.Node.Params.Int("fanout")
+	if fanout < 1 || fanout > fanoutMax {
+		return nil, invalidf("fanout is %d, must be between 1 and %d", fanout, fanoutMax)
+	}
+	in := c.Inputs[0]
+	redis := c.Redis(c.Node.Endpoint)
+	b := redis.NewBatch()
+	for i := range in.Len() {
+		b.Begin(4)
+		b.ArgString("LRANGE")
+		b.ArgKey(prefix, in.ID(i))
+		b.ArgInt(0)
+		b.ArgInt(fanout - 1)
+	}
+	replies, err := redis.Send(b)
+	if err != nil {
+		return nil, err
+	}
+	total := 0
+	for i := range replies.Len() {
+		reply := replies.At(i)
+		if err := redis.want(reply, resp.Array, "LRANGE", prefix, in.ID(i)); err != nil {
+			return nil, err
+		}
+		total += reply.Len()
+	}
+	ids := make([]int64, 0, total)
+	for i := range replies.Len() {
+		for entry := range replies.At(i).All() {
+			if id, ok := parseID(entry.Bytes()); ok {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, nil
+}
+
+// userCommand is the command that reads one user.
+func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", "user:{id}") }
+
+// readUsers makes a batch of these rows with the country column, read from
+// user:{id} as one batch. A user without a hash, or without the field, is kept with a null.
+func readUsers(c *Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
+	redis := c.Redis(c.Node.Endpoint)
+	b := redis.NewBatch()
+	for _, id := range ids {
+		b.CmdID(command, id)
+	}
+	replies, err := redis.Send(b)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	countries := rowset.NewStringBuilder(keyCountry, len(ids))
+	for i := range replies.Len() {
+		reply := replies.At(i)
+		if err := redis.want(reply, resp.Array, "HGETALL", "user:", ids[i]); err != nil {
+			return rowset.RowSet{}, err
+		}
+		if value, ok := hashField(reply, "country"); ok {
+			countries.Append(value)
+		} else {
+			countries.AppendNull()
+		}
+	}
+	return rowset.Dense(&rowset.Batch{IDs: ids, Strings: []rowset.StringColumn{countries.Column()}}), nil
+}
+
+// want refuses a reply that is an error or of another kind than kind.
+func (r Redis) want(reply resp.Reply, kind resp.Kind, command, prefix string, id int64) error {
+	if reply.Kind() == kind {
+		return nil
+	}
+	if err := reply.Err(); err != nil {
+		return r.wrapf("%s %s%d: %w", command, prefix, id, err)
+	}
+	return r.wrapf("%s %s%d: reply is %s, want %s", command, prefix, id, reply.Kind(), kind)
+}
+
+// hashField returns the value of a field in a reply of HGETALL.
+func hashField(reply resp.Reply, name string) (value []byte, ok bool) {
+	for field, value := range reply.Pairs() {
+		if string(field.Bytes()) == name {
+			return value.Bytes(), true
+		}
+	}
+	return nil, false
+}
+
+// parseID reads the id at the start of a list entry: an optional minus, then
+// at least one ASCII digit, as many as there are; what follows is ignored. An
+// entry that does not start so, or whose digits do not fit an int64, is none.
+func parseID(entry []byte) (id int64, ok bool) {
+	negative := len(entry) > 0 && entry[0] == '-'
+	digits := entry
+	if negative {
+		digits = digits[1:]
+	}
+	var n uint64
+	i := 0
+	for ; i < len(digits) && '0' <= digits[i] && digits[i] <= '9'; i++ {
+		d := uint64(digits[i] - '0')
+		if n > (1<<63-d)/10 {
+			return 0, false
+		}
+		n = n*10 + d
+	}
+	switch {
+	case i == 0, n == 1<<63 && !negative:
+		return 0, false
+	case negative:
+		return int64(-n), true
+	default:
+		return int64(n), true
+	}
+}

@@ -1,0 +1,207 @@
+package task
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+)
+
+// Output is the shape of a task's result, relative to its input.
+type Output uint8
+
+// The shapes. Those that keep the batch change only the list of active rows.
+const (
+	// Source makes a dense batch from nothing; its columns are the Spec's Writes.
+	Source Output = iota + 1
+	// Expand makes a dense batch of other rows from its input's rows; its columns are
+	// the Spec's Writes.
+	Expand
+	// SameRows keeps ids, active rows and their order, and may add or replace
+	// the columns of the Spec's Writes.
+	SameRows
+	// Subset keeps the batch and a subsequence of the active rows.
+	Subset
+	// Permutation keeps the batch and all active rows, in another order.
+	Permutation
+	// Prefix keeps the batch and the first active rows.
+	Prefix
+	// Append makes a dense batch: the rows of the input, then those of each node
+	// reference; its columns are the union.
+	Append
+	// PassThrough keeps everything.
+	PassThrough
+)
+
+var outputNames = [...]string{"", "source", "expand", "same_rows", "subset", "permutation", "prefix", "append",
+	"pass_through"}
+
+// String returns the name of the shape.
+func (o Output) String() string { return outputNames[o] }
+
+// check compares a result with the shape that spec promises. It costs time
+// in proportion to the rows, less than the task that made them, and runs where the
+// task ran.
+func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
+	if out.Batch == nil {
+		return contractf("output has no batch")
+	}
+	if err := out.Validate(); err != nil {
+		return contractf("output is not a valid row set: %w", err)
+	}
+	switch spec.Output {
+	case Source, Expand:
+		if err := checkDense(out, len(out.Batch.IDs)); err != nil {
+			return err
+		}
+		return checkColumns(spec, c, out, nil)
+	case Append:
+		rows := 0
+		for _, in := range c.all() {
+			rows += in.Len()
+		}
+		if err := checkDense(out, rows); err != nil {
+			return err
+		}
+		return checkColumns(spec, c, out, c.all)
+	}
+
+	in := c.Inputs[0]
+	if spec.Output == SameRows {
+		if !sameSlice(in.Batch.IDs, out.Batch.IDs) {
+			return contractf("output must keep the ids of its input's batch")
+		}
+		if err := checkColumns(spec, c, out, c.all); err != nil {
+			return err
+		}
+	} else if out.Batch != in.Batch {
+		return contractf("output must keep its input's batch (%s)", spec.Output)
+	}
+	ok := true
+	switch spec.Output {
+	case SameRows, PassThrough:
+		ok = out.N == in.N && isPrefix(in, out)
+	case Prefix:
+		ok = isPrefix(in, out)
+	case Subset:
+		ok = isSubsequence(in, out)
+	case Permutation:
+		ok = isPermutation(in, out)
+	}
+	if !ok {
+		return contractf("output rows are no %s of the input's rows", spec.Output)
+	}
+	return nil
+}
+
+// all returns inputs and node references, in this order.
+func (c *Ctx) all() []rowset.RowSet {
+	if len(c.Refs) == 0 {
+		return c.Inputs
+	}
+	return append(slices.Clip(c.Inputs), c.Refs...)
+}
+
+func checkDense(out rowset.RowSet, rows int) error {
+	if out.Rows != nil || out.N != len(out.Batch.IDs) {
+		return contractf("output must be dense")
+	}
+	if out.N != rows {
+		return contractf("output has %d rows, want %d", out.N, rows)
+	}
+	return nil
+}
+
+// checkColumns refuses a column that is neither in Writes nor in one of the
+// inputs that it may come from.
+func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, from func() []rowset.RowSet) error {
+	var writes []registry.KeyID
+	written := false
+	known := func(key registry.KeyID) bool {
+		if from != nil {
+			for _, in := range from() {
+				if in.Batch.Float(key) != nil || in.Batch.String(key) != nil {
+					return true
+				}
+			}
+		}
+		if !written && spec.Writes != nil {
+			writes, written = spec.Writes(c.Node), true
+		}
+		return slices.Contains(writes, key)
+	}
+	for i := range out.Batch.Floats {
+		if key := out.Batch.Floats[i].Key; !known(key) {
+			return contractf("output has float column %d, which the task does not declare", key)
+		}
+	}
+	for i := range out.Batch.Strings {
+		if key := out.Batch.Strings[i].Key; !known(key) {
+			return contractf("output has string column %d, which the task does not declare", key)
+		}
+	}
+	return nil
+}
+
+// sameSlice reports whether a and b are the same memory.
+func sameSlice(a, b []int64) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+func isPrefix(in, out rowset.RowSet) bool {
+	if out.N > in.N {
+		return false
+	}
+	if in.Rows == nil && out.Rows == nil {
+		return true
+	}
+	if in.Rows != nil && out.Rows != nil && out.N > 0 && &in.Rows[0] == &out.Rows[0] {
+		return true // the usual case: a reslice of the same list
+	}
+	for i := range out.N {
+		if in.Row(i) != out.Row(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func isSubsequence(in, out rowset.RowSet) bool {
+	i := 0
+	for o := range out.N {
+		row := out.Row(o)
+		for i < in.N && in.Row(i) != row {
+			i++
+		}
+		if i == in.N {
+			return false
+		}
+		i++
+	}
+	return true
+}
+
+func isPermutation(in, out rowset.RowSet) bool {
+	if in.N != out.N {
+		return false
+	}
+	// One bit per batch row: set by the input, cleared by the output. A row that is
+	// listed twice, or was not active, finds its bit clear.
+	var small [16]uint64
+	marks := small[:]
+	if words := (len(in.Batch.IDs) + 63) / 64; words > len(small) {
+		marks = make([]uint64, words)
+	}
+	for i := range in.N {
+		row := in.Row(i)
+		marks[row>>6] |= 1 << (row & 63)
+	}
+	for o := range out.N {
+		row := out.Row(o)
+		if marks[row>>6]&(1<<(row&63)) == 0 {
+			return false
+		}
+		marks[row>>6] &^= 1 << (row & 63)
+	}
+	return true
+}

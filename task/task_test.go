@@ -1,0 +1,183 @@
+package task
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+)
+
+func TestParseID(t *testing.T) {
+	tests := []struct {
+		entry string
+		id    int64
+		ok    bool
+	}{
+		{"12x", 12, true}, {"-5", -5, true}, {"-007", -7, true}, {"007", 7, true}, {"0009abc", 9, true},
+		{"3.9", 3, true}, {"-1.5", -1, true}, {"1e5", 1, true}, {"0x1F", 0, true}, {"8 ", 8, true}, {"22\n", 22, true},
+		{"15,16", 15, true}, {"44-45", 44, true}, {"5é", 5, true}, {"-0", 0, true}, {"00", 0, true},
+		{"9223372036854775807", 1<<63 - 1, true}, {"-9223372036854775808", -1 << 63, true},
+		{"000000000000000000000000012", 12, true},
+		{"abc", 0, false}, {"x12", 0, false}, {"#3", 0, false}, {"NaN", 0, false}, {"-abc", 0, false}, {"", 0, false},
+		{" 7", 0, false}, {"\t12", 0, false}, {"- 5", 0, false}, {"+7", 0, false}, {"+", 0, false}, {"-", 0, false},
+		{"--5", 0, false}, {".5", 0, false}, {"１２", 0, false},
+		{"9223372036854775808", 0, false}, {"9223372036854775808abc", 0, false}, {"-9223372036854775809", 0, false},
+		{"18446744073709551616", 0, false}, {"18446744073709551617", 0, false}, {"99999999999999999999999", 0, false},
+	}
+	for _, tt := range tests {
+		id, ok := parseID([]byte(tt.entry))
+		assert.Equal(t, tt.ok, ok, "%q", tt.entry)
+		assert.Equal(t, tt.id, id, "%q", tt.entry)
+	}
+}
+
+func TestBuiltinNames(t *testing.T) {
+	r := Builtin()
+	assert.Len(t, r.Specs(), 12)
+	for _, full := range []string{"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
+		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu"} {
+		s, ok := r.OpSchema(full)
+		require.True(t, ok, full)
+		assert.Equal(t, full, s.Op)
+	}
+	for alias, full := range map[string]string{"vm": "core::vm", "sleep": "test::sleep"} {
+		s, ok := r.OpSchema(alias)
+		require.True(t, ok, alias)
+		assert.Equal(t, full, s.Op)
+	}
+	for _, unknown := range []string{"", "core::VM", "test::vm", "core::sleep", "::vm", "core::"} {
+		_, ok := r.OpSchema(unknown)
+		assert.False(t, ok, unknown)
+	}
+}
+
+func TestRegistryRefusesFaultySpecs(t *testing.T) {
+	body := func(*Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }
+	_, err := NewRegistry(
+		Spec{Op: "noNamespace", Run: body, Output: Source},
+		Spec{Op: "a::noBody", Output: Source},
+		Spec{Op: "a::inputs", Run: body, Output: Subset, Inputs: 2},
+		Spec{Op: "a::shape", Run: body},
+		Spec{Op: "a::twice", Run: body, Output: Source},
+		Spec{Op: "b::twice", Run: body, Output: Source},
+	)
+	require.Error(t, err)
+	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", `"twice" is taken`} {
+		assert.Contains(t, err.Error(), want)
+	}
+}
+
+// The seeds' table of where a task runs.
+func TestWhoHasAnAsyncBody(t *testing.T) {
+	async := map[string]bool{
+		"core::viewer": true, "core::follow": true, "core::recommendation": true, "core::media": true,
+		"core::vm": false, "core::filter": false, "core::sort": false, "core::take": false, "core::concat": false,
+		"test::sleep": true, "test::fixed_source": true, "test::busy_cpu": false,
+	}
+	for _, s := range BuiltinSpecs() {
+		want, known := async[s.Op]
+		require.True(t, known, s.Op)
+		assert.Equal(t, want, s.RunAsync != nil, s.Op)
+	}
+}
+
+func batchOf(ids ...int64) *rowset.Batch { return &rowset.Batch{IDs: ids} }
+
+func view(b *rowset.Batch, rows ...int32) rowset.RowSet {
+	return rowset.RowSet{Batch: b, Rows: rows, N: len(rows)}
+}
+
+func withColumn(b *rowset.Batch, key registry.KeyID) *rowset.Batch {
+	return rowset.WithFloat(b, key, make([]float64, b.Len()), nil)
+}
+
+func TestInvokeChecksTheOutput(t *testing.T) {
+	b := batchOf(10, 20, 30, 40)
+	in := view(b, 3, 1, 0)
+	dense := rowset.Dense(b)
+	other := batchOf(10, 20, 30, 40)
+	writes := func(*plan.Node) []registry.KeyID { return []registry.KeyID{2001} }
+	tests := []struct {
+		name   string
+		output Output
+		in     rowset.RowSet
+		out    rowset.RowSet
+		ok     bool
+	}{
+		{"no batch", PassThrough, in, rowset.RowSet{}, false},
+		{"row out of range", Subset, in, view(b, 4), false},
+		{"negative row", Subset, in, view(b, -1), false},
+		{"pass through", PassThrough, in, in, true},
+		{"pass through copies the list", PassThrough, in, view(b, 3, 1, 0), true},
+		{"pass through drops a row", PassThrough, in, view(b, 3, 1), false},
+		{"pass through of another batch", PassThrough, in, view(other, 3, 1, 0), false},
+		{"prefix", Prefix, in, rowset.Take(in, 2), true},
+		{"prefix of dense", Prefix, dense, rowset.Take(dense, 2), true},
+		{"prefix written out", Prefix, dense, view(b, 0, 1), true},
+		{"prefix of none", Prefix, in, view(b), true},
+		{"prefix that starts later", Prefix, in, view(b, 1, 0), false},
+		{"prefix that is longer", Prefix, in, view(b, 3, 1, 0, 2), false},
+		{"subset", Subset, in, view(b, 3, 0), true},
+		{"subset of none", Subset, in, view(b), true},
+		{"subset of dense", Subset, dense, view(b, 1, 3), true},
+		{"subset in another order", Subset, in, view(b, 0, 3), false},
+		{"subset with a dropped row", Subset, in, view(b, 3, 2), false},
+		{"subset with a row twice", Subset, in, view(b, 3, 3), false},
+		{"permutation", Permutation, in, view(b, 0, 1, 3), true},
+		{"permutation of dense", Permutation, dense, view(b, 2, 3, 0, 1), true},
+		{"permutation with a row twice", Permutation, in, view(b, 0, 0, 3), false},
+		{"permutation that loses a row", Permutation, in, view(b, 0, 3), false},
+		{"permutation with a dropped row", Permutation, in, view(b, 0, 1, 2), false},
+		{"same rows, new column", SameRows, in, view(withColumn(b, 2001), 3, 1, 0), true},
+		{"same rows, undeclared column", SameRows, in, view(withColumn(b, 1001), 3, 1, 0), false},
+		{"same rows, other ids", SameRows, in, view(other, 3, 1, 0), false},
+		{"same rows, other order", SameRows, in, view(b, 1, 3, 0), false},
+		{"expand", Expand, in, rowset.Dense(batchOf(7, 8)), true},
+		{"expand, declared column", Expand, in, rowset.Dense(withColumn(batchOf(7), 2001)), true},
+		{"expand, undeclared column", Expand, in, rowset.Dense(withColumn(batchOf(7), 1001)), false},
+		{"expand, not dense", Expand, in, view(batchOf(7, 8), 1), false},
+		{"append", Append, in, rowset.Dense(batchOf(40, 20, 10)), true},
+		{"append that loses a row", Append, in, rowset.Dense(batchOf(40, 20)), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			body := func(*Ctx) (rowset.RowSet, error) { return tt.out, nil }
+			spec := &Spec{Op: "test::it", Inputs: 1, Output: tt.output, Writes: writes, Run: body}
+			out, err := Invoke(spec, spec.Run, &Ctx{Inputs: []rowset.RowSet{tt.in}})
+			if tt.ok {
+				require.NoError(t, err)
+				assert.Equal(t, tt.out, out)
+				return
+			}
+			require.ErrorIs(t, err, ErrContract)
+			assert.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
+func TestInvokeChecksTheNumberOfInputs(t *testing.T) {
+	called := false
+	body := func(c *Ctx) (rowset.RowSet, error) { called = true; return c.Inputs[0], nil }
+	spec := &Spec{Op: "test::it", Inputs: 1, Output: PassThrough, Run: body}
+	in := rowset.Dense(batchOf(1))
+	for _, inputs := range [][]rowset.RowSet{nil, {in, in}} {
+		_, err := Invoke(spec, body, &Ctx{Inputs: inputs})
+		require.ErrorIs(t, err, ErrInvalid)
+	}
+	assert.False(t, called)
+}
+
+func TestInvokeContainsAPanic(t *testing.T) {
+	body := func(*Ctx) (rowset.RowSet, error) { panic("boom") }
+	_, err := Invoke(&Spec{Output: Source}, body, &Ctx{})
+	require.ErrorIs(t, err, ErrPanic)
+	var p *PanicError
+	require.ErrorAs(t, err, &p)
+	assert.Equal(t, "boom", p.Value)
+	assert.Contains(t, string(p.Stack), "task_test.go")
+	assert.NotContains(t, err.Error(), "\n")
+}

@@ -1,0 +1,55 @@
+package task
+
+import (
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+)
+
+// vm evaluates an expression for every active row into a float column.
+func vm() Spec {
+	return Spec{
+		Op:  "core::vm",
+		Doc: "Evaluates an expression for every row into a float column.",
+		Params: []plan.ParamSchema{
+			{Name: "out_key", Type: plan.Int, Required: true},
+			{Name: "expr_id", Type: plan.ExprID, Required: true},
+		},
+		Inputs: 1,
+		Output: SameRows,
+		Reads: func(n *plan.Node) []registry.KeyID {
+			if n.Expr == nil {
+				return nil
+			}
+			return n.Expr.Keys()
+		},
+		Writes: func(n *plan.Node) []registry.KeyID { return keyOf(n.Params.Int("out_key")) },
+		Run:    runVM,
+	}
+}
+
+func runVM(c *Ctx) (rowset.RowSet, error) {
+	outKey := c.Node.Params.Int("out_key")
+	key, ok := lookupKey(c, outKey)
+	switch {
+	case !ok:
+		return rowset.RowSet{}, invalidf("out_key is %d, which is no registered key", outKey)
+	case key.Type != registry.Float:
+		return rowset.RowSet{}, invalidf("out_key %d (%s) is no float key", key.ID, key.Name)
+	case !key.Writable:
+		return rowset.RowSet{}, invalidf("out_key %d (%s) is read-only", key.ID, key.Name)
+	case c.Node.Expr == nil:
+		return rowset.RowSet{}, invalidf("expr_id is empty")
+	}
+	in := c.Inputs[0]
+	col := c.Node.Expr.Column(in, c.Params)
+	switch {
+	case col.NonFinite:
+		return rowset.RowSet{}, invalidf("the expression is not finite for some row")
+	case col.Null && !key.Nullable:
+		return rowset.RowSet{}, invalidf("the expression is null for some row, and %s is not nullable", key.Name)
+	}
+	out := in
+	out.Batch = rowset.WithFloat(in.Batch, key.ID, col.Values, col.Valid)
+	return out, nil
+}
