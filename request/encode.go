@@ -31,11 +31,11 @@ type Response struct {
 // SchemaDelta says which columns a node took in and gave out. The lists are
 // ascending and without duplicates; the id column is never listed.
 type SchemaDelta struct {
-	NodeID      string
-	InKeysUnion []registry.KeyID // over inputs and node references
-	OutKeys     []registry.KeyID
-	NewKeys     []registry.KeyID // out without in
-	RemovedKeys []registry.KeyID // in without out
+	NodeID  string
+	In      []registry.KeyID // union over inputs and node references
+	Out     []registry.KeyID
+	New     []registry.KeyID // Out without In
+	Removed []registry.KeyID // In without Out
 }
 
 // Failure is what a request that failed is answered with. Node and Op are left
@@ -159,10 +159,10 @@ func (e *Encoder) appendCandidate(dst []byte, c *columns, row int32) []byte {
 
 func appendDelta(dst []byte, d *SchemaDelta) []byte {
 	dst = appendString(append(dst, `{"node_id":`...), d.NodeID)
-	dst = appendKeys(append(dst, `,"in_keys_union":`...), d.InKeysUnion)
-	dst = appendKeys(append(dst, `,"out_keys":`...), d.OutKeys)
-	dst = appendKeys(append(dst, `,"new_keys":`...), d.NewKeys)
-	dst = appendKeys(append(dst, `,"removed_keys":`...), d.RemovedKeys)
+	dst = appendKeys(append(dst, `,"in_keys_union":`...), d.In)
+	dst = appendKeys(append(dst, `,"out_keys":`...), d.Out)
+	dst = appendKeys(append(dst, `,"new_keys":`...), d.New)
+	dst = appendKeys(append(dst, `,"removed_keys":`...), d.Removed)
 	return append(dst, '}')
 }
 

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
+)
+
+// The error texts of answers to requests that were sound but could not be served.
+const (
+	errorUnknownPlan  = "Unknown plan"
+	errorInvalidPlan  = "Invalid plan"
+	errorNode         = "Node execution failed"
+	errorShuttingDown = "Shutting down"
+	errorRun          = "Request failed"
+)
+
+// choosePlan returns the plan for a request that asks for name, "" if it asks
+// for none. The plan is nil if nobody chose one.
+func (a *app) choosePlan(name string) (*plan.Graph, *request.Failure) {
+	if name == "" || a.plan != nil && name == a.plan.Name {
+		return a.plan, nil
+	}
+	graph, err := a.library.Get(name)
+	switch {
+	case err == nil:
+		return graph, nil
+	case errors.Is(err, plan.ErrUnknown), errors.Is(err, plan.ErrBadName):
+		return nil, &request.Failure{Error: errorUnknownPlan, Detail: err.Error()}
+	default:
+		return nil, &request.Failure{Error: errorInvalidPlan, Detail: err.Error()}
+	}
+}
+
+// synthetic is the answer when there is no plan: five candidates without fields.
+func synthetic() []rowset.RowSet {
+	return []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3, 4, 5}})}
+}
+
+// failureOf describes what an engine reports.
+func failureOf(err error) request.Failure {
+	var node *scheduler.NodeError
+	switch {
+	case errors.As(err, &node):
+		return request.Failure{Error: errorNode, Detail: node.Err.Error(), Node: node.Node, Op: node.Op}
+	case errors.Is(err, scheduler.ErrShuttingDown):
+		return request.Failure{Error: errorShuttingDown, Detail: err.Error()}
+	default:
+		return request.Failure{Error: errorRun, Detail: err.Error()}
+	}
+}
+
+// refusal describes an error of package request, or of reading.
+func refusal(err error) request.Failure {
+	var refused *request.Error
+	if errors.As(err, &refused) {
+		return request.Failure{RequestID: refused.RequestID, Error: refused.Code, Detail: refused.Detail}
+	}
+	return request.Failure{RequestID: request.NewID(), Error: request.CodeInvalidJSON, Detail: fmt.Sprintf("reading failed: %v", err)}
+}

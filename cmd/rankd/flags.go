@@ -1,0 +1,230 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rankd/rankd/request"
+)
+
+// The engines to choose from.
+const (
+	engineReactor    = "reactor"
+	engineSequential = "sequential"
+)
+
+// cpuThreadsMax is the most CPU workers that one gets without asking.
+const cpuThreadsMax = 8
+
+// options is what the command line asks for. Immutable once checked.
+type options struct {
+	plan, planDir, planName string
+
+	engine         string
+	asyncScheduler bool
+	cpuThreads     int
+
+	env, registryDir, redis string
+	redisHost               string // of redis
+	redisPort               int
+
+	listPlans, printPlanInfo, printRegistry bool
+
+	trace           bool
+	response        string
+	maxInflight     int
+	maxRequestBytes int
+
+	bench            int
+	benchConcurrency int
+}
+
+const long = `rankd reads requests from stdin, runs a plan for each, and writes one line of JSON
+per request to stdout, in input order.
+
+A request is a JSON document on its own line or lines:
+
+  {"user_id": 1}
+  {"user_id": "42", "request_id": "r1", "param_overrides": {"weight": 0.5}, "plan": "diamond"}
+
+The plan is chosen by --plan or --plan_name; a request may name another one with
+"plan". With no plan at all the answer is five synthetic candidates.
+
+In the dev environment (the default) a Redis with demo data for 1,000 users runs inside
+the process. --redis host:port uses your own.`
+
+const examples = `  # Rank for user 1, with nothing but this program:
+  echo '{"user_id": 1}' | rankd --plan_name complex_dag
+
+  # Your plan, your Redis, a file of requests:
+  rankd --plan my.plan.json --redis 127.0.0.1:6379 < requests.jsonl
+
+  # What plans are there, and what is in one?
+  rankd --list-plans
+  rankd --print-plan-info --plan_name diamond
+
+  # Which columns did each node add or drop?
+  echo '{"user_id": 1}' | rankd --plan_name diamond --dump-run-trace
+
+  # Throughput and latency, 64 requests in flight:
+  rankd --plan_name concat_plan --bench 10000 --bench_concurrency 64`
+
+const usageTemplate = `Usage:
+  rankd [flags] < requests
+
+Examples:
+{{.Example}}
+
+Flags ("-" and "_" in a name are the same):
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+
+Exit status:
+  0  every request succeeded
+  1  a request failed; its answer on stdout says why
+  2  bad usage or a bad plan; stderr says why, stdout stays empty
+`
+
+// newCommand returns the root command, which fills o, checks it and calls run.
+func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "rankd",
+		Short:         "A ranking engine on an event loop",
+		Long:          long,
+		Example:       examples,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd.Flags()); err != nil {
+				return err
+			}
+			return run(cmd)
+		},
+	}
+	cmd.SetUsageTemplate(usageTemplate)
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.SetNormalizeFunc(normalize)
+
+	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
+	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
+	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
+	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port` for every Redis endpoint")
+	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
+	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
+
+	f.StringVar(&o.engine, "engine", engineReactor,
+		"`engine`: reactor (asynchronous, all requests on one loop) or sequential (blocking, one node at a time)")
+	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
+	f.IntVar(&o.cpuThreads, "cpu_threads", defaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time")
+	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes")
+
+	f.StringVar(&o.response, "response", "flat",
+		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
+	f.BoolVar(&o.trace, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
+
+	f.BoolVar(&o.listPlans, "list-plans", false, "list the plans that --plan_name can name, and exit")
+	f.BoolVar(&o.printPlanInfo, "print-plan-info", false, "print the chosen plan as checked and compiled, and exit")
+	f.BoolVar(&o.printRegistry, "print-registry", false, "print keys, params and endpoints, and exit")
+
+	f.IntVar(&o.bench, "bench", 0, "run the plan this `number` of times for user 1 and print figures as JSON")
+	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
+	cmd.MarkFlagsMutuallyExclusive("plan", "plan_name")
+	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "bench")
+	return cmd
+}
+
+// normalize makes "-" and "_" the same in flag names. It answers with the
+// spelling under which a flag is declared, so that help shows that.
+func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch underscored := strings.ReplaceAll(name, "-", "_"); underscored {
+	case "list_plans", "print_plan_info", "print_registry", "dump_run_trace":
+		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
+	default:
+		return pflag.NormalizedName(underscored)
+	}
+}
+
+func defaultCPUThreads() int { return min(runtime.NumCPU(), cpuThreadsMax) }
+
+// check reports all that is wrong with the options at once, and completes them.
+func (o *options) check(given *pflag.FlagSet) error {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+
+	if o.engine != engineReactor && o.engine != engineSequential {
+		problem("--engine is reactor or sequential, not %q", o.engine)
+	}
+	if given.Changed("async_scheduler") {
+		same := engineSequential
+		if o.asyncScheduler {
+			same = engineReactor
+		}
+		if given.Changed("engine") && o.engine != same {
+			problem("--async_scheduler=%t contradicts --engine %s", o.asyncScheduler, o.engine)
+		}
+		o.engine = same
+	}
+	if o.response != "flat" && o.response != "fields" {
+		problem("--response is flat or fields, not %q", o.response)
+	}
+	for _, flag := range []struct {
+		name        string
+		value, most int
+	}{
+		{"cpu_threads", o.cpuThreads, 1 << 10},
+		{"max_inflight", o.maxInflight, 1 << 20},
+		{"max_request_bytes", o.maxRequestBytes, 1 << 30},
+		{"bench_concurrency", o.benchConcurrency, 1 << 20},
+	} {
+		if flag.value < 1 || flag.value > flag.most {
+			problem("--%s is a number from 1 to %d, not %d", flag.name, flag.most, flag.value)
+		}
+	}
+	if given.Changed("bench") {
+		if o.bench < 1 || o.bench > 1<<30 {
+			problem("--bench is a number from 1 to %d, not %d", 1<<30, o.bench)
+		}
+		if o.plan == "" && o.planName == "" {
+			problem("--bench needs a plan: --plan_name or --plan")
+		}
+	}
+	if o.printPlanInfo && o.plan == "" && o.planName == "" {
+		problem("--print-plan-info needs a plan: --plan_name or --plan")
+	}
+	if o.redis != "" {
+		var err error
+		if o.redisHost, o.redisPort, err = splitAddr(o.redis); err != nil {
+			problem("--redis is host:port, not %q: %w", o.redis, err)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func splitAddr(addr string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, errors.New("host or port is missing")
+	}
+	port, err = strconv.Atoi(text)
+	if host == "" || err != nil || port < 1 || port > 65535 {
+		return "", 0, errors.New("host is missing, or port is no number from 1 to 65535")
+	}
+	return host, port, nil
+}
+
+// quiet keeps cobra from writing anything but help.
+func quiet(cmd *cobra.Command, stdout io.Writer) {
+	cmd.SetOut(stdout)
+	cmd.SetErr(io.Discard)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1 // a request failed
+	exitUsage  = 2 // bad usage, or a bad plan
+)
+
+// errFailed says that some request failed, which its answer has told already.
+var errFailed = errors.New("a request failed")
+
+// program is rankd with its surroundings, so that tests can run it in process.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	setProcs       func(int) // runtime.GOMAXPROCS
+}
+
+// run runs the program and returns its exit status. When ctx ends it stops reading,
+// answers what is in flight, and returns; a read of stdin that blocks is
+// left behind.
+func (p *program) run(ctx context.Context, args []string) int {
+	p.stderr = &lockedWriter{w: p.stderr}
+	var o options
+	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o) })
+	quiet(cmd, p.stdout)
+	cmd.SetArgs(args)
+	err := cmd.Execute()
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, errFailed) {
+		return exitFailed
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(p.stderr, "rankd: %s\n", line)
+	}
+	var runtime *runtimeError
+	if errors.As(err, &runtime) {
+		return exitFailed
+	}
+	return exitUsage
+}
+
+// runtimeError is a failure that is no fault of the command line: output that
+// cannot be written, say.
+type runtimeError struct{ err error }
+
+func (e *runtimeError) Error() string { return e.err.Error() }
+func (e *runtimeError) Unwrap() error { return e.err }
+
+func (p *program) dispatch(ctx context.Context, o *options) error {
+	a, err := load(o)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.listPlans:
+		return a.listPlans(p.stdout)
+	case o.printPlanInfo:
+		return a.printPlanInfo(p.stdout)
+	case o.printRegistry:
+		return a.reg.WriteText(p.stdout)
+	}
+	// The loop is one goroutine among the CPU workers'. With as many busy workers as
+	// Ps it would wait for a P, up to the scheduler's preemption slice of 10 ms, each time
+	// it wakes up. One P more than workers is for the loop, and one for the
+	// goroutines that read, write and collect garbage.
+	if p.getenv("GOMAXPROCS") == "" {
+		p.setProcs(o.cpuThreads + 2)
+	}
+	if err := a.open(p.stderr); err != nil {
+		return err
+	}
+	defer a.close()
+	if o.bench > 0 {
+		return a.bench(ctx, p.stdout, p.stderr)
+	}
+	return a.serve(ctx, p.stdin, p.stdout)
+}
+
+// lockedWriter lets several goroutines write whole messages. Any goroutine.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}

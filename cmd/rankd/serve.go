@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/scheduler"
+)
+
+// serve answers the requests on stdin until they end or ctx does. The error is
+// errFailed if a request failed.
+func (a *app) serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	format := request.Flat
+	if a.opts.response == "fields" {
+		format = request.Fields
+	}
+	s := newServer(a, request.NewEncoder(a.reg, format))
+	go s.read(request.NewStream(stdin, a.opts.maxRequestBytes))
+	return s.write(ctx, stdout)
+}
+
+// server moves requests from a stream to the engine, and answers back in the
+// order in which their requests came.
+//
+// What bounds it is the number of slots: a request takes one before it is read
+// and gives it back once its answer is written, so that a slow request
+// holds up reading instead of letting answers pile up behind it.
+type server struct {
+	app     *app
+	encoder *request.Encoder
+	free    chan *slot // slots not in use
+	line    chan *slot // slots in use, in input order; never full, there being as many places as slots
+
+	mu      sync.Mutex
+	stopped bool // nothing may join the line any more; guarded by mu
+}
+
+// slot holds one request on its way. It belongs to the reader until it joins the
+// line, and then to the writer, except that the engine may read request and sets
+// result before it sends on done.
+type slot struct {
+	id      string           // request_id
+	failure *request.Failure // of a request that did not get to the engine
+	request scheduler.Request
+	result  *scheduler.Result
+	done    chan struct{}           // one value per request: the outcome is there
+	finish  func(*scheduler.Result) // made once per slot, not per request
+}
+
+func newServer(a *app, encoder *request.Encoder) *server {
+	n := a.opts.maxInflight
+	s := &server{app: a, encoder: encoder, free: make(chan *slot, n), line: make(chan *slot, n)}
+	for range n {
+		p := &slot{done: make(chan struct{}, 1)}
+		p.finish = func(r *scheduler.Result) {
+			p.result = r
+			p.done <- struct{}{} // has room: one outcome per request
+		}
+		s.free <- p
+	}
+	return s
+}
+
+// read is the reader goroutine. It ends with the stream, or with the first
+// document after the line was closed.
+func (s *server) read(stream *request.Stream) {
+	defer close(s.line)
+	for p := range s.free {
+		doc, err := stream.Next()
+		var refused *request.Error
+		if err != nil && !errors.As(err, &refused) {
+			if err == io.EOF {
+				return
+			}
+			failure := refusal(err) // stdin broke: say so, and that is all
+			p.id, p.failure = failure.RequestID, &failure
+			s.join(p)
+			return
+		}
+		s.prepare(p, doc, err)
+		if !s.join(p) {
+			return
+		}
+	}
+}
+
+// prepare fills p from one document, or from the error in its place.
+func (s *server) prepare(p *slot, doc []byte, err error) {
+	p.failure, p.result, p.request = nil, nil, scheduler.Request{}
+	var req request.Request
+	if err == nil {
+		req, err = request.Parse(doc, s.app.reg)
+	}
+	if err != nil {
+		failure := refusal(err)
+		p.id, p.failure = failure.RequestID, &failure
+		return
+	}
+	p.id = req.RequestID
+	graph, failure := s.app.choosePlan(req.Plan)
+	if failure != nil {
+		p.failure = failure
+		return
+	}
+	p.request = scheduler.Request{Graph: graph, UserID: req.UserID, Params: req.Params, Trace: s.app.opts.trace}
+	if req.Timeout > 0 {
+		p.request.Deadline = s.app.clock.Now().Add(req.Timeout)
+	}
+}
+
+// join puts p at the end of the line and starts it. It reports false, having
+// done neither, if the line is closed.
+func (s *server) join(p *slot) bool {
+	s.mu.Lock()
+	stopped := s.stopped
+	if !stopped {
+		s.line <- p
+	}
+	s.mu.Unlock()
+	switch {
+	case stopped:
+		return false
+	case p.failure != nil:
+		p.done <- struct{}{}
+	case p.request.Graph == nil:
+		p.finish(&scheduler.Result{Outputs: synthetic()})
+	default:
+		s.app.engine.Submit(&p.request, p.finish)
+	}
+	return true
+}
+
+// stop closes the line to newcomers. What has joined it will be answered.
+func (s *server) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+}
+
+// write is the writer: it takes the slots as they stand in line, waits for each
+// one's outcome, and writes. It returns when the line has ended, or has
+// been emptied after ctx ended.
+func (s *server) write(ctx context.Context, stdout io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := bufio.NewWriterSize(stdout, 64<<10)
+	var buf []byte
+	var broken error
+	failed := false
+	for p := s.next(ctx, out); p != nil; p = s.next(ctx, out) {
+		var ok bool
+		buf, ok = s.appendAnswer(buf[:0], p)
+		failed = failed || !ok
+		if broken == nil {
+			if _, broken = out.Write(buf); broken != nil {
+				cancel() // nobody reads: finish what is in flight, take in no more
+			}
+		}
+		if cap(buf) > 1<<20 {
+			buf = nil // do not keep the memory of a rare giant
+		}
+		s.free <- p
+	}
+	if err := out.Flush(); err != nil {
+		return &runtimeError{fmt.Errorf("writing answers: %w", err)}
+	}
+	if failed {
+		return errFailed
+	}
+	return nil
+}
+
+// next returns the first slot in line once its outcome is there, or nil at the
+// end. Before it waits it flushes, so that no answer is held back.
+func (s *server) next(ctx context.Context, out *bufio.Writer) *slot {
+	var p *slot
+	select {
+	case p = <-s.line:
+	default:
+		_ = out.Flush() // an error stays, for the next Write to report
+		select {
+		case p = <-s.line:
+		case <-ctx.Done():
+			s.stop()
+			select {
+			case p = <-s.line:
+			default: // empty, and nothing joins any more
+			}
+		}
+	}
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.done:
+	default:
+		_ = out.Flush()
+		<-p.done
+	}
+	return p
+}
+
+// appendAnswer appends the line that answers p, and reports whether it succeeded.
+func (s *server) appendAnswer(dst []byte, p *slot) ([]byte, bool) {
+	if p.failure == nil && p.result.Err != nil {
+		failure := failureOf(p.result.Err)
+		p.failure = &failure
+	}
+	if p.failure != nil {
+		p.failure.RequestID = p.id
+		return request.AppendFailure(dst, p.failure), false
+	}
+	r := request.Response{
+		RequestID: p.id, EngineRequestID: request.NewID(),
+		Outputs: p.result.Outputs, Trace: s.app.opts.trace,
+	}
+	for _, d := range p.result.Deltas {
+		r.Deltas = append(r.Deltas, request.SchemaDelta(d))
+	}
+	return s.encoder.AppendResponse(dst, &r), true
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// app is the program put together. Any goroutine, except open and close.
+type app struct {
+	opts    *options
+	tasks   *task.Registry
+	reg     *registry.Registry
+	library *plan.Library
+	plan    *plan.Graph // chosen by the flags; nil if they choose none
+
+	clock    clock.Clock
+	engine   scheduler.Engine
+	embedded *devredis.Server // nil if none was started
+}
+
+// load reads registry and plans, without starting anything.
+func load(o *options) (*app, error) {
+	a := &app{opts: o, tasks: task.Builtin(), clock: clock.NewReal()}
+	var err error
+	if o.registryDir != "" {
+		a.reg, err = registry.Load(os.DirFS(o.registryDir), o.env)
+	} else {
+		a.reg, err = registry.Default(o.env)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.redis != "" {
+		a.reg = a.reg.WithRedis(o.redisHost, o.redisPort)
+	}
+	return a, a.loadPlans()
+}
+
+// loadPlans loads what the flags choose. A plan knows its endpoints, so this is done
+// again when an endpoint moves.
+func (a *app) loadPlans() (err error) {
+	o := a.opts
+	folder := artifacts.Plans()
+	if o.planDir != "" {
+		if info, err := os.Stat(o.planDir); err != nil {
+			return err
+		} else if !info.IsDir() {
+			return fmt.Errorf("--plan_dir: %s is no folder", o.planDir)
+		}
+		folder = os.DirFS(o.planDir)
+	}
+	a.library = plan.NewLibrary(folder, a.tasks, a.reg)
+	switch {
+	case o.plan != "":
+		a.plan, err = plan.LoadFile(o.plan, a.tasks, a.reg)
+	case o.planName != "":
+		a.plan, err = a.library.Get(o.planName)
+	case o.planDir != "" && !o.listPlans:
+		// All of them are on offer, so all of them have to be sound.
+		var all []plan.Listing
+		all, err = a.library.List()
+		for _, p := range all {
+			if err == nil {
+				err = p.Err
+			}
+		}
+	}
+	return err
+}
+
+// open starts what running plans takes: the embedded Redis if it is wanted, and
+// the engine. What it did that one might wonder about it says on stderr.
+func (a *app) open(stderr io.Writer) error {
+	o := a.opts
+	if o.env == "dev" && a.reg.HasEmbedded() {
+		redis, err := devredis.Start()
+		if err != nil {
+			return err
+		}
+		a.embedded = redis
+		fmt.Fprintf(stderr, "rankd: using an embedded Redis with demo data of %d users on %s (--redis host:port for your own)\n",
+			devredis.Users, redis.Addr())
+		a.reg = a.reg.WithEmbedded("127.0.0.1", redis.Port())
+		if err := a.loadPlans(); err != nil {
+			a.close()
+			return err
+		}
+	}
+	cfg := scheduler.Config{
+		Registry: a.reg, CPUThreads: o.cpuThreads, Clock: a.clock,
+		OnPanic: func(recovered any, stack []byte) {
+			fmt.Fprintf(stderr, "rankd: panic on the loop: %v\n%s", recovered, stack)
+		},
+	}
+	if o.engine == engineSequential {
+		a.engine = scheduler.OpenSequential(cfg)
+		return nil
+	}
+	reactor, err := scheduler.OpenReactor(cfg)
+	if err != nil {
+		a.close()
+		return err
+	}
+	a.engine = reactor
+	return nil
+}
+
+// close stops what open started.
+func (a *app) close() {
+	if a.engine != nil {
+		a.engine.Close()
+	}
+	if a.embedded != nil {
+		a.embedded.Close()
+	}
+}
