@@ -131,11 +131,12 @@ func (r Redis) want(reply resp.Reply, kind resp.Kind, command, prefix string, id
 	return r.wrapf("%s %s%d: reply is %s, want %s", command, prefix, id, reply.Kind(), kind)
 }
 
-// hashField returns the value of a field in a reply of HGETALL.
+// hashField returns the value of a field in a reply of HGETALL: field, value,
+// field, value.
 func hashField(reply resp.Reply, name string) (value []byte, ok bool) {
-	for field, value := range reply.Pairs() {
-		if string(field.Bytes()) == name {
-			return value.Bytes(), true
+	for i := 0; i+1 < reply.Len(); i += 2 {
+		if string(reply.At(i).Bytes()) == name {
+			return reply.At(i + 1).Bytes(), true
 		}
 	}
 	return nil, false

@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,8 @@ type options struct {
 	requests          int
 	cpuThreads        int
 	planName          string
+	cpuProfile        string
+	memProfile        string
 }
 
 func main() {
@@ -56,7 +59,12 @@ func main() {
 	flag.IntVar(&o.requests, "requests", 60_000, "requests per round at 64 in flight")
 	flag.IntVar(&o.cpuThreads, "cpu-threads", min(runtime.NumCPU(), 8), "CPU workers")
 	flag.StringVar(&o.planName, "plan", "concat_plan", "plan to run")
+	flag.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile of the loads at 64 in flight to this file")
+	flag.StringVar(&o.memProfile, "memprofile", "", "write an allocation profile to this file")
 	flag.Parse()
+	if o.memProfile != "" {
+		runtime.MemProfileRate = 512
+	}
 	// One P for the loop and one for the runtime's timers beside the workers, as cmd/rankd does.
 	runtime.GOMAXPROCS(o.cpuThreads + 2)
 	if err := run(o); err != nil {
@@ -111,6 +119,13 @@ func run(o options) error {
 		return err
 	}
 
+	if o.cpuProfile != "" || o.memProfile != "" {
+		return profile(o, func() error {
+			_, _, err := closedLoop(narrow, 64, o.requests*o.rounds)
+			return err
+		})
+	}
+
 	var busy, yardstick, p50, p50Plain, allocs, bytes []float64
 	for round := range o.rounds {
 		run64, m, err := closedLoop(narrow, 64, o.requests)
@@ -162,6 +177,30 @@ func run(o options) error {
 			c.name+":", float64(m.roundTrips)/n, float64(m.commands)/n)
 	}
 	return nil
+}
+
+// profile runs one long load under the profilers, without the yardsticks.
+func profile(o options, load func() error) error {
+	if o.cpuProfile != "" {
+		f, err := os.Create(o.cpuProfile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	if err := load(); err != nil || o.memProfile == "" {
+		return err
+	}
+	f, err := os.Create(o.memProfile)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return pprof.Lookup("allocs").WriteTo(f, 0)
 }
 
 // measured is what the counters say of one load.
