@@ -29,8 +29,10 @@ const byteOrderMark = "\ufeff"
 // (a leading byte order mark is tolerated). Errors are *SyntaxError.
 //
 // The tree shares no memory with doc, which may be reused at once.
-func Parse(doc []byte) (Value, error) {
-	p := parser{text: string(doc)}
+func Parse(doc []byte) (Value, error) { return parse(doc, MaxValues) }
+
+func parse(doc []byte, maxValues int) (Value, error) {
+	p := parser{text: string(doc), left: maxValues, maxValues: maxValues}
 	p.pending = p.room[:0]
 	body := bytes.TrimPrefix(doc, []byte(byteOrderMark))
 	p.base = len(doc) - len(body)
@@ -53,7 +55,7 @@ type parser struct {
 	text string // the document; strings without escapes are cut out of it
 	base int    // offset of the decoder's first byte in text
 
-	count int // values begun so far
+	left, maxValues int // values that may still begin, of how many
 	// pending is a stack: the children, so far, of the containers that are open. A
 	// container takes its own off at its end, so that it gets one slice of exact
 	// length. Children of arrays have no name.
@@ -152,8 +154,8 @@ func (p *parser) open(depth int) (int, error) {
 
 // admit counts the value at offset.
 func (p *parser) admit(offset int) error {
-	if p.count++; p.count > MaxValues {
-		return p.fail(offset, fmt.Sprintf("more than %d values", MaxValues))
+	if p.left--; p.left < 0 {
+		return p.fail(offset, fmt.Sprintf("more than %d values", p.maxValues))
 	}
 	return nil
 }

@@ -179,17 +179,15 @@ func TestParseBoundsNesting(t *testing.T) {
 }
 
 func TestParseBoundsValues(t *testing.T) {
-	list := func(n int) []byte { return []byte("[" + strings.Repeat("0,", n-1) + "0]") }
-
-	got, err := Parse(list(MaxValues - 1))
-	require.NoError(t, err)
-	assert.Len(t, got.Items, MaxValues-1)
-
-	_, err = Parse(list(MaxValues))
-	var syntax *SyntaxError
-	require.ErrorAs(t, err, &syntax)
-	assert.Equal(t, "more than 1048576 values", syntax.Msg)
-	assert.Equal(t, int64(1+2*(MaxValues-1)), syntax.Offset)
+	const limit = 5
+	for _, doc := range []string{`[1,2,3,4]`, `{"a":1,"b":[2,{}]}`, `[[[[[]]]]]`} {
+		_, err := parse([]byte(doc), limit)
+		assert.NoError(t, err, doc)
+	}
+	for doc, offset := range map[string]int64{`[1,2,3,4, 5]`: 10, `{"a":1,"b":[2,{"c":3}]}`: 19, `[[[[[[]]]]]]`: 5} {
+		_, err := parse([]byte(doc), limit)
+		assert.Equal(t, &SyntaxError{Offset: offset, Msg: "more than 5 values"}, err, doc)
+	}
 }
 
 // FuzzParse compares with encoding/json: what Parse accepts, the standard

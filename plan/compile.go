@@ -191,7 +191,7 @@ func (c *compiler) param(n *Node, schema *ParamSchema, v *jsondoc.Value, path st
 func (t ParamType) describe() string {
 	switch t {
 	case Int:
-		return "an integer"
+		return "an integer of 64 bits"
 	case Bool:
 		return "true or false"
 	case Endpoint:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Error says why an artifact was refused. Immutable once built; any goroutine.
@@ -14,7 +15,11 @@ type Error struct {
 	Msg   string
 }
 
-// Error implements error: one line.
+// errorLimit bounds the length of an error in bytes. Paths and texts come from the
+// artifact and can be of any length.
+const errorLimit = 2048
+
+// Error implements error: one line of at most some 2,000 bytes.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -25,7 +30,7 @@ func (e *Error) Error() string {
 		b.WriteString(": " + e.Field)
 	}
 	b.WriteString(": " + e.Msg)
-	return oneLine.Replace(b.String())
+	return cut(oneLine.Replace(b.String()), errorLimit)
 }
 
 // oneLine keeps names out of the artifact, and paths, from breaking the line.
@@ -35,11 +40,18 @@ var oneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\u2028", `\u2028`, "\
 const quoteLimit = 80
 
 // quote returns s in quotes, cut if it is long.
-func quote(s string) string {
-	if len(s) > quoteLimit {
-		return strconv.Quote(strings.ToValidUTF8(s[:quoteLimit], "")) + "…"
+func quote(s string) string { return strconv.Quote(cut(s, quoteLimit)) }
+
+// cut returns s if it has at most limit bytes, otherwise its beginning and "…".
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
 	}
-	return strconv.Quote(s)
+	end := limit
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
 }
 
 // member returns the path of a member: plain names after a dot, others quoted.

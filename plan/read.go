@@ -1,21 +1,20 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/rankd/rankd/expr"
 	"github.com/rankd/rankd/jsondoc"
 )
 
-// Capabilities that an artifact may require.
-const (
-	// capExtensions is the one that is supported: artifacts may carry extensions. Its
-	// own payload is empty.
-	capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
-)
+// capExtensions is the one capability that is supported: artifacts may carry
+// extensions. Its own payload is empty.
+const capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
 
 // document is an artifact whose shape is right and whose trees are parsed; names
 // in it are not resolved yet.
@@ -53,7 +52,15 @@ func (r *reader) wrongKind(node, field, want string, v *jsondoc.Value) *Error {
 	if v == nil {
 		return r.fail(node, field, "is missing, must be %s", want)
 	}
-	return r.fail(node, field, "must be %s, not %s", want, v.Kind)
+	return r.fail(node, field, "must be %s, not %s", want, describe(v))
+}
+
+// describe says what v is; of a float the value too, as its kind alone may puzzle.
+func describe(v *jsondoc.Value) string {
+	if v.Kind == jsondoc.Float {
+		return "the number " + strconv.FormatFloat(v.Float, 'g', -1, 64)
+	}
+	return v.Kind.String()
 }
 
 func (r *reader) read(artifact []byte) (*document, *Error) {
@@ -236,7 +243,15 @@ func readTable[T any](
 
 // treeError joins the path inside a tree to the path of its entry.
 func (r *reader) treeError(path string, err error) *Error {
-	return r.fail("", path, "%v", err)
+	var inTree *expr.ParseError
+	switch {
+	case !errors.As(err, &inTree):
+		return r.fail("", path, "%v", err)
+	case inTree.Path == "":
+		return r.fail("", path, "%s", inTree.Msg)
+	default:
+		return r.fail("", path+"."+inTree.Path, "%s", inTree.Msg)
+	}
 }
 
 func (r *reader) capabilities(root *jsondoc.Value, d *document) (bad *Error) {
