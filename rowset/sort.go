@@ -3,6 +3,7 @@ package rowset
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -18,8 +19,8 @@ type Sorter struct {
 // sortScratch holds what one sort needs beside its result.
 type sortScratch struct {
 	entries, other []sortEntry
-	ranks          []int32
-	order          []int32
+	ranks, order   []int32              // by dictionary code, and by rank
+	buckets        [radixLevels][]int32 // where the next entry of each digit goes, by level
 }
 
 // A sortEntry is one row to sort: its place in the active list, and a key
@@ -29,14 +30,20 @@ type sortEntry struct {
 	pos int32
 }
 
-// The sizes at which the methods change over, found with BenchmarkSortSmall.
+// The numbers of the radix sort, found with BenchmarkSort and BenchmarkSortSmall.
 const (
-	insertionMax = 24  // up to here insertion sort
-	compareMax   = 320 // up to here sort by comparison; radix sort beyond
+	insertionMax  = 24 // up to so many entries insertion sort is fastest
+	radixWidthMax = 11 // bits of a digit at most: the ends of 2048 buckets fit the L2 cache
+	radixLevels   = 16 // digits at most: with more than insertionMax entries a digit has 4 bits at least
 )
 
 // Sort is Sorter.Sort with scratch memory of its own, for a sort now and then.
-func Sort(rs RowSet, key registry.KeyID, desc bool) RowSet { return new(Sorter).Sort(rs, key, desc) }
+func Sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
+	if rs.N < 2 {
+		return rs
+	}
+	return new(sortScratch).sort(rs, key, desc)
+}
 
 // Sort orders the active rows by a column or the id, and returns them over
 // the same batch. It is stable in both directions: equal rows keep their
@@ -47,11 +54,6 @@ func Sort(rs RowSet, key registry.KeyID, desc bool) RowSet { return new(Sorter).
 func (s *Sorter) Sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
 	if rs.N < 2 {
 		return rs
-	}
-	if rs.N <= insertionMax {
-		var small [insertionMax]sortEntry
-		scratch := sortScratch{entries: small[:0]}
-		return scratch.sort(rs, key, desc)
 	}
 	scratch, _ := s.scratch.Get().(*sortScratch)
 	if scratch == nil {
@@ -76,36 +78,25 @@ func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
 		return rs
 	}
 
-	// One pass finds which bits differ at all, whether the order is right as it
-	// is, and turns the keys round for a descending order (reversing the result
-	// would also reverse equal rows).
+	// A descending order turns the keys round: to reverse the result would also
+	// reverse equal rows.
 	entries, flip := s.entries, uint64(0)
 	if desc {
 		flip = ^uint64(0)
 	}
-	or, and, last, sorted := uint64(0), ^uint64(0), uint64(0), true
+	last, sorted := uint64(0), true
 	for i := range entries {
 		k := entries[i].key ^ flip
 		entries[i].key = k
-		or |= k
-		and &= k
 		sorted = sorted && last <= k
 		last = k
 	}
-	if sorted {
-		if s.nullsLast(rs.N) {
-			return rs
-		}
-		return s.result(rs, entries)
+	if sorted && s.nullsLast(rs.N) {
+		return rs
 	}
-	switch {
-	case len(entries) <= insertionMax:
-		insertionSort(entries)
-	case len(entries) <= compareMax:
-		slices.SortFunc(entries, compareEntries)
-	default:
+	if !sorted {
 		s.other = slices.Grow(s.other[:0], len(entries))
-		entries = radixSort(entries, s.other[:len(entries)], or&^and)
+		s.radixSort(entries, s.other[:len(entries)], 0, false)
 	}
 	return s.result(rs, entries)
 }
@@ -221,14 +212,6 @@ func floatKey(v float64) uint64 {
 	return b ^ (uint64(int64(b)>>63) | 1<<63)
 }
 
-// compareEntries makes any sort stable: no two entries have the same place.
-func compareEntries(a, b sortEntry) int {
-	if c := cmp.Compare(a.key, b.key); c != 0 {
-		return c
-	}
-	return int(a.pos) - int(b.pos)
-}
-
 func insertionSort(entries []sortEntry) {
 	for i := 1; i < len(entries); i++ {
 		e, j := entries[i], i
@@ -239,29 +222,65 @@ func insertionSort(entries []sortEntry) {
 	}
 }
 
-// radixSort sorts by the bytes of the key, lowest first, and returns the
-// sorted entries, which are in one of the two slices. varying has a one for
-// each bit in which some keys differ: a byte without any needs no pass.
-func radixSort(entries, other []sortEntry, varying uint64) []sortEntry {
-	for shift := 0; shift < 64; shift += 8 {
-		if varying>>shift&0xff == 0 {
-			continue
+// radixSort sorts src, stably, and leaves the result there, or in other if
+// toOther is set; both are as long, and overwritten.
+//
+// It goes from the most significant digit to the least. A digit starts at the
+// highest bit in which the entries differ at all, and has about as many values
+// as there are entries, so that wherever the keys lie, two or three digits
+// part most of them; insertion sort does the rest. (From the least significant
+// digit on, as for integers of few bits, random doubles need seven passes.)
+func (s *sortScratch) radixSort(src, other []sortEntry, level int, toOther bool) {
+	if len(src) <= insertionMax {
+		insertionSort(src)
+		if toOther {
+			copy(other, src)
 		}
-		var next [256]int32 // first how many entries have the digit, then where the next one goes
-		for i := range entries {
-			next[byte(entries[i].key>>shift)]++
-		}
-		sum := int32(0)
-		for digit, n := range next {
-			next[digit] = sum
-			sum += n
-		}
-		for i := range entries {
-			digit := byte(entries[i].key >> shift)
-			other[next[digit]] = entries[i]
-			next[digit]++
-		}
-		entries, other = other, entries
+		return
 	}
-	return entries
+	or, and := uint64(0), ^uint64(0)
+	for i := range src {
+		or |= src[i].key
+		and &= src[i].key
+	}
+	top := bits.Len64(or &^ and)
+	if top == 0 { // all keys are equal
+		if toOther {
+			copy(other, src)
+		}
+		return
+	}
+	width := min(bits.Len(uint(len(src)))-1, radixWidthMax, top)
+	shift, digits := uint(top-width), uint64(1)<<width-1
+
+	next := s.buckets[level]
+	if len(next) <= int(digits) {
+		next = make([]int32, digits+1)
+		s.buckets[level] = next
+	}
+	next = next[:digits+1]
+	clear(next)
+	for i := range src {
+		next[src[i].key>>shift&digits]++
+	}
+	sum := int32(0)
+	for digit, n := range next {
+		next[digit] = sum
+		sum += n
+	}
+	for i := range src {
+		digit := src[i].key >> shift & digits
+		other[next[digit]] = src[i]
+		next[digit]++
+	}
+	start := int32(0)
+	for _, end := range next {
+		switch n := end - start; {
+		case n > 1:
+			s.radixSort(other[start:end], src[start:end], level+1, !toOther)
+		case n == 1 && !toOther:
+			src[start] = other[start]
+		}
+		start = end
+	}
 }

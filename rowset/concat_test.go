@@ -1,0 +1,123 @@
+package rowset_test
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/rowset/rowsettest"
+)
+
+func TestConcatAgreesWithPlainRows(t *testing.T) {
+	forRandom(t, 400, func(t *testing.T, rng *rand.Rand) {
+		a, b := rowsettest.RowSet(rng, 400), rowsettest.RowSet(rng, 400)
+		switch rng.IntN(4) {
+		case 0:
+			b = rowsettest.Rows(rng, a.Batch) // as of two branches from one source
+		case 1:
+			b = a
+		}
+		out := rowset.Concat(a, b)
+		require.NoError(t, out.Validate())
+		assert.Nil(t, out.Rows)
+		assert.Equal(t, out.Batch.Len(), out.N)
+		assert.Equal(t, append(plainRows(a), plainRows(b)...), plainRows(out))
+
+		keys := map[registry.KeyID]bool{}
+		for _, key := range append(a.Batch.AppendKeys(nil), b.Batch.AppendKeys(nil)...) {
+			keys[key] = true
+		}
+		assert.Len(t, out.Batch.AppendKeys(nil), len(keys))
+		for key := range keys {
+			assert.True(t, out.Batch.Has(key))
+		}
+	})
+}
+
+func TestConcatOfNothing(t *testing.T) {
+	one := rowset.Dense(rowset.NewBatch([]int64{5}, nil, []rowset.StringColumn{stringColumn(3001, "DE")}))
+	for name, c := range map[string]struct {
+		a, b rowset.RowSet
+		want []row
+	}{
+		"left":  {rowset.RowSet{}, one, []row{{5, `3001="DE";`}}},
+		"right": {one, rowset.RowSet{}, []row{{5, `3001="DE";`}}},
+		"both":  {rowset.RowSet{}, rowset.RowSet{}, []row{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := rowset.Concat(c.a, c.b)
+			require.NoError(t, out.Validate())
+			assert.Equal(t, c.want, plainRows(out))
+		})
+	}
+}
+
+func TestConcatKeepsColumnsOfASideWithoutRows(t *testing.T) {
+	columns := rowset.NewBatch([]int64{1}, []rowset.FloatColumn{{Key: 1001, Values: []float64{1}}},
+		[]rowset.StringColumn{stringColumn(3001, "DE")})
+	out := rowset.Concat(rowset.Take(rowset.Dense(columns), 0), rowset.Dense(rowset.NewBatch([]int64{2}, nil, nil)))
+	require.NoError(t, out.Validate())
+	assert.Equal(t, []registry.KeyID{1001, 3001}, out.Batch.AppendKeys(nil))
+	assert.Equal(t, []row{{2, ""}}, plainRows(out))
+}
+
+func TestConcatHasNoValidityIfNothingIsNull(t *testing.T) {
+	b := rowset.NewBatch([]int64{1, 2}, []rowset.FloatColumn{{Key: 1001, Values: []float64{1, 2}}}, nil)
+	assert.Nil(t, rowset.Concat(rowset.Dense(b), rowset.Dense(b)).Batch.Float(1001).Valid)
+}
+
+func TestConcatSharesADictionaryThatFits(t *testing.T) {
+	a := stringColumn(3001, "DE", "US", "FR")
+	for name, b := range map[string]rowset.StringColumn{
+		"the same":         a,
+		"one with no news": stringColumn(3001, "FR", "DE"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := rowset.Concat(
+				rowset.Dense(rowset.NewBatch(make([]int64, 3), nil, []rowset.StringColumn{a})),
+				rowset.Dense(rowset.NewBatch(make([]int64, len(b.Codes)), nil, []rowset.StringColumn{b})))
+			assert.Same(t, a.Dict, out.Batch.String(3001).Dict)
+		})
+	}
+}
+
+func TestConcatLeavesUnusedStringsBehind(t *testing.T) {
+	values := []string{}
+	for i := range 1000 {
+		values = append(values, strconv.Itoa(i))
+	}
+	b := rowset.NewBatch(make([]int64, 1000), nil, []rowset.StringColumn{stringColumn(3001, values...)})
+	few := rowset.RowSet{Batch: b, Rows: []int32{900, 17}, N: 2}
+	out := rowset.Concat(few, few)
+	require.NoError(t, out.Validate())
+	assert.Equal(t, []string{"900", "17"}, out.Batch.String(3001).Dict.Values)
+	assert.Equal(t, append(plainRows(few), plainRows(few)...), plainRows(out))
+}
+
+func BenchmarkConcat(b *testing.B) {
+	for _, n := range []int{4, 1000, 100_000} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		countries := []string{}
+		values := make([]float64, n)
+		for i := range n {
+			countries = append(countries, "C"+strconv.Itoa(rng.IntN(200)))
+			values[i] = rng.Float64()
+		}
+		side := func() rowset.RowSet {
+			return rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}},
+				[]rowset.StringColumn{stringColumn(3001, countries...)}))
+		}
+		left, right := side(), side()
+		b.Run("rows="+strconv.Itoa(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				rowset.Concat(left, right)
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+// Package rowsettest makes random row sets for property tests: of all shapes
+// that the engine can come up with, and with traps for code that looks at what
+// it must not (garbage under nulls, unused dictionary entries, stray bits).
+package rowsettest
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+)
+
+// The keys that random batches may have a column of. Each is there in three
+// of four batches; other keys never are.
+var (
+	FloatKeys  = [...]registry.KeyID{1001, 1002, 2001}
+	StringKeys = [...]registry.KeyID{3001, 3002}
+)
+
+// sizes are batch lengths around the places where code changes its ways:
+// words of a bitmap, thresholds of sort, chunks of expr.
+var sizes = [...]int{0, 1, 2, 3, 8, 24, 25, 63, 64, 65, 130, 320, 321, 1023, 1024, 1025, 2500}
+
+// RowSet returns a random row set over a random batch of at most maxRows rows.
+func RowSet(rng *rand.Rand, maxRows int) rowset.RowSet {
+	n := min(sizes[rng.IntN(len(sizes))], maxRows)
+	return Rows(rng, Batch(rng, n))
+}
+
+// Rows returns a random list of active rows of a batch: all, a prefix, a
+// selection dense or sparse, or a permutation of either.
+func Rows(rng *rand.Rand, b *rowset.Batch) rowset.RowSet {
+	n := b.Len()
+	switch rng.IntN(4) {
+	case 0:
+		return rowset.Dense(b)
+	case 1:
+		return rowset.RowSet{Batch: b, N: rng.IntN(n + 1)}
+	}
+	keep := [...]float64{0.02, 0.5, 0.95, 1}[rng.IntN(4)]
+	rows := []int32{}
+	for row := range n {
+		if rng.Float64() < keep {
+			rows = append(rows, int32(row))
+		}
+	}
+	if rng.IntN(2) == 0 {
+		rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	}
+	return rowset.RowSet{Batch: b, Rows: rows, N: len(rows)}
+}
+
+// Batch returns a random batch of n rows.
+func Batch(rng *rand.Rand, n int) *rowset.Batch {
+	ids := make([]int64, n)
+	for i := range ids {
+		ids[i] = ID(rng)
+	}
+	var floats []rowset.FloatColumn
+	for _, key := range FloatKeys {
+		if rng.IntN(4) > 0 {
+			floats = append(floats, floatColumn(rng, key, n))
+		}
+	}
+	var strings []rowset.StringColumn
+	for _, key := range StringKeys {
+		if rng.IntN(4) > 0 {
+			strings = append(strings, stringColumn(rng, key, n))
+		}
+	}
+	return rowset.NewBatch(ids, floats, strings)
+}
+
+// ID returns a random id: often one of few, sometimes too large for a double.
+func ID(rng *rand.Rand) int64 {
+	switch rng.IntN(8) {
+	case 0:
+		return int64(rng.Uint64())
+	case 1:
+		return [...]int64{math.MinInt64, math.MaxInt64, math.MaxInt64 - 1, 1<<53 + 1, 0}[rng.IntN(5)]
+	}
+	return rng.Int64N(20) - 10
+}
+
+// Float returns a random finite double: often one of few, sometimes one that
+// overflows in arithmetic.
+func Float(rng *rand.Rand) float64 {
+	switch rng.IntN(4) {
+	case 0:
+		return rng.NormFloat64()
+	case 1:
+		return [...]float64{1e308, -1e308, 5e-324, math.Copysign(0, -1), 0, math.MaxFloat64}[rng.IntN(6)]
+	}
+	return float64(rng.IntN(5)-2) / 2
+}
+
+// String returns a random string, one of about forty.
+func String(rng *rand.Rand) string {
+	if rng.IntN(2) == 0 {
+		return [...]string{"", "DE", "US", "us", "ß", "Ünï", "line\nbreak", "\xff\xfe"}[rng.IntN(8)]
+	}
+	return "s" + strconv.Itoa(rng.IntN(32))
+}
+
+func floatColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.FloatColumn {
+	c := rowset.FloatColumn{Key: key, Values: make([]float64, n)}
+	for i := range c.Values {
+		c.Values[i] = Float(rng)
+	}
+	if rng.IntN(2) == 0 {
+		return c
+	}
+	c.Valid = rowset.NewBitmap(n)
+	nulls := [...]float64{0, 0.01, 0.5, 1}[rng.IntN(4)]
+	for i := range c.Values {
+		if rng.Float64() >= nulls {
+			c.Valid.Set(i)
+		} else {
+			c.Values[i] = [...]float64{math.NaN(), math.Inf(1), 1}[rng.IntN(3)]
+		}
+	}
+	if stray := uint(n) % 64; stray != 0 {
+		c.Valid[len(c.Valid)-1] |= rng.Uint64() << stray
+	}
+	return c
+}
+
+func stringColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.StringColumn {
+	b := rowset.NewStringBuilder(key, n)
+	for range rng.IntN(20) { // entries that no row may use
+		b.Append([]byte(String(rng)))
+	}
+	unused := b.Len()
+	nulls := [...]float64{0, 0.1, 0.5, 1}[rng.IntN(4)]
+	for range n {
+		if rng.Float64() < nulls {
+			b.AppendNull()
+		} else {
+			b.Append([]byte(String(rng)))
+		}
+	}
+	c := b.Column()
+	c.Codes = c.Codes[unused:]
+	return c
+}

@@ -1,0 +1,235 @@
+package rowset_test
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/rowset/rowsettest"
+)
+
+// sortedRows is the rule, spelled out: it returns the batch rows in order.
+func sortedRows(rs rowset.RowSet, key registry.KeyID, desc bool) []int32 {
+	rows := []int32{}
+	for i := range rs.N {
+		rows = append(rows, rs.Row(i))
+	}
+	isNull := func(int32) bool { return false }
+	compare := func(a, b int32) int { return cmp.Compare(rs.Batch.IDs[a], rs.Batch.IDs[b]) }
+	if c := rs.Batch.Float(key); c != nil {
+		isNull = func(r int32) bool { return !c.Valid.Get(int(r)) }
+		compare = func(a, b int32) int { return cmp.Compare(c.Values[a], c.Values[b]) }
+	} else if c := rs.Batch.String(key); c != nil {
+		isNull = func(r int32) bool { return c.Codes[r] == rowset.NullCode }
+		compare = func(a, b int32) int { return cmp.Compare(c.Dict.Values[c.Codes[a]], c.Dict.Values[c.Codes[b]]) }
+	}
+	slices.SortStableFunc(rows, func(a, b int32) int {
+		switch {
+		case isNull(a) && isNull(b):
+			return 0
+		case isNull(a):
+			return 1
+		case isNull(b):
+			return -1
+		case desc:
+			return compare(b, a)
+		}
+		return compare(a, b)
+	})
+	return rows
+}
+
+func rowsOf(rs rowset.RowSet) []int32 {
+	rows := []int32{}
+	for i := range rs.N {
+		rows = append(rows, rs.Row(i))
+	}
+	return rows
+}
+
+func TestSortAgreesWithTheRule(t *testing.T) {
+	var sorter rowset.Sorter // one for all, so that scratch memory is dirty
+	forRandom(t, 600, func(t *testing.T, rng *rand.Rand) {
+		in := rowsettest.RowSet(rng, 3000)
+		before := slices.Clone(in.Rows)
+		keys := append(in.Batch.AppendKeys(nil), registry.IDKey)
+		key, desc := keys[rng.IntN(len(keys))], rng.IntN(2) == 0
+		out := sorter.Sort(in, key, desc)
+		require.NoError(t, out.Validate())
+		require.Equal(t, sortedRows(in, key, desc), rowsOf(out), "by %d, desc %v", key, desc)
+		assert.Same(t, in.Batch, out.Batch)
+		assert.Equal(t, before, in.Rows, "the input stays")
+	})
+}
+
+func TestSortOrder(t *testing.T) {
+	nan, inf, null := math.NaN(), math.Inf(1), math.MinInt8+0.25
+	floats := func(values ...float64) *rowset.Batch {
+		c := rowset.FloatColumn{Key: 2001, Values: values, Valid: rowset.NewBitmap(len(values))}
+		for i, v := range values {
+			if v != null {
+				c.Valid.Set(i)
+			}
+		}
+		return rowset.NewBatch(make([]int64, len(values)), []rowset.FloatColumn{c}, nil)
+	}
+	strings := func(values ...string) *rowset.Batch {
+		return rowset.NewBatch(make([]int64, len(values)), nil, []rowset.StringColumn{stringColumn(3001, values...)})
+	}
+	const big = int64(1) << 53
+	for _, c := range []struct {
+		name      string
+		batch     *rowset.Batch
+		key       registry.KeyID
+		asc, desc []int32
+	}{
+		{"floats", floats(2, -1, inf, -inf, 0.5), 2001, []int32{3, 1, 4, 0, 2}, []int32{2, 0, 4, 1, 3}},
+		{"equal floats keep their order", floats(1, 0, 1, 0), 2001, []int32{1, 3, 0, 2}, []int32{0, 2, 1, 3}},
+		{"negative zero equals zero", floats(0, math.Copysign(0, -1), -1, 0), 2001, []int32{2, 0, 1, 3}, []int32{0, 1, 3, 2}},
+		{"nulls last both ways", floats(null, 1, null, 2), 2001, []int32{1, 3, 0, 2}, []int32{3, 1, 0, 2}},
+		{"nulls only", floats(null, null), 2001, []int32{0, 1}, []int32{0, 1}},
+		{"not a number is greatest", floats(nan, inf, -nan, 1), 2001, []int32{3, 1, 0, 2}, []int32{0, 2, 1, 3}},
+		{"strings by bytes", strings("b", "B", "ä", "a", "", "aa"), 3001, []int32{4, 1, 3, 5, 0, 2}, []int32{2, 0, 5, 3, 1, 4}},
+		{"null strings last", strings("-", "b", "-", "a"), 3001, []int32{3, 1, 0, 2}, []int32{1, 3, 0, 2}},
+		{
+			"ids as integers", rowset.NewBatch([]int64{big + 1, big, math.MinInt64, math.MaxInt64, -1}, nil, nil),
+			registry.IDKey, []int32{2, 4, 1, 0, 3}, []int32{3, 0, 1, 4, 2},
+		},
+		{"no such column", floats(2, 1), 1001, []int32{0, 1}, []int32{0, 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			assert.Equal(t, c.asc, rowsOf(rowset.Sort(rowset.Dense(c.batch), c.key, false)), "ascending")
+			assert.Equal(t, c.desc, rowsOf(rowset.Sort(rowset.Dense(c.batch), c.key, true)), "descending")
+		})
+	}
+}
+
+func TestSortOfSortedRowsCopiesNothing(t *testing.T) {
+	b := rowset.NewBatch([]int64{4, 3, 2, 1}, nil, nil)
+	in := rowset.RowSet{Batch: b, Rows: []int32{3, 2, 1, 0}, N: 4}
+	out := rowset.Sort(in, registry.IDKey, false)
+	assert.Same(t, &in.Rows[0], &out.Rows[0])
+	assert.Nil(t, rowset.Sort(rowset.Dense(b), registry.IDKey, true).Rows)
+}
+
+func TestSortOfFewRowsAllocatesTheResultOnly(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	b := rowset.NewBatch([]int64{5, 2, 9, 1, 7, 7, 3, 0},
+		[]rowset.FloatColumn{{Key: 2001, Values: []float64{3, 1, 2, 5, 4, 0, 7, 6}}},
+		[]rowset.StringColumn{stringColumn(3001, "h", "g", "f", "e", "d", "c", "b", "a")})
+	var sorter rowset.Sorter
+	for _, key := range []registry.KeyID{registry.IDKey, 2001, 3001} {
+		in := rowset.Dense(b)
+		assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { sorter.Sort(in, key, rng.IntN(2) == 0) }), 1.0, "by %d", key)
+	}
+}
+
+func TestSorterIsForAnyGoroutine(t *testing.T) {
+	var sorter rowset.Sorter
+	var done sync.WaitGroup
+	for seed := range uint64(4) {
+		done.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, 9))
+			for range 50 {
+				in := rowsettest.RowSet(rng, 3000)
+				assert.Equal(t, sortedRows(in, registry.IDKey, true), rowsOf(sorter.Sort(in, registry.IDKey, true)))
+			}
+		})
+	}
+	done.Wait()
+}
+
+// BenchmarkSort compares with slices.Sort on the bare floats, in one run.
+func BenchmarkSort(b *testing.B) {
+	for _, n := range []int{8, 100, 1000, 1_000_000} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		values, names := make([]float64, n), make([]string, n)
+		for i := range values {
+			values[i], names[i] = rng.Float64(), "C"+strconv.Itoa(rng.IntN(200))
+		}
+		in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}},
+			[]rowset.StringColumn{stringColumn(3001, names...)}))
+		at := "rows=" + strconv.Itoa(n)
+		b.Run(at+"/slices.Sort", func(b *testing.B) {
+			b.ReportAllocs()
+			bare := make([]float64, n)
+			for b.Loop() {
+				copy(bare, values)
+				slices.Sort(bare)
+			}
+		})
+		var sorter rowset.Sorter
+		b.Run(at+"/float", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				sorter.Sort(in, 2001, false)
+			}
+		})
+		b.Run(at+"/floatOnce", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				rowset.Sort(in, 2001, true)
+			}
+		})
+		b.Run(at+"/string", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				sorter.Sort(in, 3001, true)
+			}
+		})
+	}
+}
+
+// BenchmarkSortSmall finds where one method should change over to the next.
+func BenchmarkSortSmall(b *testing.B) {
+	for _, n := range []int{16, 24, 32, 48, 128, 256, 320, 400, 512} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = rng.Float64()
+		}
+		in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}}, nil))
+		var sorter rowset.Sorter
+		b.Run("rows="+strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				sorter.Sort(in, 2001, false)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
+		})
+	}
+}
+
+func TestSortOfAwkwardKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	const n = 5000
+	for name, id := range map[string]func(i int) int64{
+		"all equal":                   func(int) int64 { return 7 },
+		"two values":                  func(i int) int64 { return int64(i * 7919 % 2) },
+		"descending":                  func(i int) int64 { return -int64(i) },
+		"one outlier":                 func(i int) int64 { return int64(i*7919%n) + int64(1/(i+1))<<62 },
+		"one bit further every time":  func(i int) int64 { return 1 << (i * 7919 % 63) },
+		"a bit in every digit":        func(i int) int64 { return rng.Int64() & 0x1111_1111_1111_1111 },
+		"close together, far apart":   func(i int) int64 { return int64(i%2)<<62 + rng.Int64N(40) },
+		"evenly spread over all bits": func(i int) int64 { return int64(rng.Uint64()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ids := make([]int64, n)
+			for i := range ids {
+				ids[i] = id(i)
+			}
+			in := rowset.Dense(rowset.NewBatch(ids, nil, nil))
+			for _, desc := range []bool{false, true} {
+				assert.Equal(t, sortedRows(in, registry.IDKey, desc), rowsOf(rowset.Sort(in, registry.IDKey, desc)))
+			}
+		})
+	}
+}

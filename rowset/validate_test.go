@@ -1,0 +1,46 @@
+package rowset_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/rowset"
+)
+
+func TestValidateNamesWhatIsBroken(t *testing.T) {
+	good := func() rowset.RowSet {
+		return rowset.RowSet{Batch: rowset.NewBatch([]int64{1, 2, 3},
+			[]rowset.FloatColumn{{Key: 1001, Values: make([]float64, 3)}, {Key: 2001, Values: make([]float64, 3)}},
+			[]rowset.StringColumn{stringColumn(3001, "a", "-", "b"), stringColumn(3002, "-", "-", "-")}),
+			Rows: []int32{2, 0}, N: 2}
+	}
+	require.NoError(t, good().Validate())
+	require.NoError(t, rowset.RowSet{}.Validate())
+	for want, breakIt := range map[string]func(rs *rowset.RowSet){
+		"2 active rows without a batch":                  func(rs *rowset.RowSet) { rs.Batch = nil },
+		"N is 3, but 2 rows are listed":                  func(rs *rowset.RowSet) { rs.N = 3 },
+		"4 active rows of 3":                             func(rs *rowset.RowSet) { rs.Rows, rs.N = nil, 4 },
+		"-1 active rows of 3":                            func(rs *rowset.RowSet) { rs.Rows, rs.N = nil, -1 },
+		"Rows[1] is 3, the batch has 3 rows":             func(rs *rowset.RowSet) { rs.Rows[1] = 3 },
+		"Rows[0] is -1":                                  func(rs *rowset.RowSet) { rs.Rows[0] = -1 },
+		"Rows[1] lists row 2 again":                      func(rs *rowset.RowSet) { rs.Rows[1] = 2 },
+		"float column 1001 has 2 values":                 func(rs *rowset.RowSet) { rs.Batch.Floats[0].Values = make([]float64, 2) },
+		"float column 2001 has 0 words":                  func(rs *rowset.RowSet) { rs.Batch.Floats[1].Valid = rowset.Bitmap{} },
+		"float column 1001 is out of order":              func(rs *rowset.RowSet) { rs.Batch.Floats[1].Key = 1001 },
+		"string column 3000 is out of order":             func(rs *rowset.RowSet) { rs.Batch.Strings[1].Key = 3000 },
+		"column 2001 is both float and string":           func(rs *rowset.RowSet) { rs.Batch.Strings[0].Key = 2001 },
+		"string column 3001 has 1 codes":                 func(rs *rowset.RowSet) { rs.Batch.Strings[0].Codes = []int32{0} },
+		"string column 3002 has no dictionary":           func(rs *rowset.RowSet) { rs.Batch.Strings[1].Dict = nil },
+		"string column 3001, row 1: code 2 of 2":         func(rs *rowset.RowSet) { rs.Batch.Strings[0].Codes[1] = 2 },
+		"string column 3001, row 1: code -2":             func(rs *rowset.RowSet) { rs.Batch.Strings[0].Codes[1] = -2 },
+		`string column 3001 has "a" twice in its dictio`: func(rs *rowset.RowSet) { rs.Batch.Strings[0].Dict.Values[1] = "a" },
+	} {
+		t.Run(want, func(t *testing.T) {
+			rs := good()
+			breakIt(&rs)
+			assert.ErrorContains(t, rs.Validate(), want)
+		})
+	}
+}
