@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // Limits bound what a peer can make a Decoder do. A zero field means its default. A
@@ -167,7 +166,7 @@ func (d *Decoder) parse(data []byte) error {
 				v.kind = Error
 			default:
 				v.kind = Integer
-				if _, err := strconv.ParseInt(string(text), 10, 64); err != nil {
+				if _, ok := parseInt(text); !ok {
 					return d.fail("integer %.40q", text)
 				}
 			}
@@ -254,19 +253,27 @@ const maxHeaderDigits = 18
 // shortHeader decides whether the header at d.pos, which could not be read, is
 // incomplete or malformed.
 func (d *Decoder) shortHeader(data []byte) error {
-	rest := data[d.pos+1:]
-	text := bytes.TrimPrefix(rest, []byte{'-'})
-	digits := 0
-	for digits < len(text) && text[digits]-'0' <= 9 {
-		digits++
+	text := data[d.pos+1:]
+	i := 0
+	if i < len(text) && text[i] == '-' {
+		i++
 	}
-	tail := text[digits:]
-	incomplete := digits <= maxHeaderDigits && (len(tail) == 0 || digits > 0 && len(tail) == 1 && tail[0] == '\r')
-	if !incomplete {
-		return d.fail("length %.40q", rest[:min(len(rest), 40)])
+	first := i
+	for i < len(text) && i-first <= maxHeaderDigits && text[i]-'0' <= 9 {
+		i++
 	}
-	d.need = len(data) + 1
-	return nil
+	if i > first && i-first <= maxHeaderDigits && i < len(text) && text[i] == '\r' {
+		i++
+	}
+	switch {
+	case i-first > maxHeaderDigits:
+		return d.fail("length %q", text[:i])
+	case i < len(text):
+		return d.fail("length %q", text[:i+1])
+	default:
+		d.need = len(data) + 1
+		return nil
+	}
 }
 
 // line returns where the CR LF of the line at d.pos stands. 0 without an error means

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"iter"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -125,7 +126,9 @@ func (r Replies) Len() int {
 func (r Replies) At(i int) Reply { return Reply{r.t, r.t.roots[i]} }
 
 // All iterates over the replies in order.
-func (r Replies) All() iter.Seq2[int, Reply] { return r.each }
+func (r Replies) All() iter.Seq2[int, Reply] {
+	return func(yield func(int, Reply) bool) { r.each(yield) }
+}
 
 func (r Replies) each(yield func(int, Reply) bool) {
 	for i := range r.Len() {
@@ -174,8 +177,38 @@ func (r Reply) Int() int64 {
 // ParseInt returns the value of an Integer, or of a string that is an int64 in
 // decimal, and whether there was one.
 func (r Reply) ParseInt() (int64, bool) {
-	n, err := strconv.ParseInt(string(r.Bytes()), 10, 64)
-	return n, err == nil && r.Kind() != Error
+	if r.Kind() == Error {
+		return 0, false
+	}
+	return parseInt(r.Bytes())
+}
+
+// parseInt reads an int64 in decimal. Unlike strconv.ParseInt it does not allocate
+// when the text is none, which may be true of a million values.
+func parseInt(text []byte) (n int64, ok bool) {
+	negative := len(text) > 0 && text[0] == '-'
+	if negative || len(text) > 0 && text[0] == '+' {
+		text = text[1:]
+	}
+	if len(text) == 0 {
+		return 0, false
+	}
+	// Counted downwards, since the most negative number has no positive counterpart.
+	for _, c := range text {
+		digit := int64(c) - '0'
+		if digit < 0 || digit > 9 || n < math.MinInt64/10 {
+			return 0, false
+		}
+		n *= 10
+		if n < math.MinInt64+digit {
+			return 0, false
+		}
+		n -= digit
+	}
+	if negative {
+		return n, true
+	}
+	return -n, n != math.MinInt64
 }
 
 // Len returns the number of elements of an Array, and 0 for any other kind.
@@ -206,7 +239,7 @@ func (r Reply) At(i int) Reply {
 
 // All iterates over the elements of an Array in order; any other kind has none.
 // Ranging over it does not allocate.
-func (r Reply) All() iter.Seq[Reply] { return r.each }
+func (r Reply) All() iter.Seq[Reply] { return func(yield func(Reply) bool) { r.each(yield) } }
 
 func (r Reply) each(yield func(Reply) bool) {
 	at := r.i + 1
@@ -221,7 +254,9 @@ func (r Reply) each(yield func(Reply) bool) {
 // Pairs iterates over the elements of an Array two by two, as HGETALL answers field
 // and value. A last element without a partner is left out; Len tells if there is
 // one. Ranging over it does not allocate.
-func (r Reply) Pairs() iter.Seq2[Reply, Reply] { return r.eachPair }
+func (r Reply) Pairs() iter.Seq2[Reply, Reply] {
+	return func(yield func(Reply, Reply) bool) { r.eachPair(yield) }
+}
 
 func (r Reply) eachPair(yield func(Reply, Reply) bool) {
 	at := r.i + 1

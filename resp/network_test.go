@@ -1,0 +1,228 @@
+package resp
+
+import (
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/transport"
+)
+
+// A network is a transport.Dialer without sockets. What happens on it happens in the
+// poll phase of a turn of the harness, and only then, as with real sockets. Behind each
+// connection stands a server that answers GET x with x, ERR x with an error, LIST x y
+// with the array of x and y, and the rest with +OK, as soon as commands reach it
+// unless it is muted.
+type network struct {
+	t      testing.TB
+	h      *looptest.Harness
+	conns  []*peer  // all ever dialed
+	events []func() // of the next poll
+
+	refuse error // outcome of dials; nil means accepted
+	mute   bool  // servers keep their answers until answer is called
+	silent bool  // dials have no outcome
+	// greet, if set, answers a command in place of the server.
+	greet func(args []string) (answer []byte, ok bool)
+	// executed counts the commands that reached a server, by their text.
+	executed map[string]int
+}
+
+// A peer is the server's end of a connection, and the client's handle of it.
+type peer struct {
+	net     *network
+	handler transport.Handler
+	opts    transport.DialOptions
+
+	connected bool
+	closed    bool     // closed by one side; OnClose is to come or has come
+	queued    []byte   // written and not flushed
+	writes    int      // flushes that carried something
+	commands  int      // received
+	answers   [][]byte // to come, one for each command
+	inbox     []byte   // arrived at the client and not consumed by it
+}
+
+func newNetwork(t testing.TB) *network {
+	n := &network{t: t, h: looptest.New(t), executed: map[string]int{}}
+	n.h.OnPoll = func() {
+		events := n.events
+		n.events = nil
+		for _, e := range events {
+			e()
+		}
+	}
+	n.h.OnFlush = func() {
+		for _, p := range n.conns {
+			p.flush()
+		}
+	}
+	return n
+}
+
+// settle turns until nothing happens any more.
+func (n *network) settle() {
+	n.t.Helper()
+	for n.h.Settle(); n.busy(); n.h.Settle() {
+	}
+}
+
+// busy reports whether the next turn will have something to do.
+func (n *network) busy() bool {
+	return len(n.events) > 0 || slices.ContainsFunc(n.conns, (*peer).flushable)
+}
+
+// advance moves the clock by d in steps, one to each instant at which a timer is due, and
+// settles at each.
+func (n *network) advance(d time.Duration) {
+	n.t.Helper()
+	end := n.h.Clock.Now().Add(d)
+	for n.settle(); n.h.Clock.Now() < end; n.settle() {
+		n.h.Clock.Advance(end.Earlier(n.h.Loop.Due()).Sub(n.h.Clock.Now()))
+	}
+}
+
+// Dial implements transport.Dialer.
+func (n *network) Dial(addr string, opts transport.DialOptions, h transport.Handler) transport.Conn {
+	p := &peer{net: n, handler: h, opts: opts}
+	n.conns = append(n.conns, p)
+	if n.silent {
+		return p
+	}
+	refuse := n.refuse
+	n.events = append(n.events, func() {
+		if p.closed {
+			return
+		}
+		p.connected = refuse == nil
+		p.closed = !p.connected
+		h.OnConnect(refuse)
+	})
+	return p
+}
+
+// last returns the connection that was dialed last.
+func (n *network) last() *peer {
+	require.NotEmpty(n.t, n.conns)
+	return n.conns[len(n.conns)-1]
+}
+
+// Write implements transport.Conn.
+func (p *peer) Write(b []byte) error {
+	if p.closed {
+		return transport.ErrClosed
+	}
+	if len(p.queued)+len(b) > p.opts.UnsentMaxBytes {
+		p.Close(transport.ErrUnsentLimit)
+		return transport.ErrUnsentLimit
+	}
+	p.queued = append(p.queued, b...)
+	return nil
+}
+
+// Unsent implements transport.Conn.
+func (p *peer) Unsent() int { return len(p.queued) }
+
+// Close implements transport.Conn.
+func (p *peer) Close(reason error) {
+	if p.closed {
+		return
+	}
+	p.closed = true
+	if reason == nil {
+		reason = transport.ErrClosed
+	}
+	p.net.events = append(p.net.events, func() {
+		if p.connected {
+			p.handler.OnClose(reason)
+		} else {
+			p.handler.OnConnect(reason)
+		}
+	})
+}
+
+func (p *peer) flushable() bool { return len(p.queued) > 0 && p.connected && !p.closed }
+
+// flush lets the server have what was written.
+func (p *peer) flush() {
+	if !p.flushable() {
+		return
+	}
+	p.writes++
+	rest := p.queued
+	for len(rest) > 0 {
+		complete, args, _, left, err := redcon.ReadNextCommand(rest, nil)
+		require.NoError(p.net.t, err)
+		require.True(p.net.t, complete)
+		rest = left
+		p.commands++
+		p.answers = append(p.answers, p.execute(args))
+	}
+	p.queued = p.queued[:0]
+	if !p.net.mute {
+		p.answer(len(p.answers))
+	}
+}
+
+func (p *peer) execute(args [][]byte) []byte {
+	var text []string
+	for _, a := range args {
+		text = append(text, string(a))
+	}
+	if len(text) > 1 {
+		p.net.executed[text[1]]++
+	}
+	if p.net.greet != nil {
+		if answer, ok := p.net.greet(text); ok {
+			return answer
+		}
+	}
+	switch text[0] {
+	case "GET":
+		return redcon.AppendBulkString(nil, text[1])
+	case "ERR":
+		return redcon.AppendError(nil, "ERR "+text[1])
+	case "LIST":
+		b := redcon.AppendArray(nil, len(text)-1)
+		for _, a := range text[1:] {
+			b = redcon.AppendBulkString(b, a)
+		}
+		return b
+	default:
+		return redcon.AppendOK(nil)
+	}
+}
+
+// answer sends the answers to the next n commands, as one piece.
+func (p *peer) answer(n int) {
+	if n > 0 {
+		p.arrive(slices.Concat(p.answers[:n]...))
+		p.answers = p.answers[n:]
+	}
+}
+
+// arrive lets bytes reach the client at the next poll.
+func (p *peer) arrive(b []byte) {
+	p.net.events = append(p.net.events, func() {
+		if p.closed {
+			return
+		}
+		p.inbox = append(p.inbox, b...)
+		// A copy, spoilt afterwards: a view must not outlive the call.
+		data := slices.Clone(p.inbox)
+		consumed := p.handler.OnData(data)
+		require.LessOrEqual(p.net.t, consumed, len(data))
+		for i := range data {
+			data[i] = '!'
+		}
+		p.inbox = p.inbox[consumed:]
+	})
+}
+
+// hangUp ends the connection from the server's side.
+func (p *peer) hangUp() { p.Close(io.EOF) }
