@@ -26,6 +26,10 @@ var (
 // validName is what plan names have to match to be looked up.
 var validName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
+// nameLimit bounds a plan name in bytes, so that its file has a name that file systems
+// take. No longer name can have a file.
+const nameLimit = 200
+
 // fileSuffix follows the plan's name in the name of its file.
 const fileSuffix = ".plan.json"
 
@@ -58,6 +62,9 @@ func NewLibrary(folder fs.FS, ops Ops, reg *registry.Registry) *Library {
 func (l *Library) Get(name string) (*Graph, error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("%w, not %s", ErrBadName, quote(name))
+	}
+	if len(name) > nameLimit {
+		return nil, fmt.Errorf("%w %s", ErrUnknown, quote(name))
 	}
 	l.mu.Lock()
 	e := l.entries[name]

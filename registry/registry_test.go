@@ -1,0 +1,385 @@
+package registry_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+)
+
+var environments = []string{"dev", "test", "prod"}
+
+func TestDefaultTables(t *testing.T) {
+	for _, env := range environments {
+		t.Run(env, func(t *testing.T) {
+			r, err := registry.Default(env)
+			require.NoError(t, err)
+			checkInvariants(t, r)
+			assert.Equal(t, env, r.Env())
+
+			assert.Equal(t, []*registry.Key{
+				{ID: 1, Name: "id", Type: registry.Int},
+				{ID: 1001, Name: "model_score_1", Type: registry.Float, Writable: true},
+				{ID: 1002, Name: "model_score_2", Type: registry.Float, Writable: true},
+				{ID: 2001, Name: "final_score", Type: registry.Float, Writable: true},
+				{ID: 2002, Name: "score", Type: registry.Float, Writable: true},
+				{ID: 3001, Name: "country", Type: registry.String, Nullable: true, Writable: true},
+				{ID: 3002, Name: "title", Type: registry.String, Nullable: true, Writable: true},
+				{ID: 4001, Name: "features_esr", Type: registry.FeatureBundle, Nullable: true, Writable: true},
+				{ID: 4002, Name: "features_lsr", Type: registry.FeatureBundle, Nullable: true, Writable: true},
+			}, r.Keys())
+			assert.Equal(t, []*registry.Param{
+				{ID: 1, Name: "media_age_penalty_weight", Type: registry.Float},
+				{ID: 2, Name: "blocklist_regex", Type: registry.String, Nullable: true},
+				{ID: 3, Name: "esr_cutoff", Type: registry.Float},
+				{ID: 4, Name: "weight", Type: registry.Float},
+			}, r.Params())
+			policy := registry.Policy{
+				MaxInflight: 1024, Connections: 1, ConnectTimeout: time.Second, RequestTimeout: time.Second,
+			}
+			assert.Equal(t, []*registry.Endpoint{
+				{Index: 0, ID: "ep_0001", Name: "redis_default", Kind: registry.Redis, Host: "127.0.0.1", Port: 6379,
+					Embedded: env == "dev", Policy: policy},
+				{Index: 1, ID: "ep_0002", Name: "http_api", Kind: registry.HTTP, Host: "127.0.0.1", Port: 8080,
+					Policy: policy},
+			}, r.Endpoints())
+			assert.Equal(t, env == "dev", r.HasEmbedded())
+		})
+	}
+}
+
+// checkInvariants checks that lists and lookups show the same entries, in order.
+func checkInvariants(t *testing.T, r *registry.Registry) {
+	t.Helper()
+	last := registry.KeyID(0)
+	for _, k := range r.Keys() {
+		require.Greater(t, k.ID, last)
+		last = k.ID
+		byID, _ := r.Key(k.ID)
+		require.Same(t, k, byID)
+		byName, _ := r.KeyByName(k.Name)
+		require.Same(t, k, byName)
+	}
+	lastParam := registry.ParamID(0)
+	for _, p := range r.Params() {
+		require.Greater(t, p.ID, lastParam)
+		lastParam = p.ID
+		byID, _ := r.Param(p.ID)
+		require.Same(t, p, byID)
+		byName, _ := r.ParamByName(p.Name)
+		require.Same(t, p, byName)
+	}
+	lastEndpoint := ""
+	for i, e := range r.Endpoints() {
+		require.Equal(t, i, e.Index)
+		require.Greater(t, e.ID, lastEndpoint)
+		lastEndpoint = e.ID
+		byID, _ := r.Endpoint(e.ID)
+		require.Same(t, e, byID)
+	}
+}
+
+func TestLookupsMiss(t *testing.T) {
+	r, err := registry.Default("test")
+	require.NoError(t, err)
+	_, ok := r.Key(0)
+	assert.False(t, ok)
+	_, ok = r.KeyByName("Country")
+	assert.False(t, ok, "names are case-sensitive")
+	_, ok = r.Param(99)
+	assert.False(t, ok)
+	_, ok = r.ParamByName("")
+	assert.False(t, ok)
+	_, ok = r.Endpoint("redis_default")
+	assert.False(t, ok, "endpoints are found by id")
+}
+
+// tables returns a valid set of tables with some files replaced ("" removes one).
+func tables(replace map[string]string) fstest.MapFS {
+	endpoints := `
+		[[endpoint]]
+		id = "ep_b"
+		name = "b"
+		kind = "http"
+		host = "b.example"
+		port = 80
+		[[endpoint]]
+		id = "ep_a"
+		name = "a"
+		kind = "redis"
+		host = "::1"
+		port = 7000
+		[endpoint.policy]
+		max_inflight = 5
+		connections = 2
+		connect_timeout_ms = 20
+		request_timeout_ms = 30
+		username = "u"
+		password = "secret"
+		database = 3`
+	texts := map[string]string{
+		"keys.toml": `
+			[[key]]
+			id = 7
+			name = "seven"
+			type = "float"
+			default = 0.5
+			writable = true
+			[[key]]
+			id = 1
+			name = "id"
+			type = "int"`,
+		"params.toml": `
+			[[param]]
+			id = 4294967295
+			name = "last"
+			type = "bool"
+			nullable = true`,
+		"endpoints.dev.toml": endpoints, "endpoints.test.toml": endpoints, "endpoints.prod.toml": endpoints,
+	}
+	for name, text := range replace {
+		texts[name] = text
+	}
+	folder := make(fstest.MapFS)
+	for name, text := range texts {
+		if text != "" {
+			folder[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+	}
+	return folder
+}
+
+func TestLoad(t *testing.T) {
+	// Only the environment's own endpoints have to be there.
+	r, err := registry.Load(tables(map[string]string{"endpoints.dev.toml": "", "endpoints.prod.toml": ""}), "test")
+	require.NoError(t, err)
+	checkInvariants(t, r)
+
+	seven, ok := r.KeyByName("seven")
+	require.True(t, ok)
+	assert.Equal(t, registry.Key{ID: 7, Name: "seven", Type: registry.Float, Writable: true, Default: 0.5}, *seven)
+	last, ok := r.Param(4294967295)
+	require.True(t, ok)
+	assert.Equal(t, registry.Param{ID: 4294967295, Name: "last", Type: registry.Bool, Nullable: true}, *last)
+	a, ok := r.Endpoint("ep_a")
+	require.True(t, ok)
+	assert.Equal(t, registry.Policy{
+		MaxInflight: 5, Connections: 2, ConnectTimeout: 20 * time.Millisecond, RequestTimeout: 30 * time.Millisecond,
+		Username: "u", Password: "secret", Database: 3,
+	}, a.Policy)
+	assert.Equal(t, "[::1]:7000", a.Addr())
+	b, ok := r.Endpoint("ep_b")
+	require.True(t, ok)
+	assert.Equal(t, registry.Policy{
+		MaxInflight: registry.DefaultMaxInflight, Connections: registry.DefaultConnections,
+		ConnectTimeout: registry.DefaultConnectTimeout, RequestTimeout: registry.DefaultRequestTimeout,
+	}, b.Policy)
+}
+
+func TestLoadFromDirectory(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, tables(nil)))
+	r, err := registry.Load(os.DirFS(dir), "prod")
+	require.NoError(t, err)
+	assert.Len(t, r.Endpoints(), 2)
+
+	_, err = registry.Load(os.DirFS(filepath.Join(dir, "none")), "prod")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestLoadErrors(t *testing.T) {
+	const id = "[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n"
+	key := func(fields string) map[string]string {
+		return map[string]string{"keys.toml": id + "[[key]]\n" + fields}
+	}
+	param := func(fields string) map[string]string { return map[string]string{"params.toml": "[[param]]\n" + fields} }
+	endpoint := func(fields string) map[string]string {
+		text := "[[endpoint]]\n" + fields
+		return map[string]string{"endpoints.dev.toml": text, "endpoints.test.toml": text, "endpoints.prod.toml": text}
+	}
+	const good = "id = \"ep_1\"\nname = \"one\"\nkind = \"redis\"\nhost = \"h\"\nport = 1\n"
+	swap := func(old, new string) map[string]string { return endpoint(strings.Replace(good, old, new, 1)) }
+
+	tests := []struct {
+		name    string
+		replace map[string]string
+		want    []string // of the error's lines, each has to contain one of these, in order
+	}{
+		{"file missing", map[string]string{"keys.toml": "", "endpoints.test.toml": ""},
+			[]string{"keys.toml: ", "endpoints.test.toml: no such file"}},
+		{"not TOML", map[string]string{"params.toml": "[[param]\nid"}, []string{"params.toml: line 1: "}},
+		{"wrong type", key("id = \"x\""), []string{"keys.toml: line 6: "}},
+		{"unknown field", key("id = 2\nname = \"n\"\ntype = \"int\"\ncolour = 1"),
+			[]string{"keys.toml: line 9: unknown field key.colour"}},
+		{"unknown table", map[string]string{"params.toml": "[[parameter]]\nid = 1"},
+			[]string{"params.toml: line 1: unknown field parameter"}},
+		{"two problems in one entry", key("name = \"a b\"\ntype = \"double\""), []string{
+			`keys.toml: key at position 2: unknown type "double", expected one of int, float, string, bool, feature_bundle`,
+			`keys.toml: key at position 2: name "a b" must consist of letters, digits and _`,
+			`keys.toml: key at position 2: id is missing`}},
+		{"key id twice", key("id = 1\nname = \"n\"\ntype = \"int\""), []string{"keys.toml: key 1: id is taken already"}},
+		{"key name twice", key("id = 2\nname = \"id\"\ntype = \"int\""),
+			[]string{`keys.toml: key 2: name "id" is taken already`}},
+		{"key id zero", key("id = 0\nname = \"n\"\ntype = \"int\""), []string{"keys.toml: key 0: id must be 1 to 4294967295"}},
+		{"key id negative", key("id = -1\nname = \"n\"\ntype = \"int\""), []string{"keys.toml: key -1: id must be"}},
+		{"key id beyond 32 bits", key("id = 4294967296\nname = \"n\"\ntype = \"int\""),
+			[]string{"keys.toml: key 4294967296: id must be"}},
+		{"default of a string", key("id = 2\nname = \"n\"\ntype = \"string\"\ndefault = 1.0"),
+			[]string{"keys.toml: key 2: default is only for"}},
+		{"default of a nullable", key("id = 2\nname = \"n\"\ntype = \"float\"\nnullable = true\ndefault = 1.0"),
+			[]string{"keys.toml: key 2: default is only for"}},
+		{"default not finite", key("id = 2\nname = \"n\"\ntype = \"float\"\ndefault = nan"),
+			[]string{"keys.toml: key 2: default must be finite"}},
+		{"no row id", map[string]string{"keys.toml": "[[key]]\nid = 2\nname = \"n\"\ntype = \"int\""},
+			[]string{"keys.toml: key 1, the row id, is missing"}},
+		{"writable row id", map[string]string{"keys.toml": id + "writable = true"},
+			[]string{"keys.toml: key 1: the row id must be"}},
+		{"param type", param("id = 1\nname = \"n\"\ntype = \"feature_bundle\""),
+			[]string{`params.toml: param 1: unknown type "feature_bundle"`}},
+		{"param name missing", param("id = 1\ntype = \"int\""), []string{"params.toml: param 1: name is missing"}},
+		{"endpoint id", swap("ep_1", "one"), each(`endpoint one: id must start with "ep_"`)},
+		{"endpoint id missing", swap("id = \"ep_1\"\n", ""), each("endpoint at position 1: id is missing")},
+		{"endpoint kind", swap("redis", "Redis"), each(`endpoint ep_1: unknown kind "Redis", expected one of redis, http`)},
+		{"port zero", swap("port = 1", "port = 0"), each("endpoint ep_1: port must be 1 to 65535, not 0")},
+		{"port too high", swap("port = 1", "port = 65536"), each("endpoint ep_1: port must be")},
+		{"port missing", swap("port = 1", ""), each("endpoint ep_1: port must be 1 to 65535, not 0")},
+		{"host missing", swap("host = \"h\"", ""), each(`endpoint ep_1: host "" must be`)},
+		{"host with port", swap("\"h\"", "\"http://h\""), each(`endpoint ep_1: host "http://h" must be`)},
+		{"endpoint twice", endpoint(good + "[[endpoint]]\n" + good), []string{
+			`endpoints.dev.toml: endpoint ep_1: name "one" is taken already`, "endpoints.dev.toml: endpoint ep_1: id is taken already",
+			`endpoints.prod.toml: endpoint ep_1: name "one" is taken already`, "endpoints.prod.toml: endpoint ep_1: id is taken already",
+			`endpoints.test.toml: endpoint ep_1: name "one" is taken already`, "endpoints.test.toml: endpoint ep_1: id is taken already"}},
+		{"no room in flight", endpoint(good + "policy.max_inflight = 0"),
+			each("endpoint ep_1: policy.max_inflight must be 1 to 1048576, not 0")},
+		{"no connections", endpoint(good + "policy.connections = -1"), each("endpoint ep_1: policy.connections must be")},
+		{"no time", endpoint(good + "policy.connect_timeout_ms = 0"), each("endpoint ep_1: policy.connect_timeout_ms must be")},
+		{"endless time", endpoint(good + "policy.request_timeout_ms = 3600001"),
+			each("endpoint ep_1: policy.request_timeout_ms must be 1 to 3600000")},
+		{"database", endpoint(good + "policy.database = -1"), each("endpoint ep_1: policy.database must be")},
+		{"user without password", endpoint(good + "policy.username = \"u\""), each("endpoint ep_1: policy.username needs")},
+		{"password for http", endpoint(strings.Replace(good, "redis", "http", 1) + "policy.password = \"p\""),
+			each("endpoint ep_1: policy.username, password and database are only for kind redis")},
+		{"embedded beside dev", map[string]string{
+			"endpoints.dev.toml": "[[endpoint]]\n" + good + "embedded = true", "endpoints.test.toml": "[[endpoint]]\n" + good + "embedded = true",
+			"endpoints.prod.toml": "[[endpoint]]\n" + good,
+		}, []string{"endpoints.test.toml: endpoint ep_1: only dev has an embedded Redis"}},
+		{"embedded http", map[string]string{
+			"endpoints.dev.toml":  "[[endpoint]]\n" + strings.Replace(good, "redis", "http", 1) + "embedded = true",
+			"endpoints.test.toml": "[[endpoint]]\n" + strings.Replace(good, "redis", "http", 1), "endpoints.prod.toml": "",
+		}, []string{"endpoints.dev.toml: endpoint ep_1: only kind redis can be embedded"}},
+		{"embedded with password", map[string]string{
+			"endpoints.dev.toml":  "[[endpoint]]\n" + good + "embedded = true\npolicy.password = \"p\"",
+			"endpoints.test.toml": "[[endpoint]]\n" + good, "endpoints.prod.toml": "",
+		}, []string{"endpoints.dev.toml: endpoint ep_1: the embedded Redis has neither"}},
+		{"environments differ", map[string]string{
+			"endpoints.test.toml": "[[endpoint]]\n" + good,
+			"endpoints.dev.toml":  "[[endpoint]]\n" + strings.Replace(good, "one", "two", 1),
+			"endpoints.prod.toml": "[[endpoint]]\n" + strings.Replace(good, "redis", "http", 1) +
+				"[[endpoint]]\n" + strings.NewReplacer("ep_1", "ep_2", "one", "two").Replace(good),
+		}, []string{
+			`endpoints.dev.toml: endpoint ep_1: is named "two", but "one" in endpoints.test.toml`,
+			`endpoints.prod.toml: endpoint ep_1: has kind "http", but "redis" in endpoints.test.toml`,
+			"endpoints.test.toml: endpoint ep_2: is missing, but endpoints.prod.toml has it"}},
+		{"endpoint missing elsewhere", map[string]string{"endpoints.dev.toml": "", "endpoints.prod.toml": "# none"}, []string{
+			"endpoints.prod.toml: endpoint ep_a: is missing, but endpoints.test.toml has it",
+			"endpoints.prod.toml: endpoint ep_b: is missing, but endpoints.test.toml has it"}},
+		{"unknown environment's file", map[string]string{"endpoints.staging.toml": "# none"},
+			[]string{`endpoints.staging.toml: unknown environment "staging", expected one of dev, test, prod`}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r, err := registry.Load(tables(test.replace), "test")
+			require.Error(t, err)
+			assert.Nil(t, r)
+			lines := strings.Split(err.Error(), "\n")
+			require.Len(t, lines, len(test.want), "%v", err)
+			for i, line := range lines {
+				assert.Contains(t, line, test.want[i])
+			}
+		})
+	}
+
+	for _, env := range []string{"", "staging", "DEV", "../dev"} {
+		_, err := registry.Default(env)
+		assert.ErrorContains(t, err, "unknown environment", env)
+	}
+}
+
+// each expects the same problem in the file of every environment.
+func each(problem string) []string {
+	return []string{
+		"endpoints.dev.toml: " + problem, "endpoints.prod.toml: " + problem, "endpoints.test.toml: " + problem,
+	}
+}
+
+func TestWithRedis(t *testing.T) {
+	dev, err := registry.Default("dev")
+	require.NoError(t, err)
+	for name, moved := range map[string]*registry.Registry{
+		"redis": dev.WithRedis("10.0.0.1", 7001), "embedded": dev.WithEmbedded("10.0.0.1", 7001),
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkInvariants(t, moved)
+			redis, _ := moved.Endpoint("ep_0001")
+			assert.Equal(t, "10.0.0.1:7001", redis.Addr())
+			assert.False(t, redis.Embedded)
+			assert.False(t, moved.HasEmbedded())
+			assert.Equal(t, 1024, redis.Policy.MaxInflight)
+			http, _ := moved.Endpoint("ep_0002")
+			assert.Equal(t, "127.0.0.1:8080", http.Addr())
+		})
+	}
+	before, _ := dev.Endpoint("ep_0001")
+	assert.Equal(t, "127.0.0.1:6379", before.Addr(), "the original stays as it is")
+	assert.True(t, dev.HasEmbedded())
+
+	test, err := registry.Default("test")
+	require.NoError(t, err)
+	same, _ := test.WithEmbedded("10.0.0.1", 7001).Endpoint("ep_0001")
+	assert.Equal(t, "127.0.0.1:6379", same.Addr(), "not embedded")
+}
+
+func TestPrint(t *testing.T) {
+	r, err := registry.Load(tables(nil), "test")
+	require.NoError(t, err)
+
+	got, err := json.Marshal(r)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"env": "test",
+		"keys": [
+			{"key_id": 1, "name": "id", "type": "int", "nullable": false, "writable": false, "default": 0},
+			{"key_id": 7, "name": "seven", "type": "float", "nullable": false, "writable": true, "default": 0.5}],
+		"params": [{"param_id": 4294967295, "name": "last", "type": "bool", "nullable": true}],
+		"endpoints": [
+			{"endpoint_id": "ep_a", "name": "a", "kind": "redis", "host": "::1", "port": 7000, "embedded": false,
+				"max_inflight": 5, "connections": 2, "connect_timeout_ms": 20, "request_timeout_ms": 30,
+				"username": "u", "has_password": true, "database": 3},
+			{"endpoint_id": "ep_b", "name": "b", "kind": "http", "host": "b.example", "port": 80, "embedded": false,
+				"max_inflight": 1024, "connections": 1, "connect_timeout_ms": 1000, "request_timeout_ms": 1000}]}`, string(got))
+	assert.NotContains(t, string(got), "secret")
+
+	var text strings.Builder
+	require.NoError(t, r.WriteText(&text))
+	assert.Equal(t, strings.TrimPrefix(`
+KEY  NAME   TYPE   NULLABLE  WRITABLE  DEFAULT
+1    id     int    no        no        -
+7    seven  float  no        yes       0.5
+
+PARAM       NAME  TYPE  NULLABLE
+4294967295  last  bool  yes
+
+ENDPOINT (test)  NAME  KIND   ADDRESS       MAX INFLIGHT  CONNECTIONS  CONNECT TIMEOUT  REQUEST TIMEOUT
+ep_a             a     redis  [::1]:7000    5             2            20ms             30ms
+ep_b             b     http   b.example:80  1024          1            1s               1s
+`, "\n"), text.String())
+	assert.NotContains(t, text.String(), "secret")
+}
