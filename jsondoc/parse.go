@@ -186,7 +186,7 @@ func (p *parser) offset() int { return p.base + int(p.dec.InputOffset()) }
 // unquote returns the string that the literal raw denotes.
 func unquote(raw string) (string, error) {
 	body := raw[1 : len(raw)-1]
-	if strings.IndexByte(body, '\\') < 0 {
+	if !strings.Contains(body, `\`) {
 		return body, nil
 	}
 	// The tokenizer has checked the escapes: this cannot fail.
@@ -196,7 +196,7 @@ func unquote(raw string) (string, error) {
 
 // number returns the number whose literal is raw; its grammar is checked already.
 func (p *parser) number(offset int, raw string) (Value, error) {
-	if strings.IndexAny(raw, ".eE") < 0 {
+	if !strings.ContainsAny(raw, ".eE") {
 		if raw[0] == '-' {
 			if i, err := strconv.ParseInt(raw, 10, 64); err == nil {
 				return Value{Kind: Int, Int: i, Float: float64(i), Offset: offset}, nil

@@ -61,7 +61,8 @@ func (r *Registry) WriteText(w io.Writer) error {
 		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\n", p.ID, p.Name, p.Type, yes(p.Nullable))
 	}
 
-	fmt.Fprintf(tw, "\nENDPOINT (%s)\tNAME\tKIND\tADDRESS\tMAX INFLIGHT\tCONNECTIONS\tCONNECT TIMEOUT\tREQUEST TIMEOUT\n", r.env)
+	fmt.Fprintf(tw, "\nENDPOINT (%s)\tNAME\tKIND\tADDRESS\t", r.env)
+	fmt.Fprintln(tw, "MAX INFLIGHT\tCONNECTIONS\tCONNECT TIMEOUT\tREQUEST TIMEOUT")
 	for _, e := range r.endpoints {
 		addr := e.Addr()
 		if e.Embedded {

@@ -255,9 +255,12 @@ func TestLoadErrors(t *testing.T) {
 		{"host missing", swap("host = \"h\"", ""), each(`endpoint ep_1: host "" must be`)},
 		{"host with port", swap("\"h\"", "\"http://h\""), each(`endpoint ep_1: host "http://h" must be`)},
 		{"endpoint twice", endpoint(good + "[[endpoint]]\n" + good), []string{
-			`endpoints.dev.toml: endpoint ep_1: name "one" is taken already`, "endpoints.dev.toml: endpoint ep_1: id is taken already",
-			`endpoints.prod.toml: endpoint ep_1: name "one" is taken already`, "endpoints.prod.toml: endpoint ep_1: id is taken already",
-			`endpoints.test.toml: endpoint ep_1: name "one" is taken already`, "endpoints.test.toml: endpoint ep_1: id is taken already"}},
+			`endpoints.dev.toml: endpoint ep_1: name "one" is taken already`,
+			"endpoints.dev.toml: endpoint ep_1: id is taken already",
+			`endpoints.prod.toml: endpoint ep_1: name "one" is taken already`,
+			"endpoints.prod.toml: endpoint ep_1: id is taken already",
+			`endpoints.test.toml: endpoint ep_1: name "one" is taken already`,
+			"endpoints.test.toml: endpoint ep_1: id is taken already"}},
 		{"no room in flight", endpoint(good + "policy.max_inflight = 0"),
 			each("endpoint ep_1: policy.max_inflight must be 1 to 1048576, not 0")},
 		{"no connections", endpoint(good + "policy.connections = -1"), each("endpoint ep_1: policy.connections must be")},
@@ -269,7 +272,8 @@ func TestLoadErrors(t *testing.T) {
 		{"password for http", endpoint(strings.Replace(good, "redis", "http", 1) + "policy.password = \"p\""),
 			each("endpoint ep_1: policy.username, password and database are only for kind redis")},
 		{"embedded beside dev", map[string]string{
-			"endpoints.dev.toml": "[[endpoint]]\n" + good + "embedded = true", "endpoints.test.toml": "[[endpoint]]\n" + good + "embedded = true",
+			"endpoints.dev.toml":  "[[endpoint]]\n" + good + "embedded = true",
+			"endpoints.test.toml": "[[endpoint]]\n" + good + "embedded = true",
 			"endpoints.prod.toml": "[[endpoint]]\n" + good,
 		}, []string{"endpoints.test.toml: endpoint ep_1: only dev has an embedded Redis"}},
 		{"embedded http", map[string]string{

@@ -12,7 +12,7 @@ func sortRows() Spec {
 		Op:  "core::sort",
 		Doc: "Orders the rows by a column or by id; stable, nulls last.",
 		Params: []plan.ParamSchema{
-			{Name: "by", Type: plan.Int, Required: true},
+			{Name: "by", Type: plan.Int, Required: true, IsKey: true},
 			{Name: "order", Type: plan.String, StrValue: "asc"},
 		},
 		Inputs: 1,

@@ -12,7 +12,7 @@ func vm() Spec {
 		Op:  "core::vm",
 		Doc: "Evaluates an expression for every row into a float column.",
 		Params: []plan.ParamSchema{
-			{Name: "out_key", Type: plan.Int, Required: true},
+			{Name: "out_key", Type: plan.Int, Required: true, IsKey: true},
 			{Name: "expr_id", Type: plan.ExprID, Required: true},
 		},
 		Inputs: 1,
