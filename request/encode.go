@@ -39,7 +39,7 @@ type SchemaDelta struct {
 }
 
 // Failure is what a request that failed is answered with. Node and Op are left
-// out when empty.
+// out when both are empty: an empty node id alone is a legal one.
 type Failure struct {
 	RequestID string
 	Error     string // one of a few known texts

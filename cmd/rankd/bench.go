@@ -140,7 +140,7 @@ func (c *client) completed(r *scheduler.Result) {
 
 // summarize computes the figures of the samples, which it sorts.
 func summarize(samples []time.Duration, total time.Duration) benchReport {
-	r := benchReport{Iterations: len(samples), TotalMS: float64(total) / float64(time.Millisecond)}
+	r := benchReport{Iterations: len(samples), TotalMS: rounded(float64(total) / float64(time.Millisecond))}
 	if len(samples) == 0 {
 		return r
 	}
@@ -149,8 +149,8 @@ func summarize(samples []time.Duration, total time.Duration) benchReport {
 	for _, s := range samples {
 		sum += s
 	}
-	r.Throughput = float64(len(samples)) / total.Seconds()
-	r.AvgUS = microseconds(sum) / float64(len(samples))
+	r.Throughput = rounded(float64(len(samples)) / total.Seconds())
+	r.AvgUS = rounded(microseconds(sum) / float64(len(samples)))
 	r.MinUS, r.MaxUS = microseconds(samples[0]), microseconds(samples[len(samples)-1])
 	r.P50US = microseconds(percentile(samples, 0.5))
 	r.P90US = microseconds(percentile(samples, 0.9))
@@ -167,3 +167,6 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 }
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// rounded keeps three decimals: what lies below is noise.
+func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }

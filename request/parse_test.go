@@ -1,0 +1,236 @@
+package request
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+)
+
+func builtin(t testing.TB) *registry.Registry {
+	t.Helper()
+	reg, err := registry.Default("test")
+	require.NoError(t, err)
+	return reg
+}
+
+func TestParseUserID(t *testing.T) {
+	reg := builtin(t)
+	for doc, want := range map[string]int64{
+		`{"user_id": 1}`:                                          1,
+		`{"user_id": 4294967295}`:                                 4294967295,
+		`{"user_id": "1"}`:                                        1,
+		`{"user_id": "4294967295"}`:                               4294967295,
+		`{"user_id": "000000000000000000000000000012"}`:           12,
+		`{"user_id": "\u0031\u0032"}`:                             12,
+		`{"user_id": 9, "user_id": 7}`:                            7,
+		`{"user_id": null, "user_id": 7}`:                         7,
+		" \n\t{\"user_id\"\r\n: 5} \n":                            5,
+		"\ufeff{\"user_id\": 5}":                                  5,
+		`{"user_id": 3, "trace": {"a": []}, "scheduling": 1}`:     3,
+		`{"user_id": 3, "USER_ID": -1, "unknown": [1, {"a": 2}]}`: 3,
+	} {
+		req, err := Parse([]byte(doc), reg)
+		if assert.NoError(t, err, doc) {
+			assert.Equal(t, want, req.UserID, doc)
+		}
+	}
+	for _, value := range []string{
+		`0`, `-0`, `-1`, `4294967296`, `18446744073709551615`, `18446744073709551616`, `-9223372036854775808`,
+		`1.0`, `1.5`, `-0.0`, `1e2`, `null`, `true`, `[]`, `[1]`, `{}`,
+		`""`, `" "`, `" 1"`, `"1 "`, `"1\n"`, `"1 2"`, `"+1"`, `"-1"`, `"0"`, `"000"`, `"1.0"`, `"1e2"`, `"0x1"`, `"abc"`,
+		`"4294967296"`, `"18446744073709551617"`, `"99999999999999999999999999"`, `"١"`, `"１"`,
+	} {
+		const before = `{"request_id": "r1", "user_id": `
+		_, err := Parse([]byte(before+value+`}`), reg)
+		var refused *Error
+		if assert.ErrorAs(t, err, &refused, value) {
+			assert.Equal(t, CodeInvalid, refused.Code, value)
+			assert.Equal(t, "r1", refused.RequestID, "echoed")
+			assert.Contains(t, refused.Detail, "user_id", value)
+			assert.NotContains(t, refused.Detail, "\n", value)
+			assert.EqualValues(t, len(before), refused.Offset, value)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	reg := builtin(t)
+	for _, tc := range []struct {
+		name, doc, code, detail string
+	}{
+		{"NotJSON", `hello`, CodeInvalidJSON, "at byte offset 0"},
+		{"Truncated", `{"user_id": 1`, CodeInvalidJSON, "at byte offset 13"},
+		{"LoneSurrogate", `{"user_id": 1, "request_id": "\ud800"}`, CodeInvalidJSON, ""},
+		{"NumberOverflow", `{"user_id": 1, "x": -1e400}`, CodeInvalidJSON, ""},
+		{"TwoDocuments", `{"user_id": 1} {}`, CodeInvalidJSON, ""},
+		{"NoObject", `[{"user_id": 1}]`, CodeInvalid, "missing required field: user_id"},
+		{"Scalar", `1`, CodeInvalid, "missing required field: user_id"},
+		{"NoUserID", `{}`, CodeInvalid, "missing required field: user_id"},
+		{"UserIDBeforeOverrides", `{"user_id": 0, "param_overrides": {"nope": 1}}`, CodeInvalid, "user_id"},
+		{"OverridesBeforePlan", `{"user_id": 1, "plan": 1, "param_overrides": 5}`, CodeInvalidParams, "must be an object or null, got an integer"},
+		{"PlanBeforeDeadline", `{"user_id": 1, "plan": 1, "deadline_ms": 0}`, CodeInvalid, "plan must be the name of a plan"},
+		{"OverridesArray", `{"user_id": 1, "param_overrides": []}`, CodeInvalidParams, "got an array"},
+		{"UnknownParam", `{"user_id": 1, "param_overrides": {"nope": 1}}`, CodeInvalidParams, `unknown parameter "nope"`},
+		{"ParamNamesAreCaseSensitive", `{"user_id": 1, "param_overrides": {"Weight": 1}}`, CodeInvalidParams, `"Weight"`},
+		{"ParamIDIsNoName", `{"user_id": 1, "param_overrides": {"4": 1}}`, CodeInvalidParams, `"4"`},
+		{"LongNameIsCut", `{"user_id": 1, "param_overrides": {"` + strings.Repeat("x", 1000) + `": 1}}`, CodeInvalidParams, `x"…`},
+		{"FloatString", `{"user_id": 1, "param_overrides": {"weight": "1"}}`, CodeInvalidParams, `"weight" must be a number, got a string`},
+		{"FloatBool", `{"user_id": 1, "param_overrides": {"weight": true}}`, CodeInvalidParams, "got a boolean"},
+		{"FloatNull", `{"user_id": 1, "param_overrides": {"weight": null}}`, CodeInvalidParams, `"weight" must not be null`},
+		{"FloatObject", `{"user_id": 1, "param_overrides": {"weight": {}}}`, CodeInvalidParams, "got an object"},
+		{"StringNumber", `{"user_id": 1, "param_overrides": {"blocklist_regex": 1}}`, CodeInvalidParams, `"blocklist_regex" must be a string, got an integer`},
+		{"StringFloat", `{"user_id": 1, "param_overrides": {"blocklist_regex": 1.5}}`, CodeInvalidParams, "must be a string"},
+		{"LastDuplicateIsChecked", `{"user_id": 1, "param_overrides": {"weight": 1, "weight": "x"}}`, CodeInvalidParams, `"weight"`},
+		{"PlanNumber", `{"user_id": 1, "plan": 5}`, CodeInvalid, "plan"},
+		{"PlanEmpty", `{"user_id": 1, "plan": ""}`, CodeInvalid, "plan"},
+		{"DeadlineZero", `{"user_id": 1, "deadline_ms": 0}`, CodeInvalid, "deadline_ms"},
+		{"DeadlineNegative", `{"user_id": 1, "deadline_ms": -5}`, CodeInvalid, "deadline_ms"},
+		{"DeadlineFloat", `{"user_id": 1, "deadline_ms": 5.0}`, CodeInvalid, "deadline_ms"},
+		{"DeadlineString", `{"user_id": 1, "deadline_ms": "5"}`, CodeInvalid, "deadline_ms"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Parse([]byte(tc.doc), reg)
+			var refused *Error
+			require.ErrorAs(t, err, &refused)
+			assert.Equal(t, tc.code, refused.Code)
+			assert.Contains(t, refused.Detail, tc.detail)
+			assert.Less(t, len(refused.Detail), 300)
+			assert.NoError(t, uuid.Validate(refused.RequestID), "generated")
+			assert.Equal(t, tc.code+": "+refused.Detail, err.Error())
+		})
+	}
+}
+
+func TestParseRequestID(t *testing.T) {
+	reg := builtin(t)
+	for doc, want := range map[string]string{
+		`{"user_id": 1, "request_id": "r1"}`:                    "r1",
+		`{"user_id": 1, "request_id": ""}`:                      "",
+		`{"user_id": 1, "request_id": "\u00e9\n"}`:              "é\n",
+		`{"user_id": 1, "request_id": 5, "request_id": "last"}`: "last",
+	} {
+		req, err := Parse([]byte(doc), reg)
+		require.NoError(t, err, doc)
+		assert.Equal(t, want, req.RequestID, doc)
+	}
+	seen := make(map[string]bool)
+	for _, doc := range []string{
+		`{"user_id": 1}`, `{"user_id": 1, "request_id": null}`, `{"user_id": 1, "request_id": 7}`, `{"user_id": 1, "request_id": {}}`,
+	} {
+		req, err := Parse([]byte(doc), reg)
+		require.NoError(t, err, doc)
+		assert.NoError(t, uuid.Validate(req.RequestID), doc)
+		seen[req.RequestID] = true
+	}
+	assert.Len(t, seen, 4, "each generated id is new")
+}
+
+func TestParseParamsPlanAndDeadline(t *testing.T) {
+	reg := builtin(t)
+	req, err := Parse([]byte(`{"user_id": 1, "plan": "diamond", "deadline_ms": 250, "param_overrides":
+		{"weight": "overridden below", "blocklist_regex": "^US", "esr_cutoff": 3, "weight": -0.25}}`), reg)
+	require.NoError(t, err)
+	assert.Equal(t, "diamond", req.Plan)
+	assert.Equal(t, 250*time.Millisecond, req.Timeout)
+	weight, ok := req.Params.Float(4)
+	assert.True(t, ok)
+	assert.Equal(t, -0.25, weight)
+	cutoff, ok := req.Params.Float(3)
+	assert.True(t, ok)
+	assert.Equal(t, 3.0, cutoff)
+	regex, ok := req.Params.String(2)
+	assert.True(t, ok)
+	assert.Equal(t, "^US", regex)
+	_, ok = req.Params.Float(1)
+	assert.False(t, ok, "unset")
+
+	req, err = Parse([]byte(`{"user_id": 1, "plan": null, "deadline_ms": null, "param_overrides": {"blocklist_regex": null}}`), reg)
+	require.NoError(t, err)
+	assert.Empty(t, req.Plan)
+	assert.Zero(t, req.Timeout)
+	_, ok = req.Params.String(2)
+	assert.False(t, ok, "an explicit null is the same as unset")
+
+	req, err = Parse([]byte(`{"user_id": 1, "deadline_ms": 18446744073709551615, "param_overrides": null}`), reg)
+	require.NoError(t, err)
+	assert.Greater(t, req.Timeout, 200*365*24*time.Hour, "clamped, not wrapped")
+}
+
+func TestParseParamTypesOfOtherRegistries(t *testing.T) {
+	reg, err := registry.Load(fstest.MapFS{
+		"keys.toml": {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n")},
+		"params.toml": {Data: []byte("[[param]]\nid = 1\nname = \"count\"\ntype = \"int\"\n" +
+			"[[param]]\nid = 2\nname = \"flag\"\ntype = \"bool\"\nnullable = true\n")},
+		"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_1\"\nname = \"r\"\nkind = \"redis\"\nhost = \"localhost\"\nport = 1\n")},
+	}, "test")
+	require.NoError(t, err)
+	for value, ok := range map[string]bool{`5`: true, `5.0`: true, `-3e2`: true, `5.5`: false, `"5"`: false, `true`: false, `null`: false} {
+		req, err := Parse([]byte(`{"user_id": 1, "param_overrides": {"count": `+value+`}}`), reg)
+		assert.Equal(t, ok, err == nil, value)
+		if _, set := req.Params.Float(1); ok {
+			assert.True(t, set, value)
+		}
+	}
+	for value, ok := range map[string]bool{`true`: true, `null`: true, `1`: false, `"true"`: false} {
+		_, err := Parse([]byte(`{"user_id": 1, "param_overrides": {"flag": `+value+`}}`), reg)
+		assert.Equal(t, ok, err == nil, value)
+	}
+}
+
+func TestParseIsLinearInOverrides(t *testing.T) {
+	// A quarter of a million duplicates: quadratic work would not end in a test's time.
+	doc := `{"user_id": 1, "param_overrides": {` + strings.Repeat(`"weight": 1, `, 250_000) + `"weight": 2}}`
+	req, err := Parse([]byte(doc), builtin(t))
+	require.NoError(t, err)
+	weight, _ := req.Params.Float(4)
+	assert.Equal(t, 2.0, weight)
+}
+
+// FuzzParse checks that a document is either refused with an answer or is a
+// request that holds what it promises.
+func FuzzParse(f *testing.F) {
+	for _, doc := range []string{
+		`{"user_id": 1}`, `{"user_id": "007", "request_id": "x", "plan": "p", "deadline_ms": 5}`,
+		`{"user_id": 1, "param_overrides": {"weight": 0.5, "blocklist_regex": null}}`, `[`, `"\ud800"`, `1e999`, ``,
+	} {
+		f.Add([]byte(doc))
+	}
+	reg := builtin(f)
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		req, err := Parse(doc, reg)
+		if err == nil {
+			assert.True(t, 1 <= req.UserID && req.UserID <= UserIDMax)
+			assert.GreaterOrEqual(t, req.Timeout, time.Duration(0))
+			if w, ok := req.Params.Float(4); ok {
+				assert.False(t, math.IsInf(w, 0) || math.IsNaN(w))
+			}
+			return
+		}
+		var refused *Error
+		require.ErrorAs(t, err, &refused)
+		line := AppendFailure(nil, &Failure{RequestID: refused.RequestID, Error: refused.Code, Detail: refused.Detail})
+		assert.True(t, json.Valid(line), "%s", line)
+		assert.Equal(t, 1, strings.Count(string(line), "\n"))
+	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	reg := builtin(b)
+	doc := []byte(`{"user_id": 123456, "request_id": "0b1f8f8e-4d0c-4f66-9e8e-1d0c4f669e8e", "param_overrides": {"weight": 0.25}}`)
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(doc, reg); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
