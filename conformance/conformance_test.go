@@ -100,7 +100,7 @@ func testServer(t *testing.T, addr string) {
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
 			engine := e.open(t)
-			defer engine.Close()
+			defer engine.Close(scheduler.Forever)
 			for _, c := range cases {
 				t.Run(c.Name, func(t *testing.T) { runCase(t, engine, reg, &c) })
 			}

@@ -1,9 +1,8 @@
 package scheduler
 
 import (
-	"errors"
-	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/expr"
@@ -12,16 +11,13 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// ErrShuttingDown is what a request gets that comes after Close, or that Close had
-// to give up.
-var ErrShuttingDown = errors.New("shutting down")
-
 // Request is one run of a plan. The engine only reads it, until done is
 // called.
 type Request struct {
 	Graph    *plan.Graph
 	UserID   int64
 	Params   expr.Params
+	Arrived  clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline clock.Time // on the engine's clock; zero means none
 	Trace    bool       // fill Result.Deltas
 }
@@ -38,23 +34,14 @@ type Engine interface {
 	// Submit starts a request. done is called exactly once, on a goroutine of the
 	// engine's choosing, never inside Submit; it must not block.
 	Submit(req *Request, done func(*Result))
-	// Close refuses new requests, waits for those in flight, and frees all that
-	// the engine holds. Not to be called from done.
-	Close()
+	// Close refuses new requests, waits up to grace for those in flight, fails the
+	// rest with ErrShuttingDown, waits until abandoned work has ended, and frees all that the
+	// engine holds. Not to be called from done. A second call does nothing.
+	Close(grace time.Duration)
 }
 
-// NodeError is the failure of one node.
-type NodeError struct {
-	Node string // id
-	Op   string // with namespace
-	Err  error
-}
-
-// Error implements error.
-func (e *NodeError) Error() string { return fmt.Sprintf("node %s (%s): %v", e.Node, e.Op, e.Err) }
-
-// Unwrap returns the cause.
-func (e *NodeError) Unwrap() error { return e.Err }
+// Forever is a grace that never ends.
+const Forever time.Duration = 1<<63 - 1
 
 // SchemaDelta says how a node changed the columns: key ids of float and string
 // columns, ascending, the id never listed.

@@ -11,7 +11,8 @@ type Metrics struct {
 	Loop  loop.Metrics
 	CPU   cpupool.Stats // zero if the CPU given to NewReactor does not count
 	Redis []resp.Stats  // by endpoint index; zero where the endpoint is no Redis
-	Live  int           // requests in flight
+	Counts
+	Live int // requests in flight
 }
 
 // Metrics returns the counters as they are between two callbacks, or false if
@@ -28,7 +29,7 @@ func (e *Reactor) Metrics() (Metrics, bool) {
 				m.Redis[i] = c.Stats()
 			}
 		}
-		m.Live = e.live
+		m.Counts, m.Live = e.counts, e.runs.len()
 		close(read)
 	})
 	if ok {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/expr"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -14,14 +16,30 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// nodeRun is one node on its way. It is an object of its own, apart from its
-// request's run, and carries all that the body uses: context, command batch, timer,
-// job. Loop only, but for what work does on a CPU worker between offload and offloaded.
+// nodeRun is one node on its way, from its start to the end of its body. It is
+// an object of its own, apart from its request's run, and carries all that the
+// body uses: context, parameters, command batch, timers, job.
+//
+// Two things end, in either order: the node is settled, once, by the body's end or by
+// its deadline, whichever comes first; and the body ends. A node that is settled
+// first is an orphan: its run is gone, it keeps all that its body still uses, and
+// it is reused only when the body has ended.
+//
+// Loop only, but for what work does on a CPU worker between offload and offloaded.
 type nodeRun struct {
-	run  *run
-	node *plan.Node
-	spec *task.Spec
-	ctx  task.Ctx
+	engine   *Reactor
+	run      *run // nil once settled
+	node     *plan.Node
+	spec     *task.Spec
+	ctx      task.Ctx
+	params   expr.Params // a copy: the request is its caller's again once it is answered
+	cancel   task.Cancellation
+	inActive int // place in engine.active
+
+	started  clock.Time // if there is a deadline
+	deadline clock.Time // effective; zero: none
+	expiry   *loop.Timer
+	settled  bool // first-wins guard between the body's end and the deadline
 
 	out rowset.RowSet // the body's result
 	err error
@@ -29,6 +47,7 @@ type nodeRun struct {
 	co    *coroutine  // on the loop
 	call  resp.Call   // the one await of Redis at a time
 	timer *loop.Timer // the one sleep at a time; made at the first one
+	awake bool        // the sleep was ended early
 	job   cpupool.Job // on the pool
 
 	bodyOnLoop func() // method values, bound once per object
@@ -40,10 +59,11 @@ func (e *Reactor) newNodeRun() *nodeRun {
 		e.freeNodes = e.freeNodes[:last]
 		return n
 	}
-	n := new(nodeRun)
+	n := &nodeRun{engine: e}
 	n.bodyOnLoop = n.onLoop
 	n.call.Done = func(*resp.Call) { n.wake() }
 	n.job.Work, n.job.Done = n.work, n.offloaded
+	n.ctx.Params, n.ctx.Cancellation = &n.params, &n.cancel
 	return n
 }
 
@@ -54,8 +74,11 @@ const keepBatchBytes = 64 << 10
 func (e *Reactor) freeNodeRun(n *nodeRun) {
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
-	n.ctx = task.Ctx{Inputs: n.ctx.Inputs[:0], Refs: n.ctx.Refs[:0]}
+	n.ctx.Node, n.ctx.Registry = nil, nil
+	n.params = expr.Params{}
+	n.cancel.Reset()
 	n.run, n.node, n.spec = nil, nil, nil
+	n.deadline, n.settled, n.awake = 0, false, false
 	n.out, n.err = rowset.RowSet{}, nil
 	if n.call.Batch.Size() > keepBatchBytes {
 		n.call.Batch = resp.Batch{}
@@ -63,9 +86,108 @@ func (e *Reactor) freeNodeRun(n *nodeRun) {
 	e.freeNodes = append(e.freeNodes, n)
 }
 
+// armDeadline starts the race between the body and the node's deadline. The
+// error says that it is lost already.
+func (n *nodeRun) armDeadline() error {
+	e, s := n.engine, &n.run.state
+	if s.deadline == 0 && e.nodeTimeout == 0 && n.node.Timeout == 0 {
+		return nil // the usual case costs nothing, not even reading the clock
+	}
+	n.started = e.loop.Clock().Now()
+	n.deadline = effectiveDeadline(n.started, s.deadline, e.nodeTimeout, n.node)
+	if n.deadline.Passed(n.started) {
+		return s.late(ErrDeadlineBeforeStart, n.started, n.deadline)
+	}
+	if n.expiry == nil {
+		n.expiry = e.loop.NewTimer(n.expire)
+	}
+	return n.expiry.StartAt(n.deadline)
+}
+
+// expire is the deadline winning the race: the node fails now, and what its
+// body still does is dropped.
+func (n *nodeRun) expire() {
+	r, node, err := n.run, n.node.Index, n.timeoutError()
+	n.engine.counts.NodeTimeouts++
+	n.orphan()
+	r.state.Fail(node, err)
+	r.pump()
+}
+
+func (n *nodeRun) timeoutError() error {
+	return &TimeoutError{
+		Kind:    ErrNodeTimeout,
+		Elapsed: n.engine.loop.Clock().Now().Sub(n.started),
+		Limit:   n.deadline.Sub(n.started),
+	}
+}
+
+// orphan settles the node without its body, which is asked to stop.
+func (n *nodeRun) orphan() {
+	n.settled, n.run = true, nil
+	n.engine.counts.Orphans++
+	if n.expiry != nil {
+		n.expiry.Stop()
+	}
+	n.cancel.Cancel()
+	if n.spec.RunAsync == nil {
+		_ = n.engine.cpu.Cancel(&n.job) // busy: it has started, and sees its Cancellation
+	}
+}
+
+// bodyEnded is the end of the body: it settles the node, unless the deadline
+// has done so before.
+func (n *nodeRun) bodyEnded() {
+	if n.settled {
+		n.orphanEnded()
+		return
+	}
+	n.end(n.err)
+}
+
+// end settles the node with the body's result, or with err, and starts what
+// became ready. The nodeRun is free afterwards.
+func (n *nodeRun) end(err error) {
+	r, node := n.run, n.node.Index
+	n.settled = true
+	if n.expiry != nil {
+		n.expiry.Stop()
+	}
+	switch {
+	case err == nil:
+		if r.deltas != nil {
+			r.deltas[node] = schemaDelta(n.node, n.ctx.Inputs, n.ctx.Refs, n.out)
+		}
+		r.state.Succeed(node, n.out)
+	case errors.Is(err, resp.ErrTimeout) && n.deadline.Passed(n.engine.loop.Clock().Now()):
+		// The client's timer for the call was ahead of the node's for the same instant.
+		n.engine.counts.NodeTimeouts++
+		r.state.Fail(node, n.timeoutError())
+	default:
+		r.state.Fail(node, err)
+	}
+	n.engine.active.remove(n)
+	n.engine.freeNodeRun(n)
+	r.pump()
+}
+
+// orphanEnded counts how an orphan came to its end and frees it.
+func (n *nodeRun) orphanEnded() {
+	e := n.engine
+	e.counts.Orphans--
+	if errors.Is(n.err, task.ErrCancelled) || errors.Is(n.err, cpupool.ErrCancelled) || errors.Is(n.err, resp.ErrTimeout) {
+		e.counts.Cancelled++
+	} else {
+		e.counts.LateCompletions++
+	}
+	e.active.remove(n)
+	e.freeNodeRun(n)
+	e.checkDrained()
+}
+
 // startCoroutine runs the body on the loop.
 func (n *nodeRun) startCoroutine() {
-	e := n.run.engine
+	e := n.engine
 	if last := len(e.freeCoroutines) - 1; last >= 0 {
 		n.co = e.freeCoroutines[last]
 		e.freeCoroutines = e.freeCoroutines[:last]
@@ -74,7 +196,7 @@ func (n *nodeRun) startCoroutine() {
 	}
 	n.ctx.Waiter = n
 	if n.co.start(n.bodyOnLoop) {
-		n.ended()
+		n.coroutineEnded()
 	}
 }
 
@@ -83,15 +205,24 @@ func (n *nodeRun) onLoop() { n.out, n.err = task.Invoke(n.spec, n.spec.RunAsync,
 // wake resumes the body after what it awaited.
 func (n *nodeRun) wake() {
 	if n.co.resume() {
-		n.ended()
+		n.coroutineEnded()
 	}
 }
 
-func (n *nodeRun) ended() {
-	e := n.run.engine
-	e.freeCoroutines = append(e.freeCoroutines, n.co)
+func (n *nodeRun) coroutineEnded() {
+	n.engine.freeCoroutines = append(n.engine.freeCoroutines, n.co)
 	n.co = nil
-	n.settle(n.out, n.err)
+	n.bodyEnded()
+}
+
+// wakeSleeper ends a sleep early, with ErrShuttingDown, so that shutting down
+// does not wait for it.
+func (n *nodeRun) wakeSleeper() {
+	if n.timer != nil && n.timer.Active() {
+		n.timer.Stop()
+		n.awake = true
+		n.wake()
+	}
 }
 
 // NewBatch implements task.Waiter.
@@ -106,10 +237,11 @@ func (n *nodeRun) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error)
 	if b != &n.call.Batch {
 		return resp.Replies{}, errors.New("batch is not of this task's NewBatch")
 	}
-	client := n.run.engine.clients[ep.Index]
+	client := n.engine.clients[ep.Index]
 	if client == nil {
 		return resp.Replies{}, errNoClient(ep)
 	}
+	n.call.Deadline = n.deadline // a command never waits past its request
 	if err := client.Do(&n.call); err != nil {
 		return resp.Replies{}, err
 	}
@@ -127,16 +259,19 @@ func errNoClient(ep *registry.Endpoint) error {
 
 // Sleep implements task.Waiter. Zero does not suspend.
 func (n *nodeRun) Sleep(d time.Duration) error {
-	if d <= 0 {
+	switch {
+	case n.awake:
+		return ErrShuttingDown
+	case d <= 0:
 		return nil
 	}
 	if n.timer == nil {
-		n.timer = n.run.engine.loop.NewTimer(n.wake)
+		n.timer = n.engine.loop.NewTimer(n.wake)
 	}
 	if err := n.timer.Start(d, 0); err != nil {
 		return err
 	}
-	if !n.co.suspend() {
+	if !n.co.suspend() || n.awake {
 		return ErrShuttingDown
 	}
 	return nil
@@ -145,8 +280,8 @@ func (n *nodeRun) Sleep(d time.Duration) error {
 // offload runs the body on the CPU pool.
 func (n *nodeRun) offload() {
 	n.ctx.Waiter = noWaiter{}
-	if err := n.run.engine.cpu.Submit(&n.job); err != nil {
-		n.settle(rowset.RowSet{}, err)
+	if err := n.engine.cpu.Submit(&n.job); err != nil {
+		n.end(err)
 	}
 }
 
@@ -157,10 +292,9 @@ func (n *nodeRun) work() { n.out, n.err = task.Invoke(n.spec, n.spec.Run, &n.ctx
 // offloaded is the hand-back, on the loop.
 func (n *nodeRun) offloaded(err error) {
 	if err != nil {
-		n.settle(rowset.RowSet{}, err)
-		return
+		n.err = err
 	}
-	n.settle(n.out, n.err)
+	n.bodyEnded()
 }
 
 // noWaiter refuses to wait where waiting would hold up a CPU worker.

@@ -20,6 +20,8 @@ type Config struct {
 	CPUThreads int
 	// ClientName is shown by Redis's CLIENT LIST. Empty means "rankd".
 	ClientName string
+	// NodeTimeout bounds each node from its start. Zero means no bound.
+	NodeTimeout time.Duration
 	// Clock is read by everything below the engine. Nil means a real clock.
 	Clock clock.Clock
 	// OnPanic is told of a panic in a callback on the loop, which is contained.
@@ -47,7 +49,7 @@ func OpenReactor(cfg Config) (*Reactor, error) {
 	}
 	l := host.Loop()
 	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
-	e := NewReactor(ReactorConfig{Loop: l, CPU: pool, Registry: cfg.Registry})
+	e := NewReactor(ReactorConfig{Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout})
 	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		if ep.Kind == registry.Redis {
@@ -71,7 +73,10 @@ func OpenSequential(cfg Config) *Sequential {
 			clients[i] = resp.NewSyncClient(cfg.Clock, cfg.redisOptions(ep))
 		}
 	}
-	return NewSequential(cfg.Registry, clients)
+	return &Sequential{blocking: blocking{
+		reg: cfg.Registry, clients: clients, clock: cfg.Clock, nodeTimeout: cfg.NodeTimeout,
+		stopped: make(chan struct{}),
+	}}
 }
 
 // redisOptions is an endpoint's policy as the clients take it.

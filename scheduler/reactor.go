@@ -1,33 +1,42 @@
 package scheduler
 
 import (
+	"slices"
 	"sync"
+	"time"
 
+	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
 // CPU is where offloaded work goes: a *cpupool.Pool, or a simulated one.
 type CPU interface {
 	Submit(j *cpupool.Job) error // loop only
+	Cancel(j *cpupool.Job) error // loop only
 	WaitIdle()                   // not for the loop
 }
 
 // Reactor is the asynchronous engine: it drives any number of requests on one
-// loop. All its state is loop only; Submit and Close are for any goroutine.
+// loop. All its state is loop only; Submit, Close and Metrics are for any goroutine.
 type Reactor struct {
-	loop    *loop.Loop
-	cpu     CPU
-	reg     *registry.Registry
-	clients []*resp.Client // by endpoint index; nil where the endpoint is no Redis
+	loop        *loop.Loop
+	cpu         CPU
+	reg         *registry.Registry
+	clients     []*resp.Client // by endpoint index; nil where the endpoint is no Redis
+	nodeTimeout time.Duration
 
-	live    int // requests in flight
+	runs   bag[*run]     // requests in flight
+	active bag[*nodeRun] // nodes whose body has not ended, orphans among them
+	counts Counts
+
 	closing bool
-	drained chan struct{} // closed when closing and live == 0
+	grace   *loop.Timer
+	drained chan struct{} // closed when closing and nothing is left
+	ended   bool          // drained is closed
 	closed  sync.Once
 	release func() // ends what OpenReactor has started; nil if the owner does
 
@@ -38,37 +47,58 @@ type Reactor struct {
 	freeCoroutines []*coroutine
 }
 
-// ReactorConfig is what a Reactor is built from. All fields are required.
+// Counts are what a Reactor has seen since it was built.
+type Counts struct {
+	Requests     uint64 // begun
+	Failed       uint64 // of these, ended with an error
+	NodeTimeouts uint64 // nodes whose deadline came while they ran
+	// A node that timed out leaves work behind, which ends later in one of two
+	// ways, and its result is dropped:
+	LateCompletions uint64 // it ran on to its own end
+	Cancelled       uint64 // it noticed, or had not started, and stopped early
+	Orphans         int    // it has not ended yet; now
+}
+
+// ReactorConfig is what a Reactor is built from.
 type ReactorConfig struct {
-	Loop     *loop.Loop
-	CPU      CPU
-	Registry *registry.Registry
+	Loop     *loop.Loop         // required
+	CPU      CPU                // required
+	Registry *registry.Registry // required
 	// Clients are the Redis clients of the loop, by Endpoint.Index; nil where the endpoint
 	// is no Redis. The engine closes them.
 	Clients []*resp.Client
+	// NodeTimeout bounds each node from its start. Zero means no bound.
+	NodeTimeout time.Duration
 }
 
 // NewReactor returns an engine on a running loop, which it shares with whoever
 // else uses that loop.
 func NewReactor(cfg ReactorConfig) *Reactor {
 	return &Reactor{
-		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients,
+		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
 		drained: make(chan struct{}),
 	}
 }
 
+// Clock returns the clock on which deadlines are instants. Any goroutine.
+func (e *Reactor) Clock() clock.Clock { return e.loop.Clock() }
+
 // Submit implements Engine. done runs on the loop.
 func (e *Reactor) Submit(req *Request, done func(*Result)) {
-	if !e.loop.Post(func() { e.begin(req, done) }) {
+	arrived := req.Arrived
+	if arrived == 0 {
+		arrived = e.loop.Clock().Now()
+	}
+	if !e.loop.Post(func() { e.begin(req, arrived, done) }) {
 		go done(&Result{Err: ErrShuttingDown})
 	}
 }
 
 // Close implements Engine. Loop and pool given to NewReactor are left to their
 // owner, idle.
-func (e *Reactor) Close() {
+func (e *Reactor) Close(grace time.Duration) {
 	e.closed.Do(func() {
-		if e.loop.Post(e.beginClose) {
+		if e.loop.Post(func() { e.beginClose(grace) }) {
 			<-e.drained
 			e.cpu.WaitIdle()
 		}
@@ -78,24 +108,61 @@ func (e *Reactor) Close() {
 	})
 }
 
-func (e *Reactor) beginClose() {
+// beginClose starts the drain: intake stops; what is in flight has until grace
+// to end by itself.
+func (e *Reactor) beginClose(grace time.Duration) {
 	e.closing = true
+	switch {
+	case e.runs.len() == 0:
+	case grace <= 0:
+		e.giveUp()
+		return
+	case grace < Forever:
+		e.grace = e.loop.NewTimer(e.giveUp)
+		_ = e.grace.Start(grace, 0) // refused only by a stopped loop, which ends all anyway
+	}
 	e.checkDrained()
 }
 
+// giveUp fails what is still in flight.
+func (e *Reactor) giveUp() {
+	for _, n := range e.active.items {
+		if !n.settled {
+			n.orphan()
+		}
+	}
+	for _, r := range slices.Clone(e.runs.items) {
+		r.state.Abort(-1, ErrShuttingDown)
+		r.finish()
+	}
+}
+
+// checkDrained ends the drain in three steps, each when the one before is
+// done: no request in flight; then no orphan, which is hurried by closing the
+// clients and waking the bodies that sleep; then all is told.
 func (e *Reactor) checkDrained() {
-	if !e.closing || e.live > 0 {
+	if !e.closing || e.ended || e.runs.len() > 0 {
 		return
 	}
 	for _, c := range e.clients {
 		if c != nil {
-			c.Close()
+			c.Close() // fails the calls of orphans, which ends their bodies
 		}
+	}
+	for _, n := range slices.Clone(e.active.items) {
+		n.wakeSleeper()
+	}
+	if e.ended || e.active.len() > 0 {
+		return // CPU work, or a call whose failure is on its way: each checks again at its end
 	}
 	for _, co := range e.freeCoroutines {
 		co.tear()
 	}
 	e.freeCoroutines = nil
+	if e.grace != nil {
+		e.grace.Close(nil)
+	}
+	e.ended = true
 	close(e.drained)
 }
 
@@ -106,22 +173,24 @@ type run struct {
 	done   func(*Result)
 	state  State
 	deltas []SchemaDelta // if traced
+	inRuns int           // place in engine.runs
 
 	pumping bool // pump is on the stack
 }
 
-func (e *Reactor) begin(req *Request, done func(*Result)) {
+func (e *Reactor) begin(req *Request, arrived clock.Time, done func(*Result)) {
 	if e.closing {
 		done(&Result{Err: ErrShuttingDown})
 		return
 	}
 	r := e.newRun()
 	r.req, r.done = req, done
-	r.state.Reset(req.Graph)
+	r.state.Reset(req.Graph, arrived, req.Deadline)
 	if req.Trace {
 		r.deltas = make([]SchemaDelta, len(req.Graph.Nodes))
 	}
-	e.live++
+	e.counts.Requests++
+	e.runs.add(r)
 	r.pump()
 }
 
@@ -133,7 +202,7 @@ func (r *run) pump() {
 		return
 	}
 	r.pumping = true
-	for node, ok := r.state.Next(); ok; node, ok = r.state.Next() {
+	for node, ok := r.state.Next(r.engine.loop.Now()); ok; node, ok = r.state.Next(r.engine.loop.Now()) {
 		r.start(node)
 	}
 	r.pumping = false
@@ -142,47 +211,41 @@ func (r *run) pump() {
 	}
 }
 
+// finish tells the result, once, and frees the run.
 func (r *run) finish() {
 	e := r.engine
 	result, done := r.state.outputs(), r.done
 	if result.Err == nil {
 		result.Deltas = r.deltas
+	} else {
+		e.counts.Failed++
 	}
+	e.runs.remove(r)
 	e.freeRun(r)
 	done(result)
-	e.live--
 	e.checkDrained()
 }
 
 // start runs one node: the inputs are gathered, then place decides where.
 func (r *run) start(node int) {
-	n := r.engine.newNodeRun()
+	e := r.engine
+	n := e.newNodeRun()
 	n.run, n.node = r, r.req.Graph.Nodes[node]
 	n.spec = task.SpecOf(n.node)
-	n.ctx.Node = n.node
-	n.ctx.UserID, n.ctx.Params, n.ctx.Registry = r.req.UserID, &r.req.Params, r.engine.reg
+	n.params = r.req.Params
+	n.ctx.Node, n.ctx.UserID, n.ctx.Registry = n.node, r.req.UserID, e.reg
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
+	e.active.add(n)
+	if err := n.armDeadline(); err != nil {
+		n.end(err)
+		return
+	}
 	switch place(n.spec) {
 	case onLoop:
 		n.startCoroutine()
 	case onPool:
 		n.offload()
 	}
-}
-
-// settle takes a node's outcome into the state and starts what became ready.
-func (n *nodeRun) settle(out rowset.RowSet, err error) {
-	r, node := n.run, n.node.Index
-	if err != nil {
-		r.state.Fail(node, err)
-	} else {
-		if r.deltas != nil {
-			r.deltas[node] = schemaDelta(n.node, n.ctx.Inputs, n.ctx.Refs, out)
-		}
-		r.state.Succeed(node, out)
-	}
-	r.engine.freeNodeRun(n)
-	r.pump()
 }
 
 // where says on what a node runs.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 
+	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 )
@@ -19,8 +20,8 @@ const (
 )
 
 // State is the DAG state machine of one request: pure, no I/O, no clock, no
-// goroutine. An engine asks Next which node to start, runs it wherever it likes, and
-// tells Succeed or Fail what came of it.
+// goroutine; the time is an argument. An engine asks Next which node to start,
+// runs it wherever it likes, and tells Succeed or Fail what came of it.
 //
 //	waiting ── last dependency done ─▶ ready ── Next ─▶ running ─┬─ Succeed ─▶ done
 //	                                                             └─ Fail ────▶ failed
@@ -30,8 +31,10 @@ const (
 //
 // One goroutine at a time: the loop in the reactor engine.
 type State struct {
-	graph *plan.Graph
-	nodes []nodeState
+	graph    *plan.Graph
+	arrived  clock.Time
+	deadline clock.Time // of the request; zero: none
+	nodes    []nodeState
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
 	readyQueue []int32
@@ -50,14 +53,15 @@ type nodeState struct {
 	result  rowset.RowSet
 }
 
-// Reset prepares s for a new run of g, reusing its memory.
-func (s *State) Reset(g *plan.Graph) {
+// Reset prepares s for a new run of g, reusing its memory. The request arrived
+// at that time and has until deadline (zero: no limit).
+func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	n := len(g.Nodes)
 	if cap(s.nodes) < n {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	*s = State{graph: g, nodes: s.nodes[:n], readyQueue: s.readyQueue[:0]}
+	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], readyQueue: s.readyQueue[:0]}
 	for i, node := range g.Nodes {
 		readers := len(node.Succs)
 		if node.IsOutput {
@@ -77,9 +81,14 @@ func (s *State) Release() {
 }
 
 // Next hands out the next node to start and counts it as in flight. It returns
-// false if none is ready or the request has failed.
-func (s *State) Next() (node int, ok bool) {
+// false if none is ready or the request has failed. The deadline is checked
+// here, before a node is spawned: past it nothing starts, and the request fails.
+func (s *State) Next(now clock.Time) (node int, ok bool) {
 	if s.err != nil || s.head == len(s.readyQueue) {
+		return 0, false
+	}
+	if s.deadline.Passed(now) {
+		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
 		return 0, false
 	}
 	node = int(s.readyQueue[s.head])
@@ -128,8 +137,8 @@ func (s *State) Fail(node int, err error) {
 	s.Abort(node, err)
 }
 
-// Abort ends the request with an error that no running node reports, such as a
-// deadline found passed before a node started. node is -1 if it is about none.
+// Abort ends the request with an error that no running node reports. node is -1
+// if it is about none.
 func (s *State) Abort(node int, err error) {
 	if s.err == nil {
 		s.err, s.errNode = err, node
@@ -151,6 +160,12 @@ func (s *State) Err() (node int, err error) { return s.errNode, s.err }
 // Output returns the result of the i-th output of the plan. Only of a finished
 // state without error.
 func (s *State) Output(i int) rowset.RowSet { return s.nodes[s.graph.Outputs[i]].result }
+
+// late returns the error of a deadline found passed, measured from the request's
+// arrival.
+func (s *State) late(kind error, now, deadline clock.Time) error {
+	return &TimeoutError{Kind: kind, Elapsed: now.Sub(s.arrived), Limit: deadline.Sub(s.arrived)}
+}
 
 func (s *State) markReady(node int) {
 	s.move(node, waiting, ready)

@@ -17,6 +17,9 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
+// now is an instant after which no deadline of these tests lies.
+const now = 1000
+
 var update = flag.Bool("update", false, "rewrite the expected output of the stories in testdata")
 
 // graphOf builds a graph from lines like "c: a b" (c depends on a and b), the
@@ -119,7 +122,7 @@ func TestStateStories(t *testing.T) {
 
 func tell(t *testing.T, w *strings.Builder, g *plan.Graph, commands []string) {
 	var s State
-	s.Reset(g)
+	s.Reset(g, 1, 0)
 	node := func(name string) int {
 		for _, n := range g.Nodes {
 			if n.ID == name {
@@ -135,7 +138,7 @@ func tell(t *testing.T, w *strings.Builder, g *plan.Graph, commands []string) {
 		words := strings.Fields(c)
 		switch words[0] {
 		case "next":
-			for i, ok := s.Next(); ok; i, ok = s.Next() {
+			for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
 				in, _ := s.Gather(i, nil, nil)
 				var sizes []int
 				for _, r := range in {
@@ -206,12 +209,12 @@ func TestStateRandomGraphs(t *testing.T) {
 		}
 
 		var s State
-		s.Reset(g)
+		s.Reset(g, 1, 0)
 		var inflight, settled []int
 		var failedNode = -1
 		for !s.Finished() {
 			if rng.IntN(2) == 0 || len(inflight) == 0 {
-				if i, ok := s.Next(); ok {
+				if i, ok := s.Next(now); ok {
 					require.Equal(t, -1, failedNode, "seed %d: started after the first error", seed)
 					for _, d := range g.Nodes[i].Inputs {
 						require.Contains(t, settled, d, "seed %d", seed)
@@ -258,8 +261,8 @@ func TestStateRandomGraphs(t *testing.T) {
 
 func TestStateSettlingTwicePanics(t *testing.T) {
 	var s State
-	s.Reset(graphOf(t, "a:", "b: a", "out: b"))
-	i, ok := s.Next()
+	s.Reset(graphOf(t, "a:", "b: a", "out: b"), 1, 0)
+	i, ok := s.Next(now)
 	require.True(t, ok)
 	s.Succeed(i, rowsOf(1))
 	assert.Panics(t, func() { s.Succeed(i, rowsOf(1)) })
@@ -271,8 +274,8 @@ func TestStateResetReusesMemory(t *testing.T) {
 	var s State
 	var in []rowset.RowSet
 	once := func() {
-		s.Reset(g)
-		for i, ok := s.Next(); ok; i, ok = s.Next() {
+		s.Reset(g, 1, 0)
+		for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
 			in, _ = s.Gather(i, in[:0], nil)
 			s.Succeed(i, rowset.RowSet{})
 		}

@@ -22,6 +22,9 @@ func busyCPU() Spec {
 				return rowset.RowSet{}, invalidf("busy_wait_ms is %d, must not be negative", ms)
 			}
 			for end := time.Now().Add(milliseconds(ms)); time.Now().Before(end); {
+				if c.Cancelled() {
+					return rowset.RowSet{}, ErrCancelled
+				}
 			}
 			return c.Inputs[0], nil
 		},

@@ -19,7 +19,9 @@ type Ctx struct {
 	UserID   int64
 	Params   *expr.Params       // what the request overrides
 	Registry *registry.Registry // keys, params, endpoints
-	Waiter   Waiter             // how this engine waits; nil on the CPU pool
+	Waiter   Waiter             // how this engine waits
+	// Cancellation is how the engine asks the body to stop; nil if it never does.
+	Cancellation *Cancellation
 }
 
 // Waiter is the engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.

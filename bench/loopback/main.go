@@ -99,7 +99,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
+	defer engine.Close(scheduler.Forever)
 	narrow, err := loadPlan(o.planName, 0, reg)
 	if err != nil {
 		return err

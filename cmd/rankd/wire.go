@@ -117,7 +117,7 @@ func (a *app) open(stderr io.Writer) error {
 // close stops what open started.
 func (a *app) close() {
 	if a.engine != nil {
-		a.engine.Close()
+		a.engine.Close(scheduler.Forever)
 	}
 	if a.embedded != nil {
 		a.embedded.Close()

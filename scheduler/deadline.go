@@ -1,0 +1,21 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/plan"
+)
+
+// effectiveDeadline is the earliest of the request's deadline and, counted
+// from the node's start, the engine's node timeout and the plan's own for this
+// node. Zero if there is none of them.
+func effectiveDeadline(start, request clock.Time, nodeTimeout time.Duration, node *plan.Node) clock.Time {
+	deadline := request
+	for _, timeout := range [...]time.Duration{nodeTimeout, node.Timeout} {
+		if timeout > 0 {
+			deadline = deadline.Earlier(start.Add(timeout))
+		}
+	}
+	return deadline
+}

@@ -1,0 +1,51 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Conditions that end a request, for errors.Is. What a task or Redis reports is in
+// packages task, resp and cpupool.
+var (
+	// ErrRequestDeadline: the request's deadline passed while nodes were still
+	// to be started.
+	ErrRequestDeadline = errors.New("request deadline exceeded")
+	// ErrNodeTimeout: a node was running when its effective deadline came, which is the
+	// earliest of the request's deadline and the node's timeouts.
+	ErrNodeTimeout = errors.New("node execution timeout")
+	// ErrDeadlineBeforeStart: a node's effective deadline had passed when it was about to start.
+	ErrDeadlineBeforeStart = errors.New("deadline exceeded before node start")
+	// ErrShuttingDown: the request came after Close, or Close gave it up.
+	ErrShuttingDown = errors.New("shutting down")
+)
+
+// NodeError is the failure of one node.
+type NodeError struct {
+	Node string // id
+	Op   string // with namespace
+	Err  error
+}
+
+// Error implements error.
+func (e *NodeError) Error() string { return fmt.Sprintf("node %s (%s): %v", e.Node, e.Op, e.Err) }
+
+// Unwrap returns the cause.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// TimeoutError says how long something had taken when it was found late, and how
+// long it had.
+type TimeoutError struct {
+	Kind    error         // ErrRequestDeadline, ErrNodeTimeout or ErrDeadlineBeforeStart
+	Elapsed time.Duration // since the request's arrival or, for ErrNodeTimeout, the node's start
+	Limit   time.Duration // what was allowed, measured from the same instant
+}
+
+// Error implements error.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("%v: %v elapsed, limit %v", e.Kind, e.Elapsed.Round(time.Microsecond), e.Limit.Round(time.Microsecond))
+}
+
+// Unwrap returns Kind.
+func (e *TimeoutError) Unwrap() error { return e.Kind }
