@@ -76,7 +76,9 @@ func (m *exprMachine) evalPrefix(root int32, n int, col *Column) {
 		vals := col.Values[c.lo : c.lo+c.n]
 		m.out.vals = vals
 		v := m.eval(root, &c, &m.out, 0)
-		copy(vals, v.vals) // no work unless v is a view of a column
+		if &v.vals[0] != &vals[0] { // a view of a column
+			copy(vals, v.vals)
+		}
 		if v.valid != nil && countValid(v.valid, c.n) < c.n {
 			col.Null = true
 			if col.Valid == nil {

@@ -1,0 +1,173 @@
+package expr
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/jsondoc"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/rowset/rowsettest"
+)
+
+func parseJSON(t testing.TB, text string) *jsondoc.Value {
+	t.Helper()
+	v, err := jsondoc.Parse([]byte(text))
+	require.NoError(t, err, "%s", text)
+	return &v
+}
+
+func mustExpr(t testing.TB, text string) *Expr {
+	t.Helper()
+	e, err := ParseExpr(parseJSON(t, text))
+	require.NoError(t, err, "%s", text)
+	return e
+}
+
+func mustPred(t testing.TB, text string) *Pred {
+	t.Helper()
+	p, err := ParsePred(parseJSON(t, text))
+	require.NoError(t, err, "%s", text)
+	return p
+}
+
+// checkExpr compares e with the reference on one row set.
+func checkExpr(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, params *Params) {
+	t.Helper()
+	want := Column{Values: make([]float64, in.Batch.Len()), Valid: rowset.NewBitmap(in.Batch.Len())}
+	ref := reference{in.Batch, params}
+	for i := range in.N {
+		row := int(in.Row(i))
+		v, ok := ref.expr(tree, row)
+		if !ok {
+			want.Null = true
+			continue
+		}
+		want.Values[row] = v
+		want.Valid.Set(row)
+		want.NonFinite = want.NonFinite || math.IsInf(v, 0) || math.IsNaN(v)
+	}
+
+	got := e.Column(in, params)
+	require.Len(t, got.Values, in.Batch.Len())
+	if got.Valid != nil {
+		require.Len(t, got.Valid, len(want.Valid))
+	}
+	for row := range want.Values {
+		require.Equal(t, want.Valid.Get(row), got.Valid.Get(row), "validity of row %d", row)
+		require.True(t, sameFloat(want.Values[row], got.Values[row]), "row %d: want %v, got %v", row,
+			want.Values[row], got.Values[row])
+	}
+	assert.Equal(t, want.Valid.All(in.Batch.Len()), got.Valid == nil, "valid is nil exactly if all is valid")
+	assert.Equal(t, want.Null, got.Null, "some row null")
+	assert.Equal(t, want.NonFinite, got.NonFinite, "some row not finite")
+}
+
+// checkPred compares p with the reference on one row set.
+func checkPred(t *testing.T, p *Pred, tree *jsondoc.Value, in rowset.RowSet, params *Params) {
+	t.Helper()
+	want, wantErr := reference{in.Batch, params}.filter(tree, in)
+	got, err := p.Filter(in, params)
+	if wantErr != nil {
+		require.Error(t, err)
+		assert.Equal(t, wantErr.Error(), err.Error())
+		for _, sentinel := range []error{ErrListOperand, ErrNullPattern, ErrBadPattern} {
+			assert.Equal(t, errors.Is(wantErr, sentinel), errors.Is(err, sentinel), "%v", sentinel)
+		}
+		return
+	}
+	require.NoError(t, err)
+	require.NoError(t, got.Validate())
+	assert.Same(t, in.Batch, got.Batch)
+	rows := []int32{}
+	for i := range got.N {
+		rows = append(rows, got.Row(i))
+	}
+	require.Equal(t, want, rows)
+}
+
+// forSeeds runs check with many seeds and names the one that fails.
+func forSeeds(t *testing.T, rounds int, check func(t *testing.T, rng *rand.Rand)) {
+	t.Helper()
+	if testing.Short() || raceDetector {
+		rounds /= 4
+	}
+	for seed := range uint64(rounds) {
+		if !t.Run("seed="+strconv.FormatUint(seed, 10), func(t *testing.T) {
+			check(t, rand.New(rand.NewPCG(seed, 2)))
+		}) {
+			return
+		}
+	}
+}
+
+func TestExprAgreesWithReference(t *testing.T) {
+	forSeeds(t, 1500, func(t *testing.T, rng *rand.Rand) {
+		g := treeGen{rng}
+		text := g.expr(1 + rng.IntN(7))
+		tree := parseJSON(t, text)
+		e := mustExpr(t, text)
+		for range 2 { // the second time with used scratch memory
+			in := rowsettest.RowSet(rng, 2500)
+			checkExpr(t, e, tree, in, g.params())
+		}
+		if t.Failed() {
+			t.Log(text)
+		}
+	})
+}
+
+func TestPredAgreesWithReference(t *testing.T) {
+	failed := 0
+	forSeeds(t, 3000, func(t *testing.T, rng *rand.Rand) {
+		g := treeGen{rng}
+		text := g.pred(1 + rng.IntN(6))
+		tree := parseJSON(t, text)
+		p := mustPred(t, text)
+		for range 2 {
+			in, params := rowsettest.RowSet(rng, 2500), g.params()
+			checkPred(t, p, tree, in, params)
+			if _, err := p.Filter(in, params); err != nil {
+				failed++
+			}
+		}
+		if t.Failed() {
+			t.Log(text)
+		}
+	})
+	assert.Positive(t, failed, "some of the random predicates fail at run time")
+}
+
+// FuzzPred feeds documents to both parsers, and what they accept to the
+// kernels and the reference.
+func FuzzPred(f *testing.F) {
+	for seed := range uint64(40) {
+		g := treeGen{rand.New(rand.NewPCG(seed, 3))}
+		f.Add([]byte(g.pred(4)), seed)
+		f.Add([]byte(g.expr(4)), seed)
+	}
+	f.Fuzz(func(t *testing.T, doc []byte, seed uint64) {
+		tree, err := jsondoc.Parse(doc)
+		if err != nil || len(doc) > 10_000 {
+			return
+		}
+		rng := rand.New(rand.NewPCG(seed, 4))
+		in, params := rowsettest.RowSet(rng, 130), treeGen{rng}.params()
+		if e, err := ParseExpr(&tree); err == nil {
+			checkExpr(t, e, &tree, in, params)
+		} else {
+			assert.ErrorAs(t, err, new(*ParseError))
+			assert.NotContains(t, err.Error(), "\n")
+		}
+		if p, err := ParsePred(&tree); err == nil {
+			checkPred(t, p, &tree, in, params)
+		} else {
+			assert.ErrorAs(t, err, new(*ParseError))
+		}
+	})
+}

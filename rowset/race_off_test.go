@@ -1,0 +1,5 @@
+//go:build !race
+
+package rowset_test
+
+const raceDetector = false
