@@ -331,15 +331,17 @@ func (c *Client) tick() {
 	c.armed = clock.Never
 	for call := c.waiting.first; call != nil; {
 		next := call.next // finish moves the call to another list.
-		switch connectBy := max(call.since, c.downSince).Add(c.opts.ConnectTimeout); {
-		case c.ready == 0 && call.sent == 0 && connectBy.Passed(now):
+		connectBy := clock.Never
+		if c.ready == 0 && call.sent == 0 {
+			connectBy = max(call.since, c.downSince).Add(c.opts.ConnectTimeout)
+		}
+		switch {
+		case connectBy.Passed(now):
 			c.finish(call, c.fail(ErrConnect, c.connectError()))
 		case call.by.Passed(now):
 			c.finish(call, c.timeout(call))
-		case c.ready == 0:
-			c.schedule(connectBy.Earlier(call.by))
 		default:
-			c.schedule(call.by)
+			c.schedule(connectBy.Earlier(call.by))
 		}
 		call = next
 	}

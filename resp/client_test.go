@@ -79,6 +79,7 @@ func (o *outcome) requireError(t testing.TB, kind error, text string) {
 func checkInvariants(t testing.TB, c *Client) {
 	t.Helper()
 	inflight, ready := 0, 0
+	onTheWire := map[*Call]int{}
 	for _, cn := range c.conns {
 		if cn.state == connReady {
 			ready++
@@ -91,6 +92,7 @@ func checkInvariants(t testing.TB, c *Client) {
 			require.Positive(t, s.n)
 			inflight += s.n
 			if s.wanted() {
+				onTheWire[s.call] += s.n
 				require.Same(t, cn, s.call.conn)
 				require.Contains(t, []*callList{&c.waiting, &c.sent}, s.call.list)
 			}
@@ -105,6 +107,10 @@ func checkInvariants(t testing.TB, c *Client) {
 			n++
 			require.Same(t, l, call.list)
 			require.LessOrEqual(t, call.sent, call.Batch.Len())
+			require.Equal(t, call.sent-call.answered, onTheWire[call], "what was sent and not answered has slots")
+			if call.conn != nil {
+				require.Contains(t, []connState{connReady, connClosing}, call.conn.state)
+			}
 			switch l {
 			case &c.waiting:
 				require.Less(t, call.sent, call.Batch.Len())
@@ -118,6 +124,10 @@ func checkInvariants(t testing.TB, c *Client) {
 			}
 		}
 		require.Equal(t, n, l.len)
+	}
+	if call := c.waiting.first; call != nil && ready > 0 && (call.conn == nil || call.conn.state == connReady) {
+		n := c.opts.partSize(call.Batch.Len(), call.Batch.Len()-call.sent)
+		require.Greater(t, c.inflight+n, c.opts.MaxInflight, "what fits has been sent")
 	}
 }
 
@@ -275,8 +285,10 @@ func TestBatchLargerThanMaxInflightGoesInParts(t *testing.T) {
 				n := newNetwork(t)
 				n.mute = mute
 				c := newClient(n, Options{MaxInflight: 8})
+				call := &Call{}
 				for range 2 { // The second use has the arena of the first.
-					call, o := get(t, "big", size)
+					fresh, o := get(t, "big", size)
+					call.Batch, call.Done = fresh.Batch, fresh.Done
 					next, onext := get(t, "next", 3)
 					require.NoError(t, c.Do(call))
 					require.NoError(t, c.Do(next))
@@ -570,6 +582,62 @@ func TestConnectionLostBetweenParts(t *testing.T) {
 	o.requireError(t, ErrConnectionLost, "EOF")
 	assert.Len(t, n.conns, 1, "nobody needs another connection")
 	checkInvariants(t, c)
+}
+
+// TestConnectionLostWithNothingOnTheWire: all parts sent so far are answered, and bytes
+// behind the last answer end the connection before the next part leaves.
+func TestConnectionLostWithNothingOnTheWire(t *testing.T) {
+	n := newNetwork(t)
+	n.greet = func([]string) ([]byte, bool) { return []byte("+OK\r\n+OK\r\n"), true }
+	c := newClient(n, Options{MaxInflight: 1})
+	call, o := get(t, "a", 3)
+	require.NoError(t, c.Do(call))
+	n.settle()
+	o.requireError(t, ErrConnectionLost, "reply to no command")
+	assert.Equal(t, 1, n.last().commands)
+	checkInvariants(t, c)
+}
+
+// TestFailedAttemptSparesWhatWasSentElsewhere: of two connections one is ending, and then
+// the attempt to make the other fails. The call sent in part on the first is not "nothing
+// was sent".
+func TestFailedAttemptSparesWhatWasSentElsewhere(t *testing.T) {
+	n := newNetwork(t)
+	n.mute = true
+	c := newClient(n, Options{Connections: 2, MaxInflight: 4})
+	c.conns[1].retryAt = clock.Never // it makes its attempt by hand, below
+	sent, osent := get(t, "sent", 10)
+	unsent, ounsent := get(t, "unsent", 1)
+	require.NoError(t, c.Do(sent))
+	require.NoError(t, c.Do(unsent))
+	n.settle()
+	n.last().arrive([]byte("garbage"))
+	n.refuse = errors.New("refused")
+	c.conns[1].dial(n.h.Loop.Now())
+	n.settle()
+	osent.requireError(t, ErrConnectionLost, "protocol error")
+	ounsent.requireError(t, ErrConnect, "refused")
+	assert.False(t, errors.Is(osent.err, ErrConnect))
+	checkInvariants(t, c)
+}
+
+// TestLateOnClose: a call sent in part is lost with its connection, however long the
+// transport takes to say so; it does not fail for want of a connection.
+func TestLateOnClose(t *testing.T) {
+	n := newNetwork(t)
+	n.mute = true
+	c := newClient(n, Options{MaxInflight: 4, ConnectTimeout: 10 * time.Millisecond})
+	call, o := get(t, "a", 10)
+	require.NoError(t, c.Do(call))
+	n.settle()
+	c.conns[0].shut(io.ErrUnexpectedEOF)
+	late := n.events
+	n.events = nil
+	n.advance(20 * time.Millisecond)
+	require.Zero(t, o.done)
+	n.events = late
+	n.settle()
+	o.requireError(t, ErrConnectionLost, "unexpected EOF")
 }
 
 func TestUnreachableFailsPromptlyWithTheReason(t *testing.T) {
@@ -1020,6 +1088,32 @@ func TestPanicInDone(t *testing.T) {
 	require.Equal(t, 2, o.done)
 	require.Equal(t, got("next", 1), o.text)
 	checkInvariants(t, c)
+}
+
+// TestPanicInDoneOfAFailure: the others are told all the same.
+func TestPanicInDoneOfAFailure(t *testing.T) {
+	n := newNetwork(t)
+	n.mute = true
+	c := newClient(n, Options{})
+	bad, _ := get(t, "bad", 1)
+	bad.Done = func(*Call) { panic("no") }
+	good, o := get(t, "good", 1)
+	require.NoError(t, c.Do(bad))
+	require.NoError(t, c.Do(good))
+	n.settle()
+	contained := 0
+	c.finishFn = func() {
+		defer func() {
+			if recover() != nil {
+				contained++
+			}
+		}()
+		c.runFinished()
+	}
+	c.Close()
+	n.settle()
+	require.Equal(t, 1, contained)
+	o.requireError(t, ErrClosed, "")
 }
 
 func TestDoDoesNotAllocate(t *testing.T) {
