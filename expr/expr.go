@@ -110,14 +110,9 @@ func (m *exprMachine) evalSelected(root int32, in rowset.RowSet, col *Column) {
 		if v.valid == nil {
 			setRows(col.Valid, c.rows)
 		} else {
+			col.Null = col.Null || countValid(v.valid, c.n) < c.n
 			zeroInvalid(v.vals, v.valid)
-			for i, row := range c.rows {
-				if v.valid[i/64]>>(uint(i)%64)&1 != 0 {
-					col.Valid.Set(int(row))
-				} else {
-					col.Null = true
-				}
-			}
+			setValidRows(col.Valid, c.rows, v.valid)
 		}
 		scatter(col.Values, v.vals, c.rows)
 		col.NonFinite = col.NonFinite || !allFinite(v.vals)
@@ -141,6 +136,19 @@ func setRows(valid rowset.Bitmap, rows []int32) {
 			at, w = k, 0
 		}
 		w |= 1 << (uint32(row) % 64)
+	}
+	valid[at] |= w
+}
+
+// setValidRows sets the bits of those rows that are valid by position.
+func setValidRows(valid rowset.Bitmap, rows []int32, positions []uint64) {
+	at, w := uint32(0), uint64(0)
+	for i, row := range rows {
+		if k := uint32(row) / 64; k != at {
+			valid[at] |= w
+			at, w = k, 0
+		}
+		w |= positions[i/64] >> (uint(i) % 64) & 1 << (uint32(row) % 64)
 	}
 	valid[at] |= w
 }

@@ -1,7 +1,12 @@
 package expr
 
+import "math"
+
 // The loops that all work comes down to. Each handles one chunk; the slices
 // of a call have equal length, and dst may be one of the operands.
+//
+// Words of bits are put together from the last bit to the first, by doubling:
+// that is one instruction a bit beside the test, and no variable shift.
 //
 // A multiplication and an addition are never in one loop, because a compiler
 // may fuse the two (it does on arm64), which rounds once instead of twice.
@@ -88,10 +93,36 @@ func gatherBits(dst, words []uint64, rows []int32) {
 	for k := range dst {
 		block := rows[k*64 : min(k*64+64, len(rows))]
 		w := uint64(0)
-		for i, row := range block {
-			w |= words[uint32(row)/64] >> (uint32(row) % 64) & 1 << (uint(i) % 64)
+		for i := len(block) - 1; i >= 0; i-- {
+			row := uint32(block[i])
+			w = w + w + words[row/64]>>(row%64)&1
 		}
 		dst[k] = w
+	}
+}
+
+// choose sets dst[i] to x[i] if bit i of has is set, else to y[i]. At most 64
+// elements; without a branch, since nulls tend to come at random.
+func choose(dst []float64, has uint64, x, y []float64) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		m := -(has & 1)
+		has >>= 1
+		dst[i] = math.Float64frombits(math.Float64bits(x[i])&m | math.Float64bits(y[i])&^m)
+	}
+}
+
+// zeroInvalid sets the values of null rows to 0.
+func zeroInvalid(vals []float64, valid []uint64) {
+	for k, w := range valid {
+		if w == ^uint64(0) {
+			continue
+		}
+		block := vals[k*64 : min(k*64+64, len(vals))]
+		for i, v := range block {
+			block[i] = math.Float64frombits(math.Float64bits(v) & -(w & 1))
+			w >>= 1
+		}
 	}
 }
 
@@ -194,28 +225,28 @@ func compareScalar(out *mask, op cmpOp, x []float64, c float64) {
 		w := uint64(0)
 		switch op {
 		case cmpEq:
-			for i, v := range block {
-				w |= bit(v == c) << (uint(i) % 64)
+			for i := len(block) - 1; i >= 0; i-- {
+				w = w + w + bit(block[i] == c)
 			}
 		case cmpNe:
-			for i, v := range block {
-				w |= bit(v != c) << (uint(i) % 64)
+			for i := len(block) - 1; i >= 0; i-- {
+				w = w + w + bit(block[i] != c)
 			}
 		case cmpLt:
-			for i, v := range block {
-				w |= bit(v < c) << (uint(i) % 64)
+			for i := len(block) - 1; i >= 0; i-- {
+				w = w + w + bit(block[i] < c)
 			}
 		case cmpLe:
-			for i, v := range block {
-				w |= bit(v <= c) << (uint(i) % 64)
+			for i := len(block) - 1; i >= 0; i-- {
+				w = w + w + bit(block[i] <= c)
 			}
 		case cmpGt:
-			for i, v := range block {
-				w |= bit(v > c) << (uint(i) % 64)
+			for i := len(block) - 1; i >= 0; i-- {
+				w = w + w + bit(block[i] > c)
 			}
 		case cmpGe:
-			for i, v := range block {
-				w |= bit(v >= c) << (uint(i) % 64)
+			for i := len(block) - 1; i >= 0; i-- {
+				w = w + w + bit(block[i] >= c)
 			}
 		}
 		out[k] = w
@@ -236,20 +267,20 @@ func compareVector(out *mask, op cmpOp, x, y []float64) {
 		w := uint64(0)
 		switch op {
 		case cmpEq:
-			for i, v := range a {
-				w |= bit(v == b[i]) << (uint(i) % 64)
+			for i := n - 1; i >= 0; i-- {
+				w = w + w + bit(a[i] == b[i])
 			}
 		case cmpNe:
-			for i, v := range a {
-				w |= bit(v != b[i]) << (uint(i) % 64)
+			for i := n - 1; i >= 0; i-- {
+				w = w + w + bit(a[i] != b[i])
 			}
 		case cmpLt:
-			for i, v := range a {
-				w |= bit(v < b[i]) << (uint(i) % 64)
+			for i := n - 1; i >= 0; i-- {
+				w = w + w + bit(a[i] < b[i])
 			}
 		case cmpLe:
-			for i, v := range a {
-				w |= bit(v <= b[i]) << (uint(i) % 64)
+			for i := n - 1; i >= 0; i-- {
+				w = w + w + bit(a[i] <= b[i])
 			}
 		}
 		out[k] = w
@@ -297,8 +328,8 @@ func memberOf(out *mask, x []float64, set *numberSet) {
 		block := x[:min(64, len(x))]
 		x = x[len(block):]
 		w := uint64(0)
-		for i, v := range block {
-			w |= bit(set.contains(v)) << (uint(i) % 64)
+		for i := len(block) - 1; i >= 0; i-- {
+			w = w + w + bit(set.contains(block[i]))
 		}
 		out[k] = w
 	}

@@ -192,13 +192,7 @@ func (m *machine) coalesce(in *instr, c *chunk, dst *register, free int) vector 
 		case 0:
 			copy(out, b)
 		default:
-			for i := range out {
-				v := b[i]
-				if has>>(uint(i)%64)&1 != 0 {
-					v = a[i]
-				}
-				out[i] = v
-			}
+			choose(out, has, a, b)
 		}
 		if y.valid != nil {
 			valid[k] = has | y.valid[k]
@@ -212,20 +206,6 @@ func (m *machine) coalesce(in *instr, c *chunk, dst *register, free int) vector 
 
 // countValid counts the ones among the first n bits.
 func countValid(valid []uint64, n int) int { return rowset.Bitmap(valid).Count(n) }
-
-// zeroInvalid sets the values of null rows to 0.
-func zeroInvalid(vals []float64, valid []uint64) {
-	for k, w := range valid {
-		if w == ^uint64(0) {
-			continue
-		}
-		for i := range vals[k*64 : min(k*64+64, len(vals))] {
-			if w>>(uint(i)%64)&1 == 0 {
-				vals[k*64+i] = 0
-			}
-		}
-	}
-}
 
 // grown returns s with n elements, all zero.
 func grown(s []uint8, n int) []uint8 {
