@@ -133,7 +133,9 @@ func (c *Client) Cancel(call *Call) bool {
 }
 
 // Close fails all calls under way with ErrClosed, later, and closes the connections.
-// A second call does nothing.
+// A second call does nothing. To be called before the loop is stopped: a stopping loop
+// drops timers, and with them the end of a call that waits for the next attempt to
+// connect.
 func (c *Client) Close() {
 	if c.closed {
 		return
@@ -320,9 +322,11 @@ func (c *Client) schedule(at clock.Time) {
 		return
 	}
 	c.armed = at
-	// The only error is that the loop stops. Its connections are closed then, and the
-	// calls fail with them.
-	_ = c.timer.StartAt(at)
+	if err := c.timer.StartAt(at); err != nil {
+		// The loop is stopping: nothing would end a call that waits. Not from here,
+		// where lists are being walked.
+		c.loop.Defer(c.Close)
+	}
 }
 
 // tick does all that is due, and sets the timer for what will be.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/transport"
 )
@@ -1050,6 +1051,28 @@ func TestCloseWhileConnecting(t *testing.T) {
 	n.settle()
 	o.requireError(t, ErrClosed, "")
 	assert.True(t, n.last().closed)
+}
+
+// TestDoOnAStoppingLoop: nothing can be timed any more, so the client closes itself.
+func TestDoOnAStoppingLoop(t *testing.T) {
+	n := newNetwork(t)
+	n.mute = true
+	c := newClient(n, Options{})
+	first, ofirst := get(t, "first", 1)
+	second, osecond := get(t, "second", 1)
+	done := first.Done
+	first.Done = func(call *Call) { done(call); require.NoError(t, c.Do(second)) }
+	require.NoError(t, c.Do(first))
+	n.settle()
+	n.h.OnDrain = func() bool {
+		n.last().Close(loop.ErrStopped)
+		return len(n.events) > 0
+	}
+	n.silent = true
+	n.h.Stop()
+	ofirst.requireError(t, ErrConnectionLost, "loop stopped")
+	require.Equal(t, 1, osecond.done)
+	require.Error(t, osecond.err)
 }
 
 func TestCloseInsideDone(t *testing.T) {

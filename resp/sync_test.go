@@ -1,0 +1,367 @@
+package resp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/clock"
+)
+
+// A server is a scripted peer on a loopback port. Each connection is served by the next of
+// its scripts, the last one again and again.
+type server struct {
+	t    testing.TB
+	ln   net.Listener
+	done sync.WaitGroup
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// A script serves one connection; the connection is closed when it returns.
+type script func(s *session)
+
+// A session is the server's end of one connection.
+type session struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// command reads one command, or returns nil at the end of the connection.
+func (s *session) command() []string {
+	var n int
+	if _, err := fmt.Fscanf(s.in, "*%d\r\n", &n); err != nil {
+		return nil
+	}
+	args := make([]string, n)
+	for i := range args {
+		var size int
+		if _, err := fmt.Fscanf(s.in, "$%d\r\n", &size); err != nil {
+			return nil
+		}
+		buf := make([]byte, size+2)
+		for filled := 0; filled < len(buf); {
+			k, err := s.in.Read(buf[filled:])
+			if err != nil {
+				return nil
+			}
+			filled += k
+		}
+		args[i] = string(buf[:size])
+	}
+	return args
+}
+
+// echo answers every command with its last argument, byte by byte.
+func echo(s *session) {
+	for args := s.command(); args != nil; args = s.command() {
+		for _, c := range redcon.AppendBulkString(nil, args[len(args)-1]) {
+			if _, err := s.Write([]byte{c}); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// say answers the first command with text and waits for the end.
+func say(text string) script {
+	return func(s *session) {
+		s.command()
+		if _, err := s.Write([]byte(text)); err != nil {
+			return
+		}
+		s.command()
+	}
+}
+
+// hang reads and never answers.
+func hang(s *session) {
+	for s.command() != nil {
+	}
+}
+
+// hangUp reads one command and closes the connection.
+func hangUp(s *session) { s.command() }
+
+func serve(t testing.TB, scripts ...script) *server {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &server{t: t, ln: ln}
+	s.done.Go(func() {
+		for i := 0; ; i++ {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.conns = append(s.conns, nc)
+			s.mu.Unlock()
+			s.done.Go(func() {
+				defer nc.Close()
+				scripts[min(i, len(scripts)-1)](&session{nc, bufio.NewReader(nc)})
+			})
+		}
+	})
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *server) addr() string { return s.ln.Addr().String() }
+
+func (s *server) close() {
+	_ = s.ln.Close()
+	s.mu.Lock()
+	for _, nc := range s.conns {
+		_ = nc.Close()
+	}
+	s.mu.Unlock()
+	s.done.Wait()
+}
+
+func newSyncClient(t testing.TB, o Options) *SyncClient {
+	c := NewSyncClient(clock.NewReal(), o)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// syncGet runs a batch of n commands and returns the replies as text.
+func syncGet(t testing.TB, c *SyncClient, prefix string, n int, deadline clock.Time) (text string, err error) {
+	call, _ := get(t, prefix, n)
+	err = c.Do(&call.Batch, deadline, func(r Replies) error {
+		text = showAll(t, r)
+		return nil
+	})
+	return text, err
+}
+
+func TestSyncDo(t *testing.T) {
+	for _, n := range []int{0, 1, 7, 8, 9, 100} {
+		c := newSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 8})
+		for range 2 {
+			text, err := syncGet(t, c, "a", n, 0)
+			require.NoError(t, err)
+			require.Equal(t, got("a", n), text)
+		}
+		assert.Equal(t, uint64(2*((n+7)/8)), c.Stats().RoundTrips)
+	}
+}
+
+func TestSyncDoReturnsWhatUseReturns(t *testing.T) {
+	c := newSyncClient(t, Options{Addr: serve(t, echo).addr()})
+	var b Batch
+	b.Cmd("PING")
+	failed := errors.New("no")
+	require.Equal(t, failed, c.Do(&b, 0, func(Replies) error { return failed }))
+	require.NoError(t, c.Do(&b, 0, func(Replies) error { return nil }), "the connection is unharmed")
+	assert.Equal(t, uint64(1), c.Stats().Connects)
+}
+
+// TestSyncViewsOutliveOtherCalls: while one caller looks at its replies, others use the
+// connection.
+func TestSyncViewsOutliveOtherCalls(t *testing.T) {
+	c := newSyncClient(t, Options{Addr: serve(t, echo).addr()})
+	var b Batch
+	b.Cmd("GET", "outer")
+	err := c.Do(&b, 0, func(outer Replies) error {
+		for i := range 10 {
+			text, err := syncGet(t, c, strconv.Itoa(i), 3, 0)
+			require.NoError(t, err)
+			require.Equal(t, got(strconv.Itoa(i), 3), text)
+		}
+		require.Equal(t, "outer", string(outer.At(0).Bytes()))
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+func TestSyncManyGoroutines(t *testing.T) {
+	c := newSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 4, RequestTimeout: time.Minute})
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			for i := range 20 {
+				prefix := fmt.Sprintf("%d/%d", g, i)
+				text, err := syncGet(t, c, prefix, i%6, 0)
+				assert.NoError(t, err)
+				assert.Equal(t, got(prefix, i%6), text)
+			}
+		})
+	}
+	all.Wait()
+	assert.Equal(t, uint64(1), c.Stats().Connects)
+}
+
+func TestSyncFailures(t *testing.T) {
+	short := Options{RequestTimeout: 50 * time.Millisecond}
+	for _, c := range []struct {
+		name  string
+		opts  Options
+		first script
+		kind  error
+		text  string
+	}{
+		{"no answer", short, hang, ErrTimeout, "i/o timeout"},
+		{"half an answer", short, say("$5\r\nab"), ErrTimeout, "i/o timeout"},
+		{"closed without an answer", Options{}, hangUp, ErrConnectionLost, "connection lost: "},
+		{"garbage", Options{}, say("garbage\r\n"), ErrProtocol, "connection lost: protocol error"},
+		{"an answer too many", Options{}, say("+OK\r\n+OK\r\n"), ErrProtocol, "reply to no command"},
+		{"600 MB bulk string", Options{}, say("$600000000\r\n"), ErrProtocol, "bulk string of 600000000 bytes"},
+		{"more than is kept", Options{UnreadMaxBytes: 20_000}, say("$30000\r\n" + strings.Repeat("x", 30_000)),
+			ErrConnectionLost, "too many unread bytes"},
+		{"wrong password", Options{Password: "p"}, say("-WRONGPASS no\r\n"), ErrConnect, "cannot connect: WRONGPASS no"},
+		{"closed in the greeting", Options{Password: "p"}, hangUp, ErrConnect, "cannot connect: "},
+		{"no answer to the greeting", Options{Password: "p", ConnectTimeout: 50 * time.Millisecond}, hang,
+			ErrConnect, "connect timeout"},
+		{"no answer to the greeting in time for the call", Options{Password: "p", RequestTimeout: 50 * time.Millisecond},
+			hang, ErrTimeout, "i/o timeout"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.opts.Addr = serve(t, c.first, echo).addr()
+			client := newSyncClient(t, c.opts)
+			_, err := syncGet(t, client, "a", 1, 0)
+			require.ErrorIs(t, err, c.kind)
+			require.ErrorContains(t, err, c.text)
+			require.ErrorContains(t, err, c.opts.Addr)
+			// The next call has a new connection.
+			text, err := syncGet(t, client, "b", 2, 0)
+			require.NoError(t, err)
+			require.Equal(t, got("b", 2), text)
+			assert.Equal(t, uint64(2), client.Stats().Connects)
+			assert.Equal(t, uint64(1), client.Stats().Failed)
+		})
+	}
+}
+
+func TestSyncPartsBeyondUnreadMaxBytes(t *testing.T) {
+	c := newSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 2, UnreadMaxBytes: 100})
+	_, err := syncGet(t, c, "0123456789", 20, 0)
+	require.ErrorIs(t, err, ErrTooLarge)
+}
+
+func TestSyncUnreachable(t *testing.T) {
+	s := serve(t, echo)
+	s.close()
+	c := newSyncClient(t, Options{Addr: s.addr()})
+	_, err := syncGet(t, c, "a", 1, 0)
+	require.ErrorIs(t, err, ErrConnect)
+	require.ErrorContains(t, err, s.addr())
+}
+
+func TestSyncGreeting(t *testing.T) {
+	heard := make(chan []string, 10)
+	s := serve(t, func(s *session) {
+		for args := s.command(); args != nil; args = s.command() {
+			heard <- args
+			if _, err := s.Write(redcon.AppendOK(nil)); err != nil {
+				return
+			}
+		}
+	})
+	c := newSyncClient(t, Options{Addr: s.addr(), Username: "u", Password: "p", Database: 2, ClientName: "n"})
+	var b Batch
+	b.Cmd("PING")
+	require.NoError(t, c.Do(&b, 0, func(Replies) error { return nil }))
+	for _, want := range [][]string{{"AUTH", "u", "p"}, {"SELECT", "2"}, {"CLIENT", "SETNAME", "n"}, {"PING"}} {
+		assert.Equal(t, want, <-heard)
+	}
+	assert.Equal(t, s.addr(), c.Addr())
+}
+
+func TestSyncDeadline(t *testing.T) {
+	c := newSyncClient(t, Options{Addr: serve(t, hang).addr(), RequestTimeout: time.Hour})
+	_, err := syncGet(t, c, "a", 1, c.clock.Now())
+	require.ErrorIs(t, err, ErrTimeout)
+	require.ErrorContains(t, err, "the deadline of the call has passed")
+	assert.Zero(t, c.Stats().Connects)
+	_, err = syncGet(t, c, "a", 1, c.clock.Now().Add(20*time.Millisecond))
+	require.ErrorIs(t, err, ErrTimeout)
+}
+
+// TestSyncDeadlineWhileWaitingForTheTurn: a call does not wait behind another past its own
+// deadline.
+func TestSyncDeadlineWhileWaitingForTheTurn(t *testing.T) {
+	heard := make(chan struct{})
+	s := serve(t, func(s *session) {
+		s.command()
+		close(heard)
+		s.command()
+	})
+	c := newSyncClient(t, Options{Addr: s.addr(), RequestTimeout: time.Hour})
+	var other sync.WaitGroup
+	other.Go(func() {
+		_, err := syncGet(t, c, "a", 1, 0)
+		assert.ErrorIs(t, err, ErrClosed, "Close ends it")
+	})
+	<-heard
+	_, err := syncGet(t, c, "b", 1, c.clock.Now().Add(10*time.Millisecond))
+	require.ErrorIs(t, err, ErrTimeout)
+	require.ErrorContains(t, err, "other calls have the connection")
+	other.Go(func() {
+		_, err := syncGet(t, c, "c", 1, 0)
+		assert.ErrorIs(t, err, ErrClosed)
+	})
+	c.Close()
+	c.Close()
+	other.Wait()
+	_, err = syncGet(t, c, "d", 1, 0)
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+func TestSyncLargeReplyGrowsTheBufferForOneCall(t *testing.T) {
+	large := strings.Repeat("x", 3<<20)
+	c := newSyncClient(t, Options{
+		Addr: serve(t, say(string(redcon.AppendBulkString(nil, large))), echo).addr(), RequestTimeout: time.Minute,
+	})
+	var b Batch
+	b.Cmd("GET", "large")
+	require.NoError(t, c.Do(&b, 0, func(r Replies) error {
+		require.Equal(t, large, string(r.At(0).Bytes()))
+		return nil
+	}))
+	r := &reader{decoder: NewDecoder(Limits{}), buf: make([]byte, 3<<20)}
+	c.recycle(r)
+	assert.Equal(t, readBufferBytes, len(r.buf))
+}
+
+func TestSyncDoDoesNotAllocate(t *testing.T) {
+	answer := userHash()
+	c := newSyncClient(t, Options{RequestTimeout: time.Minute, Addr: serve(t, func(s *session) {
+		in := make([]byte, 1000)
+		for {
+			if _, err := s.Read(in); err != nil {
+				return
+			}
+			if _, err := s.Write(answer); err != nil {
+				return
+			}
+		}
+	}).addr()})
+	var b Batch
+	b.Cmd("HGETALL", "user:1")
+	fields := 0
+	use := func(r Replies) error {
+		fields += r.At(0).Len()
+		return nil
+	}
+	round := func() {
+		if err := c.Do(&b, 0, use); err != nil {
+			panic(err)
+		}
+	}
+	round()
+	// A pool may lose its reader to the garbage collector once; a call that allocates
+	// shows in each round.
+	assert.Less(t, testing.AllocsPerRun(100, round), 1.0)
+	assert.Equal(t, 10*102, fields)
+}
