@@ -28,6 +28,7 @@ var (
 	errUnsolicited = &ProtocolError{Reason: "reply to no command"}
 	errStalled     = errors.New("the oldest command has gone unanswered for too long")
 	errPanicked    = errors.New("a callback panicked while it read replies")
+	errNoneFree    = errors.New("all connections are in use")
 	errDeadline    = errors.New("the deadline of the call has passed")
 )
 

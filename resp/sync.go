@@ -22,13 +22,13 @@ type SyncClient struct {
 	opts  Options
 	hello *Batch
 
-	turn    chan struct{} // holds one token; who has it may use the connection
-	done    chan struct{} // closed by Close
-	readers sync.Pool     // of *reader
+	turn chan struct{} // holds one token; who has it may use the connection
+	done chan struct{} // closed by Close
 
-	mu struct { // guards what Close and Stats reach into
+	mu struct { // guards what is reached without having the turn
 		sync.Mutex
-		conn      net.Conn // nil: none
+		readers   []*reader // idle ones; no more than there were calls at a time
+		conn      net.Conn  // nil: none
 		closed    bool
 		connected bool
 		stats     Stats
@@ -53,9 +53,6 @@ func NewSyncClient(clk clock.Clock, o Options) *SyncClient {
 	c := &SyncClient{clock: clk, opts: o, hello: o.greeting()}
 	c.turn, c.done = make(chan struct{}, 1), make(chan struct{})
 	c.turn <- struct{}{}
-	c.readers.New = func() any {
-		return &reader{decoder: NewDecoder(o.Limits), buf: make([]byte, readBufferBytes)}
-	}
 	return c
 }
 
@@ -66,8 +63,8 @@ func NewSyncClient(clk clock.Clock, o Options) *SyncClient {
 // none), nor past RequestTimeout, its turn and connecting included.
 func (c *SyncClient) Do(b *Batch, deadline clock.Time, use func(Replies) error) error {
 	b.mustBeWhole()
-	r := c.readers.Get().(*reader)
-	defer c.recycle(r)
+	r := c.takeReader()
+	defer c.giveBack(r)
 	replies, err := c.exchange(b, deadline, r)
 	if err != nil {
 		return err
@@ -100,12 +97,38 @@ func (c *SyncClient) Stats() Stats {
 // Addr returns the server's host:port.
 func (c *SyncClient) Addr() string { return c.opts.Addr }
 
-func (c *SyncClient) recycle(r *reader) {
+func (c *SyncClient) newReader() *reader {
+	return &reader{decoder: NewDecoder(c.opts.Limits), buf: make([]byte, readBufferBytes)}
+}
+
+// takeReader returns an idle reader or a new one.
+func (c *SyncClient) takeReader() *reader {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := len(c.mu.readers) - 1
+	if last < 0 {
+		return c.newReader()
+	}
+	r := c.mu.readers[last]
+	c.mu.readers = c.mu.readers[:last]
+	return r
+}
+
+// giveBack makes a reader idle.
+func (c *SyncClient) giveBack(r *reader) {
+	r.reset()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.readers = append(c.mu.readers, r)
+}
+
+// reset forgets the replies, and memory that is out of proportion.
+func (r *reader) reset() {
 	if cap(r.buf) > tapeKeepBytes {
 		r.buf = make([]byte, readBufferBytes)
 	}
+	r.decoder.Reset(0)
 	r.kept.clear()
-	c.readers.Put(r)
 }
 
 // exchange waits for its turn and runs the batch.
