@@ -93,6 +93,9 @@ func testServer(t *testing.T, addr string) {
 			require.NoError(t, err)
 			return e
 		}},
+		{"pool", func(*testing.T) scheduler.Engine {
+			return scheduler.OpenPool(scheduler.Config{Registry: reg, RedisConnections: 2})
+		}},
 		{"sequential", func(*testing.T) scheduler.Engine {
 			return scheduler.OpenSequential(scheduler.Config{Registry: reg})
 		}},

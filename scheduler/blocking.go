@@ -13,16 +13,82 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// blocking is what engines without a loop share: they run a node's synchronous
-// body on a goroutine and block it where the body waits. Any goroutine.
+// blocking is what the engines without a loop share: intake, drain, and
+// running a node's synchronous body on a goroutine that blocks where the body
+// waits. Any goroutine.
+//
+// Deadlines hold as far as blocking calls allow: they are checked before each node is
+// spawned, at its start and at its end; sleeps and Redis calls end at them; CPU work is asked to
+// stop. A body that neither waits nor looks runs on, and the answer waits for it.
 type blocking struct {
 	reg         *registry.Registry
-	clients     []*resp.SyncClient // by endpoint index; nil where the endpoint is no Redis
-	clock       clock.Clock        // at the pace of real time
+	clients     []*resp.SyncPool // by endpoint index; nil where the endpoint is no Redis
+	clock       clock.Clock      // at the pace of real time
 	nodeTimeout time.Duration
+
+	execute func(req *Request, arrived clock.Time) *Result // blocks
+	release func()                                         // called last by Close; may be nil
+
+	mu      sync.Mutex
+	closing bool           // guarded by mu
+	live    sync.WaitGroup // requests in flight; Add only under mu while not closing
 
 	stopped chan struct{} // closed by giveUp
 	gaveUp  sync.Once
+}
+
+// init fills in what all such engines have.
+func (b *blocking) init(cfg *Config) {
+	b.reg, b.clock, b.nodeTimeout = cfg.Registry, cfg.Clock, cfg.NodeTimeout
+	b.stopped = make(chan struct{})
+	b.clients = make([]*resp.SyncPool, len(cfg.Registry.Endpoints()))
+	for i, ep := range cfg.Registry.Endpoints() {
+		if ep.Kind == registry.Redis {
+			b.clients[i] = resp.NewSyncPool(cfg.Clock, cfg.redisOptions(ep))
+		}
+	}
+}
+
+// Clock returns the clock on which deadlines are instants.
+func (b *blocking) Clock() clock.Clock { return b.clock }
+
+// Submit implements Engine. Each request has a goroutine.
+func (b *blocking) Submit(req *Request, done func(*Result)) {
+	arrived := req.Arrived
+	if arrived == 0 {
+		arrived = b.clock.Now()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closing {
+		go done(&Result{Err: ErrShuttingDown})
+		return
+	}
+	b.live.Add(1)
+	go func() {
+		defer b.live.Done()
+		done(b.execute(req, arrived))
+	}()
+}
+
+// Close implements Engine. Blocked calls cannot be taken back; when the grace
+// is over they fail, and so the requests end.
+func (b *blocking) Close(grace time.Duration) {
+	b.mu.Lock()
+	first := !b.closing
+	b.closing = true
+	b.mu.Unlock()
+	if first && grace < Forever {
+		defer time.AfterFunc(grace, b.giveUp).Stop()
+	}
+	b.live.Wait()
+	if !first {
+		return
+	}
+	b.closeClients()
+	if b.release != nil {
+		b.release()
+	}
 }
 
 // giveUp makes sleeps and Redis calls fail, now and from now on.
@@ -39,26 +105,41 @@ func (b *blocking) closeClients() {
 	}
 }
 
-// run runs one node on this goroutine, within its effective deadline as far as
-// a body that blocks allows: what comes after it is late, whatever it is.
-func (b *blocking) run(s *State, req *Request, node *plan.Node, w *blockingWaiter,
-	inputs, refs []rowset.RowSet) (rowset.RowSet, error) {
-	start := b.clock.Now()
-	w.deadline = effectiveDeadline(start, s.deadline, b.nodeTimeout, node)
-	if w.deadline.Passed(start) {
-		return rowset.RowSet{}, s.late(ErrDeadlineBeforeStart, start, w.deadline)
+// RedisStats returns the clients' counters, by endpoint index; zero where the
+// endpoint is no Redis.
+func (b *blocking) RedisStats() []resp.Stats {
+	stats := make([]resp.Stats, len(b.clients))
+	for i, c := range b.clients {
+		if c != nil {
+			stats[i] = c.Stats()
+		}
 	}
+	return stats
+}
+
+// run runs one node on this goroutine. start is when it was spawned.
+func (b *blocking) run(s *State, req *Request, node *plan.Node, start clock.Time, w *blockingWaiter,
+	inputs, refs []rowset.RowSet) (rowset.RowSet, error) {
+	w.deadline = effectiveDeadline(start, s.deadline, b.nodeTimeout, node)
 	cancel := new(task.Cancellation)
 	if w.deadline != 0 {
-		defer time.AfterFunc(w.deadline.Sub(start), cancel.Cancel).Stop()
+		now := b.clock.Now()
+		if w.deadline.Passed(now) {
+			return rowset.RowSet{}, s.late(ErrDeadlineBeforeStart, now, w.deadline)
+		}
+		defer time.AfterFunc(w.deadline.Sub(now), cancel.Cancel).Stop()
 	}
 	spec := task.SpecOf(node)
 	out, err := task.Invoke(spec, spec.Run, &task.Ctx{
 		Node: node, Inputs: inputs, Refs: refs, UserID: req.UserID, Params: &req.Params,
 		Registry: b.reg, Waiter: w, Cancellation: cancel,
 	})
-	if now := b.clock.Now(); w.deadline.Passed(now) {
-		return rowset.RowSet{}, &TimeoutError{Kind: ErrNodeTimeout, Elapsed: now.Sub(start), Limit: w.deadline.Sub(start)}
+	if w.deadline != 0 {
+		if now := b.clock.Now(); w.deadline.Passed(now) {
+			return rowset.RowSet{}, &TimeoutError{
+				Kind: ErrNodeTimeout, Elapsed: now.Sub(start), Limit: w.deadline.Sub(start),
+			}
+		}
 	}
 	if errors.Is(err, resp.ErrClosed) {
 		err = ErrShuttingDown
@@ -66,9 +147,7 @@ func (b *blocking) run(s *State, req *Request, node *plan.Node, w *blockingWaite
 	return out, err
 }
 
-func (b *blocking) newWaiter() *blockingWaiter {
-	return &blockingWaiter{engine: b}
-}
+func (b *blocking) newWaiter() *blockingWaiter { return &blockingWaiter{engine: b} }
 
 // blockingWaiter waits by blocking its goroutine. One goroutine at a time.
 type blockingWaiter struct {

@@ -89,8 +89,16 @@ func without(keys, drop []registry.KeyID) (rest []registry.KeyID) {
 	return rest
 }
 
-// result collects the outputs of a finished state.
-func (s *State) outputs() *Result {
+// newDeltas returns room for a traced request's deltas, or nil.
+func newDeltas(req *Request) []SchemaDelta {
+	if !req.Trace {
+		return nil
+	}
+	return make([]SchemaDelta, len(req.Graph.Nodes))
+}
+
+// result is what a finished state tells the caller.
+func (s *State) result(deltas []SchemaDelta) *Result {
 	if node, err := s.Err(); err != nil {
 		if node < 0 {
 			return &Result{Err: err}
@@ -98,7 +106,7 @@ func (s *State) outputs() *Result {
 		n := s.graph.Nodes[node]
 		return &Result{Err: &NodeError{Node: n.ID, Op: n.Op, Err: err}}
 	}
-	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs))}
+	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: deltas}
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 	}

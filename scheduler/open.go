@@ -18,6 +18,11 @@ type Config struct {
 	Registry *registry.Registry
 	// CPUThreads is the number of CPU workers. Zero means 2.
 	CPUThreads int
+	// IOThreads is the number of I/O workers of the pool engine. Zero means 4.
+	IOThreads int
+	// RedisConnections overrides the connections of every Redis endpoint's policy.
+	// Zero leaves the policy's.
+	RedisConnections int
 	// ClientName is shown by Redis's CLIENT LIST. Empty means "rankd".
 	ClientName string
 	// NodeTimeout bounds each node from its start. Zero means no bound.
@@ -29,6 +34,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	if c.CPUThreads <= 0 {
+		c.CPUThreads = 2
+	}
+	if c.IOThreads <= 0 {
+		c.IOThreads = 4
+	}
 	if c.ClientName == "" {
 		c.ClientName = "rankd"
 	}
@@ -63,24 +74,12 @@ func OpenReactor(cfg Config) (*Reactor, error) {
 	return e, nil
 }
 
-// OpenSequential starts a sequential engine with a blocking client per Redis
-// endpoint. Close ends them.
-func OpenSequential(cfg Config) *Sequential {
-	cfg = cfg.withDefaults()
-	clients := make([]*resp.SyncClient, len(cfg.Registry.Endpoints()))
-	for i, ep := range cfg.Registry.Endpoints() {
-		if ep.Kind == registry.Redis {
-			clients[i] = resp.NewSyncClient(cfg.Clock, cfg.redisOptions(ep))
-		}
-	}
-	return &Sequential{blocking: blocking{
-		reg: cfg.Registry, clients: clients, clock: cfg.Clock, nodeTimeout: cfg.NodeTimeout,
-		stopped: make(chan struct{}),
-	}}
-}
-
 // redisOptions is an endpoint's policy as the clients take it.
 func (c *Config) redisOptions(ep *registry.Endpoint) resp.Options {
+	connections := ep.Policy.Connections
+	if c.RedisConnections > 0 {
+		connections = c.RedisConnections
+	}
 	return resp.Options{
 		Addr:           net.JoinHostPort(ep.Host, strconv.Itoa(ep.Port)),
 		ClientName:     c.ClientName,
@@ -88,7 +87,7 @@ func (c *Config) redisOptions(ep *registry.Endpoint) resp.Options {
 		Password:       ep.Policy.Password,
 		Database:       ep.Policy.Database,
 		MaxInflight:    ep.Policy.MaxInflight,
-		Connections:    ep.Policy.Connections,
+		Connections:    connections,
 		ConnectTimeout: ep.Policy.ConnectTimeout,
 		RequestTimeout: ep.Policy.RequestTimeout,
 		Seed:           uint64(time.Now().UnixNano()),

@@ -185,10 +185,8 @@ func (e *Reactor) begin(req *Request, arrived clock.Time, done func(*Result)) {
 	}
 	r := e.newRun()
 	r.req, r.done = req, done
+	r.deltas = newDeltas(req)
 	r.state.Reset(req.Graph, arrived, req.Deadline)
-	if req.Trace {
-		r.deltas = make([]SchemaDelta, len(req.Graph.Nodes))
-	}
 	e.counts.Requests++
 	e.runs.add(r)
 	r.pump()
@@ -214,10 +212,8 @@ func (r *run) pump() {
 // finish tells the result, once, and frees the run.
 func (r *run) finish() {
 	e := r.engine
-	result, done := r.state.outputs(), r.done
-	if result.Err == nil {
-		result.Deltas = r.deltas
-	} else {
+	result, done := r.state.result(r.deltas), r.done
+	if result.Err != nil {
 		e.counts.Failed++
 	}
 	e.runs.remove(r)
