@@ -10,7 +10,11 @@ import (
 // keyCountry is the one column that is read from users.
 const keyCountry registry.KeyID = 3001
 
-func writesCountry(*plan.Node) []registry.KeyID { return []registry.KeyID{keyCountry} }
+// writesCountry returns the Writes of the tasks that make rows of users.
+func writesCountry() func(*plan.Node) []registry.KeyID {
+	keys := []registry.KeyID{keyCountry}
+	return func(*plan.Node) []registry.KeyID { return keys }
+}
 
 func follow() Spec {
 	return fanOut("core::follow", "follow:", "Expands each row to the users that it follows.")
@@ -38,7 +42,7 @@ func fanOut(op, prefix, doc string) Spec {
 		Inputs:   1,
 		IsIO:     true,
 		Output:   Expand,
-		Writes:   writesCountry,
+		Writes:   writesCountry(),
 		Run:      body,
 		RunAsync: body,
 	}

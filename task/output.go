@@ -3,6 +3,7 @@ package task
 import (
 	"slices"
 
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
@@ -54,16 +55,19 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 		if err := checkDense(out, len(out.Batch.IDs)); err != nil {
 			return err
 		}
-		return checkColumns(spec, c, out, nil)
+		return checkColumns(spec, c, out, false)
 	case Append:
 		rows := 0
-		for _, in := range c.all() {
+		for _, in := range c.Inputs {
+			rows += in.Len()
+		}
+		for _, in := range c.Refs {
 			rows += in.Len()
 		}
 		if err := checkDense(out, rows); err != nil {
 			return err
 		}
-		return checkColumns(spec, c, out, c.all)
+		return checkColumns(spec, c, out, true)
 	}
 
 	in := c.Inputs[0]
@@ -71,7 +75,7 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 		if !sameSlice(in.Batch.IDs, out.Batch.IDs) {
 			return contractf("output must keep the ids of its input's batch")
 		}
-		if err := checkColumns(spec, c, out, c.all); err != nil {
+		if err := checkColumns(spec, c, out, true); err != nil {
 			return err
 		}
 	} else if out.Batch != in.Batch {
@@ -94,14 +98,6 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 	return nil
 }
 
-// all returns inputs and node references, in this order.
-func (c *Ctx) all() []rowset.RowSet {
-	if len(c.Refs) == 0 {
-		return c.Inputs
-	}
-	return append(slices.Clip(c.Inputs), c.Refs...)
-}
-
 func checkDense(out rowset.RowSet, rows int) error {
 	if out.Rows != nil || out.N != len(out.Batch.IDs) {
 		return contractf("output must be dense")
@@ -112,35 +108,32 @@ func checkDense(out rowset.RowSet, rows int) error {
 	return nil
 }
 
-// checkColumns refuses a column that is neither in Writes nor in one of the
-// inputs that it may come from.
-func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, from func() []rowset.RowSet) error {
-	var writes []registry.KeyID
-	written := false
-	known := func(key registry.KeyID) bool {
-		if from != nil {
-			for _, in := range from() {
-				if in.Batch.Float(key) != nil || in.Batch.String(key) != nil {
-					return true
-				}
-			}
-		}
-		if !written && spec.Writes != nil {
-			writes, written = spec.Writes(c.Node), true
-		}
-		return slices.Contains(writes, key)
-	}
+// checkColumns refuses a column that is not in Writes and, if the output may
+// have its inputs' columns, in none of these either.
+func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherits bool) error {
 	for i := range out.Batch.Floats {
-		if key := out.Batch.Floats[i].Key; !known(key) {
+		key := out.Batch.Floats[i].Key
+		if !(inherits && c.hasColumn(key)) && !spec.writes(c.Node, key) {
 			return contractf("output has float column %d, which the task does not declare", key)
 		}
 	}
 	for i := range out.Batch.Strings {
-		if key := out.Batch.Strings[i].Key; !known(key) {
+		key := out.Batch.Strings[i].Key
+		if !(inherits && c.hasColumn(key)) && !spec.writes(c.Node, key) {
 			return contractf("output has string column %d, which the task does not declare", key)
 		}
 	}
 	return nil
+}
+
+func (s *Spec) writes(n *plan.Node, key registry.KeyID) bool {
+	return s.Writes != nil && slices.Contains(s.Writes(n), key)
+}
+
+// hasColumn reports whether some input or node reference has that column.
+func (c *Ctx) hasColumn(key registry.KeyID) bool {
+	has := func(in rowset.RowSet) bool { return in.Batch.Has(key) }
+	return slices.ContainsFunc(c.Inputs, has) || slices.ContainsFunc(c.Refs, has)
 }
 
 // sameSlice reports whether a and b are the same memory.

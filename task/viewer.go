@@ -16,7 +16,7 @@ func viewer() Spec {
 		Params:   []plan.ParamSchema{endpointParam},
 		IsIO:     true,
 		Output:   Source,
-		Writes:   writesCountry,
+		Writes:   writesCountry(),
 		Run:      body,
 		RunAsync: body,
 	}
