@@ -6,9 +6,13 @@
 // gives each row true or false, and some of its leaves fail when a row reaches
 // them; and, or stop early, row by row, so a leaf that no row reaches is silent.
 //
-//	JSON tree ── ParseExpr, ParsePred ──▶ code: instructions in postfix order, constants folded   (once per plan)
-//	code ── bind(batch, params) ──▶ bindings: null, scalar, column or "to compute" per instruction (once per call)
-//	bindings ── eval, test ──▶ registers of 1024 rows, masks of 1024 bits                          (once per chunk)
+//	JSON tree
+//	  │ ParseExpr, ParsePred    once per plan
+//	code: instructions in postfix order, constants folded
+//	  │ bind(batch, params)     once per call
+//	bindings: per instruction null, a scalar, a column, or "to compute"
+//	  │ eval, test              once per chunk
+//	registers of 1024 rows, masks of 1024 bits
 //
 // Binding is where a request makes the tree smaller: in id * coalesce(param,
 // 0.2) the coalesce becomes a scalar, whatever the request sets, and one

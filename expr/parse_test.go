@@ -31,7 +31,10 @@ func TestParseExprRefuses(t *testing.T) {
 		{"key as string", `{"op":"key_ref","key_id":"1"}`, `key_id: want an integer without sign, have "1"`},
 		{"key too large", `{"op":"key_ref","key_id":4294967296}`, "key_id: 4294967296 is more than 4294967295"},
 		{"param too large", `{"op":"param_ref","param_id":4294967296}`, "param_id: 4294967296 is more than 4294967295"},
-		{"param as float", `{"op":"param_ref","param_id":1e0}`, "param_id: want an integer without sign, have the number 1"},
+		{
+			"param as float", `{"op":"param_ref","param_id":1e0}`,
+			"param_id: want an integer without sign, have the number 1",
+		},
 		{"operand missing", `{"op":"add","a":{"op":"const_null"}}`, "b is missing"},
 		{"operand null", `{"op":"neg","x":null}`, "x: want an object, the expression; have null"},
 		{"operand list", `{"op":"add","a":[],"b":{"op":"const_null"}}`, "a: want an object, the expression; have an array"},
@@ -66,19 +69,34 @@ func TestParsePredRefuses(t *testing.T) {
 		{"bool as number", `{"op":"const_bool","value":1}`, "value: want true or false, have the number 1"},
 		{"bool null", `{"op":"const_bool","value":null}`, "value: want true or false, have null"},
 		{"bool missing", `{"op":"const_bool"}`, "value is missing"},
-		{"list of operands", `{"op":"and","a":[` + yes + `],"b":` + yes + `}`, "a: want an object, the predicate; have an array"},
+		{
+			"list of operands", `{"op":"and","a":[` + yes + `],"b":` + yes + `}`,
+			"a: want an object, the predicate; have an array",
+		},
 		{"operand missing", `{"op":"or","b":` + yes + `}`, "a is missing"},
 		{"not without operand", `{"op":"not","a":` + yes + `}`, "x is missing"},
-		{"unknown comparison", `{"op":"cmp","cmp":"=","a":` + x + `,"b":` + x + `}`, `cmp: want one of == != < <= > >=, have "="`},
-		{"comparison no string", `{"op":"cmp","cmp":1,"a":` + x + `,"b":` + x + `}`, "cmp: want one of == != < <= > >=, have the number 1"},
+		{
+			"unknown comparison", `{"op":"cmp","cmp":"=","a":` + x + `,"b":` + x + `}`,
+			`cmp: want one of == != < <= > >=, have "="`,
+		},
+		{
+			"comparison no string", `{"op":"cmp","cmp":1,"a":` + x + `,"b":` + x + `}`,
+			"cmp: want one of == != < <= > >=, have the number 1",
+		},
 		{"comparison missing", `{"op":"cmp","a":` + x + `,"b":` + x + `}`, "cmp is missing"},
-		{"comparison of a predicate", `{"op":"cmp","cmp":"<","a":` + yes + `,"b":` + x + `}`, `a: unknown op "const_bool" of an expression`},
+		{
+			"comparison of a predicate", `{"op":"cmp","cmp":"<","a":` + yes + `,"b":` + x + `}`,
+			`a: unknown op "const_bool" of an expression`,
+		},
 		{"is_null without operand", `{"op":"is_null"}`, "x is missing"},
 		{"in without lhs", `{"op":"in","list":[]}`, "lhs is missing"},
 		{"in without list", `{"op":"in","lhs":` + x + `}`, "list is missing"},
 		{"in with an object", `{"op":"in","lhs":` + x + `,"list":{}}`, "list: want an array, have an object"},
 		{"mixed list", `{"op":"in","lhs":` + x + `,"list":[1,"a"]}`, "list[1]: numbers and strings are mixed"},
-		{"mixed list, strings first", `{"op":"in","lhs":` + x + `,"list":["a","b",1]}`, "list[2]: numbers and strings are mixed"},
+		{
+			"mixed list, strings first", `{"op":"in","lhs":` + x + `,"list":["a","b",1]}`,
+			"list[2]: numbers and strings are mixed",
+		},
 		{"null in a list", `{"op":"in","lhs":` + x + `,"list":[1,null]}`, "list[1]: want a number or a string, have null"},
 		{"boolean in a list", `{"op":"in","lhs":` + x + `,"list":[true]}`, "list[0]: want a number or a string, have true"},
 		{"list in a list", `{"op":"in","lhs":` + x + `,"list":[[]]}`, "list[0]: want a number or a string, have an array"},
@@ -86,19 +104,34 @@ func TestParsePredRefuses(t *testing.T) {
 		{"regex without pattern", regex(``), "pattern is missing"},
 		{"pattern as string", regex(`,"pattern":"a"`), "pattern: want an object, have \"a\""},
 		{"pattern without kind", regex(`,"pattern":{"value":"a"}`), "pattern: kind is missing"},
-		{"pattern of unknown kind", regex(`,"pattern":{"kind":"glob","value":"a"}`), `pattern: kind: want "literal" or "param", have "glob"`},
+		{
+			"pattern of unknown kind", regex(`,"pattern":{"kind":"glob","value":"a"}`),
+			`pattern: kind: want "literal" or "param", have "glob"`,
+		},
 		{"literal without value", regex(`,"pattern":{"kind":"literal"}`), "pattern: value is missing"},
-		{"literal number", regex(`,"pattern":{"kind":"literal","value":1}`), "pattern: value: want a string, have the number 1"},
+		{
+			"literal number", regex(`,"pattern":{"kind":"literal","value":1}`),
+			"pattern: value: want a string, have the number 1",
+		},
 		{"param without id", regex(`,"pattern":{"kind":"param"}`), "pattern: param_id is missing"},
 		{"param 0", regex(`,"pattern":{"kind":"param","param_id":0}`), "pattern: param_id: 0 is no parameter"},
-		{"param too large", regex(`,"pattern":{"kind":"param","param_id":4294967296}`), "pattern: param_id: 4294967296 is more than 4294967295"},
-		{"unknown flag", regex(`,"pattern":{"kind":"literal","value":""},"flags":"im"`), `flags: want "" or "i", have "im"`},
+		{
+			"param too large", regex(`,"pattern":{"kind":"param","param_id":4294967296}`),
+			"pattern: param_id: 4294967296 is more than 4294967295",
+		},
+		{
+			"unknown flag", regex(`,"pattern":{"kind":"literal","value":""},"flags":"im"`),
+			`flags: want "" or "i", have "im"`,
+		},
 		{"flags null", regex(`,"pattern":{"kind":"literal","value":""},"flags":null`), `flags: want "" or "i", have null`},
 		{
 			"deep inside", `{"op":"or","a":` + yes + `,"b":{"op":"not","x":{"op":"cmp","cmp":"<","a":{"op":"neg","x":{"op":"what"}},"b":` + x + `}}}`,
 			`b.x.a.x: unknown op "what" of an expression`,
 		},
-		{"deep inside a pattern", `{"op":"not","x":` + regex(`,"pattern":[]`) + `}`, "x.pattern: want an object, have an array"},
+		{
+			"deep inside a pattern", `{"op":"not","x":` + regex(`,"pattern":[]`) + `}`,
+			"x.pattern: want an object, have an array",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ParsePred(parseJSON(t, c.doc))

@@ -154,8 +154,9 @@ func TestEachStringReachedIsAskedOnce(t *testing.T) {
 }
 
 func TestPredAndExprAreForAnyGoroutine(t *testing.T) {
-	p, tree := mustPred(t, bi("and", regexParam("2"), cmp(id, "==", weight))), parseJSON(t, bi("and", regexParam("2"), cmp(id, "==", weight)))
-	e, exprTree := mustExpr(t, bi("add", id, bi("mul", id, weight))), parseJSON(t, bi("add", id, bi("mul", id, weight)))
+	predText, exprText := bi("and", regexParam("2"), cmp(id, "==", weight)), bi("add", id, bi("mul", id, weight))
+	p, tree := mustPred(t, predText), parseJSON(t, predText)
+	e, exprTree := mustExpr(t, exprText), parseJSON(t, exprText)
 	rows := wideStrings()
 	var done sync.WaitGroup
 	for g := range 4 {

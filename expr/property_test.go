@@ -122,6 +122,38 @@ func TestExprAgreesWithReference(t *testing.T) {
 	})
 }
 
+func TestManyRegisters(t *testing.T) {
+	forSeeds(t, 600, func(t *testing.T, rng *rand.Rand) {
+		g := treeGen{rng}
+		text := g.computed(2 + rng.IntN(40))
+		e, tree := mustExpr(t, text), parseJSON(t, text)
+		checkExpr(t, e, tree, allColumns(rng, 200), nil)
+		if t.Failed() {
+			t.Log(text)
+		}
+	})
+}
+
+// allColumns returns a random row set that has all float columns, so that no
+// part of an expression is null for all rows.
+func allColumns(rng *rand.Rand, n int) rowset.RowSet {
+	b := rowsettest.Batch(rng, n)
+	for _, key := range rowsettest.FloatKeys {
+		values, valid := make([]float64, n), rowset.NewBitmap(n)
+		for i := range values {
+			values[i] = rng.NormFloat64()
+			if rng.IntN(10) > 0 {
+				valid.Set(i)
+			}
+		}
+		if rng.IntN(2) == 0 {
+			valid = nil
+		}
+		b = rowset.WithFloat(b, key, values, valid)
+	}
+	return rowsettest.Rows(rng, b)
+}
+
 func TestPredAgreesWithReference(t *testing.T) {
 	failed := 0
 	forSeeds(t, 3000, func(t *testing.T, rng *rand.Rand) {

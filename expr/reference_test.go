@@ -237,6 +237,17 @@ func (g treeGen) expr(depth int) string {
 	return `{"op":"` + g.pick("add", "sub", "mul", "mul", "coalesce", "coalesce") + `","a":` + a + `,"b":` + b + `}`
 }
 
+// computed returns an arithmetic expression of which nothing folds, with
+// about that many operations: what takes many registers.
+func (g treeGen) computed(operations int) string {
+	if operations <= 0 {
+		return `{"op":"key_ref","key_id":` + g.pick("1", "1001", "1002", "2001") + `}`
+	}
+	left := g.rng.IntN(operations)
+	a, b := g.computed(left), g.computed(operations-1-left)
+	return `{"op":"` + g.pick("add", "sub", "mul", "coalesce") + `","a":` + a + `,"b":` + b + `}`
+}
+
 // pred returns a predicate of at most that depth.
 func (g treeGen) pred(depth int) string {
 	if depth > 1 && g.rng.IntN(8) > 0 {

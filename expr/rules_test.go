@@ -183,7 +183,10 @@ func TestPredRules(t *testing.T) {
 		{"in strings, the id", in(id, `"1"`), ""},
 		{"not in strings is true for null", un("not", in(text, `"DE"`)), "123"},
 		{"in strings, no key", in(un("neg", id), `"DE"`), "a list of strings needs a key_ref as lhs"},
-		{"in strings, folds to a key but is none", in(bi("coalesce", null, text), `"DE"`), "a list of strings needs a key_ref as lhs"},
+		{
+			"in strings, folds to a key but is none", in(bi("coalesce", null, text), `"DE"`),
+			"a list of strings needs a key_ref as lhs",
+		},
 
 		{"regex", regex("D", ""), "0"},
 		{"regex is partial", regex("^.$|s", ""), "2"},
@@ -202,7 +205,10 @@ func TestPredRules(t *testing.T) {
 		{"an error that and does not reach", bi("and", un("is_null", score), regex("(", "")), ""},
 		{"an error that or does not reach", bi("or", un("not_null", score), regex("(", "")), "023"},
 		{"an error that not and does not reach", un("not", bi("and", un("is_null", score), regex("(", ""))), "0123"},
-		{"an error reached by one row", bi("and", cmp(id, "==", num("1")), regex("(", "")), "b: bad pattern: error parsing regexp: missing closing ): `(`"},
+		{
+			"an error reached by one row", bi("and", cmp(id, "==", num("1")), regex("(", "")),
+			"b: bad pattern: error parsing regexp: missing closing ): `(`",
+		},
 		{"the first row's error", bi("or", bi("and", cmp(id, "==", num("2")), in(null, `"a"`)), regex("(", "")),
 			"b: bad pattern: error parsing regexp: missing closing ): `(`"},
 	} {
