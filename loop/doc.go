@@ -3,22 +3,24 @@
 //
 // # One iteration
 //
-//		            any goroutine ── Post ──▶ inbox (FIFO), at most one wake in flight
-//		                                        │
-//		┌─▶ poll: I/O callbacks ─▶ inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush ─┐
-//		└───────────────────────────────────────────────────────────────────────────────────────┘
+//	            any goroutine ── Post ──▶ inbox (FIFO), at most one wake in flight
+//	                                        │
+//	┌─▶ poll: I/O callbacks ─▶ inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush ─┐
+//	└──────────────────────────────────────────────────────────────────────────────────────────┘
 //
-//	  - poll: the host waits for I/O, for a wake or until the wait that the loop
-//	    computed is over, and runs the callbacks of what is ready.
-//	  - inbox: the posts that were there when the phase began. What they post runs
-//	    in the next iteration, after I/O had its turn: posting cannot starve I/O.
-//	  - check: check hooks, then deferred work (Defer).
-//	  - closing: callbacks of closed handles, each once, from a fresh stack.
-//	  - now: the cached time is refreshed (as it is after the poll).
-//	  - timers: what was due when the phase began, by due time, then by start order.
-//	  - prepare: prepare and idle hooks.
-//	  - flush: the host hands over what its connections have buffered. It comes
-//	    last, so that each connection writes once for all that an iteration did.
+// The phases are these.
+//
+//   - poll: the host waits for I/O, for a wake or until the wait that the loop
+//     computed is over, and runs the callbacks of what is ready.
+//   - inbox: the posts that were there when the phase began. What they post runs
+//     in the next iteration, after I/O had its turn: posting cannot starve I/O.
+//   - check: check hooks, then deferred work (Defer).
+//   - closing: callbacks of closed handles, each once, from a fresh stack.
+//   - now: the cached time is refreshed (as it is after the poll).
+//   - timers: what was due when the phase began, by due time, then by start order.
+//   - prepare: idle hooks, then prepare hooks.
+//   - flush: the host hands over what its connections have buffered. It comes
+//     last, so that each connection writes once for all that an iteration did.
 //
 // # Who polls
 //

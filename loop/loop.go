@@ -125,23 +125,22 @@ func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool) {
 		l.runTimers()
 	}
 	for l.Alive() {
-		wait := l.beforePoll(mode == RunNoWait)
-		poll(wait)
+		l.beforePoll()
+		poll(l.sleep(mode == RunNoWait || !l.Alive()))
 		l.afterPoll()
 		if mode != RunDefault {
 			break
 		}
 	}
+	l.pause()
 	return l.Alive()
 }
 
-// beforePoll is the half of an iteration that precedes the poll. It returns how
-// long the poll may wait.
-func (l *Loop) beforePoll(noWait bool) (wait time.Duration) {
+// beforePoll is the half of an iteration that precedes the poll.
+func (l *Loop) beforePoll() {
 	l.idle.run(l)
 	l.prepare.run(l)
 	l.host.Flush()
-	return l.sleep(noWait)
 }
 
 // afterPoll is the half of an iteration that follows the poll.
@@ -169,7 +168,8 @@ func (l *Loop) Turn() (wait time.Duration) {
 	if l.phase.Load() == stopped {
 		return -1
 	}
-	return l.beforePoll(false)
+	l.beforePoll()
+	return l.sleep(false)
 }
 
 // Enter begins an I/O callback, and with the first of a batch the iteration. It
@@ -242,8 +242,8 @@ func (l *Loop) Release() {
 	l.held--
 }
 
-// sleep ends an iteration: it decides how long the poll may wait, and from then on
-// a post wakes the host.
+// sleep precedes the poll: it decides how long that may wait, and from then on a
+// post wakes the host.
 func (l *Loop) sleep(noWait bool) (wait time.Duration) {
 	now := l.clock.Now()
 	wait = -1
@@ -263,6 +263,14 @@ func (l *Loop) sleep(noWait bool) (wait time.Duration) {
 	l.mu.waiting, l.mu.since = wait != 0, now
 	l.mu.count = l.count
 	return wait
+}
+
+// pause follows the last iteration of a Run.
+func (l *Loop) pause() {
+	l.awake = false
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.count = l.count
 }
 
 // wakeUp begins an iteration, unless it has begun. It reports whether nobody woke

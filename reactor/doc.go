@@ -9,21 +9,21 @@
 // nor bounded. So the loop brings its own queue and timers, and a turn of the
 // loop is one gnet task:
 //
-//	epoll_wait ─▶ OnTraffic, OnClose, ...   the first of a batch begins the iteration and
-//	    ▲              │                    submits the turn, which gnet runs after the batch
-//	    │              ▼
-//	    │            turn: inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush
-//	    │              │
-//	    └──────────────┤ nothing left: sleep (arm one Go timer for the earliest of the loop's)
-//	                   └ something left: hop
+//		epoll_wait ─▶ OnTraffic, OnClose, ...   the first of a batch begins the iteration and
+//		    ▲              │                    submits the turn, which gnet runs after the batch
+//		    │              ▼
+//		    │            turn: inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush
+//		    │              │
+//		    └──────────────┤ nothing left: sleep (arm one Go timer for the earliest of the loop's)
+//		                   └ something left: hop
 //
-//   - A post from another goroutine submits the turn if the loop is asleep, and
-//     does nothing otherwise.
-//   - A hop writes one byte to a socket pair whose other end gnet polls. A task
-//     submitted by the turn would run in the same pass of gnet, before sockets
-//     that are ready; the byte queues up behind them.
-//   - Of all timers only the earliest has a Go timer, which is moved only if it
-//     would fire too late. When it fires it posts.
+//	  - A post from another goroutine submits the turn if the loop is asleep, and
+//	    does nothing otherwise.
+//	  - A hop writes one byte to a socket pair whose other end gnet polls. A task
+//	    submitted by the turn would run in the same pass of gnet, before sockets
+//	    that are ready; the byte queues up behind them.
+//	  - Of all timers only the earliest has a Go timer, which is moved only if it
+//	    would fire too late. When it fires it posts.
 //
 // # Connections
 //

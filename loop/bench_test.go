@@ -1,0 +1,98 @@
+package loop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rankd/rankd/loop"
+)
+
+// BenchmarkPost measures a post and its run, with the producers and the loop on
+// different goroutines.
+func BenchmarkPost(b *testing.B) {
+	for _, bc := range []struct {
+		name      string
+		producers int
+	}{{"producers=1", 1}, {"producers=4", 4}} {
+		b.Run(bc.name, func(b *testing.B) {
+			h := newThreaded(b, loop.Config{})
+			ran := 0
+			done := make(chan struct{})
+			fn := func() {
+				if ran++; ran == b.N {
+					close(done)
+				}
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for p := range bc.producers {
+				n := b.N / bc.producers
+				if p == 0 {
+					n += b.N % bc.producers
+				}
+				go func() {
+					for range n {
+						h.Post(fn)
+					}
+				}()
+			}
+			<-done
+		})
+	}
+}
+
+// BenchmarkTimers measures timers among 1000 active ones.
+func BenchmarkTimers(b *testing.B) {
+	setup := func(b *testing.B) (*loop.Loop, []*loop.Timer) {
+		l := loop.New(loop.Config{})
+		timers := make([]*loop.Timer, 1000)
+		for i := range timers {
+			timers[i] = l.NewTimer(func() {})
+			_ = timers[i].Start(time.Hour+time.Duration(i*7919%1000)*time.Second, 0)
+		}
+		b.ReportAllocs()
+		return l, timers
+	}
+	b.Run("start and stop", func(b *testing.B) {
+		l, _ := setup(b)
+		tm := l.NewTimer(func() {})
+		for i := 0; b.Loop(); i++ {
+			_ = tm.Start(time.Duration(i%1000)*time.Second, 0)
+			tm.Stop()
+		}
+	})
+	b.Run("restart", func(b *testing.B) {
+		_, timers := setup(b)
+		for i := 0; b.Loop(); i++ {
+			_ = timers[i%1000].Start(time.Hour+time.Duration(i%997)*time.Second, 0)
+		}
+	})
+	b.Run("start and fire", func(b *testing.B) {
+		v := newVirtual(b)
+		timers := make([]*loop.Timer, 1000)
+		for i := range timers {
+			timers[i] = v.NewTimer(func() {})
+		}
+		b.ReportAllocs()
+		poll := func(wait time.Duration) { v.clock.Advance(wait) }
+		for i := 0; b.Loop(); i++ {
+			if i%1000 == 0 {
+				v.Run(loop.RunDefault, poll) // fires the thousand before
+			}
+			_ = timers[i%1000].Start(time.Duration(i*7919%100)*ms, 0)
+		}
+	})
+}
+
+// BenchmarkTurn measures an iteration with one post and nothing else.
+func BenchmarkTurn(b *testing.B) {
+	v := newVirtual(b)
+	v.Hold()
+	fn := func() {}
+	poll := func(time.Duration) {}
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Post(fn)
+		v.Run(loop.RunNoWait, poll)
+	}
+}

@@ -1,0 +1,128 @@
+package loop_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ms = time.Millisecond
+
+// virtual drives a loop by Run with a clock that moves by exactly what the loop
+// waits: a host without I/O, time or goroutines.
+type virtual struct {
+	*loop.Loop
+	t      testing.TB
+	clock  *clock.Manual
+	start  clock.Time
+	onPoll func(wait time.Duration) // the I/O, if set; the clock has moved by then
+	waits  []time.Duration          // of each poll
+	wakes  int
+	panics []any
+}
+
+func newVirtual(t testing.TB) *virtual {
+	c := clock.NewManual()
+	v := &virtual{t: t, clock: c, start: c.Now()}
+	v.Loop = loop.New(loop.Config{Clock: c, OnPanic: func(r any, _ []byte) { v.panics = append(v.panics, r) }})
+	require.NoError(t, v.Start(v))
+	v.turn() // nothing is alive: it only makes this goroutine the loop's
+	return v
+}
+
+func (v *virtual) poll(wait time.Duration) {
+	v.waits = append(v.waits, wait)
+	if wait < 0 && v.onPoll == nil {
+		v.t.Fatal("the loop would wait for ever")
+	}
+	if wait > 0 {
+		v.clock.Advance(wait)
+	}
+	if v.onPoll != nil {
+		v.onPoll(wait)
+	}
+}
+
+// elapsed returns the time since the loop was built.
+func (v *virtual) elapsed() time.Duration { return v.clock.Now().Sub(v.start) }
+
+func (v *virtual) run() (alive bool)     { return v.Run(loop.RunDefault, v.poll) }
+func (v *virtual) runOnce() (alive bool) { return v.Run(loop.RunOnce, v.poll) }
+func (v *virtual) turn() (alive bool)    { return v.Run(loop.RunNoWait, v.poll) }
+
+func (v *virtual) Wake()              { v.wakes++ }
+func (v *virtual) Flush()             {}
+func (v *virtual) Drain() bool        { return false }
+func (v *virtual) Finish(done func()) { done() }
+
+// threaded drives a loop on a goroutine of its own, in real time.
+type threaded struct {
+	*loop.Loop
+	wake     chan struct{}
+	wakes    atomic.Int64
+	polling  atomic.Bool
+	finished atomic.Bool
+	lateWake atomic.Bool
+}
+
+// newThreaded returns a running loop, which ends with the test.
+func newThreaded(t testing.TB, cfg loop.Config) *threaded {
+	h := &threaded{Loop: loop.New(cfg), wake: make(chan struct{}, 1)}
+	h.Hold() // serve until stopped
+	require.NoError(t, h.Start(h))
+	go h.Run(loop.RunDefault, h.poll)
+	t.Cleanup(h.Stop)
+	return h
+}
+
+func (h *threaded) poll(wait time.Duration) {
+	var timeout <-chan time.Time
+	if wait >= 0 {
+		timeout = time.After(wait)
+	}
+	h.polling.Store(true)
+	select {
+	case <-h.wake:
+	case <-timeout:
+	}
+	h.polling.Store(false)
+}
+
+func (h *threaded) Wake() {
+	h.wakes.Add(1)
+	if h.finished.Load() {
+		h.lateWake.Store(true)
+	}
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (h *threaded) Flush()      {}
+func (h *threaded) Drain() bool { return false }
+func (h *threaded) Finish(done func()) {
+	h.finished.Store(true)
+	done()
+}
+
+// do runs fn on the loop and waits for it.
+func (h *threaded) do(t testing.TB, fn func()) {
+	t.Helper()
+	done := make(chan struct{})
+	require.True(t, h.Post(func() { fn(); close(done) }))
+	<-done
+}
+
+// journal notes what happened, in order.
+type journal []string
+
+func (j *journal) note(s string) func() { return func() { *j = append(*j, s) } }

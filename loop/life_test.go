@@ -1,0 +1,173 @@
+package loop_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/looptest"
+)
+
+func TestStopOnTheLoopRunsWhatWasAccepted(t *testing.T) {
+	v := newVirtual(t)
+	var j journal
+	start(t, v.NewTimer(j.note("timer")), ms, 0)
+	v.Post(func() {
+		v.Post(j.note("posted before"))
+		v.Stop()
+		assert.False(t, v.Post(j.note("posted after")))
+		v.Defer(j.note("deferred"))
+		v.NewTimer(nil).Close(j.note("closed"))
+	})
+	assert.False(t, v.run())
+	<-v.Done()
+	assert.Equal(t, journal{"deferred", "closed", "posted before"}, j)
+}
+
+func TestPostInTheFinalDrainIsRefused(t *testing.T) {
+	v := newVirtual(t)
+	refused := false
+	v.Post(func() { refused = !v.Post(func() { t.Error("ran") }) })
+	v.Stop()
+	v.run()
+	assert.True(t, refused)
+}
+
+// What a post of the last batch defers and closes still runs; so does what that defers.
+func TestWindDownRunsDeferredWorkAndCloseCallbacks(t *testing.T) {
+	v := newVirtual(t)
+	var j journal
+	v.Post(func() {
+		tm := v.NewTimer(nil)
+		v.Defer(func() {
+			j.note("deferred")()
+			v.Defer(j.note("deferred again"))
+			tm.Close(func() {
+				j.note("closed")()
+				v.Defer(j.note("deferred by close"))
+			})
+		})
+	})
+	v.Stop()
+	v.run()
+	assert.Equal(t, journal{"deferred", "closed", "deferred again", "deferred by close"}, j)
+}
+
+func TestWorkThatDefersItselfForEverDoesNotKeepTheLoopFromEnding(t *testing.T) {
+	v := newVirtual(t)
+	runs := 0
+	var again func()
+	again = func() { runs++; v.Defer(again) }
+	v.Defer(again)
+	v.Stop()
+	assert.False(t, v.run())
+	<-v.Done()
+	assert.Positive(t, runs)
+}
+
+func TestHooksEndWithTheLoop(t *testing.T) {
+	v := newVirtual(t)
+	checks := 0
+	require.NoError(t, v.NewCheck(func() { checks++ }).Start())
+	require.NoError(t, v.NewPrepare(func() {}).Start())
+	require.NoError(t, v.NewIdle(func() {}).Start())
+	v.turn()
+	v.Stop()
+	assert.False(t, v.run())
+	assert.Equal(t, 2, checks, "in the last iteration still")
+}
+
+func TestStopWaitsForTheHostToDrain(t *testing.T) {
+	h := looptest.New(t)
+	drained := false
+	h.OnDrain = func() bool { return !drained }
+	h.Loop.Stop()
+	for range 100 {
+		h.Turn()
+	}
+	select {
+	case <-h.Loop.Done():
+		t.Fatal("ended while the host had something on its way")
+	default:
+	}
+	assert.True(t, h.Loop.Alive())
+	drained = true
+	h.Turn()
+	<-h.Loop.Done()
+}
+
+func TestStopFromOutsideWaitsForTheEnd(t *testing.T) {
+	h := newThreaded(t, loop.Config{})
+	ran := false
+	h.Post(func() { ran = true })
+	h.Stop()
+	assert.True(t, ran)
+	assert.True(t, h.finished.Load())
+	h.Stop()
+}
+
+func TestSecondStopFromOutsideReturnsAtOnce(t *testing.T) {
+	h := newThreaded(t, loop.Config{})
+	busy, release := make(chan struct{}), make(chan struct{})
+	h.Post(func() { close(busy); <-release })
+	<-busy
+	var first sync.WaitGroup
+	first.Go(h.Stop)
+	for h.Post(nil) { // until the first Stop has flipped the state
+	}
+	h.Stop() // would wait for release for ever
+	assert.False(t, h.finished.Load())
+	close(release)
+	first.Wait()
+	assert.True(t, h.finished.Load())
+}
+
+func TestStopFromOutsideAfterStopOnTheLoopWaits(t *testing.T) {
+	h := newThreaded(t, loop.Config{})
+	stopped, release := make(chan struct{}), make(chan struct{})
+	h.Post(func() { h.Stop(); close(stopped); <-release })
+	<-stopped
+	var ended atomic.Bool
+	var second sync.WaitGroup
+	second.Go(func() { h.Stop(); ended.Store(true) })
+	assert.False(t, ended.Load())
+	close(release)
+	second.Wait()
+	assert.True(t, h.finished.Load())
+}
+
+func TestStopBeforeStartChangesNothing(t *testing.T) {
+	l := loop.New(loop.Config{})
+	l.Stop()
+	select {
+	case <-l.Done():
+		t.Fatal("ended without having begun")
+	default:
+	}
+	h := &threaded{Loop: l, wake: make(chan struct{}, 1)}
+	h.Hold()
+	require.NoError(t, h.Start(h))
+	go h.Run(loop.RunDefault, h.poll)
+	h.do(t, func() {})
+	h.Stop()
+}
+
+func TestStartTwiceAndStartAfterStop(t *testing.T) {
+	h := newThreaded(t, loop.Config{})
+	require.NoError(t, h.Start(nil), "does nothing")
+	h.do(t, func() {})
+	h.Stop()
+	assert.ErrorIs(t, h.Start(h), loop.ErrStopped)
+	assert.False(t, h.Post(func() { t.Error("ran") }))
+}
+
+func TestRunBeforeStartDoesNothing(t *testing.T) {
+	l := loop.New(loop.Config{})
+	require.NoError(t, l.NewTimer(func() { t.Error("fired") }).Start(0, 0))
+	assert.False(t, l.Run(loop.RunDefault, nil))
+	assert.False(t, l.Alive())
+}

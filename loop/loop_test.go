@@ -1,0 +1,506 @@
+package loop_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/looptest"
+)
+
+func TestB19_WakesFromAnotherGoroutine(t *testing.T) {
+	h := newThreaded(t, loop.Config{})
+	ran := make(chan int)
+	calls := 0
+	for want := 1; want <= 3; want++ {
+		require.True(t, h.Post(func() { calls++; ran <- calls }))
+		assert.Equal(t, want, <-ran)
+	}
+	h.Stop()
+	assert.False(t, h.Post(func() { t.Error("ran after the end") }))
+	assert.Equal(t, 3, calls)
+}
+
+func TestB20_WakesCoalesceAndPostsAreAllDelivered(t *testing.T) {
+	const posts = 1000
+	v := newVirtual(t)
+	v.Hold()
+	v.turn()
+	delivered, checks, wakes := 0, 0, 0
+	check := v.NewCheck(func() { checks++ })
+	require.NoError(t, check.Start())
+	v.onPoll = func(wait time.Duration) {
+		assert.Negative(t, wait)
+		before := v.wakes
+		for range posts {
+			v.Post(func() { delivered++ })
+			v.Post(nil)
+		}
+		wakes = v.wakes - before
+	}
+	v.runOnce()
+	assert.Equal(t, 1, wakes)
+	assert.Equal(t, posts, delivered)
+	assert.Equal(t, 1, checks)
+}
+
+func TestPostToAnAwakeLoopWakesNobody(t *testing.T) {
+	v := newVirtual(t)
+	ran := 0
+	v.Post(func() {
+		before := v.wakes
+		for range 100 {
+			v.Post(func() { ran++ })
+		}
+		assert.Equal(t, before, v.wakes)
+	})
+	v.run()
+	assert.Equal(t, 100, ran)
+}
+
+func TestB21_WakeWithoutWorkCompletesAnIteration(t *testing.T) {
+	h := newThreaded(t, loop.Config{})
+	checked := make(chan struct{}, 1)
+	h.do(t, func() {
+		check := h.NewCheck(func() {
+			select {
+			case checked <- struct{}{}:
+			default:
+			}
+		})
+		require.NoError(t, check.Start())
+	})
+	<-checked // of the iteration that started it
+	require.True(t, h.Post(nil))
+	<-checked
+}
+
+func TestB22_PostFromAPostRunsInALaterIterationAfterIOAndTimers(t *testing.T) {
+	h := looptest.New(t)
+	var j journal
+	h.OnPoll = j.note("io")
+	start(t, h.Loop.NewTimer(j.note("timer")), 0, 0)
+	h.Loop.Post(func() {
+		j.note("post")()
+		h.Loop.Post(j.note("nested"))
+	})
+	h.Turn()
+	h.Turn()
+	assert.Equal(t, journal{"io", "post", "timer", "io", "nested"}, j)
+}
+
+func TestB22_SelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
+	h := looptest.New(t)
+	polls, posts, fired := 0, 0, 0
+	h.OnPoll = func() { polls++; h.Clock.Advance(ms) }
+	start(t, h.Loop.NewTimer(func() { fired++ }), 10*ms, 10*ms)
+	var again func()
+	again = func() { posts++; h.Loop.Post(again) }
+	h.Loop.Post(again)
+	for range 100 {
+		h.Turn()
+	}
+	assert.Equal(t, 100, polls)
+	assert.Equal(t, 100, posts)
+	assert.Equal(t, 10, fired)
+}
+
+func TestB23_NoWakeAfterTheEnd(t *testing.T) {
+	for range 50 {
+		h := newThreaded(t, loop.Config{})
+		var posters sync.WaitGroup
+		for range 4 {
+			posters.Go(func() {
+				for h.Post(func() {}) {
+				}
+			})
+		}
+		h.Stop()
+		posters.Wait()
+		assert.False(t, h.lateWake.Load())
+	}
+}
+
+func TestB24_IdleHookStarvesNoTimer(t *testing.T) {
+	v := newVirtual(t)
+	idles := 0
+	idle := v.NewIdle(func() { idles++ })
+	require.NoError(t, idle.Start())
+	v.onPoll = func(wait time.Duration) {
+		assert.Zero(t, wait, "the poll does not wait while an idle hook is active")
+		v.clock.Advance(ms)
+	}
+	fired := false
+	start(t, v.NewTimer(func() { fired = true; idle.Stop() }), 50*ms, 0)
+	v.run()
+	assert.True(t, fired)
+	assert.Equal(t, 50, idles)
+}
+
+func TestB25_DeferredWorkRunsOnceAtTheEndBeforeCloseCallbacks(t *testing.T) {
+	h := looptest.New(t)
+	var j journal
+	h.OnPoll = func() {
+		if len(j) == 0 {
+			j.note("io")()
+			h.Loop.NewTimer(nil).Close(j.note("closed"))
+			h.Loop.Defer(j.note("deferred 1"))
+			h.Loop.Defer(j.note("deferred 2"))
+		}
+	}
+	h.Loop.Post(j.note("post"))
+	h.Turn()
+	h.Turn()
+	assert.Equal(t, journal{"io", "post", "deferred 1", "deferred 2", "closed"}, j)
+}
+
+func TestDeferInTheCheckPhaseOrLaterWaitsForTheNextIteration(t *testing.T) {
+	v := newVirtual(t)
+	var j journal
+	v.onPoll = func(wait time.Duration) {
+		assert.Zero(t, wait, "the poll does not wait while work is deferred")
+		j.note("poll")()
+	}
+	start(t, v.NewTimer(func() {
+		v.Defer(func() {
+			j.note("first")()
+			v.Defer(j.note("second"))
+		})
+	}), 0, 0)
+	v.run()
+	assert.Equal(t, journal{"poll", "first", "poll", "second"}, j)
+}
+
+func TestB26_CheckRunsBeforeCloseCallbacks(t *testing.T) {
+	v := newVirtual(t)
+	var j journal
+	a, b, c := v.NewTimer(nil), v.NewTimer(nil), v.NewTimer(nil)
+	var check *loop.Hook
+	check = v.NewCheck(func() {
+		j.note("check")()
+		b.Close(j.note("b closed"))
+		c.Close(j.note("c closed"))
+		check.Close(nil)
+	})
+	start(t, v.NewTimer(func() {
+		a.Close(j.note("a closed"))
+		require.NoError(t, check.Start())
+	}), 0, 0)
+	v.run()
+	assert.Equal(t, journal{"check", "a closed", "b closed", "c closed"}, j)
+}
+
+// kinds are the makers of each kind of hook.
+var kinds = map[string]func(*loop.Loop, func()) *loop.Hook{
+	"idle": (*loop.Loop).NewIdle, "prepare": (*loop.Loop).NewPrepare, "check": (*loop.Loop).NewCheck,
+}
+
+func TestB27_HookStartedByAHookWaitsForTheNextIteration(t *testing.T) {
+	for kind, newHook := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			h := looptest.New(t)
+			var j journal
+			second := newHook(h.Loop, j.note("second"))
+			first := newHook(h.Loop, func() {
+				j.note("first")()
+				_ = second.Start()
+			})
+			require.NoError(t, first.Start())
+			h.Turn()
+			assert.Equal(t, journal{"first"}, j)
+			h.Turn()
+			assert.Equal(t, journal{"first", "first", "second"}, j)
+		})
+	}
+}
+
+func TestB28_HookThatStopsOrClosesItselfOrASibling(t *testing.T) {
+	for kind, newHook := range kinds {
+		for _, tc := range []struct {
+			name string
+			act  func(first, second *loop.Hook, onClosed func())
+			want journal // of two iterations
+		}{
+			{"stops itself", func(a, b *loop.Hook, _ func()) { a.Stop() },
+				journal{"first", "second", "third", "second", "third"}},
+			{"closes itself", func(a, b *loop.Hook, f func()) { a.Close(f); a.Close(f) },
+				journal{"first", "second", "third", "closed", "second", "third"}},
+			{"stops its sibling", func(a, b *loop.Hook, _ func()) { b.Stop() },
+				journal{"first", "third", "first", "third"}},
+			{"closes its sibling", func(a, b *loop.Hook, f func()) { b.Close(f); b.Close(f) },
+				journal{"first", "third", "closed", "first", "third"}},
+			{"restarts itself", func(a, b *loop.Hook, _ func()) { a.Stop(); _ = a.Start() },
+				journal{"first", "second", "third", "second", "third", "first"}},
+		} {
+			t.Run(kind+" "+tc.name, func(t *testing.T) {
+				h := looptest.New(t)
+				var j journal
+				var first, second *loop.Hook
+				first = newHook(h.Loop, func() {
+					j.note("first")()
+					tc.act(first, second, j.note("closed"))
+				})
+				second = newHook(h.Loop, j.note("second"))
+				third := newHook(h.Loop, j.note("third"))
+				for _, hook := range []*loop.Hook{first, second, third} {
+					require.NoError(t, hook.Start())
+				}
+				h.Turn()
+				h.Turn()
+				assert.Equal(t, tc.want, j)
+			})
+		}
+	}
+}
+
+func TestHookStartRefusals(t *testing.T) {
+	h := looptest.New(t)
+	hook := h.Loop.NewCheck(func() {})
+	assert.ErrorIs(t, h.Loop.NewCheck(nil).Start(), loop.ErrNoCallback)
+	require.NoError(t, hook.Start())
+	require.NoError(t, hook.Start(), "an active hook stays as it is")
+	assert.True(t, hook.Active())
+	hook.Close(nil)
+	assert.False(t, hook.Active())
+	assert.ErrorIs(t, hook.Start(), loop.ErrHandleClosed)
+	other := h.Loop.NewCheck(func() {})
+	require.NoError(t, other.Start())
+	h.Stop()
+	assert.False(t, other.Active())
+	assert.ErrorIs(t, other.Start(), loop.ErrStopped)
+}
+
+func TestB29_NothingIsCalledFromWithinTheCallThatCausedIt(t *testing.T) {
+	h := looptest.New(t)
+	inside := false
+	calls := 0
+	callback := func() {
+		calls++
+		assert.False(t, inside)
+	}
+	hook := h.Loop.NewCheck(callback)
+	h.Loop.Post(func() {
+		inside = true
+		start(t, h.Loop.NewTimer(callback), 0, 0)
+		h.Loop.Post(callback)
+		h.Loop.Defer(callback)
+		h.Loop.NewTimer(nil).Close(callback)
+		require.NoError(t, hook.Start())
+		inside = false
+	})
+	h.Settle()
+	hook.Stop()
+	assert.GreaterOrEqual(t, calls, 5)
+}
+
+func TestB30_LifeOfATimer(t *testing.T) {
+	h := looptest.New(t)
+	tm := h.Loop.NewTimer(func() { t.Error("fired") })
+	closed := 0
+	assert.False(t, tm.Active())
+	start(t, tm, time.Second, 0)
+	assert.True(t, tm.Active())
+	tm.Stop()
+	assert.False(t, tm.Active())
+	start(t, tm, time.Second, 0)
+	tm.Close(func() { closed++ })
+	assert.False(t, tm.Active())
+	assert.Zero(t, closed, "not within the call")
+	tm.Close(func() { closed++ })
+	h.Advance(time.Minute)
+	assert.Equal(t, 1, closed)
+}
+
+func TestB31_Alive(t *testing.T) {
+	v := newVirtual(t)
+	nothing := func() {}
+	assert.False(t, v.Alive())
+	for name, begin := range map[string]func(){
+		"timer":    func() { start(t, v.NewTimer(nothing), ms, 0) },
+		"post":     func() { v.Post(nothing) },
+		"deferred": func() { v.Defer(nothing) },
+		"closing":  func() { v.NewTimer(nil).Close(nil) },
+		"request":  func() { v.Hold(); v.Defer(v.Release) },
+		"hook": func() {
+			var hook *loop.Hook
+			hook = v.NewPrepare(func() { hook.Stop() })
+			require.NoError(t, hook.Start())
+		},
+	} {
+		begin()
+		assert.True(t, v.Alive(), name)
+		assert.False(t, v.run(), name)
+		assert.False(t, v.Alive(), name)
+	}
+	assert.Panics(t, v.Release, "nothing is held")
+}
+
+func TestB32_CloseIsRefusedWhileBusy(t *testing.T) {
+	v := newVirtual(t)
+	tm := v.NewTimer(nil)
+	assert.ErrorIs(t, v.Close(), loop.ErrBusy, "an open handle, though inactive")
+	tm.Close(nil)
+	assert.ErrorIs(t, v.Close(), loop.ErrBusy, "its close callback is pending")
+	v.run()
+	v.Hold()
+	assert.ErrorIs(t, v.Close(), loop.ErrBusy, "a request in flight")
+	v.Release()
+	v.Post(func() { assert.ErrorIs(t, v.Close(), loop.ErrBusy, "within an iteration") })
+	assert.ErrorIs(t, v.Close(), loop.ErrBusy, "a pending post")
+	v.run()
+	assert.NoError(t, v.Close())
+	assert.NoError(t, v.Close())
+	<-v.Done()
+	assert.False(t, v.Post(func() {}))
+	assert.ErrorIs(t, v.Start(v), loop.ErrStopped)
+}
+
+func TestCloseBeforeStart(t *testing.T) {
+	l := loop.New(loop.Config{})
+	require.NoError(t, l.Close())
+	<-l.Done()
+}
+
+func TestB44_IdleTime(t *testing.T) {
+	v := newVirtual(t)
+	v.Run(loop.RunNoWait, v.poll)
+	start(t, v.NewTimer(func() { v.clock.Advance(600 * ms) }), 1000*ms, 0)
+	v.onPoll = func(time.Duration) {
+		var m loop.Metrics
+		var reader sync.WaitGroup
+		reader.Go(func() { m = v.Metrics() })
+		reader.Wait()
+		assert.Equal(t, 1000*ms, m.Idle, "read by another goroutine, in the wait")
+	}
+	v.run()
+	assert.Equal(t, 1000*ms, v.Metrics().Idle, "without the 600 ms of the callback")
+}
+
+func TestB45_ZeroTimerIsNoIdleTime(t *testing.T) {
+	v := newVirtual(t)
+	left := 10
+	var tm *loop.Timer
+	tm = v.NewTimer(func() {
+		if left--; left == 0 {
+			tm.Stop()
+		} else {
+			start(t, tm, 0, 0)
+		}
+	})
+	v.Post(func() { start(t, tm, 0, 0) })
+	v.run()
+	m := v.Metrics()
+	assert.Zero(t, m.Idle)
+	assert.EqualValues(t, 10, m.Iterations, "the first call came in the iteration that started it")
+}
+
+func TestMetrics(t *testing.T) {
+	v := newVirtual(t)
+	v.Hold()
+	for range 7 {
+		v.Post(func() {})
+	}
+	assert.Equal(t, 7, v.Metrics().PostsPending)
+	v.Post(func() { v.clock.Advance(30 * ms) })
+	v.onPoll = func(time.Duration) {
+		for range 3 {
+			v.Enter()
+			assert.False(t, v.Leave(nil))
+		}
+	}
+	start(t, v.NewTimer(func() {}), 5*ms, 0)
+	v.turn()
+	v.turn()
+	m := v.Metrics()
+	assert.Zero(t, m.PostsPending)
+	assert.Equal(t, 8, m.PostsPendingMax)
+	assert.EqualValues(t, 6, m.Events)
+	assert.EqualValues(t, 2, m.Iterations)
+	assert.Equal(t, 30*ms, m.LongestCallback)
+	assert.EqualValues(t, 1, m.LateTimers, "25 ms late")
+}
+
+func TestLateAfter(t *testing.T) {
+	c := clock.NewManual()
+	v := &virtual{t: t, clock: c, Loop: loop.New(loop.Config{Clock: c, LateAfter: 50 * ms})}
+	require.NoError(t, v.Start(v))
+	for _, delay := range []time.Duration{100, 101} { // due 51 and 50 ms before the run
+		start(t, v.NewTimer(func() {}), delay*ms, 0)
+	}
+	c.Advance(151 * ms)
+	v.run()
+	assert.EqualValues(t, 1, v.Metrics().LateTimers, "51 ms is late, 50 is not")
+}
+
+func TestPanicsAreContained(t *testing.T) {
+	boom := func() { panic("boom") }
+	for phase, cause := range map[string]func(v *virtual, fn func()){
+		"post":     func(v *virtual, fn func()) { v.Post(fn) },
+		"deferred": func(v *virtual, fn func()) { v.Defer(fn) },
+		"closing":  func(v *virtual, fn func()) { v.NewTimer(nil).Close(fn) },
+		"timer":    func(v *virtual, fn func()) { start(t, v.NewTimer(fn), 0, 0) },
+		"check":    func(v *virtual, fn func()) { require.NoError(t, v.NewCheck(fn).Start()) },
+		"prepare":  func(v *virtual, fn func()) { require.NoError(t, v.NewPrepare(fn).Start()) },
+		"idle":     func(v *virtual, fn func()) { require.NoError(t, v.NewIdle(fn).Start()) },
+	} {
+		t.Run(phase, func(t *testing.T) {
+			v := newVirtual(t)
+			before, after := 0, 0
+			cause(v, func() { before++ })
+			cause(v, boom)
+			cause(v, func() { after++ })
+			cause(v, boom)
+			v.turn()
+			assert.Equal(t, 1, before)
+			assert.Equal(t, 1, after)
+			assert.Equal(t, []any{"boom", "boom"}, v.panics)
+			assert.EqualValues(t, 2, v.Metrics().Panics)
+		})
+	}
+}
+
+func TestPanicReportCarriesTheStack(t *testing.T) {
+	var stack []byte
+	h := newThreaded(t, loop.Config{OnPanic: func(_ any, s []byte) { stack = s }})
+	h.do(t, func() { h.Post(panicsInHere) })
+	h.do(t, func() {})
+	assert.Contains(t, string(stack), "panicsInHere")
+}
+
+func panicsInHere() { panic("here") }
+
+func TestPanicWithoutAReportIsCounted(t *testing.T) {
+	h := newThreaded(t, loop.Config{})
+	h.do(t, func() { h.Post(panicsInHere) })
+	h.do(t, func() {})
+	h.Stop()
+	assert.EqualValues(t, 1, h.Metrics().Panics)
+}
+
+func TestPostsKeepTheirOrder(t *testing.T) {
+	const producers, posts = 8, 10_000
+	h := newThreaded(t, loop.Config{})
+	next := make([]int, producers)
+	var all sync.WaitGroup
+	for p := range producers {
+		all.Go(func() {
+			for i := range posts {
+				h.Post(func() {
+					if next[p] == i {
+						next[p]++
+					}
+				})
+			}
+		})
+	}
+	all.Wait()
+	h.Stop()
+	for p := range producers {
+		assert.Equal(t, posts, next[p])
+	}
+}

@@ -1,0 +1,46 @@
+package loop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/looptest"
+)
+
+// What happens all the time allocates nothing, once the queues have grown.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	h := looptest.New(t)
+	nothing := func() {}
+	poll := func(time.Duration) {}
+	turn := func() { h.Loop.Run(loop.RunNoWait, poll) }
+	tm, repeat := h.Loop.NewTimer(nothing), h.Loop.NewTimer(nothing)
+	hook := h.Loop.NewCheck(nothing)
+	for name, fn := range map[string]func(){
+		"post": func() {
+			for range 100 {
+				h.Loop.Post(nothing)
+			}
+			turn()
+		},
+		"defer":       func() { h.Loop.Defer(nothing); turn() },
+		"start, stop": func() { _ = tm.Start(time.Hour, 0); tm.Stop() },
+		"fire":        func() { _ = tm.Start(0, 0); turn() },
+		"repeat": func() {
+			if !repeat.Active() {
+				_ = repeat.Start(ms, ms)
+			}
+			h.Clock.Advance(ms)
+			turn()
+		},
+		"hook":     func() { _ = hook.Start(); turn(); hook.Stop() },
+		"callback": func() { h.Loop.Enter(); h.Loop.Leave(nil) },
+	} {
+		for range 10 {
+			fn()
+		}
+		assert.Zero(t, testing.AllocsPerRun(100, fn), name)
+	}
+}

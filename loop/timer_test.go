@@ -1,0 +1,489 @@
+package loop_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/looptest"
+)
+
+func start(t testing.TB, tm *loop.Timer, delay, repeat time.Duration) {
+	t.Helper()
+	require.NoError(t, tm.Start(delay, repeat))
+}
+
+func TestB01_TenOneShotsAndARepeatThatClosesItself(t *testing.T) {
+	v := newVirtual(t)
+	fired := make([]int, 10)
+	for i := range fired {
+		start(t, v.NewTimer(func() { fired[i]++ }), time.Duration(i)*50*ms, 0)
+	}
+	repeats, closed := 0, 0
+	var repeat *loop.Timer
+	repeat = v.NewTimer(func() {
+		if repeats++; repeats == 5 {
+			repeat.Close(func() { closed++ })
+		}
+	})
+	start(t, repeat, 100*ms, 100*ms)
+	assert.False(t, v.run(), "run ends when nothing is alive")
+	assert.Equal(t, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, fired)
+	assert.Equal(t, 5, repeats)
+	assert.Equal(t, 1, closed)
+	assert.Equal(t, 500*ms, v.elapsed())
+}
+
+func TestB02_StoppedRepeatNeverFires(t *testing.T) {
+	h := looptest.New(t)
+	tm := h.Loop.NewTimer(func() { t.Error("fired") })
+	start(t, tm, 10*ms, 10*ms)
+	tm.Stop()
+	h.Advance(time.Second)
+	assert.False(t, tm.Active())
+}
+
+func TestB03_StartTwiceReplacesTheSchedule(t *testing.T) {
+	h := looptest.New(t)
+	fired := 0
+	tm := h.Loop.NewTimer(func() { fired++ })
+	start(t, tm, 24*time.Hour, 0)
+	start(t, tm, 10*ms, 0)
+	h.Advance(10 * ms)
+	assert.Equal(t, 1, fired)
+	h.Advance(48 * time.Hour)
+	assert.Equal(t, 1, fired)
+}
+
+func TestB04_FreshTimer(t *testing.T) {
+	tm := newVirtual(t).NewTimer(func() {})
+	assert.Zero(t, tm.Repeat())
+	assert.Zero(t, tm.DueIn())
+	assert.False(t, tm.Active())
+}
+
+func TestB05_SameDueTimeFiresInStartOrder(t *testing.T) {
+	for name, order := range map[string][]int{"A then B": {0, 1}, "B then A": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			h := looptest.New(t)
+			var fired []int
+			var timers [2]*loop.Timer
+			for i := range timers {
+				timers[i] = h.Loop.NewTimer(func() { fired = append(fired, i) })
+			}
+			for _, i := range order {
+				start(t, timers[i], 10*ms, 0)
+			}
+			h.Advance(10 * ms)
+			assert.Equal(t, order, fired)
+		})
+	}
+}
+
+func TestB06_ZeroTimerThatRestartsItselfFiresOncePerIteration(t *testing.T) {
+	v := newVirtual(t)
+	fired := 0
+	var tm *loop.Timer
+	tm = v.NewTimer(func() { fired++; start(t, tm, 0, 0) })
+	start(t, tm, 0, 0)
+	for want := 1; want <= 5; want++ {
+		v.runOnce()
+		assert.Equal(t, want, fired)
+	}
+}
+
+func TestB07_HugeDelays(t *testing.T) {
+	h := looptest.New(t)
+	fired := 0
+	count := func() { fired++ }
+	small, huge, largest := h.Loop.NewTimer(count), h.Loop.NewTimer(count), h.Loop.NewTimer(count)
+	start(t, small, ms, 0)
+	start(t, huge, 1<<48, 0)
+	start(t, largest, math.MaxInt64, 0)
+	assert.Equal(t, ms, small.DueIn())
+	assert.Equal(t, time.Duration(1<<48), huge.DueIn())
+	assert.Equal(t, clock.Never.Sub(h.Loop.Now()), largest.DueIn())
+	h.Advance(10 * ms)
+	assert.Equal(t, 1, fired)
+	closed := 0
+	huge.Close(func() { closed++ })
+	largest.Close(func() { closed++ })
+	h.Settle()
+	assert.Equal(t, 2, closed)
+	assert.Equal(t, 1, fired)
+}
+
+func TestB08_RunOnceWaitsForTheTimerAndFiresIt(t *testing.T) {
+	v := newVirtual(t)
+	fired := false
+	start(t, v.NewTimer(func() { fired = true }), ms, 0)
+	assert.False(t, v.runOnce())
+	assert.True(t, fired)
+	assert.Equal(t, []time.Duration{ms}, v.waits)
+}
+
+func TestB09_ClosingTimerAndNilCallbackAreRefused(t *testing.T) {
+	h := looptest.New(t)
+	tm := h.Loop.NewTimer(func() { t.Error("fired") })
+	tm.Close(nil)
+	assert.ErrorIs(t, tm.Start(0, 0), loop.ErrHandleClosed)
+	h.Settle()
+	assert.ErrorIs(t, tm.Start(0, 0), loop.ErrHandleClosed)
+	assert.ErrorIs(t, h.Loop.NewTimer(nil).Start(0, 0), loop.ErrNoCallback)
+	h.Advance(time.Second)
+}
+
+func TestB10_NeverEarlyByTheRealClock(t *testing.T) {
+	h := newThreaded(t, loop.Config{})
+	for _, delay := range []time.Duration{0, 100 * time.Microsecond, 1 * ms, 10 * ms} {
+		fired := make(chan time.Duration, 1)
+		h.do(t, func() {
+			for began := time.Now(); time.Since(began) < 2*ms; { // the cached time is stale now
+			}
+			began := time.Now()
+			start(t, h.NewTimer(func() { fired <- time.Since(began) }), delay, 0)
+		})
+		assert.GreaterOrEqual(t, <-fired, delay)
+	}
+}
+
+func TestB10_StaleCachedTimeMakesNoTimerEarly(t *testing.T) {
+	h := looptest.New(t)
+	var fired clock.Time
+	h.Loop.Post(func() {
+		h.Clock.Advance(35 * ms) // a callback that takes long
+		start(t, h.Loop.NewTimer(func() { fired = h.Clock.Now() }), 10*ms, 0)
+	})
+	began := h.Clock.Now()
+	h.Advance(time.Second)
+	assert.Equal(t, 45*ms, fired.Sub(began))
+}
+
+func TestB11_MissedPeriodsCollapse(t *testing.T) {
+	for name, mode := range map[string]loop.RunMode{"once": loop.RunOnce, "no wait": loop.RunNoWait} {
+		t.Run(name, func(t *testing.T) {
+			v := newVirtual(t)
+			fired := 0
+			tm := v.NewTimer(func() { fired++ })
+			start(t, tm, 10*ms, 10*ms)
+			v.clock.Advance(20 * ms)
+			v.Run(mode, v.poll)
+			assert.Equal(t, 1, fired)
+			assert.Equal(t, 10*ms, tm.DueIn(), "counted from now: no catching up")
+		})
+	}
+}
+
+func TestB13_AgainAndSetRepeat(t *testing.T) {
+	h := looptest.New(t)
+	fired := 0
+	tm := h.Loop.NewTimer(func() { fired++ })
+	assert.ErrorIs(t, tm.Again(), loop.ErrNeverStarted)
+	start(t, tm, 10*ms, 0)
+	require.NoError(t, tm.Again())
+	assert.Equal(t, 10*ms, tm.DueIn(), "again does nothing without a repeat")
+	tm.SetRepeat(20 * ms)
+	h.Advance(50 * ms)
+	assert.Equal(t, 3, fired, "at 10, 30 and 50 ms")
+	tm.Close(nil)
+	assert.ErrorIs(t, tm.Again(), loop.ErrHandleClosed)
+}
+
+func TestB14_AgainPutsARepeatOff(t *testing.T) {
+	h := looptest.New(t)
+	fired := 0
+	var tm *loop.Timer
+	tm = h.Loop.NewTimer(func() {
+		if fired++; fired == 1 {
+			assert.Equal(t, 100*ms, tm.DueIn(), "armed before its callback")
+		}
+		tm.SetRepeat(0)
+	})
+	start(t, tm, 100*ms, 100*ms)
+	for range 10 {
+		h.Advance(50 * ms)
+		require.NoError(t, tm.Again())
+	}
+	assert.Zero(t, fired)
+	h.Advance(100 * ms)
+	assert.Equal(t, 1, fired)
+	h.Advance(time.Second)
+	assert.Equal(t, 2, fired, "the shot that was armed when the repeat was set to 0 still comes")
+}
+
+func TestB15_TimerRestartedInCheckFiresAfterPrepare(t *testing.T) {
+	v := newVirtual(t)
+	var j journal
+	tm := v.NewTimer(j.note("timer"))
+	start(t, tm, 50*ms, 0)
+	prepare := v.NewPrepare(nil)
+	var check *loop.Hook
+	prepare = v.NewPrepare(func() { j.note("prepare")(); prepare.Stop() })
+	check = v.NewCheck(func() {
+		j.note("check")()
+		check.Stop()
+		tm.Stop()
+		start(t, tm, 50*ms, 0)
+		require.NoError(t, prepare.Start())
+	})
+	require.NoError(t, check.Start())
+	v.turn()
+	v.run()
+	assert.Equal(t, journal{"check", "prepare", "timer"}, j)
+}
+
+func TestB16_FirstOfABatchStopsOrClosesTheSecond(t *testing.T) {
+	for name, act := range map[string]func(*loop.Timer){
+		"stop":  (*loop.Timer).Stop,
+		"close": func(tm *loop.Timer) { tm.Close(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := looptest.New(t)
+			var second *loop.Timer
+			first := h.Loop.NewTimer(func() {
+				assert.True(t, second.Active(), "due, and about to fire")
+				act(second)
+			})
+			second = h.Loop.NewTimer(func() { t.Error("fired") })
+			third := 0
+			start(t, first, 10*ms, 0)
+			start(t, second, 10*ms, 0)
+			start(t, h.Loop.NewTimer(func() { third++ }), 10*ms, 0)
+			h.Clock.Advance(10 * ms)
+			h.Turn()
+			assert.False(t, second.Active())
+			assert.Equal(t, 1, third)
+			h.Advance(time.Second)
+		})
+	}
+}
+
+func TestB16_FirstOfABatchRestartsTheSecond(t *testing.T) {
+	h := looptest.New(t)
+	fired := 0
+	second := h.Loop.NewTimer(func() { fired++ })
+	start(t, h.Loop.NewTimer(func() { start(t, second, 5*ms, 0) }), 10*ms, 0)
+	start(t, second, 10*ms, 0)
+	h.Advance(10 * ms)
+	assert.Zero(t, fired)
+	h.Advance(5 * ms)
+	assert.Equal(t, 1, fired)
+}
+
+func TestB17_ZeroTimerStartedInATimerWaitsForThePoll(t *testing.T) {
+	h := looptest.New(t)
+	var j journal
+	h.OnPoll = j.note("poll")
+	start(t, h.Loop.NewTimer(func() {
+		j.note("first")()
+		start(t, h.Loop.NewTimer(j.note("second")), 0, 0)
+	}), 0, 0)
+	h.Turn()
+	h.Turn()
+	assert.Equal(t, journal{"poll", "first", "poll", "second"}, j)
+}
+
+func TestB18_NowAdvancesWithNothingAlive(t *testing.T) {
+	v := newVirtual(t)
+	before := v.Now()
+	v.clock.Advance(time.Second)
+	assert.Equal(t, before, v.Now(), "cached")
+	assert.False(t, v.turn())
+	assert.Equal(t, time.Second, v.Now().Sub(before))
+}
+
+func TestNowIsCachedWithinACallback(t *testing.T) {
+	h := looptest.New(t)
+	h.Loop.Post(func() {
+		before := h.Loop.Now()
+		h.Clock.Advance(time.Second)
+		assert.Equal(t, before, h.Loop.Now())
+		h.Loop.UpdateNow()
+		assert.Equal(t, time.Second, h.Loop.Now().Sub(before))
+	})
+	h.Settle()
+}
+
+// A callback of 35 ms in a 10 ms repeat: the wait that follows is not made longer by it.
+func TestWaitIsComputedFromAFreshClock(t *testing.T) {
+	v := newVirtual(t)
+	var fired []time.Duration
+	var tm *loop.Timer
+	tm = v.NewTimer(func() {
+		switch fired = append(fired, v.elapsed()); len(fired) {
+		case 1:
+			v.clock.Advance(35 * ms)
+		case 4:
+			tm.Stop()
+		}
+	})
+	start(t, tm, 10*ms, 10*ms)
+	v.run()
+	assert.Equal(t, []time.Duration{10 * ms, 45 * ms, 55 * ms, 65 * ms}, fired)
+}
+
+func TestOneShotIsInactiveInItsOwnCallback(t *testing.T) {
+	h := looptest.New(t)
+	var tm *loop.Timer
+	tm = h.Loop.NewTimer(func() { assert.False(t, tm.Active()) })
+	start(t, tm, 0, 0)
+	h.Settle()
+}
+
+func TestStartAt(t *testing.T) {
+	h := looptest.New(t)
+	fired := 0
+	tm := h.Loop.NewTimer(func() { fired++ })
+	require.NoError(t, tm.StartAt(h.Loop.Now().Add(10*ms)))
+	h.Advance(9 * ms)
+	assert.Zero(t, fired)
+	h.Advance(ms)
+	assert.Equal(t, 1, fired)
+
+	require.NoError(t, tm.StartAt(h.Loop.Now()-1))
+	assert.Zero(t, tm.DueIn(), "overdue")
+	h.Settle()
+	assert.Equal(t, 2, fired)
+
+	for _, none := range []clock.Time{0, clock.Never} {
+		require.NoError(t, tm.StartAt(none))
+		h.Advance(1000 * time.Hour)
+		assert.Equal(t, 2, fired)
+	}
+}
+
+func TestNegativeDelayAndRepeatCountAsZero(t *testing.T) {
+	h := looptest.New(t)
+	fired := 0
+	tm := h.Loop.NewTimer(func() { fired++ })
+	start(t, tm, -time.Second, -time.Second)
+	assert.Zero(t, tm.Repeat())
+	h.Advance(time.Second)
+	assert.Equal(t, 1, fired)
+	tm.SetRepeat(-1)
+	assert.Zero(t, tm.Repeat())
+}
+
+// The cases C20 to C29 are about coroutines that sleep; each sleep is a timer.
+
+func TestC20_SleepLastsItsTime(t *testing.T) {
+	h := looptest.New(t)
+	var after time.Duration
+	began := h.Clock.Now()
+	start(t, h.Loop.NewTimer(func() { after = h.Clock.Now().Sub(began) }), 50*ms, 0)
+	h.Advance(time.Second)
+	assert.Equal(t, 50*ms, after)
+}
+
+func TestC21_TwoSleepsRunInParallel(t *testing.T) {
+	v := newVirtual(t)
+	fired := 0
+	for range 2 {
+		start(t, v.NewTimer(func() { fired++ }), 50*ms, 0)
+	}
+	v.run()
+	assert.Equal(t, 2, fired)
+	assert.Equal(t, 50*ms, v.elapsed())
+}
+
+func TestC22_PanicAfterASleepIsReported(t *testing.T) {
+	v := newVirtual(t)
+	start(t, v.NewTimer(func() { panic("after the sleep") }), 10*ms, 0)
+	v.run()
+	assert.Equal(t, []any{"after the sleep"}, v.panics)
+}
+
+func TestC23_ZeroSleepTakesNoTime(t *testing.T) {
+	v := newVirtual(t)
+	fired := false
+	start(t, v.NewTimer(func() { fired = true }), 0, 0)
+	v.run()
+	assert.True(t, fired)
+	assert.Zero(t, v.elapsed())
+}
+
+func TestC24_SleepsInARowAddUp(t *testing.T) {
+	v := newVirtual(t)
+	left := 3
+	var tm *loop.Timer
+	tm = v.NewTimer(func() {
+		if left--; left > 0 {
+			start(t, tm, 20*ms, 0)
+		}
+	})
+	start(t, tm, 20*ms, 0)
+	v.run()
+	assert.Zero(t, left)
+	assert.Equal(t, 60*ms, v.elapsed())
+}
+
+func TestC25_FiftySleepsAtOnce(t *testing.T) {
+	v := newVirtual(t)
+	fired := 0
+	for range 50 {
+		start(t, v.NewTimer(func() { fired++ }), 20*ms, 0)
+	}
+	v.run()
+	assert.Equal(t, 50, fired)
+	assert.Equal(t, 20*ms, v.elapsed())
+}
+
+func TestC26_StopLeavesPendingSleepsUnfired(t *testing.T) {
+	h := looptest.New(t)
+	timers := make([]*loop.Timer, 10)
+	for i := range timers {
+		timers[i] = h.Loop.NewTimer(func() { t.Error("fired") })
+		start(t, timers[i], 5*time.Second, time.Second)
+	}
+	began := h.Clock.Now()
+	h.Stop()
+	assert.Equal(t, began, h.Clock.Now(), "without waiting for them")
+	for _, tm := range timers {
+		assert.False(t, tm.Active())
+		assert.ErrorIs(t, tm.Start(0, 0), loop.ErrStopped, "a sleep on a stopped loop is an error")
+		assert.ErrorIs(t, tm.Again(), loop.ErrStopped)
+		assert.ErrorIs(t, tm.StartAt(clock.Never), loop.ErrStopped)
+	}
+}
+
+func TestC27_FiveHundredShortTimers(t *testing.T) {
+	h := newThreaded(t, loop.Config{})
+	fired := make(chan struct{})
+	left := 500
+	h.do(t, func() {
+		for range left {
+			start(t, h.NewTimer(func() {
+				if left--; left == 0 {
+					close(fired)
+				}
+			}), ms, 0)
+		}
+	})
+	<-fired
+}
+
+func TestC28_SleepsEndInOrderOfDuration(t *testing.T) {
+	v := newVirtual(t)
+	var ended []int
+	for i, delay := range []time.Duration{50, 10, 30, 20, 40} {
+		start(t, v.NewTimer(func() { ended = append(ended, i+1) }), delay*ms, 0)
+	}
+	v.run()
+	assert.Equal(t, []int{2, 4, 3, 5, 1}, ended)
+}
+
+func TestC29_TwoHundredTimersInOneIteration(t *testing.T) {
+	v := newVirtual(t)
+	fired := 0
+	for range 200 {
+		start(t, v.NewTimer(func() { fired++ }), 2*ms, 0)
+	}
+	v.run()
+	assert.Equal(t, 200, fired)
+	assert.Len(t, v.waits, 1)
+}
