@@ -86,6 +86,16 @@ func (e *Reactor) freeNodeRun(n *nodeRun) {
 	e.freeNodes = append(e.freeNodes, n)
 }
 
+// closeTimers gives an idle nodeRun's timers back to the loop, which may
+// outlive the engine.
+func (n *nodeRun) closeTimers() {
+	for _, timer := range [...]*loop.Timer{n.expiry, n.timer} {
+		if timer != nil {
+			timer.Close(nil)
+		}
+	}
+}
+
 // armDeadline starts the race between the body and the node's deadline. The
 // error says that it is lost already.
 func (n *nodeRun) armDeadline() error {
@@ -175,7 +185,7 @@ func (n *nodeRun) end(err error) {
 func (n *nodeRun) orphanEnded() {
 	e := n.engine
 	e.counts.Orphans--
-	if errors.Is(n.err, task.ErrCancelled) || errors.Is(n.err, cpupool.ErrCancelled) || errors.Is(n.err, resp.ErrTimeout) {
+	if stoppedEarly(n.err) {
 		e.counts.Cancelled++
 	} else {
 		e.counts.LateCompletions++
@@ -183,6 +193,19 @@ func (n *nodeRun) orphanEnded() {
 	e.active.remove(n)
 	e.freeNodeRun(n)
 	e.checkDrained()
+}
+
+// stoppedEarly reports whether an orphan ended before its own end: it saw that it
+// was cancelled, it had not started, or what it awaited was given up.
+func stoppedEarly(err error) bool {
+	for _, sign := range [...]error{
+		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, ErrShuttingDown,
+	} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
 }
 
 // startCoroutine runs the body on the loop.

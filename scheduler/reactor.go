@@ -158,7 +158,10 @@ func (e *Reactor) checkDrained() {
 	for _, co := range e.freeCoroutines {
 		co.tear()
 	}
-	e.freeCoroutines = nil
+	for _, n := range e.freeNodes {
+		n.closeTimers()
+	}
+	e.freeCoroutines, e.freeNodes, e.freeRuns = nil, nil, nil
 	if e.grace != nil {
 		e.grace.Close(nil)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -168,7 +169,25 @@ func newHandWorld(t testing.TB, nodeTimeout time.Duration) *handWorld {
 	h := looptest.New(t)
 	cpu := &handCPU{loop: h.Loop}
 	e := NewReactor(ReactorConfig{Loop: h.Loop, CPU: cpu, Registry: testRegistry(t), NodeTimeout: nodeTimeout})
-	return &handWorld{Reactor: e, Harness: h, cpu: cpu, t: t}
+	w := &handWorld{Reactor: e, Harness: h, cpu: cpu, t: t}
+	t.Cleanup(w.end)
+	return w
+}
+
+// end closes the engine at once. Nothing may be left of it: neither what
+// assertNothingLeft looks for, nor a timer, a held request or a post on the loop.
+func (w *handWorld) end() {
+	w.close(0)
+	require.True(w.t, w.ended, "the engine does not drain")
+	assertNothingLeft(w.t, w.Reactor)
+	w.Loop.Release() // the harness's own hold
+	require.NoError(w.t, w.Loop.Close(), "the loop is busy with something")
+}
+
+// close begins to close the engine, as Close does, without waiting for the end.
+func (w *handWorld) close(grace time.Duration) {
+	w.closed.Do(func() { w.Loop.Post(func() { w.beginClose(grace) }) })
+	w.Settle()
 }
 
 // pending is a request in the world by hand.
@@ -312,4 +331,15 @@ func openFDs(t testing.TB) int {
 		t.Skip("no /proc to count descriptors in")
 	}
 	return len(entries) - 1 // the folder itself
+}
+
+func (g *gate) spec() task.Spec {
+	return task.Spec{
+		Op: "test::gate", Output: task.Source,
+		Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			g.entered <- c
+			<-g.open
+			return rowset.Dense(new(rowset.Batch)), nil
+		},
+	}
 }
