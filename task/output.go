@@ -47,8 +47,13 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 	if out.Batch == nil {
 		return contractf("output has no batch")
 	}
-	if err := out.Validate(); err != nil {
-		return contractf("output is not a valid row set: %w", err)
+	if err := checkRows(c, out); err != nil {
+		return err
+	}
+	if len(c.Inputs) == 0 || out.Batch != c.Inputs[0].Batch {
+		if err := checkBatch(c, out.Batch); err != nil {
+			return err
+		}
 	}
 	switch spec.Output {
 	case Source, Expand:
@@ -94,6 +99,65 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 	}
 	if !ok {
 		return contractf("output rows are no %s of the input's rows", spec.Output)
+	}
+	return nil
+}
+
+// checkRows checks that the list of active rows is one, so that what follows
+// may index by it. Rows of the input's own list were checked when it was made.
+func checkRows(c *Ctx, out rowset.RowSet) error {
+	n := len(out.Batch.IDs)
+	if out.N < 0 || out.N > n || out.Rows != nil && len(out.Rows) != out.N {
+		return contractf("output has %d active rows, %d listed, of %d", out.N, len(out.Rows), n)
+	}
+	if len(c.Inputs) > 0 && out.N > 0 && out.Rows != nil && c.Inputs[0].Rows != nil && &out.Rows[0] == &c.Inputs[0].Rows[0] {
+		return nil
+	}
+	for _, row := range out.Rows {
+		if uint(row) >= uint(n) {
+			return contractf("output lists row %d of %d", row, n)
+		}
+	}
+	return nil
+}
+
+// checkBatch checks that the columns of a new batch are as long as it is, in
+// order, and that their codes are codes. Columns of the input's batch were
+// checked when they were made.
+func checkBatch(c *Ctx, b *rowset.Batch) error {
+	var in *rowset.Batch
+	if len(c.Inputs) > 0 {
+		in = c.Inputs[0].Batch
+	}
+	n := len(b.IDs)
+	for i := range b.Floats {
+		col := &b.Floats[i]
+		if i > 0 && b.Floats[i-1].Key >= col.Key {
+			return contractf("output's float column %d is out of order", col.Key)
+		}
+		if len(col.Values) != n || col.Valid != nil && len(col.Valid) != rowset.BitmapWords(n) {
+			return contractf("output's float column %d has %d values for %d rows", col.Key, len(col.Values), n)
+		}
+	}
+	for i := range b.Strings {
+		col := &b.Strings[i]
+		if i > 0 && b.Strings[i-1].Key >= col.Key {
+			return contractf("output's string column %d is out of order", col.Key)
+		}
+		if len(col.Codes) != n || col.Dict == nil {
+			return contractf("output's string column %d has %d codes for %d rows", col.Key, len(col.Codes), n)
+		}
+		if in != nil {
+			if old := in.String(col.Key); old != nil && n > 0 && len(old.Codes) == n && &old.Codes[0] == &col.Codes[0] {
+				continue
+			}
+		}
+		// NullCode is -1: one unsigned comparison covers it and all codes.
+		for _, code := range col.Codes {
+			if uint32(code+1) > uint32(len(col.Dict.Values)) {
+				return contractf("output's string column %d has code %d of %d", col.Key, code, len(col.Dict.Values))
+			}
+		}
 	}
 	return nil
 }

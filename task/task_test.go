@@ -141,6 +141,16 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"expand, undeclared column", Expand, in, rowset.Dense(withColumn(batchOf(7), 1001)), false},
 		{"expand, not dense", Expand, in, view(batchOf(7, 8), 1), false},
 		{"append", Append, in, rowset.Dense(batchOf(40, 20, 10)), true},
+		{"expand, column too short", Expand, in, rowset.Dense(&rowset.Batch{IDs: []int64{1, 2},
+			Floats: []rowset.FloatColumn{{Key: 2001, Values: []float64{1}}}}), false},
+		{"expand, code out of range", Expand, in, rowset.Dense(&rowset.Batch{IDs: []int64{1, 2},
+			Strings: []rowset.StringColumn{{Key: 2001, Codes: []int32{0, 1}, Dict: &rowset.Dict{Values: []string{"a"}}}}}), false},
+		{"expand, nulls and codes", Expand, in, rowset.Dense(&rowset.Batch{IDs: []int64{1, 2},
+			Strings: []rowset.StringColumn{{Key: 2001, Codes: []int32{0, -1}, Dict: &rowset.Dict{Values: []string{"a"}}}}}), true},
+		{"expand, code below null", Expand, in, rowset.Dense(&rowset.Batch{IDs: []int64{1},
+			Strings: []rowset.StringColumn{{Key: 2001, Codes: []int32{-2}, Dict: &rowset.Dict{Values: []string{"a"}}}}}), false},
+		{"fewer rows than listed", Subset, in, rowset.RowSet{Batch: b, Rows: []int32{3, 1}, N: 1}, false},
+		{"more rows than the batch has", Subset, dense, rowset.RowSet{Batch: b, N: 5}, false},
 		{"append that loses a row", Append, in, rowset.Dense(batchOf(40, 20)), false},
 	}
 	for _, tt := range tests {

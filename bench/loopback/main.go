@@ -65,8 +65,7 @@ func main() {
 	if o.memProfile != "" {
 		runtime.MemProfileRate = 512
 	}
-	// One P for the loop and one for the runtime's timers beside the workers, as cmd/rankd does.
-	runtime.GOMAXPROCS(o.cpuThreads + 2)
+	scheduler.TuneRuntime(o.cpuThreads) // as cmd/rankd does
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "loopback:", err)
 		os.Exit(1)
