@@ -1,0 +1,338 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// The tests of this file run by hand, on a clock that the test moves: what
+// happens at the very instant of a deadline.
+
+func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func TestEffectiveDeadlineIsTheEarliest(t *testing.T) {
+	const none = 0
+	start := clock.Time(ms(1000))
+	for _, c := range []struct {
+		request            int // ms after the start
+		engine, node, want int
+	}{
+		{none, none, none, none},
+		{30, none, none, 30},
+		{none, 20, none, 20},
+		{none, none, 10, 10},
+		{30, 20, 10, 10},
+		{30, 10, 20, 10},
+		{10, 20, 30, 10},
+		{20, 20, 20, 20},
+		{-5, 20, 10, -5},
+	} {
+		t.Run(fmt.Sprintf("request %d engine %d node %d", c.request, c.engine, c.node), func(t *testing.T) {
+			var request, want clock.Time
+			if c.request != none {
+				request = start.Add(ms(c.request))
+			}
+			if c.want != none {
+				want = start.Add(ms(c.want))
+			}
+			got := effectiveDeadline(start, request, ms(c.engine), &plan.Node{Timeout: ms(c.node)})
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
+// The same three limits, as a node meets them: when it fails, and with which limit.
+func TestTheEarliestLimitEndsTheNode(t *testing.T) {
+	for _, c := range []struct{ request, engine, node, want int }{
+		{30, 0, 0, 30},
+		{0, 20, 0, 20},
+		{0, 0, 10, 10},
+		{30, 20, 10, 10},
+		{30, 10, 20, 10},
+		{10, 20, 30, 10},
+		{20, 20, 20, 20},
+	} {
+		for place, x := range map[string]string{
+			"loop": `"node_id": "x", "op": "sleep", "params": {"duration_ms": 60000}`,
+			"pool": `"node_id": "x", "op": "busy_cpu", "params": {"busy_wait_ms": 60000}`,
+		} {
+			t.Run(fmt.Sprintf("%s, request %d engine %d node %d", place, c.request, c.engine, c.node), func(t *testing.T) {
+				w := newHandWorld(t, ms(c.engine))
+				if c.node > 0 {
+					x += fmt.Sprintf(`, "timeout_ms": %d`, c.node)
+				}
+				g := builtinGraph(t, "x", source(1), "{"+x+`, "inputs": ["src"]}`)
+				p := w.start(w.within(g, ms(c.request)))
+				w.Advance(ms(c.want) - 1)
+				require.Nil(t, p.Result, "1 ns too early")
+				w.Advance(1)
+				require.NotNil(t, p.Result)
+				requireNode(t, p.Err, "x")
+				late := requireTimeout(t, p.Err, ErrNodeTimeout)
+				assert.Equal(t, ms(c.want), late.Limit)
+				assert.Equal(t, ms(c.want), late.Elapsed)
+				assert.Equal(t, fmt.Sprintf("node execution timeout: %v elapsed, limit %v", ms(c.want), ms(c.want)), late.Error())
+			})
+		}
+	}
+}
+
+func TestNodeTimeoutCountsFromTheNodesStart(t *testing.T) {
+	w := newHandWorld(t, ms(20))
+	g := builtinGraph(t, "c", source(1), sleepNode("a", "src", ms(15)), sleepNode("b", "a", ms(15)), sleepNode("c", "b", ms(15)))
+	p := w.start(w.within(g, 0))
+	w.Advance(ms(44))
+	assert.Nil(t, p.Result)
+	w.Advance(ms(1))
+	require.NotNil(t, p.Result)
+	requireRows(t, p.Result, 1)
+}
+
+func TestDeadlineBeforeSpawn(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrived, deadline time.Duration // before and after the submission
+		in                bool
+	}{
+		"equal to now":     {0, 0, false},
+		"1 ns to go":       {0, 1, true},
+		"1 ns ago":         {ms(5), -1, false},
+		"none":             {ms(5), -1 << 62, true},
+		"all of it waited": {ms(5), 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHandWorld(t, 0)
+			now := w.Harness.Clock.Now()
+			req := &Request{Graph: builtinGraph(t, "src", source(1)), Arrived: now.Add(-c.arrived)}
+			if c.deadline > -1<<62 {
+				req.Deadline = now.Add(c.deadline)
+			}
+			p := w.start(req)
+			w.Settle()
+			require.NotNil(t, p.Result)
+			if c.in {
+				requireRows(t, p.Result, 1)
+				return
+			}
+			late := requireTimeout(t, p.Err, ErrRequestDeadline)
+			assert.Equal(t, c.arrived, late.Elapsed, "since it arrived")
+			assert.Equal(t, c.arrived+c.deadline, late.Limit)
+			var n *NodeError
+			assert.False(t, errors.As(p.Err, &n), "it is about no node")
+		})
+	}
+}
+
+// burn is a task on the loop that takes d of the manual clock, and more of
+// its kind: everything after it finds the time gone, within one iteration.
+func burn(w **handWorld, d time.Duration) task.Spec {
+	s := task.Spec{Op: "test::burn", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
+		(*w).Harness.Clock.Advance(d)
+		return rowset.Dense(new(rowset.Batch)), nil
+	}}
+	s.RunAsync = s.Run
+	return s
+}
+
+func TestDeadlineAtNodeStart(t *testing.T) {
+	var w *handWorld
+	tasks := builtins(t, burn(&w, ms(10)))
+	// Both are ready at once. The loop's time does not move while the first runs, so that
+	// the second is spawned; at its start it reads the clock.
+	g := graph(t, tasks, "second", node("first", "burn", "", "", ""), node("second", "burn", "", "", ""))
+	t.Run("too late by then", func(t *testing.T) {
+		w = newHandWorld(t, 0)
+		p := w.start(w.within(g, ms(10)))
+		w.Settle()
+		require.NotNil(t, p.Result)
+		requireNode(t, p.Err, "second")
+		late := requireTimeout(t, p.Err, ErrDeadlineBeforeStart)
+		assert.Equal(t, TimeoutError{Kind: ErrDeadlineBeforeStart, Elapsed: ms(10), Limit: ms(10)}, *late)
+		assert.Equal(t, ms(10), p.at, "the second did not run")
+	})
+	t.Run("in time", func(t *testing.T) {
+		w = newHandWorld(t, 0)
+		p := w.start(w.within(g, ms(10)+1))
+		w.Settle()
+		require.NotNil(t, p.Result)
+		require.NoError(t, p.Err, "a body that ends late has ended before its timer fired")
+		assert.Equal(t, ms(20), p.at)
+	})
+}
+
+func TestDeadlineBetweenNodes(t *testing.T) {
+	// The nap ends in the iteration in which the clock has passed the deadline. Its own timer comes
+	// first, since it was due first: so the nap succeeds, and its successor is not spawned.
+	w := newHandWorld(t, 0)
+	g := builtinGraph(t, "second", source(1), sleepNode("first", "src", ms(10)), sleepNode("second", "first", 0))
+	p := w.start(w.within(g, ms(12)))
+	w.Settle()
+	w.Harness.Clock.Advance(ms(15)) // in one step, over both
+	w.Settle()
+	require.NotNil(t, p.Result)
+	late := requireTimeout(t, p.Err, ErrRequestDeadline)
+	assert.Equal(t, TimeoutError{Kind: ErrRequestDeadline, Elapsed: ms(15), Limit: ms(12)}, *late)
+	assert.Zero(t, w.counts.NodeTimeouts)
+}
+
+// First wins: a completion and the deadline of its node in one iteration.
+func TestFirstWins(t *testing.T) {
+	busy := builtinGraph(t, "busy", source(1), busyNode("busy", "src", 0))
+	t.Run("posts run before timers, so the completion does", func(t *testing.T) {
+		w := newHandWorld(t, ms(10))
+		p := w.start(w.within(busy, 0))
+		w.Settle()
+		job := w.cpu.take()
+		w.Harness.Clock.Advance(ms(10)) // due now,
+		w.cpu.finish(job)               // and posted in the same iteration
+		w.Settle()
+		require.NotNil(t, p.Result)
+		requireRows(t, p.Result, 1)
+		assert.Equal(t, Counts{Requests: 1}, w.counts)
+	})
+	t.Run("the deadline, if the completion comes an iteration later", func(t *testing.T) {
+		w := newHandWorld(t, ms(10))
+		p := w.start(w.within(busy, 0))
+		w.Settle()
+		job := w.cpu.take()
+		w.Harness.Clock.Advance(ms(10))
+		w.Turn()
+		require.NotNil(t, p.Result)
+		requireTimeout(t, p.Err, ErrNodeTimeout)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Orphans: 1}, w.counts)
+		job.Work() // busy_cpu of 0 ms does not look
+		w.Loop.Post(func() { job.Done(nil) })
+		w.Settle()
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
+	})
+	t.Run("the deadline, over a sleep that ends at the same instant", func(t *testing.T) {
+		w := newHandWorld(t, ms(10))
+		p := w.start(w.within(builtinGraph(t, "nap", source(1), sleepNode("nap", "src", ms(10))), 0))
+		w.Advance(ms(10))
+		require.NotNil(t, p.Result)
+		requireTimeout(t, p.Err, ErrNodeTimeout)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
+	})
+	t.Run("the sleep, if it ends any sooner", func(t *testing.T) {
+		w := newHandWorld(t, ms(10)+1)
+		p := w.start(w.within(builtinGraph(t, "nap", source(1), sleepNode("nap", "src", ms(10))), 0))
+		w.Advance(ms(10))
+		require.NotNil(t, p.Result)
+		requireRows(t, p.Result, 1)
+		w.Advance(ms(10))
+		assert.Equal(t, Counts{Requests: 1}, w.counts)
+	})
+	t.Run("the body's own error, as much as its result", func(t *testing.T) {
+		w := newHandWorld(t, ms(10)+1)
+		p := w.start(w.within(builtinGraph(t, "nap", source(1),
+			node("nap", "sleep", "src", `"duration_ms": 10, "fail_after_sleep": true`, "")), 0))
+		w.Advance(ms(20))
+		require.NotNil(t, p.Result)
+		assert.ErrorIs(t, p.Err, task.ErrInjected)
+	})
+}
+
+// What the counters say about each way in which abandoned work ends.
+func TestAbandonedWork(t *testing.T) {
+	timedOut := Counts{Requests: 1, Failed: 1, NodeTimeouts: 1}
+	for name, c := range map[string]struct {
+		node string
+		end  func(w *handWorld) // after the timeout
+		want Counts
+	}{
+		"a sleep goes on to its end": {
+			sleepNode("x", "src", ms(50)), func(w *handWorld) { w.Advance(ms(40)) },
+			Counts{LateCompletions: 1},
+		},
+		"a sleep that fails late": {
+			node("x", "sleep", "src", `"duration_ms": 50, "fail_after_sleep": true`, ""),
+			func(w *handWorld) { w.Advance(ms(40)) },
+			Counts{LateCompletions: 1},
+		},
+		"a sleep is still on": {
+			sleepNode("x", "src", ms(50)), func(w *handWorld) { w.Advance(ms(39)) },
+			Counts{Orphans: 1},
+		},
+		"CPU work that had not started never does": {
+			busyNode("x", "src", ample), func(w *handWorld) { w.Settle() },
+			Counts{Cancelled: 1},
+		},
+		"CPU work that looks stops": {
+			busyNode("x", "src", ample),
+			nil, // taken before the timeout
+			Counts{Cancelled: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHandWorld(t, 0)
+			p := w.start(w.within(builtinGraph(t, "x", source(1), c.node), ms(10)))
+			w.Settle()
+			var job *cpupool.Job
+			if c.end == nil {
+				job = w.cpu.take()
+			}
+			w.Advance(ms(10))
+			require.NotNil(t, p.Result)
+			if job != nil {
+				assert.Equal(t, 1, w.counts.Orphans)
+				w.cpu.finish(job)
+				w.Settle()
+			} else {
+				c.end(w)
+			}
+			want := timedOut
+			want.LateCompletions, want.Cancelled, want.Orphans = c.want.LateCompletions, c.want.Cancelled, c.want.Orphans
+			assert.Equal(t, want, w.counts)
+		})
+	}
+}
+
+func TestTwoNodesLateAtOnce(t *testing.T) {
+	w := newHandWorld(t, 0)
+	g := builtinGraph(t, "both", source(1),
+		sleepNode("left", "src", ms(50)), sleepNode("right", "src", ms(60)), concatNode("both", "left", "right"))
+	p := w.start(w.within(g, ms(10)))
+	w.Advance(ms(10))
+	require.NotNil(t, p.Result)
+	requireNode(t, p.Err, "left")
+	assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Orphans: 2}, w.counts)
+	w.Advance(ms(50))
+	assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, LateCompletions: 2}, w.counts)
+}
+
+// A node's timeout ends the request, but not before the nodes beside it are settled.
+func TestOneNodeLateTheOtherDrains(t *testing.T) {
+	w := newHandWorld(t, 0)
+	g := builtinGraph(t, "both", source(1),
+		node("left", "sleep", "src", `"duration_ms": 50`, `"timeout_ms": 10`),
+		sleepNode("right", "src", ms(30)), concatNode("both", "left", "right"))
+	p := w.start(w.within(g, ms(100)))
+	w.Advance(ms(29))
+	assert.Nil(t, p.Result)
+	w.Advance(ms(1))
+	require.NotNil(t, p.Result)
+	requireNode(t, p.Err, "left")
+	assert.Equal(t, TimeoutError{Kind: ErrNodeTimeout, Elapsed: ms(10), Limit: ms(10)},
+		*requireTimeout(t, p.Err, ErrNodeTimeout))
+}
+
+func TestAFullPoolFailsTheNode(t *testing.T) {
+	w := newHandWorld(t, ms(10))
+	w.cpu.full = true
+	p := w.start(w.within(builtinGraph(t, "x", source(1), busyNode("x", "src", 0)), ms(10)))
+	w.Advance(ms(50)) // no timer of the node is left to fire
+	require.NotNil(t, p.Result)
+	require.ErrorIs(t, p.Err, cpupool.ErrQueueFull)
+	requireNode(t, p.Err, "x")
+	assert.Equal(t, Counts{Requests: 1, Failed: 1}, w.counts)
+}
