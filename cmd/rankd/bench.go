@@ -149,7 +149,9 @@ func summarize(samples []time.Duration, total time.Duration) benchReport {
 	for _, s := range samples {
 		sum += s
 	}
-	r.Throughput = rounded(float64(len(samples)) / total.Seconds())
+	if total > 0 {
+		r.Throughput = rounded(float64(len(samples)) / total.Seconds())
+	}
 	r.AvgUS = rounded(microseconds(sum) / float64(len(samples)))
 	r.MinUS, r.MaxUS = microseconds(samples[0]), microseconds(samples[len(samples)-1])
 	r.P50US = microseconds(percentile(samples, 0.5))

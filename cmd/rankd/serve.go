@@ -148,19 +148,15 @@ func (s *server) stop() {
 func (s *server) write(ctx context.Context, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	out := bufio.NewWriterSize(stdout, 64<<10)
+	// Once stdout fails nobody reads: finish what is in flight, take in no more.
+	out := bufio.NewWriterSize(&failureHook{w: stdout, onError: cancel}, 64<<10)
 	var buf []byte
-	var broken error
 	failed := false
 	for p := s.next(ctx, out); p != nil; p = s.next(ctx, out) {
 		var ok bool
 		buf, ok = s.appendAnswer(buf[:0], p)
 		failed = failed || !ok
-		if broken == nil {
-			if _, broken = out.Write(buf); broken != nil {
-				cancel() // nobody reads: finish what is in flight, take in no more
-			}
-		}
+		_, _ = out.Write(buf) // an error stays, for the last Flush to report
 		if cap(buf) > 1<<20 {
 			buf = nil // do not keep the memory of a rare giant
 		}
@@ -175,6 +171,20 @@ func (s *server) write(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
+// failureHook passes writes on and tells of an error.
+type failureHook struct {
+	w       io.Writer
+	onError func()
+}
+
+func (h *failureHook) Write(p []byte) (int, error) {
+	n, err := h.w.Write(p)
+	if err != nil {
+		h.onError()
+	}
+	return n, err
+}
+
 // next returns the first slot in line once its outcome is there, or nil at the
 // end. Before it waits it flushes, so that no answer is held back.
 func (s *server) next(ctx context.Context, out *bufio.Writer) *slot {
@@ -182,7 +192,7 @@ func (s *server) next(ctx context.Context, out *bufio.Writer) *slot {
 	select {
 	case p = <-s.line:
 	default:
-		_ = out.Flush() // an error stays, for the next Write to report
+		_ = out.Flush()
 		select {
 		case p = <-s.line:
 		case <-ctx.Done():

@@ -88,9 +88,8 @@ func TestAnswersComeInInputOrder(t *testing.T) {
 func TestInflightIsBoundedBehindASlowRequest(t *testing.T) {
 	const bound, n = 4, 20
 	a, e := heldApp(t, bound)
-	stdin := &countingReader{r: strings.NewReader(requests(n))}
 	served := make(chan error, 1)
-	go func() { served <- a.serve(context.Background(), stdin, io.Discard) }()
+	go func() { served <- a.serve(context.Background(), strings.NewReader(requests(n)), io.Discard) }()
 	slow := <-e.submitted
 	var others []heldRequest
 	for range bound - 1 {
@@ -110,10 +109,6 @@ func TestInflightIsBoundedBehindASlowRequest(t *testing.T) {
 	}
 	require.NoError(t, <-served)
 }
-
-type countingReader struct{ r io.Reader }
-
-func (c *countingReader) Read(p []byte) (int, error) { return c.r.Read(p) }
 
 func TestAnAnswerIsNotHeldBack(t *testing.T) {
 	a, e := heldApp(t, 8)

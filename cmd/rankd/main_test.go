@@ -1,0 +1,391 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// gnet starts a pool of workers when its package is initialized, for as long as
+// the process lives.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
+		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
+	)
+}
+
+// outcome is what a run of the program left behind.
+type outcome struct {
+	status         int
+	stdout, stderr string
+	procs          int // what GOMAXPROCS was set to; 0 if it was not
+}
+
+// lines returns the lines of stdout.
+func (o outcome) lines() []string {
+	return strings.Split(strings.TrimSuffix(o.stdout, "\n"), "\n")
+}
+
+// rankd runs the program in process.
+func rankd(t testing.TB, stdin io.Reader, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	var o outcome
+	p := program{
+		stdin: stdin, stdout: &stdout, stderr: &stderr,
+		getenv: func(string) string { return "" }, setProcs: func(n int) { o.procs = n },
+	}
+	o.status = p.run(context.Background(), args)
+	o.stdout, o.stderr = stdout.String(), stderr.String()
+	return o
+}
+
+// answer is one line of stdout, in either form.
+type answer struct {
+	RequestID       string           `json:"request_id"`
+	EngineRequestID string           `json:"engine_request_id"`
+	Candidates      []map[string]any `json:"candidates"`
+	SchemaDeltas    []map[string]any `json:"schema_deltas"`
+	Error           string           `json:"error"`
+	Detail          string           `json:"detail"`
+	Node            string           `json:"node"`
+	Op              string           `json:"op"`
+}
+
+func decode(t testing.TB, line string) (a answer) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(line), &a), line)
+	return a
+}
+
+func writePlan(t testing.TB, dir, name, artifact string) string {
+	t.Helper()
+	path := filepath.Join(dir, name+".plan.json")
+	require.NoError(t, os.WriteFile(path, []byte(artifact), 0o644))
+	return path
+}
+
+// fixedPlan has a name and three rows, and needs no Redis.
+func fixedPlan(name string) string {
+	return `{"schema_version": 1, "plan_name": "` + name + `", "nodes": [
+		{"node_id": "s", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}}], "outputs": ["s"]}`
+}
+
+func TestAnswersFromNothingButTheProgram(t *testing.T) {
+	for _, engine := range []string{"reactor", "sequential"} {
+		t.Run(engine, func(t *testing.T) {
+			o := rankd(t, strings.NewReader(`{"user_id": 1, "request_id": "r1"}`), "--plan_name", "complex_dag", "--engine", engine)
+			require.Equal(t, exitOK, o.status, o.stderr)
+			require.Len(t, o.lines(), 1)
+			a := decode(t, o.lines()[0])
+			assert.Equal(t, "r1", a.RequestID)
+			assert.NotEmpty(t, a.EngineRequestID)
+			require.Len(t, a.Candidates, 50)
+			for i, c := range a.Candidates {
+				id, score := c["id"].(float64), c["score"].(float64)
+				assert.Equal(t, id*0.1, score)
+				if i > 0 {
+					assert.GreaterOrEqual(t, a.Candidates[i-1]["score"], score, "ranked")
+				}
+			}
+			assert.Equal(t, 1, strings.Count(o.stderr, "\n"), "one line about the embedded Redis: %s", o.stderr)
+			assert.Contains(t, o.stderr, "embedded Redis")
+		})
+	}
+}
+
+func TestEveryExamplePlanAnswers(t *testing.T) {
+	var in strings.Builder
+	o := rankd(t, nil, "--list-plans")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	var plans []string
+	for _, line := range o.lines()[1:] {
+		name := strings.Fields(line)[0]
+		plans = append(plans, name)
+		in.WriteString(`{"user_id": 1, "request_id": "` + name + `", "plan": "` + name + `"}` + "\n")
+	}
+	assert.Equal(t, []string{"complex_dag", "concat_plan", "diamond", "mixed_pipeline", "parallel_fanout",
+		"parallel_sleep_plan", "reels_plan_a", "regex_plan", "simple_viewer", "viewer_filter"}, plans)
+	o = rankd(t, strings.NewReader(in.String()), "--dump-run-trace")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	require.Len(t, o.lines(), len(plans))
+	for i, line := range o.lines() {
+		a := decode(t, line)
+		assert.Equal(t, plans[i], a.RequestID, "in input order")
+		assert.Empty(t, a.Error)
+		assert.NotEmpty(t, a.SchemaDeltas)
+		if plans[i] != "viewer_filter" { // keeps ids above 5, and the viewer is user 1
+			assert.NotEmpty(t, a.Candidates, plans[i])
+		}
+	}
+}
+
+func TestWithoutAPlanFiveSyntheticCandidates(t *testing.T) {
+	o := rankd(t, strings.NewReader(`{"user_id": 1}`), "--env", "test", "--response", "fields")
+	assert.Equal(t, exitOK, o.status, o.stderr)
+	assert.Contains(t, o.stdout, `"candidates":[{"id":1,"fields":{}},{"id":2,"fields":{}},{"id":3,"fields":{}},{"id":4,"fields":{}},{"id":5,"fields":{}}]`)
+	assert.Empty(t, o.stderr, "no embedded Redis outside dev")
+}
+
+func TestTheStreamGoesOnPastBadInput(t *testing.T) {
+	dir := t.TempDir()
+	writePlan(t, dir, "fixed", fixedPlan("fixed"))
+	writePlan(t, dir, "late", `{"schema_version": 1}`)
+	in := strings.Join([]string{
+		`{"user_id": 1, "request_id": "first"}`,
+		`hello`,
+		`{"user_id": 0, "request_id": "zero"}`,
+		`{"user_id": 1, "request_id": "params", "param_overrides": {"nope": 1}}`,
+		`{"user_id": 1, "request_id": "unknown", "plan": "nope"}`,
+		`{"user_id": 1, "request_id": "path", "plan": "../fixed"}`,
+		`{"user_id": 1, "request_id": "invalid", "plan": "late"}`,
+		`{"user_id": 1, "request_id": "large", "x": "` + strings.Repeat("x", 200) + `"}`,
+		`{"user_id": 1, "request_id": "two"} {"user_id": 2}`,
+		``,
+		`{"user_id": 1,`,
+		`{"user_id": 1, "request_id": "last"}`,
+		`{"user_id": 1`,
+	}, "\n")
+	o := rankd(t, strings.NewReader(in), "--plan_dir", dir, "--plan_name", "fixed", "--max_request_bytes", "128", "--env", "test")
+	assert.Equal(t, exitFailed, o.status)
+	assert.Empty(t, o.stderr)
+	var got [][2]string
+	for _, line := range o.lines() {
+		a := decode(t, line)
+		id := a.RequestID
+		if len(id) == 36 {
+			id = "generated"
+		}
+		if a.Error != "" {
+			assert.NotEmpty(t, a.Detail, line)
+			assert.Empty(t, a.Candidates, line)
+			assert.Empty(t, a.EngineRequestID, line)
+		} else {
+			assert.Len(t, a.Candidates, 3, line)
+		}
+		got = append(got, [2]string{id, a.Error})
+	}
+	assert.Equal(t, [][2]string{
+		{"first", ""},
+		{"generated", "Invalid JSON input"},
+		{"zero", "Invalid request"},
+		{"params", "Invalid param_overrides"},
+		{"unknown", errorUnknownPlan},
+		{"path", errorUnknownPlan},
+		{"invalid", errorInvalidPlan},
+		{"generated", "Request too large"},
+		{"generated", "Invalid JSON input"},
+		{"generated", "Invalid JSON input"},
+		{"last", ""},
+		{"generated", "Invalid JSON input"},
+	}, got)
+}
+
+func TestEmptyInputIsAnsweredToo(t *testing.T) {
+	o := rankd(t, strings.NewReader("\n"), "--env", "test")
+	assert.Equal(t, exitFailed, o.status)
+	require.Len(t, o.lines(), 1)
+	assert.Equal(t, "Invalid JSON input", decode(t, o.lines()[0]).Error)
+}
+
+func TestAHugeLineIsRefused(t *testing.T) {
+	huge := io.MultiReader(strings.NewReader(`{"user_id": "`), io.LimitReader(zeros{}, 100<<20), strings.NewReader("\"}\n{\"user_id\": 1}\n"))
+	o := rankd(t, huge, "--env", "test")
+	assert.Equal(t, exitFailed, o.status)
+	require.Len(t, o.lines(), 2)
+	assert.Equal(t, "Request too large", decode(t, o.lines()[0]).Error)
+	assert.Len(t, decode(t, o.lines()[1]).Candidates, 5)
+}
+
+// zeros is an endless text of the digit 0.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
+}
+
+func TestAFailingNodeIsNamed(t *testing.T) {
+	path := writePlan(t, t.TempDir(), "fails", `{"schema_version": 1, "plan_name": "fails", "nodes": [
+		{"node_id": "s", "op": "fixed_source", "inputs": []},
+		{"node_id": "z", "op": "sleep", "inputs": ["s"], "params": {"duration_ms": 0, "fail_after_sleep": true}}], "outputs": ["z"]}`)
+	o := rankd(t, strings.NewReader(`{"user_id": 1}`), "--plan", path, "--env", "test")
+	assert.Equal(t, exitFailed, o.status)
+	a := decode(t, o.lines()[0])
+	assert.Equal(t, errorNode, a.Error)
+	assert.Equal(t, "z", a.Node)
+	assert.Equal(t, "test::sleep", a.Op)
+	assert.NotEmpty(t, a.Detail)
+}
+
+func TestAnUnreachableRedisIsNamed(t *testing.T) {
+	for _, engine := range []string{"reactor", "sequential"} {
+		o := rankd(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 1, \"plan\": \"nope\"}"),
+			"--plan_name", "simple_viewer", "--redis", "127.0.0.1:1", "--engine", engine)
+		assert.Equal(t, exitFailed, o.status)
+		require.Len(t, o.lines(), 2)
+		a := decode(t, o.lines()[0])
+		assert.Equal(t, errorNode, a.Error)
+		assert.Contains(t, a.Detail, "127.0.0.1:1")
+		assert.Empty(t, o.stderr, "--redis needs no embedded one")
+	}
+}
+
+func TestPlansByFlags(t *testing.T) {
+	dir := t.TempDir()
+	writePlan(t, dir, "one", fixedPlan("one"))
+	file := writePlan(t, t.TempDir(), "elsewhere", fixedPlan("by file"))
+	for _, tc := range []struct {
+		name string
+		args []string
+		plan string // of the request
+		want int    // candidates; 0 means an error
+	}{
+		{"ByFile", []string{"--plan", file}, "", 3},
+		{"ByFileAndItsName", []string{"--plan", file}, "by file", 3},
+		{"ByFileAndAnotherOfTheFolder", []string{"--plan", file, "--plan_dir", dir}, "one", 3},
+		{"ByFolderAndName", []string{"--plan_dir", dir, "--plan_name", "one"}, "", 3},
+		{"ByFolderAndRequest", []string{"--plan_dir", dir}, "one", 3},
+		{"ByFolderAndNobody", []string{"--plan_dir", dir}, "", 5},
+		{"BuiltinIsNotInTheFolder", []string{"--plan_dir", dir}, "simple_viewer", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			request, err := json.Marshal(map[string]any{"user_id": 1})
+			if tc.plan != "" {
+				request, err = json.Marshal(map[string]any{"user_id": 1, "plan": tc.plan})
+			}
+			require.NoError(t, err)
+			o := rankd(t, bytes.NewReader(request), append(tc.args, "--env", "test")...)
+			a := decode(t, o.lines()[0])
+			assert.Len(t, a.Candidates, tc.want)
+			assert.Equal(t, tc.want == 0, a.Error != "", a.Detail)
+		})
+	}
+}
+
+func TestBadUsageAndBadPlans(t *testing.T) {
+	dir := t.TempDir()
+	writePlan(t, dir, "bad", `{"schema_version": 1, "plan_name": "bad", "nodes": [{"node_id": "x", "op": "nope", "inputs": []}], "outputs": []}`)
+	file := filepath.Join(dir, "bad.plan.json")
+	for _, tc := range []struct {
+		name   string
+		args   []string
+		stderr []string
+	}{
+		{"UnknownFlag", []string{"--nope"}, []string{"unknown flag: --nope"}},
+		{"Argument", []string{"serve"}, []string{`"serve"`}},
+		{"NoNumber", []string{"--cpu_threads", "many"}, []string{"--cpu_threads"}},
+		{"AllProblemsAtOnce", []string{"--engine", "x", "--response", "y", "--redis", "z", "--max_inflight", "0", "--cpu_threads", "-1", "--max_request_bytes", "0", "--bench_concurrency", "0"},
+			[]string{"--engine", "--response", "--redis", "--max_inflight", "--cpu_threads", "--max_request_bytes", "--bench_concurrency"}},
+		{"RedisPort", []string{"--redis", "localhost:0"}, []string{"--redis"}},
+		{"RedisHost", []string{"--redis", ":6379"}, []string{"--redis"}},
+		{"EngineContradiction", []string{"--async_scheduler", "--engine", "sequential"}, []string{"contradicts"}},
+		{"PlanAndName", []string{"--plan", file, "--plan_name", "x"}, []string{"plan", "plan_name"}},
+		{"TwoModes", []string{"--list-plans", "--print-registry"}, []string{"list-plans", "print-registry"}},
+		{"BenchWithoutPlan", []string{"--bench", "5"}, []string{"--bench needs a plan"}},
+		{"BenchZero", []string{"--bench", "0", "--plan_name", "diamond"}, []string{"--bench is a number"}},
+		{"InfoWithoutPlan", []string{"--print-plan-info"}, []string{"--print-plan-info needs a plan"}},
+		{"UnknownEnvironment", []string{"--env", "moon"}, []string{"moon"}},
+		{"UnknownRegistryFolder", []string{"--registry_dir", filepath.Join(dir, "nope")}, []string{"keys.toml"}},
+		{"UnknownPlan", []string{"--plan_name", "nope"}, []string{`unknown plan "nope"`}},
+		{"PlanNameWithPath", []string{"--plan_name", "../bad"}, []string{"plan name"}},
+		{"UnknownPlanFolder", []string{"--plan_dir", filepath.Join(dir, "nope")}, []string{"nope"}},
+		{"PlanFolderIsAFile", []string{"--plan_dir", file}, []string{"no folder"}},
+		{"UnknownPlanFile", []string{"--plan", filepath.Join(dir, "nope")}, []string{"nope"}},
+		{"BadPlanByFile", []string{"--plan", file}, []string{"bad.plan.json", "nodes[0]", "nope"}},
+		{"BadPlanByName", []string{"--plan_dir", dir, "--plan_name", "bad"}, []string{"bad.plan.json", "nodes[0]", "nope"}},
+		{"BadPlanAmongSeveral", []string{"--plan_dir", dir}, []string{"bad.plan.json", "nodes[0]", "nope"}},
+		{"BadPlanForBench", []string{"--plan", file, "--bench", "1"}, []string{"bad.plan.json"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := rankd(t, strings.NewReader(`{"user_id": 1}`), tc.args...)
+			assert.Equal(t, exitUsage, o.status)
+			assert.Empty(t, o.stdout)
+			for _, want := range tc.stderr {
+				assert.Contains(t, o.stderr, want)
+			}
+			for line := range strings.Lines(o.stderr) {
+				assert.True(t, strings.HasPrefix(line, "rankd: "), line)
+			}
+		})
+	}
+}
+
+func TestListPlansWithABrokenOne(t *testing.T) {
+	dir := t.TempDir()
+	writePlan(t, dir, "good", fixedPlan("good"))
+	writePlan(t, dir, "bad", `{`)
+	o := rankd(t, nil, "--list_plans", "--plan-dir", dir)
+	assert.Equal(t, exitUsage, o.status)
+	assert.Contains(t, o.stdout, "good")
+	assert.Contains(t, o.stderr, "bad.plan.json")
+}
+
+func TestFlagsInEitherSpelling(t *testing.T) {
+	for _, args := range [][]string{
+		{"--print-plan-info", "--plan_name", "diamond"},
+		{"--print_plan_info", "--plan-name", "diamond"},
+	} {
+		o := rankd(t, nil, args...)
+		require.Equal(t, exitOK, o.status, o.stderr)
+		var info struct {
+			Name  string           `json:"plan_name"`
+			Nodes []map[string]any `json:"nodes"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(o.stdout), &info))
+		assert.Equal(t, "diamond", info.Name)
+		assert.Len(t, info.Nodes, 4)
+		assert.Empty(t, o.stderr)
+	}
+}
+
+func TestPrintRegistry(t *testing.T) {
+	o := rankd(t, nil, "--print-registry", "--redis", "[::1]:7000")
+	assert.Equal(t, exitOK, o.status, o.stderr)
+	for _, want := range []string{"final_score", "blocklist_regex", "ep_0001", "[::1]:7000"} {
+		assert.Contains(t, o.stdout, want)
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	o := rankd(t, nil, "--help")
+	assert.Equal(t, exitOK, o.status)
+	assert.Empty(t, o.stderr)
+	for _, want := range []string{"Examples:", "--plan_name", "--list-plans", "--dump-run-trace", "--bench_concurrency", "Exit status:"} {
+		assert.Contains(t, o.stdout, want)
+	}
+}
+
+func TestProcsFollowTheWorkers(t *testing.T) {
+	in := func() io.Reader { return strings.NewReader(`{"user_id": 1}`) }
+	assert.Equal(t, 5, rankd(t, in(), "--cpu_threads", "3", "--env", "test").procs)
+	assert.Zero(t, rankd(t, nil, "--list-plans").procs, "only where plans run")
+
+	p := program{stdin: in(), stdout: io.Discard, stderr: io.Discard,
+		getenv:   func(name string) string { return map[string]string{"GOMAXPROCS": "2"}[name] },
+		setProcs: func(int) { t.Error("GOMAXPROCS of the environment was overruled") }}
+	assert.Equal(t, exitOK, p.run(context.Background(), []string{"--env", "test"}))
+}
+
+func TestAsyncSchedulerChoosesTheEngine(t *testing.T) {
+	for _, tc := range []struct{ flag, engine string }{
+		{"--async_scheduler", "reactor"}, {"--async-scheduler=true", "reactor"}, {"--async_scheduler=false", "sequential"},
+	} {
+		path := writePlan(t, t.TempDir(), "fixed", fixedPlan("fixed"))
+		o := rankd(t, nil, tc.flag, "--plan", path, "--env", "test", "--bench", "1")
+		require.Equal(t, exitOK, o.status, o.stderr)
+		assert.Contains(t, o.stdout, `"engine":"`+tc.engine+`"`)
+	}
+}
