@@ -1,0 +1,30 @@
+// Package scheduler runs plans: it holds the DAG state machine, which is pure,
+// and the engines that drive it.
+//
+//	                 ┌──────────── State: what is ready, running, done ───────────┐
+//	                 │ Next                                       Succeed │ Fail  │
+//	                 ▼                                                    │       │
+//	Reactor:    place ─┬─ RunAsync ─▶ coroutine on the loop ── await ─▶ body ends ┤
+//	                   └─ Run ──────▶ job on the CPU pool ─── Post ──▶ body ends ─┤
+//	                                                       node's deadline ───────┘ first wins
+//	Pool:       IsIO ? I/O workers : CPU workers, each blocking; lock, settle, signal
+//	Sequential: one node at a time on the request's goroutine
+//
+// # The Reactor engine
+//
+// One loop goroutine owns every request in flight: no lock guards any of it. A
+// node's body may await Redis or a timer; it is then suspended as a coroutine
+// while the loop goes on. CPU work runs on the pool and comes back as a post.
+//
+// A node with a deadline is a race between its body's end and a timer, both on
+// the loop: the first settles the node, the other finds it settled. A body that loses
+// is an orphan. It keeps everything that it uses (its inputs are immutable, its
+// parameters are a copy, its command batch and its timer are its own), runs to
+// its end or stops early when it notices, and only then is its memory used again.
+//
+// # Closing
+//
+// Close refuses new requests; lets those in flight end, up to a grace; fails the rest with
+// ErrShuttingDown; then waits for the orphans, which it hurries: calls fail, sleeps end, CPU
+// work is asked to stop. Then pool and loop stop, in this order, since late completions post.
+package scheduler
