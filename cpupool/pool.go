@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/alitto/pond/v2"
-
 	"github.com/rankd/rankd/clock"
 )
 
@@ -52,6 +50,9 @@ type Config struct {
 	QueueMax int
 	// Clock measures waits and runs. Nil means a real clock.
 	Clock clock.Clock
+	// Executor runs the jobs in place of the pool's own workers; Workers and QueueMax
+	// are its business then. Nil means workers of pond's. A simulation brings its own.
+	Executor Executor
 }
 
 // Pool is a CPU pool that hands back to one loop. Submit and Cancel: loop
@@ -59,7 +60,7 @@ type Config struct {
 type Pool struct {
 	loop  Loop
 	clock clock.Clock
-	pond  pond.Pool
+	exec  Executor
 
 	// pending counts accepted jobs whose hand-back has not been posted yet.
 	pending atomic.Int64
@@ -83,11 +84,10 @@ func New(l Loop, cfg Config) *Pool {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.NewReal()
 	}
-	p := &Pool{
-		loop:  l,
-		clock: cfg.Clock,
-		pond:  pond.NewPool(cfg.Workers, pond.WithQueueSize(cfg.QueueMax), pond.WithNonBlocking(true)),
+	if cfg.Executor == nil {
+		cfg.Executor = newPond(cfg.Workers, cfg.QueueMax)
 	}
+	p := &Pool{loop: l, clock: cfg.Clock, exec: cfg.Executor}
 	p.idle.cond = sync.NewCond(&p.idle)
 	return p
 }
@@ -132,16 +132,13 @@ func (p *Pool) Submit(j *Job) error {
 	}
 	j.pool, j.err, j.queuedAt = p, nil, p.clock.Now()
 	p.pending.Add(1)
-	// Counted before pond has it: a worker may take the job before Go returns.
+	// Counted before the executor has it: a worker may take the job before Go returns.
 	p.queuedMax.Store(max(p.queuedMax.Load(), p.queued.Add(1)))
-	if err := p.pond.Go(j.run); err != nil {
+	if err := p.exec.Go(j.run); err != nil {
 		p.queued.Add(-1)
 		j.state.Store(stateFree)
 		p.settled()
-		if errors.Is(err, pond.ErrQueueFull) {
-			return ErrQueueFull
-		}
-		return ErrClosed
+		return err
 	}
 	p.submitted.Add(1)
 	p.loop.Hold()
@@ -155,11 +152,11 @@ func (p *Pool) Cancel(j *Job) error {
 	if !j.state.CompareAndSwap(stateQueued, stateCancelled) {
 		return ErrBusy
 	}
-	// The job stays in pond's queue; the worker that meets it hands it back.
+	// The job stays in the executor's queue; the worker that meets it hands it back.
 	return nil
 }
 
-// onWorker is what pond runs.
+// onWorker is what the executor runs.
 func (j *Job) onWorker() {
 	defer j.handBack() // deferred: Work may leave through runtime.Goexit
 	p := j.pool
@@ -232,7 +229,7 @@ func (p *Pool) WaitIdle() {
 // Close refuses further jobs and waits for the accepted ones. Not for the
 // loop goroutine nor a worker.
 func (p *Pool) Close() {
-	p.pond.StopAndWait()
+	p.exec.Stop()
 	p.WaitIdle()
 }
 
@@ -248,7 +245,7 @@ type Stats struct {
 func (p *Pool) Stats() Stats {
 	return Stats{
 		Submitted: p.submitted.Load(), Finished: p.finished.Load(), Cancelled: p.cancelled.Load(),
-		Panicked: p.panicked.Load(), Running: p.pond.RunningWorkers(),
+		Panicked: p.panicked.Load(), Running: p.exec.RunningWorkers(),
 		Queued: p.queued.Load(), QueuedMax: p.queuedMax.Load(),
 		WaitTotal: time.Duration(p.waitTotal.Load()), WaitMax: time.Duration(p.waitMax.Load()),
 		RunTotal: time.Duration(p.runTotal.Load()),

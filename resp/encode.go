@@ -40,6 +40,10 @@ func (b *Batch) Len() int { return len(b.starts) }
 // Size returns the length of the encoded commands in bytes.
 func (b *Batch) Size() int { return len(b.buf) }
 
+// Encoded returns the commands as they go on the wire: a view, valid until the batch
+// changes. It is for whoever answers a batch without a Client.
+func (b *Batch) Encoded() []byte { return b.buf }
+
 // Begin starts a command of nargs arguments, its name included; exactly nargs
 // calls of the Arg methods follow.
 func (b *Batch) Begin(nargs int) {

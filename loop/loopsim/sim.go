@@ -1,0 +1,185 @@
+package loopsim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop"
+)
+
+// settleMax bounds the iterations at one instant. A loop that is still busy then never
+// will be done.
+const settleMax = 10_000
+
+// A Sim is a started loop in virtual time, and the world around it. The goroutine
+// that builds it is the loop's. Loop only.
+type Sim struct {
+	Loop  *loop.Loop
+	Clock *clock.Manual
+	// OnFlush, if set, is called at the end of each iteration, where a host hands
+	// over what its connections have buffered.
+	OnFlush func()
+	// OnDrain, if set, is the host's part in the loop's end: see loop.Host.
+	OnDrain func() (pending bool)
+
+	rand    *rand.Rand
+	onPanic func(recovered any, stack []byte)
+	events  eventHeap
+	seq     uint64
+	batch   []event // of the present poll
+	held    bool    // keeps the loop alive between events
+}
+
+// New returns a simulation that draws from rng, with a loop that has started and turned
+// once. onPanic is told of each panic in a callback or event, which is contained.
+func New(rng *rand.Rand, onPanic func(recovered any, stack []byte)) *Sim {
+	s := &Sim{Clock: clock.NewManual(), rand: rng, onPanic: onPanic}
+	s.Loop = loop.New(loop.Config{Clock: s.Clock, OnPanic: onPanic})
+	if err := s.Loop.Start((*host)(s)); err != nil {
+		panic(err) // a new loop starts
+	}
+	s.Loop.Hold()
+	s.held = true
+	s.Turn()
+	return s
+}
+
+// Now returns the present instant.
+func (s *Sim) Now() clock.Time { return s.Clock.Now() }
+
+// At has fn run once as an I/O callback, in the first poll at or after t. Events of
+// one instant run in random order. Once the loop has ended, events run by themselves, as
+// other goroutines go on without it.
+func (s *Sim) At(t clock.Time, fn func()) {
+	s.seq++
+	s.events.push(event{at: t, tie: s.rand.Uint32(), seq: s.seq, fn: fn})
+}
+
+// After is At for a delay from now.
+func (s *Sim) After(d time.Duration, fn func()) { s.At(s.Now().Add(d), fn) }
+
+// Turn runs one iteration, which does not wait.
+func (s *Sim) Turn() {
+	if s.Ended() {
+		s.poll(s.runAlone)
+		return
+	}
+	s.Loop.Run(loop.RunNoWait, func(time.Duration) { s.poll(s.runOnLoop) })
+}
+
+// Settle turns until nothing is left to do at this instant. It returns an error if that
+// does not come about.
+func (s *Sim) Settle() error {
+	for range settleMax {
+		s.Turn()
+		if !s.busy() {
+			return nil
+		}
+	}
+	return fmt.Errorf("the loop is still busy after %d iterations at one instant", settleMax)
+}
+
+// Next returns the instant at which the next event or timer is due, and whether there is one.
+func (s *Sim) Next() (at clock.Time, ok bool) {
+	if len(s.events) > 0 {
+		at = s.events[0].at
+	}
+	if due := s.Loop.Due(); due != clock.Never {
+		at = at.Earlier(due)
+	}
+	return at, at != 0
+}
+
+// MoveTo moves the clock to an instant that is not in the past.
+func (s *Sim) MoveTo(t clock.Time) {
+	if d := t.Sub(s.Now()); d > 0 {
+		s.Clock.Advance(d)
+	}
+}
+
+// Stop stops the loop and runs it to its end. It returns an error if that does not come.
+func (s *Sim) Stop() error {
+	s.Loop.Stop()
+	for range settleMax {
+		if s.Ended() {
+			return nil
+		}
+		s.Turn()
+	}
+	return fmt.Errorf("the loop does not end within %d iterations", settleMax)
+}
+
+// Unhold lets go of the loop, which events keep alive until then, so that Loop.Alive
+// tells whether anything else does.
+func (s *Sim) Unhold() {
+	if s.held {
+		s.held = false
+		s.Loop.Release()
+	}
+}
+
+// Ended reports whether the loop has ended.
+func (s *Sim) Ended() bool {
+	select {
+	case <-s.Loop.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *Sim) busy() bool {
+	now := s.Now()
+	return len(s.events) > 0 && s.events[0].at <= now ||
+		!s.Ended() && (s.Loop.Pending() || s.Loop.Due().Passed(now))
+}
+
+// poll runs the events that are due when it begins.
+func (s *Sim) poll(run func(fn func())) {
+	now := s.Now()
+	for len(s.events) > 0 && s.events[0].at <= now {
+		s.batch = append(s.batch, s.events.pop())
+	}
+	for i := range s.batch {
+		run(s.batch[i].fn)
+	}
+	clear(s.batch)
+	s.batch = s.batch[:0]
+}
+
+func (s *Sim) runOnLoop(fn func()) {
+	s.Loop.Enter()
+	defer func() { s.Loop.Leave(recover()) }()
+	fn()
+}
+
+func (s *Sim) runAlone(fn func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.onPanic(r, debug.Stack())
+		}
+	}()
+	fn()
+}
+
+// host is the simulation as the loop sees it.
+type host Sim
+
+// Wake implements loop.Host. Every turn polls without waiting, so there is nobody to wake.
+func (*host) Wake() {}
+
+// Flush implements loop.Host.
+func (h *host) Flush() {
+	if h.OnFlush != nil {
+		h.OnFlush()
+	}
+}
+
+// Drain implements loop.Host.
+func (h *host) Drain() (pending bool) { return h.OnDrain != nil && h.OnDrain() }
+
+// Finish implements loop.Host.
+func (*host) Finish(done func()) { done() }
