@@ -10,8 +10,13 @@ import (
 	"github.com/rankd/rankd/scheduler"
 )
 
-// The error texts of answers to requests that were sound but could not be served.
+// The error texts of answers to requests that were sound but could not be
+// served. Those about time are the original engine's.
 const (
+	errorRequestDeadline     = "Request deadline exceeded"
+	errorNodeTimeout         = "Node execution timeout"
+	errorDeadlineBeforeStart = "Deadline exceeded before node start"
+
 	errorUnknownPlan  = "Unknown plan"
 	errorInvalidPlan  = "Invalid plan"
 	errorNode         = "Node execution failed"
@@ -41,17 +46,30 @@ func synthetic() []rowset.RowSet {
 	return []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3, 4, 5}})}
 }
 
-// failureOf describes what an engine reports.
+// failureOf describes what an engine reports: the text for what kind of failure it
+// is, the detail for this one.
 func failureOf(err error) request.Failure {
+	f := request.Failure{Error: errorRun}
 	var node *scheduler.NodeError
-	switch {
-	case errors.As(err, &node):
-		return request.Failure{Error: errorNode, Detail: node.Err.Error(), Node: node.Node, Op: node.Op}
-	case errors.Is(err, scheduler.ErrShuttingDown):
-		return request.Failure{Error: errorShuttingDown, Detail: err.Error()}
-	default:
-		return request.Failure{Error: errorRun, Detail: err.Error()}
+	if errors.As(err, &node) {
+		f = request.Failure{Error: errorNode, Node: node.Node, Op: node.Op}
+		err = node.Err
 	}
+	f.Detail = err.Error()
+	for _, known := range []struct {
+		kind error
+		text string
+	}{
+		{scheduler.ErrRequestDeadline, errorRequestDeadline},
+		{scheduler.ErrNodeTimeout, errorNodeTimeout},
+		{scheduler.ErrDeadlineBeforeStart, errorDeadlineBeforeStart},
+		{scheduler.ErrShuttingDown, errorShuttingDown},
+	} {
+		if errors.Is(err, known.kind) {
+			f.Error = known.text
+		}
+	}
+	return f
 }
 
 // refusal describes an error of package request, or of reading.

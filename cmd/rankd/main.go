@@ -4,17 +4,15 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
+
+	"github.com/rankd/rankd/scheduler"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for an orderly end; from then on another one kills.
 	context.AfterFunc(ctx, stop)
-	p := program{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, setProcs: func(n int) { runtime.GOMAXPROCS(n) },
-	}
+	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, tune: scheduler.TuneRuntime}
 	os.Exit(p.run(ctx, os.Args[1:]))
 }

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 type outcome struct {
 	status         int
 	stdout, stderr string
-	procs          int // what GOMAXPROCS was set to; 0 if it was not
+	tunedFor       int // CPU workers that the process was set up for; 0 if it was not
 }
 
 // lines returns the lines of stdout.
@@ -43,7 +43,7 @@ func rankd(t testing.TB, stdin io.Reader, args ...string) outcome {
 	var o outcome
 	p := program{
 		stdin: stdin, stdout: &stdout, stderr: &stderr,
-		getenv: func(string) string { return "" }, setProcs: func(n int) { o.procs = n },
+		tune: func(cpuThreads int) { o.tunedFor = cpuThreads },
 	}
 	o.status = p.run(context.Background(), args)
 	o.stdout, o.stderr = stdout.String(), stderr.String()
@@ -368,15 +368,10 @@ func TestHelpTeaches(t *testing.T) {
 	}
 }
 
-func TestProcsFollowTheWorkers(t *testing.T) {
-	in := func() io.Reader { return strings.NewReader(`{"user_id": 1}`) }
-	assert.Equal(t, 5, rankd(t, in(), "--cpu_threads", "3", "--env", "test").procs)
-	assert.Zero(t, rankd(t, nil, "--list-plans").procs, "only where plans run")
-
-	p := program{stdin: in(), stdout: io.Discard, stderr: io.Discard,
-		getenv:   func(name string) string { return map[string]string{"GOMAXPROCS": "2"}[name] },
-		setProcs: func(int) { t.Error("GOMAXPROCS of the environment was overruled") }}
-	assert.Equal(t, exitOK, p.run(context.Background(), []string{"--env", "test"}))
+func TestTheProcessIsTunedWherePlansRun(t *testing.T) {
+	stdin := strings.NewReader(`{"user_id": 1}`)
+	assert.Equal(t, 3, rankd(t, stdin, "--cpu_threads", "3", "--env", "test").tunedFor)
+	assert.Zero(t, rankd(t, nil, "--list-plans").tunedFor)
 }
 
 func TestAsyncSchedulerChoosesTheEngine(t *testing.T) {

@@ -25,8 +25,7 @@ var errFailed = errors.New("a request failed")
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	getenv         func(string) string
-	setProcs       func(int) // runtime.GOMAXPROCS
+	tune           func(cpuThreads int) // sets the process up before an engine is opened
 }
 
 // run runs the program and returns its exit status. When ctx ends it stops reading,
@@ -75,13 +74,7 @@ func (p *program) dispatch(ctx context.Context, o *options) error {
 	case o.printRegistry:
 		return a.reg.WriteText(p.stdout)
 	}
-	// The loop is one goroutine among the CPU workers'. With as many busy workers as
-	// Ps it would wait for a P, up to the scheduler's preemption slice of 10 ms, each time
-	// it wakes up. One P more than workers is for the loop, and one for the
-	// goroutines that read, write and collect garbage.
-	if p.getenv("GOMAXPROCS") == "" {
-		p.setProcs(o.cpuThreads + 2)
-	}
+	p.tune(o.cpuThreads)
 	if err := a.open(p.stderr); err != nil {
 		return err
 	}

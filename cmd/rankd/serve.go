@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/scheduler"
 )
@@ -82,7 +83,7 @@ func (s *server) read(stream *request.Stream) {
 			s.join(p)
 			return
 		}
-		s.prepare(p, doc, err)
+		s.prepare(p, doc, err, s.app.clock.Now())
 		if !s.join(p) {
 			return
 		}
@@ -90,7 +91,7 @@ func (s *server) read(stream *request.Stream) {
 }
 
 // prepare fills p from one document, or from the error in its place.
-func (s *server) prepare(p *slot, doc []byte, err error) {
+func (s *server) prepare(p *slot, doc []byte, err error, arrived clock.Time) {
 	p.failure, p.result, p.request = nil, nil, scheduler.Request{}
 	var req request.Request
 	if err == nil {
@@ -107,9 +108,11 @@ func (s *server) prepare(p *slot, doc []byte, err error) {
 		p.failure = failure
 		return
 	}
-	p.request = scheduler.Request{Graph: graph, UserID: req.UserID, Params: req.Params, Trace: s.app.opts.trace}
+	p.request = scheduler.Request{
+		Graph: graph, UserID: req.UserID, Params: req.Params, Arrived: arrived, Trace: s.app.opts.trace,
+	}
 	if req.Timeout > 0 {
-		p.request.Deadline = s.app.clock.Now().Add(req.Timeout)
+		p.request.Deadline = arrived.Add(req.Timeout)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 )
@@ -235,7 +236,8 @@ func TestRequestsReachTheEngineAsAsked(t *testing.T) {
 	assert.Same(t, a.plan, r.Graph)
 	assert.EqualValues(t, 77, r.UserID)
 	assert.True(t, r.Trace)
-	assert.Equal(t, a.clock.Now().Add(40*time.Millisecond), r.Deadline)
+	assert.Equal(t, a.clock.Now(), r.Arrived)
+	assert.Equal(t, r.Arrived.Add(40*time.Millisecond), r.Deadline)
 	weight, ok := r.Params.Float(4)
 	assert.True(t, ok)
 	assert.Equal(t, 0.5, weight)
@@ -252,6 +254,16 @@ func TestRequestsReachTheEngineAsAsked(t *testing.T) {
 	assert.Equal(t, []string{errorNode, "no luck", "n5", "core::vm"}, []string{first.Error, first.Detail, first.Node, first.Op})
 	assert.Equal(t, errorShuttingDown, second.Error)
 	assert.Equal(t, errorRun, failureOf(errBroken).Error)
+	for kind, text := range map[error]string{
+		scheduler.ErrRequestDeadline:     "Request deadline exceeded",
+		scheduler.ErrNodeTimeout:         "Node execution timeout",
+		scheduler.ErrDeadlineBeforeStart: "Deadline exceeded before node start",
+	} {
+		late := &scheduler.TimeoutError{Kind: kind, Elapsed: time.Second, Limit: time.Millisecond}
+		assert.Equal(t, request.Failure{Error: text, Detail: late.Error(), Node: "n", Op: "o"},
+			failureOf(&scheduler.NodeError{Node: "n", Op: "o", Err: late}))
+		assert.Equal(t, request.Failure{Error: text, Detail: late.Error()}, failureOf(late))
+	}
 }
 
 // TestManyRequestsThroughFewSlots reuses slots over and over, completing on
