@@ -1,0 +1,50 @@
+package load
+
+import "github.com/rankd/rankd/clock"
+
+// closed runs the clients until nobody may send any more.
+func (r *run) closed(target Target) *Result {
+	clients := make([]closedClient, r.load.Concurrency)
+	for i := range clients {
+		c := &clients[i]
+		c.run, c.shard = r, &r.shards[i%len(r.shards)]
+		c.conn = target.NewClient(c.answered)
+	}
+	r.begin()
+	r.live.Add(len(clients))
+	for i := range clients {
+		clients[i].next(r.clock.Now())
+	}
+	r.live.Wait()
+	return r.result()
+}
+
+// closedClient has one request in flight at a time.
+type closedClient struct {
+	run   *run
+	shard *shard
+	conn  Client
+	sent  clock.Time
+}
+
+// next sends a request, unless the load is over.
+func (c *closedClient) next(now clock.Time) {
+	r := c.run
+	if r.ctx.Err() != nil || r.until.Passed(now) {
+		r.live.Done()
+		return
+	}
+	n := r.sent.Add(1)
+	if n > r.most {
+		r.live.Done()
+		return
+	}
+	c.sent = now
+	c.conn.Send(r.user(n))
+}
+
+func (c *closedClient) answered(err error) {
+	now := c.run.clock.Now()
+	c.shard.record(now.Sub(c.sent), err)
+	c.next(now)
+}

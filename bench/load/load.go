@@ -1,0 +1,173 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rankd/rankd/clock"
+)
+
+// Load says what to send. Immutable while it runs.
+type Load struct {
+	// Users are asked for in turn. At least one.
+	Users []int64
+	// Concurrency is the number of clients of a closed loop, and of an open loop
+	// the most requests in flight, beyond which arrivals are shed. At least one.
+	Concurrency int
+	// Rate is the number of arrivals per second of an open loop. Zero means a closed loop.
+	Rate float64
+	// Requests and Duration end the load, whichever comes first; zero means no
+	// bound. One of them is set.
+	Requests int64
+	Duration time.Duration
+}
+
+// Check returns what is wrong with the load.
+func (l *Load) Check() error {
+	switch {
+	case len(l.Users) == 0:
+		return fmt.Errorf("load: no users")
+	case l.Concurrency < 1:
+		return fmt.Errorf("load: concurrency is %d, not positive", l.Concurrency)
+	case l.Rate < 0 || math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0):
+		return fmt.Errorf("load: rate is %v", l.Rate)
+	case l.Requests < 0 || l.Duration < 0 || l.Requests == 0 && l.Duration == 0:
+		return fmt.Errorf("load: neither a number of requests nor a duration")
+	default:
+		return nil
+	}
+}
+
+// Result is what a load has measured.
+type Result struct {
+	Elapsed    time.Duration // from the first request to the last answer
+	Answered   int64         // all that were sent, failures among them
+	Errors     int64         // of these, failed
+	FirstError error
+	Shed       int64                   // arrivals not sent, having found Concurrency in flight; open loop only
+	Latency    *hdrhistogram.Histogram // of successes, ns
+	// Lag is how late arrivals were sent, ns: the driver's own share in the latencies of
+	// an open loop. Nil for a closed one.
+	Lag *hdrhistogram.Histogram
+}
+
+// PerSecond returns the successes per second.
+func (r *Result) PerSecond() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Answered-r.Errors) / r.Elapsed.Seconds()
+}
+
+// latencyMax is the longest latency that a histogram holds apart; what is longer counts as it.
+const latencyMax = 10 * time.Minute
+
+// NewHistogram returns an empty histogram for latencies in nanoseconds.
+func NewHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(latencyMax), 3) }
+
+func record(h *hdrhistogram.Histogram, d time.Duration) {
+	_ = h.RecordValue(int64(min(max(d, 0), latencyMax))) // fails only out of range
+}
+
+// Driver runs loads. Its fields may be zero, which means real time.
+type Driver struct {
+	Clock clock.Clock
+	// Sleep waits between the arrivals of an open loop.
+	Sleep func(time.Duration)
+}
+
+// Run puts the load on the target and returns when all that was sent is
+// answered. When ctx ends it sends no more; the result covers what was sent.
+func (d Driver) Run(ctx context.Context, target Target, l Load) (*Result, error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	if d.Clock == nil {
+		d.Clock = clock.NewReal()
+	}
+	if d.Sleep == nil {
+		d.Sleep = time.Sleep
+	}
+	r := &run{ctx: ctx, clock: d.Clock, load: l, most: l.Requests}
+	if r.most == 0 {
+		r.most = math.MaxInt64
+	}
+	for i := range r.shards {
+		r.shards[i].latency = NewHistogram()
+	}
+	if l.Rate > 0 {
+		return r.open(target, d.Sleep), nil
+	}
+	return r.closed(target), nil
+}
+
+// run is a load under way. What callbacks touch is atomic or behind a lock.
+type run struct {
+	ctx   context.Context
+	clock clock.Clock
+	load  Load
+	most  int64      // requests in all
+	began clock.Time // of the load
+	until clock.Time // no request starts later; zero means no bound
+
+	sent   atomic.Int64
+	live   sync.WaitGroup // closed: clients; open: requests in flight
+	shards [8]shard
+}
+
+// shard records the answers of some of the clients: a histogram for each would be a
+// quarter of a megabyte for each, and one for all would be a lock for all.
+type shard struct {
+	mu         sync.Mutex
+	latency    *hdrhistogram.Histogram
+	answered   int64
+	errors     int64
+	firstError error
+	_          [64]byte // apart from the next one's lock
+}
+
+func (s *shard) record(took time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered++
+	if err == nil {
+		record(s.latency, took)
+		return
+	}
+	s.errors++
+	if s.firstError == nil {
+		s.firstError = err
+	}
+}
+
+func (r *run) begin() {
+	r.began = r.clock.Now()
+	if r.load.Duration > 0 {
+		r.until = r.began.Add(r.load.Duration)
+	}
+}
+
+// user returns who is asked for by the n-th request, counted from 1.
+func (r *run) user(n int64) int64 { return r.load.Users[(n-1)%int64(len(r.load.Users))] }
+
+func (r *run) result() *Result {
+	res := &Result{Elapsed: r.clock.Now().Sub(r.began), Latency: r.shards[0].latency}
+	for i := range r.shards {
+		s := &r.shards[i]
+		if i > 0 {
+			res.Latency.Merge(s.latency)
+		}
+		res.Answered += s.answered
+		res.Errors += s.errors
+		if res.FirstError == nil {
+			res.FirstError = s.firstError
+		}
+	}
+	return res
+}

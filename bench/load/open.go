@@ -1,0 +1,100 @@
+package load
+
+import (
+	"sync"
+	"time"
+
+	"github.com/rankd/rankd/clock"
+)
+
+// open sends requests as they arrive, until the load is over.
+func (r *run) open(target Target, sleep func(time.Duration)) *Result {
+	pool := newClientPool(r, target)
+	lag := NewHistogram()
+	var shed int64
+	r.begin()
+	for n := int64(1); n <= r.most && r.ctx.Err() == nil; n++ {
+		due := r.arrival(n)
+		if r.until.Passed(due) {
+			break
+		}
+		now := r.clock.Now()
+		// Sleeping may end early on no clock of ours, but a late sleeper is nothing special
+		// here: whatever is due by then is sent at once, each from its own instant.
+		for now < due {
+			sleep(due.Sub(now))
+			now = r.clock.Now()
+		}
+		c := pool.take()
+		if c == nil {
+			shed++
+			continue
+		}
+		record(lag, now.Sub(due))
+		r.live.Add(1)
+		c.due = due
+		c.conn.Send(r.user(n))
+	}
+	r.live.Wait()
+	res := r.result()
+	res.Shed, res.Lag = shed, lag
+	return res
+}
+
+// arrival is when the n-th request is due, counted from 1. It is computed from
+// the beginning, so that rounding does not add up.
+func (r *run) arrival(n int64) clock.Time {
+	return r.began.Add(time.Duration(float64(n-1) / r.load.Rate * float64(time.Second)))
+}
+
+// clientPool holds the clients that have nothing in flight. Last used, first
+// taken: what is warm is used again.
+type clientPool struct {
+	mu   sync.Mutex
+	free []*openClient
+}
+
+func newClientPool(r *run, target Target) *clientPool {
+	p := new(clientPool)
+	for i := range r.load.Concurrency {
+		c := &openClient{run: r, pool: p, shard: &r.shards[i%len(r.shards)]}
+		c.conn = target.NewClient(c.answered)
+		p.free = append(p.free, c)
+	}
+	return p
+}
+
+// take returns a free client, or nil if all have a request in flight.
+func (p *clientPool) take() *openClient {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.free) - 1
+	if last < 0 {
+		return nil
+	}
+	c := p.free[last]
+	p.free = p.free[:last]
+	return c
+}
+
+func (p *clientPool) put(c *openClient) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, c)
+}
+
+// openClient has one request in flight at a time, and is free in between.
+type openClient struct {
+	run   *run
+	pool  *clientPool
+	shard *shard
+	conn  Client
+	due   clock.Time // when the request in flight was to arrive
+}
+
+func (c *openClient) answered(err error) {
+	r := c.run
+	c.shard.record(r.clock.Now().Sub(c.due), err)
+	c.pool.put(c)
+	r.live.Done()
+}

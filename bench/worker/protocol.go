@@ -1,0 +1,116 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rankd/rankd/bench/load"
+)
+
+// Setup says what a target is to be opened on.
+type Setup struct {
+	// Redis is the address of the server that the target reads from, "host:port". All
+	// endpoints of the plan are there.
+	Redis string `json:"redis"`
+	// Plan is the plan's name. A peer knows the plans that it has written by hand.
+	Plan string `json:"plan"`
+	// Fanout overrides the fanout of every node of the plan that has one. Zero leaves
+	// the plan's own.
+	Fanout int `json:"fanout,omitempty"`
+	// Artifact is the plan itself, with Fanout already in it. Engines run this.
+	Artifact string `json:"artifact,omitempty"`
+}
+
+// Round is one measurement to make. Durations are nanoseconds.
+type Round struct {
+	Setup
+	Users       []int64       `json:"users"`
+	Concurrency int           `json:"concurrency"`    // in flight; of an open loop the bound
+	Rate        float64       `json:"rate,omitempty"` // arrivals per second; absent means a closed loop
+	Requests    int64         `json:"requests,omitempty"`
+	Duration    time.Duration `json:"duration,omitempty"` // Requests or Duration ends the round
+	Warmup      time.Duration `json:"warmup,omitempty"`   // the same load, not measured, before
+	// RedisPID is the process of the server, if the worker shall account for
+	// its CPU time; absent means no.
+	RedisPID int `json:"redis_pid,omitempty"`
+}
+
+// Load returns the load that is measured.
+func (r *Round) Load() load.Load {
+	return load.Load{
+		Users: r.Users, Concurrency: r.Concurrency, Rate: r.Rate, Requests: r.Requests, Duration: r.Duration,
+	}
+}
+
+// Report is what became of a round. Durations are nanoseconds; counters and
+// resources are those of the measured part, without the warm-up.
+type Report struct {
+	// Failure says why there is no measurement; all else is zero then.
+	Failure string `json:"failure,omitempty"`
+
+	Elapsed    time.Duration `json:"elapsed"`
+	Answered   int64         `json:"answered"` // requests sent and answered, errors among them
+	Errors     int64         `json:"errors"`
+	FirstError string        `json:"first_error,omitempty"`
+	Shed       int64         `json:"shed,omitempty"` // arrivals that found Concurrency in flight
+
+	// Latency and Lag are HdrHistograms of nanoseconds in the V2 compressed
+	// encoding; see load.Result.
+	Latency string `json:"latency"`
+	Lag     string `json:"lag,omitempty"`
+
+	CPU        time.Duration `json:"cpu"`         // of the worker, user and system
+	Allocs     uint64        `json:"allocs"`      // heap objects
+	AllocBytes uint64        `json:"alloc_bytes"` // heap bytes
+	GCs        uint64        `json:"gcs"`
+	RSSBytes   uint64        `json:"rss_bytes"`           // at the end of the round
+	RedisCPU   time.Duration `json:"redis_cpu,omitempty"` // of the server, if asked for
+	Traffic    *load.Traffic `json:"traffic,omitempty"`   // absent if the target does not count
+}
+
+// newReport puts a result into its form for the wire.
+func newReport(r *load.Result, used load.Usage) (*Report, error) {
+	latency, err := r.Latency.EncodeV2()
+	if err != nil {
+		return nil, fmt.Errorf("encode latencies: %w", err)
+	}
+	rep := &Report{
+		Elapsed: r.Elapsed, Answered: r.Answered, Errors: r.Errors, Shed: r.Shed, Latency: string(latency),
+		CPU: used.CPU, Allocs: used.Allocs, AllocBytes: used.AllocBytes, GCs: used.GCs, RSSBytes: used.RSSBytes,
+	}
+	if r.FirstError != nil {
+		rep.FirstError = r.FirstError.Error()
+	}
+	if r.Lag != nil {
+		lag, err := r.Lag.EncodeV2()
+		if err != nil {
+			return nil, fmt.Errorf("encode lags: %w", err)
+		}
+		rep.Lag = string(lag)
+	}
+	return rep, nil
+}
+
+// Result returns the measurement in the form in which it was made.
+func (r *Report) Result() (*load.Result, error) {
+	if r.Failure != "" {
+		return nil, errors.New(r.Failure)
+	}
+	res := &load.Result{Elapsed: r.Elapsed, Answered: r.Answered, Errors: r.Errors, Shed: r.Shed}
+	if r.FirstError != "" {
+		res.FirstError = errors.New(r.FirstError)
+	}
+	var err error
+	if res.Latency, err = hdrhistogram.Decode([]byte(r.Latency)); err != nil {
+		return nil, fmt.Errorf("decode latencies: %w", err)
+	}
+	if r.Lag != "" {
+		if res.Lag, err = hdrhistogram.Decode([]byte(r.Lag)); err != nil {
+			return nil, fmt.Errorf("decode lags: %w", err)
+		}
+	}
+	return res, nil
+}

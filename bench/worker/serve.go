@@ -1,0 +1,118 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/rankd/rankd/bench/load"
+)
+
+// Open opens a target. It is called while no other target of the worker is open.
+type Open func(Setup) (load.Target, error)
+
+// Serve runs the rounds that come in, until in ends. What is wrong with a round
+// goes into its report; the error is that of reading or writing.
+func Serve(in io.Reader, out io.Writer, open Open) error {
+	w := server{open: open}
+	defer w.close()
+	rounds, reports := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var r Round
+		if err := rounds.Decode(&r); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read a round: %w", err)
+		}
+		report, err := w.run(&r)
+		if err != nil {
+			report = &Report{Failure: err.Error()}
+		}
+		if err := reports.Encode(report); err != nil {
+			return fmt.Errorf("write a report: %w", err)
+		}
+	}
+}
+
+// server is a worker at work. One goroutine.
+type server struct {
+	open   Open
+	setup  Setup
+	target load.Target // on setup; nil if none is open
+}
+
+func (w *server) close() {
+	if w.target != nil {
+		w.target.Close()
+		w.target = nil
+	}
+}
+
+// prepare makes sure that the target is the one for s.
+func (w *server) prepare(s Setup) (err error) {
+	if w.target != nil && w.setup == s {
+		return nil
+	}
+	w.close()
+	w.setup = s
+	w.target, err = w.open(s)
+	return err
+}
+
+func (w *server) run(r *Round) (*Report, error) {
+	measured := r.Load()
+	if err := measured.Check(); err != nil {
+		return nil, err
+	}
+	if err := w.prepare(r.Setup); err != nil {
+		return nil, err
+	}
+	var driver load.Driver
+	if r.Warmup > 0 {
+		warm := measured
+		warm.Requests, warm.Duration = 0, r.Warmup
+		if _, err := driver.Run(context.Background(), w.target, warm); err != nil {
+			return nil, err
+		}
+	}
+	runtime.GC() // no round pays for what another has left behind
+	counting, counts := w.target.(load.Counting)
+	var traffic load.Traffic
+	if counts {
+		traffic = counting.Traffic()
+	}
+	redis, err := redisCPU(r.RedisPID)
+	if err != nil {
+		return nil, err
+	}
+	used := load.ReadUsage()
+	result, err := driver.Run(context.Background(), w.target, measured)
+	if err != nil {
+		return nil, err
+	}
+	report, err := newReport(result, load.ReadUsage().Since(used))
+	if err != nil {
+		return nil, err
+	}
+	after, err := redisCPU(r.RedisPID)
+	if err != nil {
+		return nil, err
+	}
+	report.RedisCPU = after - redis
+	if counts {
+		traffic = counting.Traffic().Sub(traffic)
+		report.Traffic = &traffic
+	}
+	return report, nil
+}
+
+func redisCPU(pid int) (time.Duration, error) {
+	if pid == 0 {
+		return 0, nil
+	}
+	return load.ProcessCPU(pid)
+}
