@@ -15,9 +15,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// gnet starts a pool of workers when its package is initialized, for as long as
-// the process lives.
+// TestMain lets the test binary stand in for the program, for tests that need
+// a process. gnet starts a pool of workers when its package is initialized, for as
+// long as the process lives.
 func TestMain(m *testing.M) {
+	if os.Getenv("RANKD_TEST_RUN_MAIN") == "1" {
+		main() // exits
+	}
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
