@@ -11,26 +11,28 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/scheduler"
 )
 
-func TestSummarizeIsExact(t *testing.T) {
-	var samples []time.Duration
-	for i := 1000; i >= 1; i-- {
-		samples = append(samples, time.Duration(i)*time.Microsecond)
+func TestSummarize(t *testing.T) {
+	r := &load.Result{Elapsed: 2 * time.Second, Answered: 1001, Errors: 1, Latency: load.NewHistogram()}
+	for i := range int64(1000) {
+		require.NoError(t, r.Latency.RecordValue((i+1)*int64(time.Microsecond)))
 	}
-	assert.Equal(t, benchReport{
-		Iterations: 1000, TotalMS: 2000, Throughput: 500, AvgUS: 500.5,
-		P50US: 500, P90US: 900, P99US: 990, P999US: 999, MinUS: 1, MaxUS: 1000,
-	}, summarize(samples, 2*time.Second))
-	one := summarize([]time.Duration{1500}, time.Microsecond)
-	assert.Equal(t, []float64{1.5, 1.5, 1.5, 1.5}, []float64{one.P50US, one.P999US, one.MinUS, one.MaxUS})
-	assert.Zero(t, summarize(nil, time.Second).Throughput)
+	report := summarize(r)
+	assert.Equal(t, []any{1001, 1, 2000.0, 500.5}, []any{report.Iterations, report.Errors, report.TotalMS, report.Throughput})
+	for want, got := range map[float64]float64{
+		500.5: report.AvgUS, 500: report.P50US, 900: report.P90US, 990: report.P99US, 999: report.P999US, 1: report.MinUS, 1000: report.MaxUS,
+	} {
+		assert.InEpsilon(t, want, got, 0.001)
+	}
+	assert.Zero(t, summarize(&load.Result{Latency: load.NewHistogram()}).Throughput)
 }
 
 func TestBenchReport(t *testing.T) {
-	for _, engine := range []string{"reactor", "sequential"} {
+	for _, engine := range []string{"reactor", "pool", "sequential"} {
 		o := rankd(t, nil, "--plan_name", "concat_plan", "--bench", "50", "--bench_concurrency", "8", "--cpu_threads", "2", "--engine", engine)
 		require.Equal(t, exitOK, o.status, o.stderr)
 		require.Len(t, o.lines(), 1)
@@ -41,7 +43,7 @@ func TestBenchReport(t *testing.T) {
 		}
 		for key, want := range map[string]any{
 			"plan": "concat_plan", "iterations": 50.0, "concurrency": 8.0, "engine": engine, "cpu_threads": 2.0, "errors": 0.0,
-			"async_scheduler": engine == "reactor", "within_request_parallelism": engine == "reactor",
+			"async_scheduler": engine == "reactor", "within_request_parallelism": engine != "sequential",
 		} {
 			assert.Equal(t, want, report[key], key)
 		}

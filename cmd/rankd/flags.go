@@ -12,13 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/request"
 )
 
 // The engines to choose from.
 const (
-	engineReactor    = "reactor"
-	engineSequential = "sequential"
+	engineReactor    = string(engines.Reactor)
+	enginePool       = string(engines.Pool)
+	engineSequential = string(engines.Sequential)
 )
 
 // cpuThreadsMax is the most CPU workers that one gets without asking.
@@ -28,9 +30,12 @@ const cpuThreadsMax = 8
 type options struct {
 	plan, planDir, planName string
 
-	engine         string
-	asyncScheduler bool
-	cpuThreads     int
+	engine                   string
+	asyncScheduler           bool
+	withinRequestParallelism bool
+	cpuThreads               int
+	ioThreads                int
+	redisPool                int // 0: as the endpoint's policy says
 
 	env, registryDir, redis string
 	redisHost               string // of redis
@@ -123,9 +128,13 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
 
 	f.StringVar(&o.engine, "engine", engineReactor,
-		"`engine`: reactor (asynchronous, all requests on one loop) or sequential (blocking, one node at a time)")
+		"`engine`: reactor (asynchronous, all requests on one loop), pool (blocking, a CPU pool and an I/O pool) "+
+			"or sequential (blocking, one node at a time)")
 	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
+	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
 	f.IntVar(&o.cpuThreads, "cpu_threads", defaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
+	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time")
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes")
 
@@ -162,18 +171,8 @@ func (o *options) check(given *pflag.FlagSet) error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 
-	if o.engine != engineReactor && o.engine != engineSequential {
-		problem("--engine is reactor or sequential, not %q", o.engine)
-	}
-	if given.Changed("async_scheduler") {
-		same := engineSequential
-		if o.asyncScheduler {
-			same = engineReactor
-		}
-		if given.Changed("engine") && o.engine != same {
-			problem("--async_scheduler=%t contradicts --engine %s", o.asyncScheduler, o.engine)
-		}
-		o.engine = same
+	if err := o.chooseEngine(given); err != nil {
+		problems = append(problems, err)
 	}
 	if o.response != "flat" && o.response != "fields" {
 		problem("--response is flat or fields, not %q", o.response)
@@ -183,6 +182,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		value, most int
 	}{
 		{"cpu_threads", o.cpuThreads, 1 << 10},
+		{"io_threads", o.ioThreads, 1 << 14},
 		{"max_inflight", o.maxInflight, 1 << 20},
 		{"max_request_bytes", o.maxRequestBytes, 1 << 30},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},
@@ -190,6 +190,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 		if flag.value < 1 || flag.value > flag.most {
 			problem("--%s is a number from 1 to %d, not %d", flag.name, flag.most, flag.value)
 		}
+	}
+	if o.redisPool < 0 || o.redisPool > 1<<12 {
+		problem("--redis_pool is a number from 0 to %d, not %d", 1<<12, o.redisPool)
 	}
 	if given.Changed("bench") {
 		if o.bench < 1 || o.bench > 1<<30 {
@@ -209,6 +212,32 @@ func (o *options) check(given *pflag.FlagSet) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// chooseEngine sets the engine that the three flags name together.
+func (o *options) chooseEngine(given *pflag.FlagSet) error {
+	switch o.engine {
+	case engineReactor, enginePool, engineSequential:
+	default:
+		return fmt.Errorf("--engine is reactor, pool or sequential, not %q", o.engine)
+	}
+	async, parallel := given.Changed("async_scheduler"), o.withinRequestParallelism
+	engine := o.engine
+	switch {
+	case async && o.asyncScheduler && parallel:
+		return errors.New("--async_scheduler contradicts --within_request_parallelism")
+	case async && o.asyncScheduler:
+		engine = engineReactor
+	case parallel:
+		engine = enginePool
+	case async && (!given.Changed("engine") || o.engine == engineReactor): // not the reactor
+		engine = engineSequential
+	}
+	if given.Changed("engine") && o.engine != engine {
+		return fmt.Errorf("--engine %s contradicts --async_scheduler or --within_request_parallelism", o.engine)
+	}
+	o.engine = engine
+	return nil
 }
 
 func splitAddr(addr string) (host string, port int, err error) {

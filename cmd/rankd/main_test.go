@@ -86,7 +86,7 @@ func fixedPlan(name string) string {
 }
 
 func TestAnswersFromNothingButTheProgram(t *testing.T) {
-	for _, engine := range []string{"reactor", "sequential"} {
+	for _, engine := range []string{"reactor", "pool", "sequential"} {
 		t.Run(engine, func(t *testing.T) {
 			o := rankd(t, strings.NewReader(`{"user_id": 1, "request_id": "r1"}`), "--plan_name", "complex_dag", "--engine", engine)
 			require.Equal(t, exitOK, o.status, o.stderr)
@@ -235,7 +235,7 @@ func TestAFailingNodeIsNamed(t *testing.T) {
 }
 
 func TestAnUnreachableRedisIsNamed(t *testing.T) {
-	for _, engine := range []string{"reactor", "sequential"} {
+	for _, engine := range []string{"reactor", "pool", "sequential"} {
 		o := rankd(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 1, \"plan\": \"nope\"}"),
 			"--plan_name", "simple_viewer", "--redis", "127.0.0.1:1", "--engine", engine)
 		assert.Equal(t, exitFailed, o.status)
@@ -296,6 +296,11 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		{"RedisPort", []string{"--redis", "localhost:0"}, []string{"--redis"}},
 		{"RedisHost", []string{"--redis", ":6379"}, []string{"--redis"}},
 		{"EngineContradiction", []string{"--async_scheduler", "--engine", "sequential"}, []string{"contradicts"}},
+		{"AsyncIsNotThePool", []string{"--async_scheduler", "--engine", "pool"}, []string{"contradicts"}},
+		{"NotAsyncIsNotTheReactor", []string{"--async_scheduler=false", "--engine", "reactor"}, []string{"contradicts"}},
+		{"ParallelIsNotSequential", []string{"--within_request_parallelism", "--engine", "sequential"}, []string{"contradicts"}},
+		{"AsyncAndParallel", []string{"--within_request_parallelism", "--async_scheduler"}, []string{"contradicts"}},
+		{"PoolSizes", []string{"--io_threads", "0", "--redis_pool", "-1"}, []string{"--io_threads", "--redis_pool"}},
 		{"PlanAndName", []string{"--plan", file, "--plan_name", "x"}, []string{"plan", "plan_name"}},
 		{"TwoModes", []string{"--list-plans", "--print-registry"}, []string{"list-plans", "print-registry"}},
 		{"BenchWithoutPlan", []string{"--bench", "5"}, []string{"--bench needs a plan"}},
@@ -381,6 +386,7 @@ func TestTheProcessIsTunedWherePlansRun(t *testing.T) {
 func TestAsyncSchedulerChoosesTheEngine(t *testing.T) {
 	for _, tc := range []struct{ flag, engine string }{
 		{"--async_scheduler", "reactor"}, {"--async-scheduler=true", "reactor"}, {"--async_scheduler=false", "sequential"},
+		{"--within_request_parallelism", "pool"}, {"--within-request-parallelism", "pool"}, {"--within_request_parallelism=false", "reactor"},
 	} {
 		path := writePlan(t, t.TempDir(), "fixed", fixedPlan("fixed"))
 		o := rankd(t, nil, tc.flag, "--plan", path, "--env", "test", "--bench", "1")

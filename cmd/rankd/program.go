@@ -62,7 +62,7 @@ func (e *runtimeError) Error() string { return e.err.Error() }
 func (e *runtimeError) Unwrap() error { return e.err }
 
 func (p *program) dispatch(ctx context.Context, o *options) error {
-	a, err := load(o)
+	a, err := newApp(o)
 	if err != nil {
 		return err
 	}

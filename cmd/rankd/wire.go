@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/devredis"
 	"github.com/rankd/rankd/plan"
@@ -27,8 +28,8 @@ type app struct {
 	embedded *devredis.Server // nil if none was started
 }
 
-// load reads registry and plans, without starting anything.
-func load(o *options) (*app, error) {
+// newApp reads registry and plans, without starting anything.
+func newApp(o *options) (*app, error) {
 	a := &app{opts: o, tasks: task.Builtin(), clock: clock.NewReal()}
 	var err error
 	if o.registryDir != "" {
@@ -95,22 +96,17 @@ func (a *app) open(stderr io.Writer) error {
 			return err
 		}
 	}
-	cfg := scheduler.Config{
-		Registry: a.reg, CPUThreads: o.cpuThreads, Clock: a.clock,
+	engine, err := engines.Open(engines.Spec{Kind: engines.Kind(o.engine)}, scheduler.Config{
+		Registry: a.reg, CPUThreads: o.cpuThreads, IOThreads: o.ioThreads, RedisConnections: o.redisPool, Clock: a.clock,
 		OnPanic: func(recovered any, stack []byte) {
 			fmt.Fprintf(stderr, "rankd: panic on the loop: %v\n%s", recovered, stack)
 		},
-	}
-	if o.engine == engineSequential {
-		a.engine = scheduler.OpenSequential(cfg)
-		return nil
-	}
-	reactor, err := scheduler.OpenReactor(cfg)
+	})
 	if err != nil {
 		a.close()
 		return err
 	}
-	a.engine = reactor
+	a.engine = engine
 	return nil
 }
 

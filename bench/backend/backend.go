@@ -1,0 +1,216 @@
+package backend
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/resp/resptest"
+)
+
+// Options say which Redis is wanted.
+type Options struct {
+	// Addr is a server that runs already, "host:port"; its data is used as it is. Empty
+	// means to start one and fill it with the demo data set.
+	Addr string
+	// Server is the redis-server to start. Empty means the one on the PATH, or else the
+	// embedded one.
+	Server string
+	// Latencies are the round trip times to add, each by a proxy; 0 is no proxy.
+	Latencies []time.Duration
+}
+
+// Backend is a Redis that is there for a benchmark. Immutable once built; any goroutine.
+type Backend struct {
+	Version  string // "redis-server 7.0.15", "embedded miniredis"
+	Embedded bool   // in this process: what is measured is miniredis
+	PID      int    // of the server that was started; 0 if it is somebody else's
+
+	addr    string
+	proxies map[time.Duration]*resptest.Delay
+	stop    func()
+}
+
+// Start starts what is needed. Close ends it.
+func Start(ctx context.Context, o Options) (*Backend, error) {
+	b := &Backend{addr: o.Addr, proxies: make(map[time.Duration]*resptest.Delay), stop: func() {}}
+	if err := b.start(ctx, o); err != nil {
+		return nil, err
+	}
+	for _, rtt := range o.Latencies {
+		if rtt == 0 || b.proxies[rtt] != nil {
+			continue
+		}
+		proxy, err := resptest.NewDelay(b.addr, rtt/2)
+		if err != nil {
+			b.Close()
+			return nil, fmt.Errorf("delaying proxy: %w", err)
+		}
+		b.proxies[rtt] = proxy
+	}
+	return b, nil
+}
+
+func (b *Backend) start(ctx context.Context, o Options) (err error) {
+	server := o.Server
+	if server == "" && o.Addr == "" {
+		server, err = exec.LookPath("redis-server")
+		if errors.Is(err, exec.ErrNotFound) {
+			return b.startEmbedded()
+		}
+	}
+	if o.Addr == "" {
+		if err := b.startServer(server); err != nil {
+			return err
+		}
+		if err := devredis.Load(ctx, b.addr); err != nil {
+			b.Close()
+			return err
+		}
+	}
+	if b.Version, err = version(ctx, b.addr); err != nil {
+		b.Close()
+	}
+	return err
+}
+
+func (b *Backend) startEmbedded() error {
+	s, err := devredis.Start()
+	if err != nil {
+		return err
+	}
+	b.addr, b.Embedded, b.Version, b.stop = s.Addr(), true, "embedded miniredis", s.Close
+	return nil
+}
+
+// Addr returns the address at which a round trip takes that much longer; the
+// latency is one of those that the backend was started with.
+func (b *Backend) Addr(latency time.Duration) string {
+	if latency == 0 {
+		return b.addr
+	}
+	return b.proxies[latency].Addr()
+}
+
+// Close ends all that was started.
+func (b *Backend) Close() {
+	for _, p := range b.proxies {
+		p.Close()
+	}
+	b.stop()
+}
+
+// attempts bounds how often another port is tried: between choosing a free one
+// and the server's taking it, some other process may.
+const attempts = 5
+
+// startServer starts an empty redis-server without persistence on a free port.
+func (b *Backend) startServer(binary string) (err error) {
+	for range attempts {
+		if err = b.tryServer(binary); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("start %s: %w", binary, err)
+}
+
+func (b *Backend) tryServer(binary string) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(binary, "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", "")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ready, gone := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(gone)
+		ready <- awaitReady(out)
+		_, _ = io.Copy(io.Discard, out) // or the pipe fills and the server blocks
+		_ = cmd.Wait()                  // killed is how it is meant to end
+	}()
+	stop := func() {
+		_ = cmd.Process.Kill() // fails only if it is gone already
+		<-gone
+	}
+	if err := <-ready; err != nil {
+		stop()
+		return err
+	}
+	b.addr, b.PID, b.stop = net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), cmd.Process.Pid, stop
+	return nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// awaitReady reads the server's log up to the line that says that it accepts
+// connections.
+func awaitReady(log io.Reader) error {
+	var said bytes.Buffer
+	lines := bufio.NewScanner(io.TeeReader(log, &said))
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "eady to accept connections") {
+			return nil
+		}
+	}
+	return fmt.Errorf("the server ended before it was ready; it said:\n%s", said.String())
+}
+
+// versionTimeout bounds the question for the server's version.
+const versionTimeout = 5 * time.Second
+
+// version asks the server what it is.
+func version(ctx context.Context, addr string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("redis: %w", err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := io.WriteString(conn, "INFO server\r\n"); err != nil {
+		return "", fmt.Errorf("redis %s: %w", addr, err)
+	}
+	return readVersion(bufio.NewReader(conn)), nil
+}
+
+// readVersion finds the version in the reply to INFO, or says that it is unknown:
+// a server that keeps it to itself can still be measured.
+func readVersion(reply *bufio.Reader) string {
+	line, err := reply.ReadString('\n')
+	size, convErr := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "$")))
+	if err != nil || convErr != nil || !strings.HasPrefix(line, "$") {
+		return "unknown"
+	}
+	lines := bufio.NewScanner(io.LimitReader(reply, int64(size)))
+	for lines.Scan() {
+		if v, ok := strings.CutPrefix(lines.Text(), "redis_version:"); ok {
+			return "redis-server " + strings.TrimSpace(v)
+		}
+	}
+	return "unknown"
+}

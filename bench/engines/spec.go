@@ -1,0 +1,146 @@
+package engines
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Kind is the model of execution.
+type Kind string
+
+// The kinds. All but Peer are of this module.
+const (
+	Reactor    Kind = "reactor"
+	Pool       Kind = "pool"
+	Sequential Kind = "sequential"
+	Peer       Kind = "peer"
+)
+
+// Spec names an engine and how it is set up. Immutable once built; comparable.
+type Spec struct {
+	Kind Kind
+	Peer string // name of a peer, without "peer:"; "" for the other kinds
+
+	// Zero leaves the default of the scheduler.
+	CPUThreads int // CPU workers
+	IOThreads  int // I/O workers; pool only
+	RedisPool  int // connections to Redis
+}
+
+// String returns the spec in the form that ParseSpec reads.
+func (s Spec) String() string {
+	if s.Kind == Peer {
+		return string(Peer) + ":" + s.Peer
+	}
+	var options []string
+	for _, o := range s.options() {
+		if *o.value > 0 {
+			options = append(options, fmt.Sprintf("%s=%d", o.name, *o.value))
+		}
+	}
+	if options == nil {
+		return string(s.Kind)
+	}
+	return string(s.Kind) + ":" + strings.Join(options, ",")
+}
+
+type option struct {
+	name  string
+	value *int
+	most  int
+}
+
+// options returns what may follow a kind, in the order in which it is printed.
+func (s *Spec) options() []option {
+	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}}
+	if s.Kind == Pool {
+		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
+	}
+	return options
+}
+
+// ParseSpec reads one engine: a kind, optionally followed by ":" and options
+// ("pool:io_threads=64,redis_pool=64"), or "peer:" and a name.
+func ParseSpec(text string) (Spec, error) {
+	kind, rest, more := strings.Cut(text, ":")
+	s := Spec{Kind: Kind(kind)}
+	switch s.Kind {
+	case Reactor, Pool, Sequential:
+	case Peer:
+		if rest == "" || strings.ContainsAny(rest, ",=: \t") {
+			return Spec{}, fmt.Errorf("engine %q: a peer is written peer:<name>", text)
+		}
+		s.Peer = rest
+		return s, nil
+	default:
+		return Spec{}, fmt.Errorf("engine %q: the kind is reactor, pool, sequential or peer, not %q", text, kind)
+	}
+	if !more {
+		return s, nil
+	}
+	for field := range strings.SplitSeq(rest, ",") {
+		if err := s.set(field); err != nil {
+			return Spec{}, fmt.Errorf("engine %q: %w", text, err)
+		}
+	}
+	return s, nil
+}
+
+// set reads one name=value.
+func (s *Spec) set(field string) error {
+	name, text, _ := strings.Cut(field, "=")
+	var names []string
+	for _, o := range s.options() {
+		names = append(names, o.name)
+		if o.name != name {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > o.most {
+			return fmt.Errorf("%s is a number from 1 to %d, not %q", name, o.most, text)
+		}
+		if *o.value != 0 {
+			return fmt.Errorf("%s is given twice", name)
+		}
+		*o.value = n
+		return nil
+	}
+	return fmt.Errorf("no option %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// ParseSpecs reads a list of engines. A comma separates engines, and also the options of
+// one; what stands after a comma is an option if it has a "=" and no ":" before it.
+// The same engine twice is an error.
+func ParseSpecs(text string) ([]Spec, error) {
+	var texts []string
+	for field := range strings.SplitSeq(text, ",") {
+		field = strings.TrimSpace(field)
+		name, _, isOption := strings.Cut(field, "=")
+		if isOption && !strings.Contains(name, ":") && len(texts) > 0 {
+			texts[len(texts)-1] += "," + field
+			continue
+		}
+		texts = append(texts, field)
+	}
+	var specs []Spec
+	var problems []error
+	seen := make(map[Spec]bool)
+	for _, t := range texts {
+		s, err := ParseSpec(t)
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case seen[s]:
+			problems = append(problems, fmt.Errorf("engine %q is listed twice", t))
+		default:
+			seen[s] = true
+			specs = append(specs, s)
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return specs, nil
+}

@@ -1,0 +1,122 @@
+package engines
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// Open opens an engine. A peer is not in this process: that is an error.
+func Open(s Spec, cfg scheduler.Config) (scheduler.Engine, error) {
+	if s.CPUThreads > 0 {
+		cfg.CPUThreads = s.CPUThreads
+	}
+	if s.IOThreads > 0 {
+		cfg.IOThreads = s.IOThreads
+	}
+	if s.RedisPool > 0 {
+		cfg.RedisConnections = s.RedisPool
+	}
+	switch s.Kind {
+	case Reactor:
+		return scheduler.OpenReactor(cfg)
+	case Pool:
+		return scheduler.OpenPool(cfg), nil
+	case Sequential:
+		return scheduler.OpenSequential(cfg), nil
+	default:
+		return nil, fmt.Errorf("engine %s does not run in this process", s)
+	}
+}
+
+// Opener returns how a worker opens the engine: cfg.Registry with all its Redis
+// endpoints at the address that the setup names, and the setup's artifact.
+func Opener(s Spec, cfg scheduler.Config) worker.Open {
+	return func(setup worker.Setup) (load.Target, error) {
+		host, portText, err := net.SplitHostPort(setup.Redis)
+		if err != nil {
+			return nil, fmt.Errorf("redis address: %w", err)
+		}
+		port, err := strconv.Atoi(portText)
+		if err != nil {
+			return nil, fmt.Errorf("redis address %q: %w", setup.Redis, err)
+		}
+		cfg := cfg
+		cfg.Registry = cfg.Registry.WithRedis(host, port)
+		graph, err := plan.Load(setup.Plan, []byte(setup.Artifact), task.Builtin(), cfg.Registry)
+		if err != nil {
+			return nil, err
+		}
+		engine, err := Open(s, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return NewTarget(engine, graph), nil
+	}
+}
+
+// Target is an engine that runs one plan for users. It closes the engine. Any goroutine.
+type Target struct {
+	engine scheduler.Engine
+	graph  *plan.Graph
+}
+
+// NewTarget makes a target of an engine.
+func NewTarget(e scheduler.Engine, g *plan.Graph) *Target { return &Target{engine: e, graph: g} }
+
+// NewClient implements load.Target.
+func (t *Target) NewClient(answered func(err error)) load.Client {
+	return &client{
+		engine: t.engine, request: scheduler.Request{Graph: t.graph},
+		done: func(r *scheduler.Result) { answered(r.Err) },
+	}
+}
+
+// Close implements load.Target.
+func (t *Target) Close() { t.engine.Close(scheduler.Forever) }
+
+// Traffic implements load.Counting: the sum over the endpoints.
+func (t *Target) Traffic() load.Traffic {
+	var sum load.Traffic
+	for _, s := range t.stats() {
+		sum.RoundTrips += s.RoundTrips
+		sum.Commands += s.Commands
+		sum.BytesSent += s.BytesSent
+		sum.BytesReceived += s.BytesReceived
+	}
+	return sum
+}
+
+func (t *Target) stats() []resp.Stats {
+	switch e := t.engine.(type) {
+	case *scheduler.Reactor:
+		m, _ := e.Metrics()
+		return m.Redis
+	case interface{ RedisStats() []resp.Stats }:
+		return e.RedisStats()
+	default:
+		return nil
+	}
+}
+
+// client owns what one request at a time needs, so that sending allocates nothing.
+type client struct {
+	engine  scheduler.Engine
+	request scheduler.Request
+	done    func(*scheduler.Result)
+}
+
+// Send implements load.Client.
+func (c *client) Send(user int64) {
+	c.request.UserID = user
+	c.engine.Submit(&c.request, c.done)
+}
+
+var _ load.Counting = (*Target)(nil)
