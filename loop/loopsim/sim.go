@@ -68,6 +68,10 @@ func (s *Sim) Turn() {
 		return
 	}
 	s.Loop.Run(loop.RunNoWait, func(time.Duration) { s.poll(s.runOnLoop) })
+	if !s.Ended() {
+		// The loop flushes right before it polls, which is at the next instant already.
+		(*host)(s).Flush()
+	}
 }
 
 // Settle turns until nothing is left to do at this instant. It returns an error if that

@@ -1,0 +1,379 @@
+package scheduler
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// judge compares an answer with what the request must or may get: the rows of the
+// reference; an error that some node of the reference has; or an error of the world,
+// if this world has such.
+func (w *simWorld) judge(q *simRequest, r *Result) {
+	if q.refused {
+		w.check(r.Err == ErrShuttingDown, "request %d came after Close and got %v", q.user, r.Err)
+		return
+	}
+	want := w.lab.reference(q)
+	if r.Err == nil {
+		w.check(len(want.failures) == 0, "request %d succeeded, should fail with %q", q.user, want.failures)
+		w.check(len(r.Outputs) == len(want.outputs), "request %d has %d outputs", q.user, len(r.Outputs))
+		w.check((r.Deltas != nil) == q.req.Trace && len(r.Deltas)%len(q.graph.Nodes) == 0, "request %d has %d deltas",
+			q.user, len(r.Deltas))
+		for i := range r.Outputs {
+			w.check(sameRows(r.Outputs[i], want.outputs[i]), "output %d of request %d differs from the sequential engine's",
+				i, q.user)
+		}
+		return
+	}
+	w.check(r.Outputs == nil && r.Deltas == nil, "request %d has an error and outputs", q.user)
+	text := r.Err.Error()
+	for _, failure := range want.failures {
+		if text == failure {
+			return
+		}
+	}
+	w.check(w.mayFail(q, r.Err), "request %d got %q, should get %q or rows", q.user, text, want.failures)
+}
+
+// mayFail reports whether the world explains an error that the plan does not.
+func (w *simWorld) mayFail(q *simRequest, err error) bool {
+	c := &w.cfg
+	var late *TimeoutError
+	var node *NodeError
+	isNode := errors.As(err, &node)
+	switch {
+	case errors.Is(err, ErrShuttingDown):
+		return w.closing
+	case errors.As(err, &late):
+		if late.Elapsed < late.Limit {
+			return false
+		}
+		passed := q.deadline.Passed(w.sim.Now())
+		switch late.Kind {
+		case ErrRequestDeadline:
+			return passed && !isNode
+		case ErrDeadlineBeforeStart: // between two looks at the clock
+			return passed && isNode && w.stalled
+		case ErrNodeTimeout:
+			return isNode && (passed || c.nodeTimeout > 0 || nodeOf(q.graph, node.Node).Timeout > 0)
+		}
+		return false
+	case errors.Is(err, cpupool.ErrQueueFull):
+		return w.queueFull > 0
+	case errors.Is(err, resp.ErrTimeout), errors.Is(err, resp.ErrConnect), errors.Is(err, resp.ErrConnectionLost),
+		errors.Is(err, resp.ErrProtocol), errors.Is(err, resp.ErrQueueFull):
+		return c.redisTrouble()
+	}
+	if c.redis.fault == 0 {
+		return false
+	}
+	// "... HGETALL user:7: ERR injected by user:7": both sides name the same key.
+	if before, key, injected := strings.Cut(err.Error(), " injected by "); injected {
+		return strings.Contains(before, " "+key+": ")
+	}
+	return strings.HasSuffix(err.Error(), ": reply is bulk string, want array")
+}
+
+func nodeOf(g *plan.Graph, id string) *plan.Node {
+	for _, n := range g.Nodes {
+		if n.ID == id {
+			return n
+		}
+	}
+	panic("no node " + id)
+}
+
+// reference is what a request gets where nothing but the plan decides.
+type reference struct {
+	outputs  []rowset.RowSet
+	failures []string // of each node that fails and whose inputs do not; empty: success
+}
+
+// reference runs a request one node at a time, without engine, loop, or server.
+func (lab *simLab) reference(q *simRequest) (ref reference) {
+	lab.inReference = true
+	defer func() { lab.inReference = false }()
+	g := q.graph
+	results := make([]rowset.RowSet, len(g.Nodes))
+	const todo, good, bad = 0, 1, 2
+	status := make([]int, len(g.Nodes))
+	waiter := &refWaiter{lab: lab}
+	var visit func(i int) int
+	visit = func(i int) int {
+		if status[i] != todo {
+			return status[i]
+		}
+		node := g.Nodes[i]
+		status[i] = bad
+		c := task.Ctx{Node: node, UserID: q.user, Params: &q.params, Registry: lab.reg, Waiter: waiter}
+		ok := true
+		for _, in := range node.Inputs {
+			ok = visit(in) == good && ok
+			c.Inputs = append(c.Inputs, results[in])
+		}
+		for _, in := range node.Refs {
+			ok = visit(in) == good && ok
+			c.Refs = append(c.Refs, results[in])
+		}
+		if !ok {
+			return bad
+		}
+		spec := task.SpecOf(node)
+		out, err := task.Invoke(spec, spec.Run, &c)
+		if err != nil {
+			ref.failures = append(ref.failures, (&NodeError{Node: node.ID, Op: node.Op, Err: err}).Error())
+			return bad
+		}
+		results[i], status[i] = out, good
+		return good
+	}
+	for i := range g.Nodes {
+		visit(i)
+	}
+	for _, i := range g.Outputs {
+		ref.outputs = append(ref.outputs, results[i])
+	}
+	return ref
+}
+
+// refWaiter answers from the data set at once.
+type refWaiter struct {
+	lab   *simLab
+	batch resp.Batch
+	bytes []byte
+}
+
+// NewBatch implements task.Waiter.
+func (r *refWaiter) NewBatch() *resp.Batch {
+	r.batch.Reset()
+	return &r.batch
+}
+
+// Do implements task.Waiter.
+func (r *refWaiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
+	r.bytes = r.bytes[:0]
+	var args [][]byte
+	for rest := b.Encoded(); len(rest) > 0; {
+		var err error
+		if _, args, _, rest, err = redcon.ReadNextCommand(rest, args[:0]); err != nil {
+			return resp.Replies{}, err
+		}
+		r.bytes = simAnswer(r.bytes, args)
+	}
+	r.lab.decoder.Reset(b.Len())
+	if _, _, err := r.lab.decoder.Decode(r.bytes); err != nil {
+		return resp.Replies{}, err
+	}
+	return r.lab.decoder.Replies(), nil
+}
+
+// Sleep implements task.Waiter.
+func (r *refWaiter) Sleep(time.Duration) error { return nil }
+
+// sameRows reports whether two results have the same active rows and columns.
+func sameRows(a, b rowset.RowSet) bool {
+	if a.N != b.N || (a.Batch == nil) != (b.Batch == nil) {
+		return false
+	}
+	if a.Batch == nil {
+		return true
+	}
+	if len(a.Batch.Floats) != len(b.Batch.Floats) || len(a.Batch.Strings) != len(b.Batch.Strings) {
+		return false
+	}
+	for i := range a.N {
+		if a.ID(i) != b.ID(i) {
+			return false
+		}
+	}
+	for c := range a.Batch.Floats {
+		x, y := &a.Batch.Floats[c], &b.Batch.Floats[c]
+		if x.Key != y.Key {
+			return false
+		}
+		for i := range a.N {
+			xr, yr := int(a.Row(i)), int(b.Row(i))
+			xok, yok := x.Valid == nil || x.Valid.Get(xr), y.Valid == nil || y.Valid.Get(yr)
+			if xok != yok || xok && math.Float64bits(x.Values[xr]) != math.Float64bits(y.Values[yr]) {
+				return false
+			}
+		}
+	}
+	for c := range a.Batch.Strings {
+		x, y := &a.Batch.Strings[c], &b.Batch.Strings[c]
+		if x.Key != y.Key {
+			return false
+		}
+		for i := range a.N {
+			xs, xok := x.Value(int(a.Row(i)))
+			ys, yok := y.Value(int(b.Row(i)))
+			if xok != yok || xs != ys {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// checkSettled checks what holds whenever the loop has nothing left to do at an instant.
+func (w *simWorld) checkSettled() {
+	if w.sim.Ended() {
+		return
+	}
+	e, now := w.engine, w.sim.Now()
+	for _, r := range e.runs.items {
+		w.check(!r.req.Deadline.Passed(now), "request %d is unanswered past its deadline", r.req.UserID)
+		w.checkState(r)
+	}
+	if w.graceEnd.Passed(now) {
+		w.check(e.runs.len() == 0, "%d requests are unanswered past the grace", e.runs.len())
+	}
+	orphans := 0
+	for _, n := range e.active.items {
+		if n.settled {
+			orphans++
+			w.check(n.run == nil, "an orphan of node %s belongs to a request", n.node.ID)
+		} else {
+			w.check(!n.deadline.Passed(now), "node %s of request %d runs past its deadline", n.node.ID, n.ctx.UserID)
+		}
+		if s, ok := n.ctx.Waiter.(*simWaiter); ok && n.co != nil && s.inRedis {
+			w.check(!n.deadline.Passed(now), "a Redis call of node %s of request %d waits past the deadline",
+				n.node.ID, s.given.user)
+			limit := w.options[n.node.Endpoint.Index].RequestTimeout
+			w.check(now.Sub(s.since) < limit, "a Redis call of node %s of request %d waits for more than %v",
+				n.node.ID, s.given.user, limit)
+		}
+	}
+	w.check(orphans == e.counts.Orphans, "%d orphans, counted %d", orphans, e.counts.Orphans)
+	w.check(w.bodies <= e.active.len(), "%d bodies run, %d nodes are active", w.bodies, e.active.len())
+	for i, c := range w.clients {
+		s := c.Stats()
+		w.check(s.Inflight >= 0 && s.Inflight <= w.options[i].MaxInflight, "client %d has %d commands in flight", i, s.Inflight)
+	}
+}
+
+// checkState checks a request in flight between two callbacks.
+func (w *simWorld) checkState(r *run) {
+	s, user := &r.state, r.req.UserID
+	inflight, active := 0, 0
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if n.status == running {
+			inflight++
+		}
+		readers := 0
+		for _, succ := range s.graph.Nodes[i].Succs {
+			if st := s.nodes[succ].status; st == waiting || st == ready {
+				readers++
+			}
+		}
+		if s.graph.Nodes[i].IsOutput {
+			readers++
+		}
+		if n.status == done {
+			w.check((n.result.Batch != nil) == (readers > 0), "request %d: the result of node %s has %d readers, held: %v",
+				user, s.graph.Nodes[i].ID, readers, n.result.Batch != nil)
+		} else {
+			w.check(n.result.Batch == nil, "request %d: node %s has a result and is not done", user, s.graph.Nodes[i].ID)
+		}
+	}
+	for _, n := range w.engine.active.items {
+		if n.run == r && !n.settled {
+			active++
+		}
+	}
+	w.check(inflight == s.inflight && inflight == active, "request %d: %d nodes run, counted %d, active %d",
+		user, inflight, s.inflight, active)
+	w.check(inflight > 0, "request %d is not answered and nothing of it runs", user)
+	w.check(s.err != nil || s.head == len(s.readyQueue), "request %d: a ready node was not started", user)
+}
+
+// checkQuiet checks an engine to which nothing more happens by itself.
+func (w *simWorld) checkQuiet() {
+	for _, q := range w.requests {
+		w.check(q.answers == 1, "request %d has %d answers", q.user, q.answers)
+	}
+	e := w.engine
+	w.check(e.runs.len() == 0, "%d requests are in flight after the last answer", e.runs.len())
+	w.check(e.active.len() == 0 && w.bodies == 0, "%d nodes are active, %d bodies run after all has ended",
+		e.active.len(), w.bodies)
+	w.check(e.counts.LateCompletions+e.counts.Cancelled <= e.counts.NodeTimeouts || w.closing,
+		"%d late and %d cancelled bodies of %d timed out", e.counts.LateCompletions, e.counts.Cancelled, e.counts.NodeTimeouts)
+	begun := uint64(0)
+	for _, q := range w.requests {
+		if !q.refused {
+			begun++
+		}
+	}
+	w.check(e.counts.Requests == begun, "%d requests begun, counted %d", begun, e.counts.Requests)
+	w.check(len(w.exec.queue) == 0 && len(w.exec.idle) == w.cfg.workers, "the CPU pool is not idle")
+	for i, c := range w.clients {
+		s := c.Stats()
+		w.check(s.Inflight == 0 && s.Waiting == 0, "client %d: %d commands in flight, %d calls waiting", i, s.Inflight, s.Waiting)
+	}
+	sent := uint64(0)
+	for _, c := range w.clients {
+		sent += c.Stats().Commands + 2*c.Stats().Connects // greetings
+	}
+	w.check(uint64(w.commands) <= sent, "%d commands reached the servers, %d were sent", w.commands, sent)
+	w.checkFree()
+}
+
+// checkFree checks that what waits to be used again holds nothing and is nowhere else.
+func (w *simWorld) checkFree() {
+	e := w.engine
+	nodes := map[*nodeRun]bool{}
+	for _, n := range e.freeNodes {
+		w.check(!nodes[n], "a node was freed twice")
+		nodes[n] = true
+		w.check(n.run == nil && n.node == nil && !n.settled && !n.awake && n.err == nil && n.out.Batch == nil,
+			"a free node is not reset")
+		w.check(!n.cancel.Cancelled(), "a free node is cancelled")
+		w.check(n.co == nil, "a free node has a coroutine")
+		w.check(n.expiry == nil || !n.expiry.Active(), "the deadline of a free node is armed")
+		w.check(n.timer == nil || !n.timer.Active(), "a free node sleeps")
+		for _, held := range [][]rowset.RowSet{n.ctx.Inputs, n.ctx.Refs} {
+			for _, rows := range held[:cap(held)] {
+				w.check(rows.Batch == nil, "a free node holds rows")
+			}
+		}
+	}
+	runs := map[*run]bool{}
+	for _, r := range e.freeRuns {
+		w.check(!runs[r], "a run was freed twice")
+		runs[r] = true
+		for i := range r.state.nodes {
+			w.check(r.state.nodes[i].result.Batch == nil, "a free run holds the result of a node")
+		}
+	}
+	coroutines := map[*coroutine]bool{}
+	for _, c := range e.freeCoroutines {
+		w.check(!coroutines[c], "a coroutine was freed twice")
+		coroutines[c] = true
+	}
+}
+
+// checkClosed checks an engine that was closed and is drained.
+func (w *simWorld) checkClosed() {
+	select {
+	case <-w.engine.drained:
+	default:
+		w.violate("the engine was closed and is not drained: %d requests, %d nodes", w.engine.runs.len(), w.engine.active.len())
+		return
+	}
+	w.checkQuiet()
+	w.check(w.net.Open() == 0, "%d connections are open after Close", w.net.Open())
+	w.sim.Unhold()
+	w.check(!w.sim.Loop.Alive(), "something keeps the loop alive after Close")
+}

@@ -1,0 +1,91 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/cpupool"
+)
+
+// simExecutor stands for the workers of the CPU pool: each is a coroutine, which
+// suspends for as long as its work takes in virtual time. It is the pool's own code that
+// runs on it.
+type simExecutor struct {
+	w        *simWorld
+	queue    []func()
+	queueMax int
+	idle     []*simWorker
+	current  *simWorker // on whose coroutine we are; nil on the loop
+}
+
+// simWorker is one worker.
+type simWorker struct {
+	exec *simExecutor
+	co   *coroutine
+	wake func() // bound once
+}
+
+func (x *simExecutor) reset(w *simWorld, workers, queueMax int) {
+	x.w, x.queueMax, x.queue, x.current = w, queueMax, x.queue[:0], nil
+	x.idle = x.idle[:0]
+	for _, worker := range w.lab.workers[:workers] {
+		worker.exec = x
+		x.idle = append(x.idle, worker)
+	}
+}
+
+func newSimWorker() *simWorker {
+	worker := &simWorker{co: newCoroutine()}
+	worker.wake = func() { worker.enter(worker.co.resume) }
+	return worker
+}
+
+// Go implements cpupool.Executor. No work begins inside it.
+func (x *simExecutor) Go(run func()) error {
+	if len(x.queue) >= x.queueMax {
+		x.w.queueFull++
+		return cpupool.ErrQueueFull
+	}
+	x.queue = append(x.queue, run)
+	x.w.sim.After(x.w.between(0, 200*time.Microsecond), x.dispatch)
+	return nil
+}
+
+// dispatch gives the oldest job to an idle worker, if there are both.
+func (x *simExecutor) dispatch() {
+	if len(x.queue) == 0 || len(x.idle) == 0 {
+		return
+	}
+	run := x.queue[0]
+	x.queue = x.queue[1:]
+	worker := x.idle[len(x.idle)-1]
+	x.idle = x.idle[:len(x.idle)-1]
+	worker.enter(func() bool { return worker.co.start(run) })
+}
+
+// enter goes on with the worker's work until it takes time or ends.
+func (worker *simWorker) enter(resume func() (ended bool)) {
+	x := worker.exec
+	x.current = worker
+	ended := resume()
+	x.current = nil
+	if ended {
+		x.idle = append(x.idle, worker)
+		x.dispatch()
+	}
+}
+
+// burn has the present work take that long. It does nothing on the loop.
+func (x *simExecutor) burn(d time.Duration) {
+	worker := x.current
+	if worker == nil || d <= 0 {
+		return
+	}
+	x.w.sim.After(d, worker.wake)
+	worker.co.suspend()
+}
+
+// RunningWorkers implements cpupool.Executor.
+func (x *simExecutor) RunningWorkers() int64 { return int64(len(x.idle)) }
+
+// Stop implements cpupool.Executor.
+func (x *simExecutor) Stop() {}

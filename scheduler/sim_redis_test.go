@@ -1,0 +1,210 @@
+package scheduler
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/transport/simnet"
+)
+
+// The data set of the simulation is a function of the key, so that every reply tells
+// which command it answers, and the answer to any command is known without a server.
+
+// mix scatters two numbers (splitmix64's finalizer).
+func mix(a, b uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 + b + 1
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// simAnswer appends the reply to a command.
+func simAnswer(dst []byte, args [][]byte) []byte {
+	if len(args) < 2 {
+		return redcon.AppendError(dst, "ERR too few arguments")
+	}
+	prefix, digits, _ := bytes.Cut(args[1], []byte{':'})
+	id, err := strconv.ParseInt(string(digits), 10, 64)
+	switch string(args[0]) {
+	case "HGETALL":
+		if err == nil {
+			return simHash(dst, id)
+		}
+	case "LRANGE":
+		last, lastErr := strconv.Atoi(string(args[3]))
+		if err == nil && lastErr == nil {
+			return simList(dst, string(prefix), id, last)
+		}
+	case "AUTH", "SELECT", "CLIENT":
+		return redcon.AppendOK(dst)
+	}
+	return redcon.AppendError(dst, "ERR unknown command or bad argument")
+}
+
+const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+// simHash is user:{id}: some users do not exist, some have no country, few are no hash.
+func simHash(dst []byte, id int64) []byte {
+	switch h := mix(uint64(id), 'u'); {
+	case h%512 == 0:
+		return redcon.AppendError(dst, wrongType)
+	case h%16 == 1:
+		return redcon.AppendArray(dst, 0)
+	case h%16 == 2:
+		dst = redcon.AppendArray(dst, 2)
+	default:
+		dst = redcon.AppendArray(dst, 4)
+		dst = redcon.AppendBulkString(dst, "country")
+		dst = redcon.AppendBulkString(dst, "c"+strconv.FormatInt(id, 10))
+	}
+	dst = redcon.AppendBulkString(dst, "name")
+	return redcon.AppendBulkString(dst, "n"+strconv.FormatInt(id, 10))
+}
+
+// simList is follow:{id} and the like: up to six ids, some of them junk.
+func simList(dst []byte, prefix string, id int64, last int) []byte {
+	list := mix(uint64(id), uint64(prefix[0]))
+	if list%512 == 0 {
+		return redcon.AppendError(dst, wrongType)
+	}
+	n := min(int(list>>9%7), last+1)
+	dst = redcon.AppendArray(dst, n)
+	for i := range n {
+		entry := mix(list, uint64(i))
+		text := strconv.FormatUint(entry>>8%1000, 10)
+		switch entry % 32 {
+		case 0:
+			text = "x" + text
+		case 1:
+			text = "-" + text
+		}
+		dst = redcon.AppendBulkString(dst, text)
+	}
+	return dst
+}
+
+// simServer is the Redis behind one connection.
+type simServer struct {
+	w      *simWorld
+	peer   *simnet.Peer
+	args   [][]byte
+	until  clock.Time  // busy so long
+	output []simOutput // that leaves later, in order
+	silent bool        // hung: answers nothing any more
+}
+
+// simOutput is what a server sends at once.
+type simOutput struct {
+	data   []byte
+	hangUp bool // behind the data
+}
+
+func (w *simWorld) accept(p *simnet.Peer) {
+	s := &simServer{w: w, peer: p}
+	p.OnData = s.received
+}
+
+// received executes the commands that are complete.
+func (s *simServer) received(data []byte) (consumed int) {
+	var out []byte
+	hangUp := false
+	rest := data
+	for len(rest) > 0 && !hangUp {
+		complete, args, _, left, err := redcon.ReadNextCommand(rest, s.args[:0])
+		if err != nil {
+			s.w.violate("the server read garbage: %v: %q", err, rest)
+			break
+		}
+		if !complete {
+			break
+		}
+		s.args, rest = args, left
+		s.w.commands++
+		out, hangUp = s.execute(out, args)
+	}
+	s.until = max(s.until, s.w.sim.Now()).Add(s.w.cfg.latency(s.w))
+	if len(out) > 0 || hangUp {
+		s.output = append(s.output, simOutput{out, hangUp})
+		s.w.sim.At(s.until, s.send) // once for each output: at one instant, any of them sends the oldest
+	}
+	return len(data) - len(rest)
+}
+
+// send sends the oldest output.
+func (s *simServer) send() {
+	out := s.output[0]
+	s.output = s.output[1:]
+	s.peer.Write(out.data)
+	if out.hangUp {
+		s.peer.Close(nil)
+	}
+}
+
+// execute appends what the server answers to one command, faults included.
+func (s *simServer) execute(out []byte, args [][]byte) (_ []byte, hangUp bool) {
+	w, f := s.w, &s.w.cfg.redis
+	if s.silent {
+		return out, false
+	}
+	if !w.hits(f.fault) {
+		return simAnswer(out, args), false
+	}
+	key := string(args[len(args)-1])
+	if len(args) > 1 {
+		key = string(args[1])
+	}
+	w.faults++
+	switch w.rng.IntN(8) {
+	case 0, 1:
+		w.logf("redis errs on %s", key)
+		return redcon.AppendError(out, "ERR injected by "+key), false
+	case 2:
+		return redcon.AppendError(out, "LOADING injected by "+key), false
+	case 3:
+		w.logf("redis answers %s with the wrong type", key)
+		return redcon.AppendBulkString(out, "wrong type injected by "+key), false
+	case 4:
+		w.logf("redis answers %s with garbage", key)
+		return append(out, "?\x00garbage\r\n"...), false
+	case 5:
+		w.logf("redis hangs from %s on", key)
+		s.silent = true
+		return out, false
+	case 6: // half a reply, and the end
+		w.logf("redis hangs up within %s", key)
+		at := len(out)
+		out = simAnswer(out, args)
+		return out[:at+w.rng.IntN(len(out)-at)], true
+	default:
+		w.logf("redis is late with %s", key)
+		s.until = max(s.until, w.sim.Now()).Add(w.between(5*time.Millisecond, 60*time.Millisecond))
+		return simAnswer(out, args), false
+	}
+}
+
+// appendReply appends the encoding of a reply, to be compared with what simAnswer says.
+func appendReply(dst []byte, r resp.Reply) []byte {
+	switch r.Kind() {
+	case resp.Array:
+		dst = redcon.AppendArray(dst, r.Len())
+		for e := range r.All() {
+			dst = appendReply(dst, e)
+		}
+		return dst
+	case resp.Bulk:
+		return redcon.AppendBulk(dst, r.Bytes())
+	case resp.Error:
+		return redcon.AppendError(dst, string(r.Bytes()))
+	case resp.SimpleString:
+		return redcon.AppendString(dst, string(r.Bytes()))
+	case resp.Integer:
+		return redcon.AppendInt(dst, r.Int())
+	default:
+		return redcon.AppendNull(dst)
+	}
+}

@@ -1,0 +1,285 @@
+package scheduler
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// The tasks of the simulation: the built-in ones, with busy_cpu in virtual time, and
+// some that misbehave. Each body is watched: see watch.
+
+var errSimFails = errors.New("this task fails")
+
+// simTasks returns the registry of all tasks. The bodies belong to the lab's present world.
+func simTasks(lab *simLab) (*task.Registry, error) {
+	var specs []task.Spec
+	for _, spec := range task.BuiltinSpecs() {
+		if spec.Op == "test::busy_cpu" {
+			spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+				for range c.Node.Params.Int("busy_wait_ms") {
+					lab.burn(time.Millisecond)
+					if c.Cancelled() {
+						return rowset.RowSet{}, task.ErrCancelled
+					}
+				}
+				return c.Inputs[0], nil
+			}
+		}
+		specs = append(specs, spec)
+	}
+	passThrough := func(op string, onLoop bool, body task.Body, params ...plan.ParamSchema) {
+		spec := task.Spec{Op: op, Doc: op, Inputs: 1, Output: task.PassThrough, Run: body, Params: params}
+		if onLoop {
+			spec.RunAsync = body
+		}
+		specs = append(specs, spec)
+	}
+	panics := func(c *task.Ctx) (rowset.RowSet, error) { panic("in node " + c.Node.ID) }
+	fails := func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, errSimFails }
+	wrong := func(c *task.Ctx) (rowset.RowSet, error) {
+		return rowset.Dense(&rowset.Batch{IDs: make([]int64, c.Inputs[0].Len()+1)}), nil
+	}
+	for _, on := range []string{"pool", "loop"} {
+		passThrough("sim::panics_on_"+on, on == "loop", panics)
+		passThrough("sim::fails_on_"+on, on == "loop", fails)
+		passThrough("sim::wrong_on_"+on, on == "loop", wrong)
+	}
+	// stubborn ignores that nobody waits for it any more.
+	passThrough("sim::stubborn", false, func(c *task.Ctx) (rowset.RowSet, error) {
+		lab.burn(lab.world.between(0, 30*time.Millisecond))
+		return c.Inputs[0], nil
+	})
+	// chatty awaits again and again, Redis and the timer in turns. deaf does too, but
+	// overhears every error, so that it goes on after its node has timed out.
+	endpoint := plan.ParamSchema{Name: "endpoint", Type: plan.Endpoint, Required: true}
+	for _, deaf := range []bool{false, true} {
+		passThrough("sim::"+map[bool]string{false: "chatty", true: "deaf"}[deaf], true,
+			func(c *task.Ctx) (rowset.RowSet, error) {
+				redis := c.Redis(c.Node.Endpoint)
+				for i := range int64(3) {
+					b := redis.NewBatch()
+					for k := range i + 1 {
+						b.Cmd("HGETALL", fmt.Sprintf("user:%d", c.UserID+100*i+k))
+					}
+					if _, err := redis.Send(b); err != nil && !deaf {
+						return rowset.RowSet{}, err
+					}
+					if err := c.Sleep(time.Duration(i) * time.Millisecond); err != nil && !deaf {
+						return rowset.RowSet{}, err
+					}
+				}
+				return c.Inputs[0], nil
+			}, endpoint)
+	}
+	for i := range specs {
+		lab.watch(&specs[i])
+	}
+	return task.NewRegistry(specs...)
+}
+
+// watch has each run of a body checked: when it may start, that what it was given
+// stays what it is until it has ended, and that each reply answers its command.
+func (lab *simLab) watch(spec *task.Spec) {
+	run, async := spec.Run, spec.RunAsync
+	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+		if lab.inReference {
+			return run(c)
+		}
+		w := lab.world
+		w.bodies++
+		defer func() { w.bodies-- }()
+		w.poolBodyStarts(c)
+		given := snapshotOf(c)
+		lab.burn(w.cpuTime())
+		w.check(given.holds(c), "node %s of request %d was changed before its body ran", given.node.ID, given.user)
+		out, err := run(c)
+		lab.burn(w.cpuTime())
+		w.check(given.holds(c), "node %s of request %d was changed while its body ran", given.node.ID, given.user)
+		return out, err
+	}
+	if async == nil {
+		return
+	}
+	spec.RunAsync = func(c *task.Ctx) (out rowset.RowSet, err error) {
+		w := lab.world
+		w.bodies++
+		w.loopBodyStarts(c)
+		given := snapshotOf(c)
+		waiter := &simWaiter{w: w, inner: c.Waiter, given: given, ctx: c}
+		c.Waiter = waiter
+		defer func() {
+			w.bodies--
+			w.check(given.holds(c), "node %s of request %d was changed while its body ran", given.node.ID, given.user)
+		}()
+		if w.hits(w.cfg.stalls) { // it computes for long where it should not
+			w.stalled = true
+			w.sim.MoveTo(w.sim.Now().Add(w.between(0, 5*time.Millisecond)))
+		}
+		return async(c)
+	}
+}
+
+// burn has CPU work take time, unless it is the reference's.
+func (lab *simLab) burn(d time.Duration) {
+	if !lab.inReference {
+		lab.world.exec.burn(d)
+	}
+}
+
+func (w *simWorld) cpuTime() time.Duration {
+	if w.hits(0.3) {
+		return 0
+	}
+	return w.between(0, w.cfg.cpuMax)
+}
+
+// poolBodyStarts checks that work may start on a worker.
+func (w *simWorld) poolBodyStarts(c *task.Ctx) {
+	w.logf("cpu runs %s of %d", c.Node.ID, c.UserID)
+	q := w.requestOf(c)
+	w.check(w.exec.current != nil, "node %s of request %d: CPU work on the loop", c.Node.ID, c.UserID)
+	w.check(!c.Cancelled(), "node %s of request %d: work that was cancelled before it started, runs", c.Node.ID, c.UserID)
+	w.check(!w.sim.Ended(), "node %s of request %d: work after the end of the loop", c.Node.ID, c.UserID)
+	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
+}
+
+// loopBodyStarts checks that a body may start on the loop.
+func (w *simWorld) loopBodyStarts(c *task.Ctx) {
+	w.logf("loop runs %s of %d", c.Node.ID, c.UserID)
+	q := w.requestOf(c)
+	w.check(w.exec.current == nil, "node %s of request %d: a body that awaits, on a worker", c.Node.ID, c.UserID)
+	w.check(!c.Cancelled(), "node %s of request %d: cancelled before it started", c.Node.ID, c.UserID)
+	w.check(!w.sim.Ended(), "node %s of request %d: started after the end of the loop", c.Node.ID, c.UserID)
+	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
+	w.check(!q.req.Deadline.Passed(w.sim.Now()), "node %s of request %d: started past the deadline", c.Node.ID, c.UserID)
+	for _, r := range w.engine.runs.items {
+		if r.req == &q.req {
+			w.check(r.state.err == nil, "node %s of request %d: started after an error", c.Node.ID, c.UserID)
+			return
+		}
+	}
+	w.violate("node %s of request %d: started for a request that does not run", c.Node.ID, c.UserID)
+}
+
+// snapshot is what a body is given.
+type snapshot struct {
+	node   *plan.Node
+	user   int64
+	in     [2]rowset.RowSet // first input, first reference
+	weight float64
+	filter string
+}
+
+func snapshotOf(c *task.Ctx) (s snapshot) {
+	s.node, s.user = c.Node, c.UserID
+	if len(c.Inputs) > 0 {
+		s.in[0] = c.Inputs[0]
+	}
+	if len(c.Refs) > 0 {
+		s.in[1] = c.Refs[0]
+	}
+	s.weight, _ = c.Params.Float(paramWeight)
+	s.filter, _ = c.Params.String(paramBlocklist)
+	return s
+}
+
+// holds reports whether c is still as it was.
+func (s *snapshot) holds(c *task.Ctx) bool {
+	t := snapshotOf(c)
+	return s.node == t.node && s.user == t.user && s.filter == t.filter &&
+		math.Float64bits(s.weight) == math.Float64bits(t.weight) &&
+		sameMemory(s.in[0], t.in[0]) && sameMemory(s.in[1], t.in[1])
+}
+
+func sameMemory(a, b rowset.RowSet) bool {
+	return a.Batch == b.Batch && a.N == b.N && len(a.Rows) == len(b.Rows) &&
+		(len(a.Rows) == 0 || &a.Rows[0] == &b.Rows[0])
+}
+
+// simWaiter is the engine's waiter as a watched body sees it. Loop only.
+type simWaiter struct {
+	w     *simWorld
+	inner task.Waiter
+	ctx   *task.Ctx
+	given snapshot
+
+	inRedis  bool
+	since    clock.Time // of the Redis call
+	sent     []byte
+	expected []byte
+	got      []byte
+	args     [][]byte
+}
+
+// NewBatch implements task.Waiter.
+func (s *simWaiter) NewBatch() *resp.Batch { return s.inner.NewBatch() }
+
+// Sleep implements task.Waiter.
+func (s *simWaiter) Sleep(d time.Duration) error {
+	start := s.w.sim.Now()
+	err := s.inner.Sleep(d)
+	s.woke("sleep")
+	if err == nil {
+		s.w.check(s.w.sim.Now().Sub(start) >= d, "node %s of request %d woke up early", s.given.node.ID, s.given.user)
+	}
+	return err
+}
+
+// Do implements task.Waiter.
+func (s *simWaiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
+	s.sent = append(s.sent[:0], b.Encoded()...)
+	s.inRedis, s.since = true, s.w.sim.Now()
+	replies, err := s.inner.Do(ep, b)
+	s.inRedis = false
+	s.woke("redis call")
+	if err != nil {
+		return replies, err
+	}
+	s.w.check(bytes.Equal(s.sent, b.Encoded()), "the batch of node %s of request %d was changed under way",
+		s.given.node.ID, s.given.user)
+	s.checkReplies(b.Len(), replies)
+	return replies, nil
+}
+
+// woke checks the end of a wait.
+func (s *simWaiter) woke(from string) {
+	s.w.check(s.w.exec.current == nil, "node %s of request %d was resumed off the loop", s.given.node.ID, s.given.user)
+	s.w.check(!s.w.sim.Ended(), "node %s of request %d was resumed after the end of the loop", s.given.node.ID, s.given.user)
+	s.w.check(s.given.holds(s.ctx), "node %s of request %d was changed during its %s", s.given.node.ID, s.given.user, from)
+}
+
+// checkReplies checks that each reply answers its command.
+func (s *simWaiter) checkReplies(n int, replies resp.Replies) {
+	s.w.check(replies.Len() == n, "%d replies to %d commands", replies.Len(), n)
+	rest := s.sent
+	for i := range replies.Len() {
+		_, args, _, left, err := redcon.ReadNextCommand(rest, s.args[:0])
+		s.w.check(err == nil && len(args) > 1, "command %d is malformed", i)
+		if s.w.violation != nil {
+			return
+		}
+		s.args, rest = args, left
+		reply := replies.At(i)
+		if text := string(reply.Bytes()); strings.Contains(text, " injected by ") {
+			s.w.check(strings.HasSuffix(text, " "+string(args[1])), "the reply %q came to the command for %s", text, args[1])
+			continue
+		}
+		s.expected = simAnswer(s.expected[:0], args)
+		s.got = appendReply(s.got[:0], reply)
+		s.w.check(bytes.Equal(s.expected, s.got), "node %s of request %d: %s %s was answered %q, want %q",
+			s.given.node.ID, s.given.user, args[0], args[1], s.got, s.expected)
+	}
+}

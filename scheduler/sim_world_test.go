@@ -1,0 +1,435 @@
+package scheduler
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing/fstest"
+	"time"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/loop/loopsim"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/transport/simnet"
+)
+
+// simLab is what the worlds of many seeds share, one after the other. One goroutine.
+type simLab struct {
+	reg         *registry.Registry
+	tasks       *task.Registry
+	workers     []*simWorker
+	world       *simWorld
+	inReference bool // a body that runs is the reference's
+	decoder     *resp.Decoder
+}
+
+const simWorkersMax = 3
+
+func newSimLab() (*simLab, error) {
+	lab := &simLab{decoder: resp.NewDecoder(resp.Limits{})}
+	tables := fstest.MapFS{"endpoints.test.toml": {Data: []byte(`
+[[endpoint]]
+id = "ep_0001"
+name = "redis_one"
+kind = "redis"
+host = "one"
+port = 6379
+[[endpoint]]
+id = "ep_0002"
+name = "redis_two"
+kind = "redis"
+host = "two"
+port = 6379
+`)}}
+	for _, name := range []string{"keys.toml", "params.toml"} {
+		data, err := os.ReadFile(filepath.Join("..", "registry", "tables", name))
+		if err != nil {
+			return nil, err
+		}
+		tables[name] = &fstest.MapFile{Data: data}
+	}
+	var err error
+	if lab.reg, err = registry.Load(tables, "test"); err != nil {
+		return nil, err
+	}
+	if lab.tasks, err = simTasks(lab); err != nil {
+		return nil, err
+	}
+	for range simWorkersMax {
+		lab.workers = append(lab.workers, newSimWorker())
+	}
+	return lab, nil
+}
+
+// close ends the workers' coroutines.
+func (lab *simLab) close() {
+	for _, worker := range lab.workers {
+		worker.co.tear()
+	}
+}
+
+// simConfig says what may happen in a world. Each seed draws its own.
+type simConfig struct {
+	grain     time.Duration // instants are multiples of it: coarse grain makes ties
+	netMax    time.Duration // the longest latency of the network,
+	serverMax time.Duration // of a server that is well,
+	cpuMax    time.Duration // and of half a CPU job
+	net       simnet.Config
+	redis     struct {
+		fault float64 // of a server, per command
+		down  int     // times that a server goes down
+		tight bool    // timeouts and limits of the clients are within reach
+	}
+	deadlines    bool // of requests
+	nodeTimeout  time.Duration
+	planTimeouts bool // of single nodes
+	taskFaults   bool
+	stalls       float64 // that a body on the loop computes for long
+	lag          float64 // that the loop is late
+	workers      int
+	queueMax     int // of the CPU pool
+	requests     int
+	spread       time.Duration // within which they arrive
+	shutdown     bool          // in the midst of them
+}
+
+func (w *simWorld) drawConfig() {
+	rng, c := w.rng, &w.cfg
+	c.grain = []time.Duration{1, 50 * time.Microsecond, time.Millisecond}[rng.IntN(3)]
+	c.netMax = w.between(0, 3*time.Millisecond)
+	c.serverMax = w.between(0, time.Millisecond)
+	c.cpuMax = w.between(0, 3*time.Millisecond)
+	c.net.Latency = func() time.Duration { return w.between(0, c.netMax) }
+	c.net.Split = 0.3 * float64(rng.IntN(3))
+	c.workers, c.queueMax = 1+rng.IntN(simWorkersMax), 1<<16
+	c.requests, c.spread = 4+rng.IntN(32), w.between(0, 40*time.Millisecond)
+	if w.hits(0.3) {
+		c.stalls = 0.05
+	}
+	if w.hits(0.3) {
+		c.lag = 0.1
+	}
+	c.taskFaults = w.hits(0.4)
+	if w.hits(0.15) {
+		return // nothing fails but what the plan says
+	}
+	if w.hits(0.5) {
+		c.net.Refuse, c.net.Ignore, c.net.Loss = 0.2*rng.Float64(), 0.1*rng.Float64(), 0.05*rng.Float64()
+	}
+	if w.hits(0.5) {
+		c.redis.fault = 0.03 * rng.Float64()
+	}
+	if w.hits(0.3) {
+		c.redis.down = 1 + rng.IntN(3)
+	}
+	c.redis.tight = w.hits(0.4)
+	c.deadlines = w.hits(0.6)
+	c.planTimeouts = w.hits(0.4)
+	if w.hits(0.3) {
+		c.nodeTimeout = w.between(time.Millisecond, 10*time.Millisecond)
+	}
+	if w.hits(0.2) {
+		c.queueMax = 1 + rng.IntN(4)
+	}
+	c.shutdown = w.hits(0.3)
+}
+
+// redisTrouble reports whether calls to Redis may fail.
+func (c *simConfig) redisTrouble() bool {
+	return c.redis.fault > 0 || c.redis.down > 0 || c.redis.tight || c.net.Refuse > 0 || c.net.Ignore > 0 || c.net.Loss > 0
+}
+
+func (c *simConfig) latency(w *simWorld) time.Duration { return w.between(0, c.serverMax) }
+
+// simWorld is the engine in the world of one seed. One goroutine.
+type simWorld struct {
+	lab   *simLab
+	seed  uint64
+	rng   *rand.Rand
+	cfg   simConfig
+	trace io.Writer // nil: nobody reads the log
+
+	sim     *loopsim.Sim
+	net     *simnet.Net
+	exec    *simExecutor
+	pool    *cpupool.Pool
+	engine  *Reactor
+	clients []*resp.Client
+	options []resp.Options // of the clients
+	plans   []*plan.Graph
+
+	requests   []*simRequest // by user id, which is the number of the request from 1 on
+	submitting bool          // Submit is on the stack
+	closing    bool          // the engine was told to close
+	graceEnd   clock.Time    // when it gives up what is in flight; zero: never
+	stalled    bool          // some callback took time
+	bodies     int           // begun and not ended
+	queueFull  int           // refusals of the CPU pool
+	commands   int           // that reached a server
+	faults     int           // of servers
+	instants   int
+	violation  error // the first; ends the run
+}
+
+// simRequest is one request of a simulation, with copies of what the engine was given.
+type simRequest struct {
+	req      Request
+	user     int64
+	graph    *plan.Graph
+	params   expr.Params
+	deadline clock.Time
+	begun    bool // submitted
+	refused  bool // submitted after the engine was told to close
+	answers  int
+}
+
+// simInstantsMax bounds a run: one takes some hundreds of instants.
+const simInstantsMax = 200_000
+
+// run plays one seed and returns the first violation of an invariant. With a trace
+// it writes the log there.
+func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
+	w := &simWorld{lab: lab, seed: seed, trace: trace, rng: rand.New(rand.NewPCG(seed, 0x72616e6b64))}
+	lab.world = w
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	w.drawConfig()
+	w.build()
+	w.populate()
+	w.play()
+	w.shutDown()
+	return w.violation
+}
+
+// build makes the engine and all below it.
+func (w *simWorld) build() {
+	c := &w.cfg
+	w.sim = loopsim.New(w.rng, func(recovered any, stack []byte) {
+		w.violate("panic on the loop: %v\n%s", recovered, stack)
+	})
+	w.net = simnet.New(w.sim, w.rng, c.net)
+	w.exec = new(simExecutor)
+	w.exec.reset(w, c.workers, c.queueMax)
+	w.pool = cpupool.New(w.sim.Loop, cpupool.Config{Clock: w.sim.Clock, Executor: w.exec})
+	for _, ep := range w.lab.reg.Endpoints() {
+		o := resp.Options{
+			Addr: ep.Addr(), Connections: 1 + w.rng.IntN(2), MaxInflight: 1 + w.rng.IntN(40),
+			ClientName: []string{"", "rankd"}[w.rng.IntN(2)], Database: w.rng.IntN(2),
+			ConnectTimeout: 20 * time.Second, RequestTimeout: 20 * time.Second, Seed: w.rng.Uint64(),
+		}
+		if c.redisTrouble() {
+			o.ConnectTimeout = w.between(10*time.Millisecond, 50*time.Millisecond)
+			o.RequestTimeout = w.between(20*time.Millisecond, 100*time.Millisecond)
+		}
+		if c.redis.tight {
+			o.MaxWaiting = 1 + w.rng.IntN(8)
+			o.RequestTimeout = w.between(2*time.Millisecond, 20*time.Millisecond)
+		}
+		w.options = append(w.options, o)
+		w.clients = append(w.clients, resp.NewClient(w.sim.Loop, w.net, o))
+		w.net.Listen(o.Addr, w.accept)
+	}
+	w.engine = NewReactor(ReactorConfig{
+		Loop: w.sim.Loop, CPU: w.pool, Registry: w.lab.reg, Clients: w.clients, NodeTimeout: c.nodeTimeout,
+	})
+	for i := range 1 + w.rng.IntN(3) {
+		w.plans = append(w.plans, w.makePlan(fmt.Sprintf("plan_%d", i)))
+	}
+}
+
+// populate schedules all that comes from outside.
+func (w *simWorld) populate() {
+	for range w.cfg.requests {
+		w.sim.After(w.between(0, w.cfg.spread), w.submit)
+	}
+	for range w.cfg.redis.down {
+		addr := w.options[w.rng.IntN(len(w.options))].Addr
+		from := w.between(0, w.cfg.spread)
+		w.sim.After(from, func() {
+			w.logf("%s goes down", addr)
+			w.net.SetDown(addr, true)
+		})
+		w.sim.After(from+w.between(time.Millisecond, 30*time.Millisecond), func() {
+			w.logf("%s is up", addr)
+			w.net.SetDown(addr, false)
+		})
+	}
+	if w.cfg.shutdown {
+		w.sim.After(w.between(0, w.cfg.spread+10*time.Millisecond), w.beginClose)
+	}
+}
+
+// submit gives the engine one more request.
+func (w *simWorld) submit() {
+	now := w.sim.Now()
+	q := &simRequest{
+		user: int64(len(w.requests)) + 1, graph: w.plans[w.rng.IntN(len(w.plans))], begun: true, refused: w.closing,
+	}
+	if w.hits(0.3) {
+		q.params.SetFloat(paramWeight, float64(w.rng.IntN(10)))
+	}
+	if w.hits(0.7) {
+		q.params.SetString(paramBlocklist, "^C[1-9]")
+	}
+	if w.cfg.deadlines && w.hits(0.7) {
+		q.deadline = now.Add(w.between(-time.Millisecond, 40*time.Millisecond))
+	}
+	q.req = Request{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Trace: w.hits(0.2)}
+	if w.hits(0.5) {
+		q.req.Arrived = now.Add(-w.between(0, time.Millisecond))
+	}
+	w.requests = append(w.requests, q)
+	w.logf("request %d of %s, deadline %v", q.user, q.graph.Name, time.Duration(q.deadline))
+	w.submitting = true
+	w.engine.Submit(&q.req, func(r *Result) { w.answered(q, r) })
+	w.submitting = false
+}
+
+// answered takes a request's answer.
+func (w *simWorld) answered(q *simRequest, r *Result) {
+	w.logf("answer to %d: %v", q.user, r.Err)
+	w.check(!w.submitting, "request %d was answered inside Submit", q.user)
+	w.check(w.exec.current == nil, "request %d was answered off the loop", q.user)
+	w.check(!w.sim.Ended(), "request %d was answered after the end of the loop", q.user)
+	if q.answers++; q.answers > 1 {
+		w.violate("request %d was answered %d times", q.user, q.answers)
+		return
+	}
+	w.judge(q, r)
+	// The request is its caller's again, who does with it what he likes.
+	q.req = Request{UserID: -1}
+	q.req.Params.SetFloat(paramWeight, -1)
+	if len(w.requests) < 2*w.cfg.requests && w.hits(0.1) {
+		w.submitting = true // from within an answer, too
+		w.submitting = false
+		w.submit()
+	}
+}
+
+// beginClose is what Close does first, on the loop.
+func (w *simWorld) beginClose() {
+	if w.closing {
+		return
+	}
+	grace := []time.Duration{0, w.between(0, 20*time.Millisecond), Forever}[w.rng.IntN(3)]
+	w.logf("close with grace %v", grace)
+	w.closing = true
+	w.sim.Loop.Post(func() {
+		if grace < Forever {
+			w.graceEnd = w.sim.Now().Add(grace)
+		}
+		w.engine.beginClose(grace)
+	})
+}
+
+// play goes from instant to instant until nothing is left to happen.
+func (w *simWorld) play() {
+	for w.violation == nil {
+		if err := w.sim.Settle(); err != nil {
+			w.violate("%v", err)
+			return
+		}
+		w.checkSettled()
+		at, ok := w.sim.Next()
+		if !ok {
+			return
+		}
+		if w.instants++; w.instants > simInstantsMax {
+			w.violate("no end after %d instants", w.instants)
+			return
+		}
+		if w.hits(w.cfg.lag) {
+			at = at.Add(w.between(0, 5*time.Millisecond))
+		}
+		w.sim.MoveTo(at)
+	}
+}
+
+// shutDown closes the engine, unless that has happened, and ends the loop.
+func (w *simWorld) shutDown() {
+	if w.violation != nil {
+		return
+	}
+	w.checkQuiet()
+	w.beginClose()
+	w.play()
+	if w.violation != nil {
+		return
+	}
+	w.checkClosed()
+	l := w.sim.Loop
+	ran := false
+	w.check(l.Post(func() { ran = true }), "a running loop refused a post")
+	l.Stop()
+	w.check(!l.Post(w.afterTheEnd), "a post was accepted after Stop")
+	if err := w.sim.Stop(); err != nil {
+		w.violate("%v", err)
+		return
+	}
+	w.check(ran, "a post that was accepted before Stop did not run")
+	w.check(!l.Post(w.afterTheEnd), "a post was accepted after the end of the loop")
+	w.checkSubmitAfterEnd()
+	w.play() // what other goroutines and the network still do
+}
+
+// afterTheEnd is posted to a loop that must not run it.
+func (w *simWorld) afterTheEnd() { w.violate("a post ran after the end of the loop") }
+
+// checkSubmitAfterEnd submits to an engine whose loop is gone. It answers from a goroutine of its own.
+func (w *simWorld) checkSubmitAfterEnd() {
+	if w.seed%64 != 0 {
+		return // a goroutine each
+	}
+	results := make(chan *Result, 1)
+	w.engine.Submit(&Request{Graph: w.plans[0], UserID: 1}, func(r *Result) { results <- r })
+	r := <-results
+	w.check(r.Err == ErrShuttingDown, "a request after the end got %v", r.Err)
+}
+
+// requestOf returns the request that a node belongs to.
+func (w *simWorld) requestOf(c *task.Ctx) *simRequest { return w.requests[c.UserID-1] }
+
+// hits draws an event of that probability.
+func (w *simWorld) hits(p float64) bool { return p > 0 && w.rng.Float64() < p }
+
+// between draws a duration, in whole grains.
+func (w *simWorld) between(from, to time.Duration) time.Duration {
+	d := from + time.Duration(w.rng.Int64N(int64(to-from)+1))
+	return d - d%max(w.cfg.grain, 1)
+}
+
+// check records a violation unless ok.
+func (w *simWorld) check(ok bool, format string, args ...any) {
+	if !ok {
+		w.violate(format, args...)
+	}
+}
+
+func (w *simWorld) violate(format string, args ...any) {
+	if w.violation == nil {
+		w.violation = fmt.Errorf(format, args...)
+		w.logf("VIOLATION: %v", w.violation)
+	}
+}
+
+// logf writes a line of the log.
+func (w *simWorld) logf(format string, args ...any) {
+	if w.trace == nil {
+		return
+	}
+	var now time.Duration
+	if w.sim != nil {
+		now = time.Duration(w.sim.Now()) - time.Second // when a manual clock begins
+	}
+	fmt.Fprintf(w.trace, "%12v  %s\n", now, fmt.Sprintf(format, args...))
+}

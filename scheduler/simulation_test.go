@@ -1,0 +1,89 @@
+package scheduler
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	simSeed  = flag.Int64("seed", -1, "replay this one seed of the simulation; with -v the log is printed")
+	simSeeds = flag.Int64("seeds", 2000, "number of seeds of the simulation")
+	simFirst = flag.Int64("first_seed", 0, "the first of these")
+)
+
+// TestSimulation plays the engine in simulated worlds, one per seed, and checks the
+// invariants of each: see docs/simulation.md.
+func TestSimulation(t *testing.T) {
+	if *simSeed >= 0 {
+		replay(t, uint64(*simSeed))
+		return
+	}
+	var next atomic.Int64
+	next.Store(*simFirst)
+	end := *simFirst + *simSeeds
+	for shard := range runtime.GOMAXPROCS(0) {
+		t.Run(fmt.Sprintf("shard %d", shard), func(t *testing.T) {
+			t.Parallel()
+			lab := openSimLab(t)
+			for seed := next.Add(1) - 1; seed < end && !t.Failed(); seed = next.Add(1) - 1 {
+				if err := lab.run(uint64(seed), nil); err != nil {
+					next.Store(end) // one is enough
+					t.Fatalf("seed %d: %v\nreplay: go test ./scheduler -run TestSimulation -v -seed=%d", seed, err, seed)
+				}
+			}
+		})
+	}
+}
+
+// replay plays one seed and prints its log.
+func replay(t *testing.T, seed uint64) {
+	lab := openSimLab(t)
+	var log bytes.Buffer
+	err := lab.run(seed, &log)
+	if testing.Verbose() {
+		_, _ = log.WriteTo(os.Stdout)
+	}
+	require.NoError(t, err)
+}
+
+func openSimLab(t testing.TB) *simLab {
+	lab, err := newSimLab()
+	require.NoError(t, err)
+	t.Cleanup(lab.close)
+	return lab
+}
+
+// TestSimulationIsDeterministic: one seed, one log, whatever was played before.
+func TestSimulationIsDeterministic(t *testing.T) {
+	first, second := openSimLab(t), openSimLab(t)
+	for seed := range uint64(40) {
+		var a, b bytes.Buffer
+		require.NoError(t, first.run(seed, &a))
+		require.NoError(t, second.run(seed+1000, nil)) // another past
+		require.NoError(t, second.run(seed, &b))
+		require.NotZero(t, a.Len())
+		if !assert.Equal(t, a.String(), b.String(), "seed %d", seed) {
+			return
+		}
+	}
+}
+
+// BenchmarkSimulation reports the cost of one seed.
+func BenchmarkSimulation(b *testing.B) {
+	lab := openSimLab(b)
+	b.ReportAllocs()
+	requests := 0
+	for seed := uint64(0); b.Loop(); seed++ {
+		require.NoError(b, lab.run(seed, nil))
+		requests += len(lab.world.requests)
+	}
+	b.ReportMetric(float64(requests)/float64(b.N), "requests/op")
+}
