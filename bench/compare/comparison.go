@@ -1,0 +1,81 @@
+package compare
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Comparison is all that one run of a benchmark found: what --json prints and
+// what the HTML report shows. Immutable once built.
+type Comparison struct {
+	Title    string   `json:"title"`
+	Facts    Facts    `json:"facts"`
+	Settings Settings `json:"settings"`
+	Cells    []Cell   `json:"cells"`
+	// Knees are found where several concurrencies were measured in a closed loop; those of the
+	// first Redis latency come first.
+	Knees []Knee `json:"knees,omitempty"`
+}
+
+// Settings are what all rounds had in common.
+type Settings struct {
+	Plan     string        `json:"plan"`
+	Fanout   int           `json:"fanout,omitempty"` // 0: the plan's own
+	Users    int           `json:"users"`            // number of different users asked for
+	Rounds   int           `json:"rounds"`
+	Duration time.Duration `json:"duration_ns"` // of a round
+	Warmup   time.Duration `json:"warmup_ns"`   // before each round
+}
+
+// Series returns the cells of one engine at one Redis latency, by ascending rate and
+// concurrency.
+func (c *Comparison) Series(engine string, latency time.Duration) []Cell {
+	var series []Cell
+	for _, cell := range c.Cells {
+		if cell.Engine == engine && cell.RedisLatency == latency {
+			series = append(series, cell)
+		}
+	}
+	slices.SortStableFunc(series, func(a, b Cell) int {
+		return cmp.Or(cmp.Compare(a.Rate, b.Rate), cmp.Compare(a.Concurrency, b.Concurrency))
+	})
+	return series
+}
+
+// Engines returns the engines in the order in which they were given.
+func (c *Comparison) Engines() []string {
+	return distinct(c.Cells, func(cell Cell) string { return cell.Engine })
+}
+
+// Latencies returns the Redis latencies in the order in which they were given.
+func (c *Comparison) Latencies() []time.Duration {
+	return distinct(c.Cells, func(cell Cell) time.Duration { return cell.RedisLatency })
+}
+
+// FindKnees fills in Knees.
+func (c *Comparison) FindKnees() {
+	for _, latency := range c.Latencies() {
+		for _, engine := range c.Engines() {
+			series := c.Series(engine, latency)
+			if len(series) < 2 || series[0].Rate > 0 {
+				continue
+			}
+			if k, ok := FindKnee(series); ok {
+				k.RedisLatency = latency
+				c.Knees = append(c.Knees, k)
+			}
+		}
+	}
+}
+
+// distinct returns the values of the cells, each once, in the order of their
+// first occurrence.
+func distinct[T comparable](cells []Cell, of func(Cell) T) (values []T) {
+	for _, c := range cells {
+		if v := of(c); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}

@@ -1,0 +1,52 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+)
+
+// confidence is that of all intervals; benchstat's default.
+const confidence = 0.95
+
+// Estimate is a median over rounds with its confidence interval. Immutable once built.
+type Estimate struct {
+	Median float64 `json:"median"`
+	// Low and High bound the median. Nil means that there were too few rounds to say.
+	Low  *float64 `json:"low"`
+	High *float64 `json:"high"`
+}
+
+// estimate summarizes one value per round.
+func estimate(values []float64) Estimate {
+	if len(values) == 0 {
+		return Estimate{}
+	}
+	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), confidence)
+	e := Estimate{Median: s.Center}
+	if !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) {
+		e.Low, e.High = &s.Lo, &s.Hi
+	}
+	return e
+}
+
+// Spread returns how far the interval reaches from the median, as "±3%", or "±∞".
+func (e Estimate) Spread() string {
+	if e.Low == nil || e.Median == 0 {
+		return "±∞"
+	}
+	return fmt.Sprintf("±%.0f%%", 100*max(*e.High/e.Median-1, 1-*e.Low/e.Median))
+}
+
+// Factor returns the median and the interval of a ratio, as "8.10× (7.92–8.31)".
+func (e Estimate) Factor() string {
+	if e.Low == nil {
+		return fmt.Sprintf("%.2f× (±∞)", e.Median)
+	}
+	return fmt.Sprintf("%.2f× (%.2f–%.2f)", e.Median, *e.Low, *e.High)
+}
+
+// median returns the median of values, 0 of none.
+func median(values []float64) float64 { return estimate(values).Median }

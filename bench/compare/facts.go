@@ -1,0 +1,77 @@
+package compare
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// Facts say on what and with what a benchmark was run. Immutable once built.
+type Facts struct {
+	Command string    `json:"command"` // that made the report
+	Time    time.Time `json:"time"`
+	Commit  string    `json:"commit"` // of rankd; "unknown" if the build does not say
+	Go      string    `json:"go"`
+	OS      string    `json:"os"` // with the kernel's version, where it is known
+	CPU     string    `json:"cpu"`
+	Cores   int       `json:"cores"`
+	Redis   string    `json:"redis"`
+	// Embedded is true if Redis was the one inside the process: the figures are more of
+	// it than of the engines then.
+	Embedded bool `json:"redis_is_embedded"`
+}
+
+// ReadFacts reads what the machine and the build say. The caller knows the rest.
+func ReadFacts() Facts {
+	return Facts{
+		Time: time.Now().UTC().Truncate(time.Second), Commit: commit(), Go: runtime.Version(),
+		OS:  strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease")),
+		CPU: cpuModel(), Cores: runtime.NumCPU(),
+	}
+}
+
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	revision, modified := "unknown", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = " (modified)"
+		}
+	}
+	return revision + modified
+}
+
+func firstLine(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return string(line)
+}
+
+func cpuModel() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	return parseCPUModel(string(text))
+}
+
+func parseCPUModel(cpuinfo string) string {
+	for line := range strings.Lines(cpuinfo) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}

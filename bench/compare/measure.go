@@ -1,0 +1,244 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/worker"
+)
+
+// Point is where the engines are compared.
+type Point struct {
+	RedisLatency time.Duration `json:"redis_latency_ns"` // added to each round trip to Redis
+	Concurrency  int           `json:"concurrency"`      // in flight; of an open loop the bound
+	Rate         float64       `json:"rate,omitempty"`   // arrivals per second; 0 means a closed loop
+}
+
+// String returns "64 in flight, 5ms to Redis" and the like.
+func (p Point) String() string {
+	text := fmt.Sprintf("%d in flight", p.Concurrency)
+	if p.Rate > 0 {
+		text = fmt.Sprintf("%g/s, at most %s", p.Rate, text)
+	}
+	if p.RedisLatency > 0 {
+		text += fmt.Sprintf(", Redis +%v", p.RedisLatency)
+	}
+	return text
+}
+
+// Grid says what to measure. Immutable.
+type Grid struct {
+	Engines []string // by name; ratios are to the first
+	Points  []Point
+	Rounds  int
+	// Run has an engine run one round. An error ends the measurement; what failed
+	// in the round itself is in the report.
+	Run func(ctx context.Context, engine int, at Point) (*worker.Report, error)
+	// Progress is told of each round that has been measured. It may be nil.
+	Progress func(Step)
+}
+
+// Step is one round measured.
+type Step struct {
+	Done, All int // rounds
+	Engine    string
+	At        Point
+	Report    *worker.Report
+}
+
+// Measure runs all rounds and returns one cell per point and engine: all
+// engines of the first point, then of the second, and so on.
+func Measure(ctx context.Context, g Grid) ([]Cell, error) {
+	var cells []Cell
+	done := 0
+	for _, at := range g.Points {
+		samples := make([]sample, len(g.Engines))
+		for range g.Rounds {
+			for i, engine := range g.Engines {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				report, err := g.Run(ctx, i, at)
+				if err != nil {
+					return nil, fmt.Errorf("%s, %s: %w", engine, at, err)
+				}
+				if err := samples[i].add(report); err != nil {
+					return nil, fmt.Errorf("%s, %s: %w", engine, at, err)
+				}
+				if done++; g.Progress != nil {
+					g.Progress(Step{Done: done, All: len(g.Points) * g.Rounds * len(g.Engines), Engine: engine, At: at, Report: report})
+				}
+			}
+		}
+		for i, engine := range g.Engines {
+			cells = append(cells, samples[i].cell(engine, at, &samples[0]))
+		}
+	}
+	return cells, nil
+}
+
+// Latencies are of successful requests, in microseconds.
+type Latencies struct {
+	Mean float64 `json:"mean_us"`
+	P50  float64 `json:"p50_us"`
+	P90  float64 `json:"p90_us"`
+	P99  float64 `json:"p99_us"`
+	P999 float64 `json:"p999_us"`
+	Max  float64 `json:"max_us"`
+}
+
+func latencies(h *hdrhistogram.Histogram) Latencies {
+	at := func(percent float64) float64 { return micros(h.ValueAtPercentile(percent)) }
+	return Latencies{
+		Mean: h.Mean() / float64(time.Microsecond),
+		P50:  at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: micros(h.Max()),
+	}
+}
+
+func micros[T int64 | time.Duration](ns T) float64 { return float64(ns) / float64(time.Microsecond) }
+
+// Cell is what was found of one engine at one point. Counters are sums over
+// the rounds, figures per request medians over them.
+type Cell struct {
+	Engine string `json:"engine"`
+	Point
+
+	// Failure says why a round could not be run; all else is zero then.
+	Failure string `json:"failure,omitempty"`
+
+	Throughput Estimate  `json:"throughput_rps"` // successes per second
+	Latency    Latencies `json:"latency"`        // of all rounds together
+	// Ratios to the first engine of the grid; its own are 1.
+	ThroughputRatio Estimate `json:"throughput_ratio"`
+	P99Ratio        Estimate `json:"p99_ratio"`
+
+	Requests   int64   `json:"requests"` // answered
+	Errors     int64   `json:"errors"`   // of these
+	FirstError string  `json:"first_error,omitempty"`
+	Shed       int64   `json:"shed"`       // arrivals turned away
+	LagP99     float64 `json:"lag_p99_us"` // how late arrivals were sent; open loop only
+
+	PerRequest PerRequest `json:"per_request"`
+	RSSMB      float64    `json:"rss_mb"`
+
+	Rounds []RoundFigures `json:"rounds"` // in the order in which they were run
+}
+
+// PerRequest is what one request costs.
+type PerRequest struct {
+	CPU        float64 `json:"cpu_us"`       // of the engine's process
+	RedisCPU   float64 `json:"redis_cpu_us"` // of redis-server; 0 if unknown
+	Allocs     float64 `json:"allocs"`
+	AllocBytes float64 `json:"alloc_bytes"`
+	// Traffic with Redis; nil if the engine does not count it.
+	Traffic *TrafficPerRequest `json:"traffic"`
+}
+
+// TrafficPerRequest is what goes between engine and Redis for one request. Round trips
+// of requests in flight together may be shared, so there can be less than one.
+type TrafficPerRequest struct {
+	RoundTrips    float64 `json:"round_trips"`
+	Commands      float64 `json:"commands"`
+	BytesSent     float64 `json:"bytes_sent"`
+	BytesReceived float64 `json:"bytes_received"`
+}
+
+// RoundFigures are the figures of one round.
+type RoundFigures struct {
+	Throughput float64   `json:"throughput_rps"`
+	Latency    Latencies `json:"latency"`
+}
+
+// sample is what the rounds of one engine at one point gave.
+type sample struct {
+	failure string
+	reports []*worker.Report
+	results []*load.Result
+}
+
+func (s *sample) add(r *worker.Report) error {
+	if r.Failure != "" {
+		s.failure = r.Failure
+		return nil
+	}
+	result, err := r.Result()
+	if err != nil {
+		return err
+	}
+	s.reports, s.results = append(s.reports, r), append(s.results, result)
+	return nil
+}
+
+// cell computes the figures; base is the sample of the first engine.
+func (s *sample) cell(engine string, at Point, base *sample) Cell {
+	c := Cell{Engine: engine, Point: at, Failure: s.failure}
+	if s.failure != "" || len(s.results) == 0 {
+		return c
+	}
+	all, lag := load.NewHistogram(), load.NewHistogram()
+	for i, r := range s.results {
+		all.Merge(r.Latency)
+		if r.Lag != nil {
+			lag.Merge(r.Lag)
+		}
+		c.Requests += r.Answered
+		c.Errors += r.Errors
+		c.Shed += r.Shed
+		if c.FirstError == "" {
+			c.FirstError = s.reports[i].FirstError
+		}
+		c.Rounds = append(c.Rounds, RoundFigures{Throughput: r.PerSecond(), Latency: latencies(r.Latency)})
+	}
+	c.Latency = latencies(all)
+	c.LagP99 = micros(lag.ValueAtPercentile(99))
+	c.Throughput = estimate(s.each(throughput))
+	if base.failure == "" {
+		c.ThroughputRatio = estimate(ratios(s.each(throughput), base.each(throughput)))
+		c.P99Ratio = estimate(ratios(s.each(p99), base.each(p99)))
+	}
+	perRequest := func(of func(*worker.Report) float64) float64 {
+		return median(s.each(func(i int, s *sample) float64 { return of(s.reports[i]) / float64(max(1, s.reports[i].Answered)) }))
+	}
+	c.PerRequest = PerRequest{
+		CPU:        perRequest(func(r *worker.Report) float64 { return micros(r.CPU) }),
+		RedisCPU:   perRequest(func(r *worker.Report) float64 { return micros(r.RedisCPU) }),
+		Allocs:     perRequest(func(r *worker.Report) float64 { return float64(r.Allocs) }),
+		AllocBytes: perRequest(func(r *worker.Report) float64 { return float64(r.AllocBytes) }),
+	}
+	if s.reports[0].Traffic != nil {
+		c.PerRequest.Traffic = &TrafficPerRequest{
+			RoundTrips:    perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.RoundTrips) }),
+			Commands:      perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Commands) }),
+			BytesSent:     perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.BytesSent) }),
+			BytesReceived: perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.BytesReceived) }),
+		}
+	}
+	c.RSSMB = median(s.each(func(i int, s *sample) float64 { return float64(s.reports[i].RSSBytes) / (1 << 20) }))
+	return c
+}
+
+// each returns one value per round.
+func (s *sample) each(of func(i int, s *sample) float64) []float64 {
+	values := make([]float64, len(s.results))
+	for i := range values {
+		values[i] = of(i, s)
+	}
+	return values
+}
+
+func throughput(i int, s *sample) float64 { return s.results[i].PerSecond() }
+func p99(i int, s *sample) float64        { return float64(s.results[i].Latency.ValueAtPercentile(99)) }
+
+// ratios divides round by round; a round without a denominator is left out.
+func ratios(a, b []float64) (r []float64) {
+	for i := range min(len(a), len(b)) {
+		if b[i] > 0 {
+			r = append(r, a[i]/b[i])
+		}
+	}
+	return r
+}

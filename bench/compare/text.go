@@ -1,0 +1,180 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// WriteText writes the comparison as tables for people.
+func (c *Comparison) WriteText(w io.Writer) error {
+	out := &errWriter{w: w}
+	c.writeHead(out)
+	for _, latency := range c.Latencies() {
+		if len(c.Latencies()) > 1 || latency > 0 {
+			fmt.Fprintf(out, "\nRedis latency: +%v per round trip\n", latency)
+		}
+		c.writeSpeed(out, latency)
+		c.writeCosts(out, latency)
+	}
+	c.writeTroubles(out)
+	if len(c.Knees) > 0 {
+		fmt.Fprintln(out)
+	}
+	for _, k := range c.Knees {
+		fmt.Fprintln(out, k)
+	}
+	return out.err
+}
+
+func (c *Comparison) writeHead(w io.Writer) {
+	f, s := c.Facts, c.Settings
+	fmt.Fprintf(w, "%s\n", c.Title)
+	fmt.Fprintf(w, "%s, %d cores, %s, %s, %s, rankd %s\n", f.CPU, f.Cores, f.OS, f.Go, f.Redis, f.Commit)
+	fmt.Fprintf(w, "%s\n", s)
+	if f.Embedded {
+		fmt.Fprintln(w, embeddedWarning)
+	}
+}
+
+// embeddedWarning is said wherever figures are shown.
+const embeddedWarning = "WARNING: Redis is the one inside this process (miniredis): " +
+	"these figures are mostly its own. Install redis-server, or use --redis."
+
+// String returns the settings as a line of text.
+func (s Settings) String() string {
+	fanout := ""
+	if s.Fanout > 0 {
+		fanout = fmt.Sprintf(" at fanout %d", s.Fanout)
+	}
+	return fmt.Sprintf("plan %s%s, %d user(s), %d interleaved rounds of %v after %v of warm-up each; medians with 95 %% intervals",
+		s.Plan, fanout, s.Users, s.Rounds, s.Duration, s.Warmup)
+}
+
+// table writes rows with the columns aligned; all but the first text columns to the right.
+func table(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+	}
+	_ = t.Flush() // of w, which keeps its error
+}
+
+func (c *Comparison) writeSpeed(w io.Writer, latency time.Duration) {
+	rows := [][]string{SpeedColumns}
+	for _, cell := range c.Cells {
+		if cell.RedisLatency == latency {
+			rows = append(rows, cell.SpeedRow())
+		}
+	}
+	fmt.Fprintln(w)
+	table(w, rows)
+}
+
+func (c *Comparison) writeCosts(w io.Writer, latency time.Duration) {
+	rows := [][]string{CostColumns}
+	for _, cell := range c.Cells {
+		if cell.RedisLatency == latency {
+			rows = append(rows, cell.CostRow())
+		}
+	}
+	fmt.Fprintln(w, "\nper request:")
+	table(w, rows)
+}
+
+// writeTroubles names what went wrong: nobody shall have to look for it in a table.
+func (c *Comparison) writeTroubles(w io.Writer) {
+	for _, t := range c.Troubles() {
+		fmt.Fprintf(w, "\n%s\n", t)
+	}
+}
+
+// Troubles says of each cell in which something failed, was turned away or came
+// late, what it was.
+func (c *Comparison) Troubles() (troubles []string) {
+	for _, cell := range c.Cells {
+		at := fmt.Sprintf("%s, %s: ", cell.Engine, cell.Point)
+		switch {
+		case cell.Failure != "":
+			troubles = append(troubles, at+"not measured: "+cell.Failure)
+		case cell.Errors > 0:
+			troubles = append(troubles, fmt.Sprintf("%s%d of %d requests failed, the first with: %s", at, cell.Errors, cell.Requests, cell.FirstError))
+		}
+		if cell.Shed > 0 {
+			troubles = append(troubles, fmt.Sprintf("%s%d of %d arrivals were shed, with %d in flight",
+				at, cell.Shed, cell.Shed+cell.Requests, cell.Concurrency))
+		}
+		if cell.LagP99 > lagWorthSaying(cell) {
+			troubles = append(troubles, fmt.Sprintf("%sarrivals were sent up to %v late (p99), which counts as latency", at, duration(cell.LagP99)))
+		}
+	}
+	return troubles
+}
+
+// lagWorthSaying is the lag, in µs, above which the driver's share in the p99 is
+// worth a line: a tenth of it, and no less than what a sleeping goroutine needs to wake.
+func lagWorthSaying(c Cell) float64 { return max(200, c.Latency.P99/10) }
+
+// SpeedColumns are the heads of SpeedRow.
+var SpeedColumns = []string{"in flight", "engine", "requests/s", "", "to the first", "p50", "p90", "p99", "p99.9", "max", "p99 to the first", "errors", "shed"}
+
+// SpeedRow returns the cell's throughput and latencies as texts.
+func (c Cell) SpeedRow() []string {
+	inFlight := fmt.Sprint(c.Concurrency)
+	if c.Rate > 0 {
+		inFlight = fmt.Sprintf("%g/s", c.Rate)
+	}
+	if c.Failure != "" {
+		return []string{inFlight, c.Engine, "failed"}
+	}
+	l := c.Latency
+	return []string{
+		inFlight, c.Engine, fmt.Sprintf("%.0f", c.Throughput.Median), c.Throughput.Spread(), c.ThroughputRatio.Factor(),
+		duration(l.P50).String(), duration(l.P90).String(), duration(l.P99).String(), duration(l.P999).String(), duration(l.Max).String(),
+		c.P99Ratio.Factor(), fmt.Sprint(c.Errors), fmt.Sprint(c.Shed),
+	}
+}
+
+// CostColumns are the heads of CostRow.
+var CostColumns = []string{"in flight", "engine", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands", "sent", "received", "RSS"}
+
+// CostRow returns what a request costs as texts.
+func (c Cell) CostRow() []string {
+	row := append([]string(nil), c.SpeedRow()[:2]...)
+	if c.Failure != "" {
+		return append(row, "failed")
+	}
+	p := c.PerRequest
+	row = append(row, duration(p.CPU).String(), known(p.RedisCPU > 0, duration(p.RedisCPU)),
+		fmt.Sprintf("%.1f", p.Allocs), fmt.Sprintf("%.0f", p.AllocBytes))
+	if t := p.Traffic; t != nil {
+		row = append(row, fmt.Sprintf("%.2f", t.RoundTrips), fmt.Sprintf("%.1f", t.Commands),
+			fmt.Sprintf("%.0f B", t.BytesSent), fmt.Sprintf("%.0f B", t.BytesReceived))
+	} else {
+		row = append(row, "–", "–", "–", "–")
+	}
+	return append(row, known(c.RSSMB > 0, fmt.Sprintf("%.0f MiB", c.RSSMB)))
+}
+
+// known returns v as text, or a dash if it is unknown.
+func known(is bool, v any) string {
+	if !is {
+		return "–"
+	}
+	return fmt.Sprint(v)
+}
+
+// errWriter keeps the first error, so that it is checked once.
+type errWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (e *errWriter) Write(p []byte) (int, error) {
+	if e.err == nil {
+		_, e.err = e.w.Write(p)
+	}
+	return len(p), nil
+}
