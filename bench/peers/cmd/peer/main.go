@@ -1,0 +1,60 @@
+// Command peer is the worker process of a peer. "rankd bench compare" starts it as
+//
+//	peer --engine rueidis
+//	peer --engine go-redis:mode=fullduplex
+//
+// and speaks the protocol of package worker with it over stdin and stdout.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/peers"
+	"github.com/rankd/rankd/bench/worker"
+)
+
+// Garbage is collected as seldom as rankd lets it be for its own engines: at the
+// default of 100 a peer would spend a tenth of its time on it. GOMAXPROCS stays at the
+// number of cores; neither fewer nor more was faster. See README.md.
+const (
+	gcPercent   = 800
+	memoryLimit = 2 << 30
+)
+
+func main() {
+	engine := flag.String("engine", "", "the peer and its settings: rueidis or go-redis[:key=value...]")
+	flag.Parse()
+	if err := run(*engine); err != nil {
+		fmt.Fprintln(os.Stderr, "peer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(engine string) error {
+	spec, err := peers.ParseSpec(engine)
+	if err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+	return worker.Serve(os.Stdin, os.Stdout, func(s worker.Setup) (load.Target, error) {
+		store, err := spec.Open(s.Redis)
+		if err != nil {
+			return nil, err
+		}
+		plan, err := peers.NewRanker(store, spec.Waves, s.Fanout).Plan(s.Plan)
+		if err != nil {
+			store.Close()
+			return nil, err
+		}
+		return peers.NewTarget(plan, store), nil
+	})
+}

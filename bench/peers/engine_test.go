@@ -1,0 +1,206 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/redistest"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// specs are all the ways of sending and decoding that a peer has.
+var specs = []string{
+	"rueidis", "rueidis:waves=groups", "rueidis:conns=4:waves=groups", "rueidis:always=true:delay=20us",
+	"go-redis", "go-redis:waves=groups", "go-redis:mode=pipeline:reply=strings", "go-redis:mode=pipeline:reply=raw",
+	"go-redis:mode=fullduplex", "go-redis:mode=fullduplex:reply=raw:waves=groups",
+	"go-redis:mode=auto", "go-redis:mode=auto:conns=4:reply=raw",
+}
+
+// plans are the plans written here, and whether they are slow to run.
+var plans = []string{"concat_plan", "complex_dag", "reels_plan_a", "regex_plan", "parallel_sleep_plan"}
+
+// candidate is a candidate as an answer shows it: by the names of its fields.
+type candidate struct {
+	ID     int64
+	Fields map[string]any
+}
+
+// engine is rankd's sequential engine on some server: what the peers have to agree with.
+type engine struct {
+	*scheduler.Sequential
+	registry *registry.Registry
+	port     int
+}
+
+func openEngine(t testing.TB, port int) *engine {
+	t.Helper()
+	reg, err := registry.Default("dev")
+	require.NoError(t, err)
+	reg = reg.WithRedis("127.0.0.1", port)
+	e := scheduler.OpenSequential(scheduler.Config{Registry: reg})
+	t.Cleanup(func() { e.Close(scheduler.Forever) })
+	return &engine{Sequential: e, registry: reg}
+}
+
+var fanoutParam = regexp.MustCompile(`"fanout": \d+`)
+
+// load loads an example plan; a fanout other than 0 overrides that of every node.
+func (e *engine) load(t testing.TB, name string, fanout int) *plan.Graph {
+	t.Helper()
+	file := name + ".plan.json"
+	text, err := fs.ReadFile(artifacts.Plans(), file)
+	require.NoError(t, err)
+	if fanout > 0 {
+		text = fanoutParam.ReplaceAll(text, fmt.Appendf(nil, `"fanout": %d`, fanout))
+	}
+	graph, err := plan.Load(file, text, task.Builtin(), e.registry)
+	require.NoError(t, err)
+	return graph
+}
+
+// run returns the engine's answer.
+func (e *engine) run(t testing.TB, graph *plan.Graph, user int64) []candidate {
+	t.Helper()
+	results := make(chan *scheduler.Result, 1)
+	e.Submit(&scheduler.Request{Graph: graph, UserID: user}, func(r *scheduler.Result) { results <- r })
+	result := <-results
+	require.NoError(t, result.Err)
+	var answer []candidate
+	for _, rows := range result.Outputs {
+		for i := range rows.Len() {
+			row := rows.Row(i)
+			c := candidate{ID: rows.ID(i), Fields: map[string]any{}}
+			for j := range rows.Batch.Floats {
+				f := &rows.Batch.Floats[j]
+				if f.Valid.Get(int(row)) {
+					c.Fields[e.keyName(t, f.Key)] = f.Values[row]
+				}
+			}
+			for j := range rows.Batch.Strings {
+				s := &rows.Batch.Strings[j]
+				if value, ok := s.Value(int(row)); ok {
+					c.Fields[e.keyName(t, s.Key)] = value
+				}
+			}
+			answer = append(answer, c)
+		}
+	}
+	return answer
+}
+
+func (e *engine) keyName(t testing.TB, id registry.KeyID) string {
+	key, ok := e.registry.Key(id)
+	require.True(t, ok)
+	return key.Name
+}
+
+// show puts a peer's answer into the same form.
+func show(plan string, answer []Candidate) []candidate {
+	scores := map[string]string{"complex_dag": "score", "reels_plan_a": "final_score"}
+	var shown []candidate
+	for _, a := range answer {
+		c := candidate{ID: a.ID, Fields: map[string]any{}}
+		if name, ok := scores[plan]; ok {
+			c.Fields[name] = a.Score
+		}
+		if a.Country.Known {
+			c.Fields["country"] = a.Country.Name
+		}
+		shown = append(shown, c)
+	}
+	return shown
+}
+
+// open opens a peer on a server.
+func open(t testing.TB, spec, addr string, fanout int) (*Ranker, Store) {
+	t.Helper()
+	s, err := ParseSpec(spec)
+	require.NoError(t, err)
+	store, err := s.Open(addr)
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	return NewRanker(store, s.Waves, fanout), store
+}
+
+// startRedis starts a redis-server with the demo data.
+func startRedis(t testing.TB) *redistest.Server {
+	t.Helper()
+	server := redistest.Start(t)
+	require.NoError(t, devredis.Load(context.Background(), server.Addr))
+	return server
+}
+
+func TestAnswersAreTheEngines(t *testing.T) {
+	server := startRedis(t)
+	e := openEngine(t, server.Port)
+	for _, name := range plans {
+		for _, fanout := range []int{0, 1, 100} {
+			users := 300
+			switch {
+			case name == "parallel_sleep_plan" && fanout != 0:
+				continue // has none
+			case name == "parallel_sleep_plan":
+				users = 3
+			case fanout != 0, name == "complex_dag":
+				users = 40
+			}
+			graph := e.load(t, name, fanout)
+			want := make([][]candidate, users)
+			for i := range want {
+				want[i] = e.run(t, graph, userAt(i, users))
+			}
+			for _, spec := range specs {
+				t.Run(fmt.Sprintf("%s/fanout=%d/%s", name, fanout, spec), func(t *testing.T) {
+					r, _ := open(t, spec, server.Addr, fanout)
+					run, err := r.Plan(name)
+					require.NoError(t, err)
+					for i := range want {
+						user := userAt(i, users)
+						answer, err := run(context.Background(), Request{UserID: user})
+						require.NoError(t, err)
+						require.Equal(t, want[i], show(name, answer), "user %d", user)
+					}
+				})
+			}
+		}
+	}
+}
+
+// userAt spreads the users asked for over the data set, the first and some beyond its
+// end among them.
+func userAt(i, n int) int64 { return int64(1 + i*(devredis.Users+devredis.Users/n*2)/n) }
+
+func TestCommandsAreTheEngines(t *testing.T) {
+	server := startRedis(t)
+	e := openEngine(t, server.Port)
+	for _, name := range plans {
+		for _, spec := range specs {
+			t.Run(name+"/"+spec, func(t *testing.T) {
+				graph := e.load(t, name, 0)
+				before := e.RedisStats()
+				e.run(t, graph, 1)
+				var want uint64
+				for i, after := range e.RedisStats() {
+					want += after.Commands - before[i].Commands
+				}
+				r, store := open(t, spec, server.Addr, 0)
+				run, err := r.Plan(name)
+				require.NoError(t, err)
+				_, err = run(context.Background(), Request{UserID: 1})
+				require.NoError(t, err)
+				assert.Equal(t, want, store.Traffic().Commands)
+			})
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package peers
+
+// parseID reads the id at the start of a list entry, as the engine does: an optional
+// minus, then as many ASCII digits as there are, at least one; what follows is
+// ignored. An entry that does not start so, or whose digits do not fit an int64,
+// is none. (strconv.ParseInt would refuse "12x" and accept "+1".)
+func parseID[T string | []byte](entry T) (id int64, ok bool) {
+	i, negative := 0, false
+	if len(entry) > 0 && entry[0] == '-' {
+		i, negative = 1, true
+	}
+	const limit = 1 << 63 // the magnitude of the smallest int64
+	var n uint64
+	first := i
+	for ; i < len(entry) && '0' <= entry[i] && entry[i] <= '9'; i++ {
+		digit := uint64(entry[i] - '0')
+		if n > (limit-digit)/10 {
+			return 0, false
+		}
+		n = n*10 + digit
+	}
+	if i == first || n == limit && !negative {
+		return 0, false
+	}
+	if negative {
+		return int64(-n), true
+	}
+	return int64(n), true
+}

@@ -1,0 +1,299 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Request asks for the candidates for one user. Immutable.
+type Request struct {
+	UserID                int64
+	Weight                *float64 // overrides complex_dag's weight
+	MediaAgePenaltyWeight *float64 // overrides reels_plan_a's weight
+}
+
+// Candidate is one row of an answer. Immutable.
+type Candidate struct {
+	ID      int64
+	Score   float64 // meaningful in the plans that compute one: complex_dag, reels_plan_a
+	Country Country // known only in the plans whose rows are users
+}
+
+// Plan answers requests in one way. Any goroutine.
+type Plan func(context.Context, Request) ([]Candidate, error)
+
+// ErrUnknownPlan says that a plan has not been written here.
+var ErrUnknownPlan = errors.New("no such plan here")
+
+// Waves says how the reads of a wave go out that belong to different branches
+// of a plan.
+type Waves uint8
+
+// The ways.
+const (
+	Fused  Waves = iota // all in one batch, on the request's goroutine
+	Groups              // a batch and a goroutine for each branch, joined by an errgroup
+)
+
+// Ranker answers requests from a store. Immutable once built.
+type Ranker struct {
+	store  Store
+	waves  Waves
+	fanout int // overrides that of every plan; 0 leaves the plan's
+}
+
+// NewRanker returns a ranker. A fanout other than 0 overrides that of every
+// read of lists in every plan.
+func NewRanker(store Store, waves Waves, fanout int) *Ranker {
+	return &Ranker{store: store, waves: waves, fanout: fanout}
+}
+
+// Plan returns a plan by its name. The error is ErrUnknownPlan.
+func (r *Ranker) Plan(name string) (Plan, error) {
+	switch name {
+	case "concat_plan":
+		return r.concatPlan, nil
+	case "complex_dag":
+		return r.complexDAG, nil
+	case "reels_plan_a":
+		return r.reelsPlanA, nil
+	case "regex_plan":
+		return r.regexPlan, nil
+	case "parallel_sleep_plan":
+		return r.parallelSleepPlan, nil
+	default:
+		return nil, fmt.Errorf("%w: %q", ErrUnknownPlan, name)
+	}
+}
+
+// concatPlan: the users followed, then those recommended; the first eight.
+func (r *Ranker) concatPlan(ctx context.Context, req Request) ([]Candidate, error) {
+	const count = 8
+	branches, err := r.expandBoth(ctx, req, 4)
+	if err != nil {
+		return nil, err
+	}
+	answer := make([]Candidate, 0, min(count, len(branches[0].IDs)+len(branches[1].IDs)))
+	for _, b := range branches {
+		for i := 0; i < len(b.IDs) && len(answer) < count; i++ {
+			answer = append(answer, Candidate{ID: b.IDs[i], Country: b.Countries[i]})
+		}
+	}
+	return answer, nil
+}
+
+// complexDAG: the media of the users followed and of those recommended, by weighted
+// id; the best fifty.
+func (r *Ranker) complexDAG(ctx context.Context, req Request) ([]Candidate, error) {
+	const fanout, count = 100, 50
+	branches, err := r.expandBoth(ctx, req, fanout)
+	if err != nil {
+		return nil, err
+	}
+	media := []Lists{
+		{Prefix: "media:", Of: branches[0].IDs, Fanout: r.width(fanout)},
+		{Prefix: "media:", Of: branches[1].IDs, Fanout: r.width(fanout)},
+	}
+	if err := r.readLists(ctx, media); err != nil {
+		return nil, err
+	}
+	followed, recommended := media[0].IDs, media[1].IDs
+	weight := orElse(req.Weight, 0.1)
+	scores := make([]float64, 0, len(followed)+len(recommended))
+	for _, ids := range [...][]int64{followed, recommended} {
+		for _, id := range ids {
+			scores = append(scores, float64(id)*weight)
+		}
+	}
+	if err := finite(scores); err != nil {
+		return nil, err
+	}
+	best := topK(scores, count)
+	answer := make([]Candidate, len(best))
+	for i, s := range best {
+		if s.row < len(followed) {
+			answer[i] = Candidate{ID: followed[s.row], Score: s.score}
+		} else {
+			answer[i] = Candidate{ID: recommended[s.row-len(followed)], Score: s.score}
+		}
+	}
+	return answer, nil
+}
+
+// reelsPlanA: the users followed whose weighted id is at least 0.6; the first five.
+func (r *Ranker) reelsPlanA(ctx context.Context, req Request) ([]Candidate, error) {
+	const count = 5
+	users, err := r.expandFollow(ctx, req, 10)
+	if err != nil {
+		return nil, err
+	}
+	weight := orElse(req.MediaAgePenaltyWeight, 0.2)
+	scores := make([]float64, len(users.IDs))
+	for i, id := range users.IDs {
+		scores[i] = float64(id) * weight
+	}
+	if err := finite(scores); err != nil {
+		return nil, err
+	}
+	answer := make([]Candidate, 0, min(count, len(users.IDs)))
+	for i := 0; i < len(users.IDs) && len(answer) < count; i++ {
+		if scores[i] >= 0.6 {
+			answer = append(answer, Candidate{ID: users.IDs[i], Score: scores[i], Country: users.Countries[i]})
+		}
+	}
+	return answer, nil
+}
+
+// regexPlan: the users followed whose country matches "US"; the first five. The
+// pattern being a literal, a search for it is the same and cheaper.
+func (r *Ranker) regexPlan(ctx context.Context, req Request) ([]Candidate, error) {
+	const count = 5
+	users, err := r.expandFollow(ctx, req, 10)
+	if err != nil {
+		return nil, err
+	}
+	answer := make([]Candidate, 0, min(count, len(users.IDs)))
+	for i := 0; i < len(users.IDs) && len(answer) < count; i++ {
+		if c := users.Countries[i]; c.Known && strings.Contains(c.Name, "US") {
+			answer = append(answer, Candidate{ID: users.IDs[i], Country: c})
+		}
+	}
+	return answer, nil
+}
+
+// parallelSleepPlan: the viewer, after each of two branches has slept.
+func (r *Ranker) parallelSleepPlan(ctx context.Context, req Request) ([]Candidate, error) {
+	const pause = 20 * time.Millisecond
+	viewer, err := r.viewer(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	var g errgroup.Group
+	g.Go(func() error { return sleep(ctx, pause) })
+	err = sleep(ctx, pause)
+	if other := g.Wait(); err == nil {
+		err = other
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := Candidate{ID: req.UserID, Country: viewer}
+	return []Candidate{c, c}, nil
+}
+
+// viewer reads the user who asks.
+func (r *Ranker) viewer(ctx context.Context, req Request) (Country, error) {
+	users := []Users{{IDs: []int64{req.UserID}}}
+	if err := r.store.ReadUsers(ctx, users); err != nil {
+		return Country{}, err
+	}
+	return users[0].Countries[0], nil
+}
+
+// expandFollow reads the viewer, the list of users followed, and those users.
+func (r *Ranker) expandFollow(ctx context.Context, req Request, fanout int) (Users, error) {
+	if _, err := r.viewer(ctx, req); err != nil {
+		return Users{}, err
+	}
+	lists := []Lists{{Prefix: "follow:", Of: []int64{req.UserID}, Fanout: r.width(fanout)}}
+	if err := r.readLists(ctx, lists); err != nil {
+		return Users{}, err
+	}
+	users := []Users{{IDs: lists[0].IDs}}
+	err := r.readUsers(ctx, users)
+	return users[0], err
+}
+
+// expandBoth reads the viewer, the lists of users followed and recommended, and
+// those users, the followed first.
+func (r *Ranker) expandBoth(ctx context.Context, req Request, fanout int) ([]Users, error) {
+	if _, err := r.viewer(ctx, req); err != nil {
+		return nil, err
+	}
+	viewer := []int64{req.UserID}
+	lists := []Lists{
+		{Prefix: "follow:", Of: viewer, Fanout: r.width(fanout)},
+		{Prefix: "recommendation:", Of: viewer, Fanout: r.width(fanout)},
+	}
+	if err := r.readLists(ctx, lists); err != nil {
+		return nil, err
+	}
+	users := []Users{{IDs: lists[0].IDs}, {IDs: lists[1].IDs}}
+	return users, r.readUsers(ctx, users)
+}
+
+func (r *Ranker) readLists(ctx context.Context, lists []Lists) error {
+	if r.waves == Fused || len(lists) == 1 {
+		return r.store.ReadLists(ctx, lists)
+	}
+	return branch(lists, func(l []Lists) error { return r.store.ReadLists(ctx, l) })
+}
+
+func (r *Ranker) readUsers(ctx context.Context, users []Users) error {
+	if r.waves == Fused || len(users) == 1 {
+		return r.store.ReadUsers(ctx, users)
+	}
+	return branch(users, func(u []Users) error { return r.store.ReadUsers(ctx, u) })
+}
+
+// branch reads each of a wave's parts on a goroutine of its own, the last on this one,
+// which would have nothing else to do.
+//
+// The group has no context of its own: one that can be cancelled costs each branch an
+// allocation and makes rueidis select on two channels where it could wait on one, all for
+// cutting short a read of some microseconds after its sibling has failed.
+func branch[T any](parts []T, read func([]T) error) error {
+	var g errgroup.Group
+	last := len(parts) - 1
+	for i := range last {
+		g.Go(func() error { return read(parts[i : i+1]) })
+	}
+	err := read(parts[last:])
+	if other := g.Wait(); other != nil {
+		return other
+	}
+	return err
+}
+
+func (r *Ranker) width(fanout int) int {
+	if r.fanout > 0 {
+		return r.fanout
+	}
+	return fanout
+}
+
+func orElse(override *float64, value float64) float64 {
+	if override != nil {
+		return *override
+	}
+	return value
+}
+
+// errNotFinite is what the engine refuses too.
+var errNotFinite = errors.New("the score of some row is not finite")
+
+func finite(scores []float64) error {
+	for _, s := range scores {
+		if math.IsInf(s, 0) || math.IsNaN(s) {
+			return errNotFinite
+		}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

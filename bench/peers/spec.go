@@ -1,0 +1,106 @@
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Spec is a peer and its settings, as on a command line. Immutable once built.
+//
+//	rueidis[:waves=fused|groups][:conns=N][:always=true][:delay=20us][:ring=10][:buffer=65536]
+//	go-redis[:waves=…][:conns=N][:mode=pipeline|fullduplex|auto][:reply=strings|raw][:batch=N][:delay=…][:buffer=…]
+type Spec struct {
+	Waves   Waves
+	Rueidis *RueidisConfig // one of the two is set
+	GoRedis *GoRedisConfig
+}
+
+// ErrSpec says that a text is no spec.
+var ErrSpec = errors.New("not a peer's spec")
+
+// ParseSpec reads a spec. The error wraps ErrSpec.
+func ParseSpec(text string) (Spec, error) {
+	name, rest, _ := strings.Cut(text, ":")
+	var s Spec
+	settings := map[string]func(string) error{"waves": oneOf(&s.Waves, "fused", "groups")}
+	switch name {
+	case "rueidis":
+		c := new(RueidisConfig)
+		s.Rueidis = c
+		settings["conns"], settings["ring"], settings["buffer"] = number(&c.Conns), number(&c.RingScale), number(&c.BufferBytes)
+		settings["always"], settings["delay"] = boolean(&c.AlwaysPipelining), duration(&c.MaxFlushDelay)
+	case "go-redis":
+		c := new(GoRedisConfig)
+		s.GoRedis = c
+		settings["mode"] = oneOf(&c.Mode, "pipeline", "fullduplex", "auto")
+		settings["reply"] = oneOf(&c.Reply, "strings", "raw")
+		settings["conns"], settings["batch"], settings["buffer"] = number(&c.Conns), number(&c.BatchMax), number(&c.BufferBytes)
+		settings["delay"] = duration(&c.MaxFlushDelay)
+	default:
+		return Spec{}, fmt.Errorf("%w: peer %q is neither rueidis nor go-redis", ErrSpec, name)
+	}
+	if rest == "" && strings.Contains(text, ":") {
+		return Spec{}, fmt.Errorf("%w: nothing after the colon in %q", ErrSpec, text)
+	}
+	for rest != "" {
+		var setting string
+		setting, rest, _ = strings.Cut(rest, ":")
+		key, value, _ := strings.Cut(setting, "=")
+		set, ok := settings[key]
+		if !ok {
+			return Spec{}, fmt.Errorf("%w: %s has no setting %q, only %s", ErrSpec, name, key,
+				strings.Join(slices.Sorted(maps.Keys(settings)), ", "))
+		}
+		if err := set(value); err != nil {
+			return Spec{}, fmt.Errorf("%w: %s: %w", ErrSpec, setting, err)
+		}
+	}
+	return s, nil
+}
+
+// Open opens the store that the spec describes, on the server at addr.
+func (s Spec) Open(addr string) (Store, error) {
+	if s.Rueidis != nil {
+		return OpenRueidis(addr, *s.Rueidis)
+	}
+	return OpenGoRedis(addr, *s.GoRedis)
+}
+
+// oneOf sets an enumeration by the name of its value.
+func oneOf[T ~uint8](to *T, names ...string) func(string) error {
+	return func(text string) error {
+		i := slices.Index(names, text)
+		if i < 0 {
+			return fmt.Errorf("want one of %s", strings.Join(names, ", "))
+		}
+		*to = T(i)
+		return nil
+	}
+}
+
+func number(to *int) func(string) error {
+	return func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 31)
+		*to = int(n)
+		return err
+	}
+}
+
+func boolean(to *bool) func(string) error {
+	return func(text string) (err error) {
+		*to, err = strconv.ParseBool(text)
+		return err
+	}
+}
+
+func duration(to *time.Duration) func(string) error {
+	return func(text string) (err error) {
+		*to, err = time.ParseDuration(text)
+		return err
+	}
+}

@@ -1,0 +1,68 @@
+package peers
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/rankd/rankd/bench/load"
+)
+
+// Target puts a plan under the load of package load. Any goroutine.
+type Target struct {
+	plan  Plan
+	store Store
+}
+
+var _ load.Counting = (*Target)(nil)
+
+// NewTarget returns a target that answers requests by plan. It owns the store,
+// and closes it.
+func NewTarget(plan Plan, store Store) *Target { return &Target{plan: plan, store: store} }
+
+// NewClient implements load.Target.
+func (t *Target) NewClient(answered func(error)) load.Client {
+	c := &client{plan: t.plan, answered: answered, users: make(chan int64, 1)}
+	c.idle.Store(true)
+	return c
+}
+
+// Traffic implements load.Counting.
+func (t *Target) Traffic() load.Traffic { return t.store.Traffic() }
+
+// Close implements load.Target. Nothing is in flight when it is called.
+func (t *Target) Close() { t.store.Close() }
+
+// client runs each request on a goroutine. A goroutine whose answer is followed by
+// the next request at once, as in a closed loop, runs that too: a new one would begin with
+// a small stack and grow it again.
+type client struct {
+	plan     Plan
+	answered func(error)
+	users    chan int64 // at most the one request in flight
+	idle     atomic.Bool
+}
+
+// Send implements load.Client.
+func (c *client) Send(user int64) {
+	c.users <- user // has room, since requests come one at a time
+	if c.idle.CompareAndSwap(true, false) {
+		go c.run()
+	}
+}
+
+func (c *client) run() {
+	for {
+		select {
+		case user := <-c.users:
+			_, err := c.plan(context.Background(), Request{UserID: user})
+			c.answered(err)
+		default:
+			c.idle.Store(true)
+			// A request sent before idle was set has found somebody at work, so it is
+			// to be looked for once more.
+			if len(c.users) == 0 || !c.idle.CompareAndSwap(true, false) {
+				return
+			}
+		}
+	}
+}
