@@ -16,10 +16,10 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/jsondoc"
+	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/redistest"
 	"github.com/rankd/rankd/registry"
@@ -29,8 +29,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// The worker pool of a library that gnet uses starts two goroutines from init.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+func TestMain(m *testing.M) { looptest.Main(m) }
 
 type testCase struct {
 	Name     string

@@ -12,20 +12,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd/loop/looptest"
 )
 
 // TestMain lets the test binary stand in for the program, for tests that need
-// a process. gnet starts a pool of workers when its package is initialized, for as
-// long as the process lives.
+// a process.
 func TestMain(m *testing.M) {
 	if os.Getenv("RANKD_TEST_RUN_MAIN") == "1" {
 		main() // exits
 	}
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
-	)
+	looptest.Main(m)
 }
 
 // outcome is what a run of the program left behind.
