@@ -36,17 +36,23 @@ func (c *chunk) row(pos int) int32 {
 // words returns the number of words of a mask that the chunk uses.
 func (c *chunk) words() int { return (c.n + 63) / 64 }
 
-// chunks cuts the active list into chunks.
+// chunks cuts the active list into chunks, until it ends or is told to stop.
 type chunks struct {
-	in   rowset.RowSet
-	next int // position of the next chunk's first row
+	in      rowset.RowSet
+	next    int         // position of the next chunk's first row
+	stop    rowset.Stop // nil: never
+	stopped bool        // advance returned false because of stop
 }
 
 // advance makes c the next chunk, or reports false at the end. Every
-// evaluation of more than a chunk's worth of rows comes through here: a check
-// whether the answer is still wanted belongs here.
+// evaluation of more than a chunk's worth of rows comes through here, so here
+// it is asked whether the answer is still wanted.
 func (s *chunks) advance(c *chunk) bool {
 	if s.next >= s.in.N {
+		return false
+	}
+	if s.stop != nil && s.stop.Cancelled() {
+		s.stopped = true
 		return false
 	}
 	*c = chunk{n: min(chunkRows, s.in.N-s.next), lo: s.next}

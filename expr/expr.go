@@ -47,8 +47,14 @@ func (e *Expr) Eval(in rowset.RowSet, params *Params) (values []float64, valid r
 
 // Column evaluates e for the active rows of in.
 func (e *Expr) Column(in rowset.RowSet, params *Params) Column {
+	c, _ := e.ColumnUntil(nil, in, params) // nothing stops it
+	return c
+}
+
+// ColumnUntil is Column, with rowset.ErrStopped if stop says so before it is done.
+func (e *Expr) ColumnUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (Column, error) {
 	if in.Batch == nil {
-		return Column{}
+		return Column{}, nil
 	}
 	m, _ := e.machines.Get().(*exprMachine)
 	if m == nil {
@@ -59,20 +65,25 @@ func (e *Expr) Column(in rowset.RowSet, params *Params) Column {
 	defer m.end()
 
 	col := Column{Values: make([]float64, in.Batch.Len())}
+	todo := chunks{in: in, stop: stop}
 	if in.Rows == nil || in.N == in.Batch.Len() {
 		// Results go by batch row, so the order of a full permutation is nothing
 		// to us: all rows are all rows.
-		m.evalPrefix(e.root, in.N, &col)
+		todo.in.Rows = nil
+		m.evalPrefix(e.root, &todo, &col)
 	} else {
-		m.evalSelected(e.root, in, &col)
+		m.evalSelected(e.root, &todo, &col)
 	}
-	return col
+	if todo.stopped {
+		return Column{}, rowset.ErrStopped
+	}
+	return col, nil
 }
 
-// evalPrefix evaluates the first n rows of the batch, in place.
-func (m *exprMachine) evalPrefix(root int32, n int, col *Column) {
+// evalPrefix evaluates the first rows of the batch, in place.
+func (m *exprMachine) evalPrefix(root int32, todo *chunks, col *Column) {
 	var c chunk
-	for todo := (chunks{in: rowset.RowSet{N: n}}); todo.advance(&c); {
+	for todo.advance(&c) {
 		vals := col.Values[c.lo : c.lo+c.n]
 		m.out.vals = vals
 		v := m.eval(root, &c, &m.out, 0)
@@ -95,17 +106,17 @@ func (m *exprMachine) evalPrefix(root int32, n int, col *Column) {
 		col.NonFinite = col.NonFinite || !allFinite(vals)
 	}
 	m.out.vals = nil // it is the column's memory
-	if col.Valid == nil && n < len(col.Values) {
+	if n := todo.in.N; col.Valid == nil && n < len(col.Values) {
 		col.Valid = rowset.NewBitmapOf(len(col.Values), n)
 	}
 }
 
 // evalSelected evaluates the active rows, and puts the results in their places.
-func (m *exprMachine) evalSelected(root int32, in rowset.RowSet, col *Column) {
+func (m *exprMachine) evalSelected(root int32, todo *chunks, col *Column) {
 	col.Valid = rowset.NewBitmap(len(col.Values))
 	out := m.reg(0)
 	var c chunk
-	for todo := (chunks{in: in}); todo.advance(&c); {
+	for todo.advance(&c) {
 		v := m.eval(root, &c, out, 1) // never a view of a column: rows are gathered
 		if v.valid == nil {
 			setRows(col.Valid, c.rows)

@@ -90,6 +90,11 @@ func (p *Pred) Params() []registry.ParamID { return p.params }
 // if some row reaches it; the error is that of the first such row, an
 // *EvalError.
 func (p *Pred) Filter(in rowset.RowSet, params *Params) (rowset.RowSet, error) {
+	return p.FilterUntil(nil, in, params)
+}
+
+// FilterUntil is Filter, with rowset.ErrStopped if stop says so before it is done.
+func (p *Pred) FilterUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (rowset.RowSet, error) {
 	if in.N == 0 {
 		return in, nil
 	}
@@ -105,7 +110,8 @@ func (p *Pred) Filter(in rowset.RowSet, params *Params) (rowset.RowSet, error) {
 	m.hits = m.hits[:0]
 	count := 0
 	var c chunk
-	for todo := (chunks{in: in}); todo.advance(&c); {
+	todo := chunks{in: in, stop: stop}
+	for todo.advance(&c) {
 		all := fullMask(c.n)
 		var out mask
 		if m.test(p.root, &c, &all, &out) != nil {
@@ -114,6 +120,9 @@ func (p *Pred) Filter(in rowset.RowSet, params *Params) (rowset.RowSet, error) {
 		hits := out[:c.words()]
 		m.hits = append(m.hits, hits...)
 		count += countOnes(hits)
+	}
+	if todo.stopped {
+		return rowset.RowSet{}, rowset.ErrStopped
 	}
 	switch count {
 	case in.N:

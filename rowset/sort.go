@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"math/bits"
 	"slices"
@@ -21,6 +22,9 @@ type sortScratch struct {
 	entries, other []sortEntry
 	ranks, order   []int32              // by dictionary code, and by rank
 	buckets        [radixLevels][]int32 // where the next entry of each digit goes, by level
+
+	stop    Stop // nil: never
+	stopped bool // stop has said so; the rest of the sort is skipped
 }
 
 // A sortEntry is one row to sort: its place in the active list, and a key
@@ -39,10 +43,16 @@ const (
 
 // Sort is Sorter.Sort with scratch memory of its own, for a sort now and then.
 func Sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
+	sorted, _ := SortUntil(nil, rs, key, desc) // nothing stops it
+	return sorted
+}
+
+// SortUntil is Sort, with ErrStopped if stop says so before it is done.
+func SortUntil(stop Stop, rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
 	if rs.N < 2 {
-		return rs
+		return rs, nil
 	}
-	return new(sortScratch).sort(rs, key, desc)
+	return (&sortScratch{stop: stop}).sort(rs, key, desc)
 }
 
 // Sort orders the active rows by a column or the id, and returns them over
@@ -60,10 +70,50 @@ func (s *Sorter) Sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
 		scratch = new(sortScratch)
 	}
 	defer s.scratch.Put(scratch)
-	return scratch.sort(rs, key, desc)
+	sorted, _ := scratch.sort(rs, key, desc) // nothing stops it
+	return sorted
 }
 
-func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
+// stopRows is how many rows are handled between two questions whether to stop:
+// some 50 µs of work, in which the question does not show.
+const stopRows = 1 << 14
+
+// blocks cuts a pass over n rows into stretches [lo, hi), which end when the sort is
+// to stop. A stopped pass leaves its work undone, so whoever comes after it asks again.
+func (s *sortScratch) blocks(n int) iter.Seq2[int, int] {
+	return func(yield func(lo, hi int) bool) {
+		for lo := 0; lo < n && !s.cancelled(); lo += stopRows {
+			if !yield(lo, min(n, lo+stopRows)) {
+				return
+			}
+		}
+	}
+}
+
+func (s *sortScratch) cancelled() bool {
+	if s.stop != nil && !s.stopped {
+		s.stopped = s.stop.Cancelled()
+	}
+	return s.stopped
+}
+
+// untilStopped wraps the comparison for a sort of n elements: once the sort is to stop, it
+// calls all equal, so that the sort is soon done, with a result that nobody will see. A
+// short sort is left alone, since the wrapping would cost it a fifth.
+func untilStopped[E any](s *sortScratch, n int, compare func(a, b E) int) func(a, b E) int {
+	if s.stop == nil || n < stopRows {
+		return compare
+	}
+	asked := 0
+	return func(a, b E) int {
+		if asked++; asked%1024 == 0 && s.cancelled() || s.stopped {
+			return 0
+		}
+		return compare(a, b)
+	}
+}
+
+func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
 	s.entries = slices.Grow(s.entries[:0], rs.N)
 	if key == registry.IDKey {
 		s.addIDs(rs)
@@ -75,7 +125,7 @@ func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
 		}
 		s.addStrings(rs, c)
 	} else {
-		return rs
+		return rs, nil
 	}
 
 	// A descending order turns the keys round: to reverse the result would also
@@ -85,14 +135,20 @@ func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
 		flip = ^uint64(0)
 	}
 	last, sorted := uint64(0), true
-	for i := range entries {
-		k := entries[i].key ^ flip
-		entries[i].key = k
-		sorted = sorted && last <= k
-		last = k
+	for lo, hi := range s.blocks(len(entries)) {
+		block := entries[lo:hi]
+		for i := range block {
+			k := block[i].key ^ flip
+			block[i].key = k
+			sorted = sorted && last <= k
+			last = k
+		}
+	}
+	if s.cancelled() {
+		return RowSet{}, ErrStopped
 	}
 	if sorted && s.nullsLast(rs.N) {
-		return rs
+		return rs, nil
 	}
 	if !sorted {
 		s.other = slices.Grow(s.other[:0], len(entries))
@@ -102,27 +158,31 @@ func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
 }
 
 func (s *sortScratch) addIDs(rs RowSet) {
-	if rs.Rows == nil {
-		for pos, id := range rs.Batch.IDs[:rs.N] {
-			s.entries = append(s.entries, sortEntry{idKey(id), int32(pos)})
+	for lo, hi := range s.blocks(rs.N) {
+		if rs.Rows == nil {
+			for i, id := range rs.Batch.IDs[lo:hi] {
+				s.entries = append(s.entries, sortEntry{idKey(id), int32(lo + i)})
+			}
+			continue
 		}
-		return
-	}
-	for pos, row := range rs.Rows {
-		s.entries = append(s.entries, sortEntry{idKey(rs.Batch.IDs[row]), int32(pos)})
+		for i, row := range rs.Rows[lo:hi] {
+			s.entries = append(s.entries, sortEntry{idKey(rs.Batch.IDs[row]), int32(lo + i)})
+		}
 	}
 }
 
 func (s *sortScratch) addFloats(rs RowSet, c *FloatColumn) {
-	if rs.Rows == nil && c.Valid == nil {
-		for pos, v := range c.Values[:rs.N] {
-			s.entries = append(s.entries, sortEntry{floatKey(v), int32(pos)})
+	for lo, hi := range s.blocks(rs.N) {
+		if rs.Rows == nil && c.Valid == nil {
+			for i, v := range c.Values[lo:hi] {
+				s.entries = append(s.entries, sortEntry{floatKey(v), int32(lo + i)})
+			}
+			continue
 		}
-		return
-	}
-	for pos := range rs.N {
-		if row := int(rs.Row(pos)); c.Valid.Get(row) {
-			s.entries = append(s.entries, sortEntry{floatKey(c.Values[row]), int32(pos)})
+		for pos := lo; pos < hi; pos++ {
+			if row := int(rs.Row(pos)); c.Valid.Get(row) {
+				s.entries = append(s.entries, sortEntry{floatKey(c.Values[row]), int32(pos)})
+			}
 		}
 	}
 }
@@ -135,32 +195,36 @@ func (s *sortScratch) addStrings(rs RowSet, c *StringColumn) {
 	for code := range values {
 		s.order[code] = int32(code)
 	}
-	slices.SortFunc(s.order, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+	slices.SortFunc(s.order, untilStopped(s, len(values), func(a, b int32) int {
+		return cmp.Compare(values[a], values[b])
+	}))
 	for rank, code := range s.order {
 		s.ranks[code] = int32(rank)
 	}
-	for pos := range rs.N {
-		if code := c.Codes[rs.Row(pos)]; code >= 0 {
-			s.entries = append(s.entries, sortEntry{uint64(s.ranks[code]), int32(pos)})
+	for lo, hi := range s.blocks(rs.N) {
+		for pos := lo; pos < hi; pos++ {
+			if code := c.Codes[rs.Row(pos)]; code >= 0 {
+				s.entries = append(s.entries, sortEntry{uint64(s.ranks[code]), int32(pos)})
+			}
 		}
 	}
 }
 
 // sortFewStrings compares the strings of the active rows: when there are few,
 // or few left of many, ranking the whole dictionary would cost more.
-func (s *sortScratch) sortFewStrings(rs RowSet, c *StringColumn, desc bool) RowSet {
+func (s *sortScratch) sortFewStrings(rs RowSet, c *StringColumn, desc bool) (RowSet, error) {
 	for pos := range rs.N {
 		if code := c.Codes[rs.Row(pos)]; code >= 0 {
 			s.entries = append(s.entries, sortEntry{uint64(code), int32(pos)})
 		}
 	}
 	values := c.Dict.Values
-	slices.SortStableFunc(s.entries, func(a, b sortEntry) int {
+	slices.SortStableFunc(s.entries, untilStopped(s, len(s.entries), func(a, b sortEntry) int {
 		if desc {
 			a, b = b, a
 		}
 		return cmp.Compare(values[a.key], values[b.key])
-	})
+	}))
 	return s.result(rs, s.entries)
 }
 
@@ -171,7 +235,10 @@ func (s *sortScratch) nullsLast(n int) bool {
 }
 
 // result lists the rows of the sorted entries, then those without an entry.
-func (s *sortScratch) result(rs RowSet, sorted []sortEntry) RowSet {
+func (s *sortScratch) result(rs RowSet, sorted []sortEntry) (RowSet, error) {
+	if s.cancelled() {
+		return RowSet{}, ErrStopped
+	}
 	rows := make([]int32, rs.N)
 	if rs.Rows == nil {
 		for i := range sorted {
@@ -195,7 +262,7 @@ func (s *sortScratch) result(rs RowSet, sorted []sortEntry) RowSet {
 			}
 		}
 	}
-	return RowSet{Batch: rs.Batch, Rows: rows, N: rs.N}
+	return RowSet{Batch: rs.Batch, Rows: rows, N: rs.N}, nil
 }
 
 // idKey maps int64 to uint64, keeping the order.
@@ -228,7 +295,8 @@ func insertionSort(entries []sortEntry) {
 // It goes from the most significant digit to the least. A digit starts at the
 // highest bit in which the entries differ at all, and has about as many values
 // as there are entries, so that wherever the keys lie, two or three digits
-// part most of them; insertion sort does the rest. (From the least significant
+// part most of them; insertion sort does the rest. A sort that is to stop stops
+// before the next bucket, and leaves garbage. (From the least significant
 // digit on, as for integers of few bits, random doubles need seven passes.)
 func (s *sortScratch) radixSort(src, other []sortEntry, level int, toOther bool) {
 	if len(src) <= insertionMax {
@@ -236,6 +304,9 @@ func (s *sortScratch) radixSort(src, other []sortEntry, level int, toOther bool)
 		if toOther {
 			copy(other, src)
 		}
+		return
+	}
+	if s.cancelled() {
 		return
 	}
 	or, and := uint64(0), ^uint64(0)

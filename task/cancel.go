@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rankd/rankd/rowset"
 )
 
 // ErrCancelled is what a body returns that stopped early because nobody waits
@@ -62,6 +64,17 @@ var _ context.Context = (*Ctx)(nil)
 // Cancelled reports whether nobody waits for the result any more. A body that
 // computes for long looks every few thousand rows, and then returns ErrCancelled.
 func (c *Ctx) Cancelled() bool { return c.Cancellation != nil && c.Cancellation.Cancelled() }
+
+// A Ctx also is what stops the kernels early.
+var _ rowset.Stop = (*Ctx)(nil)
+
+// stopped turns a kernel's word for having been stopped into a body's.
+func stopped(err error) error {
+	if err == rowset.ErrStopped {
+		return ErrCancelled
+	}
+	return err
+}
 
 // Done implements context.Context.
 func (c *Ctx) Done() <-chan struct{} {

@@ -24,7 +24,8 @@ func filter() Spec {
 			if c.Node.Pred == nil {
 				return rowset.RowSet{}, invalidf("pred_id is empty")
 			}
-			return c.Node.Pred.Filter(c.Inputs[0], c.Params)
+			out, err := c.Node.Pred.FilterUntil(c, c.Inputs[0], c.Params)
+			return out, stopped(err)
 		},
 	}
 }

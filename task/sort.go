@@ -31,7 +31,8 @@ func sortRows() Spec {
 			if key.ID != registry.IDKey && in.Batch.Float(key.ID) == nil && in.Batch.String(key.ID) == nil {
 				return rowset.RowSet{}, invalidf("cannot sort by %d (%s): the input has no such column", key.ID, key.Name)
 			}
-			return rowset.Sort(in, key.ID, order == "desc"), nil
+			out, err := rowset.SortUntil(c, in, key.ID, order == "desc")
+			return out, stopped(err)
 		},
 	}
 }

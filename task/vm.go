@@ -42,8 +42,10 @@ func runVM(c *Ctx) (rowset.RowSet, error) {
 		return rowset.RowSet{}, invalidf("expr_id is empty")
 	}
 	in := c.Inputs[0]
-	col := c.Node.Expr.Column(in, c.Params)
+	col, err := c.Node.Expr.ColumnUntil(c, in, c.Params)
 	switch {
+	case err != nil:
+		return rowset.RowSet{}, stopped(err)
 	case col.NonFinite:
 		return rowset.RowSet{}, invalidf("the expression is not finite for some row")
 	case col.Null && !key.Nullable:

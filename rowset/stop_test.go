@@ -1,0 +1,81 @@
+package rowset
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+)
+
+// countdown stops at the n-th question, and counts the questions.
+type countdown struct{ n, asked int }
+
+func (c *countdown) Cancelled() bool {
+	c.asked++
+	return c.asked > c.n
+}
+
+// shuffled returns n rows of random ids, with a random float column 2 and, if wanted, a
+// string column 3 of as many different values.
+func shuffled(n int, withStrings bool) RowSet {
+	r := rand.New(rand.NewPCG(1, 2))
+	ids, values := make([]int64, n), make([]float64, n)
+	for i := range ids {
+		ids[i], values[i] = int64(r.Uint64()), r.Float64()
+	}
+	var strings []StringColumn
+	if withStrings {
+		c := StringColumn{Key: 3, Codes: make([]int32, n), Dict: &Dict{Values: make([]string, n)}}
+		for i := range c.Codes {
+			c.Codes[i], c.Dict.Values[i] = int32(i), strconv.FormatUint(r.Uint64(), 36)
+		}
+		strings = append(strings, c)
+	}
+	return Dense(NewBatch(ids, []FloatColumn{{Key: 2, Values: values}}, strings))
+}
+
+func TestSortStops(t *testing.T) {
+	rs := shuffled(100_000, true)
+	fewOfMany := RowSet{Batch: rs.Batch, N: 20_000} // so that strings are compared, not ranked
+	for _, c := range []struct {
+		name string
+		rs   RowSet
+		key  registry.KeyID
+	}{{"id", rs, 1}, {"float", rs, 2}, {"string by rank", rs, 3}, {"string by value", fewOfMany, 3}} {
+		for _, desc := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, desc %t", c.name, desc), func(t *testing.T) {
+				want := Sort(c.rs, c.key, desc)
+				never := countdown{n: 1 << 30}
+				got, err := SortUntil(&never, c.rs, c.key, desc)
+				require.NoError(t, err)
+				assert.Equal(t, want, got, "a sort that is not stopped is a sort")
+				require.Greater(t, never.asked, 10)
+				for _, n := range []int{0, 1, 5, never.asked / 2, never.asked - 1} {
+					stop := countdown{n: n}
+					got, err := SortUntil(&stop, c.rs, c.key, desc)
+					assert.ErrorIs(t, err, ErrStopped)
+					assert.Zero(t, got)
+					assert.Equal(t, n+1, stop.asked, "once told, it does not ask again, but ends")
+				}
+			})
+		}
+	}
+}
+
+// A large sort that nobody waits for ends after a tiny part of its work. Each question is
+// followed by at most stopRows rows of work of one pass.
+func TestLargeSortStopsSoon(t *testing.T) {
+	rs := shuffled(5_000_000, false)
+	for _, n := range []int{0, 10} {
+		stop := countdown{n: n}
+		_, err := SortUntil(&stop, rs, 1, false)
+		require.ErrorIs(t, err, ErrStopped)
+		assert.Equal(t, n+1, stop.asked)
+	}
+	assert.Greater(t, rs.N/stopRows, 300, "a whole pass, of several, asks more often than that")
+}
