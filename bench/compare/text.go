@@ -14,7 +14,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 	c.writeHead(out)
 	for _, latency := range c.Latencies() {
 		if len(c.Latencies()) > 1 || latency > 0 {
-			fmt.Fprintf(out, "\nRedis latency: +%v per round trip\n", latency)
+			fmt.Fprintf(out, "\nadded to each round trip to Redis: %v\n", latency)
 		}
 		c.writeSpeed(out, latency)
 		c.writeCosts(out, latency)
@@ -35,12 +35,12 @@ func (c *Comparison) writeHead(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d cores, %s, %s, %s, rankd %s\n", f.CPU, f.Cores, f.OS, f.Go, f.Redis, f.Commit)
 	fmt.Fprintf(w, "%s\n", s)
 	if f.Embedded {
-		fmt.Fprintln(w, embeddedWarning)
+		fmt.Fprintln(w, EmbeddedWarning)
 	}
 }
 
-// embeddedWarning is said wherever figures are shown.
-const embeddedWarning = "WARNING: Redis is the one inside this process (miniredis): " +
+// EmbeddedWarning is said wherever figures are shown.
+const EmbeddedWarning = "WARNING: Redis is the one inside this process (miniredis): " +
 	"these figures are mostly its own. Install redis-server, or use --redis."
 
 // String returns the settings as a line of text.
@@ -118,7 +118,7 @@ func (c *Comparison) Troubles() (troubles []string) {
 func lagWorthSaying(c Cell) float64 { return max(200, c.Latency.P99/10) }
 
 // SpeedColumns are the heads of SpeedRow.
-var SpeedColumns = []string{"in flight", "engine", "requests/s", "", "to the first", "p50", "p90", "p99", "p99.9", "max", "p99 to the first", "errors", "shed"}
+var SpeedColumns = []string{"in flight", "engine", "requests/s", "±", "to the first", "p50", "p90", "p99", "p99.9", "max", "p99 to the first", "errors", "shed"}
 
 // SpeedRow returns the cell's throughput and latencies as texts.
 func (c Cell) SpeedRow() []string {

@@ -2,21 +2,21 @@ package load
 
 import "github.com/rankd/rankd/clock"
 
-// closed runs the clients until nobody may send any more.
-func (r *run) closed(target Target) *Result {
+// closed builds the clients of a closed loop. send starts them; they go on by
+// themselves until nobody may send any more.
+func (r *run) closed(target Target) (send func()) {
 	clients := make([]closedClient, r.load.Concurrency)
 	for i := range clients {
 		c := &clients[i]
 		c.run, c.shard = r, &r.shards[i%len(r.shards)]
 		c.conn = target.NewClient(c.answered)
 	}
-	r.begin()
-	r.live.Add(len(clients))
-	for i := range clients {
-		clients[i].next(r.clock.Now())
+	return func() {
+		r.live.Add(len(clients))
+		for i := range clients {
+			clients[i].next(r.clock.Now())
+		}
 	}
-	r.live.Wait()
-	return r.result()
 }
 
 // closedClient has one request in flight at a time.

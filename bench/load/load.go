@@ -80,6 +80,9 @@ type Driver struct {
 	Clock clock.Clock
 	// Sleep waits between the arrivals of an open loop.
 	Sleep func(time.Duration)
+	// Begin is called right before the first request, when all that the driver itself needs is
+	// built; End right after the last answer. They read counters.
+	Begin, End func()
 }
 
 // Run puts the load on the target and returns when all that was sent is
@@ -101,10 +104,24 @@ func (d Driver) Run(ctx context.Context, target Target, l Load) (*Result, error)
 	for i := range r.shards {
 		r.shards[i].latency = NewHistogram()
 	}
+	send := r.closed(target)
 	if l.Rate > 0 {
-		return r.open(target, d.Sleep), nil
+		send = r.open(target, d.Sleep)
 	}
-	return r.closed(target), nil
+	if d.Begin != nil {
+		d.Begin()
+	}
+	r.began = r.clock.Now()
+	if l.Duration > 0 {
+		r.until = r.began.Add(l.Duration)
+	}
+	send()
+	r.live.Wait()
+	elapsed := r.clock.Now().Sub(r.began)
+	if d.End != nil {
+		d.End()
+	}
+	return r.result(elapsed), nil
 }
 
 // run is a load under way. What callbacks touch is atomic or behind a lock.
@@ -115,6 +132,9 @@ type run struct {
 	most  int64      // requests in all
 	began clock.Time // of the load
 	until clock.Time // no request starts later; zero means no bound
+
+	shed int64                   // open: by the one goroutine that sends
+	lag  *hdrhistogram.Histogram // open: likewise
 
 	sent   atomic.Int64
 	live   sync.WaitGroup // closed: clients; open: requests in flight
@@ -146,18 +166,11 @@ func (s *shard) record(took time.Duration, err error) {
 	}
 }
 
-func (r *run) begin() {
-	r.began = r.clock.Now()
-	if r.load.Duration > 0 {
-		r.until = r.began.Add(r.load.Duration)
-	}
-}
-
 // user returns who is asked for by the n-th request, counted from 1.
 func (r *run) user(n int64) int64 { return r.load.Users[(n-1)%int64(len(r.load.Users))] }
 
-func (r *run) result() *Result {
-	res := &Result{Elapsed: r.clock.Now().Sub(r.began), Latency: r.shards[0].latency}
+func (r *run) result(elapsed time.Duration) *Result {
+	res := &Result{Elapsed: elapsed, Shed: r.shed, Latency: r.shards[0].latency, Lag: r.lag}
 	for i := range r.shards {
 		s := &r.shards[i]
 		if i > 0 {

@@ -7,38 +7,38 @@ import (
 	"github.com/rankd/rankd/clock"
 )
 
-// open sends requests as they arrive, until the load is over.
-func (r *run) open(target Target, sleep func(time.Duration)) *Result {
+// open builds the clients of an open loop. send sends requests as they arrive,
+// until the load is over.
+func (r *run) open(target Target, sleep func(time.Duration)) (send func()) {
 	pool := newClientPool(r, target)
-	lag := NewHistogram()
-	var shed int64
-	r.begin()
-	for n := int64(1); n <= r.most && r.ctx.Err() == nil; n++ {
-		due := r.arrival(n)
-		if r.until.Passed(due) {
-			break
+	r.lag = NewHistogram()
+	return func() {
+		for n := int64(1); n <= r.most && r.ctx.Err() == nil; n++ {
+			due := r.arrival(n)
+			if r.until.Passed(due) {
+				return
+			}
+			now := r.clock.Now()
+			for now < due {
+				sleep(due.Sub(now))
+				now = r.clock.Now()
+			}
+			r.arrive(pool.take(), n, due, now)
 		}
-		now := r.clock.Now()
-		// Sleeping may end early on no clock of ours, but a late sleeper is nothing special
-		// here: whatever is due by then is sent at once, each from its own instant.
-		for now < due {
-			sleep(due.Sub(now))
-			now = r.clock.Now()
-		}
-		c := pool.take()
-		if c == nil {
-			shed++
-			continue
-		}
-		record(lag, now.Sub(due))
-		r.live.Add(1)
-		c.due = due
-		c.conn.Send(r.user(n))
 	}
-	r.live.Wait()
-	res := r.result()
-	res.Shed, res.Lag = shed, lag
-	return res
+}
+
+// arrive sends the n-th request, if a client is free. Whoever slept too long has several
+// to send at once, each with the instant at which it was due.
+func (r *run) arrive(c *openClient, n int64, due, now clock.Time) {
+	if c == nil {
+		r.shed++
+		return
+	}
+	record(r.lag, now.Sub(due))
+	r.live.Add(1)
+	c.due = due
+	c.conn.Send(r.user(n))
 }
 
 // arrival is when the n-th request is due, counted from 1. It is computed from

@@ -80,34 +80,41 @@ func (w *server) run(r *Round) (*Report, error) {
 		}
 	}
 	runtime.GC() // no round pays for what another has left behind
-	counting, counts := w.target.(load.Counting)
-	var traffic load.Traffic
-	if counts {
-		traffic = counting.Traffic()
-	}
-	redis, err := redisCPU(r.RedisPID)
-	if err != nil {
-		return nil, err
-	}
-	used := load.ReadUsage()
+	var before, after counters
+	var beginErr, endErr error
+	driver.Begin = func() { before, beginErr = w.count(r.RedisPID) }
+	driver.End = func() { after, endErr = w.count(r.RedisPID) }
 	result, err := driver.Run(context.Background(), w.target, measured)
+	if err := errors.Join(err, beginErr, endErr); err != nil {
+		return nil, err
+	}
+	report, err := newReport(result, after.used.Since(before.used))
 	if err != nil {
 		return nil, err
 	}
-	report, err := newReport(result, load.ReadUsage().Since(used))
-	if err != nil {
-		return nil, err
-	}
-	after, err := redisCPU(r.RedisPID)
-	if err != nil {
-		return nil, err
-	}
-	report.RedisCPU = after - redis
-	if counts {
-		traffic = counting.Traffic().Sub(traffic)
+	report.RedisCPU = after.redis - before.redis
+	if after.traffic != nil {
+		traffic := after.traffic.Sub(*before.traffic)
 		report.Traffic = &traffic
 	}
 	return report, nil
+}
+
+// counters are what is read before and after a load.
+type counters struct {
+	used    load.Usage
+	redis   time.Duration
+	traffic *load.Traffic // nil if the target does not count
+}
+
+func (w *server) count(redisPID int) (c counters, err error) {
+	if target, ok := w.target.(load.Counting); ok {
+		traffic := target.Traffic()
+		c.traffic = &traffic
+	}
+	c.redis, err = redisCPU(redisPID)
+	c.used = load.ReadUsage()
+	return c, err
 }
 
 func redisCPU(pid int) (time.Duration, error) {

@@ -26,6 +26,8 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	tune           func(cpuThreads int) // sets the process up before an engine is opened
+
+	commandLine string // that reports quote; set by run
 }
 
 // run runs the program and returns its exit status. When ctx ends it stops reading,
@@ -35,8 +37,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	p.stderr = &lockedWriter{w: p.stderr}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o) })
+	cmd.AddCommand(p.benchCommand(ctx))
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(args)
+	p.commandLine = strings.Join(append([]string{"rankd"}, args...), " ")
 	err := cmd.Execute()
 	if err == nil {
 		return exitOK

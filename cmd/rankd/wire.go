@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/rankd/rankd/artifacts"
@@ -32,12 +33,7 @@ type app struct {
 func newApp(o *options) (*app, error) {
 	a := &app{opts: o, tasks: task.Builtin(), clock: clock.NewReal()}
 	var err error
-	if o.registryDir != "" {
-		a.reg, err = registry.Load(os.DirFS(o.registryDir), o.env)
-	} else {
-		a.reg, err = registry.Default(o.env)
-	}
-	if err != nil {
+	if a.reg, err = openRegistry(o); err != nil {
 		return nil, err
 	}
 	if o.redis != "" {
@@ -46,18 +42,34 @@ func newApp(o *options) (*app, error) {
 	return a, a.loadPlans()
 }
 
+// openRegistry reads the tables that the flags choose.
+func openRegistry(o *options) (*registry.Registry, error) {
+	if o.registryDir != "" {
+		return registry.Load(os.DirFS(o.registryDir), o.env)
+	}
+	return registry.Default(o.env)
+}
+
+// planFolder returns where plans are looked for by name.
+func planFolder(o *options) (fs.FS, error) {
+	if o.planDir == "" {
+		return artifacts.Plans(), nil
+	}
+	if info, err := os.Stat(o.planDir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("--plan_dir: %s is no folder", o.planDir)
+	}
+	return os.DirFS(o.planDir), nil
+}
+
 // loadPlans loads what the flags choose. A plan knows its endpoints, so this is done
 // again when an endpoint moves.
-func (a *app) loadPlans() (err error) {
+func (a *app) loadPlans() error {
 	o := a.opts
-	folder := artifacts.Plans()
-	if o.planDir != "" {
-		if info, err := os.Stat(o.planDir); err != nil {
-			return err
-		} else if !info.IsDir() {
-			return fmt.Errorf("--plan_dir: %s is no folder", o.planDir)
-		}
-		folder = os.DirFS(o.planDir)
+	folder, err := planFolder(o)
+	if err != nil {
+		return err
 	}
 	a.library = plan.NewLibrary(folder, a.tasks, a.reg)
 	switch {
@@ -98,9 +110,7 @@ func (a *app) open(stderr io.Writer) error {
 	}
 	engine, err := engines.Open(engines.Spec{Kind: engines.Kind(o.engine)}, scheduler.Config{
 		Registry: a.reg, CPUThreads: o.cpuThreads, IOThreads: o.ioThreads, RedisConnections: o.redisPool, Clock: a.clock,
-		OnPanic: func(recovered any, stack []byte) {
-			fmt.Fprintf(stderr, "rankd: panic on the loop: %v\n%s", recovered, stack)
-		},
+		OnPanic: reportPanic(stderr),
 	})
 	if err != nil {
 		a.close()
@@ -108,6 +118,13 @@ func (a *app) open(stderr io.Writer) error {
 	}
 	a.engine = engine
 	return nil
+}
+
+// reportPanic returns what an engine calls when a callback on its loop panicked.
+func reportPanic(stderr io.Writer) func(recovered any, stack []byte) {
+	return func(recovered any, stack []byte) {
+		fmt.Fprintf(stderr, "rankd: panic on the loop: %v\n%s", recovered, stack)
+	}
 }
 
 // close stops what open started.

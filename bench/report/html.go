@@ -1,0 +1,61 @@
+package report
+
+import (
+	_ "embed" // the page and the chart library
+	"html/template"
+	"io"
+	"time"
+
+	"github.com/rankd/rankd/bench/compare"
+)
+
+//go:embed echarts/echarts.common.min.js
+var echartsJS string
+
+//go:embed page.html.tmpl
+var pageText string
+
+// page is what the template shows.
+type page struct {
+	*compare.Comparison
+	Library  template.JS
+	Overview []chart // over Redis latencies, if there are several
+	Sections []section
+	Warning  string // "" if there is none
+}
+
+// section is one Redis latency.
+type section struct {
+	Latency      time.Duration
+	Charts       []chart
+	SpeedColumns []string
+	SpeedRows    [][]string
+	CostColumns  []string
+	CostRows     [][]string
+}
+
+// WriteHTML writes the page.
+func WriteHTML(w io.Writer, c *compare.Comparison) error {
+	t, err := template.New("page").Parse(pageText)
+	if err != nil {
+		return err
+	}
+	p := page{Comparison: c, Library: template.JS(echartsJS), Overview: overview(c)}
+	if c.Facts.Embedded {
+		p.Warning = compare.EmbeddedWarning
+	}
+	for _, latency := range c.Latencies() {
+		s := section{
+			Latency: latency, Charts: sectionCharts(c, latency),
+			SpeedColumns: compare.SpeedColumns, CostColumns: compare.CostColumns,
+		}
+		for _, cell := range c.Cells {
+			if cell.RedisLatency == latency {
+				s.SpeedRows = append(s.SpeedRows, cell.SpeedRow())
+				s.CostRows = append(s.CostRows, cell.CostRow())
+			}
+		}
+		p.Sections = append(p.Sections, s)
+	}
+	return t.Execute(w, &p)
+}
