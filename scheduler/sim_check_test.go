@@ -16,10 +16,43 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
+// answerKinds are the kinds of answers, for the tally; the first that matches counts.
+var answerKinds = []struct {
+	name string
+	err  error
+}{
+	{"rows", nil},
+	{"request deadline", ErrRequestDeadline},
+	{"deadline before start", ErrDeadlineBeforeStart},
+	{"node timeout", ErrNodeTimeout},
+	{"shutting down", ErrShuttingDown},
+	{"queue full", cpupool.ErrQueueFull},
+	{"redis timeout", resp.ErrTimeout},
+	{"cannot connect", resp.ErrConnect},
+	{"protocol error", resp.ErrProtocol},
+	{"connection lost", resp.ErrConnectionLost},
+	{"too many waiting calls", resp.ErrQueueFull},
+	{"redis error", task.ErrRedis},
+	{"task panic", task.ErrPanic},
+	{"contract violation", task.ErrContract},
+	{"injected failure", task.ErrInjected},
+	{"invalid node", task.ErrInvalid},
+}
+
+func kindOf(err error) string {
+	for _, kind := range answerKinds {
+		if errors.Is(err, kind.err) {
+			return kind.name
+		}
+	}
+	return "other"
+}
+
 // judge compares an answer with what the request must or may get: the rows of the
 // reference; an error that some node of the reference has; or an error of the world,
 // if this world has such.
 func (w *simWorld) judge(q *simRequest, r *Result) {
+	w.answers[kindOf(r.Err)]++
 	if q.refused {
 		w.check(r.Err == ErrShuttingDown, "request %d came after Close and got %v", q.user, r.Err)
 		return
@@ -239,6 +272,10 @@ func (w *simWorld) checkSettled() {
 	if w.graceEnd.Passed(now) {
 		w.check(e.runs.len() == 0, "%d requests are unanswered past the grace", e.runs.len())
 	}
+	if w.drained() {
+		w.check(e.runs.len() == 0 && e.active.len() == 0 && w.bodies == 0,
+			"drained with %d requests, %d nodes and %d bodies", e.runs.len(), e.active.len(), w.bodies)
+	}
 	orphans := 0
 	for _, n := range e.active.items {
 		if n.settled {
@@ -366,12 +403,8 @@ func (w *simWorld) checkFree() {
 
 // checkClosed checks an engine that was closed and is drained.
 func (w *simWorld) checkClosed() {
-	select {
-	case <-w.engine.drained:
-	default:
-		w.violate("the engine was closed and is not drained: %d requests, %d nodes", w.engine.runs.len(), w.engine.active.len())
-		return
-	}
+	w.check(w.drained(), "the engine was closed and is not drained: %d requests, %d nodes", w.engine.runs.len(),
+		w.engine.active.len())
 	w.checkQuiet()
 	w.check(w.net.Open() == 0, "%d connections are open after Close", w.net.Open())
 	w.sim.Unhold()

@@ -242,6 +242,9 @@ func (s *simWaiter) Sleep(d time.Duration) error {
 func (s *simWaiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 	s.sent = append(s.sent[:0], b.Encoded()...)
 	s.inRedis, s.since = true, s.w.sim.Now()
+	if b.Len() > s.w.options[ep.Index].MaxInflight {
+		s.w.parts++
+	}
 	replies, err := s.inner.Do(ep, b)
 	s.inRedis = false
 	s.woke("redis call")

@@ -98,6 +98,7 @@ type simConfig struct {
 	requests     int
 	spread       time.Duration // within which they arrive
 	shutdown     bool          // in the midst of them
+	stopAtOnce   bool          // the loop stops as soon as the engine is drained, whatever is still to come
 }
 
 func (w *simWorld) drawConfig() {
@@ -117,6 +118,7 @@ func (w *simWorld) drawConfig() {
 		c.lag = 0.1
 	}
 	c.taskFaults = w.hits(0.4)
+	c.stopAtOnce = w.hits(0.5)
 	if w.hits(0.15) {
 		return // nothing fails but what the plan says
 	}
@@ -174,6 +176,8 @@ type simWorld struct {
 	queueFull  int           // refusals of the CPU pool
 	commands   int           // that reached a server
 	faults     int           // of servers
+	parts      int           // batches that exceed the bound on commands in flight
+	answers    map[string]int
 	instants   int
 	violation  error // the first; ends the run
 }
@@ -196,7 +200,7 @@ const simInstantsMax = 200_000
 // run plays one seed and returns the first violation of an invariant. With a trace
 // it writes the log there.
 func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
-	w := &simWorld{lab: lab, seed: seed, trace: trace, rng: rand.New(rand.NewPCG(seed, 0x72616e6b64))}
+	w := &simWorld{lab: lab, seed: seed, trace: trace, answers: map[string]int{}, rng: rand.New(rand.NewPCG(seed, 0x72616e6b64))}
 	lab.world = w
 	defer func() {
 		if r := recover(); r != nil {
@@ -271,6 +275,9 @@ func (w *simWorld) populate() {
 
 // submit gives the engine one more request.
 func (w *simWorld) submit() {
+	if w.sim.Ended() {
+		return // see checkSubmitAfterEnd
+	}
 	now := w.sim.Now()
 	q := &simRequest{
 		user: int64(len(w.requests)) + 1, graph: w.plans[w.rng.IntN(len(w.plans))], begun: true, refused: w.closing,
@@ -340,6 +347,9 @@ func (w *simWorld) play() {
 			return
 		}
 		w.checkSettled()
+		if w.cfg.stopAtOnce && w.drained() && !w.sim.Ended() {
+			return
+		}
 		at, ok := w.sim.Next()
 		if !ok {
 			return
@@ -367,19 +377,45 @@ func (w *simWorld) shutDown() {
 		return
 	}
 	w.checkClosed()
+	w.stopLoop()
+	if w.violation != nil {
+		return
+	}
+	w.checkSubmitAfterEnd()
+	w.play() // what other goroutines and the network still do
+}
+
+// stopLoop stops the loop, from outside or from a callback after the iteration has taken its posts, and runs
+// it to its end. What was posted before runs, what is posted afterwards does not.
+func (w *simWorld) stopLoop() {
 	l := w.sim.Loop
 	ran := false
-	w.check(l.Post(func() { ran = true }), "a running loop refused a post")
-	l.Stop()
-	w.check(!l.Post(w.afterTheEnd), "a post was accepted after Stop")
+	stop := func() {
+		w.check(l.Post(func() { ran = true }), "a running loop refused a post")
+		l.Stop()
+		w.check(!l.Post(w.afterTheEnd), "a post was accepted after Stop")
+	}
+	if w.hits(0.5) {
+		l.Defer(stop)
+		w.sim.Turn()
+	} else {
+		stop()
+	}
 	if err := w.sim.Stop(); err != nil {
 		w.violate("%v", err)
-		return
 	}
 	w.check(ran, "a post that was accepted before Stop did not run")
 	w.check(!l.Post(w.afterTheEnd), "a post was accepted after the end of the loop")
-	w.checkSubmitAfterEnd()
-	w.play() // what other goroutines and the network still do
+}
+
+// drained reports whether Close has come to its end.
+func (w *simWorld) drained() bool {
+	select {
+	case <-w.engine.drained:
+		return true
+	default:
+		return false
+	}
 }
 
 // afterTheEnd is posted to a loop that must not run it.

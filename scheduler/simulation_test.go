@@ -76,6 +76,39 @@ func TestSimulationIsDeterministic(t *testing.T) {
 	}
 }
 
+// TestSimulationReachesEverything: a simulation in which nothing goes wrong proves nothing. Within
+// a few hundred seeds each kind of answer is given and each kind of trouble is met.
+func TestSimulationReachesEverything(t *testing.T) {
+	lab := openSimLab(t)
+	seen := map[string]int{}
+	for seed := range uint64(400) {
+		require.NoError(t, lab.run(seed, nil))
+		w := lab.world
+		for kind, n := range w.answers {
+			seen["answer: "+kind] += n
+		}
+		counts := w.engine.counts
+		seen["late completions"] += int(counts.LateCompletions)
+		seen["cancelled bodies"] += int(counts.Cancelled)
+		seen["cancelled jobs"] += int(w.pool.Stats().Cancelled)
+		seen["full queues"] += w.queueFull
+		for _, c := range w.clients {
+			s := c.Stats()
+			seen["reconnects"] += int(s.Reconnects)
+			seen["dropped replies"] += int(s.Dropped)
+			seen["batches sent in parts"] += w.parts
+		}
+	}
+	t.Log(seen)
+	for _, kind := range answerKinds {
+		assert.NotZero(t, seen["answer: "+kind.name], kind.name)
+	}
+	for _, what := range []string{"late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
+		"dropped replies", "batches sent in parts"} {
+		assert.NotZero(t, seen[what], what)
+	}
+}
+
 // BenchmarkSimulation reports the cost of one seed.
 func BenchmarkSimulation(b *testing.B) {
 	lab := openSimLab(b)
