@@ -272,10 +272,16 @@ func TestAbandonedWork(t *testing.T) {
 			nil, // taken before the timeout
 			Counts{Cancelled: 1},
 		},
+		"so does an expression": {vmNode("x", "src"), nil, Counts{Cancelled: 1}},
+		"so does a filter":      {node("x", "filter", "src", `"pred_id": "big"`, ""), nil, Counts{Cancelled: 1}},
+		"so does a sort":        {node("x", "sort", "src", `"by": 1, "order": "desc"`, ""), nil, Counts{Cancelled: 1}},
+		"a concat does not look": {
+			concatNode("x", "src", "src"), nil, Counts{LateCompletions: 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHandWorld(t, 0)
-			p := w.start(w.within(builtinGraph(t, "x", source(1), c.node), ms(10)))
+			p := w.start(w.within(builtinGraph(t, "x", source(3), c.node), ms(10)))
 			w.Settle()
 			var job *cpupool.Job
 			if c.end == nil {
