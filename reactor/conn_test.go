@@ -1,0 +1,676 @@
+package reactor
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/transport"
+)
+
+// A probe is a handler that tells the test what it is told. All its functions run
+// on the loop; those that are nil do nothing.
+type probe struct {
+	conn      transport.Conn
+	opts      transport.DialOptions
+	onConnect func(error)
+	onData    func([]byte) int // nil: consume all and send it to data
+	onClose   func(error)
+
+	connected chan error
+	data      chan string
+	closed    chan error
+	calls     []string // loop only
+}
+
+func newProbe() *probe {
+	return &probe{
+		connected: make(chan error, 10), data: make(chan string, 1000), closed: make(chan error, 10),
+	}
+}
+
+func (p *probe) dial(r *Reactor, addr string) { p.conn = r.Dial(addr, p.opts, p) }
+
+func (p *probe) OnConnect(err error) {
+	p.calls = append(p.calls, "connect")
+	p.connected <- err
+	if p.onConnect != nil {
+		p.onConnect(err)
+	}
+}
+
+func (p *probe) OnData(data []byte) int {
+	if p.onData != nil {
+		return p.onData(data)
+	}
+	p.data <- string(data)
+	return len(data)
+}
+
+func (p *probe) OnClose(reason error) {
+	p.calls = append(p.calls, "close")
+	p.closed <- reason
+	if p.onClose != nil {
+		p.onClose(reason)
+	}
+}
+
+// connect dials addr and waits until the connection is open.
+func (p *probe) connect(t testing.TB, r *Reactor, addr string) {
+	t.Helper()
+	do(t, r, func() { p.dial(r, addr) })
+	require.NoError(t, <-p.connected)
+}
+
+// settle waits until what has been caused so far, on the loop, has run.
+func settle(t testing.TB, r *Reactor) {
+	t.Helper()
+	for range 3 {
+		do(t, r, func() {})
+	}
+}
+
+func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// refusing returns an address at which nobody listens.
+func refusing(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, ln.Close())
+	return ln.Addr().String()
+}
+
+func TestB47_RefusedConnectFailsLaterAndOnce(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	addr := refusing(t)
+	do(t, r, func() {
+		p.dial(r, addr)
+		assert.Empty(t, p.calls, "not within Dial")
+	})
+	err := <-p.connected
+	assert.ErrorIs(t, err, syscall.ECONNREFUSED)
+	assert.ErrorContains(t, err, addr)
+	settle(t, r)
+	do(t, r, func() {
+		assert.Equal(t, []string{"connect"}, p.calls, "nothing follows")
+		assert.ErrorIs(t, p.conn.Write([]byte("x")), transport.ErrClosed)
+		p.conn.Close(nil)
+	})
+	settle(t, r)
+	do(t, r, func() { assert.Equal(t, []string{"connect"}, p.calls) })
+}
+
+func TestB48_WritesBeforeARefusedConnectAreDropped(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	p.onConnect = func(error) { assert.Zero(t, p.conn.Unsent(), "nothing of them will be sent") }
+	addr := refusing(t)
+	do(t, r, func() {
+		p.dial(r, addr)
+		for range 3 {
+			assert.NoError(t, p.conn.Write([]byte("abc")))
+		}
+		assert.Equal(t, 9, p.conn.Unsent())
+	})
+	assert.ErrorIs(t, <-p.connected, syscall.ECONNREFUSED)
+}
+
+func TestWritesBeforeTheConnectGoOutInOrder(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	p.onData = func(data []byte) int {
+		if len(data) < 9 {
+			return 0
+		}
+		p.data <- string(data)
+		return len(data)
+	}
+	p.onConnect = func(error) { assert.NoError(t, p.conn.Write([]byte("ghi"))) }
+	addr := echoServer(t)
+	do(t, r, func() {
+		p.dial(r, addr)
+		assert.NoError(t, p.conn.Write([]byte("abc")))
+		assert.NoError(t, p.conn.Write([]byte("def")))
+	})
+	assert.Equal(t, "abcdefghi", <-p.data)
+}
+
+func TestB49_CloseWhileConnecting(t *testing.T) {
+	why := errors.New("changed my mind")
+	for name, addr := range map[string]string{"answering": echoServer(t), "unanswering": unanswering(t)} {
+		t.Run(name, func(t *testing.T) {
+			r := started(t)
+			p := newProbe()
+			do(t, r, func() {
+				mine := r.Loop().NewTimer(func() { t.Error("fired") })
+				assert.NoError(t, mine.Start(time.Hour, 0))
+				p.onConnect = func(error) { mine.Close(nil) }
+				p.dial(r, addr)
+				p.conn.Close(why)
+				p.conn.Close(nil)
+				assert.Empty(t, p.calls, "not within Close")
+			})
+			assert.Equal(t, why, <-p.connected)
+			settle(t, r)
+			do(t, r, func() { assert.Equal(t, []string{"connect"}, p.calls, "nothing follows a failed connect") })
+		})
+	}
+}
+
+func TestB50_TimerClosesAConnectToAnUnansweringPeer(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	p.opts.ConnectTimeout = time.Hour
+	addr := unanswering(t)
+	do(t, r, func() {
+		p.dial(r, addr)
+		assert.NoError(t, r.Loop().NewTimer(func() { p.conn.Close(nil) }).Start(ms(50), 0))
+	})
+	assert.ErrorIs(t, <-p.connected, transport.ErrClosed)
+	r.Stop()
+}
+
+func TestConnectTimeout(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	p.opts.ConnectTimeout = ms(20)
+	addr := unanswering(t)
+	do(t, r, func() { p.dial(r, addr) })
+	err := <-p.connected
+	assert.ErrorIs(t, err, transport.ErrConnectTimeout)
+	assert.ErrorContains(t, err, addr)
+}
+
+func TestConnectNeverBlocksTheLoop(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	p.opts.ConnectTimeout = time.Hour
+	addr := unanswering(t)
+	do(t, r, func() { p.dial(r, addr) })
+	settle(t, r)
+	r.Stop()
+	assert.ErrorIs(t, <-p.connected, loop.ErrStopped)
+}
+
+func TestDialRefusals(t *testing.T) {
+	t.Run("bad address", func(t *testing.T) {
+		r := started(t)
+		p := newProbe()
+		do(t, r, func() { p.dial(r, "no port") })
+		assert.ErrorContains(t, <-p.connected, "missing port")
+	})
+	t.Run("before start", func(t *testing.T) {
+		r := New(Config{})
+		p := newProbe()
+		p.dial(r, "127.0.0.1:1")
+		require.NoError(t, r.Start())
+		assert.ErrorIs(t, <-p.connected, loop.ErrStopped)
+		r.Stop()
+	})
+	t.Run("from a handler that the end closes", func(t *testing.T) {
+		r := started(t)
+		p := newProbe()
+		addr := echoServer(t)
+		redials := 0
+		p.onClose = func(error) {
+			p.connected = make(chan error, 1000)
+			p.onConnect = func(err error) {
+				assert.ErrorIs(t, err, loop.ErrStopped)
+				if redials++; redials < 1000 { // for ever, nearly
+					p.dial(r, addr)
+				}
+			}
+			p.dial(r, addr)
+		}
+		p.connect(t, r, addr)
+		r.Stop()
+		assert.ErrorIs(t, <-p.closed, loop.ErrStopped)
+		assert.Positive(t, redials)
+	})
+}
+
+func TestB51_WritesBeforeACloseArriveInOrder(t *testing.T) {
+	got := make(chan string, 1)
+	addr := server(t, func(c net.Conn) {
+		all, _ := io.ReadAll(c)
+		got <- string(all)
+	})
+	r := started(t)
+	p := newProbe()
+	p.connect(t, r, addr)
+	var want strings.Builder
+	do(t, r, func() {
+		for i := range 32 {
+			part := strings.Repeat(string(rune('A'+i)), i+1)
+			want.WriteString(part)
+			assert.NoError(t, p.conn.Write([]byte(part)))
+		}
+		p.conn.Close(nil)
+		assert.ErrorIs(t, p.conn.Write([]byte("after")), transport.ErrClosed)
+		assert.Equal(t, []string{"connect"}, p.calls, "not within Close")
+	})
+	assert.Equal(t, transport.ErrClosed, <-p.closed)
+	assert.Equal(t, want.String(), <-got)
+	settle(t, r)
+	do(t, r, func() {
+		p.conn.Close(nil)
+		assert.Zero(t, p.conn.Unsent())
+	})
+	settle(t, r)
+	do(t, r, func() { assert.Equal(t, []string{"connect", "close"}, p.calls) })
+}
+
+// mute returns the address of a server that accepts and does not read until release
+// is closed; it then sends how much it has read, up to the end, to total.
+func mute(t testing.TB) (addr string, release chan struct{}, total chan []byte) {
+	release, total = make(chan struct{}), make(chan []byte, 1)
+	addr = server(t, func(c net.Conn) {
+		<-release
+		all, _ := io.ReadAll(c)
+		total <- all
+	})
+	return addr, release, total
+}
+
+func TestB52_TenThousandWritesToAPeerThatNeverReads(t *testing.T) {
+	addr, release, _ := mute(t)
+	defer close(release)
+	r := started(t)
+	p := newProbe()
+	p.opts.UnsentMaxBytes = 1 << 20
+	p.connect(t, r, addr)
+	part := make([]byte, 10<<10)
+	accepted, refused, limit := 0, 0, 0
+	var write func(left int)
+	done := make(chan struct{})
+	write = func(left int) { // a hundred an iteration, so that some leave
+		for range min(left, 50) {
+			switch err := p.conn.Write(part); {
+			case err == nil:
+				accepted++
+			case errors.Is(err, transport.ErrUnsentLimit):
+				limit++
+			default:
+				assert.ErrorIs(t, err, transport.ErrClosed)
+				refused++
+			}
+			assert.LessOrEqual(t, p.conn.Unsent(), p.opts.UnsentMaxBytes)
+		}
+		if left -= 50; left > 0 {
+			r.Loop().Post(func() { write(left) })
+		} else {
+			close(done)
+		}
+	}
+	do(t, r, func() { write(10_000) })
+	<-done
+	assert.Equal(t, 10_000, accepted+limit+refused)
+	assert.Equal(t, 1, limit)
+	assert.Positive(t, accepted)
+	assert.Positive(t, refused)
+	assert.Equal(t, transport.ErrUnsentLimit, <-p.closed)
+}
+
+func TestB53_WriteThatCannotFinish(t *testing.T) {
+	addr, release, total := mute(t)
+	r := started(t)
+	p := newProbe()
+	p.connect(t, r, addr)
+	big := bytes.Repeat([]byte("x"), 10<<20)
+	do(t, r, func() { assert.NoError(t, p.conn.Write(big)) })
+	settle(t, r)
+	do(t, r, func() {
+		before := p.conn.Unsent()
+		assert.Positive(t, before)
+		assert.Less(t, before, len(big), "the kernel has taken some")
+		assert.NoError(t, p.conn.Write([]byte("y")))
+		assert.Equal(t, before+1, p.conn.Unsent())
+	})
+	close(release)
+	// It leaves as the peer reads, without another write.
+	gone := make(chan struct{})
+	do(t, r, func() {
+		var poll *loop.Timer
+		poll = r.Loop().NewTimer(func() {
+			if p.conn.Unsent() == 0 {
+				poll.Stop()
+				close(gone)
+			}
+		})
+		assert.NoError(t, poll.Start(0, ms(1)))
+	})
+	<-gone
+	do(t, r, func() { p.conn.Close(nil) })
+	all := <-total
+	assert.Len(t, all, len(big)+1)
+	assert.Equal(t, byte('y'), all[len(all)-1])
+}
+
+func TestB55_PeerResets(t *testing.T) {
+	addr := server(t, func(c net.Conn) {
+		_, _ = c.Write([]byte("last words"))
+		buf := make([]byte, 1)
+		_, _ = c.Read(buf) // the client has read them
+		_ = c.(*net.TCPConn).SetLinger(0)
+	})
+	r := started(t)
+	p := newProbe()
+	p.connect(t, r, addr)
+	assert.Equal(t, "last words", <-p.data)
+	do(t, r, func() { _ = p.conn.Write([]byte("!")) })
+	assert.ErrorIs(t, <-p.closed, syscall.ECONNRESET)
+	settle(t, r)
+	do(t, r, func() {
+		assert.ErrorIs(t, p.conn.Write([]byte("x")), transport.ErrClosed)
+		assert.Equal(t, []string{"connect", "close"}, p.calls)
+	})
+}
+
+// The peer's FIN closes the connection: gnet knows no half-close.
+func TestB56_EndOfStreamIsToldOnceAfterTheData(t *testing.T) {
+	addr := server(t, func(c net.Conn) { _, _ = c.Write([]byte("bye")) })
+	r := started(t)
+	p := newProbe()
+	p.connect(t, r, addr)
+	assert.Equal(t, "bye", <-p.data)
+	assert.ErrorIs(t, <-p.closed, io.EOF)
+	settle(t, r)
+	do(t, r, func() { assert.Equal(t, []string{"connect", "close"}, p.calls) })
+}
+
+func TestB57_WriteOnADeadDescriptorIsReportedLater(t *testing.T) {
+	addr, release, _ := mute(t)
+	defer close(release)
+	r := started(t)
+	p := newProbe()
+	p.connect(t, r, addr)
+	do(t, r, func() {
+		assert.NoError(t, unix.Shutdown(p.conn.(*conn).gc.Fd(), unix.SHUT_WR))
+		assert.NoError(t, p.conn.Write([]byte("x")))
+		assert.Equal(t, []string{"connect"}, p.calls)
+	})
+	assert.ErrorIs(t, <-p.closed, syscall.EPIPE)
+}
+
+func TestB58_UnreadDataDoesNotMakeTheLoopSpin(t *testing.T) {
+	const size = 100_000
+	addr, hold := holding(t, make([]byte, size))
+	defer close(hold)
+	r := started(t)
+	p := newProbe()
+	arrived := make(chan struct{})
+	p.onData = func(data []byte) int {
+		if len(data) == size {
+			close(arrived)
+		}
+		return 0
+	}
+	p.connect(t, r, addr)
+	<-arrived
+	before := r.Loop().Metrics().Iterations
+	waited := make(chan struct{})
+	do(t, r, func() {
+		assert.NoError(t, r.Loop().NewTimer(func() { close(waited) }).Start(ms(200), 0))
+	})
+	<-waited
+	assert.LessOrEqual(t, r.Loop().Metrics().Iterations-before, uint64(20))
+}
+
+// holding returns the address of a server that sends data and then holds the
+// connection until hold is closed.
+func holding(t testing.TB, data []byte) (addr string, hold chan struct{}) {
+	hold = make(chan struct{})
+	addr = server(t, func(c net.Conn) {
+		_, _ = c.Write(data)
+		<-hold
+	})
+	return addr, hold
+}
+
+func TestUnreadLimit(t *testing.T) {
+	addr, hold := holding(t, make([]byte, 1<<20))
+	defer close(hold)
+	r := started(t)
+	p := newProbe()
+	p.opts.UnreadMaxBytes = 100_000
+	most := 0
+	p.onData = func(data []byte) int { most = max(most, len(data)); return 0 }
+	p.connect(t, r, addr)
+	assert.Equal(t, transport.ErrUnreadLimit, <-p.closed)
+	do(t, r, func() { assert.LessOrEqual(t, most, 100_000+64<<10, "the limit, and one read") })
+}
+
+func TestDataIsHandedOverUncopiedAndLeftoversAgain(t *testing.T) {
+	steps := make(chan string)
+	addr := server(t, func(c net.Conn) {
+		for s := range steps {
+			_, _ = c.Write([]byte(s))
+		}
+	})
+	defer close(steps)
+	r := started(t)
+	p := newProbe()
+	var consume int
+	var at []*byte
+	p.onData = func(data []byte) int {
+		at = append(at, unsafe.SliceData(data))
+		p.data <- string(data)
+		return min(consume, len(data))
+	}
+	p.connect(t, r, addr)
+	for _, step := range []struct {
+		send, want string
+		consume    int
+	}{
+		{"one", "one", 3},
+		{"two", "two", 3},      // all of it: the next comes in gnet's buffer again
+		{"three", "three", 2},  // "ree" is kept
+		{"four", "reefour", 0}, // and all of this
+		{"five", "reefourfive", 7},
+		{"six", "fivesix", 7},
+		{"seven", "seven", 5},
+	} {
+		do(t, r, func() { consume = step.consume })
+		steps <- step.send
+		assert.Equal(t, step.want, <-p.data)
+	}
+	do(t, r, func() {
+		if !assert.Len(t, at, 7) {
+			return
+		}
+		for _, i := range []int{1, 2, 6} {
+			assert.Same(t, at[0], at[i], "step %d is uncopied", i)
+		}
+		assert.NotSame(t, at[0], at[3])
+	})
+}
+
+func TestWritesOfAnIterationLeaveTogetherAtItsEnd(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	p.connect(t, r, echoServer(t))
+	do(t, r, func() {
+		for range 10 {
+			assert.NoError(t, p.conn.Write([]byte("0123456789")))
+		}
+		assert.NoError(t, p.conn.Write(nil))
+		r.Loop().Defer(func() {
+			assert.Equal(t, 100, p.conn.Unsent(), "not before deferred work has written, too")
+			assert.NoError(t, p.conn.Write([]byte("!")))
+		})
+	})
+	settle(t, r)
+	do(t, r, func() { assert.Zero(t, p.conn.Unsent()) })
+	got := ""
+	for len(got) < 101 {
+		got += <-p.data
+	}
+	assert.Equal(t, strings.Repeat("0123456789", 10)+"!", got)
+}
+
+// A handle whose connection has closed writes to nobody, though its descriptor has a
+// new owner.
+func TestStaleHandleCannotReachTheNextOwnerOfItsDescriptor(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	p.connect(t, r, echoServer(t))
+	var fd int
+	do(t, r, func() {
+		fd = p.conn.(*conn).gc.Fd()
+		assert.NoError(t, p.conn.Write([]byte("to be dropped with the connection")))
+		assert.NoError(t, unix.Shutdown(fd, unix.SHUT_WR)) // the flush fails, and gnet closes within it
+	})
+	<-p.closed
+
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	owner, err := unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, fd) // fd, or the next free one
+	require.NoError(t, err)
+	reader := ends[1]
+	if fd == ends[1] {
+		reader = ends[0]
+	} else if fd != ends[0] {
+		require.Equal(t, fd, owner)
+	}
+	defer func() {
+		for _, fd := range []int{ends[0], ends[1], owner} {
+			_ = unix.Close(fd)
+		}
+	}()
+	require.NoError(t, unix.SetNonblock(reader, true))
+	do(t, r, func() {
+		assert.ErrorIs(t, p.conn.Write([]byte("stale")), transport.ErrClosed)
+		assert.Zero(t, p.conn.Unsent())
+		p.conn.Close(nil)
+	})
+	settle(t, r)
+	_, err = unix.Read(reader, make([]byte, 100))
+	assert.ErrorIs(t, err, unix.EAGAIN, "nothing has arrived, and it is still open")
+}
+
+func TestB29_NoCallbackOfAConnectionFromWithinACall(t *testing.T) {
+	r := started(t)
+	addr := echoServer(t)
+	p := newProbe()
+	p.opts.UnsentMaxBytes = 10
+	do(t, r, func() {
+		p.dial(r, addr)
+		assert.Empty(t, p.calls)
+	})
+	require.NoError(t, <-p.connected)
+	do(t, r, func() {
+		assert.ErrorIs(t, p.conn.Write(make([]byte, 11)), transport.ErrUnsentLimit)
+		p.conn.Close(nil)
+		assert.Equal(t, []string{"connect"}, p.calls)
+	})
+	assert.Equal(t, transport.ErrUnsentLimit, <-p.closed, "the first reason counts")
+}
+
+func TestCloseFromOnData(t *testing.T) {
+	addr, hold := holding(t, []byte("hello"))
+	defer close(hold)
+	r := started(t)
+	p := newProbe()
+	why := errors.New("protocol error")
+	calls := 0
+	p.onData = func([]byte) int {
+		calls++
+		p.conn.Close(why)
+		assert.NotContains(t, p.calls, "close")
+		return 0
+	}
+	p.connect(t, r, addr)
+	assert.Equal(t, why, <-p.closed)
+	do(t, r, func() { assert.Equal(t, 1, calls) })
+}
+
+func TestPanicInAHandlerClosesItsConnectionOnly(t *testing.T) {
+	addr, hold := holding(t, []byte("hello"))
+	defer close(hold)
+	for name, arm := range map[string]func(*probe){
+		"OnConnect":            func(p *probe) { p.onConnect = func(error) { panic("boom") } },
+		"OnData":               func(p *probe) { p.onData = func([]byte) int { panic("boom") } },
+		"OnData, bad count":    func(p *probe) { p.onData = func(d []byte) int { return len(d) + 1 } },
+		"OnData, bad count -1": func(p *probe) { p.onData = func(d []byte) int { return -1 } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			panics := 0
+			r := New(Config{OnPanic: func(any, []byte) { mu.Lock(); panics++; mu.Unlock() }})
+			require.NoError(t, r.Start())
+			defer r.Stop()
+			bystander, p := newProbe(), newProbe()
+			bystander.connect(t, r, echoServer(t))
+			arm(p)
+			p.onClose = func(error) { panic("again") }
+			do(t, r, func() { p.dial(r, addr) })
+			assert.NoError(t, <-p.connected)
+			assert.ErrorContains(t, <-p.closed, "panicked")
+			do(t, r, func() { _ = bystander.conn.Write([]byte("still here")) })
+			assert.Equal(t, "still here", <-bystander.data)
+			r.Stop()
+			assert.Equal(t, 2, panics)
+			assert.EqualValues(t, 2, r.Loop().Metrics().Panics)
+		})
+	}
+}
+
+func TestStopClosesConnections(t *testing.T) {
+	addr := echoServer(t)
+	before := descriptors(t)
+	r := New(Config{})
+	require.NoError(t, r.Start())
+	probes := make([]*probe, 20)
+	for i := range probes {
+		probes[i] = newProbe()
+		probes[i].connect(t, r, addr)
+	}
+	connecting := newProbe()
+	do(t, r, func() { connecting.dial(r, addr); r.Stop() })
+	<-r.Loop().Done()
+	for _, p := range probes {
+		assert.Equal(t, loop.ErrStopped, <-p.closed)
+	}
+	assert.Equal(t, loop.ErrStopped, <-connecting.connected)
+	assert.Eventually(t, func() bool { return descriptors(t) <= before }, 10*time.Second, ms(1),
+		"the server closes its ends when it sees ours closed")
+}
+
+// Dials that are given up at all stages leave neither descriptors nor goroutines.
+func TestAbandonedDialsLeaveNothing(t *testing.T) {
+	addr := echoServer(t)
+	before := descriptors(t)
+	r := New(Config{})
+	require.NoError(t, r.Start())
+	for i := range 200 {
+		p := newProbe()
+		do(t, r, func() {
+			p.dial(r, addr)
+			switch i % 3 {
+			case 0:
+				p.conn.Close(nil)
+			case 1:
+				r.Loop().Post(func() { p.conn.Close(nil) })
+			case 2:
+				_ = r.Loop().NewTimer(func() { p.conn.Close(nil) }).Start(time.Duration(i)*time.Microsecond, 0)
+			}
+		})
+		<-p.connected
+	}
+	r.Stop()
+	assert.Eventually(t, func() bool { return descriptors(t) <= before }, 10*time.Second, ms(1))
+}

@@ -1,0 +1,338 @@
+package reactor
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop"
+)
+
+// The cases C01 to C19 are what the original engine promises of starting,
+// posting and stopping, on a real host. What it promises of time is shown
+// in package loop, where time stands still.
+
+// do runs fn on the loop and waits for it. fn uses assert, not require: that would
+// end the loop's goroutine.
+func do(t testing.TB, r *Reactor, fn func()) {
+	t.Helper()
+	done := make(chan struct{})
+	require.True(t, r.Loop().Post(func() { defer close(done); fn() }))
+	<-done
+}
+
+// postAll posts fn from producers goroutines, n times each, and returns how many
+// posts were accepted.
+func postAll(r *Reactor, producers, n int, fn func()) int {
+	var accepted atomic.Int64
+	var all sync.WaitGroup
+	for range producers {
+		all.Go(func() {
+			for range n {
+				if r.Loop().Post(fn) {
+					accepted.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return int(accepted.Load())
+}
+
+func TestC01_PostedCallbackRuns(t *testing.T) {
+	r := started(t)
+	value := make(chan int, 1)
+	require.True(t, r.Loop().Post(func() { value <- 42 }))
+	assert.Equal(t, 42, <-value)
+}
+
+func TestC02_HundredPostsRun(t *testing.T) { checkPosts(t, 1, 100) }
+
+func TestC05_TenThousandPostsRun(t *testing.T) { checkPosts(t, 1, 10_000) }
+
+func TestC06_EightProducers(t *testing.T) { checkPosts(t, 8, 1000) }
+
+func TestC17_SixteenProducers(t *testing.T) { checkPosts(t, 16, 500) }
+
+func TestC18_EightProducersOfTenThousand(t *testing.T) { checkPosts(t, 8, 10_000) }
+
+// checkPosts checks that all posts run, each once.
+func checkPosts(t *testing.T, producers, n int) {
+	r := started(t)
+	ran := 0
+	assert.Equal(t, producers*n, postAll(r, producers, n, func() { ran++ }))
+	r.Stop()
+	assert.Equal(t, producers*n, ran)
+}
+
+func TestPostsOfAProducerKeepTheirOrder(t *testing.T) {
+	const producers, posts = 4, 50_000
+	r := started(t)
+	next := make([]int, producers)
+	var all sync.WaitGroup
+	for p := range producers {
+		all.Go(func() {
+			for i := range posts {
+				r.Loop().Post(func() {
+					if next[p] == i {
+						next[p]++
+					}
+				})
+			}
+		})
+	}
+	all.Wait()
+	r.Stop()
+	for _, n := range next {
+		assert.Equal(t, posts, n)
+	}
+}
+
+func TestC03_PostBeforeStartIsRefused(t *testing.T) {
+	r := New(Config{})
+	assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
+	require.NoError(t, r.Start())
+	do(t, r, func() {})
+	r.Stop()
+}
+
+func TestC04_PostAfterStopIsRefused(t *testing.T) {
+	r := started(t)
+	r.Stop()
+	assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
+}
+
+func TestC07_FiftyCycles(t *testing.T) {
+	before := descriptors(t)
+	for range 50 {
+		r := New(Config{})
+		require.NoError(t, r.Start())
+		do(t, r, func() {})
+		r.Stop()
+	}
+	assert.Equal(t, before, descriptors(t))
+}
+
+func TestC08_StopFromACallback(t *testing.T) {
+	r := started(t)
+	do(t, r, r.Stop)
+	r.Stop() // from outside: waits for the end
+	<-r.Loop().Done()
+}
+
+func TestC09_StopThreeTimes(t *testing.T) {
+	r := started(t)
+	for range 3 {
+		r.Stop()
+		<-r.Loop().Done()
+	}
+}
+
+// There are no destructors here: a deferred Stop is what ends a reactor that
+// nothing else has stopped.
+func TestC10_EndWithPostsOnTheirWay(t *testing.T) {
+	var ran int
+	func() {
+		r := New(Config{})
+		require.NoError(t, r.Start())
+		defer r.Stop()
+		postAll(r, 1, 100, func() { ran++ })
+	}()
+	assert.Equal(t, 100, ran)
+}
+
+func TestC11_NeverStarted(t *testing.T) {
+	before := descriptors(t)
+	r := New(Config{})
+	r.Stop()
+	assert.Equal(t, before, descriptors(t))
+}
+
+func TestC12_PostsRacingAStop(t *testing.T) {
+	for range 20 {
+		r := started(t)
+		executed := 0
+		first := make(chan struct{})
+		var once sync.Once
+		accepted := make(chan int)
+		go func() {
+			n := 0
+			for r.Loop().Post(func() { executed++; once.Do(func() { close(first) }) }) {
+				n++
+			}
+			accepted <- n
+		}()
+		<-first
+		r.Stop()
+		assert.Equal(t, <-accepted, executed, "what was accepted runs, and nothing else")
+		assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
+	}
+}
+
+func TestC13_StopOnTheLoopDrains(t *testing.T) {
+	r := started(t)
+	executed := 0
+	busy, release := make(chan struct{}), make(chan struct{})
+	r.Loop().Post(func() {
+		close(busy)
+		<-release
+		r.Stop()
+	})
+	<-busy
+	assert.Equal(t, 800, postAll(r, 4, 200, func() { executed++ }))
+	close(release)
+	<-r.Loop().Done()
+	assert.Equal(t, 800, executed)
+	assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
+}
+
+// The original process ends at a callback that throws. Here it does not.
+func TestC14_PanicInACallbackIsContained(t *testing.T) {
+	panics := make(chan any, 1)
+	r := New(Config{OnPanic: func(v any, _ []byte) { panics <- v }})
+	require.NoError(t, r.Start())
+	defer r.Stop()
+	r.Loop().Post(func() { panic("boom") })
+	assert.Equal(t, "boom", <-panics)
+	do(t, r, func() {})
+}
+
+func TestC15_NestedPosts(t *testing.T) {
+	r := started(t)
+	deepest := make(chan int, 1)
+	var nest func(depth int)
+	nest = func(depth int) {
+		if depth == 100 {
+			deepest <- depth
+			return
+		}
+		r.Loop().Post(func() { nest(depth + 1) })
+	}
+	r.Loop().Post(func() { nest(1) })
+	assert.Equal(t, 100, <-deepest)
+}
+
+// A loop that kept callbacks it has run would keep what they refer to.
+func TestC16_WhatACallbackCapturedIsCollectedAndItsCleanupMayPost(t *testing.T) {
+	const objects = 10
+	r := started(t)
+	var posted atomic.Int64
+	for range objects {
+		object := new([1024]byte)
+		runtime.AddCleanup(object, func(l *loop.Loop) {
+			l.Post(func() { posted.Add(1) })
+		}, r.Loop())
+		do(t, r, func() { object[0]++ })
+	}
+	for posted.Load() < objects {
+		runtime.GC()
+	}
+}
+
+func TestC19_TwentyCyclesOfTwoHundredPosts(t *testing.T) {
+	for range 20 {
+		checkPosts(t, 1, 200)
+	}
+}
+
+func TestStartTwiceAndStartAfterStop(t *testing.T) {
+	r := started(t)
+	before := descriptors(t)
+	require.NoError(t, r.Start())
+	assert.Equal(t, before, descriptors(t))
+	r.Stop()
+	assert.ErrorIs(t, r.Start(), loop.ErrStopped)
+}
+
+func TestTwoReactorsSideBySide(t *testing.T) {
+	a, b := started(t), started(t)
+	do(t, a, func() { do(t, b, func() {}) })
+}
+
+func TestTimersFireWithoutIO(t *testing.T) {
+	r := started(t)
+	l := r.Loop()
+	var order []int
+	done := make(chan struct{})
+	do(t, r, func() {
+		for i, delay := range []int{30, 1, 10} {
+			began := l.Clock().Now()
+			wait := ms(delay)
+			assert.NoError(t, l.NewTimer(func() {
+				assert.GreaterOrEqual(t, l.Clock().Now().Sub(began), wait)
+				if order = append(order, i); len(order) == 3 {
+					close(done)
+				}
+			}).Start(wait, 0))
+		}
+	})
+	<-done
+	assert.Equal(t, []int{1, 2, 0}, order)
+}
+
+// The Go timer is set for a timer that is stopped before it fires; the one that is
+// left, due later, must fire all the same.
+func TestTimerBehindAStoppedOne(t *testing.T) {
+	r := started(t)
+	fired := make(chan struct{})
+	do(t, r, func() {
+		first := r.Loop().NewTimer(func() { t.Error("fired") })
+		assert.NoError(t, first.Start(ms(5), 0))
+		assert.NoError(t, r.Loop().NewTimer(func() { close(fired) }).Start(ms(15), 0))
+		r.Loop().Post(first.Stop)
+	})
+	<-fired
+}
+
+func TestSelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
+	r := started(t)
+	c := newProbe()
+	stop := false
+	var again func()
+	again = func() {
+		if !stop {
+			r.Loop().Post(again)
+		}
+	}
+	addr := echoServer(t)
+	do(t, r, func() {
+		again()
+		c.dial(r, addr)
+		_ = c.conn.Write([]byte("hello"))
+	})
+	assert.NoError(t, <-c.connected)
+	assert.Equal(t, "hello", <-c.data)
+	fired := make(chan struct{})
+	do(t, r, func() {
+		assert.NoError(t, r.Loop().NewTimer(func() { close(fired) }).Start(ms(1), 0))
+	})
+	<-fired
+	do(t, r, func() { stop = true })
+}
+
+// The poller's goroutine ends without having been told to.
+func TestPollerThatEndsOfItself(t *testing.T) {
+	r := started(t)
+	c := newProbe()
+	addr := echoServer(t)
+	do(t, r, func() { c.dial(r, addr) })
+	require.NoError(t, <-c.connected)
+	ran := make(chan struct{})
+	do(t, r, func() {
+		_ = r.poller.Execute(t.Context(), runnable(func() error { return errShutdown }))
+		r.Loop().Post(func() { close(ran) })
+	})
+	<-ran
+	assert.ErrorIs(t, <-c.closed, loop.ErrStopped)
+	<-r.Loop().Done()
+}
+
+func TestNoSpace(t *testing.T) {
+	allowNoDescriptors(t)
+	r := New(Config{})
+	assert.ErrorContains(t, r.Start(), "start reactor")
+}
