@@ -22,9 +22,9 @@ import (
 // specs are all the ways of sending and decoding that a peer has.
 var specs = []string{
 	"rueidis", "rueidis:waves=groups", "rueidis:conns=4:waves=groups", "rueidis:always=true:delay=20us",
-	"go-redis", "go-redis:waves=groups", "go-redis:mode=pipeline:reply=strings", "go-redis:mode=pipeline:reply=raw",
-	"go-redis:mode=fullduplex", "go-redis:mode=fullduplex:reply=raw:waves=groups",
-	"go-redis:mode=auto", "go-redis:mode=auto:conns=4:reply=raw",
+	"go-redis", "go-redis:threshold=1:batches=4", "go-redis:waves=groups:threshold=2",
+	"go-redis:mode=pipeline:waves=groups", "go-redis:mode=fullduplex", "go-redis:mode=fullduplex:waves=groups",
+	"go-redis:mode=auto", "go-redis:mode=auto:delay=-1us:batches=4",
 }
 
 // plans are the plans written here, and whether they are slow to run.

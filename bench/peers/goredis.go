@@ -1,10 +1,12 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,51 +18,58 @@ type GoRedisMode uint8
 
 // The modes.
 const (
+	// GoRedisAdaptive is GoRedisPipeline while few waves are in flight, and GoRedisAuto
+	// beyond: a batch of the commands of many requests is cheaper for all, but a request
+	// that is alone waits for company that does not come.
+	GoRedisAdaptive GoRedisMode = iota
 	// GoRedisPipeline sends each wave as a pipeline on a connection of its own, from a pool.
-	GoRedisPipeline GoRedisMode = iota
-	// GoRedisFullDuplex sends the waves of all requests on shared connections, without
-	// waiting for earlier replies: auto-pipelining as of v9.22.
+	GoRedisPipeline
+	// GoRedisFullDuplex sends the waves of all requests on one connection, without
+	// waiting for the replies to earlier ones: auto-pipelining as of v9.22.
 	GoRedisFullDuplex
-	// GoRedisAuto leaves it to the auto-pipeliner to make batches of the commands of all
-	// requests, one after the other in flight on a connection: half duplex.
+	// GoRedisAuto hands each command to the auto-pipeliner, which makes batches of the
+	// commands of all requests, with Conns of them in flight.
 	GoRedisAuto
-)
-
-// GoRedisReply says how replies are decoded.
-type GoRedisReply uint8
-
-// The decoders.
-const (
-	GoRedisStrings GoRedisReply = iota // into strings, by the library
-	GoRedisRaw                         // by this package, from the bytes as they came
 )
 
 // GoRedisConfig configures a store on go-redis. The zero value is what was found to be
 // the fastest; see README.md.
 type GoRedisConfig struct {
-	Mode  GoRedisMode
-	Reply GoRedisReply
-	// Conns bounds the connections: pipelines' (zero means 64, one for each
-	// request in flight), full-duplex engines (zero means 1), or half-duplex batches in
-	// flight (zero means 1).
-	Conns int
+	Mode GoRedisMode
+	// Pool bounds the connections of pipelines. Zero means 64.
+	Pool int
+	// Batches is the number of the auto-pipeliner's batches in flight, each on a connection
+	// of its own. Zero means 1.
+	Batches int
+	// Threshold is the number of waves in flight from which GoRedisAdaptive leaves them to
+	// the auto-pipeliner. Zero means 12.
+	Threshold int
 	// BatchMax is the auto-pipeliner's MaxBatchSize. Zero means the library's default.
 	BatchMax int
-	// MaxFlushDelay is how long the auto-pipeliner may wait for more commands.
-	MaxFlushDelay time.Duration
+	// FlushDelay is how long the auto-pipeliner waits for more commands. Zero means 1 µs;
+	// negative leaves it to the library, which then waits for the callers that it expects to
+	// come back, often in vain, since a wave's reply is not followed by a wave of the same size.
+	FlushDelay time.Duration
 	// BufferBytes is the size of a connection's read buffer, and of its write buffer. Zero
 	// means the library's default for pipelines, 128 KiB.
 	BufferBytes int
 }
 
-// goRedisStore is immutable once built.
+func (c GoRedisConfig) withDefaults() GoRedisConfig {
+	c.Pool, c.Batches, c.Threshold = cmp.Or(c.Pool, 64), cmp.Or(c.Batches, 1), cmp.Or(c.Threshold, 12)
+	c.FlushDelay = max(cmp.Or(c.FlushDelay, time.Microsecond), 0)
+	return c
+}
+
+// goRedisStore is immutable once built, but for its counters.
 type goRedisStore struct {
-	client  *redis.Client
-	auto    *redis.AutoPipeliner // nil in GoRedisPipeline
-	mode    GoRedisMode
-	reply   GoRedisReply
-	meter   meter
-	batches sync.Pool // of *goRedisBatch
+	client    *redis.Client
+	auto      *redis.AutoPipeliner // nil in GoRedisPipeline
+	mode      GoRedisMode
+	threshold int64
+	waves     atomic.Int64 // in flight
+	meter     meter
+	batches   sync.Pool // of *goRedisBatch
 }
 
 // goRedisBatch is the memory of a wave that can be used again.
@@ -71,25 +80,19 @@ type goRedisBatch struct {
 
 // OpenGoRedis connects to the server at addr, "host:port".
 func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
-	s := &goRedisStore{mode: cfg.Mode, reply: cfg.Reply}
+	cfg = cfg.withDefaults()
+	s := &goRedisStore{mode: cfg.Mode, threshold: int64(cfg.Threshold)}
 	s.batches.New = func() any { return new(goRedisBatch) }
-	conns := cfg.Conns
-	if conns == 0 {
-		conns = 1
-		if cfg.Mode == GoRedisPipeline {
-			conns = 64
-		}
-	}
 	dialer := net.Dialer{Timeout: 5 * time.Second}
 	s.client = redis.NewClient(&redis.Options{
 		Addr: addr,
 		// In RESP2 a hash is an array, which can be read as a slice; in RESP3 it is a map, which
 		// this library hands out as a Go map only: one to build for each user.
 		Protocol: 2,
-		PoolSize: conns,
+		PoolSize: cfg.Pool,
 		// Pipelines have a pool of their own, of 10 connections, beyond which they spill to
 		// the other; so this is the one to size.
-		PipelinePoolSize:        conns,
+		PipelinePoolSize:        cfg.Pool,
 		PipelineReadBufferSize:  cfg.BufferBytes,
 		PipelineWriteBufferSize: cfg.BufferBytes,
 		// -2 sets no deadline on the socket at all, instead of one before each read and
@@ -107,16 +110,18 @@ func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 			return s.meter.count(conn), nil
 		},
 	})
+	options := redis.AutoPipelineOptions{
+		// Order between the commands of a wave does not matter: all are reads.
+		MaxConcurrentBatches: cfg.Batches, Unordered: cfg.Batches > 1,
+		MaxBatchSize: cfg.BatchMax, MaxFlushDelay: cfg.FlushDelay,
+	}
 	var err error
 	switch cfg.Mode {
+	case GoRedisAdaptive, GoRedisAuto:
+		s.auto, err = s.client.AsyncAutoPipelineWithOptions(&options)
 	case GoRedisFullDuplex:
-		s.auto, err = s.client.AutoPipelineWithOptions(&redis.AutoPipelineOptions{
-			FullDuplex: true, NumShards: conns, MaxBatchSize: cfg.BatchMax, MaxFlushDelay: cfg.MaxFlushDelay,
-		})
-	case GoRedisAuto:
-		s.auto, err = s.client.AsyncAutoPipelineWithOptions(&redis.AutoPipelineOptions{
-			MaxConcurrentBatches: conns, Unordered: conns > 1, MaxBatchSize: cfg.BatchMax, MaxFlushDelay: cfg.MaxFlushDelay,
-		})
+		options.FullDuplex = true
+		s.auto, err = s.client.AutoPipelineWithOptions(&options)
 	}
 	if err == nil {
 		err = s.client.Ping(context.Background()).Err()
@@ -151,7 +156,7 @@ func (s *goRedisStore) ReadLists(ctx context.Context, lists []Lists) error {
 			start, end := b.keys.bounds(c)
 			names[c] = text[start:end]
 			args = append(args, "lrange", &names[c], 0, stop)
-			b.commands = append(b.commands, s.command(ctx, args[c*words:(c+1)*words:(c+1)*words]))
+			b.commands = append(b.commands, redis.NewStringSliceCmd(ctx, args[c*words:(c+1)*words:(c+1)*words]...))
 			c++
 		}
 	}
@@ -161,19 +166,14 @@ func (s *goRedisStore) ReadLists(ctx context.Context, lists []Lists) error {
 	replies := b.commands
 	for i := range lists {
 		l := &lists[i]
-		var err error
-		if l.IDs, err = s.ids(replies[:len(l.Of)]); err != nil {
-			return fmt.Errorf("LRANGE %s: %w", l.Prefix, err)
-		}
+		l.IDs = goRedisIDs(replies[:len(l.Of)])
 		replies = replies[len(l.Of):]
 	}
 	return nil
 }
 
-func (s *goRedisStore) ids(replies []redis.Cmder) ([]int64, error) {
-	if s.reply == GoRedisRaw {
-		return rawIDs(replies)
-	}
+// goRedisIDs returns the ids in the replies to LRANGE.
+func goRedisIDs(replies []redis.Cmder) []int64 {
 	total := 0
 	for _, reply := range replies {
 		total += len(reply.(*redis.StringSliceCmd).Val())
@@ -186,7 +186,7 @@ func (s *goRedisStore) ids(replies []redis.Cmder) ([]int64, error) {
 			}
 		}
 	}
-	return ids, nil
+	return ids
 }
 
 // ReadUsers implements Store.
@@ -207,7 +207,7 @@ func (s *goRedisStore) ReadUsers(ctx context.Context, users []Users) error {
 		start, end := b.keys.bounds(c)
 		names[c] = text[start:end]
 		args = append(args, "hgetall", &names[c])
-		b.commands = append(b.commands, s.command(ctx, args[c*words:(c+1)*words:(c+1)*words]))
+		b.commands = append(b.commands, redis.NewStringSliceCmd(ctx, args[c*words:(c+1)*words:(c+1)*words]...))
 	}
 	if err := s.do(ctx, b.commands); err != nil {
 		return err
@@ -217,65 +217,60 @@ func (s *goRedisStore) ReadUsers(ctx context.Context, users []Users) error {
 		u := &users[i]
 		u.Countries = make([]Country, len(u.IDs))
 		for j := range u.Countries {
-			var err error
-			if u.Countries[j], err = s.country(replies[j]); err != nil {
-				return fmt.Errorf("HGETALL %s%d: %w", userPrefix, u.IDs[j], err)
-			}
+			u.Countries[j] = goRedisCountry(replies[j])
 		}
 		replies = replies[len(u.IDs):]
 	}
 	return nil
 }
 
-// country finds the country in field, value, field, value.
-func (s *goRedisStore) country(reply redis.Cmder) (Country, error) {
-	if s.reply == GoRedisRaw {
-		return rawCountry(reply.(*redis.RawCmd).Val())
-	}
+// goRedisCountry finds the country in a reply to HGETALL: field, value, field, value.
+func goRedisCountry(reply redis.Cmder) Country {
 	fields := reply.(*redis.StringSliceCmd).Val()
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i] == countryField {
-			return Country{Name: fields[i+1], Known: true}, nil
+			return Country{Name: fields[i+1], Known: true}
 		}
 	}
-	return Country{}, nil
+	return Country{}
 }
 
-// command makes a command whose reply is an array of strings.
-func (s *goRedisStore) command(ctx context.Context, args []any) redis.Cmder {
-	if s.reply == GoRedisRaw {
-		return redis.NewRawCmd(ctx, args...)
-	}
-	return redis.NewStringSliceCmd(ctx, args...)
-}
-
-// do sends a wave and returns when all of it is answered.
+// do sends a wave and returns when all of it is answered. The error is that of a command that
+// failed; it names the command.
 func (s *goRedisStore) do(ctx context.Context, commands []redis.Cmder) error {
 	if len(commands) == 0 {
 		return nil
 	}
 	s.meter.commands.Add(uint64(len(commands)))
-	switch s.mode {
-	case GoRedisFullDuplex:
-		return s.auto.FDPipelined(ctx, commands)
+	mode := s.mode
+	if mode == GoRedisAdaptive {
+		defer s.waves.Add(-1)
+		if s.waves.Add(1) < s.threshold {
+			mode = GoRedisPipeline
+		} else {
+			mode = GoRedisAuto
+		}
+	}
+	switch mode {
 	case GoRedisAuto:
 		for _, c := range commands {
 			s.auto.Submit(ctx, c)
 		}
-		for _, c := range commands {
-			if err := c.Err(); err != nil { // waits
-				return err
-			}
-		}
-		return nil
+	case GoRedisFullDuplex:
+		_ = s.auto.FDPipelined(ctx, commands) // each command knows its error
 	default:
 		pipe := s.client.Pipeline()
-		if err := pipe.BatchProcess(ctx, commands...); err != nil {
-			return err
-		}
-		_, err := pipe.Exec(ctx)
-		return err
+		_ = pipe.BatchProcess(ctx, commands...) // fails never
+		_, _ = pipe.Exec(ctx)                   // each command knows its error
 	}
+	var err error
+	for _, c := range commands {
+		// Every command is waited for, whatever became of others: their memory is used again.
+		if failed := c.Err(); failed != nil && err == nil {
+			err = fmt.Errorf("%s: %w", c.Name(), failed)
+		}
+	}
+	return err
 }
 
 // put keeps a batch's memory for the next wave.

@@ -13,7 +13,7 @@ import (
 // Spec is a peer and its settings, as on a command line. Immutable once built.
 //
 //	rueidis[:waves=fused|groups][:conns=N][:always=true][:delay=20us][:ring=10][:buffer=65536]
-//	go-redis[:waves=…][:conns=N][:mode=pipeline|fullduplex|auto][:reply=strings|raw][:batch=N][:delay=…][:buffer=…]
+//	go-redis[:waves=…][:mode=adaptive|pipeline|fullduplex|auto][:pool=N][:batches=N][:threshold=N][:batch=N][:delay=…][:buffer=…]
 type Spec struct {
 	Waves   Waves
 	Rueidis *RueidisConfig // one of the two is set
@@ -37,10 +37,10 @@ func ParseSpec(text string) (Spec, error) {
 	case "go-redis":
 		c := new(GoRedisConfig)
 		s.GoRedis = c
-		settings["mode"] = oneOf(&c.Mode, "pipeline", "fullduplex", "auto")
-		settings["reply"] = oneOf(&c.Reply, "strings", "raw")
-		settings["conns"], settings["batch"], settings["buffer"] = number(&c.Conns), number(&c.BatchMax), number(&c.BufferBytes)
-		settings["delay"] = duration(&c.MaxFlushDelay)
+		settings["mode"] = oneOf(&c.Mode, "adaptive", "pipeline", "fullduplex", "auto")
+		settings["pool"], settings["batches"], settings["threshold"] = number(&c.Pool), number(&c.Batches), number(&c.Threshold)
+		settings["batch"], settings["buffer"] = number(&c.BatchMax), number(&c.BufferBytes)
+		settings["delay"] = duration(&c.FlushDelay)
 	default:
 		return Spec{}, fmt.Errorf("%w: peer %q is neither rueidis nor go-redis", ErrSpec, name)
 	}
