@@ -131,6 +131,11 @@ func (e *Reactor) giveUp() {
 			n.orphan()
 		}
 	}
+	defer func() {
+		if e.runs.len() > 0 { // a done panicked; the loop contains that, and the rest has its turn
+			e.loop.Defer(e.giveUp)
+		}
+	}()
 	for _, r := range slices.Clone(e.runs.items) {
 		r.state.Abort(-1, ErrShuttingDown)
 		r.finish()
@@ -221,8 +226,8 @@ func (r *run) finish() {
 	}
 	e.runs.remove(r)
 	e.freeRun(r)
+	defer e.checkDrained() // also if done panics
 	done(result)
-	e.checkDrained()
 }
 
 // start runs one node: the inputs are gathered, then place decides where.
