@@ -60,7 +60,7 @@ func (r Redis) Do(args ...string) (resp.Reply, error) {
 	}
 	reply := replies.At(0)
 	if err := reply.Err(); err != nil {
-		return resp.Reply{}, r.wrap(err)
+		return resp.Reply{}, r.refusef("%s: %w", args[0], err)
 	}
 	return reply, nil
 }

@@ -37,12 +37,16 @@ func contractf(format string, args ...any) error {
 	return withKind(ErrContract, fmt.Errorf(format, args...))
 }
 
-// wrap names the endpoint that an error came from.
+// wrap names the endpoint that an error came from. The client's errors say its
+// address themselves.
 func (r Redis) wrap(err error) error {
 	return withKind(ErrRedis, fmt.Errorf("endpoint %s (%s): %w", r.endpoint.ID, r.endpoint.Name, err))
 }
 
-func (r Redis) wrapf(format string, args ...any) error { return r.wrap(fmt.Errorf(format, args...)) }
+// refusef is the error of a reply that is not what was asked for.
+func (r Redis) refusef(format string, args ...any) error {
+	return r.wrap(fmt.Errorf("redis %s: %w", r.endpoint.Addr(), fmt.Errorf(format, args...)))
+}
 
 // PanicError is a contained panic of a body.
 type PanicError struct {

@@ -130,9 +130,9 @@ func (r Redis) want(reply resp.Reply, kind resp.Kind, command, prefix string, id
 		return nil
 	}
 	if err := reply.Err(); err != nil {
-		return r.wrapf("%s %s%d: %w", command, prefix, id, err)
+		return r.refusef("%s %s%d: %w", command, prefix, id, err)
 	}
-	return r.wrapf("%s %s%d: reply is %s, want %s", command, prefix, id, reply.Kind(), kind)
+	return r.refusef("%s %s%d: reply is %s, want %s", command, prefix, id, reply.Kind(), kind)
 }
 
 // hashField returns the value of a field in a reply of HGETALL: field, value,
