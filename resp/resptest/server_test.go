@@ -98,7 +98,7 @@ func (c client) rest() (string, error) {
 func bulk(s string) string { return string(redcon.AppendBulkString(nil, s)) }
 
 func TestAnswers(t *testing.T) {
-	const user = "*2\r\n$7\r\ncountry\r\n$2\r\nUS\r\n"
+	const user = "*2\r\n$7\r\ncountry\r\n$2\r\nBR\r\n"
 	forEachKind(t, func(t *testing.T, s *Server) {
 		c := dial(t, s.Addr())
 		for _, tc := range []struct{ command, want string }{
@@ -108,7 +108,9 @@ func TestAnswers(t *testing.T) {
 			{"CLIENT SETNAME x", "+OK\r\n"},
 			{"GET a", bulk("a")},
 			{"HGETALL user:7", user},
-			{"LRANGE follow:7 0 1", "*2\r\n" + bulk("8") + bulk("9")},
+			{"LRANGE follow:7 0 1", "*2\r\n" + bulk("6008") + bulk("6009")},
+			{"LRANGE media:8 0 0", "*1\r\n" + bulk("5009")},
+			{"HGETALL user", "-ERR cannot answer HGETALL user\r\n"},
 			{"LRANGE follow:x 0 1", "-ERR cannot answer LRANGE follow:x 0 1\r\n"},
 			{"LRANGE follow:7 0 -1", "-ERR cannot answer LRANGE follow:7 0 -1\r\n"},
 			{"FLUSHALL", "-ERR cannot answer FLUSHALL\r\n"},
@@ -116,10 +118,10 @@ func TestAnswers(t *testing.T) {
 			c.ask(tc.command)
 			c.expect(tc.want)
 		}
-		c.ask("GET a", "PING", "GET b", "HGETALL user:1")
+		c.ask("GET a", "PING", "GET b", "HGETALL user:7")
 		c.expect(bulk("a") + pong + bulk("b") + user)
 		assert.Equal(t, 1, s.Accepted())
-		assert.Equal(t, 14, s.Commands())
+		assert.Equal(t, 16, s.Commands())
 	})
 }
 

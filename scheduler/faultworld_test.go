@@ -1,0 +1,141 @@
+package scheduler_test
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp/resptest"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// What the tests of faults have in common: engines as a program opens them, against
+// servers that fail. Time is real here; sockets know no other.
+
+// slack is added to each bound of how soon something happens: the machines that tests
+// run on are busy with other tests, and the race detector is slow.
+const slack = 3 * time.Second
+
+// An engine is a scheduler.Engine with its clock, as all of them have.
+type engine interface {
+	scheduler.Engine
+	Clock() clock.Clock
+}
+
+var engines = []struct {
+	name string
+	open func(t testing.TB, cfg scheduler.Config) engine
+}{
+	{"reactor", func(t testing.TB, cfg scheduler.Config) engine { return openReactor(t, cfg) }},
+	{"sequential", func(t testing.TB, cfg scheduler.Config) engine {
+		return closing(t, scheduler.OpenSequential(cfg))
+	}},
+	{"pool", func(t testing.TB, cfg scheduler.Config) engine {
+		return closing(t, scheduler.OpenPool(cfg))
+	}},
+}
+
+func openReactor(t testing.TB, cfg scheduler.Config) *scheduler.Reactor {
+	cfg.OnPanic = func(v any, stack []byte) { t.Errorf("a callback panicked: %v\n%s", v, stack) }
+	e, err := scheduler.OpenReactor(cfg)
+	require.NoError(t, err)
+	return closing(t, e)
+}
+
+func closing[E engine](t testing.TB, e E) E {
+	t.Cleanup(func() { e.Close(0) })
+	return e
+}
+
+// registryAt returns the registry of the test environment with its Redis at addr, and
+// the policy given as lines of TOML.
+func registryAt(t testing.TB, addr, policy string) *registry.Registry {
+	tables := fstest.MapFS{"endpoints.test.toml": {Data: []byte(`
+[[endpoint]]
+id = "ep_0001"
+name = "redis_default"
+kind = "redis"
+host = "127.0.0.1"
+port = 1
+[endpoint.policy]
+` + policy)}}
+	for _, file := range []string{"keys.toml", "params.toml"} {
+		text, err := os.ReadFile("../registry/tables/" + file)
+		require.NoError(t, err)
+		tables[file] = &fstest.MapFile{Data: text}
+	}
+	reg, err := registry.Load(tables, "test")
+	require.NoError(t, err)
+	host, digits, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	port, err := strconv.Atoi(digits)
+	require.NoError(t, err)
+	return reg.WithRedis(host, port)
+}
+
+// examplePlan loads one of the plans that rankd comes with.
+func examplePlan(t testing.TB, reg *registry.Registry, name string) *plan.Graph {
+	g, err := plan.NewLibrary(artifacts.Plans(), task.Builtin(), reg).Get(name)
+	require.NoError(t, err)
+	return g
+}
+
+// run runs a plan for a user and returns what came of it and how long it took. A
+// timeout of 0 means that the request has no deadline.
+func run(e engine, g *plan.Graph, user int64, timeout time.Duration) (*scheduler.Result, time.Duration) {
+	start := time.Now()
+	req := &scheduler.Request{Graph: g, UserID: user}
+	if timeout > 0 {
+		req.Deadline = e.Clock().Now().Add(timeout)
+	}
+	answers := make(chan *scheduler.Result, 2) // one more than there may be
+	e.Submit(req, func(r *scheduler.Result) { answers <- r })
+	return <-answers, time.Since(start)
+}
+
+// A row is a candidate with its country, "" if there is none.
+type row struct {
+	id      int64
+	country string
+}
+
+// rows returns the answer of concat_plan, or nil if there is none; it fails the test then.
+func rows(t testing.TB, r *scheduler.Result) []row {
+	t.Helper()
+	if !assert.NoError(t, r.Err) || !assert.Len(t, r.Outputs, 1) {
+		return nil
+	}
+	out := r.Outputs[0]
+	countries := out.Batch.String(keyCountry)
+	var all []row
+	for i := range out.Len() {
+		country, _ := countries.Value(int(out.Row(i)))
+		all = append(all, row{out.ID(i), country})
+	}
+	return all
+}
+
+const keyCountry registry.KeyID = 3001
+
+// concatRows is the answer of concat_plan for a user in the world of resptest.Followers.
+func concatRows(user int64) []row {
+	var all []row
+	for _, list := range []string{"follow", "recommendation"} {
+		for i := range 4 {
+			id := resptest.ListEntry(list, user, i)
+			all = append(all, row{id, resptest.Country(id)})
+		}
+	}
+	return all
+}

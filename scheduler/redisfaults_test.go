@@ -1,0 +1,274 @@
+package scheduler_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/redistest"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/resptest"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/transport"
+)
+
+// The bounds of the endpoint that the faults are tried on. They differ, so that it
+// shows which of them ended a request.
+const (
+	connectTimeout = 200 * time.Millisecond
+	requestTimeout = 300 * time.Millisecond
+	faultPolicy    = "connect_timeout_ms = 200\nrequest_timeout_ms = 300\n"
+)
+
+// A redisFault is one row of the table in docs/reliability.md: what a request gets that
+// meets the fault, and how soon.
+type redisFault struct {
+	name   string
+	script resptest.Script // what the server does; nil with down
+	down   bool            // the server is not there
+	warm   bool            // the engine is connected when the fault begins
+	// deadline of the request, from its submission; 0: none.
+	deadline time.Duration
+
+	// wantErr are what the request's error has to match; none: it succeeds. Of wantAny, if
+	// there are any, it has to match one.
+	wantErr  []error
+	wantAny  []error
+	wantText []string // what the error says, besides the server's address
+	code     string   // the class of the server's error reply, if there is one
+	// notBefore and within bound when the answer comes, from the submission; slack is
+	// added to within.
+	notBefore, within time.Duration
+
+	// keeps: the connection is still the first one after the recovery.
+	keeps bool
+	// lingers bounds how long requests may fail after the fault is lifted; 0: the next
+	// request succeeds.
+	lingers time.Duration
+}
+
+var (
+	errRedis     = task.ErrRedis
+	greeting     = []string{"CLIENT", "AUTH", "SELECT"}
+	serverErrors = []struct{ class, text string }{
+		{"LOADING", "LOADING Redis is loading the dataset in memory"},
+		{"NOAUTH", "NOAUTH Authentication required."},
+		{"ERR", "ERR internal error"},
+		{"READONLY", "READONLY You can't write against a read only replica."},
+	}
+)
+
+func redisFaults() []redisFault {
+	// onUser is the fault at the first command of the plan.
+	onUser := func(f resptest.Fault) resptest.Script { return resptest.On(f, "HGETALL") }
+	onList := func(f resptest.Fault) resptest.Script { return resptest.On(f, "LRANGE") }
+	table := []redisFault{
+		{name: "none", script: nil, keeps: true},
+
+		// There is no connection.
+		{name: "refuses", down: true,
+			wantErr: []error{errRedis, resp.ErrConnect, syscall.ECONNREFUSED}},
+		// Whoever reads all the time knows of the crash; whoever does not finds it out.
+		{name: "crashes and refuses", down: true, warm: true,
+			wantErr: []error{errRedis}, wantAny: []error{resp.ErrConnect, resp.ErrConnectionLost}},
+		{name: "accepts and never answers", script: resptest.Always(resptest.Silence()),
+			wantErr:   []error{errRedis, resp.ErrConnect, transport.ErrConnectTimeout},
+			notBefore: connectTimeout, within: connectTimeout},
+		{name: "accepts and never answers, deadline first", script: resptest.Always(resptest.Silence()),
+			deadline: connectTimeout / 2, wantErr: []error{scheduler.ErrNodeTimeout},
+			notBefore: connectTimeout / 2, within: connectTimeout / 2, lingers: connectTimeout},
+		{name: "accepts and closes", script: resptest.OnAccept(resptest.Hangup()),
+			wantErr: []error{errRedis, resp.ErrConnect}},
+		{name: "accepts and resets", script: resptest.OnAccept(resptest.Reset()),
+			wantErr: []error{errRedis, resp.ErrConnect}},
+		{name: "is full", script: resptest.OnAccept(resptest.LastWords("-ERR max number of clients reached\r\n")),
+			wantErr:  []error{errRedis, resp.ErrConnect},
+			wantText: []string{"max number of clients reached"}},
+		{name: "wants a password", script: resptest.On(resptest.Instead("-NOAUTH Authentication required.\r\n"), greeting...),
+			wantErr:  []error{errRedis, resp.ErrConnect},
+			wantText: []string{"NOAUTH Authentication required."}},
+		{name: "greets with garbage", script: resptest.On(resptest.Garbage(), greeting...),
+			wantErr: []error{errRedis, resp.ErrConnect, resp.ErrProtocol}},
+
+		// It answers late, or in pieces.
+		{name: "answers late, in time", script: onUser(resptest.Late(requestTimeout / 10)), keeps: true,
+			notBefore: 2 * requestTimeout / 10},
+		{name: "splits every byte", script: resptest.Always(resptest.Drip(0)), keeps: true},
+		{name: "drips, in time", script: onList(resptest.Drip(100 * time.Microsecond)), keeps: true},
+		{name: "answers too late", script: onUser(resptest.Late(requestTimeout * 3 / 2)), warm: true,
+			wantErr:   []error{errRedis, resp.ErrTimeout},
+			notBefore: requestTimeout, within: requestTimeout, lingers: requestTimeout},
+		{name: "drips too slowly", script: onUser(resptest.Drip(requestTimeout / 10)),
+			wantErr:   []error{errRedis, resp.ErrTimeout},
+			notBefore: requestTimeout, within: requestTimeout, lingers: 2 * requestTimeout},
+		{name: "hangs", script: onUser(resptest.Silence()),
+			wantErr:   []error{errRedis, resp.ErrTimeout},
+			notBefore: requestTimeout, within: requestTimeout, lingers: 2 * requestTimeout},
+		{name: "hangs, deadline first", script: onUser(resptest.Silence()),
+			deadline: requestTimeout / 2, wantErr: []error{scheduler.ErrNodeTimeout},
+			notBefore: requestTimeout / 2, within: requestTimeout / 2, lingers: 2 * requestTimeout},
+		{name: "hangs in mid-answer", script: onList(resptest.HalfThen(resptest.Silence())),
+			wantErr:   []error{errRedis, resp.ErrTimeout},
+			notBefore: requestTimeout, within: 2 * requestTimeout, lingers: 2 * requestTimeout},
+
+		// The connection ends.
+		{name: "closes", script: onUser(resptest.Hangup()),
+			wantErr: []error{errRedis, resp.ErrConnectionLost, io.EOF}},
+		{name: "half-closes", script: onUser(resptest.HalfClose()),
+			wantErr: []error{errRedis, resp.ErrConnectionLost, io.EOF}},
+		{name: "half-closes in mid-answer", script: onList(resptest.HalfThen(resptest.HalfClose())),
+			wantErr: []error{errRedis, resp.ErrConnectionLost, io.EOF}},
+		{name: "resets", script: onUser(resptest.Reset()),
+			wantErr: []error{errRedis, resp.ErrConnectionLost, syscall.ECONNRESET}},
+		{name: "answers half and resets", script: onList(resptest.HalfThen(resptest.Reset())),
+			wantErr: []error{errRedis, resp.ErrConnectionLost, syscall.ECONNRESET}},
+		{name: "closes after 2 commands", script: resptest.After(2, resptest.Hangup()),
+			wantErr: []error{errRedis, resp.ErrConnectionLost}},
+
+		// It answers something else.
+		{name: "answers garbage", script: onUser(resptest.Garbage()),
+			wantErr: []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol}},
+		{name: "answers with another type", script: onUser(resptest.Instead(":1\r\n")), keeps: true,
+			wantErr: []error{errRedis}, wantText: []string{"HGETALL user:7", "integer", "want array"}},
+		{name: "answers too much", script: onUser(resptest.Excess()),
+			wantErr: []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol}},
+		{name: "announces 600 MB", script: onUser(resptest.HugeBulk("629145600")),
+			wantErr:  []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol},
+			wantText: []string{"629145600"}},
+		{name: "sends 500 MB", script: onUser(resptest.Endless()),
+			wantErr: []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol}},
+	}
+	for _, e := range serverErrors {
+		table = append(table, redisFault{name: "answers -" + e.class, script: onUser(resptest.Instead("-" + e.text + "\r\n")),
+			keeps: true, wantErr: []error{errRedis}, wantText: []string{"HGETALL user:7", e.text}, code: e.class})
+	}
+	return table
+}
+
+// TestRedisFaults is the table of faults, on each engine.
+func TestRedisFaults(t *testing.T) {
+	for _, f := range redisFaults() {
+		t.Run(f.name, func(t *testing.T) {
+			for _, en := range engines {
+				t.Run(en.name, func(t *testing.T) {
+					server, err := resptest.NewServer(resptest.Followers)
+					require.NoError(t, err)
+					t.Cleanup(server.Close)
+					reg := registryAt(t, server.Addr(), faultPolicy)
+					meetFault(t, f, server, en.open(t, scheduler.Config{Registry: reg}), reg, concatRows(user))
+				})
+			}
+		})
+	}
+}
+
+// TestRedisFaultsBeforeARealServer is the table with the faults between the reactor
+// engine and a redis-server.
+func TestRedisFaultsBeforeARealServer(t *testing.T) {
+	redis := redistest.Start(t)
+	require.NoError(t, devredis.Load(t.Context(), redis.Addr))
+	reg := registryAt(t, redis.Addr, faultPolicy)
+	direct, _ := run(openReactor(t, scheduler.Config{Registry: reg}), examplePlan(t, reg, "concat_plan"), user, 0)
+	want := rows(t, direct)
+	require.Len(t, want, 8)
+	for _, f := range redisFaults() {
+		t.Run(f.name, func(t *testing.T) {
+			proxy, err := resptest.NewProxy(redis.Addr)
+			require.NoError(t, err)
+			t.Cleanup(proxy.Close)
+			reg := registryAt(t, proxy.Addr(), faultPolicy)
+			meetFault(t, f, proxy, openReactor(t, scheduler.Config{Registry: reg}), reg, want)
+		})
+	}
+}
+
+const user = 7
+
+// early is how much earlier than its own measure of time says something may happen: a
+// loop takes the time once per iteration.
+const early = 10 * time.Millisecond
+
+// allocMax bounds what an engine allocates for one request that meets a fault: none of
+// them may have it reserve what a server announces, or store what it sends without end.
+const allocMax = 32 << 20
+
+// meetFault has a request meet the fault, lifts it, and sees that all is well again.
+func meetFault(t *testing.T, f redisFault, server *resptest.Server, e engine, reg *registry.Registry, want []row) {
+	g := examplePlan(t, reg, "concat_plan")
+	if f.warm {
+		r, _ := run(e, g, user, 0)
+		require.Equal(t, want, rows(t, r))
+	}
+	server.Set(f.script)
+	if f.down {
+		server.Down()
+	}
+
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	result, took := run(e, g, user, f.deadline)
+	runtime.ReadMemStats(&after)
+
+	if f.wantErr == nil {
+		assert.Equal(t, want, rows(t, result))
+	} else {
+		assertFault(t, f, server.Addr(), result.Err)
+	}
+	assert.GreaterOrEqual(t, took, f.notBefore-early)
+	assert.LessOrEqual(t, took, f.within+slack)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(allocMax))
+
+	server.Set(nil)
+	require.NoError(t, server.Up())
+	accepted := server.Accepted()
+	start := time.Now()
+	next, _ := run(e, g, user, 0)
+	for next.Err != nil && time.Since(start) < f.lingers+slack {
+		require.NotZero(t, f.lingers, "the first request after the fault: %v", next.Err)
+		next, _ = run(e, g, user, 0)
+	}
+	assert.Equal(t, want, rows(t, next))
+	if f.keeps {
+		assert.Equal(t, accepted, server.Accepted(), "no new connection")
+	}
+	t.Logf("fault: %v, after %v; well again within %v",
+		result.Err, took.Round(100*time.Microsecond), time.Since(start).Round(100*time.Microsecond))
+}
+
+func assertFault(t *testing.T, f redisFault, addr string, err error) {
+	t.Helper()
+	for _, want := range f.wantErr {
+		assert.ErrorIs(t, err, want)
+	}
+	if f.wantAny != nil {
+		assert.True(t, slices.ContainsFunc(f.wantAny, func(want error) bool { return errors.Is(err, want) }), "%v", err)
+	}
+	if errors.Is(err, errRedis) {
+		assert.ErrorContains(t, err, addr)
+		assert.ErrorContains(t, err, "ep_0001")
+	}
+	for _, want := range f.wantText {
+		assert.ErrorContains(t, err, want)
+	}
+	if f.code != "" {
+		var refused *resp.ServerError
+		if assert.ErrorAs(t, err, &refused) {
+			assert.Equal(t, f.code, refused.Code())
+		}
+	}
+	var node *scheduler.NodeError
+	if assert.ErrorAs(t, err, &node) {
+		assert.ErrorContains(t, err, fmt.Sprintf("node %s (%s)", node.Node, node.Op))
+	}
+}
