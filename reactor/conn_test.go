@@ -297,7 +297,7 @@ func TestB52_TenThousandWritesToAPeerThatNeverReads(t *testing.T) {
 	accepted, refused, limit := 0, 0, 0
 	var write func(left int)
 	done := make(chan struct{})
-	write = func(left int) { // a hundred an iteration, so that some leave
+	write = func(left int) { // fifty an iteration, so that some leave
 		for range min(left, 50) {
 			switch err := p.conn.Write(part); {
 			case err == nil:

@@ -9,21 +9,27 @@
 // nor bounded. So the loop brings its own queue and timers, and a turn of the
 // loop is one gnet task:
 //
-//		epoll_wait ─▶ OnTraffic, OnClose, ...   the first of a batch begins the iteration and
-//		    ▲              │                    submits the turn, which gnet runs after the batch
-//		    │              ▼
-//		    │            turn: inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush
-//		    │              │
-//		    └──────────────┤ nothing left: sleep (arm one Go timer for the earliest of the loop's)
-//		                   └ something left: hop
+//	epoll_wait ─▶ OnTraffic, OnClose, ...   the first of a batch begins the iteration and
+//	    ▲              │                    submits the turn, which gnet runs after the batch
+//	    │              ▼
+//	    │            turn: inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush
+//	    │              │
+//	    └──────────────┤ nothing left: sleep (arm one Go timer for the earliest of the loop's)
+//	                   └ something left: hop
 //
-//	  - A post from another goroutine submits the turn if the loop is asleep, and
-//	    does nothing otherwise.
-//	  - A hop writes one byte to a socket pair whose other end gnet polls. A task
-//	    submitted by the turn would run in the same pass of gnet, before sockets
-//	    that are ready; the byte queues up behind them.
-//	  - Of all timers only the earliest has a Go timer, which is moved only if it
-//	    would fire too late. When it fires it posts.
+// What brings the next turn about:
+//
+//   - A post from another goroutine submits the turn if the loop is asleep, and
+//     does nothing otherwise.
+//   - A hop writes one byte to a socket pair whose other end gnet polls. A task
+//     submitted by the turn would run in the same pass of gnet, before sockets
+//     that are ready; the byte queues up behind them.
+//   - Of all timers only the earliest has a Go timer, which is moved only if it
+//     would fire too late. When it fires it posts.
+//
+// Submitting costs two allocations and 1 µs. Running the turn within OnTraffic while
+// there is but one connection would save them, of the 8 µs that an echo over loopback
+// takes; with dozens in flight it makes no difference. It is not worth a second way.
 //
 // # Connections
 //
