@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
 )
 
 // The error texts of answers to requests that were sound but could not be
@@ -19,9 +22,23 @@ const (
 
 	errorUnknownPlan  = "Unknown plan"
 	errorInvalidPlan  = "Invalid plan"
-	errorNode         = "Node execution failed"
 	errorShuttingDown = "Shutting down"
-	errorRun          = "Request failed"
+
+	// Of Redis: no connection could be made, or it was lost; no answer in time; too much in
+	// flight; bytes that are no answer; and an answer that is an error.
+	errorRedisConnect  = "Redis connection failed"
+	errorRedisLost     = "Redis connection lost"
+	errorRedisTimeout  = "Redis timeout"
+	errorRedisBusy     = "Redis in-flight limit exceeded"
+	errorRedisProtocol = "Redis protocol error"
+	errorRedis         = "Redis error"
+
+	errorPoolBusy  = "CPU queue full"
+	errorPanic     = "Task panicked"
+	errorContract  = "Task contract violation"
+	errorParameter = "Invalid node"
+	errorNode      = "Node execution failed" // whatever else a task may report
+	errorRun       = "Request failed"
 )
 
 // choosePlan returns the plan for a request that asks for name, "" if it asks
@@ -56,7 +73,7 @@ func failureOf(err error) request.Failure {
 		err = node.Err
 	}
 	f.Detail = err.Error()
-	for _, known := range []struct {
+	for _, known := range [...]struct {
 		kind error
 		text string
 	}{
@@ -64,9 +81,21 @@ func failureOf(err error) request.Failure {
 		{scheduler.ErrNodeTimeout, errorNodeTimeout},
 		{scheduler.ErrDeadlineBeforeStart, errorDeadlineBeforeStart},
 		{scheduler.ErrShuttingDown, errorShuttingDown},
+		// An error of Redis matches task.ErrRedis too, and may have another of these as its cause.
+		{resp.ErrConnectionLost, errorRedisLost},
+		{resp.ErrTimeout, errorRedisTimeout},
+		{resp.ErrConnect, errorRedisConnect},
+		{resp.ErrQueueFull, errorRedisBusy},
+		{resp.ErrProtocol, errorRedisProtocol},
+		{task.ErrRedis, errorRedis},
+		{cpupool.ErrQueueFull, errorPoolBusy},
+		{task.ErrPanic, errorPanic},
+		{task.ErrContract, errorContract},
+		{task.ErrInvalid, errorParameter},
 	} {
 		if errors.Is(err, known.kind) {
 			f.Error = known.text
+			break
 		}
 	}
 	return f

@@ -48,7 +48,7 @@ func (a *app) bench(ctx context.Context, stdout, stderr io.Writer) error {
 	o := a.opts
 	fmt.Fprintf(stderr, "rankd: %d requests of plan %s for user %d, %d in flight, engine %s\n",
 		o.bench, a.plan.Name, benchUser, o.benchConcurrency, o.engine)
-	result, err := load.Driver{Clock: a.clock}.Run(ctx, engines.NewTarget(a.engine, a.plan), load.Load{
+	result, err := load.Driver{Clock: a.clock}.Run(ctx, engines.NewTarget(a.engine, a.plan).WithTimeout(a.clock, o.deadline), load.Load{
 		Users: []int64{benchUser}, Concurrency: min(o.benchConcurrency, o.bench), Requests: int64(o.bench),
 	})
 	if err != nil {

@@ -42,7 +42,7 @@ func (p *program) benchCommand(ctx context.Context) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetUsageTemplate(benchUsageTemplate)
-	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.workerCommand())
+	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Flags().SortFlags = false
 		c.Flags().SetNormalizeFunc(normalize)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,6 +23,9 @@ const (
 	enginePool       = string(engines.Pool)
 	engineSequential = string(engines.Sequential)
 )
+
+// limitMSMax is the longest limit of time that one can set: some 24 days.
+const limitMSMax = 1<<31 - 1
 
 // cpuThreadsMax is the most CPU workers that one gets without asking.
 const cpuThreadsMax = 8
@@ -48,8 +52,18 @@ type options struct {
 	maxInflight     int
 	maxRequestBytes int
 
+	deadlineMS, nodeTimeoutMS, shutdownGraceMS int
+	// The same, set by check. Zero: no deadline, no timeout, no grace.
+	deadline, nodeTimeout, shutdownGrace time.Duration
+
 	bench            int
 	benchConcurrency int
+
+	benchEventLoop           bool
+	eventLoopMode            string
+	benchN, benchProducers   int
+	benchSleepMS, benchTasks int
+	benchJSON                bool
 }
 
 const long = `rankd reads requests from stdin, runs a plan for each, and writes one line of JSON
@@ -80,10 +94,14 @@ const examples = `  # Rank for user 1, with nothing but this program:
   echo '{"user_id": 1}' | rankd --plan_name diamond --dump-run-trace
 
   # Throughput and latency, 64 requests in flight:
-  rankd --plan_name concat_plan --bench 10000 --bench_concurrency 64`
+  rankd --plan_name concat_plan --bench 10000 --bench_concurrency 64
+
+  # Compare engines, with charts (see rankd bench --help):
+  rankd bench compare --plan_name concat_plan --html report.html`
 
 const usageTemplate = `Usage:
   rankd [flags] < requests
+  rankd bench <mode> [flags]
 
 Examples:
 {{.Example}}
@@ -138,6 +156,13 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time")
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes")
 
+	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
+		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
+	f.IntVar(&o.nodeTimeoutMS, "node_timeout_ms", 0,
+		"fail a node that takes longer than this `number` of milliseconds (0: no limit), and its request with it")
+	f.IntVar(&o.shutdownGraceMS, "shutdown_grace_ms", 5000,
+		"after SIGINT or SIGTERM give requests in flight this `number` of milliseconds, then fail them")
+
 	f.StringVar(&o.response, "response", "flat",
 		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
 	f.BoolVar(&o.trace, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
@@ -148,8 +173,9 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 
 	f.IntVar(&o.bench, "bench", 0, "run the plan this `number` of times for user 1 and print figures as JSON")
 	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
+	o.addEventLoopFlags(f)
 	cmd.MarkFlagsMutuallyExclusive("plan", "plan_name")
-	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "bench")
+	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "bench", "bench_eventloop")
 	return cmd
 }
 
@@ -191,6 +217,20 @@ func (o *options) check(given *pflag.FlagSet) error {
 			problem("--%s is a number from 1 to %d, not %d", flag.name, flag.most, flag.value)
 		}
 	}
+	for _, limit := range []struct {
+		name string
+		ms   int
+		set  *time.Duration
+	}{
+		{"deadline_ms", o.deadlineMS, &o.deadline},
+		{"node_timeout_ms", o.nodeTimeoutMS, &o.nodeTimeout},
+		{"shutdown_grace_ms", o.shutdownGraceMS, &o.shutdownGrace},
+	} {
+		if limit.ms < 0 || limit.ms > limitMSMax {
+			problem("--%s is a number from 0 to %d, not %d", limit.name, limitMSMax, limit.ms)
+		}
+		*limit.set = time.Duration(limit.ms) * time.Millisecond
+	}
 	if o.redisPool < 0 || o.redisPool > 1<<12 {
 		problem("--redis_pool is a number from 0 to %d, not %d", 1<<12, o.redisPool)
 	}
@@ -200,6 +240,11 @@ func (o *options) check(given *pflag.FlagSet) error {
 		}
 		if o.plan == "" && o.planName == "" {
 			problem("--bench needs a plan: --plan_name or --plan")
+		}
+	}
+	if o.benchEventLoop {
+		if err := o.eventLoop().check(); err != nil {
+			problem("--bench_eventloop: %w", err)
 		}
 	}
 	if o.printPlanInfo && o.plan == "" && o.planName == "" {

@@ -238,7 +238,7 @@ func TestAnUnreachableRedisIsNamed(t *testing.T) {
 		assert.Equal(t, exitFailed, o.status)
 		require.Len(t, o.lines(), 2)
 		a := decode(t, o.lines()[0])
-		assert.Equal(t, errorNode, a.Error)
+		assert.Equal(t, errorRedisConnect, a.Error)
 		assert.Contains(t, a.Detail, "127.0.0.1:1")
 		assert.Empty(t, o.stderr, "--redis needs no embedded one")
 	}

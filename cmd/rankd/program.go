@@ -31,8 +31,8 @@ type program struct {
 }
 
 // run runs the program and returns its exit status. When ctx ends it stops reading,
-// answers what is in flight, and returns; a read of stdin that blocks is
-// left behind.
+// answers what is in flight, within the grace by what it is and then by a failure, and
+// returns; a read of stdin that blocks is left behind.
 func (p *program) run(ctx context.Context, args []string) int {
 	p.stderr = &lockedWriter{w: p.stderr}
 	var o options
@@ -66,6 +66,9 @@ func (e *runtimeError) Error() string { return e.err.Error() }
 func (e *runtimeError) Unwrap() error { return e.err }
 
 func (p *program) dispatch(ctx context.Context, o *options) error {
+	if o.benchEventLoop {
+		return p.benchEventLoop(ctx, o)
+	}
 	a, err := newApp(o)
 	if err != nil {
 		return err
@@ -83,6 +86,7 @@ func (p *program) dispatch(ctx context.Context, o *options) error {
 		return err
 	}
 	defer a.close()
+	defer a.closeAfter(ctx)()
 	if o.bench > 0 {
 		return a.bench(ctx, p.stdout, p.stderr)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/request"
@@ -111,8 +112,11 @@ func (s *server) prepare(p *slot, doc []byte, err error, arrived clock.Time) {
 	p.request = scheduler.Request{
 		Graph: graph, UserID: req.UserID, Params: req.Params, Arrived: arrived, Trace: s.app.opts.trace,
 	}
-	if req.Timeout > 0 {
-		p.request.Deadline = arrived.Add(req.Timeout)
+	// The request's own limit can only shorten the program's.
+	for _, limit := range [...]time.Duration{s.app.opts.deadline, req.Timeout} {
+		if limit > 0 {
+			p.request.Deadline = p.request.Deadline.Earlier(arrived.Add(limit))
+		}
 	}
 }
 
@@ -151,6 +155,7 @@ func (s *server) stop() {
 func (s *server) write(ctx context.Context, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(ctx, s.stop)() // at once, and not when the line happens to be empty
 	// Once stdout fails nobody reads: finish what is in flight, take in no more.
 	out := bufio.NewWriterSize(&failureHook{w: stdout, onError: cancel}, 64<<10)
 	var buf []byte

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -110,7 +111,7 @@ func (a *app) open(stderr io.Writer) error {
 	}
 	engine, err := engines.Open(engines.Spec{Kind: engines.Kind(o.engine)}, scheduler.Config{
 		Registry: a.reg, CPUThreads: o.cpuThreads, IOThreads: o.ioThreads, RedisConnections: o.redisPool, Clock: a.clock,
-		OnPanic: reportPanic(stderr),
+		NodeTimeout: o.nodeTimeout, OnPanic: reportPanic(stderr),
 	})
 	if err != nil {
 		a.close()
@@ -125,6 +126,13 @@ func reportPanic(stderr io.Writer) func(recovered any, stack []byte) {
 	return func(recovered any, stack []byte) {
 		fmt.Fprintf(stderr, "rankd: panic on the loop: %v\n%s", recovered, stack)
 	}
+}
+
+// closeAfter has the engine refuse new requests as soon as ctx ends, and fail what is in
+// flight when the grace is over. To be called off before close.
+func (a *app) closeAfter(ctx context.Context) (callOff func()) {
+	stop := context.AfterFunc(ctx, func() { a.engine.Close(a.opts.shutdownGrace) })
+	return func() { stop() }
 }
 
 // close stops what open started.

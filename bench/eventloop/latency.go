@@ -1,0 +1,87 @@
+package eventloop
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/reactor"
+)
+
+// Latency summarizes durations, in microseconds.
+type Latency struct {
+	Min   float64 `json:"min_us"`
+	Max   float64 `json:"max_us"`
+	Mean  float64 `json:"mean_us"`
+	P50   float64 `json:"p50_us"`
+	P90   float64 `json:"p90_us"`
+	P99   float64 `json:"p99_us"`
+	Count int64   `json:"count"`
+}
+
+// String returns the percentiles that one looks at first.
+func (l Latency) String() string {
+	return fmt.Sprintf("p50 %v, p90 %v, p99 %v, max %v", micros(l.P50), micros(l.P90), micros(l.P99), micros(l.Max))
+}
+
+// micros turns microseconds into a duration that reads well.
+func micros(us float64) time.Duration {
+	d := time.Duration(us * float64(time.Microsecond))
+	if d < 10*time.Microsecond {
+		return d
+	}
+	return d.Round(100 * time.Nanosecond)
+}
+
+// summarize reads a histogram of nanoseconds.
+func summarize(h *hdrhistogram.Histogram) Latency {
+	us := func(ns int64) float64 { return float64(ns) / float64(time.Microsecond) }
+	return Latency{
+		Min: us(h.Min()), Max: us(h.Max()), Mean: h.Mean() / float64(time.Microsecond),
+		P50: us(h.ValueAtPercentile(50)), P90: us(h.ValueAtPercentile(90)), P99: us(h.ValueAtPercentile(99)),
+		Count: h.TotalCount(),
+	}
+}
+
+// recorder collects durations on one goroutine.
+type recorder struct{ h *hdrhistogram.Histogram }
+
+func newRecorder() recorder { return recorder{load.NewHistogram()} }
+
+func (r recorder) add(d time.Duration) {
+	_ = r.h.RecordValue(int64(max(d, 0))) // fails only for more than the ten minutes that it holds
+}
+
+// Memory is the resident memory of the process around a measurement.
+type Memory struct {
+	StartKB uint64 `json:"rss_start_kb"`
+	EndKB   uint64 `json:"rss_end_kb"`
+}
+
+func residentKB() uint64 { return load.ReadUsage().RSSBytes >> 10 }
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// perSecond returns n by d, 0 if no time passed.
+func perSecond(n int, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// start starts a loop hosted by gnet. stop ends it and waits until it has.
+func start() (host *reactor.Reactor, stop func(), err error) {
+	runtime.GC() // no measurement pays for what another has left behind
+	host = reactor.New(reactor.Config{})
+	if err := host.Start(); err != nil {
+		return nil, nil, fmt.Errorf("start the event loop: %w", err)
+	}
+	return host, func() {
+		host.Stop()
+		<-host.Loop().Done()
+	}, nil
+}
