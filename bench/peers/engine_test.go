@@ -21,7 +21,8 @@ import (
 
 // specs are all the ways of sending and decoding that a peer has.
 var specs = []string{
-	"rueidis", "rueidis:waves=groups", "rueidis:conns=4:waves=groups", "rueidis:always=true:delay=20us",
+	"rueidis", "rueidis:waves=groups", "rueidis:conns=4:delay=-1us", "rueidis:always=true:threshold=1:conns=1",
+	"rueidis:waves=groups:threshold=2",
 	"go-redis", "go-redis:threshold=1:batches=4", "go-redis:waves=groups:threshold=2",
 	"go-redis:mode=pipeline:waves=groups", "go-redis:mode=fullduplex", "go-redis:mode=fullduplex:waves=groups",
 	"go-redis:mode=auto", "go-redis:mode=auto:delay=-1us:batches=4",

@@ -20,7 +20,7 @@ type GoRedisMode uint8
 const (
 	// GoRedisAdaptive is GoRedisPipeline while few waves are in flight, and GoRedisAuto
 	// beyond: a batch of the commands of many requests is cheaper for all, but a request
-	// that is alone waits for company that does not come.
+	// that is alone waits for company that does not come. A wide wave is always a pipeline.
 	GoRedisAdaptive GoRedisMode = iota
 	// GoRedisPipeline sends each wave as a pipeline on a connection of its own, from a pool.
 	GoRedisPipeline
@@ -245,9 +245,8 @@ func (s *goRedisStore) do(ctx context.Context, commands []redis.Cmder) error {
 	mode := s.mode
 	if mode == GoRedisAdaptive {
 		defer s.waves.Add(-1)
-		if s.waves.Add(1) < s.threshold {
-			mode = GoRedisPipeline
-		} else {
+		mode = GoRedisPipeline
+		if s.waves.Add(1) >= s.threshold && len(commands) < wideWave {
 			mode = GoRedisAuto
 		}
 	}

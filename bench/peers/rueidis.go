@@ -1,12 +1,14 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"math/bits"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -15,14 +17,19 @@ import (
 // RueidisConfig configures a store on rueidis. The zero value is what was found to be
 // the fastest; see README.md.
 type RueidisConfig struct {
-	// Conns is the number of connections that commands are pipelined on, a power of
-	// two. Zero means 1.
+	// Conns is the number of connections, a power of two, that waves are pipelined on at once.
+	// Zero means 2.
 	Conns int
+	// FlushDelay is how long the other connection waits for more waves before each flush
+	// (MaxFlushDelay): one system call for many requests, but no use to a request that is
+	// alone. Zero means 20 µs; negative means that there is no such connection.
+	FlushDelay time.Duration
+	// Threshold is the number of waves in flight from which they go to the connection that
+	// waits. Zero means 16.
+	Threshold int
 	// AlwaysPipelining has the background goroutines of a connection run even while
 	// there is one caller.
 	AlwaysPipelining bool
-	// MaxFlushDelay is how long a flush may wait for more commands. Zero means not at all.
-	MaxFlushDelay time.Duration
 	// RingScale is the binary logarithm of the number of batches in flight on a
 	// connection. Zero means rueidis's default, 10.
 	RingScale int
@@ -31,11 +38,20 @@ type RueidisConfig struct {
 	BufferBytes int
 }
 
+func (c RueidisConfig) withDefaults() RueidisConfig {
+	c.Conns, c.Threshold = cmp.Or(c.Conns, 2), cmp.Or(c.Threshold, 16)
+	c.FlushDelay = cmp.Or(c.FlushDelay, 20*time.Microsecond)
+	return c
+}
+
 // rueidisStore pipelines the batches of all requests on a few connections. Immutable once
-// built.
+// built, but for its counters.
 type rueidisStore struct {
-	client rueidis.Client
-	meter  meter
+	prompt    rueidis.Client // flushes at once
+	patient   rueidis.Client // waits for more; nil if not wanted
+	threshold int64
+	waves     atomic.Int64 // in flight
+	meter     meter
 	// batches holds *rueidisBatch: what a wave needs only while it is under way.
 	batches sync.Pool
 }
@@ -47,19 +63,15 @@ type rueidisBatch struct {
 
 // OpenRueidis connects to the server at addr, "host:port".
 func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
-	multiplex := bits.Len(uint(cfg.Conns)) - 1 // the logarithm
-	if multiplex <= 0 {
-		multiplex = -1 // a single connection; 0 would be the library's default
-	}
-	s := &rueidisStore{}
+	cfg = cfg.withDefaults()
+	s := &rueidisStore{threshold: int64(cfg.Threshold)}
 	s.batches.New = func() any { return new(rueidisBatch) }
-	client, err := rueidis.NewClient(rueidis.ClientOption{
+	options := rueidis.ClientOption{
 		InitAddress: []string{addr},
 		// No question to the server whether it is a cluster.
 		ForceSingleClient: true,
-		PipelineMultiplex: multiplex,
+		PipelineMultiplex: multiplex(cfg.Conns),
 		AlwaysPipelining:  cfg.AlwaysPipelining,
-		MaxFlushDelay:     cfg.MaxFlushDelay,
 		RingScaleEachConn: cfg.RingScale,
 		// Client-side caching would answer from memory what the engine asks Redis for.
 		DisableCache: true,
@@ -75,12 +87,28 @@ func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 			}
 			return s.meter.count(conn), nil
 		},
-	})
-	if err != nil {
+	}
+	var err error
+	if s.prompt, err = rueidis.NewClient(options); err != nil {
 		return nil, fmt.Errorf("rueidis: %w", err)
 	}
-	s.client = client
+	if cfg.FlushDelay > 0 {
+		options.PipelineMultiplex, options.MaxFlushDelay = multiplex(1), cfg.FlushDelay
+		if s.patient, err = rueidis.NewClient(options); err != nil {
+			s.prompt.Close()
+			return nil, fmt.Errorf("rueidis: %w", err)
+		}
+	}
 	return s, nil
+}
+
+// multiplex returns the option PipelineMultiplex for a number of connections: its
+// logarithm, except that 0 would leave the number to the library.
+func multiplex(conns int) int {
+	if conns == 1 {
+		return -1
+	}
+	return bits.Len(uint(conns)) - 1
 }
 
 // ReadLists implements Store.
@@ -99,7 +127,7 @@ func (s *rueidisStore) ReadLists(ctx context.Context, lists []Lists) error {
 		for range lists[i].Of {
 			start, end := b.keys.bounds(n)
 			n++
-			b.commands = append(b.commands, s.client.B().Lrange().Key(text[start:end]).Start(0).Stop(stop).Build())
+			b.commands = append(b.commands, s.prompt.B().Lrange().Key(text[start:end]).Start(0).Stop(stop).Build())
 		}
 	}
 	replies := s.do(ctx, b.commands)
@@ -155,7 +183,7 @@ func (s *rueidisStore) ReadUsers(ctx context.Context, users []Users) error {
 	text := b.keys.text()
 	for i := range userCommands(users) {
 		start, end := b.keys.bounds(i)
-		b.commands = append(b.commands, s.client.B().Hgetall().Key(text[start:end]).Build())
+		b.commands = append(b.commands, s.prompt.B().Hgetall().Key(text[start:end]).Build())
 	}
 	replies := s.do(ctx, b.commands)
 	for i := range users {
@@ -188,13 +216,18 @@ func rueidisCountry(fields []rueidis.RedisMessage) (Country, error) {
 	return Country{}, nil
 }
 
-// do sends a wave. A single command spares the batch's bookkeeping.
+// do sends a wave.
 func (s *rueidisStore) do(ctx context.Context, commands []rueidis.Completed) []rueidis.RedisResult {
 	s.meter.commands.Add(uint64(len(commands)))
-	if len(commands) == 1 {
-		return []rueidis.RedisResult{s.client.Do(ctx, commands[0])}
+	defer s.waves.Add(-1)
+	client := s.prompt
+	if s.waves.Add(1) >= s.threshold && len(commands) < wideWave && s.patient != nil {
+		client = s.patient
 	}
-	return s.client.DoMulti(ctx, commands...)
+	if len(commands) == 1 { // spares the bookkeeping of a batch
+		return []rueidis.RedisResult{client.Do(ctx, commands[0])}
+	}
+	return client.DoMulti(ctx, commands...)
 }
 
 // put keeps a batch's memory for the next wave. The client holds on to none of it.
@@ -209,4 +242,9 @@ func (s *rueidisStore) put(b *rueidisBatch) {
 func (s *rueidisStore) Traffic() Traffic { return s.meter.traffic() }
 
 // Close implements Store.
-func (s *rueidisStore) Close() { s.client.Close() }
+func (s *rueidisStore) Close() {
+	s.prompt.Close()
+	if s.patient != nil {
+		s.patient.Close()
+	}
+}

@@ -12,7 +12,7 @@ import (
 
 // Spec is a peer and its settings, as on a command line. Immutable once built.
 //
-//	rueidis[:waves=fused|groups][:conns=N][:always=true][:delay=20us][:ring=10][:buffer=65536]
+//	rueidis[:waves=fused|groups][:conns=N][:delay=20us][:threshold=N][:always=true][:ring=10][:buffer=65536]
 //	go-redis[:waves=…][:mode=adaptive|pipeline|fullduplex|auto][:pool=N][:batches=N][:threshold=N][:batch=N][:delay=…][:buffer=…]
 type Spec struct {
 	Waves   Waves
@@ -33,7 +33,8 @@ func ParseSpec(text string) (Spec, error) {
 		c := new(RueidisConfig)
 		s.Rueidis = c
 		settings["conns"], settings["ring"], settings["buffer"] = number(&c.Conns), number(&c.RingScale), number(&c.BufferBytes)
-		settings["always"], settings["delay"] = boolean(&c.AlwaysPipelining), duration(&c.MaxFlushDelay)
+		settings["always"], settings["delay"] = boolean(&c.AlwaysPipelining), duration(&c.FlushDelay)
+		settings["threshold"] = number(&c.Threshold)
 	case "go-redis":
 		c := new(GoRedisConfig)
 		s.GoRedis = c

@@ -48,6 +48,10 @@ const (
 	countryField = "country"
 )
 
+// wideWave is the number of commands from which a wave is a batch worth sending by itself,
+// however many others are in flight.
+const wideWave = 32
+
 // listCommands returns the number of commands that read lists.
 func listCommands(lists []Lists) (n int) {
 	for i := range lists {

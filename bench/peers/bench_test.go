@@ -1,0 +1,41 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/bench/load"
+)
+
+// BenchmarkPlans runs plans in a closed loop with a fixed number of clients, each with one
+// request in flight, against a redis-server of its own (RANKD_REDIS_SERVER). To compare peers and
+// engines, use "rankd bench compare" instead, which interleaves them.
+func BenchmarkPlans(b *testing.B) {
+	server := startRedis(b)
+	for _, c := range []struct {
+		plan   string
+		fanout int
+	}{{"concat_plan", 0}, {"concat_plan", 100}, {"complex_dag", 0}, {"reels_plan_a", 0}} {
+		for _, spec := range []string{"rueidis", "go-redis"} {
+			for _, inFlight := range []int{1, 64, 256} {
+				b.Run(fmt.Sprintf("%s/fanout=%d/%s/inflight=%d", c.plan, c.fanout, spec, inFlight), func(b *testing.B) {
+					r, store := open(b, spec, server.Addr, c.fanout)
+					plan, err := r.Plan(c.plan)
+					require.NoError(b, err)
+					target := NewTarget(plan, store)
+					b.ReportAllocs()
+					b.ResetTimer()
+					result, err := load.Driver{}.Run(context.Background(), target,
+						load.Load{Users: []int64{1}, Concurrency: inFlight, Requests: int64(b.N)})
+					require.NoError(b, err)
+					require.NoError(b, result.FirstError)
+					b.ReportMetric(result.PerSecond(), "req/s")
+					b.ReportMetric(float64(result.Latency.ValueAtQuantile(99))/1e3, "p99-us")
+				})
+			}
+		}
+	}
+}
