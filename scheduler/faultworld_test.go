@@ -116,6 +116,11 @@ func rows(t testing.TB, r *scheduler.Result) []row {
 	if !assert.NoError(t, r.Err) || !assert.Len(t, r.Outputs, 1) {
 		return nil
 	}
+	return plainRows(r)
+}
+
+// plainRows returns the answer of concat_plan, which there has to be.
+func plainRows(r *scheduler.Result) []row {
 	out := r.Outputs[0]
 	countries := out.Batch.String(keyCountry)
 	var all []row
