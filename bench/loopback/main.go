@@ -16,7 +16,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -31,9 +30,10 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
-	"github.com/rankd/rankd/bench"
+	"github.com/rankd/rankd/bench/backend"
+	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/clock"
-	"github.com/rankd/rankd/devredis"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -73,14 +73,13 @@ func main() {
 }
 
 func run(o options) error {
-	addr, stop, err := startRedis(o.server)
+	ctx := context.Background()
+	redis, err := backend.Start(ctx, backend.Options{Server: o.server})
 	if err != nil {
 		return err
 	}
-	defer stop()
-	if err := devredis.Load(context.Background(), addr); err != nil {
-		return err
-	}
+	defer redis.Close()
+	addr := redis.Addr(0)
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
 		return err
@@ -109,34 +108,33 @@ func run(o options) error {
 	}
 
 	fmt.Printf("%s on %d cores, %s, %d CPU workers, GOMAXPROCS %d, %d rounds, plan %s\n\n",
-		runtime.Version(), runtime.NumCPU(), redisVersion(o.server), o.cpuThreads, runtime.GOMAXPROCS(0), o.rounds, o.planName)
+		runtime.Version(), runtime.NumCPU(), redis.Version, o.cpuThreads, runtime.GOMAXPROCS(0), o.rounds, o.planName)
 
-	closedLoop := func(g *plan.Graph, concurrency, requests int) (*bench.Run, measured, error) {
-		return load(engine, &scheduler.Request{Graph: g, UserID: 1}, concurrency, requests)
+	closedLoop := func(g *plan.Graph, concurrency, requests int) (*measured, error) {
+		return measure(ctx, engines.NewTarget(engine, g), concurrency, requests)
 	}
-	if _, _, err := closedLoop(narrow, 64, o.requests/4); err != nil { // warm-up
+	if _, err := closedLoop(narrow, 64, o.requests/4); err != nil { // warm-up
 		return err
 	}
-
 	if o.cpuProfile != "" || o.memProfile != "" {
 		return profile(o, func() error {
-			_, _, err := closedLoop(narrow, 64, o.requests*o.rounds)
+			_, err := closedLoop(narrow, 64, o.requests*o.rounds)
 			return err
 		})
 	}
 
 	var busy, yardstick, p50, p50Plain, allocs, bytes []float64
 	for round := range o.rounds {
-		run64, m, err := closedLoop(narrow, 64, o.requests)
+		busy64, err := closedLoop(narrow, 64, o.requests)
 		if err != nil {
 			return err
 		}
-		commands := float64(m.commands) / run64.Elapsed.Seconds()
+		commands := float64(busy64.traffic.Commands) / busy64.Elapsed.Seconds()
 		rb, err := redisBenchmark(o.benchmark, host, portText)
 		if err != nil {
 			return err
 		}
-		run1, _, err := closedLoop(narrow, 1, o.requests/20)
+		alone, err := closedLoop(narrow, 1, o.requests/20)
 		if err != nil {
 			return err
 		}
@@ -145,13 +143,13 @@ func run(o options) error {
 			return err
 		}
 		busy, yardstick = append(busy, commands), append(yardstick, rb)
-		p50, p50Plain = append(p50, micros(run1.Quantile(0.5))), append(p50Plain, micros(plain))
-		allocs = append(allocs, float64(m.allocs)/float64(o.requests))
-		bytes = append(bytes, float64(m.bytes)/float64(o.requests))
+		p50, p50Plain = append(p50, alone.quantile(50)), append(p50Plain, micros(plain))
+		allocs = append(allocs, float64(busy64.usage.Allocs)/float64(o.requests))
+		bytes = append(bytes, float64(busy64.usage.AllocBytes)/float64(o.requests))
 		fmt.Printf("round %d: 64 in flight %8.0f requests/s %9.0f commands/s p50 %.0f us p99 %.0f us; redis-benchmark %9.0f/s;"+
 			" 1 in flight p50 %.0f us; plain round trip p50 %.1f us\n", round+1,
-			run64.PerSecond(), commands, micros(run64.Quantile(0.5)), micros(run64.Quantile(0.99)), rb,
-			micros(run1.Quantile(0.5)), micros(plain))
+			busy64.PerSecond(), commands, busy64.quantile(50), busy64.quantile(99), rb,
+			alone.quantile(50), micros(plain))
 	}
 
 	fmt.Println()
@@ -168,12 +166,12 @@ func run(o options) error {
 		g    *plan.Graph
 	}{{"fan-out as in the plan", narrow}, {"fan-out 100", wide}} {
 		const n = 200
-		_, m, err := closedLoop(c.g, 1, n)
+		m, err := closedLoop(c.g, 1, n)
 		if err != nil {
 			return err
 		}
 		fmt.Printf("%-24s %5.1f round trips, %6.1f commands per request\n",
-			c.name+":", float64(m.roundTrips)/n, float64(m.commands)/n)
+			c.name+":", float64(m.traffic.RoundTrips)/n, float64(m.traffic.Commands)/n)
 	}
 	return nil
 }
@@ -202,32 +200,35 @@ func profile(o options, load func() error) error {
 	return pprof.Lookup("allocs").WriteTo(f, 0)
 }
 
-// measured is what the counters say of one load.
+// measured is one load with what it cost.
 type measured struct {
-	commands, roundTrips uint64
-	allocs, bytes        uint64 // of the whole process
+	*load.Result
+	traffic load.Traffic
+	usage   load.Usage // of the whole process
 }
 
-func load(engine *scheduler.Reactor, req *scheduler.Request, concurrency, requests int) (*bench.Run, measured, error) {
-	before, _ := engine.Metrics()
-	var memBefore, memAfter runtime.MemStats
-	runtime.ReadMemStats(&memBefore)
-	l := bench.ClosedLoop{Engine: engine, Request: req, Concurrency: concurrency, Requests: requests}
-	r := l.Run()
-	runtime.ReadMemStats(&memAfter)
-	after, ok := engine.Metrics()
-	if !ok {
-		return nil, measured{}, errors.New("the engine has stopped")
+// quantile returns a percentile of the latencies in microseconds.
+func (m *measured) quantile(percent float64) float64 {
+	return float64(m.Latency.ValueAtPercentile(percent)) / 1e3
+}
+
+func measure(ctx context.Context, target *engines.Target, concurrency, requests int) (*measured, error) {
+	var m measured
+	traffic, usage := target.Traffic(), load.Usage{}
+	driver := load.Driver{
+		Begin: func() { usage = load.ReadUsage() },
+		End:   func() { m.usage = load.ReadUsage().Since(usage) },
 	}
-	if r.Errors > 0 {
-		return nil, measured{}, fmt.Errorf("%d of %d requests failed, the first with: %w", r.Errors, requests, r.FirstErr)
+	var err error
+	m.Result, err = driver.Run(ctx, target, load.Load{Users: []int64{1}, Concurrency: concurrency, Requests: int64(requests)})
+	if err != nil {
+		return nil, err
 	}
-	m := measured{allocs: memAfter.Mallocs - memBefore.Mallocs, bytes: memAfter.TotalAlloc - memBefore.TotalAlloc}
-	for i := range after.Redis {
-		m.commands += after.Redis[i].Commands - before.Redis[i].Commands
-		m.roundTrips += after.Redis[i].RoundTrips - before.Redis[i].RoundTrips
+	if m.Errors > 0 {
+		return nil, fmt.Errorf("%d of %d requests failed, the first with: %w", m.Errors, requests, m.FirstError)
 	}
-	return r, m, nil
+	m.traffic = target.Traffic().Sub(traffic)
+	return &m, nil
 }
 
 // loadPlan loads an embedded plan, with every fanout set to fanout unless it is 0.
@@ -238,49 +239,11 @@ func loadPlan(name string, fanout int, reg *registry.Registry) (*plan.Graph, err
 		return nil, err
 	}
 	if fanout > 0 {
-		for _, old := range []string{`"fanout": 4`, `"fanout": 10`} {
-			text = []byte(strings.ReplaceAll(string(text), old+",", fmt.Sprintf(`"fanout": %d,`, fanout)))
-			text = []byte(strings.ReplaceAll(string(text), old+"}", fmt.Sprintf(`"fanout": %d}`, fanout)))
+		if text, err = engines.WithFanout(text, fanout); err != nil {
+			return nil, err
 		}
 	}
 	return plan.Load(file, text, task.Builtin(), reg)
-}
-
-// startRedis starts an empty redis-server without persistence on a free port.
-func startRedis(binary string) (addr string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	addr = l.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	if err := l.Close(); err != nil {
-		return "", nil, err
-	}
-	cmd := exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
-	if err := cmd.Start(); err != nil {
-		return "", nil, fmt.Errorf("%w (install redis-server, or name it with -redis-server)", err)
-	}
-	stop = func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			return addr, stop, c.Close()
-		}
-	}
-	stop()
-	return "", nil, fmt.Errorf("%s does not accept connections at %s", binary, addr)
-}
-
-func redisVersion(binary string) string {
-	out, err := exec.Command(binary, "--version").Output()
-	if err != nil {
-		return binary
-	}
-	words := strings.Fields(string(out))
-	return strings.Join(words[:min(3, len(words))], " ")
 }
 
 // redisBenchmark returns the HGETALLs per second that redis-benchmark reaches
@@ -317,7 +280,7 @@ func plainRoundTrips(addr string, n int) (time.Duration, error) {
 		took[i] = time.Since(start)
 	}
 	slices.Sort(took)
-	return bench.Quantile(took, 0.5), nil
+	return took[len(took)/2], nil
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
@@ -325,7 +288,7 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 func median(v []float64) float64 {
 	v = slices.Clone(v)
 	slices.Sort(v)
-	return bench.Quantile(v, 0.5)
+	return v[len(v)/2]
 }
 
 // medianRatio is the median of the ratios within each round: rounds are what
