@@ -131,8 +131,16 @@ func reportPanic(stderr io.Writer) func(recovered any, stack []byte) {
 // closeAfter has the engine refuse new requests as soon as ctx ends, and fail what is in
 // flight when the grace is over. To be called off before close.
 func (a *app) closeAfter(ctx context.Context) (callOff func()) {
-	stop := context.AfterFunc(ctx, func() { a.engine.Close(a.opts.shutdownGrace) })
-	return func() { stop() }
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		a.engine.Close(a.opts.shutdownGrace)
+		close(closed)
+	})
+	return func() {
+		if !stop() {
+			<-closed
+		}
+	}
 }
 
 // close stops what open started.
