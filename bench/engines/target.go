@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
@@ -64,17 +66,26 @@ func Opener(s Spec, cfg scheduler.Config) worker.Open {
 
 // Target is an engine that runs one plan for users. It closes the engine. Any goroutine.
 type Target struct {
-	engine scheduler.Engine
-	graph  *plan.Graph
+	engine  scheduler.Engine
+	graph   *plan.Graph
+	clock   clock.Clock   // the engine's; used if there is a timeout
+	timeout time.Duration // of each request; zero: none
 }
 
 // NewTarget makes a target of an engine.
 func NewTarget(e scheduler.Engine, g *plan.Graph) *Target { return &Target{engine: e, graph: g} }
 
+// WithTimeout makes each request have a deadline, so long after it is sent, on the
+// engine's clock. It returns t.
+func (t *Target) WithTimeout(c clock.Clock, timeout time.Duration) *Target {
+	t.clock, t.timeout = c, timeout
+	return t
+}
+
 // NewClient implements load.Target.
 func (t *Target) NewClient(answered func(err error)) load.Client {
 	return &client{
-		engine: t.engine, request: scheduler.Request{Graph: t.graph},
+		target: t, request: scheduler.Request{Graph: t.graph},
 		done: func(r *scheduler.Result) { answered(r.Err) },
 	}
 }
@@ -108,15 +119,19 @@ func (t *Target) stats() []resp.Stats {
 
 // client owns what one request at a time needs, so that sending allocates nothing.
 type client struct {
-	engine  scheduler.Engine
+	target  *Target
 	request scheduler.Request
 	done    func(*scheduler.Result)
 }
 
 // Send implements load.Client.
 func (c *client) Send(user int64) {
+	t := c.target
 	c.request.UserID = user
-	c.engine.Submit(&c.request, c.done)
+	if t.timeout > 0 {
+		c.request.Deadline = t.clock.Now().Add(t.timeout)
+	}
+	t.engine.Submit(&c.request, c.done)
 }
 
 var _ load.Counting = (*Target)(nil)
