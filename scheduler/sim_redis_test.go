@@ -123,8 +123,8 @@ func (s *simServer) received(data []byte) (consumed int) {
 		if !complete {
 			break
 		}
+		s.w.countReached(args, rest[:len(rest)-len(left)])
 		s.args, rest = args, left
-		s.w.commands++
 		out, hangUp = s.execute(out, args)
 	}
 	s.until = max(s.until, s.w.sim.Now()).Add(s.w.cfg.latency(s.w))
@@ -133,6 +133,44 @@ func (s *simServer) received(data []byte) (consumed int) {
 		s.w.sim.At(s.until, s.send) // once for each output: at one instant, any of them sends the oldest
 	}
 	return len(data) - len(rest)
+}
+
+// commandCounts counts commands by a hash of their text. Two texts that share a count
+// make it less strict, no more.
+type commandCounts [4096]uint16
+
+func (c *commandCounts) of(command []byte) *uint16 {
+	h := uint32(2166136261) // FNV-1a
+	for _, b := range command {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return &c[h%uint32(len(c))]
+}
+
+// countReached checks that a command that may have reached a server is never sent again: none
+// is executed more often than bodies have asked for it.
+func (w *simWorld) countReached(args [][]byte, command []byte) {
+	switch string(args[0]) {
+	case "AUTH", "SELECT", "CLIENT":
+		return // the client's own
+	}
+	reached, asked := w.reached.of(command), w.asked.of(command)
+	*reached++
+	w.check(*reached <= *asked, "%s %s was executed %d times and asked for %d times", args[0], args[1], *reached, *asked)
+}
+
+// countAsked counts the commands of a batch.
+func (w *simWorld) countAsked(batch []byte) {
+	var args [][]byte
+	for len(batch) > 0 {
+		_, parsed, _, left, err := redcon.ReadNextCommand(batch, args[:0])
+		if err != nil || len(left) == len(batch) {
+			w.violate("a batch holds what is no command: %q", batch)
+			return
+		}
+		*w.asked.of(batch[:len(batch)-len(left)])++
+		args, batch = parsed, left
+	}
 }
 
 // send sends the oldest output.

@@ -241,6 +241,7 @@ func (s *simWaiter) Sleep(d time.Duration) error {
 // Do implements task.Waiter.
 func (s *simWaiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 	s.sent = append(s.sent[:0], b.Encoded()...)
+	s.w.countAsked(s.sent)
 	s.inRedis, s.since = true, s.w.sim.Now()
 	if b.Len() > s.w.options[ep.Index].MaxInflight {
 		s.w.parts++

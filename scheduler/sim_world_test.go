@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -91,6 +92,7 @@ type simConfig struct {
 	nodeTimeout  time.Duration
 	planTimeouts bool // of single nodes
 	taskFaults   bool
+	panics       float64 // that the receiver of an answer panics
 	stalls       float64 // that a body on the loop computes for long
 	lag          float64 // that the loop is late
 	workers      int
@@ -141,11 +143,14 @@ func (w *simWorld) drawConfig() {
 		c.queueMax = 1 + rng.IntN(4)
 	}
 	c.shutdown = w.hits(0.3)
+	if w.hits(0.1) {
+		c.panics = 0.1
+	}
 }
 
 // redisTrouble reports whether calls to Redis may fail.
 func (c *simConfig) redisTrouble() bool {
-	return c.redis.fault > 0 || c.redis.down > 0 || c.redis.tight || c.net.Refuse > 0 || c.net.Ignore > 0 || c.net.Loss > 0
+	return c.panics > 0 || c.redis.fault > 0 || c.redis.down > 0 || c.redis.tight || c.net.Refuse > 0 || c.net.Ignore > 0 || c.net.Loss > 0
 }
 
 func (c *simConfig) latency(w *simWorld) time.Duration { return w.between(0, c.serverMax) }
@@ -174,7 +179,8 @@ type simWorld struct {
 	stalled    bool          // some callback took time
 	bodies     int           // begun and not ended
 	queueFull  int           // refusals of the CPU pool
-	commands   int           // that reached a server
+	asked      commandCounts // commands that bodies have handed to the clients
+	reached    commandCounts // of these, executed by a server
 	faults     int           // of servers
 	parts      int           // batches that exceed the bound on commands in flight
 	answers    map[string]int
@@ -219,7 +225,9 @@ func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
 func (w *simWorld) build() {
 	c := &w.cfg
 	w.sim = loopsim.New(w.rng, func(recovered any, stack []byte) {
-		w.violate("panic on the loop: %v\n%s", recovered, stack)
+		if recovered != errSimPanic {
+			w.violate("panic on the loop: %v\n%s", recovered, stack)
+		}
 	})
 	w.net = simnet.New(w.sim, w.rng, c.net)
 	w.exec = new(simExecutor)
@@ -290,6 +298,9 @@ func (w *simWorld) submit() {
 	}
 	if w.cfg.deadlines && w.hits(0.7) {
 		q.deadline = now.Add(w.between(-time.Millisecond, 40*time.Millisecond))
+		if w.hits(0.05) {
+			q.deadline = clock.Never
+		}
 	}
 	q.req = Request{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Trace: w.hits(0.2)}
 	if w.hits(0.5) {
@@ -317,11 +328,16 @@ func (w *simWorld) answered(q *simRequest, r *Result) {
 	q.req = Request{UserID: -1}
 	q.req.Params.SetFloat(paramWeight, -1)
 	if len(w.requests) < 2*w.cfg.requests && w.hits(0.1) {
-		w.submitting = true // from within an answer, too
-		w.submitting = false
 		w.submit()
 	}
+	if w.hits(w.cfg.panics) {
+		w.logf("the receiver of the answer to %d panics", q.user)
+		panic(errSimPanic)
+	}
 }
+
+// errSimPanic is what a receiver of answers panics with.
+var errSimPanic = errors.New("simulated panic")
 
 // beginClose is what Close does first, on the loop.
 func (w *simWorld) beginClose() {
