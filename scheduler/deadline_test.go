@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -261,12 +262,15 @@ func TestLateCompletionIncrementsCounter(t *testing.T) {
 		assert.Zero(t, c.Orphans)
 	})
 	t.Run("of CPU work that does not look", func(t *testing.T) {
-		w := open(t, Config{NodeTimeout: soon})
+		time := clock.NewManual() // so that the body is late when it has begun, and not before
+		w := open(t, Config{NodeTimeout: soon, Clock: time})
 		gate := newGate()
 		defer gate.release()
 		g := graph(t, builtins(t, gate.spec()), "gate", node("gate", "gate", "", "", ""))
 		result := w.start(&Request{Graph: g, UserID: 1})
 		<-gate.entered
+		time.Advance(soon)
+		w.loop.Post(nil) // look at the clock
 		requireTimeout(t, (<-result).Err, ErrNodeTimeout)
 		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Orphans: 1}, w.counted())
 		gate.release()

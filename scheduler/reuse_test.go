@@ -126,26 +126,22 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 	assert.Equal(t, uint64(abandoned), w.counts.LateCompletions)
 }
 
-// TestLateResultsAreDropped has each body end late, with a wrong answer, at a moment when
-// the memory of its request already serves another request.
+// TestLateResultsAreDropped has bodies hand back late, with the answer to another question, at
+// a moment when the memory of their requests already serves other requests.
 func TestLateResultsAreDropped(t *testing.T) {
 	w := newHandWorld(t, 0)
 	g := builtinGraph(t, "ids", source(3), vmNode("vm", "src"), node("ids", "sort", "vm", `"by": 1`, ""))
-	type late struct {
-		user int64
-		*pending
-	}
-	var requests []late
+	var requests []*pending
 	for user := range int64(8) {
-		p := w.start(weighted(w.within(g, ms(10)), user+1))
+		requests = append(requests, w.start(weighted(w.within(g, ms(10)), user+1)))
 		w.Settle()
-		requests = append(requests, late{user + 1, p})
 	}
 	require.Len(t, w.cpu.queued, 8)
 	var begun []func() // completions to come
 	for range 4 {
-		job := w.cpu.take() // these cannot be taken back
-		begun = append(begun, func() { w.cpu.finish(job) })
+		job := w.cpu.take() // these cannot be taken back, and have their results before they are late
+		job.Work()
+		begun = append(begun, func() { w.Loop.Post(func() { job.Done(nil) }) })
 	}
 	w.Advance(ms(10))
 	for _, r := range requests {

@@ -49,11 +49,14 @@ func TestLimitsOfTime(t *testing.T) {
 					return
 				}
 				assert.Equal(t, exitFailed, o.status)
+				assert.Contains(t, a.Detail, "elapsed")
+				assert.Contains(t, a.Detail, c.detail)
+				if a.Error == errorRequestDeadline && !strings.Contains(c.flag, "node") {
+					return // the machine is so busy that no node began in time
+				}
 				require.Equal(t, errorNodeTimeout, a.Error)
 				assert.Equal(t, "nap", a.Node)
 				assert.Equal(t, "test::sleep", a.Op)
-				assert.Contains(t, a.Detail, "elapsed")
-				assert.Contains(t, a.Detail, c.detail)
 			})
 		}
 	}
