@@ -28,7 +28,7 @@ var specs = []string{
 	"go-redis:mode=auto", "go-redis:mode=auto:delay=-1us:batches=4",
 }
 
-// plans are the plans written here, and whether they are slow to run.
+// plans are the plans written here.
 var plans = []string{"concat_plan", "complex_dag", "reels_plan_a", "regex_plan", "parallel_sleep_plan"}
 
 // candidate is a candidate as an answer shows it: by the names of its fields.
@@ -41,7 +41,6 @@ type candidate struct {
 type engine struct {
 	*scheduler.Sequential
 	registry *registry.Registry
-	port     int
 }
 
 func openEngine(t testing.TB, port int) *engine {

@@ -99,6 +99,9 @@ func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 		// write. The caller's load runs against a server on the same machine.
 		ReadTimeout:  -2,
 		WriteTimeout: -2,
+		// What fails, fails at once, as in the engine.
+		DialerRetries: 1,
+		MaxRetries:    -1,
 		// What a plain Redis has no answer to is not asked for on connecting.
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},

@@ -75,6 +75,8 @@ func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 		RingScaleEachConn: cfg.RingScale,
 		// Client-side caching would answer from memory what the engine asks Redis for.
 		DisableCache: true,
+		// What fails, fails at once, as in the engine.
+		DisableRetry: true,
 		// In RESP2 a hash is an array, which can be walked. In RESP3 it is a map, which
 		// this library hands out as a Go map only: one to build for each user.
 		AlwaysRESP2:         true,

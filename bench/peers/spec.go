@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/rueidis"
 )
 
 // Spec is a peer and its settings, as on a command line. Immutable once built.
@@ -32,7 +35,8 @@ func ParseSpec(text string) (Spec, error) {
 	case "rueidis":
 		c := new(RueidisConfig)
 		s.Rueidis = c
-		settings["conns"], settings["ring"], settings["buffer"] = number(&c.Conns), number(&c.RingScale), number(&c.BufferBytes)
+		settings["conns"] = powerOfTwo(&c.Conns, 1<<rueidis.MaxPipelineMultiplex)
+		settings["ring"], settings["buffer"] = number(&c.RingScale), number(&c.BufferBytes)
 		settings["always"], settings["delay"] = boolean(&c.AlwaysPipelining), duration(&c.FlushDelay)
 		settings["threshold"] = number(&c.Threshold)
 	case "go-redis":
@@ -89,6 +93,18 @@ func number(to *int) func(string) error {
 		n, err := strconv.ParseUint(text, 10, 31)
 		*to = int(n)
 		return err
+	}
+}
+
+func powerOfTwo(to *int, most int) func(string) error {
+	return func(text string) error {
+		if err := number(to)(text); err != nil {
+			return err
+		}
+		if bits.OnesCount(uint(*to)) != 1 || *to > most {
+			return fmt.Errorf("want a power of two, at most %d", most)
+		}
+		return nil
 	}
 }
 

@@ -19,7 +19,7 @@ func better(a, b scored) bool {
 // topK returns the first k rows that a stable descending sort by score would give, in
 // its order. Sorting all of some thousand rows to keep fifty would cost more than all
 // the rest of the plan's computing: nearly every row is done after one comparison here.
-// Scores must not be NaN.
+// Scores must not be NaN; k is at least 1.
 func topK(scores []float64, k int) []scored {
 	heap := make([]scored, 0, min(k, len(scores))) // the worst on top
 	for row, score := range scores {

@@ -9,6 +9,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 
@@ -28,24 +29,24 @@ const (
 func main() {
 	engine := flag.String("engine", "", "the peer and its settings: rueidis or go-redis[:key=value...]")
 	flag.Parse()
-	if err := run(*engine); err != nil {
-		fmt.Fprintln(os.Stderr, "peer:", err)
-		os.Exit(1)
-	}
-}
-
-func run(engine string) error {
-	spec, err := peers.ParseSpec(engine)
-	if err != nil {
-		return err
-	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	return worker.Serve(os.Stdin, os.Stdout, func(s worker.Setup) (load.Target, error) {
+	if err := run(*engine, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "peer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(engine string, in io.Reader, out io.Writer) error {
+	spec, err := peers.ParseSpec(engine)
+	if err != nil {
+		return err
+	}
+	return worker.Serve(in, out, func(s worker.Setup) (load.Target, error) {
 		store, err := spec.Open(s.Redis)
 		if err != nil {
 			return nil, err

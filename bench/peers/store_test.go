@@ -1,0 +1,210 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/redistest"
+)
+
+// fill runs commands on a server.
+func fill(t testing.TB, addr string, commands ...[]any) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	defer client.Close()
+	for _, c := range commands {
+		require.NoError(t, client.Do(context.Background(), c...).Err())
+	}
+}
+
+// TestOddData: what is not in the demo data.
+func TestOddData(t *testing.T) {
+	server := redistest.Start(t)
+	fill(t, server.Addr,
+		[]any{"RPUSH", "follow:1", "2", "junk", "-3x", "9223372036854775808", "", "2", "7"},
+		[]any{"HSET", "user:1", "country", "US"},
+		[]any{"HSET", "user:2", "name", "country", "Country", "no", "country", ""},
+		[]any{"HSET", "user:-3", "country", "DE", "country2", "no"},
+		[]any{"HSET", "user:7", "name", "no country"},
+	)
+	e := openEngine(t, server.Port)
+	graph := e.load(t, "concat_plan", 6)
+	for _, spec := range specs {
+		t.Run(spec, func(t *testing.T) {
+			r, _ := open(t, spec, server.Addr, 6)
+			answer, err := r.concatPlan(context.Background(), Request{UserID: 1})
+			require.NoError(t, err)
+			assert.Equal(t, []Candidate{
+				{ID: 2, Country: Country{Name: "", Known: true}},
+				{ID: -3, Country: Country{Name: "DE", Known: true}},
+				{ID: 2, Country: Country{Name: "", Known: true}},
+			}, answer)
+			assert.Equal(t, e.run(t, graph, 1), show("concat_plan", answer))
+		})
+	}
+}
+
+// TestErrorsOfRedis: a key of the wrong type fails the request that reads it, and no other.
+func TestErrorsOfRedis(t *testing.T) {
+	server := redistest.Start(t)
+	fill(t, server.Addr,
+		[]any{"SET", "user:1", "no hash"},
+		[]any{"SET", "recommendation:2", "no list"},
+		[]any{"RPUSH", "follow:3", "4", "1", "5"}, // user 1 is no hash
+		[]any{"RPUSH", "follow:6", "4"},
+	)
+	for _, spec := range specs {
+		t.Run(spec, func(t *testing.T) {
+			r, _ := open(t, spec, server.Addr, 0)
+			for user, want := range map[int64]string{1: "WRONGTYPE", 2: "WRONGTYPE", 3: "WRONGTYPE", 6: ""} {
+				_, err := r.concatPlan(context.Background(), Request{UserID: user})
+				if want == "" {
+					assert.NoError(t, err, "user %d", user)
+				} else {
+					assert.ErrorContains(t, err, want, "user %d", user)
+				}
+			}
+		})
+	}
+}
+
+// TestScoresThatAreNotFinite are refused, as by the engine.
+func TestScoresThatAreNotFinite(t *testing.T) {
+	server := redistest.Start(t)
+	fill(t, server.Addr, []any{"RPUSH", "follow:1", "4000000000"}, []any{"RPUSH", "media:4000000000", "5000000000"})
+	r, _ := open(t, "rueidis", server.Addr, 0)
+	huge := 1e308
+	_, err := r.reelsPlanA(context.Background(), Request{UserID: 1, MediaAgePenaltyWeight: &huge})
+	assert.ErrorIs(t, err, errNotFinite)
+	_, err = r.complexDAG(context.Background(), Request{UserID: 1, Weight: &huge})
+	assert.ErrorIs(t, err, errNotFinite)
+
+	half := 0.5
+	answer, err := r.complexDAG(context.Background(), Request{UserID: 1, Weight: &half})
+	require.NoError(t, err)
+	assert.Equal(t, []Candidate{{ID: 5_000_000_000, Score: 2_500_000_000}}, answer)
+}
+
+func TestUnknownPlan(t *testing.T) {
+	_, err := NewRanker(nil, Fused, 0).Plan("simple_viewer")
+	assert.ErrorIs(t, err, ErrUnknownPlan)
+}
+
+func TestOpenWithoutServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	for _, text := range []string{"rueidis", "go-redis", "go-redis:mode=fullduplex", "go-redis:mode=pipeline"} {
+		t.Run(text, func(t *testing.T) {
+			spec, err := ParseSpec(text)
+			require.NoError(t, err)
+			_, err = spec.Open(l.Addr().String())
+			assert.Error(t, err)
+		})
+	}
+}
+
+// TestManyAtOnce: requests in flight together get each their own answer.
+func TestManyAtOnce(t *testing.T) {
+	server := startRedis(t)
+	e := openEngine(t, server.Port)
+	graph := e.load(t, "concat_plan", 0)
+	want := make([][]candidate, 64)
+	for i := range want {
+		want[i] = e.run(t, graph, int64(i+1))
+	}
+	for _, spec := range specs {
+		t.Run(spec, func(t *testing.T) {
+			r, _ := open(t, spec, server.Addr, 0)
+			var clients sync.WaitGroup
+			for i := range want {
+				clients.Go(func() {
+					for range 5 {
+						answer, err := r.concatPlan(context.Background(), Request{UserID: int64(i + 1)})
+						assert.NoError(t, err)
+						assert.Equal(t, want[i], show("concat_plan", answer), "user %d", i+1)
+					}
+				})
+			}
+			clients.Wait()
+		})
+	}
+}
+
+// TestTarget drives a plan that needs no Redis: every request is answered once, for its user.
+func TestTarget(t *testing.T) {
+	for name, l := range map[string]load.Load{
+		"closed loop": {Users: []int64{1, 2, 3}, Concurrency: 8, Requests: 3000},
+		"open loop":   {Users: []int64{1, 2, 3}, Concurrency: 3000, Rate: 1e6, Requests: 3000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			asked := map[int64]int{}
+			plan := func(_ context.Context, req Request) ([]Candidate, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked[req.UserID]++
+				if req.UserID == 3 {
+					return nil, errors.New("no such user")
+				}
+				return nil, nil
+			}
+			result, err := load.Driver{}.Run(context.Background(), NewTarget(plan, nil), l)
+			require.NoError(t, err)
+			assert.EqualValues(t, 3000, result.Answered)
+			assert.EqualValues(t, 1000, result.Errors)
+			assert.ErrorContains(t, result.FirstError, "no such user")
+			assert.Equal(t, map[int64]int{1: 1000, 2: 1000, 3: 1000}, asked)
+		})
+	}
+}
+
+// TestTrafficIsCounted compares with the server's own count.
+func TestTrafficIsCounted(t *testing.T) {
+	server := startRedis(t)
+	for _, spec := range []string{"rueidis", "go-redis", "go-redis:mode=fullduplex"} {
+		t.Run(spec, func(t *testing.T) {
+			r, store := open(t, spec, server.Addr, 0)
+			ask := func() {
+				_, err := r.reelsPlanA(context.Background(), Request{UserID: 1})
+				require.NoError(t, err)
+			}
+			ask() // which may open further connections
+			before := store.Traffic()
+			ask()
+			got := store.Traffic().Sub(before)
+			ids := make([]string, 10)
+			users, err := r.expandFollow(context.Background(), Request{UserID: 1}, 10)
+			require.NoError(t, err)
+			sent := bytesOf("hgetall", "user:1") + bytesOf("lrange", "follow:1", "0", "9")
+			for i, id := range users.IDs {
+				ids[i] = strconv.FormatInt(id, 10)
+				sent += bytesOf("hgetall", "user:"+ids[i])
+			}
+			assert.Len(t, slices.Compact(ids), 10)
+			assert.EqualValues(t, 12, got.Commands)
+			assert.EqualValues(t, 3, got.RoundTrips)
+			assert.EqualValues(t, sent, got.BytesSent)
+			assert.Greater(t, got.BytesReceived, got.BytesSent/2)
+		})
+	}
+}
+
+// bytesOf returns the length of a command on the wire.
+func bytesOf(words ...string) int {
+	n := len("*1\r\n")
+	for _, w := range words {
+		n += len("$\r\n\r\n") + len(strconv.Itoa(len(w))) + len(w)
+	}
+	return n
+}
