@@ -17,7 +17,7 @@ func (l *Loop) runAll(fns []func()) {
 // deferred recover for each batch, not for each function.
 func (l *Loop) runFrom(fns []func(), next int) (resume int) {
 	resume = next
-	defer l.contain()
+	defer l.Contain()
 	for resume < len(fns) {
 		fn := fns[resume]
 		resume++
@@ -29,8 +29,10 @@ func (l *Loop) runFrom(fns []func(), next int) (resume int) {
 	return resume
 }
 
-// contain, deferred directly, contains the panic of a callback and ends its measurement.
-func (l *Loop) contain() {
+// Contain, deferred directly, contains a panic as that of a callback: counted, reported, and
+// gone. The loop does so around each callback; who calls several functions of others
+// in one callback does so around each, so that one does no harm to the next.
+func (l *Loop) Contain() {
 	if r := recover(); r != nil {
 		l.panicked(r)
 	}

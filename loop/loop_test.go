@@ -504,3 +504,22 @@ func TestPostsKeepTheirOrder(t *testing.T) {
 		assert.Equal(t, posts, next[p])
 	}
 }
+
+// What panics inside a contained call is reported like a
+// callback's panic, and the callback goes on.
+func TestContainLetsTheRestOfACallbackRun(t *testing.T) {
+	var reported []any
+	l := loop.New(loop.Config{OnPanic: func(recovered any, stack []byte) {
+		assert.NotEmpty(t, stack)
+		reported = append(reported, recovered)
+	}})
+	call := func(fn func()) {
+		defer l.Contain()
+		fn()
+	}
+	ran := false
+	call(func() { panic("first") })
+	call(func() { ran = true })
+	assert.True(t, ran)
+	assert.Equal(t, []any{"first"}, reported)
+}

@@ -139,7 +139,7 @@ func (l *Loop) runTimers() {
 // where to go on.
 func (l *Loop) fireFrom(next int) (resume int) {
 	resume = next
-	defer l.contain()
+	defer l.Contain()
 	for resume < len(l.due) {
 		t := l.due[resume]
 		resume++

@@ -131,11 +131,6 @@ func (e *Reactor) giveUp() {
 			n.orphan()
 		}
 	}
-	defer func() {
-		if e.runs.len() > 0 { // a done panicked; the loop contains that, and the rest has its turn
-			e.loop.Defer(e.giveUp)
-		}
-	}()
 	for _, r := range slices.Clone(e.runs.items) {
 		r.state.Abort(-1, ErrShuttingDown)
 		r.finish()
@@ -226,7 +221,14 @@ func (r *run) finish() {
 	}
 	e.runs.remove(r)
 	e.freeRun(r)
-	defer e.checkDrained() // also if done panics
+	e.tell(done, result)
+	e.checkDrained()
+}
+
+// tell hands a result over. A done that panics must not unwind what called it: other
+// requests to be given up, or replies of a connection that are still to be delivered.
+func (e *Reactor) tell(done func(*Result), result *Result) {
+	defer e.loop.Contain()
 	done(result)
 }
 

@@ -150,7 +150,7 @@ func (w *simWorld) drawConfig() {
 
 // redisTrouble reports whether calls to Redis may fail.
 func (c *simConfig) redisTrouble() bool {
-	return c.panics > 0 || c.redis.fault > 0 || c.redis.down > 0 || c.redis.tight || c.net.Refuse > 0 || c.net.Ignore > 0 || c.net.Loss > 0
+	return c.redis.fault > 0 || c.redis.down > 0 || c.redis.tight || c.net.Refuse > 0 || c.net.Ignore > 0 || c.net.Loss > 0
 }
 
 func (c *simConfig) latency(w *simWorld) time.Duration { return w.between(0, c.serverMax) }
