@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd/bench/load"
+)
+
+// TestMain lets the test binary stand in for a worker, for tests that need a process.
+func TestMain(m *testing.M) {
+	switch os.Getenv("RANKD_TEST_WORKER") {
+	case "serve":
+		if err := Serve(os.Stdin, os.Stdout, (&fake{}).open); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case "die":
+		fmt.Fprintln(os.Stderr, "no luck today")
+		os.Exit(3)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// fake is a target that fails every tenth request and says how much it was asked.
+type fake struct {
+	events []string
+	asked  uint64
+}
+
+var errTenth = errors.New("every tenth")
+
+func (f *fake) open(s Setup) (load.Target, error) {
+	if s.Plan == "unknown" {
+		return nil, errors.New("no such plan")
+	}
+	f.events = append(f.events, "open "+s.Plan+" on "+s.Redis)
+	return f, nil
+}
+
+func (f *fake) Close() { f.events = append(f.events, "close") }
+
+func (f *fake) Traffic() load.Traffic {
+	return load.Traffic{RoundTrips: 2 * f.asked, Commands: 3 * f.asked, BytesSent: 40 * f.asked, BytesReceived: 50 * f.asked}
+}
+
+func (f *fake) NewClient(answered func(error)) load.Client { return &fakeClient{f, answered} }
+
+type fakeClient struct {
+	*fake
+	answered func(error)
+}
+
+func (c *fakeClient) Send(int64) {
+	c.asked++
+	var err error
+	if c.asked%10 == 0 {
+		err = errTenth
+	}
+	go c.answered(err)
+}
+
+func round(plan string) Round {
+	return Round{
+		Setup: Setup{Redis: "r:1", Plan: plan}, Users: []int64{1}, Concurrency: 1, Requests: 100,
+		Warmup: time.Millisecond,
+	}
+}
+
+// serve runs rounds through Serve and returns the reports.
+func serve(t *testing.T, f *fake, rounds ...Round) (reports []Report) {
+	var in, out bytes.Buffer
+	for _, r := range rounds {
+		require.NoError(t, json.NewEncoder(&in).Encode(r))
+	}
+	require.NoError(t, Serve(&in, &out, f.open))
+	assert.Equal(t, len(rounds), strings.Count(out.String(), "\n"), "one line per round")
+	for d := json.NewDecoder(&out); d.More(); {
+		var r Report
+		require.NoError(t, d.Decode(&r))
+		reports = append(reports, r)
+	}
+	require.Len(t, reports, len(rounds))
+	return reports
+}
+
+func TestServeReportsWhatWasMeasured(t *testing.T) {
+	reports := serve(t, new(fake), round("p"))
+	r := reports[0]
+	assert.Empty(t, r.Failure)
+	assert.EqualValues(t, 100, r.Answered, "without the warm-up")
+	assert.EqualValues(t, 10, r.Errors)
+	assert.Equal(t, errTenth.Error(), r.FirstError)
+	assert.Positive(t, r.Elapsed)
+	assert.GreaterOrEqual(t, r.Allocs, uint64(100), "a goroutine's function per request")
+	assert.Equal(t, &load.Traffic{RoundTrips: 200, Commands: 300, BytesSent: 4000, BytesReceived: 5000}, r.Traffic)
+
+	result, err := r.Result()
+	require.NoError(t, err)
+	assert.EqualValues(t, 90, result.Latency.TotalCount())
+	assert.Positive(t, result.Latency.Max())
+	assert.Nil(t, result.Lag)
+}
+
+func TestServeKeepsATargetWhileItsSetupStays(t *testing.T) {
+	f := new(fake)
+	other := round("p")
+	other.Redis = "r:2"
+	louder := other
+	louder.Concurrency = 1
+	louder.Rate = 1e5
+	reports := serve(t, f, round("p"), round("p"), other, louder)
+	assert.Equal(t, []string{"open p on r:1", "close", "open p on r:2", "close"}, f.events)
+	result, err := reports[3].Result()
+	require.NoError(t, err)
+	assert.NotNil(t, result.Lag)
+	assert.EqualValues(t, 100, result.Answered+result.Shed)
+}
+
+func TestServeGoesOnAfterARoundThatFails(t *testing.T) {
+	bad, dead := round("p"), round("p")
+	bad.Concurrency = 0
+	dead.RedisPID = -1
+	reports := serve(t, new(fake), round("unknown"), bad, dead, round("p"))
+	assert.Equal(t, "no such plan", reports[0].Failure)
+	assert.Contains(t, reports[1].Failure, "concurrency")
+	assert.NotEmpty(t, reports[2].Failure)
+	assert.Empty(t, reports[3].Failure)
+	_, err := reports[0].Result()
+	assert.EqualError(t, err, "no such plan")
+}
+
+func TestServeRefusesWhatIsNoRound(t *testing.T) {
+	assert.ErrorContains(t, Serve(strings.NewReader("hello"), io.Discard, (&fake{}).open), "read a round")
+	assert.NoError(t, Serve(strings.NewReader(""), io.Discard, (&fake{}).open))
+	line, err := json.Marshal(round("p"))
+	require.NoError(t, err)
+	assert.ErrorContains(t, Serve(bytes.NewReader(line), brokenWriter{}, (&fake{}).open), "write a report")
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken") }
+
+func TestResultRefusesWhatIsNoHistogram(t *testing.T) {
+	_, err := (&Report{Latency: "?"}).Result()
+	assert.ErrorContains(t, err, "latencies")
+	sound := serve(t, new(fake), round("p"))[0]
+	sound.Lag = "?"
+	_, err = sound.Result()
+	assert.ErrorContains(t, err, "lags")
+}
+
+func TestProcess(t *testing.T) {
+	t.Setenv("RANKD_TEST_WORKER", "serve")
+	p, err := Start(t.Context(), "fake", os.Args[0])
+	require.NoError(t, err)
+	for range 3 {
+		r := round("p")
+		report, err := p.Run(&r)
+		require.NoError(t, err)
+		assert.EqualValues(t, 100, report.Answered)
+	}
+	assert.NoError(t, p.Close())
+}
+
+func TestAProcessThatDiesIsQuoted(t *testing.T) {
+	t.Setenv("RANKD_TEST_WORKER", "die")
+	p, err := Start(t.Context(), "fake", os.Args[0])
+	require.NoError(t, err)
+	r := round("p")
+	_, err = p.Run(&r)
+	assert.ErrorContains(t, err, "worker fake")
+	assert.ErrorContains(t, p.Close(), "no luck today")
+}
+
+func TestAProcessThatIsNotThere(t *testing.T) {
+	_, err := Start(t.Context(), "fake", "/nowhere/worker")
+	assert.ErrorContains(t, err, "worker fake")
+}
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	var end tail
+	for i := range 10_000 {
+		fmt.Fprintln(&end, i)
+	}
+	assert.LessOrEqual(t, len(end.String()), tailMax)
+	assert.True(t, strings.HasSuffix(end.String(), "9998\n9999"))
+}
