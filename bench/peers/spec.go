@@ -16,9 +16,13 @@ import (
 // Spec is a peer and its settings, as on a command line. Immutable once built.
 //
 //	rueidis[:waves=fused|groups][:conns=N][:delay=20us][:threshold=N][:always=true][:ring=10][:buffer=65536]
-//	go-redis[:waves=…][:mode=adaptive|pipeline|fullduplex|auto][:pool=N][:batches=N][:threshold=N][:batch=N][:delay=…][:buffer=…]
+//	go-redis[:waves=…][:mode=adaptive|pipeline|fullduplex|auto][:pool=N][:batches=N][:threshold=N][:batch=N]
+//	        [:delay=…][:buffer=…]
+//
+// Each takes procs=N too.
 type Spec struct {
 	Waves   Waves
+	Procs   int            // GOMAXPROCS; zero means what DefaultProcs says
 	Rueidis *RueidisConfig // one of the two is set
 	GoRedis *GoRedisConfig
 }
@@ -30,7 +34,10 @@ var ErrSpec = errors.New("not a peer's spec")
 func ParseSpec(text string) (Spec, error) {
 	name, rest, _ := strings.Cut(text, ":")
 	var s Spec
-	settings := map[string]func(string) error{"waves": oneOf(&s.Waves, "fused", "groups")}
+	settings := map[string]func(string) error{
+		"waves": oneOf(&s.Waves, "fused", "groups"),
+		"procs": number(&s.Procs),
+	}
 	switch name {
 	case "rueidis":
 		c := new(RueidisConfig)
@@ -74,6 +81,17 @@ func (s Spec) Open(addr string) (Store, error) {
 		return OpenRueidis(addr, *s.Rueidis)
 	}
 	return OpenGoRedis(addr, *s.GoRedis)
+}
+
+// DefaultProcs returns the GOMAXPROCS that the peer is fastest with on a machine of that many
+// cores, one of which Redis keeps busy. rueidis hands each wave to a connection's two goroutines
+// and back, and loses more by doing so across cores than a second one gains, with Redis
+// competing for it. go-redis takes what it can get.
+func (s Spec) DefaultProcs(cores int) int {
+	if s.Rueidis != nil {
+		return max(cores-1, 1)
+	}
+	return cores
 }
 
 // oneOf sets an enumeration by the name of its value.

@@ -24,6 +24,7 @@ func TestParseSpec(t *testing.T) {
 			GoRedis: &GoRedisConfig{Mode: GoRedisAuto, Pool: 7, Batches: 2, Threshold: 3, BatchMax: 500,
 				FlushDelay: -time.Microsecond, BufferBytes: 64},
 		}},
+		{"go-redis:procs=3", Spec{Procs: 3, GoRedis: &GoRedisConfig{}}},
 		{"go-redis:mode=fullduplex", Spec{GoRedis: &GoRedisConfig{Mode: GoRedisFullDuplex}}},
 	} {
 		t.Run(tc.text, func(t *testing.T) {
@@ -55,4 +56,12 @@ func TestParseSpecRefuses(t *testing.T) {
 			assert.ErrorContains(t, err, tc.says)
 		})
 	}
+}
+
+func TestDefaultProcs(t *testing.T) {
+	rueidis, goRedis := Spec{Rueidis: &RueidisConfig{}}, Spec{GoRedis: &GoRedisConfig{}}
+	assert.Equal(t, 1, rueidis.DefaultProcs(1))
+	assert.Equal(t, 1, rueidis.DefaultProcs(2))
+	assert.Equal(t, 7, rueidis.DefaultProcs(8))
+	assert.Equal(t, 8, goRedis.DefaultProcs(8))
 }

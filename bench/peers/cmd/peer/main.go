@@ -7,10 +7,12 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/rankd/rankd/bench/load"
@@ -18,9 +20,8 @@ import (
 	"github.com/rankd/rankd/bench/worker"
 )
 
-// Garbage is collected as seldom as rankd lets it be for its own engines: at the
-// default of 100 a peer would spend a tenth of its time on it. GOMAXPROCS stays at the
-// number of cores; neither fewer nor more was faster. See README.md.
+// Garbage is collected as seldom as rankd lets it be for its own engines, within the same
+// bound of memory. See README.md.
 const (
 	gcPercent   = 800
 	memoryLimit = 2 << 30
@@ -45,6 +46,9 @@ func run(engine string, in io.Reader, out io.Writer) error {
 	spec, err := peers.ParseSpec(engine)
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(cmp.Or(spec.Procs, spec.DefaultProcs(runtime.NumCPU())))
 	}
 	return worker.Serve(in, out, func(s worker.Setup) (load.Target, error) {
 		store, err := spec.Open(s.Redis)

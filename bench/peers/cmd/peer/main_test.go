@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 // TestRounds runs rounds as "rankd bench compare" does.
 func TestRounds(t *testing.T) {
 	server := redistest.Start(t)
+	procs := runtime.GOMAXPROCS(0)
 	require.NoError(t, devredis.Load(context.Background(), server.Addr))
 	setup := worker.Setup{Redis: server.Addr, Plan: "concat_plan"}
 	wide, unknown := setup, setup
@@ -31,6 +33,7 @@ func TestRounds(t *testing.T) {
 		require.NoError(t, json.NewEncoder(&in).Encode(round))
 	}
 	rounds := in.String()
+	t.Cleanup(func() { runtime.GOMAXPROCS(procs) })
 	for _, engine := range []string{"rueidis", "go-redis"} {
 		t.Run(engine, func(t *testing.T) {
 			var out bytes.Buffer
