@@ -192,7 +192,7 @@ func version(ctx context.Context, addr string) (string, error) {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if _, err := io.WriteString(conn, "INFO server\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"); err != nil {
 		return "", fmt.Errorf("redis %s: %w", addr, err)
 	}
 	return readVersion(bufio.NewReader(conn)), nil

@@ -93,8 +93,10 @@ func (i *interference) begin(workers int, addr string) {
 		j := new(cpupool.Job)
 		j.Work = func() { burn(jobDuration) }
 		j.Done = func(error) {
-			i.jobs++
-			i.submit(j)
+			if !i.ended { // what comes later is no longer counted
+				i.jobs++
+				i.submit(j)
+			}
 		}
 		i.submit(j)
 	}
@@ -114,9 +116,6 @@ func (i *interference) begin(workers int, addr string) {
 }
 
 func (i *interference) submit(j *cpupool.Job) {
-	if i.ended {
-		return
-	}
 	if err := i.pool.Submit(j); err != nil {
 		i.err = fmt.Errorf("keep the pool busy: %w", err)
 	}

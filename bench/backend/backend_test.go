@@ -1,0 +1,106 @@
+package backend
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/redistest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ask sends one command and returns the first line of the reply.
+func ask(t *testing.T, addr, command string) string {
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	words := strings.Fields(command)
+	out := redcon.AppendArray(nil, len(words))
+	for _, word := range words {
+		out = redcon.AppendBulkString(out, word)
+	}
+	_, err = conn.Write(out)
+	require.NoError(t, err)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(line)
+}
+
+func TestEmbeddedWhereNoServerIsInstalled(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	const rtt = 20 * time.Millisecond
+	b, err := Start(t.Context(), Options{Latencies: []time.Duration{0, rtt, rtt}})
+	require.NoError(t, err)
+	defer b.Close()
+	assert.True(t, b.Embedded)
+	assert.Zero(t, b.PID)
+	assert.Equal(t, "embedded miniredis", b.Version)
+	assert.Equal(t, ":120", ask(t, b.Addr(0), "LLEN follow:1"))
+
+	began := time.Now()
+	assert.Equal(t, ":120", ask(t, b.Addr(rtt), "LLEN follow:1"))
+	assert.GreaterOrEqual(t, time.Since(began), rtt, "never sooner than asked for")
+}
+
+func TestServerOfSomebodyElse(t *testing.T) {
+	other, err := devredis.Start()
+	require.NoError(t, err)
+	defer other.Close()
+	b, err := Start(t.Context(), Options{Addr: other.Addr()})
+	require.NoError(t, err)
+	defer b.Close()
+	assert.Equal(t, other.Addr(), b.Addr(0))
+	assert.False(t, b.Embedded)
+	assert.Zero(t, b.PID)
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	_, err = Start(t.Context(), Options{Addr: addr})
+	assert.ErrorContains(t, err, addr)
+}
+
+func TestServerOfItsOwn(t *testing.T) {
+	redistest.Start(t) // skips where there is none
+	b, err := Start(t.Context(), Options{Server: os.Getenv("RANKD_REDIS_SERVER")})
+	require.NoError(t, err)
+	assert.False(t, b.Embedded)
+	assert.Contains(t, b.Version, "redis-server ")
+	assert.Equal(t, ":120", ask(t, b.Addr(0), "LLEN follow:1"))
+	process, err := os.FindProcess(b.PID)
+	require.NoError(t, err)
+	b.Close()
+	assert.Error(t, process.Signal(os.Interrupt), "gone")
+}
+
+func TestABrokenServerIsQuoted(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "redis-server")
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho no luck today\n"), 0o755))
+	_, err := Start(t.Context(), Options{Server: script})
+	assert.ErrorContains(t, err, "no luck today")
+	_, err = Start(t.Context(), Options{Server: script + ".missing"})
+	assert.Error(t, err)
+}
+
+func TestReadVersion(t *testing.T) {
+	for reply, want := range map[string]string{
+		"$45\r\n# Server\r\nredis_version:7.0.15\r\nredis_mode:x\r\n": "redis-server 7.0.15",
+		"$5\r\nhello\r\n":                     "unknown",
+		"-NOAUTH Authentication required\r\n": "unknown",
+		"":                                    "unknown",
+	} {
+		assert.Equal(t, want, readVersion(bufio.NewReader(strings.NewReader(reply))), reply)
+	}
+}

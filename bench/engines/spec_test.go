@@ -1,0 +1,87 @@
+package engines
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseSpecs(t *testing.T) {
+	for text, want := range map[string][]Spec{
+		"reactor":                  {{Kind: Reactor}},
+		"reactor,pool, sequential": {{Kind: Reactor}, {Kind: Pool}, {Kind: Sequential}},
+		"pool:redis_pool=16":       {{Kind: Pool, RedisPool: 16}},
+		"pool:io_threads=64,redis_pool=64,reactor":      {{Kind: Pool, IOThreads: 64, RedisPool: 64}, {Kind: Reactor}},
+		"reactor:cpu_threads=4,sequential:redis_pool=2": {{Kind: Reactor, CPUThreads: 4}, {Kind: Sequential, RedisPool: 2}},
+		"pool,pool:redis_pool=16":                       {{Kind: Pool}, {Kind: Pool, RedisPool: 16}},
+		"peer:rueidis,peer:go-redis":                    {{Kind: Peer, Peer: "rueidis"}, {Kind: Peer, Peer: "go-redis"}},
+	} {
+		got, err := ParseSpecs(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+		for _, s := range got {
+			again, err := ParseSpec(s.String())
+			require.NoError(t, err, s)
+			assert.Equal(t, s, again)
+		}
+	}
+}
+
+func TestParseSpecsErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                               "the kind is",
+		"reactor,":                       "the kind is",
+		"libuv":                          `"libuv"`,
+		"redis_pool=3":                   "the kind is",
+		"pool:":                          "no option",
+		"pool:redis_pool":                "redis_pool is a number",
+		"pool:redis_pool=0":              "from 1 to",
+		"pool:redis_pool=many":           `"many"`,
+		"pool:redis_pool=1,redis_pool=2": "twice",
+		"reactor:io_threads=4":           "there are cpu_threads, redis_pool",
+		"peer":                           "peer:<name>",
+		"peer:":                          "peer:<name>",
+		"peer:a=b":                       "peer:<name>",
+		"reactor,reactor":                "listed twice",
+	} {
+		_, err := ParseSpecs(text)
+		assert.ErrorContains(t, err, want, text)
+	}
+	_, err := ParseSpecs("libuv,nginx")
+	assert.ErrorContains(t, err, "libuv")
+	assert.ErrorContains(t, err, "nginx", "all problems at once")
+}
+
+func FuzzParseSpec(f *testing.F) {
+	for _, seed := range []string{"reactor", "pool:io_threads=64,redis_pool=64", "peer:go-redis", "pool:redis_pool=", "a:b=c"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSpec(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseSpec(s.String())
+		require.NoError(t, err)
+		assert.Equal(t, s, again)
+	})
+}
+
+func TestWithFanout(t *testing.T) {
+	const artifact = `{"schema_version": 1, "nodes": [
+		{"node_id": "a", "params": {"fanout": 4, "endpoint": "ep_0001", "big": 12345678901234567890}},
+		{"node_id": "b"}, {"node_id": "c", "params": {"count": 8}}], "x": [1.50, {"fanout": 1}]}`
+	got, err := WithFanout([]byte(artifact), 100)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"schema_version": 1, "nodes": [
+		{"node_id": "a", "params": {"fanout": 100, "endpoint": "ep_0001", "big": 12345678901234567890}},
+		{"node_id": "b"}, {"node_id": "c", "params": {"count": 8}}], "x": [1.50, {"fanout": 1}]}`, string(got))
+	assert.Contains(t, string(got), "12345678901234567890", "numbers stay as they are written")
+	assert.True(t, json.Valid(got))
+	for _, bad := range []string{``, `[]`, `{"nodes": 1}`, `{"nodes": [1]}`, `{"nodes": [{"params": 1}]}`} {
+		_, err := WithFanout([]byte(bad), 1)
+		assert.ErrorContains(t, err, "set fanout", bad)
+	}
+}
