@@ -43,9 +43,21 @@ func (e Estimate) Spread() string {
 // Factor returns the median and the interval of a ratio, as "8.10× (7.92–8.31)".
 func (e Estimate) Factor() string {
 	if e.Low == nil {
-		return fmt.Sprintf("%.2f× (±∞)", e.Median)
+		return factor(e.Median) + "× (±∞)"
 	}
-	return fmt.Sprintf("%.2f× (%.2f–%.2f)", e.Median, *e.Low, *e.High)
+	return fmt.Sprintf("%s× (%s–%s)", factor(e.Median), factor(*e.Low), factor(*e.High))
+}
+
+// factor prints a ratio with about three digits.
+func factor(v float64) string {
+	switch {
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 1:
+		return fmt.Sprintf("%.2f", v)
+	default:
+		return fmt.Sprintf("%.3f", v)
+	}
 }
 
 // median returns the median of values, 0 of none.

@@ -1,0 +1,289 @@
+package compare
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// reportOf is a round of a second in which each latency was measured once.
+func reportOf(t testing.TB, latencies ...time.Duration) *worker.Report {
+	h := load.NewHistogram()
+	for _, l := range latencies {
+		require.NoError(t, h.RecordValue(int64(l)))
+	}
+	encoded, err := h.EncodeV2()
+	require.NoError(t, err)
+	n := int64(len(latencies))
+	return &worker.Report{
+		Elapsed: time.Second, Answered: n, Latency: string(encoded),
+		CPU: time.Duration(n) * 20 * time.Microsecond, RedisCPU: time.Duration(n) * 5 * time.Microsecond,
+		Allocs: uint64(n) * 30, AllocBytes: uint64(n) * 1500, RSSBytes: 64 << 20,
+		Traffic: &load.Traffic{RoundTrips: uint64(n) * 3, Commands: uint64(n) * 11, BytesSent: uint64(n) * 374, BytesReceived: uint64(n) * 519},
+	}
+}
+
+// spread returns n latencies from base on, rising by a hundredth of it each.
+func spread(n int, base time.Duration) (l []time.Duration) {
+	for i := range n {
+		l = append(l, base+time.Duration(i)*base/100)
+	}
+	return l
+}
+
+func TestMeasureInterleaves(t *testing.T) {
+	var order []string
+	var steps []Step
+	cells, err := Measure(t.Context(), Grid{
+		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 1}, {Concurrency: 2}}, Rounds: 2,
+		Run: func(_ context.Context, engine int, at Point) (*worker.Report, error) {
+			order = append(order, fmt.Sprintf("%c%d", 'a'+engine, at.Concurrency))
+			return reportOf(t, time.Millisecond), nil
+		},
+		Progress: func(s Step) { steps = append(steps, s) },
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a1", "b1", "a1", "b1", "a2", "b2", "a2", "b2"}, order)
+	var got []string
+	for _, c := range cells {
+		got = append(got, fmt.Sprint(c.Engine, c.Concurrency))
+	}
+	assert.Equal(t, []string{"a1", "b1", "a2", "b2"}, got)
+	require.Len(t, steps, 8)
+	assert.Equal(t, Step{Done: 8, All: 8, Engine: "b", At: Point{Concurrency: 2}, Report: steps[7].Report}, steps[7])
+}
+
+// TestCell computes the figures of a known measurement: b has half the throughput of a in
+// each round, and twice the latency, while both drift.
+func TestCell(t *testing.T) {
+	round := -1
+	cells, err := Measure(t.Context(), Grid{
+		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 4}}, Rounds: 6,
+		Run: func(_ context.Context, engine int, _ Point) (*worker.Report, error) {
+			if engine == 0 {
+				round++
+				return reportOf(t, spread(100+10*round, time.Millisecond)...), nil
+			}
+			return reportOf(t, spread(50+5*round, 4*time.Millisecond)...), nil
+		},
+	})
+	require.NoError(t, err)
+	a, b := cells[0], cells[1]
+	assert.Equal(t, 125.0, a.Throughput.Median)
+	assert.Equal(t, 100.0, *a.Throughput.Low)
+	assert.Equal(t, 150.0, *a.Throughput.High)
+	assert.Equal(t, "±20%", a.Throughput.Spread())
+	assert.Equal(t, "1.00× (1.00–1.00)", a.ThroughputRatio.Factor())
+	assert.Equal(t, "0.500× (0.500–0.500)", b.ThroughputRatio.Factor(), "drift cancels out")
+	assert.Greater(t, b.P99Ratio.Median, 2.5)
+	assert.EqualValues(t, 750, a.Requests)
+	assert.InEpsilon(t, 2490, a.Latency.Max, 0.001, "of all rounds")
+	assert.InEpsilon(t, 1000+10*62, a.Latency.P50, 0.02, "of all rounds together")
+	require.Len(t, a.Rounds, 6)
+	assert.Equal(t, 150.0, a.Rounds[5].Throughput)
+	assert.Equal(t, PerRequest{
+		CPU: 20, RedisCPU: 5, Allocs: 30, AllocBytes: 1500,
+		Traffic: &TrafficPerRequest{RoundTrips: 3, Commands: 11, BytesSent: 374, BytesReceived: 519},
+	}, a.PerRequest)
+	assert.Equal(t, 64.0, a.RSSMB)
+}
+
+func TestAFailedRoundFailsItsCellOnly(t *testing.T) {
+	cells, err := Measure(t.Context(), Grid{
+		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 1}}, Rounds: 2,
+		Run: func(_ context.Context, engine int, _ Point) (*worker.Report, error) {
+			if engine == 0 {
+				return &worker.Report{Failure: "no such plan"}, nil
+			}
+			return reportOf(t, time.Millisecond), nil
+		},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, "no such plan", cells[0].Failure)
+	assert.Equal(t, 1.0, cells[1].Throughput.Median)
+	assert.Zero(t, cells[1].ThroughputRatio.Median, "to nothing there is no ratio")
+}
+
+func TestMeasureErrors(t *testing.T) {
+	broken := errors.New("broken")
+	g := Grid{Engines: []string{"a"}, Points: []Point{{Concurrency: 1, RedisLatency: time.Millisecond}}, Rounds: 1}
+	g.Run = func(context.Context, int, Point) (*worker.Report, error) { return nil, broken }
+	_, err := Measure(t.Context(), g)
+	assert.ErrorIs(t, err, broken)
+	assert.ErrorContains(t, err, "a, 1 in flight, Redis +1ms")
+	g.Run = func(context.Context, int, Point) (*worker.Report, error) { return &worker.Report{Latency: "?"}, nil }
+	_, err = Measure(t.Context(), g)
+	assert.ErrorContains(t, err, "latencies")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Measure(ctx, g)
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestEstimate(t *testing.T) {
+	few := estimate([]float64{3, 1, 2})
+	assert.Equal(t, 2.0, few.Median)
+	assert.Nil(t, few.Low)
+	assert.Equal(t, "±∞", few.Spread())
+	assert.Equal(t, "2.00× (±∞)", few.Factor())
+	values := []float64{6, 5, 4, 3, 2, 1}
+	enough := estimate(values)
+	assert.Equal(t, []float64{6, 5, 4, 3, 2, 1}, values, "left as they are")
+	assert.Equal(t, 3.5, enough.Median)
+	assert.Equal(t, []float64{1, 6}, []float64{*enough.Low, *enough.High}, "six values: the least and the greatest")
+	assert.Equal(t, Estimate{}, estimate(nil))
+	assert.Equal(t, []float64{2}, ratios([]float64{1, 4, 9}, []float64{0, 2}))
+}
+
+// sweepOf has one cell per concurrency 1, 2, 4 … with these throughputs and p99s.
+func sweepOf(throughputs, p99s []float64) (cells []Cell) {
+	for i, x := range throughputs {
+		cells = append(cells, Cell{
+			Engine: "e", Point: Point{Concurrency: 1 << i},
+			Throughput: Estimate{Median: x}, Latency: Latencies{P99: p99s[i]},
+		})
+	}
+	return cells
+}
+
+func TestFindKnee(t *testing.T) {
+	for _, tc := range []struct {
+		name              string
+		throughputs, p99s []float64
+		at                int
+		found             bool
+		says              string
+	}{
+		{"Flattens", []float64{100, 190, 300, 320, 325}, []float64{10, 11, 14, 30, 61}, 4, true,
+			"e: the knee is at 4 in flight with 300 requests/s and a p99 of 14µs; at 16 in flight it is +8 % throughput for 4.4 times the p99 (61µs)"},
+		{"JustBelowNineTenths", []float64{100, 190, 292, 325}, []float64{1, 1, 1, 1}, 8, false, ""},
+		{"Collapses", []float64{100, 300, 200, 50}, []float64{10, 12, 900, 5000}, 2, true,
+			"e: the knee is at 2 in flight with 300 requests/s and a p99 of 12µs; at 8 in flight it is -83 % throughput for 416.7 times the p99 (5ms)"},
+		{"StillRises", []float64{100, 200, 400}, []float64{10, 10, 11}, 4, false,
+			"e: no knee up to 4 in flight: throughput still rises, to 400 requests/s with a p99 of 11µs there"},
+		{"FlatFromTheStart", []float64{100, 101, 99}, []float64{10, 20, 2_500_000}, 1, true,
+			"e: the knee is at 1 in flight with 100 requests/s and a p99 of 10µs; at 4 in flight it is -1 % throughput for 250000.0 times the p99 (2.5s)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			k, ok := FindKnee(sweepOf(tc.throughputs, tc.p99s))
+			require.True(t, ok)
+			assert.Equal(t, tc.at, k.At)
+			assert.Equal(t, tc.found, k.Found)
+			if tc.says != "" {
+				assert.Equal(t, tc.says, k.String())
+			}
+		})
+	}
+	failed := sweepOf([]float64{100, 300, 310}, []float64{1, 2, 4})
+	failed[2].Failure = "out of memory"
+	k, ok := FindKnee(failed)
+	assert.True(t, ok)
+	assert.False(t, k.Found, "what failed is no end of the rise")
+	_, ok = FindKnee(nil)
+	assert.False(t, ok)
+}
+
+// fixedComparison is a comparison as it may come out: two Redis latencies, failures, sheds.
+func fixedComparison() *Comparison {
+	low, high := 1.0, 4.0
+	estimate := func(v float64) Estimate { l, h := v*0.97, v*1.02; return Estimate{v, &l, &h} }
+	cell := func(engine string, c int, latency time.Duration, x, p99 float64) Cell {
+		return Cell{
+			Engine: engine, Point: Point{Concurrency: c, RedisLatency: latency}, Throughput: estimate(x),
+			Latency:         Latencies{Mean: p99 / 2, P50: p99 / 2.5, P90: p99 / 1.5, P99: p99, P999: p99 * 2, Max: p99 * 4},
+			ThroughputRatio: estimate(x / 50_000), P99Ratio: Estimate{2, &low, &high}, Requests: int64(x) * 12,
+			PerRequest: PerRequest{CPU: 18.25, RedisCPU: 6.5, Allocs: 31.4, AllocBytes: 1503,
+				Traffic: &TrafficPerRequest{RoundTrips: 0.28, Commands: 11, BytesSent: 374, BytesReceived: 519}},
+			RSSMB: 43.2,
+		}
+	}
+	c := &Comparison{
+		Title: "Engines compared: <concat_plan>",
+		Facts: Facts{
+			Command: "rankd bench compare --plan_name concat_plan", Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
+			Commit: "0123abc", Go: "go1.26", OS: "linux/amd64 6.18", CPU: "Some CPU", Cores: 2, Redis: "redis-server 7.0.15", Embedded: true,
+		},
+		Settings: Settings{Plan: "concat_plan", Fanout: 100, Users: 3, Rounds: 6, Duration: 2 * time.Second, Warmup: 300 * time.Millisecond},
+		Cells: []Cell{
+			cell("reactor", 16, 0, 50_000, 420), cell("pool", 16, 0, 6_200, 6100),
+			cell("reactor", 64, 0, 64_000, 1340), cell("pool", 64, 0, 6_100, 24_500),
+			cell("reactor", 16, 5*time.Millisecond, 980, 16_900), cell("pool", 16, 5*time.Millisecond, 40, 410_000),
+			cell("reactor", 64, 5*time.Millisecond, 3900, 17_300), {Engine: "pool", Point: Point{Concurrency: 64, RedisLatency: 5 * time.Millisecond}, Failure: "out of descriptors"},
+		},
+	}
+	c.Cells[1].Errors, c.Cells[1].FirstError = 7, "redis: timeout"
+	c.Cells[3].PerRequest.Traffic, c.Cells[3].PerRequest.RedisCPU = nil, 0
+	c.FindKnees()
+	return c
+}
+
+func TestText(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, fixedComparison().WriteText(&out))
+	golden := filepath.Join("testdata", "comparison.txt")
+	if os.Getenv("RANKD_UPDATE_GOLDEN") == "1" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), out.String())
+	assert.Error(t, fixedComparison().WriteText(brokenWriter{}))
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken") }
+
+func TestOpenLoopText(t *testing.T) {
+	c := &Comparison{Cells: []Cell{{
+		Engine: "reactor", Point: Point{Concurrency: 1024, Rate: 20_000}, Throughput: Estimate{Median: 19_000},
+		Latency: Latencies{P99: 900}, LagP99: 450, Requests: 95, Shed: 5,
+	}}}
+	assert.Equal(t, []string{
+		"reactor, 20000/s, at most 1024 in flight: 5 of 100 arrivals were shed, with 1024 in flight",
+		"reactor, 20000/s, at most 1024 in flight: arrivals were sent up to 450µs late (p99), which counts as latency",
+	}, c.Troubles())
+	assert.Equal(t, "20000/s", c.Cells[0].SpeedRow()[0])
+	c.FindKnees()
+	assert.Empty(t, c.Knees, "rates have no knee")
+}
+
+// TestJSON: what encoding/json cannot write, such as an infinity, is nowhere in it.
+func TestJSON(t *testing.T) {
+	c := fixedComparison()
+	c.Cells[0].Throughput = estimate([]float64{1, 2})
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	var back Comparison
+	require.NoError(t, json.Unmarshal(text, &back))
+	assert.Equal(t, c, &back)
+	assert.False(t, math.IsInf(c.Cells[0].Throughput.Median, 0))
+}
+
+func TestFacts(t *testing.T) {
+	f := ReadFacts()
+	assert.Positive(t, f.Cores)
+	for _, text := range []string{f.Commit, f.Go, f.OS, f.CPU} {
+		assert.NotEmpty(t, text)
+	}
+	assert.Equal(t, "Fast CPU @ 3 GHz", parseCPUModel("processor\t: 0\nmodel name\t: Fast CPU @ 3 GHz\nflags: x\n"))
+	assert.Equal(t, "unknown", parseCPUModel("CPU implementer : 0x41\n"))
+	assert.Empty(t, firstLine("/nowhere"))
+}
