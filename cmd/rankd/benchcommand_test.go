@@ -1,0 +1,222 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/bench/compare"
+)
+
+// measure runs the program with the test binary as its workers and without a
+// redis-server to be found.
+func measure(t *testing.T, args ...string) outcome {
+	t.Helper()
+	t.Setenv("RANKD_TEST_RUN_MAIN", "1")
+	t.Setenv("PATH", t.TempDir())
+	return rankd(t, nil, append([]string{"bench"}, args...)...)
+}
+
+func TestBenchCompare(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "report.html")
+	o := measure(t, "compare", "--plan_name", "concat_plan", "--fanout", "7", "--users", "1-3", "--json", "--html", page,
+		"--engines", "reactor,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms",
+		"--rounds", "2", "--duration", "20ms", "--warmup", "1ms")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	var c compare.Comparison
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
+	require.Len(t, c.Cells, 3*2*2)
+	for i, cell := range c.Cells {
+		assert.Equal(t, []string{"reactor", "pool:redis_pool=2", "sequential"}[i%3], cell.Engine)
+		assert.Equal(t, []int{1, 8}[i/3%2], cell.Concurrency)
+		assert.Positive(t, cell.Requests)
+		assert.Zero(t, cell.Errors, cell.FirstError)
+		assert.Positive(t, cell.Throughput.Median)
+		assert.Positive(t, cell.PerRequest.CPU)
+		assert.InDelta(t, 17, cell.PerRequest.Traffic.Commands, 1, "the viewer, two lists, two times seven users, where there are so many")
+		assert.Len(t, cell.Rounds, 2)
+		if cell.RedisLatency > 0 {
+			assert.GreaterOrEqual(t, cell.Latency.P50, 3000.0, "three round trips of a millisecond")
+		}
+	}
+	assert.Equal(t, 3, c.Settings.Users)
+	assert.True(t, c.Facts.Embedded)
+	assert.Contains(t, c.Facts.Command, "rankd bench compare --plan_name concat_plan")
+	assert.Contains(t, o.stderr, "WARNING: Redis is the one inside this process")
+	assert.Contains(t, o.stderr, "24/24")
+	report, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(report), "pool:redis_pool=2")
+}
+
+func TestBenchSweepSaysWhereTheKneeIs(t *testing.T) {
+	o := measure(t, "sweep", "--plan_name", "simple_viewer", "--engines", "reactor", "--concurrency", "1,4", "--rounds", "1",
+		"--duration", "20ms", "--warmup", "0s")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Regexp(t, `reactor: (the knee is at 1|no knee up to 4) in flight`, o.stdout)
+	assert.Contains(t, o.stdout, "requests/s")
+}
+
+func TestBenchOpenLoop(t *testing.T) {
+	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor", "--rate", "500", "--rounds", "1",
+		"--duration", "100ms", "--warmup", "0s", "--json")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	var c compare.Comparison
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
+	assert.EqualValues(t, 50, c.Cells[0].Requests+c.Cells[0].Shed)
+	assert.Equal(t, 500.0, c.Cells[0].Rate)
+}
+
+func TestBenchComparesAPlanOfYourOwn(t *testing.T) {
+	path := writePlan(t, t.TempDir(), "mine", fixedPlan("mine"))
+	o := measure(t, "compare", "--plan", path, "--engines", "sequential", "--concurrency", "1", "--rounds", "1", "--duration", "5ms", "--env", "test")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Contains(t, o.stdout, "Engines compared: mine")
+}
+
+func TestBenchSaysThatRequestsFailed(t *testing.T) {
+	path := writePlan(t, t.TempDir(), "fails", `{"schema_version": 1, "plan_name": "fails", "nodes": [
+		{"node_id": "s", "op": "fixed_source", "inputs": []},
+		{"node_id": "z", "op": "sleep", "inputs": ["s"], "params": {"duration_ms": 0, "fail_after_sleep": true}}], "outputs": ["z"]}`)
+	o := measure(t, "compare", "--plan", path, "--engines", "reactor", "--concurrency", "1", "--rounds", "1", "--duration", "5ms")
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stdout, "requests failed, the first with: ")
+	assert.Contains(t, o.stdout, "injected failure")
+}
+
+func TestBenchUsage(t *testing.T) {
+	plan := []string{"compare", "--plan_name", "concat_plan"}
+	for name, tc := range map[string]struct {
+		args   []string
+		stderr []string
+	}{
+		"NoPlan":  {[]string{"compare"}, []string{"which plan?"}},
+		"Unknown": {[]string{"compare", "--plan_name", "nope"}, []string{"nope"}},
+		"Path":    {[]string{"compare", "--plan_name", "../concat_plan"}, []string{"plan name"}},
+		"AllAtOnce": {append(plan, "--engines", "libuv", "--users", "0", "--rounds", "0", "--concurrency", "0", "--redis_latency", "-1s",
+			"--duration", "0s", "--fanout", "-1", "--redis", "x"),
+			[]string{"--engines", "--users", "--rounds", "--concurrency", "--redis_latency", "--duration", "--fanout", "--redis"}},
+		"Rate":            {append(plan, "--rate", "-5"), []string{"--rate"}},
+		"BothLoops":       {append(plan, "--rate", "5", "--concurrency", "5"), []string{"rate", "concurrency"}},
+		"Mode":            {[]string{"loop", "--mode", "fly"}, []string{`"fly"`}},
+		"LoopNumbers":     {[]string{"loop", "--n", "0", "--tasks", "0", "--payload", "-1"}, []string{"posts and timers", "tasks", "payload"}},
+		"KernelRows":      {[]string{"kernels", "--rows", "0"}, []string{"--rows"}},
+		"WorkerEngine":    {[]string{"worker", "--engine", "libuv"}, []string{"libuv"}},
+		"UnknownBenchFly": {[]string{"fly"}, []string{"fly"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := measure(t, tc.args...)
+			assert.Equal(t, exitUsage, o.status)
+			assert.Empty(t, o.stdout)
+			for _, want := range tc.stderr {
+				assert.Contains(t, o.stderr, want)
+			}
+		})
+	}
+}
+
+func TestPeersThatAreNotThere(t *testing.T) {
+	for name, args := range map[string][]string{
+		"Program": {"--peers", "/nowhere/peer"},
+		"Folder":  {"--peers_dir", "/nowhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := measure(t, append([]string{"compare", "--plan_name", "concat_plan", "--engines", "reactor,peer:rueidis"}, args...)...)
+			assert.Equal(t, exitFailed, o.status)
+			assert.Contains(t, o.stderr, "/nowhere")
+		})
+	}
+}
+
+func TestParseUsers(t *testing.T) {
+	ids, err := parseUsers("5,1-3,4294967295")
+	require.NoError(t, err)
+	assert.Equal(t, []int64{5, 1, 2, 3, 1<<32 - 1}, ids)
+	for _, bad := range []string{"", "0", "a", "3-1", "1-", "-1", "1,,2", "4294967296", "1-100001"} {
+		_, err := parseUsers(bad)
+		assert.Error(t, err, bad)
+	}
+}
+
+// objects returns the objects that a run printed.
+func objects(t *testing.T, o outcome) (objects []map[string]any) {
+	require.Equal(t, exitOK, o.status, o.stderr)
+	for _, line := range o.lines() {
+		var object map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &object), line)
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+func TestBenchEventLoop(t *testing.T) {
+	o := rankd(t, nil, "--bench_eventloop", "--bench_n", "500", "--bench_producers", "2", "--bench_sleep_ms", "1", "--bench_tasks", "8", "--bench_json")
+	latency := []string{"min_us", "max_us", "mean_us", "p50_us", "p90_us", "p99_us", "count"}
+	modes := objects(t, o)
+	require.Len(t, modes, 3)
+	for i, want := range []struct {
+		mode            string
+		keys, latencies []string
+	}{
+		{"posts", []string{"total_posts", "producers", "wall_ms", "posts_per_sec"}, nil},
+		{"timers", []string{"total_timers", "timer_ms", "wall_ms", "timers_per_sec"}, []string{"latency"}},
+		{"sleep_vs_pool", []string{"tasks", "sleep_ms", "coro_wall_ms", "pool_wall_ms", "speedup_ratio"}, []string{"coro_latency", "pool_latency"}},
+	} {
+		assert.Equal(t, want.mode, modes[i]["mode"])
+		for _, key := range append(want.keys, "rss_start_kb", "rss_end_kb") {
+			assert.Contains(t, modes[i], key)
+		}
+		for _, l := range want.latencies {
+			for _, key := range latency {
+				assert.Contains(t, modes[i][l], key)
+			}
+		}
+	}
+	assert.EqualValues(t, 500, modes[0]["total_posts"])
+	assert.EqualValues(t, 2, modes[0]["producers"])
+
+	o = rankd(t, nil, "--bench-eventloop", "--bench_eventloop_mode", "posts", "--bench_n", "500")
+	assert.Equal(t, exitOK, o.status, o.stderr)
+	assert.Contains(t, o.stdout, "500 posts")
+	assert.NotContains(t, o.stdout, "timers")
+	o = rankd(t, nil, "--bench_eventloop", "--bench_eventloop_mode", "offload")
+	assert.Equal(t, exitUsage, o.status, "not of the original's modes")
+}
+
+func TestBenchLoop(t *testing.T) {
+	args := []string{"loop", "--n", "200", "--producers", "1,2", "--tasks", "4", "--sleep_ms", "1", "--in_flight", "2", "--payload", "0,64",
+		"--workers", "0,1", "--duration", "20ms"}
+	var modes []string
+	for _, object := range objects(t, measure(t, append(args, "--json")...)) {
+		modes = append(modes, object["mode"].(string))
+	}
+	assert.Equal(t, []string{"posts", "posts", "timers", "sleep_vs_pool", "offload", "offload", "interference", "interference"}, modes)
+	o := measure(t, args...)
+	assert.Equal(t, exitOK, o.status, o.stderr)
+	for _, want := range []string{"2 producer(s)", "timers", "speedup", "64 bytes", "1 busy workers"} {
+		assert.Contains(t, o.stdout, want)
+	}
+}
+
+func TestBenchKernels(t *testing.T) {
+	kernels := objects(t, measure(t, "kernels", "--rows", "10,20", "--duration", "1ms", "--json"))
+	require.Len(t, kernels, 10)
+	assert.Equal(t, "concat", kernels[9]["kernel"])
+	assert.EqualValues(t, 20, kernels[9]["rows"])
+	assert.Positive(t, kernels[9]["ns_per_row"])
+	o := measure(t, "kernels", "--rows", "10", "--duration", "1ms")
+	assert.Equal(t, exitOK, o.status)
+	assert.Len(t, strings.Fields(o.lines()[1]), 7)
+}
+
+func TestBenchWithoutAModeHelps(t *testing.T) {
+	o := measure(t)
+	assert.Equal(t, exitOK, o.status)
+	assert.Contains(t, o.stdout, "compare")
+	assert.NotContains(t, o.stdout, "worker", "it is not for people")
+}
