@@ -1,13 +1,16 @@
-// Package bench is the folder of what measures rankd. The parts:
+// Package bench is the folder of the benchmarks; "rankd bench" runs them. It holds no code
+// itself:
 //
-//	load      puts load on a target, closed or open loop, and measures
-//	engines   the engines as targets
-//	backend   the Redis that a benchmark talks to, with latency added if asked
-//	worker    one engine in a process of its own, commanded over a pipe
-//	compare   interleaved rounds of several workers, intervals, the knee of a sweep
-//	report    the HTML report
-//	eventloop the loop alone: posts, timers, sleeps, offloads, interference
-//	kernels   the columnar kernels by row count
-//	loopback  the reactor beside redis-benchmark, a program
-//	peers     the same plans by hand on other clients, a module of its own
+//	load       what a load is: closed and open loop, histograms, resource facts
+//	worker     a process per engine, and the lines of JSON it is spoken to with
+//	engines    "pool:redis_pool=16" ─▶ an engine as the target of a load
+//	backend    the Redis of a benchmark, and proxies that make the network longer
+//	compare    interleaved rounds ─▶ medians, intervals, ratios, knees, tables
+//	report     the same as one HTML page with charts
+//	eventloop  posts, timers, sleeping, offloading, interference
+//	kernels    vm, filter, sort, take, concat by number of rows
+//	loopback   a program: the reactor against redis-benchmark
+//	peers      a module of its own: the plans hand-written on other Redis clients
+//
+// The method, and what the figures do not say, is in docs/benchmarks.md.
 package bench
