@@ -100,14 +100,16 @@ func (c *Comparison) Troubles() (troubles []string) {
 		case cell.Failure != "":
 			troubles = append(troubles, at+"not measured: "+cell.Failure)
 		case cell.Errors > 0:
-			troubles = append(troubles, fmt.Sprintf("%s%d of %d requests failed, the first with: %s", at, cell.Errors, cell.Requests, cell.FirstError))
+			troubles = append(troubles, fmt.Sprintf("%s%d of %d requests failed, the first with: %s",
+				at, cell.Errors, cell.Requests, cell.FirstError))
 		}
 		if cell.Shed > 0 {
 			troubles = append(troubles, fmt.Sprintf("%s%d of %d arrivals were shed, with %d in flight",
 				at, cell.Shed, cell.Shed+cell.Requests, cell.Concurrency))
 		}
 		if cell.LagP99 > lagWorthSaying(cell) {
-			troubles = append(troubles, fmt.Sprintf("%sarrivals were sent up to %v late (p99), which counts as latency", at, duration(cell.LagP99)))
+			troubles = append(troubles, fmt.Sprintf("%sarrivals were sent up to %v late (p99), which counts as latency",
+				at, duration(cell.LagP99)))
 		}
 	}
 	return troubles
@@ -118,7 +120,10 @@ func (c *Comparison) Troubles() (troubles []string) {
 func lagWorthSaying(c Cell) float64 { return max(200, c.Latency.P99/10) }
 
 // SpeedColumns are the heads of SpeedRow.
-var SpeedColumns = []string{"in flight", "engine", "requests/s", "±", "to the first", "p50", "p90", "p99", "p99.9", "max", "p99 to the first", "errors", "shed"}
+var SpeedColumns = []string{
+	"in flight", "engine", "requests/s", "±", "to the first", "p50", "p90", "p99", "p99.9", "max", "p99 to the first",
+	"errors", "shed",
+}
 
 // SpeedRow returns the cell's throughput and latencies as texts.
 func (c Cell) SpeedRow() []string {
@@ -132,13 +137,15 @@ func (c Cell) SpeedRow() []string {
 	l := c.Latency
 	return []string{
 		inFlight, c.Engine, fmt.Sprintf("%.0f", c.Throughput.Median), c.Throughput.Spread(), c.ThroughputRatio.Factor(),
-		duration(l.P50).String(), duration(l.P90).String(), duration(l.P99).String(), duration(l.P999).String(), duration(l.Max).String(),
-		c.P99Ratio.Factor(), fmt.Sprint(c.Errors), fmt.Sprint(c.Shed),
+		duration(l.P50).String(), duration(l.P90).String(), duration(l.P99).String(), duration(l.P999).String(),
+		duration(l.Max).String(), c.P99Ratio.Factor(), fmt.Sprint(c.Errors), fmt.Sprint(c.Shed),
 	}
 }
 
 // CostColumns are the heads of CostRow.
-var CostColumns = []string{"in flight", "engine", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands", "sent", "received", "RSS"}
+var CostColumns = []string{
+	"in flight", "engine", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands", "sent", "received", "RSS",
+}
 
 // CostRow returns what a request costs as texts.
 func (c Cell) CostRow() []string {

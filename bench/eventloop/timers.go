@@ -36,7 +36,10 @@ func Timers(n int, delay time.Duration) (*TimersResult, error) {
 	defer stop()
 	r := &TimersResult{Total: n, TimerMS: millis(delay)}
 	r.StartKB = residentKB()
-	w := &timerWaves{loop: host.Loop(), clock: host.Loop().Clock(), delay: delay, left: n, late: newRecorder(), done: make(chan error, 1)}
+	w := &timerWaves{
+		loop: host.Loop(), clock: host.Loop().Clock(), delay: delay, left: n,
+		late: newRecorder(), done: make(chan error, 1),
+	}
 	began := time.Now()
 	if !w.loop.Post(w.begin) {
 		return nil, errStopped

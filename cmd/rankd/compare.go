@@ -41,14 +41,14 @@ type compareOptions struct {
 	duration    time.Duration
 	warmup      time.Duration
 
-	redisServer       string
-	peers, peersDir   string
-	asJSON            bool
-	html              string
-	specs             []engines.Spec
-	userIDs           []int64
-	knees             bool
-	title, invocation string
+	redisServer     string
+	peers, peersDir string
+	asJSON          bool
+	html            string
+	specs           []engines.Spec
+	userIDs         []int64
+	knees           bool
+	title           string
 }
 
 const compareLong = `Run a plan on several engines, in interleaved rounds, and say how they differ.
@@ -121,9 +121,11 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 
 	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port`, with the data that it has")
 	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: that on the PATH)")
-	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0}, "`times` to add to each round trip to Redis, as in 0,1ms,5ms")
+	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0},
+		"`times` to add to each round trip to Redis, as in 0,1ms,5ms")
 	f.StringVar(&o.peers, "peers", "", "the `program` that runs peers")
-	f.StringVar(&o.peersDir, "peers_dir", filepath.Join("bench", "peers"), "build the peers in this `folder` if --peers is not given")
+	f.StringVar(&o.peersDir, "peers_dir", filepath.Join("bench", "peers"),
+		"build the peers in this `folder` if --peers is not given")
 
 	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON")
 	f.StringVar(&o.html, "html", "", "write a report with charts to this `file`")
