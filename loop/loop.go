@@ -227,6 +227,9 @@ func (l *Loop) Pending() bool {
 	return len(l.mu.inbox) > 0
 }
 
+// Iteration returns the number of the present iteration, or of the last one between two.
+func (l *Loop) Iteration() uint64 { return l.count.Iterations }
+
 // Due returns when the earliest timer is due, or zero if none is active.
 func (l *Loop) Due() clock.Time { return l.timers.first() }
 

@@ -17,6 +17,14 @@ import (
 // was slow once must not pin tens of megabytes.
 const keepCap = 1 << 20
 
+// flushBytes is how much an iteration writes to a connection before it leaves ahead of
+// the iteration's end. Waiting for the end saves system calls as long as there is
+// little; but when one turn makes hundreds of commands, a server that gets them all at the end idles
+// until then, and the loop idles while the server works them off: the two take turns. With
+// 64 requests in flight that cost a fifth of the throughput; in pieces of some 50
+// commands, they overlap. Half or twice as much makes little difference.
+const flushBytes = 2 << 10
+
 type connState int8
 
 const (
@@ -66,6 +74,9 @@ func (c *conn) Write(p []byte) error {
 		c.reactor.dirty = append(c.reactor.dirty, c)
 	}
 	c.out = append(c.out, p...)
+	if len(c.out) >= flushBytes && c.state == open {
+		c.flush()
+	}
 	return nil
 }
 

@@ -35,7 +35,8 @@
 //
 // Bytes are handed over in gnet's own read buffer, uncopied, if the handler
 // has left none over from before. Writes are collected per connection and leave in
-// one system call at the end of the iteration. What gnet closes inside another
+// one system call at the end of the iteration, or earlier in pieces of a few KiB if
+// there is much, so that the peer need not wait for the end. What gnet closes inside another
 // call is only noted there: the handler hears of it in the loop's closing phase.
 //
 // Connecting is net.Dialer's work, on a goroutine that lives as long as the

@@ -56,7 +56,7 @@ type Client struct {
 type Stats struct {
 	Batches       uint64 // calls accepted by Do
 	Commands      uint64 // commands sent
-	RoundTrips    uint64 // times that commands left; all of an iteration leave together
+	RoundTrips    uint64 // iterations in which commands left, counted per connection
 	BytesSent     uint64
 	BytesReceived uint64
 	Dropped       uint64 // replies to calls that had given up
@@ -185,7 +185,6 @@ func (c *Client) pump() {
 // commands leave.
 func (c *Client) send(cn *conn, call *Call, n int) {
 	part := call.Batch.span(call.sent, call.sent+n)
-	idle := cn.tr.Unsent() == 0
 	if err := cn.tr.Write(part); err != nil {
 		// Nothing of the part was sent and the connection is about to end. The call may
 		// wait for the next, unless it does not fit into the buffer: then it might not
@@ -196,7 +195,8 @@ func (c *Client) send(cn *conn, call *Call, n int) {
 		}
 		return
 	}
-	if idle {
+	if turn := c.loop.Iteration(); cn.sentIn != turn {
+		cn.sentIn = turn
 		c.stats.RoundTrips++
 	}
 	c.stats.Commands += uint64(n)

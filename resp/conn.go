@@ -35,6 +35,7 @@ type conn struct {
 	// that the callback panicked and with it the count of consumed bytes was lost.
 	delivering bool
 
+	sentIn    uint64     // the iteration in which commands were last sent
 	usable    bool       // this connection was ready at some time
 	proven    bool       // and has answered a call since
 	connected bool       // some connection was ready before

@@ -42,8 +42,8 @@ type Dialer interface {
 // has closed stays safe to call: nothing it does can reach the descriptor's
 // next owner.
 type Conn interface {
-	// Write queues a copy of p; all that an iteration queues leaves in one
-	// system call at its end. An error (ErrClosed, ErrUnsentLimit) means that
+	// Write queues a copy of p; what an iteration queues leaves in one system
+	// call at its end, or in several as it comes if it is much. An error (ErrClosed, ErrUnsentLimit) means that
 	// nothing of p will be sent; after ErrUnsentLimit the connection closes with
 	// that reason.
 	Write(p []byte) error
