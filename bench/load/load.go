@@ -78,7 +78,7 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 // Driver runs loads. Its fields may be zero, which means real time.
 type Driver struct {
 	Clock clock.Clock
-	// Sleep waits between the arrivals of an open loop.
+	// Sleep waits between the arrivals of an open loop. It may return early.
 	Sleep func(time.Duration)
 	// Begin is called right before the first request, when all that the driver itself needs is
 	// built; End right after the last answer. They read counters.
@@ -95,7 +95,7 @@ func (d Driver) Run(ctx context.Context, target Target, l Load) (*Result, error)
 		d.Clock = clock.NewReal()
 	}
 	if d.Sleep == nil {
-		d.Sleep = time.Sleep
+		d.Sleep = sleep
 	}
 	r := &run{ctx: ctx, clock: d.Clock, load: l, most: l.Requests}
 	if r.most == 0 {

@@ -326,3 +326,14 @@ func (e echo) NewClient(answered func(error)) Client {
 	}()
 	return e
 }
+
+// TestOpenLoopInRealTime runs with the clock and the sleep that benchmarks use.
+func TestOpenLoopInRealTime(t *testing.T) {
+	target := &serving{answer: func(int64) error { return nil }}
+	r, err := Driver{}.Run(t.Context(), target, Load{Users: []int64{1}, Concurrency: 100, Rate: 2000, Requests: 50})
+	target.Close()
+	require.NoError(t, err)
+	assert.EqualValues(t, 50, r.Answered+r.Shed)
+	assert.GreaterOrEqual(t, r.Elapsed, 24*time.Millisecond, "the last arrives 24.5 ms after the first")
+	assert.EqualValues(t, r.Answered, r.Lag.TotalCount())
+}

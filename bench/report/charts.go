@@ -143,11 +143,11 @@ func draw(title, unit, axisName string, axis []string, lines []line) chart {
 	l := charts.NewLine()
 	l.SetGlobalOptions(
 		charts.WithTitleOpts(opts.Title{Title: title, TitleStyle: &opts.TextStyle{FontSize: 15}}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Bottom: "0", Type: "scroll"}),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Bottom: "0"}),
 		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
 		charts.WithXAxisOpts(opts.XAxis{Name: axisName, NameLocation: "middle", NameGap: 28, Type: "category"}),
 		charts.WithYAxisOpts(opts.YAxis{Name: unit, Type: "log", NameLocation: "end"}),
-		charts.WithGridOpts(opts.Grid{Left: "64", Right: "24", Top: "64", Bottom: "76"}),
+		charts.WithGridOpts(opts.Grid{Left: "64", Right: "24", Top: "64", Bottom: "92"}),
 		charts.WithAnimation(false),
 	)
 	l.SetXAxis(axis)
