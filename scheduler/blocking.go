@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -33,14 +34,14 @@ type blocking struct {
 	closing bool           // guarded by mu
 	live    sync.WaitGroup // requests in flight; Add only under mu while not closing
 
-	stopped chan struct{} // closed by giveUp
-	gaveUp  sync.Once
+	stopped context.Context // done when the grace is over
+	giveUp  context.CancelFunc
 }
 
 // init fills in what all such engines have.
 func (b *blocking) init(cfg *Config) {
 	b.reg, b.clock, b.nodeTimeout = cfg.Registry, cfg.Clock, cfg.NodeTimeout
-	b.stopped = make(chan struct{})
+	b.stopped, b.giveUp = context.WithCancel(context.Background())
 	b.clients = make([]*resp.SyncPool, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		if ep.Kind == registry.Redis {
@@ -71,30 +72,28 @@ func (b *blocking) Submit(req *Request, done func(*Result)) {
 	}()
 }
 
-// Close implements Engine. Blocked calls cannot be taken back; when the grace
-// is over they fail, and so the requests end.
+// Close implements Engine. When the grace is over sleeps and Redis calls fail, CPU work is
+// asked to stop and no node starts any more, and so the requests end.
 func (b *blocking) Close(grace time.Duration) {
 	b.mu.Lock()
 	first := !b.closing
 	b.closing = true
 	b.mu.Unlock()
 	if first && grace < Forever {
-		defer time.AfterFunc(grace, b.giveUp).Stop()
+		defer time.AfterFunc(grace, func() {
+			b.giveUp()
+			b.closeClients()
+		}).Stop()
 	}
 	b.live.Wait()
 	if !first {
 		return
 	}
+	b.giveUp()
 	b.closeClients()
 	if b.release != nil {
 		b.release()
 	}
-}
-
-// giveUp makes sleeps and Redis calls fail, now and from now on.
-func (b *blocking) giveUp() {
-	b.gaveUp.Do(func() { close(b.stopped) })
-	b.closeClients()
 }
 
 func (b *blocking) closeClients() {
@@ -129,7 +128,11 @@ func (b *blocking) run(s *State, req *Request, node *plan.Node, start clock.Time
 		}
 		defer time.AfterFunc(w.deadline.Sub(now), cancel.Cancel).Stop()
 	}
+	if b.stopped.Err() != nil {
+		return rowset.RowSet{}, ErrShuttingDown
+	}
 	spec := task.SpecOf(node)
+	defer context.AfterFunc(b.stopped, cancel.Cancel)()
 	out, err := task.Invoke(spec, spec.Run, &task.Ctx{
 		Node: node, Inputs: inputs, Refs: refs, UserID: req.UserID, Params: &req.Params,
 		Registry: b.reg, Waiter: w, Cancellation: cancel,
@@ -141,7 +144,7 @@ func (b *blocking) run(s *State, req *Request, node *plan.Node, start clock.Time
 			}
 		}
 	}
-	if errors.Is(err, resp.ErrClosed) {
+	if errors.Is(err, resp.ErrClosed) || errors.Is(err, task.ErrCancelled) && b.stopped.Err() != nil {
 		err = ErrShuttingDown
 	}
 	return out, err
@@ -182,7 +185,7 @@ func (w *blockingWaiter) Sleep(d time.Duration) error {
 	select {
 	case <-timer.C:
 		return nil
-	case <-w.engine.stopped:
+	case <-w.engine.stopped.Done():
 		return ErrShuttingDown
 	}
 }

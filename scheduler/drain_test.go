@@ -247,7 +247,8 @@ func TestGivingUpTakesBackQueuedWork(t *testing.T) {
 }
 
 // TestEnginesWithoutLoopDrain holds the blocking engines to the same contract, as far as
-// blocking goes: sleeps and Redis calls are given up, CPU work is waited for.
+// blocking goes: sleeps and Redis calls are given up, CPU work is asked to stop and waited
+// for, and what waits for a worker never starts.
 func TestEnginesWithoutLoopDrain(t *testing.T) {
 	reg := silentRedis(t)
 	for name, openEngine := range map[string]func(Config) Engine{
@@ -255,16 +256,18 @@ func TestEnginesWithoutLoopDrain(t *testing.T) {
 		"pool":       func(c Config) Engine { return OpenPool(c) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := openEngine(Config{Registry: reg})
+			e := openEngine(Config{Registry: reg, CPUThreads: 1})
 			answers := make(chan error, 8)
-			for _, g := range []*plan.Graph{
+			graphs := []*plan.Graph{
 				builtinGraph(t, "x", source(1), sleepNode("x", "src", ample)), builtinGraph(t, "x", viewerNode("x")),
-			} {
+				builtinGraph(t, "x", source(1), busyNode("x", "src", ample)), builtinGraph(t, "x", source(1), busyNode("x", "src", ample)),
+			}
+			for _, g := range graphs {
 				e.Submit(&Request{Graph: g, UserID: 1}, func(r *Result) { answers <- r.Err })
 			}
-			e.Close(0)
-			require.Len(t, answers, 2)
-			for range 2 {
+			e.Close(soon) // so that some of it is under way
+			require.Len(t, answers, len(graphs))
+			for range graphs {
 				assert.ErrorIs(t, <-answers, ErrShuttingDown)
 			}
 			e.Submit(&Request{Graph: builtinGraph(t, "src", source(1)), UserID: 1}, func(r *Result) { answers <- r.Err })

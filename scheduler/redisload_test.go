@@ -28,11 +28,12 @@ const (
 	// recoveryGoal is how soon after Redis is back the last request fails, on a machine
 	// that has nothing else to do; the tests allow a multiple of it.
 	recoveryGoal = time.Second
-	recoveryMax  = 4 * recoveryGoal
+	recoveryMax  = 2 * recoveryGoal
 	// defaultPolicy, for what takes longer than its bounds: both timeouts are 1 s.
 	defaultPolicy = ""
-	// watched is how long the load goes on after Redis is back, to see it undisturbed.
-	watched = recoveryGoal + recoveryGoal/2
+	// watched is how long the load goes on after Redis is back: longer than recoveryMax, so
+	// that requests which go on failing are seen.
+	watched = recoveryMax + recoveryGoal/2
 )
 
 // A load keeps loadInflight requests for concat_plan in flight, each for a user of its
