@@ -233,16 +233,24 @@ func (e *events) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 func (e *events) OnTraffic(gc gnet.Conn) gnet.Action {
 	data, _ := gc.Next(-1) // all there is; gnet's own buffer, as nothing is ever left in its other one
 	c, ok := gc.Context().(*conn)
-	if !ok {
-		if e.turn() != nil {
-			return gnet.Shutdown
-		}
-		return gnet.None
+	if (!ok || e.traffic(c, data)) && e.turn() != nil {
+		return gnet.Shutdown
 	}
-	e.enter()
-	defer e.leave(c)
-	c.received(data)
 	return gnet.None
+}
+
+// traffic hands data over. It reports whether the turn is to follow at once: the only
+// connection is a batch of its own.
+func (r *Reactor) traffic(c *conn, data []byte) (turn bool) {
+	alone := len(r.conns) == 1
+	turn = r.loop.Enter()
+	if turn && !alone {
+		r.submit()
+		turn = false
+	}
+	defer r.leave(c)
+	c.received(data)
+	return turn
 }
 
 // OnClose implements gnet.EventHandler. gnet calls it from within Write and Close,
