@@ -38,6 +38,7 @@ type Loop interface {
 	Post(fn func()) bool // any goroutine
 	Hold()               // loop only
 	Release()            // loop only
+	Defer(fn func())     // loop only; fn runs at the end of the iteration
 }
 
 // Config sets a pool up. The zero value works.
@@ -61,6 +62,9 @@ type Pool struct {
 	loop  Loop
 	clock clock.Clock
 	exec  Executor
+
+	flush    func() // flushed, bound once
+	flushing bool   // a deferred flush is to come; loop only
 
 	// pending counts accepted jobs whose hand-back has not been posted yet.
 	pending atomic.Int64
@@ -88,6 +92,7 @@ func New(l Loop, cfg Config) *Pool {
 		cfg.Executor = newPond(cfg.Workers, cfg.QueueMax)
 	}
 	p := &Pool{loop: l, clock: cfg.Clock, exec: cfg.Executor}
+	p.flush = p.flushed
 	p.idle.cond = sync.NewCond(&p.idle)
 	return p
 }
@@ -142,7 +147,17 @@ func (p *Pool) Submit(j *Job) error {
 	}
 	p.submitted.Add(1)
 	p.loop.Hold()
+	if !p.flushing {
+		p.flushing = true
+		p.loop.Defer(p.flush)
+	}
 	return nil
+}
+
+// flushed is the end of an iteration in which jobs were submitted.
+func (p *Pool) flushed() {
+	p.flushing = false
+	p.exec.Flush()
 }
 
 // Cancel takes back a job that no worker has started: its Work will not run

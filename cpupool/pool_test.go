@@ -43,6 +43,9 @@ func (l *handLoop) Post(fn func()) bool {
 func (l *handLoop) Hold()    { l.held++ }
 func (l *handLoop) Release() { l.held-- }
 
+// Defer runs fn at once: each call of the test is an iteration of its own.
+func (l *handLoop) Defer(fn func()) { fn() }
+
 // run waits for n posts and runs them on the test's goroutine.
 func (l *handLoop) run(n int) {
 	for range n {

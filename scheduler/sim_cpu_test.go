@@ -84,6 +84,9 @@ func (x *simExecutor) burn(d time.Duration) {
 	worker.co.suspend()
 }
 
+// Flush implements cpupool.Executor. Each job is given to a worker by itself.
+func (x *simExecutor) Flush() {}
+
 // RunningWorkers implements cpupool.Executor.
 func (x *simExecutor) RunningWorkers() int64 { return int64(len(x.idle)) }
 
