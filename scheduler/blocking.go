@@ -34,6 +34,7 @@ type blocking struct {
 	closing bool           // guarded by mu
 	live    sync.WaitGroup // requests in flight; Add only under mu while not closing
 
+	waiters sync.Pool       // of *blockingWaiter that no body has: only their buffers are kept
 	stopped context.Context // done when the grace is over
 	giveUp  context.CancelFunc
 }
@@ -150,7 +151,16 @@ func (b *blocking) run(s *State, req *Request, node *plan.Node, start clock.Time
 	return out, err
 }
 
-func (b *blocking) newWaiter() *blockingWaiter { return &blockingWaiter{engine: b} }
+// takeWaiter returns a waiter with the buffers of an earlier use; freeWaiter takes
+// it back when no body has it any more.
+func (b *blocking) takeWaiter() *blockingWaiter {
+	if w, ok := b.waiters.Get().(*blockingWaiter); ok {
+		return w
+	}
+	return &blockingWaiter{engine: b}
+}
+
+func (b *blocking) freeWaiter(w *blockingWaiter) { b.waiters.Put(w) }
 
 // blockingWaiter waits by blocking its goroutine. One goroutine at a time.
 type blockingWaiter struct {

@@ -78,7 +78,9 @@ func (r *poolRun) spawn(i int, start clock.Time) {
 		workers = e.io
 	}
 	err := workers.Go(func() {
-		out, err := e.run(&r.state, r.req, node, start, e.newWaiter(), inputs, refs)
+		w := e.takeWaiter()
+		out, err := e.run(&r.state, r.req, node, start, w, inputs, refs)
+		e.freeWaiter(w)
 		if err == nil && r.deltas != nil {
 			r.deltas[i] = schemaDelta(node, inputs, refs, out)
 		}

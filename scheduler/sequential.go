@@ -21,7 +21,8 @@ func (e *Sequential) oneByOne(req *Request, arrived clock.Time) *Result {
 	var s State
 	deltas := newDeltas(req)
 	s.Reset(req.Graph, arrived, req.Deadline)
-	w := e.newWaiter()
+	w := e.takeWaiter()
+	defer e.freeWaiter(w)
 	now := e.clock.Now()
 	for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
 		node := req.Graph.Nodes[i]

@@ -121,7 +121,14 @@ func readUsers(c *Ctx, command *resp.Template, ids []int64) (rowset.RowSet, erro
 			countries.AppendNull()
 		}
 	}
-	return rowset.Dense(&rowset.Batch{IDs: ids, Strings: []rowset.StringColumn{countries.Column()}}), nil
+	// A batch and its list of columns in one piece of memory.
+	users := new(struct {
+		rowset.Batch
+		columns [1]rowset.StringColumn
+	})
+	users.columns[0] = countries.Column()
+	users.IDs, users.Strings = ids, users.columns[:]
+	return rowset.Dense(&users.Batch), nil
 }
 
 // want refuses a reply that is an error or of another kind than kind.
