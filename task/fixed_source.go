@@ -5,11 +5,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// rowCountMax bounds what a plan can make of nothing: 100 M rows are 800 MB.
-const rowCountMax = 100_000_000
-
-// fixedSource makes rows with the ids 1 to row_count and no columns; it needs
-// no Redis.
+// fixedSource makes rows with the ids 1 to row_count, at most rowCountMax, and no
+// columns; it needs no Redis.
 func fixedSource() Spec {
 	body := func(c *Ctx) (rowset.RowSet, error) {
 		count := c.Node.Params.Int("row_count")

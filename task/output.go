@@ -19,7 +19,8 @@ const (
 	// the Spec's Writes.
 	Expand
 	// SameRows keeps ids, active rows and their order, and may add or replace
-	// the columns of the Spec's Writes.
+	// the columns of the Spec's Writes. Its other columns are its input's own
+	// memory.
 	SameRows
 	// Subset keeps the batch and a subsequence of the active rows.
 	Subset
@@ -60,7 +61,7 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 		if err := checkDense(out, len(out.Batch.IDs)); err != nil {
 			return err
 		}
-		return checkColumns(spec, c, out, false)
+		return checkColumns(spec, c, out, nil)
 	case Append:
 		rows := 0
 		for _, in := range c.Inputs {
@@ -72,7 +73,10 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 		if err := checkDense(out, rows); err != nil {
 			return err
 		}
-		return checkColumns(spec, c, out, true)
+		if err := checkAppended(c, out.Batch.IDs); err != nil {
+			return err
+		}
+		return checkColumns(spec, c, out, c.hasColumn)
 	}
 
 	in := c.Inputs[0]
@@ -80,7 +84,8 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 		if !sameSlice(in.Batch.IDs, out.Batch.IDs) {
 			return contractf("output must keep the ids of its input's batch")
 		}
-		if err := checkColumns(spec, c, out, true); err != nil {
+		keeps := func(key registry.KeyID) bool { return sameColumn(in.Batch, out.Batch, key) }
+		if err := checkColumns(spec, c, out, keeps); err != nil {
 			return err
 		}
 	} else if out.Batch != in.Batch {
@@ -172,18 +177,35 @@ func checkDense(out rowset.RowSet, rows int) error {
 	return nil
 }
 
-// checkColumns refuses a column that is not in Writes and, if the output may
-// have its inputs' columns, in none of these either.
-func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherits bool) error {
+// checkAppended checks that ids are those of the active rows of the input, then of
+// each node reference. There are as many.
+func checkAppended(c *Ctx, ids []int64) error {
+	for _, sides := range [...][]rowset.RowSet{c.Inputs, c.Refs} {
+		for _, in := range sides {
+			part := ids[:in.N]
+			ids = ids[in.N:]
+			for i, id := range part {
+				if id != in.ID(i) {
+					return contractf("output has id %d where its inputs' rows in order have %d", id, in.ID(i))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkColumns refuses a column that is neither in Writes nor inherited; nil says that
+// none is.
+func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry.KeyID) bool) error {
 	for i := range out.Batch.Floats {
 		key := out.Batch.Floats[i].Key
-		if !(inherits && c.hasColumn(key)) && !spec.writes(c.Node, key) {
+		if !(inherited != nil && inherited(key)) && !spec.writes(c.Node, key) {
 			return contractf("output has float column %d, which the task does not declare", key)
 		}
 	}
 	for i := range out.Batch.Strings {
 		key := out.Batch.Strings[i].Key
-		if !(inherits && c.hasColumn(key)) && !spec.writes(c.Node, key) {
+		if !(inherited != nil && inherited(key)) && !spec.writes(c.Node, key) {
 			return contractf("output has string column %d, which the task does not declare", key)
 		}
 	}
@@ -196,12 +218,25 @@ func (s *Spec) writes(n *plan.Node, key registry.KeyID) bool {
 
 // hasColumn reports whether some input or node reference has that column.
 func (c *Ctx) hasColumn(key registry.KeyID) bool {
-	has := func(in rowset.RowSet) bool { return in.Batch.Has(key) }
+	has := func(in rowset.RowSet) bool { return in.Batch.Float(key) != nil || in.Batch.String(key) != nil }
 	return slices.ContainsFunc(c.Inputs, has) || slices.ContainsFunc(c.Refs, has)
 }
 
+// sameColumn reports whether in and out share the memory of that column, which costs no
+// look at the values. (A body that writes into its input is not noticed.)
+func sameColumn(in, out *rowset.Batch, key registry.KeyID) bool {
+	floats, strings := out.Float(key), out.String(key)
+	if f := in.Float(key); floats != nil && (f == nil || !sameSlice(f.Values, floats.Values) || !sameSlice(f.Valid, floats.Valid)) {
+		return false
+	}
+	if s := in.String(key); strings != nil && (s == nil || !sameSlice(s.Codes, strings.Codes) || s.Dict != strings.Dict) {
+		return false
+	}
+	return true
+}
+
 // sameSlice reports whether a and b are the same memory.
-func sameSlice(a, b []int64) bool {
+func sameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 

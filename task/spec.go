@@ -29,11 +29,13 @@ type Spec struct {
 	// IsIO says that Run blocks on I/O, so a pool engine puts it on its I/O
 	// workers.
 	IsIO bool
-	// Output is the shape of the result, checked after every run.
+	// Output is the shape of the result, checked after every run. A violation fails the
+	// node with ErrContract.
 	Output Output
-	// Reads and Writes tell the columns that a node reads and those that it may
-	// add to its inputs' columns (for Source and Expand: the columns of its
-	// result). Nil means none.
+	// Writes tells the columns that a node may add to its inputs' columns or
+	// replace (for Source and Expand: the columns of its result); a column of the result that
+	// is neither there nor inherited fails the check. Reads tells those that it reads. It is
+	// information for tools: nothing keeps a body from reading others. Nil means none.
 	Reads, Writes func(n *plan.Node) []registry.KeyID
 	// Run is the synchronous body: on the CPU pool, or on a blocking engine's
 	// goroutine. Required.

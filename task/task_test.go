@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -100,6 +101,18 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 	in := view(b, 3, 1, 0)
 	dense := rowset.Dense(b)
 	other := batchOf(10, 20, 30, 40)
+	// An input with columns, and what may become of them.
+	country := func(codes ...int32) []rowset.StringColumn {
+		return []rowset.StringColumn{{Key: 3001, Codes: codes, Dict: &rowset.Dict{Values: []string{"US", "CA"}}}}
+	}
+	full := &rowset.Batch{IDs: b.IDs, Strings: country(0, 1, 0, -1), Floats: []rowset.FloatColumn{
+		{Key: 1001, Values: make([]float64, 4), Valid: rowset.NewBitmap(4)}, {Key: 2001, Values: make([]float64, 4)}}}
+	columns := func(edit func(b *rowset.Batch)) rowset.RowSet {
+		c := &rowset.Batch{IDs: full.IDs, Floats: slices.Clone(full.Floats), Strings: slices.Clone(full.Strings)}
+		edit(c)
+		return rowset.Dense(c)
+	}
+	fullIn := rowset.Dense(full)
 	writes := func(*plan.Node) []registry.KeyID { return []registry.KeyID{2001} }
 	tests := []struct {
 		name   string
@@ -134,6 +147,20 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"permutation with a dropped row", Permutation, in, view(b, 0, 1, 2), false},
 		{"same rows, new column", SameRows, in, view(withColumn(b, 2001), 3, 1, 0), true},
 		{"same rows, undeclared column", SameRows, in, view(withColumn(b, 1001), 3, 1, 0), false},
+		{"same rows, inherited columns", SameRows, fullIn, columns(func(*rowset.Batch) {}), true},
+		{"same rows, replaced column", SameRows, fullIn, rowset.Dense(withColumn(full, 2001)), true},
+		{"same rows, replaced column that is not declared", SameRows, fullIn, rowset.Dense(withColumn(full, 1001)), false},
+		{"same rows, other nulls", SameRows, fullIn,
+			columns(func(b *rowset.Batch) { b.Floats[0].Valid = rowset.NewBitmap(4) }), false},
+		{"same rows, nulls lost", SameRows, fullIn, columns(func(b *rowset.Batch) { b.Floats[0].Valid = nil }), false},
+		{"same rows, other codes", SameRows, fullIn,
+			columns(func(b *rowset.Batch) { b.Strings[0].Codes = []int32{0, 1, 0, -1} }), false},
+		{"same rows, other dictionary", SameRows, fullIn,
+			columns(func(b *rowset.Batch) { b.Strings[0].Dict = &rowset.Dict{Values: []string{"US", "CA"}} }), false},
+		{"same rows, column of another kind", SameRows, rowset.Dense(withColumn(b, 1001)),
+			rowset.Dense(&rowset.Batch{IDs: b.IDs, Strings: []rowset.StringColumn{
+				{Key: 1001, Codes: make([]int32, 4), Dict: &rowset.Dict{Values: []string{"a"}}}}}), false},
+		{"same rows, column for the id", SameRows, dense, rowset.Dense(withColumn(b, registry.IDKey)), false},
 		{"same rows, other ids", SameRows, in, view(other, 3, 1, 0), false},
 		{"same rows, other order", SameRows, in, view(b, 1, 3, 0), false},
 		{"expand", Expand, in, rowset.Dense(batchOf(7, 8)), true},
@@ -152,6 +179,9 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"fewer rows than listed", Subset, in, rowset.RowSet{Batch: b, Rows: []int32{3, 1}, N: 1}, false},
 		{"more rows than the batch has", Subset, dense, rowset.RowSet{Batch: b, N: 5}, false},
 		{"append that loses a row", Append, in, rowset.Dense(batchOf(40, 20)), false},
+		{"append in another order", Append, in, rowset.Dense(batchOf(20, 40, 10)), false},
+		{"append of another row", Append, in, rowset.Dense(batchOf(40, 20, 30)), false},
+		{"append, column for the id", Append, in, rowset.Dense(withColumn(batchOf(40, 20, 10), registry.IDKey)), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,6 +197,42 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 			assert.NotContains(t, err.Error(), "\n")
 		})
 	}
+}
+
+// The second side's rows count, too, and come second.
+func TestInvokeChecksAppendedRefs(t *testing.T) {
+	in, ref := view(batchOf(1, 2, 3), 2, 0), rowset.Dense(batchOf(7, 8))
+	for _, tt := range []struct {
+		ids []int64
+		ok  bool
+	}{
+		{[]int64{3, 1, 7, 8}, true},
+		{[]int64{7, 8, 3, 1}, false},
+		{[]int64{3, 1, 8, 7}, false},
+		{[]int64{3, 1, 7, 9}, false},
+		{[]int64{3, 1, 7}, false},
+		{[]int64{3, 1, 7, 8, 8}, false},
+	} {
+		body := func(*Ctx) (rowset.RowSet, error) { return rowset.Dense(batchOf(tt.ids...)), nil }
+		_, err := Invoke(&Spec{Inputs: 1, Output: Append, Run: body}, body,
+			&Ctx{Inputs: []rowset.RowSet{in}, Refs: []rowset.RowSet{ref}})
+		if tt.ok {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorIs(t, err, ErrContract, "%v", tt.ids)
+		}
+	}
+}
+
+// A body that must not look at rows: there are none behind the count.
+func TestConcatRefusesTooManyRows(t *testing.T) {
+	half := rowset.RowSet{Batch: batchOf(), N: rowCountMax / 2}
+	half2 := half
+	half2.N++
+	spec := concat()
+	_, err := spec.Run(&Ctx{Inputs: []rowset.RowSet{half}, Refs: []rowset.RowSet{half2}})
+	require.ErrorIs(t, err, ErrInvalid)
+	assert.EqualError(t, err, "result would have 100000001 rows, at most 100000000 are allowed")
 }
 
 func TestInvokeChecksTheNumberOfInputs(t *testing.T) {
