@@ -20,7 +20,8 @@
 //   - timers: what was due when the phase began, by due time, then by start order.
 //   - prepare: idle hooks, then prepare hooks.
 //   - flush: the host hands over what its connections have buffered. It comes
-//     last, so that each connection writes once for all that an iteration did.
+//     last, so that a connection needs one write for all that an iteration did, unless
+//     that is so much that the host has handed over part of it earlier.
 //
 // # Who polls
 //

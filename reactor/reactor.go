@@ -179,7 +179,8 @@ type host Reactor
 // Wake implements loop.Host.
 func (h *host) Wake() { (*Reactor)(h).submit() }
 
-// Flush implements loop.Host: each connection with bytes writes once.
+// Flush implements loop.Host: each connection with bytes writes what has not left
+// earlier (see flushBytes), in one system call.
 func (h *host) Flush() {
 	for _, c := range h.dirty {
 		c.flush()
