@@ -38,6 +38,11 @@ type SyncClient struct {
 // readBufferBytes is the initial read buffer; Redis writes in pieces of 16 KiB.
 const readBufferBytes = 16 << 10
 
+// sameLimit is how much later than the call's limit that of connecting may come and still
+// be the reason given. Where the two timeouts are equal, as they are by default, the call's began
+// to run a moment earlier; but what the server did not do is to connect.
+const sameLimit = 10 * time.Millisecond
+
 // A reader holds what one call reads. Each call under way has its own, so that its views
 // stay valid while the next call uses the connection.
 type reader struct {
@@ -190,8 +195,12 @@ func (c *SyncClient) connection(limit time.Time, r *reader) (net.Conn, error) {
 		return conn, nil
 	}
 	reason := ErrTimeout // of the call, unless the attempt's own limit comes first
-	if by := time.Now().Add(c.opts.ConnectTimeout); by.Before(limit) {
-		limit, reason = by, ErrConnect
+	by := time.Now().Add(c.opts.ConnectTimeout)
+	if by.Before(limit.Add(sameLimit)) {
+		reason = ErrConnect
+	}
+	if by.Before(limit) {
+		limit = by
 	}
 	c.count(func(s *Stats) { s.Connects++ })
 	dialer := net.Dialer{Deadline: limit}

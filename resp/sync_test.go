@@ -243,6 +243,8 @@ func TestSyncFailures(t *testing.T) {
 		{"closed in the greeting", Options{Password: "p"}, hangUp, ErrConnect, "cannot connect: "},
 		{"no answer to the greeting", Options{Password: "p", ConnectTimeout: 50 * time.Millisecond}, hang,
 			ErrConnect, "connect timeout"},
+		{"no answer to the greeting, equal timeouts", Options{Password: "p", ConnectTimeout: 50 * time.Millisecond,
+			RequestTimeout: 50 * time.Millisecond}, hang, ErrConnect, "connect timeout"},
 		{"no answer to the greeting in time for the call", Options{Password: "p", RequestTimeout: 50 * time.Millisecond},
 			hang, ErrTimeout, "i/o timeout"},
 	} {
