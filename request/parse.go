@@ -27,7 +27,8 @@ const UserIDMax = math.MaxUint32
 // Parse checks one document. Any goroutine.
 //
 // Checks come in a fixed order, and the first that fails is the one reported:
-// syntax, user_id, param_overrides, plan, deadline_ms. The error is an *Error.
+// syntax, user_id, param_overrides, plan, deadline_ms. The error is an *Error;
+// Stream.Locate adds the line to one of syntax.
 // Of members with the same name the last one counts; unknown members are ignored; a null
 // param_overrides, plan or deadline_ms is the same as none.
 func Parse(doc []byte, reg *registry.Registry) (Request, error) {
@@ -90,6 +91,12 @@ func (r *Request) readUserID(root *jsondoc.Value) *Error {
 				int64(UserIDMax), excerpt(v.Str))
 		}
 		r.UserID = id
+	case jsondoc.Float:
+		if v.Float < 1 || v.Float > UserIDMax {
+			// Integers beyond 64 bits are among these, so nothing is said of the literal.
+			return refuse(CodeInvalid, v, "user_id must be an integer from 1 to %d, got a number out of that range", int64(UserIDMax))
+		}
+		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", kindName(v.Kind))
 	default:
 		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", kindName(v.Kind))
 	}
@@ -202,7 +209,7 @@ func (r *Request) readTimeout(root *jsondoc.Value) *Error {
 	switch {
 	case v == nil || v.Kind == jsondoc.Null:
 	case v.Kind != jsondoc.Uint || v.Uint == 0:
-		return refuse(CodeInvalid, v, "deadline_ms must be a positive integer")
+		return refuse(CodeInvalid, v, "deadline_ms must be an integer from 1 to %d", uint64(math.MaxUint64))
 	default:
 		ms := min(v.Uint, uint64(math.MaxInt64/time.Millisecond))
 		r.Timeout = time.Duration(ms) * time.Millisecond

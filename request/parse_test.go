@@ -75,6 +75,11 @@ func TestParseRefuses(t *testing.T) {
 		{"NoObject", `[{"user_id": 1}]`, CodeInvalid, "missing required field: user_id"},
 		{"Scalar", `1`, CodeInvalid, "missing required field: user_id"},
 		{"NoUserID", `{}`, CodeInvalid, "missing required field: user_id"},
+		{"UserIDBeyond64Bits", `{"user_id": 18446744073709551616}`, CodeInvalid,
+			"user_id must be an integer from 1 to 4294967295, got a number out of that range"},
+		{"UserIDFarBelow", `{"user_id": -9223372036854775809}`, CodeInvalid, "got a number out of that range"},
+		{"UserIDFraction", `{"user_id": 1.5}`, CodeInvalid, "got a number that is not an integer literal"},
+		{"UserIDFloatAtTheEnd", `{"user_id": 4294967295.0}`, CodeInvalid, "got a number that is not an integer literal"},
 		{"UserIDBeforeOverrides", `{"user_id": 0, "param_overrides": {"nope": 1}}`, CodeInvalid, "user_id"},
 		{"OverridesBeforePlan", `{"user_id": 1, "plan": 1, "param_overrides": 5}`, CodeInvalidParams, "must be an object or null, got an integer"},
 		{"PlanBeforeDeadline", `{"user_id": 1, "plan": 1, "deadline_ms": 0}`, CodeInvalid, "plan must be the name of a plan"},
@@ -95,6 +100,8 @@ func TestParseRefuses(t *testing.T) {
 		{"DeadlineZero", `{"user_id": 1, "deadline_ms": 0}`, CodeInvalid, "deadline_ms"},
 		{"DeadlineNegative", `{"user_id": 1, "deadline_ms": -5}`, CodeInvalid, "deadline_ms"},
 		{"DeadlineFloat", `{"user_id": 1, "deadline_ms": 5.0}`, CodeInvalid, "deadline_ms"},
+		{"DeadlineBeyond64Bits", `{"user_id": 1, "deadline_ms": 18446744073709551616}`, CodeInvalid,
+			"deadline_ms must be an integer from 1 to 18446744073709551615"},
 		{"DeadlineString", `{"user_id": 1, "deadline_ms": "5"}`, CodeInvalid, "deadline_ms"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -78,6 +78,10 @@ func (s *scanner) expected() string {
 		return "the rest of true, false or null"
 	case inMark:
 		return "the rest of a byte order mark"
+	case numZero:
+		return "the end of the number (leading zeros are not allowed)"
+	case numInt, numFraction, numExpDigits: // it is the input that ends here
+		return "the rest of a number, ',' or the end of the object or array"
 	case complete:
 		return "the end of the line"
 	default:

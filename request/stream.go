@@ -39,6 +39,7 @@ type Stream struct {
 	doc      []byte // earlier part of a document that did not fit what was in buf
 	scan     scanner
 	line     int   // number of the line at pos, from 1
+	begun    int   // number of the line on which the last document handed out begins
 	answered bool  // a document or an error has been handed out
 	readErr  error // what ended the input: io.EOF or a failed read
 }
@@ -69,6 +70,20 @@ func (s *Stream) Next() ([]byte, error) {
 	}
 	s.answered = true
 	return doc, err
+}
+
+// Locate returns err, a syntax error of Parse about doc, which is the document last
+// handed out, with the line of the input added to its detail. Other errors it returns as
+// they are.
+func (s *Stream) Locate(err error, doc []byte) error {
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Code != CodeInvalidJSON || refused.Offset < 0 {
+		return err
+	}
+	located := *refused
+	before := doc[:min(int(refused.Offset), len(doc))]
+	located.Detail += fmt.Sprintf(", line %d of the input", s.begun+bytes.Count(before, []byte("\n")))
+	return &located
 }
 
 func (s *Stream) next() ([]byte, error) {
@@ -136,6 +151,7 @@ func (s *Stream) complete() ([]byte, error) {
 	if size > s.maxBytes {
 		return nil, s.tooLarge()
 	}
+	s.begun = s.line
 	doc := s.buf[s.mark:s.pos]
 	if len(s.doc) > 0 {
 		s.doc = append(s.doc, doc...)
@@ -186,6 +202,7 @@ func (s *Stream) finish() ([]byte, error) {
 	end := s.readErr
 	switch s.scan.finish() {
 	case scanDone:
+		s.begun = s.line
 		return s.doc, nil
 	case scanFault:
 		detail := "the input ends in the middle of a document"

@@ -162,6 +162,9 @@ func TestStreamErrorsNameThePlace(t *testing.T) {
 		{"NotASCII", "é", 0, 0, `unexpected byte 0xc3 at byte offset 0 of the document, line 1 of the input; expected a value`},
 		{"Trailing", `{"a":1} {}`, 0, 8, `unexpected '{' at byte offset 8 of the document, line 1 of the input; expected the end of the line`},
 		{"Truncated", "{}\n{\"a\"", 1, 4, `the input ends in the middle of a document, at byte offset 4 of the document, line 2 of the input; expected ':'`},
+		{"LeadingZero", `{"a":01}`, 0, 6, `unexpected '1' at byte offset 6 of the document, line 1 of the input; expected the end of the number (leading zeros are not allowed)`},
+		{"NoDigit", `{"a":-}`, 0, 6, `unexpected '}' at byte offset 6 of the document, line 1 of the input; expected a digit`},
+		{"TruncatedAfterNumber", `{"a":12`, 0, 7, `the input ends in the middle of a document, at byte offset 7 of the document, line 1 of the input; expected the rest of a number, ',' or the end of the object or array`},
 		{"Empty", "", 0, 0, `empty input`},
 		{"TooDeep", strings.Repeat("[", maxDepth+1), 0, maxDepth, `unexpected '[' at byte offset 10000 of the document, line 1 of the input; expected no more than 10000 levels of nesting`},
 	} {
@@ -178,6 +181,39 @@ func TestStreamErrorsNameThePlace(t *testing.T) {
 			assert.Equal(t, CodeInvalidJSON, refused.Code)
 		})
 	}
+}
+
+// What only Parse sees has a line, too: the one that the fault is on, wherever the document began.
+func TestStreamLocatesWhatParseRefuses(t *testing.T) {
+	reg := builtin(t)
+	for _, tc := range []struct {
+		name, in string
+		skip     int
+		detail   string
+	}{
+		{"Surrogate", `{"a": "\ud800"}`, 0, "invalid escape sequence at byte offset 7 of the document, line 1 of the input"},
+		{"UTF8", "\n{}\r\n\n{\n\"a\":\n\"\xff\"}\n{}", 1, "invalid UTF-8 at byte offset 8 of the document, line 6 of the input"},
+		{"Range", "x\n[1,\n1e400,\n2]", 1, "number beyond the range of a double at byte offset 4 of the document, line 3 of the input"},
+		{"BareNumber", "{}\n1e400", 1, "number beyond the range of a double at byte offset 0 of the document, line 2 of the input"},
+		{"NoSyntax", "{\n\"user_id\": 0}", 0, "user_id must be an integer from 1 to 4294967295, got 0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := NewStream(iotest.OneByteReader(strings.NewReader(tc.in)), 0)
+			for range tc.skip {
+				_, _ = s.Next()
+			}
+			doc, err := s.Next()
+			require.NoError(t, err)
+			_, plain := Parse(doc, reg)
+			var refused *Error
+			require.ErrorAs(t, s.Locate(plain, doc), &refused)
+			assert.Equal(t, tc.detail, refused.Detail)
+			require.ErrorAs(t, plain, &refused)
+			assert.NotContains(t, refused.Detail, "of the input", "an Error does not change")
+		})
+	}
+	s := NewStream(strings.NewReader(""), 0)
+	assert.Equal(t, io.ErrUnexpectedEOF, s.Locate(io.ErrUnexpectedEOF, nil))
 }
 
 func TestStreamHandsOutADocumentWhenItsLineEnds(t *testing.T) {

@@ -84,19 +84,20 @@ func (s *server) read(stream *request.Stream) {
 			s.join(p)
 			return
 		}
-		s.prepare(p, doc, err, s.app.clock.Now())
+		s.prepare(p, stream, doc, err, s.app.clock.Now())
 		if !s.join(p) {
 			return
 		}
 	}
 }
 
-// prepare fills p from one document, or from the error in its place.
-func (s *server) prepare(p *slot, doc []byte, err error, arrived clock.Time) {
+// prepare fills p from one document of stream, or from the error in its place.
+func (s *server) prepare(p *slot, stream *request.Stream, doc []byte, err error, arrived clock.Time) {
 	p.failure, p.result, p.request = nil, nil, scheduler.Request{}
 	var req request.Request
 	if err == nil {
 		req, err = request.Parse(doc, s.app.reg)
+		err = stream.Locate(err, doc)
 	}
 	if err != nil {
 		failure := refusal(err)

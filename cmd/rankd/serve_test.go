@@ -296,3 +296,13 @@ func TestManyRequestsThroughFewSlots(t *testing.T) {
 	}
 	assert.Equal(t, n, i)
 }
+
+// What breaks the grammar and what only a closer look finds are told alike: with the line.
+func TestSyntaxErrorsNameTheLine(t *testing.T) {
+	o := rankd(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 01}\n{\"user_id\": 1,\n\"a\": \"\\ud800\"}\n"))
+	require.Equal(t, exitFailed, o.status, o.stderr)
+	answers := o.lines()
+	require.Len(t, answers, 3)
+	assert.Contains(t, answers[1], "line 2 of the input; expected the end of the number (leading zeros are not allowed)")
+	assert.Contains(t, answers[2], "invalid escape sequence at byte offset 21 of the document, line 4 of the input")
+}
