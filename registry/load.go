@@ -97,7 +97,7 @@ func (l *loader) decode(file string, rows any) bool {
 		}
 	case errors.As(err, &malformed):
 		line, _ := malformed.Position()
-		l.problem(file, fmt.Sprintf("line %d", line), "%s", strings.TrimPrefix(malformed.Error(), "toml: "))
+		l.problem(file, fmt.Sprintf("line %d", line), "%s", describe(malformed, rows))
 	case err != nil:
 		l.problem(file, "", "%w", err)
 	}

@@ -45,10 +45,18 @@ func newApp(o *options) (*app, error) {
 
 // openRegistry reads the tables that the flags choose.
 func openRegistry(o *options) (*registry.Registry, error) {
-	if o.registryDir != "" {
-		return registry.Load(os.DirFS(o.registryDir), o.env)
+	if o.registryDir == "" {
+		return registry.Default(o.env)
 	}
-	return registry.Default(o.env)
+	tables, err := openFolder("--registry_dir", o.registryDir)
+	if err != nil {
+		return nil, err
+	}
+	reg, err := registry.Load(tables, o.env)
+	if err != nil { // of one problem a line, each of which names its file
+		return nil, fmt.Errorf("--registry_dir %s:\n%w", o.registryDir, err)
+	}
+	return reg, nil
 }
 
 // planFolder returns where plans are looked for by name.
@@ -56,12 +64,17 @@ func planFolder(o *options) (fs.FS, error) {
 	if o.planDir == "" {
 		return artifacts.Plans(), nil
 	}
-	if info, err := os.Stat(o.planDir); err != nil {
-		return nil, err
+	return openFolder("--plan_dir", o.planDir)
+}
+
+// openFolder returns the folder that a flag names. The error names both.
+func openFolder(flag, path string) (fs.FS, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("--plan_dir: %s is no folder", o.planDir)
+		return nil, fmt.Errorf("%s: %s is no folder", flag, path)
 	}
-	return os.DirFS(o.planDir), nil
+	return os.DirFS(path), nil
 }
 
 // loadPlans loads what the flags choose. A plan knows its endpoints, so this is done
