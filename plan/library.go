@@ -119,6 +119,9 @@ func (l *Library) List() ([]Listing, error) {
 			continue
 		}
 		graph, err := l.Get(name)
+		if errors.Is(err, ErrBadName) || errors.Is(err, ErrUnknown) {
+			err = fmt.Errorf("%s: %w", file.Name(), err) // other errors name it themselves
+		}
 		list = append(list, Listing{Name: name, Graph: graph, Err: err})
 	}
 	slices.SortFunc(list, func(a, b Listing) int { return strings.Compare(a.Name, b.Name) })

@@ -125,6 +125,7 @@ func TestLibraryListsGoodAndBad(t *testing.T) {
 			assert.Nil(t, entry.Graph)
 		case "odd-name":
 			assert.ErrorIs(t, entry.Err, plan.ErrBadName)
+			assert.ErrorContains(t, entry.Err, "odd-name.plan.json: ")
 		default:
 			assert.NoError(t, entry.Err)
 			assert.NotNil(t, entry.Graph)

@@ -139,7 +139,9 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.SetNormalizeFunc(normalize)
 
 	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
+	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; without --plan_name or --plan "+
+		"all of them are checked at the start, and a bad one ends the program; with either, the others are loaded as requests ask "+
+		"for them, and a bad one fails those requests")
 	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
 	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port` for every Redis endpoint")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
@@ -153,8 +155,10 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.IntVar(&o.cpuThreads, "cpu_threads", defaultCPUThreads(), "`number` of workers for CPU work")
 	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
-	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time")
-	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes")
+	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time; "+
+		"its product with --max_request_bytes bounds the memory that requests take")
+	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes; "+
+		"times --max_inflight it bounds the memory that their texts take")
 
 	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
 		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")

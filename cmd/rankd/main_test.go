@@ -280,6 +280,8 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 	dir := t.TempDir()
 	writePlan(t, dir, "bad", `{"schema_version": 1, "plan_name": "bad", "nodes": [{"node_id": "x", "op": "nope", "inputs": []}], "outputs": []}`)
 	file := filepath.Join(dir, "bad.plan.json")
+	oddDir := t.TempDir()
+	writePlan(t, oddDir, "my-plan", fixedPlan("my-plan"))
 	for _, tc := range []struct {
 		name   string
 		args   []string
@@ -304,10 +306,12 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		{"BenchZero", []string{"--bench", "0", "--plan_name", "diamond"}, []string{"--bench is a number"}},
 		{"InfoWithoutPlan", []string{"--print-plan-info"}, []string{"--print-plan-info needs a plan"}},
 		{"UnknownEnvironment", []string{"--env", "moon"}, []string{"moon"}},
-		{"UnknownRegistryFolder", []string{"--registry_dir", filepath.Join(dir, "nope")}, []string{"keys.toml"}},
+		{"UnknownRegistryFolder", []string{"--registry_dir", filepath.Join(dir, "nope")}, []string{"--registry_dir", "nope"}},
+		{"RegistryFolderWithoutTables", []string{"--registry_dir", dir}, []string{"--registry_dir", dir, "keys.toml"}},
 		{"UnknownPlan", []string{"--plan_name", "nope"}, []string{`unknown plan "nope"`}},
 		{"PlanNameWithPath", []string{"--plan_name", "../bad"}, []string{"plan name"}},
-		{"UnknownPlanFolder", []string{"--plan_dir", filepath.Join(dir, "nope")}, []string{"nope"}},
+		{"UnknownPlanFolder", []string{"--plan_dir", filepath.Join(dir, "nope")}, []string{"--plan_dir", "nope"}},
+		{"PlanFileWithABadName", []string{"--plan_dir", oddDir}, []string{"my-plan.plan.json", "letters, digits and _"}},
 		{"PlanFolderIsAFile", []string{"--plan_dir", file}, []string{"no folder"}},
 		{"UnknownPlanFile", []string{"--plan", filepath.Join(dir, "nope")}, []string{"nope"}},
 		{"BadPlanByFile", []string{"--plan", file}, []string{"bad.plan.json", "nodes[0]", "nope"}},
