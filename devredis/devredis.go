@@ -82,12 +82,13 @@ func (s *Server) Port() int {
 func (s *Server) Close() { s.redis.Close() }
 
 // Load fills the Redis at addr ("host:port") with the data set, replacing the keys of the
-// same name. It is meant for the empty server of a test or a benchmark.
+// same name. It is meant for the empty server of a demo, a test or a benchmark, one without
+// a password. The error names addr.
 func Load(ctx context.Context, addr string) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return fmt.Errorf("load demo data: %w", err)
+		return fmt.Errorf("load demo data into %s: %w", addr, err)
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })

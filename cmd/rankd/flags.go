@@ -45,7 +45,7 @@ type options struct {
 	redisHost               string // of redis
 	redisPort               int
 
-	listPlans, printPlanInfo, printRegistry bool
+	listPlans, printPlanInfo, printRegistry, loadDemoData bool
 
 	trace           bool
 	response        string
@@ -85,6 +85,9 @@ const examples = `  # Rank for user 1, with nothing but this program:
 
   # Your plan, your Redis, a file of requests:
   rankd --plan my.plan.json --redis 127.0.0.1:6379 < requests.jsonl
+
+  # The demo data in an empty Redis of your own:
+  rankd --load_demo_data --redis 127.0.0.1:6379
 
   # What plans are there, and what is in one?
   rankd --list-plans
@@ -139,9 +142,8 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.SetNormalizeFunc(normalize)
 
 	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; without --plan_name or --plan "+
-		"all of them are checked at the start, and a bad one ends the program; with either, the others are loaded as requests ask "+
-		"for them, and a bad one fails those requests")
+	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; "+
+		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
 	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
 	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port` for every Redis endpoint")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
@@ -174,12 +176,14 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.BoolVar(&o.listPlans, "list-plans", false, "list the plans that --plan_name can name, and exit")
 	f.BoolVar(&o.printPlanInfo, "print-plan-info", false, "print the chosen plan as checked and compiled, and exit")
 	f.BoolVar(&o.printRegistry, "print-registry", false, "print keys, params and endpoints, and exit")
+	f.BoolVar(&o.loadDemoData, "load_demo_data", false, "write the demo data into the Redis at --redis, and exit: "+
+		"the keys user:, follow:, recommendation: and media: of ids 1 to 1000, replacing what they hold")
 
 	f.IntVar(&o.bench, "bench", 0, "run the plan this `number` of times for user 1 and print figures as JSON")
 	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
 	o.addEventLoopFlags(f)
 	cmd.MarkFlagsMutuallyExclusive("plan", "plan_name")
-	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "bench", "bench_eventloop")
+	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "load_demo_data", "bench", "bench_eventloop")
 	return cmd
 }
 
@@ -253,6 +257,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 	}
 	if o.printPlanInfo && o.plan == "" && o.planName == "" {
 		problem("--print-plan-info needs a plan: --plan_name or --plan")
+	}
+	if o.loadDemoData && o.redis == "" {
+		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
 	if o.redis != "" {
 		var err error

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -304,6 +305,8 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		{"TwoModes", []string{"--list-plans", "--print-registry"}, []string{"list-plans", "print-registry"}},
 		{"BenchWithoutPlan", []string{"--bench", "5"}, []string{"--bench needs a plan"}},
 		{"BenchZero", []string{"--bench", "0", "--plan_name", "diamond"}, []string{"--bench is a number"}},
+		{"DemoDataWithoutRedis", []string{"--load_demo_data"}, []string{"--load_demo_data needs", "--redis"}},
+		{"DemoDataAndPlans", []string{"--load_demo_data", "--redis", "h:1", "--list-plans"}, []string{"load_demo_data", "list-plans"}},
 		{"InfoWithoutPlan", []string{"--print-plan-info"}, []string{"--print-plan-info needs a plan"}},
 		{"UnknownEnvironment", []string{"--env", "moon"}, []string{"moon"}},
 		{"UnknownRegistryFolder", []string{"--registry_dir", filepath.Join(dir, "nope")}, []string{"--registry_dir", "nope"}},
@@ -331,6 +334,31 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the embedded Redis answers, a server answers that the demo data was loaded into.
+func TestLoadDemoData(t *testing.T) {
+	server := miniredis.RunT(t)
+	require.NoError(t, server.Set("user:1", "a string, in the way"))
+	o := rankd(t, nil, "--load_demo_data", "--redis", server.Addr())
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Empty(t, o.stdout)
+	assert.Equal(t, "rankd: wrote demo data of 1000 users to "+server.Addr()+"\n", o.stderr)
+
+	candidates := func(args ...string) []map[string]any {
+		o := rankd(t, strings.NewReader(`{"user_id": 1}`), append(args, "--plan_name", "complex_dag")...)
+		require.Equal(t, exitOK, o.status, o.stderr)
+		return decode(t, o.lines()[0]).Candidates
+	}
+	want := candidates()
+	assert.NotEmpty(t, want)
+	assert.Equal(t, want, candidates("--redis", server.Addr()))
+
+	addr := server.Addr()
+	server.Close()
+	o = rankd(t, nil, "--load_demo_data", "--redis", addr)
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stderr, addr)
 }
 
 func TestListPlansWithABrokenOne(t *testing.T) {

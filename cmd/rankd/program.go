@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rankd/rankd/devredis"
 )
 
 // The exit statuses.
@@ -69,6 +71,9 @@ func (p *program) dispatch(ctx context.Context, o *options) error {
 	if o.benchEventLoop {
 		return p.benchEventLoop(ctx, o)
 	}
+	if o.loadDemoData {
+		return p.loadDemoData(ctx, o.redis)
+	}
 	a, err := newApp(o)
 	if err != nil {
 		return err
@@ -91,6 +96,15 @@ func (p *program) dispatch(ctx context.Context, o *options) error {
 		return a.bench(ctx, p.stdout, p.stderr)
 	}
 	return a.serve(ctx, p.stdin, p.stdout)
+}
+
+// loadDemoData fills the Redis at addr, "host:port".
+func (p *program) loadDemoData(ctx context.Context, addr string) error {
+	if err := devredis.Load(ctx, addr); err != nil {
+		return &runtimeError{err}
+	}
+	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, addr)
+	return nil
 }
 
 // lockedWriter lets several goroutines write whole messages. Any goroutine.
