@@ -215,10 +215,12 @@ func TestAFullQueueIsAnErrorNotAWait(t *testing.T) {
 		accepted++
 		require.LessOrEqual(t, accepted, 2)
 	}
+	assert.EqualValues(t, accepted, p.Stats().Queued, "what was refused does not wait")
 	release()
 	l.run(accepted)
 	p.WaitIdle()
 	assert.Equal(t, accepted, ran)
+	assert.Zero(t, p.Stats().Queued)
 	require.NoError(t, p.Submit(refused), "a refused job may be submitted again")
 	l.run(1)
 }

@@ -85,9 +85,9 @@ func (l *Loop) runInbox() {
 	l.spare = reuse(batch)
 }
 
-// Defer has fn run once at the end of this iteration, in the check phase, after
-// what was deferred before it. What is deferred in or after the check phase runs
-// in the next iteration, which then does not wait for I/O.
+// Defer has fn run once at the end of this iteration, in the check phase, after the
+// check hooks and what was deferred before it. What deferred work itself defers, and what is
+// deferred after the check phase, runs in the next iteration, which then does not wait for I/O.
 func (l *Loop) Defer(fn func()) { l.deferred.add(fn) }
 
 // runCheck runs the check hooks, then the deferred work.

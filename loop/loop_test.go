@@ -159,7 +159,21 @@ func TestB25_DeferredWorkRunsOnceAtTheEndBeforeCloseCallbacks(t *testing.T) {
 	assert.Equal(t, journal{"io", "post", "deferred 1", "deferred 2", "closed"}, j)
 }
 
-func TestDeferInTheCheckPhaseOrLaterWaitsForTheNextIteration(t *testing.T) {
+func TestCheckHooksRunBeforeDeferredWork(t *testing.T) {
+	h := looptest.New(t)
+	var j journal
+	require.NoError(t, h.Loop.NewCheck(j.note("check 1")).Start())
+	require.NoError(t, h.Loop.NewCheck(func() {
+		j.note("check 2")()
+		h.Loop.Defer(j.note("deferred by a check"))
+	}).Start())
+	h.OnPoll = func() { h.Loop.Defer(j.note("deferred by io")) }
+	h.Loop.Post(func() { h.Loop.Defer(j.note("deferred by a post")) })
+	h.Turn()
+	assert.Equal(t, journal{"check 1", "check 2", "deferred by io", "deferred by a post", "deferred by a check"}, j)
+}
+
+func TestWhatDeferredWorkDefersWaitsForTheNextIteration(t *testing.T) {
 	v := newVirtual(t)
 	var j journal
 	v.onPoll = func(wait time.Duration) {
