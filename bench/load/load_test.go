@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"sync"
 	"testing"
@@ -23,6 +24,28 @@ type held struct{ sent chan sentRequest }
 type sentRequest struct {
 	user   int64
 	answer func(error)
+}
+
+// inTurn yields the requests of so many clients, total in all, first come first served,
+// and none before each client has sent its first: time must not move while they start.
+func (h *held) inTurn(clients, total int) iter.Seq[sentRequest] {
+	return func(yield func(sentRequest) bool) {
+		var waiting []sentRequest
+		for range clients {
+			waiting = append(waiting, <-h.sent)
+		}
+		for received := clients; len(waiting) > 0; {
+			r := waiting[0]
+			waiting = waiting[1:]
+			if !yield(r) {
+				return
+			}
+			if received < total {
+				waiting = append(waiting, <-h.sent)
+				received++
+			}
+		}
+	}
 }
 
 func newHeld() *held { return &held{sent: make(chan sentRequest, 1000)} }
@@ -73,10 +96,9 @@ func TestClosedLoopKeepsItsConcurrencyAndItsCount(t *testing.T) {
 	target, now := newHeld(), clock.NewManual()
 	done := start(t.Context(), Driver{Clock: now}, target, Load{Users: []int64{7, 8}, Concurrency: 3, Requests: 10})
 	var users []int64
-	for range 10 {
-		r := <-target.sent
+	for r := range target.inTurn(3, 10) {
 		users = append(users, r.user)
-		assert.Less(t, len(target.sent), 3, "this one and two more")
+		assert.Empty(t, target.sent, "no more than three are in flight")
 		now.Advance(time.Millisecond)
 		r.answer(nil)
 	}
@@ -95,8 +117,7 @@ func TestClosedLoopKeepsItsConcurrencyAndItsCount(t *testing.T) {
 func TestClosedLoopEndsWithItsDuration(t *testing.T) {
 	target, now := newHeld(), clock.NewManual()
 	done := start(t.Context(), Driver{Clock: now}, target, Load{Users: []int64{1}, Concurrency: 2, Duration: 5 * time.Millisecond})
-	for range 6 { // the sixth is sent before the end, answered after it
-		r := <-target.sent
+	for r := range target.inTurn(2, 6) { // the sixth is sent before the end, answered after it
 		now.Advance(time.Millisecond)
 		r.answer(nil)
 	}
