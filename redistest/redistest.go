@@ -9,36 +9,14 @@
 package redistest
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
-	"io"
-	"net"
 	"os"
-	"os/exec"
-	"strconv"
-	"strings"
-	"sync"
 	"testing"
+
+	"github.com/rankd/rankd/redisserver"
 )
 
 // Server is a redis-server that belongs to one test. Any goroutine.
-type Server struct {
-	Addr string // "127.0.0.1:port"
-	Port int
-
-	binary string
-	dir    string
-	args   []string
-
-	mu   sync.Mutex
-	cmd  *exec.Cmd     // nil while killed
-	done chan struct{} // closed once cmd is gone
-}
-
-// attempts bounds how often Start tries another port: between choosing a free
-// port and the server's taking it, some other process may.
-const attempts = 5
+type Server struct{ *redisserver.Server }
 
 // Start starts an empty redis-server on a free loopback port, without
 // persistence, and returns once it accepts connections. Further arguments are
@@ -53,107 +31,18 @@ func Start(t testing.TB, args ...string) *Server {
 		}
 		t.Skip("RANKD_REDIS_SERVER names no redis-server")
 	}
-	var err error
-	for range attempts {
-		s := &Server{binary: binary, dir: t.TempDir(), args: args}
-		if s.Port, err = freePort(); err != nil {
-			continue
-		}
-		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port))
-		if err = s.start(); err == nil {
-			t.Cleanup(s.Kill)
-			return s
-		}
+	s, err := redisserver.Start(binary, t.TempDir(), args...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("start %s: %v", binary, err)
-	return nil
-}
-
-// Kill ends the server at once, as a crash would, and waits until it is gone.
-// Killing it again does nothing.
-func (s *Server) Kill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cmd == nil {
-		return
-	}
-	_ = s.cmd.Process.Kill() // fails only if it is gone already
-	<-s.done
-	s.cmd = nil
+	t.Cleanup(s.Kill)
+	return &Server{s}
 }
 
 // Restart starts a killed server again, empty, on the same port.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	s.Kill()
-	if err := s.start(); err != nil {
-		t.Fatalf("restart %s: %v", s.binary, err)
+	if err := s.Again(); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// Process returns the server's process, for tests that stop or continue it,
-// or nil while it is killed.
-func (s *Server) Process() *os.Process {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cmd == nil {
-		return nil
-	}
-	return s.cmd.Process
-}
-
-func (s *Server) start() error {
-	args := append([]string{
-		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", "",
-	}, s.args...)
-	cmd := exec.Command(s.binary, args...)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	done := make(chan struct{})
-	ready := make(chan error, 1)
-	go func() {
-		defer close(done)
-		ready <- awaitReady(stdout)
-		_, _ = io.Copy(io.Discard, stdout) // or the pipe fills and the server blocks
-		_ = cmd.Wait()                     // killed is how it is meant to end
-	}()
-	if err := <-ready; err != nil {
-		_ = cmd.Process.Kill()
-		<-done
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cmd, s.done = cmd, done
-	return nil
-}
-
-// awaitReady reads the server's log up to the line that says it accepts
-// connections. If the log ends before, the error holds what it said.
-func awaitReady(log io.Reader) error {
-	var said bytes.Buffer
-	lines := bufio.NewScanner(io.TeeReader(log, &said))
-	for lines.Scan() {
-		// Redis 5 to 7 say "Ready to accept connections", later ones add "tcp".
-		if strings.Contains(lines.Text(), "eady to accept connections") {
-			return nil
-		}
-	}
-	return fmt.Errorf("the server ended before it was ready; it said:\n%s", said.String())
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

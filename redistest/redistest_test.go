@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"net"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -71,22 +69,6 @@ func TestWithoutServer(t *testing.T) {
 			assert.Equal(t, tc.want, outcome(func(tb testing.TB) { Start(tb) }))
 		})
 	}
-}
-
-func TestABrokenServerIsReported(t *testing.T) {
-	script := t.TempDir() + "/broken"
-	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho no luck today >&2\n"), 0o755))
-	s := &Server{binary: script, dir: t.TempDir()}
-	assert.ErrorContains(t, s.start(), "no luck today")
-
-	s = &Server{binary: script + ".missing", dir: t.TempDir()}
-	assert.Error(t, s.start())
-}
-
-func TestAwaitReadyKnowsBothWordings(t *testing.T) {
-	assert.NoError(t, awaitReady(strings.NewReader("x\n1:M * Ready to accept connections\n")))
-	assert.NoError(t, awaitReady(strings.NewReader("1:M * Ready to accept connections tcp\n")))
-	assert.ErrorContains(t, awaitReady(strings.NewReader("Could not bind\n")), "Could not bind")
 }
 
 // recorder notes how a test body ended.

@@ -2,18 +2,19 @@ package backend
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/redisserver"
 	"github.com/rankd/rankd/resp/resptest"
 )
 
@@ -109,73 +110,14 @@ func (b *Backend) Close() {
 	b.stop()
 }
 
-// attempts bounds how often another port is tried: between choosing a free one
-// and the server's taking it, some other process may.
-const attempts = 5
-
 // startServer starts an empty redis-server without persistence on a free port.
-func (b *Backend) startServer(binary string) (err error) {
-	for range attempts {
-		if err = b.tryServer(binary); err == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("start %s: %w", binary, err)
-}
-
-func (b *Backend) tryServer(binary string) error {
-	port, err := freePort()
+func (b *Backend) startServer(binary string) error {
+	s, err := redisserver.Start(binary, os.TempDir()) // it writes nothing there
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(binary, "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
-		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", "")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	ready, gone := make(chan error, 1), make(chan struct{})
-	go func() {
-		defer close(gone)
-		ready <- awaitReady(out)
-		_, _ = io.Copy(io.Discard, out) // or the pipe fills and the server blocks
-		_ = cmd.Wait()                  // killed is how it is meant to end
-	}()
-	stop := func() {
-		_ = cmd.Process.Kill() // fails only if it is gone already
-		<-gone
-	}
-	if err := <-ready; err != nil {
-		stop()
-		return err
-	}
-	b.addr, b.PID, b.stop = net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), cmd.Process.Pid, stop
+	b.addr, b.PID, b.stop = s.Addr, s.Process().Pid, s.Kill
 	return nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// awaitReady reads the server's log up to the line that says that it accepts
-// connections.
-func awaitReady(log io.Reader) error {
-	var said bytes.Buffer
-	lines := bufio.NewScanner(io.TeeReader(log, &said))
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "eady to accept connections") {
-			return nil
-		}
-	}
-	return fmt.Errorf("the server ended before it was ready; it said:\n%s", said.String())
 }
 
 // versionTimeout bounds the question for the server's version.
