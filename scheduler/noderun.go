@@ -75,7 +75,7 @@ const keepBatchBytes = 64 << 10
 func (e *Reactor) freeNodeRun(n *nodeRun) {
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
-	n.ctx.Node, n.ctx.Registry, n.ctx.Rows = nil, nil, nil
+	n.ctx.Node, n.ctx.Registry = nil, nil
 	n.params = expr.Params{}
 	n.cancel.Reset()
 	n.run, n.node, n.spec = nil, nil, nil

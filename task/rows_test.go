@@ -200,7 +200,7 @@ func TestEachNewBatchCounts(t *testing.T) {
 		{name: "busy_cpu", op: "busy_cpu", params: `"busy_wait_ms": 0`, in: five},
 		{name: "a task that does not count", op: "uncounted", in: two, more: []Spec{seven}, want: 7},
 		{name: "a task that counts half of them", op: "uncounted", in: two, more: []Spec{half}, want: 7},
-		{name: "a task that returns its reference", op: "uncounted", in: two, ref: five, more: []Spec{reference}},
+		{name: "a task that returns its reference", op: "uncounted", in: rowset.Dense(batchOf(9)), ref: five, more: []Spec{reference}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := ctxOf(t, c.op, c.params, c.more...)
