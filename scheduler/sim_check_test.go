@@ -36,6 +36,7 @@ var answerKinds = []struct {
 	{"task panic", task.ErrPanic},
 	{"contract violation", task.ErrContract},
 	{"injected failure", task.ErrInjected},
+	{"too many rows", task.ErrTooManyRows},
 	{"invalid node", task.ErrInvalid},
 }
 
@@ -59,6 +60,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 	}
 	want := w.lab.reference(q)
 	if r.Err == nil {
+		w.check(want.rows <= w.rowsMax(), "request %d succeeded with %d rows of %d", q.user, want.rows, w.rowsMax())
 		w.check(len(want.failures) == 0, "request %d succeeded, should fail with %q", q.user, want.failures)
 		w.check(len(r.Outputs) == len(want.outputs), "request %d has %d outputs", q.user, len(r.Outputs))
 		w.check((r.Deltas != nil) == q.req.Trace && len(r.Deltas)%len(q.graph.Nodes) == 0, "request %d has %d deltas",
@@ -76,8 +78,17 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 			return
 		}
 	}
+	var tooMany *task.RowsError
+	if errors.As(r.Err, &tooMany) {
+		w.check(tooMany.Limit == w.rowsMax() && want.rows > w.rowsMax(), "request %d makes %d rows of %d and got %q",
+			q.user, want.rows, w.rowsMax(), text)
+		return
+	}
 	w.check(w.mayFail(q, r.Err), "request %d got %q, should get %q or rows", q.user, text, want.failures)
 }
+
+// rowsMax returns how many rows the nodes of a request may make together.
+func (w *simWorld) rowsMax() int64 { return task.NewRowBudget(w.cfg.maxRows).Left() }
 
 // mayFail reports whether the world explains an error that the plan does not.
 func (w *simWorld) mayFail(q *simRequest, err error) bool {
@@ -131,6 +142,7 @@ func nodeOf(g *plan.Graph, id string) *plan.Node {
 type reference struct {
 	outputs  []rowset.RowSet
 	failures []string // of each node that fails and whose inputs do not; empty: success
+	rows     int64    // that all nodes make together
 }
 
 // reference runs a request one node at a time, without engine, loop, or server.
@@ -142,6 +154,8 @@ func (lab *simLab) reference(q *simRequest) (ref reference) {
 	const todo, good, bad = 0, 1, 2
 	status := make([]int, len(g.Nodes))
 	waiter := &refWaiter{lab: lab}
+	rows := task.NewRowBudget(0)
+	all := rows.Left()
 	var visit func(i int) int
 	visit = func(i int) int {
 		if status[i] != todo {
@@ -149,7 +163,7 @@ func (lab *simLab) reference(q *simRequest) (ref reference) {
 		}
 		node := g.Nodes[i]
 		status[i] = bad
-		c := task.Ctx{Node: node, UserID: q.user, Params: &q.params, Registry: lab.reg, Waiter: waiter}
+		c := task.Ctx{Node: node, UserID: q.user, Params: &q.params, Registry: lab.reg, Waiter: waiter, Rows: rows}
 		ok := true
 		for _, in := range node.Inputs {
 			ok = visit(in) == good && ok
@@ -174,6 +188,7 @@ func (lab *simLab) reference(q *simRequest) (ref reference) {
 	for i := range g.Nodes {
 		visit(i)
 	}
+	ref.rows = all - rows.Left()
 	for _, i := range g.Outputs {
 		ref.outputs = append(ref.outputs, results[i])
 	}

@@ -117,6 +117,9 @@ func (m *planMaker) source() {
 		return
 	}
 	rows := m.w.rng.IntN(12)
+	if m.w.hits(0.03) {
+		rows += loopRowsMax - 5 // some on the loop, some on the pool
+	}
 	m.add(plannedNode{rowsMax: rows}, "fixed_source", -1, `"row_count": %d`, rows)
 }
 

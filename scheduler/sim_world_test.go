@@ -91,6 +91,7 @@ type simConfig struct {
 	deadlines    bool // of requests
 	nodeTimeout  time.Duration
 	planTimeouts bool // of single nodes
+	maxRows      int  // of a request; 0: more than it makes
 	taskFaults   bool
 	panics       float64 // that the receiver of an answer panics
 	stalls       float64 // that a body on the loop computes for long
@@ -145,6 +146,9 @@ func (w *simWorld) drawConfig() {
 	c.shutdown = w.hits(0.3)
 	if w.hits(0.1) {
 		c.panics = 0.1
+	}
+	if w.hits(0.2) {
+		c.maxRows = 1 + rng.IntN(200)
 	}
 }
 
@@ -253,6 +257,7 @@ func (w *simWorld) build() {
 	}
 	w.engine = NewReactor(ReactorConfig{
 		Loop: w.sim.Loop, CPU: w.pool, Registry: w.lab.reg, Clients: w.clients, NodeTimeout: c.nodeTimeout,
+		MaxRows: c.maxRows,
 	})
 	for i := range 1 + w.rng.IntN(3) {
 		w.plans = append(w.plans, w.makePlan(fmt.Sprintf("plan_%d", i)))

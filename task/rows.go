@@ -61,10 +61,13 @@ func NewRowBudget(limit int) *RowBudget {
 // Refill makes b ready for another request.
 func (b *RowBudget) Refill() { b.left.Store(b.limit) }
 
+// Left returns how many rows are left. Bodies may take them at any time.
+func (b *RowBudget) Left() int64 { return max(0, b.left.Load()) }
+
 // take takes n rows, or none of them.
 func (b *RowBudget) take(n int64) error {
 	if n > b.limit { // a sum of such numbers might overflow
-		return &RowsError{Rows: n, Left: max(0, b.left.Load()), Limit: b.limit}
+		return &RowsError{Rows: n, Left: b.Left(), Limit: b.limit}
 	}
 	if left := b.left.Add(-n); left < 0 {
 		return &RowsError{Rows: n, Left: max(0, left+n), Limit: b.limit}
@@ -89,7 +92,7 @@ func (c *Ctx) rowsLeft() int64 {
 	if c.Rows == nil {
 		return MaxRowsLimit
 	}
-	return max(0, c.Rows.left.Load())
+	return c.Rows.Left()
 }
 
 // countResult counts the rows of a new batch that the body has not counted itself.
