@@ -1,11 +1,12 @@
 package task
 
 import (
-	"slices"
-
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 )
+
+// sourceBlock is how many rows a source makes between two questions whether to stop.
+const sourceBlock = 1 << 16
 
 // fixedSource makes rows with the ids 1 to row_count and no columns; it needs no Redis.
 func fixedSource() Spec {
@@ -17,14 +18,13 @@ func fixedSource() Spec {
 		if err := c.MakeRows(count); err != nil {
 			return rowset.RowSet{}, err
 		}
-		ids, next := make([]int64, count), int64(1)
-		for block := range slices.Chunk(ids, 1<<16) {
+		ids := make([]int64, count)
+		for from := 0; from < len(ids); from += sourceBlock {
 			if c.Cancelled() {
 				return rowset.RowSet{}, ErrCancelled
 			}
-			for i := range block {
-				block[i] = next
-				next++
+			for i, block := 0, ids[from:min(from+sourceBlock, len(ids))]; i < len(block); i++ {
+				block[i] = int64(from+i) + 1
 			}
 		}
 		return rowset.Dense(&rowset.Batch{IDs: ids}), nil
