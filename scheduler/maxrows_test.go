@@ -214,7 +214,7 @@ func requireTooManyRows(t *testing.T, r *scheduler.Result, bound int, about stri
 	require.Nil(t, r.Outputs, about)
 }
 
-// TestThirtyLargeSources: what would take 24 GB takes next to nothing.
+// TestThirtyLargeSources: sources that would take 24 GB take next to nothing.
 func TestThirtyLargeSources(t *testing.T) {
 	reg := registryAt(t, "127.0.0.1:1", "")
 	nodes := make([]string, 30)

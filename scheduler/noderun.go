@@ -135,7 +135,7 @@ func (n *nodeRun) timeoutError() error {
 
 // orphan settles the node without its body, which is asked to stop.
 func (n *nodeRun) orphan() {
-	n.run.rows = nil // its body may count on
+	n.run.rows = nil // the orphan may still count on it
 	n.settled, n.run = true, nil
 	n.engine.counts.Orphans++
 	if n.expiry != nil {

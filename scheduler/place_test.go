@@ -82,7 +82,7 @@ func TestALargeSourceTimesOut(t *testing.T) {
 	}
 }
 
-// What an orphan makes counts for its own request, and not for the one that has its place.
+// An orphan's rows count for its own request, and not for the next one in its place.
 func TestAnOrphanCountsForItsOwnRequest(t *testing.T) {
 	w := newHandWorld(t, 0)
 	w.maxRows = 10

@@ -59,10 +59,10 @@ var (
 // "fanout" entries of the list at prefix+id, as one batch, and returns the ids in them.
 // Entries that are no id are dropped after that cut, so they use up fan-out.
 //
-// Each entry counts as a row, and what the request could not take is not read: a list is
-// read up to one entry more than the request may still make rows, which is enough to fail, and
-// lists that could hold more together than that (or than askedMin) are read by several
-// batches, one after the other.
+// Each entry counts as a row, and entries that the request could not take are not read: a
+// list is read up to one entry more than the request may still make rows, which is enough to
+// fail. Lists that could hold more together than that, and more than askedMin, are read by
+// several batches, one after the other.
 func readLists(c *Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 	fanout := c.Node.Params.Int("fanout")
 	if fanout < 1 || fanout > fanoutMax {

@@ -39,7 +39,7 @@ func (e *RowsError) Unwrap() error { return ErrTooManyRows }
 // A RowBudget holds the rows that the nodes of one request may still make. Each new batch
 // takes all its rows from it, active or not, whatever its columns: of a source, of a fan-out,
 // of concat, and of vm, whose column is as long as the batch. A selection over an existing
-// batch (filter, sort, take) takes none. What was taken is not given back.
+// batch (filter, sort, take) takes none. Rows once taken are not given back.
 //
 // Any goroutine, except Refill: the owner, while no body has it.
 type RowBudget struct {
@@ -77,7 +77,7 @@ func (b *RowBudget) take(n int64) error {
 
 // MakeRows counts n rows, at least 0, of a batch that the body is about to make, before it
 // allocates memory for them. The error is a *RowsError: the request may not make so many.
-// Invoke counts what a body has made and not counted.
+// Invoke counts the rows that a body has made and not counted.
 func (c *Ctx) MakeRows(n int64) error {
 	c.counted += n
 	if c.Rows == nil {

@@ -36,7 +36,7 @@ func TestRowBudget(t *testing.T) {
 	assert.Equal(t, RowsError{Rows: 4, Left: 3, Limit: 10}, *e)
 	assert.EqualError(t, err,
 		"cannot make 4 rows: 3 are left of the 10 that the nodes of a request may make together (max_rows)")
-	require.ErrorAs(t, b.take(1), &e, "what was refused is not given back")
+	require.ErrorAs(t, b.take(1), &e, "a refusal takes all that is left")
 	assert.Equal(t, RowsError{Rows: 1, Left: 0, Limit: 10}, *e)
 
 	b.Refill()
