@@ -27,7 +27,6 @@ type Client struct {
 	dialer transport.Dialer
 	opts   Options
 	hello  *Batch // opens each connection; may be empty
-	rand   *rand.Rand
 
 	conns     []*conn
 	ready     int        // connections that can take calls
@@ -73,11 +72,11 @@ type Stats struct {
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	o = o.withDefaults()
 	c := &Client{loop: l, dialer: d, opts: o, hello: o.greeting(), armed: clock.Never}
-	c.rand = rand.New(rand.NewPCG(o.Seed, 0))
 	c.finishFn = c.runFinished
 	c.timer = l.NewTimer(c.tick)
+	jitter := rand.New(rand.NewPCG(o.Seed, 0))
 	for range o.Connections {
-		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits)})
+		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits), pace: newPace(&o, jitter)})
 	}
 	return c
 }
@@ -308,8 +307,8 @@ func (c *Client) connect(now clock.Time) {
 		if cn.state != connDown {
 			continue
 		}
-		if now < cn.retryAt {
-			c.schedule(cn.retryAt)
+		if now < cn.pace.retryAt {
+			c.schedule(cn.pace.retryAt)
 			continue
 		}
 		cn.dial(now)

@@ -2,6 +2,8 @@ package resp
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -14,9 +16,10 @@ import (
 // are answered: for code that has a goroutine to spare. Calls take turns on the
 // connection, whole batches at a time. Any goroutine.
 //
-// It connects in the first call and, after a failure, in the next, without a pause. A server
-// that closes an idle connection makes the next call fail: its commands may have been
-// read before, so they are not sent again.
+// It connects in the first call and, after a connection has ended, in the next. A call
+// that comes in the pause after a failure (see Options.BackoffMin) waits for its end. A
+// server that closes an idle connection makes the next call fail: its commands may have
+// been read before, so they are not sent again.
 type SyncClient struct {
 	clock clock.Clock
 	opts  Options
@@ -24,6 +27,10 @@ type SyncClient struct {
 
 	turn chan struct{} // holds one token; who has it may use the connection
 	done chan struct{} // closed by Close
+
+	// These belong to the owner of the token.
+	pace    pace  // of the attempts to connect
+	lastErr error // why the last connection or attempt ended; nil before the first end
 
 	mu struct { // guards what is reached without having the turn
 		sync.Mutex
@@ -55,7 +62,12 @@ type reader struct {
 // clk, which must run at the pace of real time.
 func NewSyncClient(clk clock.Clock, o Options) *SyncClient {
 	o = o.withDefaults()
-	c := &SyncClient{clock: clk, opts: o, hello: o.greeting()}
+	return newSyncClient(clk, o, rand.New(rand.NewPCG(o.Seed, 0)))
+}
+
+// newSyncClient returns a client with its own source of jitter.
+func newSyncClient(clk clock.Clock, o Options, jitter *rand.Rand) *SyncClient {
+	c := &SyncClient{clock: clk, opts: o, hello: o.greeting(), pace: newPace(&o, jitter)}
 	c.turn, c.done = make(chan struct{}, 1), make(chan struct{})
 	c.turn <- struct{}{}
 	return c
@@ -158,9 +170,10 @@ func (c *SyncClient) exchange(b *Batch, deadline clock.Time, r *reader) (Replies
 	}
 	replies, err := c.roundTrips(conn, b, r, limit)
 	if err != nil {
-		c.drop(conn)
+		c.drop(conn, err)
 		return Replies{}, c.classify(ErrConnectionLost, ErrTimeout, err)
 	}
+	c.pace.answered = true
 	return replies, nil
 }
 
@@ -202,10 +215,14 @@ func (c *SyncClient) connection(limit time.Time, r *reader) (net.Conn, error) {
 	if by.Before(limit) {
 		limit = by
 	}
+	if err := c.sitOut(limit, reason); err != nil {
+		return nil, err
+	}
 	c.count(func(s *Stats) { s.Connects++ })
 	dialer := net.Dialer{Deadline: limit}
 	conn, err := dialer.Dial("tcp", c.opts.Addr)
 	if err != nil {
+		c.ended(err)
 		return nil, c.classify(ErrConnect, reason, err)
 	}
 	if !c.adopt(conn) {
@@ -213,10 +230,32 @@ func (c *SyncClient) connection(limit time.Time, r *reader) (net.Conn, error) {
 		return nil, c.failed(ErrClosed, nil)
 	}
 	if err := c.greet(conn, r, limit); err != nil {
-		c.drop(conn)
+		c.drop(conn, err)
 		return nil, c.classify(ErrConnect, reason, err)
 	}
+	c.pace.ready(c.clock.Now())
 	return conn, nil
+}
+
+// sitOut waits until the pace allows an attempt to connect. A pause that ends after
+// limit fails the call at limit, for the given reason.
+func (c *SyncClient) sitOut(limit time.Time, reason error) error {
+	pause := c.pace.retryAt.Sub(c.clock.Now())
+	if pause <= 0 {
+		return nil
+	}
+	left := time.Until(limit)
+	timer := time.NewTimer(min(pause, left))
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return c.failed(ErrClosed, nil)
+	case <-timer.C:
+	}
+	if left < pause {
+		return c.failed(reason, fmt.Errorf("not connected: %w", c.lastErr))
+	}
+	return nil
 }
 
 // greet sends AUTH and the like.
@@ -313,11 +352,18 @@ func (c *SyncClient) adopt(conn net.Conn) bool {
 }
 
 // drop closes a connection that cannot be used any more.
-func (c *SyncClient) drop(conn net.Conn) {
+func (c *SyncClient) drop(conn net.Conn, reason error) {
 	_ = conn.Close() // It failed already.
+	c.ended(reason)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.conn = nil
+}
+
+// ended notes the end of a connection, or of an attempt to make one.
+func (c *SyncClient) ended(reason error) {
+	c.pace.ended(c.clock.Now())
+	c.lastErr = reason
 }
 
 func (c *SyncClient) count(change func(*Stats)) {
