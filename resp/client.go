@@ -103,7 +103,6 @@ func (c *Client) Do(call *Call) error {
 	call.Replies, call.Err = Replies{}, nil
 	call.sent, call.answered, call.conn = 0, 0, nil
 	call.since, call.by = now, now.Add(c.opts.RequestTimeout).Earlier(call.Deadline)
-	call.kept.clear()
 	c.stats.Batches++
 	if call.Batch.Len() == 0 {
 		c.finished.push(call)
@@ -223,6 +222,9 @@ func (c *Client) answer(s slot, cn *conn) {
 		return
 	}
 	if s.n < call.Batch.Len() {
+		if call.kept == nil {
+			call.kept = new(tape)
+		}
 		if len(call.kept.data)+len(cn.decoder.data) > c.opts.UnreadMaxBytes {
 			c.finish(call, c.fail(ErrTooLarge, nil))
 			return
@@ -232,19 +234,20 @@ func (c *Client) answer(s slot, cn *conn) {
 		if call.answered < call.Batch.Len() {
 			return
 		}
-		call.Replies = Replies{&call.kept}
+		call.Replies = Replies{call.kept}
 	} else {
 		call.Replies = cn.decoder.Replies()
 	}
 	c.release(call)
 	call.Done(call)
+	call.Replies = Replies{} // An idle call holds no replies.
 }
 
 // release ends the call's way through the client.
 func (c *Client) release(call *Call) {
 	call.leave()
 	call.generation++
-	call.conn = nil
+	call.conn, call.kept = nil, nil
 }
 
 // finish makes the call fail with err from the deferred run, never from within the

@@ -101,6 +101,7 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 				cn.shut(errUnsolicited)
 				break
 			}
+			cn.decoder.Reset(0) // An idle connection holds no replies.
 			cn.client.pump()
 			return consumed
 		}
@@ -185,6 +186,7 @@ func (cn *conn) lost(reason error) {
 	cn.state = connDown
 	cn.lastErr = reason
 	cn.pace.ended(now)
+	cn.decoder.Reset(0)
 	if cn.usable {
 		cn.failSlots(c.fail(ErrConnectionLost, reason))
 	} else if !c.hopeful() {

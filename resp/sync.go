@@ -34,7 +34,7 @@ type SyncClient struct {
 
 	mu struct { // guards what is reached without having the turn
 		sync.Mutex
-		readers   []*reader // idle ones; no more than there were calls at a time
+		readers   []*reader // idle ones, at most readersKeep
 		conn      net.Conn  // nil: none
 		closed    bool
 		connected bool
@@ -44,6 +44,10 @@ type SyncClient struct {
 
 // readBufferBytes is the initial read buffer; Redis writes in pieces of 16 KiB.
 const readBufferBytes = 16 << 10
+
+// readersKeep is how many idle readers a client keeps. Calls take turns, so more are in
+// use only while callers look at their replies; a reader keeps up to some 3 MiB.
+const readersKeep = 8
 
 // sameLimit is how much later than the call's limit that of connecting may come and still
 // be the reason given. Where the two timeouts are equal, as they are by default, the call's began
@@ -136,7 +140,9 @@ func (c *SyncClient) giveBack(r *reader) {
 	r.reset()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.readers = append(c.mu.readers, r)
+	if len(c.mu.readers) < readersKeep {
+		c.mu.readers = append(c.mu.readers, r)
+	}
 }
 
 // reset forgets the replies, and memory that is out of proportion.
