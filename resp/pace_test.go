@@ -45,7 +45,16 @@ func TestNoServerIsDialedWithoutPauses(t *testing.T) {
 			func(n *network) { n.greet = func([]string) ([]byte, bool) { return []byte("HTTP/1.1 400\r\n"), true } }, nil},
 		{"refuses the password", Options{Password: "p"},
 			func(n *network) { n.greet = func([]string) ([]byte, bool) { return []byte("-WRONGPASS\r\n"), true } }, nil},
+		{"has no such database", Options{Database: 9},
+			func(n *network) { n.greet = func([]string) ([]byte, bool) { return []byte("-ERR out of range\r\n"), true } }, nil},
 		{"hangs up in the greeting", Options{Password: "p"}, func(n *network) { n.mute = true }, hangUpLast},
+		{"hangs up after half a greeting", Options{Password: "p", Database: 9}, func(n *network) { n.mute = true },
+			func(n *network) {
+				if p := n.last(); len(p.answers) == 2 {
+					p.answer(1)
+					p.hangUp()
+				}
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNetwork(t)
@@ -119,7 +128,9 @@ func TestPace(t *testing.T) {
 					p.ready(now)
 					now = now.Add(l.length)
 				}
-				p.answered = l.answered
+				if l.answered {
+					p.answered = true
+				}
 				p.ended(now)
 				assert.LessOrEqual(t, p.retryAt.Sub(now), l.pause, "life %d", i)
 				assert.GreaterOrEqual(t, p.retryAt.Sub(now), l.pause/2, "life %d", i)
