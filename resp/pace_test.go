@@ -18,7 +18,7 @@ import (
 // ends each connection in its own way. The pauses reach BackoffMax and stay there.
 func TestNoServerIsDialedWithoutPauses(t *testing.T) {
 	const (
-		length = 20 * time.Second
+		length = 5 * time.Second
 		step   = time.Millisecond
 		// The pauses before BackoffMax are 10, 20, 40, 80 and 160 ms; all pauses are cut
 		// by up to half.
@@ -46,7 +46,9 @@ func TestNoServerIsDialedWithoutPauses(t *testing.T) {
 		{"refuses the password", Options{Password: "p"},
 			func(n *network) { n.greet = func([]string) ([]byte, bool) { return []byte("-WRONGPASS\r\n"), true } }, nil},
 		{"has no such database", Options{Database: 9},
-			func(n *network) { n.greet = func([]string) ([]byte, bool) { return []byte("-ERR out of range\r\n"), true } }, nil},
+			func(n *network) {
+				n.greet = func([]string) ([]byte, bool) { return []byte("-ERR out of range\r\n"), true }
+			}, nil},
 		{"hangs up in the greeting", Options{Password: "p"}, func(n *network) { n.mute = true }, hangUpLast},
 		{"hangs up after half a greeting", Options{Password: "p", Database: 9}, func(n *network) { n.mute = true },
 			func(n *network) {
@@ -247,9 +249,11 @@ func TestWaitForAConnectionCountsFromItsLoss(t *testing.T) {
 // an hour ends when the test says so.
 func TestSyncPace(t *testing.T) {
 	const pause = time.Hour
+	// answerOnce hangs up on the second command.
 	answerOnce := func(s *session) {
 		if args := s.command(); args != nil {
 			_, _ = s.Write(redcon.AppendBulkString(nil, args[len(args)-1]))
+			s.command()
 		}
 	}
 	open := func(t *testing.T, scripts ...script) (*SyncClient, *clock.Manual) {
@@ -274,6 +278,7 @@ func TestSyncPace(t *testing.T) {
 
 	t.Run("a server that answers once and hangs up", func(t *testing.T) {
 		c, clk := open(t, answerOnce)
+		clk.Advance(pause) // The time before the connection does not count.
 		answered(t, c)
 		lose(t, c)
 		for range 100 {
@@ -340,6 +345,7 @@ func TestSyncPace(t *testing.T) {
 			_, err := syncGet(t, c, "a", 1, 0)
 			assert.ErrorIs(t, err, ErrClosed)
 		})
+		require.Eventually(t, func() bool { return len(c.turn) == 0 }, 10*time.Second, time.Millisecond)
 		c.Close()
 		other.Wait()
 	})

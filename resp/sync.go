@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -18,15 +19,19 @@ import (
 //
 // It connects in the first call and, after a connection has ended, in the next. A call
 // that comes in the pause after a failure (see Options.BackoffMin) waits for its end. A
-// server that closes an idle connection makes the next call fail: its commands may have
-// been read before, so they are not sent again.
+// connection that the server has closed while it was idle, or on which bytes arrived
+// that nobody asked for, is replaced before anything is sent on it. A connection that
+// ends later makes the call fail: the server may have run its commands, so they are not
+// sent again.
 type SyncClient struct {
 	clock clock.Clock
 	opts  Options
 	hello *Batch
 
 	turn chan struct{} // holds one token; who has it may use the connection
-	done chan struct{} // closed by Close
+	// life ends with Close.
+	life context.Context
+	end  context.CancelFunc
 
 	// These belong to the owner of the token.
 	pace    pace  // of the attempts to connect
@@ -35,7 +40,7 @@ type SyncClient struct {
 	mu struct { // guards what is reached without having the turn
 		sync.Mutex
 		readers   []*reader // idle ones, at most readersKeep
-		conn      net.Conn  // nil: none
+		conn      *syncConn // nil: none
 		closed    bool
 		connected bool
 		stats     Stats
@@ -72,7 +77,8 @@ func NewSyncClient(clk clock.Clock, o Options) *SyncClient {
 // newSyncClient returns a client with its own source of jitter.
 func newSyncClient(clk clock.Clock, o Options, jitter *rand.Rand) *SyncClient {
 	c := &SyncClient{clock: clk, opts: o, hello: o.greeting(), pace: newPace(&o, jitter)}
-	c.turn, c.done = make(chan struct{}, 1), make(chan struct{})
+	c.life, c.end = context.WithCancel(context.Background())
+	c.turn = make(chan struct{}, 1)
 	c.turn <- struct{}{}
 	return c
 }
@@ -102,7 +108,7 @@ func (c *SyncClient) Close() {
 		return
 	}
 	c.mu.closed = true
-	close(c.done)
+	c.end()
 	if c.mu.conn != nil {
 		_ = c.mu.conn.Close() // All that an error could say is that it is closed.
 	}
@@ -195,7 +201,7 @@ func (c *SyncClient) takeTurn(limit time.Time) error {
 	select {
 	case <-c.turn:
 		return nil
-	case <-c.done:
+	case <-c.life.Done():
 		return c.failed(ErrClosed, nil)
 	case <-timer.C:
 		return c.failed(ErrTimeout, errors.New("not sent, other calls have the connection"))
@@ -203,7 +209,7 @@ func (c *SyncClient) takeTurn(limit time.Time) error {
 }
 
 // connection returns the connection and makes it first if there is none.
-func (c *SyncClient) connection(limit time.Time, r *reader) (net.Conn, error) {
+func (c *SyncClient) connection(limit time.Time, r *reader) (*syncConn, error) {
 	c.mu.Lock()
 	conn, closed := c.mu.conn, c.mu.closed
 	c.mu.Unlock()
@@ -211,7 +217,11 @@ func (c *SyncClient) connection(limit time.Time, r *reader) (net.Conn, error) {
 	case closed:
 		return nil, c.failed(ErrClosed, nil)
 	case conn != nil:
-		return conn, nil
+		err := conn.spoilt()
+		if err == nil {
+			return conn, nil
+		}
+		c.drop(conn, err)
 	}
 	reason := ErrTimeout // of the call, unless the attempt's own limit comes first
 	by := time.Now().Add(c.opts.ConnectTimeout)
@@ -226,11 +236,12 @@ func (c *SyncClient) connection(limit time.Time, r *reader) (net.Conn, error) {
 	}
 	c.count(func(s *Stats) { s.Connects++ })
 	dialer := net.Dialer{Deadline: limit}
-	conn, err := dialer.Dial("tcp", c.opts.Addr)
+	nc, err := dialer.DialContext(c.life, "tcp", c.opts.Addr)
 	if err != nil {
 		c.ended(err)
 		return nil, c.classify(ErrConnect, reason, err)
 	}
+	conn = newSyncConn(nc)
 	if !c.adopt(conn) {
 		_ = conn.Close()
 		return nil, c.failed(ErrClosed, nil)
@@ -254,7 +265,7 @@ func (c *SyncClient) sitOut(limit time.Time, reason error) error {
 	timer := time.NewTimer(min(pause, left))
 	defer timer.Stop()
 	select {
-	case <-c.done:
+	case <-c.life.Done():
 		return c.failed(ErrClosed, nil)
 	case <-timer.C:
 	}
@@ -343,7 +354,7 @@ func (c *SyncClient) read(conn net.Conn, r *reader, n int) (Replies, error) {
 }
 
 // adopt makes conn the client's connection, unless the client was closed.
-func (c *SyncClient) adopt(conn net.Conn) bool {
+func (c *SyncClient) adopt(conn *syncConn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
@@ -382,7 +393,7 @@ func (c *SyncClient) count(change func(*Stats)) {
 // after Close, and otherwise kind.
 func (c *SyncClient) classify(kind, late, err error) error {
 	select {
-	case <-c.done:
+	case <-c.life.Done():
 		return c.failed(ErrClosed, nil)
 	default:
 	}

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -261,6 +263,61 @@ func TestSyncFailures(t *testing.T) {
 			require.Equal(t, got("b", 2), text)
 			assert.Equal(t, uint64(2), client.Stats().Connects)
 			assert.Equal(t, uint64(1), client.Stats().Failed)
+		})
+	}
+}
+
+// TestSyncIdleConnectionIsLookedAt: nothing is sent on a connection on which something
+// arrived while nothing was asked.
+func TestSyncIdleConnectionIsLookedAt(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		idle func(s *session) // what the server does after its first answer
+		want error
+	}{
+		{"an answer too many", func(s *session) { _, _ = s.Write([]byte("+unasked\r\n")) }, ErrProtocol},
+		{"part of an answer too many", func(s *session) { _, _ = s.Write([]byte("$3")) }, ErrProtocol},
+		{"the end", func(s *session) { _ = s.Close() }, io.EOF},
+		{"a reset", func(s *session) {
+			_ = s.Conn.(*net.TCPConn).SetLinger(0)
+			_ = s.Close()
+		}, syscall.ECONNRESET},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answered := make(chan struct{})
+			commands := 0
+			first := func(s *session) {
+				s.command()
+				_, _ = s.Write([]byte("$3\r\na:0\r\n"))
+				<-answered
+				c.idle(s)
+				for s.command() != nil {
+					commands++
+				}
+			}
+			s := serve(t, first, echo)
+			client := openSyncClient(t, Options{Addr: s.addr()})
+			text, err := syncGet(t, client, "a", 1, 0)
+			require.NoError(t, err)
+			require.Equal(t, got("a", 1), text)
+			conn := client.mu.conn
+			require.NoError(t, conn.spoilt())
+			close(answered)
+			// The operating system decides when it arrives.
+			var found error
+			require.Eventually(t, func() bool {
+				found = conn.spoilt()
+				return found != nil
+			}, 10*time.Second, time.Millisecond)
+			require.ErrorIs(t, found, c.want)
+
+			text, err = syncGet(t, client, "b", 1, 0)
+			require.NoError(t, err)
+			require.Equal(t, got("b", 1), text)
+			assert.Equal(t, uint64(2), client.Stats().Connects)
+			assert.Zero(t, client.Stats().Failed)
+			s.close()
+			assert.Zero(t, commands, "nothing was sent on the spoilt connection")
 		})
 	}
 }
