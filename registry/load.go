@@ -344,7 +344,7 @@ func (l *loader) checkEndpoint(file, label, env string, row *endpointRow) {
 	if kind != Redis && kind != HTTP {
 		l.problem(file, label, "unknown kind %q, expected one of %s, %s", row.Kind, Redis, HTTP)
 	}
-	if row.Host == "" || strings.ContainsAny(row.Host, " \t\r\n/@[]") {
+	if !validHost(row.Host) {
 		l.problem(file, label, "host %q must be a host name or an IP address", row.Host)
 	}
 	if row.Port < 1 || row.Port > math.MaxUint16 {

@@ -4,8 +4,8 @@ import "github.com/rankd/rankd/clock"
 
 // A Call is one batch on its way to a server and back. Its owner fills in Batch,
 // Deadline and Done, gives it to Client.Do, and may use it again from Done on, even
-// inside it; a call that is reused allocates nothing. The zero value is ready. Loop
-// only.
+// inside it; a call that is reused allocates nothing, unless it is sent in parts. The
+// zero value is ready. Loop only.
 type Call struct {
 	// Batch holds the commands. Not to be changed while the call is under way.
 	Batch Batch
@@ -32,7 +32,7 @@ type Call struct {
 	by         clock.Time // when it times out
 	sent       int        // commands handed to conn; answered <= sent <= Batch.Len()
 	answered   int
-	kept       tape // replies to earlier parts, copied; unused if sent in one
+	kept       *tape // replies to earlier parts, copied; nil if sent in one
 }
 
 // A callList is a FIFO of calls, threaded through them: each is in at most one, and

@@ -27,7 +27,6 @@ type Client struct {
 	dialer transport.Dialer
 	opts   Options
 	hello  *Batch // opens each connection; may be empty
-	rand   *rand.Rand
 
 	conns     []*conn
 	ready     int        // connections that can take calls
@@ -73,11 +72,11 @@ type Stats struct {
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	o = o.withDefaults()
 	c := &Client{loop: l, dialer: d, opts: o, hello: o.greeting(), armed: clock.Never}
-	c.rand = rand.New(rand.NewPCG(o.Seed, 0))
 	c.finishFn = c.runFinished
 	c.timer = l.NewTimer(c.tick)
+	jitter := rand.New(rand.NewPCG(o.Seed, 0))
 	for range o.Connections {
-		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits)})
+		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits), pace: newPace(&o, jitter)})
 	}
 	return c
 }
@@ -104,7 +103,6 @@ func (c *Client) Do(call *Call) error {
 	call.Replies, call.Err = Replies{}, nil
 	call.sent, call.answered, call.conn = 0, 0, nil
 	call.since, call.by = now, now.Add(c.opts.RequestTimeout).Earlier(call.Deadline)
-	call.kept.clear()
 	c.stats.Batches++
 	if call.Batch.Len() == 0 {
 		c.finished.push(call)
@@ -224,6 +222,9 @@ func (c *Client) answer(s slot, cn *conn) {
 		return
 	}
 	if s.n < call.Batch.Len() {
+		if call.kept == nil {
+			call.kept = new(tape)
+		}
 		if len(call.kept.data)+len(cn.decoder.data) > c.opts.UnreadMaxBytes {
 			c.finish(call, c.fail(ErrTooLarge, nil))
 			return
@@ -233,19 +234,20 @@ func (c *Client) answer(s slot, cn *conn) {
 		if call.answered < call.Batch.Len() {
 			return
 		}
-		call.Replies = Replies{&call.kept}
+		call.Replies = Replies{call.kept}
 	} else {
 		call.Replies = cn.decoder.Replies()
 	}
 	c.release(call)
 	call.Done(call)
+	call.Replies = Replies{} // An idle call holds no replies.
 }
 
 // release ends the call's way through the client.
 func (c *Client) release(call *Call) {
 	call.leave()
 	call.generation++
-	call.conn = nil
+	call.conn, call.kept = nil, nil
 }
 
 // finish makes the call fail with err from the deferred run, never from within the
@@ -308,8 +310,8 @@ func (c *Client) connect(now clock.Time) {
 		if cn.state != connDown {
 			continue
 		}
-		if now < cn.retryAt {
-			c.schedule(cn.retryAt)
+		if now < cn.pace.retryAt {
+			c.schedule(cn.pace.retryAt)
 			continue
 		}
 		cn.dial(now)

@@ -554,11 +554,11 @@ func TestConnectionLostFailsWhatWasSentAndRetriesWhatWasNot(t *testing.T) {
 	n.last().answer(2) // and the first reply of the second call
 	n.settle()
 	n.last().hangUp()
-	n.settle()
+	n.advance(firstPause)
 	oanswered.requireReplies(t, got("answered", 1))
 	osent.requireError(t, ErrConnectionLost, "connection lost: EOF")
 	assert.ErrorIs(t, osent.err, io.EOF)
-	require.Len(t, n.conns, 2, "it reconnects at once for the call that waits")
+	require.Len(t, n.conns, 2, "it reconnects for the call that waits")
 	n.last().answer(2)
 	n.settle()
 	owaiting.requireReplies(t, got("waiting", 2))
@@ -606,7 +606,7 @@ func TestFailedAttemptSparesWhatWasSentElsewhere(t *testing.T) {
 	n := newNetwork(t)
 	n.mute = true
 	c := newClient(n, Options{Connections: 2, MaxInflight: 4})
-	c.conns[1].retryAt = clock.Never // it makes its attempt by hand, below
+	c.conns[1].pace.retryAt = clock.Never // it makes its attempt by hand, below
 	sent, osent := get(t, "sent", 10)
 	unsent, ounsent := get(t, "unsent", 1)
 	require.NoError(t, c.Do(sent))
@@ -679,28 +679,6 @@ func TestUnreachableFailsPromptlyWithTheReason(t *testing.T) {
 	require.Equal(t, 13, oa.done)
 	require.NoError(t, oa.err)
 	require.Equal(t, got("a", 1), oa.text)
-}
-
-func TestBackoffGrowsWithJitterFromTheSeed(t *testing.T) {
-	n := newNetwork(t)
-	pauses := func(seed uint64) (all []time.Duration) {
-		c := newClient(n, Options{Seed: seed})
-		for i := range 70 {
-			all = append(all, c.backoff(i+1))
-		}
-		return all
-	}
-	one := pauses(1)
-	for i, p := range one {
-		full := 250 * time.Millisecond
-		if i < 5 {
-			full = 10 * time.Millisecond << i
-		}
-		assert.LessOrEqual(t, p, full, "pause %d", i)
-		assert.GreaterOrEqual(t, p, full/2, "pause %d", i)
-	}
-	assert.Equal(t, one, pauses(1))
-	assert.NotEqual(t, one, pauses(2))
 }
 
 func TestConnectTimeout(t *testing.T) {
@@ -913,7 +891,7 @@ func TestUnsolicitedBytesWhileIdleEndTheConnection(t *testing.T) {
 	n.settle()
 	require.True(t, n.last().closed)
 	require.NoError(t, c.Do(call))
-	n.settle()
+	n.advance(firstPause)
 	require.Equal(t, 2, o.done)
 	require.Equal(t, got("a", 1), o.text)
 	require.Len(t, n.conns, 2)
@@ -944,7 +922,7 @@ func TestWriteToAConnectionThatIsGone(t *testing.T) {
 	n.settle()
 	n.last().hangUp()
 	require.NoError(t, c.Do(call))
-	n.settle()
+	n.advance(firstPause)
 	require.Equal(t, 2, o.done)
 	require.NoError(t, o.err)
 	require.Len(t, n.conns, 2)
@@ -1003,7 +981,7 @@ func TestConnectionsShareTheLoad(t *testing.T) {
 func TestOneBadConnectionOfTwoDoesNotFailCalls(t *testing.T) {
 	n := newNetwork(t)
 	c := newClient(n, Options{Connections: 2})
-	c.conns[1].retryAt = clock.Never // the second place makes its attempt by hand, below
+	c.conns[1].pace.retryAt = clock.Never // the second place makes its attempt by hand, below
 	call, o := get(t, "a", 1)
 	require.NoError(t, c.Do(call))
 	n.refuse = errors.New("refused")
@@ -1107,7 +1085,7 @@ func TestPanicInDone(t *testing.T) {
 	n.settle()
 	o.requireError(t, ErrConnectionLost, "panicked")
 	require.NoError(t, c.Do(next))
-	n.settle()
+	n.advance(firstPause)
 	require.Equal(t, 2, o.done)
 	require.Equal(t, got("next", 1), o.text)
 	checkInvariants(t, c)

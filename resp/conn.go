@@ -1,8 +1,6 @@
 package resp
 
 import (
-	"time"
-
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/transport"
 )
@@ -37,11 +35,9 @@ type conn struct {
 
 	sentIn    uint64     // the iteration in which commands were last sent
 	usable    bool       // this connection was ready at some time
-	proven    bool       // and has answered a call since
 	connected bool       // some connection was ready before
 	readyBy   clock.Time // the current attempt fails at this instant
-	failures  int        // attempts since the last that was proven
-	retryAt   clock.Time // no attempt before this instant
+	pace      pace       // of the attempts to connect
 	lastErr   error      // why there is no connection; nil when ready
 }
 
@@ -50,7 +46,7 @@ func (cn *conn) dial(now clock.Time) {
 	c := cn.client
 	c.stats.Connects++
 	cn.state = connDialing
-	cn.usable, cn.proven, cn.decoding, cn.delivering = false, false, false, false
+	cn.usable, cn.decoding, cn.delivering = false, false, false
 	cn.readyBy = now.Add(c.opts.ConnectTimeout)
 	c.schedule(cn.readyBy)
 	cn.tr = c.dialer.Dial(c.opts.Addr, c.opts.dialOptions(), cn)
@@ -79,6 +75,7 @@ func (cn *conn) becomeReady() {
 	c := cn.client
 	cn.state = connReady
 	cn.usable, cn.lastErr = true, nil
+	cn.pace.ready(c.loop.Now())
 	c.ready++
 	if cn.connected {
 		c.stats.Reconnects++
@@ -104,6 +101,7 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 				cn.shut(errUnsolicited)
 				break
 			}
+			cn.decoder.Reset(0) // An idle connection holds no replies.
 			cn.client.pump()
 			return consumed
 		}
@@ -123,7 +121,7 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 		consumed += n
 		cn.client.stats.BytesReceived += uint64(n)
 		cn.decoding = false
-		cn.proven, cn.failures = true, 0
+		cn.pace.answered = true
 		cn.delivering = true
 		cn.client.answer(cn.slots.pop(), cn)
 		cn.delivering = false
@@ -187,11 +185,8 @@ func (cn *conn) lost(reason error) {
 	cn.leaveReady()
 	cn.state = connDown
 	cn.lastErr = reason
-	cn.retryAt = now
-	if !cn.proven { // A connection that worked is replaced at once.
-		cn.failures++
-		cn.retryAt = now.Add(c.backoff(cn.failures))
-	}
+	cn.pace.ended(now)
+	cn.decoder.Reset(0)
 	if cn.usable {
 		cn.failSlots(c.fail(ErrConnectionLost, reason))
 	} else if !c.hopeful() {
@@ -245,15 +240,6 @@ func (c *Client) hopeful() bool {
 		}
 	}
 	return false
-}
-
-// backoff returns the pause after the n-th failure in a row.
-func (c *Client) backoff(n int) time.Duration {
-	d := c.opts.BackoffMax
-	if shift := n - 1; shift < 32 {
-		d = min(d, c.opts.BackoffMin<<shift)
-	}
-	return d - time.Duration(c.rand.Int64N(int64(d/2)+1))
 }
 
 // tick ends an attempt or a connection that takes too long.

@@ -27,8 +27,11 @@ type Batch struct {
 }
 
 // Reset empties the batch and keeps its memory, up to 1 MiB of it.
-func (b *Batch) Reset() {
-	if cap(b.buf) > batchKeepBytes {
+func (b *Batch) Reset() { b.Shrink(batchKeepBytes) }
+
+// Shrink empties the batch and keeps its memory if that is at most so many bytes.
+func (b *Batch) Shrink(keepBytes int) {
+	if cap(b.buf) > keepBytes {
 		b.buf, b.starts = nil, nil
 	}
 	b.buf, b.starts, b.missing = b.buf[:0], b.starts[:0], 0

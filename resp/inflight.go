@@ -15,6 +15,10 @@ type slot struct {
 // wanted reports whether the call still waits for this slot's replies.
 func (s *slot) wanted() bool { return s.call.generation == s.generation }
 
+// slotsKeep is the largest ring that an empty FIFO keeps: 40 KiB, enough for the
+// default MaxInflight.
+const slotsKeep = 1024
+
 // slots is a FIFO of slots in a ring that doubles when it is full.
 type slots struct {
 	ring  []slot // its length is 0 or a power of two
@@ -41,5 +45,8 @@ func (q *slots) pop() slot {
 	q.ring[q.first] = slot{}
 	q.first = (q.first + 1) & (len(q.ring) - 1)
 	q.len--
+	if q.len == 0 && len(q.ring) > slotsKeep {
+		q.ring, q.first = nil, 0
+	}
 	return s
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Connections int
 
 	// ConnectTimeout bounds one attempt to connect, with AUTH and SELECT, and how
-	// long a call waits while there is no connection. Zero means 1 s.
+	// long a call waits while there is no connection, pauses included. Zero means 1 s.
 	ConnectTimeout time.Duration
 	// RequestTimeout bounds a call, from Do to its last reply. Zero means 1 s.
 	RequestTimeout time.Duration
@@ -42,9 +42,11 @@ type Options struct {
 	// did all others that were sent with it.
 	StallTimeout time.Duration
 
-	// BackoffMin and BackoffMax bound the pause after a failed attempt to connect; it
-	// doubles from one to the other. Zero means 10 ms and 250 ms. The upper bound is
-	// low on purpose: it is how long a server may be back before it is noticed.
+	// BackoffMin and BackoffMax bound the pause after a failure: an attempt that made
+	// no connection, or a connection that ended before it had answered a call and been
+	// ready for BackoffMax. The pause doubles from failure to failure. Zero means
+	// 10 ms and 250 ms. The upper bound is low on purpose: it is how long a server may
+	// be back before it is noticed.
 	BackoffMin, BackoffMax time.Duration
 	// Seed seeds the jitter of the pauses; each is cut by up to half at random, so that
 	// many processes do not return at once. One seed gives one sequence.

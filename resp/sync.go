@@ -1,7 +1,10 @@
 package resp
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -14,21 +17,30 @@ import (
 // are answered: for code that has a goroutine to spare. Calls take turns on the
 // connection, whole batches at a time. Any goroutine.
 //
-// It connects in the first call and, after a failure, in the next, without a pause. A server
-// that closes an idle connection makes the next call fail: its commands may have been
-// read before, so they are not sent again.
+// It connects in the first call and, after a connection has ended, in the next. A call
+// that comes in the pause after a failure (see Options.BackoffMin) waits for its end. A
+// connection that the server has closed while it was idle, or on which bytes arrived
+// that nobody asked for, is replaced before anything is sent on it. A connection that
+// ends later makes the call fail: the server may have run its commands, so they are not
+// sent again.
 type SyncClient struct {
 	clock clock.Clock
 	opts  Options
 	hello *Batch
 
 	turn chan struct{} // holds one token; who has it may use the connection
-	done chan struct{} // closed by Close
+	// life ends with Close.
+	life context.Context
+	end  context.CancelFunc
+
+	// These belong to the owner of the token.
+	pace    pace  // of the attempts to connect
+	lastErr error // why the last connection or attempt ended; nil before the first end
 
 	mu struct { // guards what is reached without having the turn
 		sync.Mutex
-		readers   []*reader // idle ones; no more than there were calls at a time
-		conn      net.Conn  // nil: none
+		readers   []*reader // idle ones, at most readersKeep
+		conn      *syncConn // nil: none
 		closed    bool
 		connected bool
 		stats     Stats
@@ -37,6 +49,10 @@ type SyncClient struct {
 
 // readBufferBytes is the initial read buffer; Redis writes in pieces of 16 KiB.
 const readBufferBytes = 16 << 10
+
+// readersKeep is how many idle readers a client keeps. Calls take turns, so more are in
+// use only while callers look at their replies; a reader keeps up to some 3 MiB.
+const readersKeep = 8
 
 // sameLimit is how much later than the call's limit that of connecting may come and still
 // be the reason given. Where the two timeouts are equal, as they are by default, the call's began
@@ -55,8 +71,14 @@ type reader struct {
 // clk, which must run at the pace of real time.
 func NewSyncClient(clk clock.Clock, o Options) *SyncClient {
 	o = o.withDefaults()
-	c := &SyncClient{clock: clk, opts: o, hello: o.greeting()}
-	c.turn, c.done = make(chan struct{}, 1), make(chan struct{})
+	return newSyncClient(clk, o, rand.New(rand.NewPCG(o.Seed, 0)))
+}
+
+// newSyncClient returns a client with its own source of jitter.
+func newSyncClient(clk clock.Clock, o Options, jitter *rand.Rand) *SyncClient {
+	c := &SyncClient{clock: clk, opts: o, hello: o.greeting(), pace: newPace(&o, jitter)}
+	c.life, c.end = context.WithCancel(context.Background())
+	c.turn = make(chan struct{}, 1)
 	c.turn <- struct{}{}
 	return c
 }
@@ -86,7 +108,7 @@ func (c *SyncClient) Close() {
 		return
 	}
 	c.mu.closed = true
-	close(c.done)
+	c.end()
 	if c.mu.conn != nil {
 		_ = c.mu.conn.Close() // All that an error could say is that it is closed.
 	}
@@ -124,7 +146,9 @@ func (c *SyncClient) giveBack(r *reader) {
 	r.reset()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.readers = append(c.mu.readers, r)
+	if len(c.mu.readers) < readersKeep {
+		c.mu.readers = append(c.mu.readers, r)
+	}
 }
 
 // reset forgets the replies, and memory that is out of proportion.
@@ -158,9 +182,10 @@ func (c *SyncClient) exchange(b *Batch, deadline clock.Time, r *reader) (Replies
 	}
 	replies, err := c.roundTrips(conn, b, r, limit)
 	if err != nil {
-		c.drop(conn)
+		c.drop(conn, err)
 		return Replies{}, c.classify(ErrConnectionLost, ErrTimeout, err)
 	}
+	c.pace.answered = true
 	return replies, nil
 }
 
@@ -176,7 +201,7 @@ func (c *SyncClient) takeTurn(limit time.Time) error {
 	select {
 	case <-c.turn:
 		return nil
-	case <-c.done:
+	case <-c.life.Done():
 		return c.failed(ErrClosed, nil)
 	case <-timer.C:
 		return c.failed(ErrTimeout, errors.New("not sent, other calls have the connection"))
@@ -184,7 +209,7 @@ func (c *SyncClient) takeTurn(limit time.Time) error {
 }
 
 // connection returns the connection and makes it first if there is none.
-func (c *SyncClient) connection(limit time.Time, r *reader) (net.Conn, error) {
+func (c *SyncClient) connection(limit time.Time, r *reader) (*syncConn, error) {
 	c.mu.Lock()
 	conn, closed := c.mu.conn, c.mu.closed
 	c.mu.Unlock()
@@ -192,7 +217,11 @@ func (c *SyncClient) connection(limit time.Time, r *reader) (net.Conn, error) {
 	case closed:
 		return nil, c.failed(ErrClosed, nil)
 	case conn != nil:
-		return conn, nil
+		err := conn.spoilt()
+		if err == nil {
+			return conn, nil
+		}
+		c.drop(conn, err)
 	}
 	reason := ErrTimeout // of the call, unless the attempt's own limit comes first
 	by := time.Now().Add(c.opts.ConnectTimeout)
@@ -202,21 +231,48 @@ func (c *SyncClient) connection(limit time.Time, r *reader) (net.Conn, error) {
 	if by.Before(limit) {
 		limit = by
 	}
+	if err := c.sitOut(limit, reason); err != nil {
+		return nil, err
+	}
 	c.count(func(s *Stats) { s.Connects++ })
 	dialer := net.Dialer{Deadline: limit}
-	conn, err := dialer.Dial("tcp", c.opts.Addr)
+	nc, err := dialer.DialContext(c.life, "tcp", c.opts.Addr)
 	if err != nil {
+		c.ended(err)
 		return nil, c.classify(ErrConnect, reason, err)
 	}
+	conn = newSyncConn(nc)
 	if !c.adopt(conn) {
 		_ = conn.Close()
 		return nil, c.failed(ErrClosed, nil)
 	}
 	if err := c.greet(conn, r, limit); err != nil {
-		c.drop(conn)
+		c.drop(conn, err)
 		return nil, c.classify(ErrConnect, reason, err)
 	}
+	c.pace.ready(c.clock.Now())
 	return conn, nil
+}
+
+// sitOut waits until the pace allows an attempt to connect. A pause that ends after
+// limit fails the call at limit, for the given reason.
+func (c *SyncClient) sitOut(limit time.Time, reason error) error {
+	pause := c.pace.retryAt.Sub(c.clock.Now())
+	if pause <= 0 {
+		return nil
+	}
+	left := time.Until(limit)
+	timer := time.NewTimer(min(pause, left))
+	defer timer.Stop()
+	select {
+	case <-c.life.Done():
+		return c.failed(ErrClosed, nil)
+	case <-timer.C:
+	}
+	if left < pause {
+		return c.failed(reason, fmt.Errorf("not connected: %w", c.lastErr))
+	}
+	return nil
 }
 
 // greet sends AUTH and the like.
@@ -298,7 +354,7 @@ func (c *SyncClient) read(conn net.Conn, r *reader, n int) (Replies, error) {
 }
 
 // adopt makes conn the client's connection, unless the client was closed.
-func (c *SyncClient) adopt(conn net.Conn) bool {
+func (c *SyncClient) adopt(conn *syncConn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
@@ -313,11 +369,18 @@ func (c *SyncClient) adopt(conn net.Conn) bool {
 }
 
 // drop closes a connection that cannot be used any more.
-func (c *SyncClient) drop(conn net.Conn) {
+func (c *SyncClient) drop(conn net.Conn, reason error) {
 	_ = conn.Close() // It failed already.
+	c.ended(reason)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.conn = nil
+}
+
+// ended notes the end of a connection, or of an attempt to make one.
+func (c *SyncClient) ended(reason error) {
+	c.pace.ended(c.clock.Now())
+	c.lastErr = reason
 }
 
 func (c *SyncClient) count(change func(*Stats)) {
@@ -330,7 +393,7 @@ func (c *SyncClient) count(change func(*Stats)) {
 // after Close, and otherwise kind.
 func (c *SyncClient) classify(kind, late, err error) error {
 	select {
-	case <-c.done:
+	case <-c.life.Done():
 		return c.failed(ErrClosed, nil)
 	default:
 	}

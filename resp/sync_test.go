@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -129,7 +131,7 @@ func (s *server) close() {
 	s.done.Wait()
 }
 
-func newSyncClient(t testing.TB, o Options) *SyncClient {
+func openSyncClient(t testing.TB, o Options) *SyncClient {
 	c := NewSyncClient(clock.NewReal(), o)
 	t.Cleanup(c.Close)
 	return c
@@ -147,7 +149,7 @@ func syncGet(t testing.TB, c *SyncClient, prefix string, n int, deadline clock.T
 
 func TestSyncDo(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 8, 9, 100} {
-		c := newSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 8})
+		c := openSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 8})
 		for range 2 {
 			text, err := syncGet(t, c, "a", n, 0)
 			require.NoError(t, err)
@@ -158,7 +160,7 @@ func TestSyncDo(t *testing.T) {
 }
 
 func TestSyncDoReturnsWhatUseReturns(t *testing.T) {
-	c := newSyncClient(t, Options{Addr: serve(t, echo).addr()})
+	c := openSyncClient(t, Options{Addr: serve(t, echo).addr()})
 	var b Batch
 	b.Cmd("PING")
 	failed := errors.New("no")
@@ -170,7 +172,7 @@ func TestSyncDoReturnsWhatUseReturns(t *testing.T) {
 // TestSyncViewsOutliveOtherCalls: while one caller looks at its replies, others use the
 // connection.
 func TestSyncViewsOutliveOtherCalls(t *testing.T) {
-	c := newSyncClient(t, Options{Addr: serve(t, echo).addr()})
+	c := openSyncClient(t, Options{Addr: serve(t, echo).addr()})
 	var b Batch
 	b.Cmd("GET", "outer")
 	err := c.Do(&b, 0, func(outer Replies) error {
@@ -186,7 +188,7 @@ func TestSyncViewsOutliveOtherCalls(t *testing.T) {
 }
 
 func TestSyncExchangeKeepsRepliesUntilTheNext(t *testing.T) {
-	c := newSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 4})
+	c := openSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 4})
 	var one, two ReplyBuffer
 	exchange := func(buf *ReplyBuffer, prefix string, n int) Replies {
 		call, _ := get(t, prefix, n)
@@ -206,7 +208,7 @@ func TestSyncExchangeKeepsRepliesUntilTheNext(t *testing.T) {
 }
 
 func TestSyncManyGoroutines(t *testing.T) {
-	c := newSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 4, RequestTimeout: time.Minute})
+	c := openSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 4, RequestTimeout: time.Minute})
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {
@@ -250,7 +252,7 @@ func TestSyncFailures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.opts.Addr = serve(t, c.first, echo).addr()
-			client := newSyncClient(t, c.opts)
+			client := openSyncClient(t, c.opts)
 			_, err := syncGet(t, client, "a", 1, 0)
 			require.ErrorIs(t, err, c.kind)
 			require.ErrorContains(t, err, c.text)
@@ -265,8 +267,63 @@ func TestSyncFailures(t *testing.T) {
 	}
 }
 
+// TestSyncIdleConnectionIsLookedAt: nothing is sent on a connection on which something
+// arrived while nothing was asked.
+func TestSyncIdleConnectionIsLookedAt(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		idle func(s *session) // what the server does after its first answer
+		want error
+	}{
+		{"an answer too many", func(s *session) { _, _ = s.Write([]byte("+unasked\r\n")) }, ErrProtocol},
+		{"part of an answer too many", func(s *session) { _, _ = s.Write([]byte("$3")) }, ErrProtocol},
+		{"the end", func(s *session) { _ = s.Close() }, io.EOF},
+		{"a reset", func(s *session) {
+			_ = s.Conn.(*net.TCPConn).SetLinger(0)
+			_ = s.Close()
+		}, syscall.ECONNRESET},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answered := make(chan struct{})
+			commands := 0
+			first := func(s *session) {
+				s.command()
+				_, _ = s.Write([]byte("$3\r\na:0\r\n"))
+				<-answered
+				c.idle(s)
+				for s.command() != nil {
+					commands++
+				}
+			}
+			s := serve(t, first, echo)
+			client := openSyncClient(t, Options{Addr: s.addr()})
+			text, err := syncGet(t, client, "a", 1, 0)
+			require.NoError(t, err)
+			require.Equal(t, got("a", 1), text)
+			conn := client.mu.conn
+			require.NoError(t, conn.spoilt())
+			close(answered)
+			// The operating system decides when it arrives.
+			var found error
+			require.Eventually(t, func() bool {
+				found = conn.spoilt()
+				return found != nil
+			}, 10*time.Second, time.Millisecond)
+			require.ErrorIs(t, found, c.want)
+
+			text, err = syncGet(t, client, "b", 1, 0)
+			require.NoError(t, err)
+			require.Equal(t, got("b", 1), text)
+			assert.Equal(t, uint64(2), client.Stats().Connects)
+			assert.Zero(t, client.Stats().Failed)
+			s.close()
+			assert.Zero(t, commands, "nothing was sent on the spoilt connection")
+		})
+	}
+}
+
 func TestSyncPartsBeyondUnreadMaxBytes(t *testing.T) {
-	c := newSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 2, UnreadMaxBytes: 100})
+	c := openSyncClient(t, Options{Addr: serve(t, echo).addr(), MaxInflight: 2, UnreadMaxBytes: 100})
 	_, err := syncGet(t, c, "0123456789", 20, 0)
 	require.ErrorIs(t, err, ErrTooLarge)
 }
@@ -274,7 +331,7 @@ func TestSyncPartsBeyondUnreadMaxBytes(t *testing.T) {
 func TestSyncUnreachable(t *testing.T) {
 	s := serve(t, echo)
 	s.close()
-	c := newSyncClient(t, Options{Addr: s.addr()})
+	c := openSyncClient(t, Options{Addr: s.addr()})
 	_, err := syncGet(t, c, "a", 1, 0)
 	require.ErrorIs(t, err, ErrConnect)
 	require.ErrorContains(t, err, s.addr())
@@ -290,7 +347,7 @@ func TestSyncGreeting(t *testing.T) {
 			}
 		}
 	})
-	c := newSyncClient(t, Options{Addr: s.addr(), Username: "u", Password: "p", Database: 2, ClientName: "n"})
+	c := openSyncClient(t, Options{Addr: s.addr(), Username: "u", Password: "p", Database: 2, ClientName: "n"})
 	var b Batch
 	b.Cmd("PING")
 	require.NoError(t, c.Do(&b, 0, func(Replies) error { return nil }))
@@ -301,7 +358,7 @@ func TestSyncGreeting(t *testing.T) {
 }
 
 func TestSyncDeadline(t *testing.T) {
-	c := newSyncClient(t, Options{Addr: serve(t, hang).addr(), RequestTimeout: time.Hour})
+	c := openSyncClient(t, Options{Addr: serve(t, hang).addr(), RequestTimeout: time.Hour})
 	_, err := syncGet(t, c, "a", 1, c.clock.Now())
 	require.ErrorIs(t, err, ErrTimeout)
 	require.ErrorContains(t, err, "the deadline of the call has passed")
@@ -319,7 +376,7 @@ func TestSyncDeadlineWhileWaitingForTheTurn(t *testing.T) {
 		close(heard)
 		s.command()
 	})
-	c := newSyncClient(t, Options{Addr: s.addr(), RequestTimeout: time.Hour})
+	c := openSyncClient(t, Options{Addr: s.addr(), RequestTimeout: time.Hour})
 	var other sync.WaitGroup
 	other.Go(func() {
 		_, err := syncGet(t, c, "a", 1, 0)
@@ -342,7 +399,7 @@ func TestSyncDeadlineWhileWaitingForTheTurn(t *testing.T) {
 
 func TestSyncLargeReplyGrowsTheBufferForOneCall(t *testing.T) {
 	large := strings.Repeat("x", 3<<20)
-	c := newSyncClient(t, Options{
+	c := openSyncClient(t, Options{
 		Addr: serve(t, say(string(redcon.AppendBulkString(nil, large))), echo).addr(), RequestTimeout: time.Minute,
 	})
 	var b Batch
@@ -358,7 +415,7 @@ func TestSyncLargeReplyGrowsTheBufferForOneCall(t *testing.T) {
 
 func TestSyncDoDoesNotAllocate(t *testing.T) {
 	answer := userHash()
-	c := newSyncClient(t, Options{RequestTimeout: time.Minute, Addr: serve(t, func(s *session) {
+	c := openSyncClient(t, Options{RequestTimeout: time.Minute, Addr: serve(t, func(s *session) {
 		in := make([]byte, 1000)
 		for {
 			if _, err := s.Read(in); err != nil {

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/rankd/rankd/clock"
@@ -20,8 +21,8 @@ type SyncPool struct {
 func NewSyncPool(clk clock.Clock, o Options) *SyncPool {
 	o = o.withDefaults()
 	p := &SyncPool{clock: clk, opts: o, idle: make(chan *SyncClient, o.Connections)}
-	for range o.Connections {
-		c := NewSyncClient(clk, o)
+	for i := range o.Connections {
+		c := newSyncClient(clk, o, rand.New(rand.NewPCG(o.Seed, uint64(i))))
 		p.all = append(p.all, c)
 		p.idle <- c
 	}

@@ -81,9 +81,7 @@ func (e *Reactor) freeNodeRun(n *nodeRun) {
 	n.run, n.node, n.spec = nil, nil, nil
 	n.deadline, n.settled, n.awake = 0, false, false
 	n.out, n.err = rowset.RowSet{}, nil
-	if n.call.Batch.Size() > keepBatchBytes {
-		n.call.Batch = resp.Batch{}
-	}
+	n.call.Batch.Shrink(keepBatchBytes)
 	e.freeNodes = append(e.freeNodes, n)
 }
 

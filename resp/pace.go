@@ -1,0 +1,48 @@
+package resp
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/rankd/rankd/clock"
+)
+
+// A pace says when one place for a connection may be dialed again. Both clients
+// follow it. One goroutine at a time.
+//
+// A connection proves itself when it has answered a call and has been ready for
+// BackoffMax. A proven connection is replaced at once, and the pauses start anew. Every
+// other end is a failure: a refused dial, a failed greeting, a server that answers
+// once and hangs up. The pause after a failure doubles from BackoffMin to BackoffMax.
+// So no server can make a place connect more often than every BackoffMax/2 in the
+// long run; the half is the jitter.
+type pace struct {
+	min, max time.Duration
+	rand     *rand.Rand
+
+	pause    time.Duration // the latest, before its jitter; zero: no failure since a proven connection
+	retryAt  clock.Time    // no attempt before this instant
+	readyAt  clock.Time    // when the present connection began to take calls
+	answered bool          // the present connection has answered a call
+}
+
+// newPace returns a pace that allows the first attempt at any time.
+func newPace(o *Options, r *rand.Rand) pace {
+	return pace{min: o.BackoffMin, max: o.BackoffMax, rand: r}
+}
+
+// ready notes that the connection takes calls from now on.
+func (p *pace) ready(now clock.Time) { p.readyAt = now }
+
+// ended notes that the connection, or the attempt to make it, has ended. It sets retryAt.
+func (p *pace) ended(now clock.Time) {
+	proven := p.answered && now.Sub(p.readyAt) >= p.max
+	p.answered = false
+	if proven {
+		p.pause, p.retryAt = 0, now
+		return
+	}
+	p.pause = min(p.max, max(p.min, 2*p.pause))
+	jitter := time.Duration(p.rand.Int64N(int64(p.pause/2) + 1))
+	p.retryAt = now.Add(p.pause - jitter)
+}
