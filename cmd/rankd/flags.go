@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -45,7 +46,7 @@ type options struct {
 	redisHost               string // of redis
 	redisPort               int
 
-	listPlans, printPlanInfo, printRegistry, loadDemoData bool
+	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
 	trace           bool
 	response        string
@@ -75,7 +76,8 @@ A request is a JSON document on its own line or lines:
   {"user_id": "42", "request_id": "r1", "param_overrides": {"weight": 0.5}, "plan": "diamond"}
 
 The plan is chosen by --plan or --plan_name; a request may name another one with
-"plan". With no plan at all the answer is five synthetic candidates.
+"plan", and with --plan_dir alone it must. With none of these flags a request that names
+no plan gets five synthetic candidates.
 
 In the dev environment (the default) a Redis with demo data for 1,000 users runs inside
 the process. --redis host:port uses your own.`
@@ -115,7 +117,8 @@ Flags ("-" and "_" in a name are the same):
 Exit status:
   0  every request succeeded
   1  a request failed; its answer on stdout says why
-  2  bad usage or a bad plan; stderr says why, stdout stays empty
+  2  bad usage or a bad plan; stderr says why, and stdout stays empty,
+     but --list-plans lists the sound plans beside a bad one
 `
 
 // newCommand returns the root command, which fills o, checks it and calls run.
@@ -125,7 +128,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		Short:         "A ranking engine on an event loop",
 		Long:          long,
 		Example:       examples,
-		Args:          cobra.NoArgs,
+		Args:          noFile,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -182,10 +185,36 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.IntVar(&o.bench, "bench", 0, "run the plan this `number` of times for user 1 and print figures as JSON")
 	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
 	o.addEventLoopFlags(f)
+	f.BoolVar(&o.version, "version", false, "print the version and the commit of this program, and exit")
+	// The original engine's names for things that have another name here.
+	for _, name := range []string{"async_scheduler", "within_request_parallelism", "bench_eventloop", "bench_eventloop_mode",
+		"bench_n", "bench_producers", "bench_sleep_ms", "bench_tasks", "bench_json"} {
+		f.Lookup(name).Hidden = true
+	}
 	cmd.MarkFlagsMutuallyExclusive("plan", "plan_name")
-	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "load_demo_data", "bench", "bench_eventloop")
+	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "load_demo_data", "bench", "bench_eventloop", "version")
 	return cmd
 }
+
+// noFile refuses arguments, and says where a file of requests goes.
+func noFile(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	switch arg := args[0]; arg {
+	case "true", "false":
+		return fmt.Errorf("argument %q stands alone: the value of a flag that is on or off follows =, as in --flag=%s", arg, arg)
+	default:
+		file := "file"
+		if plainWord.MatchString(arg) {
+			file = arg
+		}
+		return fmt.Errorf("unknown command %q; a file of requests comes on stdin: rankd [flags] < %s", arg, file)
+	}
+}
+
+// plainWord matches what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
 
 // normalize makes "-" and "_" the same in flag names. It answers with the
 // spelling under which a flag is declared, so that help shows that.
@@ -205,7 +234,12 @@ func (o *options) check(given *pflag.FlagSet) error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 
+	if err := checkValues(given); err != nil {
+		problems = append(problems, err)
+	}
 	if err := o.chooseEngine(given); err != nil {
+		problems = append(problems, err)
+	} else if err := o.checkEffect(given); err != nil {
 		problems = append(problems, err)
 	}
 	if o.response != "flat" && o.response != "fields" {

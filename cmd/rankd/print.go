@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// listPlans prints one line per plan of the library. Plans that do not load
-// are errors.
+// listPlans prints one line per sound plan of the library. Each plan that does not load
+// is an error, which takes no sound one off the list.
 func (a *app) listPlans(w io.Writer) error {
 	plans, err := a.library.List()
 	if err != nil {
@@ -30,12 +30,12 @@ func (a *app) listPlans(w io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", p.Name, len(p.Graph.Nodes), len(p.Graph.Outputs), strings.Join(ops, " "))
 	}
-	return errors.Join(append(broken, table.Flush())...)
+	return errors.Join(append(broken, printed(0, table.Flush()))...)
 }
 
 // printPlanInfo prints the chosen plan as one JSON document.
 func (a *app) printPlanInfo(w io.Writer) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
-	return out.Encode(a.plan.Info())
+	return printed(0, out.Encode(a.plan.Info()))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/version"
 )
 
 // The exit statuses.
@@ -68,23 +69,30 @@ func (e *runtimeError) Error() string { return e.err.Error() }
 func (e *runtimeError) Unwrap() error { return e.err }
 
 func (p *program) dispatch(ctx context.Context, o *options) error {
-	if o.benchEventLoop {
+	asked := o.job()
+	switch asked {
+	case jobBenchLoop:
 		return p.benchEventLoop(ctx, o)
-	}
-	if o.loadDemoData {
+	case jobLoadDemoData:
 		return p.loadDemoData(ctx, o.redis)
+	case jobVersion:
+		return printed(fmt.Fprintln(p.stdout, "rankd", version.Read()))
 	}
 	a, err := newApp(o)
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.listPlans:
+	switch asked {
+	case jobListPlans:
 		return a.listPlans(p.stdout)
-	case o.printPlanInfo:
+	case jobPrintPlan:
 		return a.printPlanInfo(p.stdout)
-	case o.printRegistry:
-		return a.reg.WriteText(p.stdout)
+	case jobPrintRegistry:
+		return printed(0, a.reg.WriteText(p.stdout))
+	}
+	if asked == jobServe && a.synthetic() {
+		fmt.Fprintln(p.stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
+			"a request that names none gets five synthetic candidates")
 	}
 	p.tune(o.cpuThreads)
 	if err := a.open(p.stderr); err != nil {
@@ -92,10 +100,19 @@ func (p *program) dispatch(ctx context.Context, o *options) error {
 	}
 	defer a.close()
 	defer a.closeAfter(ctx)()
-	if o.bench > 0 {
+	if asked == jobBench {
 		return a.bench(ctx, p.stdout, p.stderr)
 	}
 	return a.serve(ctx, p.stdin, p.stdout)
+}
+
+// printed returns what a job that only prints ends with: a failed write is
+// not the fault of the command line.
+func printed(_ int, err error) error {
+	if err != nil {
+		return &runtimeError{fmt.Errorf("writing to stdout: %w", err)}
+	}
+	return nil
 }
 
 // loadDemoData fills the Redis at addr, "host:port".

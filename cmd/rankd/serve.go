@@ -136,7 +136,7 @@ func (s *server) join(p *slot) bool {
 	case p.failure != nil:
 		p.done <- struct{}{}
 	case p.request.Graph == nil:
-		p.finish(&scheduler.Result{Outputs: synthetic()})
+		p.finish(&scheduler.Result{Outputs: syntheticOutputs()})
 	default:
 		s.app.engine.Submit(&p.request, p.finish)
 	}

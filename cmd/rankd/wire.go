@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/engines"
@@ -64,7 +66,19 @@ func planFolder(o *options) (fs.FS, error) {
 	if o.planDir == "" {
 		return artifacts.Plans(), nil
 	}
-	return openFolder("--plan_dir", o.planDir)
+	folder, err := openFolder("--plan_dir", o.planDir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := fs.ReadDir(folder, ".")
+	if err != nil {
+		return nil, fmt.Errorf("--plan_dir: %w", err)
+	}
+	isPlan := func(f fs.DirEntry) bool { return !f.IsDir() && strings.HasSuffix(f.Name(), ".plan.json") }
+	if !slices.ContainsFunc(files, isPlan) {
+		return nil, fmt.Errorf("--plan_dir: %s holds no plan, which is a file <name>.plan.json", o.planDir)
+	}
+	return folder, nil
 }
 
 // openFolder returns the folder that a flag names. The error names both.
@@ -72,7 +86,7 @@ func openFolder(flag, path string) (fs.FS, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s: %s is no folder", flag, path)
+		return nil, fmt.Errorf("%s: %s is not a folder", flag, path)
 	}
 	return os.DirFS(path), nil
 }
