@@ -26,6 +26,7 @@ type blocking struct {
 	clients     []*resp.SyncPool // by endpoint index; nil where the endpoint is no Redis
 	clock       clock.Clock      // at the pace of real time
 	nodeTimeout time.Duration
+	maxRows     int // of a request
 
 	execute func(req *Request, arrived clock.Time) *Result // blocks
 	release func()                                         // called last by Close; may be nil
@@ -41,7 +42,7 @@ type blocking struct {
 
 // init fills in what all such engines have.
 func (b *blocking) init(cfg *Config) {
-	b.reg, b.clock, b.nodeTimeout = cfg.Registry, cfg.Clock, cfg.NodeTimeout
+	b.reg, b.clock, b.nodeTimeout, b.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
 	b.stopped, b.giveUp = context.WithCancel(context.Background())
 	b.clients = make([]*resp.SyncPool, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
@@ -117,9 +118,9 @@ func (b *blocking) RedisStats() []resp.Stats {
 	return stats
 }
 
-// run runs one node on this goroutine. start is when it was spawned.
+// run runs one node on this goroutine. start is when it was spawned; rows is the request's.
 func (b *blocking) run(s *State, req *Request, node *plan.Node, start clock.Time, w *blockingWaiter,
-	inputs, refs []rowset.RowSet) (rowset.RowSet, error) {
+	rows *task.RowBudget, inputs, refs []rowset.RowSet) (rowset.RowSet, error) {
 	w.deadline = effectiveDeadline(start, s.deadline, b.nodeTimeout, node)
 	cancel := new(task.Cancellation)
 	if w.deadline != 0 {
@@ -136,7 +137,7 @@ func (b *blocking) run(s *State, req *Request, node *plan.Node, start clock.Time
 	defer context.AfterFunc(b.stopped, cancel.Cancel)()
 	out, err := task.Invoke(spec, spec.Run, &task.Ctx{
 		Node: node, Inputs: inputs, Refs: refs, UserID: req.UserID, Params: &req.Params,
-		Registry: b.reg, Waiter: w, Cancellation: cancel,
+		Registry: b.reg, Waiter: w, Rows: rows, Cancellation: cancel,
 	})
 	if w.deadline != 0 {
 		if now := b.clock.Now(); w.deadline.Passed(now) {

@@ -31,6 +31,7 @@ type nodeRun struct {
 	run      *run // nil once settled
 	node     *plan.Node
 	spec     *task.Spec
+	where    where // the body runs
 	ctx      task.Ctx
 	params   expr.Params // a copy: the request is its caller's again once it is answered
 	cancel   task.Cancellation
@@ -74,7 +75,7 @@ const keepBatchBytes = 64 << 10
 func (e *Reactor) freeNodeRun(n *nodeRun) {
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
-	n.ctx.Node, n.ctx.Registry = nil, nil
+	n.ctx.Node, n.ctx.Registry, n.ctx.Rows = nil, nil, nil
 	n.params = expr.Params{}
 	n.cancel.Reset()
 	n.run, n.node, n.spec = nil, nil, nil
@@ -134,13 +135,14 @@ func (n *nodeRun) timeoutError() error {
 
 // orphan settles the node without its body, which is asked to stop.
 func (n *nodeRun) orphan() {
+	n.run.rows = nil // its body may count on
 	n.settled, n.run = true, nil
 	n.engine.counts.Orphans++
 	if n.expiry != nil {
 		n.expiry.Stop()
 	}
 	n.cancel.Cancel()
-	if n.spec.RunAsync == nil {
+	if n.where == onPool {
 		_ = n.engine.cpu.Cancel(&n.job) // busy: it has started, and sees its Cancellation
 	}
 }

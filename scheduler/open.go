@@ -27,6 +27,10 @@ type Config struct {
 	ClientName string
 	// NodeTimeout bounds each node from its start. Zero means no bound.
 	NodeTimeout time.Duration
+	// MaxRows bounds the rows that the nodes of one request make together, so that no plan
+	// asks for more memory than there is; a node that would exceed it fails with a
+	// *task.RowsError. Zero means task.DefaultMaxRows, and task.MaxRowsLimit is the most.
+	MaxRows int
 	// Clock is read by everything below the engine. Nil means a real clock.
 	Clock clock.Clock
 	// OnPanic is told of a panic in a callback on the loop, which is contained.
@@ -60,7 +64,9 @@ func OpenReactor(cfg Config) (*Reactor, error) {
 	}
 	l := host.Loop()
 	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
-	e := NewReactor(ReactorConfig{Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout})
+	e := NewReactor(ReactorConfig{
+		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
+	})
 	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		if ep.Kind == registry.Redis {

@@ -41,6 +41,7 @@ func OpenPool(cfg Config) *Pool {
 type poolRun struct {
 	engine *Pool
 	req    *Request
+	rows   *task.RowBudget
 	deltas []SchemaDelta // entry i is written by node i's worker
 
 	mu      sync.Mutex
@@ -51,7 +52,7 @@ type poolRun struct {
 // dispatch runs on the request's goroutine: it hands out ready nodes and
 // sleeps while there is none, until nothing is in flight and nothing is left.
 func (e *Pool) dispatch(req *Request, arrived clock.Time) *Result {
-	r := &poolRun{engine: e, req: req, deltas: newDeltas(req)}
+	r := &poolRun{engine: e, req: req, rows: task.NewRowBudget(e.maxRows), deltas: newDeltas(req)}
 	r.changed.L = &r.mu
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +80,7 @@ func (r *poolRun) spawn(i int, start clock.Time) {
 	}
 	err := workers.Go(func() {
 		w := e.takeWaiter()
-		out, err := e.run(&r.state, r.req, node, start, w, inputs, refs)
+		out, err := e.run(&r.state, r.req, node, start, w, r.rows, inputs, refs)
 		e.freeWaiter(w)
 		if err == nil && r.deltas != nil {
 			r.deltas[i] = schemaDelta(node, inputs, refs, out)

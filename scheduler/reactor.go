@@ -8,6 +8,7 @@ import (
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
@@ -28,6 +29,7 @@ type Reactor struct {
 	reg         *registry.Registry
 	clients     []*resp.Client // by endpoint index; nil where the endpoint is no Redis
 	nodeTimeout time.Duration
+	maxRows     int // of a request
 
 	runs   bag[*run]     // requests in flight
 	active bag[*nodeRun] // nodes whose body has not ended, orphans among them
@@ -69,6 +71,9 @@ type ReactorConfig struct {
 	Clients []*resp.Client
 	// NodeTimeout bounds each node from its start. Zero means no bound.
 	NodeTimeout time.Duration
+	// MaxRows bounds the rows that the nodes of one request make together: see
+	// task.RowBudget. Zero means task.DefaultMaxRows.
+	MaxRows int
 }
 
 // NewReactor returns an engine on a running loop, which it shares with whoever
@@ -76,7 +81,7 @@ type ReactorConfig struct {
 func NewReactor(cfg ReactorConfig) *Reactor {
 	return &Reactor{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
-		drained: make(chan struct{}),
+		maxRows: cfg.MaxRows, drained: make(chan struct{}),
 	}
 }
 
@@ -177,6 +182,9 @@ type run struct {
 	state  State
 	deltas []SchemaDelta // if traced
 	inRuns int           // place in engine.runs
+	// rows is shared with the bodies, workers' among them, and kept for the next request; nil
+	// if an orphan may still count on it.
+	rows *task.RowBudget
 
 	pumping bool // pump is on the stack
 }
@@ -190,6 +198,11 @@ func (e *Reactor) begin(req *Request, arrived clock.Time, done func(*Result)) {
 	r.req, r.done = req, done
 	r.deltas = newDeltas(req)
 	r.state.Reset(req.Graph, arrived, req.Deadline)
+	if r.rows == nil {
+		r.rows = task.NewRowBudget(e.maxRows)
+	} else {
+		r.rows.Refill()
+	}
 	e.counts.Requests++
 	e.runs.add(r)
 	r.pump()
@@ -239,14 +252,15 @@ func (r *run) start(node int) {
 	n.run, n.node = r, r.req.Graph.Nodes[node]
 	n.spec = task.SpecOf(n.node)
 	n.params = r.req.Params
-	n.ctx.Node, n.ctx.UserID, n.ctx.Registry = n.node, r.req.UserID, e.reg
+	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.armDeadline(); err != nil {
 		n.end(err)
 		return
 	}
-	switch place(n.spec) {
+	n.where = place(n.spec, n.node)
+	switch n.where {
 	case onLoop:
 		n.startCoroutine()
 	case onPool:
@@ -262,13 +276,19 @@ const (
 	onPool
 )
 
+// loopRowsMax is how many rows a node may make on the loop without awaiting anything. So many
+// ids take some 10 µs, which is what the way to the pool and back costs: fewer are made sooner
+// than handed over, more would hold up the loop for longer. See BenchmarkSourcePlace.
+const loopRowsMax = 2048
+
 // place is the one place that decides where a node runs. The author of the
-// task has the say: a body that can await runs on the loop, any other is CPU work.
-func place(spec *task.Spec) where {
-	if spec.RunAsync != nil {
-		return onLoop
+// task has the say: a body that can await runs on the loop, any other is CPU work. So is
+// a node that could run on the loop and makes too many rows for that.
+func place(spec *task.Spec, node *plan.Node) where {
+	if spec.RunAsync == nil || spec.Computes != nil && spec.Computes(node) > loopRowsMax {
+		return onPool
 	}
-	return onPool
+	return onLoop
 }
 
 func (e *Reactor) newRun() *run {

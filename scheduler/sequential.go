@@ -1,6 +1,9 @@
 package scheduler
 
-import "github.com/rankd/rankd/clock"
+import (
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/task"
+)
 
 // Sequential is the engine to compare with: each request on a goroutine of its
 // own, one node at a time, in the order in which nodes become ready, blocking
@@ -19,6 +22,7 @@ func OpenSequential(cfg Config) *Sequential {
 
 func (e *Sequential) oneByOne(req *Request, arrived clock.Time) *Result {
 	var s State
+	rows := task.NewRowBudget(e.maxRows)
 	deltas := newDeltas(req)
 	s.Reset(req.Graph, arrived, req.Deadline)
 	w := e.takeWaiter()
@@ -27,7 +31,7 @@ func (e *Sequential) oneByOne(req *Request, arrived clock.Time) *Result {
 	for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
 		node := req.Graph.Nodes[i]
 		inputs, refs := s.Gather(i, nil, nil)
-		out, err := e.run(&s, req, node, now, w, inputs, refs)
+		out, err := e.run(&s, req, node, now, w, rows, inputs, refs)
 		if err != nil {
 			s.Fail(i, err)
 			break

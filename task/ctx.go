@@ -20,8 +20,11 @@ type Ctx struct {
 	Params   *expr.Params       // what the request overrides
 	Registry *registry.Registry // keys, params, endpoints
 	Waiter   Waiter             // how this engine waits
+	Rows     *RowBudget         // of the request; nil: no bound
 	// Cancellation is how the engine asks the body to stop; nil if it never does.
 	Cancellation *Cancellation
+
+	counted int64 // rows that the body has counted in this run
 }
 
 // Waiter is the engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.

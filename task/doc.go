@@ -10,11 +10,14 @@
 //	RunAsync nil   Run is offloaded to the CPU pool: it computes and must not
 //	               do I/O
 //
+// One exception: a node whose Spec's Computes tells that it makes many rows is offloaded, too.
+//
 // Engines that have no loop always call Run. A task that does I/O writes one
 // body and sets it as both: what waits is behind Ctx, and each engine brings its
 // own way of waiting (a suspended coroutine, or a blocked goroutine).
 //
 // Whatever the place, Invoke runs the body: it checks the number of inputs,
 // contains a panic, and checks the output against the Spec, so that a wrong
-// task fails its request and nothing else.
+// task fails its request and nothing else. It also sees to it that each new batch is counted
+// against the rows that the nodes of a request may make together: see RowBudget.
 package task

@@ -12,8 +12,8 @@ var (
 	// ErrContract: the number of inputs or the shape of the output is not what
 	// the task's Spec says.
 	ErrContract = errors.New("task contract violation")
-	// ErrInvalid: a parameter is out of its range, a column that the node needs is
-	// not there, or the result would have too many rows.
+	// ErrInvalid: a parameter is out of its range, or a column that the node needs is
+	// not there.
 	ErrInvalid = errors.New("invalid node")
 	// ErrPanic: the body panicked.
 	ErrPanic = errors.New("task panic")

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"slices"
+
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -25,7 +27,7 @@ func recommendation() Spec {
 }
 
 // fanOut expands each row to the ids in the list at prefix+id, then reads each
-// of those users. Two round trips, whatever the number of rows.
+// of those users. Two round trips, whatever the number of rows, unless readLists takes more.
 func fanOut(op, prefix, doc string) Spec {
 	users := userCommand()
 	body := func(c *Ctx) (rowset.RowSet, error) {
@@ -56,6 +58,11 @@ var (
 // readLists reads, for each active row of the input in order, the first
 // "fanout" entries of the list at prefix+id, as one batch, and returns the ids in them.
 // Entries that are no id are dropped after that cut, so they use up fan-out.
+//
+// Each entry counts as a row, and what the request could not take is not read: a list is
+// read up to one entry more than the request may still make rows, which is enough to fail, and
+// lists that could hold more together than that (or than askedMin) are read by several
+// batches, one after the other.
 func readLists(c *Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 	fanout := c.Node.Params.Int("fanout")
 	if fanout < 1 || fanout > fanoutMax {
@@ -63,36 +70,50 @@ func readLists(c *Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 	}
 	in := c.Inputs[0]
 	redis := c.Redis(c.Node.Endpoint)
-	b := redis.NewBatch()
-	for i := range in.Len() {
-		b.Begin(4)
-		b.ArgString("LRANGE")
-		b.ArgKey(prefix, in.ID(i))
-		b.ArgInt(0)
-		b.ArgInt(fanout - 1)
-	}
-	replies, err := redis.Send(b)
-	if err != nil {
-		return nil, err
-	}
-	total := 0
-	for i := range replies.Len() {
-		reply := replies.At(i)
-		if err := redis.want(reply, resp.Array, "LRANGE", prefix, in.ID(i)); err != nil {
+	var ids []int64
+	for from, to := 0, 0; from < in.Len(); from = to {
+		left := c.rowsLeft()
+		most := min(fanout, left+1)
+		to = from + int(min(int64(in.Len()-from), max(1, max(left, askedMin)/most)))
+		b := redis.NewBatch()
+		for i := from; i < to; i++ {
+			b.Begin(4)
+			b.ArgString("LRANGE")
+			b.ArgKey(prefix, in.ID(i))
+			b.ArgInt(0)
+			b.ArgInt(most - 1)
+		}
+		replies, err := redis.Send(b)
+		if err != nil {
 			return nil, err
 		}
-		total += reply.Len()
-	}
-	ids := make([]int64, 0, total)
-	for i := range replies.Len() {
-		for entry := range replies.At(i).All() {
-			if id, ok := parseID(entry.Bytes()); ok {
-				ids = append(ids, id)
+		entries := 0
+		for i := range replies.Len() {
+			reply := replies.At(i)
+			if err := redis.want(reply, resp.Array, "LRANGE", prefix, in.ID(from+i)); err != nil {
+				return nil, err
+			}
+			entries += reply.Len()
+		}
+		if err := c.MakeRows(int64(entries)); err != nil {
+			return nil, err
+		}
+		ids = slices.Grow(ids, entries)
+		for i := range replies.Len() {
+			for entry := range replies.At(i).All() {
+				if id, ok := parseID(entry.Bytes()); ok {
+					ids = append(ids, id)
+				}
 			}
 		}
 	}
 	return ids, nil
 }
+
+// askedMin is how many list entries a fan-out may ask for at once, however few rows its
+// request may still make, so that a low bound does not turn into many round trips: as replies
+// so many entries are some 1 MB.
+const askedMin = 1 << 16
 
 // userCommand is the command that reads one user.
 func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", "user:{id}") }

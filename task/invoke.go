@@ -7,8 +7,9 @@ import (
 )
 
 // Invoke runs body, which is spec.Run or spec.RunAsync, for one node: it
-// checks the number of inputs, contains a panic, and checks the output. The error is of
-// the body, or matches ErrContract, ErrInvalid or ErrPanic.
+// checks the number of inputs, contains a panic, counts the rows that the body has made and
+// not counted, and checks the output. The error is of the body, or matches ErrContract,
+// ErrInvalid, ErrTooManyRows or ErrPanic.
 func Invoke(spec *Spec, body Body, c *Ctx) (out rowset.RowSet, err error) {
 	if len(c.Inputs) != spec.Inputs {
 		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: len(c.Inputs), want: spec.Inputs})
@@ -18,7 +19,11 @@ func Invoke(spec *Spec, body Body, c *Ctx) (out rowset.RowSet, err error) {
 			out, err = rowset.RowSet{}, &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
+	c.counted = 0
 	out, err = body(c)
+	if err == nil {
+		err = c.countResult(out)
+	}
 	if err != nil {
 		return rowset.RowSet{}, err
 	}

@@ -42,6 +42,10 @@ type Spec struct {
 	Run Body
 	// RunAsync is the body on the loop: it may await. Optional; usually equal to Run.
 	RunAsync Body
+	// Computes tells how many rows a node makes without awaiting anything. A node that makes
+	// many runs on the CPU pool, by Run, although it has RunAsync. Nil: the body awaits, or
+	// computes next to nothing.
+	Computes func(n *plan.Node) int64
 }
 
 // Registry finds tasks by name. Immutable once built; any goroutine. It
@@ -82,6 +86,8 @@ func NewRegistry(specs ...Spec) (*Registry, error) {
 			problems = append(problems, spec.Op+": Inputs must be 0 or 1")
 		case spec.Output == 0:
 			problems = append(problems, spec.Op+": Output is missing")
+		case spec.IsIO && spec.Computes != nil:
+			problems = append(problems, spec.Op+": Computes is for tasks without I/O")
 		}
 		e := &entry{spec: spec}
 		e.schema = plan.OpSchema{Op: spec.Op, Params: spec.Params, Impl: spec}

@@ -63,11 +63,12 @@ func TestRegistryRefusesFaultySpecs(t *testing.T) {
 		Spec{Op: "a::noBody", Output: Source},
 		Spec{Op: "a::inputs", Run: body, Output: Subset, Inputs: 2},
 		Spec{Op: "a::shape", Run: body},
+		Spec{Op: "a::io", Run: body, Output: Source, IsIO: true, Computes: func(*plan.Node) int64 { return 0 }},
 		Spec{Op: "a::twice", Run: body, Output: Source},
 		Spec{Op: "b::twice", Run: body, Output: Source},
 	)
 	require.Error(t, err)
-	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", `"twice" is taken`} {
+	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", "a::io: Computes", `"twice" is taken`} {
 		assert.Contains(t, err.Error(), want)
 	}
 }
@@ -222,17 +223,6 @@ func TestInvokeChecksAppendedRefs(t *testing.T) {
 			assert.ErrorIs(t, err, ErrContract, "%v", tt.ids)
 		}
 	}
-}
-
-// A body that must not look at rows: there are none behind the count.
-func TestConcatRefusesTooManyRows(t *testing.T) {
-	half := rowset.RowSet{Batch: batchOf(), N: rowCountMax / 2}
-	half2 := half
-	half2.N++
-	spec := concat()
-	_, err := spec.Run(&Ctx{Inputs: []rowset.RowSet{half}, Refs: []rowset.RowSet{half2}})
-	require.ErrorIs(t, err, ErrInvalid)
-	assert.EqualError(t, err, "result would have 100000001 rows, at most 100000000 are allowed")
 }
 
 func TestInvokeChecksTheNumberOfInputs(t *testing.T) {

@@ -9,7 +9,12 @@ import (
 // column, from user:{id}. One round trip.
 func viewer() Spec {
 	users := userCommand()
-	body := func(c *Ctx) (rowset.RowSet, error) { return readUsers(c, users, []int64{c.UserID}) }
+	body := func(c *Ctx) (rowset.RowSet, error) {
+		if err := c.MakeRows(1); err != nil {
+			return rowset.RowSet{}, err
+		}
+		return readUsers(c, users, []int64{c.UserID})
+	}
 	return Spec{
 		Op:       "core::viewer",
 		Doc:      "One row: the user of the request.",

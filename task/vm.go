@@ -42,6 +42,9 @@ func runVM(c *Ctx) (rowset.RowSet, error) {
 		return rowset.RowSet{}, invalidf("expr_id is empty")
 	}
 	in := c.Inputs[0]
+	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the column is as long as the batch
+		return rowset.RowSet{}, err
+	}
 	col, err := c.Node.Expr.ColumnUntil(c, in, c.Params)
 	switch {
 	case err != nil:

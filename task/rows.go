@@ -1,0 +1,116 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/rankd/rankd/rowset"
+)
+
+// Bounds of the rows that the nodes of one request make together.
+const (
+	// DefaultMaxRows holds unless the engine is given another bound: 10 M ids are 80 MB.
+	DefaultMaxRows = 10_000_000
+	// MaxRowsLimit is the highest bound: an int32 numbers the rows of a batch.
+	MaxRowsLimit = math.MaxInt32
+)
+
+// ErrTooManyRows: the nodes of a request would make more rows than its bound.
+var ErrTooManyRows = errors.New("too many rows")
+
+// RowsError says which rows a request's bound refused. It matches ErrTooManyRows.
+type RowsError struct {
+	Rows  int64 // rows that the node was about to make
+	Left  int64 // rows that the request could still make
+	Limit int64 // rows that all its nodes may make together
+}
+
+// Error implements error. It names the flag that sets the bound.
+func (e *RowsError) Error() string {
+	return fmt.Sprintf("cannot make %d rows: %d are left of the %d that the nodes of a request may make together (max_rows)",
+		e.Rows, e.Left, e.Limit)
+}
+
+// Unwrap returns ErrTooManyRows.
+func (e *RowsError) Unwrap() error { return ErrTooManyRows }
+
+// A RowBudget holds the rows that the nodes of one request may still make. Each new batch
+// takes all its rows from it, active or not, whatever its columns: of a source, of a fan-out,
+// of concat, and of vm, whose column is as long as the batch. A selection over an existing
+// batch (filter, sort, take) takes none. What was taken is not given back.
+//
+// Any goroutine, except Refill: the owner, while no body has it.
+type RowBudget struct {
+	limit int64
+	left  atomic.Int64 // below zero once a node has asked for too much
+}
+
+// NewRowBudget returns a full budget of that many rows: DefaultMaxRows if limit is not
+// positive, MaxRowsLimit at most.
+func NewRowBudget(limit int) *RowBudget {
+	if limit <= 0 {
+		limit = DefaultMaxRows
+	}
+	b := &RowBudget{limit: int64(min(limit, MaxRowsLimit))}
+	b.Refill()
+	return b
+}
+
+// Refill makes b ready for another request.
+func (b *RowBudget) Refill() { b.left.Store(b.limit) }
+
+// take takes n rows, or none of them.
+func (b *RowBudget) take(n int64) error {
+	if n > b.limit { // a sum of such numbers might overflow
+		return &RowsError{Rows: n, Left: max(0, b.left.Load()), Limit: b.limit}
+	}
+	if left := b.left.Add(-n); left < 0 {
+		return &RowsError{Rows: n, Left: max(0, left+n), Limit: b.limit}
+	}
+	return nil
+}
+
+// MakeRows counts n rows, at least 0, of a batch that the body is about to make, before it
+// allocates memory for them. The error is a *RowsError: the request may not make so many.
+// Invoke counts what a body has made and not counted.
+func (c *Ctx) MakeRows(n int64) error {
+	c.counted += n
+	if c.Rows == nil {
+		return nil
+	}
+	return c.Rows.take(n)
+}
+
+// rowsLeft returns how many rows the request may still make. Nodes that run at the same
+// time may take them first, so it is no promise; it never grows.
+func (c *Ctx) rowsLeft() int64 {
+	if c.Rows == nil {
+		return MaxRowsLimit
+	}
+	return max(0, c.Rows.left.Load())
+}
+
+// countResult counts the rows of a new batch that the body has not counted itself.
+func (c *Ctx) countResult(out rowset.RowSet) error {
+	if out.Batch == nil || c.has(out.Batch) {
+		return nil
+	}
+	if n := int64(out.Batch.Len()) - c.counted; n > 0 {
+		return c.MakeRows(n)
+	}
+	return nil
+}
+
+// has reports whether b is the batch of an input or a node reference.
+func (c *Ctx) has(b *rowset.Batch) bool {
+	for _, given := range [...][]rowset.RowSet{c.Inputs, c.Refs} {
+		for i := range given {
+			if given[i].Batch == b {
+				return true
+			}
+		}
+	}
+	return false
+}
