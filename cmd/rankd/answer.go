@@ -33,6 +33,7 @@ const (
 	errorRedisProtocol = "Redis protocol error"
 	errorRedis         = "Redis error"
 
+	errorRows      = "Too many rows"
 	errorPoolBusy  = "CPU queue full"
 	errorPanic     = "Task panicked"
 	errorContract  = "Task contract violation"
@@ -101,6 +102,7 @@ func failureOf(err error) request.Failure {
 		{cpupool.ErrQueueFull, errorPoolBusy},
 		{task.ErrPanic, errorPanic},
 		{task.ErrContract, errorContract},
+		{task.ErrTooManyRows, errorRows},
 		{task.ErrInvalid, errorParameter},
 	} {
 		if errors.Is(err, known.kind) {

@@ -54,7 +54,7 @@ func jobsOf(flag string) []job {
 	case "cpu_threads":
 		return []job{jobServe, jobBench, jobBenchLoop}
 	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
-		"deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
+		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
 		return []job{jobServe, jobBench}
 	case "max_inflight", "max_request_bytes", "response", "dump-run-trace":
 		return []job{jobServe}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/task"
 )
 
 // The engines to choose from.
@@ -52,6 +53,7 @@ type options struct {
 	response        string
 	maxInflight     int
 	maxRequestBytes int
+	maxRows         int
 
 	deadlineMS, nodeTimeoutMS, shutdownGraceMS int
 	// The same, set by check. Zero: no deadline, no timeout, no grace.
@@ -164,6 +166,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		"its product with --max_request_bytes bounds the memory that requests take")
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes; "+
 		"times --max_inflight it bounds the memory that their texts take")
+	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 
 	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
 		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
@@ -253,6 +256,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		{"io_threads", o.ioThreads, 1 << 14},
 		{"max_inflight", o.maxInflight, 1 << 20},
 		{"max_request_bytes", o.maxRequestBytes, 1 << 30},
+		{"max_rows", o.maxRows, task.MaxRowsLimit},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},
 	} {
 		if flag.value < 1 || flag.value > flag.most {

@@ -138,7 +138,7 @@ func (a *app) open(stderr io.Writer) error {
 	}
 	engine, err := engines.Open(engines.Spec{Kind: engines.Kind(o.engine)}, scheduler.Config{
 		Registry: a.reg, CPUThreads: o.cpuThreads, IOThreads: o.ioThreads, RedisConnections: o.redisPool, Clock: a.clock,
-		NodeTimeout: o.nodeTimeout, OnPanic: reportPanic(stderr),
+		MaxRows: o.maxRows, NodeTimeout: o.nodeTimeout, OnPanic: reportPanic(stderr),
 	})
 	if err != nil {
 		a.close()
