@@ -141,6 +141,12 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		},
 	}
 	cmd.SetUsageTemplate(usageTemplate)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown shorthand flag") {
+			return fmt.Errorf("%w; flags begin with --", err)
+		}
+		return err
+	})
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	f := cmd.Flags()
 	f.SortFlags = false

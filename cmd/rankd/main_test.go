@@ -301,6 +301,8 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		stderr []string
 	}{
 		{"UnknownFlag", []string{"--nope"}, []string{"unknown flag: --nope"}},
+		{"OneDash", []string{"-plan_name", "x"}, []string{"flags begin with --"}},
+		{"NameForAFile", []string{"--plan", "complex_dag"}, []string{"--plan: open complex_dag", "--plan_name complex_dag names a plan"}},
 		{"Argument", []string{"serve"}, []string{`unknown command "serve"`}},
 		{"File", []string{"--plan_name", "diamond", "requests.jsonl"}, []string{"a file of requests comes on stdin: rankd [flags] < requests.jsonl"}},
 		{"FileWithAnOddName", []string{"my\nrequests"}, []string{`"my\nrequests"`, "rankd [flags] < file"}},
@@ -443,7 +445,7 @@ func TestVersion(t *testing.T) {
 // What only prints and cannot has not been used badly.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	for _, args := range [][]string{
-		{"--list-plans"}, {"--print-registry"}, {"--version"}, {"--print-plan-info", "--plan_name", "diamond"},
+		{"--list-plans"}, {"--print-registry"}, {"--version"}, {"--help"}, {"bench", "--help"}, {"--print-plan-info", "--plan_name", "diamond"},
 		{"--plan_name", "parallel_sleep_plan", "--env", "test"}, {"--plan_name", "parallel_sleep_plan", "--env", "test", "--bench", "1"},
 	} {
 		var stderr bytes.Buffer

@@ -30,12 +30,12 @@ func (a *app) listPlans(w io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", p.Name, len(p.Graph.Nodes), len(p.Graph.Outputs), strings.Join(ops, " "))
 	}
-	return errors.Join(append(broken, printed(0, table.Flush()))...)
+	return errors.Join(append(broken, table.Flush())...)
 }
 
 // printPlanInfo prints the chosen plan as one JSON document.
 func (a *app) printPlanInfo(w io.Writer) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
-	return printed(0, out.Encode(a.plan.Info()))
+	return out.Encode(a.plan.Info())
 }

@@ -35,9 +35,12 @@ type program struct {
 
 // run runs the program and returns its exit status. When ctx ends it stops reading,
 // answers what is in flight, within the grace by what it is and then by a failure, and
-// returns; a read of stdin that blocks is left behind.
+// returns; a read of stdin that blocks is left behind. Whatever the job, output that cannot
+// be written is a failure.
 func (p *program) run(ctx context.Context, args []string) int {
 	p.stderr = &lockedWriter{w: p.stderr}
+	stdout := &watchedWriter{w: p.stdout}
+	p.stdout = stdout
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o) })
 	cmd.AddCommand(p.benchCommand(ctx))
@@ -45,6 +48,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	cmd.SetArgs(args)
 	p.commandLine = strings.Join(append([]string{"rankd"}, args...), " ")
 	err := cmd.Execute()
+	if failure := stdout.failure; failure != nil && !errors.As(err, new(*runtimeError)) {
+		// Help reports no error, and a plain one would stand for bad usage.
+		err = &runtimeError{fmt.Errorf("writing to stdout: %w", failure)}
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -76,7 +83,8 @@ func (p *program) dispatch(ctx context.Context, o *options) error {
 	case jobLoadDemoData:
 		return p.loadDemoData(ctx, o.redis)
 	case jobVersion:
-		return printed(fmt.Fprintln(p.stdout, "rankd", version.Read()))
+		_, err := fmt.Fprintln(p.stdout, "rankd", version.Read())
+		return err
 	}
 	a, err := newApp(o)
 	if err != nil {
@@ -88,7 +96,7 @@ func (p *program) dispatch(ctx context.Context, o *options) error {
 	case jobPrintPlan:
 		return a.printPlanInfo(p.stdout)
 	case jobPrintRegistry:
-		return printed(0, a.reg.WriteText(p.stdout))
+		return a.reg.WriteText(p.stdout)
 	}
 	if asked == jobServe && a.synthetic() {
 		fmt.Fprintln(p.stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
@@ -106,13 +114,18 @@ func (p *program) dispatch(ctx context.Context, o *options) error {
 	return a.serve(ctx, p.stdin, p.stdout)
 }
 
-// printed returns what a job that only prints ends with: a failed write is
-// not the fault of the command line.
-func printed(_ int, err error) error {
-	if err != nil {
-		return &runtimeError{fmt.Errorf("writing to stdout: %w", err)}
+// watchedWriter remembers its first failure. One goroutine at a time.
+type watchedWriter struct {
+	w       io.Writer
+	failure error
+}
+
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	if err != nil && w.failure == nil {
+		w.failure = err
 	}
-	return nil
+	return n, err
 }
 
 // loadDemoData fills the Redis at addr, "host:port".

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -103,6 +104,9 @@ func (a *app) loadPlans() error {
 	switch {
 	case o.plan != "":
 		a.plan, err = plan.LoadFile(o.plan, a.tasks, a.reg)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("--plan: %w%s", err, a.nameHint(o.plan))
+		}
 	case o.planName != "":
 		a.plan, err = a.library.Get(o.planName)
 	case o.planDir != "" && !o.listPlans:
@@ -116,6 +120,14 @@ func (a *app) loadPlans() error {
 		}
 	}
 	return err
+}
+
+// nameHint says so if what was given for a file names a plan.
+func (a *app) nameHint(file string) string {
+	if _, err := a.library.Get(file); err != nil {
+		return ""
+	}
+	return "; --plan_name " + file + " names a plan"
 }
 
 // open starts what running plans takes: the embedded Redis if it is wanted, and
