@@ -118,7 +118,7 @@ Flags ("-" and "_" in a name are the same):
 
 Exit status:
   0  every request succeeded
-  1  a request failed; its answer on stdout says why
+  1  a request failed, and its answer on stdout says why; or stdout could not be written
   2  bad usage or a bad plan; stderr says why, and stdout stays empty,
      but --list-plans lists the sound plans beside a bad one
 `
