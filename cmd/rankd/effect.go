@@ -56,7 +56,7 @@ func jobsOf(flag string) []job {
 	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
 		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
 		return []job{jobServe, jobBench}
-	case "max_inflight", "max_request_bytes", "response", "dump-run-trace":
+	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace":
 		return []job{jobServe}
 	case "bench_concurrency":
 		return []job{jobBench}

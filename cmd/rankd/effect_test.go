@@ -39,7 +39,7 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 		"redis": {"h:1", "sbrd"}, "env": {"test", "sblir"}, "registry_dir": {"folder", "sblir"},
 		"engine": {"pool", "sb"}, "async_scheduler": {"true", "sb"}, "within_request_parallelism": {"true", "sb"},
 		"cpu_threads": {"2", "sbe"}, "io_threads": {"2", ""}, "redis_pool": {"2", "sb"},
-		"max_inflight": {"2", "s"}, "max_request_bytes": {"2", "s"}, "max_rows": {"2", "sb"},
+		"input": {"jsonl", "s"}, "max_inflight": {"2", "s"}, "max_request_bytes": {"2", "s"}, "max_rows": {"2", "sb"},
 		"deadline_ms": {"2", "sb"}, "node_timeout_ms": {"2", "sb"}, "shutdown_grace_ms": {"2", "sb"},
 		"response": {"fields", "s"}, "dump-run-trace": {"true", "s"},
 		"bench_concurrency": {"2", "b"}, "bench_eventloop_mode": {"posts", "e"}, "bench_n": {"2", "e"}, "bench_producers": {"2", "e"},

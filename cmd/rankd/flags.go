@@ -26,6 +26,12 @@ const (
 	engineSequential = string(engines.Sequential)
 )
 
+// The forms of the input.
+const (
+	inputJSON  = "json"  // documents, which may span lines
+	inputLines = "jsonl" // lines, each of which is one document
+)
+
 // limitMSMax is the longest limit of time that one can set: some 24 days.
 const limitMSMax = 1<<31 - 1
 
@@ -50,6 +56,7 @@ type options struct {
 	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
 	trace           bool
+	input           string
 	response        string
 	maxInflight     int
 	maxRequestBytes int
@@ -72,7 +79,7 @@ type options struct {
 const long = `rankd reads requests from stdin, runs a plan for each, and writes one line of JSON
 per request to stdout, in input order.
 
-A request is a JSON document on its own line or lines:
+A request is a JSON document on its own line or lines (--input jsonl: on one line):
 
   {"user_id": 1}
   {"user_id": "42", "request_id": "r1", "param_overrides": {"weight": 0.5}, "plan": "diamond"}
@@ -181,6 +188,8 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.IntVar(&o.shutdownGraceMS, "shutdown_grace_ms", 5000,
 		"after SIGINT or SIGTERM give requests in flight this `number` of milliseconds, then fail them")
 
+	f.StringVar(&o.input, "input", inputJSON,
+		"`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)")
 	f.StringVar(&o.response, "response", "flat",
 		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
 	f.BoolVar(&o.trace, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
@@ -250,6 +259,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 		problems = append(problems, err)
 	} else if err := o.checkEffect(given); err != nil {
 		problems = append(problems, err)
+	}
+	if o.input != inputJSON && o.input != inputLines {
+		problem("--input is json or jsonl, not %q", o.input)
 	}
 	if o.response != "flat" && o.response != "fields" {
 		problem("--response is flat or fields, not %q", o.response)

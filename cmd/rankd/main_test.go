@@ -196,6 +196,36 @@ func TestTheStreamGoesOnPastBadInput(t *testing.T) {
 	}, got)
 }
 
+// A document cut off where a value may follow takes the next line with it, and a line of
+// its own cannot.
+func TestALineForEachDocument(t *testing.T) {
+	const in = `{"user_id": 1, "request_id": "first"}
+{"user_id": 2, "param_overrides":
+{"user_id": 3, "request_id": "third"}
+{"user_id": 4, "request_id":
+
+[
+{"user_id": 5, "request_id": "fifth"}
+`
+	for form, want := range map[string][]string{
+		"json":  {"first", "Invalid JSON input", "Invalid JSON input"},
+		"jsonl": {"first", "Invalid JSON input", "third", "Invalid JSON input", "Invalid JSON input", "fifth"},
+	} {
+		o := rankd(t, strings.NewReader(in), "--input", form, "--env", "test")
+		assert.Equal(t, exitFailed, o.status)
+		var got []string
+		for _, line := range o.lines() {
+			a := decode(t, line)
+			if a.Error == "" {
+				got = append(got, a.RequestID)
+			} else {
+				got = append(got, a.Error)
+			}
+		}
+		assert.Equal(t, want, got, form)
+	}
+}
+
 func TestEmptyInputIsAnsweredToo(t *testing.T) {
 	o := rankd(t, strings.NewReader("\n"), "--env", "test")
 	assert.Equal(t, exitFailed, o.status)
@@ -319,6 +349,7 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		{"NoNumber", []string{"--cpu_threads", "many"}, []string{"--cpu_threads"}},
 		{"AllProblemsAtOnce", []string{"--engine", "x", "--response", "y", "--redis", "z", "--max_inflight", "0", "--cpu_threads", "-1", "--max_request_bytes", "0", "--bench_concurrency", "0"},
 			[]string{"--engine", "--response", "--redis", "--max_inflight", "--cpu_threads", "--max_request_bytes", "--bench_concurrency"}},
+		{"Input", []string{"--input", "xml"}, []string{`--input is json or jsonl, not "xml"`}},
 		{"RedisPort", []string{"--redis", "localhost:0"}, []string{"--redis"}},
 		{"RedisHost", []string{"--redis", ":6379"}, []string{"--redis"}},
 		{"EngineContradiction", []string{"--async_scheduler", "--engine", "sequential"}, []string{"contradicts"}},

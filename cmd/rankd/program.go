@@ -45,7 +45,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o) })
 	cmd.AddCommand(p.benchCommand(ctx))
 	quiet(cmd, p.stdout)
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
 	p.commandLine = strings.Join(append([]string{"rankd"}, args...), " ")
 	err := cmd.Execute()
 	if failure := stdout.failure; failure != nil && !errors.As(err, new(*runtimeError)) {

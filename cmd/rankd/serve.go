@@ -22,7 +22,11 @@ func (a *app) serve(ctx context.Context, stdin io.Reader, stdout io.Writer) erro
 		format = request.Fields
 	}
 	s := newServer(a, request.NewEncoder(a.reg, format))
-	go s.read(request.NewStream(stdin, a.opts.maxRequestBytes))
+	newStream := request.NewStream
+	if a.opts.input == inputLines {
+		newStream = request.NewLineStream
+	}
+	go s.read(newStream(stdin, a.opts.maxRequestBytes))
 	return s.write(ctx, stdout)
 }
 
