@@ -351,7 +351,7 @@ func (p *program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			err = errors.New("interrupted")
+			err = ctx.Err() // what a worker says that was stopped is no news
 		}
 		return &runtimeError{err}
 	}

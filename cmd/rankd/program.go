@@ -52,6 +52,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 		// Help reports no error, and a plain one would stand for bad usage.
 		err = &runtimeError{fmt.Errorf("writing to stdout: %w", failure)}
 	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = &runtimeError{errors.New("interrupted")}
+	}
 	if err == nil {
 		return exitOK
 	}
