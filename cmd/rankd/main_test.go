@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
@@ -475,9 +476,10 @@ func TestVersion(t *testing.T) {
 
 // What only prints and cannot has not been used badly.
 func TestOutputThatCannotBeWritten(t *testing.T) {
+	nap := napPlan(t, time.Millisecond)
 	for _, args := range [][]string{
 		{"--list-plans"}, {"--print-registry"}, {"--version"}, {"--help"}, {"bench", "--help"}, {"--print-plan-info", "--plan_name", "diamond"},
-		{"--plan_name", "parallel_sleep_plan", "--env", "test"}, {"--plan_name", "parallel_sleep_plan", "--env", "test", "--bench", "1"},
+		{"--plan", nap, "--env", "test"}, {"--plan", nap, "--env", "test", "--bench", "1"},
 	} {
 		var stderr bytes.Buffer
 		p := program{stdin: strings.NewReader(`{"user_id": 1}`), stdout: brokenWriter{}, stderr: &stderr, tune: func(int) {}}
