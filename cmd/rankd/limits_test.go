@@ -191,7 +191,7 @@ func TestShutdownGrace(t *testing.T) {
 				}()
 				_, err := io.WriteString(in, `{"user_id": 7, "request_id": "r7"}`+"\n")
 				require.NoError(t, err)
-				<-asked
+				awaitAsked(t, asked)
 				signal()
 				assert.Equal(t, exitFailed, <-status)
 				a := decode(t, stdout.String())
