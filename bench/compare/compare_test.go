@@ -217,7 +217,7 @@ func fixedComparison() *Comparison {
 		Title: "Engines compared: <concat_plan>",
 		Facts: Facts{
 			Command: "rankd bench compare --plan_name concat_plan", Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
-			Commit: "0123abc", Go: "go1.26", OS: "linux/amd64 6.18", CPU: "Some CPU", Cores: 2, Redis: "redis-server 7.0.15", Embedded: true,
+			Version: "v1.2.3", Commit: "0123abc", Go: "go1.26", OS: "linux/amd64 6.18", CPU: "Some CPU", Cores: 2, Redis: "redis-server 7.0.15", Embedded: true,
 		},
 		Settings: Settings{Plan: "concat_plan", Fanout: 100, Users: 3, Rounds: 6, Duration: 2 * time.Second, Warmup: 300 * time.Millisecond},
 		Cells: []Cell{
@@ -280,7 +280,7 @@ func TestJSON(t *testing.T) {
 func TestFacts(t *testing.T) {
 	f := ReadFacts()
 	assert.Positive(t, f.Cores)
-	for _, text := range []string{f.Commit, f.Go, f.OS, f.CPU} {
+	for _, text := range []string{f.Version, f.Commit, f.Go, f.OS, f.CPU} {
 		assert.NotEmpty(t, text)
 	}
 	assert.Equal(t, "Fast CPU @ 3 GHz", parseCPUModel("processor\t: 0\nmodel name\t: Fast CPU @ 3 GHz\nflags: x\n"))

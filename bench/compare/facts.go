@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/rankd/rankd/version"
 )
 
 // Facts say on what and with what a benchmark was run. Immutable once built.
 type Facts struct {
 	Command string    `json:"command"` // that made the report
 	Time    time.Time `json:"time"`
-	Commit  string    `json:"commit"` // of rankd; "unknown" if the build does not say
+	Version string    `json:"version"` // of rankd's module
+	Commit  string    `json:"commit"`  // of rankd; "unknown" and why if the build does not say
 	Go      string    `json:"go"`
 	OS      string    `json:"os"` // with the kernel's version, where it is known
 	CPU     string    `json:"cpu"`
@@ -26,28 +28,12 @@ type Facts struct {
 
 // ReadFacts reads what the machine and the build say. The caller knows the rest.
 func ReadFacts() Facts {
+	build := version.Read()
 	return Facts{
-		Time: time.Now().UTC().Truncate(time.Second), Commit: commit(), Go: runtime.Version(),
+		Time: time.Now().UTC().Truncate(time.Second), Version: build.Module, Commit: build.Commit, Go: runtime.Version(),
 		OS:  strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease")),
 		CPU: cpuModel(), Cores: runtime.NumCPU(),
 	}
-}
-
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	revision, modified := "unknown", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			modified = " (modified)"
-		}
-	}
-	return revision + modified
 }
 
 func firstLine(path string) string {

@@ -26,7 +26,7 @@ func fixed() *compare.Comparison {
 		Title: "Engines compared: <script>alert(1)</script>",
 		Facts: compare.Facts{
 			Command: "rankd bench compare --plan_name 'a & b' </script>", Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
-			Commit: "0123abc", Go: "go1.26", OS: "linux/amd64", CPU: "Some CPU", Cores: 2, Redis: "redis-server 7.0.15",
+			Version: "v1.2.3", Commit: "0123abc", Go: "go1.26", OS: "linux/amd64", CPU: "Some CPU", Cores: 2, Redis: "redis-server 7.0.15",
 		},
 		Settings: compare.Settings{Plan: "concat_plan", Users: 1, Rounds: 6, Duration: 2 * time.Second},
 	}
@@ -58,7 +58,7 @@ func TestThePageSaysWhatWasFound(t *testing.T) {
 	page := render(t, fixed())
 	text := html.UnescapeString(page)
 	for _, want := range []string{
-		"Some CPU, 2 cores", "rankd 0123abc, go1.26, redis-server 7.0.15", "2026-11-21 09:00:00 UTC",
+		"Some CPU, 2 cores", "rankd v1.2.3, commit 0123abc, go1.26, redis-server 7.0.15", "2026-11-21 09:00:00 UTC",
 		"<code>rankd bench compare --plan_name 'a & b' </script></code>", "<td>pool:redis_pool=16</td>", "640000",
 		"not measured: out of <memory>", "reactor: no knee", "Redis latency +5ms",
 	} {

@@ -33,6 +33,7 @@ const (
 	errorRedisProtocol = "Redis protocol error"
 	errorRedis         = "Redis error"
 
+	errorRows      = "Too many rows"
 	errorPoolBusy  = "CPU queue full"
 	errorPanic     = "Task panicked"
 	errorContract  = "Task contract violation"
@@ -42,10 +43,16 @@ const (
 )
 
 // choosePlan returns the plan for a request that asks for name, "" if it asks
-// for none. The plan is nil if nobody chose one.
+// for none. The plan is nil if the answer is synthetic.
 func (a *app) choosePlan(name string) (*plan.Graph, *request.Failure) {
-	if name == "" || a.plan != nil && name == a.plan.Name {
+	switch {
+	case a.plan != nil && (name == "" || name == a.plan.Name):
 		return a.plan, nil
+	case name == "" && a.synthetic():
+		return nil, nil
+	case name == "":
+		return nil, &request.Failure{Error: request.CodeInvalid,
+			Detail: `plan is missing, and the program has none for such a request: --plan_dir stands without --plan_name or --plan`}
 	}
 	graph, err := a.library.Get(name)
 	switch {
@@ -58,8 +65,12 @@ func (a *app) choosePlan(name string) (*plan.Graph, *request.Failure) {
 	}
 }
 
-// synthetic is the answer when there is no plan: five candidates without fields.
-func synthetic() []rowset.RowSet {
+// synthetic reports whether a request that names no plan gets the synthetic answer: no
+// flag says where plans come from.
+func (a *app) synthetic() bool { return a.plan == nil && a.opts.planDir == "" }
+
+// syntheticOutputs is the synthetic answer: five candidates without fields.
+func syntheticOutputs() []rowset.RowSet {
 	return []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3, 4, 5}})}
 }
 
@@ -91,6 +102,7 @@ func failureOf(err error) request.Failure {
 		{cpupool.ErrQueueFull, errorPoolBusy},
 		{task.ErrPanic, errorPanic},
 		{task.ErrContract, errorContract},
+		{task.ErrTooManyRows, errorRows},
 		{task.ErrInvalid, errorParameter},
 	} {
 		if errors.Is(err, known.kind) {

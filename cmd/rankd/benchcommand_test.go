@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -212,6 +214,20 @@ func TestBenchKernels(t *testing.T) {
 	o := measure(t, "kernels", "--rows", "10", "--duration", "1ms")
 	assert.Equal(t, exitOK, o.status)
 	assert.Len(t, strings.Fields(o.lines()[1]), 7)
+}
+
+func TestBenchInterruptedSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, args := range [][]string{
+		{"bench", "kernels", "--duration", "1ms"}, {"bench", "loop", "--mode", "posts", "--n", "10"}, {"--bench_eventloop", "--bench_n", "10"},
+	} {
+		var stdout, stderr bytes.Buffer
+		p := program{stdout: &stdout, stderr: &stderr, tune: func(int) {}}
+		assert.Equal(t, exitFailed, p.run(ctx, args), args)
+		assert.Contains(t, stderr.String(), "rankd: interrupted\n", args)
+		assert.NotContains(t, stderr.String(), "context", args)
+	}
 }
 
 func TestBenchWithoutAModeHelps(t *testing.T) {

@@ -29,7 +29,10 @@ func (p *program) kernelsCommand(ctx context.Context) *cobra.Command {
 		Use: "kernels", Args: cobra.NoArgs, Long: b.String(),
 		Short:   "Measure vm, filter, sort, take and concat by number of rows",
 		Example: "  rankd bench kernels --rows 10,1000,1000000",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkValues(cmd.Flags()); err != nil {
+				return err
+			}
 			for _, n := range rows {
 				if n < 1 || n > kernelRowsMax {
 					return fmt.Errorf("--rows is from 1 to %d, not %d", kernelRowsMax, n)

@@ -63,8 +63,11 @@ func (p *program) loopCommand(ctx context.Context) *cobra.Command {
   offload        loop to pool to loop, by the bytes that the work touches
   interference   how late posts, timers and replies are while the pool is busy, by its size`,
 		Example: "  rankd bench loop\n  rankd bench loop --mode interference --workers 1,2,4",
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.check(); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(checkValues(cmd.Flags()), o.check()); err != nil {
+				return err
+			}
+			if err := o.checkEffect(cmd.Flags()); err != nil {
 				return err
 			}
 			return p.benchLoop(ctx, o)
@@ -143,6 +146,36 @@ func (o *loopOptions) check() error {
 		problems = append(problems, errors.New("the duration is positive"))
 	}
 	return errors.Join(problems...)
+}
+
+// checkEffect reports each flag given that none of the modes reads, which check has completed.
+func (o *loopOptions) checkEffect(given *pflag.FlagSet) error {
+	idle := idleFlags{given: given}
+	for _, flag := range []struct {
+		name  string
+		modes []string
+	}{
+		{"n", []string{modePosts, modeTimers, modeOffload}},
+		{"producers", []string{modePosts}},
+		{"timer_ms", []string{modeTimers}},
+		{"tasks", []string{modeSleepVsPool}},
+		{"sleep_ms", []string{modeSleepVsPool}},
+		{"cpu_threads", []string{modePosts, modeTimers, modeSleepVsPool, modeOffload}},
+		{"in_flight", []string{modeOffload}},
+		{"payload", []string{modeOffload}},
+		{"workers", []string{modeInterference}},
+		{"duration", []string{modeInterference}},
+		{"redis", []string{modeInterference}},
+		{"redis_server", []string{modeInterference}},
+	} {
+		if !slices.ContainsFunc(o.modes, func(m string) bool { return slices.Contains(flag.modes, m) }) {
+			idle.add(flag.name, "without --mode "+strings.Join(flag.modes, " or "))
+		}
+	}
+	if o.redis != "" {
+		idle.add("redis_server", "with --redis")
+	}
+	return idle.problems()
 }
 
 // benchEventLoop runs what the root command's flags ask of bench loop.

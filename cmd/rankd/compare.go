@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
@@ -81,7 +82,7 @@ func (p *program) compareCommand(ctx context.Context) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "compare", Args: cobra.NoArgs, Long: compareLong, Example: compareExamples,
 		Short: "Compare engines, and peers, on a plan",
-		RunE:  func(*cobra.Command, []string) error { return p.compare(ctx, o) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return p.compare(ctx, o, cmd.Flags()) },
 	}
 	o.addFlags(cmd, "reactor,pool,pool:redis_pool=16,sequential", []int{1, 4, 16, 64, 256}, 6)
 	return cmd
@@ -95,7 +96,7 @@ func (p *program) sweepCommand(ctx context.Context) *cobra.Command {
 		Long: `Run a plan at rising concurrency and find the knee of each engine: the lowest concurrency
 that reaches 90 % of the best throughput. What is in flight beyond it mostly waits.`,
 		Example: `  rankd bench sweep --plan_name concat_plan --engines reactor,pool`,
-		RunE:    func(*cobra.Command, []string) error { return p.compare(ctx, o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return p.compare(ctx, o, cmd.Flags()) },
 	}
 	o.addFlags(cmd, "reactor,pool", []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, 3)
 	return cmd
@@ -136,10 +137,13 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 }
 
 // check reports all that is wrong at once, and completes the options.
-func (o *compareOptions) check() error {
+func (o *compareOptions) check(given *pflag.FlagSet) error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	var err error
+	err := checkValues(given)
+	if err != nil {
+		problems = append(problems, err)
+	}
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
 		problem("--engines: %w", err)
 	}
@@ -187,7 +191,38 @@ func (o *compareOptions) check() error {
 			problem("--redis is host:port, not %q: %w", o.redis, err)
 		}
 	}
+	if err := o.checkEffect(given); err != nil {
+		problems = append(problems, err)
+	}
 	return errors.Join(problems...)
+}
+
+// checkEffect reports each flag given that has no effect beside the others.
+func (o *compareOptions) checkEffect(given *pflag.FlagSet) error {
+	idle := idleFlags{given: given}
+	if o.plan != "" {
+		idle.add("plan_dir", "with --plan")
+	}
+	if len(o.rates) == 0 {
+		idle.add("backlog", "without --rate")
+	}
+	if o.redis != "" {
+		idle.add("redis_server", "with --redis")
+	}
+	if len(o.specs) == 0 { // --engines is wrong
+		return idle.problems()
+	}
+	isPeer := func(s engines.Spec) bool { return s.Kind == engines.Peer }
+	if !slices.ContainsFunc(o.specs, isPeer) {
+		idle.add("peers", "without an engine peer:<name>")
+		idle.add("peers_dir", "without an engine peer:<name>")
+	} else if o.peers != "" {
+		idle.add("peers_dir", "with --peers")
+	}
+	if !slices.ContainsFunc(o.specs, func(s engines.Spec) bool { return !isPeer(s) && s.CPUThreads == 0 }) {
+		idle.add("cpu_threads", "where every engine is a peer or has its own cpu_threads")
+	}
+	return idle.problems()
 }
 
 // usersMax bounds the list of users, which goes along with every round.
@@ -272,8 +307,8 @@ func (o *compareOptions) artifact() (name string, text []byte, err error) {
 }
 
 // compare runs compare and sweep.
-func (p *program) compare(ctx context.Context, o *compareOptions) error {
-	if err := o.check(); err != nil {
+func (p *program) compare(ctx context.Context, o *compareOptions, given *pflag.FlagSet) error {
+	if err := o.check(given); err != nil {
 		return err
 	}
 	name, artifact, err := o.artifact()
@@ -316,7 +351,7 @@ func (p *program) compare(ctx context.Context, o *compareOptions) error {
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			err = errors.New("interrupted")
+			err = ctx.Err() // what a worker says that was stopped is no news
 		}
 		return &runtimeError{err}
 	}

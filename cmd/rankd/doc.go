@@ -8,8 +8,10 @@
 //
 // This package only wires: flags.go says what can be asked for, wire.go builds the
 // parts and passes them down, serve.go moves requests, answer.go turns outcomes
-// into answers, bench.go and print.go are the other modes.
+// into answers, bench.go and print.go are the other jobs, effect.go says which flag has an
+// effect on which job.
 //
-// Exit status: 0 if all went well, 1 if a request failed, 2 for bad usage or a
-// bad plan, in which case nothing is written to stdout.
+// Exit status: 0 if all went well, 1 if a request failed or the output could not be written,
+// 2 for bad usage or a bad plan, in which case nothing is written to stdout. One job
+// differs: --list-plans lists the sound plans beside a bad one, and ends with 2.
 package main

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/task"
 )
 
 // The engines to choose from.
@@ -22,6 +24,12 @@ const (
 	engineReactor    = string(engines.Reactor)
 	enginePool       = string(engines.Pool)
 	engineSequential = string(engines.Sequential)
+)
+
+// The forms of the input.
+const (
+	inputJSON  = "json"  // documents, which may span lines
+	inputLines = "jsonl" // lines, each of which is one document
 )
 
 // limitMSMax is the longest limit of time that one can set: some 24 days.
@@ -45,12 +53,14 @@ type options struct {
 	redisHost               string // of redis
 	redisPort               int
 
-	listPlans, printPlanInfo, printRegistry, loadDemoData bool
+	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
 	trace           bool
+	input           string
 	response        string
 	maxInflight     int
 	maxRequestBytes int
+	maxRows         int
 
 	deadlineMS, nodeTimeoutMS, shutdownGraceMS int
 	// The same, set by check. Zero: no deadline, no timeout, no grace.
@@ -69,13 +79,14 @@ type options struct {
 const long = `rankd reads requests from stdin, runs a plan for each, and writes one line of JSON
 per request to stdout, in input order.
 
-A request is a JSON document on its own line or lines:
+A request is a JSON document on its own line or lines (--input jsonl: on one line):
 
   {"user_id": 1}
   {"user_id": "42", "request_id": "r1", "param_overrides": {"weight": 0.5}, "plan": "diamond"}
 
 The plan is chosen by --plan or --plan_name; a request may name another one with
-"plan". With no plan at all the answer is five synthetic candidates.
+"plan", and with --plan_dir alone it must. With none of these flags a request that names
+no plan gets five synthetic candidates.
 
 In the dev environment (the default) a Redis with demo data for 1,000 users runs inside
 the process. --redis host:port uses your own.`
@@ -114,8 +125,9 @@ Flags ("-" and "_" in a name are the same):
 
 Exit status:
   0  every request succeeded
-  1  a request failed; its answer on stdout says why
-  2  bad usage or a bad plan; stderr says why, stdout stays empty
+  1  a request failed, and its answer on stdout says why; or stdout could not be written
+  2  bad usage or a bad plan; stderr says why, and stdout stays empty,
+     but --list-plans lists the sound plans beside a bad one
 `
 
 // newCommand returns the root command, which fills o, checks it and calls run.
@@ -125,7 +137,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		Short:         "A ranking engine on an event loop",
 		Long:          long,
 		Example:       examples,
-		Args:          cobra.NoArgs,
+		Args:          noFile,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -136,6 +148,12 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		},
 	}
 	cmd.SetUsageTemplate(usageTemplate)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown shorthand flag") {
+			return fmt.Errorf("%w; flags begin with --", err)
+		}
+		return err
+	})
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -161,6 +179,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		"its product with --max_request_bytes bounds the memory that requests take")
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes; "+
 		"times --max_inflight it bounds the memory that their texts take")
+	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 
 	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
 		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
@@ -169,6 +188,8 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.IntVar(&o.shutdownGraceMS, "shutdown_grace_ms", 5000,
 		"after SIGINT or SIGTERM give requests in flight this `number` of milliseconds, then fail them")
 
+	f.StringVar(&o.input, "input", inputJSON,
+		"`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)")
 	f.StringVar(&o.response, "response", "flat",
 		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
 	f.BoolVar(&o.trace, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
@@ -182,10 +203,36 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.IntVar(&o.bench, "bench", 0, "run the plan this `number` of times for user 1 and print figures as JSON")
 	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
 	o.addEventLoopFlags(f)
+	f.BoolVar(&o.version, "version", false, "print the version and the commit of this program, and exit")
+	// The original engine's names for things that have another name here.
+	for _, name := range []string{"async_scheduler", "within_request_parallelism", "bench_eventloop", "bench_eventloop_mode",
+		"bench_n", "bench_producers", "bench_sleep_ms", "bench_tasks", "bench_json"} {
+		f.Lookup(name).Hidden = true
+	}
 	cmd.MarkFlagsMutuallyExclusive("plan", "plan_name")
-	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "load_demo_data", "bench", "bench_eventloop")
+	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "load_demo_data", "bench", "bench_eventloop", "version")
 	return cmd
 }
+
+// noFile refuses arguments, and says where a file of requests goes.
+func noFile(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	switch arg := args[0]; arg {
+	case "true", "false":
+		return fmt.Errorf("argument %q stands alone: the value of a flag that is on or off follows =, as in --flag=%s", arg, arg)
+	default:
+		file := "file"
+		if plainWord.MatchString(arg) {
+			file = arg
+		}
+		return fmt.Errorf("unknown command %q; a file of requests comes on stdin: rankd [flags] < %s", arg, file)
+	}
+}
+
+// plainWord matches what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
 
 // normalize makes "-" and "_" the same in flag names. It answers with the
 // spelling under which a flag is declared, so that help shows that.
@@ -205,8 +252,16 @@ func (o *options) check(given *pflag.FlagSet) error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 
+	if err := checkValues(given); err != nil {
+		problems = append(problems, err)
+	}
 	if err := o.chooseEngine(given); err != nil {
 		problems = append(problems, err)
+	} else if err := o.checkEffect(given); err != nil {
+		problems = append(problems, err)
+	}
+	if o.input != inputJSON && o.input != inputLines {
+		problem("--input is json or jsonl, not %q", o.input)
 	}
 	if o.response != "flat" && o.response != "fields" {
 		problem("--response is flat or fields, not %q", o.response)
@@ -219,6 +274,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		{"io_threads", o.ioThreads, 1 << 14},
 		{"max_inflight", o.maxInflight, 1 << 20},
 		{"max_request_bytes", o.maxRequestBytes, 1 << 30},
+		{"max_rows", o.maxRows, task.MaxRowsLimit},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},
 	} {
 		if flag.value < 1 || flag.value > flag.most {

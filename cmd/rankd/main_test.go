@@ -9,12 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/version"
 )
 
 // TestMain lets the test binary stand in for the program, for tests that need
@@ -136,7 +139,8 @@ func TestWithoutAPlanFiveSyntheticCandidates(t *testing.T) {
 	o := rankd(t, strings.NewReader(`{"user_id": 1}`), "--env", "test", "--response", "fields")
 	assert.Equal(t, exitOK, o.status, o.stderr)
 	assert.Contains(t, o.stdout, `"candidates":[{"id":1,"fields":{}},{"id":2,"fields":{}},{"id":3,"fields":{}},{"id":4,"fields":{}},{"id":5,"fields":{}}]`)
-	assert.Empty(t, o.stderr, "no embedded Redis outside dev")
+	assert.Equal(t, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): a request that names none gets five synthetic candidates\n",
+		o.stderr, "and no embedded Redis outside dev")
 }
 
 func TestTheStreamGoesOnPastBadInput(t *testing.T) {
@@ -191,6 +195,36 @@ func TestTheStreamGoesOnPastBadInput(t *testing.T) {
 		{"last", ""},
 		{"generated", "Invalid JSON input"},
 	}, got)
+}
+
+// A document cut off where a value may follow takes the next line with it, and a line of
+// its own cannot.
+func TestALineForEachDocument(t *testing.T) {
+	const in = `{"user_id": 1, "request_id": "first"}
+{"user_id": 2, "param_overrides":
+{"user_id": 3, "request_id": "third"}
+{"user_id": 4, "request_id":
+
+[
+{"user_id": 5, "request_id": "fifth"}
+`
+	for form, want := range map[string][]string{
+		"json":  {"first", "Invalid JSON input", "Invalid JSON input"},
+		"jsonl": {"first", "Invalid JSON input", "third", "Invalid JSON input", "Invalid JSON input", "fifth"},
+	} {
+		o := rankd(t, strings.NewReader(in), "--input", form, "--env", "test")
+		assert.Equal(t, exitFailed, o.status)
+		var got []string
+		for _, line := range o.lines() {
+			a := decode(t, line)
+			if a.Error == "" {
+				got = append(got, a.RequestID)
+			} else {
+				got = append(got, a.Error)
+			}
+		}
+		assert.Equal(t, want, got, form)
+	}
 }
 
 func TestEmptyInputIsAnsweredToo(t *testing.T) {
@@ -260,19 +294,25 @@ func TestPlansByFlags(t *testing.T) {
 		{"ByFileAndAnotherOfTheFolder", []string{"--plan", file, "--plan_dir", dir}, "one", 3},
 		{"ByFolderAndName", []string{"--plan_dir", dir, "--plan_name", "one"}, "", 3},
 		{"ByFolderAndRequest", []string{"--plan_dir", dir}, "one", 3},
-		{"ByFolderAndNobody", []string{"--plan_dir", dir}, "", 5},
+		{"ByFolderAndNobody", []string{"--plan_dir", dir}, "", 0},
+		{"ByNobody", nil, "", 5},
 		{"BuiltinIsNotInTheFolder", []string{"--plan_dir", dir}, "simple_viewer", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			request, err := json.Marshal(map[string]any{"user_id": 1})
+			doc, err := json.Marshal(map[string]any{"user_id": 1})
 			if tc.plan != "" {
-				request, err = json.Marshal(map[string]any{"user_id": 1, "plan": tc.plan})
+				doc, err = json.Marshal(map[string]any{"user_id": 1, "plan": tc.plan})
 			}
 			require.NoError(t, err)
-			o := rankd(t, bytes.NewReader(request), append(tc.args, "--env", "test")...)
+			o := rankd(t, bytes.NewReader(doc), append(tc.args, "--env", "test")...)
 			a := decode(t, o.lines()[0])
 			assert.Len(t, a.Candidates, tc.want)
 			assert.Equal(t, tc.want == 0, a.Error != "", a.Detail)
+			if tc.name == "ByFolderAndNobody" {
+				assert.Equal(t, request.CodeInvalid, a.Error)
+				assert.Contains(t, a.Detail, "plan is missing")
+				assert.Contains(t, a.Detail, "--plan_dir stands without --plan_name or --plan")
+			}
 		})
 	}
 }
@@ -281,6 +321,9 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 	dir := t.TempDir()
 	writePlan(t, dir, "bad", `{"schema_version": 1, "plan_name": "bad", "nodes": [{"node_id": "x", "op": "nope", "inputs": []}], "outputs": []}`)
 	file := filepath.Join(dir, "bad.plan.json")
+	emptyDir := t.TempDir() // but for what is not a plan
+	require.NoError(t, os.WriteFile(filepath.Join(emptyDir, "plan.json"), []byte("{}"), 0o644))
+	require.NoError(t, os.Mkdir(filepath.Join(emptyDir, "folder.plan.json"), 0o755))
 	oddDir := t.TempDir()
 	writePlan(t, oddDir, "my-plan", fixedPlan("my-plan"))
 	for _, tc := range []struct {
@@ -289,10 +332,25 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		stderr []string
 	}{
 		{"UnknownFlag", []string{"--nope"}, []string{"unknown flag: --nope"}},
-		{"Argument", []string{"serve"}, []string{`"serve"`}},
+		{"OneDash", []string{"-plan_name", "x"}, []string{"flags begin with --"}},
+		{"NameForAFile", []string{"--plan", "complex_dag"}, []string{"--plan: open complex_dag", "--plan_name complex_dag names a plan"}},
+		{"Argument", []string{"serve"}, []string{`unknown command "serve"`}},
+		{"File", []string{"--plan_name", "diamond", "requests.jsonl"}, []string{"a file of requests comes on stdin: rankd [flags] < requests.jsonl"}},
+		{"FileWithAnOddName", []string{"my\nrequests"}, []string{`"my\nrequests"`, "rankd [flags] < file"}},
+		{"ValueOfASwitch", []string{"--async_scheduler", "false"}, []string{`"false"`, "--flag=false"}},
+		{"EmptyPlanName", []string{"--plan_name", ""}, []string{"--plan_name needs a value"}},
+		{"EmptyPlan", []string{"--plan="}, []string{"--plan needs a value"}},
+		{"EmptyPlanFolder", []string{"--plan-dir", ""}, []string{"--plan_dir needs a value"}},
+		{"AllThatIsEmpty", []string{"--plan_name=", "--redis=", "--registry_dir=", "--env=", "--response=", "--engine="},
+			[]string{"--plan_name needs", "--redis needs", "--registry_dir needs", "--env needs", "--response needs", "--engine needs"}},
+		{"FolderWithoutPlans", []string{"--plan_dir", emptyDir}, []string{"--plan_dir", emptyDir, "no plan", "<name>.plan.json"}},
+		{"FolderWithoutPlansAndAName", []string{"--plan_dir", emptyDir, "--plan_name", "x"}, []string{"--plan_dir", emptyDir, "no plan"}},
+		{"FolderWithoutPlansAndAFile", []string{"--plan_dir", emptyDir, "--plan", file}, []string{"--plan_dir", emptyDir, "no plan"}},
+		{"FolderWithoutPlansListed", []string{"--plan_dir", emptyDir, "--list-plans"}, []string{"--plan_dir", emptyDir, "no plan"}},
 		{"NoNumber", []string{"--cpu_threads", "many"}, []string{"--cpu_threads"}},
 		{"AllProblemsAtOnce", []string{"--engine", "x", "--response", "y", "--redis", "z", "--max_inflight", "0", "--cpu_threads", "-1", "--max_request_bytes", "0", "--bench_concurrency", "0"},
 			[]string{"--engine", "--response", "--redis", "--max_inflight", "--cpu_threads", "--max_request_bytes", "--bench_concurrency"}},
+		{"Input", []string{"--input", "xml"}, []string{`--input is json or jsonl, not "xml"`}},
 		{"RedisPort", []string{"--redis", "localhost:0"}, []string{"--redis"}},
 		{"RedisHost", []string{"--redis", ":6379"}, []string{"--redis"}},
 		{"EngineContradiction", []string{"--async_scheduler", "--engine", "sequential"}, []string{"contradicts"}},
@@ -315,7 +373,7 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		{"PlanNameWithPath", []string{"--plan_name", "../bad"}, []string{"plan name"}},
 		{"UnknownPlanFolder", []string{"--plan_dir", filepath.Join(dir, "nope")}, []string{"--plan_dir", "nope"}},
 		{"PlanFileWithABadName", []string{"--plan_dir", oddDir}, []string{"my-plan.plan.json", "letters, digits and _"}},
-		{"PlanFolderIsAFile", []string{"--plan_dir", file}, []string{"no folder"}},
+		{"PlanFolderIsAFile", []string{"--plan_dir", file}, []string{"is not a folder"}},
 		{"UnknownPlanFile", []string{"--plan", filepath.Join(dir, "nope")}, []string{"nope"}},
 		{"BadPlanByFile", []string{"--plan", file}, []string{"bad.plan.json", "nodes[0]", "nope"}},
 		{"BadPlanByName", []string{"--plan_dir", dir, "--plan_name", "bad"}, []string{"bad.plan.json", "nodes[0]", "nope"}},
@@ -367,8 +425,8 @@ func TestListPlansWithABrokenOne(t *testing.T) {
 	writePlan(t, dir, "bad", `{`)
 	o := rankd(t, nil, "--list_plans", "--plan-dir", dir)
 	assert.Equal(t, exitUsage, o.status)
-	assert.Contains(t, o.stdout, "good")
-	assert.Contains(t, o.stderr, "bad.plan.json")
+	assert.Equal(t, []string{"PLAN  NODES  OUTPUTS  OPS", "good  1      1        test::fixed_source"}, o.lines())
+	assert.Regexp(t, `^rankd: bad\.plan\.json: .*\n$`, o.stderr, "one line for one bad plan")
 }
 
 func TestFlagsInEitherSpelling(t *testing.T) {
@@ -403,6 +461,30 @@ func TestHelpTeaches(t *testing.T) {
 	assert.Empty(t, o.stderr)
 	for _, want := range []string{"Examples:", "--plan_name", "--list-plans", "--dump-run-trace", "--bench_concurrency", "Exit status:"} {
 		assert.Contains(t, o.stdout, want)
+	}
+	for _, repeated := range []string{"--async", "--within", "--bench_eventloop", "--bench_n", "--bench_json"} {
+		assert.NotContains(t, o.stdout, repeated, "another flag or command does the same")
+	}
+}
+
+func TestVersion(t *testing.T) {
+	o := rankd(t, nil, "--version")
+	assert.Equal(t, exitOK, o.status, o.stderr)
+	assert.Equal(t, "rankd "+version.Read().String()+"\n", o.stdout)
+	assert.Empty(t, o.stderr)
+}
+
+// What only prints and cannot has not been used badly.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	nap := napPlan(t, time.Millisecond)
+	for _, args := range [][]string{
+		{"--list-plans"}, {"--print-registry"}, {"--version"}, {"--help"}, {"bench", "--help"}, {"--print-plan-info", "--plan_name", "diamond"},
+		{"--plan", nap, "--env", "test"}, {"--plan", nap, "--env", "test", "--bench", "1"},
+	} {
+		var stderr bytes.Buffer
+		p := program{stdin: strings.NewReader(`{"user_id": 1}`), stdout: brokenWriter{}, stderr: &stderr, tune: func(int) {}}
+		assert.Equal(t, exitFailed, p.run(context.Background(), args), args)
+		assert.Contains(t, stderr.String(), errBroken.Error(), args)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// listPlans prints one line per plan of the library. Plans that do not load
-// are errors.
+// listPlans prints one line per sound plan of the library. Each plan that does not load
+// is an error, which takes no sound one off the list.
 func (a *app) listPlans(w io.Writer) error {
 	plans, err := a.library.List()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/version"
 )
 
 // The exit statuses.
@@ -34,16 +35,26 @@ type program struct {
 
 // run runs the program and returns its exit status. When ctx ends it stops reading,
 // answers what is in flight, within the grace by what it is and then by a failure, and
-// returns; a read of stdin that blocks is left behind.
+// returns; a read of stdin that blocks is left behind. Whatever the job, output that cannot
+// be written is a failure.
 func (p *program) run(ctx context.Context, args []string) int {
 	p.stderr = &lockedWriter{w: p.stderr}
+	stdout := &watchedWriter{w: p.stdout}
+	p.stdout = stdout
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o) })
 	cmd.AddCommand(p.benchCommand(ctx))
 	quiet(cmd, p.stdout)
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
 	p.commandLine = strings.Join(append([]string{"rankd"}, args...), " ")
 	err := cmd.Execute()
+	if failure := stdout.failure; failure != nil && !errors.As(err, new(*runtimeError)) {
+		// Help reports no error, and a plain one would stand for bad usage.
+		err = &runtimeError{fmt.Errorf("writing to stdout: %w", failure)}
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = &runtimeError{errors.New("interrupted")}
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -68,23 +79,31 @@ func (e *runtimeError) Error() string { return e.err.Error() }
 func (e *runtimeError) Unwrap() error { return e.err }
 
 func (p *program) dispatch(ctx context.Context, o *options) error {
-	if o.benchEventLoop {
+	asked := o.job()
+	switch asked {
+	case jobBenchLoop:
 		return p.benchEventLoop(ctx, o)
-	}
-	if o.loadDemoData {
+	case jobLoadDemoData:
 		return p.loadDemoData(ctx, o.redis)
+	case jobVersion:
+		_, err := fmt.Fprintln(p.stdout, "rankd", version.Read())
+		return err
 	}
 	a, err := newApp(o)
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.listPlans:
+	switch asked {
+	case jobListPlans:
 		return a.listPlans(p.stdout)
-	case o.printPlanInfo:
+	case jobPrintPlan:
 		return a.printPlanInfo(p.stdout)
-	case o.printRegistry:
+	case jobPrintRegistry:
 		return a.reg.WriteText(p.stdout)
+	}
+	if asked == jobServe && a.synthetic() {
+		fmt.Fprintln(p.stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
+			"a request that names none gets five synthetic candidates")
 	}
 	p.tune(o.cpuThreads)
 	if err := a.open(p.stderr); err != nil {
@@ -92,10 +111,24 @@ func (p *program) dispatch(ctx context.Context, o *options) error {
 	}
 	defer a.close()
 	defer a.closeAfter(ctx)()
-	if o.bench > 0 {
+	if asked == jobBench {
 		return a.bench(ctx, p.stdout, p.stderr)
 	}
 	return a.serve(ctx, p.stdin, p.stdout)
+}
+
+// watchedWriter remembers its first failure. One goroutine at a time.
+type watchedWriter struct {
+	w       io.Writer
+	failure error
+}
+
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	if err != nil && w.failure == nil {
+		w.failure = err
+	}
+	return n, err
 }
 
 // loadDemoData fills the Redis at addr, "host:port".

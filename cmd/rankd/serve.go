@@ -22,7 +22,11 @@ func (a *app) serve(ctx context.Context, stdin io.Reader, stdout io.Writer) erro
 		format = request.Fields
 	}
 	s := newServer(a, request.NewEncoder(a.reg, format))
-	go s.read(request.NewStream(stdin, a.opts.maxRequestBytes))
+	newStream := request.NewStream
+	if a.opts.input == inputLines {
+		newStream = request.NewLineStream
+	}
+	go s.read(newStream(stdin, a.opts.maxRequestBytes))
 	return s.write(ctx, stdout)
 }
 
@@ -44,7 +48,7 @@ type server struct {
 
 // slot holds one request on its way. It belongs to the reader until it joins the
 // line, and then to the writer, except that the engine may read request and sets
-// result before it sends on done.
+// result before it sends on done. A free slot is empty: a result may have millions of rows.
 type slot struct {
 	id      string           // request_id
 	failure *request.Failure // of a request that did not get to the engine
@@ -53,6 +57,13 @@ type slot struct {
 	done    chan struct{}           // one value per request: the outcome is there
 	finish  func(*scheduler.Result) // made once per slot, not per request
 }
+
+// empty forgets the request and its result.
+func (p *slot) empty() { *p = slot{done: p.done, finish: p.finish} }
+
+// answerBytesKept bounds the buffer that one answer leaves to the next: room for
+// thousands of candidates, and not the memory of a rare giant.
+const answerBytesKept = 1 << 20
 
 func newServer(a *app, encoder *request.Encoder) *server {
 	n := a.opts.maxInflight
@@ -91,9 +102,8 @@ func (s *server) read(stream *request.Stream) {
 	}
 }
 
-// prepare fills p from one document of stream, or from the error in its place.
+// prepare fills p, which is empty, from one document of stream, or from the error in its place.
 func (s *server) prepare(p *slot, stream *request.Stream, doc []byte, err error, arrived clock.Time) {
-	p.failure, p.result, p.request = nil, nil, scheduler.Request{}
 	var req request.Request
 	if err == nil {
 		req, err = request.Parse(doc, s.app.reg)
@@ -136,7 +146,7 @@ func (s *server) join(p *slot) bool {
 	case p.failure != nil:
 		p.done <- struct{}{}
 	case p.request.Graph == nil:
-		p.finish(&scheduler.Result{Outputs: synthetic()})
+		p.finish(&scheduler.Result{Outputs: syntheticOutputs()})
 	default:
 		s.app.engine.Submit(&p.request, p.finish)
 	}
@@ -164,10 +174,11 @@ func (s *server) write(ctx context.Context, stdout io.Writer) error {
 	for p := s.next(ctx, out); p != nil; p = s.next(ctx, out) {
 		var ok bool
 		buf, ok = s.appendAnswer(buf[:0], p)
+		p.empty() // before the write, which waits for whoever reads stdout
 		failed = failed || !ok
 		_, _ = out.Write(buf) // an error stays, for the last Flush to report
-		if cap(buf) > 1<<20 {
-			buf = nil // do not keep the memory of a rare giant
+		if cap(buf) > answerBytesKept {
+			buf = nil
 		}
 		s.free <- p
 	}

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -305,4 +307,57 @@ func TestSyntaxErrorsNameTheLine(t *testing.T) {
 	require.Len(t, answers, 3)
 	assert.Contains(t, answers[1], "line 2 of the input; expected the end of the number (leading zeros are not allowed)")
 	assert.Contains(t, answers[2], "invalid escape sequence at byte offset 21 of the document, line 4 of the input")
+}
+
+// lineCounter tells of each line that is written to it, and keeps nothing.
+type lineCounter struct{ lines chan struct{} }
+
+func (c lineCounter) Write(p []byte) (int, error) {
+	for range bytes.Count(p, []byte("\n")) {
+		c.lines <- struct{}{}
+	}
+	return len(p), nil
+}
+
+// TestNoSlotKeepsAResult: when an answer has left, its result is garbage, though the slot has
+// seen no other request since; and of the encoded text at most a bounded buffer stays.
+func TestNoSlotKeepsAResult(t *testing.T) {
+	const slots, rows = 8, 200_000
+	a, e := heldApp(t, slots)
+	stdin, in := io.Pipe()
+	stdout := lineCounter{make(chan struct{})}
+	served := make(chan error, 1)
+	go func() { served <- a.serve(context.Background(), stdin, stdout) }()
+
+	before := liveBytes()
+	var results []weak.Pointer[rowset.Batch]
+	for i := range slots { // one after the other, so that each slot is used once
+		_, err := fmt.Fprintf(in, "{\"user_id\": %d}\n", i+1)
+		require.NoError(t, err)
+		func() {
+			batch := &rowset.Batch{IDs: make([]int64, rows)}
+			results = append(results, weak.Make(batch))
+			(<-e.submitted).done(&scheduler.Result{Outputs: []rowset.RowSet{rowset.Dense(batch)}})
+		}()
+		<-stdout.lines
+	}
+	runtime.GC()
+	for i, r := range results {
+		assert.Nil(t, r.Value(), "the result of request %d", i)
+	}
+	_, err := io.WriteString(in, "oops\n") // its answer comes when the last buffer has been let go
+	require.NoError(t, err)
+	<-stdout.lines
+	assert.Less(t, liveBytes()-before, int64(1<<20), "an answer has two megabytes of text, and a result 1.6")
+	require.NoError(t, in.Close())
+	assert.ErrorIs(t, <-served, errFailed)
+}
+
+// liveBytes returns how much memory is reachable.
+func liveBytes() int64 {
+	runtime.GC()
+	runtime.GC() // once more for what pools held on to
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

@@ -48,7 +48,7 @@ func TestSignalAnswersWhatIsInFlight(t *testing.T) {
 
 			_, err = io.WriteString(stdin, `{"user_id": 7, "request_id": "r7"}`+"\n") // and stdin stays open
 			require.NoError(t, err)
-			<-asked
+			awaitAsked(t, asked)
 			require.NoError(t, rankd.Process.Signal(signal))
 			close(answer)
 
@@ -60,6 +60,16 @@ func TestSignalAnswersWhatIsInFlight(t *testing.T) {
 			assert.False(t, lines.Scan(), "and nothing else")
 			assert.NoError(t, rankd.Wait(), "exit status 0")
 		})
+	}
+}
+
+// awaitAsked waits until a Redis has been asked. A request that has failed before, as one may
+// on a machine too busy to connect in time, never asks.
+func awaitAsked(t *testing.T, asked <-chan struct{}) {
+	select {
+	case <-asked:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the request has not got to Redis")
 	}
 }
 

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/engines"
@@ -64,7 +67,19 @@ func planFolder(o *options) (fs.FS, error) {
 	if o.planDir == "" {
 		return artifacts.Plans(), nil
 	}
-	return openFolder("--plan_dir", o.planDir)
+	folder, err := openFolder("--plan_dir", o.planDir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := fs.ReadDir(folder, ".")
+	if err != nil {
+		return nil, fmt.Errorf("--plan_dir: %w", err)
+	}
+	isPlan := func(f fs.DirEntry) bool { return !f.IsDir() && strings.HasSuffix(f.Name(), ".plan.json") }
+	if !slices.ContainsFunc(files, isPlan) {
+		return nil, fmt.Errorf("--plan_dir: %s holds no plan, which is a file <name>.plan.json", o.planDir)
+	}
+	return folder, nil
 }
 
 // openFolder returns the folder that a flag names. The error names both.
@@ -72,7 +87,7 @@ func openFolder(flag, path string) (fs.FS, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s: %s is no folder", flag, path)
+		return nil, fmt.Errorf("%s: %s is not a folder", flag, path)
 	}
 	return os.DirFS(path), nil
 }
@@ -89,6 +104,9 @@ func (a *app) loadPlans() error {
 	switch {
 	case o.plan != "":
 		a.plan, err = plan.LoadFile(o.plan, a.tasks, a.reg)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("--plan: %w%s", err, a.nameHint(o.plan))
+		}
 	case o.planName != "":
 		a.plan, err = a.library.Get(o.planName)
 	case o.planDir != "" && !o.listPlans:
@@ -102,6 +120,14 @@ func (a *app) loadPlans() error {
 		}
 	}
 	return err
+}
+
+// nameHint says so if what was given for a file names a plan.
+func (a *app) nameHint(file string) string {
+	if _, err := a.library.Get(file); err != nil {
+		return ""
+	}
+	return "; --plan_name " + file + " names a plan"
 }
 
 // open starts what running plans takes: the embedded Redis if it is wanted, and
@@ -124,7 +150,7 @@ func (a *app) open(stderr io.Writer) error {
 	}
 	engine, err := engines.Open(engines.Spec{Kind: engines.Kind(o.engine)}, scheduler.Config{
 		Registry: a.reg, CPUThreads: o.cpuThreads, IOThreads: o.ioThreads, RedisConnections: o.redisPool, Clock: a.clock,
-		NodeTimeout: o.nodeTimeout, OnPanic: reportPanic(stderr),
+		MaxRows: o.maxRows, NodeTimeout: o.nodeTimeout, OnPanic: reportPanic(stderr),
 	})
 	if err != nil {
 		a.close()

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// A job is one kind of work of the root command. Each but jobServe has a flag of its
+// name, which asks for it.
+type job string
+
+const (
+	jobServe         job = "" // answer the requests on stdin
+	jobBench         job = "bench"
+	jobBenchLoop     job = "bench_eventloop"
+	jobListPlans     job = "list-plans"
+	jobPrintPlan     job = "print-plan-info"
+	jobPrintRegistry job = "print-registry"
+	jobLoadDemoData  job = "load_demo_data"
+	jobVersion       job = "version"
+)
+
+// job returns what the flags ask for. They ask for one job at most.
+func (o *options) job() job {
+	for _, asked := range []struct {
+		job job
+		by  bool
+	}{
+		{jobBench, o.bench != 0}, {jobBenchLoop, o.benchEventLoop}, {jobListPlans, o.listPlans}, {jobPrintPlan, o.printPlanInfo},
+		{jobPrintRegistry, o.printRegistry}, {jobLoadDemoData, o.loadDemoData}, {jobVersion, o.version},
+	} {
+		if asked.by {
+			return asked.job
+		}
+	}
+	return jobServe
+}
+
+// jobsOf returns the jobs that read a flag. It knows each flag of the root command
+// but those that ask for a job.
+func jobsOf(flag string) []job {
+	switch flag {
+	case "env", "registry_dir":
+		return []job{jobServe, jobBench, jobListPlans, jobPrintPlan, jobPrintRegistry}
+	case "plan_dir":
+		return []job{jobServe, jobBench, jobListPlans, jobPrintPlan}
+	case "plan", "plan_name":
+		return []job{jobServe, jobBench, jobPrintPlan}
+	case "redis":
+		return []job{jobServe, jobBench, jobPrintRegistry, jobLoadDemoData}
+	case "cpu_threads":
+		return []job{jobServe, jobBench, jobBenchLoop}
+	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
+		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
+		return []job{jobServe, jobBench}
+	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace":
+		return []job{jobServe}
+	case "bench_concurrency":
+		return []job{jobBench}
+	case "bench_eventloop_mode", "bench_n", "bench_producers", "bench_sleep_ms", "bench_tasks", "bench_json":
+		return []job{jobBenchLoop}
+	default:
+		return nil
+	}
+}
+
+// checkEffect reports each flag given that has no effect on what the others ask for. The
+// usage sections of the original engine combine the flags of one job freely: a node timeout
+// without a plan, the number of timers for a measurement of posts. Such combinations stay.
+func (o *options) checkEffect(given *pflag.FlagSet) error {
+	asked := o.job()
+	idle := idleFlags{given: given}
+	given.Visit(func(f *pflag.Flag) {
+		switch jobs := jobsOf(f.Name); {
+		case len(jobs) == 0, slices.Contains(jobs, asked):
+		case asked != jobServe:
+			idle.add(f.Name, "with --"+string(asked))
+		default:
+			idle.add(f.Name, "without --"+string(jobs[0]))
+		}
+	})
+	if (asked == jobServe || asked == jobBench) && o.engine != enginePool {
+		idle.add("io_threads", "with engine "+o.engine+"; --engine pool has I/O workers")
+	}
+	if (asked == jobBench || asked == jobPrintPlan) && o.plan != "" {
+		idle.add("plan_dir", "with --plan and --"+string(asked))
+	}
+	return idle.problems()
+}
+
+// idleFlags collects the flags given that have no effect. One goroutine.
+type idleFlags struct {
+	given *pflag.FlagSet
+	found []error
+}
+
+// add notes that a flag has no effect in some circumstance, if it is given.
+func (i *idleFlags) add(flag, circumstance string) {
+	if i.given.Changed(flag) {
+		i.found = append(i.found, fmt.Errorf("--%s has no effect %s", flag, circumstance))
+	}
+}
+
+func (i *idleFlags) problems() error { return errors.Join(i.found...) }
+
+// checkValues reports each flag given whose value is empty: a variable of the shell
+// that is not set, mostly, and never the wish to leave the flag out.
+func checkValues(given *pflag.FlagSet) error {
+	var problems []error
+	given.Visit(func(f *pflag.Flag) {
+		if value := f.Value.String(); value == "" || value == "[]" { // the latter of an empty list
+			problems = append(problems, fmt.Errorf("--%s needs a value, but it is empty", f.Name))
+		}
+	})
+	return errors.Join(problems...)
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// meeting lets bodies wait until so many of them run at the same time. Any goroutine.
+type meeting struct {
+	wanted int
+	all    chan struct{} // closed when they have met
+	giveUp <-chan struct{}
+
+	mu            sync.Mutex
+	running, most int
+}
+
+// join is the body of a task.
+func (m *meeting) join(*task.Ctx) (rowset.RowSet, error) {
+	m.mu.Lock()
+	m.running++
+	m.most = max(m.most, m.running)
+	if m.running == m.wanted {
+		close(m.all)
+	}
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		m.running--
+		m.mu.Unlock()
+	}()
+	select {
+	case <-m.all:
+		return rowset.Dense(&rowset.Batch{IDs: []int64{1}}), nil
+	case <-m.giveUp:
+		return rowset.RowSet{}, fmt.Errorf("fewer than %d bodies run side by side", m.wanted)
+	}
+}
+
+// TestAsManyWorkersAsAskedFor: as many bodies run side by side as the flags say, which
+// no test of results can tell from one after the other.
+func TestAsManyWorkersAsAskedFor(t *testing.T) {
+	const workers = 5 // more than a default
+	for _, c := range []struct {
+		args string
+		isIO bool
+	}{
+		{"--cpu_threads=5", false},
+		{"--engine=pool --cpu_threads=5 --io_threads=1", false},
+		{"--engine=pool --cpu_threads=1 --io_threads=5", true},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // only a failure waits for it
+			defer cancel()
+			m := &meeting{wanted: workers, all: make(chan struct{}), giveUp: ctx.Done()}
+			var nodes, outputs []string
+			for i := range workers {
+				nodes = append(nodes, fmt.Sprintf(`{"node_id": "n%d", "op": "meet", "inputs": []}`, i))
+				outputs = append(outputs, fmt.Sprintf(`"n%d"`, i))
+			}
+			path := writePlan(t, t.TempDir(), "meet", fmt.Sprintf(`{"schema_version": 1, "plan_name": "meet", "nodes": [%s], "outputs": [%s]}`,
+				strings.Join(nodes, ","), strings.Join(outputs, ",")))
+
+			o := options{}
+			cmd := newCommand(&o, nil)
+			require.NoError(t, cmd.ParseFlags(append(strings.Fields(c.args), "--env=test", "--plan="+path)))
+			require.NoError(t, o.check(cmd.Flags()))
+			reg, err := openRegistry(&o)
+			require.NoError(t, err)
+			tasks, err := task.NewRegistry(task.Spec{Op: "test::meet", Run: m.join, IsIO: c.isIO, Output: task.Source})
+			require.NoError(t, err)
+			a := &app{opts: &o, reg: reg, tasks: tasks, clock: clock.NewReal()}
+			require.NoError(t, a.loadPlans())
+			require.NoError(t, a.open(io.Discard))
+			defer a.close()
+
+			answered := make(chan *scheduler.Result, 1)
+			a.engine.Submit(&scheduler.Request{Graph: a.plan, UserID: 1}, func(r *scheduler.Result) { answered <- r })
+			assert.NoError(t, (<-answered).Err)
+			assert.Equal(t, workers, m.most)
+		})
+	}
+}
