@@ -392,3 +392,32 @@ func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
 		})
 	}
 }
+
+// A sleep that never ends is ended by each of the limits that there are: the engine's node timeout, the request's
+// deadline, and the grace of a shutdown.
+func TestASleepThatNeverEndsIsEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		nodeTimeout, deadline, grace time.Duration
+		want                         error
+	}{
+		"node timeout": {ms(50), 0, Forever, ErrNodeTimeout},
+		"deadline":     {0, ms(50), Forever, ErrNodeTimeout},
+		"grace":        {0, 0, ms(50), ErrShuttingDown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubbles(t, bubbleEngines, Config{NodeTimeout: c.nodeTimeout}, func(t *testing.T, b *bubble) {
+				g := graph(t, b.tasks, "nap", source(3), node("nap", "sleep", "src", `"duration_ms": 9223372036854775807`, ""))
+				req := &Request{Graph: g, UserID: 1}
+				if c.deadline > 0 {
+					req.Deadline = b.clock.Now().Add(c.deadline)
+				}
+				r := b.start(req)
+				require.False(t, r.answered())
+				b.Close(c.grace)
+				require.True(t, r.answered(), "before Close returns")
+				assert.ErrorIs(t, r.Err, c.want)
+				assert.Equal(t, ms(50), r.at)
+			})
+		})
+	}
+}
