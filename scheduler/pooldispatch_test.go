@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -210,5 +211,34 @@ func TestNodesAtOnceOnTheOtherEngines(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The reactor as a program opens it has the workers that it is told to have.
+func TestReactorHasItsWorkers(t *testing.T) {
+	const workers, requests = 3, 5
+	gate := newGate()
+	gate.entered = make(chan *task.Ctx, requests)
+	w := open(t, Config{CPUThreads: workers})
+	defer gate.release()
+	g := graph(t, builtins(t, gate.spec()), "g", node("g", "gate", "", "", ""))
+	var results []<-chan *Result
+	for range requests {
+		results = append(results, w.start(&Request{Graph: g, UserID: 1}))
+	}
+	for i := range workers {
+		select {
+		case <-gate.entered:
+		case <-time.After(time.Minute):
+			require.Fail(t, "workers are missing", "%d of %d run", i, workers)
+		}
+	}
+	w.counted() // on the loop, after it has begun all requests
+	m, ok := w.Metrics()
+	require.True(t, ok)
+	assert.Equal(t, int64(requests-workers), m.CPU.Queued)
+	gate.release()
+	for _, r := range results {
+		require.NoError(t, (<-r).Err)
 	}
 }
