@@ -170,8 +170,7 @@ func (tl *timeline) accept(p *simnet.Peer) {
 				break
 			}
 			rest = left
-			key := string(args[1])
-			answer := tl.redis[key]
+			answer := tl.redis[string(args[1])]
 			var out []byte
 			switch string(args[0]) {
 			case "HGETALL":
