@@ -225,7 +225,9 @@ func TestSyncManyGoroutines(t *testing.T) {
 }
 
 func TestSyncFailures(t *testing.T) {
-	short := Options{RequestTimeout: 50 * time.Millisecond}
+	// So long that the answers that come take less on any machine, and less than the default bounds.
+	const soon = 500 * time.Millisecond
+	short := Options{RequestTimeout: soon}
 	for _, c := range []struct {
 		name  string
 		opts  Options
@@ -243,14 +245,15 @@ func TestSyncFailures(t *testing.T) {
 			ErrConnectionLost, "too many unread bytes"},
 		{"wrong password", Options{Password: "p"}, say("-WRONGPASS no\r\n"), ErrConnect, "cannot connect: WRONGPASS no"},
 		{"closed in the greeting", Options{Password: "p"}, hangUp, ErrConnect, "cannot connect: "},
-		{"no answer to the greeting", Options{Password: "p", ConnectTimeout: 50 * time.Millisecond}, hang,
+		{"no answer to the greeting", Options{Password: "p", ConnectTimeout: soon}, hang,
 			ErrConnect, "connect timeout"},
-		{"no answer to the greeting, equal timeouts", Options{Password: "p", ConnectTimeout: 50 * time.Millisecond,
-			RequestTimeout: 50 * time.Millisecond}, hang, ErrConnect, "connect timeout"},
-		{"no answer to the greeting in time for the call", Options{Password: "p", RequestTimeout: 50 * time.Millisecond},
+		{"no answer to the greeting, equal timeouts", Options{Password: "p", ConnectTimeout: soon,
+			RequestTimeout: soon}, hang, ErrConnect, "connect timeout"},
+		{"no answer to the greeting in time for the call", Options{Password: "p", RequestTimeout: soon},
 			hang, ErrTimeout, "i/o timeout"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			c.opts.Addr = serve(t, c.first, echo).addr()
 			client := openSyncClient(t, c.opts)
 			_, err := syncGet(t, client, "a", 1, 0)
@@ -383,7 +386,7 @@ func TestSyncDeadlineWhileWaitingForTheTurn(t *testing.T) {
 		assert.ErrorIs(t, err, ErrClosed, "Close ends it")
 	})
 	<-heard
-	_, err := syncGet(t, c, "b", 1, c.clock.Now().Add(10*time.Millisecond))
+	_, err := syncGet(t, c, "b", 1, c.clock.Now().Add(200*time.Millisecond))
 	require.ErrorIs(t, err, ErrTimeout)
 	require.ErrorContains(t, err, "other calls have the connection")
 	other.Go(func() {

@@ -130,11 +130,17 @@ func TestTaskFaults(t *testing.T) {
 				continue // there it may not wait at all: see TestWaitingOnThePoolIsRefused
 			}
 			t.Run(f.name+"/"+op, func(t *testing.T) {
+				// Only an endless body meets its limit: on a busy machine any other might.
+				limit := time.Hour
+				if f.endless {
+					limit = 50 * time.Millisecond
+				}
 				// The fault has a neighbour that is running meanwhile, and a dependent.
 				bad := loadPlan(t, reg, fmt.Sprintf(`%s
-					{"node_id": "bad", "op": %q, "inputs": ["src"], "params": {}, "timeout_ms": 50},
+					{"node_id": "bad", "op": %q, "inputs": ["src"], "params": {}, "timeout_ms": %d},
 					{"node_id": "nap", "op": "sleep", "inputs": ["src"], "params": {"duration_ms": 1}},
-					{"node_id": "out", "op": "concat", "inputs": ["bad"], "params": {"rhs": "nap"}}`, eightRows, op), f.specs()...)
+					{"node_id": "out", "op": "concat", "inputs": ["bad"], "params": {"rhs": "nap"}}`, eightRows, op, limit.Milliseconds()),
+					f.specs()...)
 				good := loadPlan(t, reg, goodPlan)
 				for _, en := range engines {
 					t.Run(en.name, func(t *testing.T) {
@@ -148,7 +154,7 @@ func TestTaskFaults(t *testing.T) {
 							})
 						}
 						for range 3 {
-							r, took := run(e, bad, user, 0)
+							r, _ := run(e, bad, user, 0)
 							require.ErrorIs(t, r.Err, f.wantErr)
 							require.ErrorContains(t, r.Err, f.text)
 							require.ErrorContains(t, r.Err, fmt.Sprintf("node bad (%s): ", op))
@@ -156,7 +162,6 @@ func TestTaskFaults(t *testing.T) {
 							require.ErrorAs(t, r.Err, &node)
 							assert.Equal(t, "bad", node.Node)
 							assert.Nil(t, r.Outputs)
-							assert.Less(t, took, slack)
 						}
 						others.Wait()
 						r, _ := run(e, good, user, 0)
@@ -197,49 +202,6 @@ func TestWaitingOnThePoolIsRefused(t *testing.T) {
 	assert.ErrorContains(t, r.Err, "must set RunAsync")
 }
 
-// TestACoroutineThatNeverResumesEnds by each of the limits that there are: the
-// engine's node timeout, the request's deadline, and the grace of a shutdown.
-func TestACoroutineThatNeverResumesEnds(t *testing.T) {
-	const limit = 50 * time.Millisecond
-	reg := registryAt(t, "127.0.0.1:1", "")
-	started := make(chan struct{}, 1)
-	forever := taskFault{output: task.PassThrough, body: func(c *task.Ctx) (rowset.RowSet, error) {
-		started <- struct{}{}
-		return c.Inputs[0], c.Sleep(math.MaxInt64)
-	}}
-	g := loadPlan(t, reg, eightRows+`{"node_id": "out", "op": "fault::on_loop", "inputs": ["src"], "params": {}}`, forever.specs()...)
-	for _, tc := range []struct {
-		name                  string
-		nodeTimeout, deadline time.Duration
-		grace                 time.Duration // of a Close in mid-request; 0: after it
-		want                  error
-	}{
-		{"NodeTimeout", limit, 0, 0, scheduler.ErrNodeTimeout},
-		{"Deadline", 0, limit, 0, scheduler.ErrNodeTimeout},
-		{"Grace", 0, 0, limit, scheduler.ErrShuttingDown},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			for _, en := range engines {
-				t.Run(en.name, func(t *testing.T) {
-					e := en.open(t, scheduler.Config{Registry: reg, NodeTimeout: tc.nodeTimeout})
-					answered := make(chan struct{})
-					go func() {
-						defer close(answered)
-						r, took := run(e, g, user, tc.deadline)
-						assert.ErrorIs(t, r.Err, tc.want)
-						assert.Less(t, took, limit+slack)
-					}()
-					<-started
-					if tc.grace > 0 {
-						e.Close(tc.grace)
-					}
-					<-answered
-				})
-			}
-		})
-	}
-}
-
 // TestAFullPool has more CPU work than a pool of one worker and a queue of one takes.
 func TestAFullPool(t *testing.T) {
 	reg := registryAt(t, "127.0.0.1:1", "")
@@ -268,10 +230,9 @@ func TestAFullPool(t *testing.T) {
 	submit()
 
 	for range 3 {
-		r, took := run(e, onPool, user, 0)
+		r, _ := run(e, onPool, user, 0) // answered while the worker is held
 		require.ErrorIs(t, r.Err, cpupool.ErrQueueFull)
 		require.ErrorContains(t, r.Err, "node out (fault::on_pool): cpu pool: queue is full")
-		assert.Less(t, took, slack)
 		r, _ = run(e, onLoop, user, 0)
 		require.NoError(t, r.Err, "what needs no worker goes on")
 	}

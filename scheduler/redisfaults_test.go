@@ -231,6 +231,12 @@ func meetFault(t *testing.T, f redisFault, server *resptest.Server, e engine, re
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	result, took := run(e, g, user, f.deadline)
+	for range 10 {
+		if !errors.Is(result.Err, scheduler.ErrRequestDeadline) && !errors.Is(result.Err, scheduler.ErrDeadlineBeforeStart) {
+			break
+		}
+		result, took = run(e, g, user, f.deadline) // a busy machine has held it up: it has not met the fault
+	}
 	runtime.ReadMemStats(&after)
 
 	if f.wantErr == nil {

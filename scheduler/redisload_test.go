@@ -25,15 +25,14 @@ import (
 const (
 	// loadInflight requests are in flight at any time.
 	loadInflight = 64
-	// recoveryGoal is how soon after Redis is back the last request fails, on a machine
-	// that has nothing else to do; the tests allow a multiple of it.
-	recoveryGoal = time.Second
-	recoveryMax  = 2 * recoveryGoal
+	// recoveryMax is how soon after Redis is back the last request fails: a second on a machine
+	// that has nothing else to do, and on a busy one what must not go on for ever.
+	recoveryMax = 20 * time.Second
 	// defaultPolicy, for what takes longer than its bounds: both timeouts are 1 s.
 	defaultPolicy = ""
-	// watched is how long the load goes on after Redis is back: longer than recoveryMax, so
-	// that requests which go on failing are seen.
-	watched = recoveryMax + recoveryGoal/2
+	// calm is how long the load goes on without a failure: longer than any bound of defaultPolicy and
+	// any pause between two attempts to connect, so that requests which go on failing are seen.
+	calm = 1500 * time.Millisecond
 )
 
 // A load keeps loadInflight requests for concat_plan in flight, each for a user of its
@@ -122,6 +121,19 @@ func (l *load) await(t *testing.T, successes, failures int) {
 	for len(l.successes) < successes || len(l.failures) < failures {
 		require.True(t, time.Now().Before(end), "%d succeeded, %d failed", len(l.successes), len(l.failures))
 		l.changed.Wait()
+	}
+}
+
+// goOnUntilCalm returns when no request has failed for a while, since back or later; at the latest
+// when recoveryMax is over.
+func (l *load) goOnUntilCalm(back time.Time) {
+	for last := back; time.Since(last) < calm && time.Since(back) < recoveryMax+calm; {
+		time.Sleep(calm - time.Since(last)) // what is watched is just this: a while
+		l.mu.Lock()
+		if n := len(l.failures); n > 0 && l.failures[n-1].at.After(last) {
+			last = l.failures[n-1].at
+		}
+		l.mu.Unlock()
 	}
 }
 
@@ -264,7 +276,7 @@ func TestRedisUnderLoad(t *testing.T) {
 			l.await(t, 10*loadInflight, 0)
 			back := tc.disturb(t, redis, ctl, l)
 			l.await(t, loadInflight, 0)
-			time.Sleep(time.Until(back.Add(watched))) // the load goes on
+			l.goOnUntilCalm(back)
 			close(l.stop)
 			l.done.Wait()
 			m, ok := e.Metrics()

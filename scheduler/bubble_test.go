@@ -1,0 +1,192 @@
+package scheduler
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// A third world, for all three engines alike: a bubble of testing/synctest. Goroutines, locks
+// and pools are real, time is not: it stands still while anybody runs, and jumps to the next
+// timer when all wait. A verdict therefore names an exact instant, on any machine. Redis is not
+// there, because a socket belongs to the machine.
+
+// bubbleEngines are the engines that a bubble can hold.
+var bubbleEngines = []string{"reactor", "pool", "sequential"}
+
+// bubble is an engine in a bubble. Its tests call synctest.Wait to wait until every goroutine
+// waits: what has not happened then needs time, or the test, to happen.
+type bubble struct {
+	Engine
+	name  string // of bubbleEngines
+	t     testing.TB
+	clock clock.Clock
+	tasks *task.Registry
+	// reactor is the engine, if it is one.
+	reactor *Reactor
+}
+
+// inBubbles runs the test once with each of the engines, which is closed at the end.
+func inBubbles(t *testing.T, engines []string, cfg Config, test func(t *testing.T, b *bubble), tasks ...task.Spec) {
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := openBubble(t, engine, cfg, tasks...)
+				defer b.close()
+				test(t, b)
+			})
+		})
+	}
+}
+
+// openBubble opens an engine. Tasks are added to the built-in ones, or replace them.
+func openBubble(t testing.TB, engine string, cfg Config, tasks ...task.Spec) *bubble {
+	cfg.Registry = testRegistry(t)
+	if cfg.Clock == nil {
+		cfg.Clock = clock.NewReal() // of the bubble
+	}
+	b := &bubble{name: engine, t: t, clock: cfg.Clock, tasks: bubbleTasks(t, tasks)}
+	switch engine {
+	case "reactor":
+		b.reactor = openBubbleReactor(t, cfg)
+		b.Engine = b.reactor
+	case "pool":
+		e := OpenPool(cfg)
+		// pond ends its pools on a pool of the whole process, which a bubble must not touch. There
+		// is nothing to end: pond's workers end when nothing is queued.
+		e.release = nil
+		b.Engine = e
+	case "sequential":
+		b.Engine = OpenSequential(cfg)
+	default:
+		t.Fatalf("unknown engine %q", engine)
+	}
+	return b
+}
+
+// bubbleTasks returns the built-in tasks with more of them, or with others in their place.
+// busy_cpu takes its time from the bubble: a body that spins would hold it still.
+func bubbleTasks(t testing.TB, more []task.Spec) *task.Registry {
+	var specs []task.Spec
+	replaced := map[string]bool{}
+	for _, spec := range more {
+		replaced[spec.Op] = true
+	}
+	for _, spec := range task.BuiltinSpecs() {
+		if spec.Op == "test::busy_cpu" {
+			spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+				select {
+				case <-time.After(time.Duration(c.Node.Params.Int("busy_wait_ms")) * time.Millisecond):
+					return c.Inputs[0], nil
+				case <-c.Done():
+					return rowset.RowSet{}, task.ErrCancelled
+				}
+			}
+		}
+		if !replaced[spec.Op] {
+			specs = append(specs, spec)
+		}
+	}
+	tasks, err := task.NewRegistry(append(specs, more...)...)
+	require.NoError(t, err)
+	return tasks
+}
+
+// openBubbleReactor opens a reactor whose loop is driven by a goroutine that waits for a wake or
+// a timer; a real host would wait in the kernel, which a bubble cannot see.
+func openBubbleReactor(t testing.TB, cfg Config) *Reactor {
+	cfg = cfg.withDefaults()
+	l := loop.New(loop.Config{Clock: cfg.Clock, OnPanic: func(recovered any, stack []byte) {
+		t.Errorf("panic on the loop: %v\n%s", recovered, stack)
+	}})
+	host := bubbleHost(make(chan struct{}, 1))
+	l.Hold() // stands for the host's I/O
+	require.NoError(t, l.Start(host))
+	go l.Run(loop.RunDefault, host.poll)
+	workers := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
+	e := NewReactor(ReactorConfig{Loop: l, CPU: workers, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout})
+	e.release = func() {
+		l.Stop()
+		<-l.Done()
+	}
+	return e
+}
+
+// bubbleHost is the host of a loop without I/O.
+type bubbleHost chan struct{}
+
+func (h bubbleHost) poll(wait time.Duration) {
+	if wait < 0 {
+		<-h
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-h:
+	case <-timer.C:
+	}
+}
+
+func (h bubbleHost) Wake() {
+	select {
+	case h <- struct{}{}:
+	default:
+	}
+}
+
+func (h bubbleHost) Flush()             {}
+func (h bubbleHost) Drain() bool        { return false }
+func (h bubbleHost) Finish(done func()) { done() }
+
+// close closes the engine when all that is in flight has ended. Nothing may be left of it.
+func (b *bubble) close() {
+	b.Close(Forever)
+	if b.reactor != nil {
+		assertNothingLeft(b.t, b.reactor)
+	}
+}
+
+// start submits a request; the result comes with the instant at which it came.
+func (b *bubble) start(req *Request) *bubbleResult {
+	r := &bubbleResult{done: make(chan struct{})}
+	submitted := b.clock.Now()
+	b.Submit(req, func(result *Result) {
+		r.Result, r.at = result, b.clock.Now().Sub(submitted)
+		close(r.done) // a second result panics
+	})
+	return r
+}
+
+// run submits a request and waits for its result.
+func (b *bubble) run(req *Request) *bubbleResult {
+	r := b.start(req)
+	<-r.done
+	return r
+}
+
+// bubbleResult is a request in a bubble.
+type bubbleResult struct {
+	*Result
+	at   time.Duration // when the result came, since the submission
+	done chan struct{}
+}
+
+// answered reports whether the result has come when nothing more happens by itself.
+func (r *bubbleResult) answered() bool {
+	synctest.Wait()
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}

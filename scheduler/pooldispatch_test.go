@@ -1,0 +1,244 @@
+package scheduler
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// The two-pool engine's threading model: which node runs on which workers, and how many of them
+// at once. Every body stops at a door; when all goroutines wait, those inside are all that the
+// engine runs at once.
+
+// dispatchTable is the seeds' table of tasks and pools (THREADING_MODEL.md). fixed_source and busy_cpu
+// are not in it; they do no I/O.
+var dispatchTable = map[string]struct {
+	io   bool
+	node string // JSON of the members op and params, and inputs
+}{
+	"core::viewer":         {true, `"op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}`},
+	"core::follow":         {true, `"op": "follow", "inputs": ["src"], "params": {"endpoint": "ep_0001", "fanout": 1}`},
+	"core::recommendation": {true, `"op": "recommendation", "inputs": ["src"], "params": {"endpoint": "ep_0001", "fanout": 1}`},
+	"core::media":          {true, `"op": "media", "inputs": ["src"], "params": {"endpoint": "ep_0001", "fanout": 1}`},
+	"core::vm":             {false, `"op": "vm", "inputs": ["src"], "params": {"out_key": 2001, "expr_id": "score"}`},
+	"core::filter":         {false, `"op": "filter", "inputs": ["src"], "params": {"pred_id": "big"}`},
+	"core::sort":           {false, `"op": "sort", "inputs": ["src"], "params": {"by": 1}`},
+	"core::take":           {false, `"op": "take", "inputs": ["src"], "params": {"count": 1}`},
+	"core::concat":         {false, `"op": "concat", "inputs": ["src"], "params": {"rhs": "src"}`},
+	"test::sleep":          {false, `"op": "sleep", "inputs": ["src"], "params": {"duration_ms": 0}`},
+	"test::busy_cpu":       {false, `"op": "busy_cpu", "inputs": ["src"], "params": {"busy_wait_ms": 0}`},
+	"test::fixed_source":   {false, `"op": "fixed_source", "inputs": [], "params": {}`},
+}
+
+// doors are built-in tasks whose bodies wait, each in front of the door of its kind, until it is open.
+type doors struct {
+	inside [2]atomic.Int32 // bodies in front of the door: CPU, I/O
+	opened [2]chan struct{}
+	specs  []task.Spec
+}
+
+const (
+	cpuDoor = iota
+	ioDoor
+)
+
+// newDoors is called in the bubble. All tasks but free ones wait.
+func newDoors(free ...string) *doors {
+	d := &doors{opened: [2]chan struct{}{make(chan struct{}), make(chan struct{})}}
+	for _, spec := range task.BuiltinSpecs() {
+		kind := cpuDoor
+		if dispatchTable[spec.Op].io {
+			kind = ioDoor
+		}
+		waits := true
+		for _, op := range free {
+			waits = waits && op != spec.Op
+		}
+		spec.Output, spec.Writes = task.Source, nil
+		spec.Run = func(*task.Ctx) (rowset.RowSet, error) {
+			if waits {
+				d.inside[kind].Add(1)
+				defer d.inside[kind].Add(-1)
+				<-d.opened[kind]
+			}
+			return rowset.Dense(new(rowset.Batch)), nil
+		}
+		d.specs = append(d.specs, spec)
+	}
+	return d
+}
+
+// waiting returns how many bodies of that kind run when all goroutines wait.
+func (d *doors) waiting(kind int) int {
+	synctest.Wait()
+	return int(d.inside[kind].Load())
+}
+
+// copiesOf returns a plan of n nodes of an op, side by side.
+func (b *bubble) copiesOf(op string, n int) *Request {
+	nodes := []string{source(1)}
+	for i := range n {
+		nodes = append(nodes, fmt.Sprintf(`{"node_id": "x%d", %s}`, i, dispatchTable[op].node))
+	}
+	return &Request{Graph: graph(b.t, b.tasks, "x0", nodes...), UserID: 1}
+}
+
+func TestPoolDispatchesByIsIO(t *testing.T) {
+	specs := task.BuiltinSpecs()
+	require.Len(t, dispatchTable, len(specs), "the table has every task")
+	// So many workers that the number of bodies at once tells the pool that runs them.
+	const cpuWorkers, ioWorkers, nodes = 3, 5, 8
+	for _, spec := range specs {
+		entry, ok := dispatchTable[spec.Op]
+		require.True(t, ok, spec.Op)
+		kind, workers := cpuDoor, cpuWorkers
+		if entry.io {
+			kind, workers = ioDoor, ioWorkers
+		}
+		t.Run(spec.Op, func(t *testing.T) {
+			assert.Equal(t, entry.io, spec.IsIO)
+			for name, load := range map[string][]int{"one request": {nodes}, "many requests": {1, 1, 1, 1, 1, 1, 1, 1}} {
+				t.Run(name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						// The source is instant, but where it is the subject.
+						var free []string
+						if spec.Op != "test::fixed_source" {
+							free = []string{"test::fixed_source"}
+						}
+						d := newDoors(free...)
+						b := openBubble(t, "pool", Config{CPUThreads: cpuWorkers, IOThreads: ioWorkers}, d.specs...)
+						defer b.close()
+						var results []*bubbleResult
+						for _, n := range load {
+							results = append(results, b.start(b.copiesOf(spec.Op, n)))
+						}
+						assert.Equal(t, workers, d.waiting(kind), "bodies at once")
+						assert.Zero(t, d.waiting(1-kind), "on the other workers")
+						close(d.opened[kind])
+						for _, r := range results {
+							<-r.done
+							assert.NoError(t, r.Err)
+						}
+					})
+				})
+			}
+		})
+	}
+}
+
+// Why there are two pools: blocked I/O leaves the CPU workers free, and the other way round.
+func TestPoolsDoNotStarveEachOther(t *testing.T) {
+	for name, c := range map[string]struct {
+		blocked, other string
+		kind           int
+	}{
+		"I/O is stuck":      {"core::viewer", "core::vm", ioDoor},
+		"CPU work is stuck": {"core::vm", "core::viewer", cpuDoor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDoors("test::fixed_source")
+				b := openBubble(t, "pool", Config{CPUThreads: 2, IOThreads: 2}, d.specs...)
+				defer b.close()
+				// The sources of both are done before the workers are stuck.
+				other := b.start(b.copiesOf(c.other, 1))
+				require.Equal(t, 1, d.waiting(1-c.kind))
+				blocked := b.start(b.copiesOf(c.blocked, 5))
+				assert.Equal(t, 2, d.waiting(c.kind))
+				close(d.opened[1-c.kind])
+				assert.True(t, other.answered(), "nothing of it waits for the other kind's workers")
+				assert.False(t, blocked.answered())
+				close(d.opened[c.kind])
+				<-blocked.done
+				assert.NoError(t, blocked.Err)
+			})
+		})
+	}
+}
+
+// The defaults are the seeds': four I/O threads. Two CPU workers are ours (the program asks for one for each CPU).
+func TestPoolDefaults(t *testing.T) {
+	for op, c := range map[string]struct{ kind, want int }{"core::viewer": {ioDoor, 4}, "core::vm": {cpuDoor, 2}} {
+		t.Run(op, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDoors("test::fixed_source")
+				b := openBubble(t, "pool", Config{}, d.specs...)
+				defer b.close()
+				r := b.start(b.copiesOf(op, 20))
+				assert.Equal(t, c.want, d.waiting(c.kind))
+				close(d.opened[c.kind])
+				<-r.done
+			})
+		})
+	}
+}
+
+// The reactor runs as many CPU bodies at once as it has workers, in one request and in many; the
+// sequential engine runs one node of a request at a time, and requests side by side.
+func TestNodesAtOnceOnTheOtherEngines(t *testing.T) {
+	for name, c := range map[string]struct {
+		engine         string
+		requests, each int
+		want           int
+	}{
+		"reactor, one request":       {"reactor", 1, 8, 3},
+		"reactor, many requests":     {"reactor", 8, 1, 3},
+		"sequential, one request":    {"sequential", 1, 8, 1},
+		"sequential, eight requests": {"sequential", 8, 1, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDoors("test::fixed_source")
+				b := openBubble(t, c.engine, Config{CPUThreads: 3}, d.specs...)
+				defer b.close()
+				var results []*bubbleResult
+				for range c.requests {
+					results = append(results, b.start(b.copiesOf("core::vm", c.each)))
+				}
+				assert.Equal(t, c.want, d.waiting(cpuDoor))
+				close(d.opened[cpuDoor])
+				for _, r := range results {
+					<-r.done
+					assert.NoError(t, r.Err)
+				}
+			})
+		})
+	}
+}
+
+// The reactor as a program opens it has the workers that it is told to have.
+func TestReactorHasItsWorkers(t *testing.T) {
+	const workers, requests = 3, 5
+	gate := newGate()
+	gate.entered = make(chan *task.Ctx, requests)
+	w := open(t, Config{CPUThreads: workers})
+	defer gate.release()
+	g := graph(t, builtins(t, gate.spec()), "g", node("g", "gate", "", "", ""))
+	var results []<-chan *Result
+	for range requests {
+		results = append(results, w.start(&Request{Graph: g, UserID: 1}))
+	}
+	for i := range workers {
+		select {
+		case <-gate.entered:
+		case <-time.After(time.Minute):
+			require.Fail(t, "workers are missing", "%d of %d run", i, workers)
+		}
+	}
+	w.counted() // on the loop, after it has begun all requests
+	m, ok := w.Metrics()
+	require.True(t, ok)
+	assert.Equal(t, int64(requests-workers), m.CPU.Queued)
+	gate.release()
+	for _, r := range results {
+		require.NoError(t, (<-r).Err)
+	}
+}

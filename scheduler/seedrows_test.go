@@ -1,0 +1,423 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// The seeds' 23 rows (async_dag_scheduler_architecture.md, "Async Scheduler Tests"), on each of the engines.
+// Time is the bubble's, so that a row names its one error, with its text, and the instant of the answer.
+
+// seedRow is one row: requests, one after the other, on one engine.
+type seedRow struct {
+	name        string
+	nodeTimeout time.Duration
+	steps       []seedStep
+	// counts are the reactor's at the end; the other engines do not count. How abandoned work ends is
+	// not told apart here (it is Cancelled), unless the row is about a late completion.
+	counts Counts
+}
+
+// seedStep is one request.
+type seedStep struct {
+	nodes    []string      // the last is the output
+	waited   time.Duration // since the arrival, before the submission
+	deadline time.Duration // from the arrival; zero: none
+	want     seedAnswer
+	// on says on which engine the answer is another one, and beside it stands why.
+	on map[string]seedAnswer
+}
+
+// seedAnswer is an answer: when it comes, since the submission, and the error, or the rows if there is none.
+type seedAnswer struct {
+	at   time.Duration
+	err  []string // the texts that are allowed: more than one where two nodes fail at one instant on two threads
+	rows []int64
+}
+
+func fails(at time.Duration, err ...string) seedAnswer { return seedAnswer{at: at, err: err} }
+
+func succeeds(at time.Duration, rows ...int64) seedAnswer { return seedAnswer{at: at, rows: rows} }
+
+// timedOut is the text of a node's timeout, noticed at once.
+func timedOut(node string, limit time.Duration) string {
+	return fmt.Sprintf("node %s: node execution timeout: %v elapsed, limit %[2]v", node, limit)
+}
+
+func repeat(times int, steps ...seedStep) (all []seedStep) {
+	for range times {
+		all = append(all, steps...)
+	}
+	return all
+}
+
+const (
+	busyIs = "busy (test::busy_cpu)"
+	napIs  = "nap (test::sleep)"
+)
+
+// sequentially is an answer of the sequential engine, where the sum of the branches counts.
+func sequentially(a seedAnswer) map[string]seedAnswer { return map[string]seedAnswer{"sequential": a} }
+
+func seedRows() []seedRow {
+	busyFor := func(d time.Duration) []string { return []string{source(3), busyNode("busy", "src", d)} }
+	nap := []string{source(3), sleepNode("nap", "src", ample)}
+	score := []string{source(3), busyNode("busy", "src", ms(10)), vmNode("score", "busy")}
+	stages := func(second time.Duration) []string {
+		return []string{source(3), busyNode("first", "src", ms(1)), busyNode("second", "first", second)}
+	}
+	mixedFor := func(nap, busy time.Duration) []string {
+		return []string{source(3), sleepNode("nap", "src", nap), busyNode("busy", "nap", busy), vmNode("score", "busy")}
+	}
+	failed := func(n uint64) Counts { return Counts{Requests: n, Failed: n, NodeTimeouts: n, Cancelled: n} }
+	return []seedRow{
+		{name: "three-branch DAG with concurrent sleep + vm", counts: Counts{Requests: 1}, steps: []seedStep{{
+			nodes: []string{source(3), sleepNode("left", "src", ms(20)), sleepNode("right", "src", ms(30)), vmNode("score", "src"),
+				concatNode("sleepers", "left", "right"), concatNode("all", "sleepers", "score")},
+			deadline: ample,
+			want:     succeeds(ms(30), idsUpTo(3, 3)...),
+			on:       sequentially(succeeds(ms(50), idsUpTo(3, 3)...)),
+		}}},
+		{name: "fault injection - no deadlock or UAF on error", counts: Counts{Requests: 4, Failed: 3}, steps: append(repeat(3, seedStep{
+			nodes: []string{source(3), node("failing", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""),
+				sleepNode("slow", "src", ms(15)), busyNode("busy", "src", ms(10)),
+				concatNode("some", "failing", "slow"), concatNode("all", "some", "busy")},
+			want: fails(ms(15), "node failing (test::sleep): "+task.ErrInjected.Error()),
+			// Nothing else is in flight when the first node fails.
+			on: sequentially(fails(ms(5), "node failing (test::sleep): "+task.ErrInjected.Error())),
+		}), seedStep{nodes: []string{source(2)}, want: succeeds(0, 1, 2)})},
+		{name: "request deadline exceeded", counts: failed(1), steps: []seedStep{{
+			nodes: append(busyFor(ample), sleepNode("end", "busy", 0)), deadline: ms(10), want: fails(ms(10), timedOut(busyIs, ms(10))),
+		}}},
+		{name: "node timeout on CPU work", nodeTimeout: ms(10), counts: failed(1), steps: []seedStep{{
+			nodes: busyFor(ample), want: fails(ms(10), timedOut(busyIs, ms(10))),
+		}}},
+		{name: "node timeout on CPU work, of the plan", counts: failed(1), steps: []seedStep{{
+			nodes: []string{source(3), node("busy", "busy_cpu", "src", `"busy_wait_ms": 3600000`, `"timeout_ms": 10`)},
+			want:  fails(ms(10), timedOut(busyIs, ms(10))),
+		}}},
+		{name: "deadline already expired", counts: Counts{Requests: 1, Failed: 1}, steps: []seedStep{{
+			nodes: busyFor(ample), waited: ms(20), deadline: ms(15), want: fails(0, "request deadline exceeded: 20ms elapsed, limit 15ms"),
+		}}},
+		{name: "very short deadline (1ms)", counts: failed(1), steps: []seedStep{{
+			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), timedOut(busyIs, ms(1))),
+		}}},
+		{name: "generous deadline succeeds", counts: Counts{Requests: 1}, steps: []seedStep{{
+			nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3),
+		}}},
+		{name: "very short node timeout (1ms)", nodeTimeout: ms(1), counts: failed(1), steps: []seedStep{{
+			nodes: busyFor(ample), want: fails(ms(1), timedOut(busyIs, ms(1))),
+		}}},
+		{name: "generous node timeout succeeds", nodeTimeout: ample, counts: Counts{Requests: 1}, steps: []seedStep{{
+			nodes: score, want: succeeds(ms(10), 1, 2, 3),
+		}}},
+		{name: "both deadline and node_timeout set", nodeTimeout: ms(10), counts: failed(1), steps: []seedStep{{
+			nodes: busyFor(ample), deadline: ample, want: fails(ms(10), timedOut(busyIs, ms(10))),
+		}}},
+		{name: "both set, the deadline first", nodeTimeout: ample, counts: failed(1), steps: []seedStep{{
+			nodes: busyFor(ample), deadline: ms(10), want: fails(ms(10), timedOut(busyIs, ms(10))),
+		}}},
+		{name: "multi-stage pipeline timeout", counts: failed(1), steps: []seedStep{{
+			// The second stage has what the first has left.
+			nodes: stages(ample), deadline: ms(50), want: fails(ms(50), timedOut("second (test::busy_cpu)", ms(49))),
+		}}},
+		{name: "multi-stage pipeline succeeds", counts: Counts{Requests: 1}, steps: []seedStep{{
+			nodes: stages(ms(1)), deadline: ample, want: succeeds(ms(2), 1, 2, 3),
+		}}},
+		{name: "fixed_source only (no CPU offload)", nodeTimeout: ample, counts: Counts{Requests: 1}, steps: []seedStep{{
+			nodes: []string{source(5)}, deadline: ample, want: succeeds(0, 1, 2, 3, 4, 5),
+		}}},
+		{name: "repeated timeout operations", counts: failed(5), steps: repeat(5, seedStep{
+			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), timedOut(busyIs, ms(1))),
+		})},
+		{name: "repeated success operations", counts: Counts{Requests: 10}, steps: repeat(10, seedStep{
+			nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3),
+		})},
+		{name: "alternating success and timeout", counts: Counts{Requests: 6, Failed: 3, NodeTimeouts: 3, Cancelled: 3}, steps: repeat(3,
+			seedStep{nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3)},
+			seedStep{nodes: busyFor(ample), deadline: ms(5), want: fails(ms(5), timedOut(busyIs, ms(5)))},
+		)},
+		{name: "sleep respects request deadline", counts: failed(1), steps: []seedStep{{
+			nodes: nap, deadline: ms(10), want: fails(ms(10), timedOut(napIs, ms(10))),
+		}}},
+		{name: "sleep respects node timeout", nodeTimeout: ms(10), counts: failed(1), steps: []seedStep{{
+			nodes: nap, want: fails(ms(10), timedOut(napIs, ms(10))),
+		}}},
+		{
+			name: "late completion increments counter", nodeTimeout: ms(10),
+			counts: Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1},
+			steps: []seedStep{{
+				nodes: []string{source(3), node("deaf", "deaf", "src", `"ms": 50`, "")},
+				want:  fails(ms(10), timedOut("deaf (test::deaf)", ms(10))),
+				// They have nothing to count: the answer waits for a body that does not look, and is late with it.
+				on: map[string]seedAnswer{
+					"pool":       fails(ms(50), "node deaf (test::deaf): node execution timeout: 50ms elapsed, limit 10ms"),
+					"sequential": fails(ms(50), "node deaf (test::deaf): node execution timeout: 50ms elapsed, limit 10ms"),
+				},
+			}},
+		},
+		{name: "mixed async+CPU pipeline timeout (async)", nodeTimeout: ms(50), counts: failed(1), steps: []seedStep{{
+			nodes: mixedFor(ample, ms(1)), want: fails(ms(50), timedOut(napIs, ms(50))),
+		}}},
+		{name: "mixed async+CPU pipeline timeout (CPU)", nodeTimeout: ms(50), counts: failed(1), steps: []seedStep{{
+			nodes: mixedFor(ms(1), ample), want: fails(ms(51), timedOut(busyIs, ms(50))),
+		}}},
+		{name: "mixed async+CPU pipeline succeeds", nodeTimeout: ample, counts: Counts{Requests: 1}, steps: []seedStep{{
+			nodes: mixedFor(ms(1), ms(1)), deadline: ample, want: succeeds(ms(2), 1, 2, 3),
+		}}},
+		{
+			name:   "parallel async tasks both respect deadline",
+			counts: Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Cancelled: 2},
+			steps: []seedStep{{
+				nodes: []string{source(3), sleepNode("left", "src", ample), sleepNode("right", "src", ample), concatNode("both", "left", "right")},
+				// Of one instant's timers the one that was started first fires first.
+				deadline: ms(50), want: fails(ms(50), timedOut("left (test::sleep)", ms(50))),
+				// Two threads wake at one instant.
+				on: map[string]seedAnswer{"pool": fails(ms(50), timedOut("left (test::sleep)", ms(50)), timedOut("right (test::sleep)", ms(50)))},
+			}},
+		},
+	}
+}
+
+// deaf is CPU work of so many milliseconds that does not look whether anybody waits for it.
+func deaf() task.Spec {
+	return task.Spec{
+		Op: "test::deaf", Inputs: 1, Output: task.PassThrough, Params: []plan.ParamSchema{{Name: "ms", Type: plan.Int, Required: true}},
+		Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			time.Sleep(ms(int(c.Node.Params.Int("ms"))))
+			return c.Inputs[0], nil
+		},
+	}
+}
+
+func TestSeedRows(t *testing.T) {
+	for _, row := range seedRows() {
+		t.Run(row.name, func(t *testing.T) {
+			// So many workers that none of the rows waits for one.
+			cfg := Config{CPUThreads: 8, NodeTimeout: row.nodeTimeout}
+			inBubbles(t, bubbleEngines, cfg, func(t *testing.T, b *bubble) {
+				for i, step := range row.steps {
+					step.play(t, b, i)
+				}
+				b.Close(Forever)
+				if b.reactor == nil {
+					return
+				}
+				got := b.reactor.counts
+				if row.counts.LateCompletions == 0 {
+					got.Cancelled, got.LateCompletions = got.Cancelled+got.LateCompletions, 0
+				}
+				assert.Equal(t, row.counts, got)
+			}, deaf())
+		})
+	}
+}
+
+// play runs one request and checks its answer.
+func (s *seedStep) play(t *testing.T, b *bubble, i int) {
+	want, other := s.on[b.name]
+	if !other {
+		want = s.want
+	}
+	req := &Request{UserID: 1, Graph: graph(t, b.tasks, idOf(t, s.nodes[len(s.nodes)-1]), s.nodes...)}
+	req.Arrived = b.clock.Now()
+	if s.deadline != 0 {
+		req.Deadline = req.Arrived.Add(s.deadline)
+	}
+	time.Sleep(s.waited)
+	r := b.run(req)
+	assert.Equal(t, want.at, r.at, "request %d: when the answer comes", i)
+	if want.err == nil {
+		requireRows(t, r.Result, want.rows...)
+		return
+	}
+	require.Error(t, r.Err)
+	assert.Contains(t, want.err, r.Err.Error())
+	assert.Nil(t, r.Outputs)
+}
+
+// idOf returns the id of a node in JSON.
+func idOf(t testing.TB, text string) string {
+	var n struct {
+		ID string `json:"node_id"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &n))
+	return n.ID
+}
+
+// jumpingClock is the bubble's clock until its reading number at, from which on it is an hour ahead. Any goroutine.
+type jumpingClock struct {
+	clock.Clock
+	at, readings atomic.Int64
+}
+
+func (c *jumpingClock) Now() clock.Time {
+	now := c.Clock.Now()
+	if c.readings.Add(1) >= c.at.Load() {
+		now = now.Add(ample)
+	}
+	return now
+}
+
+// The blocking engines look at the clock before they spawn a node, at its start and at its end: the deadline
+// passes at one of these readings after the other. (TestDeadlineBeforeSpawn and TestDeadlineAtNodeStart do it
+// to the reactor, which shares the first check and has the second one for itself.)
+func TestDeadlinePassesAtEachReading(t *testing.T) {
+	beforeSpawn := func(ran int) string { return fmt.Sprintf("%v after %d bodies", ErrRequestDeadline, ran) }
+	atStart := func(ran int) string { return fmt.Sprintf("%v after %d bodies", ErrDeadlineBeforeStart, ran) }
+	atEnd := func(ran int) string { return fmt.Sprintf("%v after %d bodies", ErrNodeTimeout, ran) }
+	for engine, want := range map[string][]string{
+		"sequential": {beforeSpawn(0), atStart(0), atEnd(1), beforeSpawn(1), atStart(1), atEnd(2), "<nil> after 2 bodies"},
+		// The dispatcher reads once more after each spawn, while the worker does: what is between is either's.
+		"pool": {beforeSpawn(0), atStart(0), "", "", beforeSpawn(1), atStart(1), "", "", "<nil> after 2 bodies"},
+	} {
+		t.Run(engine, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ran := 0
+				count := task.Spec{Op: "test::count", Inputs: 1, Output: task.PassThrough,
+					Run: func(c *task.Ctx) (rowset.RowSet, error) {
+						ran++
+						return c.Inputs[0], nil
+					}}
+				start := count
+				start.Op, start.Inputs, start.Output = "test::start", 0, task.Source
+				start.Run = func(*task.Ctx) (rowset.RowSet, error) {
+					ran++
+					return rowset.Dense(new(rowset.Batch)), nil
+				}
+				jumping := &jumpingClock{Clock: clock.NewReal()}
+				b := openBubble(t, engine, Config{Clock: jumping}, start, count)
+				defer b.close()
+				g := graph(t, b.tasks, "second", node("first", "start", "", "", ""), node("second", "count", "first", "", ""))
+				for i, want := range want {
+					ran = 0
+					jumping.readings.Store(0)
+					jumping.at.Store(int64(i) + 1)
+					arrived := jumping.Clock.Now()
+					answers := make(chan *Result, 1)
+					b.Submit(&Request{Graph: g, UserID: 1, Arrived: arrived, Deadline: arrived.Add(ms(10))},
+						func(r *Result) { answers <- r })
+					err := (<-answers).Err
+					var late *TimeoutError
+					if errors.As(err, &late) {
+						err = late.Kind
+						assert.GreaterOrEqual(t, late.Elapsed, ample)
+					}
+					got := fmt.Sprintf("%v after %d bodies", err, ran)
+					if want != "" {
+						assert.Equal(t, want, got, "the deadline passes at reading %d", i+1)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A node whose time runs out while it waits for a worker does not start when there is one.
+func TestDeadlinePassesInTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := openBubble(t, "pool", Config{CPUThreads: 1}, deaf())
+		defer b.close()
+		// The first one has the only worker when the other two are spawned; "fails" would say so if it ran.
+		g := graph(t, b.tasks, "both", source(3), node("first", "deaf", "src", `"ms": 20`, ""),
+			node("queued", "sleep", "src", `"duration_ms": 0, "fail_after_sleep": true`, `"timeout_ms": 10`),
+			concatNode("both", "first", "queued"))
+		r := b.run(&Request{Graph: g, UserID: 1})
+		assert.EqualError(t, r.Err, "node queued (test::sleep): deadline exceeded before node start: 20ms elapsed, limit 10ms")
+		assert.Equal(t, ms(20), r.at)
+	})
+}
+
+// Fail-fast, then drain: after the first error nothing starts, and the answer waits for what is in flight.
+func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
+	for _, engine := range bubbleEngines {
+		t.Run(engine, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var begun []string
+				var mu sync.Mutex
+				opened := map[string]chan struct{}{"cpu": make(chan struct{}), "io": make(chan struct{})}
+				door := task.Spec{Op: "test::door", Inputs: 1, Output: task.PassThrough,
+					Run: func(c *task.Ctx) (rowset.RowSet, error) {
+						mu.Lock()
+						begun = append(begun, c.Node.ID)
+						mu.Unlock()
+						if open := opened[c.Node.ID]; open != nil {
+							<-open
+						}
+						return c.Inputs[0], nil
+					}}
+				ioDoor := door
+				ioDoor.Op, ioDoor.IsIO = "test::io_door", true
+				b := openBubble(t, engine, Config{CPUThreads: 3}, door, ioDoor)
+				defer b.close()
+				g := graph(t, b.tasks, "after cpu", source(1),
+					node("failing", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""),
+					node("cpu", "door", "src", "", ""), node("io", "io_door", "src", "", ""),
+					node("after cpu", "door", "cpu", "", ""), node("after io", "io_door", "io", "", ""))
+				r := b.start(&Request{Graph: g, UserID: 1})
+				time.Sleep(ms(7)) // the first node has failed
+				inFlight := []string{"cpu", "io"}
+				if engine == "sequential" {
+					inFlight = nil // the failing node was alone
+				}
+				for _, id := range inFlight {
+					assert.False(t, r.answered(), "%s is in flight", id)
+					time.Sleep(ms(1))
+					close(opened[id])
+				}
+				require.True(t, r.answered())
+				if engine == "sequential" {
+					assert.Equal(t, ms(5), r.at)
+				} else {
+					assert.Equal(t, ms(9), r.at, "with the last node in flight")
+				}
+				require.ErrorIs(t, r.Err, task.ErrInjected)
+				requireNode(t, r.Err, "failing")
+				assert.ElementsMatch(t, inFlight, begun, "nothing starts after the error")
+			})
+		})
+	}
+}
+
+// A sleep that never ends is ended by each of the limits that there are: the engine's node timeout, the request's
+// deadline, and the grace of a shutdown.
+func TestASleepThatNeverEndsIsEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		nodeTimeout, deadline, grace time.Duration
+		want                         error
+	}{
+		"node timeout": {ms(50), 0, Forever, ErrNodeTimeout},
+		"deadline":     {0, ms(50), Forever, ErrNodeTimeout},
+		"grace":        {0, 0, ms(50), ErrShuttingDown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubbles(t, bubbleEngines, Config{NodeTimeout: c.nodeTimeout}, func(t *testing.T, b *bubble) {
+				g := graph(t, b.tasks, "nap", source(3), node("nap", "sleep", "src", `"duration_ms": 9223372036854775807`, ""))
+				req := &Request{Graph: g, UserID: 1}
+				if c.deadline > 0 {
+					req.Deadline = b.clock.Now().Add(c.deadline)
+				}
+				r := b.start(req)
+				require.False(t, r.answered())
+				b.Close(c.grace)
+				require.True(t, r.answered(), "before Close returns")
+				assert.ErrorIs(t, r.Err, c.want)
+				assert.Equal(t, ms(50), r.at)
+			})
+		})
+	}
+}

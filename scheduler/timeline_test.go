@@ -1,0 +1,358 @@
+package scheduler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop/loopsim"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/transport/simnet"
+)
+
+// TestTimelines replays the timelines of the seeds in testdata/timelines: an example plan, how long Redis and
+// the CPU take, and below the line what the reactor made of it, in virtual time.
+//
+//	plan diamond          the plan, one that rankd comes with
+//	user 1
+//	deadline 50ms         of the request; none if there is no such line
+//	redis follow:1 10ms 101 102
+//	                      what it takes to answer a command for this key, and the list; a connection answers
+//	                      in order. A user has a country, whatever its line says.
+//	cpu join 2ms          what a node takes on its worker
+//
+// The seeds draw a node's start a millisecond after what it waited for; here that is part of what the node takes.
+func TestTimelines(t *testing.T) {
+	files, err := filepath.Glob("testdata/timelines/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			script, _, _ := strings.Cut(string(text), "---\n")
+			got := script + "---\n" + playTimeline(t, script)
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+			}
+			assert.Equal(t, string(text), got)
+		})
+	}
+}
+
+// timeline is the reactor in virtual time, with a Redis and workers that take as long as they are told.
+type timeline struct {
+	t       *testing.T
+	sim     *loopsim.Sim
+	engine  *Reactor
+	tasks   *task.Registry
+	workers timelineWorkers
+	redis   map[string]redisAnswer // by key
+	cpu     map[string]time.Duration
+	spans   []*span
+
+	inFlight, inFlightMax int // commands that Redis has and has not answered
+}
+
+type redisAnswer struct {
+	takes time.Duration
+	list  []string
+}
+
+// span is one run of a body.
+type span struct {
+	node       string
+	onPool     bool
+	began, end time.Duration // since the start of the timeline
+	err        error
+}
+
+func (s *span) overlaps(other *span) bool { return s.began < other.end && other.began < s.end }
+
+const timelineWorkersMax = 2 // as the drawings have it
+
+func newTimeline(t *testing.T) *timeline {
+	tl := &timeline{t: t, redis: map[string]redisAnswer{}, cpu: map[string]time.Duration{}}
+	rng := rand.New(rand.NewPCG(1, 1))
+	tl.sim = loopsim.New(rng, func(recovered any, stack []byte) { t.Errorf("panic: %v\n%s", recovered, stack) })
+	net := simnet.New(tl.sim, rng, simnet.Config{})
+	net.Listen("redis:1", tl.accept)
+	tl.workers = timelineWorkers{sim: tl.sim}
+	for range timelineWorkersMax {
+		tl.workers.idle = append(tl.workers.idle, newCoroutine())
+	}
+	reg := testRegistry(t)
+	clients := make([]*resp.Client, len(reg.Endpoints()))
+	clients[0] = resp.NewClient(tl.sim.Loop, net, resp.Options{Addr: "redis:1"})
+	pool := cpupool.New(tl.sim.Loop, cpupool.Config{Clock: tl.sim.Clock, Executor: &tl.workers})
+	tl.engine = NewReactor(ReactorConfig{Loop: tl.sim.Loop, CPU: pool, Registry: reg, Clients: clients})
+	var specs []task.Spec
+	for _, spec := range task.BuiltinSpecs() {
+		spec.Run = tl.watched(spec.Run)
+		if spec.RunAsync != nil {
+			spec.RunAsync = tl.watched(spec.RunAsync)
+		}
+		specs = append(specs, spec)
+	}
+	var err error
+	tl.tasks, err = task.NewRegistry(specs...)
+	require.NoError(t, err)
+	t.Cleanup(tl.close)
+	return tl
+}
+
+// now returns how long the timeline has gone.
+func (tl *timeline) now() time.Duration { return time.Duration(tl.sim.Now() - clock.NewManual().Now()) }
+
+// watched notes when a body runs, and where; on a worker it takes its time after it has computed.
+func (tl *timeline) watched(body task.Body) task.Body {
+	return func(c *task.Ctx) (out rowset.RowSet, err error) {
+		s := &span{node: c.Node.ID, began: tl.now(), onPool: tl.workers.current != nil}
+		tl.spans = append(tl.spans, s)
+		out, err = body(c)
+		if s.onPool {
+			tl.workers.take(tl.cpu[s.node])
+		}
+		s.end, s.err = tl.now(), err
+		return out, err
+	}
+}
+
+// play goes from instant to instant until nothing is left to happen.
+func (tl *timeline) play() {
+	for {
+		require.NoError(tl.t, tl.sim.Settle())
+		at, ok := tl.sim.Next()
+		if !ok {
+			return
+		}
+		tl.sim.MoveTo(at)
+	}
+}
+
+// close closes the engine; nothing may be left of it.
+func (tl *timeline) close() {
+	tl.sim.Loop.Post(func() { tl.engine.beginClose(0) })
+	tl.play()
+	assert.True(tl.t, tl.engine.ended)
+	assertNothingLeft(tl.t, tl.engine)
+	require.NoError(tl.t, tl.sim.Stop())
+	for _, co := range tl.workers.idle {
+		co.tear()
+	}
+}
+
+// accept serves a connection: it answers each command when its time has come, and in order.
+func (tl *timeline) accept(p *simnet.Peer) {
+	var free clock.Time // when the connection has answered all that it has
+	var queue [][]byte  // answers, the oldest first
+	p.OnData = func(data []byte) int {
+		rest := data
+		for len(rest) > 0 {
+			complete, args, _, left, err := redcon.ReadNextCommand(rest, nil)
+			require.NoError(tl.t, err)
+			if !complete {
+				break
+			}
+			rest = left
+			answer := tl.redis[string(args[1])]
+			var out []byte
+			switch string(args[0]) {
+			case "HGETALL":
+				out = redcon.AppendArray(out, 2)
+				out = redcon.AppendBulkString(out, "country")
+				out = redcon.AppendBulkString(out, "US")
+			case "LRANGE":
+				out = redcon.AppendArray(out, len(answer.list))
+				for _, entry := range answer.list {
+					out = redcon.AppendBulkString(out, entry)
+				}
+			}
+			tl.inFlight++
+			tl.inFlightMax = max(tl.inFlightMax, tl.inFlight)
+			queue = append(queue, out)
+			free = max(free, tl.sim.Now().Add(answer.takes))
+			tl.sim.At(free, func() { // once for each answer: at one instant, any of them sends the oldest
+				tl.inFlight--
+				p.Write(queue[0])
+				queue = queue[1:]
+			})
+		}
+		return len(data) - len(rest)
+	}
+}
+
+// timelineWorkers are the CPU pool's workers, coroutines that suspend for as long as their work takes.
+type timelineWorkers struct {
+	sim     *loopsim.Sim
+	idle    []*coroutine
+	queue   []func()
+	current *coroutine // that runs; nil on the loop
+}
+
+// Go implements cpupool.Executor.
+func (w *timelineWorkers) Go(run func()) error {
+	w.queue = append(w.queue, run)
+	w.sim.After(0, w.dispatch)
+	return nil
+}
+
+// dispatch gives the oldest job to an idle worker, if there are both.
+func (w *timelineWorkers) dispatch() {
+	if len(w.queue) == 0 || len(w.idle) == 0 {
+		return
+	}
+	run, co := w.queue[0], w.idle[0]
+	w.queue, w.idle = w.queue[1:], w.idle[1:]
+	w.enter(co, func() bool { return co.start(run) })
+}
+
+// enter goes on with a worker's job until it takes time or ends.
+func (w *timelineWorkers) enter(co *coroutine, resume func() (ended bool)) {
+	w.current = co
+	ended := resume()
+	w.current = nil
+	if ended {
+		w.idle = append(w.idle, co)
+		w.dispatch()
+	}
+}
+
+// take has the present job take that long.
+func (w *timelineWorkers) take(d time.Duration) {
+	co := w.current
+	w.sim.After(d, func() { w.enter(co, co.resume) })
+	co.suspend()
+}
+
+// Flush implements cpupool.Executor.
+func (w *timelineWorkers) Flush() {}
+
+// RunningWorkers implements cpupool.Executor.
+func (w *timelineWorkers) RunningWorkers() int64 { return int64(timelineWorkersMax - len(w.idle)) }
+
+// Stop implements cpupool.Executor.
+func (w *timelineWorkers) Stop() {}
+
+// playTimeline plays a script and returns what happened.
+func playTimeline(t *testing.T, script string) string {
+	tl := newTimeline(t)
+	req := &Request{}
+	for line := range strings.Lines(script) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		duration := func(i int) time.Duration {
+			d, err := time.ParseDuration(words[i])
+			require.NoError(t, err, line)
+			return d
+		}
+		switch words[0] {
+		case "plan":
+			var err error
+			req.Graph, err = plan.NewLibrary(artifacts.Plans(), tl.tasks, tl.engine.reg).Get(words[1])
+			require.NoError(t, err)
+		case "user":
+			var err error
+			req.UserID, err = strconv.ParseInt(words[1], 10, 64)
+			require.NoError(t, err, line)
+		case "deadline":
+			req.Deadline = tl.sim.Now().Add(duration(1))
+		case "redis":
+			tl.redis[words[1]] = redisAnswer{duration(2), words[3:]}
+		case "cpu":
+			tl.cpu[words[1]] = duration(2)
+		default:
+			require.Fail(t, "unknown line", line)
+		}
+	}
+	var result *Result
+	var answered time.Duration
+	tl.engine.Submit(req, func(r *Result) {
+		require.Nil(t, result, "a second answer")
+		result, answered = r, tl.now()
+	})
+	tl.play()
+	require.NotNil(t, result)
+	return tl.draw(result, answered)
+}
+
+// draw draws the bodies that ran, a column for each millisecond, and what came of the request.
+func (tl *timeline) draw(result *Result, answered time.Duration) string {
+	var b strings.Builder
+	column := func(d time.Duration) int { return int(d / time.Millisecond) }
+	for _, s := range tl.spans {
+		where := map[bool]string{false: "loop", true: "pool"}[s.onPool]
+		bar := strings.Repeat(" ", column(s.began)) + strings.Repeat("=", column(s.end-s.began))
+		note := ""
+		switch {
+		case s.err != nil:
+			note = " gave up"
+		case s.end > answered:
+			note = " result dropped"
+		}
+		fmt.Fprintf(&b, "%-6s %s %4v to %-4v |%s|%s\n", s.node, where, s.began, s.end, bar, note)
+	}
+	b.WriteString("side by side:")
+	for i, s := range tl.spans {
+		for _, other := range tl.spans[i+1:] {
+			if s.overlaps(other) {
+				fmt.Fprintf(&b, " %s+%s", s.node, other.node)
+			}
+		}
+	}
+	fmt.Fprintf(&b, "\nanswer after %v: ", answered)
+	if result.Err != nil {
+		fmt.Fprintln(&b, result.Err)
+	} else {
+		for i, out := range result.Outputs {
+			if i > 0 {
+				b.WriteString(" and")
+			}
+			for row := range out.Len() {
+				fmt.Fprintf(&b, " %d", out.ID(row))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	if c := tl.engine.counts; c.NodeTimeouts > 0 {
+		fmt.Fprintf(&b, "%d nodes timed out: %d late completions, %d cancelled\n", c.NodeTimeouts, c.LateCompletions, c.Cancelled)
+	}
+	return b.String()
+}
+
+// The same in virtual time: as many calls as there are requests are in flight, and all take as long as one.
+func TestAHundredRedisCallsTakeAsLongAsOne(t *testing.T) {
+	const calls = 150
+	tl := newTimeline(t)
+	tl.redis["user:1"] = redisAnswer{takes: ms(10)}
+	g, err := plan.NewLibrary(artifacts.Plans(), tl.tasks, tl.engine.reg).Get("simple_viewer")
+	require.NoError(t, err)
+	answers := 0
+	for range calls {
+		tl.engine.Submit(&Request{Graph: g, UserID: 1}, func(r *Result) {
+			answers++
+			assert.NoError(t, r.Err)
+			assert.Equal(t, ms(10), tl.now())
+		})
+	}
+	tl.play()
+	assert.Equal(t, calls, answers)
+	assert.Equal(t, calls, tl.inFlightMax)
+}
