@@ -246,20 +246,22 @@ func TestSleepRespectsNodeTimeout(t *testing.T) {
 }
 
 func TestLateCompletionIncrementsCounter(t *testing.T) {
-	t.Run("of a sleep", func(t *testing.T) {
-		w := open(t, Config{})
-		nap := builtinGraph(t, "nap", source(3), sleepNode("nap", "src", 5*soon))
-		r := w.run(&Request{
-			Graph: nap, UserID: 1,
-			// So near that the nap outlasts it, and so far that it begins.
-			Deadline: w.Clock().Now().Add(soon),
-		})
-		requireLate(t, r.Err)
-		began := w.counted().Orphans // none if the machine was so slow that the nap did not begin
-		require.NoError(t, w.run(&Request{Graph: nap, UserID: 1}).Err, "a nap that begins later ends later")
-		c := w.counted()
-		assert.Equal(t, uint64(began), c.LateCompletions)
-		assert.Zero(t, c.Orphans)
+	t.Run("of a body on the loop that does not look", func(t *testing.T) {
+		time := clock.NewManual() // so that the body is late when it has begun, and not before
+		w := open(t, Config{NodeTimeout: soon, Clock: time})
+		entered := make(chan struct{}, 1)
+		g := graph(t, builtins(t, loopTask("test::deaf", func(c *task.Ctx) (rowset.RowSet, error) {
+			entered <- struct{}{}
+			_ = c.Sleep(5 * soon)
+			return noRows, nil
+		})), "x", node("x", "deaf", "", "", ""))
+		result := w.start(&Request{Graph: g, UserID: 1})
+		<-entered
+		time.Advance(soon)
+		w.loop.Post(nil) // look at the clock
+		requireTimeout(t, (<-result).Err, ErrNodeTimeout)
+		w.Close(Forever)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
 	})
 	t.Run("of CPU work that does not look", func(t *testing.T) {
 		time := clock.NewManual() // so that the body is late when it has begun, and not before
@@ -312,8 +314,9 @@ func TestParallelAsyncTasksBothRespectDeadline(t *testing.T) {
 		sleepNode("left", "src", ample), sleepNode("right", "src", ample), concatNode("both", "left", "right"))
 	r := w.run(w.within(g, 5*soon))
 	requireLate(t, r.Err)
-	c := w.counted()
-	assert.Equal(t, int(c.NodeTimeouts), c.Orphans, "both sleep on, abandoned")
+	w.Close(Forever)
+	c := w.counts
+	assert.Equal(t, c.NodeTimeouts, c.Cancelled, "both sleeps end with their nodes")
 	if c.NodeTimeouts > 0 { // unless the machine was so slow that they did not begin
 		assert.Equal(t, uint64(2), c.NodeTimeouts)
 	}

@@ -369,7 +369,7 @@ func (w *simWorld) checkFree() {
 	for _, n := range e.freeNodes {
 		w.check(!nodes[n], "a node was freed twice")
 		nodes[n] = true
-		w.check(n.run == nil && n.node == nil && !n.settled && !n.awake && n.err == nil && n.out.Batch == nil,
+		w.check(n.run == nil && n.node == nil && !n.settled && n.err == nil && n.out.Batch == nil,
 			"a free node is not reset")
 		w.check(!n.cancel.Cancelled(), "a free node is cancelled")
 		w.check(n.co == nil, "a free node has a coroutine")
