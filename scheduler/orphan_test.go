@@ -205,7 +205,7 @@ func TestTheDrainIsALoop(t *testing.T) {
 				err := c.Sleep(ample)
 				if ended++; ended == n {
 					all := stacks[:runtime.Stack(stacks, true)] // among them the loop's, which is not this coroutine's
-					deep = bytes.Count(all, []byte("(*nodeRun).wake"))
+					deep = bytes.Count(all, []byte("(*nodeRun).wake("))
 				}
 				return rowset.RowSet{}, err
 			})), "x", node("x", "nap", "", "", ""))
