@@ -123,6 +123,7 @@ func (b *blocking) run(s *State, req *Request, node *plan.Node, start clock.Time
 	rows *task.RowBudget, inputs, refs []rowset.RowSet) (rowset.RowSet, error) {
 	w.deadline = effectiveDeadline(start, s.deadline, b.nodeTimeout, node)
 	cancel := new(task.Cancellation)
+	w.cancel = cancel
 	if w.deadline != 0 {
 		now := b.clock.Now()
 		if w.deadline.Passed(now) {
@@ -166,7 +167,8 @@ func (b *blocking) freeWaiter(w *blockingWaiter) { b.waiters.Put(w) }
 // blockingWaiter waits by blocking its goroutine. One goroutine at a time.
 type blockingWaiter struct {
 	engine   *blocking
-	deadline clock.Time // of the node that runs; zero: none
+	deadline clock.Time         // of the node that runs; zero: none
+	cancel   *task.Cancellation // of the node that runs
 	batch    resp.Batch
 	replies  resp.ReplyBuffer
 }
@@ -186,17 +188,14 @@ func (w *blockingWaiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies,
 	return client.Exchange(b, w.deadline, &w.replies)
 }
 
-// Sleep implements task.Waiter. It ends at the node's deadline.
+// Sleep implements task.Waiter.
 func (w *blockingWaiter) Sleep(d time.Duration) error {
-	if w.deadline != 0 {
-		d = min(d, max(0, w.deadline.Sub(w.engine.clock.Now())))
-	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
-	case <-w.engine.stopped.Done():
-		return ErrShuttingDown
+	case <-w.cancel.Done():
+		return task.ErrCancelled
 	}
 }

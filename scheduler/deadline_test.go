@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -93,20 +94,22 @@ func TestFixedSourceOnlyNoCPUOffload(t *testing.T) {
 }
 
 func TestLateCompletionIncrementsCounter(t *testing.T) {
-	t.Run("of a sleep", func(t *testing.T) {
-		w := open(t, Config{})
-		nap := builtinGraph(t, "nap", source(3), sleepNode("nap", "src", 5*soon))
-		r := w.run(&Request{
-			Graph: nap, UserID: 1,
-			// So near that the nap outlasts it, and so far that it begins.
-			Deadline: w.Clock().Now().Add(soon),
-		})
-		requireLate(t, r.Err)
-		began := w.counted().Orphans // none if the machine was so slow that the nap did not begin
-		require.NoError(t, w.run(&Request{Graph: nap, UserID: 1}).Err, "a nap that begins later ends later")
-		c := w.counted()
-		assert.Equal(t, uint64(began), c.LateCompletions)
-		assert.Zero(t, c.Orphans)
+	t.Run("of a body on the loop that does not look", func(t *testing.T) {
+		time := clock.NewManual() // so that the body is late when it has begun, and not before
+		w := open(t, Config{NodeTimeout: soon, Clock: time})
+		entered := make(chan struct{}, 1)
+		g := graph(t, builtins(t, loopTask("test::deaf", func(c *task.Ctx) (rowset.RowSet, error) {
+			entered <- struct{}{}
+			_ = c.Sleep(5 * soon)
+			return noRows, nil
+		})), "x", node("x", "deaf", "", "", ""))
+		result := w.start(&Request{Graph: g, UserID: 1})
+		<-entered
+		time.Advance(soon)
+		w.loop.Post(nil) // look at the clock
+		requireTimeout(t, (<-result).Err, ErrNodeTimeout)
+		w.Close(Forever)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
 	})
 	t.Run("of CPU work that does not look", func(t *testing.T) {
 		time := clock.NewManual() // so that the body is late when it has begun, and not before

@@ -22,9 +22,16 @@
 // parameters are a copy, its command batch and its timer are its own), runs to
 // its end or stops early when it notices, and only then is its memory used again.
 //
+// An orphan waits for nothing: the node's deadline, or Close, ends the sleep or the Redis
+// call that its body is in, and those that the body begins afterwards end at once. So on the loop
+// an orphan outlives its node by an iteration or two, and orphans do not pile up. This goes
+// beyond the seeds, where a timed-out body sleeps on; there as here its result is dropped, and a
+// body that ignores its cancellation counts as a late completion.
+//
 // # Closing
 //
 // Close refuses new requests; lets those in flight end, up to a grace; fails the rest with
-// ErrShuttingDown; then waits for the orphans, which it hurries: calls fail, sleeps end, CPU
-// work is asked to stop. Then pool and loop stop, in this order, since late completions post.
+// ErrShuttingDown, whose bodies are orphans from then on; closes the clients, which ends the
+// orphans' calls; and waits until the last orphan has ended, which for CPU work is when it looks, or
+// at its end. Then pool and loop stop, in this order, since late completions post.
 package scheduler

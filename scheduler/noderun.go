@@ -48,7 +48,6 @@ type nodeRun struct {
 	co    *coroutine  // on the loop
 	call  resp.Call   // the one await of Redis at a time
 	timer *loop.Timer // the one sleep at a time; made at the first one
-	awake bool        // the sleep was ended early
 	job   cpupool.Job // on the pool
 
 	bodyOnLoop func() // method values, bound once per object
@@ -79,7 +78,7 @@ func (e *Reactor) freeNodeRun(n *nodeRun) {
 	n.params = expr.Params{}
 	n.cancel.Reset()
 	n.run, n.node, n.spec = nil, nil, nil
-	n.deadline, n.settled, n.awake = 0, false, false
+	n.deadline, n.settled = 0, false
 	n.out, n.err = rowset.RowSet{}, nil
 	n.call.Batch.Shrink(keepBatchBytes)
 	e.freeNodes = append(e.freeNodes, n)
@@ -131,7 +130,10 @@ func (n *nodeRun) timeoutError() error {
 	}
 }
 
-// orphan settles the node without its body, which is asked to stop.
+// orphan settles the node without its body, which is asked to stop and waits for
+// nothing from now on: a sleep ends in the next iteration, each body in a timer callback
+// of its own, however many there are; a Redis call ends at the node's deadline, or when
+// the drain closes the client.
 func (n *nodeRun) orphan() {
 	n.run.rows = nil // the orphan may still count on it
 	n.settled, n.run = true, nil
@@ -140,6 +142,9 @@ func (n *nodeRun) orphan() {
 		n.expiry.Stop()
 	}
 	n.cancel.Cancel()
+	if n.timer != nil && n.timer.Active() {
+		_ = n.timer.Start(0, 0) // refused only by a stopped loop, which fires no timer anyway
+	}
 	if n.where == onPool {
 		_ = n.engine.cpu.Cancel(&n.job) // busy: it has started, and sees its Cancellation
 	}
@@ -199,7 +204,7 @@ func (n *nodeRun) orphanEnded() {
 // was cancelled, it had not started, or what it awaited was given up.
 func stoppedEarly(err error) bool {
 	for _, sign := range [...]error{
-		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, ErrShuttingDown,
+		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed,
 	} {
 		if errors.Is(err, sign) {
 			return true
@@ -238,16 +243,6 @@ func (n *nodeRun) coroutineEnded() {
 	n.bodyEnded()
 }
 
-// wakeSleeper ends a sleep early, with ErrShuttingDown, so that shutting down
-// does not wait for it.
-func (n *nodeRun) wakeSleeper() {
-	if n.timer != nil && n.timer.Active() {
-		n.timer.Stop()
-		n.awake = true
-		n.wake()
-	}
-}
-
 // NewBatch implements task.Waiter.
 func (n *nodeRun) NewBatch() *resp.Batch {
 	n.call.Batch.Reset()
@@ -269,7 +264,7 @@ func (n *nodeRun) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error)
 		return resp.Replies{}, err
 	}
 	if !n.co.suspend() {
-		return resp.Replies{}, ErrShuttingDown
+		return resp.Replies{}, task.ErrCancelled
 	}
 	return n.call.Replies, n.call.Err
 }
@@ -280,11 +275,13 @@ func errNoClient(ep *registry.Endpoint) error {
 	return fmt.Errorf("no redis client for endpoint %s (%s)", ep.ID, ep.Name)
 }
 
-// Sleep implements task.Waiter. Zero does not suspend.
+// Sleep implements task.Waiter. Zero does not suspend. An orphan's sleep lasts until the
+// next iteration: a body that ignores the error and tries again for ever leaves the loop
+// to the others.
 func (n *nodeRun) Sleep(d time.Duration) error {
 	switch {
-	case n.awake:
-		return ErrShuttingDown
+	case n.settled:
+		d = 0
 	case d <= 0:
 		return nil
 	}
@@ -294,8 +291,8 @@ func (n *nodeRun) Sleep(d time.Duration) error {
 	if err := n.timer.Start(d, 0); err != nil {
 		return err
 	}
-	if !n.co.suspend() || n.awake {
-		return ErrShuttingDown
+	if !n.co.suspend() || n.settled {
+		return task.ErrCancelled
 	}
 	return nil
 }

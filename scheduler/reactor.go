@@ -143,8 +143,8 @@ func (e *Reactor) giveUp() {
 }
 
 // checkDrained ends the drain in three steps, each when the one before is
-// done: no request in flight; then no orphan, which is hurried by closing the
-// clients and waking the bodies that sleep; then all is told.
+// done: no request in flight; then no orphan, whose calls the closed clients fail; then all
+// is told. Each orphan's end comes here, so that a call costs the same however many there are.
 func (e *Reactor) checkDrained() {
 	if !e.closing || e.ended || e.runs.len() > 0 {
 		return
@@ -154,11 +154,8 @@ func (e *Reactor) checkDrained() {
 			c.Close() // fails the calls of orphans, which ends their bodies
 		}
 	}
-	for _, n := range slices.Clone(e.active.items) {
-		n.wakeSleeper()
-	}
-	if e.ended || e.active.len() > 0 {
-		return // CPU work, or a call whose failure is on its way: each checks again at its end
+	if e.active.len() > 0 {
+		return // CPU work, or a wait whose end is on its way: each checks again at its end
 	}
 	for _, co := range e.freeCoroutines {
 		co.tear()

@@ -280,13 +280,20 @@ func (w *simWorld) checkSettled() {
 		return
 	}
 	e, now := w.engine, w.sim.Now()
+	active := map[*run]int{}
+	for _, n := range e.active.items {
+		if !n.settled {
+			active[n.run]++
+		}
+	}
 	for _, r := range e.runs.items {
 		w.check(!r.req.Deadline.Passed(now), "request %d is unanswered past its deadline", r.req.UserID)
-		w.checkState(r)
+		w.checkState(r, active[r])
 	}
 	if w.graceEnd.Passed(now) {
 		w.check(e.runs.len() == 0, "%d requests are unanswered past the grace", e.runs.len())
 	}
+	w.check(!e.closing || e.runs.len()+e.active.len() > 0 || w.drained(), "nothing is left and Close does not end")
 	if w.drained() {
 		w.check(e.runs.len() == 0 && e.active.len() == 0 && w.bodies == 0,
 			"drained with %d requests, %d nodes and %d bodies", e.runs.len(), e.active.len(), w.bodies)
@@ -296,8 +303,9 @@ func (w *simWorld) checkSettled() {
 		if n.settled {
 			orphans++
 			w.check(n.run == nil, "an orphan of node %s belongs to a request", n.node.ID)
-		} else {
-			w.check(!n.deadline.Passed(now), "node %s of request %d runs past its deadline", n.node.ID, n.ctx.UserID)
+			w.check(n.co == nil, "an orphan of node %s waits on the loop", n.node.ID)
+		} else if n.deadline.Passed(now) {
+			w.violate("node %s of request %d runs past its deadline", n.node.ID, n.ctx.UserID)
 		}
 		if s, ok := n.ctx.Waiter.(*simWaiter); ok && n.co != nil && s.inRedis {
 			w.check(!n.deadline.Passed(now), "a Redis call of node %s of request %d waits past the deadline",
@@ -315,10 +323,10 @@ func (w *simWorld) checkSettled() {
 	}
 }
 
-// checkState checks a request in flight between two callbacks.
-func (w *simWorld) checkState(r *run) {
+// checkState checks a request in flight, of which that many nodes are active, between two callbacks.
+func (w *simWorld) checkState(r *run, active int) {
 	s, user := &r.state, r.req.UserID
-	inflight, active := 0, 0
+	inflight := 0
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		if n.status == running {
@@ -333,16 +341,11 @@ func (w *simWorld) checkState(r *run) {
 		if s.graph.Nodes[i].IsOutput {
 			readers++
 		}
-		if n.status == done {
-			w.check((n.result.Batch != nil) == (readers > 0), "request %d: the result of node %s has %d readers, held: %v",
-				user, s.graph.Nodes[i].ID, readers, n.result.Batch != nil)
-		} else {
-			w.check(n.result.Batch == nil, "request %d: node %s has a result and is not done", user, s.graph.Nodes[i].ID)
-		}
-	}
-	for _, n := range w.engine.active.items {
-		if n.run == r && !n.settled {
-			active++
+		switch held := n.result.Batch != nil; { // no check: of a crowd its arguments cost more than all the rest
+		case n.status == done && held != (readers > 0):
+			w.violate("request %d: the result of node %s has %d readers, held: %v", user, s.graph.Nodes[i].ID, readers, held)
+		case n.status != done && held:
+			w.violate("request %d: node %s has a result and is not done", user, s.graph.Nodes[i].ID)
 		}
 	}
 	w.check(inflight == s.inflight && inflight == active, "request %d: %d nodes run, counted %d, active %d",
@@ -362,6 +365,9 @@ func (w *simWorld) checkQuiet() {
 		e.active.len(), w.bodies)
 	w.check(e.counts.LateCompletions+e.counts.Cancelled <= e.counts.NodeTimeouts || w.closing,
 		"%d late and %d cancelled bodies of %d timed out", e.counts.LateCompletions, e.counts.Cancelled, e.counts.NodeTimeouts)
+	w.check(e.counts.LateCompletions >= w.late && e.counts.Cancelled >= w.stopped,
+		"counted %d late and %d cancelled bodies, of which on the loop there were %d and %d", e.counts.LateCompletions,
+		e.counts.Cancelled, w.late, w.stopped)
 	begun := uint64(0)
 	for _, q := range w.requests {
 		if !q.refused {
@@ -384,7 +390,7 @@ func (w *simWorld) checkFree() {
 	for _, n := range e.freeNodes {
 		w.check(!nodes[n], "a node was freed twice")
 		nodes[n] = true
-		w.check(n.run == nil && n.node == nil && !n.settled && !n.awake && n.err == nil && n.out.Batch == nil,
+		w.check(n.run == nil && n.node == nil && !n.settled && n.err == nil && n.out.Batch == nil,
 			"a free node is not reset")
 		w.check(!n.cancel.Cancelled(), "a free node is cancelled")
 		w.check(n.co == nil, "a free node has a coroutine")

@@ -89,6 +89,31 @@ func (w *simWorld) makePlan(name string) *plan.Graph {
 	return g
 }
 
+// crowdNodes is how many nodes of a crowd's plan sleep side by side.
+const crowdNodes = 100
+
+// makeCrowd returns a plan whose nodes all sleep for longer than most requests have.
+func (w *simWorld) makeCrowd(name string) *plan.Graph {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"schema_version": 1, "plan_name": %q, "outputs": ["n0"], %s, "nodes": [
+{"node_id": "src", "op": "fixed_source", "inputs": [], "params": {"row_count": 1}}`, name, simTables)
+	timeouts := w.hits(0.5)
+	for i := range crowdNodes {
+		timeout := ""
+		if timeouts && w.hits(0.9) {
+			timeout = fmt.Sprintf(`, "timeout_ms": %d`, 1+w.rng.IntN(12))
+		}
+		fmt.Fprintf(&b, `,
+{"node_id": "n%d", "op": "sleep", "inputs": ["src"], "params": {"duration_ms": 60000}%s}`, i, timeout)
+	}
+	b.WriteString("]}")
+	g, err := plan.Load(name, b.Bytes(), w.lab.tasks, w.lab.reg)
+	if err != nil {
+		panic(err) // as above
+	}
+	return g
+}
+
 func (m *planMaker) id(node int) string { return fmt.Sprintf("n%d", node) }
 
 // add adds a node. input is -1 if it has none.
@@ -134,6 +159,14 @@ func (m *planMaker) inner() {
 		kind := []string{"panics_on_loop", "panics_on_pool", "fails_on_loop", "fails_on_pool", "wrong_on_loop",
 			"wrong_on_pool"}[rng.IntN(6)]
 		m.add(n, "sim::"+kind, input, "")
+		return
+	}
+	if m.w.cfg.persistent && m.w.hits(0.15) {
+		m.add(n, "sim::persistent", input, `%s, "deaf": %v`, m.endpoint(), m.w.hits(0.5))
+		return
+	}
+	if m.w.cfg.watchful && m.w.hits(0.15) {
+		m.add(n, "sim::watchful", input, "")
 		return
 	}
 	fanout := 1 + rng.IntN(6)

@@ -84,6 +84,44 @@ func simTasks(lab *simLab) (*task.Registry, error) {
 				return c.Inputs[0], nil
 			}, endpoint)
 	}
+	// persistent asks until it is answered, with longer and longer sleeps in between. It ends when a sleep
+	// says that nobody waits any more, unless it is deaf to that.
+	passThrough("sim::persistent", true, func(c *task.Ctx) (out rowset.RowSet, err error) {
+		redis := c.Redis(c.Node.Endpoint)
+		for attempt := range 12 {
+			if attempt > 0 {
+				lab.world.retries++
+				if err := c.Sleep(time.Millisecond << attempt); err != nil && !c.Node.Params.Bool("deaf") {
+					return rowset.RowSet{}, err
+				}
+			}
+			b := redis.NewBatch()
+			b.Cmd("HGETALL", fmt.Sprintf("user:%d", c.UserID))
+			if _, err = redis.Send(b); err == nil {
+				return c.Inputs[0], nil
+			}
+		}
+		return rowset.RowSet{}, err
+	}, endpoint, plan.ParamSchema{Name: "deaf", Type: plan.Bool})
+	// watchful goes by its cancellation alone.
+	passThrough("sim::watchful", true, func(c *task.Ctx) (rowset.RowSet, error) {
+		done := c.Done()
+		for range 10 {
+			_ = c.Sleep(3 * time.Millisecond)
+			closed := false
+			select {
+			case <-done:
+				closed = true
+			default:
+			}
+			lab.world.check(closed == c.Cancelled() && (c.Err() != nil) == closed,
+				"node %s of request %d: done is closed: %v, cancelled: %v", c.Node.ID, c.UserID, closed, c.Cancelled())
+			if closed {
+				return rowset.RowSet{}, task.ErrCancelled
+			}
+		}
+		return c.Inputs[0], nil
+	})
 	for i := range specs {
 		lab.watch(&specs[i])
 	}
@@ -118,10 +156,17 @@ func (lab *simLab) watch(spec *task.Spec) {
 		w.bodies++
 		w.loopBodyStarts(c)
 		given := snapshotOf(c)
-		waiter := &simWaiter{w: w, inner: c.Waiter, given: given, ctx: c}
-		c.Waiter = waiter
+		n := c.Waiter.(*nodeRun)
+		c.Waiter = &simWaiter{w: w, inner: n, given: given, ctx: c}
 		defer func() {
 			w.bodies--
+			switch {
+			case !n.settled:
+			case errors.Is(err, task.ErrCancelled), errors.Is(err, resp.ErrTimeout), errors.Is(err, resp.ErrClosed):
+				w.stopped++
+			default:
+				w.late++
+			}
 			w.check(given.holds(c), "node %s of request %d was changed while its body ran", given.node.ID, given.user)
 		}()
 		if w.hits(w.cfg.stalls) { // it computes for long where it should not
@@ -212,7 +257,7 @@ func sameMemory(a, b rowset.RowSet) bool {
 // simWaiter is the engine's waiter as a watched body sees it. Loop only.
 type simWaiter struct {
 	w     *simWorld
-	inner task.Waiter
+	inner *nodeRun
 	ctx   *task.Ctx
 	given snapshot
 
@@ -230,8 +275,16 @@ func (s *simWaiter) NewBatch() *resp.Batch { return s.inner.NewBatch() }
 // Sleep implements task.Waiter.
 func (s *simWaiter) Sleep(d time.Duration) error {
 	start := s.w.sim.Now()
+	if s.inner.settled && s.w.closing {
+		s.w.lateSleeps++
+	}
 	err := s.inner.Sleep(d)
+	if s.inner.settled {
+		s.w.countWoken()
+	}
 	s.woke("sleep")
+	s.w.check(errors.Is(err, task.ErrCancelled) == s.inner.settled, "a sleep of node %s of request %d ended with %v, orphan: %v",
+		s.given.node.ID, s.given.user, err, s.inner.settled)
 	if err == nil {
 		s.w.check(s.w.sim.Now().Sub(start) >= d, "node %s of request %d woke up early", s.given.node.ID, s.given.user)
 	}
@@ -258,11 +311,22 @@ func (s *simWaiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, erro
 	return replies, nil
 }
 
+// countWoken counts an orphan's sleep that ends now.
+func (w *simWorld) countWoken() {
+	if now := w.sim.Now(); w.wokenAt != now {
+		w.woken, w.wokenAt = 0, now
+	}
+	w.woken++
+	w.wokenMax = max(w.wokenMax, w.woken)
+}
+
 // woke checks the end of a wait.
 func (s *simWaiter) woke(from string) {
 	s.w.check(s.w.exec.current == nil, "node %s of request %d was resumed off the loop", s.given.node.ID, s.given.user)
 	s.w.check(!s.w.sim.Ended(), "node %s of request %d was resumed after the end of the loop", s.given.node.ID, s.given.user)
 	s.w.check(s.given.holds(s.ctx), "node %s of request %d was changed during its %s", s.given.node.ID, s.given.user, from)
+	s.w.check(s.ctx.Cancelled() == s.inner.settled, "node %s of request %d is cancelled: %v, an orphan: %v",
+		s.given.node.ID, s.given.user, s.ctx.Cancelled(), s.inner.settled)
 }
 
 // checkReplies checks that each reply answers its command.

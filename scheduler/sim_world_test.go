@@ -93,6 +93,9 @@ type simConfig struct {
 	planTimeouts bool // of single nodes
 	maxRows      int  // of a request; 0: more than it makes
 	taskFaults   bool
+	persistent   bool    // some bodies try again and again, sleeping in between, also after Close
+	watchful     bool    // some bodies on the loop look whether they are cancelled
+	crowd        int     // bodies that sleep for a minute, on top of the rest
 	panics       float64 // that the receiver of an answer panics
 	stalls       float64 // that a body on the loop computes for long
 	lag          float64 // that the loop is late
@@ -150,6 +153,12 @@ func (w *simWorld) drawConfig() {
 	if w.hits(0.2) {
 		c.maxRows = 1 + rng.IntN(200)
 	}
+	c.persistent = w.hits(0.2)
+	c.watchful = w.hits(0.2)
+	if w.hits(0.015) {
+		c.crowd = 1000 + rng.IntN(3000)
+		c.shutdown = true
+	}
 }
 
 // redisTrouble reports whether calls to Redis may fail.
@@ -182,6 +191,13 @@ type simWorld struct {
 	graceEnd   clock.Time    // when it gives up what is in flight; zero: never
 	stalled    bool          // some callback took time
 	bodies     int           // begun and not ended
+	woken      int           // sleeps of orphans that have ended at the instant wokenAt
+	wokenMax   int           // the most at one instant
+	wokenAt    clock.Time
+	lateSleeps int           // begun by orphans after Close
+	late       uint64        // bodies on the loop that ended after their node, of themselves
+	stopped    uint64        // and because they, or what they awaited, noticed
+	retries    int           // attempts after the first
 	queueFull  int           // refusals of the CPU pool
 	asked      commandCounts // commands that bodies have handed to the clients
 	reached    commandCounts // of these, executed by a server
@@ -267,7 +283,13 @@ func (w *simWorld) build() {
 // populate schedules all that comes from outside.
 func (w *simWorld) populate() {
 	for range w.cfg.requests {
-		w.sim.After(w.between(0, w.cfg.spread), w.submit)
+		w.sim.After(w.between(0, w.cfg.spread), func() { w.submit(w.anyPlan()) })
+	}
+	if w.cfg.crowd > 0 {
+		crowd := w.makeCrowd("crowd")
+		for range w.cfg.crowd / crowdNodes {
+			w.sim.After(w.between(0, w.cfg.spread), func() { w.submit(crowd) })
+		}
 	}
 	for range w.cfg.redis.down {
 		addr := w.options[w.rng.IntN(len(w.options))].Addr
@@ -286,14 +308,16 @@ func (w *simWorld) populate() {
 	}
 }
 
-// submit gives the engine one more request.
-func (w *simWorld) submit() {
+func (w *simWorld) anyPlan() *plan.Graph { return w.plans[w.rng.IntN(len(w.plans))] }
+
+// submit gives the engine one more request, of that plan.
+func (w *simWorld) submit(g *plan.Graph) {
 	if w.sim.Ended() {
 		return // see checkSubmitAfterEnd
 	}
 	now := w.sim.Now()
 	q := &simRequest{
-		user: int64(len(w.requests)) + 1, graph: w.plans[w.rng.IntN(len(w.plans))], begun: true, refused: w.closing,
+		user: int64(len(w.requests)) + 1, graph: g, begun: true, refused: w.closing,
 	}
 	if w.hits(0.3) {
 		q.params.SetFloat(paramWeight, float64(w.rng.IntN(10)))
@@ -333,7 +357,7 @@ func (w *simWorld) answered(q *simRequest, r *Result) {
 	q.req = Request{UserID: -1}
 	q.req.Params.SetFloat(paramWeight, -1)
 	if len(w.requests) < 2*w.cfg.requests && w.hits(0.1) {
-		w.submit()
+		w.submit(w.anyPlan())
 	}
 	if w.hits(w.cfg.panics) {
 		w.logf("the receiver of the answer to %d panics", q.user)

@@ -80,7 +80,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 // a few hundred seeds each kind of answer is given and each kind of trouble is met.
 func TestSimulationReachesEverything(t *testing.T) {
 	lab := openSimLab(t)
-	seen := map[string]int{}
+	seen, mostWoken := map[string]int{}, 0
 	for seed := range uint64(400) {
 		require.NoError(t, lab.run(seed, nil))
 		w := lab.world
@@ -92,6 +92,11 @@ func TestSimulationReachesEverything(t *testing.T) {
 		seen["cancelled bodies"] += int(counts.Cancelled)
 		seen["cancelled jobs"] += int(w.pool.Stats().Cancelled)
 		seen["full queues"] += w.queueFull
+		seen["late bodies on the loop"] += int(w.late)
+		seen["stopped bodies on the loop"] += int(w.stopped)
+		seen["further attempts"] += w.retries
+		seen["sleeps begun after Close"] += w.lateSleeps
+		mostWoken = max(mostWoken, w.wokenMax)
 		for _, c := range w.clients {
 			s := c.Stats()
 			seen["reconnects"] += int(s.Reconnects)
@@ -99,14 +104,16 @@ func TestSimulationReachesEverything(t *testing.T) {
 			seen["batches sent in parts"] += w.parts
 		}
 	}
-	t.Log(seen)
+	t.Log(seen, mostWoken)
 	for _, kind := range answerKinds {
 		assert.NotZero(t, seen["answer: "+kind.name], kind.name)
 	}
 	for _, what := range []string{"late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
-		"dropped replies", "batches sent in parts"} {
+		"dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
+		"sleeps begun after Close"} {
 		assert.NotZero(t, seen[what], what)
 	}
+	assert.Greater(t, mostWoken, 1000, "sleeps of orphans that have ended at one instant")
 }
 
 // BenchmarkSimulation reports the cost of one seed.

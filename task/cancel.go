@@ -11,7 +11,7 @@ import (
 )
 
 // ErrCancelled is what a body returns that stopped early because nobody waits
-// for its result any more.
+// for its result any more. A sleep that ends for that reason returns it to the body.
 var ErrCancelled = errors.New("task cancelled")
 
 // Cancellation tells a body that nobody waits for its result any more: its node

@@ -35,7 +35,8 @@ type Waiter interface {
 	// Do sends that batch to a Redis endpoint and waits for all its replies.
 	// They stay valid until the next call of this Waiter or the end of the body.
 	Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error)
-	// Sleep waits for d.
+	// Sleep waits for d. It ends early, with ErrCancelled, when nobody waits for the body's
+	// result any more; a sleep that begins after that ends at once, in the same way.
 	Sleep(d time.Duration) error
 }
 
@@ -43,7 +44,8 @@ type Waiter interface {
 func (c *Ctx) Redis(ep *registry.Endpoint) Redis { return Redis{waiter: c.Waiter, endpoint: ep} }
 
 // Sleep waits for d: on the loop the coroutine is suspended, elsewhere the
-// goroutine blocks.
+// goroutine blocks. It ends early, with ErrCancelled, when nobody waits for the result
+// any more. A body returns the error: one that ignores it and waits again meets it at once, for ever.
 func (c *Ctx) Sleep(d time.Duration) error { return c.Waiter.Sleep(d) }
 
 // Redis sends commands to one endpoint on behalf of one body.
