@@ -40,7 +40,8 @@
 // Stop flips the state under the inbox lock, so a post is either refused or will
 // run; then what was accepted runs, deferred work runs, timers are dropped
 // unfired, the host's connections are closed and told so, and the host finishes.
-// There is no way back from stopped.
+// Stop itself never waits: a goroutine that needs the end waits for Done. There is no
+// way back from stopped.
 //
 // # Where it differs from libuv
 //

@@ -34,7 +34,6 @@ func newVirtual(t testing.TB) *virtual {
 	v := &virtual{t: t, clock: c, start: c.Now()}
 	v.Loop = loop.New(loop.Config{Clock: c, OnPanic: func(r any, _ []byte) { v.panics = append(v.panics, r) }})
 	require.NoError(t, v.Start(v))
-	v.turn() // nothing is alive: it only makes this goroutine the loop's
 	return v
 }
 
@@ -79,7 +78,7 @@ func newThreaded(t testing.TB, cfg loop.Config) *threaded {
 	h.Hold() // serve until stopped
 	require.NoError(t, h.Start(h))
 	go h.Run(loop.RunDefault, h.poll)
-	t.Cleanup(h.Stop)
+	t.Cleanup(h.end)
 	return h
 }
 
@@ -112,6 +111,12 @@ func (h *threaded) Drain() bool { return false }
 func (h *threaded) Finish(done func()) {
 	h.finished.Store(true)
 	done()
+}
+
+// end stops the loop and waits until it has ended.
+func (h *threaded) end() {
+	h.Stop()
+	<-h.Done()
 }
 
 // do runs fn on the loop and waits for it.

@@ -1,8 +1,6 @@
 package loop_test
 
 import (
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -100,44 +98,22 @@ func TestStopWaitsForTheHostToDrain(t *testing.T) {
 	<-h.Loop.Done()
 }
 
-func TestStopFromOutsideWaitsForTheEnd(t *testing.T) {
+func TestStopNeverWaits(t *testing.T) {
 	h := newThreaded(t, loop.Config{})
+	busy, release := make(chan struct{}), make(chan struct{})
 	ran := false
+	h.Post(func() { close(busy); <-release })
 	h.Post(func() { ran = true })
-	h.Stop()
+	<-busy
+	for range 3 {
+		h.Stop() // would wait for release for ever
+	}
+	assert.False(t, h.finished.Load())
+	close(release)
+	<-h.Done()
 	assert.True(t, ran)
 	assert.True(t, h.finished.Load())
 	h.Stop()
-}
-
-func TestSecondStopFromOutsideReturnsAtOnce(t *testing.T) {
-	h := newThreaded(t, loop.Config{})
-	busy, release := make(chan struct{}), make(chan struct{})
-	h.Post(func() { close(busy); <-release })
-	<-busy
-	var first sync.WaitGroup
-	first.Go(h.Stop)
-	for h.Post(nil) { // until the first Stop has flipped the state
-	}
-	h.Stop() // would wait for release for ever
-	assert.False(t, h.finished.Load())
-	close(release)
-	first.Wait()
-	assert.True(t, h.finished.Load())
-}
-
-func TestStopFromOutsideAfterStopOnTheLoopWaits(t *testing.T) {
-	h := newThreaded(t, loop.Config{})
-	stopped, release := make(chan struct{}), make(chan struct{})
-	h.Post(func() { h.Stop(); close(stopped); <-release })
-	<-stopped
-	var ended atomic.Bool
-	var second sync.WaitGroup
-	second.Go(func() { h.Stop(); ended.Store(true) })
-	assert.False(t, ended.Load())
-	close(release)
-	second.Wait()
-	assert.True(t, h.finished.Load())
 }
 
 func TestStopBeforeStartChangesNothing(t *testing.T) {
@@ -153,14 +129,14 @@ func TestStopBeforeStartChangesNothing(t *testing.T) {
 	require.NoError(t, h.Start(h))
 	go h.Run(loop.RunDefault, h.poll)
 	h.do(t, func() {})
-	h.Stop()
+	h.end()
 }
 
 func TestStartTwiceAndStartAfterStop(t *testing.T) {
 	h := newThreaded(t, loop.Config{})
 	require.NoError(t, h.Start(nil), "does nothing")
 	h.do(t, func() {})
-	h.Stop()
+	h.end()
 	assert.ErrorIs(t, h.Start(h), loop.ErrStopped)
 	assert.False(t, h.Post(func() { t.Error("ran") }))
 }
@@ -170,4 +146,17 @@ func TestRunBeforeStartDoesNothing(t *testing.T) {
 	require.NoError(t, l.NewTimer(func() { t.Error("fired") }).Start(0, 0))
 	assert.False(t, l.Run(loop.RunDefault, nil))
 	assert.False(t, l.Alive())
+}
+
+// Stop never waits, so that the goroutine that is about to drive the loop may call it.
+func TestStartStopRunOnOneGoroutine(t *testing.T) {
+	l := loop.New(loop.Config{})
+	h := &threaded{Loop: l, wake: make(chan struct{}, 1)}
+	require.NoError(t, l.Start(h))
+	ran := false
+	require.True(t, l.Post(func() { ran = true }))
+	l.Stop()
+	assert.False(t, l.Run(loop.RunDefault, h.poll))
+	<-l.Done()
+	assert.True(t, ran)
 }

@@ -55,7 +55,6 @@ type Loop struct {
 	lateAfter time.Duration
 	done      chan struct{}
 	phase     atomic.Int32 // written under mu
-	driver    atomic.Int64 // id of the goroutine that drives the loop; 0 before it first does
 
 	// From here to mu: loop only.
 	host     Host       // set once, by Start
@@ -83,7 +82,6 @@ type Loop struct {
 		asleep  bool       // the next post must wake the host; false once one has
 		waiting bool       // the host may be blocked in its poll
 		since   clock.Time // when that wait began
-		joined  bool       // a Stop from outside is waiting, or has waited, for done
 		count   Metrics    // copy of the loop's own, as of its last sleep or wake
 	}
 }
@@ -118,7 +116,6 @@ const (
 // what is ready. Run reports whether the loop is alive still. A stopping loop is
 // alive until it is wound down; one that is not started is not.
 func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool) {
-	l.adopt()
 	l.UpdateNow()
 	l.mark = l.now
 	if mode == RunDefault && l.phase.Load() == running {
@@ -163,7 +160,6 @@ func (l *Loop) afterPoll() {
 // poll what is ready and turn again). After the turn in which the loop called the
 // host's Finish there is no other.
 func (l *Loop) Turn() (wait time.Duration) {
-	l.adopt()
 	l.afterPoll()
 	if l.phase.Load() == stopped {
 		return -1

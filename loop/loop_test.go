@@ -21,7 +21,7 @@ func TestB19_WakesFromAnotherGoroutine(t *testing.T) {
 		require.True(t, h.Post(func() { calls++; ran <- calls }))
 		assert.Equal(t, want, <-ran)
 	}
-	h.Stop()
+	h.end()
 	assert.False(t, h.Post(func() { t.Error("ran after the end") }))
 	assert.Equal(t, 3, calls)
 }
@@ -120,7 +120,7 @@ func TestB23_NoWakeAfterTheEnd(t *testing.T) {
 				}
 			})
 		}
-		h.Stop()
+		h.end()
 		posters.Wait()
 		assert.False(t, h.lateWake.Load())
 	}
@@ -492,7 +492,7 @@ func TestPanicWithoutAReportIsCounted(t *testing.T) {
 	h := newThreaded(t, loop.Config{})
 	h.do(t, func() { h.Post(panicsInHere) })
 	h.do(t, func() {})
-	h.Stop()
+	h.end()
 	assert.EqualValues(t, 1, h.Metrics().Panics)
 }
 
@@ -513,7 +513,7 @@ func TestPostsKeepTheirOrder(t *testing.T) {
 		})
 	}
 	all.Wait()
-	h.Stop()
+	h.end()
 	for p := range producers {
 		assert.Equal(t, posts, next[p])
 	}

@@ -90,8 +90,8 @@ func (r *Reactor) Start() error {
 	return r.loop.Start((*host)(r))
 }
 
-// Stop is Loop().Stop(): connections are closed with loop.ErrStopped, and once it
-// is done no goroutine, descriptor or timer is left.
+// Stop is Loop().Stop(): connections are closed with loop.ErrStopped. It does not wait;
+// once Loop().Done() is closed no goroutine, descriptor or timer is left.
 func (r *Reactor) Stop() { r.loop.Stop() }
 
 // startPoller starts gnet with the hop as its only connection. A gnet client is an

@@ -45,7 +45,7 @@ func New(tb testing.TB) *Harness {
 		tb.Fatalf("start: %v", err)
 	}
 	h.Loop.Hold() // the harness's I/O, so that a turn is an iteration whatever is alive
-	h.Turn()      // makes this goroutine the loop's
+	h.Turn()      // the one that Start has woken the host for
 	tb.Cleanup(h.Stop)
 	return h
 }
