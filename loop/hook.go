@@ -97,7 +97,8 @@ func (s *hookList) run(l *Loop) {
 // runFrom calls the hooks from next on until one panics, and returns where to go on.
 func (s *hookList) runFrom(l *Loop, next, end int) (resume int) {
 	resume = next
-	defer l.Contain()
+	l.depth++
+	defer l.endBatch()
 	for resume < end {
 		h := s.hooks[resume]
 		resume++

@@ -79,6 +79,15 @@ func TestHooksEndWithTheLoop(t *testing.T) {
 	assert.Equal(t, 2, checks, "in the last iteration still")
 }
 
+func ended(l *loop.Loop) bool {
+	select {
+	case <-l.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 func TestStopWaitsForTheHostToDrain(t *testing.T) {
 	h := looptest.New(t)
 	drained := false
@@ -87,15 +96,41 @@ func TestStopWaitsForTheHostToDrain(t *testing.T) {
 	for range 100 {
 		h.Turn()
 	}
-	select {
-	case <-h.Loop.Done():
-		t.Fatal("ended while the host had something on its way")
-	default:
-	}
+	assert.False(t, ended(h.Loop), "the host had something on its way")
 	assert.True(t, h.Loop.Alive())
 	drained = true
 	h.Turn()
 	<-h.Loop.Done()
+}
+
+// While the host drains, the loop sleeps until the host wakes it.
+func TestStoppingLoopSleepsWhileTheHostDrains(t *testing.T) {
+	v := newVirtual(t)
+	pending := true
+	v.drain = func() bool { return pending }
+	v.Stop()
+	assert.Negative(t, v.Turn())
+	assert.Negative(t, v.Turn())
+	pending = false
+	v.Turn()
+	<-v.Done()
+}
+
+// A Stop from a phase that follows the wind-down's place in the iteration: the next poll
+// does not wait, so that the end comes.
+func TestStopFromAnyPhaseEndsTheLoop(t *testing.T) {
+	for phase, cause := range causes {
+		t.Run(phase, func(t *testing.T) {
+			v := newVirtual(t)
+			v.Hold() // an iteration may wait for ever
+			v.turn()
+			cause(v, v.Stop)
+			for !ended(v.Loop) {
+				wait := v.Turn()
+				require.True(t, ended(v.Loop) || wait == 0, "the loop would wait for ever")
+			}
+		})
+	}
 }
 
 func TestStopNeverWaits(t *testing.T) {
@@ -119,11 +154,7 @@ func TestStopNeverWaits(t *testing.T) {
 func TestStopBeforeStartChangesNothing(t *testing.T) {
 	l := loop.New(loop.Config{})
 	l.Stop()
-	select {
-	case <-l.Done():
-		t.Fatal("ended without having begun")
-	default:
-	}
+	assert.False(t, ended(l), "without having begun")
 	h := &threaded{Loop: l, wake: make(chan struct{}, 1)}
 	h.Hold()
 	require.NoError(t, h.Start(h))
@@ -144,7 +175,9 @@ func TestStartTwiceAndStartAfterStop(t *testing.T) {
 func TestRunBeforeStartDoesNothing(t *testing.T) {
 	l := loop.New(loop.Config{})
 	require.NoError(t, l.NewTimer(func() { t.Error("fired") }).Start(0, 0))
-	assert.False(t, l.Run(loop.RunDefault, nil))
+	alive, err := l.Run(loop.RunDefault, nil)
+	assert.NoError(t, err)
+	assert.False(t, alive)
 	assert.False(t, l.Alive())
 }
 
@@ -156,7 +189,9 @@ func TestStartStopRunOnOneGoroutine(t *testing.T) {
 	ran := false
 	require.True(t, l.Post(func() { ran = true }))
 	l.Stop()
-	assert.False(t, l.Run(loop.RunDefault, h.poll))
+	alive, err := l.Run(loop.RunDefault, h.poll)
+	assert.NoError(t, err)
+	assert.False(t, alive)
 	<-l.Done()
 	assert.True(t, ran)
 }

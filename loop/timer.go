@@ -139,7 +139,8 @@ func (l *Loop) runTimers() {
 // where to go on.
 func (l *Loop) fireFrom(next int) (resume int) {
 	resume = next
-	defer l.Contain()
+	l.depth++
+	defer l.endBatch()
 	for resume < len(l.due) {
 		t := l.due[resume]
 		resume++
