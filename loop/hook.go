@@ -120,7 +120,7 @@ func (s *hookList) compact() {
 		}
 	}
 	clear(s.hooks[len(kept):])
-	s.hooks = kept
+	s.hooks = shrink(kept)
 }
 
 // stopAll makes all hooks of the list inactive.

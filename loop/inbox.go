@@ -18,16 +18,25 @@ func (q *queue) run(l *Loop) {
 	q.batch = reuse(q.batch)
 }
 
-// keepCap bounds the capacity that a queue keeps after a burst: 1 MiB of functions.
+// keepCap bounds the capacity that a list keeps after a burst: a million elements.
 const keepCap = 1 << 20
 
-// reuse empties fns for the next batch, or drops it if a burst made it huge.
-func reuse(fns []func()) []func() {
-	if cap(fns) > keepCap {
+// reuse empties list for the next batch, or drops it if a burst made it huge.
+func reuse[E any](list []E) []E {
+	if cap(list) > keepCap {
 		return nil
 	}
-	clear(fns)
-	return fns[:0]
+	clear(list)
+	return list[:0]
+}
+
+// shrink returns list in an array of half the size if a burst made it huge and it fills
+// no more than a quarter: so that each copy is paid for by as many removals.
+func shrink[E any](list []E) []E {
+	if cap(list) <= keepCap || len(list) > cap(list)/4 {
+		return list
+	}
+	return append(make([]E, 0, cap(list)/2), list...)
 }
 
 // Post has fn run on the loop, after all posts accepted before it. It reports

@@ -131,8 +131,7 @@ func (l *Loop) runTimers() {
 	for next := 0; next < len(l.due); {
 		next = l.fireFrom(next)
 	}
-	clear(l.due)
-	l.due = l.due[:0]
+	l.due = reuse(l.due)
 }
 
 // fireFrom fires the batch from next on until a callback panics, and returns
