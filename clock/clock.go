@@ -14,20 +14,27 @@ import (
 // own origin. Zero is never a real instant and means "none".
 type Time int64
 
-// Never lies after every real instant.
-const Never Time = 1<<63 - 1
+// No real instant lies before First, and none after Never. Never itself is not one.
+const (
+	First Time = 1
+	Never Time = 1<<63 - 1
+)
 
-// Add returns t moved by d, clamped to Never on overflow. A zero ("none") or
-// Never t is returned unchanged.
+// Add returns t moved by d, clamped to First and Never. A zero ("none") or Never t is
+// returned unchanged.
 func (t Time) Add(d time.Duration) Time {
 	if t == 0 || t == Never {
 		return t
 	}
 	u := t + Time(d)
-	if d > 0 && u < t {
+	switch {
+	case d > 0 && u < t:
 		return Never
+	case d < 0:
+		return max(u, First)
+	default:
+		return u
 	}
-	return u
 }
 
 // Sub returns the duration t-u.
@@ -64,18 +71,15 @@ func NewReal() *Real { return &Real{origin: time.Now().Add(-time.Second)} }
 // Now implements Clock.
 func (c *Real) Now() Time { return Time(time.Since(c.origin)) }
 
-// Manual is a clock that moves only when told. Any goroutine.
-type Manual struct{ now atomic.Int64 }
+// Manual is a clock that moves only when told, from one second past its origin on. The
+// zero value works. Any goroutine.
+type Manual struct{ moved atomic.Int64 }
 
-// NewManual returns a clock that stands at one second past its origin.
-func NewManual() *Manual {
-	c := new(Manual)
-	c.now.Store(int64(time.Second))
-	return c
-}
+// NewManual returns a clock that has not moved.
+func NewManual() *Manual { return new(Manual) }
 
 // Now implements Clock.
-func (c *Manual) Now() Time { return Time(c.now.Load()) }
+func (c *Manual) Now() Time { return Time(int64(time.Second) + c.moved.Load()) }
 
 // Advance moves the clock forward by d.
-func (c *Manual) Advance(d time.Duration) { c.now.Add(int64(d)) }
+func (c *Manual) Advance(d time.Duration) { c.moved.Add(int64(d)) }

@@ -77,7 +77,7 @@ func BenchmarkTimers(b *testing.B) {
 		poll := func(wait time.Duration) { v.clock.Advance(wait) }
 		for i := 0; b.Loop(); i++ {
 			if i%1000 == 0 {
-				v.Run(loop.RunDefault, poll) // fires the thousand before
+				_, _ = v.Run(loop.RunDefault, poll) // fires the thousand before
 			}
 			_ = timers[i%1000].Start(time.Duration(i*7919%100)*ms, 0)
 		}
@@ -93,6 +93,6 @@ func BenchmarkTurn(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		v.Post(fn)
-		v.Run(loop.RunNoWait, poll)
+		_, _ = v.Run(loop.RunNoWait, poll)
 	}
 }

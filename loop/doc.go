@@ -30,8 +30,19 @@
 //
 //   - pull: the caller's goroutine calls Run with a poll function. The loop calls
 //     it once an iteration. Tests and simulations are driven like this.
-//   - push: the host owns the goroutine. It brackets each I/O callback with Enter
-//     and Leave and calls Turn after each batch of them. gnet is driven like this.
+//   - push: the host owns the goroutine. It runs each I/O callback through Event
+//     and calls Turn after each batch of them. gnet is driven like this.
+//
+// Neither Run nor Turn may be called within a callback: ErrNested.
+//
+// # Panics and Goexit
+//
+// A callback that panics is contained: the loop counts and reports the panic and goes on.
+// A callback that calls runtime.Goexit (as testing.T.FailNow does) ends the loop's
+// goroutine. Nothing can prevent that, no other goroutine can take over a callback that
+// is half done, and the host's poller is gone. Without a loop, posts would be accepted
+// and never run, so the loop panics with ErrGoexit, which ends the process and shows the
+// callback's stack. The same holds for a coroutine that a callback resumes.
 //
 // # Life
 //
@@ -40,7 +51,8 @@
 // Stop flips the state under the inbox lock, so a post is either refused or will
 // run; then what was accepted runs, deferred work runs, timers are dropped
 // unfired, the host's connections are closed and told so, and the host finishes.
-// There is no way back from stopped.
+// Stop itself never waits: a goroutine that needs the end waits for Done. There is no
+// way back from stopped.
 //
 // # Where it differs from libuv
 //

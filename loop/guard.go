@@ -17,7 +17,8 @@ func (l *Loop) runAll(fns []func()) {
 // deferred recover for each batch, not for each function.
 func (l *Loop) runFrom(fns []func(), next int) (resume int) {
 	resume = next
-	defer l.Contain()
+	l.depth++
+	defer l.endBatch()
 	for resume < len(fns) {
 		fn := fns[resume]
 		resume++
@@ -29,6 +30,36 @@ func (l *Loop) runFrom(fns []func(), next int) (resume int) {
 	return resume
 }
 
+// endBatch, deferred directly, ends a batch of callbacks, of which the last may have panicked.
+func (l *Loop) endBatch() {
+	if r := recover(); r != nil {
+		l.panicked(r)
+	}
+	l.depth--
+	l.measure()
+}
+
+// call runs one callback of the host. It returns what the callback panicked with, if
+// it did. The callback may be called within another one, of whose time its own is part.
+func (l *Loop) call(fn func()) (recovered any) {
+	returned := false
+	l.depth++
+	defer func() {
+		if recovered = recover(); recovered != nil {
+			l.panicked(recovered)
+		}
+		if l.depth--; l.depth == 0 {
+			l.measure()
+		}
+		if !returned && recovered == nil {
+			panic(ErrGoexit)
+		}
+	}()
+	fn()
+	returned = true
+	return nil
+}
+
 // Contain, deferred directly, contains a panic as that of a callback: counted, reported, and
 // gone. The loop does so around each callback; who calls several functions of others
 // in one callback does so around each, so that one does no harm to the next.
@@ -36,7 +67,6 @@ func (l *Loop) Contain() {
 	if r := recover(); r != nil {
 		l.panicked(r)
 	}
-	l.measure()
 }
 
 // panicked counts and reports a panic. Called before its stack is unwound.
@@ -45,6 +75,22 @@ func (l *Loop) panicked(recovered any) {
 	if l.onPanic != nil {
 		l.onPanic(recovered, debug.Stack())
 	}
+}
+
+// checkGoexit, deferred directly, panics if the Run or Turn that ends has not returned.
+// Nothing can keep a goroutine alive that runs Goexit, and no other can take over: what
+// the callback was doing is half done, and the host's poller ends with the goroutine. So
+// the process ends, with the callback's stack, rather than accept posts that will never
+// run. Goexit in a coroutine that a callback resumes arrives here, too: iter.Pull passes it on.
+func (l *Loop) checkGoexit() {
+	if !l.driven {
+		return
+	}
+	l.driven = false
+	if r := recover(); r != nil {
+		panic(r) // of the host, or of OnPanic
+	}
+	panic(ErrGoexit)
 }
 
 // measure ends the measurement of a callback, and begins that of the next.

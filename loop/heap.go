@@ -52,7 +52,7 @@ func (h *timerHeap) remove(pos int) {
 	end := len(h.entries) - 1
 	moved := h.entries[end]
 	h.entries[end] = timerEntry{}
-	h.entries = h.entries[:end]
+	h.entries = shrink(h.entries[:end])
 	if pos == end {
 		return
 	}

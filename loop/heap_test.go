@@ -110,3 +110,96 @@ func TestHugeBurstsAreNotKept(t *testing.T) {
 	assert.Empty(t, kept)
 	assert.Nil(t, small[0], "a function that has run must be free to be collected")
 }
+
+func TestShrinkKeepsTheElementsAndRoomToGrow(t *testing.T) {
+	for name, tc := range map[string]struct{ len, cap, want int }{
+		"small, though empty":  {0, keepCap, keepCap},
+		"huge and in use":      {keepCap/2 + 1, 2 * keepCap, 2 * keepCap},
+		"huge and hardly used": {keepCap / 2, 2 * keepCap, keepCap},
+		"huge and empty":       {0, 2 * keepCap, keepCap},
+	} {
+		list := make([]byte, tc.len, tc.cap)
+		for i := range list {
+			list[i] = byte(i)
+		}
+		got := shrink(list)
+		assert.Equal(t, tc.want, cap(got), name)
+		assert.True(t, slices.Equal(list, got), name)
+	}
+}
+
+// What a burst has made each of the loop's lists grow to is given back.
+func TestListsShrinkAfterABurst(t *testing.T) {
+	const burst = keepCap + 1
+	nothing := func() {}
+	c := clock.NewManual()
+	l := New(Config{Clock: c})
+	within := func(capacity int, list string) {
+		t.Helper()
+		assert.LessOrEqual(t, capacity, keepCap, list)
+	}
+	t.Run("timers", func(t *testing.T) {
+		timers := make([]Timer, burst)
+		fired := 0
+		for i := range timers {
+			timers[i] = Timer{loop: l, fn: func() { fired++ }, pos: inactive}
+			_ = timers[i].Start(time.Duration(i), 0)
+		}
+		require.Greater(t, cap(l.timers.entries), keepCap)
+		c.Advance(burst / 8)
+		l.UpdateNow()
+		l.runTimers()
+		for i := burst / 4; i < burst-100; i++ {
+			timers[i].Stop()
+		}
+		checkInvariants(t, l)
+		c.Advance(burst)
+		l.UpdateNow()
+		l.runTimers()
+		assert.Equal(t, burst/4+100, fired)
+		within(cap(l.timers.entries), "heap")
+	})
+	t.Run("due timers", func(t *testing.T) {
+		l.due = make([]*Timer, 0, burst) // as a burst of timers that are due together leaves it
+		l.runTimers()
+		within(cap(l.due), "due")
+	})
+	t.Run("hooks", func(t *testing.T) {
+		hooks := make([]Hook, burst)
+		for i := range hooks {
+			hooks[i] = Hook{loop: l, list: &l.check, fn: nothing, pos: inactive}
+			_ = hooks[i].Start()
+		}
+		require.Greater(t, cap(l.check.hooks), keepCap)
+		for i := range hooks {
+			hooks[i].Stop()
+		}
+		l.runCheck()
+		within(cap(l.check.hooks), "check hooks")
+	})
+	t.Run("deferred and closing", func(t *testing.T) {
+		for range burst {
+			l.Defer(nothing)
+			l.Closing(nothing)
+		}
+		for range 2 { // of two arrays that take turns
+			l.runCheck()
+			l.runClosing()
+		}
+		for _, q := range []*queue{&l.deferred, &l.closing} {
+			within(cap(q.next), "next")
+			within(cap(q.batch), "batch")
+		}
+	})
+	t.Run("posts", func(t *testing.T) {
+		l.phase.Store(running)
+		for range burst {
+			l.Post(nothing)
+		}
+		for range 2 {
+			l.runInbox()
+		}
+		within(cap(l.mu.inbox), "inbox")
+		within(cap(l.spare), "spare")
+	})
+}

@@ -97,7 +97,8 @@ func (s *hookList) run(l *Loop) {
 // runFrom calls the hooks from next on until one panics, and returns where to go on.
 func (s *hookList) runFrom(l *Loop, next, end int) (resume int) {
 	resume = next
-	defer l.Contain()
+	l.depth++
+	defer l.endBatch()
 	for resume < end {
 		h := s.hooks[resume]
 		resume++
@@ -119,7 +120,7 @@ func (s *hookList) compact() {
 		}
 	}
 	clear(s.hooks[len(kept):])
-	s.hooks = kept
+	s.hooks = shrink(kept)
 }
 
 // stopAll makes all hooks of the list inactive.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/looptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,6 +25,7 @@ type virtual struct {
 	clock  *clock.Manual
 	start  clock.Time
 	onPoll func(wait time.Duration) // the I/O, if set; the clock has moved by then
+	drain  func() (pending bool)    // the host's part in the end, if set
 	waits  []time.Duration          // of each poll
 	wakes  int
 	panics []any
@@ -34,7 +36,6 @@ func newVirtual(t testing.TB) *virtual {
 	v := &virtual{t: t, clock: c, start: c.Now()}
 	v.Loop = loop.New(loop.Config{Clock: c, OnPanic: func(r any, _ []byte) { v.panics = append(v.panics, r) }})
 	require.NoError(t, v.Start(v))
-	v.turn() // nothing is alive: it only makes this goroutine the loop's
 	return v
 }
 
@@ -54,13 +55,21 @@ func (v *virtual) poll(wait time.Duration) {
 // elapsed returns the time since the loop was built.
 func (v *virtual) elapsed() time.Duration { return v.clock.Now().Sub(v.start) }
 
-func (v *virtual) run() (alive bool)     { return v.Run(loop.RunDefault, v.poll) }
-func (v *virtual) runOnce() (alive bool) { return v.Run(loop.RunOnce, v.poll) }
-func (v *virtual) turn() (alive bool)    { return v.Run(loop.RunNoWait, v.poll) }
+func (v *virtual) run() (alive bool)     { return v.in(loop.RunDefault) }
+func (v *virtual) runOnce() (alive bool) { return v.in(loop.RunOnce) }
+func (v *virtual) turn() (alive bool)    { return v.in(loop.RunNoWait) }
+
+func (v *virtual) in(mode loop.RunMode) (alive bool) {
+	v.t.Helper()
+	defer looptest.AllowFailNow(v.t)
+	alive, err := v.Run(mode, v.poll)
+	require.NoError(v.t, err)
+	return alive
+}
 
 func (v *virtual) Wake()              { v.wakes++ }
 func (v *virtual) Flush()             {}
-func (v *virtual) Drain() bool        { return false }
+func (v *virtual) Drain() bool        { return v.drain != nil && v.drain() }
 func (v *virtual) Finish(done func()) { done() }
 
 // threaded drives a loop on a goroutine of its own, in real time.
@@ -79,7 +88,7 @@ func newThreaded(t testing.TB, cfg loop.Config) *threaded {
 	h.Hold() // serve until stopped
 	require.NoError(t, h.Start(h))
 	go h.Run(loop.RunDefault, h.poll)
-	t.Cleanup(h.Stop)
+	t.Cleanup(h.end)
 	return h
 }
 
@@ -112,6 +121,12 @@ func (h *threaded) Drain() bool { return false }
 func (h *threaded) Finish(done func()) {
 	h.finished.Store(true)
 	done()
+}
+
+// end stops the loop and waits until it has ended.
+func (h *threaded) end() {
+	h.Stop()
+	<-h.Done()
 }
 
 // do runs fn on the loop and waits for it.

@@ -18,33 +18,43 @@ func (q *queue) run(l *Loop) {
 	q.batch = reuse(q.batch)
 }
 
-// keepCap bounds the capacity that a queue keeps after a burst: 1 MiB of functions.
+// keepCap bounds the capacity that a list keeps after a burst: a million elements.
 const keepCap = 1 << 20
 
-// reuse empties fns for the next batch, or drops it if a burst made it huge.
-func reuse(fns []func()) []func() {
-	if cap(fns) > keepCap {
+// reuse empties list for the next batch, or drops it if a burst made it huge.
+func reuse[E any](list []E) []E {
+	if cap(list) > keepCap {
 		return nil
 	}
-	clear(fns)
-	return fns[:0]
+	clear(list)
+	return list[:0]
+}
+
+// shrink returns list in an array of half the size if a burst made it huge and it fills
+// no more than a quarter: so that each copy is paid for by as many removals.
+func shrink[E any](list []E) []E {
+	if cap(list) <= keepCap || len(list) > cap(list)/4 {
+		return list
+	}
+	return append(make([]E, 0, cap(list)/2), list...)
 }
 
 // Post has fn run on the loop, after all posts accepted before it. It reports
 // whether it was accepted: not before Start, and not after Stop. An accepted post
 // always runs. A post made while posts are being run runs in the next iteration,
-// after I/O. A nil fn only has the loop complete an iteration. Post costs a system
-// call only if the loop is asleep and nobody has woken it yet. The inbox has no
+// after I/O. A nil fn does nothing, but counts as a post: the loop completes an iteration
+// for it. Post costs a system call only if the loop is asleep and nobody has woken it yet. The inbox has no
 // bound: whoever posts bounds what it has in flight. Any goroutine.
 func (l *Loop) Post(fn func()) bool {
+	if fn == nil {
+		fn = nothing
+	}
 	l.lockInbox()
 	if l.phase.Load() != running {
 		l.mu.Unlock()
 		return false
 	}
-	if fn != nil {
-		l.mu.inbox = append(l.mu.inbox, fn)
-	}
+	l.mu.inbox = append(l.mu.inbox, fn)
 	if l.mu.asleep {
 		// Under the lock, so that no wake can come after the loop has ended, when
 		// the descriptor that it would write to may belong to somebody else.
@@ -54,6 +64,9 @@ func (l *Loop) Post(fn func()) bool {
 	l.mu.Unlock()
 	return true
 }
+
+// nothing is the function of a post without one.
+func nothing() {}
 
 // lockSpins is how often a post tries to take the lock before it queues up for it.
 // The lock is held for some 10 ns, but sync.Mutex parks a waiter at once when other

@@ -1,11 +1,5 @@
 package loop
 
-import (
-	"bytes"
-	"runtime"
-	"strconv"
-)
-
 // Start hands the loop to the host that will drive it. When it returns, posts
 // are accepted and the host has been woken for a first turn. A second Start does
 // nothing and returns nil; after Stop it does nothing and returns ErrStopped. Any
@@ -29,31 +23,19 @@ func (l *Loop) Start(h Host) error {
 
 // Stop ends the loop. Posts are refused from now on; those accepted before run,
 // then deferred work; timers and hooks end without being called, the host's
-// connections are closed and told so, and the host finishes. On the loop Stop
-// returns at once and the rest happens when the callback is over. From outside it
-// waits for the end, unless another Stop from outside waits already: it then returns
-// at once, and Done says when the end has come. Before Start it does nothing, and
-// after the end neither. Any goroutine; but a coroutine that the loop waits for
-// counts as outside, so it must not call Stop other than through Post or Defer.
+// connections are closed and told so, and the host finishes. Stop never waits: Done
+// says when the end has come. Before Start it does nothing, and after the first Stop
+// neither. Any goroutine.
 func (l *Loop) Stop() {
 	l.mu.Lock()
-	phase := l.phase.Load()
-	if phase == idle {
-		l.mu.Unlock()
+	defer l.mu.Unlock()
+	if l.phase.Load() != running {
 		return
 	}
-	if phase == running {
-		l.phase.Store(stopping)
-		if l.mu.asleep {
-			l.mu.asleep = false
-			l.host.Wake()
-		}
-	}
-	wait := !l.mu.joined && l.driver.Load() != goroutineID()
-	l.mu.joined = l.mu.joined || wait
-	l.mu.Unlock()
-	if wait {
-		<-l.done
+	l.phase.Store(stopping)
+	if l.mu.asleep {
+		l.mu.asleep = false
+		l.host.Wake()
 	}
 }
 
@@ -122,25 +104,4 @@ func (l *Loop) finish() {
 		return
 	}
 	l.host.Finish(done)
-}
-
-// adopt notes which goroutine drives the loop.
-func (l *Loop) adopt() {
-	if l.driver.Load() == 0 {
-		l.driver.Store(goroutineID())
-	}
-}
-
-// goroutineID returns the number of the calling goroutine, which Go shows in
-// stack traces only. It costs a microsecond; Stop alone needs it, to tell a caller
-// that would wait for itself.
-func goroutineID() int64 {
-	var buf [64]byte
-	_, id, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte(" ")) // "goroutine 18 [running]:..."
-	id, _, _ = bytes.Cut(id, []byte(" "))
-	n, err := strconv.ParseInt(string(id), 10, 64)
-	if err != nil {
-		panic("loop: unknown format of a stack trace: " + err.Error())
-	}
-	return n
 }

@@ -1,8 +1,6 @@
 package loop_test
 
 import (
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,6 +79,15 @@ func TestHooksEndWithTheLoop(t *testing.T) {
 	assert.Equal(t, 2, checks, "in the last iteration still")
 }
 
+func ended(l *loop.Loop) bool {
+	select {
+	case <-l.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 func TestStopWaitsForTheHostToDrain(t *testing.T) {
 	h := looptest.New(t)
 	drained := false
@@ -89,78 +96,78 @@ func TestStopWaitsForTheHostToDrain(t *testing.T) {
 	for range 100 {
 		h.Turn()
 	}
-	select {
-	case <-h.Loop.Done():
-		t.Fatal("ended while the host had something on its way")
-	default:
-	}
+	assert.False(t, ended(h.Loop), "the host had something on its way")
 	assert.True(t, h.Loop.Alive())
 	drained = true
 	h.Turn()
 	<-h.Loop.Done()
 }
 
-func TestStopFromOutsideWaitsForTheEnd(t *testing.T) {
+// While the host drains, the loop sleeps until the host wakes it.
+func TestStoppingLoopSleepsWhileTheHostDrains(t *testing.T) {
+	v := newVirtual(t)
+	pending := true
+	v.drain = func() bool { return pending }
+	v.Stop()
+	assert.Negative(t, v.Turn())
+	assert.Negative(t, v.Turn())
+	pending = false
+	v.Turn()
+	<-v.Done()
+}
+
+// A Stop from a phase that follows the wind-down's place in the iteration: the next poll
+// does not wait, so that the end comes.
+func TestStopFromAnyPhaseEndsTheLoop(t *testing.T) {
+	for phase, cause := range causes {
+		t.Run(phase, func(t *testing.T) {
+			v := newVirtual(t)
+			v.Hold() // an iteration may wait for ever
+			v.turn()
+			cause(v, v.Stop)
+			for !ended(v.Loop) {
+				wait := v.Turn()
+				require.True(t, ended(v.Loop) || wait == 0, "the loop would wait for ever")
+			}
+		})
+	}
+}
+
+func TestStopNeverWaits(t *testing.T) {
 	h := newThreaded(t, loop.Config{})
+	busy, release := make(chan struct{}), make(chan struct{})
 	ran := false
+	h.Post(func() { close(busy); <-release })
 	h.Post(func() { ran = true })
-	h.Stop()
+	<-busy
+	for range 3 {
+		h.Stop() // would wait for release for ever
+	}
+	assert.False(t, h.finished.Load())
+	close(release)
+	<-h.Done()
 	assert.True(t, ran)
 	assert.True(t, h.finished.Load())
 	h.Stop()
 }
 
-func TestSecondStopFromOutsideReturnsAtOnce(t *testing.T) {
-	h := newThreaded(t, loop.Config{})
-	busy, release := make(chan struct{}), make(chan struct{})
-	h.Post(func() { close(busy); <-release })
-	<-busy
-	var first sync.WaitGroup
-	first.Go(h.Stop)
-	for h.Post(nil) { // until the first Stop has flipped the state
-	}
-	h.Stop() // would wait for release for ever
-	assert.False(t, h.finished.Load())
-	close(release)
-	first.Wait()
-	assert.True(t, h.finished.Load())
-}
-
-func TestStopFromOutsideAfterStopOnTheLoopWaits(t *testing.T) {
-	h := newThreaded(t, loop.Config{})
-	stopped, release := make(chan struct{}), make(chan struct{})
-	h.Post(func() { h.Stop(); close(stopped); <-release })
-	<-stopped
-	var ended atomic.Bool
-	var second sync.WaitGroup
-	second.Go(func() { h.Stop(); ended.Store(true) })
-	assert.False(t, ended.Load())
-	close(release)
-	second.Wait()
-	assert.True(t, h.finished.Load())
-}
-
 func TestStopBeforeStartChangesNothing(t *testing.T) {
 	l := loop.New(loop.Config{})
 	l.Stop()
-	select {
-	case <-l.Done():
-		t.Fatal("ended without having begun")
-	default:
-	}
+	assert.False(t, ended(l), "without having begun")
 	h := &threaded{Loop: l, wake: make(chan struct{}, 1)}
 	h.Hold()
 	require.NoError(t, h.Start(h))
 	go h.Run(loop.RunDefault, h.poll)
 	h.do(t, func() {})
-	h.Stop()
+	h.end()
 }
 
 func TestStartTwiceAndStartAfterStop(t *testing.T) {
 	h := newThreaded(t, loop.Config{})
 	require.NoError(t, h.Start(nil), "does nothing")
 	h.do(t, func() {})
-	h.Stop()
+	h.end()
 	assert.ErrorIs(t, h.Start(h), loop.ErrStopped)
 	assert.False(t, h.Post(func() { t.Error("ran") }))
 }
@@ -168,6 +175,23 @@ func TestStartTwiceAndStartAfterStop(t *testing.T) {
 func TestRunBeforeStartDoesNothing(t *testing.T) {
 	l := loop.New(loop.Config{})
 	require.NoError(t, l.NewTimer(func() { t.Error("fired") }).Start(0, 0))
-	assert.False(t, l.Run(loop.RunDefault, nil))
+	alive, err := l.Run(loop.RunDefault, nil)
+	assert.NoError(t, err)
+	assert.False(t, alive)
 	assert.False(t, l.Alive())
+}
+
+// Stop never waits, so that the goroutine that is about to drive the loop may call it.
+func TestStartStopRunOnOneGoroutine(t *testing.T) {
+	l := loop.New(loop.Config{})
+	h := &threaded{Loop: l, wake: make(chan struct{}, 1)}
+	require.NoError(t, l.Start(h))
+	ran := false
+	require.True(t, l.Post(func() { ran = true }))
+	l.Stop()
+	alive, err := l.Run(loop.RunDefault, h.poll)
+	assert.NoError(t, err)
+	assert.False(t, alive)
+	<-l.Done()
+	assert.True(t, ran)
 }

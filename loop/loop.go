@@ -21,6 +21,11 @@ var (
 	ErrNoCallback = errors.New("handle has no callback")
 	// ErrNeverStarted: Again on a timer that was never started.
 	ErrNeverStarted = errors.New("timer was never started")
+	// ErrNested: Run or Turn was called within a Run, a Turn or a callback.
+	ErrNested = errors.New("loop already runs")
+	// ErrGoexit: a callback called runtime.Goexit, which ends the loop's goroutine. The loop
+	// panics with it.
+	ErrGoexit = errors.New("loop: a callback called runtime.Goexit, and the loop ends with its goroutine")
 )
 
 // Config says what a loop is built from. Immutable once given to New. The zero
@@ -55,12 +60,13 @@ type Loop struct {
 	lateAfter time.Duration
 	done      chan struct{}
 	phase     atomic.Int32 // written under mu
-	driver    atomic.Int64 // id of the goroutine that drives the loop; 0 before it first does
 
 	// From here to mu: loop only.
 	host     Host       // set once, by Start
 	now      clock.Time // cached
 	awake    bool       // in an iteration, past its poll or in one of the poll's callbacks
+	driven   bool       // in a Run or a Turn
+	depth    int        // batches of callbacks on the stack
 	timers   timerHeap
 	due      []*Timer // batch of the timers phase; nil where stopped meanwhile
 	timerSeq uint64   // taken by each start: orders timers that are due together
@@ -83,7 +89,6 @@ type Loop struct {
 		asleep  bool       // the next post must wake the host; false once one has
 		waiting bool       // the host may be blocked in its poll
 		since   clock.Time // when that wait began
-		joined  bool       // a Stop from outside is waiting, or has waited, for done
 		count   Metrics    // copy of the loop's own, as of its last sleep or wake
 	}
 }
@@ -116,24 +121,35 @@ const (
 // Run drives a started loop from the caller's goroutine. poll waits for I/O for
 // at most wait (negative: until woken; zero: not at all) and runs the callbacks of
 // what is ready. Run reports whether the loop is alive still. A stopping loop is
-// alive until it is wound down; one that is not started is not.
-func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool) {
-	l.adopt()
+// alive until it is wound down; one that is not started is not. RunDefault fires the
+// timers that are due before its first iteration. RunOnce does not wait if an idle hook
+// is active when the iteration begins, even if that hook then stops. Errors: ErrNested,
+// and nothing has run.
+func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool, err error) {
+	if l.driven || l.depth > 0 {
+		return l.Alive(), ErrNested
+	}
+	l.driven = true
+	defer l.checkGoexit()
 	l.UpdateNow()
 	l.mark = l.now
+	alive = l.Alive() // timers that are due now do not change it: an iteration follows them
 	if mode == RunDefault && l.phase.Load() == running {
 		l.runTimers()
 	}
-	for l.Alive() {
+	for alive {
+		mayWait := mode == RunDefault || mode == RunOnce && l.idle.active == 0
 		l.beforePoll()
-		poll(l.sleep(mode == RunNoWait || !l.Alive()))
+		poll(l.sleep(!mayWait || !l.Alive()))
 		l.afterPoll()
+		alive = l.Alive()
 		if mode != RunDefault {
 			break
 		}
 	}
 	l.pause()
-	return l.Alive()
+	l.driven = false
+	return alive, nil
 }
 
 // beforePoll is the half of an iteration that precedes the poll.
@@ -160,37 +176,41 @@ func (l *Loop) afterPoll() {
 // Turn runs what follows a batch of I/O callbacks, or a wake, and all that
 // precedes the next poll. It is how a push host drives the loop, always from one
 // goroutine. It returns how long the host may wait (negative: until woken; zero:
-// poll what is ready and turn again). After the turn in which the loop called the
-// host's Finish there is no other.
+// poll what is ready and turn again). Before Start and after the end of the loop it does
+// nothing and returns a negative wait. Within a callback it panics with ErrNested.
 func (l *Loop) Turn() (wait time.Duration) {
-	l.adopt()
-	l.afterPoll()
-	if l.phase.Load() == stopped {
+	if l.driven || l.depth > 0 {
+		panic(ErrNested)
+	}
+	if !l.begun() {
 		return -1
 	}
-	l.beforePoll()
-	return l.sleep(false)
-}
-
-// Enter begins an I/O callback, and with the first of a batch the iteration. It
-// reports whether a push host has to see to it that Turn follows this batch;
-// if not, a turn is on its way.
-func (l *Loop) Enter() (turn bool) {
-	turn = l.wakeUp()
-	l.count.Events++
-	return turn
-}
-
-// Leave ends an I/O callback that Enter began. The host calls it from a deferred
-// function of its own with what recover returned there. It reports whether the
-// callback panicked; the panic is contained.
-func (l *Loop) Leave(recovered any) (panicked bool) {
-	l.measure()
-	if recovered == nil {
-		return false
+	l.driven = true
+	defer l.checkGoexit()
+	l.afterPoll()
+	wait = -1
+	if l.begun() {
+		l.beforePoll()
+		wait = l.sleep(false)
 	}
-	l.panicked(recovered)
-	return true
+	l.driven = false
+	return wait
+}
+
+// begun reports whether the loop has started and not ended.
+func (l *Loop) begun() bool {
+	phase := l.phase.Load()
+	return phase == running || phase == stopping
+}
+
+// Event runs an I/O callback, and with the first of a batch begins the iteration. It
+// reports whether a push host has to see to it that Turn follows this batch (if not, a
+// turn is on its way), and returns what the callback panicked with, nil if it did not.
+// The panic is contained.
+func (l *Loop) Event(fn func()) (turn bool, recovered any) {
+	turn = l.depth == 0 && l.wakeUp()
+	l.count.Events++
+	return turn, l.call(fn)
 }
 
 // Clock returns the clock that the loop was built with. Any goroutine.

@@ -21,7 +21,7 @@ func TestB19_WakesFromAnotherGoroutine(t *testing.T) {
 		require.True(t, h.Post(func() { calls++; ran <- calls }))
 		assert.Equal(t, want, <-ran)
 	}
-	h.Stop()
+	h.end()
 	assert.False(t, h.Post(func() { t.Error("ran after the end") }))
 	assert.Equal(t, 3, calls)
 }
@@ -80,6 +80,38 @@ func TestB21_WakeWithoutWorkCompletesAnIteration(t *testing.T) {
 	<-checked
 }
 
+// A post without work that arrives when the iteration has taken its posts leads to another one.
+func TestB21_WakeWithoutWorkFromAnyPhaseCompletesAnIteration(t *testing.T) {
+	for phase, cause := range causes {
+		t.Run(phase, func(t *testing.T) {
+			v := newVirtual(t)
+			v.Hold() // an iteration may wait for ever
+			posted := false
+			cause(v, func() {
+				posted = true
+				assert.True(t, v.Post(nil))
+				assert.Equal(t, 1, v.Metrics().PostsPending)
+			})
+			var after []time.Duration
+			v.onPoll = func(wait time.Duration) {
+				if posted {
+					after = append(after, wait)
+					v.Stop()
+				}
+			}
+			v.run()
+			assert.Equal(t, []time.Duration{0}, after, "the poll that follows does not wait")
+		})
+	}
+}
+
+func TestB21_WakeWithoutWorkKeepsTheLoopAlive(t *testing.T) {
+	v := newVirtual(t)
+	start(t, v.NewTimer(func() { v.Post(nil) }), ms, 0)
+	assert.True(t, v.runOnce())
+	assert.False(t, v.runOnce())
+}
+
 func TestB22_PostFromAPostRunsInALaterIterationAfterIOAndTimers(t *testing.T) {
 	h := looptest.New(t)
 	var j journal
@@ -120,7 +152,7 @@ func TestB23_NoWakeAfterTheEnd(t *testing.T) {
 				}
 			})
 		}
-		h.Stop()
+		h.end()
 		posters.Wait()
 		assert.False(t, h.lateWake.Load())
 	}
@@ -140,6 +172,41 @@ func TestB24_IdleHookStarvesNoTimer(t *testing.T) {
 	v.run()
 	assert.True(t, fired)
 	assert.Equal(t, 50, idles)
+}
+
+// As in libuv, an iteration that begins with an idle hook does not wait in RunOnce; in
+// RunDefault the hooks that are left after the idle phase decide.
+func TestIdleHookThatStopsItself(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode loop.RunMode
+		want time.Duration
+	}{
+		"once":    {loop.RunOnce, 0},
+		"default": {loop.RunDefault, 5 * ms},
+		"no wait": {loop.RunNoWait, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVirtual(t)
+			tm := v.NewTimer(func() {})
+			start(t, tm, 5*ms, 0)
+			causes["idle"](v, func() {})
+			v.in(tc.mode)
+			assert.Equal(t, []time.Duration{tc.want}, v.waits)
+		})
+	}
+}
+
+// libuv, too, decides whether it is alive before it runs these timers.
+func TestDueTimersAloneMakeOneIteration(t *testing.T) {
+	v := newVirtual(t)
+	fired := 0
+	start(t, v.NewTimer(func() { fired++ }), 0, 0)
+	assert.False(t, v.run())
+	assert.Equal(t, 1, fired)
+	assert.Equal(t, []time.Duration{0}, v.waits)
+	assert.EqualValues(t, 1, v.Metrics().Iterations)
+	v.run()
+	assert.EqualValues(t, 1, v.Metrics().Iterations, "nothing is alive now")
 }
 
 func TestB25_DeferredWorkRunsOnceAtTheEndBeforeCloseCallbacks(t *testing.T) {
@@ -382,7 +449,7 @@ func TestCloseBeforeStart(t *testing.T) {
 
 func TestB44_IdleTime(t *testing.T) {
 	v := newVirtual(t)
-	v.Run(loop.RunNoWait, v.poll)
+	v.turn()
 	start(t, v.NewTimer(func() { v.clock.Advance(600 * ms) }), 1000*ms, 0)
 	v.onPoll = func(time.Duration) {
 		var m loop.Metrics
@@ -423,8 +490,8 @@ func TestMetrics(t *testing.T) {
 	v.Post(func() { v.clock.Advance(30 * ms) })
 	v.onPoll = func(time.Duration) {
 		for range 3 {
-			v.Enter()
-			assert.False(t, v.Leave(nil))
+			_, recovered := v.Event(func() {})
+			assert.Nil(t, recovered)
 		}
 	}
 	start(t, v.NewTimer(func() {}), 5*ms, 0)
@@ -451,17 +518,27 @@ func TestLateAfter(t *testing.T) {
 	assert.EqualValues(t, 1, v.Metrics().LateTimers, "51 ms is late, 50 is not")
 }
 
+// causes are the ways to have the loop call a function once, by phase.
+var causes = map[string]func(v *virtual, fn func()){
+	"post":     func(v *virtual, fn func()) { v.Post(fn) },
+	"deferred": func(v *virtual, fn func()) { v.Defer(fn) },
+	"closing":  func(v *virtual, fn func()) { v.NewTimer(nil).Close(fn) },
+	"timer":    func(v *virtual, fn func()) { start(v.t, v.NewTimer(fn), 0, 0) },
+	"check":    func(v *virtual, fn func()) { startOnce(v, (*loop.Loop).NewCheck, fn) },
+	"prepare":  func(v *virtual, fn func()) { startOnce(v, (*loop.Loop).NewPrepare, fn) },
+	"idle":     func(v *virtual, fn func()) { startOnce(v, (*loop.Loop).NewIdle, fn) },
+}
+
+// startOnce starts a hook that stops itself.
+func startOnce(v *virtual, newHook func(*loop.Loop, func()) *loop.Hook, fn func()) {
+	var hook *loop.Hook
+	hook = newHook(v.Loop, func() { hook.Stop(); fn() })
+	require.NoError(v.t, hook.Start())
+}
+
 func TestPanicsAreContained(t *testing.T) {
 	boom := func() { panic("boom") }
-	for phase, cause := range map[string]func(v *virtual, fn func()){
-		"post":     func(v *virtual, fn func()) { v.Post(fn) },
-		"deferred": func(v *virtual, fn func()) { v.Defer(fn) },
-		"closing":  func(v *virtual, fn func()) { v.NewTimer(nil).Close(fn) },
-		"timer":    func(v *virtual, fn func()) { start(t, v.NewTimer(fn), 0, 0) },
-		"check":    func(v *virtual, fn func()) { require.NoError(t, v.NewCheck(fn).Start()) },
-		"prepare":  func(v *virtual, fn func()) { require.NoError(t, v.NewPrepare(fn).Start()) },
-		"idle":     func(v *virtual, fn func()) { require.NoError(t, v.NewIdle(fn).Start()) },
-	} {
+	for phase, cause := range causes {
 		t.Run(phase, func(t *testing.T) {
 			v := newVirtual(t)
 			before, after := 0, 0
@@ -492,7 +569,7 @@ func TestPanicWithoutAReportIsCounted(t *testing.T) {
 	h := newThreaded(t, loop.Config{})
 	h.do(t, func() { h.Post(panicsInHere) })
 	h.do(t, func() {})
-	h.Stop()
+	h.end()
 	assert.EqualValues(t, 1, h.Metrics().Panics)
 }
 
@@ -513,7 +590,7 @@ func TestPostsKeepTheirOrder(t *testing.T) {
 		})
 	}
 	all.Wait()
-	h.Stop()
+	h.end()
 	for p := range producers {
 		assert.Equal(t, posts, next[p])
 	}

@@ -15,7 +15,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	h := looptest.New(t)
 	nothing := func() {}
 	poll := func(time.Duration) {}
-	turn := func() { h.Loop.Run(loop.RunNoWait, poll) }
+	turn := func() { _, _ = h.Loop.Run(loop.RunNoWait, poll) }
 	tm, repeat := h.Loop.NewTimer(nothing), h.Loop.NewTimer(nothing)
 	hook := h.Loop.NewCheck(nothing)
 	for name, fn := range map[string]func(){
@@ -36,7 +36,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			turn()
 		},
 		"hook":     func() { _ = hook.Start(); turn(); hook.Stop() },
-		"callback": func() { h.Loop.Enter(); h.Loop.Leave(nil) },
+		"callback": func() { h.Loop.Event(nothing) },
 	} {
 		for range 10 {
 			fn()

@@ -40,12 +40,12 @@ func (t *Timer) Start(delay, repeat time.Duration) error {
 }
 
 // StartAt is Start for a deadline: the timer fires once, when the clock has
-// reached due. clock.Never and zero ("none") never fire.
+// reached due. A negative due has passed. clock.Never and zero ("none") never fire.
 func (t *Timer) StartAt(due clock.Time) error {
 	if due == 0 {
 		due = clock.Never
 	}
-	return t.start(due, 0)
+	return t.start(max(due, clock.First), 0)
 }
 
 func (t *Timer) start(due clock.Time, repeat time.Duration) error {
@@ -131,15 +131,15 @@ func (l *Loop) runTimers() {
 	for next := 0; next < len(l.due); {
 		next = l.fireFrom(next)
 	}
-	clear(l.due)
-	l.due = l.due[:0]
+	l.due = reuse(l.due)
 }
 
 // fireFrom fires the batch from next on until a callback panics, and returns
 // where to go on.
 func (l *Loop) fireFrom(next int) (resume int) {
 	resume = next
-	defer l.Contain()
+	l.depth++
+	defer l.endBatch()
 	for resume < len(l.due) {
 		t := l.due[resume]
 		resume++

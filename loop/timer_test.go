@@ -172,7 +172,7 @@ func TestB11_MissedPeriodsCollapse(t *testing.T) {
 			tm := v.NewTimer(func() { fired++ })
 			start(t, tm, 10*ms, 10*ms)
 			v.clock.Advance(20 * ms)
-			v.Run(mode, v.poll)
+			v.in(mode)
 			assert.Equal(t, 1, fired)
 			assert.Equal(t, 10*ms, tm.DueIn(), "counted from now: no catching up")
 		})
@@ -354,6 +354,31 @@ func TestStartAt(t *testing.T) {
 		require.NoError(t, tm.StartAt(none))
 		h.Advance(1000 * time.Hour)
 		assert.Equal(t, 2, fired)
+	}
+}
+
+// A deadline that has passed fires in the next iteration, however long ago it was.
+func TestStartAtInThePast(t *testing.T) {
+	for name, before := range map[string]func(now clock.Time) clock.Time{
+		"a nanosecond ago":            func(now clock.Time) clock.Time { return now - 1 },
+		"the first instant":           func(clock.Time) clock.Time { return clock.First },
+		"back to the clock's origin":  func(now clock.Time) clock.Time { return now.Add(-now.Sub(0)) },
+		"back beyond the origin":      func(now clock.Time) clock.Time { return now.Add(-time.Hour) },
+		"negative":                    func(clock.Time) clock.Time { return -1 },
+		"the least value of its type": func(clock.Time) clock.Time { return math.MinInt64 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVirtual(t)
+			fired := 0
+			tm := v.NewTimer(func() { fired++ })
+			require.NoError(t, tm.StartAt(before(v.clock.Now())))
+			assert.Zero(t, tm.DueIn())
+			assert.True(t, v.Due().Passed(v.clock.Now()))
+			v.runOnce()
+			assert.Equal(t, 1, fired)
+			assert.Equal(t, []time.Duration{0}, v.waits)
+			assert.Zero(t, v.elapsed())
+		})
 	}
 }
 

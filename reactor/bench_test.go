@@ -117,8 +117,14 @@ func started(tb testing.TB) *Reactor {
 	tb.Helper()
 	r := New(Config{OnPanic: func(v any, stack []byte) { tb.Errorf("panic: %v\n%s", v, stack) }})
 	require.NoError(tb, r.Start())
-	tb.Cleanup(r.Stop)
+	tb.Cleanup(func() { end(r) })
 	return r
+}
+
+// end stops a started reactor and waits until it has ended.
+func end(r *Reactor) {
+	r.Stop()
+	<-r.Loop().Done()
 }
 
 // echoServer returns the address of a server that returns what it is sent.

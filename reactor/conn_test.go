@@ -181,7 +181,7 @@ func TestB50_TimerClosesAConnectToAnUnansweringPeer(t *testing.T) {
 		assert.NoError(t, r.Loop().NewTimer(func() { p.conn.Close(nil) }).Start(ms(50), 0))
 	})
 	assert.ErrorIs(t, <-p.connected, transport.ErrClosed)
-	r.Stop()
+	end(r)
 }
 
 func TestConnectTimeout(t *testing.T) {
@@ -202,7 +202,7 @@ func TestConnectNeverBlocksTheLoop(t *testing.T) {
 	addr := unanswering(t)
 	do(t, r, func() { p.dial(r, addr) })
 	settle(t, r)
-	r.Stop()
+	end(r)
 	assert.ErrorIs(t, <-p.connected, loop.ErrStopped)
 }
 
@@ -219,7 +219,7 @@ func TestDialRefusals(t *testing.T) {
 		p.dial(r, "127.0.0.1:1")
 		require.NoError(t, r.Start())
 		assert.ErrorIs(t, <-p.connected, loop.ErrStopped)
-		r.Stop()
+		end(r)
 	})
 	t.Run("from a handler that the end closes", func(t *testing.T) {
 		r := started(t)
@@ -237,7 +237,7 @@ func TestDialRefusals(t *testing.T) {
 			p.dial(r, addr)
 		}
 		p.connect(t, r, addr)
-		r.Stop()
+		end(r)
 		assert.ErrorIs(t, <-p.closed, loop.ErrStopped)
 		assert.Positive(t, redials)
 	})
@@ -612,7 +612,7 @@ func TestPanicInAHandlerClosesItsConnectionOnly(t *testing.T) {
 			panics := 0
 			r := New(Config{OnPanic: func(any, []byte) { mu.Lock(); panics++; mu.Unlock() }})
 			require.NoError(t, r.Start())
-			defer r.Stop()
+			defer end(r)
 			bystander, p := newProbe(), newProbe()
 			bystander.connect(t, r, echoServer(t))
 			arm(p)
@@ -622,7 +622,7 @@ func TestPanicInAHandlerClosesItsConnectionOnly(t *testing.T) {
 			assert.ErrorContains(t, <-p.closed, "panicked")
 			do(t, r, func() { _ = bystander.conn.Write([]byte("still here")) })
 			assert.Equal(t, "still here", <-bystander.data)
-			r.Stop()
+			end(r)
 			assert.Equal(t, 2, panics)
 			assert.EqualValues(t, 2, r.Loop().Metrics().Panics)
 		})
@@ -671,6 +671,6 @@ func TestAbandonedDialsLeaveNothing(t *testing.T) {
 		})
 		<-p.connected
 	}
-	r.Stop()
+	end(r)
 	assert.Eventually(t, func() bool { return descriptors(t) <= before }, 10*time.Second, ms(1))
 }

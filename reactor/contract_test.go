@@ -65,7 +65,7 @@ func checkPosts(t *testing.T, producers, n int) {
 	r := started(t)
 	ran := 0
 	assert.Equal(t, producers*n, postAll(r, producers, n, func() { ran++ }))
-	r.Stop()
+	end(r)
 	assert.Equal(t, producers*n, ran)
 }
 
@@ -86,7 +86,7 @@ func TestPostsOfAProducerKeepTheirOrder(t *testing.T) {
 		})
 	}
 	all.Wait()
-	r.Stop()
+	end(r)
 	for _, n := range next {
 		assert.Equal(t, posts, n)
 	}
@@ -97,12 +97,12 @@ func TestC03_PostBeforeStartIsRefused(t *testing.T) {
 	assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
 	require.NoError(t, r.Start())
 	do(t, r, func() {})
-	r.Stop()
+	end(r)
 }
 
 func TestC04_PostAfterStopIsRefused(t *testing.T) {
 	r := started(t)
-	r.Stop()
+	end(r)
 	assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
 }
 
@@ -112,7 +112,7 @@ func TestC07_FiftyCycles(t *testing.T) {
 		r := New(Config{})
 		require.NoError(t, r.Start())
 		do(t, r, func() {})
-		r.Stop()
+		end(r)
 	}
 	assert.Equal(t, before, descriptors(t))
 }
@@ -120,7 +120,6 @@ func TestC07_FiftyCycles(t *testing.T) {
 func TestC08_StopFromACallback(t *testing.T) {
 	r := started(t)
 	do(t, r, r.Stop)
-	r.Stop() // from outside: waits for the end
 	<-r.Loop().Done()
 }
 
@@ -132,14 +131,14 @@ func TestC09_StopThreeTimes(t *testing.T) {
 	}
 }
 
-// There are no destructors here: a deferred Stop is what ends a reactor that
+// There are no destructors here: a deferred end is what ends a reactor that
 // nothing else has stopped.
 func TestC10_EndWithPostsOnTheirWay(t *testing.T) {
 	var ran int
 	func() {
 		r := New(Config{})
 		require.NoError(t, r.Start())
-		defer r.Stop()
+		defer end(r)
 		postAll(r, 1, 100, func() { ran++ })
 	}()
 	assert.Equal(t, 100, ran)
@@ -167,7 +166,7 @@ func TestC12_PostsRacingAStop(t *testing.T) {
 			accepted <- n
 		}()
 		<-first
-		r.Stop()
+		end(r)
 		assert.Equal(t, <-accepted, executed, "what was accepted runs, and nothing else")
 		assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
 	}
@@ -195,7 +194,7 @@ func TestC14_PanicInACallbackIsContained(t *testing.T) {
 	panics := make(chan any, 1)
 	r := New(Config{OnPanic: func(v any, _ []byte) { panics <- v }})
 	require.NoError(t, r.Start())
-	defer r.Stop()
+	defer end(r)
 	r.Loop().Post(func() { panic("boom") })
 	assert.Equal(t, "boom", <-panics)
 	do(t, r, func() {})
@@ -244,7 +243,7 @@ func TestStartTwiceAndStartAfterStop(t *testing.T) {
 	before := descriptors(t)
 	require.NoError(t, r.Start())
 	assert.Equal(t, before, descriptors(t))
-	r.Stop()
+	end(r)
 	assert.ErrorIs(t, r.Start(), loop.ErrStopped)
 }
 

@@ -54,10 +54,10 @@ func (r *Reactor) connect(ctx context.Context, c *conn) {
 		_, err = r.client.EnrollContext(nc, c) // waits for OnOpen
 	}
 	_ = r.poller.Execute(ctx, runnable(func() error {
-		r.enter()
-		defer r.leave(c)
-		r.dialing--
-		c.dialed(err)
+		r.event(c, func() {
+			r.dialing--
+			c.dialed(err)
+		})
 		return nil
 	}))
 }

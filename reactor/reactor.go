@@ -90,8 +90,8 @@ func (r *Reactor) Start() error {
 	return r.loop.Start((*host)(r))
 }
 
-// Stop is Loop().Stop(): connections are closed with loop.ErrStopped, and once it
-// is done no goroutine, descriptor or timer is left.
+// Stop is Loop().Stop(): connections are closed with loop.ErrStopped. It does not wait;
+// once Loop().Done() is closed no goroutine, descriptor or timer is left.
 func (r *Reactor) Stop() { r.loop.Stop() }
 
 // startPoller starts gnet with the hop as its only connection. A gnet client is an
@@ -158,19 +158,21 @@ func (r *Reactor) submit() {
 	_ = r.poller.Execute(context.Background(), r.turning)
 }
 
-// enter begins a callback of gnet.
-func (r *Reactor) enter() {
-	if r.loop.Enter() {
+// event runs a callback of gnet for c and sees to it that a turn follows.
+func (r *Reactor) event(c *conn, fn func()) {
+	if r.contain(c, fn) {
 		r.submit()
 	}
 }
 
-// leave, deferred directly, ends it. A handler that has panicked is in no state to
-// go on reading: its connection closes.
-func (r *Reactor) leave(c *conn) {
-	if v := recover(); r.loop.Leave(v) {
-		c.end(fmt.Errorf("connection handler panicked: %v", v))
+// contain runs a callback of gnet for c. A handler that has panicked is in no state to go
+// on reading: its connection closes. It reports whether a turn has to be submitted.
+func (r *Reactor) contain(c *conn, fn func()) (turn bool) {
+	turn, recovered := r.loop.Event(fn)
+	if recovered != nil {
+		c.end(fmt.Errorf("connection handler panicked: %v", recovered))
 	}
+	return turn
 }
 
 // host is the reactor as the loop sees it.
@@ -225,9 +227,9 @@ func (e *events) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 	if !ok {
 		return nil, gnet.None // the hop, before the loop has started
 	}
-	e.enter()
-	defer e.leave(c)
-	return nil, c.opened(gc)
+	var action gnet.Action
+	e.event(c, func() { action = c.opened(gc) })
+	return nil, action
 }
 
 // OnTraffic implements gnet.EventHandler.
@@ -244,13 +246,11 @@ func (e *events) OnTraffic(gc gnet.Conn) gnet.Action {
 // connection is a batch of its own.
 func (r *Reactor) traffic(c *conn, data []byte) (turn bool) {
 	alone := len(r.conns) == 1
-	turn = r.loop.Enter()
+	turn = r.contain(c, func() { c.received(data) })
 	if turn && !alone {
 		r.submit()
 		turn = false
 	}
-	defer r.leave(c)
-	c.received(data)
 	return turn
 }
 
@@ -264,9 +264,7 @@ func (e *events) OnClose(gc gnet.Conn, err error) gnet.Action {
 		}
 		return gnet.None
 	}
-	e.enter()
-	defer e.leave(c)
-	c.closed(gc, err)
+	e.event(c, func() { c.closed(gc, err) })
 	return gnet.None
 }
 

@@ -1,9 +1,15 @@
 package scheduler
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
 )
 
 func TestCoroutineSuspendsAndResumes(t *testing.T) {
@@ -40,6 +46,28 @@ func TestCoroutineTornWhileSuspended(t *testing.T) {
 	assert.False(t, first)
 	assert.False(t, second, "a torn coroutine does not wait again")
 	assert.True(t, ended, "the body ran to its end")
+}
+
+// iter.Pull passes Goexit on to whoever resumes the body, which is the loop: it ends loudly.
+func TestGoexitInABodyOnTheLoop(t *testing.T) {
+	leave := task.Spec{Op: "test::leave", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
+		runtime.Goexit()
+		return rowset.RowSet{}, nil
+	}}
+	leave.RunAsync = leave.Run
+	g := graph(t, builtins(t, leave), "x", node("x", "leave", "", "", ""))
+	h := looptest.New(t)
+	e := NewReactor(ReactorConfig{Loop: h.Loop, CPU: &handCPU{loop: h.Loop}, Registry: testRegistry(t)})
+	e.Submit(&Request{Graph: g, UserID: 1}, func(*Result) { t.Error("answered") })
+	var recovered any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { recovered = recover() }()
+		h.Settle()
+	}()
+	<-done
+	assert.Equal(t, loop.ErrGoexit, recovered)
 }
 
 // BenchmarkCoroutineResume is the cost of one await: to the body and back.

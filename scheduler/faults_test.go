@@ -207,7 +207,10 @@ func TestAFullPool(t *testing.T) {
 	reg := registryAt(t, "127.0.0.1:1", "")
 	host := reactor.New(reactor.Config{})
 	require.NoError(t, host.Start())
-	t.Cleanup(host.Stop)
+	t.Cleanup(func() {
+		host.Stop()
+		<-host.Loop().Done()
+	})
 	workers := cpupool.New(host.Loop(), cpupool.Config{Workers: 1, QueueMax: 1})
 	t.Cleanup(workers.Close)
 	e := closing(t, scheduler.NewReactor(scheduler.ReactorConfig{Loop: host.Loop(), CPU: workers, Registry: reg}))

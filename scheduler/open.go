@@ -76,6 +76,7 @@ func OpenReactor(cfg Config) (*Reactor, error) {
 	e.release = func() {
 		pool.Close()
 		host.Stop()
+		<-l.Done()
 	}
 	return e, nil
 }

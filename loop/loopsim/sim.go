@@ -67,7 +67,10 @@ func (s *Sim) Turn() {
 		s.poll(s.runAlone)
 		return
 	}
-	s.Loop.Run(loop.RunNoWait, func(time.Duration) { s.poll(s.runOnLoop) })
+	_, err := s.Loop.Run(loop.RunNoWait, func(time.Duration) { s.poll(s.runOnLoop) })
+	if err != nil {
+		panic(err) // Turn was called from a callback
+	}
 	if !s.Ended() {
 		// The loop flushes right before it polls, which is at the next instant already.
 		(*host)(s).Flush()
@@ -154,11 +157,7 @@ func (s *Sim) poll(run func(fn func())) {
 	s.batch = s.batch[:0]
 }
 
-func (s *Sim) runOnLoop(fn func()) {
-	s.Loop.Enter()
-	defer func() { s.Loop.Leave(recover()) }()
-	fn()
-}
+func (s *Sim) runOnLoop(fn func()) { s.Loop.Event(fn) }
 
 func (s *Sim) runAlone(fn func()) {
 	defer func() {

@@ -45,18 +45,32 @@ func New(tb testing.TB) *Harness {
 		tb.Fatalf("start: %v", err)
 	}
 	h.Loop.Hold() // the harness's I/O, so that a turn is an iteration whatever is alive
-	h.Turn()      // makes this goroutine the loop's
+	h.Turn()      // the one that Start has woken the host for
 	tb.Cleanup(h.Stop)
 	return h
 }
 
-// Turn runs one iteration, which does not wait.
+// Turn runs one iteration, which does not wait. Within a callback it fails the test.
 func (h *Harness) Turn() {
-	h.Loop.Run(loop.RunNoWait, func(time.Duration) {
+	h.tb.Helper()
+	defer AllowFailNow(h.tb)
+	_, err := h.Loop.Run(loop.RunNoWait, func(time.Duration) {
 		if h.OnPoll != nil {
 			h.OnPoll()
 		}
 	})
+	if err != nil {
+		h.tb.Fatalf("turn: %v", err)
+	}
+}
+
+// AllowFailNow, deferred directly around a call of Loop.Run, lets callbacks use FailNow,
+// and so package require. FailNow calls runtime.Goexit, for which the loop would end the
+// process; a test that has failed just ends.
+func AllowFailNow(tb testing.TB) {
+	if r := recover(); r != nil && !(r == any(loop.ErrGoexit) && (tb.Failed() || tb.Skipped())) {
+		panic(r)
+	}
 }
 
 // Settle turns until no post, deferred work, close callback or due timer is

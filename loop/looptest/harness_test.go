@@ -1,12 +1,14 @@
 package looptest_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/looptest"
 )
 
@@ -57,4 +59,62 @@ func TestStopDrainsTheHost(t *testing.T) {
 	assert.Equal(t, 3, calls)
 	assert.False(t, h.Loop.Post(func() {}))
 	h.Stop()
+}
+
+// endedTB is a test as a callback finds it that has called FailNow or SkipNow.
+type endedTB struct {
+	testing.TB
+	failed, skipped bool
+}
+
+func (tb *endedTB) Failed() bool   { return tb.failed }
+func (tb *endedTB) Skipped() bool  { return tb.skipped }
+func (tb *endedTB) Cleanup(func()) {}
+func (tb *endedTB) Fatalf(string, ...any) {
+	tb.failed = true
+	runtime.Goexit()
+}
+
+// A callback that ends the test by FailNow does not end the process, but one that ends the
+// loop's goroutine otherwise does.
+func TestFailNowInACallbackEndsTheTestOnly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tb   endedTB
+		want any
+	}{
+		"failed":  {endedTB{TB: t, failed: true}, nil},
+		"skipped": {endedTB{TB: t, skipped: true}, nil},
+		"goexit":  {endedTB{TB: t}, loop.ErrGoexit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var recovered any
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { recovered = recover() }()
+				h := looptest.New(&tc.tb)
+				defer h.Stop()
+				h.Loop.Post(runtime.Goexit)
+				h.Turn()
+				t.Error("the goroutine goes on")
+			}()
+			<-done
+			assert.Equal(t, tc.want, recovered)
+		})
+	}
+}
+
+func TestTurnWithinACallbackFailsTheTest(t *testing.T) {
+	tb := &endedTB{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h := looptest.New(tb)
+		defer h.Stop()
+		h.Loop.Post(h.Turn)
+		h.Turn()
+		t.Error("the goroutine goes on")
+	}()
+	<-done
+	assert.True(t, tb.failed)
 }
