@@ -6,30 +6,42 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd/loop/looptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// handLoop is a loop turned by the test: posts queue up until run is called.
+// handLoop is a loop turned by the test: posts and deferred work queue up until run is
+// called.
 type handLoop struct {
-	mu      sync.Mutex
+	onPost func() // if set, called by Post
+	done   chan struct{}
+
+	deferred, batch []func()
+	held            int
+
+	mu      sync.Mutex // guards what follows
 	arrived *sync.Cond
 	posts   []func()
-	held    int
 	stopped bool
 }
 
 func newHandLoop() *handLoop {
-	l := new(handLoop)
+	l := &handLoop{done: make(chan struct{})}
 	l.arrived = sync.NewCond(&l.mu)
 	return l
 }
 
 func (l *handLoop) Post(fn func()) bool {
+	if l.onPost != nil {
+		l.onPost()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped {
@@ -40,14 +52,24 @@ func (l *handLoop) Post(fn func()) bool {
 	return true
 }
 
-func (l *handLoop) Hold()    { l.held++ }
-func (l *handLoop) Release() { l.held-- }
+func (l *handLoop) Done() <-chan struct{} { return l.done }
+func (l *handLoop) Hold()                 { l.held++ }
+func (l *handLoop) Release()              { l.held-- }
+func (l *handLoop) Defer(fn func())       { l.deferred = append(l.deferred, fn) }
+func (l *handLoop) Contain()              { _ = recover() }
 
-// Defer runs fn at once: each call of the test is an iteration of its own.
-func (l *handLoop) Defer(fn func()) { fn() }
+// turn ends an iteration.
+func (l *handLoop) turn() {
+	l.deferred, l.batch = l.batch[:0], l.deferred
+	for _, fn := range l.batch {
+		fn()
+	}
+}
 
-// run waits for n posts and runs them on the test's goroutine.
+// run waits for n posts and runs them on the test's goroutine, each in an iteration of
+// its own.
 func (l *handLoop) run(n int) {
+	l.turn()
 	for range n {
 		l.mu.Lock()
 		for len(l.posts) == 0 {
@@ -57,7 +79,15 @@ func (l *handLoop) run(n int) {
 		l.posts = l.posts[1:]
 		l.mu.Unlock()
 		fn()
+		l.turn()
 	}
+}
+
+// stop has the loop refuse posts. It ends when done is closed.
+func (l *handLoop) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
 }
 
 func (l *handLoop) pending() int {
@@ -80,10 +110,25 @@ func block(t *testing.T, p *Pool, l *handLoop, workers int) (release func()) {
 	for range workers {
 		require.NoError(t, p.Submit(&Job{Work: func() { started <- struct{}{}; <-gate }}))
 	}
+	l.turn()
 	for range workers {
-		<-started
+		receive(t, started)
 	}
-	return func() { close(gate); l.run(workers) }
+	free := sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(free) // before the pool closes, whatever has failed
+	return func() { free(); l.run(workers) }
+}
+
+// receive fails the test if nothing comes.
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(10 * time.Second):
+		require.FailNow(t, "nothing has come")
+		panic("not reached")
+	}
 }
 
 func TestB37_WorkOnceOffTheLoopDoneOnceOnIt(t *testing.T) {
@@ -127,11 +172,14 @@ func TestB39_CancelOfQueuedJobs(t *testing.T) {
 		assert.NoError(t, p.Cancel(j))
 		assert.ErrorIs(t, p.Cancel(j), ErrBusy, "a second cancel")
 	}
+	assert.Zero(t, cancelled, "not inside Cancel")
+	l.turn()
+	assert.Equal(t, 16, cancelled, "while the workers are blocked still")
+	assert.Equal(t, 2, l.held)
 	release()
-	l.run(16)
 	p.WaitIdle()
 	assert.Zero(t, worked)
-	assert.Equal(t, 16, cancelled)
+	assert.Zero(t, l.pending())
 	assert.EqualValues(t, 16, p.Stats().Cancelled)
 }
 
@@ -144,11 +192,61 @@ func TestB40_CancelCompletesLater(t *testing.T) {
 	require.NoError(t, p.Cancel(j))
 	assert.False(t, done, "not inside Cancel")
 	assert.ErrorIs(t, p.Submit(j), ErrInUse, "not free before Done")
+	l.turn()
+	assert.True(t, done)
+	ran := false
+	j.Work, j.Done = func() { ran = true }, nil
+	require.NoError(t, p.Submit(j), "free after Done")
 	release()
 	l.run(1)
-	assert.True(t, done)
-	require.NoError(t, p.Submit(j), "free after Done")
-	p.WaitIdle()
+	assert.True(t, ran)
+}
+
+// The loop is a real one here.
+func TestCancelOnALoop(t *testing.T) {
+	h := looptest.New(t)
+	p := New(h.Loop, Config{Workers: 1})
+	defer p.Close()
+	started, gate := make(chan struct{}), make(chan struct{})
+	require.NoError(t, p.Submit(&Job{Work: func() { close(started); <-gate }}))
+	h.Turn()
+	receive(t, started)
+	var inside bool
+	var dones []error
+	h.Loop.Post(func() {
+		inside = true
+		j := &Job{Work: func() { t.Error("ran") }}
+		j.Done = func(err error) { assert.False(t, inside); dones = append(dones, err) }
+		assert.NoError(t, p.Submit(j))
+		assert.NoError(t, p.Cancel(j))
+		inside = false
+	})
+	h.Settle()
+	assert.Equal(t, []error{ErrCancelled}, dones, "though the worker is blocked")
+	close(gate)
+}
+
+func TestCancelledJobsFreeTheQueueAtOnce(t *testing.T) {
+	p, l := newTestPool(t, Config{Workers: 1, QueueMax: 4})
+	release := block(t, p, l, 1)
+	var order []int
+	jobs := make([]*Job, 4)
+	for i := range jobs {
+		jobs[i] = &Job{Work: func() { order = append(order, i) }}
+		require.NoError(t, p.Submit(jobs[i]))
+	}
+	assert.ErrorIs(t, p.Submit(&Job{Work: func() {}}), ErrQueueFull)
+	for _, i := range []int{1, 0, 3} { // from the middle, the front, the back
+		require.NoError(t, p.Cancel(jobs[i]))
+	}
+	assert.EqualValues(t, 1, p.Stats().Queued)
+	for i := 4; i < 7; i++ {
+		require.NoError(t, p.Submit(&Job{Work: func() { order = append(order, i) }}))
+	}
+	assert.ErrorIs(t, p.Submit(&Job{Work: func() {}}), ErrQueueFull)
+	release()
+	l.run(4)
+	assert.Equal(t, []int{2, 4, 5, 6}, order, "first come first served")
 }
 
 func TestB41_CancelOfARunningJobIsBusy(t *testing.T) {
@@ -157,7 +255,8 @@ func TestB41_CancelOfARunningJobIsBusy(t *testing.T) {
 	completed := false
 	j := &Job{Work: func() { close(started); <-gate }, Done: func(err error) { completed = err == nil }}
 	require.NoError(t, p.Submit(j))
-	<-started
+	l.turn()
+	receive(t, started)
 	assert.ErrorIs(t, p.Cancel(j), ErrBusy)
 	close(gate)
 	l.run(1)
@@ -239,15 +338,168 @@ func TestCloseWaitsAndRefuses(t *testing.T) {
 	assert.ErrorIs(t, p.Submit(&Job{Work: func() {}}), ErrClosed)
 }
 
-func TestAStoppedLoopIsNoHarm(t *testing.T) {
-	p, l := newTestPool(t, Config{})
+// TestDoneComesOnceThoughTheLoopHasStopped: the loop refuses the hand-back, so Close
+// waits for the loop's end and completes the job.
+func TestDoneComesOnceThoughTheLoopHasStopped(t *testing.T) {
+	for name, tc := range map[string]struct {
+		work func(gate chan struct{})
+		want error
+	}{
+		"ended":  {func(gate chan struct{}) { <-gate }, nil},
+		"goexit": {func(gate chan struct{}) { <-gate; runtime.Goexit() }, errGoexit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newHandLoop()
+			p := New(l, Config{Workers: 1})
+			gate := make(chan struct{})
+			var ended atomic.Bool
+			var dones []error
+			done := func(err error) {
+				assert.True(t, ended.Load(), "the loop may touch what Done touches")
+				dones = append(dones, err)
+				assert.ErrorIs(t, p.Submit(&Job{Work: func() {}}), ErrClosed)
+				panic("contained, as on the loop")
+			}
+			for range 2 { // one runs when the loop stops, one waits
+				require.NoError(t, p.Submit(&Job{Work: func() { tc.work(gate) }, Done: done}))
+			}
+			l.turn()
+			l.stop()
+			close(gate)
+			p.WaitIdle()
+			assert.Empty(t, dones)
+			go func() { ended.Store(true); close(l.done) }()
+			p.Close()
+			assert.Equal(t, []error{tc.want, tc.want}, dones)
+			assert.Zero(t, l.held)
+			p.Close()
+			assert.Len(t, dones, 2)
+		})
+	}
+}
+
+// The loop is a real one here, and stops between Submit and the end of the iteration.
+func TestJobsOfALoopThatStopsAreCompleted(t *testing.T) {
+	h := looptest.New(t)
+	p := New(h.Loop, Config{Workers: 1})
 	gate := make(chan struct{})
-	require.NoError(t, p.Submit(&Job{Work: func() { <-gate }, Done: func(error) { t.Error("called") }}))
-	l.mu.Lock()
-	l.stopped = true
-	l.mu.Unlock()
+	var order []string
+	job := func(name string) *Job {
+		return &Job{
+			Work: func() { <-gate },
+			Done: func(err error) { assert.NoError(t, err); order = append(order, name) },
+		}
+	}
+	require.NoError(t, p.Submit(job("before")))
+	h.Turn()
+	h.Loop.Post(func() { assert.NoError(t, p.Submit(job("late"))) })
+	h.Stop()
+	require.NoError(t, p.Submit(job("after the end")))
 	close(gate)
+	p.Close()
+	assert.Equal(t, []string{"before", "late", "after the end"}, order)
+}
+
+// TestGoexitWhileThePoolCloses: a worker that work ends with runtime.Goexit is replaced,
+// so that what is queued behind it runs, whenever Close comes.
+func TestGoexitWhileThePoolCloses(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		l := newHandLoop()
+		p := New(l, Config{Workers: workers})
+		started, gate := make(chan struct{}, 10), make(chan struct{})
+		var dones []error
+		for range 5 {
+			require.NoError(t, p.Submit(&Job{
+				Work: func() { started <- struct{}{}; <-gate; runtime.Goexit() },
+				Done: func(err error) { dones = append(dones, err) },
+			}))
+		}
+		l.turn()
+		receive(t, started)
+		closed := make(chan struct{})
+		go func() { p.Close(); close(closed) }()
+		probe, probes := error(nil), 0
+		for ; probe == nil; probes++ { // until Close has begun
+			probe = p.Submit(&Job{Work: func() {}})
+		}
+		assert.ErrorIs(t, probe, ErrClosed)
+		close(gate)
+		receive(t, closed)
+		l.run(5 + probes - 1)
+		assert.Equal(t, []error{errGoexit, errGoexit, errGoexit, errGoexit, errGoexit}, dones)
+		assert.Zero(t, p.Stats().Running)
+	}
+}
+
+// The jobs of one iteration run side by side, though its end starts one worker only.
+func TestAWorkerStartsTheNext(t *testing.T) {
+	p, l := newTestPool(t, Config{Workers: 3})
+	started, gate := make(chan struct{}), make(chan struct{})
+	for range 3 {
+		require.NoError(t, p.Submit(&Job{Work: func() { started <- struct{}{}; <-gate }}))
+	}
+	l.turn()
+	for range 3 {
+		receive(t, started)
+	}
+	close(gate)
+	l.run(3)
+}
+
+// goExecutor starts a goroutine for each worker.
+type goExecutor struct {
+	starts  atomic.Int32
+	working sync.WaitGroup
+	stopped bool
+}
+
+func (x *goExecutor) Go(run func()) { x.starts.Add(1); x.working.Go(run) }
+func (x *goExecutor) Stop()         { x.working.Wait(); x.stopped = true }
+
+func TestAnIterationStartsOneWorkerAndNeverMoreThanThereMayBe(t *testing.T) {
+	exec := new(goExecutor)
+	p, l := newTestPool(t, Config{Workers: 2, Executor: exec})
+	var began atomic.Int32
+	gate := make(chan struct{})
+	work := func() { began.Add(1); <-gate }
+	for range 10 {
+		require.NoError(t, p.Submit(&Job{Work: work}))
+	}
+	assert.Zero(t, exec.starts.Load(), "not before the iteration ends")
+	assert.Len(t, l.deferred, 1)
+	for range 3 {
+		l.turn()
+		require.NoError(t, p.Submit(&Job{Work: work}))
+	}
+	l.turn()
+	require.Eventually(t, func() bool { return began.Load() == 2 }, 10*time.Second, time.Millisecond)
+	assert.EqualValues(t, 2, exec.starts.Load())
+	assert.EqualValues(t, 2, p.Stats().Running)
+	close(gate)
+	l.run(13)
+	assert.EqualValues(t, 2, exec.starts.Load(), "workers go on while jobs wait")
+	assert.EqualValues(t, 13, began.Load())
+	p.Close()
+	assert.True(t, exec.stopped)
+}
+
+// A job is counted, and keeps WaitIdle waiting, until its hand-back is posted.
+func TestAJobIsCountedBeforeItIsHandedBack(t *testing.T) {
+	p, l := newTestPool(t, Config{Workers: 1})
+	var atPost []Stats
+	l.onPost = func() { atPost = append(atPost, p.Stats()) }
+	for _, work := range []func(){func() {}, runtime.Goexit, func() { panic("boom") }} {
+		require.NoError(t, p.Submit(&Job{Work: work}))
+		l.run(1)
+	}
 	p.WaitIdle()
+	require.Len(t, atPost, 3)
+	for i, s := range atPost {
+		assert.EqualValues(t, i+1, s.Finished)
+		assert.EqualValues(t, 1, s.Running, "WaitIdle waits for it")
+	}
+	assert.EqualValues(t, 1, atPost[2].Panicked)
+	assert.Zero(t, p.Stats().Running)
 }
 
 func TestStats(t *testing.T) {
@@ -256,7 +508,9 @@ func TestStats(t *testing.T) {
 	for range 3 {
 		require.NoError(t, p.Submit(&Job{Work: func() {}}))
 	}
+	l.turn()
 	s := p.Stats()
+	assert.EqualValues(t, 1, s.Running)
 	assert.EqualValues(t, 3, s.Queued)
 	assert.EqualValues(t, 4, s.Submitted)
 	release()

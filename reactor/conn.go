@@ -46,6 +46,7 @@ type conn struct {
 	connected bool      // OnConnect(nil) has been called, or is being called
 	gc        gnet.Conn // nil unless gnet has it open: gnet would write to whoever owns the descriptor now
 	out       []byte    // written, and to be flushed at the end of the iteration
+	dirty     bool      // listed in reactor.dirty
 	in        []byte    // handed over and not consumed
 	reason    error     // why it ended
 	cancel    context.CancelFunc
@@ -70,14 +71,22 @@ func (c *conn) Write(p []byte) error {
 		c.end(transport.ErrUnsentLimit)
 		return transport.ErrUnsentLimit
 	}
-	if len(c.out) == 0 && len(p) > 0 && c.state == open {
-		c.reactor.dirty = append(c.reactor.dirty, c)
-	}
 	c.out = append(c.out, p...)
-	if len(c.out) >= flushBytes && c.state == open {
-		c.flush()
+	if c.state == open {
+		c.markDirty()
+		if len(c.out) >= flushBytes {
+			c.flush()
+		}
 	}
 	return nil
+}
+
+// markDirty has what was written to an open connection leave at the end of the iteration.
+func (c *conn) markDirty() {
+	if len(c.out) > 0 && !c.dirty {
+		c.dirty = true
+		c.reactor.dirty = append(c.reactor.dirty, c)
+	}
 }
 
 // Unsent implements transport.Conn.
@@ -153,12 +162,7 @@ func (c *conn) received(data []byte) {
 	} else {
 		c.in = append(c.in, data...)
 		consumed := c.handler.OnData(c.in)
-		switch rest := c.in[consumed:]; {
-		case len(rest) == 0:
-			c.in = reuse(c.in)
-		case consumed > 0:
-			c.in = c.in[:copy(c.in, rest)]
-		}
+		c.in = keep(c.in, consumed)
 	}
 	if len(c.in) > c.unreadMax {
 		c.end(transport.ErrUnreadLimit)
@@ -184,9 +188,18 @@ func (c *conn) closed(gc gnet.Conn, err error) {
 }
 
 // reuse empties buf for the next use, or drops it if it has become huge.
-func reuse(buf []byte) []byte {
-	if cap(buf) > keepCap {
-		return nil
+func reuse(buf []byte) []byte { return keep(buf, len(buf)) }
+
+// keep drops the first done bytes of buf, and with them its capacity if that has become huge
+// and what is left is not.
+func keep(buf []byte, done int) []byte {
+	rest := buf[done:]
+	switch {
+	case done == 0:
+		return buf
+	case cap(buf) > keepCap && len(rest) <= keepCap/2:
+		return append([]byte(nil), rest...)
+	default:
+		return buf[:copy(buf, rest)]
 	}
-	return buf[:0]
 }

@@ -2,7 +2,9 @@ package reactor
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -380,6 +382,87 @@ func TestB55_PeerResets(t *testing.T) {
 	})
 }
 
+// A peer that sends and shuts down its half gets its answer, whatever else the reactor
+// has open: the turn that follows the data precedes the end, be it run at once or submitted.
+func TestAnswerToDataWithAnEndBehindItIsSent(t *testing.T) {
+	for name, answer := range map[string]func(l *loop.Loop, write func()){
+		"in OnData": func(_ *loop.Loop, write func()) { write() },
+		"deferred":  func(l *loop.Loop, write func()) { l.Defer(write) },
+		"posted":    func(l *loop.Loop, write func()) { l.Post(write) },
+	} {
+		for _, connections := range []int{1, 2, 5} {
+			t.Run(fmt.Sprintf("%s, %d connections", name, connections), func(t *testing.T) {
+				speak, spoken, got := make(chan struct{}), make(chan struct{}), make(chan string, 1)
+				addr := server(t, func(c net.Conn) {
+					<-speak
+					_, _ = c.Write([]byte("question"))
+					_ = c.(*net.TCPConn).CloseWrite()
+					close(spoken)
+					all, _ := io.ReadAll(c)
+					got <- string(all)
+				})
+				r := started(t)
+				for range connections - 1 {
+					newProbe().connect(t, r, echoServer(t))
+				}
+				p := newProbe()
+				p.onData = func(data []byte) int {
+					answer(r.Loop(), func() {
+						assert.NoError(t, p.conn.Write([]byte("answer to "+string(data))))
+						assert.Equal(t, []string{"connect"}, p.calls)
+					})
+					return len(data)
+				}
+				p.connect(t, r, addr)
+				do(t, r, func() { // both are there before the reactor looks
+					close(speak)
+					<-spoken
+				})
+				assert.ErrorIs(t, <-p.closed, io.EOF)
+				assert.Equal(t, "answer to question", <-got)
+				settle(t, r)
+				do(t, r, func() { assert.Equal(t, []string{"connect", "close"}, p.calls) })
+			})
+		}
+	}
+}
+
+// The turn that precedes the end may close the connection itself, or end the loop.
+func TestEndBehindDataThatMakesTheHandlerStop(t *testing.T) {
+	for name, stop := range map[string]func(r *Reactor, p *probe){
+		"the connection": func(_ *Reactor, p *probe) { p.conn.Close(nil) },
+		"the loop":       func(r *Reactor, _ *probe) { r.Loop().Stop() },
+	} {
+		for _, connections := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s, %d connections", name, connections), func(t *testing.T) {
+				speak, spoken := make(chan struct{}), make(chan struct{})
+				addr := server(t, func(c net.Conn) {
+					<-speak
+					_, _ = c.Write([]byte("question"))
+					_ = c.(*net.TCPConn).CloseWrite()
+					close(spoken)
+					_, _ = io.ReadAll(c)
+				})
+				r := started(t)
+				for range connections - 1 {
+					newProbe().connect(t, r, echoServer(t))
+				}
+				p := newProbe()
+				p.onData = func(data []byte) int { stop(r, p); return len(data) }
+				p.connect(t, r, addr)
+				do(t, r, func() {
+					close(speak)
+					<-spoken
+				})
+				assert.Error(t, <-p.closed)
+				r.Loop().Stop()
+				<-r.Loop().Done()
+				assert.Equal(t, []string{"connect", "close"}, p.calls)
+			})
+		}
+	}
+}
+
 // The peer's FIN closes the connection: gnet knows no half-close.
 func TestB56_EndOfStreamIsToldOnceAfterTheData(t *testing.T) {
 	addr := server(t, func(c net.Conn) { _, _ = c.Write([]byte("bye")) })
@@ -520,6 +603,187 @@ func TestWritesOfAnIterationLeaveTogetherAtItsEnd(t *testing.T) {
 		got += <-p.data
 	}
 	assert.Equal(t, strings.Repeat("0123456789", 10)+"!", got)
+}
+
+// A connection with much to write writes it as it comes.
+func TestMuchLeavesBeforeTheIterationEnds(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	p.connect(t, r, echoServer(t))
+	var want strings.Builder
+	write := func(n int) {
+		part := strings.Repeat(string(rune('a'+want.Len()%26)), n)
+		want.WriteString(part)
+		assert.NoError(t, p.conn.Write([]byte(part)))
+	}
+	do(t, r, func() {
+		write(flushBytes - 1)
+		assert.Equal(t, flushBytes-1, p.conn.Unsent(), "little waits")
+		write(1)
+		assert.Zero(t, p.conn.Unsent(), "much leaves at once")
+		for range 3 {
+			write(flushBytes)
+			assert.Zero(t, p.conn.Unsent())
+			write(7)
+		}
+		assert.Equal(t, 7, p.conn.Unsent())
+		assert.Len(t, r.dirty, 1, "a connection is listed once, however often it writes")
+	})
+	settle(t, r)
+	do(t, r, func() {
+		assert.Zero(t, p.conn.Unsent())
+		assert.Empty(t, r.dirty)
+		write(1)
+		assert.Len(t, r.dirty, 1)
+	})
+	got := ""
+	for len(got) < want.Len() {
+		got += <-p.data
+	}
+	assert.Equal(t, want.String(), got, "in order")
+}
+
+// Much that is written before the connect waits for it, and nothing of it is lost.
+func TestMuchBeforeTheConnect(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	addr := echoServer(t)
+	part := strings.Repeat("x", flushBytes)
+	do(t, r, func() {
+		p.dial(r, addr)
+		for range 3 {
+			assert.NoError(t, p.conn.Write([]byte(part)))
+		}
+		assert.Equal(t, 3*flushBytes, p.conn.Unsent())
+		assert.Empty(t, r.dirty)
+	})
+	assert.NoError(t, <-p.connected)
+	for got := 0; got < 3*flushBytes; {
+		got += len(<-p.data)
+	}
+}
+
+// What leaves early may find the connection broken: that is told later all the same.
+func TestMuchOnADeadDescriptor(t *testing.T) {
+	addr, release, _ := mute(t)
+	defer close(release)
+	r := started(t)
+	p := newProbe()
+	p.connect(t, r, addr)
+	do(t, r, func() {
+		assert.NoError(t, unix.Shutdown(p.conn.(*conn).gc.Fd(), unix.SHUT_WR))
+		r.Loop().Defer(func() { p.calls = append(p.calls, "deferred") })
+		assert.NoError(t, p.conn.Write(make([]byte, flushBytes)))
+		assert.Equal(t, []string{"connect"}, p.calls, "neither this nor anything else within Write")
+		assert.ErrorIs(t, p.conn.Write([]byte("x")), transport.ErrClosed)
+	})
+	assert.ErrorIs(t, <-p.closed, syscall.EPIPE)
+}
+
+func TestDirtyListShrinksAfterABurst(t *testing.T) {
+	r := New(Config{})
+	write := func(n int) {
+		for range n {
+			c := &conn{reactor: r, state: open, unsentMax: 10}
+			require.NoError(t, c.Write([]byte("x")))
+		}
+	}
+	write(keepDirty / 2)
+	(*host)(r).Flush()
+	assert.Empty(t, r.dirty)
+	assert.NotZero(t, cap(r.dirty), "kept for the next iteration")
+	write(keepDirty + 1)
+	(*host)(r).Flush()
+	assert.Zero(t, cap(r.dirty))
+}
+
+func TestBuffersShrinkAfterABurst(t *testing.T) {
+	for _, tc := range []struct {
+		name            string
+		len, cap, done  int
+		wantLen, capMax int
+		copied          bool
+	}{
+		{"nothing consumed", 10, 2 * keepCap, 0, 10, 2 * keepCap, false},
+		{"all of little", 10, 100, 10, 0, 100, false},
+		{"some of little", 10, 100, 4, 6, 100, false},
+		{"all of much", 2 * keepCap, 2 * keepCap, 2 * keepCap, 0, 0, true},
+		{"most of much", 2 * keepCap, 2 * keepCap, 2*keepCap - 10, 10, 100, true},
+		{"little of much", 2 * keepCap, 2 * keepCap, 10, 2*keepCap - 10, 2 * keepCap, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			buf := make([]byte, tc.len, tc.cap)
+			for i := range buf {
+				buf[i] = byte(i % 251)
+			}
+			want := bytes.Clone(buf[tc.done:])
+			kept := keep(buf, tc.done)
+			assert.True(t, bytes.Equal(want, kept))
+			assert.Len(t, kept, tc.wantLen)
+			assert.LessOrEqual(t, cap(kept), tc.capMax)
+			assert.Equal(t, tc.copied, unsafe.SliceData(kept) != unsafe.SliceData(buf))
+		})
+	}
+}
+
+// Events of a batch share an iteration if there are several connections; the only
+// connection there is need not wait for a batch, and its turn allocates nothing.
+func TestTurnOfTheOnlyConnectionAllocatesNothing(t *testing.T) {
+	r := started(t)
+	p := newProbe()
+	left, done := 0, make(chan struct{}, 1)
+	ping := []byte("ping")
+	p.onData = func(data []byte) int {
+		if left--; left == 0 {
+			done <- struct{}{}
+		} else {
+			_ = p.conn.Write(ping)
+		}
+		return len(data)
+	}
+	p.connect(t, r, echoServer(t))
+	const trips = 500
+	begin := func() { left = trips; _ = p.conn.Write(ping) }
+	run := func() { r.Loop().Post(begin); <-done }
+	run()
+	assert.Less(t, testing.AllocsPerRun(1, run), float64(trips)/2, "to submit a turn costs two")
+}
+
+func TestEventsOfSeveralConnectionsShareAnIteration(t *testing.T) {
+	r := started(t)
+	var iterations []uint64
+	probes := make([]*probe, 2)
+	for i := range probes {
+		probes[i] = newProbe()
+		probes[i].onData = func(data []byte) int {
+			iterations = append(iterations, r.Loop().Iteration())
+			probes[i].data <- string(data)
+			return len(data)
+		}
+	}
+	speak, spoken := make(chan struct{}), make(chan struct{})
+	addr := server(t, func(c net.Conn) {
+		<-speak
+		_, _ = c.Write([]byte("x"))
+		spoken <- struct{}{}
+		_, _ = io.ReadAll(c)
+	})
+	for _, p := range probes {
+		p.connect(t, r, addr)
+	}
+	do(t, r, func() {
+		close(speak)
+		<-spoken
+		<-spoken
+	})
+	for _, p := range probes {
+		<-p.data
+	}
+	do(t, r, func() {
+		if assert.Len(t, iterations, 2) {
+			assert.Equal(t, iterations[0], iterations[1])
+		}
+	})
 }
 
 // A handle whose connection has closed writes to nobody, though its descriptor has a
@@ -673,4 +937,65 @@ func TestAbandonedDialsLeaveNothing(t *testing.T) {
 	}
 	end(r)
 	assert.Eventually(t, func() bool { return descriptors(t) <= before }, 10*time.Second, ms(1))
+}
+
+// lateDial makes the next dial of r connect to addr only when release is closed, and then
+// whether or not anybody waits for it still.
+func lateDial(t testing.TB, r *Reactor) (release chan struct{}) {
+	release = make(chan struct{})
+	do(t, r, func() {
+		dial := r.connectTo
+		r.connectTo = func(_ context.Context, network, addr string) (net.Conn, error) {
+			<-release
+			return dial(context.Background(), network, addr)
+		}
+	})
+	return release
+}
+
+// A connection that opens after it was given up is closed, and its handler hears nothing.
+func TestConnectionThatOpensTooLateIsClosed(t *testing.T) {
+	ended := make(chan struct{})
+	addr := server(t, func(c net.Conn) {
+		_, _ = io.ReadAll(c)
+		close(ended)
+	})
+	r := started(t)
+	release := lateDial(t, r)
+	p := newProbe()
+	do(t, r, func() { p.dial(r, addr); p.conn.Close(nil) })
+	assert.ErrorIs(t, <-p.connected, transport.ErrClosed)
+	close(release)
+	select {
+	case <-ended:
+	case err := <-p.connected:
+		assert.Fail(t, "told twice", "%v", err)
+	}
+	settle(t, r)
+	do(t, r, func() { assert.Equal(t, []string{"connect"}, p.calls) })
+}
+
+// The loop does not end before each connect has reported: it would find the poller gone.
+func TestLoopWaitsForConnectsUnderWay(t *testing.T) {
+	addr := server(t, func(c net.Conn) { _, _ = io.ReadAll(c) })
+	r := started(t)
+	release := lateDial(t, r)
+	defer func() { <-r.Loop().Done() }()
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
+	p := newProbe()
+	do(t, r, func() { p.dial(r, addr); r.Loop().Stop() })
+	assert.ErrorIs(t, <-p.connected, loop.ErrStopped)
+	for range 3 { // rounds of the poller
+		round := make(chan struct{})
+		require.NoError(t, r.poller.Execute(t.Context(), runnable(func() error { close(round); return nil })))
+		select {
+		case <-round:
+		case <-r.Loop().Done():
+			require.Fail(t, "the loop has ended")
+		}
+	}
+	free()
+	<-r.Loop().Done()
+	assert.Equal(t, []string{"connect"}, p.calls)
 }

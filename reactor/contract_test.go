@@ -247,6 +247,20 @@ func TestStartTwiceAndStartAfterStop(t *testing.T) {
 	assert.ErrorIs(t, r.Start(), loop.ErrStopped)
 }
 
+// A loop that was closed before the start takes no host: the poller made for it goes again.
+func TestStartOfAClosedLoopLeavesNothing(t *testing.T) {
+	before := descriptors(t)
+	r := New(Config{})
+	require.NoError(t, r.Loop().Close())
+	for range 2 {
+		assert.ErrorIs(t, r.Start(), loop.ErrStopped)
+		assert.Equal(t, before, descriptors(t))
+	}
+	p := newProbe()
+	p.dial(r, "127.0.0.1:1")
+	assert.Equal(t, 0, r.dialing, "as before any start")
+}
+
 func TestTwoReactorsSideBySide(t *testing.T) {
 	a, b := started(t), started(t)
 	do(t, a, func() { do(t, b, func() {}) })

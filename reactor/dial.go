@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/panjf2000/gnet/v2"
@@ -48,8 +47,7 @@ func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Hand
 // connect runs on a goroutine of its own. Its last act is to report to the loop,
 // which does not end before that: so neither Enroll nor Execute can find it gone.
 func (r *Reactor) connect(ctx context.Context, c *conn) {
-	var dialer net.Dialer
-	nc, err := dialer.DialContext(ctx, "tcp", c.addr)
+	nc, err := r.connectTo(ctx, "tcp", c.addr)
 	if err == nil {
 		_, err = r.client.EnrollContext(nc, c) // waits for OnOpen
 	}
@@ -70,9 +68,7 @@ func (c *conn) opened(gc gnet.Conn) gnet.Action {
 	c.gc = gc
 	c.state = open
 	c.stopDial()
-	if len(c.out) > 0 {
-		c.reactor.dirty = append(c.reactor.dirty, c)
-	}
+	c.markDirty()
 	c.handler.OnConnect(nil)
 	return gnet.None
 }

@@ -29,7 +29,8 @@
 //
 // Submitting costs two allocations and 1 µs, of the 8 µs that an echo over loopback
 // takes. So while there is but one connection, its event being a batch of its own, the
-// turn runs at once. A plan with one request in flight has one connection and a
+// turn runs at once. Nothing but its cost tells such a turn from a submitted one: that too precedes
+// the end of the connection. A plan with one request in flight has one connection and a
 // handful of such turns.
 //
 // # Connections
@@ -47,7 +48,9 @@
 // # What gnet does not let us offer
 //
 //   - No half-close: at the peer's FIN gnet closes the connection at once. The
-//     handler gets the data before it, then OnClose(io.EOF), and cannot answer.
+//     handler gets the data before it, then OnClose(io.EOF). The iteration that has the
+//     data completes before the connection closes: an answer given in it, deferred
+//     and posted work included, is sent. A later one has nowhere to go.
 //   - No read-stop: what a handler does not consume is buffered, up to UnreadMaxBytes.
 //   - No completion per write: replies tell. Unsent tells how much still waits.
 //   - gnet's logger belongs to the process: the last reactor started has it.

@@ -3,6 +3,7 @@ package reactor
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -41,6 +42,8 @@ type Reactor struct {
 	mu      sync.Mutex // guards started
 	started bool
 
+	connectTo func(ctx context.Context, network, addr string) (net.Conn, error) // net.Dialer's
+
 	// Set by Start, before the loop is.
 	client  *gnet.Client
 	poller  gnet.EventLoop
@@ -50,10 +53,11 @@ type Reactor struct {
 	onTimer func()
 
 	// Loop only.
+	inside   int                // callbacks of gnet and turns on the stack: nested, as gnet calls back from within its calls
 	armed    clock.Time         // when timer fires; 0 if it has fired or was never set
 	conns    map[*conn]struct{} // neither failed nor closed, or not yet told so
 	dialing  int                // goroutines that are connecting and have not reported
-	dirty    []*conn            // open, with bytes to flush
+	dirty    []*conn            // have written and wait for the flush, each once
 	draining bool               // the loop is stopping: no more dials
 	broken   bool               // gnet's goroutine is ending without having been told to
 	finished bool               // gnet's goroutine is to end
@@ -65,6 +69,8 @@ func New(cfg Config) *Reactor {
 		cfg:   cfg,
 		loop:  loop.New(loop.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic}),
 		conns: make(map[*conn]struct{}),
+
+		connectTo: new(net.Dialer).DialContext,
 	}
 	r.turning = runnable(r.turn)
 	r.onTimer = func() { r.armed = 0 }
@@ -75,8 +81,9 @@ func New(cfg Config) *Reactor {
 func (r *Reactor) Loop() *loop.Loop { return r.loop }
 
 // Start starts gnet and the loop. When it returns nil the loop accepts posts. A
-// second Start does nothing; after Stop it returns loop.ErrStopped. Errors of the
-// operating system (no descriptors left) leave the reactor as it was.
+// second Start does nothing; once the loop has stopped it returns loop.ErrStopped. An
+// error, be it of the operating system (no descriptors left), leaves the reactor as
+// it was.
 func (r *Reactor) Start() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +93,14 @@ func (r *Reactor) Start() error {
 	if err := r.startPoller(); err != nil {
 		return fmt.Errorf("start reactor: %w", err)
 	}
+	if err := r.loop.Start((*host)(r)); err != nil {
+		r.finished = true // gnet closes the hop as its goroutine ends: not a failure
+		r.stopPoller()
+		r.poller = nil
+		return err
+	}
 	r.started = true
-	return r.loop.Start((*host)(r))
+	return nil
 }
 
 // Stop is Loop().Stop(): connections are closed with loop.ErrStopped. It does not wait;
@@ -126,9 +139,17 @@ func (r *Reactor) startPoller() error {
 	return nil
 }
 
+// stopPoller ends gnet and waits for its goroutine. It is not for that goroutine.
+func (r *Reactor) stopPoller() {
+	_ = r.client.Stop()
+	r.hop.close()
+}
+
 // turn runs one turn of the loop and sees to it that the next one comes in time.
 func (r *Reactor) turn() error {
+	r.inside++
 	wait := r.loop.Turn()
+	r.inside--
 	switch {
 	case r.finished:
 		return gneterrors.ErrEngineShutdown
@@ -168,7 +189,9 @@ func (r *Reactor) event(c *conn, fn func()) {
 // contain runs a callback of gnet for c. A handler that has panicked is in no state to go
 // on reading: its connection closes. It reports whether a turn has to be submitted.
 func (r *Reactor) contain(c *conn, fn func()) (turn bool) {
+	r.inside++
 	turn, recovered := r.loop.Event(fn)
+	r.inside--
 	if recovered != nil {
 		c.end(fmt.Errorf("connection handler panicked: %v", recovered))
 	}
@@ -181,11 +204,19 @@ type host Reactor
 // Wake implements loop.Host.
 func (h *host) Wake() { (*Reactor)(h).submit() }
 
+// keepDirty bounds the list of dirty connections that a burst leaves behind: 8 KiB.
+const keepDirty = 1 << 10
+
 // Flush implements loop.Host: each connection with bytes writes what has not left
 // earlier (see flushBytes), in one system call.
 func (h *host) Flush() {
 	for _, c := range h.dirty {
+		c.dirty = false
 		c.flush()
+	}
+	if cap(h.dirty) > keepDirty {
+		h.dirty = nil
+		return
 	}
 	clear(h.dirty)
 	h.dirty = h.dirty[:0]
@@ -207,10 +238,8 @@ func (h *host) Drain() (pending bool) {
 func (h *host) Finish(done func()) {
 	h.finished = true
 	h.timer.Stop()
-	client, hop := h.client, h.hop
 	go func() {
-		_ = client.Stop()
-		hop.close()
+		(*Reactor)(h).stopPoller()
 		done()
 	}()
 }
@@ -255,7 +284,9 @@ func (r *Reactor) traffic(c *conn, data []byte) (turn bool) {
 }
 
 // OnClose implements gnet.EventHandler. gnet calls it from within Write and Close,
-// too.
+// too. If the peer has ended the connection the iteration completes first, while the
+// descriptor is open still: gnet may report the end before the turn that follows the last
+// data, and what the handler has to say to that data leaves with that turn.
 func (e *events) OnClose(gc gnet.Conn, err error) gnet.Action {
 	c, ok := gc.Context().(*conn)
 	if !ok {
@@ -263,6 +294,9 @@ func (e *events) OnClose(gc gnet.Conn, err error) gnet.Action {
 			e.abandon()
 		}
 		return gnet.None
+	}
+	if err != nil && e.inside == 0 && e.turn() != nil {
+		return gnet.Shutdown
 	}
 	e.event(c, func() { c.closed(gc, err) })
 	return gnet.None

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"errors"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
@@ -10,11 +11,10 @@ import (
 // suspends for as long as its work takes in virtual time. It is the pool's own code that
 // runs on it.
 type simExecutor struct {
-	w        *simWorld
-	queue    []func()
-	queueMax int
-	idle     []*simWorker
-	current  *simWorker // on whose coroutine we are; nil on the loop
+	w       *simWorld
+	queue   []func() // workers to be started
+	idle    []*simWorker
+	current *simWorker // on whose coroutine we are; nil on the loop
 }
 
 // simWorker is one worker.
@@ -24,8 +24,8 @@ type simWorker struct {
 	wake func() // bound once
 }
 
-func (x *simExecutor) reset(w *simWorld, workers, queueMax int) {
-	x.w, x.queueMax, x.queue, x.current = w, queueMax, x.queue[:0], nil
+func (x *simExecutor) reset(w *simWorld, workers int) {
+	x.w, x.queue, x.current = w, x.queue[:0], nil
 	x.idle = x.idle[:0]
 	for _, worker := range w.lab.workers[:workers] {
 		worker.exec = x
@@ -40,17 +40,12 @@ func newSimWorker() *simWorker {
 }
 
 // Go implements cpupool.Executor. No work begins inside it.
-func (x *simExecutor) Go(run func()) error {
-	if len(x.queue) >= x.queueMax {
-		x.w.queueFull++
-		return cpupool.ErrQueueFull
-	}
+func (x *simExecutor) Go(run func()) {
 	x.queue = append(x.queue, run)
 	x.w.sim.After(x.w.between(0, 200*time.Microsecond), x.dispatch)
-	return nil
 }
 
-// dispatch gives the oldest job to an idle worker, if there are both.
+// dispatch gives the oldest start to an idle worker, if there are both.
 func (x *simExecutor) dispatch() {
 	if len(x.queue) == 0 || len(x.idle) == 0 {
 		return
@@ -84,11 +79,19 @@ func (x *simExecutor) burn(d time.Duration) {
 	worker.co.suspend()
 }
 
-// Flush implements cpupool.Executor. Each job is given to a worker by itself.
-func (x *simExecutor) Flush() {}
-
-// RunningWorkers implements cpupool.Executor.
-func (x *simExecutor) RunningWorkers() int64 { return int64(len(x.idle)) }
-
 // Stop implements cpupool.Executor.
 func (x *simExecutor) Stop() {}
+
+// simCPU is the pool as the engine sees it, and counts what it refuses.
+type simCPU struct {
+	*cpupool.Pool
+	w *simWorld
+}
+
+func (c simCPU) Submit(j *cpupool.Job) error {
+	err := c.Pool.Submit(j)
+	if errors.Is(err, cpupool.ErrQueueFull) {
+		c.w.queueFull++
+	}
+	return err
+}

@@ -251,8 +251,10 @@ func (w *simWorld) build() {
 	})
 	w.net = simnet.New(w.sim, w.rng, c.net)
 	w.exec = new(simExecutor)
-	w.exec.reset(w, c.workers, c.queueMax)
-	w.pool = cpupool.New(w.sim.Loop, cpupool.Config{Clock: w.sim.Clock, Executor: w.exec})
+	w.exec.reset(w, c.workers)
+	w.pool = cpupool.New(w.sim.Loop, cpupool.Config{
+		Workers: c.workers, QueueMax: c.queueMax, Clock: w.sim.Clock, Executor: w.exec,
+	})
 	for _, ep := range w.lab.reg.Endpoints() {
 		o := resp.Options{
 			Addr: ep.Addr(), Connections: 1 + w.rng.IntN(2), MaxInflight: 1 + w.rng.IntN(40),
@@ -272,7 +274,7 @@ func (w *simWorld) build() {
 		w.net.Listen(o.Addr, w.accept)
 	}
 	w.engine = NewReactor(ReactorConfig{
-		Loop: w.sim.Loop, CPU: w.pool, Registry: w.lab.reg, Clients: w.clients, NodeTimeout: c.nodeTimeout,
+		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, NodeTimeout: c.nodeTimeout,
 		MaxRows: c.maxRows,
 	})
 	for i := range 1 + w.rng.IntN(3) {

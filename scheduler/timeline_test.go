@@ -99,7 +99,7 @@ func newTimeline(t *testing.T) *timeline {
 	reg := testRegistry(t)
 	clients := make([]*resp.Client, len(reg.Endpoints()))
 	clients[0] = resp.NewClient(tl.sim.Loop, net, resp.Options{Addr: "redis:1"})
-	pool := cpupool.New(tl.sim.Loop, cpupool.Config{Clock: tl.sim.Clock, Executor: &tl.workers})
+	pool := cpupool.New(tl.sim.Loop, cpupool.Config{Workers: timelineWorkersMax, Clock: tl.sim.Clock, Executor: &tl.workers})
 	tl.engine = NewReactor(ReactorConfig{Loop: tl.sim.Loop, CPU: pool, Registry: reg, Clients: clients})
 	var specs []task.Spec
 	for _, spec := range task.BuiltinSpecs() {
@@ -206,10 +206,9 @@ type timelineWorkers struct {
 }
 
 // Go implements cpupool.Executor.
-func (w *timelineWorkers) Go(run func()) error {
+func (w *timelineWorkers) Go(run func()) {
 	w.queue = append(w.queue, run)
 	w.sim.After(0, w.dispatch)
-	return nil
 }
 
 // dispatch gives the oldest job to an idle worker, if there are both.
@@ -239,12 +238,6 @@ func (w *timelineWorkers) take(d time.Duration) {
 	w.sim.After(d, func() { w.enter(co, co.resume) })
 	co.suspend()
 }
-
-// Flush implements cpupool.Executor.
-func (w *timelineWorkers) Flush() {}
-
-// RunningWorkers implements cpupool.Executor.
-func (w *timelineWorkers) RunningWorkers() int64 { return int64(timelineWorkersMax - len(w.idle)) }
 
 // Stop implements cpupool.Executor.
 func (w *timelineWorkers) Stop() {}
