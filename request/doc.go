@@ -8,6 +8,8 @@
 //	                 └──── *Error ◀───────────────┘                  failure
 //	                          └─────────────▶ AppendError ◀─────────────┘
 //
+// A document may span lines ([NewStream]), or each line is one ([NewLineStream]).
+//
 // Every input gets an answer: each framing or checking fault is an [*Error]
 // that answers for the document it was found in, and the stream goes on after it.
 package request

@@ -10,6 +10,8 @@ import "fmt"
 //
 // The zero scanner is ready to use. Owned by its Stream.
 type scanner struct {
+	oneLine bool // the document must not span lines
+
 	state   scanState
 	stack   []bool // open containers, outermost first; true is an object
 	key     bool   // the string being read is a member name
@@ -113,6 +115,10 @@ func (s *scanner) run(p []byte) (taken int, ev scanEvent) {
 					s.read = base + i + 1
 					return i + 1, scanBlank
 				}
+				if s.oneLine {
+					s.read = base + i
+					return i, scanFault
+				}
 				s.lines++
 				s.lineStart = base + i + 1
 				s.lineFresh = true
@@ -158,7 +164,7 @@ func (s *scanner) finish() scanEvent {
 }
 
 // reset makes s ready for the next document.
-func (s *scanner) reset() { *s = scanner{stack: s.stack[:0]} }
+func (s *scanner) reset() { *s = scanner{oneLine: s.oneLine, stack: s.stack[:0]} }
 
 type stepResult uint8
 

@@ -26,6 +26,9 @@ const readBufferBytes = 64 << 10
 // truncated line does not swallow its healthy neighbour. (A document cut off
 // where a value may follow does swallow it: the two are then one valid text.)
 //
+// In a line stream (JSON Lines) each line is one document and nothing else: a
+// line end within a document is a fault, and no line affects another.
+//
 // Memory is bounded by the longest document accepted, time is linear in the
 // input however it is split, and a document is handed out as soon as its line
 // has ended.
@@ -52,6 +55,14 @@ func NewStream(r io.Reader, maxBytes int) *Stream {
 	}
 	maxBytes = min(maxBytes, math.MaxInt/2) // so that sums with it cannot overflow
 	return &Stream{r: r, maxBytes: maxBytes, buf: make([]byte, readBufferBytes), line: 1}
+}
+
+// NewLineStream returns a stream like NewStream's in which each line that is not
+// blank is one document.
+func NewLineStream(r io.Reader, maxBytes int) *Stream {
+	s := NewStream(r, maxBytes)
+	s.scan.oneLine = true
+	return s
 }
 
 // Next returns the next document, valid until the following call. It begins with the

@@ -92,16 +92,88 @@ var streamCases = []struct {
 func TestStreamFrames(t *testing.T) {
 	for _, tc := range streamCases {
 		t.Run(tc.name, func(t *testing.T) {
-			readers := map[string]io.Reader{
-				"whole":        strings.NewReader(tc.in),
-				"byte by byte": iotest.OneByteReader(strings.NewReader(tc.in)),
-				"data and EOF": iotest.DataErrReader(strings.NewReader(tc.in)),
-				"random":       &randomReader{strings.NewReader(tc.in), rand.New(rand.NewPCG(1, 2))},
-			}
-			for how, r := range readers {
+			for how, r := range readersOf(tc.in, 1) {
 				assert.Equal(t, tc.want, frames(t, NewStream(r, 0)), how)
 			}
 		})
+	}
+}
+
+var lineStreamCases = []struct {
+	name string
+	in   string
+	want []string
+}{
+	{"OneDocument", `{"user_id":1}`, []string{`{"user_id":1}`}},
+	{"SeveralLines", "{\"a\":1}\n {\"b\":2} \r\n[3]\n4\n", []string{`{"a":1}`, `{"b":2}`, "[3]", "4"}},
+	{"BlankLinesAreSkipped", "\n \t\n{}\n\r\n\n[]\n\n", []string{"{}", "[]"}},
+	{"EmptyInput", "", []string{broken}},
+	{"BlankInput", " \n\n", []string{broken}},
+	{"ByteOrderMarks", "\ufeff{}\n\ufeff[]\n", []string{"\ufeff{}", "\ufeff[]"}},
+	{"CutOffAtAValue", "{\"a\":\n{\"b\":2}\n", []string{broken, `{"b":2}`}},
+	{"CutOffInAnArray", "[1,\n2\n]\n{}\n", []string{broken, "2", broken, "{}"}},
+	{"CutOffAfterAComma", "{\"a\":1,\n\"b\":2}\n{}\n", []string{broken, broken, "{}"}},
+	{"CutOffAfterAName", "{\"a\"\n:1}\n{}\n", []string{broken, broken, "{}"}},
+	{"CutOffAfterANumber", "[1\n]\n{}\n", []string{broken, broken, "{}"}},
+	{"CutOffAfterTheBracket", "{\n}\n{}\n", []string{broken, broken, "{}"}},
+	{"CutOffInAString", "{\"a\":\"x\n{\"b\":2}\n", []string{broken, `{"b":2}`}},
+	{"CutOffAfterTheMark", "\ufeff\n{}\n", []string{broken, "{}"}},
+	{"SecondDocumentOnTheLine", "{} {}\n[]\n", []string{broken, "[]"}},
+	{"EndsInTheMiddle", "{}\n{\"a\":", []string{"{}", broken}},
+	{"EndsWithANumber", "12", []string{"12"}},
+}
+
+func TestLineStreamTakesEachLineAlone(t *testing.T) {
+	for _, tc := range lineStreamCases {
+		t.Run(tc.name, func(t *testing.T) {
+			for how, r := range readersOf(tc.in, 1) {
+				assert.Equal(t, tc.want, frames(t, NewLineStream(r, 0)), how)
+			}
+		})
+	}
+}
+
+func TestLineStreamSizeLimit(t *testing.T) {
+	const limit = 16
+	large := "! " + CodeTooLarge
+	for name, tc := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"ExactlyTheLimit":           {"[1,2,3,4,5,6,7]\n" + `{"a":"34567890"}` + "\n{}", []string{"[1,2,3,4,5,6,7]", `{"a":"34567890"}`, "{}"}},
+		"ExactlyTheLimitCutOff":     {"[1,2,3,4,5,6,7,8\n{}", []string{broken, "{}"}},
+		"OneMore":                   {`{"a":"345678901"}` + "\n{}", []string{large, "{}"}},
+		"OneMoreCutOff":             {"[1,2,3,4,5,6,7,8,\n{}", []string{large, "{}"}},
+		"ShortLinesAreNotAddedUp":   {"[\n1,\n2,\n3,\n4,\n5,\n6\n]\n{}", []string{broken, broken, broken, broken, broken, broken, "6", broken, "{}"}},
+		"BlanksBeforeTheLineFarOff": {strings.Repeat("\n", 300) + "{}\n" + strings.Repeat(" ", 300) + "\n{}", []string{"{}", large, "{}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for how, r := range readersOf(tc.in, 1) {
+				assert.Equal(t, tc.want, frames(t, NewLineStream(r, limit)), how)
+			}
+		})
+	}
+}
+
+func TestLineStreamErrorsNameThePlace(t *testing.T) {
+	s := NewLineStream(strings.NewReader("{}\n\n{\"a\":\n{\"b\":1e999}\n"), 0)
+	_, err := s.Next()
+	require.NoError(t, err)
+	_, err = s.Next()
+	assert.ErrorContains(t, err, "unexpected line end at byte offset 5 of the document, line 3 of the input; expected a value")
+	doc, err := s.Next()
+	require.NoError(t, err)
+	_, err = Parse(doc, builtin(t))
+	assert.ErrorContains(t, s.Locate(err, doc), "at byte offset 5 of the document, line 4 of the input")
+}
+
+// readersOf returns readers of in that split it in all sorts of ways.
+func readersOf(in string, seed uint64) map[string]io.Reader {
+	return map[string]io.Reader{
+		"whole":        strings.NewReader(in),
+		"byte by byte": iotest.OneByteReader(strings.NewReader(in)),
+		"data and EOF": iotest.DataErrReader(strings.NewReader(in)),
+		"random":       &randomReader{strings.NewReader(in), rand.New(rand.NewPCG(seed, 2))},
 	}
 }
 
@@ -313,6 +385,40 @@ func FuzzStream(f *testing.F) {
 		require.GreaterOrEqual(t, len(got), 3)
 		assert.Equal(t, `{"before":1}`, got[0])
 		assert.Equal(t, []string{`{"after":3}`, `{"last":4}`}, got[len(got)-2:])
+	})
+}
+
+// FuzzLineStream checks on any input that each line is answered as if it were
+// alone, and that splits do not matter.
+func FuzzLineStream(f *testing.F) {
+	for _, tc := range streamCases {
+		f.Add([]byte(tc.in), uint64(1))
+	}
+	for _, tc := range lineStreamCases {
+		f.Add([]byte(tc.in), uint64(1))
+	}
+	f.Fuzz(func(t *testing.T, in []byte, seed uint64) {
+		const limit = 64
+		var want []string
+		for line := range bytes.SplitSeq(in, []byte("\n")) {
+			if len(bytes.Trim(line, " \t\r")) == 0 && len(line) <= limit {
+				continue
+			}
+			alone := frames(t, NewLineStream(bytes.NewReader(append(bytes.Clone(line), '\n')), limit))
+			require.Len(t, alone, 1)
+			want = append(want, alone[0])
+
+			// A line that stands alone is a document in either kind of stream.
+			if !strings.HasPrefix(alone[0], "!") {
+				require.Equal(t, alone, frames(t, NewStream(bytes.NewReader(line), limit)))
+			}
+		}
+		if len(want) == 0 {
+			want = []string{broken}
+		}
+		require.Equal(t, want, frames(t, NewLineStream(bytes.NewReader(in), limit)))
+		split := &randomReader{bytes.NewReader(in), rand.New(rand.NewPCG(seed, 0))}
+		require.Equal(t, want, frames(t, NewLineStream(split, limit)))
 	})
 }
 
