@@ -65,7 +65,7 @@ func TestIgnoringCaseCountsAsAFlagOfThePattern(t *testing.T) {
 // usualPatterns are of what people write; each is far below the bounds.
 var usualPatterns = []string{
 	``, `US`, `^(US|CA)$`, `^[[:upper:]]{2}$`, `\bUS\b`, `(?i)(u)(s)?`, `[^A-Z]`, `^\s|\s$`, `(?P<country>U.)`, `(?<n>a)(b(c(d)))`,
-	`a{1000}`, `(a{100}){10}`, `\p{L}{2,100}`, `[\p{Greek}\p{Cyrillic}-]+`, `[]a(b]`, `[^](]+(x)`, `[[:alpha:](](x)`, `[[:]+(x)`,
+	`a{1000}`, `(a{100}){10}`, `\p{L}{2,100}`, `[\p{Greek}\p{Cyrillic}-]+`, `[]a(b]`, `[^](]+(x)`, `[[:alpha:](](x)`, `[[:]+(x)`, `[[:a(](]b)`, `[[:a(](?P<n>]b)`,
 	`\Q(a\E(b)`, `\((a)\)`, `[\](](a)`, `(?i:a(?-i)(b))`, `((((((x))))))`, `()`, `(|a)*`, `((a*)*)*`, `\x{41}(b)`, `\101(b)`,
 	strings.Repeat("(word)|", 500) + "x", strings.Repeat("(", 300) + strings.Repeat(")", 300), `(?s:.)(.)`, `[\Qa]`, `\pN(a)`, `[a\-(]`,
 }

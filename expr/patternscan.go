@@ -72,14 +72,14 @@ func (s *patternScan) group(i int) int {
 	rest := s.text[i:]
 	switch {
 	case !strings.HasPrefix(rest, "?"):
-		s.replace(i, i, "?:")
+		s.openGroup(i, i)
 		return i
 	case strings.HasPrefix(rest, "?P<"), strings.HasPrefix(rest, "?<"):
 		end := strings.IndexByte(rest, '>')
 		if end < 0 {
 			return len(s.text)
 		}
-		s.replace(i, i+end+1, "?:")
+		s.openGroup(i, i+end+1)
 		return i + end + 1
 	default:
 		flags := rest[:max(0, strings.IndexAny(rest, ":)"))]
@@ -88,10 +88,13 @@ func (s *patternScan) group(i int) int {
 	}
 }
 
-// replace puts other into plain where text[from:to] stands.
-func (s *patternScan) replace(from, to int, other string) {
+// openGroup has plain open a group without capture where text[from:to] stands.
+func (s *patternScan) openGroup(from, to int) {
 	s.plain.WriteString(s.text[s.copied:from])
-	s.plain.WriteString(other)
+	s.plain.WriteString("?:")
+	if strings.HasPrefix(s.text[to:], "]") {
+		s.plain.WriteByte('\\') // or else the ":]" would end a "[:" that is far before
+	}
 	s.copied = to
 }
 
