@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
@@ -24,6 +25,8 @@ type app struct {
 	reg     *registry.Registry
 	library *plan.Library
 	plan    *plan.Graph // chosen by the flags; nil if they choose none
+
+	artifact []byte // of --plan, once read
 
 	clock    clock.Clock
 	engine   scheduler.Engine
@@ -59,12 +62,13 @@ func openRegistry(o *options) (*registry.Registry, error) {
 	return reg, nil
 }
 
-// planFolder returns where plans are looked for by name.
-func planFolder(o *options) (fs.FS, error) {
+// planFolder returns where plans are looked for by name, and what errors call it.
+func planFolder(o *options) (folder fs.FS, place string, err error) {
 	if o.planDir == "" {
-		return artifacts.Plans(), nil
+		return artifacts.Plans(), "the built-in examples", nil
 	}
-	return openFolder("--plan_dir", o.planDir)
+	folder, err = openFolder("--plan_dir", o.planDir)
+	return folder, "folder " + excerpt.Name(o.planDir), err
 }
 
 // openFolder returns the folder that a flag names. The error names both.
@@ -81,14 +85,19 @@ func openFolder(flag, path string) (fs.FS, error) {
 // again when an endpoint moves.
 func (a *app) loadPlans() error {
 	o := a.opts
-	folder, err := planFolder(o)
+	folder, place, err := planFolder(o)
 	if err != nil {
 		return err
 	}
-	a.library = plan.NewLibrary(folder, a.tasks, a.reg)
+	a.library = plan.NewLibrary(folder, place, a.tasks, a.reg)
 	switch {
 	case o.plan != "":
-		a.plan, err = plan.LoadFile(o.plan, a.tasks, a.reg)
+		if a.artifact == nil { // only once: it may be a pipe
+			if a.artifact, err = plan.ReadFile(o.plan); err != nil {
+				return err
+			}
+		}
+		a.plan, err = plan.Load(o.plan, a.artifact, a.tasks, a.reg)
 	case o.planName != "":
 		a.plan, err = a.library.Get(o.planName)
 	case o.planDir != "" && !o.listPlans:
