@@ -34,6 +34,15 @@ func Text(s string) string {
 	return escape(head(s)) + ellipsis + length(s)
 }
 
+// Cut returns s as it is. Of more than Limit bytes it shows the beginning and the
+// length. For where a text stands alone and is escaped already, as in JSON.
+func Cut(s string) string {
+	if len(s) <= Limit {
+		return s
+	}
+	return head(s) + ellipsis + length(s)
+}
+
 // Name returns the name of a file as it is if it is short and printable,
 // otherwise as Quote does.
 func Name(s string) string {

@@ -24,6 +24,7 @@ func TestShortTextsStandWhole(t *testing.T) {
 		assert.Equal(t, c.quote, excerpt.Quote(c.in))
 		assert.Equal(t, c.text, excerpt.Text(c.in))
 		assert.Equal(t, c.name, excerpt.Name(c.in))
+		assert.Equal(t, c.in, excerpt.Cut(c.in))
 	}
 }
 
@@ -38,6 +39,7 @@ func TestLongTextsAreCutWhereACharacterEnds(t *testing.T) {
 			bytes := " (" + strconv.Itoa(len(c.in)) + " bytes)"
 			assert.Equal(t, strconv.Quote(c.shown+"…")+bytes, excerpt.Quote(c.in))
 			assert.Equal(t, excerpt.Quote(c.in), excerpt.Name(c.in))
+			assert.Equal(t, c.shown+"…"+bytes, excerpt.Cut(c.in))
 			if utf8.ValidString(c.in) {
 				assert.Equal(t, c.shown+"…"+bytes, excerpt.Text(c.in))
 			}
