@@ -24,9 +24,6 @@ func Read(folder fs.FS, name string, maxBytes int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("is %s, must be a regular file", kind(info.Mode()))
 	}
-	if info.Size() > maxBytes {
-		return nil, tooLarge(maxBytes)
-	}
 	f, err := folder.Open(name)
 	if err != nil {
 		return nil, cause(err)
@@ -53,12 +50,10 @@ func readAll(r io.Reader, maxBytes int64) ([]byte, error) {
 	case err != nil:
 		return nil, cause(err)
 	case int64(len(text)) > maxBytes:
-		return nil, tooLarge(maxBytes)
+		return nil, fmt.Errorf("larger than %d bytes", maxBytes)
 	}
 	return text, nil
 }
-
-func tooLarge(maxBytes int64) error { return fmt.Errorf("larger than %d bytes", maxBytes) }
 
 // cause returns err without the name of the file.
 func cause(err error) error {

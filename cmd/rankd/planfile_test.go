@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,10 +14,13 @@ import (
 
 // The dev environment loads the plan twice, since its Redis moves; a pipe can be read once.
 func TestThePlanMayBeAPipeAndHaveAnyName(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pipe")
-	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	go func() { _ = os.WriteFile(path, []byte(fixedPlan("any name/at all")), 0) }()
-	o := rankd(t, strings.NewReader(`{"user_id": 1}`), "--plan", path)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = w.WriteString(fixedPlan("any name/at all"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	o := rankd(t, strings.NewReader(`{"user_id": 1}`), "--plan", fmt.Sprintf("/dev/fd/%d", r.Fd()))
 	assert.Equal(t, exitOK, o.status, "%s%s", o.stdout, o.stderr)
 	assert.NotEmpty(t, decode(t, o.lines()[0]).Candidates)
 }
