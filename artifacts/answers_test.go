@@ -190,7 +190,7 @@ func TestAnswers(t *testing.T) {
 	t.Cleanup(func() { engine.Close(scheduler.Forever) })
 	redis := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: server.Addr()})
 	t.Cleanup(redis.Close)
-	library := plan.NewLibrary(artifacts.Plans(), task.Builtin(), reg)
+	library := plan.NewLibrary(artifacts.Plans(), "the examples", task.Builtin(), reg)
 
 	search := demo{t: t, redis: redis}
 	atHalf, halfWeight := search.borderline(100, 1, 0.5)

@@ -17,8 +17,12 @@ func TestAsManyAtOnceAsWorkers(t *testing.T) {
 	const more = 5
 	submitters := map[string]func(t *testing.T, workers int) func(fn func()){
 		"pool": func(t *testing.T, workers int) func(fn func()) {
-			p := New(newHandLoop(), Config{Workers: workers})
-			return func(fn func()) { require.NoError(t, p.Submit(&Job{Work: fn})) }
+			l := newHandLoop()
+			p := New(l, Config{Workers: workers})
+			return func(fn func()) {
+				require.NoError(t, p.Submit(&Job{Work: fn}))
+				l.turn() // the end of an iteration, when workers start
+			}
 		},
 		"workers without a loop": func(t *testing.T, workers int) func(fn func()) {
 			w := NewWorkers(workers)

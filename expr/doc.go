@@ -25,6 +25,9 @@
 // true, so and, or and not are operations on words. If few positions are left
 // (below a quarter), they are moved together and the rest is not computed.
 //
-// The chunk loop (chunks.next) is the one place where an evaluation that is no
-// longer wanted can stop.
+// An evaluation that is no longer wanted stops between chunks (chunks.advance),
+// and within a chunk between the strings that a pattern is matched with.
+// Patterns come from requests, so their length, their character classes and
+// their compiled size are bounded: neither compiling one nor one match holds a
+// worker for long. A match of a long string asks on its way whether to stop.
 package expr

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/jsondoc"
 	"github.com/rankd/rankd/registry"
 )
@@ -100,7 +101,7 @@ func (p *parser) expr(v *jsondoc.Value) (*node, error) {
 	}
 	binary, ok := binaryOp(op)
 	if !ok {
-		return nil, p.fail("unknown op %q of an expression", op)
+		return nil, p.fail("unknown op %s of an expression", excerpt.Quote(op))
 	}
 	a, err := p.childExpr(v, "a")
 	if err != nil {
@@ -174,7 +175,7 @@ func (p *parser) pred(v *jsondoc.Value, negate bool) (int32, error) {
 	case "regex":
 		return p.regex(v, negate)
 	}
-	return 0, p.fail("unknown op %q of a predicate", op)
+	return 0, p.fail("unknown op %s of a predicate", excerpt.Quote(op))
 }
 
 func (p *parser) cmp(v *jsondoc.Value, negate bool) (int32, error) {

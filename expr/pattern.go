@@ -1,22 +1,35 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+)
+
+// Bounds of a pattern, so that compiling one takes a worker some 20 ms at most and
+// matching a string of some 100 bytes no more. Nothing stops either half-way.
+const (
+	patternMaxBytes      = 4 << 10   // of its text
+	patternMaxClassSteps = 256 << 10 // of parsing its character classes, see patternScan
+	patternMaxSize       = 256 << 10 // compiled, in bytes; some 6,500 instructions
 )
 
 // Patterns from requests are kept compiled, since the same few come again and
-// again. Both bounds are generous for that, and small as memory.
-const (
-	patternsKept    = 64      // by one leaf; beyond, one of them makes room
-	patternKeptSize = 4 << 10 // bytes; longer ones are compiled each time
-)
+// again. One leaf keeps this many; beyond, one of them makes room.
+const patternsKept = 64
+
+// matchSteps is how many steps a match may take, at most, that nothing stops. A
+// step is one instruction of the program at one byte of the string: some 10 ns.
+const matchSteps = 1 << 20
 
 // A pattern is the regular expression of a leaf: a literal, compiled when the
 // plan is, or a parameter. Any goroutine.
@@ -31,8 +44,9 @@ type pattern struct {
 
 // A matcher is a compiled pattern, or why there is none. Immutable once built.
 type matcher struct {
-	re  *regexp.Regexp
-	err error
+	re           *regexp.Regexp // has no captures
+	instructions int            // of its program, at most
+	err          error
 }
 
 func newLiteralPattern(text string, ignoreCase bool) *pattern {
@@ -43,7 +57,49 @@ func newParamPattern(param registry.ParamID, ignoreCase bool) *pattern {
 	return &pattern{param: param, ignoreCase: ignoreCase}
 }
 
-func (m *matcher) match(s string) bool { return m.re.MatchString(s) }
+// match reports whether the pattern matches somewhere in s, or returns
+// rowset.ErrStopped if stop says so before that is known.
+func (m *matcher) match(stop rowset.Stop, s string) (bool, error) {
+	if stop == nil || len(s)*m.instructions <= matchSteps {
+		return m.re.MatchString(s), nil
+	}
+	return m.matchSlowly(stop, s)
+}
+
+// matchSlowly is match for a string that is long for the pattern.
+func (m *matcher) matchSlowly(stop rowset.Stop, s string) (bool, error) {
+	runes := stoppableRunes{rest: s, stop: stop, interval: 1 + matchSteps/m.instructions}
+	matched := m.re.MatchReader(&runes)
+	if runes.stopped {
+		return false, rowset.ErrStopped
+	}
+	return matched, nil
+}
+
+// stoppableRunes reads the characters of a string up to its end or until stop says so.
+type stoppableRunes struct {
+	rest     string
+	stop     rowset.Stop
+	interval int // characters from one question to the next
+	left     int // characters until the next question
+	stopped  bool
+}
+
+// ReadRune implements io.RuneReader.
+func (r *stoppableRunes) ReadRune() (rune, int, error) {
+	if r.left--; r.left < 0 {
+		if r.stop.Cancelled() {
+			r.rest, r.stopped = "", true
+		}
+		r.left = r.interval - 1
+	}
+	if r.rest == "" {
+		return 0, 0, io.EOF
+	}
+	c, size := utf8.DecodeRuneInString(r.rest)
+	r.rest = r.rest[size:]
+	return c, size, nil
+}
 
 // matcher returns the pattern compiled, for one request. The error wraps
 // ErrBadPattern or is ErrNullPattern.
@@ -61,7 +117,7 @@ func (p *pattern) matcher(params *Params) (*matcher, error) {
 
 // compiled compiles a pattern of a request, or finds it compiled.
 func (p *pattern) compiled(text string) *matcher {
-	if len(text) > patternKeptSize {
+	if len(text) > patternMaxBytes { // refused, and not worth the memory
 		return compilePattern(text, p.ignoreCase)
 	}
 	p.mu.RLock()
@@ -86,67 +142,44 @@ func (p *pattern) compiled(text string) *matcher {
 	return m
 }
 
-// compilePattern compiles an RE2 pattern for partial matches.
+// compilePattern compiles an RE2 pattern for partial matches, without captures,
+// unless it breaks one of the bounds.
 func compilePattern(text string, ignoreCase bool) *matcher {
-	if name, ok := foreignClass(text); ok {
-		return &matcher{err: fmt.Errorf("%w: no class %s in RE2", ErrBadPattern, name)}
+	refuse := func(format string, args ...any) *matcher {
+		return &matcher{err: fmt.Errorf("%w: "+format, append([]any{ErrBadPattern}, args...)...)}
 	}
-	source := text
+	if len(text) > patternMaxBytes {
+		return refuse("pattern of %d bytes, at most %d are accepted", len(text), patternMaxBytes)
+	}
+	scan := scanPattern(text, ignoreCase)
+	switch {
+	case scan.foreign != "":
+		return refuse("no class %s in RE2", excerpt.Text(scan.foreign))
+	case scan.classSteps > patternMaxClassSteps:
+		return refuse("pattern of %d bytes with character classes of %d steps, at most %d are accepted",
+			len(text), scan.classSteps, patternMaxClassSteps)
+	}
+	flags, prefix := syntax.Perl, ""
 	if ignoreCase {
-		source = "(?i)" + text
+		flags, prefix = flags|syntax.FoldCase, "(?i)"
 	}
-	re, err := regexp.Compile(source)
+	tree, err := syntax.Parse(text, flags)
 	if err != nil {
-		return &matcher{err: fmt.Errorf("%w: %w", ErrBadPattern, err)}
+		return refuse("%s", syntaxWords(err))
 	}
-	return &matcher{re: re}
+	size := sizeOf(tree)
+	if size.bytes() > patternMaxSize {
+		return refuse("pattern compiles to %d bytes, at most %d are accepted", size.bytes(), patternMaxSize)
+	}
+	// The same text but for its captures, so it is as well-formed.
+	return &matcher{re: regexp.MustCompile(prefix + scan.plain.String()), instructions: size.instructions + programFrame}
 }
 
-// foreignClass finds a Unicode class that Go knows and RE2 does not. RE2 knows
-// general categories by their short names, scripts, and Any, spelled exactly
-// so; Go also knows long names, a few more categories, and is lax about case,
-// spaces, hyphens and underscores. All else in which the two differ is where
-// RE2 accepts more (\C) or looks at invalid UTF-8: there Go's rules stand.
-func foreignClass(pattern string) (name string, found bool) {
-	for i := 0; i+1 < len(pattern); i++ {
-		if pattern[i] != '\\' {
-			continue
-		}
-		i++
-		switch pattern[i] {
-		case 'Q': // literal text up to \E
-			end := strings.Index(pattern[i:], `\E`)
-			if end < 0 {
-				return "", false
-			}
-			i += end + 1
-		case 'p', 'P':
-			rest := pattern[i+1:]
-			name := rest
-			if strings.HasPrefix(rest, "{") {
-				end := strings.IndexByte(rest, '}')
-				if end < 0 {
-					return "", false // malformed for both
-				}
-				name = strings.TrimPrefix(rest[1:end], "^")
-			} else {
-				_, size := utf8.DecodeRuneInString(rest)
-				name = rest[:size]
-			}
-			if !isRE2Class(name) {
-				return name, true
-			}
-		}
+// syntaxWords says what is wrong with a pattern and quotes the part of it.
+func syntaxWords(err error) string {
+	var at *syntax.Error
+	if !errors.As(err, &at) {
+		return excerpt.Text(err.Error())
 	}
-	return "", false
-}
-
-func isRE2Class(name string) bool {
-	switch name {
-	case "Any":
-		return true
-	case "Cn", "LC": // categories that only Go has
-		return false
-	}
-	return unicode.Categories[name] != nil || unicode.Scripts[name] != nil
+	return at.Code.String() + ": " + excerpt.Quote(at.Expr)
 }

@@ -73,13 +73,21 @@ func TestPatternsAreThoseOfRE2(t *testing.T) {
 			}
 			require.NoError(t, m.err)
 			for _, s := range c.matches {
-				assert.True(t, m.match(s), "%q", s)
+				assert.True(t, matches(t, m, s), "%q", s)
 			}
 			for _, s := range c.others {
-				assert.False(t, m.match(s), "%q", s)
+				assert.False(t, matches(t, m, s), "%q", s)
 			}
 		})
 	}
+}
+
+// matches is match when nothing stops it.
+func matches(t *testing.T, m *matcher, s string) bool {
+	t.Helper()
+	matched, err := m.match(nil, s)
+	require.NoError(t, err)
+	return matched
 }
 
 func TestPatternsOfRequestsAreKeptWithinBounds(t *testing.T) {
@@ -92,12 +100,15 @@ func TestPatternsOfRequestsAreKeptWithinBounds(t *testing.T) {
 		return m
 	}
 	assert.Same(t, compiled("a"), compiled("a"))
-	long := strings.Repeat("a", patternKeptSize+1)
-	assert.NotSame(t, compiled(long), compiled(long))
-	assert.NotContains(t, p.kept, long)
+	long := strings.Repeat("a", patternMaxBytes)
+	assert.Same(t, compiled(long), compiled(long))
+	params.SetString(2, long+"a")
+	_, err := p.matcher(&params)
+	require.ErrorIs(t, err, ErrBadPattern)
+	assert.NotContains(t, p.kept, long+"a", "what is refused for its length is not kept")
 	for i := range 3 * patternsKept {
 		text := fmt.Sprintf("p%d", i)
-		assert.True(t, compiled(text).match("x"+text))
+		assert.True(t, matches(t, compiled(text), "x"+text))
 		assert.Contains(t, p.kept, text)
 		assert.LessOrEqual(t, len(p.kept), patternsKept)
 	}
@@ -130,7 +141,7 @@ func TestEachStringReachedIsAskedOnce(t *testing.T) {
 			p := mustPred(t, tree)
 			rows := rowset.Take(wideStrings(), 100)
 			m := &predMachine{machine: newMachine(p.code), tests: p.tests, bound: make([]testBinding, len(p.tests))}
-			m.begin(rows.Batch, nil)
+			m.begin(nil, rows.Batch, nil)
 			full, out := fullMask(100), mask{}
 			c := chunk{n: 100}
 			require.NoError(t, m.test(p.root, &c, &full, &out))

@@ -17,7 +17,7 @@ var (
 	ErrListOperand = errors.New("a list of strings needs a key_ref as lhs")
 	// ErrNullPattern: the parameter with the pattern is unset, null or no string.
 	ErrNullPattern = errors.New("pattern parameter is null, unset or no string")
-	// ErrBadPattern: the pattern is no RE2 regular expression.
+	// ErrBadPattern: the pattern is not a RE2 regular expression, or it is too large.
 	ErrBadPattern = errors.New("bad pattern")
 )
 
@@ -103,7 +103,7 @@ func (p *Pred) FilterUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (
 		m = &predMachine{machine: newMachine(p.code), tests: p.tests, bound: make([]testBinding, len(p.tests))}
 	}
 	defer p.machines.Put(m)
-	m.begin(in.Batch, params)
+	m.begin(stop, in.Batch, params)
 	defer m.end()
 
 	// First a bit for each row, then the list: so it is made in its true length.
@@ -114,8 +114,11 @@ func (p *Pred) FilterUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (
 	for todo.advance(&c) {
 		all := fullMask(c.n)
 		var out mask
-		if m.test(p.root, &c, &all, &out) != nil {
-			return rowset.RowSet{}, m.firstError(p.root, &c)
+		if err := m.test(p.root, &c, &all, &out); err != nil {
+			if err != rowset.ErrStopped {
+				err = m.firstError(p.root, &c)
+			}
+			return rowset.RowSet{}, err
 		}
 		hits := out[:c.words()]
 		m.hits = append(m.hits, hits...)

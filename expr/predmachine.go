@@ -13,6 +13,7 @@ type predMachine struct {
 	tests  []test
 	bound  []testBinding
 	params *Params
+	stop   rowset.Stop     // nil: never
 	hits   []uint64        // the result, a bit per active row
 	moved  [levels][]int32 // rows moved together, by chunk level
 }
@@ -36,9 +37,9 @@ const (
 	verdictTrue
 )
 
-func (m *predMachine) begin(batch *rowset.Batch, params *Params) {
+func (m *predMachine) begin(stop rowset.Stop, batch *rowset.Batch, params *Params) {
 	m.machine.begin(batch, params)
-	m.params = params
+	m.params, m.stop = params, stop
 	for i := range m.tests {
 		m.bindTest(&m.tests[i], &m.bound[i])
 	}
@@ -84,7 +85,7 @@ func (m *predMachine) bindTest(t *test, out *testBinding) {
 
 func (m *predMachine) end() {
 	m.machine.end()
-	m.params = nil
+	m.params, m.stop = nil, nil
 	for i := range m.bound {
 		b := &m.bound[i]
 		b.column, b.matcher, b.verdicts = nil, nil, b.verdicts[:0]
@@ -92,7 +93,8 @@ func (m *predMachine) end() {
 }
 
 // test finds those positions of in for which test i is true. out may be in.
-// No position outside of in is looked at by a leaf that can fail.
+// No position outside of in is looked at by a leaf that can fail. The error is an
+// *EvalError or rowset.ErrStopped.
 func (m *predMachine) test(i int32, c *chunk, in, out *mask) error {
 	words := c.words()
 	t, b := &m.tests[i], &m.bound[i]
@@ -203,7 +205,7 @@ func (m *predMachine) ask(t *test, b *testBinding, c *chunk, in, answer *mask) e
 			if b.verdicts[code] == verdictNone {
 				ok, err := m.askOne(t, b, b.column.Dict.Values[code])
 				if err != nil {
-					return &EvalError{Path: t.path, Err: err}
+					return err
 				}
 				b.verdicts[code] = verdictFalse
 				if ok {
@@ -216,20 +218,24 @@ func (m *predMachine) ask(t *test, b *testBinding, c *chunk, in, answer *mask) e
 	return nil
 }
 
-// askOne answers a leaf on strings for one string.
+// askOne answers a leaf on strings for one string. A match may take long, so each
+// asks first whether the answer is still wanted; the error then is rowset.ErrStopped.
 func (m *predMachine) askOne(t *test, b *testBinding, s string) (bool, error) {
 	if t.op == testInStrings {
 		_, ok := t.texts[s]
 		return ok, nil
 	}
+	if m.stop != nil && m.stop.Cancelled() {
+		return false, rowset.ErrStopped
+	}
 	if b.matcher == nil {
 		matcher, err := t.pattern.matcher(m.params)
 		if err != nil {
-			return false, err
+			return false, &EvalError{Path: t.path, Err: err}
 		}
 		b.matcher = matcher
 	}
-	return b.matcher.match(s), nil
+	return b.matcher.match(m.stop, s)
 }
 
 // Moving the rows of a chunk together pays when few are left of many: it costs

@@ -165,7 +165,7 @@ func (r reference) regex(v *jsondoc.Value, row int, path string) (bool, error) {
 	if m.err != nil {
 		return false, &EvalError{path, m.err}
 	}
-	return m.match(s), nil
+	return m.match(nil, s)
 }
 
 // text returns the string of a row in the column that v's key_id names.

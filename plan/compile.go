@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math"
 
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/jsondoc"
 	"github.com/rankd/rankd/registry"
 )
@@ -51,14 +52,14 @@ func (c *compiler) compile() (*Graph, *Error) {
 	}
 	for i, name := range c.doc.capabilities {
 		if name != capExtensions {
-			return nil, c.fail("", element("capabilities_required", i), "capability %s is not supported", quote(name))
+			return nil, c.fail("", element("capabilities_required", i), "capability %s is not supported", excerpt.Quote(name))
 		}
 	}
 	c.byID = make(map[string]int, len(c.doc.nodes))
 	for i := range c.doc.nodes {
 		id := c.doc.nodes[i].id
 		if first, taken := c.byID[id]; taken {
-			return nil, c.fail(id, member(element("nodes", i), "node_id"), "%s is taken by nodes[%d]", quote(id), first)
+			return nil, c.fail(id, member(element("nodes", i), "node_id"), "%s is taken by nodes[%d]", excerpt.Quote(id), first)
 		}
 		c.byID[id] = i
 	}
@@ -90,7 +91,7 @@ func (c *compiler) node(index int) (*Node, *Error) {
 	}
 	var known bool
 	if n.Schema, known = c.ops.OpSchema(doc.op); !known {
-		return nil, c.fail(n.ID, member(path, "op"), "unknown op %s", quote(doc.op))
+		return nil, c.fail(n.ID, member(path, "op"), "unknown op %s", excerpt.Quote(doc.op))
 	}
 	n.Op = n.Schema.Op
 
@@ -98,7 +99,7 @@ func (c *compiler) node(index int) (*Node, *Error) {
 	for i, id := range doc.inputs {
 		input, ok := c.byID[id]
 		if !ok {
-			return nil, c.fail(n.ID, element(member(path, "inputs"), i), "there is no node %s", quote(id))
+			return nil, c.fail(n.ID, element(member(path, "inputs"), i), "there is no node %s", excerpt.Quote(id))
 		}
 		n.Inputs[i] = input
 	}
@@ -216,7 +217,7 @@ func (c *compiler) references(n *Node, path string) *Error {
 			continue
 		}
 		missing := func(where string) *Error {
-			return c.fail(n.ID, member(path, value.name), "%s %s", where, quote(value.s))
+			return c.fail(n.ID, member(path, value.name), "%s %s", where, excerpt.Quote(value.s))
 		}
 		switch n.Schema.Params[i].Type {
 		case ExprID:
@@ -251,7 +252,7 @@ func (c *compiler) references(n *Node, path string) *Error {
 		endpoint, ok := c.registry.Endpoint(value.s)
 		switch {
 		case !ok:
-			return c.fail(n.ID, member(path, value.name), "there is no endpoint %s", quote(value.s))
+			return c.fail(n.ID, member(path, value.name), "there is no endpoint %s", excerpt.Quote(value.s))
 		case endpoint.Kind != registry.Redis:
 			return c.fail(n.ID, member(path, value.name), "endpoint %s has kind %s, must be %s",
 				endpoint.ID, endpoint.Kind, registry.Redis)
@@ -266,7 +267,7 @@ func (c *compiler) outputs() *Error {
 	for i, id := range c.doc.outputs {
 		index, ok := c.byID[id]
 		if !ok {
-			return c.fail("", element("outputs", i), "there is no node %s", quote(id))
+			return c.fail("", element("outputs", i), "there is no node %s", excerpt.Quote(id))
 		}
 		c.graph.Outputs[i] = index
 		c.graph.Nodes[index].IsOutput = true

@@ -1,6 +1,10 @@
 package plan
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/rankd/rankd/excerpt"
+)
 
 // acyclic runs the graph on paper (Kahn's algorithm). Nodes that never become ready
 // depend on a cycle, of which the error names one.
@@ -72,8 +76,8 @@ func describeCycle(nodes []*Node, cycle []int) string {
 			b.WriteString("… → ")
 			break
 		}
-		b.WriteString(quote(nodes[node].ID) + " → ")
+		b.WriteString(excerpt.Quote(nodes[node].ID) + " → ")
 	}
-	b.WriteString(quote(nodes[cycle[0]].ID))
+	b.WriteString(excerpt.Quote(nodes[cycle[0]].ID))
 	return b.String()
 }

@@ -1,10 +1,11 @@
 package plan
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rankd/rankd/excerpt"
 )
 
 // Error says why an artifact was refused. Immutable once built; any goroutine.
@@ -22,9 +23,9 @@ const errorLimit = 2048
 // Error implements error: one line of at most some 2,000 bytes.
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(e.File)
+	b.WriteString(excerpt.Name(e.File))
 	if e.Node != "" {
-		fmt.Fprintf(&b, ": node %s", quote(e.Node))
+		b.WriteString(": node " + excerpt.Quote(e.Node))
 	}
 	if e.Field != "" {
 		b.WriteString(": " + e.Field)
@@ -35,12 +36,6 @@ func (e *Error) Error() string {
 
 // oneLine keeps names out of the artifact, and paths, from breaking the line.
 var oneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\u2028", `\u2028`, "\u2029", `\u2029`)
-
-// quoteLimit bounds, in bytes, how much of a name from the artifact goes into an error.
-const quoteLimit = 80
-
-// quote returns s in quotes, cut if it is long.
-func quote(s string) string { return strconv.Quote(cut(s, quoteLimit)) }
 
 // cut returns s if it has at most limit bytes, otherwise its beginning and "…".
 func cut(s string, limit int) string {
@@ -56,8 +51,8 @@ func cut(s string, limit int) string {
 
 // member returns the path of a member: plain names after a dot, others quoted.
 func member(path, name string) string {
-	if !validName.MatchString(name) || len(name) > quoteLimit {
-		return path + "[" + quote(name) + "]"
+	if !validName.MatchString(name) || len(name) > excerpt.Limit {
+		return path + "[" + excerpt.Quote(name) + "]"
 	}
 	if path == "" {
 		return name

@@ -3,14 +3,14 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/inputfile"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -37,8 +37,11 @@ const fileSuffix = ".plan.json"
 // it, or the error that refused it. Any goroutine.
 type Library struct {
 	folder   fs.FS
+	place    string // what errors call the folder
 	ops      Ops
 	registry *registry.Registry
+
+	listing func() []string // names of the plans when one was first not found, ascending
 
 	mu      sync.Mutex
 	entries map[string]*entry // by plan name; only of files that exist
@@ -52,19 +55,23 @@ type entry struct {
 }
 
 // NewLibrary returns a library of the files <name>.plan.json in folder, os.DirFS of
-// --plan_dir, say, or the embedded plans. Nothing is read yet.
-func NewLibrary(folder fs.FS, ops Ops, reg *registry.Registry) *Library {
-	return &Library{folder: folder, ops: ops, registry: reg, entries: make(map[string]*entry)}
+// --plan_dir, say, or the embedded plans. Errors call it place: "folder /plans", "the
+// built-in examples". Nothing is read yet.
+func NewLibrary(folder fs.FS, place string, ops Ops, reg *registry.Registry) *Library {
+	l := &Library{folder: folder, place: place, ops: ops, registry: reg, entries: make(map[string]*entry)}
+	l.listing = sync.OnceValue(l.names)
+	return l
 }
 
-// Get returns the plan with that name, which is the name of its file. The error is
-// ErrBadName, ErrUnknown (wrapped), an *Error, or one of reading the file.
+// Get returns the plan with that name, which is the name of its file and what the
+// plan calls itself. The error is ErrBadName, ErrUnknown (wrapped), an *Error, or one of
+// reading the file.
 func (l *Library) Get(name string) (*Graph, error) {
 	if !validName.MatchString(name) {
-		return nil, fmt.Errorf("%w, not %s", ErrBadName, quote(name))
+		return nil, fmt.Errorf("%w, not %s", ErrBadName, excerpt.Quote(name))
 	}
 	if len(name) > nameLimit {
-		return nil, fmt.Errorf("%w %s", ErrUnknown, quote(name))
+		return nil, fmt.Errorf("%w %s in %s", ErrUnknown, excerpt.Quote(name), l.place)
 	}
 	l.mu.Lock()
 	e := l.entries[name]
@@ -73,7 +80,7 @@ func (l *Library) Get(name string) (*Graph, error) {
 		// Only names that have a file are remembered: anyone may ask for any name.
 		if _, err := fs.Stat(l.folder, name+fileSuffix); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("%w %s", ErrUnknown, quote(name))
+				return nil, l.unknown(name)
 			}
 			return nil, fmt.Errorf("plan %s: %w", name, err)
 		}
@@ -84,17 +91,48 @@ func (l *Library) Get(name string) (*Graph, error) {
 		}
 		l.mu.Unlock()
 	}
-	e.once.Do(func() { e.graph, e.err = l.load(name + fileSuffix) })
+	e.once.Do(func() { e.graph, e.err = l.load(name) })
 	return e.graph, e.err
 }
 
-func (l *Library) load(file string) (*Graph, error) {
-	f, err := l.folder.Open(file)
+func (l *Library) load(name string) (*Graph, error) {
+	file := name + fileSuffix
+	artifact, err := inputfile.Read(l.folder, file, MaxArtifactBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	graph, err := Load(file, artifact, l.ops, l.registry)
+	if err == nil && graph.Name != name {
+		// Or else who asks for one plan would get another.
+		err = &Error{File: file, Field: "plan_name",
+			Msg: fmt.Sprintf("is %s, must be %q as the name of the file says", excerpt.Quote(graph.Name), name)}
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return loadFrom(file, f, l.ops, l.registry)
+	return graph, nil
+}
+
+// unknown says where there is no plan of that name, and which name is nearest.
+func (l *Library) unknown(name string) error {
+	near, found := nearest(name, l.listing())
+	if !found {
+		return fmt.Errorf("%w %s: there are no plans in %s", ErrUnknown, excerpt.Quote(name), l.place)
+	}
+	return fmt.Errorf("%w %s in %s; the nearest is %q", ErrUnknown, excerpt.Quote(name), l.place, near)
+}
+
+// names returns the names of the plans in the folder, as far as it can be read.
+func (l *Library) names() []string {
+	files, _ := fs.ReadDir(l.folder, ".")
+	var names []string
+	for _, file := range files {
+		name, ok := strings.CutSuffix(file.Name(), fileSuffix)
+		if ok && !file.IsDir() && validName.MatchString(name) && len(name) <= nameLimit {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Listing is one file of a library: a plan, or the error that refused it. Immutable
@@ -120,7 +158,7 @@ func (l *Library) List() ([]Listing, error) {
 		}
 		graph, err := l.Get(name)
 		if errors.Is(err, ErrBadName) || errors.Is(err, ErrUnknown) {
-			err = fmt.Errorf("%s: %w", file.Name(), err) // other errors name it themselves
+			err = fmt.Errorf("%s: %w", excerpt.Name(file.Name()), err) // other errors name it themselves
 		}
 		list = append(list, Listing{Name: name, Graph: graph, Err: err})
 	}
@@ -128,22 +166,12 @@ func (l *Library) List() ([]Listing, error) {
 	return list, nil
 }
 
-// LoadFile loads the plan in the file at path, whatever it calls itself. The error is
-// an *Error, or one of reading the file.
-func LoadFile(path string, ops Ops, reg *registry.Registry) (*Graph, error) {
-	f, err := os.Open(path)
+// ReadFile returns the artifact in the file at path, which may be a pipe: that can be
+// read only once, while an artifact can be loaded with one registry after another.
+func ReadFile(path string) ([]byte, error) {
+	artifact, err := inputfile.ReadPath(path, MaxArtifactBytes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", excerpt.Name(path), err)
 	}
-	defer f.Close()
-	return loadFrom(path, f, ops, reg)
-}
-
-// loadFrom reads no more than one byte past the limit, which Load then refuses.
-func loadFrom(file string, r io.Reader, ops Ops, reg *registry.Registry) (*Graph, error) {
-	artifact, err := io.ReadAll(io.LimitReader(r, MaxArtifactBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return Load(file, artifact, ops, reg)
+	return artifact, nil
 }

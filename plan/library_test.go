@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -34,9 +36,12 @@ func (f *countingFS) Stat(name string) (fs.FileInfo, error) { return f.MapFS.Sta
 
 func testFolder() *countingFS {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	named := func(name, text string) *fstest.MapFile {
+		return file(strings.Replace(text, `"plan_name": "p"`, `"plan_name": "`+name+`"`, 1))
+	}
 	return &countingFS{MapFS: fstest.MapFS{
-		"good.plan.json":         file(nodesPlan(source, `"s"`)),
-		"also_good.plan.json":    file(nodesPlan(source, ``)),
+		"good.plan.json":         named("good", nodesPlan(source, `"s"`)),
+		"also_good.plan.json":    named("also_good", nodesPlan(source, ``)),
 		"bad.plan.json":          file(`{"schema_version": 2, "plan_name": "bad", "nodes": [], "outputs": []}`),
 		"odd-name.plan.json":     file(nodesPlan(source, ``)),
 		"folder.plan.json/x":     file(""),
@@ -51,7 +56,7 @@ func testFolder() *countingFS {
 
 func TestLibraryLoadsOnceOnDemand(t *testing.T) {
 	folder := testFolder()
-	library := plan.NewLibrary(folder, testOps(), testRegistry(t))
+	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t))
 	assert.Zero(t, folder.opened.Load())
 
 	var wg sync.WaitGroup
@@ -72,7 +77,7 @@ func TestLibraryLoadsOnceOnDemand(t *testing.T) {
 
 func TestLibraryKeepsErrors(t *testing.T) {
 	folder := testFolder()
-	library := plan.NewLibrary(folder, testOps(), testRegistry(t))
+	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t))
 	_, err := library.Get("bad")
 	assert.EqualError(t, err, "bad.plan.json: schema_version: must be 1")
 	_, again := library.Get("bad")
@@ -82,7 +87,7 @@ func TestLibraryKeepsErrors(t *testing.T) {
 
 func TestLibraryRefusesNames(t *testing.T) {
 	folder := testFolder()
-	library := plan.NewLibrary(folder, testOps(), testRegistry(t))
+	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t))
 	for _, name := range []string{
 		"", ".", "..", "../escaped", "sub/hidden", "/etc/passwd", `a\b`, "odd-name", "good ", "good\n", "good.plan.json", "é",
 		"good\x00", strings.Repeat("x/", 5000),
@@ -90,7 +95,7 @@ func TestLibraryRefusesNames(t *testing.T) {
 		_, err := library.Get(name)
 		assert.ErrorIs(t, err, plan.ErrBadName, name)
 		assert.NotContains(t, err.Error(), "\n")
-		assert.Less(t, len(err.Error()), 200)
+		assert.Less(t, len(err.Error()), 300)
 	}
 	for _, name := range []string{"missing", "hidden", "Good", strings.Repeat("x", 200), strings.Repeat("x", 1<<20)} {
 		_, err := library.Get(name)
@@ -99,20 +104,73 @@ func TestLibraryRefusesNames(t *testing.T) {
 	}
 	assert.Zero(t, folder.opened.Load())
 
-	onDisk := plan.NewLibrary(os.DirFS(t.TempDir()), testOps(), testRegistry(t))
+	onDisk := plan.NewLibrary(os.DirFS(t.TempDir()), "folder here", testOps(), testRegistry(t))
 	_, err := onDisk.Get(strings.Repeat("x", 201))
 	assert.ErrorIs(t, err, plan.ErrUnknown, "not an error of the file system")
 }
 
+func TestLibraryRefusesAPlanThatCallsItselfOtherwise(t *testing.T) {
+	folder := testFolder()
+	folder.MapFS["x.plan.json"] = &fstest.MapFile{Data: []byte(nodesPlan(source, ``))}
+	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t))
+	g, err := library.Get("x")
+	assert.EqualError(t, err, `x.plan.json: plan_name: is "p", must be "x" as the name of the file says`)
+	assert.Nil(t, g)
+	folder.MapFS["y.plan.json"] = &fstest.MapFile{
+		Data: []byte(strings.Replace(nodesPlan(source, ``), `"p"`, `"`+strings.Repeat("z", 1<<20)+`"`, 1))}
+	_, err = library.Get("y")
+	assert.ErrorContains(t, err, `z…" (1048576 bytes), must be "y"`)
+	assert.Less(t, len(err.Error()), 400)
+}
+
+func TestLibraryTakesRegularFilesOnly(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.plan.json"), []byte(nodesPlan(source, ``)), 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.plan.json"), 0o600))
+	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "device.plan.json")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a\x1b[31m\n.plan.json"), nil, 0o600))
+	library := plan.NewLibrary(os.DirFS(dir), "folder here", testOps(), testRegistry(t))
+	list, err := library.List() // would wait for ever if it opened the pipe
+	require.NoError(t, err)
+	said := make(map[string]string)
+	for _, entry := range list {
+		if entry.Err != nil {
+			said[entry.Name] = entry.Err.Error()
+		}
+	}
+	assert.Equal(t, map[string]string{
+		"pipe":        "pipe.plan.json: is a named pipe, must be a regular file",
+		"device":      "device.plan.json: is a device, must be a regular file",
+		"a\x1b[31m\n": `"a\x1b[31m\n.plan.json": a plan name consists of letters, digits and _, not "a\x1b[31m\n"`,
+	}, said)
+}
+
+func TestLibraryNamesTheNearestPlan(t *testing.T) {
+	folder := testFolder()
+	library := plan.NewLibrary(folder, "folder /plans", testOps(), testRegistry(t))
+	for name, near := range map[string]string{
+		"goood": "good", "Good": "good", "doog": "good", "alsogood": "also_good", "bade": "bad", "b": "bad", "larger": "large",
+		strings.Repeat("x", 200): "also_good",
+	} {
+		_, err := library.Get(name)
+		require.ErrorIs(t, err, plan.ErrUnknown)
+		assert.EqualError(t, err, `unknown plan "`+name+`" in folder /plans; the nearest is "`+near+`"`)
+	}
+	_, err := library.Get(strings.Repeat("x", 201))
+	assert.EqualError(t, err, `unknown plan "`+strings.Repeat("x", 200)+`…" (201 bytes) in folder /plans`)
+	_, err = plan.NewLibrary(fstest.MapFS{}, "folder /plans", testOps(), testRegistry(t)).Get("x")
+	assert.EqualError(t, err, `unknown plan "x": there are no plans in folder /plans`)
+}
+
 func TestLibraryBoundsFiles(t *testing.T) {
-	_, err := plan.NewLibrary(testFolder(), testOps(), testRegistry(t)).Get("large")
+	_, err := plan.NewLibrary(testFolder(), "folder here", testOps(), testRegistry(t)).Get("large")
 	assert.EqualError(t, err, "large.plan.json: larger than 67108864 bytes")
 }
 
 func TestLibraryListsGoodAndBad(t *testing.T) {
 	folder := testFolder()
 	delete(folder.MapFS, "large.plan.json")
-	list, err := plan.NewLibrary(folder, testOps(), testRegistry(t)).List()
+	list, err := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t)).List()
 	require.NoError(t, err)
 
 	var names []string
@@ -133,26 +191,39 @@ func TestLibraryListsGoodAndBad(t *testing.T) {
 	}
 	assert.Equal(t, []string{"also_good", "bad", "good", "odd-name"}, names)
 
-	_, err = plan.NewLibrary(os.DirFS(filepath.Join(t.TempDir(), "none")), testOps(), testRegistry(t)).List()
+	_, err = plan.NewLibrary(os.DirFS(filepath.Join(t.TempDir(), "none")), "folder here", testOps(), testRegistry(t)).List()
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-func TestLoadFile(t *testing.T) {
+// loadFile loads the plan in the file at path.
+func loadFile(t *testing.T, path string) (*plan.Graph, error) {
+	artifact, err := plan.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Load(path, artifact, testOps(), testRegistry(t))
+}
+
+func TestReadFile(t *testing.T) {
 	// A file that is named by its path may call itself anything.
 	path := filepath.Join(t.TempDir(), "any name.json")
 	artifact := strings.Replace(nodesPlan(source, ``), `"plan_name": "p"`, `"plan_name": "a/b c"`, 1)
 	require.NoError(t, os.WriteFile(path, []byte(artifact), 0o600))
-	g, err := plan.LoadFile(path, testOps(), testRegistry(t))
+	g, err := loadFile(t, path)
 	require.NoError(t, err)
 	assert.Equal(t, "a/b c", g.Name)
 
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
-	_, err = plan.LoadFile(path, testOps(), testRegistry(t))
+	_, err = loadFile(t, path)
 	assert.EqualError(t, err, path+": invalid JSON: document ends too early at byte 1")
 
-	_, err = plan.LoadFile(path+".none", testOps(), testRegistry(t))
+	_, err = loadFile(t, "/dev/zero")
+	assert.EqualError(t, err, "/dev/zero: larger than 67108864 bytes")
+	_, err = loadFile(t, path+".none\x1b")
+	assert.EqualError(t, err, strconv.Quote(path+".none\x1b")+": no such file or directory")
+	_, err = loadFile(t, path+".none")
 	assert.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = plan.LoadFile(t.TempDir(), testOps(), testRegistry(t))
+	_, err = loadFile(t, t.TempDir())
 	assert.Error(t, err)
 	assert.False(t, errors.As(err, new(*plan.Error)), "a folder is not an artifact")
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/expr"
 	"github.com/rankd/rankd/jsondoc"
 )
@@ -265,9 +266,9 @@ func (r *reader) capabilities(root *jsondoc.Value, d *document) (bad *Error) {
 	for i := 1; i < len(d.capabilities); i++ {
 		switch a, b := d.capabilities[i-1], d.capabilities[i]; {
 		case a == b:
-			return r.fail("", element(field, i), "%s is listed twice", quote(b))
+			return r.fail("", element(field, i), "%s is listed twice", excerpt.Quote(b))
 		case a > b:
-			return r.fail("", element(field, i), "must be sorted, but %s comes after %s", quote(b), quote(a))
+			return r.fail("", element(field, i), "must be sorted, but %s comes after %s", excerpt.Quote(b), excerpt.Quote(a))
 		}
 	}
 	return nil
@@ -296,7 +297,7 @@ func (r *reader) extensions(v *jsondoc.Value, node, path string, capabilities []
 			return r.wrongKind(node, path, "an empty object", payload)
 		}
 		if len(payload.Members) > 0 {
-			return r.fail(node, path, "must be empty, but has a field %s", quote(payload.Members[0].Name))
+			return r.fail(node, path, "must be empty, but has a field %s", excerpt.Quote(payload.Members[0].Name))
 		}
 	}
 	return nil

@@ -10,5 +10,8 @@
 // Loading is fail-closed. It reads every endpoints file that is there, not only
 // the one of its environment, because ids, names and kinds have to agree: a plan
 // that loads in dev must load in prod. All problems are reported at once, each
-// with file and entry.
+// with file and entry, but for those beyond the first 20, which are counted.
+//
+// A table is a regular file of at most 1 MiB. Key 1 is the row id and named id, as
+// responses name it: as names are unique, no column can be a second id in a candidate.
 package registry

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/inputfile"
 )
 
 //go:embed tables/*.toml
@@ -32,7 +35,14 @@ const (
 	connectionsLimit = 1024
 	timeoutLimit     = time.Hour
 	databaseLimit    = 1 << 16
+	tableMaxBytes    = 1 << 20 // of one file
 )
+
+// problemsShown bounds how many problems an error lists. The rest it counts.
+const problemsShown = 20
+
+// idName is what responses call the row id, whatever else they show beside it.
+const idName = "id"
 
 // Default returns the registry of the built-in tables for env.
 func Default(env string) (*Registry, error) {
@@ -48,14 +58,17 @@ func Default(env string) (*Registry, error) {
 // found, one per line, each naming file and entry.
 func Load(tables fs.FS, env string) (*Registry, error) {
 	if !slices.Contains(environments[:], env) {
-		return nil, fmt.Errorf("registry: unknown environment %q, expected one of %s",
-			env, strings.Join(environments[:], ", "))
+		return nil, fmt.Errorf("registry: unknown environment %s, expected one of %s",
+			excerpt.Quote(env), strings.Join(environments[:], ", "))
 	}
 	l := loader{tables: tables}
 	r := &Registry{env: env}
 	l.keys(r)
 	l.params(r)
 	l.endpoints(r)
+	if more := l.found - len(l.problems); more > 0 {
+		l.problems = append(l.problems, fmt.Errorf("and %d more problems", more))
+	}
 	if err := errors.Join(l.problems...); err != nil {
 		return nil, err
 	}
@@ -65,11 +78,15 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 // loader gathers the problems of all files.
 type loader struct {
 	tables   fs.FS
-	problems []error
+	found    int     // problems
+	problems []error // the first of them, at most problemsShown
 }
 
 func (l *loader) problem(file, entry, format string, args ...any) {
-	where := file
+	if l.found++; l.found > problemsShown {
+		return
+	}
+	where := excerpt.Name(file)
 	if entry != "" {
 		where += ": " + entry
 	}
@@ -78,7 +95,7 @@ func (l *loader) problem(file, entry, format string, args ...any) {
 
 // decode reads file into rows and reports whether it could.
 func (l *loader) decode(file string, rows any) bool {
-	text, err := fs.ReadFile(l.tables, file)
+	text, err := inputfile.Read(l.tables, file, tableMaxBytes)
 	if err != nil {
 		l.problem(file, "", "%w", err)
 		return false
@@ -93,11 +110,11 @@ func (l *loader) decode(file string, rows any) bool {
 	case errors.As(err, &unknown):
 		for i := range unknown.Errors {
 			line, _ := unknown.Errors[i].Position()
-			l.problem(file, fmt.Sprintf("line %d", line), "unknown field %s", strings.Join(unknown.Errors[i].Key(), "."))
+			l.problem(file, fmt.Sprintf("line %d", line), "unknown field %s", excerpt.Text(strings.Join(unknown.Errors[i].Key(), ".")))
 		}
 	case errors.As(err, &malformed):
 		line, _ := malformed.Position()
-		l.problem(file, fmt.Sprintf("line %d", line), "%s", describe(malformed, rows))
+		l.problem(file, fmt.Sprintf("line %d", line), "%s", excerpt.Text(describe(malformed, rows)))
 	case err != nil:
 		l.problem(file, "", "%w", err)
 	}
@@ -123,7 +140,7 @@ func (e *entries[ID]) label(i int, id *ID) string {
 	if id == nil {
 		return fmt.Sprintf("%s at position %d", e.what, i+1)
 	}
-	return fmt.Sprintf("%s %v", e.what, *id)
+	return e.what + " " + excerpt.Text(fmt.Sprint(*id))
 }
 
 // identify checks id and name and reports whether there is a new id.
@@ -132,9 +149,9 @@ func (e *entries[ID]) identify(label string, id *ID, name string) bool {
 	case name == "":
 		e.problem(e.file, label, "name is missing")
 	case !validName.MatchString(name):
-		e.problem(e.file, label, "name %q must consist of letters, digits and _", name)
+		e.problem(e.file, label, "name %s must consist of letters, digits and _", excerpt.Quote(name))
 	case e.names[name]:
-		e.problem(e.file, label, "name %q is taken already", name)
+		e.problem(e.file, label, "name %s is taken already", excerpt.Quote(name))
 	}
 	e.names[name] = true
 
@@ -166,7 +183,7 @@ func (l *loader) typeNamed(file, label, name string, allowed ...Type) Type {
 		}
 		known[i] = t.String()
 	}
-	l.problem(file, label, "unknown type %q, expected one of %s", name, strings.Join(known, ", "))
+	l.problem(file, label, "unknown type %s, expected one of %s", excerpt.Quote(name), strings.Join(known, ", "))
 	return 0
 }
 
@@ -214,6 +231,10 @@ func (l *loader) keys(r *Registry) {
 		l.problem(file, "", "key %d, the row id, is missing", IDKey)
 	} else if id.Type != Int || id.Nullable || id.Writable {
 		l.problem(file, fmt.Sprintf("key %d", IDKey), "the row id must be an int that is neither nullable nor writable")
+	} else if id.Name != idName {
+		// A column of that name would be a second "id" in each candidate.
+		l.problem(file, fmt.Sprintf("key %d", IDKey), "the row id must be named %q, as in responses, not %s",
+			idName, excerpt.Quote(id.Name))
 	}
 }
 
@@ -263,7 +284,8 @@ func (l *loader) endpoints(r *Registry) {
 	for _, file := range files {
 		env := strings.TrimSuffix(strings.TrimPrefix(file, "endpoints."), ".toml")
 		if !slices.Contains(environments[:], env) {
-			l.problem(file, "", "unknown environment %q, expected one of %s", env, strings.Join(environments[:], ", "))
+			l.problem(file, "", "unknown environment %s, expected one of %s",
+				excerpt.Quote(env), strings.Join(environments[:], ", "))
 			continue
 		}
 		if list, ok := l.endpointTable(file, env); ok {
@@ -342,10 +364,10 @@ func (l *loader) checkEndpoint(file, label, env string, row *endpointRow) {
 	}
 	kind := EndpointKind(row.Kind)
 	if kind != Redis && kind != HTTP {
-		l.problem(file, label, "unknown kind %q, expected one of %s, %s", row.Kind, Redis, HTTP)
+		l.problem(file, label, "unknown kind %s, expected one of %s, %s", excerpt.Quote(row.Kind), Redis, HTTP)
 	}
 	if !validHost(row.Host) {
-		l.problem(file, label, "host %q must be a host name or an IP address", row.Host)
+		l.problem(file, label, "host %s must be a host name or an IP address", excerpt.Quote(row.Host))
 	}
 	if row.Port < 1 || row.Port > math.MaxUint16 {
 		l.problem(file, label, "port must be 1 to 65535, not %d", row.Port)
@@ -409,20 +431,22 @@ func (l *loader) agree(file string, list []*Endpoint, otherFile string, other []
 	}
 	mine, theirs := byID(list), byID(other)
 	for _, endpoint := range list {
-		label := "endpoint " + endpoint.ID
+		label := "endpoint " + excerpt.Text(endpoint.ID)
 		there, ok := theirs[endpoint.ID]
 		switch {
 		case !ok:
 			l.problem(otherFile, label, "is missing, but %s has it", file)
 		case there.Name != endpoint.Name:
-			l.problem(otherFile, label, "is named %q, but %q in %s", there.Name, endpoint.Name, file)
+			l.problem(otherFile, label, "is named %s, but %s in %s",
+				excerpt.Quote(there.Name), excerpt.Quote(endpoint.Name), file)
 		case there.Kind != endpoint.Kind:
-			l.problem(otherFile, label, "has kind %q, but %q in %s", there.Kind, endpoint.Kind, file)
+			l.problem(otherFile, label, "has kind %s, but %s in %s",
+				excerpt.Quote(string(there.Kind)), excerpt.Quote(string(endpoint.Kind)), file)
 		}
 	}
 	for _, endpoint := range other {
 		if mine[endpoint.ID] == nil {
-			l.problem(file, "endpoint "+endpoint.ID, "is missing, but %s has it", otherFile)
+			l.problem(file, "endpoint "+excerpt.Text(endpoint.ID), "is missing, but %s has it", otherFile)
 		}
 	}
 }

@@ -2,10 +2,12 @@ package registry_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -313,6 +315,15 @@ func TestLoadErrors(t *testing.T) {
 		{"endpoint missing elsewhere", map[string]string{"endpoints.dev.toml": "", "endpoints.prod.toml": "# none"}, []string{
 			"endpoints.prod.toml: endpoint ep_a: is missing, but endpoints.test.toml has it",
 			"endpoints.prod.toml: endpoint ep_b: is missing, but endpoints.test.toml has it"}},
+		{"host with NUL", swap("\"h\"", `"h\u0000x"`), each(`endpoint ep_1: host "h\x00x" must be`)},
+		{"host with DEL", swap("\"h\"", `"h\u007f"`), each(`endpoint ep_1: host "h\x7f" must be`)},
+		{"host too long", swap("\"h\"", `"`+strings.Repeat("h", 254)+`"`), []string{`hhh…" (254 bytes) must`, `hhh…" (254 bytes) must`, `hhh…" (254 bytes) must`}},
+		{"another name for the row id", map[string]string{"keys.toml": strings.Replace(id, `"id"`, `"row"`, 1) + "[[key]]\nid = 2\nname = \"id\"\ntype = \"float\""},
+			[]string{`keys.toml: key 1: the row id must be named "id", as in responses, not "row"`}},
+		{"file name with control characters", map[string]string{"endpoints.a\x1bb.toml": "# none"},
+			[]string{`"endpoints.a\x1bb.toml": unknown environment "a\x1bb", expected one of dev, test, prod`}},
+		{"table too large", map[string]string{"params.toml": strings.Repeat("#\n", 4<<20)},
+			[]string{"params.toml: larger than 1048576 bytes"}},
 		{"unknown environment's file", map[string]string{"endpoints.staging.toml": "# none"},
 			[]string{`endpoints.staging.toml: unknown environment "staging", expected one of dev, test, prod`}},
 	}
@@ -332,6 +343,75 @@ func TestLoadErrors(t *testing.T) {
 	for _, env := range []string{"", "staging", "DEV", "../dev"} {
 		_, err := registry.Default(env)
 		assert.ErrorContains(t, err, "unknown environment", env)
+	}
+}
+
+func TestErrorsAreShort(t *testing.T) {
+	long := strings.Repeat("x", 1<<18)
+	entry := func(table, fields string) string { return "[[" + table + "]]\n" + fields + "\n" }
+	for name, replace := range map[string]map[string]string{
+		"name":          {"params.toml": entry("param", `id = 1`+"\n"+`name = "`+long+`!"`+"\n"+`type = "int"`)},
+		"name twice":    {"params.toml": strings.Repeat(entry("param", `name = "`+long+`"`+"\n"+`type = "int"`), 2)},
+		"type":          {"keys.toml": entry("key", `type = "`+long+`"`)},
+		"unknown field": {"keys.toml": entry("key", long+` = 1`)},
+		"unknown table": {"keys.toml": entry(long, `id = 1`)},
+		"not TOML":      {"keys.toml": long},
+		"not a value":   {"keys.toml": entry("key", `id = `+long)},
+		"endpoint": {"endpoints.test.toml": entry("endpoint", `id = "`+long+`"`+"\n"+`name = "`+long+`"`+"\n"+
+			`kind = "`+long+`"`+"\n"+`host = "`+long+`"`)},
+		"endpoints differ":    {"endpoints.test.toml": entry("endpoint", `id = "ep_a"`+"\n"+`name = "`+long+`"`+"\n"+`kind = "redis"`)},
+		"thousands":           {"params.toml": strings.Repeat(entry("param", `name = "-"`), 10_000)},
+		"thousands of fields": {"params.toml": "[[param]]\n" + manyFields(1000)},
+		"thousands of files":  manyFiles(1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := registry.Load(tables(replace), "test")
+			require.Error(t, err)
+			lines := strings.Split(err.Error(), "\n")
+			assert.LessOrEqual(t, len(lines), 21)
+			for _, line := range lines {
+				assert.Less(t, len(line), 1000, "%.1000s", line)
+			}
+			if strings.HasPrefix(name, "thousands") {
+				assert.Regexp(t, `^and \d+ more problems$`, lines[20])
+			}
+		})
+	}
+	_, err := registry.Default(long)
+	assert.Less(t, len(err.Error()), 300)
+}
+
+func manyFields(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "f%d = 1\n", i)
+	}
+	return b.String()
+}
+
+func manyFiles(n int) map[string]string {
+	files := make(map[string]string, n)
+	for i := range n {
+		files[fmt.Sprintf("endpoints.e%d.toml", i)] = "# none"
+	}
+	return files
+}
+
+func TestTablesAreRegularFiles(t *testing.T) {
+	for _, name := range []string{"keys.toml", "params.toml", "endpoints.test.toml", "endpoints.prod.toml"} {
+		dir := t.TempDir()
+		for file, entry := range tables(nil) {
+			if file != name {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, file), entry.Data, 0o600))
+			}
+		}
+		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
+		_, err := registry.Load(os.DirFS(dir), "test") // would wait for ever if it opened the pipe
+		assert.EqualError(t, err, name+": is a named pipe, must be a regular file")
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, name)))
+		_, err = registry.Load(os.DirFS(dir), "test")
+		assert.EqualError(t, err, name+": is a device, must be a regular file")
 	}
 }
 

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/expr"
 	"github.com/rankd/rankd/jsondoc"
 	"github.com/rankd/rankd/registry"
@@ -88,7 +88,7 @@ func (r *Request) readUserID(root *jsondoc.Value) *Error {
 		id, ok := decimalID(v.Str)
 		if !ok {
 			return refuse(CodeInvalid, v, "user_id as a string must be decimal digits for an integer from 1 to %d, got %s",
-				int64(UserIDMax), excerpt(v.Str))
+				int64(UserIDMax), excerpt.Quote(v.Str))
 		}
 		r.UserID = id
 	case jsondoc.Float:
@@ -139,7 +139,7 @@ members:
 		m := &v.Members[i]
 		param, ok := reg.ParamByName(m.Name)
 		if !ok {
-			return refuse(CodeInvalidParams, &m.Value, "unknown parameter %s", excerpt(m.Name))
+			return refuse(CodeInvalidParams, &m.Value, "unknown parameter %s", excerpt.Quote(m.Name))
 		}
 		for j := range overrides {
 			if overrides[j].param == param {
@@ -162,32 +162,32 @@ members:
 func (r *Request) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 	if v.Kind == jsondoc.Null {
 		if !p.Nullable {
-			return refuse(CodeInvalidParams, v, "parameter %q must not be null", p.Name)
+			return refuse(CodeInvalidParams, v, "parameter %s must not be null", excerpt.Quote(p.Name))
 		}
 		return nil
 	}
 	switch p.Type {
 	case registry.Float:
 		if !v.IsNumber() {
-			return refuse(CodeInvalidParams, v, "parameter %q must be a number, got %s", p.Name, kindName(v.Kind))
+			return refuse(CodeInvalidParams, v, "parameter %s must be a number, got %s", excerpt.Quote(p.Name), kindName(v.Kind))
 		}
 		r.Params.SetFloat(p.ID, v.Float)
 	case registry.Int:
 		if !v.IsNumber() || v.Float != math.Trunc(v.Float) {
-			return refuse(CodeInvalidParams, v, "parameter %q must be an integer", p.Name)
+			return refuse(CodeInvalidParams, v, "parameter %s must be an integer", excerpt.Quote(p.Name))
 		}
 		r.Params.SetFloat(p.ID, v.Float)
 	case registry.String:
 		if v.Kind != jsondoc.String {
-			return refuse(CodeInvalidParams, v, "parameter %q must be a string, got %s", p.Name, kindName(v.Kind))
+			return refuse(CodeInvalidParams, v, "parameter %s must be a string, got %s", excerpt.Quote(p.Name), kindName(v.Kind))
 		}
 		r.Params.SetString(p.ID, v.Str)
 	case registry.Bool:
 		if v.Kind != jsondoc.Bool {
-			return refuse(CodeInvalidParams, v, "parameter %q must be true or false, got %s", p.Name, kindName(v.Kind))
+			return refuse(CodeInvalidParams, v, "parameter %s must be true or false, got %s", excerpt.Quote(p.Name), kindName(v.Kind))
 		}
 	default:
-		return refuse(CodeInvalidParams, v, "parameter %q cannot be overridden", p.Name)
+		return refuse(CodeInvalidParams, v, "parameter %s cannot be overridden", excerpt.Quote(p.Name))
 	}
 	return nil
 }
@@ -220,15 +220,6 @@ func (r *Request) readTimeout(root *jsondoc.Value) *Error {
 // refuse builds the error for a fault at v; the caller fills in the request's id.
 func refuse(code string, v *jsondoc.Value, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...), Offset: int64(v.Offset)}
-}
-
-// excerpt quotes s for an error message, which no input may make long.
-func excerpt(s string) string {
-	const most = 64
-	if len(s) > most {
-		return strconv.Quote(s[:most]) + "…"
-	}
-	return strconv.Quote(s)
 }
 
 func kindName(k jsondoc.Kind) string {

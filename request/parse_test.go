@@ -87,7 +87,7 @@ func TestParseRefuses(t *testing.T) {
 		{"UnknownParam", `{"user_id": 1, "param_overrides": {"nope": 1}}`, CodeInvalidParams, `unknown parameter "nope"`},
 		{"ParamNamesAreCaseSensitive", `{"user_id": 1, "param_overrides": {"Weight": 1}}`, CodeInvalidParams, `"Weight"`},
 		{"ParamIDIsNoName", `{"user_id": 1, "param_overrides": {"4": 1}}`, CodeInvalidParams, `"4"`},
-		{"LongNameIsCut", `{"user_id": 1, "param_overrides": {"` + strings.Repeat("x", 1000) + `": 1}}`, CodeInvalidParams, `x"…`},
+		{"LongNameIsCut", `{"user_id": 1, "param_overrides": {"` + strings.Repeat("x", 1000) + `": 1}}`, CodeInvalidParams, `x…" (1000 bytes)`},
 		{"FloatString", `{"user_id": 1, "param_overrides": {"weight": "1"}}`, CodeInvalidParams, `"weight" must be a number, got a string`},
 		{"FloatBool", `{"user_id": 1, "param_overrides": {"weight": true}}`, CodeInvalidParams, "got a boolean"},
 		{"FloatNull", `{"user_id": 1, "param_overrides": {"weight": null}}`, CodeInvalidParams, `"weight" must not be null`},
@@ -114,6 +114,28 @@ func TestParseRefuses(t *testing.T) {
 			assert.NoError(t, uuid.Validate(refused.RequestID), "generated")
 			assert.Equal(t, tc.code+": "+refused.Detail, err.Error())
 		})
+	}
+}
+
+// Whatever is wrong with megabytes, the error quotes 200 bytes of them.
+func TestErrorsQuoteLittle(t *testing.T) {
+	reg, long := builtin(t), strings.Repeat("é", 1<<20)
+	for _, doc := range []string{
+		`{"user_id": "` + long + `"}`,
+		`{"user_id": 1, "param_overrides": {"` + long + `": 1}}`,
+		`{"user_id": 1, "param_overrides": {"weight": "` + long + `"}}`,
+		`{"user_id": 1, "plan": ["` + long + `"]}`,
+		`{"user_id": 1, "deadline_ms": "` + long + `"}`,
+		`{"user_id": 1, "param_overrides": "` + long + `"}`,
+		long, `{"user_id": 1` + strings.Repeat("0", 1<<20) + `}`, `{"user_id": 1, ` + long,
+	} {
+		_, err := Parse([]byte(doc), reg)
+		var refused *Error
+		require.ErrorAs(t, err, &refused)
+		assert.Less(t, len(refused.Detail), 350)
+		if strings.Contains(refused.Detail, "é") && len(refused.Detail) > 200 {
+			assert.Contains(t, refused.Detail, strings.Repeat("é", 100)+`…" (2097152 bytes)`)
+		}
 	}
 }
 

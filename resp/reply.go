@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/rankd/rankd/excerpt"
 )
 
 // A Kind is the type of a reply.
@@ -285,8 +287,8 @@ type ServerError struct {
 	Message string // as sent, without the leading '-'
 }
 
-// Error implements error.
-func (e *ServerError) Error() string { return e.Message }
+// Error implements error: one line, shortened if the message is long.
+func (e *ServerError) Error() string { return excerpt.Text(e.Message) }
 
 // Code returns the first word of the message, by convention an upper-case class
 // such as ERR, WRONGTYPE or LOADING.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/rankd/rankd/excerpt"
 )
 
 // Conditions that end a request, for errors.Is. What a task or Redis reports is in
@@ -29,7 +31,9 @@ type NodeError struct {
 }
 
 // Error implements error.
-func (e *NodeError) Error() string { return fmt.Sprintf("node %s (%s): %v", e.Node, e.Op, e.Err) }
+func (e *NodeError) Error() string {
+	return fmt.Sprintf("node %s (%s): %v", excerpt.Text(e.Node), e.Op, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *NodeError) Unwrap() error { return e.Err }

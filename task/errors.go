@@ -3,6 +3,8 @@ package task
 import (
 	"errors"
 	"fmt"
+
+	"github.com/rankd/rankd/excerpt"
 )
 
 // Kinds of failure of a body, for errors.Is.
@@ -55,7 +57,7 @@ type PanicError struct {
 }
 
 // Error implements error: one line, without the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("task panicked: %v", e.Value) }
+func (e *PanicError) Error() string { return "task panicked: " + excerpt.Text(fmt.Sprint(e.Value)) }
 
 // Unwrap makes errors.Is(err, ErrPanic) true.
 func (e *PanicError) Unwrap() error { return ErrPanic }

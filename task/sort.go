@@ -1,6 +1,7 @@
 package task
 
 import (
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -21,7 +22,7 @@ func sortRows() Spec {
 		Run: func(c *Ctx) (rowset.RowSet, error) {
 			order := c.Node.Params.String("order")
 			if order != "asc" && order != "desc" {
-				return rowset.RowSet{}, invalidf("order is %q, must be \"asc\" or \"desc\"", order)
+				return rowset.RowSet{}, invalidf("order is %s, must be \"asc\" or \"desc\"", excerpt.Quote(order))
 			}
 			by, in := c.Node.Params.Int("by"), c.Inputs[0]
 			key, ok := lookupKey(c, by)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
@@ -80,7 +81,7 @@ func failureOf(err error) request.Failure {
 	f := request.Failure{Error: errorRun}
 	var node *scheduler.NodeError
 	if errors.As(err, &node) {
-		f = request.Failure{Error: errorNode, Node: node.Node, Op: node.Op}
+		f = request.Failure{Error: errorNode, Node: excerpt.Cut(node.Node), Op: node.Op}
 		err = node.Err
 	}
 	f.Detail = err.Error()

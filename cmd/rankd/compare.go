@@ -276,7 +276,7 @@ func (o *compareOptions) artifact() (name string, text []byte, err error) {
 		text, err = os.ReadFile(o.plan)
 	} else {
 		var folder fs.FS
-		if folder, err = planFolder(&o.options); err != nil {
+		if folder, _, err = planFolder(&o.options); err != nil {
 			return "", nil, err
 		}
 		if !fs.ValidPath(o.planName) || strings.Contains(o.planName, "/") {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/version"
 )
 
@@ -61,7 +63,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if errors.Is(err, errFailed) {
 		return exitFailed
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for line := range strings.SplitSeq(shorten(err.Error(), args), "\n") {
 		fmt.Fprintf(p.stderr, "rankd: %s\n", line)
 	}
 	var runtime *runtimeError
@@ -69,6 +71,25 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return exitFailed
 	}
 	return exitUsage
+}
+
+// shorten returns the message with each argument that it quotes made short and
+// printable, also where a library or the file system quotes it.
+func shorten(message string, args []string) string {
+	for _, arg := range args {
+		_, value, _ := strings.Cut(arg, "=")
+		for _, s := range [...]string{arg, strings.TrimLeft(arg, "-"), value} {
+			short := excerpt.Text(s)
+			if short == s {
+				continue
+			}
+			message = strings.ReplaceAll(message, s, short)
+			if quoted := strconv.Quote(s); len(s) > excerpt.Limit {
+				message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], short)
+			}
+		}
+	}
+	return message
 }
 
 // runtimeError is a failure that is no fault of the command line: output that

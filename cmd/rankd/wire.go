@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/excerpt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
@@ -27,6 +28,8 @@ type app struct {
 	reg     *registry.Registry
 	library *plan.Library
 	plan    *plan.Graph // chosen by the flags; nil if they choose none
+
+	artifact []byte // of --plan, once read
 
 	clock    clock.Clock
 	engine   scheduler.Engine
@@ -62,24 +65,23 @@ func openRegistry(o *options) (*registry.Registry, error) {
 	return reg, nil
 }
 
-// planFolder returns where plans are looked for by name.
-func planFolder(o *options) (fs.FS, error) {
+// planFolder returns where plans are looked for by name, and what errors call it.
+func planFolder(o *options) (folder fs.FS, place string, err error) {
 	if o.planDir == "" {
-		return artifacts.Plans(), nil
+		return artifacts.Plans(), "the built-in examples", nil
 	}
-	folder, err := openFolder("--plan_dir", o.planDir)
-	if err != nil {
-		return nil, err
+	if folder, err = openFolder("--plan_dir", o.planDir); err != nil {
+		return nil, "", err
 	}
 	files, err := fs.ReadDir(folder, ".")
 	if err != nil {
-		return nil, fmt.Errorf("--plan_dir: %w", err)
+		return nil, "", fmt.Errorf("--plan_dir: %w", err)
 	}
 	isPlan := func(f fs.DirEntry) bool { return !f.IsDir() && strings.HasSuffix(f.Name(), ".plan.json") }
 	if !slices.ContainsFunc(files, isPlan) {
-		return nil, fmt.Errorf("--plan_dir: %s holds no plan, which is a file <name>.plan.json", o.planDir)
+		return nil, "", fmt.Errorf("--plan_dir: %s holds no plan, which is a file <name>.plan.json", excerpt.Name(o.planDir))
 	}
-	return folder, nil
+	return folder, "folder " + excerpt.Name(o.planDir), nil
 }
 
 // openFolder returns the folder that a flag names. The error names both.
@@ -96,17 +98,22 @@ func openFolder(flag, path string) (fs.FS, error) {
 // again when an endpoint moves.
 func (a *app) loadPlans() error {
 	o := a.opts
-	folder, err := planFolder(o)
+	folder, place, err := planFolder(o)
 	if err != nil {
 		return err
 	}
-	a.library = plan.NewLibrary(folder, a.tasks, a.reg)
+	a.library = plan.NewLibrary(folder, place, a.tasks, a.reg)
 	switch {
 	case o.plan != "":
-		a.plan, err = plan.LoadFile(o.plan, a.tasks, a.reg)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("--plan: %w%s", err, a.nameHint(o.plan))
+		if a.artifact == nil { // only once: it may be a pipe
+			if a.artifact, err = plan.ReadFile(o.plan); err != nil {
+				if errors.Is(err, fs.ErrNotExist) {
+					err = fmt.Errorf("--plan: %w%s", err, a.nameHint(o.plan))
+				}
+				return err
+			}
 		}
+		a.plan, err = plan.Load(o.plan, a.artifact, a.tasks, a.reg)
 	case o.planName != "":
 		a.plan, err = a.library.Get(o.planName)
 	case o.planDir != "" && !o.listPlans:

@@ -1,0 +1,90 @@
+// Package excerpt shortens what an error quotes, so that no input makes an
+// error long: at most [Limit] bytes of a text are shown, cut where a character
+// ends, with an ellipsis and the length of the whole.
+//
+// Requests, plans, registries, command lines and Redis replies all are input.
+// Functions only; any goroutine.
+package excerpt
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limit is how many bytes of a text an error shows.
+const Limit = 200
+
+// Quote returns s as a Go string literal: `"abc"`. Of more than Limit bytes it
+// shows the beginning and the length: `"abc…" (15000000 bytes)`.
+func Quote(s string) string {
+	if len(s) <= Limit {
+		return strconv.Quote(s)
+	}
+	return strconv.Quote(head(s)+ellipsis) + length(s)
+}
+
+// Text returns s on one line, without quotes: what is not printable is escaped
+// as in a Go string literal. Of more than Limit bytes it shows the beginning and
+// the length: `abc… (15000000 bytes)`.
+func Text(s string) string {
+	if len(s) <= Limit {
+		return escape(s)
+	}
+	return escape(head(s)) + ellipsis + length(s)
+}
+
+// Cut returns s as it is. Of more than Limit bytes it shows the beginning and the
+// length. For where a text stands alone and is escaped already, as in JSON.
+func Cut(s string) string {
+	if len(s) <= Limit {
+		return s
+	}
+	return head(s) + ellipsis + length(s)
+}
+
+// Name returns the name of a file as it is if it is short and printable,
+// otherwise as Quote does.
+func Name(s string) string {
+	if len(s) <= Limit && printable(s) {
+		return s
+	}
+	return Quote(s)
+}
+
+const ellipsis = "…"
+
+// head returns the first Limit bytes of s, or a few less to end with a whole
+// character.
+func head(s string) string {
+	end := Limit
+	for end > Limit-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
+
+func length(s string) string { return " (" + strconv.Itoa(len(s)) + " bytes)" }
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0
+}
+
+// escape escapes each character of s that is not printable.
+func escape(s string) string {
+	if printable(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		if strconv.IsPrint(r) && !(r == utf8.RuneError && size == 1) {
+			b.WriteString(s[:size])
+		} else {
+			quoted := strconv.Quote(s[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		s = s[size:]
+	}
+	return b.String()
+}

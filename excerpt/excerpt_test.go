@@ -1,0 +1,68 @@
+package excerpt_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/rankd/rankd/excerpt"
+)
+
+func TestShortTextsStandWhole(t *testing.T) {
+	for _, c := range []struct{ in, quote, text, name string }{
+		{"", `""`, "", ""},
+		{"plain", `"plain"`, "plain", "plain"},
+		{`a "b" \c`, `"a \"b\" \\c"`, `a "b" \c`, `a "b" \c`},
+		{"été", `"été"`, "été", "été"},
+		{"a\nb\x1b[2J", `"a\nb\x1b[2J"`, `a\nb\x1b[2J`, `"a\nb\x1b[2J"`},
+		{"a\u2028b\xff", `"a\u2028b\xff"`, `a\u2028b\xff`, `"a\u2028b\xff"`},
+		{strings.Repeat("x", 200), `"` + strings.Repeat("x", 200) + `"`, strings.Repeat("x", 200), strings.Repeat("x", 200)},
+	} {
+		assert.Equal(t, c.quote, excerpt.Quote(c.in))
+		assert.Equal(t, c.text, excerpt.Text(c.in))
+		assert.Equal(t, c.name, excerpt.Name(c.in))
+		assert.Equal(t, c.in, excerpt.Cut(c.in))
+	}
+}
+
+func TestLongTextsAreCutWhereACharacterEnds(t *testing.T) {
+	for _, c := range []struct{ name, in, shown string }{
+		{"ASCII", strings.Repeat("x", 201), strings.Repeat("x", 200)},
+		{"TwoBytesEach", "x" + strings.Repeat("é", 1000), "x" + strings.Repeat("é", 99)},
+		{"FourBytesEach", "xyz" + strings.Repeat("😀", 1000), "xyz" + strings.Repeat("😀", 49)},
+		{"NoCharacterAnywhere", strings.Repeat("\x80", 300), strings.Repeat("\x80", 196)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bytes := " (" + strconv.Itoa(len(c.in)) + " bytes)"
+			assert.Equal(t, strconv.Quote(c.shown+"…")+bytes, excerpt.Quote(c.in))
+			assert.Equal(t, excerpt.Quote(c.in), excerpt.Name(c.in))
+			assert.Equal(t, c.shown+"…"+bytes, excerpt.Cut(c.in))
+			if utf8.ValidString(c.in) {
+				assert.Equal(t, c.shown+"…"+bytes, excerpt.Text(c.in))
+			}
+		})
+	}
+}
+
+// FuzzExcerpt checks on any input that what is shown is one short, printable line.
+func FuzzExcerpt(f *testing.F) {
+	for _, s := range []string{"", "a\nb", strings.Repeat("é", 500), strings.Repeat("\xff", 500)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, shown := range []string{excerpt.Quote(s), excerpt.Text(s), excerpt.Name(s)} {
+			// An escape of one byte takes four at most, that of a character less than thrice its bytes.
+			assert.LessOrEqual(t, len(shown), 4*excerpt.Limit+len(`"…" (9223372036854775807 bytes)`))
+			for _, r := range shown {
+				assert.True(t, strconv.IsPrint(r) || r == utf8.RuneError, "%q", shown)
+			}
+		}
+		unquoted, err := strconv.Unquote(excerpt.Quote(s))
+		if len(s) <= excerpt.Limit && assert.NoError(t, err) {
+			assert.Equal(t, s, unquoted)
+		}
+	})
+}

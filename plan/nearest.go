@@ -1,0 +1,39 @@
+package plan
+
+// nearest returns the one of names that takes the fewest edits to become name (bytes
+// inserted, removed or replaced), the first of several, or false if there are none.
+func nearest(name string, names []string) (near string, found bool) {
+	least := 0
+	for _, candidate := range names {
+		if found && abs(len(candidate)-len(name)) >= least {
+			continue // it takes that many edits at least
+		}
+		if d := edits(name, candidate); !found || d < least {
+			near, least, found = candidate, d, true
+		}
+	}
+	return near, found
+}
+
+// edits returns the Levenshtein distance of a and b.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1) // row[j]: from a[:i] to b[:j]
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0] // of the row before
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func abs(n int) int { return max(n, -n) }
