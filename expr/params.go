@@ -38,6 +38,11 @@ func (p *Params) SetString(id registry.ParamID, v string) {
 	p.strings = append(p.strings, stringParam{id, v})
 }
 
+// Clone returns a copy that can be changed without changing p.
+func (p Params) Clone() Params {
+	return Params{floats: slices.Clone(p.floats), strings: slices.Clone(p.strings)}
+}
+
 // Unset makes a parameter null again while the Params are being built.
 func (p *Params) Unset(id registry.ParamID) {
 	p.floats = slices.DeleteFunc(p.floats, func(f floatParam) bool { return f.id == id })

@@ -34,6 +34,7 @@ type blocking struct {
 	mu      sync.Mutex
 	closing bool           // guarded by mu
 	live    sync.WaitGroup // requests in flight; Add only under mu while not closing
+	closed  sync.Once
 
 	waiters sync.Pool       // of *blockingWaiter that no body has: only their buffers are kept
 	stopped context.Context // done when the grace is over
@@ -78,24 +79,24 @@ func (b *blocking) Submit(req *Request, done func(*Result)) {
 // asked to stop and no node starts any more, and so the requests end.
 func (b *blocking) Close(grace time.Duration) {
 	b.mu.Lock()
-	first := !b.closing
 	b.closing = true
 	b.mu.Unlock()
-	if first && grace < Forever {
-		defer time.AfterFunc(grace, func() {
-			b.giveUp()
-			b.closeClients()
-		}).Stop()
+	if grace < Forever {
+		defer time.AfterFunc(grace, b.endAll).Stop()
 	}
 	b.live.Wait()
-	if !first {
-		return
-	}
+	b.closed.Do(func() {
+		b.endAll()
+		if b.release != nil {
+			b.release()
+		}
+	})
+}
+
+// endAll makes all that waits end.
+func (b *blocking) endAll() {
 	b.giveUp()
 	b.closeClients()
-	if b.release != nil {
-		b.release()
-	}
 }
 
 func (b *blocking) closeClients() {
@@ -106,16 +107,15 @@ func (b *blocking) closeClients() {
 	}
 }
 
-// RedisStats returns the clients' counters, by endpoint index; zero where the
-// endpoint is no Redis.
-func (b *blocking) RedisStats() []resp.Stats {
+// Metrics implements Engine: the counters of the Redis clients; the rest is zero.
+func (b *blocking) Metrics() Metrics {
 	stats := make([]resp.Stats, len(b.clients))
 	for i, c := range b.clients {
 		if c != nil {
 			stats[i] = c.Stats()
 		}
 	}
-	return stats
+	return Metrics{Redis: stats}
 }
 
 // run runs one node on this goroutine. start is when it was spawned; rows is the request's.

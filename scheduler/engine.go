@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/clock"
@@ -20,6 +21,10 @@ type Request struct {
 	Arrived  clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline clock.Time // on the engine's clock; zero means none
 	Trace    bool       // fill Result.Deltas
+	// Abandoned is set by a caller that no longer wants the result, at any time and on any
+	// goroutine. The request then starts no further node and fails with ErrAbandoned. Nil means
+	// that the caller waits to the end.
+	Abandoned *atomic.Bool
 }
 
 // Result is what came of a request. It belongs to the receiver.
@@ -36,8 +41,11 @@ type Engine interface {
 	Submit(req *Request, done func(*Result))
 	// Close refuses new requests, waits up to grace for those in flight, fails the
 	// rest with ErrShuttingDown, waits until abandoned work has ended, and frees all that the
-	// engine holds. Not to be called from done. A second call does nothing.
+	// engine holds. Not to be called from done. Of several calls the grace that ends first counts,
+	// and each waits for the end.
 	Close(grace time.Duration)
+	// Metrics returns the counters as they are now. Not to be called from done.
+	Metrics() Metrics
 }
 
 // Forever is a grace that never ends.

@@ -19,6 +19,8 @@ var (
 	ErrNodeTimeout = errors.New("node execution timeout")
 	// ErrDeadlineBeforeStart: a node's effective deadline had passed when it was about to start.
 	ErrDeadlineBeforeStart = errors.New("deadline exceeded before node start")
+	// ErrAbandoned: the caller no longer wants the result.
+	ErrAbandoned = errors.New("request abandoned")
 	// ErrShuttingDown: the request came after Close, or Close gave it up.
 	ErrShuttingDown = errors.New("shutting down")
 )

@@ -15,15 +15,15 @@ type Metrics struct {
 	Live int // requests in flight
 }
 
-// Metrics returns the counters as they are between two callbacks, or false if
-// the loop has stopped. Any goroutine but the loop.
-func (e *Reactor) Metrics() (Metrics, bool) {
+// Metrics implements Engine: the counters as they are between two callbacks. After the loop has
+// stopped only those of loop and pool are there. Any goroutine but the loop.
+func (e *Reactor) Metrics() Metrics {
 	m := Metrics{Loop: e.loop.Metrics(), Redis: make([]resp.Stats, len(e.clients))}
 	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {
 		m.CPU = counting.Stats()
 	}
 	read := make(chan struct{})
-	ok := e.loop.Post(func() {
+	if e.loop.Post(func() {
 		for i, c := range e.clients {
 			if c != nil {
 				m.Redis[i] = c.Stats()
@@ -31,9 +31,8 @@ func (e *Reactor) Metrics() (Metrics, bool) {
 		}
 		m.Counts, m.Live = e.counts, e.runs.len()
 		close(read)
-	})
-	if ok {
+	}) {
 		<-read
 	}
-	return m, ok
+	return m
 }

@@ -57,6 +57,7 @@ func (e *Pool) dispatch(req *Request, arrived clock.Time) *Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Reset(req.Graph, arrived, req.Deadline)
+	r.state.abandoned = req.Abandoned
 	for {
 		now := e.clock.Now()
 		if i, ok := r.state.Next(now); ok {

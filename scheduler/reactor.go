@@ -35,12 +35,13 @@ type Reactor struct {
 	active bag[*nodeRun] // nodes whose body has not ended, orphans among them
 	counts Counts
 
-	closing bool
-	grace   *loop.Timer
-	drained chan struct{} // closed when closing and nothing is left
-	ended   bool          // drained is closed
-	closed  sync.Once
-	release func() // ends what OpenReactor has started; nil if the owner does
+	closing  bool
+	grace    *loop.Timer
+	graceEnd clock.Time    // when grace fires; zero: not armed
+	drained  chan struct{} // closed when closing and nothing is left
+	ended    bool          // drained is closed
+	closed   sync.Once
+	release  func() // ends what OpenReactor has started; nil if the owner does
 
 	// Free lists. They need no lock, being loop only, and keep what a request
 	// uses (state, batches, coroutines) warm for the next one.
@@ -102,31 +103,42 @@ func (e *Reactor) Submit(req *Request, done func(*Result)) {
 // Close implements Engine. Loop and pool given to NewReactor are left to their
 // owner, idle.
 func (e *Reactor) Close(grace time.Duration) {
+	if e.loop.Post(func() { e.beginClose(grace) }) {
+		<-e.drained
+	}
 	e.closed.Do(func() {
-		if e.loop.Post(func() { e.beginClose(grace) }) {
-			<-e.drained
-			e.cpu.WaitIdle()
-		}
+		e.cpu.WaitIdle()
 		if e.release != nil {
 			e.release()
 		}
 	})
 }
 
-// beginClose starts the drain: intake stops; what is in flight has until grace
-// to end by itself.
+// beginClose starts the drain: intake stops; what is in flight has until the grace ends to end by
+// itself. Of several calls the grace that ends first counts.
 func (e *Reactor) beginClose(grace time.Duration) {
+	if e.ended {
+		return
+	}
 	e.closing = true
 	switch {
-	case e.runs.len() == 0:
+	case e.runs.len() == 0 || grace == Forever:
 	case grace <= 0:
 		e.giveUp()
-		return
-	case grace < Forever:
-		e.grace = e.loop.NewTimer(e.giveUp)
-		_ = e.grace.Start(grace, 0) // refused only by a stopped loop, which ends all anyway
+	default:
+		e.armGrace(grace)
 	}
 	e.checkDrained()
+}
+
+func (e *Reactor) armGrace(grace time.Duration) {
+	if e.grace == nil {
+		e.grace = e.loop.NewTimer(e.giveUp)
+	}
+	if end := e.loop.Clock().Now().Add(grace); e.graceEnd == 0 || end < e.graceEnd {
+		e.graceEnd = end
+		_ = e.grace.StartAt(end) // A stopped loop alone refuses, and it ends all anyway.
+	}
 }
 
 // giveUp fails what is still in flight.
@@ -195,6 +207,7 @@ func (e *Reactor) begin(req *Request, arrived clock.Time, done func(*Result)) {
 	r.req, r.done = req, done
 	r.deltas = newDeltas(req)
 	r.state.Reset(req.Graph, arrived, req.Deadline)
+	r.state.abandoned = req.Abandoned
 	if r.rows == nil {
 		r.rows = task.NewRowBudget(e.maxRows)
 	} else {

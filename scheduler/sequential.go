@@ -25,6 +25,7 @@ func (e *Sequential) oneByOne(req *Request, arrived clock.Time) *Result {
 	rows := task.NewRowBudget(e.maxRows)
 	deltas := newDeltas(req)
 	s.Reset(req.Graph, arrived, req.Deadline)
+	s.abandoned = req.Abandoned
 	w := e.takeWaiter()
 	defer e.freeWaiter(w)
 	now := e.clock.Now()

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/plan"
@@ -31,10 +32,11 @@ const (
 //
 // One goroutine at a time: the loop in the reactor engine.
 type State struct {
-	graph    *plan.Graph
-	arrived  clock.Time
-	deadline clock.Time // of the request; zero: none
-	nodes    []nodeState
+	graph     *plan.Graph
+	arrived   clock.Time
+	deadline  clock.Time   // of the request; zero: none
+	abandoned *atomic.Bool // Request.Abandoned; may be nil
+	nodes     []nodeState
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
 	readyQueue []int32
@@ -85,6 +87,10 @@ func (s *State) Release() {
 // here, before a node is spawned: past it nothing starts, and the request fails.
 func (s *State) Next(now clock.Time) (node int, ok bool) {
 	if s.err != nil || s.head == len(s.readyQueue) {
+		return 0, false
+	}
+	if s.abandoned != nil && s.abandoned.Load() {
+		s.Abort(-1, ErrAbandoned)
 		return 0, false
 	}
 	if s.deadline.Passed(now) {

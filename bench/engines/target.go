@@ -10,7 +10,6 @@ import (
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 )
@@ -96,25 +95,13 @@ func (t *Target) Close() { t.engine.Close(scheduler.Forever) }
 // Traffic implements load.Counting: the sum over the endpoints.
 func (t *Target) Traffic() load.Traffic {
 	var sum load.Traffic
-	for _, s := range t.stats() {
+	for _, s := range t.engine.Metrics().Redis {
 		sum.RoundTrips += s.RoundTrips
 		sum.Commands += s.Commands
 		sum.BytesSent += s.BytesSent
 		sum.BytesReceived += s.BytesReceived
 	}
 	return sum
-}
-
-func (t *Target) stats() []resp.Stats {
-	switch e := t.engine.(type) {
-	case *scheduler.Reactor:
-		m, _ := e.Metrics()
-		return m.Redis
-	case interface{ RedisStats() []resp.Stats }:
-		return e.RedisStats()
-	default:
-		return nil
-	}
 }
 
 // client owns what one request at a time needs, so that sending allocates nothing.

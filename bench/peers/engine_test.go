@@ -188,10 +188,10 @@ func TestCommandsAreTheEngines(t *testing.T) {
 		for _, spec := range specs {
 			t.Run(name+"/"+spec, func(t *testing.T) {
 				graph := e.load(t, name, 0)
-				before := e.RedisStats()
+				before := e.Metrics().Redis
 				e.run(t, graph, 1)
 				var want uint64
-				for i, after := range e.RedisStats() {
+				for i, after := range e.Metrics().Redis {
 					want += after.Commands - before[i].Commands
 				}
 				r, store := open(t, spec, server.Addr, 0)

@@ -35,6 +35,8 @@ type heldRequest struct {
 	done func(*scheduler.Result)
 }
 
+func (e *heldEngine) Metrics() scheduler.Metrics { return scheduler.Metrics{} }
+
 func (e *heldEngine) Submit(req *scheduler.Request, done func(*scheduler.Result)) {
 	e.submitted <- heldRequest{req, done}
 }

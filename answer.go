@@ -1,0 +1,241 @@
+package rankd
+
+import (
+	"iter"
+	"time"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
+)
+
+// Answer is the result of a request that succeeded. It owns its memory: it stays valid after
+// Close. Immutable; any goroutine.
+type Answer struct {
+	// RequestID is Request.ID.
+	RequestID string
+	// Plan names the plan that ran. Empty for a synthetic answer.
+	Plan string
+	// Elapsed is the time from the request's arrival to its completion.
+	Elapsed time.Duration
+
+	engine *Engine
+	result *scheduler.Result
+	traced bool
+}
+
+// Outputs returns the number of outputs of the plan.
+func (a *Answer) Outputs() int { return len(a.result.Outputs) }
+
+// Output returns the candidates of the i-th output of the plan.
+func (a *Answer) Output(i int) Output {
+	return Output{rows: a.result.Outputs[i], registry: a.engine.registry}
+}
+
+// Len returns the number of candidates over all outputs.
+func (a *Answer) Len() int {
+	n := 0
+	for i := range a.result.Outputs {
+		n += a.result.Outputs[i].Len()
+	}
+	return n
+}
+
+// Candidates returns the candidates of the first output, then of the second, and so on.
+// Nothing is merged.
+func (a *Answer) Candidates() iter.Seq[Candidate] {
+	return func(yield func(Candidate) bool) {
+		for i := range a.result.Outputs {
+			for c := range a.Output(i).Candidates() {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Trace says which columns each node took in and gave out, in the plan's order. It is nil
+// unless Request.Trace was set.
+func (a *Answer) Trace() []SchemaDelta { return a.result.Deltas }
+
+// SchemaDelta says which columns a node took in and gave out.
+type SchemaDelta = scheduler.SchemaDelta
+
+// Format says how AppendJSON shows the columns of a candidate.
+type Format = request.Format
+
+// The formats.
+const (
+	FormatFlat   = request.Flat   // {"id":203,"score":20.3}
+	FormatFields = request.Fields // {"id":203,"fields":{"score":20.3}}
+)
+
+// AppendJSON appends the answer as one line of JSON, line end included, and returns the extended
+// buffer. Each call makes a new "engine_request_id".
+func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
+	r := request.Response{
+		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.result.Outputs, Trace: a.traced,
+	}
+	for _, d := range a.result.Deltas {
+		r.Deltas = append(r.Deltas, request.SchemaDelta(d))
+	}
+	return a.engine.encoders[f].AppendResponse(dst, &r)
+}
+
+// Output is an ordered list of candidates that share columns. Immutable; any goroutine.
+type Output struct {
+	rows     rowset.RowSet
+	registry *registry.Registry
+}
+
+// Len returns the number of candidates.
+func (o Output) Len() int { return o.rows.Len() }
+
+// Rows returns the candidates as the tasks see them: a batch of columns and the active rows.
+// The row set must not be changed.
+func (o Output) Rows() rowset.RowSet { return o.rows }
+
+// ID returns the id of candidate i.
+func (o Output) ID(i int) int64 { return o.rows.ID(i) }
+
+// Candidate returns candidate i.
+func (o Output) Candidate(i int) Candidate { return Candidate{output: o, row: int(o.rows.Row(i))} }
+
+// Candidates returns the candidates in order.
+func (o Output) Candidates() iter.Seq[Candidate] {
+	return func(yield func(Candidate) bool) {
+		for i := range o.Len() {
+			if !yield(o.Candidate(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Column names a column and its type. Immutable.
+type Column struct {
+	Name string
+	Type ColumnType
+}
+
+// ColumnType is the type of a column's values.
+type ColumnType string
+
+// The types of columns.
+const (
+	FloatColumn  ColumnType = "float"  // float64
+	StringColumn ColumnType = "string" // string
+)
+
+// Columns returns the columns in the order of their key ids, floats first. The id is not among
+// them.
+func (o Output) Columns() []Column {
+	if o.rows.Batch == nil {
+		return nil
+	}
+	var columns []Column
+	for i := range o.rows.Batch.Floats {
+		columns = append(columns, Column{o.name(o.rows.Batch.Floats[i].Key), FloatColumn})
+	}
+	for i := range o.rows.Batch.Strings {
+		columns = append(columns, Column{o.name(o.rows.Batch.Strings[i].Key), StringColumn})
+	}
+	return columns
+}
+
+func (o Output) name(id registry.KeyID) string {
+	if key, ok := o.registry.Key(id); ok {
+		return key.Name
+	}
+	return ""
+}
+
+// Floats returns the values of a float column, one per candidate in order, and which of them
+// are null (nil if none is). ok is false if there is no float column of that name.
+func (o Output) Floats(column string) (values []float64, null []bool, ok bool) {
+	c := o.float(column)
+	if c == nil {
+		return nil, nil, false
+	}
+	values = make([]float64, o.Len())
+	for i := range values {
+		row := int(o.rows.Row(i))
+		if c.Valid != nil && !c.Valid.Get(row) {
+			if null == nil {
+				null = make([]bool, o.Len())
+			}
+			null[i] = true
+			continue
+		}
+		values[i] = c.Values[row]
+	}
+	return values, null, true
+}
+
+// Strings returns the values of a string column, one per candidate in order, and which of
+// them are null (nil if none is). ok is false if there is no string column of that name.
+func (o Output) Strings(column string) (values []string, null []bool, ok bool) {
+	c := o.string(column)
+	if c == nil {
+		return nil, nil, false
+	}
+	values = make([]string, o.Len())
+	for i := range values {
+		value, valid := c.Value(int(o.rows.Row(i)))
+		if !valid {
+			if null == nil {
+				null = make([]bool, o.Len())
+			}
+			null[i] = true
+		}
+		values[i] = value
+	}
+	return values, null, true
+}
+
+func (o Output) float(name string) *rowset.FloatColumn {
+	key, ok := o.registry.KeyByName(name)
+	if !ok || o.rows.Batch == nil {
+		return nil
+	}
+	return o.rows.Batch.Float(key.ID)
+}
+
+func (o Output) string(name string) *rowset.StringColumn {
+	key, ok := o.registry.KeyByName(name)
+	if !ok || o.rows.Batch == nil {
+		return nil
+	}
+	return o.rows.Batch.String(key.ID)
+}
+
+// Candidate is one ranked row. Immutable; any goroutine.
+type Candidate struct {
+	output Output
+	row    int // of the batch
+}
+
+// ID returns the candidate's id.
+func (c Candidate) ID() int64 { return c.output.rows.Batch.IDs[c.row] }
+
+// Float returns the candidate's value in a float column. ok is false if the value is null
+// or there is no float column of that name.
+func (c Candidate) Float(column string) (value float64, ok bool) {
+	col := c.output.float(column)
+	if col == nil || col.Valid != nil && !col.Valid.Get(c.row) {
+		return 0, false
+	}
+	return col.Values[c.row], true
+}
+
+// String returns the candidate's value in a string column. ok is false if the value is null
+// or there is no string column of that name.
+func (c Candidate) String(column string) (value string, ok bool) {
+	col := c.output.string(column)
+	if col == nil {
+		return "", false
+	}
+	return col.Value(c.row)
+}

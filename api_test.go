@@ -1,0 +1,102 @@
+package rankd_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var updateAPI = flag.Bool("update-api", false, "write testdata/api.txt anew")
+
+// publicPackages are the packages that a program imports to embed rankd and to write tasks.
+var publicPackages = []string{".", "rankdtest", "task", "rowset"}
+
+// The exported API is kept as a file, so that a change of it is seen in review.
+func TestAPI(t *testing.T) {
+	const golden = "testdata/api.txt"
+	var api bytes.Buffer
+	for _, dir := range publicPackages {
+		writeAPI(t, &api, dir)
+	}
+	if *updateAPI {
+		require.NoError(t, os.WriteFile(golden, api.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), api.String(), "the exported API has changed: if that is meant, go test . -run TestAPI -update-api")
+}
+
+// writeAPI prints the exported declarations of the package in dir, without docs and bodies.
+func writeAPI(t *testing.T, w *bytes.Buffer, dir string) {
+	fset := token.NewFileSet()
+	var files []*ast.File
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	pkg, err := doc.NewFromFiles(fset, files, filepath.ToSlash(filepath.Join("github.com/rankd/rankd", dir)))
+	require.NoError(t, err)
+	print := func(decl ast.Decl) {
+		ast.Inspect(decl, func(n ast.Node) bool { // comments inside a declaration are not API
+			switch n := n.(type) {
+			case *ast.Field:
+				n.Doc, n.Comment = nil, nil
+			case *ast.ValueSpec:
+				n.Doc, n.Comment = nil, nil
+			case *ast.TypeSpec:
+				n.Doc, n.Comment = nil, nil
+			case *ast.GenDecl:
+				n.Doc = nil
+			case *ast.FuncDecl:
+				n.Doc, n.Body = nil, nil
+			}
+			return true
+		})
+		var text bytes.Buffer
+		require.NoError(t, (&printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}).Fprint(&text, fset, decl))
+		for line := range strings.Lines(text.String()) {
+			if strings.TrimSpace(line) != "" {
+				w.WriteString(line)
+			}
+		}
+		w.WriteString("\n")
+	}
+	fmt.Fprintf(w, "# %s\n", pkg.ImportPath)
+	for _, values := range [][]*doc.Value{pkg.Consts, pkg.Vars} {
+		for _, v := range values {
+			print(v.Decl)
+		}
+	}
+	for _, f := range pkg.Funcs {
+		print(f.Decl)
+	}
+	for _, typ := range pkg.Types {
+		print(typ.Decl)
+		for _, values := range [][]*doc.Value{typ.Consts, typ.Vars} {
+			for _, v := range values {
+				print(v.Decl)
+			}
+		}
+		for _, f := range append(typ.Funcs, typ.Methods...) {
+			print(f.Decl)
+		}
+	}
+}

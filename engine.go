@@ -1,0 +1,372 @@
+package rankd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// Engine ranks candidates. Any goroutine.
+type Engine struct {
+	options  Options
+	registry *registry.Registry
+	library  *plan.Library
+	plan     *plan.Graph         // for requests that name none; nil if there is none
+	encoders [2]*request.Encoder // by Format
+
+	clock        clock.Clock
+	scheduler    scheduler.Engine
+	stopEmbedded func() // nil if no server was started
+
+	calls  sync.Pool // of *call
+	closed sync.Once
+}
+
+// Open reads registry and plans and starts an engine. It connects to Redis when a request first
+// needs it. The error reports all that is wrong with o, a table or the chosen plan. Close ends
+// the engine.
+func Open(o Options) (*Engine, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("rankd: options: %w", err)
+	}
+	e := &Engine{options: o, clock: clock.NewReal()}
+	if err := e.open(); err != nil {
+		if e.stopEmbedded != nil {
+			e.stopEmbedded()
+		}
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Engine) open() (err error) {
+	o := &e.options
+	if e.registry, err = e.loadRegistry(); err != nil {
+		return err
+	}
+	tasks, err := task.NewRegistry(append(task.BuiltinSpecs(), o.Tasks...)...)
+	if err != nil {
+		return err
+	}
+	folder := o.Plans
+	if folder == nil {
+		folder = artifacts.Plans()
+	}
+	e.library = plan.NewLibrary(folder, o.PlansName, tasks, e.registry)
+	switch {
+	case o.PlanFile != "":
+		var artifact []byte
+		if artifact, err = plan.ReadFile(o.PlanFile); err == nil {
+			e.plan, err = plan.Load(o.PlanFile, artifact, tasks, e.registry)
+		}
+	case o.Plan != "":
+		e.plan, err = e.library.Get(o.Plan)
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range [...]Format{FormatFlat, FormatFields} {
+		e.encoders[f] = request.NewEncoder(e.registry, f)
+	}
+	e.calls.New = func() any {
+		c := &call{engine: e}
+		c.finish = c.finished
+		return c
+	}
+	e.scheduler, err = e.openScheduler()
+	return err
+}
+
+// loadRegistry reads the tables and moves endpoints to the addresses that the options give.
+func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
+	o := &e.options
+	if o.Registry == nil {
+		reg, err = registry.Default(o.Env)
+	} else {
+		reg, err = registry.Load(o.Registry, o.Env)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Redis != "":
+		host, port, _ := SplitAddr(o.Redis) // checked by withDefaults
+		return reg.WithRedis(host, port), nil
+	case o.EmbeddedRedis != nil && reg.HasEmbedded():
+		addr, stop, err := o.EmbeddedRedis()
+		if err != nil {
+			return nil, fmt.Errorf("embedded redis: %w", err)
+		}
+		e.stopEmbedded = stop
+		host, port, err := SplitAddr(addr)
+		if err != nil {
+			return nil, fmt.Errorf("embedded redis: %w", err)
+		}
+		return reg.WithEmbedded(host, port), nil
+	}
+	return reg, nil
+}
+
+func (e *Engine) openScheduler() (scheduler.Engine, error) {
+	o := &e.options
+	cfg := scheduler.Config{
+		Registry: e.registry, CPUThreads: o.CPUThreads, IOThreads: o.IOThreads, RedisConnections: o.RedisConnections,
+		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
+		OnPanic: func(recovered any, stack []byte) {
+			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
+		},
+	}
+	switch o.Model {
+	case Pool:
+		return scheduler.OpenPool(cfg), nil
+	case Sequential:
+		return scheduler.OpenSequential(cfg), nil
+	default:
+		return scheduler.OpenReactor(cfg)
+	}
+}
+
+// Rank runs a request and waits for its answer. The error is an *Error. When ctx ends first,
+// Rank returns at once, and the request starts no further nodes. A callback of the engine must
+// not call Rank: the error is then of class ErrCallback.
+func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
+	if inCallback() {
+		return nil, &Error{RequestID: r.ID, Text: textRun,
+			Detail: "Rank waits, so a callback of the loop must use Submit", causes: []error{ErrCallback}}
+	}
+	if ctx.Err() != nil {
+		return nil, cancelled(r.ID, ctx)
+	}
+	shortened := false // the context's deadline is the request's
+	if end, ok := ctx.Deadline(); ok {
+		if left := max(time.Until(end), 1); r.Timeout == 0 || left < r.Timeout {
+			r.Timeout, shortened = left, true
+		}
+	}
+	w := &rankWait{done: make(chan struct{})}
+	e.submit(&r, &w.abandoned, w.finish)
+	select {
+	case <-w.done:
+		if w.err == nil {
+			return w.answer, nil
+		}
+		if shortened && errors.Is(w.err, ErrTimeout) {
+			w.err.causes = append(w.err.causes, context.DeadlineExceeded)
+		}
+		return nil, w.err
+	case <-ctx.Done():
+		w.abandoned.Store(true)
+		return nil, cancelled(r.ID, ctx)
+	}
+}
+
+// rankWait is one goroutine's wait for an answer.
+type rankWait struct {
+	done      chan struct{} // closed when answer and err are there
+	answer    *Answer
+	err       *Error
+	abandoned atomic.Bool
+}
+
+func (w *rankWait) finish(a *Answer, err error) {
+	if err != nil {
+		w.err = err.(*Error) // as Submit promises
+	}
+	w.answer = a
+	close(w.done)
+}
+
+// Submit starts a request and returns. It calls done exactly once, never inside Submit, with an
+// answer or an *Error. With the Reactor model done runs on the loop, so it must not block, and
+// must not call Rank, Close or Shutdown.
+func (e *Engine) Submit(r Request, done func(*Answer, error)) { e.submit(&r, nil, done) }
+
+func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, error)) {
+	c := e.calls.Get().(*call)
+	c.id, c.done = r.ID, done
+	arrived := e.clock.Now()
+	if err := c.prepare(r, arrived); err != nil {
+		c.free()
+		go done(nil, err)
+		return
+	}
+	c.run.Arrived, c.run.Abandoned = arrived, abandoned
+	if c.run.Graph == nil {
+		go c.finish(&scheduler.Result{Outputs: synthetic()})
+		return
+	}
+	e.scheduler.Submit(&c.run, c.finish)
+}
+
+// call is one request on its way through the scheduler. It is used again, so that a request
+// allocates its answer and nothing else. It belongs to submit, then to the scheduler, then to
+// finished.
+type call struct {
+	engine *Engine
+	run    scheduler.Request
+	id     string
+	done   func(*Answer, error)
+	finish func(*scheduler.Result) // the method finished, bound once
+}
+
+// prepare checks the request and fills in run.
+func (c *call) prepare(r *Request, arrived clock.Time) error {
+	e := c.engine
+	if r.UserID < 1 || r.UserID > request.UserIDMax {
+		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
+			Detail: fmt.Sprintf("user_id must be an integer from 1 to %d, got %d", int64(request.UserIDMax), r.UserID)}
+	}
+	params, err := e.params(r)
+	if err != nil {
+		return &Error{RequestID: r.ID, Text: request.CodeInvalidParams, Detail: err.Error(), causes: []error{ErrInvalidRequest, err}}
+	}
+	graph, err := e.choose(r.Plan)
+	if err == errNoPlan {
+		return &Error{RequestID: r.ID, Text: request.CodeInvalid, Detail: err.Error(), causes: []error{ErrInvalidRequest}}
+	}
+	if err != nil {
+		return planError(r.ID, err)
+	}
+	c.run.Graph, c.run.UserID, c.run.Params, c.run.Trace = graph, r.UserID, params, r.Trace
+	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
+		if limit > 0 {
+			c.run.Deadline = c.run.Deadline.Earlier(arrived.Add(limit))
+		}
+	}
+	return nil
+}
+
+var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
+
+// choose returns the plan for a request that asks for name, "" if it asks for none. A nil plan
+// without error means the synthetic answer.
+func (e *Engine) choose(name string) (*plan.Graph, error) {
+	switch {
+	case name == "" && e.plan == nil && !e.options.Synthetic:
+		return nil, errNoPlan
+	case name == "" || e.plan != nil && name == e.plan.Name:
+		return e.plan, nil
+	}
+	return e.library.Get(name)
+}
+
+// synthetic returns the answer where there is no plan: five candidates without fields.
+func synthetic() []rowset.RowSet {
+	return []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3, 4, 5}})}
+}
+
+// finished receives the scheduler's result.
+func (c *call) finished(result *scheduler.Result) {
+	e, id, done := c.engine, c.id, c.done
+	if result.Err != nil {
+		c.free()
+		done(nil, runError(id, result.Err))
+		return
+	}
+	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, traced: c.run.Trace}
+	if c.run.Graph != nil {
+		a.Plan = c.run.Graph.Name
+	}
+	c.free()
+	done(a, nil)
+}
+
+func (c *call) free() {
+	c.run, c.id, c.done = scheduler.Request{}, "", nil
+	c.engine.calls.Put(c)
+}
+
+// Plan is a plan that the engine offers, or a file of the plan folder that was refused.
+// Immutable; any goroutine.
+type Plan struct {
+	Name string    // of the file, without suffix
+	Info *PlanInfo // nil if Err is not
+	Err  error     // why the plan was refused
+}
+
+// PlanInfo describes a plan as checked and compiled.
+type PlanInfo = plan.Info
+
+// Plans loads all plans of the plan folder and returns them by name. A plan that does not load
+// is listed with its error. The error is about reading the folder.
+func (e *Engine) Plans() ([]Plan, error) {
+	listing, err := e.library.List()
+	if err != nil {
+		return nil, err
+	}
+	plans := make([]Plan, len(listing))
+	for i, l := range listing {
+		plans[i] = Plan{Name: l.Name, Err: l.Err}
+		if l.Err == nil {
+			info := l.Graph.Info()
+			plans[i].Info = &info
+		}
+	}
+	return plans, nil
+}
+
+// PlanInfo describes the plan of that name, or the engine's own choice for "". The error is of
+// class ErrUnknownPlan or ErrInvalidPlan.
+func (e *Engine) PlanInfo(name string) (*PlanInfo, error) {
+	graph, err := e.choose(name)
+	if err == nil && graph == nil {
+		err = errNoPlan
+	}
+	if err != nil {
+		return nil, planError("", err)
+	}
+	info := graph.Info()
+	return &info, nil
+}
+
+// Registry returns the keys, params and endpoints that the engine works with.
+func (e *Engine) Registry() *registry.Registry { return e.registry }
+
+// Metrics are the counters of an engine. Not stable yet.
+type Metrics = scheduler.Metrics
+
+// Metrics returns the counters as they are now. A callback of the engine must not call it.
+func (e *Engine) Metrics() Metrics { return e.scheduler.Metrics() }
+
+// Close refuses new requests, waits for those in flight however long they take, and frees all
+// that the engine holds. A second call waits, too. The error is of class ErrCallback if a
+// callback of the engine calls Close; otherwise it is nil.
+func (e *Engine) Close() error { return e.Shutdown(context.Background()) }
+
+// Shutdown refuses new requests and waits for those in flight until ctx ends. It then fails the
+// rest with ErrClosed, waits until abandoned work has ended, and frees all that the engine
+// holds. The error is the cause of ctx if ctx ended first.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	if inCallback() {
+		return &Error{Text: textRun, Detail: "Close waits, so a callback of the loop must not call it", causes: []error{ErrCallback}}
+	}
+	ended := make(chan struct{})
+	hurry := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		e.scheduler.Close(0)
+	})
+	e.scheduler.Close(scheduler.Forever)
+	e.closed.Do(func() {
+		if e.stopEmbedded != nil {
+			e.stopEmbedded()
+		}
+	})
+	if hurry() {
+		return nil
+	}
+	<-ended
+	return context.Cause(ctx)
+}

@@ -1,0 +1,184 @@
+package rankd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// Classes of errors, for errors.Is. An error may belong to several.
+var (
+	// ErrInvalidRequest: the request itself is wrong: its JSON, user or parameters.
+	ErrInvalidRequest = errors.New("invalid request")
+	// ErrUnknownPlan: the request names a plan that does not exist, or none where it must.
+	ErrUnknownPlan = plan.ErrUnknown
+	// ErrInvalidPlan: the plan exists and was refused.
+	ErrInvalidPlan = errors.New("invalid plan")
+	// ErrTimeout: one of the following three.
+	ErrTimeout = errors.New("timed out")
+	// ErrRequestDeadline: the request's deadline passed before all nodes had started.
+	ErrRequestDeadline = scheduler.ErrRequestDeadline
+	// ErrNodeTimeout: a node was running when its deadline came.
+	ErrNodeTimeout = scheduler.ErrNodeTimeout
+	// ErrDeadlineBeforeStart: a node's deadline had passed when it was about to start.
+	ErrDeadlineBeforeStart = scheduler.ErrDeadlineBeforeStart
+	// ErrClosed: the engine is closing or closed.
+	ErrClosed = scheduler.ErrShuttingDown
+	// ErrCallback: the caller is a callback of the engine's loop, which must not wait for it.
+	ErrCallback = errors.New("called from a callback of the loop")
+	// ErrRedis: Redis answered with an error, or could not be asked.
+	ErrRedis = task.ErrRedis
+	// ErrBusy: the CPU queue or a Redis endpoint's in-flight limit is full.
+	ErrBusy = errors.New("busy")
+	// ErrTooManyRows: the nodes of the request made more rows than Options.MaxRows together.
+	ErrTooManyRows = task.ErrTooManyRows
+	// ErrInvalidNode: a node's parameter is out of range, or a column that it needs is missing.
+	ErrInvalidNode = task.ErrInvalid
+	// ErrContract: a task broke the contract of its Spec.
+	ErrContract = task.ErrContract
+	// ErrPanic: a task panicked.
+	ErrPanic = task.ErrPanic
+)
+
+// The texts of errors about requests that were sound but failed. Those about time are the
+// original engine's. Texts about unsound requests are in package request.
+const (
+	textRequestDeadline     = "Request deadline exceeded"
+	textNodeTimeout         = "Node execution timeout"
+	textDeadlineBeforeStart = "Deadline exceeded before node start"
+
+	textUnknownPlan  = "Unknown plan"
+	textInvalidPlan  = "Invalid plan"
+	textShuttingDown = "Shutting down"
+	textCancelled    = "Request cancelled"
+
+	textRedisConnect  = "Redis connection failed"        // no connection could be made
+	textRedisLost     = "Redis connection lost"          // a connection was lost
+	textRedisTimeout  = "Redis timeout"                  // no answer in time
+	textRedisBusy     = "Redis in-flight limit exceeded" // too much in flight
+	textRedisProtocol = "Redis protocol error"           // malformed replies
+	textRedis         = "Redis error"                    // an error reply
+
+	textRows      = "Too many rows"
+	textPoolBusy  = "CPU queue full"
+	textPanic     = "Task panicked"
+	textContract  = "Task contract violation"
+	textParameter = "Invalid node"
+	textNode      = "Node execution failed" // any other error of a task
+	textRun       = "Request failed"
+)
+
+// Error says why a request failed. Immutable; any goroutine.
+type Error struct {
+	RequestID string // Request.ID
+	Text      string // one of a few known sentences: "Node execution timeout"
+	Detail    string // the exact cause, one line
+	Node, Op  string // the node that failed; empty if it was none
+
+	causes []error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	s := e.Text
+	if e.Op != "" {
+		s += ": node " + e.Node + " (" + e.Op + ")"
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	return s
+}
+
+// Unwrap returns the classes and causes of e.
+func (e *Error) Unwrap() []error { return e.causes }
+
+// AppendJSON appends e as one line of JSON, line end included, and returns the extended buffer.
+func (e *Error) AppendJSON(dst []byte) []byte {
+	return request.AppendFailure(dst, &request.Failure{
+		RequestID: e.RequestID, Error: e.Text, Detail: e.Detail, Node: e.Node, Op: e.Op,
+	})
+}
+
+// Refused returns the *Error for an error of package request, or of reading requests.
+func Refused(err error) *Error {
+	var refused *request.Error
+	if errors.As(err, &refused) {
+		return &Error{
+			RequestID: refused.RequestID, Text: refused.Code, Detail: refused.Detail,
+			causes: []error{ErrInvalidRequest, err},
+		}
+	}
+	return &Error{
+		RequestID: request.NewID(), Text: request.CodeInvalidJSON, Detail: "reading failed: " + err.Error(),
+		causes: []error{ErrInvalidRequest, err},
+	}
+}
+
+// planError returns the *Error for an error of the plan library.
+func planError(id string, err error) *Error {
+	if err == errNoPlan || errors.Is(err, plan.ErrUnknown) || errors.Is(err, plan.ErrBadName) {
+		return &Error{RequestID: id, Text: textUnknownPlan, Detail: err.Error(), causes: []error{ErrUnknownPlan, err}}
+	}
+	return &Error{RequestID: id, Text: textInvalidPlan, Detail: err.Error(), causes: []error{ErrInvalidPlan, err}}
+}
+
+// cancelled returns the *Error for a request whose context has ended.
+func cancelled(id string, ctx context.Context) *Error {
+	cause := context.Cause(ctx)
+	e := &Error{RequestID: id, Text: textCancelled, Detail: cause.Error(), causes: []error{cause, ctx.Err()}}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e.Text = textRequestDeadline
+		e.causes = append(e.causes, ErrTimeout, ErrRequestDeadline)
+	}
+	return e
+}
+
+// runError returns the *Error for an error of the scheduler: the text tells the kind of
+// failure, the detail this one.
+func runError(id string, err error) *Error {
+	e := &Error{RequestID: id, Text: textRun, causes: []error{err}}
+	var node *scheduler.NodeError
+	if errors.As(err, &node) {
+		e.Text, e.Node, e.Op = textNode, excerpt.Cut(node.Node), node.Op
+		err = node.Err
+	}
+	e.Detail = err.Error()
+	for _, known := range [...]struct {
+		kind, class error
+		text        string
+	}{
+		{scheduler.ErrRequestDeadline, ErrTimeout, textRequestDeadline},
+		{scheduler.ErrNodeTimeout, ErrTimeout, textNodeTimeout},
+		{scheduler.ErrDeadlineBeforeStart, ErrTimeout, textDeadlineBeforeStart},
+		{scheduler.ErrShuttingDown, nil, textShuttingDown},
+		// An error of Redis matches task.ErrRedis too, and may have another of these as its cause.
+		{resp.ErrConnectionLost, nil, textRedisLost},
+		{resp.ErrTimeout, nil, textRedisTimeout},
+		{resp.ErrConnect, nil, textRedisConnect},
+		{resp.ErrQueueFull, ErrBusy, textRedisBusy},
+		{resp.ErrProtocol, nil, textRedisProtocol},
+		{task.ErrRedis, nil, textRedis},
+		{cpupool.ErrQueueFull, ErrBusy, textPoolBusy},
+		{task.ErrPanic, nil, textPanic},
+		{task.ErrContract, nil, textContract},
+		{task.ErrTooManyRows, nil, textRows},
+		{task.ErrInvalid, nil, textParameter},
+	} {
+		if errors.Is(err, known.kind) {
+			e.Text = known.text
+			if known.class != nil {
+				e.causes = append(e.causes, known.class)
+			}
+			break
+		}
+	}
+	return e
+}

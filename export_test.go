@@ -1,0 +1,3 @@
+package rankd
+
+var InCallback = inCallback

@@ -1,0 +1,39 @@
+package rankd
+
+import (
+	"runtime"
+	"strings"
+)
+
+// callbackFrames are the beginnings of the names of functions that call back from a loop: of
+// the loop, of its host, and of a coroutine, whose stack begins there.
+var callbackFrames = [...]string{
+	"github.com/rankd/rankd/loop.",
+	"github.com/rankd/rankd/reactor.",
+	"github.com/rankd/rankd/scheduler.newCoroutine.",
+}
+
+// inCallback reports whether the caller runs inside a callback of some engine's loop. To wait
+// there stops that loop, for ever if it is this engine's. It reads the stack, since a goroutine has
+// no identity to compare; BenchmarkInCallback says what that costs. The compiler inlines none
+// of the functions that it looks for: they are called through interfaces and closures.
+func inCallback() bool {
+	var pcs [64]uintptr
+	for skip := 2; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		if n == 0 {
+			return false
+		}
+		for _, pc := range pcs[:n] {
+			f := runtime.FuncForPC(pc)
+			if f == nil {
+				continue
+			}
+			for _, name := range callbackFrames {
+				if strings.HasPrefix(f.Name(), name) {
+					return true
+				}
+			}
+		}
+	}
+}

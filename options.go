@@ -1,0 +1,149 @@
+package rankd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/rankd/rankd/task"
+)
+
+// Model is a threading model: how an engine runs the nodes of a plan.
+type Model string
+
+// The models. All give the same answers.
+const (
+	// Reactor runs all requests on one loop, with non-blocking Redis connections and a
+	// CPU pool beside it.
+	Reactor Model = "reactor"
+	// Pool runs nodes on two pools of blocking workers, one for CPU work and one for I/O.
+	Pool Model = "pool"
+	// Sequential runs one node at a time on a goroutine per request.
+	Sequential Model = "sequential"
+)
+
+// Options configure an engine. The zero value serves the example plans from a Redis at
+// 127.0.0.1:6379. Open reads Options once; later changes have no effect.
+type Options struct {
+	// Redis is the "host:port" of the server behind every Redis endpoint. Empty keeps the
+	// addresses of the registry.
+	Redis string
+	// EmbeddedRedis starts a server inside the process and returns its "host:port". Open calls
+	// it if Redis is empty and the registry marks an endpoint as embedded; Close calls stop.
+	// Nil means that such endpoints keep their addresses.
+	EmbeddedRedis func() (addr string, stop func(), err error)
+	// Env chooses the endpoints: "dev", "test" or "prod". Empty means "dev".
+	Env string
+	// Registry is a folder with the TOML tables of keys, params and endpoints. Nil means the
+	// built-in tables.
+	Registry fs.FS
+
+	// Plans is a folder with plans, one file <name>.plan.json each. Nil means the examples.
+	Plans fs.FS
+	// PlansName says in errors where Plans is. Empty means "the built-in examples" without Plans,
+	// and "the plan folder" otherwise.
+	PlansName string
+	// Plan names the plan for requests that name none. Open loads it. Empty means none.
+	Plan string
+	// PlanFile is the path of a file with the plan for requests that name none, whatever the
+	// plan calls itself. A request may also name it. Excludes Plan.
+	PlanFile string
+	// Synthetic answers a request that names no plan, where Plan and PlanFile are empty,
+	// with five candidates without fields. Otherwise such a request fails.
+	Synthetic bool
+	// Tasks are tasks beside the built-in ones.
+	Tasks []task.Spec
+
+	// Model is the threading model. Empty means Reactor.
+	Model Model
+	// CPUThreads is the number of CPU workers. Zero means 2.
+	CPUThreads int
+	// IOThreads is the number of workers that block on Redis, with Pool. Zero means 4.
+	IOThreads int
+	// RedisConnections is the number of connections to each Redis endpoint. Zero means the
+	// number in the registry.
+	RedisConnections int
+	// ClientName is the name that Redis shows in CLIENT LIST. Empty means "rankd".
+	ClientName string
+
+	// Timeout bounds each request, from its arrival. Zero means no bound. Request.Timeout and
+	// the context of Rank can only shorten it.
+	Timeout time.Duration
+	// NodeTimeout bounds each node, from its start. Zero means no bound.
+	NodeTimeout time.Duration
+
+	// MaxRows bounds the rows that the nodes of one request may make together. Zero means
+	// task.DefaultMaxRows, ten million; task.MaxRowsLimit is the most.
+	MaxRows int
+
+	// Logger receives what nobody else is told, such as a panic in a callback. Nil means
+	// slog.Default().
+	Logger *slog.Logger
+}
+
+// withDefaults fills in defaults and reports all that is wrong with o at once.
+func (o Options) withDefaults() (Options, error) {
+	if o.Env == "" {
+		o.Env = "dev"
+	}
+	if o.Model == "" {
+		o.Model = Reactor
+	}
+	if o.PlansName == "" {
+		o.PlansName = "the plan folder"
+		if o.Plans == nil {
+			o.PlansName = "the built-in examples"
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	switch o.Model {
+	case Reactor, Pool, Sequential:
+	default:
+		problem("Model must be reactor, pool or sequential, not %q", o.Model)
+	}
+	if o.Plan != "" && o.PlanFile != "" {
+		problem("Plan excludes PlanFile")
+	}
+	for _, n := range [...]struct {
+		name  string
+		value int64
+	}{
+		{"CPUThreads", int64(o.CPUThreads)}, {"IOThreads", int64(o.IOThreads)}, {"RedisConnections", int64(o.RedisConnections)}, {"MaxRows", int64(o.MaxRows)},
+		{"Timeout", int64(o.Timeout)}, {"NodeTimeout", int64(o.NodeTimeout)},
+	} {
+		if n.value < 0 {
+			problem("%s must not be negative", n.name)
+		}
+	}
+	if o.MaxRows > task.MaxRowsLimit {
+		problem("MaxRows must be at most %d, not %d", task.MaxRowsLimit, o.MaxRows)
+	}
+	if o.Redis != "" {
+		if _, _, err := SplitAddr(o.Redis); err != nil {
+			problem("Redis must be host:port, not %q: %w", o.Redis, err)
+		}
+	}
+	return o, errors.Join(problems...)
+}
+
+// SplitAddr splits "host:port". The host must not be empty, and the port must be a number
+// from 1 to 65535. Any goroutine.
+func SplitAddr(addr string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, errors.New("host or port is missing")
+	}
+	port, err = strconv.Atoi(text)
+	if host == "" || err != nil || port < 1 || port > 65535 {
+		return "", 0, errors.New("host is missing, or port is not a number from 1 to 65535")
+	}
+	return host, port, nil
+}

@@ -1,0 +1,599 @@
+package rankd_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+func TestMain(m *testing.M) {
+	// gnet's worker pool starts its two goroutines when it is imported.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
+		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
+}
+
+var models = []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential}
+
+// forModels runs a test on an engine of each model, with demo data.
+func forModels(t *testing.T, o rankd.Options, test func(t *testing.T, e *rankd.Engine)) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			o := o
+			o.Model = model
+			test(t, open(t, o))
+		})
+	}
+}
+
+// open opens an engine on a Redis with demo data, unless o names another.
+func open(t testing.TB, o rankd.Options) *rankd.Engine {
+	t.Helper()
+	if o.Redis == "" {
+		redis, err := rankdtest.StartRedis()
+		require.NoError(t, err)
+		t.Cleanup(redis.Close)
+		o.Redis = redis.Addr()
+	}
+	e, err := rankd.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, e.Close()) })
+	return e
+}
+
+// plans returns a plan folder with one plan per node list.
+func plans(nodes map[string]string) fstest.MapFS {
+	folder := fstest.MapFS{}
+	for name, list := range nodes {
+		text := fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "nodes": [%s], "outputs": ["out"],
+			"expr_table": {"e": {"op": "param_ref", "param_id": 4}}}`, name, list)
+		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return folder
+}
+
+const (
+	threeRows = `{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}}`
+	weighted  = `{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}},
+		{"node_id": "out", "op": "core::vm", "inputs": ["rows"], "params": {"out_key": 2002, "expr_id": "e"}}`
+	gated = `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
+		{"node_id": "held", "op": "test::gate", "inputs": ["rows"]},
+		{"node_id": "out", "op": "test::mark", "inputs": ["held"]}`
+)
+
+// gate is a task that waits until it is opened, and one behind it that notes that it ran.
+type gate struct {
+	entered chan struct{} // a value for each body that has begun
+	opened  chan struct{}
+	mu      sync.Mutex
+	marked  int
+}
+
+func newGate() *gate { return &gate{entered: make(chan struct{}, 8), opened: make(chan struct{})} }
+
+func (g *gate) tasks() []task.Spec {
+	return []task.Spec{
+		{Op: "test::gate", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			g.entered <- struct{}{}
+			select {
+			case <-g.opened:
+			case <-c.Done():
+				return rowset.RowSet{}, task.ErrCancelled
+			}
+			return c.Inputs[0], nil
+		}},
+		{Op: "test::mark", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.marked++
+			return c.Inputs[0], nil
+		}},
+	}
+}
+
+func TestRankAnswersTheSameOnEveryModel(t *testing.T) {
+	var first []string
+	forModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1, ID: "r1"})
+		require.NoError(t, err)
+		assert.Equal(t, "r1", a.RequestID)
+		assert.Equal(t, "complex_dag", a.Plan)
+		assert.Positive(t, a.Elapsed)
+		var rows []string
+		for c := range a.Candidates() {
+			score, ok := c.Float("score")
+			assert.True(t, ok)
+			rows = append(rows, fmt.Sprint(c.ID(), score))
+		}
+		require.Len(t, rows, 50)
+		require.Equal(t, 50, a.Len())
+		if first == nil {
+			first = rows
+		}
+		assert.Equal(t, first, rows)
+	})
+}
+
+func TestAnswerColumns(t *testing.T) {
+	e := open(t, rankd.Options{})
+	a, err := e.Rank(t.Context(), rankd.Request{Plan: "concat_plan", UserID: 1})
+	require.NoError(t, err)
+	require.Equal(t, 1, a.Outputs())
+	out := a.Output(0)
+	assert.Equal(t, []rankd.Column{{Name: "country", Type: rankd.StringColumn}}, out.Columns())
+	values, null, ok := out.Strings("country")
+	require.True(t, ok)
+	require.Len(t, values, out.Len())
+	for i, c := range slices.Collect(out.Candidates()) {
+		assert.Equal(t, out.ID(i), c.ID())
+		value, valid := c.String("country")
+		assert.Equal(t, values[i], value)
+		assert.Equal(t, null == nil || !null[i], valid)
+	}
+	for _, name := range []string{"score", "title", "nothing"} {
+		_, _, ok := out.Floats(name)
+		assert.False(t, ok, name)
+		_, ok = out.Candidate(0).Float(name)
+		assert.False(t, ok, name)
+	}
+}
+
+// A concat of a branch with a column and one without gives nulls.
+func TestAnswerNulls(t *testing.T) {
+	e := open(t, rankd.Options{Plans: plans(map[string]string{"p": `
+		{"node_id": "a", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}},
+		{"node_id": "b", "op": "core::vm", "inputs": ["a"], "params": {"out_key": 2002, "expr_id": "e"}},
+		{"node_id": "out", "op": "core::concat", "inputs": ["a"], "params": {"rhs": "b"}}`})})
+	a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Params: map[string]any{"weight": 0.25}})
+	require.NoError(t, err)
+	values, null, ok := a.Output(0).Floats("score")
+	require.True(t, ok)
+	assert.Equal(t, []bool{true, true, false, false}, null)
+	assert.Equal(t, []float64{0, 0, 0.25, 0.25}, values)
+	_, ok = a.Output(0).Candidate(1).Float("score")
+	assert.False(t, ok)
+}
+
+func TestAnswerOutlivesItsEngine(t *testing.T) {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	e, err := rankd.Open(rankd.Options{Redis: redis.Addr()})
+	require.NoError(t, err)
+	a, err := e.Rank(t.Context(), rankd.Request{Plan: "concat_plan", UserID: 1})
+	require.NoError(t, err)
+	before := a.AppendJSON(nil, rankd.FormatFields)
+	for i := range 50 {
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "concat_plan", UserID: int64(i + 2)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.Close())
+	redis.Close()
+	assert.Equal(t, withoutEngineID(t, before), withoutEngineID(t, a.AppendJSON(nil, rankd.FormatFields)))
+}
+
+func withoutEngineID(t *testing.T, line []byte) map[string]any {
+	var m map[string]any
+	require.NoError(t, json.Unmarshal(line, &m))
+	require.NotEmpty(t, m["engine_request_id"])
+	delete(m, "engine_request_id")
+	return m
+}
+
+func TestTrace(t *testing.T) {
+	forModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, Trace: true})
+		require.NoError(t, err)
+		require.NotEmpty(t, a.Trace())
+		assert.Contains(t, string(a.AppendJSON(nil, rankd.FormatFlat)), `"schema_deltas":[{"node_id":`)
+		a, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
+		require.NoError(t, err)
+		assert.Nil(t, a.Trace())
+	})
+}
+
+func TestRequestErrors(t *testing.T) {
+	o := rankd.Options{Plans: plans(map[string]string{"good": threeRows, "bad": `{"node_id": "out", "op": "nope", "inputs": []}`,
+		"weighted": weighted})}
+	tests := []struct {
+		name    string
+		request rankd.Request
+		class   error
+		text    string
+		detail  string
+	}{
+		{"NoPlan", rankd.Request{UserID: 1}, rankd.ErrInvalidRequest, "Invalid request", "plan is missing"},
+		{"UnknownPlan", rankd.Request{Plan: "goood", UserID: 1}, rankd.ErrUnknownPlan, "Unknown plan", `"goood"`},
+		{"PlanWithPath", rankd.Request{Plan: "../good", UserID: 1}, rankd.ErrUnknownPlan, "Unknown plan", "letters"},
+		{"BadPlan", rankd.Request{Plan: "bad", UserID: 1}, rankd.ErrInvalidPlan, "Invalid plan", "nope"},
+		{"NoUser", rankd.Request{Plan: "good"}, rankd.ErrInvalidRequest, "Invalid request", "user_id"},
+		{"HugeUser", rankd.Request{Plan: "good", UserID: 1 << 32}, rankd.ErrInvalidRequest, "Invalid request", "user_id"},
+		{"UnknownParam", rankd.Request{Plan: "good", UserID: 1, Params: map[string]any{"wieght": 1}},
+			rankd.ErrInvalidRequest, "Invalid param_overrides", `"wieght"`},
+		{"ParamType", rankd.Request{Plan: "good", UserID: 1, Params: map[string]any{"weight": "1"}},
+			rankd.ErrInvalidRequest, "Invalid param_overrides", "number"},
+		{"Node", rankd.Request{Plan: "weighted", UserID: 1}, rankd.ErrInvalidNode, "Invalid node", "null"},
+	}
+	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				tt.request.ID = "it"
+				a, err := e.Rank(t.Context(), tt.request)
+				assert.Nil(t, a)
+				require.ErrorIs(t, err, tt.class)
+				var failed *rankd.Error
+				require.ErrorAs(t, err, &failed)
+				assert.Equal(t, "it", failed.RequestID)
+				assert.Equal(t, tt.text, failed.Text)
+				assert.Contains(t, failed.Detail, tt.detail)
+				assert.Contains(t, err.Error(), tt.text)
+
+				done := make(chan error, 2)
+				e.Submit(tt.request, func(a *rankd.Answer, err error) { done <- err })
+				assert.ErrorIs(t, <-done, tt.class)
+			})
+		}
+	})
+}
+
+func TestNodeErrorNamesTheNode(t *testing.T) {
+	e := open(t, rankd.Options{Plans: plans(map[string]string{"weighted": weighted})})
+	_, err := e.Rank(t.Context(), rankd.Request{Plan: "weighted", UserID: 1})
+	var failed *rankd.Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, "out", failed.Node)
+	assert.Equal(t, "core::vm", failed.Op)
+	assert.Equal(t, `{"request_id":"","error":"Invalid node","detail":`, string(failed.AppendJSON(nil))[:49])
+}
+
+func TestRedisErrors(t *testing.T) {
+	e := open(t, rankd.Options{Redis: "127.0.0.1:1"})
+	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
+	require.ErrorIs(t, err, rankd.ErrRedis)
+	var failed *rankd.Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, "Redis connection failed", failed.Text)
+}
+
+func TestParseRequest(t *testing.T) {
+	e := open(t, rankd.Options{Plans: plans(map[string]string{"weighted": weighted})})
+	r, err := e.ParseRequest([]byte(`{"user_id": "7", "request_id": "a", "plan": "weighted", "deadline_ms": 900,
+		"param_overrides": {"weight": 0.5}}`))
+	require.NoError(t, err)
+	assert.Equal(t, int64(7), r.UserID)
+	assert.Equal(t, "a", r.ID)
+	assert.Equal(t, "weighted", r.Plan)
+	assert.Equal(t, 900*time.Millisecond, r.Timeout)
+
+	for name, want := range map[string]float64{"parsed": 0.5, "on top": 2} {
+		t.Run(name, func(t *testing.T) {
+			r := r
+			if name == "on top" {
+				r.Params = map[string]any{"weight": 2}
+			}
+			a, err := e.Rank(t.Context(), r)
+			require.NoError(t, err)
+			score, _ := a.Output(0).Candidate(0).Float("score")
+			assert.Equal(t, want, score)
+		})
+	}
+
+	_, err = e.ParseRequest([]byte(`{"user_id": 0, "request_id": "b"}`))
+	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+	var failed *rankd.Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, "b", failed.RequestID)
+	_, err = e.ParseRequest([]byte(`{`))
+	assert.ErrorIs(t, err, rankd.ErrInvalidRequest)
+}
+
+func TestPlanChoice(t *testing.T) {
+	folder := plans(map[string]string{"three": threeRows, "weighted": weighted})
+	file := filepath.Join(t.TempDir(), "any.plan.json")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(folder["three.plan.json"].Data), "three", "odd name", 1)), 0o644))
+	for _, tt := range []struct {
+		name    string
+		options rankd.Options
+		ask     string
+		rows    int // 0: refused
+	}{
+		{"ByName", rankd.Options{Plans: folder}, "three", 3},
+		{"Own", rankd.Options{Plans: folder, Plan: "three"}, "", 3},
+		{"OwnAndByName", rankd.Options{Plans: folder, Plan: "three"}, "three", 3},
+		{"File", rankd.Options{PlanFile: file}, "", 3},
+		{"FileByName", rankd.Options{PlanFile: file}, "odd name", 3},
+		{"None", rankd.Options{Plans: folder}, "", 0},
+		{"Synthetic", rankd.Options{Plans: folder, Synthetic: true}, "", 5},
+		{"SyntheticAndByName", rankd.Options{Plans: folder, Synthetic: true}, "three", 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.options.Redis = "127.0.0.1:1" // not used
+			e := open(t, tt.options)
+			a, err := e.Rank(t.Context(), rankd.Request{Plan: tt.ask, UserID: 1})
+			if tt.rows == 0 {
+				require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+				_, err = e.PlanInfo(tt.ask)
+				require.ErrorIs(t, err, rankd.ErrUnknownPlan)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.rows, a.Len())
+		})
+	}
+}
+
+func TestPlans(t *testing.T) {
+	e := open(t, rankd.Options{Redis: "127.0.0.1:1", Plans: plans(map[string]string{"good": threeRows,
+		"bad": `{"node_id": "out", "op": "nope", "inputs": []}`})})
+	all, err := e.Plans()
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	assert.Equal(t, "bad", all[0].Name)
+	assert.ErrorContains(t, all[0].Err, "nope")
+	assert.Nil(t, all[0].Info)
+	assert.Equal(t, "good", all[1].Name)
+	assert.Equal(t, "good", all[1].Info.Name)
+	info, err := e.PlanInfo("good")
+	require.NoError(t, err)
+	assert.Equal(t, all[1].Info, info)
+	_, err = e.PlanInfo("bad")
+	assert.ErrorIs(t, err, rankd.ErrInvalidPlan)
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options rankd.Options
+		texts   []string
+	}{
+		{"AllAtOnce", rankd.Options{Model: "threads", Redis: "nowhere", CPUThreads: -1, Plan: "a", PlanFile: "b"},
+			[]string{"Model must be reactor, pool or sequential", "Redis must be host:port", "CPUThreads must not be negative", "Plan excludes PlanFile"}},
+		{"Env", rankd.Options{Env: "staging"}, []string{"staging"}},
+		{"Plan", rankd.Options{Plan: "nope"}, []string{`"nope"`}},
+		{"PlanFile", rankd.Options{PlanFile: "/no/such/file"}, []string{"/no/such/file"}},
+		{"Tasks", rankd.Options{Tasks: []task.Spec{{Op: "core::vm"}}}, []string{"core::vm"}},
+		{"Registry", rankd.Options{Registry: fstest.MapFS{}}, []string{"keys.toml"}},
+		{"Embedded", rankd.Options{EmbeddedRedis: func() (string, func(), error) { return "", nil, errors.New("no port") }}, []string{"embedded redis: no port"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := rankd.Open(tt.options)
+			require.Error(t, err)
+			assert.Nil(t, e)
+			for _, text := range tt.texts {
+				assert.ErrorContains(t, err, text)
+			}
+		})
+	}
+}
+
+func TestEmbeddedRedisIsStartedWhereItIsWanted(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options rankd.Options
+		starts  int
+	}{
+		{"Dev", rankd.Options{}, 1},
+		{"OwnRedis", rankd.Options{Redis: "127.0.0.1:1"}, 0},
+		{"Prod", rankd.Options{Env: "prod"}, 0},
+		{"BadPlan", rankd.Options{Plan: "nope"}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			started, stopped := 0, 0
+			tt.options.EmbeddedRedis = func() (string, func(), error) {
+				started++
+				return "127.0.0.1:1", func() { stopped++ }, nil
+			}
+			e, err := rankd.Open(tt.options)
+			if tt.name == "BadPlan" {
+				require.Error(t, err)
+			} else {
+				require.NoError(t, err)
+				assert.Zero(t, stopped)
+				require.NoError(t, e.Close())
+				require.NoError(t, e.Close())
+			}
+			assert.Equal(t, tt.starts, started)
+			assert.Equal(t, tt.starts, stopped)
+		})
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	sleep := plans(map[string]string{"sleep": `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
+		{"node_id": "out", "op": "test::sleep", "inputs": ["rows"], "params": {"duration_ms": 60000}}`})
+	for _, tt := range []struct {
+		name    string
+		options rankd.Options
+		request rankd.Request
+		context time.Duration
+		class   error
+	}{
+		{"Engine", rankd.Options{Timeout: time.Millisecond}, rankd.Request{}, 0, rankd.ErrTimeout},
+		{"Request", rankd.Options{}, rankd.Request{Timeout: time.Millisecond}, 0, rankd.ErrTimeout},
+		{"RequestShortensEngine", rankd.Options{Timeout: time.Hour}, rankd.Request{Timeout: time.Millisecond}, 0, rankd.ErrTimeout},
+		{"EngineShortensRequest", rankd.Options{Timeout: time.Millisecond}, rankd.Request{Timeout: time.Hour}, 0, rankd.ErrTimeout},
+		{"Node", rankd.Options{NodeTimeout: time.Millisecond}, rankd.Request{}, 0, rankd.ErrTimeout},
+		{"Context", rankd.Options{}, rankd.Request{Timeout: time.Hour}, time.Millisecond, context.DeadlineExceeded},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.options.Plans, tt.options.Plan = sleep, "sleep"
+			forModels(t, tt.options, func(t *testing.T, e *rankd.Engine) {
+				ctx := t.Context()
+				if tt.context > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tt.context)
+					defer cancel()
+				}
+				tt.request.UserID = 1
+				_, err := e.Rank(ctx, tt.request)
+				assert.ErrorIs(t, err, tt.class)
+			})
+		})
+	}
+}
+
+// A request whose context is cancelled returns at once and starts no further node.
+func TestRankEndsWithItsContext(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			g := newGate()
+			e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+			gaveUp := errors.New("gave up")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			failed := make(chan error, 1)
+			go func() {
+				_, err := e.Rank(ctx, rankd.Request{UserID: 1})
+				failed <- err
+			}()
+			<-g.entered
+			cancel(gaveUp)
+			err := <-failed
+			assert.ErrorIs(t, err, gaveUp)
+			assert.ErrorIs(t, err, context.Canceled)
+			close(g.opened)
+			require.NoError(t, e.Close())
+			assert.Zero(t, g.marked, "no node starts for a request that nobody waits for")
+
+			_, err = e.Rank(ctx, rankd.Request{UserID: 1})
+			assert.ErrorIs(t, err, gaveUp, "a context that has ended already")
+		})
+	}
+}
+
+func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			t.Run("Close", func(t *testing.T) {
+				g := newGate()
+				e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+				answered := make(chan error, 1)
+				e.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
+				<-g.entered
+				closed := make(chan error, 1)
+				go func() { closed <- e.Close() }()
+				require.Eventually(t, func() bool { // intake stops first
+					refused := make(chan error, 1)
+					e.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { refused <- err })
+					select {
+					case err := <-refused:
+						return errors.Is(err, rankd.ErrClosed)
+					case <-g.entered: // was in time; it is let through below
+						return false
+					}
+				}, 10*time.Second, time.Millisecond)
+				close(g.opened)
+				assert.NoError(t, <-answered)
+				assert.NoError(t, <-closed)
+				_, err := e.Rank(t.Context(), rankd.Request{UserID: 1})
+				assert.ErrorIs(t, err, rankd.ErrClosed)
+			})
+			t.Run("Shutdown", func(t *testing.T) {
+				g := newGate()
+				e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+				answered := make(chan error, 1)
+				e.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
+				<-g.entered
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				assert.ErrorIs(t, e.Shutdown(ctx), context.Canceled)
+				assert.ErrorIs(t, <-answered, rankd.ErrClosed)
+			})
+		})
+	}
+}
+
+// What waits for the loop must not be called on the loop: it is refused instead of deadlocking.
+func TestCallbacksMustNotWait(t *testing.T) {
+	var e *rankd.Engine
+	var inBody error
+	waits := task.Spec{Op: "test::waits", Output: task.Source, Run: nil}
+	body := func(c *task.Ctx) (rowset.RowSet, error) {
+		_, inBody = e.Rank(context.Background(), rankd.Request{Plan: "simple_viewer", UserID: 1})
+		return rowset.Dense(&rowset.Batch{}), nil
+	}
+	waits.Run, waits.RunAsync = body, body
+	e = open(t, rankd.Options{Tasks: []task.Spec{waits}, Plans: plans(map[string]string{"waits": `{"node_id": "out", "op": "test::waits", "inputs": []}`})})
+	type seen struct{ rank, closed error }
+	done := make(chan seen, 1)
+	e.Submit(rankd.Request{Plan: "waits", UserID: 1}, func(*rankd.Answer, error) {
+		_, err := e.Rank(context.Background(), rankd.Request{Plan: "waits", UserID: 1})
+		done <- seen{err, e.Close()}
+	})
+	got := <-done
+	assert.ErrorIs(t, got.rank, rankd.ErrCallback)
+	assert.ErrorIs(t, got.closed, rankd.ErrCallback)
+	assert.ErrorIs(t, inBody, rankd.ErrCallback)
+}
+
+// A callback that panics harms nobody else and is logged.
+func TestPanicInACallbackIsLogged(t *testing.T) {
+	var log syncBuffer
+	e := open(t, rankd.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	e.Submit(rankd.Request{Plan: "simple_viewer", UserID: 1}, func(*rankd.Answer, error) { panic("boom") })
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "boom") }, 10*time.Second, time.Millisecond)
+	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
+	assert.NoError(t, err)
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func TestMetrics(t *testing.T) {
+	e := open(t, rankd.Options{})
+	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
+	require.NoError(t, err)
+	m := e.Metrics()
+	assert.EqualValues(t, 1, m.Requests)
+	assert.EqualValues(t, 1, m.Redis[0].RoundTrips)
+}
+
+func BenchmarkRank(b *testing.B) {
+	e := open(b, rankd.Options{})
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := e.Rank(ctx, rankd.Request{Plan: "simple_viewer", UserID: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// The check of Rank and Close for a callback: it reads the stack.
+func BenchmarkInCallback(b *testing.B) {
+	for b.Loop() {
+		rankd.InCallback()
+	}
+}

@@ -1,0 +1,46 @@
+package rankd
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/request"
+)
+
+// Request asks for one ranking. The engine does not change it.
+type Request struct {
+	// Plan names the plan. Empty means the engine's own choice, Options.Plan or PlanFile.
+	Plan string
+	// UserID is the user to rank for, from 1 to 2^32-1.
+	UserID int64
+	// Params override request parameters by name. A value is a number (float64 or any
+	// integer type), a string, a bool, or nil for null.
+	Params map[string]any
+	// Timeout bounds this request, from its arrival. Zero means no bound of its own.
+	Timeout time.Duration
+	// ID is returned in Answer.RequestID and Error.RequestID. Empty is an ID like any other.
+	ID string
+	// Trace asks for Answer.Trace.
+	Trace bool
+
+	parsed expr.Params // of a request that ParseRequest has made; Params come on top
+}
+
+// ParseRequest checks a request in its JSON form, one document such as
+// {"user_id": 1, "plan": "diamond"}. It generates an ID if the document has none. The error
+// is an *Error of class ErrInvalidRequest. Any goroutine.
+func (e *Engine) ParseRequest(doc []byte) (Request, error) {
+	p, err := request.Parse(doc, e.registry)
+	if err != nil {
+		return Request{}, Refused(err)
+	}
+	return Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, ID: p.RequestID, parsed: p.Params}, nil
+}
+
+// params returns the request's checked parameters.
+func (e *Engine) params(r *Request) (expr.Params, error) {
+	if len(r.Params) == 0 {
+		return r.parsed, nil
+	}
+	return request.Override(r.parsed, r.Params, e.registry)
+}

@@ -1,0 +1,90 @@
+package request
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/registry"
+)
+
+// Override returns base with these parameters set or, by a nil value, made null. It holds
+// Go values to the rules that Parse has for JSON: a Float takes any finite number, an Int an
+// integral one, a String a string, a Bool a bool, and nil only goes where null does. Numbers
+// may have any integer or float type. The error names the first parameter, by name, that breaks
+// a rule. Any goroutine; base is not changed.
+func Override(base expr.Params, values map[string]any, reg *registry.Registry) (expr.Params, error) {
+	params := base.Clone()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		p, ok := reg.ParamByName(name)
+		if !ok {
+			return expr.Params{}, fmt.Errorf("unknown parameter %s", excerpt.Quote(name))
+		}
+		if err := setValue(&params, p, values[name]); err != nil {
+			return expr.Params{}, fmt.Errorf("parameter %q %w", p.Name, err)
+		}
+	}
+	return params, nil
+}
+
+func setValue(params *expr.Params, p *registry.Param, value any) error {
+	if value == nil {
+		if !p.Nullable {
+			return fmt.Errorf("must not be null")
+		}
+		params.Unset(p.ID)
+		return nil
+	}
+	number, isNumber := toFloat(value)
+	switch p.Type {
+	case registry.Float:
+		if !isNumber || math.IsInf(number, 0) || math.IsNaN(number) {
+			return fmt.Errorf("must be a finite number, got %s", describeValue(value))
+		}
+		params.SetFloat(p.ID, number)
+	case registry.Int:
+		if !isNumber || number != math.Trunc(number) || math.IsInf(number, 0) {
+			return fmt.Errorf("must be an integer, got %s", describeValue(value))
+		}
+		params.SetFloat(p.ID, number)
+	case registry.String:
+		s, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("must be a string, got %s", describeValue(value))
+		}
+		params.SetString(p.ID, s)
+	case registry.Bool:
+		if _, ok := value.(bool); !ok {
+			return fmt.Errorf("must be a bool, got %s", describeValue(value))
+		}
+	default:
+		return fmt.Errorf("cannot be overridden")
+	}
+	return nil
+}
+
+// toFloat converts a number of any Go type.
+func toFloat(value any) (float64, bool) {
+	switch v := reflect.ValueOf(value); {
+	case v.CanFloat():
+		return v.Float(), true
+	case v.CanInt():
+		return float64(v.Int()), true
+	case v.CanUint():
+		return float64(v.Uint()), true
+	default:
+		return 0, false
+	}
+}
+
+// describeValue names a value's type, and shows it if it is a number.
+func describeValue(value any) string {
+	if _, ok := toFloat(value); ok {
+		return fmt.Sprint(value)
+	}
+	return fmt.Sprintf("%T", value)
+}
