@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/artifacts"
-	"github.com/rankd/rankd/clock"
-	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"

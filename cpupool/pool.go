@@ -10,7 +10,7 @@ import (
 
 	"github.com/alitto/pond/v2"
 
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // Errors of Submit, Cancel and Done.

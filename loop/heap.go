@@ -1,6 +1,6 @@
 package loop
 
-import "github.com/rankd/rankd/clock"
+import "github.com/rankd/rankd/loop/clock"
 
 // timerEntry is what the heap orders by, beside the timer so that comparing
 // entries does not follow a pointer for each.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // checkInvariants checks what the fields of the loop's parts promise.

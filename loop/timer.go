@@ -3,7 +3,7 @@ package loop
 import (
 	"time"
 
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // inactive is the position of a timer that is neither in the heap nor in the

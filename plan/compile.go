@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"math"
 
-	"github.com/rankd/rankd/excerpt"
-	"github.com/rankd/rankd/jsondoc"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 )
 

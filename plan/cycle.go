@@ -3,7 +3,7 @@ package plan
 import (
 	"strings"
 
-	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/internal/excerpt"
 )
 
 // acyclic runs the graph on paper (Kahn's algorithm). Nodes that never become ready

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/internal/excerpt"
 )
 
 // Error says why an artifact was refused. Immutable once built; any goroutine.

@@ -3,7 +3,7 @@ package plan
 import (
 	"time"
 
-	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
 

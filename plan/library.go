@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rankd/rankd/excerpt"
-	"github.com/rankd/rankd/inputfile"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/inputfile"
 	"github.com/rankd/rankd/registry"
 )
 

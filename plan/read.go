@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rankd/rankd/excerpt"
-	"github.com/rankd/rankd/expr"
-	"github.com/rankd/rankd/jsondoc"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/plan/expr"
 )
 
 // capExtensions is the one capability that is supported: artifacts may carry

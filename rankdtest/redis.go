@@ -3,7 +3,7 @@ package rankdtest
 import (
 	"fmt"
 
-	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/internal/devredis"
 )
 
 // Redis is a Redis inside the process, filled with the demo data of 1,000 users. Any goroutine.

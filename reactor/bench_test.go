@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/transport"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 // BenchmarkPost measures posts from other goroutines, each run on the loop.

@@ -9,7 +9,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/transport"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 // Defaults of transport.DialOptions.

@@ -10,8 +10,8 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	gneterrors "github.com/panjf2000/gnet/v2/pkg/errors"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // Config says what a reactor is built from. Immutable once given to New. The zero

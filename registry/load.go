@@ -15,8 +15,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/rankd/rankd/excerpt"
-	"github.com/rankd/rankd/inputfile"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/inputfile"
 )
 
 //go:embed tables/*.toml

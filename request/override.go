@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/rankd/rankd/excerpt"
-	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
 

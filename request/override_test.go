@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
 

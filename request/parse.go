@@ -6,9 +6,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/rankd/rankd/excerpt"
-	"github.com/rankd/rankd/expr"
-	"github.com/rankd/rankd/jsondoc"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
 

@@ -1,6 +1,6 @@
 package resp
 
-import "github.com/rankd/rankd/clock"
+import "github.com/rankd/rankd/loop/clock"
 
 // A Call is one batch on its way to a server and back. Its owner fills in Batch,
 // Deadline and Done, gives it to Client.Do, and may use it again from Done on, even

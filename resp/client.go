@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/transport"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 // A Client sends batches to one server over pipelined connections and never blocks.

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/looptest"
-	"github.com/rankd/rankd/transport"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 const addr = "redis.test:6379"

@@ -1,8 +1,8 @@
 package resp
 
 import (
-	"github.com/rankd/rankd/clock"
-	"github.com/rankd/rankd/transport"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 type connState uint8

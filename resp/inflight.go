@@ -1,6 +1,6 @@
 package resp
 
-import "github.com/rankd/rankd/clock"
+import "github.com/rankd/rankd/loop/clock"
 
 // A slot stands for n commands on the wire, in one connection's FIFO. It is separate
 // from the call so that a call that gave up can be used again at once, while its

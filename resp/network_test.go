@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/loop/looptest"
-	"github.com/rankd/rankd/transport"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 // A network is a transport.Dialer without sockets. What happens on it happens in the

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rankd/rankd/transport"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 // Options say which server a client talks to and within which bounds. All but Addr

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // A pace says when one place for a connection may be dialed again. Both clients

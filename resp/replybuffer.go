@@ -1,6 +1,6 @@
 package resp
 
-import "github.com/rankd/rankd/clock"
+import "github.com/rankd/rankd/loop/clock"
 
 // A ReplyBuffer holds the replies of one blocking call for as long as its owner
 // likes: until the next Exchange into it. The zero value is ready; it belongs to the

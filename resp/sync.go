@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rankd/rankd/clock"
-	"github.com/rankd/rankd/transport"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 // A SyncClient sends batches to one server over one connection and blocks until they

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )

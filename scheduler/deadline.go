@@ -3,7 +3,7 @@ package scheduler
 import (
 	"time"
 
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 )
 

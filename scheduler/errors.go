@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/internal/excerpt"
 )
 
 // Conditions that end a request, for errors.Is. What a task or Redis reports is in

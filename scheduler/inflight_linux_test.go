@@ -15,12 +15,12 @@ import (
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor"
+	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
-	"github.com/rankd/rankd/transport"
 )
 
 // TestManyRedisCallsInFlightOnOneThread: a server keeps its answers until 256 calls have

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
-	"github.com/rankd/rankd/expr"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
-	"github.com/rankd/rankd/transport"
 )
 
 // The tests of this file are about bodies that nobody waits for any more, and about the

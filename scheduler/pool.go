@@ -3,8 +3,8 @@ package scheduler
 import (
 	"sync"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/task"
 )
 

@@ -15,15 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/redistest"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/redistest"
+	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
-	"github.com/rankd/rankd/transport"
 )
 
 // The bounds of the endpoint on which faults are tried that end by one of them. They

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/clock"
-	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/redistest"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
 )

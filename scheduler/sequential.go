@@ -1,7 +1,7 @@
 package scheduler
 
 import (
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/task"
 )
 

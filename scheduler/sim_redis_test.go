@@ -7,9 +7,9 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/transport/simnet"
 )
 
 // The data set of the simulation is a function of the key, so that every reply tells

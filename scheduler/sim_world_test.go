@@ -10,15 +10,15 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
-	"github.com/rankd/rankd/expr"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/loopsim"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
-	"github.com/rankd/rankd/transport/simnet"
 )
 
 // simLab is what the worlds of many seeds share, one after the other. One goroutine.

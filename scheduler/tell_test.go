@@ -12,8 +12,8 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop/loopsim"
+	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/transport/simnet"
 )
 
 // The replies to two requests come in one piece. The first answer's receiver panics; the other

@@ -15,14 +15,14 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/artifacts"
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/loopsim"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
-	"github.com/rankd/rankd/transport/simnet"
 )
 
 // TestTimelines replays the timelines of the seeds in testdata/timelines: an example plan, how long Redis and

@@ -3,8 +3,8 @@ package task
 import (
 	"time"
 
-	"github.com/rankd/rankd/expr"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/internal/excerpt"
 )
 
 // Kinds of failure of a body, for errors.Is.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rankd/rankd/devredis"
-	"github.com/rankd/rankd/redisserver"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/redisserver"
 	"github.com/rankd/rankd/resp/resptest"
 )
 

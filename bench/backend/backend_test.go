@@ -14,8 +14,8 @@ import (
 	"github.com/tidwall/redcon"
 	"go.uber.org/goleak"
 
-	"github.com/rankd/rankd/devredis"
-	"github.com/rankd/rankd/redistest"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

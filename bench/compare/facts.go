@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rankd/rankd/version"
+	"github.com/rankd/rankd/internal/version"
 )
 
 // Facts say on what and with what a benchmark was run. Immutable once built.

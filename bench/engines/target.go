@@ -8,7 +8,7 @@ import (
 
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"

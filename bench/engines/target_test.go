@@ -13,7 +13,7 @@ import (
 
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/internal/devredis"
 )
 
 // A library that gnet uses starts two goroutines from init.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/resp"
 )

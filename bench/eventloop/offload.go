@@ -3,9 +3,9 @@ package eventloop
 import (
 	"time"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // OffloadResult says what it takes to have work done on the pool.

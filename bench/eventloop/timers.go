@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // errStopped says that the loop went away during a measurement.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rankd/rankd/expr"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"

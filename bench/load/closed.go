@@ -1,6 +1,6 @@
 package load
 
-import "github.com/rankd/rankd/clock"
+import "github.com/rankd/rankd/loop/clock"
 
 // closed builds the clients of a closed loop. send starts them; they go on by
 // themselves until nobody may send any more.

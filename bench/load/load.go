@@ -10,7 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // Load says what to send. Immutable while it runs.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // open builds the clients of an open loop. send sends requests as they arrive,

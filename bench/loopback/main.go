@@ -33,7 +33,7 @@ import (
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/artifacts"
-	"github.com/rankd/rankd/devredis"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/redistest"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/redistest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/redistest"
+	"github.com/rankd/rankd/internal/redistest"
 )
 
 // fill runs commands on a server.

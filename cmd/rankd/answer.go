@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rankd/rankd/cpupool"
-	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"

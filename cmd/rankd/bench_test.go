@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/scheduler"
 )
 

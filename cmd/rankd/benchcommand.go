@@ -7,7 +7,7 @@ import (
 
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/scheduler"
 )
 

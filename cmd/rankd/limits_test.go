@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/request"
-	"github.com/rankd/rankd/version"
 )
 
 // TestMain lets the test binary stand in for the program, for tests that need

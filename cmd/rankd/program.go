@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd/devredis"
-	"github.com/rankd/rankd/excerpt"
-	"github.com/rankd/rankd/version"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/version"
 )
 
 // The exit statuses.

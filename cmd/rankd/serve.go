@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rankd/rankd/clock"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/scheduler"
 )

@@ -12,9 +12,9 @@ import (
 
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/engines"
-	"github.com/rankd/rankd/clock"
-	"github.com/rankd/rankd/devredis"
-	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"

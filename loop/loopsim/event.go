@@ -1,6 +1,6 @@
 package loopsim
 
-import "github.com/rankd/rankd/clock"
+import "github.com/rankd/rankd/loop/clock"
 
 // event is something that happens outside the loop.
 type event struct {

@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // settleMax bounds the iterations at one instant. A loop that is still busy then never

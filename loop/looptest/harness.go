@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // settleMax bounds the iterations of one Settle: a callback that posts itself for

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/devredis"
-	"github.com/rankd/rankd/redistest"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }

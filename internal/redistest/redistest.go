@@ -12,7 +12,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/rankd/rankd/redisserver"
+	"github.com/rankd/rankd/internal/redisserver"
 )
 
 // Server is a redis-server that belongs to one test. Any goroutine.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rankd/rankd/excerpt"
-	"github.com/rankd/rankd/jsondoc"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 )
 

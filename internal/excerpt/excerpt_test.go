@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/internal/excerpt"
 )
 
 func TestShortTextsStandWhole(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/inputfile"
+	"github.com/rankd/rankd/internal/inputfile"
 )
 
 func TestRead(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/rankd/rankd/excerpt"
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )

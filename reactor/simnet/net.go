@@ -7,10 +7,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rankd/rankd/clock"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/loopsim"
-	"github.com/rankd/rankd/transport"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 // Config says how the network behaves. Probabilities are between 0 and 1. Immutable once

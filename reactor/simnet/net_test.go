@@ -15,8 +15,8 @@ import (
 
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/loopsim"
-	"github.com/rankd/rankd/transport"
-	"github.com/rankd/rankd/transport/simnet"
+	"github.com/rankd/rankd/reactor/simnet"
+	"github.com/rankd/rankd/reactor/transport"
 )
 
 const addr = "server:1"
