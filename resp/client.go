@@ -316,6 +316,9 @@ func (c *Client) connect(now clock.Time) {
 		}
 		cn.dial(now)
 	}
+	if c.ready == 0 { // What waits from now on waits no longer than this, pause or not.
+		c.schedule(now.Add(c.opts.ConnectTimeout))
+	}
 }
 
 // schedule sees to it that tick runs at an instant, or before.

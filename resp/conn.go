@@ -197,9 +197,6 @@ func (cn *conn) lost(reason error) {
 	}
 	if c.waiting.len > 0 {
 		c.connect(now)
-		if c.ready == 0 {
-			c.schedule(now.Add(c.opts.ConnectTimeout))
-		}
 	}
 	c.pump()
 }
