@@ -652,6 +652,24 @@ func TestLateOnClose(t *testing.T) {
 	o.requireError(t, ErrConnectionLost, "unexpected EOF")
 }
 
+// TestConnectedAfterGivingUp: a transport may report an outcome that was on its way when the
+// attempt was given up, and then the end.
+func TestConnectedAfterGivingUp(t *testing.T) {
+	n := newNetwork(t)
+	n.silent = true
+	c := newClient(n, Options{})
+	call, o := get(t, "a", 1)
+	require.NoError(t, c.Do(call))
+	c.conns[0].shut(io.ErrUnexpectedEOF)
+	p := n.last()
+	p.connected = true // So the event of shut is OnClose.
+	p.handler.OnConnect(nil)
+	require.Zero(t, c.Stats().Ready)
+	n.settle()
+	o.requireError(t, ErrConnect, "unexpected EOF")
+	checkInvariants(t, c)
+}
+
 func TestUnreachableFailsPromptlyWithTheReason(t *testing.T) {
 	n := newNetwork(t)
 	refused := errors.New("connection refused")
