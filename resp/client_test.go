@@ -848,6 +848,30 @@ func TestConnectTimeoutHoldsWithoutCalls(t *testing.T) {
 	require.True(t, n.last().closed)
 }
 
+// TestConnectTimeoutHoldsBesideAReadyConnection: no call waits for the attempt, and the timers
+// of those under way are far off.
+func TestConnectTimeoutHoldsBesideAReadyConnection(t *testing.T) {
+	n := newNetwork(t)
+	c := newClient(n, Options{
+		ClientName: "rankd", Connections: 2, ConnectTimeout: 300 * time.Millisecond, RequestTimeout: time.Hour,
+	})
+	call, o := get(t, "a", 1)
+	require.NoError(t, c.Do(call))
+	n.advance(time.Second)
+	require.Equal(t, 2, c.Stats().Ready)
+	n.last().hangUp()
+	n.advance(firstPause)
+	n.mute = true
+	require.NoError(t, c.Do(call))
+	n.advance(299 * time.Millisecond)
+	require.Len(t, n.conns, 3)
+	require.False(t, n.last().closed)
+	n.advance(time.Millisecond)
+	require.True(t, n.last().closed)
+	require.Equal(t, 1, c.Stats().Ready)
+	require.Equal(t, 1, o.done)
+}
+
 func TestTimeoutWhileNotConnectedSaysWhy(t *testing.T) {
 	n := newNetwork(t)
 	n.refuse = errors.New("connection refused")
