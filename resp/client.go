@@ -310,14 +310,13 @@ func (c *Client) connect(now clock.Time) {
 		if cn.state != connDown {
 			continue
 		}
+		// The attempt ends by then, and so does a wait for it, pause or not.
+		c.schedule(now.Add(c.opts.ConnectTimeout))
 		if now < cn.pace.retryAt {
 			c.schedule(cn.pace.retryAt)
 			continue
 		}
 		cn.dial(now)
-	}
-	if c.ready == 0 { // What waits from now on waits no longer than this, pause or not.
-		c.schedule(now.Add(c.opts.ConnectTimeout))
 	}
 }
 
