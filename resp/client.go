@@ -310,6 +310,8 @@ func (c *Client) connect(now clock.Time) {
 		if cn.state != connDown {
 			continue
 		}
+		// The attempt ends by then, and so does a wait for it, pause or not.
+		c.schedule(now.Add(c.opts.ConnectTimeout))
 		if now < cn.pace.retryAt {
 			c.schedule(cn.pace.retryAt)
 			continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -336,6 +337,16 @@ func TestPartsBeyondUnreadMaxBytesFail(t *testing.T) {
 	checkInvariants(t, c)
 }
 
+// TestUnreadMaxBytesFitsATape: its offsets have 32 bits, whatever the options say.
+func TestUnreadMaxBytesFitsATape(t *testing.T) {
+	n := newNetwork(t)
+	c := newClient(n, Options{UnreadMaxBytes: math.MaxInt})
+	call, _ := get(t, "a", 1)
+	require.NoError(t, c.Do(call))
+	assert.Equal(t, math.MaxInt32, n.last().opts.UnreadMaxBytes)
+	n.settle()
+}
+
 func TestQueueFull(t *testing.T) {
 	n := newNetwork(t)
 	n.mute = true
@@ -641,6 +652,24 @@ func TestLateOnClose(t *testing.T) {
 	o.requireError(t, ErrConnectionLost, "unexpected EOF")
 }
 
+// TestConnectedAfterGivingUp: a transport may report an outcome that was on its way when the
+// attempt was given up, and then the end.
+func TestConnectedAfterGivingUp(t *testing.T) {
+	n := newNetwork(t)
+	n.silent = true
+	c := newClient(n, Options{})
+	call, o := get(t, "a", 1)
+	require.NoError(t, c.Do(call))
+	c.conns[0].shut(io.ErrUnexpectedEOF)
+	p := n.last()
+	p.connected = true // So the event of shut is OnClose.
+	p.handler.OnConnect(nil)
+	require.Zero(t, c.Stats().Ready)
+	n.settle()
+	o.requireError(t, ErrConnect, "unexpected EOF")
+	checkInvariants(t, c)
+}
+
 func TestUnreachableFailsPromptlyWithTheReason(t *testing.T) {
 	n := newNetwork(t)
 	refused := errors.New("connection refused")
@@ -679,6 +708,26 @@ func TestUnreachableFailsPromptlyWithTheReason(t *testing.T) {
 	require.Equal(t, 13, oa.done)
 	require.NoError(t, oa.err)
 	require.Equal(t, got("a", 1), oa.text)
+}
+
+// TestServerGoneFailsCallsPromptly: an attempt that fails after the loss of a connection
+// fails what waits for it, as the first one does.
+func TestServerGoneFailsCallsPromptly(t *testing.T) {
+	n := newNetwork(t)
+	c := newClient(n, Options{})
+	call, o := get(t, "a", 1)
+	require.NoError(t, c.Do(call))
+	n.settle()
+	o.requireReplies(t, got("a", 1))
+	n.last().hangUp()
+	n.settle()
+	n.refuse = errors.New("refused")
+	require.NoError(t, c.Do(call))
+	n.advance(firstPause)
+	require.Len(t, n.conns, 2)
+	require.Equal(t, 2, o.done)
+	require.ErrorIs(t, o.err, ErrConnect)
+	require.ErrorIs(t, o.err, n.refuse)
 }
 
 func TestConnectTimeout(t *testing.T) {
@@ -737,6 +786,90 @@ func TestWaitingForAConnectionIsBounded(t *testing.T) {
 	n.advance(time.Millisecond)
 	n.settle()
 	o.requireError(t, ErrConnect, "connect timeout")
+}
+
+// TestWaitForAConnectionEndsWithinAPause: a pause may be longer than ConnectTimeout, and no
+// other timer is due before its end.
+func TestWaitForAConnectionEndsWithinAPause(t *testing.T) {
+	open := func(n *network) *Client {
+		return newClient(n, Options{
+			MaxInflight: 1, ConnectTimeout: 100 * time.Millisecond, BackoffMin: time.Minute, BackoffMax: time.Minute,
+			RequestTimeout: time.Hour, StallTimeout: time.Hour,
+		})
+	}
+	endsInTime := func(n *network, o *outcome, reason string) {
+		t.Helper()
+		n.advance(99 * time.Millisecond)
+		require.Zero(t, o.done)
+		n.advance(time.Millisecond)
+		o.requireError(t, ErrConnect, reason)
+	}
+	t.Run("a call that comes in the pause", func(t *testing.T) {
+		n := newNetwork(t)
+		n.refuse = errors.New("refused")
+		c := open(n)
+		first, ofirst := get(t, "first", 1)
+		require.NoError(t, c.Do(first))
+		n.settle()
+		ofirst.requireError(t, ErrConnect, "refused")
+		n.advance(time.Second) // The timer of the attempt is over.
+		call, o := get(t, "a", 1)
+		require.NoError(t, c.Do(call))
+		endsInTime(n, o, "refused")
+	})
+	t.Run("a call that waits when the connection is lost", func(t *testing.T) {
+		n := newNetwork(t)
+		n.mute = true
+		c := open(n)
+		sent, osent := get(t, "sent", 1)
+		waiting, owaiting := get(t, "waiting", 1)
+		require.NoError(t, c.Do(sent))
+		require.NoError(t, c.Do(waiting))
+		n.advance(time.Second)
+		n.last().hangUp()
+		n.settle()
+		osent.requireError(t, ErrConnectionLost, "EOF")
+		endsInTime(n, owaiting, "EOF")
+	})
+}
+
+// TestConnectTimeoutHoldsWithoutCalls: the attempt outlives the call that made it.
+func TestConnectTimeoutHoldsWithoutCalls(t *testing.T) {
+	n := newNetwork(t)
+	n.mute = true // The greeting has no answer; a transport does not time that.
+	c := newClient(n, Options{ClientName: "rankd", ConnectTimeout: 300 * time.Millisecond})
+	call, o := get(t, "a", 1)
+	call.Deadline = n.h.Clock.Now().Add(50 * time.Millisecond)
+	require.NoError(t, c.Do(call))
+	n.advance(299 * time.Millisecond)
+	o.requireError(t, ErrTimeout, "")
+	require.False(t, n.last().closed)
+	n.advance(time.Millisecond)
+	require.True(t, n.last().closed)
+}
+
+// TestConnectTimeoutHoldsBesideAReadyConnection: no call waits for the attempt, and the timers
+// of those under way are far off.
+func TestConnectTimeoutHoldsBesideAReadyConnection(t *testing.T) {
+	n := newNetwork(t)
+	c := newClient(n, Options{
+		ClientName: "rankd", Connections: 2, ConnectTimeout: 300 * time.Millisecond, RequestTimeout: time.Hour,
+	})
+	call, o := get(t, "a", 1)
+	require.NoError(t, c.Do(call))
+	n.advance(time.Second)
+	require.Equal(t, 2, c.Stats().Ready)
+	n.last().hangUp()
+	n.advance(firstPause)
+	n.mute = true
+	require.NoError(t, c.Do(call))
+	n.advance(299 * time.Millisecond)
+	require.Len(t, n.conns, 3)
+	require.False(t, n.last().closed)
+	n.advance(time.Millisecond)
+	require.True(t, n.last().closed)
+	require.Equal(t, 1, c.Stats().Ready)
+	require.Equal(t, 1, o.done)
 }
 
 func TestTimeoutWhileNotConnectedSaysWhy(t *testing.T) {
@@ -839,6 +972,25 @@ func TestStalledConnectionIsReplaced(t *testing.T) {
 	require.Equal(t, 2, o.done)
 	require.NoError(t, o.err)
 	checkInvariants(t, c)
+}
+
+// TestStallTimeoutBeforeTheTimeoutOfTheCall: it counts from the first command in flight, and
+// no call's own timer is due at its end.
+func TestStallTimeoutBeforeTheTimeoutOfTheCall(t *testing.T) {
+	n := newNetwork(t)
+	c := newClient(n, Options{RequestTimeout: time.Hour, StallTimeout: 100 * time.Millisecond})
+	call, o := get(t, "a", 1)
+	require.NoError(t, c.Do(call))
+	n.advance(10 * time.Second) // The timer of the attempt to connect is over.
+	o.requireReplies(t, got("a", 1))
+	n.mute = true
+	require.NoError(t, c.Do(call))
+	n.advance(99 * time.Millisecond)
+	require.Equal(t, 1, o.done)
+	n.advance(time.Millisecond)
+	require.Equal(t, 2, o.done)
+	require.ErrorIs(t, o.err, ErrConnectionLost)
+	require.ErrorIs(t, o.err, errStalled)
 }
 
 func TestBytesThatAnswerNothingEndTheConnection(t *testing.T) {
@@ -979,17 +1131,45 @@ func TestConnectionsShareTheLoad(t *testing.T) {
 // TestOneBadConnectionOfTwoDoesNotFailCalls: what waits is failed only when no attempt is
 // left that could serve it.
 func TestOneBadConnectionOfTwoDoesNotFailCalls(t *testing.T) {
-	n := newNetwork(t)
-	c := newClient(n, Options{Connections: 2})
-	c.conns[1].pace.retryAt = clock.Never // the second place makes its attempt by hand, below
-	call, o := get(t, "a", 1)
-	require.NoError(t, c.Do(call))
-	n.refuse = errors.New("refused")
-	c.conns[1].dial(n.h.Loop.Now())
-	n.events[0], n.events[1] = n.events[1], n.events[0] // the refusal comes first
-	n.settle()
-	o.requireReplies(t, got("a", 1))
-	assert.Equal(t, 1, c.Stats().Ready)
+	for _, row := range []struct {
+		name  string
+		opts  Options
+		state connState // of the good one when the bad one fails
+	}{
+		{"the other is being dialed", Options{}, connDialing},
+		{"the other is being greeted", Options{ClientName: "rankd"}, connGreeting},
+		{"the other is busy", Options{MaxInflight: 1}, connReady},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			n := newNetwork(t)
+			n.mute = true
+			row.opts.Connections = 2
+			c := newClient(n, row.opts)
+			good, bad := c.conns[0], c.conns[1]
+			bad.pace.retryAt = clock.Never // makes its attempt by hand, below
+			sent, osent := get(t, "sent", 1)
+			waiting, owaiting := get(t, "waiting", 1)
+			require.NoError(t, c.Do(sent))
+			require.NoError(t, c.Do(waiting))
+			if row.state != connDialing {
+				n.settle()
+			}
+			n.refuse = errors.New("refused")
+			bad.dial(n.h.Loop.Now())
+			refusal := n.events[len(n.events)-1]
+			n.events = n.events[:len(n.events)-1]
+			require.Equal(t, row.state, good.state)
+			refusal()
+			require.Equal(t, connDown, bad.state)
+			n.mute = false
+			n.conns[0].answer(len(n.conns[0].answers))
+			n.settle()
+			osent.requireReplies(t, got("sent", 1))
+			owaiting.requireReplies(t, got("waiting", 1))
+			assert.Equal(t, 1, c.Stats().Ready)
+			checkInvariants(t, c)
+		})
+	}
 }
 
 func TestCloseFailsEverythingLater(t *testing.T) {
@@ -1089,6 +1269,43 @@ func TestPanicInDone(t *testing.T) {
 	require.Equal(t, 2, o.done)
 	require.Equal(t, got("next", 1), o.text)
 	checkInvariants(t, c)
+}
+
+// TestCallsThatFinishAtOnceDoNotStarveTheLoop: a Done that starts a call which ends without
+// the network, again and again, has one turn of the loop for each.
+func TestCallsThatFinishAtOnceDoNotStarveTheLoop(t *testing.T) {
+	const turns = 10
+	n := newNetwork(t)
+	c := newClient(n, Options{})
+	done, going := 0, true
+	for range 3 {
+		call := &Call{Done: func(call *Call) {
+			if done++; going && done < 100*turns { // An unbounded run ends too.
+				require.NoError(t, c.Do(call))
+			}
+		}}
+		require.NoError(t, c.Do(call))
+	}
+	for turn := range turns {
+		n.h.Turn()
+		require.Equal(t, 3*(turn+1), done)
+	}
+	going = false
+}
+
+// TestDoneCancelsACallThatHasFinished: it may be the last of the run.
+func TestDoneCancelsACallThatHasFinished(t *testing.T) {
+	n := newNetwork(t)
+	c := newClient(n, Options{})
+	first, ofirst := get(t, "first", 0)
+	second, osecond := get(t, "second", 0)
+	done := first.Done
+	first.Done = func(call *Call) { done(call); require.True(t, c.Cancel(second)) }
+	require.NoError(t, c.Do(first))
+	require.NoError(t, c.Do(second))
+	n.settle()
+	ofirst.requireReplies(t, "")
+	require.Zero(t, osecond.done)
 }
 
 // TestPanicInDoneOfAFailure: the others are told all the same.

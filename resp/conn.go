@@ -41,14 +41,13 @@ type conn struct {
 	lastErr   error      // why there is no connection; nil when ready
 }
 
-// dial starts an attempt to connect.
+// dial starts an attempt to connect. Its caller has set the timer for the limit.
 func (cn *conn) dial(now clock.Time) {
 	c := cn.client
 	c.stats.Connects++
 	cn.state = connDialing
 	cn.usable, cn.decoding, cn.delivering = false, false, false
 	cn.readyBy = now.Add(c.opts.ConnectTimeout)
-	c.schedule(cn.readyBy)
 	cn.tr = c.dialer.Dial(c.opts.Addr, c.opts.dialOptions(), cn)
 }
 
@@ -197,9 +196,6 @@ func (cn *conn) lost(reason error) {
 	}
 	if c.waiting.len > 0 {
 		c.connect(now)
-		if c.ready == 0 {
-			c.schedule(now.Add(c.opts.ConnectTimeout))
-		}
 	}
 	c.pump()
 }

@@ -212,6 +212,8 @@ func TestDecodeRejects(t *testing.T) {
 		{"arrays too long together", "*2\r\n*2\r\n:1\r\n:1\r\n*2\r\n", "array of 2 elements, after 4", 16},
 		{"too deep", "*1\r\n*1\r\n*1\r\n", "nested deeper than 2", 8},
 		{"endless length", "$0000000000000000000000", "length", 0},
+		{"length that overflows to 1", "$18446744073709551617\r\na\r\n", "length", 0},
+		{"array length that overflows to 1", "*18446744073709551617\r\n+a\r\n", "length", 0},
 		{"no length", "$\r\n", "length", 0},
 		{"minus alone", "*-\r\n", "length", 0},
 		{"length with a letter", "$1x", "length", 0},
@@ -272,6 +274,23 @@ func TestDecodeAcceptsWhatIsAtTheLimits(t *testing.T) {
 	}
 }
 
+// TestResetForgetsHalfABatch: what a batch that never ended has announced and opened does not
+// count against the next.
+func TestResetForgetsHalfABatch(t *testing.T) {
+	d := NewDecoder(Limits{MaxDepth: 2, MaxElements: 5})
+	for _, data := range []string{"*5\r\n*0\r\n:1\r\n", "*1\r\n*3\r\n:1\r\n", "*5\r\n"} {
+		for range 3 {
+			_, done, err := feed(d, []byte(data), 1)
+			require.NoError(t, err)
+			require.False(t, done)
+		}
+	}
+	_, done, err := feed(d, []byte("*1\r\n*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n"), 1)
+	require.NoError(t, err)
+	require.True(t, done)
+	assert.Equal(t, `[[integer "1" integer "2" integer "3" integer "4"]]`, showAll(t, d.Replies()))
+}
+
 // TestDecodeAnnouncedLengthsCostNothing: what a header promises is not allocated.
 func TestDecodeAnnouncedLengthsCostNothing(t *testing.T) {
 	d := NewDecoder(Limits{})
@@ -322,6 +341,43 @@ func TestDecodeSkipsUselessWork(t *testing.T) {
 	assert.Equal(t, 100, d.scanned)
 	_, done, err := d.Decode([]byte("+\r\n"))
 	assert.False(t, done || err != nil, "fewer bytes than before change nothing")
+}
+
+// TestDecodeLooksAtALineOnce: each piece is searched for the end of the line, those before
+// it are not. They are spoilt here, against the rule: a decoder that looks again sees ends.
+func TestDecodeLooksAtALineOnce(t *testing.T) {
+	line := []byte("+" + strings.Repeat("x", 300) + "\r\n")
+	for _, piece := range []int{1, 7, 100} {
+		d := NewDecoder(Limits{})
+		d.Reset(1)
+		done := false
+		for end := piece; !done; end += piece {
+			data := bytes.Clone(line[:min(end, len(line))])
+			for i := 1; i < end-piece-1; i++ { // The last byte seen may be the CR.
+				data[i] = '\n'
+			}
+			var err error
+			_, done, err = d.Decode(data)
+			require.NoError(t, err)
+			require.Equal(t, end >= len(line), done)
+		}
+		require.Equal(t, len(line)-3, len(d.Replies().At(0).Bytes()))
+	}
+}
+
+// TestReplyAtGoesStraightToTheElement: in an array without arrays it looks at no other
+// element. They are spoilt here: a walk over them would go astray.
+func TestReplyAtGoesStraightToTheElement(t *testing.T) {
+	d := NewDecoder(Limits{})
+	_, done, err := feed(d, []byte("*2\r\n*4\r\n:0\r\n:1\r\n:2\r\n:3\r\n:4\r\n"), 1)
+	require.True(t, done && err == nil)
+	inner := d.Replies().At(0).At(0)
+	first := inner.i + 1
+	for i := range uint32(3) {
+		d.vals[first+i] = value{kind: Array, off: 0}
+	}
+	assert.Equal(t, Reply{&d.tape, first + 3}, inner.At(3))
+	assert.Equal(t, "3", string(inner.At(3).Bytes()))
 }
 
 func TestRepliesAreViewsIntoTheData(t *testing.T) {

@@ -55,7 +55,7 @@ func TestBatchKeepsLittle(t *testing.T) {
 			assert.GreaterOrEqual(t, cap(b.buf), c.keep/2, "the memory of a usual batch is kept")
 			assert.NotZero(t, cap(b.starts))
 			assert.Zero(t, b.Len()+b.Size())
-			fill(c.keep + 1)
+			fill(8 * c.keep)
 			c.end(&b)
 			// Used again for little, the batch says nothing about what it holds.
 			b.Cmd("PING")
@@ -232,7 +232,8 @@ func TestSyncClientKeepsLittle(t *testing.T) {
 	// A large batch goes in parts.
 	c = openSyncClient(t, Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute, MaxInflight: 2})
 	b.Reset()
-	for range 40 {
+	const commands = 2 * tapeKeepBytes / (20 << 10)
+	for range commands {
 		b.Cmd("GET", strings.Repeat("x", 20<<10))
 	}
 	kept := 0
@@ -242,7 +243,7 @@ func TestSyncClientKeepsLittle(t *testing.T) {
 		return nil
 	}))
 	reader = c.mu.readers[0]
-	require.Greater(t, kept, 40*20<<10)
+	require.Greater(t, kept, tapeKeepBytes)
 	assertSmallReader(t, reader)
 }
 

@@ -416,19 +416,40 @@ func TestSyncLargeReplyGrowsTheBufferForOneCall(t *testing.T) {
 	assert.Equal(t, readBufferBytes, len(r.buf))
 }
 
-func TestSyncDoDoesNotAllocate(t *testing.T) {
+// answerHashes answers all that it reads at a time with one hash, and allocates nothing.
+func answerHashes(s *session) {
 	answer := userHash()
-	c := openSyncClient(t, Options{RequestTimeout: time.Minute, Addr: serve(t, func(s *session) {
-		in := make([]byte, 1000)
-		for {
-			if _, err := s.Read(in); err != nil {
-				return
-			}
-			if _, err := s.Write(answer); err != nil {
-				return
-			}
+	in := make([]byte, 1000)
+	for {
+		if _, err := s.Read(in); err != nil {
+			return
 		}
-	}).addr()})
+		if _, err := s.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
+func TestSyncPoolDoesNotAllocate(t *testing.T) {
+	p := NewSyncPool(clock.NewReal(), Options{
+		RequestTimeout: time.Minute, Connections: 2, Addr: serve(t, answerHashes).addr(),
+	})
+	defer p.Close()
+	var b Batch
+	b.Cmd("HGETALL", "user:1")
+	var buf ReplyBuffer
+	round := func() {
+		if _, err := p.Exchange(&b, 0, &buf); err != nil {
+			panic(err)
+		}
+	}
+	round()
+	round() // The other connection is made.
+	assert.Zero(t, testing.AllocsPerRun(100, round))
+}
+
+func TestSyncDoDoesNotAllocate(t *testing.T) {
+	c := openSyncClient(t, Options{RequestTimeout: time.Minute, Addr: serve(t, answerHashes).addr()})
 	var b Batch
 	b.Cmd("HGETALL", "user:1")
 	fields := 0
