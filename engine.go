@@ -135,7 +135,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	case Sequential:
 		return scheduler.OpenSequential(cfg), nil
 	default:
-		return scheduler.OpenReactor(cfg)
+		return scheduler.OpenAsync(cfg)
 	}
 }
 
@@ -216,7 +216,7 @@ func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, e
 // finished.
 type call struct {
 	engine *Engine
-	run    scheduler.Request
+	run    scheduler.Execution
 	id     string
 	done   func(*Answer, error)
 	finish func(*scheduler.Result) // the method finished, bound once
@@ -285,7 +285,7 @@ func (c *call) finished(result *scheduler.Result) {
 }
 
 func (c *call) free() {
-	c.run, c.id, c.done = scheduler.Request{}, "", nil
+	c.run, c.id, c.done = scheduler.Execution{}, "", nil
 	c.engine.calls.Put(c)
 }
 

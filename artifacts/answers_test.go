@@ -213,7 +213,7 @@ func TestAnswers(t *testing.T) {
 			t.Run(name+"/"+plan, func(t *testing.T) {
 				g, err := library.Get(plan)
 				require.NoError(t, err)
-				req := &scheduler.Request{Graph: g, UserID: c.user}
+				req := &scheduler.Execution{Graph: g, UserID: c.user}
 				if c.penalty != 0 {
 					req.Params.SetFloat(paramPenalty, c.penalty)
 				}

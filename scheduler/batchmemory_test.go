@@ -46,7 +46,7 @@ func TestIdleNodesKeepLittleOfTheirBatches(t *testing.T) {
 			before := heapInUse()
 			var results []<-chan *Result
 			for range bodies {
-				results = append(results, w.start(&Request{Graph: plan}))
+				results = append(results, w.start(&Execution{Graph: plan}))
 			}
 			for _, result := range results {
 				require.NoError(t, (<-result).Err)

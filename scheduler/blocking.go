@@ -28,8 +28,8 @@ type blocking struct {
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 
-	execute func(req *Request, arrived clock.Time) *Result // blocks
-	release func()                                         // called last by Close; may be nil
+	execute func(req *Execution, arrived clock.Time) *Result // blocks
+	release func()                                           // called last by Close; may be nil
 
 	mu      sync.Mutex
 	closing bool           // guarded by mu
@@ -57,7 +57,7 @@ func (b *blocking) init(cfg *Config) {
 func (b *blocking) Clock() clock.Clock { return b.clock }
 
 // Submit implements Engine. Each request has a goroutine.
-func (b *blocking) Submit(req *Request, done func(*Result)) {
+func (b *blocking) Submit(req *Execution, done func(*Result)) {
 	arrived := req.Arrived
 	if arrived == 0 {
 		arrived = b.clock.Now()
@@ -119,7 +119,7 @@ func (b *blocking) Metrics() Metrics {
 }
 
 // run runs one node on this goroutine. start is when it was spawned; rows is the request's.
-func (b *blocking) run(s *State, req *Request, node *plan.Node, start clock.Time, w *blockingWaiter,
+func (b *blocking) run(s *State, req *Execution, node *plan.Node, start clock.Time, w *blockingWaiter,
 	rows *task.RowBudget, inputs, refs []rowset.RowSet) (rowset.RowSet, error) {
 	w.deadline = effectiveDeadline(start, s.deadline, b.nodeTimeout, node)
 	cancel := new(task.Cancellation)

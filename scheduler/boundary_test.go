@@ -113,7 +113,7 @@ func TestDeadlineBeforeSpawn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newHandWorld(t, 0)
 			now := w.Harness.Clock.Now()
-			req := &Request{Graph: builtinGraph(t, "src", source(1)), Arrived: now.Add(-c.arrived)}
+			req := &Execution{Graph: builtinGraph(t, "src", source(1)), Arrived: now.Add(-c.arrived)}
 			if c.deadline > -1<<62 {
 				req.Deadline = now.Add(c.deadline)
 			}

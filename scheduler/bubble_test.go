@@ -31,7 +31,7 @@ type bubble struct {
 	clock clock.Clock
 	tasks *task.Registry
 	// reactor is the engine, if it is one.
-	reactor *Reactor
+	reactor *Async
 }
 
 // inBubbles runs the test once with each of the engines, which is closed at the end.
@@ -56,7 +56,7 @@ func openBubble(t testing.TB, engine string, cfg Config, tasks ...task.Spec) *bu
 	b := &bubble{name: engine, t: t, clock: cfg.Clock, tasks: bubbleTasks(t, tasks)}
 	switch engine {
 	case "reactor":
-		b.reactor = openBubbleReactor(t, cfg)
+		b.reactor = openBubbleAsync(t, cfg)
 		b.Engine = b.reactor
 	case "pool":
 		e := OpenPool(cfg)
@@ -100,9 +100,9 @@ func bubbleTasks(t testing.TB, more []task.Spec) *task.Registry {
 	return tasks
 }
 
-// openBubbleReactor opens a reactor whose loop is driven by a goroutine that waits for a wake or
+// openBubbleAsync opens a reactor whose loop is driven by a goroutine that waits for a wake or
 // a timer; a real host would wait in the kernel, which a bubble cannot see.
-func openBubbleReactor(t testing.TB, cfg Config) *Reactor {
+func openBubbleAsync(t testing.TB, cfg Config) *Async {
 	cfg = cfg.withDefaults()
 	l := loop.New(loop.Config{Clock: cfg.Clock, OnPanic: func(recovered any, stack []byte) {
 		t.Errorf("panic on the loop: %v\n%s", recovered, stack)
@@ -112,7 +112,7 @@ func openBubbleReactor(t testing.TB, cfg Config) *Reactor {
 	require.NoError(t, l.Start(host))
 	go l.Run(loop.RunDefault, host.poll)
 	workers := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
-	e := NewReactor(ReactorConfig{Loop: l, CPU: workers, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout})
+	e := NewAsync(AsyncConfig{Loop: l, CPU: workers, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout})
 	e.release = func() {
 		l.Stop()
 		<-l.Done()
@@ -156,7 +156,7 @@ func (b *bubble) close() {
 }
 
 // start submits a request; the result comes with the instant at which it came.
-func (b *bubble) start(req *Request) *bubbleResult {
+func (b *bubble) start(req *Execution) *bubbleResult {
 	r := &bubbleResult{done: make(chan struct{})}
 	submitted := b.clock.Now()
 	b.Submit(req, func(result *Result) {
@@ -167,7 +167,7 @@ func (b *bubble) start(req *Request) *bubbleResult {
 }
 
 // run submits a request and waits for its result.
-func (b *bubble) run(req *Request) *bubbleResult {
+func (b *bubble) run(req *Execution) *bubbleResult {
 	r := b.start(req)
 	<-r.done
 	return r

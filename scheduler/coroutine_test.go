@@ -57,8 +57,8 @@ func TestGoexitInABodyOnTheLoop(t *testing.T) {
 	leave.RunAsync = leave.Run
 	g := graph(t, builtins(t, leave), "x", node("x", "leave", "", "", ""))
 	h := looptest.New(t)
-	e := NewReactor(ReactorConfig{Loop: h.Loop, CPU: &handCPU{loop: h.Loop}, Registry: testRegistry(t)})
-	e.Submit(&Request{Graph: g, UserID: 1}, func(*Result) { t.Error("answered") })
+	e := NewAsync(AsyncConfig{Loop: h.Loop, CPU: &handCPU{loop: h.Loop}, Registry: testRegistry(t)})
+	e.Submit(&Execution{Graph: g, UserID: 1}, func(*Result) { t.Error("answered") })
 	var recovered any
 	done := make(chan struct{})
 	go func() {

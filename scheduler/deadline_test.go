@@ -102,7 +102,7 @@ func TestLateCompletionIncrementsCounter(t *testing.T) {
 			_ = c.Sleep(5 * soon)
 			return noRows, nil
 		})), "x", node("x", "deaf", "", "", ""))
-		result := w.start(&Request{Graph: g, UserID: 1})
+		result := w.start(&Execution{Graph: g, UserID: 1})
 		<-entered
 		time.Advance(soon)
 		w.loop.Post(nil) // look at the clock
@@ -116,7 +116,7 @@ func TestLateCompletionIncrementsCounter(t *testing.T) {
 		gate := newGate()
 		defer gate.release()
 		g := graph(t, builtins(t, gate.spec()), "gate", node("gate", "gate", "", "", ""))
-		result := w.start(&Request{Graph: g, UserID: 1})
+		result := w.start(&Execution{Graph: g, UserID: 1})
 		<-gate.entered
 		time.Advance(soon)
 		w.loop.Post(nil) // look at the clock

@@ -4,13 +4,13 @@
 //	                 ┌──────────── State: what is ready, running, done ───────────┐
 //	                 │ Next                                       Succeed │ Fail  │
 //	                 ▼                                                    │       │
-//	Reactor:    place ─┬─ RunAsync ─▶ coroutine on the loop ── await ─▶ body ends ┤
+//	Async:      place ─┬─ RunAsync ─▶ coroutine on the loop ── await ─▶ body ends ┤
 //	                   └─ Run ──────▶ job on the CPU pool ─── Post ──▶ body ends ─┤
 //	                                                       node's deadline ───────┘ first wins
 //	Pool:       IsIO ? I/O workers : CPU workers, each blocking; lock, settle, signal
 //	Sequential: one node at a time on the request's goroutine
 //
-// # The Reactor engine
+// # The Async engine
 //
 // One loop goroutine owns every request in flight: no lock guards any of it. A
 // node's body may await Redis or a timer; it is then suspended as a coroutine

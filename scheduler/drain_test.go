@@ -42,14 +42,14 @@ func TestCloseGivesUp(t *testing.T) {
 				const n = 6 // more than there are CPU workers
 				results := make([]<-chan *Result, n)
 				for i := range results {
-					results[i] = w.start(&Request{Graph: g, UserID: 1})
+					results[i] = w.start(&Execution{Graph: g, UserID: 1})
 				}
 				w.Close(grace)
 				for _, r := range results {
 					require.Len(t, r, 1, "exactly one answer, before Close returns")
 					assert.ErrorIs(t, (<-r).Err, ErrShuttingDown)
 				}
-				assertNothingLeft(t, w.Reactor)
+				assertNothingLeft(t, w.Async)
 				assert.Equal(t, uint64(n), w.counts.Failed)
 				assert.Zero(t, w.counts.NodeTimeouts)
 				assert.Equal(t, before, openFDs(t), "descriptors")
@@ -72,7 +72,7 @@ func TestCloseWaitsForWhatEnds(t *testing.T) {
 	requireRows(t, <-nap, 1, 2, 3)
 	requireRows(t, <-busy, 1, 2, 3)
 	requireLate(t, (<-call).Err)
-	assertNothingLeft(t, w.Reactor)
+	assertNothingLeft(t, w.Async)
 	assert.Equal(t, before+1, openFDs(t), "descriptors, one of them the server's")
 }
 
@@ -82,7 +82,7 @@ func TestCloseWaitsForWorkThatIsDeaf(t *testing.T) {
 	gate := newGate()
 	defer gate.release()
 	w := open(t, Config{})
-	result := w.start(&Request{Graph: graph(t, builtins(t, gate.spec()), "g", node("g", "gate", "", "", "")), UserID: 1})
+	result := w.start(&Execution{Graph: graph(t, builtins(t, gate.spec()), "g", node("g", "gate", "", "", "")), UserID: 1})
 	body := <-gate.entered
 	closed := make(chan struct{})
 	go func() {
@@ -121,7 +121,7 @@ func TestSubmitRacesClose(t *testing.T) {
 						started <- struct{}{}
 					}
 					answer := answers[s*each+i]
-					w.Submit(&Request{Graph: g, UserID: 1}, func(r *Result) { answer <- r.Err })
+					w.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) { answer <- r.Err })
 				}
 			})
 		}
@@ -140,9 +140,9 @@ func TestSubmitRacesClose(t *testing.T) {
 				refused++
 			}
 		}
-		assertNothingLeft(t, w.Reactor)
+		assertNothingLeft(t, w.Async)
 		assert.LessOrEqual(t, w.counts.Failed, uint64(refused))
-		require.ErrorIs(t, w.run(&Request{Graph: g, UserID: 1}).Err, ErrShuttingDown)
+		require.ErrorIs(t, w.run(&Execution{Graph: g, UserID: 1}).Err, ErrShuttingDown)
 		for _, answer := range answers {
 			require.Empty(t, answer, "a second answer")
 		}
@@ -214,11 +214,11 @@ func TestAPanicInDoneHarmsNobodyElse(t *testing.T) {
 	g := builtinGraph(t, "x", source(1), sleepNode("x", "src", ample))
 	var contained sync.WaitGroup
 	contained.Add(3)
-	e, err := OpenReactor(Config{Registry: testRegistry(t), OnPanic: func(any, []byte) { contained.Done() }})
+	e, err := OpenAsync(Config{Registry: testRegistry(t), OnPanic: func(any, []byte) { contained.Done() }})
 	require.NoError(t, err)
 	answers := make(chan error, 8)
 	for i := range 6 {
-		e.Submit(&Request{Graph: g, UserID: 1}, func(r *Result) {
+		e.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) {
 			if answers <- r.Err; i%2 == 0 {
 				panic("a bug of the caller")
 			}
@@ -263,14 +263,14 @@ func TestEnginesWithoutLoopDrain(t *testing.T) {
 				builtinGraph(t, "x", source(1), busyNode("x", "src", ample)), builtinGraph(t, "x", source(1), busyNode("x", "src", ample)),
 			}
 			for _, g := range graphs {
-				e.Submit(&Request{Graph: g, UserID: 1}, func(r *Result) { answers <- r.Err })
+				e.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) { answers <- r.Err })
 			}
 			e.Close(soon) // so that some of it is under way
 			require.Len(t, answers, len(graphs))
 			for range graphs {
 				assert.ErrorIs(t, <-answers, ErrShuttingDown)
 			}
-			e.Submit(&Request{Graph: builtinGraph(t, "src", source(1)), UserID: 1}, func(r *Result) { answers <- r.Err })
+			e.Submit(&Execution{Graph: builtinGraph(t, "src", source(1)), UserID: 1}, func(r *Result) { answers <- r.Err })
 			assert.ErrorIs(t, <-answers, ErrShuttingDown)
 			e.Close(Forever)
 		})

@@ -12,9 +12,9 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Request is one run of a plan. The engine only reads it, until done is
+// Execution is one run of a plan. The engine only reads it, until done is
 // called.
-type Request struct {
+type Execution struct {
 	Graph    *plan.Graph
 	UserID   int64
 	Params   expr.Params
@@ -38,7 +38,7 @@ type Result struct {
 type Engine interface {
 	// Submit starts a request. done is called exactly once, on a goroutine of the
 	// engine's choosing, never inside Submit; it must not block.
-	Submit(req *Request, done func(*Result))
+	Submit(req *Execution, done func(*Result))
 	// Close refuses new requests, waits up to grace for those in flight, fails the
 	// rest with ErrShuttingDown, waits until abandoned work has ended, and frees all that the
 	// engine holds. Not to be called from done. Of several calls the grace that ends first counts,
@@ -98,7 +98,7 @@ func without(keys, drop []registry.KeyID) (rest []registry.KeyID) {
 }
 
 // newDeltas returns room for a traced request's deltas, or nil.
-func newDeltas(req *Request) []SchemaDelta {
+func newDeltas(req *Execution) []SchemaDelta {
 	if !req.Trace {
 		return nil
 	}

@@ -181,7 +181,7 @@ func TestPanicKeepsItsStack(t *testing.T) {
 		t.Run(op, func(t *testing.T) {
 			g := loadPlan(t, reg, fmt.Sprintf(`%s{"node_id": "out", "op": %q, "inputs": ["src"], "params": {}}`, eightRows, op),
 				taskFaults[0].specs()...)
-			r, _ := run(openReactor(t, scheduler.Config{Registry: reg}), g, user, 0)
+			r, _ := run(openAsync(t, scheduler.Config{Registry: reg}), g, user, 0)
 			var panicked *task.PanicError
 			require.ErrorAs(t, r.Err, &panicked)
 			assert.Equal(t, "out of luck", panicked.Value)
@@ -198,7 +198,7 @@ func TestWaitingOnThePoolIsRefused(t *testing.T) {
 		return c.Inputs[0], c.Sleep(math.MaxInt64)
 	}}
 	g := loadPlan(t, reg, eightRows+`{"node_id": "out", "op": "fault::on_pool", "inputs": ["src"], "params": {}}`, f.specs()...)
-	r, _ := run(openReactor(t, scheduler.Config{Registry: reg}), g, user, 0)
+	r, _ := run(openAsync(t, scheduler.Config{Registry: reg}), g, user, 0)
 	assert.ErrorContains(t, r.Err, "must set RunAsync")
 }
 
@@ -213,7 +213,7 @@ func TestAFullPool(t *testing.T) {
 	})
 	workers := cpupool.New(host.Loop(), cpupool.Config{Workers: 1, QueueMax: 1})
 	t.Cleanup(workers.Close)
-	e := closing(t, scheduler.NewReactor(scheduler.ReactorConfig{Loop: host.Loop(), CPU: workers, Registry: reg}))
+	e := closing(t, scheduler.NewAsync(scheduler.AsyncConfig{Loop: host.Loop(), CPU: workers, Registry: reg}))
 
 	// The first request holds the worker, until it is told; the second waits in the queue.
 	started, release := make(chan struct{}, 2), make(chan struct{})
@@ -226,7 +226,7 @@ func TestAFullPool(t *testing.T) {
 	onLoop := loadPlan(t, reg, eightRows+`{"node_id": "out", "op": "sleep", "inputs": ["src"], "params": {"duration_ms": 1}}`)
 	held := make(chan *scheduler.Result, 2)
 	submit := func() {
-		e.Submit(&scheduler.Request{Graph: onPool, UserID: user}, func(r *scheduler.Result) { held <- r })
+		e.Submit(&scheduler.Execution{Graph: onPool, UserID: user}, func(r *scheduler.Result) { held <- r })
 	}
 	submit()
 	<-started

@@ -38,7 +38,7 @@ var engines = []struct {
 	name string
 	open func(t testing.TB, cfg scheduler.Config) engine
 }{
-	{"reactor", func(t testing.TB, cfg scheduler.Config) engine { return openReactor(t, cfg) }},
+	{"reactor", func(t testing.TB, cfg scheduler.Config) engine { return openAsync(t, cfg) }},
 	{"sequential", func(t testing.TB, cfg scheduler.Config) engine {
 		return closing(t, scheduler.OpenSequential(cfg))
 	}},
@@ -47,9 +47,9 @@ var engines = []struct {
 	}},
 }
 
-func openReactor(t testing.TB, cfg scheduler.Config) *scheduler.Reactor {
+func openAsync(t testing.TB, cfg scheduler.Config) *scheduler.Async {
 	cfg.OnPanic = func(v any, stack []byte) { t.Errorf("a callback panicked: %v\n%s", v, stack) }
-	e, err := scheduler.OpenReactor(cfg)
+	e, err := scheduler.OpenAsync(cfg)
 	require.NoError(t, err)
 	return closing(t, e)
 }
@@ -96,7 +96,7 @@ func examplePlan(t testing.TB, reg *registry.Registry, name string) *plan.Graph 
 // timeout of 0 means that the request has no deadline.
 func run(e engine, g *plan.Graph, user int64, timeout time.Duration) (*scheduler.Result, time.Duration) {
 	start := time.Now()
-	req := &scheduler.Request{Graph: g, UserID: user}
+	req := &scheduler.Execution{Graph: g, UserID: user}
 	if timeout > 0 {
 		req.Deadline = e.Clock().Now().Add(timeout)
 	}

@@ -54,7 +54,7 @@ func TestManyRedisCallsInFlightOnOneThread(t *testing.T) {
 			results := make([]chan *scheduler.Result, c.requests)
 			for i := range results {
 				results[i] = make(chan *scheduler.Result, 2)
-				w.engine.Submit(&scheduler.Request{Graph: g, UserID: int64(i) + 1}, func(r *scheduler.Result) {
+				w.engine.Submit(&scheduler.Execution{Graph: g, UserID: int64(i) + 1}, func(r *scheduler.Result) {
 					assert.Equal(t, w.thread, syscall.Gettid(), "answers come on the loop")
 					results[i] <- r
 				})
@@ -101,7 +101,7 @@ type threadWorld struct {
 	t        *testing.T
 	host     *reactor.Reactor
 	registry *registry.Registry
-	engine   *scheduler.Reactor
+	engine   *scheduler.Async
 	client   *resp.Client
 	thread   int   // the loop's
 	writers  []int // the thread of each write to Redis, in order
@@ -123,7 +123,7 @@ func openThread(t *testing.T, reg *registry.Registry) *threadWorld {
 	w.client = resp.NewClient(w.host.Loop(), w, resp.Options{
 		Addr: fmt.Sprintf("%s:%d", ep.Host, ep.Port), RequestTimeout: ep.Policy.RequestTimeout,
 	})
-	w.engine = scheduler.NewReactor(scheduler.ReactorConfig{
+	w.engine = scheduler.NewAsync(scheduler.AsyncConfig{
 		Loop: w.host.Loop(), CPU: pool, Registry: reg, Clients: []*resp.Client{w.client},
 	})
 	t.Cleanup(func() {

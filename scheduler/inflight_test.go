@@ -32,12 +32,12 @@ func TestAHundredRedisCallsInFlight(t *testing.T) {
 		served <- answerTogether(conn, calls, func() { began <- threads() })
 	}()
 	reg := registryAt(t, ln.Addr().String(), longPolicy)
-	e := openReactor(t, scheduler.Config{Registry: reg})
+	e := openAsync(t, scheduler.Config{Registry: reg})
 	g := examplePlan(t, reg, "simple_viewer")
 	before := threads()
 	results := make(chan *scheduler.Result, calls)
 	for range calls {
-		e.Submit(&scheduler.Request{Graph: g, UserID: user}, func(r *scheduler.Result) { results <- r })
+		e.Submit(&scheduler.Execution{Graph: g, UserID: user}, func(r *scheduler.Result) { results <- r })
 	}
 	for range calls {
 		r := <-results

@@ -6,10 +6,10 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// Metrics are the counters of all that a Reactor drives.
+// Metrics are the counters of all that an Async drives.
 type Metrics struct {
 	Loop  loop.Metrics
-	CPU   cpupool.Stats // zero if the CPU given to NewReactor does not count
+	CPU   cpupool.Stats // zero if the CPU given to NewAsync does not count
 	Redis []resp.Stats  // by endpoint index; zero where the endpoint is no Redis
 	Counts
 	Live int // requests in flight
@@ -17,7 +17,7 @@ type Metrics struct {
 
 // Metrics implements Engine: the counters as they are between two callbacks. After the loop has
 // stopped only those of loop and pool are there. Any goroutine but the loop.
-func (e *Reactor) Metrics() Metrics {
+func (e *Async) Metrics() Metrics {
 	m := Metrics{Loop: e.loop.Metrics(), Redis: make([]resp.Stats, len(e.clients))}
 	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {
 		m.CPU = counting.Stats()

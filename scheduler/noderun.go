@@ -27,7 +27,7 @@ import (
 //
 // Loop only, but for what work does on a CPU worker between offload and offloaded.
 type nodeRun struct {
-	engine   *Reactor
+	engine   *Async
 	run      *run // nil once settled
 	node     *plan.Node
 	spec     *task.Spec
@@ -53,7 +53,7 @@ type nodeRun struct {
 	bodyOnLoop func() // method values, bound once per object
 }
 
-func (e *Reactor) newNodeRun() *nodeRun {
+func (e *Async) newNodeRun() *nodeRun {
 	if last := len(e.freeNodes) - 1; last >= 0 {
 		n := e.freeNodes[last]
 		e.freeNodes = e.freeNodes[:last]
@@ -71,7 +71,7 @@ func (e *Reactor) newNodeRun() *nodeRun {
 // 100-row fan-out encodes to about 4 KB.
 const keepBatchBytes = 64 << 10
 
-func (e *Reactor) freeNodeRun(n *nodeRun) {
+func (e *Async) freeNodeRun(n *nodeRun) {
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
 	n.ctx.Node, n.ctx.Registry = nil, nil

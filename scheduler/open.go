@@ -53,10 +53,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// OpenReactor starts an engine with a loop of its own, hosted by gnet, a CPU
+// OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU
 // pool, and a client per Redis endpoint. Nothing is connected before it is needed. Close
 // ends them all.
-func OpenReactor(cfg Config) (*Reactor, error) {
+func OpenAsync(cfg Config) (*Async, error) {
 	cfg = cfg.withDefaults()
 	host := reactor.New(reactor.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic})
 	if err := host.Start(); err != nil {
@@ -64,7 +64,7 @@ func OpenReactor(cfg Config) (*Reactor, error) {
 	}
 	l := host.Loop()
 	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
-	e := NewReactor(ReactorConfig{
+	e := NewAsync(AsyncConfig{
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
 	})
 	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))

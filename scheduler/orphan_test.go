@@ -89,7 +89,7 @@ func TestAnOrphanSleepsNoMore(t *testing.T) {
 // One contract, three engines: a sleep ends when the body is cancelled.
 func TestASleepEndsWithTheInterestInIt(t *testing.T) {
 	engines := map[string]func(Config) (Engine, error){
-		"reactor":    func(c Config) (Engine, error) { return OpenReactor(c) },
+		"reactor":    func(c Config) (Engine, error) { return OpenAsync(c) },
 		"pool":       func(c Config) (Engine, error) { return OpenPool(c), nil },
 		"sequential": func(c Config) (Engine, error) { return OpenSequential(c), nil },
 	}
@@ -113,7 +113,7 @@ func TestASleepEndsWithTheInterestInIt(t *testing.T) {
 				e, err := openEngine(Config{Registry: testRegistry(t), NodeTimeout: c.nodeTimeout})
 				require.NoError(t, err)
 				answer := make(chan error, 1)
-				e.Submit(&Request{Graph: g, UserID: 1}, func(r *Result) { answer <- r.Err })
+				e.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) { answer <- r.Err })
 				<-entered
 				if c.close {
 					e.Close(0)
@@ -281,6 +281,6 @@ func TestSequentialNodesStartWhenTheyStart(t *testing.T) {
 	e := OpenSequential(Config{Registry: testRegistry(t), Clock: time, NodeTimeout: ample})
 	defer e.Close(Forever)
 	answer := make(chan *Result, 1)
-	e.Submit(&Request{Graph: g, UserID: 1}, func(r *Result) { answer <- r })
+	e.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) { answer <- r })
 	requireRows(t, <-answer, 1)
 }

@@ -147,7 +147,7 @@ func BenchmarkSourcePlace(b *testing.B) {
 			g := graph(b, tasks, "src", node("src", op, "", fmt.Sprintf(`"row_count": %d`, rows), ""))
 			b.Run(fmt.Sprintf("%s/%d", op, rows), func(b *testing.B) {
 				for b.Loop() {
-					w.run(&Request{Graph: g})
+					w.run(&Execution{Graph: g})
 				}
 			})
 		}

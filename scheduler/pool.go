@@ -40,7 +40,7 @@ func OpenPool(cfg Config) *Pool {
 // poolRun is one request in flight.
 type poolRun struct {
 	engine *Pool
-	req    *Request
+	req    *Execution
 	rows   *task.RowBudget
 	deltas []SchemaDelta // entry i is written by node i's worker
 
@@ -51,7 +51,7 @@ type poolRun struct {
 
 // dispatch runs on the request's goroutine: it hands out ready nodes and
 // sleeps while there is none, until nothing is in flight and nothing is left.
-func (e *Pool) dispatch(req *Request, arrived clock.Time) *Result {
+func (e *Pool) dispatch(req *Execution, arrived clock.Time) *Result {
 	r := &poolRun{engine: e, req: req, rows: task.NewRowBudget(e.maxRows), deltas: newDeltas(req)}
 	r.changed.L = &r.mu
 	r.mu.Lock()

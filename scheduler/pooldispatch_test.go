@@ -83,12 +83,12 @@ func (d *doors) waiting(kind int) int {
 }
 
 // copiesOf returns a plan of n nodes of an op, side by side.
-func (b *bubble) copiesOf(op string, n int) *Request {
+func (b *bubble) copiesOf(op string, n int) *Execution {
 	nodes := []string{source(1)}
 	for i := range n {
 		nodes = append(nodes, fmt.Sprintf(`{"node_id": "x%d", %s}`, i, dispatchTable[op].node))
 	}
-	return &Request{Graph: graph(b.t, b.tasks, "x0", nodes...), UserID: 1}
+	return &Execution{Graph: graph(b.t, b.tasks, "x0", nodes...), UserID: 1}
 }
 
 func TestPoolDispatchesByIsIO(t *testing.T) {
@@ -224,7 +224,7 @@ func TestReactorHasItsWorkers(t *testing.T) {
 	g := graph(t, builtins(t, gate.spec()), "g", node("g", "gate", "", "", ""))
 	var results []<-chan *Result
 	for range requests {
-		results = append(results, w.start(&Request{Graph: g, UserID: 1}))
+		results = append(results, w.start(&Execution{Graph: g, UserID: 1}))
 	}
 	for i := range workers {
 		select {

@@ -193,7 +193,7 @@ func TestRedisFaultsBeforeARealServer(t *testing.T) {
 	redis := redistest.Start(t)
 	require.NoError(t, devredis.Load(t.Context(), redis.Addr))
 	reg := registryAt(t, redis.Addr, longPolicy)
-	direct, _ := run(openReactor(t, scheduler.Config{Registry: reg}), examplePlan(t, reg, "concat_plan"), user, 0)
+	direct, _ := run(openAsync(t, scheduler.Config{Registry: reg}), examplePlan(t, reg, "concat_plan"), user, 0)
 	want := rows(t, direct)
 	require.Len(t, want, 8)
 	for _, f := range redisFaults() {
@@ -202,7 +202,7 @@ func TestRedisFaultsBeforeARealServer(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(proxy.Close)
 			reg := registryAt(t, proxy.Addr(), f.policy())
-			meetFault(t, f, proxy, openReactor(t, scheduler.Config{Registry: reg}), reg, want)
+			meetFault(t, f, proxy, openAsync(t, scheduler.Config{Registry: reg}), reg, want)
 		})
 	}
 }

@@ -85,7 +85,7 @@ func (l *load) start() {
 func (l *load) request(user int64) {
 	answers := new(atomic.Int32)
 	results := make(chan *scheduler.Result, 2)
-	l.engine.Submit(&scheduler.Request{Graph: l.graph, UserID: user}, func(r *scheduler.Result) {
+	l.engine.Submit(&scheduler.Execution{Graph: l.graph, UserID: user}, func(r *scheduler.Result) {
 		answers.Add(1)
 		results <- r
 	})
@@ -265,7 +265,7 @@ func TestRedisUnderLoad(t *testing.T) {
 			redis := redistest.Start(t)
 			require.NoError(t, devredis.Load(t.Context(), redis.Addr))
 			reg := registryAt(t, redis.Addr, tc.policy)
-			e := openReactor(t, scheduler.Config{Registry: reg})
+			e := openAsync(t, scheduler.Config{Registry: reg})
 			l := newLoad(t, e, examplePlan(t, reg, "concat_plan"))
 			if tc.empties {
 				clear(l.want[:])

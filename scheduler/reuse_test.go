@@ -20,7 +20,7 @@ const weightParam registry.ParamID = 4
 
 // weighted returns a request whose every row tells whose it is: the user, the weight, and
 // final_score = id × weight.
-func weighted(req *Request, user int64) *Request {
+func weighted(req *Execution, user int64) *Execution {
 	req.UserID = user
 	req.Params = expr.Params{}
 	req.Params.SetFloat(weightParam, float64(user))
@@ -89,7 +89,7 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 
 	time := clock.NewManual() // so that bodies are late when they have begun, and not before
 	w := open(t, Config{CPUThreads: abandoned + 2, Clock: time})
-	var reused Request // the caller's memory is its own again after done
+	var reused Execution // the caller's memory is its own again after done
 	for i := range int64(abandoned) {
 		reused.Graph = lateGraph
 		result := w.start(weighted(&reused, i+1))
@@ -108,7 +108,7 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range int64(16) {
 			user := 1000 + round*16 + i
-			req := weighted(&Request{Graph: quickGraph}, user)
+			req := weighted(&Execution{Graph: quickGraph}, user)
 			all.Add(1)
 			w.Submit(req, func(r *Result) {
 				defer all.Done()

@@ -233,7 +233,7 @@ func (s *seedStep) play(t *testing.T, b *bubble, i int) {
 	if !other {
 		want = s.want
 	}
-	req := &Request{UserID: 1, Graph: graph(t, b.tasks, idOf(t, s.nodes[len(s.nodes)-1]), s.nodes...)}
+	req := &Execution{UserID: 1, Graph: graph(t, b.tasks, idOf(t, s.nodes[len(s.nodes)-1]), s.nodes...)}
 	req.Arrived = b.clock.Now()
 	if s.deadline != 0 {
 		req.Deadline = req.Arrived.Add(s.deadline)
@@ -309,7 +309,7 @@ func TestDeadlinePassesAtEachReading(t *testing.T) {
 					jumping.at.Store(int64(i) + 1)
 					arrived := jumping.Clock.Now()
 					answers := make(chan *Result, 1)
-					b.Submit(&Request{Graph: g, UserID: 1, Arrived: arrived, Deadline: arrived.Add(ms(10))},
+					b.Submit(&Execution{Graph: g, UserID: 1, Arrived: arrived, Deadline: arrived.Add(ms(10))},
 						func(r *Result) { answers <- r })
 					err := (<-answers).Err
 					var late *TimeoutError
@@ -336,7 +336,7 @@ func TestDeadlinePassesInTheQueue(t *testing.T) {
 		g := graph(t, b.tasks, "both", source(3), node("first", "deaf", "src", `"ms": 20`, ""),
 			node("queued", "sleep", "src", `"duration_ms": 0, "fail_after_sleep": true`, `"timeout_ms": 10`),
 			concatNode("both", "first", "queued"))
-		r := b.run(&Request{Graph: g, UserID: 1})
+		r := b.run(&Execution{Graph: g, UserID: 1})
 		assert.EqualError(t, r.Err, "node queued (test::sleep): deadline exceeded before node start: 20ms elapsed, limit 10ms")
 		assert.Equal(t, ms(20), r.at)
 	})
@@ -368,7 +368,7 @@ func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
 					node("failing", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""),
 					node("cpu", "door", "src", "", ""), node("io", "io_door", "src", "", ""),
 					node("after cpu", "door", "cpu", "", ""), node("after io", "io_door", "io", "", ""))
-				r := b.start(&Request{Graph: g, UserID: 1})
+				r := b.start(&Execution{Graph: g, UserID: 1})
 				time.Sleep(ms(7)) // the first node has failed
 				inFlight := []string{"cpu", "io"}
 				if engine == "sequential" {
@@ -407,7 +407,7 @@ func TestASleepThatNeverEndsIsEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubbles(t, bubbleEngines, Config{NodeTimeout: c.nodeTimeout}, func(t *testing.T, b *bubble) {
 				g := graph(t, b.tasks, "nap", source(3), node("nap", "sleep", "src", `"duration_ms": 9223372036854775807`, ""))
-				req := &Request{Graph: g, UserID: 1}
+				req := &Execution{Graph: g, UserID: 1}
 				if c.deadline > 0 {
 					req.Deadline = b.clock.Now().Add(c.deadline)
 				}

@@ -20,7 +20,7 @@ func OpenSequential(cfg Config) *Sequential {
 	return e
 }
 
-func (e *Sequential) oneByOne(req *Request, arrived clock.Time) *Result {
+func (e *Sequential) oneByOne(req *Execution, arrived clock.Time) *Result {
 	var s State
 	rows := task.NewRowBudget(e.maxRows)
 	deltas := newDeltas(req)

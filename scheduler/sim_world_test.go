@@ -180,7 +180,7 @@ type simWorld struct {
 	net     *simnet.Net
 	exec    *simExecutor
 	pool    *cpupool.Pool
-	engine  *Reactor
+	engine  *Async
 	clients []*resp.Client
 	options []resp.Options // of the clients
 	plans   []*plan.Graph
@@ -210,7 +210,7 @@ type simWorld struct {
 
 // simRequest is one request of a simulation, with copies of what the engine was given.
 type simRequest struct {
-	req      Request
+	req      Execution
 	user     int64
 	graph    *plan.Graph
 	params   expr.Params
@@ -273,7 +273,7 @@ func (w *simWorld) build() {
 		w.clients = append(w.clients, resp.NewClient(w.sim.Loop, w.net, o))
 		w.net.Listen(o.Addr, w.accept)
 	}
-	w.engine = NewReactor(ReactorConfig{
+	w.engine = NewAsync(AsyncConfig{
 		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, NodeTimeout: c.nodeTimeout,
 		MaxRows: c.maxRows,
 	})
@@ -333,7 +333,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 			q.deadline = clock.Never
 		}
 	}
-	q.req = Request{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Trace: w.hits(0.2)}
+	q.req = Execution{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Trace: w.hits(0.2)}
 	if w.hits(0.5) {
 		q.req.Arrived = now.Add(-w.between(0, time.Millisecond))
 	}
@@ -356,7 +356,7 @@ func (w *simWorld) answered(q *simRequest, r *Result) {
 	}
 	w.judge(q, r)
 	// The request is its caller's again, who does with it what he likes.
-	q.req = Request{UserID: -1}
+	q.req = Execution{UserID: -1}
 	q.req.Params.SetFloat(paramWeight, -1)
 	if len(w.requests) < 2*w.cfg.requests && w.hits(0.1) {
 		w.submit(w.anyPlan())
@@ -474,7 +474,7 @@ func (w *simWorld) checkSubmitAfterEnd() {
 		return // a goroutine each
 	}
 	results := make(chan *Result, 1)
-	w.engine.Submit(&Request{Graph: w.plans[0], UserID: 1}, func(r *Result) { results <- r })
+	w.engine.Submit(&Execution{Graph: w.plans[0], UserID: 1}, func(r *Result) { results <- r })
 	r := <-results
 	w.check(r.Err == ErrShuttingDown, "a request after the end got %v", r.Err)
 }

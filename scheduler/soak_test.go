@@ -66,7 +66,7 @@ func TestSoak(t *testing.T) {
 		}
 		all.Wait()
 		w.Close(Forever)
-		assertNothingLeft(t, w.Reactor)
+		assertNothingLeft(t, w.Async)
 		c := w.counts
 		assert.Equal(t, uint64(clients*each), c.Requests)
 		assert.Equal(t, mustFail.Load(), c.Failed)

@@ -35,7 +35,7 @@ type State struct {
 	graph     *plan.Graph
 	arrived   clock.Time
 	deadline  clock.Time   // of the request; zero: none
-	abandoned *atomic.Bool // Request.Abandoned; may be nil
+	abandoned *atomic.Bool // Execution.Abandoned; may be nil
 	nodes     []nodeState
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.

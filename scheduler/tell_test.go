@@ -43,7 +43,7 @@ func TestAPanicInDoneKeepsTheConnection(t *testing.T) {
 	})
 	pool := cpupool.New(sim.Loop, cpupool.Config{Clock: sim.Clock})
 	defer pool.Close()
-	e := NewReactor(ReactorConfig{Loop: sim.Loop, CPU: pool, Registry: reg, Clients: clients})
+	e := NewAsync(AsyncConfig{Loop: sim.Loop, CPU: pool, Registry: reg, Clients: clients})
 	play := func() {
 		for {
 			require.NoError(t, sim.Settle())
@@ -58,7 +58,7 @@ func TestAPanicInDoneKeepsTheConnection(t *testing.T) {
 	g := builtinGraph(t, "viewer", node("viewer", "viewer", "", `"endpoint": "ep_0001"`, ""))
 	var results []*Result
 	for range 2 {
-		e.Submit(&Request{Graph: g, UserID: 3}, func(r *Result) {
+		e.Submit(&Execution{Graph: g, UserID: 3}, func(r *Result) {
 			results = append(results, r)
 			if len(results) == 1 {
 				panic(bug)

@@ -59,7 +59,7 @@ func TestTimelines(t *testing.T) {
 type timeline struct {
 	t       *testing.T
 	sim     *loopsim.Sim
-	engine  *Reactor
+	engine  *Async
 	tasks   *task.Registry
 	workers timelineWorkers
 	redis   map[string]redisAnswer // by key
@@ -100,7 +100,7 @@ func newTimeline(t *testing.T) *timeline {
 	clients := make([]*resp.Client, len(reg.Endpoints()))
 	clients[0] = resp.NewClient(tl.sim.Loop, net, resp.Options{Addr: "redis:1"})
 	pool := cpupool.New(tl.sim.Loop, cpupool.Config{Workers: timelineWorkersMax, Clock: tl.sim.Clock, Executor: &tl.workers})
-	tl.engine = NewReactor(ReactorConfig{Loop: tl.sim.Loop, CPU: pool, Registry: reg, Clients: clients})
+	tl.engine = NewAsync(AsyncConfig{Loop: tl.sim.Loop, CPU: pool, Registry: reg, Clients: clients})
 	var specs []task.Spec
 	for _, spec := range task.BuiltinSpecs() {
 		spec.Run = tl.watched(spec.Run)
@@ -245,7 +245,7 @@ func (w *timelineWorkers) Stop() {}
 // playTimeline plays a script and returns what happened.
 func playTimeline(t *testing.T, script string) string {
 	tl := newTimeline(t)
-	req := &Request{}
+	req := &Execution{}
 	for line := range strings.Lines(script) {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0] == "#" {
@@ -339,7 +339,7 @@ func TestAHundredRedisCallsTakeAsLongAsOne(t *testing.T) {
 	require.NoError(t, err)
 	answers := 0
 	for range calls {
-		tl.engine.Submit(&Request{Graph: g, UserID: 1}, func(r *Result) {
+		tl.engine.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) {
 			answers++
 			assert.NoError(t, r.Err)
 			assert.Equal(t, ms(10), tl.now())

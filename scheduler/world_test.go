@@ -104,7 +104,7 @@ func builtinGraph(t testing.TB, output string, nodes ...string) *plan.Graph {
 
 // world is an engine in real time.
 type world struct {
-	*Reactor
+	*Async
 	t testing.TB
 }
 
@@ -115,9 +115,9 @@ func open(t testing.TB, cfg Config) *world {
 		cfg.Registry = testRegistry(t)
 	}
 	cfg.OnPanic = func(recovered any, stack []byte) { t.Errorf("panic on the loop: %v\n%s", recovered, stack) }
-	e, err := OpenReactor(cfg)
+	e, err := OpenAsync(cfg)
 	require.NoError(t, err)
-	w := &world{Reactor: e, t: t}
+	w := &world{Async: e, t: t}
 	t.Cleanup(func() {
 		w.Close(Forever)
 		assertNothingLeft(t, e)
@@ -126,7 +126,7 @@ func open(t testing.TB, cfg Config) *world {
 }
 
 // assertNothingLeft checks a closed engine: no request, no body, no orphan, no coroutine.
-func assertNothingLeft(t testing.TB, e *Reactor) {
+func assertNothingLeft(t testing.TB, e *Async) {
 	t.Helper()
 	assert.Zero(t, e.runs.len(), "requests in flight")
 	assert.Zero(t, e.active.len(), "bodies that have not ended")
@@ -135,19 +135,19 @@ func assertNothingLeft(t testing.TB, e *Reactor) {
 }
 
 // start submits a request and returns where its result will be, exactly one.
-func (w *world) start(req *Request) <-chan *Result {
+func (w *world) start(req *Execution) <-chan *Result {
 	results := make(chan *Result, 2) // a second result would be a bug, and is seen as such
 	w.Submit(req, func(r *Result) { results <- r })
 	return results
 }
 
 // run submits a request and waits for its result.
-func (w *world) run(req *Request) *Result { return <-w.start(req) }
+func (w *world) run(req *Execution) *Result { return <-w.start(req) }
 
 // within returns a request of g that has d from now.
-func (w *world) within(g *plan.Graph, d time.Duration) *Request {
+func (w *world) within(g *plan.Graph, d time.Duration) *Execution {
 	now := w.Clock().Now()
-	return &Request{Graph: g, UserID: 1, Arrived: now, Deadline: now.Add(d)}
+	return &Execution{Graph: g, UserID: 1, Arrived: now, Deadline: now.Add(d)}
 }
 
 // counted returns the engine's counters as they are now.
@@ -158,7 +158,7 @@ func (w *world) counted() Counts {
 
 // handWorld is an engine on a manual clock. The test's goroutine is the loop.
 type handWorld struct {
-	*Reactor
+	*Async
 	*looptest.Harness
 	cpu *handCPU
 	t   testing.TB
@@ -167,8 +167,8 @@ type handWorld struct {
 func newHandWorld(t testing.TB, nodeTimeout time.Duration) *handWorld {
 	h := looptest.New(t)
 	cpu := &handCPU{loop: h.Loop}
-	e := NewReactor(ReactorConfig{Loop: h.Loop, CPU: cpu, Registry: testRegistry(t), NodeTimeout: nodeTimeout})
-	w := &handWorld{Reactor: e, Harness: h, cpu: cpu, t: t}
+	e := NewAsync(AsyncConfig{Loop: h.Loop, CPU: cpu, Registry: testRegistry(t), NodeTimeout: nodeTimeout})
+	w := &handWorld{Async: e, Harness: h, cpu: cpu, t: t}
 	t.Cleanup(w.end)
 	return w
 }
@@ -178,7 +178,7 @@ func newHandWorld(t testing.TB, nodeTimeout time.Duration) *handWorld {
 func (w *handWorld) end() {
 	w.close(0)
 	require.True(w.t, w.ended, "the engine does not drain")
-	assertNothingLeft(w.t, w.Reactor)
+	assertNothingLeft(w.t, w.Async)
 	w.Loop.Release() // the harness's own hold
 	require.NoError(w.t, w.Loop.Close(), "the loop is busy with something")
 }
@@ -196,7 +196,7 @@ type pending struct {
 }
 
 // start submits a request; the loop turns only when told.
-func (w *handWorld) start(req *Request) *pending {
+func (w *handWorld) start(req *Execution) *pending {
 	p, began := new(pending), w.Harness.Clock.Now()
 	w.Submit(req, func(r *Result) {
 		assert.Nil(w.t, p.Result, "a second result")
@@ -206,8 +206,8 @@ func (w *handWorld) start(req *Request) *pending {
 }
 
 // within returns a request of g that has d from now; zero means no deadline.
-func (w *handWorld) within(g *plan.Graph, d time.Duration) *Request {
-	req := &Request{Graph: g, UserID: 1, Arrived: w.Harness.Clock.Now()}
+func (w *handWorld) within(g *plan.Graph, d time.Duration) *Execution {
+	req := &Execution{Graph: g, UserID: 1, Arrived: w.Harness.Clock.Now()}
 	if d != 0 {
 		req.Deadline = req.Arrived.Add(d)
 	}

@@ -27,7 +27,7 @@ func Open(s Spec, cfg scheduler.Config) (scheduler.Engine, error) {
 	}
 	switch s.Kind {
 	case Reactor:
-		return scheduler.OpenReactor(cfg)
+		return scheduler.OpenAsync(cfg)
 	case Pool:
 		return scheduler.OpenPool(cfg), nil
 	case Sequential:
@@ -84,7 +84,7 @@ func (t *Target) WithTimeout(c clock.Clock, timeout time.Duration) *Target {
 // NewClient implements load.Target.
 func (t *Target) NewClient(answered func(err error)) load.Client {
 	return &client{
-		target: t, request: scheduler.Request{Graph: t.graph},
+		target: t, request: scheduler.Execution{Graph: t.graph},
 		done: func(r *scheduler.Result) { answered(r.Err) },
 	}
 }
@@ -107,7 +107,7 @@ func (t *Target) Traffic() load.Traffic {
 // client owns what one request at a time needs, so that sending allocates nothing.
 type client struct {
 	target  *Target
-	request scheduler.Request
+	request scheduler.Execution
 	done    func(*scheduler.Result)
 }
 

@@ -93,7 +93,7 @@ func run(o options) error {
 		return err
 	}
 	reg = reg.WithRedis(host, port)
-	engine, err := scheduler.OpenReactor(scheduler.Config{Registry: reg, CPUThreads: o.cpuThreads})
+	engine, err := scheduler.OpenAsync(scheduler.Config{Registry: reg, CPUThreads: o.cpuThreads})
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func run(o options) error {
 		if err != nil {
 			return err
 		}
-		alone, plain, err := latencies(engine, &scheduler.Request{Graph: narrow, UserID: 1}, addr, o.requests/20)
+		alone, plain, err := latencies(engine, &scheduler.Execution{Graph: narrow, UserID: 1}, addr, o.requests/20)
 		if err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func redisBenchmark(binary, host, port string) (float64, error) {
 // one after the other on a blocking connection. The two take turns, one by one: on a virtual machine
 // a round trip takes 9 µs or 60 µs, depending on whether a core has had the time to fall
 // asleep, and that lasts for seconds. Side by side, both meet the same machine.
-func latencies(engine scheduler.Engine, req *scheduler.Request, addr string, n int) (request, plain time.Duration, err error) {
+func latencies(engine scheduler.Engine, req *scheduler.Execution, addr string, n int) (request, plain time.Duration, err error) {
 	c := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer c.Close()
 	var b resp.Batch

@@ -73,7 +73,7 @@ func (e *engine) load(t testing.TB, name string, fanout int) *plan.Graph {
 func (e *engine) run(t testing.TB, graph *plan.Graph, user int64) []candidate {
 	t.Helper()
 	results := make(chan *scheduler.Result, 1)
-	e.Submit(&scheduler.Request{Graph: graph, UserID: user}, func(r *scheduler.Result) { results <- r })
+	e.Submit(&scheduler.Execution{Graph: graph, UserID: user}, func(r *scheduler.Result) { results <- r })
 	result := <-results
 	require.NoError(t, result.Err)
 	var answer []candidate

@@ -52,7 +52,7 @@ type server struct {
 type slot struct {
 	id      string           // request_id
 	failure *request.Failure // of a request that did not get to the engine
-	request scheduler.Request
+	request scheduler.Execution
 	result  *scheduler.Result
 	done    chan struct{}           // one value per request: the outcome is there
 	finish  func(*scheduler.Result) // made once per slot, not per request
@@ -120,7 +120,7 @@ func (s *server) prepare(p *slot, stream *request.Stream, doc []byte, err error,
 		p.failure = failure
 		return
 	}
-	p.request = scheduler.Request{
+	p.request = scheduler.Execution{
 		Graph: graph, UserID: req.UserID, Params: req.Params, Arrived: arrived, Trace: s.app.opts.trace,
 	}
 	// The request's own limit can only shorten the program's.

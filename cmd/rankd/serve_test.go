@@ -31,13 +31,13 @@ type heldEngine struct {
 }
 
 type heldRequest struct {
-	*scheduler.Request
+	*scheduler.Execution
 	done func(*scheduler.Result)
 }
 
 func (e *heldEngine) Metrics() scheduler.Metrics { return scheduler.Metrics{} }
 
-func (e *heldEngine) Submit(req *scheduler.Request, done func(*scheduler.Result)) {
+func (e *heldEngine) Submit(req *scheduler.Execution, done func(*scheduler.Result)) {
 	e.submitted <- heldRequest{req, done}
 }
 

@@ -88,7 +88,7 @@ func TestAsManyWorkersAsAskedFor(t *testing.T) {
 			defer a.close()
 
 			answered := make(chan *scheduler.Result, 1)
-			a.engine.Submit(&scheduler.Request{Graph: a.plan, UserID: 1}, func(r *scheduler.Result) { answered <- r })
+			a.engine.Submit(&scheduler.Execution{Graph: a.plan, UserID: 1}, func(r *scheduler.Result) { answered <- r })
 			assert.NoError(t, (<-answered).Err)
 			assert.Equal(t, workers, m.most)
 		})

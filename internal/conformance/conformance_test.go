@@ -88,7 +88,7 @@ func testServer(t *testing.T, addr string) {
 		open func(t *testing.T) scheduler.Engine
 	}{
 		{"reactor", func(t *testing.T) scheduler.Engine {
-			e, err := scheduler.OpenReactor(scheduler.Config{Registry: reg})
+			e, err := scheduler.OpenAsync(scheduler.Config{Registry: reg})
 			require.NoError(t, err)
 			return e
 		}},
@@ -146,7 +146,7 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 		return "plan", planErr.Error()
 	}
 	results := make(chan *scheduler.Result, 1)
-	engine.Submit(&scheduler.Request{Graph: graph, UserID: req.UserID, Params: req.Params, Trace: true},
+	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Trace: true},
 		func(r *scheduler.Result) { results <- r })
 	result := <-results
 	if result.Err != nil {

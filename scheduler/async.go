@@ -21,9 +21,9 @@ type CPU interface {
 	WaitIdle()                   // not for the loop
 }
 
-// Reactor is the asynchronous engine: it drives any number of requests on one
+// Async is the asynchronous engine: it drives any number of requests on one
 // loop. All its state is loop only; Submit, Close and Metrics are for any goroutine.
-type Reactor struct {
+type Async struct {
 	loop        *loop.Loop
 	cpu         CPU
 	reg         *registry.Registry
@@ -41,7 +41,7 @@ type Reactor struct {
 	drained  chan struct{} // closed when closing and nothing is left
 	ended    bool          // drained is closed
 	closed   sync.Once
-	release  func() // ends what OpenReactor has started; nil if the owner does
+	release  func() // ends what OpenAsync has started; nil if the owner does
 
 	// Free lists. They need no lock, being loop only, and keep what a request
 	// uses (state, batches, coroutines) warm for the next one.
@@ -50,7 +50,7 @@ type Reactor struct {
 	freeCoroutines []*coroutine
 }
 
-// Counts are what a Reactor has seen since it was built.
+// Counts are what an Async has seen since it was built.
 type Counts struct {
 	Requests     uint64 // begun
 	Failed       uint64 // of these, ended with an error
@@ -62,8 +62,8 @@ type Counts struct {
 	Orphans         int    // it has not ended yet; now
 }
 
-// ReactorConfig is what a Reactor is built from.
-type ReactorConfig struct {
+// AsyncConfig is what an Async is built from.
+type AsyncConfig struct {
 	Loop     *loop.Loop         // required
 	CPU      CPU                // required
 	Registry *registry.Registry // required
@@ -77,20 +77,20 @@ type ReactorConfig struct {
 	MaxRows int
 }
 
-// NewReactor returns an engine on a running loop, which it shares with whoever
+// NewAsync returns an engine on a running loop, which it shares with whoever
 // else uses that loop.
-func NewReactor(cfg ReactorConfig) *Reactor {
-	return &Reactor{
+func NewAsync(cfg AsyncConfig) *Async {
+	return &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, drained: make(chan struct{}),
 	}
 }
 
 // Clock returns the clock on which deadlines are instants. Any goroutine.
-func (e *Reactor) Clock() clock.Clock { return e.loop.Clock() }
+func (e *Async) Clock() clock.Clock { return e.loop.Clock() }
 
 // Submit implements Engine. done runs on the loop.
-func (e *Reactor) Submit(req *Request, done func(*Result)) {
+func (e *Async) Submit(req *Execution, done func(*Result)) {
 	arrived := req.Arrived
 	if arrived == 0 {
 		arrived = e.loop.Clock().Now()
@@ -100,9 +100,9 @@ func (e *Reactor) Submit(req *Request, done func(*Result)) {
 	}
 }
 
-// Close implements Engine. Loop and pool given to NewReactor are left to their
+// Close implements Engine. Loop and pool given to NewAsync are left to their
 // owner, idle.
-func (e *Reactor) Close(grace time.Duration) {
+func (e *Async) Close(grace time.Duration) {
 	if e.loop.Post(func() { e.beginClose(grace) }) {
 		<-e.drained
 	}
@@ -116,7 +116,7 @@ func (e *Reactor) Close(grace time.Duration) {
 
 // beginClose starts the drain: intake stops; what is in flight has until the grace ends to end by
 // itself. Of several calls the grace that ends first counts.
-func (e *Reactor) beginClose(grace time.Duration) {
+func (e *Async) beginClose(grace time.Duration) {
 	if e.ended {
 		return
 	}
@@ -131,7 +131,7 @@ func (e *Reactor) beginClose(grace time.Duration) {
 	e.checkDrained()
 }
 
-func (e *Reactor) armGrace(grace time.Duration) {
+func (e *Async) armGrace(grace time.Duration) {
 	if e.grace == nil {
 		e.grace = e.loop.NewTimer(e.giveUp)
 	}
@@ -142,7 +142,7 @@ func (e *Reactor) armGrace(grace time.Duration) {
 }
 
 // giveUp fails what is still in flight.
-func (e *Reactor) giveUp() {
+func (e *Async) giveUp() {
 	for _, n := range e.active.items {
 		if !n.settled {
 			n.orphan()
@@ -157,7 +157,7 @@ func (e *Reactor) giveUp() {
 // checkDrained ends the drain in three steps, each when the one before is
 // done: no request in flight; then no orphan, whose calls the closed clients fail; then all
 // is told. Each orphan's end comes here, so that a call costs the same however many there are.
-func (e *Reactor) checkDrained() {
+func (e *Async) checkDrained() {
 	if !e.closing || e.ended || e.runs.len() > 0 {
 		return
 	}
@@ -185,8 +185,8 @@ func (e *Reactor) checkDrained() {
 
 // run is one request in flight. Loop only.
 type run struct {
-	engine *Reactor
-	req    *Request
+	engine *Async
+	req    *Execution
 	done   func(*Result)
 	state  State
 	deltas []SchemaDelta // if traced
@@ -198,7 +198,7 @@ type run struct {
 	pumping bool // pump is on the stack
 }
 
-func (e *Reactor) begin(req *Request, arrived clock.Time, done func(*Result)) {
+func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	if e.closing {
 		done(&Result{Err: ErrShuttingDown})
 		return
@@ -250,7 +250,7 @@ func (r *run) finish() {
 
 // tell hands a result over. A done that panics must not unwind what called it: other
 // requests to be given up, or replies of a connection that are still to be delivered.
-func (e *Reactor) tell(done func(*Result), result *Result) {
+func (e *Async) tell(done func(*Result), result *Result) {
 	defer e.loop.Contain()
 	done(result)
 }
@@ -301,7 +301,7 @@ func place(spec *task.Spec, node *plan.Node) where {
 	return onLoop
 }
 
-func (e *Reactor) newRun() *run {
+func (e *Async) newRun() *run {
 	if last := len(e.freeRuns) - 1; last >= 0 {
 		r := e.freeRuns[last]
 		e.freeRuns = e.freeRuns[:last]
@@ -310,7 +310,7 @@ func (e *Reactor) newRun() *run {
 	return &run{engine: e}
 }
 
-func (e *Reactor) freeRun(r *run) {
+func (e *Async) freeRun(r *run) {
 	r.state.Release()
 	r.req, r.done, r.deltas = nil, nil, nil
 	e.freeRuns = append(e.freeRuns, r)
