@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // Engine ranks candidates. Any goroutine.
@@ -57,7 +58,7 @@ func (e *Engine) open() (err error) {
 	if e.registry, err = e.loadRegistry(); err != nil {
 		return err
 	}
-	tasks, err := task.NewRegistry(append(task.BuiltinSpecs(), o.Tasks...)...)
+	tasks, err := task.NewCatalog(append(builtin.Specs(), o.Tasks...)...)
 	if err != nil {
 		return err
 	}

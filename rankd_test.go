@@ -525,12 +525,11 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 func TestCallbacksMustNotWait(t *testing.T) {
 	var e *rankd.Engine
 	var inBody error
-	waits := task.Spec{Op: "test::waits", Output: task.Source, Run: nil}
 	body := func(c *task.Ctx) (rowset.RowSet, error) {
 		_, inBody = e.Rank(context.Background(), rankd.Request{Plan: "simple_viewer", UserID: 1})
 		return rowset.Dense(&rowset.Batch{}), nil
 	}
-	waits.Run, waits.RunAsync = body, body
+	waits := task.Spec{Op: "test::waits", Output: task.Source, Place: task.Waits, Run: body}
 	e = open(t, rankd.Options{Tasks: []task.Spec{waits}, Plans: plans(map[string]string{"waits": `{"node_id": "out", "op": "test::waits", "inputs": []}`})})
 	type seen struct{ rank, closed error }
 	done := make(chan seen, 1)

@@ -19,7 +19,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 const (
@@ -190,7 +190,7 @@ func TestAnswers(t *testing.T) {
 	t.Cleanup(func() { engine.Close(scheduler.Forever) })
 	redis := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: server.Addr()})
 	t.Cleanup(redis.Close)
-	library := plan.NewLibrary(artifacts.Plans(), "the examples", task.Builtin(), reg)
+	library := plan.NewLibrary(artifacts.Plans(), "the examples", builtin.Catalog(), reg)
 
 	search := demo{t: t, redis: redis}
 	atHalf, halfWeight := search.borderline(100, 1, 0.5)

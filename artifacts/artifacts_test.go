@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // drawings are the example plans in short: each node with its op and what it waits for.
@@ -35,7 +35,7 @@ func TestPlans(t *testing.T) {
 	for _, env := range []string{"dev", "test", "prod"} {
 		reg, err := registry.Default(env)
 		require.NoError(t, err)
-		list, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", task.Builtin(), reg).List()
+		list, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", builtin.Catalog(), reg).List()
 		require.NoError(t, err)
 
 		got := make(map[string]string)

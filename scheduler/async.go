@@ -291,11 +291,10 @@ const (
 // than handed over, more would hold up the loop for longer. See BenchmarkSourcePlace.
 const loopRowsMax = 2048
 
-// place is the one place that decides where a node runs. The author of the
-// task has the say: a body that can await runs on the loop, any other is CPU work. So is
-// a node that could run on the loop and makes too many rows for that.
+// place is the one place that decides where a node runs. The author of the task
+// decides by Spec.Place; a node that makes too many rows for the loop runs on the pool.
 func place(spec *task.Spec, node *plan.Node) where {
-	if spec.RunAsync == nil || spec.Computes != nil && spec.Computes(node) > loopRowsMax {
+	if spec.Place == task.Computes || spec.Cost != nil && spec.Cost(node) > loopRowsMax {
 		return onPool
 	}
 	return onLoop

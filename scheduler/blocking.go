@@ -136,7 +136,7 @@ func (b *blocking) run(s *State, req *Execution, node *plan.Node, start clock.Ti
 	}
 	spec := task.SpecOf(node)
 	defer context.AfterFunc(b.stopped, cancel.Cancel)()
-	out, err := task.Invoke(spec, spec.Run, &task.Ctx{
+	out, err := task.Invoke(spec, &task.Ctx{
 		Node: node, Inputs: inputs, Refs: refs, UserID: req.UserID, Params: &req.Params,
 		Registry: b.reg, Waiter: w, Rows: rows, Cancellation: cancel,
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // The tests of this file run by hand, on a clock that the test moves: what
@@ -136,12 +137,10 @@ func TestDeadlineBeforeSpawn(t *testing.T) {
 // burn is a task on the loop that takes d of the manual clock, and more of
 // its kind: everything after it finds the time gone, within one iteration.
 func burn(w **handWorld, d time.Duration) task.Spec {
-	s := task.Spec{Op: "test::burn", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
+	return task.Spec{Op: "test::burn", Output: task.Source, Place: task.OnLoop, Run: func(*task.Ctx) (rowset.RowSet, error) {
 		(*w).Harness.Clock.Advance(d)
 		return rowset.Dense(new(rowset.Batch)), nil
 	}}
-	s.RunAsync = s.Run
-	return s
 }
 
 func TestDeadlineAtNodeStart(t *testing.T) {
@@ -238,7 +237,7 @@ func TestFirstWins(t *testing.T) {
 			node("nap", "sleep", "src", `"duration_ms": 10, "fail_after_sleep": true`, "")), 0))
 		w.Advance(ms(20))
 		require.NotNil(t, p.Result)
-		assert.ErrorIs(t, p.Err, task.ErrInjected)
+		assert.ErrorIs(t, p.Err, builtin.ErrInjected)
 	})
 }
 

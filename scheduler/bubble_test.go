@@ -12,6 +12,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // A third world, for all three engines alike: a bubble of testing/synctest. Goroutines, locks
@@ -29,7 +30,7 @@ type bubble struct {
 	name  string // of bubbleEngines
 	t     testing.TB
 	clock clock.Clock
-	tasks *task.Registry
+	tasks *task.Catalog
 	// reactor is the engine, if it is one.
 	reactor *Async
 }
@@ -74,13 +75,13 @@ func openBubble(t testing.TB, engine string, cfg Config, tasks ...task.Spec) *bu
 
 // bubbleTasks returns the built-in tasks with more of them, or with others in their place.
 // busy_cpu takes its time from the bubble: a body that spins would hold it still.
-func bubbleTasks(t testing.TB, more []task.Spec) *task.Registry {
+func bubbleTasks(t testing.TB, more []task.Spec) *task.Catalog {
 	var specs []task.Spec
 	replaced := map[string]bool{}
 	for _, spec := range more {
 		replaced[spec.Op] = true
 	}
-	for _, spec := range task.BuiltinSpecs() {
+	for _, spec := range builtin.Specs() {
 		if spec.Op == "test::busy_cpu" {
 			spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
 				select {
@@ -95,7 +96,7 @@ func bubbleTasks(t testing.TB, more []task.Spec) *task.Registry {
 			specs = append(specs, spec)
 		}
 	}
-	tasks, err := task.NewRegistry(append(specs, more...)...)
+	tasks, err := task.NewCatalog(append(specs, more...)...)
 	require.NoError(t, err)
 	return tasks
 }

@@ -50,11 +50,10 @@ func TestCoroutineTornWhileSuspended(t *testing.T) {
 
 // iter.Pull passes Goexit on to whoever resumes the body, which is the loop: it ends loudly.
 func TestGoexitInABodyOnTheLoop(t *testing.T) {
-	leave := task.Spec{Op: "test::leave", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
+	leave := task.Spec{Op: "test::leave", Output: task.Source, Place: task.OnLoop, Run: func(*task.Ctx) (rowset.RowSet, error) {
 		runtime.Goexit()
 		return rowset.RowSet{}, nil
 	}}
-	leave.RunAsync = leave.Run
 	g := graph(t, builtins(t, leave), "x", node("x", "leave", "", "", ""))
 	h := looptest.New(t)
 	e := NewAsync(AsyncConfig{Loop: h.Loop, CPU: &handCPU{loop: h.Loop}, Registry: testRegistry(t)})

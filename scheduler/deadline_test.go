@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // The tests of this file run on the real engine, in real time: rows of the seeds in which more is to be seen than
@@ -62,7 +63,7 @@ func TestFaultInjectionNoDeadlockOrUAFOnError(t *testing.T) {
 		w := open(t, Config{})
 		for range 3 {
 			r := w.run(w.within(g, ample))
-			require.ErrorIs(t, r.Err, task.ErrInjected)
+			require.ErrorIs(t, r.Err, builtin.ErrInjected)
 			requireNode(t, r.Err, "failing")
 			assert.Nil(t, r.Outputs)
 		}
@@ -80,7 +81,7 @@ func TestFaultInjectionNoDeadlockOrUAFOnError(t *testing.T) {
 		w.Loop.Post(func() { job.Done(nil) })
 		w.Settle()
 		require.NotNil(t, p.Result)
-		require.ErrorIs(t, p.Err, task.ErrInjected)
+		require.ErrorIs(t, p.Err, builtin.ErrInjected)
 		assert.Empty(t, w.cpu.queued, "nothing starts after the error")
 	})
 }

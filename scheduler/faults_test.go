@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // A taskFault is a task that goes wrong, and what its request gets.
@@ -89,13 +90,13 @@ const (
 func (f *taskFault) specs() []task.Spec {
 	spec := task.Spec{Op: faultOnPool, Doc: "Goes wrong.", Inputs: 1, Output: f.output, Run: f.body}
 	onLoop := spec
-	onLoop.Op, onLoop.RunAsync, onLoop.IsIO = faultOnLoop, f.body, true
+	onLoop.Op, onLoop.Place = faultOnLoop, task.Waits
 	return []task.Spec{spec, onLoop}
 }
 
 // loadPlan loads a plan of nodes, the last of which, "out", is its output.
 func loadPlan(t testing.TB, reg *registry.Registry, nodes string, more ...task.Spec) *plan.Graph {
-	tasks, err := task.NewRegistry(append(task.BuiltinSpecs(), more...)...)
+	tasks, err := task.NewCatalog(append(builtin.Specs(), more...)...)
 	require.NoError(t, err)
 	text := fmt.Sprintf(`{"schema_version": 1, "plan_name": "test", "nodes": [%s], "outputs": ["out"]}`, nodes)
 	g, err := plan.Load("test.plan.json", []byte(text), tasks, reg)
@@ -199,7 +200,7 @@ func TestWaitingOnThePoolIsRefused(t *testing.T) {
 	}}
 	g := loadPlan(t, reg, eightRows+`{"node_id": "out", "op": "fault::on_pool", "inputs": ["src"], "params": {}}`, f.specs()...)
 	r, _ := run(openAsync(t, scheduler.Config{Registry: reg}), g, user, 0)
-	assert.ErrorContains(t, r.Err, "must set RunAsync")
+	assert.ErrorContains(t, r.Err, "must have Place Waits or OnLoop")
 }
 
 // TestAFullPool has more CPU work than a pool of one worker and a queue of one takes.

@@ -17,7 +17,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // What the tests of faults have in common: engines as a program opens them, against
@@ -87,7 +87,7 @@ port = 1
 
 // examplePlan loads one of the plans that rankd comes with.
 func examplePlan(t testing.TB, reg *registry.Registry, name string) *plan.Graph {
-	g, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", task.Builtin(), reg).Get(name)
+	g, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", builtin.Catalog(), reg).Get(name)
 	require.NoError(t, err)
 	return g
 }

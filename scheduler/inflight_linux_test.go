@@ -20,7 +20,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // TestManyRedisCallsInFlightOnOneThread: a server keeps its answers until 256 calls have
@@ -178,7 +178,7 @@ func viewers(t *testing.T, reg *registry.Registry, n int) *plan.Graph {
 	}
 	g, err := plan.Load("viewers.plan.json", fmt.Appendf(nil, `{"schema_version": 1, "plan_name": "viewers",
 		"nodes": [%s], "outputs": [%q], "expr_table": {}, "pred_table": {}}`, strings.Join(nodes, ","), output),
-		task.Builtin(), reg)
+		builtin.Catalog(), reg)
 	require.NoError(t, err)
 	return g
 }

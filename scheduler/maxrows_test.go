@@ -21,15 +21,13 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // watchBatches returns the built-in tasks; watch is told of each new batch that a body makes,
 // on the goroutine that made it.
 func watchBatches(watch func(c *task.Ctx, made *rowset.Batch)) []task.Spec {
 	watched := func(body task.Body) task.Body {
-		if body == nil {
-			return nil
-		}
 		return func(c *task.Ctx) (rowset.RowSet, error) {
 			out, err := body(c)
 			given := slices.ContainsFunc(slices.Concat(c.Inputs, c.Refs), func(in rowset.RowSet) bool { return in.Batch == out.Batch })
@@ -39,9 +37,9 @@ func watchBatches(watch func(c *task.Ctx, made *rowset.Batch)) []task.Spec {
 			return out, err
 		}
 	}
-	specs := task.BuiltinSpecs()
+	specs := builtin.Specs()
 	for i := range specs {
-		specs[i].Run, specs[i].RunAsync = watched(specs[i].Run), watched(specs[i].RunAsync)
+		specs[i].Run = watched(specs[i].Run)
 	}
 	return specs
 }
@@ -143,7 +141,7 @@ func TestMaxRowsHoldsOnRandomPlans(t *testing.T) {
 	reg := registryAt(t, server.Addr(), "")
 	const users = 6
 	var made [users + 1]atomic.Int64 // by the request of each user
-	tasks, err := task.NewRegistry(watchBatches(func(c *task.Ctx, b *rowset.Batch) {
+	tasks, err := task.NewCatalog(watchBatches(func(c *task.Ctx, b *rowset.Batch) {
 		made[c.UserID].Add(int64(b.Len()))
 	})...)
 	require.NoError(t, err)
@@ -244,7 +242,7 @@ func TestARefusedRequestIsLetGo(t *testing.T) {
 	reg := registryAt(t, server.Addr(), "")
 	var mu sync.Mutex
 	var made []weak.Pointer[rowset.Batch]
-	watched, err := task.NewRegistry(watchBatches(func(_ *task.Ctx, b *rowset.Batch) {
+	watched, err := task.NewCatalog(watchBatches(func(_ *task.Ctx, b *rowset.Batch) {
 		mu.Lock()
 		defer mu.Unlock()
 		made = append(made, weak.Make(b))

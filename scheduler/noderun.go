@@ -228,7 +228,7 @@ func (n *nodeRun) startCoroutine() {
 	}
 }
 
-func (n *nodeRun) onLoop() { n.out, n.err = task.Invoke(n.spec, n.spec.RunAsync, &n.ctx) }
+func (n *nodeRun) onLoop() { n.out, n.err = task.Invoke(n.spec, &n.ctx) }
 
 // wake resumes the body after what it awaited.
 func (n *nodeRun) wake() {
@@ -299,7 +299,7 @@ func (n *nodeRun) Sleep(d time.Duration) error {
 
 // offload runs the body on the CPU pool.
 func (n *nodeRun) offload() {
-	n.ctx.Waiter = noWaiter{}
+	n.ctx.Waiter = task.NoWaiter{}
 	if err := n.engine.cpu.Submit(&n.job); err != nil {
 		n.end(err)
 	}
@@ -307,7 +307,7 @@ func (n *nodeRun) offload() {
 
 // work is the body on a worker: inputs are immutable, and out and err belong
 // to it until the hand-back.
-func (n *nodeRun) work() { n.out, n.err = task.Invoke(n.spec, n.spec.Run, &n.ctx) }
+func (n *nodeRun) work() { n.out, n.err = task.Invoke(n.spec, &n.ctx) }
 
 // offloaded is the hand-back, on the loop.
 func (n *nodeRun) offloaded(err error) {
@@ -316,14 +316,3 @@ func (n *nodeRun) offloaded(err error) {
 	}
 	n.bodyEnded()
 }
-
-// noWaiter refuses to wait where waiting would hold up a CPU worker.
-type noWaiter struct{}
-
-var errNoWaiting = errors.New("a task that waits must set RunAsync: the CPU pool does no I/O")
-
-func (noWaiter) NewBatch() *resp.Batch { return new(resp.Batch) }
-func (noWaiter) Do(*registry.Endpoint, *resp.Batch) (resp.Replies, error) {
-	return resp.Replies{}, errNoWaiting
-}
-func (noWaiter) Sleep(time.Duration) error { return errNoWaiting }

@@ -23,7 +23,7 @@ import (
 
 // loopTask returns a task whose body runs on the loop, or blocks where there is none.
 func loopTask(op string, body task.Body) task.Spec {
-	return task.Spec{Op: op, Output: task.Source, Run: body, RunAsync: body}
+	return task.Spec{Op: op, Output: task.Source, Place: task.Waits, Run: body}
 }
 
 var noRows = rowset.Dense(new(rowset.Batch))

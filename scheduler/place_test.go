@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 func TestPlace(t *testing.T) {
@@ -133,11 +134,11 @@ func TestEachRequestHasTheWholeBound(t *testing.T) {
 // source takes, by rows and place.
 func BenchmarkSourcePlace(b *testing.B) {
 	var here, there task.Spec
-	for _, spec := range task.BuiltinSpecs() {
+	for _, spec := range builtin.Specs() {
 		if spec.Op == "test::fixed_source" {
 			here, there = spec, spec
-			here.Op, here.Computes = "bench::loop", nil
-			there.Op, there.RunAsync = "bench::pool", nil
+			here.Op, here.Cost = "bench::loop", nil
+			there.Op, there.Place, there.Cost = "bench::pool", task.Computes, nil
 		}
 	}
 	tasks := builtins(b, here, there)

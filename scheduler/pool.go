@@ -76,7 +76,7 @@ func (r *poolRun) spawn(i int, start clock.Time) {
 	e, node := r.engine, r.req.Graph.Nodes[i]
 	inputs, refs := r.state.Gather(i, nil, nil)
 	workers := e.cpu
-	if task.SpecOf(node).IsIO {
+	if task.SpecOf(node).Place == task.Waits {
 		workers = e.io
 	}
 	err := workers.Go(func() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // The two-pool engine's threading model: which node runs on which workers, and how many of them
@@ -53,7 +54,7 @@ const (
 // newDoors is called in the bubble. All tasks but free ones wait.
 func newDoors(free ...string) *doors {
 	d := &doors{opened: [2]chan struct{}{make(chan struct{}), make(chan struct{})}}
-	for _, spec := range task.BuiltinSpecs() {
+	for _, spec := range builtin.Specs() {
 		kind := cpuDoor
 		if dispatchTable[spec.Op].io {
 			kind = ioDoor
@@ -91,8 +92,8 @@ func (b *bubble) copiesOf(op string, n int) *Execution {
 	return &Execution{Graph: graph(b.t, b.tasks, "x0", nodes...), UserID: 1}
 }
 
-func TestPoolDispatchesByIsIO(t *testing.T) {
-	specs := task.BuiltinSpecs()
+func TestPoolDispatchesByPlace(t *testing.T) {
+	specs := builtin.Specs()
 	require.Len(t, dispatchTable, len(specs), "the table has every task")
 	// So many workers that the number of bodies at once tells the pool that runs them.
 	const cpuWorkers, ioWorkers, nodes = 3, 5, 8
@@ -104,7 +105,7 @@ func TestPoolDispatchesByIsIO(t *testing.T) {
 			kind, workers = ioDoor, ioWorkers
 		}
 		t.Run(spec.Op, func(t *testing.T) {
-			assert.Equal(t, entry.io, spec.IsIO)
+			assert.Equal(t, entry.io, spec.Place == task.Waits)
 			for name, load := range map[string][]int{"one request": {nodes}, "many requests": {1, 1, 1, 1, 1, 1, 1, 1}} {
 				t.Run(name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {

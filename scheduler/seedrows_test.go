@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // The seeds' 23 rows (async_dag_scheduler_architecture.md, "Async Scheduler Tests"), on each of the engines.
@@ -96,9 +97,9 @@ func seedRows() []seedRow {
 			nodes: []string{source(3), node("failing", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""),
 				sleepNode("slow", "src", ms(15)), busyNode("busy", "src", ms(10)),
 				concatNode("some", "failing", "slow"), concatNode("all", "some", "busy")},
-			want: fails(ms(15), "node failing (test::sleep): "+task.ErrInjected.Error()),
+			want: fails(ms(15), "node failing (test::sleep): "+builtin.ErrInjected.Error()),
 			// Nothing else is in flight when the first node fails.
-			on: sequentially(fails(ms(5), "node failing (test::sleep): "+task.ErrInjected.Error())),
+			on: sequentially(fails(ms(5), "node failing (test::sleep): "+builtin.ErrInjected.Error())),
 		}), seedStep{nodes: []string{source(2)}, want: succeeds(0, 1, 2)})},
 		{name: "request deadline exceeded", counts: failed(1), steps: []seedStep{{
 			nodes: append(busyFor(ample), sleepNode("end", "busy", 0)), deadline: ms(10), want: fails(ms(10), timedOut(busyIs, ms(10))),
@@ -361,7 +362,10 @@ func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
 						return c.Inputs[0], nil
 					}}
 				ioDoor := door
-				ioDoor.Op, ioDoor.IsIO = "test::io_door", true
+				ioDoor.Op = "test::io_door"
+				if engine == "pool" { // the body blocks, which the loop must not
+					ioDoor.Place = task.Waits
+				}
 				b := openBubble(t, engine, Config{CPUThreads: 3}, door, ioDoor)
 				defer b.close()
 				g := graph(t, b.tasks, "after cpu", source(1),
@@ -385,7 +389,7 @@ func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
 				} else {
 					assert.Equal(t, ms(9), r.at, "with the last node in flight")
 				}
-				require.ErrorIs(t, r.Err, task.ErrInjected)
+				require.ErrorIs(t, r.Err, builtin.ErrInjected)
 				requireNode(t, r.Err, "failing")
 				assert.ElementsMatch(t, inFlight, begun, "nothing starts after the error")
 			})

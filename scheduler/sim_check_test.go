@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // answerKinds are the kinds of answers, for the tally; the first that matches counts.
@@ -35,7 +36,7 @@ var answerKinds = []struct {
 	{"redis error", task.ErrRedis},
 	{"task panic", task.ErrPanic},
 	{"contract violation", task.ErrContract},
-	{"injected failure", task.ErrInjected},
+	{"injected failure", builtin.ErrInjected},
 	{"too many rows", task.ErrTooManyRows},
 	{"invalid node", task.ErrInvalid},
 }
@@ -177,7 +178,7 @@ func (lab *simLab) reference(q *simRequest) (ref reference) {
 			return bad
 		}
 		spec := task.SpecOf(node)
-		out, err := task.Invoke(spec, spec.Run, &c)
+		out, err := task.Invoke(spec, &c)
 		if err != nil {
 			ref.failures = append(ref.failures, (&NodeError{Node: node.ID, Op: node.Op, Err: err}).Error())
 			return bad

@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // The tasks of the simulation: the built-in ones, with busy_cpu in virtual time, and
@@ -24,9 +25,9 @@ import (
 var errSimFails = errors.New("this task fails")
 
 // simTasks returns the registry of all tasks. The bodies belong to the lab's present world.
-func simTasks(lab *simLab) (*task.Registry, error) {
+func simTasks(lab *simLab) (*task.Catalog, error) {
 	var specs []task.Spec
-	for _, spec := range task.BuiltinSpecs() {
+	for _, spec := range builtin.Specs() {
 		if spec.Op == "test::busy_cpu" {
 			spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
 				for range c.Node.Params.Int("busy_wait_ms") {
@@ -43,7 +44,7 @@ func simTasks(lab *simLab) (*task.Registry, error) {
 	passThrough := func(op string, onLoop bool, body task.Body, params ...plan.ParamSchema) {
 		spec := task.Spec{Op: op, Doc: op, Inputs: 1, Output: task.PassThrough, Run: body, Params: params}
 		if onLoop {
-			spec.RunAsync = body
+			spec.Place = task.OnLoop
 		}
 		specs = append(specs, spec)
 	}
@@ -125,17 +126,14 @@ func simTasks(lab *simLab) (*task.Registry, error) {
 	for i := range specs {
 		lab.watch(&specs[i])
 	}
-	return task.NewRegistry(specs...)
+	return task.NewCatalog(specs...)
 }
 
 // watch has each run of a body checked: when it may start, that what it was given
 // stays what it is until it has ended, and that each reply answers its command.
 func (lab *simLab) watch(spec *task.Spec) {
-	run, async := spec.Run, spec.RunAsync
-	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
-		if lab.inReference {
-			return run(c)
-		}
+	run := spec.Run
+	onPool := func(c *task.Ctx) (rowset.RowSet, error) {
 		w := lab.world
 		w.bodies++
 		defer func() { w.bodies-- }()
@@ -148,15 +146,11 @@ func (lab *simLab) watch(spec *task.Spec) {
 		w.check(given.holds(c), "node %s of request %d was changed while its body ran", given.node.ID, given.user)
 		return out, err
 	}
-	if async == nil {
-		return
-	}
-	spec.RunAsync = func(c *task.Ctx) (out rowset.RowSet, err error) {
+	onLoop := func(c *task.Ctx, n *nodeRun) (out rowset.RowSet, err error) {
 		w := lab.world
 		w.bodies++
 		w.loopBodyStarts(c)
 		given := snapshotOf(c)
-		n := c.Waiter.(*nodeRun)
 		c.Waiter = &simWaiter{w: w, inner: n, given: given, ctx: c}
 		defer func() {
 			w.bodies--
@@ -173,7 +167,16 @@ func (lab *simLab) watch(spec *task.Spec) {
 			w.stalled = true
 			w.sim.MoveTo(w.sim.Now().Add(w.between(0, 5*time.Millisecond)))
 		}
-		return async(c)
+		return run(c)
+	}
+	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+		if lab.inReference {
+			return run(c)
+		}
+		if n, ok := c.Waiter.(*nodeRun); ok {
+			return onLoop(c, n)
+		}
+		return onPool(c)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 // simLab is what the worlds of many seeds share, one after the other. One goroutine.
 type simLab struct {
 	reg         *registry.Registry
-	tasks       *task.Registry
+	tasks       *task.Catalog
 	workers     []*simWorker
 	world       *simWorld
 	inReference bool // a body that runs is the reference's

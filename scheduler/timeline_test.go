@@ -23,6 +23,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // TestTimelines replays the timelines of the seeds in testdata/timelines: an example plan, how long Redis and
@@ -60,7 +61,7 @@ type timeline struct {
 	t       *testing.T
 	sim     *loopsim.Sim
 	engine  *Async
-	tasks   *task.Registry
+	tasks   *task.Catalog
 	workers timelineWorkers
 	redis   map[string]redisAnswer // by key
 	cpu     map[string]time.Duration
@@ -102,15 +103,12 @@ func newTimeline(t *testing.T) *timeline {
 	pool := cpupool.New(tl.sim.Loop, cpupool.Config{Workers: timelineWorkersMax, Clock: tl.sim.Clock, Executor: &tl.workers})
 	tl.engine = NewAsync(AsyncConfig{Loop: tl.sim.Loop, CPU: pool, Registry: reg, Clients: clients})
 	var specs []task.Spec
-	for _, spec := range task.BuiltinSpecs() {
+	for _, spec := range builtin.Specs() {
 		spec.Run = tl.watched(spec.Run)
-		if spec.RunAsync != nil {
-			spec.RunAsync = tl.watched(spec.RunAsync)
-		}
 		specs = append(specs, spec)
 	}
 	var err error
-	tl.tasks, err = task.NewRegistry(specs...)
+	tl.tasks, err = task.NewCatalog(specs...)
 	require.NoError(t, err)
 	t.Cleanup(tl.close)
 	return tl

@@ -20,6 +20,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // Two worlds to run requests in: the real one (a loop hosted by gnet, a real
@@ -82,14 +83,14 @@ func testRegistry(t testing.TB) *registry.Registry {
 }
 
 // builtins returns the task registry with more tasks in it.
-func builtins(t testing.TB, more ...task.Spec) *task.Registry {
-	tasks, err := task.NewRegistry(append(task.BuiltinSpecs(), more...)...)
+func builtins(t testing.TB, more ...task.Spec) *task.Catalog {
+	tasks, err := task.NewCatalog(append(builtin.Specs(), more...)...)
 	require.NoError(t, err)
 	return tasks
 }
 
 // graph loads a plan of nodes, the last of which is the output.
-func graph(t testing.TB, tasks *task.Registry, output string, nodes ...string) *plan.Graph {
+func graph(t testing.TB, tasks *task.Catalog, output string, nodes ...string) *plan.Graph {
 	t.Helper()
 	g, err := plan.Load("test.plan.json", []byte(planJSON(output, nodes...)), tasks, testRegistry(t))
 	require.NoError(t, err)
@@ -99,7 +100,7 @@ func graph(t testing.TB, tasks *task.Registry, output string, nodes ...string) *
 // builtinGraph loads a plan of built-in tasks.
 func builtinGraph(t testing.TB, output string, nodes ...string) *plan.Graph {
 	t.Helper()
-	return graph(t, task.Builtin(), output, nodes...)
+	return graph(t, builtin.Catalog(), output, nodes...)
 }
 
 // world is an engine in real time.

@@ -10,13 +10,13 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// ErrCancelled is what a body returns that stopped early because nobody waits
-// for its result any more. A sleep that ends for that reason returns it to the body.
+// ErrCancelled: the body stopped early because nobody waits for its result any more. A
+// body that sees c.Cancelled returns it, and Ctx.Sleep returns it to a body.
 var ErrCancelled = errors.New("task cancelled")
 
 // Cancellation tells a body that nobody waits for its result any more: its node
-// timed out, or the engine shuts down. It is a request, not a force: a body that
-// never looks runs to its end, and its result is dropped. The zero value is ready.
+// timed out, or the engine shuts down. It does not force the body: one that never
+// looks runs to its end, and the engine drops its result. The zero value is ready.
 //
 // Cancel, Cancelled and Done: any goroutine. Reset: the owner, while no body
 // has it.
@@ -51,30 +51,22 @@ func (c *Cancellation) Done() <-chan struct{} {
 	return c.done
 }
 
-// Reset makes c ready for another body.
+// Reset makes c ready for another body. Owner only, while no body has it.
 func (c *Cancellation) Reset() {
 	c.flag.Store(false)
 	c.done = nil
 }
 
-// A Ctx is the context.Context of its body, for libraries that take one: Done
-// closes when nobody waits for the result any more.
+// A Ctx is a context.Context, for libraries that take one: Done closes when nobody
+// waits for the result any more.
 var _ context.Context = (*Ctx)(nil)
 
 // Cancelled reports whether nobody waits for the result any more. A body that
-// computes for long looks every few thousand rows, and then returns ErrCancelled.
+// computes for long asks every few thousand rows, and returns ErrCancelled on true.
 func (c *Ctx) Cancelled() bool { return c.Cancellation != nil && c.Cancellation.Cancelled() }
 
-// A Ctx also is what stops the kernels early.
+// A Ctx stops kernels early.
 var _ rowset.Stop = (*Ctx)(nil)
-
-// stopped turns a kernel's word for having been stopped into a body's.
-func stopped(err error) error {
-	if err == rowset.ErrStopped {
-		return ErrCancelled
-	}
-	return err
-}
 
 // Done implements context.Context.
 func (c *Ctx) Done() <-chan struct{} {
@@ -92,9 +84,9 @@ func (c *Ctx) Err() error {
 	return nil
 }
 
-// Deadline implements context.Context. The engine's clock may be a simulated
-// one, so no instant is told; Done is what counts.
+// Deadline implements context.Context. It never has an instant, since the engine's clock
+// may be simulated; Done closes at the deadline.
 func (c *Ctx) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
-// Value implements context.Context; there are none.
+// Value implements context.Context; it returns nil for every key.
 func (c *Ctx) Value(any) any { return nil }

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"time"
 
 	"github.com/rankd/rankd/plan"
@@ -10,14 +11,14 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Ctx is what a body is given for one run of one node. It belongs to the
+// Ctx holds the arguments of a body for one run of one node. It belongs to the
 // body from its call to its return.
 type Ctx struct {
 	Node     *plan.Node
 	Inputs   []rowset.RowSet // one per input of the node, in order
 	Refs     []rowset.RowSet // one per node_ref parameter, in schema order
 	UserID   int64
-	Params   *expr.Params       // what the request overrides
+	Params   *expr.Params       // parameters that the request overrides
 	Registry *registry.Registry // keys, params, endpoints
 	Waiter   Waiter             // how this engine waits
 	Rows     *RowBudget         // of the request; nil: no bound
@@ -27,7 +28,7 @@ type Ctx struct {
 	counted int64 // rows that the body has counted in this run
 }
 
-// Waiter is the engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.
+// Waiter is an engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.
 type Waiter interface {
 	// NewBatch returns an empty batch, valid until the next NewBatch or the
 	// end of the body.
@@ -36,17 +37,34 @@ type Waiter interface {
 	// They stay valid until the next call of this Waiter or the end of the body.
 	Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error)
 	// Sleep waits for d. It ends early, with ErrCancelled, when nobody waits for the body's
-	// result any more; a sleep that begins after that ends at once, in the same way.
+	// result any more; a sleep that begins after that ends at once with ErrCancelled.
 	Sleep(d time.Duration) error
 }
 
 // Redis returns the body's access to a Redis endpoint.
 func (c *Ctx) Redis(ep *registry.Endpoint) Redis { return Redis{waiter: c.Waiter, endpoint: ep} }
 
-// Sleep waits for d: on the loop the coroutine is suspended, elsewhere the
-// goroutine blocks. It ends early, with ErrCancelled, when nobody waits for the result
-// any more. A body returns the error: one that ignores it and waits again meets it at once, for ever.
+// Sleep waits for d. On the loop it suspends the coroutine, elsewhere it blocks the
+// goroutine. It ends early, with ErrCancelled, when nobody waits for the result any more.
+// The body must return the error: every further wait fails at once.
 func (c *Ctx) Sleep(d time.Duration) error { return c.Waiter.Sleep(d) }
+
+// NoWaiter is the Waiter of a place where a body must not wait. Every wait fails.
+// Immutable; any goroutine.
+type NoWaiter struct{}
+
+var errNoWaiting = errors.New("a task that waits must have Place Waits or OnLoop: the CPU pool does no I/O")
+
+// NewBatch implements Waiter.
+func (NoWaiter) NewBatch() *resp.Batch { return new(resp.Batch) }
+
+// Do implements Waiter; it fails.
+func (NoWaiter) Do(*registry.Endpoint, *resp.Batch) (resp.Replies, error) {
+	return resp.Replies{}, errNoWaiting
+}
+
+// Sleep implements Waiter; it fails.
+func (NoWaiter) Sleep(time.Duration) error { return errNoWaiting }
 
 // Redis sends commands to one endpoint on behalf of one body.
 type Redis struct {
@@ -54,8 +72,8 @@ type Redis struct {
 	endpoint *registry.Endpoint
 }
 
-// Do sends one command and waits for its reply. An error reply of the server
-// is an error here.
+// Do sends one command and waits for its reply, a view that is valid until the next
+// wait. An error reply of the server is returned as an error of class ErrRedis.
 func (r Redis) Do(args ...string) (resp.Reply, error) {
 	b := r.NewBatch()
 	b.Cmd(args...)
@@ -65,19 +83,19 @@ func (r Redis) Do(args ...string) (resp.Reply, error) {
 	}
 	reply := replies.At(0)
 	if err := reply.Err(); err != nil {
-		return resp.Reply{}, r.refusef("%s: %w", args[0], err)
+		return resp.Reply{}, r.Errorf("%s: %w", args[0], err)
 	}
 	return reply, nil
 }
 
-// NewBatch returns an empty batch to be filled and sent. It belongs to the
-// body until the next NewBatch.
+// NewBatch returns an empty batch, to fill and send. It belongs to the body until the
+// next NewBatch.
 func (r Redis) NewBatch() *resp.Batch { return r.waiter.NewBatch() }
 
-// Send sends all commands of b in one go and waits for all replies, at most one
-// round trip. Error replies are among the replies; err means that the batch as a
-// whole failed. An empty batch returns at once. The replies are views, valid
-// until the next Send.
+// Send sends all commands of b at once and waits for all replies: one round trip.
+// Error replies are among the replies; err, of class ErrRedis, means that the batch as a
+// whole failed. An empty batch returns at once. The replies are views, valid until the
+// next wait.
 func (r Redis) Send(b *resp.Batch) (resp.Replies, error) {
 	if b.Len() == 0 {
 		return resp.Replies{}, nil

@@ -1,23 +1,37 @@
-// Package task says what a task is and holds the twelve that rankd comes
-// with, one file each.
+// Package task is the contract between engines and tasks. The twelve tasks that rankd
+// comes with are in package task/builtin.
 //
-// A task is described by a Spec: its op name, its parameters, how many inputs
-// it takes, the shape that its output must have, and its body. The body comes
-// in two places, and the author's choice decides where a node runs:
+// A Spec describes a task: its op name, its parameters, how many inputs it takes, the shape
+// that its output must have, its body, and where the body runs:
 //
-//	RunAsync set   on the loop, in a coroutine: it may await Redis or a timer,
-//	               and must not compute for long
-//	RunAsync nil   Run is offloaded to the CPU pool: it computes and must not
-//	               do I/O
+//	Place     asynchronous engine               two-pool engine
+//	Computes  CPU pool; the body must not wait  CPU workers
+//	Waits     the loop, as a coroutine          I/O workers
+//	OnLoop    the loop, as a coroutine          CPU workers
 //
-// One exception: a node whose Spec's Computes tells that it makes many rows is offloaded, too.
+// A body on the loop may wait for Redis or a timer, and must not compute for long. A node of
+// Place OnLoop whose Cost is high runs on the CPU pool.
 //
-// Engines that have no loop always call Run. A task that does I/O writes one
-// body and sets it as both: what waits is behind Ctx, and each engine brings its
-// own way of waiting (a suspended coroutine, or a blocked goroutine).
+// A task has one body for all engines. It waits through its Ctx, and each engine brings its
+// own Waiter, which suspends a coroutine or blocks a goroutine.
 //
-// Whatever the place, Invoke runs the body: it checks the number of inputs,
-// contains a panic, and checks the output against the Spec, so that a wrong
-// task fails its request and nothing else. It also sees to it that each new batch is counted
-// against the rows that the nodes of a request may make together: see RowBudget.
+// Invoke runs the body. It checks the number of inputs, contains a panic, and checks the
+// output against the Spec, so that a wrong task fails only its request. It also counts each
+// new batch against the rows that the nodes of a request may make together: see RowBudget.
+//
+// # Helpers
+//
+// The built-in tasks use these, and so may a task of your own:
+//
+//	Invalidf                          a parameter is out of its range
+//	Quote                             a text in an error, cut short
+//	Redis.CheckKind, Redis.Errorf     a reply of the wrong kind
+//	ErrCancelled, Ctx.Cancelled       nobody waits for the result any more
+//	Ctx.MakeRows, Ctx.RowsLeft        the rows that the request may make
+//	Ctx.Key, Ctx.KeyByName            key lookup, by number and by name
+//	Columns, ColumnParam              a Spec's Reads and Writes
+//	HashField, ParseID                parts of replies
+//	rowset.StringBuilder              a string column, row by row
+//	rowset.FloatBuilder               a float column, row by row
+//	rowset.ScatterFloats, …Strings    one value per active row → a column of the batch
 package task

@@ -7,21 +7,21 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 )
 
-// Kinds of failure of a body, for errors.Is.
+// Classes of a body's errors, for errors.Is.
 var (
-	// ErrRedis: the server answered with an error, or could not be asked.
+	// ErrRedis: the server answered with an error or with a reply of the wrong kind, or
+	// could not be reached.
 	ErrRedis = errors.New("redis error")
-	// ErrContract: the number of inputs or the shape of the output is not what
-	// the task's Spec says.
+	// ErrContract: the output does not have the shape that the task's Spec promises.
 	ErrContract = errors.New("task contract violation")
-	// ErrInvalid: a parameter is out of its range, or a column that the node needs is
-	// not there.
+	// ErrInvalid: a parameter is out of its range, the number of inputs is wrong, or a
+	// column that the node needs is missing.
 	ErrInvalid = errors.New("invalid node")
 	// ErrPanic: the body panicked.
 	ErrPanic = errors.New("task panic")
 )
 
-// kindError gives an error one of the kinds above without changing its text.
+// kindError gives an error one of the classes above without changing its text.
 type kindError struct {
 	kind, err error
 }
@@ -31,23 +31,24 @@ func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
 
 func withKind(kind, err error) error { return &kindError{kind, err} }
 
-func invalidf(format string, args ...any) error {
+// Invalidf returns an error of class ErrInvalid: a parameter is out of its range, or a
+// column that the node needs is missing. The text begins with the parameter's name.
+func Invalidf(format string, args ...any) error {
 	return withKind(ErrInvalid, fmt.Errorf(format, args...))
 }
+
+// Quote quotes a text for an error and cuts it to 200 bytes. Texts of plans and replies
+// may have any length.
+func Quote(text string) string { return excerpt.Quote(text) }
 
 func contractf(format string, args ...any) error {
 	return withKind(ErrContract, fmt.Errorf(format, args...))
 }
 
-// wrap names the endpoint that an error came from. The client's errors say its
-// address themselves.
+// wrap names the endpoint that an error came from. The client's errors already
+// contain its address.
 func (r Redis) wrap(err error) error {
 	return withKind(ErrRedis, fmt.Errorf("endpoint %s (%s): %w", r.endpoint.ID, r.endpoint.Name, err))
-}
-
-// refusef is the error of a reply that is not what was asked for.
-func (r Redis) refusef(format string, args ...any) error {
-	return r.wrap(fmt.Errorf("redis %s: %w", r.endpoint.Addr(), fmt.Errorf(format, args...)))
 }
 
 // PanicError is a contained panic of a body.

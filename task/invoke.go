@@ -6,11 +6,12 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Invoke runs body, which is spec.Run or spec.RunAsync, for one node: it
-// checks the number of inputs, contains a panic, counts the rows that the body has made and
-// not counted, and checks the output. The error is of the body, or matches ErrContract,
-// ErrInvalid, ErrTooManyRows or ErrPanic.
-func Invoke(spec *Spec, body Body, c *Ctx) (out rowset.RowSet, err error) {
+// Invoke runs the body of spec for one node. It checks the number of inputs,
+// contains a panic, counts the rows that the body has made and not counted, and checks
+// the output. The error is the body's, or matches ErrContract, ErrInvalid, ErrTooManyRows
+// or ErrPanic. A body returns the error of a stopped kernel as it is: Invoke makes
+// rowset.ErrStopped ErrCancelled.
+func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	if len(c.Inputs) != spec.Inputs {
 		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: len(c.Inputs), want: spec.Inputs})
 	}
@@ -20,9 +21,12 @@ func Invoke(spec *Spec, body Body, c *Ctx) (out rowset.RowSet, err error) {
 		}
 	}()
 	c.counted = 0
-	out, err = body(c)
+	out, err = spec.Run(c)
 	if err == nil {
 		err = c.countResult(out)
+	}
+	if err == rowset.ErrStopped {
+		err = ErrCancelled
 	}
 	if err != nil {
 		return rowset.RowSet{}, err

@@ -3,7 +3,6 @@ package task
 import (
 	"slices"
 
-	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
@@ -210,10 +209,6 @@ func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry
 		}
 	}
 	return nil
-}
-
-func (s *Spec) writes(n *plan.Node, key registry.KeyID) bool {
-	return s.Writes != nil && slices.Contains(s.Writes(n), key)
 }
 
 // hasColumn reports whether some input or node reference has that column.

@@ -86,9 +86,9 @@ func (c *Ctx) MakeRows(n int64) error {
 	return c.Rows.take(n)
 }
 
-// rowsLeft returns how many rows the request may still make. Nodes that run at the same
-// time may take them first, so it is no promise; it never grows.
-func (c *Ctx) rowsLeft() int64 {
+// RowsLeft returns how many rows the request may still make. Nodes that run at the same
+// time may take them first. The number never grows.
+func (c *Ctx) RowsLeft() int64 {
 	if c.Rows == nil {
 		return MaxRowsLimit
 	}

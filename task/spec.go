@@ -1,9 +1,7 @@
 package task
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -14,135 +12,74 @@ import (
 // them, and returns a row set of the shape that its Spec promises.
 type Body func(c *Ctx) (rowset.RowSet, error)
 
-// Spec describes a task. Immutable once registered; any goroutine.
+// Spec describes a task. Immutable once it is in a Catalog; any goroutine.
 type Spec struct {
 	// Op is the name with its namespace: "core::vm". Plans may also write the
 	// part after "::" alone.
 	Op string
-	// Doc is one sentence, for --list-tasks and the like.
+	// Doc is one sentence for listings of tasks.
 	Doc string
-	// Params is the schema of the node's parameters; "trace" is added to every op.
+	// Params is the schema of the node's parameters; every op also takes "trace".
 	Params []plan.ParamSchema
-	// Inputs is the number of inputs that a node must list: 0 or 1. It is
-	// checked when the node runs. Node references count as parameters.
+	// Inputs is the number of inputs that a node must list: 0 or 1. Invoke checks
+	// it. Node references count as parameters.
 	Inputs int
-	// IsIO says that Run blocks on I/O, so a pool engine puts it on its I/O
-	// workers.
-	IsIO bool
-	// Output is the shape of the result, checked after every run. A violation fails the
-	// node with ErrContract.
+	// Output is the shape of the result. Invoke checks it after every run; a
+	// violation fails the node with ErrContract.
 	Output Output
-	// Writes tells the columns that a node may add to its inputs' columns or
-	// replace (for Source and Expand: the columns of its result); a column of the result that
-	// is neither there nor inherited fails the check. Reads tells those that it reads. It is
-	// information for tools: nothing keeps a body from reading others. Nil means none.
+	// Writes returns the columns that a node may add to its inputs' columns or replace
+	// (for Source and Expand: the columns of its result). A column of the result that is
+	// neither there nor inherited fails the check. Reads returns the columns that a node
+	// reads. It informs tools; nothing keeps a body from reading others. Nil means none.
+	// See Columns and ColumnParam.
 	Reads, Writes func(n *plan.Node) []registry.KeyID
-	// Run is the synchronous body: on the CPU pool, or on a blocking engine's
-	// goroutine. Required.
+	// Run is the body. Required.
 	Run Body
-	// RunAsync is the body on the loop: it may await. Optional; usually equal to Run.
-	RunAsync Body
-	// Computes tells how many rows a node makes without awaiting anything. A node that makes
-	// many runs on the CPU pool, by Run, although it has RunAsync. Nil: the body awaits, or
-	// computes next to nothing.
-	Computes func(n *plan.Node) int64
+	// Place says where Run runs.
+	Place Place
+	// Cost returns how many rows a node of Place OnLoop makes in one go. A node that
+	// makes many runs on the CPU pool instead. Nil means next to none; other places
+	// have no Cost.
+	Cost func(n *plan.Node) int64
 }
 
-// Registry finds tasks by name. Immutable once built; any goroutine. It
-// implements plan.Ops.
-type Registry struct {
-	entries map[string]*entry
-	specs   []*Spec
+// Place says where a body runs. The task's author chooses it.
+type Place uint8
+
+// The places. "The loop" is the asynchronous engine's; "workers" are the two-pool engine's.
+const (
+	// Computes: on the CPU pool or a CPU worker. The body must not wait.
+	Computes Place = iota
+	// Waits: on the loop, as a coroutine, or on an I/O worker. The body waits for Redis
+	// and must not compute for long.
+	Waits
+	// OnLoop: on the loop, as a coroutine, or on a CPU worker. The body waits for a timer,
+	// or computes next to nothing.
+	OnLoop
+)
+
+var placeNames = [...]string{"computes", "waits", "on_loop"}
+
+// String returns the name of the place.
+func (p Place) String() string { return placeNames[p] }
+
+// Columns returns the Reads or Writes of a task whose columns are the same for every node.
+func Columns(keys ...registry.KeyID) func(*plan.Node) []registry.KeyID {
+	return func(*plan.Node) []registry.KeyID { return keys }
 }
 
-// entry pairs a spec with what plan validation needs of it. A node carries a
-// pointer to the schema, and the schema leads back here.
-type entry struct {
-	schema plan.OpSchema
-	spec   *Spec
-}
-
-// NewRegistry returns a registry of these tasks. An incomplete or ambiguous
-// spec is an error, all of them reported at once.
-func NewRegistry(specs ...Spec) (*Registry, error) {
-	r := &Registry{entries: make(map[string]*entry)}
-	var problems []string
-	add := func(name string, e *entry) {
-		if _, taken := r.entries[name]; taken {
-			problems = append(problems, fmt.Sprintf("%s: name %q is taken", e.spec.Op, name))
-			return
+// ColumnParam returns the Reads or Writes of a task of one column, whose key is the
+// value of an Int parameter. A value that cannot be a key means no column.
+func ColumnParam(name string) func(*plan.Node) []registry.KeyID {
+	return func(n *plan.Node) []registry.KeyID {
+		id, ok := keyID(n.Params.Int(name))
+		if !ok {
+			return nil
 		}
-		r.entries[name] = e
-	}
-	for _, s := range specs {
-		spec := &s
-		space, bare, ok := strings.Cut(spec.Op, "::")
-		switch {
-		case !ok || space == "" || bare == "":
-			problems = append(problems, fmt.Sprintf("%q: an op is named namespace::name", spec.Op))
-		case spec.Run == nil:
-			problems = append(problems, spec.Op+": Run is missing")
-		case spec.Inputs < 0 || spec.Inputs > 1:
-			problems = append(problems, spec.Op+": Inputs must be 0 or 1")
-		case spec.Output == 0:
-			problems = append(problems, spec.Op+": Output is missing")
-		case spec.IsIO && spec.Computes != nil:
-			problems = append(problems, spec.Op+": Computes is for tasks without I/O")
-		}
-		e := &entry{spec: spec}
-		e.schema = plan.OpSchema{Op: spec.Op, Params: spec.Params, Impl: spec}
-		add(spec.Op, e)
-		if ok {
-			add(bare, e)
-		}
-		r.specs = append(r.specs, spec)
-	}
-	if problems != nil {
-		return nil, fmt.Errorf("task registry: %s", strings.Join(problems, "; "))
-	}
-	slices.SortFunc(r.specs, func(a, b *Spec) int { return strings.Compare(a.Op, b.Op) })
-	return r, nil
-}
-
-// Builtin returns the registry of the twelve tasks that rankd comes with.
-func Builtin() *Registry {
-	r, err := NewRegistry(BuiltinSpecs()...)
-	if err != nil {
-		panic(err) // a fault of this package, caught by its tests
-	}
-	return r
-}
-
-// BuiltinSpecs lists the twelve tasks, to be registered with others beside
-// them. A new task of the house is one file and one line here.
-func BuiltinSpecs() []Spec {
-	return []Spec{
-		viewer(),
-		follow(),
-		recommendation(),
-		media(),
-		vm(),
-		filter(),
-		sortRows(),
-		take(),
-		concat(),
-		sleep(),
-		fixedSource(),
-		busyCPU(),
+		return []registry.KeyID{id}
 	}
 }
 
-// OpSchema implements plan.Ops.
-func (r *Registry) OpSchema(op string) (*plan.OpSchema, bool) {
-	e, ok := r.entries[op]
-	if !ok {
-		return nil, false
-	}
-	return &e.schema, true
+func (s *Spec) writes(n *plan.Node, key registry.KeyID) bool {
+	return s.Writes != nil && slices.Contains(s.Writes(n), key)
 }
-
-// Specs returns all tasks, ascending by name. Not to be changed.
-func (r *Registry) Specs() []*Spec { return r.specs }
-
-// SpecOf returns the spec of a node whose plan was loaded with a Registry.
-func SpecOf(n *plan.Node) *Spec { return n.Schema.Impl.(*Spec) }

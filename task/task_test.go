@@ -30,60 +30,27 @@ func TestParseID(t *testing.T) {
 		{"18446744073709551616", 0, false}, {"18446744073709551617", 0, false}, {"99999999999999999999999", 0, false},
 	}
 	for _, tt := range tests {
-		id, ok := parseID([]byte(tt.entry))
+		id, ok := ParseID([]byte(tt.entry))
 		assert.Equal(t, tt.ok, ok, "%q", tt.entry)
 		assert.Equal(t, tt.id, id, "%q", tt.entry)
 	}
 }
 
-func TestBuiltinNames(t *testing.T) {
-	r := Builtin()
-	assert.Len(t, r.Specs(), 12)
-	for _, full := range []string{"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
-		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu"} {
-		s, ok := r.OpSchema(full)
-		require.True(t, ok, full)
-		assert.Equal(t, full, s.Op)
-	}
-	for alias, full := range map[string]string{"vm": "core::vm", "sleep": "test::sleep"} {
-		s, ok := r.OpSchema(alias)
-		require.True(t, ok, alias)
-		assert.Equal(t, full, s.Op)
-	}
-	for _, unknown := range []string{"", "core::VM", "test::vm", "core::sleep", "::vm", "core::"} {
-		_, ok := r.OpSchema(unknown)
-		assert.False(t, ok, unknown)
-	}
-}
-
-func TestRegistryRefusesFaultySpecs(t *testing.T) {
+func TestCatalogRefusesFaultySpecs(t *testing.T) {
 	body := func(*Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }
-	_, err := NewRegistry(
+	_, err := NewCatalog(
 		Spec{Op: "noNamespace", Run: body, Output: Source},
 		Spec{Op: "a::noBody", Output: Source},
 		Spec{Op: "a::inputs", Run: body, Output: Subset, Inputs: 2},
 		Spec{Op: "a::shape", Run: body},
-		Spec{Op: "a::io", Run: body, Output: Source, IsIO: true, Computes: func(*plan.Node) int64 { return 0 }},
+		Spec{Op: "a::io", Run: body, Output: Source, Place: Waits, Cost: func(*plan.Node) int64 { return 0 }},
+		Spec{Op: "a::place", Run: body, Output: Source, Place: OnLoop + 1},
 		Spec{Op: "a::twice", Run: body, Output: Source},
 		Spec{Op: "b::twice", Run: body, Output: Source},
 	)
 	require.Error(t, err)
-	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", "a::io: Computes", `"twice" is taken`} {
+	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", "a::io: Cost", "a::place: Place", `"twice" is taken`} {
 		assert.Contains(t, err.Error(), want)
-	}
-}
-
-// The seeds' table of where a task runs.
-func TestWhoHasAnAsyncBody(t *testing.T) {
-	async := map[string]bool{
-		"core::viewer": true, "core::follow": true, "core::recommendation": true, "core::media": true,
-		"core::vm": false, "core::filter": false, "core::sort": false, "core::take": false, "core::concat": false,
-		"test::sleep": true, "test::fixed_source": true, "test::busy_cpu": false,
-	}
-	for _, s := range BuiltinSpecs() {
-		want, known := async[s.Op]
-		require.True(t, known, s.Op)
-		assert.Equal(t, want, s.RunAsync != nil, s.Op)
 	}
 }
 
@@ -188,7 +155,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			body := func(*Ctx) (rowset.RowSet, error) { return tt.out, nil }
 			spec := &Spec{Op: "test::it", Inputs: 1, Output: tt.output, Writes: writes, Run: body}
-			out, err := Invoke(spec, spec.Run, &Ctx{Inputs: []rowset.RowSet{tt.in}})
+			out, err := Invoke(spec, &Ctx{Inputs: []rowset.RowSet{tt.in}})
 			if tt.ok {
 				require.NoError(t, err)
 				assert.Equal(t, tt.out, out)
@@ -215,7 +182,7 @@ func TestInvokeChecksAppendedRefs(t *testing.T) {
 		{[]int64{3, 1, 7, 8, 8}, false},
 	} {
 		body := func(*Ctx) (rowset.RowSet, error) { return rowset.Dense(batchOf(tt.ids...)), nil }
-		_, err := Invoke(&Spec{Inputs: 1, Output: Append, Run: body}, body,
+		_, err := Invoke(&Spec{Inputs: 1, Output: Append, Run: body},
 			&Ctx{Inputs: []rowset.RowSet{in}, Refs: []rowset.RowSet{ref}})
 		if tt.ok {
 			assert.NoError(t, err)
@@ -231,7 +198,7 @@ func TestInvokeChecksTheNumberOfInputs(t *testing.T) {
 	spec := &Spec{Op: "test::it", Inputs: 1, Output: PassThrough, Run: body}
 	in := rowset.Dense(batchOf(1))
 	for _, inputs := range [][]rowset.RowSet{nil, {in, in}} {
-		_, err := Invoke(spec, body, &Ctx{Inputs: inputs})
+		_, err := Invoke(spec, &Ctx{Inputs: inputs})
 		require.ErrorIs(t, err, ErrInvalid)
 	}
 	assert.False(t, called)
@@ -239,7 +206,7 @@ func TestInvokeChecksTheNumberOfInputs(t *testing.T) {
 
 func TestInvokeContainsAPanic(t *testing.T) {
 	body := func(*Ctx) (rowset.RowSet, error) { panic("boom") }
-	_, err := Invoke(&Spec{Output: Source}, body, &Ctx{})
+	_, err := Invoke(&Spec{Output: Source, Run: body}, &Ctx{})
 	require.ErrorIs(t, err, ErrPanic)
 	var p *PanicError
 	require.ErrorAs(t, err, &p)

@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // Open opens an engine. A peer is not in this process: that is an error.
@@ -51,7 +51,7 @@ func Opener(s Spec, cfg scheduler.Config) worker.Open {
 		}
 		cfg := cfg
 		cfg.Registry = cfg.Registry.WithRedis(host, port)
-		graph, err := plan.Load(setup.Plan, []byte(setup.Artifact), task.Builtin(), cfg.Registry)
+		graph, err := plan.Load(setup.Plan, []byte(setup.Artifact), builtin.Catalog(), cfg.Registry)
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // SleepResult compares tasks that wait on the loop with tasks that wait on workers.
@@ -62,7 +62,7 @@ func sleepOn(s engines.Spec, tasks int, sleep time.Duration, workers int) (*load
 	if err != nil {
 		return nil, err
 	}
-	graph, err := plan.Load("sleep", fmt.Appendf(nil, sleepPlan, sleep.Milliseconds()), task.Builtin(), reg)
+	graph, err := plan.Load("sleep", fmt.Appendf(nil, sleepPlan, sleep.Milliseconds()), builtin.Catalog(), reg)
 	if err != nil {
 		return nil, err
 	}

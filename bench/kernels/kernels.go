@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // artifact has one node per kernel, named like it. The columns are those of Rows.
@@ -93,7 +94,7 @@ func prepare(kernel string, rows int) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph, err := plan.Load("kernels", fmt.Appendf(nil, artifact, (rows+1)/2), task.Builtin(), reg)
+	graph, err := plan.Load("kernels", fmt.Appendf(nil, artifact, (rows+1)/2), builtin.Catalog(), reg)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func prepare(kernel string, rows int) (func() error, error) {
 		}
 		spec := task.SpecOf(node)
 		return func() error {
-			_, err := task.Invoke(spec, spec.Run, c)
+			_, err := task.Invoke(spec, c)
 			return err
 		}, nil
 	}

@@ -38,7 +38,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 type options struct {
@@ -239,7 +239,7 @@ func loadPlan(name string, fanout int, reg *registry.Registry) (*plan.Graph, err
 			return nil, err
 		}
 	}
-	return plan.Load(file, text, task.Builtin(), reg)
+	return plan.Load(file, text, builtin.Catalog(), reg)
 }
 
 // redisBenchmark returns the HGETALLs per second that redis-benchmark reaches

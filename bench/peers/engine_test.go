@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // specs are all the ways of sending and decoding that a peer has.
@@ -64,7 +64,7 @@ func (e *engine) load(t testing.TB, name string, fanout int) *plan.Graph {
 	if fanout > 0 {
 		text = fanoutParam.ReplaceAll(text, fmt.Appendf(nil, `"fanout": %d`, fanout))
 	}
-	graph, err := plan.Load(file, text, task.Builtin(), e.registry)
+	graph, err := plan.Load(file, text, builtin.Catalog(), e.registry)
 	require.NoError(t, err)
 	return graph
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // compareOptions are the flags of compare and sweep. Immutable once checked.
@@ -292,7 +292,7 @@ func (o *compareOptions) artifact() (name string, text []byte, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	graph, err := plan.Load(file, text, task.Builtin(), reg)
+	graph, err := plan.Load(file, text, builtin.Catalog(), reg)
 	if err != nil || o.fanout == 0 {
 		if err != nil {
 			return "", nil, err
@@ -302,7 +302,7 @@ func (o *compareOptions) artifact() (name string, text []byte, err error) {
 	if text, err = engines.WithFanout(text, o.fanout); err != nil {
 		return "", nil, err
 	}
-	_, err = plan.Load(file, text, task.Builtin(), reg)
+	_, err = plan.Load(file, text, builtin.Catalog(), reg)
 	return graph.Name, text, err
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // napPlan sleeps so long.
@@ -152,7 +153,7 @@ func TestFailureTexts(t *testing.T) {
 		{task.ErrContract, "Task contract violation"},
 		{&task.RowsError{Rows: 20, Limit: 10}, "Too many rows"},
 		{task.ErrInvalid, "Invalid node"},
-		{task.ErrInjected, "Node execution failed"},
+		{builtin.ErrInjected, "Node execution failed"},
 	} {
 		f := failureOf(&scheduler.NodeError{Node: "n", Op: "core::vm", Err: c.err})
 		assert.Equal(t, request.Failure{Error: c.text, Detail: c.err.Error(), Node: "n", Op: "core::vm"}, f)

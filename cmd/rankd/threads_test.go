@@ -80,7 +80,11 @@ func TestAsManyWorkersAsAskedFor(t *testing.T) {
 			require.NoError(t, o.check(cmd.Flags()))
 			reg, err := openRegistry(&o)
 			require.NoError(t, err)
-			tasks, err := task.NewRegistry(task.Spec{Op: "test::meet", Run: m.join, IsIO: c.isIO, Output: task.Source})
+			place := task.Computes
+			if c.isIO {
+				place = task.Waits
+			}
+			tasks, err := task.NewCatalog(task.Spec{Op: "test::meet", Run: m.join, Place: place, Output: task.Source})
 			require.NoError(t, err)
 			a := &app{opts: &o, reg: reg, tasks: tasks, clock: clock.NewReal()}
 			require.NoError(t, a.loadPlans())

@@ -19,12 +19,13 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // app is the program put together. Any goroutine, except open and close.
 type app struct {
 	opts    *options
-	tasks   *task.Registry
+	tasks   *task.Catalog
 	reg     *registry.Registry
 	library *plan.Library
 	plan    *plan.Graph // chosen by the flags; nil if they choose none
@@ -38,7 +39,7 @@ type app struct {
 
 // newApp reads registry and plans, without starting anything.
 func newApp(o *options) (*app, error) {
-	a := &app{opts: o, tasks: task.Builtin(), clock: clock.NewReal()}
+	a := &app{opts: o, tasks: builtin.Catalog(), clock: clock.NewReal()}
 	var err error
 	if a.reg, err = openRegistry(o); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ import (
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 func TestMain(m *testing.M) { looptest.Main(m) }
@@ -111,7 +111,7 @@ func testServer(t *testing.T, addr string) {
 }
 
 func runCase(t *testing.T, engine scheduler.Engine, reg *registry.Registry, c *testCase) {
-	graph, planErr := plan.Load(c.Name+".plan.json", verbatim(t, c.Plan), task.Builtin(), reg)
+	graph, planErr := plan.Load(c.Name+".plan.json", verbatim(t, c.Plan), builtin.Catalog(), reg)
 	if slices.Contains(c.Tags, "quirk") {
 		// Where the original cuts ids to 32 bits, and the like: ours refuses.
 		require.Error(t, planErr)

@@ -1,14 +1,15 @@
-package task
+package builtin
 
 import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
 )
 
 // vm evaluates an expression for every active row into a float column.
-func vm() Spec {
-	return Spec{
+func vm() task.Spec {
+	return task.Spec{
 		Op:  "core::vm",
 		Doc: "Evaluates an expression for every row into a float column.",
 		Params: []plan.ParamSchema{
@@ -16,30 +17,30 @@ func vm() Spec {
 			{Name: "expr_id", Type: plan.ExprID, Required: true},
 		},
 		Inputs: 1,
-		Output: SameRows,
+		Output: task.SameRows,
 		Reads: func(n *plan.Node) []registry.KeyID {
 			if n.Expr == nil {
 				return nil
 			}
 			return n.Expr.Keys()
 		},
-		Writes: func(n *plan.Node) []registry.KeyID { return keyOf(n.Params.Int("out_key")) },
+		Writes: task.ColumnParam("out_key"),
 		Run:    runVM,
 	}
 }
 
-func runVM(c *Ctx) (rowset.RowSet, error) {
+func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	outKey := c.Node.Params.Int("out_key")
-	key, ok := lookupKey(c, outKey)
+	key, ok := c.Key(outKey)
 	switch {
 	case !ok:
-		return rowset.RowSet{}, invalidf("out_key is %d, which is no registered key", outKey)
+		return rowset.RowSet{}, task.Invalidf("out_key is %d, which is no registered key", outKey)
 	case key.Type != registry.Float:
-		return rowset.RowSet{}, invalidf("out_key %d (%s) is no float key", key.ID, key.Name)
+		return rowset.RowSet{}, task.Invalidf("out_key %d (%s) is no float key", key.ID, key.Name)
 	case !key.Writable:
-		return rowset.RowSet{}, invalidf("out_key %d (%s) is read-only", key.ID, key.Name)
+		return rowset.RowSet{}, task.Invalidf("out_key %d (%s) is read-only", key.ID, key.Name)
 	case c.Node.Expr == nil:
-		return rowset.RowSet{}, invalidf("expr_id is empty")
+		return rowset.RowSet{}, task.Invalidf("expr_id is empty")
 	}
 	in := c.Inputs[0]
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the column is as long as the batch
@@ -48,11 +49,11 @@ func runVM(c *Ctx) (rowset.RowSet, error) {
 	col, err := c.Node.Expr.ColumnUntil(c, in, c.Params)
 	switch {
 	case err != nil:
-		return rowset.RowSet{}, stopped(err)
+		return rowset.RowSet{}, err
 	case col.NonFinite:
-		return rowset.RowSet{}, invalidf("the expression is not finite for some row")
+		return rowset.RowSet{}, task.Invalidf("the expression is not finite for some row")
 	case col.Null && !key.Nullable:
-		return rowset.RowSet{}, invalidf("the expression is null for some row, and %s is not nullable", key.Name)
+		return rowset.RowSet{}, task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name)
 	}
 	out := in
 	out.Batch = rowset.WithFloat(in.Batch, key.ID, col.Values, col.Valid)

@@ -1,31 +1,31 @@
-package task
+package builtin
 
 import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
 )
 
 // filter keeps the rows for which a predicate is true.
-func filter() Spec {
-	return Spec{
+func filter() task.Spec {
+	return task.Spec{
 		Op:     "core::filter",
 		Doc:    "Keeps the rows for which a predicate is true.",
 		Params: []plan.ParamSchema{{Name: "pred_id", Type: plan.PredID, Required: true}},
 		Inputs: 1,
-		Output: Subset,
+		Output: task.Subset,
 		Reads: func(n *plan.Node) []registry.KeyID {
 			if n.Pred == nil {
 				return nil
 			}
 			return n.Pred.Keys()
 		},
-		Run: func(c *Ctx) (rowset.RowSet, error) {
+		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			if c.Node.Pred == nil {
-				return rowset.RowSet{}, invalidf("pred_id is empty")
+				return rowset.RowSet{}, task.Invalidf("pred_id is empty")
 			}
-			out, err := c.Node.Pred.FilterUntil(c, c.Inputs[0], c.Params)
-			return out, stopped(err)
+			return c.Node.Pred.FilterUntil(c, c.Inputs[0], c.Params)
 		},
 	}
 }

@@ -1,0 +1,27 @@
+package builtin
+
+import (
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// media expands each row to the ids in media:{id}. The rows have no columns, since
+// media ids are not users. One round trip, unless readLists takes more.
+func media() task.Spec {
+	return task.Spec{
+		Op:     "core::media",
+		Doc:    "Expands each row to its media.",
+		Params: []plan.ParamSchema{endpointParam, fanoutParam},
+		Inputs: 1,
+		Output: task.Expand,
+		Place:  task.Waits,
+		Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			ids, err := readLists(c, "media:", 10_000)
+			if err != nil {
+				return rowset.RowSet{}, err
+			}
+			return rowset.Dense(&rowset.Batch{IDs: ids}), nil
+		},
+	}
+}

@@ -1,0 +1,287 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/resptest"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+func batchOf(ids ...int64) *rowset.Batch { return &rowset.Batch{IDs: ids} }
+
+// fakeRedis is a Waiter whose Redis answers at once.
+type fakeRedis struct {
+	answer  resptest.Answer
+	batch   resp.Batch
+	decoder *resp.Decoder
+	sent    [][]string // the commands of each batch
+}
+
+func (r *fakeRedis) NewBatch() *resp.Batch {
+	r.batch.Reset()
+	return &r.batch
+}
+
+func (r *fakeRedis) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
+	var replies []byte
+	var commands []string
+	raw := slices.Clone(b.Encoded())
+	for len(raw) > 0 {
+		_, args, _, rest, err := redcon.ReadNextCommand(raw, nil)
+		if err != nil {
+			return resp.Replies{}, err
+		}
+		var words []string
+		for _, arg := range args {
+			words = append(words, string(arg))
+		}
+		commands = append(commands, strings.Join(words, " "))
+		replies = append(replies, r.answer(words)...)
+		raw = rest
+	}
+	r.sent = append(r.sent, commands)
+	r.decoder = resp.NewDecoder(resp.Limits{})
+	r.decoder.Reset(b.Len())
+	if _, done, err := r.decoder.Decode(replies); err != nil || !done {
+		return resp.Replies{}, errors.Join(err, errors.New("incomplete"))
+	}
+	return r.decoder.Replies(), nil
+}
+
+func (r *fakeRedis) Sleep(time.Duration) error { return nil }
+
+// listsOf answers as resptest.Followers does, from lists of that many entries.
+func listsOf(entries int) resptest.Answer {
+	return func(args []string) []byte {
+		if last, err := strconv.Atoi(args[len(args)-1]); err == nil && last >= entries {
+			if entries == 0 {
+				return redcon.AppendArray(nil, 0)
+			}
+			args = append(slices.Clone(args[:len(args)-1]), strconv.Itoa(entries-1))
+		}
+		return resptest.Followers(args)
+	}
+}
+
+// ctxOf returns what a body needs to run a node of that op and those parameters, save its inputs.
+func ctxOf(t testing.TB, op, params string, more ...task.Spec) *task.Ctx {
+	reg, err := registry.Default("test")
+	require.NoError(t, err)
+	tasks, err := task.NewCatalog(append(Specs(), more...)...)
+	require.NoError(t, err)
+	inputs := `"in"`
+	if s, ok := tasks.OpSchema(op); ok && s.Impl.(*task.Spec).Inputs == 0 {
+		inputs = ""
+	}
+	g, err := plan.Load("p.plan.json", fmt.Appendf(nil, `{"schema_version": 1, "plan_name": "p", "outputs": ["out"],
+		"nodes": [{"node_id": "in", "op": "fixed_source", "inputs": []},
+			{"node_id": "out", "op": %q, "inputs": [%s], "params": {%s}}],
+		"expr_table": {"e": {"op": "key_ref", "key_id": 1}},
+		"pred_table": {"p": {"op": "cmp", "cmp": "<", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 3}}}}`,
+		op, inputs, params), tasks, reg)
+	require.NoError(t, err)
+	return &task.Ctx{
+		Node: g.Nodes[1], UserID: 1, Params: new(expr.Params), Registry: reg, Waiter: &fakeRedis{answer: listsOf(1 << 30)},
+	}
+}
+
+func invoke(c *task.Ctx) (rowset.RowSet, error) {
+	return task.Invoke(task.SpecOf(c.Node), c)
+}
+
+const endpoint = `"endpoint": "ep_0001"`
+
+// TestEachNewBatchCounts: its rows count, active or not, and those of a selection do not.
+func TestEachNewBatchCounts(t *testing.T) {
+	five := rowset.Dense(batchOf(1, 2, 3, 4, 5))
+	two := rowset.RowSet{Batch: five.Batch, Rows: []int32{4, 1}, N: 2}
+	uncounted := func(out func(c *task.Ctx) rowset.RowSet) task.Spec {
+		return task.Spec{Op: "test::uncounted", Inputs: 1, Output: task.Expand,
+			Run: func(c *task.Ctx) (rowset.RowSet, error) { return out(c), nil }}
+	}
+	seven := uncounted(func(*task.Ctx) rowset.RowSet { return rowset.Dense(batchOf(1, 2, 3, 4, 5, 6, 7)) })
+	reference := uncounted(func(c *task.Ctx) rowset.RowSet { return c.Refs[0] })
+	half := uncounted(func(c *task.Ctx) rowset.RowSet {
+		_ = c.MakeRows(3)
+		return rowset.Dense(batchOf(1, 2, 3, 4, 5, 6, 7))
+	})
+	for _, c := range []struct {
+		name, op, params string
+		in, ref          rowset.RowSet
+		more             []task.Spec
+		want             int
+	}{
+		{name: "source", op: "fixed_source", params: `"row_count": 5`, want: 5},
+		{name: "source of none", op: "fixed_source", params: `"row_count": 0`, want: 0},
+		{name: "viewer", op: "viewer", params: endpoint, want: 1},
+		{name: "follow", op: "follow", params: endpoint + `, "fanout": 3`, in: two, want: 6},
+		{name: "recommendation", op: "recommendation", params: endpoint + `, "fanout": 2`, in: five, want: 10},
+		{name: "media", op: "media", params: endpoint + `, "fanout": 4`, in: two, want: 8},
+		{name: "concat", op: "concat", params: `"rhs": "in"`, in: two, ref: five, want: 7},
+		{name: "vm", op: "vm", params: `"out_key": 2001, "expr_id": "e"`, in: five, want: 5},
+		{name: "vm of a selection", op: "vm", params: `"out_key": 2001, "expr_id": "e"`, in: two, want: 5},
+		{name: "filter", op: "filter", params: `"pred_id": "p"`, in: five},
+		{name: "sort", op: "sort", params: `"by": 1, "order": "desc"`, in: five},
+		{name: "take", op: "take", params: `"count": 2`, in: five},
+		{name: "sleep", op: "sleep", params: `"duration_ms": 1`, in: five},
+		{name: "busy_cpu", op: "busy_cpu", params: `"busy_wait_ms": 0`, in: five},
+		{name: "a task that does not count", op: "uncounted", in: two, more: []task.Spec{seven}, want: 7},
+		{name: "a task that counts half of them", op: "uncounted", in: two, more: []task.Spec{half}, want: 7},
+		{name: "a task that returns its reference", op: "uncounted", in: rowset.Dense(batchOf(9)), ref: five, more: []task.Spec{reference}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := ctxOf(t, c.op, c.params, c.more...)
+			if task.SpecOf(ctx.Node).Inputs > 0 {
+				ctx.Inputs = []rowset.RowSet{c.in}
+			}
+			if c.ref.Batch != nil {
+				ctx.Refs = []rowset.RowSet{c.ref}
+			}
+			unbounded, err := invoke(ctx)
+			require.NoError(t, err)
+			for range 2 { // the second run of a context counts for itself
+				ctx.Rows = task.NewRowBudget(100)
+				out, err := invoke(ctx)
+				require.NoError(t, err)
+				assert.Equal(t, 100-c.want, int(ctx.RowsLeft()))
+				assert.Equal(t, unbounded, out)
+			}
+			if c.want == 0 {
+				return
+			}
+			ctx.Rows = task.NewRowBudget(c.want)
+			_, err = invoke(ctx)
+			assert.NoError(t, err, "just enough")
+			ctx.Rows = task.NewRowBudget(c.want)
+			require.NoError(t, ctx.MakeRows(1))
+			_, err = invoke(ctx)
+			assert.ErrorIs(t, err, task.ErrTooManyRows, "one too few")
+			assert.ErrorContains(t, err, "max_rows")
+		})
+	}
+}
+
+// TestRowsAreCountedBeforeMemoryIsAllocated asks for more rows than any machine can hold.
+func TestRowsAreCountedBeforeMemoryIsAllocated(t *testing.T) {
+	huge := rowset.RowSet{Batch: batchOf(), N: 1 << 50} // there are none behind the count
+	million := rowset.Dense(batchOf(make([]int64, 1e6)...))
+	for _, c := range []struct {
+		op, params string
+		in         rowset.RowSet
+	}{
+		{"fixed_source", `"row_count": 9223372036854775807`, rowset.RowSet{}},
+		{"fixed_source", `"row_count": 100000000`, rowset.RowSet{}},
+		{"concat", `"rhs": "in"`, huge},
+		{"vm", `"out_key": 2001, "expr_id": "e"`, rowset.Take(million, 1)}, // of a column of 8 MB
+		{"follow", endpoint + `, "fanout": 10000000`, rowset.Dense(batchOf(1))},
+		{"media", endpoint + `, "fanout": 10000`, rowset.Dense(batchOf(1))},
+	} {
+		t.Run(c.op, func(t *testing.T) {
+			ctx := ctxOf(t, c.op, c.params)
+			ctx.Rows = task.NewRowBudget(1000)
+			if c.in.Batch != nil {
+				ctx.Inputs = []rowset.RowSet{c.in}
+				ctx.Refs = ctx.Inputs
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := invoke(ctx)
+			runtime.ReadMemStats(&after)
+			require.ErrorIs(t, err, task.ErrTooManyRows)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+		})
+	}
+}
+
+// TestAFanOutReadsNoMoreThanItMayMake: what it asks for, and in how many batches.
+func TestAFanOutReadsNoMoreThanItMayMake(t *testing.T) {
+	many := make([]int64, 3000)
+	for i := range many {
+		many[i] = int64(i)
+	}
+	for _, c := range []struct {
+		name           string
+		rows           int // of the input
+		fanout, listed int
+		limit          int
+		last           string // the last argument of the first command
+		batches        []int  // commands of each batch with LRANGE
+		want           int    // rows made; -1: too many
+	}{
+		{"the bound is far away", 3, 100, 5, 0, "99", []int{3}, 15},
+		{"as many as are left", 1, 100, 100, 100, "99", []int{1}, 100},
+		{"one more is enough to know", 1, 101, 1 << 30, 100, "100", []int{1}, -1},
+		{"a list that is short enough", 1, 10_000, 100, 100, "100", []int{1}, 100},
+		{"nothing is left", 1, 10_000, 1 << 30, 0x7fff_ffff, "0", []int{1}, -1},
+		{"nothing is left and nothing there", 2, 10_000, 0, 0x7fff_ffff, "0", []int{2}, 0},
+		{"empty lists of many rows in one batch", 3000, 10_000, 0, 10, "10", []int{3000}, 0},
+		{"long lists of many rows in several", 3000, 100, 1, 3000, "99", []int{655, 655, 655, 655, 380}, 3000},
+		{"which end at the first that is too much", 3000, 100, 10, 10_000, "99", []int{655, 655}, -1},
+		{"a whole list at least", 3, 10_000, 1, 50_000, "9999", []int{3}, 3},
+		{"by default a batch may hold the bound", 3000, 10_000, 1, 0, "9999", []int{1000, 999, 999, 2}, 3000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := ctxOf(t, "media", fmt.Sprintf(`%s, "fanout": %d`, endpoint, c.fanout))
+			redis := &fakeRedis{answer: listsOf(c.listed)}
+			ctx.Inputs, ctx.Waiter, ctx.Rows = []rowset.RowSet{rowset.Dense(batchOf(many[:c.rows]...))}, redis, task.NewRowBudget(c.limit)
+			if c.limit == 0x7fff_ffff {
+				require.NoError(t, ctx.MakeRows(0x7fff_ffff))
+			}
+			out, err := invoke(ctx)
+			var batches []int
+			for _, commands := range redis.sent {
+				batches = append(batches, len(commands))
+			}
+			assert.Equal(t, c.batches, batches)
+			assert.Equal(t, "LRANGE media:0 0 "+c.last, redis.sent[0][0])
+			if c.want < 0 {
+				assert.ErrorIs(t, err, task.ErrTooManyRows)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, out.Len())
+			for i := range out.Len() {
+				row, entry := i/max(1, c.listed), i%max(1, c.listed)
+				assert.Equal(t, resptest.ListEntry("media", int64(row), entry), out.ID(i))
+			}
+		})
+	}
+}
+
+// A source that nobody waits for any more stops.
+func TestALargeSourceStops(t *testing.T) {
+	ctx := ctxOf(t, "fixed_source", `"row_count": 1000000`)
+	ctx.Cancellation = new(task.Cancellation)
+	ctx.Cancellation.Cancel()
+	_, err := invoke(ctx)
+	assert.ErrorIs(t, err, task.ErrCancelled)
+}
+
+func TestASourceCounts(t *testing.T) {
+	ctx := ctxOf(t, "fixed_source", `"row_count": 200000`) // several blocks
+	out, err := invoke(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 200_000, out.Len())
+	for i := range out.Len() {
+		require.Equal(t, int64(i)+1, out.ID(i))
+	}
+	_, err = invoke(ctxOf(t, "fixed_source", `"row_count": -1`))
+	require.ErrorIs(t, err, task.ErrInvalid)
+	assert.EqualError(t, err, "row_count is -1, must not be negative")
+}

@@ -1,0 +1,38 @@
+package builtin
+
+import (
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// sortRows orders the rows by a column or by id, stably, nulls last.
+func sortRows() task.Spec {
+	return task.Spec{
+		Op:  "core::sort",
+		Doc: "Orders the rows by a column or by id; stable, nulls last.",
+		Params: []plan.ParamSchema{
+			{Name: "by", Type: plan.Int, Required: true, IsKey: true},
+			{Name: "order", Type: plan.String, StrValue: "asc"},
+		},
+		Inputs: 1,
+		Output: task.Permutation,
+		Reads:  task.ColumnParam("by"),
+		Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			order := c.Node.Params.String("order")
+			if order != "asc" && order != "desc" {
+				return rowset.RowSet{}, task.Invalidf("order is %s, must be \"asc\" or \"desc\"", task.Quote(order))
+			}
+			by, in := c.Node.Params.Int("by"), c.Inputs[0]
+			key, ok := c.Key(by)
+			if !ok {
+				return rowset.RowSet{}, task.Invalidf("by is %d, which is no registered key", by)
+			}
+			if key.ID != registry.IDKey && in.Batch.Float(key.ID) == nil && in.Batch.String(key.ID) == nil {
+				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): the input has no such column", key.ID, key.Name)
+			}
+			return rowset.SortUntil(c, in, key.ID, order == "desc")
+		},
+	}
+}

@@ -1,0 +1,30 @@
+package builtin
+
+import "github.com/rankd/rankd/task"
+
+// Specs returns the twelve tasks. A new built-in task is one file and one line here.
+func Specs() []task.Spec {
+	return []task.Spec{
+		viewer(),
+		follow(),
+		recommendation(),
+		media(),
+		vm(),
+		filter(),
+		sortRows(),
+		take(),
+		concat(),
+		sleep(),
+		fixedSource(),
+		busyCPU(),
+	}
+}
+
+// Catalog returns a catalog of the twelve tasks.
+func Catalog() *task.Catalog {
+	c, err := task.NewCatalog(Specs()...)
+	if err != nil {
+		panic(err) // a fault of this package, which its tests catch
+	}
+	return c
+}

@@ -1,0 +1,71 @@
+package builtin
+
+import (
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// keyCountry is the one column that is read from users.
+const keyCountry registry.KeyID = 3001
+
+// userCommand returns the command that reads one user.
+func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", "user:{id}") }
+
+// fanOut expands each row to the ids in the list at prefix+id, then reads each
+// of those users. Two round trips, whatever the number of rows, unless readLists takes more.
+func fanOut(op, prefix, doc string) task.Spec {
+	users := userCommand()
+	return task.Spec{
+		Op:     op,
+		Doc:    doc,
+		Params: []plan.ParamSchema{endpointParam, fanoutParam},
+		Inputs: 1,
+		Output: task.Expand,
+		Writes: task.Columns(keyCountry),
+		Place:  task.Waits,
+		Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			ids, err := readLists(c, prefix, 10_000_000)
+			if err != nil {
+				return rowset.RowSet{}, err
+			}
+			return readUsers(c, users, ids)
+		},
+	}
+}
+
+// readUsers makes a batch of these rows with the country column, read from
+// user:{id} as one batch. It keeps a user without a hash, or without the field, with a null.
+func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
+	redis := c.Redis(c.Node.Endpoint)
+	b := redis.NewBatch()
+	for _, id := range ids {
+		b.CmdID(command, id)
+	}
+	replies, err := redis.Send(b)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	countries := rowset.NewStringBuilder(keyCountry, len(ids))
+	for i := range replies.Len() {
+		reply := replies.At(i)
+		if err := redis.CheckKind(reply, resp.Array, "HGETALL", "user:", ids[i]); err != nil {
+			return rowset.RowSet{}, err
+		}
+		if value, ok := task.HashField(reply, "country"); ok {
+			countries.Append(value)
+		} else {
+			countries.AppendNull()
+		}
+	}
+	// One allocation for the batch and its list of columns.
+	users := new(struct {
+		rowset.Batch
+		columns [1]rowset.StringColumn
+	})
+	users.columns[0] = countries.Column()
+	users.IDs, users.Strings = ids, users.columns[:]
+	return rowset.Dense(&users.Batch), nil
+}

@@ -1,0 +1,82 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rankd/rankd/plan"
+)
+
+// Catalog finds tasks by name. Immutable once built; any goroutine. It
+// implements plan.Ops.
+type Catalog struct {
+	entries map[string]*entry
+	specs   []*Spec
+}
+
+// entry pairs a spec with what plan validation needs of it. A node carries a
+// pointer to the schema, and the schema leads back to the spec.
+type entry struct {
+	schema plan.OpSchema
+	spec   *Spec
+}
+
+// NewCatalog returns a catalog of these tasks. The error reports every incomplete
+// or ambiguous spec at once.
+func NewCatalog(specs ...Spec) (*Catalog, error) {
+	c := &Catalog{entries: make(map[string]*entry)}
+	var problems []string
+	add := func(name string, e *entry) {
+		if _, taken := c.entries[name]; taken {
+			problems = append(problems, fmt.Sprintf("%s: name %q is taken", e.spec.Op, name))
+			return
+		}
+		c.entries[name] = e
+	}
+	for _, s := range specs {
+		spec := &s
+		space, bare, ok := strings.Cut(spec.Op, "::")
+		switch {
+		case !ok || space == "" || bare == "":
+			problems = append(problems, fmt.Sprintf("%q: an op is named namespace::name", spec.Op))
+		case spec.Run == nil:
+			problems = append(problems, spec.Op+": Run is missing")
+		case spec.Inputs < 0 || spec.Inputs > 1:
+			problems = append(problems, spec.Op+": Inputs must be 0 or 1")
+		case spec.Output == 0:
+			problems = append(problems, spec.Op+": Output is missing")
+		case spec.Place > OnLoop:
+			problems = append(problems, spec.Op+": Place must be Computes, Waits or OnLoop")
+		case spec.Cost != nil && spec.Place != OnLoop:
+			problems = append(problems, spec.Op+": Cost is for tasks whose Place is OnLoop")
+		}
+		e := &entry{spec: spec}
+		e.schema = plan.OpSchema{Op: spec.Op, Params: spec.Params, Impl: spec}
+		add(spec.Op, e)
+		if ok {
+			add(bare, e)
+		}
+		c.specs = append(c.specs, spec)
+	}
+	if problems != nil {
+		return nil, fmt.Errorf("task catalog: %s", strings.Join(problems, "; "))
+	}
+	slices.SortFunc(c.specs, func(a, b *Spec) int { return strings.Compare(a.Op, b.Op) })
+	return c, nil
+}
+
+// OpSchema implements plan.Ops.
+func (c *Catalog) OpSchema(op string) (*plan.OpSchema, bool) {
+	e, ok := c.entries[op]
+	if !ok {
+		return nil, false
+	}
+	return &e.schema, true
+}
+
+// Specs returns all tasks, ascending by name. The caller must not change them.
+func (c *Catalog) Specs() []*Spec { return c.specs }
+
+// SpecOf returns the spec of a node whose plan was loaded with a Catalog.
+func SpecOf(n *plan.Node) *Spec { return n.Schema.Impl.(*Spec) }
