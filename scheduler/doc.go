@@ -4,10 +4,10 @@
 //	                 ┌──────────── State: what is ready, running, done ───────────┐
 //	                 │ Next                                       Succeed │ Fail  │
 //	                 ▼                                                    │       │
-//	Async:      place ─┬─ RunAsync ─▶ coroutine on the loop ── await ─▶ body ends ┤
+//	Async:      place ─┬─ on loop ─▶ coroutine on the loop ── await ─▶ body ends ┤
 //	                   └─ Run ──────▶ job on the CPU pool ─── Post ──▶ body ends ─┤
 //	                                                       node's deadline ───────┘ first wins
-//	Pool:       IsIO ? I/O workers : CPU workers, each blocking; lock, settle, signal
+//	Pool:       waits for Redis ? I/O workers : CPU workers, each blocking; lock, settle, signal
 //	Sequential: one node at a time on the request's goroutine
 //
 // # The Async engine
