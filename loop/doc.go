@@ -37,7 +37,8 @@
 //
 // # Panics and Goexit
 //
-// A callback that panics is contained: the loop counts and reports the panic and goes on.
+// A callback that panics is contained: the loop counts the panic, reports it to Config.OnPanic or else to
+// the log, and goes on.
 // A callback that calls runtime.Goexit (as testing.T.FailNow does) ends the loop's
 // goroutine. Nothing can prevent that, no other goroutine can take over a callback that
 // is half done, and the host's poller is gone. Without a loop, posts would be accepted

@@ -1,6 +1,9 @@
 package loop
 
-import "runtime/debug"
+import (
+	"log/slog"
+	"runtime/debug"
+)
 
 // groupSize is how many posts (or deferred functions, or close callbacks) share
 // one measurement. Reading the clock costs about as much as a post: 26 ns.
@@ -72,9 +75,12 @@ func (l *Loop) Contain() {
 // panicked counts and reports a panic. Called before its stack is unwound.
 func (l *Loop) panicked(recovered any) {
 	l.count.Panics++
-	if l.onPanic != nil {
-		l.onPanic(recovered, debug.Stack())
-	}
+	l.onPanic(recovered, debug.Stack())
+}
+
+// logPanic is the OnPanic of a loop that was given none, so that no panic is silent.
+func logPanic(recovered any, stack []byte) {
+	slog.Error("panic in a callback of the loop, contained", "panic", recovered, "stack", string(stack))
 }
 
 // checkGoexit, deferred directly, panics if the Run or Turn that ends has not returned.

@@ -34,8 +34,8 @@ type Config struct {
 	// Clock tells the time. Nil means clock.NewReal().
 	Clock clock.Clock
 	// OnPanic is told, on the loop, that a callback panicked: what it panicked
-	// with, and the stack. The panic is contained: other callbacks go on. Nil drops
-	// it; it is still counted in Metrics. It must not panic itself.
+	// with, and the stack. The panic is contained: other callbacks go on. Nil logs
+	// it with slog.Default(). It must not panic itself.
 	OnPanic func(recovered any, stack []byte)
 	// LateAfter is how long after its due time a timer may fire before Metrics
 	// counts it as late. Zero means 10 ms, one preemption slice of the Go
@@ -97,6 +97,9 @@ type Loop struct {
 func New(cfg Config) *Loop {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.NewReal()
+	}
+	if cfg.OnPanic == nil {
+		cfg.OnPanic = logPanic
 	}
 	if cfg.LateAfter == 0 {
 		cfg.LateAfter = 10 * time.Millisecond

@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// Config says with what an engine is opened. Registry is required.
+// Config sets an engine up. Registry is required.
 type Config struct {
 	Registry *registry.Registry
 	// CPUThreads is the number of CPU workers. Zero means 2.
@@ -31,9 +31,10 @@ type Config struct {
 	// asks for more memory than there is; a node that would exceed it fails with a
 	// *task.RowsError. Zero means task.DefaultMaxRows, and task.MaxRowsLimit is the most.
 	MaxRows int
-	// Clock is read by everything below the engine. Nil means a real clock.
+	// Clock tells the time to everything below the engine. Nil means a real clock.
 	Clock clock.Clock
-	// OnPanic is told of a panic in a callback on the loop, which is contained.
+	// OnPanic is told of a panic in a callback on the loop, which is contained. Nil logs it: see
+	// loop.Config.
 	OnPanic func(recovered any, stack []byte)
 }
 
@@ -53,9 +54,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU
-// pool, and a client per Redis endpoint. Nothing is connected before it is needed. Close
-// ends them all.
+// OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU pool, and a client
+// per Redis endpoint. A client connects when a request first needs it. Close ends them all.
 func OpenAsync(cfg Config) (*Async, error) {
 	cfg = cfg.withDefaults()
 	host := reactor.New(reactor.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic})
@@ -81,7 +81,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	return e, nil
 }
 
-// redisOptions is an endpoint's policy as the clients take it.
+// redisOptions returns an endpoint's policy in the form that the clients take.
 func (c *Config) redisOptions(ep *registry.Endpoint) resp.Options {
 	connections := ep.Policy.Connections
 	if c.RedisConnections > 0 {
