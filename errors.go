@@ -155,6 +155,8 @@ func runError(id string, err error) *Error {
 		kind, class error
 		text        string
 	}{
+		{scheduler.ErrNoPlan, ErrInvalidPlan, textInvalidPlan},
+		{scheduler.ErrForeignPlan, ErrInvalidPlan, textInvalidPlan},
 		{scheduler.ErrRequestDeadline, ErrTimeout, textRequestDeadline},
 		{scheduler.ErrNodeTimeout, ErrTimeout, textNodeTimeout},
 		{scheduler.ErrDeadlineBeforeStart, ErrTimeout, textDeadlineBeforeStart},

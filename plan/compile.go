@@ -64,7 +64,7 @@ func (c *compiler) compile() (*Graph, *Error) {
 		c.byID[id] = i
 	}
 
-	c.graph = &Graph{Name: c.doc.name, Nodes: make([]*Node, len(c.doc.nodes))}
+	c.graph = &Graph{Name: c.doc.name, Registry: c.registry, Nodes: make([]*Node, len(c.doc.nodes))}
 	for i := range c.doc.nodes {
 		n, bad := c.node(i)
 		if bad != nil {

@@ -14,6 +14,8 @@ type Graph struct {
 	Nodes   []*Node // in the plan's order; position i has Index i
 	Outputs []int   // indices of nodes, in order, may repeat
 	Sources []int   // nodes without dependencies, in the plan's order
+
+	Registry *registry.Registry // for which it is compiled
 }
 
 // Node is one node of a graph. Immutable once built; any goroutine.

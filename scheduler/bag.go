@@ -1,29 +1,26 @@
 package scheduler
 
-// A bag is an unordered set whose elements know their place in it, so that one
-// leaves in constant time, without a map. One goroutine at a time.
-type bag[E placed] struct {
-	items []E // Invariant: *items[i].place() == i
+// A bag is an unordered set. Its elements know their index, so that one leaves in constant
+// time, without a map. One goroutine at a time.
+type bag[E indexed] struct {
+	items []E // Invariant: *items[i].bagIndex() == i
 }
 
-// placed is an element that keeps its place in a bag.
-type placed interface{ place() *int }
+// indexed is an element that keeps its index in a bag.
+type indexed interface{ bagIndex() *int }
 
 func (b *bag[E]) add(e E) {
-	*e.place() = len(b.items)
+	*e.bagIndex() = len(b.items)
 	b.items = append(b.items, e)
 }
 
 func (b *bag[E]) remove(e E) {
-	i, last := *e.place(), len(b.items)-1
+	i, last := *e.bagIndex(), len(b.items)-1
 	b.items[i] = b.items[last]
-	*b.items[i].place() = i
+	*b.items[i].bagIndex() = i
 	var none E
 	b.items[last] = none
 	b.items = b.items[:last]
 }
 
 func (b *bag[E]) len() int { return len(b.items) }
-
-func (r *run) place() *int     { return &r.inRuns }
-func (n *nodeRun) place() *int { return &n.inActive }

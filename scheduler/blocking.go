@@ -58,6 +58,10 @@ func (b *blocking) Clock() clock.Clock { return b.clock }
 
 // Submit implements Engine. Each request has a goroutine.
 func (b *blocking) Submit(req *Execution, done func(*Result)) {
+	if err := req.Check(b.reg); err != nil {
+		go done(&Result{Err: err})
+		return
+	}
 	arrived := req.Arrived
 	if arrived == 0 {
 		arrived = b.clock.Now()

@@ -14,7 +14,7 @@ import (
 
 func TestCoroutineSuspendsAndResumes(t *testing.T) {
 	c := newCoroutine()
-	defer c.tear()
+	defer c.stop()
 	var log []string
 	ended := c.start(func() {
 		log = append(log, "one")
@@ -33,7 +33,7 @@ func TestCoroutineSuspendsAndResumes(t *testing.T) {
 	assert.Equal(t, "again", log[len(log)-1])
 }
 
-func TestCoroutineTornWhileSuspended(t *testing.T) {
+func TestCoroutineStoppedWhileSuspended(t *testing.T) {
 	c := newCoroutine()
 	var first, second bool
 	ended := false
@@ -42,9 +42,9 @@ func TestCoroutineTornWhileSuspended(t *testing.T) {
 		second = c.suspend()
 		ended = true
 	})
-	c.tear()
+	c.stop()
 	assert.False(t, first)
-	assert.False(t, second, "a torn coroutine does not wait again")
+	assert.False(t, second, "a stopped coroutine does not wait again")
 	assert.True(t, ended, "the body ran to its end")
 }
 
@@ -72,7 +72,7 @@ func TestGoexitInABodyOnTheLoop(t *testing.T) {
 // BenchmarkCoroutineResume is the cost of one await: to the body and back.
 func BenchmarkCoroutineResume(b *testing.B) {
 	c := newCoroutine()
-	defer c.tear()
+	defer c.stop()
 	stop := false
 	c.start(func() {
 		for !stop {

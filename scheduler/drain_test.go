@@ -12,6 +12,7 @@ import (
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // silentRedis returns a registry whose Redis takes connections and never answers.
@@ -28,11 +29,14 @@ func viewerNode(id string) string { return node(id, "viewer", "", `"endpoint": "
 // in an hour. Each request is told so, once, and nothing of it is left.
 func TestCloseGivesUp(t *testing.T) {
 	reg := silentRedis(t)
+	load := func(output string, nodes ...string) *plan.Graph {
+		return graphFor(t, reg, builtin.Catalog(), output, nodes...)
+	}
 	for name, g := range map[string]*plan.Graph{
-		"a sleep":      builtinGraph(t, "x", source(3), sleepNode("x", "src", ample)),
-		"a Redis call": builtinGraph(t, "x", viewerNode("x")),
-		"CPU work":     builtinGraph(t, "x", source(3), busyNode("x", "src", ample)),
-		"all at once": builtinGraph(t, "z", viewerNode("v"), source(3), busyNode("b", "src", ample),
+		"a sleep":      load("x", source(3), sleepNode("x", "src", ample)),
+		"a Redis call": load("x", viewerNode("x")),
+		"CPU work":     load("x", source(3), busyNode("x", "src", ample)),
+		"all at once": load("z", viewerNode("v"), source(3), busyNode("b", "src", ample),
 			sleepNode("s", "src", ample), concatNode("y", "v", "b"), concatNode("z", "y", "s")),
 	} {
 		for _, grace := range []time.Duration{-1, 0, 5 * time.Millisecond} {
@@ -60,11 +64,14 @@ func TestCloseGivesUp(t *testing.T) {
 
 // TestCloseWaitsForWhatEnds gives the same kinds all the time that they take.
 func TestCloseWaitsForWhatEnds(t *testing.T) {
-	before := openFDs(t)
-	w := open(t, Config{Registry: silentRedis(t)})
-	nap := w.start(w.within(builtinGraph(t, "x", source(3), sleepNode("x", "src", soon)), ample))
-	busy := w.start(w.within(builtinGraph(t, "x", source(3), busyNode("x", "src", soon)), ample))
-	call := w.start(w.within(builtinGraph(t, "x", viewerNode("x")), soon))
+	before, reg := openFDs(t), silentRedis(t)
+	load := func(output string, nodes ...string) *plan.Graph {
+		return graphFor(t, reg, builtin.Catalog(), output, nodes...)
+	}
+	w := open(t, Config{Registry: reg})
+	nap := w.start(w.within(load("x", source(3), sleepNode("x", "src", soon)), ample))
+	busy := w.start(w.within(load("x", source(3), busyNode("x", "src", soon)), ample))
+	call := w.start(w.within(load("x", viewerNode("x")), soon))
 	w.Close(Forever)
 	for _, r := range []<-chan *Result{nap, busy, call} {
 		require.Len(t, r, 1)
@@ -251,6 +258,9 @@ func TestGivingUpTakesBackQueuedWork(t *testing.T) {
 // for, and what waits for a worker never starts.
 func TestEnginesWithoutLoopDrain(t *testing.T) {
 	reg := silentRedis(t)
+	load := func(output string, nodes ...string) *plan.Graph {
+		return graphFor(t, reg, builtin.Catalog(), output, nodes...)
+	}
 	for name, openEngine := range map[string]func(Config) Engine{
 		"sequential": func(c Config) Engine { return OpenSequential(c) },
 		"pool":       func(c Config) Engine { return OpenPool(c) },
@@ -259,8 +269,8 @@ func TestEnginesWithoutLoopDrain(t *testing.T) {
 			e := openEngine(Config{Registry: reg, CPUThreads: 1})
 			answers := make(chan error, 8)
 			graphs := []*plan.Graph{
-				builtinGraph(t, "x", source(1), sleepNode("x", "src", ample)), builtinGraph(t, "x", viewerNode("x")),
-				builtinGraph(t, "x", source(1), busyNode("x", "src", ample)), builtinGraph(t, "x", source(1), busyNode("x", "src", ample)),
+				load("x", source(1), sleepNode("x", "src", ample)), load("x", viewerNode("x")),
+				load("x", source(1), busyNode("x", "src", ample)), load("x", source(1), busyNode("x", "src", ample)),
 			}
 			for _, g := range graphs {
 				e.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) { answers <- r.Err })
@@ -270,7 +280,7 @@ func TestEnginesWithoutLoopDrain(t *testing.T) {
 			for range graphs {
 				assert.ErrorIs(t, <-answers, ErrShuttingDown)
 			}
-			e.Submit(&Execution{Graph: builtinGraph(t, "src", source(1)), UserID: 1}, func(r *Result) { answers <- r.Err })
+			e.Submit(&Execution{Graph: load("src", source(1)), UserID: 1}, func(r *Result) { answers <- r.Err })
 			assert.ErrorIs(t, <-answers, ErrShuttingDown)
 			e.Close(Forever)
 		})

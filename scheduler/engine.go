@@ -12,8 +12,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Execution is one run of a plan. The engine only reads it, until done is
-// called.
+// Execution is one run of a plan. The engine only reads it, until it calls done.
 type Execution struct {
 	Graph    *plan.Graph
 	UserID   int64
@@ -27,7 +26,19 @@ type Execution struct {
 	Abandoned *atomic.Bool
 }
 
-// Result is what came of a request. It belongs to the receiver.
+// Check returns an error if an engine of that registry cannot run x: ErrNoPlan or
+// ErrForeignPlan.
+func (x *Execution) Check(reg *registry.Registry) error {
+	switch {
+	case x.Graph == nil:
+		return ErrNoPlan
+	case x.Graph.Registry != reg:
+		return ErrForeignPlan
+	}
+	return nil
+}
+
+// Result is the outcome of a request. It belongs to the receiver.
 type Result struct {
 	Outputs []rowset.RowSet // one per output of the plan, in order; nil on error
 	Deltas  []SchemaDelta   // one per node, in the plan's order; nil unless traced, or on error
@@ -36,15 +47,16 @@ type Result struct {
 
 // Engine runs requests, any number at a time. Any goroutine.
 type Engine interface {
-	// Submit starts a request. done is called exactly once, on a goroutine of the
-	// engine's choosing, never inside Submit; it must not block.
+	// Submit starts a request. It calls done exactly once, on a goroutine of the engine's choosing,
+	// never inside Submit. done must not block. A request that the engine cannot run gets the error of
+	// Execution.Check.
 	Submit(req *Execution, done func(*Result))
-	// Close refuses new requests, waits up to grace for those in flight, fails the
-	// rest with ErrShuttingDown, waits until abandoned work has ended, and frees all that the
-	// engine holds. Not to be called from done. Of several calls the grace that ends first counts,
-	// and each waits for the end.
+	// Close refuses new requests, waits up to grace for those in flight, fails the rest with
+	// ErrShuttingDown, waits until abandoned work has ended, and frees all that the engine holds.
+	// done must not call it. Of several calls the grace that ends first counts, and each waits for
+	// the end.
 	Close(grace time.Duration)
-	// Metrics returns the counters as they are now. Not to be called from done.
+	// Metrics returns the counters as they are now. done must not call it.
 	Metrics() Metrics
 }
 
@@ -105,7 +117,7 @@ func newDeltas(req *Execution) []SchemaDelta {
 	return make([]SchemaDelta, len(req.Graph.Nodes))
 }
 
-// result is what a finished state tells the caller.
+// result returns the result of a finished state.
 func (s *State) result(deltas []SchemaDelta) *Result {
 	if node, err := s.Err(); err != nil {
 		if node < 0 {

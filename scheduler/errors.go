@@ -8,9 +8,14 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 )
 
-// Conditions that end a request, for errors.Is. What a task or Redis reports is in
-// packages task, resp and cpupool.
+// Conditions that end a request, for errors.Is. The errors of tasks, of Redis and of the CPU pool
+// are in packages task, resp and cpupool.
 var (
+	// ErrNoPlan: the request has no plan.
+	ErrNoPlan = errors.New("request without a plan")
+	// ErrForeignPlan: the request's plan was compiled for another registry than the engine's, so
+	// its endpoints and keys may be others.
+	ErrForeignPlan = errors.New("plan was compiled for another registry")
 	// ErrRequestDeadline: the request's deadline passed while nodes were still
 	// to be started.
 	ErrRequestDeadline = errors.New("request deadline exceeded")
@@ -40,12 +45,12 @@ func (e *NodeError) Error() string {
 // Unwrap returns the cause.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// TimeoutError says how long something had taken when it was found late, and how
-// long it had.
+// TimeoutError says how long a request or a node had taken when it was found late, and how long
+// it was allowed to take.
 type TimeoutError struct {
 	Kind    error         // ErrRequestDeadline, ErrNodeTimeout or ErrDeadlineBeforeStart
 	Elapsed time.Duration // since the request's arrival or, for ErrNodeTimeout, the node's start
-	Limit   time.Duration // what was allowed, measured from the same instant
+	Limit   time.Duration // allowed, measured from the same instant
 }
 
 // Error implements error.

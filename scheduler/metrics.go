@@ -6,17 +6,17 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// Metrics are the counters of all that an Async drives.
+// Metrics are the counters of an engine and of everything that it drives.
 type Metrics struct {
 	Loop  loop.Metrics
 	CPU   cpupool.Stats // zero if the CPU given to NewAsync does not count
-	Redis []resp.Stats  // by endpoint index; zero where the endpoint is no Redis
+	Redis []resp.Stats  // by endpoint index; zero for an endpoint that is not a Redis
 	Counts
 	Live int // requests in flight
 }
 
-// Metrics implements Engine: the counters as they are between two callbacks. After the loop has
-// stopped only those of loop and pool are there. Any goroutine but the loop.
+// Metrics implements Engine. It returns the counters as they are between two callbacks. After
+// the loop has stopped, only the counters of loop and pool are filled in. Any goroutine but the loop.
 func (e *Async) Metrics() Metrics {
 	m := Metrics{Loop: e.loop.Metrics(), Redis: make([]resp.Stats, len(e.clients))}
 	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {

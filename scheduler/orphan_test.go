@@ -181,7 +181,7 @@ func TestABodyThatTriesAgainDoesNotHoldUpClose(t *testing.T) {
 			w.Settle()
 			if c.asleep {
 				w.Advance(ms(5))
-				require.True(t, w.active.items[0].timer.Active(), "the call has failed and the body sleeps")
+				require.True(t, w.active.items[0].body.(*loopBody).timer.Active(), "the call has failed and the body sleeps")
 			}
 			w.close(0)
 			assert.ErrorIs(t, p.Err, ErrShuttingDown)
@@ -205,7 +205,7 @@ func TestTheDrainIsALoop(t *testing.T) {
 				err := c.Sleep(ample)
 				if ended++; ended == n {
 					all := stacks[:runtime.Stack(stacks, true)] // among them the loop's, which is not this coroutine's
-					deep = bytes.Count(all, []byte("(*nodeRun).wake("))
+					deep = bytes.Count(all, []byte("(*loopBody).wake("))
 				}
 				return rowset.RowSet{}, err
 			})), "x", node("x", "nap", "", "", ""))

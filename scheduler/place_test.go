@@ -127,7 +127,7 @@ func TestEachRequestHasTheWholeBound(t *testing.T) {
 		}
 		require.NoError(t, p.Err)
 	}
-	require.Len(t, w.freeRuns, 1, "all in one place")
+	require.Len(t, w.freeRuns.items, 1, "all in one place")
 }
 
 // BenchmarkSourcePlace says where the way to the pool begins to pay: what a request of one

@@ -301,14 +301,15 @@ func (w *simWorld) checkSettled() {
 	}
 	orphans := 0
 	for _, n := range e.active.items {
+		_, onLoop := n.body.(*loopBody)
 		if n.settled {
 			orphans++
 			w.check(n.run == nil, "an orphan of node %s belongs to a request", n.node.ID)
-			w.check(n.co == nil, "an orphan of node %s waits on the loop", n.node.ID)
+			w.check(!onLoop, "an orphan of node %s waits on the loop", n.node.ID)
 		} else if n.deadline.Passed(now) {
 			w.violate("node %s of request %d runs past its deadline", n.node.ID, n.ctx.UserID)
 		}
-		if s, ok := n.ctx.Waiter.(*simWaiter); ok && n.co != nil && s.inRedis {
+		if s, ok := n.ctx.Waiter.(*simWaiter); ok && onLoop && s.inRedis {
 			w.check(!n.deadline.Passed(now), "a Redis call of node %s of request %d waits past the deadline",
 				n.node.ID, s.given.user)
 			limit := w.options[n.node.Endpoint.Index].RequestTimeout
@@ -389,15 +390,13 @@ func (w *simWorld) checkQuiet() {
 func (w *simWorld) checkFree() {
 	e := w.engine
 	nodes := map[*nodeRun]bool{}
-	for _, n := range e.freeNodes {
+	for _, n := range e.freeNodes.items {
 		w.check(!nodes[n], "a node was freed twice")
 		nodes[n] = true
-		w.check(n.run == nil && n.node == nil && !n.settled && n.err == nil && n.out.Batch == nil,
+		w.check(n.run == nil && n.node == nil && n.body == nil && !n.settled && n.err == nil && n.out.Batch == nil,
 			"a free node is not reset")
 		w.check(!n.cancel.Cancelled(), "a free node is cancelled")
-		w.check(n.co == nil, "a free node has a coroutine")
 		w.check(n.expiry == nil || !n.expiry.Active(), "the deadline of a free node is armed")
-		w.check(n.timer == nil || !n.timer.Active(), "a free node sleeps")
 		for _, held := range [][]rowset.RowSet{n.ctx.Inputs, n.ctx.Refs} {
 			for _, rows := range held[:cap(held)] {
 				w.check(rows.Batch == nil, "a free node holds rows")
@@ -405,17 +404,25 @@ func (w *simWorld) checkFree() {
 		}
 	}
 	runs := map[*run]bool{}
-	for _, r := range e.freeRuns {
+	for _, r := range e.freeRuns.items {
 		w.check(!runs[r], "a run was freed twice")
 		runs[r] = true
 		for i := range r.state.nodes {
 			w.check(r.state.nodes[i].result.Batch == nil, "a free run holds the result of a node")
 		}
 	}
-	coroutines := map[*coroutine]bool{}
-	for _, c := range e.freeCoroutines {
-		w.check(!coroutines[c], "a coroutine was freed twice")
-		coroutines[c] = true
+	loopBodies := map[*loopBody]bool{}
+	for _, b := range e.freeLoopBodies.items {
+		w.check(!loopBodies[b], "a body on the loop was freed twice")
+		loopBodies[b] = true
+		w.check(b.node == nil && !b.cancelled, "a free body on the loop is not reset")
+		w.check(b.timer == nil || !b.timer.Active(), "a free body on the loop sleeps")
+	}
+	poolBodies := map[*poolBody]bool{}
+	for _, b := range e.freePoolBodies.items {
+		w.check(!poolBodies[b], "a body on the pool was freed twice")
+		poolBodies[b] = true
+		w.check(b.node == nil, "a free body on the pool is not reset")
 	}
 }
 

@@ -146,12 +146,12 @@ func (lab *simLab) watch(spec *task.Spec) {
 		w.check(given.holds(c), "node %s of request %d was changed while its body ran", given.node.ID, given.user)
 		return out, err
 	}
-	onLoop := func(c *task.Ctx, n *nodeRun) (out rowset.RowSet, err error) {
+	onLoop := func(c *task.Ctx, b *loopBody) (out rowset.RowSet, err error) {
 		w := lab.world
 		w.bodies++
 		w.loopBodyStarts(c)
-		given := snapshotOf(c)
-		c.Waiter = &simWaiter{w: w, inner: n, given: given, ctx: c}
+		n, given := b.node, snapshotOf(c)
+		c.Waiter = &simWaiter{w: w, inner: b, node: n, given: given, ctx: c}
 		defer func() {
 			w.bodies--
 			switch {
@@ -173,8 +173,8 @@ func (lab *simLab) watch(spec *task.Spec) {
 		if lab.inReference {
 			return run(c)
 		}
-		if n, ok := c.Waiter.(*nodeRun); ok {
-			return onLoop(c, n)
+		if b, ok := c.Waiter.(*loopBody); ok {
+			return onLoop(c, b)
 		}
 		return onPool(c)
 	}
@@ -260,7 +260,8 @@ func sameMemory(a, b rowset.RowSet) bool {
 // simWaiter is the engine's waiter as a watched body sees it. Loop only.
 type simWaiter struct {
 	w     *simWorld
-	inner *nodeRun
+	inner *loopBody
+	node  *nodeRun
 	ctx   *task.Ctx
 	given snapshot
 
@@ -278,16 +279,16 @@ func (s *simWaiter) NewBatch() *resp.Batch { return s.inner.NewBatch() }
 // Sleep implements task.Waiter.
 func (s *simWaiter) Sleep(d time.Duration) error {
 	start := s.w.sim.Now()
-	if s.inner.settled && s.w.closing {
+	if s.node.settled && s.w.closing {
 		s.w.lateSleeps++
 	}
 	err := s.inner.Sleep(d)
-	if s.inner.settled {
+	if s.node.settled {
 		s.w.countWoken()
 	}
 	s.woke("sleep")
-	s.w.check(errors.Is(err, task.ErrCancelled) == s.inner.settled, "a sleep of node %s of request %d ended with %v, orphan: %v",
-		s.given.node.ID, s.given.user, err, s.inner.settled)
+	s.w.check(errors.Is(err, task.ErrCancelled) == s.node.settled, "a sleep of node %s of request %d ended with %v, orphan: %v",
+		s.given.node.ID, s.given.user, err, s.node.settled)
 	if err == nil {
 		s.w.check(s.w.sim.Now().Sub(start) >= d, "node %s of request %d woke up early", s.given.node.ID, s.given.user)
 	}
@@ -328,8 +329,8 @@ func (s *simWaiter) woke(from string) {
 	s.w.check(s.w.exec.current == nil, "node %s of request %d was resumed off the loop", s.given.node.ID, s.given.user)
 	s.w.check(!s.w.sim.Ended(), "node %s of request %d was resumed after the end of the loop", s.given.node.ID, s.given.user)
 	s.w.check(s.given.holds(s.ctx), "node %s of request %d was changed during its %s", s.given.node.ID, s.given.user, from)
-	s.w.check(s.ctx.Cancelled() == s.inner.settled, "node %s of request %d is cancelled: %v, an orphan: %v",
-		s.given.node.ID, s.given.user, s.ctx.Cancelled(), s.inner.settled)
+	s.w.check(s.ctx.Cancelled() == s.node.settled, "node %s of request %d is cancelled: %v, an orphan: %v",
+		s.given.node.ID, s.given.user, s.ctx.Cancelled(), s.node.settled)
 }
 
 // checkReplies checks that each reply answers its command.

@@ -72,7 +72,7 @@ port = 6379
 // close ends the workers' coroutines.
 func (lab *simLab) close() {
 	for _, worker := range lab.workers {
-		worker.co.tear()
+		worker.co.stop()
 	}
 }
 

@@ -151,7 +151,7 @@ func (tl *timeline) close() {
 	assertNothingLeft(tl.t, tl.engine)
 	require.NoError(tl.t, tl.sim.Stop())
 	for _, co := range tl.workers.idle {
-		co.tear()
+		co.stop()
 	}
 }
 

@@ -76,8 +76,11 @@ func planJSON(output string, nodes ...string) string {
 		strings.Join(nodes, ",\n"), output)
 }
 
+// tables is one registry for all tests: an engine runs the plans of its own registry only.
+var tables = sync.OnceValues(func() (*registry.Registry, error) { return registry.Default("test") })
+
 func testRegistry(t testing.TB) *registry.Registry {
-	reg, err := registry.Default("test")
+	reg, err := tables()
 	require.NoError(t, err)
 	return reg
 }
@@ -92,7 +95,13 @@ func builtins(t testing.TB, more ...task.Spec) *task.Catalog {
 // graph loads a plan of nodes, the last of which is the output.
 func graph(t testing.TB, tasks *task.Catalog, output string, nodes ...string) *plan.Graph {
 	t.Helper()
-	g, err := plan.Load("test.plan.json", []byte(planJSON(output, nodes...)), tasks, testRegistry(t))
+	return graphFor(t, testRegistry(t), tasks, output, nodes...)
+}
+
+// graphFor loads a plan for engines of that registry.
+func graphFor(t testing.TB, reg *registry.Registry, tasks *task.Catalog, output string, nodes ...string) *plan.Graph {
+	t.Helper()
+	g, err := plan.Load("test.plan.json", []byte(planJSON(output, nodes...)), tasks, reg)
 	require.NoError(t, err)
 	return g
 }
@@ -132,7 +141,7 @@ func assertNothingLeft(t testing.TB, e *Async) {
 	assert.Zero(t, e.runs.len(), "requests in flight")
 	assert.Zero(t, e.active.len(), "bodies that have not ended")
 	assert.Zero(t, e.counts.Orphans, "orphans")
-	assert.Empty(t, e.freeCoroutines, "coroutines")
+	assert.Empty(t, e.freeLoopBodies.items, "coroutines")
 }
 
 // start submits a request and returns where its result will be, exactly one.

@@ -1,0 +1,109 @@
+package scheduler
+
+import (
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/task"
+)
+
+// run is one request in flight. Loop only.
+type run struct {
+	engine *Async
+	req    *Execution
+	done   func(*Result)
+	state  State
+	deltas []SchemaDelta // if traced
+	index  int           // in engine.runs
+	// rows is shared with the bodies, workers' among them, and kept for the next request. It is
+	// nil if an orphan may still count on it.
+	rows *task.RowBudget
+
+	pumping bool // pump is on the stack
+}
+
+func (r *run) bagIndex() *int { return &r.index }
+
+// begin starts a request.
+func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
+	if e.closing {
+		done(&Result{Err: ErrShuttingDown})
+		return
+	}
+	r := e.newRun()
+	r.req, r.done = req, done
+	r.deltas = newDeltas(req)
+	r.state.Reset(req.Graph, arrived, req.Deadline)
+	r.state.abandoned = req.Abandoned
+	if r.rows == nil {
+		r.rows = task.NewRowBudget(e.maxRows)
+	} else {
+		r.rows.Refill()
+	}
+	e.counts.Requests++
+	e.runs.add(r)
+	r.pump()
+}
+
+func (e *Async) newRun() *run {
+	if r := e.freeRuns.take(); r != nil {
+		return r
+	}
+	return &run{engine: e}
+}
+
+// pump starts all nodes that are ready, and ends the request when nothing is left. A node that
+// settles while pump starts it finds pumping set and leaves the rest to the loop below, so that a
+// chain of instant nodes does not deepen the stack.
+func (r *run) pump() {
+	if r.pumping {
+		return
+	}
+	r.pumping = true
+	for node, ok := r.state.Next(r.engine.loop.Now()); ok; node, ok = r.state.Next(r.engine.loop.Now()) {
+		r.start(node)
+	}
+	r.pumping = false
+	if r.state.Finished() {
+		r.finish()
+	}
+}
+
+// start begins one node with the results of its inputs.
+func (r *run) start(node int) {
+	e := r.engine
+	n := e.newNodeRun()
+	n.run, n.node = r, r.req.Graph.Nodes[node]
+	n.spec = task.SpecOf(n.node)
+	n.params = r.req.Params
+	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
+	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
+	e.active.add(n)
+	if err := n.start(); err != nil {
+		n.end(err)
+	}
+}
+
+// finish delivers the result, once, and frees the run.
+func (r *run) finish() {
+	e := r.engine
+	result, done := r.state.result(r.deltas), r.done
+	if result.Err != nil {
+		e.counts.Failed++
+	}
+	e.runs.remove(r)
+	r.free()
+	e.deliver(result, done)
+	e.checkDrained()
+}
+
+// deliver calls done with the result. A done that panics must not unwind its caller, which has
+// other requests to give up, or replies of a connection to deliver.
+func (e *Async) deliver(result *Result, done func(*Result)) {
+	defer e.loop.Contain()
+	done(result)
+}
+
+func (r *run) free() {
+	r.state.Release()
+	r.req, r.done, r.deltas = nil, nil, nil
+	r.engine.freeRuns.put(r)
+}
