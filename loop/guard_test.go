@@ -1,7 +1,9 @@
 package loop_test
 
 import (
+	"bytes"
 	"iter"
+	"log/slog"
 	"runtime"
 	"testing"
 	"time"
@@ -178,4 +180,19 @@ func TestLongestCallbackOfTheHost(t *testing.T) {
 	})
 	v.Turn()
 	assert.Equal(t, 30*ms, v.Metrics().LongestCallback)
+}
+
+// A loop that was given no OnPanic logs, with the stack. Not parallel: the log is the process's.
+func TestPanicIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	l := loop.New(loop.Config{})
+	func() {
+		defer l.Contain()
+		panic("a bug of a callback")
+	}()
+	assert.Contains(t, log.String(), "a bug of a callback")
+	assert.Contains(t, log.String(), "TestPanicIsLogged", "the stack")
 }

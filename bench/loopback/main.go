@@ -29,6 +29,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/engines"
@@ -65,7 +66,7 @@ func main() {
 	if o.memProfile != "" {
 		runtime.MemProfileRate = 512
 	}
-	scheduler.TuneRuntime(o.cpuThreads) // as cmd/rankd does
+	rankd.TuneRuntime(o.cpuThreads) // as cmd/rankd does
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "loopback:", err)
 		os.Exit(1)

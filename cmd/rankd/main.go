@@ -6,13 +6,13 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/rankd/rankd/scheduler"
+	library "github.com/rankd/rankd"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for an orderly end; from then on another one kills.
 	context.AfterFunc(ctx, stop)
-	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, tune: scheduler.TuneRuntime}
+	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, tune: library.TuneRuntime}
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
