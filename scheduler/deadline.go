@@ -7,9 +7,9 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// effectiveDeadline is the earliest of the request's deadline and, counted
-// from the node's start, the engine's node timeout and the plan's own for this
-// node. Zero if there is none of them.
+// effectiveDeadline returns the earliest of three deadlines: the request's, and, counted from the
+// node's start, the engine's node timeout and the plan's own timeout of this node. It returns zero
+// if there is none.
 func effectiveDeadline(start, request clock.Time, nodeTimeout time.Duration, node *plan.Node) clock.Time {
 	deadline := request
 	for _, timeout := range [...]time.Duration{nodeTimeout, node.Timeout} {

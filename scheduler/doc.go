@@ -1,37 +1,47 @@
-// Package scheduler runs plans: it holds the DAG state machine, which is pure,
-// and the engines that drive it.
+// Package scheduler runs plans. It holds the DAG state machine, which is pure, and the engines
+// that drive it.
 //
-//	                 ┌──────────── State: what is ready, running, done ───────────┐
-//	                 │ Next                                       Succeed │ Fail  │
-//	                 ▼                                                    │       │
-//	Async:      place ─┬─ on loop ─▶ coroutine on the loop ── await ─▶ body ends ┤
-//	                   └─ Run ──────▶ job on the CPU pool ─── Post ──▶ body ends ─┤
-//	                                                       node's deadline ───────┘ first wins
-//	Pool:       waits for Redis ? I/O workers : CPU workers, each blocking; lock, settle, signal
-//	Sequential: one node at a time on the request's goroutine
+//	               ┌───────────── State: what is ready, running, done ─────────────┐
+//	               │ Next                                           Succeed │ Fail │
+//	               ▼                                                        │      │
+//	Async:       place ─┬─▶ loopBody: a coroutine, awaits ─▶ body ends ─────┤ settle
+//	                    └─▶ poolBody: a job on the CPU pool ─▶ body ends ───┤ first wins
+//	                                          deadline, refusal, giving up ─┘
+//	Pool:        Waits ? I/O workers : CPU workers, each blocking; lock, settle, signal
+//	Sequential:  one node at a time on the request's goroutine
 //
 // # The Async engine
 //
-// One loop goroutine owns every request in flight: no lock guards any of it. A
-// node's body may await Redis or a timer; it is then suspended as a coroutine
-// while the loop goes on. CPU work runs on the pool and comes back as a post.
+// One loop goroutine owns every request in flight: no lock guards any of it. The body of a node
+// may await Redis or a timer. It is then suspended as a coroutine while the loop goes on. CPU
+// work runs on the pool and comes back as a post.
 //
-// A node with a deadline is a race between its body's end and a timer, both on
-// the loop: the first settles the node, the other finds it settled. A body that loses
-// is an orphan. It keeps everything that it uses (its inputs are immutable, its
-// parameters are a copy, its command batch and its timer are its own), runs to
-// its end or stops early when it notices, and only then is its memory used again.
+// Each file has one part of this:
 //
-// An orphan waits for nothing: the node's deadline, or Close, ends the sleep or the Redis
-// call that its body is in, and those that the body begins afterwards end at once. So on the loop
-// an orphan outlives its node by an iteration or two, and orphans do not pile up. This goes
-// beyond the seeds, where a timed-out body sleeps on; there as here its result is dropped, and a
-// body that ignores its cancellation counts as a late completion.
+//	async.go     the engine: intake and drain
+//	run.go       one request: it starts ready nodes and delivers the result
+//	noderun.go   one node: the race that settles it
+//	place.go     decides where a node runs
+//	loopbody.go  runs the code of a task on the loop, and waits for it
+//	poolbody.go  runs the code of a task on the CPU pool
+//	state.go     the state machine, with every transition of a node
+//
+// A node with a deadline is a race between the end of its body and a timer, both on the loop. The
+// first settles the node, and the other finds it settled. A body that loses is an orphan. It keeps
+// everything that it uses: its inputs are immutable, its parameters are a copy, its command batch
+// and its timer are its own. It runs to its end, or stops early when it notices. Only then is its
+// memory used again.
+//
+// An orphan waits for nothing. The node's deadline, or Close, ends the sleep or the Redis call
+// that its body is in; a wait that begins afterwards ends at once. So on the loop an orphan
+// outlives its node by an iteration or two, and orphans do not pile up. This goes beyond the
+// seeds, where a timed-out body sleeps on. There as here its result is dropped, and a body that
+// ignores its cancellation counts as a late completion.
 //
 // # Closing
 //
-// Close refuses new requests; lets those in flight end, up to a grace; fails the rest with
-// ErrShuttingDown, whose bodies are orphans from then on; closes the clients, which ends the
-// orphans' calls; and waits until the last orphan has ended, which for CPU work is when it looks, or
-// at its end. Then pool and loop stop, in this order, since late completions post.
+// Close refuses new requests and lets those in flight end, up to a grace. It fails the rest with
+// ErrShuttingDown, whose bodies are orphans from then on. It closes the clients, which ends the
+// orphans' calls, and waits until the last orphan has ended. CPU work ends when it looks, or at its
+// own end. Then the pool stops, and after it the loop, since late completions post.
 package scheduler

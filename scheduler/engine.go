@@ -73,7 +73,7 @@ type SchemaDelta struct {
 	Removed []registry.KeyID // in without out
 }
 
-// schemaDelta compares the columns of a node's inputs with those of its result.
+// schemaDelta compares the columns of a node's inputs with the columns of its result.
 func schemaDelta(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet) SchemaDelta {
 	d := SchemaDelta{NodeID: node.ID, Out: appendKeys(nil, out.Batch)}
 	for _, in := range inputs {

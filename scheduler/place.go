@@ -18,8 +18,8 @@ const (
 // than handed over, and more would hold up the loop for longer. See BenchmarkSourcePlace.
 const loopRowsMax = 2048
 
-// place alone decides where a node runs. The author of the task has the first say, by Spec.Place. A
-// node that could run on the loop but makes too many rows is CPU work, too.
+// place alone decides where a node runs. The author of the task decides by Spec.Place. A node
+// that makes too many rows for the loop runs on the pool.
 func place(spec *task.Spec, node *plan.Node) where {
 	if spec.Place == task.Computes || spec.Cost != nil && spec.Cost(node) > loopRowsMax {
 		return onPool

@@ -150,8 +150,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 		w := lab.world
 		w.bodies++
 		w.loopBodyStarts(c)
-		given := snapshotOf(c)
-		n := b.node
+		n, given := b.node, snapshotOf(c)
 		c.Waiter = &simWaiter{w: w, inner: b, node: n, given: given, ctx: c}
 		defer func() {
 			w.bodies--

@@ -9,7 +9,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// nodeStatus is where a node stands. Each transition has one function below.
+// nodeStatus is the state of a node. Each transition has one function below.
 type nodeStatus uint8
 
 const (
@@ -20,17 +20,17 @@ const (
 	failed                    // settled with an error
 )
 
-// State is the DAG state machine of one request: pure, no I/O, no clock, no
-// goroutine; the time is an argument. An engine asks Next which node to start,
-// runs it wherever it likes, and tells Succeed or Fail what came of it.
+// State is the DAG state machine of one request. It is pure: it does no I/O, reads no clock and
+// starts no goroutine. An engine asks Next which node to start, runs the node at a place of its
+// choice, and reports the outcome to Succeed or Fail.
 //
 //	waiting ── last dependency done ─▶ ready ── Next ─▶ running ─┬─ Succeed ─▶ done
 //	                                                             └─ Fail ────▶ failed
 //
-// Fail-fast: after the first error Next hands out nothing more, and the
-// request is finished once no node is in flight.
+// Fail-fast: after the first error Next hands out nothing more, and the request is finished once
+// no node is in flight.
 //
-// One goroutine at a time: the loop in the reactor engine.
+// One goroutine at a time: the loop, in the Async engine.
 type State struct {
 	graph     *plan.Graph
 	arrived   clock.Time
@@ -55,8 +55,8 @@ type nodeState struct {
 	result  rowset.RowSet
 }
 
-// Reset prepares s for a new run of g, reusing its memory. The request arrived
-// at that time and has until deadline (zero: no limit).
+// Reset prepares s for a new run of g and reuses its memory. The request arrived then and has
+// until deadline (zero: no limit).
 func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	n := len(g.Nodes)
 	if cap(s.nodes) < n {
@@ -76,15 +76,15 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	}
 }
 
-// Release lets go of all results, so that a State kept for reuse holds no rows.
+// Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
 	s.graph, s.err = nil, nil
 }
 
-// Next hands out the next node to start and counts it as in flight. It returns
-// false if none is ready or the request has failed. The deadline is checked
-// here, before a node is spawned: past it nothing starts, and the request fails.
+// Next hands out the next node to start and counts it as in flight. It returns false if none is
+// ready or the request has failed. Next checks the deadline before it hands out a node: past it
+// nothing starts, and the request fails.
 func (s *State) Next(now clock.Time) (node int, ok bool) {
 	if s.err != nil || s.head == len(s.readyQueue) {
 		return 0, false
@@ -103,9 +103,9 @@ func (s *State) Next(now clock.Time) (node int, ok bool) {
 	return node, true
 }
 
-// Gather appends the results of a node's inputs to inputs and those of its node
-// references to refs. It is to be called once per run of a node, right after
-// Next: a result is let go when its last reader has gathered it.
+// Gather appends the results of a node's inputs to inputs, and the results of its node references
+// to refs. An engine calls it once per run of a node, right after Next: State drops a result when
+// its last reader has gathered it.
 func (s *State) Gather(node int, inputs, refs []rowset.RowSet) (in, ref []rowset.RowSet) {
 	n := s.graph.Nodes[node]
 	for _, i := range n.Inputs {
@@ -126,8 +126,8 @@ func (s *State) read(node int) rowset.RowSet {
 	return result
 }
 
-// Succeed settles a running node with its result and readies the dependents
-// that waited for it alone.
+// Succeed settles a running node with its result and readies the dependents that waited only for
+// this node.
 func (s *State) Succeed(node int, result rowset.RowSet) {
 	s.markDone(node, result)
 	for _, succ := range s.graph.Nodes[node].Succs {
@@ -143,8 +143,8 @@ func (s *State) Fail(node int, err error) {
 	s.Abort(node, err)
 }
 
-// Abort ends the request with an error that no running node reports. node is -1
-// if it is about none.
+// Abort ends the request with an error that no running node reports. node is -1 if the error is
+// about no node.
 func (s *State) Abort(node int, err error) {
 	if s.err == nil {
 		s.err, s.errNode = err, node
@@ -159,16 +159,14 @@ func (s *State) Finished() bool {
 // Inflight returns the number of nodes handed out and not settled.
 func (s *State) Inflight() int { return s.inflight }
 
-// Err returns the first error and the index of its node (-1 if it is about none),
-// or nil.
+// Err returns the first error, or nil, and the index of its node (-1 if it is about no node).
 func (s *State) Err() (node int, err error) { return s.errNode, s.err }
 
-// Output returns the result of the i-th output of the plan. Only of a finished
-// state without error.
+// Output returns the result of the i-th output of the plan. The state must be finished, without
+// error.
 func (s *State) Output(i int) rowset.RowSet { return s.nodes[s.graph.Outputs[i]].result }
 
-// late returns the error of a deadline found passed, measured from the request's
-// arrival.
+// late returns the error of a deadline that has passed, measured from the request's arrival.
 func (s *State) late(kind error, now, deadline clock.Time) error {
 	return &TimeoutError{Kind: kind, Elapsed: now.Sub(s.arrived), Limit: deadline.Sub(s.arrived)}
 }
@@ -198,8 +196,8 @@ func (s *State) markFailed(node int) {
 	s.settled++
 }
 
-// move panics on a transition that the diagram does not have: a node settled
-// twice is a fault of the engine, not of a plan.
+// move is the one place where a node changes its state. It panics on a transition that the diagram
+// does not have: a node settled twice is a fault of the engine, not of a plan.
 func (s *State) move(node int, from, to nodeStatus) {
 	if n := &s.nodes[node]; n.status == from {
 		n.status = to
