@@ -1,0 +1,84 @@
+package main
+
+import (
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// tasks returns the program's own tasks.
+func tasks() []task.Spec { return []task.Spec{dedupe(), activity()} }
+
+// dedupe keeps the first row of each id.
+func dedupe() task.Spec {
+	return task.Spec{
+		Op:     "shop::dedupe",
+		Doc:    "Keeps the first row of each id.",
+		Inputs: 1,
+		Output: task.Subset,
+		Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			in := c.Inputs[0]
+			seen := make(map[int64]bool, in.Len())
+			rows := make([]int32, 0, in.Len())
+			for i := range in.Len() {
+				if id := in.ID(i); !seen[id] {
+					seen[id] = true
+					rows = append(rows, in.Row(i))
+				}
+			}
+			return rowset.RowSet{Batch: in.Batch, Rows: rows, N: len(rows)}, nil
+		},
+	}
+}
+
+// activity writes how many users each row follows into a float column.
+func activity() task.Spec {
+	return task.Spec{
+		Op:  "shop::activity",
+		Doc: "Writes how many users each row follows into a float column.",
+		Params: []plan.ParamSchema{
+			{Name: "endpoint", Type: plan.Endpoint, Required: true},
+			{Name: "out_key", Type: plan.Int, Required: true, IsKey: true},
+		},
+		Inputs: 1,
+		Output: task.SameRows,
+		Writes: task.ColumnParam("out_key"),
+		Place:  task.Waits,
+		Run:    countFollowed,
+	}
+}
+
+func countFollowed(c *task.Ctx) (rowset.RowSet, error) {
+	outKey := c.Node.Params.Int("out_key")
+	key, ok := c.Key(outKey)
+	if !ok || key.Type != registry.Float || !key.Writable {
+		return rowset.RowSet{}, task.Invalidf("out_key is %d, must be a writable float key", outKey)
+	}
+	in := c.Inputs[0]
+	if err := c.MakeRows(int64(in.Batch.Len())); err != nil {
+		return rowset.RowSet{}, err
+	}
+
+	redis := c.Redis(c.Node.Endpoint)
+	b := redis.NewBatch()
+	for i := range in.Len() {
+		b.Begin(2)
+		b.ArgString("LLEN")
+		b.ArgKey("follow:", in.ID(i))
+	}
+	replies, err := redis.Send(b)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+
+	counts := rowset.NewFloatBuilder(key.ID, in.Len())
+	for i, reply := range replies.All() {
+		if err := redis.CheckKind(reply, resp.Integer, "LLEN", "follow:", in.ID(i)); err != nil {
+			return rowset.RowSet{}, err
+		}
+		counts.Append(float64(reply.Int()))
+	}
+	return rowset.ScatterFloats(in, counts.Column()), nil
+}

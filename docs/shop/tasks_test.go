@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/task"
+)
+
+func TestDedupe(t *testing.T) {
+	out, err := rankdtest.Run(dedupe(), rankdtest.Case{
+		Inputs: rankdtest.Inputs(rankdtest.Rows(5, 7, 5, 9, 7)),
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []int64{5, 7, 9}, rankdtest.IDs(out))
+}
+
+func TestActivity(t *testing.T) {
+	out, err := rankdtest.Run(activity(), rankdtest.Case{
+		Params: map[string]any{"endpoint": "ep_0001", "out_key": 2002},
+		Inputs: rankdtest.Inputs(rankdtest.Rows(5, 7)),
+		Redis:  rankdtest.Replies(map[string]any{"LLEN follow:5": 3, "LLEN follow:7": 0}),
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []any{3.0, 0.0}, rankdtest.Values(out, 2002))
+}
+
+func TestActivityFails(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		outKey int
+		reply  any
+		class  error
+		text   string
+	}{
+		{"read-only key", 1, 3, task.ErrInvalid, "out_key is 1"},
+		{"reply of the wrong kind", 2002, "three", task.ErrRedis, "LLEN follow:5: reply is bulk string, want integer"},
+		{"error reply", 2002, errors.New("WRONGTYPE"), task.ErrRedis, "WRONGTYPE"},
+		{"lost connection", 2002, rankdtest.Failure{Err: errors.New("lost")}, task.ErrRedis, "lost"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := rankdtest.Run(activity(), rankdtest.Case{
+				Params: map[string]any{"endpoint": "ep_0001", "out_key": tt.outKey},
+				Inputs: rankdtest.Inputs(rankdtest.Rows(5)),
+				Redis:  rankdtest.Replies(map[string]any{"LLEN follow:5": tt.reply}),
+			})
+			assert.ErrorIs(t, err, tt.class)
+			assert.ErrorContains(t, err, tt.text)
+		})
+	}
+}
+
+func TestProgram(t *testing.T) {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	defer redis.Close()
+	var out bytes.Buffer
+	require.NoError(t, run(&out, redis.Addr()))
+	assert.Equal(t, "323 101\n306 88\n168 81\n", out.String())
+}

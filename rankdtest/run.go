@@ -1,0 +1,157 @@
+package rankdtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// Case is one run of a task. The zero Case suits a task without inputs and parameters.
+type Case struct {
+	// Params are the node's parameters, checked as those of a plan: unknown, missing and
+	// wrongly typed ones are errors. A value is what encoding/json can write.
+	Params map[string]any
+	// Inputs are the row sets of the node's inputs.
+	Inputs []rowset.RowSet
+	// Refs are the row sets of the node_ref parameters, by the parameter's name.
+	Refs map[string]rowset.RowSet
+	// Exprs and Preds are the plan's expr_table and pred_table: JSON text by id. Params
+	// of type expr_id and pred_id name an id.
+	Exprs, Preds map[string]string
+
+	// UserID is the user of the request.
+	UserID int64
+	// RequestParams are parameters that the request overrides, as in rankd.Request.Params.
+	RequestParams map[string]any
+	// Registry is a folder with the tables of keys, params and endpoints. Nil means the
+	// built-in tables, whose Redis endpoint is "ep_0001".
+	Registry fs.FS
+
+	// Redis answers one command of a batch: see Replies. Nil answers every command with
+	// an error.
+	Redis func(command []string) any
+	// Cancelled makes the run one whose result nobody waits for any more. Waits then end
+	// at once with task.ErrCancelled.
+	Cancelled bool
+	// MaxRows bounds the rows that the task may make. Zero means task.DefaultMaxRows.
+	MaxRows int
+}
+
+// Run runs the task once and returns its output or its error, as an engine gets them:
+// task.Invoke checks the number of inputs and the output, and contains a panic. A sleep takes
+// no time. A task whose Place is task.Computes must not wait, and gets an error if it does. Run
+// overwrites replies once they are no longer valid, so that a task that keeps them shows.
+//
+// The error is a *plan.Error if Params, Exprs or Preds are wrong. Any goroutine.
+func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
+	reg, err := loadRegistry(c.Registry)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	params, err := request.Override(expr.Params{}, c.RequestParams, reg)
+	if err != nil {
+		return rowset.RowSet{}, fmt.Errorf("rankdtest: %w", err)
+	}
+	graph, err := c.load(spec, reg)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	node := graph.Nodes[0]
+	ctx := &task.Ctx{
+		Node: node, Inputs: c.Inputs, UserID: c.UserID, Params: &params, Registry: reg, Waiter: task.NoWaiter{},
+		Rows: task.NewRowBudget(c.MaxRows), Cancellation: new(task.Cancellation),
+	}
+	for i, in := range c.Inputs {
+		if err := in.Validate(); err != nil {
+			return rowset.RowSet{}, fmt.Errorf("rankdtest: input %d: %w", i, err)
+		}
+	}
+	for _, i := range node.Refs {
+		name := graph.Nodes[i].ID[len(refPrefix):]
+		if err := c.Refs[name].Validate(); err != nil {
+			return rowset.RowSet{}, fmt.Errorf("rankdtest: %s: %w", name, err)
+		}
+		ctx.Refs = append(ctx.Refs, c.Refs[name])
+	}
+	if c.Cancelled {
+		ctx.Cancellation.Cancel()
+	}
+	if spec.Place != task.Computes {
+		w := &waiter{answer: c.Redis, ctx: ctx}
+		defer w.invalidate()
+		ctx.Waiter = w
+	}
+	return task.Invoke(task.SpecOf(node), ctx)
+}
+
+func loadRegistry(tables fs.FS) (*registry.Registry, error) {
+	if tables == nil {
+		return registry.Default("test")
+	}
+	return registry.Load(tables, "test")
+}
+
+// The nodes around the task under test have ids with these prefixes.
+const (
+	inputPrefix = "input "
+	refPrefix   = "ref "
+)
+
+// planNode is a node of a plan in JSON.
+type planNode struct {
+	ID     string         `json:"node_id"`
+	Op     string         `json:"op"`
+	Inputs []string       `json:"inputs"`
+	Params map[string]any `json:"params"`
+}
+
+// load returns a checked plan whose first node runs the task. Its other nodes stand for the
+// row sets of the case and never run.
+func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error) {
+	rows := task.Spec{Op: "rankdtest::rankdtest_rows", Output: task.Source,
+		Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
+	tasks, err := task.NewCatalog(spec, rows)
+	if err != nil {
+		return nil, err
+	}
+	node := planNode{ID: "task", Op: spec.Op, Inputs: []string{}, Params: maps.Clone(c.Params)}
+	if node.Params == nil {
+		node.Params = map[string]any{}
+	}
+	nodes := []planNode{{}}
+	given := func(id string) string {
+		nodes = append(nodes, planNode{ID: id, Op: rows.Op, Inputs: []string{}})
+		return id
+	}
+	for i := range c.Inputs {
+		node.Inputs = append(node.Inputs, given(fmt.Sprint(inputPrefix, i)))
+	}
+	for name := range c.Refs {
+		node.Params[name] = given(refPrefix + name)
+	}
+	nodes[0] = node
+	artifact, err := json.Marshal(map[string]any{
+		"schema_version": 1, "plan_name": "rankdtest", "nodes": nodes, "outputs": []string{node.ID},
+		"expr_table": rawTable(c.Exprs), "pred_table": rawTable(c.Preds),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rankdtest: parameters as JSON: %w", err)
+	}
+	return plan.Load("rankdtest.plan.json", artifact, tasks, reg)
+}
+
+func rawTable(table map[string]string) map[string]json.RawMessage {
+	raw := make(map[string]json.RawMessage, len(table))
+	for id, text := range table {
+		raw[id] = json.RawMessage(text)
+	}
+	return raw
+}
