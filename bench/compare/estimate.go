@@ -48,6 +48,19 @@ func (e Estimate) Factor() string {
 	return fmt.Sprintf("%s× (%s–%s)", factor(e.Median), factor(*e.Low), factor(*e.High))
 }
 
+// inverse returns the estimate of 1/x. A bound of 0 has no inverse: the interval is then unknown.
+func (e Estimate) inverse() Estimate {
+	if e.Median == 0 {
+		return Estimate{}
+	}
+	inverted := Estimate{Median: 1 / e.Median}
+	if e.Low != nil && *e.Low > 0 {
+		low, high := 1 / *e.High, 1 / *e.Low
+		inverted.Low, inverted.High = &low, &high
+	}
+	return inverted
+}
+
 // factor prints a ratio with about three digits.
 func factor(v float64) string {
 	switch {

@@ -31,7 +31,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 
 func (c *Comparison) writeHead(w io.Writer) {
 	f, s := c.Facts, c.Settings
-	fmt.Fprintf(w, "%s\n", c.Title)
+	fmt.Fprintf(w, "%s\n%s\n\n", c.Title, c.Answer())
 	fmt.Fprintf(w, "%s, %d cores, %s, %s, %s, rankd %s, commit %s\n", f.CPU, f.Cores, f.OS, f.Go, f.Redis, f.Version, f.Commit)
 	fmt.Fprintf(w, "%s\n", s)
 	if f.Embedded {
