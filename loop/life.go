@@ -85,8 +85,8 @@ func (l *Loop) windDown() {
 	if l.host.Drain() {
 		return
 	}
-	l.rounds++
-	if l.deferred.empty() && l.closing.empty() || l.rounds > windDownMax {
+	l.drained++
+	if l.deferred.empty() && l.closing.empty() || l.drained > windDownMax {
 		l.finish()
 	}
 }

@@ -78,7 +78,7 @@ type Loop struct {
 	spare    []func()   // empty; the inbox's next slice
 	open     int        // handles not yet closed
 	held     int        // Hold minus Release; never negative
-	rounds   int        // iterations of the wind-down after the host was drained
+	drained  int        // iterations of the wind-down since the host has drained
 	winding  bool       // the wind-down has begun
 	mark     clock.Time // end of the last measured callback
 	count    Metrics    // without what depends on the moment
@@ -178,7 +178,7 @@ func (l *Loop) afterPoll() {
 // goroutine. It returns how long the host may wait (negative: until woken; zero:
 // poll what is ready and turn again). Before Start and after the end of the loop it does
 // nothing and returns a negative wait. Within a callback it panics with ErrNested.
-func (l *Loop) Turn() (wait time.Duration) {
+func (l *Loop) Iterate() (wait time.Duration) {
 	if l.driven || l.depth > 0 {
 		panic(ErrNested)
 	}

@@ -43,7 +43,7 @@ func New(rng *rand.Rand, onPanic func(recovered any, stack []byte)) *Sim {
 	}
 	s.Loop.Hold()
 	s.held = true
-	s.Turn()
+	s.Iterate()
 	return s
 }
 
@@ -62,7 +62,7 @@ func (s *Sim) At(t clock.Time, fn func()) {
 func (s *Sim) After(d time.Duration, fn func()) { s.At(s.Now().Add(d), fn) }
 
 // Turn runs one iteration, which does not wait.
-func (s *Sim) Turn() {
+func (s *Sim) Iterate() {
 	if s.Ended() {
 		s.poll(s.runAlone)
 		return
@@ -81,7 +81,7 @@ func (s *Sim) Turn() {
 // does not come about.
 func (s *Sim) Settle() error {
 	for range settleMax {
-		s.Turn()
+		s.Iterate()
 		if !s.busy() {
 			return nil
 		}
@@ -114,7 +114,7 @@ func (s *Sim) Stop() error {
 		if s.Ended() {
 			return nil
 		}
-		s.Turn()
+		s.Iterate()
 	}
 	return fmt.Errorf("the loop does not end within %d iterations", settleMax)
 }

@@ -45,13 +45,13 @@ func New(tb testing.TB) *Harness {
 		tb.Fatalf("start: %v", err)
 	}
 	h.Loop.Hold() // the harness's I/O, so that a turn is an iteration whatever is alive
-	h.Turn()      // the one that Start has woken the host for
+	h.Iterate()      // the one that Start has woken the host for
 	tb.Cleanup(h.Stop)
 	return h
 }
 
 // Turn runs one iteration, which does not wait. Within a callback it fails the test.
-func (h *Harness) Turn() {
+func (h *Harness) Iterate() {
 	h.tb.Helper()
 	defer AllowFailNow(h.tb)
 	_, err := h.Loop.Run(loop.RunNoWait, func(time.Duration) {
@@ -60,7 +60,7 @@ func (h *Harness) Turn() {
 		}
 	})
 	if err != nil {
-		h.tb.Fatalf("turn: %v", err)
+		h.tb.Fatalf("iterate: %v", err)
 	}
 }
 
@@ -78,7 +78,7 @@ func AllowFailNow(tb testing.TB) {
 func (h *Harness) Settle() {
 	h.tb.Helper()
 	for range settleMax {
-		h.Turn()
+		h.Iterate()
 		if !h.pending() {
 			return
 		}
@@ -115,7 +115,7 @@ func (h *Harness) Stop() {
 		case <-h.Loop.Done():
 			return
 		default:
-			h.Turn()
+			h.Iterate()
 		}
 	}
 	h.tb.Fatalf("the loop does not end: still busy after %d iterations", settleMax)
