@@ -14,7 +14,7 @@ import (
 
 // drives are the ways in which a host drives a loop.
 var drives = map[string]func(v *virtual){
-	"run":  func(v *virtual) { _, _ = v.Run(loop.RunNoWait, v.poll) },
+	"run":     func(v *virtual) { _, _ = v.Run(loop.RunNoWait, v.poll) },
 	"iterate": func(v *virtual) { v.Iterate() },
 }
 
