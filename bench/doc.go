@@ -1,16 +1,16 @@
-// Package bench is the folder of the benchmarks; "rankd bench" runs them. It holds no code
-// itself:
+// Package bench is the folder of the benchmarks, which "rankd bench" runs. The package
+// itself has no code:
 //
 //	load       what a load is: closed and open loop, histograms, resource facts
-//	worker     a process per engine, and the lines of JSON it is spoken to with
+//	worker     a process per engine, and the lines of JSON between it and rankd
 //	engines    "pool:redis_pool=16" ─▶ an engine as the target of a load
-//	backend    the Redis of a benchmark, and proxies that make the network longer
-//	compare    interleaved rounds ─▶ medians, intervals, ratios, knees, tables
-//	report     the same as one HTML page with charts
+//	backend    the Redis of a benchmark, and proxies that add latency
+//	compare    interleaved rounds ─▶ medians, intervals, ratios, knees, an answer, tables
+//	report     a comparison as one HTML page with charts
 //	eventloop  posts, timers, sleeping, offloading, interference
-//	kernels    vm, filter, sort, take, concat by number of rows
+//	kernels    vm, filter, sort, take and concat by number of rows
 //	loopback   a program: the reactor against redis-benchmark
 //	peers      a module of its own: the plans hand-written on other Redis clients
 //
-// The method, and what the figures do not say, is in docs/benchmarks.md.
+// docs/benchmarks.md describes the method and the limits of the figures.
 package bench

@@ -21,7 +21,7 @@ func TestAsManyAtOnceAsWorkers(t *testing.T) {
 			p := New(l, Config{Workers: workers})
 			return func(fn func()) {
 				require.NoError(t, p.Submit(&Job{Work: fn}))
-				l.turn() // the end of an iteration, when workers start
+				l.endIteration() // the end of an iteration, when workers start
 			}
 		},
 		"workers without a loop": func(t *testing.T, workers int) func(fn func()) {

@@ -25,7 +25,7 @@ var (
 	errGoexit = errors.New("cpu pool: work called runtime.Goexit")
 )
 
-// PanicError is what Done gets when Work panicked.
+// PanicError is the error that Done gets if Work has panicked. Immutable.
 type PanicError struct {
 	Value any
 	Stack []byte // of the panicking worker
@@ -34,8 +34,8 @@ type PanicError struct {
 // Error implements error: one line, without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// Loop is what the pool needs of an event loop: a way back to it, and a way
-// to keep it alive while jobs are on their way (libuv's active requests).
+// Loop is the part of an event loop that the pool uses. It hands jobs back, and keeps the
+// loop alive while jobs are under way (libuv's active requests).
 type Loop interface {
 	Post(fn func()) bool   // any goroutine
 	Done() <-chan struct{} // any goroutine; closed when the loop has ended
@@ -45,22 +45,22 @@ type Loop interface {
 	Contain()              // loop only; deferred directly, it contains a panic
 }
 
-// Config sets a pool up. The zero value works.
+// Config says how to build a pool. The zero value works. Immutable.
 type Config struct {
-	// Workers is how many jobs run at once. Zero means 2.
+	// Workers is the number of jobs that run at once. Zero means 2.
 	Workers int
-	// QueueMax bounds the jobs that wait for a worker; Submit returns
-	// ErrQueueFull beyond it. Zero means 65536, which at the engine's limit of a few
-	// hundred requests in flight is never reached by a healthy program.
+	// QueueMax bounds the jobs that wait for a worker; beyond it Submit returns
+	// ErrQueueFull. Zero means 65536. A healthy program never gets there, because the
+	// engine limits requests in flight to a few hundred.
 	QueueMax int
-	// Clock measures waits and runs. Nil means a real clock.
+	// Clock measures how long jobs wait and run. Nil means a real clock.
 	Clock clock.Clock
-	// Executor provides the workers. Nil means a pond pool with as many.
+	// Executor provides the workers. Nil means a pond pool of that size.
 	Executor Executor
 }
 
-// Pool is a CPU pool that hands back to one loop. Submit and Cancel: loop
-// only. The rest: any goroutine but the workers' own.
+// Pool is a CPU pool that hands jobs back to one loop. Submit and Cancel: loop only. Other
+// methods: any goroutine except the workers.
 type Pool struct {
 	loop     Loop
 	clock    clock.Clock
@@ -68,19 +68,19 @@ type Pool struct {
 	workers  int
 	queueMax int
 
-	work, flush func() // worker and flushed, bound once
-	flushing    bool   // a deferred flush is to come; loop only
+	work, start func() // methods worker and startFirst, bound once
+	starting    bool   // startFirst is deferred; loop only
 
-	mu struct { // guards what follows, and the links of queued jobs
+	mu struct { // guards these fields, and the links of queued jobs
 		sync.Mutex
 		queue     queue
 		queuedMax int
 		working   int    // workers under way; at most Pool.workers
 		closed    bool   // Submit refuses
-		kept      []*Job // handed back, but the loop had stopped: Close completes them
+		kept      []*Job // finished after the loop had stopped: Close completes them
 	}
 
-	// pending counts accepted jobs that have not been handed back yet.
+	// pending counts accepted jobs that have not been handed back.
 	pending atomic.Int64
 	idle    struct {
 		sync.Mutex
@@ -91,7 +91,7 @@ type Pool struct {
 	waitTotal, waitMax, runTotal             atomic.Int64
 }
 
-// New returns a pool that hands back to l.
+// New returns a pool that hands jobs back to l.
 func New(l Loop, cfg Config) *Pool {
 	if cfg.Workers <= 0 {
 		cfg.Workers = 2
@@ -106,20 +106,20 @@ func New(l Loop, cfg Config) *Pool {
 		cfg.Executor = pondExecutor{pond.NewPool(cfg.Workers)}
 	}
 	p := &Pool{loop: l, clock: cfg.Clock, exec: cfg.Executor, workers: cfg.Workers, queueMax: cfg.QueueMax}
-	p.work, p.flush = p.worker, p.flushed
+	p.work, p.start = p.worker, p.startFirst
 	p.idle.cond = sync.NewCond(&p.idle)
 	return p
 }
 
-// A Job is one piece of CPU work. Its owner fills Work and Done once; it may
-// be submitted again after Done. Loop only, except that Work runs on a worker.
+// A Job is one piece of CPU work. Its owner sets Work and Done once, and may submit it
+// again after Done. Loop only, except that Work runs on a worker.
 type Job struct {
-	// Work runs on a worker. What it touches belongs to it until Done.
+	// Work runs on a worker. The data that it touches belongs to it until Done.
 	Work func()
 	// Done runs exactly once per accepted Submit, on the loop, never inside Submit or
 	// Cancel. If the loop has stopped before the job ends, Done runs inside Pool.Close.
 	// err is nil, ErrCancelled, a *PanicError, or says that Work called runtime.Goexit.
-	// Nil is allowed.
+	// Done may be nil.
 	Done func(err error)
 
 	pool       *Pool
@@ -131,8 +131,8 @@ type Job struct {
 	back       func() // bound once, so that submitting again allocates nothing
 }
 
-// Submit queues j. The error is nil, ErrNilWork, ErrInUse, ErrQueueFull or ErrClosed;
-// with an error nothing runs and Done is not called.
+// Submit queues j. With an error (ErrNilWork, ErrInUse, ErrQueueFull, ErrClosed) neither
+// Work nor Done runs.
 func (p *Pool) Submit(j *Job) error {
 	switch {
 	case j.Work == nil:
@@ -150,9 +150,9 @@ func (p *Pool) Submit(j *Job) error {
 	j.inUse = true
 	p.submitted.Add(1)
 	p.loop.Hold()
-	if !p.flushing {
-		p.flushing = true
-		p.loop.Defer(p.flush)
+	if !p.starting {
+		p.starting = true
+		p.loop.Defer(p.start)
 	}
 	return nil
 }
@@ -172,14 +172,14 @@ func (p *Pool) enqueue(j *Job) error {
 	return nil
 }
 
-// flushed is the end of an iteration in which jobs were submitted. It starts one
-// worker for all of them, which starts the next: see take.
-func (p *Pool) flushed() {
-	p.flushing = false
+// startFirst runs at the end of an iteration in which jobs were submitted. It starts one
+// worker, which starts the next one if jobs are left: see take.
+func (p *Pool) startFirst() {
+	p.starting = false
 	p.startWorker()
 }
 
-// startWorker starts a worker if one is wanted.
+// startWorker starts a worker if the queue wants one.
 func (p *Pool) startWorker() {
 	p.mu.Lock()
 	wanted := p.wantsWorker()
@@ -189,8 +189,8 @@ func (p *Pool) startWorker() {
 	}
 }
 
-// wantsWorker reports whether another worker has something to do, and counts it.
-// mu is held.
+// wantsWorker reports whether another worker has something to do, and counts it as
+// working. The caller holds mu.
 func (p *Pool) wantsWorker() bool {
 	if p.mu.queue.len == 0 || p.mu.working >= p.workers {
 		return false
@@ -199,15 +199,15 @@ func (p *Pool) wantsWorker() bool {
 	return true
 }
 
-// worker runs what is queued until nothing is.
+// worker runs queued jobs until the queue is empty.
 func (p *Pool) worker() {
 	for j := p.take(); j != nil; j = p.take() {
 		j.onWorker()
 	}
 }
 
-// take returns the oldest job for the worker that calls it. If it leaves others behind
-// it starts another worker. It returns nil, and ends the worker, if there is none.
+// take returns the oldest job to the worker that calls it, and starts another worker if it
+// leaves jobs behind. It returns nil, which ends the worker, if the queue is empty.
 func (p *Pool) take() *Job {
 	p.mu.Lock()
 	j := p.mu.queue.pop()
@@ -222,9 +222,9 @@ func (p *Pool) take() *Job {
 	return j
 }
 
-// Cancel takes back a job that no worker has started: its Work will not run, its
-// place in the queue is free at once, and its Done gets ErrCancelled, later, on the loop. A
-// job that has started is left alone: ErrBusy.
+// Cancel removes a job that no worker has started. Its Work will not run, its place in the
+// queue is free at once, and its Done gets ErrCancelled later, on the loop. Cancel
+// leaves a job that has started alone and returns ErrBusy.
 func (p *Pool) Cancel(j *Job) error {
 	p.mu.Lock()
 	if !j.queued {
@@ -248,7 +248,7 @@ func (j *Job) onWorker() {
 	p.waitTotal.Add(wait)
 	for old := p.waitMax.Load(); wait > old && !p.waitMax.CompareAndSwap(old, wait); old = p.waitMax.Load() {
 	}
-	j.err = errGoexit // stands if Work never returns
+	j.err = errGoexit // stays if Work never returns
 	defer func() {
 		p.runTotal.Add(int64(p.clock.Now().Sub(start)))
 		p.finished.Add(1)
@@ -260,7 +260,7 @@ func (j *Job) onWorker() {
 	j.err = j.contain()
 }
 
-// replaceWorker has another worker do what this one cannot, because its goroutine ends.
+// replaceWorker starts another worker in place of one whose goroutine ends.
 func (p *Pool) replaceWorker() {
 	p.mu.Lock()
 	p.mu.working--
@@ -280,8 +280,8 @@ func (j *Job) contain() (err error) {
 	return nil
 }
 
-// handBack posts the completion. A refused post means that the loop has stopped:
-// the completion is left to Close.
+// handBack posts the completion. The loop refuses the post if it has stopped: Close then
+// completes the job.
 func (j *Job) handBack() {
 	p := j.pool // j may be submitted again as soon as the post is accepted
 	if !p.loop.Post(j.back) {
@@ -292,7 +292,7 @@ func (j *Job) handBack() {
 	p.settled()
 }
 
-// onLoop is the hand-back.
+// onLoop completes the job on the loop.
 func (j *Job) onLoop() {
 	err := j.err
 	j.pool.loop.Release()
@@ -302,7 +302,7 @@ func (j *Job) onLoop() {
 	}
 }
 
-// settled ends what the pending count says of a job, once it is handed back.
+// settled counts a job as handed back.
 func (p *Pool) settled() {
 	if p.pending.Add(-1) == 0 {
 		p.idle.Lock()
@@ -311,11 +311,10 @@ func (p *Pool) settled() {
 	}
 }
 
-// WaitIdle blocks until no accepted job is queued or running and all have been handed
-// back. It is called before the loop stops, so that no completion finds the loop
-// gone. Not for the loop goroutine nor a worker.
+// WaitIdle blocks until all accepted jobs have been handed back. Call it before the loop
+// stops, so that the loop completes them. Any goroutine except the loop and the workers.
 func (p *Pool) WaitIdle() {
-	p.startWorker() // a loop that has stopped does it no more
+	p.startWorker() // a stopped loop does not run startFirst
 	p.idle.Lock()
 	defer p.idle.Unlock()
 	for p.pending.Load() != 0 {
@@ -323,10 +322,10 @@ func (p *Pool) WaitIdle() {
 	}
 }
 
-// Close refuses further jobs and waits for the accepted ones. If the loop has stopped
-// before all of them were handed back, Close waits for its end and runs the Done of the
-// rest: nobody else is left who could touch what they touch. Not for the loop
-// goroutine nor a worker.
+// Close refuses further jobs and waits for the accepted ones. If the loop stops before it
+// has taken all of them back, Close waits for its end and runs the remaining Done
+// functions. That is safe: no other goroutine touches their data any more. Any
+// goroutine except the loop and the workers.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.mu.closed = true
@@ -346,16 +345,16 @@ func (p *Pool) Close() {
 	}
 }
 
-// complete runs a hand-back in the loop's stead.
+// complete completes a job in place of the loop.
 func (p *Pool) complete(j *Job) {
 	defer p.loop.Contain()
 	j.onLoop()
 }
 
-// Stats are counters since New, and the present depth. Immutable.
+// Stats are counters since New and the present depth of the queue. Immutable.
 type Stats struct {
 	Submitted, Finished, Cancelled, Panicked int64
-	Running                                  int64 // jobs that workers have, now
+	Running                                  int64 // jobs that workers have now
 	Queued, QueuedMax                        int64 // jobs waiting for a worker, now and at most
 	WaitTotal, WaitMax, RunTotal             time.Duration
 }

@@ -58,8 +58,8 @@ func (l *handLoop) Release()              { l.held-- }
 func (l *handLoop) Defer(fn func())       { l.deferred = append(l.deferred, fn) }
 func (l *handLoop) Contain()              { _ = recover() }
 
-// turn ends an iteration.
-func (l *handLoop) turn() {
+// endIteration runs what was deferred.
+func (l *handLoop) endIteration() {
 	l.deferred, l.batch = l.batch[:0], l.deferred
 	for _, fn := range l.batch {
 		fn()
@@ -69,7 +69,7 @@ func (l *handLoop) turn() {
 // run waits for n posts and runs them on the test's goroutine, each in an iteration of
 // its own.
 func (l *handLoop) run(n int) {
-	l.turn()
+	l.endIteration()
 	for range n {
 		l.mu.Lock()
 		for len(l.posts) == 0 {
@@ -79,7 +79,7 @@ func (l *handLoop) run(n int) {
 		l.posts = l.posts[1:]
 		l.mu.Unlock()
 		fn()
-		l.turn()
+		l.endIteration()
 	}
 }
 
@@ -110,7 +110,7 @@ func block(t *testing.T, p *Pool, l *handLoop, workers int) (release func()) {
 	for range workers {
 		require.NoError(t, p.Submit(&Job{Work: func() { started <- struct{}{}; <-gate }}))
 	}
-	l.turn()
+	l.endIteration()
 	for range workers {
 		receive(t, started)
 	}
@@ -173,7 +173,7 @@ func TestB39_CancelOfQueuedJobs(t *testing.T) {
 		assert.ErrorIs(t, p.Cancel(j), ErrBusy, "a second cancel")
 	}
 	assert.Zero(t, cancelled, "not inside Cancel")
-	l.turn()
+	l.endIteration()
 	assert.Equal(t, 16, cancelled, "while the workers are blocked still")
 	assert.Equal(t, 2, l.held)
 	release()
@@ -192,7 +192,7 @@ func TestB40_CancelCompletesLater(t *testing.T) {
 	require.NoError(t, p.Cancel(j))
 	assert.False(t, done, "not inside Cancel")
 	assert.ErrorIs(t, p.Submit(j), ErrInUse, "not free before Done")
-	l.turn()
+	l.endIteration()
 	assert.True(t, done)
 	ran := false
 	j.Work, j.Done = func() { ran = true }, nil
@@ -209,7 +209,7 @@ func TestCancelOnALoop(t *testing.T) {
 	defer p.Close()
 	started, gate := make(chan struct{}), make(chan struct{})
 	require.NoError(t, p.Submit(&Job{Work: func() { close(started); <-gate }}))
-	h.Turn()
+	h.Iterate()
 	receive(t, started)
 	var inside bool
 	var dones []error
@@ -255,7 +255,7 @@ func TestB41_CancelOfARunningJobIsBusy(t *testing.T) {
 	completed := false
 	j := &Job{Work: func() { close(started); <-gate }, Done: func(err error) { completed = err == nil }}
 	require.NoError(t, p.Submit(j))
-	l.turn()
+	l.endIteration()
 	receive(t, started)
 	assert.ErrorIs(t, p.Cancel(j), ErrBusy)
 	close(gate)
@@ -363,7 +363,7 @@ func TestDoneComesOnceThoughTheLoopHasStopped(t *testing.T) {
 			for range 2 { // one runs when the loop stops, one waits
 				require.NoError(t, p.Submit(&Job{Work: func() { tc.work(gate) }, Done: done}))
 			}
-			l.turn()
+			l.endIteration()
 			l.stop()
 			close(gate)
 			p.WaitIdle()
@@ -391,7 +391,7 @@ func TestJobsOfALoopThatStopsAreCompleted(t *testing.T) {
 		}
 	}
 	require.NoError(t, p.Submit(job("before")))
-	h.Turn()
+	h.Iterate()
 	h.Loop.Post(func() { assert.NoError(t, p.Submit(job("late"))) })
 	h.Stop()
 	require.NoError(t, p.Submit(job("after the end")))
@@ -414,7 +414,7 @@ func TestGoexitWhileThePoolCloses(t *testing.T) {
 				Done: func(err error) { dones = append(dones, err) },
 			}))
 		}
-		l.turn()
+		l.endIteration()
 		receive(t, started)
 		closed := make(chan struct{})
 		go func() { p.Close(); close(closed) }()
@@ -438,7 +438,7 @@ func TestAWorkerStartsTheNext(t *testing.T) {
 	for range 3 {
 		require.NoError(t, p.Submit(&Job{Work: func() { started <- struct{}{}; <-gate }}))
 	}
-	l.turn()
+	l.endIteration()
 	for range 3 {
 		receive(t, started)
 	}
@@ -468,10 +468,10 @@ func TestAnIterationStartsOneWorkerAndNeverMoreThanThereMayBe(t *testing.T) {
 	assert.Zero(t, exec.starts.Load(), "not before the iteration ends")
 	assert.Len(t, l.deferred, 1)
 	for range 3 {
-		l.turn()
+		l.endIteration()
 		require.NoError(t, p.Submit(&Job{Work: work}))
 	}
-	l.turn()
+	l.endIteration()
 	require.Eventually(t, func() bool { return began.Load() == 2 }, 10*time.Second, time.Millisecond)
 	assert.EqualValues(t, 2, exec.starts.Load())
 	assert.EqualValues(t, 2, p.Stats().Running)
@@ -508,7 +508,7 @@ func TestStats(t *testing.T) {
 	for range 3 {
 		require.NoError(t, p.Submit(&Job{Work: func() {}}))
 	}
-	l.turn()
+	l.endIteration()
 	s := p.Stats()
 	assert.EqualValues(t, 1, s.Running)
 	assert.EqualValues(t, 3, s.Queued)

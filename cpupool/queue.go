@@ -1,7 +1,7 @@
 package cpupool
 
-// queue is a FIFO of jobs, linked through the jobs themselves: a cancelled job leaves
-// it from the middle, at once, and an empty queue holds no memory. Guarded by Pool.mu.
+// queue is a FIFO of jobs, linked through the jobs themselves. A cancelled job can leave
+// from the middle at once, and an empty queue holds no memory. Guarded by Pool.mu.
 type queue struct {
 	first, last *Job
 	len         int
@@ -27,7 +27,7 @@ func (q *queue) pop() *Job {
 	return j
 }
 
-// remove takes out j, which is queued.
+// remove removes j, which must be queued.
 func (q *queue) remove(j *Job) {
 	if j.prev == nil {
 		q.first = j.next

@@ -84,8 +84,8 @@ func BenchmarkTimers(b *testing.B) {
 	})
 }
 
-// BenchmarkTurn measures an iteration with one post and nothing else.
-func BenchmarkTurn(b *testing.B) {
+// BenchmarkIteration measures an iteration with one post and nothing else.
+func BenchmarkIteration(b *testing.B) {
 	v := newVirtual(b)
 	v.Hold()
 	fn := func() {}

@@ -1,10 +1,10 @@
 package loop
 
-// Closing has fn run in the closing phase, once, from a fresh stack: how a host
-// tells a connection's user that it has closed. It keeps the loop from waiting.
+// Closing has fn run in the closing phase, once, from a fresh stack. A host tells the user
+// of a connection of its end this way. The next poll does not wait.
 func (l *Loop) Closing(fn func()) { l.closing.add(fn) }
 
-// closeHandle has a handle's close callback run, and counts it as open until then.
+// closeHandle has a handle's close callback run. The handle counts as open until then.
 func (l *Loop) closeHandle(onClosed func()) {
 	l.closing.add(func() {
 		l.open--
@@ -14,5 +14,5 @@ func (l *Loop) closeHandle(onClosed func()) {
 	})
 }
 
-// runClosing runs the close callbacks of what was closed before it began.
+// runClosing runs the close callbacks that were queued before it began.
 func (l *Loop) runClosing() { l.closing.run(l) }

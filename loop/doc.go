@@ -1,5 +1,5 @@
-// Package loop is an event loop in the image of libuv's: one goroutine runs
-// every callback, so that what only callbacks touch needs no lock.
+// Package loop is an event loop in the image of libuv's. One goroutine runs every
+// callback, so data that only callbacks touch needs no lock.
 //
 // # One iteration
 //
@@ -8,61 +8,62 @@
 //	┌─▶ poll: I/O callbacks ─▶ inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush ─┐
 //	└──────────────────────────────────────────────────────────────────────────────────────────┘
 //
-// The phases are these.
+// An iteration is one round through all phases:
 //
-//   - poll: the host waits for I/O, for a wake or until the wait that the loop
-//     computed is over, and runs the callbacks of what is ready.
-//   - inbox: the posts that were there when the phase began. What they post runs
-//     in the next iteration, after I/O had its turn: posting cannot starve I/O.
-//   - check: check hooks, then deferred work (Defer).
-//   - closing: callbacks of closed handles, each once, from a fresh stack.
-//   - now: the cached time is refreshed (as it is after the poll).
-//   - timers: what was due when the phase began, by due time, then by start order.
-//   - prepare: idle hooks, then prepare hooks.
-//   - flush: the host hands over what its connections have buffered. It comes
-//     last, so that a connection needs one write for all that an iteration did, unless
-//     that is so much that the host has handed over part of it earlier.
+//   - poll: the host waits for I/O, for a wake, or until the wait that the loop
+//     computed is over. It runs the callbacks of the sockets that are ready.
+//   - inbox: the loop runs the posts that were there when the phase began. Posts made
+//     meanwhile run in the next iteration, after I/O: posting cannot starve I/O.
+//   - check: check hooks run, then deferred work (Defer).
+//   - closing: the callbacks of closed handles run, each once, from a fresh stack.
+//   - now: the loop refreshes the cached time, as it does after the poll.
+//   - timers: the timers that were due when the phase began fire, by due time, then by
+//     start order.
+//   - prepare: idle hooks run, then prepare hooks.
+//   - flush: the host sends the bytes that its connections have buffered. This phase comes
+//     last, so that a connection needs one write for a whole iteration. A connection
+//     with much to send starts earlier.
 //
 // # Who polls
 //
-// The loop knows no sockets and no goroutine. A Host gives it both, in one of
+// The loop knows no sockets and starts no goroutine. A Host provides both, in one of
 // two ways that run the same phases:
 //
 //   - pull: the caller's goroutine calls Run with a poll function. The loop calls
-//     it once an iteration. Tests and simulations are driven like this.
+//     it once per iteration. Tests and simulations drive the loop like this.
 //   - push: the host owns the goroutine. It runs each I/O callback through Event
-//     and calls Turn after each batch of them. gnet is driven like this.
+//     and calls Iterate after each batch of them. gnet drives the loop like this.
 //
-// Neither Run nor Turn may be called within a callback: ErrNested.
+// A callback must call neither Run nor Iterate: ErrNested.
 //
 // # Panics and Goexit
 //
-// A callback that panics is contained: the loop counts the panic, reports it to Config.OnPanic or else to
-// the log, and goes on.
+// The loop contains a panic in a callback: it counts the panic in Metrics, reports it to
+// Config.OnPanic or else to the log, and goes on.
+//
 // A callback that calls runtime.Goexit (as testing.T.FailNow does) ends the loop's
-// goroutine. Nothing can prevent that, no other goroutine can take over a callback that
-// is half done, and the host's poller is gone. Without a loop, posts would be accepted
-// and never run, so the loop panics with ErrGoexit, which ends the process and shows the
-// callback's stack. The same holds for a coroutine that a callback resumes.
+// goroutine. Nothing can prevent that. No other goroutine can take over a callback that
+// is half done, and the host's poller is gone. Posts would be accepted and never run. So
+// the loop panics with ErrGoexit, which ends the process and shows the callback's
+// stack. The same holds for a coroutine that a callback resumes.
 //
 // # Life
 //
 //	idle ── Start ──▶ running ── Stop ──▶ stopping ── wound down ──▶ stopped
 //
-// Stop flips the state under the inbox lock, so a post is either refused or will
-// run; then what was accepted runs, deferred work runs, timers are dropped
-// unfired, the host's connections are closed and told so, and the host finishes.
-// Stop itself never waits: a goroutine that needs the end waits for Done. There is no
-// way back from stopped.
+// Stop changes the state under the inbox lock, so a post is either refused or will run.
+// Accepted posts run, then deferred work. Timers are dropped without firing. The host closes
+// its connections and tells their users, and then finishes. Stop never waits: a goroutine
+// that needs the end waits for Done. A stopped loop cannot start again.
 //
 // # Where it differs from libuv
 //
-//   - The wait is computed from a fresh clock, so time burned in a callback is
-//     subtracted from the next wait.
-//   - A timer's delay counts from the clock at Start, not from the cached time:
-//     a timer is never early, however long the callback that started it has run.
-//   - Hooks run, and handles close, in the order in which they were started or
-//     closed (libuv's orders are last-in-first-out and undocumented).
-//   - A panic in a callback is contained, counted and reported.
+//   - The loop computes the wait from a fresh clock, so time spent in a callback
+//     shortens the next wait.
+//   - A timer's delay counts from the clock at Start, not from the cached time. A timer
+//     is therefore never early, however long the callback that started it has run.
+//   - Hooks run in the order of their starts, and handles close in the order of their
+//     Close calls. libuv's orders are last-in-first-out and undocumented.
+//   - The loop contains, counts and reports a panic in a callback.
 //   - There is no unref and no walk: nothing here needs them.
 package loop

@@ -5,19 +5,19 @@ import (
 	"runtime/debug"
 )
 
-// groupSize is how many posts (or deferred functions, or close callbacks) share
+// groupSize is the number of posts (or deferred functions, or close callbacks) that share
 // one measurement. Reading the clock costs about as much as a post: 26 ns.
 const groupSize = 8
 
-// runAll runs fns in order. One that panics does not keep the others from running.
+// runAll runs fns in order. A panic in one does not keep the others from running.
 func (l *Loop) runAll(fns []func()) {
 	for next := 0; next < len(fns); {
 		next = l.runFrom(fns, next)
 	}
 }
 
-// runFrom runs fns from next on until one panics, and returns where to go on: a
-// deferred recover for each batch, not for each function.
+// runFrom runs fns from next on until one panics, and returns where to go on. It defers
+// one recover per batch instead of one per function.
 func (l *Loop) runFrom(fns []func(), next int) (resume int) {
 	resume = next
 	l.depth++
@@ -33,7 +33,7 @@ func (l *Loop) runFrom(fns []func(), next int) (resume int) {
 	return resume
 }
 
-// endBatch, deferred directly, ends a batch of callbacks, of which the last may have panicked.
+// endBatch, deferred directly, ends a batch of callbacks. The last one may have panicked.
 func (l *Loop) endBatch() {
 	if r := recover(); r != nil {
 		l.panicked(r)
@@ -42,8 +42,8 @@ func (l *Loop) endBatch() {
 	l.measure()
 }
 
-// call runs one callback of the host. It returns what the callback panicked with, if
-// it did. The callback may be called within another one, of whose time its own is part.
+// call runs one callback of the host and returns the value that it panicked with, or
+// nil. Callbacks may nest; the time of the inner one counts for the outer one.
 func (l *Loop) call(fn func()) (recovered any) {
 	returned := false
 	l.depth++
@@ -63,9 +63,9 @@ func (l *Loop) call(fn func()) (recovered any) {
 	return nil
 }
 
-// Contain, deferred directly, contains a panic as that of a callback: counted, reported, and
-// gone. The loop does so around each callback; who calls several functions of others
-// in one callback does so around each, so that one does no harm to the next.
+// Contain, deferred directly, counts, reports and ends a panic, as the loop does
+// around each callback. A callback that calls several functions of others defers it
+// around each, so that a panic in one does not harm the next. Loop only.
 func (l *Loop) Contain() {
 	if r := recover(); r != nil {
 		l.panicked(r)
@@ -83,10 +83,10 @@ func logPanic(recovered any, stack []byte) {
 	slog.Error("panic in a callback of the loop, contained", "panic", recovered, "stack", string(stack))
 }
 
-// checkGoexit, deferred directly, panics if the Run or Turn that ends has not returned.
-// Nothing can keep a goroutine alive that runs Goexit, and no other can take over: what
-// the callback was doing is half done, and the host's poller ends with the goroutine. So
-// the process ends, with the callback's stack, rather than accept posts that will never
+// checkGoexit, deferred directly, panics if Run or Iterate ends without returning.
+// Nothing can keep a goroutine alive that runs Goexit. No other goroutine can take over:
+// the callback is half done, and the host's poller ends with the goroutine. So the
+// process ends, with the callback's stack, instead of accepting posts that will never
 // run. Goexit in a coroutine that a callback resumes arrives here, too: iter.Pull passes it on.
 func (l *Loop) checkGoexit() {
 	if !l.driven {
@@ -94,12 +94,12 @@ func (l *Loop) checkGoexit() {
 	}
 	l.driven = false
 	if r := recover(); r != nil {
-		panic(r) // of the host, or of OnPanic
+		panic(r) // from the host, or from OnPanic
 	}
 	panic(ErrGoexit)
 }
 
-// measure ends the measurement of a callback, and begins that of the next.
+// measure ends the measurement of one callback and begins the next measurement.
 func (l *Loop) measure() {
 	now := l.clock.Now()
 	l.count.LongestCallback = max(l.count.LongestCallback, now.Sub(l.mark))

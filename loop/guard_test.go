@@ -16,8 +16,8 @@ import (
 
 // drives are the ways in which a host drives a loop.
 var drives = map[string]func(v *virtual){
-	"run":  func(v *virtual) { _, _ = v.Run(loop.RunNoWait, v.poll) },
-	"turn": func(v *virtual) { v.Turn() },
+	"run":     func(v *virtual) { _, _ = v.Run(loop.RunNoWait, v.poll) },
+	"iterate": func(v *virtual) { v.Iterate() },
 }
 
 // apart runs fn on a goroutine of its own and returns what fn panicked with and whether
@@ -92,7 +92,7 @@ func TestNestedRunIsRefused(t *testing.T) {
 			cause(v, func() {
 				_, err := v.Run(loop.RunNoWait, v.poll)
 				assert.ErrorIs(t, err, loop.ErrNested)
-				assert.PanicsWithValue(t, loop.ErrNested, func() { v.Turn() })
+				assert.PanicsWithValue(t, loop.ErrNested, func() { v.Iterate() })
 			})
 			for range 3 {
 				start(t, v.NewTimer(func() {
@@ -101,7 +101,7 @@ func TestNestedRunIsRefused(t *testing.T) {
 					assert.ErrorIs(t, err, loop.ErrNested)
 				}), 0, 0)
 			}
-			v.turn()
+			v.runNoWait()
 			assert.Equal(t, 3, fired, "each timer once")
 			assert.Len(t, v.waits, 1, "one iteration")
 		})
@@ -116,28 +116,28 @@ func TestNestedRunInAnIOCallbackOrThePollIsRefused(t *testing.T) {
 		calls++
 		_, err := v.Run(loop.RunNoWait, v.poll)
 		assert.ErrorIs(t, err, loop.ErrNested)
-		assert.PanicsWithValue(t, loop.ErrNested, func() { v.Turn() })
+		assert.PanicsWithValue(t, loop.ErrNested, func() { v.Iterate() })
 	})
 	v.onPoll = func(_ time.Duration) {
 		calls++
 		_, err := v.Run(loop.RunNoWait, v.poll)
 		assert.ErrorIs(t, err, loop.ErrNested)
-		assert.PanicsWithValue(t, loop.ErrNested, func() { v.Turn() })
+		assert.PanicsWithValue(t, loop.ErrNested, func() { v.Iterate() })
 	}
-	v.turn()
+	v.runNoWait()
 	assert.Equal(t, 2, calls)
 }
 
 func TestTurnOutsideOfTheLoopsLifeDoesNothing(t *testing.T) {
-	assert.Negative(t, loop.New(loop.Config{}).Turn(), "before Start")
+	assert.Negative(t, loop.New(loop.Config{}).Iterate(), "before Start")
 	v := newVirtual(t)
 	require.NoError(t, v.Close())
-	assert.Negative(t, v.Turn(), "after Close")
+	assert.Negative(t, v.Iterate(), "after Close")
 	v = newVirtual(t)
 	v.Stop()
-	assert.Negative(t, v.Turn(), "the last one")
+	assert.Negative(t, v.Iterate(), "the last one")
 	<-v.Done()
-	assert.Negative(t, v.Turn(), "after the end")
+	assert.Negative(t, v.Iterate(), "after the end")
 	assert.Zero(t, v.Metrics().Panics)
 }
 
@@ -163,8 +163,8 @@ func TestLongestCallback(t *testing.T) {
 					inner(v, func() { v.clock.Advance(20 * ms) })
 					v.clock.Advance(12 * ms)
 				})
-				v.turn()
-				v.turn()
+				v.runNoWait()
+				v.runNoWait()
 				assert.Equal(t, 42*ms, v.Metrics().LongestCallback)
 			})
 		}
@@ -178,7 +178,7 @@ func TestLongestCallbackOfTheHost(t *testing.T) {
 		v.clock.Advance(10 * ms)
 		v.Event(func() { v.clock.Advance(20 * ms) })
 	})
-	v.Turn()
+	v.Iterate()
 	assert.Equal(t, 30*ms, v.Metrics().LongestCallback)
 }
 

@@ -2,8 +2,8 @@ package loop
 
 import "github.com/rankd/rankd/loop/clock"
 
-// timerEntry is what the heap orders by, beside the timer so that comparing
-// entries does not follow a pointer for each.
+// timerEntry holds a timer's sort key beside the timer, so that a comparison follows no
+// pointers.
 type timerEntry struct {
 	due   clock.Time
 	seq   uint64
@@ -14,7 +14,7 @@ func (e *timerEntry) before(f *timerEntry) bool {
 	return e.due < f.due || e.due == f.due && e.seq < f.seq
 }
 
-// timerHeap is a 4-ary min-heap: half the levels of a binary one, and the four
+// timerHeap is a 4-ary min-heap. It has half the levels of a binary heap, and the four
 // children that a step down compares lie side by side. Loop only.
 // Invariants: no entry is before its parent; entries[i].timer.pos == i.
 type timerHeap struct{ entries []timerEntry }
@@ -23,7 +23,7 @@ const arity = 4
 
 func (h *timerHeap) len() int { return len(h.entries) }
 
-// first returns when the earliest timer is due, 0 if there is none.
+// first returns the due time of the earliest timer, 0 if there is none.
 func (h *timerHeap) first() clock.Time {
 	if len(h.entries) == 0 {
 		return 0
@@ -31,7 +31,7 @@ func (h *timerHeap) first() clock.Time {
 	return h.entries[0].due
 }
 
-// last returns the timer that is cheapest to remove.
+// last returns the last timer of the array, the cheapest one to remove.
 func (h *timerHeap) last() *Timer { return h.entries[len(h.entries)-1].timer }
 
 func (h *timerHeap) push(e timerEntry) {
@@ -46,7 +46,7 @@ func (h *timerHeap) pop() *Timer {
 	return t
 }
 
-// remove takes out the entry at pos and makes its timer inactive.
+// remove removes the entry at pos and makes its timer inactive.
 func (h *timerHeap) remove(pos int) {
 	h.entries[pos].timer.pos = inactive
 	end := len(h.entries) - 1
@@ -63,7 +63,7 @@ func (h *timerHeap) remove(pos int) {
 	}
 }
 
-// up places e at pos or at an ancestor of it.
+// up places e at pos or at one of its ancestors.
 func (h *timerHeap) up(pos int, e timerEntry) {
 	for pos > 0 {
 		parent := (pos - 1) / arity
@@ -76,7 +76,7 @@ func (h *timerHeap) up(pos int, e timerEntry) {
 	h.set(pos, e)
 }
 
-// down places e at pos or at a descendant of it.
+// down places e at pos or at one of its descendants.
 func (h *timerHeap) down(pos int, e timerEntry) {
 	for {
 		child := pos*arity + 1

@@ -1,8 +1,8 @@
 package loop
 
-// A Hook calls a function once in each iteration while it is active, and keeps
-// the loop alive. Hooks of one kind run in the order in which they were started; one
-// that is started by a hook of its kind first runs in the next iteration. Loop only.
+// A Hook calls a function once in each iteration and keeps the loop alive while it is
+// active. Hooks of one kind run in the order of their starts. A hook that is started by
+// a hook of its kind first runs in the next iteration. Loop only.
 type Hook struct {
 	loop   *Loop
 	list   *hookList
@@ -17,8 +17,8 @@ func (l *Loop) NewPrepare(fn func()) *Hook { return l.newHook(&l.prepare, fn) }
 // NewCheck returns an inactive hook that runs in the check phase, before deferred work.
 func (l *Loop) NewCheck(fn func()) *Hook { return l.newHook(&l.check, fn) }
 
-// NewIdle returns an inactive hook that runs before the prepare hooks. While one is
-// active the poll does not wait.
+// NewIdle returns an inactive hook that runs before the prepare hooks. The poll does not
+// wait while an idle hook is active.
 func (l *Loop) NewIdle(fn func()) *Hook { return l.newHook(&l.idle, fn) }
 
 func (l *Loop) newHook(list *hookList, fn func()) *Hook {
@@ -26,7 +26,7 @@ func (l *Loop) newHook(list *hookList, fn func()) *Hook {
 	return &Hook{loop: l, list: list, fn: fn, pos: inactive}
 }
 
-// Start makes the hook active. An active one stays where it is. Errors:
+// Start makes the hook active. An active hook keeps its place in the order. Errors:
 // ErrHandleClosed, ErrNoCallback, ErrStopped.
 func (h *Hook) Start() error {
 	switch {
@@ -63,8 +63,8 @@ func (h *Hook) Close(onClosed func()) {
 	h.loop.closeHandle(onClosed)
 }
 
-// hookList holds the active hooks of one kind. Loop only. Invariants:
-// hooks[i].pos == i where hooks[i] is not nil; active counts those.
+// hookList holds the active hooks of one kind. Loop only.
+// Invariants: hooks[i].pos == i where hooks[i] is not nil; active counts the hooks that are not nil.
 type hookList struct {
 	hooks  []*Hook // in order of their starts, nil where one was stopped
 	active int
@@ -82,8 +82,8 @@ func (s *hookList) remove(h *Hook) {
 	s.active--
 }
 
-// run calls the hooks that are active when it begins, except those that are
-// stopped before their turn.
+// run calls the hooks that are active when it begins. It skips a hook that another one
+// stops first.
 func (s *hookList) run(l *Loop) {
 	end := len(s.hooks)
 	for next := 0; next < end; {
@@ -110,7 +110,7 @@ func (s *hookList) runFrom(l *Loop, next, end int) (resume int) {
 	return resume
 }
 
-// compact closes the gaps that stopped hooks have left.
+// compact closes the gaps left by stopped hooks.
 func (s *hookList) compact() {
 	kept := s.hooks[:0]
 	for _, h := range s.hooks {

@@ -1,20 +1,19 @@
 package loop
 
-// A Host polls for a loop and wakes it. Its methods are called by the loop only.
+// A Host polls for a loop and wakes it. Only the loop calls its methods.
 type Host interface {
-	// Wake ends the current wait soon, so that a turn follows. It is called from
-	// any goroutine, under the loop's inbox lock: it must not block and not call
-	// the loop. Between a Wake and the turn it leads to there is no other, and
-	// none after Finish.
+	// Wake ends the current wait soon, so that an iteration follows. The loop calls it
+	// from any goroutine, under its inbox lock: Wake must neither block nor call the loop.
+	// The loop does not call it again before that iteration, nor after Finish.
 	Wake()
-	// Flush hands over what connections have buffered. Called on the loop, last in
+	// Flush sends the bytes that connections have buffered. Called on the loop, last in
 	// each iteration.
 	Flush()
-	// Drain is called on the loop in each iteration of a stopping loop: the first
-	// call closes what the host has open, every call reports whether something is
-	// still on its way. What ends it must lead to another turn.
+	// Drain is called on the loop in each iteration of a stopping loop. The first call
+	// closes everything that the host has open. Every call reports whether something is
+	// still pending; its end must lead to another iteration.
 	Drain() (pending bool)
-	// Finish is called on the loop, once, as the last thing. The host releases
-	// what it holds and then calls done, from any goroutine.
+	// Finish is the loop's last call, on the loop, once. The host releases all its
+	// resources and then calls done, from any goroutine.
 	Finish(done func())
 }

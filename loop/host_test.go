@@ -55,9 +55,9 @@ func (v *virtual) poll(wait time.Duration) {
 // elapsed returns the time since the loop was built.
 func (v *virtual) elapsed() time.Duration { return v.clock.Now().Sub(v.start) }
 
-func (v *virtual) run() (alive bool)     { return v.in(loop.RunDefault) }
-func (v *virtual) runOnce() (alive bool) { return v.in(loop.RunOnce) }
-func (v *virtual) turn() (alive bool)    { return v.in(loop.RunNoWait) }
+func (v *virtual) run() (alive bool)       { return v.in(loop.RunDefault) }
+func (v *virtual) runOnce() (alive bool)   { return v.in(loop.RunOnce) }
+func (v *virtual) runNoWait() (alive bool) { return v.in(loop.RunNoWait) }
 
 func (v *virtual) in(mode loop.RunMode) (alive bool) {
 	v.t.Helper()

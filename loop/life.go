@@ -1,9 +1,8 @@
 package loop
 
-// Start hands the loop to the host that will drive it. When it returns, posts
-// are accepted and the host has been woken for a first turn. A second Start does
-// nothing and returns nil; after Stop it does nothing and returns ErrStopped. Any
-// goroutine.
+// Start gives the loop its host. When Start returns, the loop accepts posts and the host
+// has been woken for a first iteration. A second Start does nothing and returns nil;
+// after Stop it does nothing and returns ErrStopped. Any goroutine.
 func (l *Loop) Start(h Host) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -21,11 +20,10 @@ func (l *Loop) Start(h Host) error {
 	}
 }
 
-// Stop ends the loop. Posts are refused from now on; those accepted before run,
-// then deferred work; timers and hooks end without being called, the host's
-// connections are closed and told so, and the host finishes. Stop never waits: Done
-// says when the end has come. Before Start it does nothing, and after the first Stop
-// neither. Any goroutine.
+// Stop ends the loop. It refuses further posts. Accepted posts run, then deferred
+// work. Timers and hooks end without being called. The host closes its connections, tells
+// their users, and finishes. Stop never waits: Done says when the loop has ended. Before
+// Start, and after the first Stop, it does nothing. Any goroutine.
 func (l *Loop) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,14 +37,14 @@ func (l *Loop) Stop() {
 	}
 }
 
-// Done is closed when the loop has ended and its host has released all it held.
-// Any goroutine.
+// Done returns a channel that is closed when the loop has ended and its host has released
+// all its resources. Any goroutine.
 func (l *Loop) Done() <-chan struct{} { return l.done }
 
-// Close ends a loop that has nothing left to do. It returns ErrBusy, and changes
-// nothing, while handles are open, requests are held, or callbacks are pending, and
-// within an iteration; so it serves a loop that is driven by Run, between two
-// runs. Stop is for all others. Closing a loop that has ended does nothing.
+// Close ends a loop that has nothing left to do. It returns ErrBusy, and changes nothing,
+// while handles are open, requests are held or callbacks are pending, and within an
+// iteration. So it serves a loop that is driven by Run, between two runs; Stop serves all
+// others. Closing a loop that has ended does nothing. Loop only.
 func (l *Loop) Close() error {
 	l.mu.Lock()
 	phase := l.phase.Load()
@@ -65,16 +63,16 @@ func (l *Loop) Close() error {
 	return nil
 }
 
-// windDownMax bounds the iterations that a stopping loop runs for the sake of
-// deferred work and close callbacks once the host is drained: work that defers
-// itself for ever must not keep the loop from ending. What is left then is dropped.
+// windDownMax bounds the iterations that a stopping loop runs for deferred work and close
+// callbacks once the host has drained. Work that defers itself for ever must not keep the
+// loop from ending. The loop drops work that is left after that.
 const windDownMax = 64
 
-// windDown is an iteration's last phase while the loop is stopping.
+// windDown is the last phase of an iteration while the loop is stopping.
 func (l *Loop) windDown() {
 	if !l.winding {
 		if l.Metrics().PostsPending > 0 {
-			return // accepted after this iteration took its posts: they run in the next
+			return // accepted after this iteration took its posts; they run in the next iteration
 		}
 		l.winding = true
 		l.dropTimers()
@@ -85,8 +83,8 @@ func (l *Loop) windDown() {
 	if l.host.Drain() {
 		return
 	}
-	l.rounds++
-	if l.deferred.empty() && l.closing.empty() || l.rounds > windDownMax {
+	l.drained++
+	if l.deferred.empty() && l.closing.empty() || l.drained > windDownMax {
 		l.finish()
 	}
 }

@@ -73,7 +73,7 @@ func TestHooksEndWithTheLoop(t *testing.T) {
 	require.NoError(t, v.NewCheck(func() { checks++ }).Start())
 	require.NoError(t, v.NewPrepare(func() {}).Start())
 	require.NoError(t, v.NewIdle(func() {}).Start())
-	v.turn()
+	v.runNoWait()
 	v.Stop()
 	assert.False(t, v.run())
 	assert.Equal(t, 2, checks, "in the last iteration still")
@@ -94,12 +94,12 @@ func TestStopWaitsForTheHostToDrain(t *testing.T) {
 	h.OnDrain = func() bool { return !drained }
 	h.Loop.Stop()
 	for range 100 {
-		h.Turn()
+		h.Iterate()
 	}
 	assert.False(t, ended(h.Loop), "the host had something on its way")
 	assert.True(t, h.Loop.Alive())
 	drained = true
-	h.Turn()
+	h.Iterate()
 	<-h.Loop.Done()
 }
 
@@ -109,10 +109,10 @@ func TestStoppingLoopSleepsWhileTheHostDrains(t *testing.T) {
 	pending := true
 	v.drain = func() bool { return pending }
 	v.Stop()
-	assert.Negative(t, v.Turn())
-	assert.Negative(t, v.Turn())
+	assert.Negative(t, v.Iterate())
+	assert.Negative(t, v.Iterate())
 	pending = false
-	v.Turn()
+	v.Iterate()
 	<-v.Done()
 }
 
@@ -123,10 +123,10 @@ func TestStopFromAnyPhaseEndsTheLoop(t *testing.T) {
 		t.Run(phase, func(t *testing.T) {
 			v := newVirtual(t)
 			v.Hold() // an iteration may wait for ever
-			v.turn()
+			v.runNoWait()
 			cause(v, v.Stop)
 			for !ended(v.Loop) {
-				wait := v.Turn()
+				wait := v.Iterate()
 				require.True(t, ended(v.Loop) || wait == 0, "the loop would wait for ever")
 			}
 		})

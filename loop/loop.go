@@ -21,10 +21,10 @@ var (
 	ErrNoCallback = errors.New("handle has no callback")
 	// ErrNeverStarted: Again on a timer that was never started.
 	ErrNeverStarted = errors.New("timer was never started")
-	// ErrNested: Run or Turn was called within a Run, a Turn or a callback.
+	// ErrNested: Run or Iterate was called within Run, Iterate or a callback.
 	ErrNested = errors.New("loop already runs")
-	// ErrGoexit: a callback called runtime.Goexit, which ends the loop's goroutine. The loop
-	// panics with it.
+	// ErrGoexit: a callback called runtime.Goexit, which ends the loop's goroutine. The
+	// loop panics with this error.
 	ErrGoexit = errors.New("loop: a callback called runtime.Goexit, and the loop ends with its goroutine")
 )
 
@@ -33,17 +33,17 @@ var (
 type Config struct {
 	// Clock tells the time. Nil means clock.NewReal().
 	Clock clock.Clock
-	// OnPanic is told, on the loop, that a callback panicked: what it panicked
-	// with, and the stack. The panic is contained: other callbacks go on. Nil logs
-	// it with slog.Default(). It must not panic itself.
+	// OnPanic receives the value of a callback's panic and the stack, on the loop. The loop
+	// contains the panic: other callbacks go on. Nil logs it with slog.Default(). OnPanic
+	// must not panic itself.
 	OnPanic func(recovered any, stack []byte)
-	// LateAfter is how long after its due time a timer may fire before Metrics
-	// counts it as late. Zero means 10 ms, one preemption slice of the Go
-	// scheduler: what is later than that waited for a processor or a callback.
+	// LateAfter is how long after its due time a timer may fire before Metrics counts it
+	// as late. Zero means 10 ms, one preemption slice of the Go scheduler: a timer that
+	// is later than that has waited for a processor or a callback.
 	LateAfter time.Duration
 }
 
-// The phases of a loop's life, in order; there is no way back.
+// The phases of a loop's life, in order. The phase never goes back.
 const (
 	idle int32 = iota
 	running
@@ -51,9 +51,9 @@ const (
 	stopped
 )
 
-// A Loop runs callbacks on one goroutine: the one that drives it, always the
-// same. Loop only, except Start, Post, Stop, Done, Metrics and Clock, which any
-// goroutine may call. Before Start, the goroutine that built it counts as the loop.
+// A Loop runs callbacks on one goroutine, always the same one, which drives it. Loop
+// only, except Start, Post, Stop, Done, Metrics and Clock, which any goroutine may call.
+// Before Start, the goroutine that built it counts as the loop.
 type Loop struct {
 	clock     clock.Clock
 	onPanic   func(any, []byte)
@@ -64,12 +64,12 @@ type Loop struct {
 	// From here to mu: loop only.
 	host     Host       // set once, by Start
 	now      clock.Time // cached
-	awake    bool       // in an iteration, past its poll or in one of the poll's callbacks
-	driven   bool       // in a Run or a Turn
+	awake    bool       // in an iteration: after its poll or in a callback of the poll
+	driven   bool       // in Run or Iterate
 	depth    int        // batches of callbacks on the stack
 	timers   timerHeap
-	due      []*Timer // batch of the timers phase; nil where stopped meanwhile
-	timerSeq uint64   // taken by each start: orders timers that are due together
+	due      []*Timer // batch of the timers phase; nil where a timer was stopped meanwhile
+	timerSeq uint64   // number of starts; orders timers that are due together
 	idle     hookList
 	prepare  hookList
 	check    hookList
@@ -78,18 +78,18 @@ type Loop struct {
 	spare    []func()   // empty; the inbox's next slice
 	open     int        // handles not yet closed
 	held     int        // Hold minus Release; never negative
-	rounds   int        // iterations of the wind-down after the host was drained
+	drained  int        // iterations of the wind-down since the host has drained
 	winding  bool       // the wind-down has begun
 	mark     clock.Time // end of the last measured callback
-	count    Metrics    // without what depends on the moment
+	count    Metrics    // without PostsPending and the present wait
 
 	mu struct { // guards what other goroutines touch
 		sync.Mutex
 		inbox   []func()   // FIFO, swapped out whole once an iteration
-		asleep  bool       // the next post must wake the host; false once one has
+		asleep  bool       // the next post must wake the host; false once a post has
 		waiting bool       // the host may be blocked in its poll
 		since   clock.Time // when that wait began
-		count   Metrics    // copy of the loop's own, as of its last sleep or wake
+		count   Metrics    // copy of Loop.count as of the last sleep or wake
 	}
 }
 
@@ -116,18 +116,18 @@ type RunMode int
 
 // The modes of Run. In each of them Run returns when nothing is alive.
 const (
-	RunDefault RunMode = iota // not before
+	RunDefault RunMode = iota // only then
 	RunOnce                   // after one iteration, which may wait in the poll
 	RunNoWait                 // after one iteration, which does not wait
 )
 
-// Run drives a started loop from the caller's goroutine. poll waits for I/O for
-// at most wait (negative: until woken; zero: not at all) and runs the callbacks of
-// what is ready. Run reports whether the loop is alive still. A stopping loop is
-// alive until it is wound down; one that is not started is not. RunDefault fires the
-// timers that are due before its first iteration. RunOnce does not wait if an idle hook
-// is active when the iteration begins, even if that hook then stops. Errors: ErrNested,
-// and nothing has run.
+// Run drives a started loop from the caller's goroutine. poll waits for I/O for at most
+// wait (negative: until woken; zero: not at all) and runs the callbacks of the sockets
+// that are ready. Run reports whether the loop is still alive. A stopping loop is alive
+// until it is wound down; a loop that was not started is not alive. RunDefault fires
+// the due timers before its first iteration. RunOnce does not wait if an idle hook is
+// active when the iteration begins, even if that hook then stops. With the error
+// ErrNested nothing has run. It mirrors libuv's uv_run.
 func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool, err error) {
 	if l.driven || l.depth > 0 {
 		return l.Alive(), ErrNested
@@ -136,7 +136,7 @@ func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool, err
 	defer l.checkGoexit()
 	l.UpdateNow()
 	l.mark = l.now
-	alive = l.Alive() // timers that are due now do not change it: an iteration follows them
+	alive = l.Alive() // read first: an iteration follows the due timers even if nothing else is alive
 	if mode == RunDefault && l.phase.Load() == running {
 		l.runTimers()
 	}
@@ -176,12 +176,13 @@ func (l *Loop) afterPoll() {
 	l.runTimers()
 }
 
-// Turn runs what follows a batch of I/O callbacks, or a wake, and all that
-// precedes the next poll. It is how a push host drives the loop, always from one
-// goroutine. It returns how long the host may wait (negative: until woken; zero:
-// poll what is ready and turn again). Before Start and after the end of the loop it does
-// nothing and returns a negative wait. Within a callback it panics with ErrNested.
-func (l *Loop) Turn() (wait time.Duration) {
+// Iterate runs one iteration for a push host, which has polled: the phases after the
+// poll, and those before the next poll. The host calls it after a batch of I/O callbacks,
+// or when woken, always from one goroutine. Iterate returns how long the host may wait
+// (negative: until woken; zero: poll without waiting and call it again). Before Start
+// and after the end of the loop it does nothing and returns a negative wait. Within a
+// callback it panics with ErrNested.
+func (l *Loop) Iterate() (wait time.Duration) {
 	if l.driven || l.depth > 0 {
 		panic(ErrNested)
 	}
@@ -206,29 +207,28 @@ func (l *Loop) begun() bool {
 	return phase == running || phase == stopping
 }
 
-// Event runs an I/O callback, and with the first of a batch begins the iteration. It
-// reports whether a push host has to see to it that Turn follows this batch (if not, a
-// turn is on its way), and returns what the callback panicked with, nil if it did not.
-// The panic is contained.
-func (l *Loop) Event(fn func()) (turn bool, recovered any) {
-	turn = l.depth == 0 && l.wakeUp()
+// Event runs an I/O callback. The first callback of a batch begins the iteration. Event
+// reports whether a push host must ensure that Iterate follows this batch; it need not if
+// the loop has called Wake. Event contains a panic of the callback and returns its
+// value, nil if there was none.
+func (l *Loop) Event(fn func()) (needsIterate bool, recovered any) {
+	needsIterate = l.depth == 0 && l.wakeUp()
 	l.count.Events++
-	return turn, l.call(fn)
+	return needsIterate, l.call(fn)
 }
 
 // Clock returns the clock that the loop was built with. Any goroutine.
 func (l *Loop) Clock() clock.Clock { return l.clock }
 
-// Now returns the cached time: as of the end of the poll, or of the beginning of
-// the timers phase. It does not move within a callback.
+// Now returns the cached time, read at the end of the poll and again before the timers
+// phase. It does not move within a callback.
 func (l *Loop) Now() clock.Time { return l.now }
 
-// UpdateNow refreshes the cached time, for a callback that has run for long.
+// UpdateNow refreshes the cached time, for a callback that has run for a long time.
 func (l *Loop) UpdateNow() { l.now = l.clock.Now() }
 
-// Alive reports whether the loop has something to run for: an active timer or
-// hook, a held request, a pending post, deferred work or close callback, or
-// its own end.
+// Alive reports whether the loop has a reason to run: an active timer or hook, a held
+// request, a pending post, deferred work, a close callback, or its own end.
 func (l *Loop) Alive() bool {
 	switch l.phase.Load() {
 	case stopping:
@@ -250,17 +250,18 @@ func (l *Loop) Pending() bool {
 	return len(l.mu.inbox) > 0
 }
 
-// Iteration returns the number of the present iteration, or of the last one between two.
+// Iteration returns the number of the present iteration. Between two iterations it returns
+// the number of the last one.
 func (l *Loop) Iteration() uint64 { return l.count.Iterations }
 
-// Due returns when the earliest timer is due, or zero if none is active.
+// Due returns the due time of the earliest timer, or zero if none is active.
 func (l *Loop) Due() clock.Time { return l.timers.first() }
 
-// Hold counts one request in flight: something that will call back on the loop
-// and keeps it alive until Release.
+// Hold counts one request in flight, which will call back on the loop and keeps it alive
+// until Release.
 func (l *Loop) Hold() { l.held++ }
 
-// Release ends what one Hold began. Releasing more than was held is a bug and panics.
+// Release ends one Hold. More Releases than Holds are a bug: Release panics.
 func (l *Loop) Release() {
 	if l.held == 0 {
 		panic("loop: Release without Hold")
@@ -268,8 +269,7 @@ func (l *Loop) Release() {
 	l.held--
 }
 
-// sleep precedes the poll: it decides how long that may wait, and from then on a
-// post wakes the host.
+// sleep decides how long the next poll may wait. From then on a post wakes the host.
 func (l *Loop) sleep(noWait bool) (wait time.Duration) {
 	now := l.clock.Now()
 	wait = -1
@@ -299,8 +299,8 @@ func (l *Loop) pause() {
 	l.mu.count = l.count
 }
 
-// wakeUp begins an iteration, unless it has begun. It reports whether nobody woke
-// the loop: what did was I/O.
+// wakeUp begins an iteration unless one has begun. It reports whether I/O has ended the
+// wait, not a call of Wake.
 func (l *Loop) wakeUp() (byIO bool) {
 	if l.awake {
 		return false

@@ -30,7 +30,7 @@ func TestB20_WakesCoalesceAndPostsAreAllDelivered(t *testing.T) {
 	const posts = 1000
 	v := newVirtual(t)
 	v.Hold()
-	v.turn()
+	v.runNoWait()
 	delivered, checks, wakes := 0, 0, 0
 	check := v.NewCheck(func() { checks++ })
 	require.NoError(t, check.Start())
@@ -121,8 +121,8 @@ func TestB22_PostFromAPostRunsInALaterIterationAfterIOAndTimers(t *testing.T) {
 		j.note("post")()
 		h.Loop.Post(j.note("nested"))
 	})
-	h.Turn()
-	h.Turn()
+	h.Iterate()
+	h.Iterate()
 	assert.Equal(t, journal{"io", "post", "timer", "io", "nested"}, j)
 }
 
@@ -135,7 +135,7 @@ func TestB22_SelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
 	again = func() { posts++; h.Loop.Post(again) }
 	h.Loop.Post(again)
 	for range 100 {
-		h.Turn()
+		h.Iterate()
 	}
 	assert.Equal(t, 100, polls)
 	assert.Equal(t, 100, posts)
@@ -221,8 +221,8 @@ func TestB25_DeferredWorkRunsOnceAtTheEndBeforeCloseCallbacks(t *testing.T) {
 		}
 	}
 	h.Loop.Post(j.note("post"))
-	h.Turn()
-	h.Turn()
+	h.Iterate()
+	h.Iterate()
 	assert.Equal(t, journal{"io", "post", "deferred 1", "deferred 2", "closed"}, j)
 }
 
@@ -236,7 +236,7 @@ func TestCheckHooksRunBeforeDeferredWork(t *testing.T) {
 	}).Start())
 	h.OnPoll = func() { h.Loop.Defer(j.note("deferred by io")) }
 	h.Loop.Post(func() { h.Loop.Defer(j.note("deferred by a post")) })
-	h.Turn()
+	h.Iterate()
 	assert.Equal(t, journal{"check 1", "check 2", "deferred by io", "deferred by a post", "deferred by a check"}, j)
 }
 
@@ -292,9 +292,9 @@ func TestB27_HookStartedByAHookWaitsForTheNextIteration(t *testing.T) {
 				_ = second.Start()
 			})
 			require.NoError(t, first.Start())
-			h.Turn()
+			h.Iterate()
 			assert.Equal(t, journal{"first"}, j)
-			h.Turn()
+			h.Iterate()
 			assert.Equal(t, journal{"first", "first", "second"}, j)
 		})
 	}
@@ -331,8 +331,8 @@ func TestB28_HookThatStopsOrClosesItselfOrASibling(t *testing.T) {
 				for _, hook := range []*loop.Hook{first, second, third} {
 					require.NoError(t, hook.Start())
 				}
-				h.Turn()
-				h.Turn()
+				h.Iterate()
+				h.Iterate()
 				assert.Equal(t, tc.want, j)
 			})
 		}
@@ -449,7 +449,7 @@ func TestCloseBeforeStart(t *testing.T) {
 
 func TestB44_IdleTime(t *testing.T) {
 	v := newVirtual(t)
-	v.turn()
+	v.runNoWait()
 	start(t, v.NewTimer(func() { v.clock.Advance(600 * ms) }), 1000*ms, 0)
 	v.onPoll = func(time.Duration) {
 		var m loop.Metrics
@@ -495,8 +495,8 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	start(t, v.NewTimer(func() {}), 5*ms, 0)
-	v.turn()
-	v.turn()
+	v.runNoWait()
+	v.runNoWait()
 	m := v.Metrics()
 	assert.Zero(t, m.PostsPending)
 	assert.Equal(t, 8, m.PostsPendingMax)
@@ -546,7 +546,7 @@ func TestPanicsAreContained(t *testing.T) {
 			cause(v, boom)
 			cause(v, func() { after++ })
 			cause(v, boom)
-			v.turn()
+			v.runNoWait()
 			assert.Equal(t, 1, before)
 			assert.Equal(t, 1, after)
 			assert.Equal(t, []any{"boom", "boom"}, v.panics)

@@ -15,7 +15,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	h := looptest.New(t)
 	nothing := func() {}
 	poll := func(time.Duration) {}
-	turn := func() { _, _ = h.Loop.Run(loop.RunNoWait, poll) }
+	iterate := func() { _, _ = h.Loop.Run(loop.RunNoWait, poll) }
 	tm, repeat := h.Loop.NewTimer(nothing), h.Loop.NewTimer(nothing)
 	hook := h.Loop.NewCheck(nothing)
 	for name, fn := range map[string]func(){
@@ -23,19 +23,19 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			for range 100 {
 				h.Loop.Post(nothing)
 			}
-			turn()
+			iterate()
 		},
-		"defer":       func() { h.Loop.Defer(nothing); turn() },
+		"defer":       func() { h.Loop.Defer(nothing); iterate() },
 		"start, stop": func() { _ = tm.Start(time.Hour, 0); tm.Stop() },
-		"fire":        func() { _ = tm.Start(0, 0); turn() },
+		"fire":        func() { _ = tm.Start(0, 0); iterate() },
 		"repeat": func() {
 			if !repeat.Active() {
 				_ = repeat.Start(ms, ms)
 			}
 			h.Clock.Advance(ms)
-			turn()
+			iterate()
 		},
-		"hook":     func() { _ = hook.Start(); turn(); hook.Stop() },
+		"hook":     func() { _ = hook.Start(); iterate(); hook.Stop() },
 		"callback": func() { h.Loop.Event(nothing) },
 	} {
 		for range 10 {

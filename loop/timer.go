@@ -6,20 +6,20 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// inactive is the position of a timer that is neither in the heap nor in the
-// batch that is about to fire. A position in the batch is stored as batchPos(i).
+// inactive is the position of a timer that is neither in the heap nor in the batch that
+// is about to fire. A position in the batch is stored as batchPos(i).
 const inactive = -1
 
 func batchPos(i int) int { return -2 - i } // its own inverse
 
-// A Timer calls a function once at a due time, or again and again. It can be
-// started any number of times and costs no allocation after NewTimer. Loop only.
+// A Timer calls a function once at a due time, or repeatedly. It can be started any
+// number of times, and costs no allocation after NewTimer. Loop only.
 type Timer struct {
 	loop    *Loop
 	fn      func()
-	due     clock.Time // when it fires; meaningless while inactive
+	due     clock.Time // when it fires; has no meaning while inactive
 	repeat  time.Duration
-	pos     int // >= 0: in the heap; inactive; else batchPos of its place in the due batch
+	pos     int // in the heap if >= 0; inactive; else batchPos of its index in Loop.due
 	started bool
 	closed  bool
 }
@@ -30,17 +30,17 @@ func (l *Loop) NewTimer(fn func()) *Timer {
 	return &Timer{loop: l, fn: fn, pos: inactive}
 }
 
-// Start has the timer fire after delay, counted from the clock's present time
-// (not the loop's cached one), and from then on every repeat if that is positive.
-// A started timer is started anew. A negative delay counts as zero. Timers due at
-// the same instant fire in the order of their starts. Errors: ErrStopped,
-// ErrHandleClosed, ErrNoCallback; the timer is then as it was.
+// Start has the timer fire after delay, and then after every repeat if that is positive.
+// The delay counts from the clock's present time, not from the loop's cached time. Start
+// restarts an active timer. A negative delay counts as zero. Timers due at the same
+// instant fire in the order of their starts. An error (ErrStopped, ErrHandleClosed,
+// ErrNoCallback) leaves the timer as it was.
 func (t *Timer) Start(delay, repeat time.Duration) error {
 	return t.start(t.loop.clock.Now().Add(max(0, delay)), repeat)
 }
 
-// StartAt is Start for a deadline: the timer fires once, when the clock has
-// reached due. A negative due has passed. clock.Never and zero ("none") never fire.
+// StartAt is Start for a deadline: the timer fires once, when the clock has reached due. A
+// negative due has passed already. With clock.Never or zero ("none") it never fires.
 func (t *Timer) StartAt(due clock.Time) error {
 	if due == 0 {
 		due = clock.Never
@@ -65,8 +65,8 @@ func (t *Timer) start(due clock.Time, repeat time.Duration) error {
 	return nil
 }
 
-// Stop makes the timer inactive: it does not fire, not even if it is due already
-// and waits for its turn among the timers that fire now.
+// Stop makes the timer inactive. It does not fire, not even if it is due already and other
+// timers fire before it in this iteration.
 func (t *Timer) Stop() {
 	switch {
 	case t.pos >= 0:
@@ -77,8 +77,8 @@ func (t *Timer) Stop() {
 	}
 }
 
-// Again starts the timer anew with its repeat as the delay. It does nothing if the
-// timer does not repeat. Errors: ErrNeverStarted, and those of Start.
+// Again restarts the timer with its repeat as the delay. It does nothing if the timer
+// does not repeat. Errors: ErrNeverStarted, and the errors of Start.
 func (t *Timer) Again() error {
 	if !t.started {
 		return ErrNeverStarted
@@ -89,19 +89,19 @@ func (t *Timer) Again() error {
 	return t.Start(t.repeat, t.repeat)
 }
 
-// SetRepeat sets the period, 0 for none, from the next time on that the timer
-// fires. Within the timer's own callback that time is already set.
+// SetRepeat sets the period, 0 for none. It takes effect after the timer has fired next.
+// Within the timer's own callback the next time is already set.
 func (t *Timer) SetRepeat(repeat time.Duration) { t.repeat = max(0, repeat) }
 
 // Repeat returns the period, 0 for none.
 func (t *Timer) Repeat() time.Duration { return t.repeat }
 
-// Active reports whether the timer is going to fire. A timer that does not repeat
-// is inactive within its own callback.
+// Active reports whether the timer will fire. A timer that does not repeat is inactive
+// within its own callback.
 func (t *Timer) Active() bool { return t.pos != inactive }
 
-// DueIn returns the time from the loop's cached now until the timer fires: 0 if
-// it is inactive or overdue, about 292 years if its delay was more than that.
+// DueIn returns the time from the loop's cached now until the timer fires. It returns 0 if
+// the timer is inactive or overdue, and at most about 292 years.
 func (t *Timer) DueIn() time.Duration {
 	if !t.Active() {
 		return 0
@@ -120,8 +120,8 @@ func (t *Timer) Close(onClosed func()) {
 	t.loop.closeHandle(onClosed)
 }
 
-// runTimers fires what is due at the cached now. All of it is moved out of the
-// heap first, so that a timer started by a callback waits for the next iteration.
+// runTimers fires the timers that are due at the cached now. It moves them out of the heap
+// first, so that a timer started by a callback waits for the next iteration.
 func (l *Loop) runTimers() {
 	for l.timers.len() > 0 && l.timers.first() <= l.now {
 		t := l.timers.pop()
@@ -134,8 +134,8 @@ func (l *Loop) runTimers() {
 	l.due = reuse(l.due)
 }
 
-// fireFrom fires the batch from next on until a callback panics, and returns
-// where to go on.
+// fireFrom fires the batch from next on until a callback panics, and returns where to go
+// on.
 func (l *Loop) fireFrom(next int) (resume int) {
 	resume = next
 	l.depth++
@@ -151,7 +151,7 @@ func (l *Loop) fireFrom(next int) (resume int) {
 	return resume
 }
 
-// fire calls the timer's function, after having set its next time.
+// fire sets the timer's next time, then calls its function.
 func (t *Timer) fire() {
 	l := t.loop
 	t.pos = inactive
@@ -159,14 +159,14 @@ func (t *Timer) fire() {
 		l.count.LateTimers++
 	}
 	if t.repeat > 0 {
-		// From now, not from when it was due: periods that were missed collapse into
-		// one call. A loop that was stopped meanwhile refuses, and that is fine.
+		// The period counts from now, not from the due time: missed periods collapse into
+		// one call. start fails only on a stopping loop, where no timer shall fire.
 		_ = t.start(l.now.Add(t.repeat), t.repeat)
 	}
 	t.fn()
 }
 
-// dropTimers makes all timers inactive, unfired.
+// dropTimers makes all timers inactive without firing them.
 func (l *Loop) dropTimers() {
 	for l.timers.len() > 0 {
 		l.timers.last().Stop()

@@ -232,7 +232,7 @@ func TestB15_TimerRestartedInCheckFiresAfterPrepare(t *testing.T) {
 		require.NoError(t, prepare.Start())
 	})
 	require.NoError(t, check.Start())
-	v.turn()
+	v.runNoWait()
 	v.run()
 	assert.Equal(t, journal{"check", "prepare", "timer"}, j)
 }
@@ -255,7 +255,7 @@ func TestB16_FirstOfABatchStopsOrClosesTheSecond(t *testing.T) {
 			start(t, second, 10*ms, 0)
 			start(t, h.Loop.NewTimer(func() { third++ }), 10*ms, 0)
 			h.Clock.Advance(10 * ms)
-			h.Turn()
+			h.Iterate()
 			assert.False(t, second.Active())
 			assert.Equal(t, 1, third)
 			h.Advance(time.Second)
@@ -283,8 +283,8 @@ func TestB17_ZeroTimerStartedInATimerWaitsForThePoll(t *testing.T) {
 		j.note("first")()
 		start(t, h.Loop.NewTimer(j.note("second")), 0, 0)
 	}), 0, 0)
-	h.Turn()
-	h.Turn()
+	h.Iterate()
+	h.Iterate()
 	assert.Equal(t, journal{"poll", "first", "poll", "second"}, j)
 }
 
@@ -293,7 +293,7 @@ func TestB18_NowAdvancesWithNothingAlive(t *testing.T) {
 	before := v.Now()
 	v.clock.Advance(time.Second)
 	assert.Equal(t, before, v.Now(), "cached")
-	assert.False(t, v.turn())
+	assert.False(t, v.runNoWait())
 	assert.Equal(t, time.Second, v.Now().Sub(before))
 }
 

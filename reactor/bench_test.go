@@ -107,7 +107,7 @@ func BenchmarkEcho(b *testing.B) {
 			<-c.done
 			b.StopTimer()
 			m := r.Loop().Metrics()
-			b.ReportMetric(float64(b.N)/float64(m.Iterations), "msgs/turn")
+			b.ReportMetric(float64(b.N)/float64(m.Iterations), "msgs/iteration")
 		})
 	}
 }

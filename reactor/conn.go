@@ -13,16 +13,16 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// keepCap bounds the buffer that a connection keeps once it is empty: a peer that
-// was slow once must not pin tens of megabytes.
+// keepCap bounds the capacity of the buffer that a connection keeps when it is empty. A
+// peer that was slow once must not pin tens of megabytes.
 const keepCap = 1 << 20
 
-// flushBytes is how much an iteration writes to a connection before it leaves ahead of
-// the iteration's end. Waiting for the end saves system calls as long as there is
-// little; but when one turn makes hundreds of commands, a server that gets them all at the end idles
-// until then, and the loop idles while the server works them off: the two take turns. With
-// 64 requests in flight that cost a fifth of the throughput; in pieces of some 50
-// commands, they overlap. Half or twice as much makes little difference.
+// flushBytes is the number of buffered bytes at which a connection flushes before the end
+// of the iteration. Waiting for the end saves system calls if there is little to send.
+// If one iteration makes hundreds of commands, the server idles until it gets them all, and
+// then the loop idles while the server works them off. With 64 requests in flight that cost a
+// fifth of the throughput. In pieces of some 50 commands, loop and server work at the
+// same time. Half or twice as many bytes make little difference.
 const flushBytes = 2 << 10
 
 type connState int8
@@ -30,10 +30,10 @@ type connState int8
 const (
 	connecting connState = iota
 	open
-	ended // closed or failed; the handler has been told or is about to be
+	ended // closed or failed; the handler has been told or will be
 )
 
-// A conn is a connection from Dial to the call that tells its handler of its end.
+// A conn is a connection, from Dial to the call that tells its handler of the end.
 // Loop only.
 type conn struct {
 	reactor   *Reactor
@@ -44,8 +44,8 @@ type conn struct {
 
 	state     connState
 	connected bool      // OnConnect(nil) has been called, or is being called
-	gc        gnet.Conn // nil unless gnet has it open: gnet would write to whoever owns the descriptor now
-	out       []byte    // written, and to be flushed at the end of the iteration
+	gc        gnet.Conn // nil unless gnet has it open: gnet would write to the descriptor's next owner
+	out       []byte    // written and not flushed
 	dirty     bool      // listed in reactor.dirty
 	in        []byte    // handed over and not consumed
 	reason    error     // why it ended
@@ -81,7 +81,8 @@ func (c *conn) Write(p []byte) error {
 	return nil
 }
 
-// markDirty has what was written to an open connection leave at the end of the iteration.
+// markDirty lists an open connection with buffered bytes for the flush at the end of the
+// iteration.
 func (c *conn) markDirty() {
 	if len(c.out) > 0 && !c.dirty {
 		c.dirty = true
@@ -105,7 +106,7 @@ func (c *conn) Close(reason error) {
 	c.end(reason)
 }
 
-// end is the one way to the state of that name. The rest follows in the closing phase.
+// end is the only way to the state ended. The rest follows in the closing phase.
 func (c *conn) end(reason error) {
 	if c.state == ended {
 		return
@@ -117,15 +118,15 @@ func (c *conn) end(reason error) {
 	c.reactor.loop.Closing(c.finish)
 }
 
-// finish releases the descriptor and tells the handler. It runs once, in the
-// closing phase.
+// finish releases the descriptor and tells the handler. It runs once, in the closing
+// phase.
 func (c *conn) finish() {
 	r := c.reactor
 	if c.gc != nil {
 		c.flush()
 	}
-	if c.gc != nil { // still: the flush may have found it broken
-		// An error is about a descriptor that is gone already.
+	if c.gc != nil { // unless the flush has found it broken
+		// An error only says that the descriptor is gone already.
 		_ = r.poller.Close(c.gc)
 		c.gc = nil
 	}
@@ -139,8 +140,8 @@ func (c *conn) finish() {
 	}
 }
 
-// flush gives what was written to gnet, which makes one system call and keeps
-// what the kernel does not take.
+// flush hands the buffered bytes to gnet, which makes one system call and keeps the bytes
+// that the kernel does not take.
 func (c *conn) flush() {
 	out := c.out
 	c.out = reuse(out)
@@ -150,8 +151,8 @@ func (c *conn) flush() {
 	}
 }
 
-// received hands over data, which is valid only during the call, behind what the
-// handler has left over.
+// received hands data to the handler, behind the bytes that it has not consumed. Data is
+// valid only during the call.
 func (c *conn) received(data []byte) {
 	if c.state != open {
 		return
@@ -169,17 +170,17 @@ func (c *conn) received(data []byte) {
 	}
 }
 
-// closed learns that gnet is closing gc.
+// closed is called when gnet is closing gc.
 func (c *conn) closed(gc gnet.Conn, err error) {
 	if c.gc != gc {
-		return // it opened too late, and was never ours
+		return // it opened too late; opened has refused it
 	}
 	c.gc = nil
 	switch {
 	case err == nil:
 		err = loop.ErrStopped // gnet itself ends
 	case err == io.EOF:
-		// Hang-up without data: gnet does not ask for the reason, the socket knows.
+		// A hang-up without data: gnet reports io.EOF, the socket knows the reason.
 		if errno, e := unix.GetsockoptInt(gc.Fd(), unix.SOL_SOCKET, unix.SO_ERROR); e == nil && errno != 0 {
 			err = os.NewSyscallError("poll", syscall.Errno(errno))
 		}
@@ -187,11 +188,11 @@ func (c *conn) closed(gc gnet.Conn, err error) {
 	c.end(err)
 }
 
-// reuse empties buf for the next use, or drops it if it has become huge.
+// reuse empties buf for the next use. It drops a buffer that has become huge.
 func reuse(buf []byte) []byte { return keep(buf, len(buf)) }
 
-// keep drops the first done bytes of buf, and with them its capacity if that has become huge
-// and what is left is not.
+// keep drops the first done bytes of buf. It also drops the capacity if that is huge and the
+// rest is not.
 func keep(buf []byte, done int) []byte {
 	rest := buf[done:]
 	switch {

@@ -383,7 +383,7 @@ func TestB55_PeerResets(t *testing.T) {
 }
 
 // A peer that sends and shuts down its half gets its answer, whatever else the reactor
-// has open: the turn that follows the data precedes the end, be it run at once or submitted.
+// has open: the iteration that has the data precedes the end, be it run at once or submitted.
 func TestAnswerToDataWithAnEndBehindItIsSent(t *testing.T) {
 	for name, answer := range map[string]func(l *loop.Loop, write func()){
 		"in OnData": func(_ *loop.Loop, write func()) { write() },
@@ -427,7 +427,7 @@ func TestAnswerToDataWithAnEndBehindItIsSent(t *testing.T) {
 	}
 }
 
-// The turn that precedes the end may close the connection itself, or end the loop.
+// The iteration that precedes the end may close the connection itself, or end the loop.
 func TestEndBehindDataThatMakesTheHandlerStop(t *testing.T) {
 	for name, stop := range map[string]func(r *Reactor, p *probe){
 		"the connection": func(_ *Reactor, p *probe) { p.conn.Close(nil) },
@@ -727,7 +727,7 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 }
 
 // Events of a batch share an iteration if there are several connections; the only
-// connection there is need not wait for a batch, and its turn allocates nothing.
+// connection there is need not wait for a batch, and its iterations allocate nothing.
 func TestTurnOfTheOnlyConnectionAllocatesNothing(t *testing.T) {
 	r := started(t)
 	p := newProbe()
@@ -746,7 +746,7 @@ func TestTurnOfTheOnlyConnectionAllocatesNothing(t *testing.T) {
 	begin := func() { left = trips; _ = p.conn.Write(ping) }
 	run := func() { r.Loop().Post(begin); <-done }
 	run()
-	assert.Less(t, testing.AllocsPerRun(1, run), float64(trips)/2, "to submit a turn costs two")
+	assert.Less(t, testing.AllocsPerRun(1, run), float64(trips)/2, "submitting costs two")
 }
 
 func TestEventsOfSeveralConnectionsShareAnIteration(t *testing.T) {

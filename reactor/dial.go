@@ -23,8 +23,8 @@ var errRegister = errors.New("poller refused the connection")
 
 var _ transport.Dialer = (*Reactor)(nil)
 
-// Dial implements transport.Dialer, over TCP. What follows from the loop's own
-// end has the reason loop.ErrStopped. Loop only, and once the loop has started.
+// Dial implements transport.Dialer, over TCP. If the loop ends, the reason is
+// loop.ErrStopped. Loop only, once the loop has started.
 func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Handler) transport.Conn {
 	c := newConn(r, addr, opts, h)
 	if r.draining || r.poller == nil {
@@ -38,14 +38,14 @@ func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Hand
 	c.timeout = r.loop.NewTimer(func() {
 		c.end(fmt.Errorf("dial tcp %s: %w", addr, transport.ErrConnectTimeout))
 	})
-	// Start refuses only on a loop that is about to drain, which ends the dial.
+	// Start fails only on a stopping loop, whose drain ends the dial.
 	_ = c.timeout.Start(orDefault(opts.ConnectTimeout, defaultConnectTimeout), 0)
 	go r.connect(ctx, c)
 	return c
 }
 
-// connect runs on a goroutine of its own. Its last act is to report to the loop,
-// which does not end before that: so neither Enroll nor Execute can find it gone.
+// connect runs on a goroutine of its own and reports to the loop at its end. The loop does
+// not end before that, so Enroll and Execute always find it there.
 func (r *Reactor) connect(ctx context.Context, c *conn) {
 	nc, err := r.connectTo(ctx, "tcp", c.addr)
 	if err == nil {
@@ -60,7 +60,7 @@ func (r *Reactor) connect(ctx context.Context, c *conn) {
 	}))
 }
 
-// opened takes over the connection from gnet, unless nobody waits for it any more.
+// opened takes the connection over from gnet, unless the attempt was given up.
 func (c *conn) opened(gc gnet.Conn) gnet.Action {
 	if c.state != connecting {
 		return gnet.Close
@@ -73,7 +73,7 @@ func (c *conn) opened(gc gnet.Conn) gnet.Action {
 	return gnet.None
 }
 
-// dialed learns how the attempt to connect has ended.
+// dialed is called when the attempt to connect has ended.
 func (c *conn) dialed(err error) {
 	if c.state != connecting {
 		return // it is open, or was given up
@@ -84,7 +84,7 @@ func (c *conn) dialed(err error) {
 	c.end(err)
 }
 
-// stopDial ends what Dial has started.
+// stopDial cancels the attempt to connect and its timeout.
 func (c *conn) stopDial() {
 	if c.cancel != nil {
 		c.cancel()

@@ -1,57 +1,59 @@
-// Package reactor lets gnet host a loop: the goroutine of one gnet event loop is
-// the loop goroutine, so a reply goes from the socket to the task that waits for
-// it without changing goroutines. It gives the loop its connections.
+// Package reactor lets gnet host a loop. The goroutine of one gnet event loop is the
+// loop goroutine, so a reply goes from the socket to the waiting task without
+// changing goroutines. The reactor also gives the loop its connections.
 //
 // # How gnet is made to keep the loop's order
 //
-// gnet calls back for each ready socket and says neither where a batch of them
-// begins nor where it ends; it has no timers and its task queue is neither FIFO
-// nor bounded. So the loop brings its own queue and timers, and a turn of the
-// loop is one gnet task:
+// gnet calls back for each ready socket. It says neither where a batch of callbacks
+// begins nor where it ends. It has no timers, and its task queue is neither FIFO nor
+// bounded. So the loop brings its own queue and timers, and gnet runs each
+// iteration as one task:
 //
-//	epoll_wait ─▶ OnTraffic, OnClose, ...   the first of a batch begins the iteration and
-//	    ▲              │                    submits the turn, which gnet runs after the batch
+//	epoll_wait ─▶ OnTraffic, OnClose, ...   the first callback of a batch begins the iteration
+//	    ▲              │                    and submits the rest of it as a task
 //	    │              ▼
-//	    │            turn: inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush
+//	    │            task: inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush
 //	    │              │
 //	    └──────────────┤ nothing left: sleep (arm one Go timer for the earliest of the loop's)
-//	                   └ something left: hop
+//	                   └ something left: write a byte to the self-pipe
 //
-// What brings the next turn about:
+// Three things bring about the next iteration:
 //
-//   - A post from another goroutine submits the turn if the loop is asleep, and
+//   - A post from another goroutine submits the task if the loop is asleep, and
 //     does nothing otherwise.
-//   - A hop writes one byte to a socket pair whose other end gnet polls. A task
-//     submitted by the turn would run in the same pass of gnet, before sockets
-//     that are ready; the byte queues up behind them.
-//   - Of all timers only the earliest has a Go timer, which is moved only if it
-//     would fire too late. When it fires it posts.
+//   - The loop writes one byte to the self-pipe, a socket pair whose other end gnet polls.
+//     gnet would run a task submitted by the iteration before it polls the ready sockets
+//     again; the byte queues up behind them.
+//   - One Go timer serves the loop's earliest timer. It posts when it fires. The
+//     reactor moves it only if it would fire too late.
 //
-// Submitting costs two allocations and 1 µs, of the 8 µs that an echo over loopback
-// takes. So while there is but one connection, its event being a batch of its own, the
-// turn runs at once. Nothing but its cost tells such a turn from a submitted one: that too precedes
-// the end of the connection. A plan with one request in flight has one connection and a
-// handful of such turns.
+// Submitting a task costs two allocations and 1 µs; an echo over loopback takes 8 µs. While
+// there is only one connection, each of its events is a batch of its own. The iteration
+// then runs at once, without a task. It differs from a submitted one only in cost: both
+// precede the end of the connection. A plan with one request in flight has one
+// connection and a handful of such iterations.
 //
 // # Connections
 //
-// Bytes are handed over in gnet's own read buffer, uncopied, if the handler
-// has left none over from before. Writes are collected per connection and leave in
-// one system call at the end of the iteration, or earlier in pieces of a few KiB if
-// there is much, so that the peer need not wait for the end. What gnet closes inside another
-// call is only noted there: the handler hears of it in the loop's closing phase.
+// The handler gets bytes in gnet's own read buffer, uncopied, unless it has left earlier
+// bytes unconsumed. Each connection collects what is written to it and sends it in one
+// system call at the end of the iteration. Once 2 KiB are buffered it sends them
+// earlier, so that the peer can start before the iteration ends. A connection that gnet
+// closes inside another call is only marked there; the handler hears of it in the
+// loop's closing phase.
 //
-// Connecting is net.Dialer's work, on a goroutine that lives as long as the
-// attempt: gnet can only connect while it blocks. The loop does not end before
-// each of them has reported.
+// net.Dialer connects, on a goroutine that lives as long as the attempt, because gnet
+// blocks while it connects. The loop ends only after each attempt has reported.
 //
 // # What gnet does not let us offer
 //
-//   - No half-close: at the peer's FIN gnet closes the connection at once. The
+//   - No half-close: gnet closes the connection at once when the peer sends FIN. The
 //     handler gets the data before it, then OnClose(io.EOF). The iteration that has the
-//     data completes before the connection closes: an answer given in it, deferred
-//     and posted work included, is sent. A later one has nowhere to go.
-//   - No read-stop: what a handler does not consume is buffered, up to UnreadMaxBytes.
-//   - No completion per write: replies tell. Unsent tells how much still waits.
-//   - gnet's logger belongs to the process: the last reactor started has it.
+//     data completes before the connection closes. Answers made in it are sent, also by
+//     deferred and posted work. Answers made in a later iteration cannot be sent.
+//   - No read-stop: the connection buffers unconsumed bytes, up to UnreadMaxBytes.
+//   - No completion per write: only a reply shows that the peer has read. Unsent
+//     returns the number of bytes that still wait.
+//   - No logger per reactor: gnet's logger is global to the process, and the reactor
+//     started last has it.
 package reactor

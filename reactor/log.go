@@ -1,7 +1,7 @@
 package reactor
 
-// logger forwards what gnet logs from warnings upwards, or drops it. Any
-// goroutine. It never ends the process, as gnet's own does at Fatalf.
+// logger forwards gnet's warnings and errors, or drops them. It never ends the process,
+// unlike gnet's own logger at Fatalf. Any goroutine.
 type logger struct {
 	logf func(format string, args ...any)
 }

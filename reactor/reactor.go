@@ -17,19 +17,19 @@ import (
 // Config says what a reactor is built from. Immutable once given to New. The zero
 // value works.
 type Config struct {
-	// Clock tells the loop the time. Nil means the machine's monotonic clock. Waits
-	// are real whatever the clock: one that stands still is for looptest.
+	// Clock tells the loop the time. Nil means the machine's monotonic clock. The poller
+	// waits in real time whatever the clock says: use looptest for a clock that stands still.
 	Clock clock.Clock
-	// OnPanic is told of contained panics: see loop.Config. A handler that panics
-	// in OnConnect or OnData also loses its connection.
+	// OnPanic receives contained panics: see loop.Config. A handler that panics in
+	// OnConnect or OnData also loses its connection.
 	OnPanic func(recovered any, stack []byte)
-	// ReadBufferBytes is the most that one read takes from a socket; gnet rounds it
-	// up to a power of two. There is one such buffer per reactor. Zero means 64 KiB,
-	// gnet's default; echoing over loopback, 256 KiB and 1 MiB were no faster.
+	// ReadBufferBytes bounds one read from a socket; gnet rounds it up to a power of
+	// two. A reactor has one such buffer. Zero means 64 KiB, gnet's default: an echo
+	// over loopback was not faster with 256 KiB or 1 MiB.
 	ReadBufferBytes int
-	// Logf is told what gnet has to say from warnings upwards: poller errors, events
-	// of descriptors it no longer knows. Nil drops it. gnet's logger is global to the
-	// process, so the reactor that was built last gets all. Called from any goroutine.
+	// Logf receives gnet's warnings and errors: poller errors, events of descriptors
+	// that gnet no longer knows. Nil drops them. gnet's logger is global to the process, so
+	// the reactor started last gets all of them. Called from any goroutine.
 	Logf func(format string, args ...any)
 }
 
@@ -45,22 +45,22 @@ type Reactor struct {
 	connectTo func(ctx context.Context, network, addr string) (net.Conn, error) // net.Dialer's
 
 	// Set by Start, before the loop is.
-	client  *gnet.Client
-	poller  gnet.EventLoop
-	hop     *hop
-	timer   *time.Timer // wakes the loop for the earliest timer; see arm
-	turning gnet.Runnable
-	onTimer func()
+	client    *gnet.Client
+	poller    gnet.EventLoop
+	pipe      *selfPipe
+	timer     *time.Timer // wakes the loop for the earliest timer; see arm
+	iteration gnet.Runnable
+	onTimer   func()
 
 	// Loop only.
-	inside   int                // callbacks of gnet and turns on the stack: nested, as gnet calls back from within its calls
+	inside   int                // callbacks and iterations on the stack; they nest, because gnet calls back within its calls
 	armed    clock.Time         // when timer fires; 0 if it has fired or was never set
-	conns    map[*conn]struct{} // neither failed nor closed, or not yet told so
+	conns    map[*conn]struct{} // those whose handler has not been told of a failure or close
 	dialing  int                // goroutines that are connecting and have not reported
-	dirty    []*conn            // have written and wait for the flush, each once
+	dirty    []*conn            // connections that wait for the flush, each once
 	draining bool               // the loop is stopping: no more dials
-	broken   bool               // gnet's goroutine is ending without having been told to
-	finished bool               // gnet's goroutine is to end
+	broken   bool               // gnet's goroutine ends because its poller has failed
+	finished bool               // gnet's goroutine shall end
 }
 
 // New returns a reactor that is not started.
@@ -72,7 +72,7 @@ func New(cfg Config) *Reactor {
 
 		connectTo: new(net.Dialer).DialContext,
 	}
-	r.turning = runnable(r.turn)
+	r.iteration = runnable(r.iterate)
 	r.onTimer = func() { r.armed = 0 }
 	return r
 }
@@ -81,9 +81,8 @@ func New(cfg Config) *Reactor {
 func (r *Reactor) Loop() *loop.Loop { return r.loop }
 
 // Start starts gnet and the loop. When it returns nil the loop accepts posts. A
-// second Start does nothing; once the loop has stopped it returns loop.ErrStopped. An
-// error, be it of the operating system (no descriptors left), leaves the reactor as
-// it was.
+// second Start does nothing; once the loop has stopped it returns loop.ErrStopped. After
+// any other error, such as a lack of descriptors, Start can be tried again.
 func (r *Reactor) Start() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +93,7 @@ func (r *Reactor) Start() error {
 		return fmt.Errorf("start reactor: %w", err)
 	}
 	if err := r.loop.Start((*host)(r)); err != nil {
-		r.finished = true // gnet closes the hop as its goroutine ends: not a failure
+		r.finished = true // gnet closes the self-pipe as its goroutine ends: not a failure
 		r.stopPoller()
 		r.poller = nil
 		return err
@@ -103,11 +102,11 @@ func (r *Reactor) Start() error {
 	return nil
 }
 
-// Stop is Loop().Stop(): connections are closed with loop.ErrStopped. It does not wait;
-// once Loop().Done() is closed no goroutine, descriptor or timer is left.
+// Stop stops the loop, which closes all connections with loop.ErrStopped. It does not
+// wait. Once Loop().Done() is closed, no goroutine, descriptor or timer is left.
 func (r *Reactor) Stop() { r.loop.Stop() }
 
-// startPoller starts gnet with the hop as its only connection. A gnet client is an
+// startPoller starts gnet with the self-pipe as its only connection. A gnet client is an
 // event loop without a listener, and only a connection gives access to it.
 func (r *Reactor) startPoller() error {
 	client, err := gnet.NewClient(&events{Reactor: r},
@@ -118,52 +117,53 @@ func (r *Reactor) startPoller() error {
 	if err != nil {
 		return err
 	}
-	hop, end, err := newHop()
+	pipe, end, err := newSelfPipe()
 	if err != nil {
 		return err
 	}
 	if err := client.Start(); err != nil {
-		hop.close()
+		pipe.close()
 		_ = end.Close()
 		return err
 	}
-	gc, err := client.EnrollContext(end, hop)
+	gc, err := client.EnrollContext(end, pipe)
 	if err != nil {
-		hop.close()
+		pipe.close()
 		_ = client.Stop()
 		return err
 	}
-	r.client, r.poller, r.hop = client, gc.EventLoop(), hop
+	r.client, r.poller, r.pipe = client, gc.EventLoop(), pipe
 	r.timer = time.AfterFunc(time.Hour, func() { r.loop.Post(r.onTimer) })
 	r.timer.Stop()
 	return nil
 }
 
-// stopPoller ends gnet and waits for its goroutine. It is not for that goroutine.
+// stopPoller ends gnet and waits for its goroutine, which therefore must not call it.
 func (r *Reactor) stopPoller() {
 	_ = r.client.Stop()
-	r.hop.close()
+	r.pipe.close()
 }
 
-// turn runs one turn of the loop and sees to it that the next one comes in time.
-func (r *Reactor) turn() error {
+// iterate runs an iteration from behind its poll on and ensures that the next one comes in
+// time.
+func (r *Reactor) iterate() error {
 	r.inside++
-	wait := r.loop.Turn()
+	wait := r.loop.Iterate()
 	r.inside--
 	switch {
 	case r.finished:
 		return gneterrors.ErrEngineShutdown
 	case wait == 0:
-		r.hop.trigger()
+		r.pipe.trigger()
 	case wait > 0:
 		r.arm(wait)
 	}
 	return nil
 }
 
-// arm sees to it that the loop wakes at its earliest timer, which is wait away. A
-// Go timer that fires before that is left as it is: it costs one turn, once, while
-// moving it at each turn, as request timeouts come and go, would cost each.
+// arm ensures that the loop wakes at its earliest timer, which is due after wait. It leaves
+// a Go timer that fires earlier as it is. That costs one iteration, once; moving the Go
+// timer whenever request timeouts come and go would cost something in every iteration.
 func (r *Reactor) arm(wait time.Duration) {
 	due := r.loop.Due()
 	if r.armed != 0 && r.armed <= due {
@@ -173,29 +173,29 @@ func (r *Reactor) arm(wait time.Duration) {
 	r.timer.Reset(wait)
 }
 
-// submit has gnet run the turn after the present batch of events, or wakes it to do so.
+// submit has gnet run iterate after the present batch of events. It wakes a poller that waits.
 func (r *Reactor) submit() {
-	// The error is that of a poller that has ended, which the loop outlives by no call.
-	_ = r.poller.Execute(context.Background(), r.turning)
+	// Execute fails only after the poller has stopped; nothing is called after that.
+	_ = r.poller.Execute(context.Background(), r.iteration)
 }
 
-// event runs a callback of gnet for c and sees to it that a turn follows.
+// event runs a callback of gnet for c and ensures that the rest of the iteration follows.
 func (r *Reactor) event(c *conn, fn func()) {
 	if r.contain(c, fn) {
 		r.submit()
 	}
 }
 
-// contain runs a callback of gnet for c. A handler that has panicked is in no state to go
-// on reading: its connection closes. It reports whether a turn has to be submitted.
-func (r *Reactor) contain(c *conn, fn func()) (turn bool) {
+// contain runs a callback of gnet for c. It reports whether iterate has to be submitted. A
+// handler that has panicked cannot go on reading, so its connection closes.
+func (r *Reactor) contain(c *conn, fn func()) (submit bool) {
 	r.inside++
-	turn, recovered := r.loop.Event(fn)
+	submit, recovered := r.loop.Event(fn)
 	r.inside--
 	if recovered != nil {
 		c.end(fmt.Errorf("connection handler panicked: %v", recovered))
 	}
-	return turn
+	return submit
 }
 
 // host is the reactor as the loop sees it.
@@ -207,8 +207,8 @@ func (h *host) Wake() { (*Reactor)(h).submit() }
 // keepDirty bounds the list of dirty connections that a burst leaves behind: 8 KiB.
 const keepDirty = 1 << 10
 
-// Flush implements loop.Host: each connection with bytes writes what has not left
-// earlier (see flushBytes), in one system call.
+// Flush implements loop.Host: each connection sends its buffered bytes in one system
+// call. Bytes beyond flushBytes have left earlier.
 func (h *host) Flush() {
 	for _, c := range h.dirty {
 		c.dirty = false
@@ -222,7 +222,7 @@ func (h *host) Flush() {
 	h.dirty = h.dirty[:0]
 }
 
-// Drain implements loop.Host: all connections close, and connects under way end.
+// Drain implements loop.Host: it closes all connections and cancels all attempts to connect.
 func (h *host) Drain() (pending bool) {
 	if !h.draining {
 		h.draining = true
@@ -234,7 +234,7 @@ func (h *host) Drain() (pending bool) {
 }
 
 // Finish implements loop.Host. gnet's goroutine cannot wait for its own end, so
-// another does.
+// another goroutine does.
 func (h *host) Finish(done func()) {
 	h.finished = true
 	h.timer.Stop()
@@ -254,7 +254,7 @@ type events struct {
 func (e *events) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 	c, ok := gc.Context().(*conn)
 	if !ok {
-		return nil, gnet.None // the hop, before the loop has started
+		return nil, gnet.None // the self-pipe, before the loop has started
 	}
 	var action gnet.Action
 	e.event(c, func() { action = c.opened(gc) })
@@ -263,30 +263,30 @@ func (e *events) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 
 // OnTraffic implements gnet.EventHandler.
 func (e *events) OnTraffic(gc gnet.Conn) gnet.Action {
-	data, _ := gc.Next(-1) // all there is; gnet's own buffer, as nothing is ever left in its other one
+	data, _ := gc.Next(-1) // everything; no copy, because gnet's ring buffer is always empty
 	c, ok := gc.Context().(*conn)
-	if (!ok || e.traffic(c, data)) && e.turn() != nil {
+	if (!ok || e.traffic(c, data)) && e.iterate() != nil {
 		return gnet.Shutdown
 	}
 	return gnet.None
 }
 
-// traffic hands data over. It reports whether the turn is to follow at once: the only
-// connection is a batch of its own.
-func (r *Reactor) traffic(c *conn, data []byte) (turn bool) {
+// traffic hands data over. It reports whether the iteration shall go on at once, without a
+// task: an event of the only connection is a batch of its own.
+func (r *Reactor) traffic(c *conn, data []byte) (atOnce bool) {
 	alone := len(r.conns) == 1
-	turn = r.contain(c, func() { c.received(data) })
-	if turn && !alone {
+	atOnce = r.contain(c, func() { c.received(data) })
+	if atOnce && !alone {
 		r.submit()
-		turn = false
+		atOnce = false
 	}
-	return turn
+	return atOnce
 }
 
-// OnClose implements gnet.EventHandler. gnet calls it from within Write and Close,
-// too. If the peer has ended the connection the iteration completes first, while the
-// descriptor is open still: gnet may report the end before the turn that follows the last
-// data, and what the handler has to say to that data leaves with that turn.
+// OnClose implements gnet.EventHandler. gnet calls it within Write and Close, too. If the
+// peer has ended the connection, the iteration completes first, while the descriptor is
+// still open: gnet may report the end before it runs the task that follows the last
+// data, and the handler's answer to that data leaves with that task.
 func (e *events) OnClose(gc gnet.Conn, err error) gnet.Action {
 	c, ok := gc.Context().(*conn)
 	if !ok {
@@ -295,21 +295,21 @@ func (e *events) OnClose(gc gnet.Conn, err error) gnet.Action {
 		}
 		return gnet.None
 	}
-	if err != nil && e.inside == 0 && e.turn() != nil {
+	if err != nil && e.inside == 0 && e.iterate() != nil {
 		return gnet.Shutdown
 	}
 	e.event(c, func() { c.closed(gc, err) })
 	return gnet.None
 }
 
-// abandon winds the loop down while gnet's goroutine ends of itself, because its
-// poller has failed: what was accepted runs, and handlers are told. Only the
-// goroutines of connects under way are lost: gnet never lets go of them.
+// abandon winds the loop down while gnet's goroutine ends because its poller has failed.
+// Accepted posts run, and handlers are told. Only goroutines that are connecting are
+// lost: gnet never answers them.
 func (r *Reactor) abandon() {
 	r.broken = true
 	r.loop.Stop()
 	for !r.finished {
-		r.loop.Turn()
+		r.loop.Iterate()
 	}
 }
 

@@ -1287,7 +1287,7 @@ func TestCallsThatFinishAtOnceDoNotStarveTheLoop(t *testing.T) {
 		require.NoError(t, c.Do(call))
 	}
 	for turn := range turns {
-		n.h.Turn()
+		n.h.Iterate()
 		require.Equal(t, 3*(turn+1), done)
 	}
 	going = false

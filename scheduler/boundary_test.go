@@ -205,7 +205,7 @@ func TestFirstWins(t *testing.T) {
 		w.Settle()
 		job := w.cpu.take()
 		w.Harness.Clock.Advance(ms(10))
-		w.Turn()
+		w.Iterate()
 		require.NotNil(t, p.Result)
 		requireTimeout(t, p.Err, ErrNodeTimeout)
 		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Orphans: 1}, w.counts)

@@ -250,7 +250,7 @@ func TestANodeIsLateWhicheverTimerFires(t *testing.T) {
 			w.Settle()
 			for _, step := range c.steps {
 				w.Harness.Clock.Advance(step)
-				w.Turn()
+				w.Iterate()
 			}
 			w.Settle()
 			require.NotNil(t, p.Result)

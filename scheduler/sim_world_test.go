@@ -444,7 +444,7 @@ func (w *simWorld) stopLoop() {
 	}
 	if w.hits(0.5) {
 		l.Defer(stop)
-		w.sim.Turn()
+		w.sim.Iterate()
 	} else {
 		stop()
 	}

@@ -18,30 +18,30 @@ import (
 	"github.com/rankd/rankd/resp/resptest"
 )
 
-// Options say which Redis is wanted.
+// Options select the Redis. Immutable.
 type Options struct {
-	// Addr is a server that runs already, "host:port"; its data is used as it is. Empty
-	// means to start one and fill it with the demo data set.
+	// Addr is a running server, "host:port", whose data is used as it is. Empty means to
+	// start a server and fill it with the demo data set.
 	Addr string
-	// Server is the redis-server to start. Empty means the one on the PATH, or else the
-	// embedded one.
+	// Server is the redis-server to start. Empty means redis-server on the PATH, or the
+	// embedded Redis if the PATH has none.
 	Server string
-	// Latencies are the round trip times to add, each by a proxy; 0 is no proxy.
+	// Latencies are the round trip times to add, each by a proxy. 0 needs no proxy.
 	Latencies []time.Duration
 }
 
-// Backend is a Redis that is there for a benchmark. Immutable once built; any goroutine.
+// Backend is the Redis of a benchmark. Immutable once built; any goroutine.
 type Backend struct {
 	Version  string // "redis-server 7.0.15", "embedded miniredis"
-	Embedded bool   // in this process: what is measured is miniredis
-	PID      int    // of the server that was started; 0 if it is somebody else's
+	Embedded bool   // in this process: the figures are mostly miniredis's own
+	PID      int    // of the server that Start has started; 0 for a server of the user
 
 	addr    string
 	proxies map[time.Duration]*resptest.Delay
 	stop    func()
 }
 
-// Start starts what is needed. Close ends it.
+// Start starts the server and the proxies that o asks for. Close ends them.
 func Start(ctx context.Context, o Options) (*Backend, error) {
 	b := &Backend{addr: o.Addr, proxies: make(map[time.Duration]*resptest.Delay), stop: func() {}}
 	if err := b.start(ctx, o); err != nil {
@@ -93,8 +93,8 @@ func (b *Backend) startEmbedded() error {
 	return nil
 }
 
-// Addr returns the address at which a round trip takes that much longer; the
-// latency is one of those that the backend was started with.
+// Addr returns the address at which a round trip takes latency longer. latency must be one
+// of Options.Latencies.
 func (b *Backend) Addr(latency time.Duration) string {
 	if latency == 0 {
 		return b.addr
@@ -102,7 +102,7 @@ func (b *Backend) Addr(latency time.Duration) string {
 	return b.proxies[latency].Addr()
 }
 
-// Close ends all that was started.
+// Close ends the server and the proxies that Start has started.
 func (b *Backend) Close() {
 	for _, p := range b.proxies {
 		p.Close()
@@ -120,10 +120,10 @@ func (b *Backend) startServer(binary string) error {
 	return nil
 }
 
-// versionTimeout bounds the question for the server's version.
+// versionTimeout bounds the query for the server's version.
 const versionTimeout = 5 * time.Second
 
-// version asks the server what it is.
+// version asks the server for its version.
 func version(ctx context.Context, addr string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
@@ -140,8 +140,8 @@ func version(ctx context.Context, addr string) (string, error) {
 	return readVersion(bufio.NewReader(conn)), nil
 }
 
-// readVersion finds the version in the reply to INFO, or says that it is unknown:
-// a server that keeps it to itself can still be measured.
+// readVersion finds the version in the reply to INFO. It returns "unknown" if there is none:
+// a benchmark can measure such a server, too.
 func readVersion(reply *bufio.Reader) string {
 	line, err := reply.ReadString('\n')
 	size, convErr := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "$")))

@@ -1,4 +1,4 @@
-// Package backend gives a benchmark its Redis: one that the user names, a
-// redis-server of its own, or, where none is installed, the one inside the
-// process; and proxies in front of it that make the network longer.
+// Package backend gives a benchmark its Redis: a server that the user names, a redis-server
+// of its own, or the embedded one if none is installed. Proxies in front of it add
+// latency.
 package backend

@@ -203,11 +203,11 @@ func TestFindKnee(t *testing.T) {
 func fixedComparison() *Comparison {
 	low, high := 1.0, 4.0
 	estimate := func(v float64) Estimate { l, h := v*0.97, v*1.02; return Estimate{v, &l, &h} }
-	cell := func(engine string, c int, latency time.Duration, x, p99 float64) Cell {
+	cell := func(engine string, c int, latency time.Duration, x, p99, first float64) Cell {
 		return Cell{
 			Engine: engine, Point: Point{Concurrency: c, RedisLatency: latency}, Throughput: estimate(x),
 			Latency:         Latencies{Mean: p99 / 2, P50: p99 / 2.5, P90: p99 / 1.5, P99: p99, P999: p99 * 2, Max: p99 * 4},
-			ThroughputRatio: estimate(x / 50_000), P99Ratio: Estimate{2, &low, &high}, Requests: int64(x) * 12,
+			ThroughputRatio: estimate(x / first), P99Ratio: Estimate{2, &low, &high}, Requests: int64(x) * 12,
 			PerRequest: PerRequest{CPU: 18.25, RedisCPU: 6.5, Allocs: 31.4, AllocBytes: 1503,
 				Traffic: &TrafficPerRequest{RoundTrips: 0.28, Commands: 11, BytesSent: 374, BytesReceived: 519}},
 			RSSMB: 43.2,
@@ -221,10 +221,10 @@ func fixedComparison() *Comparison {
 		},
 		Settings: Settings{Plan: "concat_plan", Fanout: 100, Users: 3, Rounds: 6, Duration: 2 * time.Second, Warmup: 300 * time.Millisecond},
 		Cells: []Cell{
-			cell("reactor", 16, 0, 50_000, 420), cell("pool", 16, 0, 6_200, 6100),
-			cell("reactor", 64, 0, 64_000, 1340), cell("pool", 64, 0, 6_100, 24_500),
-			cell("reactor", 16, 5*time.Millisecond, 980, 16_900), cell("pool", 16, 5*time.Millisecond, 40, 410_000),
-			cell("reactor", 64, 5*time.Millisecond, 3900, 17_300), {Engine: "pool", Point: Point{Concurrency: 64, RedisLatency: 5 * time.Millisecond}, Failure: "out of descriptors"},
+			cell("reactor", 16, 0, 50_000, 420, 50_000), cell("pool", 16, 0, 6_200, 6100, 50_000),
+			cell("reactor", 64, 0, 64_000, 1340, 64_000), cell("pool", 64, 0, 6_100, 24_500, 64_000),
+			cell("reactor", 16, 5*time.Millisecond, 980, 16_900, 980), cell("pool", 16, 5*time.Millisecond, 40, 410_000, 980),
+			cell("reactor", 64, 5*time.Millisecond, 3900, 17_300, 3900), {Engine: "pool", Point: Point{Concurrency: 64, RedisLatency: 5 * time.Millisecond}, Failure: "out of descriptors"},
 		},
 	}
 	c.Cells[1].Errors, c.Cells[1].FirstError = 7, "redis: timeout"
@@ -236,15 +236,20 @@ func fixedComparison() *Comparison {
 func TestText(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, fixedComparison().WriteText(&out))
-	golden := filepath.Join("testdata", "comparison.txt")
+	assertGolden(t, "comparison.txt", out.String())
+	assert.Error(t, fixedComparison().WriteText(brokenWriter{}))
+}
+
+// assertGolden compares got with a file of testdata. RANKD_UPDATE_GOLDEN=1 writes the file.
+func assertGolden(t *testing.T, name, got string) {
+	t.Helper()
+	golden := filepath.Join("testdata", name)
 	if os.Getenv("RANKD_UPDATE_GOLDEN") == "1" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o644))
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), out.String())
-	assert.Error(t, fixedComparison().WriteText(brokenWriter{}))
+	assert.Equal(t, string(want), got)
 }
 
 type brokenWriter struct{}
@@ -274,6 +279,7 @@ func TestJSON(t *testing.T) {
 	var back Comparison
 	require.NoError(t, json.Unmarshal(text, &back))
 	assert.Equal(t, c, &back)
+	assert.True(t, bytes.HasPrefix(text, []byte(`{"answer":"reactor answers `)), "the answer comes first")
 	assert.False(t, math.IsInf(c.Cells[0].Throughput.Median, 0))
 }
 

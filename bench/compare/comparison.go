@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Comparison is all that one run of a benchmark found: what --json prints and
-// what the HTML report shows. Immutable once built.
+// Comparison is the outcome of one run of a benchmark. --json prints it, and the HTML report
+// shows it. Immutable once built.
 type Comparison struct {
 	Title    string   `json:"title"`
 	Facts    Facts    `json:"facts"`
 	Settings Settings `json:"settings"`
 	Cells    []Cell   `json:"cells"`
-	// Knees are found where several concurrencies were measured in a closed loop; those of the
-	// first Redis latency come first.
+	// Knees has one knee per engine and Redis latency, if a closed loop ran at several
+	// concurrencies. The knees of the first Redis latency come first.
 	Knees []Knee `json:"knees,omitempty"`
 }
 
-// Settings are what all rounds had in common.
+// Settings are common to all rounds. Immutable.
 type Settings struct {
 	Plan     string        `json:"plan"`
-	Fanout   int           `json:"fanout,omitempty"` // 0: the plan's own
-	Users    int           `json:"users"`            // number of different users asked for
+	Fanout   int           `json:"fanout,omitempty"` // 0 means the plan's own
+	Users    int           `json:"users"`            // number of different users in the requests
 	Rounds   int           `json:"rounds"`
 	Duration time.Duration `json:"duration_ns"` // of a round
 	Warmup   time.Duration `json:"warmup_ns"`   // before each round
@@ -69,8 +69,7 @@ func (c *Comparison) FindKnees() {
 	}
 }
 
-// distinct returns the values of the cells, each once, in the order of their
-// first occurrence.
+// distinct returns each value of the cells once, in the order of first occurrence.
 func distinct[T comparable](cells []Cell, of func(Cell) T) (values []T) {
 	for _, c := range cells {
 		if v := of(c); !slices.Contains(values, v) {

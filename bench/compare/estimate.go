@@ -8,13 +8,13 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// confidence is that of all intervals; benchstat's default.
+// confidence is the confidence level of all intervals, benchstat's default.
 const confidence = 0.95
 
 // Estimate is a median over rounds with its confidence interval. Immutable once built.
 type Estimate struct {
 	Median float64 `json:"median"`
-	// Low and High bound the median. Nil means that there were too few rounds to say.
+	// Low and High bound the median. Nil means that there were too few rounds for an interval.
 	Low  *float64 `json:"low"`
 	High *float64 `json:"high"`
 }
@@ -32,7 +32,7 @@ func estimate(values []float64) Estimate {
 	return e
 }
 
-// Spread returns how far the interval reaches from the median, as "±3%", or "±∞".
+// Spread returns the larger distance from the median to a bound, as "±3%", or "±∞".
 func (e Estimate) Spread() string {
 	if e.Low == nil || e.Median == 0 {
 		return "±∞"
@@ -40,12 +40,25 @@ func (e Estimate) Spread() string {
 	return fmt.Sprintf("±%.0f%%", 100*max(*e.High/e.Median-1, 1-*e.Low/e.Median))
 }
 
-// Factor returns the median and the interval of a ratio, as "8.10× (7.92–8.31)".
+// Factor returns the median and the interval of a ratio, such as "8.10× (7.92–8.31)".
 func (e Estimate) Factor() string {
 	if e.Low == nil {
 		return factor(e.Median) + "× (±∞)"
 	}
 	return fmt.Sprintf("%s× (%s–%s)", factor(e.Median), factor(*e.Low), factor(*e.High))
+}
+
+// inverse returns the estimate of 1/x. A bound of 0 has no inverse: the interval is then unknown.
+func (e Estimate) inverse() Estimate {
+	if e.Median == 0 {
+		return Estimate{}
+	}
+	inverted := Estimate{Median: 1 / e.Median}
+	if e.Low != nil && *e.Low > 0 {
+		low, high := 1 / *e.High, 1 / *e.Low
+		inverted.Low, inverted.High = &low, &high
+	}
+	return inverted
 }
 
 // factor prints a ratio with about three digits.
@@ -60,5 +73,5 @@ func factor(v float64) string {
 	}
 }
 
-// median returns the median of values, 0 of none.
+// median returns the median of values, 0 if there are none.
 func median(values []float64) float64 { return estimate(values).Median }

@@ -10,23 +10,23 @@ import (
 	"github.com/rankd/rankd/internal/version"
 )
 
-// Facts say on what and with what a benchmark was run. Immutable once built.
+// Facts name the machine, the build and the command of a benchmark. Immutable once built.
 type Facts struct {
 	Command string    `json:"command"` // that made the report
 	Time    time.Time `json:"time"`
 	Version string    `json:"version"` // of rankd's module
-	Commit  string    `json:"commit"`  // of rankd; "unknown" and why if the build does not say
+	Commit  string    `json:"commit"`  // of rankd; "unknown" with the reason if the build does not say
 	Go      string    `json:"go"`
 	OS      string    `json:"os"` // with the kernel's version, where it is known
 	CPU     string    `json:"cpu"`
 	Cores   int       `json:"cores"`
 	Redis   string    `json:"redis"`
-	// Embedded is true if Redis was the one inside the process: the figures are more of
-	// it than of the engines then.
+	// Embedded is true if Redis ran inside the process. The figures then describe it more
+	// than the engines.
 	Embedded bool `json:"redis_is_embedded"`
 }
 
-// ReadFacts reads what the machine and the build say. The caller knows the rest.
+// ReadFacts reads the facts that the machine and the build know. The caller adds the rest.
 func ReadFacts() Facts {
 	build := version.Read()
 	return Facts{

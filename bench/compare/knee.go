@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// kneeShare is the share of the best throughput that the knee has to reach: near
-// enough that going on is not worth the wait, and farther away than rounds differ.
+// kneeShare is the share of the best throughput that the knee has to reach. The rest is not
+// worth the longer wait, and it is more than the rounds differ.
 const kneeShare = 0.9
 
 // Knee is where throughput flattens over a sweep. Immutable once built.
@@ -25,12 +25,12 @@ type Knee struct {
 	LastP99  float64 `json:"last_p99_us"`
 
 	// Found is false if throughput has not flattened within the sweep: the knee is its last
-	// concurrency, or there is no other.
+	// or only concurrency.
 	Found bool `json:"found"`
 }
 
-// FindKnee returns the knee of one engine's cells, which ascend in concurrency and
-// are alike in all else. Cells that failed are left out; with none left, ok is false.
+// FindKnee returns the knee of one engine's cells, which ascend in concurrency and differ in
+// nothing else. It skips cells that failed; ok is false if none is left.
 func FindKnee(cells []Cell) (k Knee, ok bool) {
 	var sound []Cell
 	for _, c := range cells {
@@ -58,7 +58,7 @@ func FindKnee(cells []Cell) (k Knee, ok bool) {
 	return k, true
 }
 
-// String says it in a sentence.
+// String describes the knee in one sentence.
 func (k Knee) String() string {
 	if !k.Found {
 		return fmt.Sprintf("%s: no knee up to %d in flight: throughput still rises, to %.0f requests/s with a p99 of %v there",

@@ -11,14 +11,14 @@ import (
 	"github.com/rankd/rankd/bench/worker"
 )
 
-// Point is where the engines are compared.
+// Point is a load and a Redis latency at which engines are compared. Immutable.
 type Point struct {
 	RedisLatency time.Duration `json:"redis_latency_ns"` // added to each round trip to Redis
-	Concurrency  int           `json:"concurrency"`      // in flight; of an open loop the bound
+	Concurrency  int           `json:"concurrency"`      // requests in flight; the bound in an open loop
 	Rate         float64       `json:"rate,omitempty"`   // arrivals per second; 0 means a closed loop
 }
 
-// String returns "64 in flight, 5ms to Redis" and the like.
+// String returns the point as text, such as "64 in flight, Redis +5ms".
 func (p Point) String() string {
 	text := fmt.Sprintf("%d in flight", p.Concurrency)
 	if p.Rate > 0 {
@@ -30,19 +30,19 @@ func (p Point) String() string {
 	return text
 }
 
-// Grid says what to measure. Immutable.
+// Grid lists the measurements to make. Immutable.
 type Grid struct {
 	Engines []string // by name; ratios are to the first
 	Points  []Point
 	Rounds  int
-	// Run has an engine run one round. An error ends the measurement; what failed
-	// in the round itself is in the report.
+	// Run has an engine run one round. An error ends the measurement; the report holds
+	// failures within the round.
 	Run func(ctx context.Context, engine int, at Point) (*worker.Report, error)
-	// Progress is told of each round that has been measured. It may be nil.
+	// Progress is called after each round. It may be nil.
 	Progress func(Step)
 }
 
-// Step is one round measured.
+// Step is one finished round. Immutable.
 type Step struct {
 	Done, All int // rounds
 	Engine    string
@@ -50,8 +50,8 @@ type Step struct {
 	Report    *worker.Report
 }
 
-// Measure runs all rounds and returns one cell per point and engine: all
-// engines of the first point, then of the second, and so on.
+// Measure runs all rounds and returns one cell per point and engine: all engines at the
+// first point, then at the second, and so on. The error names the engine and the point.
 func Measure(ctx context.Context, g Grid) ([]Cell, error) {
 	var cells []Cell
 	done := 0
@@ -81,7 +81,7 @@ func Measure(ctx context.Context, g Grid) ([]Cell, error) {
 	return cells, nil
 }
 
-// Latencies are of successful requests, in microseconds.
+// Latencies summarizes the latencies of successful requests, in microseconds. Immutable.
 type Latencies struct {
 	Mean float64 `json:"mean_us"`
 	P50  float64 `json:"p50_us"`
@@ -101,23 +101,23 @@ func latencies(h *hdrhistogram.Histogram) Latencies {
 
 func micros[T int64 | time.Duration](ns T) float64 { return float64(ns) / float64(time.Microsecond) }
 
-// Cell is what was found of one engine at one point. Counters are sums over
-// the rounds, figures per request medians over them.
+// Cell holds the figures of one engine at one point. Counters are sums over the rounds,
+// figures per request are medians over them. Immutable once built.
 type Cell struct {
 	Engine string `json:"engine"`
 	Point
 
-	// Failure says why a round could not be run; all else is zero then.
+	// Failure says why a round could not run. All other figures are zero then.
 	Failure string `json:"failure,omitempty"`
 
 	Throughput Estimate  `json:"throughput_rps"` // successes per second
 	Latency    Latencies `json:"latency"`        // of all rounds together
-	// Ratios to the first engine of the grid; its own are 1.
+	// Ratios to the first engine of the grid, whose own ratios are 1.
 	ThroughputRatio Estimate `json:"throughput_ratio"`
 	P99Ratio        Estimate `json:"p99_ratio"`
 
 	Requests   int64   `json:"requests"` // answered
-	Errors     int64   `json:"errors"`   // of these
+	Errors     int64   `json:"errors"`   // answered with an error
 	FirstError string  `json:"first_error,omitempty"`
 	Shed       int64   `json:"shed"`       // arrivals turned away
 	LagP99     float64 `json:"lag_p99_us"` // how late arrivals were sent; open loop only
@@ -128,7 +128,7 @@ type Cell struct {
 	Rounds []RoundFigures `json:"rounds"` // in the order in which they were run
 }
 
-// PerRequest is what one request costs.
+// PerRequest is the cost of one request. Immutable.
 type PerRequest struct {
 	CPU        float64 `json:"cpu_us"`       // of the engine's process
 	RedisCPU   float64 `json:"redis_cpu_us"` // of redis-server; 0 if unknown
@@ -138,8 +138,8 @@ type PerRequest struct {
 	Traffic *TrafficPerRequest `json:"traffic"`
 }
 
-// TrafficPerRequest is what goes between engine and Redis for one request. Round trips
-// of requests in flight together may be shared, so there can be less than one.
+// TrafficPerRequest is the traffic between engine and Redis for one request. Requests in
+// flight together may share round trips, so one request may need less than one. Immutable.
 type TrafficPerRequest struct {
 	RoundTrips    float64 `json:"round_trips"`
 	Commands      float64 `json:"commands"`
@@ -147,13 +147,13 @@ type TrafficPerRequest struct {
 	BytesReceived float64 `json:"bytes_received"`
 }
 
-// RoundFigures are the figures of one round.
+// RoundFigures are the figures of one round. Immutable.
 type RoundFigures struct {
 	Throughput float64   `json:"throughput_rps"`
 	Latency    Latencies `json:"latency"`
 }
 
-// sample is what the rounds of one engine at one point gave.
+// sample holds the rounds of one engine at one point.
 type sample struct {
 	failure string
 	reports []*worker.Report
@@ -233,7 +233,7 @@ func (s *sample) each(of func(i int, s *sample) float64) []float64 {
 func throughput(i int, s *sample) float64 { return s.results[i].PerSecond() }
 func p99(i int, s *sample) float64        { return float64(s.results[i].Latency.ValueAtPercentile(99)) }
 
-// ratios divides round by round; a round without a denominator is left out.
+// ratios divides a by b, round by round. It skips rounds in which b is 0.
 func ratios(a, b []float64) (r []float64) {
 	for i := range min(len(a), len(b)) {
 		if b[i] > 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// WriteText writes the comparison as tables for people.
+// WriteText writes the answer, then the comparison as text tables.
 func (c *Comparison) WriteText(w io.Writer) error {
 	out := &errWriter{w: w}
 	c.writeHead(out)
@@ -31,7 +31,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 
 func (c *Comparison) writeHead(w io.Writer) {
 	f, s := c.Facts, c.Settings
-	fmt.Fprintf(w, "%s\n", c.Title)
+	fmt.Fprintf(w, "%s\n%s\n\n", c.Title, c.Answer())
 	fmt.Fprintf(w, "%s, %d cores, %s, %s, %s, rankd %s, commit %s\n", f.CPU, f.Cores, f.OS, f.Go, f.Redis, f.Version, f.Commit)
 	fmt.Fprintf(w, "%s\n", s)
 	if f.Embedded {
@@ -39,7 +39,7 @@ func (c *Comparison) writeHead(w io.Writer) {
 	}
 }
 
-// EmbeddedWarning is said wherever figures are shown.
+// EmbeddedWarning is shown beside all figures measured with the embedded Redis.
 const EmbeddedWarning = "WARNING: Redis is the one inside this process (miniredis): " +
 	"these figures are mostly its own. Install redis-server, or use --redis."
 
@@ -53,13 +53,13 @@ func (s Settings) String() string {
 		s.Plan, fanout, s.Users, s.Rounds, s.Duration, s.Warmup)
 }
 
-// table writes rows with the columns aligned; all but the first text columns to the right.
+// table writes rows with their columns aligned to the right.
 func table(w io.Writer, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
 	}
-	_ = t.Flush() // of w, which keeps its error
+	_ = t.Flush() // w keeps the error
 }
 
 func (c *Comparison) writeSpeed(w io.Writer, latency time.Duration) {
@@ -84,15 +84,15 @@ func (c *Comparison) writeCosts(w io.Writer, latency time.Duration) {
 	table(w, rows)
 }
 
-// writeTroubles names what went wrong: nobody shall have to look for it in a table.
+// writeTroubles lists failures in sentences, so that nobody has to search the tables.
 func (c *Comparison) writeTroubles(w io.Writer) {
 	for _, t := range c.Troubles() {
 		fmt.Fprintf(w, "\n%s\n", t)
 	}
 }
 
-// Troubles says of each cell in which something failed, was turned away or came
-// late, what it was.
+// Troubles describes each cell with failed requests, shed arrivals or late arrivals, one
+// sentence each.
 func (c *Comparison) Troubles() (troubles []string) {
 	for _, cell := range c.Cells {
 		at := fmt.Sprintf("%s, %s: ", cell.Engine, cell.Point)
@@ -107,7 +107,7 @@ func (c *Comparison) Troubles() (troubles []string) {
 			troubles = append(troubles, fmt.Sprintf("%s%d of %d arrivals were shed, with %d in flight",
 				at, cell.Shed, cell.Shed+cell.Requests, cell.Concurrency))
 		}
-		if cell.LagP99 > lagWorthSaying(cell) {
+		if cell.LagP99 > lagThreshold(cell) {
 			troubles = append(troubles, fmt.Sprintf("%sarrivals were sent up to %v late (p99), which counts as latency",
 				at, duration(cell.LagP99)))
 		}
@@ -115,9 +115,9 @@ func (c *Comparison) Troubles() (troubles []string) {
 	return troubles
 }
 
-// lagWorthSaying is the lag, in µs, above which the driver's share in the p99 is
-// worth a line: a tenth of it, and no less than what a sleeping goroutine needs to wake.
-func lagWorthSaying(c Cell) float64 { return max(200, c.Latency.P99/10) }
+// lagThreshold is the lag, in µs, above which the driver's share in the p99 gets a line: a
+// tenth of the p99, and at least the time that a sleeping goroutine takes to wake.
+func lagThreshold(c Cell) float64 { return max(200, c.Latency.P99/10) }
 
 // SpeedColumns are the heads of SpeedRow.
 var SpeedColumns = []string{
@@ -125,7 +125,7 @@ var SpeedColumns = []string{
 	"errors", "shed",
 }
 
-// SpeedRow returns the cell's throughput and latencies as texts.
+// SpeedRow returns the cell's throughput and latencies as text.
 func (c Cell) SpeedRow() []string {
 	inFlight := fmt.Sprint(c.Concurrency)
 	if c.Rate > 0 {
@@ -147,7 +147,7 @@ var CostColumns = []string{
 	"in flight", "engine", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands", "sent", "received", "RSS",
 }
 
-// CostRow returns what a request costs as texts.
+// CostRow returns the cost of a request as text.
 func (c Cell) CostRow() []string {
 	row := append([]string(nil), c.SpeedRow()[:2]...)
 	if c.Failure != "" {
@@ -173,7 +173,7 @@ func known(is bool, v any) string {
 	return fmt.Sprint(v)
 }
 
-// errWriter keeps the first error, so that it is checked once.
+// errWriter keeps the first error, so that the caller checks it once. One goroutine.
 type errWriter struct {
 	w   io.Writer
 	err error

@@ -3,11 +3,10 @@
 //
 //	Posts         functions posted to the loop per second, by number of producers
 //	Timers        timers started and fired per second, and how late they fire
-//	SleepVsPool   tasks that wait: on the loop, against workers that block
+//	SleepVsPool   tasks that wait on the loop, compared with workers that block
 //	Offload       loop ─▶ pool ─▶ loop, by the bytes that the work touches
-//	Interference  how late posts, timers and replies are while the pool's workers are all busy
+//	Interference  how late posts, timers and replies are while all workers of the pool are busy
 //
-// Latencies are of whole round trips and include the reading of the clock, some
-// 50 ns. Nothing here needs a plan or, except for the replies of Interference, a
-// Redis.
+// A latency covers the whole round trip, including some 50 ns for reading the clock. Only
+// SleepVsPool runs a plan, and only the replies of Interference need a Redis.
 package eventloop

@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// InterferenceResult says how late the loop is while the pool is busy.
+// InterferenceResult says how late the loop is while the pool is busy. Immutable.
 type InterferenceResult struct {
 	Workers    int     `json:"workers"` // busy all the time
 	DurationMS float64 `json:"duration_ms"`
@@ -19,20 +19,20 @@ type InterferenceResult struct {
 	Post  Latency `json:"post"`            // from Post, on another goroutine, to the run
 	Timer Latency `json:"timer"`           // from when a timer was due to when it fired
 	Reply Latency `json:"reply,omitzero"`  // from a PING to its reply; zero without a Redis
-	Jobs  int     `json:"jobs"`            // done meanwhile
+	Jobs  int     `json:"jobs"`            // done in that time
 	Error string  `json:"error,omitempty"` // of the first PING that failed
 }
 
-// Settings of Interference. Probes are a thousand a second: often enough to see
-// a wait of a millisecond, rarely enough not to be the load themselves.
+// Settings of Interference. A thousand probes a second are enough to see a wait of a
+// millisecond, and too few to be a load themselves.
 const (
 	probeEvery  = time.Millisecond
-	jobDuration = 5 * time.Millisecond // of a job; then its hand-back submits the next
+	jobDuration = 5 * time.Millisecond // of a job, which is submitted again when it is done
 )
 
-// Interference keeps the workers of a pool busy and measures, for that time, how long a
-// post, a timer and a reply from the Redis at addr ("" for none) take to get to the loop.
-// GOMAXPROCS is the caller's business.
+// Interference keeps the workers of a pool busy for d. It measures how long a post, a timer
+// and a reply from the Redis at addr ("" for none) take to reach the loop. The caller
+// sets GOMAXPROCS.
 func Interference(workers int, d time.Duration, addr string) (*InterferenceResult, error) {
 	host, stop, err := start()
 	if err != nil {
@@ -76,7 +76,7 @@ type interference struct {
 
 	post, timer, reply recorder
 	jobs               int
-	err                error  // of what must not fail
+	err                error  // the loop, the pool or the client has failed
 	pingError          string // of the first PING that failed
 
 	ended   bool
@@ -93,7 +93,7 @@ func (i *interference) begin(workers int, addr string) {
 		j := new(cpupool.Job)
 		j.Work = func() { burn(jobDuration) }
 		j.Done = func(error) {
-			if !i.ended { // what comes later is no longer counted
+			if !i.ended { // later jobs do not count
 				i.jobs++
 				i.submit(j)
 			}
@@ -155,7 +155,7 @@ func (i *interference) replied(c *resp.Call) {
 	}
 }
 
-// end frees what begin has made. The jobs in flight end by themselves.
+// end frees the resources of begin. The jobs in flight end by themselves.
 func (i *interference) end(done chan struct{}) {
 	i.ended = true
 	i.probe.Close(nil)
@@ -166,7 +166,7 @@ func (i *interference) end(done chan struct{}) {
 	close(done)
 }
 
-// postFor posts to the loop from this goroutine, now and then, for a while.
+// postFor posts to the loop from this goroutine every probeEvery, for d.
 func (i *interference) postFor(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(probeEvery) {
 		sent := i.clock.Now()
@@ -174,7 +174,7 @@ func (i *interference) postFor(d time.Duration) {
 	}
 }
 
-// burn computes for a while.
+// burn computes for d.
 func burn(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		x := 1.0
@@ -185,7 +185,7 @@ func burn(d time.Duration) {
 	}
 }
 
-// sink keeps the compiler from leaving out what is never read.
+// sink keeps the compiler from removing a computation whose result is never read.
 //
 //go:noinline
 func sink(float64) {}

@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/reactor"
 )
 
-// Latency summarizes durations, in microseconds.
+// Latency summarizes durations, in microseconds. Immutable.
 type Latency struct {
 	Min   float64 `json:"min_us"`
 	Max   float64 `json:"max_us"`
@@ -22,7 +22,7 @@ type Latency struct {
 	Count int64   `json:"count"`
 }
 
-// String returns the percentiles that one looks at first.
+// String returns the main percentiles.
 func (l Latency) String() string {
 	return fmt.Sprintf("p50 %v, p90 %v, p99 %v, max %v", micros(l.P50), micros(l.P90), micros(l.P99), micros(l.Max))
 }
@@ -46,16 +46,16 @@ func summarize(h *hdrhistogram.Histogram) Latency {
 	}
 }
 
-// recorder collects durations on one goroutine.
+// recorder collects durations. One goroutine.
 type recorder struct{ h *hdrhistogram.Histogram }
 
 func newRecorder() recorder { return recorder{load.NewHistogram()} }
 
 func (r recorder) add(d time.Duration) {
-	_ = r.h.RecordValue(int64(max(d, 0))) // fails only for more than the ten minutes that it holds
+	_ = r.h.RecordValue(int64(max(d, 0))) // fails only above the histogram's ten minutes
 }
 
-// Memory is the resident memory of the process around a measurement.
+// Memory is the resident memory of the process before and after a measurement. Immutable.
 type Memory struct {
 	StartKB uint64 `json:"rss_start_kb"`
 	EndKB   uint64 `json:"rss_end_kb"`
@@ -65,7 +65,7 @@ func residentKB() uint64 { return load.ReadUsage().RSSBytes >> 10 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// perSecond returns n by d, 0 if no time passed.
+// perSecond returns n divided by d, 0 if no time has passed.
 func perSecond(n int, d time.Duration) float64 {
 	if d <= 0 {
 		return 0
@@ -73,9 +73,9 @@ func perSecond(n int, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// start starts a loop hosted by gnet. stop ends it and waits until it has.
+// start starts a loop hosted by gnet. stop ends it and waits for its end.
 func start() (host *reactor.Reactor, stop func(), err error) {
-	runtime.GC() // no measurement pays for what another has left behind
+	runtime.GC() // no measurement pays for the garbage of another
 	host = reactor.New(reactor.Config{})
 	if err := host.Start(); err != nil {
 		return nil, nil, fmt.Errorf("start the event loop: %w", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// OffloadResult says what it takes to have work done on the pool.
+// OffloadResult is the cost of running work on the pool. Immutable.
 type OffloadResult struct {
 	Jobs         int     `json:"jobs"`
 	InFlight     int     `json:"in_flight"`
@@ -20,9 +20,9 @@ type OffloadResult struct {
 	Latency Latency `json:"latency"`
 }
 
-// Offload runs a number of jobs on a pool, so many in flight at a time, and each
-// submitted again by its own hand-back. A job adds up its payload and writes to it, so that
-// the bytes travel to the worker's cache and back.
+// Offload runs a number of jobs on a pool, inFlight at a time. The completion of a job
+// submits it again. A job adds up its payload and writes to it, so that the bytes travel to
+// the worker's cache and back.
 func Offload(jobs, inFlight, workers, payload int) (*OffloadResult, error) {
 	host, stop, err := start()
 	if err != nil {

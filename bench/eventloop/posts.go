@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// PostsResult says how fast functions get to the loop and run there.
+// PostsResult says how fast posted functions reach the loop and run. Immutable.
 type PostsResult struct {
 	Total     int     `json:"total_posts"`
 	Producers int     `json:"producers"`
@@ -15,8 +15,8 @@ type PostsResult struct {
 	Memory
 }
 
-// Posts posts n functions from a number of goroutines at once, as fast as they
-// can, and waits until all have run.
+// Posts posts n functions from several goroutines at once, as fast as they can, and waits
+// until all functions have run.
 func Posts(n, producers int) (*PostsResult, error) {
 	host, stop, err := start()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// SleepResult compares tasks that wait on the loop with tasks that wait on workers.
+// SleepResult compares tasks that wait on the loop with tasks that wait on workers. Immutable.
 type SleepResult struct {
 	Tasks   int     `json:"tasks"`
 	SleepMS float64 `json:"sleep_ms"` // of each task
@@ -26,12 +26,12 @@ type SleepResult struct {
 	PoolWallMS  float64 `json:"pool_wall_ms"`
 	PoolLatency Latency `json:"pool_latency"`
 
-	Speedup float64 `json:"speedup_ratio"` // pool's wall time by the loop's
+	Speedup float64 `json:"speedup_ratio"` // the pool's wall time divided by the loop's
 	Memory
 }
 
-// SleepVsPool has a number of tasks, started together, sleep on the reactor engine and
-// then on the pool engine, whose workers sleep with them.
+// SleepVsPool starts a number of sleeping tasks together: first on the reactor engine, then on
+// the pool engine, whose workers sleep with them.
 func SleepVsPool(tasks int, sleep time.Duration, workers int) (*SleepResult, error) {
 	r := &SleepResult{Tasks: tasks, SleepMS: millis(sleep), Workers: workers}
 	r.StartKB = residentKB()

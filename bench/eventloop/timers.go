@@ -8,10 +8,10 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// errStopped says that the loop went away during a measurement.
+// errStopped says that the loop has stopped during a measurement.
 var errStopped = errors.New("the event loop has stopped")
 
-// TimersResult says how fast timers are started and fired, and how late.
+// TimersResult says how fast timers start and fire, and how late they fire. Immutable.
 type TimersResult struct {
 	Total     int     `json:"total_timers"`
 	TimerMS   float64 `json:"timer_ms"` // the delay of each
@@ -22,12 +22,12 @@ type TimersResult struct {
 	Memory
 }
 
-// timersActive is how many timers are active at once: as many as a server has that
-// keeps a deadline for each of ten thousand requests.
+// timersActive is the number of timers that are active at once, as in a server that keeps a
+// deadline for each of ten thousand requests.
 const timersActive = 10_000
 
-// Timers starts n timers of that delay and waits until all have fired: wave by wave, each
-// of as many timers as are active at once, and each begun when the last has fired.
+// Timers starts n timers with that delay and waits until all have fired. It starts them in
+// waves of timersActive. A wave begins when the last timer of the previous wave has fired.
 func Timers(n int, delay time.Duration) (*TimersResult, error) {
 	host, stop, err := start()
 	if err != nil {

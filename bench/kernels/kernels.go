@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// artifact has one node per kernel, named like it. The columns are those of Rows.
+// artifact has one node per kernel, with its name. Rows provides the columns.
 const artifact = `{"schema_version": 1, "plan_name": "kernels", "nodes": [
 	{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
 	{"node_id": "vm", "op": "core::vm", "inputs": ["rows"], "params": {"out_key": 2001, "expr_id": "final"}},
@@ -31,7 +31,7 @@ const artifact = `{"schema_version": 1, "plan_name": "kernels", "nodes": [
 // Names lists the kernels.
 func Names() []string { return []string{"vm", "filter", "sort", "take", "concat"} }
 
-// Descriptions say what each kernel does here.
+// Descriptions says what each kernel computes, by name.
 func Descriptions() map[string]string {
 	return map[string]string{
 		"vm":     "final_score = 0.7·model_score_1 + 0.3·model_score_2",
@@ -42,7 +42,7 @@ func Descriptions() map[string]string {
 	}
 }
 
-// Result is the time of one kernel at one number of rows.
+// Result is the time of one kernel at one number of rows. Immutable.
 type Result struct {
 	Kernel   string  `json:"kernel"`
 	Rows     int     `json:"rows"`
@@ -51,10 +51,11 @@ type Result struct {
 	Spread   float64 `json:"spread"` // (third quartile − first) ÷ median
 }
 
-// samples is the number of samples per kernel. Medians of eleven shrug off five bad ones.
+// samples is the number of samples per kernel. Up to five bad samples do not move the
+// median of eleven.
 const samples = 11
 
-// Measure runs a kernel on that many rows for about d, and returns what one run takes.
+// Measure runs a kernel on that many rows for about d and returns the time of one run.
 func Measure(kernel string, rows int, d time.Duration) (*Result, error) {
 	run, err := prepare(kernel, rows)
 	if err != nil {
@@ -116,8 +117,8 @@ func prepare(kernel string, rows int) (func() error, error) {
 	return nil, fmt.Errorf("unknown kernel %q", kernel)
 }
 
-// Rows returns n rows, the same for everyone: ids, model_score_1 and model_score_2
-// uniform in [0, 1), and country, of fifty.
+// Rows returns n rows, the same in every call: ids, model_score_1 and model_score_2 uniform
+// in [0, 1), and one of fifty countries.
 func Rows(n int) rowset.RowSet {
 	random := rand.New(rand.NewPCG(1, 2))
 	ids, first, second := make([]int64, n), make([]float64, n), make([]float64, n)

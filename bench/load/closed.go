@@ -2,8 +2,8 @@ package load
 
 import "github.com/rankd/rankd/loop/clock"
 
-// closed builds the clients of a closed loop. send starts them; they go on by
-// themselves until nobody may send any more.
+// closed builds the clients of a closed loop. send starts them; then they send requests until
+// the load is over.
 func (r *run) closed(target Target) (send func()) {
 	clients := make([]closedClient, r.load.Concurrency)
 	for i := range clients {

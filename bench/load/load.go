@@ -13,12 +13,12 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// Load says what to send. Immutable while it runs.
+// Load describes the requests to send. Immutable while it runs.
 type Load struct {
-	// Users are asked for in turn. At least one.
+	// Users are the users of the requests, in rotation. At least one.
 	Users []int64
-	// Concurrency is the number of clients of a closed loop, and of an open loop
-	// the most requests in flight, beyond which arrivals are shed. At least one.
+	// Concurrency is the number of clients of a closed loop. In an open loop it bounds the
+	// requests in flight; arrivals beyond it are shed. At least one.
 	Concurrency int
 	// Rate is the number of arrivals per second of an open loop. Zero means a closed loop.
 	Rate float64
@@ -28,7 +28,7 @@ type Load struct {
 	Duration time.Duration
 }
 
-// Check returns what is wrong with the load.
+// Check returns an error if the load is invalid.
 func (l *Load) Check() error {
 	switch {
 	case len(l.Users) == 0:
@@ -44,16 +44,16 @@ func (l *Load) Check() error {
 	}
 }
 
-// Result is what a load has measured.
+// Result is the measurement of a load. Immutable once returned.
 type Result struct {
 	Elapsed    time.Duration // from the first request to the last answer
-	Answered   int64         // all that were sent, failures among them
-	Errors     int64         // of these, failed
+	Answered   int64         // requests sent, including failures
+	Errors     int64         // failures
 	FirstError error
-	Shed       int64                   // arrivals not sent, having found Concurrency in flight; open loop only
+	Shed       int64                   // arrivals not sent because Concurrency requests were in flight; open loop only
 	Latency    *hdrhistogram.Histogram // of successes, ns
-	// Lag is how late arrivals were sent, ns: the driver's own share in the latencies of
-	// an open loop. Nil for a closed one.
+	// Lag is how late arrivals were sent, ns: the driver's own share in the latencies of an
+	// open loop. Nil in a closed loop.
 	Lag *hdrhistogram.Histogram
 }
 
@@ -65,7 +65,7 @@ func (r *Result) PerSecond() float64 {
 	return float64(r.Answered-r.Errors) / r.Elapsed.Seconds()
 }
 
-// latencyMax is the longest latency that a histogram holds apart; what is longer counts as it.
+// latencyMax is the longest latency of a histogram. Longer latencies count as latencyMax.
 const latencyMax = 10 * time.Minute
 
 // NewHistogram returns an empty histogram for latencies in nanoseconds.
@@ -75,18 +75,18 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 	_ = h.RecordValue(int64(min(max(d, 0), latencyMax))) // fails only out of range
 }
 
-// Driver runs loads. Its fields may be zero, which means real time.
+// Driver runs loads. The zero value works, in real time. Any goroutine.
 type Driver struct {
 	Clock clock.Clock
 	// Sleep waits between the arrivals of an open loop. It may return early.
 	Sleep func(time.Duration)
-	// Begin is called right before the first request, when all that the driver itself needs is
-	// built; End right after the last answer. They read counters.
+	// Begin is called right before the first request, after the driver has built its own
+	// data; End is called right after the last answer. They read counters.
 	Begin, End func()
 }
 
-// Run puts the load on the target and returns when all that was sent is
-// answered. When ctx ends it sends no more; the result covers what was sent.
+// Run puts the load on the target and returns when all requests sent are answered. When ctx
+// ends it sends no more; the result covers the requests sent.
 func (d Driver) Run(ctx context.Context, target Target, l Load) (*Result, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (d Driver) Run(ctx context.Context, target Target, l Load) (*Result, error)
 	return r.result(elapsed), nil
 }
 
-// run is a load under way. What callbacks touch is atomic or behind a lock.
+// run is a load under way. Callbacks touch only atomic fields and the shards, which have locks.
 type run struct {
 	ctx   context.Context
 	clock clock.Clock
@@ -133,16 +133,16 @@ type run struct {
 	began clock.Time // of the load
 	until clock.Time // no request starts later; zero means no bound
 
-	shed int64                   // open: by the one goroutine that sends
-	lag  *hdrhistogram.Histogram // open: likewise
+	shed int64                   // open loop; only the sending goroutine touches it
+	lag  *hdrhistogram.Histogram // likewise
 
 	sent   atomic.Int64
 	live   sync.WaitGroup // closed: clients; open: requests in flight
 	shards [8]shard
 }
 
-// shard records the answers of some of the clients: a histogram for each would be a
-// quarter of a megabyte for each, and one for all would be a lock for all.
+// shard records the answers of some of the clients. A histogram per client would take a
+// quarter of a megabyte each, and one for all would be a lock for all. Any goroutine.
 type shard struct {
 	mu         sync.Mutex
 	latency    *hdrhistogram.Histogram
@@ -166,7 +166,7 @@ func (s *shard) record(took time.Duration, err error) {
 	}
 }
 
-// user returns who is asked for by the n-th request, counted from 1.
+// user returns the user of the n-th request, counted from 1.
 func (r *run) user(n int64) int64 { return r.load.Users[(n-1)%int64(len(r.load.Users))] }
 
 func (r *run) result(elapsed time.Duration) *Result {

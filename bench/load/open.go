@@ -28,8 +28,8 @@ func (r *run) open(target Target, sleep func(time.Duration)) (send func()) {
 	}
 }
 
-// arrive sends the n-th request, if a client is free. Whoever slept too long has several
-// to send at once, each with the instant at which it was due.
+// arrive sends the n-th request if a client is free. After too long a sleep, several requests
+// are sent at once, each with the instant at which it was due.
 func (r *run) arrive(c *openClient, n int64, due, now clock.Time) {
 	if c == nil {
 		r.shed++
@@ -41,14 +41,14 @@ func (r *run) arrive(c *openClient, n int64, due, now clock.Time) {
 	c.conn.Send(r.user(n))
 }
 
-// arrival is when the n-th request is due, counted from 1. It is computed from
-// the beginning, so that rounding does not add up.
+// arrival returns the due time of the n-th request, counted from 1. It counts from the
+// beginning of the load, so that rounding errors do not add up.
 func (r *run) arrival(n int64) clock.Time {
 	return r.began.Add(time.Duration(float64(n-1) / r.load.Rate * float64(time.Second)))
 }
 
-// clientPool holds the clients that have nothing in flight. Last used, first
-// taken: what is warm is used again.
+// clientPool holds the clients with no request in flight. The client used last is taken
+// first, because its memory is warm. Any goroutine.
 type clientPool struct {
 	mu   sync.Mutex
 	free []*openClient
@@ -83,7 +83,7 @@ func (p *clientPool) put(c *openClient) {
 	p.free = append(p.free, c)
 }
 
-// openClient has one request in flight at a time, and is free in between.
+// openClient has at most one request in flight.
 type openClient struct {
 	run   *run
 	pool  *clientPool

@@ -1,24 +1,24 @@
 package load
 
-// Target is what load is put on. Any goroutine.
+// Target answers requests under load. Any goroutine.
 type Target interface {
-	// NewClient returns a client that reports to answered. answered is called once for each
-	// Send, on any goroutine, never inside Send; err is nil if the request
-	// succeeded. It may call Send, and does not block.
+	// NewClient returns a client that reports to answered. The client calls answered once per
+	// Send, on any goroutine, never inside Send; err is nil if the request succeeded.
+	// answered may call Send and does not block.
 	NewClient(answered func(err error)) Client
-	// Close waits for requests in flight and frees what the target holds.
+	// Close waits for requests in flight and frees the target's resources.
 	Close()
 }
 
-// Client sends requests, one at a time: a request is sent when the last one has been
-// answered. One goroutine at a time.
+// Client sends one request at a time: the next one only after the last one is answered. One
+// goroutine at a time.
 type Client interface {
 	Send(user int64)
 }
 
-// Traffic counts what went between a target and Redis.
+// Traffic counts the traffic between a target and Redis. Immutable.
 type Traffic struct {
-	RoundTrips    uint64 `json:"round_trips"` // times that commands left, together, for the server
+	RoundTrips    uint64 `json:"round_trips"` // batches of commands sent to the server
 	Commands      uint64 `json:"commands"`
 	BytesSent     uint64 `json:"bytes_sent"`
 	BytesReceived uint64 `json:"bytes_received"`
@@ -32,8 +32,8 @@ func (t Traffic) Sub(before Traffic) Traffic {
 	}
 }
 
-// Counting is a target that counts its traffic since it was opened.
+// Counting is a target that counts its traffic from its opening on. Any goroutine.
 type Counting interface {
-	// Traffic returns the counters. It is called while nothing is in flight.
+	// Traffic returns the counters. Callers call it while no request is in flight.
 	Traffic() Traffic
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Usage is what a process has used since it started.
+// Usage is the resource usage of a process since its start. Immutable.
 type Usage struct {
 	CPU        time.Duration // user and system
 	Allocs     uint64        // heap objects
@@ -19,7 +19,7 @@ type Usage struct {
 	RSSBytes   uint64 // resident now
 }
 
-// Since returns what was used between two readings; RSSBytes is that of the later one.
+// Since returns the usage between two readings, with the RSSBytes of the later one.
 func (u Usage) Since(before Usage) Usage {
 	u.CPU -= before.CPU
 	u.Allocs -= before.Allocs
@@ -28,16 +28,16 @@ func (u Usage) Since(before Usage) Usage {
 	return u
 }
 
-// ReadUsage reads what this process has used. RSSBytes is 0 where /proc is missing.
+// ReadUsage reads the usage of this process. RSSBytes is 0 where /proc is missing.
 func ReadUsage() Usage {
 	var u Usage
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) == nil {
 		u.CPU = time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
-	// ReadMemStats stops the world, which package runtime/metrics does not, and so sees what
-	// each P has allocated since it last took a span: for a few hundred requests
-	// that is most of it.
+	// ReadMemStats stops the world, unlike package runtime/metrics. So it sees what each P
+	// has allocated since it last took a span, which is most of the allocations of a few
+	// hundred requests.
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	u.Allocs, u.AllocBytes, u.GCs = m.Mallocs, m.TotalAlloc, uint64(m.NumGC)
@@ -61,7 +61,7 @@ func residentBytes() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// ticksPerSecond is the unit of /proc: USER_HZ, which is 100 on every Linux that Go runs on.
+// ticksPerSecond is USER_HZ, the unit of /proc: 100 on every Linux that Go runs on.
 const ticksPerSecond = 100
 
 // ProcessCPU returns the CPU time that another process has used, user and

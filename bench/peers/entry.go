@@ -1,9 +1,9 @@
 package peers
 
-// parseID reads the id at the start of a list entry, as the engine does: an optional
-// minus, then as many ASCII digits as there are, at least one; what follows is
-// ignored. An entry that does not start so, or whose digits do not fit an int64,
-// is none. (strconv.ParseInt would refuse "12x" and accept "+1".)
+// parseID reads the id at the start of a list entry, as the engine does: an optional minus,
+// then at least one ASCII digit. It ignores the rest of the entry. ok is false if the
+// entry starts differently, or if the digits do not fit an int64. (strconv.ParseInt
+// would refuse "12x" and accept "+1".)
 func parseID[T string | []byte](entry T) (id int64, ok bool) {
 	i, negative := 0, false
 	if len(entry) > 0 && entry[0] == '-' {

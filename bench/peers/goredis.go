@@ -19,8 +19,8 @@ type GoRedisMode uint8
 // The modes.
 const (
 	// GoRedisAdaptive is GoRedisPipeline while few waves are in flight, and GoRedisAuto
-	// beyond: a batch of the commands of many requests is cheaper for all, but a request
-	// that is alone waits for company that does not come. A wide wave is always a pipeline.
+	// beyond. A batch with the commands of many requests is cheaper for all of them, but a
+	// single request waits for others in vain. A wide wave is always a pipeline.
 	GoRedisAdaptive GoRedisMode = iota
 	// GoRedisPipeline sends each wave as a pipeline on a connection of its own, from a pool.
 	GoRedisPipeline
@@ -32,8 +32,8 @@ const (
 	GoRedisAuto
 )
 
-// GoRedisConfig configures a store on go-redis. The zero value is what was found to be
-// the fastest; see README.md.
+// GoRedisConfig configures a store on go-redis. The zero value has the settings found to be
+// fastest; see README.md. Immutable.
 type GoRedisConfig struct {
 	Mode GoRedisMode
 	// Pool bounds the connections of pipelines. Zero means 64.
@@ -46,9 +46,9 @@ type GoRedisConfig struct {
 	Threshold int
 	// BatchMax is the auto-pipeliner's MaxBatchSize. Zero means the library's default.
 	BatchMax int
-	// FlushDelay is how long the auto-pipeliner waits for more commands. Zero means 1 µs;
-	// negative leaves it to the library, which then waits for the callers that it expects to
-	// come back, often in vain, since a wave's reply is not followed by a wave of the same size.
+	// FlushDelay is how long the auto-pipeliner waits for more commands. Zero means 1 µs.
+	// Negative leaves it to the library, which then waits for callers that it expects back:
+	// often in vain, since the next wave has another size.
 	FlushDelay time.Duration
 	// BufferBytes is the size of a connection's read buffer, and of its write buffer. Zero
 	// means the library's default for pipelines, 128 KiB.
@@ -72,7 +72,7 @@ type goRedisStore struct {
 	batches   sync.Pool // of *goRedisBatch
 }
 
-// goRedisBatch is the memory of a wave that can be used again.
+// goRedisBatch is the reusable memory of a wave.
 type goRedisBatch struct {
 	keys     keys
 	commands []redis.Cmder
@@ -86,23 +86,23 @@ func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 	dialer := net.Dialer{Timeout: 5 * time.Second}
 	s.client = redis.NewClient(&redis.Options{
 		Addr: addr,
-		// In RESP2 a hash is an array, which can be read as a slice; in RESP3 it is a map, which
-		// this library hands out as a Go map only: one to build for each user.
+		// In RESP2 a hash is an array, which can be read as a slice. In RESP3 it is a map, for
+		// which this library builds a Go map per user.
 		Protocol: 2,
 		PoolSize: cfg.Pool,
-		// Pipelines have a pool of their own, of 10 connections, beyond which they spill to
-		// the other; so this is the one to size.
+		// Pipelines have a pool of their own, with 10 connections by default. Beyond it they
+		// use the other pool, so this is the pool to size.
 		PipelinePoolSize:        cfg.Pool,
 		PipelineReadBufferSize:  cfg.BufferBytes,
 		PipelineWriteBufferSize: cfg.BufferBytes,
-		// -2 sets no deadline on the socket at all, instead of one before each read and
-		// write. The caller's load runs against a server on the same machine.
+		// -2 sets no deadline on the socket, instead of one before each read and write. The
+		// server of a benchmark runs on the same machine.
 		ReadTimeout:  -2,
 		WriteTimeout: -2,
-		// What fails, fails at once, as in the engine.
+		// A failure is reported at once, as in the engine.
 		DialerRetries: 1,
 		MaxRetries:    -1,
-		// What a plain Redis has no answer to is not asked for on connecting.
+		// Connecting asks for nothing that a plain Redis cannot answer.
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -148,8 +148,8 @@ func (s *goRedisStore) ReadLists(ctx context.Context, lists []Lists) error {
 		}
 	}
 	text := b.keys.text()
-	// One array for the arguments of all commands, and one for the keys, which are
-	// passed by pointer: a string in an interface would be one allocation more for each.
+	// All commands share one array of arguments and one array of keys. Keys are passed by
+	// pointer: a string in an interface would cost one more allocation each.
 	const words = 4
 	names, args := make([]string, n), make([]any, 0, n*words)
 	c := 0
@@ -238,8 +238,8 @@ func goRedisCountry(reply redis.Cmder) Country {
 	return Country{}
 }
 
-// do sends a wave and returns when all of it is answered. The error is that of a command that
-// failed; it names the command.
+// do sends a wave and returns when all its commands are answered. The error is the first
+// failed command's and names the command.
 func (s *goRedisStore) do(ctx context.Context, commands []redis.Cmder) error {
 	if len(commands) == 0 {
 		return nil
@@ -262,12 +262,12 @@ func (s *goRedisStore) do(ctx context.Context, commands []redis.Cmder) error {
 		_ = s.auto.FDPipelined(ctx, commands) // each command knows its error
 	default:
 		pipe := s.client.Pipeline()
-		_ = pipe.BatchProcess(ctx, commands...) // fails never
+		_ = pipe.BatchProcess(ctx, commands...) // never fails
 		_, _ = pipe.Exec(ctx)                   // each command knows its error
 	}
 	var err error
 	for _, c := range commands {
-		// Every command is waited for, whatever became of others: their memory is used again.
+		// Err waits. Every command must end, because the memory is used again.
 		if failed := c.Err(); failed != nil && err == nil {
 			err = fmt.Errorf("%s: %w", c.Name(), failed)
 		}

@@ -2,8 +2,8 @@ package peers
 
 import "strconv"
 
-// keys makes the keys of a batch in one buffer: two allocations for a batch where
-// concatenation needs one for each key. One goroutine at a time.
+// keys builds the keys of a batch in one buffer. A batch costs two allocations, where
+// concatenation needs one per key. One goroutine at a time.
 type keys struct {
 	buf  []byte
 	ends []int

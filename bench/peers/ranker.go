@@ -25,14 +25,13 @@ type Candidate struct {
 	Country Country // known only in the plans whose rows are users
 }
 
-// Plan answers requests in one way. Any goroutine.
+// Plan answers requests. Any goroutine.
 type Plan func(context.Context, Request) ([]Candidate, error)
 
-// ErrUnknownPlan says that a plan has not been written here.
+// ErrUnknownPlan says that this package does not have a plan.
 var ErrUnknownPlan = errors.New("no such plan here")
 
-// Waves says how the reads of a wave go out that belong to different branches
-// of a plan.
+// Waves says how the reads of different branches of a plan go out within one wave.
 type Waves uint8
 
 // The ways.
@@ -45,11 +44,11 @@ const (
 type Ranker struct {
 	store  Store
 	waves  Waves
-	fanout int // overrides that of every plan; 0 leaves the plan's
+	fanout int // overrides the fanout of every plan; 0 keeps the plan's
 }
 
-// NewRanker returns a ranker. A fanout other than 0 overrides that of every
-// read of lists in every plan.
+// NewRanker returns a ranker. A fanout other than 0 overrides the fanout of every read of
+// lists in every plan.
 func NewRanker(store Store, waves Waves, fanout int) *Ranker {
 	return &Ranker{store: store, waves: waves, fanout: fanout}
 }
@@ -242,12 +241,12 @@ func (r *Ranker) readUsers(ctx context.Context, users []Users) error {
 	return branch(users, func(u []Users) error { return r.store.ReadUsers(ctx, u) })
 }
 
-// branch reads each of a wave's parts on a goroutine of its own, the last on this one,
-// which would have nothing else to do.
+// branch reads each part of a wave on a goroutine of its own, except the last one, which it
+// reads on this goroutine.
 //
-// The group has no context of its own: one that can be cancelled costs each branch an
-// allocation and makes rueidis select on two channels where it could wait on one, all for
-// cutting short a read of some microseconds after its sibling has failed.
+// The group has no context of its own. A cancellable context costs each branch an
+// allocation, and makes rueidis select on two channels where it could wait on one. It
+// would only shorten a read of some microseconds after another read has failed.
 func branch[T any](parts []T, read func([]T) error) error {
 	var g errgroup.Group
 	last := len(parts) - 1
@@ -275,7 +274,7 @@ func orElse(override *float64, value float64) float64 {
 	return value
 }
 
-// errNotFinite is what the engine refuses too.
+// errNotFinite is returned where the engine refuses a score, too.
 var errNotFinite = errors.New("the score of some row is not finite")
 
 func finite(scores []float64) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// RueidisConfig configures a store on rueidis. The zero value is what was found to be
-// the fastest; see README.md.
+// RueidisConfig configures a store on rueidis. The zero value has the settings found to be
+// fastest; see README.md. Immutable.
 type RueidisConfig struct {
 	// Conns is the number of connections, a power of two, that waves are pipelined on at once.
 	// Zero means 2.
@@ -68,17 +68,17 @@ func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 	s.batches.New = func() any { return new(rueidisBatch) }
 	options := rueidis.ClientOption{
 		InitAddress: []string{addr},
-		// No question to the server whether it is a cluster.
+		// The client does not ask the server whether it is a cluster.
 		ForceSingleClient: true,
 		PipelineMultiplex: multiplex(cfg.Conns),
 		AlwaysPipelining:  cfg.AlwaysPipelining,
 		RingScaleEachConn: cfg.RingScale,
 		// Client-side caching would answer from memory what the engine asks Redis for.
 		DisableCache: true,
-		// What fails, fails at once, as in the engine.
+		// A failure is reported at once, as in the engine.
 		DisableRetry: true,
-		// In RESP2 a hash is an array, which can be walked. In RESP3 it is a map, which
-		// this library hands out as a Go map only: one to build for each user.
+		// In RESP2 a hash is an array, which can be walked. In RESP3 it is a map, for which this
+		// library builds a Go map per user.
 		AlwaysRESP2:         true,
 		ReadBufferEachConn:  cfg.BufferBytes,
 		WriteBufferEachConn: cfg.BufferBytes,

@@ -27,7 +27,7 @@ type Spec struct {
 	GoRedis *GoRedisConfig
 }
 
-// ErrSpec says that a text is no spec.
+// ErrSpec says that a text is not a peer's spec.
 var ErrSpec = errors.New("not a peer's spec")
 
 // ParseSpec reads a spec. The error wraps ErrSpec.
@@ -83,10 +83,10 @@ func (s Spec) Open(addr string) (Store, error) {
 	return OpenGoRedis(addr, *s.GoRedis)
 }
 
-// DefaultProcs returns the GOMAXPROCS that the peer is fastest with on a machine of that many
-// cores, one of which Redis keeps busy. rueidis hands each wave to a connection's two goroutines
-// and back, and loses more by doing so across cores than a second one gains, with Redis
-// competing for it. go-redis takes what it can get.
+// DefaultProcs returns the GOMAXPROCS with which the peer is fastest on that many cores. Redis
+// keeps one core busy. rueidis hands each wave to a connection's two goroutines and back.
+// Doing so across cores costs more than a second core gains while Redis competes for it.
+// go-redis is fastest with all cores.
 func (s Spec) DefaultProcs(cores int) int {
 	if s.Rueidis != nil {
 		return max(cores-1, 1)

@@ -24,8 +24,7 @@ type Lists struct {
 	Of     []int64 // the rows
 	Fanout int     // entries to read of each list, at least 1
 
-	// IDs are the ids in these lists, row after row. Entries that are no id
-	// are left out.
+	// IDs are the ids in these lists, row after row, without entries that are not ids.
 	IDs []int64
 }
 
@@ -42,14 +41,14 @@ type Country struct {
 	Known bool // false if the user does not exist or has no such field
 }
 
-// What users are stored as.
+// Users are stored as hashes under this prefix, with this field.
 const (
 	userPrefix   = "user:"
 	countryField = "country"
 )
 
-// wideWave is the number of commands from which a wave is a batch worth sending by itself,
-// however many others are in flight.
+// wideWave is the number of commands from which a wave is worth a batch of its own, however
+// many other waves are in flight.
 const wideWave = 32
 
 // listCommands returns the number of commands that read lists.

@@ -32,9 +32,8 @@ func (t *Target) Traffic() load.Traffic { return t.store.Traffic() }
 // Close implements load.Target. Nothing is in flight when it is called.
 func (t *Target) Close() { t.store.Close() }
 
-// client runs each request on a goroutine. A goroutine whose answer is followed by
-// the next request at once, as in a closed loop, runs that too: a new one would begin with
-// a small stack and grow it again.
+// client runs each request on a goroutine. If the next request follows an answer at once, as in
+// a closed loop, the same goroutine runs it: a new one would have to grow its stack again.
 type client struct {
 	plan     Plan
 	answered func(error)
@@ -58,8 +57,8 @@ func (c *client) run() {
 			c.answered(err)
 		default:
 			c.idle.Store(true)
-			// A request sent before idle was set has found somebody at work, so it is
-			// to be looked for once more.
+			// A Send before idle was set has not started a goroutine, so run looks for its
+			// request once more.
 			if len(c.users) == 0 || !c.idle.CompareAndSwap(true, false) {
 				return
 			}

@@ -2,7 +2,7 @@ package peers
 
 import "cmp"
 
-// scored is a row that is a candidate for the first places.
+// scored is a row with its score.
 type scored struct {
 	score float64
 	row   int // place in the input, which decides among equals
@@ -16,10 +16,9 @@ func better(a, b scored) bool {
 	return a.row < b.row
 }
 
-// topK returns the first k rows that a stable descending sort by score would give, in
-// its order. Sorting all of some thousand rows to keep fifty would cost more than all
-// the rest of the plan's computing: nearly every row is done after one comparison here.
-// Scores must not be NaN; k is at least 1.
+// topK returns the first k rows of a stable descending sort by score, in order. It rejects
+// nearly every row after one comparison. Sorting some thousand rows to keep fifty would
+// cost more than all other computing of the plan. Scores must not be NaN; k is at least 1.
 func topK(scores []float64, k int) []scored {
 	heap := make([]scored, 0, min(k, len(scores))) // the worst on top
 	for row, score := range scores {
@@ -49,7 +48,7 @@ func topK(scores []float64, k int) []scored {
 	return heap
 }
 
-// sink moves the top of a heap to where it belongs.
+// sink moves the top of a heap down to its place.
 func sink(heap []scored) {
 	for i := 0; ; {
 		child := 2*i + 1

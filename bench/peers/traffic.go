@@ -7,7 +7,7 @@ import (
 	"github.com/rankd/rankd/bench/load"
 )
 
-// Traffic counts what went between a store and Redis.
+// Traffic counts the traffic between a store and Redis.
 type Traffic = load.Traffic
 
 // meter counts the traffic of all connections of a store. Any goroutine.
@@ -20,9 +20,9 @@ func (m *meter) traffic() Traffic {
 	}
 }
 
-// count returns conn with its reads and writes counted, which costs a few nanoseconds
-// for each system call. It stays a TCP connection in all other respects: go-redis asks its
-// descriptor whether an idle connection is still alive.
+// count returns conn with its reads and writes counted, which costs a few nanoseconds per
+// system call. It stays a TCP connection otherwise: go-redis asks its descriptor whether an
+// idle connection is still alive.
 func (m *meter) count(conn net.Conn) net.Conn {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		return &meteredConn{TCPConn: tcp, meter: m}

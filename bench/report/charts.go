@@ -11,13 +11,13 @@ import (
 	"github.com/rankd/rankd/bench/compare"
 )
 
-// chart is one picture: ECharts draws it from its options.
+// chart is one picture. ECharts draws it from its options.
 type chart struct {
 	Title   string
 	Options any // as JSON
 }
 
-// line is one line of a chart; a missing value is nil.
+// line is one line of a chart. A missing value is nil.
 type line struct {
 	name   string
 	engine int // colors go by engine
@@ -25,11 +25,11 @@ type line struct {
 	values []any
 }
 
-// colors tell engines apart, also for most of those who see few colors (Okabe and Ito).
+// colors distinguish engines, also for most color-blind readers (Okabe and Ito).
 var colors = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933"}
 
-// sectionCharts draws one Redis latency: throughput, latency and CPU time over
-// what was varied.
+// sectionCharts draws one Redis latency: throughput, latency, CPU time and round trips over
+// the load.
 func sectionCharts(c *compare.Comparison, latency time.Duration) []chart {
 	axis, axisName := loads(c, latency)
 	figure := func(of func(compare.Cell) float64) []line {
@@ -42,7 +42,7 @@ func sectionCharts(c *compare.Comparison, latency time.Duration) []chart {
 	tails := figure(func(cell compare.Cell) float64 { return cell.Latency.P99 / 1000 })
 	medians := figure(func(cell compare.Cell) float64 { return cell.Latency.P50 / 1000 })
 	for i := range medians {
-		medians[i].dashed = true // and of the same name: one entry of the legend shows or hides both
+		medians[i].dashed = true // the name stays the same: one entry of the legend shows or hides both
 	}
 	return []chart{
 		draw("Throughput", "requests/s", axisName, axis, figure(func(cell compare.Cell) float64 { return cell.Throughput.Median })),
@@ -59,8 +59,8 @@ func roundTrips(c compare.Cell) float64 {
 	return c.PerRequest.Traffic.RoundTrips
 }
 
-// overview draws throughput and latency over the Redis latencies, at the highest
-// load that all of them have; nothing if there is but one latency.
+// overview draws throughput and latency over the Redis latencies, at the highest load. It
+// draws nothing if there is only one latency.
 func overview(c *compare.Comparison) []chart {
 	latencies := c.Latencies()
 	if len(latencies) < 2 {
@@ -91,8 +91,8 @@ func overview(c *compare.Comparison) []chart {
 	}
 }
 
-// loads returns what the horizontal axis shows: the rates of an open loop, or
-// the concurrencies of a closed one.
+// loads returns the values of the horizontal axis: the rates of an open loop, or the
+// concurrencies of a closed loop.
 func loads(c *compare.Comparison, latency time.Duration) (axis []string, name string) {
 	name = "requests in flight"
 	seen := make(map[string]bool)
@@ -117,8 +117,8 @@ func loadOf(c compare.Cell) string {
 	return fmt.Sprint(c.Concurrency)
 }
 
-// along returns a figure of each cell in the order of the axis. A logarithmic axis has no
-// place for what is not positive; it is left out, as is a cell that failed.
+// along returns one figure per cell in the order of the axis. It leaves out failed cells and
+// figures that are not positive, for which a logarithmic axis has no place.
 func along(axis []string, cells []compare.Cell, of func(compare.Cell) float64) []any {
 	values := make([]any, len(axis))
 	for i, at := range axis {
@@ -131,14 +131,14 @@ func along(axis []string, cells []compare.Cell, of func(compare.Cell) float64) [
 	return values
 }
 
-// significant keeps four digits: more would be noise in a tooltip.
+// significant keeps four digits. More digits would be noise in a tooltip.
 func significant(v float64) float64 {
 	scale := math.Pow(10, 3-math.Floor(math.Log10(v)))
 	return math.Round(v*scale) / scale
 }
 
 // draw returns a chart with a logarithmic vertical axis, on which equal ratios are equal
-// distances: what is compared here differs by factors.
+// distances: the engines differ by factors.
 func draw(title, unit, axisName string, axis []string, lines []line) chart {
 	l := charts.NewLine()
 	l.SetGlobalOptions(

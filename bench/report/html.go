@@ -15,7 +15,7 @@ var echartsJS string
 //go:embed page.html.tmpl
 var pageText string
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	*compare.Comparison
 	Library  template.JS
@@ -24,7 +24,7 @@ type page struct {
 	Warning  string // "" if there is none
 }
 
-// section is one Redis latency.
+// section shows one Redis latency.
 type section struct {
 	Latency      time.Duration
 	Charts       []chart
@@ -34,7 +34,7 @@ type section struct {
 	CostRows     [][]string
 }
 
-// WriteHTML writes the page.
+// WriteHTML writes the page. The error is w's.
 func WriteHTML(w io.Writer, c *compare.Comparison) error {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {

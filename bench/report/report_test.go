@@ -64,6 +64,9 @@ func TestThePageSaysWhatWasFound(t *testing.T) {
 	} {
 		assert.Contains(t, text, want)
 	}
+	answer := strings.Index(text, `<p class="answer">`+fixed().Answer()+`</p>`)
+	require.Positive(t, answer)
+	assert.Less(t, answer, strings.Index(text, "interleaved rounds"), "the answer comes before any figure")
 	assert.NotContains(t, page, "<script>alert", "what comes from outside is escaped")
 	assert.NotContains(t, text, "WARNING")
 	c := fixed()

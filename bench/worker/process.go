@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Process is a worker that was started by this process. One goroutine at a time.
+// Process is a worker that this process has started. One goroutine at a time.
 type Process struct {
 	name   string
 	cmd    *exec.Cmd
@@ -20,8 +20,7 @@ type Process struct {
 	stderr tail
 }
 
-// Start starts a worker by its command line. It is killed when ctx ends. name is for
-// error messages.
+// Start starts a worker by its command line. The end of ctx kills it. Errors quote name.
 func Start(ctx context.Context, name string, argv ...string) (*Process, error) {
 	p := &Process{name: name, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	var err error
@@ -40,8 +39,8 @@ func Start(ctx context.Context, name string, argv ...string) (*Process, error) {
 	return p, nil
 }
 
-// Run has the worker run a round. The error says that the worker failed; that the
-// round failed is in the report.
+// Run has the worker run a round. The error says that the worker has failed. If only the round
+// has failed, the report says so.
 func (p *Process) Run(r *Round) (*Report, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -57,16 +56,16 @@ func (p *Process) Run(r *Round) (*Report, error) {
 	return &report, nil
 }
 
-// Close ends the worker and waits until it is gone.
+// Close ends the worker and waits for its end.
 func (p *Process) Close() error {
-	_ = p.rounds.Close() // fails if the worker is gone already
+	_ = p.rounds.Close() // fails if the worker has ended already
 	if err := p.cmd.Wait(); err != nil {
 		return p.failed(err)
 	}
 	return nil
 }
 
-// failed adds what the worker said last.
+// failed adds the worker's last messages to err.
 func (p *Process) failed(err error) error {
 	if said := p.stderr.String(); said != "" {
 		return fmt.Errorf("worker %s: %w; it said:\n%s", p.name, err, said)
@@ -74,7 +73,7 @@ func (p *Process) failed(err error) error {
 	return fmt.Errorf("worker %s: %w", p.name, err)
 }
 
-// tail keeps the end of what is written to it. Any goroutine.
+// tail keeps the last tailMax bytes written to it. Any goroutine.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -10,45 +10,45 @@ import (
 	"github.com/rankd/rankd/bench/load"
 )
 
-// Setup says what a target is to be opened on.
+// Setup says on which Redis and plan to open a target. Immutable.
 type Setup struct {
-	// Redis is the address of the server that the target reads from, "host:port". All
-	// endpoints of the plan are there.
+	// Redis is the address of the server that the target reads from, "host:port". It serves
+	// all endpoints of the plan.
 	Redis string `json:"redis"`
-	// Plan is the plan's name. A peer knows the plans that it has written by hand.
+	// Plan is the plan's name. A peer knows only the plans written for it by hand.
 	Plan string `json:"plan"`
 	// Fanout overrides the fanout of every node of the plan that has one. Zero leaves
 	// the plan's own.
 	Fanout int `json:"fanout,omitempty"`
-	// Artifact is the plan itself, with Fanout already in it. Engines run this.
+	// Artifact is the plan itself, with Fanout applied. Engines run it.
 	Artifact string `json:"artifact,omitempty"`
 }
 
-// Round is one measurement to make. Durations are nanoseconds.
+// Round is one measurement to make. Durations are nanoseconds. Immutable.
 type Round struct {
 	Setup
 	Users       []int64       `json:"users"`
-	Concurrency int           `json:"concurrency"`    // in flight; of an open loop the bound
+	Concurrency int           `json:"concurrency"`    // requests in flight; the bound in an open loop
 	Rate        float64       `json:"rate,omitempty"` // arrivals per second; absent means a closed loop
 	Requests    int64         `json:"requests,omitempty"`
 	Duration    time.Duration `json:"duration,omitempty"` // Requests or Duration ends the round
-	Warmup      time.Duration `json:"warmup,omitempty"`   // the same load, not measured, before
-	// RedisPID is the process of the server, if the worker shall account for
-	// its CPU time; absent means no.
+	Warmup      time.Duration `json:"warmup,omitempty"`   // the same load before the round, not measured
+	// RedisPID is the server's process if the worker shall report its CPU time; absent
+	// means that it shall not.
 	RedisPID int `json:"redis_pid,omitempty"`
 }
 
-// Load returns the load that is measured.
+// Load returns the measured load.
 func (r *Round) Load() load.Load {
 	return load.Load{
 		Users: r.Users, Concurrency: r.Concurrency, Rate: r.Rate, Requests: r.Requests, Duration: r.Duration,
 	}
 }
 
-// Report is what became of a round. Durations are nanoseconds; counters and
-// resources are those of the measured part, without the warm-up.
+// Report is the outcome of a round. Durations are nanoseconds. Counters and resources cover
+// the measured part, without the warm-up. Immutable once built.
 type Report struct {
-	// Failure says why there is no measurement; all else is zero then.
+	// Failure says why there is no measurement. All other fields are zero then.
 	Failure string `json:"failure,omitempty"`
 
 	Elapsed    time.Duration `json:"elapsed"`
@@ -71,7 +71,7 @@ type Report struct {
 	Traffic    *load.Traffic `json:"traffic,omitempty"`   // absent if the target does not count
 }
 
-// newReport puts a result into its form for the wire.
+// newReport encodes a result for the wire.
 func newReport(r *load.Result, used load.Usage) (*Report, error) {
 	latency, err := r.Latency.EncodeV2()
 	if err != nil {
@@ -94,7 +94,7 @@ func newReport(r *load.Result, used load.Usage) (*Report, error) {
 	return rep, nil
 }
 
-// Result returns the measurement in the form in which it was made.
+// Result decodes the measurement.
 func (r *Report) Result() (*load.Result, error) {
 	if r.Failure != "" {
 		return nil, errors.New(r.Failure)

@@ -12,11 +12,11 @@ import (
 	"github.com/rankd/rankd/bench/load"
 )
 
-// Open opens a target. It is called while no other target of the worker is open.
+// Open opens a target. Serve calls it while no other target of the worker is open.
 type Open func(Setup) (load.Target, error)
 
-// Serve runs the rounds that come in, until in ends. What is wrong with a round
-// goes into its report; the error is that of reading or writing.
+// Serve reads rounds from in and runs them until in ends. A failure of a round goes into its
+// report. The error comes from in or out.
 func Serve(in io.Reader, out io.Writer, open Open) error {
 	w := server{open: open}
 	defer w.close()
@@ -38,7 +38,7 @@ func Serve(in io.Reader, out io.Writer, open Open) error {
 	}
 }
 
-// server is a worker at work. One goroutine.
+// server runs the rounds of one worker. One goroutine.
 type server struct {
 	open   Open
 	setup  Setup
@@ -79,7 +79,7 @@ func (w *server) run(r *Round) (*Report, error) {
 			return nil, err
 		}
 	}
-	runtime.GC() // no round pays for what another has left behind
+	runtime.GC() // no round pays for the garbage of another
 	var before, after counters
 	var beginErr, endErr error
 	driver.Begin = func() { before, beginErr = w.count(r.RedisPID) }
@@ -100,7 +100,7 @@ func (w *server) run(r *Round) (*Report, error) {
 	return report, nil
 }
 
-// counters are what is read before and after a load.
+// counters are read before and after a load.
 type counters struct {
 	used    load.Usage
 	redis   time.Duration

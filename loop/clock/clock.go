@@ -1,6 +1,6 @@
-// Package clock is the one source of time. Every component that needs the
-// time is given a Clock when it is built, so that a test or a simulation can
-// hold time still and move it by hand.
+// Package clock is the only source of time. Every component that needs the time gets a
+// Clock when it is built, so that a test or a simulation can stop the time and move it
+// by hand.
 //
 // A deadline is a Time (an instant), a timeout is a time.Duration.
 package clock
@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Time is an instant on a monotonic clock, in nanoseconds since the clock's
-// own origin. Zero is never a real instant and means "none".
+// Time is an instant on a monotonic clock, in nanoseconds since the clock's own origin.
+// Zero means "none", and never a real instant. Immutable.
 type Time int64
 
-// No real instant lies before First, and none after Never. Never itself is not one.
+// First is the earliest real instant. Never is later than any real instant.
 const (
 	First Time = 1
 	Never Time = 1<<63 - 1
 )
 
-// Add returns t moved by d, clamped to First and Never. A zero ("none") or Never t is
-// returned unchanged.
+// Add returns t moved by d, clamped to First and Never. It returns zero ("none") and Never
+// unchanged.
 func (t Time) Add(d time.Duration) Time {
 	if t == 0 || t == Never {
 		return t
@@ -40,8 +40,7 @@ func (t Time) Add(d time.Duration) Time {
 // Sub returns the duration t-u.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
 
-// Earlier returns the earlier of two deadlines, either of which may be zero
-// for "none".
+// Earlier returns the earlier of two deadlines. Either may be zero for "none".
 func (t Time) Earlier(u Time) Time {
 	switch {
 	case t == 0:
@@ -58,7 +57,7 @@ func (t Time) Passed(now Time) bool { return t != 0 && now >= t }
 
 // A Clock tells the time. Any goroutine.
 type Clock interface {
-	// Now returns the current instant; it never goes backwards and is never 0.
+	// Now returns the current instant. It never goes backwards and is never 0.
 	Now() Time
 }
 
@@ -71,7 +70,7 @@ func NewReal() *Real { return &Real{origin: time.Now().Add(-time.Second)} }
 // Now implements Clock.
 func (c *Real) Now() Time { return Time(time.Since(c.origin)) }
 
-// Manual is a clock that moves only when told, from one second past its origin on. The
+// Manual is a clock that only Advance moves. It starts one second after its origin. The
 // zero value works. Any goroutine.
 type Manual struct{ moved atomic.Int64 }
 

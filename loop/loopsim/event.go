@@ -2,11 +2,11 @@ package loopsim
 
 import "github.com/rankd/rankd/loop/clock"
 
-// event is something that happens outside the loop.
+// event happens outside the loop. Loop only.
 type event struct {
 	at  clock.Time
-	tie uint32 // random: orders events of one instant
-	seq uint64 // of At: orders the rest
+	tie uint32 // random; orders events of one instant
+	seq uint64 // number of the call of At; orders the rest
 	fn  func()
 }
 

@@ -10,19 +10,19 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// settleMax bounds the iterations at one instant. A loop that is still busy then never
-// will be done.
+// settleMax bounds the iterations at one instant. A loop that is still busy then will
+// never settle.
 const settleMax = 10_000
 
-// A Sim is a started loop in virtual time, and the world around it. The goroutine
-// that builds it is the loop's. Loop only.
+// A Sim is a started loop in virtual time, with the world around it. The goroutine that
+// builds it is the loop goroutine. Loop only.
 type Sim struct {
 	Loop  *loop.Loop
 	Clock *clock.Manual
-	// OnFlush, if set, is called at the end of each iteration, where a host hands
-	// over what its connections have buffered.
+	// OnFlush, if set, is called at the end of each iteration, where a host sends the bytes
+	// that its connections have buffered.
 	OnFlush func()
-	// OnDrain, if set, is the host's part in the loop's end: see loop.Host.
+	// OnDrain, if set, is the host's Drain: see loop.Host.
 	OnDrain func() (pending bool)
 
 	rand    *rand.Rand
@@ -33,8 +33,8 @@ type Sim struct {
 	held    bool    // keeps the loop alive between events
 }
 
-// New returns a simulation that draws from rng, with a loop that has started and turned
-// once. onPanic is told of each panic in a callback or event, which is contained.
+// New returns a simulation that draws from rng. Its loop has started and run one
+// iteration. onPanic receives each panic in a callback or event; the panic is contained.
 func New(rng *rand.Rand, onPanic func(recovered any, stack []byte)) *Sim {
 	s := &Sim{Clock: clock.NewManual(), rand: rng, onPanic: onPanic}
 	s.Loop = loop.New(loop.Config{Clock: s.Clock, OnPanic: onPanic})
@@ -43,16 +43,16 @@ func New(rng *rand.Rand, onPanic func(recovered any, stack []byte)) *Sim {
 	}
 	s.Loop.Hold()
 	s.held = true
-	s.Turn()
+	s.Iterate()
 	return s
 }
 
 // Now returns the present instant.
 func (s *Sim) Now() clock.Time { return s.Clock.Now() }
 
-// At has fn run once as an I/O callback, in the first poll at or after t. Events of
-// one instant run in random order. Once the loop has ended, events run by themselves, as
-// other goroutines go on without it.
+// At has fn run once as an I/O callback, in the first poll at or after t. Events of one
+// instant run in random order. Events run outside the loop once it has ended, as other
+// goroutines go on without it.
 func (s *Sim) At(t clock.Time, fn func()) {
 	s.seq++
 	s.events.push(event{at: t, tie: s.rand.Uint32(), seq: s.seq, fn: fn})
@@ -61,15 +61,15 @@ func (s *Sim) At(t clock.Time, fn func()) {
 // After is At for a delay from now.
 func (s *Sim) After(d time.Duration, fn func()) { s.At(s.Now().Add(d), fn) }
 
-// Turn runs one iteration, which does not wait.
-func (s *Sim) Turn() {
+// Iterate runs one iteration, which does not wait.
+func (s *Sim) Iterate() {
 	if s.Ended() {
 		s.poll(s.runAlone)
 		return
 	}
 	_, err := s.Loop.Run(loop.RunNoWait, func(time.Duration) { s.poll(s.runOnLoop) })
 	if err != nil {
-		panic(err) // Turn was called from a callback
+		panic(err) // a callback has called Iterate
 	}
 	if !s.Ended() {
 		// The loop flushes right before it polls, which is at the next instant already.
@@ -77,11 +77,11 @@ func (s *Sim) Turn() {
 	}
 }
 
-// Settle turns until nothing is left to do at this instant. It returns an error if that
-// does not come about.
+// Settle runs iterations until nothing is left to do at this instant. It returns an error
+// if the loop stays busy.
 func (s *Sim) Settle() error {
 	for range settleMax {
-		s.Turn()
+		s.Iterate()
 		if !s.busy() {
 			return nil
 		}
@@ -89,7 +89,7 @@ func (s *Sim) Settle() error {
 	return fmt.Errorf("the loop is still busy after %d iterations at one instant", settleMax)
 }
 
-// Next returns the instant at which the next event or timer is due, and whether there is one.
+// Next returns the due time of the next event or timer, and whether there is one.
 func (s *Sim) Next() (at clock.Time, ok bool) {
 	if len(s.events) > 0 {
 		at = s.events[0].at
@@ -107,20 +107,20 @@ func (s *Sim) MoveTo(t clock.Time) {
 	}
 }
 
-// Stop stops the loop and runs it to its end. It returns an error if that does not come.
+// Stop stops the loop and runs it to its end. It returns an error if the loop does not end.
 func (s *Sim) Stop() error {
 	s.Loop.Stop()
 	for range settleMax {
 		if s.Ended() {
 			return nil
 		}
-		s.Turn()
+		s.Iterate()
 	}
 	return fmt.Errorf("the loop does not end within %d iterations", settleMax)
 }
 
-// Unhold lets go of the loop, which events keep alive until then, so that Loop.Alive
-// tells whether anything else does.
+// Unhold ends the Hold by which events keep the loop alive. Loop.Alive then tells whether
+// anything else does.
 func (s *Sim) Unhold() {
 	if s.held {
 		s.held = false
@@ -171,7 +171,7 @@ func (s *Sim) runAlone(fn func()) {
 // host is the simulation as the loop sees it.
 type host Sim
 
-// Wake implements loop.Host. Every turn polls without waiting, so there is nobody to wake.
+// Wake implements loop.Host. It does nothing, because no poll waits.
 func (*host) Wake() {}
 
 // Flush implements loop.Host.

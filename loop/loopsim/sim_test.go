@@ -143,7 +143,7 @@ func TestEachTurnFlushesAndTheEndDrains(t *testing.T) {
 		drained++
 		return drained < 3
 	}
-	s.Turn()
+	s.Iterate()
 	assert.Positive(t, flushed)
 	require.NoError(t, s.Stop())
 	assert.Equal(t, 3, drained)

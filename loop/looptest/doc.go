@@ -1,10 +1,10 @@
-// Package looptest drives a loop with a manual clock, from the goroutine of the
-// test: no other goroutine, no sleep, and every run the same.
+// Package looptest drives a loop with a manual clock from the test's goroutine. It uses no
+// other goroutine and never sleeps, so every run is the same.
 //
 //	h := looptest.New(t)
 //	h.Loop.Post(func() { ... })
-//	h.Settle()                        // runs what there is to run
-//	h.Advance(50 * time.Millisecond)  // fires what falls due on the way
+//	h.Settle()                        // runs all pending callbacks
+//	h.Advance(50 * time.Millisecond)  // fires the timers that fall due on the way
 //
-// A simulated world plugs in as the poll: see Harness.OnPoll.
+// Harness.OnPoll plugs in a simulated world as the poll.
 package looptest

@@ -8,30 +8,29 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// settleMax bounds the iterations of one Settle: a callback that posts itself for
-// ever is a bug of the test, better reported than waited for.
+// settleMax bounds the iterations of one Settle. A callback that posts itself for ever is a
+// bug of the test; Settle reports it instead of waiting.
 const settleMax = 100_000
 
-// A Harness is a started loop on a manual clock. The test's goroutine is the
-// loop goroutine: it may call everything that is loop only. A callback that panics
-// fails the test. Loop only.
+// A Harness is a started loop on a manual clock. The test's goroutine is the loop
+// goroutine, so it may call loop-only methods. A callback that panics fails the test.
+// Loop only.
 type Harness struct {
 	Loop  *loop.Loop
 	Clock *clock.Manual
-	// OnPoll, if set, stands for the I/O of each iteration. What it calls counts as
-	// I/O callbacks; they must not wait.
+	// OnPoll, if set, stands for the I/O of each iteration. The functions that it calls
+	// count as I/O callbacks; they must not wait.
 	OnPoll func()
-	// OnFlush, if set, is called at the end of each iteration, where a host
-	// hands over what its connections have buffered.
+	// OnFlush, if set, is called at the end of each iteration, where a host sends the bytes
+	// that its connections have buffered.
 	OnFlush func()
-	// OnDrain, if set, is the host's part in the loop's end: see loop.Host.
+	// OnDrain, if set, is the host's Drain: see loop.Host.
 	OnDrain func() (pending bool)
 
 	tb testing.TB
 }
 
-// New returns a harness whose clock stands still. The loop is stopped when the
-// test ends.
+// New returns a harness whose clock stands still. It stops the loop when the test ends.
 func New(tb testing.TB) *Harness {
 	tb.Helper()
 	h := &Harness{Clock: clock.NewManual(), tb: tb}
@@ -44,14 +43,14 @@ func New(tb testing.TB) *Harness {
 	if err := h.Loop.Start((*host)(h)); err != nil {
 		tb.Fatalf("start: %v", err)
 	}
-	h.Loop.Hold() // the harness's I/O, so that a turn is an iteration whatever is alive
-	h.Turn()      // the one that Start has woken the host for
+	h.Loop.Hold() // the harness's I/O: Iterate runs an iteration even if nothing else is alive
+	h.Iterate()   // the iteration for which Start has woken the host
 	tb.Cleanup(h.Stop)
 	return h
 }
 
-// Turn runs one iteration, which does not wait. Within a callback it fails the test.
-func (h *Harness) Turn() {
+// Iterate runs one iteration, which does not wait. Within a callback it fails the test.
+func (h *Harness) Iterate() {
 	h.tb.Helper()
 	defer AllowFailNow(h.tb)
 	_, err := h.Loop.Run(loop.RunNoWait, func(time.Duration) {
@@ -60,25 +59,25 @@ func (h *Harness) Turn() {
 		}
 	})
 	if err != nil {
-		h.tb.Fatalf("turn: %v", err)
+		h.tb.Fatalf("iterate: %v", err)
 	}
 }
 
-// AllowFailNow, deferred directly around a call of Loop.Run, lets callbacks use FailNow,
-// and so package require. FailNow calls runtime.Goexit, for which the loop would end the
-// process; a test that has failed just ends.
+// AllowFailNow, deferred directly around a call of Loop.Run, lets callbacks use FailNow
+// and package require. FailNow calls runtime.Goexit, at which the loop ends the process.
+// With AllowFailNow only the failed test ends.
 func AllowFailNow(tb testing.TB) {
 	if r := recover(); r != nil && !(r == any(loop.ErrGoexit) && (tb.Failed() || tb.Skipped())) {
 		panic(r)
 	}
 }
 
-// Settle turns until no post, deferred work, close callback or due timer is
+// Settle runs iterations until no post, deferred work, close callback or due timer is
 // pending. The clock stands still.
 func (h *Harness) Settle() {
 	h.tb.Helper()
 	for range settleMax {
-		h.Turn()
+		h.Iterate()
 		if !h.pending() {
 			return
 		}
@@ -90,8 +89,8 @@ func (h *Harness) pending() bool {
 	return h.Loop.Pending() || h.Loop.Due().Passed(h.Clock.Now())
 }
 
-// Advance settles, then moves the clock by d: in steps, one to each instant at
-// which a timer is due, and settles at each.
+// Advance settles, then moves the clock by d. It stops and settles at each instant at
+// which a timer is due.
 func (h *Harness) Advance(d time.Duration) {
 	h.tb.Helper()
 	end := h.Clock.Now().Add(d)
@@ -115,7 +114,7 @@ func (h *Harness) Stop() {
 		case <-h.Loop.Done():
 			return
 		default:
-			h.Turn()
+			h.Iterate()
 		}
 	}
 	h.tb.Fatalf("the loop does not end: still busy after %d iterations", settleMax)

@@ -47,7 +47,7 @@ func TestPollAndFlushBracketAnIteration(t *testing.T) {
 	h.OnPoll = func() { order = append(order, "poll") }
 	h.OnFlush = func() { order = append(order, "flush") }
 	h.Loop.Post(func() { order = append(order, "post") })
-	h.Turn()
+	h.Iterate()
 	assert.Equal(t, []string{"flush", "poll", "post"}, order)
 }
 
@@ -95,7 +95,7 @@ func TestFailNowInACallbackEndsTheTestOnly(t *testing.T) {
 				h := looptest.New(&tc.tb)
 				defer h.Stop()
 				h.Loop.Post(runtime.Goexit)
-				h.Turn()
+				h.Iterate()
 				t.Error("the goroutine goes on")
 			}()
 			<-done
@@ -111,8 +111,8 @@ func TestTurnWithinACallbackFailsTheTest(t *testing.T) {
 		defer close(done)
 		h := looptest.New(tb)
 		defer h.Stop()
-		h.Loop.Post(h.Turn)
-		h.Turn()
+		h.Loop.Post(h.Iterate)
+		h.Iterate()
 		t.Error("the goroutine goes on")
 	}()
 	<-done

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package and then fails if they have left a goroutine or
-// a descriptor behind. It is the TestMain of a package that starts loops:
+// Main runs the tests of a package and then fails if a goroutine or a descriptor is left.
+// It is the TestMain of a package that starts loops:
 //
 //	func TestMain(m *testing.M) { looptest.Main(m) }
 func Main(m *testing.M) {
@@ -25,7 +25,7 @@ func Main(m *testing.M) {
 	os.Exit(status)
 }
 
-// report prints what is wrong, and returns the exit status.
+// report prints the problems and returns the exit status.
 func report(problems ...error) (status int) {
 	for _, err := range problems {
 		if err != nil {
@@ -37,8 +37,7 @@ func report(problems ...error) (status int) {
 }
 
 // leakedGoroutines waits a moment for goroutines to end and reports those that do not.
-// A pool of workers that gnet brings along runs two from its initialization on, for as
-// long as the process lives.
+// It ignores two goroutines of gnet's worker pool, which live as long as the process.
 func leakedGoroutines() error {
 	return goleak.Find(
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
@@ -46,12 +45,12 @@ func leakedGoroutines() error {
 	)
 }
 
-// settleTime is how long a descriptor may stay open after the tests: gnet closes those
-// of its poller after it has told that it is done.
+// settleTime is how long a descriptor may stay open after the tests. gnet closes its
+// poller's descriptors after it has reported its end.
 const settleTime = time.Second
 
-// leakedDescriptors reports the descriptors that are open and are not in before. Where
-// the system does not list them, there are none.
+// leakedDescriptors reports open descriptors that are not in before. It reports none on
+// systems that do not list them.
 func leakedDescriptors(before []string) error {
 	var leaked []string
 	for deadline := time.Now().Add(settleTime); ; time.Sleep(time.Millisecond) {
@@ -65,10 +64,10 @@ func leakedDescriptors(before []string) error {
 	}
 }
 
-// openDescriptors lists this process's descriptors, each with what it refers to: a
-// number that was closed and given to something else is another one.
+// openDescriptors lists this process's descriptors, each with its target: a number that is
+// closed and opened again on another target counts as a new descriptor.
 func openDescriptors() []string {
-	// Go's own poller has descriptors from the first pipe or socket on.
+	// Go's own poller opens descriptors with the first pipe or socket.
 	if r, w, err := os.Pipe(); err == nil {
 		_ = r.Close()
 		_ = w.Close()
@@ -80,7 +79,7 @@ func openDescriptors() []string {
 	}
 	var open []string
 	for _, e := range entries {
-		// The one that the folder was read with is closed by now.
+		// The descriptor that read the folder is closed by now.
 		if target, err := os.Readlink(filepath.Join(folder, e.Name())); err == nil {
 			open = append(open, e.Name()+" -> "+target)
 		}

@@ -13,19 +13,19 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// Config says how the network behaves. Probabilities are between 0 and 1. Immutable once
-// given to New. The zero value is a network that is perfect and takes no time.
+// Config says how the network behaves. Probabilities are between 0 and 1. The zero value is
+// a perfect network that takes no time. Immutable once given to New.
 type Config struct {
 	// Latency draws the delay of a connect, a piece of the stream, or a close. Nil
 	// means none.
 	Latency func() time.Duration
 	Refuse  float64 // that a dial is refused
 	Ignore  float64 // that a dial has no outcome but the connect timeout
-	Split   float64 // that what is sent at once is cut in two, anywhere; and again for the rest
-	Loss    float64 // that a piece is cut short and the connection lost behind it
+	Split   float64 // that a write is cut in two, anywhere; drawn again for the rest
+	Loss    float64 // that a piece is cut short and the connection is lost behind it
 }
 
-// errReset is how a lost connection looks from the client.
+// errReset is the client's error for a lost connection.
 var errReset = fmt.Errorf("read: %w", syscall.ECONNRESET)
 
 // A Net is a simulated network. It implements transport.Dialer. Loop only.
@@ -34,8 +34,8 @@ type Net struct {
 	rand      *rand.Rand
 	cfg       Config
 	listeners map[string]*listener
-	conns     []*conn // not ended and told; conns[i].place == i
-	dirty     []*conn // with something to flush
+	conns     []*conn // those whose handler has not been told of the end; conns[i].place == i
+	dirty     []*conn // those with bytes to flush
 	draining  bool
 	scratch   []byte
 }
@@ -47,8 +47,8 @@ type listener struct {
 
 var _ transport.Dialer = (*Net)(nil)
 
-// New returns a network for the loop of sim, whose flush and drain it takes over. It
-// draws from rng.
+// New returns a network for the loop of sim. It sets sim's OnFlush and OnDrain, and draws
+// from rng.
 func New(sim *loopsim.Sim, rng *rand.Rand, cfg Config) *Net {
 	if cfg.Latency == nil {
 		cfg.Latency = func() time.Duration { return 0 }
@@ -58,12 +58,12 @@ func New(sim *loopsim.Sim, rng *rand.Rand, cfg Config) *Net {
 	return n
 }
 
-// Listen has accept called with each connection that is made to addr, before anything
-// arrives on it. Dials to other addresses are refused.
+// Listen has accept called with each connection made to addr, before anything arrives on
+// it. The network refuses dials to other addresses.
 func (n *Net) Listen(addr string, accept func(*Peer)) { n.listeners[addr] = &listener{accept: accept} }
 
-// SetDown takes the server at addr down or up again. Going down loses its connections,
-// and while it is down dials are refused.
+// SetDown takes the server at addr down or brings it up again. A server that goes down
+// loses its connections and refuses dials.
 func (n *Net) SetDown(addr string, down bool) {
 	n.listeners[addr].down = down
 	if !down {
@@ -97,10 +97,10 @@ func (n *Net) Dial(addr string, opts transport.DialOptions, h transport.Handler)
 	return c
 }
 
-// hits draws an event of that probability.
+// hits reports whether an event of probability p happens.
 func (n *Net) hits(p float64) bool { return p > 0 && n.rand.Float64() < p }
 
-// flush sends what the connections have buffered.
+// flush sends the bytes that the connections have buffered.
 func (n *Net) flush() {
 	for _, c := range n.dirty {
 		c.flush()
@@ -138,10 +138,10 @@ type connState uint8
 const (
 	connecting connState = iota
 	open
-	ended // the handler has been told or is about to be
+	ended // the handler has been told or will be
 )
 
-// conn is the client's handle of a connection. Loop only.
+// conn is the client's handle to a connection. Loop only.
 type conn struct {
 	net       *Net
 	addr      string
@@ -159,11 +159,11 @@ type conn struct {
 	toClient pipe
 }
 
-// pipe is one direction of a connection: pieces on their way, in order.
+// pipe is one direction of a connection, with the pieces in transit, in order. Loop only.
 type pipe struct {
-	data  []byte     // sent and not arrived
-	until clock.Time // when the last of it arrives
-	cut   bool       // nothing that is sent from now on arrives
+	data  []byte     // sent, not yet arrived
+	until clock.Time // when the last byte arrives
+	cut   bool       // bytes sent from now on never arrive
 }
 
 // Write implements transport.Conn.
@@ -193,7 +193,7 @@ func (c *conn) Close(reason error) {
 	c.end(reason)
 }
 
-// arrive is the dial reaching the server.
+// arrive is called when the dial reaches the server.
 func (c *conn) arrive() {
 	if c.state != connecting {
 		return
@@ -218,7 +218,7 @@ func (c *conn) fail(reason error) {
 	}
 }
 
-// end is the one way to the state of that name. The rest follows in the closing phase.
+// end is the only way to the state ended. The rest follows in the closing phase.
 func (c *conn) end(reason error) {
 	if c.state == ended {
 		return
@@ -237,7 +237,7 @@ func (c *conn) finish() {
 	n.conns[last] = nil
 	n.conns = n.conns[:last]
 	if c.connected {
-		c.flush() // what was written before the close is on its way
+		c.flush() // bytes written before the close are sent
 		c.toServer.cut = true
 		n.sim.At(c.toServer.arrival(n), c.peer.hungUp)
 	}
@@ -257,7 +257,7 @@ func (c *conn) flush() {
 	c.out = c.out[:0]
 }
 
-// send puts data on its way, in pieces that arrive later and in order.
+// send sends data in pieces, which arrive later and in order.
 func (c *conn) send(p *pipe, data []byte, deliver func(n int)) {
 	n := c.net
 	for len(data) > 0 && !p.cut {
@@ -280,13 +280,13 @@ func (c *conn) send(p *pipe, data []byte, deliver func(n int)) {
 	}
 }
 
-// arrival returns when what is sent now arrives: not before what was sent earlier.
+// arrival returns when bytes sent now arrive, which is never before earlier bytes.
 func (p *pipe) arrival(n *Net) clock.Time {
 	p.until = max(p.until, n.sim.Now().Add(n.cfg.Latency()))
 	return p.until
 }
 
-// loseAfter loses the connection: nothing more is sent, and both ends notice.
+// loseAfter loses the connection: nothing more is sent, and both ends notice after d.
 func (c *conn) loseAfter(d time.Duration) {
 	c.toServer.cut, c.toClient.cut = true, true
 	c.net.sim.After(d, c.lost)
@@ -303,7 +303,7 @@ func (c *conn) received(n int) {
 	if c.state != open {
 		return
 	}
-	// A copy, spoilt afterwards: nothing that the handler keeps may point into it.
+	// The handler gets a copy, which is overwritten afterwards, so that it cannot keep it.
 	data := append(c.net.scratch[:0], c.in...)
 	c.net.scratch = data
 	consumed := c.handler.OnData(data)
@@ -319,7 +319,7 @@ func (c *conn) received(n int) {
 	}
 }
 
-// take returns the next n bytes that arrive, valid until more is sent.
+// take returns the next n bytes to arrive, valid until more is sent.
 func (p *pipe) take(n int) []byte {
 	head := p.data[:n]
 	p.data = p.data[n:]
@@ -328,7 +328,7 @@ func (p *pipe) take(n int) []byte {
 
 // A Peer is the server's end of a connection. Loop only.
 type Peer struct {
-	// OnData is given all unconsumed bytes, and returns how many it has consumed. data is
+	// OnData receives all unconsumed bytes and returns how many it has consumed. data is
 	// valid only during the call.
 	OnData func(data []byte) (consumed int)
 	// OnClose, if set, is called once when the connection has ended.
@@ -346,7 +346,7 @@ func (p *Peer) Write(data []byte) {
 	}
 }
 
-// Close ends the connection behind what was written. The client is told reason, io.EOF if nil.
+// Close ends the connection behind the bytes written. The client gets reason, io.EOF if nil.
 func (p *Peer) Close(reason error) {
 	c := p.conn
 	if p.closed || c.toClient.cut {

@@ -20,8 +20,8 @@ import (
 	"github.com/rankd/rankd/bench/worker"
 )
 
-// Garbage is collected as seldom as rankd lets it be for its own engines, within the same
-// bound of memory. See README.md.
+// The garbage collector runs as seldom as in rankd's own engines, within the same bound of
+// memory. See README.md.
 const (
 	gcPercent   = 800
 	memoryLimit = 2 << 30
