@@ -6,16 +6,9 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/rankd/rankd/registry"
 )
-
-// A Sorter sorts row sets and keeps its scratch memory for the next sort. The
-// zero Sorter is ready. Any goroutine.
-type Sorter struct {
-	scratch sync.Pool // of *sortScratch
-}
 
 // sortScratch holds what one sort needs beside its result.
 type sortScratch struct {
@@ -41,37 +34,20 @@ const (
 	radixLevels   = 16 // digits at most: with more than insertionMax entries a digit has 4 bits at least
 )
 
-// Sort is Sorter.Sort with scratch memory of its own, for a sort now and then.
-func Sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
-	sorted, _ := SortUntil(nil, rs, key, desc) // nothing stops it
-	return sorted
-}
-
-// SortUntil is Sort, with ErrStopped if stop says so before it is done.
-func SortUntil(stop Stop, rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
+// Sort orders the active rows by a column or the id, and returns them over the same batch. It is
+// stable in both directions: equal rows keep their current order. Nulls come last in both
+// directions, in their current order.
+//
+// Ids compare as int64, strings by their bytes, floats as doubles with 0.0 equal to -0.0. A NaN
+// counts as greater than all others, but no op produces one. Without a column of that key (see
+// Batch.Has) all rows are equal.
+//
+// Sort returns ErrStopped once stop says so. A nil stop never does, and the error is then nil.
+func Sort(stop Stop, rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
 	if rs.N < 2 {
 		return rs, nil
 	}
 	return (&sortScratch{stop: stop}).sort(rs, key, desc)
-}
-
-// Sort orders the active rows by a column or the id, and returns them over
-// the same batch. It is stable in both directions: equal rows keep their
-// current order. Nulls come last in both directions, in their current order.
-// Ids compare as int64, floats as doubles with 0.0 equal to -0.0 (a NaN, which
-// no op produces, counts as greater than all others), strings by their bytes.
-// By a key without column (see Batch.Has) all rows are equal.
-func (s *Sorter) Sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
-	if rs.N < 2 {
-		return rs
-	}
-	scratch, _ := s.scratch.Get().(*sortScratch)
-	if scratch == nil {
-		scratch = new(sortScratch)
-	}
-	defer s.scratch.Put(scratch)
-	sorted, _ := scratch.sort(rs, key, desc) // nothing stops it
-	return sorted
 }
 
 // stopRows is how many rows are handled between two questions whether to stop:

@@ -39,20 +39,9 @@ type Column struct {
 	NonFinite bool          // some active row is an infinity or NaN
 }
 
-// Eval evaluates e for the active rows of in: the Values and Valid of Column.
-func (e *Expr) Eval(in rowset.RowSet, params *Params) (values []float64, valid rowset.Bitmap) {
-	c := e.Column(in, params)
-	return c.Values, c.Valid
-}
-
-// Column evaluates e for the active rows of in.
-func (e *Expr) Column(in rowset.RowSet, params *Params) Column {
-	c, _ := e.ColumnUntil(nil, in, params) // nothing stops it
-	return c
-}
-
-// ColumnUntil is Column, with rowset.ErrStopped if stop says so before it is done.
-func (e *Expr) ColumnUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (Column, error) {
+// Column evaluates e for the active rows of in. It returns rowset.ErrStopped once stop says so. A
+// nil stop never does, and the error is then nil.
+func (e *Expr) Column(stop rowset.Stop, in rowset.RowSet, params *Params) (Column, error) {
 	if in.Batch == nil {
 		return Column{}, nil
 	}

@@ -85,16 +85,10 @@ func (p *Pred) Keys() []registry.KeyID { return p.keys }
 // Params returns the parameters that p reads, ascending. Not to be changed.
 func (p *Pred) Params() []registry.ParamID { return p.params }
 
-// Filter returns the active rows of in, in their order, for which p is true.
-// A leaf that can fail (bad pattern, list of strings on a non-key) fails only
-// if some row reaches it; the error is that of the first such row, an
-// *EvalError.
-func (p *Pred) Filter(in rowset.RowSet, params *Params) (rowset.RowSet, error) {
-	return p.FilterUntil(nil, in, params)
-}
-
-// FilterUntil is Filter, with rowset.ErrStopped if stop says so before it is done.
-func (p *Pred) FilterUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (rowset.RowSet, error) {
+// Filter returns the active rows of in, in their order, for which p is true. A leaf that can fail
+// (bad pattern, list of strings on a non-key) fails only if some row reaches it. The error is the
+// *EvalError of the first such row, or rowset.ErrStopped once stop says so. A nil stop never does.
+func (p *Pred) Filter(stop rowset.Stop, in rowset.RowSet, params *Params) (rowset.RowSet, error) {
 	if in.N == 0 {
 		return in, nil
 	}
