@@ -22,20 +22,10 @@ const (
 // Response is what a request that succeeded is answered with.
 type Response struct {
 	RequestID       string
-	EngineRequestID string          // new for each answer
-	Outputs         []rowset.RowSet // shown one after the other, nothing merged
-	Deltas          []SchemaDelta   // shown if Trace
+	EngineRequestID string               // new for each answer
+	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
+	Deltas          []rowset.SchemaDelta // shown if Trace
 	Trace           bool
-}
-
-// SchemaDelta says which columns a node took in and gave out. The lists are
-// ascending and without duplicates; the id column is never listed.
-type SchemaDelta struct {
-	NodeID  string
-	In      []registry.KeyID // union over inputs and node references
-	Out     []registry.KeyID
-	New     []registry.KeyID // Out without In
-	Removed []registry.KeyID // In without Out
 }
 
 // Failure is what a request that failed is answered with. Node and Op are left
@@ -157,7 +147,7 @@ func (e *Encoder) appendCandidate(dst []byte, c *columns, row int32) []byte {
 	return append(dst, '}')
 }
 
-func appendDelta(dst []byte, d *SchemaDelta) []byte {
+func appendDelta(dst []byte, d *rowset.SchemaDelta) []byte {
 	dst = appendString(append(dst, `{"node_id":`...), d.NodeID)
 	dst = appendKeys(append(dst, `,"in_keys_union":`...), d.In)
 	dst = appendKeys(append(dst, `,"out_keys":`...), d.Out)

@@ -12,8 +12,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Request is one checked request. Immutable once built; any goroutine.
-type Request struct {
+// Parsed is one checked request. Immutable once built; any goroutine.
+type Parsed struct {
 	RequestID string        // the request's own, possibly empty; generated if absent or not a string
 	UserID    int64         // 1 … 2^32-1
 	Params    expr.Params   // param_overrides
@@ -31,12 +31,12 @@ const UserIDMax = math.MaxUint32
 // Stream.Locate adds the line to one of syntax.
 // Of members with the same name the last one counts; unknown members are ignored; a null
 // param_overrides, plan or deadline_ms is the same as none.
-func Parse(doc []byte, reg *registry.Registry) (Request, error) {
+func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	root, err := jsondoc.Parse(doc)
 	if err != nil {
-		return Request{}, syntaxError(err)
+		return Parsed{}, syntaxError(err)
 	}
-	req := Request{RequestID: requestID(&root)}
+	req := Parsed{RequestID: requestID(&root)}
 	refused := req.readUserID(&root)
 	if refused == nil {
 		refused = req.readParams(&root, reg)
@@ -49,7 +49,7 @@ func Parse(doc []byte, reg *registry.Registry) (Request, error) {
 	}
 	if refused != nil {
 		refused.RequestID = req.RequestID
-		return Request{}, refused
+		return Parsed{}, refused
 	}
 	return req, nil
 }
@@ -71,7 +71,7 @@ func requestID(root *jsondoc.Value) string {
 	return NewID()
 }
 
-func (r *Request) readUserID(root *jsondoc.Value) *Error {
+func (r *Parsed) readUserID(root *jsondoc.Value) *Error {
 	v := root.Get("user_id")
 	if v == nil {
 		return refuse(CodeInvalid, root, "missing required field: user_id")
@@ -118,7 +118,7 @@ func decimalID(s string) (int64, bool) {
 	return id, id > 0
 }
 
-func (r *Request) readParams(root *jsondoc.Value, reg *registry.Registry) *Error {
+func (r *Parsed) readParams(root *jsondoc.Value, reg *registry.Registry) *Error {
 	v := root.Get("param_overrides")
 	if v == nil || v.Kind == jsondoc.Null {
 		return nil
@@ -159,7 +159,7 @@ members:
 
 // setParam checks one override and keeps its value. A bool has no effect on a
 // plan (expressions read it as null), so that only its type is checked.
-func (r *Request) setParam(p *registry.Param, v *jsondoc.Value) *Error {
+func (r *Parsed) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 	if v.Kind == jsondoc.Null {
 		if !p.Nullable {
 			return refuse(CodeInvalidParams, v, "parameter %s must not be null", excerpt.Quote(p.Name))
@@ -192,7 +192,7 @@ func (r *Request) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 	return nil
 }
 
-func (r *Request) readPlan(root *jsondoc.Value) *Error {
+func (r *Parsed) readPlan(root *jsondoc.Value) *Error {
 	v := root.Get("plan")
 	switch {
 	case v == nil || v.Kind == jsondoc.Null:
@@ -204,7 +204,7 @@ func (r *Request) readPlan(root *jsondoc.Value) *Error {
 	return nil
 }
 
-func (r *Request) readTimeout(root *jsondoc.Value) *Error {
+func (r *Parsed) readTimeout(root *jsondoc.Value) *Error {
 	v := root.Get("deadline_ms")
 	switch {
 	case v == nil || v.Kind == jsondoc.Null:
