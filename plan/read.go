@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -53,15 +52,7 @@ func (r *reader) wrongKind(node, field, want string, v *jsondoc.Value) *Error {
 	if v == nil {
 		return r.fail(node, field, "is missing, must be %s", want)
 	}
-	return r.fail(node, field, "must be %s, not %s", want, describe(v))
-}
-
-// describe says what v is; of a float the value too, as its kind alone may puzzle.
-func describe(v *jsondoc.Value) string {
-	if v.Kind == jsondoc.Float {
-		return "the number " + strconv.FormatFloat(v.Float, 'g', -1, 64)
-	}
-	return v.Kind.String()
+	return r.fail(node, field, "must be %s, not %s", want, v.Describe())
 }
 
 func (r *reader) read(artifact []byte) (*document, *Error) {

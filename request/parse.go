@@ -96,9 +96,9 @@ func (r *Parsed) readUserID(root *jsondoc.Value) *Error {
 			// Integers beyond 64 bits are among these, so nothing is said of the literal.
 			return refuse(CodeInvalid, v, "user_id must be an integer from 1 to %d, got a number out of that range", int64(UserIDMax))
 		}
-		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", kindName(v.Kind))
+		fallthrough
 	default:
-		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", kindName(v.Kind))
+		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", v.Describe())
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (r *Parsed) readParams(root *jsondoc.Value, reg *registry.Registry) *Error 
 		return nil
 	}
 	if v.Kind != jsondoc.Object {
-		return refuse(CodeInvalidParams, v, "param_overrides must be an object or null, got %s", kindName(v.Kind))
+		return refuse(CodeInvalidParams, v, "param_overrides must be an object or null, got %s", v.Describe())
 	}
 	// The last of several members with one name is the only one that is
 	// checked, so find those first. There are few parameters: a list will do,
@@ -169,7 +169,7 @@ func (r *Parsed) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 	switch p.Type {
 	case registry.Float:
 		if !v.IsNumber() {
-			return refuse(CodeInvalidParams, v, "parameter %s must be a number, got %s", excerpt.Quote(p.Name), kindName(v.Kind))
+			return refuse(CodeInvalidParams, v, "parameter %s must be a number, got %s", excerpt.Quote(p.Name), v.Describe())
 		}
 		r.Params.SetFloat(p.ID, v.Float)
 	case registry.Int:
@@ -179,12 +179,12 @@ func (r *Parsed) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 		r.Params.SetFloat(p.ID, v.Float)
 	case registry.String:
 		if v.Kind != jsondoc.String {
-			return refuse(CodeInvalidParams, v, "parameter %s must be a string, got %s", excerpt.Quote(p.Name), kindName(v.Kind))
+			return refuse(CodeInvalidParams, v, "parameter %s must be a string, got %s", excerpt.Quote(p.Name), v.Describe())
 		}
 		r.Params.SetString(p.ID, v.Str)
 	case registry.Bool:
 		if v.Kind != jsondoc.Bool {
-			return refuse(CodeInvalidParams, v, "parameter %s must be true or false, got %s", excerpt.Quote(p.Name), kindName(v.Kind))
+			return refuse(CodeInvalidParams, v, "parameter %s must be true or false, got %s", excerpt.Quote(p.Name), v.Describe())
 		}
 	default:
 		return refuse(CodeInvalidParams, v, "parameter %s cannot be overridden", excerpt.Quote(p.Name))
@@ -220,23 +220,4 @@ func (r *Parsed) readTimeout(root *jsondoc.Value) *Error {
 // refuse builds the error for a fault at v; the caller fills in the request's id.
 func refuse(code string, v *jsondoc.Value, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...), Offset: int64(v.Offset)}
-}
-
-func kindName(k jsondoc.Kind) string {
-	switch k {
-	case jsondoc.Null:
-		return "null"
-	case jsondoc.Bool:
-		return "a boolean"
-	case jsondoc.Uint, jsondoc.Int:
-		return "an integer"
-	case jsondoc.Float:
-		return "a number that is not an integer literal"
-	case jsondoc.String:
-		return "a string"
-	case jsondoc.Array:
-		return "an array"
-	default:
-		return "an object"
-	}
 }

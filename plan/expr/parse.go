@@ -81,7 +81,7 @@ func (p *parser) expr(v *jsondoc.Value) (*node, error) {
 			return nil, err
 		}
 		if !value.IsNumber() {
-			return nil, p.fail("value: want a number, have %s", describe(value))
+			return nil, p.fail("value: want a number, have %s", value.Describe())
 		}
 		return &node{op: opConst, value: value.Float}, nil
 	case "const_null":
@@ -144,7 +144,7 @@ func (p *parser) pred(v *jsondoc.Value, negate bool) (int32, error) {
 			return 0, err
 		}
 		if value.Kind != jsondoc.Bool {
-			return 0, p.fail("value: want true or false, have %s", describe(value))
+			return 0, p.fail("value: want true or false, have %s", value.Describe())
 		}
 		return p.emit(test{op: testConst, value: value.Bool, negate: negate}), nil
 	case "not":
@@ -188,7 +188,7 @@ func (p *parser) cmp(v *jsondoc.Value, negate bool) (int32, error) {
 		cmp, ok = parseCmp(name.Str)
 	}
 	if !ok {
-		return 0, p.fail("cmp: want one of == != < <= > >=, have %s", describe(name))
+		return 0, p.fail("cmp: want one of == != < <= > >=, have %s", name.Describe())
 	}
 	a, err := p.childExpr(v, "a")
 	if err != nil {
@@ -228,7 +228,7 @@ func (p *parser) in(v *jsondoc.Value, negate bool) (int32, error) {
 		return 0, err
 	}
 	if list.Kind != jsondoc.Array {
-		return 0, p.fail("list: want an array, have %s", describe(list))
+		return 0, p.fail("list: want an array, have %s", list.Describe())
 	}
 	var numbers []float64
 	texts := make(map[string]struct{})
@@ -240,7 +240,7 @@ func (p *parser) in(v *jsondoc.Value, negate bool) (int32, error) {
 		case item.Kind == jsondoc.String:
 			texts[item.Str] = struct{}{}
 		default:
-			return 0, p.fail("list[%d]: want a number or a string, have %s", i, describe(item))
+			return 0, p.fail("list[%d]: want a number or a string, have %s", i, item.Describe())
 		}
 		if len(numbers) > 0 && len(texts) > 0 {
 			return 0, p.fail("list[%d]: numbers and strings are mixed", i)
@@ -268,7 +268,7 @@ func (p *parser) regex(v *jsondoc.Value, negate bool) (int32, error) {
 	ignoreCase := false
 	if flags := v.Get("flags"); flags != nil {
 		if flags.Kind != jsondoc.String || flags.Str != "" && flags.Str != "i" {
-			return 0, p.fail(`flags: want "" or "i", have %s`, describe(flags))
+			return 0, p.fail(`flags: want "" or "i", have %s`, flags.Describe())
 		}
 		ignoreCase = flags.Str == "i"
 	}
@@ -287,7 +287,7 @@ func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
 	p.path = append(p.path, "pattern")
 	defer p.up()
 	if v.Kind != jsondoc.Object {
-		return nil, p.fail("want an object, have %s", describe(v))
+		return nil, p.fail("want an object, have %s", v.Describe())
 	}
 	kind, err := p.field(v, "kind")
 	if err != nil {
@@ -300,7 +300,7 @@ func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
 			return nil, err
 		}
 		if value.Kind != jsondoc.String {
-			return nil, p.fail("value: want a string, have %s", describe(value))
+			return nil, p.fail("value: want a string, have %s", value.Describe())
 		}
 		return newLiteralPattern(value.Str, ignoreCase), nil
 	case kind.Kind == jsondoc.String && kind.Str == "param":
@@ -313,7 +313,7 @@ func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
 		}
 		return newParamPattern(param, ignoreCase), nil
 	}
-	return nil, p.fail(`kind: want "literal" or "param", have %s`, describe(kind))
+	return nil, p.fail(`kind: want "literal" or "param", have %s`, kind.Describe())
 }
 
 // op checks that v is an object, not nested too deep, and returns its op.
@@ -322,14 +322,14 @@ func (p *parser) op(v *jsondoc.Value, what string) (string, error) {
 		return "", p.fail("nested deeper than %d levels", MaxDepth)
 	}
 	if v == nil || v.Kind != jsondoc.Object {
-		return "", p.fail("want an object, the %s; have %s", what, describe(v))
+		return "", p.fail("want an object, the %s; have %s", what, v.Describe())
 	}
 	op, err := p.field(v, "op")
 	if err != nil {
 		return "", err
 	}
 	if op.Kind != jsondoc.String {
-		return "", p.fail("op: want a string, have %s", describe(op))
+		return "", p.fail("op: want a string, have %s", op.Describe())
 	}
 	return op.Str, nil
 }
@@ -384,7 +384,7 @@ func (p *parser) id(v *jsondoc.Value, name string) (uint32, error) {
 		return 0, err
 	}
 	if id.Kind != jsondoc.Uint {
-		return 0, p.fail("%s: want an integer without sign, have %s", name, describe(id))
+		return 0, p.fail("%s: want an integer without sign, have %s", name, id.Describe())
 	}
 	if id.Uint > math.MaxUint32 {
 		return 0, p.fail("%s: %d is more than %d", name, id.Uint, uint32(math.MaxUint32))
@@ -414,30 +414,6 @@ func (p *parser) where() string {
 func isOp(v *jsondoc.Value, op string) bool {
 	name := v.Get("op")
 	return name != nil && name.Kind == jsondoc.String && name.Str == op
-}
-
-// describe names a value in an error, without quoting more than a few bytes of it.
-func describe(v *jsondoc.Value) string {
-	const most = 40
-	switch {
-	case v == nil:
-		return "nothing"
-	case v.Kind == jsondoc.String && len(v.Str) <= most:
-		return fmt.Sprintf("%q", v.Str)
-	case v.Kind == jsondoc.Int:
-		return fmt.Sprintf("the integer %d", v.Int)
-	case v.IsNumber():
-		return fmt.Sprintf("the number %v", v.Float)
-	case v.Kind == jsondoc.Bool:
-		return fmt.Sprint(v.Bool)
-	case v.Kind == jsondoc.Null:
-		return "null"
-	}
-	article := "a "
-	if v.Kind == jsondoc.Array || v.Kind == jsondoc.Object {
-		article = "an "
-	}
-	return article + v.Kind.String()
 }
 
 func sortedSet[T registry.KeyID | registry.ParamID](ids []T) []T {
