@@ -27,16 +27,16 @@ const (
 type Value struct {
 	Kind    Kind
 	Bool    bool
-	Uint    uint64  // if Kind is Uint
-	Int     int64   // if Kind is Int
-	Float   float64 // if Kind is Float, Uint or Int: the value as a double
-	Str     string
-	Items   []Value  // of an Array
-	Members []Member // of an Object, in order of appearance, duplicates kept
+	Uint    uint64   // if Kind is Uint
+	Int     int64    // if Kind is Int
+	Float   float64  // if Kind is Float, Uint or Int: the value as a double
+	Str     string   // if Kind is String
+	Items   []Value  // if Kind is Array
+	Members []Member // if Kind is Object, in order of appearance, duplicates kept
 	Offset  int      // byte offset in the document
 }
 
-// Member is one name-value pair of an object.
+// Member is one name-value pair of an object. Immutable once built; any goroutine.
 type Member struct {
 	Name  string
 	Value Value
@@ -103,6 +103,6 @@ func (v *Value) Describe() string {
 // SyntaxError says what is wrong with a document, and where. Immutable once
 // built; any goroutine.
 type SyntaxError struct {
-	Offset int64 // in bytes from the start of the document, byte order mark included
+	Offset int64 // bytes from the start of the document, byte order mark included
 	Msg    string
 }
