@@ -14,10 +14,10 @@ import (
 
 // Parsed is one checked request. Immutable once built; any goroutine.
 type Parsed struct {
-	RequestID string        // the request's own, possibly empty; generated if absent or not a string
+	RequestID string        // the request's own, may be empty; generated if absent or not a string
 	UserID    int64         // 1 … 2^32-1
 	Params    expr.Params   // param_overrides
-	Plan      string        // name of the plan asked for; empty means the caller's choice
+	Plan      string        // name of a plan; empty means the caller's choice
 	Timeout   time.Duration // deadline_ms, from the request's arrival; 0 means none
 }
 
@@ -26,11 +26,12 @@ const UserIDMax = math.MaxUint32
 
 // Parse checks one document. Any goroutine.
 //
-// Checks come in a fixed order, and the first that fails is the one reported:
-// syntax, user_id, param_overrides, plan, deadline_ms. The error is an *Error;
-// Stream.Locate adds the line to one of syntax.
-// Of members with the same name the last one counts; unknown members are ignored; a null
-// param_overrides, plan or deadline_ms is the same as none.
+// Parse checks in a fixed order and reports the first fault: syntax, user_id,
+// param_overrides, plan, deadline_ms. The error is an *Error. Stream.Locate adds the line
+// of the input to a syntax error.
+//
+// The last of several members with the same name counts. Parse ignores unknown members.
+// A null param_overrides, plan or deadline_ms is the same as none.
 func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	root, err := jsondoc.Parse(doc)
 	if err != nil {
@@ -93,7 +94,7 @@ func (r *Parsed) readUserID(root *jsondoc.Value) *Error {
 		r.UserID = id
 	case jsondoc.Float:
 		if v.Float < 1 || v.Float > UserIDMax {
-			// Integers beyond 64 bits are among these, so nothing is said of the literal.
+			// An integer literal beyond 64 bits is a Float, too, so the text does not speak of literals.
 			return refuse(CodeInvalid, v, "user_id must be an integer from 1 to %d, got a number out of that range", int64(UserIDMax))
 		}
 		fallthrough
@@ -103,8 +104,7 @@ func (r *Parsed) readUserID(root *jsondoc.Value) *Error {
 	return nil
 }
 
-// decimalID reads one or more ASCII digits, with any number of leading zeros,
-// as a user id.
+// decimalID reads a user id from ASCII digits, with any number of leading zeros.
 func decimalID(s string) (int64, bool) {
 	var id int64
 	for i := range len(s) {
@@ -126,9 +126,9 @@ func (r *Parsed) readParams(root *jsondoc.Value, reg *registry.Registry) *Error 
 	if v.Kind != jsondoc.Object {
 		return refuse(CodeInvalidParams, v, "param_overrides must be an object or null, got %s", v.Describe())
 	}
-	// The last of several members with one name is the only one that is
-	// checked, so find those first. There are few parameters: a list will do,
-	// and an unknown name ends the search, however long the object is.
+	// Only the last of several members with one name is checked, so find those first.
+	// There are few parameters, so a list serves: an unknown name ends the search,
+	// however long the object is.
 	type override struct {
 		param *registry.Param
 		value *jsondoc.Value
@@ -157,8 +157,8 @@ members:
 	return nil
 }
 
-// setParam checks one override and keeps its value. A bool has no effect on a
-// plan (expressions read it as null), so that only its type is checked.
+// setParam checks one override and keeps its value. It checks only the type of a bool,
+// which has no effect on a plan: expressions read it as null.
 func (r *Parsed) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 	if v.Kind == jsondoc.Null {
 		if !p.Nullable {
@@ -217,7 +217,7 @@ func (r *Parsed) readTimeout(root *jsondoc.Value) *Error {
 	return nil
 }
 
-// refuse builds the error for a fault at v; the caller fills in the request's id.
+// refuse returns the error for a fault at v. The caller fills in the request's id.
 func refuse(code string, v *jsondoc.Value, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...), Offset: int64(v.Offset)}
 }
