@@ -176,7 +176,7 @@ func (n *nodeRun) settle(err error) *run {
 		return r
 	}
 	if r.deltas != nil {
-		r.deltas[n.node.Index] = schemaDelta(n.node, n.ctx.Inputs, n.ctx.Refs, n.out)
+		r.deltas[n.node.Index] = rowset.NewSchemaDelta(n.node.ID, n.ctx.Inputs, n.ctx.Refs, n.out)
 	}
 	r.state.Succeed(n.node.Index, n.out)
 	return r

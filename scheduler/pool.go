@@ -5,6 +5,7 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -42,7 +43,7 @@ type poolRun struct {
 	engine *Pool
 	req    *Execution
 	rows   *task.RowBudget
-	deltas []SchemaDelta // entry i is written by node i's worker
+	deltas []rowset.SchemaDelta // entry i is written by node i's worker
 
 	mu      sync.Mutex
 	changed sync.Cond // on mu: a node has settled
@@ -84,7 +85,7 @@ func (r *poolRun) spawn(i int, start clock.Time) {
 		out, err := e.run(&r.state, r.req, node, start, w, r.rows, inputs, refs)
 		e.freeWaiter(w)
 		if err == nil && r.deltas != nil {
-			r.deltas[i] = schemaDelta(node, inputs, refs, out)
+			r.deltas[i] = rowset.NewSchemaDelta(node.ID, inputs, refs, out)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()

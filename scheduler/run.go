@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -11,8 +12,8 @@ type run struct {
 	req    *Execution
 	done   func(*Result)
 	state  State
-	deltas []SchemaDelta // if traced
-	index  int           // in engine.runs
+	deltas []rowset.SchemaDelta // if traced
+	index  int                  // in engine.runs
 	// rows is shared with the bodies, workers' among them, and kept for the next request. It is
 	// nil if an orphan may still count on it.
 	rows *task.RowBudget

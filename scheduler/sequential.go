@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -38,7 +39,7 @@ func (e *Sequential) oneByOne(req *Execution, arrived clock.Time) *Result {
 			break
 		}
 		if deltas != nil {
-			deltas[i] = schemaDelta(node, inputs, refs, out)
+			deltas[i] = rowset.NewSchemaDelta(node.ID, inputs, refs, out)
 		}
 		s.Succeed(i, out)
 		now = e.clock.Now()

@@ -104,7 +104,7 @@ func (s *server) read(stream *request.Stream) {
 
 // prepare fills p, which is empty, from one document of stream, or from the error in its place.
 func (s *server) prepare(p *slot, stream *request.Stream, doc []byte, err error, arrived clock.Time) {
-	var req request.Request
+	var req request.Parsed
 	if err == nil {
 		req, err = request.Parse(doc, s.app.reg)
 		err = stream.Locate(err, doc)
@@ -247,10 +247,7 @@ func (s *server) appendAnswer(dst []byte, p *slot) ([]byte, bool) {
 	}
 	r := request.Response{
 		RequestID: p.id, EngineRequestID: request.NewID(),
-		Outputs: p.result.Outputs, Trace: s.app.opts.trace,
-	}
-	for _, d := range p.result.Deltas {
-		r.Deltas = append(r.Deltas, request.SchemaDelta(d))
+		Outputs: p.result.Outputs, Deltas: p.result.Deltas, Trace: s.app.opts.trace,
 	}
 	return s.encoder.AppendResponse(dst, &r), true
 }

@@ -152,10 +152,7 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 	if result.Err != nil {
 		return "run", result.Err.Error()
 	}
-	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Trace: true}
-	for _, d := range result.Deltas {
-		response.Deltas = append(response.Deltas, request.SchemaDelta(d))
-	}
+	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas, Trace: true}
 	return "", string(encoder.AppendResponse(nil, &response))
 }
 

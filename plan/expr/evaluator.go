@@ -15,51 +15,53 @@ type register struct {
 // A vector is the value of an expression for a chunk, position by position.
 type vector struct {
 	vals  []float64 // undefined where invalid
-	valid []uint64  // a mask's words; nil: no nulls. Bits past the end are undefined.
+	valid []uint64  // words of a mask; nil: no nulls. Bits past the end are undefined.
 }
 
-// A machine evaluates the expressions of one code. It is scratch memory, used
-// by one call at a time and then kept for another.
-type machine struct {
-	code  code
-	batch *rowset.Batch
-	bound []binding
-	regs  []*register // made as they are needed
+// An evaluator evaluates the expressions of one program. It is scratch memory: one
+// call uses it at a time, and a pool keeps it for the next.
+type evaluator struct {
+	program program
+	batch   *rowset.Batch
+	bound   []binding
+	regs    []*register // allocated as they are needed
 }
 
-func newMachine(c code) *machine { return &machine{code: c, bound: make([]binding, len(c))} }
+func newEvaluator(p program) *evaluator {
+	return &evaluator{program: p, bound: make([]binding, len(p))}
+}
 
-// registersKept is how many registers a machine may have and still be kept for
-// the next call. An expression of ordinary shape takes two or three.
+// registersKept is how many registers an idle evaluator keeps at most. An
+// expression of ordinary shape takes two or three.
 const registersKept = 16
 
-func (m *machine) begin(batch *rowset.Batch, params *Params) {
-	m.batch = batch
-	bind(m.code, m.bound, batch, params)
+func (ev *evaluator) begin(batch *rowset.Batch, params *Params) {
+	ev.batch = batch
+	bind(ev.program, ev.bound, batch, params)
 }
 
-// end lets go of the batch, so that an idle machine keeps none alive.
-func (m *machine) end() {
-	m.batch = nil
-	clear(m.bound)
-	if len(m.regs) > registersKept {
-		m.regs = nil
+// end drops the batch, so that an idle evaluator keeps none alive.
+func (ev *evaluator) end() {
+	ev.batch = nil
+	clear(ev.bound)
+	if len(ev.regs) > registersKept {
+		ev.regs = nil
 	}
 }
 
 // reg returns register i.
-func (m *machine) reg(i int) *register {
-	for len(m.regs) <= i {
-		m.regs = append(m.regs, &register{vals: make([]float64, chunkRows)})
+func (ev *evaluator) reg(i int) *register {
+	for len(ev.regs) <= i {
+		ev.regs = append(ev.regs, &register{vals: make([]float64, chunkRows)})
 	}
-	return m.regs[i]
+	return ev.regs[i]
 }
 
-// eval computes instruction i for the rows of a chunk. The result is in dst,
-// or is a view of the batch. Registers from free on may be overwritten.
-func (m *machine) eval(i int32, c *chunk, dst *register, free int) vector {
+// eval computes instruction i for the rows of a chunk. The result is in dst or is
+// a view of the batch. eval may overwrite registers from free on.
+func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 	vals := dst.vals[:c.n]
-	switch b := &m.bound[i]; b.kind {
+	switch b := &ev.bound[i]; b.kind {
 	case bindNull:
 		clear(vals)
 		clear(dst.valid[:c.words()])
@@ -69,9 +71,9 @@ func (m *machine) eval(i int32, c *chunk, dst *register, free int) vector {
 		return vector{vals: vals}
 	case bindIDs:
 		if c.rows == nil {
-			convertIDs(vals, m.batch.IDs[c.lo:c.lo+c.n])
+			convertIDs(vals, ev.batch.IDs[c.lo:c.lo+c.n])
 		} else {
-			gatherIDs(vals, m.batch.IDs, c.rows)
+			gatherIDs(vals, ev.batch.IDs, c.rows)
 		}
 		return vector{vals: vals}
 	case bindColumn:
@@ -80,15 +82,15 @@ func (m *machine) eval(i int32, c *chunk, dst *register, free int) vector {
 		i = b.at
 	}
 
-	switch in := &m.code[i]; in.op {
+	switch in := &ev.program[i]; in.op {
 	case opNeg:
-		x := m.eval(in.a, c, dst, free)
+		x := ev.eval(in.a, c, dst, free)
 		negate(vals, x.vals)
 		return vector{vals, x.valid}
 	case opCoalesce:
-		return m.coalesce(in, c, dst, free)
+		return ev.coalesce(in, c, dst, free)
 	default:
-		return m.arithmetic(in, c, dst, free)
+		return ev.arithmetic(in, c, dst, free)
 	}
 }
 
@@ -111,10 +113,10 @@ func readColumn(column *rowset.FloatColumn, c *chunk, dst *register) vector {
 
 // arithmetic computes an addition, subtraction or multiplication. Neither side
 // is bound to null, and not both are scalars.
-func (m *machine) arithmetic(in *instr, c *chunk, dst *register, free int) vector {
+func (ev *evaluator) arithmetic(in *instruction, c *chunk, dst *register, free int) vector {
 	vals := dst.vals[:c.n]
-	if a := &m.bound[in.a]; a.kind == bindScalar {
-		y := m.eval(in.b, c, dst, free)
+	if a := &ev.bound[in.a]; a.kind == bindScalar {
+		y := ev.eval(in.b, c, dst, free)
 		switch in.op {
 		case opAdd:
 			addScalar(vals, y.vals, a.value)
@@ -125,8 +127,8 @@ func (m *machine) arithmetic(in *instr, c *chunk, dst *register, free int) vecto
 		}
 		return vector{vals, y.valid}
 	}
-	if b := &m.bound[in.b]; b.kind == bindScalar {
-		x := m.eval(in.a, c, dst, free)
+	if b := &ev.bound[in.b]; b.kind == bindScalar {
+		x := ev.eval(in.a, c, dst, free)
 		switch in.op {
 		case opAdd:
 			addScalar(vals, x.vals, b.value)
@@ -139,14 +141,14 @@ func (m *machine) arithmetic(in *instr, c *chunk, dst *register, free int) vecto
 	}
 
 	// The side that takes more registers goes first, while all are free. So a
-	// tree of n operations takes at most log2(n) registers, however lopsided.
+	// tree of n operations takes at most log2(n) registers, whatever its shape.
 	var x, y vector
-	if m.code[in.a].need >= m.code[in.b].need {
-		x = m.eval(in.a, c, dst, free)
-		y = m.eval(in.b, c, m.reg(free), free+1)
+	if ev.program[in.a].need >= ev.program[in.b].need {
+		x = ev.eval(in.a, c, dst, free)
+		y = ev.eval(in.b, c, ev.reg(free), free+1)
 	} else {
-		y = m.eval(in.b, c, dst, free)
-		x = m.eval(in.a, c, m.reg(free), free+1)
+		y = ev.eval(in.b, c, dst, free)
+		x = ev.eval(in.a, c, ev.reg(free), free+1)
 	}
 	switch in.op {
 	case opAdd:
@@ -156,7 +158,7 @@ func (m *machine) arithmetic(in *instr, c *chunk, dst *register, free int) vecto
 	case opMul:
 		mulVector(vals, x.vals, y.vals)
 	}
-	// The validity must move to dst: the register free is about to be reused.
+	// The validity must move to dst, because the next operation reuses register free.
 	valid := dst.valid[:c.words()]
 	switch {
 	case x.valid == nil && y.valid == nil:
@@ -173,15 +175,15 @@ func (m *machine) arithmetic(in *instr, c *chunk, dst *register, free int) vecto
 	return vector{vals, valid}
 }
 
-// coalesce computes a, and b only if some row of the chunk has no a.
-func (m *machine) coalesce(in *instr, c *chunk, dst *register, free int) vector {
-	x := m.eval(in.a, c, dst, free)
+// coalesce computes a. It computes b only if a is null for some row of the chunk.
+func (ev *evaluator) coalesce(in *instruction, c *chunk, dst *register, free int) vector {
+	x := ev.eval(in.a, c, dst, free)
 	if x.valid == nil || countValid(x.valid, c.n) == c.n {
 		return vector{vals: x.vals}
 	}
-	// A scalar b is no special case: to fill a register costs little beside the
-	// choice row by row.
-	y := m.eval(in.b, c, m.reg(free), free+1)
+	// A scalar b needs no special case: filling a register costs little beside
+	// choosing row by row.
+	y := ev.eval(in.b, c, ev.reg(free), free+1)
 	vals, valid := dst.vals[:c.n], dst.valid[:c.words()]
 	for k := range valid {
 		lo, hi := k*64, min(k*64+64, c.n)
@@ -207,8 +209,8 @@ func (m *machine) coalesce(in *instr, c *chunk, dst *register, free int) vector 
 // countValid counts the ones among the first n bits.
 func countValid(valid []uint64, n int) int { return rowset.Bitmap(valid).Count(n) }
 
-// grown returns s with n elements, all zero.
-func grown(s []uint8, n int) []uint8 {
+// zeroed returns s with n elements, all zero.
+func zeroed(s []uint8, n int) []uint8 {
 	s = slices.Grow(s[:0], n)[:n]
 	clear(s)
 	return s
