@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task/builtin"
@@ -42,7 +43,7 @@ type row struct {
 // written below in terms of it, row by row.
 type demo struct {
 	t       *testing.T
-	redis   *resp.SyncClient
+	redis   *blocking.Client
 	user    int64
 	penalty float64 // 0: not set
 	weight  float64 // 0: not set
@@ -188,7 +189,7 @@ func TestAnswers(t *testing.T) {
 	reg = reg.WithRedis("127.0.0.1", server.Port())
 	engine := scheduler.OpenSequential(scheduler.Config{Registry: reg})
 	t.Cleanup(func() { engine.Close(scheduler.Forever) })
-	redis := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: server.Addr()})
+	redis := blocking.NewClient(clock.NewReal(), resp.Options{Addr: server.Addr()})
 	t.Cleanup(redis.Close)
 	library := plan.NewLibrary(artifacts.Plans(), "the examples", builtin.Catalog(), reg)
 

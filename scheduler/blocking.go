@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -23,8 +24,8 @@ import (
 // stop. A body that neither waits nor looks runs on, and the answer waits for it.
 type blocking struct {
 	reg         *registry.Registry
-	clients     []*resp.SyncPool // by endpoint index; nil where the endpoint is no Redis
-	clock       clock.Clock      // at the pace of real time
+	clients     []*respblocking.Connections // by endpoint index; nil where the endpoint is no Redis
+	clock       clock.Clock                 // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 
@@ -45,10 +46,10 @@ type blocking struct {
 func (b *blocking) init(cfg *Config) {
 	b.reg, b.clock, b.nodeTimeout, b.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
 	b.stopped, b.giveUp = context.WithCancel(context.Background())
-	b.clients = make([]*resp.SyncPool, len(cfg.Registry.Endpoints()))
+	b.clients = make([]*respblocking.Connections, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		if ep.Kind == registry.Redis {
-			b.clients[i] = resp.NewSyncPool(cfg.Clock, cfg.redisOptions(ep))
+			b.clients[i] = respblocking.NewConnections(cfg.Clock, cfg.redisOptions(ep))
 		}
 	}
 }
@@ -174,7 +175,7 @@ type blockingWaiter struct {
 	deadline clock.Time         // of the node that runs; zero: none
 	cancel   *task.Cancellation // of the node that runs
 	batch    resp.Batch
-	replies  resp.ReplyBuffer
+	replies  respblocking.ReplyBuffer
 }
 
 // NewBatch implements task.Waiter.

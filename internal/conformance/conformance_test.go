@@ -25,6 +25,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -247,7 +248,7 @@ func seed(t *testing.T, addr string) {
 	for key, entries := range data.Lists {
 		b.Cmd(append([]string{"RPUSH", key}, entries...)...)
 	}
-	client := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr})
+	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer client.Close()
 	require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error {
 		for _, r := range replies.All() {
