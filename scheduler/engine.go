@@ -109,16 +109,16 @@ func without(keys, drop []registry.KeyID) (rest []registry.KeyID) {
 	return rest
 }
 
-// newDeltas returns room for a traced request's deltas, or nil.
-func newDeltas(req *Execution) []SchemaDelta {
-	if !req.Trace {
-		return nil
+// RecordDelta notes how a running node changed the columns, if the request is traced. The engine
+// calls it before Succeed.
+func (s *State) RecordDelta(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
+	if s.deltas != nil {
+		s.deltas[node] = schemaDelta(s.graph.Nodes[node], inputs, refs, out)
 	}
-	return make([]SchemaDelta, len(req.Graph.Nodes))
 }
 
-// result returns the result of a finished state.
-func (s *State) result(deltas []SchemaDelta) *Result {
+// Result returns the answer of a finished request: its outputs and deltas, or its first error.
+func (s *State) Result() *Result {
 	if node, err := s.Err(); err != nil {
 		if node < 0 {
 			return &Result{Err: err}
@@ -126,7 +126,7 @@ func (s *State) result(deltas []SchemaDelta) *Result {
 		n := s.graph.Nodes[node]
 		return &Result{Err: &NodeError{Node: n.ID, Op: n.Op, Err: err}}
 	}
-	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: deltas}
+	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.deltas}
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 	}
