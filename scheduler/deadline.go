@@ -11,7 +11,13 @@ import (
 // the request's deadline and, counted from start, of timeout (the engine's; zero: none) and the
 // plan's own for this node. Zero means that there is none of them.
 func (s *State) NodeDeadline(node *plan.Node, start clock.Time, timeout time.Duration) clock.Time {
-	return effectiveDeadline(start, s.deadline, timeout, node)
+	deadline := s.deadline
+	for _, timeout := range [...]time.Duration{timeout, node.Timeout} {
+		if timeout > 0 {
+			deadline = deadline.Earlier(start.Add(timeout))
+		}
+	}
+	return deadline
 }
 
 // CheckNodeStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if a node's effective deadline
@@ -21,17 +27,4 @@ func (s *State) CheckNodeStart(deadline, now clock.Time) error {
 		return s.late(ErrDeadlineBeforeStart, now, deadline)
 	}
 	return nil
-}
-
-// effectiveDeadline is the earliest of the request's deadline and, counted
-// from the node's start, the engine's node timeout and the plan's own for this
-// node. Zero if there is none of them.
-func effectiveDeadline(start, request clock.Time, nodeTimeout time.Duration, node *plan.Node) clock.Time {
-	deadline := request
-	for _, timeout := range [...]time.Duration{nodeTimeout, node.Timeout} {
-		if timeout > 0 {
-			deadline = deadline.Earlier(start.Add(timeout))
-		}
-	}
-	return deadline
 }

@@ -10,7 +10,7 @@ var (
 	VMNode            = vmNode
 	ViewerNode        = viewerNode
 	Graph             = graph
-	BuiltinGraph      = builtinGraph
+	GraphFor          = graphFor
 	Builtins          = builtins
 	TestRegistry      = testRegistry
 	SilentRedis       = silentRedis

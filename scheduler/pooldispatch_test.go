@@ -182,7 +182,7 @@ func TestPoolDefaults(t *testing.T) {
 	}
 }
 
-// The reactor runs as many CPU bodies at once as it has workers, in one request and in many; the
+// Async runs as many CPU bodies at once as it has workers, in one request and in many; the
 // sequential engine runs one node of a request at a time, and requests side by side.
 func TestNodesAtOnceOnTheOtherEngines(t *testing.T) {
 	for name, c := range map[string]struct {

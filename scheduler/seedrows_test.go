@@ -22,7 +22,7 @@ import (
 )
 
 // The seeds' 23 rows (async_dag_scheduler_architecture.md, "Async Scheduler Tests"), on each of the engines.
-// Time is the bubble's, so that a row names its one error, with its text, and the instant of the answer.
+// They run in bubble time, so a row names its one error, with its text, and the instant of the answer.
 
 // seedRow is one row: requests, one after the other, on one engine.
 type seedRow struct {
@@ -279,14 +279,14 @@ func (c *jumpingClock) Now() clock.Time {
 
 // The blocking engines look at the clock before they spawn a node, at its start and at its end: the deadline
 // passes at one of these readings after the other. (TestDeadlineBeforeSpawn and TestDeadlineAtNodeStart do it
-// to the reactor, which shares the first check and has the second one for itself.)
+// to Async, which makes both checks with the same methods of State.)
 func TestDeadlinePassesAtEachReading(t *testing.T) {
 	beforeSpawn := func(ran int) string { return fmt.Sprintf("%v after %d bodies", scheduler.ErrRequestDeadline, ran) }
 	atStart := func(ran int) string { return fmt.Sprintf("%v after %d bodies", scheduler.ErrDeadlineBeforeStart, ran) }
 	atEnd := func(ran int) string { return fmt.Sprintf("%v after %d bodies", scheduler.ErrNodeTimeout, ran) }
 	for engine, want := range map[string][]string{
 		"sequential": {beforeSpawn(0), atStart(0), atEnd(1), beforeSpawn(1), atStart(1), atEnd(2), "<nil> after 2 bodies"},
-		// The dispatcher reads once more after each spawn, while the worker does: what is between is either's.
+		// The dispatcher reads once more after each spawn, while the worker does too: either may be first.
 		"pool": {beforeSpawn(0), atStart(0), "", "", beforeSpawn(1), atStart(1), "", "", "<nil> after 2 bodies"},
 	} {
 		t.Run(engine, func(t *testing.T) {
@@ -346,8 +346,8 @@ func TestDeadlinePassesInTheQueue(t *testing.T) {
 	})
 }
 
-// Fail-fast, then drain: after the first error nothing starts, and the answer waits for what is in flight.
-func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
+// Fail-fast, then drain: after the first error nothing starts, and the answer waits for the nodes in flight.
+func TestFailFastWaitsForNodesInFlight(t *testing.T) {
 	for _, engine := range bubbleEngines {
 		t.Run(engine, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -400,7 +400,7 @@ func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// A sleep that never ends is ended by each of the limits that there are: the engine's node timeout, the request's
+// Each limit ends a sleep that would never end: the engine's node timeout, the request's
 // deadline, and the grace of a shutdown.
 func TestASleepThatNeverEndsIsEnded(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // Package scheduler's own tests cannot import scheduler/blocking, which imports scheduler. So the
@@ -26,7 +27,7 @@ var (
 	vmNode            = scheduler.VMNode
 	viewerNode        = scheduler.ViewerNode
 	graph             = scheduler.Graph
-	builtinGraph      = scheduler.BuiltinGraph
+	graphFor          = scheduler.GraphFor
 	builtins          = scheduler.Builtins
 	testRegistry      = scheduler.TestRegistry
 	silentRedis       = scheduler.SilentRedis
@@ -43,11 +44,14 @@ const (
 	soon  = scheduler.Soon
 )
 
-// TestEnginesWithoutLoopDrain holds the blocking engines to the same contract, as far as
+// TestBlockingEnginesDrain holds the blocking engines to the same contract, as far as
 // blocking goes: sleeps and Redis calls are given up, CPU work is asked to stop and waited
-// for, and what waits for a worker never starts.
-func TestEnginesWithoutLoopDrain(t *testing.T) {
+// for, and a node that waits for a worker never starts.
+func TestBlockingEnginesDrain(t *testing.T) {
 	reg := silentRedis(t)
+	load := func(output string, nodes ...string) *plan.Graph {
+		return graphFor(t, reg, builtin.Catalog(), output, nodes...)
+	}
 	for name, openEngine := range map[string]func(scheduler.Config) scheduler.Engine{
 		"sequential": func(c scheduler.Config) scheduler.Engine { return blocking.OpenSequential(c) },
 		"pool":       func(c scheduler.Config) scheduler.Engine { return blocking.OpenTwoPools(c) },
@@ -56,8 +60,8 @@ func TestEnginesWithoutLoopDrain(t *testing.T) {
 			e := openEngine(scheduler.Config{Registry: reg, CPUThreads: 1})
 			answers := make(chan error, 8)
 			graphs := []*plan.Graph{
-				builtinGraph(t, "x", source(1), sleepNode("x", "src", ample)), builtinGraph(t, "x", viewerNode("x")),
-				builtinGraph(t, "x", source(1), busyNode("x", "src", ample)), builtinGraph(t, "x", source(1), busyNode("x", "src", ample)),
+				load("x", source(1), sleepNode("x", "src", ample)), load("x", viewerNode("x")),
+				load("x", source(1), busyNode("x", "src", ample)), load("x", source(1), busyNode("x", "src", ample)),
 			}
 			for _, g := range graphs {
 				e.Submit(&scheduler.Execution{Graph: g, UserID: 1}, func(r *scheduler.Result) { answers <- r.Err })
@@ -67,7 +71,7 @@ func TestEnginesWithoutLoopDrain(t *testing.T) {
 			for range graphs {
 				assert.ErrorIs(t, <-answers, scheduler.ErrShuttingDown)
 			}
-			e.Submit(&scheduler.Execution{Graph: builtinGraph(t, "src", source(1)), UserID: 1}, func(r *scheduler.Result) { answers <- r.Err })
+			e.Submit(&scheduler.Execution{Graph: load("src", source(1)), UserID: 1}, func(r *scheduler.Result) { answers <- r.Err })
 			assert.ErrorIs(t, <-answers, scheduler.ErrShuttingDown)
 			e.Close(scheduler.Forever)
 		})
@@ -75,7 +79,7 @@ func TestEnginesWithoutLoopDrain(t *testing.T) {
 }
 
 // One contract, three engines: a sleep ends when the body is cancelled.
-func TestASleepEndsWithTheInterestInIt(t *testing.T) {
+func TestACancelledBodySleepsNoMore(t *testing.T) {
 	engines := map[string]func(scheduler.Config) (scheduler.Engine, error){
 		"reactor":    func(c scheduler.Config) (scheduler.Engine, error) { return scheduler.OpenAsync(c) },
 		"pool":       func(c scheduler.Config) (scheduler.Engine, error) { return blocking.OpenTwoPools(c), nil },
@@ -114,8 +118,8 @@ func TestASleepEndsWithTheInterestInIt(t *testing.T) {
 	}
 }
 
-// A node's timeout counts from its own start on the engine that runs one after the other, too.
-func TestSequentialNodesStartWhenTheyStart(t *testing.T) {
+// A node's timeout counts from its own start on the sequential engine, too.
+func TestSequentialTimeoutsCountFromTheNodesStart(t *testing.T) {
 	time := clock.NewManual()
 	step := loopTask("test::step", func(c *task.Ctx) (rowset.RowSet, error) {
 		time.Advance(ample / 2)
