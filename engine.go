@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -132,9 +133,9 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	}
 	switch o.Model {
 	case Pool:
-		return scheduler.OpenPool(cfg), nil
+		return blocking.OpenTwoPools(cfg), nil
 	case Sequential:
-		return scheduler.OpenSequential(cfg), nil
+		return blocking.OpenSequential(cfg), nil
 	default:
 		return scheduler.OpenAsync(cfg)
 	}

@@ -32,7 +32,7 @@ type Call struct {
 	by         clock.Time // when it times out
 	sent       int        // commands handed to conn; answered <= sent <= Batch.Len()
 	answered   int
-	kept       *tape // replies to earlier parts, copied; nil if sent in one
+	kept       *Gathered // the replies to earlier parts; nil if sent in one
 }
 
 // A callList is a FIFO of calls, threaded through them: each is in at most one, and

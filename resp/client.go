@@ -70,13 +70,13 @@ type Stats struct {
 
 // NewClient returns a client that has not connected yet.
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
-	o = o.withDefaults()
-	c := &Client{loop: l, dialer: d, opts: o, hello: o.greeting(), armed: clock.Never}
+	o = o.WithDefaults()
+	c := &Client{loop: l, dialer: d, opts: o, hello: o.Greeting(), armed: clock.Never}
 	c.finishFn = c.runFinished
 	c.timer = l.NewTimer(c.tick)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))
 	for range o.Connections {
-		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits), pace: newPace(&o, jitter)})
+		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits), pace: NewPace(&o, jitter)})
 	}
 	return c
 }
@@ -90,13 +90,13 @@ func (c *Client) Do(call *Call) error {
 	if call.list != nil {
 		panic("resp: the call is under way already")
 	}
-	call.Batch.mustBeWhole()
+	call.Batch.MustBeWhole()
 	now := c.loop.Now()
 	switch {
 	case c.closed:
 		return c.fail(ErrClosed, nil)
 	case call.Deadline.Passed(now):
-		return c.fail(ErrTimeout, errDeadline)
+		return c.fail(ErrTimeout, ErrDeadline)
 	case c.waiting.len >= c.opts.MaxWaiting:
 		return c.fail(ErrQueueFull, nil)
 	}
@@ -182,7 +182,7 @@ func (c *Client) pump() {
 // send hands the next n commands of a call to a connection. It is the one place where
 // commands leave.
 func (c *Client) send(cn *conn, call *Call, n int) {
-	part := call.Batch.span(call.sent, call.sent+n)
+	part := call.Batch.Span(call.sent, call.sent+n)
 	if err := cn.tr.Write(part); err != nil {
 		// Nothing of the part was sent and the connection is about to end. The call may
 		// wait for the next, unless it does not fit into the buffer: then it might not
@@ -223,18 +223,18 @@ func (c *Client) answer(s slot, cn *conn) {
 	}
 	if s.n < call.Batch.Len() {
 		if call.kept == nil {
-			call.kept = new(tape)
+			call.kept = new(Gathered)
 		}
-		if len(call.kept.data)+len(cn.decoder.data) > c.opts.UnreadMaxBytes {
+		if call.kept.Size()+cn.decoder.Replies().Size() > c.opts.UnreadMaxBytes {
 			c.finish(call, c.fail(ErrTooLarge, nil))
 			return
 		}
-		call.kept.add(&cn.decoder.tape)
+		call.kept.Add(cn.decoder.Replies())
 		call.answered += s.n
 		if call.answered < call.Batch.Len() {
 			return
 		}
-		call.Replies = Replies{call.kept}
+		call.Replies = call.kept.Replies()
 	} else {
 		call.Replies = cn.decoder.Replies()
 	}
@@ -373,7 +373,7 @@ func (c *Client) tick() {
 
 // timeout returns the error of a call that has waited too long, saying for what.
 func (c *Client) timeout(call *Call) error {
-	var limit error = errDeadline
+	var limit error = ErrDeadline
 	if call.Deadline == 0 || call.by < call.Deadline {
 		limit = fmt.Errorf("not done within %v", c.opts.RequestTimeout)
 	}

@@ -37,7 +37,7 @@ type conn struct {
 	usable    bool       // this connection was ready at some time
 	connected bool       // some connection was ready before
 	readyBy   clock.Time // the current attempt fails at this instant
-	pace      pace       // of the attempts to connect
+	pace      Pace       // of the attempts to connect
 	lastErr   error      // why there is no connection; nil when ready
 }
 
@@ -74,7 +74,7 @@ func (cn *conn) becomeReady() {
 	c := cn.client
 	cn.state = connReady
 	cn.usable, cn.lastErr = true, nil
-	cn.pace.ready(c.loop.Now())
+	cn.pace.Ready(c.loop.Now())
 	c.ready++
 	if cn.connected {
 		c.stats.Reconnects++
@@ -97,7 +97,7 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 		rest := data[consumed:]
 		if answerable == 0 {
 			if len(rest) > 0 {
-				cn.shut(errUnsolicited)
+				cn.shut(ErrUnsolicited)
 				break
 			}
 			cn.decoder.Reset(0) // An idle connection holds no replies.
@@ -120,7 +120,7 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 		consumed += n
 		cn.client.stats.BytesReceived += uint64(n)
 		cn.decoding = false
-		cn.pace.answered = true
+		cn.pace.Answered()
 		cn.delivering = true
 		cn.client.answer(cn.slots.pop(), cn)
 		cn.delivering = false
@@ -135,10 +135,10 @@ func (cn *conn) greeted(data []byte) (consumed int) {
 		return 0
 	}
 	if err == nil {
-		err = cn.client.opts.checkGreeting(cn.decoder.Replies())
+		err = cn.client.opts.CheckGreeting(cn.decoder.Replies())
 	}
 	if err == nil && n < len(data) {
-		err = errUnsolicited
+		err = ErrUnsolicited
 	}
 	if err != nil {
 		cn.shut(err)
@@ -184,7 +184,7 @@ func (cn *conn) lost(reason error) {
 	cn.leaveReady()
 	cn.state = connDown
 	cn.lastErr = reason
-	cn.pace.ended(now)
+	cn.pace.Ended(now)
 	cn.decoder.Reset(0)
 	if cn.usable {
 		cn.failSlots(c.fail(ErrConnectionLost, reason))

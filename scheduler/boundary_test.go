@@ -47,7 +47,8 @@ func TestEffectiveDeadlineIsTheEarliest(t *testing.T) {
 			if c.want != none {
 				want = start.Add(ms(c.want))
 			}
-			got := effectiveDeadline(start, request, ms(c.engine), &plan.Node{Timeout: ms(c.node)})
+			s := State{deadline: request}
+			got := s.NodeDeadline(&plan.Node{Timeout: ms(c.node)}, start, ms(c.engine))
 			assert.Equal(t, want, got)
 		})
 	}

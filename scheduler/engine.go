@@ -62,16 +62,16 @@ type Engine interface {
 // Forever is a grace that never ends.
 const Forever time.Duration = 1<<63 - 1
 
-// newDeltas returns room for a traced request's deltas, or nil.
-func newDeltas(req *Execution) []rowset.SchemaDelta {
-	if !req.Trace {
-		return nil
+// RecordDelta notes how a running node changed the columns, if the request is traced. The engine
+// calls it before Succeed.
+func (s *State) RecordDelta(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
+	if s.deltas != nil {
+		s.deltas[node] = rowset.NewSchemaDelta(s.graph.Nodes[node].ID, inputs, refs, out)
 	}
-	return make([]rowset.SchemaDelta, len(req.Graph.Nodes))
 }
 
-// result returns the result of a finished state.
-func (s *State) result(deltas []rowset.SchemaDelta) *Result {
+// Result returns the answer of a finished request: its outputs and deltas, or its first error.
+func (s *State) Result() *Result {
 	if node, err := s.Err(); err != nil {
 		if node < 0 {
 			return &Result{Err: err}
@@ -79,7 +79,7 @@ func (s *State) result(deltas []rowset.SchemaDelta) *Result {
 		n := s.graph.Nodes[node]
 		return &Result{Err: &NodeError{Node: n.ID, Op: n.Op, Err: err}}
 	}
-	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: deltas}
+	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.deltas}
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 	}

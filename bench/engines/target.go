@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -29,9 +30,9 @@ func Open(s Spec, cfg scheduler.Config) (scheduler.Engine, error) {
 	case Reactor:
 		return scheduler.OpenAsync(cfg)
 	case Pool:
-		return scheduler.OpenPool(cfg), nil
+		return blocking.OpenTwoPools(cfg), nil
 	case Sequential:
-		return scheduler.OpenSequential(cfg), nil
+		return blocking.OpenSequential(cfg), nil
 	default:
 		return nil, fmt.Errorf("engine %s does not run in this process", s)
 	}

@@ -38,6 +38,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -266,7 +267,7 @@ func redisBenchmark(binary, host, port string) (float64, error) {
 // a round trip takes 9 µs or 60 µs, depending on whether a core has had the time to fall
 // asleep, and that lasts for seconds. Side by side, both meet the same machine.
 func latencies(engine scheduler.Engine, req *scheduler.Execution, addr string, n int) (request, plain time.Duration, err error) {
-	c := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr})
+	c := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer c.Close()
 	var b resp.Batch
 	b.Cmd("HGETALL", "user:1")

@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -39,7 +40,7 @@ type candidate struct {
 
 // engine is rankd's sequential engine on some server: what the peers have to agree with.
 type engine struct {
-	*scheduler.Sequential
+	*blocking.Sequential
 	registry *registry.Registry
 }
 
@@ -48,7 +49,7 @@ func openEngine(t testing.TB, port int) *engine {
 	reg, err := registry.Default("dev")
 	require.NoError(t, err)
 	reg = reg.WithRedis("127.0.0.1", port)
-	e := scheduler.OpenSequential(scheduler.Config{Registry: reg})
+	e := blocking.OpenSequential(scheduler.Config{Registry: reg})
 	t.Cleanup(func() { e.Close(scheduler.Forever) })
 	return &engine{Sequential: e, registry: reg}
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package resp
+package blocking
 
 const canLookAhead = false
 

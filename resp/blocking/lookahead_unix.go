@@ -1,17 +1,19 @@
 //go:build unix
 
-package resp
+package blocking
 
 import (
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/rankd/rankd/resp"
 )
 
 const canLookAhead = true
 
 // lookAhead returns nil if a non-blocking socket has nothing to be read, and otherwise
-// errUnsolicited, io.EOF or the socket's error. It takes nothing off the socket.
+// resp.ErrUnsolicited, io.EOF or the socket's error. It takes nothing off the socket.
 func lookAhead(fd uintptr, buf []byte) error {
 	for {
 		n, _, err := syscall.Recvfrom(int(fd), buf, syscall.MSG_PEEK)
@@ -25,7 +27,7 @@ func lookAhead(fd uintptr, buf []byte) error {
 		case n == 0:
 			return io.EOF
 		default:
-			return errUnsolicited
+			return resp.ErrUnsolicited
 		}
 	}
 }

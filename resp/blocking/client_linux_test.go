@@ -1,4 +1,4 @@
-package resp
+package blocking
 
 import (
 	"fmt"
@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/rankd/rankd/resp"
 )
 
-// TestSyncCloseEndsAnAttemptToConnect: the server drops packets, as a full listener does.
-func TestSyncCloseEndsAnAttemptToConnect(t *testing.T) {
+// TestCloseEndsAnAttemptToConnect: the server drops packets, as a full listener does.
+func TestCloseEndsAnAttemptToConnect(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = unix.Close(fd) })
@@ -28,17 +30,17 @@ func TestSyncCloseEndsAnAttemptToConnect(t *testing.T) {
 		t.Cleanup(func() { _ = nc.Close() })
 	}
 
-	c := openSyncClient(t, Options{Addr: addr, ConnectTimeout: 20 * time.Second, RequestTimeout: 20 * time.Second})
+	c := openClient(t, resp.Options{Addr: addr, ConnectTimeout: 20 * time.Second, RequestTimeout: 20 * time.Second})
 	ended := make(chan error, 1)
 	go func() {
-		_, err := syncGet(t, c, "a", 1, 0)
+		_, err := get(t, c, "a", 1, 0)
 		ended <- err
 	}()
 	require.Eventually(t, func() bool { return c.Stats().Connects == 1 }, 10*time.Second, time.Millisecond)
 	c.Close()
 	select {
 	case err := <-ended:
-		require.ErrorIs(t, err, ErrClosed)
+		require.ErrorIs(t, err, resp.ErrClosed)
 	case <-time.After(10 * time.Second):
 		require.FailNow(t, "the call goes on after Close")
 	}
