@@ -67,32 +67,42 @@ func NewLibrary(folder fs.FS, place string, ops Ops, reg *registry.Registry) *Li
 // plan calls itself. The error is ErrBadName, ErrUnknown (wrapped), an *Error, or one of
 // reading the file.
 func (l *Library) Get(name string) (*Graph, error) {
+	l.mu.Lock()
+	e := l.entries[name]
+	l.mu.Unlock()
+	if e == nil { // only sound names have an entry
+		var err error
+		if e, err = l.find(name); err != nil {
+			return nil, err
+		}
+	}
+	e.once.Do(func() { e.graph, e.err = l.load(name) })
+	return e.graph, e.err
+}
+
+// find returns the entry of a name that is asked for the first time. It remembers only names
+// that have a file: anyone may ask for any name.
+func (l *Library) find(name string) (*entry, error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("%w, not %s", ErrBadName, excerpt.Quote(name))
 	}
 	if len(name) > nameLimit {
 		return nil, fmt.Errorf("%w %s in %s", ErrUnknown, excerpt.Quote(name), l.place)
 	}
-	l.mu.Lock()
-	e := l.entries[name]
-	l.mu.Unlock()
-	if e == nil {
-		// Only names that have a file are remembered: anyone may ask for any name.
-		if _, err := fs.Stat(l.folder, name+fileSuffix); err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil, l.unknown(name)
-			}
-			return nil, fmt.Errorf("plan %s: %w", name, err)
+	if _, err := fs.Stat(l.folder, name+fileSuffix); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, l.unknown(name)
 		}
-		l.mu.Lock()
-		if e = l.entries[name]; e == nil {
-			e = new(entry)
-			l.entries[name] = e
-		}
-		l.mu.Unlock()
+		return nil, fmt.Errorf("plan %s: %w", name, err)
 	}
-	e.once.Do(func() { e.graph, e.err = l.load(name) })
-	return e.graph, e.err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entries[name]
+	if e == nil {
+		e = new(entry)
+		l.entries[name] = e
+	}
+	return e, nil
 }
 
 func (l *Library) load(name string) (*Graph, error) {
