@@ -1,24 +1,26 @@
-package main
+package cli
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"time"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // benchUser is the user for whom benchmarks rank.
 const benchUser = 1
 
-// benchReport is what --bench prints. Times are wall times; those of requests
-// run from submission to completion, of those that succeeded, with three significant
-// digits.
+// benchReport is the line that --bench prints. Times are wall times. The time of a request
+// runs from submission to completion, and counts only if the request succeeded. It has three
+// significant digits.
 type benchReport struct {
 	Plan        string  `json:"plan"`
 	Iterations  int     `json:"iterations"` // requests completed
@@ -36,43 +38,51 @@ type benchReport struct {
 	MaxUS       float64 `json:"max_us"`
 	Errors      int     `json:"errors"`
 
-	// As the original engine names the choice of engine.
+	// The choice of engine, as the original engine names it.
 	WithinRequestParallelism bool `json:"within_request_parallelism"`
 	AsyncScheduler           bool `json:"async_scheduler"`
 }
 
-// bench runs the chosen plan in a closed loop: each of --bench_concurrency
-// clients starts its next request when its last one completes. It ends early
-// with ctx. The error is errFailed if a request failed.
-func (a *app) bench(ctx context.Context, stdout, stderr io.Writer) error {
-	o := a.opts
-	fmt.Fprintf(stderr, "rankd: %d requests of plan %s for user %d, %d in flight, engine %s\n",
-		o.bench, a.plan.Name, benchUser, o.benchConcurrency, o.engine)
-	result, err := load.Driver{Clock: a.clock}.Run(ctx, engines.NewTarget(a.engine, a.plan).WithTimeout(a.clock, o.deadline), load.Load{
-		Users: []int64{benchUser}, Concurrency: min(o.benchConcurrency, o.bench), Requests: int64(o.bench),
+// Bench says how --bench measures. Immutable.
+type Bench struct {
+	Requests, Concurrency int
+	Plan                  string // as the report names it
+	Model                 rankd.Model
+	CPUThreads            int
+}
+
+// Bench runs the engine's own plan in a closed loop: each of b.Concurrency clients starts its
+// next request when its last one completes. It prints the figures as one line of JSON. It ends
+// early with ctx. The error is command.ErrFailed if a request failed.
+func (p *Program) Bench(ctx context.Context, e *rankd.Engine, b Bench) error {
+	fmt.Fprintf(p.Stderr, "rankd: %d requests of plan %s for user %d, %d in flight, engine %s\n",
+		b.Requests, b.Plan, benchUser, b.Concurrency, b.Model)
+	return p.bench(ctx, engines.NewTarget(e), clock.NewReal(), b)
+}
+
+// bench measures target on c.
+func (p *Program) bench(ctx context.Context, target load.Target, c clock.Clock, b Bench) error {
+	result, err := load.Driver{Clock: c}.Run(ctx, target, load.Load{
+		Users: []int64{benchUser}, Concurrency: min(b.Concurrency, b.Requests), Requests: int64(b.Requests),
 	})
 	if err != nil {
 		return err
 	}
 	if result.FirstError != nil {
-		fmt.Fprintf(stderr, "rankd: first error: %v\n", result.FirstError)
+		fmt.Fprintf(p.Stderr, "rankd: first error: %v\n", result.FirstError)
 	}
 	report := summarize(result)
-	report.Plan, report.Concurrency, report.CPUThreads, report.Engine = a.plan.Name, o.benchConcurrency, o.cpuThreads, o.engine
-	report.AsyncScheduler = o.engine == engineReactor
-	report.WithinRequestParallelism = o.engine != engineSequential
-	line, err := json.Marshal(report)
-	if err != nil {
-		return err
-	}
-	if _, err := stdout.Write(append(line, '\n')); err != nil {
-		return &runtimeError{fmt.Errorf("writing the report: %w", err)}
+	report.Plan, report.Concurrency, report.CPUThreads, report.Engine = b.Plan, b.Concurrency, b.CPUThreads, string(b.Model)
+	report.AsyncScheduler = b.Model == rankd.Reactor
+	report.WithinRequestParallelism = b.Model != rankd.Sequential
+	if err := json.NewEncoder(p.Stdout).Encode(report); err != nil {
+		return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
 	}
 	switch {
 	case report.Errors > 0:
-		return errFailed
-	case report.Iterations < o.bench:
-		return &runtimeError{errors.New("interrupted; the report covers what was completed")}
+		return command.ErrFailed
+	case report.Iterations < b.Requests:
+		return &command.RuntimeError{Err: errors.New("interrupted; the report covers what was completed")}
 	}
 	return nil
 }
@@ -95,5 +105,5 @@ func summarize(r *load.Result) benchReport {
 
 func micros(ns int64) float64 { return float64(ns) / float64(time.Microsecond) }
 
-// rounded keeps three decimals: what lies below is noise.
+// rounded keeps three decimals; the rest is noise.
 func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }

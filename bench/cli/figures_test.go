@@ -1,19 +1,20 @@
-package main
+package cli
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/scheduler"
 )
 
 func TestSummarize(t *testing.T) {
@@ -31,71 +32,61 @@ func TestSummarize(t *testing.T) {
 	assert.Zero(t, summarize(&load.Result{Latency: load.NewHistogram()}).Throughput)
 }
 
-func TestBenchReport(t *testing.T) {
-	for _, engine := range []string{"reactor", "pool", "sequential"} {
-		o := rankd(t, nil, "--plan_name", "concat_plan", "--bench", "50", "--bench_concurrency", "8", "--cpu_threads", "2", "--engine", engine)
-		require.Equal(t, exitOK, o.status, o.stderr)
-		require.Len(t, o.lines(), 1)
-		var report map[string]any
-		require.NoError(t, json.Unmarshal([]byte(o.stdout), &report))
-		for _, key := range []string{"total_ms", "throughput_rps", "avg_us", "p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us"} {
-			assert.Positive(t, report[key], key)
-		}
-		for key, want := range map[string]any{
-			"plan": "concat_plan", "iterations": 50.0, "concurrency": 8.0, "engine": engine, "cpu_threads": 2.0, "errors": 0.0,
-			"async_scheduler": engine == "reactor", "within_request_parallelism": engine != "sequential",
-		} {
-			assert.Equal(t, want, report[key], key)
-		}
-		assert.LessOrEqual(t, report["min_us"], report["p50_us"])
-		assert.LessOrEqual(t, report["p999_us"], report["max_us"])
-	}
+// held is a target whose requests the test answers. Any goroutine.
+type held struct{ sent chan sentRequest }
+
+type sentRequest struct {
+	user   int64
+	answer func(error)
 }
 
-func TestBenchCountsErrorsAndGoesOn(t *testing.T) {
-	o := rankd(t, nil, "--plan_name", "simple_viewer", "--redis", "127.0.0.1:1", "--bench", "5", "--bench_concurrency", "9")
-	assert.Equal(t, exitFailed, o.status)
-	assert.Contains(t, o.stdout, `"iterations":5`)
-	assert.Contains(t, o.stdout, `"errors":5`)
-	assert.Equal(t, 1, strings.Count(o.stderr, "first error: "))
-	assert.Contains(t, o.stderr, "127.0.0.1:1")
+func (h held) NewClient(answered func(error)) load.Client { return heldClient{h, answered} }
+func (h held) Close()                                     {}
+
+type heldClient struct {
+	target   held
+	answered func(error)
+}
+
+func (c heldClient) Send(user int64) { c.target.sent <- sentRequest{user, c.answered} }
+
+// start begins a measurement of a held target on a manual clock.
+func start(ctx context.Context, b Bench) (sent <-chan sentRequest, c *clock.Manual, finished <-chan error, stdout, stderr *bytes.Buffer) {
+	target, c := held{make(chan sentRequest, b.Requests)}, clock.NewManual()
+	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
+	p, ended := Program{Stdout: stdout, Stderr: stderr}, make(chan error, 1)
+	go func() { ended <- p.bench(ctx, target, c, b) }()
+	return target.sent, c, ended, stdout, stderr
 }
 
 func TestBenchKeepsItsConcurrencyAndItsCount(t *testing.T) {
-	a, e := heldApp(t, 1)
-	manual := a.clock.(*clock.Manual)
-	a.opts.bench, a.opts.benchConcurrency, a.opts.engine = 10, 3, engineReactor
-	var stdout, stderr bytes.Buffer
-	finished := make(chan error, 1)
-	go func() { finished <- a.bench(context.Background(), &stdout, &stderr) }()
+	sent, c, finished, stdout, _ := start(context.Background(), Bench{Requests: 10, Concurrency: 3, Plan: "p", Model: rankd.Reactor, CPUThreads: 2})
 	for range 10 {
-		r := <-e.submitted
-		assert.EqualValues(t, benchUser, r.UserID)
-		assert.Less(t, len(e.submitted), 3, "this one and two more")
-		manual.Advance(time.Millisecond)
-		r.succeed()
+		r := <-sent
+		assert.EqualValues(t, benchUser, r.user)
+		assert.Less(t, len(sent), 3, "this one and two more")
+		c.Advance(time.Millisecond)
+		r.answer(nil)
 	}
 	require.NoError(t, <-finished)
-	assert.Empty(t, e.submitted)
+	assert.Empty(t, sent)
 	var report benchReport
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &report))
 	assert.Equal(t, 10, report.Iterations)
 	assert.Equal(t, 1000.0, report.Throughput)
 	assert.Equal(t, 10.0, report.TotalMS)
+	assert.Equal(t, "p", report.Plan)
+	assert.True(t, report.AsyncScheduler)
 }
 
 func TestBenchInterrupted(t *testing.T) {
-	a, e := heldApp(t, 1)
-	a.opts.bench, a.opts.benchConcurrency, a.opts.engine = 10, 2, engineReactor
 	ctx, cancel := context.WithCancel(context.Background())
-	var stdout, stderr bytes.Buffer
-	finished := make(chan error, 1)
-	go func() { finished <- a.bench(ctx, &stdout, &stderr) }()
-	first, second := <-e.submitted, <-e.submitted
+	sent, _, finished, stdout, stderr := start(ctx, Bench{Requests: 10, Concurrency: 2})
+	first, second := <-sent, <-sent
 	cancel()
-	first.succeed()
-	second.done(&scheduler.Result{Err: errBroken})
-	assert.ErrorIs(t, <-finished, errFailed)
+	first.answer(nil)
+	second.answer(errors.New("broken"))
+	assert.ErrorIs(t, <-finished, command.ErrFailed)
 	assert.Contains(t, stdout.String(), `"iterations":2`)
 	assert.Contains(t, stdout.String(), `"errors":1`)
 	assert.Contains(t, stderr.String(), "first error: broken")
