@@ -15,9 +15,9 @@ func Logger(w io.Writer) *slog.Logger { return slog.New(stderrHandler{w}) }
 // stderrHandler needs neither attributes of a logger nor groups. Any goroutine, if w is.
 type stderrHandler struct{ w io.Writer }
 
-func (stderrHandler) Enabled(context.Context, slog.Level) bool   { return true }
-func (h stderrHandler) WithAttrs(attrs []slog.Attr) slog.Handler { return h }
-func (h stderrHandler) WithGroup(string) slog.Handler            { return h }
+func (stderrHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h stderrHandler) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h stderrHandler) WithGroup(string) slog.Handler          { return h }
 
 func (h stderrHandler) Handle(_ context.Context, r slog.Record) error {
 	var line, stack bytes.Buffer
