@@ -36,7 +36,6 @@ import (
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/scheduler"
 )
 
 type options struct {
