@@ -70,9 +70,12 @@ func (e *Engine) open() (err error) {
 	e.library = plan.NewLibrary(folder, o.PlansName, tasks, e.registry)
 	switch {
 	case o.PlanFile != "":
-		var artifact []byte
-		if artifact, err = plan.ReadFile(o.PlanFile); err == nil {
-			e.plan, err = plan.Load(o.PlanFile, artifact, tasks, e.registry)
+		text := o.PlanText
+		if text == nil {
+			text, err = plan.ReadFile(o.PlanFile)
+		}
+		if err == nil {
+			e.plan, err = plan.Load(o.PlanFile, text, tasks, e.registry)
 		}
 	case o.Plan != "":
 		e.plan, err = e.library.Get(o.Plan)
@@ -99,6 +102,9 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 		reg, err = registry.Default(o.Env)
 	} else {
 		reg, err = registry.Load(o.Registry, o.Env)
+		if err != nil { // one problem a line, each with its file
+			err = fmt.Errorf("%s:\n%w", o.RegistryName, err)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func TestReadmePlan(t *testing.T) {
 	require.NotNil(t, session)
 
 	path := writePlan(t, t.TempDir(), "my_plan", string(artifact[1]))
-	o := rankd(t, strings.NewReader(string(session[1])), "--plan", path)
+	o := run(t, strings.NewReader(string(session[1])), "--plan", path)
 	require.Equal(t, exitOK, o.status, o.stderr)
 	want, got := decode(t, string(session[2])), decode(t, o.lines()[0])
 	assert.Equal(t, want.RequestID, got.RequestID)

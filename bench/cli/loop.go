@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -18,10 +18,11 @@ import (
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/eventloop"
+	"github.com/rankd/rankd/internal/command"
 )
 
-// The modes of bench loop, in the order in which they run. The first three are also
-// those of --bench_eventloop.
+// The modes of bench loop, in the order in which they run. --bench_eventloop has the first
+// three.
 const (
 	modePosts        = "posts"
 	modeTimers       = "timers"
@@ -34,7 +35,7 @@ const (
 // loopOptions are the flags of bench loop. Immutable once checked.
 type loopOptions struct {
 	modes      []string
-	known      []string // modes that there are to choose from
+	known      []string // the modes to choose from
 	n          int
 	producers  []int
 	timerMS    float64
@@ -50,7 +51,7 @@ type loopOptions struct {
 	asJSON     bool
 }
 
-func (p *program) loopCommand(ctx context.Context) *cobra.Command {
+func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 	o := &loopOptions{known: []string{modePosts, modeTimers, modeSleepVsPool, modeOffload, modeInterference}}
 	cmd := &cobra.Command{
 		Use: "loop", Args: cobra.NoArgs,
@@ -64,7 +65,7 @@ func (p *program) loopCommand(ctx context.Context) *cobra.Command {
   interference   how late posts, timers and replies are while the pool is busy, by its size`,
 		Example: "  rankd bench loop\n  rankd bench loop --mode interference --workers 1,2,4",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(checkValues(cmd.Flags()), o.check()); err != nil {
+			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check()); err != nil {
 				return err
 			}
 			if err := o.checkEffect(cmd.Flags()); err != nil {
@@ -80,7 +81,7 @@ func (p *program) loopCommand(ctx context.Context) *cobra.Command {
 	f.Float64Var(&o.timerMS, "timer_ms", 1, "delay of each timer in `ms`")
 	f.IntVar(&o.tasks, "tasks", 1000, "`number` of sleeping tasks")
 	f.IntVar(&o.sleepMS, "sleep_ms", 10, "how long each sleeps, in `ms`")
-	f.IntVar(&o.cpuThreads, "cpu_threads", defaultCPUThreads(), "`number` of workers of the pool, except of interference")
+	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers of the pool, except of interference")
 	f.IntSliceVar(&o.inFlight, "in_flight", []int{1, 64}, "`numbers` of offloaded jobs in flight")
 	f.IntSliceVar(&o.payloads, "payload", []int{0, 1 << 10, 64 << 10, 1 << 20}, "`bytes` that an offloaded job touches")
 	cores := runtime.NumCPU()
@@ -92,25 +93,50 @@ func (p *program) loopCommand(ctx context.Context) *cobra.Command {
 	return cmd
 }
 
-// addEventLoopFlags adds the flags of the root command that run bench loop under
-// the names of the original engine.
-func (o *options) addEventLoopFlags(f *pflag.FlagSet) {
-	f.BoolVar(&o.benchEventLoop, "bench_eventloop", false, "measure the event loop (see also: rankd bench loop)")
-	f.StringVar(&o.eventLoopMode, "bench_eventloop_mode", modeAll, "`mode`: posts, timers, sleep_vs_pool or all")
-	f.IntVar(&o.benchN, "bench_n", 1_000_000, "`number` of posts and of timers")
-	f.IntVar(&o.benchProducers, "bench_producers", 1, "`number` of goroutines that post")
-	f.IntVar(&o.benchSleepMS, "bench_sleep_ms", 10, "how long a task sleeps, in `ms`")
-	f.IntVar(&o.benchTasks, "bench_tasks", 1000, "`number` of sleeping tasks")
-	f.BoolVar(&o.benchJSON, "bench_json", false, "print the figures as JSON, a line for each mode")
+// EventLoopFlags are flags of the root command. They run bench loop under the names of the
+// original engine.
+type EventLoopFlags struct {
+	Asked bool // --bench_eventloop is given
+
+	mode                         string
+	n, producers, sleepMS, tasks int
+	asJSON                       bool
 }
 
-// eventLoop returns what the root command's flags ask of bench loop.
-func (o *options) eventLoop() *loopOptions {
-	return &loopOptions{
-		modes: []string{o.eventLoopMode}, known: []string{modePosts, modeTimers, modeSleepVsPool},
-		n: o.benchN, producers: []int{o.benchProducers}, timerMS: 1, tasks: o.benchTasks, sleepMS: o.benchSleepMS,
-		cpuThreads: o.cpuThreads, duration: time.Second, asJSON: o.benchJSON,
+// Add declares the flags. They are hidden, since bench loop does the same.
+func (e *EventLoopFlags) Add(f *pflag.FlagSet) {
+	f.BoolVar(&e.Asked, "bench_eventloop", false, "measure the event loop (see also: rankd bench loop)")
+	f.StringVar(&e.mode, "bench_eventloop_mode", modeAll, "`mode`: posts, timers, sleep_vs_pool or all")
+	f.IntVar(&e.n, "bench_n", 1_000_000, "`number` of posts and of timers")
+	f.IntVar(&e.producers, "bench_producers", 1, "`number` of goroutines that post")
+	f.IntVar(&e.sleepMS, "bench_sleep_ms", 10, "how long a task sleeps, in `ms`")
+	f.IntVar(&e.tasks, "bench_tasks", 1000, "`number` of sleeping tasks")
+	f.BoolVar(&e.asJSON, "bench_json", false, "print the figures as JSON, a line for each mode")
+	for _, name := range []string{"bench_eventloop", "bench_eventloop_mode", "bench_n", "bench_producers", "bench_sleep_ms",
+		"bench_tasks", "bench_json"} {
+		f.Lookup(name).Hidden = true
 	}
+}
+
+// Check reports all that is wrong with the flags at once.
+func (e *EventLoopFlags) Check(cpuThreads int) error { return e.options(cpuThreads).check() }
+
+// options returns the same request as flags of bench loop.
+func (e *EventLoopFlags) options(cpuThreads int) *loopOptions {
+	return &loopOptions{
+		modes: []string{e.mode}, known: []string{modePosts, modeTimers, modeSleepVsPool},
+		n: e.n, producers: []int{e.producers}, timerMS: 1, tasks: e.tasks, sleepMS: e.sleepMS,
+		cpuThreads: cpuThreads, duration: time.Second, asJSON: e.asJSON,
+	}
+}
+
+// EventLoop runs the measurements that the flags ask for.
+func (p *Program) EventLoop(ctx context.Context, e *EventLoopFlags, cpuThreads int) error {
+	o := e.options(cpuThreads)
+	if err := o.check(); err != nil {
+		return err
+	}
+	return p.benchLoop(ctx, o)
 }
 
 // check reports all that is wrong at once, and completes the options.
@@ -148,9 +174,10 @@ func (o *loopOptions) check() error {
 	return errors.Join(problems...)
 }
 
-// checkEffect reports each flag given that none of the modes reads, which check has completed.
+// checkEffect reports each flag given that none of the modes reads. check has completed the
+// modes before.
 func (o *loopOptions) checkEffect(given *pflag.FlagSet) error {
-	idle := idleFlags{given: given}
+	idle := command.IdleFlags{Given: given}
 	for _, flag := range []struct {
 		name  string
 		modes []string
@@ -169,46 +196,37 @@ func (o *loopOptions) checkEffect(given *pflag.FlagSet) error {
 		{"redis_server", []string{modeInterference}},
 	} {
 		if !slices.ContainsFunc(o.modes, func(m string) bool { return slices.Contains(flag.modes, m) }) {
-			idle.add(flag.name, "without --mode "+strings.Join(flag.modes, " or "))
+			idle.Add(flag.name, "without --mode "+strings.Join(flag.modes, " or "))
 		}
 	}
 	if o.redis != "" {
-		idle.add("redis_server", "with --redis")
+		idle.Add("redis_server", "with --redis")
 	}
-	return idle.problems()
+	return idle.Problems()
 }
 
-// benchEventLoop runs what the root command's flags ask of bench loop.
-func (p *program) benchEventLoop(ctx context.Context, o *options) error {
-	l := o.eventLoop()
-	if err := l.check(); err != nil {
-		return err
-	}
-	return p.benchLoop(ctx, l)
-}
-
-// benchLoop runs the modes and prints each figure when it is there.
-func (p *program) benchLoop(ctx context.Context, o *loopOptions) error {
+// benchLoop runs the modes and prints the figures of each as soon as it ends.
+func (p *Program) benchLoop(ctx context.Context, o *loopOptions) error {
 	facts := compare.ReadFacts()
-	fmt.Fprintf(p.stderr, "rankd: %s, %d cores, %s, %s\n", facts.CPU, facts.Cores, facts.OS, facts.Go)
+	fmt.Fprintf(p.Stderr, "rankd: %s, %d cores, %s, %s\n", facts.CPU, facts.Cores, facts.OS, facts.Go)
 	for _, mode := range o.modes {
 		results, err := p.runLoopMode(ctx, o, mode)
 		if err != nil {
-			return &runtimeError{fmt.Errorf("%s: %w", mode, err)}
+			return &command.RuntimeError{Err: fmt.Errorf("%s: %w", mode, err)}
 		}
 		write := writeLoopText
 		if o.asJSON {
 			write = writeLoopJSON
 		}
-		if err := write(p.stdout, mode, results); err != nil {
-			return &runtimeError{fmt.Errorf("writing the figures: %w", err)}
+		if err := write(p.Stdout, mode, results); err != nil {
+			return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 		}
 	}
 	return nil
 }
 
-func (p *program) runLoopMode(ctx context.Context, o *loopOptions, mode string) (results []any, err error) {
-	p.tune(o.cpuThreads)
+func (p *Program) runLoopMode(ctx context.Context, o *loopOptions, mode string) (results []any, err error) {
+	p.Tune(o.cpuThreads)
 	add := func(r any, err error) error {
 		if err == nil {
 			results = append(results, r)
@@ -243,10 +261,10 @@ func (p *program) runLoopMode(ctx context.Context, o *loopOptions, mode string) 
 		}
 		defer back.Close()
 		if back.Embedded {
-			fmt.Fprintf(p.stderr, "rankd: %s\n", compare.EmbeddedWarning)
+			fmt.Fprintf(p.Stderr, "rankd: %s\n", compare.EmbeddedWarning)
 		}
 		for _, workers := range o.workers {
-			p.tune(max(1, workers))
+			p.Tune(max(1, workers))
 			if err := add(eventloop.Interference(workers, o.duration, back.Addr(0))); err != nil {
 				return nil, err
 			}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd/bench/kernels"
+	"github.com/rankd/rankd/internal/command"
 )
 
 // kernelRowsMax bounds the rows of a kernel: some gigabytes of columns.
 const kernelRowsMax = 20_000_000
 
-func (p *program) kernelsCommand(ctx context.Context) *cobra.Command {
+func (p *Program) kernelsCommand(ctx context.Context) *cobra.Command {
 	var rows []int
 	var duration time.Duration
 	var asJSON bool
@@ -30,7 +31,7 @@ func (p *program) kernelsCommand(ctx context.Context) *cobra.Command {
 		Short:   "Measure vm, filter, sort, take and concat by number of rows",
 		Example: "  rankd bench kernels --rows 10,1000,1000000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkValues(cmd.Flags()); err != nil {
+			if err := command.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
 			for _, n := range rows {
@@ -51,25 +52,25 @@ func (p *program) kernelsCommand(ctx context.Context) *cobra.Command {
 	return cmd
 }
 
-func (p *program) benchKernels(ctx context.Context, rows []int, d time.Duration, asJSON bool) error {
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+func (p *Program) benchKernels(ctx context.Context, rows []int, d time.Duration, asJSON bool) error {
+	table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if !asJSON {
 		fmt.Fprintf(table, "ns/row\t%s\t\n", strings.Join(kernels.Names(), "\t"))
 	}
-	lines := json.NewEncoder(p.stdout)
+	lines := json.NewEncoder(p.Stdout)
 	for _, n := range rows {
 		fmt.Fprintf(table, "%d rows\t", n)
 		for _, k := range kernels.Names() {
 			if err := ctx.Err(); err != nil {
-				return &runtimeError{err}
+				return &command.RuntimeError{Err: err}
 			}
 			r, err := kernels.Measure(k, n, d)
 			if err != nil {
-				return &runtimeError{err}
+				return &command.RuntimeError{Err: err}
 			}
 			if asJSON {
 				if err := lines.Encode(r); err != nil {
-					return &runtimeError{fmt.Errorf("writing the figures: %w", err)}
+					return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 				}
 				continue
 			}
@@ -81,7 +82,7 @@ func (p *program) benchKernels(ctx context.Context, rows []int, d time.Duration,
 		return nil
 	}
 	if err := table.Flush(); err != nil {
-		return &runtimeError{fmt.Errorf("writing the figures: %w", err)}
+		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -18,18 +18,21 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/task/builtin"
+	"github.com/rankd/rankd/internal/command"
 )
 
 // compareOptions are the flags of compare and sweep. Immutable once checked.
 type compareOptions struct {
-	options // of these only plans, registry and CPU threads
+	plan, planDir, planName string
+	env, registryDir, redis string
+	cpuThreads              int
 
 	engines     string
 	concurrency []int
@@ -63,6 +66,7 @@ data, unless --redis names another. An engine is written
   pool:io_threads=64,redis_pool=64
   sequential                       one node at a time
   peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
+  binary:/old/rankd:pool           any engine but a peer, run by another build of rankd
 
 Without --rate the load is a closed loop: so many clients, each sending when it was
 answered. With --rate requests arrive at a fixed rate, and latency counts from when
@@ -74,10 +78,13 @@ const compareExamples = `  # Does the reactor beat the pool on my plan, and by h
   # The same with a network of 1 and 5 ms, as a report:
   rankd bench compare --plan_name concat_plan --redis_latency 0,1ms,5ms --html report.html
 
+  # Is this build slower than an older one?
+  rankd bench compare --plan_name concat_plan --engines binary:/old/rankd:reactor,reactor
+
   # Against Go code written by hand, at 20,000 requests per second:
   rankd bench compare --plan_name concat_plan --engines reactor,peer:rueidis,peer:go-redis --rate 20000`
 
-func (p *program) compareCommand(ctx context.Context) *cobra.Command {
+func (p *Program) compareCommand(ctx context.Context) *cobra.Command {
 	o := &compareOptions{title: "Engines compared"}
 	cmd := &cobra.Command{
 		Use: "compare", Args: cobra.NoArgs, Long: compareLong, Example: compareExamples,
@@ -88,7 +95,7 @@ func (p *program) compareCommand(ctx context.Context) *cobra.Command {
 	return cmd
 }
 
-func (p *program) sweepCommand(ctx context.Context) *cobra.Command {
+func (p *Program) sweepCommand(ctx context.Context) *cobra.Command {
 	o := &compareOptions{title: "Throughput and latency against concurrency", knees: true}
 	cmd := &cobra.Command{
 		Use: "sweep", Args: cobra.NoArgs,
@@ -114,7 +121,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.IntSliceVar(&o.concurrency, "concurrency", concurrency, "`numbers` of requests in flight, of a closed loop")
 	f.Float64SliceVar(&o.rates, "rate", nil, "`arrivals` per second of an open loop, instead of --concurrency")
 	f.IntVar(&o.backlog, "backlog", 1024, "at most this `number` in flight of an open loop; arrivals beyond it are shed")
-	f.IntVar(&o.cpuThreads, "cpu_threads", defaultCPUThreads(), "`number` of CPU workers of each engine")
+	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of CPU workers of each engine")
 
 	f.IntVar(&o.rounds, "rounds", rounds, "`number` of rounds; a 95 % interval takes six")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")
@@ -140,7 +147,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 func (o *compareOptions) check(given *pflag.FlagSet) error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	err := checkValues(given)
+	err := command.CheckValues(given)
 	if err != nil {
 		problems = append(problems, err)
 	}
@@ -187,7 +194,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 		problem("--duration is positive, and --warmup not negative")
 	}
 	if o.redis != "" {
-		if o.redisHost, o.redisPort, err = splitAddr(o.redis); err != nil {
+		if _, _, err = rankd.SplitAddr(o.redis); err != nil {
 			problem("--redis is host:port, not %q: %w", o.redis, err)
 		}
 	}
@@ -199,30 +206,30 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 
 // checkEffect reports each flag given that has no effect beside the others.
 func (o *compareOptions) checkEffect(given *pflag.FlagSet) error {
-	idle := idleFlags{given: given}
+	idle := command.IdleFlags{Given: given}
 	if o.plan != "" {
-		idle.add("plan_dir", "with --plan")
+		idle.Add("plan_dir", "with --plan")
 	}
 	if len(o.rates) == 0 {
-		idle.add("backlog", "without --rate")
+		idle.Add("backlog", "without --rate")
 	}
 	if o.redis != "" {
-		idle.add("redis_server", "with --redis")
+		idle.Add("redis_server", "with --redis")
 	}
 	if len(o.specs) == 0 { // --engines is wrong
-		return idle.problems()
+		return idle.Problems()
 	}
 	isPeer := func(s engines.Spec) bool { return s.Kind == engines.Peer }
 	if !slices.ContainsFunc(o.specs, isPeer) {
-		idle.add("peers", "without an engine peer:<name>")
-		idle.add("peers_dir", "without an engine peer:<name>")
+		idle.Add("peers", "without an engine peer:<name>")
+		idle.Add("peers_dir", "without an engine peer:<name>")
 	} else if o.peers != "" {
-		idle.add("peers_dir", "with --peers")
+		idle.Add("peers_dir", "with --peers")
 	}
 	if !slices.ContainsFunc(o.specs, func(s engines.Spec) bool { return !isPeer(s) && s.CPUThreads == 0 }) {
-		idle.add("cpu_threads", "where every engine is a peer or has its own cpu_threads")
+		idle.Add("cpu_threads", "where every engine is a peer or has its own cpu_threads")
 	}
-	return idle.problems()
+	return idle.Problems()
 }
 
 // usersMax bounds the list of users, which goes along with every round.
@@ -269,45 +276,59 @@ func (o *compareOptions) points() (points []compare.Point) {
 	return points
 }
 
-// artifact reads the plan, sets the fanout, and checks that it loads.
+// artifact reads the plan, sets the fanout, and checks that an engine takes it.
 func (o *compareOptions) artifact() (name string, text []byte, err error) {
-	file := o.plan
-	if o.plan != "" {
-		text, err = os.ReadFile(o.plan)
-	} else {
-		var folder fs.FS
-		if folder, _, err = planFolder(&o.options); err != nil {
-			return "", nil, err
-		}
-		if !fs.ValidPath(o.planName) || strings.Contains(o.planName, "/") {
-			return "", nil, fmt.Errorf("plan name %q: %w", o.planName, plan.ErrBadName)
-		}
-		file = o.planName + ".plan.json"
-		text, err = fs.ReadFile(folder, file)
-	}
-	if err != nil {
+	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan}
+	if err := command.Folders(&engine, o.planDir, o.registryDir); err != nil {
 		return "", nil, err
 	}
-	reg, err := openRegistry(&o.options)
-	if err != nil {
-		return "", nil, err
-	}
-	graph, err := plan.Load(file, text, builtin.Catalog(), reg)
-	if err != nil || o.fanout == 0 {
-		if err != nil {
+	if o.plan != "" { // only once: it may be a pipe
+		if text, err = os.ReadFile(o.plan); err != nil {
 			return "", nil, err
 		}
-		return graph.Name, text, nil
+		engine.PlanText = text
+	}
+	if name, err = planName(engine); err != nil {
+		return "", nil, err
+	}
+	if o.planName != "" {
+		folder := engine.Plans
+		if folder == nil {
+			folder = artifacts.Plans()
+		}
+		engine.Plan, engine.PlanFile = "", o.planName+".plan.json"
+		if text, err = fs.ReadFile(folder, engine.PlanFile); err != nil {
+			return "", nil, err
+		}
+	}
+	if o.fanout == 0 {
+		return name, text, nil
 	}
 	if text, err = engines.WithFanout(text, o.fanout); err != nil {
 		return "", nil, err
 	}
-	_, err = plan.Load(file, text, builtin.Catalog(), reg)
-	return graph.Name, text, err
+	engine.PlanText = text
+	_, err = planName(engine)
+	return name, text, err
+}
+
+// planName opens an engine for as long as it takes to know that its plan is sound, and
+// returns the plan's name.
+func planName(o rankd.Options) (string, error) {
+	e, err := rankd.Open(o)
+	if err != nil {
+		return "", err
+	}
+	defer e.Close()
+	info, err := e.PlanInfo("")
+	if err != nil {
+		return "", err
+	}
+	return info.Name, nil
 }
 
 // compare runs compare and sweep.
-func (p *program) compare(ctx context.Context, o *compareOptions, given *pflag.FlagSet) error {
+func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.FlagSet) error {
 	if err := o.check(given); err != nil {
 		return err
 	}
@@ -317,7 +338,7 @@ func (p *program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	}
 	back, err := backend.Start(ctx, backend.Options{Addr: o.redis, Server: o.redisServer, Latencies: o.latencies})
 	if err != nil {
-		return &runtimeError{err}
+		return &command.RuntimeError{Err: err}
 	}
 	defer back.Close()
 	c := &compare.Comparison{
@@ -326,14 +347,14 @@ func (p *program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 			Plan: name, Fanout: o.fanout, Users: len(o.userIDs), Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
 		},
 	}
-	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.commandLine, back.Version, back.Embedded
+	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.CommandLine, back.Version, back.Embedded
 	if back.Embedded {
-		fmt.Fprintf(p.stderr, "rankd: %s\n", compare.EmbeddedWarning)
+		fmt.Fprintf(p.Stderr, "rankd: %s\n", compare.EmbeddedWarning)
 	}
 	workers, stop, err := p.startWorkers(ctx, o)
 	defer stop()
 	if err != nil {
-		return &runtimeError{err}
+		return &command.RuntimeError{Err: err}
 	}
 	round := worker.Round{
 		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact)},
@@ -347,13 +368,13 @@ func (p *program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 			r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
 			return workers[engine].Run(&r)
 		},
-		Progress: func(s compare.Step) { showProgress(p.stderr, s, time.Since(began)) },
+		Progress: func(s compare.Step) { showProgress(p.Stderr, s, time.Since(began)) },
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			err = ctx.Err() // what a worker says that was stopped is no news
+			err = ctx.Err() // the worker was stopped; its own error is not the reason
 		}
-		return &runtimeError{err}
+		return &command.RuntimeError{Err: err}
 	}
 	if o.knees {
 		c.FindKnees()
@@ -362,7 +383,7 @@ func (p *program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 }
 
 // publish writes the comparison in the forms that are asked for.
-func (p *program) publish(o *compareOptions, c *compare.Comparison) error {
+func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 	write := c.WriteText
 	if o.asJSON {
 		write = func(w io.Writer) error {
@@ -371,18 +392,18 @@ func (p *program) publish(o *compareOptions, c *compare.Comparison) error {
 			return out.Encode(c)
 		}
 	}
-	if err := write(p.stdout); err != nil {
-		return &runtimeError{fmt.Errorf("writing the figures: %w", err)}
+	if err := write(p.Stdout); err != nil {
+		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	if o.html != "" {
 		if err := writeFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
-			return &runtimeError{fmt.Errorf("writing the report: %w", err)}
+			return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
 		}
-		fmt.Fprintf(p.stderr, "rankd: report written to %s\n", o.html)
+		fmt.Fprintf(p.Stderr, "rankd: report written to %s\n", o.html)
 	}
 	for _, cell := range c.Cells {
 		if cell.Failure != "" || cell.Errors > 0 {
-			return errFailed
+			return command.ErrFailed
 		}
 	}
 	return nil
@@ -408,12 +429,12 @@ func specNames(specs []engines.Spec) (names []string) {
 }
 
 // startWorkers starts a process per engine. stop ends them, also after an error.
-func (p *program) startWorkers(ctx context.Context, o *compareOptions) (workers []*worker.Process, stop func(), err error) {
+func (p *Program) startWorkers(ctx context.Context, o *compareOptions) (workers []*worker.Process, stop func(), err error) {
 	var temporary string
 	stop = func() {
 		for _, w := range workers {
 			if err := w.Close(); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(p.stderr, "rankd: %v\n", err)
+				fmt.Fprintf(p.Stderr, "rankd: %v\n", err)
 			}
 		}
 		if temporary != "" {
@@ -426,7 +447,11 @@ func (p *program) startWorkers(ctx context.Context, o *compareOptions) (workers 
 	}
 	peers := o.peers
 	for _, s := range o.specs {
-		argv := []string{self, "bench", "worker", "--engine", s.String(), "--cpu_threads", strconv.Itoa(o.cpuThreads),
+		binary := self
+		if s.Binary != "" {
+			binary = s.Binary
+		}
+		argv := []string{binary, "bench", "worker", "--engine", s.Local().String(), "--cpu_threads", strconv.Itoa(o.cpuThreads),
 			"--env", o.env, "--registry_dir", o.registryDir}
 		if s.Kind == engines.Peer {
 			if peers == "" {
@@ -449,10 +474,10 @@ func (p *program) startWorkers(ctx context.Context, o *compareOptions) (workers 
 	return workers, stop, nil
 }
 
-func (p *program) buildPeers(ctx context.Context, dir, binary string) error {
-	fmt.Fprintf(p.stderr, "rankd: building the peers in %s\n", dir)
+func (p *Program) buildPeers(ctx context.Context, dir, binary string) error {
+	fmt.Fprintf(p.Stderr, "rankd: building the peers in %s\n", dir)
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/peer")
-	build.Dir, build.Stderr = dir, p.stderr
+	build.Dir, build.Stderr = dir, p.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("building the peers in %s (--peers names a program that is built already): %w", dir, err)
 	}

@@ -1,21 +1,21 @@
-package engines
+package cli
 
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"io/fs"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/scheduler"
 )
 
 // A library that gnet uses starts two goroutines from init.
@@ -26,23 +26,21 @@ func TestEveryEngineServesRounds(t *testing.T) {
 	redis, err := devredis.Start()
 	require.NoError(t, err)
 	defer redis.Close()
-	reg, err := registry.Default("dev")
-	require.NoError(t, err)
 	artifact, err := fs.ReadFile(artifacts.Plans(), "concat_plan.plan.json")
 	require.NoError(t, err)
-	wide, err := WithFanout(artifact, 20)
+	wide, err := engines.WithFanout(artifact, 20)
 	require.NoError(t, err)
 
 	for text, most := range map[string]float64{"reactor": 4, "pool": 5, "pool:redis_pool=4,io_threads=8": 5, "sequential": 5} {
 		t.Run(text, func(t *testing.T) {
-			s, err := ParseSpec(text)
+			s, err := engines.ParseSpec(text)
 			require.NoError(t, err)
 			narrow := worker.Round{
 				Setup: worker.Setup{Redis: redis.Addr(), Plan: "concat_plan", Artifact: string(artifact)},
 				Users: []int64{1}, Concurrency: 1, Requests: 20,
 			}
 			// What is connected by the first round is not in the second.
-			reports := serve(t, s, reg, narrow, narrow, with(narrow, func(r *worker.Round) { r.Artifact = string(wide) }),
+			reports := serve(t, s, narrow, narrow, with(narrow, func(r *worker.Round) { r.Artifact = string(wide) }),
 				with(narrow, func(r *worker.Round) { r.Users, r.Concurrency, r.Requests = []int64{1, 2, 3}, 16, 200 }))
 			for _, r := range reports {
 				assert.Empty(t, r.Failure)
@@ -64,12 +62,12 @@ func with(r worker.Round, change func(*worker.Round)) worker.Round {
 	return r
 }
 
-func serve(t *testing.T, s Spec, reg *registry.Registry, rounds ...worker.Round) (reports []worker.Report) {
+func serve(t *testing.T, s engines.Spec, rounds ...worker.Round) (reports []worker.Report) {
 	var in, out bytes.Buffer
 	for _, r := range rounds {
 		require.NoError(t, json.NewEncoder(&in).Encode(r))
 	}
-	require.NoError(t, worker.Serve(&in, &out, Opener(s, scheduler.Config{Registry: reg})))
+	require.NoError(t, worker.Serve(&in, &out, opener(s.Options(rankd.Options{}))))
 	for d := json.NewDecoder(&out); d.More(); {
 		var r worker.Report
 		require.NoError(t, d.Decode(&r))
@@ -80,16 +78,23 @@ func serve(t *testing.T, s Spec, reg *registry.Registry, rounds ...worker.Round)
 }
 
 func TestOpenerErrors(t *testing.T) {
-	reg, err := registry.Default("dev")
-	require.NoError(t, err)
 	for want, setup := range map[string]worker.Setup{
-		"redis address":       {Redis: "nowhere"},
-		`redis address "h:p"`: {Redis: "h:p"},
-		"p:":                  {Redis: "h:1", Plan: "p", Artifact: "{}"},
+		`Redis must be host:port, not "nowhere"`: {Redis: "nowhere"},
+		`Redis must be host:port, not "h:p"`:     {Redis: "h:p"},
+		"p: ":                                    {Redis: "h:1", Plan: "p", Artifact: "{}"},
 	} {
-		_, err := Opener(Spec{Kind: Reactor}, scheduler.Config{Registry: reg})(setup)
-		assert.ErrorContains(t, err, strings.Fields(want)[0])
+		target, err := opener(rankd.Options{})(setup)
+		assert.Nil(t, target)
+		assert.ErrorContains(t, err, want)
 	}
-	_, err = Open(Spec{Kind: Peer, Peer: "rueidis"}, scheduler.Config{Registry: reg})
-	assert.ErrorContains(t, err, "peer:rueidis does not run in this process")
+}
+
+func TestAWorkerRunsOnlyEnginesOfThisProgram(t *testing.T) {
+	for _, engine := range []string{"peer:rueidis", "binary:/old/rankd:pool"} {
+		p := Program{Stderr: io.Discard}
+		cmd := p.workerCommand()
+		cmd.SetArgs([]string{"--engine", engine})
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		assert.ErrorContains(t, cmd.Execute(), "engine "+engine+" does not run in this process")
+	}
 }
