@@ -14,6 +14,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -105,6 +106,62 @@ func TestEnginesShareNoWorkers(t *testing.T) {
 				})
 			}
 			all.Wait()
+		})
+	}
+}
+
+// TestConnectionsServeOneCallEach: with two pools, as many calls are at the server at once as there are connections, and
+// each has a connection to itself, whatever the number of workers. The server answers none before that many are there.
+func TestConnectionsServeOneCallEach(t *testing.T) {
+	const workers, requests = 6, 12
+	for _, connections := range []int{1, 3} {
+		t.Run(fmt.Sprint(connections), func(t *testing.T) {
+			server, err := resptest.NewServer(resptest.Followers)
+			require.NoError(t, err)
+			t.Cleanup(server.Close)
+			var mu sync.Mutex
+			held, most := map[int]int{}, 0 // calls that the server has, by connection
+			all := make(chan struct{})
+			server.Set(func(e resptest.Event) resptest.Fault {
+				if e.Args == nil || e.Args[0] != "HGETALL" {
+					return nil
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				held[e.Conn]++
+				assert.Equal(t, 1, held[e.Conn], "calls on connection %d", e.Conn)
+				if len(held) > most {
+					most = len(held)
+					if most == connections {
+						close(all)
+					}
+				}
+				return func(w *resptest.Wire, reply []byte) {
+					select {
+					case <-all:
+					case <-t.Context().Done():
+					}
+					mu.Lock()
+					delete(held, e.Conn)
+					mu.Unlock()
+					w.Write(reply)
+				}
+			})
+			e, err := rankd.Open(rankd.Options{
+				Redis: server.Addr(), Model: rankd.Pool, IOThreads: workers, RedisConnections: connections,
+			})
+			require.NoError(t, err)
+			defer e.Close()
+			var waiting sync.WaitGroup
+			for i := range requests {
+				waiting.Go(func() {
+					_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: int64(1 + i)})
+					assert.NoError(t, err)
+				})
+			}
+			waiting.Wait()
+			assert.Equal(t, connections, most, "calls at once")
+			assert.Equal(t, connections, server.Accepted())
 		})
 	}
 }
