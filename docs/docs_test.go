@@ -205,9 +205,6 @@ func TestNamesExist(t *testing.T) {
 	top, err := os.ReadDir(root)
 	require.NoError(t, err)
 	for page, text := range pages(t) {
-		if page == filepath.Join("docs", "writing-a-task.md") {
-			text = strings.ReplaceAll(text, "core::", "") // its ops are examples
-		}
 		for _, match := range code.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
 			quoted := match[1]
 			if name := testName.FindStringSubmatch(quoted); name != nil {
