@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"io"
 	"slices"
 	"testing"
@@ -31,6 +32,14 @@ type network struct {
 	greet func(args []string) (answer []byte, ok bool)
 	// executed counts the commands that reached a server, by their text.
 	executed map[string]int
+	log      func(format string, args ...any) // is told what happens; may be nil
+}
+
+// tell logs what happens on a connection, by its number from 1.
+func (p *peer) tell(format string, args ...any) {
+	if p.net.log != nil {
+		p.net.log("connection %d "+format, append([]any{slices.Index(p.net.conns, p) + 1}, args...)...)
+	}
 }
 
 // A peer is the server's end of a connection, and the client's handle of it.
@@ -91,6 +100,7 @@ func (n *network) advance(d time.Duration) {
 func (n *network) Dial(addr string, opts transport.DialOptions, h transport.Handler) transport.Conn {
 	p := &peer{net: n, handler: h, opts: opts}
 	n.conns = append(n.conns, p)
+	p.tell("is dialed")
 	if n.silent {
 		return p
 	}
@@ -101,6 +111,11 @@ func (n *network) Dial(addr string, opts transport.DialOptions, h transport.Hand
 		}
 		p.connected = refuse == nil
 		p.closed = !p.connected
+		if p.connected {
+			p.tell("is made")
+		} else {
+			p.tell("is refused")
+		}
 		h.OnConnect(refuse)
 	})
 	return p
@@ -137,6 +152,7 @@ func (p *peer) Close(reason error) {
 	if reason == nil {
 		reason = transport.ErrClosed
 	}
+	p.tell("is closed: %v", reason)
 	p.net.events = append(p.net.events, func() {
 		if p.connected {
 			p.handler.OnClose(reason)
@@ -154,6 +170,7 @@ func (p *peer) flush() {
 		return
 	}
 	p.writes++
+	var commands []string
 	rest := p.queued
 	for len(rest) > 0 {
 		complete, args, _, left, err := redcon.ReadNextCommand(rest, nil)
@@ -161,9 +178,11 @@ func (p *peer) flush() {
 		require.True(p.net.t, complete)
 		rest = left
 		p.commands++
+		commands = append(commands, string(bytes.Join(args, []byte(" "))))
 		p.answers = append(p.answers, p.execute(args))
 	}
 	p.queued = p.queued[:0]
+	p.tell("carries %s", showCommands(commands))
 	if !p.net.mute {
 		p.answer(len(p.answers))
 	}
