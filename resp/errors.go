@@ -16,8 +16,8 @@ var (
 	ErrQueueFull = errors.New("too many waiting calls")
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("client closed")
-	// ErrProtocol: the server's bytes are no RESP2, exceed the Limits, or answer
-	// nothing that was asked.
+	// ErrProtocol: the server's bytes are not RESP2, exceed the Limits, or answer
+	// no command.
 	ErrProtocol = errors.New("protocol error")
 	// ErrTooLarge: the replies to a batch sent in parts exceed UnreadMaxBytes.
 	ErrTooLarge = errors.New("replies too large")

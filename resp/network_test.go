@@ -14,11 +14,10 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// A network is a transport.Dialer without sockets. What happens on it happens in the
-// poll phase of a turn of the harness, and only then, as with real sockets. Behind each
-// connection stands a server that answers GET x with x, ERR x with an error, LIST x y
-// with the array of x and y, and the rest with +OK, as soon as commands reach it
-// unless it is muted.
+// A network is a transport.Dialer without sockets. Its events happen in the poll phase of
+// the harness's iterations, and only then, as with real sockets. Behind each connection
+// stands a server that answers at once, unless it is muted. GET x is answered with x, ERR x
+// with an error, LIST x y with the array of x and y, and any other command with +OK.
 type network struct {
 	t      testing.TB
 	h      *looptest.Harness
@@ -32,11 +31,11 @@ type network struct {
 	greet func(args []string) (answer []byte, ok bool)
 	// executed counts the commands that reached a server, by their text.
 	executed map[string]int
-	log      func(format string, args ...any) // is told what happens; may be nil
+	log      func(format string, args ...any) // receives what happens; may be nil
 }
 
-// tell logs what happens on a connection, by its number from 1.
-func (p *peer) tell(format string, args ...any) {
+// note logs what happens on a connection, by its number from 1.
+func (p *peer) note(format string, args ...any) {
 	if p.net.log != nil {
 		p.net.log("connection %d "+format, append([]any{slices.Index(p.net.conns, p) + 1}, args...)...)
 	}
@@ -74,14 +73,14 @@ func newNetwork(t testing.TB) *network {
 	return n
 }
 
-// settle turns until nothing happens any more.
+// settle runs iterations until nothing happens any more.
 func (n *network) settle() {
 	n.t.Helper()
 	for n.h.Settle(); n.busy(); n.h.Settle() {
 	}
 }
 
-// busy reports whether the next turn will have something to do.
+// busy reports whether the next iteration will have something to do.
 func (n *network) busy() bool {
 	return len(n.events) > 0 || slices.ContainsFunc(n.conns, (*peer).flushable)
 }
@@ -100,7 +99,7 @@ func (n *network) advance(d time.Duration) {
 func (n *network) Dial(addr string, opts transport.DialOptions, h transport.Handler) transport.Conn {
 	p := &peer{net: n, handler: h, opts: opts}
 	n.conns = append(n.conns, p)
-	p.tell("is dialed")
+	p.note("is dialed")
 	if n.silent {
 		return p
 	}
@@ -112,9 +111,9 @@ func (n *network) Dial(addr string, opts transport.DialOptions, h transport.Hand
 		p.connected = refuse == nil
 		p.closed = !p.connected
 		if p.connected {
-			p.tell("is made")
+			p.note("is made")
 		} else {
-			p.tell("is refused")
+			p.note("is refused")
 		}
 		h.OnConnect(refuse)
 	})
@@ -152,7 +151,7 @@ func (p *peer) Close(reason error) {
 	if reason == nil {
 		reason = transport.ErrClosed
 	}
-	p.tell("is closed: %v", reason)
+	p.note("is closed: %v", reason)
 	p.net.events = append(p.net.events, func() {
 		if p.connected {
 			p.handler.OnClose(reason)
@@ -164,7 +163,7 @@ func (p *peer) Close(reason error) {
 
 func (p *peer) flushable() bool { return len(p.queued) > 0 && p.connected && !p.closed }
 
-// flush lets the server have what was written.
+// flush hands the written bytes to the server.
 func (p *peer) flush() {
 	if !p.flushable() {
 		return
@@ -182,7 +181,7 @@ func (p *peer) flush() {
 		p.answers = append(p.answers, p.execute(args))
 	}
 	p.queued = p.queued[:0]
-	p.tell("carries %s", showCommands(commands))
+	p.note("carries %s", showCommands(commands))
 	if !p.net.mute {
 		p.answer(len(p.answers))
 	}

@@ -16,17 +16,17 @@ type Options struct {
 	// ClientName is shown by CLIENT LIST. Empty means none.
 	ClientName string
 	// Username and Password go into AUTH on each new connection. Without a password
-	// there is no AUTH; without a username it is that of the default user.
+	// there is no AUTH; without a username AUTH names only the password, which is the default user's.
 	Username, Password string
 	// Database is selected on each new connection, if it is not 0.
 	Database int
 
 	// MaxInflight bounds the commands sent and unanswered, over all connections of
-	// the client. Zero means 1024. What is beyond waits in FIFO order.
+	// the client. Zero means 1024. Further commands wait in FIFO order.
 	MaxInflight int
 	// MaxWaiting bounds the calls that wait to be sent. Zero means 65,536, at some
-	// 400 bytes each; more means that the server is far too slow for the load, and
-	// Do returns ErrQueueFull.
+	// 400 bytes each. Beyond it the server is far too slow for the load, and Do returns
+	// ErrQueueFull.
 	MaxWaiting int
 	// Connections is the number of connections. Zero means 1. A SyncClient has 1.
 	Connections int
@@ -122,10 +122,9 @@ func (o *Options) greeting() *Batch {
 	return &b
 }
 
-// checkGreeting returns why the connection cannot be used, if it cannot. The
-// name, always last, is a courtesy, and old or partial servers do not know it: that
-// alone is no reason. But a server that wants a password or is full says so in
-// answer to it, and would say the same to every command.
+// checkGreeting returns the error that makes the connection unusable, or nil. The name,
+// always last, is a courtesy: old or partial servers may refuse it. But a server that wants a
+// password or is full says so in answer to it, and would say the same to every command.
 func (o *Options) checkGreeting(replies Replies) error {
 	for i, r := range replies.All() {
 		err := r.Err()

@@ -24,8 +24,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output of the stories in testdata")
 
-// TestClientStories replays the stories in testdata/client: each is a client on a network, and commands. Each
-// line of commands happens in one iteration of the loop; below it stands what it led to, without time passing unless it waits.
+// TestClientStories replays the stories in testdata/client. A story has a client on a network, and lines of
+// commands that begin with ">". The commands of a line come one after the other, and then the loop runs until nothing
+// happens any more; time passes only in a wait. Below the line stand its consequences: dials, commands that servers receive,
+// ends of calls, and the commands in flight and calls waiting, if there are any. Between all of them checkInvariants holds.
 //
 //	=== title                   begins a story
 //	# words                     a remark
@@ -48,6 +50,8 @@ var update = flag.Bool("update", false, "rewrite the expected output of the stor
 //	hold 2, dial 2              the client's second connection is not dialed, or is dialed
 //	stats                       prints the client's counters
 //
+// An error stands without the server's address, and errors.Is has to find every condition that its text names, and no other.
+//
 // A story ends once its client is closed and the loop has come to rest.
 func TestClientStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/client/*.txt")
@@ -57,15 +61,15 @@ func TestClientStories(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			var told strings.Builder
+			var output strings.Builder
 			for _, part := range strings.Split(string(text), "=== ")[1:] {
 				title, lines, _ := strings.Cut(part, "\n")
 				t.Run(title, func(t *testing.T) {
-					fmt.Fprintf(&told, "=== %s\n%s\n", title, tellStory(t, strings.Split(lines, "\n")))
+					fmt.Fprintf(&output, "=== %s\n%s\n", title, replay(t, strings.Split(lines, "\n")))
 				})
 			}
 			want := strings.TrimSpace(string(text))
-			got := strings.TrimSpace(told.String())
+			got := strings.TrimSpace(output.String())
 			if *update && !t.Failed() {
 				require.NoError(t, os.WriteFile(file, []byte(got+"\n"), 0o644))
 			}
@@ -74,7 +78,7 @@ func TestClientStories(t *testing.T) {
 	}
 }
 
-// A story is one that is being told.
+// A story is one that is being replayed.
 type story struct {
 	t      testing.TB
 	net    *network
@@ -92,8 +96,8 @@ type storyCall struct {
 	then  []string // what its next Done does
 }
 
-// tellStory runs the commands among the lines, and returns all lines with the output of today.
-func tellStory(t testing.TB, lines []string) string {
+// replay runs the commands among the lines, and returns all lines with the output of today.
+func replay(t testing.TB, lines []string) string {
 	s := &story{t: t, net: newNetwork(t), calls: map[string]*storyCall{}}
 	s.net.log = func(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
 	var o Options
