@@ -10,6 +10,7 @@ import (
 
 	"github.com/alitto/pond/v2"
 
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop/clock"
 )
 
@@ -31,8 +32,8 @@ type PanicError struct {
 	Stack []byte // of the panicking worker
 }
 
-// Error implements error: one line, without the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+// Error implements error: one line, without the stack. It shows an excerpt of a long value.
+func (e *PanicError) Error() string { return "panic: " + excerpt.Text(fmt.Sprint(e.Value)) }
 
 // Loop is the part of an event loop that the pool uses. It hands jobs back, and keeps the
 // loop alive while jobs are under way (libuv's active requests).

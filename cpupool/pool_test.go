@@ -3,6 +3,7 @@ package cpupool
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -287,6 +288,10 @@ func TestPanicBecomesAnError(t *testing.T) {
 	require.ErrorAs(t, got, &pe)
 	assert.Equal(t, "boom", pe.Value)
 	assert.Contains(t, string(pe.Stack), "pool_test.go")
+
+	require.NoError(t, p.Submit(&Job{Work: func() { panic(strings.Repeat("x", 1<<20)) }, Done: func(err error) { got = err }}))
+	l.run(1)
+	assert.Equal(t, "panic: "+strings.Repeat("x", 200)+"… (1048576 bytes)", got.Error())
 
 	require.NoError(t, p.Submit(&Job{Work: runtime.Goexit, Done: func(err error) { got = err }}))
 	l.run(1)

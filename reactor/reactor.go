@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	gneterrors "github.com/panjf2000/gnet/v2/pkg/errors"
 
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 )
@@ -193,7 +195,7 @@ func (r *Reactor) contain(c *conn, fn func()) (submit bool) {
 	submit, recovered := r.loop.Event(fn)
 	r.inside--
 	if recovered != nil {
-		c.end(fmt.Errorf("connection handler panicked: %v", recovered))
+		c.end(errors.New("connection handler panicked: " + excerpt.Text(fmt.Sprint(recovered))))
 	}
 	return submit
 }

@@ -25,7 +25,7 @@ func Override(base expr.Params, values map[string]any, reg *registry.Registry) (
 			return expr.Params{}, fmt.Errorf("unknown parameter %s", excerpt.Quote(name))
 		}
 		if err := setValue(&params, p, values[name]); err != nil {
-			return expr.Params{}, fmt.Errorf("parameter %q %w", p.Name, err)
+			return expr.Params{}, fmt.Errorf("parameter %s %w", excerpt.Quote(p.Name), err)
 		}
 	}
 	return params, nil

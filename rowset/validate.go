@@ -1,6 +1,10 @@
 package rowset
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/rankd/rankd/internal/excerpt"
+)
 
 // Validate checks every invariant of the row set and its batch, and returns an error
 // for the first that is broken. It looks at every row, so it is for tests.
@@ -78,7 +82,7 @@ func (c *StringColumn) validate(n int) error {
 	seen := make(map[string]bool, len(c.Dict.Values))
 	for code, s := range c.Dict.Values {
 		if seen[s] {
-			return fmt.Errorf("rowset: string column %d has %q twice in its dictionary (code %d)", c.Key, s, code)
+			return fmt.Errorf("rowset: string column %d has %s twice in its dictionary (code %d)", c.Key, excerpt.Quote(s), code)
 		}
 		seen[s] = true
 	}

@@ -1,6 +1,8 @@
 package rowset_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,6 +38,9 @@ func TestValidateNamesWhatIsBroken(t *testing.T) {
 		"string column 3001, row 1: code 2 of 2":         func(rs *rowset.RowSet) { rs.Batch.Strings[0].Codes[1] = 2 },
 		"string column 3001, row 1: code -2":             func(rs *rowset.RowSet) { rs.Batch.Strings[0].Codes[1] = -2 },
 		`string column 3001 has "a" twice in its dictio`: func(rs *rowset.RowSet) { rs.Batch.Strings[0].Dict.Values[1] = "a" },
+		`xx…" (1000 bytes) twice`: func(rs *rowset.RowSet) {
+			rs.Batch.Strings[0].Dict.Values = slices.Repeat([]string{strings.Repeat("x", 1000)}, 2)
+		},
 	} {
 		t.Run(want, func(t *testing.T) {
 			rs := good()
