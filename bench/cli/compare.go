@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +25,8 @@ import (
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/plan"
 )
 
 // compareOptions are the flags of compare and sweep. Immutable once checked.
@@ -283,7 +284,7 @@ func (o *compareOptions) artifact() (name string, text []byte, err error) {
 		return "", nil, err
 	}
 	if o.plan != "" { // only once: it may be a pipe
-		if text, err = os.ReadFile(o.plan); err != nil {
+		if text, err = plan.ReadFile(o.plan); err != nil {
 			return "", nil, err
 		}
 		engine.PlanText = text
@@ -297,8 +298,8 @@ func (o *compareOptions) artifact() (name string, text []byte, err error) {
 			folder = artifacts.Plans()
 		}
 		engine.Plan, engine.PlanFile = "", o.planName+".plan.json"
-		if text, err = fs.ReadFile(folder, engine.PlanFile); err != nil {
-			return "", nil, err
+		if text, err = inputfile.Read(folder, engine.PlanFile, plan.MaxArtifactBytes); err != nil {
+			return "", nil, fmt.Errorf("%s: %w", engine.PlanFile, err)
 		}
 	}
 	if o.fanout == 0 {
