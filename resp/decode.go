@@ -101,7 +101,7 @@ func (d *Decoder) Decode(data []byte) (n int, done bool, err error) {
 
 // parse puts the complete values of data, from d.pos on, on the tape.
 func (d *Decoder) parse(data []byte) error {
-	if len(data) > math.MaxUint32 {
+	if uint64(len(data)) > math.MaxUint32 {
 		return &ProtocolError{Offset: d.pos, Reason: "batch of replies larger than 4 GiB"}
 	}
 	for d.left > 0 {

@@ -1,6 +1,7 @@
 package rowset_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -86,7 +87,7 @@ func TestTake(t *testing.T) {
 		{"of a prefix", rowset.RowSet{Batch: b, N: 3}, 2, []int64{10, 11}},
 		{"of a permutation", rowset.RowSet{Batch: b, Rows: []int32{3, 1, 0}, N: 3}, 2, []int64{13, 11}},
 		{"as many as there are", rowset.Dense(b), 4, []int64{10, 11, 12, 13}},
-		{"more than there are", rowset.RowSet{Batch: b, Rows: []int32{3}, N: 1}, 1 << 40, []int64{13}},
+		{"more than there are", rowset.RowSet{Batch: b, Rows: []int32{3}, N: 1}, math.MaxInt, []int64{13}},
 		{"none", rowset.RowSet{Batch: b, Rows: []int32{3, 2}, N: 2}, 0, []int64{}},
 		{"less than none", rowset.Dense(b), -5, []int64{}},
 		{"of the zero row set", rowset.RowSet{}, 3, []int64{}},

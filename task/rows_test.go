@@ -35,12 +35,13 @@ func TestRowBudget(t *testing.T) {
 
 func TestRowBudgetLimits(t *testing.T) {
 	assert.Equal(t, 10_000_000, DefaultMaxRows)
-	for limit, want := range map[int]int64{
-		0: DefaultMaxRows, -1: DefaultMaxRows, 1: 1, MaxRowsLimit: MaxRowsLimit, math.MaxInt: MaxRowsLimit,
-	} {
-		b := NewRowBudget(limit)
-		assert.NoError(t, b.take(want), limit)
-		assert.Error(t, b.take(1), limit)
+	for _, c := range []struct {
+		limit int
+		want  int64
+	}{{0, DefaultMaxRows}, {-1, DefaultMaxRows}, {1, 1}, {MaxRowsLimit, MaxRowsLimit}, {math.MaxInt, MaxRowsLimit}} {
+		b := NewRowBudget(c.limit)
+		assert.NoError(t, b.take(c.want), c.limit)
+		assert.Error(t, b.take(1), c.limit)
 	}
 }
 

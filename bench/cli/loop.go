@@ -278,7 +278,7 @@ func offloadJobs(n, payload int) int {
 	const bytesMax = 2 << 30 // in all: a second or two
 	jobs := n / 10
 	if payload > 0 {
-		jobs = min(jobs, bytesMax/payload)
+		jobs = int(min(int64(jobs), bytesMax/int64(payload)))
 	}
 	return max(1, jobs)
 }
