@@ -28,6 +28,7 @@ const (
 
 // Options configure an engine. The zero value serves the example plans from a Redis at
 // 127.0.0.1:6379. Open reads Options once; later changes have no effect.
+// One goroutine at a time.
 type Options struct {
 	// Redis is the "host:port" of the server behind every Redis endpoint. Empty keeps the
 	// addresses of the registry.

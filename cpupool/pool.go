@@ -36,7 +36,8 @@ type PanicError struct {
 func (e *PanicError) Error() string { return "panic: " + excerpt.Text(fmt.Sprint(e.Value)) }
 
 // Loop is the part of an event loop that the pool uses. It hands jobs back, and keeps the
-// loop alive while jobs are under way (libuv's active requests).
+// loop alive while jobs are under way (libuv's active requests). Each method says who may
+// call it.
 type Loop interface {
 	Post(fn func()) bool   // any goroutine
 	Done() <-chan struct{} // any goroutine; closed when the loop has ended

@@ -15,6 +15,7 @@ import (
 )
 
 // Case is one run of a task. The zero Case suits a task without inputs and parameters.
+// Run only reads it; any goroutine.
 type Case struct {
 	// Params are the node's parameters, checked as those of a plan: unknown, missing and
 	// wrongly typed ones are errors. A value is what encoding/json can write.

@@ -38,7 +38,7 @@ func Replies(byCommand map[string]any) func(command []string) any {
 	}
 }
 
-// Failure as an answer makes the whole batch fail with Err.
+// Failure as an answer makes the whole batch fail with Err. Immutable.
 type Failure struct{ Err error }
 
 func unscripted(line string) error { return fmt.Errorf("ERR rankdtest has no reply for %q", line) }

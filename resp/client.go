@@ -50,7 +50,7 @@ type Client struct {
 	stats    Stats
 }
 
-// Stats counts what a client has done since it was built.
+// Stats counts what a client has done since it was built. A copy; any goroutine.
 type Stats struct {
 	Batches       uint64 // calls accepted by Do
 	Commands      uint64 // commands sent

@@ -7,7 +7,7 @@ import (
 )
 
 // Limits bound what a peer can make a Decoder do. A zero field means its default. A
-// reply beyond a limit is a ProtocolError as soon as its header is read.
+// reply beyond a limit is a ProtocolError as soon as its header is read. Immutable.
 type Limits struct {
 	// MaxDepth bounds the nesting of arrays; an array of plain values has depth 1.
 	// Zero means 16: Redis's deepest answers (XINFO STREAM FULL) have 6.

@@ -14,8 +14,8 @@ import (
 const batchKeepBytes = 1 << 20
 
 // A Batch is a reusable buffer of encoded commands, sent together and answered
-// together. The zero value is empty and ready. Not safe for concurrent use; its
-// owner changes it only while no call carries it.
+// together. The zero value is empty and ready. It belongs
+// to its owner, who changes it only while no call carries it.
 //
 // A command that is begun and not given all its arguments, or given too many, is
 // a bug of the caller and panics: on the wire it would shift every later reply.

@@ -113,7 +113,7 @@ const (
 // Replies is a view of the replies to one batch, in the order of its commands. It
 // and every Reply taken from it are valid until the callback that received them
 // returns: they point into the connection's read buffer. A callback that keeps something
-// copies it. The zero value holds no replies.
+// copies it. Any goroutine may read it until then. The zero value holds no replies.
 type Replies struct{ t *tape }
 
 // Len returns the number of replies.
@@ -150,6 +150,7 @@ func (r Replies) each(yield func(int, Reply) bool) {
 
 // A Reply is a view of one reply or of one element of an array; see Replies for how
 // long it is valid. The zero value may only be asked for its Kind, which is 0.
+// Any goroutine may read it until then.
 type Reply struct {
 	t *tape
 	i uint32

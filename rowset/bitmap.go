@@ -4,6 +4,7 @@ import "math/bits"
 
 // Bitmap has one bit per row, row i in bit i%64 of word i/64. A nil Bitmap
 // means "all rows valid". Bits past the last row are undefined.
+// Any goroutine may read it; only its builder changes it.
 type Bitmap []uint64
 
 // BitmapWords returns the number of words of a Bitmap of n rows.

@@ -12,6 +12,7 @@ import (
 )
 
 // Execution is one run of a plan. The engine only reads it, until it calls done.
+// Any goroutine may read it until then.
 type Execution struct {
 	Graph    *plan.Graph
 	UserID   int64
@@ -52,8 +53,7 @@ type Engine interface {
 	Submit(req *Execution, done func(*Result))
 	// Close refuses new requests, waits up to grace for those in flight, fails the rest with
 	// ErrShuttingDown, waits until abandoned work has ended, and frees all that the engine holds.
-	// done must not call it. Of several calls the grace that ends first counts, and each waits for
-	// the end.
+	// done must not call it. Several calls may wait side by side; the grace that ends first counts.
 	Close(grace time.Duration)
 	// Metrics returns the counters as they are now. done must not call it.
 	Metrics() Metrics

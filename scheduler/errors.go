@@ -30,7 +30,7 @@ var (
 	ErrShuttingDown = errors.New("shutting down")
 )
 
-// NodeError is the failure of one node.
+// NodeError is the failure of one node. Immutable.
 type NodeError struct {
 	Node string // id
 	Op   string // with namespace
@@ -46,7 +46,7 @@ func (e *NodeError) Error() string {
 func (e *NodeError) Unwrap() error { return e.Err }
 
 // TimeoutError says how long a request or a node had taken when it was found late, and how long
-// it was allowed to take.
+// it was allowed to take. Immutable.
 type TimeoutError struct {
 	Kind    error         // ErrRequestDeadline, ErrNodeTimeout or ErrDeadlineBeforeStart
 	Elapsed time.Duration // since the request's arrival or, for ErrNodeTimeout, the node's start

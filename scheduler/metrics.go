@@ -6,7 +6,7 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// Metrics are the counters of an engine and of everything that it drives.
+// Metrics are the counters of an engine and of everything that it drives. A copy; any goroutine.
 type Metrics struct {
 	Loop  loop.Metrics
 	CPU   cpupool.Stats // zero if the CPU given to NewAsync does not count

@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// Config sets an engine up. Registry is required.
+// Config sets an engine up. Registry is required. Immutable once given to an engine.
 type Config struct {
 	Registry *registry.Registry
 	// CPUThreads is the number of CPU workers. Zero means 2.

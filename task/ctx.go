@@ -29,6 +29,7 @@ type Ctx struct {
 }
 
 // Waiter is an engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.
+// Only the body of the Ctx calls it.
 type Waiter interface {
 	// NewBatch returns an empty batch, valid until the next NewBatch or the
 	// end of the body.
@@ -66,7 +67,7 @@ func (NoWaiter) Do(*registry.Endpoint, *resp.Batch) (resp.Replies, error) {
 // Sleep implements Waiter; it fails.
 func (NoWaiter) Sleep(time.Duration) error { return errNoWaiting }
 
-// Redis sends commands to one endpoint on behalf of one body.
+// Redis sends commands to one endpoint on behalf of one body. Only that body uses it.
 type Redis struct {
 	waiter   Waiter
 	endpoint *registry.Endpoint

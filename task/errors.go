@@ -51,7 +51,7 @@ func (r Redis) wrap(err error) error {
 	return withKind(ErrRedis, fmt.Errorf("endpoint %s (%s): %w", r.endpoint.ID, r.endpoint.Name, err))
 }
 
-// PanicError is a contained panic of a body.
+// PanicError is a contained panic of a body. Immutable.
 type PanicError struct {
 	Value any
 	Stack []byte

@@ -20,7 +20,7 @@ const (
 // ErrTooManyRows: the nodes of a request would make more rows than its bound allows.
 var ErrTooManyRows = errors.New("too many rows")
 
-// RowsError says which rows a request's bound refused. It matches ErrTooManyRows.
+// RowsError says which rows a request's bound refused. It matches ErrTooManyRows. Immutable.
 type RowsError struct {
 	Rows  int64 // rows that the node was about to make
 	Left  int64 // rows that the request could still make

@@ -10,6 +10,7 @@ import (
 
 // A Body is the code of a task. It reads its inputs from c, changes none of
 // them, and returns a row set of the shape that its Spec promises.
+// Any goroutine may run it, several at once.
 type Body func(c *Ctx) (rowset.RowSet, error)
 
 // Spec describes a task. Immutable once it is in a Catalog; any goroutine.

@@ -94,7 +94,7 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 }
 
 // EventLoopFlags are flags of the root command. They run bench loop under the names of the
-// original engine.
+// original engine. One goroutine at a time.
 type EventLoopFlags struct {
 	Asked bool // --bench_eventloop is given
 

@@ -22,7 +22,7 @@ var (
 	ErrConnectTimeout = errors.New("connect timeout")
 )
 
-// DialOptions bound one connection. A zero field means its default.
+// DialOptions bound one connection. A zero field means its default. Immutable once given to Dial.
 type DialOptions struct {
 	ConnectTimeout time.Duration // zero means 1 s
 	UnsentMaxBytes int           // zero means 64 MiB

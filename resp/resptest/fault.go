@@ -12,7 +12,7 @@ import (
 type Fault func(w *Wire, reply []byte)
 
 // A Wire is the writing side of one connection, as a Fault has it. What is done to a
-// connection that has ended has no effect. Only for the goroutine that was given it.
+// connection that has ended has no effect. Only the goroutine that was given it may touch it.
 type Wire struct {
 	conn *net.TCPConn
 	gone <-chan struct{} // closed when the client has gone, or the server closes
