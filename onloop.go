@@ -13,7 +13,7 @@ var callbackFrames = [...]string{
 	"github.com/rankd/rankd/scheduler.newCoroutine.",
 }
 
-// inCallback reports whether the caller runs inside a callback of some engine's loop. To wait
+// inCallback reports whether the caller runs inside a callback of some engine's loop. A wait
 // there stops that loop, for ever if it is this engine's. It reads the stack, since a goroutine has
 // no identity to compare; BenchmarkInCallback says what that costs. The compiler inlines none
 // of the functions that it looks for: they are called through interfaces and closures.

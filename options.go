@@ -87,7 +87,7 @@ type Options struct {
 	// task.DefaultMaxRows, ten million; task.MaxRowsLimit is the most.
 	MaxRows int
 
-	// Logger receives what nobody else is told, such as a panic in a callback. Nil means
+	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger
 }

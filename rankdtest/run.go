@@ -17,7 +17,7 @@ import (
 // Case is one run of a task. The zero Case suits a task without inputs and parameters.
 // Run only reads it; any goroutine.
 type Case struct {
-	// Params are the node's parameters, checked as those of a plan: unknown, missing and
+	// Params are the node's parameters, checked as a plan's parameters are: unknown, missing and
 	// wrongly typed ones are errors. A value is what encoding/json can write.
 	Params map[string]any
 	// Inputs are the row sets of the node's inputs.

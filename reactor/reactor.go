@@ -57,7 +57,7 @@ type Reactor struct {
 	// Loop only.
 	inside   int                // callbacks and iterations on the stack; they nest, because gnet calls back within its calls
 	armed    clock.Time         // when timer fires; 0 if it has fired or was never set
-	conns    map[*conn]struct{} // those whose handler has not been told of a failure or close
+	conns    map[*conn]struct{} // those whose handler has not heard of a failure or close
 	dialing  int                // goroutines that are connecting and have not reported
 	dirty    []*conn            // connections that wait for the flush, each once
 	draining bool               // the loop is stopping: no more dials
@@ -305,7 +305,7 @@ func (e *events) OnClose(gc gnet.Conn, err error) gnet.Action {
 }
 
 // abandon winds the loop down while gnet's goroutine ends because its poller has failed.
-// Accepted posts run, and handlers are told. Only goroutines that are connecting are
+// Accepted posts run, and handlers hear of the end. Only goroutines that are connecting are
 // lost: gnet never answers them.
 func (r *Reactor) abandon() {
 	r.broken = true

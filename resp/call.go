@@ -22,7 +22,7 @@ type Call struct {
 	// if all replies are there, errors of the server among them.
 	Err error
 
-	// generation tells the slots of this use of the call from those of earlier
+	// generation tells the slots of this use of the call from the slots of earlier
 	// ones: a slot whose number differs belongs to nobody any more.
 	generation uint64
 	list       *callList  // the list that the call is in; nil: not under way

@@ -33,7 +33,7 @@ type Config struct {
 	MaxRows int
 	// Clock tells the time to everything below the engine. Nil means a real clock.
 	Clock clock.Clock
-	// OnPanic is told of a panic in a callback on the loop, which is contained. Nil logs it: see
+	// OnPanic receives a panic in a callback on the loop, which contains it. Nil logs it: see
 	// loop.Config.
 	OnPanic func(recovered any, stack []byte)
 }

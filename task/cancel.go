@@ -15,7 +15,7 @@ import (
 var ErrCancelled = errors.New("task cancelled")
 
 // Cancellation tells a body that nobody waits for its result any more: its node
-// timed out, or the engine shuts down. It does not force the body: one that never
+// timed out, or the engine shuts down. It does not force the body: a body that never
 // looks runs to its end, and the engine drops its result. The zero value is ready.
 //
 // Cancel, Cancelled and Done: any goroutine. Reset: the owner, while no body

@@ -26,7 +26,7 @@ const (
 	Permutation
 	// Prefix keeps the batch and the first active rows.
 	Prefix
-	// Append makes a dense batch: the rows of the input, then those of each node
+	// Append makes a dense batch: the rows of the input, then the rows of each node
 	// reference; its columns are the union.
 	Append
 	// PassThrough keeps everything.
@@ -100,7 +100,7 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 		ok = isPermutation(in, out)
 	}
 	if !ok {
-		return contractf("output rows are no %s of the input's rows", spec.Output)
+		return contractf("output rows are not a %s of the input's rows", spec.Output)
 	}
 	return nil
 }

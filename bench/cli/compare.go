@@ -102,7 +102,7 @@ func (p *Program) sweepCommand(ctx context.Context) *cobra.Command {
 		Use: "sweep", Args: cobra.NoArgs,
 		Short: "Find where an engine's throughput flattens and its latency climbs",
 		Long: `Run a plan at rising concurrency and find the knee of each engine: the lowest concurrency
-that reaches 90 % of the best throughput. What is in flight beyond it mostly waits.`,
+that reaches 90 % of the best throughput. Requests in flight beyond it mostly wait.`,
 		Example: `  rankd bench sweep --plan_name concat_plan --engines reactor,pool`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return p.compare(ctx, o, cmd.Flags()) },
 	}

@@ -19,7 +19,7 @@
 // registers fit the L1 cache, so an operation costs about as much as its arithmetic.
 //
 // Positions 0 to 1023 number the rows of a chunk in the active list. Kernels read
-// the columns of a dense row set in place, and gather those of any other first.
+// the columns of a dense row set in place, and gather the columns of any other first.
 // A predicate takes a mask of positions to look at and returns the mask of those
 // that are true, so and, or and not are operations on words. If less than a quarter
 // of the positions is left, the predicate compacts them and skips the rest.

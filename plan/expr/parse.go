@@ -309,7 +309,7 @@ func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
 			return nil, err
 		}
 		if param == 0 {
-			return nil, p.fail("param_id: 0 is no parameter")
+			return nil, p.fail("param_id: 0 is not a parameter")
 		}
 		return newParamPattern(param, ignoreCase), nil
 	}

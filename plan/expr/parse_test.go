@@ -114,7 +114,7 @@ func TestParsePredRefuses(t *testing.T) {
 			"pattern: value: want a string, have the integer 1",
 		},
 		{"param without id", regex(`,"pattern":{"kind":"param"}`), "pattern: param_id is missing"},
-		{"param 0", regex(`,"pattern":{"kind":"param","param_id":0}`), "pattern: param_id: 0 is no parameter"},
+		{"param 0", regex(`,"pattern":{"kind":"param","param_id":0}`), "pattern: param_id: 0 is not a parameter"},
 		{
 			"param too large", regex(`,"pattern":{"kind":"param","param_id":4294967296}`),
 			"pattern: param_id: 4294967296 is more than 4294967295",

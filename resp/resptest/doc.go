@@ -1,7 +1,7 @@
 // Package resptest has servers that misbehave on demand, to try clients against.
 //
 // A Server speaks RESP2 and answers from a function, or, as a proxy, from a real
-// server behind it. What becomes of each answer is up to a Fault, and which fault
+// server behind it. A Fault decides what becomes of each answer, and which fault
 // meets which command is up to a Script, which may be changed at any time:
 //
 //	client ──commands──▶ reader ──one reply owed per command──▶ writer ──Fault──▶ client

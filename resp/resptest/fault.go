@@ -11,8 +11,8 @@ import (
 // the replies behind it wait. A nil Fault delivers.
 type Fault func(w *Wire, reply []byte)
 
-// A Wire is the writing side of one connection, as a Fault has it. What is done to a
-// connection that has ended has no effect. Only the goroutine that was given it may touch it.
+// A Wire is the writing side of one connection, as a Fault has it. Its methods have
+// no effect on a connection that has ended. Only the goroutine that was given it may touch it.
 type Wire struct {
 	conn *net.TCPConn
 	gone <-chan struct{} // closed when the client has gone, or the server closes
@@ -117,13 +117,13 @@ func Drip(pause time.Duration) Fault {
 }
 
 // Instead sends other bytes in place of the reply: an error, a value of another type,
-// or something that is no RESP at all.
+// or something that is not RESP at all.
 func Instead(bytes string) Fault { return func(w *Wire, _ []byte) { w.Write([]byte(bytes)) } }
 
 // Garbage sends, in place of the reply, bytes that begin no RESP value.
 func Garbage() Fault { return Instead("\x00\x17HTTP/1.1 400 Bad Request\r\n\r\n") }
 
-// Excess delivers the reply and, in the same segment, one that nobody asked for.
+// Excess delivers the reply and, in the same segment, a reply that nobody asked for.
 func Excess() Fault {
 	return func(w *Wire, reply []byte) { w.Write(append(bytes.Clone(reply), "+excess\r\n"...)) }
 }

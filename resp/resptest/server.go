@@ -226,7 +226,7 @@ func (s *Server) serve(c *session, number int) {
 		answer(wire, c.src, queue)
 	}()
 	s.read(c, number, queue, written)
-	// The client has gone. What it is still owed is dropped, as Redis does.
+	// The client has gone. The server drops what it still owes, as Redis does.
 	close(gone)
 	c.src.close()
 	close(queue)
@@ -256,7 +256,7 @@ func (s *Server) read(c *session, number int, queue chan<- owed, written <-chan 
 			}
 			rest = left
 			if len(args) == 0 {
-				continue // an empty line is no command
+				continue // an empty line is not a command
 			}
 			command++
 			s.commands.Add(1)

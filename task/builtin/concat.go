@@ -6,11 +6,11 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// concat appends the rows of the node that rhs names to those of its input.
+// concat appends the rows of the node that rhs names to the rows of its input.
 func concat() task.Spec {
 	return task.Spec{
 		Op:     "core::concat",
-		Doc:    "The rows of the input, then those of rhs; columns are the union.",
+		Doc:    "The rows of the input, then the rows of rhs; columns are the union.",
 		Params: []plan.ParamSchema{{Name: "rhs", Type: plan.NodeRef, Required: true}},
 		Inputs: 1,
 		Output: task.Append,

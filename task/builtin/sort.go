@@ -27,7 +27,7 @@ func sortRows() task.Spec {
 			by, in := c.Node.Params.Int("by"), c.Inputs[0]
 			key, ok := c.Key(by)
 			if !ok {
-				return rowset.RowSet{}, task.Invalidf("by is %d, which is no registered key", by)
+				return rowset.RowSet{}, task.Invalidf("by is %d, which is not a registered key", by)
 			}
 			if key.ID != registry.IDKey && in.Batch.Float(key.ID) == nil && in.Batch.String(key.ID) == nil {
 				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): the input has no such column", key.ID, key.Name)

@@ -34,9 +34,9 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	key, ok := c.Key(outKey)
 	switch {
 	case !ok:
-		return rowset.RowSet{}, task.Invalidf("out_key is %d, which is no registered key", outKey)
+		return rowset.RowSet{}, task.Invalidf("out_key is %d, which is not a registered key", outKey)
 	case key.Type != registry.Float:
-		return rowset.RowSet{}, task.Invalidf("out_key %d (%s) is no float key", key.ID, key.Name)
+		return rowset.RowSet{}, task.Invalidf("out_key %d (%s) is not a float key", key.ID, key.Name)
 	case !key.Writable:
 		return rowset.RowSet{}, task.Invalidf("out_key %d (%s) is read-only", key.ID, key.Name)
 	case c.Node.Expr == nil:
