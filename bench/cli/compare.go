@@ -129,7 +129,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how `long` each round warms up before")
 
 	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port`, with the data that it has")
-	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: that on the PATH)")
+	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
 	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0},
 		"`times` to add to each round trip to Redis, as in 0,1ms,5ms")
 	f.StringVar(&o.peers, "peers", "", "the `program` that runs peers")

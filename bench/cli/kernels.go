@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -58,6 +59,7 @@ func (p *Program) benchKernels(ctx context.Context, rows []int, d time.Duration,
 		fmt.Fprintf(table, "ns/row\t%s\t\n", strings.Join(kernels.Names(), "\t"))
 	}
 	lines := json.NewEncoder(p.Stdout)
+	var results []*kernels.Result
 	for _, n := range rows {
 		fmt.Fprintf(table, "%d rows\t", n)
 		for _, k := range kernels.Names() {
@@ -74,6 +76,7 @@ func (p *Program) benchKernels(ctx context.Context, rows []int, d time.Duration,
 				}
 				continue
 			}
+			results = append(results, r)
 			fmt.Fprintf(table, "%.3g\t", r.NsPerRow)
 		}
 		fmt.Fprintln(table)
@@ -81,7 +84,8 @@ func (p *Program) benchKernels(ctx context.Context, rows []int, d time.Duration,
 	if asJSON {
 		return nil
 	}
-	if err := table.Flush(); err != nil {
+	_, err := fmt.Fprintln(p.Stdout, kernelsSentence(results))
+	if err = errors.Join(err, table.Flush()); err != nil {
 		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 	f.IntSliceVar(&o.workers, "workers", slices.Compact([]int{0, 1, cores, 2 * cores}), "`numbers` of busy workers of interference")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` interference is measured, per number of workers")
 	f.StringVar(&o.redis, "redis", "", "the Redis at `host:port` that answers interference (default: one of its own)")
-	f.StringVar(&o.server, "redis_server", "", "the redis-server `program` to start (default: that on the PATH)")
+	f.StringVar(&o.server, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
 	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each")
 	return cmd
 }
@@ -297,10 +297,10 @@ func writeLoopJSON(w io.Writer, mode string, results []any) error {
 	return nil
 }
 
-// writeLoopText prints the results of a mode as a table.
+// writeLoopText prints the results of a mode: the answer in one sentence, then a table.
 func writeLoopText(w io.Writer, mode string, results []any) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "%s\n", mode)
+	fmt.Fprintf(table, "%s: %s\n", mode, loopSentence(results))
 	for _, r := range results {
 		switch r := r.(type) {
 		case *eventloop.PostsResult:

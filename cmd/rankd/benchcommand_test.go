@@ -219,7 +219,7 @@ func TestBenchKernels(t *testing.T) {
 	assert.Positive(t, kernels[9]["ns_per_row"])
 	o := measure(t, "kernels", "--rows", "10", "--duration", "1ms")
 	assert.Equal(t, exitOK, o.status)
-	assert.Len(t, strings.Fields(o.lines()[1]), 7)
+	assert.Len(t, strings.Fields(o.lines()[2]), 7)
 }
 
 func TestBenchInterruptedSaysSo(t *testing.T) {
