@@ -111,7 +111,7 @@ func TestStateStories(t *testing.T) {
 			for _, g := range graph {
 				fmt.Fprintln(got, "graph", g)
 			}
-			tell(t, got, graphOf(t, graph...), commands)
+			runCommands(t, got, graphOf(t, graph...), commands)
 			if *update {
 				require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644))
 			}
@@ -120,7 +120,7 @@ func TestStateStories(t *testing.T) {
 	}
 }
 
-func tell(t *testing.T, w *strings.Builder, g *plan.Graph, commands []string) {
+func runCommands(t *testing.T, w *strings.Builder, g *plan.Graph, commands []string) {
 	var s State
 	s.Reset(g, 1, 0)
 	node := func(name string) int {

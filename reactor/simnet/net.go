@@ -34,7 +34,7 @@ type Net struct {
 	rand      *rand.Rand
 	cfg       Config
 	listeners map[string]*listener
-	conns     []*conn // those whose handler has not been told of the end; conns[i].place == i
+	conns     []*conn // those whose handler has not been told of the end; conns[i].index == i
 	dirty     []*conn // those with bytes to flush
 	draining  bool
 	scratch   []byte
@@ -81,7 +81,7 @@ func (n *Net) Open() int { return len(n.conns) }
 
 // Dial implements transport.Dialer.
 func (n *Net) Dial(addr string, opts transport.DialOptions, h transport.Handler) transport.Conn {
-	c := &conn{net: n, addr: addr, opts: withDefaults(opts), handler: h, place: len(n.conns)}
+	c := &conn{net: n, addr: addr, opts: withDefaults(opts), handler: h, index: len(n.conns)}
 	c.peer.conn = c
 	n.sim.Loop.Hold()
 	n.conns = append(n.conns, c)
@@ -147,7 +147,7 @@ type conn struct {
 	addr      string
 	opts      transport.DialOptions
 	handler   transport.Handler
-	place     int // in net.conns
+	index     int // in net.conns
 	state     connState
 	connected bool  // it was open before it ended
 	reason    error // why it ended
@@ -232,8 +232,8 @@ func (c *conn) end(reason error) {
 func (c *conn) finish() {
 	n := c.net
 	last := len(n.conns) - 1
-	n.conns[c.place] = n.conns[last]
-	n.conns[c.place].place = c.place
+	n.conns[c.index] = n.conns[last]
+	n.conns[c.index].index = c.index
 	n.conns[last] = nil
 	n.conns = n.conns[:last]
 	if c.connected {
