@@ -7,7 +7,7 @@
 //	defer e.Close()
 //	answer, err := e.Rank(ctx, rankd.Request{Plan: "complex_dag", UserID: 1})
 //
-// An [Engine] serves any number of requests at once. Behind it one goroutine, the
+// An [Engine] serves any number of requests at once. One goroutine behind it, the
 // loop, owns all scheduler state and every Redis connection; CPU work runs on a pool
 // beside it.
 //

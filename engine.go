@@ -198,7 +198,7 @@ func (w *rankWait) finish(a *Answer, err error) {
 }
 
 // Submit starts a request and returns. It calls done exactly once, never inside Submit, with an
-// answer or an *Error. With the Reactor model done runs on the loop, so it must not block, and
+// answer or an *Error. The Reactor model runs done on the loop, so done must not block, and
 // must not call Rank, Close or Shutdown.
 func (e *Engine) Submit(r Request, done func(*Answer, error)) { e.submit(&r, nil, done) }
 

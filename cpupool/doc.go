@@ -27,8 +27,8 @@
 //
 // Close refuses further jobs and waits for the accepted ones; then the loop stops. If the
 // loop stops first, it refuses the posts of finished jobs. Close then waits for the loop's
-// end and runs their Done itself. In either order, Done runs exactly once for each
-// accepted job.
+// end and runs their Done itself. Done runs exactly once for each accepted
+// job, in either order.
 //
 // # How many workers
 //

@@ -133,8 +133,8 @@ type Job struct {
 	back       func() // bound once, so that submitting again allocates nothing
 }
 
-// Submit queues j. With an error (ErrNilWork, ErrInUse, ErrQueueFull, ErrClosed) neither
-// Work nor Done runs.
+// Submit queues j. Neither Work nor Done runs if it returns an error
+// (ErrNilWork, ErrInUse, ErrQueueFull, ErrClosed).
 func (p *Pool) Submit(j *Job) error {
 	switch {
 	case j.Work == nil:

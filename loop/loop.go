@@ -114,7 +114,7 @@ func New(cfg Config) *Loop {
 // A RunMode says when Run returns.
 type RunMode int
 
-// The modes of Run. In each of them Run returns when nothing is alive.
+// The modes of Run. Run returns in each of them when nothing is alive.
 const (
 	RunDefault RunMode = iota // only then
 	RunOnce                   // after one iteration, which may wait in the poll
@@ -126,8 +126,8 @@ const (
 // that are ready. Run reports whether the loop is still alive. A stopping loop is alive
 // until it is wound down; a loop that was not started is not alive. RunDefault fires
 // the due timers before its first iteration. RunOnce does not wait if an idle hook is
-// active when the iteration begins, even if that hook then stops. With the error
-// ErrNested nothing has run. It mirrors libuv's uv_run.
+// active when the iteration begins, even if that hook then stops. Nothing has
+// run if the error is ErrNested. It mirrors libuv's uv_run.
 func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool, err error) {
 	if l.driven || l.depth > 0 {
 		return l.Alive(), ErrNested
@@ -250,8 +250,8 @@ func (l *Loop) Pending() bool {
 	return len(l.mu.inbox) > 0
 }
 
-// Iteration returns the number of the present iteration. Between two iterations it returns
-// the number of the last one.
+// Iteration returns the number of the present iteration. It returns the number of
+// the last one between two iterations.
 func (l *Loop) Iteration() uint64 { return l.count.Iterations }
 
 // Due returns the due time of the earliest timer, or zero if none is active.
@@ -269,7 +269,7 @@ func (l *Loop) Release() {
 	l.held--
 }
 
-// sleep decides how long the next poll may wait. From then on a post wakes the host.
+// sleep decides how long the next poll may wait. A post wakes the host from then on.
 func (l *Loop) sleep(noWait bool) (wait time.Duration) {
 	now := l.clock.Now()
 	wait = -1

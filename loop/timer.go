@@ -40,7 +40,7 @@ func (t *Timer) Start(delay, repeat time.Duration) error {
 }
 
 // StartAt is Start for a deadline: the timer fires once, when the clock has reached due. A
-// negative due has passed already. With clock.Never or zero ("none") it never fires.
+// negative due has passed already. It never fires if due is clock.Never or zero ("none").
 func (t *Timer) StartAt(due clock.Time) error {
 	if due == 0 {
 		due = clock.Never
@@ -90,7 +90,7 @@ func (t *Timer) Again() error {
 }
 
 // SetRepeat sets the period, 0 for none. It takes effect after the timer has fired next.
-// Within the timer's own callback the next time is already set.
+// The next time is already set within the timer's own callback.
 func (t *Timer) SetRepeat(repeat time.Duration) { t.repeat = max(0, repeat) }
 
 // Repeat returns the period, 0 for none.

@@ -116,7 +116,7 @@ func (l *Library) load(name string) (*Graph, error) {
 	}
 	graph, err := Load(file, artifact, l.ops, l.registry)
 	if err == nil && graph.Name != name {
-		// Without this check a request for one plan could run another.
+		// A request for one plan could run another without this check.
 		err = &Error{File: file, Field: "plan_name",
 			Msg: fmt.Sprintf("is %s, must be %q as the name of the file says", excerpt.Quote(graph.Name), name)}
 	}

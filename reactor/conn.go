@@ -20,9 +20,9 @@ const keepCap = 1 << 20
 // flushBytes is the number of buffered bytes at which a connection flushes before the end
 // of the iteration. Waiting for the end saves system calls if there is little to send.
 // If one iteration makes hundreds of commands, the server idles until it gets them all, and
-// then the loop idles while the server works them off. With 64 requests in flight that cost a
-// fifth of the throughput. In pieces of some 50 commands, loop and server work at the
-// same time. Half or twice as many bytes make little difference.
+// then the loop idles while the server works them off. That cost a fifth of the
+// throughput with 64 requests in flight. Loop and server work at the same time if pieces
+// have some 50 commands. Half or twice as many bytes make little difference.
 const flushBytes = 2 << 10
 
 type connState int8

@@ -26,7 +26,7 @@ const readBufferBytes = 64 << 10
 // next document, so a truncated line does not swallow its healthy neighbour. (A document
 // cut off where a value may follow does swallow it: the two are then one valid text.)
 //
-// In a line stream (JSON Lines) each line is one document: a line end within a document
+// Each line of a line stream (JSON Lines) is one document: a line end within a document
 // is a fault, and no line affects another.
 //
 // The longest accepted document bounds the memory. Time is linear in the input, however
@@ -68,7 +68,7 @@ func NewLineStream(r io.Reader, maxBytes int) *Stream {
 // begins with the line of its first token, and offsets count from there.
 //
 // An *Error answers for a broken document; call Next again to go on. Input without any
-// document gives one *Error. After the last document the error is io.EOF, or the error
+// document gives one *Error. The error after the last document is io.EOF, or the error
 // that ended reading.
 func (s *Stream) Next() ([]byte, error) {
 	doc, err := s.next()

@@ -17,7 +17,7 @@ import (
 //	          │                │
 //	          └──── timeout, connection lost, no connection, Close ────▶ settled ──deferred──▶ Done(err)
 //
-// The client connects when it has calls. Without a connection, calls wait for the next
+// The client connects when it has calls. Calls wait without a connection for the next
 // attempt, which is at most BackoffMax away, and fail with it. They also fail once they
 // have waited for ConnectTimeout. When a connection is lost, the calls that have sent
 // something on it fail with ErrConnectionLost: the server may or may not have run

@@ -21,7 +21,7 @@ func NewBitmapOf(n, valid int) Bitmap {
 	return m
 }
 
-// Get reports whether row i is valid. With a nil Bitmap every row is.
+// Get reports whether row i is valid. Every row of a nil Bitmap is.
 func (m Bitmap) Get(i int) bool { return m == nil || m[uint(i)/64]>>(uint(i)%64)&1 != 0 }
 
 // Set makes row i valid. Only for a Bitmap being built; it must not be nil.

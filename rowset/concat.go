@@ -108,7 +108,7 @@ type dictMerge struct {
 }
 
 // newDictMerge chooses the base: the first dictionary that is not much larger than its
-// side has active rows. Without one the result starts empty, so that a few rows taken
+// side has active rows. The result starts empty without one, so that a few rows taken
 // from many do not keep all their strings alive.
 func newDictMerge(sides [2]RowSet, columns [2]*StringColumn) *dictMerge {
 	m := new(dictMerge)

@@ -45,7 +45,7 @@ type Waiter interface {
 // Redis returns the body's access to a Redis endpoint.
 func (c *Ctx) Redis(ep *registry.Endpoint) Redis { return Redis{waiter: c.Waiter, endpoint: ep} }
 
-// Sleep waits for d. On the loop it suspends the coroutine, elsewhere it blocks the
+// Sleep waits for d. It suspends the coroutine on the loop, elsewhere it blocks the
 // goroutine. It ends early, with ErrCancelled, when nobody waits for the result any more.
 // The body must return the error: every further wait fails at once.
 func (c *Ctx) Sleep(d time.Duration) error { return c.Waiter.Sleep(d) }

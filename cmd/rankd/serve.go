@@ -173,7 +173,7 @@ func (h *failureHook) Write(p []byte) (int, error) {
 }
 
 // next returns the first slot in line once its outcome is there, or nil at the
-// end. Before it waits it flushes, so that no answer is held back.
+// end. It flushes before it waits, so that no answer is held back.
 func (s *server) next(ctx context.Context, out *bufio.Writer) *slot {
 	var p *slot
 	select {

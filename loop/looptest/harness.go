@@ -49,7 +49,7 @@ func New(tb testing.TB) *Harness {
 	return h
 }
 
-// Iterate runs one iteration, which does not wait. Within a callback it fails the test.
+// Iterate runs one iteration, which does not wait. It fails the test within a callback.
 func (h *Harness) Iterate() {
 	h.tb.Helper()
 	defer AllowFailNow(h.tb)

@@ -14,8 +14,8 @@
 //	  │ eval, test              once per chunk
 //	registers of 1024 rows, masks of 1024 bits
 //
-// Binding makes the tree smaller for one request. In id * coalesce(param, 0.2)
-// the coalesce becomes a scalar, and one multiplication a row remains. A chunk's
+// Binding makes the tree smaller for one request. The coalesce of
+// id * coalesce(param, 0.2) becomes a scalar, and one multiplication a row remains. A chunk's
 // registers fit the L1 cache, so an operation costs about as much as its arithmetic.
 //
 // Positions 0 to 1023 number the rows of a chunk in the active list. Kernels read

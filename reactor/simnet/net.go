@@ -339,7 +339,7 @@ type Peer struct {
 	closed bool
 }
 
-// Write sends bytes to the client. After the end of the connection it does nothing.
+// Write sends bytes to the client. It does nothing after the end of the connection.
 func (p *Peer) Write(data []byte) {
 	if !p.closed {
 		p.conn.send(&p.conn.toClient, data, p.conn.received)
