@@ -147,7 +147,7 @@ func breakages(path string, old any) []any {
 		if hasSuffix(path, ".flags") {
 			return append(wrong, "g") // no flags at all are fine
 		}
-		return append(wrong, old+"_", "") // leads nowhere, or is no known word
+		return append(wrong, old+"_", "") // leads nowhere, or is not a known word
 	}
 	panic(fmt.Sprintf("%T", old))
 }

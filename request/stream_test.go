@@ -255,7 +255,7 @@ func TestStreamErrorsNameThePlace(t *testing.T) {
 	}
 }
 
-// What only Parse sees has a line, too: the one that the fault is on, wherever the document began.
+// A fault that only Parse sees has a line, too: its own, wherever the document began.
 func TestStreamLocatesWhatParseRefuses(t *testing.T) {
 	reg := builtin(t)
 	for _, tc := range []struct {

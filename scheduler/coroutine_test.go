@@ -48,7 +48,7 @@ func TestCoroutineStoppedWhileSuspended(t *testing.T) {
 	assert.True(t, ended, "the body ran to its end")
 }
 
-// iter.Pull passes Goexit on to whoever resumes the body, which is the loop: it ends loudly.
+// iter.Pull passes Goexit on to the loop, which resumes the body: it ends loudly.
 func TestGoexitInABodyOnTheLoop(t *testing.T) {
 	leave := task.Spec{Op: "test::leave", Output: task.Source, Place: task.OnLoop, Run: func(*task.Ctx) (rowset.RowSet, error) {
 		runtime.Goexit()

@@ -85,7 +85,7 @@ func redisFaults() []redisFault {
 		// There is no connection.
 		{name: "refuses", down: true,
 			wantErr: []error{errRedis, resp.ErrConnect, syscall.ECONNREFUSED}},
-		// Whoever reads all the time knows of the crash; whoever does not finds it out.
+		// A client that reads all the time knows of the crash; any other finds it out.
 		{name: "crashes and refuses", down: true, warm: true,
 			wantErr: []error{errRedis}, wantAny: []error{resp.ErrConnect, resp.ErrConnectionLost}},
 		{name: "accepts and never answers", script: resptest.Always(resptest.Silence()),

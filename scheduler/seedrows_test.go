@@ -188,7 +188,7 @@ func seedRows() []seedRow {
 			counts: scheduler.Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Cancelled: 2},
 			steps: []seedStep{{
 				nodes: []string{source(3), sleepNode("left", "src", ample), sleepNode("right", "src", ample), concatNode("both", "left", "right")},
-				// Of one instant's timers the one that was started first fires first.
+				// Timers of one instant fire in the order of their starts.
 				deadline: ms(50), want: fails(ms(50), timedOut("left (test::sleep)", ms(50))),
 				// Two threads wake at one instant.
 				on: map[string]seedAnswer{"pool": fails(ms(50), timedOut("left (test::sleep)", ms(50)), timedOut("right (test::sleep)", ms(50)))},

@@ -48,7 +48,7 @@ func simAnswer(dst []byte, args [][]byte) []byte {
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// simHash is user:{id}: some users do not exist, some have no country, few are no hash.
+// simHash is user:{id}: some users do not exist, some have no country, few are not a hash.
 func simHash(dst []byte, id int64) []byte {
 	switch h := mix(uint64(id), 'u'); {
 	case h%512 == 0:
@@ -165,7 +165,7 @@ func (w *simWorld) countAsked(batch []byte) {
 	for len(batch) > 0 {
 		_, parsed, _, left, err := redcon.ReadNextCommand(batch, args[:0])
 		if err != nil || len(left) == len(batch) {
-			w.violate("a batch holds what is no command: %q", batch)
+			w.violate("a batch holds bytes that are not a command: %q", batch)
 			return
 		}
 		*w.asked.of(batch[:len(batch)-len(left)])++

@@ -433,7 +433,7 @@ func (w *simWorld) shutDown() {
 }
 
 // stopLoop stops the loop, from outside or from a callback after the iteration has taken its posts, and runs
-// it to its end. What was posted before runs, what is posted afterwards does not.
+// it to its end. Earlier posts run, later posts do not.
 func (w *simWorld) stopLoop() {
 	l := w.sim.Loop
 	ran := false

@@ -194,7 +194,7 @@ func TestFindKnee(t *testing.T) {
 	failed[2].Failure = "out of memory"
 	k, ok := FindKnee(failed)
 	assert.True(t, ok)
-	assert.False(t, k.Found, "what failed is no end of the rise")
+	assert.False(t, k.Found, "a failed point does not end the rise")
 	_, ok = FindKnee(nil)
 	assert.False(t, ok)
 }

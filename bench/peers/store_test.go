@@ -59,7 +59,7 @@ func TestErrorsOfRedis(t *testing.T) {
 	fill(t, server.Addr,
 		[]any{"SET", "user:1", "no hash"},
 		[]any{"SET", "recommendation:2", "no list"},
-		[]any{"RPUSH", "follow:3", "4", "1", "5"}, // user 1 is no hash
+		[]any{"RPUSH", "follow:3", "4", "1", "5"}, // user 1 is not a hash
 		[]any{"RPUSH", "follow:6", "4"},
 	)
 	for _, spec := range specs {

@@ -27,7 +27,7 @@ func TestDataSetIsPlausible(t *testing.T) {
 			for _, entry := range list {
 				other, err := strconv.Atoi(entry)
 				require.NoError(t, err)
-				assert.True(t, 1 <= other && other <= Users, "%s:%d: %d is no user", name, id, other)
+				assert.True(t, 1 <= other && other <= Users, "%s:%d: %d is not a user", name, id, other)
 			}
 			distinct := slices.Compact(slices.Sorted(slices.Values(list)))
 			assert.Len(t, distinct, len(list), "%s:%d repeats an entry", name, id)

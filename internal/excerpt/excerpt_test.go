@@ -54,7 +54,7 @@ func FuzzExcerpt(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, shown := range []string{excerpt.Quote(s), excerpt.Text(s), excerpt.Name(s)} {
-			// An escape of one byte takes four at most, that of a character less than thrice its bytes.
+			// The escape of one byte takes four at most. The escape of a character takes less than thrice its bytes.
 			assert.LessOrEqual(t, len(shown), 4*excerpt.Limit+len(`"…" (9223372036854775807 bytes)`))
 			for _, r := range shown {
 				assert.True(t, strconv.IsPrint(r) || r == utf8.RuneError, "%q", shown)

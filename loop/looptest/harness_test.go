@@ -75,7 +75,7 @@ func (tb *endedTB) Fatalf(string, ...any) {
 	runtime.Goexit()
 }
 
-// A callback that ends the test by FailNow does not end the process, but one that ends the
+// A callback that ends the test by FailNow does not end the process, but a callback that ends the
 // loop's goroutine otherwise does.
 func TestFailNowInACallbackEndsTheTestOnly(t *testing.T) {
 	for name, tc := range map[string]struct {

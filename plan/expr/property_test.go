@@ -91,7 +91,7 @@ func checkPred(t *testing.T, p *Pred, tree *jsondoc.Value, in rowset.RowSet, par
 	require.Equal(t, want, rows)
 }
 
-// forSeeds runs check with many seeds and names the one that fails.
+// forSeeds runs check with many seeds and names the seed that fails.
 func forSeeds(t *testing.T, rounds int, check func(t *testing.T, rng *rand.Rand)) {
 	t.Helper()
 	if testing.Short() || raceDetector {

@@ -64,7 +64,7 @@ func (r reference) expr(v *jsondoc.Value, row int) (float64, bool) {
 	}
 }
 
-// pred returns whether the predicate is true for a batch row. path is that of v.
+// pred returns whether the predicate is true for a batch row. path leads to v.
 func (r reference) pred(v *jsondoc.Value, row int, path string) (bool, error) {
 	under := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 	switch op := v.Get("op").Str; op {

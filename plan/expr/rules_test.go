@@ -147,7 +147,7 @@ func TestPredRules(t *testing.T) {
 		{"null <= null", cmp(null, "<=", null), ""},
 		{"orderings with null are false", bi("or", cmp(score, ">=", null), cmp(null, ">", score)), ""},
 		{"not of an ordering with null", un("not", cmp(score, ">=", null)), "0123"},
-		{"an expression that comes out null is no null literal", cmp(un("neg", null), "==", un("neg", null)), ""},
+		{"an expression that comes out null is not a null literal", cmp(un("neg", null), "==", un("neg", null)), ""},
 		{"nor is it unequal", cmp(un("neg", null), "!=", num("1")), ""},
 		{"it equals a null literal", cmp(un("neg", null), "==", null), "0123"},
 		{"an unset parameter equals nothing", cmp(unset, "==", unset), ""},
@@ -178,7 +178,7 @@ func TestPredRules(t *testing.T) {
 
 		{"in numbers", in(id, "2,-5,7"), "13"},
 		{"in, negative zero", in(score, "0"), "2"},
-		{"in, null is no member", in(score, "0.5,1e308,2"), "03"},
+		{"in, null is not a member", in(score, "0.5,1e308,2"), "03"},
 		{"not in is true for null", un("not", in(score, "0.5")), "123"},
 		{"in, many numbers", in(score, strings.Repeat("7,", 40)+"-0,0.5"), "02"},
 		{"in, a scalar", in(weight, "0.25"), "0123"},

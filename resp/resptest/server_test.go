@@ -366,7 +366,7 @@ func TestProxyOfNoRedis(t *testing.T) {
 	c := dial(t, proxy.Addr())
 	c.ask("PING")
 	got, _ := c.rest()
-	assert.Empty(t, got, "what is no reply is not passed on as one")
+	assert.Empty(t, got, "bytes that are not a reply are not passed on as one")
 }
 
 // TestCloseWhileBusy closes a server under clients in every state.
