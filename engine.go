@@ -88,7 +88,7 @@ func (e *Engine) open() (err error) {
 	}
 	e.calls.New = func() any {
 		c := &call{engine: e}
-		c.finish = c.finished
+		c.deliverFn = c.deliver
 		return c
 	}
 	e.scheduler, err = e.openScheduler()
@@ -165,7 +165,7 @@ func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 		}
 	}
 	w := &rankWait{done: make(chan struct{})}
-	e.submit(&r, &w.abandoned, w.finish)
+	e.submit(&r, &w.abandoned, w.deliver)
 	select {
 	case <-w.done:
 		if w.err == nil {
@@ -189,7 +189,7 @@ type rankWait struct {
 	abandoned atomic.Bool
 }
 
-func (w *rankWait) finish(a *Answer, err error) {
+func (w *rankWait) deliver(a *Answer, err error) {
 	if err != nil {
 		w.err = err.(*Error) // as Submit promises
 	}
@@ -213,21 +213,21 @@ func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, e
 	}
 	c.run.Arrived, c.run.Abandoned = arrived, abandoned
 	if c.run.Graph == nil {
-		go c.finish(&scheduler.Result{Outputs: synthetic()})
+		go c.deliverFn(&scheduler.Result{Outputs: synthetic()})
 		return
 	}
-	e.scheduler.Submit(&c.run, c.finish)
+	e.scheduler.Submit(&c.run, c.deliverFn)
 }
 
 // call is one request on its way through the scheduler. It is used again, so that a request
 // allocates its answer and nothing else. It belongs to submit, then to the scheduler, then to
 // finished.
 type call struct {
-	engine *Engine
-	run    scheduler.Execution
-	id     string
-	done   func(*Answer, error)
-	finish func(*scheduler.Result) // the method finished, bound once
+	engine    *Engine
+	run       scheduler.Execution
+	id        string
+	done      func(*Answer, error)
+	deliverFn func(*scheduler.Result) // the method deliver, bound once
 }
 
 // prepare checks the request and fills in run.
@@ -276,8 +276,8 @@ func synthetic() []rowset.RowSet {
 	return []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3, 4, 5}})}
 }
 
-// finished receives the scheduler's result.
-func (c *call) finished(result *scheduler.Result) {
+// deliver receives the scheduler's result.
+func (c *call) deliver(result *scheduler.Result) {
 	e, id, done := c.engine, c.id, c.done
 	if result.Err != nil {
 		c.free()

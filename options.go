@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task"
 )
 
@@ -120,7 +122,7 @@ func (o Options) withDefaults() (Options, error) {
 	switch o.Model {
 	case Reactor, Pool, Sequential:
 	default:
-		problem("Model must be reactor, pool or sequential, not %q", o.Model)
+		problem("Model must be reactor, pool or sequential, not %s", excerpt.Quote(string(o.Model)))
 	}
 	if o.Plan != "" && o.PlanFile != "" {
 		problem("Plan excludes PlanFile and PlanText")
@@ -141,7 +143,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Redis != "" {
 		if _, _, err := SplitAddr(o.Redis); err != nil {
-			problem("Redis must be host:port, not %q: %w", o.Redis, err)
+			problem("Redis must be host:port, not %s: %w", excerpt.Quote(o.Redis), err)
 		}
 	}
 	return o, errors.Join(problems...)
@@ -157,6 +159,9 @@ func SplitAddr(addr string) (host string, port int, err error) {
 	port, err = strconv.Atoi(text)
 	if host == "" || err != nil || port < 1 || port > 65535 {
 		return "", 0, errors.New("host is missing, or port is not a number from 1 to 65535")
+	}
+	if !registry.ValidHost(host) {
+		return "", 0, errors.New("host must be a host name or an IP address")
 	}
 	return host, port, nil
 }

@@ -18,9 +18,9 @@ var (
 	numericLabel = regexp.MustCompile(`^[0-9]+$`)
 )
 
-// validHost reports whether host is an IP address or a name in ASCII whose parts have 1 to 63
-// letters, digits, - and _.
-func validHost(host string) bool {
+// ValidHost reports whether host is an IP address or a name in ASCII whose parts have 1 to 63
+// letters, digits, - and _. Any goroutine.
+func ValidHost(host string) bool {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address.Zone() == "" || validLabel.MatchString(address.Zone())
 	}

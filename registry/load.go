@@ -363,7 +363,7 @@ func (l *loader) checkEndpoint(file, label, env string, row *endpointRow) {
 	if kind != Redis && kind != HTTP {
 		l.problem(file, label, "unknown kind %s, expected one of %s, %s", excerpt.Quote(row.Kind), Redis, HTTP)
 	}
-	if !validHost(row.Host) {
+	if !ValidHost(row.Host) {
 		l.problem(file, label, "host %s must be a host name or an IP address", excerpt.Quote(row.Host))
 	}
 	if row.Port < 1 || row.Port > math.MaxUint16 {
