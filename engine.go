@@ -221,7 +221,7 @@ func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, e
 
 // call is one request on its way through the scheduler. It is used again, so that a request
 // allocates its answer and nothing else. It belongs to submit, then to the scheduler, then to
-// finished.
+// deliver.
 type call struct {
 	engine    *Engine
 	run       scheduler.Execution
