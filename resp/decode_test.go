@@ -64,7 +64,8 @@ func reference(data []byte) (text string, rest []byte, ok bool) {
 		return "", nil, false
 	}
 	body := string(line[1:])
-	n, err := strconv.Atoi(body)
+	integer, err := strconv.ParseInt(body, 10, 64)
+	n := int(integer)
 	switch line[0] {
 	case '+':
 		return fmt.Sprintf("simple string %q", body), rest, true
