@@ -1,6 +1,7 @@
 package rowset
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/rankd/rankd/registry"
@@ -48,8 +49,8 @@ type Batch struct {
 // NewBatch returns a batch of these columns, which may come in any order. Each has
 // len(ids) rows and a key of its own. The slices belong to the batch from now on.
 func NewBatch(ids []int64, floats []FloatColumn, strings []StringColumn) *Batch {
-	slices.SortFunc(floats, func(a, b FloatColumn) int { return compareKeys(a.Key, b.Key) })
-	slices.SortFunc(strings, func(a, b StringColumn) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(floats, func(a, b FloatColumn) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(strings, func(a, b StringColumn) int { return cmp.Compare(a.Key, b.Key) })
 	return &Batch{IDs: ids, Floats: floats, Strings: strings}
 }
 
@@ -102,7 +103,7 @@ func (b *Batch) AppendKeys(dst []registry.KeyID) []registry.KeyID {
 func WithFloat(b *Batch, key registry.KeyID, values []float64, valid Bitmap) *Batch {
 	column := FloatColumn{Key: key, Values: values, Valid: valid}
 	at, found := slices.BinarySearchFunc(b.Floats, key, func(c FloatColumn, k registry.KeyID) int {
-		return compareKeys(c.Key, k)
+		return cmp.Compare(c.Key, k)
 	})
 	rest := at
 	if found {
@@ -113,9 +114,4 @@ func WithFloat(b *Batch, key registry.KeyID, values []float64, valid Bitmap) *Ba
 	floats = append(floats, column)
 	floats = append(floats, b.Floats[rest:]...)
 	return &Batch{IDs: b.IDs, Floats: floats, Strings: b.Strings}
-}
-
-func compareKeys(a, b registry.KeyID) int {
-	// KeyID is unsigned, so a subtraction in int64 cannot overflow.
-	return int(int64(a) - int64(b))
 }

@@ -1,6 +1,7 @@
 package rowset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -44,7 +45,7 @@ func ScatterStrings(in RowSet, column StringColumn) RowSet {
 	}
 	b := &Batch{IDs: in.Batch.IDs, Floats: in.Batch.Floats}
 	at, found := slices.BinarySearchFunc(in.Batch.Strings, column.Key, func(c StringColumn, k registry.KeyID) int {
-		return compareKeys(c.Key, k)
+		return cmp.Compare(c.Key, k)
 	})
 	rest := in.Batch.Strings[at:]
 	if found {
