@@ -31,8 +31,8 @@ var (
 	ErrDeadlineBeforeStart = scheduler.ErrDeadlineBeforeStart
 	// ErrClosed: the engine is closing or closed.
 	ErrClosed = scheduler.ErrShuttingDown
-	// ErrCallback: the caller is a callback of the engine's loop, which must not wait for it.
-	ErrCallback = errors.New("called from a callback of the loop")
+	// ErrCallback: the caller is a callback of an engine, which must not wait for one.
+	ErrCallback = errors.New("called from a callback")
 	// ErrRedis: Redis answered with an error, or could not be asked.
 	ErrRedis = task.ErrRedis
 	// ErrBusy: the CPU queue or a Redis endpoint's in-flight limit is full.
