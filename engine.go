@@ -149,12 +149,12 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 }
 
 // Rank runs a request and waits for its answer. The error is an *Error. When ctx ends first,
-// Rank returns at once, and the request starts no further nodes. A callback of an engine must
-// not call Rank: the error is then of class ErrCallback.
+// Rank returns at once, and the request starts no further nodes. A callback of an engine and
+// the body of a task must not call Rank: the error is then of class ErrCallback.
 func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 	if inCallback() {
 		return nil, &Error{RequestID: r.ID, Text: textRun,
-			Detail: "Rank waits, so a callback must use Submit", causes: []error{ErrCallback}}
+			Detail: "Rank waits, so a callback or a body must use Submit", causes: []error{ErrCallback}}
 	}
 	if ctx.Err() != nil {
 		return nil, cancelled(r.ID, ctx)
@@ -201,7 +201,8 @@ func (w *rankWait) finish(a *Answer, err error) {
 // Submit starts a request and returns. It calls done exactly once, never inside Submit, with an
 // answer or an *Error. With the Reactor model done runs on the loop, so it must not block. With
 // every model it must not call Rank, Close, Shutdown or Metrics. A panic of done is logged, and
-// harms nothing else.
+// harms nothing else. runtime.Goexit on the loop (t.FailNow in a test, and so package require) ends
+// the process.
 func (e *Engine) Submit(r Request, done func(*Answer, error)) { e.submit(&r, nil, done) }
 
 func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, error)) {
@@ -363,26 +364,27 @@ func (e *Engine) Registry() *registry.Registry { return e.registry }
 // Metrics are the counters of an engine. Not stable yet.
 type Metrics = scheduler.Metrics
 
-// Metrics returns the counters as they are now. It asks the loop, so a callback of an engine must
-// not call it: Metrics then panics with an *Error of class ErrCallback.
+// Metrics returns the counters as they are now. It asks the loop, so a callback of an engine and the
+// body of a task must not call it: Metrics then panics with an *Error of class ErrCallback.
 func (e *Engine) Metrics() Metrics {
 	if inCallback() {
-		panic(&Error{Text: textRun, Detail: "Metrics waits, so a callback must not call it", causes: []error{ErrCallback}})
+		panic(&Error{Text: textRun, Detail: "Metrics waits, so a callback or a body must not call it", causes: []error{ErrCallback}})
 	}
 	return e.scheduler.Metrics()
 }
 
 // Close refuses new requests, waits for those in flight however long they take, and frees all
 // that the engine holds. A second call waits, too. The error is of class ErrCallback if a
-// callback of an engine calls Close; otherwise it is nil.
+// callback of an engine or the body of a task calls Close; otherwise it is nil.
 func (e *Engine) Close() error { return e.Shutdown(context.Background()) }
 
 // Shutdown refuses new requests and waits for those in flight until ctx ends. It then fails the
 // rest with ErrClosed, waits until abandoned work has ended, and frees all that the engine
-// holds. The error is the cause of ctx if ctx ended first.
+// holds. With the models Pool and Sequential a request that can only finish a running body is not
+// abandoned: it gets its answer. The error is the cause of ctx if ctx ended first.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	if inCallback() {
-		return &Error{Text: textRun, Detail: "Close waits, so a callback must not call it", causes: []error{ErrCallback}}
+		return &Error{Text: textRun, Detail: "Close waits, so a callback or a body must not call it", causes: []error{ErrCallback}}
 	}
 	ended := make(chan struct{})
 	hurry := context.AfterFunc(ctx, func() {

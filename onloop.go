@@ -6,18 +6,19 @@ import (
 )
 
 // callbackFrames are the beginnings of the names of functions that call back: the one that
-// delivers answers with every model, those of the loop, of its host, and of a coroutine, whose
-// stack begins there.
+// delivers answers with every model, the one that runs the body of a task wherever it runs, those
+// of the loop, of its host, and of a coroutine, whose stack begins there.
 var callbackFrames = [...]string{
 	"github.com/rankd/rankd.(*Engine).deliver",
+	"github.com/rankd/rankd/task.Invoke",
 	"github.com/rankd/rankd/loop.",
 	"github.com/rankd/rankd/reactor.",
 	"github.com/rankd/rankd/scheduler.newCoroutine.",
 }
 
-// inCallback reports whether the caller runs inside a callback of some engine. To wait there
-// stops that engine's loop, or the request that Close waits for. It stops for ever if the engine is
-// the caller's own. inCallback reads the stack, since a goroutine has no identity to compare;
+// inCallback reports whether the caller runs inside a callback of some engine, or inside a body.
+// To wait there stops that engine's loop or one of its workers, or the request that Close waits for.
+// It stops for ever if the engine is the caller's own. inCallback reads the stack, since a goroutine has no identity to compare;
 // BenchmarkInCallback says what that costs. The compiler inlines none of the functions that it
 // looks for: they are called through interfaces and closures, or defer.
 func inCallback() bool {

@@ -529,19 +529,29 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// A body on the loop must not wait for the loop: Rank refuses instead of deadlocking.
-func TestBodiesOnTheLoopMustNotWait(t *testing.T) {
-	var e *rankd.Engine
-	var inBody error
-	body := func(c *task.Ctx) (rowset.RowSet, error) {
-		_, inBody = e.Rank(context.Background(), rankd.Request{Plan: "simple_viewer", UserID: 1})
-		return rowset.Dense(&rowset.Batch{}), nil
+// A body must not wait for an engine, wherever it runs: it is refused instead of deadlocking.
+func TestBodiesMustNotWaitForAnEngine(t *testing.T) {
+	for _, model := range models {
+		for _, place := range []task.Place{task.Computes, task.Waits, task.OnLoop} {
+			t.Run(string(model)+place.String(), func(t *testing.T) {
+				var e *rankd.Engine
+				var rank, closed error
+				body := func(*task.Ctx) (rowset.RowSet, error) {
+					_, rank = e.Rank(context.Background(), rankd.Request{Plan: "calls", UserID: 1})
+					closed = e.Close()
+					e.Metrics()
+					return rowset.Dense(&rowset.Batch{}), nil
+				}
+				calls := task.Spec{Op: "test::calls", Output: task.Source, Place: place, Run: body}
+				e = open(t, rankd.Options{Model: model, CPUThreads: 1, IOThreads: 1, Tasks: []task.Spec{calls},
+					Plans: plans(map[string]string{"calls": `{"node_id": "out", "op": "test::calls", "inputs": []}`})})
+				_, err := e.Rank(t.Context(), rankd.Request{Plan: "calls", UserID: 1})
+				assert.ErrorIs(t, err, rankd.ErrPanic) // of Metrics
+				assert.ErrorIs(t, rank, rankd.ErrCallback)
+				assert.ErrorIs(t, closed, rankd.ErrCallback)
+			})
+		}
 	}
-	waits := task.Spec{Op: "test::waits", Output: task.Source, Place: task.Waits, Run: body}
-	e = open(t, rankd.Options{Tasks: []task.Spec{waits}, Plans: plans(map[string]string{"waits": `{"node_id": "out", "op": "test::waits", "inputs": []}`})})
-	_, err := e.Rank(t.Context(), rankd.Request{Plan: "waits", UserID: 1})
-	require.NoError(t, err)
-	assert.ErrorIs(t, inBody, rankd.ErrCallback)
 }
 
 // callbackCases are requests whose callbacks run in different places.
