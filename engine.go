@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,12 +149,12 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 }
 
 // Rank runs a request and waits for its answer. The error is an *Error. When ctx ends first,
-// Rank returns at once, and the request starts no further nodes. A callback of the engine must
-// not call Rank: the error is then of class ErrCallback.
+// Rank returns at once, and the request starts no further nodes. A callback of an engine and
+// the body of a task must not call Rank: the error is then of class ErrCallback.
 func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 	if inCallback() {
 		return nil, &Error{RequestID: r.ID, Text: textRun,
-			Detail: "Rank waits, so a callback of the loop must use Submit", causes: []error{ErrCallback}}
+			Detail: "Rank waits, so a callback or a body must use Submit", causes: []error{ErrCallback}}
 	}
 	if ctx.Err() != nil {
 		return nil, cancelled(r.ID, ctx)
@@ -198,8 +199,10 @@ func (w *rankWait) deliver(a *Answer, err error) {
 }
 
 // Submit starts a request and returns. It calls done exactly once, never inside Submit, with an
-// answer or an *Error. The Reactor model runs done on the loop, so done must not block, and
-// must not call Rank, Close or Shutdown.
+// answer or an *Error. With the Reactor model done runs on the loop, so it must not block. With
+// every model it must not call Rank, Close, Shutdown or Metrics. A panic of done is logged, and
+// harms nothing else. runtime.Goexit on the loop (t.FailNow in a test, and so package require) ends
+// the process.
 func (e *Engine) Submit(r Request, done func(*Answer, error)) { e.submit(&r, nil, done) }
 
 func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, error)) {
@@ -208,7 +211,7 @@ func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, e
 	arrived := e.clock.Now()
 	if err := c.prepare(r, arrived); err != nil {
 		c.free()
-		go done(nil, err)
+		go e.deliver(done, nil, err)
 		return
 	}
 	c.run.Arrived, c.run.Abandoned = arrived, abandoned
@@ -236,6 +239,10 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	if r.UserID < 1 || r.UserID > request.UserIDMax {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
 			Detail: fmt.Sprintf("user_id must be an integer from 1 to %d, got %d", int64(request.UserIDMax), r.UserID)}
+	}
+	if r.Timeout < 0 {
+		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
+			Detail: fmt.Sprintf("Timeout must not be negative, got %v", r.Timeout)}
 	}
 	params, err := e.params(r)
 	if err != nil {
@@ -281,7 +288,7 @@ func (c *call) deliver(result *scheduler.Result) {
 	e, id, done := c.engine, c.id, c.done
 	if result.Err != nil {
 		c.free()
-		done(nil, runError(id, result.Err))
+		e.deliver(done, nil, runError(id, result.Err))
 		return
 	}
 	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, traced: c.run.Trace}
@@ -289,7 +296,18 @@ func (c *call) deliver(result *scheduler.Result) {
 		a.Plan = c.run.Graph.Name
 	}
 	c.free()
-	done(a, nil)
+	e.deliver(done, a, nil)
+}
+
+// deliver calls the callback of a request, on the loop or on any other goroutine. It logs a panic
+// of done. inCallback looks for this function by its name.
+func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			e.options.Logger.Error("panic in a callback", "panic", recovered, "stack", string(debug.Stack()))
+		}
+	}()
+	done(a, err)
 }
 
 func (c *call) free() {
@@ -346,20 +364,27 @@ func (e *Engine) Registry() *registry.Registry { return e.registry }
 // Metrics are the counters of an engine. Not stable yet.
 type Metrics = scheduler.Metrics
 
-// Metrics returns the counters as they are now. A callback of the engine must not call it.
-func (e *Engine) Metrics() Metrics { return e.scheduler.Metrics() }
+// Metrics returns the counters as they are now. It asks the loop, so a callback of an engine and the
+// body of a task must not call it: Metrics then panics with an *Error of class ErrCallback.
+func (e *Engine) Metrics() Metrics {
+	if inCallback() {
+		panic(&Error{Text: textRun, Detail: "Metrics waits, so a callback or a body must not call it", causes: []error{ErrCallback}})
+	}
+	return e.scheduler.Metrics()
+}
 
 // Close refuses new requests, waits for those in flight however long they take, and frees all
 // that the engine holds. A second call waits, too. The error is of class ErrCallback if a
-// callback of the engine calls Close; otherwise it is nil.
+// callback of an engine or the body of a task calls Close; otherwise it is nil.
 func (e *Engine) Close() error { return e.Shutdown(context.Background()) }
 
 // Shutdown refuses new requests and waits for those in flight until ctx ends. It then fails the
 // rest with ErrClosed, waits until abandoned work has ended, and frees all that the engine
-// holds. The error is the cause of ctx if ctx ended first.
+// holds. With the models Pool and Sequential a request that can only finish a running body is not
+// abandoned: it gets its answer. The error is the cause of ctx if ctx ended first.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	if inCallback() {
-		return &Error{Text: textRun, Detail: "Close waits, so a callback of the loop must not call it", causes: []error{ErrCallback}}
+		return &Error{Text: textRun, Detail: "Close waits, so a callback or a body must not call it", causes: []error{ErrCallback}}
 	}
 	ended := make(chan struct{})
 	hurry := context.AfterFunc(ctx, func() {

@@ -31,8 +31,9 @@ var (
 	ErrDeadlineBeforeStart = scheduler.ErrDeadlineBeforeStart
 	// ErrClosed: the engine is closing or closed.
 	ErrClosed = scheduler.ErrShuttingDown
-	// ErrCallback: the caller is a callback of the engine's loop, which must not wait for it.
-	ErrCallback = errors.New("called from a callback of the loop")
+	// ErrCallback: the caller is a callback of an engine or the body of a task, which must not
+	// wait for an engine.
+	ErrCallback = errors.New("called from a callback or a body")
 	// ErrRedis: Redis answered with an error, or could not be asked.
 	ErrRedis = task.ErrRedis
 	// ErrBusy: the CPU queue or a Redis endpoint's in-flight limit is full.

@@ -529,36 +529,95 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// What waits for the loop must not be called on the loop: it is refused instead of deadlocking.
-func TestCallbacksMustNotWait(t *testing.T) {
-	var e *rankd.Engine
-	var inBody error
-	body := func(c *task.Ctx) (rowset.RowSet, error) {
-		_, inBody = e.Rank(context.Background(), rankd.Request{Plan: "simple_viewer", UserID: 1})
-		return rowset.Dense(&rowset.Batch{}), nil
+// A body must not wait for an engine, wherever it runs: it is refused instead of deadlocking.
+func TestBodiesMustNotWaitForAnEngine(t *testing.T) {
+	for _, model := range models {
+		for _, place := range []task.Place{task.Computes, task.Waits, task.OnLoop} {
+			t.Run(string(model)+place.String(), func(t *testing.T) {
+				var e *rankd.Engine
+				var rank, closed error
+				body := func(*task.Ctx) (rowset.RowSet, error) {
+					_, rank = e.Rank(context.Background(), rankd.Request{Plan: "calls", UserID: 1})
+					closed = e.Close()
+					e.Metrics()
+					return rowset.Dense(&rowset.Batch{}), nil
+				}
+				calls := task.Spec{Op: "test::calls", Output: task.Source, Place: place, Run: body}
+				e = open(t, rankd.Options{Model: model, CPUThreads: 1, IOThreads: 1, Tasks: []task.Spec{calls},
+					Plans: plans(map[string]string{"calls": `{"node_id": "out", "op": "test::calls", "inputs": []}`})})
+				_, err := e.Rank(t.Context(), rankd.Request{Plan: "calls", UserID: 1})
+				assert.ErrorIs(t, err, rankd.ErrPanic) // of Metrics
+				assert.ErrorIs(t, rank, rankd.ErrCallback)
+				assert.ErrorIs(t, closed, rankd.ErrCallback)
+			})
+		}
 	}
-	waits := task.Spec{Op: "test::waits", Output: task.Source, Place: task.Waits, Run: body}
-	e = open(t, rankd.Options{Tasks: []task.Spec{waits}, Plans: plans(map[string]string{"waits": `{"node_id": "out", "op": "test::waits", "inputs": []}`})})
-	type seen struct{ rank, closed error }
-	done := make(chan seen, 1)
-	e.Submit(rankd.Request{Plan: "waits", UserID: 1}, func(*rankd.Answer, error) {
-		_, err := e.Rank(context.Background(), rankd.Request{Plan: "waits", UserID: 1})
-		done <- seen{err, e.Close()}
-	})
-	got := <-done
-	assert.ErrorIs(t, got.rank, rankd.ErrCallback)
-	assert.ErrorIs(t, got.closed, rankd.ErrCallback)
-	assert.ErrorIs(t, inBody, rankd.ErrCallback)
 }
 
-// A callback that panics harms nobody else and is logged.
+// callbackCases are requests whose callbacks run in different places.
+var callbackCases = []struct {
+	name    string
+	request rankd.Request
+}{
+	{"Answer", rankd.Request{Plan: "simple_viewer", UserID: 1}},
+	{"Synthetic", rankd.Request{UserID: 1}},
+	{"Refused", rankd.Request{Plan: "simple_viewer", UserID: -1}},
+}
+
+// A callback must not wait for its engine: it is refused instead of deadlocking.
+func TestCallbacksMustNotWait(t *testing.T) {
+	for _, model := range models {
+		for _, test := range callbackCases {
+			t.Run(string(model)+test.name, func(t *testing.T) {
+				e := open(t, rankd.Options{Model: model, Synthetic: true})
+				type seen struct {
+					rank, closed, shutdown error
+					metrics                error
+				}
+				done := make(chan seen, 1)
+				e.Submit(test.request, func(*rankd.Answer, error) {
+					var got seen
+					defer func() {
+						got.metrics, _ = recover().(error)
+						done <- got
+					}()
+					_, got.rank = e.Rank(context.Background(), test.request)
+					got.closed = e.Close()
+					got.shutdown = e.Shutdown(context.Background())
+					e.Metrics()
+				})
+				got := <-done
+				assert.ErrorIs(t, got.rank, rankd.ErrCallback)
+				assert.ErrorIs(t, got.closed, rankd.ErrCallback)
+				assert.ErrorIs(t, got.shutdown, rankd.ErrCallback)
+				assert.ErrorIs(t, got.metrics, rankd.ErrCallback)
+			})
+		}
+	}
+}
+
+// A callback that panics harms nobody else and is logged, wherever it runs.
 func TestPanicInACallbackIsLogged(t *testing.T) {
-	var log syncBuffer
-	e := open(t, rankd.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	e.Submit(rankd.Request{Plan: "simple_viewer", UserID: 1}, func(*rankd.Answer, error) { panic("boom") })
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), "boom") }, 10*time.Second, time.Millisecond)
-	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
-	assert.NoError(t, err)
+	for _, model := range models {
+		for _, test := range callbackCases {
+			t.Run(string(model)+test.name, func(t *testing.T) {
+				var log syncBuffer
+				e := open(t, rankd.Options{Model: model, Synthetic: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				e.Submit(test.request, func(*rankd.Answer, error) { panic("boom") })
+				require.Eventually(t, func() bool { return strings.Contains(log.String(), "boom") }, 10*time.Second, time.Millisecond)
+				_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
+				assert.NoError(t, err)
+			})
+		}
+	}
+}
+
+// A negative timeout, such as time.Until of an instant that has passed, must not mean no bound.
+func TestANegativeTimeoutIsRefused(t *testing.T) {
+	e := open(t, rankd.Options{})
+	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, Timeout: -time.Second})
+	assert.ErrorIs(t, err, rankd.ErrInvalidRequest)
+	assert.EqualError(t, err, "Invalid request: Timeout must not be negative, got -1s")
 }
 
 type syncBuffer struct {

@@ -16,7 +16,8 @@ type Request struct {
 	// Params override request parameters by name. A value is a number (float64 or any
 	// integer type), a string, a bool, or nil for null.
 	Params map[string]any
-	// Timeout bounds this request, from its arrival. Zero means no bound of its own.
+	// Timeout bounds this request, from its arrival. Zero means no bound of its own. A negative
+	// one is an error of class ErrInvalidRequest.
 	Timeout time.Duration
 	// ID is returned in Answer.RequestID and Error.RequestID. Empty is an ID like any other.
 	ID string

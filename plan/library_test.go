@@ -216,7 +216,7 @@ func TestReadFile(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	_, err = loadFile(t, path)
-	assert.EqualError(t, err, path+": invalid JSON: document ends too early at byte 1")
+	assert.EqualError(t, err, path+": invalid JSON: document ends too early at byte 1, line 1")
 
 	_, err = loadFile(t, "/dev/zero")
 	assert.EqualError(t, err, "/dev/zero: larger than 67108864 bytes")

@@ -220,8 +220,10 @@ func TestLoadErrors(t *testing.T) {
 		return `{"schema_version": 1, "plan_name": "p", "nodes": [` + source + `], "outputs": ["s"], ` + member + `}`
 	}
 	tests := []struct{ name, artifact, want string }{
-		{"not JSON", `{"schema_version": 1,}`, `t.plan.json: invalid JSON: unexpected ',' at byte 20`},
-		{"two documents", `{} {}`, `t.plan.json: invalid JSON: unexpected data after the document at byte 3`},
+		{"not JSON", `{"schema_version": 1,}`, `t.plan.json: invalid JSON: unexpected ',' at byte 20, line 1`},
+		{"not JSON, further down", "{\n\"nodes\": [],\n}", `t.plan.json: invalid JSON: unexpected ',' at byte 13, line 2`},
+		{"cut off", "{\n\n", `t.plan.json: invalid JSON: document ends too early at byte 3, line 3`},
+		{"two documents", `{} {}`, `t.plan.json: invalid JSON: unexpected data after the document at byte 3, line 1`},
 		{"root", `[]`, `t.plan.json: must be an object, not an array`},
 		{"schema version", `{"schema_version": "1"}`,
 			`t.plan.json: schema_version: must be an integer literal, not "1"`},

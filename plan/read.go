@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -55,13 +56,22 @@ func (r *reader) wrongKind(node, field, want string, v *jsondoc.Value) *Error {
 	return r.fail(node, field, "must be %s, not %s", want, v.Describe())
 }
 
+// lineOf returns ", line 3" for a syntax error in the third line of artifact.
+func lineOf(err error, artifact []byte) string {
+	var syntax *jsondoc.SyntaxError
+	if !errors.As(err, &syntax) {
+		return ""
+	}
+	return fmt.Sprintf(", line %d", 1+bytes.Count(artifact[:syntax.Offset], []byte("\n")))
+}
+
 func (r *reader) read(artifact []byte) (*document, *Error) {
 	if len(artifact) > MaxArtifactBytes {
 		return nil, r.fail("", "", "larger than %d bytes", MaxArtifactBytes)
 	}
 	root, err := jsondoc.Parse(artifact)
 	if err != nil {
-		return nil, r.fail("", "", "invalid JSON: %v", err)
+		return nil, r.fail("", "", "invalid JSON: %v%s", err, lineOf(err, artifact))
 	}
 	if root.Kind != jsondoc.Object {
 		return nil, r.wrongKind("", "", "an object", &root)

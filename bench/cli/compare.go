@@ -140,15 +140,17 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.html, "html", "", "write a report with charts to this `file`")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
 	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
-	cmd.MarkFlagsMutuallyExclusive("plan", "plan_name")
-	cmd.MarkFlagsMutuallyExclusive("rate", "concurrency")
 }
 
 // check reports all that is wrong at once, and completes the options.
 func (o *compareOptions) check(given *pflag.FlagSet) error {
+	err := errors.Join(command.CheckExclusive(given, "plan", "plan_name"), command.CheckExclusive(given, "rate", "concurrency"))
+	if err != nil {
+		return err
+	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	err := command.CheckValues(given)
+	err = command.CheckValues(given)
 	if err != nil {
 		problems = append(problems, err)
 	}

@@ -96,7 +96,7 @@ func TestFlagsThatOthersMakeIdle(t *testing.T) {
 		{"--plan f --plan_dir d --bench 5", "--plan_dir has no effect with --plan and --bench"},
 		{"--plan f --plan_dir d --print-plan-info", "--plan_dir has no effect with --plan and --print-plan-info"},
 		{"--plan_name f --plan_dir d --print-plan-info", ""},
-		{"--list-plans --max_inflight 3 --trace", "unknown flag: --trace"},
+		{"--list-plans --max_inflight 3 --trace", "unknown flag: --trace; rankd --help lists the flags"},
 		{"--list-plans --max_inflight 3 --plan_name x", "--max_inflight has no effect with --list-plans\n--plan_name has no effect with --list-plans"},
 		{"--list-plans=false --deadline_ms 3", ""},
 	} {

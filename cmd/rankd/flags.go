@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -137,12 +136,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		},
 	}
 	cmd.SetUsageTemplate(usageTemplate)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if strings.HasPrefix(err.Error(), "unknown shorthand flag") {
-			return fmt.Errorf("%w; flags begin with --", err)
-		}
-		return err
-	})
+	cmd.SetFlagErrorFunc(command.FlagError)
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -197,8 +191,6 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
 		f.Lookup(name).Hidden = true
 	}
-	cmd.MarkFlagsMutuallyExclusive("plan", "plan_name")
-	cmd.MarkFlagsMutuallyExclusive("list-plans", "print-plan-info", "print-registry", "load_demo_data", "bench", "bench_eventloop", "version")
 	return cmd
 }
 
@@ -224,6 +216,10 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
 
 // check reports all that is wrong with the options at once, and completes them.
 func (o *options) check(given *pflag.FlagSet) error {
+	if err := errors.Join(command.CheckExclusive(given, "plan", "plan_name"),
+		command.CheckExclusive(given, "list-plans", "print-plan-info", "print-registry", "load_demo_data", "bench", "bench_eventloop", "version")); err != nil {
+		return err
+	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 

@@ -330,7 +330,14 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		args   []string
 		stderr []string
 	}{
-		{"UnknownFlag", []string{"--nope"}, []string{"unknown flag: --nope"}},
+		{"UnknownFlag", []string{"--nope"}, []string{"unknown flag: --nope; rankd --help lists the flags"}},
+		{"UnknownFlagOfAMode", []string{"bench", "loop", "--nope"}, []string{"unknown flag: --nope; rankd bench loop --help lists the flags"}},
+		{"NotANumber", []string{"--cpu_threads", "two"}, []string{`--cpu_threads is a whole number, not "two"`}},
+		{"NumberBeyondRange", []string{"--max_rows", "99999999999999999999"}, []string{`--max_rows is a number of at most 64 bits, not "99999999999999999999"`}},
+		{"NotASwitch", []string{"--async_scheduler=maybe"}, []string{`--async_scheduler is true or false, not "maybe"`}},
+		{"TwoPlans", []string{"--plan", "x", "--plan-name", "y"}, []string{"--plan and --plan_name exclude each other: give one of them"}},
+		{"TwoJobs", []string{"--version", "--list_plans"}, []string{"--list-plans and --version exclude each other: give one of them"}},
+		{"RateAndConcurrency", []string{"bench", "compare", "--rate", "5", "--concurrency", "3"}, []string{"--rate and --concurrency exclude each other: give one of them"}},
 		{"OneDash", []string{"-plan_name", "x"}, []string{"flags begin with --"}},
 		{"NameForAFile", []string{"--plan", "complex_dag"}, []string{"--plan: complex_dag: no such file or directory; --plan_name complex_dag names a plan"}},
 		{"Argument", []string{"serve"}, []string{`unknown command "serve"`}},
