@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -164,4 +165,26 @@ func TestConnectionsServeOneCallEach(t *testing.T) {
 			assert.Equal(t, connections, server.Accepted())
 		})
 	}
+}
+
+// A body that ends its goroutine by runtime.Goexit fails its request, and the engine goes on.
+func TestGoexitInABodyFailsItsRequest(t *testing.T) {
+	odd := task.Spec{Op: "test::odd", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
+		runtime.Goexit()
+		return rowset.RowSet{}, nil
+	}}
+	o := rankd.Options{Redis: "127.0.0.1:1", Tasks: []task.Spec{odd}, Plans: plans(map[string]string{
+		"odd": `{"node_id": "out", "op": "test::odd", "inputs": []}`, "three": threeRows})}
+	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+		for range 5 { // more often than there are workers
+			_, err := e.Rank(t.Context(), rankd.Request{Plan: "odd", UserID: 1})
+			require.ErrorContains(t, err, "runtime.Goexit")
+			var failed *rankd.Error
+			require.ErrorAs(t, err, &failed)
+			assert.Equal(t, "out", failed.Node)
+		}
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "three", UserID: 1})
+		require.NoError(t, err)
+		assert.Equal(t, 3, a.Len())
+	})
 }

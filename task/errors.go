@@ -17,6 +17,8 @@ var (
 	// ErrInvalid: a parameter is out of its range, the number of inputs is wrong, or a
 	// column that the node needs is missing.
 	ErrInvalid = errors.New("invalid node")
+	// ErrGoexit: the body called runtime.Goexit, as testing.T.FailNow does.
+	ErrGoexit = errors.New("task called runtime.Goexit")
 	// ErrPanic: the body panicked.
 	ErrPanic = errors.New("task panic")
 )

@@ -29,7 +29,9 @@ type engine struct {
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 
-	execute func(exec *scheduler.Execution, arrived clock.Time) *scheduler.Result // blocks
+	// execute runs a request, blocks, and fills in result, even if a body ends the goroutine by
+	// runtime.Goexit.
+	execute func(exec *scheduler.Execution, arrived clock.Time, result *scheduler.Result)
 
 	mu      sync.Mutex
 	closing bool           // guarded by mu
@@ -74,7 +76,9 @@ func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result))
 	e.live.Add(1)
 	go func() {
 		defer e.live.Done()
-		done(e.execute(exec, arrived))
+		result := new(scheduler.Result)
+		defer func() { done(result) }()
+		e.execute(exec, arrived, result)
 	}()
 }
 

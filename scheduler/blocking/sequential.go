@@ -20,9 +20,16 @@ func OpenSequential(cfg scheduler.Config) *Sequential {
 	return e
 }
 
-func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time) *scheduler.Result {
+func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, result *scheduler.Result) {
 	var s scheduler.State
 	s.Begin(exec, arrived)
+	running := -1 // the node whose body has not returned
+	defer func() {
+		if running >= 0 {
+			s.Fail(running, task.ErrGoexit)
+		}
+		*result = *s.Result()
+	}()
 	rows := task.NewRowBudget(e.maxRows)
 	w := e.takeWaiter()
 	defer e.freeWaiter(w)
@@ -30,7 +37,9 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time) *sc
 	for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
 		node := exec.Graph.Nodes[i]
 		inputs, refs := s.Gather(i, nil, nil)
+		running = i
 		out, err := e.run(&s, exec, node, now, w, rows, inputs, refs)
+		running = -1
 		if err != nil {
 			s.Fail(i, err)
 			break
@@ -39,5 +48,4 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time) *sc
 		s.Succeed(i, out)
 		now = e.clock.Now()
 	}
-	return s.Result()
 }

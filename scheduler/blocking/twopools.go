@@ -6,6 +6,7 @@ import (
 	"github.com/alitto/pond/v2"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 )
@@ -43,7 +44,7 @@ type run struct {
 
 // dispatch runs on the request's goroutine: it hands out ready nodes and
 // sleeps while there is none, until nothing is in flight and nothing is left.
-func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time) *scheduler.Result {
+func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, result *scheduler.Result) {
 	r := &run{engine: e, exec: exec, rows: task.NewRowBudget(e.maxRows)}
 	r.changed.L = &r.mu
 	r.mu.Lock()
@@ -56,7 +57,8 @@ func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time) *sche
 			continue
 		}
 		if r.state.Finished() {
-			return r.state.Result()
+			*result = *r.state.Result()
+			return
 		}
 		r.changed.Wait()
 	}
@@ -71,19 +73,26 @@ func (r *run) spawn(i int, start clock.Time) {
 		workers = e.io
 	}
 	_ = workers.Go(func() { // Only a pool that was stopped refuses.
+		var out rowset.RowSet
+		err := error(task.ErrGoexit) // stays if the body never returns
+		defer func() { r.settle(i, inputs, refs, out, err) }()
 		w := e.takeWaiter()
-		out, err := e.run(&r.state, r.exec, node, start, w, r.rows, inputs, refs)
+		out, err = e.run(&r.state, r.exec, node, start, w, r.rows, inputs, refs)
 		e.freeWaiter(w)
-		if err == nil {
-			r.state.RecordDelta(i, inputs, refs, out)
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if err != nil {
-			r.state.Fail(i, err)
-		} else {
-			r.state.Succeed(i, out)
-		}
-		r.changed.Signal()
 	})
+}
+
+// settle settles a node on its worker.
+func (r *run) settle(i int, inputs, refs []rowset.RowSet, out rowset.RowSet, err error) {
+	if err == nil {
+		r.state.RecordDelta(i, inputs, refs, out)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.state.Fail(i, err)
+	} else {
+		r.state.Succeed(i, out)
+	}
+	r.changed.Signal()
 }
