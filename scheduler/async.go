@@ -28,6 +28,7 @@ type Async struct {
 	clients     []*resp.Client // by endpoint index; nil for an endpoint that is not a Redis
 	nodeTimeout time.Duration
 	maxRows     int // of a request
+	placement   Placement
 
 	runs   bag[*run]     // requests in flight
 	active bag[*nodeRun] // nodes whose body has not ended, orphans among them
@@ -73,13 +74,15 @@ type AsyncConfig struct {
 	// MaxRows bounds the rows that the nodes of one request make together: see
 	// task.RowBudget. Zero means task.DefaultMaxRows.
 	MaxRows int
+	// Placement says where computing nodes run.
+	Placement Placement
 }
 
 // NewAsync returns an engine on a running loop, which others may use, too.
 func NewAsync(cfg AsyncConfig) *Async {
 	return &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
-		maxRows: cfg.MaxRows, drained: make(chan struct{}),
+		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
 	}
 }
 

@@ -12,7 +12,9 @@ type Metrics struct {
 	CPU   cpupool.Stats // zero if the CPU given to NewAsync does not count
 	Redis []resp.Stats  // by endpoint index; zero for an endpoint that is not a Redis
 	Counts
-	Live int // requests in flight
+	Live      int                       // requests in flight
+	Placement PlacementStats            // of all plans
+	Plans     map[string]PlacementStats // by name of the plan
 }
 
 // Metrics implements Engine. It returns the counters as they are between two callbacks. After

@@ -41,6 +41,14 @@ type Spec struct {
 	// makes many runs on the CPU pool instead. Nil means next to none; other places
 	// have no Cost.
 	Cost func(n *plan.Node) int64
+	// Inline permits the asynchronous engine to run the body on the loop, without a coroutine,
+	// when it predicts a short time. The body must not wait, nor block on anything else.
+	Inline bool
+	// Cheap says, besides Inline, that the body takes a few microseconds at most for some
+	// hundred rows: it may run on the loop before it has been measured.
+	Cheap bool
+	// Expensive says that the body never runs on the loop. It excludes Inline and Cheap.
+	Expensive bool
 }
 
 // Place says where a body runs. The task's author chooses it.
