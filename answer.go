@@ -61,7 +61,7 @@ func (a *Answer) Candidates() iter.Seq[Candidate] {
 func (a *Answer) Trace() []SchemaDelta { return a.result.Deltas }
 
 // SchemaDelta says which columns a node took in and gave out.
-type SchemaDelta = scheduler.SchemaDelta
+type SchemaDelta = rowset.SchemaDelta
 
 // Format says how AppendJSON shows the columns of a candidate.
 type Format = request.Format
@@ -76,10 +76,8 @@ const (
 // buffer. Each call makes a new "engine_request_id".
 func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
-		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.result.Outputs, Trace: a.traced,
-	}
-	for _, d := range a.result.Deltas {
-		r.Deltas = append(r.Deltas, request.SchemaDelta(d))
+		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.result.Outputs,
+		Deltas: a.result.Deltas, Trace: a.traced,
 	}
 	return a.engine.encoders[f].AppendResponse(dst, &r)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -69,9 +70,12 @@ func (e *Engine) open() (err error) {
 	e.library = plan.NewLibrary(folder, o.PlansName, tasks, e.registry)
 	switch {
 	case o.PlanFile != "":
-		var artifact []byte
-		if artifact, err = plan.ReadFile(o.PlanFile); err == nil {
-			e.plan, err = plan.Load(o.PlanFile, artifact, tasks, e.registry)
+		text := o.PlanText
+		if text == nil {
+			text, err = plan.ReadFile(o.PlanFile)
+		}
+		if err == nil {
+			e.plan, err = plan.Load(o.PlanFile, text, tasks, e.registry)
 		}
 	case o.Plan != "":
 		e.plan, err = e.library.Get(o.Plan)
@@ -98,6 +102,9 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 		reg, err = registry.Default(o.Env)
 	} else {
 		reg, err = registry.Load(o.Registry, o.Env)
+		if err != nil { // one problem a line, each with its file
+			err = fmt.Errorf("%s:\n%w", o.RegistryName, err)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -132,9 +139,9 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	}
 	switch o.Model {
 	case Pool:
-		return scheduler.OpenPool(cfg), nil
+		return blocking.OpenTwoPools(cfg), nil
 	case Sequential:
-		return scheduler.OpenSequential(cfg), nil
+		return blocking.OpenSequential(cfg), nil
 	default:
 		return scheduler.OpenAsync(cfg)
 	}

@@ -2,12 +2,60 @@ package rankd
 
 import (
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
 )
+
+// The text of an error and its class follow from the error of the scheduler.
+func TestErrorTextsAndClasses(t *testing.T) {
+	redis := func(kind, cause error) error {
+		return errors.Join(task.ErrRedis, &resp.OpError{Addr: "h:1", Kind: kind, Cause: cause})
+	}
+	for _, c := range []struct {
+		err   error
+		text  string
+		class error
+	}{
+		{&scheduler.TimeoutError{Kind: scheduler.ErrRequestDeadline}, "Request deadline exceeded", ErrTimeout},
+		{&scheduler.TimeoutError{Kind: scheduler.ErrNodeTimeout}, "Node execution timeout", ErrTimeout},
+		{&scheduler.TimeoutError{Kind: scheduler.ErrDeadlineBeforeStart}, "Deadline exceeded before node start", ErrTimeout},
+		{scheduler.ErrShuttingDown, "Shutting down", ErrClosed},
+		{redis(resp.ErrConnectionLost, io.EOF), "Redis connection lost", ErrRedis},
+		{redis(resp.ErrConnect, errors.New("refused")), "Redis connection failed", ErrRedis},
+		{redis(resp.ErrTimeout, nil), "Redis timeout", ErrRedis},
+		{redis(resp.ErrQueueFull, nil), "Redis in-flight limit exceeded", ErrBusy},
+		{redis(resp.ErrConnectionLost, redis(resp.ErrProtocol, nil)), "Redis connection lost", ErrRedis},
+		{redis(resp.ErrProtocol, nil), "Redis protocol error", ErrRedis},
+		{redis(errors.New("WRONGTYPE"), nil), "Redis error", ErrRedis},
+		{cpupool.ErrQueueFull, "CPU queue full", ErrBusy},
+		{&task.PanicError{Value: "x"}, "Task panicked", ErrPanic},
+		{task.ErrContract, "Task contract violation", ErrContract},
+		{&task.RowsError{Rows: 20, Limit: 10}, "Too many rows", ErrTooManyRows},
+		{task.ErrInvalid, "Invalid node", ErrInvalidNode},
+		{errors.New("no luck"), "Node execution failed", nil},
+	} {
+		e := runError("r", &scheduler.NodeError{Node: "n", Op: "core::vm", Err: c.err})
+		assert.Equal(t, []string{"r", c.text, c.err.Error(), "n", "core::vm"}, []string{e.RequestID, e.Text, e.Detail, e.Node, e.Op})
+		if c.class != nil {
+			assert.ErrorIs(t, e, c.class, c.text)
+		}
+	}
+	for text, err := range map[string]error{
+		"Shutting down":             scheduler.ErrShuttingDown,
+		"Request failed":            errors.New("x"),
+		"Request deadline exceeded": &scheduler.TimeoutError{Kind: scheduler.ErrRequestDeadline, Elapsed: 12e6, Limit: 10e6},
+	} {
+		e := runError("", err)
+		assert.Equal(t, []string{text, err.Error(), ""}, []string{e.Text, e.Detail, e.Node})
+	}
+}
 
 // Rank and Submit compile plans for their own engine, so no request of theirs meets these errors.
 func TestARefusedPlanIsInvalid(t *testing.T) {

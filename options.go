@@ -41,6 +41,8 @@ type Options struct {
 	// Registry is a folder with the TOML tables of keys, params and endpoints. Nil means the
 	// built-in tables.
 	Registry fs.FS
+	// RegistryName says in errors where Registry is. Empty means "the registry folder".
+	RegistryName string
 
 	// Plans is a folder with plans, one file <name>.plan.json each. Nil means the examples.
 	Plans fs.FS
@@ -52,7 +54,11 @@ type Options struct {
 	// PlanFile is the path of a file with the plan for requests that name none, whatever the
 	// plan calls itself. A request may also name it. Excludes Plan.
 	PlanFile string
-	// Synthetic answers a request that names no plan, where Plan and PlanFile are empty,
+	// PlanText is the text of such a plan, for a program that has it in memory. PlanFile then
+	// only says in errors where the plan comes from. Nil means that Open reads PlanFile.
+	// Excludes Plan.
+	PlanText []byte
+	// Synthetic answers a request that names no plan, where Plan, PlanFile and PlanText are empty,
 	// with five candidates without fields. Otherwise such a request fails.
 	Synthetic bool
 	// Tasks are tasks beside the built-in ones.
@@ -99,6 +105,12 @@ func (o Options) withDefaults() (Options, error) {
 			o.PlansName = "the built-in examples"
 		}
 	}
+	if o.RegistryName == "" {
+		o.RegistryName = "the registry folder"
+	}
+	if o.PlanText != nil && o.PlanFile == "" {
+		o.PlanFile = "the plan"
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -110,7 +122,7 @@ func (o Options) withDefaults() (Options, error) {
 		problem("Model must be reactor, pool or sequential, not %q", o.Model)
 	}
 	if o.Plan != "" && o.PlanFile != "" {
-		problem("Plan excludes PlanFile")
+		problem("Plan excludes PlanFile and PlanText")
 	}
 	for _, n := range [...]struct {
 		name  string

@@ -320,6 +320,10 @@ func TestPlanChoice(t *testing.T) {
 		{"Own", rankd.Options{Plans: folder, Plan: "three"}, "", 3},
 		{"OwnAndByName", rankd.Options{Plans: folder, Plan: "three"}, "three", 3},
 		{"File", rankd.Options{PlanFile: file}, "", 3},
+		{"Text", rankd.Options{PlanText: folder["three.plan.json"].Data}, "", 3},
+		{"TextByName", rankd.Options{Plans: plans(nil), PlanText: folder["three.plan.json"].Data}, "three", 3},
+		{"TextAndAnotherOfTheFolder", rankd.Options{Plans: folder, PlanText: []byte(`{"schema_version": 1, "plan_name": "x",
+			"nodes": [{"node_id": "a", "op": "test::fixed_source", "inputs": []}], "outputs": ["a"]}`)}, "three", 3},
 		{"FileByName", rankd.Options{PlanFile: file}, "odd name", 3},
 		{"None", rankd.Options{Plans: folder}, "", 0},
 		{"Synthetic", rankd.Options{Plans: folder, Synthetic: true}, "", 5},
@@ -366,12 +370,16 @@ func TestOpenRefuses(t *testing.T) {
 		texts   []string
 	}{
 		{"AllAtOnce", rankd.Options{Model: "threads", Redis: "nowhere", CPUThreads: -1, Plan: "a", PlanFile: "b"},
-			[]string{"Model must be reactor, pool or sequential", "Redis must be host:port", "CPUThreads must not be negative", "Plan excludes PlanFile"}},
+			[]string{"Model must be reactor, pool or sequential", "Redis must be host:port", "CPUThreads must not be negative", "Plan excludes PlanFile and PlanText"}},
 		{"Env", rankd.Options{Env: "staging"}, []string{"staging"}},
 		{"Plan", rankd.Options{Plan: "nope"}, []string{`"nope"`}},
 		{"PlanFile", rankd.Options{PlanFile: "/no/such/file"}, []string{"/no/such/file"}},
 		{"Tasks", rankd.Options{Tasks: []task.Spec{{Op: "core::vm"}}}, []string{"core::vm"}},
-		{"Registry", rankd.Options{Registry: fstest.MapFS{}}, []string{"keys.toml"}},
+		{"PlanText", rankd.Options{PlanText: []byte("{")}, []string{"the plan: "}},
+		{"PlanTextWithItsFile", rankd.Options{PlanFile: "mine", PlanText: []byte("{")}, []string{"mine: "}},
+		{"PlanAndText", rankd.Options{Plan: "a", PlanText: []byte("{}")}, []string{"Plan excludes PlanFile and PlanText"}},
+		{"Registry", rankd.Options{Registry: fstest.MapFS{}}, []string{"the registry folder:\n", "keys.toml"}},
+		{"NamedRegistry", rankd.Options{Registry: fstest.MapFS{}, RegistryName: "tables/"}, []string{"tables/:\n", "keys.toml"}},
 		{"Embedded", rankd.Options{EmbeddedRedis: func() (string, func(), error) { return "", nil, errors.New("no port") }}, []string{"embedded redis: no port"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,8 +17,10 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -42,7 +44,7 @@ type row struct {
 // written below in terms of it, row by row.
 type demo struct {
 	t       *testing.T
-	redis   *resp.SyncClient
+	redis   *respblocking.Client
 	user    int64
 	penalty float64 // 0: not set
 	weight  float64 // 0: not set
@@ -186,9 +188,9 @@ func TestAnswers(t *testing.T) {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
 	reg = reg.WithRedis("127.0.0.1", server.Port())
-	engine := scheduler.OpenSequential(scheduler.Config{Registry: reg})
+	engine := blocking.OpenSequential(scheduler.Config{Registry: reg})
 	t.Cleanup(func() { engine.Close(scheduler.Forever) })
-	redis := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: server.Addr()})
+	redis := respblocking.NewClient(clock.NewReal(), resp.Options{Addr: server.Addr()})
 	t.Cleanup(redis.Close)
 	library := plan.NewLibrary(artifacts.Plans(), "the examples", builtin.Catalog(), reg)
 

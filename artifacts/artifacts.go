@@ -1,11 +1,10 @@
-// Package artifacts holds the example plans in the binary, so that --plan_name
-// finds them from any folder.
+// Package artifacts embeds the example plans in the binary, so that an engine finds
+// them from any folder.
 //
-// Six are the pictures that the engine is explained with: simple_viewer,
-// viewer_filter, parallel_fanout, mixed_pipeline, diamond and complex_dag.
-// concat_plan, reels_plan_a and regex_plan are small real ones. In
-// parallel_sleep_plan two branches sleep side by side, which shows whether they
-// really do.
+// Six plans illustrate the engine: simple_viewer, viewer_filter, parallel_fanout,
+// mixed_pipeline, diamond and complex_dag. concat_plan, reels_plan_a and regex_plan
+// are small real plans. parallel_sleep_plan has two branches that sleep, and shows
+// whether an engine runs them at the same time.
 package artifacts
 
 import (
@@ -16,8 +15,8 @@ import (
 //go:embed plans/*.plan.json
 var embedded embed.FS
 
-// Plans returns the folder of the example plans, one file <name>.plan.json each. Any
-// goroutine; read-only.
+// Plans returns the read-only folder of the example plans, one file <name>.plan.json
+// each. Any goroutine.
 func Plans() fs.FS {
 	plans, err := fs.Sub(embedded, "plans")
 	if err != nil {

@@ -1,8 +1,10 @@
-// Package bench is the folder of the benchmarks, which "rankd bench" runs. The package
-// itself has no code:
+// Package bench is the folder of the benchmarks; "rankd bench" runs them. It holds no code
+// itself. Its packages open engines with rankd.Open, as any program does, and nothing outside
+// imports them but the program rankd, which imports cli:
 //
-//	load       what a load is: closed and open loop, histograms, resource facts
-//	worker     a process per engine, and the lines of JSON between it and rankd
+//	cli        the commands "rankd bench …" and the figures of --bench
+//	load       closed and open loop, histograms, resource facts
+//	worker     a process per engine, and the lines of JSON that it reads and writes
 //	engines    "pool:redis_pool=16" ─▶ an engine as the target of a load
 //	backend    the Redis of a benchmark, and proxies that add latency
 //	compare    interleaved rounds ─▶ medians, intervals, ratios, knees, an answer, tables

@@ -15,43 +15,32 @@ import (
 // that on a pool of the whole process, which a bubble must not touch; their workers end when nothing is queued.
 func TestAsManyAtOnceAsWorkers(t *testing.T) {
 	const more = 5
-	submitters := map[string]func(t *testing.T, workers int) func(fn func()){
-		"pool": func(t *testing.T, workers int) func(fn func()) {
-			l := newHandLoop()
-			p := New(l, Config{Workers: workers})
-			return func(fn func()) {
-				require.NoError(t, p.Submit(&Job{Work: fn}))
-				l.endIteration() // the end of an iteration, when workers start
-			}
-		},
-		"workers without a loop": func(t *testing.T, workers int) func(fn func()) {
-			w := NewWorkers(workers)
-			return func(fn func()) { require.NoError(t, w.Go(fn)) }
-		},
-	}
-	for name, open := range submitters {
-		for _, workers := range []int{1, 2, 3, 8} {
-			t.Run(fmt.Sprintf("%s, %d", name, workers), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					submit := open(t, workers)
-					var begun atomic.Int32
-					release := make(chan struct{})
-					for range workers + more {
-						submit(func() {
-							begun.Add(1)
-							<-release
-						})
-					}
-					synctest.Wait()
-					assert.Equal(t, int32(workers), begun.Load(), "at once")
-					release <- struct{}{}
-					synctest.Wait()
-					assert.Equal(t, int32(workers+1), begun.Load(), "one takes the place of one")
-					close(release)
-					synctest.Wait()
-					assert.Equal(t, int32(workers+more), begun.Load())
-				})
+	for _, workers := range []int{1, 2, 3, 8} {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newHandLoop()
+				p := New(l, Config{Workers: workers})
+				submit := func(work func()) {
+					require.NoError(t, p.Submit(&Job{Work: work}))
+					l.endIteration() // the end of an iteration, when workers start
+				}
+				var begun atomic.Int32
+				release := make(chan struct{})
+				for range workers + more {
+					submit(func() {
+						begun.Add(1)
+						<-release
+					})
+				}
+				synctest.Wait()
+				assert.Equal(t, int32(workers), begun.Load(), "at once")
+				release <- struct{}{}
+				synctest.Wait()
+				assert.Equal(t, int32(workers+1), begun.Load(), "one takes the place of one")
+				close(release)
+				synctest.Wait()
+				assert.Equal(t, int32(workers+more), begun.Load())
 			})
-		}
+		})
 	}
 }

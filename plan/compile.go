@@ -10,15 +10,15 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// MaxArtifactBytes bounds the size of an artifact. The largest real ones carry long
+// MaxArtifactBytes bounds the size of an artifact. The largest real artifacts have long
 // lists in predicates and stay far below.
 const MaxArtifactBytes = 64 << 20
 
-// schemaVersion is the only one there is.
+// schemaVersion is the only version of the plan format.
 const schemaVersion = 1
 
-// Load parses, checks and compiles one artifact. file is used in errors only.
-// The error is an *Error.
+// Load parses, checks and compiles one artifact. file names the artifact in errors.
+// The error is an *Error. Any goroutine.
 func Load(file string, artifact []byte, ops Ops, reg *registry.Registry) (*Graph, error) {
 	r := reader{file}
 	doc, bad := r.read(artifact)
@@ -35,7 +35,7 @@ func Load(file string, artifact []byte, ops Ops, reg *registry.Registry) (*Graph
 	return graph, nil
 }
 
-// compiler resolves the names of a document.
+// compiler resolves the names of a document. One goroutine at a time.
 type compiler struct {
 	reader
 	doc      *document
@@ -82,7 +82,7 @@ func (c *compiler) compile() (*Graph, *Error) {
 	return c.graph, nil
 }
 
-// node resolves one node, all but its successors.
+// node resolves one node except its successors.
 func (c *compiler) node(index int) (*Node, *Error) {
 	doc, path := &c.doc.nodes[index], element("nodes", index)
 	n := &Node{
@@ -208,8 +208,8 @@ func (t ParamType) describe() string {
 	}
 }
 
-// references resolves what the parameters of n name: first everything inside the
-// plan, then endpoints. An optional reference that is not given names nothing.
+// references resolves the references in the parameters of n: first those inside the
+// plan, then endpoints. It skips an optional reference that is not given.
 func (c *compiler) references(n *Node, path string) *Error {
 	for i := range n.Params.values {
 		value := &n.Params.values[i]
@@ -225,7 +225,7 @@ func (c *compiler) references(n *Node, path string) *Error {
 			if !ok {
 				return missing("expr_table has no entry")
 			}
-			if value.s != "" { // the entry "" loads but cannot be run, as in the original engine
+			if value.s != "" { // the entry "" loads but cannot run, as in the original engine
 				n.Expr = e
 			}
 		case PredID:
@@ -275,7 +275,7 @@ func (c *compiler) outputs() *Error {
 	return nil
 }
 
-// link records each edge at its source, and finds the nodes that have none.
+// link records each edge at its source and lists the nodes without dependencies.
 func (c *compiler) link() {
 	for _, n := range c.graph.Nodes {
 		for _, input := range n.Inputs {

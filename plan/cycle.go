@@ -6,8 +6,8 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 )
 
-// acyclic runs the graph on paper (Kahn's algorithm). Nodes that never become ready
-// depend on a cycle, of which the error names one.
+// acyclic refuses a graph with a cycle (Kahn's algorithm). Nodes that never become ready
+// depend on a cycle. The error names one cycle.
 func (c *compiler) acyclic() *Error {
 	nodes := c.graph.Nodes
 	waiting := make([]int, len(nodes)) // dependencies that have not completed
@@ -30,9 +30,8 @@ func (c *compiler) acyclic() *Error {
 	return c.fail(first.ID, element("nodes", first.Index), "depends on itself: %s", describeCycle(nodes, cycle))
 }
 
-// findCycle returns the nodes of one cycle in the order in which they would run. A node
-// that waits has a dependency that waits, so going back from one to the next has to
-// meet a node twice.
+// findCycle returns the nodes of one cycle in the order of their edges. A node that waits
+// has a dependency that waits, so following dependencies must meet a node twice.
 func findCycle(nodes []*Node, waiting []int) []int {
 	at := 0
 	for waiting[at] == 0 {

@@ -6,14 +6,13 @@
 //	 (JSON)      shape of the file    ops, inputs, params, tables,
 //	             and of every tree    endpoints, outputs, no cycle
 //
-// Reading comes entirely before compiling, so an artifact with several faults is
-// refused for the one that lies nearer to its text. The first fault is the error; it
-// names file, node and field, in one line. Unknown members are ignored, except
-// inside params and scheduling, where they are refused: there a misspelt name would
-// silently change what the plan does.
+// Load reads the whole artifact before it compiles, so the error is the first fault of
+// reading if there is one. It names file, node and field, in one line. Load ignores
+// unknown members, except inside params and scheduling. There a misspelt name would
+// silently change the plan, so Load refuses it.
 //
-// Not checked here, because it may depend on the run: the number of inputs, the
-// range of integers, and whether columns and keys exist.
+// The tasks check the rest when they run, because it may depend on the run: the number
+// of inputs, the range of integers, and whether columns and keys exist.
 //
 // A Library finds plans by name in a folder, loads each once, and keeps it.
 package plan

@@ -11,13 +11,13 @@ import (
 // Error says why an artifact was refused. Immutable once built; any goroutine.
 type Error struct {
 	File  string
-	Node  string // id of the node; "" if not about one (or if its id is "")
+	Node  string // id of the node; "" if the fault is not in a node
 	Field string // path: "nodes[2].params.fanout", "expr_table.e1.a"; "" for the whole file
 	Msg   string
 }
 
 // errorLimit bounds the length of an error in bytes. Paths and texts come from the
-// artifact and can be of any length.
+// artifact and can have any length.
 const errorLimit = 2048
 
 // Error implements error: one line of at most some 2,000 bytes.
@@ -34,7 +34,7 @@ func (e *Error) Error() string {
 	return cut(oneLine.Replace(b.String()), errorLimit)
 }
 
-// oneLine keeps names out of the artifact, and paths, from breaking the line.
+// oneLine escapes line ends in names and paths, which come from the artifact.
 var oneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 // cut returns s if it has at most limit bytes, otherwise its beginning and "…".
@@ -49,7 +49,8 @@ func cut(s string, limit int) string {
 	return s[:end] + "…"
 }
 
-// member returns the path of a member: plain names after a dot, others quoted.
+// member returns the path of a member. A plain name follows a dot; others are quoted in
+// brackets.
 func member(path, name string) string {
 	if !validName.MatchString(name) || len(name) > excerpt.Limit {
 		return path + "[" + excerpt.Quote(name) + "]"

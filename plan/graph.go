@@ -12,7 +12,7 @@ type Graph struct {
 	Name    string
 	Digest  string  // hex SHA-256 of the artifact
 	Nodes   []*Node // in the plan's order; position i has Index i
-	Outputs []int   // indices of nodes, in order, may repeat
+	Outputs []int   // indices of nodes, in order; may repeat
 	Sources []int   // nodes without dependencies, in the plan's order
 
 	Registry *registry.Registry // for which it is compiled
@@ -25,11 +25,11 @@ type Node struct {
 	Op     string // with namespace
 	Schema *OpSchema
 
-	Inputs []int // indices of the inputs, in order; listing one twice counts as two
+	Inputs []int // indices of the inputs, in order; may repeat
 	Refs   []int // indices of node_ref parameters, in schema order
-	Deps   int   // len(Inputs)+len(Refs): completions that this node waits for
-	// Succs lists the dependents, one entry per edge, in the order in which the
-	// edges were recorded (nodes in plan order; per node inputs first, then refs).
+	Deps   int   // len(Inputs)+len(Refs): completions that the node waits for
+	// Succs lists the dependents, one entry per edge. The order is the plan's order of
+	// the dependents; inputs of a dependent come before its refs.
 	Succs []int
 
 	Params   NodeParams
@@ -51,7 +51,7 @@ type NodeParams struct {
 
 type paramValue struct {
 	name  string
-	given bool // by the plan or by a default text; otherwise a reference names nothing
+	given bool // the plan or a default text gives a value; otherwise a reference names nothing
 	i     int64
 	s     string
 	b     bool

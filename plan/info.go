@@ -15,8 +15,8 @@ type NodeInfo struct {
 	ID       string         `json:"node_id"`
 	Op       string         `json:"op"`
 	Inputs   []string       `json:"inputs"`
-	Refs     []string       `json:"refs,omitempty"` // nodes that parameters name
-	Deps     int            `json:"deps"`           // completions that it waits for
+	Refs     []string       `json:"refs,omitempty"` // ids of nodes in parameters
+	Deps     int            `json:"deps"`           // completions that the node waits for
 	UsedBy   []string       `json:"used_by"`        // one entry per edge
 	Output   bool           `json:"output"`
 	Params   map[string]any `json:"params,omitempty"` // defaults filled in

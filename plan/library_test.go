@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/plan"
 )
 
@@ -245,4 +246,19 @@ func TestInfo(t *testing.T) {
 			"params": {"duration_ms": 1, "fail_after_sleep": false}, "inline": true, "cost_estimate_us": 7},
 		{"node_id": "c", "op": "core::concat", "inputs": ["a"], "refs": ["z"], "deps": 2, "used_by": [], "output": true,
 			"params": {"rhs": "z"}}]}`, string(got))
+}
+
+// BenchmarkLibraryGet finds a loaded plan, as each request does that names one.
+func BenchmarkLibraryGet(b *testing.B) {
+	l := plan.NewLibrary(artifacts.Plans(), "the built-in examples", testOps(), testRegistry(b))
+	_, err := l.Get("complex_dag")
+	require.NoError(b, err)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := l.Get("complex_dag"); err != nil {
+				b.Error(err)
+			}
+		}
+	})
 }

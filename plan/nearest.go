@@ -1,12 +1,12 @@
 package plan
 
-// nearest returns the one of names that takes the fewest edits to become name (bytes
-// inserted, removed or replaced), the first of several, or false if there are none.
+// nearest returns the first of names that takes the fewest edits to become name. An edit
+// inserts, removes or replaces a byte. It returns false if there are no names.
 func nearest(name string, names []string) (near string, found bool) {
 	least := 0
 	for _, candidate := range names {
 		if found && abs(len(candidate)-len(name)) >= least {
-			continue // it takes that many edits at least
+			continue // it takes at least that many edits
 		}
 		if d := edits(name, candidate); !found || d < least {
 			near, least, found = candidate, d, true
@@ -22,7 +22,7 @@ func edits(a, b string) int {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0] // of the row before
+		diagonal := row[0] // of the previous row
 		row[0] = i + 1
 		for j := range len(b) {
 			replaced := diagonal

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -13,12 +12,12 @@ import (
 	"github.com/rankd/rankd/plan/expr"
 )
 
-// capExtensions is the one capability that is supported: artifacts may carry
-// extensions. Its own payload is empty.
+// capExtensions is the only supported capability: artifacts may have extensions. Its
+// own payload is empty.
 const capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
 
-// document is an artifact whose shape is right and whose trees are parsed; names
-// in it are not resolved yet.
+// document is an artifact of the right shape with parsed trees. Its names are not
+// resolved yet.
 type document struct {
 	schemaVersion *jsondoc.Value // an integer literal
 	name          string
@@ -48,20 +47,12 @@ func (r *reader) fail(node, field, format string, args ...any) *Error {
 	return &Error{File: r.file, Node: node, Field: field, Msg: fmt.Sprintf(format, args...)}
 }
 
-// wrongKind says what a field must be. v is nil if the field is absent.
+// wrongKind returns the error for a field that must be want. v is nil if the field is absent.
 func (r *reader) wrongKind(node, field, want string, v *jsondoc.Value) *Error {
 	if v == nil {
 		return r.fail(node, field, "is missing, must be %s", want)
 	}
-	return r.fail(node, field, "must be %s, not %s", want, describe(v))
-}
-
-// describe says what v is; of a float the value too, as its kind alone may puzzle.
-func describe(v *jsondoc.Value) string {
-	if v.Kind == jsondoc.Float {
-		return "the number " + strconv.FormatFloat(v.Float, 'g', -1, 64)
-	}
-	return v.Kind.String()
+	return r.fail(node, field, "must be %s, not %s", want, v.Describe())
 }
 
 func (r *reader) read(artifact []byte) (*document, *Error) {
@@ -165,7 +156,7 @@ func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument, bad *Error
 	if bad := r.scheduling(v, path, &n); bad != nil {
 		return n, bad
 	}
-	// For people and tools; only its kind is ours to check.
+	// The span is for people and tools, so only its kind is checked.
 	if span := v.Get("source_span"); span != nil && span.Kind != jsondoc.Object && span.Kind != jsondoc.String {
 		return n, r.wrongKind(n.id, member(path, "source_span"), "an object or a string", span)
 	}
@@ -211,8 +202,8 @@ func (r *reader) duration(
 	return time.Duration(n) * unit, nil
 }
 
-// readTable parses every entry of expr_table or pred_table, used or not. Of
-// entries with the same name the last one counts.
+// readTable parses every entry of expr_table or pred_table, used or not. The last of
+// several entries with the same name counts.
 func readTable[T any](
 	r *reader, root *jsondoc.Value, name string, parse func(*jsondoc.Value) (*T, error),
 ) (map[string]*T, *Error) {
@@ -242,7 +233,7 @@ func readTable[T any](
 	return parsed, nil
 }
 
-// treeError joins the path inside a tree to the path of its entry.
+// treeError appends the path inside a tree to the path of its entry.
 func (r *reader) treeError(path string, err error) *Error {
 	var inTree *expr.ParseError
 	switch {
@@ -290,7 +281,7 @@ func (r *reader) extensions(v *jsondoc.Value, node, path string, capabilities []
 			return r.fail(node, path, "is not among the plan's capabilities_required")
 		}
 		if name != capExtensions {
-			continue // refused by compile, whatever its payload
+			continue // compile refuses it, whatever its payload
 		}
 		payload := ext.Get(name)
 		if payload.Kind != jsondoc.Object {
@@ -304,8 +295,8 @@ func (r *reader) extensions(v *jsondoc.Value, node, path string, capabilities []
 }
 
 // integer reads an integer literal, or a float literal with an integral value inside
-// int64. Integer literals above int64 wrap around to negative, as they did in the
-// original engine, whose plans load unchanged.
+// int64. Integer literals above int64 wrap around to negative, as in the original
+// engine, so that its plans load unchanged.
 func integer(v *jsondoc.Value) (int64, bool) {
 	switch v.Kind {
 	case jsondoc.Uint:

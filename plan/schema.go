@@ -18,19 +18,19 @@ const (
 type ParamSchema struct {
 	Name     string
 	Type     ParamType
-	Required bool   // absent or null is refused
-	IsKey    bool   // an Int that is a key id: above 2^32-1 is refused at load
+	Required bool   // Load refuses an absent or null value
+	IsKey    bool   // an Int that is a key id; Load refuses one above 2^32-1
 	IntValue int64  // default of an optional Int
 	StrValue string // default of an optional String
 	// An optional Bool defaults to false.
 }
 
-// OpSchema is what plan validation must know of an op. Immutable once built; any
+// OpSchema describes an op for the validation of plans. Immutable once built; any
 // goroutine.
 type OpSchema struct {
 	Op     string        // with namespace: "core::vm"
 	Params []ParamSchema // besides the common optional "trace"
-	Impl   any           // the owner's description of the op; plan does not look at it
+	Impl   any           // the owner's description of the op; package plan ignores it
 }
 
 // Ops finds the schema of an op, by its full name or its bare alias. Package

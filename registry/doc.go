@@ -7,11 +7,13 @@
 //	params.toml             one [[param]] per request parameter, likewise
 //	endpoints.<env>.toml    one [[endpoint]] per endpoint of dev, test or prod
 //
-// Loading is fail-closed. It reads every endpoints file that is there, not only
-// the one of its environment, because ids, names and kinds have to agree: a plan
-// that loads in dev must load in prod. All problems are reported at once, each
-// with file and entry, but for those beyond the first 20, which are counted.
+// Loading is fail-closed. It reads every endpoints file in the folder, not only the
+// one of its environment, because ids, names and kinds must agree: a plan that loads
+// in dev must load in prod. Load reports all problems at once, each with file and
+// entry. It lists the first 20 and counts the rest.
 //
-// A table is a regular file of at most 1 MiB. Key 1 is the row id and named id, as
-// responses name it: as names are unique, no column can be a second id in a candidate.
+// A table is a regular file of at most 1 MiB. Its text is first compared with the
+// struct of its rows (checkShape), so that a problem names line and field, and then
+// decoded. Key 1 is the row id, and its name must be id, as in responses. Names are
+// unique, so no column can be a second id in a candidate.
 package registry

@@ -10,15 +10,16 @@ import (
 const hostNameMax = 253
 
 var (
-	// validLabel is one part of a host name. The DNS allows no underscore there, but
-	// container networks use it.
+	// validLabel matches one part of a host name. The DNS forbids underscores, but container
+	// networks use them.
 	validLabel = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)
-	// numericLabel as the last part of a name would make it a malformed IPv4 address.
+	// numericLabel matches a part that must not be the last one: the name would be a malformed
+	// IPv4 address.
 	numericLabel = regexp.MustCompile(`^[0-9]+$`)
 )
 
-// validHost reports whether host can be resolved or dialed: it is an IP address, or a
-// name in ASCII whose parts have 1 to 63 letters, digits, - and _.
+// validHost reports whether host is an IP address or a name in ASCII whose parts have 1 to 63
+// letters, digits, - and _.
 func validHost(host string) bool {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address.Zone() == "" || validLabel.MatchString(address.Zone())

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"errors"
@@ -22,14 +21,14 @@ import (
 //go:embed tables/*.toml
 var defaultTables embed.FS
 
-// environments lists the environments that there can be.
+// environments lists the known environments.
 var environments = [...]string{"dev", "test", "prod"}
 
 // Names appear in requests and responses as names of members.
 var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Limits of the tables. They only have to catch slips of the pen, such as
-// seconds where milliseconds are meant or a digit too many.
+// Limits of the tables. They catch slips of the pen, such as seconds in place of milliseconds or
+// a digit too many.
 const (
 	maxInflightLimit = 1 << 20
 	connectionsLimit = 1024
@@ -38,10 +37,10 @@ const (
 	tableMaxBytes    = 1 << 20 // of one file
 )
 
-// problemsShown bounds how many problems an error lists. The rest it counts.
+// problemsShown bounds how many problems an error lists. The error counts the rest.
 const problemsShown = 20
 
-// idName is what responses call the row id, whatever else they show beside it.
+// idName is the name of the row id in responses.
 const idName = "id"
 
 // Default returns the registry of the built-in tables for env.
@@ -53,9 +52,8 @@ func Default(env string) (*Registry, error) {
 	return Load(tables, env)
 }
 
-// Load reads keys.toml, params.toml and endpoints.<env>.toml from tables (os.DirFS
-// of a folder, say); env is "dev", "test" or "prod". The error joins all problems
-// found, one per line, each naming file and entry.
+// Load reads keys.toml, params.toml and endpoints.<env>.toml from the folder tables. env is "dev",
+// "test" or "prod". The error joins all problems, one per line, each with file and entry.
 func Load(tables fs.FS, env string) (*Registry, error) {
 	if !slices.Contains(environments[:], env) {
 		return nil, fmt.Errorf("registry: unknown environment %s, expected one of %s",
@@ -79,7 +77,7 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 type loader struct {
 	tables   fs.FS
 	found    int     // problems
-	problems []error // the first of them, at most problemsShown
+	problems []error // the first problemsShown of them
 }
 
 func (l *loader) problem(file, entry, format string, args ...any) {
@@ -93,36 +91,35 @@ func (l *loader) problem(file, entry, format string, args ...any) {
 	l.problems = append(l.problems, fmt.Errorf("%s: "+format, append([]any{where}, args...)...))
 }
 
-// decode reads file into rows and reports whether it could.
+// decode reads file into rows, a pointer to a struct. It returns false after it has reported a problem.
 func (l *loader) decode(file string, rows any) bool {
 	text, err := inputfile.Read(l.tables, file, tableMaxBytes)
 	if err != nil {
 		l.problem(file, "", "%w", err)
 		return false
 	}
-	dec := toml.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	err = dec.Decode(rows)
-
-	var unknown *toml.StrictMissingError
+	before := l.found
+	atLine := func(line int, format string, args ...any) {
+		l.problem(file, fmt.Sprintf("line %d", line), format, args...)
+	}
+	checkShape(text, rows, atLine)
+	if l.found > before {
+		return false
+	}
+	err = toml.Unmarshal(text, rows)
 	var malformed *toml.DecodeError
 	switch {
-	case errors.As(err, &unknown):
-		for i := range unknown.Errors {
-			line, _ := unknown.Errors[i].Position()
-			l.problem(file, fmt.Sprintf("line %d", line), "unknown field %s", excerpt.Text(strings.Join(unknown.Errors[i].Key(), ".")))
-		}
 	case errors.As(err, &malformed):
 		line, _ := malformed.Position()
-		l.problem(file, fmt.Sprintf("line %d", line), "%s", excerpt.Text(describe(malformed, rows)))
+		atLine(line, "%s", excerpt.Text(strings.TrimPrefix(malformed.Error(), "toml: ")))
 	case err != nil:
 		l.problem(file, "", "%w", err)
 	}
 	return err == nil
 }
 
-// entries checks what the entries of a table have in common: ids and names that
-// are there, well formed and unique.
+// entries checks ids and names, which the entries of every table have: each must be present, well
+// formed and unique.
 type entries[ID comparable] struct {
 	*loader
 	file  string
@@ -135,7 +132,7 @@ func newEntries[ID comparable](l *loader, file, what string) *entries[ID] {
 	return &entries[ID]{l, file, what, make(map[ID]bool), make(map[string]bool)}
 }
 
-// label names an entry by its id, or by its position if it has none.
+// label names an entry by its id, or by its position if the id is missing.
 func (e *entries[ID]) label(i int, id *ID) string {
 	if id == nil {
 		return fmt.Sprintf("%s at position %d", e.what, i+1)
@@ -143,7 +140,7 @@ func (e *entries[ID]) label(i int, id *ID) string {
 	return e.what + " " + excerpt.Text(fmt.Sprint(*id))
 }
 
-// identify checks id and name and reports whether there is a new id.
+// identify checks id and name. It returns true if the id is a new one.
 func (e *entries[ID]) identify(label string, id *ID, name string) bool {
 	switch {
 	case name == "":
@@ -226,7 +223,7 @@ func (l *loader) keys(r *Registry) {
 	}
 	slices.SortFunc(r.keys, func(a, b *Key) int { return cmp.Compare(a.ID, b.ID) })
 
-	// The engine itself knows this one key: it is the row, not a column.
+	// The engine itself knows this one key. It denotes the row, not a column.
 	if id, ok := r.keyByID[IDKey]; !ok {
 		l.problem(file, "", "key %d, the row id, is missing", IDKey)
 	} else if id.Type != Int || id.Nullable || id.Writable {
@@ -267,8 +264,8 @@ func (l *loader) params(r *Registry) {
 	slices.SortFunc(r.params, func(a, b *Param) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// endpoints reads the endpoints of every environment that has a file, compares
-// them, and keeps those of r's.
+// endpoints reads the endpoints of every environment that has a file and compares them. It keeps
+// the endpoints of r's environment.
 func (l *loader) endpoints(r *Registry) {
 	files, err := fs.Glob(l.tables, "endpoints.*.toml")
 	if err != nil {
@@ -330,8 +327,8 @@ type endpointRow struct {
 	} `toml:"policy"`
 }
 
-// endpointTable reads one file, ascending by id, and reports whether it could be
-// decoded; problems of single entries are reported but leave the rest comparable.
+// endpointTable reads one file and returns its endpoints, ascending by id. It returns false if the
+// file cannot be decoded. It reports problems of single entries, and the rest stays comparable.
 func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 	var table struct {
 		Endpoint []endpointRow `toml:"endpoint"`

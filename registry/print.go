@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// MarshalJSON writes the three tables as one object: env, keys, params, endpoints.
-// Of a password it says only that there is one.
+// MarshalJSON writes the three tables as one object: env, keys, params, endpoints. It shows whether
+// an endpoint has a password, not the password.
 func (r *Registry) MarshalJSON() ([]byte, error) {
 	type endpoint struct {
 		ID               string       `json:"endpoint_id"`
@@ -42,9 +42,9 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 	}{r.env, r.keys, r.params, endpoints})
 }
 
-// WriteText writes the three tables for people, columns aligned.
+// WriteText writes the three tables for people, with aligned columns. The error comes from w.
 func (r *Registry) WriteText(w io.Writer) error {
-	// The writer keeps what it is given until Flush, which returns the first error.
+	// The writer buffers everything until Flush, which returns the first error.
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 
 	fmt.Fprintln(tw, "KEY\tNAME\tTYPE\tNULLABLE\tWRITABLE\tDEFAULT")

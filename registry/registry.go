@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// KeyID identifies a column. Stable, never reused. Zero is no key.
+// KeyID identifies a column. Ids are stable and never reused. Zero means none.
 type KeyID uint32
 
 // IDKey is the key of the row id itself, which is not a column.
 const IDKey KeyID = 1
 
-// ParamID identifies a request parameter. Zero is no parameter.
+// ParamID identifies a request parameter. Zero means none.
 type ParamID uint32
 
 // Type is the type of a key or a parameter.
 type Type uint8
 
-// The types of keys and parameters. No parameter is a FeatureBundle.
+// The types of keys and parameters. Only a key can be a FeatureBundle.
 const (
 	Int Type = iota + 1
 	Float
@@ -94,7 +94,7 @@ type Policy struct {
 	Database       int           // SELECT; 0 means none
 }
 
-// The policy of an endpoint whose table does not say otherwise.
+// The policy of an endpoint whose table leaves fields out.
 const (
 	DefaultMaxInflight    = 1024
 	DefaultConnections    = 1
@@ -126,7 +126,7 @@ func (r *Registry) Key(id KeyID) (*Key, bool) { return lookup(r.keyByID, id) }
 // KeyByName returns the key with that name, case-sensitive.
 func (r *Registry) KeyByName(name string) (*Key, bool) { return lookup(r.keyByName, name) }
 
-// Keys returns all keys, ascending by id. Not to be changed.
+// Keys returns all keys, ascending by id. Callers must not change the slice.
 func (r *Registry) Keys() []*Key { return r.keys }
 
 // Param returns the parameter with that id.
@@ -135,30 +135,29 @@ func (r *Registry) Param(id ParamID) (*Param, bool) { return lookup(r.paramByID,
 // ParamByName returns the parameter with that name, case-sensitive.
 func (r *Registry) ParamByName(name string) (*Param, bool) { return lookup(r.paramByName, name) }
 
-// Params returns all parameters, ascending by id. Not to be changed.
+// Params returns all parameters, ascending by id. Callers must not change the slice.
 func (r *Registry) Params() []*Param { return r.params }
 
 // Endpoint returns the endpoint with that id.
 func (r *Registry) Endpoint(id string) (*Endpoint, bool) { return lookup(r.endpointByID, id) }
 
-// Endpoints returns all endpoints, ascending by id; position i has Index i. Not to
-// be changed.
+// Endpoints returns all endpoints, ascending by id. Position i has Index i. Callers must not change
+// the slice.
 func (r *Registry) Endpoints() []*Endpoint { return r.endpoints }
 
-// WithRedis returns a registry in which every endpoint of kind redis is at
-// host:port and none is embedded. Policies stay. r is not changed; plans have to be
-// loaded with the new registry to see it.
+// WithRedis returns a copy of r that has every endpoint of kind redis at host:port and none
+// embedded. Policies stay. Only plans loaded with the copy use the new address.
 func (r *Registry) WithRedis(host string, port int) *Registry {
 	return r.withAddr(host, port, func(e *Endpoint) bool { return e.Kind == Redis })
 }
 
-// WithEmbedded returns a registry in which every embedded endpoint is at host:port,
-// where the Redis inside the process listens. The others, and r, are not changed.
+// WithEmbedded returns a copy of r that has every embedded endpoint at host:port, the address of
+// the Redis inside the process. The other endpoints stay.
 func (r *Registry) WithEmbedded(host string, port int) *Registry {
 	return r.withAddr(host, port, func(e *Endpoint) bool { return e.Embedded })
 }
 
-// HasEmbedded reports whether some endpoint wants the Redis inside the process.
+// HasEmbedded reports whether some endpoint uses the Redis inside the process.
 func (r *Registry) HasEmbedded() bool {
 	for _, e := range r.endpoints {
 		if e.Embedded {

@@ -1,15 +1,16 @@
-// Package request is the border of the engine: it frames a byte stream into
-// JSON documents, checks one document into a [Request], and encodes one answer
-// as a line of JSON. It does no I/O beyond the reader it is given and knows
-// neither plans nor engines.
+// Package request is the border of the engine. It frames a byte stream into JSON
+// documents, checks one document into a [Parsed] request, and encodes one answer as a
+// line of JSON. Its only I/O is reading from the io.Reader of a Stream. It knows neither
+// plans nor engines.
 //
-//	io.Reader ─▶ Stream.Next ─▶ one document ─▶ Parse ─▶ Request ─▶ (engine) ─▶ Encoder.AppendResponse ─▶ one line
-//	                 │                            │                     │
-//	                 └──── *Error ◀───────────────┘                  failure
-//	                          └─────────────▶ AppendError ◀─────────────┘
+//	io.Reader ─▶ Stream.Next ─▶ one document ─▶ Parse ─▶ Parsed ─▶ (engine) ─▶ Encoder.AppendResponse ─▶ one line
+//	                 │                            │                    │
+//	                 └──── *Error ◀───────────────┘                 failure
+//	                          └────────────▶ AppendFailure ◀───────────┘
 //
-// A document may span lines ([NewStream]), or each line is one ([NewLineStream]).
+// A document may span lines ([NewStream]), or each line is a document ([NewLineStream]).
 //
-// Every input gets an answer: each framing or checking fault is an [*Error]
-// that answers for the document it was found in, and the stream goes on after it.
+// Every input gets an answer: each framing or checking fault is an [*Error] that
+// answers for its document, and the stream goes on after it. [Override] checks the
+// parameters of a request that is not JSON.
 package request

@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Format says how an answer shows a candidate's keys.
+// Format says how an answer shows the columns of a candidate.
 type Format uint8
 
 // The formats of an answer.
@@ -19,32 +19,24 @@ const (
 	Fields               // {"id":203,"fields":{"score":20.3}}
 )
 
-// Response is what a request that succeeded is answered with.
+// Response is the content of the answer to a request that succeeded. It belongs to the
+// caller of AppendResponse.
 type Response struct {
 	RequestID       string
-	EngineRequestID string          // new for each answer
-	Outputs         []rowset.RowSet // shown one after the other, nothing merged
-	Deltas          []SchemaDelta   // shown if Trace
+	EngineRequestID string               // new for each answer
+	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
+	Deltas          []rowset.SchemaDelta // shown if Trace
 	Trace           bool
 }
 
-// SchemaDelta says which columns a node took in and gave out. The lists are
-// ascending and without duplicates; the id column is never listed.
-type SchemaDelta struct {
-	NodeID  string
-	In      []registry.KeyID // union over inputs and node references
-	Out     []registry.KeyID
-	New     []registry.KeyID // Out without In
-	Removed []registry.KeyID // In without Out
-}
-
-// Failure is what a request that failed is answered with. Node and Op are left
-// out when both are empty: an empty node id alone is a legal one.
+// Failure is the content of the answer to a request that failed. The answer leaves Node
+// and Op out when both are empty, because "" is a legal node id. It belongs to the caller
+// of AppendFailure.
 type Failure struct {
 	RequestID string
 	Error     string // one of a few known texts
-	Detail    string // what exactly went wrong
-	Node, Op  string // where, if in a node
+	Detail    string // the exact fault
+	Node, Op  string // the node that failed, if one did
 }
 
 // An Encoder writes answers, one line of JSON each. Immutable once built; any
@@ -63,11 +55,12 @@ func NewEncoder(reg *registry.Registry, format Format) *Encoder {
 	return e
 }
 
-// AppendResponse appends the line that answers with r, and its line end.
+// AppendResponse appends the answer r as one line, line end included, and returns the
+// extended buffer.
 //
-// A candidate shows its id, then its non-null float keys and then its non-null
-// string keys, each ascending by key id. Floats are the shortest decimals that
-// read back as the same double, always with a fraction or an exponent.
+// A candidate shows its id, then its non-null floats, then its non-null strings, each
+// ascending by key id. A float is the shortest decimal that reads back as the same
+// double, always with a fraction or an exponent.
 func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 	dst = append(dst, `{"request_id":`...)
 	dst = appendString(dst, r.RequestID)
@@ -84,7 +77,7 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 	dst = append(dst, `,"candidates":[`...)
 	n := 0
 	for _, output := range r.Outputs {
-		// Names are looked up once per output, not once per row.
+		// Look names up once per output, not once per row.
 		columns := e.columns(output.Batch)
 		for i := range output.Len() {
 			dst = appendComma(dst, n)
@@ -95,7 +88,7 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 	return append(dst, "]}\n"...)
 }
 
-// columns is a batch with the encoded name of each of its columns.
+// columns is a batch with the encoded name of each column.
 type columns struct {
 	batch       *rowset.Batch
 	floatNames  []string
@@ -116,7 +109,7 @@ func (e *Encoder) columns(b *rowset.Batch) columns {
 	return c
 }
 
-// name returns `"name":` for a key; a key that is not registered shows its number.
+// name returns `"name":` for a key, with its number if the registry lacks the key.
 func (e *Encoder) name(key registry.KeyID) string {
 	if name, ok := e.names[key]; ok {
 		return name
@@ -157,7 +150,7 @@ func (e *Encoder) appendCandidate(dst []byte, c *columns, row int32) []byte {
 	return append(dst, '}')
 }
 
-func appendDelta(dst []byte, d *SchemaDelta) []byte {
+func appendDelta(dst []byte, d *rowset.SchemaDelta) []byte {
 	dst = appendString(append(dst, `{"node_id":`...), d.NodeID)
 	dst = appendKeys(append(dst, `,"in_keys_union":`...), d.In)
 	dst = appendKeys(append(dst, `,"out_keys":`...), d.Out)
@@ -174,7 +167,8 @@ func appendKeys(dst []byte, keys []registry.KeyID) []byte {
 	return append(dst, ']')
 }
 
-// AppendFailure appends the line that answers with f, and its line end.
+// AppendFailure appends the answer f as one line, line end included, and returns the
+// extended buffer.
 func AppendFailure(dst []byte, f *Failure) []byte {
 	dst = appendString(append(dst, `{"request_id":`...), f.RequestID)
 	dst = appendString(append(dst, `,"error":`...), f.Error)
@@ -194,22 +188,22 @@ func appendComma(dst []byte, i int) []byte {
 	return append(dst, ',')
 }
 
-// appendString appends s as a JSON string. Invalid UTF-8, which Redis may well
-// hold, is replaced by U+FFFD: the error that reports it is no news.
+// appendString appends s as a JSON string. U+FFFD replaces invalid UTF-8, which Redis may
+// hold. AppendQuote reports that by an error, which appendString ignores.
 func appendString(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
 }
 
-// appendFloat appends the shortest decimal that reads back as f, with a
-// fraction or an exponent so that readers take it for a double. JSON has no infinities
-// and no NaN; tasks never let one out, and should one come it is null.
+// appendFloat appends the shortest decimal that reads back as f. A fraction or an
+// exponent tells readers that it is a double. JSON has no infinities and no NaN, and tasks
+// return none. If one came it would be null.
 func appendFloat(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return append(dst, "null"...)
 	}
-	// The plain form from 1e-5 up to where all its digits stop being
-	// significant; beyond, the exponent form is shorter and as exact.
+	// The plain form serves from 1e-5 up to where its last digits are no longer
+	// significant. Beyond, the exponent form is shorter and as exact.
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-5 || abs >= 1e15) {
 		return strconv.AppendFloat(dst, f, 'e', -1, 64)
 	}

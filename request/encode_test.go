@@ -59,7 +59,7 @@ func TestAppendResponse(t *testing.T) {
 		{"UnregisteredKey", Flat, Response{Outputs: []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1},
 			Floats: []rowset.FloatColumn{{Key: 9, Values: []float64{2}}}})}},
 			`{"request_id":"","engine_request_id":"","candidates":[{"id":1,"9":2.0}]}`},
-		{"Trace", Flat, Response{RequestID: "r", Trace: true, Deltas: []SchemaDelta{
+		{"Trace", Flat, Response{RequestID: "r", Trace: true, Deltas: []rowset.SchemaDelta{
 			{NodeID: "a\"b", Out: []registry.KeyID{3001}, New: []registry.KeyID{3001}},
 			{NodeID: "c", In: []registry.KeyID{2002, 3001}, Removed: []registry.KeyID{2002, 3001}}}},
 			`{"request_id":"r","engine_request_id":"","schema_deltas":[` +

@@ -12,11 +12,11 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Override returns base with these parameters set or, by a nil value, made null. It holds
-// Go values to the rules that Parse has for JSON: a Float takes any finite number, an Int an
-// integral one, a String a string, a Bool a bool, and nil only goes where null does. Numbers
-// may have any integer or float type. The error names the first parameter, by name, that breaks
-// a rule. Any goroutine; base is not changed.
+// Override returns a copy of base with these parameters set; a nil value makes one null. It
+// applies the rules of Parse to Go values. A Float takes any finite number, an Int an integral
+// number, a String a string, a Bool a bool, and a nullable parameter nil. Numbers may have any
+// integer or float type. The error names the alphabetically first parameter that breaks a rule.
+// Any goroutine.
 func Override(base expr.Params, values map[string]any, reg *registry.Registry) (expr.Params, error) {
 	params := base.Clone()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -81,7 +81,7 @@ func toFloat(value any) (float64, bool) {
 	}
 }
 
-// describeValue names a value's type, and shows it if it is a number.
+// describeValue shows a number, and names the type of any other value.
 func describeValue(value any) string {
 	if _, ok := toFloat(value); ok {
 		return fmt.Sprint(value)

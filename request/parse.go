@@ -12,12 +12,12 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Request is one checked request. Immutable once built; any goroutine.
-type Request struct {
-	RequestID string        // the request's own, possibly empty; generated if absent or not a string
+// Parsed is one checked request. Immutable once built; any goroutine.
+type Parsed struct {
+	RequestID string        // the request's own, may be empty; generated if absent or not a string
 	UserID    int64         // 1 … 2^32-1
 	Params    expr.Params   // param_overrides
-	Plan      string        // name of the plan asked for; empty means the caller's choice
+	Plan      string        // name of a plan; empty means the caller's choice
 	Timeout   time.Duration // deadline_ms, from the request's arrival; 0 means none
 }
 
@@ -26,17 +26,18 @@ const UserIDMax = math.MaxUint32
 
 // Parse checks one document. Any goroutine.
 //
-// Checks come in a fixed order, and the first that fails is the one reported:
-// syntax, user_id, param_overrides, plan, deadline_ms. The error is an *Error;
-// Stream.Locate adds the line to one of syntax.
-// Of members with the same name the last one counts; unknown members are ignored; a null
-// param_overrides, plan or deadline_ms is the same as none.
-func Parse(doc []byte, reg *registry.Registry) (Request, error) {
+// Parse checks in a fixed order and reports the first fault: syntax, user_id,
+// param_overrides, plan, deadline_ms. The error is an *Error. Stream.Locate adds the line
+// of the input to a syntax error.
+//
+// The last of several members with the same name counts. Parse ignores unknown members.
+// A null param_overrides, plan or deadline_ms is the same as none.
+func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	root, err := jsondoc.Parse(doc)
 	if err != nil {
-		return Request{}, syntaxError(err)
+		return Parsed{}, syntaxError(err)
 	}
-	req := Request{RequestID: requestID(&root)}
+	req := Parsed{RequestID: requestID(&root)}
 	refused := req.readUserID(&root)
 	if refused == nil {
 		refused = req.readParams(&root, reg)
@@ -49,7 +50,7 @@ func Parse(doc []byte, reg *registry.Registry) (Request, error) {
 	}
 	if refused != nil {
 		refused.RequestID = req.RequestID
-		return Request{}, refused
+		return Parsed{}, refused
 	}
 	return req, nil
 }
@@ -71,7 +72,7 @@ func requestID(root *jsondoc.Value) string {
 	return NewID()
 }
 
-func (r *Request) readUserID(root *jsondoc.Value) *Error {
+func (r *Parsed) readUserID(root *jsondoc.Value) *Error {
 	v := root.Get("user_id")
 	if v == nil {
 		return refuse(CodeInvalid, root, "missing required field: user_id")
@@ -93,18 +94,17 @@ func (r *Request) readUserID(root *jsondoc.Value) *Error {
 		r.UserID = id
 	case jsondoc.Float:
 		if v.Float < 1 || v.Float > UserIDMax {
-			// Integers beyond 64 bits are among these, so nothing is said of the literal.
+			// An integer literal beyond 64 bits is a Float, too, so the text does not speak of literals.
 			return refuse(CodeInvalid, v, "user_id must be an integer from 1 to %d, got a number out of that range", int64(UserIDMax))
 		}
-		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", kindName(v.Kind))
+		fallthrough
 	default:
-		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", kindName(v.Kind))
+		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", v.Describe())
 	}
 	return nil
 }
 
-// decimalID reads one or more ASCII digits, with any number of leading zeros,
-// as a user id.
+// decimalID reads a user id from ASCII digits, with any number of leading zeros.
 func decimalID(s string) (int64, bool) {
 	var id int64
 	for i := range len(s) {
@@ -118,17 +118,17 @@ func decimalID(s string) (int64, bool) {
 	return id, id > 0
 }
 
-func (r *Request) readParams(root *jsondoc.Value, reg *registry.Registry) *Error {
+func (r *Parsed) readParams(root *jsondoc.Value, reg *registry.Registry) *Error {
 	v := root.Get("param_overrides")
 	if v == nil || v.Kind == jsondoc.Null {
 		return nil
 	}
 	if v.Kind != jsondoc.Object {
-		return refuse(CodeInvalidParams, v, "param_overrides must be an object or null, got %s", kindName(v.Kind))
+		return refuse(CodeInvalidParams, v, "param_overrides must be an object or null, got %s", v.Describe())
 	}
-	// The last of several members with one name is the only one that is
-	// checked, so find those first. There are few parameters: a list will do,
-	// and an unknown name ends the search, however long the object is.
+	// Only the last of several members with one name is checked, so find those first.
+	// There are few parameters, so a list serves: an unknown name ends the search,
+	// however long the object is.
 	type override struct {
 		param *registry.Param
 		value *jsondoc.Value
@@ -157,9 +157,9 @@ members:
 	return nil
 }
 
-// setParam checks one override and keeps its value. A bool has no effect on a
-// plan (expressions read it as null), so that only its type is checked.
-func (r *Request) setParam(p *registry.Param, v *jsondoc.Value) *Error {
+// setParam checks one override and keeps its value. It checks only the type of a bool,
+// which has no effect on a plan: expressions read it as null.
+func (r *Parsed) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 	if v.Kind == jsondoc.Null {
 		if !p.Nullable {
 			return refuse(CodeInvalidParams, v, "parameter %s must not be null", excerpt.Quote(p.Name))
@@ -169,7 +169,7 @@ func (r *Request) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 	switch p.Type {
 	case registry.Float:
 		if !v.IsNumber() {
-			return refuse(CodeInvalidParams, v, "parameter %s must be a number, got %s", excerpt.Quote(p.Name), kindName(v.Kind))
+			return refuse(CodeInvalidParams, v, "parameter %s must be a number, got %s", excerpt.Quote(p.Name), v.Describe())
 		}
 		r.Params.SetFloat(p.ID, v.Float)
 	case registry.Int:
@@ -179,12 +179,12 @@ func (r *Request) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 		r.Params.SetFloat(p.ID, v.Float)
 	case registry.String:
 		if v.Kind != jsondoc.String {
-			return refuse(CodeInvalidParams, v, "parameter %s must be a string, got %s", excerpt.Quote(p.Name), kindName(v.Kind))
+			return refuse(CodeInvalidParams, v, "parameter %s must be a string, got %s", excerpt.Quote(p.Name), v.Describe())
 		}
 		r.Params.SetString(p.ID, v.Str)
 	case registry.Bool:
 		if v.Kind != jsondoc.Bool {
-			return refuse(CodeInvalidParams, v, "parameter %s must be true or false, got %s", excerpt.Quote(p.Name), kindName(v.Kind))
+			return refuse(CodeInvalidParams, v, "parameter %s must be true or false, got %s", excerpt.Quote(p.Name), v.Describe())
 		}
 	default:
 		return refuse(CodeInvalidParams, v, "parameter %s cannot be overridden", excerpt.Quote(p.Name))
@@ -192,7 +192,7 @@ func (r *Request) setParam(p *registry.Param, v *jsondoc.Value) *Error {
 	return nil
 }
 
-func (r *Request) readPlan(root *jsondoc.Value) *Error {
+func (r *Parsed) readPlan(root *jsondoc.Value) *Error {
 	v := root.Get("plan")
 	switch {
 	case v == nil || v.Kind == jsondoc.Null:
@@ -204,7 +204,7 @@ func (r *Request) readPlan(root *jsondoc.Value) *Error {
 	return nil
 }
 
-func (r *Request) readTimeout(root *jsondoc.Value) *Error {
+func (r *Parsed) readTimeout(root *jsondoc.Value) *Error {
 	v := root.Get("deadline_ms")
 	switch {
 	case v == nil || v.Kind == jsondoc.Null:
@@ -217,26 +217,7 @@ func (r *Request) readTimeout(root *jsondoc.Value) *Error {
 	return nil
 }
 
-// refuse builds the error for a fault at v; the caller fills in the request's id.
+// refuse returns the error for a fault at v. The caller fills in the request's id.
 func refuse(code string, v *jsondoc.Value, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...), Offset: int64(v.Offset)}
-}
-
-func kindName(k jsondoc.Kind) string {
-	switch k {
-	case jsondoc.Null:
-		return "null"
-	case jsondoc.Bool:
-		return "a boolean"
-	case jsondoc.Uint, jsondoc.Int:
-		return "an integer"
-	case jsondoc.Float:
-		return "a number that is not an integer literal"
-	case jsondoc.String:
-		return "a string"
-	case jsondoc.Array:
-		return "an array"
-	default:
-		return "an object"
-	}
 }

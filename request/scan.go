@@ -2,30 +2,29 @@ package request
 
 import "fmt"
 
-// A scanner follows the grammar of one JSON document byte by byte, in any
-// split, to find where it ends or where it breaks. It checks structure,
-// literals, numbers and escapes, but not what only matters to values
-// (surrogate pairs, UTF-8, the range of numbers): those are left to Parse, and
-// a document that fails there still ends where its brackets do.
+// A scanner follows the grammar of one JSON document byte by byte, in any split, to
+// find its end or its first fault. It checks structure, literals, numbers and escapes.
+// Parse checks surrogate pairs, UTF-8 and the range of numbers; a document that fails
+// there still ends where its brackets do.
 //
-// The zero scanner is ready to use. Owned by its Stream.
+// The zero scanner is ready to use. It belongs to its Stream.
 type scanner struct {
 	oneLine bool // the document must not span lines
 
 	state   scanState
 	stack   []bool // open containers, outermost first; true is an object
 	key     bool   // the string being read is a member name
-	literal string // what must still follow of true, false, null or a byte order mark
-	hex     int    // hex digits still to come in a \u escape
+	literal string // missing rest of true, false, null or a byte order mark
+	hex     int    // missing hex digits of a \u escape
 	read    int    // bytes scanned
 
 	lines     int  // line ends passed inside the document
 	lineStart int  // offset of the first byte of the current line
-	lineFresh bool // a later line than the first, and only blanks on it so far
+	lineFresh bool // the current line is not the first, and only blanks are on it so far
 }
 
 // maxDepth bounds nesting, so that a line of brackets cannot make the stack as
-// large as the document. It is far beyond what any request holds.
+// large as the document. Real requests stay far below.
 const maxDepth = 10_000
 
 type scanState uint8
@@ -82,7 +81,7 @@ func (s *scanner) expected() string {
 		return "the rest of a byte order mark"
 	case numZero:
 		return "the end of the number (leading zeros are not allowed)"
-	case numInt, numFraction, numExpDigits: // it is the input that ends here
+	case numInt, numFraction, numExpDigits: // the input ends here
 		return "the rest of a number, ',' or the end of the object or array"
 	case complete:
 		return "the end of the line"
@@ -100,7 +99,7 @@ const (
 	scanBlank                  // a blank line ended before any document began
 )
 
-// run scans p, the bytes that follow those of earlier calls. It returns how many it
+// run scans p, which follows the bytes of earlier calls. It returns how many bytes it
 // took and why it stopped.
 func (s *scanner) run(p []byte) (taken int, ev scanEvent) {
 	base := s.read
@@ -149,8 +148,8 @@ func (s *scanner) run(p []byte) (taken int, ev scanEvent) {
 	return len(p), scanMore
 }
 
-// finish reports what the end of the input means: scanDone if it completes the
-// document (a bare number), scanBlank if none had begun, scanFault otherwise.
+// finish ends the input. It returns scanDone if the end completes the document (a bare
+// number), scanBlank if none had begun, scanFault otherwise.
 func (s *scanner) finish() scanEvent {
 	switch {
 	case s.state == atStart:
@@ -171,10 +170,10 @@ type stepResult uint8
 const (
 	stepOK stepResult = iota
 	stepFault
-	stepAgain // c is not part of the number that just ended: look at it again
+	stepAgain // c comes after a number that just ended: scan c again
 )
 
-// step moves by one byte that is not white space between tokens.
+// step takes one byte, which is not white space between tokens.
 func (s *scanner) step(c byte, offset int) stepResult {
 	switch s.state {
 	case atStart:

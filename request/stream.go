@@ -12,48 +12,47 @@ import (
 // otherwise: 16 MiB.
 const DefaultMaxBytes = 16 << 20
 
-// readBufferBytes is what one read asks for: a pipe's capacity on Linux.
+// readBufferBytes is the size of one read: a pipe's capacity on Linux.
 const readBufferBytes = 64 << 10
 
 // A Stream cuts a byte stream into JSON documents. One goroutine at a time.
 //
-// Documents are separated by line ends. A document may span lines; only white space
-// may follow it on its last line. Blank lines between documents are
-// skipped. What breaks the grammar is reported as an *Error, and the stream
-// goes on at the line after the faulty byte's, with one exception: if the
-// faulty byte is a '{' that begins a later line of the document, the document
-// was cut off on the line before, and that '{' begins the next one, so a
-// truncated line does not swallow its healthy neighbour. (A document cut off
-// where a value may follow does swallow it: the two are then one valid text.)
+// Line ends separate documents. A document may span lines, and only white space may
+// follow it on its last line. The stream skips blank lines between documents.
 //
-// In a line stream (JSON Lines) each line is one document and nothing else: a
-// line end within a document is a fault, and no line affects another.
+// The stream reports a fault of the grammar as an *Error and goes on at the line after
+// the faulty byte's, with one exception. If the faulty byte is a '{' that begins a later
+// line of the document, the document was cut off on the line before. That '{' begins the
+// next document, so a truncated line does not swallow its healthy neighbour. (A document
+// cut off where a value may follow does swallow it: the two are then one valid text.)
 //
-// Memory is bounded by the longest document accepted, time is linear in the
-// input however it is split, and a document is handed out as soon as its line
-// has ended.
+// In a line stream (JSON Lines) each line is one document: a line end within a document
+// is a fault, and no line affects another.
+//
+// The longest accepted document bounds the memory. Time is linear in the input, however
+// it is split. Next returns a document as soon as its line has ended.
 type Stream struct {
 	r        io.Reader
 	maxBytes int
 
 	buf      []byte
 	pos, end int    // Invariant: mark <= pos <= end <= len(buf); buf[pos:end] is unread
-	mark     int    // first byte of buf that belongs to the document and is not in doc
-	doc      []byte // earlier part of a document that did not fit what was in buf
+	mark     int    // first byte of buf that belongs to the document but is not in doc
+	doc      []byte // earlier part of a document that did not fit into buf
 	scan     scanner
 	line     int   // number of the line at pos, from 1
-	begun    int   // number of the line on which the last document handed out begins
-	answered bool  // a document or an error has been handed out
-	readErr  error // what ended the input: io.EOF or a failed read
+	begun    int   // number of the line on which the last returned document begins
+	answered bool  // Next has returned a document or an error
+	readErr  error // the end of the input: io.EOF or a failed read
 }
 
-// NewStream returns a stream over r that refuses documents, and lines, longer
-// than maxBytes (zero means DefaultMaxBytes).
+// NewStream returns a stream over r. It refuses documents, and lines, longer than
+// maxBytes. Zero means DefaultMaxBytes.
 func NewStream(r io.Reader, maxBytes int) *Stream {
 	if maxBytes <= 0 {
 		maxBytes = DefaultMaxBytes
 	}
-	maxBytes = min(maxBytes, math.MaxInt/2) // so that sums with it cannot overflow
+	maxBytes = min(maxBytes, math.MaxInt/2) // keeps sums from overflowing
 	return &Stream{r: r, maxBytes: maxBytes, buf: make([]byte, readBufferBytes), line: 1}
 }
 
@@ -65,12 +64,12 @@ func NewLineStream(r io.Reader, maxBytes int) *Stream {
 	return s
 }
 
-// Next returns the next document, valid until the following call. It begins with the
-// line on which its first token stands, so that offsets count from there.
+// Next returns the next document, which is valid until the following call. The document
+// begins with the line of its first token, and offsets count from there.
 //
-// An *Error answers for a broken document; call Next again to go on. Input
-// without any document gives one *Error. After the last document the error is
-// io.EOF, or what made reading fail.
+// An *Error answers for a broken document; call Next again to go on. Input without any
+// document gives one *Error. After the last document the error is io.EOF, or the error
+// that ended reading.
 func (s *Stream) Next() ([]byte, error) {
 	doc, err := s.next()
 	if err != nil {
@@ -83,9 +82,8 @@ func (s *Stream) Next() ([]byte, error) {
 	return doc, err
 }
 
-// Locate returns err, a syntax error of Parse about doc, which is the document last
-// handed out, with the line of the input added to its detail. Other errors it returns as
-// they are.
+// Locate adds the line of the input to the detail of err, a syntax error of Parse. doc is
+// the document that Next returned last. Locate returns other errors as they are.
 func (s *Stream) Locate(err error, doc []byte) error {
 	var refused *Error
 	if !errors.As(err, &refused) || refused.Code != CodeInvalidJSON || refused.Offset < 0 {
@@ -103,8 +101,7 @@ func (s *Stream) next() ([]byte, error) {
 		if s.pos == s.end && !s.fill() {
 			return s.finish()
 		}
-		// One byte more than allowed is looked at, since a number is only
-		// known to have ended by the byte after it.
+		// Scan one byte more than allowed, because only the next byte ends a number.
 		stop := min(s.end, s.mark+s.maxBytes+1-len(s.doc))
 		taken, ev := s.scan.run(s.buf[s.pos:stop])
 		s.pos += taken
@@ -126,14 +123,14 @@ func (s *Stream) next() ([]byte, error) {
 func (s *Stream) begin(i int) {
 	s.scan.reset()
 	if cap(s.doc) > 1<<20 {
-		s.doc = nil // do not keep the memory of a rare giant
+		s.doc = nil // free the memory of a rare giant
 	}
 	s.doc = s.doc[:0]
 	s.mark, s.pos = i, i
 }
 
-// fill reads more, having saved what belongs to the document. It returns false
-// at the end of the input.
+// fill saves the document's bytes in buf and reads more. It returns false at the end of
+// the input.
 func (s *Stream) fill() bool {
 	s.doc = append(s.doc, s.buf[s.mark:s.end]...)
 	s.mark, s.pos, s.end = 0, 0, 0
@@ -155,8 +152,7 @@ func (s *Stream) fill() bool {
 	return false
 }
 
-// complete hands out the document that has just ended, if the rest of its line is
-// blank.
+// complete returns the document that has just ended, if the rest of its line is blank.
 func (s *Stream) complete() ([]byte, error) {
 	size := len(s.doc) + s.pos - s.mark
 	if size > s.maxBytes {
@@ -171,7 +167,7 @@ func (s *Stream) complete() ([]byte, error) {
 	line := s.line + s.scan.lines
 	for offset := size; ; offset++ {
 		if s.pos == s.end {
-			// Reading on overwrites buf, so the document must leave it.
+			// Reading overwrites buf, so move the document out of it.
 			if len(s.doc) == 0 {
 				s.doc = append(s.doc, doc...)
 				doc = s.doc
@@ -195,12 +191,12 @@ func (s *Stream) complete() ([]byte, error) {
 	}
 }
 
-// fault reports the byte at pos and moves to where the stream goes on.
+// fault reports the byte at pos and moves to the place where the stream goes on.
 func (s *Stream) fault() *Error {
 	c, line := s.buf[s.pos], s.line+s.scan.lines
 	err := faultError(c, int64(s.scan.read), line, s.scan.expected())
 	if c == '{' && s.scan.lineFresh {
-		// The blanks before it may be gone from buf; they carry nothing.
+		// The blanks before it may be gone from buf, but they mean nothing.
 		s.line = line
 		return err
 	}
@@ -208,7 +204,7 @@ func (s *Stream) fault() *Error {
 	return err
 }
 
-// finish says what the end of the input means for the document begun.
+// finish returns the last document or the error for the end of the input.
 func (s *Stream) finish() ([]byte, error) {
 	end := s.readErr
 	switch s.scan.finish() {
@@ -238,7 +234,7 @@ func (s *Stream) finish() ([]byte, error) {
 func (s *Stream) tooLarge() *Error {
 	err := &Error{RequestID: NewID(), Code: CodeTooLarge, Offset: int64(s.maxBytes),
 		Detail: fmt.Sprintf("the document that begins on line %d of the input is longer than %d bytes", s.line, s.maxBytes)}
-	// The byte looked at beyond the limit may itself have been a line end.
+	// The byte scanned beyond the limit may have been a line end.
 	if s.pos > 0 && s.scan.lineStart == s.scan.read && s.scan.lines > 0 {
 		s.line += s.scan.lines
 		return err
@@ -247,7 +243,7 @@ func (s *Stream) tooLarge() *Error {
 	return err
 }
 
-// skipLine moves past the end of the line at pos, the number of which is given.
+// skipLine moves past the end of the line at pos. line is the number of that line.
 func (s *Stream) skipLine(line int) {
 	s.doc = s.doc[:0]
 	s.line = line

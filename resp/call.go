@@ -7,10 +7,10 @@ import "github.com/rankd/rankd/loop/clock"
 // inside it; a call that is reused allocates nothing, unless it is sent in parts. The
 // zero value is ready. Loop only.
 type Call struct {
-	// Batch holds the commands. Not to be changed while the call is under way.
+	// Batch holds the commands. It must not change while the call is under way.
 	Batch Batch
-	// Deadline is the instant after which the caller is no longer interested. Zero
-	// means none. The call never waits past it, nor past RequestTimeout.
+	// Deadline is the instant at which the caller loses interest. Zero means none. The
+	// call never waits past it, nor past RequestTimeout.
 	Deadline clock.Time
 	// Done is invoked exactly once for each accepted Do, on the loop, never inside a
 	// call to the client; not at all after Cancel.
@@ -25,14 +25,14 @@ type Call struct {
 	// generation tells the slots of this use of the call from those of earlier
 	// ones: a slot whose number differs belongs to nobody any more.
 	generation uint64
-	list       *callList // the list that the call is in; nil: not under way
-	prev, next *Call     // its neighbours there
-	conn       *conn     // carries the parts sent so far; nil before the first
-	since      clock.Time
+	list       *callList  // the list that the call is in; nil: not under way
+	prev, next *Call      // its neighbours there
+	conn       *conn      // carries the parts sent so far; nil before the first
+	since      clock.Time // when Do accepted it
 	by         clock.Time // when it times out
 	sent       int        // commands handed to conn; answered <= sent <= Batch.Len()
 	answered   int
-	kept       *tape // replies to earlier parts, copied; nil if sent in one
+	kept       *Gathered // the replies to earlier parts; nil if sent in one
 }
 
 // A callList is a FIFO of calls, threaded through them: each is in at most one, and

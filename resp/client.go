@@ -15,34 +15,33 @@ import (
 //
 //	Do ──▶ waiting ──send──▶ sent ──last reply──▶ Done(replies)
 //	          │                │
-//	          └──── timeout, connection lost, no connection, Close ────▶ finished ──deferred──▶ Done(err)
+//	          └──── timeout, connection lost, no connection, Close ────▶ settled ──deferred──▶ Done(err)
 //
-// Connections are made when there are calls for them. While there is none, calls wait
-// for the next attempt, which is at most BackoffMax away, and fail with it; they
-// also fail once they have waited for ConnectTimeout. When a connection is lost, the calls
-// of which something was sent on it fail with ErrConnectionLost, since nobody knows
-// what the server did with it; those of which nothing was sent go out on the next.
+// The client connects when it has calls. Without a connection, calls wait for the next
+// attempt, which is at most BackoffMax away, and fail with it. They also fail once they
+// have waited for ConnectTimeout. When a connection is lost, the calls that have sent
+// something on it fail with ErrConnectionLost: the server may or may not have run
+// it. Calls that have sent nothing go out on the next connection.
 type Client struct {
-	loop   *loop.Loop
-	dialer transport.Dialer
-	opts   Options
-	hello  *Batch // opens each connection; may be empty
+	loop     *loop.Loop
+	dialer   transport.Dialer
+	opts     Options
+	greeting *Batch // opens each connection; may be empty
 
 	conns     []*conn
 	ready     int        // connections that can take calls
 	downSince clock.Time // when the last of them was lost; zero before the first
 
-	// Every call under way is in one of these. waiting: not all is sent. Only its first
-	// may have been sent in part. sent: all is, not all is answered.
+	// Every call under way is in one of three lists. waiting: some commands are not sent; only its
+	// first call may have been sent in part. sent: all are sent, and some are not answered.
 	waiting, sent callList
-	// finished: failed, Done is to be called in the deferred run.
-	finished    callList
-	finishFn    func() // runFinished, bound once
-	finishAsked bool   // a deferred run is to come
+	// settled: failed, or without commands; deliverSettled is to invoke Done.
+	settled         callList
+	deliverFn       func() // deliverSettled, bound once
+	deliverDeferred bool   // deliverSettled is to run
 
-	// One timer serves all calls and connections. It is set for some instant at
-	// which something may be due, and no later than the first such; a call that is answered
-	// in time does not touch it.
+	// One timer serves all calls and connections. It fires at the first instant at which
+	// something may be due, or before; a call that is answered in time does not touch it.
 	timer  *loop.Timer
 	armed  clock.Time // when the timer fires; Never if it is not set
 	closed bool
@@ -70,43 +69,42 @@ type Stats struct {
 
 // NewClient returns a client that has not connected yet.
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
-	o = o.withDefaults()
-	c := &Client{loop: l, dialer: d, opts: o, hello: o.greeting(), armed: clock.Never}
-	c.finishFn = c.runFinished
+	o = o.WithDefaults()
+	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), armed: clock.Never}
+	c.deliverFn = c.deliverSettled
 	c.timer = l.NewTimer(c.tick)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))
 	for range o.Connections {
-		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits), pace: newPace(&o, jitter)})
+		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits), pace: NewPace(&o, jitter)})
 	}
 	return c
 }
 
 // Do sends the call's batch and invokes call.Done when all its replies are there or
 // the call has failed. If Do returns an error (ErrClosed, ErrQueueFull, or ErrTimeout for a
-// deadline that has passed), nothing was sent and Done is not invoked. An empty batch
-// gets its no replies in the same way as any other. A call that is under way must not be
-// given to Do again; that panics.
+// deadline that has passed), nothing was sent and Done is not invoked. Done of an empty batch
+// is invoked later, too. Do panics if the call is under way already.
 func (c *Client) Do(call *Call) error {
 	if call.list != nil {
 		panic("resp: the call is under way already")
 	}
-	call.Batch.mustBeWhole()
+	call.Batch.MustBeWhole()
 	now := c.loop.Now()
 	switch {
 	case c.closed:
-		return c.fail(ErrClosed, nil)
+		return c.opError(ErrClosed, nil)
 	case call.Deadline.Passed(now):
-		return c.fail(ErrTimeout, errDeadline)
+		return c.opError(ErrTimeout, ErrDeadline)
 	case c.waiting.len >= c.opts.MaxWaiting:
-		return c.fail(ErrQueueFull, nil)
+		return c.opError(ErrQueueFull, nil)
 	}
 	call.Replies, call.Err = Replies{}, nil
 	call.sent, call.answered, call.conn = 0, 0, nil
 	call.since, call.by = now, now.Add(c.opts.RequestTimeout).Earlier(call.Deadline)
 	c.stats.Batches++
 	if call.Batch.Len() == 0 {
-		c.finished.push(call)
-		c.askFinish()
+		c.settled.push(call)
+		c.deferDeliver()
 		return nil
 	}
 	c.waiting.push(call)
@@ -114,34 +112,33 @@ func (c *Client) Do(call *Call) error {
 	if c.ready < len(c.conns) {
 		c.connect(now)
 	}
-	c.pump()
+	c.sendWaiting()
 	return nil
 }
 
 // Cancel gives the call up and reports whether it was under way. Its Done will not be
-// invoked, and it may be used again at once. What was not sent yet is not sent; what
-// was is answered into the void.
+// invoked, and it may be used again at once. Its unsent commands are not sent, and replies
+// to the sent ones are dropped.
 func (c *Client) Cancel(call *Call) bool {
 	if call.list == nil {
 		return false
 	}
-	c.release(call)
-	c.pump() // It may have held up those behind it.
+	c.forget(call)
+	c.sendWaiting() // It may have held up those behind it.
 	return true
 }
 
 // Close fails all calls under way with ErrClosed, later, and closes the connections.
-// A second call does nothing. To be called before the loop is stopped: a stopping loop
-// drops timers, and with them the end of a call that waits for the next attempt to
-// connect.
+// A second Close does nothing. The owner closes the client before it stops the loop: a
+// stopping loop drops timers, and a call that waits for the next attempt to connect would not end.
 func (c *Client) Close() {
 	if c.closed {
 		return
 	}
 	c.closed = true
-	err := c.fail(ErrClosed, nil)
-	c.failAll(&c.waiting, err)
-	c.failAll(&c.sent, err)
+	err := c.opError(ErrClosed, nil)
+	c.failAllLater(&c.waiting, err)
+	c.failAllLater(&c.sent, err)
 	for _, cn := range c.conns {
 		cn.shut(nil)
 	}
@@ -158,9 +155,9 @@ func (c *Client) Stats() Stats {
 // Addr returns the server's host:port.
 func (c *Client) Addr() string { return c.opts.Addr }
 
-// pump sends waiting calls in FIFO order as long as they fit. The first that does not
+// sendWaiting sends waiting calls in FIFO order as long as they fit. The first that does not
 // fit holds up the others, so that a large batch is not overtaken for ever.
-func (c *Client) pump() {
+func (c *Client) sendWaiting() {
 	for c.waiting.first != nil {
 		call := c.waiting.first
 		cn := call.conn
@@ -168,7 +165,7 @@ func (c *Client) pump() {
 			cn = c.leastLoaded()
 		}
 		if cn == nil || cn.state != connReady {
-			return // A connection that comes or goes pumps again.
+			return // A connection that comes or goes calls sendWaiting again.
 		}
 		size := call.Batch.Len()
 		n := c.opts.partSize(size, size-call.sent)
@@ -182,19 +179,18 @@ func (c *Client) pump() {
 // send hands the next n commands of a call to a connection. It is the one place where
 // commands leave.
 func (c *Client) send(cn *conn, call *Call, n int) {
-	part := call.Batch.span(call.sent, call.sent+n)
+	part := call.Batch.Span(call.sent, call.sent+n)
 	if err := cn.tr.Write(part); err != nil {
-		// Nothing of the part was sent and the connection is about to end. The call may
-		// wait for the next, unless it does not fit into the buffer: then it might not
-		// there either.
+		// The part was not sent, and the connection is about to end. The call waits for
+		// the next connection, unless it does not fit into the buffer: it would not fit there either.
 		cn.shut(err)
 		if errors.Is(err, transport.ErrUnsentLimit) {
-			c.finish(call, c.fail(ErrConnectionLost, err))
+			c.failLater(call, c.opError(ErrConnectionLost, err))
 		}
 		return
 	}
-	if turn := c.loop.Iteration(); cn.sentIn != turn {
-		cn.sentIn = turn
+	if now := c.loop.Iteration(); cn.sentIn != now {
+		cn.sentIn = now
 		c.stats.RoundTrips++
 	}
 	c.stats.Commands += uint64(n)
@@ -223,72 +219,73 @@ func (c *Client) answer(s slot, cn *conn) {
 	}
 	if s.n < call.Batch.Len() {
 		if call.kept == nil {
-			call.kept = new(tape)
+			call.kept = new(Gathered)
 		}
-		if len(call.kept.data)+len(cn.decoder.data) > c.opts.UnreadMaxBytes {
-			c.finish(call, c.fail(ErrTooLarge, nil))
+		if call.kept.Size()+cn.decoder.Replies().Size() > c.opts.UnreadMaxBytes {
+			c.failLater(call, c.opError(ErrTooLarge, nil))
 			return
 		}
-		call.kept.add(&cn.decoder.tape)
+		call.kept.Add(cn.decoder.Replies())
 		call.answered += s.n
 		if call.answered < call.Batch.Len() {
 			return
 		}
-		call.Replies = Replies{call.kept}
+		call.Replies = call.kept.Replies()
 	} else {
 		call.Replies = cn.decoder.Replies()
 	}
-	c.release(call)
+	c.forget(call)
 	call.Done(call)
 	call.Replies = Replies{} // An idle call holds no replies.
 }
 
-// release ends the call's way through the client.
-func (c *Client) release(call *Call) {
+// forget takes the call out of the client: replies to it that are still to come reach nobody.
+func (c *Client) forget(call *Call) {
 	call.leave()
 	call.generation++
 	call.conn, call.kept = nil, nil
 }
 
-// finish makes the call fail with err from the deferred run, never from within the
+// failLater settles the call with err. Its Done is invoked by deliverSettled, never within the
 // caller's own call to the client.
-func (c *Client) finish(call *Call, err error) {
-	c.release(call)
+func (c *Client) failLater(call *Call, err error) {
+	c.forget(call)
 	call.Err = err
 	c.stats.Failed++
 	if errors.Is(err, ErrTimeout) {
 		c.stats.TimedOut++
 	}
-	c.finished.push(call)
-	c.askFinish()
+	c.settled.push(call)
+	c.deferDeliver()
 }
 
-func (c *Client) failAll(l *callList, err error) {
+func (c *Client) failAllLater(l *callList, err error) {
 	for l.first != nil {
-		c.finish(l.first, err)
+		c.failLater(l.first, err)
 	}
 }
 
-func (c *Client) askFinish() {
-	if !c.finishAsked {
-		c.finishAsked = true
-		c.loop.Defer(c.finishFn)
+// deferDeliver has deliverSettled run at the end of this iteration or the next.
+func (c *Client) deferDeliver() {
+	if !c.deliverDeferred {
+		c.deliverDeferred = true
+		c.loop.Defer(c.deliverFn)
 	}
 }
 
-// runFinished invokes Done of what has finished. It is bounded by what was there when
-// it began: calls that finish meanwhile have their own run.
-func (c *Client) runFinished() {
-	c.finishAsked = false
-	n := c.finished.len
+// deliverSettled invokes Done of the settled calls. It takes those that were there when it
+// began: calls that are settled meanwhile wait for the next iteration.
+func (c *Client) deliverSettled() {
+	c.deliverDeferred = false
+	n := c.settled.len
 	defer func() { // also if a Done panics
-		if c.finished.len > 0 {
-			c.askFinish()
+		if c.settled.len > 0 {
+			c.deferDeliver()
 		}
 	}()
-	for ; n > 0 && c.finished.first != nil; n-- {
-		call := c.finished.first
-		c.release(call)
+	for ; n > 0 && c.settled.first != nil; n-- {
+		call := c.settled.first
+		c.forget(call)
 		call.Done(call)
 	}
 }
@@ -304,13 +301,13 @@ func (c *Client) leastLoaded() *conn {
 	return best
 }
 
-// connect starts to connect whatever is down, now or when its pause is over.
+// connect dials each connection that is down, now or when its pause is over.
 func (c *Client) connect(now clock.Time) {
 	for _, cn := range c.conns {
 		if cn.state != connDown {
 			continue
 		}
-		// The attempt ends by then, and so does a wait for it, pause or not.
+		// The attempt ends by then, and so does a wait for it, even in a pause.
 		c.schedule(now.Add(c.opts.ConnectTimeout))
 		if now < cn.pace.retryAt {
 			c.schedule(cn.pace.retryAt)
@@ -320,34 +317,34 @@ func (c *Client) connect(now clock.Time) {
 	}
 }
 
-// schedule sees to it that tick runs at an instant, or before.
+// schedule has tick run at an instant, or before.
 func (c *Client) schedule(at clock.Time) {
 	if at >= c.armed || c.closed {
 		return
 	}
 	c.armed = at
 	if err := c.timer.StartAt(at); err != nil {
-		// The loop is stopping: nothing would end a call that waits. Not from here,
-		// where lists are being walked.
+		// The loop is stopping, and nothing would end a call that waits. Close is deferred
+		// because callers of schedule walk the lists.
 		c.loop.Defer(c.Close)
 	}
 }
 
-// tick does all that is due, and sets the timer for what will be.
+// tick does everything that is due and sets the timer for the next instant.
 func (c *Client) tick() {
 	now := c.loop.Now()
 	c.armed = clock.Never
 	for call := c.waiting.first; call != nil; {
-		next := call.next // finish moves the call to another list.
+		next := call.next // failLater moves the call to another list.
 		connectBy := clock.Never
 		if c.ready == 0 && call.sent == 0 {
 			connectBy = max(call.since, c.downSince).Add(c.opts.ConnectTimeout)
 		}
 		switch {
 		case connectBy.Passed(now):
-			c.finish(call, c.fail(ErrConnect, c.connectError()))
+			c.failLater(call, c.opError(ErrConnect, c.connectError()))
 		case call.by.Passed(now):
-			c.finish(call, c.timeout(call))
+			c.failLater(call, c.timeout(call))
 		default:
 			c.schedule(connectBy.Earlier(call.by))
 		}
@@ -356,7 +353,7 @@ func (c *Client) tick() {
 	for call := c.sent.first; call != nil; {
 		next := call.next
 		if call.by.Passed(now) {
-			c.finish(call, c.timeout(call))
+			c.failLater(call, c.timeout(call))
 		} else {
 			c.schedule(call.by)
 		}
@@ -368,12 +365,12 @@ func (c *Client) tick() {
 	if c.waiting.len > 0 {
 		c.connect(now)
 	}
-	c.pump()
+	c.sendWaiting()
 }
 
 // timeout returns the error of a call that has waited too long, saying for what.
 func (c *Client) timeout(call *Call) error {
-	var limit error = errDeadline
+	var limit error = ErrDeadline
 	if call.Deadline == 0 || call.by < call.Deadline {
 		limit = fmt.Errorf("not done within %v", c.opts.RequestTimeout)
 	}
@@ -385,7 +382,7 @@ func (c *Client) timeout(call *Call) error {
 	default:
 		limit = fmt.Errorf("%w: not connected: %w", limit, c.connectError())
 	}
-	return c.fail(ErrTimeout, limit)
+	return c.opError(ErrTimeout, limit)
 }
 
 // connectError returns the latest reason why there is no connection.
@@ -398,6 +395,7 @@ func (c *Client) connectError() error {
 	return transport.ErrConnectTimeout
 }
 
-func (c *Client) fail(kind, cause error) error {
+// opError returns the failure of a call to this server.
+func (c *Client) opError(kind, cause error) error {
 	return &OpError{Addr: c.opts.Addr, Kind: kind, Cause: cause}
 }

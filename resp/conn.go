@@ -15,8 +15,8 @@ const (
 	connClosing                   // given up; OnClose is to come
 )
 
-// A conn is one of a client's places for a connection: it connects, again and again,
-// and while it is ready it holds the slots of what was sent. Loop only.
+// A conn is one of a client's places for a connection. It connects again and again,
+// and while it is ready it holds the slots of the commands that were sent. Loop only.
 //
 //	down ──dial──▶ dialing ──▶ greeting ──▶ ready ──▶ closing
 //	  ▲               │           └───────────┴──shut──▶ │
@@ -27,17 +27,17 @@ type conn struct {
 	tr      transport.Conn // of the current or the last connection
 	decoder *Decoder
 	slots   slots
-	// decoding: the decoder has been set to what is next in the FIFO.
+	// decoding says that the decoder has been set to the front of the FIFO.
 	decoding bool
-	// delivering is set while a callback sees replies. Found set on entry, it says
-	// that the callback panicked and with it the count of consumed bytes was lost.
+	// delivering is set while a callback sees replies. If OnData finds it set, the callback
+	// has panicked, and the count of consumed bytes is lost.
 	delivering bool
 
 	sentIn    uint64     // the iteration in which commands were last sent
 	usable    bool       // this connection was ready at some time
 	connected bool       // some connection was ready before
 	readyBy   clock.Time // the current attempt fails at this instant
-	pace      pace       // of the attempts to connect
+	pace      Pace       // of the attempts to connect
 	lastErr   error      // why there is no connection; nil when ready
 }
 
@@ -58,13 +58,13 @@ func (cn *conn) OnConnect(err error) {
 		cn.lost(err)
 	case cn.state != connDialing:
 		// Given up meanwhile; OnClose is to come.
-	case cn.client.hello.Len() == 0:
+	case cn.client.greeting.Len() == 0:
 		cn.becomeReady()
 	default:
 		cn.state = connGreeting
-		hello := cn.client.hello
-		cn.decoder.Reset(hello.Len())
-		if err := cn.tr.Write(hello.buf); err != nil {
+		greeting := cn.client.greeting
+		cn.decoder.Reset(greeting.Len())
+		if err := cn.tr.Write(greeting.buf); err != nil {
 			cn.shut(err)
 		}
 	}
@@ -74,13 +74,13 @@ func (cn *conn) becomeReady() {
 	c := cn.client
 	cn.state = connReady
 	cn.usable, cn.lastErr = true, nil
-	cn.pace.ready(c.loop.Now())
+	cn.pace.Ready(c.loop.Now())
 	c.ready++
 	if cn.connected {
 		c.stats.Reconnects++
 	}
 	cn.connected = true
-	c.pump()
+	c.sendWaiting()
 }
 
 // OnData implements transport.Handler: it delivers all batches of replies that are
@@ -90,18 +90,18 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 		cn.shut(errPanicked)
 	}
 	if cn.state == connGreeting {
-		return cn.greeted(data)
+		return cn.readGreeting(data)
 	}
-	// What is here cannot answer what is sent from now on, by a callback.
+	// Bytes already read cannot answer commands that a callback sends now.
 	for answerable := cn.slots.len; cn.state == connReady; answerable-- {
 		rest := data[consumed:]
 		if answerable == 0 {
 			if len(rest) > 0 {
-				cn.shut(errUnsolicited)
+				cn.shut(ErrUnsolicited)
 				break
 			}
 			cn.decoder.Reset(0) // An idle connection holds no replies.
-			cn.client.pump()
+			cn.client.sendWaiting()
 			return consumed
 		}
 		if !cn.decoding {
@@ -114,31 +114,31 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 			break
 		}
 		if !done {
-			cn.client.pump()
+			cn.client.sendWaiting()
 			return consumed
 		}
 		consumed += n
 		cn.client.stats.BytesReceived += uint64(n)
 		cn.decoding = false
-		cn.pace.answered = true
+		cn.pace.Answered()
 		cn.delivering = true
 		cn.client.answer(cn.slots.pop(), cn)
 		cn.delivering = false
 	}
-	return len(data) // Nobody is interested any more.
+	return len(data) // The rest of a closed connection is ignored.
 }
 
-// greeted reads the answers to AUTH and the like.
-func (cn *conn) greeted(data []byte) (consumed int) {
+// readGreeting reads the answers to AUTH and the like.
+func (cn *conn) readGreeting(data []byte) (consumed int) {
 	n, done, err := cn.decoder.Decode(data)
 	if err == nil && !done {
 		return 0
 	}
 	if err == nil {
-		err = cn.client.opts.checkGreeting(cn.decoder.Replies())
+		err = cn.client.opts.CheckGreeting(cn.decoder.Replies())
 	}
 	if err == nil && n < len(data) {
-		err = errUnsolicited
+		err = ErrUnsolicited
 	}
 	if err != nil {
 		cn.shut(err)
@@ -151,8 +151,8 @@ func (cn *conn) greeted(data []byte) (consumed int) {
 // OnClose implements transport.Handler.
 func (cn *conn) OnClose(reason error) { cn.lost(reason) }
 
-// shut gives the connection up; nothing is sent on it and nothing read from it any
-// more. What was in flight fails when OnClose comes.
+// shut gives the connection up: nothing more is sent on it or read from it. The calls
+// in flight fail when OnClose comes.
 func (cn *conn) shut(reason error) {
 	if cn.state == connDown || cn.state == connClosing {
 		return
@@ -184,12 +184,12 @@ func (cn *conn) lost(reason error) {
 	cn.leaveReady()
 	cn.state = connDown
 	cn.lastErr = reason
-	cn.pace.ended(now)
+	cn.pace.Ended(now)
 	cn.decoder.Reset(0)
 	if cn.usable {
-		cn.failSlots(c.fail(ErrConnectionLost, reason))
-	} else if !c.hopeful() {
-		c.failUnsent(c.fail(ErrConnect, reason))
+		cn.failSlots(c.opError(ErrConnectionLost, reason))
+	} else if !c.mayConnect() {
+		c.failUnsent(c.opError(ErrConnect, reason))
 	}
 	if c.closed {
 		return
@@ -197,39 +197,39 @@ func (cn *conn) lost(reason error) {
 	if c.waiting.len > 0 {
 		c.connect(now)
 	}
-	c.pump()
+	c.sendWaiting()
 }
 
-// failSlots fails every call of which something was sent on this connection.
+// failSlots fails every call that has sent a command on this connection.
 func (cn *conn) failSlots(err error) {
 	c := cn.client
 	for cn.slots.len > 0 {
 		s := cn.slots.pop()
 		c.inflight -= s.n
 		if s.wanted() {
-			c.finish(s.call, err)
+			c.failLater(s.call, err)
 		}
 	}
 	// A call between two of its parts has no slot.
 	if call := c.waiting.first; call != nil && call.conn == cn {
-		c.finish(call, err)
+		c.failLater(call, err)
 	}
 }
 
-// failUnsent fails every call of which nothing was sent.
+// failUnsent fails every call that has sent nothing.
 func (c *Client) failUnsent(err error) {
 	for call := c.waiting.first; call != nil; {
-		next := call.next // finish moves the call to another list.
+		next := call.next // failLater moves the call to another list.
 		if call.conn == nil {
-			c.finish(call, err)
+			c.failLater(call, err)
 		}
 		call = next
 	}
 }
 
-// hopeful reports whether a call may still get a connection from an attempt that is
+// mayConnect reports whether a call may still get a connection from an attempt that is
 // under way.
-func (c *Client) hopeful() bool {
+func (c *Client) mayConnect() bool {
 	for _, cn := range c.conns {
 		if cn.state == connDialing || cn.state == connGreeting || cn.state == connReady {
 			return true

@@ -41,11 +41,10 @@ func (l Limits) withDefaults() Limits {
 }
 
 // A Decoder finds the end of n replies in bytes that arrive in any pieces. It never
-// sees a socket and keeps no bytes: its owner does, and hands them over again with
-// what came after. What it has understood it remembers as offsets from the first
-// byte of the batch, so no value is parsed twice and a reply in a thousand pieces
-// costs no more than in one. Once its slices have grown it does not allocate.
-// One goroutine at a time.
+// sees a socket and keeps no bytes: its owner keeps them, and hands them over again together
+// with later ones. The decoder remembers parsed values as offsets from the first byte of
+// the batch. So it parses no value twice, and a reply in a thousand pieces costs no more
+// than in one. Once its slices have grown it does not allocate. One goroutine at a time.
 //
 // Redcon's ReadNextRESP was not used: it starts again at the first byte for each
 // piece, has no limits, and skims over the inside of arrays.
@@ -100,7 +99,7 @@ func (d *Decoder) Decode(data []byte) (n int, done bool, err error) {
 	return d.pos, true, nil
 }
 
-// parse puts on the tape what is complete in data, from d.pos on.
+// parse puts the complete values of data, from d.pos on, on the tape.
 func (d *Decoder) parse(data []byte) error {
 	if len(data) > math.MaxUint32 {
 		return &ProtocolError{Offset: d.pos, Reason: "batch of replies larger than 4 GiB"}
@@ -122,7 +121,7 @@ func (d *Decoder) parse(data []byte) error {
 				v.kind, v.off = Null, uint32(body)
 				d.pos = body
 			case size < 0 || size > int64(d.limits.MaxBulkBytes):
-				return d.fail("bulk string of %d bytes; the limit is %d", size, d.limits.MaxBulkBytes)
+				return d.malformed("bulk string of %d bytes; the limit is %d", size, d.limits.MaxBulkBytes)
 			default:
 				end := body + int(size)
 				if len(data) < end+2 {
@@ -130,7 +129,7 @@ func (d *Decoder) parse(data []byte) error {
 					return nil
 				}
 				if data[end] != '\r' || data[end+1] != '\n' {
-					return d.fail("bulk string of %d bytes does not end there", size)
+					return d.malformed("bulk string of %d bytes does not end there", size)
 				}
 				v.kind, v.off, v.n = Bulk, uint32(body), uint32(size)
 				d.pos = end + 2
@@ -167,13 +166,13 @@ func (d *Decoder) parse(data []byte) error {
 			default:
 				v.kind = Integer
 				if _, ok := parseInt(text); !ok {
-					return d.fail("integer %.40q", text)
+					return d.malformed("integer %.40q", text)
 				}
 			}
 			v.off, v.n = uint32(pos+1), uint32(end-pos-1)
 			d.pos = end + 2
 		default:
-			return d.fail("unknown type byte %q", data[pos])
+			return d.malformed("unknown type byte %q", data[pos])
 		}
 		if len(d.open) == 0 {
 			d.roots = append(d.roots, uint32(len(d.vals)))
@@ -187,11 +186,11 @@ func (d *Decoder) parse(data []byte) error {
 // openArray puts the header of an array of size elements on the tape.
 func (d *Decoder) openArray(size int64) error {
 	if size < 0 || size > int64(d.limits.MaxElements-d.promised) {
-		return d.fail("array of %d elements, after %d in this reply; the limit is %d", size, d.promised,
+		return d.malformed("array of %d elements, after %d in this reply; the limit is %d", size, d.promised,
 			d.limits.MaxElements)
 	}
 	if len(d.open) >= d.limits.MaxDepth {
-		return d.fail("arrays nested deeper than %d", d.limits.MaxDepth)
+		return d.malformed("arrays nested deeper than %d", d.limits.MaxDepth)
 	}
 	index := uint32(len(d.vals))
 	if len(d.open) == 0 {
@@ -267,9 +266,9 @@ func (d *Decoder) shortHeader(data []byte) error {
 	}
 	switch {
 	case i-first > maxHeaderDigits:
-		return d.fail("length %q", text[:i])
+		return d.malformed("length %q", text[:i])
 	case i < len(text):
-		return d.fail("length %q", text[:i+1])
+		return d.malformed("length %q", text[:i+1])
 	default:
 		d.need = len(data) + 1
 		return nil
@@ -286,19 +285,20 @@ func (d *Decoder) line(data []byte) (int, error) {
 		end = len(data)
 	}
 	if end-d.pos-1 > d.limits.MaxLineBytes+1 || i >= 0 && end-d.pos-1 > d.limits.MaxLineBytes {
-		return 0, d.fail("line longer than %d bytes", d.limits.MaxLineBytes)
+		return 0, d.malformed("line longer than %d bytes", d.limits.MaxLineBytes)
 	}
 	if i < 0 {
 		d.scanned, d.need = len(data), len(data)+1
 		return 0, nil
 	}
 	if end <= d.pos || data[end] != '\r' {
-		return 0, d.fail("line that ends in LF without CR")
+		return 0, d.malformed("line that ends in LF without CR")
 	}
 	return end, nil
 }
 
-func (d *Decoder) fail(format string, args ...any) error {
+// malformed returns the error of the value at d.pos.
+func (d *Decoder) malformed(format string, args ...any) error {
 	return &ProtocolError{Offset: d.pos, Reason: fmt.Sprintf(format, args...)}
 }
 

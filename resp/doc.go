@@ -1,6 +1,6 @@
 // Package resp speaks RESP2, the protocol of Redis: it encodes batches of commands,
-// decodes their replies without copying, and has two clients, one for the loop that
-// never blocks and one for ordinary goroutines that does.
+// decodes their replies without copying, and has a client for the loop, which never blocks.
+// Package resp/blocking has a client for ordinary goroutines, built from the same parts.
 //
 //	Batch ──encoded commands──▶ Client ──Write──▶ transport.Conn ──▶ server
 //	                              │                                    │

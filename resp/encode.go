@@ -44,7 +44,7 @@ func (b *Batch) Len() int { return len(b.starts) }
 func (b *Batch) Size() int { return len(b.buf) }
 
 // Encoded returns the commands as they go on the wire: a view, valid until the batch
-// changes. It is for whoever answers a batch without a Client.
+// changes. It is for code that answers a batch without a Client.
 func (b *Batch) Encoded() []byte { return b.buf }
 
 // Begin starts a command of nargs arguments, its name included; exactly nargs
@@ -102,7 +102,7 @@ func (b *Batch) CmdID(t *Template, id int64) {
 
 // start notes where a command begins, and that nargs arguments are to come.
 func (b *Batch) start(nargs int) {
-	b.mustBeWhole()
+	b.MustBeWhole()
 	b.starts = append(b.starts, len(b.buf))
 	b.missing = nargs
 }
@@ -115,15 +115,17 @@ func (b *Batch) arg() {
 	b.missing--
 }
 
-// mustBeWhole panics unless the last command has all its arguments.
-func (b *Batch) mustBeWhole() {
+// MustBeWhole panics unless the last command has all its arguments. A client calls it before it
+// sends anything.
+func (b *Batch) MustBeWhole() {
 	if b.missing > 0 {
 		panic(fmt.Sprintf("resp: command %d lacks %d arguments", len(b.starts)-1, b.missing))
 	}
 }
 
-// span returns the encoded commands from to to (exclusive).
-func (b *Batch) span(from, to int) []byte {
+// Span returns commands from to to-1 as they go on the wire: a view, valid until the batch
+// changes.
+func (b *Batch) Span(from, to int) []byte {
 	start, end := len(b.buf), len(b.buf)
 	if from < len(b.starts) {
 		start = b.starts[from]

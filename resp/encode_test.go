@@ -98,7 +98,7 @@ func TestSpanCutsBetweenCommands(t *testing.T) {
 	}
 	for from := 0; from <= 5; from++ {
 		for to := from; to <= 5; to++ {
-			assert.Equal(t, strings.Join(each[from:to], ""), string(b.span(from, to)), "from %d to %d", from, to)
+			assert.Equal(t, strings.Join(each[from:to], ""), string(b.Span(from, to)), "from %d to %d", from, to)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestBatchMisusePanics(t *testing.T) {
 		"argument after template": func(b *Batch) { b.CmdID(NewTemplate("GET", "{id}"), 1); b.ArgInt(1) },
 		"begin too early":         func(b *Batch) { b.Begin(2); b.ArgString("GET"); b.Begin(1) },
 		"template too early":      func(b *Batch) { b.Begin(2); b.CmdID(NewTemplate("GET", "{id}"), 1) },
-		"unfinished":              func(b *Batch) { b.Begin(2); b.mustBeWhole() },
+		"unfinished":              func(b *Batch) { b.Begin(2); b.MustBeWhole() },
 		"template without mark":   func(*Batch) { NewTemplate("GET", "user:") },
 		"template with two marks": func(*Batch) { NewTemplate("GET", "{id}:{id}") },
 		"marks in two arguments":  func(*Batch) { NewTemplate("MGET", "{id}", "{id}") },

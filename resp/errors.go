@@ -2,8 +2,8 @@ package resp
 
 import "errors"
 
-// Conditions of a transport-level failure, for errors.Is. A server's error reply is
-// none of these: it is a Reply whose Err is a *ServerError.
+// Conditions of a transport-level failure, for errors.Is. A server's error reply does not match
+// them: it is a Reply whose Err is a *ServerError.
 var (
 	// ErrConnectionLost: the connection ended after commands of the call had been
 	// handed to it. The server may or may not have run them.
@@ -16,8 +16,7 @@ var (
 	ErrQueueFull = errors.New("too many waiting calls")
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("client closed")
-	// ErrProtocol: the server's bytes are no RESP2, exceed the Limits, or answer
-	// nothing that was asked.
+	// ErrProtocol: the server's bytes are not RESP2, exceed the Limits, or answer no command.
 	ErrProtocol = errors.New("protocol error")
 	// ErrTooLarge: the replies to a batch sent in parts exceed UnreadMaxBytes.
 	ErrTooLarge = errors.New("replies too large")
@@ -25,11 +24,13 @@ var (
 
 // Causes, which OpError wraps beside the condition.
 var (
-	errUnsolicited = &ProtocolError{Reason: "reply to no command"}
-	errStalled     = errors.New("the oldest command has gone unanswered for too long")
-	errPanicked    = errors.New("a callback panicked while it read replies")
-	errNoneFree    = errors.New("all connections are in use")
-	errDeadline    = errors.New("the deadline of the call has passed")
+	// ErrUnsolicited: bytes arrived while no command was unanswered. It matches ErrProtocol.
+	ErrUnsolicited error = &ProtocolError{Reason: "reply to no command"}
+	// ErrDeadline: the deadline that the caller gave had passed. It comes with ErrTimeout.
+	ErrDeadline = errors.New("the deadline of the call has passed")
+
+	errStalled  = errors.New("the oldest command has gone unanswered for too long")
+	errPanicked = errors.New("a callback panicked while it read replies")
 )
 
 // An OpError is the failure of a call: where, what and why. It matches both its

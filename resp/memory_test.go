@@ -3,7 +3,6 @@ package resp
 import (
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -195,82 +194,4 @@ func TestInflightQueueKeepsLittle(t *testing.T) {
 		}
 		assert.LessOrEqual(t, len(c.conns[0].slots.ring), slotsKeep)
 	}
-}
-
-func TestSyncClientKeepsLittle(t *testing.T) {
-	large := string(burst())
-	// Many callers hold replies at a time.
-	c := openSyncClient(t, Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute})
-	const callers = 4 * readersKeep
-	var holding, all sync.WaitGroup
-	holding.Add(callers)
-	for range callers {
-		all.Go(func() {
-			var b Batch
-			b.Cmd("GET", "a")
-			assert.NoError(t, c.Do(&b, 0, func(Replies) error {
-				holding.Done()
-				holding.Wait()
-				return nil
-			}))
-		})
-	}
-	all.Wait()
-	assert.Len(t, c.mu.readers, readersKeep)
-
-	// A reply is large.
-	c = openSyncClient(t, Options{Addr: serve(t, say(large), echo).addr(), RequestTimeout: time.Minute})
-	var b Batch
-	b.Cmd("GET", "large")
-	require.NoError(t, c.Do(&b, 0, func(r Replies) error {
-		require.Equal(t, burstValues, r.At(0).Len())
-		return nil
-	}))
-	require.Len(t, c.mu.readers, 1)
-	assertSmallReader(t, c.mu.readers[0])
-
-	// A large batch goes in parts.
-	c = openSyncClient(t, Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute, MaxInflight: 2})
-	b.Reset()
-	const commands = 2 * tapeKeepBytes / (20 << 10)
-	for range commands {
-		b.Cmd("GET", strings.Repeat("x", 20<<10))
-	}
-	kept := 0
-	var reader *reader
-	require.NoError(t, c.Do(&b, 0, func(r Replies) error {
-		kept = cap(r.t.data)
-		return nil
-	}))
-	reader = c.mu.readers[0]
-	require.Greater(t, kept, tapeKeepBytes)
-	assertSmallReader(t, reader)
-}
-
-// TestReplyBufferKeepsLittle: it holds what it was given until the next exchange.
-func TestReplyBufferKeepsLittle(t *testing.T) {
-	large := string(burst())
-	answer := func(s *session) {
-		s.command()
-		_, _ = s.Write([]byte(large))
-		echo(s)
-	}
-	c := openSyncClient(t, Options{Addr: serve(t, answer).addr(), RequestTimeout: time.Minute})
-	var b Batch
-	var buf ReplyBuffer
-	b.Cmd("GET", "a")
-	r, err := c.Exchange(&b, 0, &buf)
-	require.NoError(t, err)
-	require.Equal(t, burstValues, r.At(0).Len())
-	r, err = c.Exchange(&b, 0, &buf)
-	require.NoError(t, err)
-	require.Equal(t, got("a", 1), strings.ReplaceAll(showAll(t, r), `"a"`, `"a:0"`))
-	assertSmallReader(t, buf.reader)
-}
-
-func assertSmallReader(t *testing.T, r *reader) {
-	t.Helper()
-	assert.LessOrEqual(t, cap(r.buf), tapeKeepBytes)
-	assert.LessOrEqual(t, cap(r.decoder.vals), tapeKeepValues)
-	assertSmallTape(t, &r.kept)
 }

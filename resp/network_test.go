@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"io"
 	"slices"
 	"testing"
@@ -13,11 +14,10 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// A network is a transport.Dialer without sockets. What happens on it happens in the
-// poll phase of a turn of the harness, and only then, as with real sockets. Behind each
-// connection stands a server that answers GET x with x, ERR x with an error, LIST x y
-// with the array of x and y, and the rest with +OK, as soon as commands reach it
-// unless it is muted.
+// A network is a transport.Dialer without sockets. Its events happen in the poll phase of
+// the harness's iterations, and only then, as with real sockets. Behind each connection
+// stands a server that answers at once, unless it is muted. GET x is answered with x, ERR x
+// with an error, LIST x y with the array of x and y, and any other command with +OK.
 type network struct {
 	t      testing.TB
 	h      *looptest.Harness
@@ -31,6 +31,14 @@ type network struct {
 	greet func(args []string) (answer []byte, ok bool)
 	// executed counts the commands that reached a server, by their text.
 	executed map[string]int
+	log      func(format string, args ...any) // receives what happens; may be nil
+}
+
+// note logs what happens on a connection, by its number from 1.
+func (p *peer) note(format string, args ...any) {
+	if p.net.log != nil {
+		p.net.log("connection %d "+format, append([]any{slices.Index(p.net.conns, p) + 1}, args...)...)
+	}
 }
 
 // A peer is the server's end of a connection, and the client's handle of it.
@@ -65,14 +73,14 @@ func newNetwork(t testing.TB) *network {
 	return n
 }
 
-// settle turns until nothing happens any more.
+// settle runs iterations until nothing happens any more.
 func (n *network) settle() {
 	n.t.Helper()
 	for n.h.Settle(); n.busy(); n.h.Settle() {
 	}
 }
 
-// busy reports whether the next turn will have something to do.
+// busy reports whether the next iteration will have something to do.
 func (n *network) busy() bool {
 	return len(n.events) > 0 || slices.ContainsFunc(n.conns, (*peer).flushable)
 }
@@ -91,6 +99,7 @@ func (n *network) advance(d time.Duration) {
 func (n *network) Dial(addr string, opts transport.DialOptions, h transport.Handler) transport.Conn {
 	p := &peer{net: n, handler: h, opts: opts}
 	n.conns = append(n.conns, p)
+	p.note("is dialed")
 	if n.silent {
 		return p
 	}
@@ -101,6 +110,11 @@ func (n *network) Dial(addr string, opts transport.DialOptions, h transport.Hand
 		}
 		p.connected = refuse == nil
 		p.closed = !p.connected
+		if p.connected {
+			p.note("is made")
+		} else {
+			p.note("is refused")
+		}
 		h.OnConnect(refuse)
 	})
 	return p
@@ -137,6 +151,7 @@ func (p *peer) Close(reason error) {
 	if reason == nil {
 		reason = transport.ErrClosed
 	}
+	p.note("is closed: %v", reason)
 	p.net.events = append(p.net.events, func() {
 		if p.connected {
 			p.handler.OnClose(reason)
@@ -148,12 +163,13 @@ func (p *peer) Close(reason error) {
 
 func (p *peer) flushable() bool { return len(p.queued) > 0 && p.connected && !p.closed }
 
-// flush lets the server have what was written.
+// flush hands the written bytes to the server.
 func (p *peer) flush() {
 	if !p.flushable() {
 		return
 	}
 	p.writes++
+	var commands []string
 	rest := p.queued
 	for len(rest) > 0 {
 		complete, args, _, left, err := redcon.ReadNextCommand(rest, nil)
@@ -161,9 +177,11 @@ func (p *peer) flush() {
 		require.True(p.net.t, complete)
 		rest = left
 		p.commands++
+		commands = append(commands, string(bytes.Join(args, []byte(" "))))
 		p.answers = append(p.answers, p.execute(args))
 	}
 	p.queued = p.queued[:0]
+	p.note("carries %s", showCommands(commands))
 	if !p.net.mute {
 		p.answer(len(p.answers))
 	}

@@ -16,19 +16,20 @@ type Options struct {
 	// ClientName is shown by CLIENT LIST. Empty means none.
 	ClientName string
 	// Username and Password go into AUTH on each new connection. Without a password
-	// there is no AUTH; without a username it is that of the default user.
+	// there is no AUTH. No username means the default user.
 	Username, Password string
 	// Database is selected on each new connection, if it is not 0.
 	Database int
 
 	// MaxInflight bounds the commands sent and unanswered, over all connections of
-	// the client. Zero means 1024. What is beyond waits in FIFO order.
+	// the client. Zero means 1024. Further commands wait in FIFO order.
 	MaxInflight int
 	// MaxWaiting bounds the calls that wait to be sent. Zero means 65,536, at some
-	// 400 bytes each; more means that the server is far too slow for the load, and
-	// Do returns ErrQueueFull.
+	// 400 bytes each. If more wait, the server is far too slow for the load, and Do returns
+	// ErrQueueFull.
 	MaxWaiting int
-	// Connections is the number of connections. Zero means 1. A SyncClient has 1.
+	// Connections is the number of connections. Zero means 1. A blocking.Client always
+	// has 1.
 	Connections int
 
 	// ConnectTimeout bounds one attempt to connect, with AUTH and SELECT, and how
@@ -36,19 +37,19 @@ type Options struct {
 	ConnectTimeout time.Duration
 	// RequestTimeout bounds a call, from Do to its last reply. Zero means 1 s.
 	RequestTimeout time.Duration
-	// StallTimeout is the age of the oldest unanswered command at which a connection
-	// is given up, so that a hung server does not hold the in-flight slots for
-	// ever. Zero means twice RequestTimeout: its call timed out long before, and so
-	// did all others that were sent with it.
+	// StallTimeout is the age of the oldest unanswered command at which the client gives up a
+	// connection, so that a hung server does not hold the in-flight slots for ever. Zero means
+	// twice RequestTimeout: the command's call timed out long before, and so did all others that
+	// were sent with it.
 	StallTimeout time.Duration
 
 	// BackoffMin and BackoffMax bound the pause after a failure: an attempt that made
 	// no connection, or a connection that ended before it had answered a call and been
 	// ready for BackoffMax. The pause doubles from failure to failure. Zero means
-	// 10 ms and 250 ms. The upper bound is low on purpose: it is how long a server may
-	// be back before it is noticed.
+	// 10 ms and 250 ms. The upper bound is low on purpose: a server may be back for so long
+	// before the client notices.
 	BackoffMin, BackoffMax time.Duration
-	// Seed seeds the jitter of the pauses; each is cut by up to half at random, so that
+	// Seed seeds the jitter of the pauses. Jitter cuts each by up to half, so that
 	// many processes do not return at once. One seed gives one sequence.
 	Seed uint64
 
@@ -61,7 +62,9 @@ type Options struct {
 	Limits Limits
 }
 
-func (o Options) withDefaults() Options {
+// WithDefaults returns o with a default in each field that is zero. A client calls it once, when
+// it is built.
+func (o Options) WithDefaults() Options {
 	setDefault(&o.MaxInflight, 1024)
 	setDefault(&o.MaxWaiting, 64<<10)
 	setDefault(&o.Connections, 1)
@@ -103,8 +106,9 @@ func (o *Options) partSize(size, remaining int) int {
 	return min(remaining, max(1, o.MaxInflight/4))
 }
 
-// greeting returns the commands that open a connection.
-func (o *Options) greeting() *Batch {
+// Greeting returns the commands that open a connection: AUTH, SELECT and CLIENT SETNAME, each if
+// the options ask for it. The batch may be empty.
+func (o *Options) Greeting() *Batch {
 	var b Batch
 	switch {
 	case o.Password == "":
@@ -122,11 +126,11 @@ func (o *Options) greeting() *Batch {
 	return &b
 }
 
-// checkGreeting returns why the connection cannot be used, if it cannot. The
-// name, always last, is a courtesy, and old or partial servers do not know it: that
-// alone is no reason. But a server that wants a password or is full says so in
-// answer to it, and would say the same to every command.
-func (o *Options) checkGreeting(replies Replies) error {
+// CheckGreeting returns the reason why the replies to Greeting forbid the use of the connection,
+// or nil. The name, always last, is a courtesy, and old or partial servers do not know it: they
+// may refuse it. But a server that wants a password or is full says so in answer to the name, and
+// would say the same to every command.
+func (o *Options) CheckGreeting(replies Replies) error {
 	for i, r := range replies.All() {
 		err := r.Err()
 		if err == nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// A pace says when one place for a connection may be dialed again. Both clients
-// follow it. One goroutine at a time.
+// A Pace says when one place for a connection may be dialed again. The loop's client and the
+// blocking one follow it alike. One goroutine at a time.
 //
 // A connection proves itself when it has answered a call and has been ready for
 // BackoffMax. A proven connection is replaced at once, and the pauses start anew. Every
 // other end is a failure: a refused dial, a failed greeting, a server that answers
-// once and hangs up. The pause after a failure doubles from BackoffMin to BackoffMax.
-// So no server can make a place connect more often than every BackoffMax/2 in the
-// long run; the half is the jitter.
-type pace struct {
+// once and hangs up. The pause after a failure doubles from BackoffMin to BackoffMax, and the
+// jitter cuts it by up to half. So no server can make a place connect more often than every
+// BackoffMax/2 in the long run.
+type Pace struct {
 	min, max time.Duration
 	rand     *rand.Rand
 
@@ -26,16 +26,23 @@ type pace struct {
 	answered bool          // the present connection has answered a call
 }
 
-// newPace returns a pace that allows the first attempt at any time.
-func newPace(o *Options, r *rand.Rand) pace {
-	return pace{min: o.BackoffMin, max: o.BackoffMax, rand: r}
+// NewPace returns a pace with the bounds of o, defaults filled in, that allows the first attempt
+// at any time. The jitter comes from r.
+func NewPace(o *Options, r *rand.Rand) Pace {
+	return Pace{min: o.BackoffMin, max: o.BackoffMax, rand: r}
 }
 
-// ready notes that the connection takes calls from now on.
-func (p *pace) ready(now clock.Time) { p.readyAt = now }
+// RetryAt returns the instant before which nobody may try to connect.
+func (p *Pace) RetryAt() clock.Time { return p.retryAt }
 
-// ended notes that the connection, or the attempt to make it, has ended. It sets retryAt.
-func (p *pace) ended(now clock.Time) {
+// Ready notes that the connection takes calls from now on.
+func (p *Pace) Ready(now clock.Time) { p.readyAt = now }
+
+// Answered notes that the connection has answered a call.
+func (p *Pace) Answered() { p.answered = true }
+
+// Ended notes that the connection, or the attempt to make it, has ended. It sets RetryAt.
+func (p *Pace) Ended(now clock.Time) {
 	proven := p.answered && now.Sub(p.readyAt) >= p.max
 	p.answered = false
 	if proven {

@@ -3,13 +3,11 @@ package resp
 import (
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/loop/clock"
 )
@@ -123,17 +121,17 @@ func TestPace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := clock.Time(time.Second)
-			p := newPace(&Options{BackoffMin: 10 * ms, BackoffMax: steady}, rand.New(rand.NewPCG(1, 0)))
+			p := NewPace(&Options{BackoffMin: 10 * ms, BackoffMax: steady}, rand.New(rand.NewPCG(1, 0)))
 			require.Zero(t, p.retryAt, "the first attempt is free")
 			for i, l := range c.lives {
 				if l.ready {
-					p.ready(now)
+					p.Ready(now)
 					now = now.Add(l.length)
 				}
 				if l.answered {
-					p.answered = true
+					p.Answered()
 				}
-				p.ended(now)
+				p.Ended(now)
 				assert.LessOrEqual(t, p.retryAt.Sub(now), l.pause, "life %d", i)
 				assert.GreaterOrEqual(t, p.retryAt.Sub(now), l.pause/2, "life %d", i)
 				now = max(now, p.retryAt)
@@ -144,10 +142,10 @@ func TestPace(t *testing.T) {
 
 func TestPausesComeFromTheSeedAndNeverOverflow(t *testing.T) {
 	pauses := func(seed uint64, lower, upper time.Duration) (all []time.Duration) {
-		o := Options{BackoffMin: lower, BackoffMax: upper}.withDefaults()
-		p := newPace(&o, rand.New(rand.NewPCG(seed, 0)))
+		o := Options{BackoffMin: lower, BackoffMax: upper}.WithDefaults()
+		p := NewPace(&o, rand.New(rand.NewPCG(seed, 0)))
 		for range 100 {
-			p.ended(1)
+			p.Ended(1)
 			all = append(all, p.retryAt.Sub(1))
 		}
 		return all
@@ -243,125 +241,4 @@ func TestWaitForAConnectionCountsFromItsLoss(t *testing.T) {
 			owaiting.requireError(t, ErrConnect, "EOF")
 		})
 	}
-}
-
-// A blocking client follows the same pace. Its clock stands still here, so that a pause of
-// an hour ends when the test says so.
-func TestSyncPace(t *testing.T) {
-	const pause = time.Hour
-	// answerOnce hangs up on the second command.
-	answerOnce := func(s *session) {
-		if args := s.command(); args != nil {
-			_, _ = s.Write(redcon.AppendBulkString(nil, args[len(args)-1]))
-			s.command()
-		}
-	}
-	open := func(t *testing.T, scripts ...script) (*SyncClient, *clock.Manual) {
-		clk := clock.NewManual()
-		c := NewSyncClient(clk, Options{
-			Addr: serve(t, scripts...).addr(), BackoffMin: pause, BackoffMax: pause, RequestTimeout: time.Minute,
-		})
-		t.Cleanup(c.Close)
-		return c, clk
-	}
-	// lose runs calls until one finds the end of the connection.
-	lose := func(t *testing.T, c *SyncClient) {
-		_, err := syncGet(t, c, "lost", 1, 0)
-		require.ErrorIs(t, err, ErrConnectionLost)
-	}
-	answered := func(t *testing.T, c *SyncClient) {
-		text, err := syncGet(t, c, "a", 1, 0)
-		require.NoError(t, err)
-		require.Equal(t, got("a", 1), text)
-	}
-	soon := func(clk *clock.Manual) clock.Time { return clk.Now().Add(10 * time.Millisecond) }
-
-	t.Run("a server that answers once and hangs up", func(t *testing.T) {
-		c, clk := open(t, answerOnce)
-		clk.Advance(pause) // The time before the connection does not count.
-		answered(t, c)
-		lose(t, c)
-		for range 100 {
-			_, err := syncGet(t, c, "b", 1, clk.Now().Add(time.Millisecond/10))
-			require.ErrorIs(t, err, ErrTimeout)
-			require.ErrorContains(t, err, "not connected: ")
-		}
-		assert.Equal(t, uint64(1), c.Stats().Connects)
-		clk.Advance(pause)
-		answered(t, c)
-		assert.Equal(t, uint64(2), c.Stats().Connects)
-	})
-	t.Run("a proven connection is replaced at once", func(t *testing.T) {
-		c, clk := open(t, answerOnce)
-		answered(t, c)
-		clk.Advance(pause)
-		lose(t, c)
-		answered(t, c)
-		assert.Equal(t, uint64(2), c.Stats().Connects)
-	})
-	t.Run("refused dials", func(t *testing.T) {
-		s := serve(t, echo)
-		s.close()
-		clk := clock.NewManual()
-		c := NewSyncClient(clk, Options{Addr: s.addr(), BackoffMin: pause, BackoffMax: pause})
-		defer c.Close()
-		_, err := syncGet(t, c, "a", 1, 0)
-		require.ErrorIs(t, err, ErrConnect)
-		for range 10 {
-			_, err = syncGet(t, c, "a", 1, soon(clk))
-			require.ErrorIs(t, err, ErrTimeout)
-			require.ErrorContains(t, err, "not connected: dial tcp")
-		}
-		assert.Equal(t, uint64(1), c.Stats().Connects)
-	})
-	t.Run("a pause longer than ConnectTimeout", func(t *testing.T) {
-		c, _ := open(t, hangUp)
-		lose(t, c)
-		c.opts.ConnectTimeout = 10 * time.Millisecond // Too short for the first attempt on a busy machine.
-		_, err := syncGet(t, c, "a", 1, 0)
-		require.ErrorIs(t, err, ErrConnect)
-		require.ErrorContains(t, err, "not connected: ")
-	})
-	t.Run("a greeting that is refused", func(t *testing.T) {
-		c := NewSyncClient(clock.NewManual(), Options{
-			Addr: serve(t, say("-WRONGPASS no\r\n")).addr(), Password: "p", BackoffMin: pause, BackoffMax: pause,
-			ConnectTimeout: 10 * time.Second, RequestTimeout: 10 * time.Second,
-		})
-		defer c.Close()
-		_, err := syncGet(t, c, "a", 1, 0)
-		require.ErrorIs(t, err, ErrConnect)
-		_, err = syncGet(t, c, "a", 1, c.clock.Now().Add(10*time.Millisecond))
-		require.ErrorIs(t, err, ErrTimeout)
-		require.ErrorContains(t, err, "not connected: WRONGPASS no")
-		assert.Equal(t, uint64(1), c.Stats().Connects)
-	})
-	t.Run("Close ends the pause", func(t *testing.T) {
-		c, _ := open(t, hangUp)
-		lose(t, c)
-		var other sync.WaitGroup
-		other.Go(func() {
-			_, err := syncGet(t, c, "a", 1, 0)
-			assert.ErrorIs(t, err, ErrClosed)
-		})
-		require.Eventually(t, func() bool { return len(c.turn) == 0 }, 10*time.Second, time.Millisecond)
-		c.Close()
-		other.Wait()
-	})
-}
-
-// TestSyncPoolPlacesHaveTheirOwnJitter: they do not all come back at once.
-func TestSyncPoolPlacesHaveTheirOwnJitter(t *testing.T) {
-	s := serve(t, echo)
-	s.close()
-	p := NewSyncPool(clock.NewManual(), Options{
-		Addr: s.addr(), Connections: 4, BackoffMin: time.Hour, BackoffMax: time.Hour,
-	})
-	defer p.Close()
-	pauses := map[clock.Time]bool{}
-	for _, c := range p.all {
-		_, err := syncGet(t, c, "a", 1, 0)
-		require.ErrorIs(t, err, ErrConnect)
-		pauses[c.pace.retryAt] = true
-	}
-	assert.Len(t, pauses, 4)
 }

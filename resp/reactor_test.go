@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
 )
 
 // onLoop runs fn on the reactor's loop and waits for it.
@@ -117,7 +118,7 @@ func TestClientsOnMiniredis(t *testing.T) {
 		onLoop(t, r, c.Close)
 	})
 	t.Run("blocking", func(t *testing.T) {
-		c := resp.NewSyncClient(clock.NewReal(), opts)
+		c := blocking.NewClient(clock.NewReal(), opts)
 		defer c.Close()
 		var b resp.Batch
 		fill(&b)
@@ -192,13 +193,13 @@ func BenchmarkRedis(b *testing.B) {
 		name := fmt.Sprintf("calls=%d/commands=%d", in.calls, in.commands)
 		b.Run("loop/"+name, func(b *testing.B) { benchmarkLoop(b, addr, in.calls, in.commands) })
 		if in.calls == 1 {
-			b.Run("blocking/"+name, func(b *testing.B) { benchmarkSync(b, addr, in.commands) })
+			b.Run("blocking/"+name, func(b *testing.B) { benchmarkBlocking(b, addr, in.commands) })
 		}
 	}
 }
 
 func seedHash(b *testing.B, addr string) {
-	c := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr})
+	c := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer c.Close()
 	var batch resp.Batch
 	batch.Cmd("HSET", "rankd:bench:1", "name", "Ada", "country", "GB", "age", "36", "status", "active")
@@ -267,9 +268,9 @@ func benchmarkLoop(b *testing.B, addr string, calls, commands int) {
 	onLoop(b, r, c.Close)
 }
 
-func benchmarkSync(b *testing.B, addr string, commands int) {
+func benchmarkBlocking(b *testing.B, addr string, commands int) {
 	seedHash(b, addr)
-	c := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr})
+	c := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer c.Close()
 	var batch resp.Batch
 	fillHash(&batch, commands)

@@ -112,7 +112,7 @@ const (
 
 // Replies is a view of the replies to one batch, in the order of its commands. It
 // and every Reply taken from it are valid until the callback that received them
-// returns: they point into the connection's read buffer. Whoever keeps something
+// returns: they point into the connection's read buffer. A callback that keeps something
 // copies it. The zero value holds no replies.
 type Replies struct{ t *tape }
 
@@ -122,6 +122,14 @@ func (r Replies) Len() int {
 		return 0
 	}
 	return len(r.t.roots)
+}
+
+// Size returns the length of all replies in bytes, as read.
+func (r Replies) Size() int {
+	if r.t == nil {
+		return 0
+	}
+	return len(r.t.data)
 }
 
 // At returns reply i, the answer to command i of the batch.

@@ -6,7 +6,7 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// FloatColumn is a column of doubles. Immutable once built.
+// FloatColumn is a column of doubles. Immutable once built; any goroutine.
 type FloatColumn struct {
 	Key    registry.KeyID
 	Values []float64 // one per row of the batch; undefined where invalid
@@ -16,13 +16,13 @@ type FloatColumn struct {
 // NullCode is the code of a null in a StringColumn.
 const NullCode int32 = -1
 
-// Dict is the list of distinct strings of a column. Immutable once built.
+// Dict is the list of distinct strings of a column. Immutable once built; any goroutine.
 type Dict struct {
 	Values []string
 }
 
 // StringColumn is a column of strings, each a code into a dictionary.
-// Immutable once built.
+// Immutable once built; any goroutine.
 type StringColumn struct {
 	Key   registry.KeyID
 	Codes []int32 // one per row of the batch; NullCode or an index into Dict.Values
@@ -45,8 +45,8 @@ type Batch struct {
 	Strings []StringColumn // ascending by key
 }
 
-// NewBatch returns a batch of these columns, each of len(ids) rows and with a
-// key of its own. It takes over the slices, which may come in any order.
+// NewBatch returns a batch of these columns, which may come in any order. Each has
+// len(ids) rows and a key of its own. The slices belong to the batch from now on.
 func NewBatch(ids []int64, floats []FloatColumn, strings []StringColumn) *Batch {
 	slices.SortFunc(floats, func(a, b FloatColumn) int { return compareKeys(a.Key, b.Key) })
 	slices.SortFunc(strings, func(a, b StringColumn) int { return compareKeys(a.Key, b.Key) })
@@ -76,14 +76,14 @@ func (b *Batch) String(key registry.KeyID) *StringColumn {
 	return nil
 }
 
-// Has reports whether rows can be sorted by that key: the id, or a column
-// that exists.
+// Has reports whether rows can be sorted by that key: it is the id, or the batch has
+// such a column.
 func (b *Batch) Has(key registry.KeyID) bool {
 	return key == registry.IDKey || b.Float(key) != nil || b.String(key) != nil
 }
 
-// AppendKeys appends the keys of all columns to dst, ascending. The id is no
-// column and not listed.
+// AppendKeys appends the keys of all columns to dst, ascending. The id is not a
+// column, so it is not among them.
 func (b *Batch) AppendKeys(dst []registry.KeyID) []registry.KeyID {
 	start := len(dst)
 	for i := range b.Floats {
@@ -96,9 +96,9 @@ func (b *Batch) AppendKeys(dst []registry.KeyID) []registry.KeyID {
 	return dst
 }
 
-// WithFloat returns a batch with the float column key added or replaced, and
-// all other columns shared with b. values has b.Len() elements; valid is nil
-// or has one bit per row. Both are taken over.
+// WithFloat returns a batch with the float column key added or replaced. It shares
+// all other columns with b. values has b.Len() elements; valid is nil or has one bit
+// per row. Both belong to the batch from now on.
 func WithFloat(b *Batch, key registry.KeyID, values []float64, valid Bitmap) *Batch {
 	column := FloatColumn{Key: key, Values: values, Valid: valid}
 	at, found := slices.BinarySearchFunc(b.Floats, key, func(c FloatColumn, k registry.KeyID) int {

@@ -12,15 +12,15 @@ func BitmapWords(n int) int { return (n + 63) / 64 }
 // NewBitmap returns a Bitmap of n rows, all invalid.
 func NewBitmap(n int) Bitmap { return make(Bitmap, BitmapWords(n)) }
 
-// NewBitmapOf returns a Bitmap of n rows of which the first valid ones are
-// valid. 0 <= valid <= n.
+// NewBitmapOf returns a Bitmap of n rows, of which the first valid rows are valid.
+// 0 <= valid <= n.
 func NewBitmapOf(n, valid int) Bitmap {
 	m := NewBitmap(n)
 	m.SetRange(0, valid)
 	return m
 }
 
-// Get reports whether row i is valid. On a nil Bitmap every row is.
+// Get reports whether row i is valid. With a nil Bitmap every row is.
 func (m Bitmap) Get(i int) bool { return m == nil || m[uint(i)/64]>>(uint(i)%64)&1 != 0 }
 
 // Set makes row i valid. Only for a Bitmap being built; it must not be nil.
@@ -66,8 +66,8 @@ func (m Bitmap) Count(n int) int {
 // All reports whether the first n rows are all valid.
 func (m Bitmap) All(n int) bool { return m.Count(n) == n }
 
-// copyRange sets the n bits of m from position at on to those of src from
-// position 0 on. The bits must be clear before. A nil src counts as all ones.
+// copyRange copies the first n bits of src to m, from position at on. Those bits of m
+// must be clear before. A nil src counts as all ones.
 func (m Bitmap) copyRange(at int, src Bitmap, n int) {
 	if src == nil {
 		m.SetRange(at, at+n)

@@ -2,22 +2,22 @@ package rowset
 
 import "github.com/rankd/rankd/registry"
 
-// A StringBuilder builds one StringColumn row by row, and its dictionary on
-// the fly. A value seen before costs no allocation. The zero value is not
-// ready; see NewStringBuilder. One goroutine at a time.
+// A StringBuilder builds one StringColumn and its dictionary row by row. A repeated
+// value costs no allocation. NewStringBuilder makes one; the zero value is not ready.
+// One goroutine at a time.
 type StringBuilder struct {
 	key   registry.KeyID
 	codes []int32
 	dict  dictBuilder
 }
 
-// NewStringBuilder returns a builder with room for that many rows; more may
-// be appended.
+// NewStringBuilder returns a builder with room for that many rows. It grows if there
+// are more.
 func NewStringBuilder(key registry.KeyID, rows int) StringBuilder {
 	return StringBuilder{key: key, codes: make([]int32, 0, rows), dict: newDictBuilder(nil)}
 }
 
-// Append adds a row. value is not kept.
+// Append adds a row. The caller may reuse value.
 func (b *StringBuilder) Append(value []byte) {
 	b.codes = append(b.codes, b.dict.internBytes(value))
 }
@@ -28,24 +28,24 @@ func (b *StringBuilder) AppendNull() { b.codes = append(b.codes, NullCode) }
 // Len returns the number of rows so far.
 func (b *StringBuilder) Len() int { return len(b.codes) }
 
-// Column returns the column. The builder must not be used afterwards.
+// Column returns the column. It is the last call on the builder.
 func (b *StringBuilder) Column() StringColumn {
 	return StringColumn{Key: b.key, Codes: b.codes, Dict: b.dict.dict}
 }
 
-// dictScanMax is the number of values up to which a dictionary is searched by
-// scanning. Scanning so few short strings is no slower than hashing one, and
-// the batches of most requests have a handful of values: they need no map.
+// dictScanMax is the largest dictionary that is scanned for a value. Scanning so few
+// short strings is as fast as hashing one. Most batches have a handful of values, so
+// they need no map.
 const dictScanMax = 12
 
-// A dictBuilder grows a Dict and finds the code of a value.
+// A dictBuilder grows a Dict and finds the code of a value. One goroutine at a time.
 type dictBuilder struct {
 	dict  *Dict
 	index map[string]int32 // nil while there are at most dictScanMax values
 }
 
-// newDictBuilder starts from the given values, which are distinct and shared
-// until the first new value.
+// newDictBuilder starts from values, which are distinct. It shares them until the
+// first new value.
 func newDictBuilder(values []string) dictBuilder {
 	if values == nil {
 		// One allocation for the dictionary and its first values.
@@ -63,7 +63,7 @@ func newDictBuilder(values []string) dictBuilder {
 	return b
 }
 
-// internBytes is intern for a view of bytes; it allocates for new values only.
+// internBytes is intern for bytes. It allocates only for a new value.
 func (b *dictBuilder) internBytes(value []byte) int32 {
 	if b.index != nil {
 		if code, ok := b.index[string(value)]; ok {

@@ -1,9 +1,9 @@
 package rowset
 
-// Concat returns a dense RowSet of a's active rows in their order, then b's.
-// Its columns are the union of both sides', also if a side has no rows; rows
-// of a side that lacks a column are null there. The sides may be one RowSet,
-// and either may be the zero RowSet.
+// Concat returns a dense RowSet of a's active rows in their order, then b's. It has
+// the columns of both sides, even if a side has no rows. A column is null for the rows
+// of a side that lacks it. The sides may be the same RowSet, and either may be the zero
+// RowSet.
 func Concat(a, b RowSet) RowSet {
 	sides := [2]RowSet{a, b}
 	for i := range sides {
@@ -46,7 +46,7 @@ func Concat(a, b RowSet) RowSet {
 	return Dense(NewBatch(ids, floats, strings))
 }
 
-// concatFloats joins one column. A nil column is one that its side lacks.
+// concatFloats joins one column. A side that lacks it has a nil column.
 func concatFloats(sides [2]RowSet, columns [2]*FloatColumn) FloatColumn {
 	n := sides[0].N + sides[1].N
 	out := FloatColumn{Values: make([]float64, n)}
@@ -75,7 +75,7 @@ func hasNulls(side RowSet, c *FloatColumn) bool {
 	return side.N > 0 && (c == nil || c.Valid != nil)
 }
 
-// concatStrings joins one column. A nil column is one that its side lacks.
+// concatStrings joins one column. A side that lacks it has a nil column.
 func concatStrings(sides [2]RowSet, columns [2]*StringColumn) StringColumn {
 	out := StringColumn{Codes: make([]int32, sides[0].N+sides[1].N)}
 	merge := newDictMerge(sides, columns)
@@ -100,16 +100,16 @@ func concatStrings(sides [2]RowSet, columns [2]*StringColumn) StringColumn {
 	return out
 }
 
-// A dictMerge gives the rows of both sides codes of one dictionary. It starts
-// from a base, a dictionary whose codes stay as they are.
+// A dictMerge gives the rows of both sides codes of one dictionary. It starts from a
+// base, the dictionary whose codes stay valid. One goroutine at a time.
 type dictMerge struct {
 	base *Dict // nil: none
 	grow dictBuilder
 }
 
-// newDictMerge chooses the base: the first side's dictionary, unless most of
-// it serves rows that are no longer active. Then the result starts empty, so
-// that a few rows taken from many do not drag all their strings along.
+// newDictMerge chooses the base: the first dictionary that is not much larger than its
+// side has active rows. Without one the result starts empty, so that a few rows taken
+// from many do not keep all their strings alive.
 func newDictMerge(sides [2]RowSet, columns [2]*StringColumn) *dictMerge {
 	m := new(dictMerge)
 	for s, c := range columns {
@@ -121,8 +121,7 @@ func newDictMerge(sides [2]RowSet, columns [2]*StringColumn) *dictMerge {
 	return m
 }
 
-// recode replaces codes of a dictionary other than the base by codes of the
-// result.
+// recode replaces codes of from, which is not the base, by codes of the result.
 func (m *dictMerge) recode(codes []int32, from *Dict) {
 	if m.grow.dict == nil {
 		if m.base == nil {
@@ -132,7 +131,7 @@ func (m *dictMerge) recode(codes []int32, from *Dict) {
 		}
 	}
 	var few [16]int32
-	codeOf := few[:] // from code to new code plus 1; 0: not asked yet
+	codeOf := few[:] // new code plus 1, by old code; 0 means unknown
 	if len(from.Values) > len(few) {
 		codeOf = make([]int32, len(from.Values))
 	}
@@ -157,8 +156,8 @@ func (m *dictMerge) result() *Dict {
 	return m.grow.dict
 }
 
-// gather copies the active rows of a column, in their order, to dst, which
-// has one element per active row.
+// gather copies the active rows of a column, in their order, to dst. dst has one
+// element per active row.
 func gather[T any](dst, column []T, rows RowSet) {
 	if rows.Rows == nil {
 		copy(dst, column[:rows.N])
@@ -169,8 +168,8 @@ func gather[T any](dst, column []T, rows RowSet) {
 	}
 }
 
-// gatherValid copies the validity of the active rows, in their order, to the
-// bits of dst from position at on, which are clear before.
+// gatherValid copies the validity of the active rows, in their order, to the bits of
+// dst from position at on. Those bits must be clear before.
 func gatherValid(dst Bitmap, at int, valid Bitmap, rows RowSet) {
 	if rows.Rows == nil || valid == nil {
 		dst.copyRange(at, valid, rows.N)

@@ -1,10 +1,10 @@
 // Package rowset holds candidate rows as columns.
 //
-// A Batch is immutable: ids, float64 columns with validity, dictionary-coded
-// string columns. A RowSet is a batch and the ordered list of its active rows.
-// filter, sort and take make a new list over the same batch; vm makes a new
-// batch that shares all columns but one; concat and the sources make new
-// batches. Nothing copies a column to drop or reorder rows.
+// A Batch is immutable. It has ids, float64 columns with validity, and
+// dictionary-coded string columns. A RowSet is a batch and the ordered list of its
+// active rows. filter, sort and take make a new list over the same batch. vm makes a
+// new batch that shares all columns except one. concat and the sources make new
+// batches. No task copies a column to drop or reorder rows.
 //
 //	Batch (shared)                          RowSets over it
 //	row   id    score   country             all      filter    sort     take 2
@@ -13,6 +13,9 @@
 //	 2    13    0.9     0 ─┘ "US"
 //	 3    14    1.5    -1 (null)
 //
-// An ascending list of rows is a selection vector, any other a permutation;
-// a nil list means the first N rows as they stand, the densest form.
+// An ascending list of rows is a selection vector, any other a permutation.
+// A nil list means the first N rows in batch order, the densest form.
+//
+// Sort is the only long computation here: a Stop ends it early. SchemaDelta compares
+// the columns of a node's inputs and result.
 package rowset

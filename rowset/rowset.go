@@ -4,10 +4,10 @@ package rowset
 // goroutine. The zero RowSet has no batch and no rows.
 type RowSet struct {
 	Batch *Batch
-	// Rows lists the active rows in order: ascending it is a selection vector,
-	// otherwise a permutation. Nil means the first N rows of the batch as they
-	// stand. Invariant: Rows == nil || len(Rows) == N; 0 <= Rows[i] < Batch.Len();
-	// no row is listed twice.
+	// Rows lists the active rows in order. An ascending list is a selection vector,
+	// any other a permutation. Nil means the first N rows of the batch, in batch order.
+	// Invariant: Rows == nil || len(Rows) == N; 0 <= Rows[i] < Batch.Len(); the rows
+	// are distinct.
 	Rows []int32
 	N    int // number of active rows
 }
@@ -29,8 +29,8 @@ func (r RowSet) Row(i int) int32 {
 // ID returns the id at position i of the active list.
 func (r RowSet) ID(i int) int64 { return r.Batch.IDs[r.Row(i)] }
 
-// Take returns the first n active rows, or all if there are fewer. A negative
-// n counts as 0. Nothing is copied.
+// Take returns the first n active rows, or all if there are fewer. A negative n counts
+// as 0. Take copies nothing.
 func Take(rs RowSet, n int) RowSet {
 	if n >= rs.N {
 		return rs

@@ -6,29 +6,22 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/rankd/rankd/registry"
 )
 
-// A Sorter sorts row sets and keeps its scratch memory for the next sort. The
-// zero Sorter is ready. Any goroutine.
-type Sorter struct {
-	scratch sync.Pool // of *sortScratch
-}
-
-// sortScratch holds what one sort needs beside its result.
+// sortScratch is the scratch memory of one sort. One goroutine at a time.
 type sortScratch struct {
 	entries, other []sortEntry
 	ranks, order   []int32              // by dictionary code, and by rank
-	buckets        [radixLevels][]int32 // where the next entry of each digit goes, by level
+	buckets        [radixLevels][]int32 // place of the next entry of each digit, by level
 
 	stop    Stop // nil: never
-	stopped bool // stop has said so; the rest of the sort is skipped
+	stopped bool // stop has said so, and the rest of the sort is skipped
 }
 
-// A sortEntry is one row to sort: its place in the active list, and a key
-// whose unsigned order is the order asked for.
+// A sortEntry is one row to sort: its position in the active list, and a key whose
+// unsigned order is the order of the rows.
 type sortEntry struct {
 	key uint64
 	pos int32
@@ -36,50 +29,33 @@ type sortEntry struct {
 
 // The numbers of the radix sort, found with BenchmarkSort and BenchmarkSortSmall.
 const (
-	insertionMax  = 24 // up to so many entries insertion sort is fastest
-	radixWidthMax = 11 // bits of a digit at most: the ends of 2048 buckets fit the L2 cache
-	radixLevels   = 16 // digits at most: with more than insertionMax entries a digit has 4 bits at least
+	insertionMax  = 24 // most entries for which insertion sort is fastest
+	radixWidthMax = 11 // most bits of a digit: the ends of 2048 buckets fit the L2 cache
+	radixLevels   = 16 // most digits: with more than insertionMax entries a digit has at least 4 bits
 )
 
-// Sort is Sorter.Sort with scratch memory of its own, for a sort now and then.
-func Sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
-	sorted, _ := SortUntil(nil, rs, key, desc) // nothing stops it
-	return sorted
-}
-
-// SortUntil is Sort, with ErrStopped if stop says so before it is done.
-func SortUntil(stop Stop, rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
+// Sort orders the active rows by a column or the id, and returns them over the same batch. It is
+// stable in both directions: equal rows keep their current order. Nulls come last in both
+// directions, in their current order.
+//
+// Ids compare as int64, strings by their bytes, floats as doubles with 0.0 equal to -0.0. A NaN
+// counts as greater than all others, but no op produces one. Without a column of that key (see
+// Batch.Has) all rows are equal.
+//
+// Sort returns ErrStopped once stop says so. A nil stop never does, and the error is then nil.
+func Sort(stop Stop, rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
 	if rs.N < 2 {
 		return rs, nil
 	}
 	return (&sortScratch{stop: stop}).sort(rs, key, desc)
 }
 
-// Sort orders the active rows by a column or the id, and returns them over
-// the same batch. It is stable in both directions: equal rows keep their
-// current order. Nulls come last in both directions, in their current order.
-// Ids compare as int64, floats as doubles with 0.0 equal to -0.0 (a NaN, which
-// no op produces, counts as greater than all others), strings by their bytes.
-// By a key without column (see Batch.Has) all rows are equal.
-func (s *Sorter) Sort(rs RowSet, key registry.KeyID, desc bool) RowSet {
-	if rs.N < 2 {
-		return rs
-	}
-	scratch, _ := s.scratch.Get().(*sortScratch)
-	if scratch == nil {
-		scratch = new(sortScratch)
-	}
-	defer s.scratch.Put(scratch)
-	sorted, _ := scratch.sort(rs, key, desc) // nothing stops it
-	return sorted
-}
-
-// stopRows is how many rows are handled between two questions whether to stop:
-// some 50 µs of work, in which the question does not show.
+// stopRows is how many rows a sort handles before it asks again whether to stop. They
+// take some 50 µs, so the cost of asking is negligible.
 const stopRows = 1 << 14
 
-// blocks cuts a pass over n rows into stretches [lo, hi), which end when the sort is
-// to stop. A stopped pass leaves its work undone, so whoever comes after it asks again.
+// blocks cuts n rows into ranges [lo, hi) and ends early when the sort is to stop. The
+// work is then unfinished, so its caller must ask cancelled again.
 func (s *sortScratch) blocks(n int) iter.Seq2[int, int] {
 	return func(yield func(lo, hi int) bool) {
 		for lo := 0; lo < n && !s.cancelled(); lo += stopRows {
@@ -97,9 +73,9 @@ func (s *sortScratch) cancelled() bool {
 	return s.stopped
 }
 
-// untilStopped wraps the comparison for a sort of n elements: once the sort is to stop, it
-// calls all equal, so that the sort is soon done, with a result that nobody will see. A
-// short sort is left alone, since the wrapping would cost it a fifth.
+// untilStopped wraps the comparison for a sort of n elements. Once the sort is to stop, all
+// elements compare equal, so that the sort ends soon, with a result that nobody uses. A
+// short sort gets the bare comparison, because the wrapping would cost it a fifth.
 func untilStopped[E any](s *sortScratch, n int, compare func(a, b E) int) func(a, b E) int {
 	if s.stop == nil || n < stopRows {
 		return compare
@@ -128,8 +104,8 @@ func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) (RowSet, er
 		return rs, nil
 	}
 
-	// A descending order turns the keys round: to reverse the result would also
-	// reverse equal rows.
+	// A descending order inverts the keys. Reversing the result would also reverse equal
+	// rows.
 	entries, flip := s.entries, uint64(0)
 	if desc {
 		flip = ^uint64(0)
@@ -214,8 +190,8 @@ func (s *sortScratch) rankDict(values []string) {
 	}
 }
 
-// sortFewStrings compares the strings of the active rows: when there are few,
-// or few left of many, ranking the whole dictionary would cost more.
+// sortFewStrings compares the strings of the active rows. Ranking the whole dictionary
+// would cost more for few rows, or for few of many.
 func (s *sortScratch) sortFewStrings(rs RowSet, c *StringColumn, desc bool) (RowSet, error) {
 	for pos := range rs.N {
 		if code := c.Codes[rs.Row(pos)]; code >= 0 {
@@ -232,7 +208,7 @@ func (s *sortScratch) sortFewStrings(rs RowSet, c *StringColumn, desc bool) (Row
 	return s.result(rs, s.entries)
 }
 
-// nullsLast reports whether the rows without entry are the last of the n.
+// nullsLast reports whether the rows without an entry are the last of the n rows.
 func (s *sortScratch) nullsLast(n int) bool {
 	k := len(s.entries)
 	return k == n || k == 0 || int(s.entries[k-1].pos) == k-1
@@ -272,9 +248,8 @@ func (s *sortScratch) result(rs RowSet, sorted []sortEntry) (RowSet, error) {
 // idKey maps int64 to uint64, keeping the order.
 func idKey(id int64) uint64 { return uint64(id) ^ 1<<63 }
 
-// floatKey maps doubles to uint64, keeping the order: positive numbers get
-// the top bit, negative ones are inverted, since their magnitude counts
-// backwards.
+// floatKey maps doubles to uint64, keeping the order. It sets the top bit of positive
+// numbers and inverts negative ones, because their magnitude counts backwards.
 func floatKey(v float64) uint64 {
 	if v != v {
 		return math.MaxUint64
@@ -293,15 +268,14 @@ func insertionSort(entries []sortEntry) {
 	}
 }
 
-// radixSort sorts src, stably, and leaves the result there, or in other if
-// toOther is set; both are as long, and overwritten.
+// radixSort sorts src, stably, and leaves the result there, or in other if toOther is
+// set. Both have the same length, and radixSort overwrites both.
 //
-// It goes from the most significant digit to the least. A digit starts at the
-// highest bit in which the entries differ at all, and has about as many values
-// as there are entries, so that wherever the keys lie, two or three digits
-// part most of them; insertion sort does the rest. A sort that is to stop stops
-// before the next bucket, and leaves garbage. (From the least significant
-// digit on, as for integers of few bits, random doubles need seven passes.)
+// It goes from the most significant digit to the least. A digit starts at the highest
+// bit in which the entries differ, and has about as many values as there are entries.
+// So two or three digits separate most keys, wherever they lie, and insertion sort does
+// the rest. A sort that is to stop ends before the next bucket and leaves garbage.
+// (From the least significant digit on, random doubles would take seven passes.)
 func (s *sortScratch) radixSort(src, other []sortEntry, level int, toOther bool) {
 	if len(src) <= insertionMax {
 		insertionSort(src)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,6 +47,15 @@ func sortedRows(rs rowset.RowSet, key registry.KeyID, desc bool) []int32 {
 	return rows
 }
 
+// sorted is a sort that nothing stops.
+func sorted(rs rowset.RowSet, key registry.KeyID, desc bool) rowset.RowSet {
+	out, err := rowset.Sort(nil, rs, key, desc)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
 func rowsOf(rs rowset.RowSet) []int32 {
 	rows := []int32{}
 	for i := range rs.N {
@@ -57,13 +65,12 @@ func rowsOf(rs rowset.RowSet) []int32 {
 }
 
 func TestSortAgreesWithTheRule(t *testing.T) {
-	var sorter rowset.Sorter // one for all, so that scratch memory is dirty
 	forRandom(t, 600, func(t *testing.T, rng *rand.Rand) {
 		in := rowsettest.RowSet(rng, 3000)
 		before := slices.Clone(in.Rows)
 		keys := append(in.Batch.AppendKeys(nil), registry.IDKey)
 		key, desc := keys[rng.IntN(len(keys))], rng.IntN(2) == 0
-		out := sorter.Sort(in, key, desc)
+		out := sorted(in, key, desc)
 		require.NoError(t, out.Validate())
 		require.Equal(t, sortedRows(in, key, desc), rowsOf(out), "by %d, desc %v", key, desc)
 		assert.Same(t, in.Batch, out.Batch)
@@ -107,8 +114,8 @@ func TestSortOrder(t *testing.T) {
 		{"no such column", floats(2, 1), 1001, []int32{0, 1}, []int32{0, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, c.asc, rowsOf(rowset.Sort(rowset.Dense(c.batch), c.key, false)), "ascending")
-			assert.Equal(t, c.desc, rowsOf(rowset.Sort(rowset.Dense(c.batch), c.key, true)), "descending")
+			assert.Equal(t, c.asc, rowsOf(sorted(rowset.Dense(c.batch), c.key, false)), "ascending")
+			assert.Equal(t, c.desc, rowsOf(sorted(rowset.Dense(c.batch), c.key, true)), "descending")
 		})
 	}
 }
@@ -116,39 +123,9 @@ func TestSortOrder(t *testing.T) {
 func TestSortOfSortedRowsCopiesNothing(t *testing.T) {
 	b := rowset.NewBatch([]int64{4, 3, 2, 1}, nil, nil)
 	in := rowset.RowSet{Batch: b, Rows: []int32{3, 2, 1, 0}, N: 4}
-	out := rowset.Sort(in, registry.IDKey, false)
+	out := sorted(in, registry.IDKey, false)
 	assert.Same(t, &in.Rows[0], &out.Rows[0])
-	assert.Nil(t, rowset.Sort(rowset.Dense(b), registry.IDKey, true).Rows)
-}
-
-func TestSortOfFewRowsAllocatesTheResultOnly(t *testing.T) {
-	if raceDetector {
-		t.Skip("allocations vary under the race detector")
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	b := rowset.NewBatch([]int64{5, 2, 9, 1, 7, 7, 3, 0},
-		[]rowset.FloatColumn{{Key: 2001, Values: []float64{3, 1, 2, 5, 4, 0, 7, 6}}},
-		[]rowset.StringColumn{stringColumn(3001, "h", "g", "f", "e", "d", "c", "b", "a")})
-	var sorter rowset.Sorter
-	for _, key := range []registry.KeyID{registry.IDKey, 2001, 3001} {
-		in := rowset.Dense(b)
-		assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { sorter.Sort(in, key, rng.IntN(2) == 0) }), 1.0, "by %d", key)
-	}
-}
-
-func TestSorterIsForAnyGoroutine(t *testing.T) {
-	var sorter rowset.Sorter
-	var done sync.WaitGroup
-	for seed := range uint64(4) {
-		done.Go(func() {
-			rng := rand.New(rand.NewPCG(seed, 9))
-			for range 50 {
-				in := rowsettest.RowSet(rng, 3000)
-				assert.Equal(t, sortedRows(in, registry.IDKey, true), rowsOf(sorter.Sort(in, registry.IDKey, true)))
-			}
-		})
-	}
-	done.Wait()
+	assert.Nil(t, sorted(rowset.Dense(b), registry.IDKey, true).Rows)
 }
 
 // BenchmarkSort compares with slices.Sort on the bare floats, in one run.
@@ -170,23 +147,16 @@ func BenchmarkSort(b *testing.B) {
 				slices.Sort(bare)
 			}
 		})
-		var sorter rowset.Sorter
 		b.Run(at+"/float", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				sorter.Sort(in, 2001, false)
-			}
-		})
-		b.Run(at+"/floatOnce", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				rowset.Sort(in, 2001, true)
+				_, _ = rowset.Sort(nil, in, 2001, false)
 			}
 		})
 		b.Run(at+"/string", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				sorter.Sort(in, 3001, true)
+				_, _ = rowset.Sort(nil, in, 3001, true)
 			}
 		})
 	}
@@ -201,10 +171,9 @@ func BenchmarkSortSmall(b *testing.B) {
 			values[i] = rng.Float64()
 		}
 		in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}}, nil))
-		var sorter rowset.Sorter
 		b.Run("rows="+strconv.Itoa(n), func(b *testing.B) {
 			for b.Loop() {
-				sorter.Sort(in, 2001, false)
+				_, _ = rowset.Sort(nil, in, 2001, false)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
 		})
@@ -231,7 +200,7 @@ func TestSortOfAwkwardKeys(t *testing.T) {
 			}
 			in := rowset.Dense(rowset.NewBatch(ids, nil, nil))
 			for _, desc := range []bool{false, true} {
-				assert.Equal(t, sortedRows(in, registry.IDKey, desc), rowsOf(rowset.Sort(in, registry.IDKey, desc)))
+				assert.Equal(t, sortedRows(in, registry.IDKey, desc), rowsOf(sorted(in, registry.IDKey, desc)))
 			}
 		})
 	}

@@ -2,8 +2,8 @@ package rowset
 
 import "fmt"
 
-// Validate checks every invariant of the row set and its batch, and reports
-// the first that is broken. It looks at every row: for tests.
+// Validate checks every invariant of the row set and its batch, and returns an error
+// for the first that is broken. It looks at every row, so it is for tests.
 func (r RowSet) Validate() error {
 	if r.Batch == nil {
 		if r.N != 0 || r.Rows != nil {
@@ -37,8 +37,8 @@ func (r RowSet) Validate() error {
 	return nil
 }
 
-// Validate checks every invariant of the batch, and reports the first that is
-// broken. It looks at every row: for tests.
+// Validate checks every invariant of the batch, and returns an error for the first
+// that is broken. It looks at every row, so it is for tests.
 func (b *Batch) Validate() error {
 	n := b.Len()
 	for i := range b.Floats {

@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"testing"
@@ -11,32 +11,35 @@ import (
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
 
 // A third world, for all three engines alike: a bubble of testing/synctest. Goroutines, locks
-// and pools are real, time is not: it stands still while anybody runs, and jumps to the next
-// timer when all wait. A verdict therefore names an exact instant, on any machine. Redis is not
-// there, because a socket belongs to the machine.
+// and pools are real, and time is not: it stands still while a goroutine runs, and jumps to the
+// next timer when all wait. A verdict therefore names an exact instant, on any machine. A bubble
+// has no Redis, because a socket belongs to the machine.
 
 // bubbleEngines are the engines that a bubble can hold.
 var bubbleEngines = []string{"reactor", "pool", "sequential"}
 
 // bubble is an engine in a bubble. Its tests call synctest.Wait to wait until every goroutine
-// waits: what has not happened then needs time, or the test, to happen.
+// waits: anything else needs time, or the test, to happen.
 type bubble struct {
-	Engine
+	scheduler.Engine
 	name  string // of bubbleEngines
 	t     testing.TB
 	clock clock.Clock
 	tasks *task.Catalog
-	// reactor is the engine, if it is one.
-	reactor *Async
+	// async is the engine, if it is an Async; stopLoop then stops its loop.
+	async    *scheduler.Async
+	stopLoop func()
 }
 
 // inBubbles runs the test once with each of the engines, which is closed at the end.
-func inBubbles(t *testing.T, engines []string, cfg Config, test func(t *testing.T, b *bubble), tasks ...task.Spec) {
+func inBubbles(t *testing.T, engines []string, cfg scheduler.Config, test func(t *testing.T, b *bubble), tasks ...task.Spec) {
 	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -49,7 +52,7 @@ func inBubbles(t *testing.T, engines []string, cfg Config, test func(t *testing.
 }
 
 // openBubble opens an engine. Tasks are added to the built-in ones, or replace them.
-func openBubble(t testing.TB, engine string, cfg Config, tasks ...task.Spec) *bubble {
+func openBubble(t testing.TB, engine string, cfg scheduler.Config, tasks ...task.Spec) *bubble {
 	cfg.Registry = testRegistry(t)
 	if cfg.Clock == nil {
 		cfg.Clock = clock.NewReal() // of the bubble
@@ -57,16 +60,12 @@ func openBubble(t testing.TB, engine string, cfg Config, tasks ...task.Spec) *bu
 	b := &bubble{name: engine, t: t, clock: cfg.Clock, tasks: bubbleTasks(t, tasks)}
 	switch engine {
 	case "reactor":
-		b.reactor = openBubbleAsync(t, cfg)
-		b.Engine = b.reactor
+		b.async, b.stopLoop = openBubbleAsync(t, cfg)
+		b.Engine = b.async
 	case "pool":
-		e := OpenPool(cfg)
-		// pond ends its pools on a pool of the whole process, which a bubble must not touch. There
-		// is nothing to end: pond's workers end when nothing is queued.
-		e.release = nil
-		b.Engine = e
+		b.Engine = blocking.OpenTwoPools(cfg)
 	case "sequential":
-		b.Engine = OpenSequential(cfg)
+		b.Engine = blocking.OpenSequential(cfg)
 	default:
 		t.Fatalf("unknown engine %q", engine)
 	}
@@ -101,10 +100,10 @@ func bubbleTasks(t testing.TB, more []task.Spec) *task.Catalog {
 	return tasks
 }
 
-// openBubbleAsync opens a reactor whose loop is driven by a goroutine that waits for a wake or
-// a timer; a real host would wait in the kernel, which a bubble cannot see.
-func openBubbleAsync(t testing.TB, cfg Config) *Async {
-	cfg = cfg.withDefaults()
+// openBubbleAsync opens an Async. A goroutine that waits for a wake or a timer drives its loop; a
+// real host would wait in the kernel, which a bubble cannot see.
+func openBubbleAsync(t testing.TB, cfg scheduler.Config) (e *scheduler.Async, stopLoop func()) {
+	cfg = cfg.WithDefaults()
 	l := loop.New(loop.Config{Clock: cfg.Clock, OnPanic: func(recovered any, stack []byte) {
 		t.Errorf("panic on the loop: %v\n%s", recovered, stack)
 	}})
@@ -113,12 +112,11 @@ func openBubbleAsync(t testing.TB, cfg Config) *Async {
 	require.NoError(t, l.Start(host))
 	go l.Run(loop.RunDefault, host.poll)
 	workers := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
-	e := NewAsync(AsyncConfig{Loop: l, CPU: workers, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout})
-	e.release = func() {
+	e = scheduler.NewAsync(scheduler.AsyncConfig{Loop: l, CPU: workers, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout})
+	return e, func() {
 		l.Stop()
 		<-l.Done()
 	}
-	return e
 }
 
 // bubbleHost is the host of a loop without I/O.
@@ -148,19 +146,20 @@ func (h bubbleHost) Flush()             {}
 func (h bubbleHost) Drain() bool        { return false }
 func (h bubbleHost) Finish(done func()) { done() }
 
-// close closes the engine when all that is in flight has ended. Nothing may be left of it.
+// close closes the engine when all requests in flight have ended. Nothing may be left of it.
 func (b *bubble) close() {
-	b.Close(Forever)
-	if b.reactor != nil {
-		assertNothingLeft(b.t, b.reactor)
+	b.Close(scheduler.Forever)
+	if b.async != nil {
+		b.stopLoop()
+		assertNothingLeft(b.t, b.async)
 	}
 }
 
 // start submits a request; the result comes with the instant at which it came.
-func (b *bubble) start(req *Execution) *bubbleResult {
+func (b *bubble) start(req *scheduler.Execution) *bubbleResult {
 	r := &bubbleResult{done: make(chan struct{})}
 	submitted := b.clock.Now()
-	b.Submit(req, func(result *Result) {
+	b.Submit(req, func(result *scheduler.Result) {
 		r.Result, r.at = result, b.clock.Now().Sub(submitted)
 		close(r.done) // a second result panics
 	})
@@ -168,7 +167,7 @@ func (b *bubble) start(req *Execution) *bubbleResult {
 }
 
 // run submits a request and waits for its result.
-func (b *bubble) run(req *Execution) *bubbleResult {
+func (b *bubble) run(req *scheduler.Execution) *bubbleResult {
 	r := b.start(req)
 	<-r.done
 	return r
@@ -176,7 +175,7 @@ func (b *bubble) run(req *Execution) *bubbleResult {
 
 // bubbleResult is a request in a bubble.
 type bubbleResult struct {
-	*Result
+	*scheduler.Result
 	at   time.Duration // when the result came, since the submission
 	done chan struct{}
 }

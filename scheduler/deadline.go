@@ -7,15 +7,24 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// effectiveDeadline returns the earliest of three deadlines: the request's, and, counted from the
-// node's start, the engine's node timeout and the plan's own timeout of this node. It returns zero
-// if there is none.
-func effectiveDeadline(start, request clock.Time, nodeTimeout time.Duration, node *plan.Node) clock.Time {
-	deadline := request
-	for _, timeout := range [...]time.Duration{nodeTimeout, node.Timeout} {
+// NodeDeadline returns the effective deadline of a node that was spawned at start: the earliest of
+// the request's deadline and, counted from start, of timeout (the engine's; zero: none) and the
+// plan's own for this node. Zero means that there is none of them.
+func (s *State) NodeDeadline(node *plan.Node, start clock.Time, timeout time.Duration) clock.Time {
+	deadline := s.deadline
+	for _, timeout := range [...]time.Duration{timeout, node.Timeout} {
 		if timeout > 0 {
 			deadline = deadline.Earlier(start.Add(timeout))
 		}
 	}
 	return deadline
+}
+
+// CheckNodeStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if a node's effective deadline
+// has passed when its body is about to start.
+func (s *State) CheckNodeStart(deadline, now clock.Time) error {
+	if deadline.Passed(now) {
+		return s.late(ErrDeadlineBeforeStart, now, deadline)
+	}
+	return nil
 }

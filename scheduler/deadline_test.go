@@ -1,130 +1,359 @@
 package scheduler
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// The tests of this file run on the real engine, in real time: rows of the seeds in which more is to be seen than
-// in TestSeedRows, which has them all. What has to be late would take an hour, what has to be in time
-// has one: no verdict hangs on how fast the machine is.
+// The tests of this file show what happens at the very instant of a deadline, on a clock that the
+// test moves. TestSeedRows has the seeds' rows on all engines.
 
-const soon = 10 * time.Millisecond
+func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-func TestThreeBranchDAGWithConcurrentSleepAndVM(t *testing.T) {
-	g := builtinGraph(t, "all", source(3),
-		sleepNode("left", "src", 20*time.Millisecond),
-		sleepNode("right", "src", 30*time.Millisecond),
-		vmNode("score", "src"),
-		concatNode("sleepers", "left", "right"),
-		concatNode("all", "sleepers", "score"))
-	check := func(r *Result) {
-		t.Helper()
-		requireRows(t, r, idsUpTo(3, 3)...)
-		score := r.Outputs[0].Batch.Float(finalScore)
-		assert.Equal(t, []float64{0, 0, 0, 0, 0, 0, 2, 4, 6}, score.Values)
-		for row := range 9 {
-			assert.Equal(t, row >= 6, score.Valid.Get(row), "only the rows of the vm branch have a score")
+func TestEffectiveDeadlineIsTheEarliest(t *testing.T) {
+	const none = 0
+	start := clock.Time(ms(1000))
+	for _, c := range []struct {
+		request            int // ms after the start
+		engine, node, want int
+	}{
+		{none, none, none, none},
+		{30, none, none, 30},
+		{none, 20, none, 20},
+		{none, none, 10, 10},
+		{30, 20, 10, 10},
+		{30, 10, 20, 10},
+		{10, 20, 30, 10},
+		{20, 20, 20, 20},
+		{-5, 20, 10, -5},
+	} {
+		t.Run(fmt.Sprintf("request %d engine %d node %d", c.request, c.engine, c.node), func(t *testing.T) {
+			var request, want clock.Time
+			if c.request != none {
+				request = start.Add(ms(c.request))
+			}
+			if c.want != none {
+				want = start.Add(ms(c.want))
+			}
+			s := State{deadline: request}
+			got := s.NodeDeadline(&plan.Node{Timeout: ms(c.node)}, start, ms(c.engine))
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
+// TestTheEarliestLimitEndsTheNode has a node meet the same three limits: it fails at the earliest, and names it.
+func TestTheEarliestLimitEndsTheNode(t *testing.T) {
+	for _, c := range []struct{ request, engine, node, want int }{
+		{30, 0, 0, 30},
+		{0, 20, 0, 20},
+		{0, 0, 10, 10},
+		{30, 20, 10, 10},
+		{30, 10, 20, 10},
+		{10, 20, 30, 10},
+		{20, 20, 20, 20},
+	} {
+		for place, x := range map[string]string{
+			"loop": `"node_id": "x", "op": "sleep", "params": {"duration_ms": 60000}`,
+			"pool": `"node_id": "x", "op": "busy_cpu", "params": {"busy_wait_ms": 60000}`,
+		} {
+			t.Run(fmt.Sprintf("%s, request %d engine %d node %d", place, c.request, c.engine, c.node), func(t *testing.T) {
+				w := newHandWorld(t, ms(c.engine))
+				if c.node > 0 {
+					x += fmt.Sprintf(`, "timeout_ms": %d`, c.node)
+				}
+				g := builtinGraph(t, "x", source(1), "{"+x+`, "inputs": ["src"]}`)
+				p := w.start(w.within(g, ms(c.request)))
+				w.Advance(ms(c.want) - 1)
+				require.Nil(t, p.Result, "1 ns too early")
+				w.Advance(1)
+				require.NotNil(t, p.Result)
+				requireNode(t, p.Err, "x")
+				late := requireTimeout(t, p.Err, ErrNodeTimeout)
+				assert.Equal(t, ms(c.want), late.Limit)
+				assert.Equal(t, ms(c.want), late.Elapsed)
+				assert.Equal(t, fmt.Sprintf("node execution timeout: %v elapsed, limit %v", ms(c.want), ms(c.want)), late.Error())
+			})
 		}
 	}
-	t.Run("real time", func(t *testing.T) {
-		w := open(t, Config{})
-		check(w.run(w.within(g, ample)))
-	})
-	t.Run("branches side by side", func(t *testing.T) {
-		w := newHandWorld(t, 0)
-		w.cpu.auto = true
-		p := w.start(w.within(g, 0))
+}
+
+func TestBranchesWaitSideBySide(t *testing.T) {
+	w := newHandWorld(t, 0)
+	w.cpu.auto = true
+	p := w.start(w.within(builtinGraph(t, "all", source(3),
+		sleepNode("left", "src", ms(20)),
+		sleepNode("right", "src", ms(30)),
+		vmNode("score", "src"),
+		concatNode("sleepers", "left", "right"),
+		concatNode("all", "sleepers", "score")), 0))
+	w.Settle()
+	assert.Equal(t, 2, w.runs.items[0].state.Inflight(), "both sleeps wait at the same time, vm is done")
+	w.Advance(ample)
+	require.NotNil(t, p.Result)
+	assert.Equal(t, ms(30), p.at, "as long as the longest branch, not their sum")
+	requireRows(t, p.Result, idsUpTo(3, 3)...)
+	score := p.Outputs[0].Batch.Float(finalScore)
+	assert.Equal(t, []float64{0, 0, 0, 0, 0, 0, 2, 4, 6}, score.Values)
+	for row := range 9 {
+		assert.Equal(t, row >= 6, score.Valid.Get(row), "only the rows of the vm branch have a score")
+	}
+}
+
+func TestNodeTimeoutCountsFromTheNodesStart(t *testing.T) {
+	w := newHandWorld(t, ms(20))
+	g := builtinGraph(t, "c", source(1), sleepNode("a", "src", ms(15)), sleepNode("b", "a", ms(15)), sleepNode("c", "b", ms(15)))
+	p := w.start(w.within(g, 0))
+	w.Advance(ms(44))
+	assert.Nil(t, p.Result)
+	w.Advance(ms(1))
+	require.NotNil(t, p.Result)
+	requireRows(t, p.Result, 1)
+}
+
+func TestDeadlineBeforeSpawn(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrived, deadline time.Duration // before and after the submission
+		in                bool
+	}{
+		"equal to now":     {0, 0, false},
+		"1 ns to go":       {0, 1, true},
+		"1 ns ago":         {ms(5), -1, false},
+		"none":             {ms(5), -1 << 62, true},
+		"all of it waited": {ms(5), 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHandWorld(t, 0)
+			now := w.Harness.Clock.Now()
+			req := &Execution{Graph: builtinGraph(t, "src", source(1)), Arrived: now.Add(-c.arrived)}
+			if c.deadline > -1<<62 {
+				req.Deadline = now.Add(c.deadline)
+			}
+			p := w.start(req)
+			w.Settle()
+			require.NotNil(t, p.Result)
+			if c.in {
+				requireRows(t, p.Result, 1)
+				return
+			}
+			late := requireTimeout(t, p.Err, ErrRequestDeadline)
+			assert.Equal(t, c.arrived, late.Elapsed, "since it arrived")
+			assert.Equal(t, c.arrived+c.deadline, late.Limit)
+			var n *NodeError
+			assert.False(t, errors.As(p.Err, &n), "the error names no node")
+		})
+	}
+}
+
+// burn is a task on the loop that takes d of the manual clock: whatever comes after it in the
+// same iteration finds the time gone.
+func burn(w **handWorld, d time.Duration) task.Spec {
+	return task.Spec{Op: "test::burn", Output: task.Source, Place: task.OnLoop, Run: func(*task.Ctx) (rowset.RowSet, error) {
+		(*w).Harness.Clock.Advance(d)
+		return rowset.Dense(new(rowset.Batch)), nil
+	}}
+}
+
+func TestDeadlineAtNodeStart(t *testing.T) {
+	var w *handWorld
+	tasks := builtins(t, burn(&w, ms(10)))
+	// Both are ready at once. The loop's time does not move while the first runs, so that
+	// the second is spawned; at its start it reads the clock.
+	g := graph(t, tasks, "second", node("first", "burn", "", "", ""), node("second", "burn", "", "", ""))
+	t.Run("too late by then", func(t *testing.T) {
+		w = newHandWorld(t, 0)
+		p := w.start(w.within(g, ms(10)))
 		w.Settle()
-		assert.Equal(t, 2, w.runs.items[0].state.Inflight(), "both sleeps wait at the same time, vm is done")
-		w.Advance(ample)
 		require.NotNil(t, p.Result)
-		assert.Equal(t, 30*time.Millisecond, p.at, "as long as the longest branch, not their sum")
-		check(p.Result)
+		requireNode(t, p.Err, "second")
+		late := requireTimeout(t, p.Err, ErrDeadlineBeforeStart)
+		assert.Equal(t, TimeoutError{Kind: ErrDeadlineBeforeStart, Elapsed: ms(10), Limit: ms(10)}, *late)
+		assert.Equal(t, ms(10), p.at, "the second did not run")
+	})
+	t.Run("in time", func(t *testing.T) {
+		w = newHandWorld(t, 0)
+		p := w.start(w.within(g, ms(10)+1))
+		w.Settle()
+		require.NotNil(t, p.Result)
+		require.NoError(t, p.Err, "a body that ends late has ended before its timer fired")
+		assert.Equal(t, ms(20), p.at)
 	})
 }
 
-func TestFaultInjectionNoDeadlockOrUAFOnError(t *testing.T) {
-	g := builtinGraph(t, "all", source(3),
-		node("failing", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""),
-		sleepNode("slow", "src", 15*time.Millisecond),
-		busyNode("busy", "src", soon),
-		concatNode("some", "failing", "slow"),
-		concatNode("all", "some", "busy"))
-	t.Run("real time", func(t *testing.T) {
-		w := open(t, Config{})
-		for range 3 {
-			r := w.run(w.within(g, ample))
-			require.ErrorIs(t, r.Err, builtin.ErrInjected)
-			requireNode(t, r.Err, "failing")
-			assert.Nil(t, r.Outputs)
-		}
-		requireRows(t, w.run(w.within(builtinGraph(t, "src", source(2)), ample)), 1, 2)
-		assert.Equal(t, Counts{Requests: 4, Failed: 3}, w.counted())
-	})
-	t.Run("fail fast, then drain", func(t *testing.T) {
-		w := newHandWorld(t, 0)
-		p := w.start(w.within(g, 0))
-		w.Advance(soon)
-		assert.Nil(t, p.Result, "failed, but two nodes are in flight")
-		w.Advance(ample)
-		assert.Nil(t, p.Result, "one node is in flight")
+func TestDeadlineBetweenNodes(t *testing.T) {
+	// The nap ends in the iteration in which the clock has passed the deadline. Its own timer comes
+	// first, since it was due first: so the nap succeeds, and its successor is not spawned.
+	w := newHandWorld(t, 0)
+	g := builtinGraph(t, "second", source(1), sleepNode("first", "src", ms(10)), sleepNode("second", "first", 0))
+	p := w.start(w.within(g, ms(12)))
+	w.Settle()
+	w.Harness.Clock.Advance(ms(15)) // in one step, over both
+	w.Settle()
+	require.NotNil(t, p.Result)
+	late := requireTimeout(t, p.Err, ErrRequestDeadline)
+	assert.Equal(t, TimeoutError{Kind: ErrRequestDeadline, Elapsed: ms(15), Limit: ms(12)}, *late)
+	assert.Zero(t, w.counts.NodeTimeouts)
+}
+
+// TestFirstWins has the end of a body and the deadline of its node fall into one iteration.
+func TestFirstWins(t *testing.T) {
+	busy := builtinGraph(t, "busy", source(1), busyNode("busy", "src", 0))
+	t.Run("posts run before timers, so the completion does", func(t *testing.T) {
+		w := newHandWorld(t, ms(10))
+		p := w.start(w.within(busy, 0))
+		w.Settle()
 		job := w.cpu.take()
+		w.Harness.Clock.Advance(ms(10)) // due now,
+		w.cpu.finish(job)               // and posted in the same iteration
+		w.Settle()
+		require.NotNil(t, p.Result)
+		requireRows(t, p.Result, 1)
+		assert.Equal(t, Counts{Requests: 1}, w.counts)
+	})
+	t.Run("the deadline, if the completion comes an iteration later", func(t *testing.T) {
+		w := newHandWorld(t, ms(10))
+		p := w.start(w.within(busy, 0))
+		w.Settle()
+		job := w.cpu.take()
+		w.Harness.Clock.Advance(ms(10))
+		w.Iterate()
+		require.NotNil(t, p.Result)
+		requireTimeout(t, p.Err, ErrNodeTimeout)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Orphans: 1}, w.counts)
+		job.Work() // busy_cpu of 0 ms does not look
 		w.Loop.Post(func() { job.Done(nil) })
 		w.Settle()
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
+	})
+	t.Run("the deadline, over a sleep that ends at the same instant", func(t *testing.T) {
+		w := newHandWorld(t, ms(10))
+		p := w.start(w.within(builtinGraph(t, "nap", source(1), sleepNode("nap", "src", ms(10))), 0))
+		w.Advance(ms(10))
 		require.NotNil(t, p.Result)
-		require.ErrorIs(t, p.Err, builtin.ErrInjected)
-		assert.Empty(t, w.cpu.queued, "nothing starts after the error")
+		requireTimeout(t, p.Err, ErrNodeTimeout)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Cancelled: 1}, w.counts)
+	})
+	t.Run("the sleep, if it ends any sooner", func(t *testing.T) {
+		w := newHandWorld(t, ms(10)+1)
+		p := w.start(w.within(builtinGraph(t, "nap", source(1), sleepNode("nap", "src", ms(10))), 0))
+		w.Advance(ms(10))
+		require.NotNil(t, p.Result)
+		requireRows(t, p.Result, 1)
+		w.Advance(ms(10))
+		assert.Equal(t, Counts{Requests: 1}, w.counts)
+	})
+	t.Run("the body's own error, as much as its result", func(t *testing.T) {
+		w := newHandWorld(t, ms(10)+1)
+		p := w.start(w.within(builtinGraph(t, "nap", source(1),
+			node("nap", "sleep", "src", `"duration_ms": 10, "fail_after_sleep": true`, "")), 0))
+		w.Advance(ms(20))
+		require.NotNil(t, p.Result)
+		assert.ErrorIs(t, p.Err, builtin.ErrInjected)
 	})
 }
 
-func TestFixedSourceOnlyNoCPUOffload(t *testing.T) {
-	w := open(t, Config{NodeTimeout: ample})
-	requireRows(t, w.run(w.within(builtinGraph(t, "src", source(5)), ample)), 1, 2, 3, 4, 5)
-	m := w.Metrics()
-	assert.Zero(t, m.CPU.Submitted, "it runs on the loop")
+// TestAbandonedWork checks the counters for each way in which abandoned work ends.
+func TestAbandonedWork(t *testing.T) {
+	timedOut := Counts{Requests: 1, Failed: 1, NodeTimeouts: 1}
+	for name, c := range map[string]struct {
+		node string
+		end  func(w *handWorld) // after the timeout
+		want Counts
+	}{
+		"a sleep ends": {
+			sleepNode("x", "src", ms(50)), func(*handWorld) {},
+			Counts{Cancelled: 1},
+		},
+		"a sleep that was to fail ends": {
+			node("x", "sleep", "src", `"duration_ms": 50, "fail_after_sleep": true`, ""), func(*handWorld) {},
+			Counts{Cancelled: 1},
+		},
+		"CPU work that had not started never does": {
+			busyNode("x", "src", ample), func(w *handWorld) { w.Settle() },
+			Counts{Cancelled: 1},
+		},
+		"CPU work that looks stops": {
+			busyNode("x", "src", ample),
+			nil, // taken before the timeout
+			Counts{Cancelled: 1},
+		},
+		"so does an expression": {vmNode("x", "src"), nil, Counts{Cancelled: 1}},
+		"so does a filter":      {node("x", "filter", "src", `"pred_id": "big"`, ""), nil, Counts{Cancelled: 1}},
+		"so does a sort":        {node("x", "sort", "src", `"by": 1, "order": "desc"`, ""), nil, Counts{Cancelled: 1}},
+		"a concat does not look": {
+			concatNode("x", "src", "src"), nil, Counts{LateCompletions: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHandWorld(t, 0)
+			p := w.start(w.within(builtinGraph(t, "x", source(3), c.node), ms(10)))
+			w.Settle()
+			var job *cpupool.Job
+			if c.end == nil {
+				job = w.cpu.take()
+			}
+			w.Advance(ms(10))
+			require.NotNil(t, p.Result)
+			if job != nil {
+				assert.Equal(t, 1, w.counts.Orphans)
+				w.cpu.finish(job)
+				w.Settle()
+			} else {
+				c.end(w)
+			}
+			want := timedOut
+			want.LateCompletions, want.Cancelled, want.Orphans = c.want.LateCompletions, c.want.Cancelled, c.want.Orphans
+			assert.Equal(t, want, w.counts)
+		})
+	}
 }
 
-func TestLateCompletionIncrementsCounter(t *testing.T) {
-	t.Run("of a body on the loop that does not look", func(t *testing.T) {
-		time := clock.NewManual() // so that the body is late when it has begun, and not before
-		w := open(t, Config{NodeTimeout: soon, Clock: time})
-		entered := make(chan struct{}, 1)
-		g := graph(t, builtins(t, loopTask("test::deaf", func(c *task.Ctx) (rowset.RowSet, error) {
-			entered <- struct{}{}
-			_ = c.Sleep(5 * soon)
-			return noRows, nil
-		})), "x", node("x", "deaf", "", "", ""))
-		result := w.start(&Execution{Graph: g, UserID: 1})
-		<-entered
-		time.Advance(soon)
-		w.loop.Post(nil) // look at the clock
-		requireTimeout(t, (<-result).Err, ErrNodeTimeout)
-		w.Close(Forever)
-		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
-	})
-	t.Run("of CPU work that does not look", func(t *testing.T) {
-		time := clock.NewManual() // so that the body is late when it has begun, and not before
-		w := open(t, Config{NodeTimeout: soon, Clock: time})
-		gate := newGate()
-		defer gate.release()
-		g := graph(t, builtins(t, gate.spec()), "gate", node("gate", "gate", "", "", ""))
-		result := w.start(&Execution{Graph: g, UserID: 1})
-		<-gate.entered
-		time.Advance(soon)
-		w.loop.Post(nil) // look at the clock
-		requireTimeout(t, (<-result).Err, ErrNodeTimeout)
-		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Orphans: 1}, w.counted())
-		gate.release()
-		w.Close(Forever)
-		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
-	})
+func TestTwoNodesLateAtOnce(t *testing.T) {
+	w := newHandWorld(t, 0)
+	g := builtinGraph(t, "both", source(1),
+		sleepNode("left", "src", ms(50)), sleepNode("right", "src", ms(60)), concatNode("both", "left", "right"))
+	p := w.start(w.within(g, ms(10)))
+	w.Advance(ms(10))
+	require.NotNil(t, p.Result)
+	requireNode(t, p.Err, "left")
+	assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Cancelled: 2}, w.counts)
+}
+
+// A node's timeout ends the request, but not before the nodes beside it are settled.
+func TestOneNodeLateTheOtherDrains(t *testing.T) {
+	w := newHandWorld(t, 0)
+	g := builtinGraph(t, "both", source(1),
+		node("left", "sleep", "src", `"duration_ms": 50`, `"timeout_ms": 10`),
+		sleepNode("right", "src", ms(30)), concatNode("both", "left", "right"))
+	p := w.start(w.within(g, ms(100)))
+	w.Advance(ms(29))
+	assert.Nil(t, p.Result)
+	w.Advance(ms(1))
+	require.NotNil(t, p.Result)
+	requireNode(t, p.Err, "left")
+	assert.Equal(t, TimeoutError{Kind: ErrNodeTimeout, Elapsed: ms(10), Limit: ms(10)},
+		*requireTimeout(t, p.Err, ErrNodeTimeout))
+}
+
+func TestAFullPoolFailsTheNode(t *testing.T) {
+	w := newHandWorld(t, ms(10))
+	w.cpu.full = true
+	p := w.start(w.within(builtinGraph(t, "x", source(1), busyNode("x", "src", 0)), ms(10)))
+	w.Advance(ms(50)) // no timer of the node is left to fire
+	require.NotNil(t, p.Result)
+	require.ErrorIs(t, p.Err, cpupool.ErrQueueFull)
+	requireNode(t, p.Err, "x")
+	assert.Equal(t, Counts{Requests: 1, Failed: 1}, w.counts)
 }

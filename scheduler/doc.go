@@ -1,5 +1,5 @@
-// Package scheduler runs plans. It holds the DAG state machine, which is pure, and the engines
-// that drive it.
+// Package scheduler runs plans. It holds the DAG state machine, which is pure, and Async, the engine
+// that drives it on a loop.
 //
 //	               ┌───────────── State: what is ready, running, done ─────────────┐
 //	               │ Next                                           Succeed │ Fail │
@@ -7,8 +7,8 @@
 //	Async:       place ─┬─▶ loopBody: a coroutine, awaits ─▶ body ends ─────┤ settle
 //	                    └─▶ poolBody: a job on the CPU pool ─▶ body ends ───┤ first wins
 //	                                          deadline, refusal, giving up ─┘
-//	Pool:        Waits ? I/O workers : CPU workers, each blocking; lock, settle, signal
-//	Sequential:  one node at a time on the request's goroutine
+//
+// Package scheduler/blocking has the engines without a loop, which drive the same State.
 //
 // # The Async engine
 //

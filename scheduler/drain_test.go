@@ -252,37 +252,3 @@ func TestGivingUpTakesBackQueuedWork(t *testing.T) {
 	assert.Empty(t, w.cpu.queued)
 	assert.Equal(t, Counts{Requests: 1, Failed: 1, Cancelled: 1}, w.counts)
 }
-
-// TestEnginesWithoutLoopDrain holds the blocking engines to the same contract, as far as
-// blocking goes: sleeps and Redis calls are given up, CPU work is asked to stop and waited
-// for, and what waits for a worker never starts.
-func TestEnginesWithoutLoopDrain(t *testing.T) {
-	reg := silentRedis(t)
-	load := func(output string, nodes ...string) *plan.Graph {
-		return graphFor(t, reg, builtin.Catalog(), output, nodes...)
-	}
-	for name, openEngine := range map[string]func(Config) Engine{
-		"sequential": func(c Config) Engine { return OpenSequential(c) },
-		"pool":       func(c Config) Engine { return OpenPool(c) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := openEngine(Config{Registry: reg, CPUThreads: 1})
-			answers := make(chan error, 8)
-			graphs := []*plan.Graph{
-				load("x", source(1), sleepNode("x", "src", ample)), load("x", viewerNode("x")),
-				load("x", source(1), busyNode("x", "src", ample)), load("x", source(1), busyNode("x", "src", ample)),
-			}
-			for _, g := range graphs {
-				e.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) { answers <- r.Err })
-			}
-			e.Close(soon) // so that some of it is under way
-			require.Len(t, answers, len(graphs))
-			for range graphs {
-				assert.ErrorIs(t, <-answers, ErrShuttingDown)
-			}
-			e.Submit(&Execution{Graph: load("src", source(1)), UserID: 1}, func(r *Result) { answers <- r.Err })
-			assert.ErrorIs(t, <-answers, ErrShuttingDown)
-			e.Close(Forever)
-		})
-	}
-}

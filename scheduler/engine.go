@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,9 +40,9 @@ func (x *Execution) Check(reg *registry.Registry) error {
 
 // Result is the outcome of a request. It belongs to the receiver.
 type Result struct {
-	Outputs []rowset.RowSet // one per output of the plan, in order; nil on error
-	Deltas  []SchemaDelta   // one per node, in the plan's order; nil unless traced, or on error
-	Err     error           // nil, or a *NodeError, or an error of no node
+	Outputs []rowset.RowSet      // one per output of the plan, in order; nil on error
+	Deltas  []rowset.SchemaDelta // one per node, in the plan's order; nil unless traced, or on error
+	Err     error                // nil, or a *NodeError, or an error of no node
 }
 
 // Engine runs requests, any number at a time. Any goroutine.
@@ -64,62 +63,16 @@ type Engine interface {
 // Forever is a grace that never ends.
 const Forever time.Duration = 1<<63 - 1
 
-// SchemaDelta says how a node changed the columns: key ids of float and string
-// columns, ascending, the id never listed.
-type SchemaDelta struct {
-	NodeID  string
-	In      []registry.KeyID // over inputs and node references
-	Out     []registry.KeyID
-	New     []registry.KeyID // out without in
-	Removed []registry.KeyID // in without out
+// RecordDelta notes how a running node changed the columns, if the request is traced. The engine
+// calls it before Succeed.
+func (s *State) RecordDelta(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
+	if s.deltas != nil {
+		s.deltas[node] = rowset.NewSchemaDelta(s.graph.Nodes[node].ID, inputs, refs, out)
+	}
 }
 
-// schemaDelta compares the columns of a node's inputs with the columns of its result.
-func schemaDelta(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet) SchemaDelta {
-	d := SchemaDelta{NodeID: node.ID, Out: appendKeys(nil, out.Batch)}
-	for _, in := range inputs {
-		d.In = appendKeys(d.In, in.Batch)
-	}
-	for _, in := range refs {
-		d.In = appendKeys(d.In, in.Batch)
-	}
-	slices.Sort(d.Out)
-	slices.Sort(d.In)
-	d.In = slices.Compact(d.In)
-	d.New = without(d.Out, d.In)
-	d.Removed = without(d.In, d.Out)
-	return d
-}
-
-func appendKeys(keys []registry.KeyID, b *rowset.Batch) []registry.KeyID {
-	for i := range b.Floats {
-		keys = append(keys, b.Floats[i].Key)
-	}
-	for i := range b.Strings {
-		keys = append(keys, b.Strings[i].Key)
-	}
-	return keys
-}
-
-func without(keys, drop []registry.KeyID) (rest []registry.KeyID) {
-	for _, k := range keys {
-		if !slices.Contains(drop, k) {
-			rest = append(rest, k)
-		}
-	}
-	return rest
-}
-
-// newDeltas returns room for a traced request's deltas, or nil.
-func newDeltas(req *Execution) []SchemaDelta {
-	if !req.Trace {
-		return nil
-	}
-	return make([]SchemaDelta, len(req.Graph.Nodes))
-}
-
-// result returns the result of a finished state.
-func (s *State) result(deltas []SchemaDelta) *Result {
+// Result returns the answer of a finished request: its outputs and deltas, or its first error.
+func (s *State) Result() *Result {
 	if node, err := s.Err(); err != nil {
 		if node < 0 {
 			return &Result{Err: err}
@@ -127,7 +80,7 @@ func (s *State) result(deltas []SchemaDelta) *Result {
 		n := s.graph.Nodes[node]
 		return &Result{Err: &NodeError{Node: n.ID, Op: n.Op, Err: err}}
 	}
-	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: deltas}
+	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.deltas}
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -40,10 +41,10 @@ var engines = []struct {
 }{
 	{"reactor", func(t testing.TB, cfg scheduler.Config) engine { return openAsync(t, cfg) }},
 	{"sequential", func(t testing.TB, cfg scheduler.Config) engine {
-		return closing(t, scheduler.OpenSequential(cfg))
+		return closing(t, blocking.OpenSequential(cfg))
 	}},
 	{"pool", func(t testing.TB, cfg scheduler.Config) engine {
-		return closing(t, scheduler.OpenPool(cfg))
+		return closing(t, blocking.OpenTwoPools(cfg))
 	}},
 }
 

@@ -95,7 +95,7 @@ func (b *loopBody) Do(ep *registry.Endpoint, batch *resp.Batch) (resp.Replies, e
 	}
 	client := b.engine.clients[ep.Index]
 	if client == nil {
-		return resp.Replies{}, errNoClient(ep)
+		return resp.Replies{}, NoClientError(ep)
 	}
 	b.call.Deadline = b.node.deadline // A command never waits past its request.
 	if err := client.Do(&b.call); err != nil {
@@ -107,9 +107,9 @@ func (b *loopBody) Do(ep *registry.Endpoint, batch *resp.Batch) (resp.Replies, e
 	return b.call.Replies, b.call.Err
 }
 
-// errNoClient is a fault of the program that built the engine: plans are checked to name Redis
-// endpoints only.
-func errNoClient(ep *registry.Endpoint) error {
+// NoClientError reports a Redis call to an endpoint for which the engine has no client. It is a
+// fault of the program that built the engine: plan.Load lets plans name Redis endpoints only.
+func NoClientError(ep *registry.Endpoint) error {
 	return fmt.Errorf("no redis client for endpoint %s (%s)", ep.ID, ep.Name)
 }
 

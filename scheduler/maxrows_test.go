@@ -20,6 +20,7 @@ import (
 	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -155,7 +156,7 @@ func TestMaxRowsHoldsOnRandomPlans(t *testing.T) {
 		done.Wait()
 		return results
 	}
-	unbounded := closing(t, scheduler.OpenSequential(scheduler.Config{Registry: reg}))
+	unbounded := closing(t, blocking.OpenSequential(scheduler.Config{Registry: reg}))
 	answers, refusals := 0, 0
 	for seed := range uint64(25) {
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -20,25 +20,26 @@ import (
 
 var runMutations = flag.Bool("mutations", false, "build the engine with each deliberate bug and let the simulation find it")
 
-// mutationSeeds is within how many seeds the simulation has to find a bug.
+// mutationSeeds is the number of seeds within which the simulation has to find a bug.
 const mutationSeeds = 20_000
 
 const mutationDir = "testdata/mutations"
 
-// mutation is one deliberate bug: some text of the sources replaced by another.
+// A mutation is one deliberate bug: a piece of a package and its replacement. The anchor finds the piece,
+// and the replacement takes the names that the anchor finds there.
 //
-//	# What the bug is.
-//	=== scheduler/state.go
+//	# What the bug does.
+//	=== scheduler State.Next
 //	<<<
-//	text that stands once in the file
+//	if s.err != nil {
 //	>>>
-//	text in its place
+//	if false {
 type mutation struct {
 	name, doc string
-	edits     []mutationEdit
+	dir       string // of the package, from the root of the module
+	anchor    anchor
+	bug       string
 }
-
-type mutationEdit struct{ file, from, to string }
 
 func readMutations(t *testing.T) (list []mutation) {
 	files, err := filepath.Glob(filepath.Join(mutationDir, "*.mutation"))
@@ -47,45 +48,47 @@ func readMutations(t *testing.T) (list []mutation) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		doc, edits, ok := strings.Cut(string(text), "\n=== ")
-		require.True(t, ok && strings.HasPrefix(doc, "# "), file)
-		m := mutation{name: strings.TrimSuffix(filepath.Base(file), ".mutation"), doc: doc[2:]}
-		for _, edit := range strings.Split(edits, "\n=== ") {
-			path, body, ok1 := strings.Cut(edit, "\n<<<\n")
-			from, to, ok2 := strings.Cut(body, "\n>>>\n")
-			require.True(t, ok1 && ok2, file)
-			m.edits = append(m.edits, mutationEdit{path, from, strings.TrimSuffix(to, "\n")})
-		}
-		list = append(list, m)
+		doc, rest, ok1 := strings.Cut(string(text), "\n=== ")
+		where, rest, ok2 := strings.Cut(rest, "\n<<<\n")
+		dir, function, ok3 := strings.Cut(where, " ")
+		piece, bug, ok4 := strings.Cut(rest, "\n>>>\n")
+		require.True(t, ok1 && ok2 && ok3 && ok4 && strings.HasPrefix(doc, "# "), file)
+		list = append(list, mutation{
+			strings.TrimSuffix(filepath.Base(file), ".mutation"), doc[2:], dir,
+			anchor{function, piece}, strings.TrimSuffix(bug, "\n"),
+		})
 	}
 	return list
 }
 
-// apply returns the mutated files by their absolute path.
-func (m *mutation) apply(t *testing.T) map[string][]byte {
-	mutated := map[string][]byte{}
-	for _, edit := range m.edits {
-		path, err := filepath.Abs(filepath.Join("..", edit.file))
-		require.NoError(t, err)
-		source := mutated[path]
-		if source == nil {
-			source, err = os.ReadFile(path)
-			require.NoError(t, err)
-		}
-		require.Equal(t, 1, bytes.Count(source, []byte(edit.from)),
-			"%s: its text has to stand in %s once; bring it up to date with the source", m.name, edit.file)
-		mutated[path] = bytes.Replace(source, []byte(edit.from), []byte(edit.to), 1)
-	}
-	return mutated
+// place finds the mutation's piece in the sources.
+func (m *mutation) place(t *testing.T) *goPlace {
+	dir, err := filepath.Abs(filepath.Join("..", m.dir))
+	require.NoError(t, err)
+	place, err := m.anchor.find(dir)
+	require.NoError(t, err, "%s: bring it up to date with %s", m.name, m.dir)
+	return place
 }
 
-// TestMutationsApply: each bug fits the sources as they are, and the README names it.
+// TestMutationsApply finds the place of each bug, and its name in the README. With -update it writes today's names
+// into the mutations, so that renames do not add up.
 func TestMutationsApply(t *testing.T) {
+	if !*runMutations {
+		t.Skip("CI checks it: -mutations")
+	}
 	readme, err := os.ReadFile(filepath.Join(mutationDir, "README.md"))
 	require.NoError(t, err)
 	for _, m := range readMutations(t) {
-		assert.NotEmpty(t, m.apply(t))
-		assert.Contains(t, string(readme), "`"+m.name+"`")
+		t.Run(m.name, func(t *testing.T) {
+			place := m.place(t)
+			t.Log(place)
+			if *update {
+				text := fmt.Sprintf("# %s\n=== %s %s\n<<<\n%s\n>>>\n%s\n", m.doc, m.dir, place.function,
+					place.translate(m.anchor.piece), place.translate(m.bug))
+				require.NoError(t, os.WriteFile(filepath.Join(mutationDir, m.name+".mutation"), []byte(text), 0o644))
+			}
+			assert.Contains(t, string(readme), "`"+m.name+"`")
+		})
 	}
 }
 
@@ -122,12 +125,10 @@ var foundViolation = regexp.MustCompile(`(?m)seed (\d+): (.*)$`)
 // hunt runs the simulation with the bug until it is found.
 func (m *mutation) hunt(t *testing.T) (seed, violation string) {
 	dir := t.TempDir()
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for path, source := range m.apply(t) {
-		overlay.Replace[path] = filepath.Join(dir, fmt.Sprintf("%d.go", len(overlay.Replace)))
-		require.NoError(t, os.WriteFile(overlay.Replace[path], source, 0o644))
-	}
-	spec, err := json.Marshal(overlay)
+	place := m.place(t)
+	mutated := filepath.Join(dir, "mutated.go")
+	require.NoError(t, os.WriteFile(mutated, place.replace(m.bug), 0o644))
+	spec, err := json.Marshal(map[string]map[string]string{"Replace": {place.file: mutated}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), spec, 0o644))
 

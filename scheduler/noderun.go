@@ -102,9 +102,9 @@ func (n *nodeRun) armDeadline() error {
 		return nil // the usual case costs nothing, not even reading the clock
 	}
 	n.started = e.loop.Clock().Now()
-	n.deadline = effectiveDeadline(n.started, s.deadline, e.nodeTimeout, n.node)
-	if n.deadline.Passed(n.started) {
-		return s.late(ErrDeadlineBeforeStart, n.started, n.deadline)
+	n.deadline = s.NodeDeadline(n.node, n.started, e.nodeTimeout)
+	if err := s.CheckNodeStart(n.deadline, n.started); err != nil {
+		return err
 	}
 	if n.expiry == nil {
 		n.expiry = e.loop.NewTimer(n.expire)
@@ -175,9 +175,7 @@ func (n *nodeRun) settle(err error) *run {
 		r.state.Fail(n.node.Index, err)
 		return r
 	}
-	if r.deltas != nil {
-		r.deltas[n.node.Index] = schemaDelta(n.node, n.ctx.Inputs, n.ctx.Refs, n.out)
-	}
+	r.state.RecordDelta(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
 	r.state.Succeed(n.node.Index, n.out)
 	return r
 }

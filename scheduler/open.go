@@ -18,7 +18,7 @@ type Config struct {
 	Registry *registry.Registry
 	// CPUThreads is the number of CPU workers. Zero means 2.
 	CPUThreads int
-	// IOThreads is the number of I/O workers of the pool engine. Zero means 4.
+	// IOThreads is the number of I/O workers of the two-pool engine. Zero means 4.
 	IOThreads int
 	// RedisConnections overrides the connections of every Redis endpoint's policy.
 	// Zero leaves the policy's.
@@ -41,7 +41,9 @@ type Config struct {
 	OnPanic func(recovered any, stack []byte)
 }
 
-func (c Config) withDefaults() Config {
+// WithDefaults returns c with a default in each field that has one and is zero. Each engine calls
+// it once, when it opens.
+func (c Config) WithDefaults() Config {
 	if c.CPUThreads <= 0 {
 		c.CPUThreads = 2
 	}
@@ -60,7 +62,7 @@ func (c Config) withDefaults() Config {
 // OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU pool, and a client
 // per Redis endpoint. A client connects when a request first needs it. Close ends them all.
 func OpenAsync(cfg Config) (*Async, error) {
-	cfg = cfg.withDefaults()
+	cfg = cfg.WithDefaults()
 	host := reactor.New(reactor.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic})
 	if err := host.Start(); err != nil {
 		return nil, fmt.Errorf("starting the event loop: %w", err)
@@ -74,7 +76,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		if ep.Kind == registry.Redis {
-			e.clients[i] = resp.NewClient(l, host, cfg.redisOptions(ep))
+			e.clients[i] = resp.NewClient(l, host, cfg.RedisOptions(ep))
 		}
 	}
 	e.release = func() {
@@ -85,8 +87,8 @@ func OpenAsync(cfg Config) (*Async, error) {
 	return e, nil
 }
 
-// redisOptions returns an endpoint's policy in the form that the clients take.
-func (c *Config) redisOptions(ep *registry.Endpoint) resp.Options {
+// RedisOptions returns an endpoint's policy as the clients of package resp take it.
+func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 	connections := ep.Policy.Connections
 	if c.RedisConnections > 0 {
 		connections = c.RedisConnections

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/resp"
@@ -83,46 +82,6 @@ func TestAnOrphanSleepsNoMore(t *testing.T) {
 			c.want.Requests, c.want.Failed, c.want.LateCompletions = 1, 1, 1
 			assert.Equal(t, c.want, w.counts)
 		})
-	}
-}
-
-// One contract, three engines: a sleep ends when the body is cancelled.
-func TestASleepEndsWithTheInterestInIt(t *testing.T) {
-	engines := map[string]func(Config) (Engine, error){
-		"reactor":    func(c Config) (Engine, error) { return OpenAsync(c) },
-		"pool":       func(c Config) (Engine, error) { return OpenPool(c), nil },
-		"sequential": func(c Config) (Engine, error) { return OpenSequential(c), nil },
-	}
-	for engine, openEngine := range engines {
-		for name, c := range map[string]struct {
-			nodeTimeout time.Duration
-			close       bool
-			want        error
-		}{
-			"timed out": {nodeTimeout: soon, want: ErrNodeTimeout},
-			"shut down": {close: true, want: ErrShuttingDown},
-		} {
-			t.Run(engine+", "+name, func(t *testing.T) {
-				entered, slept := make(chan struct{}, 1), make(chan error, 1)
-				g := graph(t, builtins(t, loopTask("test::nap", func(c *task.Ctx) (rowset.RowSet, error) {
-					entered <- struct{}{}
-					err := c.Sleep(ample)
-					slept <- err
-					return rowset.RowSet{}, err
-				})), "x", node("x", "nap", "", "", ""))
-				e, err := openEngine(Config{Registry: testRegistry(t), NodeTimeout: c.nodeTimeout})
-				require.NoError(t, err)
-				answer := make(chan error, 1)
-				e.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) { answer <- r.Err })
-				<-entered
-				if c.close {
-					e.Close(0)
-				}
-				assert.ErrorIs(t, <-answer, c.want)
-				e.Close(Forever)
-				assert.ErrorIs(t, <-slept, task.ErrCancelled)
-			})
-		}
 	}
 }
 
@@ -266,21 +225,4 @@ func TestANodeIsLateWhicheverTimerFires(t *testing.T) {
 			assert.Zero(t, w.counts.Orphans)
 		})
 	}
-}
-
-// A node's timeout counts from its own start on the engine that runs one after the other, too.
-func TestSequentialNodesStartWhenTheyStart(t *testing.T) {
-	time := clock.NewManual()
-	step := loopTask("test::step", func(c *task.Ctx) (rowset.RowSet, error) {
-		time.Advance(ample / 2)
-		return c.Inputs[0], nil
-	})
-	step.Inputs, step.Output = 1, task.PassThrough
-	g := graph(t, builtins(t, step), "c", source(1), node("a", "step", "src", "", ""), node("b", "step", "a", "", ""),
-		node("c", "step", "b", "", ""))
-	e := OpenSequential(Config{Registry: testRegistry(t), Clock: time, NodeTimeout: ample})
-	defer e.Close(Forever)
-	answer := make(chan *Result, 1)
-	e.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) { answer <- r })
-	requireRows(t, <-answer, 1)
 }

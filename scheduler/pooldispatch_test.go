@@ -1,16 +1,16 @@
-package scheduler
+package scheduler_test
 
 import (
 	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -84,12 +84,12 @@ func (d *doors) waiting(kind int) int {
 }
 
 // copiesOf returns a plan of n nodes of an op, side by side.
-func (b *bubble) copiesOf(op string, n int) *Execution {
+func (b *bubble) copiesOf(op string, n int) *scheduler.Execution {
 	nodes := []string{source(1)}
 	for i := range n {
 		nodes = append(nodes, fmt.Sprintf(`{"node_id": "x%d", %s}`, i, dispatchTable[op].node))
 	}
-	return &Execution{Graph: graph(b.t, b.tasks, "x0", nodes...), UserID: 1}
+	return &scheduler.Execution{Graph: graph(b.t, b.tasks, "x0", nodes...), UserID: 1}
 }
 
 func TestPoolDispatchesByPlace(t *testing.T) {
@@ -115,7 +115,7 @@ func TestPoolDispatchesByPlace(t *testing.T) {
 							free = []string{"test::fixed_source"}
 						}
 						d := newDoors(free...)
-						b := openBubble(t, "pool", Config{CPUThreads: cpuWorkers, IOThreads: ioWorkers}, d.specs...)
+						b := openBubble(t, "pool", scheduler.Config{CPUThreads: cpuWorkers, IOThreads: ioWorkers}, d.specs...)
 						defer b.close()
 						var results []*bubbleResult
 						for _, n := range load {
@@ -147,7 +147,7 @@ func TestPoolsDoNotStarveEachOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDoors("test::fixed_source")
-				b := openBubble(t, "pool", Config{CPUThreads: 2, IOThreads: 2}, d.specs...)
+				b := openBubble(t, "pool", scheduler.Config{CPUThreads: 2, IOThreads: 2}, d.specs...)
 				defer b.close()
 				// The sources of both are done before the workers are stuck.
 				other := b.start(b.copiesOf(c.other, 1))
@@ -171,7 +171,7 @@ func TestPoolDefaults(t *testing.T) {
 		t.Run(op, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDoors("test::fixed_source")
-				b := openBubble(t, "pool", Config{}, d.specs...)
+				b := openBubble(t, "pool", scheduler.Config{}, d.specs...)
 				defer b.close()
 				r := b.start(b.copiesOf(op, 20))
 				assert.Equal(t, c.want, d.waiting(c.kind))
@@ -182,7 +182,7 @@ func TestPoolDefaults(t *testing.T) {
 	}
 }
 
-// The reactor runs as many CPU bodies at once as it has workers, in one request and in many; the
+// Async runs as many CPU bodies at once as it has workers, in one request and in many; the
 // sequential engine runs one node of a request at a time, and requests side by side.
 func TestNodesAtOnceOnTheOtherEngines(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -198,7 +198,7 @@ func TestNodesAtOnceOnTheOtherEngines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDoors("test::fixed_source")
-				b := openBubble(t, c.engine, Config{CPUThreads: 3}, d.specs...)
+				b := openBubble(t, c.engine, scheduler.Config{CPUThreads: 3}, d.specs...)
 				defer b.close()
 				var results []*bubbleResult
 				for range c.requests {
@@ -212,33 +212,5 @@ func TestNodesAtOnceOnTheOtherEngines(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// The reactor as a program opens it has the workers that it is told to have.
-func TestReactorHasItsWorkers(t *testing.T) {
-	const workers, requests = 3, 5
-	gate := newGate()
-	gate.entered = make(chan *task.Ctx, requests)
-	w := open(t, Config{CPUThreads: workers})
-	defer gate.release()
-	g := graph(t, builtins(t, gate.spec()), "g", node("g", "gate", "", "", ""))
-	var results []<-chan *Result
-	for range requests {
-		results = append(results, w.start(&Execution{Graph: g, UserID: 1}))
-	}
-	for i := range workers {
-		select {
-		case <-gate.entered:
-		case <-time.After(time.Minute):
-			require.Fail(t, "workers are missing", "%d of %d run", i, workers)
-		}
-	}
-	w.counted() // on the loop, after it has begun all requests
-	m := w.Metrics()
-	assert.Equal(t, int64(requests-workers), m.CPU.Queued)
-	gate.release()
-	for _, r := range results {
-		require.NoError(t, (<-r).Err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
 )
 
@@ -152,11 +153,11 @@ func (l *load) recovery(t *testing.T, back time.Time) time.Duration {
 // control sends commands to a server and is one of its clients.
 type control struct {
 	t      *testing.T
-	client *resp.SyncClient
+	client *blocking.Client
 }
 
 func newControl(t *testing.T, addr string) control {
-	c := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr, RequestTimeout: 10 * time.Second})
+	c := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr, RequestTimeout: 10 * time.Second})
 	t.Cleanup(c.Close)
 	return control{t, c}
 }

@@ -11,8 +11,7 @@ type run struct {
 	req    *Execution
 	done   func(*Result)
 	state  State
-	deltas []SchemaDelta // if traced
-	index  int           // in engine.runs
+	index  int // in engine.runs
 	// rows is shared with the bodies, workers' among them, and kept for the next request. It is
 	// nil if an orphan may still count on it.
 	rows *task.RowBudget
@@ -30,9 +29,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	}
 	r := e.newRun()
 	r.req, r.done = req, done
-	r.deltas = newDeltas(req)
-	r.state.Reset(req.Graph, arrived, req.Deadline)
-	r.state.abandoned = req.Abandoned
+	r.state.Begin(req, arrived)
 	if r.rows == nil {
 		r.rows = task.NewRowBudget(e.maxRows)
 	} else {
@@ -85,7 +82,7 @@ func (r *run) start(node int) {
 // finish delivers the result, once, and frees the run.
 func (r *run) finish() {
 	e := r.engine
-	result, done := r.state.result(r.deltas), r.done
+	result, done := r.state.Result(), r.done
 	if result.Err != nil {
 		e.counts.Failed++
 	}
@@ -104,6 +101,6 @@ func (e *Async) deliver(result *Result, done func(*Result)) {
 
 func (r *run) free() {
 	r.state.Release()
-	r.req, r.done, r.deltas = nil, nil, nil
+	r.req, r.done = nil, nil
 	r.engine.freeRuns.put(r)
 }

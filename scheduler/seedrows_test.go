@@ -1,4 +1,4 @@
-package scheduler
+package scheduler_test
 
 import (
 	"encoding/json"
@@ -16,12 +16,13 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
 
 // The seeds' 23 rows (async_dag_scheduler_architecture.md, "Async Scheduler Tests"), on each of the engines.
-// Time is the bubble's, so that a row names its one error, with its text, and the instant of the answer.
+// They run in bubble time, so a row names its one error, with its text, and the instant of the answer.
 
 // seedRow is one row: requests, one after the other, on one engine.
 type seedRow struct {
@@ -30,7 +31,7 @@ type seedRow struct {
 	steps       []seedStep
 	// counts are the reactor's at the end; the other engines do not count. How abandoned work ends is
 	// not told apart here (it is Cancelled), unless the row is about a late completion.
-	counts Counts
+	counts scheduler.Counts
 }
 
 // seedStep is one request.
@@ -84,16 +85,18 @@ func seedRows() []seedRow {
 	mixedFor := func(nap, busy time.Duration) []string {
 		return []string{source(3), sleepNode("nap", "src", nap), busyNode("busy", "nap", busy), vmNode("score", "busy")}
 	}
-	failed := func(n uint64) Counts { return Counts{Requests: n, Failed: n, NodeTimeouts: n, Cancelled: n} }
+	failed := func(n uint64) scheduler.Counts {
+		return scheduler.Counts{Requests: n, Failed: n, NodeTimeouts: n, Cancelled: n}
+	}
 	return []seedRow{
-		{name: "three-branch DAG with concurrent sleep + vm", counts: Counts{Requests: 1}, steps: []seedStep{{
+		{name: "three-branch DAG with concurrent sleep + vm", counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
 			nodes: []string{source(3), sleepNode("left", "src", ms(20)), sleepNode("right", "src", ms(30)), vmNode("score", "src"),
 				concatNode("sleepers", "left", "right"), concatNode("all", "sleepers", "score")},
 			deadline: ample,
 			want:     succeeds(ms(30), idsUpTo(3, 3)...),
 			on:       sequentially(succeeds(ms(50), idsUpTo(3, 3)...)),
 		}}},
-		{name: "fault injection - no deadlock or UAF on error", counts: Counts{Requests: 4, Failed: 3}, steps: append(repeat(3, seedStep{
+		{name: "fault injection - no deadlock or UAF on error", counts: scheduler.Counts{Requests: 4, Failed: 3}, steps: append(repeat(3, seedStep{
 			nodes: []string{source(3), node("failing", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""),
 				sleepNode("slow", "src", ms(15)), busyNode("busy", "src", ms(10)),
 				concatNode("some", "failing", "slow"), concatNode("all", "some", "busy")},
@@ -111,19 +114,19 @@ func seedRows() []seedRow {
 			nodes: []string{source(3), node("busy", "busy_cpu", "src", `"busy_wait_ms": 3600000`, `"timeout_ms": 10`)},
 			want:  fails(ms(10), timedOut(busyIs, ms(10))),
 		}}},
-		{name: "deadline already expired", counts: Counts{Requests: 1, Failed: 1}, steps: []seedStep{{
+		{name: "deadline already expired", counts: scheduler.Counts{Requests: 1, Failed: 1}, steps: []seedStep{{
 			nodes: busyFor(ample), waited: ms(20), deadline: ms(15), want: fails(0, "request deadline exceeded: 20ms elapsed, limit 15ms"),
 		}}},
 		{name: "very short deadline (1ms)", counts: failed(1), steps: []seedStep{{
 			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), timedOut(busyIs, ms(1))),
 		}}},
-		{name: "generous deadline succeeds", counts: Counts{Requests: 1}, steps: []seedStep{{
+		{name: "generous deadline succeeds", counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
 			nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3),
 		}}},
 		{name: "very short node timeout (1ms)", nodeTimeout: ms(1), counts: failed(1), steps: []seedStep{{
 			nodes: busyFor(ample), want: fails(ms(1), timedOut(busyIs, ms(1))),
 		}}},
-		{name: "generous node timeout succeeds", nodeTimeout: ample, counts: Counts{Requests: 1}, steps: []seedStep{{
+		{name: "generous node timeout succeeds", nodeTimeout: ample, counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
 			nodes: score, want: succeeds(ms(10), 1, 2, 3),
 		}}},
 		{name: "both deadline and node_timeout set", nodeTimeout: ms(10), counts: failed(1), steps: []seedStep{{
@@ -136,19 +139,19 @@ func seedRows() []seedRow {
 			// The second stage has what the first has left.
 			nodes: stages(ample), deadline: ms(50), want: fails(ms(50), timedOut("second (test::busy_cpu)", ms(49))),
 		}}},
-		{name: "multi-stage pipeline succeeds", counts: Counts{Requests: 1}, steps: []seedStep{{
+		{name: "multi-stage pipeline succeeds", counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
 			nodes: stages(ms(1)), deadline: ample, want: succeeds(ms(2), 1, 2, 3),
 		}}},
-		{name: "fixed_source only (no CPU offload)", nodeTimeout: ample, counts: Counts{Requests: 1}, steps: []seedStep{{
+		{name: "fixed_source only (no CPU offload)", nodeTimeout: ample, counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
 			nodes: []string{source(5)}, deadline: ample, want: succeeds(0, 1, 2, 3, 4, 5),
 		}}},
 		{name: "repeated timeout operations", counts: failed(5), steps: repeat(5, seedStep{
 			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), timedOut(busyIs, ms(1))),
 		})},
-		{name: "repeated success operations", counts: Counts{Requests: 10}, steps: repeat(10, seedStep{
+		{name: "repeated success operations", counts: scheduler.Counts{Requests: 10}, steps: repeat(10, seedStep{
 			nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3),
 		})},
-		{name: "alternating success and timeout", counts: Counts{Requests: 6, Failed: 3, NodeTimeouts: 3, Cancelled: 3}, steps: repeat(3,
+		{name: "alternating success and timeout", counts: scheduler.Counts{Requests: 6, Failed: 3, NodeTimeouts: 3, Cancelled: 3}, steps: repeat(3,
 			seedStep{nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3)},
 			seedStep{nodes: busyFor(ample), deadline: ms(5), want: fails(ms(5), timedOut(busyIs, ms(5)))},
 		)},
@@ -160,7 +163,7 @@ func seedRows() []seedRow {
 		}}},
 		{
 			name: "late completion increments counter", nodeTimeout: ms(10),
-			counts: Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1},
+			counts: scheduler.Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1},
 			steps: []seedStep{{
 				nodes: []string{source(3), node("deaf", "deaf", "src", `"ms": 50`, "")},
 				want:  fails(ms(10), timedOut("deaf (test::deaf)", ms(10))),
@@ -177,12 +180,12 @@ func seedRows() []seedRow {
 		{name: "mixed async+CPU pipeline timeout (CPU)", nodeTimeout: ms(50), counts: failed(1), steps: []seedStep{{
 			nodes: mixedFor(ms(1), ample), want: fails(ms(51), timedOut(busyIs, ms(50))),
 		}}},
-		{name: "mixed async+CPU pipeline succeeds", nodeTimeout: ample, counts: Counts{Requests: 1}, steps: []seedStep{{
+		{name: "mixed async+CPU pipeline succeeds", nodeTimeout: ample, counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
 			nodes: mixedFor(ms(1), ms(1)), deadline: ample, want: succeeds(ms(2), 1, 2, 3),
 		}}},
 		{
 			name:   "parallel async tasks both respect deadline",
-			counts: Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Cancelled: 2},
+			counts: scheduler.Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Cancelled: 2},
 			steps: []seedStep{{
 				nodes: []string{source(3), sleepNode("left", "src", ample), sleepNode("right", "src", ample), concatNode("both", "left", "right")},
 				// Of one instant's timers the one that was started first fires first.
@@ -209,16 +212,16 @@ func TestSeedRows(t *testing.T) {
 	for _, row := range seedRows() {
 		t.Run(row.name, func(t *testing.T) {
 			// So many workers that none of the rows waits for one.
-			cfg := Config{CPUThreads: 8, NodeTimeout: row.nodeTimeout}
+			cfg := scheduler.Config{CPUThreads: 8, NodeTimeout: row.nodeTimeout}
 			inBubbles(t, bubbleEngines, cfg, func(t *testing.T, b *bubble) {
 				for i, step := range row.steps {
 					step.play(t, b, i)
 				}
-				b.Close(Forever)
-				if b.reactor == nil {
+				b.Close(scheduler.Forever)
+				if b.async == nil {
 					return
 				}
-				got := b.reactor.counts
+				got := b.async.Metrics().Counts
 				if row.counts.LateCompletions == 0 {
 					got.Cancelled, got.LateCompletions = got.Cancelled+got.LateCompletions, 0
 				}
@@ -234,7 +237,7 @@ func (s *seedStep) play(t *testing.T, b *bubble, i int) {
 	if !other {
 		want = s.want
 	}
-	req := &Execution{UserID: 1, Graph: graph(t, b.tasks, idOf(t, s.nodes[len(s.nodes)-1]), s.nodes...)}
+	req := &scheduler.Execution{UserID: 1, Graph: graph(t, b.tasks, idOf(t, s.nodes[len(s.nodes)-1]), s.nodes...)}
 	req.Arrived = b.clock.Now()
 	if s.deadline != 0 {
 		req.Deadline = req.Arrived.Add(s.deadline)
@@ -276,14 +279,14 @@ func (c *jumpingClock) Now() clock.Time {
 
 // The blocking engines look at the clock before they spawn a node, at its start and at its end: the deadline
 // passes at one of these readings after the other. (TestDeadlineBeforeSpawn and TestDeadlineAtNodeStart do it
-// to the reactor, which shares the first check and has the second one for itself.)
+// to Async, which makes both checks with the same methods of State.)
 func TestDeadlinePassesAtEachReading(t *testing.T) {
-	beforeSpawn := func(ran int) string { return fmt.Sprintf("%v after %d bodies", ErrRequestDeadline, ran) }
-	atStart := func(ran int) string { return fmt.Sprintf("%v after %d bodies", ErrDeadlineBeforeStart, ran) }
-	atEnd := func(ran int) string { return fmt.Sprintf("%v after %d bodies", ErrNodeTimeout, ran) }
+	beforeSpawn := func(ran int) string { return fmt.Sprintf("%v after %d bodies", scheduler.ErrRequestDeadline, ran) }
+	atStart := func(ran int) string { return fmt.Sprintf("%v after %d bodies", scheduler.ErrDeadlineBeforeStart, ran) }
+	atEnd := func(ran int) string { return fmt.Sprintf("%v after %d bodies", scheduler.ErrNodeTimeout, ran) }
 	for engine, want := range map[string][]string{
 		"sequential": {beforeSpawn(0), atStart(0), atEnd(1), beforeSpawn(1), atStart(1), atEnd(2), "<nil> after 2 bodies"},
-		// The dispatcher reads once more after each spawn, while the worker does: what is between is either's.
+		// The dispatcher reads once more after each spawn, while the worker does too: either may be first.
 		"pool": {beforeSpawn(0), atStart(0), "", "", beforeSpawn(1), atStart(1), "", "", "<nil> after 2 bodies"},
 	} {
 		t.Run(engine, func(t *testing.T) {
@@ -301,7 +304,7 @@ func TestDeadlinePassesAtEachReading(t *testing.T) {
 					return rowset.Dense(new(rowset.Batch)), nil
 				}
 				jumping := &jumpingClock{Clock: clock.NewReal()}
-				b := openBubble(t, engine, Config{Clock: jumping}, start, count)
+				b := openBubble(t, engine, scheduler.Config{Clock: jumping}, start, count)
 				defer b.close()
 				g := graph(t, b.tasks, "second", node("first", "start", "", "", ""), node("second", "count", "first", "", ""))
 				for i, want := range want {
@@ -309,11 +312,11 @@ func TestDeadlinePassesAtEachReading(t *testing.T) {
 					jumping.readings.Store(0)
 					jumping.at.Store(int64(i) + 1)
 					arrived := jumping.Clock.Now()
-					answers := make(chan *Result, 1)
-					b.Submit(&Execution{Graph: g, UserID: 1, Arrived: arrived, Deadline: arrived.Add(ms(10))},
-						func(r *Result) { answers <- r })
+					answers := make(chan *scheduler.Result, 1)
+					b.Submit(&scheduler.Execution{Graph: g, UserID: 1, Arrived: arrived, Deadline: arrived.Add(ms(10))},
+						func(r *scheduler.Result) { answers <- r })
 					err := (<-answers).Err
-					var late *TimeoutError
+					var late *scheduler.TimeoutError
 					if errors.As(err, &late) {
 						err = late.Kind
 						assert.GreaterOrEqual(t, late.Elapsed, ample)
@@ -331,20 +334,20 @@ func TestDeadlinePassesAtEachReading(t *testing.T) {
 // A node whose time runs out while it waits for a worker does not start when there is one.
 func TestDeadlinePassesInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := openBubble(t, "pool", Config{CPUThreads: 1}, deaf())
+		b := openBubble(t, "pool", scheduler.Config{CPUThreads: 1}, deaf())
 		defer b.close()
 		// The first one has the only worker when the other two are spawned; "fails" would say so if it ran.
 		g := graph(t, b.tasks, "both", source(3), node("first", "deaf", "src", `"ms": 20`, ""),
 			node("queued", "sleep", "src", `"duration_ms": 0, "fail_after_sleep": true`, `"timeout_ms": 10`),
 			concatNode("both", "first", "queued"))
-		r := b.run(&Execution{Graph: g, UserID: 1})
+		r := b.run(&scheduler.Execution{Graph: g, UserID: 1})
 		assert.EqualError(t, r.Err, "node queued (test::sleep): deadline exceeded before node start: 20ms elapsed, limit 10ms")
 		assert.Equal(t, ms(20), r.at)
 	})
 }
 
-// Fail-fast, then drain: after the first error nothing starts, and the answer waits for what is in flight.
-func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
+// Fail-fast, then drain: after the first error nothing starts, and the answer waits for the nodes in flight.
+func TestFailFastWaitsForNodesInFlight(t *testing.T) {
 	for _, engine := range bubbleEngines {
 		t.Run(engine, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -366,13 +369,13 @@ func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
 				if engine == "pool" { // the body blocks, which the loop must not
 					ioDoor.Place = task.Waits
 				}
-				b := openBubble(t, engine, Config{CPUThreads: 3}, door, ioDoor)
+				b := openBubble(t, engine, scheduler.Config{CPUThreads: 3}, door, ioDoor)
 				defer b.close()
 				g := graph(t, b.tasks, "after cpu", source(1),
 					node("failing", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""),
 					node("cpu", "door", "src", "", ""), node("io", "io_door", "src", "", ""),
 					node("after cpu", "door", "cpu", "", ""), node("after io", "io_door", "io", "", ""))
-				r := b.start(&Execution{Graph: g, UserID: 1})
+				r := b.start(&scheduler.Execution{Graph: g, UserID: 1})
 				time.Sleep(ms(7)) // the first node has failed
 				inFlight := []string{"cpu", "io"}
 				if engine == "sequential" {
@@ -397,21 +400,21 @@ func TestFailFastWaitsForWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// A sleep that never ends is ended by each of the limits that there are: the engine's node timeout, the request's
+// Each limit ends a sleep that would never end: the engine's node timeout, the request's
 // deadline, and the grace of a shutdown.
 func TestASleepThatNeverEndsIsEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodeTimeout, deadline, grace time.Duration
 		want                         error
 	}{
-		"node timeout": {ms(50), 0, Forever, ErrNodeTimeout},
-		"deadline":     {0, ms(50), Forever, ErrNodeTimeout},
-		"grace":        {0, 0, ms(50), ErrShuttingDown},
+		"node timeout": {ms(50), 0, scheduler.Forever, scheduler.ErrNodeTimeout},
+		"deadline":     {0, ms(50), scheduler.Forever, scheduler.ErrNodeTimeout},
+		"grace":        {0, 0, ms(50), scheduler.ErrShuttingDown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubbles(t, bubbleEngines, Config{NodeTimeout: c.nodeTimeout}, func(t *testing.T, b *bubble) {
+			inBubbles(t, bubbleEngines, scheduler.Config{NodeTimeout: c.nodeTimeout}, func(t *testing.T, b *bubble) {
 				g := graph(t, b.tasks, "nap", source(3), node("nap", "sleep", "src", `"duration_ms": 9223372036854775807`, ""))
-				req := &Execution{Graph: g, UserID: 1}
+				req := &scheduler.Execution{Graph: g, UserID: 1}
 				if c.deadline > 0 {
 					req.Deadline = b.clock.Now().Add(c.deadline)
 				}

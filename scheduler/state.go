@@ -30,12 +30,15 @@ const (
 // Fail-fast: after the first error Next hands out nothing more, and the request is finished once
 // no node is in flight.
 //
-// One goroutine at a time: the loop, in the Async engine.
+// One goroutine at a time: the loop in the Async engine. NodeDeadline and CheckNodeStart read
+// only values that stay from Begin to Release, and RecordDelta writes an entry that belongs to its
+// node. The goroutine that runs a node may call these three beside the others.
 type State struct {
 	graph     *plan.Graph
 	arrived   clock.Time
-	deadline  clock.Time   // of the request; zero: none
-	abandoned *atomic.Bool // Execution.Abandoned; may be nil
+	deadline  clock.Time           // of the request; zero: none
+	abandoned *atomic.Bool         // Execution.Abandoned; may be nil
+	deltas    []rowset.SchemaDelta // entry i is about node i; nil unless the request is traced
 	nodes     []nodeState
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
@@ -55,8 +58,17 @@ type nodeState struct {
 	result  rowset.RowSet
 }
 
-// Reset prepares s for a new run of g and reuses its memory. The request arrived then and has
-// until deadline (zero: no limit).
+// Begin prepares s for a request that arrived at that time, reusing its memory.
+func (s *State) Begin(e *Execution, arrived clock.Time) {
+	s.Reset(e.Graph, arrived, e.Deadline)
+	s.abandoned = e.Abandoned
+	if e.Trace {
+		s.deltas = make([]rowset.SchemaDelta, len(e.Graph.Nodes))
+	}
+}
+
+// Reset prepares s for a new run of g, reusing its memory. The request arrived
+// at that time and has until deadline (zero: no limit).
 func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	n := len(g.Nodes)
 	if cap(s.nodes) < n {
@@ -79,7 +91,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.err = nil, nil
+	s.graph, s.deltas, s.err = nil, nil, nil
 }
 
 // Next hands out the next node to start and counts it as in flight. It returns false if none is

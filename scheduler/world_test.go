@@ -30,6 +30,9 @@ import (
 // has it as its duration is late.
 const ample = time.Hour
 
+// soon is a limit that a test waits for in real time.
+const soon = 10 * time.Millisecond
+
 // node writes one node of a plan: its input ("" for none), its parameters in
 // JSON, and other members of the node ("" for none).
 func node(id, op, input, params, more string) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Output is the shape of a task's result, relative to its input.
+// Output is the shape of a task's result, relative to its input. Immutable; any goroutine.
 type Output uint8
 
 // The shapes. Those that keep the batch change only the list of active rows.
@@ -18,8 +18,7 @@ const (
 	// the Spec's Writes.
 	Expand
 	// SameRows keeps ids, active rows and their order, and may add or replace
-	// the columns of the Spec's Writes. Its other columns are its input's own
-	// memory.
+	// the columns of the Spec's Writes. Its other columns share the input's memory.
 	SameRows
 	// Subset keeps the batch and a subsequence of the active rows.
 	Subset
@@ -40,9 +39,8 @@ var outputNames = [...]string{"", "source", "expand", "same_rows", "subset", "pe
 // String returns the name of the shape.
 func (o Output) String() string { return outputNames[o] }
 
-// check compares a result with the shape that spec promises. It costs time
-// in proportion to the rows, less than the task that made them, and runs where the
-// task ran.
+// check compares a result with the shape that spec promises. Its time is proportional
+// to the rows and less than the task's. It runs where the task ran.
 func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 	if out.Batch == nil {
 		return contractf("output has no batch")
@@ -107,8 +105,8 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 	return nil
 }
 
-// checkRows checks that the list of active rows is one, so that what follows
-// may index by it. Rows of the input's own list were checked when it was made.
+// checkRows checks the list of active rows, so that later checks may index by it. The
+// input's own list was checked when it was made.
 func checkRows(c *Ctx, out rowset.RowSet) error {
 	n := len(out.Batch.IDs)
 	if out.N < 0 || out.N > n || out.Rows != nil && len(out.Rows) != out.N {
@@ -125,8 +123,8 @@ func checkRows(c *Ctx, out rowset.RowSet) error {
 	return nil
 }
 
-// checkBatch checks that the columns of a new batch are as long as it is, in
-// order, and that their codes are codes. Columns of the input's batch were
+// checkBatch checks that the columns of a new batch are as long as the batch, in
+// order, and that their codes are in the dictionary. Columns of the input's batch were
 // checked when they were made.
 func checkBatch(c *Ctx, b *rowset.Batch) error {
 	var in *rowset.Batch
@@ -176,8 +174,8 @@ func checkDense(out rowset.RowSet, rows int) error {
 	return nil
 }
 
-// checkAppended checks that ids are those of the active rows of the input, then of
-// each node reference. There are as many.
+// checkAppended checks that ids equal the ids of the active rows of the input, then of
+// each node reference. The caller has checked their number.
 func checkAppended(c *Ctx, ids []int64) error {
 	for _, sides := range [...][]rowset.RowSet{c.Inputs, c.Refs} {
 		for _, in := range sides {
@@ -193,8 +191,8 @@ func checkAppended(c *Ctx, ids []int64) error {
 	return nil
 }
 
-// checkColumns refuses a column that is neither in Writes nor inherited; nil says that
-// none is.
+// checkColumns refuses a column that is neither in Writes nor inherited. A nil inherited
+// means that no column is.
 func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry.KeyID) bool) error {
 	for i := range out.Batch.Floats {
 		key := out.Batch.Floats[i].Key
@@ -217,8 +215,8 @@ func (c *Ctx) hasColumn(key registry.KeyID) bool {
 	return slices.ContainsFunc(c.Inputs, has) || slices.ContainsFunc(c.Refs, has)
 }
 
-// sameColumn reports whether in and out share the memory of that column, which costs no
-// look at the values. (A body that writes into its input is not noticed.)
+// sameColumn reports whether in and out share the memory of that column. It does not read
+// the values, so it does not notice a body that writes into its input.
 func sameColumn(in, out *rowset.Batch, key registry.KeyID) bool {
 	floats, strings := out.Float(key), out.String(key)
 	if f := in.Float(key); floats != nil && (f == nil || !sameSlice(f.Values, floats.Values) || !sameSlice(f.Valid, floats.Valid)) {
@@ -255,8 +253,8 @@ func isPrefix(in, out rowset.RowSet) bool {
 
 func isSubsequence(in, out rowset.RowSet) bool {
 	if in.Rows == nil && out.Rows != nil {
-		// Of rows in their own order: ascending. Unlike the walk below this has no
-		// branch that the data decides, three times as fast on a million rows.
+		// The input's rows ascend, so the output's must ascend. Unlike the walk below this
+		// has no data-dependent branch, and is three times as fast on a million rows.
 		last := int32(-1)
 		for _, row := range out.Rows {
 			if row <= last {
@@ -284,7 +282,7 @@ func isPermutation(in, out rowset.RowSet) bool {
 	if in.N != out.N {
 		return false
 	}
-	// One bit per batch row: set by the input, cleared by the output. A row that is
+	// One bit per batch row: the input sets it, the output clears it. A row that is
 	// listed twice, or was not active, finds its bit clear.
 	var small [16]uint64
 	marks := small[:]

@@ -17,7 +17,7 @@ const (
 	MaxRowsLimit = math.MaxInt32
 )
 
-// ErrTooManyRows: the nodes of a request would make more rows than its bound.
+// ErrTooManyRows: the nodes of a request would make more rows than its bound allows.
 var ErrTooManyRows = errors.New("too many rows")
 
 // RowsError says which rows a request's bound refused. It matches ErrTooManyRows.
@@ -37,9 +37,9 @@ func (e *RowsError) Error() string {
 func (e *RowsError) Unwrap() error { return ErrTooManyRows }
 
 // A RowBudget holds the rows that the nodes of one request may still make. Each new batch
-// takes all its rows from it, active or not, whatever its columns: of a source, of a fan-out,
-// of concat, and of vm, whose column is as long as the batch. A selection over an existing
-// batch (filter, sort, take) takes none. Rows once taken are not given back.
+// takes all its rows from it, active or not, whatever its columns. Sources, fan-outs, concat
+// and vm make new batches; vm's column is as long as the batch. A selection over an existing
+// batch (filter, sort, take) takes none. Nothing returns rows once taken.
 //
 // Any goroutine, except Refill: the owner, while no body has it.
 type RowBudget struct {
@@ -75,9 +75,9 @@ func (b *RowBudget) take(n int64) error {
 	return nil
 }
 
-// MakeRows counts n rows, at least 0, of a batch that the body is about to make, before it
-// allocates memory for them. The error is a *RowsError: the request may not make so many.
-// Invoke counts the rows that a body has made and not counted.
+// MakeRows counts n rows, at least 0, of a batch that the body is about to make. A body calls
+// it before it allocates memory for them. The error is a *RowsError: the request may not make
+// so many. Invoke counts the rows that a body has made and not counted.
 func (c *Ctx) MakeRows(n int64) error {
 	c.counted += n
 	if c.Rows == nil {

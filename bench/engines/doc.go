@@ -1,3 +1,3 @@
-// Package engines makes engines into targets of a load: it reads what a user
-// writes after --engines and opens what was asked for on a Redis.
+// Package engines makes engines into targets of a load. It reads the engines that a user
+// writes after --engines, and opens them with rankd.Open.
 package engines

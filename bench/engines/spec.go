@@ -5,34 +5,66 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/rankd/rankd"
 )
 
-// Kind is the model of execution.
+// Kind is the model of execution, or Peer.
 type Kind string
 
-// The kinds. All but Peer are of this module.
+// The kinds. All but Peer are models of rankd.
 const (
-	Reactor    Kind = "reactor"
-	Pool       Kind = "pool"
-	Sequential Kind = "sequential"
-	Peer       Kind = "peer"
+	Reactor    = Kind(rankd.Reactor)
+	Pool       = Kind(rankd.Pool)
+	Sequential = Kind(rankd.Sequential)
+	Peer       = Kind("peer")
 )
+
+// foreign begins the spec of an engine in another build of rankd.
+const foreign = "binary"
 
 // Spec names an engine and how it is set up. Immutable once built; comparable.
 type Spec struct {
 	Kind Kind
 	Peer string // name of a peer, without "peer:"; "" for the other kinds
+	// Binary is the program that runs the engine, another build of rankd. Empty means this
+	// program. A peer has none.
+	Binary string
 
-	// Zero leaves the default of the scheduler.
+	// Zero leaves the default of the engine.
 	CPUThreads int // CPU workers
 	IOThreads  int // I/O workers; pool only
 	RedisPool  int // connections to Redis
+}
+
+// Options returns o with the model and the sizes of the spec, which is not a peer.
+func (s Spec) Options(o rankd.Options) rankd.Options {
+	o.Model = rankd.Model(s.Kind)
+	if s.CPUThreads > 0 {
+		o.CPUThreads = s.CPUThreads
+	}
+	if s.IOThreads > 0 {
+		o.IOThreads = s.IOThreads
+	}
+	if s.RedisPool > 0 {
+		o.RedisConnections = s.RedisPool
+	}
+	return o
+}
+
+// Local returns the spec as the program that runs the engine reads it.
+func (s Spec) Local() Spec {
+	s.Binary = ""
+	return s
 }
 
 // String returns the spec in the form that ParseSpec reads.
 func (s Spec) String() string {
 	if s.Kind == Peer {
 		return string(Peer) + ":" + s.Peer
+	}
+	if s.Binary != "" {
+		return foreign + ":" + s.Binary + ":" + s.Local().String()
 	}
 	var options []string
 	for _, o := range s.options() {
@@ -62,8 +94,27 @@ func (s *Spec) options() []option {
 }
 
 // ParseSpec reads one engine: a kind, optionally followed by ":" and options
-// ("pool:io_threads=64,redis_pool=64"), or "peer:" and a name.
+// ("pool:io_threads=64,redis_pool=64"), or "peer:" and a name. Before a kind may stand
+// "binary:", the path of another build of rankd, and ":"; without a kind it runs its reactor.
 func ParseSpec(text string) (Spec, error) {
+	if rest, found := strings.CutPrefix(text, foreign+":"); found {
+		path, local, more := strings.Cut(rest, ":")
+		if path == "" {
+			return Spec{}, fmt.Errorf("engine %q: another build is written binary:<path> or binary:<path>:<engine>", text)
+		}
+		if !more {
+			return Spec{Kind: Reactor, Binary: path}, nil
+		}
+		s, err := ParseSpec(local)
+		if err == nil && (s.Kind == Peer || s.Binary != "") {
+			err = errors.New("another build runs an engine of its own")
+		}
+		if err != nil {
+			return Spec{}, fmt.Errorf("engine %q: %w", text, err)
+		}
+		s.Binary = path
+		return s, nil
+	}
 	kind, rest, more := strings.Cut(text, ":")
 	s := Spec{Kind: Kind(kind)}
 	switch s.Kind {
@@ -75,7 +126,7 @@ func ParseSpec(text string) (Spec, error) {
 		s.Peer = rest
 		return s, nil
 	default:
-		return Spec{}, fmt.Errorf("engine %q: the kind is reactor, pool, sequential or peer, not %q", text, kind)
+		return Spec{}, fmt.Errorf("engine %q: the kind is reactor, pool, sequential, peer or binary, not %q", text, kind)
 	}
 	if !more {
 		return s, nil
@@ -111,7 +162,7 @@ func (s *Spec) set(field string) error {
 }
 
 // ParseSpecs reads a list of engines. A comma separates engines, and also the options of
-// one; what stands after a comma is an option if it has a "=" and no ":" before it.
+// one. The text after a comma is an option if it has a "=" and no ":" before it.
 // The same engine twice is an error.
 func ParseSpecs(text string) ([]Spec, error) {
 	var texts []string

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
 )
 
 func TestParseSpecs(t *testing.T) {
@@ -17,6 +19,8 @@ func TestParseSpecs(t *testing.T) {
 		"reactor:cpu_threads=4,sequential:redis_pool=2": {{Kind: Reactor, CPUThreads: 4}, {Kind: Sequential, RedisPool: 2}},
 		"pool,pool:redis_pool=16":                       {{Kind: Pool}, {Kind: Pool, RedisPool: 16}},
 		"peer:rueidis,peer:go-redis":                    {{Kind: Peer, Peer: "rueidis"}, {Kind: Peer, Peer: "go-redis"}},
+		"reactor,binary:/old/rankd":                     {{Kind: Reactor}, {Kind: Reactor, Binary: "/old/rankd"}},
+		"binary:a-b/c:pool:redis_pool=2,cpu_threads=3":  {{Kind: Pool, Binary: "a-b/c", CPUThreads: 3, RedisPool: 2}},
 	} {
 		got, err := ParseSpecs(text)
 		require.NoError(t, err, text)
@@ -45,6 +49,13 @@ func TestParseSpecsErrors(t *testing.T) {
 		"peer:":                          "peer:<name>",
 		"peer:a=b":                       "peer:<name>",
 		"reactor,reactor":                "listed twice",
+		"binary":                         "the kind is",
+		"binary:":                        "binary:<path>",
+		"binary::pool":                   "binary:<path>",
+		"binary:a:libuv":                 `"libuv"`,
+		"binary:a:peer:b":                "an engine of its own",
+		"binary:a:binary:b:pool":         "an engine of its own",
+		"binary:a,binary:a:reactor":      "listed twice",
 	} {
 		_, err := ParseSpecs(text)
 		assert.ErrorContains(t, err, want, text)
@@ -54,8 +65,15 @@ func TestParseSpecsErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "nginx", "all problems at once")
 }
 
+func TestSpecOptions(t *testing.T) {
+	base := rankd.Options{CPUThreads: 5, RedisConnections: 6, Env: "test"}
+	assert.Equal(t, rankd.Options{CPUThreads: 5, RedisConnections: 6, Env: "test", Model: rankd.Sequential}, Spec{Kind: Sequential}.Options(base))
+	assert.Equal(t, rankd.Options{CPUThreads: 1, IOThreads: 2, RedisConnections: 3, Env: "test", Model: rankd.Pool},
+		Spec{Kind: Pool, CPUThreads: 1, IOThreads: 2, RedisPool: 3}.Options(base))
+}
+
 func FuzzParseSpec(f *testing.F) {
-	for _, seed := range []string{"reactor", "pool:io_threads=64,redis_pool=64", "peer:go-redis", "pool:redis_pool=", "a:b=c"} {
+	for _, seed := range []string{"reactor", "pool:io_threads=64,redis_pool=64", "peer:go-redis", "pool:redis_pool=", "a:b=c", "binary:p:pool"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

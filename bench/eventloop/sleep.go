@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task/builtin"
 )
 
 // SleepResult compares tasks that wait on the loop with tasks that wait on workers. Immutable.
@@ -35,11 +32,11 @@ type SleepResult struct {
 func SleepVsPool(tasks int, sleep time.Duration, workers int) (*SleepResult, error) {
 	r := &SleepResult{Tasks: tasks, SleepMS: millis(sleep), Workers: workers}
 	r.StartKB = residentKB()
-	coro, err := sleepOn(engines.Spec{Kind: engines.Reactor}, tasks, sleep, workers)
+	coro, err := sleepOn(rankd.Reactor, tasks, sleep, workers)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := sleepOn(engines.Spec{Kind: engines.Pool}, tasks, sleep, workers)
+	pool, err := sleepOn(rankd.Pool, tasks, sleep, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -57,20 +54,13 @@ const sleepPlan = `{"schema_version": 1, "plan_name": "sleep", "nodes": [
 	{"node_id": "source", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},
 	{"node_id": "sleep", "op": "test::sleep", "inputs": ["source"], "params": {"duration_ms": %d}}], "outputs": ["sleep"]}`
 
-func sleepOn(s engines.Spec, tasks int, sleep time.Duration, workers int) (*load.Result, error) {
-	reg, err := registry.Default("test")
+func sleepOn(model rankd.Model, tasks int, sleep time.Duration, workers int) (*load.Result, error) {
+	target, err := engines.Open(rankd.Options{
+		Env: "test", PlanText: fmt.Appendf(nil, sleepPlan, sleep.Milliseconds()), Model: model, CPUThreads: workers,
+	})
 	if err != nil {
 		return nil, err
 	}
-	graph, err := plan.Load("sleep", fmt.Appendf(nil, sleepPlan, sleep.Milliseconds()), builtin.Catalog(), reg)
-	if err != nil {
-		return nil, err
-	}
-	engine, err := engines.Open(s, scheduler.Config{Registry: reg, CPUThreads: workers})
-	if err != nil {
-		return nil, err
-	}
-	target := engines.NewTarget(engine, graph)
 	defer target.Close()
 	all := load.Load{Users: []int64{1}, Concurrency: tasks, Requests: int64(tasks)}
 	result, err := load.Driver{}.Run(context.Background(), target, all)

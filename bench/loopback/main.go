@@ -35,11 +35,8 @@ import (
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task/builtin"
+	"github.com/rankd/rankd/resp/blocking"
 )
 
 type options struct {
@@ -81,38 +78,26 @@ func run(o options) error {
 	}
 	defer redis.Close()
 	addr := redis.Addr(0)
-	host, portText, err := net.SplitHostPort(addr)
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return err
 	}
-	port, err := strconv.Atoi(portText)
+	narrow, err := openPlan(o, addr, 0)
 	if err != nil {
 		return err
 	}
-	reg, err := registry.Default("dev")
+	defer narrow.Close()
+	wide, err := openPlan(o, addr, 100)
 	if err != nil {
 		return err
 	}
-	reg = reg.WithRedis(host, port)
-	engine, err := scheduler.OpenAsync(scheduler.Config{Registry: reg, CPUThreads: o.cpuThreads})
-	if err != nil {
-		return err
-	}
-	defer engine.Close(scheduler.Forever)
-	narrow, err := loadPlan(o.planName, 0, reg)
-	if err != nil {
-		return err
-	}
-	wide, err := loadPlan(o.planName, 100, reg)
-	if err != nil {
-		return err
-	}
+	defer wide.Close()
 
 	fmt.Printf("%s on %d cores, %s, %d CPU workers, GOMAXPROCS %d, %d rounds, plan %s\n\n",
 		runtime.Version(), runtime.NumCPU(), redis.Version, o.cpuThreads, runtime.GOMAXPROCS(0), o.rounds, o.planName)
 
-	closedLoop := func(g *plan.Graph, concurrency, requests int) (*measured, error) {
-		return measure(ctx, engines.NewTarget(engine, g), concurrency, requests)
+	closedLoop := func(e *rankd.Engine, concurrency, requests int) (*measured, error) {
+		return measure(ctx, engines.NewTarget(e), concurrency, requests)
 	}
 	if _, err := closedLoop(narrow, 64, o.requests/4); err != nil { // warm-up
 		return err
@@ -131,11 +116,11 @@ func run(o options) error {
 			return err
 		}
 		commands := float64(busy64.traffic.Commands) / busy64.Elapsed.Seconds()
-		rb, err := redisBenchmark(o.benchmark, host, portText)
+		rb, err := redisBenchmark(o.benchmark, host, port)
 		if err != nil {
 			return err
 		}
-		alone, plain, err := latencies(engine, &scheduler.Execution{Graph: narrow, UserID: 1}, addr, o.requests/20)
+		alone, plain, err := latencies(narrow, addr, o.requests/20)
 		if err != nil {
 			return err
 		}
@@ -159,11 +144,11 @@ func run(o options) error {
 	fmt.Printf("allocations per request, 64 in flight   %9.1f (%.0f bytes)\n", median(allocs), median(bytes))
 
 	for _, c := range []struct {
-		name string
-		g    *plan.Graph
+		name   string
+		engine *rankd.Engine
 	}{{"fan-out as in the plan", narrow}, {"fan-out 100", wide}} {
 		const n = 200
-		m, err := closedLoop(c.g, 1, n)
+		m, err := closedLoop(c.engine, 1, n)
 		if err != nil {
 			return err
 		}
@@ -228,10 +213,10 @@ func measure(ctx context.Context, target *engines.Target, concurrency, requests 
 	return &m, nil
 }
 
-// loadPlan loads an embedded plan, with every fanout set to fanout unless it is 0.
-func loadPlan(name string, fanout int, reg *registry.Registry) (*plan.Graph, error) {
-	file := name + ".plan.json"
-	text, err := fs.ReadFile(artifacts.Plans(), file)
+// openPlan opens an engine on the Redis at addr. Its plan is an example, with every fanout set
+// to fanout unless that is 0.
+func openPlan(o options, addr string, fanout int) (*rankd.Engine, error) {
+	text, err := fs.ReadFile(artifacts.Plans(), o.planName+".plan.json")
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +225,7 @@ func loadPlan(name string, fanout int, reg *registry.Registry) (*plan.Graph, err
 			return nil, err
 		}
 	}
-	return plan.Load(file, text, builtin.Catalog(), reg)
+	return rankd.Open(rankd.Options{Redis: addr, PlanFile: o.planName, PlanText: text, CPUThreads: o.cpuThreads})
 }
 
 // redisBenchmark returns the HGETALLs per second that redis-benchmark reaches
@@ -265,8 +250,8 @@ func redisBenchmark(binary, host, port string) (float64, error) {
 // one after the other on a blocking connection. The two take turns, one by one: on a virtual machine
 // a round trip takes 9 µs or 60 µs, depending on whether a core has had the time to fall
 // asleep, and that lasts for seconds. Side by side, both meet the same machine.
-func latencies(engine scheduler.Engine, req *scheduler.Execution, addr string, n int) (request, plain time.Duration, err error) {
-	c := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr})
+func latencies(engine *rankd.Engine, addr string, n int) (request, plain time.Duration, err error) {
+	c := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer c.Close()
 	var b resp.Batch
 	b.Cmd("HGETALL", "user:1")
@@ -274,9 +259,9 @@ func latencies(engine scheduler.Engine, req *scheduler.Execution, addr string, n
 	answered := make(chan error, 1)
 	for i := range n {
 		start := time.Now()
-		engine.Submit(req, func(r *scheduler.Result) {
+		engine.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) {
 			requests[i] = time.Since(start)
-			answered <- r.Err
+			answered <- err
 		})
 		if err := <-answered; err != nil {
 			return 0, 0, err
@@ -302,8 +287,8 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// medianRatio is the median of the ratios within each round: rounds are what
-// noise leaves alone.
+// medianRatio returns the median of the ratios within each round. Noise that lasts longer than
+// a round leaves these alone.
 func medianRatio(a, b []float64) float64 {
 	r := make([]float64, len(a))
 	for i := range a {

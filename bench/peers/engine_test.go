@@ -10,13 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/redistest"
-	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task/builtin"
 )
 
 // specs are all the ways of sending and decoding that a peer has.
@@ -37,72 +34,46 @@ type candidate struct {
 	Fields map[string]any
 }
 
-// engine is rankd's sequential engine on some server: what the peers have to agree with.
-type engine struct {
-	*scheduler.Sequential
-	registry *registry.Registry
-}
-
-func openEngine(t testing.TB, port int) *engine {
-	t.Helper()
-	reg, err := registry.Default("dev")
-	require.NoError(t, err)
-	reg = reg.WithRedis("127.0.0.1", port)
-	e := scheduler.OpenSequential(scheduler.Config{Registry: reg})
-	t.Cleanup(func() { e.Close(scheduler.Forever) })
-	return &engine{Sequential: e, registry: reg}
-}
+// engine is rankd's sequential engine with one plan, which the peers have to agree with.
+type engine struct{ *rankd.Engine }
 
 var fanoutParam = regexp.MustCompile(`"fanout": \d+`)
 
-// load loads an example plan; a fanout other than 0 overrides that of every node.
-func (e *engine) load(t testing.TB, name string, fanout int) *plan.Graph {
+// openEngine opens an engine on the Redis at addr. It runs an example plan; a fanout other than
+// 0 overrides the fanout of every node.
+func openEngine(t testing.TB, addr, name string, fanout int) *engine {
 	t.Helper()
-	file := name + ".plan.json"
-	text, err := fs.ReadFile(artifacts.Plans(), file)
+	text, err := fs.ReadFile(artifacts.Plans(), name+".plan.json")
 	require.NoError(t, err)
 	if fanout > 0 {
 		text = fanoutParam.ReplaceAll(text, fmt.Appendf(nil, `"fanout": %d`, fanout))
 	}
-	graph, err := plan.Load(file, text, builtin.Catalog(), e.registry)
+	e, err := rankd.Open(rankd.Options{Redis: addr, PlanFile: name, PlanText: text, Model: rankd.Sequential})
 	require.NoError(t, err)
-	return graph
+	t.Cleanup(func() { assert.NoError(t, e.Close()) })
+	return &engine{e}
 }
 
 // run returns the engine's answer.
-func (e *engine) run(t testing.TB, graph *plan.Graph, user int64) []candidate {
+func (e *engine) run(t testing.TB, user int64) (shown []candidate) {
 	t.Helper()
-	results := make(chan *scheduler.Result, 1)
-	e.Submit(&scheduler.Execution{Graph: graph, UserID: user}, func(r *scheduler.Result) { results <- r })
-	result := <-results
-	require.NoError(t, result.Err)
-	var answer []candidate
-	for _, rows := range result.Outputs {
-		for i := range rows.Len() {
-			row := rows.Row(i)
-			c := candidate{ID: rows.ID(i), Fields: map[string]any{}}
-			for j := range rows.Batch.Floats {
-				f := &rows.Batch.Floats[j]
-				if f.Valid.Get(int(row)) {
-					c.Fields[e.keyName(t, f.Key)] = f.Values[row]
+	answer, err := e.Rank(t.Context(), rankd.Request{UserID: user})
+	require.NoError(t, err)
+	for i := range answer.Outputs() {
+		columns := answer.Output(i).Columns()
+		for c := range answer.Output(i).Candidates() {
+			fields := map[string]any{}
+			for _, column := range columns {
+				if value, ok := c.Float(column.Name); ok {
+					fields[column.Name] = value
+				} else if value, ok := c.String(column.Name); ok {
+					fields[column.Name] = value
 				}
 			}
-			for j := range rows.Batch.Strings {
-				s := &rows.Batch.Strings[j]
-				if value, ok := s.Value(int(row)); ok {
-					c.Fields[e.keyName(t, s.Key)] = value
-				}
-			}
-			answer = append(answer, c)
+			shown = append(shown, candidate{ID: c.ID(), Fields: fields})
 		}
 	}
-	return answer
-}
-
-func (e *engine) keyName(t testing.TB, id registry.KeyID) string {
-	key, ok := e.registry.Key(id)
-	require.True(t, ok)
-	return key.Name
+	return shown
 }
 
 // show puts a peer's answer into the same form.
@@ -143,7 +114,6 @@ func startRedis(t testing.TB) *redistest.Server {
 
 func TestAnswersAreTheEngines(t *testing.T) {
 	server := startRedis(t)
-	e := openEngine(t, server.Port)
 	for _, name := range plans {
 		for _, fanout := range []int{0, 1, 100} {
 			users := 300
@@ -155,10 +125,10 @@ func TestAnswersAreTheEngines(t *testing.T) {
 			case fanout != 0, name == "complex_dag":
 				users = 40
 			}
-			graph := e.load(t, name, fanout)
+			e := openEngine(t, server.Addr, name, fanout)
 			want := make([][]candidate, users)
 			for i := range want {
-				want[i] = e.run(t, graph, userAt(i, users))
+				want[i] = e.run(t, userAt(i, users))
 			}
 			for _, spec := range specs {
 				t.Run(fmt.Sprintf("%s/fanout=%d/%s", name, fanout, spec), func(t *testing.T) {
@@ -183,13 +153,12 @@ func userAt(i, n int) int64 { return int64(1 + i*(devredis.Users+devredis.Users/
 
 func TestCommandsAreTheEngines(t *testing.T) {
 	server := startRedis(t)
-	e := openEngine(t, server.Port)
 	for _, name := range plans {
 		for _, spec := range specs {
 			t.Run(name+"/"+spec, func(t *testing.T) {
-				graph := e.load(t, name, 0)
+				e := openEngine(t, server.Addr, name, 0)
 				before := e.Metrics().Redis
-				e.run(t, graph, 1)
+				e.run(t, 1)
 				var want uint64
 				for i, after := range e.Metrics().Redis {
 					want += after.Commands - before[i].Commands

@@ -37,8 +37,7 @@ func TestOddData(t *testing.T) {
 		[]any{"HSET", "user:-3", "country", "DE", "country2", "no"},
 		[]any{"HSET", "user:7", "name", "no country"},
 	)
-	e := openEngine(t, server.Port)
-	graph := e.load(t, "concat_plan", 6)
+	e := openEngine(t, server.Addr, "concat_plan", 6)
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
 			r, _ := open(t, spec, server.Addr, 6)
@@ -49,7 +48,7 @@ func TestOddData(t *testing.T) {
 				{ID: -3, Country: Country{Name: "DE", Known: true}},
 				{ID: 2, Country: Country{Name: "", Known: true}},
 			}, answer)
-			assert.Equal(t, e.run(t, graph, 1), show("concat_plan", answer))
+			assert.Equal(t, e.run(t, 1), show("concat_plan", answer))
 		})
 	}
 }
@@ -117,11 +116,10 @@ func TestOpenWithoutServer(t *testing.T) {
 // TestManyAtOnce: requests in flight together get each their own answer.
 func TestManyAtOnce(t *testing.T) {
 	server := startRedis(t)
-	e := openEngine(t, server.Port)
-	graph := e.load(t, "concat_plan", 0)
+	e := openEngine(t, server.Addr, "concat_plan", 0)
 	want := make([][]candidate, 64)
 	for i := range want {
-		want[i] = e.run(t, graph, int64(i+1))
+		want[i] = e.run(t, int64(i+1))
 	}
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {

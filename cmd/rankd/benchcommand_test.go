@@ -21,7 +21,7 @@ func measure(t *testing.T, args ...string) outcome {
 	t.Helper()
 	t.Setenv("RANKD_TEST_RUN_MAIN", "1")
 	t.Setenv("PATH", t.TempDir())
-	return rankd(t, nil, append([]string{"bench"}, args...)...)
+	return run(t, nil, append([]string{"bench"}, args...)...)
 }
 
 func TestBenchCompare(t *testing.T) {
@@ -81,6 +81,22 @@ func TestBenchComparesAPlanOfYourOwn(t *testing.T) {
 	assert.Contains(t, o.stdout, "Engines compared: mine")
 }
 
+// Another build of rankd is another engine to compare with; here it is the same build.
+func TestBenchComparesWithAnotherBuild(t *testing.T) {
+	other := "binary:" + os.Args[0] + ":sequential"
+	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor,"+other, "--concurrency", "1", "--rounds", "1",
+		"--duration", "5ms", "--warmup", "0s", "--json")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	var c compare.Comparison
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
+	require.Len(t, c.Cells, 2)
+	assert.Equal(t, other, c.Cells[1].Engine)
+	assert.Positive(t, c.Cells[1].Requests)
+	o = measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "binary:/nowhere/rankd")
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stderr, "/nowhere/rankd")
+}
+
 func TestBenchSaysThatRequestsFailed(t *testing.T) {
 	path := writePlan(t, t.TempDir(), "fails", `{"schema_version": 1, "plan_name": "fails", "nodes": [
 		{"node_id": "s", "op": "fixed_source", "inputs": []},
@@ -135,16 +151,6 @@ func TestPeersThatAreNotThere(t *testing.T) {
 	}
 }
 
-func TestParseUsers(t *testing.T) {
-	ids, err := parseUsers("5,1-3,4294967295")
-	require.NoError(t, err)
-	assert.Equal(t, []int64{5, 1, 2, 3, 1<<32 - 1}, ids)
-	for _, bad := range []string{"", "0", "a", "3-1", "1-", "-1", "1,,2", "4294967296", "1-100001"} {
-		_, err := parseUsers(bad)
-		assert.Error(t, err, bad)
-	}
-}
-
 // objects returns the objects that a run printed.
 func objects(t *testing.T, o outcome) (objects []map[string]any) {
 	require.Equal(t, exitOK, o.status, o.stderr)
@@ -157,7 +163,7 @@ func objects(t *testing.T, o outcome) (objects []map[string]any) {
 }
 
 func TestBenchEventLoop(t *testing.T) {
-	o := rankd(t, nil, "--bench_eventloop", "--bench_n", "500", "--bench_producers", "2", "--bench_sleep_ms", "1", "--bench_tasks", "8", "--bench_json")
+	o := run(t, nil, "--bench_eventloop", "--bench_n", "500", "--bench_producers", "2", "--bench_sleep_ms", "1", "--bench_tasks", "8", "--bench_json")
 	latency := []string{"min_us", "max_us", "mean_us", "p50_us", "p90_us", "p99_us", "count"}
 	modes := objects(t, o)
 	require.Len(t, modes, 3)
@@ -182,11 +188,11 @@ func TestBenchEventLoop(t *testing.T) {
 	assert.EqualValues(t, 500, modes[0]["total_posts"])
 	assert.EqualValues(t, 2, modes[0]["producers"])
 
-	o = rankd(t, nil, "--bench-eventloop", "--bench_eventloop_mode", "posts", "--bench_n", "500")
+	o = run(t, nil, "--bench-eventloop", "--bench_eventloop_mode", "posts", "--bench_n", "500")
 	assert.Equal(t, exitOK, o.status, o.stderr)
 	assert.Contains(t, o.stdout, "500 posts")
 	assert.NotContains(t, o.stdout, "timers")
-	o = rankd(t, nil, "--bench_eventloop", "--bench_eventloop_mode", "offload")
+	o = run(t, nil, "--bench_eventloop", "--bench_eventloop_mode", "offload")
 	assert.Equal(t, exitUsage, o.status, "not of the original's modes")
 }
 

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/pflag"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/command"
 )
 
 // A job is one kind of work of the root command. Each but jobServe has a flag of its
@@ -29,7 +30,7 @@ func (o *options) job() job {
 		job job
 		by  bool
 	}{
-		{jobBench, o.bench != 0}, {jobBenchLoop, o.benchEventLoop}, {jobListPlans, o.listPlans}, {jobPrintPlan, o.printPlanInfo},
+		{jobBench, o.bench != 0}, {jobBenchLoop, o.eventLoop.Asked}, {jobListPlans, o.listPlans}, {jobPrintPlan, o.printPlanInfo},
 		{jobPrintRegistry, o.printRegistry}, {jobLoadDemoData, o.loadDemoData}, {jobVersion, o.version},
 	} {
 		if asked.by {
@@ -72,48 +73,21 @@ func jobsOf(flag string) []job {
 // without a plan, the number of timers for a measurement of posts. Such combinations stay.
 func (o *options) checkEffect(given *pflag.FlagSet) error {
 	asked := o.job()
-	idle := idleFlags{given: given}
+	idle := command.IdleFlags{Given: given}
 	given.Visit(func(f *pflag.Flag) {
 		switch jobs := jobsOf(f.Name); {
 		case len(jobs) == 0, slices.Contains(jobs, asked):
 		case asked != jobServe:
-			idle.add(f.Name, "with --"+string(asked))
+			idle.Add(f.Name, "with --"+string(asked))
 		default:
-			idle.add(f.Name, "without --"+string(jobs[0]))
+			idle.Add(f.Name, "without --"+string(jobs[0]))
 		}
 	})
-	if (asked == jobServe || asked == jobBench) && o.engine != enginePool {
-		idle.add("io_threads", "with engine "+o.engine+"; --engine pool has I/O workers")
+	if (asked == jobServe || asked == jobBench) && o.engine != string(rankd.Pool) {
+		idle.Add("io_threads", "with engine "+o.engine+"; --engine pool has I/O workers")
 	}
 	if (asked == jobBench || asked == jobPrintPlan) && o.plan != "" {
-		idle.add("plan_dir", "with --plan and --"+string(asked))
+		idle.Add("plan_dir", "with --plan and --"+string(asked))
 	}
-	return idle.problems()
-}
-
-// idleFlags collects the flags given that have no effect. One goroutine.
-type idleFlags struct {
-	given *pflag.FlagSet
-	found []error
-}
-
-// add notes that a flag has no effect in some circumstance, if it is given.
-func (i *idleFlags) add(flag, circumstance string) {
-	if i.given.Changed(flag) {
-		i.found = append(i.found, fmt.Errorf("--%s has no effect %s", flag, circumstance))
-	}
-}
-
-func (i *idleFlags) problems() error { return errors.Join(i.found...) }
-
-// checkValues reports each flag given whose value is empty: a variable of the shell
-// that is not set, mostly, and never the wish to leave the flag out.
-func checkValues(given *pflag.FlagSet) error {
-	var problems []error
-	given.Visit(func(f *pflag.Flag) {
-		if value := f.Value.String(); value == "" || value == "[]" { // the latter of an empty list
-			problems = append(problems, fmt.Errorf("--%s needs a value, but it is empty", f.Name))
-		}
-	})
-	return errors.Join(problems...)
+	return idle.Problems()
 }

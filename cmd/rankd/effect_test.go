@@ -138,7 +138,7 @@ func TestBenchFlagsThatOthersMakeIdle(t *testing.T) {
 		"loop --redis h:1 --redis_server x":                             "--redis_server has no effect with --redis",
 		"kernels --rows=":                                               `invalid argument "" for "--rows" flag`,
 	} {
-		o := rankd(t, nil, append([]string{"bench"}, strings.Fields(args)...)...)
+		o := run(t, nil, append([]string{"bench"}, strings.Fields(args)...)...)
 		assert.Equal(t, exitUsage, o.status, args)
 		assert.Empty(t, o.stdout, args)
 		assert.Contains(t, o.stderr, "rankd: "+refused, args)

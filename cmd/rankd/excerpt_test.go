@@ -26,7 +26,7 @@ func TestAnswersAndMessagesQuoteLittle(t *testing.T) {
 		{"node_id": "v", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
 		{"node_id": "f", "op": "core::filter", "inputs": ["v"], "params": {"pred_id": "p"}}],
 		"expr_table": {}, "pred_table": {"p": {"op": "regex", "key_id": 3001, "pattern": {"kind": "param", "param_id": 2}}}}`)
-	o := rankd(t, strings.NewReader(requests), "--plan", path)
+	o := run(t, strings.NewReader(requests), "--plan", path)
 	require.Len(t, o.lines(), 7)
 	for _, line := range o.lines() {
 		assert.NotEmpty(t, decode(t, line).Error)
@@ -37,19 +37,19 @@ func TestAnswersAndMessagesQuoteLittle(t *testing.T) {
 		{"node_id": "s", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},
 		{"node_id": `+quote(long)+`, "op": "core::sort", "inputs": ["s"], "params": {"by": 1, "order": `+quote(long)+`}}],
 		"expr_table": {}, "pred_table": {}}`)
-	o = rankd(t, strings.NewReader(`{"user_id": 1}`), "--plan", path)
+	o = run(t, strings.NewReader(`{"user_id": 1}`), "--plan", path)
 	assert.Equal(t, exitFailed, o.status)
 	assert.Less(t, len(o.stdout), 800, "%.800s", o.stdout)
 	assert.Contains(t, o.stdout, `xxx… (1048576 bytes)","op":"core::sort"`)
 
-	o = rankd(t, strings.NewReader(""), "--plan_dir", "no\x1b[31m\nfolder")
+	o = run(t, strings.NewReader(""), "--plan_dir", "no\x1b[31m\nfolder")
 	assert.Equal(t, "rankd: --plan_dir: stat no\\x1b[31m\\nfolder: no such file or directory\n", o.stderr)
 	for _, args := range [][]string{
 		{"--engine", long}, {"--response", long}, {"--env", long}, {"--redis", long}, {"--plan", long}, {"--plan_name", long},
 		{"--plan_dir", long}, {"--registry_dir", long}, {"--cpu_threads", long}, {"--" + long}, {long},
 		{"--bench_eventloop", "--bench_eventloop_mode", long}, {"--cpu_threads=" + long}, {"--engine", "a\"\n" + long},
 	} {
-		o := rankd(t, strings.NewReader(""), args...)
+		o := run(t, strings.NewReader(""), args...)
 		assert.Equal(t, exitUsage, o.status)
 		assert.Less(t, len(o.stderr), 900, "%s: %.900s", args[0][:min(20, len(args[0]))], o.stderr)
 	}

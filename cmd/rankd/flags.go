@@ -4,26 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"regexp"
-	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/cli"
+	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/task"
 )
 
 // The engines to choose from.
 const (
-	engineReactor    = string(engines.Reactor)
-	enginePool       = string(engines.Pool)
-	engineSequential = string(engines.Sequential)
+	engineReactor    = string(rankd.Reactor)
+	enginePool       = string(rankd.Pool)
+	engineSequential = string(rankd.Sequential)
 )
 
 // The forms of the input.
@@ -35,10 +34,7 @@ const (
 // limitMSMax is the longest limit of time that one can set: some 24 days.
 const limitMSMax = 1<<31 - 1
 
-// cpuThreadsMax is the most CPU workers that one gets without asking.
-const cpuThreadsMax = 8
-
-// options is what the command line asks for. Immutable once checked.
+// options are the flags of the root command. Immutable once checked.
 type options struct {
 	plan, planDir, planName string
 
@@ -50,8 +46,6 @@ type options struct {
 	redisPool                int // 0: as the endpoint's policy says
 
 	env, registryDir, redis string
-	redisHost               string // of redis
-	redisPort               int
 
 	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
@@ -68,12 +62,7 @@ type options struct {
 
 	bench            int
 	benchConcurrency int
-
-	benchEventLoop           bool
-	eventLoopMode            string
-	benchN, benchProducers   int
-	benchSleepMS, benchTasks int
-	benchJSON                bool
+	eventLoop        cli.EventLoopFlags
 }
 
 const long = `rankd reads requests from stdin, runs a plan for each, and writes one line of JSON
@@ -157,7 +146,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetNormalizeFunc(normalize)
+	f.SetNormalizeFunc(command.Normalize)
 
 	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
 	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; "+
@@ -172,7 +161,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 			"or sequential (blocking, one node at a time)")
 	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
 	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
-	f.IntVar(&o.cpuThreads, "cpu_threads", defaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time; "+
@@ -202,11 +191,10 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 
 	f.IntVar(&o.bench, "bench", 0, "run the plan this `number` of times for user 1 and print figures as JSON")
 	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
-	o.addEventLoopFlags(f)
+	o.eventLoop.Add(f)
 	f.BoolVar(&o.version, "version", false, "print the version and the commit of this program, and exit")
-	// The original engine's names for things that have another name here.
-	for _, name := range []string{"async_scheduler", "within_request_parallelism", "bench_eventloop", "bench_eventloop_mode",
-		"bench_n", "bench_producers", "bench_sleep_ms", "bench_tasks", "bench_json"} {
+	// The original engine's names for --engine.
+	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
 		f.Lookup(name).Hidden = true
 	}
 	cmd.MarkFlagsMutuallyExclusive("plan", "plan_name")
@@ -231,28 +219,15 @@ func noFile(_ *cobra.Command, args []string) error {
 	}
 }
 
-// plainWord matches what a shell takes as it is.
+// plainWord matches words that a shell does not change.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
-
-// normalize makes "-" and "_" the same in flag names. It answers with the
-// spelling under which a flag is declared, so that help shows that.
-func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	switch underscored := strings.ReplaceAll(name, "-", "_"); underscored {
-	case "list_plans", "print_plan_info", "print_registry", "dump_run_trace":
-		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
-	default:
-		return pflag.NormalizedName(underscored)
-	}
-}
-
-func defaultCPUThreads() int { return min(runtime.NumCPU(), cpuThreadsMax) }
 
 // check reports all that is wrong with the options at once, and completes them.
 func (o *options) check(given *pflag.FlagSet) error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 
-	if err := checkValues(given); err != nil {
+	if err := command.CheckValues(given); err != nil {
 		problems = append(problems, err)
 	}
 	if err := o.chooseEngine(given); err != nil {
@@ -306,8 +281,8 @@ func (o *options) check(given *pflag.FlagSet) error {
 			problem("--bench needs a plan: --plan_name or --plan")
 		}
 	}
-	if o.benchEventLoop {
-		if err := o.eventLoop().check(); err != nil {
+	if o.eventLoop.Asked {
+		if err := o.eventLoop.Check(o.cpuThreads); err != nil {
 			problem("--bench_eventloop: %w", err)
 		}
 	}
@@ -318,8 +293,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
 	if o.redis != "" {
-		var err error
-		if o.redisHost, o.redisPort, err = splitAddr(o.redis); err != nil {
+		if _, _, err := rankd.SplitAddr(o.redis); err != nil {
 			problem("--redis is host:port, not %q: %w", o.redis, err)
 		}
 	}
@@ -350,18 +324,6 @@ func (o *options) chooseEngine(given *pflag.FlagSet) error {
 	}
 	o.engine = engine
 	return nil
-}
-
-func splitAddr(addr string) (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", 0, errors.New("host or port is missing")
-	}
-	port, err = strconv.Atoi(text)
-	if host == "" || err != nil || port < 1 || port > 65535 {
-		return "", 0, errors.New("host is missing, or port is no number from 1 to 65535")
-	}
-	return host, port, nil
 }
 
 // quiet keeps cobra from writing anything but help.

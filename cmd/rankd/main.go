@@ -6,13 +6,13 @@ import (
 	"os/signal"
 	"syscall"
 
-	library "github.com/rankd/rankd"
+	"github.com/rankd/rankd"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for an orderly end; from then on another one kills.
 	context.AfterFunc(ctx, stop)
-	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, tune: library.TuneRuntime}
+	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, tune: rankd.TuneRuntime}
 	os.Exit(p.run(ctx, os.Args[1:]))
 }

@@ -41,8 +41,8 @@ func (o outcome) lines() []string {
 	return strings.Split(strings.TrimSuffix(o.stdout, "\n"), "\n")
 }
 
-// rankd runs the program in process.
-func rankd(t testing.TB, stdin io.Reader, args ...string) outcome {
+// run runs the program in process.
+func run(t testing.TB, stdin io.Reader, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	var o outcome
@@ -89,7 +89,7 @@ func fixedPlan(name string) string {
 func TestAnswersFromNothingButTheProgram(t *testing.T) {
 	for _, engine := range []string{"reactor", "pool", "sequential"} {
 		t.Run(engine, func(t *testing.T) {
-			o := rankd(t, strings.NewReader(`{"user_id": 1, "request_id": "r1"}`), "--plan_name", "complex_dag", "--engine", engine)
+			o := run(t, strings.NewReader(`{"user_id": 1, "request_id": "r1"}`), "--plan_name", "complex_dag", "--engine", engine)
 			require.Equal(t, exitOK, o.status, o.stderr)
 			require.Len(t, o.lines(), 1)
 			a := decode(t, o.lines()[0])
@@ -111,7 +111,7 @@ func TestAnswersFromNothingButTheProgram(t *testing.T) {
 
 func TestEveryExamplePlanAnswers(t *testing.T) {
 	var in strings.Builder
-	o := rankd(t, nil, "--list-plans")
+	o := run(t, nil, "--list-plans")
 	require.Equal(t, exitOK, o.status, o.stderr)
 	var plans []string
 	for _, line := range o.lines()[1:] {
@@ -121,7 +121,7 @@ func TestEveryExamplePlanAnswers(t *testing.T) {
 	}
 	assert.Equal(t, []string{"complex_dag", "concat_plan", "diamond", "mixed_pipeline", "parallel_fanout",
 		"parallel_sleep_plan", "reels_plan_a", "regex_plan", "simple_viewer", "viewer_filter"}, plans)
-	o = rankd(t, strings.NewReader(in.String()), "--dump-run-trace")
+	o = run(t, strings.NewReader(in.String()), "--dump-run-trace")
 	require.Equal(t, exitOK, o.status, o.stderr)
 	require.Len(t, o.lines(), len(plans))
 	for i, line := range o.lines() {
@@ -136,7 +136,7 @@ func TestEveryExamplePlanAnswers(t *testing.T) {
 }
 
 func TestWithoutAPlanFiveSyntheticCandidates(t *testing.T) {
-	o := rankd(t, strings.NewReader(`{"user_id": 1}`), "--env", "test", "--response", "fields")
+	o := run(t, strings.NewReader(`{"user_id": 1}`), "--env", "test", "--response", "fields")
 	assert.Equal(t, exitOK, o.status, o.stderr)
 	assert.Contains(t, o.stdout, `"candidates":[{"id":1,"fields":{}},{"id":2,"fields":{}},{"id":3,"fields":{}},{"id":4,"fields":{}},{"id":5,"fields":{}}]`)
 	assert.Equal(t, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): a request that names none gets five synthetic candidates\n",
@@ -162,7 +162,7 @@ func TestTheStreamGoesOnPastBadInput(t *testing.T) {
 		`{"user_id": 1, "request_id": "last"}`,
 		`{"user_id": 1`,
 	}, "\n")
-	o := rankd(t, strings.NewReader(in), "--plan_dir", dir, "--plan_name", "fixed", "--max_request_bytes", "128", "--env", "test")
+	o := run(t, strings.NewReader(in), "--plan_dir", dir, "--plan_name", "fixed", "--max_request_bytes", "128", "--env", "test")
 	assert.Equal(t, exitFailed, o.status)
 	assert.Empty(t, o.stderr)
 	var got [][2]string
@@ -186,9 +186,9 @@ func TestTheStreamGoesOnPastBadInput(t *testing.T) {
 		{"generated", "Invalid JSON input"},
 		{"zero", "Invalid request"},
 		{"params", "Invalid param_overrides"},
-		{"unknown", errorUnknownPlan},
-		{"path", errorUnknownPlan},
-		{"invalid", errorInvalidPlan},
+		{"unknown", "Unknown plan"},
+		{"path", "Unknown plan"},
+		{"invalid", "Invalid plan"},
 		{"generated", "Request too large"},
 		{"generated", "Invalid JSON input"},
 		{"generated", "Invalid JSON input"},
@@ -212,7 +212,7 @@ func TestALineForEachDocument(t *testing.T) {
 		"json":  {"first", "Invalid JSON input", "Invalid JSON input"},
 		"jsonl": {"first", "Invalid JSON input", "third", "Invalid JSON input", "Invalid JSON input", "fifth"},
 	} {
-		o := rankd(t, strings.NewReader(in), "--input", form, "--env", "test")
+		o := run(t, strings.NewReader(in), "--input", form, "--env", "test")
 		assert.Equal(t, exitFailed, o.status)
 		var got []string
 		for _, line := range o.lines() {
@@ -228,7 +228,7 @@ func TestALineForEachDocument(t *testing.T) {
 }
 
 func TestEmptyInputIsAnsweredToo(t *testing.T) {
-	o := rankd(t, strings.NewReader("\n"), "--env", "test")
+	o := run(t, strings.NewReader("\n"), "--env", "test")
 	assert.Equal(t, exitFailed, o.status)
 	require.Len(t, o.lines(), 1)
 	assert.Equal(t, "Invalid JSON input", decode(t, o.lines()[0]).Error)
@@ -236,7 +236,7 @@ func TestEmptyInputIsAnsweredToo(t *testing.T) {
 
 func TestAHugeLineIsRefused(t *testing.T) {
 	huge := io.MultiReader(strings.NewReader(`{"user_id": "`), io.LimitReader(zeros{}, 100<<20), strings.NewReader("\"}\n{\"user_id\": 1}\n"))
-	o := rankd(t, huge, "--env", "test")
+	o := run(t, huge, "--env", "test")
 	assert.Equal(t, exitFailed, o.status)
 	require.Len(t, o.lines(), 2)
 	assert.Equal(t, "Request too large", decode(t, o.lines()[0]).Error)
@@ -257,10 +257,10 @@ func TestAFailingNodeIsNamed(t *testing.T) {
 	path := writePlan(t, t.TempDir(), "fails", `{"schema_version": 1, "plan_name": "fails", "nodes": [
 		{"node_id": "s", "op": "fixed_source", "inputs": []},
 		{"node_id": "z", "op": "sleep", "inputs": ["s"], "params": {"duration_ms": 0, "fail_after_sleep": true}}], "outputs": ["z"]}`)
-	o := rankd(t, strings.NewReader(`{"user_id": 1}`), "--plan", path, "--env", "test")
+	o := run(t, strings.NewReader(`{"user_id": 1}`), "--plan", path, "--env", "test")
 	assert.Equal(t, exitFailed, o.status)
 	a := decode(t, o.lines()[0])
-	assert.Equal(t, errorNode, a.Error)
+	assert.Equal(t, "Node execution failed", a.Error)
 	assert.Equal(t, "z", a.Node)
 	assert.Equal(t, "test::sleep", a.Op)
 	assert.NotEmpty(t, a.Detail)
@@ -268,12 +268,12 @@ func TestAFailingNodeIsNamed(t *testing.T) {
 
 func TestAnUnreachableRedisIsNamed(t *testing.T) {
 	for _, engine := range []string{"reactor", "pool", "sequential"} {
-		o := rankd(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 1, \"plan\": \"nope\"}"),
+		o := run(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 1, \"plan\": \"nope\"}"),
 			"--plan_name", "simple_viewer", "--redis", "127.0.0.1:1", "--engine", engine)
 		assert.Equal(t, exitFailed, o.status)
 		require.Len(t, o.lines(), 2)
 		a := decode(t, o.lines()[0])
-		assert.Equal(t, errorRedisConnect, a.Error)
+		assert.Equal(t, "Redis connection failed", a.Error)
 		assert.Contains(t, a.Detail, "127.0.0.1:1")
 		assert.Empty(t, o.stderr, "--redis needs no embedded one")
 	}
@@ -304,14 +304,13 @@ func TestPlansByFlags(t *testing.T) {
 				doc, err = json.Marshal(map[string]any{"user_id": 1, "plan": tc.plan})
 			}
 			require.NoError(t, err)
-			o := rankd(t, bytes.NewReader(doc), append(tc.args, "--env", "test")...)
+			o := run(t, bytes.NewReader(doc), append(tc.args, "--env", "test")...)
 			a := decode(t, o.lines()[0])
 			assert.Len(t, a.Candidates, tc.want)
 			assert.Equal(t, tc.want == 0, a.Error != "", a.Detail)
 			if tc.name == "ByFolderAndNobody" {
 				assert.Equal(t, request.CodeInvalid, a.Error)
-				assert.Contains(t, a.Detail, "plan is missing")
-				assert.Contains(t, a.Detail, "--plan_dir stands without --plan_name or --plan")
+				assert.Equal(t, "plan is missing, and the engine has none of its own", a.Detail)
 			}
 		})
 	}
@@ -333,7 +332,7 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 	}{
 		{"UnknownFlag", []string{"--nope"}, []string{"unknown flag: --nope"}},
 		{"OneDash", []string{"-plan_name", "x"}, []string{"flags begin with --"}},
-		{"NameForAFile", []string{"--plan", "complex_dag"}, []string{"--plan: open complex_dag", "--plan_name complex_dag names a plan"}},
+		{"NameForAFile", []string{"--plan", "complex_dag"}, []string{"--plan: complex_dag: no such file or directory; --plan_name complex_dag names a plan"}},
 		{"Argument", []string{"serve"}, []string{`unknown command "serve"`}},
 		{"File", []string{"--plan_name", "diamond", "requests.jsonl"}, []string{"a file of requests comes on stdin: rankd [flags] < requests.jsonl"}},
 		{"FileWithAnOddName", []string{"my\nrequests"}, []string{`"my\nrequests"`, "rankd [flags] < file"}},
@@ -381,7 +380,7 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		{"BadPlanForBench", []string{"--plan", file, "--bench", "1"}, []string{"bad.plan.json"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := rankd(t, strings.NewReader(`{"user_id": 1}`), tc.args...)
+			o := run(t, strings.NewReader(`{"user_id": 1}`), tc.args...)
 			assert.Equal(t, exitUsage, o.status)
 			assert.Empty(t, o.stdout)
 			for _, want := range tc.stderr {
@@ -398,13 +397,13 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 func TestLoadDemoData(t *testing.T) {
 	server := miniredis.RunT(t)
 	require.NoError(t, server.Set("user:1", "a string, in the way"))
-	o := rankd(t, nil, "--load_demo_data", "--redis", server.Addr())
+	o := run(t, nil, "--load_demo_data", "--redis", server.Addr())
 	require.Equal(t, exitOK, o.status, o.stderr)
 	assert.Empty(t, o.stdout)
 	assert.Equal(t, "rankd: wrote demo data of 1000 users to "+server.Addr()+"\n", o.stderr)
 
 	candidates := func(args ...string) []map[string]any {
-		o := rankd(t, strings.NewReader(`{"user_id": 1}`), append(args, "--plan_name", "complex_dag")...)
+		o := run(t, strings.NewReader(`{"user_id": 1}`), append(args, "--plan_name", "complex_dag")...)
 		require.Equal(t, exitOK, o.status, o.stderr)
 		return decode(t, o.lines()[0]).Candidates
 	}
@@ -414,7 +413,7 @@ func TestLoadDemoData(t *testing.T) {
 
 	addr := server.Addr()
 	server.Close()
-	o = rankd(t, nil, "--load_demo_data", "--redis", addr)
+	o = run(t, nil, "--load_demo_data", "--redis", addr)
 	assert.Equal(t, exitFailed, o.status)
 	assert.Contains(t, o.stderr, addr)
 }
@@ -423,7 +422,7 @@ func TestListPlansWithABrokenOne(t *testing.T) {
 	dir := t.TempDir()
 	writePlan(t, dir, "good", fixedPlan("good"))
 	writePlan(t, dir, "bad", `{`)
-	o := rankd(t, nil, "--list_plans", "--plan-dir", dir)
+	o := run(t, nil, "--list_plans", "--plan-dir", dir)
 	assert.Equal(t, exitUsage, o.status)
 	assert.Equal(t, []string{"PLAN  NODES  OUTPUTS  OPS", "good  1      1        test::fixed_source"}, o.lines())
 	assert.Regexp(t, `^rankd: bad\.plan\.json: .*\n$`, o.stderr, "one line for one bad plan")
@@ -434,7 +433,7 @@ func TestFlagsInEitherSpelling(t *testing.T) {
 		{"--print-plan-info", "--plan_name", "diamond"},
 		{"--print_plan_info", "--plan-name", "diamond"},
 	} {
-		o := rankd(t, nil, args...)
+		o := run(t, nil, args...)
 		require.Equal(t, exitOK, o.status, o.stderr)
 		var info struct {
 			Name  string           `json:"plan_name"`
@@ -448,7 +447,7 @@ func TestFlagsInEitherSpelling(t *testing.T) {
 }
 
 func TestPrintRegistry(t *testing.T) {
-	o := rankd(t, nil, "--print-registry", "--redis", "[::1]:7000")
+	o := run(t, nil, "--print-registry", "--redis", "[::1]:7000")
 	assert.Equal(t, exitOK, o.status, o.stderr)
 	for _, want := range []string{"final_score", "blocklist_regex", "ep_0001", "[::1]:7000"} {
 		assert.Contains(t, o.stdout, want)
@@ -456,7 +455,7 @@ func TestPrintRegistry(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	o := rankd(t, nil, "--help")
+	o := run(t, nil, "--help")
 	assert.Equal(t, exitOK, o.status)
 	assert.Empty(t, o.stderr)
 	for _, want := range []string{"Examples:", "--plan_name", "--list-plans", "--dump-run-trace", "--bench_concurrency", "Exit status:"} {
@@ -468,7 +467,7 @@ func TestHelpTeaches(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	o := rankd(t, nil, "--version")
+	o := run(t, nil, "--version")
 	assert.Equal(t, exitOK, o.status, o.stderr)
 	assert.Equal(t, "rankd "+version.Read().String()+"\n", o.stdout)
 	assert.Empty(t, o.stderr)
@@ -490,8 +489,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 
 func TestTheProcessIsTunedWherePlansRun(t *testing.T) {
 	stdin := strings.NewReader(`{"user_id": 1}`)
-	assert.Equal(t, 3, rankd(t, stdin, "--cpu_threads", "3", "--env", "test").tunedFor)
-	assert.Zero(t, rankd(t, nil, "--list-plans").tunedFor)
+	assert.Equal(t, 3, run(t, stdin, "--cpu_threads", "3", "--env", "test").tunedFor)
+	assert.Zero(t, run(t, nil, "--list-plans").tunedFor)
 }
 
 func TestAsyncSchedulerChoosesTheEngine(t *testing.T) {
@@ -500,7 +499,7 @@ func TestAsyncSchedulerChoosesTheEngine(t *testing.T) {
 		{"--within_request_parallelism", "pool"}, {"--within-request-parallelism", "pool"}, {"--within_request_parallelism=false", "reactor"},
 	} {
 		path := writePlan(t, t.TempDir(), "fixed", fixedPlan("fixed"))
-		o := rankd(t, nil, tc.flag, "--plan", path, "--env", "test", "--bench", "1")
+		o := run(t, nil, tc.flag, "--plan", path, "--env", "test", "--bench", "1")
 		require.Equal(t, exitOK, o.status, o.stderr)
 		assert.Contains(t, o.stdout, `"engine":"`+tc.engine+`"`)
 	}

@@ -20,7 +20,7 @@ func TestThePlanMayBeAPipeAndHaveAnyName(t *testing.T) {
 	_, err = w.WriteString(fixedPlan("any name/at all"))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	o := rankd(t, strings.NewReader(`{"user_id": 1}`), "--plan", fmt.Sprintf("/dev/fd/%d", r.Fd()))
+	o := run(t, strings.NewReader(`{"user_id": 1}`), "--plan", fmt.Sprintf("/dev/fd/%d", r.Fd()))
 	assert.Equal(t, exitOK, o.status, "%s%s", o.stdout, o.stderr)
 	assert.NotEmpty(t, decode(t, o.lines()[0]).Candidates)
 }
@@ -28,12 +28,12 @@ func TestThePlanMayBeAPipeAndHaveAnyName(t *testing.T) {
 func TestAPlanFolderHasRegularFilesOfTheirPlansNames(t *testing.T) {
 	dir := t.TempDir()
 	writePlan(t, dir, "x", fixedPlan("y"))
-	o := rankd(t, strings.NewReader(`{"user_id": 1, "plan": "y"}`), "--plan_dir", dir, "--plan_name", "x")
+	o := run(t, strings.NewReader(`{"user_id": 1, "plan": "y"}`), "--plan_dir", dir, "--plan_name", "x")
 	assert.Equal(t, exitUsage, o.status)
 	assert.Contains(t, o.stderr, `x.plan.json: plan_name: is "y", must be "x" as the name of the file says`)
 
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.plan.json"), 0o600))
-	o = rankd(t, strings.NewReader(`{"user_id": 1}`), "--plan_dir", dir, "--plan_name", "pipe")
+	o = run(t, strings.NewReader(`{"user_id": 1}`), "--plan_dir", dir, "--plan_name", "pipe")
 	assert.Equal(t, exitUsage, o.status)
 	assert.Equal(t, "rankd: pipe.plan.json: is a named pipe, must be a regular file\n", o.stderr)
 }
@@ -41,10 +41,10 @@ func TestAPlanFolderHasRegularFilesOfTheirPlansNames(t *testing.T) {
 func TestAnUnknownPlanNamesTheNearestAndThePlace(t *testing.T) {
 	dir := t.TempDir()
 	writePlan(t, dir, "mine", fixedPlan("mine"))
-	o := rankd(t, strings.NewReader(""), "--plan_dir", dir, "--plan_name", "mein")
+	o := run(t, strings.NewReader(""), "--plan_dir", dir, "--plan_name", "mein")
 	assert.Equal(t, exitUsage, o.status)
 	assert.Equal(t, `rankd: unknown plan "mein" in folder `+dir+`; the nearest is "mine"`+"\n", o.stderr)
-	o = rankd(t, strings.NewReader(`{"user_id": 1, "plan": "diamnd"}`), "--env", "test")
+	o = run(t, strings.NewReader(`{"user_id": 1, "plan": "diamnd"}`), "--env", "test")
 	assert.Equal(t, exitFailed, o.status)
 	assert.Equal(t, `unknown plan "diamnd" in the built-in examples; the nearest is "diamond"`, decode(t, o.lines()[0]).Detail)
 }

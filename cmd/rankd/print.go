@@ -7,12 +7,14 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/rankd/rankd"
 )
 
-// listPlans prints one line per sound plan of the library. Each plan that does not load
-// is an error, which takes no sound one off the list.
-func (a *app) listPlans(w io.Writer) error {
-	plans, err := a.library.List()
+// listPlans prints one line per sound plan of the plan folder. Each plan that does not load
+// is an error, and the sound ones stay on the list.
+func listPlans(e *rankd.Engine, w io.Writer) error {
+	plans, err := e.Plans()
 	if err != nil {
 		return err
 	}
@@ -25,17 +27,21 @@ func (a *app) listPlans(w io.Writer) error {
 			continue
 		}
 		var ops []string
-		for _, n := range p.Graph.Nodes {
+		for _, n := range p.Info.Nodes {
 			ops = append(ops, strings.TrimPrefix(n.Op, "core::"))
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", p.Name, len(p.Graph.Nodes), len(p.Graph.Outputs), strings.Join(ops, " "))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", p.Name, len(p.Info.Nodes), len(p.Info.Outputs), strings.Join(ops, " "))
 	}
 	return errors.Join(append(broken, table.Flush())...)
 }
 
 // printPlanInfo prints the chosen plan as one JSON document.
-func (a *app) printPlanInfo(w io.Writer) error {
+func printPlanInfo(e *rankd.Engine, w io.Writer) error {
+	info, err := e.PlanInfo("")
+	if err != nil {
+		return err
+	}
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
-	return out.Encode(a.plan.Info())
+	return out.Encode(info)
 }

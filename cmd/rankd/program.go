@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/cli"
+	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/version"
@@ -23,50 +26,46 @@ const (
 	exitUsage  = 2 // bad usage, or a bad plan
 )
 
-// errFailed says that some request failed, which its answer has told already.
-var errFailed = errors.New("a request failed")
-
 // program is rankd with its surroundings, so that tests can run it in process.
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	tune           func(cpuThreads int) // sets the process up before an engine is opened
-
-	commandLine string // that reports quote; set by run
 }
 
-// run runs the program and returns its exit status. When ctx ends it stops reading,
-// answers what is in flight, within the grace by what it is and then by a failure, and
-// returns; a read of stdin that blocks is left behind. Whatever the job, output that cannot
-// be written is a failure.
+// run runs the program and returns its exit status. When ctx ends, run stops reading, answers
+// the requests in flight and returns. Requests that outlast the grace are answered with a
+// failure. A read of stdin that blocks is left behind. Output that cannot be written is a
+// failure of every job.
 func (p *program) run(ctx context.Context, args []string) int {
 	p.stderr = &lockedWriter{w: p.stderr}
 	stdout := &watchedWriter{w: p.stdout}
 	p.stdout = stdout
+	bench := &cli.Program{Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Tune: p.tune,
+		CommandLine: strings.Join(append([]string{"rankd"}, args...), " ")}
 	var o options
-	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o) })
-	cmd.AddCommand(p.benchCommand(ctx))
+	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
+	cmd.AddCommand(bench.Command(ctx))
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
-	p.commandLine = strings.Join(append([]string{"rankd"}, args...), " ")
 	err := cmd.Execute()
-	if failure := stdout.failure; failure != nil && !errors.As(err, new(*runtimeError)) {
+	if failure := stdout.failure; failure != nil && !errors.As(err, new(*command.RuntimeError)) {
 		// Help reports no error, and a plain one would stand for bad usage.
-		err = &runtimeError{fmt.Errorf("writing to stdout: %w", failure)}
+		err = &command.RuntimeError{Err: fmt.Errorf("writing to stdout: %w", failure)}
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = &runtimeError{errors.New("interrupted")}
+		err = &command.RuntimeError{Err: errors.New("interrupted")}
 	}
 	if err == nil {
 		return exitOK
 	}
-	if errors.Is(err, errFailed) {
+	if errors.Is(err, command.ErrFailed) {
 		return exitFailed
 	}
 	for line := range strings.SplitSeq(shorten(err.Error(), args), "\n") {
 		fmt.Fprintf(p.stderr, "rankd: %s\n", line)
 	}
-	var runtime *runtimeError
+	var runtime *command.RuntimeError
 	if errors.As(err, &runtime) {
 		return exitFailed
 	}
@@ -92,50 +91,44 @@ func shorten(message string, args []string) string {
 	return message
 }
 
-// runtimeError is a failure that is no fault of the command line: output that
-// cannot be written, say.
-type runtimeError struct{ err error }
-
-func (e *runtimeError) Error() string { return e.err.Error() }
-func (e *runtimeError) Unwrap() error { return e.err }
-
-func (p *program) dispatch(ctx context.Context, o *options) error {
+// dispatch does the job that the flags ask for.
+func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) error {
 	asked := o.job()
 	switch asked {
 	case jobBenchLoop:
-		return p.benchEventLoop(ctx, o)
+		return bench.EventLoop(ctx, &o.eventLoop, o.cpuThreads)
 	case jobLoadDemoData:
 		return p.loadDemoData(ctx, o.redis)
 	case jobVersion:
 		_, err := fmt.Fprintln(p.stdout, "rankd", version.Read())
 		return err
+	case jobServe, jobBench:
+		p.tune(o.cpuThreads)
 	}
-	a, err := newApp(o)
+	e, err := openEngine(o, p.stderr)
 	if err != nil {
 		return err
 	}
+	defer e.Close()
 	switch asked {
 	case jobListPlans:
-		return a.listPlans(p.stdout)
+		return listPlans(e, p.stdout)
 	case jobPrintPlan:
-		return a.printPlanInfo(p.stdout)
+		return printPlanInfo(e, p.stdout)
 	case jobPrintRegistry:
-		return a.reg.WriteText(p.stdout)
+		return e.Registry().WriteText(p.stdout)
 	}
-	if asked == jobServe && a.synthetic() {
-		fmt.Fprintln(p.stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
-			"a request that names none gets five synthetic candidates")
+	defer shutDownAfter(ctx, e, o)()
+	if asked == jobServe {
+		return serve(ctx, e, o, p.stdin, p.stdout)
 	}
-	p.tune(o.cpuThreads)
-	if err := a.open(p.stderr); err != nil {
+	info, err := e.PlanInfo("")
+	if err != nil {
 		return err
 	}
-	defer a.close()
-	defer a.closeAfter(ctx)()
-	if asked == jobBench {
-		return a.bench(ctx, p.stdout, p.stderr)
-	}
-	return a.serve(ctx, p.stdin, p.stdout)
+	return bench.Bench(ctx, e, cli.Bench{
+		Requests: o.bench, Concurrency: o.benchConcurrency, Plan: info.Name, Model: rankd.Model(o.engine), CPUThreads: o.cpuThreads,
+	})
 }
 
 // watchedWriter remembers its first failure. One goroutine at a time.
@@ -155,7 +148,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 // loadDemoData fills the Redis at addr, "host:port".
 func (p *program) loadDemoData(ctx context.Context, addr string) error {
 	if err := devredis.Load(ctx, addr); err != nil {
-		return &runtimeError{err}
+		return &command.RuntimeError{Err: err}
 	}
 	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, addr)
 	return nil

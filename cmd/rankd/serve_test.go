@@ -11,52 +11,60 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
 )
 
-// heldEngine completes requests when the test says so. Any goroutine.
+// heldEngine answers requests when the test says so. Any goroutine.
 type heldEngine struct {
+	*rankd.Engine
 	submitted chan heldRequest
 }
 
+// heldRequest is a request that has got to the body of its only node.
 type heldRequest struct {
-	*scheduler.Execution
-	done func(*scheduler.Result)
+	*task.Ctx
+	done chan<- outcomeOfBody // has room
 }
 
-func (e *heldEngine) Metrics() scheduler.Metrics { return scheduler.Metrics{} }
-
-func (e *heldEngine) Submit(req *scheduler.Execution, done func(*scheduler.Result)) {
-	e.submitted <- heldRequest{req, done}
+type outcomeOfBody struct {
+	rows rowset.RowSet
+	err  error
 }
-
-func (e *heldEngine) Close(time.Duration) {}
 
 // succeed completes a request with one candidate: the user.
 func (r heldRequest) succeed() {
-	r.done(&scheduler.Result{Outputs: []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{r.UserID}})}})
+	r.done <- outcomeOfBody{rows: rowset.Dense(&rowset.Batch{IDs: []int64{r.UserID}})}
 }
 
-// heldApp is an app on a held engine whose requests all run some plan.
-func heldApp(t *testing.T, maxInflight int) (*app, *heldEngine) {
-	reg, err := registry.Default("test")
+// hold is the body of a task.
+func (e *heldEngine) hold(c *task.Ctx) (rowset.RowSet, error) {
+	done := make(chan outcomeOfBody, 1)
+	e.submitted <- heldRequest{c, done}
+	outcome := <-done
+	return outcome.rows, outcome.err
+}
+
+// held opens an engine that runs so many requests at the same time, and returns the flags
+// that let the program have as many in flight.
+func held(t *testing.T, inFlight int) (*options, *heldEngine) {
+	e := &heldEngine{submitted: make(chan heldRequest, inFlight)}
+	var err error
+	e.Engine, err = rankd.Open(rankd.Options{
+		Env: "test", CPUThreads: inFlight, Tasks: []task.Spec{{Op: "test::hold", Output: task.Source, Run: e.hold}},
+		PlanText: []byte(`{"schema_version": 1, "plan_name": "held", "nodes": [{"node_id": "n", "op": "test::hold", "inputs": []}], "outputs": ["n"]}`),
+	})
 	require.NoError(t, err)
-	e := &heldEngine{submitted: make(chan heldRequest, 1000)}
-	return &app{
-		opts: &options{maxInflight: maxInflight, response: "flat"},
-		reg:  reg, plan: &plan.Graph{Name: "held"}, clock: clock.NewManual(), engine: e,
-	}, e
+	t.Cleanup(func() { assert.NoError(t, e.Close()) })
+	return &options{input: inputJSON, maxInflight: inFlight, maxRequestBytes: request.DefaultMaxBytes, response: "flat"}, e
 }
 
 func requests(n int) string {
@@ -69,16 +77,17 @@ func requests(n int) string {
 
 func TestAnswersComeInInputOrder(t *testing.T) {
 	const n = 100
-	a, e := heldApp(t, n)
-	var held []heldRequest
+	o, e := held(t, n)
+	inFlight := make(map[int64]heldRequest)
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
-	go func() { served <- a.serve(context.Background(), strings.NewReader(requests(n)), &stdout) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, strings.NewReader(requests(n)), &stdout) }()
 	for range n {
-		held = append(held, <-e.submitted)
+		r := <-e.submitted
+		inFlight[r.UserID] = r
 	}
-	for i := range held {
-		held[n-1-i].succeed() // the last one first
+	for id := int64(n); id > 0; id-- { // the last one first
+		inFlight[id].succeed()
 	}
 	require.NoError(t, <-served)
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
@@ -92,16 +101,16 @@ func TestAnswersComeInInputOrder(t *testing.T) {
 
 func TestInflightIsBoundedBehindASlowRequest(t *testing.T) {
 	const bound, n = 4, 20
-	a, e := heldApp(t, bound)
+	o, e := held(t, bound)
 	served := make(chan error, 1)
-	go func() { served <- a.serve(context.Background(), strings.NewReader(requests(n)), io.Discard) }()
-	slow := <-e.submitted
-	var others []heldRequest
-	for range bound - 1 {
-		others = append(others, <-e.submitted)
-	}
-	for _, r := range others {
-		r.succeed() // complete, but not written: they stand behind the slow one
+	go func() { served <- serve(context.Background(), e.Engine, o, strings.NewReader(requests(n)), io.Discard) }()
+	var slow heldRequest
+	for range bound {
+		if r := <-e.submitted; r.UserID == 1 {
+			slow = r
+		} else {
+			r.succeed() // complete, but not written: it stands behind the slow one
+		}
 	}
 	select {
 	case r := <-e.submitted:
@@ -116,11 +125,11 @@ func TestInflightIsBoundedBehindASlowRequest(t *testing.T) {
 }
 
 func TestAnAnswerIsNotHeldBack(t *testing.T) {
-	a, e := heldApp(t, 8)
+	o, e := held(t, 8)
 	stdin, in := io.Pipe()
 	out, stdout := io.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- a.serve(context.Background(), stdin, stdout) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, stdout) }()
 	lines := bufio.NewScanner(out)
 	for i := range 3 { // a dialogue: the next request comes after the answer
 		_, err := fmt.Fprintf(in, "{\"user_id\": %d}\n", i+1)
@@ -134,13 +143,13 @@ func TestAnAnswerIsNotHeldBack(t *testing.T) {
 }
 
 func TestCancelAnswersWhatIsInFlight(t *testing.T) {
-	a, e := heldApp(t, 8)
+	o, e := held(t, 8)
 	stdin, in := io.Pipe()
 	defer in.Close() // lets the reader goroutine go
 	ctx, cancel := context.WithCancel(context.Background())
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
-	go func() { served <- a.serve(ctx, stdin, &stdout) }()
+	go func() { served <- serve(ctx, e.Engine, o, stdin, &stdout) }()
 	_, err := io.WriteString(in, requests(2))
 	require.NoError(t, err)
 	first, second := <-e.submitted, <-e.submitted
@@ -155,24 +164,24 @@ func TestCancelAnswersWhatIsInFlight(t *testing.T) {
 }
 
 func TestCancelWhileIdle(t *testing.T) {
-	a, _ := heldApp(t, 1)
+	o, e := held(t, 1)
 	stdin, in := io.Pipe()
 	defer in.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout bytes.Buffer
-	assert.NoError(t, a.serve(ctx, stdin, &stdout))
+	assert.NoError(t, serve(ctx, e.Engine, o, stdin, &stdout))
 	assert.Empty(t, stdout.String())
 }
 
 func TestCancelRacesWithReading(t *testing.T) {
-	// Whatever was submitted is answered, wherever the cancel falls.
+	// Each submitted request is answered, wherever the cancel falls.
+	o, e := held(t, 8)
 	for range 200 {
-		a, e := heldApp(t, 8)
 		ctx, cancel := context.WithCancel(context.Background())
 		var stdout bytes.Buffer
 		served := make(chan error, 1)
-		go func() { served <- a.serve(ctx, strings.NewReader(requests(20)), &stdout) }()
+		go func() { served <- serve(ctx, e.Engine, o, strings.NewReader(requests(20)), &stdout) }()
 		go cancel()
 		submitted := 0
 		for done := false; !done; {
@@ -191,17 +200,17 @@ func TestCancelRacesWithReading(t *testing.T) {
 }
 
 func TestBrokenStdoutEndsTheRun(t *testing.T) {
-	a, e := heldApp(t, 8)
+	o, e := held(t, 8)
 	stdin, in := io.Pipe()
 	defer in.Close() // stdin goes on for ever
 	served := make(chan error, 1)
-	go func() { served <- a.serve(context.Background(), stdin, brokenWriter{}) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, brokenWriter{}) }()
 	_, err := io.WriteString(in, requests(2))
 	require.NoError(t, err)
 	(<-e.submitted).succeed()
 	(<-e.submitted).succeed()
 	err = <-served
-	var runtime *runtimeError
+	var runtime *command.RuntimeError
 	require.ErrorAs(t, err, &runtime)
 	assert.ErrorIs(t, err, errBroken)
 }
@@ -213,13 +222,13 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestBrokenStdinIsAnswered(t *testing.T) {
-	a, e := heldApp(t, 8)
+	o, e := held(t, 8)
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
 	stdin := io.MultiReader(strings.NewReader(requests(1)), brokenReader{})
-	go func() { served <- a.serve(context.Background(), stdin, &stdout) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, &stdout) }()
 	(<-e.submitted).succeed()
-	assert.ErrorIs(t, <-served, errFailed)
+	assert.ErrorIs(t, <-served, command.ErrFailed)
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 	require.Len(t, lines, 2)
 	assert.Contains(t, decode(t, lines[1]).Detail, errBroken.Error())
@@ -230,54 +239,40 @@ type brokenReader struct{}
 func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
 
 func TestRequestsReachTheEngineAsAsked(t *testing.T) {
-	a, e := heldApp(t, 8)
-	a.opts.trace = true
+	o, e := held(t, 1)
+	o.trace, o.response = true, "fields"
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
-	stdin := strings.NewReader(`{"user_id": "77", "param_overrides": {"weight": 0.5}, "deadline_ms": 40}` + "\n" + `{"user_id": 1}`)
-	go func() { served <- a.serve(context.Background(), stdin, &stdout) }()
-	r := <-e.submitted
-	assert.Same(t, a.plan, r.Graph)
-	assert.EqualValues(t, 77, r.UserID)
-	assert.True(t, r.Trace)
-	assert.Equal(t, a.clock.Now(), r.Arrived)
-	assert.Equal(t, r.Arrived.Add(40*time.Millisecond), r.Deadline)
-	weight, ok := r.Params.Float(4)
+	stdin := strings.NewReader(`{"user_id": "77", "param_overrides": {"weight": 0.5}}` + "\n" + `{"user_id": 1, "request_id": "r"}`)
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, &stdout) }()
+	first := <-e.submitted
+	assert.EqualValues(t, 77, first.UserID)
+	weight, ok := first.Params.Float(4)
 	assert.True(t, ok)
 	assert.Equal(t, 0.5, weight)
-	other := <-e.submitted
-	assert.Zero(t, other.Deadline)
-	_, ok = other.Params.Float(4)
+	first.succeed()
+	second := <-e.submitted
+	_, ok = second.Params.Float(4)
 	assert.False(t, ok, "nothing of one request is seen by the next")
-	r.done(&scheduler.Result{Err: &scheduler.NodeError{Node: "n5", Op: "core::vm", Err: errors.New("no luck")}})
-	other.done(&scheduler.Result{Err: scheduler.ErrShuttingDown})
-	assert.ErrorIs(t, <-served, errFailed)
+	second.done <- outcomeOfBody{err: errors.New("no luck")}
+	assert.ErrorIs(t, <-served, command.ErrFailed)
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 	require.Len(t, lines, 2)
-	first, second := decode(t, lines[0]), decode(t, lines[1])
-	assert.Equal(t, []string{errorNode, "no luck", "n5", "core::vm"}, []string{first.Error, first.Detail, first.Node, first.Op})
-	assert.Equal(t, errorShuttingDown, second.Error)
-	assert.Equal(t, errorRun, failureOf(errBroken).Error)
-	for kind, text := range map[error]string{
-		scheduler.ErrRequestDeadline:     "Request deadline exceeded",
-		scheduler.ErrNodeTimeout:         "Node execution timeout",
-		scheduler.ErrDeadlineBeforeStart: "Deadline exceeded before node start",
-	} {
-		late := &scheduler.TimeoutError{Kind: kind, Elapsed: time.Second, Limit: time.Millisecond}
-		assert.Equal(t, request.Failure{Error: text, Detail: late.Error(), Node: "n", Op: "o"},
-			failureOf(&scheduler.NodeError{Node: "n", Op: "o", Err: late}))
-		assert.Equal(t, request.Failure{Error: text, Detail: late.Error()}, failureOf(late))
-	}
+	assert.Contains(t, lines[0], `"fields":{`)
+	assert.Len(t, decode(t, lines[0]).SchemaDeltas, 1)
+	failed := decode(t, lines[1])
+	assert.Equal(t, []string{"r", "Node execution failed", "no luck", "n", "test::hold"},
+		[]string{failed.RequestID, failed.Error, failed.Detail, failed.Node, failed.Op})
 }
 
 // TestManyRequestsThroughFewSlots reuses slots over and over, completing on
 // other goroutines, for the race detector to see.
 func TestManyRequestsThroughFewSlots(t *testing.T) {
 	const n = 2000
-	a, e := heldApp(t, 7)
+	o, e := held(t, 7)
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
-	go func() { served <- a.serve(context.Background(), strings.NewReader(requests(n)), &stdout) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, strings.NewReader(requests(n)), &stdout) }()
 	var workers sync.WaitGroup
 	work := make(chan heldRequest)
 	for range 3 {
@@ -301,9 +296,9 @@ func TestManyRequestsThroughFewSlots(t *testing.T) {
 	assert.Equal(t, n, i)
 }
 
-// What breaks the grammar and what only a closer look finds are told alike: with the line.
+// Errors of the grammar and errors that only a closer look finds both name the line.
 func TestSyntaxErrorsNameTheLine(t *testing.T) {
-	o := rankd(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 01}\n{\"user_id\": 1,\n\"a\": \"\\ud800\"}\n"))
+	o := run(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 01}\n{\"user_id\": 1,\n\"a\": \"\\ud800\"}\n"))
 	require.Equal(t, exitFailed, o.status, o.stderr)
 	answers := o.lines()
 	require.Len(t, answers, 3)
@@ -325,11 +320,11 @@ func (c lineCounter) Write(p []byte) (int, error) {
 // seen no other request since; and of the encoded text at most a bounded buffer stays.
 func TestNoSlotKeepsAResult(t *testing.T) {
 	const slots, rows = 8, 200_000
-	a, e := heldApp(t, slots)
+	o, e := held(t, slots)
 	stdin, in := io.Pipe()
 	stdout := lineCounter{make(chan struct{})}
 	served := make(chan error, 1)
-	go func() { served <- a.serve(context.Background(), stdin, stdout) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, stdout) }()
 
 	before := liveBytes()
 	var results []weak.Pointer[rowset.Batch]
@@ -339,7 +334,7 @@ func TestNoSlotKeepsAResult(t *testing.T) {
 		func() {
 			batch := &rowset.Batch{IDs: make([]int64, rows)}
 			results = append(results, weak.Make(batch))
-			(<-e.submitted).done(&scheduler.Result{Outputs: []rowset.RowSet{rowset.Dense(batch)}})
+			(<-e.submitted).done <- outcomeOfBody{rows: rowset.Dense(batch)}
 		}()
 		<-stdout.lines
 	}
@@ -352,7 +347,7 @@ func TestNoSlotKeepsAResult(t *testing.T) {
 	<-stdout.lines
 	assert.Less(t, liveBytes()-before, int64(1<<20), "an answer has two megabytes of text, and a result 1.6")
 	require.NoError(t, in.Close())
-	assert.ErrorIs(t, <-served, errFailed)
+	assert.ErrorIs(t, <-served, command.ErrFailed)
 }
 
 // liveBytes returns how much memory is reachable.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -12,9 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 )
 
@@ -50,17 +48,17 @@ func (m *meeting) join(*task.Ctx) (rowset.RowSet, error) {
 	}
 }
 
-// TestAsManyWorkersAsAskedFor: as many bodies run side by side as the flags say, which
-// no test of results can tell from one after the other.
+// TestAsManyWorkersAsAskedFor: as many bodies run side by side as the flags say. A test of
+// results could not tell them from bodies that run one after the other.
 func TestAsManyWorkersAsAskedFor(t *testing.T) {
 	const workers = 5 // more than a default
 	for _, c := range []struct {
-		args string
-		isIO bool
+		args  string
+		place task.Place
 	}{
-		{"--cpu_threads=5", false},
-		{"--engine=pool --cpu_threads=5 --io_threads=1", false},
-		{"--engine=pool --cpu_threads=1 --io_threads=5", true},
+		{"--cpu_threads=5", task.Computes},
+		{"--engine=pool --cpu_threads=5 --io_threads=1", task.Computes},
+		{"--engine=pool --cpu_threads=1 --io_threads=5", task.Waits},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // only a failure waits for it
@@ -78,22 +76,14 @@ func TestAsManyWorkersAsAskedFor(t *testing.T) {
 			cmd := newCommand(&o, nil)
 			require.NoError(t, cmd.ParseFlags(append(strings.Fields(c.args), "--env=test", "--plan="+path)))
 			require.NoError(t, o.check(cmd.Flags()))
-			reg, err := openRegistry(&o)
+			engine, err := engineOptions(&o)
 			require.NoError(t, err)
-			place := task.Computes
-			if c.isIO {
-				place = task.Waits
-			}
-			tasks, err := task.NewCatalog(task.Spec{Op: "test::meet", Run: m.join, Place: place, Output: task.Source})
+			engine.Tasks = []task.Spec{{Op: "test::meet", Run: m.join, Place: c.place, Output: task.Source}}
+			e, err := rankd.Open(engine)
 			require.NoError(t, err)
-			a := &app{opts: &o, reg: reg, tasks: tasks, clock: clock.NewReal()}
-			require.NoError(t, a.loadPlans())
-			require.NoError(t, a.open(io.Discard))
-			defer a.close()
-
-			answered := make(chan *scheduler.Result, 1)
-			a.engine.Submit(&scheduler.Execution{Graph: a.plan, UserID: 1}, func(r *scheduler.Result) { answered <- r })
-			assert.NoError(t, (<-answered).Err)
+			defer e.Close()
+			_, err = e.Rank(ctx, rankd.Request{UserID: 1})
+			assert.NoError(t, err)
 			assert.Equal(t, workers, m.most)
 		})
 	}

@@ -25,7 +25,9 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
+	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -93,10 +95,10 @@ func testServer(t *testing.T, addr string) {
 			return e
 		}},
 		{"pool", func(*testing.T) scheduler.Engine {
-			return scheduler.OpenPool(scheduler.Config{Registry: reg, RedisConnections: 2})
+			return blocking.OpenTwoPools(scheduler.Config{Registry: reg, RedisConnections: 2})
 		}},
 		{"sequential", func(*testing.T) scheduler.Engine {
-			return scheduler.OpenSequential(scheduler.Config{Registry: reg})
+			return blocking.OpenSequential(scheduler.Config{Registry: reg})
 		}},
 	}
 	for _, e := range engines {
@@ -152,10 +154,7 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 	if result.Err != nil {
 		return "run", result.Err.Error()
 	}
-	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Trace: true}
-	for _, d := range result.Deltas {
-		response.Deltas = append(response.Deltas, request.SchemaDelta(d))
-	}
+	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas, Trace: true}
 	return "", string(encoder.AppendResponse(nil, &response))
 }
 
@@ -247,7 +246,7 @@ func seed(t *testing.T, addr string) {
 	for key, entries := range data.Lists {
 		b.Cmd(append([]string{"RPUSH", key}, entries...)...)
 	}
-	client := resp.NewSyncClient(clock.NewReal(), resp.Options{Addr: addr})
+	client := respblocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer client.Close()
 	require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error {
 		for _, r := range replies.All() {

@@ -1,9 +1,9 @@
-// Package excerpt shortens what an error quotes, so that no input makes an
-// error long: at most [Limit] bytes of a text are shown, cut where a character
-// ends, with an ellipsis and the length of the whole.
+// Package excerpt shortens texts that errors quote, so that no input makes an
+// error long. An excerpt shows at most [Limit] bytes of a text. It ends with a whole
+// character, an ellipsis and the length of the text.
 //
-// Requests, plans, registries, command lines and Redis replies all are input.
-// Functions only; any goroutine.
+// Requests, plans, registries, command lines and Redis replies are input. The package
+// has functions only; any goroutine may call them.
 package excerpt
 
 import (
@@ -15,8 +15,8 @@ import (
 // Limit is how many bytes of a text an error shows.
 const Limit = 200
 
-// Quote returns s as a Go string literal: `"abc"`. Of more than Limit bytes it
-// shows the beginning and the length: `"abc…" (15000000 bytes)`.
+// Quote returns s as a Go string literal: `"abc"`. If s is longer than Limit it shows
+// the beginning and the length: `"abc…" (15000000 bytes)`.
 func Quote(s string) string {
 	if len(s) <= Limit {
 		return strconv.Quote(s)
@@ -24,9 +24,9 @@ func Quote(s string) string {
 	return strconv.Quote(head(s)+ellipsis) + length(s)
 }
 
-// Text returns s on one line, without quotes: what is not printable is escaped
-// as in a Go string literal. Of more than Limit bytes it shows the beginning and
-// the length: `abc… (15000000 bytes)`.
+// Text returns s on one line, without quotes. It escapes characters that are not
+// printable, as in a Go string literal. If s is longer than Limit it shows the beginning
+// and the length: `abc… (15000000 bytes)`.
 func Text(s string) string {
 	if len(s) <= Limit {
 		return escape(s)
@@ -34,8 +34,8 @@ func Text(s string) string {
 	return escape(head(s)) + ellipsis + length(s)
 }
 
-// Cut returns s as it is. Of more than Limit bytes it shows the beginning and the
-// length. For where a text stands alone and is escaped already, as in JSON.
+// Cut returns s as it is. If s is longer than Limit it shows the beginning and the
+// length. Use it where a text stands alone and is escaped already, as in JSON.
 func Cut(s string) string {
 	if len(s) <= Limit {
 		return s
@@ -43,8 +43,8 @@ func Cut(s string) string {
 	return head(s) + ellipsis + length(s)
 }
 
-// Name returns the name of a file as it is if it is short and printable,
-// otherwise as Quote does.
+// Name returns the name of a file as it is if it is short and printable, otherwise
+// like Quote.
 func Name(s string) string {
 	if len(s) <= Limit && printable(s) {
 		return s
@@ -54,7 +54,7 @@ func Name(s string) string {
 
 const ellipsis = "…"
 
-// head returns the first Limit bytes of s, or a few less to end with a whole
+// head returns the first Limit bytes of s, or a few less so that it ends with a whole
 // character.
 func head(s string) string {
 	end := Limit

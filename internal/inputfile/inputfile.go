@@ -1,8 +1,8 @@
-// Package inputfile reads whole files that the program is started with: plans and
-// registry tables. No file can make it wait or fill the memory.
+// Package inputfile reads the files that the program starts with, whole: plans and
+// registry tables. It bounds their size, and Read refuses a file that could make it wait.
 //
-// Functions only; any goroutine. Errors do not name the file, which the caller knows
-// best how to name; those of the file system can be told apart by errors.Is.
+// The package has functions only; any goroutine may call them. Errors leave the name of
+// the file to the caller. errors.Is recognizes errors of the file system.
 package inputfile
 
 import (
@@ -13,9 +13,9 @@ import (
 	"os"
 )
 
-// Read returns what is in the file of that name in folder. It refuses a file that is
-// not regular without opening it, since to open a named pipe is to wait for a writer. A
-// symbolic link to a regular file is fine. At most maxBytes are accepted.
+// Read returns the content of the file of that name in folder. It refuses a file that is
+// not regular without opening it, because opening a named pipe waits for a writer. It
+// follows symbolic links. It refuses a file of more than maxBytes.
 func Read(folder fs.FS, name string, maxBytes int64) ([]byte, error) {
 	info, err := fs.Stat(folder, name)
 	if err != nil {
@@ -32,8 +32,8 @@ func Read(folder fs.FS, name string, maxBytes int64) ([]byte, error) {
 	return readAll(f, maxBytes)
 }
 
-// ReadPath returns what is in the file at path, which somebody chose: of any kind, a
-// pipe too, which it waits for. At most maxBytes are accepted.
+// ReadPath returns the content of the file at path, which a user chose. The file may be of
+// any kind; ReadPath waits for the writer of a pipe. It refuses a file of more than maxBytes.
 func ReadPath(path string, maxBytes int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func ReadPath(path string, maxBytes int64) ([]byte, error) {
 	return readAll(f, maxBytes)
 }
 
-// readAll reads one byte past the limit at most.
+// readAll reads at most one byte past the limit.
 func readAll(r io.Reader, maxBytes int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	switch {

@@ -13,12 +13,12 @@ import (
 // Error implements error: one line, with the offset.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Msg, e.Offset) }
 
-// syntaxError restates an error of the tokenizer. Its offset is kept; its words
-// are not, because they may change and name parts of the library.
+// syntaxError translates an error of the tokenizer. It keeps the offset. It replaces
+// the words, because they may change and name parts of the library.
 func (p *parser) syntaxError(err error) error {
 	var syn *jsontext.SyntacticError
 	if !errors.As(err, &syn) {
-		// What is left is io.EOF: the source is memory and fails no read.
+		// Only io.EOF remains; reading memory cannot fail.
 		return p.fail(len(p.text), "empty document")
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -26,26 +26,26 @@ func (p *parser) syntaxError(err error) error {
 	}
 	offset := p.base + int(syn.ByteOffset)
 	if p.endsName(offset) {
-		// The tokenizer takes a colon and what follows as one; the colon is right.
+		// The tokenizer reports the colon, but the fault comes after it.
 		offset = len(p.text) - len(trimSpace(p.text[offset+1:]))
 	}
 	return p.fail(offset, p.unexpected(offset))
 }
 
-// endsName reports whether at offset stands the colon between a name and its value.
+// endsName reports whether the byte at offset is the colon between a name and its value.
 func (p *parser) endsName(offset int) bool {
 	kind, length := p.dec.StackIndex(p.dec.StackDepth())
 	return kind == jsontext.KindBeginObject && length%2 == 1 && strings.HasPrefix(p.text[offset:], ":") &&
 		strings.HasSuffix(strings.TrimRight(p.text[:offset], whiteSpace), `"`)
 }
 
-// whiteSpace lists what JSON allows between tokens.
+// whiteSpace lists the bytes that JSON allows between tokens.
 const whiteSpace = " \t\r\n"
 
 // trimSpace returns s without the white space of JSON at its start.
 func trimSpace(s string) string { return strings.TrimLeft(s, whiteSpace) }
 
-// unexpected says what is wrong with the byte at offset, given that something is.
+// unexpected says what is wrong with the faulty byte at offset.
 func (p *parser) unexpected(offset int) string {
 	if offset >= len(p.text) {
 		return "document ends too early"

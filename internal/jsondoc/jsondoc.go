@@ -1,11 +1,17 @@
 package jsondoc
 
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
 // Kind is the kind of a JSON value.
 type Kind uint8
 
-// The kinds of JSON value. Numbers are told apart by their literal: Uint is an
-// integer without sign that fits uint64, Int an integer with a minus sign
-// (-0 too) that fits int64, Float everything else that fits a double.
+// The kinds of JSON value. The literal of a number decides its kind: Uint is an
+// integer without sign that fits uint64. Int is an integer with a minus sign (-0
+// too) that fits int64. Float is any other number that fits a double.
 const (
 	Null Kind = iota
 	Bool
@@ -17,48 +23,27 @@ const (
 	Object
 )
 
-// String returns the kind as one reads it in an error: "null", "integer", ...
-func (k Kind) String() string {
-	switch k {
-	case Null:
-		return "null"
-	case Bool:
-		return "boolean"
-	case Uint, Int:
-		return "integer"
-	case Float:
-		return "number"
-	case String:
-		return "string"
-	case Array:
-		return "array"
-	case Object:
-		return "object"
-	}
-	return "unknown kind"
-}
-
 // Value is one JSON value. Immutable once built; any goroutine.
 type Value struct {
 	Kind    Kind
 	Bool    bool
-	Uint    uint64  // if Kind is Uint
-	Int     int64   // if Kind is Int
-	Float   float64 // if Kind is Float, Uint or Int: the value as a double
-	Str     string
-	Items   []Value  // of an Array
-	Members []Member // of an Object, in order of appearance, duplicates kept
+	Uint    uint64   // if Kind is Uint
+	Int     int64    // if Kind is Int
+	Float   float64  // if Kind is Float, Uint or Int: the value as a double
+	Str     string   // if Kind is String
+	Items   []Value  // if Kind is Array
+	Members []Member // if Kind is Object, in order of appearance, duplicates kept
 	Offset  int      // byte offset in the document
 }
 
-// Member is one name-value pair of an object.
+// Member is one name-value pair of an object. Immutable once built; any goroutine.
 type Member struct {
 	Name  string
 	Value Value
 }
 
-// Get returns the last member with that name (duplicates: the last one
-// counts), or nil if there is none or v is no object.
+// Get returns the value of the last member with that name. It returns nil if there
+// is none, if v is not an object, or if v is nil.
 func (v *Value) Get(name string) *Value {
 	if v == nil || v.Kind != Object {
 		return nil
@@ -71,12 +56,53 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// IsNumber reports whether v is a number of any literal kind.
+// IsNumber reports whether v is a number of any kind.
 func (v *Value) IsNumber() bool { return v.Kind == Uint || v.Kind == Int || v.Kind == Float }
+
+// quoteMax is the longest string that Describe quotes, in bytes.
+const quoteMax = 40
+
+// Describe says what v is, for an error that expected something else: "an array",
+// "the integer 5", "the number 1.0", "true". It quotes short strings only. Nil, as
+// returned by Get, is "nothing".
+func (v *Value) Describe() string {
+	if v == nil {
+		return "nothing"
+	}
+	switch v.Kind {
+	case Null:
+		return "null"
+	case Bool:
+		return strconv.FormatBool(v.Bool)
+	case Uint:
+		return "the integer " + strconv.FormatUint(v.Uint, 10)
+	case Int:
+		return "the integer " + strconv.FormatInt(v.Int, 10)
+	case Float:
+		format := byte('g')
+		if size := math.Abs(v.Float); 1e-4 <= size && size < 1e15 {
+			format = 'f'
+		}
+		text := strconv.FormatFloat(v.Float, format, -1, 64)
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0" // or it would look like an integer literal
+		}
+		return "the number " + text
+	case String:
+		if len(v.Str) <= quoteMax {
+			return strconv.Quote(v.Str)
+		}
+		return "a string"
+	case Array:
+		return "an array"
+	default:
+		return "an object"
+	}
+}
 
 // SyntaxError says what is wrong with a document, and where. Immutable once
 // built; any goroutine.
 type SyntaxError struct {
-	Offset int64 // in bytes from the start of the document, byte order mark included
+	Offset int64 // bytes from the start of the document, byte order mark included
 	Msg    string
 }

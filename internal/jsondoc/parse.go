@@ -11,24 +11,23 @@ import (
 
 const (
 	// MaxDepth bounds how deep arrays and objects nest. Readers of the tree may
-	// recurse, so this also bounds their stacks. Plans nest up to some hundred
-	// levels; the tokenizer's own bound is 10,000, which this must stay below for
-	// the error to be ours.
+	// recurse, so MaxDepth also bounds their stacks. Plans nest up to some hundred
+	// levels. The tokenizer's own bound is 10,000; a lower one keeps the error ours.
 	MaxDepth = 8192
 
-	// MaxValues bounds the values of one document, names not counted. A value
-	// takes about 100 bytes in the tree but may take 2 in the document ("0,"), so
-	// without a bound a document of 16 MiB would fill a gigabyte.
+	// MaxValues bounds the values of one document, without names. A value takes about
+	// 100 bytes in the tree but may take 2 in the document ("0,"), so without a bound a
+	// document of 16 MiB would fill a gigabyte.
 	MaxValues = 1 << 20
 )
 
-// byteOrderMark is tolerated before a document.
+// byteOrderMark may precede a document.
 const byteOrderMark = "\ufeff"
 
-// Parse reads exactly one document, with nothing but white space around it
-// (a leading byte order mark is tolerated). Errors are *SyntaxError.
+// Parse reads exactly one document. Only white space may surround it, and a byte order
+// mark may precede it. The error is a *SyntaxError. Any goroutine.
 //
-// The tree shares no memory with doc, which may be reused at once.
+// The tree shares no memory with doc, so the caller may reuse doc at once.
 func Parse(doc []byte) (Value, error) { return parse(doc, MaxValues) }
 
 func parse(doc []byte, maxValues int) (Value, error) {
@@ -36,7 +35,7 @@ func parse(doc []byte, maxValues int) (Value, error) {
 	p.pending = p.room[:0]
 	body := bytes.TrimPrefix(doc, []byte(byteOrderMark))
 	p.base = len(doc) - len(body)
-	// Given a bytes.Buffer, the decoder reads its bytes in place.
+	// The decoder reads the bytes of a bytes.Buffer in place.
 	p.dec = jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 
 	root, err := p.value(0)
@@ -49,22 +48,22 @@ func parse(doc []byte, maxValues int) (Value, error) {
 	return root, nil
 }
 
-// parser builds the tree of one document.
+// parser builds the tree of one document. One goroutine at a time.
 type parser struct {
 	dec  *jsontext.Decoder
-	text string // the document; strings without escapes are cut out of it
+	text string // the document; strings without escapes are parts of it
 	base int    // offset of the decoder's first byte in text
 
-	left, maxValues int // values that may still begin, of how many
-	// pending is a stack: the children, so far, of the containers that are open. A
-	// container takes its own off at its end, so that it gets one slice of exact
-	// length. Children of arrays have no name.
+	left, maxValues int // left of the maxValues values may still begin
+	// pending is a stack of the children of the open containers. A container pops its own
+	// at its end, so that it gets one slice of exact length. Children of arrays have no
+	// name.
 	pending []Member
 	room    [8]Member // pending starts here; a request seldom needs more
 }
 
-// value reads the next value. depth counts the containers around it. (It returns the
-// value rather than filling a pointer, which would move each to the heap.)
+// value reads the next value. depth counts the containers around it. Filling a pointer
+// instead of returning the value would move each value to the heap.
 func (p *parser) value(depth int) (Value, error) {
 	switch p.dec.PeekKind() {
 	case jsontext.KindBeginArray:
@@ -168,8 +167,8 @@ func (p *parser) delimiter() error {
 	return nil
 }
 
-// scalar reads a string (also one that is a name), a number or a literal, and
-// returns its offset and its text.
+// scalar reads a string (a name, too), a number or a literal. It returns its offset and
+// its text.
 func (p *parser) scalar() (int, string, error) {
 	raw, err := p.dec.ReadValue()
 	if err != nil {
@@ -180,21 +179,21 @@ func (p *parser) scalar() (int, string, error) {
 	return offset, p.text[offset:end], nil
 }
 
-// offset returns the offset of the first byte of text that is not read yet.
+// offset returns the offset of the first unread byte of text.
 func (p *parser) offset() int { return p.base + int(p.dec.InputOffset()) }
 
-// unquote returns the string that the literal raw denotes.
+// unquote returns the string that a literal denotes.
 func unquote(raw string) (string, error) {
 	body := raw[1 : len(raw)-1]
 	if !strings.Contains(body, `\`) {
 		return body, nil
 	}
-	// The tokenizer has checked the escapes: this cannot fail.
+	// This cannot fail, because the tokenizer has checked the escapes.
 	b, err := jsontext.AppendUnquote(make([]byte, 0, len(body)), raw)
 	return string(b), err
 }
 
-// number returns the number whose literal is raw; its grammar is checked already.
+// number returns the number of a literal. The tokenizer has checked its grammar.
 func (p *parser) number(offset int, raw string) (Value, error) {
 	if !strings.ContainsAny(raw, ".eE") {
 		if raw[0] == '-' {
@@ -204,7 +203,7 @@ func (p *parser) number(offset int, raw string) (Value, error) {
 		} else if u, err := strconv.ParseUint(raw, 10, 64); err == nil {
 			return Value{Kind: Uint, Uint: u, Float: float64(u), Offset: offset}, nil
 		}
-		// An integer beyond 64 bits is read like a float.
+		// An integer beyond 64 bits becomes a Float.
 	}
 	f, err := strconv.ParseFloat(raw, 64)
 	if err != nil {

@@ -75,8 +75,25 @@ func TestParseTree(t *testing.T) {
 	assert.Nil(t, got.Get("A").Get("a"), "a string has no members")
 	assert.Nil(t, (*Value)(nil).Get("a"))
 	for _, kind := range []Kind{Null, Bool, String, Array, Object} {
-		assert.False(t, (&Value{Kind: kind}).IsNumber(), kind.String())
+		assert.False(t, (&Value{Kind: kind}).IsNumber(), "kind %d", kind)
 	}
+}
+
+func TestDescribe(t *testing.T) {
+	for _, c := range []struct{ doc, want string }{
+		{"null", "null"}, {"true", "true"}, {"false", "false"},
+		{"18446744073709551615", "the integer 18446744073709551615"}, {"-1", "the integer -1"}, {"-0", "the integer 0"},
+		{"1.50", "the number 1.5"}, {"1.0", "the number 1.0"}, {"-0.0", "the number -0.0"},
+		{"1e300", "the number 1e+300"}, {"4294967295.0", "the number 4294967295.0"}, {"18446744073709551616", "the number 1.8446744073709552e+19"},
+		{`""`, `""`}, {`"a\n\u001b"`, `"a\n\x1b"`},
+		{`"` + strings.Repeat("x", 40) + `"`, `"` + strings.Repeat("x", 40) + `"`}, {`"` + strings.Repeat("x", 41) + `"`, "a string"},
+		{"[]", "an array"}, {"{}", "an object"},
+	} {
+		v, err := Parse([]byte(c.doc))
+		require.NoError(t, err)
+		assert.Equal(t, c.want, v.Describe())
+	}
+	assert.Equal(t, "nothing", (*Value)(nil).Describe())
 }
 
 func TestParseDoesNotKeepTheDocument(t *testing.T) {

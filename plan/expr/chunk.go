@@ -7,21 +7,20 @@ import (
 )
 
 // chunkRows is how many rows an operation handles before the next one does.
-// A register is then 8 KiB: three of them, an operation's operands and result,
-// fit the L1 cache of any machine, and the cost of dispatch is spread over
-// enough rows not to show. A multiple of 64, so that a chunk of a dense row
-// set starts at a word of a Bitmap.
+// A register then takes 8 KiB. Three of them, an operation's operands and result,
+// fit the L1 cache of any CPU, and the cost of dispatch per row is negligible.
+// A multiple of 64 lets each chunk of a dense row set start at a word of a Bitmap.
 const (
 	chunkRows  = 1024
 	chunkWords = chunkRows / 64
 )
 
-// A chunk is a stretch of the active list, at most chunkRows long.
+// A chunk is a part of the active list, at most chunkRows long.
 type chunk struct {
 	n    int     // rows
 	lo   int     // if rows is nil: the batch row of position 0
 	rows []int32 // batch row of each position; nil: lo, lo+1, ...
-	// level counts how often positions were moved together (machine.narrow).
+	// level counts how often positions were compacted (predEvaluator.testCompacted).
 	level int
 }
 
@@ -33,10 +32,10 @@ func (c *chunk) row(pos int) int32 {
 	return c.rows[pos]
 }
 
-// words returns the number of words of a mask that the chunk uses.
+// words returns the number of words that the chunk uses of a mask.
 func (c *chunk) words() int { return (c.n + 63) / 64 }
 
-// chunks cuts the active list into chunks, until it ends or is told to stop.
+// chunks cuts the active list into chunks until the list ends or stop says so.
 type chunks struct {
 	in      rowset.RowSet
 	next    int         // position of the next chunk's first row
@@ -44,9 +43,8 @@ type chunks struct {
 	stopped bool        // advance returned false because of stop
 }
 
-// advance makes c the next chunk, or reports false at the end. Every
-// evaluation of more than a chunk's worth of rows comes through here, so here
-// it is asked whether the answer is still wanted.
+// advance makes c the next chunk, or returns false at the end. Every evaluation
+// comes through here before each chunk, so advance asks whether to stop.
 func (s *chunks) advance(c *chunk) bool {
 	if s.next >= s.in.N {
 		return false
@@ -63,8 +61,8 @@ func (s *chunks) advance(c *chunk) bool {
 	return true
 }
 
-// A mask has a bit for each position of a chunk. Words past the chunk's are
-// not looked at; bits past its end in the last word are 0.
+// A mask has a bit for each position of a chunk. Bits past the chunk's end in
+// its last word are 0. Nobody reads the words after that.
 type mask [chunkWords]uint64
 
 // fullMask returns the mask of all n positions.

@@ -10,24 +10,24 @@ import (
 // Expr is a compiled expression: per row a double or null. Immutable once
 // built; any goroutine.
 type Expr struct {
-	code     code
-	root     int32
-	keys     []registry.KeyID
-	params   []registry.ParamID
-	machines sync.Pool // of *exprMachine; only scratch memory
+	program    program
+	root       int32
+	keys       []registry.KeyID
+	params     []registry.ParamID
+	evaluators sync.Pool // of *exprEvaluator; only scratch memory
 }
 
-// An exprMachine has one more register, whose values are part of the result.
-type exprMachine struct {
-	*machine
+// An exprEvaluator has one more register. Its values are part of the result.
+type exprEvaluator struct {
+	*evaluator
 	out register
 }
 
-// Keys returns the keys that e reads, ascending, registry.IDKey among them if
-// it reads the id. Not to be changed.
+// Keys returns the keys that e reads, ascending. registry.IDKey stands for the id.
+// Callers must not change the slice.
 func (e *Expr) Keys() []registry.KeyID { return e.keys }
 
-// Params returns the parameters that e reads, ascending. Not to be changed.
+// Params returns the parameters that e reads, ascending. Callers must not change the slice.
 func (e *Expr) Params() []registry.ParamID { return e.params }
 
 // A Column is the value of an expression for the active rows of a RowSet.
@@ -39,40 +39,28 @@ type Column struct {
 	NonFinite bool          // some active row is an infinity or NaN
 }
 
-// Eval evaluates e for the active rows of in: the Values and Valid of Column.
-func (e *Expr) Eval(in rowset.RowSet, params *Params) (values []float64, valid rowset.Bitmap) {
-	c := e.Column(in, params)
-	return c.Values, c.Valid
-}
-
-// Column evaluates e for the active rows of in.
-func (e *Expr) Column(in rowset.RowSet, params *Params) Column {
-	c, _ := e.ColumnUntil(nil, in, params) // nothing stops it
-	return c
-}
-
-// ColumnUntil is Column, with rowset.ErrStopped if stop says so before it is done.
-func (e *Expr) ColumnUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (Column, error) {
+// Column evaluates e for the active rows of in. It returns rowset.ErrStopped once stop says so. A
+// nil stop never does, and the error is then nil.
+func (e *Expr) Column(stop rowset.Stop, in rowset.RowSet, params *Params) (Column, error) {
 	if in.Batch == nil {
 		return Column{}, nil
 	}
-	m, _ := e.machines.Get().(*exprMachine)
-	if m == nil {
-		m = &exprMachine{machine: newMachine(e.code)}
+	ev, _ := e.evaluators.Get().(*exprEvaluator)
+	if ev == nil {
+		ev = &exprEvaluator{evaluator: newEvaluator(e.program)}
 	}
-	defer e.machines.Put(m)
-	m.begin(in.Batch, params)
-	defer m.end()
+	defer e.evaluators.Put(ev)
+	ev.begin(in.Batch, params)
+	defer ev.end()
 
 	col := Column{Values: make([]float64, in.Batch.Len())}
 	todo := chunks{in: in, stop: stop}
 	if in.Rows == nil || in.N == in.Batch.Len() {
-		// Results go by batch row, so the order of a full permutation is nothing
-		// to us: all rows are all rows.
+		// Results go by batch row, so the order of a full permutation does not matter.
 		todo.in.Rows = nil
-		m.evalPrefix(e.root, &todo, &col)
+		ev.evalPrefix(e.root, &todo, &col)
 	} else {
-		m.evalSelected(e.root, &todo, &col)
+		ev.evalSelected(e.root, &todo, &col)
 	}
 	if todo.stopped {
 		return Column{}, rowset.ErrStopped
@@ -81,12 +69,12 @@ func (e *Expr) ColumnUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (
 }
 
 // evalPrefix evaluates the first rows of the batch, in place.
-func (m *exprMachine) evalPrefix(root int32, todo *chunks, col *Column) {
+func (ev *exprEvaluator) evalPrefix(root int32, todo *chunks, col *Column) {
 	var c chunk
 	for todo.advance(&c) {
 		vals := col.Values[c.lo : c.lo+c.n]
-		m.out.vals = vals
-		v := m.eval(root, &c, &m.out, 0)
+		ev.out.vals = vals
+		v := ev.eval(root, &c, &ev.out, 0)
 		if &v.vals[0] != &vals[0] { // a view of a column
 			copy(vals, v.vals)
 		}
@@ -105,19 +93,19 @@ func (m *exprMachine) evalPrefix(root int32, todo *chunks, col *Column) {
 		}
 		col.NonFinite = col.NonFinite || !allFinite(vals)
 	}
-	m.out.vals = nil // it is the column's memory
+	ev.out.vals = nil // the memory belongs to the column
 	if n := todo.in.N; col.Valid == nil && n < len(col.Values) {
 		col.Valid = rowset.NewBitmapOf(len(col.Values), n)
 	}
 }
 
-// evalSelected evaluates the active rows, and puts the results in their places.
-func (m *exprMachine) evalSelected(root int32, todo *chunks, col *Column) {
+// evalSelected evaluates the active rows and writes each result to its row.
+func (ev *exprEvaluator) evalSelected(root int32, todo *chunks, col *Column) {
 	col.Valid = rowset.NewBitmap(len(col.Values))
-	out := m.reg(0)
+	out := ev.reg(0)
 	var c chunk
 	for todo.advance(&c) {
-		v := m.eval(root, &c, out, 1) // never a view of a column: rows are gathered
+		v := ev.eval(root, &c, out, 1) // never a view of a column: rows are gathered
 		if v.valid == nil {
 			setRows(col.Valid, c.rows)
 		} else {
@@ -137,8 +125,8 @@ func scatter(values, vals []float64, rows []int32) {
 	}
 }
 
-// setRows sets the bits of the rows. Neighbours in a list often share a word;
-// it is written when the next row is in another one.
+// setRows sets the bits of the rows. Neighbours in a list often share a word, so
+// setRows writes a word when the next row is in another one.
 func setRows(valid rowset.Bitmap, rows []int32) {
 	at, w := uint32(0), uint64(0)
 	for _, row := range rows {

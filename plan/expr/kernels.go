@@ -2,14 +2,14 @@ package expr
 
 import "math"
 
-// The loops that all work comes down to. Each handles one chunk; the slices
-// of a call have equal length, and dst may be one of the operands.
+// The kernels of this file do all the work. Each handles one chunk. The slices of a
+// call have equal length, and dst may be one of the operands.
 //
-// Words of bits are put together from the last bit to the first, by doubling:
-// that is one instruction a bit beside the test, and no variable shift.
+// Kernels build words of bits from the last bit to the first, by doubling. That takes
+// one instruction a bit beside the test, and no variable shift.
 //
-// A multiplication and an addition are never in one loop, because a compiler
-// may fuse the two (it does on arm64), which rounds once instead of twice.
+// No loop has both a multiplication and an addition, because a compiler may fuse the
+// two (it does on arm64), which rounds once instead of twice.
 
 func addScalar(dst, x []float64, c float64) {
 	dst = dst[:len(x)]
@@ -101,8 +101,8 @@ func gatherBits(dst, words []uint64, rows []int32) {
 	}
 }
 
-// choose sets dst[i] to x[i] if bit i of has is set, else to y[i]. At most 64
-// elements; without a branch, since nulls tend to come at random.
+// choose sets dst[i] to x[i] if bit i of has is set, else to y[i]. It handles at most
+// 64 elements. It does not branch, because nulls tend to come at random.
 func choose(dst []float64, has uint64, x, y []float64) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
@@ -126,9 +126,9 @@ func zeroInvalid(vals []float64, valid []uint64) {
 	}
 }
 
-// allFinite reports whether there is no infinity and no NaN. x*0 is a zero for
-// a finite x and NaN for all others, and a NaN stays in a sum; four sums keep
-// the additions from waiting for each other.
+// allFinite reports whether x has neither an infinity nor a NaN. v*0 is zero for a
+// finite v and NaN for all others, and a NaN stays in a sum. Four sums keep the
+// additions from waiting for each other.
 func allFinite(x []float64) bool {
 	var s0, s1, s2, s3 float64
 	for len(x) >= 4 {
@@ -174,7 +174,7 @@ func parseCmp(s string) (cmpOp, bool) {
 	return 0, false
 }
 
-// swapped returns the comparison that gives for (b, a) what op gives for (a, b).
+// swapped returns the comparison of (b, a) that equals op of (a, b).
 func (op cmpOp) swapped() cmpOp {
 	switch op {
 	case cmpLt:
@@ -189,8 +189,8 @@ func (op cmpOp) swapped() cmpOp {
 	return op
 }
 
-// holds is the meaning of a comparison. A NaN is unequal to everything, and
-// neither less nor greater.
+// holds compares two values. A NaN is unequal to everything, and neither less nor
+// greater.
 func (op cmpOp) holds(a, b float64) bool {
 	switch op {
 	case cmpEq:
@@ -287,11 +287,11 @@ func compareVector(out *mask, op cmpOp, x, y []float64) {
 	}
 }
 
-// numberSetScan is the size up to which a list of numbers is scanned; a map
-// lookup costs about as much as that many comparisons.
+// numberSetScan is the longest list of numbers that is scanned. A map lookup costs
+// about as much as that many comparisons.
 const numberSetScan = 16
 
-// A numberSet is the list of an in. Immutable once built.
+// A numberSet is the list of numbers of an in. Immutable once built; any goroutine.
 type numberSet struct {
 	few  []float64            // the list, if short
 	many map[float64]struct{} // else; nil if short

@@ -7,8 +7,8 @@ import (
 )
 
 // Params are the parameter values that one request sets. Immutable once
-// built; any goroutine. The zero Params, like a nil one, has no values: all
-// parameters read as null. An explicit null is the same as unset.
+// built; any goroutine. A zero or nil Params has no values: all parameters read
+// as null. An explicit null is the same as unset.
 type Params struct {
 	floats  []floatParam
 	strings []stringParam
@@ -49,8 +49,8 @@ func (p *Params) Unset(id registry.ParamID) {
 	p.strings = slices.DeleteFunc(p.strings, func(s stringParam) bool { return s.id == id })
 }
 
-// Float returns the float (or int) value of a parameter, or false if it is
-// null or of another type.
+// Float returns the value of a float or int parameter. It returns false if the
+// parameter is null or of another type.
 func (p *Params) Float(id registry.ParamID) (float64, bool) {
 	if p == nil {
 		return 0, false
@@ -63,8 +63,8 @@ func (p *Params) Float(id registry.ParamID) (float64, bool) {
 	return 0, false
 }
 
-// String returns the string value of a parameter, or false if it is null or
-// of another type.
+// String returns the value of a string parameter. It returns false if the
+// parameter is null or of another type.
 func (p *Params) String(id registry.ParamID) (string, bool) {
 	if p == nil {
 		return "", false

@@ -12,11 +12,11 @@ import (
 )
 
 // MaxDepth bounds how deep the objects of a tree nest, the root being level 1.
-// The plan format asks for 256 at least; the bound keeps recursion, and the
-// registers that a deep tree may need, small.
+// The plan format asks for 256 at least. The bound keeps recursion small, and the
+// registers that a deep tree may need.
 const MaxDepth = 1000
 
-// ParseError says what is wrong with a tree, and where.
+// ParseError says what is wrong with a tree, and where. Immutable; any goroutine.
 type ParseError struct {
 	Path string // from the root of the tree: "a.b.x", "list[3]"; "" is the root itself
 	Msg  string
@@ -30,8 +30,8 @@ func (e *ParseError) Error() string {
 	return e.Path + ": " + e.Msg
 }
 
-// ParseExpr parses and compiles the tree of an ExprIR. Members that the format
-// does not know are ignored. The error is a *ParseError.
+// ParseExpr parses and compiles the tree of an ExprIR. It ignores members that the
+// format does not know. The error is a *ParseError.
 func ParseExpr(v *jsondoc.Value) (*Expr, error) {
 	var p parser
 	n, err := p.expr(v)
@@ -39,14 +39,14 @@ func ParseExpr(v *jsondoc.Value) (*Expr, error) {
 		return nil, err
 	}
 	e := &Expr{keys: sortedSet(p.keys), params: sortedSet(p.params)}
-	e.root = p.code.add(n)
-	e.code = p.code
+	e.root = p.program.add(n)
+	e.program = p.program
 	return e, nil
 }
 
-// ParsePred parses and compiles the tree of a PredIR. Members that the format
-// does not know are ignored. A bad literal pattern is no error here but when a
-// row reaches it. The error is a *ParseError.
+// ParsePred parses and compiles the tree of a PredIR. It ignores members that the
+// format does not know. A bad literal pattern is not an error here; Filter fails when
+// a row reaches it. The error is a *ParseError.
 func ParsePred(v *jsondoc.Value) (*Pred, error) {
 	var p parser
 	root, err := p.pred(v, false)
@@ -54,18 +54,18 @@ func ParsePred(v *jsondoc.Value) (*Pred, error) {
 		return nil, err
 	}
 	return &Pred{
-		code: p.code, tests: p.tests, root: root,
+		program: p.program, tests: p.tests, root: root,
 		keys: sortedSet(p.keys), params: sortedSet(p.params),
 	}, nil
 }
 
-// A parser walks one tree and emits what it compiles to.
+// A parser walks one tree and compiles it.
 type parser struct {
-	path   []string // where the walk is
-	code   code     // of all expressions
-	tests  []test   // of the predicate
-	keys   []registry.KeyID
-	params []registry.ParamID
+	path    []string // to the current place
+	program program  // of all expressions
+	tests   []test   // of the predicate
+	keys    []registry.KeyID
+	params  []registry.ParamID
 }
 
 // expr parses an expression, with constants folded.
@@ -81,7 +81,7 @@ func (p *parser) expr(v *jsondoc.Value) (*node, error) {
 			return nil, err
 		}
 		if !value.IsNumber() {
-			return nil, p.fail("value: want a number, have %s", describe(value))
+			return nil, p.fail("value: want a number, have %s", value.Describe())
 		}
 		return &node{op: opConst, value: value.Float}, nil
 	case "const_null":
@@ -130,8 +130,8 @@ func binaryOp(name string) (opcode, bool) {
 
 // pred parses a predicate, or its negation, and returns the index of its test.
 //
-// A not is pushed down to the leaves, by De Morgan. That keeps the laziness:
-// both "not (a and b)" and "(not a) or (not b)" look at b only where a is true.
+// De Morgan's laws push a not down to the leaves. Both "not (a and b)" and "(not a)
+// or (not b)" look at b only where a is true.
 func (p *parser) pred(v *jsondoc.Value, negate bool) (int32, error) {
 	op, err := p.op(v, "predicate")
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *parser) pred(v *jsondoc.Value, negate bool) (int32, error) {
 			return 0, err
 		}
 		if value.Kind != jsondoc.Bool {
-			return 0, p.fail("value: want true or false, have %s", describe(value))
+			return 0, p.fail("value: want true or false, have %s", value.Describe())
 		}
 		return p.emit(test{op: testConst, value: value.Bool, negate: negate}), nil
 	case "not":
@@ -169,7 +169,7 @@ func (p *parser) pred(v *jsondoc.Value, negate bool) (int32, error) {
 		if err != nil {
 			return 0, err
 		}
-		return p.emit(test{op: testIsNull, a: p.code.add(x), negate: negate != (op == "not_null")}), nil
+		return p.emit(test{op: testIsNull, a: p.program.add(x), negate: negate != (op == "not_null")}), nil
 	case "in":
 		return p.in(v, negate)
 	case "regex":
@@ -188,7 +188,7 @@ func (p *parser) cmp(v *jsondoc.Value, negate bool) (int32, error) {
 		cmp, ok = parseCmp(name.Str)
 	}
 	if !ok {
-		return 0, p.fail("cmp: want one of == != < <= > >=, have %s", describe(name))
+		return 0, p.fail("cmp: want one of == != < <= > >=, have %s", name.Describe())
 	}
 	a, err := p.childExpr(v, "a")
 	if err != nil {
@@ -198,12 +198,12 @@ func (p *parser) cmp(v *jsondoc.Value, negate bool) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Only the literal null compares equal to null; an expression that merely
-	// comes out as null makes any comparison false. So look at the tree as it
-	// was, since folding makes nulls out of such expressions.
+	// Only the literal null compares equal to null. An expression that evaluates to
+	// null makes any comparison false. Folding turns such expressions into nulls, so
+	// look at the tree before folding.
 	aNull, bNull := isOp(v.Get("a"), "const_null"), isOp(v.Get("b"), "const_null")
 	if !aNull && !bNull {
-		return p.emit(test{op: testCmp, cmp: cmp, a: p.code.add(a), b: p.code.add(b), negate: negate}), nil
+		return p.emit(test{op: testCmp, cmp: cmp, a: p.program.add(a), b: p.program.add(b), negate: negate}), nil
 	}
 	other := a
 	if aNull {
@@ -211,9 +211,9 @@ func (p *parser) cmp(v *jsondoc.Value, negate bool) (int32, error) {
 	}
 	switch cmp {
 	case cmpEq:
-		return p.emit(test{op: testIsNull, a: p.code.add(other), negate: negate}), nil
+		return p.emit(test{op: testIsNull, a: p.program.add(other), negate: negate}), nil
 	case cmpNe:
-		return p.emit(test{op: testIsNull, a: p.code.add(other), negate: !negate}), nil
+		return p.emit(test{op: testIsNull, a: p.program.add(other), negate: !negate}), nil
 	}
 	return p.emit(test{op: testConst, value: false, negate: negate}), nil
 }
@@ -228,7 +228,7 @@ func (p *parser) in(v *jsondoc.Value, negate bool) (int32, error) {
 		return 0, err
 	}
 	if list.Kind != jsondoc.Array {
-		return 0, p.fail("list: want an array, have %s", describe(list))
+		return 0, p.fail("list: want an array, have %s", list.Describe())
 	}
 	var numbers []float64
 	texts := make(map[string]struct{})
@@ -240,7 +240,7 @@ func (p *parser) in(v *jsondoc.Value, negate bool) (int32, error) {
 		case item.Kind == jsondoc.String:
 			texts[item.Str] = struct{}{}
 		default:
-			return 0, p.fail("list[%d]: want a number or a string, have %s", i, describe(item))
+			return 0, p.fail("list[%d]: want a number or a string, have %s", i, item.Describe())
 		}
 		if len(numbers) > 0 && len(texts) > 0 {
 			return 0, p.fail("list[%d]: numbers and strings are mixed", i)
@@ -251,7 +251,7 @@ func (p *parser) in(v *jsondoc.Value, negate bool) (int32, error) {
 	case len(list.Items) == 0:
 		t.op = testConst
 	case len(numbers) > 0:
-		t.op, t.a, t.numbers = testInNumbers, p.code.add(lhs), newNumberSet(numbers)
+		t.op, t.a, t.numbers = testInNumbers, p.program.add(lhs), newNumberSet(numbers)
 	case isOp(v.Get("lhs"), "key_ref"):
 		t.op, t.key, t.texts = testInStrings, lhs.key, texts
 	default:
@@ -268,7 +268,7 @@ func (p *parser) regex(v *jsondoc.Value, negate bool) (int32, error) {
 	ignoreCase := false
 	if flags := v.Get("flags"); flags != nil {
 		if flags.Kind != jsondoc.String || flags.Str != "" && flags.Str != "i" {
-			return 0, p.fail(`flags: want "" or "i", have %s`, describe(flags))
+			return 0, p.fail(`flags: want "" or "i", have %s`, flags.Describe())
 		}
 		ignoreCase = flags.Str == "i"
 	}
@@ -287,7 +287,7 @@ func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
 	p.path = append(p.path, "pattern")
 	defer p.up()
 	if v.Kind != jsondoc.Object {
-		return nil, p.fail("want an object, have %s", describe(v))
+		return nil, p.fail("want an object, have %s", v.Describe())
 	}
 	kind, err := p.field(v, "kind")
 	if err != nil {
@@ -300,7 +300,7 @@ func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
 			return nil, err
 		}
 		if value.Kind != jsondoc.String {
-			return nil, p.fail("value: want a string, have %s", describe(value))
+			return nil, p.fail("value: want a string, have %s", value.Describe())
 		}
 		return newLiteralPattern(value.Str, ignoreCase), nil
 	case kind.Kind == jsondoc.String && kind.Str == "param":
@@ -313,7 +313,7 @@ func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
 		}
 		return newParamPattern(param, ignoreCase), nil
 	}
-	return nil, p.fail(`kind: want "literal" or "param", have %s`, describe(kind))
+	return nil, p.fail(`kind: want "literal" or "param", have %s`, kind.Describe())
 }
 
 // op checks that v is an object, not nested too deep, and returns its op.
@@ -322,14 +322,14 @@ func (p *parser) op(v *jsondoc.Value, what string) (string, error) {
 		return "", p.fail("nested deeper than %d levels", MaxDepth)
 	}
 	if v == nil || v.Kind != jsondoc.Object {
-		return "", p.fail("want an object, the %s; have %s", what, describe(v))
+		return "", p.fail("want an object, the %s; have %s", what, v.Describe())
 	}
 	op, err := p.field(v, "op")
 	if err != nil {
 		return "", err
 	}
 	if op.Kind != jsondoc.String {
-		return "", p.fail("op: want a string, have %s", describe(op))
+		return "", p.fail("op: want a string, have %s", op.Describe())
 	}
 	return op.Str, nil
 }
@@ -376,15 +376,15 @@ func (p *parser) param(v *jsondoc.Value) (registry.ParamID, error) {
 	return registry.ParamID(id), err
 }
 
-// id reads an id, which must be written as an integer without sign. It need
-// not be registered: an unknown one reads as null.
+// id reads an id, an integer literal without sign. The registry need not have it: an
+// unknown id reads as null.
 func (p *parser) id(v *jsondoc.Value, name string) (uint32, error) {
 	id, err := p.field(v, name)
 	if err != nil {
 		return 0, err
 	}
 	if id.Kind != jsondoc.Uint {
-		return 0, p.fail("%s: want an integer without sign, have %s", name, describe(id))
+		return 0, p.fail("%s: want an integer without sign, have %s", name, id.Describe())
 	}
 	if id.Uint > math.MaxUint32 {
 		return 0, p.fail("%s: %d is more than %d", name, id.Uint, uint32(math.MaxUint32))
@@ -401,7 +401,7 @@ func (p *parser) fail(format string, args ...any) error {
 	return &ParseError{Path: p.where(), Msg: fmt.Sprintf(format, args...)}
 }
 
-// where names the place of the walk. Of a very deep one the middle is left out.
+// where returns the path to the current place. It leaves out the middle of a deep path.
 func (p *parser) where() string {
 	const ends = 16
 	if n := len(p.path); n > 3*ends {
@@ -414,30 +414,6 @@ func (p *parser) where() string {
 func isOp(v *jsondoc.Value, op string) bool {
 	name := v.Get("op")
 	return name != nil && name.Kind == jsondoc.String && name.Str == op
-}
-
-// describe names a value in an error, without quoting more than a few bytes of it.
-func describe(v *jsondoc.Value) string {
-	const most = 40
-	switch {
-	case v == nil:
-		return "nothing"
-	case v.Kind == jsondoc.String && len(v.Str) <= most:
-		return fmt.Sprintf("%q", v.Str)
-	case v.Kind == jsondoc.Int:
-		return fmt.Sprintf("the integer %d", v.Int)
-	case v.IsNumber():
-		return fmt.Sprintf("the number %v", v.Float)
-	case v.Kind == jsondoc.Bool:
-		return fmt.Sprint(v.Bool)
-	case v.Kind == jsondoc.Null:
-		return "null"
-	}
-	article := "a "
-	if v.Kind == jsondoc.Array || v.Kind == jsondoc.Object {
-		article = "an "
-	}
-	return article + v.Kind.String()
 }
 
 func sortedSet[T registry.KeyID | registry.ParamID](ids []T) []T {

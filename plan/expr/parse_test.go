@@ -13,10 +13,10 @@ import (
 
 func TestParseExprRefuses(t *testing.T) {
 	for _, c := range []struct{ name, doc, want string }{
-		{"no object", `3`, "want an object, the expression; have the number 3"},
+		{"no object", `3`, "want an object, the expression; have the integer 3"},
 		{"a list", `[]`, "want an object, the expression; have an array"},
 		{"no op", `{}`, "op is missing"},
-		{"op of another type", `{"op":1}`, "op: want a string, have the number 1"},
+		{"op of another type", `{"op":1}`, "op: want a string, have the integer 1"},
 		{"unknown op", `{"op":"div"}`, `unknown op "div" of an expression`},
 		{"op of a predicate", `{"op":"cmp"}`, `unknown op "cmp" of an expression`},
 		{"op in capitals", `{"op":"Add"}`, `unknown op "Add" of an expression`},
@@ -27,13 +27,13 @@ func TestParseExprRefuses(t *testing.T) {
 		{"key missing", `{"op":"key_ref"}`, "key_id is missing"},
 		{"key with sign", `{"op":"key_ref","key_id":-1}`, "key_id: want an integer without sign, have the integer -1"},
 		{"key minus zero", `{"op":"key_ref","key_id":-0}`, "key_id: want an integer without sign, have the integer 0"},
-		{"key as float", `{"op":"key_ref","key_id":1.0}`, "key_id: want an integer without sign, have the number 1"},
+		{"key as float", `{"op":"key_ref","key_id":1.0}`, "key_id: want an integer without sign, have the number 1.0"},
 		{"key as string", `{"op":"key_ref","key_id":"1"}`, `key_id: want an integer without sign, have "1"`},
 		{"key too large", `{"op":"key_ref","key_id":4294967296}`, "key_id: 4294967296 is more than 4294967295"},
 		{"param too large", `{"op":"param_ref","param_id":4294967296}`, "param_id: 4294967296 is more than 4294967295"},
 		{
 			"param as float", `{"op":"param_ref","param_id":1e0}`,
-			"param_id: want an integer without sign, have the number 1",
+			"param_id: want an integer without sign, have the number 1.0",
 		},
 		{"operand missing", `{"op":"add","a":{"op":"const_null"}}`, "b is missing"},
 		{"operand null", `{"op":"neg","x":null}`, "x: want an object, the expression; have null"},
@@ -66,7 +66,7 @@ func TestParsePredRefuses(t *testing.T) {
 		{"no object", `true`, "want an object, the predicate; have true"},
 		{"unknown op", `{"op":"xor"}`, `unknown op "xor" of a predicate`},
 		{"op of an expression", `{"op":"add"}`, `unknown op "add" of a predicate`},
-		{"bool as number", `{"op":"const_bool","value":1}`, "value: want true or false, have the number 1"},
+		{"bool as number", `{"op":"const_bool","value":1}`, "value: want true or false, have the integer 1"},
 		{"bool null", `{"op":"const_bool","value":null}`, "value: want true or false, have null"},
 		{"bool missing", `{"op":"const_bool"}`, "value is missing"},
 		{
@@ -81,7 +81,7 @@ func TestParsePredRefuses(t *testing.T) {
 		},
 		{
 			"comparison no string", `{"op":"cmp","cmp":1,"a":` + x + `,"b":` + x + `}`,
-			"cmp: want one of == != < <= > >=, have the number 1",
+			"cmp: want one of == != < <= > >=, have the integer 1",
 		},
 		{"comparison missing", `{"op":"cmp","a":` + x + `,"b":` + x + `}`, "cmp is missing"},
 		{
@@ -111,7 +111,7 @@ func TestParsePredRefuses(t *testing.T) {
 		{"literal without value", regex(`,"pattern":{"kind":"literal"}`), "pattern: value is missing"},
 		{
 			"literal number", regex(`,"pattern":{"kind":"literal","value":1}`),
-			"pattern: value: want a string, have the number 1",
+			"pattern: value: want a string, have the integer 1",
 		},
 		{"param without id", regex(`,"pattern":{"kind":"param"}`), "pattern: param_id is missing"},
 		{"param 0", regex(`,"pattern":{"kind":"param","param_id":0}`), "pattern: param_id: 0 is no parameter"},

@@ -15,24 +15,24 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Bounds of a pattern, so that compiling one takes a worker some 20 ms at most and
-// matching a string of some 100 bytes no more. Nothing stops either half-way.
+// Bounds of a pattern. With them, compiling one takes a worker some 20 ms at most, and
+// matching a string of some 100 bytes no longer. Nothing stops either half-way.
 const (
 	patternMaxBytes      = 4 << 10   // of its text
 	patternMaxClassSteps = 256 << 10 // of parsing its character classes, see patternScan
-	patternMaxSize       = 256 << 10 // compiled, in bytes; some 6,500 instructions
+	patternMaxSize       = 256 << 10 // of the compiled pattern, in bytes; some 6,500 instructions
 )
 
-// Patterns from requests are kept compiled, since the same few come again and
-// again. One leaf keeps this many; beyond, one of them makes room.
+// patternsKept is how many compiled patterns from requests one leaf keeps, because the
+// same few come again and again. A further one replaces any of them.
 const patternsKept = 64
 
-// matchSteps is how many steps a match may take, at most, that nothing stops. A
+// matchSteps is the most steps that a match may take without asking whether to stop. A
 // step is one instruction of the program at one byte of the string: some 10 ns.
 const matchSteps = 1 << 20
 
-// A pattern is the regular expression of a leaf: a literal, compiled when the
-// plan is, or a parameter. Any goroutine.
+// A pattern is the regular expression of a leaf: a literal, compiled with the plan, or
+// a parameter. Any goroutine.
 type pattern struct {
 	literal    *matcher // nil: it is a parameter
 	param      registry.ParamID
@@ -42,10 +42,11 @@ type pattern struct {
 	kept map[string]*matcher // guarded by mu; at most patternsKept
 }
 
-// A matcher is a compiled pattern, or why there is none. Immutable once built.
+// A matcher is a compiled pattern or the error of compiling it. Immutable once built; any
+// goroutine.
 type matcher struct {
 	re           *regexp.Regexp // has no captures
-	instructions int            // of its program, at most
+	instructions int            // upper bound of its program's size
 	err          error
 }
 
@@ -57,8 +58,8 @@ func newParamPattern(param registry.ParamID, ignoreCase bool) *pattern {
 	return &pattern{param: param, ignoreCase: ignoreCase}
 }
 
-// match reports whether the pattern matches somewhere in s, or returns
-// rowset.ErrStopped if stop says so before that is known.
+// match reports whether the pattern matches somewhere in s. It returns
+// rowset.ErrStopped once stop says so.
 func (m *matcher) match(stop rowset.Stop, s string) (bool, error) {
 	if stop == nil || len(s)*m.instructions <= matchSteps {
 		return m.re.MatchString(s), nil
@@ -66,7 +67,7 @@ func (m *matcher) match(stop rowset.Stop, s string) (bool, error) {
 	return m.matchSlowly(stop, s)
 }
 
-// matchSlowly is match for a string that is long for the pattern.
+// matchSlowly is match for a string that takes many steps. It asks on its way whether to stop.
 func (m *matcher) matchSlowly(stop rowset.Stop, s string) (bool, error) {
 	runes := stoppableRunes{rest: s, stop: stop, interval: 1 + matchSteps/m.instructions}
 	matched := m.re.MatchReader(&runes)
@@ -115,9 +116,9 @@ func (p *pattern) matcher(params *Params) (*matcher, error) {
 	return m, m.err
 }
 
-// compiled compiles a pattern of a request, or finds it compiled.
+// compiled returns a pattern of a request from the cache, or compiles it.
 func (p *pattern) compiled(text string) *matcher {
-	if len(text) > patternMaxBytes { // refused, and not worth the memory
+	if len(text) > patternMaxBytes { // refused, and not worth keeping
 		return compilePattern(text, p.ignoreCase)
 	}
 	p.mu.RLock()
@@ -126,14 +127,14 @@ func (p *pattern) compiled(text string) *matcher {
 	if m != nil {
 		return m
 	}
-	m = compilePattern(text, p.ignoreCase) // outside of the lock: others need not wait
+	m = compilePattern(text, p.ignoreCase) // without the lock, so that others need not wait
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.kept == nil {
 		p.kept = make(map[string]*matcher)
 	}
 	if len(p.kept) >= patternsKept {
-		for victim := range p.kept { // any: Go starts at a random one
+		for victim := range p.kept { // a random one
 			delete(p.kept, victim)
 			break
 		}
@@ -142,8 +143,8 @@ func (p *pattern) compiled(text string) *matcher {
 	return m
 }
 
-// compilePattern compiles an RE2 pattern for partial matches, without captures,
-// unless it breaks one of the bounds.
+// compilePattern compiles an RE2 pattern for partial matches, without captures. It
+// refuses a pattern that breaks one of the bounds.
 func compilePattern(text string, ignoreCase bool) *matcher {
 	refuse := func(format string, args ...any) *matcher {
 		return &matcher{err: fmt.Errorf("%w: "+format, append([]any{ErrBadPattern}, args...)...)}
@@ -171,11 +172,11 @@ func compilePattern(text string, ignoreCase bool) *matcher {
 	if size.bytes() > patternMaxSize {
 		return refuse("pattern compiles to %d bytes, at most %d are accepted", size.bytes(), patternMaxSize)
 	}
-	// The same text but for its captures, so it is as well-formed.
+	// The text differs only in its captures, so it is as well-formed.
 	return &matcher{re: regexp.MustCompile(prefix + scan.plain.String()), instructions: size.instructions + programFrame}
 }
 
-// syntaxWords says what is wrong with a pattern and quotes the part of it.
+// syntaxWords says what is wrong with a pattern and quotes the faulty part.
 func syntaxWords(err error) string {
 	var at *syntax.Error
 	if !errors.As(err, &at) {

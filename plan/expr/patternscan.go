@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// A patternScan walks over the text of a pattern before anything parses it. It
-// knows as much of the grammar as it takes to tell groups and classes from
-// other text. Of a malformed text it may find anything: the parser refuses that.
+// A patternScan walks over the text of a pattern before package regexp parses it. It
+// knows enough of the grammar to tell groups and classes from other text. Its findings
+// about a malformed text mean nothing, but the parser refuses such a text.
 type patternScan struct {
 	text  string
 	folds bool // some part of the pattern may ignore case
 
-	plain  strings.Builder // text without captures, as far as copied
+	plain  strings.Builder // text[:copied] without captures
 	copied int
 
 	foreign    string // the first Unicode class that Go knows and RE2 does not; "" if none
-	classSteps int    // what the parser spends on building classes, see below
+	classSteps int    // estimated steps of the parser to build classes, see below
 }
 
-// The parser builds a class out of ranges of characters. It copies and sorts
-// those of a Unicode class, and where case is ignored it looks at each character
-// of a range between these two, the first and the last that have another case.
+// The parser builds a class out of ranges of characters. It copies and sorts the ranges
+// of a Unicode class. Where it ignores case it looks at each character of a range from
+// firstFolding to lastFolding, the first and the last that have another case.
 // The weights are measured: some 25 ns a step.
 const (
 	firstFolding = 'A'
@@ -62,12 +62,11 @@ func (s *patternScan) escape(i int) int {
 	case s.isUnicodeClass(i):
 		return s.unicodeClass(i)
 	default:
-		return i + len(`\x`) // of a longer one the rest is text without a meaning to us
+		return i + len(`\x`) // the rest of a longer escape looks like plain text
 	}
 }
 
-// group passes the opening of a group, the '(' of which is before i, and makes
-// it one that captures nothing.
+// group passes the opening of a group, whose '(' is before i, and removes its capture.
 func (s *patternScan) group(i int) int {
 	rest := s.text[i:]
 	switch {
@@ -88,17 +87,17 @@ func (s *patternScan) group(i int) int {
 	}
 }
 
-// openGroup has plain open a group without capture where text[from:to] stands.
+// openGroup replaces text[from:to] in plain by the opening of a group without capture.
 func (s *patternScan) openGroup(from, to int) {
 	s.plain.WriteString(s.text[s.copied:from])
 	s.plain.WriteString("?:")
 	if strings.HasPrefix(s.text[to:], "]") {
-		s.plain.WriteByte('\\') // or else the ":]" would end a "[:" that is far before
+		s.plain.WriteByte('\\') // otherwise the ":]" could end an earlier "[:"
 	}
 	s.copied = to
 }
 
-// class passes a class in brackets, the '[' of which is before i.
+// class passes a class in brackets, whose '[' is before i.
 func (s *patternScan) class(i int) int {
 	i += len(s.text[i:]) - len(strings.TrimPrefix(s.text[i:], "^"))
 	for first := true; i < len(s.text); first = false {
@@ -126,15 +125,15 @@ func (s *patternScan) classRange(i int) int {
 		return i
 	}
 	hi, i := s.classRune(i + 1)
-	if s.folds && (lo > firstFolding || hi < lastFolding) { // a range of all those needs no look at each
+	if s.folds && (lo > firstFolding || hi < lastFolding) { // the parser skips a range that has them all
 		s.classSteps += max(0, int(min(hi, lastFolding)-max(lo, firstFolding))+1)
 	}
 	return i
 }
 
-// classRune returns the character at i, which may be an escape sequence, and
-// where it ends. Of the escapes of control characters it returns the letter:
-// they are as good as each other as ends of a range.
+// classRune returns the character at i, which may be an escape sequence, and its end. For
+// the escape of a control character it returns the letter: as ends of a range they cost
+// the same.
 func (s *patternScan) classRune(i int) (rune, int) {
 	rest := s.text[i:]
 	digits, base := "", 0
@@ -169,11 +168,10 @@ func (s *patternScan) isUnicodeClass(i int) bool {
 	return strings.HasPrefix(s.text[i:], `\p`) || strings.HasPrefix(s.text[i:], `\P`)
 }
 
-// unicodeClass passes the Unicode class at i. RE2 knows general categories by
-// their short names, scripts, and Any, spelled exactly so; Go also knows long
-// names, a few more categories, and is lax about case, spaces, hyphens and
-// underscores. All else in which the two differ is where RE2 accepts more (\C)
-// or looks at invalid UTF-8: there Go's rules stand.
+// unicodeClass passes the Unicode class at i. RE2 knows general categories by their
+// short names, scripts, and Any, in exact spelling. Go also knows long names and a few
+// more categories, and is lax about case, spaces, hyphens and underscores. Go's rules
+// hold for the other differences: RE2 accepts more (\C) and reads invalid UTF-8.
 func (s *patternScan) unicodeClass(i int) int {
 	rest := s.text[i+len(`\p`):]
 	_, size := utf8.DecodeRuneInString(rest)

@@ -2,12 +2,12 @@ package expr
 
 import "regexp/syntax"
 
-// A compiledSize estimates, from above and within a factor of two, what a parsed
-// pattern compiles to. Repeats are written out in the program, so that a text of
-// 10 bytes may make one of 1000 instructions and more.
+// A compiledSize estimates the size of a compiled pattern, from above and within a factor
+// of two. A program writes repeats out, so a text of 10 bytes may become 1000 instructions
+// and more.
 type compiledSize struct {
-	instructions int // but for programFrame
-	runes        int // ends of the ranges of all classes; copies of a class share them
+	instructions int // without programFrame
+	runes        int // ends of the ranges of all classes; copies of a class share these
 }
 
 const (
@@ -19,8 +19,8 @@ const (
 
 func (s compiledSize) bytes() int { return s.instructions*instructionBytes + s.runes*runeBytes }
 
-// sizeOf estimates the size of re, captures left out. It cannot overflow: the
-// parser refuses what compiles to more than 128 MiB.
+// sizeOf estimates the size of re without captures. It cannot overflow, because the
+// parser refuses a pattern that compiles to more than 128 MiB.
 func sizeOf(re *syntax.Regexp) (size compiledSize) {
 	for _, sub := range re.Sub {
 		s := sizeOf(sub)

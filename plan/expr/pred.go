@@ -10,18 +10,18 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// What a leaf of a predicate may fail with once a row reaches it. Filter wraps
-// them in an *EvalError.
+// The errors with which a leaf of a predicate may fail once a row reaches it. Filter
+// wraps them in an *EvalError.
 var (
-	// ErrListOperand: an in with a list of strings has another lhs than a key_ref.
+	// ErrListOperand says that the lhs of an in with a list of strings is not a key_ref.
 	ErrListOperand = errors.New("a list of strings needs a key_ref as lhs")
-	// ErrNullPattern: the parameter with the pattern is unset, null or no string.
+	// ErrNullPattern says that the parameter with the pattern is unset, null or not a string.
 	ErrNullPattern = errors.New("pattern parameter is null, unset or no string")
-	// ErrBadPattern: the pattern is not a RE2 regular expression, or it is too large.
+	// ErrBadPattern says that the pattern is not a RE2 regular expression or is too large.
 	ErrBadPattern = errors.New("bad pattern")
 )
 
-// EvalError says which leaf of a predicate failed, and why.
+// EvalError says which leaf of a predicate failed, and why. Immutable; any goroutine.
 type EvalError struct {
 	Path string // from the root of the tree: "a.x"; "" is the root itself
 	Err  error  // wraps ErrListOperand, ErrNullPattern or ErrBadPattern
@@ -38,15 +38,15 @@ func (e *EvalError) Error() string {
 // Unwrap returns Err.
 func (e *EvalError) Unwrap() error { return e.Err }
 
-// Pred is a compiled predicate. Immutable once built, but for a cache of
-// compiled patterns behind a lock; any goroutine.
+// Pred is a compiled predicate. Immutable once built, except a cache of compiled
+// patterns behind a lock. Any goroutine.
 type Pred struct {
-	code     code   // of all expressions
-	tests    []test // and, or after their operands
-	root     int32
-	keys     []registry.KeyID
-	params   []registry.ParamID
-	machines sync.Pool // of *predMachine; only scratch memory
+	program    program // of all expressions
+	tests      []test  // operands come before their and, or
+	root       int32
+	keys       []registry.KeyID
+	params     []registry.ParamID
+	evaluators sync.Pool // of *predEvaluator; only scratch memory
 }
 
 // testOp is a node of a predicate.
@@ -67,7 +67,7 @@ const (
 // A test is a node of a compiled predicate.
 type test struct {
 	op      testOp
-	negate  bool // of leaves: the opposite is meant
+	negate  bool // leaves only: the value is the opposite
 	value   bool
 	cmp     cmpOp
 	a, b    int32
@@ -75,53 +75,47 @@ type test struct {
 	numbers *numberSet
 	texts   map[string]struct{}
 	pattern *pattern
-	path    string // of leaves that may fail
+	path    string // leaves that may fail only: the place in the tree
 }
 
-// Keys returns the keys that p reads, ascending, registry.IDKey among them if
-// it reads the id. Not to be changed.
+// Keys returns the keys that p reads, ascending. registry.IDKey stands for the id.
+// Callers must not change the slice.
 func (p *Pred) Keys() []registry.KeyID { return p.keys }
 
-// Params returns the parameters that p reads, ascending. Not to be changed.
+// Params returns the parameters that p reads, ascending. Callers must not change the slice.
 func (p *Pred) Params() []registry.ParamID { return p.params }
 
-// Filter returns the active rows of in, in their order, for which p is true.
-// A leaf that can fail (bad pattern, list of strings on a non-key) fails only
-// if some row reaches it; the error is that of the first such row, an
-// *EvalError.
-func (p *Pred) Filter(in rowset.RowSet, params *Params) (rowset.RowSet, error) {
-	return p.FilterUntil(nil, in, params)
-}
-
-// FilterUntil is Filter, with rowset.ErrStopped if stop says so before it is done.
-func (p *Pred) FilterUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (rowset.RowSet, error) {
+// Filter returns the active rows of in, in their order, for which p is true. A leaf that can fail
+// (bad pattern, list of strings on a non-key) fails only if some row reaches it. The error is the
+// *EvalError of the first such row, or rowset.ErrStopped once stop says so. A nil stop never does.
+func (p *Pred) Filter(stop rowset.Stop, in rowset.RowSet, params *Params) (rowset.RowSet, error) {
 	if in.N == 0 {
 		return in, nil
 	}
-	m, _ := p.machines.Get().(*predMachine)
-	if m == nil {
-		m = &predMachine{machine: newMachine(p.code), tests: p.tests, bound: make([]testBinding, len(p.tests))}
+	ev, _ := p.evaluators.Get().(*predEvaluator)
+	if ev == nil {
+		ev = &predEvaluator{evaluator: newEvaluator(p.program), tests: p.tests, bound: make([]testBinding, len(p.tests))}
 	}
-	defer p.machines.Put(m)
-	m.begin(stop, in.Batch, params)
-	defer m.end()
+	defer p.evaluators.Put(ev)
+	ev.begin(stop, in.Batch, params)
+	defer ev.end()
 
-	// First a bit for each row, then the list: so it is made in its true length.
-	m.hits = m.hits[:0]
+	// Bits first, then the list, so that the list gets its exact length.
+	ev.hits = ev.hits[:0]
 	count := 0
 	var c chunk
 	todo := chunks{in: in, stop: stop}
 	for todo.advance(&c) {
 		all := fullMask(c.n)
 		var out mask
-		if err := m.test(p.root, &c, &all, &out); err != nil {
+		if err := ev.test(p.root, &c, &all, &out); err != nil {
 			if err != rowset.ErrStopped {
-				err = m.firstError(p.root, &c)
+				err = ev.firstError(p.root, &c)
 			}
 			return rowset.RowSet{}, err
 		}
 		hits := out[:c.words()]
-		m.hits = append(m.hits, hits...)
+		ev.hits = append(ev.hits, hits...)
 		count += countOnes(hits)
 	}
 	if todo.stopped {
@@ -135,15 +129,14 @@ func (p *Pred) FilterUntil(stop rowset.Stop, in rowset.RowSet, params *Params) (
 	}
 	rows := make([]int32, count)
 	if in.Rows == nil {
-		listDense(rows, m.hits)
+		listDense(rows, ev.hits)
 	} else {
-		listSelected(rows, m.hits, in.Rows)
+		listSelected(rows, ev.hits, in.Rows)
 	}
 	return rowset.RowSet{Batch: in.Batch, Rows: rows, N: count}, nil
 }
 
-// listDense writes the positions of the ones to rows, which has room for
-// exactly these.
+// listDense writes the positions of the ones to rows, which has exactly that length.
 func listDense(rows []int32, hits []uint64) {
 	for k, w := range hits {
 		base := int32(k * 64)
@@ -163,8 +156,8 @@ func listDense(rows []int32, hits []uint64) {
 	}
 }
 
-// listSelected writes the elements of from at the positions of the ones to
-// rows, which has room for exactly these.
+// listSelected writes the elements of from at the positions of the ones to rows, which
+// has exactly that length.
 func listSelected(rows []int32, hits []uint64, from []int32) {
 	for k, w := range hits {
 		source := from[k*64:]

@@ -70,6 +70,15 @@ func worldParams() *Params {
 	return p
 }
 
+// columnOf is an evaluation that nothing stops.
+func columnOf(e *Expr, in rowset.RowSet, params *Params) Column {
+	c, err := e.Column(nil, in, params)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
 func TestExprRules(t *testing.T) {
 	isNull := math.Float64frombits(0x7ff8_0000_dead_beef)
 	negZero := math.Copysign(0, -1)
@@ -106,7 +115,7 @@ func TestExprRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rows, params := world(), worldParams()
-			col := mustExpr(t, c.tree).Column(rows, params)
+			col := columnOf(mustExpr(t, c.tree), rows, params)
 			for row, want := range c.want {
 				if math.Float64bits(want) == math.Float64bits(isNull) {
 					assert.False(t, col.Valid.Get(row), "row %d is null", row)
@@ -215,7 +224,7 @@ func TestPredRules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rows, params := world(), worldParams()
 			p := mustPred(t, c.tree)
-			out, err := p.Filter(rows, params)
+			out, err := p.Filter(nil, rows, params)
 			if err != nil {
 				assert.EqualError(t, err, c.want)
 				assert.ErrorAs(t, err, new(*EvalError))
@@ -238,11 +247,11 @@ func TestNoRowsNoErrors(t *testing.T) {
 		"no row kept":  {Batch: world().Batch, Rows: []int32{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := mustPred(t, regex("(", "")).Filter(rows, nil)
+			out, err := mustPred(t, regex("(", "")).Filter(nil, rows, nil)
 			require.NoError(t, err)
 			assert.Zero(t, out.N)
 			assert.Same(t, rows.Batch, out.Batch)
-			col := mustExpr(t, bi("add", id, null)).Column(rows, nil)
+			col := columnOf(mustExpr(t, bi("add", id, null)), rows, nil)
 			assert.False(t, col.Null)
 			assert.False(t, col.NonFinite)
 			assert.Zero(t, col.Valid.Count(len(col.Values)))
@@ -253,38 +262,38 @@ func TestNoRowsNoErrors(t *testing.T) {
 func TestInactiveRowsAreNotLookedAt(t *testing.T) {
 	rows := world()
 	rows.Rows, rows.N = []int32{2, 0}, 2 // neither the null nor the huge one
-	col := mustExpr(t, bi("mul", score, num("10"))).Column(rows, nil)
+	col := columnOf(mustExpr(t, bi("mul", score, num("10"))), rows, nil)
 	assert.False(t, col.Null)
 	assert.False(t, col.NonFinite)
 	assert.Equal(t, []float64{5, 0, math.Copysign(0, -1), 0}, col.Values)
 
 	rows.Rows, rows.N = []int32{1}, 1 // only the null
-	_, err := mustPred(t, regex("(", "")).Filter(rows, nil)
+	_, err := mustPred(t, regex("(", "")).Filter(nil, rows, nil)
 	assert.NoError(t, err)
 }
 
 func TestFilterKeepsTheOrderOfTheRows(t *testing.T) {
 	rows := world()
 	rows.Rows, rows.N = []int32{3, 0, 2}, 3
-	out, err := mustPred(t, cmp(score, "!=", num("0"))).Filter(rows, nil)
+	out, err := mustPred(t, cmp(score, "!=", num("0"))).Filter(nil, rows, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int32{3, 0}, out.Rows)
 }
 
 func TestFilterThatKeepsAllCopiesNothing(t *testing.T) {
 	rows := world()
-	out, err := mustPred(t, yes).Filter(rows, nil)
+	out, err := mustPred(t, yes).Filter(nil, rows, nil)
 	require.NoError(t, err)
 	assert.Equal(t, rows, out)
 	rows.Rows, rows.N = []int32{3, 1}, 2
-	out, err = mustPred(t, yes).Filter(rows, nil)
+	out, err = mustPred(t, yes).Filter(nil, rows, nil)
 	require.NoError(t, err)
 	assert.Same(t, &rows.Rows[0], &out.Rows[0])
 }
 
 func TestResultIsNoViewOfTheBatch(t *testing.T) {
 	rows := world()
-	col := mustExpr(t, score).Column(rows, nil)
+	col := columnOf(mustExpr(t, score), rows, nil)
 	assert.NotSame(t, &rows.Batch.Float(1001).Values[0], &col.Values[0])
 	assert.NotSame(t, &rows.Batch.Float(1001).Valid[0], &col.Valid[0])
 }

@@ -25,7 +25,7 @@ func filter() task.Spec {
 			if c.Node.Pred == nil {
 				return rowset.RowSet{}, task.Invalidf("pred_id is empty")
 			}
-			return c.Node.Pred.FilterUntil(c, c.Inputs[0], c.Params)
+			return c.Node.Pred.Filter(c, c.Inputs[0], c.Params)
 		},
 	}
 }

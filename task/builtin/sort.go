@@ -32,7 +32,7 @@ func sortRows() task.Spec {
 			if key.ID != registry.IDKey && in.Batch.Float(key.ID) == nil && in.Batch.String(key.ID) == nil {
 				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): the input has no such column", key.ID, key.Name)
 			}
-			return rowset.SortUntil(c, in, key.ID, order == "desc")
+			return rowset.Sort(c, in, key.ID, order == "desc")
 		},
 	}
 }

@@ -46,7 +46,7 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the column is as long as the batch
 		return rowset.RowSet{}, err
 	}
-	col, err := c.Node.Expr.ColumnUntil(c, in, c.Params)
+	col, err := c.Node.Expr.Column(c, in, c.Params)
 	switch {
 	case err != nil:
 		return rowset.RowSet{}, err

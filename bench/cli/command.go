@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/internal/command"
+)
+
+// Program is the program whose commands these are. Its errors tell the exit status, as in
+// package command. One goroutine.
+type Program struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Tune           func(cpuThreads int) // sets the process up before an engine is opened
+	CommandLine    string               // quoted by reports
+}
+
+const benchUsageTemplate = `Usage:
+{{- if .HasAvailableSubCommands}}
+  {{.CommandPath}} <mode> [flags]
+
+Modes:
+{{- range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+{{- else}}
+  {{.UseLine}}
+{{- end}}
+{{- if .HasExample}}
+
+Examples:
+{{.Example}}
+{{- end}}
+{{- if .HasAvailableLocalFlags}}
+
+Flags ("-" and "_" in a name are the same):
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+{{- end}}
+`
+
+// Command returns "rankd bench" with its modes.
+func (p *Program) Command(ctx context.Context) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure engines, the event loop and the kernels",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetUsageTemplate(benchUsageTemplate)
+	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
+	for _, c := range append(cmd.Commands(), cmd) {
+		c.Flags().SortFlags = false
+		c.Flags().SetNormalizeFunc(command.Normalize)
+	}
+	return cmd
+}
+
+// workerCommand returns the command that other modes start as a process per engine. Its help
+// is hidden, since people have no use for it.
+func (p *Program) workerCommand() *cobra.Command {
+	var engine, registryDir string
+	var o rankd.Options
+	cmd := &cobra.Command{
+		Use: "worker", Hidden: true, Args: cobra.NoArgs,
+		Short: "Run the rounds that come on stdin, as lines of JSON, and report them on stdout",
+		RunE: func(*cobra.Command, []string) error {
+			spec, err := engines.ParseSpec(engine)
+			if err != nil {
+				return err
+			}
+			if spec != spec.Local() || spec.Kind == engines.Peer {
+				return fmt.Errorf("engine %s does not run in this process", spec)
+			}
+			if err := command.Folders(&o, "", registryDir); err != nil {
+				return err
+			}
+			o.Logger = command.Logger(p.Stderr)
+			o = spec.Options(o)
+			p.Tune(o.CPUThreads)
+			if err := worker.Serve(p.Stdin, p.Stdout, opener(o)); err != nil {
+				return &command.RuntimeError{Err: err}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&engine, "engine", string(engines.Reactor), "the `engine`, as in --engines of compare")
+	f.IntVar(&o.CPUThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.StringVar(&o.Env, "env", "dev", "`environment`")
+	f.StringVar(&registryDir, "registry_dir", "", "`folder` of the registry's tables")
+	return cmd
+}
+
+// opener returns how a worker opens its engine: with all Redis endpoints at the address, and
+// with the plan, that the setup of the round names.
+func opener(o rankd.Options) worker.Open {
+	return func(setup worker.Setup) (load.Target, error) {
+		o := o
+		o.Redis, o.PlanFile, o.PlanText = setup.Redis, setup.Plan, []byte(setup.Artifact)
+		target, err := engines.Open(o)
+		if err != nil {
+			return nil, err // not a nil *Target in an interface
+		}
+		return target, nil
+	}
+}

@@ -1,0 +1,496 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/bench/backend"
+	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/report"
+	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/internal/command"
+)
+
+// compareOptions are the flags of compare and sweep. Immutable once checked.
+type compareOptions struct {
+	plan, planDir, planName string
+	env, registryDir, redis string
+	cpuThreads              int
+
+	engines     string
+	concurrency []int
+	rates       []float64
+	backlog     int
+	fanout      int
+	users       string
+	latencies   []time.Duration
+	rounds      int
+	duration    time.Duration
+	warmup      time.Duration
+
+	redisServer     string
+	peers, peersDir string
+	asJSON          bool
+	html            string
+	specs           []engines.Spec
+	userIDs         []int64
+	knees           bool
+	title           string
+}
+
+const compareLong = `Run a plan on several engines, in interleaved rounds, and say how they differ.
+
+Each engine runs in a process of its own; Redis is a redis-server of its own with demo
+data, unless --redis names another. An engine is written
+
+  reactor                          asynchronous, all requests on one loop
+  pool                             a CPU pool and an I/O pool that blocks on Redis
+  pool:redis_pool=16               the same with 16 connections
+  pool:io_threads=64,redis_pool=64
+  sequential                       one node at a time
+  peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
+  binary:/old/rankd:pool           any engine but a peer, run by another build of rankd
+
+Without --rate the load is a closed loop: so many clients, each sending when it was
+answered. With --rate requests arrive at a fixed rate, and latency counts from when
+they were due (corrected for coordinated omission).`
+
+const compareExamples = `  # Does the reactor beat the pool on my plan, and by how much?
+  rankd bench compare --plan my.plan.json --redis 127.0.0.1:6379
+
+  # The same with a network of 1 and 5 ms, as a report:
+  rankd bench compare --plan_name concat_plan --redis_latency 0,1ms,5ms --html report.html
+
+  # Is this build slower than an older one?
+  rankd bench compare --plan_name concat_plan --engines binary:/old/rankd:reactor,reactor
+
+  # Against Go code written by hand, at 20,000 requests per second:
+  rankd bench compare --plan_name concat_plan --engines reactor,peer:rueidis,peer:go-redis --rate 20000`
+
+func (p *Program) compareCommand(ctx context.Context) *cobra.Command {
+	o := &compareOptions{title: "Engines compared"}
+	cmd := &cobra.Command{
+		Use: "compare", Args: cobra.NoArgs, Long: compareLong, Example: compareExamples,
+		Short: "Compare engines, and peers, on a plan",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return p.compare(ctx, o, cmd.Flags()) },
+	}
+	o.addFlags(cmd, "reactor,pool,pool:redis_pool=16,sequential", []int{1, 4, 16, 64, 256}, 6)
+	return cmd
+}
+
+func (p *Program) sweepCommand(ctx context.Context) *cobra.Command {
+	o := &compareOptions{title: "Throughput and latency against concurrency", knees: true}
+	cmd := &cobra.Command{
+		Use: "sweep", Args: cobra.NoArgs,
+		Short: "Find where an engine's throughput flattens and its latency climbs",
+		Long: `Run a plan at rising concurrency and find the knee of each engine: the lowest concurrency
+that reaches 90 % of the best throughput. What is in flight beyond it mostly waits.`,
+		Example: `  rankd bench sweep --plan_name concat_plan --engines reactor,pool`,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return p.compare(ctx, o, cmd.Flags()) },
+	}
+	o.addFlags(cmd, "reactor,pool", []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, 3)
+	return cmd
+}
+
+func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency []int, rounds int) {
+	f := cmd.Flags()
+	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
+	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
+	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
+	f.IntVar(&o.fanout, "fanout", 0, "`number` that replaces every fanout of the plan (0: the plan's own)")
+	f.StringVar(&o.users, "users", "1", "`users` to rank for in turn: ids and ranges, as in 1,5-8")
+
+	f.StringVar(&o.engines, "engines", specs, "`engines` to measure; ratios are to the first")
+	f.IntSliceVar(&o.concurrency, "concurrency", concurrency, "`numbers` of requests in flight, of a closed loop")
+	f.Float64SliceVar(&o.rates, "rate", nil, "`arrivals` per second of an open loop, instead of --concurrency")
+	f.IntVar(&o.backlog, "backlog", 1024, "at most this `number` in flight of an open loop; arrivals beyond it are shed")
+	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of CPU workers of each engine")
+
+	f.IntVar(&o.rounds, "rounds", rounds, "`number` of rounds; a 95 % interval takes six")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")
+	f.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how `long` each round warms up before")
+
+	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port`, with the data that it has")
+	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: that on the PATH)")
+	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0},
+		"`times` to add to each round trip to Redis, as in 0,1ms,5ms")
+	f.StringVar(&o.peers, "peers", "", "the `program` that runs peers")
+	f.StringVar(&o.peersDir, "peers_dir", filepath.Join("bench", "peers"),
+		"build the peers in this `folder` if --peers is not given")
+
+	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON")
+	f.StringVar(&o.html, "html", "", "write a report with charts to this `file`")
+	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
+	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
+	cmd.MarkFlagsMutuallyExclusive("plan", "plan_name")
+	cmd.MarkFlagsMutuallyExclusive("rate", "concurrency")
+}
+
+// check reports all that is wrong at once, and completes the options.
+func (o *compareOptions) check(given *pflag.FlagSet) error {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	err := command.CheckValues(given)
+	if err != nil {
+		problems = append(problems, err)
+	}
+	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
+		problem("--engines: %w", err)
+	}
+	if o.userIDs, err = parseUsers(o.users); err != nil {
+		problem("--users: %w", err)
+	}
+	if o.plan == "" && o.planName == "" {
+		problem("which plan? --plan_name or --plan")
+	}
+	numbers := []struct {
+		name        string
+		value, most int
+	}{
+		{"rounds", o.rounds, 1000}, {"cpu_threads", o.cpuThreads, 1 << 10}, {"backlog", o.backlog, 1 << 20},
+	}
+	for _, c := range o.concurrency {
+		numbers = append(numbers, struct {
+			name        string
+			value, most int
+		}{"concurrency", c, 1 << 20})
+	}
+	for _, n := range numbers {
+		if n.value < 1 || n.value > n.most {
+			problem("--%s is a number from 1 to %d, not %d", n.name, n.most, n.value)
+		}
+	}
+	if o.fanout < 0 {
+		problem("--fanout is not negative")
+	}
+	for _, r := range o.rates {
+		if !(r > 0 && r <= 1e9) {
+			problem("--rate is a positive number of arrivals per second, not %v", r)
+		}
+	}
+	for _, l := range o.latencies {
+		if l < 0 || l > time.Minute {
+			problem("--redis_latency is a time from 0 to 1m, not %v", l)
+		}
+	}
+	if o.duration <= 0 || o.warmup < 0 {
+		problem("--duration is positive, and --warmup not negative")
+	}
+	if o.redis != "" {
+		if _, _, err = rankd.SplitAddr(o.redis); err != nil {
+			problem("--redis is host:port, not %q: %w", o.redis, err)
+		}
+	}
+	if err := o.checkEffect(given); err != nil {
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// checkEffect reports each flag given that has no effect beside the others.
+func (o *compareOptions) checkEffect(given *pflag.FlagSet) error {
+	idle := command.IdleFlags{Given: given}
+	if o.plan != "" {
+		idle.Add("plan_dir", "with --plan")
+	}
+	if len(o.rates) == 0 {
+		idle.Add("backlog", "without --rate")
+	}
+	if o.redis != "" {
+		idle.Add("redis_server", "with --redis")
+	}
+	if len(o.specs) == 0 { // --engines is wrong
+		return idle.Problems()
+	}
+	isPeer := func(s engines.Spec) bool { return s.Kind == engines.Peer }
+	if !slices.ContainsFunc(o.specs, isPeer) {
+		idle.Add("peers", "without an engine peer:<name>")
+		idle.Add("peers_dir", "without an engine peer:<name>")
+	} else if o.peers != "" {
+		idle.Add("peers_dir", "with --peers")
+	}
+	if !slices.ContainsFunc(o.specs, func(s engines.Spec) bool { return !isPeer(s) && s.CPUThreads == 0 }) {
+		idle.Add("cpu_threads", "where every engine is a peer or has its own cpu_threads")
+	}
+	return idle.Problems()
+}
+
+// usersMax bounds the list of users, which goes along with every round.
+const usersMax = 100_000
+
+// parseUsers reads ids and ranges of ids.
+func parseUsers(text string) (ids []int64, err error) {
+	for field := range strings.SplitSeq(text, ",") {
+		low, high, isRange := strings.Cut(field, "-")
+		if !isRange {
+			high = low
+		}
+		from, err := strconv.ParseInt(low, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
+		}
+		to, err := strconv.ParseInt(high, 10, 64)
+		if err != nil || from < 1 || to < from || to > 1<<32-1 {
+			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
+		}
+		if to-from >= int64(usersMax-len(ids)) {
+			return nil, fmt.Errorf("more than %d users", usersMax)
+		}
+		for id := from; id <= to; id++ {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// points lists what is measured: for each Redis latency all loads.
+func (o *compareOptions) points() (points []compare.Point) {
+	for _, latency := range o.latencies {
+		if len(o.rates) > 0 {
+			for _, rate := range o.rates {
+				points = append(points, compare.Point{RedisLatency: latency, Concurrency: o.backlog, Rate: rate})
+			}
+			continue
+		}
+		for _, c := range slices.Sorted(slices.Values(o.concurrency)) {
+			points = append(points, compare.Point{RedisLatency: latency, Concurrency: c})
+		}
+	}
+	return points
+}
+
+// artifact reads the plan, sets the fanout, and checks that an engine takes it.
+func (o *compareOptions) artifact() (name string, text []byte, err error) {
+	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan}
+	if err := command.Folders(&engine, o.planDir, o.registryDir); err != nil {
+		return "", nil, err
+	}
+	if o.plan != "" { // only once: it may be a pipe
+		if text, err = os.ReadFile(o.plan); err != nil {
+			return "", nil, err
+		}
+		engine.PlanText = text
+	}
+	if name, err = planName(engine); err != nil {
+		return "", nil, err
+	}
+	if o.planName != "" {
+		folder := engine.Plans
+		if folder == nil {
+			folder = artifacts.Plans()
+		}
+		engine.Plan, engine.PlanFile = "", o.planName+".plan.json"
+		if text, err = fs.ReadFile(folder, engine.PlanFile); err != nil {
+			return "", nil, err
+		}
+	}
+	if o.fanout == 0 {
+		return name, text, nil
+	}
+	if text, err = engines.WithFanout(text, o.fanout); err != nil {
+		return "", nil, err
+	}
+	engine.PlanText = text
+	_, err = planName(engine)
+	return name, text, err
+}
+
+// planName opens an engine for as long as it takes to know that its plan is sound, and
+// returns the plan's name.
+func planName(o rankd.Options) (string, error) {
+	e, err := rankd.Open(o)
+	if err != nil {
+		return "", err
+	}
+	defer e.Close()
+	info, err := e.PlanInfo("")
+	if err != nil {
+		return "", err
+	}
+	return info.Name, nil
+}
+
+// compare runs compare and sweep.
+func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.FlagSet) error {
+	if err := o.check(given); err != nil {
+		return err
+	}
+	name, artifact, err := o.artifact()
+	if err != nil {
+		return err
+	}
+	back, err := backend.Start(ctx, backend.Options{Addr: o.redis, Server: o.redisServer, Latencies: o.latencies})
+	if err != nil {
+		return &command.RuntimeError{Err: err}
+	}
+	defer back.Close()
+	c := &compare.Comparison{
+		Title: o.title + ": " + name, Facts: compare.ReadFacts(),
+		Settings: compare.Settings{
+			Plan: name, Fanout: o.fanout, Users: len(o.userIDs), Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
+		},
+	}
+	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.CommandLine, back.Version, back.Embedded
+	if back.Embedded {
+		fmt.Fprintf(p.Stderr, "rankd: %s\n", compare.EmbeddedWarning)
+	}
+	workers, stop, err := p.startWorkers(ctx, o)
+	defer stop()
+	if err != nil {
+		return &command.RuntimeError{Err: err}
+	}
+	round := worker.Round{
+		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact)},
+		Users: o.userIDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
+	}
+	began := time.Now()
+	c.Cells, err = compare.Measure(ctx, compare.Grid{
+		Engines: specNames(o.specs), Points: o.points(), Rounds: o.rounds,
+		Run: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
+			r := round
+			r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
+			return workers[engine].Run(&r)
+		},
+		Progress: func(s compare.Step) { showProgress(p.Stderr, s, time.Since(began)) },
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err() // the worker was stopped; its own error is not the reason
+		}
+		return &command.RuntimeError{Err: err}
+	}
+	if o.knees {
+		c.FindKnees()
+	}
+	return p.publish(o, c)
+}
+
+// publish writes the comparison in the forms that are asked for.
+func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
+	write := c.WriteText
+	if o.asJSON {
+		write = func(w io.Writer) error {
+			out := json.NewEncoder(w)
+			out.SetIndent("", "  ")
+			return out.Encode(c)
+		}
+	}
+	if err := write(p.Stdout); err != nil {
+		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+	}
+	if o.html != "" {
+		if err := writeFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
+			return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
+		}
+		fmt.Fprintf(p.Stderr, "rankd: report written to %s\n", o.html)
+	}
+	for _, cell := range c.Cells {
+		if cell.Failure != "" || cell.Errors > 0 {
+			return command.ErrFailed
+		}
+	}
+	return nil
+}
+
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+func specNames(specs []engines.Spec) (names []string) {
+	for _, s := range specs {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// startWorkers starts a process per engine. stop ends them, also after an error.
+func (p *Program) startWorkers(ctx context.Context, o *compareOptions) (workers []*worker.Process, stop func(), err error) {
+	var temporary string
+	stop = func() {
+		for _, w := range workers {
+			if err := w.Close(); err != nil && ctx.Err() == nil {
+				fmt.Fprintf(p.Stderr, "rankd: %v\n", err)
+			}
+		}
+		if temporary != "" {
+			_ = os.RemoveAll(temporary)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, stop, err
+	}
+	peers := o.peers
+	for _, s := range o.specs {
+		binary := self
+		if s.Binary != "" {
+			binary = s.Binary
+		}
+		argv := []string{binary, "bench", "worker", "--engine", s.Local().String(), "--cpu_threads", strconv.Itoa(o.cpuThreads),
+			"--env", o.env, "--registry_dir", o.registryDir}
+		if s.Kind == engines.Peer {
+			if peers == "" {
+				if temporary, err = os.MkdirTemp("", "rankd-peers-"); err != nil {
+					return workers, stop, err
+				}
+				peers = filepath.Join(temporary, "peer")
+				if err := p.buildPeers(ctx, o.peersDir, peers); err != nil {
+					return workers, stop, err
+				}
+			}
+			argv = []string{peers, "--engine", s.Peer}
+		}
+		w, err := worker.Start(ctx, s.String(), argv...)
+		if err != nil {
+			return workers, stop, err
+		}
+		workers = append(workers, w)
+	}
+	return workers, stop, nil
+}
+
+func (p *Program) buildPeers(ctx context.Context, dir, binary string) error {
+	fmt.Fprintf(p.Stderr, "rankd: building the peers in %s\n", dir)
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/peer")
+	build.Dir, build.Stderr = dir, p.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("building the peers in %s (--peers names a program that is built already): %w", dir, err)
+	}
+	return nil
+}
+
+// showProgress prints a line for each round.
+func showProgress(w io.Writer, s compare.Step, since time.Duration) {
+	left := since / time.Duration(s.Done) * time.Duration(s.All-s.Done)
+	what := "failed: " + s.Report.Failure
+	if result, err := s.Report.Result(); err == nil {
+		what = fmt.Sprintf("%.0f requests/s, p99 %v", result.PerSecond(),
+			time.Duration(result.Latency.ValueAtPercentile(99)).Round(time.Microsecond))
+	}
+	fmt.Fprintf(w, "rankd: %d/%d, %v left: %s, %s: %s\n", s.Done, s.All, left.Round(time.Second), s.Engine, s.At, what)
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+// openEngine opens the engine that the flags ask for. Where plans run, it reports on stderr
+// what the user did not ask for: a synthetic answer, an embedded Redis.
+func openEngine(o *options, stderr io.Writer) (*rankd.Engine, error) {
+	asked := o.job()
+	options, err := engineOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	options.Logger = command.Logger(stderr)
+	embedded := "" // address of the embedded Redis
+	if o.env == "dev" && (asked == jobServe || asked == jobBench) {
+		options.EmbeddedRedis = func() (string, func(), error) {
+			redis, err := devredis.Start()
+			if err != nil {
+				return "", nil, err
+			}
+			embedded = redis.Addr()
+			return embedded, redis.Close, nil
+		}
+	}
+	e, err := rankd.Open(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOffer(e, o); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if asked == jobServe && options.Synthetic {
+		fmt.Fprintln(stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
+			"a request that names none gets five synthetic candidates")
+	}
+	if embedded != "" {
+		fmt.Fprintf(stderr, "rankd: using an embedded Redis with demo data of %d users on %s (--redis host:port for your own)\n",
+			devredis.Users, embedded)
+	}
+	return e, nil
+}
+
+// engineOptions returns the flags as options of an engine.
+func engineOptions(o *options) (rankd.Options, error) {
+	e := rankd.Options{
+		Redis: o.redis, Env: o.env, Plan: o.planName, PlanFile: o.plan,
+		Synthetic: o.planName == "" && o.plan == "" && o.planDir == "",
+		Model:     rankd.Model(o.engine), CPUThreads: o.cpuThreads, IOThreads: o.ioThreads, RedisConnections: o.redisPool,
+		Timeout: o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
+	}
+	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {
+		return e, err
+	}
+	return e, checkPlanFile(o.plan, e.Plans)
+}
+
+// checkOffer refuses a folder with a bad plan where requests may name any plan of the folder
+// and the flags choose none.
+func checkOffer(e *rankd.Engine, o *options) error {
+	if o.job() != jobServe || o.planDir == "" || o.planName != "" || o.plan != "" {
+		return nil
+	}
+	all, err := e.Plans()
+	for _, p := range all {
+		if err == nil {
+			err = p.Err
+		}
+	}
+	return err
+}
+
+// checkPlanFile refuses a --plan that does not exist. The error names --plan_name if the path
+// would be the name of a plan in folder; nil means the examples.
+func checkPlanFile(path string, folder fs.FS) error {
+	_, err := os.Stat(path)
+	if path == "" || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err = fmt.Errorf("--plan: %s: %w", excerpt.Name(path), errors.Unwrap(err))
+	if folder == nil {
+		folder = artifacts.Plans()
+	}
+	if _, notThere := fs.Stat(folder, path+".plan.json"); notThere == nil {
+		return fmt.Errorf("%w; --plan_name %s names a plan", err, path)
+	}
+	return err
+}
+
+// shutDownAfter makes the engine refuse new requests as soon as ctx ends, and fail the
+// requests in flight when the grace is over. The caller calls callOff before it closes the
+// engine.
+func shutDownAfter(ctx context.Context, e *rankd.Engine, o *options) (callOff func()) {
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		grace, cancel := context.WithTimeout(context.Background(), o.shutdownGrace)
+		defer cancel()
+		_ = e.Shutdown(grace) // reports that the grace was too short; the answers say so
+	})
+	return func() {
+		if !stop() {
+			<-ended
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package command
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+// Folders makes o read plans from the folder of --plan_dir, and tables from the folder of
+// --registry_dir. An empty path leaves the built-in ones. The error names the flag.
+func Folders(o *rankd.Options, planDir, registryDir string) (err error) {
+	if registryDir != "" {
+		if o.Registry, err = openFolder("--registry_dir", registryDir); err != nil {
+			return err
+		}
+		o.RegistryName = "--registry_dir " + registryDir
+	}
+	if planDir == "" {
+		return nil
+	}
+	if o.Plans, err = openFolder("--plan_dir", planDir); err != nil {
+		return err
+	}
+	o.PlansName = "folder " + excerpt.Name(planDir)
+	files, err := fs.ReadDir(o.Plans, ".")
+	if err != nil {
+		return fmt.Errorf("--plan_dir: %w", err)
+	}
+	isPlan := func(f fs.DirEntry) bool { return !f.IsDir() && strings.HasSuffix(f.Name(), ".plan.json") }
+	if !slices.ContainsFunc(files, isPlan) {
+		return fmt.Errorf("--plan_dir: %s holds no plan, which is a file <name>.plan.json", excerpt.Name(planDir))
+	}
+	return nil
+}
+
+// openFolder returns the folder that a flag names. The error names both.
+func openFolder(flag, path string) (fs.FS, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s: %s is not a folder", flag, path)
+	}
+	return os.DirFS(path), nil
+}

@@ -1,0 +1,213 @@
+package registry
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+// A shapeCheck compares the text of one table with the struct that it will be decoded into. It
+// reports each field that the struct lacks and each value of another type than its field. It
+// works on the syntax tree because the decoder's own errors stop at the first wrong value and
+// speak of Go types. One goroutine at a time.
+type shapeCheck struct {
+	parser unstable.Parser
+	text   []byte
+	report func(line int, format string, args ...any)
+
+	// Keys are visited in the order of the text, so lines are counted as the check goes along.
+	offset, line int // text[:offset] has line-1 line ends
+}
+
+// A place is a table or a value in the text, and the type that it is decoded into.
+type place struct {
+	path string       // "endpoint.policy"; "" is the root
+	typ  reflect.Type // nil if the struct lacks the field
+}
+
+// checkShape reports what keeps text from being decoded into rows, a pointer to a struct. It leaves
+// a few faults to the decoder: names that are defined twice and integers beyond 64 bits.
+func checkShape(text []byte, rows any, report func(line int, format string, args ...any)) {
+	c := shapeCheck{text: text, report: report, line: 1}
+	c.parser.Reset(text)
+	root := place{typ: reflect.TypeOf(rows).Elem()}
+	table := root // the table that key-value pairs belong to
+	for c.parser.NextExpression() {
+		switch e := c.parser.Expression(); e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			table = c.header(root, e)
+		default:
+			c.keyValue(table, e)
+		}
+	}
+	var malformed *unstable.ParserError
+	if errors.As(c.parser.Error(), &malformed) {
+		c.advance(int(c.parser.Range(malformed.Highlight).Offset))
+		c.report(c.line, "%s", excerpt.Text(malformed.Message))
+	}
+}
+
+// header checks [a.b] or [[a.b]] and returns the table that it opens.
+func (c *shapeCheck) header(root place, e *unstable.Node) place {
+	p := c.field(root, e.Key())
+	switch {
+	case p.typ == nil:
+	case e.Kind == unstable.Table && tableType(p.typ) == nil, e.Kind == unstable.ArrayTable && p.typ.Kind() != reflect.Slice:
+		c.mismatch(p, e.Kind)
+		return place{}
+	}
+	return p
+}
+
+// keyValue checks "a.b = value" in a table.
+func (c *shapeCheck) keyValue(table place, e *unstable.Node) {
+	if p := c.field(table, e.Key()); p.typ != nil {
+		c.value(p, e.Value())
+	}
+}
+
+// field follows a dotted key from a table. The place has no type after it has reported a fault, or
+// if the table itself was one.
+func (c *shapeCheck) field(table place, key unstable.Iterator) place {
+	if table.typ == nil {
+		return place{}
+	}
+	p := table
+	for first := true; key.Next(); first = false {
+		if first {
+			c.advance(int(key.Node().Raw.Offset))
+		}
+		fields := tableType(p.typ)
+		if fields == nil && p.typ != nil {
+			c.mismatch(p, unstable.Table)
+			return place{}
+		}
+		name := string(key.Node().Data)
+		p = place{path: strings.TrimPrefix(p.path+"."+name, "."), typ: fieldType(fields, name)}
+	}
+	if p.typ == nil {
+		c.report(c.line, "unknown field %s", excerpt.Text(p.path))
+	}
+	return p
+}
+
+// value checks the value of the field at p.
+func (c *shapeCheck) value(p place, v *unstable.Node) {
+	items := v.Children()
+	switch {
+	case v.Kind == unstable.Array && p.typ.Kind() == reflect.Slice:
+		for items.Next() {
+			if item := items.Node(); item.Kind == unstable.InlineTable {
+				c.value(place{p.path, p.typ.Elem()}, item)
+			} else {
+				c.mismatch(p, item.Kind)
+			}
+		}
+	case v.Kind == unstable.InlineTable && p.typ.Kind() == reflect.Struct:
+		for items.Next() {
+			c.keyValue(p, items.Node())
+		}
+	case !takes(p.typ, v.Kind):
+		c.mismatch(p, v.Kind)
+	}
+}
+
+func (c *shapeCheck) mismatch(p place, given unstable.Kind) {
+	c.report(c.line, "%s must be %s, not %s", excerpt.Text(p.path), typeWords(p.typ), kindWords(given))
+}
+
+// advance moves to an offset in the text that is not before the current one.
+func (c *shapeCheck) advance(offset int) {
+	c.line += bytes.Count(c.text[c.offset:offset], []byte("\n"))
+	c.offset = offset
+}
+
+// tableType returns the struct that t is or is a slice of, or nil.
+func tableType(t reflect.Type) reflect.Type {
+	if t != nil && t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	return t
+}
+
+// fieldType returns the type of the struct's field of that name in TOML, or nil. Like the decoder
+// it ignores case, and a pointer counts as what it points to.
+func fieldType(fields reflect.Type, name string) reflect.Type {
+	if fields == nil {
+		return nil
+	}
+	for i := range fields.NumField() {
+		if f := fields.Field(i); f.Tag.Get("toml") == strings.ToLower(name) {
+			if f.Type.Kind() == reflect.Pointer {
+				return f.Type.Elem()
+			}
+			return f.Type
+		}
+	}
+	return nil
+}
+
+// takes reports whether a field of type t takes a value of that kind.
+func takes(t reflect.Type, kind unstable.Kind) bool {
+	switch t.Kind() {
+	case reflect.Int64:
+		return kind == unstable.Integer
+	case reflect.Float64:
+		return kind == unstable.Float || kind == unstable.Integer
+	case reflect.Bool:
+		return kind == unstable.Bool
+	case reflect.String:
+		return kind == unstable.String
+	}
+	return false
+}
+
+// typeWords says which values of TOML t takes.
+func typeWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int64:
+		return "an integer"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "an array of tables"
+	default:
+		return "a table"
+	}
+}
+
+// kindWords says what a value of TOML is.
+func kindWords(kind unstable.Kind) string {
+	switch kind {
+	case unstable.String:
+		return "a string"
+	case unstable.Bool:
+		return "a boolean"
+	case unstable.Float:
+		return "a float"
+	case unstable.Integer:
+		return "an integer"
+	case unstable.LocalDate, unstable.LocalTime, unstable.LocalDateTime, unstable.DateTime:
+		return "a date or time"
+	case unstable.Array:
+		return "an array"
+	case unstable.InlineTable:
+		return "an inline table"
+	case unstable.ArrayTable:
+		return "an array table"
+	default:
+		return "a table"
+	}
+}

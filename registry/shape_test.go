@@ -1,0 +1,75 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// shapeOf returns the faults that checkShape reports, one per line.
+func shapeOf(text string, rows any) string {
+	var faults []string
+	checkShape([]byte(text), rows, func(line int, format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("%d: ", line)+fmt.Sprintf(format, args...))
+	})
+	return strings.Join(faults, "\n")
+}
+
+// endpointRows is the largest of the three tables: it has every type of field.
+type endpointRows struct {
+	Endpoint []endpointRow `toml:"endpoint"`
+	Weight   float64       `toml:"weight"`
+}
+
+func TestShape(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"Good", "[[endpoint]]\nid = \"x\"\nembedded = true\npolicy = {connections = 1}\n[[endpoint]]\n[endpoint.policy]\ndatabase = 2", ""},
+		{"InlineTables", `endpoint = [{id = "x"}, {policy.database = 1}]`, ""},
+		{"CaseIsIgnored", "[[Endpoint]]\nID = \"x\"", ""},
+		{"AnIntegerIsANumber", "weight = 1", ""},
+		{"EachFaultIsReported", "weight = true\n[[endpoint]]\nid = 1\n\nport = \"1\"\ncolour = 2",
+			"1: weight must be a number, not a boolean\n3: endpoint.id must be a string, not an integer\n" +
+				"5: endpoint.port must be an integer, not a string\n6: unknown field endpoint.colour"},
+		{"CaseOfTheText", "[[endpoint]]\nID = 1", "2: endpoint.ID must be a string, not an integer"},
+		{"FieldOfAString", "[[endpoint]]\nid.x = 1", "2: endpoint.id must be a string, not a table"},
+		{"UnknownTableOnce", "[other]\na = 1\nb = 2\n[[endpoint]]\nid = 1",
+			"1: unknown field other\n5: endpoint.id must be a string, not an integer"},
+		{"UnknownPath", "[[endpoint]]\na.b = 1", "2: unknown field endpoint.a.b"},
+		{"MultilineInlineTable", "[[endpoint]]\npolicy = {\n connections = 1,\n database = \"2\"\n}",
+			"4: endpoint.policy.database must be an integer, not a string"},
+		{"MixedArray", "endpoint = [{}, 1, []]",
+			"1: endpoint must be an array of tables, not an integer\n1: endpoint must be an array of tables, not an array"},
+		{"Date", "weight = 1979-05-27", "1: weight must be a number, not a date or time"},
+		{"SyntaxAfterAFault", "weight = \"\"\nweight", "1: weight must be a number, not a string\n2: expected '=' after key"},
+	} {
+		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, shapeOf(c.text, new(endpointRows))) })
+	}
+}
+
+// FuzzShape compares with the decoder. A table in which checkShape finds no fault is decoded, unless
+// the text breaks the language itself. A table in which it finds one is never decoded.
+func FuzzShape(f *testing.F) {
+	for _, text := range []string{
+		"[[endpoint]]\nid = \"x\"\nport = 1\n[endpoint.policy]\nconnections = 2", "endpoint = [{policy = {database = 1}}, {}]",
+		"weight = nan", "weight = [1]", "endpoint.id = 1", "[endpoint]\n'id' = \"\"\"a\nb\"\"\"", "\"\\u0065ndpoint\" = 1", "a", "[[", "id = {", "# \xff",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		faults := shapeOf(text, new(endpointRows))
+		dec := toml.NewDecoder(strings.NewReader(text)).DisallowUnknownFields()
+		err := dec.Decode(new(endpointRows))
+		if faults != "" {
+			require.Error(t, err, "checkShape alone: %s", faults)
+			return
+		}
+		var tree map[string]any
+		if toml.Unmarshal([]byte(text), &tree) == nil {
+			require.NoError(t, err)
+		}
+	})
+}

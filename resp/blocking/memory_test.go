@@ -1,0 +1,106 @@
+package blocking
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/resp"
+)
+
+// A burst makes memory grow, and the client gives it back: each test here makes something grow
+// far beyond its bound, uses it once more for little or not at all, and looks at what is held.
+
+// burstValues makes a burst of several times readBufferKeepBytes.
+const burstValues = readBufferKeepBytes / 4
+
+// burst is a reply of burstValues values.
+func burst() []byte {
+	reply := redcon.AppendArray(nil, burstValues)
+	for range burstValues {
+		reply = redcon.AppendBulkString(reply, "0123456789")
+	}
+	return reply
+}
+
+func TestClientKeepsLittle(t *testing.T) {
+	large := string(burst())
+	// Many callers hold replies at a time.
+	c := openClient(t, resp.Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute})
+	const callers = 4 * readersKeep
+	var holding, all sync.WaitGroup
+	holding.Add(callers)
+	for range callers {
+		all.Go(func() {
+			var b resp.Batch
+			b.Cmd("GET", "a")
+			assert.NoError(t, c.Do(&b, 0, func(resp.Replies) error {
+				holding.Done()
+				holding.Wait()
+				return nil
+			}))
+		})
+	}
+	all.Wait()
+	assert.Len(t, c.mu.readers, readersKeep)
+
+	// A reply is large.
+	c = openClient(t, resp.Options{Addr: serve(t, say(large), echo).addr(), RequestTimeout: time.Minute})
+	var b resp.Batch
+	b.Cmd("GET", "large")
+	require.NoError(t, c.Do(&b, 0, func(r resp.Replies) error {
+		require.Equal(t, burstValues, r.At(0).Len())
+		return nil
+	}))
+	require.Len(t, c.mu.readers, 1)
+	assertSmallReader(t, c.mu.readers[0])
+
+	// A large batch goes in parts.
+	c = openClient(t, resp.Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute, MaxInflight: 2})
+	b.Reset()
+	const commands = 2 * readBufferKeepBytes / (20 << 10)
+	for range commands {
+		b.Cmd("GET", strings.Repeat("x", 20<<10))
+	}
+	held := 0
+	require.NoError(t, c.Do(&b, 0, func(r resp.Replies) error {
+		held = r.Size()
+		return nil
+	}))
+	require.Greater(t, held, readBufferKeepBytes)
+	assertSmallReader(t, c.mu.readers[0])
+}
+
+// TestReplyBufferKeepsLittle: a buffer holds the replies of one exchange until the next.
+func TestReplyBufferKeepsLittle(t *testing.T) {
+	large := string(burst())
+	answer := func(s *session) {
+		s.command()
+		_, _ = s.Write([]byte(large))
+		echo(s)
+	}
+	c := openClient(t, resp.Options{Addr: serve(t, answer).addr(), RequestTimeout: time.Minute})
+	var b resp.Batch
+	var buf ReplyBuffer
+	b.Cmd("GET", "a")
+	r, err := c.Exchange(&b, 0, &buf)
+	require.NoError(t, err)
+	require.Equal(t, burstValues, r.At(0).Len())
+	r, err = c.Exchange(&b, 0, &buf)
+	require.NoError(t, err)
+	require.Equal(t, "a", text(t, r))
+	assertSmallReader(t, buf.reader)
+}
+
+// assertSmallReader checks an idle reader. Package resp holds that an empty Decoder and an empty
+// Gathered keep little.
+func assertSmallReader(t *testing.T, r *reader) {
+	t.Helper()
+	assert.LessOrEqual(t, cap(r.buf), readBufferKeepBytes)
+	assert.Zero(t, r.parts.Size()+r.parts.Replies().Len())
+}

@@ -1,0 +1,106 @@
+package blocking
+
+import (
+	"net"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/reactor/transport"
+	"github.com/rankd/rankd/resp"
+)
+
+// readBufferBytes is the initial read buffer; Redis writes in pieces of 16 KiB.
+const readBufferBytes = 16 << 10
+
+// readBufferKeepBytes is the largest read buffer that an idle reader keeps.
+const readBufferKeepBytes = 1 << 20
+
+// readersKeep is how many idle readers a client keeps. Calls take turns, so more are in
+// use only while callers look at their replies; a reader keeps up to some 3 MiB.
+const readersKeep = 8
+
+// A reader holds the bytes and replies that one call reads. Each call under way has its own, so
+// that its views stay valid while the next call uses the connection. One goroutine at a time.
+type reader struct {
+	decoder *resp.Decoder
+	buf     []byte
+	parts   resp.Gathered // the replies to a batch sent in parts
+}
+
+func (c *Client) newReader() *reader {
+	return &reader{decoder: resp.NewDecoder(c.opts.Limits), buf: make([]byte, readBufferBytes)}
+}
+
+// takeReader returns an idle reader or a new one.
+func (c *Client) takeReader() *reader {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := len(c.mu.readers) - 1
+	if last < 0 {
+		return c.newReader()
+	}
+	r := c.mu.readers[last]
+	c.mu.readers = c.mu.readers[:last]
+	return r
+}
+
+// giveBack makes a reader idle.
+func (c *Client) giveBack(r *reader) {
+	r.reset()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.mu.readers) < readersKeep {
+		c.mu.readers = append(c.mu.readers, r)
+	}
+}
+
+// reset forgets the replies, and memory that is out of proportion.
+func (r *reader) reset() {
+	if cap(r.buf) > readBufferKeepBytes {
+		r.buf = make([]byte, readBufferBytes)
+	}
+	r.decoder.Reset(0)
+	r.parts.Reset()
+}
+
+// read reads exactly n replies, of at most maxBytes in all.
+func (r *reader) read(nc net.Conn, n, maxBytes int) (resp.Replies, error) {
+	r.decoder.Reset(n)
+	for filled := 0; ; {
+		got, err := nc.Read(r.buf[filled:])
+		filled += got
+		size, done, decodeErr := r.decoder.Decode(r.buf[:filled])
+		switch {
+		case decodeErr != nil:
+			return resp.Replies{}, decodeErr
+		case done && size < filled:
+			return resp.Replies{}, resp.ErrUnsolicited
+		case done:
+			return r.decoder.Replies(), nil
+		case err != nil:
+			return resp.Replies{}, err
+		case filled == len(r.buf):
+			if filled >= maxBytes {
+				return resp.Replies{}, transport.ErrUnreadLimit
+			}
+			buf := make([]byte, min(2*filled, max(filled+1, maxBytes)))
+			copy(buf, r.buf)
+			r.buf = buf
+		}
+	}
+}
+
+// A ReplyBuffer holds the replies to one call until the next Exchange into it. The zero value is
+// ready; it belongs to the client that used it first, or to any of the Connections. One goroutine
+// at a time.
+type ReplyBuffer struct{ reader *reader }
+
+// Exchange is Do with the replies left in buf instead of handed to a function:
+// they stay valid until the next Exchange into buf.
+func (c *Client) Exchange(b *resp.Batch, deadline clock.Time, buf *ReplyBuffer) (resp.Replies, error) {
+	b.MustBeWhole()
+	if buf.reader == nil {
+		buf.reader = c.newReader()
+	}
+	buf.reader.reset()
+	return c.exchange(b, deadline, buf.reader)
+}

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package resp
-
-const canLookAhead = false
-
-func lookAhead(uintptr, []byte) error { return nil }

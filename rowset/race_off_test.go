@@ -1,5 +1,0 @@
-//go:build !race
-
-package rowset_test
-
-const raceDetector = false

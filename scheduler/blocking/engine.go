@@ -1,0 +1,148 @@
+package blocking
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	respblocking "github.com/rankd/rankd/resp/blocking"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// engine has all that both engines share: intake, drain, and a node's run on a goroutine that
+// blocks where the body waits. Any goroutine.
+//
+// Deadlines hold as far as blocking calls allow. The engine checks them before it spawns a node,
+// at the node's start and at its end. Sleeps and Redis calls end at them, and CPU work is asked to
+// stop. A body that neither waits nor looks runs on, and the answer waits for it.
+type engine struct {
+	reg         *registry.Registry
+	clients     []*respblocking.Connections // by endpoint index; nil where the endpoint is not a Redis
+	clock       clock.Clock                 // at the pace of real time
+	nodeTimeout time.Duration
+	maxRows     int // of a request
+
+	execute func(exec *scheduler.Execution, arrived clock.Time) *scheduler.Result // blocks
+
+	mu      sync.Mutex
+	closing bool           // guarded by mu
+	live    sync.WaitGroup // requests in flight; Add only under mu while not closing
+
+	waiters sync.Pool       // of *waiter that no body has: only their buffers are kept
+	stopped context.Context // done when the grace is over
+	giveUp  context.CancelFunc
+}
+
+// init fills in the fields that both engines have.
+func (e *engine) init(cfg *scheduler.Config) {
+	e.reg, e.clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
+	e.stopped, e.giveUp = context.WithCancel(context.Background())
+	e.clients = make([]*respblocking.Connections, len(cfg.Registry.Endpoints()))
+	for i, ep := range cfg.Registry.Endpoints() {
+		if ep.Kind == registry.Redis {
+			e.clients[i] = respblocking.NewConnections(cfg.Clock, cfg.RedisOptions(ep))
+		}
+	}
+}
+
+// Clock returns the clock on which deadlines are instants.
+func (e *engine) Clock() clock.Clock { return e.clock }
+
+// Submit implements scheduler.Engine. Each request has a goroutine.
+func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result)) {
+	if err := exec.Check(e.reg); err != nil {
+		go done(&scheduler.Result{Err: err})
+		return
+	}
+	arrived := exec.Arrived
+	if arrived == 0 {
+		arrived = e.clock.Now()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closing {
+		go done(&scheduler.Result{Err: scheduler.ErrShuttingDown})
+		return
+	}
+	e.live.Add(1)
+	go func() {
+		defer e.live.Done()
+		done(e.execute(exec, arrived))
+	}()
+}
+
+// Close implements scheduler.Engine. When the grace is over, sleeps and Redis calls fail, CPU work
+// is asked to stop and no node starts any more, and so the requests end.
+func (e *engine) Close(grace time.Duration) {
+	e.mu.Lock()
+	e.closing = true
+	e.mu.Unlock()
+	if grace < scheduler.Forever {
+		defer time.AfterFunc(grace, e.endAll).Stop()
+	}
+	e.live.Wait()
+	e.endAll()
+}
+
+// endAll ends all sleeps and Redis calls and closes the clients. A second call does nothing.
+func (e *engine) endAll() {
+	e.giveUp()
+	for _, c := range e.clients {
+		if c != nil {
+			c.Close()
+		}
+	}
+}
+
+// Metrics implements scheduler.Engine: the counters of the Redis clients; the rest is zero.
+func (e *engine) Metrics() scheduler.Metrics {
+	stats := make([]resp.Stats, len(e.clients))
+	for i, c := range e.clients {
+		if c != nil {
+			stats[i] = c.Stats()
+		}
+	}
+	return scheduler.Metrics{Redis: stats}
+}
+
+// run runs one node on this goroutine. start is the instant at which it was spawned; rows is the
+// request's budget.
+func (e *engine) run(s *scheduler.State, exec *scheduler.Execution, node *plan.Node, start clock.Time, w *waiter,
+	rows *task.RowBudget, inputs, refs []rowset.RowSet) (rowset.RowSet, error) {
+	w.deadline = s.NodeDeadline(node, start, e.nodeTimeout)
+	cancel := new(task.Cancellation)
+	w.cancel = cancel
+	if w.deadline != 0 {
+		now := e.clock.Now()
+		if err := s.CheckNodeStart(w.deadline, now); err != nil {
+			return rowset.RowSet{}, err
+		}
+		defer time.AfterFunc(w.deadline.Sub(now), cancel.Cancel).Stop()
+	}
+	if e.stopped.Err() != nil {
+		return rowset.RowSet{}, scheduler.ErrShuttingDown
+	}
+	defer context.AfterFunc(e.stopped, cancel.Cancel)()
+	out, err := task.Invoke(task.SpecOf(node), &task.Ctx{
+		Node: node, Inputs: inputs, Refs: refs, UserID: exec.UserID, Params: &exec.Params,
+		Registry: e.reg, Waiter: w, Rows: rows, Cancellation: cancel,
+	})
+	if w.deadline != 0 {
+		if now := e.clock.Now(); w.deadline.Passed(now) {
+			return rowset.RowSet{}, &scheduler.TimeoutError{
+				Kind: scheduler.ErrNodeTimeout, Elapsed: now.Sub(start), Limit: w.deadline.Sub(start),
+			}
+		}
+	}
+	if errors.Is(err, resp.ErrClosed) || errors.Is(err, task.ErrCancelled) && e.stopped.Err() != nil {
+		err = scheduler.ErrShuttingDown
+	}
+	return out, err
+}

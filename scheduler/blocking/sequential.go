@@ -1,0 +1,43 @@
+package blocking
+
+import (
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// Sequential is the simplest engine: each request on a goroutine of its own, one node at a time,
+// in the order in which nodes become ready. The goroutine blocks where the body waits. Requests
+// share the endpoint's connections (one, unless its policy says otherwise). Any goroutine.
+type Sequential struct{ engine }
+
+// OpenSequential starts a sequential engine. Close ends it.
+func OpenSequential(cfg scheduler.Config) *Sequential {
+	cfg = cfg.WithDefaults()
+	e := new(Sequential)
+	e.init(&cfg)
+	e.execute = e.oneByOne
+	return e
+}
+
+func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time) *scheduler.Result {
+	var s scheduler.State
+	s.Begin(exec, arrived)
+	rows := task.NewRowBudget(e.maxRows)
+	w := e.takeWaiter()
+	defer e.freeWaiter(w)
+	now := e.clock.Now()
+	for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
+		node := exec.Graph.Nodes[i]
+		inputs, refs := s.Gather(i, nil, nil)
+		out, err := e.run(&s, exec, node, now, w, rows, inputs, refs)
+		if err != nil {
+			s.Fail(i, err)
+			break
+		}
+		s.RecordDelta(i, inputs, refs, out)
+		s.Succeed(i, out)
+		now = e.clock.Now()
+	}
+	return s.Result()
+}

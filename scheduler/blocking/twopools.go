@@ -1,0 +1,89 @@
+package blocking
+
+import (
+	"sync"
+
+	"github.com/alitto/pond/v2"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// TwoPools is the model that scheduler.Async replaces: two pools of workers that block. Each
+// request has a goroutine that dispatches ready nodes by their task's Place, and waits for
+// completions under a mutex and a condition. Any goroutine.
+type TwoPools struct {
+	engine
+	// The queues are unbounded: a request waits for the nodes that it submits, so the callers
+	// bound them. Nobody has to stop a pool: a worker ends when its queue is empty, and Close
+	// returns when no request is in flight.
+	cpu, io pond.Pool
+}
+
+// OpenTwoPools starts a two-pool engine. Close ends it.
+func OpenTwoPools(cfg scheduler.Config) *TwoPools {
+	cfg = cfg.WithDefaults()
+	e := &TwoPools{cpu: pond.NewPool(cfg.CPUThreads), io: pond.NewPool(cfg.IOThreads)}
+	e.init(&cfg)
+	e.execute = e.dispatch
+	return e
+}
+
+// run is one request in flight.
+type run struct {
+	engine *TwoPools
+	exec   *scheduler.Execution
+	rows   *task.RowBudget
+
+	mu      sync.Mutex
+	changed sync.Cond       // on mu: a node has settled
+	state   scheduler.State // guarded by mu, but for its deadlines and deltas: see State
+}
+
+// dispatch runs on the request's goroutine: it hands out ready nodes and
+// sleeps while there is none, until nothing is in flight and nothing is left.
+func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time) *scheduler.Result {
+	r := &run{engine: e, exec: exec, rows: task.NewRowBudget(e.maxRows)}
+	r.changed.L = &r.mu
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.Begin(exec, arrived)
+	for {
+		now := e.clock.Now()
+		if i, ok := r.state.Next(now); ok {
+			r.spawn(i, now)
+			continue
+		}
+		if r.state.Finished() {
+			return r.state.Result()
+		}
+		r.changed.Wait()
+	}
+}
+
+// spawn submits a node to the pool of its kind. mu is held.
+func (r *run) spawn(i int, start clock.Time) {
+	e, node := r.engine, r.exec.Graph.Nodes[i]
+	inputs, refs := r.state.Gather(i, nil, nil)
+	workers := e.cpu
+	if task.SpecOf(node).Place == task.Waits {
+		workers = e.io
+	}
+	_ = workers.Go(func() { // Only a pool that was stopped refuses.
+		w := e.takeWaiter()
+		out, err := e.run(&r.state, r.exec, node, start, w, r.rows, inputs, refs)
+		e.freeWaiter(w)
+		if err == nil {
+			r.state.RecordDelta(i, inputs, refs, out)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err != nil {
+			r.state.Fail(i, err)
+		} else {
+			r.state.Succeed(i, out)
+		}
+		r.changed.Signal()
+	})
+}
