@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -133,6 +134,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	cfg := scheduler.Config{
 		Registry: e.registry, CPUThreads: o.CPUThreads, IOThreads: o.IOThreads, RedisConnections: o.RedisConnections,
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
+		Placement: o.Scheduling.placement(),
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},
@@ -225,6 +227,7 @@ func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, e
 type call struct {
 	engine *Engine
 	run    scheduler.Execution
+	mode   scheduler.Mode // of this request, where run points to it
 	id     string
 	done   func(*Answer, error)
 	finish func(*scheduler.Result) // the method finished, bound once
@@ -236,6 +239,14 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	if r.UserID < 1 || r.UserID > request.UserIDMax {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
 			Detail: fmt.Sprintf("user_id must be an integer from 1 to %d, got %d", int64(request.UserIDMax), r.UserID)}
+	}
+	if r.Scheduling != "" {
+		mode, err := e.requestMode(r.Scheduling)
+		if err != nil {
+			return invalidScheduling(r.ID, err)
+		}
+		c.mode = mode
+		c.run.Mode = &c.mode
 	}
 	params, err := e.params(r)
 	if err != nil {
@@ -256,6 +267,21 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	}
 	return nil
 }
+
+// requestMode returns the scheduling mode that a request asks for. The error says that the engine
+// refuses it.
+func (e *Engine) requestMode(asked SchedulingMode) (scheduler.Mode, error) {
+	if !e.options.AllowRequestScheduling {
+		return 0, errRequestScheduling
+	}
+	mode, err := scheduler.ParseMode(string(asked))
+	if err != nil { // which quotes all of a stranger's text
+		err = fmt.Errorf("scheduling must be adaptive, offload_all or inline_all, not %s", excerpt.Quote(string(asked)))
+	}
+	return mode, err
+}
+
+var errRequestScheduling = errors.New("scheduling is set, and this engine lets no request choose it")
 
 var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
 
@@ -345,6 +371,10 @@ func (e *Engine) Registry() *registry.Registry { return e.registry }
 
 // Metrics are the counters of an engine. Not stable yet.
 type Metrics = scheduler.Metrics
+
+// PlacementStats say where computing nodes ran, and what that cost. Metrics has them for the
+// engine (Placement) and by name of the plan (Plans). Not stable yet.
+type PlacementStats = scheduler.PlacementStats
 
 // Metrics returns the counters as they are now. A callback of the engine must not call it.
 func (e *Engine) Metrics() Metrics { return e.scheduler.Metrics() }

@@ -86,6 +86,12 @@ type Options struct {
 	// task.DefaultMaxRows, ten million; task.MaxRowsLimit is the most.
 	MaxRows int
 
+	// Scheduling says where computing nodes run. The zero value lets the engine decide.
+	Scheduling Scheduling
+	// AllowRequestScheduling permits Request.Scheduling. It is for experiments: InlineAll from a
+	// stranger stalls the loop.
+	AllowRequestScheduling bool
+
 	// Logger receives what nobody else is told, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger
@@ -108,6 +114,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.RegistryName == "" {
 		o.RegistryName = "the registry folder"
 	}
+	if o.Scheduling.Mode == "" {
+		o.Scheduling.Mode = Adaptive
+	}
 	if o.PlanText != nil && o.PlanFile == "" {
 		o.PlanFile = "the plan"
 	}
@@ -121,6 +130,9 @@ func (o Options) withDefaults() (Options, error) {
 	default:
 		problem("Model must be reactor, pool or sequential, not %q", o.Model)
 	}
+	if err := o.Scheduling.Mode.check(); err != nil {
+		problem("Scheduling.Mode: %w", err)
+	}
 	if o.Plan != "" && o.PlanFile != "" {
 		problem("Plan excludes PlanFile and PlanText")
 	}
@@ -130,6 +142,8 @@ func (o Options) withDefaults() (Options, error) {
 	}{
 		{"CPUThreads", int64(o.CPUThreads)}, {"IOThreads", int64(o.IOThreads)}, {"RedisConnections", int64(o.RedisConnections)}, {"MaxRows", int64(o.MaxRows)},
 		{"Timeout", int64(o.Timeout)}, {"NodeTimeout", int64(o.NodeTimeout)},
+		{"Scheduling.InlineThreshold", int64(o.Scheduling.InlineThreshold)}, {"Scheduling.MaxInlineDepth", int64(o.Scheduling.MaxInlineDepth)},
+		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)},
 	} {
 		if n.value < 0 {
 			problem("%s must not be negative", n.name)

@@ -14,12 +14,12 @@ const topShare = 4
 // and a pass over the buffer is paid for by that many rows.
 const topSlack = 1024
 
-// TopUntil returns the first k rows of SortUntil, row for row, without sorting the others. k may
+// TopUntil returns the first k rows of Sort, row for row, without sorting the others. k may
 // be any number. The error is ErrStopped if stop says so before the selection is done.
 func TopUntil(stop Stop, rs RowSet, key registry.KeyID, desc bool, k int) (RowSet, error) {
 	s := &sortScratch{stop: stop}
 	if k <= 0 || k >= rs.N/topShare || !s.ranked(rs, key) {
-		sorted, err := SortUntil(stop, rs, key, desc)
+		sorted, err := Sort(stop, rs, key, desc)
 		return Take(sorted, k), err
 	}
 	t := topSelection{k: k, limit: ^uint64(0)}

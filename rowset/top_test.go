@@ -65,7 +65,7 @@ func TestTopOfLongInputs(t *testing.T) {
 					for _, desc := range []bool{false, true} {
 						top, err := rowset.TopUntil(nil, in, 2001, desc, k)
 						require.NoError(t, err)
-						want, err := rowset.SortUntil(nil, in, 2001, desc)
+						want, err := rowset.Sort(nil, in, 2001, desc)
 						require.NoError(t, err)
 						require.Equal(t, rowsOf(rowset.Take(want, k)), rowsOf(top), "k %d, desc %v", k, desc)
 					}
@@ -94,7 +94,7 @@ func BenchmarkTop(b *testing.B) {
 		in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}}, nil))
 		b.Run(name+"/sort", func(b *testing.B) {
 			for b.Loop() {
-				_, _ = rowset.SortUntil(nil, in, 2001, true)
+				_, _ = rowset.Sort(nil, in, 2001, true)
 			}
 		})
 		for _, k := range []int{10, 1000, n / 2} {
