@@ -124,7 +124,7 @@ func Refused(err error) *Error {
 
 // invalidScheduling returns the *Error for a request whose scheduling mode the engine refuses.
 func invalidScheduling(id string, err error) *Error {
-	return &Error{RequestID: id, Text: request.CodeInvalid, Detail: err.Error(), causes: []error{ErrInvalidRequest, err}}
+	return Refused(&request.Error{RequestID: id, Code: request.CodeInvalid, Detail: err.Error(), Offset: -1})
 }
 
 // planError returns the *Error for an error of the plan library.
