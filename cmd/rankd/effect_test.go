@@ -150,6 +150,9 @@ func TestBenchFlagsThatOthersMakeIdle(t *testing.T) {
 		"loop --mode interference --n 2":                                "--n has no effect without --mode posts or timers or offload",
 		"loop --mode interference --cpu_threads 2":                      "--cpu_threads has no effect without --mode posts or timers or sleep_vs_pool or offload",
 		"loop --redis h:1 --redis_server x":                             "--redis_server has no effect with --redis",
+		"placement --write_plans d --rounds 3 --json":                   "--rounds has no effect with --write_plans\nrankd: --json has no effect with --write_plans",
+		"placement --scenario mix,nope":                                 `--scenario is one of five_nodes, chain_1000`,
+		"placement --rounds 0":                                          "--rounds is a number from 1 to 1000, not 0",
 		"kernels --rows=":                                               `invalid argument "" for "--rows" flag`,
 	} {
 		o := run(t, nil, append([]string{"bench"}, strings.Fields(args)...)...)
