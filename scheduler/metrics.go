@@ -32,6 +32,7 @@ func (e *Async) Metrics() Metrics {
 			}
 		}
 		m.Counts, m.Live = e.counts, e.runs.len()
+		m.Placement, m.Plans = e.placementMetrics()
 		close(read)
 	}) {
 		<-read

@@ -32,18 +32,21 @@ type body interface {
 //
 // Loop only, except that a worker may run invoke.
 type nodeRun struct {
-	engine *Async
-	run    *run // nil once settled
-	node   *plan.Node
-	spec   *task.Spec
-	body   body // nil before it starts
-	index  int  // in engine.active
+	engine  *Async
+	run     *run // nil once settled
+	node    *plan.Node
+	spec    *task.Spec
+	profile *profile // of its plan
+	rows    int      // that it reads and makes, as the cost model counts them
+	body    body     // nil before it starts
+	index   int      // in engine.active
 
 	ctx    task.Ctx
 	params expr.Params // a copy: an answered request is its caller's again
 	cancel task.Cancellation
 	out    rowset.RowSet // of the body
 	err    error         // of the body
+	ended  clock.Time    // of a body on the pool; zero: the body has ended just now
 
 	started  clock.Time // if there is a deadline
 	deadline clock.Time // effective; zero: none
@@ -71,8 +74,8 @@ func (n *nodeRun) free() {
 	n.ctx.Node, n.ctx.Registry, n.ctx.Waiter = nil, nil, nil
 	n.params = expr.Params{}
 	n.cancel.Reset()
-	n.node, n.spec, n.body = nil, nil, nil
-	n.deadline, n.settled = 0, false
+	n.node, n.spec, n.profile, n.body = nil, nil, nil, nil
+	n.deadline, n.ended, n.settled = 0, 0, false
 	n.out, n.err = rowset.RowSet{}, nil
 	e.freeNodes.put(n)
 }
@@ -86,11 +89,11 @@ func (n *nodeRun) close() {
 
 // start begins the race between the deadline and the body. With an error the race is lost
 // already, and no body runs.
-func (n *nodeRun) start() error {
+func (n *nodeRun) start(there where) error {
 	if err := n.armDeadline(); err != nil {
 		return err
 	}
-	n.body = n.engine.newBody(place(n.spec, n.node))
+	n.body = n.engine.newBody(there)
 	return n.body.start(n)
 }
 
@@ -121,11 +124,36 @@ func (n *nodeRun) bodyEnded() {
 		n.orphanEnded()
 		return
 	}
-	err := n.err
-	if errors.Is(err, resp.ErrTimeout) && n.deadline.Passed(n.engine.loop.Clock().Now()) {
-		err = n.timedOut() // The client's timer for the call was ahead of the node's for the same instant.
+	n.end(n.outcome())
+}
+
+// outcome returns the error of a body that has ended, or nil. A node whose body ends after the
+// deadline has failed, even if the timer has not fired yet.
+func (n *nodeRun) outcome() error {
+	if n.deadline == 0 {
+		return n.err
 	}
-	n.end(err)
+	if n.ended == 0 {
+		n.ended = n.engine.loop.Clock().Now()
+	}
+	// In the mode OffloadAll the timer decides, unless the client's timer for the call was ahead of
+	// it for the same instant.
+	if n.deadline.Passed(n.ended) && (n.run.mode != OffloadAll || errors.Is(n.err, resp.ErrTimeout)) {
+		n.countLate(n.err)
+		return n.timedOut(n.ended)
+	}
+	return n.err
+}
+
+// countLate counts a body whose result is dropped, by the way in which it ended.
+func (n *nodeRun) countLate(err error) {
+	if stoppedEarly(err) {
+		n.engine.counts.Cancelled++
+		n.profile.counts.Cancelled++
+	} else {
+		n.engine.counts.LateCompletions++
+		n.profile.counts.LateCompletions++
+	}
 }
 
 // end settles a node whose body has ended, or could not start, and starts what became ready.
@@ -138,16 +166,16 @@ func (n *nodeRun) end(err error) {
 // expire is the deadline winning the race. The node fails now, and the later result of its body
 // is dropped.
 func (n *nodeRun) expire() {
-	r := n.orphan(n.timedOut())
+	r := n.orphan(n.timedOut(n.engine.loop.Clock().Now()))
 	r.pump()
 }
 
-// timedOut counts a node whose deadline came while it ran, and returns its error.
-func (n *nodeRun) timedOut() error {
+// timedOut counts a node whose deadline came while it ran, as was seen then, and returns its error.
+func (n *nodeRun) timedOut(then clock.Time) error {
 	n.engine.counts.NodeTimeouts++
 	return &TimeoutError{
 		Kind:    ErrNodeTimeout,
-		Elapsed: n.engine.loop.Clock().Now().Sub(n.started),
+		Elapsed: then.Sub(n.started),
 		Limit:   n.deadline.Sub(n.started),
 	}
 }
@@ -184,11 +212,7 @@ func (n *nodeRun) settle(err error) *run {
 func (n *nodeRun) orphanEnded() {
 	e := n.engine
 	e.counts.Orphans--
-	if stoppedEarly(n.err) {
-		e.counts.Cancelled++
-	} else {
-		e.counts.LateCompletions++
-	}
+	n.countLate(n.err)
 	n.free()
 	e.checkDrained()
 }

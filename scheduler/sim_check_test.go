@@ -61,6 +61,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 	}
 	want := w.lab.reference(q)
 	if r.Err == nil {
+		w.check(q.late == "", "request %d succeeded, though node %s ended after its deadline", q.user, q.late)
 		w.check(want.rows <= w.rowsMax(), "request %d succeeded with %d rows of %d", q.user, want.rows, w.rowsMax())
 		w.check(len(want.failures) == 0, "request %d succeeded, should fail with %q", q.user, want.failures)
 		w.check(len(r.Outputs) == len(want.outputs), "request %d has %d outputs", q.user, len(r.Outputs))
@@ -336,7 +337,7 @@ func (w *simWorld) checkState(r *run, active int) {
 		}
 		readers := 0
 		for _, succ := range s.graph.Nodes[i].Succs {
-			if st := s.nodes[succ].status; st == waiting || st == ready {
+			if st := s.nodes[succ].status; st == waiting || st == ready || st == skipped {
 				readers++
 			}
 		}
@@ -350,7 +351,7 @@ func (w *simWorld) checkState(r *run, active int) {
 			w.violate("request %d: node %s has a result and is not done", user, s.graph.Nodes[i].ID)
 		}
 	}
-	w.check(inflight == s.inflight && inflight == active, "request %d: %d nodes run, counted %d, active %d",
+	w.check(inflight == s.inflight && inflight == active+len(r.kept.nodes)-r.kept.head, "request %d: %d nodes run, counted %d, active %d",
 		user, inflight, s.inflight, active)
 	w.check(inflight > 0, "request %d is not answered and nothing of it runs", user)
 	w.check(s.err != nil || s.head == len(s.readyQueue), "request %d: a ready node was not started", user)
@@ -407,6 +408,7 @@ func (w *simWorld) checkFree() {
 	for _, r := range e.freeRuns.items {
 		w.check(!runs[r], "a run was freed twice")
 		runs[r] = true
+		w.check(r.kept.empty() && !r.kept.parked, "a free run has kept nodes")
 		for i := range r.state.nodes {
 			w.check(r.state.nodes[i].result.Batch == nil, "a free run holds the result of a node")
 		}

@@ -127,6 +127,9 @@ func (m *planMaker) add(n plannedNode, op string, input int, params string, args
 	if w := m.w; w.cfg.planTimeouts && w.hits(0.3) {
 		timeout = fmt.Sprintf(`, "timeout_ms": %d`, 1+w.rng.IntN(12))
 	}
+	if w := m.w; w.cfg.hints && w.hits(0.3) {
+		timeout += fmt.Sprintf(`, "scheduling": {"inline": %v, "cost_estimate_us": %d}`, w.hits(0.7), 1+w.rng.IntN(2000))
+	}
 	m.text = append(m.text, fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}%s}`,
 		m.id(len(m.nodes)), op, inputs, fmt.Sprintf(params, args...), timeout))
 	m.nodes = append(m.nodes, n)

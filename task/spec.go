@@ -47,7 +47,7 @@ type Spec struct {
 	// Cheap says, besides Inline, that the body takes a few microseconds at most for some
 	// hundred rows: it may run on the loop before it has been measured.
 	Cheap bool
-	// Expensive says that the body never runs on the loop. It excludes Inline and Cheap.
+	// Expensive says that the body never runs on the loop. It is for tasks of Place Computes.
 	Expensive bool
 }
 

@@ -29,6 +29,14 @@ func (h *Histogram) Add(d time.Duration) {
 	}
 }
 
+// Merge adds all that other has counted. It is a call of Add to h.
+func (h *Histogram) Merge(other *Histogram) {
+	for i := range other.counts {
+		h.counts[i].Add(other.counts[i].Load())
+	}
+	h.max.Store(max(h.max.Load(), other.max.Load()))
+}
+
 // bucket returns the index of a duration's bucket: the position of its highest bit, and the
 // three bits below it.
 func bucket(d time.Duration) int {

@@ -27,6 +27,8 @@ func TestQuantilesAreAtMostAnEighthTooHigh(t *testing.T) {
 	}
 	slices.Sort(all)
 	q := latency.Of(&h, &other)
+	h.Merge(&other)
+	assert.Equal(t, q, latency.Of(&h))
 	assert.EqualValues(t, len(all), q.Count)
 	assert.Equal(t, all[len(all)-1], q.Max)
 	for part, got := range map[float64]time.Duration{0.5: q.P50, 0.99: q.P99, 0.999: q.P999} {

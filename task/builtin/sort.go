@@ -19,6 +19,7 @@ func sortRows() task.Spec {
 		Inputs: 1,
 		Output: task.Permutation,
 		Reads:  task.ColumnParam("by"),
+		Inline: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			order := c.Node.Params.String("order")
 			if order != "asc" && order != "desc" {

@@ -14,6 +14,7 @@ func take() task.Spec {
 		Params: []plan.ParamSchema{{Name: "count", Type: plan.Int, Required: true}},
 		Inputs: 1,
 		Output: task.Prefix,
+		Cheap:  true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			count := c.Node.Params.Int("count")
 			if count < 1 {
