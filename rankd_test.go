@@ -642,6 +642,35 @@ func TestMetrics(t *testing.T) {
 	assert.EqualValues(t, 1, m.Redis[0].RoundTrips)
 }
 
+// Each computing node counts once in the metrics, for the engine and for its plan.
+func TestMetricsOfPlacement(t *testing.T) {
+	const requests = 5
+	for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
+		t.Run(string(mode), func(t *testing.T) {
+			e := open(t, rankd.Options{Plans: plans(map[string]string{"weighted": weighted}), Plan: "weighted", Scheduling: rankd.Scheduling{Mode: mode}})
+			for range requests {
+				_, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Params: map[string]any{"weight": 1}})
+				require.NoError(t, err)
+			}
+			m := e.Metrics()
+			require.Contains(t, m.Plans, "weighted")
+			for _, s := range []rankd.PlacementStats{m.Placement, m.Plans["weighted"]} {
+				switch mode {
+				case rankd.OffloadAll:
+					assert.Zero(t, s.Inline)
+					assert.EqualValues(t, requests, s.Offloaded)
+					assert.EqualValues(t, requests, s.QueueDelay.Count)
+				case rankd.InlineAll:
+					assert.Zero(t, s.Offloaded)
+					assert.GreaterOrEqual(t, s.Inline, uint64(requests), "the source may run inline, too")
+				default:
+					assert.GreaterOrEqual(t, s.Inline+s.Offloaded, uint64(requests))
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkRank(b *testing.B) {
 	e := open(b, rankd.Options{})
 	ctx := context.Background()
