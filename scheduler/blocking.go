@@ -27,6 +27,7 @@ type blocking struct {
 	clock       clock.Clock      // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
+	mode        Mode
 
 	execute func(req *Execution, arrived clock.Time) *Result // blocks
 	release func()                                           // called last by Close; may be nil
@@ -44,6 +45,7 @@ type blocking struct {
 // init fills in what all such engines have.
 func (b *blocking) init(cfg *Config) {
 	b.reg, b.clock, b.nodeTimeout, b.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
+	b.mode = cfg.Placement.Mode
 	b.stopped, b.giveUp = context.WithCancel(context.Background())
 	b.clients = make([]*resp.SyncPool, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
@@ -140,8 +142,16 @@ func (b *blocking) run(s *State, req *Execution, node *plan.Node, start clock.Ti
 	}
 	spec := task.SpecOf(node)
 	defer context.AfterFunc(b.stopped, cancel.Cancel)()
+	mode, limit := b.mode, 0
+	if req.Mode != nil {
+		mode = *req.Mode
+	}
+	if mode != OffloadAll {
+		limit = task.Limit(req.Graph, node)
+	}
 	out, err := task.Invoke(spec, &task.Ctx{
-		Node: node, Inputs: inputs, Refs: refs, UserID: req.UserID, Params: &req.Params,
+		Limit: limit,
+		Node:  node, Inputs: inputs, Refs: refs, UserID: req.UserID, Params: &req.Params,
 		Registry: b.reg, Waiter: w, Rows: rows, Cancellation: cancel,
 	})
 	if w.deadline != 0 {
