@@ -25,6 +25,7 @@ type nodeProfile struct {
 	there     where // in the mode OffloadAll
 	mayInline bool  // the author and the plan permit it
 	makes     int   // rows besides those of its inputs: Spec.Cost
+	limit     int   // task.Limit
 	cost      costModel
 }
 
@@ -62,11 +63,22 @@ func newProfile(g *plan.Graph) *profile {
 		n := &p.nodes[i]
 		n.spec, n.there = spec, place(spec, node)
 		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
+		n.limit = task.Limit(g, node)
 		if spec.Cost != nil {
 			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))
 		}
 	}
 	return p
+}
+
+// limitOf returns the Ctx.Limit of a node of r, and counts a node that has one.
+func (r *run) limitOf(node int) int {
+	limit := r.profile.nodes[node].limit
+	if limit == 0 || r.mode == OffloadAll {
+		return 0
+	}
+	r.profile.counts.TopK++
+	return limit
 }
 
 // firstRowsMax is how many rows a node may read and make that runs inline before it was measured.

@@ -94,6 +94,7 @@ func (r *run) start(node int, there where) {
 	n.params = r.req.Params
 	n.rows = r.state.Rows(node) + r.profile.nodes[node].makes
 	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
+	n.ctx.Limit = r.limitOf(node)
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.start(there); err != nil {
