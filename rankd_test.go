@@ -640,6 +640,11 @@ func TestMetrics(t *testing.T) {
 	m := e.Metrics()
 	assert.EqualValues(t, 1, m.Requests)
 	assert.EqualValues(t, 1, m.Redis[0].RoundTrips)
+
+	require.NoError(t, e.Close())
+	m = e.Metrics()
+	assert.EqualValues(t, 1, m.Requests, "they stay when the engine is closed")
+	assert.EqualValues(t, 1, m.Redis[0].RoundTrips)
 }
 
 // Each computing node counts once in the metrics, for the engine and for its plan.

@@ -17,15 +17,14 @@ type Metrics struct {
 	Plans     map[string]PlacementStats // by name of the plan
 }
 
-// Metrics implements Engine. It returns the counters as they are between two callbacks. After
-// the loop has stopped, only the counters of loop and pool are filled in. Any goroutine but the loop.
+// Metrics implements Engine. It returns the counters as they are between two callbacks, or as they
+// were when the loop stopped. Any goroutine but the loop.
 func (e *Async) Metrics() Metrics {
 	m := Metrics{Loop: e.loop.Metrics(), Redis: make([]resp.Stats, len(e.clients))}
 	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {
 		m.CPU = counting.Stats()
 	}
-	read := make(chan struct{})
-	if e.loop.Post(func() {
+	read := func() {
 		for i, c := range e.clients {
 			if c != nil {
 				m.Redis[i] = c.Stats()
@@ -33,9 +32,16 @@ func (e *Async) Metrics() Metrics {
 		}
 		m.Counts, m.Live = e.counts, e.runs.len()
 		m.Placement, m.Plans = e.placementMetrics()
-		close(read)
+	}
+	done := make(chan struct{})
+	if e.loop.Post(func() {
+		defer close(done)
+		read()
 	}) {
-		<-read
+		<-done
+	} else {
+		<-e.loop.Done() // nothing touches the counters any more
+		read()
 	}
 	return m
 }
