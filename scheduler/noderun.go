@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"errors"
+	"time"
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
@@ -41,12 +42,14 @@ type nodeRun struct {
 	body    body     // nil before it starts
 	index   int      // in engine.active
 
-	ctx    task.Ctx
-	params expr.Params // a copy: an answered request is its caller's again
-	cancel task.Cancellation
-	out    rowset.RowSet // of the body
-	err    error         // of the body
-	ended  clock.Time    // of a body on the pool; zero: the body has ended just now
+	ctx     task.Ctx
+	params  expr.Params // a copy: an answered request is its caller's again
+	cancel  task.Cancellation
+	out     rowset.RowSet // of the body
+	err     error         // of the body
+	chained bool          // the body runs the rest of the chain, too
+	steps   int           // of the chain that have settled before node
+	ended   clock.Time    // of a body on the pool; zero: the body has ended just now
 
 	started  clock.Time // if there is a deadline
 	deadline clock.Time // effective; zero: none
@@ -76,6 +79,7 @@ func (n *nodeRun) free() {
 	n.cancel.Reset()
 	n.node, n.spec, n.profile, n.body = nil, nil, nil, nil
 	n.deadline, n.ended, n.settled = 0, 0, false
+	n.chained, n.steps = false, 0
 	n.out, n.err = rowset.RowSet{}, nil
 	e.freeNodes.put(n)
 }
@@ -101,7 +105,7 @@ func (n *nodeRun) start(there where) error {
 // deadline has passed.
 func (n *nodeRun) armDeadline() error {
 	e, s := n.engine, &n.run.state
-	if s.deadline == 0 && e.nodeTimeout == 0 && n.node.Timeout == 0 {
+	if s.deadline == 0 && e.nodeTimeout == 0 && n.node.Timeout == 0 && n.laterTimeout() == 0 {
 		return nil // the usual case costs nothing, not even reading the clock
 	}
 	n.started = e.loop.Clock().Now()
@@ -109,10 +113,54 @@ func (n *nodeRun) armDeadline() error {
 	if err := s.CheckNodeStart(n.deadline, n.started); err != nil {
 		return err
 	}
-	if n.expiry == nil {
-		n.expiry = e.loop.NewTimer(n.expire)
+	return n.startTimer(n.started)
+}
+
+// startTimer starts the timer of the node's deadline. In a chain it fires as well before any later
+// node can time out, to see which one runs.
+func (n *nodeRun) startTimer(now clock.Time) error {
+	due := n.deadline
+	if later := n.laterTimeout(); later > 0 {
+		due = due.Earlier(now.Add(later))
 	}
-	return n.expiry.StartAt(n.deadline)
+	if due == 0 {
+		return nil
+	}
+	if n.expiry == nil {
+		n.expiry = n.engine.loop.NewTimer(n.expire)
+	}
+	return n.expiry.StartAt(due)
+}
+
+// laterTimeout returns the least timeout that the plan sets for a node after this one in its
+// chain, or zero.
+func (n *nodeRun) laterTimeout() time.Duration {
+	if !n.chained {
+		return 0
+	}
+	return n.profile.nodes[n.node.Index].timeoutMin
+}
+
+// advance settles the nodes of a chain before the step that runs, or was the last to run.
+func (n *nodeRun) advance(step int) {
+	b, ok := n.body.(*poolBody)
+	if !ok || step == n.steps {
+		return
+	}
+	r := n.run
+	for ; n.steps < step; n.steps++ {
+		n.node = r.req.Graph.Nodes[r.state.Advance(n.node.Index)]
+	}
+	n.started = b.steps[step].start
+	n.deadline = effectiveDeadline(n.started, r.state.deadline, n.engine.nodeTimeout, n.node)
+}
+
+// skip settles a node whose job found the request failed before it began.
+func (n *nodeRun) skip() {
+	r := n.leave()
+	r.state.Skip(n.node.Index)
+	n.free()
+	r.pump()
 }
 
 // invoke runs the code of the task. The body calls it, on the loop or on a worker.
@@ -164,9 +212,19 @@ func (n *nodeRun) end(err error) {
 }
 
 // expire is the deadline winning the race. The node fails now, and the later result of its body
-// is dropped.
+// is dropped. In a chain that is the node that runs, if its time is over.
 func (n *nodeRun) expire() {
-	r := n.orphan(n.timedOut(n.engine.loop.Clock().Now()))
+	now := n.engine.loop.Clock().Now()
+	if n.chained {
+		if b, ok := n.body.(*poolBody); ok {
+			n.advance(int(b.position.Load()))
+		}
+		if !n.deadline.Passed(now) {
+			_ = n.startTimer(now) // Only a stopped loop refuses, and it ends all anyway.
+			return
+		}
+	}
+	r := n.orphan(n.timedOut(now))
 	r.pump()
 }
 
@@ -184,7 +242,10 @@ func (n *nodeRun) timedOut(then clock.Time) error {
 // nothing from now on. The caller pumps the run.
 func (n *nodeRun) orphan(err error) *run {
 	r := n.settle(err)
-	r.rows = nil // the orphan may still count on it
+	if r.failed != nil {
+		r.failed.Store(true)
+	}
+	r.rows, r.failed = nil, nil // the orphan may still use them
 	n.engine.counts.Orphans++
 	n.cancel.Cancel()
 	n.body.cancel()
@@ -194,17 +255,23 @@ func (n *nodeRun) orphan(err error) *run {
 // settle is the one way in which a node settles, whatever wins the race. A nil err means the
 // body's result. The caller pumps the run.
 func (n *nodeRun) settle(err error) *run {
-	r := n.run
-	n.settled, n.run = true, nil
-	if n.expiry != nil {
-		n.expiry.Stop()
-	}
+	r := n.leave()
 	if err != nil {
 		r.state.Fail(n.node.Index, err)
 		return r
 	}
 	r.state.RecordDelta(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
 	r.state.Succeed(n.node.Index, n.out)
+	return r
+}
+
+// leave marks the node as settled, and returns its run.
+func (n *nodeRun) leave() *run {
+	r := n.run
+	n.settled, n.run = true, nil
+	if n.expiry != nil {
+		n.expiry.Stop()
+	}
 	return r
 }
 

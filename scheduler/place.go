@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"time"
+
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 )
@@ -41,15 +43,25 @@ func (r *run) place(index int) where {
 	}
 }
 
-// isCheap reports whether a node that may run inline is predicted to take less time than the
-// threshold.
+// isCheap reports whether a node, with all that follows it in its chain, may run inline and is
+// predicted to take less time than the threshold.
 func (r *run) isCheap(index int) bool {
-	n := &r.profile.nodes[index]
-	took, known := n.predict(r.req.Graph.Nodes[index], r.state.Rows(index)+n.makes)
-	if !known {
-		return n.there == onLoop && n.cost.runs == 0 // its author has it run on the loop
+	e, first := r.engine, &r.profile.nodes[index]
+	rows, sum := r.state.Rows(index), time.Duration(0)
+	for n := first; n.mayInline; index, n = int(n.next), &r.profile.nodes[n.next] {
+		rows += n.makes
+		took, known := n.predict(r.req.Graph.Nodes[index], rows)
+		if !known {
+			return n == first && n.there == onLoop && n.cost.runs == 0 // its author has it run on the loop
+		}
+		if sum += took; sum >= e.placement.InlineThreshold {
+			return false
+		}
+		if n.next < 0 || e.placement.NoChaining {
+			return true
+		}
 	}
-	return took < r.engine.placement.InlineThreshold
+	return false
 }
 
 // newBody returns a body that runs there.

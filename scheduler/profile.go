@@ -26,7 +26,12 @@ type nodeProfile struct {
 	mayInline bool  // the author and the plan permit it
 	makes     int   // rows besides those of its inputs: Spec.Cost
 	limit     int   // task.Limit
-	cost      costModel
+	// The chain from this node on: see chain.go.
+	next       int32         // the node that follows; -1 if none does
+	length     int32         // nodes, this one among them
+	timeoutMin time.Duration // the least timeout that the plan sets for a later one; zero: none
+
+	cost costModel
 }
 
 // profilesMax is how many plans an engine remembers. A program that loads plans for ever must not
@@ -68,6 +73,7 @@ func newProfile(g *plan.Graph) *profile {
 			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))
 		}
 	}
+	p.findChains(g)
 	return p
 }
 

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"sync/atomic"
+
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/task"
 )
@@ -18,6 +20,8 @@ type run struct {
 	// rows is shared with the bodies, workers' among them, and kept for the next request. It is
 	// nil if an orphan may still count on it.
 	rows *task.RowBudget
+	// failed tells workers that the request has failed. It is shared and kept as rows is.
+	failed *atomic.Bool
 
 	pumping bool // pump is on the stack
 }
@@ -43,6 +47,11 @@ func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	} else {
 		r.rows.Refill()
 	}
+	if r.failed == nil {
+		r.failed = new(atomic.Bool)
+	} else {
+		r.failed.Store(false)
+	}
 	e.counts.Requests++
 	e.runs.add(r)
 	r.pump()
@@ -67,6 +76,9 @@ func (r *run) pump() {
 	for r.startReady(); r.runKept(); r.startReady() {
 	}
 	r.pumping = false
+	if r.state.err != nil && r.failed != nil {
+		r.failed.Store(true)
+	}
 	if r.state.Finished() {
 		r.finish()
 	}
@@ -90,6 +102,7 @@ func (r *run) start(node int, there where) {
 	n := e.newNodeRun()
 	n.run, n.node = r, r.req.Graph.Nodes[node]
 	n.profile = r.profile
+	n.chained = there == onPool && r.mode != OffloadAll && !e.placement.NoChaining && r.profile.nodes[node].length > 1
 	n.spec = r.profile.nodes[node].spec
 	n.params = r.req.Params
 	n.rows = r.state.Rows(node) + r.profile.nodes[node].makes

@@ -75,6 +75,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 	}
 	w.check(r.Outputs == nil && r.Deltas == nil, "request %d has an error and outputs", q.user)
 	text := r.Err.Error()
+	w.checkNamed(q, r.Err)
 	for _, failure := range want.failures {
 		if text == failure {
 			return
@@ -87,6 +88,24 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 		return
 	}
 	w.check(w.mayFail(q, r.Err), "request %d got %q, should get %q or rows", q.user, text, want.failures)
+}
+
+// checkNamed checks that an error names a node that could fail: all that it reads have begun, and
+// nothing that reads it.
+func (w *simWorld) checkNamed(q *simRequest, err error) {
+	var failed *NodeError
+	if !errors.As(err, &failed) {
+		return
+	}
+	node := nodeOf(q.graph, failed.Node)
+	for _, deps := range [][]int{node.Inputs, node.Refs} {
+		for _, i := range deps {
+			w.check(q.begun[i], "request %d got %q, but node %s has not begun", q.user, err, q.graph.Nodes[i].ID)
+		}
+	}
+	for _, i := range node.Succs {
+		w.check(!q.begun[i], "request %d got %q, but node %s has begun", q.user, err, q.graph.Nodes[i].ID)
+	}
 }
 
 // rowsMax returns how many rows the nodes of a request may make together.
@@ -335,17 +354,19 @@ func (w *simWorld) checkState(r *run, active int) {
 		if n.status == running {
 			inflight++
 		}
-		readers := 0
+		readers, perhaps := 0, 0
 		for _, succ := range s.graph.Nodes[i].Succs {
-			if st := s.nodes[succ].status; st == waiting || st == ready || st == skipped {
+			if st := s.nodes[succ].status; st == waiting || st == ready {
 				readers++
+			} else if st == skipped { // before or after it has gathered
+				perhaps++
 			}
 		}
 		if s.graph.Nodes[i].IsOutput {
 			readers++
 		}
 		switch held := n.result.Batch != nil; { // no check: of a crowd its arguments cost more than all the rest
-		case n.status == done && held != (readers > 0):
+		case n.status == done && held != (readers > 0) && (!held || perhaps == 0):
 			w.violate("request %d: the result of node %s has %d readers, held: %v", user, s.graph.Nodes[i].ID, readers, held)
 		case n.status != done && held:
 			w.violate("request %d: node %s has a result and is not done", user, s.graph.Nodes[i].ID)
@@ -424,7 +445,7 @@ func (w *simWorld) checkFree() {
 	for _, b := range e.freePoolBodies.items {
 		w.check(!poolBodies[b], "a body on the pool was freed twice")
 		poolBodies[b] = true
-		w.check(b.node == nil, "a free body on the pool is not reset")
+		w.check(b.node == nil && b.failed == nil && b.deltas == nil, "a free body on the pool is not reset")
 	}
 }
 

@@ -138,6 +138,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 	computes := func(c *task.Ctx) (rowset.RowSet, error) {
 		w := lab.world
 		w.bodies++
+		w.requestOf(c).begun[c.Node.Index] = true
 		defer func() { w.bodies-- }()
 		start := w.sim.Now()
 		if w.exec.current == nil {
@@ -157,6 +158,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 	onLoop := func(c *task.Ctx, b *loopBody) (out rowset.RowSet, err error) {
 		w := lab.world
 		w.bodies++
+		w.requestOf(c).begun[c.Node.Index] = true
 		w.loopBodyStarts(c)
 		start := w.sim.Now()
 		n, given := b.node, snapshotOf(c)
@@ -220,6 +222,11 @@ func (w *simWorld) poolBodyStarts(c *task.Ctx) {
 	w.check(!c.Cancelled(), "node %s of request %d: work that was cancelled before it started, runs", c.Node.ID, c.UserID)
 	w.check(!w.sim.Ended(), "node %s of request %d: work after the end of the loop", c.Node.ID, c.UserID)
 	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
+	for _, r := range w.engine.runs.items {
+		if r.req == &q.req && q.mode != OffloadAll {
+			w.check(r.state.err == nil, "node %s of request %d: started on a worker after an error", c.Node.ID, c.UserID)
+		}
+	}
 }
 
 // loopBodyStarts checks that a body may start on the loop.

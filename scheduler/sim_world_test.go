@@ -167,7 +167,7 @@ func (w *simWorld) drawConfig() {
 	c.persistent = w.hits(0.2)
 	c.watchful = w.hits(0.2)
 	if w.hits(0.03) {
-		c.crowd = 1000 + rng.IntN(3000)
+		c.crowd = 1500 + rng.IntN(3000)
 		c.shutdown = true
 	}
 }
@@ -228,9 +228,9 @@ type simRequest struct {
 	params   expr.Params
 	deadline clock.Time
 	mode     Mode
-	late     string // a node whose body ended after its deadline, if the request must fail for it
-	begun    bool   // submitted
-	refused  bool   // submitted after the engine was told to close
+	late     string       // a node whose body ended after its deadline, if the request must fail for it
+	begun    map[int]bool // nodes whose body has begun, by index
+	refused  bool         // submitted after the engine was told to close
 	answers  int
 }
 
@@ -333,7 +333,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 	}
 	now := w.sim.Now()
 	q := &simRequest{
-		user: int64(len(w.requests)) + 1, graph: g, mode: w.cfg.placement.Mode, begun: true, refused: w.closing,
+		user: int64(len(w.requests)) + 1, graph: g, mode: w.cfg.placement.Mode, begun: map[int]bool{}, refused: w.closing,
 	}
 	if w.hits(0.3) {
 		q.params.SetFloat(paramWeight, float64(w.rng.IntN(10)))

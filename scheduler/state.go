@@ -188,6 +188,18 @@ func (s *State) Continue(node int, result rowset.RowSet, now clock.Time) (next i
 	return next, true
 }
 
+// Advance settles a node of a chain whose only dependent has begun meanwhile, and returns the
+// dependent. The result has gone to it directly.
+func (s *State) Advance(node int) (next int) {
+	next = s.graph.Nodes[node].Succs[0]
+	s.markDone(node, rowset.RowSet{})
+	s.nodes[node].readers--
+	s.nodes[next].waits--
+	s.move(next, waiting, ready)
+	s.markRunning(next)
+	return next
+}
+
 // Skip settles a node that Next has handed out and the engine has not started, because the
 // request has failed meanwhile.
 func (s *State) Skip(node int) {

@@ -116,6 +116,6 @@ func TestAnswerAndTable(t *testing.T) {
 		"late 1.00× (0.900–1.10) at requests/s, which misses callbacks of 1ms.\n\nhead\n"
 	assert.Contains(t, out.String(), answer)
 	assert.Contains(t, out.String(), "6× and 10 µs")
-	assert.Contains(t, out.String(), "6×: missed")
+	assert.Contains(t, out.String(), "6×; misses 6×")
 	assert.Equal(t, "Nothing was measured.", Answer(nil, nil))
 }
