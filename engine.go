@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -134,6 +135,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	cfg := scheduler.Config{
 		Registry: e.registry, CPUThreads: o.CPUThreads, IOThreads: o.IOThreads, RedisConnections: o.RedisConnections,
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
+		Placement: o.Scheduling.placement(),
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},
@@ -228,6 +230,7 @@ func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, e
 type call struct {
 	engine    *Engine
 	run       scheduler.Execution
+	mode      scheduler.Mode // of this request, where run points to it
 	id        string
 	done      func(*Answer, error)
 	deliverFn func(*scheduler.Result) // the method deliver, bound once
@@ -243,6 +246,14 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	if r.Timeout < 0 {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
 			Detail: fmt.Sprintf("Timeout must not be negative, got %v", r.Timeout)}
+	}
+	if r.Scheduling != "" {
+		mode, err := e.requestMode(r.Scheduling)
+		if err != nil {
+			return invalidScheduling(r.ID, err)
+		}
+		c.mode = mode
+		c.run.Mode = &c.mode
 	}
 	params, err := e.params(r)
 	if err != nil {
@@ -263,6 +274,21 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	}
 	return nil
 }
+
+// requestMode returns the scheduling mode that a request asks for. The error says that the engine
+// refuses it.
+func (e *Engine) requestMode(asked SchedulingMode) (scheduler.Mode, error) {
+	if !e.options.AllowRequestScheduling {
+		return 0, errRequestScheduling
+	}
+	mode, err := scheduler.ParseMode(string(asked))
+	if err != nil { // which quotes all of a stranger's text
+		err = fmt.Errorf("scheduling must be adaptive, offload_all or inline_all, not %s", excerpt.Quote(string(asked)))
+	}
+	return mode, err
+}
+
+var errRequestScheduling = errors.New("scheduling is set, and this engine lets no request choose it")
 
 var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
 
@@ -363,6 +389,10 @@ func (e *Engine) Registry() *registry.Registry { return e.registry }
 
 // Metrics are the counters of an engine. Not stable yet.
 type Metrics = scheduler.Metrics
+
+// PlacementStats say where computing nodes ran, and what that cost. Metrics has them for the
+// engine (Placement) and by name of the plan (Plans). Not stable yet.
+type PlacementStats = scheduler.PlacementStats
 
 // Metrics returns the counters as they are now. It asks the loop, so a callback of an engine and the
 // body of a task must not call it: Metrics then panics with an *Error of class ErrCallback.

@@ -123,6 +123,11 @@ func Refused(err error) *Error {
 	}
 }
 
+// invalidScheduling returns the *Error for a request whose scheduling mode the engine refuses.
+func invalidScheduling(id string, err error) *Error {
+	return Refused(&request.Error{RequestID: id, Code: request.CodeInvalid, Detail: err.Error(), Offset: -1})
+}
+
 // planError returns the *Error for an error of the plan library.
 func planError(id string, err error) *Error {
 	if err == errNoPlan || errors.Is(err, plan.ErrUnknown) || errors.Is(err, plan.ErrBadName) {

@@ -89,6 +89,12 @@ type Options struct {
 	// task.DefaultMaxRows, ten million; task.MaxRowsLimit is the most.
 	MaxRows int
 
+	// Scheduling says where computing nodes run. The zero value lets the engine decide.
+	Scheduling Scheduling
+	// AllowRequestScheduling permits Request.Scheduling. It is for experiments: InlineAll from a
+	// stranger stalls the loop.
+	AllowRequestScheduling bool
+
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger
@@ -111,6 +117,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.RegistryName == "" {
 		o.RegistryName = "the registry folder"
 	}
+	if o.Scheduling.Mode == "" {
+		o.Scheduling.Mode = Adaptive
+	}
 	if o.PlanText != nil && o.PlanFile == "" {
 		o.PlanFile = "the plan"
 	}
@@ -124,6 +133,9 @@ func (o Options) withDefaults() (Options, error) {
 	default:
 		problem("Model must be reactor, pool or sequential, not %s", excerpt.Quote(string(o.Model)))
 	}
+	if err := o.Scheduling.Mode.check(); err != nil {
+		problem("Scheduling.Mode: %w", err)
+	}
 	if o.Plan != "" && o.PlanFile != "" {
 		problem("Plan excludes PlanFile and PlanText")
 	}
@@ -133,6 +145,8 @@ func (o Options) withDefaults() (Options, error) {
 	}{
 		{"CPUThreads", int64(o.CPUThreads)}, {"IOThreads", int64(o.IOThreads)}, {"RedisConnections", int64(o.RedisConnections)}, {"MaxRows", int64(o.MaxRows)},
 		{"Timeout", int64(o.Timeout)}, {"NodeTimeout", int64(o.NodeTimeout)},
+		{"Scheduling.InlineThreshold", int64(o.Scheduling.InlineThreshold)}, {"Scheduling.MaxInlineDepth", int64(o.Scheduling.MaxInlineDepth)},
+		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)},
 	} {
 		if n.value < 0 {
 			problem("%s must not be negative", n.name)

@@ -306,6 +306,58 @@ func TestParseRequest(t *testing.T) {
 	assert.ErrorIs(t, err, rankd.ErrInvalidRequest)
 }
 
+func TestRequestScheduling(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options rankd.Options
+		doc     string
+		detail  string // of the refusal; "" if there is none
+	}{
+		{"None", rankd.Options{}, `{"user_id": 1}`, ""},
+		{"Null", rankd.Options{}, `{"user_id": 1, "scheduling": null}`, ""},
+		{"NotPermitted", rankd.Options{}, `{"user_id": 1, "scheduling": "adaptive"}`, "scheduling is set, and this engine lets no request choose it"},
+		{"NotAName", rankd.Options{}, `{"user_id": 1, "scheduling": 1}`, "scheduling must be the name of a scheduling mode"},
+		{"Adaptive", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "adaptive"}`, ""},
+		{"OffloadAll", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "offload_all"}`, ""},
+		{"InlineAll", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "inline_all"}`, ""},
+		{"Unknown", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "Adaptive"}`, `scheduling must be adaptive, offload_all or inline_all, not "Adaptive"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.options.Plans, tt.options.Plan = plans(map[string]string{"weighted": weighted}), "weighted"
+			refused := func(t *testing.T, err error) {
+				var failed *rankd.Error
+				require.ErrorAs(t, err, &failed)
+				assert.ErrorIs(t, err, rankd.ErrInvalidRequest)
+				assert.Equal(t, "Invalid request", failed.Text)
+				assert.Contains(t, failed.Detail, tt.detail)
+			}
+			forModels(t, tt.options, func(t *testing.T, e *rankd.Engine) {
+				r, err := e.ParseRequest([]byte(tt.doc))
+				if tt.detail != "" {
+					refused(t, err)
+					var doc struct{ Scheduling any }
+					require.NoError(t, json.Unmarshal([]byte(tt.doc), &doc))
+					name, isName := doc.Scheduling.(string)
+					if !isName {
+						return
+					}
+					r = rankd.Request{UserID: 1, Scheduling: rankd.SchedulingMode(name)} // one that Go code makes
+				} else {
+					require.NoError(t, err)
+				}
+				r.Params = map[string]any{"weight": 1}
+				a, err := e.Rank(t.Context(), r)
+				if tt.detail != "" {
+					refused(t, err)
+					return
+				}
+				require.NoError(t, err)
+				assert.Equal(t, 2, a.Output(0).Len())
+			})
+		})
+	}
+}
+
 func TestPlanChoice(t *testing.T) {
 	folder := plans(map[string]string{"three": threeRows, "weighted": weighted})
 	file := filepath.Join(t.TempDir(), "any.plan.json")
@@ -378,6 +430,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"PlanText", rankd.Options{PlanText: []byte("{")}, []string{"the plan: "}},
 		{"PlanTextWithItsFile", rankd.Options{PlanFile: "mine", PlanText: []byte("{")}, []string{"mine: "}},
 		{"PlanAndText", rankd.Options{Plan: "a", PlanText: []byte("{}")}, []string{"Plan excludes PlanFile and PlanText"}},
+		{"Scheduling", rankd.Options{Scheduling: rankd.Scheduling{Mode: "fast", MaxInlineDepth: -1, InlineBudget: -1, InlineThreshold: -1}},
+			[]string{`Scheduling.Mode: scheduling mode "fast": must be adaptive, offload_all or inline_all`, "Scheduling.MaxInlineDepth must not be negative",
+				"Scheduling.InlineBudget must not", "Scheduling.InlineThreshold must not"}},
 		{"Registry", rankd.Options{Registry: fstest.MapFS{}}, []string{"the registry folder:\n", "keys.toml"}},
 		{"NamedRegistry", rankd.Options{Registry: fstest.MapFS{}, RegistryName: "tables/"}, []string{"tables/:\n", "keys.toml"}},
 		{"Embedded", rankd.Options{EmbeddedRedis: func() (string, func(), error) { return "", nil, errors.New("no port") }}, []string{"embedded redis: no port"}},
@@ -644,6 +699,40 @@ func TestMetrics(t *testing.T) {
 	m := e.Metrics()
 	assert.EqualValues(t, 1, m.Requests)
 	assert.EqualValues(t, 1, m.Redis[0].RoundTrips)
+
+	require.NoError(t, e.Close())
+	m = e.Metrics()
+	assert.EqualValues(t, 1, m.Requests, "they stay when the engine is closed")
+	assert.EqualValues(t, 1, m.Redis[0].RoundTrips)
+}
+
+// Each computing node counts once in the metrics, for the engine and for its plan.
+func TestMetricsOfPlacement(t *testing.T) {
+	const requests = 5
+	for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
+		t.Run(string(mode), func(t *testing.T) {
+			e := open(t, rankd.Options{Plans: plans(map[string]string{"weighted": weighted}), Plan: "weighted", Scheduling: rankd.Scheduling{Mode: mode}})
+			for range requests {
+				_, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Params: map[string]any{"weight": 1}})
+				require.NoError(t, err)
+			}
+			m := e.Metrics()
+			require.Contains(t, m.Plans, "weighted")
+			for _, s := range []rankd.PlacementStats{m.Placement, m.Plans["weighted"]} {
+				switch mode {
+				case rankd.OffloadAll:
+					assert.Zero(t, s.Inline)
+					assert.EqualValues(t, requests, s.Offloaded)
+					assert.EqualValues(t, requests, s.QueueDelay.Count)
+				case rankd.InlineAll:
+					assert.Zero(t, s.Offloaded)
+					assert.GreaterOrEqual(t, s.Inline, uint64(requests), "the source may run inline, too")
+				default:
+					assert.GreaterOrEqual(t, s.Inline+s.Offloaded, uint64(requests))
+				}
+			}
+		})
+	}
 }
 
 func BenchmarkRank(b *testing.B) {

@@ -19,6 +19,9 @@ type Request struct {
 	// Timeout bounds this request, from its arrival. Zero means no bound of its own. A negative
 	// one is an error of class ErrInvalidRequest.
 	Timeout time.Duration
+	// Scheduling is the mode of this request. Empty means the engine's. Options.AllowRequestScheduling
+	// permits it; otherwise the request fails with ErrInvalidRequest.
+	Scheduling SchedulingMode
 	// ID is returned in Answer.RequestID and Error.RequestID. Empty is an ID like any other.
 	ID string
 	// Trace asks for Answer.Trace.
@@ -35,7 +38,13 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) {
 	if err != nil {
 		return Request{}, Refused(err)
 	}
-	return Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, ID: p.RequestID, parsed: p.Params}, nil
+	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, parsed: p.Params}
+	if r.Scheduling != "" {
+		if _, err := e.requestMode(r.Scheduling); err != nil {
+			return Request{}, invalidScheduling(r.ID, err)
+		}
+	}
+	return r, nil
 }
 
 // params returns the request's checked parameters.

@@ -10,6 +10,7 @@
 //	compare    interleaved rounds ─▶ medians, intervals, ratios, knees, an answer, tables
 //	report     a comparison as one HTML page with charts
 //	eventloop  posts, timers, sleeping, offloading, interference
+//	placement  the scheduling modes on plans of cheap, heavy and waiting nodes
 //	kernels    vm, filter, sort, take and concat by number of rows
 //	loopback   a program: the reactor against redis-benchmark
 //	peers      a module of its own: the plans hand-written on other Redis clients

@@ -102,6 +102,8 @@ func (l *Loop) checkGoexit() {
 // measure ends the measurement of one callback and begins the next measurement.
 func (l *Loop) measure() {
 	now := l.clock.Now()
-	l.count.LongestCallback = max(l.count.LongestCallback, now.Sub(l.mark))
+	took := now.Sub(l.mark)
+	l.count.LongestCallback = max(l.count.LongestCallback, took)
+	l.callbacks.Add(took)
 	l.mark = now
 }

@@ -166,6 +166,7 @@ func TestLongestCallback(t *testing.T) {
 				v.runNoWait()
 				v.runNoWait()
 				assert.Equal(t, 42*ms, v.Metrics().LongestCallback)
+				assert.Equal(t, 42*ms, v.Metrics().CallbackTime.Max)
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/loop/latency"
 )
 
 // Errors of the loop and its handles.
@@ -81,7 +82,9 @@ type Loop struct {
 	drained  int        // iterations of the wind-down since the host has drained
 	winding  bool       // the wind-down has begun
 	mark     clock.Time // end of the last measured callback
-	count    Metrics    // without PostsPending and the present wait
+	count    Metrics    // without PostsPending, CallbackTime and the present wait
+
+	callbacks latency.Histogram // the loop adds; any goroutine reads
 
 	mu struct { // guards what other goroutines touch
 		sync.Mutex

@@ -1,25 +1,31 @@
 package loop
 
-import "time"
+import (
+	"time"
+
+	"github.com/rankd/rankd/loop/latency"
+)
 
 // Metrics counts the work of a loop since it was built. Immutable.
 type Metrics struct {
-	Iterations      uint64        // begun
-	Events          uint64        // I/O callbacks
-	Idle            time.Duration // spent waiting in the poll, including the present wait
-	LongestCallback time.Duration // one callback, or up to 8 posts that ran back to back
-	PostsPending    int           // accepted, and not yet taken by an iteration
-	PostsPendingMax int           // the most posts that one iteration has taken
-	LateTimers      uint64        // fired later than Config.LateAfter after their due time
-	Panics          uint64        // contained
+	Iterations      uint64            // begun
+	Events          uint64            // I/O callbacks
+	Idle            time.Duration     // spent waiting in the poll, including the present wait
+	LongestCallback time.Duration     // one callback, or up to 8 posts that ran back to back
+	PostsPending    int               // accepted, and not yet taken by an iteration
+	PostsPendingMax int               // the most posts that one iteration has taken
+	CallbackTime    latency.Quantiles // of the same measurements
+	LateTimers      uint64            // fired later than Config.LateAfter after their due time
+	Panics          uint64            // contained
 }
 
 // Metrics returns the counts as of the last time that the loop fell asleep or woke.
-// PostsPending and Idle are up to date. Any goroutine.
+// PostsPending, Idle and CallbackTime are up to date. Any goroutine.
 func (l *Loop) Metrics() Metrics {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.mu.count
+	m.CallbackTime = latency.Of(&l.callbacks)
 	m.PostsPending = len(l.mu.inbox)
 	if l.mu.waiting {
 		m.Idle += l.clock.Now().Sub(l.mu.since)

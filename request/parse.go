@@ -19,6 +19,9 @@ type Parsed struct {
 	Params    expr.Params   // param_overrides
 	Plan      string        // name of a plan; empty means the caller's choice
 	Timeout   time.Duration // deadline_ms, from the request's arrival; 0 means none
+	// Scheduling is the name of a scheduling mode, which the caller checks; empty means the
+	// caller's choice.
+	Scheduling string
 }
 
 // UserIDMax is the largest user_id that a request may carry.
@@ -27,11 +30,11 @@ const UserIDMax = math.MaxUint32
 // Parse checks one document. Any goroutine.
 //
 // Parse checks in a fixed order and reports the first fault: syntax, user_id,
-// param_overrides, plan, deadline_ms. The error is an *Error. Stream.Locate adds the line
+// param_overrides, plan, deadline_ms, scheduling. The error is an *Error. Stream.Locate adds the line
 // of the input to a syntax error.
 //
 // The last of several members with the same name counts. Parse ignores unknown members.
-// A null param_overrides, plan or deadline_ms is the same as none.
+// A null param_overrides, plan, deadline_ms or scheduling is the same as none.
 func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	root, err := jsondoc.Parse(doc)
 	if err != nil {
@@ -47,6 +50,9 @@ func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	}
 	if refused == nil {
 		refused = req.readTimeout(&root)
+	}
+	if refused == nil {
+		refused = req.readScheduling(&root)
 	}
 	if refused != nil {
 		refused.RequestID = req.RequestID
@@ -213,6 +219,18 @@ func (r *Parsed) readTimeout(root *jsondoc.Value) *Error {
 	default:
 		ms := min(v.Uint, uint64(math.MaxInt64/time.Millisecond))
 		r.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	return nil
+}
+
+func (r *Parsed) readScheduling(root *jsondoc.Value) *Error {
+	v := root.Get("scheduling")
+	switch {
+	case v == nil || v.Kind == jsondoc.Null:
+	case v.Kind != jsondoc.String || v.Str == "":
+		return refuse(CodeInvalid, v, "scheduling must be the name of a scheduling mode")
+	default:
+		r.Scheduling = v.Str
 	}
 	return nil
 }

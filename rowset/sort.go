@@ -165,7 +165,18 @@ func (s *sortScratch) addFloats(rs RowSet, c *FloatColumn) {
 
 // addStrings ranks the dictionary once, so that rows compare by rank.
 func (s *sortScratch) addStrings(rs RowSet, c *StringColumn) {
-	values := c.Dict.Values
+	s.rankDict(c.Dict.Values)
+	for lo, hi := range s.blocks(rs.N) {
+		for pos := lo; pos < hi; pos++ {
+			if code := c.Codes[rs.Row(pos)]; code >= 0 {
+				s.entries = append(s.entries, sortEntry{uint64(s.ranks[code]), int32(pos)})
+			}
+		}
+	}
+}
+
+// rankDict fills ranks: the rank of each value of a dictionary, by code.
+func (s *sortScratch) rankDict(values []string) {
 	s.order = slices.Grow(s.order[:0], len(values))[:len(values)]
 	s.ranks = slices.Grow(s.ranks[:0], len(values))[:len(values)]
 	for code := range values {
@@ -176,13 +187,6 @@ func (s *sortScratch) addStrings(rs RowSet, c *StringColumn) {
 	}))
 	for rank, code := range s.order {
 		s.ranks[code] = int32(rank)
-	}
-	for lo, hi := range s.blocks(rs.N) {
-		for pos := lo; pos < hi; pos++ {
-			if code := c.Codes[rs.Row(pos)]; code >= 0 {
-				s.entries = append(s.entries, sortEntry{uint64(s.ranks[code]), int32(pos)})
-			}
-		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 )
@@ -28,6 +29,12 @@ type Async struct {
 	clients     []*resp.Client // by endpoint index; nil for an endpoint that is not a Redis
 	nodeTimeout time.Duration
 	maxRows     int // of a request
+	placement   Placement
+	inliner     inliner
+
+	// What has been learned about the plans that ran.
+	profiles  map[*plan.Graph]*profile
+	forgotten profile // the sum of those that were forgotten
 
 	runs   bag[*run]     // requests in flight
 	active bag[*nodeRun] // nodes whose body has not ended, orphans among them
@@ -73,14 +80,19 @@ type AsyncConfig struct {
 	// MaxRows bounds the rows that the nodes of one request make together: see
 	// task.RowBudget. Zero means task.DefaultMaxRows.
 	MaxRows int
+	// Placement says where computing nodes run.
+	Placement Placement
 }
 
 // NewAsync returns an engine on a running loop, which others may use, too.
 func NewAsync(cfg AsyncConfig) *Async {
-	return &Async{
+	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
-		maxRows: cfg.MaxRows, drained: make(chan struct{}),
+		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
+		profiles: make(map[*plan.Graph]*profile),
 	}
+	e.inliner.resume = e.resumeParked
+	return e
 }
 
 // Clock returns the clock on which deadlines are instants. Any goroutine.

@@ -7,11 +7,16 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// NodeDeadline returns the effective deadline of a node that was spawned at start: the earliest of
-// the request's deadline and, counted from start, of timeout (the engine's; zero: none) and the
-// plan's own for this node. Zero means that there is none of them.
+// NodeDeadline returns the effective deadline of a node that was spawned at start. timeout is the
+// engine's.
 func (s *State) NodeDeadline(node *plan.Node, start clock.Time, timeout time.Duration) clock.Time {
-	deadline := s.deadline
+	return effectiveDeadline(start, s.deadline, timeout, node)
+}
+
+// effectiveDeadline returns the earliest of the request's deadline and, counted from the start of the
+// node, of timeout (the engine's; zero: none) and the plan's own for this node. Zero means that there
+// is none of them.
+func effectiveDeadline(start, deadline clock.Time, timeout time.Duration, node *plan.Node) clock.Time {
 	for _, timeout := range [...]time.Duration{timeout, node.Timeout} {
 		if timeout > 0 {
 			deadline = deadline.Earlier(start.Add(timeout))

@@ -20,6 +20,7 @@ type Execution struct {
 	Arrived  clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline clock.Time // on the engine's clock; zero means none
 	Trace    bool       // fill Result.Deltas
+	Mode     *Mode      // of this request; nil means the engine's
 	// Abandoned is set by a caller that no longer wants the result, at any time and on any
 	// goroutine. The request then starts no further node and fails with ErrAbandoned. Nil means
 	// that the caller waits to the end.

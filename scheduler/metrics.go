@@ -12,27 +12,36 @@ type Metrics struct {
 	CPU   cpupool.Stats // zero if the CPU given to NewAsync does not count
 	Redis []resp.Stats  // by endpoint index; zero for an endpoint that is not a Redis
 	Counts
-	Live int // requests in flight
+	Live      int                       // requests in flight
+	Placement PlacementStats            // of all plans
+	Plans     map[string]PlacementStats // by name of the plan
 }
 
-// Metrics implements Engine. It returns the counters as they are between two callbacks. After
-// the loop has stopped, only the counters of loop and pool are filled in. Any goroutine but the loop.
+// Metrics implements Engine. It returns the counters as they are between two callbacks, or as they
+// were when the loop stopped. Any goroutine but the loop.
 func (e *Async) Metrics() Metrics {
 	m := Metrics{Loop: e.loop.Metrics(), Redis: make([]resp.Stats, len(e.clients))}
 	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {
 		m.CPU = counting.Stats()
 	}
-	read := make(chan struct{})
-	if e.loop.Post(func() {
+	read := func() {
 		for i, c := range e.clients {
 			if c != nil {
 				m.Redis[i] = c.Stats()
 			}
 		}
 		m.Counts, m.Live = e.counts, e.runs.len()
-		close(read)
+		m.Placement, m.Plans = e.placementMetrics()
+	}
+	done := make(chan struct{})
+	if e.loop.Post(func() {
+		defer close(done)
+		read()
 	}) {
-		<-read
+		<-done
+	} else {
+		<-e.loop.Done() // nothing touches the counters any more
+		read()
 	}
 	return m
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"errors"
+	"time"
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
@@ -32,18 +33,23 @@ type body interface {
 //
 // Loop only, except that a worker may run invoke.
 type nodeRun struct {
-	engine *Async
-	run    *run // nil once settled
-	node   *plan.Node
-	spec   *task.Spec
-	body   body // nil before it starts
-	index  int  // in engine.active
+	engine  *Async
+	run     *run // nil once settled
+	node    *plan.Node
+	spec    *task.Spec
+	profile *profile // of its plan
+	rows    int      // that it reads and makes, as the cost model counts them
+	body    body     // nil before it starts
+	index   int      // in engine.active
 
-	ctx    task.Ctx
-	params expr.Params // a copy: an answered request is its caller's again
-	cancel task.Cancellation
-	out    rowset.RowSet // of the body
-	err    error         // of the body
+	ctx     task.Ctx
+	params  expr.Params // a copy: an answered request is its caller's again
+	cancel  task.Cancellation
+	out     rowset.RowSet // of the body
+	err     error         // of the body
+	chained bool          // the body runs the rest of the chain, too
+	steps   int           // of the chain that have settled before node
+	ended   clock.Time    // of a body on the pool; zero: the body has ended just now
 
 	started  clock.Time // if there is a deadline
 	deadline clock.Time // effective; zero: none
@@ -71,8 +77,9 @@ func (n *nodeRun) free() {
 	n.ctx.Node, n.ctx.Registry, n.ctx.Waiter = nil, nil, nil
 	n.params = expr.Params{}
 	n.cancel.Reset()
-	n.node, n.spec, n.body = nil, nil, nil
-	n.deadline, n.settled = 0, false
+	n.node, n.spec, n.profile, n.body = nil, nil, nil, nil
+	n.deadline, n.ended, n.settled = 0, 0, false
+	n.chained, n.steps = false, 0
 	n.out, n.err = rowset.RowSet{}, nil
 	e.freeNodes.put(n)
 }
@@ -86,11 +93,11 @@ func (n *nodeRun) close() {
 
 // start begins the race between the deadline and the body. With an error the race is lost
 // already, and no body runs.
-func (n *nodeRun) start() error {
+func (n *nodeRun) start(there where) error {
 	if err := n.armDeadline(); err != nil {
 		return err
 	}
-	n.body = n.engine.newBody(place(n.spec, n.node))
+	n.body = n.engine.newBody(there)
 	return n.body.start(n)
 }
 
@@ -98,7 +105,7 @@ func (n *nodeRun) start() error {
 // deadline has passed.
 func (n *nodeRun) armDeadline() error {
 	e, s := n.engine, &n.run.state
-	if s.deadline == 0 && e.nodeTimeout == 0 && n.node.Timeout == 0 {
+	if s.deadline == 0 && e.nodeTimeout == 0 && n.node.Timeout == 0 && n.laterTimeout() == 0 {
 		return nil // the usual case costs nothing, not even reading the clock
 	}
 	n.started = e.loop.Clock().Now()
@@ -106,10 +113,54 @@ func (n *nodeRun) armDeadline() error {
 	if err := s.CheckNodeStart(n.deadline, n.started); err != nil {
 		return err
 	}
-	if n.expiry == nil {
-		n.expiry = e.loop.NewTimer(n.expire)
+	return n.startTimer(n.started)
+}
+
+// startTimer starts the timer of the node's deadline. In a chain it fires as well before any later
+// node can time out, to see which one runs.
+func (n *nodeRun) startTimer(now clock.Time) error {
+	due := n.deadline
+	if later := n.laterTimeout(); later > 0 {
+		due = due.Earlier(now.Add(later))
 	}
-	return n.expiry.StartAt(n.deadline)
+	if due == 0 {
+		return nil
+	}
+	if n.expiry == nil {
+		n.expiry = n.engine.loop.NewTimer(n.expire)
+	}
+	return n.expiry.StartAt(due)
+}
+
+// laterTimeout returns the least timeout that the plan sets for a node after this one in its
+// chain, or zero.
+func (n *nodeRun) laterTimeout() time.Duration {
+	if !n.chained {
+		return 0
+	}
+	return n.profile.nodes[n.node.Index].timeoutMin
+}
+
+// advance settles the nodes of a chain before the step that runs, or was the last to run.
+func (n *nodeRun) advance(step int) {
+	b, ok := n.body.(*poolBody)
+	if !ok || step == n.steps {
+		return
+	}
+	r := n.run
+	for ; n.steps < step; n.steps++ {
+		n.node = r.req.Graph.Nodes[r.state.Advance(n.node.Index)]
+	}
+	n.started = b.steps[step].start
+	n.deadline = effectiveDeadline(n.started, r.state.deadline, n.engine.nodeTimeout, n.node)
+}
+
+// skip settles a node whose job found the request failed before it began.
+func (n *nodeRun) skip() {
+	r := n.leave()
+	r.state.Skip(n.node.Index)
+	n.free()
+	r.pump()
 }
 
 // invoke runs the code of the task. The body calls it, on the loop or on a worker.
@@ -121,11 +172,36 @@ func (n *nodeRun) bodyEnded() {
 		n.orphanEnded()
 		return
 	}
-	err := n.err
-	if errors.Is(err, resp.ErrTimeout) && n.deadline.Passed(n.engine.loop.Clock().Now()) {
-		err = n.timedOut() // The client's timer for the call was ahead of the node's for the same instant.
+	n.end(n.outcome())
+}
+
+// outcome returns the error of a body that has ended, or nil. A node whose body ends after the
+// deadline has failed, even if the timer has not fired yet.
+func (n *nodeRun) outcome() error {
+	if n.deadline == 0 {
+		return n.err
 	}
-	n.end(err)
+	if n.ended == 0 {
+		n.ended = n.engine.loop.Clock().Now()
+	}
+	// In the mode OffloadAll the timer decides, unless the client's timer for the call was ahead of
+	// it for the same instant.
+	if n.deadline.Passed(n.ended) && (n.run.mode != OffloadAll || errors.Is(n.err, resp.ErrTimeout)) {
+		n.countLate(n.err)
+		return n.timedOut(n.ended)
+	}
+	return n.err
+}
+
+// countLate counts a body whose result is dropped, by the way in which it ended.
+func (n *nodeRun) countLate(err error) {
+	if stoppedEarly(err) {
+		n.engine.counts.Cancelled++
+		n.profile.counts.Cancelled++
+	} else {
+		n.engine.counts.LateCompletions++
+		n.profile.counts.LateCompletions++
+	}
 }
 
 // end settles a node whose body has ended, or could not start, and starts what became ready.
@@ -136,18 +212,28 @@ func (n *nodeRun) end(err error) {
 }
 
 // expire is the deadline winning the race. The node fails now, and the later result of its body
-// is dropped.
+// is dropped. In a chain that is the node that runs, if its time is over.
 func (n *nodeRun) expire() {
-	r := n.orphan(n.timedOut())
+	now := n.engine.loop.Clock().Now()
+	if n.chained {
+		if b, ok := n.body.(*poolBody); ok {
+			n.advance(int(b.position.Load()))
+		}
+		if !n.deadline.Passed(now) {
+			_ = n.startTimer(now) // Only a stopped loop refuses, and it ends all anyway.
+			return
+		}
+	}
+	r := n.orphan(n.timedOut(now))
 	r.pump()
 }
 
-// timedOut counts a node whose deadline came while it ran, and returns its error.
-func (n *nodeRun) timedOut() error {
+// timedOut counts a node whose deadline came while it ran, as was seen then, and returns its error.
+func (n *nodeRun) timedOut(then clock.Time) error {
 	n.engine.counts.NodeTimeouts++
 	return &TimeoutError{
 		Kind:    ErrNodeTimeout,
-		Elapsed: n.engine.loop.Clock().Now().Sub(n.started),
+		Elapsed: then.Sub(n.started),
 		Limit:   n.deadline.Sub(n.started),
 	}
 }
@@ -156,7 +242,10 @@ func (n *nodeRun) timedOut() error {
 // nothing from now on. The caller pumps the run.
 func (n *nodeRun) orphan(err error) *run {
 	r := n.settle(err)
-	r.rows = nil // the orphan may still count on it
+	if r.failed != nil {
+		r.failed.Store(true)
+	}
+	r.rows, r.failed = nil, nil // the orphan may still use them
 	n.engine.counts.Orphans++
 	n.cancel.Cancel()
 	n.body.cancel()
@@ -166,11 +255,7 @@ func (n *nodeRun) orphan(err error) *run {
 // settle is the one way in which a node settles, whatever wins the race. A nil err means the
 // body's result. The caller pumps the run.
 func (n *nodeRun) settle(err error) *run {
-	r := n.run
-	n.settled, n.run = true, nil
-	if n.expiry != nil {
-		n.expiry.Stop()
-	}
+	r := n.leave()
 	if err != nil {
 		r.state.Fail(n.node.Index, err)
 		return r
@@ -180,15 +265,21 @@ func (n *nodeRun) settle(err error) *run {
 	return r
 }
 
+// leave marks the node as settled, and returns its run.
+func (n *nodeRun) leave() *run {
+	r := n.run
+	n.settled, n.run = true, nil
+	if n.expiry != nil {
+		n.expiry.Stop()
+	}
+	return r
+}
+
 // orphanEnded counts how the body of an orphan ended, and frees the orphan.
 func (n *nodeRun) orphanEnded() {
 	e := n.engine
 	e.counts.Orphans--
-	if stoppedEarly(n.err) {
-		e.counts.Cancelled++
-	} else {
-		e.counts.LateCompletions++
-	}
+	n.countLate(n.err)
 	n.free()
 	e.checkDrained()
 }

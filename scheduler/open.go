@@ -31,6 +31,9 @@ type Config struct {
 	// asks for more memory than there is; a node that would exceed it fails with a
 	// *task.RowsError. Zero means task.DefaultMaxRows, and task.MaxRowsLimit is the most.
 	MaxRows int
+	// Placement says where computing nodes run. Blocking engines take only from it whether a sort
+	// that a take follows selects: not in the mode OffloadAll.
+	Placement Placement
 	// Clock tells the time to everything below the engine. Nil means a real clock.
 	Clock clock.Clock
 	// OnPanic receives a panic in a callback on the loop, which contains it. Nil logs it: see
@@ -68,6 +71,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
 	e := NewAsync(AsyncConfig{
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
+		Placement: cfg.Placement,
 	})
 	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {

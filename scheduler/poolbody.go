@@ -1,16 +1,46 @@
 package scheduler
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
-// poolBody runs the code of a task on the CPU pool. It serves one node after the other. Loop
-// only, except that work runs on a worker.
+// poolBody runs the code of a task on the CPU pool, or of all nodes of a chain, one after the
+// other. It serves one nodeRun after the other.
+//
+// From the submission to the hand-back the worker owns the node's ctx, out and err. The loop may
+// look at position, and at the starts of the steps up to there.
 type poolBody struct {
 	engine *Async
 	node   *nodeRun // nil while free
 	job    cpupool.Job
+
+	// What the worker needs to know of the request, as of the submission.
+	graph       *plan.Graph
+	index       int          // of the first node
+	first       clock.Time   // deadline of the first node
+	deadline    clock.Time   // of the request
+	failed      *atomic.Bool // the request has failed; nil: run regardless
+	abandoned   *atomic.Bool // may be nil
+	deltas      []rowset.SchemaDelta
+	nodeTimeout time.Duration
+
+	submitted      clock.Time
+	started, ended clock.Time   // of the work; ended is zero if no node ran
+	steps          []chainStep  // of each node of the chain
+	position       atomic.Int32 // of the step that has begun last
+}
+
+// chainStep is how one node of a job ran.
+type chainStep struct {
+	start, end clock.Time
+	rows       int
 }
 
 func (e *Async) newPoolBody() *poolBody {
@@ -24,30 +54,134 @@ func (e *Async) newPoolBody() *poolBody {
 
 // start implements body. The error is the pool's refusal of the job.
 func (b *poolBody) start(n *nodeRun) error {
+	e, r := b.engine, n.run
 	b.node, n.ctx.Waiter = n, task.NoWaiter{}
-	err := b.engine.cpu.Submit(&b.job)
+	b.graph, b.index, b.deadline, b.nodeTimeout = r.req.Graph, n.node.Index, r.state.deadline, e.nodeTimeout
+	b.submitted, b.started, b.ended = e.loop.Clock().Now(), 0, 0
+	b.first = n.deadline
+	b.position.Store(0)
+	length := 1
+	if r.mode != OffloadAll {
+		b.failed, b.abandoned, b.deltas = r.failed, r.state.abandoned, r.state.deltas
+		if n.chained {
+			length = int(n.profile.nodes[b.index].length)
+		}
+	}
+	if cap(b.steps) < length {
+		b.steps = make([]chainStep, length)
+	}
+	b.steps = b.steps[:length]
+	b.steps[0].rows = n.rows
+	err := e.cpu.Submit(&b.job)
 	if err != nil {
 		b.free()
 	}
 	return err
 }
 
-// work runs on a worker. The inputs are immutable, and the node's out and err belong to the
-// worker until done.
-func (b *poolBody) work() { b.node.invoke() }
+// work runs on a worker. The inputs are immutable.
+func (b *poolBody) work() {
+	n, clock := b.node, b.engine.loop.Clock()
+	c, index := &n.ctx, b.index
+	b.started = clock.Now()
+	if b.failed != nil && b.failed.Load() {
+		return
+	}
+	now := b.started
+	for k := 0; ; k++ {
+		p, step := &n.profile.nodes[index], &b.steps[k]
+		step.start = now
+		b.position.Store(int32(k))
+		n.out, n.err = task.Invoke(p.spec, c)
+		now = clock.Now()
+		step.end, b.ended = now, now
+		if n.err != nil || k == len(b.steps)-1 || b.stops(n, k, now) {
+			return
+		}
+		if b.deltas != nil {
+			b.deltas[index] = rowset.NewSchemaDelta(c.Node.ID, c.Inputs, c.Refs, n.out)
+		}
+		index = int(p.next)
+		next := &n.profile.nodes[index]
+		b.steps[k+1].rows = n.out.N + next.makes
+		clear(c.Inputs)
+		clear(c.Refs)
+		c.Node, c.Limit = b.graph.Nodes[index], next.limit
+		c.Inputs, c.Refs = append(c.Inputs[:0], n.out), c.Refs[:0]
+	}
+}
+
+// stops reports, after a step, whether the rest of the chain does not run: the node that has ended
+// was late, or nobody waits for the result any more.
+func (b *poolBody) stops(n *nodeRun, step int, now clock.Time) bool {
+	deadline := b.first
+	if step > 0 {
+		deadline = effectiveDeadline(b.steps[step].start, b.deadline, b.nodeTimeout, n.ctx.Node)
+	}
+	return deadline.Passed(now) || n.cancel.Cancelled() || b.failed.Load() || b.abandoned != nil && b.abandoned.Load()
+}
 
 // done is the hand-back, on the loop.
 func (b *poolBody) done(err error) {
 	n := b.node
-	b.free()
-	if err != nil {
+	ran, last := b.ended != 0, int(b.position.Load())
+	switch {
+	case err != nil:
 		n.err = err
+	case !ran, n.settled && last < len(b.steps)-1 && n.err == nil:
+		n.err = task.ErrCancelled // The work has stopped before its end.
 	}
+	if ran {
+		b.measured(last)
+	}
+	switch {
+	case n.settled:
+	case ran || err != nil:
+		n.advance(last)
+	default:
+		b.free()
+		n.skip()
+		return
+	}
+	b.free()
 	n.bodyEnded()
 }
 
+// measured takes in how long each node took, and the way to the pool and back.
+func (b *poolBody) measured(last int) {
+	n, p := b.node, b.node.profile
+	n.ended = b.ended
+	for k, index := 0, b.index; k <= last; k, index = k+1, int(p.nodes[index].next) {
+		step, node := &b.steps[k], &p.nodes[index]
+		if step.end < step.start {
+			break // It has not returned.
+		}
+		var err error
+		if k == last {
+			err = n.err
+		}
+		node.learn(step.rows, step.end.Sub(step.start), err)
+		if k > 0 && node.limit > 0 {
+			p.counts.TopK++
+		}
+	}
+	p.counts.Offloaded += uint64(last + 1)
+	if len(b.steps) > 1 {
+		p.counts.Fused += uint64(last + 1)
+	}
+	p.queueDelay.Add(b.started.Sub(b.submitted))
+	p.roundTrip.Add(b.engine.loop.Clock().Now().Sub(b.submitted) - b.ended.Sub(b.started))
+}
+
+// keepSteps bounds the steps that a free poolBody keeps: 24 KB.
+const keepSteps = 1024
+
 func (b *poolBody) free() {
-	b.node = nil
+	clear(b.steps)
+	if cap(b.steps) > keepSteps {
+		b.steps = nil
+	}
+	b.node, b.graph, b.failed, b.abandoned, b.deltas = nil, nil, nil, nil, nil
 	b.engine.freePoolBodies.put(b)
 }
 

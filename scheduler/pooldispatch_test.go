@@ -63,7 +63,7 @@ func newDoors(free ...string) *doors {
 		for _, op := range free {
 			waits = waits && op != spec.Op
 		}
-		spec.Output, spec.Writes = task.Source, nil
+		spec.Output, spec.Writes, spec.Limited = task.Source, nil, false
 		spec.Run = func(*task.Ctx) (rowset.RowSet, error) {
 			if waits {
 				d.inside[kind].Add(1)

@@ -1,20 +1,27 @@
 package scheduler
 
 import (
+	"sync/atomic"
+
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/task"
 )
 
 // run is one request in flight. Loop only.
 type run struct {
-	engine *Async
-	req    *Execution
-	done   func(*Result)
-	state  State
-	index  int // in engine.runs
+	engine  *Async
+	req     *Execution
+	done    func(*Result)
+	state   State
+	mode    Mode
+	profile *profile // of its plan
+	kept    keptNodes
+	index   int // in engine.runs
 	// rows is shared with the bodies, workers' among them, and kept for the next request. It is
 	// nil if an orphan may still count on it.
 	rows *task.RowBudget
+	// failed tells workers that the request has failed. It is shared and kept as rows is.
+	failed *atomic.Bool
 
 	pumping bool // pump is on the stack
 }
@@ -29,11 +36,21 @@ func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	}
 	r := e.newRun()
 	r.req, r.done = req, done
+	if r.mode = e.placement.Mode; req.Mode != nil {
+		r.mode = *req.Mode
+	}
+	r.profile = e.profileOf(req.Graph)
+	r.profile.live++
 	r.state.Begin(req, arrived)
 	if r.rows == nil {
 		r.rows = task.NewRowBudget(e.maxRows)
 	} else {
 		r.rows.Refill()
+	}
+	if r.failed == nil {
+		r.failed = new(atomic.Bool)
+	} else {
+		r.failed.Store(false)
 	}
 	e.counts.Requests++
 	e.runs.add(r)
@@ -47,34 +64,53 @@ func (e *Async) newRun() *run {
 	return &run{engine: e}
 }
 
-// pump starts all nodes that are ready, and ends the request when nothing is left. A node that
-// settles while pump starts it finds pumping set and leaves the rest to the loop below, so that a
-// chain of instant nodes does not deepen the stack.
+// pump starts all nodes that are ready, and ends the request when nothing is left. What waits, or
+// goes to the pool, starts before anything runs inline. A node that settles while pump starts it
+// finds pumping set and leaves the rest to the loop below, so that a chain of instant nodes does
+// not deepen the stack.
 func (r *run) pump() {
 	if r.pumping {
 		return
 	}
 	r.pumping = true
-	for node, ok := r.state.Next(r.engine.loop.Now()); ok; node, ok = r.state.Next(r.engine.loop.Now()) {
-		r.start(node)
+	for r.startReady(); r.runKept(); r.startReady() {
 	}
 	r.pumping = false
+	if r.state.err != nil && r.failed != nil {
+		r.failed.Store(true)
+	}
 	if r.state.Finished() {
 		r.finish()
 	}
 }
 
-// start begins one node with the results of its inputs.
-func (r *run) start(node int) {
+// startReady hands out all nodes that are ready. It keeps those that will run inline.
+func (r *run) startReady() {
+	now := r.engine.loop.Now
+	for node, ok := r.state.Next(now()); ok; node, ok = r.state.Next(now()) {
+		if there := r.place(node); there != inline {
+			r.start(node, there)
+		} else {
+			r.kept.add(node)
+		}
+	}
+}
+
+// start begins one node with the results of its inputs, at another place than inline.
+func (r *run) start(node int, there where) {
 	e := r.engine
 	n := e.newNodeRun()
 	n.run, n.node = r, r.req.Graph.Nodes[node]
-	n.spec = task.SpecOf(n.node)
+	n.profile = r.profile
+	n.chained = there == onPool && r.mode != OffloadAll && !e.placement.NoChaining && r.profile.nodes[node].length > 1
+	n.spec = r.profile.nodes[node].spec
 	n.params = r.req.Params
+	n.rows = r.state.Rows(node) + r.profile.nodes[node].makes
 	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
+	n.ctx.Limit = r.limitOf(node)
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
-	if err := n.start(); err != nil {
+	if err := n.start(there); err != nil {
 		n.end(err)
 	}
 }
@@ -101,6 +137,9 @@ func (e *Async) deliver(result *Result, done func(*Result)) {
 
 func (r *run) free() {
 	r.state.Release()
-	r.req, r.done = nil, nil
-	r.engine.freeRuns.put(r)
+	r.profile.live--
+	r.req, r.done, r.profile = nil, nil, nil
+	if !r.kept.parked { // otherwise resumeParked still has it
+		r.engine.freeRuns.put(r)
+	}
 }

@@ -61,6 +61,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 	}
 	want := w.lab.reference(q)
 	if r.Err == nil {
+		w.check(q.late == "", "request %d succeeded, though node %s ended after its deadline", q.user, q.late)
 		w.check(want.rows <= w.rowsMax(), "request %d succeeded with %d rows of %d", q.user, want.rows, w.rowsMax())
 		w.check(len(want.failures) == 0, "request %d succeeded, should fail with %q", q.user, want.failures)
 		w.check(len(r.Outputs) == len(want.outputs), "request %d has %d outputs", q.user, len(r.Outputs))
@@ -74,6 +75,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 	}
 	w.check(r.Outputs == nil && r.Deltas == nil, "request %d has an error and outputs", q.user)
 	text := r.Err.Error()
+	w.checkNamed(q, r.Err)
 	for _, failure := range want.failures {
 		if text == failure {
 			return
@@ -86,6 +88,24 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 		return
 	}
 	w.check(w.mayFail(q, r.Err), "request %d got %q, should get %q or rows", q.user, text, want.failures)
+}
+
+// checkNamed checks that an error names a node that could fail: all that it reads have begun, and
+// nothing that reads it.
+func (w *simWorld) checkNamed(q *simRequest, err error) {
+	var failed *NodeError
+	if !errors.As(err, &failed) {
+		return
+	}
+	node := nodeOf(q.graph, failed.Node)
+	for _, deps := range [][]int{node.Inputs, node.Refs} {
+		for _, i := range deps {
+			w.check(q.begun[i], "request %d got %q, but node %s has not begun", q.user, err, q.graph.Nodes[i].ID)
+		}
+	}
+	for _, i := range node.Succs {
+		w.check(!q.begun[i], "request %d got %q, but node %s has begun", q.user, err, q.graph.Nodes[i].ID)
+	}
 }
 
 // rowsMax returns how many rows the nodes of a request may make together.
@@ -334,23 +354,25 @@ func (w *simWorld) checkState(r *run, active int) {
 		if n.status == running {
 			inflight++
 		}
-		readers := 0
+		readers, perhaps := 0, 0
 		for _, succ := range s.graph.Nodes[i].Succs {
 			if st := s.nodes[succ].status; st == waiting || st == ready {
 				readers++
+			} else if st == skipped { // before or after it has gathered
+				perhaps++
 			}
 		}
 		if s.graph.Nodes[i].IsOutput {
 			readers++
 		}
 		switch held := n.result.Batch != nil; { // no check: of a crowd its arguments cost more than all the rest
-		case n.status == done && held != (readers > 0):
+		case n.status == done && held != (readers > 0) && (!held || perhaps == 0):
 			w.violate("request %d: the result of node %s has %d readers, held: %v", user, s.graph.Nodes[i].ID, readers, held)
 		case n.status != done && held:
 			w.violate("request %d: node %s has a result and is not done", user, s.graph.Nodes[i].ID)
 		}
 	}
-	w.check(inflight == s.inflight && inflight == active, "request %d: %d nodes run, counted %d, active %d",
+	w.check(inflight == s.inflight && inflight == active+len(r.kept.nodes)-r.kept.head, "request %d: %d nodes run, counted %d, active %d",
 		user, inflight, s.inflight, active)
 	w.check(inflight > 0, "request %d is not answered and nothing of it runs", user)
 	w.check(s.err != nil || s.head == len(s.readyQueue), "request %d: a ready node was not started", user)
@@ -407,6 +429,7 @@ func (w *simWorld) checkFree() {
 	for _, r := range e.freeRuns.items {
 		w.check(!runs[r], "a run was freed twice")
 		runs[r] = true
+		w.check(r.kept.empty() && !r.kept.parked, "a free run has kept nodes")
 		for i := range r.state.nodes {
 			w.check(r.state.nodes[i].result.Batch == nil, "a free run holds the result of a node")
 		}
@@ -422,7 +445,7 @@ func (w *simWorld) checkFree() {
 	for _, b := range e.freePoolBodies.items {
 		w.check(!poolBodies[b], "a body on the pool was freed twice")
 		poolBodies[b] = true
-		w.check(b.node == nil, "a free body on the pool is not reset")
+		w.check(b.node == nil && b.failed == nil && b.deltas == nil, "a free body on the pool is not reset")
 	}
 }
 

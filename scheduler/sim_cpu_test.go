@@ -69,12 +69,9 @@ func (worker *simWorker) enter(resume func() (ended bool)) {
 	}
 }
 
-// burn has the present work take that long. It does nothing on the loop.
+// burn has the present work of a worker take that long.
 func (x *simExecutor) burn(d time.Duration) {
 	worker := x.current
-	if worker == nil || d <= 0 {
-		return
-	}
 	x.w.sim.After(d, worker.wake)
 	worker.co.suspend()
 }

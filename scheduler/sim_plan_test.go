@@ -52,7 +52,9 @@ func (w *simWorld) makePlan(name string) *plan.Graph {
 	m := planMaker{w: w}
 	m.source()
 	for range 2 + w.rng.IntN(8) {
-		if w.hits(0.12) {
+		if w.hits(0.15) {
+			m.chain()
+		} else if w.hits(0.12) {
 			m.source()
 		} else {
 			m.inner()
@@ -127,6 +129,9 @@ func (m *planMaker) add(n plannedNode, op string, input int, params string, args
 	if w := m.w; w.cfg.planTimeouts && w.hits(0.3) {
 		timeout = fmt.Sprintf(`, "timeout_ms": %d`, 1+w.rng.IntN(12))
 	}
+	if w := m.w; w.cfg.hints && w.hits(0.3) {
+		timeout += fmt.Sprintf(`, "scheduling": {"inline": %v, "cost_estimate_us": %d}`, w.hits(0.7), 1+w.rng.IntN(2000))
+	}
 	m.text = append(m.text, fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}%s}`,
 		m.id(len(m.nodes)), op, inputs, fmt.Sprintf(params, args...), timeout))
 	m.nodes = append(m.nodes, n)
@@ -146,6 +151,30 @@ func (m *planMaker) source() {
 		rows += loopRowsMax - 5 // some on the loop, some on the pool
 	}
 	m.add(plannedNode{rowsMax: rows}, "fixed_source", -1, `"row_count": %d`, rows)
+}
+
+// chain adds computing nodes of which each reads the one before.
+func (m *planMaker) chain() {
+	rng := m.w.rng
+	input := rng.IntN(len(m.nodes))
+	for range 2 + rng.IntN(4) {
+		n := m.nodes[input]
+		n.read = false
+		switch rng.IntN(5) {
+		case 0:
+			m.add(n, "filter", input, `"pred_id": "large"`)
+		case 1:
+			m.add(n, "sort", input, `"by": 1, "order": %q`, []string{"asc", "desc"}[rng.IntN(2)])
+		case 2:
+			m.add(n, "take", input, `"count": %d`, 1+rng.IntN(8))
+		case 3:
+			m.add(n, "sim::stubborn", input, "")
+		default:
+			n.score = true
+			m.add(n, "vm", input, `"out_key": 2001, "expr_id": "weighted"`)
+		}
+		input = len(m.nodes) - 1
+	}
 }
 
 // inner adds a node that reads others, the younger the likelier.

@@ -45,6 +45,8 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		spec := task.Spec{Op: op, Doc: op, Inputs: 1, Output: task.PassThrough, Run: body, Params: params}
 		if onLoop {
 			spec.Place = task.OnLoop
+		} else {
+			spec.Inline = true
 		}
 		specs = append(specs, spec)
 	}
@@ -133,27 +135,39 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 // stays what it is until it has ended, and that each reply answers its command.
 func (lab *simLab) watch(spec *task.Spec) {
 	run := spec.Run
-	onPool := func(c *task.Ctx) (rowset.RowSet, error) {
+	computes := func(c *task.Ctx) (rowset.RowSet, error) {
 		w := lab.world
 		w.bodies++
+		w.requestOf(c).begun[c.Node.Index] = true
 		defer func() { w.bodies-- }()
-		w.poolBodyStarts(c)
+		start := w.sim.Now()
+		if w.exec.current == nil {
+			w.inlineBodyStarts(c)
+		} else {
+			w.poolBodyStarts(c)
+		}
 		given := snapshotOf(c)
 		lab.burn(w.cpuTime())
 		w.check(given.holds(c), "node %s of request %d was changed before its body ran", given.node.ID, given.user)
 		out, err := run(c)
 		lab.burn(w.cpuTime())
 		w.check(given.holds(c), "node %s of request %d was changed while its body ran", given.node.ID, given.user)
+		w.bodyEnds(c, start)
 		return out, err
 	}
 	onLoop := func(c *task.Ctx, b *loopBody) (out rowset.RowSet, err error) {
 		w := lab.world
 		w.bodies++
+		w.requestOf(c).begun[c.Node.Index] = true
 		w.loopBodyStarts(c)
+		start := w.sim.Now()
 		n, given := b.node, snapshotOf(c)
 		c.Waiter = &simWaiter{w: w, inner: b, node: n, given: given, ctx: c}
 		defer func() {
 			w.bodies--
+			if !n.settled {
+				w.bodyEnds(c, start)
+			}
 			switch {
 			case !n.settled:
 			case errors.Is(err, task.ErrCancelled), errors.Is(err, resp.ErrTimeout), errors.Is(err, resp.ErrClosed):
@@ -176,14 +190,20 @@ func (lab *simLab) watch(spec *task.Spec) {
 		if b, ok := c.Waiter.(*loopBody); ok {
 			return onLoop(c, b)
 		}
-		return onPool(c)
+		return computes(c)
 	}
 }
 
-// burn has CPU work take time, unless it is the reference's.
+// burn has CPU work take time, unless it is the reference's. Work on the loop holds up everything.
 func (lab *simLab) burn(d time.Duration) {
-	if !lab.inReference {
-		lab.world.exec.burn(d)
+	w := lab.world
+	switch {
+	case lab.inReference || d <= 0:
+	case w.exec.current != nil:
+		w.exec.burn(d)
+	default:
+		w.stalled = true
+		w.sim.MoveTo(w.sim.Now().Add(d))
 	}
 }
 
@@ -202,13 +222,36 @@ func (w *simWorld) poolBodyStarts(c *task.Ctx) {
 	w.check(!c.Cancelled(), "node %s of request %d: work that was cancelled before it started, runs", c.Node.ID, c.UserID)
 	w.check(!w.sim.Ended(), "node %s of request %d: work after the end of the loop", c.Node.ID, c.UserID)
 	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
+	for _, r := range w.engine.runs.items {
+		if r.req == &q.req && q.mode != OffloadAll {
+			w.check(r.state.err == nil, "node %s of request %d: started on a worker after an error", c.Node.ID, c.UserID)
+		}
+	}
 }
 
 // loopBodyStarts checks that a body may start on the loop.
 func (w *simWorld) loopBodyStarts(c *task.Ctx) {
 	w.logf("loop runs %s of %d", c.Node.ID, c.UserID)
-	q := w.requestOf(c)
 	w.check(w.exec.current == nil, "node %s of request %d: a body that awaits, on a worker", c.Node.ID, c.UserID)
+	w.startsOnLoop(c)
+}
+
+// inlineBodyStarts checks that a body may run on the loop that does not wait.
+func (w *simWorld) inlineBodyStarts(c *task.Ctx) {
+	w.logf("inline runs %s of %d", c.Node.ID, c.UserID)
+	q, spec := w.requestOf(c), task.SpecOf(c.Node)
+	w.inline++
+	w.check(q.mode != OffloadAll && !w.cfg.placement.NoInline && (spec.Inline || spec.Cheap) && !spec.Expensive &&
+		(c.Node.Inline == nil || *c.Node.Inline), "node %s of request %d: must not run inline", c.Node.ID, c.UserID)
+	if r := w.startsOnLoop(c); r != nil {
+		w.check(r.state.head == len(r.state.readyQueue), "node %s of request %d: runs inline while others are ready",
+			c.Node.ID, c.UserID)
+	}
+}
+
+// startsOnLoop checks that a body may start on the loop, and returns the run that it belongs to.
+func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
+	q := w.requestOf(c)
 	w.check(!c.Cancelled(), "node %s of request %d: cancelled before it started", c.Node.ID, c.UserID)
 	w.check(!w.sim.Ended(), "node %s of request %d: started after the end of the loop", c.Node.ID, c.UserID)
 	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
@@ -216,10 +259,21 @@ func (w *simWorld) loopBodyStarts(c *task.Ctx) {
 	for _, r := range w.engine.runs.items {
 		if r.req == &q.req {
 			w.check(r.state.err == nil, "node %s of request %d: started after an error", c.Node.ID, c.UserID)
-			return
+			return r
 		}
 	}
 	w.violate("node %s of request %d: started for a request that does not run", c.Node.ID, c.UserID)
+	return nil
+}
+
+// bodyEnds notes a body that has ended after the deadline of its node, which has to fail then,
+// wherever it ran.
+func (w *simWorld) bodyEnds(c *task.Ctx, start clock.Time) {
+	q := w.requestOf(c)
+	s := State{deadline: q.deadline}
+	if q.mode != OffloadAll && s.NodeDeadline(c.Node, start, w.cfg.nodeTimeout).Passed(w.sim.Now()) {
+		q.late = c.Node.ID
+	}
 }
 
 // snapshot is what a body is given.

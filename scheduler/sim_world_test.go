@@ -99,6 +99,9 @@ type simConfig struct {
 	panics       float64 // that the receiver of an answer panics
 	stalls       float64 // that a body on the loop computes for long
 	lag          float64 // that the loop is late
+	placement    Placement
+	modes        float64 // that a request has a mode of its own
+	hints        bool    // of nodes
 	workers      int
 	queueMax     int // of the CPU pool
 	requests     int
@@ -117,6 +120,14 @@ func (w *simWorld) drawConfig() {
 	c.net.Split = 0.3 * float64(rng.IntN(3))
 	c.workers, c.queueMax = 1+rng.IntN(simWorkersMax), 1<<16
 	c.requests, c.spread = 4+rng.IntN(32), w.between(0, 40*time.Millisecond)
+	c.placement = Placement{
+		Mode: Mode(rng.IntN(3)), NoInline: w.hits(0.1), NoChaining: w.hits(0.2), InlineDepthMax: rng.IntN(4),
+		InlineThreshold: w.between(0, 2*c.cpuMax), InlineBudget: w.between(0, 2*c.cpuMax),
+	}
+	if w.hits(0.3) {
+		c.modes = 0.5
+	}
+	c.hints = w.hits(0.5)
 	if w.hits(0.3) {
 		c.stalls = 0.05
 	}
@@ -155,8 +166,8 @@ func (w *simWorld) drawConfig() {
 	}
 	c.persistent = w.hits(0.2)
 	c.watchful = w.hits(0.2)
-	if w.hits(0.015) {
-		c.crowd = 1000 + rng.IntN(3000)
+	if w.hits(0.03) {
+		c.crowd = 1500 + rng.IntN(3000)
 		c.shutdown = true
 	}
 }
@@ -198,6 +209,7 @@ type simWorld struct {
 	late       uint64        // bodies on the loop that ended after their node, of themselves
 	stopped    uint64        // and because they, or what they awaited, noticed
 	retries    int           // attempts after the first
+	inline     int           // bodies that ran inline
 	queueFull  int           // refusals of the CPU pool
 	asked      commandCounts // commands that bodies have handed to the clients
 	reached    commandCounts // of these, executed by a server
@@ -215,8 +227,10 @@ type simRequest struct {
 	graph    *plan.Graph
 	params   expr.Params
 	deadline clock.Time
-	begun    bool // submitted
-	refused  bool // submitted after the engine was told to close
+	mode     Mode
+	late     string       // a node whose body ended after its deadline, if the request must fail for it
+	begun    map[int]bool // nodes whose body has begun, by index
+	refused  bool         // submitted after the engine was told to close
 	answers  int
 }
 
@@ -275,7 +289,7 @@ func (w *simWorld) build() {
 	}
 	w.engine = NewAsync(AsyncConfig{
 		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, NodeTimeout: c.nodeTimeout,
-		MaxRows: c.maxRows,
+		MaxRows: c.maxRows, Placement: c.placement,
 	})
 	for i := range 1 + w.rng.IntN(3) {
 		w.plans = append(w.plans, w.makePlan(fmt.Sprintf("plan_%d", i)))
@@ -319,7 +333,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 	}
 	now := w.sim.Now()
 	q := &simRequest{
-		user: int64(len(w.requests)) + 1, graph: g, begun: true, refused: w.closing,
+		user: int64(len(w.requests)) + 1, graph: g, mode: w.cfg.placement.Mode, begun: map[int]bool{}, refused: w.closing,
 	}
 	if w.hits(0.3) {
 		q.params.SetFloat(paramWeight, float64(w.rng.IntN(10)))
@@ -337,8 +351,12 @@ func (w *simWorld) submit(g *plan.Graph) {
 	if w.hits(0.5) {
 		q.req.Arrived = now.Add(-w.between(0, time.Millisecond))
 	}
+	if w.hits(w.cfg.modes) {
+		q.mode = Mode(w.rng.IntN(3))
+		q.req.Mode = &q.mode
+	}
 	w.requests = append(w.requests, q)
-	w.logf("request %d of %s, deadline %v", q.user, q.graph.Name, time.Duration(q.deadline))
+	w.logf("request %d of %s, %v, deadline %v", q.user, q.graph.Name, q.mode, time.Duration(q.deadline))
 	w.submitting = true
 	w.engine.Submit(&q.req, func(r *Result) { w.answered(q, r) })
 	w.submitting = false

@@ -91,6 +91,11 @@ func TestSimulationReachesEverything(t *testing.T) {
 		seen["late completions"] += int(counts.LateCompletions)
 		seen["cancelled bodies"] += int(counts.Cancelled)
 		seen["cancelled jobs"] += int(w.pool.Stats().Cancelled)
+		seen["inline runs"] += w.inline
+		all, _ := w.engine.placementMetrics()
+		seen["fused nodes"] += int(all.Fused)
+		seen["selections"] += int(all.TopK)
+		seen["deferred nodes"] += int(all.Deferred)
 		seen["full queues"] += w.queueFull
 		seen["late bodies on the loop"] += int(w.late)
 		seen["stopped bodies on the loop"] += int(w.stopped)
@@ -109,7 +114,7 @@ func TestSimulationReachesEverything(t *testing.T) {
 		assert.NotZero(t, seen["answer: "+kind.name], kind.name)
 	}
 	for _, what := range []string{"late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
-		"dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
+		"inline runs", "fused nodes", "selections", "deferred nodes", "dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
 		"sleeps begun after Close"} {
 		assert.NotZero(t, seen[what], what)
 	}

@@ -18,6 +18,7 @@ const (
 	running                   // handed out by Next, not settled
 	done                      // settled with a result
 	failed                    // settled with an error
+	skipped                   // handed out and not run
 )
 
 // State is the DAG state machine of one request. It is pure: it does no I/O, reads no clock and
@@ -25,7 +26,8 @@ const (
 // choice, and reports the outcome to Succeed or Fail.
 //
 //	waiting ── last dependency done ─▶ ready ── Next ─▶ running ─┬─ Succeed ─▶ done
-//	                                                             └─ Fail ────▶ failed
+//	                                                             ├─ Fail ────▶ failed
+//	                                                             └─ Skip ────▶ skipped
 //
 // Fail-fast: after the first error Next hands out nothing more, and the request is finished once
 // no node is in flight.
@@ -46,7 +48,7 @@ type State struct {
 	head       int
 
 	inflight int   // running nodes
-	settled  int   // done and failed nodes
+	settled  int   // done, failed and skipped nodes
 	errNode  int   // the node of err
 	err      error // the first error; never changes once set
 }
@@ -98,21 +100,41 @@ func (s *State) Release() {
 // ready or the request has failed. Next checks the deadline before it hands out a node: past it
 // nothing starts, and the request fails.
 func (s *State) Next(now clock.Time) (node int, ok bool) {
-	if s.err != nil || s.head == len(s.readyQueue) {
-		return 0, false
-	}
-	if s.abandoned != nil && s.abandoned.Load() {
-		s.Abort(-1, ErrAbandoned)
-		return 0, false
-	}
-	if s.deadline.Passed(now) {
-		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
+	if s.head == len(s.readyQueue) || !s.MayStart(now) {
 		return 0, false
 	}
 	node = int(s.readyQueue[s.head])
 	s.head++
 	s.markRunning(node)
 	return node, true
+}
+
+// MayStart reports whether a node may start now. If nobody waits for the result any more, or the
+// deadline has passed, the request fails. An engine asks it again about a node that it has kept
+// since Next.
+func (s *State) MayStart(now clock.Time) bool {
+	switch {
+	case s.err != nil:
+	case s.abandoned != nil && s.abandoned.Load():
+		s.Abort(-1, ErrAbandoned)
+	case s.deadline.Passed(now):
+		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
+	default:
+		return true
+	}
+	return false
+}
+
+// Rows returns how many active rows a node will read. An engine calls it before Gather.
+func (s *State) Rows(node int) (rows int) {
+	n := s.graph.Nodes[node]
+	for _, i := range n.Inputs {
+		rows += s.nodes[i].result.N
+	}
+	for _, i := range n.Refs {
+		rows += s.nodes[i].result.N
+	}
+	return rows
 }
 
 // Gather appends the results of a node's inputs to inputs, and the results of its node references
@@ -147,6 +169,43 @@ func (s *State) Succeed(node int, result rowset.RowSet) {
 			s.markReady(succ)
 		}
 	}
+}
+
+// Continue is Succeed, and then Next for a dependent that is the only one of the node and waited
+// for it alone: the dependent does not pass through the ready queue. False means that there is no
+// such dependent, or that it may not start.
+func (s *State) Continue(node int, result rowset.RowSet, now clock.Time) (next int, ok bool) {
+	succs := s.graph.Nodes[node].Succs
+	if len(succs) != 1 || s.nodes[succs[0]].waits != 1 || !s.MayStart(now) {
+		s.Succeed(node, result)
+		return 0, false
+	}
+	next = succs[0]
+	s.markDone(node, result)
+	s.nodes[next].waits = 0
+	s.move(next, waiting, ready)
+	s.markRunning(next)
+	return next, true
+}
+
+// Advance settles a node of a chain whose only dependent has begun meanwhile, and returns the
+// dependent. The result has gone to it directly.
+func (s *State) Advance(node int) (next int) {
+	next = s.graph.Nodes[node].Succs[0]
+	s.markDone(node, rowset.RowSet{})
+	s.nodes[node].readers--
+	s.nodes[next].waits--
+	s.move(next, waiting, ready)
+	s.markRunning(next)
+	return next
+}
+
+// Skip settles a node that Next has handed out and the engine has not started, because the
+// request has failed meanwhile.
+func (s *State) Skip(node int) {
+	s.move(node, running, skipped)
+	s.inflight--
+	s.settled++
 }
 
 // Fail settles a running node with an error. The first error of a request stands.

@@ -177,10 +177,16 @@ type handWorld struct {
 	t   testing.TB
 }
 
+// newHandWorld returns a world in which every computing node is a job of its own.
 func newHandWorld(t testing.TB, nodeTimeout time.Duration) *handWorld {
+	return newPlacedWorld(t, nodeTimeout, Placement{Mode: OffloadAll})
+}
+
+// newPlacedWorld returns a world in which nodes run where p says.
+func newPlacedWorld(t testing.TB, nodeTimeout time.Duration, p Placement) *handWorld {
 	h := looptest.New(t)
 	cpu := &handCPU{loop: h.Loop}
-	e := NewAsync(AsyncConfig{Loop: h.Loop, CPU: cpu, Registry: testRegistry(t), NodeTimeout: nodeTimeout})
+	e := NewAsync(AsyncConfig{Loop: h.Loop, CPU: cpu, Registry: testRegistry(t), NodeTimeout: nodeTimeout, Placement: p})
 	w := &handWorld{Async: e, Harness: h, cpu: cpu, t: t}
 	t.Cleanup(w.end)
 	return w

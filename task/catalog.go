@@ -50,6 +50,12 @@ func NewCatalog(specs ...Spec) (*Catalog, error) {
 			problems = append(problems, spec.Op+": Place must be Computes, Waits or OnLoop")
 		case spec.Cost != nil && spec.Place != OnLoop:
 			problems = append(problems, spec.Op+": Cost is for tasks whose Place is OnLoop")
+		case spec.Limited && spec.Output != Permutation:
+			problems = append(problems, spec.Op+": Limited is for tasks whose Output is Permutation")
+		case spec.Expensive && (spec.Inline || spec.Cheap || spec.Place == OnLoop):
+			problems = append(problems, spec.Op+": Expensive excludes Inline, Cheap and Place OnLoop")
+		case spec.Place == Waits && (spec.Inline || spec.Cheap || spec.Expensive):
+			problems = append(problems, spec.Op+": Inline, Cheap and Expensive are for tasks that do not wait")
 		}
 		e := &entry{spec: spec}
 		e.schema = plan.OpSchema{Op: spec.Op, Params: spec.Params, Impl: spec}

@@ -21,7 +21,10 @@ type Ctx struct {
 	Params   *expr.Params       // parameters that the request overrides
 	Registry *registry.Registry // keys, params, endpoints
 	Waiter   Waiter             // how this engine waits
-	Rows     *RowBudget         // of the request; nil: no bound
+	// Limit is how many of the first rows of the result will be read; zero means all. A body
+	// whose Spec is Limited then returns only so many, the same as without a limit.
+	Limit int
+	Rows  *RowBudget // of the request; nil: no bound
 	// Cancellation is how the engine asks the body to stop; nil if it never does.
 	Cancellation *Cancellation
 

@@ -22,7 +22,8 @@ const (
 	SameRows
 	// Subset keeps the batch and a subsequence of the active rows.
 	Subset
-	// Permutation keeps the batch and all active rows, in another order.
+	// Permutation keeps the batch and all active rows, in another order; with a Ctx.Limit, the
+	// first rows of that order.
 	Permutation
 	// Prefix keeps the batch and the first active rows.
 	Prefix
@@ -97,7 +98,7 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 	case Subset:
 		ok = isSubsequence(in, out)
 	case Permutation:
-		ok = isPermutation(in, out)
+		ok = isPermutation(in, out, c.rowsDue(in.N))
 	}
 	if !ok {
 		return contractf("output rows are not a %s of the input's rows", spec.Output)
@@ -278,8 +279,17 @@ func isSubsequence(in, out rowset.RowSet) bool {
 	return true
 }
 
-func isPermutation(in, out rowset.RowSet) bool {
-	if in.N != out.N {
+// rowsDue returns how many rows a permutation of n rows has: all, or as many as will be read.
+func (c *Ctx) rowsDue(n int) int {
+	if c.Limit > 0 {
+		return min(n, c.Limit)
+	}
+	return n
+}
+
+// isPermutation reports whether out lists that many rows of in, each once.
+func isPermutation(in, out rowset.RowSet, rows int) bool {
+	if out.N != rows {
 		return false
 	}
 	// One bit per batch row: the input sets it, the output clears it. A row that is

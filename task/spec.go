@@ -42,6 +42,19 @@ type Spec struct {
 	// makes many runs on the CPU pool instead. Nil means next to none; other places
 	// have no Cost.
 	Cost func(n *plan.Node) int64
+	// First returns how many of the first rows of its input the node's result depends on. False
+	// means on all of them. Nil means on all, for every node. See Limited.
+	First func(n *plan.Node) (rows int64, ok bool)
+	// Limited says that the body honours Ctx.Limit. It is for tasks whose Output is Permutation.
+	Limited bool
+	// Inline permits the asynchronous engine to run the body on the loop, without a coroutine,
+	// when it predicts a short time. The body must not wait, nor block on anything else.
+	Inline bool
+	// Cheap says, besides Inline, that the body takes a few microseconds at most for some
+	// hundred rows: it may run on the loop before it has been measured.
+	Cheap bool
+	// Expensive says that the body never runs on the loop. It is for tasks of Place Computes.
+	Expensive bool
 }
 
 // Place says where a body runs. The task's author chooses it.
@@ -63,6 +76,24 @@ var placeNames = [...]string{"computes", "waits", "on_loop"}
 
 // String returns the name of the place.
 func (p Place) String() string { return placeNames[p] }
+
+// Limit returns the Ctx.Limit of a node: how many rows its only reader will look at. Zero means
+// all of them, or that the node's task does not honour a limit.
+func Limit(g *plan.Graph, n *plan.Node) int {
+	if !SpecOf(n).Limited || n.IsOutput || len(n.Succs) != 1 {
+		return 0
+	}
+	reader := g.Nodes[n.Succs[0]]
+	first := SpecOf(reader).First
+	if first == nil || len(reader.Inputs) != 1 || len(reader.Refs) > 0 {
+		return 0
+	}
+	rows, ok := first(reader)
+	if !ok || rows <= 0 {
+		return 0
+	}
+	return int(min(rows, MaxRowsLimit))
+}
 
 // Columns returns the Reads or Writes of a task whose columns are the same for every node.
 func Columns(keys ...registry.KeyID) func(*plan.Node) []registry.KeyID {

@@ -167,6 +167,33 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 	}
 }
 
+// With a limit a permutation is its first rows.
+func TestInvokeChecksALimitedOutput(t *testing.T) {
+	in := rowset.Dense(batchOf(40, 30, 20, 10))
+	for _, tt := range []struct {
+		limit int
+		rows  []int32
+		ok    bool
+	}{
+		{2, []int32{3, 1}, true},
+		{4, []int32{3, 1, 0, 2}, true},
+		{5, []int32{3, 1, 0, 2}, true},
+		{2, []int32{3}, false},
+		{2, []int32{3, 1, 0}, false},
+		{2, []int32{3, 3}, false},
+		{0, []int32{3, 1}, false},
+	} {
+		body := func(*Ctx) (rowset.RowSet, error) { return view(in.Batch, tt.rows...), nil }
+		_, err := Invoke(&Spec{Inputs: 1, Output: Permutation, Limited: true, Run: body},
+			&Ctx{Inputs: []rowset.RowSet{in}, Limit: tt.limit})
+		if tt.ok {
+			assert.NoError(t, err, "%v", tt)
+		} else {
+			assert.ErrorIs(t, err, ErrContract, "%v", tt)
+		}
+	}
+}
+
 // The second side's rows count, too, and come second.
 func TestInvokeChecksAppendedRefs(t *testing.T) {
 	in, ref := view(batchOf(1, 2, 3), 2, 0), rowset.Dense(batchOf(7, 8))

@@ -62,6 +62,7 @@ Each engine runs in a process of its own; Redis is a redis-server of its own wit
 data, unless --redis names another. An engine is written
 
   reactor                          asynchronous, all requests on one loop
+  reactor:scheduling=offload_all   the same with another scheduling mode
   pool                             a CPU pool and an I/O pool that blocks on Redis
   pool:redis_pool=16               the same with 16 connections
   pool:io_threads=64,redis_pool=64

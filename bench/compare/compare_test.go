@@ -137,17 +137,17 @@ func TestMeasureErrors(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	few := estimate([]float64{3, 1, 2})
+	few := EstimateOf([]float64{3, 1, 2})
 	assert.Equal(t, 2.0, few.Median)
 	assert.Nil(t, few.Low)
 	assert.Equal(t, "±∞", few.Spread())
 	assert.Equal(t, "2.00× (±∞)", few.Factor())
 	values := []float64{6, 5, 4, 3, 2, 1}
-	enough := estimate(values)
+	enough := EstimateOf(values)
 	assert.Equal(t, []float64{6, 5, 4, 3, 2, 1}, values, "left as they are")
 	assert.Equal(t, 3.5, enough.Median)
 	assert.Equal(t, []float64{1, 6}, []float64{*enough.Low, *enough.High}, "six values: the least and the greatest")
-	assert.Equal(t, Estimate{}, estimate(nil))
+	assert.Equal(t, Estimate{}, EstimateOf(nil))
 	assert.Equal(t, []float64{2}, ratios([]float64{1, 4, 9}, []float64{0, 2}))
 }
 
@@ -273,7 +273,7 @@ func TestOpenLoopText(t *testing.T) {
 // TestJSON: what encoding/json cannot write, such as an infinity, is nowhere in it.
 func TestJSON(t *testing.T) {
 	c := fixedComparison()
-	c.Cells[0].Throughput = estimate([]float64{1, 2})
+	c.Cells[0].Throughput = EstimateOf([]float64{1, 2})
 	text, err := json.Marshal(c)
 	require.NoError(t, err)
 	var back Comparison

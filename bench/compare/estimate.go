@@ -19,8 +19,8 @@ type Estimate struct {
 	High *float64 `json:"high"`
 }
 
-// estimate summarizes one value per round.
-func estimate(values []float64) Estimate {
+// EstimateOf summarizes one value per round.
+func EstimateOf(values []float64) Estimate {
 	if len(values) == 0 {
 		return Estimate{}
 	}
@@ -74,4 +74,4 @@ func factor(v float64) string {
 }
 
 // median returns the median of values, 0 if there are none.
-func median(values []float64) float64 { return estimate(values).Median }
+func median(values []float64) float64 { return EstimateOf(values).Median }

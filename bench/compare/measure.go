@@ -195,10 +195,10 @@ func (s *sample) cell(engine string, at Point, base *sample) Cell {
 	}
 	c.Latency = latencies(all)
 	c.LagP99 = micros(lag.ValueAtPercentile(99))
-	c.Throughput = estimate(s.each(throughput))
+	c.Throughput = EstimateOf(s.each(throughput))
 	if base.failure == "" {
-		c.ThroughputRatio = estimate(ratios(s.each(throughput), base.each(throughput)))
-		c.P99Ratio = estimate(ratios(s.each(p99), base.each(p99)))
+		c.ThroughputRatio = EstimateOf(ratios(s.each(throughput), base.each(throughput)))
+		c.P99Ratio = EstimateOf(ratios(s.each(p99), base.each(p99)))
 	}
 	perRequest := func(of func(*worker.Report) float64) float64 {
 		return median(s.each(func(i int, s *sample) float64 { return of(s.reports[i]) / float64(max(1, s.reports[i].Answered)) }))

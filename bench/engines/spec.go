@@ -35,6 +35,8 @@ type Spec struct {
 	CPUThreads int // CPU workers
 	IOThreads  int // I/O workers; pool only
 	RedisPool  int // connections to Redis
+	// Scheduling is the mode of the engine. Empty leaves the default.
+	Scheduling rankd.SchedulingMode
 }
 
 // Options returns o with the model and the sizes of the spec, which is not a peer.
@@ -48,6 +50,9 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	}
 	if s.RedisPool > 0 {
 		o.RedisConnections = s.RedisPool
+	}
+	if s.Scheduling != "" {
+		o.Scheduling.Mode = s.Scheduling
 	}
 	return o
 }
@@ -72,11 +77,17 @@ func (s Spec) String() string {
 			options = append(options, fmt.Sprintf("%s=%d", o.name, *o.value))
 		}
 	}
+	if s.Scheduling != "" {
+		options = append(options, scheduling+"="+string(s.Scheduling))
+	}
 	if options == nil {
 		return string(s.Kind)
 	}
 	return string(s.Kind) + ":" + strings.Join(options, ",")
 }
+
+// scheduling is the option whose value is a mode.
+const scheduling = "scheduling"
 
 type option struct {
 	name  string
@@ -84,7 +95,7 @@ type option struct {
 	most  int
 }
 
-// options returns what may follow a kind, in the order in which it is printed.
+// options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
 	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}}
 	if s.Kind == Pool {
@@ -142,6 +153,9 @@ func ParseSpec(text string) (Spec, error) {
 // set reads one name=value.
 func (s *Spec) set(field string) error {
 	name, text, _ := strings.Cut(field, "=")
+	if name == scheduling {
+		return s.setScheduling(rankd.SchedulingMode(text))
+	}
 	var names []string
 	for _, o := range s.options() {
 		names = append(names, o.name)
@@ -158,7 +172,18 @@ func (s *Spec) set(field string) error {
 		*o.value = n
 		return nil
 	}
-	return fmt.Errorf("no option %q; there are %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, scheduling), ", "))
+}
+
+func (s *Spec) setScheduling(mode rankd.SchedulingMode) error {
+	switch {
+	case mode != rankd.Adaptive && mode != rankd.OffloadAll && mode != rankd.InlineAll:
+		return fmt.Errorf("%s is adaptive, offload_all or inline_all, not %q", scheduling, string(mode))
+	case s.Scheduling != "":
+		return fmt.Errorf("%s is given twice", scheduling)
+	}
+	s.Scheduling = mode
+	return nil
 }
 
 // ParseSpecs reads a list of engines. A comma separates engines, and also the options of

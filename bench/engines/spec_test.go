@@ -15,12 +15,14 @@ func TestParseSpecs(t *testing.T) {
 		"reactor":                  {{Kind: Reactor}},
 		"reactor,pool, sequential": {{Kind: Reactor}, {Kind: Pool}, {Kind: Sequential}},
 		"pool:redis_pool=16":       {{Kind: Pool, RedisPool: 16}},
-		"pool:io_threads=64,redis_pool=64,reactor":      {{Kind: Pool, IOThreads: 64, RedisPool: 64}, {Kind: Reactor}},
-		"reactor:cpu_threads=4,sequential:redis_pool=2": {{Kind: Reactor, CPUThreads: 4}, {Kind: Sequential, RedisPool: 2}},
-		"pool,pool:redis_pool=16":                       {{Kind: Pool}, {Kind: Pool, RedisPool: 16}},
-		"peer:rueidis,peer:go-redis":                    {{Kind: Peer, Peer: "rueidis"}, {Kind: Peer, Peer: "go-redis"}},
-		"reactor,binary:/old/rankd":                     {{Kind: Reactor}, {Kind: Reactor, Binary: "/old/rankd"}},
-		"binary:a-b/c:pool:redis_pool=2,cpu_threads=3":  {{Kind: Pool, Binary: "a-b/c", CPUThreads: 3, RedisPool: 2}},
+		"pool:io_threads=64,redis_pool=64,reactor":             {{Kind: Pool, IOThreads: 64, RedisPool: 64}, {Kind: Reactor}},
+		"reactor:cpu_threads=4,sequential:redis_pool=2":        {{Kind: Reactor, CPUThreads: 4}, {Kind: Sequential, RedisPool: 2}},
+		"reactor,reactor:scheduling=offload_all,cpu_threads=1": {{Kind: Reactor}, {Kind: Reactor, CPUThreads: 1, Scheduling: rankd.OffloadAll}},
+		"binary:a:reactor:scheduling=inline_all":               {{Kind: Reactor, Binary: "a", Scheduling: rankd.InlineAll}},
+		"pool,pool:redis_pool=16":                              {{Kind: Pool}, {Kind: Pool, RedisPool: 16}},
+		"peer:rueidis,peer:go-redis":                           {{Kind: Peer, Peer: "rueidis"}, {Kind: Peer, Peer: "go-redis"}},
+		"reactor,binary:/old/rankd":                            {{Kind: Reactor}, {Kind: Reactor, Binary: "/old/rankd"}},
+		"binary:a-b/c:pool:redis_pool=2,cpu_threads=3":         {{Kind: Pool, Binary: "a-b/c", CPUThreads: 3, RedisPool: 2}},
 	} {
 		got, err := ParseSpecs(text)
 		require.NoError(t, err, text)
@@ -44,18 +46,21 @@ func TestParseSpecsErrors(t *testing.T) {
 		"pool:redis_pool=0":              "from 1 to",
 		"pool:redis_pool=many":           `"many"`,
 		"pool:redis_pool=1,redis_pool=2": "twice",
-		"reactor:io_threads=4":           "there are cpu_threads, redis_pool",
-		"peer":                           "peer:<name>",
-		"peer:":                          "peer:<name>",
-		"peer:a=b":                       "peer:<name>",
-		"reactor,reactor":                "listed twice",
-		"binary":                         "the kind is",
-		"binary:":                        "binary:<path>",
-		"binary::pool":                   "binary:<path>",
-		"binary:a:libuv":                 `"libuv"`,
-		"binary:a:peer:b":                "an engine of its own",
-		"binary:a:binary:b:pool":         "an engine of its own",
-		"binary:a,binary:a:reactor":      "listed twice",
+		"reactor:io_threads=4":           "there are cpu_threads, redis_pool, scheduling",
+		"reactor:scheduling=fast":        `adaptive, offload_all or inline_all, not "fast"`,
+		"reactor:scheduling":             `not ""`,
+		"reactor:scheduling=adaptive,scheduling=adaptive": "twice",
+		"peer":                      "peer:<name>",
+		"peer:":                     "peer:<name>",
+		"peer:a=b":                  "peer:<name>",
+		"reactor,reactor":           "listed twice",
+		"binary":                    "the kind is",
+		"binary:":                   "binary:<path>",
+		"binary::pool":              "binary:<path>",
+		"binary:a:libuv":            `"libuv"`,
+		"binary:a:peer:b":           "an engine of its own",
+		"binary:a:binary:b:pool":    "an engine of its own",
+		"binary:a,binary:a:reactor": "listed twice",
 	} {
 		_, err := ParseSpecs(text)
 		assert.ErrorContains(t, err, want, text)
@@ -70,6 +75,7 @@ func TestSpecOptions(t *testing.T) {
 	assert.Equal(t, rankd.Options{CPUThreads: 5, RedisConnections: 6, Env: "test", Model: rankd.Sequential}, Spec{Kind: Sequential}.Options(base))
 	assert.Equal(t, rankd.Options{CPUThreads: 1, IOThreads: 2, RedisConnections: 3, Env: "test", Model: rankd.Pool},
 		Spec{Kind: Pool, CPUThreads: 1, IOThreads: 2, RedisPool: 3}.Options(base))
+	assert.Equal(t, rankd.OffloadAll, Spec{Kind: Reactor, Scheduling: rankd.OffloadAll}.Options(base).Scheduling.Mode)
 }
 
 func FuzzParseSpec(f *testing.F) {

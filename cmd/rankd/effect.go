@@ -55,9 +55,10 @@ func jobsOf(flag string) []job {
 	case "cpu_threads":
 		return []job{jobServe, jobBench, jobBenchLoop}
 	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
+		"scheduling", "enable_inline_execution", "inline_threshold_ns", "max_inline_depth", "enable_continuation_chaining", "metrics",
 		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
 		return []job{jobServe, jobBench}
-	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace":
+	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling":
 		return []job{jobServe}
 	case "bench_concurrency":
 		return []job{jobBench}
@@ -86,8 +87,33 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 	if (asked == jobServe || asked == jobBench) && o.engine != string(rankd.Pool) {
 		idle.Add("io_threads", "with engine "+o.engine+"; --engine pool has I/O workers")
 	}
+	if asked == jobServe || asked == jobBench {
+		o.checkScheduling(&idle)
+	}
 	if (asked == jobBench || asked == jobPrintPlan) && o.plan != "" {
 		idle.Add("plan_dir", "with --plan and --"+string(asked))
 	}
 	return idle.Problems()
+}
+
+// checkScheduling adds the settings of inline execution that have no effect. A mode from which
+// no request can depart, or another engine, makes some of them idle.
+func (o *options) checkScheduling(idle *command.IdleFlags) {
+	inline := []string{"inline_threshold_ns", "max_inline_depth"}
+	all := append([]string{"enable_inline_execution", "enable_continuation_chaining"}, inline...)
+	add := func(names []string, why string) {
+		for _, name := range names {
+			idle.Add(name, why)
+		}
+	}
+	switch {
+	case o.engine != engineReactor:
+		add(append(all, "allow_request_scheduling", "metrics"), "with engine "+o.engine+"; --engine reactor has a loop")
+	case o.scheduling == string(rankd.OffloadAll) && !o.allowRequestScheduling:
+		add(all, "with --scheduling "+o.scheduling)
+	case !o.enableInlineExecution:
+		add(inline, "with --enable_inline_execution=false")
+	case o.scheduling == string(rankd.InlineAll) && !o.allowRequestScheduling:
+		add(inline[:1], "with --scheduling "+o.scheduling)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
@@ -59,7 +60,13 @@ func engineOptions(o *options) (rankd.Options, error) {
 		Redis: o.redis, Env: o.env, Plan: o.planName, PlanFile: o.plan,
 		Synthetic: o.planName == "" && o.plan == "" && o.planDir == "",
 		Model:     rankd.Model(o.engine), CPUThreads: o.cpuThreads, IOThreads: o.ioThreads, RedisConnections: o.redisPool,
-		Timeout: o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
+		Scheduling: rankd.Scheduling{
+			Mode: rankd.SchedulingMode(o.scheduling), NoInlineExecution: !o.enableInlineExecution,
+			NoContinuationChaining: !o.enableContinuationChaining,
+			InlineThreshold:        time.Duration(o.inlineThresholdNS), MaxInlineDepth: o.maxInlineDepth,
+		},
+		AllowRequestScheduling: o.allowRequestScheduling,
+		Timeout:                o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
 	}
 	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {
 		return e, err

@@ -55,6 +55,14 @@ type options struct {
 	maxRequestBytes int
 	maxRows         int
 
+	scheduling                 string
+	enableInlineExecution      bool
+	enableContinuationChaining bool
+	inlineThresholdNS          int
+	maxInlineDepth             int
+	allowRequestScheduling     bool
+	metrics                    bool
+
 	deadlineMS, nodeTimeoutMS, shutdownGraceMS int
 	// The same, set by check. Zero: no deadline, no timeout, no grace.
 	deadline, nodeTimeout, shutdownGrace time.Duration
@@ -164,6 +172,19 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		"times --max_inflight it bounds the memory that their texts take")
 	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 
+	f.StringVar(&o.scheduling, "scheduling", string(rankd.Adaptive),
+		"where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), "+
+			"offload_all (each on a CPU worker, one by one) or inline_all (all on the loop, for experiments)")
+	f.BoolVar(&o.enableInlineExecution, "enable_inline_execution", true, "let nodes that compute run on the loop")
+	f.IntVar(&o.inlineThresholdNS, "inline_threshold_ns", 10_000,
+		"run a node on the loop if its predicted time is below this `number` of nanoseconds")
+	f.IntVar(&o.maxInlineDepth, "max_inline_depth", 3,
+		"follow a chain of nodes on the loop for this `number` of nodes; the next one passes through the ready queue")
+	f.BoolVar(&o.enableContinuationChaining, "enable_continuation_chaining", true,
+		"go straight on from a node to its only successor, and hand chains of nodes to the CPU workers as one job")
+	f.BoolVar(&o.allowRequestScheduling, "allow_request_scheduling", false,
+		"let a request choose its mode with \"scheduling\"; without this flag such a request fails")
+
 	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
 		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
 	f.IntVar(&o.nodeTimeoutMS, "node_timeout_ms", 0,
@@ -176,6 +197,8 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.StringVar(&o.response, "response", "flat",
 		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
 	f.BoolVar(&o.trace, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
+
+	f.BoolVar(&o.metrics, "metrics", false, "at the end print where nodes ran, and what that cost, on stderr: one line of JSON")
 
 	f.BoolVar(&o.listPlans, "list-plans", false, "list the plans that --plan_name can name, and exit")
 	f.BoolVar(&o.printPlanInfo, "print-plan-info", false, "print the chosen plan as checked and compiled, and exit")
@@ -234,6 +257,11 @@ func (o *options) check(given *pflag.FlagSet) error {
 	if o.input != inputJSON && o.input != inputLines {
 		problem("--input is json or jsonl, not %q", o.input)
 	}
+	switch rankd.SchedulingMode(o.scheduling) {
+	case rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll:
+	default:
+		problem("--scheduling is adaptive, offload_all or inline_all, not %q", o.scheduling)
+	}
 	if o.response != "flat" && o.response != "fields" {
 		problem("--response is flat or fields, not %q", o.response)
 	}
@@ -246,6 +274,8 @@ func (o *options) check(given *pflag.FlagSet) error {
 		{"max_inflight", o.maxInflight, 1 << 20},
 		{"max_request_bytes", o.maxRequestBytes, 1 << 30},
 		{"max_rows", o.maxRows, task.MaxRowsLimit},
+		{"inline_threshold_ns", o.inlineThresholdNS, int(time.Second)},
+		{"max_inline_depth", o.maxInlineDepth, 1 << 16},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},
 	} {
 		if flag.value < 1 || flag.value > flag.most {

@@ -119,6 +119,12 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 		return e.Registry().WriteText(p.stdout)
 	}
 	defer shutDownAfter(ctx, e, o)()
+	if o.metrics {
+		defer func() { // whatever came of the requests
+			m := e.Metrics()
+			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.scheduling), &m) // fails only if stderr does
+		}()
+	}
 	if asked == jobServe {
 		return serve(ctx, e, o, p.stdin, p.stdout)
 	}

@@ -85,21 +85,24 @@ func testServer(t *testing.T, addr string) {
 	seed(t, addr)
 	reg := registryAt(t, addr)
 	cases := loadCases(t)
-	engines := []struct {
+	type openEngine struct {
 		name string
 		open func(t *testing.T) scheduler.Engine
-	}{
-		{"reactor", func(t *testing.T) scheduler.Engine {
-			e, err := scheduler.OpenAsync(scheduler.Config{Registry: reg})
-			require.NoError(t, err)
-			return e
-		}},
+	}
+	engines := []openEngine{
 		{"pool", func(*testing.T) scheduler.Engine {
 			return blocking.OpenTwoPools(scheduler.Config{Registry: reg, RedisConnections: 2})
 		}},
 		{"sequential", func(*testing.T) scheduler.Engine {
 			return blocking.OpenSequential(scheduler.Config{Registry: reg})
 		}},
+	}
+	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
+		engines = append(engines, openEngine{"async " + mode.String(), func(t *testing.T) scheduler.Engine {
+			e, err := scheduler.OpenAsync(scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: mode}})
+			require.NoError(t, err)
+			return e
+		}})
 	}
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {

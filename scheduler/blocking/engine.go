@@ -28,6 +28,7 @@ type engine struct {
 	clock       clock.Clock                 // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
+	mode        scheduler.Mode
 
 	// execute runs a request, blocks, and fills in result, even if a body ends the goroutine by
 	// runtime.Goexit.
@@ -45,6 +46,7 @@ type engine struct {
 // init fills in the fields that both engines have.
 func (e *engine) init(cfg *scheduler.Config) {
 	e.reg, e.clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
+	e.mode = cfg.Placement.Mode
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
 	e.clients = make([]*respblocking.Connections, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
@@ -134,8 +136,16 @@ func (e *engine) run(s *scheduler.State, exec *scheduler.Execution, node *plan.N
 		return rowset.RowSet{}, scheduler.ErrShuttingDown
 	}
 	defer context.AfterFunc(e.stopped, cancel.Cancel)()
+	mode, limit := e.mode, 0
+	if exec.Mode != nil {
+		mode = *exec.Mode
+	}
+	if mode != scheduler.OffloadAll {
+		limit = task.Limit(exec.Graph, node)
+	}
 	out, err := task.Invoke(task.SpecOf(node), &task.Ctx{
-		Node: node, Inputs: inputs, Refs: refs, UserID: exec.UserID, Params: &exec.Params,
+		Limit: limit,
+		Node:  node, Inputs: inputs, Refs: refs, UserID: exec.UserID, Params: &exec.Params,
 		Registry: e.reg, Waiter: w, Rows: rows, Cancellation: cancel,
 	})
 	if w.deadline != 0 {

@@ -12,11 +12,12 @@ import (
 // benchmarks.
 func busyCPU() task.Spec {
 	return task.Spec{
-		Op:     "test::busy_cpu",
-		Doc:    "Burns CPU time, then passes its input through.",
-		Params: []plan.ParamSchema{{Name: "busy_wait_ms", Type: plan.Int, Required: true}},
-		Inputs: 1,
-		Output: task.PassThrough,
+		Op:        "test::busy_cpu",
+		Doc:       "Burns CPU time, then passes its input through.",
+		Params:    []plan.ParamSchema{{Name: "busy_wait_ms", Type: plan.Int, Required: true}},
+		Inputs:    1,
+		Output:    task.PassThrough,
+		Expensive: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ms := c.Node.Params.Int("busy_wait_ms")
 			if ms < 0 {

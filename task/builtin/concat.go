@@ -14,6 +14,7 @@ func concat() task.Spec {
 		Params: []plan.ParamSchema{{Name: "rhs", Type: plan.NodeRef, Required: true}},
 		Inputs: 1,
 		Output: task.Append,
+		Cheap:  true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			if err := c.MakeRows(int64(c.Inputs[0].Len()) + int64(c.Refs[0].Len())); err != nil {
 				return rowset.RowSet{}, err

@@ -21,6 +21,7 @@ func filter() task.Spec {
 			}
 			return n.Pred.Keys()
 		},
+		Inline: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			if c.Node.Pred == nil {
 				return rowset.RowSet{}, task.Invalidf("pred_id is empty")

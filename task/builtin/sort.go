@@ -16,9 +16,11 @@ func sortRows() task.Spec {
 			{Name: "by", Type: plan.Int, Required: true, IsKey: true},
 			{Name: "order", Type: plan.String, StrValue: "asc"},
 		},
-		Inputs: 1,
-		Output: task.Permutation,
-		Reads:  task.ColumnParam("by"),
+		Inputs:  1,
+		Output:  task.Permutation,
+		Reads:   task.ColumnParam("by"),
+		Limited: true,
+		Inline:  true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			order := c.Node.Params.String("order")
 			if order != "asc" && order != "desc" {
@@ -31,6 +33,9 @@ func sortRows() task.Spec {
 			}
 			if key.ID != registry.IDKey && in.Batch.Float(key.ID) == nil && in.Batch.String(key.ID) == nil {
 				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): the input has no such column", key.ID, key.Name)
+			}
+			if c.Limit > 0 {
+				return rowset.TopUntil(c, in, key.ID, order == "desc", c.Limit)
 			}
 			return rowset.Sort(c, in, key.ID, order == "desc")
 		},

@@ -14,6 +14,11 @@ func take() task.Spec {
 		Params: []plan.ParamSchema{{Name: "count", Type: plan.Int, Required: true}},
 		Inputs: 1,
 		Output: task.Prefix,
+		Cheap:  true,
+		First: func(n *plan.Node) (int64, bool) {
+			count := n.Params.Int("count")
+			return count, count > 0
+		},
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			count := c.Node.Params.Int("count")
 			if count < 1 {

@@ -25,6 +25,7 @@ func vm() task.Spec {
 			return n.Expr.Keys()
 		},
 		Writes: task.ColumnParam("out_key"),
+		Inline: true,
 		Run:    runVM,
 	}
 }

@@ -1,0 +1,212 @@
+package placement
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing/fstest"
+	"time"
+
+	"github.com/rankd/rankd"
+)
+
+// A Scenario is a load on plans, and the figure that the modes are compared by. Immutable.
+type Scenario struct {
+	Name, Doc string
+	// Plans has the plans by name; requests take those of Order in rotation.
+	Plans map[string]string
+	Order []string
+	// Concurrency is the number of requests in flight; with a Rate the most.
+	Concurrency int
+	Rate        float64 // arrivals per second; zero means a closed loop
+	Key         Figure
+	// MinRatio is how many times better than offload_all adaptive is meant to be; zero: no matter.
+	MinRatio float64
+	// Max bounds the key figure of adaptive, in µs; zero means no bound.
+	Max float64
+	// MaxCallback bounds the 99.9th percentile of a callback on the loop; zero means no bound.
+	MaxCallback time.Duration
+}
+
+// Figure is what a scenario is compared by.
+type Figure string
+
+// The figures.
+const (
+	P50       Figure = "p50"        // µs; less is better
+	CheapP99  Figure = "cheap p99"  // µs, of requests for the plan "cheap"; less is better
+	PerSecond Figure = "requests/s" // more is better
+)
+
+// The plans of mix. The latencies of cheap are recorded by themselves.
+const (
+	cheap = "cheap"
+	heavy = "heavy"
+)
+
+// Scenarios returns all scenarios, in the order in which they run.
+func Scenarios() []Scenario {
+	single := func(name, doc, plan string) Scenario {
+		return Scenario{Name: name, Doc: doc, Plans: map[string]string{name: plan}, Order: []string{name}, Concurrency: 1, Key: P50}
+	}
+	five := single("five_nodes", "fixed_source → vm → filter → sort → take on 10 rows", rank(10, 5))
+	five.MinRatio = 6
+	chain := single("chain_1000", "a chain of 1,000 takes on 10 rows", takes(1000))
+	chain.Max = 1000
+	scenarios := []Scenario{five, chain}
+	for _, s := range []struct {
+		rows int
+		most float64
+	}{{1000, 30}, {10_000, 200}, {100_000, 2000}} {
+		top := single(fmt.Sprintf("top_%d", s.rows), fmt.Sprintf("fixed_source → vm → filter → sort → take(10) on %d rows", s.rows), rank(s.rows, 10))
+		top.Max = s.most
+		scenarios = append(scenarios, top)
+	}
+	large := single("large", "fixed_source → vm → filter → sort on 100000 rows", rank(100_000, 0))
+	large.MinRatio = 0.97
+	mix := Scenario{
+		Name: "mix", Doc: "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", Concurrency: 256, Rate: 2000, Key: CheapP99,
+		Plans:    map[string]string{cheap: rank(10, 5), heavy: burn(10)},
+		MinRatio: 1, MaxCallback: time.Millisecond,
+	}
+	for i := range 100 {
+		name := cheap
+		if i == 50 {
+			name = heavy
+		}
+		mix.Order = append(mix.Order, name)
+	}
+	return append(scenarios, large, mix, dags(50), dags(500))
+}
+
+// dags returns a scenario of random plans of n nodes.
+func dags(n int) Scenario {
+	s := Scenario{
+		Name: fmt.Sprintf("dag_%d", n), Doc: fmt.Sprintf("8 random plans of %d nodes, 90 %% cheap, 8 %% waiting for 1 ms, 2 %% heavy (1 ms)", n),
+		Plans: make(map[string]string), Concurrency: 16, Key: PerSecond,
+	}
+	for seed := range uint64(8) {
+		name := fmt.Sprintf("dag_%d_%d", n, seed)
+		s.Plans[name] = dag(n, seed)
+		s.Order = append(s.Order, name)
+	}
+	return s
+}
+
+// Folder returns the plans as a plan folder.
+func (s *Scenario) Folder() fstest.MapFS {
+	folder := fstest.MapFS{}
+	for name, text := range s.Plans {
+		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(strings.Replace(text, "PLAN", name, 1))}
+	}
+	return folder
+}
+
+// A Variant is a setting of the scheduling. Immutable.
+type Variant struct {
+	Name       string
+	Scheduling rankd.Scheduling
+}
+
+// Variants returns the settings that are compared. The first one is what the others are
+// measured against.
+func Variants() []Variant {
+	return []Variant{
+		{"offload_all", rankd.Scheduling{Mode: rankd.OffloadAll}},
+		{"adaptive", rankd.Scheduling{}},
+		{"adaptive, nothing inline", rankd.Scheduling{NoInlineExecution: true}},
+	}
+}
+
+// builder writes a plan.
+type builder struct{ nodes []string }
+
+func (b *builder) add(op, input, params string) string {
+	id := fmt.Sprintf("n%d", len(b.nodes))
+	inputs := ""
+	if input != "" {
+		inputs = `"` + input + `"`
+	}
+	b.nodes = append(b.nodes, fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}}`, id, op, inputs, params))
+	return id
+}
+
+func (b *builder) source(rows int) string {
+	return b.add("fixed_source", "", fmt.Sprintf(`"row_count": %d`, rows))
+}
+
+func (b *builder) take(input string, k int) string {
+	return b.add("take", input, fmt.Sprintf(`"count": %d`, k))
+}
+
+func (b *builder) vm(input string) string {
+	return b.add("vm", input, `"out_key": 2001, "expr_id": "scrambled"`)
+}
+
+func (b *builder) sort(input string) string {
+	return b.add("sort", input, `"by": 2001, "order": "desc"`)
+}
+
+// plan returns the plan with the outputs. Its expression is an order that is not the ids'.
+func (b *builder) plan(outputs ...string) string {
+	return fmt.Sprintf(`{"schema_version": 1, "plan_name": "PLAN", "nodes": [
+%s], "outputs": ["%s"],
+"expr_table": {"scrambled": {"op": "mul", "a": {"op": "key_ref", "key_id": 1},
+	"b": {"op": "sub", "a": {"op": "const_number", "value": 7919}, "b": {"op": "key_ref", "key_id": 1}}}},
+"pred_table": {"most": {"op": "cmp", "cmp": ">=", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 2}}}}
+`, strings.Join(b.nodes, ",\n"), strings.Join(outputs, `", "`))
+}
+
+// rank returns fixed_source → vm → filter → sort → take(k), without the take if k is 0.
+func rank(rows, k int) string {
+	var b builder
+	out := b.sort(b.add("filter", b.vm(b.source(rows)), `"pred_id": "most"`))
+	if k > 0 {
+		out = b.take(out, k)
+	}
+	return b.plan(out)
+}
+
+// takes returns a chain of n takes.
+func takes(n int) string {
+	var b builder
+	out := b.source(10)
+	for range n {
+		out = b.take(out, 10)
+	}
+	return b.plan(out)
+}
+
+// burn returns a plan with one node that computes for so many milliseconds.
+func burn(ms int) string {
+	var b builder
+	return b.plan(b.add("busy_cpu", b.source(10), fmt.Sprintf(`"busy_wait_ms": %d`, ms)))
+}
+
+// dag returns a random plan of n nodes, the same for the same seed. Cheap nodes work on at
+// most 32 rows.
+func dag(n int, seed uint64) string {
+	random := rand.New(rand.NewPCG(seed, uint64(n)))
+	var b builder
+	var scored []string // nodes with column 2001
+	scored = append(scored, b.vm(b.source(16)))
+	for len(b.nodes) < n-1 {
+		input := scored[random.IntN(len(scored))]
+		switch kind := random.IntN(100); {
+		case kind < 2:
+			scored = append(scored, b.add("busy_cpu", input, `"busy_wait_ms": 1`))
+		case kind < 10:
+			scored = append(scored, b.add("sleep", input, `"duration_ms": 1`))
+		case kind < 40:
+			scored = append(scored, b.vm(input))
+		case kind < 60:
+			scored = append(scored, b.sort(input))
+		case kind < 80:
+			scored = append(scored, b.take(input, 16))
+		default:
+			scored = append(scored, b.add("filter", input, `"pred_id": "most"`))
+		}
+	}
+	last := scored[len(scored)-1]
+	return b.plan(b.add("concat", last, fmt.Sprintf(`"rhs": %q`, scored[len(scored)/2])))
+}

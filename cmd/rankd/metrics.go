@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/loop/latency"
+)
+
+// metricsReport is the line that --metrics prints. docs/scheduling.md explains its fields.
+type metricsReport struct {
+	Scheduling rankd.SchedulingMode       `json:"scheduling"` // for requests without a mode of their own
+	Requests   uint64                     `json:"requests"`
+	Failed     uint64                     `json:"failed"`
+	Nodes      placementReport            `json:"nodes"` // of all plans
+	Plans      map[string]placementReport `json:"plans"`
+	Callback   timesReport                `json:"loop_callback"`
+}
+
+// placementReport says where computing nodes ran. The rates are shares of Inline and Offloaded
+// together.
+type placementReport struct {
+	Inline      uint64  `json:"inline"`
+	Offloaded   uint64  `json:"offloaded"`
+	Fused       uint64  `json:"fused"` // of the offloaded nodes
+	InlineRate  float64 `json:"inline_rate"`
+	OffloadRate float64 `json:"offload_rate"`
+	FusedRate   float64 `json:"fused_rate"`
+	Deferred    uint64  `json:"deferred"`
+	TopK        uint64  `json:"top_k"`
+
+	LateCompletions uint64 `json:"late_completions"`
+	Cancelled       uint64 `json:"cancelled"`
+
+	InlineTime timesReport `json:"inline_time"`
+	QueueDelay timesReport `json:"queue_delay"`
+	RoundTrip  timesReport `json:"offload_round_trip"`
+}
+
+// timesReport is a distribution of times.
+type timesReport struct {
+	Count  uint64  `json:"count"`
+	P50US  float64 `json:"p50_us"`
+	P99US  float64 `json:"p99_us"`
+	P999US float64 `json:"p999_us"`
+	MaxUS  float64 `json:"max_us"`
+}
+
+// printMetrics writes the metrics of an engine as one line of JSON.
+func printMetrics(w io.Writer, mode rankd.SchedulingMode, m *rankd.Metrics) error {
+	report := metricsReport{
+		Scheduling: mode, Requests: m.Requests, Failed: m.Failed, Nodes: reportPlacement(&m.Placement),
+		Plans: make(map[string]placementReport), Callback: reportTimes(m.Loop.CallbackTime),
+	}
+	for name, s := range m.Plans {
+		report.Plans[name] = reportPlacement(&s)
+	}
+	if err := json.NewEncoder(w).Encode(report); err != nil {
+		return fmt.Errorf("writing the metrics: %w", err)
+	}
+	return nil
+}
+
+func reportPlacement(s *rankd.PlacementStats) placementReport {
+	rate := func(part uint64) float64 {
+		return math.Round(float64(part)/float64(max(s.Inline+s.Offloaded, 1))*1e4) / 1e4
+	}
+	return placementReport{
+		Inline: s.Inline, Offloaded: s.Offloaded, Fused: s.Fused, Deferred: s.Deferred, TopK: s.TopK,
+		InlineRate: rate(s.Inline), OffloadRate: rate(s.Offloaded), FusedRate: rate(s.Fused),
+		LateCompletions: s.LateCompletions, Cancelled: s.Cancelled,
+		InlineTime: reportTimes(s.InlineTime), QueueDelay: reportTimes(s.QueueDelay), RoundTrip: reportTimes(s.OffloadRoundTrip),
+	}
+}
+
+func reportTimes(q latency.Quantiles) timesReport {
+	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+	return timesReport{Count: q.Count, P50US: us(q.P50), P99US: us(q.P99), P999US: us(q.P999), MaxUS: us(q.Max)}
+}

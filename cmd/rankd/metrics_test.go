@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// lastLine returns the last line of a text.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndex(text, "\n")+1:]
+}
+
+// TestMetricsAreTheLastLineOnStderr: of every job that runs plans, also if a request failed.
+func TestMetricsAreTheLastLineOnStderr(t *testing.T) {
+	for _, c := range []struct {
+		name, args, in string
+		requests       float64
+		status         int
+	}{
+		{"serve", "--metrics", `{"user_id": 1}` + "\n" + `{"user_id": 2}`, 2, exitOK},
+		{"a request failed", "--metrics --scheduling offload_all", `{"user_id": 1}` + "\n" + `{"user_id": 0}`, 1, exitFailed},
+		{"bench", "--metrics --bench 7", "", 7, exitOK},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := run(t, strings.NewReader(c.in), append(strings.Fields(c.args), "--plan_name=diamond")...)
+			require.Equal(t, c.status, o.status, o.stderr)
+			var m struct {
+				Scheduling string
+				Requests   float64
+				Nodes      map[string]any
+				Plans      map[string]map[string]any
+			}
+			require.NoError(t, json.Unmarshal([]byte(lastLine(o.stderr)), &m), o.stderr)
+			assert.Equal(t, c.requests, m.Requests)
+			want := "adaptive"
+			if strings.Contains(c.args, "offload_all") {
+				want = "offload_all"
+			}
+			assert.Equal(t, want, m.Scheduling)
+			for _, field := range []string{"inline", "offloaded", "fused", "inline_rate", "offload_rate", "fused_rate", "queue_delay", "offload_round_trip"} {
+				assert.Contains(t, m.Nodes, field)
+			}
+		})
+	}
+}
+
+// TestARequestMayChooseItsSchedulingIfPermitted: it is refused otherwise, and the next request is not.
+func TestARequestMayChooseItsSchedulingIfPermitted(t *testing.T) {
+	const in = `{"user_id": 1, "scheduling": "inline_all"}` + "\n" + `{"user_id": 1}`
+	o := run(t, strings.NewReader(in), "--plan_name=diamond")
+	assert.Equal(t, exitFailed, o.status)
+	require.Len(t, o.lines(), 2)
+	refused := decode(t, o.lines()[0])
+	assert.Equal(t, "Invalid request", refused.Error)
+	assert.Contains(t, refused.Detail, "scheduling is set")
+	ranked := decode(t, o.lines()[1])
+	assert.Empty(t, ranked.Error)
+
+	o = run(t, strings.NewReader(in), "--plan_name=diamond", "--allow_request_scheduling")
+	assert.Equal(t, exitOK, o.status, o.stdout)
+	require.Len(t, o.lines(), 2)
+	assert.Equal(t, ranked.Candidates, decode(t, o.lines()[0]).Candidates)
+	assert.Equal(t, ranked.Candidates, decode(t, o.lines()[1]).Candidates)
+}
+
+func TestSchedulingFlagsAreChecked(t *testing.T) {
+	for args, want := range map[string]string{
+		"--scheduling=fast":         `--scheduling is adaptive, offload_all or inline_all, not "fast"`,
+		"--inline_threshold_ns=0":   "--inline_threshold_ns is a number from 1 to 1000000000, not 0",
+		"--max_inline_depth=0":      "--max_inline_depth is a number from 1 to 65536, not 0",
+		"--max-inline-depth=100000": "--max_inline_depth is a number from 1 to 65536, not 100000",
+	} {
+		assert.EqualError(t, accepted(args), want)
+	}
+}

@@ -1,0 +1,108 @@
+package rowset_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/rowset/rowsettest"
+)
+
+func TestTopAgreesWithSortAndTake(t *testing.T) {
+	forRandom(t, 2000, func(t *testing.T, rng *rand.Rand) {
+		in := rowsettest.RowSet(rng, 3000)
+		keys := append(in.Batch.AppendKeys(nil), registry.IDKey)
+		key, desc := keys[rng.IntN(len(keys))], rng.IntN(2) == 0
+		k := [...]int{0, 1, 2, 10, 100, in.N / 5, in.N / 4, in.N / 2, in.N, in.N + 1}[rng.IntN(10)]
+		top, err := rowset.TopUntil(nil, in, key, desc, k)
+		require.NoError(t, err)
+		require.NoError(t, top.Validate())
+		require.Equal(t, sortedRows(in, key, desc)[:min(k, in.N)], rowsOf(top), "by %d, desc %v, k %d", key, desc, k)
+		assert.Same(t, in.Batch, top.Batch)
+	})
+}
+
+// topInputs are the orders in which a selection does least and most.
+func topInputs(n int) map[string][]float64 {
+	rng := rand.New(rand.NewPCG(3, 3))
+	inputs := map[string][]float64{}
+	for name, value := range map[string]func(i int) float64{
+		"random":      func(int) float64 { return rng.Float64() },
+		"ascending":   func(i int) float64 { return float64(i) },
+		"descending":  func(i int) float64 { return -float64(i) },
+		"all equal":   func(int) float64 { return 1 },
+		"signed zero": func(i int) float64 { return math.Copysign(0, float64(i%3-1)) },
+	} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = value(i)
+		}
+		inputs[name] = values
+	}
+	return inputs
+}
+
+// Inputs long enough that the buffer is sorted and cut many times.
+func TestTopOfLongInputs(t *testing.T) {
+	const n = 50_000
+	for name, values := range topInputs(n) {
+		t.Run(name, func(t *testing.T) {
+			valid := rowset.NewBitmap(n)
+			for i := range n {
+				if i%7 != 0 {
+					valid.Set(i)
+				}
+			}
+			for _, valid := range []rowset.Bitmap{nil, valid} {
+				in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values, Valid: valid}}, nil))
+				for _, k := range []int{1, 10, 1000, n/4 - 1} {
+					for _, desc := range []bool{false, true} {
+						top, err := rowset.TopUntil(nil, in, 2001, desc, k)
+						require.NoError(t, err)
+						want, err := rowset.Sort(nil, in, 2001, desc)
+						require.NoError(t, err)
+						require.Equal(t, rowsOf(rowset.Take(want, k)), rowsOf(top), "k %d, desc %v", k, desc)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestTopStops(t *testing.T) {
+	const n = 100_000
+	in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: make([]float64, n)}}, nil))
+	for _, k := range []int{10, n / 2} {
+		_, err := rowset.TopUntil(stopAtOnce{}, in, 2001, true, k)
+		assert.ErrorIs(t, err, rowset.ErrStopped, k)
+	}
+}
+
+type stopAtOnce struct{}
+
+func (stopAtOnce) Cancelled() bool { return true }
+
+func BenchmarkTop(b *testing.B) {
+	const n = 100_000
+	for name, values := range topInputs(n) {
+		in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}}, nil))
+		b.Run(name+"/sort", func(b *testing.B) {
+			for b.Loop() {
+				_, _ = rowset.Sort(nil, in, 2001, true)
+			}
+		})
+		for _, k := range []int{10, 1000, n / 2} {
+			b.Run(name+"/k="+strconv.Itoa(k), func(b *testing.B) {
+				for b.Loop() {
+					_, _ = rowset.TopUntil(nil, in, 2001, true, k)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// inliner runs computing nodes on the loop, one after the other. Nothing else happens on the loop
+// meanwhile, so such a node needs no timer, no cancellation and no coroutine. Loop only.
+type inliner struct {
+	ctx task.Ctx // of the node that runs
+
+	// Within one iteration of the loop, nodes run inline for Placement.InlineBudget only.
+	iteration uint64        // the last one in which a node ran inline
+	spent     time.Duration // in that iteration
+
+	parked []*run // wait for the next iteration, which resume is posted to
+	others []*run // empty; the next parked
+	resume func() // the method resumeParked, bound once
+}
+
+// keptNodes are the nodes of a run that will run inline, in the order in which they became
+// ready. All else that is ready starts first, so that no send waits behind them.
+type keptNodes struct {
+	nodes  []int32 // handed out by the State
+	head   int
+	parked bool // in inliner.parked
+}
+
+func (k *keptNodes) empty() bool { return k.head == len(k.nodes) }
+
+func (k *keptNodes) add(node int) { k.nodes = append(k.nodes, int32(node)) }
+
+func (k *keptNodes) take() int {
+	node := int(k.nodes[k.head])
+	if k.head++; k.empty() {
+		k.nodes, k.head = k.nodes[:0], 0
+	}
+	return node
+}
+
+// hasBudget reports whether nodes may run inline in this iteration.
+func (e *Async) hasBudget() bool {
+	if now := e.loop.Iteration(); e.inliner.iteration != now {
+		e.inliner.iteration, e.inliner.spent = now, 0
+	}
+	return e.inliner.spent < e.placement.InlineBudget
+}
+
+// runKept runs the oldest kept node, and those that follow it directly. It reports whether it did.
+func (r *run) runKept() bool {
+	if r.kept.empty() {
+		return false
+	}
+	now := r.engine.loop.Clock().Now()
+	if !r.state.MayStart(now) {
+		r.skipKept()
+		return false
+	}
+	if !r.engine.hasBudget() {
+		r.park()
+		return false
+	}
+	r.runInline(r.kept.take(), now)
+	return true
+}
+
+// skipKept settles the kept nodes of a request that has failed.
+func (r *run) skipKept() {
+	for !r.kept.empty() {
+		r.state.Skip(r.kept.take())
+	}
+}
+
+// runInline runs a node, then its single successor, and so on. A node of another place is started
+// there. The end of one node is the start of the next: the clock is read once for each.
+func (r *run) runInline(node int, start clock.Time) {
+	e := r.engine
+	for depth := 0; ; depth++ {
+		c := &e.inliner.ctx
+		out, end, err := r.invokeInline(node, start)
+		if err == nil {
+			r.state.RecordDelta(node, c.Inputs, c.Refs, out)
+		}
+		clear(c.Inputs) // a kept slice must not keep rows alive
+		clear(c.Refs)
+		c.Params = nil // the request is its caller's again
+		if err != nil {
+			r.state.Fail(node, err)
+			return
+		}
+		if e.placement.NoChaining || depth == e.placement.InlineDepthMax {
+			r.state.Succeed(node, out)
+			return
+		}
+		next, ok := r.state.Continue(node, out, end)
+		if !ok {
+			return
+		}
+		if there := r.place(next); there != inline {
+			r.start(next, there)
+			return
+		}
+		if !e.hasBudget() {
+			r.kept.add(next)
+			return
+		}
+		node, start = next, end
+	}
+}
+
+// invokeInline runs the code of one node and measures it. The time is all that the node costs the
+// loop. A node that ends after its deadline has failed.
+func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end clock.Time, err error) {
+	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
+	c := &e.inliner.ctx
+	c.Node, c.UserID, c.Params, c.Registry, c.Rows, c.Waiter = node, r.req.UserID, &r.req.Params, e.reg, r.rows, task.NoWaiter{}
+	c.Limit = r.limitOf(index)
+	rows := r.state.Rows(index) + p.makes
+	c.Inputs, c.Refs = r.state.Gather(index, c.Inputs[:0], c.Refs[:0])
+	out, err = task.Invoke(p.spec, c)
+	end = e.loop.Clock().Now()
+	took := end.Sub(start)
+	p.learn(rows, took, err)
+	e.inliner.spent += took
+	r.profile.counts.Inline++
+	r.profile.inlineTime.Add(took)
+	deadline := r.state.NodeDeadline(node, start, e.nodeTimeout)
+	if deadline.Passed(end) {
+		e.counts.NodeTimeouts++
+		e.counts.LateCompletions++
+		r.profile.counts.LateCompletions++
+		err = &TimeoutError{Kind: ErrNodeTimeout, Elapsed: took, Limit: deadline.Sub(start)}
+	}
+	return out, end, err
+}
+
+// park has r go on in the next iteration. One post serves all runs.
+func (r *run) park() {
+	if r.kept.parked {
+		return
+	}
+	e := r.engine
+	r.kept.parked = true
+	r.profile.counts.Deferred++
+	if e.inliner.parked = append(e.inliner.parked, r); len(e.inliner.parked) == 1 {
+		e.loop.Post(e.inliner.resume) // Only a stopped loop refuses, and it ends all anyway.
+	}
+}
+
+// resumeParked goes on with the runs that wait for a new iteration, in order.
+func (e *Async) resumeParked() {
+	in := &e.inliner
+	runs := in.parked
+	in.parked = in.others
+	for i, r := range runs {
+		runs[i] = nil
+		r.kept.parked = false
+		if r.req == nil {
+			e.freeRuns.put(r) // It has ended meanwhile.
+			continue
+		}
+		r.pump()
+	}
+	in.others = runs[:0]
+}

@@ -1,0 +1,349 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+func TestParseMode(t *testing.T) {
+	for _, mode := range []Mode{Adaptive, OffloadAll, InlineAll} {
+		got, err := ParseMode(mode.String())
+		require.NoError(t, err)
+		assert.Equal(t, mode, got)
+	}
+	for _, name := range []string{"", "Adaptive", "offload"} {
+		_, err := ParseMode(name)
+		assert.ErrorContains(t, err, "must be adaptive, offload_all or inline_all", name)
+	}
+}
+
+// timedTask passes its input through and takes as long as it is told, on the world's clock.
+func timedTask(w *handWorld, op string, took *time.Duration, more func(*task.Spec)) task.Spec {
+	spec := task.Spec{Op: op, Inputs: 1, Output: task.PassThrough, Inline: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		w.Harness.Clock.Advance(*took)
+		return c.Inputs[0], nil
+	}}
+	if more != nil {
+		more(&spec)
+	}
+	return spec
+}
+
+// finishAll runs all that waits for a worker, and what comes of it.
+func (w *handWorld) finishAll() (jobs int) {
+	for w.Settle(); len(w.cpu.queued) > 0; w.Settle() {
+		w.cpu.finish(w.cpu.take())
+		jobs++
+	}
+	return jobs
+}
+
+// Which node runs inline, the first time and once it has been measured.
+func TestEligibility(t *testing.T) {
+	const cheap, heavy = 2 * time.Microsecond, 20 * time.Microsecond
+	for _, c := range []struct {
+		name       string
+		spec       func(*task.Spec)
+		more       string // of the node
+		rows       int
+		took       time.Duration
+		placement  Placement
+		first      bool // inline before it is measured
+		afterwards bool // and then
+	}{
+		{name: "unknown, then cheap", rows: 10, took: cheap, afterwards: true},
+		{name: "unknown, then heavy", rows: 10, took: heavy},
+		{name: "below another threshold", rows: 10, took: heavy, placement: Placement{InlineThreshold: time.Millisecond}, afterwards: true},
+		{name: "cheap by its author", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, first: true, afterwards: true},
+		{name: "cheap by its author, many rows", spec: func(s *task.Spec) { s.Cheap = true }, rows: firstRowsMax + 1, took: cheap, afterwards: true},
+		{name: "cheap by its author only", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: heavy, first: true},
+		{name: "expensive by its author", spec: func(s *task.Spec) { s.Expensive, s.Inline = true, false }, rows: 10, took: cheap},
+		{name: "foreign without permission", spec: func(s *task.Spec) { s.Inline = false }, rows: 10, took: cheap},
+		{name: "estimate below the threshold", more: `"scheduling": {"cost_estimate_us": 5}`, rows: 10, took: cheap, first: true, afterwards: true},
+		{name: "estimate below the threshold, many rows", more: `"scheduling": {"cost_estimate_us": 5}`, rows: firstRowsMax + 1, took: cheap, afterwards: true},
+		{name: "estimate at the threshold", more: `"scheduling": {"cost_estimate_us": 10}`, rows: 10, took: cheap, afterwards: true},
+		{name: "estimate beats the author", spec: func(s *task.Spec) { s.Cheap = true }, more: `"scheduling": {"cost_estimate_us": 50}`, rows: 10, took: cheap, afterwards: true},
+		{name: "measured beats the estimate", more: `"scheduling": {"cost_estimate_us": 5}`, rows: 10, took: heavy, first: true},
+		{name: "the plan forbids", spec: func(s *task.Spec) { s.Cheap = true }, more: `"scheduling": {"inline": false}`, rows: 10, took: cheap},
+		{name: "the plan permits and does not force", more: `"scheduling": {"inline": true}`, rows: 10, took: heavy},
+		{name: "the plan permits not what the author forbids", spec: func(s *task.Spec) { s.Inline = false }, more: `"scheduling": {"inline": true}`, rows: 10, took: cheap},
+		{name: "offload_all", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, placement: Placement{Mode: OffloadAll}},
+		{name: "inline_all", rows: 10_000, took: time.Second, placement: Placement{Mode: InlineAll}, first: true, afterwards: true},
+		{name: "inline_all and expensive", spec: func(s *task.Spec) { s.Expensive, s.Inline = true, false }, rows: 10, took: cheap, placement: Placement{Mode: InlineAll}},
+		{name: "inline_all and forbidden", more: `"scheduling": {"inline": false}`, rows: 10, took: cheap, placement: Placement{Mode: InlineAll}},
+		{name: "no inline", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, placement: Placement{NoInline: true}},
+		{name: "no inline in inline_all", rows: 10, took: cheap, placement: Placement{NoInline: true, Mode: InlineAll}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newPlacedWorld(t, 0, c.placement)
+			took := c.took
+			// A sleep before it keeps it from being one job with a source on the pool.
+			g := graph(t, builtins(t, timedTask(w, "test::timed", &took, c.spec)), "x", source(c.rows), sleepNode("nap", "src", 0), node("x", "timed", "nap", "", c.more))
+			for i, inline := range []bool{c.first, c.afterwards, c.afterwards} {
+				before, _ := w.placementMetrics()
+				p := w.start(w.within(g, 0))
+				w.finishAll()
+				require.NotNil(t, p.Result)
+				require.NoError(t, p.Err)
+				after, _ := w.placementMetrics()
+				sources := uint64(1)
+				if c.placement.Mode == OffloadAll || c.placement.NoInline {
+					sources = 0 // neither inline nor on the pool
+				}
+				if c.rows > loopRowsMax {
+					sources = 1
+				}
+				assert.Equal(t, inline, after.Inline-before.Inline == sources+1, "run %d", i)
+				assert.Equal(t, sources+1, after.Inline-before.Inline+after.Offloaded-before.Offloaded)
+			}
+		})
+	}
+}
+
+// A node that turns expensive between two runs is offloaded again within three of them, and comes
+// back when it is cheap again.
+func TestUnlearning(t *testing.T) {
+	w := newPlacedWorld(t, 0, Placement{})
+	took := time.Microsecond
+	g := graph(t, builtins(t, timedTask(w, "test::timed", &took, nil)), "x", source(10), node("x", "timed", "src", "", ""))
+	jobs := func() int {
+		p := w.start(w.within(g, 0))
+		n := w.finishAll()
+		require.NotNil(t, p.Result)
+		require.NoError(t, p.Err)
+		return n
+	}
+	jobs()
+	for range 100 {
+		require.Zero(t, jobs())
+	}
+	took = 5 * time.Millisecond
+	inline := 0
+	for jobs() == 0 {
+		inline++
+	}
+	assert.Less(t, inline, 3)
+	for range 20 {
+		require.Equal(t, 1, jobs())
+	}
+	took = time.Microsecond
+	runs := 0
+	for jobs() == 1 {
+		runs++
+	}
+	assert.LessOrEqual(t, runs, 20)
+}
+
+// The mode of a request goes before the engine's.
+func TestModeOfARequest(t *testing.T) {
+	for _, engine := range []Mode{Adaptive, OffloadAll, InlineAll} {
+		for _, own := range []Mode{Adaptive, OffloadAll, InlineAll} {
+			w := newPlacedWorld(t, 0, Placement{Mode: engine})
+			req := w.within(builtinGraph(t, "x", source(3), vmNode("x", "src")), 0)
+			req.Mode = &own
+			p := w.start(req)
+			jobs := w.finishAll()
+			require.NotNil(t, p.Result)
+			requireRows(t, p.Result, 1, 2, 3)
+			assert.Equal(t, own != InlineAll, jobs == 1, "%v in %v", own, engine)
+		}
+	}
+}
+
+// What waits, or goes to the pool, starts before anything runs inline, wherever the plan lists it.
+func TestInlineRunsLast(t *testing.T) {
+	w := newPlacedWorld(t, 0, Placement{})
+	var order []string
+	note := func(op string, cheap bool, place task.Place) task.Spec {
+		return task.Spec{Op: "test::" + op, Inputs: 1, Output: task.PassThrough, Cheap: cheap, Place: place,
+			Run: func(c *task.Ctx) (rowset.RowSet, error) {
+				order = append(order, c.Node.ID)
+				return c.Inputs[0], nil
+			}}
+	}
+	tasks := builtins(t, note("cheap", true, task.Computes), note("waits", false, task.Waits))
+	var nodes []string
+	last := "src"
+	nodes = append(nodes, source(3))
+	for i := range 6 {
+		nodes = append(nodes, node(fmt.Sprintf("n%d", i), []string{"cheap", "waits", "vm"}[i%3], "src",
+			[]string{"", "", `"out_key": 2001, "expr_id": "score"`}[i%3], ""))
+	}
+	for i := range 6 {
+		nodes = append(nodes, concatNode(fmt.Sprintf("c%d", i), last, fmt.Sprintf("n%d", i)))
+		last = fmt.Sprintf("c%d", i)
+	}
+	p := w.start(w.within(graph(t, tasks, last, nodes...), 0))
+	w.Iterate()
+	assert.Equal(t, []string{"n1", "n4", "n0", "n3"}, order)
+	assert.Len(t, w.cpu.queued, 2)
+	w.finishAll()
+	require.NotNil(t, p.Result)
+	require.NoError(t, p.Err)
+}
+
+// Beyond the budget of an iteration nodes wait for the next one, so that other requests get their
+// turn, and none is lost.
+func TestInlineBudget(t *testing.T) {
+	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: 10 * time.Microsecond})
+	took := 4 * time.Microsecond
+	tasks := builtins(t, timedTask(w, "test::timed", &took, nil))
+	nodes := []string{source(1)}
+	last := "src"
+	for i := range 10 {
+		nodes = append(nodes, node(fmt.Sprintf("n%d", i), "timed", last, "", ""))
+		last = fmt.Sprintf("n%d", i)
+	}
+	g := graph(t, tasks, last, nodes...)
+	a, b := w.start(w.within(g, 0)), w.start(w.within(g, 0))
+	for range 20 {
+		before := w.Harness.Clock.Now()
+		w.Iterate()
+		assert.LessOrEqual(t, w.Harness.Clock.Now().Sub(before), 12*time.Microsecond)
+	}
+	require.NotNil(t, a.Result)
+	require.NoError(t, a.Err)
+	require.NotNil(t, b.Result)
+	require.NoError(t, b.Err)
+	all, plans := w.placementMetrics()
+	assert.EqualValues(t, 22, all.Inline)
+	assert.NotZero(t, all.Deferred)
+	assert.Equal(t, all, plans["test"])
+}
+
+// A request that fails while it waits for the next iteration's budget starts nothing more.
+func TestAParkedRequestGivenUp(t *testing.T) {
+	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: time.Microsecond})
+	took, ran := 2*time.Microsecond, 0
+	tasks := builtins(t, timedTask(w, "test::timed", &took, func(s *task.Spec) {
+		run := s.Run
+		s.Run = func(c *task.Ctx) (rowset.RowSet, error) { ran++; return run(c) }
+	}))
+	g := graph(t, tasks, "b", source(1), node("a", "timed", "src", "", ""), node("b", "timed", "a", "", ""))
+	p := w.start(w.within(g, 0))
+	w.Iterate()
+	require.Nil(t, p.Result)
+	require.Equal(t, 1, ran)
+	w.close(0)
+	require.NotNil(t, p.Result)
+	if ran == 1 {
+		assert.ErrorIs(t, p.Err, ErrShuttingDown)
+	} else {
+		assert.NoError(t, p.Err, "it came first in that iteration")
+	}
+}
+
+// A node that ends after its deadline has failed, and nothing that follows it runs.
+func TestInlineDeadlines(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		request  time.Duration
+		node     time.Duration
+		plan     string
+		took     time.Duration
+		wantNode string // of the failure; "" for success
+	}{
+		{"in time", ms(10), ms(10), `"timeout_ms": 10`, ms(10) - 1, ""},
+		{"the request's", ms(5), 0, "", ms(5), "x"},
+		{"the engine's", 0, ms(5), "", ms(5), "x"},
+		{"the plan's", 0, 0, `"timeout_ms": 5`, ms(5), "x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newPlacedWorld(t, c.node, Placement{Mode: InlineAll})
+			took := c.took
+			tasks := builtins(t, timedTask(w, "test::timed", &took, nil))
+			p := w.start(w.within(graph(t, tasks, "y", source(2), node("x", "timed", "src", "", c.plan), vmNode("y", "x")), c.request))
+			w.Settle()
+			require.NotNil(t, p.Result)
+			if c.wantNode == "" {
+				requireRows(t, p.Result, 1, 2)
+				return
+			}
+			late := requireTimeout(t, p.Err, ErrNodeTimeout)
+			requireNode(t, p.Err, c.wantNode)
+			assert.Equal(t, c.took, late.Elapsed)
+			assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
+			all, _ := w.placementMetrics()
+			assert.EqualValues(t, 2, all.Inline, "the source and the late node")
+		})
+	}
+}
+
+// Nodes that wait to run inline are skipped when the request fails.
+func TestKeptNodesAreSkipped(t *testing.T) {
+	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll})
+	ran := 0
+	tasks := builtins(t,
+		task.Spec{Op: "test::fails", Inputs: 1, Output: task.PassThrough, Inline: true,
+			Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, errSimFails }},
+		task.Spec{Op: "test::runs", Inputs: 1, Output: task.PassThrough, Inline: true,
+			Run: func(c *task.Ctx) (rowset.RowSet, error) { ran++; return c.Inputs[0], nil }})
+	p := w.start(w.within(graph(t, tasks, "z", source(1), node("a", "runs", "src", "", ""), node("x", "fails", "src", "", ""),
+		node("y", "runs", "src", "", ""), node("z", "runs", "src", "", "")), 0))
+	w.Settle()
+	require.NotNil(t, p.Result)
+	require.ErrorIs(t, p.Err, errSimFails)
+	requireNode(t, p.Err, "x")
+	assert.Equal(t, 1, ran)
+}
+
+func TestStateContinues(t *testing.T) {
+	g := builtinGraph(t, "d", source(1), vmNode("a", "src"), vmNode("b", "src"), concatNode("c", "a", "b"), vmNode("d", "c"))
+	rows := rowset.Dense(&rowset.Batch{IDs: []int64{1}})
+	var s State
+	s.Reset(g, 0, 0)
+	src, _ := s.Next(0)
+	_, ok := s.Continue(src, rows, 0)
+	assert.False(t, ok, "two dependents")
+	a, _ := s.Next(0)
+	b, _ := s.Next(0)
+	_, ok = s.Continue(a, rows, 0)
+	assert.False(t, ok, "its dependent waits for another")
+	c, ok := s.Continue(b, rows, 0)
+	require.True(t, ok)
+	assert.Equal(t, "c", g.Nodes[c].ID)
+	assert.Equal(t, 2, s.Rows(c))
+	assert.Equal(t, 1, s.Inflight())
+	s.Abort(-1, errSimFails)
+	_, ok = s.Continue(c, rows, 0)
+	assert.False(t, ok, "the request has failed")
+	assert.True(t, s.Finished())
+
+	s.Reset(g, 0, clock.Time(10))
+	src, _ = s.Next(0)
+	s.Skip(src)
+	assert.False(t, s.MayStart(10))
+	_, err := s.Err()
+	assert.ErrorIs(t, err, ErrRequestDeadline)
+}
+
+// Whatever the depth, nodes of a chain run inline in one iteration: beyond the depth a node passes
+// through the ready queue, and never goes to the pool for that.
+func TestInlineDepth(t *testing.T) {
+	const length = 12
+	for _, placement := range []Placement{{}, {InlineDepthMax: 1}, {InlineDepthMax: 100}, {NoChaining: true}} {
+		placement.Mode = InlineAll
+		w := newPlacedWorld(t, 0, placement)
+		ran := 0
+		tasks := builtins(t, task.Spec{Op: "test::runs", Inputs: 1, Output: task.PassThrough, Inline: true,
+			Run: func(c *task.Ctx) (rowset.RowSet, error) { ran++; return c.Inputs[0], nil }})
+		nodes, last := []string{source(1)}, "src"
+		for i := range length {
+			nodes = append(nodes, node(fmt.Sprintf("n%d", i), "runs", last, "", ""))
+			last = fmt.Sprintf("n%d", i)
+		}
+		p := w.start(w.within(graph(t, tasks, last, nodes...), 0))
+		w.Iterate()
+		require.NotNil(t, p.Result)
+		require.NoError(t, p.Err)
+		assert.Equal(t, length, ran)
+	}
+}

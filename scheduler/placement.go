@@ -1,0 +1,91 @@
+package scheduler
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rankd/rankd/loop/latency"
+)
+
+// Mode says which computing nodes run inline, that is on the loop, and which on the CPU pool.
+type Mode uint8
+
+// The modes.
+const (
+	// Adaptive runs nodes inline whose time, as measured, is short, and hands chains of the
+	// others to the pool as one job.
+	Adaptive Mode = iota
+	// OffloadAll hands every computing node to the pool, one by one, and sorts in full.
+	OffloadAll
+	// InlineAll runs every node inline that may run there, whatever it costs. It is for
+	// experiments: one heavy node holds up all requests.
+	InlineAll
+)
+
+var modeNames = [...]string{"adaptive", "offload_all", "inline_all"}
+
+// String returns the name of the mode.
+func (m Mode) String() string { return modeNames[m] }
+
+// ParseMode returns the mode of that name.
+func ParseMode(name string) (Mode, error) {
+	for i, known := range modeNames {
+		if name == known {
+			return Mode(i), nil
+		}
+	}
+	return 0, fmt.Errorf("scheduling mode %q: must be adaptive, offload_all or inline_all", name)
+}
+
+// Placement configures where computing nodes run. The zero value means the defaults.
+type Placement struct {
+	// Mode holds for requests without a mode of their own.
+	Mode Mode
+	// NoInline keeps computing nodes off the loop, in every mode.
+	NoInline bool
+	// NoChaining sends each node through the ready queue. Otherwise a node goes straight on to
+	// its single successor, on the loop or as part of one job.
+	NoChaining bool
+	// InlineThreshold is the predicted time from which on a node does not run inline. Zero
+	// means 10 µs, about the price of the way to the pool and back.
+	InlineThreshold time.Duration
+	// InlineDepthMax is how many successors follow an inline node directly. The next one
+	// passes through the ready queue. Zero means 3.
+	InlineDepthMax int
+	// InlineBudget is how long nodes run inline within one iteration of the loop. Those left
+	// wait for the next iteration. Zero means 200 µs.
+	InlineBudget time.Duration
+}
+
+func (p Placement) withDefaults() Placement {
+	if p.InlineThreshold <= 0 {
+		p.InlineThreshold = 10 * time.Microsecond
+	}
+	if p.InlineDepthMax <= 0 {
+		p.InlineDepthMax = 3
+	}
+	if p.InlineBudget <= 0 {
+		p.InlineBudget = 200 * time.Microsecond
+	}
+	return p
+}
+
+// PlacementStats say where computing nodes ran, and what that cost: in an engine, or in one plan.
+// Immutable.
+type PlacementStats struct {
+	Inline    uint64 // nodes that ran inline
+	Offloaded uint64 // nodes that ran on the pool
+	Fused     uint64 // of these, nodes that shared a job with others
+	Deferred  uint64 // times that cheap nodes of a request waited for the next iteration's budget
+	TopK      uint64 // sorts that selected the first rows only
+
+	LateCompletions uint64 // as Counts has them
+	Cancelled       uint64 // as Counts has them
+
+	InlineTime latency.Quantiles // of one inline node
+	// QueueDelay is the time from the hand-over of a job to its start on a worker.
+	QueueDelay latency.Quantiles
+	// OffloadRoundTrip is the time from the hand-over of a job to its hand-back on the loop,
+	// without the time of the work itself: the price of offloading.
+	OffloadRoundTrip latency.Quantiles
+}

@@ -1,0 +1,159 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/loop/latency"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/task"
+)
+
+// profile is what an engine has learned about one plan. Loop only.
+type profile struct {
+	nodes []nodeProfile // as the plan's nodes
+	live  int           // requests in flight
+
+	counts     PlacementStats // without the quantiles
+	inlineTime latency.Histogram
+	queueDelay latency.Histogram
+	roundTrip  latency.Histogram
+}
+
+// nodeProfile is what the plan and its tasks say of one node, and what the node has cost so far.
+type nodeProfile struct {
+	spec      *task.Spec
+	there     where // in the mode OffloadAll
+	mayInline bool  // the author and the plan permit it
+	makes     int   // rows besides those of its inputs: Spec.Cost
+	limit     int   // task.Limit
+	// The chain from this node on: see chain.go.
+	next       int32         // the node that follows; -1 if none does
+	length     int32         // nodes, this one among them
+	timeoutMin time.Duration // the least timeout that the plan sets for a later one; zero: none
+
+	cost costModel
+}
+
+// profilesMax is how many plans an engine remembers. A program that loads plans for ever must not
+// keep them all.
+const profilesMax = 1024
+
+// profileOf returns the profile of a plan, a new one at its first use.
+func (e *Async) profileOf(g *plan.Graph) *profile {
+	p := e.profiles[g]
+	if p == nil {
+		if len(e.profiles) >= profilesMax {
+			e.forgetProfiles()
+		}
+		p = newProfile(g)
+		e.profiles[g] = p
+	}
+	return p
+}
+
+// forgetProfiles forgets the plans that no request in flight has. The engine's counts stay.
+func (e *Async) forgetProfiles() {
+	for g, p := range e.profiles {
+		if p.live == 0 {
+			e.forgotten.add(p)
+			delete(e.profiles, g)
+		}
+	}
+}
+
+func newProfile(g *plan.Graph) *profile {
+	p := &profile{nodes: make([]nodeProfile, len(g.Nodes))}
+	for i, node := range g.Nodes {
+		spec := task.SpecOf(node)
+		n := &p.nodes[i]
+		n.spec, n.there = spec, place(spec, node)
+		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
+		n.limit = task.Limit(g, node)
+		if spec.Cost != nil {
+			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))
+		}
+	}
+	p.findChains(g)
+	return p
+}
+
+// limitOf returns the Ctx.Limit of a node of r, and counts a node that has one.
+func (r *run) limitOf(node int) int {
+	limit := r.profile.nodes[node].limit
+	if limit == 0 || r.mode == OffloadAll {
+		return 0
+	}
+	r.profile.counts.TopK++
+	return limit
+}
+
+// firstRowsMax is how many rows a node may read and make that runs inline before it was measured.
+const firstRowsMax = 256
+
+// predict returns how long a node will take for so many rows. False means that nobody knows.
+func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
+	switch {
+	case n.cost.knows(rows):
+		return n.cost.predict(rows), true
+	case n.cost.runs > 0 || rows > firstRowsMax:
+		return 0, false
+	case node.CostHint > 0:
+		return node.CostHint, true
+	default:
+		return 0, n.spec.Cheap
+	}
+}
+
+// learn takes in how long the node ran. A failure teaches only what is more than expected: most
+// end early.
+func (n *nodeProfile) learn(rows int, took time.Duration, err error) {
+	if err == nil || took > n.cost.predict(rows) {
+		n.cost.learn(rows, took)
+	}
+}
+
+// add adds the counts and times of other.
+func (p *profile) add(other *profile) {
+	p.counts.add(&other.counts)
+	p.inlineTime.Merge(&other.inlineTime)
+	p.queueDelay.Merge(&other.queueDelay)
+	p.roundTrip.Merge(&other.roundTrip)
+}
+
+func (s *PlacementStats) add(other *PlacementStats) {
+	s.Inline += other.Inline
+	s.Offloaded += other.Offloaded
+	s.Fused += other.Fused
+	s.Deferred += other.Deferred
+	s.TopK += other.TopK
+	s.LateCompletions += other.LateCompletions
+	s.Cancelled += other.Cancelled
+}
+
+// stats returns what the metrics tell of p.
+func (p *profile) stats() PlacementStats {
+	s := p.counts
+	s.InlineTime = latency.Of(&p.inlineTime)
+	s.QueueDelay = latency.Of(&p.queueDelay)
+	s.OffloadRoundTrip = latency.Of(&p.roundTrip)
+	return s
+}
+
+// placementMetrics returns the figures of all plans together, and of each by its name.
+func (e *Async) placementMetrics() (all PlacementStats, plans map[string]PlacementStats) {
+	var sum profile
+	sum.add(&e.forgotten)
+	byName := map[string]*profile{}
+	for g, p := range e.profiles {
+		sum.add(p)
+		if byName[g.Name] == nil {
+			byName[g.Name] = new(profile)
+		}
+		byName[g.Name].add(p)
+	}
+	plans = make(map[string]PlacementStats, len(byName))
+	for name, p := range byName {
+		plans[name] = p.stats()
+	}
+	return sum.stats(), plans
+}

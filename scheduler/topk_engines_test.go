@@ -1,0 +1,36 @@
+package scheduler_test
+
+import (
+	"testing"
+
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+// A sort that a take follows gives the same rows selected as sorted, on each engine and in each mode.
+func TestTopK(t *testing.T) {
+	const rows, count = 1000, 7
+	g := graph(t, builtin.Catalog(), "t", source(rows), vmNode("v", "src"), node("s", "sort", "v", `"by": 2001, "order": "desc"`, ""),
+		node("t", "take", "s", `"count": 7`, ""))
+	want := make([]int64, count)
+	for i := range want {
+		want[i] = rows - int64(i)
+	}
+	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
+		cfg := scheduler.Config{Registry: testRegistry(t), Placement: scheduler.Placement{Mode: mode}}
+		async := openAsync(t, cfg)
+		for name, e := range map[string]scheduler.Engine{
+			"async": async, "pool": blocking.OpenTwoPools(cfg), "sequential": blocking.OpenSequential(cfg),
+		} {
+			t.Run(name+" "+mode.String(), func(t *testing.T) {
+				defer e.Close(scheduler.Forever)
+				results := make(chan *scheduler.Result, 1)
+				for _, own := range []*scheduler.Mode{nil, new(scheduler.Mode)} {
+					e.Submit(&scheduler.Execution{Graph: g, Mode: own}, func(r *scheduler.Result) { results <- r })
+					requireRows(t, <-results, want...)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package builtin_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+// A sort selects only if nobody but a take of the first rows reads it.
+func TestLimit(t *testing.T) {
+	reg, err := registry.Default("test")
+	require.NoError(t, err)
+	const source = `{"node_id": "src", "op": "fixed_source", "inputs": [], "params": {"row_count": 5}}`
+	const sort = `{"node_id": "sort", "op": "sort", "inputs": ["src"], "params": {"by": 1}}`
+	take := func(id string, count int) string {
+		return fmt.Sprintf(`{"node_id": %q, "op": "take", "inputs": ["sort"], "params": {"count": %d}}`, id, count)
+	}
+	for _, c := range []struct {
+		name    string
+		nodes   string
+		outputs string
+		want    int
+	}{
+		{"a take", take("t", 3), `"t"`, 3},
+		{"a take of more than there are rows", take("t", 1<<40), `"t"`, task.MaxRowsLimit},
+		{"a take that will fail", take("t", 0), `"t"`, 0},
+		{"a take whose result nobody reads", take("t", 3), ``, 3},
+		{"an output", take("t", 3), `"t", "sort"`, 0},
+		{"no reader", take("t", 3), `"sort"`, 0},
+		{"two takes", take("t", 3) + "," + take("u", 2), `"t", "u"`, 0},
+		{"another reader", `{"node_id": "t", "op": "sort", "inputs": ["sort"], "params": {"by": 1}}`, `"t"`, 0},
+		{"a take of two inputs, which will fail", `{"node_id": "t", "op": "take", "inputs": ["sort", "src"], "params": {"count": 3}}`, `"t"`, 0},
+		{"a reference", `{"node_id": "t", "op": "concat", "inputs": ["src"], "params": {"rhs": "sort"}}`, `"t"`, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, err := plan.Load("p.plan.json", []byte(fmt.Sprintf(`{"schema_version": 1, "plan_name": "p", "nodes": [%s, %s, %s], "outputs": [%s]}`,
+				source, sort, c.nodes, c.outputs)), builtin.Catalog(), reg)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, task.Limit(g, g.Nodes[1]))
+			assert.Zero(t, task.Limit(g, g.Nodes[0]), "the source honours no limit")
+		})
+	}
+}
