@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -346,11 +347,15 @@ func BenchmarkPlacement(b *testing.B) {
 		for _, p := range plans {
 			b.Run(p.name+"/"+mode.String(), func(b *testing.B) {
 				b.ReportAllocs()
+				var took latency.Histogram
 				for b.Loop() {
+					start := time.Now()
 					if r := w.run(&Execution{Graph: p.g}); r.Err != nil {
 						b.Fatal(r.Err)
 					}
+					took.Add(time.Since(start))
 				}
+				b.ReportMetric(float64(latency.Of(&took).P50), "p50-ns")
 			})
 		}
 	}

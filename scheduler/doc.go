@@ -5,7 +5,8 @@
 //	               │ Next                                           Succeed │ Fail │
 //	               ▼                                                        │      │
 //	Async:       place ─┬─▶ loopBody: a coroutine, awaits ─▶ body ends ─────┤ settle
-//	                    └─▶ poolBody: a job on the CPU pool ─▶ body ends ───┤ first wins
+//	                    ├─▶ poolBody: a job, of a chain of nodes ─▶ ends ───┤ first wins
+//	                    └─▶ inline: on the loop, after all else has started ┤
 //	                                          deadline, refusal, giving up ─┘
 //
 // Package scheduler/blocking has the engines without a loop, which drive the same State.
@@ -21,10 +22,17 @@
 //	async.go     the engine: intake and drain
 //	run.go       one request: it starts ready nodes and delivers the result
 //	noderun.go   one node: the race that settles it
-//	place.go     decides where a node runs
+//	place.go     decides where a node runs, with placement.go, its configuration
+//	profile.go   what the engine has learned about a plan, with cost.go, the prediction
+//	inline.go    runs cheap nodes on the loop, without a coroutine
+//	chain.go     finds the nodes that are one job
 //	loopbody.go  runs the code of a task on the loop, and waits for it
 //	poolbody.go  runs the code of a task on the CPU pool
 //	state.go     the state machine, with every transition of a node
+//
+// A computing node runs inline if its author and the plan permit it, and its predicted time is
+// under a threshold. Otherwise it goes to the pool, with the rest of its chain. In the mode
+// OffloadAll each computing node is a job of its own.
 //
 // A node with a deadline is a race between the end of its body and a timer, both on the loop. The
 // first settles the node, and the other finds it settled. A body that loses is an orphan. It keeps

@@ -15,4 +15,15 @@ func (f *freeList[E]) take() *E {
 	return e
 }
 
-func (f *freeList[E]) put(e *E) { f.items = append(f.items, e) }
+// freeMax is how many objects a freeList keeps. What a burst made beyond that is given back.
+const freeMax = 4096
+
+// put keeps an object for its next use. False means that the list is full: the caller closes what
+// the object holds.
+func (f *freeList[E]) put(e *E) (kept bool) {
+	if len(f.items) >= freeMax {
+		return false
+	}
+	f.items = append(f.items, e)
+	return true
+}

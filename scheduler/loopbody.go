@@ -59,7 +59,9 @@ func (b *loopBody) ended() {
 	n := b.node
 	b.node, b.cancelled = nil, false
 	b.call.Batch.Shrink(keepBatchBytes)
-	b.engine.freeLoopBodies.put(b)
+	if !b.engine.freeLoopBodies.put(b) {
+		b.close()
+	}
 	n.bodyEnded()
 }
 

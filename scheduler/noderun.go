@@ -81,10 +81,12 @@ func (n *nodeRun) free() {
 	n.deadline, n.ended, n.settled = 0, 0, false
 	n.chained, n.steps = false, 0
 	n.out, n.err = rowset.RowSet{}, nil
-	e.freeNodes.put(n)
+	if !e.freeNodes.put(n) {
+		n.close()
+	}
 }
 
-// close gives the timer of a free nodeRun back to the loop, which may outlive the engine.
+// close gives the timer of a nodeRun that is free back to the loop, which may outlive the engine.
 func (n *nodeRun) close() {
 	if n.expiry != nil {
 		n.expiry.Close(nil)
