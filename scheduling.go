@@ -31,7 +31,8 @@ func (m SchedulingMode) check() error {
 
 // Scheduling says where computing nodes run. The zero value means the defaults. A node runs
 // inline if it runs on the loop. The models Pool and Sequential take from it only whether a
-// sort that a take follows selects the first rows: not in the mode OffloadAll.
+// sort that a take follows selects the first rows: not in the mode OffloadAll. Immutable; any
+// goroutine.
 type Scheduling struct {
 	// Mode holds for requests without a mode of their own. Empty means Adaptive.
 	Mode SchedulingMode

@@ -13,11 +13,12 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// CPU runs jobs beside the loop: a *cpupool.Pool, or a simulated one.
+// CPU runs jobs beside the loop: a *cpupool.Pool, or a simulated one. Each method says who may
+// call it.
 type CPU interface {
 	Submit(j *cpupool.Job) error // loop only
 	Cancel(j *cpupool.Job) error // loop only
-	WaitIdle()                   // not for the loop
+	WaitIdle()                   // any goroutine except the loop
 }
 
 // Async is the asynchronous engine: it drives any number of requests on one loop. Its state is
@@ -55,7 +56,7 @@ type Async struct {
 	freePoolBodies freeList[poolBody]
 }
 
-// Counts are the counters of an Async since it was built.
+// Counts are the counters of an Async since it was built. A copy; any goroutine.
 type Counts struct {
 	Requests     uint64 // begun
 	Failed       uint64 // of these, ended with an error
@@ -67,7 +68,7 @@ type Counts struct {
 	Orphans         int    // bodies that have not ended yet, now
 }
 
-// AsyncConfig sets an Async up.
+// AsyncConfig sets an Async up. Immutable once given to NewAsync.
 type AsyncConfig struct {
 	Loop     *loop.Loop         // required
 	CPU      CPU                // required

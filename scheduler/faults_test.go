@@ -55,9 +55,9 @@ var taskFaults = []taskFault{
 		body: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }},
 	{name: "returns other rows", output: task.PassThrough, wantErr: task.ErrContract, text: "must keep its input's batch",
 		body: func(*task.Ctx) (rowset.RowSet, error) { return wrongRows(), nil }},
-	{name: "drops rows", output: task.Permutation, wantErr: task.ErrContract, text: "no permutation",
+	{name: "drops rows", output: task.Permutation, wantErr: task.ErrContract, text: "not a permutation",
 		body: func(c *task.Ctx) (rowset.RowSet, error) { return rowset.Take(c.Inputs[0], 1), nil }},
-	{name: "doubles a row", output: task.Subset, wantErr: task.ErrContract, text: "no subset",
+	{name: "doubles a row", output: task.Subset, wantErr: task.ErrContract, text: "not a subset",
 		body: func(c *task.Ctx) (rowset.RowSet, error) {
 			return rowset.RowSet{Batch: c.Inputs[0].Batch, Rows: []int32{0, 0}, N: 2}, nil
 		}},

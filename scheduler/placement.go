@@ -37,7 +37,8 @@ func ParseMode(name string) (Mode, error) {
 	return 0, fmt.Errorf("scheduling mode %q: must be adaptive, offload_all or inline_all", name)
 }
 
-// Placement configures where computing nodes run. The zero value means the defaults.
+// Placement configures where computing nodes run. The zero value means the defaults. Immutable
+// once an engine has it; any goroutine.
 type Placement struct {
 	// Mode holds for requests without a mode of their own.
 	Mode Mode
