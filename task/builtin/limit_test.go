@@ -19,7 +19,7 @@ func TestLimit(t *testing.T) {
 	require.NoError(t, err)
 	const source = `{"node_id": "src", "op": "fixed_source", "inputs": [], "params": {"row_count": 5}}`
 	const sort = `{"node_id": "sort", "op": "sort", "inputs": ["src"], "params": {"by": 1}}`
-	take := func(id string, count int) string {
+	take := func(id string, count int64) string {
 		return fmt.Sprintf(`{"node_id": %q, "op": "take", "inputs": ["sort"], "params": {"count": %d}}`, id, count)
 	}
 	for _, c := range []struct {
