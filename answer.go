@@ -150,8 +150,9 @@ func (o Output) name(id registry.KeyID) string {
 	return ""
 }
 
-// Floats returns the values of a float column, one per candidate in order, and which of them
-// are null (nil if none is). ok is false if there is no float column of that name.
+// Floats returns the values of a float column, one per candidate in order. null[i] says that
+// values[i] is null; a column without nulls has a nil null. ok is false if the output lacks a float
+// column of that name.
 func (o Output) Floats(column string) (values []float64, null []bool, ok bool) {
 	c := o.float(column)
 	if c == nil {
@@ -172,8 +173,9 @@ func (o Output) Floats(column string) (values []float64, null []bool, ok bool) {
 	return values, null, true
 }
 
-// Strings returns the values of a string column, one per candidate in order, and which of
-// them are null (nil if none is). ok is false if there is no string column of that name.
+// Strings returns the values of a string column, one per candidate in order. null[i] says that
+// values[i] is null; a column without nulls has a nil null. ok is false if the output lacks a string
+// column of that name.
 func (o Output) Strings(column string) (values []string, null []bool, ok bool) {
 	c := o.string(column)
 	if c == nil {
@@ -219,7 +221,7 @@ type Candidate struct {
 func (c Candidate) ID() int64 { return c.output.rows.Batch.IDs[c.row] }
 
 // Float returns the candidate's value in a float column. ok is false if the value is null
-// or there is no float column of that name.
+// or the output lacks a float column of that name.
 func (c Candidate) Float(column string) (value float64, ok bool) {
 	col := c.output.float(column)
 	if col == nil || col.Valid != nil && !col.Valid.Get(c.row) {
@@ -229,7 +231,7 @@ func (c Candidate) Float(column string) (value float64, ok bool) {
 }
 
 // String returns the candidate's value in a string column. ok is false if the value is null
-// or there is no string column of that name.
+// or the output lacks a string column of that name.
 func (c Candidate) String(column string) (value string, ok bool) {
 	col := c.output.string(column)
 	if col == nil {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
-	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -282,10 +281,10 @@ func (e *Engine) requestMode(asked SchedulingMode) (scheduler.Mode, error) {
 		return 0, errRequestScheduling
 	}
 	mode, err := scheduler.ParseMode(string(asked))
-	if err != nil { // which quotes all of a stranger's text
-		err = fmt.Errorf("scheduling must be adaptive, offload_all or inline_all, not %s", excerpt.Quote(string(asked)))
+	if err != nil {
+		return 0, fmt.Errorf("scheduling %w", err)
 	}
-	return mode, err
+	return mode, nil
 }
 
 var errRequestScheduling = errors.New("scheduling is set, and this engine lets no request choose it")
@@ -304,7 +303,7 @@ func (e *Engine) choose(name string) (*plan.Graph, error) {
 	return e.library.Get(name)
 }
 
-// synthetic returns the answer where there is no plan: five candidates without fields.
+// synthetic returns the answer to a request without a plan: five candidates without fields.
 func synthetic() []rowset.RowSet {
 	return []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3, 4, 5}})}
 }

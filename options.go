@@ -134,7 +134,7 @@ func (o Options) withDefaults() (Options, error) {
 		problem("Model must be reactor, pool or sequential, not %s", excerpt.Quote(string(o.Model)))
 	}
 	if err := o.Scheduling.Mode.check(); err != nil {
-		problem("Scheduling.Mode: %w", err)
+		problem("Scheduling.Mode %w", err)
 	}
 	if o.Plan != "" && o.PlanFile != "" {
 		problem("Plan excludes PlanFile and PlanText")

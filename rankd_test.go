@@ -431,7 +431,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"PlanTextWithItsFile", rankd.Options{PlanFile: "mine", PlanText: []byte("{")}, []string{"mine: "}},
 		{"PlanAndText", rankd.Options{Plan: "a", PlanText: []byte("{}")}, []string{"Plan excludes PlanFile and PlanText"}},
 		{"Scheduling", rankd.Options{Scheduling: rankd.Scheduling{Mode: "fast", MaxInlineDepth: -1, InlineBudget: -1, InlineThreshold: -1}},
-			[]string{`Scheduling.Mode: scheduling mode "fast": must be adaptive, offload_all or inline_all`, "Scheduling.MaxInlineDepth must not be negative",
+			[]string{`Scheduling.Mode must be adaptive, offload_all or inline_all, not "fast"`, "Scheduling.MaxInlineDepth must not be negative",
 				"Scheduling.InlineBudget must not", "Scheduling.InlineThreshold must not"}},
 		{"Registry", rankd.Options{Registry: fstest.MapFS{}}, []string{"the registry folder:\n", "keys.toml"}},
 		{"NamedRegistry", rankd.Options{Registry: fstest.MapFS{}, RegistryName: "tables/"}, []string{"tables/:\n", "keys.toml"}},

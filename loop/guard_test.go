@@ -73,7 +73,7 @@ func TestGoexitInAnIOCallbackPanics(t *testing.T) {
 	assert.False(t, returned)
 }
 
-// What the host itself panics with is not the loop's to contain.
+// The loop contains panics of callbacks. A panic of the host itself passes through.
 func TestPanicOfTheHostPassesThrough(t *testing.T) {
 	v := newVirtual(t)
 	v.drain = func() bool { panic("host") }

@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/loop/looptest"
 )
 
-// What happens all the time allocates nothing, once the queues have grown.
+// The steady state allocates nothing, once the queues have grown.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	h := looptest.New(t)
 	nothing := func() {}

@@ -270,7 +270,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// What can be refused while reading is refused before anything that is checked later;
+// Load reports a fault that reading finds before any fault that a later check finds;
 // inside each phase the order is fixed too.
 func TestLoadOrderOfFaults(t *testing.T) {
 	// Each plan starts from the faults of all steps and repairs one after the other.

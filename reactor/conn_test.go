@@ -663,7 +663,7 @@ func TestMuchBeforeTheConnect(t *testing.T) {
 	}
 }
 
-// What leaves early may find the connection broken: that is told later all the same.
+// A piece that leaves early may find the connection broken. The handler hears of it later all the same.
 func TestMuchOnADeadDescriptor(t *testing.T) {
 	addr, release, _ := mute(t)
 	defer close(release)

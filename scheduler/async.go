@@ -33,7 +33,7 @@ type Async struct {
 	placement   Placement
 	inliner     inliner
 
-	// What has been learned about the plans that ran.
+	// The engine learns these from the plans that ran.
 	profiles  map[*plan.Graph]*profile
 	forgotten profile // the sum of those that were forgotten
 
@@ -49,7 +49,7 @@ type Async struct {
 	closed   sync.Once
 	release  func() // ends loop and pool if OpenAsync started them; otherwise nil
 
-	// What a request uses (state, batches, coroutines) stays warm for the next one.
+	// The free lists keep state, batches and coroutines of a request warm for the next one.
 	freeRuns       freeList[run]
 	freeNodes      freeList[nodeRun]
 	freeLoopBodies freeList[loopBody]

@@ -108,7 +108,7 @@ func TestChainsSplit(t *testing.T) {
 	}
 }
 
-// What happens while a node of a chain runs. Each step may move the world: the worker is the test,
+// The world changes while a node of a chain runs. Each step may move the world: the worker is the test,
 // and the loop turns meanwhile.
 func TestChainMeanwhile(t *testing.T) {
 	const length = 4 // a, b, c, d

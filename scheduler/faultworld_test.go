@@ -21,7 +21,7 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// What the tests of faults have in common: engines as a program opens them, against
+// The tests of faults share this: engines as a program opens them, against
 // servers that fail. Time is real here; sockets know no other.
 
 // slack is added to each bound of how soon something happens: the machines that tests

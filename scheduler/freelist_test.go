@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a burst of requests made is given back: nodes with their timers, bodies with their
+// The engine gives back the memory of a burst of requests: nodes with their timers, bodies with their
 // coroutines.
 func TestABurstIsGivenBack(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{})

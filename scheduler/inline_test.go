@@ -158,7 +158,7 @@ func TestModeOfARequest(t *testing.T) {
 	}
 }
 
-// What waits, or goes to the pool, starts before anything runs inline, wherever the plan lists it.
+// A node that waits or goes to the pool starts before any node runs inline, wherever the plan lists it.
 func TestInlineRunsLast(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{})
 	var order []string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop/latency"
 )
 
@@ -27,14 +28,15 @@ var modeNames = [...]string{"adaptive", "offload_all", "inline_all"}
 // String returns the name of the mode.
 func (m Mode) String() string { return modeNames[m] }
 
-// ParseMode returns the mode of that name.
+// ParseMode returns the mode of that name. The error says which names there are, and fits behind the
+// name of a setting.
 func ParseMode(name string) (Mode, error) {
 	for i, known := range modeNames {
 		if name == known {
 			return Mode(i), nil
 		}
 	}
-	return 0, fmt.Errorf("scheduling mode %q: must be adaptive, offload_all or inline_all", name)
+	return 0, fmt.Errorf("must be adaptive, offload_all or inline_all, not %s", excerpt.Quote(name))
 }
 
 // Placement configures where computing nodes run. The zero value means the defaults. Immutable

@@ -21,7 +21,7 @@ type poolBody struct {
 	node   *nodeRun // nil while free
 	job    cpupool.Job
 
-	// What the worker needs to know of the request, as of the submission.
+	// The worker reads these facts about the request. They are set at the submission.
 	graph       *plan.Graph
 	index       int          // of the first node
 	first       clock.Time   // deadline of the first node

@@ -48,7 +48,7 @@ func (r *Round) Load() load.Load {
 // Report is the outcome of a round. Durations are nanoseconds. Counters and resources cover
 // the measured part, without the warm-up. Immutable once built.
 type Report struct {
-	// Failure says why there is no measurement. All other fields are zero then.
+	// Failure is the reason why the measurement is missing. All other fields are then zero.
 	Failure string `json:"failure,omitempty"`
 
 	Elapsed    time.Duration `json:"elapsed"`

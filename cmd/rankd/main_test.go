@@ -400,7 +400,7 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 	}
 }
 
-// What the embedded Redis answers, a server answers that the demo data was loaded into.
+// A server with the demo data gives the same answers as the embedded Redis.
 func TestLoadDemoData(t *testing.T) {
 	server := miniredis.RunT(t)
 	require.NoError(t, server.Set("user:1", "a string, in the way"))
@@ -480,7 +480,7 @@ func TestVersion(t *testing.T) {
 	assert.Empty(t, o.stderr)
 }
 
-// What only prints and cannot has not been used badly.
+// A job that cannot print its output fails with status 1. Status 2 is for bad usage.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	nap := napPlan(t, time.Millisecond)
 	for _, args := range [][]string{

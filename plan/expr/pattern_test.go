@@ -151,7 +151,7 @@ func TestEachStringReachedIsAskedOnce(t *testing.T) {
 				assert.Equal(t, code < 100, v != verdictUnknown, "string %d", code)
 			}
 
-			// What has a verdict is not asked again: turned round, it stays so.
+			// A row with a verdict is not asked again: turned round, it stays so.
 			for code := range verdicts[:100] {
 				verdicts[code] = verdictTrue + verdictFalse - verdicts[code]
 			}

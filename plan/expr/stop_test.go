@@ -55,7 +55,7 @@ func TestKernelsStopBetweenChunks(t *testing.T) {
 					assert.Equal(t, wantRows, kept)
 				}
 			}
-			// What a stopped evaluation leaves behind in the scratch memory harms nobody.
+			// A stopped evaluation leaves its scratch memory in a state that harms nobody.
 			assert.Equal(t, wantColumn, columnOf(e, rs, nil))
 		})
 	}

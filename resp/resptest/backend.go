@@ -26,7 +26,7 @@ type backend struct {
 	closed chan struct{} // closed by close
 	once   sync.Once
 
-	// Of the goroutine that calls reply.
+	// The goroutine that calls reply owns these.
 	buf  []byte
 	used int // buf[:used] is the reply handed out last
 }
