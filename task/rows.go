@@ -44,7 +44,7 @@ func (e *RowsError) Unwrap() error { return ErrTooManyRows }
 // Any goroutine, except Refill: the owner, while no body has it.
 type RowBudget struct {
 	limit int64
-	left  atomic.Int64 // below zero once a node has asked for too much
+	left  atomic.Int64 // never below zero: a refusal takes nothing
 }
 
 // NewRowBudget returns a full budget of that many rows: DefaultMaxRows if limit is not
@@ -62,17 +62,20 @@ func NewRowBudget(limit int) *RowBudget {
 func (b *RowBudget) Refill() { b.left.Store(b.limit) }
 
 // Left returns how many rows are left. Bodies may take them at any time.
-func (b *RowBudget) Left() int64 { return max(0, b.left.Load()) }
+func (b *RowBudget) Left() int64 { return b.left.Load() }
 
-// take takes n rows, or none of them.
+// take takes n rows, at least 0, or none of them. A refusal to one node leaves the rows to the
+// others: each refused node asked for more rows than were left, and none is refused zero rows.
 func (b *RowBudget) take(n int64) error {
-	if n > b.limit { // a sum of such numbers might overflow
-		return &RowsError{Rows: n, Left: b.Left(), Limit: b.limit}
+	for {
+		left := b.left.Load()
+		if n > left {
+			return &RowsError{Rows: n, Left: left, Limit: b.limit}
+		}
+		if b.left.CompareAndSwap(left, left-n) {
+			return nil
+		}
 	}
-	if left := b.left.Add(-n); left < 0 {
-		return &RowsError{Rows: n, Left: max(0, left+n), Limit: b.limit}
-	}
-	return nil
 }
 
 // MakeRows counts n rows, at least 0, of a batch that the body is about to make. A body calls

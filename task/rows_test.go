@@ -21,11 +21,14 @@ func TestRowBudget(t *testing.T) {
 	assert.Equal(t, RowsError{Rows: 4, Left: 3, Limit: 10}, *e)
 	assert.EqualError(t, err,
 		"cannot make 4 rows: 3 are left of the 10 that the nodes of a request may make together (max_rows)")
-	require.ErrorAs(t, b.take(1), &e, "a refusal takes all that is left")
+	require.NoError(t, b.take(0), "a node that makes no rows is never refused")
+	require.NoError(t, b.take(3), "a refusal takes nothing")
+	require.NoError(t, b.take(0))
+	require.ErrorAs(t, b.take(1), &e)
 	assert.Equal(t, RowsError{Rows: 1, Left: 0, Limit: 10}, *e)
 
 	b.Refill()
-	for range 3 { // their sum would overflow
+	for range 3 {
 		require.ErrorAs(t, b.take(math.MaxInt64), &e)
 		assert.Equal(t, RowsError{Rows: math.MaxInt64, Left: 10, Limit: 10}, *e)
 	}
