@@ -46,6 +46,7 @@ func (b *loopBody) run() { b.node.invoke() }
 
 // wake resumes the code after its wait.
 func (b *loopBody) wake() {
+	b.engine.loop.CountIn(&b.node.profile.callbacks)
 	if b.co.resume() {
 		b.ended()
 	}

@@ -73,6 +73,7 @@ func (r *run) pump() {
 		return
 	}
 	r.pumping = true
+	r.engine.loop.CountIn(&r.profile.callbacks)
 	for r.startReady(); r.runKept(); r.startReady() {
 	}
 	r.pumping = false

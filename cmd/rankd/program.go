@@ -121,6 +121,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	defer shutDownAfter(ctx, e, o)()
 	if o.metrics {
 		defer func() { // whatever came of the requests
+			_ = e.Close() // abandoned work counts when it ends
 			m := e.Metrics()
 			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.scheduling), &m) // fails only if stderr does
 		}()
