@@ -139,7 +139,7 @@ func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool, err
 	l.driven = true
 	defer l.checkGoexit()
 	l.UpdateNow()
-	l.meter.mark = l.now
+	l.meter.begin(l.now)
 	alive = l.Alive() // read first: an iteration follows the due timers even if nothing else is alive
 	if mode == RunDefault && l.phase.Load() == running {
 		l.runTimers()
@@ -311,7 +311,7 @@ func (l *Loop) wakeUp() (byIO bool) {
 	}
 	l.awake = true
 	l.UpdateNow()
-	l.meter.mark = l.now
+	l.meter.begin(l.now)
 	l.count.Iterations++
 	l.mu.Lock()
 	defer l.mu.Unlock()
