@@ -347,7 +347,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 			q.deadline = clock.Never
 		}
 	}
-	q.req = Execution{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Trace: w.hits(0.2)}
+	q.req = Execution{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Deltas: w.hits(0.2)}
 	if w.hits(0.5) {
 		q.req.Arrived = now.Add(-w.between(0, time.Millisecond))
 	}

@@ -151,7 +151,7 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 		return "plan", planErr.Error()
 	}
 	results := make(chan *scheduler.Result, 1)
-	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Trace: true},
+	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Deltas: true},
 		func(r *scheduler.Result) { results <- r })
 	result := <-results
 	if result.Err != nil {
