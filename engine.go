@@ -96,7 +96,8 @@ func (e *Engine) open() (err error) {
 	return err
 }
 
-// loadRegistry reads the tables and moves endpoints to the addresses that the options give.
+// loadRegistry reads the tables, moves endpoints to the servers that the options give, and reads the
+// passwords.
 func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	o := &e.options
 	if o.Registry == nil {
@@ -112,21 +113,28 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	}
 	switch {
 	case o.Redis != "":
-		host, port, _ := SplitAddr(o.Redis) // checked by withDefaults
-		return reg.WithRedis(host, port), nil
+		server, err := registry.ParseServer(o.Redis)
+		if err != nil {
+			return nil, err
+		}
+		o.Redis = "" // The engine keeps no second copy of the password.
+		reg = reg.WithRedis(server)
 	case o.EmbeddedRedis != nil && reg.HasEmbedded():
 		addr, stop, err := o.EmbeddedRedis()
 		if err != nil {
 			return nil, fmt.Errorf("embedded redis: %w", err)
 		}
 		e.stopEmbedded = stop
-		host, port, err := SplitAddr(addr)
+		server, err := registry.ParseServer(addr)
 		if err != nil {
 			return nil, fmt.Errorf("embedded redis: %w", err)
 		}
-		return reg.WithEmbedded(host, port), nil
+		reg = reg.WithEmbedded(server)
 	}
-	return reg, nil
+	if o.NoSecrets {
+		return reg, nil
+	}
+	return reg.ReadSecrets()
 }
 
 func (e *Engine) openScheduler() (scheduler.Engine, error) {
