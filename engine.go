@@ -273,7 +273,7 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	if err != nil {
 		return planError(r.ID, err)
 	}
-	c.run.Graph, c.run.UserID, c.run.Params, c.run.Trace = graph, r.UserID, params, r.Trace
+	c.run.Graph, c.run.UserID, c.run.Params, c.run.Deltas = graph, r.UserID, params, r.Trace
 	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
 		if limit > 0 {
 			c.run.Deadline = c.run.Deadline.Earlier(arrived.Add(limit))
@@ -324,7 +324,7 @@ func (c *call) deliver(result *scheduler.Result) {
 		e.deliver(done, nil, runError(id, result.Err))
 		return
 	}
-	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, traced: c.run.Trace}
+	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, traced: c.run.Deltas}
 	if c.run.Graph != nil {
 		a.Plan = c.run.Graph.Name
 	}
