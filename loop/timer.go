@@ -143,13 +143,17 @@ func (l *Loop) fireFrom(next int) (resume int) {
 	resume = next
 	l.depth++
 	defer l.endBatch()
-	for resume < len(l.due) {
+	for fired := false; resume < len(l.due); {
 		t := l.due[resume]
 		resume++
-		if t != nil {
-			t.fire()
+		if t == nil {
+			continue
+		}
+		if fired {
 			l.measure()
 		}
+		fired = true
+		t.fire()
 	}
 	return resume
 }

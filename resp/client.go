@@ -152,7 +152,7 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Addr returns the server's host:port.
+// Addr returns the server's address: see Options.
 func (c *Client) Addr() string { return c.opts.Addr }
 
 // sendWaiting sends waiting calls in FIFO order as long as they fit. The first that does not

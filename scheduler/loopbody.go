@@ -50,6 +50,7 @@ func (b *loopBody) run() { b.node.invoke() }
 
 // wake resumes the code after its wait.
 func (b *loopBody) wake() {
+	b.engine.loop.CountIn(&b.node.profile.callbacks)
 	recorder := b.node.recorder()
 	if recorder != nil {
 		recorder.Resume(b.node.node.Index)

@@ -78,6 +78,7 @@ func (r *run) pump() {
 		return
 	}
 	r.pumping = true
+	r.engine.loop.CountIn(&r.profile.callbacks)
 	if r.recorder != nil {
 		r.recorder.Enter()
 	}

@@ -145,6 +145,7 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	}
 	// "... HGETALL user:7: ERR injected by user:7": both sides name the same key.
 	if before, key, injected := strings.Cut(err.Error(), " injected by "); injected {
+		key, _, _ = strings.Cut(key, " ") // The meaning of the error may follow.
 		return strings.Contains(before, " "+key+": ")
 	}
 	return strings.HasSuffix(err.Error(), ": reply is bulk string, want array")

@@ -46,8 +46,7 @@ port = 6379
 id = "ep_0002"
 name = "redis_two"
 kind = "redis"
-host = "two"
-port = 6379
+url = "unix:///run/two.sock"
 `)}}
 	for _, name := range []string{"keys.toml", "params.toml"} {
 		data, err := os.ReadFile(filepath.Join("..", "registry", "tables", name))

@@ -177,7 +177,7 @@ func (r *Recorder) StartAt(node int, now clock.Time) {
 	r.detailed(event{kind: NodeStarted, node: int32(node), at: now})
 }
 
-// Outcome is how a node settled. A value.
+// Outcome is how a node settled. Immutable.
 type Outcome struct {
 	Rows     int   // of its result
 	Err      error // nil: it has a result

@@ -5,7 +5,6 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -222,11 +221,9 @@ func deltasByNode(v *jsondoc.Value) map[string]string {
 func registryAt(t *testing.T, addr string) *registry.Registry {
 	reg, err := registry.Default("dev")
 	require.NoError(t, err)
-	host, port, err := net.SplitHostPort(addr)
+	server, err := registry.ParseServer(addr)
 	require.NoError(t, err)
-	n, err := strconv.Atoi(port)
-	require.NoError(t, err)
-	return reg.WithRedis(host, n)
+	return reg.WithRedis(server)
 }
 
 // seed writes seed.json into an empty Redis.
