@@ -109,6 +109,9 @@ func (t *Timer) DueIn() time.Duration {
 	return max(0, t.due.Sub(t.loop.now))
 }
 
+// Due returns when the timer fires or, if it is inactive, when it was to fire last.
+func (t *Timer) Due() clock.Time { return t.due }
+
 // Close stops the timer for good. onClosed, which may be nil, is called once,
 // later, in the closing phase. A second Close does nothing.
 func (t *Timer) Close(onClosed func()) {

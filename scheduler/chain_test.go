@@ -42,7 +42,7 @@ func TestChainIsOneJob(t *testing.T) {
 	for _, trace := range []bool{false, true} {
 		w := newPlacedWorld(t, 0, Placement{})
 		req := w.within(g, 0)
-		req.Trace = trace
+		req.Deltas = trace
 		p := w.start(req)
 		require.Equal(t, 1, w.finishAll())
 		require.NotNil(t, p.Result)

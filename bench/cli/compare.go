@@ -26,6 +26,7 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/inputfile"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 )
 
 // compareOptions are the flags of compare and sweep. Immutable once checked.
@@ -130,7 +131,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")
 	f.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how `long` each round warms up before")
 
-	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port`, with the data that it has")
+	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` (host:port or a URL, as in rankd --redis), with the data that it has")
 	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
 	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0},
 		"`times` to add to each round trip to Redis, as in 0,1ms,5ms")
@@ -200,15 +201,34 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if o.duration <= 0 || o.warmup < 0 {
 		problem("--duration is positive, and --warmup not negative")
 	}
-	if o.redis != "" {
-		if _, _, err = rankd.SplitAddr(o.redis); err != nil {
-			problem("--redis is host:port, not %q: %w", o.redis, err)
-		}
+	if err := o.checkRedis(); err != nil {
+		problems = append(problems, err)
 	}
 	if err := errors.Join(o.parseWants(), o.checkEffect(given)); err != nil {
 		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
+}
+
+// checkRedis checks --redis, and that all engines understand it.
+func (o *compareOptions) checkRedis() error {
+	if o.redis == "" {
+		return nil
+	}
+	server, err := registry.ParseServer(o.redis)
+	if err != nil {
+		return fmt.Errorf("--redis is host:port or a URL: %w", err)
+	}
+	if server.Plain() {
+		o.redis = server.Addr()
+		return nil
+	}
+	for _, s := range o.specs {
+		if s.Kind == engines.Peer || s.Binary != "" {
+			return fmt.Errorf("--redis must be host:port for the engine %s: peers and other builds take no user, database or unix socket", s)
+		}
+	}
+	return nil
 }
 
 // checkEffect reports each flag given that has no effect beside the others.
