@@ -258,6 +258,11 @@ func floatKey(v float64) uint64 {
 	return b ^ (uint64(int64(b)>>63) | 1<<63)
 }
 
+// keyFloat returns the double of a key, or a NaN if a NaN had it.
+func keyFloat(key uint64) float64 {
+	return math.Float64frombits(key ^ (uint64(int64(^key)>>63) | 1<<63))
+}
+
 func insertionSort(entries []sortEntry) {
 	for i := 1; i < len(entries); i++ {
 		e, j := entries[i], i

@@ -1,7 +1,8 @@
 package rowset
 
 import (
-	"slices"
+	"math"
+	"math/bits"
 
 	"github.com/rankd/rankd/registry"
 )
@@ -10,9 +11,9 @@ import (
 // part saves less than its buffer costs.
 const topShare = 4
 
-// topSlack is the room of a selection's buffer beyond k: 16 KB of entries stay in the L1 cache,
-// and a pass over the buffer is paid for by that many rows.
-const topSlack = 1024
+// topSlack is the room of a selection's buffer beyond 2k. A cut of a smaller buffer pays more for its
+// fixed part than it saves. See BenchmarkTop, descending: there each row comes into the buffer.
+const topSlack = 128
 
 // TopUntil returns the first k rows of Sort, row for row, without sorting the others. k may
 // be any number. The error is ErrStopped if stop says so before the selection is done.
@@ -22,10 +23,10 @@ func TopUntil(stop Stop, rs RowSet, key registry.KeyID, desc bool, k int) (RowSe
 		sorted, err := Sort(stop, rs, key, desc)
 		return Take(sorted, k), err
 	}
-	t := topSelection{k: k, limit: ^uint64(0)}
+	t := topSelection{k: k, ordered: true, sign: 1, bound: math.NaN()}
 	t.kept = make([]sortEntry, 0, min(rs.N, 2*k+topSlack))
 	if desc {
-		t.flip = ^uint64(0)
+		t.flip, t.sign = ^uint64(0), -1
 	}
 	switch {
 	case key == registry.IDKey:
@@ -37,7 +38,7 @@ func TopUntil(stop Stop, rs RowSet, key registry.KeyID, desc bool, k int) (RowSe
 	default:
 		return Take(rs, k), nil // all rows are equal
 	}
-	t.compact(s)
+	t.sort(s)
 	if s.cancelled() {
 		return RowSet{}, ErrStopped
 	}
@@ -58,37 +59,107 @@ func (s *sortScratch) ranked(rs RowSet, key registry.KeyID) bool {
 //
 // An entry can be among the first k only if its key is less than the k-th least so far, the
 // limit: of equal keys the earlier row wins. So most rows of a long input cost one
-// comparison. When the buffer is full it is sorted and cut to k, which sets the limit.
+// comparison. When the buffer is full it is cut to k, which sets the limit. Of rows that stand in
+// order already, the first k set it without a cut.
 type topSelection struct {
-	k     int
-	flip  uint64      // turns keys round for a descending order
-	limit uint64      // of full: keys from here on are of no interest
-	full  bool        // limit is set
-	kept  []sortEntry // in the order of their rows, but for those that compact has sorted
-	nulls []int32     // the first k places of nulls
+	k       int
+	flip    uint64      // turns keys round for a descending order
+	limit   uint64      // of full: keys from here on are of no interest
+	full    bool        // limit is set
+	ordered bool        // kept is sorted
+	kept    []sortEntry // in the order of their rows
+	keys    []uint64    // scratch memory of cut
+	nulls   []int32     // the first k places of nulls
+
+	// Most rows of a float column fail a comparison of doubles, which saves them the key. A value
+	// times sign that is not below bound is of no interest. NaN, as a value or as the bound, says
+	// nothing: the key decides.
+	sign, bound float64
 }
 
 // wants reports whether a row with that key, already turned round, can be among the first k.
 func (t *topSelection) wants(key uint64) bool { return key < t.limit || !t.full }
 
-func (t *topSelection) add(s *sortScratch, key uint64, pos int) {
-	if len(t.kept) == cap(t.kept) {
-		t.compact(s)
-		if !t.wants(key) {
-			return
-		}
+// add adds a row with that key, already turned round, if it can be among the first k.
+func (t *topSelection) add(key uint64, pos int) {
+	if len(t.kept) == cap(t.kept) && t.wants(key) {
+		t.cut()
+	}
+	if !t.wants(key) {
+		return
+	}
+	if last := len(t.kept) - 1; last >= 0 && key < t.kept[last].key {
+		t.ordered = false
 	}
 	t.kept = append(t.kept, sortEntry{key, int32(pos)})
+	if t.ordered && len(t.kept) == t.k {
+		t.setLimit(key)
+	}
 }
 
-// compact sorts what is kept and cuts it to k. Sorting is stable, and rows that came
-// earlier stand before later ones of the same key, so the order of rows is kept.
-func (t *topSelection) compact(s *sortScratch) {
-	s.other = slices.Grow(s.other[:0], len(t.kept))
-	s.radixSort(t.kept, s.other[:len(t.kept)], 0, false)
-	if len(t.kept) >= t.k {
-		t.kept = t.kept[:t.k]
-		t.limit, t.full = t.kept[t.k-1].key, true
+func (t *topSelection) setLimit(key uint64) {
+	t.limit, t.full = key, true
+	t.bound = keyFloat(key^t.flip) * t.sign
+}
+
+// cut drops all but the k least entries and sets the limit. There are more than k. Of the entries
+// with the greatest key that stays, the earlier rows stay.
+func (t *topSelection) cut() {
+	if t.keys == nil {
+		t.keys = make([]uint64, cap(t.kept))
+	}
+	keys := t.keys[:len(t.kept)]
+	for i := range keys {
+		keys[i] = t.kept[i].key
+	}
+	limit, equal := nthKey(keys, t.k-1)
+	equal++
+	kept := t.kept[:0]
+	for _, e := range t.kept {
+		if e.key < limit {
+			kept = append(kept, e)
+		} else if e.key == limit && equal > 0 {
+			kept = append(kept, e)
+			equal--
+		}
+	}
+	t.kept = kept
+	t.setLimit(limit)
+}
+
+// nthKey returns the key at place n of the sorted keys, and how many keys before it equal it. It
+// overwrites keys. As radixSort does, it goes by the highest bits in which the keys differ, so
+// that no order of keys costs more than some passes.
+func nthKey(keys []uint64, n int) (key uint64, equal int) {
+	const widthMax = 8
+	var counts [1 << widthMax]int32
+	for {
+		or, and := uint64(0), ^uint64(0)
+		for _, key := range keys {
+			or |= key
+			and &= key
+		}
+		top := bits.Len64(or &^ and)
+		if top == 0 {
+			return keys[0], n
+		}
+		width := min(top, widthMax)
+		shift, digits := uint(top-width), uint64(1)<<width-1
+		clear(counts[:digits+1])
+		for _, key := range keys {
+			counts[key>>shift&digits]++
+		}
+		digit := uint64(0)
+		for ; n >= int(counts[digit]); digit++ {
+			n -= int(counts[digit])
+		}
+		same := keys[:0]
+		for _, key := range keys {
+			if key>>shift&digits == digit {
+				same = append(same, key)
+			}
+		}
+		keys = same
 	}
 }
 
@@ -101,8 +172,8 @@ func (t *topSelection) addNull(pos int) {
 func (t *topSelection) addIDs(s *sortScratch, rs RowSet) {
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
-			if key := idKey(rs.Batch.IDs[rs.Row(pos)]) ^ t.flip; t.wants(key) {
-				t.add(s, key, pos)
+			if key := idKey(rs.ID(pos)) ^ t.flip; t.wants(key) {
+				t.add(key, pos)
 			}
 		}
 	}
@@ -110,22 +181,34 @@ func (t *topSelection) addIDs(s *sortScratch, rs RowSet) {
 
 func (t *topSelection) addFloats(s *sortScratch, rs RowSet, c *FloatColumn) {
 	for lo, hi := range s.blocks(rs.N) {
-		if rs.Rows == nil && c.Valid == nil {
-			for i, v := range c.Values[lo:hi] {
-				if key := floatKey(v) ^ t.flip; t.wants(key) {
-					t.add(s, key, lo+i)
+		switch {
+		case c.Valid != nil:
+			for pos := lo; pos < hi; pos++ {
+				if row := int(rs.Row(pos)); c.Valid.Get(row) {
+					t.addFloat(c.Values[row], pos)
+				} else {
+					t.addNull(pos)
 				}
 			}
-			continue
-		}
-		for pos := lo; pos < hi; pos++ {
-			row := int(rs.Row(pos))
-			if !c.Valid.Get(row) {
-				t.addNull(pos)
-			} else if key := floatKey(c.Values[row]) ^ t.flip; t.wants(key) {
-				t.add(s, key, pos)
+		case rs.Rows == nil:
+			for i, v := range c.Values[lo:hi] {
+				if !(v*t.sign >= t.bound) {
+					t.addFloat(v, lo+i)
+				}
+			}
+		default:
+			for i, row := range rs.Rows[lo:hi] {
+				if v := c.Values[row]; !(v*t.sign >= t.bound) {
+					t.addFloat(v, lo+i)
+				}
 			}
 		}
+	}
+}
+
+func (t *topSelection) addFloat(v float64, pos int) {
+	if !(v*t.sign >= t.bound) {
+		t.add(floatKey(v)^t.flip, pos)
 	}
 }
 
@@ -137,10 +220,23 @@ func (t *topSelection) addStrings(s *sortScratch, rs RowSet, c *StringColumn) {
 			if code < 0 {
 				t.addNull(pos)
 			} else if key := uint64(s.ranks[code]) ^ t.flip; t.wants(key) {
-				t.add(s, key, pos)
+				t.add(key, pos)
 			}
 		}
 	}
+}
+
+// sort sorts the first k entries of what is kept. The sort is stable, and the entries stand in the
+// order of their rows.
+func (t *topSelection) sort(s *sortScratch) {
+	if len(t.kept) > t.k {
+		t.cut()
+	}
+	if t.ordered {
+		return
+	}
+	s.other = make([]sortEntry, len(t.kept))
+	s.radixSort(t.kept, s.other, 0, false)
 }
 
 // result lists the rows of what is kept, then nulls up to k.
