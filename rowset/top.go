@@ -3,6 +3,7 @@ package rowset
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/rankd/rankd/registry"
 )
@@ -16,38 +17,45 @@ const topShare = 4
 const topSlack = 128
 
 // TopUntil returns the first k rows of Sort, row for row, without sorting the others. k may
-// be any number. The error is ErrStopped if stop says so before the selection is done.
-func TopUntil(stop Stop, rs RowSet, key registry.KeyID, desc bool, k int) (RowSet, error) {
-	s := &sortScratch{stop: stop}
-	if k <= 0 || k >= rs.N/topShare || !s.ranked(rs, key) {
-		sorted, err := Sort(stop, rs, key, desc)
+// be any number. The error is ErrStopped if stop says so before the selection is done. The list of
+// the result is m's.
+func TopUntil(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool, k int) (RowSet, error) {
+	if k <= 0 || k >= rs.N/topShare || !ranksCheaply(rs, key) {
+		sorted, err := Sort(stop, m, rs, key, desc)
 		return Take(sorted, k), err
 	}
+	s := m.scratch(stop)
+	defer m.freeScratch(s)
+	return s.top(rs, key, desc, k)
+}
+
+func (s *sortScratch) top(rs RowSet, key registry.KeyID, desc bool, k int) (RowSet, error) {
 	t := topSelection{k: k, ordered: true, sign: 1, bound: math.NaN()}
-	t.kept = make([]sortEntry, 0, min(rs.N, 2*k+topSlack))
+	room := min(rs.N, 2*k+topSlack)
+	s.entries = slices.Grow(s.entries[:0], room)
+	t.kept = s.entries[:0:room]
 	if desc {
 		t.flip, t.sign = ^uint64(0), -1
 	}
-	switch {
-	case key == registry.IDKey:
+	if key == registry.IDKey {
 		t.addIDs(s, rs)
-	case rs.Batch.Float(key) != nil:
-		t.addFloats(s, rs, rs.Batch.Float(key))
-	case rs.Batch.String(key) != nil:
-		t.addStrings(s, rs, rs.Batch.String(key))
-	default:
+	} else if c := rs.Batch.Float(key); c != nil {
+		t.addFloats(s, rs, c)
+	} else if c := rs.Batch.String(key); c != nil {
+		t.addStrings(s, rs, c)
+	} else {
 		return Take(rs, k), nil // all rows are equal
 	}
 	t.sort(s)
 	if s.cancelled() {
 		return RowSet{}, ErrStopped
 	}
-	return t.result(rs), nil
+	return t.result(s.memory, rs), nil
 }
 
-// ranked reports whether the keys of all rows come cheap: ranking the dictionary of a string
+// ranksCheaply reports whether the keys of all rows come cheap: ranking the dictionary of a string
 // column must not cost more than looking at the rows.
-func (s *sortScratch) ranked(rs RowSet, key registry.KeyID) bool {
+func ranksCheaply(rs RowSet, key registry.KeyID) bool {
 	if key == registry.IDKey || rs.Batch.Float(key) != nil {
 		return true
 	}
@@ -60,7 +68,8 @@ func (s *sortScratch) ranked(rs RowSet, key registry.KeyID) bool {
 // An entry can be among the first k only if its key is less than the k-th least so far, the
 // limit: of equal keys the earlier row wins. So most rows of a long input cost one
 // comparison. When the buffer is full it is cut to k, which sets the limit. Of rows that stand in
-// order already, the first k set it without a cut.
+// order already, the first k set it without a cut. A sample sets a first limit, so that no order of
+// the rows, such as the reverse one, brings all of them into the buffer.
 type topSelection struct {
 	k       int
 	flip    uint64      // turns keys round for a descending order
@@ -68,7 +77,6 @@ type topSelection struct {
 	full    bool        // limit is set
 	ordered bool        // kept is sorted
 	kept    []sortEntry // in the order of their rows
-	keys    []uint64    // scratch memory of cut
 	nulls   []int32     // the first k places of nulls
 
 	// Most rows of a float column fail a comparison of doubles, which saves them the key. A value
@@ -80,10 +88,40 @@ type topSelection struct {
 // wants reports whether a row with that key, already turned round, can be among the first k.
 func (t *topSelection) wants(key uint64) bool { return key < t.limit || !t.full }
 
+// sampleShare is the part of the rows above which a sample costs more than it saves.
+const sampleShare = 8
+
+// sample sets a first limit: k rows of a sample are not above it. keyAt returns the key of a row, or
+// false for a null. Looking at n rows brings some k×N/n into the buffer, so n is the root of k×N.
+func (t *topSelection) sample(s *sortScratch, rs RowSet, keyAt func(pos int) (uint64, bool)) {
+	n := int(math.Sqrt(float64(t.k) * float64(rs.N)))
+	if n > rs.N/sampleShare {
+		return
+	}
+	s.keys = slices.Grow(s.keys[:0], n)
+	step := rs.N / n
+	for i := range n {
+		if key, ok := keyAt(i*step + step/2); ok {
+			s.keys = append(s.keys, key^t.flip)
+		}
+	}
+	if len(s.keys) < t.k {
+		return
+	}
+	limit, _ := s.nthKey(s.keys, t.k-1)
+	if limit < math.MaxUint64-1 {
+		limit++ // A row before that of the sample may have the same key.
+		if limit^t.flip == negativeZeroKey {
+			limit++
+		}
+		t.setLimit(limit)
+	}
+}
+
 // add adds a row with that key, already turned round, if it can be among the first k.
-func (t *topSelection) add(key uint64, pos int) {
+func (t *topSelection) add(s *sortScratch, key uint64, pos int) {
 	if len(t.kept) == cap(t.kept) && t.wants(key) {
-		t.cut()
+		t.cut(s)
 	}
 	if !t.wants(key) {
 		return
@@ -104,15 +142,12 @@ func (t *topSelection) setLimit(key uint64) {
 
 // cut drops all but the k least entries and sets the limit. There are more than k. Of the entries
 // with the greatest key that stays, the earlier rows stay.
-func (t *topSelection) cut() {
-	if t.keys == nil {
-		t.keys = make([]uint64, cap(t.kept))
+func (t *topSelection) cut(s *sortScratch) {
+	s.keys = slices.Grow(s.keys[:0], len(t.kept))
+	for _, e := range t.kept {
+		s.keys = append(s.keys, e.key)
 	}
-	keys := t.keys[:len(t.kept)]
-	for i := range keys {
-		keys[i] = t.kept[i].key
-	}
-	limit, equal := nthKey(keys, t.k-1)
+	limit, equal := s.nthKey(s.keys, t.k-1)
 	equal++
 	kept := t.kept[:0]
 	for _, e := range t.kept {
@@ -130,9 +165,7 @@ func (t *topSelection) cut() {
 // nthKey returns the key at place n of the sorted keys, and how many keys before it equal it. It
 // overwrites keys. As radixSort does, it goes by the highest bits in which the keys differ, so
 // that no order of keys costs more than some passes.
-func nthKey(keys []uint64, n int) (key uint64, equal int) {
-	const widthMax = 8
-	var counts [1 << widthMax]int32
+func (s *sortScratch) nthKey(keys []uint64, n int) (key uint64, equal int) {
 	for {
 		or, and := uint64(0), ^uint64(0)
 		for _, key := range keys {
@@ -143,9 +176,10 @@ func nthKey(keys []uint64, n int) (key uint64, equal int) {
 		if top == 0 {
 			return keys[0], n
 		}
-		width := min(top, widthMax)
+		width := min(top, bits.Len(uint(len(s.counts)))-1)
 		shift, digits := uint(top-width), uint64(1)<<width-1
-		clear(counts[:digits+1])
+		counts := s.counts[:digits+1]
+		clear(counts)
 		for _, key := range keys {
 			counts[key>>shift&digits]++
 		}
@@ -170,22 +204,27 @@ func (t *topSelection) addNull(pos int) {
 }
 
 func (t *topSelection) addIDs(s *sortScratch, rs RowSet) {
+	t.sample(s, rs, func(pos int) (uint64, bool) { return idKey(rs.ID(pos)), true })
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
 			if key := idKey(rs.ID(pos)) ^ t.flip; t.wants(key) {
-				t.add(key, pos)
+				t.add(s, key, pos)
 			}
 		}
 	}
 }
 
 func (t *topSelection) addFloats(s *sortScratch, rs RowSet, c *FloatColumn) {
+	t.sample(s, rs, func(pos int) (uint64, bool) {
+		row := int(rs.Row(pos))
+		return floatKey(c.Values[row]), c.Valid.Get(row)
+	})
 	for lo, hi := range s.blocks(rs.N) {
 		switch {
 		case c.Valid != nil:
 			for pos := lo; pos < hi; pos++ {
 				if row := int(rs.Row(pos)); c.Valid.Get(row) {
-					t.addFloat(c.Values[row], pos)
+					t.addFloat(s, c.Values[row], pos)
 				} else {
 					t.addNull(pos)
 				}
@@ -193,34 +232,40 @@ func (t *topSelection) addFloats(s *sortScratch, rs RowSet, c *FloatColumn) {
 		case rs.Rows == nil:
 			for i, v := range c.Values[lo:hi] {
 				if !(v*t.sign >= t.bound) {
-					t.addFloat(v, lo+i)
+					t.addFloat(s, v, lo+i)
 				}
 			}
 		default:
 			for i, row := range rs.Rows[lo:hi] {
 				if v := c.Values[row]; !(v*t.sign >= t.bound) {
-					t.addFloat(v, lo+i)
+					t.addFloat(s, v, lo+i)
 				}
 			}
 		}
 	}
 }
 
-func (t *topSelection) addFloat(v float64, pos int) {
+func (t *topSelection) addFloat(s *sortScratch, v float64, pos int) {
 	if !(v*t.sign >= t.bound) {
-		t.add(floatKey(v)^t.flip, pos)
+		t.add(s, floatKey(v)^t.flip, pos)
 	}
 }
 
 func (t *topSelection) addStrings(s *sortScratch, rs RowSet, c *StringColumn) {
 	s.rankDict(c.Dict.Values)
+	t.sample(s, rs, func(pos int) (uint64, bool) {
+		if code := c.Codes[rs.Row(pos)]; code >= 0 {
+			return uint64(s.ranks[code]), true
+		}
+		return 0, false
+	})
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
 			code := c.Codes[rs.Row(pos)]
 			if code < 0 {
 				t.addNull(pos)
 			} else if key := uint64(s.ranks[code]) ^ t.flip; t.wants(key) {
-				t.add(key, pos)
+				t.add(s, key, pos)
 			}
 		}
 	}
@@ -230,18 +275,18 @@ func (t *topSelection) addStrings(s *sortScratch, rs RowSet, c *StringColumn) {
 // order of their rows.
 func (t *topSelection) sort(s *sortScratch) {
 	if len(t.kept) > t.k {
-		t.cut()
+		t.cut(s)
 	}
 	if t.ordered {
 		return
 	}
-	s.other = make([]sortEntry, len(t.kept))
-	s.radixSort(t.kept, s.other, 0, false)
+	s.other = slices.Grow(s.other[:0], len(t.kept))
+	s.radixSort(t.kept, s.other[:len(t.kept)], 0, false)
 }
 
 // result lists the rows of what is kept, then nulls up to k.
-func (t *topSelection) result(rs RowSet) RowSet {
-	rows := make([]int32, 0, t.k)
+func (t *topSelection) result(m *Memory, rs RowSet) RowSet {
+	rows := m.Rows(t.k)[:0]
 	for _, e := range t.kept {
 		rows = append(rows, rs.Row(int(e.pos)))
 	}

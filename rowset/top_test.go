@@ -22,7 +22,7 @@ func TestTopAgreesWithSortAndTake(t *testing.T) {
 		keys := append(in.Batch.AppendKeys(nil), registry.IDKey)
 		key, desc := keys[rng.IntN(len(keys))], rng.IntN(2) == 0
 		k := [...]int{0, 1, 2, 10, 100, in.N / 5, in.N / 4, in.N / 2, in.N, in.N + 1}[rng.IntN(10)]
-		top, err := rowset.TopUntil(nil, in, key, desc, k)
+		top, err := rowset.TopUntil(nil, nil, in, key, desc, k)
 		require.NoError(t, err)
 		require.NoError(t, top.Validate())
 		require.Equal(t, sortedRows(in, key, desc)[:min(k, in.N)], rowsOf(top), "by %d, desc %v, k %d", key, desc, k)
@@ -65,9 +65,9 @@ func TestTopOfLongInputs(t *testing.T) {
 				in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values, Valid: valid}}, nil))
 				for _, k := range []int{1, 10, 1000, n/4 - 1} {
 					for _, desc := range []bool{false, true} {
-						top, err := rowset.TopUntil(nil, in, 2001, desc, k)
+						top, err := rowset.TopUntil(nil, nil, in, 2001, desc, k)
 						require.NoError(t, err)
-						want, err := rowset.Sort(nil, in, 2001, desc)
+						want, err := rowset.Sort(nil, nil, in, 2001, desc)
 						require.NoError(t, err)
 						require.Equal(t, rowsOf(rowset.Take(want, k)), rowsOf(top), "k %d, desc %v", k, desc)
 					}
@@ -81,7 +81,7 @@ func TestTopStops(t *testing.T) {
 	const n = 100_000
 	in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: make([]float64, n)}}, nil))
 	for _, k := range []int{10, n / 2} {
-		_, err := rowset.TopUntil(stopAtOnce{}, in, 2001, true, k)
+		_, err := rowset.TopUntil(stopAtOnce{}, nil, in, 2001, true, k)
 		assert.ErrorIs(t, err, rowset.ErrStopped, k)
 	}
 }
@@ -107,7 +107,7 @@ func BenchmarkTop(b *testing.B) {
 						var full, top []time.Duration
 						sort := func() {
 							start := time.Now()
-							_, _ = rowset.Sort(nil, in, 2001, true)
+							_, _ = rowset.Sort(nil, nil, in, 2001, true)
 							full = append(full, time.Since(start))
 						}
 						for b.Loop() {
@@ -115,7 +115,7 @@ func BenchmarkTop(b *testing.B) {
 								sort()
 							}
 							start := time.Now()
-							_, _ = rowset.TopUntil(nil, in, 2001, true, k)
+							_, _ = rowset.TopUntil(nil, nil, in, 2001, true, k)
 							top = append(top, time.Since(start))
 							if len(full) < len(top) {
 								sort()

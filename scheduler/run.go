@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -22,6 +23,8 @@ type run struct {
 	rows *task.RowBudget
 	// failed tells workers that the request has failed. It is shared and kept as rows is.
 	failed *atomic.Bool
+	// memory lends slices to the bodies. It is shared and kept as rows is.
+	memory *rowset.Memory
 
 	pumping bool // pump is on the stack
 }
@@ -52,6 +55,10 @@ func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	} else {
 		r.failed.Store(false)
 	}
+	if r.memory == nil {
+		r.memory = rowset.NewMemory(e.memory)
+	}
+	r.memory.SetLending(r.profile.forgets)
 	e.counts.Requests++
 	e.runs.add(r)
 	r.pump()
@@ -107,7 +114,7 @@ func (r *run) start(node int, there where) {
 	n.params = r.req.Params
 	n.rows = r.state.Rows(node) + r.profile.nodes[node].makes
 	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
-	n.ctx.Limit = r.limitOf(node)
+	n.ctx.Limit, n.ctx.Memory = r.limitOf(node), r.memory
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.start(there); err != nil {
@@ -123,6 +130,7 @@ func (r *run) finish() {
 		e.counts.Failed++
 	}
 	e.runs.remove(r)
+	r.memory.Release(result.Outputs)
 	r.free()
 	e.deliver(result, done)
 	e.checkDrained()

@@ -24,20 +24,23 @@ func BenchmarkScenario(b *testing.B) {
 			took := load.NewHistogram()
 			done := make(chan error)
 			left, sent := 0, time.Time{}
-			var next func(*rankd.Answer, error) // on the loop, except the first call
-			next = func(_ *rankd.Answer, err error) {
+			var answered func(*rankd.Answer, error) // on the loop
+			send := func(now time.Time) {
+				sent = now
+				e.Submit(rankd.Request{UserID: 1, Plan: s.Name}, answered)
+			}
+			answered = func(_ *rankd.Answer, err error) {
 				now := time.Now()
 				_ = took.RecordValue(int64(now.Sub(sent))) // fails only out of range: minutes
-				if left--; left < 0 || err != nil {
+				if left--; left == 0 || err != nil {
 					done <- err
 					return
 				}
-				sent = now
-				e.Submit(rankd.Request{UserID: 1, Plan: s.Name}, next)
+				send(now)
 			}
 			run := func(requests int) {
-				left, sent = requests, time.Now()
-				go next(nil, nil)
+				left = requests
+				send(time.Now())
 				require.NoError(b, <-done)
 			}
 			run(100) // the placement learns
