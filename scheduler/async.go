@@ -12,6 +12,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/trace"
 )
 
 // CPU runs jobs beside the loop: a *cpupool.Pool, or a simulated one. Each method says who may
@@ -34,6 +35,7 @@ type Async struct {
 	memory      *rowset.Pool
 	placement   Placement
 	inliner     inliner
+	events      *trace.Budget
 
 	// The engine learns these from the plans that ran.
 	profiles  map[*plan.Graph]*profile
@@ -56,6 +58,7 @@ type Async struct {
 	freeNodes      freeList[nodeRun]
 	freeLoopBodies freeList[loopBody]
 	freePoolBodies freeList[poolBody]
+	freeRecorders  freeList[trace.Recorder]
 }
 
 // Counts are the counters of an Async since it was built. A copy; any goroutine.
@@ -87,6 +90,9 @@ type AsyncConfig struct {
 	Placement Placement
 	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
 	Memory *rowset.Pool
+	// TraceEvents bounds the events that recorded requests in flight hold together. Zero means
+	// trace.DefaultEvents.
+	TraceEvents int
 }
 
 // NewAsync returns an engine on a running loop, which others may use, too.
@@ -94,7 +100,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
-		profiles: make(map[*plan.Graph]*profile), memory: cfg.Memory,
+		profiles: make(map[*plan.Graph]*profile), events: trace.NewBudget(cfg.TraceEvents), memory: cfg.Memory,
 	}
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
@@ -201,6 +207,7 @@ func (e *Async) checkDrained() {
 	}
 	e.freeRuns, e.freeNodes = freeList[run]{}, freeList[nodeRun]{}
 	e.freeLoopBodies, e.freePoolBodies = freeList[loopBody]{}, freeList[poolBody]{}
+	e.freeRecorders = freeList[trace.Recorder]{}
 	if e.grace != nil {
 		e.grace.Close(nil)
 	}

@@ -47,8 +47,7 @@ port = 6379
 id = "ep_0002"
 name = "redis_two"
 kind = "redis"
-host = "two"
-port = 6379
+url = "unix:///run/two.sock"
 `)}}
 	for _, name := range []string{"keys.toml", "params.toml"} {
 		data, err := os.ReadFile(filepath.Join("..", "registry", "tables", name))
@@ -350,7 +349,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 			q.deadline = clock.Never
 		}
 	}
-	q.req = Execution{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Trace: w.hits(0.2)}
+	q.req = Execution{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Deltas: w.hits(0.2)}
 	if w.hits(0.5) {
 		q.req.Arrived = now.Add(-w.between(0, time.Millisecond))
 	}
