@@ -10,12 +10,13 @@ import (
 // media ids are not users. One round trip, unless readLists takes more.
 func media() task.Spec {
 	return task.Spec{
-		Op:     "core::media",
-		Doc:    "Expands each row to its media.",
-		Params: []plan.ParamSchema{endpointParam, fanoutParam},
-		Inputs: 1,
-		Output: task.Expand,
-		Place:  task.Waits,
+		Op:      "core::media",
+		Doc:     "Expands each row to its media.",
+		Params:  []plan.ParamSchema{endpointParam, fanoutParam},
+		Inputs:  1,
+		Output:  task.Expand,
+		Place:   task.Waits,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ids, err := readLists(c, "media:", 10_000)
 			if err != nil {

@@ -19,13 +19,14 @@ func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", "user:{id
 func fanOut(op, prefix, doc string) task.Spec {
 	users := userCommand()
 	return task.Spec{
-		Op:     op,
-		Doc:    doc,
-		Params: []plan.ParamSchema{endpointParam, fanoutParam},
-		Inputs: 1,
-		Output: task.Expand,
-		Writes: task.Columns(keyCountry),
-		Place:  task.Waits,
+		Op:      op,
+		Doc:     doc,
+		Params:  []plan.ParamSchema{endpointParam, fanoutParam},
+		Inputs:  1,
+		Output:  task.Expand,
+		Writes:  task.Columns(keyCountry),
+		Place:   task.Waits,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ids, err := readLists(c, prefix, 10_000_000)
 			if err != nil {
