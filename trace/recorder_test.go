@@ -84,6 +84,7 @@ func BenchmarkRecorder(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				playConcat(r, g, c, d)
+				r.Free()
 			}
 		})
 	}
@@ -117,7 +118,8 @@ func TestRecorder(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	r := NewRecorder(c, NewBudget(0))
 	for range 3 { // its memory is used again
-		recording := playConcat(r, g, c, Full)
+		recording := playConcat(r, g, c, Full).Keep()
+		r.Free()
 		tr := recording.Trace()
 		require.NoError(t, tr.Check())
 		assert.Zero(t, tr.Dropped)
