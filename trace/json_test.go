@@ -39,6 +39,7 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(doc)
 	}
+	f.Add([]byte(`{"version":1,"nodes":[{"span_id":1,"node_id":"a","place":"loop","parent_node_index":-1,"end_ns":3}],"request":{"ended_ns":3}}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		read, err := Decode(doc)
 		if err != nil {
