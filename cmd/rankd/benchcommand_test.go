@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/load"
 )
 
 // measure runs the program with the test binary as its workers and without a
@@ -46,7 +47,7 @@ func TestBenchCompare(t *testing.T) {
 			assert.GreaterOrEqual(t, cell.Latency.P50, 3000.0, "three round trips of a millisecond")
 		}
 	}
-	assert.Equal(t, 3, c.Settings.Users)
+	assert.Equal(t, load.Users{Spec: "1-3", Different: 3}, c.Settings.Users)
 	assert.True(t, c.Facts.Embedded)
 	assert.Contains(t, c.Facts.Command, "rankd bench compare --plan_name concat_plan")
 	assert.Contains(t, o.stderr, "WARNING: Redis is the one inside this process")
