@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -347,7 +345,9 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if back.Embedded {
 		fmt.Fprintf(p.Stderr, "rankd: %s\n", compare.EmbeddedWarning)
 	}
-	workers, stop, err := p.startWorkers(ctx, o)
+	workers, stop, err := p.startWorkers(ctx, workerFlags{
+		specs: o.specs, cpuThreads: o.cpuThreads, env: o.env, registryDir: o.registryDir, peers: o.peers, peersDir: o.peersDir,
+	})
 	defer stop()
 	if err != nil {
 		return &command.RuntimeError{Err: err}
@@ -422,62 +422,6 @@ func specNames(specs []engines.Spec) (names []string) {
 		names = append(names, s.String())
 	}
 	return names
-}
-
-// startWorkers starts a process per engine. stop ends them, also after an error.
-func (p *Program) startWorkers(ctx context.Context, o *compareOptions) (workers []*worker.Process, stop func(), err error) {
-	var temporary string
-	stop = func() {
-		for _, w := range workers {
-			if err := w.Close(); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(p.Stderr, "rankd: %v\n", err)
-			}
-		}
-		if temporary != "" {
-			_ = os.RemoveAll(temporary)
-		}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, stop, err
-	}
-	peers := o.peers
-	for _, s := range o.specs {
-		binary := self
-		if s.Binary != "" {
-			binary = s.Binary
-		}
-		argv := []string{binary, "bench", "worker", "--engine", s.Local().String(), "--cpu_threads", strconv.Itoa(o.cpuThreads),
-			"--env", o.env, "--registry_dir", o.registryDir}
-		if s.Kind == engines.Peer {
-			if peers == "" {
-				if temporary, err = os.MkdirTemp("", "rankd-peers-"); err != nil {
-					return workers, stop, err
-				}
-				peers = filepath.Join(temporary, "peer")
-				if err := p.buildPeers(ctx, o.peersDir, peers); err != nil {
-					return workers, stop, err
-				}
-			}
-			argv = []string{peers, "--engine", s.Peer}
-		}
-		w, err := worker.Start(ctx, s.String(), argv...)
-		if err != nil {
-			return workers, stop, err
-		}
-		workers = append(workers, w)
-	}
-	return workers, stop, nil
-}
-
-func (p *Program) buildPeers(ctx context.Context, dir, binary string) error {
-	fmt.Fprintf(p.Stderr, "rankd: building the peers in %s\n", dir)
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/peer")
-	build.Dir, build.Stderr = dir, p.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("building the peers in %s (--peers names a program that is built already): %w", dir, err)
-	}
-	return nil
 }
 
 // showProgress prints a line for each round.
