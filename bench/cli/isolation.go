@@ -65,7 +65,7 @@ the large requests among the small ones. The command starts a redis-server of it
 	f.StringSliceVar(&o.scenarios, "scenario", names, "`scenarios` to run")
 	f.StringVar(&o.engines, "engines", "reactor", "`engines` to measure, as in rankd bench compare; no peers")
 	f.IntVar(&o.Rounds, "rounds", 6, "`number` of rounds; fewer than six give no interval")
-	f.DurationVar(&o.Duration, "duration", 5*time.Second, "how `long` requests arrive in a round")
+	f.DurationVar(&o.Duration, "duration", 10*time.Second, "how `long` requests arrive in a round")
 	f.IntVar(&o.Large, "large", 5, "`number` of large requests in a round, evenly spread")
 	f.Float64Var(&o.Share, "share", 0.5, "the `share` of an engine's capacity at which small requests arrive")
 	f.DurationVar(&o.requestTimeout, "request_timeout", 10*time.Second, "the endpoint's request `timeout`; the built-in registry has 1s, in which many_rows may not end")

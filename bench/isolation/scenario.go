@@ -47,7 +47,7 @@ func artifact(name, nodes, last string) string {
 }
 
 // arrivalsMax bounds the arrivals of a round, whose users go along with it.
-const arrivalsMax = 400_000
+const arrivalsMax = 1_000_000
 
 // users returns the users of n arrivals: small ones in turn, and so many large ones, evenly spread.
 func (s *Scenario) users(n, large int) []int64 {
