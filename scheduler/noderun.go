@@ -152,7 +152,7 @@ func (n *nodeRun) advance(step int) {
 	r := n.run
 	for ; n.steps < step; n.steps++ {
 		if r.recorder != nil {
-			n.recordStep(b)
+			n.recordStep(r.recorder, b, n.node.Index, n.steps)
 		}
 		n.node = r.req.Graph.Nodes[r.state.Advance(n.node.Index)]
 	}

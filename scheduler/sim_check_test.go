@@ -429,6 +429,7 @@ func (w *simWorld) checkQuiet() {
 		w.check(s.Inflight == 0 && s.Waiting == 0, "client %d: %d commands in flight, %d calls waiting", i, s.Inflight, s.Waiting)
 	}
 	w.checkFree()
+	w.checkLoopShared()
 }
 
 // checkFree checks that what waits to be used again holds nothing and is nowhere else.
