@@ -129,13 +129,15 @@ type Job struct {
 	Done func(err error)
 	// Worker is the number of the worker that runs Work, or ran it last: 0, 1, ... Work and Done may read it.
 	Worker int
+	// Queued is when Submit accepted the job, and Started when its worker took it. Work and Done may
+	// read them: nobody needs to read the clock again.
+	Queued, Started clock.Time
 
 	pool       *Pool
 	inUse      bool // from Submit to Done
 	queued     bool
 	prev, next *Job // in the queue
 	err        error
-	queuedAt   clock.Time
 	back       func() // bound once, so that submitting again allocates nothing
 }
 
@@ -151,7 +153,7 @@ func (p *Pool) Submit(j *Job) error {
 	if j.back == nil {
 		j.back = j.onLoop
 	}
-	j.pool, j.err, j.queuedAt = p, nil, p.clock.Now()
+	j.pool, j.err, j.Queued = p, nil, p.clock.Now()
 	if err := p.enqueue(j); err != nil {
 		return err
 	}
@@ -280,7 +282,8 @@ func (p *Pool) Cancel(j *Job) error {
 func (j *Job) onWorker() {
 	p := j.pool
 	start := p.clock.Now()
-	wait := int64(start.Sub(j.queuedAt))
+	j.Started = start
+	wait := int64(start.Sub(j.Queued))
 	p.waitTotal.Add(wait)
 	for old := p.waitMax.Load(); wait > old && !p.waitMax.CompareAndSwap(old, wait); old = p.waitMax.Load() {
 	}
