@@ -73,7 +73,7 @@ type Options struct {
 
 	// Model is the threading model. Empty means Reactor.
 	Model Model
-	// CPUThreads is the number of CPU workers. Zero means 2.
+	// CPUThreads is the number of CPU workers. Zero means DefaultCPUThreads.
 	CPUThreads int
 	// IOThreads is the number of workers that block on Redis, with Pool. Zero means 4.
 	IOThreads int

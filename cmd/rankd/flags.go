@@ -171,7 +171,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 			"or sequential (blocking, one node at a time)")
 	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
 	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time; "+
