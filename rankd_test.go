@@ -199,15 +199,15 @@ func withoutEngineID(t *testing.T, line []byte) map[string]any {
 	return m
 }
 
-func TestTrace(t *testing.T) {
+func TestSchemaDeltas(t *testing.T) {
 	forModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
-		a, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, Trace: true})
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, SchemaDeltas: true})
 		require.NoError(t, err)
-		require.NotEmpty(t, a.Trace())
+		require.NotEmpty(t, a.SchemaDeltas())
 		assert.Contains(t, string(a.AppendJSON(nil, rankd.FormatFlat)), `"schema_deltas":[{"node_id":`)
 		a, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
 		require.NoError(t, err)
-		assert.Nil(t, a.Trace())
+		assert.Nil(t, a.SchemaDeltas())
 	})
 }
 

@@ -35,6 +35,7 @@ type poolBody struct {
 	started, ended clock.Time   // of the work; ended is zero if no node ran
 	steps          []chainStep  // of each node of the chain
 	position       atomic.Int32 // of the step that has begun last, or notBegun
+	worked         atomic.Bool  // the last step has ended: ended and its end are there
 }
 
 // chainStep is how one node of a job ran.
@@ -60,6 +61,7 @@ func (b *poolBody) start(n *nodeRun) error {
 	b.submitted, b.started, b.ended = e.loop.Clock().Now(), 0, 0
 	b.first = n.deadline
 	b.position.Store(notBegun)
+	b.worked.Store(false)
 	length := 1
 	if r.mode != OffloadAll {
 		b.failed, b.abandoned, b.deltas = r.failed, r.state.abandoned, r.state.deltas
@@ -105,6 +107,7 @@ func (b *poolBody) work() {
 		now = clock.Now()
 		step.end, b.ended = now, now
 		if n.err != nil || k == len(b.steps)-1 || b.stops(n, k, now) {
+			b.worked.Store(true)
 			return
 		}
 		if b.deltas != nil {

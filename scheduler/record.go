@@ -37,32 +37,49 @@ func (n *nodeRun) recorder() *trace.Recorder {
 	return n.run.recorder
 }
 
-// recordEnd records that a node settles, with the error that is its outcome. A body that a worker has not given back runs
-// on.
+// recordEnd records that a node settles, with the error that is its outcome. Of a chain that its job has not given back,
+// that is the node that runs.
 func (n *nodeRun) recordEnd(rec *trace.Recorder, err error) {
-	b, ok := n.body.(*poolBody)
-	runsOn := ok && b.node == n && b.position.Load() != notBegun
-	if runsOn {
-		n.recordWork(rec, b)
-		if n.steps == 0 {
-			rec.Started(b.index, b.job.Worker, b.steps[0].start)
-		}
+	node := n.node.Index
+	if b, ok := n.body.(*poolBody); ok && b.node == n {
+		node = n.recordGivenUp(rec, b)
 	}
-	rec.End(n.node.Index, n.ended, trace.Outcome{Rows: n.out.N, Err: err, TimedOut: isTimeout(err), RunsOn: runsOn})
+	o := trace.Outcome{Err: err, TimedOut: isTimeout(err)}
+	if err == nil { // Otherwise a worker may have it.
+		o.Rows = n.out.N
+	}
+	rec.End(node, n.ended, o)
 }
 
-// recordStep records that a node of a chain has ended, and that the next one has begun.
-func (n *nodeRun) recordStep(b *poolBody) {
-	rec, index, next := n.run.recorder, n.node.Index, int(n.profile.nodes[n.node.Index].next)
-	n.recordWork(rec, b)
-	rows := b.steps[n.steps+1].rows - n.profile.nodes[next].makes
-	rec.End(index, b.steps[n.steps].end, trace.Outcome{Rows: rows})
-	rec.Fuse(next, index, n.steps+1, rows)
+// recordGivenUp records what a job has done that is not back on the loop, and returns the node that runs.
+func (n *nodeRun) recordGivenUp(rec *trace.Recorder, b *poolBody) (node int) {
+	worked, last := b.worked.Load(), int(b.position.Load()) // in this order: what has worked has its last position
+	node = n.node.Index
+	if last == notBegun {
+		return node
+	}
+	for k := n.steps; k < last; k++ {
+		node = n.recordStep(rec, b, node, k)
+	}
+	rec.Worked(node, b.job.Worker, b.steps[last].start)
+	rec.Started(b.index, b.job.Worker, b.steps[0].start)
+	if worked {
+		rec.WorkedUntil(node, b.ended)
+		rec.Posted(b.index, b.job.Worker, b.ended)
+	} else {
+		rec.RunsOn(node)
+	}
+	return node
 }
 
-// recordWork records when a worker began the node that is the present step of its chain.
-func (n *nodeRun) recordWork(rec *trace.Recorder, b *poolBody) {
-	rec.Worked(n.node.Index, b.job.Worker, b.steps[n.steps].start)
+// recordStep records that the node at a step of a chain has ended, and that the next one, which it returns, has begun.
+func (n *nodeRun) recordStep(rec *trace.Recorder, b *poolBody, node, k int) (next int) {
+	next = int(n.profile.nodes[node].next)
+	rows := b.steps[k+1].rows - n.profile.nodes[next].makes
+	rec.Worked(node, b.job.Worker, b.steps[k].start)
+	rec.End(node, b.steps[k].end, trace.Outcome{Rows: rows})
+	rec.Fuse(next, node, k+1, rows)
+	return next
 }
 
 // recordReturn records that a job is back on the loop. Its steps but the last are recorded.
@@ -70,7 +87,7 @@ func (n *nodeRun) recordReturn(rec *trace.Recorder, b *poolBody) {
 	if b.position.Load() == notBegun {
 		return
 	}
-	n.recordWork(rec, b)
+	rec.Worked(n.node.Index, b.job.Worker, b.steps[n.steps].start)
 	rec.Started(b.index, b.job.Worker, b.steps[0].start)
 	if b.ended != 0 {
 		rec.Posted(b.index, b.job.Worker, b.ended)

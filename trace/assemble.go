@@ -188,7 +188,7 @@ func (a *assembly) replay() {
 			a.main.run(a, node, at)
 		case NodeEnded:
 			a.settle(node, at)
-			if a.onMain(node) {
+			if a.main.on && a.main.node == node {
 				a.main.run(a, -1, at)
 			}
 		case Suspended:
@@ -219,6 +219,7 @@ func (a *assembly) replay() {
 			a.jobPoint(node, Resumed, a.mainKey(), at)
 		}
 	}
+	a.main.stop(a, max(a.main.since, a.from.instant(a.from.cut))) // Only a dropped event leaves it running.
 	for i := range a.nodes {
 		if n := &a.trace.Nodes[i]; n.Ran() {
 			a.settle(i, n.End) // if its end was dropped, or was before a deadline that it did not know
@@ -320,16 +321,20 @@ func (a *assembly) reply(node int, at time.Duration, e *event) {
 func (a *assembly) workers() {
 	for i := range a.trace.Nodes {
 		n := &a.trace.Nodes[i]
-		if !n.Ran() || a.onMain(i) || n.Start == n.End && a.from.nodes[i].runsOn {
+		rec := &a.from.nodes[i]
+		if !n.Ran() || a.onMain(i) || !rec.worked {
 			continue
 		}
 		t := a.track(a.key(i))
-		since := n.Start
+		since, until := n.Start, n.End
+		if rec.workedUntil != 0 {
+			until = a.from.instant(rec.workedUntil)
+		}
 		for _, await := range n.Awaits {
 			t.Slices = append(t.Slices, Slice{Kind: NodeSlice, Node: i, Start: since, End: await.Start})
 			since = await.End
 		}
-		t.Slices = append(t.Slices, Slice{Kind: NodeSlice, Node: i, Start: since, End: n.End, GivenUp: a.from.nodes[i].runsOn})
+		t.Slices = append(t.Slices, Slice{Kind: NodeSlice, Node: i, Start: since, End: until, GivenUp: rec.runsOn})
 	}
 }
 

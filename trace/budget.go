@@ -36,5 +36,13 @@ func (b *Budget) take() bool {
 	return false
 }
 
+// Unused reports whether a budget of that many events (zero means DefaultEvents) has them all.
+func (b *Budget) Unused(events int) bool {
+	if events <= 0 {
+		events = DefaultEvents
+	}
+	return b.left.Load() == int64(events)
+}
+
 // give returns what was taken.
 func (b *Budget) give(events int) { b.left.Add(int64(events)) }

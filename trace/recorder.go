@@ -28,7 +28,8 @@ type Recorder struct {
 	events         []event
 	room           int // taken from budget
 	dropped        int
-	inside         bool // the engine, or a body on its thread, works for the request
+	cut            clock.Time // the instant of the first dropped event; zero: none, or a worker\'s
+	inside         bool       // the engine, or a body on its thread, works for the request
 }
 
 // nodeRecord is how a node ran.
@@ -40,7 +41,10 @@ type nodeRecord struct {
 	fused              int32
 	parent, depth      int32
 	rowsIn, rowsOut    int32
-	timedOut, runsOn   bool // as Outcome has them
+	worked             bool       // a worker began the body
+	workedUntil        clock.Time // the end of the body, if the node settled later; zero: the same
+	runsOn             bool       // the body runs on when the node settles
+	timedOut           bool       // as Outcome has it
 }
 
 // NewRecorder returns a recorder that takes nothing down before Begin.
@@ -65,7 +69,9 @@ func (r *Recorder) BeginBody(d Detail) {
 	r.reset()
 }
 
-func (r *Recorder) reset() { r.events, r.room, r.dropped, r.inside = r.events[:0], 0, 0, false }
+func (r *Recorder) reset() {
+	r.events, r.room, r.dropped, r.cut, r.inside = r.events[:0], 0, 0, 0, false
+}
 
 // keepEvents is how many events an idle Recorder keeps room for: 32 KiB.
 const keepEvents = 1024
@@ -82,6 +88,9 @@ func (r *Recorder) release() {
 
 func (r *Recorder) add(e event) {
 	if len(r.events) == r.room && !r.grow(1) {
+		if r.dropped == 0 {
+			r.cut = e.at
+		}
 		r.dropped++
 		return
 	}
@@ -173,7 +182,6 @@ type Outcome struct {
 	Rows     int   // of its result
 	Err      error // nil: it has a result
 	TimedOut bool  // a deadline settled it
-	RunsOn   bool  // its body had not ended; nobody waits for it any more
 }
 
 // End notes that a node has settled, just now or, if at is not zero, at that instant.
@@ -185,7 +193,7 @@ func (r *Recorder) End(node int, at clock.Time, o Outcome) {
 	if n.start == 0 {
 		n.start = at
 	}
-	n.end, n.err, n.timedOut, n.runsOn = at, o.Err, o.TimedOut, o.RunsOn
+	n.end, n.err, n.timedOut = at, o.Err, o.TimedOut
 	if o.Err == nil {
 		n.rowsOut = int32(o.Rows)
 	}
@@ -208,8 +216,15 @@ func (r *Recorder) Submit(node int, at clock.Time, fused int) {
 
 // Worked notes when a worker began the body of a node.
 func (r *Recorder) Worked(node, worker int, start clock.Time) {
-	r.nodes[node].worker, r.nodes[node].start = int32(worker), start
+	n := &r.nodes[node]
+	n.worked, n.worker, n.start = true, int32(worker), start
 }
+
+// WorkedUntil notes that the worker was done with a node that is about to settle for another reason.
+func (r *Recorder) WorkedUntil(node int, at clock.Time) { r.nodes[node].workedUntil = at }
+
+// RunsOn notes that a worker still has the body of a node that is about to settle.
+func (r *Recorder) RunsOn(node int) { r.nodes[node].runsOn = true }
 
 // Fuse notes that a node ran as part of the job of the one before it in its chain, and how many rows it read.
 func (r *Recorder) Fuse(node, parent, depth, rows int) {
@@ -316,7 +331,7 @@ func (r *Recorder) Finish(err error) *Recording {
 	rec := &Recording{
 		Graph: r.graph, Engine: r.engine, Scheduling: r.mode, Detail: r.detail, Err: err,
 		Arrived: r.arrived, Begun: r.begun, Ended: now, Dropped: r.dropped,
-		id: r.id, nodes: make([]nodeRecord, len(r.nodes)), events: make([]event, len(r.events)),
+		id: r.id, cut: r.cut, nodes: make([]nodeRecord, len(r.nodes)), events: make([]event, len(r.events)),
 	}
 	copy(rec.nodes, r.nodes)
 	copy(rec.events, r.events)

@@ -26,6 +26,7 @@ type Recording struct {
 	Dropped    int   // events that did not fit
 
 	id     [2]uint64
+	cut    clock.Time // as in Recorder
 	nodes  []nodeRecord
 	events []event
 }
