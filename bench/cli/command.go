@@ -55,7 +55,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetUsageTemplate(benchUsageTemplate)
-	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.placementCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
+	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.placementCommand(ctx), p.isolationCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Flags().SortFlags = false
 		c.Flags().SetNormalizeFunc(command.Normalize)

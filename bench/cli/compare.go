@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +19,7 @@ import (
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
@@ -51,7 +50,7 @@ type compareOptions struct {
 	wantTexts      []string
 	asJSON         bool
 	html           string
-	userIDs        []int64
+	chosen         load.Users
 	wants          []compare.Want
 	knees          bool
 	title          string
@@ -119,7 +118,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
 	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
 	f.IntVar(&o.fanout, "fanout", 0, "`number` that replaces every fanout of the plan (0: the plan's own)")
-	f.StringVar(&o.users, "users", "1", "`users` to rank for in turn: ids and ranges, as in 1,5-8")
+	f.StringVar(&o.users, "users", "1", "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000)")
 
 	f.StringVar(&o.engines, "engines", specs, "`engines` to measure; ratios are to the first")
 	f.IntSliceVar(&o.concurrency, "concurrency", concurrency, "`numbers` of requests in flight, of a closed loop")
@@ -162,7 +161,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
 		problem("--engines: %w", err)
 	}
-	if o.userIDs, err = parseUsers(o.users); err != nil {
+	if o.chosen, err = load.ParseUsers(o.users); err != nil {
 		problem("--users: %w", err)
 	}
 	if o.plan == "" && o.planName == "" {
@@ -259,34 +258,6 @@ func (o *compareOptions) checkEffect(given *pflag.FlagSet) error {
 	return idle.Problems()
 }
 
-// usersMax bounds the list of users, which goes along with every round.
-const usersMax = 100_000
-
-// parseUsers reads ids and ranges of ids.
-func parseUsers(text string) (ids []int64, err error) {
-	for field := range strings.SplitSeq(text, ",") {
-		low, high, isRange := strings.Cut(field, "-")
-		if !isRange {
-			high = low
-		}
-		from, err := strconv.ParseInt(low, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
-		}
-		to, err := strconv.ParseInt(high, 10, 64)
-		if err != nil || from < 1 || to < from || to > 1<<32-1 {
-			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
-		}
-		if to-from >= int64(usersMax-len(ids)) {
-			return nil, fmt.Errorf("more than %d users", usersMax)
-		}
-		for id := from; id <= to; id++ {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
-}
-
 // points lists what is measured: for each Redis latency all loads.
 func (o *compareOptions) points() (points []compare.Point) {
 	for _, latency := range o.latencies {
@@ -371,7 +342,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	c := &compare.Comparison{
 		Title: o.title + ": " + name, Facts: compare.ReadFacts(),
 		Settings: compare.Settings{
-			Plan: name, Fanout: o.fanout, Users: len(o.userIDs), Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
+			Plan: name, Fanout: o.fanout, Users: o.chosen, Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
 		},
 	}
 	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.CommandLine, back.Version, back.Embedded
@@ -390,7 +361,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	}
 	round := worker.Round{
 		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact)},
-		Users: o.userIDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
+		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()
 	grid := compare.Grid{

@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/isolation"
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/redistest"
 )
 
 // measure runs the program with the test binary as its workers and without a
@@ -46,7 +49,7 @@ func TestBenchCompare(t *testing.T) {
 			assert.GreaterOrEqual(t, cell.Latency.P50, 3000.0, "three round trips of a millisecond")
 		}
 	}
-	assert.Equal(t, 3, c.Settings.Users)
+	assert.Equal(t, load.Users{Spec: "1-3", Different: 3}, c.Settings.Users)
 	assert.True(t, c.Facts.Embedded)
 	assert.Contains(t, c.Facts.Command, "rankd bench compare --plan_name concat_plan")
 	assert.Contains(t, o.stderr, "WARNING: Redis is the one inside this process")
@@ -159,6 +162,9 @@ func TestBenchUsage(t *testing.T) {
 		"NoPlan":  {[]string{"compare"}, []string{"which plan?"}},
 		"Unknown": {[]string{"compare", "--plan_name", "nope"}, []string{"nope"}},
 		"Path":    {[]string{"compare", "--plan_name", "../concat_plan"}, []string{"plan name"}},
+		"Isolation": {[]string{"isolation", "--scenario", "x", "--engines", "peer:rueidis", "--rounds", "0", "--large", "0", "--share", "0", "--duration", "0s",
+			"--request_timeout", "0s", "--cpu_threads", "0"},
+			[]string{"--scenario", "--engines", "--rounds", "--large", "--share", "--duration", "--request_timeout", "--cpu_threads"}},
 		"AllAtOnce": {append(plan, "--engines", "libuv", "--users", "0", "--rounds", "0", "--concurrency", "0", "--redis_latency", "-1s",
 			"--duration", "0s", "--fanout", "-1", "--redis", "x"),
 			[]string{"--engines", "--users", "--rounds", "--concurrency", "--redis_latency", "--duration", "--fanout", "--redis"}},
@@ -287,4 +293,29 @@ func TestBenchWithoutAModeHelps(t *testing.T) {
 	assert.Equal(t, exitOK, o.status)
 	assert.Contains(t, o.stdout, "compare")
 	assert.NotContains(t, o.stdout, "worker", "it is not for people")
+}
+
+// The whole of bench isolation, on a redis-server of its own.
+func TestBenchIsolation(t *testing.T) {
+	server := os.Getenv("RANKD_REDIS_SERVER")
+	if server == "" {
+		redistest.Start(t) // skips, or fails where there must be one
+	}
+	o := measure(t, "isolation", "--scenario", "many_rows", "--rounds", "1", "--duration", "400ms", "--large", "1", "--share", "0.05", "--redis_server", server, "--json")
+	var r isolation.Result
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r), o.stderr)
+	assert.Equal(t, "many_rows", r.Scenario)
+	assert.Empty(t, r.Failure)
+	assert.Positive(t, r.Capacity)
+	assert.Positive(t, r.Small.Answered)
+	assert.EqualValues(t, 1, r.Large.Answered)
+	assert.Contains(t, o.stdout, `"verdict":"`)
+	assert.Contains(t, []int{exitOK, exitFailed}, o.status)
+	assert.Contains(t, o.stderr, "small requests/s")
+}
+
+func TestBenchIsolationNeedsARedisServer(t *testing.T) {
+	o := measure(t, "isolation", "--scenario", "many_rows", "--rounds", "1", "--duration", "1ms")
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stderr, "the data set needs a redis-server")
 }
