@@ -23,6 +23,7 @@ const (
 //	  └───────────────┴──────────────────────────────────┘ lost
 type conn struct {
 	client  *Client
+	number  int // in client.conns
 	state   connState
 	tr      transport.Conn // of the current or the last connection
 	decoder *Decoder

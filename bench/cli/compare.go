@@ -31,8 +31,8 @@ import (
 // compareOptions are the flags of compare and sweep. Immutable once checked.
 type compareOptions struct {
 	plan, planDir, planName string
-	env, registryDir, redis string
-	cpuThreads              int
+	redis                   string
+	fleet
 
 	engines     string
 	concurrency []int
@@ -45,14 +45,15 @@ type compareOptions struct {
 	duration    time.Duration
 	warmup      time.Duration
 
-	redisServer     string
-	peers, peersDir string
-	asJSON          bool
-	html            string
-	specs           []engines.Spec
-	chosen          load.Users
-	knees           bool
-	title           string
+	redisServer    string
+	redisBenchmark string
+	wantTexts      []string
+	asJSON         bool
+	html           string
+	chosen         load.Users
+	wants          []compare.Want
+	knees          bool
+	title          string
 }
 
 const compareLong = `Run a plan on several engines, in interleaved rounds, and say how they differ.
@@ -62,6 +63,7 @@ data, unless --redis names another. An engine is written
 
   reactor                          asynchronous, all requests on one loop
   reactor:scheduling=offload_all   the same with another scheduling mode
+  reactor:inline=false             the same with no computing node on the loop
   pool                             a CPU pool and an I/O pool that blocks on Redis
   pool:redis_pool=16               the same with 16 connections
   pool:io_threads=64,redis_pool=64
@@ -132,6 +134,8 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
 	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0},
 		"`times` to add to each round trip to Redis, as in 0,1ms,5ms")
+	f.StringVar(&o.redisBenchmark, "redis_benchmark", "", "run this `program`, redis-benchmark, in each round, too: the most commands a second that the server takes")
+	f.StringArrayVar(&o.wantTexts, "want", nil, "an `aim` to judge, such as \"requests reactor >= 1.2 peer:rueidis at 1,64\"; may be repeated")
 	f.StringVar(&o.peers, "peers", "", "the `program` that runs peers")
 	f.StringVar(&o.peersDir, "peers_dir", filepath.Join("bench", "peers"),
 		"build the peers in this `folder` if --peers is not given")
@@ -199,7 +203,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if err := o.checkRedis(); err != nil {
 		problems = append(problems, err)
 	}
-	if err := o.checkEffect(given); err != nil {
+	if err := errors.Join(o.parseWants(), o.checkEffect(given)); err != nil {
 		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
@@ -217,6 +221,9 @@ func (o *compareOptions) checkRedis() error {
 	if server.Plain() {
 		o.redis = server.Addr()
 		return nil
+	}
+	if o.redisBenchmark != "" {
+		return errors.New("--redis must be host:port for --redis_benchmark, which takes no user, database or unix socket")
 	}
 	for _, s := range o.specs {
 		if s.Kind == engines.Peer || s.Binary != "" {
@@ -345,9 +352,12 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if back.Embedded {
 		fmt.Fprintf(p.Stderr, "rankd: %s\n", compare.EmbeddedWarning)
 	}
-	workers, stop, err := p.startWorkers(ctx, workerFlags{
-		specs: o.specs, cpuThreads: o.cpuThreads, env: o.env, registryDir: o.registryDir, peers: o.peers, peersDir: o.peersDir,
-	})
+	if o.redisBenchmark != "" {
+		if c.Settings.Ceiling, err = backend.RedisBenchmarkVersion(ctx, o.redisBenchmark); err != nil {
+			return &command.RuntimeError{Err: err}
+		}
+	}
+	workers, stop, err := p.startWorkers(ctx, &o.fleet)
 	defer stop()
 	if err != nil {
 		return &command.RuntimeError{Err: err}
@@ -357,7 +367,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()
-	c.Cells, err = compare.Measure(ctx, compare.Grid{
+	grid := compare.Grid{
 		Engines: specNames(o.specs), Points: o.points(), Rounds: o.rounds,
 		Run: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
 			r := round
@@ -365,7 +375,13 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 			return workers[engine].Run(&r)
 		},
 		Progress: func(s compare.Step) { showProgress(p.Stderr, s, time.Since(began)) },
-	})
+	}
+	if o.redisBenchmark != "" {
+		grid.Ceiling = func(ctx context.Context, at compare.Point) (float64, error) {
+			return backend.RedisBenchmark(ctx, o.redisBenchmark, back.Addr(at.RedisLatency))
+		}
+	}
+	c.Cells, c.Ceilings, err = compare.Measure(ctx, grid)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err() // the worker was stopped; its own error is not the reason
@@ -375,6 +391,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if o.knees {
 		c.FindKnees()
 	}
+	c.Judge(o.wants)
 	return p.publish(o, c)
 }
 

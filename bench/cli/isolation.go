@@ -192,7 +192,7 @@ func (p *Program) measureIsolation(ctx context.Context, o *isolationOptions, sce
 	defer back.Close()
 	facts = compare.ReadFacts()
 	facts.Redis = back.Version
-	workers, stop, err := p.startWorkers(ctx, workerFlags{specs: o.specs, cpuThreads: o.cpuThreads, env: "dev", registryDir: folder})
+	workers, stop, err := p.startWorkers(ctx, &fleet{specs: o.specs, cpuThreads: o.cpuThreads, env: "dev", registryDir: folder})
 	defer stop()
 	if err != nil {
 		return nil, facts, err

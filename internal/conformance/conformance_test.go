@@ -150,13 +150,13 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 		return "plan", planErr.Error()
 	}
 	results := make(chan *scheduler.Result, 1)
-	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Trace: true},
+	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Deltas: true},
 		func(r *scheduler.Result) { results <- r })
 	result := <-results
 	if result.Err != nil {
 		return "run", result.Err.Error()
 	}
-	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas, Trace: true}
+	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas, ShowDeltas: true}
 	return "", string(encoder.AppendResponse(nil, &response))
 }
 

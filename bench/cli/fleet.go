@@ -12,16 +12,16 @@ import (
 	"github.com/rankd/rankd/bench/worker"
 )
 
-// workerFlags say which engines to start, and how. Immutable.
-type workerFlags struct {
+// fleet says which engines a benchmark runs, and how their processes are started.
+type fleet struct {
 	specs            []engines.Spec
 	cpuThreads       int
 	env, registryDir string
-	peers, peersDir  string // the program that runs peers, and where to build it if there is none
+	peers, peersDir  string
 }
 
 // startWorkers starts a process per engine. stop ends them, also after an error.
-func (p *Program) startWorkers(ctx context.Context, o workerFlags) (workers []*worker.Process, stop func(), err error) {
+func (p *Program) startWorkers(ctx context.Context, o *fleet) (workers []*worker.Process, stop func(), err error) {
 	var temporary string
 	stop = func() {
 		for _, w := range workers {
