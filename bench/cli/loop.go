@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/eventloop"
 	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/registry"
 )
 
 // The modes of bench loop, in the order in which they run. --bench_eventloop has the first
@@ -159,7 +159,7 @@ func (o *loopOptions) check() error {
 		}
 	}
 	if o.redis != "" {
-		if _, err := registry.ParseServer(o.redis); err != nil {
+		if _, err := rankd.RedisAddr(o.redis); err != nil {
 			problems = append(problems, fmt.Errorf("--redis is host:port or a URL: %w", err))
 		}
 	}

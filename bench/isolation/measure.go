@@ -26,7 +26,7 @@ const inFlight = 64
 // backlog bounds the requests in flight of the open loop. An engine that stalls for a second has to hold them all.
 const backlog = 1 << 16
 
-// Run has an engine run one round.
+// Run has an engine run one round. One goroutine at a time.
 type Run func(ctx context.Context, engine int, r *worker.Round) (*worker.Report, error)
 
 // Result is what the small requests of one engine met in one scenario. Counts are sums over the rounds.
@@ -50,7 +50,7 @@ type Result struct {
 	Slow      bool `json:"slow"`       // their p99 exceeds the scenario's bound
 }
 
-// Figures describe some requests.
+// Figures describe some requests. Immutable once built.
 type Figures struct {
 	Answered   int64   `json:"answered"` // failures among them
 	Errors     int64   `json:"errors"`

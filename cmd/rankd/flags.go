@@ -13,7 +13,6 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -338,8 +337,8 @@ func (o *options) check(given *pflag.FlagSet) error {
 		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
 	if o.redis != "" {
-		if _, err := registry.ParseServer(o.redis); err != nil {
-			problem("--redis is host:port or a URL: %w", err) // which quotes nothing: it may hold a password
+		if _, err := rankd.RedisAddr(o.redis); err != nil {
+			problem("--redis is host:port or a URL: %w", err)
 		}
 	}
 	return errors.Join(problems...)
