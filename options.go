@@ -39,7 +39,7 @@ type Options struct {
 	// environment variables are missing: to check plans, or to print the registry. Such an engine
 	// connects without a password.
 	NoSecrets bool
-	// EmbeddedRedis starts a server inside the process and returns its "host:port". Open calls
+	// EmbeddedRedis starts a server inside the process and returns its address, as in Redis. Open calls
 	// it if Redis is empty and the registry marks an endpoint as embedded; Close calls stop.
 	// Nil means that such endpoints keep their addresses.
 	EmbeddedRedis func() (addr string, stop func(), err error)
