@@ -222,6 +222,9 @@ func (o *compareOptions) checkRedis() error {
 		o.redis = server.Addr()
 		return nil
 	}
+	if o.redisBenchmark != "" {
+		return errors.New("--redis must be host:port for --redis_benchmark, which takes no user, database or unix socket")
+	}
 	for _, s := range o.specs {
 		if s.Kind == engines.Peer || s.Binary != "" {
 			return fmt.Errorf("--redis must be host:port for the engine %s: peers and other builds take no user, database or unix socket", s)

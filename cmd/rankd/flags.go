@@ -13,7 +13,6 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -92,7 +91,8 @@ The plan is chosen by --plan or --plan_name; a request may name another one with
 no plan gets five synthetic candidates.
 
 In the dev environment (the default) a Redis with demo data for 1,000 users runs inside
-the process. --redis host:port uses your own.`
+the process. --redis host:port uses your own, and so does a URL: redis://user@host:port/db
+or unix:///path, with ?password_env=NAME or ?password_file=PATH.`
 
 const examples = `  # Rank for user 1, with nothing but this program:
   echo '{"user_id": 1}' | rankd --plan_name complex_dag
@@ -338,8 +338,8 @@ func (o *options) check(given *pflag.FlagSet) error {
 		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
 	if o.redis != "" {
-		if _, err := registry.ParseServer(o.redis); err != nil {
-			problem("--redis is host:port or a URL: %w", err) // which quotes nothing: it may hold a password
+		if _, err := rankd.RedisAddr(o.redis); err != nil {
+			problem("--redis is host:port or a URL: %w", err)
 		}
 	}
 	return errors.Join(problems...)
