@@ -150,45 +150,16 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.SortFlags = false
 	f.SetNormalizeFunc(command.Normalize)
 
-	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; "+
-		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
-	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
-	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port` for every Redis endpoint")
-	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
-	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
-
-	f.StringVar(&o.engine, "engine", engineReactor,
-		"`engine`: reactor (asynchronous, all requests on one loop), pool (blocking, a CPU pool and an I/O pool) "+
-			"or sequential (blocking, one node at a time)")
-	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
-	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
-	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
-	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
+	o.addPlan(f)
+	o.addEngine(f)
 	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time; "+
 		"its product with --max_request_bytes bounds the memory that requests take")
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes; "+
 		"times --max_inflight it bounds the memory that their texts take")
-	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
-
-	f.StringVar(&o.scheduling, "scheduling", string(rankd.Adaptive),
-		"where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), "+
-			"offload_all (each on a CPU worker, one by one) or inline_all (all on the loop, for experiments)")
-	f.BoolVar(&o.enableInlineExecution, "enable_inline_execution", true, "let nodes that compute run on the loop")
-	f.IntVar(&o.inlineThresholdNS, "inline_threshold_ns", 10_000,
-		"run a node on the loop if its predicted time is below this `number` of nanoseconds")
-	f.IntVar(&o.maxInlineDepth, "max_inline_depth", 3,
-		"follow a chain of nodes on the loop for this `number` of nodes; the next one passes through the ready queue")
-	f.BoolVar(&o.enableContinuationChaining, "enable_continuation_chaining", true,
-		"go straight on from a node to its only successor, and hand chains of nodes to the CPU workers as one job")
+	o.addScheduling(f)
 	f.BoolVar(&o.allowRequestScheduling, "allow_request_scheduling", false,
 		"let a request choose its mode with \"scheduling\"; without this flag such a request fails")
-
-	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
-		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
-	f.IntVar(&o.nodeTimeoutMS, "node_timeout_ms", 0,
-		"fail a node that takes longer than this `number` of milliseconds (0: no limit), and its request with it")
+	o.addDeadlines(f)
 	f.IntVar(&o.shutdownGraceMS, "shutdown_grace_ms", 5000,
 		"after SIGINT or SIGTERM give requests in flight this `number` of milliseconds, then fail them")
 
@@ -210,11 +181,57 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
 	o.eventLoop.Add(f)
 	f.BoolVar(&o.version, "version", false, "print the version and the commit of this program, and exit")
+	return cmd
+}
+
+// addPlan adds the flags that choose a plan, and where it reads.
+func (o *options) addPlan(f *pflag.FlagSet) {
+	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
+	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; "+
+		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
+	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
+	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port` for every Redis endpoint")
+	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
+	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
+}
+
+// addEngine adds the flags that choose and size an engine.
+func (o *options) addEngine(f *pflag.FlagSet) {
+	f.StringVar(&o.engine, "engine", engineReactor,
+		"`engine`: reactor (asynchronous, all requests on one loop), pool (blocking, a CPU pool and an I/O pool) "+
+			"or sequential (blocking, one node at a time)")
+	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
+	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
+	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
+	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
+	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 	// The original engine's names for --engine.
 	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
 		f.Lookup(name).Hidden = true
 	}
-	return cmd
+}
+
+// addScheduling adds the flags that say where nodes run.
+func (o *options) addScheduling(f *pflag.FlagSet) {
+	f.StringVar(&o.scheduling, "scheduling", string(rankd.Adaptive),
+		"where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), "+
+			"offload_all (each on a CPU worker, one by one) or inline_all (all on the loop, for experiments)")
+	f.BoolVar(&o.enableInlineExecution, "enable_inline_execution", true, "let nodes that compute run on the loop")
+	f.IntVar(&o.inlineThresholdNS, "inline_threshold_ns", 10_000,
+		"run a node on the loop if its predicted time is below this `number` of nanoseconds")
+	f.IntVar(&o.maxInlineDepth, "max_inline_depth", 3,
+		"follow a chain of nodes on the loop for this `number` of nodes; the next one passes through the ready queue")
+	f.BoolVar(&o.enableContinuationChaining, "enable_continuation_chaining", true,
+		"go straight on from a node to its only successor, and hand chains of nodes to the CPU workers as one job")
+}
+
+// addDeadlines adds the flags that bound the time of a request and of a node.
+func (o *options) addDeadlines(f *pflag.FlagSet) {
+	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
+		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
+	f.IntVar(&o.nodeTimeoutMS, "node_timeout_ms", 0,
+		"fail a node that takes longer than this `number` of milliseconds (0: no limit), and its request with it")
 }
 
 // noFile refuses arguments, and says where a file of requests goes.

@@ -45,9 +45,13 @@ func Share(part, whole time.Duration) string {
 	}
 }
 
-// Name returns a name on one line that takes at most width cells of a terminal. It escapes what is not printable.
+// Name returns a name on one line that takes at most width cells of a terminal. It escapes what is not printable, and
+// quotes a name that one cannot see.
 func Name(name string, width int) string {
 	name = excerpt.Text(name)
+	if strings.TrimSpace(name) == "" {
+		name = excerpt.Quote(name)
+	}
 	if uniseg.StringWidth(name) <= width {
 		return name
 	}
@@ -177,7 +181,7 @@ func Path(t *trace.Trace, m trace.Mode) string {
 		wait, run = wait+s.Wait, run+s.Run
 	}
 	if m == trace.Latency {
-		return fmt.Sprintf("%s: %s from start to end, %s before starts, %s after the last", text, Time(run), Time(wait), Time(p.Tail))
+		return fmt.Sprintf("%s: %s from start to end, %s waiting to start, %s after the last", text, Time(run), Time(wait), Time(p.Tail))
 	}
 	return fmt.Sprintf("%s: %s from start to end", text, Time(run))
 }

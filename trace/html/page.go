@@ -29,12 +29,12 @@ type Named struct {
 
 // page is the data of the template.
 type page struct {
-	Title         string
-	Style         template.CSS
-	Script        template.JS
-	Runs          []run
-	Compared      bool
-	InlineClasses []legend
+	Title    string
+	Style    template.CSS
+	Script   template.JS
+	Runs     []run
+	Compared bool
+	Colors   []legend
 }
 
 // run is one trace on the page.
@@ -44,7 +44,6 @@ type run struct {
 	Facts                                  string
 	Timeline, Graph                        template.HTML
 	Nodes                                  []node
-	Table                                  bool
 }
 
 // node is what the page shows of a node on hover, and in the table.
@@ -69,7 +68,7 @@ func Write(w io.Writer, traces ...Named) error {
 	if err != nil {
 		return err
 	}
-	p := page{Title: "A trace", Style: template.CSS(svg.Style), Script: template.JS(script), Compared: len(traces) > 1, InlineClasses: legends}
+	p := page{Title: "A trace", Style: template.CSS(svg.Style), Script: template.JS(script), Compared: len(traces) > 1, Colors: legends}
 	var longest time.Duration
 	for _, n := range traces {
 		p.Title = "A trace of " + caption.Name(n.Trace.Plan, 60)
@@ -89,7 +88,7 @@ func newRun(n Named, until time.Duration) run {
 		// The drawings escape all names and texts of the trace.
 		Timeline: template.HTML(svg.Timeline(t, until)), Graph: template.HTML(svg.Graph(t)),
 	}
-	r.Facts = "request " + caption.Name(t.RequestID, 60) + ", trace " + caption.Name(t.TraceID, 40)
+	r.Facts = "Request " + caption.Name(t.RequestID, 60) + ", trace " + caption.Name(t.TraceID, 40) + "."
 	critical := make([]string, len(t.Nodes))
 	for _, s := range t.CriticalPath(trace.Latency).Steps {
 		critical[s.Node] = "●"

@@ -95,6 +95,7 @@ function drawAxis(p, span) {
 }
 
 const cell = 11 * 0.605;
+const cells = (text) => [...text].reduce((sum, c) => sum + (c > '\u1100' ? 2 : 1), 0);
 function drawNames(p, span) {
   p.names.textContent = '';
   for (const r of p.plot.querySelectorAll('[data-l]')) {
@@ -102,7 +103,7 @@ function drawNames(p, span) {
     if (height < 11) continue;
     const x1 = Math.max(0, (r.x.baseVal.value / p.width - from) / span * p.width);
     const x2 = Math.min(p.width, ((r.x.baseVal.value + r.width.baseVal.value) / p.width - from) / span * p.width);
-    if (x2 - x1 < [...r.dataset.l].length * cell + 8) continue;
+    if (x2 - x1 < cells(r.dataset.l) * cell + 8) continue;
     p.names.append(element('text', { x: x1 + 4, y: r.y.baseVal.value + height / 2 + 4, class: r.classList.contains('wait') ? '' : 'on' }, r.dataset.l));
   }
 }

@@ -1,16 +1,21 @@
 package text
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/trace"
+	"github.com/rankd/rankd/trace/tracetest"
 )
 
 var update = flag.Bool("update", false, "write the drawings in testdata anew")
@@ -44,3 +49,72 @@ func read(t *testing.T, file string) *trace.Trace {
 	require.NoError(t, err)
 	return tr
 }
+
+// TestHostileTraces draws traces that no engine makes: the drawings stay within bounds, and names change no terminal.
+func TestHostileTraces(t *testing.T) {
+	for name, tr := range tracetest.Hostile() {
+		t.Run(name, func(t *testing.T) {
+			var out, full strings.Builder
+			require.NoError(t, Write(&out, tr, Options{}))
+			require.NoError(t, Write(&full, tr, Options{Full: true}))
+			require.NoError(t, Compare(&full, []string{"a", "b"}, []*trace.Trace{tr, tr}, Options{}))
+			assert.LessOrEqual(t, strings.Count(out.String(), "\n"), linesMost+nodesMost+20)
+			assert.True(t, utf8.ValidString(full.String()))
+			for _, r := range full.String() {
+				require.True(t, r == '\n' || strconv.IsPrint(r) || r == '\u200d' || unicode.Is(unicode.M, r), "%q", r)
+			}
+		})
+	}
+}
+
+// Every node of a random trace starts and ends once, and each call and job leaves and comes back.
+func TestDrawingsShowAll(t *testing.T) {
+	for seed := range uint64(40) {
+		tr := tracetest.Random(seed, 1+int(seed))
+		seen := make(map[string]int)
+		for _, i := range instants(tr) {
+			switch i.word {
+			case starts, ends:
+				seen[tr.Nodes[i.node].ID]++
+			}
+		}
+		for _, n := range tr.Nodes {
+			assert.Equal(t, 2, seen[n.ID], "seed %d, node %s", seed, n.ID)
+		}
+		drawn, all := 0, 0
+		for _, l := range join(instants(tr), tr.Request.Ended) {
+			drawn += len(l.instants)
+		}
+		all = len(instants(tr))
+		assert.Equal(t, all, drawn)
+		d := newDrawing(tr, withGaps(tr, join(instants(tr), tr.Request.Ended)), 20)
+		assert.Len(t, d.under, len(tr.Flows))
+		for _, u := range d.under {
+			assert.Less(t, u.from, u.to, "seed %d", seed)
+			assert.Less(t, u.to, len(d.lines), "seed %d", seed)
+		}
+	}
+}
+
+func TestCompareDrawsOneAboveTheOther(t *testing.T) {
+	reactor, pool := read(t, "../testdata/mixed_pipeline.reactor.json"), read(t, "../testdata/mixed_pipeline.pool.json")
+	var out strings.Builder
+	require.NoError(t, Compare(&out, []string{"adaptive", "pool"}, []*trace.Trace{reactor, pool}, Options{}))
+	text := out.String()
+	assert.Contains(t, text, "adaptive  34.1 ms ███")
+	first, second := strings.Index(text, "── adaptive ──"), strings.Index(text, "── pool ──")
+	assert.True(t, 0 < first && first < second)
+	var alone strings.Builder
+	timeline(&alone, pool, Options{})
+	assert.True(t, strings.HasSuffix(text, alone.String()))
+}
+
+func TestABrokenWriterIsReported(t *testing.T) {
+	tr := tracetest.Random(1, 5)
+	assert.ErrorContains(t, Write(brokenWriter{}, tr, Options{}), "no space")
+	assert.ErrorContains(t, Compare(brokenWriter{}, []string{"a"}, []*trace.Trace{tr}, Options{}), "no space")
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space") }
