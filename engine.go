@@ -96,7 +96,8 @@ func (e *Engine) open() (err error) {
 	return err
 }
 
-// loadRegistry reads the tables and moves endpoints to the addresses that the options give.
+// loadRegistry reads the tables, moves endpoints to the servers that the options give, and reads the
+// passwords.
 func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	o := &e.options
 	if o.Registry == nil {
@@ -112,21 +113,28 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	}
 	switch {
 	case o.Redis != "":
-		host, port, _ := SplitAddr(o.Redis) // checked by withDefaults
-		return reg.WithRedis(host, port), nil
+		server, err := registry.ParseServer(o.Redis)
+		if err != nil {
+			return nil, err
+		}
+		o.Redis = "" // The engine keeps no second copy of the password.
+		reg = reg.WithRedis(server)
 	case o.EmbeddedRedis != nil && reg.HasEmbedded():
 		addr, stop, err := o.EmbeddedRedis()
 		if err != nil {
 			return nil, fmt.Errorf("embedded redis: %w", err)
 		}
 		e.stopEmbedded = stop
-		host, port, err := SplitAddr(addr)
+		server, err := registry.ParseServer(addr)
 		if err != nil {
 			return nil, fmt.Errorf("embedded redis: %w", err)
 		}
-		return reg.WithEmbedded(host, port), nil
+		reg = reg.WithEmbedded(server)
 	}
-	return reg, nil
+	if o.NoSecrets {
+		return reg, nil
+	}
+	return reg.ReadSecrets()
 }
 
 func (e *Engine) openScheduler() (scheduler.Engine, error) {
@@ -265,7 +273,7 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	if err != nil {
 		return planError(r.ID, err)
 	}
-	c.run.Graph, c.run.UserID, c.run.Params, c.run.Trace = graph, r.UserID, params, r.Trace
+	c.run.Graph, c.run.UserID, c.run.Params, c.run.Deltas = graph, r.UserID, params, r.Trace
 	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
 		if limit > 0 {
 			c.run.Deadline = c.run.Deadline.Earlier(arrived.Add(limit))
@@ -316,7 +324,7 @@ func (c *call) deliver(result *scheduler.Result) {
 		e.deliver(done, nil, runError(id, result.Err))
 		return
 	}
-	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, traced: c.run.Trace}
+	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, traced: c.run.Deltas}
 	if c.run.Graph != nil {
 		a.Plan = c.run.Graph.Name
 	}

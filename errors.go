@@ -67,6 +67,16 @@ const (
 	textRedisProtocol = "Redis protocol error"           // malformed replies
 	textRedis         = "Redis error"                    // an error reply
 
+	// Error replies that concern the server and not the command: see resp.ServerError.Meaning.
+	textRedisLoading    = "Redis is loading its data"
+	textRedisReadOnly   = "Redis is a read-only replica"
+	textRedisMasterDown = "Redis replica has lost its primary"
+	textRedisTryAgain   = "Redis Cluster is moving keys"
+	textRedisDown       = "Redis Cluster is down"
+	textRedisMoved      = "Redis Cluster redirects"
+	textRedisNoAuth     = "Redis wants a password"
+	textRedisNoPerm     = "Redis denies permission"
+
 	textRows      = "Too many rows"
 	textPoolBusy  = "CPU queue full"
 	textPanic     = "Task panicked"
@@ -182,6 +192,9 @@ func runError(id string, err error) *Error {
 	} {
 		if errors.Is(err, known.kind) {
 			e.Text = known.text
+			if known.kind == task.ErrRedis {
+				e.Text = replyText(err)
+			}
 			if known.class != nil {
 				e.causes = append(e.causes, known.class)
 			}
@@ -189,4 +202,32 @@ func runError(id string, err error) *Error {
 		}
 	}
 	return e
+}
+
+// replyText returns the text for an error reply of Redis.
+func replyText(err error) string {
+	var reply *resp.ServerError
+	if !errors.As(err, &reply) {
+		return textRedis
+	}
+	switch reply.Code() {
+	case "LOADING":
+		return textRedisLoading
+	case "READONLY":
+		return textRedisReadOnly
+	case "MASTERDOWN":
+		return textRedisMasterDown
+	case "TRYAGAIN":
+		return textRedisTryAgain
+	case "CLUSTERDOWN":
+		return textRedisDown
+	case "MOVED", "ASK":
+		return textRedisMoved
+	case "NOAUTH":
+		return textRedisNoAuth
+	case "NOPERM":
+		return textRedisNoPerm
+	default:
+		return textRedis
+	}
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
-	"strconv"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -32,9 +30,14 @@ const (
 // 127.0.0.1:6379. Open reads Options once; later changes have no effect.
 // One goroutine at a time.
 type Options struct {
-	// Redis is the "host:port" of the server behind every Redis endpoint. Empty keeps the
-	// addresses of the registry.
+	// Redis names the server behind every Redis endpoint: "host:port", "redis://user:password@host:port/db"
+	// or "unix:///path/to/redis.sock", as registry.ParseServer reads it. A user, a password or a database
+	// that it does not name stays as in the registry. Empty keeps the servers of the registry.
 	Redis string
+	// NoSecrets leaves the passwords of the endpoints unread, so that an engine opens where their files and
+	// environment variables are missing: to check plans, or to print the registry. Such an engine
+	// connects without a password.
+	NoSecrets bool
 	// EmbeddedRedis starts a server inside the process and returns its "host:port". Open calls
 	// it if Redis is empty and the registry marks an endpoint as embedded; Close calls stop.
 	// Nil means that such endpoints keep their addresses.
@@ -156,26 +159,9 @@ func (o Options) withDefaults() (Options, error) {
 		problem("MaxRows must be at most %d, not %d", task.MaxRowsLimit, o.MaxRows)
 	}
 	if o.Redis != "" {
-		if _, _, err := SplitAddr(o.Redis); err != nil {
-			problem("Redis must be host:port, not %s: %w", excerpt.Quote(o.Redis), err)
+		if _, err := registry.ParseServer(o.Redis); err != nil {
+			problem("Redis must be host:port or a URL: %w", err) // which quotes nothing: it may hold a password
 		}
 	}
 	return o, errors.Join(problems...)
-}
-
-// SplitAddr splits "host:port". The host must not be empty, and the port must be a number
-// from 1 to 65535. Any goroutine.
-func SplitAddr(addr string) (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", 0, errors.New("host or port is missing")
-	}
-	port, err = strconv.Atoi(text)
-	if host == "" || err != nil || port < 1 || port > 65535 {
-		return "", 0, errors.New("host is missing, or port is not a number from 1 to 65535")
-	}
-	if !registry.ValidHost(host) {
-		return "", 0, errors.New("host must be a host name or an IP address")
-	}
-	return host, port, nil
 }

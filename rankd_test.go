@@ -735,6 +735,40 @@ func TestMetricsOfPlacement(t *testing.T) {
 	}
 }
 
+// A body that outlives its node counts as late or as cancelled, for the engine and for its plan.
+func TestMetricsOfAbandonedWork(t *testing.T) {
+	opened := make(chan struct{})
+	stubborn := task.Spec{Op: "test::stubborn", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		<-opened
+		return c.Inputs[0], nil
+	}}
+	e := open(t, rankd.Options{NodeTimeout: 2 * time.Millisecond, Tasks: []task.Spec{stubborn}, Plans: plans(map[string]string{
+		"late": `{"node_id": "rows", "op": "test::fixed_source", "inputs": []}, {"node_id": "out", "op": "test::stubborn", "inputs": ["rows"]}`,
+		"obedient": `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
+			{"node_id": "out", "op": "test::busy_cpu", "inputs": ["rows"], "params": {"busy_wait_ms": 3600000}}`,
+	})})
+	for _, plan := range []string{"late", "obedient"} {
+		_, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Plan: plan})
+		require.ErrorIs(t, err, rankd.ErrTimeout)
+	}
+	close(opened)
+	require.NoError(t, e.Close(), "Close waits for the bodies")
+	m := e.Metrics()
+	assert.EqualValues(t, 2, m.NodeTimeouts)
+	for name, want := range map[string][2]uint64{"late": {1, 0}, "obedient": {0, 1}} {
+		require.Contains(t, m.Plans, name)
+		assert.Equal(t, want, [2]uint64{m.Plans[name].LateCompletions, m.Plans[name].Cancelled}, name)
+	}
+	assert.EqualValues(t, 1, m.Placement.LateCompletions)
+	assert.EqualValues(t, 1, m.Placement.Cancelled)
+}
+
+func TestPlacementRates(t *testing.T) {
+	assert.Zero(t, new(rankd.PlacementStats).InlineRate(), "of no nodes")
+	s := rankd.PlacementStats{Inline: 6, Offloaded: 4, Fused: 2}
+	assert.Equal(t, []float64{0.6, 0.4, 0.2}, []float64{s.InlineRate(), s.OffloadRate(), s.FusedRate()})
+}
+
 func BenchmarkRank(b *testing.B) {
 	e := open(b, rankd.Options{})
 	ctx := context.Background()

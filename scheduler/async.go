@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/trace"
 )
 
 // CPU runs jobs beside the loop: a *cpupool.Pool, or a simulated one. Each method says who may
@@ -32,6 +33,7 @@ type Async struct {
 	maxRows     int // of a request
 	placement   Placement
 	inliner     inliner
+	events      *trace.Budget
 
 	// The engine learns these from the plans that ran.
 	profiles  map[*plan.Graph]*profile
@@ -54,6 +56,7 @@ type Async struct {
 	freeNodes      freeList[nodeRun]
 	freeLoopBodies freeList[loopBody]
 	freePoolBodies freeList[poolBody]
+	freeRecorders  freeList[trace.Recorder]
 }
 
 // Counts are the counters of an Async since it was built. A copy; any goroutine.
@@ -83,6 +86,9 @@ type AsyncConfig struct {
 	MaxRows int
 	// Placement says where computing nodes run.
 	Placement Placement
+	// TraceEvents bounds the events that recorded requests in flight hold together. Zero means
+	// trace.DefaultEvents.
+	TraceEvents int
 }
 
 // NewAsync returns an engine on a running loop, which others may use, too.
@@ -90,7 +96,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
-		profiles: make(map[*plan.Graph]*profile),
+		profiles: make(map[*plan.Graph]*profile), events: trace.NewBudget(cfg.TraceEvents),
 	}
 	e.inliner.resume = e.resumeParked
 	return e
@@ -194,6 +200,7 @@ func (e *Async) checkDrained() {
 	}
 	e.freeRuns, e.freeNodes = freeList[run]{}, freeList[nodeRun]{}
 	e.freeLoopBodies, e.freePoolBodies = freeList[loopBody]{}, freeList[poolBody]{}
+	e.freeRecorders = freeList[trace.Recorder]{}
 	if e.grace != nil {
 		e.grace.Close(nil)
 	}

@@ -2,11 +2,10 @@ package scheduler
 
 import (
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
@@ -94,10 +93,12 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 		connections = c.RedisConnections
 	}
 	return resp.Options{
-		Addr:           net.JoinHostPort(ep.Host, strconv.Itoa(ep.Port)),
+		Addr:           ep.Addr(),
 		ClientName:     c.ClientName,
+		LibName:        "rankd",
+		LibVersion:     version.Read().Module,
 		Username:       ep.Policy.Username,
-		Password:       ep.Policy.Password,
+		Password:       ep.Policy.Password.Reveal(),
 		Database:       ep.Policy.Database,
 		MaxInflight:    ep.Policy.MaxInflight,
 		Connections:    connections,

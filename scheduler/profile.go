@@ -3,6 +3,7 @@ package scheduler
 import (
 	"time"
 
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
@@ -17,6 +18,7 @@ type profile struct {
 	inlineTime latency.Histogram
 	queueDelay latency.Histogram
 	roundTrip  latency.Histogram
+	callbacks  loop.CallbackTimes // of the loop, that work for requests of this plan
 }
 
 // nodeProfile is what the plan and its tasks say of one node, and what the node has cost so far.
@@ -118,6 +120,8 @@ func (p *profile) add(other *profile) {
 	p.inlineTime.Merge(&other.inlineTime)
 	p.queueDelay.Merge(&other.queueDelay)
 	p.roundTrip.Merge(&other.roundTrip)
+	p.callbacks.Wall.Merge(&other.callbacks.Wall)
+	p.callbacks.CPU.Merge(&other.callbacks.CPU)
 }
 
 func (s *PlacementStats) add(other *PlacementStats) {
@@ -136,6 +140,7 @@ func (p *profile) stats() PlacementStats {
 	s.InlineTime = latency.Of(&p.inlineTime)
 	s.QueueDelay = latency.Of(&p.queueDelay)
 	s.OffloadRoundTrip = latency.Of(&p.roundTrip)
+	s.CallbackTime, s.CallbackCPU = latency.Of(&p.callbacks.Wall), latency.Of(&p.callbacks.CPU)
 	return s
 }
 

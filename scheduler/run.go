@@ -5,6 +5,7 @@ import (
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // run is one request in flight. Loop only.
@@ -23,7 +24,8 @@ type run struct {
 	// failed tells workers that the request has failed. It is shared and kept as rows is.
 	failed *atomic.Bool
 
-	pumping bool // pump is on the stack
+	recorder *trace.Recorder // nil: nobody records the request
+	pumping  bool            // pump is on the stack
 }
 
 func (r *run) bagIndex() *int { return &r.index }
@@ -52,6 +54,9 @@ func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	} else {
 		r.failed.Store(false)
 	}
+	if req.Record != trace.Off {
+		r.record(arrived)
+	}
 	e.counts.Requests++
 	e.runs.add(r)
 	r.pump()
@@ -73,6 +78,10 @@ func (r *run) pump() {
 		return
 	}
 	r.pumping = true
+	r.engine.loop.CountIn(&r.profile.callbacks)
+	if r.recorder != nil {
+		r.recorder.Enter()
+	}
 	for r.startReady(); r.runKept(); r.startReady() {
 	}
 	r.pumping = false
@@ -81,6 +90,8 @@ func (r *run) pump() {
 	}
 	if r.state.Finished() {
 		r.finish()
+	} else if r.recorder != nil {
+		r.recorder.Leave()
 	}
 }
 
@@ -105,7 +116,11 @@ func (r *run) start(node int, there where) {
 	n.chained = there == onPool && r.mode != OffloadAll && !e.placement.NoChaining && r.profile.nodes[node].length > 1
 	n.spec = r.profile.nodes[node].spec
 	n.params = r.req.Params
-	n.rows = r.state.Rows(node) + r.profile.nodes[node].makes
+	rows := r.state.Rows(node)
+	n.rows = rows + r.profile.nodes[node].makes
+	if r.recorder != nil {
+		r.recorder.Spawn(node, places[there], rows)
+	}
 	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
 	n.ctx.Limit = r.limitOf(node)
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
@@ -119,6 +134,9 @@ func (r *run) start(node int, there where) {
 func (r *run) finish() {
 	e := r.engine
 	result, done := r.state.Result(), r.done
+	if r.recorder != nil {
+		result.Recording = r.recorded(result.Err)
+	}
 	if result.Err != nil {
 		e.counts.Failed++
 	}

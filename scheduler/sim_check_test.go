@@ -65,7 +65,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 		w.check(want.rows <= w.rowsMax(), "request %d succeeded with %d rows of %d", q.user, want.rows, w.rowsMax())
 		w.check(len(want.failures) == 0, "request %d succeeded, should fail with %q", q.user, want.failures)
 		w.check(len(r.Outputs) == len(want.outputs), "request %d has %d outputs", q.user, len(r.Outputs))
-		w.check((r.Deltas != nil) == q.req.Trace && len(r.Deltas)%len(q.graph.Nodes) == 0, "request %d has %d deltas",
+		w.check((r.Deltas != nil) == q.req.Deltas && len(r.Deltas)%len(q.graph.Nodes) == 0, "request %d has %d deltas",
 			q.user, len(r.Deltas))
 		for i := range r.Outputs {
 			w.check(sameRows(r.Outputs[i], want.outputs[i]), "output %d of request %d differs from the sequential engine's",
@@ -145,6 +145,7 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	}
 	// "... HGETALL user:7: ERR injected by user:7": both sides name the same key.
 	if before, key, injected := strings.Cut(err.Error(), " injected by "); injected {
+		key, _, _ = strings.Cut(key, " ") // The meaning of the error may follow.
 		return strings.Contains(before, " "+key+": ")
 	}
 	return strings.HasSuffix(err.Error(), ": reply is bulk string, want array")
@@ -406,6 +407,7 @@ func (w *simWorld) checkQuiet() {
 		w.check(s.Inflight == 0 && s.Waiting == 0, "client %d: %d commands in flight, %d calls waiting", i, s.Inflight, s.Waiting)
 	}
 	w.checkFree()
+	w.checkLoopShared()
 }
 
 // checkFree checks that what waits to be used again holds nothing and is nowhere else.

@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
+	"github.com/rankd/rankd/trace"
 )
 
 // The tasks of the simulation: the built-in ones, with busy_cpu in virtual time, and
@@ -141,11 +142,15 @@ func (lab *simLab) watch(spec *task.Spec) {
 		w.requestOf(c).begun[c.Node.Index] = true
 		defer func() { w.bodies-- }()
 		start := w.sim.Now()
+		place := trace.OnPool
 		if w.exec.current == nil {
+			place = trace.Inline
 			w.inlineBodyStarts(c)
 		} else {
 			w.poolBodyStarts(c)
 		}
+		span := w.began(c, place)
+		defer func() { span.end = w.sim.Now() }()
 		given := snapshotOf(c)
 		lab.burn(w.cpuTime())
 		w.check(given.holds(c), "node %s of request %d was changed before its body ran", given.node.ID, given.user)
@@ -161,10 +166,12 @@ func (lab *simLab) watch(spec *task.Spec) {
 		w.requestOf(c).begun[c.Node.Index] = true
 		w.loopBodyStarts(c)
 		start := w.sim.Now()
+		span := w.began(c, trace.OnLoop)
 		n, given := b.node, snapshotOf(c)
 		c.Waiter = &simWaiter{w: w, inner: b, node: n, given: given, ctx: c}
 		defer func() {
 			w.bodies--
+			span.end = w.sim.Now()
 			if !n.settled {
 				w.bodyEnds(c, start)
 			}

@@ -8,17 +8,18 @@ const Version = 1
 // Trace is one request as it ran. Every instant in it is the time since the request's arrival. Immutable once
 // built; any goroutine.
 type Trace struct {
-	Version    int     `json:"version"`
-	TraceID    string  `json:"trace_id"` // 32 hexadecimal digits, as W3C Trace Context has them
-	RequestID  string  `json:"request_id"`
-	Plan       string  `json:"plan"`
-	Engine     string  `json:"engine"`               // "reactor", "pool" or "sequential"
-	Scheduling string  `json:"scheduling,omitempty"` // mode of the reactor: "adaptive", "offload_all" or "inline_all"
-	Request    Request `json:"request"`
-	Nodes      []Node  `json:"nodes"`  // of the plan, in its order: Nodes[i].Index is i
-	Tracks     []Track `json:"tracks"` // the loop or the request's goroutine first, then workers, then Redis
-	Flows      []Flow  `json:"flows"`  // by the instant of their first point
-	Timers     []Timer `json:"timers"` // by the instant at which they fired
+	Version    int       `json:"version"`
+	TraceID    string    `json:"trace_id"` // 32 hexadecimal digits, as W3C Trace Context has them
+	RequestID  string    `json:"request_id"`
+	At         time.Time `json:"at,omitzero"` // of the arrival, on the calendar; zero: unknown
+	Plan       string    `json:"plan"`
+	Engine     string    `json:"engine"`               // "reactor", "pool" or "sequential"
+	Scheduling string    `json:"scheduling,omitempty"` // mode of the reactor: "adaptive", "offload_all" or "inline_all"
+	Request    Request   `json:"request"`
+	Nodes      []Node    `json:"nodes"`  // of the plan, in its order: Nodes[i].Index is i
+	Tracks     []Track   `json:"tracks"` // the loop or the request's goroutine first, then workers, then Redis
+	Flows      []Flow    `json:"flows"`  // by the instant of their first point
+	Timers     []Timer   `json:"timers"` // by the instant at which they fired
 	// Dropped counts events that the bounds of recording left out. The rest of the trace is true, but incomplete.
 	Dropped int `json:"dropped"`
 }
@@ -153,10 +154,11 @@ type Slice struct {
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
 	// Of a call:
-	Commands int  `json:"commands,omitempty"`
-	Sent     int  `json:"bytes_sent,omitempty"`
-	Received int  `json:"bytes_received,omitempty"`
-	GivenUp  bool `json:"given_up,omitempty"` // nobody waited for the reply any more; End is the instant of that
+	Commands int `json:"commands,omitempty"`
+	Sent     int `json:"bytes_sent,omitempty"`
+	Received int `json:"bytes_received,omitempty"`
+	// GivenUp: nobody waited for the reply, or for the body on its worker, any more. End is the instant of that.
+	GivenUp bool `json:"given_up,omitempty"`
 }
 
 // FlowKind says what a flow connects.
@@ -241,3 +243,10 @@ func (t *Trace) ready(n *Node) (at time.Duration) {
 	}
 	return at
 }
+
+// The engines of a Trace.
+const (
+	Reactor    = "reactor"
+	TwoPools   = "pool"
+	Sequential = "sequential"
+)

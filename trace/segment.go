@@ -46,8 +46,12 @@ func (t *Trace) Segments() []Segment {
 }
 
 // inside adds the segments between a node's start and end. What lies neither in a slice nor in an await is a wait
-// for the loop.
+// for the loop. A node of which neither was recorded counts as running.
 func (t *Trace) inside(s *segments, n *Node, runs []Slice) {
+	if len(runs) == 0 && len(n.Awaits) == 0 {
+		s.until(n.End, n.Index, Running)
+		return
+	}
 	awaits := n.Awaits
 	for s.now < n.End {
 		for len(runs) > 0 && runs[0].End <= s.now {

@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/placement"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
 )
@@ -99,10 +100,13 @@ func (p *Program) workerCommand() *cobra.Command {
 }
 
 // opener returns how a worker opens its engine: with all Redis endpoints at the address, and
-// with the plan, that the setup of the round names.
+// with the plan, that the setup of the round names; or with the plans of a scenario, which ask no Redis.
 func opener(o rankd.Options) worker.Open {
 	return func(setup worker.Setup) (load.Target, error) {
 		o := o
+		if setup.Scenario != "" {
+			return placement.Open(o, setup.Scenario)
+		}
 		o.Redis, o.PlanFile, o.PlanText = setup.Redis, setup.Plan, []byte(setup.Artifact)
 		target, err := engines.Open(o)
 		if err != nil {

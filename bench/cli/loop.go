@@ -19,6 +19,7 @@ import (
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/eventloop"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/registry"
 )
 
 // The modes of bench loop, in the order in which they run. --bench_eventloop has the first
@@ -87,7 +88,7 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 	cores := runtime.NumCPU()
 	f.IntSliceVar(&o.workers, "workers", slices.Compact([]int{0, 1, cores, 2 * cores}), "`numbers` of busy workers of interference")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` interference is measured, per number of workers")
-	f.StringVar(&o.redis, "redis", "", "the Redis at `host:port` that answers interference (default: one of its own)")
+	f.StringVar(&o.redis, "redis", "", "the Redis at this `address` (host:port or a URL, as in rankd --redis) that answers interference (default: one of its own)")
 	f.StringVar(&o.server, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
 	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each")
 	return cmd
@@ -155,6 +156,11 @@ func (o *loopOptions) check() error {
 			if v < least || v > most {
 				problems = append(problems, fmt.Errorf("%s is from %d to %d, not %d", what, least, most, v))
 			}
+		}
+	}
+	if o.redis != "" {
+		if _, err := registry.ParseServer(o.redis); err != nil {
+			problems = append(problems, fmt.Errorf("--redis is host:port or a URL: %w", err))
 		}
 	}
 	number("the number of posts and timers", 1, 1<<30, o.n)

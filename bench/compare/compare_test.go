@@ -50,7 +50,7 @@ func spread(n int, base time.Duration) (l []time.Duration) {
 func TestMeasureInterleaves(t *testing.T) {
 	var order []string
 	var steps []Step
-	cells, err := Measure(t.Context(), Grid{
+	cells, _, err := Measure(t.Context(), Grid{
 		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 1}, {Concurrency: 2}}, Rounds: 2,
 		Run: func(_ context.Context, engine int, at Point) (*worker.Report, error) {
 			order = append(order, fmt.Sprintf("%c%d", 'a'+engine, at.Concurrency))
@@ -73,7 +73,7 @@ func TestMeasureInterleaves(t *testing.T) {
 // each round, and twice the latency, while both drift.
 func TestCell(t *testing.T) {
 	round := -1
-	cells, err := Measure(t.Context(), Grid{
+	cells, _, err := Measure(t.Context(), Grid{
 		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 4}}, Rounds: 6,
 		Run: func(_ context.Context, engine int, _ Point) (*worker.Report, error) {
 			if engine == 0 {
@@ -105,7 +105,7 @@ func TestCell(t *testing.T) {
 }
 
 func TestAFailedRoundFailsItsCellOnly(t *testing.T) {
-	cells, err := Measure(t.Context(), Grid{
+	cells, _, err := Measure(t.Context(), Grid{
 		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 1}}, Rounds: 2,
 		Run: func(_ context.Context, engine int, _ Point) (*worker.Report, error) {
 			if engine == 0 {
@@ -124,15 +124,15 @@ func TestMeasureErrors(t *testing.T) {
 	broken := errors.New("broken")
 	g := Grid{Engines: []string{"a"}, Points: []Point{{Concurrency: 1, RedisLatency: time.Millisecond}}, Rounds: 1}
 	g.Run = func(context.Context, int, Point) (*worker.Report, error) { return nil, broken }
-	_, err := Measure(t.Context(), g)
+	_, _, err := Measure(t.Context(), g)
 	assert.ErrorIs(t, err, broken)
 	assert.ErrorContains(t, err, "a, 1 in flight, Redis +1ms")
 	g.Run = func(context.Context, int, Point) (*worker.Report, error) { return &worker.Report{Latency: "?"}, nil }
-	_, err = Measure(t.Context(), g)
+	_, _, err = Measure(t.Context(), g)
 	assert.ErrorContains(t, err, "latencies")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Measure(ctx, g)
+	_, _, err = Measure(ctx, g)
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
@@ -229,6 +229,22 @@ func fixedComparison() *Comparison {
 	}
 	c.Cells[1].Errors, c.Cells[1].FirstError = 7, "redis: timeout"
 	c.Cells[3].PerRequest.Traffic, c.Cells[3].PerRequest.RedisCPU = nil, 0
+	c.Settings.Ceiling = "redis-benchmark 7.0.15 -P 64 -c 4 HGETALL"
+	for i := range 4 {
+		at := c.Cells[i].Point
+		for round := range 6 {
+			x := c.Cells[i].Throughput.Median * (0.97 + 0.01*float64(round))
+			c.Cells[i].Rounds = append(c.Cells[i].Rounds, RoundFigures{Throughput: x, Commands: 11 * x, Latency: Latencies{P50: 30, P99: 50}})
+		}
+		if i%2 == 0 {
+			c.Ceilings = append(c.Ceilings, Ceiling{at, estimate(1e6), []float64{1e6, 1e6, 1e6, 1e6, 1e6, 1e6}})
+		}
+	}
+	c.Judge([]Want{
+		{Figure: "requests", Engine: "reactor", Bound: AtLeast(8), To: "pool", At: []float64{64}},
+		{Figure: "commands", Engine: "reactor", Bound: AtLeast(0.9), To: Yardstick, At: []float64{64}},
+		{Figure: "p99", Engine: "reactor", Bound: AtMost(1), To: "pool"},
+	})
 	c.FindKnees()
 	return c
 }

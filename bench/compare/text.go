@@ -20,6 +20,8 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		c.writeCosts(out, latency)
 	}
 	c.writeTroubles(out)
+	writeLines(out, "redis-server by itself:", c.CeilingLines())
+	writeLines(out, "aims:", verdictLines(c.Verdicts))
 	if len(c.Knees) > 0 {
 		fmt.Fprintln(out)
 	}
@@ -51,6 +53,24 @@ func (s Settings) String() string {
 	}
 	return fmt.Sprintf("plan %s%s, %d user(s), %d interleaved rounds of %v after %v of warm-up each; medians with 95 %% intervals",
 		s.Plan, fanout, s.Users, s.Rounds, s.Duration, s.Warmup)
+}
+
+// writeLines writes lines under a head, and nothing if there are none.
+func writeLines(w io.Writer, head string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", head)
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+}
+
+func verdictLines(verdicts []Verdict) (lines []string) {
+	for _, v := range verdicts {
+		lines = append(lines, v.String())
+	}
+	return lines
 }
 
 // table writes rows with their columns aligned to the right.

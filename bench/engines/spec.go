@@ -37,6 +37,8 @@ type Spec struct {
 	RedisPool  int // connections to Redis
 	// Scheduling is the mode of the engine. Empty leaves the default.
 	Scheduling rankd.SchedulingMode
+	// NoInline keeps computing nodes off the loop.
+	NoInline bool
 }
 
 // Options returns o with the model and the sizes of the spec, which is not a peer.
@@ -54,6 +56,7 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	if s.Scheduling != "" {
 		o.Scheduling.Mode = s.Scheduling
 	}
+	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
 	return o
 }
 
@@ -80,14 +83,20 @@ func (s Spec) String() string {
 	if s.Scheduling != "" {
 		options = append(options, scheduling+"="+string(s.Scheduling))
 	}
+	if s.NoInline {
+		options = append(options, inline+"=false")
+	}
 	if options == nil {
 		return string(s.Kind)
 	}
 	return string(s.Kind) + ":" + strings.Join(options, ",")
 }
 
-// scheduling is the option whose value is a mode.
-const scheduling = "scheduling"
+// The options whose values are not numbers.
+const (
+	scheduling = "scheduling" // a mode
+	inline     = "inline"     // "false"
+)
 
 type option struct {
 	name  string
@@ -153,8 +162,11 @@ func ParseSpec(text string) (Spec, error) {
 // set reads one name=value.
 func (s *Spec) set(field string) error {
 	name, text, _ := strings.Cut(field, "=")
-	if name == scheduling {
+	switch name {
+	case scheduling:
 		return s.setScheduling(rankd.SchedulingMode(text))
+	case inline:
+		return s.setInline(text)
 	}
 	var names []string
 	for _, o := range s.options() {
@@ -172,7 +184,18 @@ func (s *Spec) set(field string) error {
 		*o.value = n
 		return nil
 	}
-	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, scheduling), ", "))
+	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, scheduling, inline), ", "))
+}
+
+func (s *Spec) setInline(text string) error {
+	switch {
+	case text != "false":
+		return fmt.Errorf("%s is false, or left out, not %q", inline, text)
+	case s.NoInline:
+		return fmt.Errorf("%s is given twice", inline)
+	}
+	s.NoInline = true
+	return nil
 }
 
 func (s *Spec) setScheduling(mode rankd.SchedulingMode) error {

@@ -32,6 +32,15 @@ func (t Traffic) Sub(before Traffic) Traffic {
 	}
 }
 
+// Reporting is a target that has figures of its own. Any goroutine.
+type Reporting interface {
+	// BeginFigures forgets what was seen before. Callers call it while no request is in flight.
+	BeginFigures()
+	// Figures returns the figures since then, which encode as JSON. Callers call it while no
+	// request is in flight.
+	Figures() any
+}
+
 // Counting is a target that counts its traffic from its opening on. Any goroutine.
 type Counting interface {
 	// Traffic returns the counters. Callers call it while no request is in flight.

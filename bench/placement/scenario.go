@@ -5,9 +5,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing/fstest"
-	"time"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/engines"
 )
 
 // A Scenario is a load on plans, and the figure that the modes are compared by. Immutable.
@@ -20,13 +21,30 @@ type Scenario struct {
 	Concurrency int
 	Rate        float64 // arrivals per second; zero means a closed loop
 	Key         Figure
-	// MinRatio is how many times better than offload_all adaptive is meant to be; zero: no matter.
-	MinRatio float64
-	// Max bounds the key figure of adaptive, in µs; zero means no bound.
-	Max float64
-	// MaxCallback bounds the 99.9th percentile of a callback on the loop; zero means no bound.
-	MaxCallback time.Duration
+	Aims        []Aim
 }
+
+// An Aim is what a scenario is meant to show of adaptive. Immutable.
+type Aim struct {
+	Of    Of
+	Bound compare.Bound
+}
+
+// Of says which figure of adaptive an aim is about.
+type Of int
+
+// The figures of aims.
+const (
+	Ratio    Of = iota // how many times better than offload_all it is, by the scenario's key figure
+	Median             // p50, µs
+	Callback           // 99.9th percentile of the processor time of a callback on the loop, µs
+)
+
+// ratioOf returns the aim of being so many times better than offload_all.
+func ratioOf(least float64) Aim { return Aim{Ratio, compare.AtLeast(least)} }
+
+// medianOf returns the aim of a p50 of so many µs at most.
+func medianOf(us float64) Aim { return Aim{Median, compare.AtMost(us)} }
 
 // Figure is what a scenario is compared by.
 type Figure string
@@ -50,24 +68,24 @@ func Scenarios() []Scenario {
 		return Scenario{Name: name, Doc: doc, Plans: map[string]string{name: plan}, Order: []string{name}, Concurrency: 1, Key: P50}
 	}
 	five := single("five_nodes", "fixed_source → vm → filter → sort → take on 10 rows", rank(10, 5))
-	five.MinRatio = 6
+	five.Aims = []Aim{ratioOf(6)}
 	chain := single("chain_1000", "a chain of 1,000 takes on 10 rows", takes(1000))
-	chain.Max = 1000
+	chain.Aims = []Aim{medianOf(1000)}
 	scenarios := []Scenario{five, chain}
 	for _, s := range []struct {
 		rows int
 		most float64
 	}{{1000, 30}, {10_000, 200}, {100_000, 2000}} {
 		top := single(fmt.Sprintf("top_%d", s.rows), fmt.Sprintf("fixed_source → vm → filter → sort → take(10) on %d rows", s.rows), rank(s.rows, 10))
-		top.Max = s.most
+		top.Aims = []Aim{medianOf(s.most)}
 		scenarios = append(scenarios, top)
 	}
 	large := single("large", "fixed_source → vm → filter → sort on 100000 rows", rank(100_000, 0))
-	large.MinRatio = 0.97
+	large.Aims = []Aim{ratioOf(0.97)}
 	mix := Scenario{
 		Name: "mix", Doc: "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", Concurrency: 256, Rate: 2000, Key: CheapP99,
-		Plans:    map[string]string{cheap: rank(10, 5), heavy: burn(10)},
-		MinRatio: 1, MaxCallback: time.Millisecond,
+		Plans: map[string]string{cheap: rank(10, 5), heavy: burn(10)},
+		Aims:  []Aim{ratioOf(1), {Callback, compare.AtMost(1000)}},
 	}
 	for i := range 100 {
 		name := cheap
@@ -102,20 +120,32 @@ func (s *Scenario) Folder() fstest.MapFS {
 	return folder
 }
 
-// A Variant is a setting of the scheduling. Immutable.
+// A Variant is an engine that is measured. Immutable.
 type Variant struct {
-	Name       string
-	Scheduling rankd.Scheduling
+	Name   string
+	Engine engines.Spec
 }
 
-// Variants returns the settings that are compared. The first one is what the others are
-// measured against.
-func Variants() []Variant {
-	return []Variant{
-		{"offload_all", rankd.Scheduling{Mode: rankd.OffloadAll}},
-		{"adaptive", rankd.Scheduling{}},
-		{"adaptive, nothing inline", rankd.Scheduling{NoInlineExecution: true}},
+// The places of variants in a list of them.
+const (
+	offloadAll = iota // what the others are measured against
+	adaptive
+	nothingInline
+	base // another build, if there is one
+)
+
+// Variants returns the settings of the scheduling that are compared and, unless the path is empty, the
+// build of rankd at that path, as it comes.
+func Variants(otherBuild string) []Variant {
+	variants := []Variant{
+		offloadAll:    {"offload_all", engines.Spec{Kind: engines.Reactor, Scheduling: rankd.OffloadAll}},
+		adaptive:      {"adaptive", engines.Spec{Kind: engines.Reactor}},
+		nothingInline: {"adaptive, nothing inline", engines.Spec{Kind: engines.Reactor, NoInline: true}},
 	}
+	if otherBuild != "" {
+		variants = append(variants, Variant{"base", engines.Spec{Kind: engines.Reactor, Binary: otherBuild}})
+	}
+	return variants
 }
 
 // builder writes a plan.

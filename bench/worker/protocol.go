@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -22,6 +23,11 @@ type Setup struct {
 	Fanout int `json:"fanout,omitempty"`
 	// Artifact is the plan itself, with Fanout applied. Engines run it.
 	Artifact string `json:"artifact,omitempty"`
+	// Scenario names a load of package placement, which brings its own plans. Only engines of
+	// this build know it.
+	Scenario string `json:"scenario,omitempty"`
+	// Serial numbers setups that are otherwise equal, so that each opens a target of its own.
+	Serial int `json:"serial,omitempty"`
 }
 
 // Round is one measurement to make. Durations are nanoseconds. Immutable.
@@ -69,6 +75,8 @@ type Report struct {
 	RSSBytes   uint64        `json:"rss_bytes"`           // at the end of the round
 	RedisCPU   time.Duration `json:"redis_cpu,omitempty"` // of the server, if asked for
 	Traffic    *load.Traffic `json:"traffic,omitempty"`   // absent if the target does not count
+
+	Figures json.RawMessage `json:"figures,omitempty"` // of a load.Reporting target
 }
 
 // newReport encodes a result for the wire.

@@ -97,6 +97,51 @@ func TestBenchComparesWithAnotherBuild(t *testing.T) {
 	assert.Contains(t, o.stderr, "/nowhere/rankd")
 }
 
+// An aim is judged for each load, and no outcome changes the exit status. redis-benchmark runs in
+// each round; here a script answers for it.
+func TestBenchJudgesAims(t *testing.T) {
+	yardstick := filepath.Join(t.TempDir(), "redis-benchmark")
+	require.NoError(t, os.WriteFile(yardstick, []byte(`#!/bin/sh
+case "$1" in
+--version) echo "redis-benchmark 7.9.9" ;;
+*) echo '"test","rps"'; echo '"HGETALL user:1","1000000000.00"' ;;
+esac
+`), 0o700))
+	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor,binary:"+os.Args[0]+",sequential", "--concurrency", "1,2", "--rounds", "6",
+		"--duration", "3ms", "--warmup", "1ms", "--redis_benchmark", yardstick, "--want", "requests reactor >= 0.000001 sequential",
+		"--want", "commands reactor >= 0.9 redis-benchmark at 2", "--want", "p99 reactor <= 1e9 binary:"+os.Args[0]+" at 1")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Contains(t, o.stdout, "  met          requests of reactor to sequential's, 1 in flight: ")
+	assert.Contains(t, o.stdout, "  met          requests of reactor to sequential's, 2 in flight: ")
+	assert.Contains(t, o.stdout, "  not met      commands of reactor to redis-benchmark's, 2 in flight: ")
+	assert.Contains(t, o.stdout, "  met          p99 of reactor to binary:"+os.Args[0]+":reactor's, 1 in flight: ")
+	assert.Contains(t, o.stdout, "  2 in flight: 1000000000 commands/s (±0%) from redis-benchmark 7.9.9 -P 64 -c 4 HGETALL; of these: reactor 0.0")
+
+	o = measure(t, "compare", "--plan_name", "simple_viewer", "--redis_benchmark", "/nowhere/redis-benchmark")
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stderr, "/nowhere/redis-benchmark")
+}
+
+func TestBenchPlacement(t *testing.T) {
+	flags := []string{"placement", "--rounds", "6", "--duration", "5ms", "--warmup", "1ms", "--base", os.Args[0], "--scenario", "five_nodes,top_1000"}
+	o := measure(t, flags...)
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Contains(t, o.stdout, "Against offload_all, adaptive is better by: five_nodes ")
+	assert.Contains(t, o.stdout, " Against the other build: five_nodes ")
+	assert.Regexp(t, `five_nodes: adaptive better than offload_all at p50: .*, wanted >= 6×\n`, o.stdout)
+	assert.Regexp(t, `top_1000: p50 of adaptive: .*, wanted <= 30 µs\n`, o.stdout)
+	assert.Contains(t, o.stderr, "round 6 of 6, base")
+
+	o = measure(t, append(flags, "--json")...)
+	require.Equal(t, exitOK, o.status, o.stderr)
+	lines := o.lines()
+	require.Len(t, lines, 2*4+2, "four variants of two scenarios, and an aim of each")
+	var aim struct{ Outcome, Aim string }
+	require.NoError(t, json.Unmarshal([]byte(lines[8]), &aim))
+	assert.Contains(t, []string{"met", "not met", "not decided"}, aim.Outcome)
+	assert.Contains(t, aim.Aim, "five_nodes")
+}
+
 func TestBenchSaysThatRequestsFailed(t *testing.T) {
 	path := writePlan(t, t.TempDir(), "fails", `{"schema_version": 1, "plan_name": "fails", "nodes": [
 		{"node_id": "s", "op": "fixed_source", "inputs": []},
@@ -119,6 +164,9 @@ func TestBenchUsage(t *testing.T) {
 		"AllAtOnce": {append(plan, "--engines", "libuv", "--users", "0", "--rounds", "0", "--concurrency", "0", "--redis_latency", "-1s",
 			"--duration", "0s", "--fanout", "-1", "--redis", "x"),
 			[]string{"--engines", "--users", "--rounds", "--concurrency", "--redis_latency", "--duration", "--fanout", "--redis"}},
+		"Wants": {append(plan, "--engines", "reactor,pool", "--concurrency", "4", "--want", "p99 reactor <= 1 sequential", "--want", "p99 fast <= 1 pool",
+			"--want", "commands pool >= 1 redis-benchmark", "--want", "p50 reactor <= 1 pool at 4,64"),
+			[]string{`--want names the engine "sequential"; --engines has reactor, pool`, `the kind is`, "with --redis_benchmark only", "the load 64, which is not measured"}},
 		"Rate":            {append(plan, "--rate", "-5"), []string{"--rate"}},
 		"BothLoops":       {append(plan, "--rate", "5", "--concurrency", "5"), []string{"rate", "concurrency"}},
 		"Mode":            {[]string{"loop", "--mode", "fly"}, []string{`"fly"`}},

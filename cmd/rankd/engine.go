@@ -25,6 +25,7 @@ func openEngine(o *options, stderr io.Writer) (*rankd.Engine, error) {
 		return nil, err
 	}
 	options.Logger = command.Logger(stderr)
+	options.NoSecrets = asked != jobServe && asked != jobBench
 	embedded := "" // address of the embedded Redis
 	if o.env == "dev" && (asked == jobServe || asked == jobBench) {
 		options.EmbeddedRedis = func() (string, func(), error) {

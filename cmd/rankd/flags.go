@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/task"
 )
@@ -190,7 +191,8 @@ func (o *options) addPlan(f *pflag.FlagSet) {
 	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; "+
 		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
 	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
-	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port` for every Redis endpoint")
+	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` for every Redis endpoint: host:port, redis://user@host:port/db?password_env=NAME "+
+		"(or password_file=PATH), unix:///path?db=1")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
 	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
 }
@@ -336,8 +338,8 @@ func (o *options) check(given *pflag.FlagSet) error {
 		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
 	if o.redis != "" {
-		if _, _, err := rankd.SplitAddr(o.redis); err != nil {
-			problem("--redis is host:port, not %q: %w", o.redis, err)
+		if _, err := registry.ParseServer(o.redis); err != nil {
+			problem("--redis is host:port or a URL: %w", err) // which quotes nothing: it may hold a password
 		}
 	}
 	return errors.Join(problems...)

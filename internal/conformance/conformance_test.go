@@ -5,7 +5,6 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -151,7 +150,7 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 		return "plan", planErr.Error()
 	}
 	results := make(chan *scheduler.Result, 1)
-	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Trace: true},
+	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Deltas: true},
 		func(r *scheduler.Result) { results <- r })
 	result := <-results
 	if result.Err != nil {
@@ -222,11 +221,9 @@ func deltasByNode(v *jsondoc.Value) map[string]string {
 func registryAt(t *testing.T, addr string) *registry.Registry {
 	reg, err := registry.Default("dev")
 	require.NoError(t, err)
-	host, port, err := net.SplitHostPort(addr)
+	server, err := registry.ParseServer(addr)
 	require.NoError(t, err)
-	n, err := strconv.Atoi(port)
-	require.NoError(t, err)
-	return reg.WithRedis(host, n)
+	return reg.WithRedis(server)
 }
 
 // seed writes seed.json into an empty Redis.
