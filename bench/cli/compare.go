@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -435,7 +434,7 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	if o.html != "" {
-		if err := writeFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
+		if err := command.WriteFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
 			return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
 		}
 		fmt.Fprintf(p.Stderr, "rankd: report written to %s\n", o.html)
@@ -446,18 +445,6 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		}
 	}
 	return nil
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }
 
 func specNames(specs []engines.Spec) (names []string) {

@@ -13,6 +13,13 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
+// Run is a trace with the name that a comparison gives it, such as a scheduling mode. The name is empty if nothing is
+// compared. Immutable.
+type Run struct {
+	Name  string
+	Trace *trace.Trace
+}
+
 // Time returns a duration with three digits: "0", "850 ns", "12.3 µs", "1.23 ms", "15 s".
 func Time(d time.Duration) string {
 	for _, unit := range [...]struct {

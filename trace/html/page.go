@@ -21,12 +21,6 @@ var pageText string
 //go:embed page.js
 var script string
 
-// Named is a trace with the name that a comparison gives it. Immutable.
-type Named struct {
-	Name  string // "" for a single trace
-	Trace *trace.Trace
-}
-
 // page is the data of the template.
 type page struct {
 	Title    string
@@ -61,26 +55,26 @@ var legends = []legend{
 	{"call", "commands on a connection"}, {"engine", "engine"},
 }
 
-// Write writes the page. With several traces their timelines come first, above each other and on one time axis. The
+// Write writes the page. With several runs their timelines come first, above each other and on one time axis. The
 // error is w's.
-func Write(w io.Writer, traces ...Named) error {
+func Write(w io.Writer, runs ...caption.Run) error {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return err
 	}
-	p := page{Title: "A trace", Style: template.CSS(svg.Style), Script: template.JS(script), Compared: len(traces) > 1, Colors: legends}
+	p := page{Title: "A trace", Style: template.CSS(svg.Style), Script: template.JS(script), Compared: len(runs) > 1, Colors: legends}
 	var longest time.Duration
-	for _, n := range traces {
+	for _, n := range runs {
 		p.Title = "A trace of " + caption.Name(n.Trace.Plan, 60)
 		longest = max(longest, svg.End(n.Trace))
 	}
-	for _, n := range traces {
+	for _, n := range runs {
 		p.Runs = append(p.Runs, newRun(n, longest))
 	}
 	return t.Execute(w, &p)
 }
 
-func newRun(n Named, until time.Duration) run {
+func newRun(n caption.Run, until time.Duration) run {
 	t := n.Trace
 	r := run{
 		Name: n.Name, Took: caption.Took(t), Bound: caption.Bound(t), Dropped: caption.Dropped(t),

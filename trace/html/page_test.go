@@ -17,12 +17,13 @@ import (
 
 	"github.com/rankd/rankd/internal/browser"
 	"github.com/rankd/rankd/trace"
+	"github.com/rankd/rankd/trace/caption"
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
-func render(t *testing.T, traces ...Named) string {
+func render(t *testing.T, runs ...caption.Run) string {
 	var out bytes.Buffer
-	require.NoError(t, Write(&out, traces...))
+	require.NoError(t, Write(&out, runs...))
 	return out.String()
 }
 
@@ -31,7 +32,7 @@ func TestThePageSaysWhatBoundsTheRequest(t *testing.T) {
 	require.NoError(t, err)
 	tr, err := trace.Decode(doc)
 	require.NoError(t, err)
-	text := html.UnescapeString(render(t, Named{Trace: tr}))
+	text := html.UnescapeString(render(t, caption.Run{Trace: tr}))
 	for _, want := range []string{
 		"mixed_pipeline took 34.1 ms on the reactor (adaptive).", "n1 (core::follow) bounds the request: 15 ms, 44 % of it, of which 14.9 ms waiting for Redis.",
 		"n0 → n1 → n2 → n3 → n4 → n5", "fused into n2", "100→60", ">ep_0001 #0<", ">CPU 1<",
@@ -41,7 +42,7 @@ func TestThePageSaysWhatBoundsTheRequest(t *testing.T) {
 }
 
 func TestThePageNeedsNothingElse(t *testing.T) {
-	page := render(t, Named{Trace: tracetest.Random(1, 9)})
+	page := render(t, caption.Run{Trace: tracetest.Random(1, 9)})
 	assert.NotRegexp(t, `(?i)<(script|img|iframe)[^>]*\ssrc=|<link|@import|url\(`, page)
 	assert.Regexp(t, `</html>\s*$`, page)
 }
@@ -50,7 +51,7 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 func TestNamesAreEscaped(t *testing.T) {
 	for name, tr := range tracetest.Hostile() {
 		t.Run(name, func(t *testing.T) {
-			page := render(t, Named{Name: "<b>x</b>", Trace: tr})
+			page := render(t, caption.Run{Name: "<b>x</b>", Trace: tr})
 			for _, mark := range []string{"<script>alert", "<img", "<b>x", "<i>Loop", "<u>", "--><!--"} {
 				assert.NotContains(t, page, mark)
 			}
@@ -65,7 +66,7 @@ func TestNamesAreEscaped(t *testing.T) {
 }
 
 func TestABrokenWriterIsReported(t *testing.T) {
-	assert.ErrorContains(t, Write(brokenWriter{}, Named{Trace: tracetest.Random(1, 5)}), "no space")
+	assert.ErrorContains(t, Write(brokenWriter{}, caption.Run{Trace: tracetest.Random(1, 5)}), "no space")
 }
 
 type brokenWriter struct{}
@@ -116,13 +117,13 @@ type found struct {
 // them. The time that a page took is logged: a test on a busy machine asserts none.
 func TestInChromium(t *testing.T) {
 	b := browser.New(t)
-	pages := map[string]string{"compare": render(t, Named{"offload_all", tracetest.Random(5, 12)}, Named{"adaptive", tracetest.Random(6, 12)})}
+	pages := map[string]string{"compare": render(t, caption.Run{Name: "offload_all", Trace: tracetest.Random(5, 12)}, caption.Run{Name: "adaptive", Trace: tracetest.Random(6, 12)})}
 	for _, n := range []int{5, 50, 500} {
-		pages[fmt.Sprintf("nodes_%d", n)] = render(t, Named{Trace: tracetest.Random(3, n)})
+		pages[fmt.Sprintf("nodes_%d", n)] = render(t, caption.Run{Trace: tracetest.Random(3, n)})
 	}
 	hostile := tracetest.Hostile()
 	for _, name := range []string{"empty", "names", "still", "chain", "fan", "long"} {
-		pages[name] = render(t, Named{Trace: hostile[name]})
+		pages[name] = render(t, caption.Run{Trace: hostile[name]})
 	}
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {

@@ -15,16 +15,10 @@ import (
 	"github.com/rankd/rankd/trace/caption"
 )
 
-// Named is a trace with the name of its process. Immutable.
-type Named struct {
-	Name  string
-	Trace *trace.Trace
-}
-
-// Write writes one document with a process per trace. The error is w's.
-func Write(w io.Writer, traces ...Named) error {
+// Write writes one document with a process per run. The error is w's.
+func Write(w io.Writer, runs ...caption.Run) error {
 	d := document{Events: []event{}, Unit: "ns"}
-	for i, n := range traces {
+	for i, n := range runs {
 		p := process{document: &d, pid: i + 1, trace: n.Trace}
 		p.write(n.Name)
 	}

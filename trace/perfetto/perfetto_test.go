@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/trace"
+	"github.com/rankd/rankd/trace/caption"
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
@@ -29,9 +30,9 @@ func (r *read) start() int64 { return int64(math.Round(r.Ts * 1000)) }
 func (r *read) end() int64   { return int64(math.Round((r.Ts + r.Dur) * 1000)) }
 
 // written returns the events of a document that the package writes.
-func written(t *testing.T, traces ...Named) []read {
+func written(t *testing.T, runs ...caption.Run) []read {
 	var out bytes.Buffer
-	require.NoError(t, Write(&out, traces...))
+	require.NoError(t, Write(&out, runs...))
 	var d struct{ TraceEvents []read }
 	require.NoError(t, json.Unmarshal(out.Bytes(), &d))
 	return d.TraceEvents
@@ -92,17 +93,17 @@ func TestFlowsBeginAndEndInsideSlices(t *testing.T) {
 		require.NoError(t, err)
 		tr, err := trace.Decode(doc)
 		require.NoError(t, err)
-		check(t, written(t, Named{"", tr}), len(tr.Flows))
+		check(t, written(t, caption.Run{Trace: tr}), len(tr.Flows))
 	}
 	for seed := range uint64(60) {
 		tr := tracetest.Random(seed, 1+int(seed)*5)
-		check(t, written(t, Named{"", tr}), len(tr.Flows))
+		check(t, written(t, caption.Run{Trace: tr}), len(tr.Flows))
 	}
 }
 
 func TestTracesOfAComparisonAreProcesses(t *testing.T) {
 	a, b := tracetest.Random(1, 9), tracetest.Random(2, 9)
-	events := written(t, Named{"offload_all", a}, Named{"adaptive", b})
+	events := written(t, caption.Run{Name: "offload_all", Trace: a}, caption.Run{Name: "adaptive", Trace: b})
 	check(t, events, len(a.Flows)+len(b.Flows))
 	var names []string
 	for _, e := range events {
@@ -118,7 +119,7 @@ func TestTracesOfAComparisonAreProcesses(t *testing.T) {
 // An empty slice has a width of 1 ns, and flows find it.
 func TestEmptySlices(t *testing.T) {
 	for name, tr := range tracetest.Hostile() {
-		t.Run(name, func(t *testing.T) { check(t, written(t, Named{"", tr}), len(tr.Flows)) })
+		t.Run(name, func(t *testing.T) { check(t, written(t, caption.Run{Trace: tr}), len(tr.Flows)) })
 	}
 }
 

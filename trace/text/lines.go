@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,8 @@ type drawing struct {
 	columns []column
 	column  []int // of each track; -1: not drawn
 	lane    []int // of each track, in its column
+	sleep   []int // lane of each flow that is a sleep
+	timers  int   // column of sleeps; -1: none
 	under   []underWay
 }
 
@@ -46,7 +49,7 @@ type underWay struct {
 }
 
 func newDrawing(t *trace.Trace, lines []line, names int) *drawing {
-	d := &drawing{trace: t, lines: lines, names: names}
+	d := &drawing{trace: t, lines: lines, names: names, timers: -1}
 	d.layColumns()
 	for k := range t.Flows {
 		d.follow(k)
@@ -77,6 +80,10 @@ func (d *drawing) layColumns() {
 	if len(d.columns) == 0 { // a trace without tracks
 		d.columns = append(d.columns, column{name: "Loop"})
 	}
+	if lanes := d.laySleeps(); lanes > 0 {
+		d.timers = len(d.columns)
+		d.columns = append(d.columns, column{name: "Timers", lanes: min(lanes, lanesMost)})
+	}
 	if redis >= 0 {
 		for k, track := range d.trace.Tracks {
 			if track.Kind == trace.RedisTrack {
@@ -97,6 +104,24 @@ func (d *drawing) layColumns() {
 		col.width = max(col.width+col.textOffset, uniseg.StringWidth(col.name)) + 4
 		left += col.width
 	}
+}
+
+// laySleeps gives each sleep a lane in which no other sleeps at the same time, and returns the number of lanes.
+func (d *drawing) laySleeps() int {
+	d.sleep = make([]int, len(d.trace.Flows))
+	var free []time.Duration // of each lane, from when on
+	for k, f := range d.trace.Flows {
+		if f.Kind != trace.TimerFlow {
+			continue
+		}
+		lane := slices.IndexFunc(free, func(at time.Duration) bool { return at < f.Points[0].At })
+		if lane < 0 {
+			lane, free = len(free), append(free, 0)
+		}
+		free[lane] = f.Points[len(f.Points)-1].At
+		d.sleep[k] = min(lane, lanesMost-1)
+	}
+	return len(free)
 }
 
 func (d *drawing) width() int {
@@ -183,6 +208,9 @@ func (d *drawing) follow(flow int) {
 		case trace.Replied, trace.Posted:
 			u.ends = p.At
 		}
+	}
+	if f.Kind == trace.TimerFlow {
+		u.at = d.columns[d.timers].left + 2*d.sleep[flow]
 	}
 	for k, l := range d.lines {
 		for _, i := range l.instants {

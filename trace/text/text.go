@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/caption"
 )
@@ -42,25 +44,22 @@ func Write(w io.Writer, t *trace.Trace, o Options) error {
 	return err
 }
 
-// Compare draws the timelines of traces of the same request below each other, each under its name, and says how
-// their times compare. The error is w's.
-func Compare(w io.Writer, names []string, traces []*trace.Trace, o Options) error {
+// Compare draws the timelines of runs of the same request below each other, each under its name, after a bar for the
+// time of each. The error is w's.
+func Compare(w io.Writer, runs []caption.Run, o Options) error {
 	var out strings.Builder
-	width := 0
-	for i, t := range traces {
-		width = max(width, len(names[i]), len(caption.Time(t.Request.Ended)))
+	width, longest := 0, time.Duration(1)
+	for _, r := range runs {
+		width, longest = max(width, uniseg.StringWidth(r.Name)), max(longest, r.Trace.Request.Ended)
 	}
-	longest := time.Duration(1)
-	for _, t := range traces {
-		longest = max(longest, t.Request.Ended)
+	for _, r := range runs {
+		took := r.Trace.Request.Ended
+		pad := strings.Repeat(" ", width-uniseg.StringWidth(r.Name))
+		fmt.Fprintf(&out, "%s%s  %7s %s\n", r.Name, pad, caption.Time(took), strings.Repeat("█", max(1, int(took*40/longest))))
 	}
-	for i, t := range traces {
-		bar := strings.Repeat("█", int(max(1, t.Request.Ended*40/longest)))
-		fmt.Fprintf(&out, "%-*s %8s %s\n", width, names[i], caption.Time(t.Request.Ended), bar)
-	}
-	for i, t := range traces {
-		fmt.Fprintf(&out, "\n── %s ──\n%s\n%s\n\n", names[i], caption.Took(t), caption.Bound(t))
-		timeline(&out, t, o)
+	for _, r := range runs {
+		fmt.Fprintf(&out, "\n── %s ──\n%s\n%s\n\n", r.Name, caption.Took(r.Trace), caption.Bound(r.Trace))
+		timeline(&out, r.Trace, o)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/trace"
+	"github.com/rankd/rankd/trace/caption"
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
@@ -57,7 +58,7 @@ func TestHostileTraces(t *testing.T) {
 			var out, full strings.Builder
 			require.NoError(t, Write(&out, tr, Options{}))
 			require.NoError(t, Write(&full, tr, Options{Full: true}))
-			require.NoError(t, Compare(&full, []string{"a", "b"}, []*trace.Trace{tr, tr}, Options{}))
+			require.NoError(t, Compare(&full, []caption.Run{{Name: "a", Trace: tr}, {Name: "b", Trace: tr}}, Options{}))
 			assert.LessOrEqual(t, strings.Count(out.String(), "\n"), linesMost+nodesMost+20)
 			assert.True(t, utf8.ValidString(full.String()))
 			for _, r := range full.String() {
@@ -99,7 +100,7 @@ func TestDrawingsShowAll(t *testing.T) {
 func TestCompareDrawsOneAboveTheOther(t *testing.T) {
 	reactor, pool := read(t, "../testdata/mixed_pipeline.reactor.json"), read(t, "../testdata/mixed_pipeline.pool.json")
 	var out strings.Builder
-	require.NoError(t, Compare(&out, []string{"adaptive", "pool"}, []*trace.Trace{reactor, pool}, Options{}))
+	require.NoError(t, Compare(&out, []caption.Run{{Name: "adaptive", Trace: reactor}, {Name: "pool", Trace: pool}}, Options{}))
 	text := out.String()
 	assert.Contains(t, text, "adaptive  34.1 ms ███")
 	first, second := strings.Index(text, "── adaptive ──"), strings.Index(text, "── pool ──")
@@ -112,7 +113,7 @@ func TestCompareDrawsOneAboveTheOther(t *testing.T) {
 func TestABrokenWriterIsReported(t *testing.T) {
 	tr := tracetest.Random(1, 5)
 	assert.ErrorContains(t, Write(brokenWriter{}, tr, Options{}), "no space")
-	assert.ErrorContains(t, Compare(brokenWriter{}, []string{"a"}, []*trace.Trace{tr}, Options{}), "no space")
+	assert.ErrorContains(t, Compare(brokenWriter{}, []caption.Run{{Name: "a", Trace: tr}}, Options{}), "no space")
 }
 
 type brokenWriter struct{}

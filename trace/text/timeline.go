@@ -234,7 +234,7 @@ const shortPart = 20
 func (l *line) takes(i instant, total time.Duration) bool {
 	last := l.instants[len(l.instants)-1]
 	switch i.word {
-	case begins, answers, fires:
+	case begins, answers, fires, replied:
 		return false
 	case sent: // a call may leave in parts
 		return slices.ContainsFunc(l.instants, func(o instant) bool { return o.flow == i.flow })
