@@ -27,7 +27,7 @@ func openEngine(o *options, stderr io.Writer) (*rankd.Engine, error) {
 	options.Logger = command.Logger(stderr)
 	options.NoSecrets = asked != jobServe && asked != jobBench
 	embedded := "" // address of the embedded Redis
-	if o.env == "dev" && (asked == jobServe || asked == jobBench) {
+	if o.env == "dev" && (asked == jobServe || asked == jobTrace || asked == jobBench) {
 		options.EmbeddedRedis = func() (string, func(), error) {
 			redis, err := devredis.Start()
 			if err != nil {

@@ -68,6 +68,8 @@ type options struct {
 	// The same, set by check. Zero: no deadline, no timeout, no grace.
 	deadline, nodeTimeout, shutdownGrace time.Duration
 
+	tracing bool // of rankd trace, which has fewer flags
+
 	bench            int
 	benchConcurrency int
 	eventLoop        cli.EventLoopFlags
@@ -104,6 +106,9 @@ const examples = `  # Rank for user 1, with nothing but this program:
   # Which columns did each node add or drop?
   echo '{"user_id": 1}' | rankd --plan_name diamond --dump-run-trace
 
+  # What ran when, and which node bounds the request (see rankd trace --help)?
+  rankd trace --plan_name diamond
+
   # Throughput and latency, 64 requests in flight:
   rankd --plan_name concat_plan --bench 10000 --bench_concurrency 64
 
@@ -112,6 +117,7 @@ const examples = `  # Rank for user 1, with nothing but this program:
 
 const usageTemplate = `Usage:
   rankd [flags] < requests
+  rankd trace [flags]
   rankd bench <mode> [flags]
 
 Examples:
@@ -273,7 +279,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 	} else if err := o.checkEffect(given); err != nil {
 		problems = append(problems, err)
 	}
-	if o.input != inputJSON && o.input != inputLines {
+	if has(given, "input") && o.input != inputJSON && o.input != inputLines {
 		problem("--input is json or jsonl, not %q", o.input)
 	}
 	switch rankd.SchedulingMode(o.scheduling) {
@@ -281,7 +287,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 	default:
 		problem("--scheduling is adaptive, offload_all or inline_all, not %q", o.scheduling)
 	}
-	if o.response != "flat" && o.response != "fields" {
+	if has(given, "response") && o.response != "flat" && o.response != "fields" {
 		problem("--response is flat or fields, not %q", o.response)
 	}
 	for _, flag := range []struct {
@@ -297,7 +303,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		{"max_inline_depth", o.maxInlineDepth, 1 << 16},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},
 	} {
-		if flag.value < 1 || flag.value > flag.most {
+		if has(given, flag.name) && (flag.value < 1 || flag.value > flag.most) {
 			problem("--%s is a number from 1 to %d, not %d", flag.name, flag.most, flag.value)
 		}
 	}
@@ -344,6 +350,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 	}
 	return errors.Join(problems...)
 }
+
+// has reports whether a command has a flag.
+func has(flags *pflag.FlagSet, name string) bool { return flags.Lookup(name) != nil }
 
 // chooseEngine sets the engine that the three flags name together.
 func (o *options) chooseEngine(given *pflag.FlagSet) error {
