@@ -33,7 +33,8 @@ type Engine struct {
 	scheduler    scheduler.Engine
 	stopEmbedded func() // nil if no server was started
 
-	calls  sync.Pool // of *call
+	calls  sync.Pool     // of *call
+	asked  atomic.Uint64 // requests that a sample was drawn from
 	closed sync.Once
 }
 
@@ -239,6 +240,8 @@ type call struct {
 	run       scheduler.Execution
 	mode      scheduler.Mode // of this request, where run points to it
 	id        string
+	traced    bool // the request asked for its trace
+	sampled   bool // the engine's sink gets a recording
 	done      func(*Answer, error)
 	deliverFn func(*scheduler.Result) // the method deliver, bound once
 }
@@ -257,10 +260,13 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	if r.Scheduling != "" {
 		mode, err := e.requestMode(r.Scheduling)
 		if err != nil {
-			return invalidScheduling(r.ID, err)
+			return notPermitted(r.ID, err)
 		}
 		c.mode = mode
 		c.run.Mode = &c.mode
+	}
+	if r.Trace && !e.options.AllowRequestTrace {
+		return notPermitted(r.ID, errRequestTrace)
 	}
 	params, err := e.params(r)
 	if err != nil {
@@ -273,7 +279,11 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	if err != nil {
 		return planError(r.ID, err)
 	}
-	c.run.Graph, c.run.UserID, c.run.Params, c.run.Deltas = graph, r.UserID, params, r.Trace
+	c.run.Graph, c.run.UserID, c.run.Params, c.run.Deltas = graph, r.UserID, params, r.SchemaDeltas
+	c.traced, c.sampled = r.Trace, e.sample()
+	if c.traced || c.sampled {
+		c.run.Record = e.options.TraceDetail
+	}
 	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
 		if limit > 0 {
 			c.run.Deadline = c.run.Deadline.Earlier(arrived.Add(limit))
@@ -319,12 +329,15 @@ func synthetic() []rowset.RowSet {
 // deliver receives the scheduler's result.
 func (c *call) deliver(result *scheduler.Result) {
 	e, id, done := c.engine, c.id, c.done
+	recording := c.recording(result)
 	if result.Err != nil {
+		failed := runError(id, result.Err)
+		failed.recording = recording
 		c.free()
-		e.deliver(done, nil, runError(id, result.Err))
+		e.deliver(done, nil, failed)
 		return
 	}
-	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, traced: c.run.Deltas}
+	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, showDeltas: c.run.Deltas, recording: recording}
 	if c.run.Graph != nil {
 		a.Plan = c.run.Graph.Name
 	}
@@ -345,6 +358,7 @@ func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
 
 func (c *call) free() {
 	c.run, c.id, c.done = scheduler.Execution{}, "", nil
+	c.traced, c.sampled = false, false
 	c.engine.calls.Put(c)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // Classes of errors, for errors.Is. An error may belong to several.
@@ -93,7 +94,17 @@ type Error struct {
 	Detail    string // the exact cause, one line
 	Node, Op  string // the node that failed; empty if it was none
 
-	causes []error
+	causes    []error
+	recording *trace.Recording // nil unless the request asked for it, and ran
+}
+
+// Trace returns what ran when before the request failed, if Request.Trace was set and the request ran; otherwise nil.
+// Each call assembles it anew.
+func (e *Error) Trace() *trace.Trace {
+	if e.recording == nil {
+		return nil
+	}
+	return e.recording.Trace()
 }
 
 // Error implements error.
@@ -114,7 +125,7 @@ func (e *Error) Unwrap() []error { return e.causes }
 // AppendJSON appends e as one line of JSON, line end included, and returns the extended buffer.
 func (e *Error) AppendJSON(dst []byte) []byte {
 	return request.AppendFailure(dst, &request.Failure{
-		RequestID: e.RequestID, Error: e.Text, Detail: e.Detail, Node: e.Node, Op: e.Op,
+		RequestID: e.RequestID, Error: e.Text, Detail: e.Detail, Node: e.Node, Op: e.Op, Trace: traceJSON(e.Trace()),
 	})
 }
 
@@ -133,8 +144,8 @@ func Refused(err error) *Error {
 	}
 }
 
-// invalidScheduling returns the *Error for a request whose scheduling mode the engine refuses.
-func invalidScheduling(id string, err error) *Error {
+// notPermitted returns the *Error for a request that asks for what the engine does not let requests choose.
+func notPermitted(id string, err error) *Error {
 	return Refused(&request.Error{RequestID: id, Code: request.CodeInvalid, Detail: err.Error(), Offset: -1})
 }
 

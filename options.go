@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // Model is a threading model: how an engine runs the nodes of a plan.
@@ -98,6 +99,16 @@ type Options struct {
 	// stranger stalls the loop.
 	AllowRequestScheduling bool
 
+	// AllowRequestTrace permits Request.Trace. Its answer is many times as long, and says how the plan
+	// and the machine work.
+	AllowRequestTrace bool
+	// TraceSample has one request in so many recorded for TraceSink, the first one among them. Zero means none.
+	TraceSample int
+	// TraceSink takes the recordings. TraceSample needs it, and it needs TraceSample.
+	TraceSink trace.Sink
+	// TraceDetail says how much is recorded of a request that is. Zero (trace.Off) means trace.Full.
+	TraceDetail trace.Detail
+
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger
@@ -126,6 +137,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.PlanText != nil && o.PlanFile == "" {
 		o.PlanFile = "the plan"
 	}
+	if o.TraceDetail == trace.Off {
+		o.TraceDetail = trace.Full
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -149,11 +163,17 @@ func (o Options) withDefaults() (Options, error) {
 		{"CPUThreads", int64(o.CPUThreads)}, {"IOThreads", int64(o.IOThreads)}, {"RedisConnections", int64(o.RedisConnections)}, {"MaxRows", int64(o.MaxRows)},
 		{"Timeout", int64(o.Timeout)}, {"NodeTimeout", int64(o.NodeTimeout)},
 		{"Scheduling.InlineThreshold", int64(o.Scheduling.InlineThreshold)}, {"Scheduling.MaxInlineDepth", int64(o.Scheduling.MaxInlineDepth)},
-		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)},
+		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)}, {"TraceSample", int64(o.TraceSample)},
 	} {
 		if n.value < 0 {
 			problem("%s must not be negative", n.name)
 		}
+	}
+	if (o.TraceSample > 0) != (o.TraceSink != nil) {
+		problem("TraceSample and TraceSink need each other")
+	}
+	if o.TraceDetail > trace.Full {
+		problem("TraceDetail must be a level of detail, not %d", o.TraceDetail)
 	}
 	if o.MaxRows > task.MaxRowsLimit {
 		problem("MaxRows must be at most %d, not %d", task.MaxRowsLimit, o.MaxRows)

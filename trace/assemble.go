@@ -264,8 +264,12 @@ func (a *assembly) suspend(node int, at time.Duration, e *event) {
 		await.For = ForTimer
 	}
 	n.Awaits = append(n.Awaits, await)
-	if a.onMain(node) {
+	switch {
+	case !a.onMain(node):
+	case a.from.Engine == Reactor:
 		a.main.run(a, -1, at)
+	default:
+		a.main.stop(a, at) // It blocks.
 	}
 }
 

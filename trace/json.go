@@ -69,7 +69,7 @@ func (t *Trace) checkIndices() error {
 	}
 	for i, track := range t.Tracks {
 		for _, s := range track.Slices {
-			if s.Node != -1 && !node(s.Node) {
+			if !node(s.Node) && (s.Node != -1 || s.Kind != EngineSlice) {
 				return fmt.Errorf("tracks[%d].slices: no node %d", i, s.Node)
 			}
 		}

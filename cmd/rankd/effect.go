@@ -41,6 +41,9 @@ func (o *options) job() job {
 	return jobServe
 }
 
+// runsPlans reports whether a job runs plans.
+func (j job) runsPlans() bool { return j == jobServe || j == jobTrace || j == jobBench }
+
 // jobsOf returns the jobs that read a flag. It knows each flag of the root command
 // but those that ask for a job.
 func jobsOf(flag string) []job {
@@ -57,9 +60,9 @@ func jobsOf(flag string) []job {
 		return []job{jobServe, jobTrace, jobBench, jobBenchLoop}
 	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
 		"scheduling", "enable_inline_execution", "inline_threshold_ns", "max_inline_depth", "enable_continuation_chaining", "metrics",
-		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
+		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms", "trace_sample", "trace_file", "trace_detail":
 		return []job{jobServe, jobTrace, jobBench}
-	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling":
+	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace":
 		return []job{jobServe}
 	case "bench_concurrency":
 		return []job{jobBench}
@@ -85,12 +88,17 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 			idle.Add(f.Name, "without --"+string(jobs[0]))
 		}
 	})
-	runs := asked == jobServe || asked == jobTrace || asked == jobBench
-	if runs && o.engine != string(rankd.Pool) {
+	if asked.runsPlans() && o.engine != string(rankd.Pool) {
 		idle.Add("io_threads", "with engine "+o.engine+"; --engine pool has I/O workers")
 	}
-	if runs {
+	if asked.runsPlans() {
 		o.checkScheduling(&idle)
+	}
+	if (asked == jobServe || asked == jobBench) && o.traceFile == "" {
+		idle.Add("trace_sample", "without --trace_file")
+		if !o.allowRequestTrace {
+			idle.Add("trace_detail", "without --trace_file or --allow_request_trace")
+		}
 	}
 	if (asked == jobBench || asked == jobPrintPlan) && o.plan != "" {
 		idle.Add("plan_dir", "with --plan and --"+string(asked))

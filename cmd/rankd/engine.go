@@ -14,20 +14,25 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/trace"
 )
 
 // openEngine opens the engine that the flags ask for. Where plans run, it reports on stderr
 // what the user did not ask for: a synthetic answer, an embedded Redis.
-func openEngine(o *options, stderr io.Writer) (*rankd.Engine, error) {
+// sink takes the traces of a sample; nil: there is none.
+func openEngine(o *options, stderr io.Writer, sink trace.Sink) (*rankd.Engine, error) {
 	asked := o.job()
 	options, err := engineOptions(o)
 	if err != nil {
 		return nil, err
 	}
 	options.Logger = command.Logger(stderr)
-	options.NoSecrets = asked != jobServe && asked != jobBench
+	if sink != nil {
+		options.TraceSink, options.TraceSample = sink, o.traceSample
+	}
+	options.NoSecrets = !asked.runsPlans()
 	embedded := "" // address of the embedded Redis
-	if o.env == "dev" && (asked == jobServe || asked == jobTrace || asked == jobBench) {
+	if o.env == "dev" && asked.runsPlans() {
 		options.EmbeddedRedis = func() (string, func(), error) {
 			redis, err := devredis.Start()
 			if err != nil {
@@ -67,8 +72,10 @@ func engineOptions(o *options) (rankd.Options, error) {
 			InlineThreshold:        time.Duration(o.inlineThresholdNS), MaxInlineDepth: o.maxInlineDepth,
 		},
 		AllowRequestScheduling: o.allowRequestScheduling,
+		AllowRequestTrace:      o.allowRequestTrace,
 		Timeout:                o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
 	}
+	e.TraceDetail, _ = trace.ParseDetail(o.traceDetail) // checked with the flags
 	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {
 		return e, err
 	}

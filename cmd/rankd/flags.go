@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // The engines to choose from.
@@ -49,7 +50,7 @@ type options struct {
 
 	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
-	trace           bool
+	deltas          bool
 	input           string
 	response        string
 	maxInflight     int
@@ -63,6 +64,11 @@ type options struct {
 	maxInlineDepth             int
 	allowRequestScheduling     bool
 	metrics                    bool
+
+	allowRequestTrace bool
+	traceSample       int
+	traceFile         string
+	traceDetail       string
 
 	deadlineMS, nodeTimeoutMS, shutdownGraceMS int
 	// The same, set by check. Zero: no deadline, no timeout, no grace.
@@ -174,7 +180,14 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		"`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)")
 	f.StringVar(&o.response, "response", "flat",
 		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
-	f.BoolVar(&o.trace, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
+	f.BoolVar(&o.deltas, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
+
+	f.BoolVar(&o.allowRequestTrace, "allow_request_trace", false,
+		"give a request with \"trace\": true a trace of its run in its answer; without this flag such a request fails")
+	f.StringVar(&o.traceFile, "trace_file", "", "write a trace of each request to this `file`, as one line of JSON; what the file holds is replaced")
+	f.IntVar(&o.traceSample, "trace_sample", 1, "write a trace of only one request in this `number`, with --trace_file")
+	f.StringVar(&o.traceDetail, "trace_detail", trace.Full.String(),
+		"how `much` a trace says: nodes (when and where each node ran) or full (what each thread and connection did, too)")
 
 	f.BoolVar(&o.metrics, "metrics", false, "at the end print where nodes ran, and what that cost, on stderr: one line of JSON")
 
@@ -302,6 +315,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		{"inline_threshold_ns", o.inlineThresholdNS, int(time.Second)},
 		{"max_inline_depth", o.maxInlineDepth, 1 << 16},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},
+		{"trace_sample", o.traceSample, 1 << 30},
 	} {
 		if has(given, flag.name) && (flag.value < 1 || flag.value > flag.most) {
 			problem("--%s is a number from 1 to %d, not %d", flag.name, flag.most, flag.value)
@@ -320,6 +334,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 			problem("--%s is a number from 0 to %d, not %d", limit.name, limitMSMax, limit.ms)
 		}
 		*limit.set = time.Duration(limit.ms) * time.Millisecond
+	}
+	if detail, err := trace.ParseDetail(o.traceDetail); has(given, "trace_detail") && (err != nil || detail == trace.Off) {
+		problem("--trace_detail is nodes or full, not %q", o.traceDetail)
 	}
 	if o.redisPool < 0 || o.redisPool > 1<<12 {
 		problem("--redis_pool is a number from 0 to %d, not %d", 1<<12, o.redisPool)

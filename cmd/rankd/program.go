@@ -107,7 +107,7 @@ func shorten(message string, args []string) string {
 }
 
 // dispatch does the job that the flags ask for.
-func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) error {
+func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) (failure error) {
 	asked := o.job()
 	switch asked {
 	case jobBenchLoop:
@@ -120,11 +120,18 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	case jobServe, jobBench:
 		p.tune(o.cpuThreads)
 	}
-	e, err := openEngine(o, p.stderr)
+	traces, err := openTraceFile(o.traceFile)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	e, err := openEngine(o, p.stderr, traces.sink())
+	if err != nil {
+		return errors.Join(err, traces.close(p.stderr))
+	}
+	defer func() {
+		_ = e.Close() // after it nothing is recorded
+		failure = errors.Join(failure, traces.close(p.stderr))
+	}()
 	switch asked {
 	case jobListPlans:
 		return listPlans(e, p.stdout)

@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/caption"
 	"github.com/rankd/rankd/trace/html"
@@ -89,7 +90,7 @@ const warmupMost = 1_000_000
 
 // traceCommand returns "rankd trace".
 func (p *program) traceCommand(ctx context.Context) *cobra.Command {
-	o := traceOptions{options: options{tracing: true}}
+	o := traceOptions{options: options{tracing: true, allowRequestTrace: true, traceDetail: trace.Full.String()}}
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Run one request and draw what ran when", Long: traceLong, Example: traceExamples,
 		Args: cobra.NoArgs,
@@ -141,6 +142,9 @@ func (o *traceOptions) check(given *pflag.FlagSet) error {
 	problems := []error{o.chooseVariants(given)}
 	if o.plan == "" && o.planName == "" && (o.request == "" || o.planDir == "") {
 		problems = append(problems, errors.New("rankd trace needs a plan: --plan_name or --plan"))
+	}
+	if o.user < 1 || o.user > request.UserIDMax {
+		problems = append(problems, fmt.Errorf("--user is a number from 1 to %d, not %d", int64(request.UserIDMax), o.user))
 	}
 	if o.warmup < 0 || o.warmup > warmupMost {
 		problems = append(problems, fmt.Errorf("--warmup is a number from 0 to %d, not %d", warmupMost, o.warmup))
@@ -223,7 +227,7 @@ func (p *program) trace(ctx context.Context, o *traceOptions) error {
 
 // record runs the request in one way and returns its trace, which is nil if it did not get to the engine.
 func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*trace.Trace, error) {
-	e, err := openEngine(&v.options, p.stderr)
+	e, err := openEngine(&v.options, p.stderr, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -239,14 +243,14 @@ func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*tra
 			return nil, err
 		}
 	}
-	r.Record = true
+	r.Trace = true
 	answer, err := e.Rank(ctx, r)
 	if err == nil {
-		return answer.Recorded(), nil
+		return answer.Trace(), nil
 	}
 	var failed *rankd.Error
-	if errors.As(err, &failed) && failed.Recorded() != nil {
-		return failed.Recorded(), err
+	if errors.As(err, &failed) && failed.Trace() != nil {
+		return failed.Trace(), err
 	}
 	return nil, &command.RuntimeError{Err: err}
 }

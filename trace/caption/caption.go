@@ -83,7 +83,7 @@ func Engine(t *trace.Trace) string {
 	case t.Engine == "pool":
 		return "two pools"
 	default:
-		return "engine " + Name(t.Engine, 20)
+		return "the " + Name(t.Engine, 20) + " engine"
 	}
 }
 
