@@ -26,7 +26,7 @@ func (t *Trace) MarshalJSON() ([]byte, error) {
 		plain: (*plain)(t), Nodes: make([]node, len(t.Nodes)), Gaps: t.Gaps(),
 		Critical: map[string]Path{string(Latency): t.CriticalPath(Latency), string(Service): t.CriticalPath(Service)},
 	}
-	own := t.own()
+	own := t.Own()
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		document.Nodes[i] = node{n, n.Wait(), n.Run(), own[i]}

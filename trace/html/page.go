@@ -83,6 +83,7 @@ func newRun(n caption.Run, until time.Duration) run {
 		Timeline: template.HTML(svg.Timeline(t, until)), Graph: template.HTML(svg.Graph(t)),
 	}
 	r.Facts = "Request " + caption.Name(t.RequestID, 60) + ", trace " + caption.Name(t.TraceID, 40) + "."
+	own := t.Own()
 	critical := make([]string, len(t.Nodes))
 	for _, s := range t.CriticalPath(trace.Latency).Steps {
 		critical[s.Node] = "●"
@@ -95,7 +96,7 @@ func newRun(n caption.Run, until time.Duration) run {
 		}
 		if one.Ran() {
 			shown.Rows, shown.Ready, shown.Wait = caption.Rows(one), caption.Time(one.Ready), caption.Time(one.Wait())
-			shown.Run, shown.Own, shown.Share = caption.Time(one.Run()), caption.Time(t.Own(i)), caption.Share(one.Run(), t.Request.Ended)
+			shown.Run, shown.Own, shown.Share = caption.Time(one.Run()), caption.Time(own[i]), caption.Share(one.Run(), t.Request.Ended)
 		}
 		r.Nodes = append(r.Nodes, shown)
 	}

@@ -19,7 +19,7 @@ import (
 func Write(w io.Writer, runs ...caption.Run) error {
 	d := document{Events: []event{}, Unit: "ns"}
 	for i, n := range runs {
-		p := process{document: &d, pid: i + 1, trace: n.Trace}
+		p := process{document: &d, pid: i + 1, trace: n.Trace, own: n.Trace.Own()}
 		p.write(n.Name)
 	}
 	return json.NewEncoder(w).Encode(&d)
@@ -59,7 +59,8 @@ type process struct {
 	*document
 	pid   int
 	trace *trace.Trace
-	drawn [][]span // of each track, its slices as drawn
+	own   []time.Duration // of each node
+	drawn [][]span        // of each track, its slices as drawn
 }
 
 // span is a slice as drawn: its end lies after its start.
@@ -153,7 +154,7 @@ func (p *process) args(s trace.Slice) map[string]any {
 	n := &p.trace.Nodes[s.Node]
 	args["op"], args["place"], args["status"] = n.Op, caption.Place(p.trace, n), string(n.Status)
 	args["rows_in"], args["rows_out"] = n.RowsIn, n.RowsOut
-	args["wait_ns"], args["run_ns"], args["own_ns"] = int64(n.Wait()), int64(n.Run()), int64(p.trace.Own(s.Node))
+	args["wait_ns"], args["run_ns"], args["own_ns"] = int64(n.Wait()), int64(n.Run()), int64(p.own[s.Node])
 	return args
 }
 

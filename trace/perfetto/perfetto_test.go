@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,6 +39,8 @@ func written(t *testing.T, runs ...caption.Run) []read {
 	return d.TraceEvents
 }
 
+var whole = regexp.MustCompile(`^st*f$`)
+
 // moved bounds how many ns a slice gives way to the empty ones before it.
 const moved = 100
 
@@ -50,9 +53,11 @@ func check(t *testing.T, events []read, flows int) {
 		at := thread{e.Pid, e.Tid}
 		switch e.Ph {
 		case "X":
-			assert.Less(t, e.start(), e.end(), "a flow binds to no empty slice: %v", e)
-			if before := slices[at]; len(before) > 0 {
-				assert.LessOrEqual(t, before[len(before)-1].end(), e.start(), "slices of thread %v overlap", at)
+			if e.start() >= e.end() {
+				t.Errorf("a flow binds to no empty slice: %v", e)
+			}
+			if before := slices[at]; len(before) > 0 && before[len(before)-1].end() > e.start() {
+				t.Errorf("slices of thread %v overlap: %v", at, e)
 			}
 			slices[at] = append(slices[at], e)
 		case "M":
@@ -69,18 +74,26 @@ func check(t *testing.T, events []read, flows int) {
 			continue
 		}
 		phases[e.ID] += e.Ph
-		assert.LessOrEqual(t, last[e.ID], e.start()+moved, "flow %d goes back in time", e.ID)
+		if last[e.ID] > e.start()+moved {
+			t.Errorf("flow %d goes back in time", e.ID)
+		}
 		last[e.ID] = e.start()
 		within := false
 		for _, s := range slices[thread{e.Pid, e.Tid}] {
 			within = within || s.start() <= e.start() && e.start() < s.end()
 		}
-		assert.True(t, within, "%q of flow %d lies in no slice", e.Ph, e.ID)
-		assert.Equal(t, e.Ph == "f", e.Bp == "e", "the end of a flow is bound to the slice around it")
+		if !within {
+			t.Errorf("%q of flow %d lies in no slice", e.Ph, e.ID)
+		}
+		if (e.Ph == "f") != (e.Bp == "e") {
+			t.Errorf("%q of flow %d has bp %q: its end is bound to the slice around it", e.Ph, e.ID, e.Bp)
+		}
 	}
 	assert.Len(t, phases, flows)
 	for id, p := range phases {
-		assert.Regexp(t, `^st*f$`, p, "flow %d", id)
+		if !whole.MatchString(p) {
+			t.Errorf("flow %d has the phases %s", id, p)
+		}
 	}
 }
 
@@ -95,8 +108,8 @@ func TestFlowsBeginAndEndInsideSlices(t *testing.T) {
 		require.NoError(t, err)
 		check(t, written(t, caption.Run{Trace: tr}), len(tr.Flows))
 	}
-	for seed := range uint64(60) {
-		tr := tracetest.Random(seed, 1+int(seed)*5)
+	for seed := range uint64(20) {
+		tr := tracetest.Random(seed, 1+int(seed)*8)
 		check(t, written(t, caption.Run{Trace: tr}), len(tr.Flows))
 	}
 }

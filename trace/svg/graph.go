@@ -3,6 +3,7 @@ package svg
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/caption"
@@ -38,7 +39,7 @@ func Graph(t *trace.Trace) string {
 	g := arrange(inputs, m.columns)
 	p := plane{measures: m, grid: g}
 	p.layBands()
-	onPath := critical(t)
+	onPath, own := critical(t), t.Own()
 	next := make(map[[2]int]bool) // edges of the critical path
 	steps := t.CriticalPath(trace.Latency).Steps
 	for k := 1; k < len(steps); k++ {
@@ -57,14 +58,14 @@ func Graph(t *trace.Trace) string {
 		}
 	}
 	for i := range t.Nodes {
-		p.box(&d, t, i, onPath[i])
+		p.box(&d, t, i, own[i], onPath[i])
 	}
 	d.add("</svg>\n")
 	return d.String()
 }
 
 // box draws a node.
-func (p *plane) box(d *document, t *trace.Trace, i int, crit bool) {
+func (p *plane) box(d *document, t *trace.Trace, i int, own time.Duration, crit bool) {
 	n := &t.Nodes[i]
 	x, y := p.corner(i)
 	d.add(`<g class="node %s%s" data-n="%d" tabindex="0">`, class(n.Place), critClass(crit), i)
@@ -86,7 +87,7 @@ func (p *plane) box(d *document, t *trace.Trace, i int, crit bool) {
 	} else {
 		line(0, "bold", n.ID, caption.Share(n.Run(), t.Request.Ended))
 		line(1, "", n.Op, caption.Place(t, n))
-		line(2, "soft", caption.Rows(n), caption.Time(t.Own(i)))
+		line(2, "soft", caption.Rows(n), caption.Time(own))
 	}
 	d.add("</g>\n")
 }

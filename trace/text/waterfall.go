@@ -26,13 +26,13 @@ func waterfall(out *strings.Builder, t *trace.Trace, o Options) {
 	}
 	marks := pathMarks(t)
 	nodes, left := chosen(t, marks, o)
-	bodies := bodiesOf(t)
+	bodies, own := bodiesOf(t), t.Own()
 	table := [][]string{{"", "node", "op", "place", "rows", "wait", "run", "own", ""}}
 	for _, i := range nodes {
 		n := &t.Nodes[i]
 		row := []string{marks[i], caption.Name(n.ID, 24), caption.Name(n.Op, 24), caption.Place(t, n), caption.Rows(n), "", "", "", ""}
 		if n.Ran() {
-			row[5], row[6], row[7] = caption.Time(n.Wait()), caption.Time(n.Run()), caption.Time(t.Own(i))
+			row[5], row[6], row[7] = caption.Time(n.Wait()), caption.Time(n.Run()), caption.Time(own[i])
 			row[8] = bar(n, bodies[i], t.Request.Ended)
 		}
 		table = append(table, row)
