@@ -232,7 +232,7 @@ func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*tra
 		return nil, err
 	}
 	defer e.Close()
-	r := rankd.Request{UserID: o.user, ID: "trace"}
+	r := rankd.Request{UserID: o.user, ID: request.NewID()}
 	if o.request != "" {
 		if r, err = e.ParseRequest([]byte(o.request)); err != nil {
 			return nil, fmt.Errorf("--request: %w", err)

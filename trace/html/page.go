@@ -52,7 +52,7 @@ type legend struct{ Class, Text string }
 
 var legends = []legend{
 	{"loop", "on the loop, or the request's goroutine"}, {"inline", "inline on the loop"}, {"pool", "on a worker"},
-	{"call", "commands on a connection"}, {"engine", "engine"},
+	{"call", "commands on a connection"}, {"engine", "engine"}, {"sleep", "sleep"},
 }
 
 // Write writes the page. With several runs their timelines come first, above each other and on one time axis. The

@@ -3,7 +3,10 @@ package svg
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/rivo/uniseg"
 
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/caption"
@@ -77,7 +80,7 @@ func (p *plane) box(d *document, t *trace.Trace, i int, own time.Duration, crit 
 	line := func(k int, classes, text, atRight string) {
 		base := y + p.boxHeight*(float64(k)+0.85)/3.4
 		atRight = fit(atRight, room-4)
-		text = fit(text, room-len([]rune(atRight))-1)
+		text = fit(text, room-uniseg.StringWidth(atRight)-1)
 		d.text(left, base, classes, "", text)
 		d.text(right, base, "soft", "end", atRight)
 	}
@@ -86,7 +89,11 @@ func (p *plane) box(d *document, t *trace.Trace, i int, own time.Duration, crit 
 		line(1, "soft", n.Op, string(n.Status))
 	} else {
 		line(0, "bold", n.ID, caption.Share(n.Run(), t.Request.Ended))
-		line(1, "", n.Op, caption.Place(t, n))
+		op, place := n.Op, caption.Place(t, n)
+		if uniseg.StringWidth(op+" "+place) > room {
+			op = op[strings.LastIndex(op, ":")+1:] // without its namespace
+		}
+		line(1, "", op, place)
 		line(2, "soft", caption.Rows(n), caption.Time(own))
 	}
 	d.add("</g>\n")

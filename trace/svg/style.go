@@ -25,7 +25,7 @@ const Style = `
 .drawing .edge.crit, .drawing .flow.crit { stroke: var(--crit); stroke-opacity: .9; stroke-width: 1.6; }
 .drawing .edge.crit { stroke-width: 2.4; }
 .drawing.many .flow { stroke-opacity: .25; } .drawing.many .flow.crit { stroke-opacity: .9; }
-.drawing .flow.timer { stroke-dasharray: 3 3; }
+.drawing .slice.sleep { fill: var(--engine); fill-opacity: .18; stroke: var(--engine); stroke-dasharray: 4 3; } .drawing .slice.sleep.crit { stroke: var(--crit); }
 .drawing .track { fill: var(--panel); }
 .drawing .rule { stroke: var(--rule); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .drawing .gap { fill: var(--crit); fill-opacity: .09; }

@@ -11,15 +11,15 @@ import (
 
 // The parts of a timeline, in CSS pixels.
 const (
-	gutterWidth = 108 // names of tracks
+	gutterWidth = 128 // names of tracks
 	plotWidth   = Width - gutterWidth - 8
 	axisHeight  = 22
 	pathHeight  = 20 // the strip of the critical path
 	textSize    = 11
 )
 
-// manyTracks is how many tracks a timeline has from which on they are low.
-const manyTracks = 40
+// manyRows is how many rows a timeline has from which on they are low.
+const manyRows = 40
 
 // manyNodes is how many nodes a timeline has from which on its flows are pale.
 const manyNodes = 150
@@ -31,6 +31,8 @@ type plot struct {
 	total         time.Duration
 	height, pitch float64 // of a track, and from one to the next
 	onPath        []bool
+	sleeps        []int // lane of each flow that is a sleep
+	lanes         int   // of sleeps, below the tracks
 }
 
 // Timeline draws what ran when: a row per thread and per lane of a connection, with flows between them, and above
@@ -40,11 +42,13 @@ type plot struct {
 // The marks are in a nested svg of the class "plot". A page that changes its viewBox zooms the time axis.
 func Timeline(t *trace.Trace, until time.Duration) string {
 	p := plot{trace: t, total: max(End(t), until, 1), height: 20, pitch: 28, onPath: critical(t)}
-	if len(t.Tracks) >= manyTracks {
+	p.sleeps, p.lanes = caption.Sleeps(t)
+	rows := len(t.Tracks) + p.lanes
+	if rows >= manyRows {
 		p.height, p.pitch = 9, 12
 	}
 	top := float64(axisHeight + pathHeight + 8)
-	height := top + float64(len(t.Tracks))*p.pitch
+	height := top + float64(rows)*p.pitch
 	classes := "timeline"
 	if len(t.Nodes) >= manyNodes {
 		classes = "timeline many"
@@ -57,11 +61,11 @@ func Timeline(t *trace.Trace, until time.Duration) string {
 	}
 	p.add("</g>\n")
 	p.text(gutterWidth-8, axisHeight+14, "soft", "end", "critical path")
-	for k, track := range t.Tracks {
+	for k := range rows {
 		y := top + float64(k)*p.pitch
 		p.add(`<rect class="track" x="%d" y="%s" width="%s" height="%s"/>`+"\n", gutterWidth, number(y), number(plotWidth), number(p.height))
-		if p.height >= textSize || k == 0 || track.Kind != t.Tracks[k-1].Kind {
-			p.text(gutterWidth-8, y+p.height/2+4, "", "end", fit(track.Name, cells(gutterWidth-8, textSize)))
+		if p.height >= textSize || k == 0 || p.kind(k) != p.kind(k-1) {
+			p.text(gutterWidth-8, y+p.height/2+4, "", "end", fit(p.rowName(k), cells(gutterWidth-8, textSize)))
 		}
 	}
 	p.add(`<svg class="plot" x="%d" y="%d" width="%[3]d" height="%[4]s" viewBox="0 0 %[3]d %[4]s" preserveAspectRatio="none" data-total="%[5]d">`+"\n",
@@ -76,6 +80,21 @@ func Timeline(t *trace.Trace, until time.Duration) string {
 	p.names()
 	p.add("</svg>\n")
 	return p.String()
+}
+
+// kind returns what a row is about. Sleeps come below the tracks.
+func (p *plot) kind(row int) trace.TrackKind {
+	if row < len(p.trace.Tracks) {
+		return p.trace.Tracks[row].Kind
+	}
+	return "timer"
+}
+
+func (p *plot) rowName(row int) string {
+	if row < len(p.trace.Tracks) {
+		return p.trace.Tracks[row].Name
+	}
+	return fmt.Sprintf("Timer %d", row-len(p.trace.Tracks))
 }
 
 // End returns the end of a trace: of the request, or of the last slice if a body outlived it.
@@ -152,7 +171,7 @@ func (p *plot) segment(s trace.Segment) string {
 // segmentName is the text on a segment: the reason of a gap, and nothing on a short one.
 func (p *plot) segmentName(s trace.Segment) string {
 	if s.For == trace.Running {
-		return caption.Name(p.trace.Nodes[s.Node].ID, 40)
+		return p.nodeName(s.Node)
 	}
 	return fmt.Sprintf("%s %s", caption.Time(s.End-s.Start), caption.Waiting(p.trace, s.For))
 }
@@ -187,8 +206,10 @@ func (p *plot) sliceName(s trace.Slice) string {
 	if s.Node < 0 {
 		return "engine"
 	}
-	return caption.Name(p.trace.Nodes[s.Node].ID, 40)
+	return p.nodeName(s.Node)
 }
+
+func (p *plot) nodeName(node int) string { return caption.Name(p.trace.Nodes[node].ID, 40) }
 
 // details describes a slice.
 func (p *plot) details(k int, s trace.Slice) string {
@@ -203,29 +224,36 @@ func (p *plot) details(k int, s trace.Slice) string {
 	}
 }
 
-// flows draws the ways between tracks, and the sleeps along one.
+// flows draws the ways between rows, and the sleeps.
 func (p *plot) flows() {
-	for _, f := range p.trace.Flows {
-		for k := 1; k < len(f.Points); k++ {
-			a, b := f.Points[k-1], f.Points[k]
-			if a.Track == b.Track && f.Kind != trace.TimerFlow {
-				continue // a slice shows it
+	for i, f := range p.trace.Flows {
+		points := f.Points
+		if lane := p.sleeps[i]; lane >= 0 {
+			points = p.sleep(f, len(p.trace.Tracks)+lane)
+		}
+		for k := 1; k < len(points); k++ {
+			if a, b := points[k-1], points[k]; a.Track != b.Track { // otherwise a slice shows it
+				p.add(`<path class="flow%s" data-n="%d" d="%s"/>`+"\n", critClass(p.onPath[f.Node]), f.Node, p.way(a, b))
 			}
-			p.add(`<path class="flow %s%s" data-n="%d" d="%s"/>`+"\n", string(f.Kind), critClass(p.onPath[f.Node]), f.Node, p.way(a, b))
 		}
 	}
 }
 
-// way returns a curve from one track to another, or a line below one.
+// sleep draws a sleep on a row of its own, and returns the points of its flow, by way of that row.
+func (p *plot) sleep(f trace.Flow, row int) []trace.Point {
+	begin, end := f.Points[0], f.Points[len(f.Points)-1]
+	p.add(`<rect class="slice sleep%s" x="%s" y="%s" width="%s" height="%s" data-n="%d" data-l="%s" data-d="%s"/>`+"\n",
+		critClass(p.onPath[f.Node]), number(p.x(begin.At)), number(p.y(row)), number(p.x(end.At)-p.x(begin.At)), number(p.height),
+		f.Node, escape(p.nodeName(f.Node)), escape(p.when(begin.At, end.At)+"sleeps"))
+	return []trace.Point{begin, {Track: row, At: begin.At}, {Track: row, At: end.At}, end}
+}
+
+// way returns a curve from one row to another.
 func (p *plot) way(a, b trace.Point) string {
 	x1, x2, y1, y2 := p.x(a.At), p.x(b.At), p.y(a.Track), p.y(b.Track)
-	switch {
-	case a.Track == b.Track:
-		y := y1 + p.height + 3
-		return fmt.Sprintf("M%s %sV%sH%sV%s", number(x1), number(y1+p.height), number(y), number(x2), number(y1+p.height))
-	case y1 < y2:
+	if y1 < y2 {
 		y1 += p.height
-	default:
+	} else {
 		y2 += p.height
 	}
 	middle := number((y1 + y2) / 2)
@@ -246,6 +274,11 @@ func (p *plot) names() {
 		for k, track := range p.trace.Tracks {
 			for _, s := range track.Slices {
 				p.name(s.Start, s.End, p.y(k)+14, "on", p.sliceName(s))
+			}
+		}
+		for i, f := range p.trace.Flows {
+			if lane := p.sleeps[i]; lane >= 0 {
+				p.name(f.Points[0].At, f.Points[len(f.Points)-1].At, p.y(len(p.trace.Tracks)+lane)+14, "", p.nodeName(f.Node))
 			}
 		}
 	}

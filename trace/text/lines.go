@@ -2,7 +2,6 @@ package text
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,9 +79,10 @@ func (d *drawing) layColumns() {
 	if len(d.columns) == 0 { // a trace without tracks
 		d.columns = append(d.columns, column{name: "Loop"})
 	}
-	if lanes := d.laySleeps(); lanes > 0 {
+	var sleeps int
+	if d.sleep, sleeps = caption.Sleeps(d.trace); sleeps > 0 {
 		d.timers = len(d.columns)
-		d.columns = append(d.columns, column{name: "Timers", lanes: min(lanes, lanesMost)})
+		d.columns = append(d.columns, column{name: "Timers", lanes: min(sleeps, lanesMost)})
 	}
 	if redis >= 0 {
 		for k, track := range d.trace.Tracks {
@@ -104,24 +104,6 @@ func (d *drawing) layColumns() {
 		col.width = max(col.width+col.textOffset, uniseg.StringWidth(col.name)) + 4
 		left += col.width
 	}
-}
-
-// laySleeps gives each sleep a lane in which no other sleeps at the same time, and returns the number of lanes.
-func (d *drawing) laySleeps() int {
-	d.sleep = make([]int, len(d.trace.Flows))
-	var free []time.Duration // of each lane, from when on
-	for k, f := range d.trace.Flows {
-		if f.Kind != trace.TimerFlow {
-			continue
-		}
-		lane := slices.IndexFunc(free, func(at time.Duration) bool { return at < f.Points[0].At })
-		if lane < 0 {
-			lane, free = len(free), append(free, 0)
-		}
-		free[lane] = f.Points[len(f.Points)-1].At
-		d.sleep[k] = min(lane, lanesMost-1)
-	}
-	return len(free)
 }
 
 func (d *drawing) width() int {
@@ -210,7 +192,7 @@ func (d *drawing) follow(flow int) {
 		}
 	}
 	if f.Kind == trace.TimerFlow {
-		u.at = d.columns[d.timers].left + 2*d.sleep[flow]
+		u.at = d.columns[d.timers].left + 2*min(d.sleep[flow], lanesMost-1)
 	}
 	for k, l := range d.lines {
 		for _, i := range l.instants {
