@@ -61,7 +61,7 @@ func (e *Engine) open() (err error) {
 	if e.registry, err = e.loadRegistry(); err != nil {
 		return err
 	}
-	tasks, err := task.NewCatalog(append(builtin.Specs(), o.Tasks...)...)
+	tasks, err := task.NewTrustingCatalog(builtin.Specs(), o.Tasks...)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -31,6 +32,7 @@ type Async struct {
 	clients     []*resp.Client // by endpoint index; nil for an endpoint that is not a Redis
 	nodeTimeout time.Duration
 	maxRows     int // of a request
+	memory      *rowset.Pool
 	placement   Placement
 	inliner     inliner
 	events      *trace.Budget
@@ -86,6 +88,8 @@ type AsyncConfig struct {
 	MaxRows int
 	// Placement says where computing nodes run.
 	Placement Placement
+	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
+	Memory *rowset.Pool
 	// TraceEvents bounds the events that recorded requests in flight hold together. Zero means
 	// trace.DefaultEvents.
 	TraceEvents int
@@ -96,7 +100,10 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
-		profiles: make(map[*plan.Graph]*profile), events: trace.NewBudget(cfg.TraceEvents),
+		profiles: make(map[*plan.Graph]*profile), events: trace.NewBudget(cfg.TraceEvents), memory: cfg.Memory,
+	}
+	if e.memory == nil {
+		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
 	e.inliner.resume = e.resumeParked
 	return e

@@ -280,7 +280,7 @@ func gatherTask(n int) task.Spec {
 			if err := c.MakeRows(int64(ref.Len())); err != nil {
 				return rowset.RowSet{}, err
 			}
-			out = rowset.Concat(out, ref)
+			out = rowset.Concat(nil, out, ref)
 		}
 		return out, nil
 	}}

@@ -257,7 +257,7 @@ func (n *nodeRun) orphan(err error) *run {
 	if r.failed != nil {
 		r.failed.Store(true)
 	}
-	r.rows, r.failed = nil, nil // the orphan may still use them
+	r.rows, r.failed, r.memory = nil, nil, nil // the orphan may still use them
 	n.engine.counts.Orphans++
 	n.cancel.Cancel()
 	n.body.cancel()

@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
 )
 
 // Config sets an engine up. Registry is required. Immutable once given to an engine.
@@ -33,6 +34,9 @@ type Config struct {
 	// Placement says where computing nodes run. Blocking engines take only from it whether a sort
 	// that a take follows selects: not in the mode OffloadAll.
 	Placement Placement
+	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
+	// Blocking engines keep none.
+	Memory *rowset.Pool
 	// Clock tells the time to everything below the engine. Nil means a real clock.
 	Clock clock.Clock
 	// OnPanic receives a panic in a callback on the loop, which contains it. Nil logs it: see
@@ -70,7 +74,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
 	e := NewAsync(AsyncConfig{
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
-		Placement: cfg.Placement,
+		Placement: cfg.Placement, Memory: cfg.Memory,
 	})
 	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func TestCallbackTimeOfAPlan(t *testing.T) {
 	wakes := task.Spec{Op: "test::wakes", Inputs: 1, Output: task.PassThrough, Place: task.OnLoop, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		err := c.Sleep(ms(100))
 		w.Harness.Clock.Advance(ms(7))
-		return c.Inputs[0], err
+		return c.Inputs[0], errors.Join(err, c.Sleep(ms(100)))
 	}}
 	short, long := ms(1), ms(3)
 	tasks := builtins(t, wakes, timedTask(w, "test::short", &short, func(s *task.Spec) { s.Cheap = true }),
@@ -77,7 +78,7 @@ func TestCallbackTimeOfAPlan(t *testing.T) {
 		assert.Equal(t, want, plans[name].CallbackTime.Max, name)
 	}
 	assert.EqualValues(t, 1, plans["short"].CallbackTime.Count)
-	assert.EqualValues(t, 2, plans["resumed"].CallbackTime.Count, "it begins, and goes on after its sleep")
+	assert.EqualValues(t, 3, plans["resumed"].CallbackTime.Count, "it begins, and goes on after each of its sleeps")
 	assert.EqualValues(t, 3, plans["handed back"].CallbackTime.Count, "it begins, goes on after its sleep, and takes its job back")
 }
 

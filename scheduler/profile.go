@@ -11,8 +11,9 @@ import (
 
 // profile is what an engine has learned about one plan. Loop only.
 type profile struct {
-	nodes []nodeProfile // as the plan's nodes
-	live  int           // requests in flight
+	nodes   []nodeProfile // as the plan's nodes
+	live    int           // requests in flight
+	forgets bool          // all tasks have Spec.Forgets
 
 	counts     PlacementStats // without the quantiles
 	inlineTime latency.Histogram
@@ -64,11 +65,12 @@ func (e *Async) forgetProfiles() {
 }
 
 func newProfile(g *plan.Graph) *profile {
-	p := &profile{nodes: make([]nodeProfile, len(g.Nodes))}
+	p := &profile{nodes: make([]nodeProfile, len(g.Nodes)), forgets: true}
 	for i, node := range g.Nodes {
 		spec := task.SpecOf(node)
 		n := &p.nodes[i]
 		n.spec, n.there = spec, place(spec, node)
+		p.forgets = p.forgets && spec.Forgets
 		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
 		n.limit = task.Limit(g, node)
 		if spec.Cost != nil {

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
@@ -23,6 +24,8 @@ type run struct {
 	rows *task.RowBudget
 	// failed tells workers that the request has failed. It is shared and kept as rows is.
 	failed *atomic.Bool
+	// memory lends slices to the bodies. It is shared and kept as rows is.
+	memory *rowset.Memory
 
 	recorder *trace.Recorder // nil: nobody records the request
 	pumping  bool            // pump is on the stack
@@ -54,6 +57,10 @@ func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	} else {
 		r.failed.Store(false)
 	}
+	if r.memory == nil {
+		r.memory = rowset.NewMemory(e.memory)
+	}
+	r.memory.SetLending(r.profile.forgets)
 	if req.Record != trace.Off {
 		r.record(arrived)
 	}
@@ -122,7 +129,7 @@ func (r *run) start(node int, there where) {
 		r.recorder.Spawn(node, places[there], rows)
 	}
 	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
-	n.ctx.Limit = r.limitOf(node)
+	n.ctx.Limit, n.ctx.Memory = r.limitOf(node), r.memory
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.start(there); err != nil {
@@ -141,6 +148,7 @@ func (r *run) finish() {
 		e.counts.Failed++
 	}
 	e.runs.remove(r)
+	r.memory.Release(result.Outputs)
 	r.free()
 	e.deliver(result, done)
 	e.checkDrained()

@@ -251,6 +251,27 @@ func (r *refWaiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error
 // Sleep implements task.Waiter.
 func (r *refWaiter) Sleep(time.Duration) error { return nil }
 
+// digestOf returns a number that depends on the ids and values of all active rows.
+func digestOf(sets ...rowset.RowSet) uint64 {
+	const prime = 1099511628211 // of the 64-bit FNV hash
+	sum := uint64(len(sets))
+	for _, rs := range sets {
+		for i := range rs.N {
+			row := int(rs.Row(i))
+			sum = (sum ^ uint64(rs.Batch.IDs[row])) * prime
+			for _, c := range rs.Batch.Floats {
+				if c.Valid.Get(row) {
+					sum = (sum ^ math.Float64bits(c.Values[row])) * prime
+				}
+			}
+			for _, c := range rs.Batch.Strings {
+				sum = (sum ^ uint64(c.Codes[row])) * prime
+			}
+		}
+	}
+	return sum
+}
+
 // sameRows reports whether two results have the same active rows and columns.
 func sameRows(a, b rowset.RowSet) bool {
 	if a.N != b.N || (a.Batch == nil) != (b.Batch == nil) {
@@ -383,6 +404,7 @@ func (w *simWorld) checkState(r *run, active int) {
 func (w *simWorld) checkQuiet() {
 	for _, q := range w.requests {
 		w.check(q.answers == 1, "request %d has %d answers", q.user, q.answers)
+		w.check(q.digest == digestOf(q.outputs...), "the answer to request %d has changed", q.user)
 	}
 	e := w.engine
 	w.check(e.runs.len() == 0, "%d requests are in flight after the last answer", e.runs.len())

@@ -43,7 +43,7 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		specs = append(specs, spec)
 	}
 	passThrough := func(op string, onLoop bool, body task.Body, params ...plan.ParamSchema) {
-		spec := task.Spec{Op: op, Doc: op, Inputs: 1, Output: task.PassThrough, Run: body, Params: params}
+		spec := task.Spec{Op: op, Doc: op, Inputs: 1, Output: task.PassThrough, Run: body, Params: params, Forgets: true}
 		if onLoop {
 			spec.Place = task.OnLoop
 		} else {
@@ -288,6 +288,7 @@ type snapshot struct {
 	node   *plan.Node
 	user   int64
 	in     [2]rowset.RowSet // first input, first reference
+	digest uint64           // of in
 	weight float64
 	filter string
 }
@@ -300,6 +301,7 @@ func snapshotOf(c *task.Ctx) (s snapshot) {
 	if len(c.Refs) > 0 {
 		s.in[1] = c.Refs[0]
 	}
+	s.digest = digestOf(s.in[:]...)
 	s.weight, _ = c.Params.Float(paramWeight)
 	s.filter, _ = c.Params.String(paramBlocklist)
 	return s
@@ -308,7 +310,7 @@ func snapshotOf(c *task.Ctx) (s snapshot) {
 // holds reports whether c is still as it was.
 func (s *snapshot) holds(c *task.Ctx) bool {
 	t := snapshotOf(c)
-	return s.node == t.node && s.user == t.user && s.filter == t.filter &&
+	return s.node == t.node && s.user == t.user && s.filter == t.filter && s.digest == t.digest &&
 		math.Float64bits(s.weight) == math.Float64bits(t.weight) &&
 		sameMemory(s.in[0], t.in[0]) && sameMemory(s.in[1], t.in[1])
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -235,6 +236,8 @@ type simRequest struct {
 	begun    map[int]bool     // nodes whose body has begun, by index
 	refused  bool             // submitted after the engine was told to close
 	answers  int
+	outputs  []rowset.RowSet // of the answer
+	digest   uint64          // of outputs
 }
 
 // simInstantsMax bounds a run: one takes some hundreds of instants.
@@ -292,7 +295,7 @@ func (w *simWorld) build() {
 	}
 	w.engine = NewAsync(AsyncConfig{
 		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, NodeTimeout: c.nodeTimeout,
-		MaxRows: c.maxRows, Placement: c.placement, TraceEvents: w.traces.events,
+		MaxRows: c.maxRows, Placement: c.placement, Memory: poisonedPool(), TraceEvents: w.traces.events,
 	})
 	for i := range 1 + w.rng.IntN(3) {
 		w.plans = append(w.plans, w.makePlan(fmt.Sprintf("plan_%d", i)))
@@ -379,6 +382,7 @@ func (w *simWorld) answered(q *simRequest, r *Result) {
 	}
 	w.judge(q, r)
 	w.checkTrace(q, r)
+	q.outputs, q.digest = r.Outputs, digestOf(r.Outputs...)
 	// The request is its caller's again, who does with it what he likes.
 	q.req = Execution{UserID: -1}
 	q.req.Params.SetFloat(paramWeight, -1)

@@ -128,6 +128,9 @@ func open(t testing.TB, cfg Config) *world {
 		cfg.Registry = testRegistry(t)
 	}
 	cfg.OnPanic = func(recovered any, stack []byte) { t.Errorf("panic on the loop: %v\n%s", recovered, stack) }
+	if _, ok := t.(*testing.T); ok && cfg.Memory == nil {
+		cfg.Memory = poisonedPool()
+	}
 	e, err := OpenAsync(cfg)
 	require.NoError(t, err)
 	w := &world{Async: e, t: t}
@@ -136,6 +139,12 @@ func open(t testing.TB, cfg Config) *world {
 		assertNothingLeft(t, e)
 	})
 	return w
+}
+
+// poisonedPool keeps slices of any size and overwrites what comes back: code that still reads it finds
+// wrong rows.
+func poisonedPool() *rowset.Pool {
+	return rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true})
 }
 
 // assertNothingLeft checks a closed engine: no request, no body, no orphan, no coroutine.

@@ -35,7 +35,7 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 	var names []string
 	var long strings.Builder
 	long.WriteString("Measure where nodes should run: each scenario with --scheduling offload_all, with adaptive,\n" +
-		"and with adaptive that runs nothing inline, in interleaved rounds, each in a process of its own.\n" +
+		"with adaptive that runs nothing inline, and with inline_all, in interleaved rounds, each in a process of its own.\n" +
 		"It judges each aim: met, not met, or not decided if the interval contains the bound.\n")
 	for _, s := range placement.Scenarios() {
 		names = append(names, s.Name)

@@ -165,12 +165,32 @@ func TestMeasureAnotherBuild(t *testing.T) {
 			}, func(int, Variant) {})
 		require.NoError(t, err)
 		if takesPart {
-			assert.Equal(t, map[int]int{0: 6, 1: 6, 2: 6, 3: 6}, asked)
+			assert.Equal(t, map[int]int{0: 6, 1: 6, 2: 6, 3: 6, 4: 6}, asked)
 			assert.Equal(t, "1.00× (1.00–1.00)", results[adaptive].BetterThanBase.Factor())
 		} else {
-			assert.Equal(t, map[int]int{0: 6, 1: 6, 2: 6}, asked)
+			assert.Equal(t, map[int]int{0: 6, 1: 6, 2: 6, 3: 6}, asked)
 		}
 	}
+}
+
+// The requests on many rows ask for a mode of their own where the scenario says so, and the others do not.
+func TestRequestsAskForAMode(t *testing.T) {
+	inline := map[string]float64{}
+	for _, name := range []string{"mix_large", "mix_asking"} {
+		target, err := Open(rankd.Options{Env: "test", CPUThreads: 2, Scheduling: rankd.Scheduling{Mode: rankd.OffloadAll}}, name)
+		require.NoError(t, err)
+		answered := make(chan error)
+		client := target.NewClient(func(err error) { answered <- err })
+		for i, plan := range scenarioOf(t, name).Order[:60] {
+			client.Send(int64(i + 1))
+			require.NoError(t, <-answered, plan)
+		}
+		inline[name] = target.(load.Reporting).Figures().(figures).InlineRate
+		target.Close()
+	}
+	assert.Zero(t, inline["mix_large"])
+	assert.Positive(t, inline["mix_asking"])
+	assert.Less(t, inline["mix_asking"], 0.1, "one request of sixty")
 }
 
 func TestMeasureErrors(t *testing.T) {

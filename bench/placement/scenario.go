@@ -22,6 +22,8 @@ type Scenario struct {
 	Rate        float64 // arrivals per second; zero means a closed loop
 	Key         Figure
 	Aims        []Aim
+	// Ask is the mode that requests for the plan "large" ask for; empty means that they ask for none.
+	Ask rankd.SchedulingMode
 }
 
 // An Aim is what a scenario is meant to show of adaptive. Immutable.
@@ -56,10 +58,11 @@ const (
 	PerSecond Figure = "requests/s" // more is better
 )
 
-// The plans of mix. The latencies of cheap are recorded by themselves.
+// The plans of mixes. The latencies of cheap are recorded by themselves.
 const (
 	cheap = "cheap"
 	heavy = "heavy"
+	large = "large"
 )
 
 // Scenarios returns all scenarios, in the order in which they run.
@@ -80,21 +83,36 @@ func Scenarios() []Scenario {
 		top.Aims = []Aim{medianOf(s.most)}
 		scenarios = append(scenarios, top)
 	}
-	large := single("large", "fixed_source → vm → filter → sort on 100000 rows", rank(100_000, 0))
-	large.Aims = []Aim{ratioOf(0.97)}
-	mix := Scenario{
-		Name: "mix", Doc: "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", Concurrency: 256, Rate: 2000, Key: CheapP99,
-		Plans: map[string]string{cheap: rank(10, 5), heavy: burn(10)},
-		Aims:  []Aim{ratioOf(1), {Callback, compare.AtMost(1000)}},
+	full := single("large", "fixed_source → vm → filter → sort on 100000 rows", rank(100_000, 0))
+	full.Aims = []Aim{ratioOf(0.97)}
+	mixed := mix("mix", "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", heavy, burn(10))
+	mixed.Aims = []Aim{ratioOf(1), {Callback, compare.AtMost(1000)}}
+	scenarios = append(scenarios, full, mixed, dags(50), dags(500))
+	for _, rows := range []int{10, 30, 100, 300, 1000, 3000} {
+		size := single(fmt.Sprintf("size_%d", rows), fmt.Sprintf("fixed_source → vm → sort on %d rows, 16 in flight", rows), scoreAndSort(rows))
+		size.Concurrency, size.Key = 16, PerSecond
+		scenarios = append(scenarios, size)
+	}
+	guest := mix("mix_large", "1 % requests on 100,000 rows among cheap ones, 2,000 a second", large, rank(100_000, 10))
+	stranger := guest
+	stranger.Name, stranger.Doc, stranger.Ask = "mix_asking", "the same, and those on 100,000 rows ask for inline_all", rankd.InlineAll
+	return append(scenarios, guest, stranger)
+}
+
+// mix returns a scenario of cheap requests, of which every hundredth is for another plan instead.
+func mix(name, doc, other, plan string) Scenario {
+	s := Scenario{
+		Name: name, Doc: doc, Concurrency: 256, Rate: 2000, Key: CheapP99,
+		Plans: map[string]string{cheap: rank(10, 5), other: plan},
 	}
 	for i := range 100 {
 		name := cheap
 		if i == 50 {
-			name = heavy
+			name = other
 		}
-		mix.Order = append(mix.Order, name)
+		s.Order = append(s.Order, name)
 	}
-	return append(scenarios, large, mix, dags(50), dags(500))
+	return s
 }
 
 // dags returns a scenario of random plans of n nodes.
@@ -131,6 +149,7 @@ const (
 	offloadAll = iota // what the others are measured against
 	adaptive
 	nothingInline
+	inlineAll
 	base // another build, if there is one
 )
 
@@ -141,6 +160,7 @@ func Variants(otherBuild string) []Variant {
 		offloadAll:    {"offload_all", engines.Spec{Kind: engines.Reactor, Scheduling: rankd.OffloadAll}},
 		adaptive:      {"adaptive", engines.Spec{Kind: engines.Reactor}},
 		nothingInline: {"adaptive, nothing inline", engines.Spec{Kind: engines.Reactor, NoInline: true}},
+		inlineAll:     {"inline_all", engines.Spec{Kind: engines.Reactor, Scheduling: rankd.InlineAll}},
 	}
 	if otherBuild != "" {
 		variants = append(variants, Variant{"base", engines.Spec{Kind: engines.Reactor, Binary: otherBuild}})
@@ -195,6 +215,12 @@ func rank(rows, k int) string {
 		out = b.take(out, k)
 	}
 	return b.plan(out)
+}
+
+// scoreAndSort returns fixed_source → vm → sort.
+func scoreAndSort(rows int) string {
+	var b builder
+	return b.plan(b.sort(b.vm(b.source(rows))))
 }
 
 // takes returns a chain of n takes.

@@ -16,12 +16,12 @@ import (
 func Open(o rankd.Options, name string) (load.Target, error) {
 	for _, s := range Scenarios() {
 		if s.Name == name {
-			o.Plans = s.Folder()
+			o.Plans, o.AllowRequestScheduling = s.Folder(), s.Ask != ""
 			e, err := rankd.Open(o)
 			if err != nil {
 				return nil, err
 			}
-			return &target{engine: e, order: s.Order, cheap: load.NewHistogram()}, nil
+			return &target{engine: e, order: s.Order, ask: s.Ask, cheap: load.NewHistogram()}, nil
 		}
 	}
 	return nil, fmt.Errorf("no scenario %q", name)
@@ -48,6 +48,7 @@ type figures struct {
 type target struct {
 	engine *rankd.Engine
 	order  []string
+	ask    rankd.SchedulingMode // of requests for the plan large
 
 	mu    sync.Mutex
 	cheap *hdrhistogram.Histogram // latencies of the plan cheap, ns
@@ -97,7 +98,11 @@ type client struct {
 
 // Send implements load.Client.
 func (c *client) Send(user int64) {
-	c.target.engine.Submit(rankd.Request{UserID: user, Plan: c.target.order[user-1]}, c.done)
+	r := rankd.Request{UserID: user, Plan: c.target.order[user-1]}
+	if r.Plan == large {
+		r.Scheduling = c.target.ask
+	}
+	c.target.engine.Submit(r, c.done)
 }
 
 func (c *client) finished(a *rankd.Answer, err error) {

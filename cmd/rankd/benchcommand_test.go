@@ -135,9 +135,9 @@ func TestBenchPlacement(t *testing.T) {
 	o = measure(t, append(flags, "--json")...)
 	require.Equal(t, exitOK, o.status, o.stderr)
 	lines := o.lines()
-	require.Len(t, lines, 2*4+2, "four variants of two scenarios, and an aim of each")
+	require.Len(t, lines, 2*5+2, "five variants of two scenarios, and an aim of each")
 	var aim struct{ Outcome, Aim string }
-	require.NoError(t, json.Unmarshal([]byte(lines[8]), &aim))
+	require.NoError(t, json.Unmarshal([]byte(lines[10]), &aim))
 	assert.Contains(t, []string{"met", "not met", "not decided"}, aim.Outcome)
 	assert.Contains(t, aim.Aim, "five_nodes")
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
@@ -98,7 +99,10 @@ func testServer(t *testing.T, addr string) {
 	}
 	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
 		engines = append(engines, openEngine{"async " + mode.String(), func(t *testing.T) scheduler.Engine {
-			e, err := scheduler.OpenAsync(scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: mode}})
+			e, err := scheduler.OpenAsync(scheduler.Config{
+				Registry: reg, Placement: scheduler.Placement{Mode: mode},
+				Memory: rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true}), // what is read too late is wrong
+			})
 			require.NoError(t, err)
 			return e
 		}})
