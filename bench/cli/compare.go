@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +18,7 @@ import (
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
@@ -51,7 +49,7 @@ type compareOptions struct {
 	wantTexts      []string
 	asJSON         bool
 	html           string
-	userIDs        []int64
+	chosen         load.Users
 	wants          []compare.Want
 	knees          bool
 	title          string
@@ -120,13 +118,13 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
 	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
 	f.IntVar(&o.fanout, "fanout", 0, "`number` that replaces every fanout of the plan (0: the plan's own)")
-	f.StringVar(&o.users, "users", "1", "`users` to rank for in turn: ids and ranges, as in 1,5-8")
+	f.StringVar(&o.users, "users", "1", "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000)")
 
 	f.StringVar(&o.engines, "engines", specs, "`engines` to measure; ratios are to the first")
 	f.IntSliceVar(&o.concurrency, "concurrency", concurrency, "`numbers` of requests in flight, of a closed loop")
 	f.Float64SliceVar(&o.rates, "rate", nil, "`arrivals` per second of an open loop, instead of --concurrency")
 	f.IntVar(&o.backlog, "backlog", 1024, "at most this `number` in flight of an open loop; arrivals beyond it are shed")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of CPU workers of each engine")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
 
 	f.IntVar(&o.rounds, "rounds", rounds, "`number` of rounds; a 95 % interval takes six")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")
@@ -163,7 +161,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
 		problem("--engines: %w", err)
 	}
-	if o.userIDs, err = parseUsers(o.users); err != nil {
+	if o.chosen, err = load.ParseUsers(o.users); err != nil {
 		problem("--users: %w", err)
 	}
 	if o.plan == "" && o.planName == "" {
@@ -224,6 +222,9 @@ func (o *compareOptions) checkRedis() error {
 		o.redis = server.Addr()
 		return nil
 	}
+	if o.redisBenchmark != "" {
+		return errors.New("--redis must be host:port for --redis_benchmark, which takes no user, database or unix socket")
+	}
 	for _, s := range o.specs {
 		if s.Kind == engines.Peer || s.Binary != "" {
 			return fmt.Errorf("--redis must be host:port for the engine %s: peers and other builds take no user, database or unix socket", s)
@@ -258,34 +259,6 @@ func (o *compareOptions) checkEffect(given *pflag.FlagSet) error {
 		idle.Add("cpu_threads", "where every engine is a peer or has its own cpu_threads")
 	}
 	return idle.Problems()
-}
-
-// usersMax bounds the list of users, which goes along with every round.
-const usersMax = 100_000
-
-// parseUsers reads ids and ranges of ids.
-func parseUsers(text string) (ids []int64, err error) {
-	for field := range strings.SplitSeq(text, ",") {
-		low, high, isRange := strings.Cut(field, "-")
-		if !isRange {
-			high = low
-		}
-		from, err := strconv.ParseInt(low, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
-		}
-		to, err := strconv.ParseInt(high, 10, 64)
-		if err != nil || from < 1 || to < from || to > 1<<32-1 {
-			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
-		}
-		if to-from >= int64(usersMax-len(ids)) {
-			return nil, fmt.Errorf("more than %d users", usersMax)
-		}
-		for id := from; id <= to; id++ {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
 }
 
 // points lists what is measured: for each Redis latency all loads.
@@ -372,7 +345,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	c := &compare.Comparison{
 		Title: o.title + ": " + name, Facts: compare.ReadFacts(),
 		Settings: compare.Settings{
-			Plan: name, Fanout: o.fanout, Users: len(o.userIDs), Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
+			Plan: name, Fanout: o.fanout, Users: o.chosen, Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
 		},
 	}
 	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.CommandLine, back.Version, back.Embedded
@@ -391,7 +364,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	}
 	round := worker.Round{
 		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact)},
-		Users: o.userIDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
+		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()
 	grid := compare.Grid{
@@ -436,7 +409,7 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	if o.html != "" {
-		if err := writeFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
+		if err := command.WriteFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
 			return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
 		}
 		fmt.Fprintf(p.Stderr, "rankd: report written to %s\n", o.html)
@@ -447,18 +420,6 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		}
 	}
 	return nil
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }
 
 func specNames(specs []engines.Spec) (names []string) {
