@@ -312,8 +312,9 @@ func synthetic() []rowset.RowSet {
 func (c *call) deliver(result *scheduler.Result) {
 	e, id, done := c.engine, c.id, c.done
 	if result.Err != nil {
+		failed := runError(id, result.Err, c.run.Graph)
 		c.free()
-		e.deliver(done, nil, runError(id, result.Err))
+		e.deliver(done, nil, failed)
 		return
 	}
 	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, traced: c.run.Trace}

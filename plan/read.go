@@ -36,9 +36,10 @@ type nodeDocument struct {
 	inputs []string
 	params *jsondoc.Value // nil if absent
 
-	inline   *bool
-	costHint time.Duration
-	timeout  time.Duration
+	inline     *bool
+	costHint   time.Duration
+	timeout    time.Duration
+	sourceSpan string // "" if absent, or an object
 }
 
 // reader reads one artifact. Its methods return *Error.
@@ -166,9 +167,12 @@ func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument, bad *Error
 	if bad := r.scheduling(v, path, &n); bad != nil {
 		return n, bad
 	}
-	// The span is for people and tools, so only its kind is checked.
-	if span := v.Get("source_span"); span != nil && span.Kind != jsondoc.Object && span.Kind != jsondoc.String {
-		return n, r.wrongKind(n.id, member(path, "source_span"), "an object or a string", span)
+	// The span is for people and tools, so only its kind is checked. Errors show a string.
+	if span := v.Get("source_span"); span != nil {
+		if span.Kind != jsondoc.Object && span.Kind != jsondoc.String {
+			return n, r.wrongKind(n.id, member(path, "source_span"), "an object or a string", span)
+		}
+		n.sourceSpan = span.Str
 	}
 	return n, nil
 }
