@@ -47,7 +47,8 @@ type Options struct {
 	// RegistryName says in errors where Registry is. Empty means "the registry folder".
 	RegistryName string
 
-	// Plans is a folder with plans, one file <name>.plan.json each. Nil means the examples.
+	// Plans is a folder with plans, one file each: the artifact <name>.plan.json or, with a
+	// Compiler, the source <name>.plan.ts. Nil means the examples.
 	Plans fs.FS
 	// PlansName says in errors where Plans is. Empty means "the built-in examples" without Plans,
 	// and "the plan folder" otherwise.
@@ -55,7 +56,8 @@ type Options struct {
 	// Plan names the plan for requests that name none. Open loads it. Empty means none.
 	Plan string
 	// PlanFile is the path of a file with the plan for requests that name none, whatever the
-	// plan calls itself. A request may also name it. Excludes Plan.
+	// plan calls itself. A request may also name it. A file <name>.plan.ts is a source, which needs
+	// a Compiler. Excludes Plan.
 	PlanFile string
 	// PlanText is the text of such a plan, for a program that has it in memory. PlanFile then
 	// only says in errors where the plan comes from. Nil means that Open reads PlanFile.
@@ -66,6 +68,9 @@ type Options struct {
 	Synthetic bool
 	// Tasks are tasks beside the built-in ones.
 	Tasks []task.Spec
+	// Compiler compiles plans that are sources. Package compiler makes one. Nil means that the
+	// engine takes artifacts only.
+	Compiler Compiler
 
 	// Model is the threading model. Empty means Reactor.
 	Model Model
@@ -98,6 +103,14 @@ type Options struct {
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger
+}
+
+// A Compiler turns the source of a plan into its artifact. Any goroutine.
+type Compiler interface {
+	// Compile returns the artifact of the plan whose source is a file of folder. The source may
+	// import other files of folder. Errors name the file as path, the keys, params and endpoints
+	// are those of reg, and the methods of the language those of tasks.
+	Compile(folder fs.FS, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error)
 }
 
 // withDefaults fills in defaults and reports all that is wrong with o at once.

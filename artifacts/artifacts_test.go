@@ -35,7 +35,7 @@ func TestPlans(t *testing.T) {
 	for _, env := range []string{"dev", "test", "prod"} {
 		reg, err := registry.Default(env)
 		require.NoError(t, err)
-		list, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", builtin.Catalog(), reg).List()
+		list, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", builtin.Catalog(), reg, nil).List()
 		require.NoError(t, err)
 
 		got := make(map[string]string)

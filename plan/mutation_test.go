@@ -187,7 +187,7 @@ var exampleNames = []string{
 
 // TestExamplePlans: what the ten plans are, so that no slip of the pen changes one.
 func TestExamplePlans(t *testing.T) {
-	library := plan.NewLibrary(artifacts.Plans(), "the built-in examples", testOps(), testRegistry(t))
+	library := plan.NewLibrary(artifacts.Plans(), "the built-in examples", testOps(), testRegistry(t), nil)
 	list, err := library.List()
 	require.NoError(t, err)
 	names := make([]string, len(list))

@@ -257,7 +257,7 @@ func playTimeline(t *testing.T, script string) string {
 		switch words[0] {
 		case "plan":
 			var err error
-			req.Graph, err = plan.NewLibrary(artifacts.Plans(), "the examples", tl.tasks, tl.engine.reg).Get(words[1])
+			req.Graph, err = plan.NewLibrary(artifacts.Plans(), "the examples", tl.tasks, tl.engine.reg, nil).Get(words[1])
 			require.NoError(t, err)
 		case "user":
 			var err error
@@ -333,7 +333,7 @@ func TestAHundredRedisCallsTakeAsLongAsOne(t *testing.T) {
 	const calls = 150
 	tl := newTimeline(t)
 	tl.redis["user:1"] = redisAnswer{takes: ms(10)}
-	g, err := plan.NewLibrary(artifacts.Plans(), "the examples", tl.tasks, tl.engine.reg).Get("simple_viewer")
+	g, err := plan.NewLibrary(artifacts.Plans(), "the examples", tl.tasks, tl.engine.reg, nil).Get("simple_viewer")
 	require.NoError(t, err)
 	answers := 0
 	for range calls {
