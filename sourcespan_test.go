@@ -15,16 +15,12 @@ import (
 // spannedPlan has a place for the op of a node and one for its parameters.
 const spannedPlan = `{"schema_version": 1, "plan_name": "p", "outputs": ["out"], "nodes": [
 	{"node_id": "me", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
-	{"node_id": "out", "op": %s, "inputs": ["me"], "params": %s, "source_span": "p.plan.ts:4:6"}],
-	"expr_table": {"e": {"op": "param_ref", "param_id": 4, "source_span": "p.plan.ts:4:20"}},
+	{"node_id": "out", "op": %s, "inputs": ["me"], "params": %s, "source_span": "p.plan.ts:4:6", "expr_span": "p.plan.ts:4:20"}],
+	"expr_table": {"e": {"op": "param_ref", "param_id": 4, "source_span": "q.plan.ts:1:1"}},
 	"pred_table": {
-		"whole": {"op": "regex", "key_id": 3001, "pattern": {"kind": "param", "param_id": 2}, "source_span": "p.plan.ts:5:9"},
-		"part": {"op": "and", "source_span": "p.plan.ts:6:1",
-			"a": {"op": "not", "x": {"op": "regex", "key_id": 3001, "pattern": {"kind": "literal", "value": "XX"}, "source_span": "p.plan.ts:6:2"}},
-			"b": {"op": "in", "lhs": {"op": "const_number", "value": 1}, "list": ["a"]}},
-		"helper": {"op": "or", "source_span": "p.plan.ts:7:1",
-			"a": {"op": "in", "lhs": {"op": "key_ref", "key_id": 3001}, "list": ["XX"]},
-			"b": {"op": "not", "source_span": "lib.ts:1:1", "x": {"op": "regex", "key_id": 3001, "pattern": {"kind": "literal", "value": "("}}}}}}`
+		"pattern": {"op": "regex", "key_id": 3001, "pattern": {"kind": "param", "param_id": 2}},
+		"list": {"op": "or", "a": {"op": "in", "lhs": {"op": "key_ref", "key_id": 3001}, "list": ["XX"]},
+			"b": {"op": "in", "lhs": {"op": "const_number", "value": 1}, "list": ["a"]}}}}`
 
 // TestErrorsNameThePlaceInTheSource: the failure of a node names the expression that failed, else the node.
 func TestErrorsNameThePlaceInTheSource(t *testing.T) {
@@ -32,13 +28,12 @@ func TestErrorsNameThePlaceInTheSource(t *testing.T) {
 		{"a node", `"core::sort"`, `{"by": 2002}`, "p.plan.ts:4:6"},
 		{"a node, not its expression", `"core::vm"`, `{"out_key": 1, "expr_id": "e"}`, "p.plan.ts:4:6"},
 		{"an expression", `"core::vm"`, `{"out_key": 2002, "expr_id": "e"}`, "p.plan.ts:4:20"},
-		{"a predicate", `"core::filter"`, `{"pred_id": "whole"}`, "p.plan.ts:5:9"},
-		{"a part of a predicate without a span", `"core::filter"`, `{"pred_id": "part"}`, "p.plan.ts:6:1"},
-		{"a part of a predicate with a span", `"core::filter"`, `{"pred_id": "helper"}`, "lib.ts:1:1"},
+		{"a predicate", `"core::filter"`, `{"pred_id": "pattern"}`, "p.plan.ts:4:20"},
+		{"a part of a predicate", `"core::filter"`, `{"pred_id": "list"}`, "p.plan.ts:4:20"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			artifact := fmt.Sprintf(spannedPlan, c.op, c.params)
-			bare := strings.ReplaceAll(artifact, "source_span", "unknown_member")
+			bare := strings.NewReplacer("source_span", "unknown", "expr_span", "unknown").Replace(artifact)
 			options := rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}}
 			forModels(t, options, func(t *testing.T, e *rankd.Engine) {
 				failed := fails(t, e)

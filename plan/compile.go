@@ -87,7 +87,8 @@ func (c *compiler) node(index int) (*Node, *Error) {
 	doc, path := &c.doc.nodes[index], element("nodes", index)
 	n := &Node{
 		Index: index, ID: doc.id,
-		Timeout: doc.timeout, Inline: doc.inline, CostHint: doc.costHint, SourceSpan: doc.sourceSpan,
+		Timeout: doc.timeout, Inline: doc.inline, CostHint: doc.costHint,
+		SourceSpan: doc.sourceSpan, ExprSpan: doc.exprSpan,
 	}
 	var known bool
 	if n.Schema, known = c.ops.OpSchema(doc.op); !known {

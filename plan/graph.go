@@ -43,20 +43,20 @@ type Node struct {
 	CostHint time.Duration      // scheduling.cost_estimate_us; 0 if not given
 	IsOutput bool               // whether some output names this node
 
-	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9".
-	// Empty if the artifact has none.
-	SourceSpan string
+	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9", and
+	// ExprSpan the place of its expression or predicate. Empty if the artifact has none.
+	SourceSpan, ExprSpan string
 }
 
-// SourceSpan returns the place in the plan's source where the error of a node arose: the
-// expression or predicate that failed, or the node. It is empty if the artifact does not say.
+// SourceSpan returns the place in the plan's source where the error of a node arose: its
+// expression or predicate, if that failed, or the node. It is empty if the artifact does not say.
 func (g *Graph) SourceSpan(node string, err error) string {
-	var in *expr.EvalError
-	if errors.As(err, &in) && in.SourceSpan != "" {
-		return in.SourceSpan
-	}
 	for _, n := range g.Nodes {
-		if n.ID == node {
+		switch {
+		case n.ID != node:
+		case n.ExprSpan != "" && errors.As(err, new(*expr.EvalError)):
+			return n.ExprSpan
+		default:
 			return n.SourceSpan
 		}
 	}

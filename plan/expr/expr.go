@@ -14,7 +14,6 @@ type Expr struct {
 	root       int32
 	keys       []registry.KeyID
 	params     []registry.ParamID
-	span       string    // of the root
 	evaluators sync.Pool // of *exprEvaluator; only scratch memory
 }
 
@@ -30,10 +29,6 @@ func (e *Expr) Keys() []registry.KeyID { return e.keys }
 
 // Params returns the parameters that e reads, ascending. Callers must not change the slice.
 func (e *Expr) Params() []registry.ParamID { return e.params }
-
-// SourceSpan returns the place of e in the plan's source, "plans/x.plan.ts:14:9". It is empty if
-// the artifact has none.
-func (e *Expr) SourceSpan() string { return e.span }
 
 // A Column is the value of an expression for the active rows of a RowSet.
 // Immutable once built; any goroutine.

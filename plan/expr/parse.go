@@ -38,7 +38,7 @@ func ParseExpr(v *jsondoc.Value) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Expr{keys: sortedSet(p.keys), params: sortedSet(p.params), span: spanOf(v)}
+	e := &Expr{keys: sortedSet(p.keys), params: sortedSet(p.params)}
 	e.root = p.program.add(n)
 	e.program = p.program
 	return e, nil
@@ -62,7 +62,6 @@ func ParsePred(v *jsondoc.Value) (*Pred, error) {
 // A parser walks one tree and compiles it.
 type parser struct {
 	path    []string // to the current place
-	span    string   // of the innermost predicate around the current place that has one
 	program program  // of all expressions
 	tests   []test   // of the predicate
 	keys    []registry.KeyID
@@ -137,10 +136,6 @@ func (p *parser) pred(v *jsondoc.Value, negate bool) (int32, error) {
 	op, err := p.op(v, "predicate")
 	if err != nil {
 		return 0, err
-	}
-	if span := spanOf(v); span != "" {
-		defer func(around string) { p.span = around }(p.span)
-		p.span = span
 	}
 	switch op {
 	case "const_bool":
@@ -251,7 +246,7 @@ func (p *parser) in(v *jsondoc.Value, negate bool) (int32, error) {
 			return 0, p.fail("list[%d]: numbers and strings are mixed", i)
 		}
 	}
-	t := test{negate: negate, path: p.where(), span: p.span}
+	t := test{negate: negate, path: p.where()}
 	switch {
 	case len(list.Items) == 0:
 		t.op = testConst
@@ -285,7 +280,7 @@ func (p *parser) regex(v *jsondoc.Value, negate bool) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p.emit(test{op: testRegex, key: key, pattern: pat, path: p.where(), span: p.span, negate: negate}), nil
+	return p.emit(test{op: testRegex, key: key, pattern: pat, path: p.where(), negate: negate}), nil
 }
 
 func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
@@ -419,16 +414,6 @@ func (p *parser) where() string {
 func isOp(v *jsondoc.Value, op string) bool {
 	name := v.Get("op")
 	return name != nil && name.Kind == jsondoc.String && name.Str == op
-}
-
-// spanOf returns the source_span of an object. The member is for people, so another kind of value
-// counts as none.
-func spanOf(v *jsondoc.Value) string {
-	span := v.Get("source_span")
-	if span == nil {
-		return ""
-	}
-	return span.Str
 }
 
 func sortedSet[T registry.KeyID | registry.ParamID](ids []T) []T {

@@ -25,10 +25,7 @@ var (
 // goroutine.
 type EvalError struct {
 	Path string // from the root of the tree: "a.x"; "" is the root itself
-	// SourceSpan is the place in the plan's source, "plans/x.plan.ts:14:9". Empty if the
-	// artifact has none.
-	SourceSpan string
-	Err        error // of a predicate: wraps ErrListOperand, ErrNullPattern or ErrBadPattern
+	Err  error  // of a predicate: wraps ErrListOperand, ErrNullPattern or ErrBadPattern
 }
 
 // Error implements error: one line.
@@ -80,7 +77,6 @@ type test struct {
 	texts   map[string]struct{}
 	pattern *pattern
 	path    string // leaves that may fail only: the place in the tree
-	span    string // leaves that may fail only: the place in the plan's source
 }
 
 // Keys returns the keys that p reads, ascending. registry.IDKey stands for the id.

@@ -149,7 +149,7 @@ func (ev *predEvaluator) test(i int32, c *chunk, in, out *mask) error {
 		}
 	case testFail:
 		if anyOnes(in[:words]) {
-			return &EvalError{Path: t.path, SourceSpan: t.span, Err: ErrListOperand}
+			return &EvalError{Path: t.path, Err: ErrListOperand}
 		}
 	}
 	flip := uint64(0)
@@ -231,7 +231,7 @@ func (ev *predEvaluator) testString(t *test, b *testBinding, s string) (bool, er
 	if b.matcher == nil {
 		matcher, err := t.pattern.matcher(ev.params)
 		if err != nil {
-			return false, &EvalError{Path: t.path, SourceSpan: t.span, Err: err}
+			return false, &EvalError{Path: t.path, Err: err}
 		}
 		b.matcher = matcher
 	}

@@ -135,7 +135,7 @@ func (r reference) in(v *jsondoc.Value, row int, path string) (bool, error) {
 		return false, nil
 	}
 	if lhs.Get("op").Str != "key_ref" {
-		return false, &EvalError{Path: path, Err: ErrListOperand}
+		return false, &EvalError{path, ErrListOperand}
 	}
 	s, ok := r.text(lhs, row)
 	for i := range list {
@@ -155,7 +155,7 @@ func (r reference) regex(v *jsondoc.Value, row int, path string) (bool, error) {
 	text := ""
 	if pattern.Get("kind").Str == "param" {
 		if text, ok = r.params.String(registry.ParamID(pattern.Get("param_id").Uint)); !ok {
-			return false, &EvalError{Path: path, Err: ErrNullPattern}
+			return false, &EvalError{path, ErrNullPattern}
 		}
 	} else {
 		text = pattern.Get("value").Str
@@ -163,7 +163,7 @@ func (r reference) regex(v *jsondoc.Value, row int, path string) (bool, error) {
 	flags := v.Get("flags")
 	m := compilePattern(text, flags != nil && flags.Str == "i")
 	if m.err != nil {
-		return false, &EvalError{Path: path, Err: m.err}
+		return false, &EvalError{path, m.err}
 	}
 	return m.match(nil, s)
 }

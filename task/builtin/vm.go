@@ -53,9 +53,9 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	case err != nil:
 		return rowset.RowSet{}, err
 	case col.NonFinite:
-		return rowset.RowSet{}, inExpr(c.Node, task.Invalidf("the expression is not finite for some row"))
+		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is not finite for some row"))
 	case col.Null && !key.Nullable:
-		return rowset.RowSet{}, inExpr(c.Node, task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
+		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
 	}
 	out := in
 	out.Batch = rowset.WithFloat(in.Batch, key.ID, col.Values, col.Valid)
@@ -63,6 +63,4 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 }
 
 // inExpr returns err as an error of the node's expression. The text stays.
-func inExpr(n *plan.Node, err error) error {
-	return &expr.EvalError{SourceSpan: n.Expr.SourceSpan(), Err: err}
-}
+func inExpr(err error) error { return &expr.EvalError{Err: err} }
