@@ -14,7 +14,7 @@ func fixedSource() task.Spec {
 	return task.Spec{
 		Op:     "test::fixed_source",
 		Doc:    "Rows with the ids 1 to row_count; no Redis needed.",
-		Params: []plan.ParamSchema{{Name: "row_count", Type: plan.Int, IntValue: 1}},
+		Params: []plan.ParamSchema{{Name: "row_count", Type: plan.Int, IntValue: 1, Source: atLeast(0)}},
 		Output: task.Source,
 		Place:  task.OnLoop,
 		Cost:   func(n *plan.Node) int64 { return n.Params.Int("row_count") },

@@ -18,7 +18,7 @@ func sleep() task.Spec {
 		Op:  "test::sleep",
 		Doc: "Waits, then passes its input through or fails on purpose.",
 		Params: []plan.ParamSchema{
-			{Name: "duration_ms", Type: plan.Int, Required: true},
+			{Name: "duration_ms", Type: plan.Int, Required: true, Source: atLeast(0)},
 			{Name: "fail_after_sleep", Type: plan.Bool},
 		},
 		Inputs: 1,

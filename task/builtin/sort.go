@@ -13,8 +13,10 @@ func sortRows() task.Spec {
 		Op:  "core::sort",
 		Doc: "Orders the rows by a column or by id; stable, nulls last.",
 		Params: []plan.ParamSchema{
-			{Name: "by", Type: plan.Int, Required: true, IsKey: true},
-			{Name: "order", Type: plan.String, StrValue: "asc"},
+			{Name: "by", Type: plan.Int, Required: true, IsKey: true, Source: plan.SourceRule{
+				Alias: "key", KeyTypes: []registry.Type{registry.Int, registry.Float, registry.String},
+			}},
+			{Name: "order", Type: plan.String, StrValue: "asc", Source: plan.SourceRule{OneOf: []string{"asc", "desc"}}},
 		},
 		Inputs:  1,
 		Output:  task.Permutation,

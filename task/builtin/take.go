@@ -11,7 +11,7 @@ func take() task.Spec {
 	return task.Spec{
 		Op:     "core::take",
 		Doc:    "Keeps the first count rows.",
-		Params: []plan.ParamSchema{{Name: "count", Type: plan.Int, Required: true}},
+		Params: []plan.ParamSchema{{Name: "count", Type: plan.Int, Required: true, Source: atLeast(1)}},
 		Inputs: 1,
 		Output: task.Prefix,
 		Cheap:  true,

@@ -14,6 +14,9 @@ const keyCountry registry.KeyID = 3001
 // userCommand returns the command that reads one user.
 func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", "user:{id}") }
 
+// usersFanoutMax is the most entries that follow and recommendation read of one list.
+const usersFanoutMax = 10_000_000
+
 // fanOut expands each row to the ids in the list at prefix+id, then reads each
 // of those users. Two round trips, whatever the number of rows, unless readLists takes more.
 func fanOut(op, prefix, doc string) task.Spec {
@@ -21,13 +24,13 @@ func fanOut(op, prefix, doc string) task.Spec {
 	return task.Spec{
 		Op:     op,
 		Doc:    doc,
-		Params: []plan.ParamSchema{endpointParam, fanoutParam},
+		Params: []plan.ParamSchema{endpointParam, fanoutParam(usersFanoutMax)},
 		Inputs: 1,
 		Output: task.Expand,
 		Writes: task.Columns(keyCountry),
 		Place:  task.Waits,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			ids, err := readLists(c, prefix, 10_000_000)
+			ids, err := readLists(c, prefix, usersFanoutMax)
 			if err != nil {
 				return rowset.RowSet{}, err
 			}

@@ -14,7 +14,9 @@ func vm() task.Spec {
 		Op:  "core::vm",
 		Doc: "Evaluates an expression for every row into a float column.",
 		Params: []plan.ParamSchema{
-			{Name: "out_key", Type: plan.Int, Required: true, IsKey: true},
+			{Name: "out_key", Type: plan.Int, Required: true, IsKey: true, Source: plan.SourceRule{
+				KeyTypes: []registry.Type{registry.Float}, Writes: true,
+			}},
 			{Name: "expr_id", Type: plan.ExprID, Required: true},
 		},
 		Inputs: 1,
