@@ -26,7 +26,7 @@ func newSlowCompiler() *slowCompiler {
 	return &slowCompiler{began: make(chan struct{}, 8), finished: make(chan struct{})}
 }
 
-func (c *slowCompiler) Compile(folder fs.FS, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error) {
+func (c *slowCompiler) Compile(folder fs.FS, _, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error) {
 	c.began <- struct{}{}
 	<-c.finished
 	source, err := fs.ReadFile(folder, file)

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -70,17 +74,11 @@ func (e *Engine) open() (err error) {
 	if folder == nil {
 		folder = artifacts.Plans()
 	}
-	var compile plan.Compile
-	if o.Compiler != nil {
-		compile = func(folder fs.FS, file string) ([]byte, error) {
-			return o.Compiler.Compile(folder, file, tasks, e.registry)
-		}
-	}
-	e.library = plan.NewLibrary(folder, o.PlansName, tasks, e.registry, compile)
+	e.library = plan.NewLibrary(folder, o.PlansName, tasks, e.registry, e.compile(folder, o.PlansDir, tasks))
 	switch {
 	case o.PlanFile != "":
 		if o.PlanText == nil { // only once: it may be a pipe
-			o.PlanText, err = plan.ReadFile(o.PlanFile, compile)
+			o.PlanText, err = e.readPlanFile(tasks)
 		}
 		if err == nil {
 			e.plan, err = plan.Load(o.PlanFile, o.PlanText, tasks, e.registry)
@@ -101,6 +99,30 @@ func (e *Engine) open() (err error) {
 	}
 	e.scheduler, err = e.openScheduler()
 	return err
+}
+
+// compile returns how plans of a folder are compiled, nil if the engine has no compiler. dir is the path
+// of the folder, "" if it has none.
+func (e *Engine) compile(folder fs.FS, dir string, tasks *task.Catalog) plan.Compile {
+	c := e.options.Compiler
+	if c == nil {
+		return nil
+	}
+	return func(file string) ([]byte, error) { return c.Compile(folder, dir, file, tasks, e.registry) }
+}
+
+// readPlanFile returns the artifact of Options.PlanFile. It compiles a source.
+func (e *Engine) readPlanFile(tasks *task.Catalog) ([]byte, error) {
+	path := e.options.PlanFile
+	if !strings.HasSuffix(path, plan.SourceSuffix) {
+		return plan.ReadFile(path)
+	}
+	dir, file := filepath.Dir(path), filepath.Base(path)
+	compile := e.compile(os.DirFS(dir), dir, tasks)
+	if compile == nil {
+		return nil, fmt.Errorf("%s: %w", excerpt.Name(path), plan.ErrNoCompiler)
+	}
+	return compile(file)
 }
 
 // loadRegistry reads the tables and moves endpoints to the addresses that the options give.

@@ -53,6 +53,8 @@ type Options struct {
 	// PlansName says in errors where Plans is. Empty means "the built-in examples" without Plans,
 	// and "the plan folder" otherwise.
 	PlansName string
+	// PlansDir is the path of Plans in the file system, if it has one. A Compiler names sources by it.
+	PlansDir string
 	// Plan names the plan for requests that name none. Open loads it. Empty means none.
 	Plan string
 	// PlanFile is the path of a file with the plan for requests that name none, whatever the
@@ -108,9 +110,10 @@ type Options struct {
 // A Compiler turns the source of a plan into its artifact. Any goroutine.
 type Compiler interface {
 	// Compile returns the artifact of the plan whose source is a file of folder. The source may
-	// import other files of folder. Errors name the file as path, the keys, params and endpoints
-	// are those of reg, and the methods of the language those of tasks.
-	Compile(folder fs.FS, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error)
+	// import other files of folder. dir is the path of folder in the file system, "" if it has none.
+	// The language has the tasks as methods, and the keys, params and endpoints of reg. The error
+	// is one line and names the file.
+	Compile(folder fs.FS, dir, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error)
 }
 
 // withDefaults fills in defaults and reports all that is wrong with o at once.

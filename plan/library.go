@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -42,9 +40,9 @@ const (
 	SourceSuffix   = ".plan.ts"   // a source, which a Compile turns into an artifact
 )
 
-// Compile returns the artifact of the plan whose source is a file of folder. The source may
-// import other files of folder. The error names the file. Any goroutine.
-type Compile func(folder fs.FS, file string) ([]byte, error)
+// Compile returns the artifact of the plan whose source is a file of the library's folder. The
+// error names the file. Any goroutine.
+type Compile func(file string) ([]byte, error)
 
 // A Library finds plans by name in one folder. It loads each at its first use and keeps
 // the plan, or the error that refused it. Any goroutine.
@@ -195,7 +193,7 @@ func (l *Library) artifact(file string) ([]byte, error) {
 	if l.compile == nil {
 		return nil, fmt.Errorf("%s: %w", file, ErrNoCompiler)
 	}
-	return l.compile(l.folder, file)
+	return l.compile(file)
 }
 
 // unknown returns the error for a name without a file. It names the place and the nearest plan.
@@ -272,15 +270,8 @@ func (l *Library) List() ([]Listing, error) {
 }
 
 // ReadFile returns the artifact in the file at path, which may be a pipe. A pipe can be read
-// only once, but callers can load the artifact again with another registry. It compiles a file
-// <name>.plan.ts; a nil compile refuses it.
-func ReadFile(path string, compile Compile) ([]byte, error) {
-	if strings.HasSuffix(path, SourceSuffix) {
-		if compile == nil {
-			return nil, fmt.Errorf("%s: %w", excerpt.Name(path), ErrNoCompiler)
-		}
-		return compile(os.DirFS(filepath.Dir(path)), filepath.Base(path))
-	}
+// only once, but callers can load the artifact again with another registry.
+func ReadFile(path string) ([]byte, error) {
 	artifact, err := inputfile.ReadPath(path, MaxArtifactBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", excerpt.Name(path), err)

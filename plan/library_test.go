@@ -198,7 +198,7 @@ func TestLibraryListsGoodAndBad(t *testing.T) {
 
 // loadFile loads the plan in the file at path.
 func loadFile(t *testing.T, path string) (*plan.Graph, error) {
-	artifact, err := plan.ReadFile(path, nil)
+	artifact, err := plan.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

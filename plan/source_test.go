@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,8 +17,8 @@ import (
 
 // compileByName stands for a compiler. The artifact has one node, which names the source; a source
 // that begins with "bad" is refused.
-func compileByName(folder fs.FS, file string) ([]byte, error) {
-	source, err := fs.ReadFile(folder, file)
+func compileByName(file string) ([]byte, error) {
+	source, err := fs.ReadFile(sources(), file)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +43,9 @@ func sources() fstest.MapFS {
 
 func TestLibraryCompilesSources(t *testing.T) {
 	var compiled atomic.Int64
-	library := plan.NewLibrary(sources(), "folder here", testOps(), testRegistry(t), func(folder fs.FS, file string) ([]byte, error) {
+	library := plan.NewLibrary(sources(), "folder here", testOps(), testRegistry(t), func(file string) ([]byte, error) {
 		compiled.Add(1)
-		return compileByName(folder, file)
+		return compileByName(file)
 	})
 	_, _, ok := library.Loaded("a")
 	assert.False(t, ok, "nobody asked for it yet")
@@ -97,15 +95,4 @@ func TestLibraryListsSourcesAndArtifacts(t *testing.T) {
 			assert.Equal(t, want, got)
 		})
 	}
-}
-
-func TestReadFileCompilesASource(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "any.plan.ts")
-	require.NoError(t, os.WriteFile(path, []byte("a name"), 0o600))
-	artifact, err := plan.ReadFile(path, compileByName)
-	require.NoError(t, err)
-	assert.Contains(t, string(artifact), `"plan_name": "a name"`)
-	_, err = plan.ReadFile(path, nil)
-	assert.ErrorIs(t, err, plan.ErrNoCompiler)
-	assert.ErrorContains(t, err, path)
 }
