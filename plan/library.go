@@ -14,6 +14,7 @@ import (
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -198,7 +199,7 @@ func (l *Library) artifact(file string) ([]byte, error) {
 
 // unknown returns the error for a name without a file. It names the place and the nearest plan.
 func (l *Library) unknown(name string) error {
-	near, found := nearest(name, l.listing())
+	near, found := nearest.Name(name, l.listing())
 	if !found {
 		return fmt.Errorf("%w %s: there are no plans in %s", ErrUnknown, excerpt.Quote(name), l.place)
 	}

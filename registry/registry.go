@@ -1,9 +1,13 @@
 package registry
 
 import (
+	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
+
+	"github.com/rankd/rankd/internal/excerpt"
 )
 
 // KeyID identifies a column. Ids are stable and never reused. Zero means none.
@@ -40,6 +44,16 @@ func (t Type) String() string {
 
 // MarshalText implements encoding.TextMarshaler.
 func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *Type) UnmarshalText(name []byte) error {
+	i := slices.Index(typeNames[:], string(name))
+	if i < 1 {
+		return fmt.Errorf("unknown type %s", excerpt.Quote(string(name)))
+	}
+	*t = Type(i)
+	return nil
+}
 
 // Key describes one column. Immutable once built; any goroutine.
 type Key struct {
