@@ -89,8 +89,8 @@ func (h *host) predConst(c goja.FunctionCall) goja.Value {
 	if b, ok := c.Argument(0).Export().(bool); ok {
 		return h.result(predicate, constBool(b), site.at)
 	}
-	if !isBroken(c.Argument(0)) {
-		h.u.failAt(site.arg(0), "type", "Pred.const takes true or false, not "+plainWords(c.Argument(0)), "")
+	if !h.isBroken(c.Argument(0)) {
+		h.u.failAt(site.arg(0), "type", "Pred.const takes true or false, not "+plainWords(c.Argument(0)), "write Pred.const(true)")
 	}
 	return h.broken
 }
@@ -102,12 +102,12 @@ func (h *host) predCmp(c goja.FunctionCall) goja.Value {
 		h.u.failAt(site.at, "arguments", fmt.Sprintf("Pred.cmp takes 3 arguments, not %d", len(c.Arguments)), `write Pred.cmp(">", a, b)`)
 		return h.broken
 	}
-	if isBroken(c.Argument(0)) || isBroken(c.Argument(1)) || isBroken(c.Argument(2)) {
+	if h.isBroken(c.Argument(0)) || h.isBroken(c.Argument(1)) || h.isBroken(c.Argument(2)) {
 		return h.broken
 	}
 	o := comparison(c.Argument(0).String())
 	if o == nil || !goja.IsString(c.Argument(0)) {
-		h.u.failAt(site.arg(0), "enum", "Pred.cmp compares with == != < <= > >=, not "+plainWords(c.Argument(0)), "")
+		h.u.failAt(site.arg(0), "enum", "Pred.cmp compares with == != < <= > >=, not "+plainWords(c.Argument(0)), `write Pred.cmp(">=", a, b)`)
 		return h.broken
 	}
 	operands, places := c.Arguments[1:], []int{site.arg(1), site.arg(2)}
@@ -127,13 +127,13 @@ func (h *host) predNull(op, name string, c goja.FunctionCall) goja.Value {
 	if t := tokenOf(c.Argument(0)); t != nil {
 		return h.nullTest(op, t, site.arg(0))
 	}
-	h.u.failAt(site.arg(0), "type", name+" takes an expression, not "+plainWords(c.Argument(0)), "")
+	h.u.failAt(site.arg(0), "type", name+" takes an expression, not "+plainWords(c.Argument(0)), "write "+name+"(E.key(Key.score))")
 	return h.broken
 }
 
 // in is x.in(list).
 func (h *host) in(t *value, list goja.Value, at int) goja.Value {
-	if t.kind == broken || isBroken(list) {
+	if t.kind == broken || h.isBroken(list) {
 		return h.broken
 	}
 	if t.kind != number && t.kind != text {
@@ -152,18 +152,18 @@ func (h *host) in(t *value, list goja.Value, at int) goja.Value {
 			item = goja.Undefined()
 		}
 		switch {
-		case isBroken(item):
+		case h.isBroken(item):
 			return h.broken
 		case t.kind == text && goja.IsString(item):
 			items[i] = item.String()
 		case t.kind == number && goja.IsNumber(item) && !math.IsNaN(item.ToFloat()) && !math.IsInf(item.ToFloat(), 0):
 			items[i] = item.ToFloat()
 		default:
-			want := "numbers"
+			want, example := "numbers", "write .in([1, 2])"
 			if t.kind == text {
-				want = "strings"
+				want, example = "strings", `write .in(["US", "CA"])`
 			}
-			h.u.failAt(at, "type", fmt.Sprintf("the list of %s.in has %s, not %s", short(t), want, plainWords(item)), "")
+			h.u.failAt(at, "type", fmt.Sprintf("the list of %s.in has %s, not %s", short(t), want, plainWords(item)), example)
 			return h.broken
 		}
 	}
@@ -173,7 +173,7 @@ func (h *host) in(t *value, list goja.Value, at int) goja.Value {
 // regex is regex(key, pattern, flags).
 func (h *host) regex(c goja.FunctionCall) goja.Value {
 	site := h.callSite()
-	if isBroken(c.Argument(0)) || isBroken(c.Argument(1)) || isBroken(c.Argument(2)) {
+	if h.isBroken(c.Argument(0)) || h.isBroken(c.Argument(1)) || h.isBroken(c.Argument(2)) {
 		return h.broken
 	}
 	key := tokenOf(c.Argument(0))
@@ -187,7 +187,7 @@ func (h *host) regex(c goja.FunctionCall) goja.Value {
 	case goja.IsString(f) && (f.String() == "" || f.String() == "i"):
 		flags = f.String()
 	default:
-		h.u.failAt(site.arg(2), "enum", `the flags of regex are "" or "i", not `+plainWords(f), "")
+		h.u.failAt(site.arg(2), "enum", `the flags of regex are "" or "i", not `+plainWords(f), `"i" ignores the case of letters`)
 		return h.broken
 	}
 	var pattern map[string]any

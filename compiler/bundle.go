@@ -38,6 +38,7 @@ func (u *unit) buildBundle() *bundle {
 		GlobalName:          "plan",
 		Platform:            api.PlatformNeutral,
 		Target:              api.ES2020,
+		Supported:           map[string]bool{"logical-assignment": true}, // the rewriter has to see "x &&= y"
 		Charset:             api.CharsetASCII,
 		LegalComments:       api.LegalCommentsNone,
 		TreeShaking:         api.TreeShakingFalse,
@@ -149,9 +150,12 @@ func (u *unit) resolve(args api.OnResolveArgs) api.OnResolveResult {
 	name = u.folder.existing(name)
 	switch {
 	case name == u.folder.entry && args.Importer == u.folder.entry:
-		return refuse("import-self", "", "the plan imports itself")
+		return refuse("import-self", "remove the import", "the plan imports itself")
 	case strings.HasSuffix(name, Extension):
 		return refuse("import-plan", "move what both plans use into a file of its own", "%s holds a plan of its own", quoted)
+	}
+	if _, fault := u.folder.read(name); fault != nil && fault.line == 0 {
+		return refuse(fault.code, fault.hint, "%s", fault.message)
 	}
 	return api.OnResolveResult{Path: name, Namespace: planSpace}
 }
@@ -167,7 +171,7 @@ func (f *folder) existing(name string) string {
 
 // reportMessage turns an error of esbuild into a diagnostic.
 func (u *unit) reportMessage(m *api.Message) {
-	code, hint, text := "syntax", "", m.Text
+	code, hint, text := "syntax", "the source has to be TypeScript: tsc --noEmit says more", m.Text
 	fault, ours := m.Detail.(*fileFault)
 	if ours {
 		code, hint, text = fault.code, fault.hint, fault.message
@@ -177,7 +181,7 @@ func (u *unit) reportMessage(m *api.Message) {
 		text = strings.ReplaceAll(text, runtimeSpace+":", "")
 		hint = "it exports " + strings.Join(runtimeExports, ", ") + "; Key, P, EP, coalesce and regex are global"
 		if !strings.Contains(text, runtimeModule) {
-			hint = ""
+			hint = "add export in front of its declaration"
 		}
 	}
 	if m.Location == nil {

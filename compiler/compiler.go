@@ -314,6 +314,9 @@ func refuseTwins(results []Result) {
 				continue
 			}
 			r, twin := &results[i], &results[twins[other]]
+			if len(r.Errors) > 0 {
+				continue // first things first
+			}
 			r.refuse(Diagnostic{
 				Severity: Error, Code: "plan-name", File: r.Path(), Line: max(1, r.nameLine), Column: max(1, r.nameColumn),
 				Message: fmt.Sprintf("the plan's name %s is also that of %s:%d:%d", quote(name), twin.Path(), twin.nameLine, twin.nameColumn),

@@ -116,7 +116,7 @@ func (f *folder) load(name string) ([]byte, *fileFault) {
 		if errors.As(err, &inPath) {
 			err = inPath.Err
 		}
-		return &fileFault{code: "unreadable", message: fmt.Sprintf("cannot read %s: %v", name, err)}
+		return &fileFault{code: "unreadable", message: fmt.Sprintf("cannot read %s: %v", name, err), hint: "imports name files of the plan's folder, as in \"./helpers\""}
 	}
 	if f.root == nil {
 		return nil, unreadable(fs.ErrNotExist)
@@ -169,11 +169,11 @@ func (f *sourceFile) check() *fileFault {
 			offset += size
 		}
 		line, column := at(offset)
-		return &fileFault{code: "encoding", message: "the source is not UTF-8", line: line, column: column}
+		return &fileFault{code: "encoding", message: "the source is not UTF-8", hint: "save the file as UTF-8", line: line, column: column}
 	}
 	if offset := strings.Index(f.text, hostName); offset >= 0 {
 		line, column := at(offset)
-		return &fileFault{code: "reserved", message: "the name " + hostName + " is reserved", line: line, column: column}
+		return &fileFault{code: "reserved", message: "the name " + hostName + " is reserved", hint: "choose another name", line: line, column: column}
 	}
 	if offset := tooDeep(f.text); offset >= 0 {
 		line, column := at(offset)

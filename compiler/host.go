@@ -12,13 +12,14 @@ import (
 
 // host is what plan code can reach besides the language itself. One goroutine at a time.
 type host struct {
-	u         *unit
-	vm        *goja.Runtime
-	prototype *goja.Object // of everything that the host makes
-	object    *goja.Object // behind hostName: the calls of rewritten code and the exports of the runtime
-	broken    goja.Value
-	keys      map[string]goja.Value // by name; made on first use, so that Key.id === Key.id
-	params    map[string]goja.Value
+	u          *unit
+	vm         *goja.Runtime
+	prototype  *goja.Object          // of everything that the host makes
+	object     *goja.Object          // behind hostName: the calls of rewritten code and the exports of the runtime
+	broken     goja.Value            // what a fault left
+	brokenCall goja.Value            // a member of it, or a member that does not exist: gives broken
+	keys       map[string]goja.Value // by name; made on first use, so that Key.id === Key.id
+	params     map[string]goja.Value
 
 	definitions []*definition
 	nodes       []*node // in the order of their making
@@ -60,6 +61,7 @@ func (h *host) install() error {
 	parts := built.ToObject(h.vm)
 	h.prototype = parts.Get("prototype").ToObject(h.vm)
 	h.broken = h.make(&value{kind: broken})
+	h.brokenCall = h.vm.ToValue(func(goja.FunctionCall) goja.Value { return h.broken })
 
 	h.object = h.vm.NewObject()
 	for name, v := range map[string]any{
@@ -155,7 +157,10 @@ func (m *members) Get(name string) goja.Value {
 	if near, ok := nearest.Name(name, m.all()); ok {
 		hint = fmt.Sprintf("did you mean %s.%s?", m.name, near)
 	}
-	m.host.u.failAt(m.host.u.here(), m.miss, fmt.Sprintf("%s has no %s", m.name, quote(name)), hint)
+	m.host.u.failAt(m.host.u.hereName(name), m.miss, fmt.Sprintf("%s has no %s", m.name, quote(name)), hint)
+	if m.miss == "unknown-builder" {
+		return m.host.brokenCall
+	}
 	return m.host.broken
 }
 

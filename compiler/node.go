@@ -60,8 +60,8 @@ func (n *node) Get(name string) goja.Value {
 			hint = "did you mean " + near + "?"
 		}
 	}
-	h.u.failAt(h.u.here(), "unknown-method", fmt.Sprintf("%s has no method %s", n.name(), quote(name)), hint)
-	return h.vm.ToValue(func(goja.FunctionCall) goja.Value { return h.broken })
+	h.u.failAt(h.u.hereName(name), "unknown-method", fmt.Sprintf("%s has no method %s", n.name(), quote(name)), hint)
+	return h.brokenCall
 }
 
 // Set implements goja.DynamicObject.
@@ -93,11 +93,11 @@ func (h *host) newNode(input *node, m *Method, name string, c goja.FunctionCall)
 	}
 	h.nodes = append(h.nodes, n)
 	if len(h.nodes) > nodesMax {
-		h.u.failAt(site.at, "too-large", fmt.Sprintf("the plan has more than %d nodes", nodesMax), "")
+		h.u.failAt(site.at, "too-large", fmt.Sprintf("the plan has more than %d nodes", nodesMax), "look for a loop that makes nodes")
 		return h.broken
 	}
 	if len(c.Arguments) > 1 {
-		h.u.failAt(site.arg(1), "arguments", fmt.Sprintf("%s takes one argument, its options", name), "")
+		h.u.failAt(site.arg(1), "arguments", fmt.Sprintf("%s takes one argument, its options", name), "put all options into one object")
 	}
 	o := optionReader{host: h, node: n, name: name, site: site}
 	o.read(c.Argument(0))
@@ -124,7 +124,7 @@ func (o *optionReader) read(v goja.Value) {
 	switch {
 	case v == nil || goja.IsUndefined(v):
 		object = o.host.vm.NewObject()
-	case isBroken(v):
+	case o.host.isBroken(v):
 		return
 	case !ok || object.ClassName() != "Object" || tokenOf(v) != nil:
 		o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.name, plainWords(v)),
@@ -137,12 +137,13 @@ func (o *optionReader) read(v goja.Value) {
 		return
 	}
 	given := make(map[string]string) // parameter to the name in the source
+	misspelt := false
 	for _, name := range object.Keys() {
 		value := object.Get(name)
 		option := m.option(name)
 		switch {
 		case option != nil && given[option.Param] != "":
-			o.fail(name, false, "option", "%s and %s are the same option of %s", "", given[option.Param], name, o.name)
+			o.fail(name, false, "option", "%s and %s are the same option of %s", "keep one of them", given[option.Param], name, o.name)
 		case option != nil:
 			given[option.Param] = name
 			if value == nil || goja.IsUndefined(value) {
@@ -154,6 +155,7 @@ func (o *optionReader) read(v goja.Value) {
 			o.common(name, value)
 		default:
 			o.unknown(name)
+			misspelt = true
 		}
 	}
 	for i := range m.Options {
@@ -162,6 +164,7 @@ func (o *optionReader) read(v goja.Value) {
 			continue
 		}
 		switch {
+		case option.Required && misspelt: // it may be the misspelt one
 		case option.Required:
 			o.host.u.failAt(o.site.at, "missing-option", fmt.Sprintf("%s needs the option %s", o.name, option.Names[0]),
 				fmt.Sprintf("write %s({ %s })", o.name, m.example()))
@@ -245,20 +248,25 @@ func (o *optionReader) unknown(name string) {
 	o.fail(name, false, "unknown-option", "%s has no option %s", hint, o.name, quote(name))
 }
 
+// advice shows how an option is written.
+func (o *optionReader) advice(option *Option, name string) string {
+	return "write " + name + ": " + option.example()
+}
+
 // wrong reports a value of a wrong type.
 func (o *optionReader) wrong(name, want string, v goja.Value, hint string) {
-	if t := tokenOf(v); t != nil && (t.kind == number || t.kind == textParam) && hint == "" {
-		hint = t.describe() + " has a value only when the plan runs; this option is fixed when the plan is built"
+	if t := tokenOf(v); t != nil && t.param != nil {
+		hint = t.name + " has a value only when the plan runs; this option is fixed when the plan is built"
 	}
 	o.fail(name, true, "type", "%s must be %s, not %s", hint, name, want, plainWords(v))
 }
 
 // param reads the option of a parameter.
 func (o *optionReader) param(option *Option, name string, v goja.Value) {
-	if isBroken(v) {
+	h, n := o.host, o.node
+	if h.isBroken(v) {
 		return
 	}
-	h, n := o.host, o.node
 	switch {
 	case option.Key:
 		o.key(option, name, v)
@@ -273,16 +281,16 @@ func (o *optionReader) param(option *Option, name string, v goja.Value) {
 	case plan.Bool:
 		b, ok := v.Export().(bool)
 		if !ok {
-			o.wrong(name, "true or false", v, "")
+			o.wrong(name, "true or false", v, o.advice(option, name))
 			return
 		}
 		n.params[option.Param] = b
 	case plan.String:
 		switch {
 		case !goja.IsString(v) && len(option.Rule.OneOf) > 0, goja.IsString(v) && len(option.Rule.OneOf) > 0 && !slices.Contains(option.Rule.OneOf, v.String()):
-			o.fail(name, true, "enum", "%s must be %s, not %s", "", name, oneOf(option.Rule.OneOf), plainWords(v))
+			o.fail(name, true, "enum", "%s must be %s, not %s", "write "+name+": "+option.example(), name, oneOf(option.Rule.OneOf), plainWords(v))
 		case !goja.IsString(v):
-			o.wrong(name, "a string", v, "")
+			o.wrong(name, "a string", v, o.advice(option, name))
 		default:
 			n.params[option.Param] = v.String()
 		}
@@ -301,7 +309,7 @@ func (o *optionReader) param(option *Option, name string, v goja.Value) {
 	case plan.NodeRef:
 		ref, ok := export[*node](v)
 		if !ok || ref.method == nil {
-			o.wrong(name, "a candidate set", v, "")
+			o.wrong(name, "a candidate set", v, "write "+name+": v with const v = ctx.viewer(...)")
 			return
 		}
 		n.params[option.Param] = ref
@@ -314,28 +322,28 @@ func oneOf(values []string) string {
 	for i, v := range values {
 		quoted[i] = quote(v)
 	}
-	return strings.Join(quoted, " or ")
+	return listed(quoted, "or")
 }
 
 // integer reads the option of an Int.
 func (o *optionReader) integer(option *Option, name string, v goja.Value) {
 	if !goja.IsNumber(v) {
-		o.wrong(name, "an integer", v, "")
+		o.wrong(name, "an integer", v, o.advice(option, name))
 		return
 	}
 	f := v.ToFloat()
 	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		o.wrong(name, "an integer", v, "")
+		o.wrong(name, "an integer", v, o.advice(option, name))
 		return
 	}
 	i := int64(f)
 	switch least, most := option.Rule.Min, option.Rule.Max; {
 	case least != nil && most != nil && (i < *least || i > *most):
-		o.fail(name, true, "range", "%s must be between %d and %d, not %d", "", name, *least, *most, i)
+		o.fail(name, true, "range", "%s must be between %d and %d, not %d", o.advice(option, name), name, *least, *most, i)
 	case least != nil && i < *least:
-		o.fail(name, true, "range", "%s must be at least %d, not %d", "", name, *least, i)
+		o.fail(name, true, "range", "%s must be at least %d, not %d", o.advice(option, name), name, *least, i)
 	case most != nil && i > *most:
-		o.fail(name, true, "range", "%s must be at most %d, not %d", "", name, *most, i)
+		o.fail(name, true, "range", "%s must be at most %d, not %d", o.advice(option, name), name, *most, i)
 	default:
 		o.node.params[option.Param] = i
 	}
@@ -358,7 +366,7 @@ func (o *optionReader) key(option *Option, name string, v goja.Value) {
 		for i, each := range types {
 			names[i] = each.String()
 		}
-		o.fail(name, true, "key", "%s must be a key of type %s, not %s of type %s", hint, name, strings.Join(names, " or "), t.name, t.key.Type)
+		o.fail(name, true, "key", "%s must be a key of type %s, not %s of type %s", hint, name, listed(names, "or"), t.name, t.key.Type)
 	default:
 		o.node.params[option.Param] = int64(t.key.ID)
 	}
@@ -403,7 +411,7 @@ func (o *optionReader) tree(option *Option, name string, v goja.Value) {
 
 // common reads an option that every method has.
 func (o *optionReader) common(name string, v goja.Value) {
-	if v == nil || goja.IsUndefined(v) || isBroken(v) {
+	if v == nil || goja.IsUndefined(v) || o.host.isBroken(v) {
 		return
 	}
 	switch name {
@@ -414,11 +422,11 @@ func (o *optionReader) common(name string, v goja.Value) {
 		case goja.IsString(v):
 			o.node.params["trace"] = v.String()
 		default:
-			o.wrong(name, "a string or null", v, "")
+			o.wrong(name, "a string or null", v, `write trace: "top"`)
 		}
 	case "timeoutMs":
 		if f := v.ToFloat(); !goja.IsNumber(v) || f != math.Trunc(f) || f < 1 || f > timeoutMaxMS {
-			o.wrong(name, fmt.Sprintf("an integer from 1 to %d", int64(timeoutMaxMS)), v, "")
+			o.wrong(name, fmt.Sprintf("an integer from 1 to %d", int64(timeoutMaxMS)), v, "write timeoutMs: 50")
 			return
 		}
 		o.node.limit = v.ToInteger()
@@ -441,14 +449,14 @@ func (o *optionReader) scheduling(v goja.Value) {
 	for _, name := range object.Keys() {
 		value := object.Get(name)
 		switch b, isBool := value.Export().(bool); {
-		case goja.IsUndefined(value) || isBroken(value):
+		case goja.IsUndefined(value) || o.host.isBroken(value):
 		case name == "inline" && isBool:
 			o.node.hints["inline"] = b
 		case name == "inline":
-			o.fail("scheduling", true, "type", "scheduling.inline must be true or false, not %s", "", plainWords(value))
+			o.fail("scheduling", true, "type", "scheduling.inline must be true or false, not %s", "write scheduling: { inline: true }", plainWords(value))
 		case name == "costEstimateUs":
 			if f := value.ToFloat(); !goja.IsNumber(value) || f != math.Trunc(f) || f < 0 || f > 1<<53 {
-				o.fail("scheduling", true, "type", "scheduling.costEstimateUs must be an integer that is not negative, not %s", "", plainWords(value))
+				o.fail("scheduling", true, "type", "scheduling.costEstimateUs must be an integer that is not negative, not %s", "write scheduling: { costEstimateUs: 50 }", plainWords(value))
 				continue
 			}
 			o.node.hints["cost_estimate_us"] = value.ToInteger()
@@ -509,7 +517,7 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	case name == nil || goja.IsUndefined(name):
 		h.u.failAt(site.at, "missing-option", "definePlan needs the option name", "write definePlan({ name: \"my_plan\", build: (ctx) => ... })")
 	case !goja.IsString(name):
-		h.u.failAt(d.nameAt, "plan-name", "name must be a string, not "+plainWords(name), "")
+		h.u.failAt(d.nameAt, "plan-name", "name must be a string, not "+plainWords(name), `write name: "my_plan"`)
 	case !validName.MatchString(name.String()) || len(name.String()) > planNameMax:
 		h.u.failAt(d.nameAt, "plan-name", fmt.Sprintf("the plan's name %s must consist of letters, digits and _, at most %d", quote(name.String()), planNameMax),
 			"the name becomes the artifact's file name and what requests ask for")
@@ -566,12 +574,15 @@ func (h *host) build(d *definition) error {
 		return nil
 	}
 	array, ok := result.(*goja.Object)
-	if isBroken(result) {
+	if h.isBroken(result) {
 		return nil
 	}
 	if !ok || array.ClassName() != "Array" {
-		h.u.failAt(at, "outputs", "build must return a candidate set or an array of them, not "+plainWords(result),
-			"an arrow function with braces needs a return")
+		hint := "an arrow function with braces needs a return"
+		if ok && array.ClassName() == "Promise" {
+			hint = "build runs from start to end, without async"
+		}
+		h.u.failAt(at, "outputs", "build must return a candidate set or an array of them, not "+plainWords(result), hint)
 		return nil
 	}
 	for i := range array.Get("length").ToInteger() {
@@ -581,9 +592,9 @@ func (h *host) build(d *definition) error {
 		}
 		n, ok := export[*node](item)
 		switch {
-		case isBroken(item):
+		case h.isBroken(item):
 		case !ok || n.method == nil:
-			h.u.failAt(at, "outputs", fmt.Sprintf("build must return candidate sets, but element %d is %s", i, plainWords(item)), "")
+			h.u.failAt(at, "outputs", fmt.Sprintf("build must return candidate sets, but element %d is %s", i, plainWords(item)), "return [a, b] with a and b from ctx.viewer(...) and its methods")
 		default:
 			d.outputs = append(d.outputs, n)
 		}

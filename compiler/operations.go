@@ -18,7 +18,7 @@ func (h *host) at(c goja.FunctionCall) goja.Value {
 // infix is an operator between two values of which one at least is a token.
 func (h *host) infix(c goja.FunctionCall) goja.Value {
 	written, a, b, at := c.Argument(0).String(), c.Argument(1), c.Argument(2), int(c.Argument(3).ToInteger())
-	if isBroken(a) || isBroken(b) {
+	if h.isBroken(a) || h.isBroken(b) {
 		return h.broken
 	}
 	if o := infixOperator(written); o != nil {
@@ -77,7 +77,7 @@ func (h *host) equality(o *operator, a, b goja.Value, at int) (v goja.Value, don
 		h.u.failAt(at, "type", t.describe()+" cannot be compared", "a string parameter can only be the pattern of regex")
 		return h.broken, true
 	case t.kind == number && goja.IsString(other):
-		h.u.failAt(at, "type", fmt.Sprintf("%s is a number, %s is not", t.describe(), quote(other.String())), "")
+		h.u.failAt(at, "type", fmt.Sprintf("%s is a number, %s is not", t.describe(), quote(other.String())), "write the number without quotes")
 		return h.broken, true
 	}
 	return nil, false
@@ -102,13 +102,10 @@ func (h *host) nullTest(op string, t *value, at int) goja.Value {
 // combine applies an operator to operands of its kind.
 func (h *host) combine(o *operator, what string, operands []goja.Value, places []int, at int, nulls bool) goja.Value {
 	args := make([]*tree, len(operands))
-	whole := true
 	for i, operand := range operands {
-		args[i] = h.tree(operand, o.takes, nulls, places[i], what)
-		whole = whole && args[i] != nil
-	}
-	if !whole {
-		return h.broken
+		if args[i] = h.tree(operand, o.takes, nulls, places[i], what); args[i] == nil {
+			return h.broken
+		}
 	}
 	var members map[string]any
 	if o.cmp != "" {
@@ -125,12 +122,13 @@ func (h *host) combine(o *operator, what string, operands []goja.Value, places [
 func (h *host) apply(o *operator, name string, args []goja.Value, site *callSite) goja.Value {
 	variadic := o.builder == name && (o.ir == "and" || o.ir == "or")
 	if len(args) != len(o.operands) && !(variadic && len(args) > len(o.operands)) {
-		h.u.failAt(site.at, "arguments", fmt.Sprintf("%s takes %d arguments, not %d", name, len(o.operands), len(args)), "")
+		h.u.failAt(site.at, "arguments", fmt.Sprintf("%s takes %d arguments, not %d", name, len(o.operands), len(args)),
+			"write "+name+"("+strings.Join(o.operands, ", ")+")")
 		return h.broken
 	}
 	places := make([]int, len(args))
 	for i := range args {
-		if places[i] = site.arg(i); isBroken(args[i]) {
+		if places[i] = site.arg(i); h.isBroken(args[i]) {
 			return h.broken
 		}
 	}
@@ -140,7 +138,7 @@ func (h *host) apply(o *operator, name string, args []goja.Value, site *callSite
 // prefix is an operator before a token.
 func (h *host) prefix(c goja.FunctionCall) goja.Value {
 	written, a, at := c.Argument(0).String(), c.Argument(1), int(c.Argument(2).ToInteger())
-	if isBroken(a) {
+	if h.isBroken(a) {
 		return h.broken
 	}
 	if o := prefixOperator(written); o != nil {
@@ -158,7 +156,7 @@ func (h *host) math(c goja.FunctionCall) goja.Value {
 	list := c.Argument(1).ToObject(h.vm)
 	args := make([]goja.Value, list.Get("length").ToInteger())
 	for i := range args {
-		if args[i] = list.Get(itoa(i)); isBroken(args[i]) {
+		if args[i] = list.Get(itoa(i)); h.isBroken(args[i]) {
 			return h.broken
 		}
 	}
@@ -255,7 +253,7 @@ func (h *host) iterate(v goja.Value, at int) {
 	t := tokenOf(v)
 	switch {
 	case t == nil:
-		h.u.failAt(at, "loop", plainWords(v)+" has no elements while the plan is built", "")
+		h.u.failAt(at, "loop", plainWords(v)+" has no elements while the plan is built", "a method such as .vm or .filter handles every row by itself")
 	case t.kind != broken:
 		h.u.failAt(at, "loop", atRunTime(t)+": plan code cannot loop over it", "a method such as .vm or .filter handles every row by itself")
 	}
@@ -266,7 +264,7 @@ func (h *host) convertObject(v goja.Value, hint string) goja.Value {
 	if t := tokenOf(v); t != nil {
 		return h.convert(t, hint)
 	}
-	h.u.failAt(h.u.here(), "conversion", plainWords(v)+" cannot be converted to a "+hint, "")
+	h.u.failAt(h.u.here(), "conversion", plainWords(v)+" cannot be converted to a "+hint, "pass it on as it is")
 	return h.vm.ToValue("")
 }
 
@@ -285,7 +283,10 @@ func (h *host) convert(t *value, hint string) goja.Value {
 	return h.vm.ToValue("")
 }
 
-func isBroken(v goja.Value) bool {
-	t := tokenOf(v)
-	return t != nil && t.kind == broken
+// isBroken reports whether a value is what a fault left, so that nothing more is to be said of it.
+func (h *host) isBroken(v goja.Value) bool {
+	if t := tokenOf(v); t != nil {
+		return t.kind == broken
+	}
+	return v == h.brokenCall
 }

@@ -62,7 +62,7 @@ var operators = []operator{
 // nearest thing to write. An operator that enters the table above counts from there.
 var foreign = map[string]string{
 	"/":       "multiply by the inverse: x * 0.5 for x / 2",
-	"%":       "there is no remainder; compute it into a column before",
+	"%":       "there is none; a task written in Go can compute it",
 	"**":      "write the product: x * x",
 	"??":      "write coalesce(x, y)",
 	"?:":      "combine predicates with && and ||, or filter twice and concat",

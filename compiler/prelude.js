@@ -70,15 +70,22 @@
     Object.defineProperty(Math, name, { value: method, writable: true, configurable: true });
   }
 
+  // The right side of these comes as a function, because it may have to be skipped.
+  const and = (a, b, site) => (token(a) ? host.infix("&&", a, b(), site) : a && b());
+  const or = (a, b, site) => (token(a) ? host.infix("||", a, b(), site) : a || b());
+  const nullish = (a, b, site) => (token(a) ? host.infix("??", a, b(), site) : a ?? b());
+  const lazy = { "&&": and, "||": or, "??": nullish };
+
   return {
     prototype,
     calls: Object.freeze({
       infix,
+      and,
+      or,
+      nullish,
       prefix: (op, a, site) => (token(a) ? host.prefix(op, a, site) : plainPrefix[op](a)),
-      and: (a, b, site) => (token(a) ? host.infix("&&", a, b(), site) : a && b()),
-      or: (a, b, site) => (token(a) ? host.infix("||", a, b(), site) : a || b()),
-      nullish: (a, b, site) => (token(a) ? host.infix("??", a, b(), site) : a ?? b()),
-      assign: (op, object, key, value, site) => (object[key] = infix(op, object[key], value(), site)),
+      assign: (op, object, key, value, site) =>
+        (object[key] = lazy[op] ? lazy[op](object[key], value, site) : infix(op, object[key], value(), site)),
       test: (a, site) => (token(a) ? host.test(a, site) : a),
       choose: (a, site) => (token(a) ? host.choose(a, site) : a),
       value: (a, site) => (token(a) ? host.value(a, site) : a),

@@ -33,6 +33,8 @@ type rewriter struct {
 	edits   []edit
 	extents map[ast.Expression]span
 	calls   map[int]*callSite // by the offset of the opening parenthesis
+	refused []int             // offsets of assignments that cannot be rewritten
+	members map[string][]int  // offsets of the names after a dot
 }
 
 // callSite says where the parts of a call are, for diagnostics.
@@ -44,22 +46,28 @@ type callSite struct {
 
 // rewritten is the script to run, and the way back to the offsets of the bundle.
 type rewritten struct {
-	script string
-	lines  []int
-	edits  []edit // ascending
-	starts []int  // of each edit in script
-	calls  map[int]*callSite
+	script  string
+	lines   []int
+	edits   []edit // ascending
+	starts  []int  // of each edit in script
+	calls   map[int]*callSite
+	members map[string][]int // offsets of the names after a dot, ascending
+	// refused are the offsets of assignments with a yield or an await on the right side.
+	refused []int
 }
 
 // rewrite rewrites the script of a bundle.
 func rewrite(script string, program *ast.Program) *rewritten {
-	r := &rewriter{script: script, extents: make(map[ast.Expression]span), calls: make(map[int]*callSite)}
+	r := &rewriter{script: script, extents: make(map[ast.Expression]span), calls: make(map[int]*callSite), members: make(map[string][]int)}
 	for _, statement := range program.Body {
 		r.walk(statement)
 	}
 	slices.SortStableFunc(r.edits, func(a, b edit) int { return a.from - b.from })
 	var b strings.Builder
-	out := &rewritten{edits: r.edits, calls: r.calls}
+	out := &rewritten{edits: r.edits, calls: r.calls, refused: r.refused, members: r.members}
+	for _, places := range r.members {
+		slices.Sort(places)
+	}
 	at := 0
 	for _, e := range r.edits {
 		b.WriteString(script[at:e.from])
@@ -159,6 +167,10 @@ func (r *rewriter) walk(node ast.Node) {
 		}
 	case *ast.BlockStatement:
 		r.statements(n.List)
+	case *ast.DotExpression:
+		name := n.Identifier.Name.String()
+		r.members[name] = append(r.members[name], offset(n.Identifier.Idx))
+		r.parts(n)
 	case *ast.CallExpression:
 		r.calls[offset(n.LeftParenthesis)] = r.callSite(n)
 		r.parts(n)
@@ -259,7 +271,7 @@ func (r *rewriter) unary(n *ast.UnaryExpression) {
 // plainTarget matches an assignment's left side that may be written twice.
 var plainTarget = regexp.MustCompile(`^[\w$.#]+$`)
 
-// assign rewrites "x += y" to "x = x + y" in terms of the prelude. esbuild has lowered "x &&= y".
+// assign rewrites "x += y" to "x = x + y" in terms of the prelude.
 func (r *rewriter) assign(n *ast.AssignExpression) {
 	if n.Operator == token.ASSIGN {
 		r.parts(n)
@@ -269,14 +281,21 @@ func (r *rewriter) assign(n *ast.AssignExpression) {
 	left, right, at := r.around(n.Left, n.Right, written+"=")
 	to := at + len(written) + 1
 	target := r.script[left.from:left.to]
-	if plainTarget.MatchString(target) {
+	function, isLazy := lazy[n.Operator]
+	switch {
+	case suspends(n.Right):
+		r.refused = append(r.refused, at)
+		r.parts(n)
+		return
+	case plainTarget.MatchString(target) && isLazy:
+		r.replace(at, to, "= "+call(function)+target+", () => (")
+		r.walk(n.Right)
+		r.insert(right.to, "), %d)", left.from)
+		return
+	case plainTarget.MatchString(target):
 		r.replace(at, to, "= "+call("infix")+strconv.Quote(written)+", "+target+",")
 		r.walk(n.Right)
 		r.insert(right.to, ", %d)", left.from)
-		return
-	}
-	if suspends(n.Right) {
-		r.parts(n) // tokens fail to convert
 		return
 	}
 	switch target := n.Left.(type) {

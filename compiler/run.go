@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,11 @@ func (u *unit) run() *definition {
 		u.failScript(err)
 		return nil
 	}
-	d, ok := u.host.defined(exports.ToObject(u.vm).Get("default"))
+	exported := goja.Undefined()
+	if object, ok := exports.(*goja.Object); ok {
+		exported = object.Get("default")
+	}
+	d, ok := u.host.defined(exported)
 	if !ok {
 		return nil
 	}
@@ -94,7 +99,18 @@ func (u *unit) here() int {
 	return at
 }
 
-// errInterrupted is why the vm stopped, if a unit stopped it.
+// hereName returns the offset in the bundle of a member that plan code reads. Stacks are exact for
+// calls and lag behind for members, so it is the next member of that name.
+func (u *unit) hereName(name string) int {
+	at := u.here()
+	places := u.rewritten.members[name]
+	if i, _ := slices.BinarySearch(places, at); i < len(places) {
+		return places[i]
+	}
+	return at
+}
+
+// interruption is why a watchdog stopped the vm.
 type interruption struct{ code, message, hint string }
 
 // failScript reports the error that ended the plan's code.
@@ -114,13 +130,13 @@ func (u *unit) failScript(err error) {
 		}
 	case errors.As(err, &tooDeep):
 		at, _ := u.offset(tooDeep.Stack())
-		u.failAt(at, "recursion", fmt.Sprintf("functions call each other more than %d levels deep", callDepthMax), "")
+		u.failAt(at, "recursion", fmt.Sprintf("functions call each other more than %d levels deep", callDepthMax), "write a loop")
 	case errors.As(err, &thrown):
 		at, _ := u.offset(thrown.Stack())
 		message, hint := u.thrownWords(thrown)
 		u.failAt(at, "exception", message, hint)
 	case errors.As(err, &syntax):
-		u.failAt(u.rewritten.original(1, syntax.Offset-prefixLen+1), "syntax", "plan code cannot use this syntax: "+lowerFirst(syntax.Message), "")
+		u.failAt(u.rewritten.original(1, syntax.Offset-prefixLen+1), "syntax", "plan code cannot use this syntax: "+lowerFirst(syntax.Message), noSyntax)
 	default:
 		u.fail("exception", u.folder.entry, 1, 1, err.Error(), "")
 	}
@@ -142,6 +158,7 @@ const (
 	noChance = "plans have no randomness: the same source gives the same artifact"
 	noTimers = "plans have no timers: build runs once, from start to end"
 	noReach  = "plan code reaches no file, network or process"
+	noSyntax = "it is newer than what plan code runs on: write it in an older way"
 	noEval   = "plan code cannot make code from text"
 )
 
@@ -160,5 +177,5 @@ func (u *unit) thrownWords(e *goja.Exception) (message, hint string) {
 		return match[1] + " is not defined", u.globalHint(match[1])
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	return "plan code failed: " + cutText(text), ""
+	return "plan code failed: " + cutText(text), "the plan's own code threw this while the plan was built"
 }

@@ -21,7 +21,7 @@ type unit struct {
 	label    string // of the folder, in spans
 	folder   *folder
 	answer   answer
-	seen     map[string]bool // places and messages that have been reported
+	seen     map[string]bool // places that have been reported
 
 	bundle    *bundle
 	rewritten *rewritten
@@ -78,6 +78,9 @@ func (u *unit) compile() {
 	}
 	u.located.Store(u.bundle)
 	u.rewritten = rewrite(u.bundle.script, program)
+	for _, at := range u.rewritten.refused {
+		u.failAt(at, "syntax", "plan code cannot assign and wait in one expression", "give the yield or await a statement of its own")
+	}
 	definition := u.run()
 	if len(u.answer.Errors) > 0 || definition == nil {
 		u.answer.Artifact = nil
@@ -95,11 +98,11 @@ func (u *unit) failParse(err error) {
 			if line < 1 || line > len(u.bundle.lines) {
 				continue
 			}
-			u.failAt(u.bundle.lines[line-1]+max(0, column-1), "syntax", "plan code cannot use this syntax: "+lowerFirst(e.Message), "")
+			u.failAt(u.bundle.lines[line-1]+max(0, column-1), "syntax", "plan code cannot use this syntax: "+lowerFirst(e.Message), noSyntax)
 		}
 	}
 	if len(u.answer.Errors) == 0 {
-		u.fail("syntax", u.folder.entry, 1, 1, "plan code cannot use this syntax: "+err.Error(), "")
+		u.fail("syntax", u.folder.entry, 1, 1, "plan code cannot use this syntax: "+err.Error(), noSyntax)
 	}
 }
 
@@ -115,7 +118,7 @@ func (u *unit) add(list *[]Diagnostic, severity, code, file string, line, column
 	if u.folder != nil {
 		d.Excerpt = u.folder.line(file, line)
 	}
-	key := d.Place() + d.Message
+	key := d.Place() // what follows from a fault at the same place is not news
 	if u.seen[key] || len(*list) >= diagnosticsMax {
 		return false
 	}

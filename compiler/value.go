@@ -42,7 +42,7 @@ func (v *value) Get(name string) goja.Value {
 		case "then", "toJSON", "constructor":
 			return nil
 		}
-		return h.vm.ToValue(func(goja.FunctionCall) goja.Value { return h.broken })
+		return h.brokenCall
 	}
 	switch name {
 	case "in":
@@ -52,8 +52,8 @@ func (v *value) Get(name string) goja.Value {
 	case "toString", "toLocaleString", "valueOf", "toFixed":
 		return h.vm.ToValue(func(goja.FunctionCall) goja.Value { return h.convert(v, "string") })
 	}
-	h.u.failAt(h.u.here(), "unknown-method", v.describe()+" has no "+quote(name), "tokens have one method: .in([1, 2])")
-	return h.broken
+	h.u.failAt(h.u.hereName(name), "unknown-method", v.describe()+" has no "+quote(name), "expressions have one method: .in([1, 2])")
+	return h.brokenCall
 }
 
 // Set implements goja.DynamicObject.
@@ -70,7 +70,7 @@ func (v *value) Keys() []string { return nil }
 
 // refuseSet reports an assignment to a member of what the host owns.
 func (h *host) refuseSet(what string) bool {
-	h.u.failAt(h.u.here(), "read-only", what+" cannot be changed", "")
+	h.u.failAt(h.u.here(), "read-only", what+" cannot be changed", "declare a variable: const x = ...")
 	return true
 }
 
@@ -143,8 +143,8 @@ func plainWords(v goja.Value) string {
 		}
 		return t.kind.String()
 	}
-	if _, ok := export[*node](v); ok {
-		return "a candidate set"
+	if n, ok := export[*node](v); ok {
+		return n.name()
 	}
 	if e, ok := export[*endpoint](v); ok {
 		return e.describe()
@@ -156,15 +156,20 @@ func plainWords(v goja.Value) string {
 		return "null"
 	case goja.IsString(v):
 		return quote(v.String())
-	case goja.IsNumber(v), goja.IsBigInt(v):
+	case goja.IsBigInt(v):
+		return v.String() + "n"
+	case goja.IsNumber(v):
 		return v.String()
 	}
 	if _, ok := goja.AssertFunction(v); ok {
 		return "a function"
 	}
 	if object, ok := v.(*goja.Object); ok {
-		if object.ClassName() == "Array" {
+		switch object.ClassName() {
+		case "Array":
 			return "an array"
+		case "Promise":
+			return "a promise"
 		}
 		return "an object"
 	}
@@ -199,9 +204,18 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		}
 		return constNumber(f)
 	}
-	hint := ""
-	if goja.IsNull(v) {
+	hint := "write a constant, a key, a parameter or an operation on them"
+	switch {
+	case goja.IsNull(v):
 		hint = "arithmetic with null gives null in every row; coalesce(x, 0) replaces nulls"
+	case goja.IsUndefined(v):
+		hint = "a variable or an option has no value here: look for a misspelt name or a missing return"
+	case goja.IsString(v):
+		hint = "strings are for == on a string key, .in and regex"
+	case goja.IsBigInt(v):
+		hint = "write the number without n"
+	case want == predicate:
+		hint = "write a comparison, .in, regex or true or false"
 	}
 	h.u.failAt(at, "type", what+" takes "+want.String()+", not "+plainWords(v), hint)
 	return nil
@@ -209,7 +223,7 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 
 // wrongKind reports a token where another kind belongs.
 func (h *host) wrongKind(t *value, want kind, at int, what string) {
-	hint := ""
+	hint := "write a comparison, as in Key.id > 5"
 	switch {
 	case want == predicate && t.kind == number:
 		hint = "compare it: " + short(t) + " != 0"
@@ -252,7 +266,7 @@ func short(t *value) string {
 // result returns the token for a tree, or a broken one after it has reported that it is too large.
 func (h *host) result(kind kind, t *tree, at int) goja.Value {
 	if why := t.tooLarge(); why != "" {
-		h.u.failAt(at, "too-large", why, "")
+		h.u.failAt(at, "too-large", why, "compute a part into a column with .vm first")
 		return h.broken
 	}
 	return h.make(&value{kind: kind, tree: t, at: at})
