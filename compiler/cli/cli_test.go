@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/loop/looptest"
 )
 
 func TestMain(m *testing.M) {
 	compiler.Main()
-	goleak.VerifyTestMain(m)
+	looptest.Main(m)
 }
 
 // outcome is what a command left behind.
