@@ -31,6 +31,7 @@ export default definePlan({
 }
 
 func TestCheck(t *testing.T) {
+	compiled := os.DirFS(checkedFolder(t)) // once, because each command starts a process
 	for _, c := range []struct {
 		name   string
 		change func(t *testing.T, dir string) (args []string)
@@ -87,7 +88,9 @@ func TestCheck(t *testing.T) {
 		}, []string{"plans/a.plan.ts:1:"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := checkedFolder(t)
+			dir := t.TempDir()
+			require.NoError(t, os.CopyFS(dir, compiled))
+			t.Chdir(dir)
 			args := c.change(t, dir)
 			if len(args) == 0 || args[0] == "--registry_dir" {
 				args = append([]string{"plans"}, args...)
@@ -104,14 +107,21 @@ func TestCheck(t *testing.T) {
 			for _, want := range c.want {
 				assert.Contains(t, o.stderr, want)
 			}
-			o = run(t, dir, append([]string{"check", "--json"}, args...)...)
-			assert.ErrorIs(t, o.err, command.ErrReported)
-			var r report
-			require.NoError(t, json.Unmarshal([]byte(o.stdout), &r))
-			assert.NotEmpty(t, r.Diagnostics)
-			assert.Empty(t, o.stderr)
 		})
 	}
+}
+
+func TestCheckAsJSON(t *testing.T) {
+	dir := checkedFolder(t)
+	write(t, dir, map[string]string{"plans/a.plan.ts": source("a", 2)})
+	o := run(t, dir, "check", "plans", "--json")
+	assert.ErrorIs(t, o.err, command.ErrReported)
+	var r report
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r))
+	require.Len(t, r.Diagnostics, 1)
+	assert.Equal(t, "stale-artifact", r.Diagnostics[0].Code)
+	assert.Equal(t, []compiled{{Source: "plans/b.plan.ts", Plan: "b", Artifact: "artifacts/plans/b.plan.json"}}, r.Plans)
+	assert.Empty(t, o.stderr)
 }
 
 // fixed returns an artifact that people wrote.
