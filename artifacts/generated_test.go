@@ -18,7 +18,6 @@ import (
 
 func TestMain(m *testing.M) {
 	compiler.Main()
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a child with the race detector would end a second late
 	os.Exit(m.Run())
 }
 
