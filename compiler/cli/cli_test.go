@@ -128,7 +128,7 @@ func TestArtifactsDoNotDependOnTheWorkingFolder(t *testing.T) {
 
 // Broken plans cost the others nothing, and their old artifacts stay as they were.
 func TestCompileManyWithThreeBroken(t *testing.T) {
-	const plans, broken = 1000, 3
+	const plans, broken = manyPlans, 3
 	dir := t.TempDir()
 	files := make(map[string]string)
 	for i := range plans {
@@ -136,19 +136,19 @@ func TestCompileManyWithThreeBroken(t *testing.T) {
 	}
 	files["plans/p7.plan.ts"] = "import {\n"
 	files["plans/p77.plan.ts"] = strings.Replace(files["plans/p77.plan.ts"], "fixedSource", "fixdSource", 1)
-	files["plans/p777.plan.ts"] = strings.Replace(files["plans/p777.plan.ts"], "ctx.fixed", "ctx.viewer({ endpoint: EP.redis.redis_defualt }).fixed", 1)
+	files["plans/p70.plan.ts"] = strings.Replace(files["plans/p70.plan.ts"], "ctx.fixed", "ctx.viewer({ endpoint: EP.redis.redis_defualt }).fixed", 1)
 	files["artifacts/plans/p77.plan.json"] = `{"nodes": [{"params": {"row_count": 5}}]}`
 	write(t, dir, files)
 	o := run(t, dir, "compile", "plans")
 	assert.ErrorIs(t, o.err, command.ErrReported)
 	assert.Contains(t, o.stderr, fmt.Sprintf("rankd: compiled %d plans to artifacts/plans; %d plans with errors\n", plans-broken, broken))
-	for _, place := range []string{"plans/p7.plan.ts:", "plans/p77.plan.ts:2:", "plans/p777.plan.ts:2:"} {
+	for _, place := range []string{"plans/p7.plan.ts:", "plans/p77.plan.ts:2:", "plans/p70.plan.ts:2:"} {
 		assert.Contains(t, o.stderr, place)
 	}
 	written, err := filepath.Glob("artifacts/plans/*")
 	require.NoError(t, err)
 	assert.Len(t, written, plans-broken+1)
-	assert.Equal(t, 999, rowCount(t, "artifacts/plans/p999.plan.json"))
+	assert.Equal(t, plans-1, rowCount(t, fmt.Sprintf("artifacts/plans/p%d.plan.json", plans-1)))
 	assert.Equal(t, 5, rowCount(t, "artifacts/plans/p77.plan.json"))
 }
 
