@@ -33,8 +33,10 @@ const copyName = "plans"
 // the plan is refused.
 func (e *ForEngine) Compile(folder fs.FS, dir, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error) {
 	c, err := e.start(tasks, reg)
+	above := "" // the copy, if there is one, lies in this folder
 	if err == nil && dir == "" {
 		dir, err = e.copy(folder)
+		above = filepath.Dir(dir) + string(filepath.Separator)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -44,6 +46,11 @@ func (e *ForEngine) Compile(folder fs.FS, dir, file string, tasks *task.Catalog,
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	r := results[0]
+	for _, list := range [...][]Diagnostic{r.Errors, r.Warnings} {
+		for i := range list {
+			list[i].File = strings.TrimPrefix(list[i].File, above)
+		}
+	}
 	if e.Report != nil {
 		e.Report(r)
 	}

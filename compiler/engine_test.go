@@ -47,18 +47,19 @@ export default definePlan({ name: "typed", build: (ctx) => ctx.fixedSource({ row
 	tasks := builtin.Catalog()
 	t.Setenv("TMPDIR", t.TempDir())
 
-	for dir, label := range map[string]string{"": "plans", onDisk: "ranking"} {
+	for dir, place := range map[string]struct{ label, path string }{"": {"plans", "plans"}, onDisk: {"ranking", onDisk}} {
 		reported := make(map[string]bool)
 		plans := &compiler.ForEngine{Report: func(r compiler.Result) { reported[r.File] = len(r.Errors) == 0 }}
 		artifact, err := plans.Compile(folder, dir, "typed.plan.ts", tasks, reg)
 		require.NoError(t, err)
 		rows, span := firstNode(t, artifact)
 		assert.Equal(t, 4, rows)
-		assert.Equal(t, label+"/typed.plan.ts:3:64", span)
+		assert.Equal(t, place.label+"/typed.plan.ts:3:64", span)
 
 		_, err = plans.Compile(folder, dir, "broken.plan.ts", tasks, reg)
 		var refused *compiler.Failure
 		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, filepath.Join(place.path, "broken.plan.ts"), refused.Diagnostics[0].File)
 		assert.Equal(t, 1, refused.Diagnostics[0].Line)
 		assert.NotContains(t, refused.Error(), "\n", "answers have one line")
 		assert.Contains(t, refused.Error(), refused.Diagnostics[0].Message)
