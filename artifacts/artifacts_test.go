@@ -21,8 +21,8 @@ var drawings = map[string]string{
 	"parallel_fanout": "n0=viewer n1=follow(n0) n2=recommendation(n0) -> n1,n2",
 	"mixed_pipeline":  "n0=viewer n1=follow(n0) n2=vm(n1) n3=filter(n2) n4=sort(n3) n5=take(n4) -> n5",
 	"diamond":         "n0=viewer n1=follow(n0) n2=recommendation(n0) n3=concat(n1,n2) -> n3",
-	"complex_dag": "n0=viewer n1=follow(n0) n2=media(n1) n3=vm(n2) n4=recommendation(n0) n5=media(n4) n6=vm(n5)" +
-		" n7=concat(n3,n6) n8=sort(n7) n9=take(n8) -> n9",
+	"complex_dag": "n0=viewer n1=follow(n0) n2=recommendation(n0) n3=media(n1) n4=media(n2) n5=vm(n3) n6=vm(n4)" +
+		" n7=concat(n5,n6) n8=sort(n7) n9=take(n8) -> n9",
 	"concat_plan":         "n0=viewer n1=follow(n0) n2=recommendation(n0) n3=concat(n1,n2) n4=take(n3) -> n4",
 	"reels_plan_a":        "n0=viewer n1=follow(n0) n2=vm(n1) n3=filter(n2) n4=vm(n3) n5=take(n4) -> n5",
 	"regex_plan":          "n0=viewer n1=follow(n0) n2=filter(n1) n3=take(n2) -> n3",

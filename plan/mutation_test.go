@@ -223,8 +223,8 @@ func TestExamplePlans(t *testing.T) {
 	assert.Equal(t, []string{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"}, ids)
 	assert.Equal(t, []int{0, 1, 1, 1, 1, 1, 1, 2, 1, 1}, deps)
 	assert.Equal(t, []string{
-		"core::viewer", "core::follow", "core::media", "core::vm", "core::recommendation", "core::media",
-		"core::vm", "core::concat", "core::sort", "core::take",
+		"core::viewer", "core::follow", "core::recommendation", "core::media", "core::media",
+		"core::vm", "core::vm", "core::concat", "core::sort", "core::take",
 	}, ops)
 	assert.Equal(t, []int{9}, g.Outputs)
 }

@@ -38,10 +38,10 @@ type Failure struct {
 	Error     string // one of a few known texts
 	Detail    string // the exact fault
 	Node, Op  string // the node that failed, if one did
+	Trace     []byte // a JSON value; nil: none
 	// SourceSpan is the place in the plan's source that the failure came from. The answer leaves
 	// it out when it is empty.
 	SourceSpan string
-	Trace      []byte // a JSON value; nil: none
 }
 
 // An Encoder writes answers, one line of JSON each. Immutable once built; any

@@ -17,29 +17,29 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// host is what the program gives to its engines, one after the other. One goroutine.
-type host struct {
-	plans  rankd.Compiler
-	redis  embeddedRedis
-	traces trace.Sink // takes the traces of a sample; nil: there is none
+// setting is what an engine is opened with besides the flags. Immutable.
+type setting struct {
 	stderr io.Writer
+	plans  rankd.Compiler // of plans in TypeScript
+	redis  *embeddedRedis
+	sink   trace.Sink // takes the traces of a sample; nil: there is none
 }
 
 // openEngine opens the engine that the flags ask for. Where plans run, it reports on stderr
 // what the user did not ask for: a synthetic answer, an embedded Redis.
-func openEngine(o *options, h *host) (*rankd.Engine, error) {
+func openEngine(o *options, with setting) (*rankd.Engine, error) {
 	asked := o.job()
 	options, err := engineOptions(o)
 	if err != nil {
 		return nil, err
 	}
-	options.Logger, options.Compiler = command.Logger(h.stderr), h.plans
-	if h.traces != nil {
-		options.TraceSink, options.TraceSample = h.traces, o.traceSample
+	options.Logger, options.Compiler = command.Logger(with.stderr), with.plans
+	if with.sink != nil {
+		options.TraceSink, options.TraceSample = with.sink, o.traceSample
 	}
 	options.NoSecrets = !asked.runsPlans()
 	if o.env == "dev" && asked.runsPlans() {
-		options.EmbeddedRedis = h.redis.start
+		options.EmbeddedRedis = with.redis.start
 	}
 	e, err := rankd.Open(options)
 	if err != nil {
@@ -49,10 +49,10 @@ func openEngine(o *options, h *host) (*rankd.Engine, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	if asked == jobServe && options.Synthetic {
-		fmt.Fprintln(h.stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
+		fmt.Fprintln(with.stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
 			"a request that names none gets five synthetic candidates")
 	}
-	h.redis.announce(h.stderr)
+	with.redis.announce(with.stderr)
 	return e, nil
 }
 

@@ -33,6 +33,7 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	tune           func(cpuThreads int) // sets the process up before an engine is opened
+	plans          *compiler.ForEngine  // set by run
 }
 
 // run runs the program and returns its exit status. When ctx ends, run stops reading, answers
@@ -43,13 +44,13 @@ func (p *program) run(ctx context.Context, args []string) int {
 	p.stderr = &lockedWriter{w: p.stderr}
 	stdout := &watchedWriter{w: p.stdout}
 	p.stdout = stdout
-	plans := &compiler.ForEngine{Report: p.warn}
-	defer plans.Close()
-	bench := &cli.Program{Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Tune: p.tune, Compiler: plans,
+	p.plans = &compiler.ForEngine{Report: p.warn}
+	defer p.plans.Close()
+	bench := &cli.Program{Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Tune: p.tune, Compiler: p.plans,
 		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	cmd.AddCommand(p.traceCommand(ctx, plans), bench.Command(ctx), p.runCommand(ctx, bench))
+	cmd.AddCommand(p.runCommand(ctx, bench), p.traceCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
@@ -154,9 +155,9 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	if err != nil {
 		return err
 	}
-	h := host{plans: bench.Compiler, traces: traces.sink(), stderr: p.stderr}
-	defer h.redis.close()
-	e, err := openEngine(o, &h)
+	redis := new(embeddedRedis)
+	defer redis.close()
+	e, err := openEngine(o, setting{stderr: p.stderr, plans: p.plans, redis: redis, sink: traces.sink()})
 	if err != nil {
 		return errors.Join(err, traces.close(p.stderr))
 	}

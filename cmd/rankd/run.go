@@ -44,8 +44,18 @@ is compiled in memory.`
 		if err := cmd.Flags().Set("plan", args[0]); err != nil {
 			return err
 		}
-		if asked := o.job(); watch && asked != jobServe {
+		if !watch {
+			return serve(cmd, args)
+		}
+		if asked := o.job(); asked != jobServe {
 			return fmt.Errorf("--watch has no effect with --%s", asked)
+		}
+		idle := command.IdleFlags{Given: cmd.Flags()}
+		for _, flag := range [...]string{"metrics", "trace_file", "trace_sample"} {
+			idle.Add(flag, "with --watch")
+		}
+		if err := idle.Problems(); err != nil {
+			return err
 		}
 		return serve(cmd, args)
 	}
@@ -60,8 +70,8 @@ func (p *program) watch(ctx context.Context, o *options) error {
 		return &command.RuntimeError{Err: fmt.Errorf("reading requests: %w", err)}
 	}
 	p.tune(o.cpuThreads)
-	h := host{stderr: p.stderr}
-	defer h.redis.close()
+	redis := new(embeddedRedis)
+	defer redis.close()
 	watcher, err := filewatch.New()
 	if err != nil {
 		return &command.RuntimeError{Err: err}
@@ -72,7 +82,7 @@ func (p *program) watch(ctx context.Context, o *options) error {
 	}
 	for ctx.Err() == nil {
 		files := []string{o.plan}
-		err := p.answerOnce(ctx, o, &h, bytes.NewReader(requests), func(r compiler.Result) {
+		err := p.answerOnce(ctx, o, redis, bytes.NewReader(requests), func(r compiler.Result) {
 			p.warn(r)
 			files = append(files, r.Files...)
 		})
@@ -93,11 +103,10 @@ func (p *program) watch(ctx context.Context, o *options) error {
 }
 
 // answerOnce compiles the plan and answers the requests.
-func (p *program) answerOnce(ctx context.Context, o *options, h *host, requests io.Reader, report func(compiler.Result)) error {
+func (p *program) answerOnce(ctx context.Context, o *options, redis *embeddedRedis, requests io.Reader, report func(compiler.Result)) error {
 	plans := &compiler.ForEngine{Report: report}
 	defer plans.Close()
-	h.plans = plans
-	e, err := openEngine(o, h)
+	e, err := openEngine(o, setting{stderr: p.stderr, plans: plans, redis: redis})
 	if err != nil {
 		return err
 	}

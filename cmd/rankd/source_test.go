@@ -168,6 +168,7 @@ func TestRunRefuses(t *testing.T) {
 		"rankd run takes one plan, not 2":                         {path, path},
 		"--plan and --plan_name exclude each other":               {path, "--plan_name", "x"},
 		"--watch has no effect with --print-plan-info":            {path, "--watch", "--print-plan-info"},
+		"--metrics has no effect with --watch":                    {path, "--watch", "--metrics"},
 		"none.plan.ts: no such file or directory":                 {"none.plan.ts"},
 		"unknown flag: --wtach; rankd run --help lists the flags": {path, "--wtach"},
 	} {
