@@ -76,11 +76,11 @@ func (u *unit) emit(d *definition) {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(artifact); err != nil {
-		u.fail("internal", u.folder.entry, 1, 1, "the artifact cannot be written: "+err.Error(), "")
+		u.fail("internal", u.folder.entry, 1, 1, "the artifact cannot be written: "+err.Error(), internalHint)
 		return
 	}
 	if out.Len() > plan.MaxArtifactBytes {
-		u.failAt(d.at, "too-large", fmt.Sprintf("the artifact has %d bytes, more than %d", out.Len(), plan.MaxArtifactBytes), "")
+		u.failAt(d.at, "too-large", fmt.Sprintf("the artifact has %d bytes, more than %d", out.Len(), plan.MaxArtifactBytes), "shorten the lists of .in")
 		return
 	}
 	u.answer.Artifact = out.Bytes()

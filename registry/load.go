@@ -44,12 +44,15 @@ const problemsShown = 20
 const idName = "id"
 
 // Default returns the registry of the built-in tables for env.
-func Default(env string) (*Registry, error) {
+func Default(env string) (*Registry, error) { return Load(DefaultTables(), env) }
+
+// DefaultTables returns the folder of the built-in tables.
+func DefaultTables() fs.FS {
 	tables, err := fs.Sub(defaultTables, "tables")
 	if err != nil {
-		return nil, fmt.Errorf("registry: built-in tables: %w", err)
+		panic(err) // The name is a valid one.
 	}
-	return Load(tables, env)
+	return tables
 }
 
 // Load reads keys.toml, params.toml and endpoints.<env>.toml from the folder tables. env is "dev",

@@ -27,6 +27,9 @@ type Options struct {
 	// Server is the redis-server to start. Empty means redis-server on the PATH, or the
 	// embedded Redis if the PATH has none.
 	Server string
+	// Data fills the server that Start has started. Nil means the demo data set. The embedded Redis does
+	// not take its place.
+	Data func(ctx context.Context, server string) error
 	// Latencies are the round trip times to add, each by a proxy. 0 needs no proxy.
 	Latencies []time.Duration
 }
@@ -75,15 +78,22 @@ func (b *Backend) start(ctx context.Context, o Options) (err error) {
 	server := o.Server
 	if server == "" && o.Addr == "" {
 		server, err = exec.LookPath("redis-server")
-		if errors.Is(err, exec.ErrNotFound) {
+		if errors.Is(err, exec.ErrNotFound) && o.Data == nil {
 			return b.startEmbedded()
+		}
+		if err != nil {
+			return fmt.Errorf("the data set needs a redis-server: %w", err)
 		}
 	}
 	if o.Addr == "" {
 		if err := b.startServer(server); err != nil {
 			return err
 		}
-		if err := devredis.Load(ctx, b.addr); err != nil {
+		fill := devredis.Load
+		if o.Data != nil {
+			fill = o.Data
+		}
+		if err := fill(ctx, b.addr); err != nil {
 			b.Close()
 			return err
 		}

@@ -22,6 +22,7 @@ type Program struct {
 	Stdout, Stderr io.Writer
 	Tune           func(cpuThreads int) // sets the process up before an engine is opened
 	CommandLine    string               // quoted by reports
+	Compiler       rankd.Compiler       // of plans that are sources; nil: none
 }
 
 const benchUsageTemplate = `Usage:
@@ -55,7 +56,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetUsageTemplate(benchUsageTemplate)
-	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.placementCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
+	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.placementCommand(ctx), p.isolationCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Flags().SortFlags = false
 		c.Flags().SetNormalizeFunc(command.Normalize)
@@ -93,7 +94,7 @@ func (p *Program) workerCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&engine, "engine", string(engines.Reactor), "the `engine`, as in --engines of compare")
-	f.IntVar(&o.CPUThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.CPUThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.StringVar(&o.Env, "env", "dev", "`environment`")
 	f.StringVar(&registryDir, "registry_dir", "", "`folder` of the registry's tables")
 	return cmd

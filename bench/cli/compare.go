@@ -8,22 +8,19 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/inputfile"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
@@ -50,7 +47,7 @@ type compareOptions struct {
 	wantTexts      []string
 	asJSON         bool
 	html           string
-	userIDs        []int64
+	chosen         load.Users
 	wants          []compare.Want
 	knees          bool
 	title          string
@@ -119,13 +116,13 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
 	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
 	f.IntVar(&o.fanout, "fanout", 0, "`number` that replaces every fanout of the plan (0: the plan's own)")
-	f.StringVar(&o.users, "users", "1", "`users` to rank for in turn: ids and ranges, as in 1,5-8")
+	f.StringVar(&o.users, "users", "1", "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000)")
 
 	f.StringVar(&o.engines, "engines", specs, "`engines` to measure; ratios are to the first")
 	f.IntSliceVar(&o.concurrency, "concurrency", concurrency, "`numbers` of requests in flight, of a closed loop")
 	f.Float64SliceVar(&o.rates, "rate", nil, "`arrivals` per second of an open loop, instead of --concurrency")
 	f.IntVar(&o.backlog, "backlog", 1024, "at most this `number` in flight of an open loop; arrivals beyond it are shed")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of CPU workers of each engine")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
 
 	f.IntVar(&o.rounds, "rounds", rounds, "`number` of rounds; a 95 % interval takes six")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")
@@ -162,7 +159,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
 		problem("--engines: %w", err)
 	}
-	if o.userIDs, err = parseUsers(o.users); err != nil {
+	if o.chosen, err = load.ParseUsers(o.users); err != nil {
 		problem("--users: %w", err)
 	}
 	if o.plan == "" && o.planName == "" {
@@ -223,6 +220,9 @@ func (o *compareOptions) checkRedis() error {
 		o.redis = server.Addr()
 		return nil
 	}
+	if o.redisBenchmark != "" {
+		return errors.New("--redis must be host:port for --redis_benchmark, which takes no user, database or unix socket")
+	}
 	for _, s := range o.specs {
 		if s.Kind == engines.Peer || s.Binary != "" {
 			return fmt.Errorf("--redis must be host:port for the engine %s: peers and other builds take no user, database or unix socket", s)
@@ -259,34 +259,6 @@ func (o *compareOptions) checkEffect(given *pflag.FlagSet) error {
 	return idle.Problems()
 }
 
-// usersMax bounds the list of users, which goes along with every round.
-const usersMax = 100_000
-
-// parseUsers reads ids and ranges of ids.
-func parseUsers(text string) (ids []int64, err error) {
-	for field := range strings.SplitSeq(text, ",") {
-		low, high, isRange := strings.Cut(field, "-")
-		if !isRange {
-			high = low
-		}
-		from, err := strconv.ParseInt(low, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
-		}
-		to, err := strconv.ParseInt(high, 10, 64)
-		if err != nil || from < 1 || to < from || to > 1<<32-1 {
-			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
-		}
-		if to-from >= int64(usersMax-len(ids)) {
-			return nil, fmt.Errorf("more than %d users", usersMax)
-		}
-		for id := from; id <= to; id++ {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
-}
-
 // points lists what is measured: for each Redis latency all loads.
 func (o *compareOptions) points() (points []compare.Point) {
 	for _, latency := range o.latencies {
@@ -304,54 +276,39 @@ func (o *compareOptions) points() (points []compare.Point) {
 }
 
 // artifact reads the plan, sets the fanout, and checks that an engine takes it.
-func (o *compareOptions) artifact() (name string, text []byte, err error) {
-	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan}
+func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []byte, err error) {
+	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan, Compiler: compiler}
 	if err := command.Folders(&engine, o.planDir, o.registryDir); err != nil {
 		return "", nil, err
 	}
-	if o.plan != "" { // only once: it may be a pipe
-		if text, err = plan.ReadFile(o.plan); err != nil {
-			return "", nil, err
-		}
-		engine.PlanText = text
+	if name, text, err = soundPlan(engine); err != nil || o.fanout == 0 {
+		return name, text, err
 	}
-	if name, err = planName(engine); err != nil {
+	if engine.PlanText, err = engines.WithFanout(text, o.fanout); err != nil {
 		return "", nil, err
 	}
-	if o.planName != "" {
-		folder := engine.Plans
-		if folder == nil {
-			folder = artifacts.Plans()
-		}
-		engine.Plan, engine.PlanFile = "", o.planName+".plan.json"
-		if text, err = inputfile.Read(folder, engine.PlanFile, plan.MaxArtifactBytes); err != nil {
-			return "", nil, fmt.Errorf("%s: %w", engine.PlanFile, err)
-		}
+	if engine.Plan != "" {
+		engine.Plan, engine.PlanFile = "", engine.Plan+plan.ArtifactSuffix
 	}
-	if o.fanout == 0 {
-		return name, text, nil
-	}
-	if text, err = engines.WithFanout(text, o.fanout); err != nil {
-		return "", nil, err
-	}
-	engine.PlanText = text
-	_, err = planName(engine)
-	return name, text, err
+	return soundPlan(engine)
 }
 
-// planName opens an engine for as long as it takes to know that its plan is sound, and
-// returns the plan's name.
-func planName(o rankd.Options) (string, error) {
+// soundPlan opens an engine for as long as it takes to know that its plan is sound, and
+// returns the plan's name and artifact.
+func soundPlan(o rankd.Options) (name string, artifact []byte, err error) {
 	e, err := rankd.Open(o)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer e.Close()
 	info, err := e.PlanInfo("")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return info.Name, nil
+	if artifact, err = e.Artifact(""); err != nil {
+		return "", nil, err
+	}
+	return info.Name, artifact, nil
 }
 
 // compare runs compare and sweep.
@@ -359,7 +316,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if err := o.check(given); err != nil {
 		return err
 	}
-	name, artifact, err := o.artifact()
+	name, artifact, err := o.artifact(p.Compiler)
 	if err != nil {
 		return err
 	}
@@ -371,7 +328,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	c := &compare.Comparison{
 		Title: o.title + ": " + name, Facts: compare.ReadFacts(),
 		Settings: compare.Settings{
-			Plan: name, Fanout: o.fanout, Users: len(o.userIDs), Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
+			Plan: name, Fanout: o.fanout, Users: o.chosen, Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
 		},
 	}
 	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.CommandLine, back.Version, back.Embedded
@@ -390,7 +347,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	}
 	round := worker.Round{
 		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact)},
-		Users: o.userIDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
+		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()
 	grid := compare.Grid{

@@ -17,16 +17,6 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-func TestParseUsers(t *testing.T) {
-	ids, err := parseUsers("5,1-3,4294967295")
-	require.NoError(t, err)
-	assert.Equal(t, []int64{5, 1, 2, 3, 1<<32 - 1}, ids)
-	for _, bad := range []string{"", "0", "a", "3-1", "1-", "-1", "1,,2", "4294967296", "1-100001"} {
-		_, err := parseUsers(bad)
-		assert.Error(t, err, bad)
-	}
-}
-
 // A plan may come from a pipe, which can be read once. No file makes compare wait or read without bound.
 func TestArtifact(t *testing.T) {
 	text, err := fs.ReadFile(artifacts.Plans(), "simple_viewer.plan.json")
@@ -36,10 +26,10 @@ func TestArtifact(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	require.NoError(t, os.WriteFile(huge, bytes.Repeat([]byte(" "), plan.MaxArtifactBytes+1), 0o600))
 
-	_, _, err = (&compareOptions{planDir: dir, planName: "pipe"}).artifact()
+	_, _, err = (&compareOptions{planDir: dir, planName: "pipe"}).artifact(nil)
 	assert.ErrorContains(t, err, "pipe.plan.json: is a named pipe, must be a regular file")
 	for _, o := range []*compareOptions{{plan: huge}, {planDir: dir, planName: "huge"}} {
-		_, _, err = o.artifact()
+		_, _, err = o.artifact(nil)
 		assert.ErrorContains(t, err, fmt.Sprintf("larger than %d bytes", plan.MaxArtifactBytes))
 	}
 
@@ -52,13 +42,13 @@ func TestArtifact(t *testing.T) {
 			assert.NoError(t, f.Close())
 		}
 	}()
-	_, _, err = (&compareOptions{plan: pipe}).artifact()
+	_, _, err = (&compareOptions{plan: pipe}).artifact(nil)
 	assert.ErrorContains(t, err, fmt.Sprintf("larger than %d bytes", plan.MaxArtifactBytes))
 	<-ended
 
 	written := make(chan error, 1)
 	go func() { written <- os.WriteFile(pipe, text, 0) }()
-	name, got, err := (&compareOptions{plan: pipe}).artifact()
+	name, got, err := (&compareOptions{plan: pipe}).artifact(nil)
 	require.NoError(t, err)
 	require.NoError(t, <-written)
 	assert.Equal(t, "simple_viewer", name)

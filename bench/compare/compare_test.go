@@ -35,7 +35,7 @@ func reportOf(t testing.TB, latencies ...time.Duration) *worker.Report {
 		Elapsed: time.Second, Answered: n, Latency: string(encoded),
 		CPU: time.Duration(n) * 20 * time.Microsecond, RedisCPU: time.Duration(n) * 5 * time.Microsecond,
 		Allocs: uint64(n) * 30, AllocBytes: uint64(n) * 1500, RSSBytes: 64 << 20,
-		Traffic: &load.Traffic{RoundTrips: uint64(n) * 3, Commands: uint64(n) * 11, BytesSent: uint64(n) * 374, BytesReceived: uint64(n) * 519},
+		Traffic: &load.Traffic{RoundTrips: uint64(n) * 3, Asked: uint64(n) * 22, Commands: uint64(n) * 11, BytesSent: uint64(n) * 374, BytesReceived: uint64(n) * 519},
 	}
 }
 
@@ -99,7 +99,7 @@ func TestCell(t *testing.T) {
 	assert.Equal(t, 150.0, a.Rounds[5].Throughput)
 	assert.Equal(t, PerRequest{
 		CPU: 20, RedisCPU: 5, Allocs: 30, AllocBytes: 1500,
-		Traffic: &TrafficPerRequest{RoundTrips: 3, Commands: 11, BytesSent: 374, BytesReceived: 519},
+		Traffic: &TrafficPerRequest{RoundTrips: 3, Asked: 22, Commands: 11, BytesSent: 374, BytesReceived: 519},
 	}, a.PerRequest)
 	assert.Equal(t, 64.0, a.RSSMB)
 }
@@ -209,7 +209,7 @@ func fixedComparison() *Comparison {
 			Latency:         Latencies{Mean: p99 / 2, P50: p99 / 2.5, P90: p99 / 1.5, P99: p99, P999: p99 * 2, Max: p99 * 4},
 			ThroughputRatio: estimate(x / first), P99Ratio: Estimate{2, &low, &high}, Requests: int64(x) * 12,
 			PerRequest: PerRequest{CPU: 18.25, RedisCPU: 6.5, Allocs: 31.4, AllocBytes: 1503,
-				Traffic: &TrafficPerRequest{RoundTrips: 0.28, Commands: 11, BytesSent: 374, BytesReceived: 519}},
+				Traffic: &TrafficPerRequest{RoundTrips: 0.28, Asked: 22, Commands: 11, BytesSent: 374, BytesReceived: 519}},
 			RSSMB: 43.2,
 		}
 	}
@@ -219,7 +219,7 @@ func fixedComparison() *Comparison {
 			Command: "rankd bench compare --plan_name concat_plan", Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
 			Version: "v1.2.3", Commit: "0123abc", Go: "go1.26", OS: "linux/amd64 6.18", CPU: "Some CPU", Cores: 2, Redis: "redis-server 7.0.15", Embedded: true,
 		},
-		Settings: Settings{Plan: "concat_plan", Fanout: 100, Users: 3, Rounds: 6, Duration: 2 * time.Second, Warmup: 300 * time.Millisecond},
+		Settings: Settings{Plan: "concat_plan", Fanout: 100, Users: load.Users{Spec: "1-3", Different: 3}, Rounds: 6, Duration: 2 * time.Second, Warmup: 300 * time.Millisecond},
 		Cells: []Cell{
 			cell("reactor", 16, 0, 50_000, 420, 50_000), cell("pool", 16, 0, 6_200, 6100, 50_000),
 			cell("reactor", 64, 0, 64_000, 1340, 64_000), cell("pool", 64, 0, 6_100, 24_500, 64_000),

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/rankd/rankd/bench/load"
 )
 
 // Comparison is the outcome of one run of a benchmark. --json prints it, and the HTML report
@@ -26,7 +28,7 @@ type Comparison struct {
 type Settings struct {
 	Plan     string        `json:"plan"`
 	Fanout   int           `json:"fanout,omitempty"` // 0 means the plan's own
-	Users    int           `json:"users"`            // number of different users in the requests
+	Users    load.Users    `json:"users"`
 	Rounds   int           `json:"rounds"`
 	Duration time.Duration `json:"duration_ns"`       // of a round
 	Warmup   time.Duration `json:"warmup_ns"`         // before each round

@@ -156,7 +156,10 @@ type PerRequest struct {
 // TrafficPerRequest is the traffic between engine and Redis for one request. Requests in
 // flight together may share round trips, so one request may need less than one. Immutable.
 type TrafficPerRequest struct {
-	RoundTrips    float64 `json:"round_trips"`
+	RoundTrips float64 `json:"round_trips"`
+	// Asked are the commands that the nodes asked for, and Commands those that were sent: fewer if
+	// equal reads share a command. 0 means that the engine does not count what is asked.
+	Asked         float64 `json:"commands_asked"`
 	Commands      float64 `json:"commands"`
 	BytesSent     float64 `json:"bytes_sent"`
 	BytesReceived float64 `json:"bytes_received"`
@@ -228,6 +231,7 @@ func (s *sample) cell(engine string, at Point, base *sample) Cell {
 	if s.reports[0].Traffic != nil {
 		c.PerRequest.Traffic = &TrafficPerRequest{
 			RoundTrips:    perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.RoundTrips) }),
+			Asked:         perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Asked) }),
 			Commands:      perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Commands) }),
 			BytesSent:     perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.BytesSent) }),
 			BytesReceived: perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.BytesReceived) }),

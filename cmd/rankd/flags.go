@@ -13,7 +13,6 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -94,13 +93,14 @@ The plan is chosen by --plan or --plan_name; a request may name another one with
 no plan gets five synthetic candidates.
 
 In the dev environment (the default) a Redis with demo data for 1,000 users runs inside
-the process. --redis host:port uses your own.`
+the process. --redis host:port uses your own, and so does a URL: redis://user@host:port/db
+or unix:///path, with ?password_env=NAME or ?password_file=PATH.`
 
 const examples = `  # Rank for user 1, with nothing but this program:
   echo '{"user_id": 1}' | rankd --plan_name complex_dag
 
-  # Your plan, your Redis, a file of requests:
-  rankd --plan my.plan.json --redis 127.0.0.1:6379 < requests.jsonl
+  # Your plan, in TypeScript or as an artifact, your Redis, a file of requests:
+  rankd --plan my.plan.ts --redis 127.0.0.1:6379 < requests.jsonl
 
   # The demo data in an empty Redis of your own:
   rankd --load_demo_data --redis 127.0.0.1:6379
@@ -122,9 +122,13 @@ const examples = `  # Rank for user 1, with nothing but this program:
   rankd bench compare --plan_name concat_plan --html report.html`
 
 const usageTemplate = `Usage:
+{{- if .HasParent}}
+  {{.UseLine}}
+{{- else}}
   rankd [flags] < requests
-  rankd trace [flags]
-  rankd bench <mode> [flags]
+{{- range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .UseLine 42}} {{.Short}}{{end}}{{end}}
+{{- end}}
 
 Examples:
 {{.Example}}
@@ -207,9 +211,9 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 // addPlan adds the flags that choose a plan, and where it reads.
 func (o *options) addPlan(f *pflag.FlagSet) {
 	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; "+
+	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json or <name>.plan.ts; "+
 		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
-	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
+	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`, an artifact or <name>.plan.ts")
 	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` for every Redis endpoint: host:port, redis://user@host:port/db?password_env=NAME "+
 		"(or password_file=PATH), unix:///path?db=1")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
@@ -223,7 +227,7 @@ func (o *options) addEngine(f *pflag.FlagSet) {
 			"or sequential (blocking, one node at a time)")
 	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
 	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
@@ -361,8 +365,8 @@ func (o *options) check(given *pflag.FlagSet) error {
 		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
 	if o.redis != "" {
-		if _, err := registry.ParseServer(o.redis); err != nil {
-			problem("--redis is host:port or a URL: %w", err) // which quotes nothing: it may hold a password
+		if _, err := rankd.RedisAddr(o.redis); err != nil {
+			problem("--redis is host:port or a URL: %w", err)
 		}
 	}
 	return errors.Join(problems...)

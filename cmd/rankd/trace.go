@@ -89,7 +89,7 @@ type variant struct {
 const warmupMost = 1_000_000
 
 // traceCommand returns "rankd trace".
-func (p *program) traceCommand(ctx context.Context) *cobra.Command {
+func (p *program) traceCommand(ctx context.Context, plans rankd.Compiler) *cobra.Command {
 	o := traceOptions{options: options{tracing: true, allowRequestTrace: true, traceDetail: trace.Full.String()}}
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Run one request and draw what ran when", Long: traceLong, Example: traceExamples,
@@ -98,7 +98,7 @@ func (p *program) traceCommand(ctx context.Context) *cobra.Command {
 			if err := o.check(cmd.Flags()); err != nil {
 				return err
 			}
-			return p.trace(ctx, &o)
+			return p.trace(ctx, &o, plans)
 		},
 	}
 	cmd.SetUsageTemplate(traceUsageTemplate)
@@ -193,7 +193,7 @@ func (o *traceOptions) chooseVariants(given *pflag.FlagSet) error {
 }
 
 // trace runs the request, or reads traces, and draws. A request that failed is drawn, too.
-func (p *program) trace(ctx context.Context, o *traceOptions) error {
+func (p *program) trace(ctx context.Context, o *traceOptions, plans rankd.Compiler) error {
 	var runs []caption.Run
 	var failed error
 	if o.from != "" {
@@ -206,9 +206,11 @@ func (p *program) trace(ctx context.Context, o *traceOptions) error {
 		}
 	} else {
 		p.tune(o.cpuThreads)
+		h := host{plans: plans, stderr: p.stderr}
+		defer h.redis.close()
 		for i := range o.variants {
 			v := &o.variants[i]
-			t, err := p.record(ctx, o, v)
+			t, err := p.record(ctx, o, v, &h)
 			if t == nil {
 				return err
 			}
@@ -226,8 +228,8 @@ func (p *program) trace(ctx context.Context, o *traceOptions) error {
 }
 
 // record runs the request in one way and returns its trace, which is nil if it did not get to the engine.
-func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*trace.Trace, error) {
-	e, err := openEngine(&v.options, p.stderr, nil)
+func (p *program) record(ctx context.Context, o *traceOptions, v *variant, h *host) (*trace.Trace, error) {
+	e, err := openEngine(&v.options, h)
 	if err != nil {
 		return nil, err
 	}
