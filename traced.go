@@ -24,7 +24,7 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r == nil {
 		return nil
 	}
-	r.RequestID, r.At = c.id, time.Now().Add(r.Arrived.Sub(r.Ended))
+	r.RequestID, r.At = c.id, time.Now().Add(r.Arrived.Sub(r.Ended)).Round(0).UTC()
 	if c.sampled {
 		c.engine.emit(r)
 	}

@@ -121,6 +121,9 @@ func (b *loopBody) Replied(conn, n, bytes int) {
 
 // isTimeout reports whether an error says that a deadline has passed.
 func isTimeout(err error) bool {
+	if err == nil { // as usual; what follows allocates
+		return false
+	}
 	var late *TimeoutError
 	return errors.As(err, &late)
 }

@@ -232,7 +232,7 @@ func (w *simWorld) checkThreads(q *simRequest, t *trace.Trace) {
 			for _, a := range n.Awaits {
 				awake -= a.End - a.Start
 			}
-			w.check(t.Own(i) == awake, "trace of request %d: node %s ran for %v, and its slices take %v", q.user, n.ID, awake, t.Own(i))
+			w.check(t.Own()[i] == awake, "trace of request %d: node %s ran for %v, and its slices take %v", q.user, n.ID, awake, t.Own()[i])
 		}
 	}
 }
