@@ -37,7 +37,8 @@ type Call struct {
 	kept       *Gathered // the replies to earlier parts; nil if sent in one
 }
 
-// A Watch sees the commands of a call on their way. Loop only.
+// A Watch sees the commands of a call on their way. On the goroutine that drives the connection: the loop or, in a
+// client that blocks, the caller.
 type Watch interface {
 	// Sent says that n commands of the call, bytes long, were written to the client's connection of that number.
 	Sent(conn, n, bytes int)

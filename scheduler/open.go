@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
@@ -16,7 +17,7 @@ import (
 // Config sets an engine up. Registry is required. Immutable once given to an engine.
 type Config struct {
 	Registry *registry.Registry
-	// CPUThreads is the number of CPU workers. Zero means 2.
+	// CPUThreads is the number of CPU workers. Zero means DefaultCPUThreads of this machine.
 	CPUThreads int
 	// IOThreads is the number of I/O workers of the two-pool engine. Zero means 4.
 	IOThreads int
@@ -48,7 +49,7 @@ type Config struct {
 // it once, when it opens.
 func (c Config) WithDefaults() Config {
 	if c.CPUThreads <= 0 {
-		c.CPUThreads = 2
+		c.CPUThreads = DefaultCPUThreads(runtime.NumCPU())
 	}
 	if c.IOThreads <= 0 {
 		c.IOThreads = 4
@@ -61,6 +62,11 @@ func (c Config) WithDefaults() Config {
 	}
 	return c
 }
+
+// DefaultCPUThreads returns the number of CPU workers on a machine of so many cores: all but one,
+// which the loop has for itself. At least two, since behind a single worker each heavy job holds up
+// all others. At most eight, the seeds' default. docs/scheduling.md has the figures.
+func DefaultCPUThreads(cores int) int { return min(max(2, cores-1), 8) }
 
 // OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU pool, and a client
 // per Redis endpoint. A client connects when a request first needs it. Close ends them all.

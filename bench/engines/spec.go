@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/trace"
 )
 
 // Kind is the model of execution, or Peer.
@@ -35,6 +36,7 @@ type Spec struct {
 	CPUThreads int // CPU workers
 	IOThreads  int // I/O workers; pool only
 	RedisPool  int // connections to Redis
+	Trace      int // one request in so many is recorded, and the recording is dropped
 	// Scheduling is the mode of the engine. Empty leaves the default.
 	Scheduling rankd.SchedulingMode
 	// NoInline keeps computing nodes off the loop.
@@ -52,6 +54,9 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	}
 	if s.RedisPool > 0 {
 		o.RedisConnections = s.RedisPool
+	}
+	if s.Trace > 0 {
+		o.TraceSample, o.TraceSink = s.Trace, trace.SinkFunc(func(*trace.Recording) {})
 	}
 	if s.Scheduling != "" {
 		o.Scheduling.Mode = s.Scheduling
@@ -106,7 +111,7 @@ type option struct {
 
 // options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
-	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}}
+	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}, {"trace", &s.Trace, 1 << 30}}
 	if s.Kind == Pool {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}
