@@ -27,14 +27,14 @@ func measure(t *testing.T, args ...string) outcome {
 func TestBenchCompare(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
 	o := measure(t, "compare", "--plan_name", "concat_plan", "--fanout", "7", "--users", "1-3", "--json", "--html", page,
-		"--engines", "reactor,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms",
+		"--engines", "reactor:coalesce_reads=false,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms",
 		"--rounds", "2", "--duration", "20ms", "--warmup", "1ms")
 	require.Equal(t, exitOK, o.status, o.stderr)
 	var c compare.Comparison
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
 	require.Len(t, c.Cells, 3*2*2)
 	for i, cell := range c.Cells {
-		assert.Equal(t, []string{"reactor", "pool:redis_pool=2", "sequential"}[i%3], cell.Engine)
+		assert.Equal(t, []string{"reactor:coalesce_reads=false", "pool:redis_pool=2", "sequential"}[i%3], cell.Engine)
 		assert.Equal(t, []int{1, 8}[i/3%2], cell.Concurrency)
 		assert.Positive(t, cell.Requests)
 		assert.Zero(t, cell.Errors, cell.FirstError)

@@ -56,7 +56,7 @@ func jobsOf(flag string) []job {
 		return []job{jobServe, jobBench, jobBenchLoop}
 	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
 		"scheduling", "enable_inline_execution", "inline_threshold_ns", "max_inline_depth", "enable_continuation_chaining", "metrics",
-		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
+		"max_rows", "max_reply_bytes", "coalesce_reads", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
 		return []job{jobServe, jobBench}
 	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling":
 		return []job{jobServe}
@@ -86,6 +86,9 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 	})
 	if (asked == jobServe || asked == jobBench) && o.engine != string(rankd.Pool) {
 		idle.Add("io_threads", "with engine "+o.engine+"; --engine pool has I/O workers")
+	}
+	if (asked == jobServe || asked == jobBench) && o.engine != engineReactor {
+		idle.Add("coalesce_reads", "with --engine "+o.engine)
 	}
 	if asked == jobServe || asked == jobBench {
 		o.checkScheduling(&idle)

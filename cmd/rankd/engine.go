@@ -67,6 +67,7 @@ func engineOptions(o *options) (rankd.Options, error) {
 		},
 		AllowRequestScheduling: o.allowRequestScheduling,
 		Timeout:                o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
+		MaxReplyBytes: o.maxReplyBytes, NoCoalesceReads: !o.coalesceReads,
 	}
 	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {
 		return e, err
