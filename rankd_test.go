@@ -199,15 +199,15 @@ func withoutEngineID(t *testing.T, line []byte) map[string]any {
 	return m
 }
 
-func TestTrace(t *testing.T) {
+func TestSchemaDeltas(t *testing.T) {
 	forModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
-		a, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, Trace: true})
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, SchemaDeltas: true})
 		require.NoError(t, err)
-		require.NotEmpty(t, a.Trace())
+		require.NotEmpty(t, a.SchemaDeltas())
 		assert.Contains(t, string(a.AppendJSON(nil, rankd.FormatFlat)), `"schema_deltas":[{"node_id":`)
 		a, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
 		require.NoError(t, err)
-		assert.Nil(t, a.Trace())
+		assert.Nil(t, a.SchemaDeltas())
 	})
 }
 
@@ -733,6 +733,47 @@ func TestMetricsOfPlacement(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A body that outlives its node counts as late or as cancelled, for the engine and for its plan. Here
+// Shutdown gives up the nodes; a deadline does the same.
+func TestMetricsOfAbandonedWork(t *testing.T) {
+	entered := make(chan struct{})
+	abandoned := func(op string, end error) task.Spec {
+		return task.Spec{Op: "test::" + op, Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			entered <- struct{}{}
+			<-c.Done()
+			return c.Inputs[0], end
+		}}
+	}
+	const nodes = `{"node_id": "rows", "op": "test::fixed_source", "inputs": []}, {"node_id": "out", "op": "test::%s", "inputs": ["rows"]}`
+	e := open(t, rankd.Options{Tasks: []task.Spec{abandoned("stubborn", nil), abandoned("obedient", task.ErrCancelled)}, Plans: plans(map[string]string{
+		"late": fmt.Sprintf(nodes, "stubborn"), "early": fmt.Sprintf(nodes, "obedient"),
+	})})
+	failed := make(chan error)
+	for _, plan := range []string{"late", "early"} {
+		e.Submit(rankd.Request{UserID: 1, Plan: plan}, func(_ *rankd.Answer, err error) { go func() { failed <- err }() })
+		<-entered
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, e.Shutdown(ended), context.Canceled)
+	for range 2 {
+		require.ErrorIs(t, <-failed, rankd.ErrClosed)
+	}
+	m := e.Metrics()
+	for name, want := range map[string][2]uint64{"late": {1, 0}, "early": {0, 1}} {
+		require.Contains(t, m.Plans, name)
+		assert.Equal(t, want, [2]uint64{m.Plans[name].LateCompletions, m.Plans[name].Cancelled}, name)
+	}
+	assert.EqualValues(t, 1, m.Placement.LateCompletions)
+	assert.EqualValues(t, 1, m.Placement.Cancelled)
+}
+
+func TestPlacementRates(t *testing.T) {
+	assert.Zero(t, new(rankd.PlacementStats).InlineRate(), "of no nodes")
+	s := rankd.PlacementStats{Inline: 6, Offloaded: 4, Fused: 2}
+	assert.Equal(t, []float64{0.6, 0.4, 0.2}, []float64{s.InlineRate(), s.OffloadRate(), s.FusedRate()})
 }
 
 func BenchmarkRank(b *testing.B) {

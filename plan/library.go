@@ -13,6 +13,7 @@ import (
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -128,7 +129,7 @@ func (l *Library) load(name string) (*Graph, error) {
 
 // unknown returns the error for a name without a file. It names the place and the nearest plan.
 func (l *Library) unknown(name string) error {
-	near, found := nearest(name, l.listing())
+	near, found := nearest.Name(name, l.listing())
 	if !found {
 		return fmt.Errorf("%w %s: there are no plans in %s", ErrUnknown, excerpt.Quote(name), l.place)
 	}

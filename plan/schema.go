@@ -1,5 +1,7 @@
 package plan
 
+import "github.com/rankd/rankd/registry"
+
 // ParamType is the type of a node parameter.
 type ParamType uint8
 
@@ -23,6 +25,22 @@ type ParamSchema struct {
 	IntValue int64  // default of an optional Int
 	StrValue string // default of an optional String
 	// An optional Bool defaults to false.
+
+	// Source narrows what the source of a plan may say. Load ignores it, because the task
+	// checks its parameters when it runs.
+	Source SourceRule
+}
+
+// SourceRule says how the source of a plan writes a parameter. The zero value stands for an
+// option that is named after the parameter and takes any value of its type. Immutable once
+// built; any goroutine.
+type SourceRule struct {
+	Alias    string          // a second name of the option: "key" for "by"
+	Default  *int64          // the value that the compiler writes where a source leaves a required Int out
+	Min, Max *int64          // bounds of an Int, both inclusive; nil means none
+	OneOf    []string        // the values of a String; nil means any
+	KeyTypes []registry.Type // the types of an IsKey parameter; nil means any
+	Writes   bool            // the task writes the column of this IsKey parameter, so the key must be writable
 }
 
 // OpSchema describes an op for the validation of plans. Immutable once built; any

@@ -24,6 +24,8 @@ type Call struct {
 	// Done is invoked exactly once for each accepted Do, on the loop, never inside a
 	// call to the client; not at all after Cancel.
 	Done func(*Call)
+	// Watch sees the commands on their way. Nil: nobody looks.
+	Watch Watch
 
 	// Replies holds one reply for each command from From on, valid only during Done, and during
 	// Part.
@@ -52,6 +54,16 @@ type Call struct {
 	places []uint32  // of the commands in their flights; only scattered parts use it
 	list   []Reply   // scattered replies, while Part or Done sees them
 	kept   *Gathered // the replies to earlier parts; nil if there is one part
+}
+
+// A Watch sees the commands of a call on their way. Loop only.
+type Watch interface {
+	// Sent says that n commands of the call, bytes long, left on the client's connection of that
+	// number, or that others asked for the same and theirs left.
+	Sent(conn, n, bytes int)
+	// Replied says that the replies to the oldest n of these commands were read. Nobody says so about
+	// commands whose call has given up.
+	Replied(conn, n, bytes int)
 }
 
 // The two kinds of list that a call is in.

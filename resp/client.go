@@ -84,8 +84,8 @@ func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	c.deliverFn, c.launchFn = c.deliverSettled, c.launchAll
 	c.timer = l.NewTimer(c.tick)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))
-	for range o.Connections {
-		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits), pace: NewPace(&o, jitter)})
+	for i := range o.Connections {
+		c.conns = append(c.conns, &conn{client: c, number: i, decoder: NewDecoder(o.Limits), pace: NewPace(&o, jitter)})
 	}
 	return c
 }
@@ -163,7 +163,7 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Addr returns the server's host:port.
+// Addr returns the server's address: see Options.
 func (c *Client) Addr() string { return c.opts.Addr }
 
 // forget takes the call out of the client: replies to it that are still to come reach nobody,

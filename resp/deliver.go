@@ -35,6 +35,9 @@ func (c *Client) answer(cn *conn, p part) {
 		c.stats.Dropped += uint64(n)
 		return
 	}
+	if call.Watch != nil {
+		call.Watch.Replied(cn.number, n, cn.sizeOf(&p))
+	}
 	whole := n == call.Batch.Len()
 	if !whole || len(cn.decoder.data) > c.maxReplyBytes(call)-call.received {
 		if call.received += cn.sizeOf(&p); call.received > c.maxReplyBytes(call) {

@@ -187,6 +187,9 @@ func (c *Client) launch(cn *conn) {
 		p := &o.parts[i]
 		c.stats.Asked += uint64(p.to - p.from)
 		p.call.launched += p.to - p.from
+		if p.call.Watch != nil {
+			p.call.Watch.Sent(cn.number, p.to-p.from, len(p.call.Batch.Span(p.from, p.to)))
+		}
 		cn.parts.push(*p)
 	}
 	o.reset()

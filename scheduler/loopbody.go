@@ -21,6 +21,7 @@ type loopBody struct {
 	call      resp.Call        // the one await of Redis at a time
 	wakeFn    func(*resp.Call) // wake, bound once
 	client    Caller           // has the call; nil: not under way
+	endpoint  int              // of the call, if it is recorded
 	timer     *loop.Timer      // the one sleep at a time; made at the first one
 	code      func()           // the method run, bound once
 }
@@ -42,6 +43,9 @@ func (e *Async) newLoopBody() *loopBody {
 // start implements body. It never fails.
 func (b *loopBody) start(n *nodeRun) error {
 	b.node, n.ctx.Waiter = n, b
+	if r := n.run; r.recorder != nil {
+		r.recorder.Start(n.node.Index)
+	}
 	if b.co.start(b.code) {
 		b.ended()
 	}
@@ -52,9 +56,24 @@ func (b *loopBody) run() { b.node.invoke() }
 
 // wake resumes the code after its wait.
 func (b *loopBody) wake() {
+	b.engine.loop.CountIn(&b.node.profile.callbacks)
+	recorder := b.node.recorder()
+	if recorder != nil {
+		recorder.Resume(b.node.node.Index)
+	}
 	if b.co.resume() {
 		b.ended()
+	} else if recorder != nil {
+		recorder.Leave()
 	}
+}
+
+// slept is the end of a sleep.
+func (b *loopBody) slept() {
+	if recorder := b.node.recorder(); recorder != nil {
+		recorder.Fired(b.node.node.Index, true, b.timer.Due())
+	}
+	b.wake()
 }
 
 // keepBatchBytes bounds the command buffer that a free loopBody keeps. A 100-row fan-out
@@ -120,6 +139,9 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client == nil {
 		return 0, resp.Replies{}, nil
 	}
+	if recorder := b.node.recorder(); recorder != nil {
+		recorder.Await(b.node.node.Index, b.call.Batch.Len()-b.call.From-b.call.Replies.Len())
+	}
 	if !b.co.suspend() {
 		return 0, resp.Replies{}, task.ErrCancelled
 	}
@@ -140,9 +162,12 @@ func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch) error {
 	}
 	b.giveUpCall()
 	b.call.Deadline = b.node.deadline // A command never waits past its request.
-	b.call.Asker = nil
+	b.call.Asker, b.call.Watch = nil, nil
 	if r := b.node.run; r != nil { // An orphan asks for itself.
 		b.call.Asker = &r.asker
+	}
+	if b.node.recorder() != nil {
+		b.endpoint, b.call.Watch = ep.Index, b
 	}
 	if err := client.Do(&b.call); err != nil {
 		return err
@@ -176,10 +201,13 @@ func (b *loopBody) Sleep(d time.Duration) error {
 		return nil
 	}
 	if b.timer == nil {
-		b.timer = b.engine.loop.NewTimer(b.wake)
+		b.timer = b.engine.loop.NewTimer(b.slept)
 	}
 	if err := b.timer.Start(d, 0); err != nil {
 		return err
+	}
+	if recorder := b.node.recorder(); recorder != nil {
+		recorder.AwaitTimer(b.node.node.Index, b.timer.Due())
 	}
 	if !b.co.suspend() || b.cancelled {
 		return task.ErrCancelled

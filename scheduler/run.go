@@ -5,7 +5,9 @@ import (
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // run is one request in flight. Loop only.
@@ -24,8 +26,11 @@ type run struct {
 	rows *task.RowBudget
 	// failed tells workers that the request has failed. It is shared and kept as rows is.
 	failed *atomic.Bool
+	// memory lends slices to the bodies. It is shared and kept as rows is.
+	memory *rowset.Memory
 
-	pumping bool // pump is on the stack
+	recorder *trace.Recorder // nil: nobody records the request
+	pumping  bool            // pump is on the stack
 }
 
 func (r *run) bagIndex() *int { return &r.index }
@@ -54,6 +59,13 @@ func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	} else {
 		r.failed.Store(false)
 	}
+	if r.memory == nil {
+		r.memory = rowset.NewMemory(e.memory)
+	}
+	r.memory.SetLending(r.profile.forgets)
+	if req.Record != trace.Off {
+		r.record(arrived)
+	}
 	e.counts.Requests++
 	e.runs.add(r)
 	r.pump()
@@ -75,6 +87,10 @@ func (r *run) pump() {
 		return
 	}
 	r.pumping = true
+	r.engine.loop.CountIn(&r.profile.callbacks)
+	if r.recorder != nil {
+		r.recorder.Enter()
+	}
 	for r.startReady(); r.runKept(); r.startReady() {
 	}
 	r.pumping = false
@@ -83,6 +99,8 @@ func (r *run) pump() {
 	}
 	if r.state.Finished() {
 		r.finish()
+	} else if r.recorder != nil {
+		r.recorder.Leave()
 	}
 }
 
@@ -107,9 +125,13 @@ func (r *run) start(node int, there where) {
 	n.chained = there == onPool && r.mode != OffloadAll && !e.placement.NoChaining && r.profile.nodes[node].length > 1
 	n.spec = r.profile.nodes[node].spec
 	n.params = r.req.Params
-	n.rows = r.state.Rows(node) + r.profile.nodes[node].makes
+	rows := r.state.Rows(node)
+	n.rows = rows + r.profile.nodes[node].makes
+	if r.recorder != nil {
+		r.recorder.Spawn(node, places[there], rows)
+	}
 	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
-	n.ctx.Limit = r.limitOf(node)
+	n.ctx.Limit, n.ctx.Memory = r.limitOf(node), r.memory
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.start(there); err != nil {
@@ -121,10 +143,14 @@ func (r *run) start(node int, there where) {
 func (r *run) finish() {
 	e := r.engine
 	result, done := r.state.Result(), r.done
+	if r.recorder != nil {
+		result.Recording = r.recorded(result.Err)
+	}
 	if result.Err != nil {
 		e.counts.Failed++
 	}
 	e.runs.remove(r)
+	r.memory.Release(result.Outputs)
 	r.free()
 	e.deliver(result, done)
 	e.checkDrained()

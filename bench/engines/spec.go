@@ -41,6 +41,8 @@ type Spec struct {
 	// NoCoalesceReads sends every read that is asked for; reactor only.
 	NoCoalesceReads bool
 	MaxReplyBytes   int
+	// NoInline keeps computing nodes off the loop.
+	NoInline bool
 }
 
 // Options returns o with the model and the sizes of the spec, which is not a peer.
@@ -64,6 +66,7 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	if s.MaxReplyBytes > 0 {
 		o.MaxReplyBytes = s.MaxReplyBytes
 	}
+	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
 	return o
 }
 
@@ -90,6 +93,9 @@ func (s Spec) String() string {
 	if s.Scheduling != "" {
 		options = append(options, scheduling+"="+string(s.Scheduling))
 	}
+	if s.NoInline {
+		options = append(options, inline+"=false")
+	}
 	if s.NoCoalesceReads {
 		options = append(options, coalesceReads+"=false")
 	}
@@ -99,10 +105,11 @@ func (s Spec) String() string {
 	return string(s.Kind) + ":" + strings.Join(options, ",")
 }
 
-// Options whose values are not sizes: a mode, and true or false.
+// The options whose values are not numbers.
 const (
-	scheduling    = "scheduling"
-	coalesceReads = "coalesce_reads"
+	scheduling    = "scheduling"     // a mode
+	inline        = "inline"         // "false"
+	coalesceReads = "coalesce_reads" // true or false
 )
 
 type option struct {
@@ -170,8 +177,11 @@ func ParseSpec(text string) (Spec, error) {
 // set reads one name=value.
 func (s *Spec) set(field string) error {
 	name, text, _ := strings.Cut(field, "=")
-	if name == scheduling {
+	switch name {
+	case scheduling:
 		return s.setScheduling(rankd.SchedulingMode(text))
+	case inline:
+		return s.setInline(text)
 	}
 	if name == coalesceReads && s.Kind == Reactor {
 		return s.setCoalesceReads(text)
@@ -195,12 +205,12 @@ func (s *Spec) set(field string) error {
 	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, s.words()...), ", "))
 }
 
-// words returns the options whose values are not sizes.
+// words returns the options whose values are not numbers.
 func (s *Spec) words() []string {
 	if s.Kind == Reactor {
-		return []string{scheduling, coalesceReads}
+		return []string{scheduling, inline, coalesceReads}
 	}
-	return []string{scheduling}
+	return []string{scheduling, inline}
 }
 
 // setCoalesceReads reads true, the default, or false.
@@ -212,6 +222,17 @@ func (s *Spec) setCoalesceReads(text string) error {
 		return fmt.Errorf("%s is given twice", coalesceReads)
 	}
 	s.NoCoalesceReads = text == "false"
+	return nil
+}
+
+func (s *Spec) setInline(text string) error {
+	switch {
+	case text != "false":
+		return fmt.Errorf("%s is false, or left out, not %q", inline, text)
+	case s.NoInline:
+		return fmt.Errorf("%s is given twice", inline)
+	}
+	s.NoInline = true
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/load"
 )
 
 // fixed is a comparison of two engines at two loads and two Redis latencies; one cell failed.
@@ -28,7 +29,7 @@ func fixed() *compare.Comparison {
 			Command: "rankd bench compare --plan_name 'a & b' </script>", Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
 			Version: "v1.2.3", Commit: "0123abc", Go: "go1.26", OS: "linux/amd64", CPU: "Some CPU", Cores: 2, Redis: "redis-server 7.0.15",
 		},
-		Settings: compare.Settings{Plan: "concat_plan", Users: 1, Rounds: 6, Duration: 2 * time.Second},
+		Settings: compare.Settings{Plan: "concat_plan", Users: load.Users{Spec: "zipf:1.1,1-9", Different: 9}, Rounds: 6, Duration: 2 * time.Second},
 	}
 	for _, latency := range []time.Duration{0, 5 * time.Millisecond} {
 		for _, inFlight := range []int{1, 64} {
@@ -60,7 +61,7 @@ func TestThePageSaysWhatWasFound(t *testing.T) {
 	for _, want := range []string{
 		"Some CPU, 2 cores", "rankd v1.2.3, commit 0123abc, go1.26, redis-server 7.0.15", "2026-11-21 09:00:00 UTC",
 		"<code>rankd bench compare --plan_name 'a & b' </script></code>", "<td>pool:redis_pool=16</td>", "640000",
-		"not measured: out of <memory>", "reactor: no knee", "Redis latency +5ms",
+		"not measured: out of <memory>", "reactor: no knee", "Redis latency +5ms", "9 users by popularity (zipf:1.1,1-9)", "commands asked",
 	} {
 		assert.Contains(t, text, want)
 	}

@@ -56,9 +56,10 @@ func jobsOf(flag string) []job {
 		return []job{jobServe, jobBench, jobBenchLoop}
 	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
 		"scheduling", "enable_inline_execution", "inline_threshold_ns", "max_inline_depth", "enable_continuation_chaining", "metrics",
-		"max_rows", "max_reply_bytes", "coalesce_reads", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
+		"max_rows", "max_reply_bytes", "coalesce_reads", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms",
+		"trace_sample", "trace_file", "trace_detail":
 		return []job{jobServe, jobBench}
-	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling":
+	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace":
 		return []job{jobServe}
 	case "bench_concurrency":
 		return []job{jobBench}
@@ -92,6 +93,12 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 	}
 	if asked == jobServe || asked == jobBench {
 		o.checkScheduling(&idle)
+	}
+	if (asked == jobServe || asked == jobBench) && o.traceFile == "" {
+		idle.Add("trace_sample", "without --trace_file")
+		if !o.allowRequestTrace {
+			idle.Add("trace_detail", "without --trace_file or --allow_request_trace")
+		}
 	}
 	if (asked == jobBench || asked == jobPrintPlan) && o.plan != "" {
 		idle.Add("plan_dir", "with --plan and --"+string(asked))

@@ -14,17 +14,23 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/trace"
 )
 
 // openEngine opens the engine that the flags ask for. Where plans run, it reports on stderr
 // what the user did not ask for: a synthetic answer, an embedded Redis.
-func openEngine(o *options, stderr io.Writer) (*rankd.Engine, error) {
+// sink takes the traces of a sample; nil: there is none.
+func openEngine(o *options, stderr io.Writer, sink trace.Sink) (*rankd.Engine, error) {
 	asked := o.job()
 	options, err := engineOptions(o)
 	if err != nil {
 		return nil, err
 	}
 	options.Logger = command.Logger(stderr)
+	if sink != nil {
+		options.TraceSink, options.TraceSample = sink, o.traceSample
+	}
+	options.NoSecrets = asked != jobServe && asked != jobBench
 	embedded := "" // address of the embedded Redis
 	if o.env == "dev" && (asked == jobServe || asked == jobBench) {
 		options.EmbeddedRedis = func() (string, func(), error) {
@@ -66,9 +72,11 @@ func engineOptions(o *options) (rankd.Options, error) {
 			InlineThreshold:        time.Duration(o.inlineThresholdNS), MaxInlineDepth: o.maxInlineDepth,
 		},
 		AllowRequestScheduling: o.allowRequestScheduling,
+		AllowRequestTrace:      o.allowRequestTrace,
 		Timeout:                o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
 		MaxReplyBytes: o.maxReplyBytes, NoCoalesceReads: !o.coalesceReads,
 	}
+	e.TraceDetail, _ = trace.ParseDetail(o.traceDetail) // checked with the flags
 	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {
 		return e, err
 	}

@@ -13,9 +13,11 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // The engines to choose from.
@@ -49,7 +51,7 @@ type options struct {
 
 	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
-	trace           bool
+	deltas          bool
 	input           string
 	response        string
 	maxInflight     int
@@ -65,6 +67,11 @@ type options struct {
 	maxInlineDepth             int
 	allowRequestScheduling     bool
 	metrics                    bool
+
+	allowRequestTrace bool
+	traceSample       int
+	traceFile         string
+	traceDetail       string
 
 	deadlineMS, nodeTimeoutMS, shutdownGraceMS int
 	// The same, set by check. Zero: no deadline, no timeout, no grace.
@@ -157,7 +164,8 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; "+
 		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
 	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
-	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port` for every Redis endpoint")
+	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` for every Redis endpoint: host:port, redis://user@host:port/db?password_env=NAME "+
+		"(or password_file=PATH), unix:///path?db=1")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
 	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
 
@@ -166,7 +174,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 			"or sequential (blocking, one node at a time)")
 	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
 	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time; "+
@@ -201,7 +209,14 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		"`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)")
 	f.StringVar(&o.response, "response", "flat",
 		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
-	f.BoolVar(&o.trace, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
+	f.BoolVar(&o.deltas, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
+
+	f.BoolVar(&o.allowRequestTrace, "allow_request_trace", false,
+		"give a request with \"trace\": true a trace of its run in its answer; without this flag such a request fails")
+	f.StringVar(&o.traceFile, "trace_file", "", "write a trace of each request to this `file`, as one line of JSON; what the file holds is replaced")
+	f.IntVar(&o.traceSample, "trace_sample", 1, "write a trace of only one request in this `number`, with --trace_file")
+	f.StringVar(&o.traceDetail, "trace_detail", trace.Full.String(),
+		"how `much` a trace says: nodes (when and where each node ran) or full (what each thread and connection did, too)")
 
 	f.BoolVar(&o.metrics, "metrics", false, "at the end print where nodes ran, and what that cost, on stderr: one line of JSON")
 
@@ -283,6 +298,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		{"inline_threshold_ns", o.inlineThresholdNS, int(time.Second)},
 		{"max_inline_depth", o.maxInlineDepth, 1 << 16},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},
+		{"trace_sample", o.traceSample, 1 << 30},
 	} {
 		if flag.value < 1 || flag.value > flag.most {
 			problem("--%s is a number from 1 to %d, not %d", flag.name, flag.most, flag.value)
@@ -301,6 +317,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 			problem("--%s is a number from 0 to %d, not %d", limit.name, limitMSMax, limit.ms)
 		}
 		*limit.set = time.Duration(limit.ms) * time.Millisecond
+	}
+	if detail, err := trace.ParseDetail(o.traceDetail); err != nil || detail == trace.Off {
+		problem("--trace_detail is nodes or full, not %q", o.traceDetail)
 	}
 	if o.redisPool < 0 || o.redisPool > 1<<12 {
 		problem("--redis_pool is a number from 0 to %d, not %d", 1<<12, o.redisPool)
@@ -325,8 +344,8 @@ func (o *options) check(given *pflag.FlagSet) error {
 		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
 	if o.redis != "" {
-		if _, _, err := rankd.SplitAddr(o.redis); err != nil {
-			problem("--redis is host:port, not %q: %w", o.redis, err)
+		if _, err := registry.ParseServer(o.redis); err != nil {
+			problem("--redis is host:port or a URL: %w", err) // which quotes nothing: it may hold a password
 		}
 	}
 	return errors.Join(problems...)

@@ -19,8 +19,10 @@ type metricsReport struct {
 	Failed     uint64                     `json:"failed"`
 	Nodes      placementReport            `json:"nodes"` // of all plans
 	Plans      map[string]placementReport `json:"plans"`
-	Callback   timesReport                `json:"loop_callback"`
-	Redis      redisReport                `json:"redis"` // of all endpoints
+	// Of the loop, for all plans. CallbackCPU is absent where the system does not tell.
+	Callback    timesReport  `json:"loop_callback"`
+	CallbackCPU *timesReport `json:"loop_callback_cpu,omitempty"`
+	Redis       redisReport  `json:"redis"` // of all endpoints
 }
 
 // redisReport says what was asked of Redis. docs/redis.md explains its fields.
@@ -50,6 +52,10 @@ type placementReport struct {
 	InlineTime timesReport `json:"inline_time"`
 	QueueDelay timesReport `json:"queue_delay"`
 	RoundTrip  timesReport `json:"offload_round_trip"`
+
+	// As in metricsReport, of the callbacks that worked for the plan.
+	Callback    timesReport  `json:"loop_callback"`
+	CallbackCPU *timesReport `json:"loop_callback_cpu,omitempty"`
 }
 
 // timesReport is a distribution of times.
@@ -65,7 +71,7 @@ type timesReport struct {
 func printMetrics(w io.Writer, mode rankd.SchedulingMode, m *rankd.Metrics) error {
 	report := metricsReport{
 		Scheduling: mode, Requests: m.Requests, Failed: m.Failed, Nodes: reportPlacement(&m.Placement),
-		Plans: make(map[string]placementReport), Callback: reportTimes(m.Loop.CallbackTime),
+		Plans: make(map[string]placementReport), Callback: reportTimes(m.Loop.CallbackTime), CallbackCPU: reportKnown(m.Loop.CallbackCPU),
 		Redis: reportRedis(m.Redis),
 	}
 	for name, s := range m.Plans {
@@ -78,14 +84,13 @@ func printMetrics(w io.Writer, mode rankd.SchedulingMode, m *rankd.Metrics) erro
 }
 
 func reportPlacement(s *rankd.PlacementStats) placementReport {
-	rate := func(part uint64) float64 {
-		return math.Round(float64(part)/float64(max(s.Inline+s.Offloaded, 1))*1e4) / 1e4
-	}
+	rounded := func(rate float64) float64 { return math.Round(rate*1e4) / 1e4 }
 	return placementReport{
 		Inline: s.Inline, Offloaded: s.Offloaded, Fused: s.Fused, Deferred: s.Deferred, TopK: s.TopK,
-		InlineRate: rate(s.Inline), OffloadRate: rate(s.Offloaded), FusedRate: rate(s.Fused),
+		InlineRate: rounded(s.InlineRate()), OffloadRate: rounded(s.OffloadRate()), FusedRate: rounded(s.FusedRate()),
 		LateCompletions: s.LateCompletions, Cancelled: s.Cancelled,
 		InlineTime: reportTimes(s.InlineTime), QueueDelay: reportTimes(s.QueueDelay), RoundTrip: reportTimes(s.OffloadRoundTrip),
+		Callback: reportTimes(s.CallbackTime), CallbackCPU: reportKnown(s.CallbackCPU),
 	}
 }
 
@@ -103,4 +108,13 @@ func reportRedis(endpoints []resp.Stats) (r redisReport) {
 	}
 	r.Shared = r.Asked - r.Sent
 	return r
+}
+
+// reportKnown returns nil for a distribution of nothing.
+func reportKnown(q latency.Quantiles) *timesReport {
+	if q.Count == 0 {
+		return nil
+	}
+	t := reportTimes(q)
+	return &t
 }

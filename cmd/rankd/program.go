@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/version"
+	"github.com/rankd/rankd/registry"
 )
 
 // The exit statuses.
@@ -42,7 +43,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	stdout := &watchedWriter{w: p.stdout}
 	p.stdout = stdout
 	bench := &cli.Program{Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Tune: p.tune,
-		CommandLine: strings.Join(append([]string{"rankd"}, args...), " ")}
+		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
 	cmd.AddCommand(bench.Command(ctx))
@@ -72,27 +73,41 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitUsage
 }
 
-// shorten returns the message with each argument that it quotes made short and
-// printable, also where a library or the file system quotes it.
+// commandLine returns the command line as reports show it, without passwords.
+func commandLine(args []string) string {
+	line := "rankd"
+	for _, arg := range args {
+		line += " " + command.HidePassword(arg)
+	}
+	return line
+}
+
+// shorten returns the message with each argument that it quotes made short, printable and free of
+// passwords, also where a library or the file system quotes it.
 func shorten(message string, args []string) string {
 	for _, arg := range args {
 		_, value, _ := strings.Cut(arg, "=")
 		for _, s := range [...]string{arg, strings.TrimLeft(arg, "-"), value} {
-			short := excerpt.Text(s)
+			public := command.HidePassword(s)
+			short := excerpt.Text(public)
 			if short == s {
 				continue
 			}
 			message = strings.ReplaceAll(message, s, short)
-			if quoted := strconv.Quote(s); len(s) > excerpt.Limit {
+			if quoted := strconv.Quote(s); len(s) > excerpt.Limit || public != s {
 				message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], short)
+			}
+			if public != s {
+				message = strings.ReplaceAll(message, excerpt.Text(s), short)
+				message = strings.ReplaceAll(message, excerpt.Quote(s), short)
 			}
 		}
 	}
-	return message
+	return command.HidePasswords(message)
 }
 
 // dispatch does the job that the flags ask for.
-func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) error {
+func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) (failure error) {
 	asked := o.job()
 	switch asked {
 	case jobBenchLoop:
@@ -105,11 +120,18 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	case jobServe, jobBench:
 		p.tune(o.cpuThreads)
 	}
-	e, err := openEngine(o, p.stderr)
+	traces, err := openTraceFile(o.traceFile)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	e, err := openEngine(o, p.stderr, traces.sink())
+	if err != nil {
+		return errors.Join(err, traces.close(p.stderr))
+	}
+	defer func() {
+		_ = e.Close() // after it nothing is recorded
+		failure = errors.Join(failure, traces.close(p.stderr))
+	}()
 	switch asked {
 	case jobListPlans:
 		return listPlans(e, p.stdout)
@@ -121,6 +143,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	defer shutDownAfter(ctx, e, o)()
 	if o.metrics {
 		defer func() { // whatever came of the requests
+			_ = e.Close() // abandoned work counts when it ends
 			m := e.Metrics()
 			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.scheduling), &m) // fails only if stderr does
 		}()
@@ -151,12 +174,16 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// loadDemoData fills the Redis at addr, "host:port".
-func (p *program) loadDemoData(ctx context.Context, addr string) error {
-	if err := devredis.Load(ctx, addr); err != nil {
+// loadDemoData fills the Redis that --redis names.
+func (p *program) loadDemoData(ctx context.Context, redis string) error {
+	server, err := registry.ParseServer(redis)
+	if err != nil {
+		return err
+	}
+	if err := devredis.Load(ctx, redis); err != nil {
 		return &command.RuntimeError{Err: err}
 	}
-	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, addr)
+	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, server.Addr())
 	return nil
 }
 

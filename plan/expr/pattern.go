@@ -184,3 +184,6 @@ func syntaxWords(err error) string {
 	}
 	return at.Code.String() + ": " + excerpt.Quote(at.Expr)
 }
+
+// CheckPattern returns why a pattern of a regex predicate cannot be compiled, or nil.
+func CheckPattern(text string, ignoreCase bool) error { return compilePattern(text, ignoreCase).err }

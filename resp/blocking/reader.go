@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/resp"
 )
 
@@ -85,6 +86,43 @@ func (r *reader) read(nc net.Conn, n, maxBytes int) (replies resp.Replies, size 
 			r.buf = buf
 		}
 	}
+}
+
+// greetingMaxBytes bounds the replies to a greeting, each a line.
+const greetingMaxBytes = 1 << 20
+
+// readEach reads exactly n replies. It calls check with each as soon as it is there, and returns the first
+// error.
+func (r *reader) readEach(nc net.Conn, n int, check func(i int, reply resp.Reply) error) error {
+	filled, used := 0, 0 // r.buf[used:filled] is not decoded
+	for i := 0; i < n; {
+		r.decoder.Reset(1)
+		size, done, err := r.decoder.Decode(r.buf[used:filled])
+		switch {
+		case err != nil:
+			return err
+		case done:
+			if err := check(i, r.decoder.Replies().At(0)); err != nil {
+				return err
+			}
+			used += size
+			i++
+			continue
+		case filled == len(r.buf) && filled >= greetingMaxBytes:
+			return transport.ErrUnreadLimit
+		case filled == len(r.buf):
+			r.buf = append(r.buf, make([]byte, filled)...)
+		}
+		got, err := nc.Read(r.buf[filled:])
+		filled += got
+		if got == 0 && err != nil {
+			return err
+		}
+	}
+	if used < filled {
+		return resp.ErrUnsolicited
+	}
+	return nil
 }
 
 // A ReplyBuffer holds the replies to one call until the next Exchange into it. The zero value is

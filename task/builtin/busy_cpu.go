@@ -14,10 +14,11 @@ func busyCPU() task.Spec {
 	return task.Spec{
 		Op:        "test::busy_cpu",
 		Doc:       "Burns CPU time, then passes its input through.",
-		Params:    []plan.ParamSchema{{Name: "busy_wait_ms", Type: plan.Int, Required: true}},
+		Params:    []plan.ParamSchema{{Name: "busy_wait_ms", Type: plan.Int, Required: true, Source: atLeast(0)}},
 		Inputs:    1,
 		Output:    task.PassThrough,
 		Expensive: true,
+		Forgets:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ms := c.Node.Params.Int("busy_wait_ms")
 			if ms < 0 {

@@ -8,10 +8,16 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-var (
-	endpointParam = plan.ParamSchema{Name: "endpoint", Type: plan.Endpoint, Required: true}
-	fanoutParam   = plan.ParamSchema{Name: "fanout", Type: plan.Int, Required: true}
-)
+var endpointParam = plan.ParamSchema{Name: "endpoint", Type: plan.Endpoint, Required: true}
+
+// fanoutParam returns the parameter that bounds how many entries a task reads of each list. An
+// artifact states it; the source of a plan may leave it out.
+func fanoutParam(most int64) plan.ParamSchema {
+	ifAbsent := int64(100)
+	rule := between(1, most)
+	rule.Default = &ifAbsent
+	return plan.ParamSchema{Name: "fanout", Type: plan.Int, Required: true, Source: rule}
+}
 
 // askedMin is how many list entries a fan-out may ask for at once, however few rows its
 // request may still make, so that a low bound does not cause many round trips. As replies

@@ -6,18 +6,22 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
+// mediaFanoutMax is the most entries that media reads of one list.
+const mediaFanoutMax = 10_000
+
 // media expands each row to the ids in media:{id}. The rows have no columns, since
 // media ids are not users. One round trip, unless readLists takes more.
 func media() task.Spec {
 	return task.Spec{
-		Op:     "core::media",
-		Doc:    "Expands each row to its media.",
-		Params: []plan.ParamSchema{endpointParam, fanoutParam},
-		Inputs: 1,
-		Output: task.Expand,
-		Place:  task.Waits,
+		Op:      "core::media",
+		Doc:     "Expands each row to its media.",
+		Params:  []plan.ParamSchema{endpointParam, fanoutParam(mediaFanoutMax)},
+		Inputs:  1,
+		Output:  task.Expand,
+		Place:   task.Waits,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			ids, err := readLists(c, "media:", 10_000)
+			ids, err := readLists(c, "media:", mediaFanoutMax)
 			if err != nil {
 				return rowset.RowSet{}, err
 			}

@@ -18,12 +18,13 @@ func sleep() task.Spec {
 		Op:  "test::sleep",
 		Doc: "Waits, then passes its input through or fails on purpose.",
 		Params: []plan.ParamSchema{
-			{Name: "duration_ms", Type: plan.Int, Required: true},
+			{Name: "duration_ms", Type: plan.Int, Required: true, Source: atLeast(0)},
 			{Name: "fail_after_sleep", Type: plan.Bool},
 		},
-		Inputs: 1,
-		Output: task.PassThrough,
-		Place:  task.OnLoop,
+		Inputs:  1,
+		Output:  task.PassThrough,
+		Place:   task.OnLoop,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ms := c.Node.Params.Int("duration_ms")
 			if ms < 0 {

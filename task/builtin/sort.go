@@ -13,14 +13,17 @@ func sortRows() task.Spec {
 		Op:  "core::sort",
 		Doc: "Orders the rows by a column or by id; stable, nulls last.",
 		Params: []plan.ParamSchema{
-			{Name: "by", Type: plan.Int, Required: true, IsKey: true},
-			{Name: "order", Type: plan.String, StrValue: "asc"},
+			{Name: "by", Type: plan.Int, Required: true, IsKey: true, Source: plan.SourceRule{
+				Alias: "key", KeyTypes: []registry.Type{registry.Int, registry.Float, registry.String},
+			}},
+			{Name: "order", Type: plan.String, StrValue: "asc", Source: plan.SourceRule{OneOf: []string{"asc", "desc"}}},
 		},
 		Inputs:  1,
 		Output:  task.Permutation,
 		Reads:   task.ColumnParam("by"),
 		Limited: true,
 		Inline:  true,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			order := c.Node.Params.String("order")
 			if order != "asc" && order != "desc" {
@@ -35,9 +38,9 @@ func sortRows() task.Spec {
 				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): the input has no such column", key.ID, key.Name)
 			}
 			if c.Limit > 0 {
-				return rowset.TopUntil(c, in, key.ID, order == "desc", c.Limit)
+				return rowset.TopUntil(c, c.Memory, in, key.ID, order == "desc", c.Limit)
 			}
-			return rowset.Sort(c, in, key.ID, order == "desc")
+			return rowset.Sort(c, c.Memory, in, key.ID, order == "desc")
 		},
 	}
 }

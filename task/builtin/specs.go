@@ -1,6 +1,9 @@
 package builtin
 
-import "github.com/rankd/rankd/task"
+import (
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/task"
+)
 
 // Specs returns the twelve tasks. A new built-in task is one file and one line here.
 func Specs() []task.Spec {
@@ -28,3 +31,11 @@ func Catalog() *task.Catalog {
 	}
 	return c
 }
+
+// between returns the rule of an option with these bounds.
+func between(least, most int64) plan.SourceRule {
+	return plan.SourceRule{Min: &least, Max: &most}
+}
+
+// atLeast returns the rule of an option without an upper bound.
+func atLeast(least int64) plan.SourceRule { return plan.SourceRule{Min: &least} }

@@ -14,20 +14,24 @@ const keyCountry registry.KeyID = 3001
 // userCommand returns the command that reads one user.
 func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", "user:{id}") }
 
+// usersFanoutMax is the most entries that follow and recommendation read of one list.
+const usersFanoutMax = 10_000_000
+
 // fanOut expands each row to the ids in the list at prefix+id, then reads each
 // of those users. Two round trips, unless there are very many rows.
 func fanOut(op, prefix, doc string) task.Spec {
 	users := userCommand()
 	return task.Spec{
-		Op:     op,
-		Doc:    doc,
-		Params: []plan.ParamSchema{endpointParam, fanoutParam},
-		Inputs: 1,
-		Output: task.Expand,
-		Writes: task.Columns(keyCountry),
-		Place:  task.Waits,
+		Op:      op,
+		Doc:     doc,
+		Params:  []plan.ParamSchema{endpointParam, fanoutParam(usersFanoutMax)},
+		Inputs:  1,
+		Output:  task.Expand,
+		Writes:  task.Columns(keyCountry),
+		Place:   task.Waits,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			ids, err := readLists(c, prefix, 10_000_000)
+			ids, err := readLists(c, prefix, usersFanoutMax)
 			if err != nil {
 				return rowset.RowSet{}, err
 			}

@@ -13,7 +13,9 @@ func vm() task.Spec {
 		Op:  "core::vm",
 		Doc: "Evaluates an expression for every row into a float column.",
 		Params: []plan.ParamSchema{
-			{Name: "out_key", Type: plan.Int, Required: true, IsKey: true},
+			{Name: "out_key", Type: plan.Int, Required: true, IsKey: true, Source: plan.SourceRule{
+				KeyTypes: []registry.Type{registry.Float}, Writes: true,
+			}},
 			{Name: "expr_id", Type: plan.ExprID, Required: true},
 		},
 		Inputs: 1,
@@ -24,9 +26,10 @@ func vm() task.Spec {
 			}
 			return n.Expr.Keys()
 		},
-		Writes: task.ColumnParam("out_key"),
-		Inline: true,
-		Run:    runVM,
+		Writes:  task.ColumnParam("out_key"),
+		Inline:  true,
+		Forgets: true,
+		Run:     runVM,
 	}
 }
 
@@ -47,7 +50,7 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the column is as long as the batch
 		return rowset.RowSet{}, err
 	}
-	col, err := c.Node.Expr.Column(c, in, c.Params)
+	col, err := c.Node.Expr.Column(c, c.Memory, in, c.Params)
 	switch {
 	case err != nil:
 		return rowset.RowSet{}, err

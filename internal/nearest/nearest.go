@@ -1,8 +1,10 @@
-package plan
+// Package nearest finds the name that somebody may have meant. It has functions only; any goroutine
+// may call them.
+package nearest
 
-// nearest returns the first of names that takes the fewest edits to become name. An edit
+// Name returns the first of names that takes the fewest edits to become name. An edit
 // inserts, removes or replaces a byte. It returns false if there are no names.
-func nearest(name string, names []string) (near string, found bool) {
+func Name(name string, names []string) (near string, found bool) {
 	least := 0
 	for _, candidate := range names {
 		if found && abs(len(candidate)-len(name)) >= least {

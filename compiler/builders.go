@@ -1,0 +1,209 @@
+package compiler
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/rankd/rankd/plan/expr"
+)
+
+type builder = func(goja.FunctionCall) goja.Value
+
+// numberBuilders returns the members of E.
+func (h *host) numberBuilders() map[string]builder {
+	all := map[string]builder{"key": h.eKey, "param": h.eParam, "const": h.eConst}
+	h.tableBuilders("E.", all)
+	return all
+}
+
+// predicateBuilders returns the members of Pred.
+func (h *host) predicateBuilders() map[string]builder {
+	all := map[string]builder{
+		"cmp": h.predCmp, "regex": h.regex, "const": h.predConst,
+		"in": func(c goja.FunctionCall) goja.Value {
+			site := h.callSite()
+			t := tokenOf(c.Argument(0))
+			if t == nil {
+				h.u.failAt(site.arg(0), "type", "Pred.in takes a key or an expression, not "+plainWords(c.Argument(0)), "write Pred.in(E.key(Key.country), [\"US\"])")
+				return h.broken
+			}
+			return h.in(t, c.Argument(1), site.arg(1))
+		},
+		"isNull":  func(c goja.FunctionCall) goja.Value { return h.predNull("is_null", "Pred.isNull", c) },
+		"notNull": func(c goja.FunctionCall) goja.Value { return h.predNull("not_null", "Pred.notNull", c) },
+	}
+	h.tableBuilders("Pred.", all)
+	return all
+}
+
+// tableBuilders adds the operators of the table that are members of an object.
+func (h *host) tableBuilders(object string, all map[string]builder) {
+	for i := range operators {
+		o := &operators[i]
+		if name, ok := strings.CutPrefix(o.builder, object); ok {
+			all[name] = func(c goja.FunctionCall) goja.Value { return h.apply(o, o.builder, c.Arguments, h.callSite()) }
+		}
+	}
+}
+
+// eKey is E.key(Key.id): the key itself.
+func (h *host) eKey(c goja.FunctionCall) goja.Value {
+	if t := tokenOf(c.Argument(0)); t != nil && (t.key != nil || t.kind == broken) {
+		return c.Argument(0)
+	}
+	h.u.failAt(h.callSite().arg(0), "type", "E.key takes a key, not "+plainWords(c.Argument(0)), "write E.key(Key.id)")
+	return h.broken
+}
+
+// eParam is E.param(P.weight): the parameter itself.
+func (h *host) eParam(c goja.FunctionCall) goja.Value {
+	if t := tokenOf(c.Argument(0)); t != nil && (t.param != nil || t.kind == broken) {
+		return c.Argument(0)
+	}
+	h.u.failAt(h.callSite().arg(0), "type", "E.param takes a parameter, not "+plainWords(c.Argument(0)), "write E.param(P.weight)")
+	return h.broken
+}
+
+// eConst is E.const(0.5) or E.const(null).
+func (h *host) eConst(c goja.FunctionCall) goja.Value {
+	site := h.callSite()
+	if t := tokenOf(c.Argument(0)); t != nil {
+		if t.kind != broken {
+			h.u.failAt(site.arg(0), "type", "E.const takes a constant, not "+article(t), "write the expression itself")
+		}
+		return h.broken
+	}
+	t := h.tree(c.Argument(0), number, true, site.arg(0), "E.const")
+	if t == nil {
+		return h.broken
+	}
+	return h.result(number, t, site.at)
+}
+
+// predConst is Pred.const(true).
+func (h *host) predConst(c goja.FunctionCall) goja.Value {
+	site := h.callSite()
+	if b, ok := c.Argument(0).Export().(bool); ok {
+		return h.result(predicate, constBool(b), site.at)
+	}
+	if !h.isBroken(c.Argument(0)) {
+		h.u.failAt(site.arg(0), "type", "Pred.const takes true or false, not "+plainWords(c.Argument(0)), "write Pred.const(true)")
+	}
+	return h.broken
+}
+
+// predCmp is Pred.cmp(">", a, b).
+func (h *host) predCmp(c goja.FunctionCall) goja.Value {
+	site := h.callSite()
+	if len(c.Arguments) != 3 {
+		h.u.failAt(site.at, "arguments", fmt.Sprintf("Pred.cmp takes 3 arguments, not %d", len(c.Arguments)), `write Pred.cmp(">", a, b)`)
+		return h.broken
+	}
+	if h.isBroken(c.Argument(0)) || h.isBroken(c.Argument(1)) || h.isBroken(c.Argument(2)) {
+		return h.broken
+	}
+	o := comparison(c.Argument(0).String())
+	if o == nil || !goja.IsString(c.Argument(0)) {
+		h.u.failAt(site.arg(0), "enum", "Pred.cmp compares with == != < <= > >=, not "+plainWords(c.Argument(0)), `write Pred.cmp(">=", a, b)`)
+		return h.broken
+	}
+	operands, places := c.Arguments[1:], []int{site.arg(1), site.arg(2)}
+	for _, operand := range operands {
+		if t := tokenOf(operand); t != nil && t.kind == text && (o.cmp == "==" || o.cmp == "!=") {
+			if v, done := h.equality(o, operands[0], operands[1], places[0]); done {
+				return v
+			}
+		}
+	}
+	return h.combine(o, "Pred.cmp", operands, places, site.at, true)
+}
+
+// predNull is Pred.isNull(x) or Pred.notNull(x).
+func (h *host) predNull(op, name string, c goja.FunctionCall) goja.Value {
+	site := h.callSite()
+	if t := tokenOf(c.Argument(0)); t != nil {
+		return h.nullTest(op, t, site.arg(0))
+	}
+	h.u.failAt(site.arg(0), "type", name+" takes an expression, not "+plainWords(c.Argument(0)), "write "+name+"(E.key(Key.score))")
+	return h.broken
+}
+
+// in is x.in(list).
+func (h *host) in(t *value, list goja.Value, at int) goja.Value {
+	if t.kind == broken || h.isBroken(list) {
+		return h.broken
+	}
+	if t.kind != number && t.kind != text {
+		h.wrongKind(t, number, at, ".in")
+		return h.broken
+	}
+	array, ok := list.(*goja.Object)
+	if !ok || array.ClassName() != "Array" {
+		h.u.failAt(at, "type", ".in takes an array, not "+plainWords(list), `write .in(["US", "CA"]) or .in([1, 2])`)
+		return h.broken
+	}
+	items := make([]any, array.Get("length").ToInteger())
+	for i := range items {
+		item := array.Get(itoa(i))
+		if item == nil {
+			item = goja.Undefined()
+		}
+		switch {
+		case h.isBroken(item):
+			return h.broken
+		case t.kind == text && goja.IsString(item):
+			items[i] = item.String()
+		case t.kind == number && goja.IsNumber(item) && !math.IsNaN(item.ToFloat()) && !math.IsInf(item.ToFloat(), 0):
+			items[i] = item.ToFloat()
+		default:
+			want, example := "numbers", "write .in([1, 2])"
+			if t.kind == text {
+				want, example = "strings", `write .in(["US", "CA"])`
+			}
+			h.u.failAt(at, "type", fmt.Sprintf("the list of %s.in has %s, not %s", short(t), want, plainWords(item)), example)
+			return h.broken
+		}
+	}
+	return h.result(predicate, branch("in", map[string]any{"list": items}, []string{"lhs"}, t.tree), at)
+}
+
+// regex is regex(key, pattern, flags).
+func (h *host) regex(c goja.FunctionCall) goja.Value {
+	site := h.callSite()
+	if h.isBroken(c.Argument(0)) || h.isBroken(c.Argument(1)) || h.isBroken(c.Argument(2)) {
+		return h.broken
+	}
+	key := tokenOf(c.Argument(0))
+	if key == nil || key.kind != text {
+		h.u.failAt(site.arg(0), "type", "regex takes a string key, not "+plainWords(c.Argument(0)), `write regex(Key.title, "^new", "i")`)
+		return h.broken
+	}
+	flags := ""
+	switch f := c.Argument(2); {
+	case goja.IsUndefined(f):
+	case goja.IsString(f) && (f.String() == "" || f.String() == "i"):
+		flags = f.String()
+	default:
+		h.u.failAt(site.arg(2), "enum", `the flags of regex are "" or "i", not `+plainWords(f), `"i" ignores the case of letters`)
+		return h.broken
+	}
+	var pattern map[string]any
+	switch p, source := tokenOf(c.Argument(1)), c.Argument(1); {
+	case p != nil && p.kind == textParam:
+		pattern = map[string]any{"kind": "param", "param_id": p.param.ID}
+	case p == nil && goja.IsString(source):
+		if err := expr.CheckPattern(source.String(), flags == "i"); err != nil {
+			h.u.failAt(site.arg(1), "pattern", err.Error(), "patterns are written in RE2: https://github.com/google/re2/wiki/Syntax")
+			return h.broken
+		}
+		pattern = map[string]any{"kind": "literal", "value": source.String()}
+	default:
+		h.u.failAt(site.arg(1), "type", "the pattern of regex is a string or a string parameter, not "+plainWords(source),
+			`write regex(Key.title, "^new", "i") or regex(Key.title, P.name)`)
+		return h.broken
+	}
+	return h.result(predicate, leaf("regex", map[string]any{"key_id": key.key.ID, "pattern": pattern, "flags": flags}), site.at)
+}

@@ -1,0 +1,224 @@
+package compiler
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"time"
+
+	"github.com/dop251/goja"
+)
+
+// childVariable is the environment variable that makes a process a compiler's child.
+const childVariable = "RANKD_COMPILER_CHILD"
+
+// File descriptors of the pipes between a compiler and its child. Standard input and output stay
+// free, so a program that prints before it calls Main does no harm.
+const (
+	childIn  = 3
+	childOut = 4
+)
+
+// Main serves as a compiler's child process if this process is one, and then ends the process. A
+// program that compiles plans calls it first in main, and TestMain of its tests does too. Otherwise
+// it does nothing.
+func Main() {
+	if os.Getenv(childVariable) == "" {
+		return
+	}
+	in, out := os.NewFile(childIn, "requests"), os.NewFile(childOut, "answers")
+	if in == nil || out == nil {
+		fmt.Fprintln(os.Stderr, "compiler: "+childVariable+" is set, but this process is not a child")
+		os.Exit(exitFault)
+	}
+	if err := serve(in, out); err != nil {
+		fmt.Fprintln(os.Stderr, "compiler:", err)
+		os.Exit(exitFault)
+	}
+	os.Exit(0)
+}
+
+// Exit statuses of a child.
+const (
+	exitFault   = 2
+	exitExpired = 3 // after it has answered that a plan took too much
+)
+
+// greeting is a child's first message.
+type greeting struct {
+	Ready bool `json:"ready"`
+}
+
+// setup is the first message to a child.
+type setup struct {
+	Language *Language
+	Limits   limits
+}
+
+// limits bound the work on one plan.
+type limits struct {
+	Timeout     time.Duration
+	MemoryBytes int64
+}
+
+// job asks a child to compile one plan.
+type job struct {
+	Label  string
+	Source Source
+}
+
+// serve answers jobs until the input ends.
+func serve(in io.Reader, out io.Writer) error {
+	c := &child{decoder: json.NewDecoder(in), encoder: json.NewEncoder(out)}
+	if err := c.encoder.Encode(greeting{Ready: true}); err != nil {
+		return err
+	}
+	var s setup
+	if err := c.decoder.Decode(&s); err != nil {
+		return err
+	}
+	c.limits = s.Limits
+	debug.SetMaxStack(stackMaxBytes)
+	debug.SetMemoryLimit(c.limits.MemoryBytes / 2) // collect often before the bound is near
+	limitData(c.limits.MemoryBytes)
+	for {
+		var j job
+		if err := c.decoder.Decode(&j); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := c.work(s.Language, &j); err != nil {
+			return err
+		}
+	}
+}
+
+// stackMaxBytes bounds the Go stack of a plan: the parsers recurse.
+const stackMaxBytes = 256 << 20
+
+// child is the side of a child process. One goroutine at a time, except finish.
+type child struct {
+	decoder *json.Decoder
+	limits  limits
+
+	mu      sync.Mutex
+	encoder *json.Encoder // guarded by mu
+	busy    *unit         // guarded by mu; nil once its answer is on its way
+}
+
+// work compiles one plan under the eyes of a watchdog.
+func (c *child) work(language *Language, j *job) error {
+	if heapBytes() > c.limits.MemoryBytes/4 {
+		runtime.GC() // what the last plan left does not count for this one
+	}
+	u := newUnit(language, j.Label, j.Source)
+	c.mu.Lock()
+	c.busy = u
+	c.mu.Unlock()
+	stop := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		c.watch(u, stop)
+	}()
+	u.compileSafely()
+	err := c.finish(u, func() answer { return u.answer })
+	close(stop)
+	<-stopped
+	return err
+}
+
+// finish sends the answer to a job unless another one was sent.
+func (c *child) finish(u *unit, answer func() answer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy != u {
+		return nil
+	}
+	c.busy = nil
+	return c.encoder.Encode(answer())
+}
+
+const (
+	// watchInterval is how often the watchdog looks.
+	watchInterval = 5 * time.Millisecond
+	// interruptGrace is how long a plan has to end after an interrupt. Only plan code hears it, not a
+	// library function that the code has called.
+	interruptGrace = 200 * time.Millisecond
+)
+
+// watch ends the plan at its time limit, by an interrupt if it hears that. At the memory limit, or
+// if it does not hear, watch ends the process. It answers with the statement that ran.
+func (c *child) watch(u *unit, stop <-chan struct{}) {
+	started := time.Now()
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	interrupted := false
+	slow := interruption{"timeout", "the plan takes longer than " + seconds(c.limits.Timeout) + " to compile", "build runs once at compile time: look for a loop without an end"}
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+		}
+		elapsed := time.Since(started)
+		switch {
+		case heapBytes() > c.limits.MemoryBytes:
+			c.expire(u, interruption{"memory", fmt.Sprintf("the plan needs more than %d MiB to compile", c.limits.MemoryBytes>>20),
+				"build runs once at compile time: look for an array or a text that grows"})
+		case elapsed > c.limits.Timeout+interruptGrace:
+			c.expire(u, slow)
+		case elapsed > c.limits.Timeout && !interrupted:
+			interrupted = true
+			if vm := u.running.Load(); vm != nil {
+				vm.Interrupt(slow)
+			}
+		}
+	}
+}
+
+// expire answers for a plan that does not end, and ends the process.
+func (c *child) expire(u *unit, why interruption) {
+	if c.finish(u, func() answer { return u.expired(why) }) == nil {
+		os.Exit(exitExpired)
+	}
+}
+
+var heapSamples = []string{"/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes"}
+
+// heapBytes returns how much memory objects and stacks take.
+func heapBytes() int64 {
+	samples := make([]metrics.Sample, len(heapSamples))
+	for i, name := range heapSamples {
+		samples[i].Name = name
+	}
+	metrics.Read(samples)
+	total := int64(0)
+	for _, s := range samples {
+		total += int64(s.Value.Uint64())
+	}
+	return total
+}
+
+// compileSafely compiles the plan and turns a panic of ours into an error.
+func (u *unit) compileSafely() {
+	defer func() {
+		if p := recover(); p != nil {
+			if _, interrupted := p.(*goja.InterruptedError); interrupted {
+				return
+			}
+			u.answer = answer{Errors: []Diagnostic{{
+				Severity: Error, Code: "internal", File: u.folder.entry, Line: 1, Column: 1,
+				Message: fmt.Sprintf("the compiler failed: %v", p), Hint: "this is a fault of rankd; please report it with the plan",
+			}}}
+			fmt.Fprintf(os.Stderr, "compiler: %v\n%s", p, debug.Stack())
+		}
+	}()
+	u.compile()
+}

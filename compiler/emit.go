@@ -1,0 +1,164 @@
+package compiler
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/rankd/rankd/plan"
+)
+
+// table is expr_table or pred_table: equal trees are stored once.
+type table struct {
+	prefix  string
+	entries map[string]any
+	ids     map[string]string // by the tree's JSON
+}
+
+func newTable(prefix string) *table {
+	return &table{prefix: prefix, entries: make(map[string]any), ids: make(map[string]string)}
+}
+
+// id returns the id of a tree and stores it if it is new, with where it is written.
+func (t *table) id(tree *tree, where string) string {
+	object := tree.object()
+	text := string(marshal(object))
+	id, ok := t.ids[text]
+	if !ok {
+		id = fmt.Sprintf("%s%d", t.prefix, len(t.ids))
+		t.ids[text] = id
+		object["source_span"] = where
+		t.entries[id] = object
+	}
+	return id
+}
+
+// emit writes the artifact. Equal plans have equal bytes: nodes are numbered in the order in which
+// the plan made them, and keys are sorted.
+func (u *unit) emit(d *definition) {
+	for _, output := range d.outputs {
+		need(output)
+	}
+	u.warnUnused()
+	var nodes []any
+	count := 0
+	for _, n := range u.host.nodes {
+		if !n.needed {
+			continue
+		}
+		n.id = fmt.Sprintf("n%d", count)
+		count++
+	}
+	exprs, preds := newTable("e"), newTable("p")
+	for _, n := range u.host.nodes {
+		if n.needed {
+			nodes = append(nodes, u.nodeObject(n, exprs, preds))
+		}
+	}
+	outputs := make([]string, len(d.outputs))
+	for i, n := range d.outputs {
+		outputs[i] = n.id
+	}
+	digest, _ := u.folder.digest()
+	artifact := map[string]any{
+		"schema_version":        1,
+		"plan_name":             d.plan,
+		"nodes":                 orEmpty(nodes),
+		"outputs":               outputs,
+		"expr_table":            exprs.entries,
+		"pred_table":            preds.entries,
+		"capabilities_required": []string{},
+		"extensions":            map[string]any{},
+		"built_by":              map[string]any{"tool": "rankd", "tool_version": Version, "source_digest": digest},
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(artifact); err != nil {
+		u.fail("internal", u.folder.entry, 1, 1, "the artifact cannot be written: "+err.Error(), "")
+		return
+	}
+	if out.Len() > plan.MaxArtifactBytes {
+		u.failAt(d.at, "too-large", fmt.Sprintf("the artifact has %d bytes, more than %d", out.Len(), plan.MaxArtifactBytes), "")
+		return
+	}
+	u.answer.Artifact = out.Bytes()
+}
+
+func orEmpty(list []any) []any {
+	if list == nil {
+		return []any{}
+	}
+	return list
+}
+
+// need marks a node and what it depends on. A chain may be long, so it does not recurse along it.
+func need(n *node) {
+	for ; n != nil && !n.needed; n = n.input {
+		n.needed = true
+		for _, ref := range n.refs {
+			need(ref)
+		}
+	}
+}
+
+// warnUnused warns about the ends of the branches that no output needs.
+func (u *unit) warnUnused() {
+	inner := make(map[*node]bool)
+	for _, n := range u.host.nodes {
+		inner[n.input] = true
+		for _, ref := range n.refs {
+			inner[ref] = true
+		}
+	}
+	for _, n := range u.host.nodes {
+		if n.needed || inner[n] {
+			continue
+		}
+		file, line, column := u.place(n.at)
+		u.add(&u.answer.Warnings, Warning, "unused", file, line, column,
+			fmt.Sprintf("no output uses this %s, so it is left out", n.method.Names[0]), "return it from build, or remove it")
+	}
+}
+
+func (u *unit) nodeObject(n *node, exprs, preds *table) map[string]any {
+	params := make(map[string]any, len(n.params))
+	object := map[string]any{"node_id": n.id, "op": n.method.Op, "inputs": []string{}, "params": params, "source_span": u.span(n.at)}
+	if n.input != nil {
+		object["inputs"] = []string{n.input.id}
+	}
+	for name, v := range n.params {
+		switch v := v.(type) {
+		case *node:
+			params[name] = v.id
+		case *tree:
+			where := u.span(n.exprAt)
+			object["expr_span"] = where
+			if n.method.typeOf(name) == plan.PredID {
+				params[name] = preds.id(v, where)
+			} else {
+				params[name] = exprs.id(v, where)
+			}
+		default:
+			params[name] = v
+		}
+	}
+	if len(n.hints) > 0 {
+		object["scheduling"] = n.hints
+	}
+	if n.limit > 0 {
+		object["timeout_ms"] = n.limit
+	}
+	return object
+}
+
+// typeOf returns the type of a parameter.
+func (m *Method) typeOf(param string) plan.ParamType {
+	for i := range m.Options {
+		if m.Options[i].Param == param {
+			return m.Options[i].Type
+		}
+	}
+	return 0
+}

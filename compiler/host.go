@@ -1,0 +1,296 @@
+package compiler
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"github.com/dop251/goja"
+
+	"github.com/rankd/rankd/internal/nearest"
+)
+
+// host is what plan code can reach besides the language itself. One goroutine at a time.
+type host struct {
+	u          *unit
+	vm         *goja.Runtime
+	prototype  *goja.Object          // of everything that the host makes
+	object     *goja.Object          // behind hostName: the calls of rewritten code and the exports of the runtime
+	broken     goja.Value            // what a fault left
+	brokenCall goja.Value            // a member of it, or a member that does not exist: gives broken
+	keys       map[string]goja.Value // by name; made on first use, so that Key.id === Key.id
+	params     map[string]goja.Value
+
+	definitions []*definition
+	nodes       []*node // in the order of their making
+}
+
+func newHost(u *unit) *host {
+	return &host{u: u, vm: u.vm, keys: make(map[string]goja.Value), params: make(map[string]goja.Value)}
+}
+
+// install makes the sandbox: it removes what plans must not reach and adds the language.
+func (h *host) install() error {
+	mathNames := make([]string, 0, 40)
+	mathObject := h.vm.GlobalObject().Get("Math").ToObject(h.vm)
+	for _, name := range mathObject.GetOwnPropertyNames() {
+		mathNames = append(mathNames, name)
+	}
+	slices.Sort(mathNames)
+	made, err := h.vm.RunProgram(prelude)
+	if err != nil {
+		return err
+	}
+	function, _ := goja.AssertFunction(made)
+	calls := h.vm.NewObject()
+	for name, f := range map[string]func(goja.FunctionCall) goja.Value{
+		"isToken": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(tokenOf(c.Argument(0)) != nil) },
+		"infix":   h.infix, "prefix": h.prefix, "test": h.test, "choose": h.choose, "value": h.value, "each": h.each,
+		"condition": h.condition, "math": h.math, "at": h.at,
+		"convert": func(c goja.FunctionCall) goja.Value { return h.convertObject(c.Argument(0), c.Argument(1).String()) },
+		"iterate": func(c goja.FunctionCall) goja.Value { h.iterate(c.Argument(0), h.site()); return h.empty() },
+	} {
+		if err := calls.Set(name, f); err != nil {
+			return err
+		}
+	}
+	built, err := function(goja.Undefined(), calls, h.vm.ToValue(mathNames))
+	if err != nil {
+		return err
+	}
+	parts := built.ToObject(h.vm)
+	h.prototype = parts.Get("prototype").ToObject(h.vm)
+	h.broken = h.make(&value{kind: broken})
+	h.brokenCall = h.vm.ToValue(func(goja.FunctionCall) goja.Value { return h.broken })
+
+	h.object = h.vm.NewObject()
+	for name, v := range map[string]any{
+		"calls": parts.Get("calls"), "definePlan": h.definePlan,
+		"E": h.members("E", h.numberBuilders()), "Pred": h.members("Pred", h.predicateBuilders()),
+	} {
+		if err := h.object.Set(name, v); err != nil {
+			return err
+		}
+	}
+	if err := h.seal(); err != nil {
+		return err
+	}
+	return h.globals()
+}
+
+//go:embed sandbox.js
+var sandboxSource string
+
+var sandbox = goja.MustCompile("sandbox", sandboxSource, true)
+
+// seal takes away every way to make code from text, clock and randomness.
+func (h *host) seal() error {
+	sealed, err := h.vm.RunProgram(sandbox)
+	if err != nil {
+		return err
+	}
+	function, _ := goja.AssertFunction(sealed)
+	_, err = function(goja.Undefined(), h.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+		why := c.Argument(0).String()
+		panic(h.vm.NewTypeError("%s", why))
+	}))
+	return err
+}
+
+// site returns the offset in the bundle of the name of the function that plan code has called.
+func (h *host) site() int {
+	return h.callSite().at
+}
+
+// callSite returns the call of the host that runs.
+func (h *host) callSite() *callSite {
+	at := h.u.here()
+	if site := h.u.rewritten.calls[at]; site != nil {
+		return site
+	}
+	return &callSite{at: at}
+}
+
+// arg returns the offset of an argument.
+func (c *callSite) arg(i int) int {
+	if i < len(c.args) {
+		return c.args[i]
+	}
+	return c.at
+}
+
+// members is an object with names that are looked up, such as Key. It implements
+// goja.DynamicObject. One goroutine at a time.
+type members struct {
+	host *host
+	name string
+	get  func(string) goja.Value // nil if there is no such name
+	all  func() []string
+	miss string // code of the error for an unknown name
+}
+
+func (h *host) members(name string, values map[string]func(goja.FunctionCall) goja.Value) goja.Value {
+	made := make(map[string]goja.Value, len(values))
+	names := make([]string, 0, len(values))
+	for name, f := range values {
+		made[name] = h.vm.ToValue(f)
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return h.wrap(&members{
+		host: h, name: name, miss: "unknown-builder",
+		get: func(name string) goja.Value { return made[name] },
+		all: func() []string { return names },
+	})
+}
+
+// Get implements goja.DynamicObject. It reports an unknown name.
+func (m *members) Get(name string) goja.Value {
+	if v := m.get(name); v != nil {
+		return v
+	}
+	switch name {
+	case "then", "toJSON", "constructor", "toString", "valueOf":
+		return nil
+	}
+	hint := "there are none"
+	if near, ok := nearest.Name(name, m.all()); ok {
+		hint = fmt.Sprintf("did you mean %s.%s?", m.name, near)
+	}
+	m.host.u.failAt(m.host.u.hereName(name), m.miss, fmt.Sprintf("%s has no %s", m.name, quote(name)), hint)
+	if m.miss == "unknown-builder" {
+		return m.host.brokenCall
+	}
+	return m.host.broken
+}
+
+// Set implements goja.DynamicObject.
+func (m *members) Set(string, goja.Value) bool { return m.host.refuseSet(m.name) }
+
+// Has implements goja.DynamicObject.
+func (m *members) Has(name string) bool { return slices.Contains(m.all(), name) }
+
+// Delete implements goja.DynamicObject.
+func (m *members) Delete(string) bool { return false }
+
+// Keys implements goja.DynamicObject.
+func (m *members) Keys() []string { return m.all() }
+
+// endpoint is EP.redis.name. It implements goja.DynamicObject.
+type endpoint struct {
+	members
+	EndpointName
+}
+
+func (e *endpoint) describe() string { return fmt.Sprintf("EP.%s.%s", e.Kind, e.Name) }
+
+// globals adds the names that plans need not import.
+func (h *host) globals() error {
+	l := h.u.language
+	key := &members{host: h, name: "Key", miss: "unknown-key", get: func(name string) goja.Value {
+		if v := h.keys[name]; v != nil {
+			return v
+		}
+		for i := range l.Keys {
+			if l.Keys[i].Name == name {
+				h.keys[name] = h.make(h.keyValue(&l.Keys[i]))
+				return h.keys[name]
+			}
+		}
+		return nil
+	}, all: func() []string { return names(l.Keys, func(i int) string { return l.Keys[i].Name }) }}
+	param := &members{host: h, name: "P", miss: "unknown-param", get: func(name string) goja.Value {
+		if v := h.params[name]; v != nil {
+			return v
+		}
+		for i := range l.Params {
+			if l.Params[i].Name == name {
+				h.params[name] = h.make(h.paramValue(&l.Params[i]))
+				return h.params[name]
+			}
+		}
+		return nil
+	}, all: func() []string { return names(l.Params, func(i int) string { return l.Params[i].Name }) }}
+
+	kinds := make(map[string]map[string]goja.Value)
+	var kindNames []string
+	for _, e := range l.Endpoints {
+		kind := string(e.Kind)
+		if kinds[kind] == nil {
+			kinds[kind] = make(map[string]goja.Value)
+			kindNames = append(kindNames, kind)
+		}
+		kinds[kind][e.Name] = h.wrap(&endpoint{EndpointName: e, members: members{
+			host: h, name: "EP." + kind + "." + e.Name, miss: "unknown-method",
+			get: func(string) goja.Value { return nil }, all: func() []string { return nil },
+		}})
+	}
+	ofKind := make(map[string]goja.Value)
+	for kind, endpoints := range kinds {
+		var all []string
+		for _, e := range l.Endpoints {
+			if string(e.Kind) == kind {
+				all = append(all, e.Name)
+			}
+		}
+		ofKind[kind] = h.wrap(&members{
+			host: h, name: "EP." + kind, miss: "unknown-endpoint",
+			get: func(name string) goja.Value { return endpoints[name] }, all: func() []string { return all },
+		})
+	}
+	ep := &members{
+		host: h, name: "EP", miss: "unknown-endpoint",
+		get: func(name string) goja.Value { return ofKind[name] }, all: func() []string { return kindNames },
+	}
+
+	values := map[string]any{"Key": h.wrap(key), "P": h.wrap(param), "EP": h.wrap(ep), "regex": h.regex}
+	for i := range operators {
+		if o := &operators[i]; o.function != "" && !isMath(o.function) {
+			values[o.function] = func(c goja.FunctionCall) goja.Value { return h.apply(o, o.function, c.Arguments, h.callSite()) }
+		}
+	}
+	for name, v := range values {
+		if err := h.vm.GlobalObject().DefineDataProperty(name, h.vm.ToValue(v), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// globalHint returns the nearest global name, as a hint.
+func (u *unit) globalHint(name string) string {
+	all := []string{"Key", "P", "EP", "regex"}
+	for i := range operators {
+		if f := operators[i].function; f != "" && !isMath(f) {
+			all = append(all, f)
+		}
+	}
+	if slices.Contains(runtimeExports, name) {
+		return fmt.Sprintf("import { %s } from %q", name, runtimeModule)
+	}
+	if near, ok := nearest.Name(name, all); ok {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
+func names[T any](list []T, name func(int) string) []string {
+	all := make([]string, len(list))
+	for i := range list {
+		all[i] = name(i)
+	}
+	return all
+}
+
+// empty returns a function that makes an iterator of nothing.
+func (h *host) empty() goja.Value {
+	return h.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		iterator := h.vm.NewObject()
+		_ = iterator.Set("next", func(goja.FunctionCall) goja.Value {
+			end := h.vm.NewObject()
+			_ = end.Set("done", true)
+			return end
+		})
+		return iterator
+	})
+}

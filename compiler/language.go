@@ -1,0 +1,112 @@
+package compiler
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task"
+)
+
+// Language is the vocabulary of plans: the methods, with their options, and the names of keys,
+// parameters and endpoints. It is plain data, so that a child process can receive it as JSON.
+// Immutable once built; any goroutine.
+type Language struct {
+	Methods   []Method         // ascending by Op
+	Keys      []registry.Key   // ascending by id
+	Params    []registry.Param // ascending by id
+	Endpoints []EndpointName   // ascending by id
+}
+
+// Method is a task as a method. Immutable once built; any goroutine.
+type Method struct {
+	Op      string   // "test::fixed_source"
+	Names   []string // as plans write it: "fixed_source" and, if it differs, "fixedSource"
+	Doc     string   // one sentence
+	Source  bool     // it is a method of the context; otherwise of a candidate set
+	Options []Option // in the order of the task's parameters, without CommonOptions
+}
+
+// Option is a parameter of a task as an option. Immutable once built; any goroutine.
+type Option struct {
+	Param    string         // the parameter's name in artifacts: "out_key"; "" for trace and scheduling
+	Names    []string       // as plans write it: "outKey"; sort's "by" is also "key"
+	Type     plan.ParamType // of the parameter
+	Key      bool           // an Int that plans write as Key.name
+	Required bool           // a plan must write it
+	Rule     plan.SourceRule
+}
+
+// EndpointName names an endpoint as EP.kind.name. Immutable once built; any goroutine.
+type EndpointName struct {
+	ID   string
+	Name string
+	Kind registry.EndpointKind
+}
+
+// NewLanguage returns the language for these tasks and this registry.
+func NewLanguage(catalog *task.Catalog, reg *registry.Registry) *Language {
+	l := &Language{}
+	for _, spec := range catalog.Specs() {
+		l.Methods = append(l.Methods, newMethod(spec))
+	}
+	for _, key := range reg.Keys() {
+		l.Keys = append(l.Keys, *key)
+	}
+	for _, param := range reg.Params() {
+		l.Params = append(l.Params, *param)
+	}
+	for _, endpoint := range reg.Endpoints() {
+		l.Endpoints = append(l.Endpoints, EndpointName{endpoint.ID, endpoint.Name, endpoint.Kind})
+	}
+	return l
+}
+
+func newMethod(spec *task.Spec) Method {
+	_, bare, _ := strings.Cut(spec.Op, "::")
+	m := Method{Op: spec.Op, Names: spellings(bare), Doc: spec.Doc, Source: spec.Inputs == 0}
+	for i := range spec.Params {
+		m.Options = append(m.Options, newOption(&spec.Params[i]))
+	}
+	return m
+}
+
+func newOption(p *plan.ParamSchema) Option {
+	name := p.Name
+	if p.Type == plan.ExprID || p.Type == plan.PredID {
+		name = strings.TrimSuffix(name, "_id") // plans write the expression itself
+	}
+	o := Option{
+		Param: p.Name, Names: []string{camelCase(name)}, Type: p.Type, Key: p.IsKey,
+		Required: p.Required && p.Source.Default == nil, Rule: p.Source,
+	}
+	if p.Source.Alias != "" {
+		o.Names = append(o.Names, p.Source.Alias)
+	}
+	return o
+}
+
+// spellings returns name, and its camelCase if that differs.
+func spellings(name string) []string { return slices.Compact([]string{name, camelCase(name)}) }
+
+// camelCase turns "out_key" into "outKey".
+func camelCase(name string) string {
+	words := strings.Split(name, "_")
+	for i, word := range words[1:] {
+		if word != "" {
+			words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+// method returns the method of that name.
+func (l *Language) method(name string) *Method {
+	for i := range l.Methods {
+		if slices.Contains(l.Methods[i].Names, name) {
+			return &l.Methods[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,415 @@
+package compiler
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/file"
+	"github.com/dop251/goja/token"
+)
+
+// span is a piece of the script: the offsets of its first byte and of the byte after it.
+type span struct{ from, to int }
+
+// edit replaces a piece of the script.
+type edit struct {
+	span
+	text string
+}
+
+// A rewriter replaces operators, conditions and equalities of a script by calls of the prelude, at
+// the positions of the syntax tree. The rest of the script stays as it is. One goroutine at a time.
+//
+// The tree has no parentheses, so "(a + b) * c" and "a" start at the same place for it. extent
+// therefore finds out which parentheses belong to an operand: each closing one between the operand
+// and the operator has its opening one right before the operand.
+type rewriter struct {
+	script  string
+	edits   []edit
+	extents map[ast.Expression]span
+	calls   map[int]*callSite // by the offset of the opening parenthesis
+	refused []int             // offsets of assignments that cannot be rewritten
+	members map[string][]int  // offsets of the names after a dot
+}
+
+// callSite says where the parts of a call are, for diagnostics.
+type callSite struct {
+	at      int             // of the callee's last name
+	args    []int           // of each argument
+	options map[string]span // of an object literal as first argument: name, value
+}
+
+// rewritten is the script to run, and the way back to the offsets of the bundle.
+type rewritten struct {
+	script  string
+	lines   []int
+	edits   []edit // ascending
+	starts  []int  // of each edit in script
+	calls   map[int]*callSite
+	members map[string][]int // offsets of the names after a dot, ascending
+	// refused are the offsets of assignments with a yield or an await on the right side.
+	refused []int
+}
+
+// rewrite rewrites the script of a bundle.
+func rewrite(script string, program *ast.Program) *rewritten {
+	r := &rewriter{script: script, extents: make(map[ast.Expression]span), calls: make(map[int]*callSite), members: make(map[string][]int)}
+	for _, statement := range program.Body {
+		r.walk(statement)
+	}
+	slices.SortStableFunc(r.edits, func(a, b edit) int { return a.from - b.from })
+	var b strings.Builder
+	out := &rewritten{edits: r.edits, calls: r.calls, refused: r.refused, members: r.members}
+	for _, places := range r.members {
+		slices.Sort(places)
+	}
+	at := 0
+	for _, e := range r.edits {
+		b.WriteString(script[at:e.from])
+		out.starts = append(out.starts, b.Len())
+		b.WriteString(e.text)
+		at = e.to
+	}
+	b.WriteString(script[at:])
+	out.script = b.String()
+	out.lines = lineOffsets(out.script)
+	return out
+}
+
+// original returns the offset in the bundle of a place in the rewritten script. A place inside of
+// inserted text belongs to where it was inserted.
+func (r *rewritten) original(line, column int) int {
+	if line < 1 || line > len(r.lines) {
+		return 0
+	}
+	offset := r.lines[line-1] + column - 1
+	i, _ := slices.BinarySearch(r.starts, offset+1)
+	if i == 0 {
+		return offset
+	}
+	e, start := r.edits[i-1], r.starts[i-1]
+	if offset < start+len(e.text) {
+		return e.from
+	}
+	return e.to + offset - start - len(e.text)
+}
+
+func (r *rewriter) replace(from, to int, text string) {
+	r.edits = append(r.edits, edit{span{from, to}, text})
+}
+
+func (r *rewriter) insert(at int, format string, args ...any) {
+	r.replace(at, at, fmt.Sprintf(format, args...))
+}
+
+// call is the text before the arguments of a call of the prelude.
+func call(function string) string { return hostName + ".calls." + function + "(" }
+
+func offset(i file.Idx) int { return int(i) - 1 }
+
+// walk rewrites a node and its parts. Edits at one place are in the order of the walk, so that an
+// outer call opens before an inner one and closes after it.
+func (r *rewriter) walk(node ast.Node) {
+	switch n := node.(type) {
+	case *ast.BinaryExpression:
+		r.binary(n)
+	case *ast.UnaryExpression:
+		r.unary(n)
+	case *ast.AssignExpression:
+		r.assign(n)
+	case *ast.ConditionalExpression:
+		r.wrap("choose", n.Test)
+		r.walk(n.Consequent)
+		r.walk(n.Alternate)
+	case *ast.IfStatement:
+		r.wrap("test", n.Test)
+		r.walk(n.Consequent)
+		if n.Alternate != nil {
+			r.walk(n.Alternate)
+		}
+	case *ast.WhileStatement:
+		r.wrap("test", n.Test)
+		r.walk(n.Body)
+	case *ast.DoWhileStatement:
+		r.walk(n.Body)
+		r.wrap("test", n.Test)
+	case *ast.ForStatement:
+		if n.Initializer != nil {
+			r.walk(n.Initializer)
+		}
+		if n.Test != nil {
+			r.wrap("test", n.Test)
+		}
+		if n.Update != nil {
+			r.walk(n.Update)
+		}
+		r.walk(n.Body)
+	case *ast.ForInStatement:
+		r.walk(n.Into)
+		r.wrap("each", n.Source)
+		r.walk(n.Body)
+	case *ast.ForOfStatement:
+		r.walk(n.Into)
+		r.wrap("each", n.Source)
+		r.walk(n.Body)
+	case *ast.SwitchStatement:
+		r.wrap("value", n.Discriminant)
+		for _, c := range n.Body {
+			if c.Test != nil {
+				r.wrap("value", c.Test)
+			}
+			r.statements(c.Consequent)
+		}
+	case *ast.BlockStatement:
+		r.statements(n.List)
+	case *ast.DotExpression:
+		name := n.Identifier.Name.String()
+		r.members[name] = append(r.members[name], offset(n.Identifier.Idx))
+		r.parts(n)
+	case *ast.CallExpression:
+		r.calls[offset(n.LeftParenthesis)] = r.callSite(n)
+		r.parts(n)
+	default:
+		r.parts(node)
+	}
+}
+
+// statements marks where each statement of a list begins to run, so that a plan that has to be
+// killed is killed at a line.
+func (r *rewriter) statements(list []ast.Statement) {
+	for _, statement := range list {
+		at := -1
+		switch n := statement.(type) {
+		case *ast.VariableStatement, *ast.LexicalDeclaration, *ast.ReturnStatement, *ast.ThrowStatement,
+			*ast.ForStatement, *ast.ForInStatement, *ast.ForOfStatement, *ast.WhileStatement, *ast.SwitchStatement:
+			at = offset(statement.Idx0())
+		case *ast.IfStatement: // the tree lacks its position
+			at = strings.LastIndex(r.script[:r.extent(n.Test).from], "if")
+		case *ast.ExpressionStatement:
+			// One that starts with a parenthesis or is a directive stays as it is.
+			from := r.extent(n.Expression).from
+			if c := r.script[from]; c != '"' && c != '\'' && r.before(from) != '(' {
+				at = from
+			}
+		}
+		if at >= 0 {
+			r.insert(at, "%s%d);", call("at"), at)
+		}
+		r.walk(statement)
+	}
+}
+
+// before returns the last character before an offset that is not white space.
+func (r *rewriter) before(at int) byte {
+	for at--; at >= 0; at-- {
+		if c := r.script[at]; c != ' ' && c != '\n' {
+			return c
+		}
+	}
+	return 0
+}
+
+// wrap passes an expression through a function of the prelude.
+func (r *rewriter) wrap(function string, e ast.Expression) {
+	s := r.extent(e)
+	r.insert(s.from, "%s(", call(function))
+	r.walk(e)
+	r.insert(s.to, "), %d)", s.from)
+}
+
+// lazy are the operators that may skip their right side.
+var lazy = map[token.Token]string{token.LOGICAL_AND: "and", token.LOGICAL_OR: "or", token.COALESCE: "nullish"}
+
+func (r *rewriter) binary(n *ast.BinaryExpression) {
+	if _, private := n.Left.(*ast.PrivateIdentifier); private || n.Operator == token.INSTANCEOF {
+		r.parts(n)
+		return
+	}
+	left, right, at := r.around(n.Left, n.Right, n.Operator.String())
+	to := at + len(n.Operator.String())
+	function, isLazy := lazy[n.Operator]
+	switch {
+	case isLazy && suspends(n.Right):
+		// A function around the right side would hold its yield or await.
+		r.insert(left.from, "%s", call("value"))
+		r.walk(n.Left)
+		r.insert(left.to, ", %d)", left.from)
+		r.walk(n.Right)
+	case isLazy:
+		r.insert(left.from, "%s", call(function))
+		r.walk(n.Left)
+		r.replace(at, to, ", () => (")
+		r.walk(n.Right)
+		r.insert(right.to, "), %d)", left.from)
+	default:
+		r.insert(left.from, "%s%s, ", call("infix"), strconv.Quote(n.Operator.String()))
+		r.walk(n.Left)
+		r.replace(at, to, ",")
+		r.walk(n.Right)
+		r.insert(right.to, ", %d)", left.from)
+	}
+}
+
+func (r *rewriter) unary(n *ast.UnaryExpression) {
+	written := n.Operator.String()
+	if n.Postfix || n.Operator != token.MINUS && n.Operator != token.PLUS && n.Operator != token.NOT && n.Operator != token.BITWISE_NOT {
+		r.parts(n)
+		return
+	}
+	at := offset(n.Idx)
+	operand := r.after(at+len(written), n.Operand)
+	r.replace(at, at+len(written), call("prefix")+strconv.Quote(written)+", ")
+	r.walk(n.Operand)
+	r.insert(operand.to, ", %d)", at)
+}
+
+// plainTarget matches an assignment's left side that may be written twice.
+var plainTarget = regexp.MustCompile(`^[\w$.#]+$`)
+
+// assign rewrites "x += y" to "x = x + y" in terms of the prelude.
+func (r *rewriter) assign(n *ast.AssignExpression) {
+	if n.Operator == token.ASSIGN {
+		r.parts(n)
+		return
+	}
+	written := n.Operator.String()
+	left, right, at := r.around(n.Left, n.Right, written+"=")
+	to := at + len(written) + 1
+	target := r.script[left.from:left.to]
+	function, isLazy := lazy[n.Operator]
+	switch {
+	case suspends(n.Right):
+		r.refused = append(r.refused, at)
+		r.parts(n)
+		return
+	case plainTarget.MatchString(target) && isLazy:
+		r.replace(at, to, "= "+call(function)+target+", () => (")
+		r.walk(n.Right)
+		r.insert(right.to, "), %d)", left.from)
+		return
+	case plainTarget.MatchString(target):
+		r.replace(at, to, "= "+call("infix")+strconv.Quote(written)+", "+target+",")
+		r.walk(n.Right)
+		r.insert(right.to, ", %d)", left.from)
+		return
+	}
+	switch target := n.Left.(type) {
+	case *ast.DotExpression:
+		r.insert(left.from, "%s%s, ", call("assign"), strconv.Quote(written))
+		r.walk(target.Left)
+		dot := r.closing(r.extent(target.Left).to, nil)
+		r.replace(dot, offset(target.Identifier.Idx), ", \"")
+		r.replace(left.to, left.to, "\"")
+	case *ast.BracketExpression:
+		r.insert(left.from, "%s%s, ", call("assign"), strconv.Quote(written))
+		r.walk(target.Left)
+		bracket := offset(target.LeftBracket)
+		r.replace(bracket, bracket+1, ", (")
+		r.walk(target.Member)
+		r.replace(offset(target.RightBracket), offset(target.RightBracket)+1, ")")
+	default:
+		r.parts(n)
+		return
+	}
+	r.replace(at, to, ", () => (")
+	r.walk(n.Right)
+	r.insert(right.to, "), %d)", left.from)
+}
+
+// callSite notes where the parts of a call are.
+func (r *rewriter) callSite(n *ast.CallExpression) *callSite {
+	site := &callSite{at: r.extent(n.Callee).from}
+	if dot, ok := n.Callee.(*ast.DotExpression); ok {
+		site.at = offset(dot.Identifier.Idx)
+	}
+	for _, arg := range n.ArgumentList {
+		if spread, ok := arg.(*ast.SpreadElement); ok {
+			arg = spread.Expression
+		}
+		site.args = append(site.args, r.extent(arg).from)
+	}
+	if len(n.ArgumentList) == 0 {
+		return site
+	}
+	options, ok := n.ArgumentList[0].(*ast.ObjectLiteral)
+	if !ok {
+		return site
+	}
+	site.options = make(map[string]span)
+	for _, property := range options.Value {
+		switch p := property.(type) {
+		case *ast.PropertyShort:
+			at := offset(p.Name.Idx)
+			site.options[p.Name.Name.String()] = span{at, at}
+		case *ast.PropertyKeyed:
+			if name, ok := p.Key.(*ast.StringLiteral); ok && !p.Computed {
+				site.options[name.Value.String()] = span{offset(name.Idx), r.extent(p.Value).from}
+			}
+		}
+	}
+	return site
+}
+
+// suspends reports whether an expression yields or awaits itself, not in a function inside.
+func suspends(e ast.Expression) bool {
+	found := false
+	var look func(ast.Node)
+	look = func(n ast.Node) {
+		switch n.(type) {
+		case *ast.YieldExpression, *ast.AwaitExpression:
+			found = true
+		case *ast.FunctionLiteral, *ast.ArrowFunctionLiteral:
+		default:
+			if !found {
+				eachPart(n, look)
+			}
+		}
+	}
+	look(e)
+	return found
+}
+
+// parts walks the parts of a node.
+func (r *rewriter) parts(n ast.Node) { eachPart(n, r.walk) }
+
+var nodeType = reflect.TypeFor[ast.Node]()
+
+// eachPart calls visit with the nodes right below n, in the order of their fields, which is that of
+// the text.
+func eachPart(n ast.Node, visit func(ast.Node)) {
+	v := reflect.ValueOf(n)
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	for i := range v.NumField() {
+		if v.Type().Field(i).Name == "DeclarationList" {
+			continue // of declarations that the body has too
+		}
+		eachIn(v.Field(i), visit)
+	}
+}
+
+func eachIn(v reflect.Value, visit func(ast.Node)) {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if n, ok := v.Interface().(ast.Node); ok {
+			visit(n)
+		}
+	case reflect.Struct:
+		if v.CanAddr() && v.Addr().Type().Implements(nodeType) {
+			visit(v.Addr().Interface().(ast.Node))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachIn(v.Index(i), visit)
+		}
+	}
+}

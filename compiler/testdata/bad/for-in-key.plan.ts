@@ -1,0 +1,10 @@
+import { definePlan, E, Pred } from "@ranking-dsl/runtime";
+
+export default definePlan({
+  name: "bad",
+  build: (ctx) => {
+    const v = ctx.viewer({ endpoint: EP.redis.redis_default });
+    for (const c in Key.country) v.filter({ pred: Key.country == c });
+    return v;
+  },
+});

@@ -1,0 +1,10 @@
+import { boost } from "./no-such-file";
+import { definePlan, E, Pred } from "@ranking-dsl/runtime";
+
+export default definePlan({
+  name: "bad",
+  build: (ctx) => {
+    const v = ctx.viewer({ endpoint: EP.redis.redis_default });
+    return v.vm({ outKey: Key.score, expr: boost });
+  },
+});

@@ -1,0 +1,10 @@
+import { x } from "../../expressions_test";
+import { definePlan, E, Pred } from "@ranking-dsl/runtime";
+
+export default definePlan({
+  name: "bad",
+  build: (ctx) => {
+    const v = ctx.viewer({ endpoint: EP.redis.redis_default });
+    return v.take({ count: x });
+  },
+});

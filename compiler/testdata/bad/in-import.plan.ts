@@ -1,0 +1,10 @@
+import { boost, broken } from "./helpers";
+import { definePlan, E, Pred } from "@ranking-dsl/runtime";
+
+export default definePlan({
+  name: "bad",
+  build: (ctx) => {
+    const v = ctx.viewer({ endpoint: EP.redis.redis_default });
+    return v.vm({ outKey: Key.score, expr: broken(boost(Key.id)) });
+  },
+});

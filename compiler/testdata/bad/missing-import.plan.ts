@@ -1,0 +1,1 @@
+export default definePlan({ name: "bad", build: (ctx) => ctx.fixed_source() });

@@ -1,0 +1,3 @@
+import { definePlan, E, Pred } from "@ranking-dsl/runtime";
+
+export const x = 1;

@@ -1,0 +1,13 @@
+import { definePlan, E, Pred } from "@ranking-dsl/runtime";
+
+export default definePlan({
+  name: "bad",
+  build: (ctx) => {
+    const v = ctx.viewer({ endpoint: EP.redis.redis_default });
+    switch (Key.country) {
+      case "US":
+        return v;
+    }
+    return v.take({ count: 1 });
+  },
+});

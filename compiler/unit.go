@@ -1,0 +1,175 @@
+package compiler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"sync/atomic"
+	"time"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/parser"
+)
+
+// diagnosticsMax bounds how many errors one plan reports.
+const diagnosticsMax = 20
+
+// unit compiles one plan. It lives in a child process. One goroutine at a time, except statement.
+type unit struct {
+	language *Language
+	label    string // of the folder, in spans
+	folder   *folder
+	answer   answer
+	seen     map[string]bool // places that have been reported
+
+	bundle    *bundle
+	rewritten *rewritten
+	vm        *goja.Runtime
+	host      *host
+
+	// What the watchdog reads. Any goroutine.
+	statement atomic.Int64 // offset in the bundle of the last statement that began
+	located   atomic.Pointer[bundle]
+	running   atomic.Pointer[goja.Runtime]
+}
+
+// answer is what a child process says of one plan.
+type answer struct {
+	Plan     string       `json:"plan,omitempty"`
+	NameLine int          `json:"name_line,omitempty"` // where the plan states its name
+	NameCol  int          `json:"name_column,omitempty"`
+	NameText string       `json:"name_excerpt,omitempty"`
+	Artifact []byte       `json:"artifact,omitempty"`
+	Errors   []Diagnostic `json:"errors,omitempty"`
+	Warnings []Diagnostic `json:"warnings,omitempty"`
+	Files    []string     `json:"files,omitempty"` // in the folder
+	Digest   string       `json:"digest,omitempty"`
+}
+
+// errTooMany stops a plan that has reported diagnosticsMax errors.
+var errTooMany = errors.New("too many errors")
+
+func newUnit(language *Language, label string, source Source) *unit {
+	u := &unit{language: language, label: label, seen: make(map[string]bool)}
+	folder, err := openFolder(source)
+	if err != nil {
+		u.fail("unreadable", source.File, 1, 1, "cannot open the folder: "+err.Error(), "")
+		return u
+	}
+	u.folder = folder
+	return u
+}
+
+// compile compiles the plan. Interrupt may stop it from another goroutine.
+func (u *unit) compile() {
+	if u.folder == nil {
+		return
+	}
+	defer u.folder.close()
+	defer func() { u.answer.Digest, u.answer.Files = u.folder.digest() }()
+	if u.bundle = u.buildBundle(); u.bundle == nil {
+		return
+	}
+	program, err := goja.Parse("", u.bundle.script, parser.WithDisableSourceMaps)
+	if err != nil {
+		u.failParse(err)
+		return
+	}
+	u.located.Store(u.bundle)
+	u.rewritten = rewrite(u.bundle.script, program)
+	for _, at := range u.rewritten.refused {
+		u.failAt(at, "syntax", "plan code cannot assign and wait in one expression", "give the yield or await a statement of its own")
+	}
+	definition := u.run()
+	if len(u.answer.Errors) > 0 || definition == nil {
+		u.answer.Artifact = nil
+		return
+	}
+	u.emit(definition)
+}
+
+// failParse reports that goja refuses what esbuild accepts.
+func (u *unit) failParse(err error) {
+	var list parser.ErrorList
+	if errors.As(err, &list) {
+		for _, e := range list {
+			line, column := e.Position.Line, e.Position.Column
+			if line < 1 || line > len(u.bundle.lines) {
+				continue
+			}
+			u.failAt(u.bundle.lines[line-1]+max(0, column-1), "syntax", "plan code cannot use this syntax: "+lowerFirst(e.Message), noSyntax)
+		}
+	}
+	if len(u.answer.Errors) == 0 {
+		u.fail("syntax", u.folder.entry, 1, 1, "plan code cannot use this syntax: "+err.Error(), noSyntax)
+	}
+}
+
+// fail reports an error at a place of a file.
+func (u *unit) fail(code, file string, line, column int, message, hint string) {
+	if u.add(&u.answer.Errors, Error, code, file, line, column, message, hint) && len(u.answer.Errors) >= diagnosticsMax && u.vm != nil {
+		u.vm.Interrupt(errTooMany)
+	}
+}
+
+func (u *unit) add(list *[]Diagnostic, severity, code, file string, line, column int, message, hint string) bool {
+	d := Diagnostic{Severity: severity, Code: code, File: file, Line: line, Column: column, Message: message, Hint: hint}
+	if u.folder != nil {
+		d.Excerpt = u.folder.line(file, line)
+	}
+	key := d.Place() // what follows from a fault at the same place is not news
+	if u.seen[key] || len(*list) >= diagnosticsMax {
+		return false
+	}
+	u.seen[key] = true
+	*list = append(*list, d)
+	return true
+}
+
+// failAt reports an error at an offset of the bundle.
+func (u *unit) failAt(offset int, code, message, hint string) {
+	file, line, column := u.place(offset)
+	u.fail(code, file, line, column, message, hint)
+}
+
+// place returns the place in the sources of an offset of the bundle. An offset of no source belongs
+// to the start of the plan.
+func (u *unit) place(offset int) (file string, line, column int) {
+	if u.bundle != nil {
+		if file, line, column, ok := u.bundle.source(offset); ok {
+			return file, line, column
+		}
+	}
+	return u.folder.entry, 1, 1
+}
+
+// span returns the place of an offset as artifacts write it.
+func (u *unit) span(offset int) string {
+	file, line, column := u.place(offset)
+	return fmt.Sprintf("%s:%d:%d", path.Join(u.label, file), line, column)
+}
+
+// expired returns the answer for a plan that has to be stopped, at the statement that runs. Any
+// goroutine.
+func (u *unit) expired(why interruption) answer {
+	d := Diagnostic{Severity: Error, Code: why.code, File: u.folder.entry, Line: 1, Column: 1, Message: why.message, Hint: why.hint}
+	if b := u.located.Load(); b != nil {
+		if file, line, column, ok := b.source(int(u.statement.Load())); ok {
+			d.File, d.Line, d.Column = file, line, column
+		}
+	}
+	d.Excerpt = u.folder.line(d.File, d.Line)
+	return answer{Errors: []Diagnostic{d}}
+}
+
+// seconds writes a duration for a message.
+func seconds(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+func marshal(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain data
+	}
+	return text
+}

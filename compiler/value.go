@@ -1,0 +1,273 @@
+package compiler
+
+import (
+	"math"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"github.com/rankd/rankd/registry"
+)
+
+// value is a token: what plan code holds in place of a value that is known only at run time. It
+// implements goja.DynamicObject. One goroutine at a time.
+type value struct {
+	host  *host
+	kind  kind
+	name  string          // "Key.id"; "" for what operators make
+	tree  *tree           // of a number or a predicate
+	key   *registry.Key   // if it is a key
+	param *registry.Param // if it is a parameter
+	at    int             // offset in the bundle of where it was made
+}
+
+// describe names the value in messages.
+func (v *value) describe() string {
+	switch {
+	case v.name != "":
+		return v.name
+	case v.kind == number:
+		return "this expression"
+	case v.kind == predicate:
+		return "this predicate"
+	}
+	return "this value"
+}
+
+// Get implements goja.DynamicObject: the members of a token.
+func (v *value) Get(name string) goja.Value {
+	h := v.host
+	if v.kind == broken {
+		switch name {
+		case "then", "toJSON", "constructor":
+			return nil
+		}
+		return h.brokenCall
+	}
+	switch name {
+	case "in":
+		return h.vm.ToValue(func(call goja.FunctionCall) goja.Value { return h.in(v, call.Argument(0), h.site()) })
+	case "then", "constructor", "toJSON":
+		return nil
+	case "toString", "toLocaleString", "valueOf", "toFixed":
+		return h.vm.ToValue(func(goja.FunctionCall) goja.Value { return h.convert(v, "string") })
+	}
+	h.u.failAt(h.u.hereName(name), "unknown-method", v.describe()+" has no "+quote(name), "expressions have one method: .in([1, 2])")
+	return h.brokenCall
+}
+
+// Set implements goja.DynamicObject.
+func (v *value) Set(string, goja.Value) bool { return v.host.refuseSet(v.describe()) }
+
+// Has implements goja.DynamicObject.
+func (v *value) Has(name string) bool { return name == "in" }
+
+// Delete implements goja.DynamicObject.
+func (v *value) Delete(string) bool { return false }
+
+// Keys implements goja.DynamicObject.
+func (v *value) Keys() []string { return nil }
+
+// refuseSet reports an assignment to a member of what the host owns.
+func (h *host) refuseSet(what string) bool {
+	h.u.failAt(h.u.here(), "read-only", what+" cannot be changed", "declare a variable: const x = ...")
+	return true
+}
+
+// make returns a new token as an object.
+func (h *host) make(v *value) goja.Value {
+	v.host = h
+	return h.wrap(v)
+}
+
+func (h *host) wrap(d goja.DynamicObject) *goja.Object {
+	object := h.vm.NewDynamicObject(d)
+	_ = object.SetPrototype(h.prototype) // a dynamic object takes any prototype
+	return object
+}
+
+// tokenOf returns the token that v is, or nil.
+func tokenOf(v goja.Value) *value {
+	if object, ok := v.(*goja.Object); ok {
+		if t, ok := object.Export().(*value); ok {
+			return t
+		}
+	}
+	return nil
+}
+
+// export returns what the host made behind a value of plan code, or nil.
+func export[T any](v goja.Value) (T, bool) {
+	var none T
+	object, ok := v.(*goja.Object)
+	if !ok {
+		return none, false
+	}
+	t, ok := object.Export().(T)
+	return t, ok
+}
+
+// keyValue returns the token of a key.
+func (h *host) keyValue(key *registry.Key) *value {
+	v := &value{name: "Key." + key.Name, key: key}
+	switch {
+	case key.ID == registry.IDKey, key.Type == registry.Float:
+		v.kind, v.tree = number, leaf("key_ref", map[string]any{"key_id": key.ID})
+	case key.Type == registry.String:
+		v.kind, v.tree = text, leaf("key_ref", map[string]any{"key_id": key.ID})
+	default:
+		v.kind = opaque
+	}
+	return v
+}
+
+// paramValue returns the token of a parameter.
+func (h *host) paramValue(param *registry.Param) *value {
+	v := &value{name: "P." + param.Name, param: param}
+	switch param.Type {
+	case registry.Float, registry.Int:
+		v.kind, v.tree = number, leaf("param_ref", map[string]any{"param_id": param.ID})
+	case registry.String:
+		v.kind = textParam
+	default:
+		v.kind = opaque
+	}
+	return v
+}
+
+// plainWords describes a value of plan code for messages.
+func plainWords(v goja.Value) string {
+	if t := tokenOf(v); t != nil {
+		if t.name != "" {
+			return t.name + ", " + t.kind.String()
+		}
+		return t.kind.String()
+	}
+	if n, ok := export[*node](v); ok {
+		return n.name()
+	}
+	if e, ok := export[*endpoint](v); ok {
+		return e.describe()
+	}
+	switch {
+	case v == nil || goja.IsUndefined(v):
+		return "undefined"
+	case goja.IsNull(v):
+		return "null"
+	case goja.IsString(v):
+		return quote(v.String())
+	case goja.IsBigInt(v):
+		return v.String() + "n"
+	case goja.IsNumber(v):
+		return v.String()
+	}
+	if _, ok := goja.AssertFunction(v); ok {
+		return "a function"
+	}
+	if object, ok := v.(*goja.Object); ok {
+		switch object.ClassName() {
+		case "Array":
+			return "an array"
+		case "Promise":
+			return "a promise"
+		}
+		return "an object"
+	}
+	return v.String()
+}
+
+// tree returns the tree of an operand of this kind, or nil after it has reported a fault at the
+// offset. what names the operation.
+func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *tree {
+	if t := tokenOf(v); t != nil {
+		switch {
+		case t.kind == want:
+			return t.tree
+		case t.kind == broken:
+		default:
+			h.wrongKind(t, want, at, what)
+		}
+		return nil
+	}
+	switch {
+	case want == predicate:
+		if b, ok := v.Export().(bool); ok {
+			return constBool(b)
+		}
+	case goja.IsNull(v) && nulls:
+		return constNull()
+	case goja.IsNumber(v):
+		f := v.ToFloat()
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			h.u.failAt(at, "not-finite", "the constant "+v.String()+" in "+what+" is not finite", "artifacts hold finite numbers")
+			return nil
+		}
+		return constNumber(f)
+	}
+	hint := "write a constant, a key, a parameter or an operation on them"
+	switch {
+	case goja.IsNull(v):
+		hint = "arithmetic with null gives null in every row; coalesce(x, 0) replaces nulls"
+	case goja.IsUndefined(v):
+		hint = "a variable or an option has no value here: look for a misspelt name or a missing return"
+	case goja.IsString(v):
+		hint = "strings are for == on a string key, .in and regex"
+	case goja.IsBigInt(v):
+		hint = "write the number without n"
+	case want == predicate:
+		hint = "write a comparison, .in, regex or true or false"
+	}
+	h.u.failAt(at, "type", what+" takes "+want.String()+", not "+plainWords(v), hint)
+	return nil
+}
+
+// wrongKind reports a token where another kind belongs.
+func (h *host) wrongKind(t *value, want kind, at int, what string) {
+	hint := "write a comparison, as in Key.id > 5"
+	switch {
+	case want == predicate && t.kind == number:
+		hint = "compare it: " + short(t) + " != 0"
+	case want == number && t.kind == predicate:
+		hint = "filter by the predicate instead"
+	case t.kind == text:
+		hint = "strings are for " + short(t) + " == \"US\", .in([\"US\", \"CA\"]) and regex(" + short(t) + ", \"^U\")"
+	case t.kind == textParam:
+		hint = "a string parameter can only be the pattern of regex"
+	case t.kind == opaque && t.key != nil:
+		hint = "expressions read the id, float keys and, in predicates, string keys"
+	case t.kind == opaque:
+		hint = "expressions read parameters of type float and int"
+	}
+	h.u.failAt(at, "type", what+" takes "+want.String()+", not "+article(t), hint)
+}
+
+// article describes a token after "not".
+func article(t *value) string {
+	if t.name == "" {
+		return t.kind.String()
+	}
+	switch {
+	case t.kind == opaque && t.key != nil:
+		return t.name + " (a key of type " + t.key.Type.String() + ")"
+	case t.kind == opaque && t.param != nil:
+		return t.name + " (a parameter of type " + t.param.Type.String() + ")"
+	}
+	return t.name + " (" + strings.TrimPrefix(strings.TrimPrefix(t.kind.String(), "a "), "an ") + ")"
+}
+
+// short writes a token in a hint.
+func short(t *value) string {
+	if t.name != "" {
+		return t.name
+	}
+	return "x"
+}
+
+// result returns the token for a tree, or a broken one after it has reported that it is too large.
+func (h *host) result(kind kind, t *tree, at int) goja.Value {
+	if why := t.tooLarge(); why != "" {
+		h.u.failAt(at, "too-large", why, "compute a part into a column with .vm first")
+		return h.broken
+	}
+	return h.make(&value{kind: kind, tree: t, at: at})
+}

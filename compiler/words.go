@@ -1,0 +1,46 @@
+package compiler
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+func quote(s string) string { return excerpt.Quote(s) }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// utf16Len returns how many UTF-16 units s has. Columns count so.
+func utf16Len(s string) int {
+	units := 0
+	for _, r := range s {
+		units += max(1, utf16.RuneLen(r))
+	}
+	return units
+}
+
+// lowerFirst makes a message of a library start like ours. It leaves names alone.
+func lowerFirst(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	next, _ := utf8.DecodeRuneInString(s[size:])
+	if !unicode.IsUpper(r) || unicode.IsUpper(next) {
+		return s
+	}
+	return string(unicode.ToLower(r)) + s[size:]
+}
+
+// cutText shortens a text of a plan for a message and keeps it on one line.
+func cutText(s string) string { return excerpt.Text(s) }
+
+// listed joins words: "a, b or c".
+func listed(words []string, last string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	end := len(words) - 1
+	return strings.Join(words[:end], ", ") + " " + last + " " + words[end]
+}
