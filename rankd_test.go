@@ -735,27 +735,34 @@ func TestMetricsOfPlacement(t *testing.T) {
 	}
 }
 
-// A body that outlives its node counts as late or as cancelled, for the engine and for its plan.
+// A body that outlives its node counts as late or as cancelled, for the engine and for its plan. Here
+// Shutdown gives up the nodes; a deadline does the same.
 func TestMetricsOfAbandonedWork(t *testing.T) {
-	opened := make(chan struct{})
-	stubborn := task.Spec{Op: "test::stubborn", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
-		<-opened
-		return c.Inputs[0], nil
-	}}
-	e := open(t, rankd.Options{NodeTimeout: 2 * time.Millisecond, Tasks: []task.Spec{stubborn}, Plans: plans(map[string]string{
-		"late": `{"node_id": "rows", "op": "test::fixed_source", "inputs": []}, {"node_id": "out", "op": "test::stubborn", "inputs": ["rows"]}`,
-		"obedient": `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
-			{"node_id": "out", "op": "test::busy_cpu", "inputs": ["rows"], "params": {"busy_wait_ms": 3600000}}`,
-	})})
-	for _, plan := range []string{"late", "obedient"} {
-		_, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Plan: plan})
-		require.ErrorIs(t, err, rankd.ErrTimeout)
+	entered := make(chan struct{})
+	abandoned := func(op string, end error) task.Spec {
+		return task.Spec{Op: "test::" + op, Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			entered <- struct{}{}
+			<-c.Done()
+			return c.Inputs[0], end
+		}}
 	}
-	close(opened)
-	require.NoError(t, e.Close(), "Close waits for the bodies")
+	const nodes = `{"node_id": "rows", "op": "test::fixed_source", "inputs": []}, {"node_id": "out", "op": "test::%s", "inputs": ["rows"]}`
+	e := open(t, rankd.Options{Tasks: []task.Spec{abandoned("stubborn", nil), abandoned("obedient", task.ErrCancelled)}, Plans: plans(map[string]string{
+		"late": fmt.Sprintf(nodes, "stubborn"), "early": fmt.Sprintf(nodes, "obedient"),
+	})})
+	failed := make(chan error)
+	for _, plan := range []string{"late", "early"} {
+		e.Submit(rankd.Request{UserID: 1, Plan: plan}, func(_ *rankd.Answer, err error) { go func() { failed <- err }() })
+		<-entered
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, e.Shutdown(ended), context.Canceled)
+	for range 2 {
+		require.ErrorIs(t, <-failed, rankd.ErrClosed)
+	}
 	m := e.Metrics()
-	assert.EqualValues(t, 2, m.NodeTimeouts)
-	for name, want := range map[string][2]uint64{"late": {1, 0}, "obedient": {0, 1}} {
+	for name, want := range map[string][2]uint64{"late": {1, 0}, "early": {0, 1}} {
 		require.Contains(t, m.Plans, name)
 		assert.Equal(t, want, [2]uint64{m.Plans[name].LateCompletions, m.Plans[name].Cancelled}, name)
 	}

@@ -219,36 +219,37 @@ func (t *topSelection) addFloats(s *sortScratch, rs RowSet, c *FloatColumn) {
 		row := int(rs.Row(pos))
 		return floatKey(c.Values[row]), c.Valid.Get(row)
 	})
+	values, sign, bound := c.Values, t.sign, t.bound // in registers; bound changes as rows are added
 	for lo, hi := range s.blocks(rs.N) {
 		switch {
 		case c.Valid != nil:
 			for pos := lo; pos < hi; pos++ {
-				if row := int(rs.Row(pos)); c.Valid.Get(row) {
-					t.addFloat(s, c.Values[row], pos)
-				} else {
+				if row := int(rs.Row(pos)); !c.Valid.Get(row) {
 					t.addNull(pos)
+				} else if v := values[row]; !(v*sign >= bound) {
+					bound = t.addFloat(s, v, pos)
 				}
 			}
 		case rs.Rows == nil:
-			for i, v := range c.Values[lo:hi] {
-				if !(v*t.sign >= t.bound) {
-					t.addFloat(s, v, lo+i)
+			for i, v := range values[lo:hi] {
+				if !(v*sign >= bound) {
+					bound = t.addFloat(s, v, lo+i)
 				}
 			}
 		default:
 			for i, row := range rs.Rows[lo:hi] {
-				if v := c.Values[row]; !(v*t.sign >= t.bound) {
-					t.addFloat(s, v, lo+i)
+				if v := values[row]; !(v*sign >= bound) {
+					bound = t.addFloat(s, v, lo+i)
 				}
 			}
 		}
 	}
 }
 
-func (t *topSelection) addFloat(s *sortScratch, v float64, pos int) {
-	if !(v*t.sign >= t.bound) {
-		t.add(s, floatKey(v)^t.flip, pos)
-	}
+// addFloat adds a row that bound does not exclude, and returns the bound from now on.
+func (t *topSelection) addFloat(s *sortScratch, v float64, pos int) (bound float64) {
+	t.add(s, floatKey(v)^t.flip, pos)
+	return t.bound
 }
 
 func (t *topSelection) addStrings(s *sortScratch, rs RowSet, c *StringColumn) {

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
@@ -16,7 +17,7 @@ import (
 // Config sets an engine up. Registry is required. Immutable once given to an engine.
 type Config struct {
 	Registry *registry.Registry
-	// CPUThreads is the number of CPU workers. Zero means 2.
+	// CPUThreads is the number of CPU workers. Zero means DefaultCPUThreads of this machine.
 	CPUThreads int
 	// IOThreads is the number of I/O workers of the two-pool engine. Zero means 4.
 	IOThreads int
@@ -31,6 +32,12 @@ type Config struct {
 	// asks for more memory than there is; a node that would exceed it fails with a
 	// *task.RowsError. Zero means task.DefaultMaxRows, and task.MaxRowsLimit is the most.
 	MaxRows int
+	// MaxReplyBytes bounds the replies to one call to Redis. A call whose replies grow beyond it fails
+	// with resp.ErrTooLarge. Zero means resp.DefaultMaxReplyBytes.
+	MaxReplyBytes int
+	// NoCoalesceReads sends every read that is asked for. Otherwise equal reads that an Async asks
+	// for in one iteration are one command.
+	NoCoalesceReads bool
 	// Placement says where computing nodes run. Blocking engines take only from it whether a sort
 	// that a take follows selects: not in the mode OffloadAll.
 	Placement Placement
@@ -48,7 +55,7 @@ type Config struct {
 // it once, when it opens.
 func (c Config) WithDefaults() Config {
 	if c.CPUThreads <= 0 {
-		c.CPUThreads = 2
+		c.CPUThreads = DefaultCPUThreads(runtime.NumCPU())
 	}
 	if c.IOThreads <= 0 {
 		c.IOThreads = 4
@@ -61,6 +68,11 @@ func (c Config) WithDefaults() Config {
 	}
 	return c
 }
+
+// DefaultCPUThreads returns the number of CPU workers on a machine of so many cores: all but one,
+// which the loop has for itself. At least two, since behind a single worker each heavy job holds up
+// all others. At most eight, the seeds' default. docs/scheduling.md has the figures.
+func DefaultCPUThreads(cores int) int { return min(max(2, cores-1), 8) }
 
 // OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU pool, and a client
 // per Redis endpoint. A client connects when a request first needs it. Close ends them all.
@@ -76,7 +88,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
 		Placement: cfg.Placement, Memory: cfg.Memory,
 	})
-	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))
+	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		if ep.Kind == registry.Redis {
 			e.clients[i] = resp.NewClient(l, host, cfg.RedisOptions(ep))
@@ -97,17 +109,19 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 		connections = c.RedisConnections
 	}
 	return resp.Options{
-		Addr:           ep.Addr(),
-		ClientName:     c.ClientName,
-		LibName:        "rankd",
-		LibVersion:     version.Read().Module,
-		Username:       ep.Policy.Username,
-		Password:       ep.Policy.Password.Reveal(),
-		Database:       ep.Policy.Database,
-		MaxInflight:    ep.Policy.MaxInflight,
-		Connections:    connections,
-		ConnectTimeout: ep.Policy.ConnectTimeout,
-		RequestTimeout: ep.Policy.RequestTimeout,
-		Seed:           uint64(time.Now().UnixNano()),
+		Addr:            ep.Addr(),
+		ClientName:      c.ClientName,
+		LibName:         "rankd",
+		LibVersion:      version.Read().Module,
+		Username:        ep.Policy.Username,
+		Password:        ep.Policy.Password.Reveal(),
+		Database:        ep.Policy.Database,
+		MaxInflight:     ep.Policy.MaxInflight,
+		Connections:     connections,
+		ConnectTimeout:  ep.Policy.ConnectTimeout,
+		RequestTimeout:  ep.Policy.RequestTimeout,
+		MaxReplyBytes:   c.MaxReplyBytes,
+		NoCoalesceReads: c.NoCoalesceReads,
+		Seed:            uint64(time.Now().UnixNano()),
 	}
 }

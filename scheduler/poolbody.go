@@ -31,11 +31,10 @@ type poolBody struct {
 	deltas      []rowset.SchemaDelta
 	nodeTimeout time.Duration
 
-	submitted      clock.Time
-	started, ended clock.Time   // of the work; ended is zero if no node ran
-	steps          []chainStep  // of each node of the chain
-	position       atomic.Int32 // of the step that has begun last, or notBegun
-	worked         atomic.Bool  // the last step has ended: ended and its end are there
+	ended    clock.Time   // of the work; zero if no node ran
+	steps    []chainStep  // of each node of the chain
+	position atomic.Int32 // of the step that has begun last, or notBegun
+	worked   atomic.Bool  // the last step has ended: ended and its end are there
 }
 
 // chainStep is how one node of a job ran.
@@ -58,7 +57,7 @@ func (b *poolBody) start(n *nodeRun) error {
 	e, r := b.engine, n.run
 	b.node, n.ctx.Waiter = n, task.NoWaiter{}
 	b.graph, b.index, b.deadline, b.nodeTimeout = r.req.Graph, n.node.Index, r.state.deadline, e.nodeTimeout
-	b.submitted, b.started, b.ended = e.loop.Clock().Now(), 0, 0
+	b.ended = 0
 	b.first = n.deadline
 	b.position.Store(notBegun)
 	b.worked.Store(false)
@@ -75,7 +74,7 @@ func (b *poolBody) start(n *nodeRun) error {
 	b.steps = b.steps[:length]
 	b.steps[0].rows = n.rows
 	if r.recorder != nil {
-		r.recorder.Submit(b.index, b.submitted, length)
+		r.recorder.Submit(b.index, e.loop.Clock().Now(), length)
 	}
 	err := e.cpu.Submit(&b.job)
 	if err != nil {
@@ -94,11 +93,10 @@ func (b *poolBody) step() int { return max(0, int(b.position.Load())) }
 func (b *poolBody) work() {
 	n, clock := b.node, b.engine.loop.Clock()
 	c, index := &n.ctx, b.index
-	b.started = clock.Now()
 	if b.failed != nil && b.failed.Load() {
 		return
 	}
-	now := b.started
+	now := b.job.Started
 	for k := 0; ; k++ {
 		p, step := &n.profile.nodes[index], &b.steps[k]
 		step.start = now
@@ -184,8 +182,8 @@ func (b *poolBody) measured(last int) {
 	if len(b.steps) > 1 {
 		p.counts.Fused += uint64(last + 1)
 	}
-	p.queueDelay.Add(b.started.Sub(b.submitted))
-	p.roundTrip.Add(b.engine.loop.Clock().Now().Sub(b.submitted) - b.ended.Sub(b.started))
+	p.queueDelay.Add(b.job.Started.Sub(b.job.Queued))
+	p.roundTrip.Add(b.engine.loop.Clock().Now().Sub(b.job.Queued) - b.ended.Sub(b.job.Started))
 }
 
 // keepSteps bounds the steps that a free poolBody keeps: 24 KB.

@@ -252,10 +252,12 @@ type handCPU struct {
 }
 
 func (c *handCPU) Submit(j *cpupool.Job) error {
+	j.Queued = c.loop.Clock().Now()
 	switch {
 	case c.full:
 		return cpupool.ErrQueueFull
 	case c.auto:
+		j.Started = j.Queued
 		c.finish(j)
 	default:
 		c.queued = append(c.queued, j)
@@ -279,6 +281,7 @@ func (c *handCPU) WaitIdle() {}
 func (c *handCPU) take() *cpupool.Job {
 	j := c.queued[0]
 	c.queued = c.queued[1:]
+	j.Started = c.loop.Clock().Now()
 	return j
 }
 

@@ -93,7 +93,7 @@ func (p *Program) workerCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&engine, "engine", string(engines.Reactor), "the `engine`, as in --engines of compare")
-	f.IntVar(&o.CPUThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.CPUThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.StringVar(&o.Env, "env", "dev", "`environment`")
 	f.StringVar(&registryDir, "registry_dir", "", "`folder` of the registry's tables")
 	return cmd

@@ -124,7 +124,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.IntSliceVar(&o.concurrency, "concurrency", concurrency, "`numbers` of requests in flight, of a closed loop")
 	f.Float64SliceVar(&o.rates, "rate", nil, "`arrivals` per second of an open loop, instead of --concurrency")
 	f.IntVar(&o.backlog, "backlog", 1024, "at most this `number` in flight of an open loop; arrivals beyond it are shed")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of CPU workers of each engine")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
 
 	f.IntVar(&o.rounds, "rounds", rounds, "`number` of rounds; a 95 % interval takes six")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/placement"
 	"github.com/rankd/rankd/bench/worker"
@@ -67,7 +68,7 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 	f.IntVar(&o.Rounds, "rounds", 6, "`number` of rounds; fewer than six give no interval")
 	f.DurationVar(&o.Duration, "duration", time.Second, "how `long` a round measures")
 	f.DurationVar(&o.Warmup, "warmup", 300*time.Millisecond, "how `long` a round warms up first")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.StringVar(&o.base, "base", "", "measure the reactor of this `program`, too, another build of rankd, where a scenario has one plan")
 	f.StringVar(&o.writeTo, "write_plans", "", "write the plans of the scenarios into this `folder`, for rankd bench compare --plan, and exit")
 	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each scenario and variant, then a line for each aim")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/resp"
 )
 
 // Kind is the model of execution, or Peer.
@@ -37,6 +38,9 @@ type Spec struct {
 	RedisPool  int // connections to Redis
 	// Scheduling is the mode of the engine. Empty leaves the default.
 	Scheduling rankd.SchedulingMode
+	// NoCoalesceReads sends every read that is asked for; reactor only.
+	NoCoalesceReads bool
+	MaxReplyBytes   int
 	// NoInline keeps computing nodes off the loop.
 	NoInline bool
 }
@@ -55,6 +59,12 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	}
 	if s.Scheduling != "" {
 		o.Scheduling.Mode = s.Scheduling
+	}
+	if s.NoCoalesceReads {
+		o.NoCoalesceReads = true
+	}
+	if s.MaxReplyBytes > 0 {
+		o.MaxReplyBytes = s.MaxReplyBytes
 	}
 	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
 	return o
@@ -86,6 +96,9 @@ func (s Spec) String() string {
 	if s.NoInline {
 		options = append(options, inline+"=false")
 	}
+	if s.NoCoalesceReads {
+		options = append(options, coalesceReads+"=false")
+	}
 	if options == nil {
 		return string(s.Kind)
 	}
@@ -94,8 +107,9 @@ func (s Spec) String() string {
 
 // The options whose values are not numbers.
 const (
-	scheduling = "scheduling" // a mode
-	inline     = "inline"     // "false"
+	scheduling    = "scheduling"     // a mode
+	inline        = "inline"         // "false"
+	coalesceReads = "coalesce_reads" // true or false
 )
 
 type option struct {
@@ -106,7 +120,8 @@ type option struct {
 
 // options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
-	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}}
+	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12},
+		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}}
 	if s.Kind == Pool {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}
@@ -168,6 +183,9 @@ func (s *Spec) set(field string) error {
 	case inline:
 		return s.setInline(text)
 	}
+	if name == coalesceReads && s.Kind == Reactor {
+		return s.setCoalesceReads(text)
+	}
 	var names []string
 	for _, o := range s.options() {
 		names = append(names, o.name)
@@ -184,7 +202,27 @@ func (s *Spec) set(field string) error {
 		*o.value = n
 		return nil
 	}
-	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, scheduling, inline), ", "))
+	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, s.words()...), ", "))
+}
+
+// words returns the options whose values are not numbers.
+func (s *Spec) words() []string {
+	if s.Kind == Reactor {
+		return []string{scheduling, inline, coalesceReads}
+	}
+	return []string{scheduling, inline}
+}
+
+// setCoalesceReads reads true, the default, or false.
+func (s *Spec) setCoalesceReads(text string) error {
+	switch {
+	case text != "true" && text != "false":
+		return fmt.Errorf("%s is true or false, not %q", coalesceReads, text)
+	case s.NoCoalesceReads:
+		return fmt.Errorf("%s is given twice", coalesceReads)
+	}
+	s.NoCoalesceReads = text == "false"
+	return nil
 }
 
 func (s *Spec) setInline(text string) error {

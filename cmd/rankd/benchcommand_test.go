@@ -30,14 +30,14 @@ func measure(t *testing.T, args ...string) outcome {
 func TestBenchCompare(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
 	o := measure(t, "compare", "--plan_name", "concat_plan", "--fanout", "7", "--users", "1-3", "--json", "--html", page,
-		"--engines", "reactor,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms",
+		"--engines", "reactor:coalesce_reads=false,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms",
 		"--rounds", "2", "--duration", "20ms", "--warmup", "1ms")
 	require.Equal(t, exitOK, o.status, o.stderr)
 	var c compare.Comparison
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
 	require.Len(t, c.Cells, 3*2*2)
 	for i, cell := range c.Cells {
-		assert.Equal(t, []string{"reactor", "pool:redis_pool=2", "sequential"}[i%3], cell.Engine)
+		assert.Equal(t, []string{"reactor:coalesce_reads=false", "pool:redis_pool=2", "sequential"}[i%3], cell.Engine)
 		assert.Equal(t, []int{1, 8}[i/3%2], cell.Concurrency)
 		assert.Positive(t, cell.Requests)
 		assert.Zero(t, cell.Errors, cell.FirstError)
@@ -111,14 +111,13 @@ case "$1" in
 *) echo '"test","rps"'; echo '"HGETALL user:1","1000000000.00"' ;;
 esac
 `), 0o700))
-	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor,binary:"+os.Args[0]+",sequential", "--concurrency", "1,2", "--rounds", "6",
-		"--duration", "3ms", "--warmup", "1ms", "--redis_benchmark", yardstick, "--want", "requests reactor >= 0.000001 sequential",
-		"--want", "commands reactor >= 0.9 redis-benchmark at 2", "--want", "p99 reactor <= 1e9 binary:"+os.Args[0]+" at 1")
+	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor,sequential", "--concurrency", "1,2", "--rounds", "6",
+		"--duration", "1ms", "--warmup", "0s", "--redis_benchmark", yardstick, "--want", "requests reactor >= 0.000001 sequential",
+		"--want", "commands reactor >= 0.9 redis-benchmark at 2")
 	require.Equal(t, exitOK, o.status, o.stderr)
 	assert.Contains(t, o.stdout, "  met          requests of reactor to sequential's, 1 in flight: ")
 	assert.Contains(t, o.stdout, "  met          requests of reactor to sequential's, 2 in flight: ")
 	assert.Contains(t, o.stdout, "  not met      commands of reactor to redis-benchmark's, 2 in flight: ")
-	assert.Contains(t, o.stdout, "  met          p99 of reactor to binary:"+os.Args[0]+":reactor's, 1 in flight: ")
 	assert.Contains(t, o.stdout, "  2 in flight: 1000000000 commands/s (±0%) from redis-benchmark 7.9.9 -P 64 -c 4 HGETALL; of these: reactor 0.0")
 
 	o = measure(t, "compare", "--plan_name", "simple_viewer", "--redis_benchmark", "/nowhere/redis-benchmark")
@@ -127,22 +126,21 @@ esac
 }
 
 func TestBenchPlacement(t *testing.T) {
-	flags := []string{"placement", "--rounds", "6", "--duration", "5ms", "--warmup", "1ms", "--base", os.Args[0], "--scenario", "five_nodes,top_1000"}
+	flags := []string{"placement", "--rounds", "1", "--duration", "2ms", "--warmup", "1ms", "--base", os.Args[0], "--scenario", "five_nodes"}
 	o := measure(t, flags...)
 	require.Equal(t, exitOK, o.status, o.stderr)
 	assert.Contains(t, o.stdout, "Against offload_all, adaptive is better by: five_nodes ")
 	assert.Contains(t, o.stdout, " Against the other build: five_nodes ")
-	assert.Regexp(t, `five_nodes: adaptive better than offload_all at p50: .*, wanted >= 6×\n`, o.stdout)
-	assert.Regexp(t, `top_1000: p50 of adaptive: .*, wanted <= 30 µs\n`, o.stdout)
-	assert.Contains(t, o.stderr, "round 6 of 6, base")
+	assert.Regexp(t, `  not decided  five_nodes: adaptive better than offload_all at p50: .* \(±∞\), wanted >= 6×\n`, o.stdout, "of one round")
+	assert.Contains(t, o.stderr, "round 1 of 1, base")
 
 	o = measure(t, append(flags, "--json")...)
 	require.Equal(t, exitOK, o.status, o.stderr)
 	lines := o.lines()
-	require.Len(t, lines, 2*5+2, "five variants of two scenarios, and an aim of each")
+	require.Len(t, lines, 5+1, "five variants and an aim")
 	var aim struct{ Outcome, Aim string }
-	require.NoError(t, json.Unmarshal([]byte(lines[10]), &aim))
-	assert.Contains(t, []string{"met", "not met", "not decided"}, aim.Outcome)
+	require.NoError(t, json.Unmarshal([]byte(lines[5]), &aim))
+	assert.Equal(t, "not decided", aim.Outcome)
 	assert.Contains(t, aim.Aim, "five_nodes")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
@@ -55,6 +56,8 @@ type options struct {
 	maxInflight     int
 	maxRequestBytes int
 	maxRows         int
+	maxReplyBytes   int
+	coalesceReads   bool
 
 	scheduling                 string
 	enableInlineExecution      bool
@@ -171,7 +174,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 			"or sequential (blocking, one node at a time)")
 	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
 	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time; "+
@@ -179,6 +182,8 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes; "+
 		"times --max_inflight it bounds the memory that their texts take")
 	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
+	f.IntVar(&o.maxReplyBytes, "max_reply_bytes", resp.DefaultMaxReplyBytes, "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once")
+	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once")
 
 	f.StringVar(&o.scheduling, "scheduling", string(rankd.Adaptive),
 		"where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), "+
@@ -289,6 +294,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		{"max_inflight", o.maxInflight, 1 << 20},
 		{"max_request_bytes", o.maxRequestBytes, 1 << 30},
 		{"max_rows", o.maxRows, task.MaxRowsLimit},
+		{"max_reply_bytes", o.maxReplyBytes, resp.MaxReplyBytesLimit},
 		{"inline_threshold_ns", o.inlineThresholdNS, int(time.Second)},
 		{"max_inline_depth", o.maxInlineDepth, 1 << 16},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},

@@ -60,8 +60,8 @@ func TestMetricsHaveAbandonedWork(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "busy.plan.json")
 	require.NoError(t, os.WriteFile(plan, []byte(`{"schema_version": 1, "plan_name": "busy", "outputs": ["x"], "nodes": [
 		{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},
-		{"node_id": "x", "op": "test::busy_cpu", "inputs": ["src"], "params": {"busy_wait_ms": 600000}}]}`), 0o600))
-	o := run(t, strings.NewReader(`{"user_id": 1, "deadline_ms": 500}`), "--metrics", "--plan", plan) // long enough to start the node
+		{"node_id": "x", "op": "test::busy_cpu", "inputs": ["src"], "params": {"busy_wait_ms": 600000}, "timeout_ms": 5}]}`), 0o600))
+	o := run(t, strings.NewReader(`{"user_id": 1}`), "--metrics", "--plan", plan)
 	assert.Equal(t, exitFailed, o.status)
 	var m struct {
 		Nodes struct{ Cancelled, Offloaded float64 }

@@ -19,6 +19,7 @@ type waiter struct {
 	cancel   *task.Cancellation // of the node that runs
 	batch    resp.Batch
 	replies  respblocking.ReplyBuffer
+	part     resp.Replies // for Next
 }
 
 // takeWaiter returns a waiter with the buffers of an earlier use; freeWaiter takes
@@ -35,6 +36,7 @@ func (e *engine) freeWaiter(w *waiter) { e.waiters.Put(w) }
 // NewBatch implements task.Waiter.
 func (w *waiter) NewBatch() *resp.Batch {
 	w.batch.Reset()
+	w.part = resp.Replies{}
 	return &w.batch
 }
 
@@ -45,6 +47,18 @@ func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) 
 		return resp.Replies{}, scheduler.NoClientError(ep)
 	}
 	return client.Exchange(b, w.deadline, &w.replies)
+}
+
+// Begin implements task.Waiter. It waits for all replies.
+func (w *waiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
+	w.part, err = w.Do(ep, b)
+	return err
+}
+
+// Next implements task.Waiter. All replies are one part.
+func (w *waiter) Next() (from int, part resp.Replies, err error) {
+	part, w.part = w.part, resp.Replies{}
+	return 0, part, nil
 }
 
 // Sleep implements task.Waiter.
