@@ -183,7 +183,8 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		"times --max_inflight it bounds the memory that their texts take")
 	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 	f.IntVar(&o.maxReplyBytes, "max_reply_bytes", resp.DefaultMaxReplyBytes, "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once")
-	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once")
+	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once; "+
+		"false with --bench unless it is given, since one user makes all reads equal")
 
 	f.StringVar(&o.scheduling, "scheduling", string(rankd.Adaptive),
 		"where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), "+
@@ -323,6 +324,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 	}
 	if o.redisPool < 0 || o.redisPool > 1<<12 {
 		problem("--redis_pool is a number from 0 to %d, not %d", 1<<12, o.redisPool)
+	}
+	if o.bench != 0 && !given.Changed("coalesce_reads") {
+		o.coalesceReads = false // The benchmark has one user, who makes all reads equal.
 	}
 	if given.Changed("bench") {
 		if o.bench < 1 || o.bench > 1<<30 {
