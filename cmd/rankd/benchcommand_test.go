@@ -67,7 +67,6 @@ func TestBenchCompareSharesReadsOfSeveralUsers(t *testing.T) {
 		unshared bool
 	}{
 		{"1", []bool{false, true, false}, true},
-		{"7,7", []bool{false, true, false}, true},
 		{"zipf:5,1-1000", []bool{true, true, false}, false},
 	} {
 		o := measure(t, "compare", "--plan_name", "concat_plan", "--users", c.users, "--json", "--concurrency", "64", "--rounds", "1", "--duration", "100ms",
