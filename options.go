@@ -40,7 +40,7 @@ type Options struct {
 	// environment variables are missing: to check plans, or to print the registry. Such an engine
 	// connects without a password.
 	NoSecrets bool
-	// EmbeddedRedis starts a server inside the process and returns its "host:port". Open calls
+	// EmbeddedRedis starts a server inside the process and returns its address, as in Redis. Open calls
 	// it if Redis is empty and the registry marks an endpoint as embedded; Close calls stop.
 	// Nil means that such endpoints keep their addresses.
 	EmbeddedRedis func() (addr string, stop func(), err error)
@@ -193,9 +193,20 @@ func (o Options) withDefaults() (Options, error) {
 		problem("MaxReplyBytes must be at most %d, not %d", resp.MaxReplyBytesLimit, o.MaxReplyBytes)
 	}
 	if o.Redis != "" {
-		if _, err := registry.ParseServer(o.Redis); err != nil {
-			problem("Redis must be host:port or a URL: %w", err) // which quotes nothing: it may hold a password
+		if _, err := RedisAddr(o.Redis); err != nil {
+			problem("Redis must be host:port or a URL: %w", err)
 		}
 	}
 	return o, errors.Join(problems...)
+}
+
+// RedisAddr returns the address in Options.Redis as errors show it: "host:port" or "unix:/path", without
+// user and password. The error says why Open would refuse it, and quotes nothing of it, since a
+// password may be in it. Any goroutine.
+func RedisAddr(redis string) (string, error) {
+	server, err := registry.ParseServer(redis)
+	if err != nil {
+		return "", err
+	}
+	return server.Addr(), nil
 }

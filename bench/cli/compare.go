@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -63,6 +62,7 @@ data, unless --redis names another. An engine is written
 
   reactor                          asynchronous, all requests on one loop
   reactor:scheduling=offload_all   the same with another scheduling mode
+  reactor:trace=1000               the same with one request in a thousand recorded (trace=1: each)
   reactor:inline=false             the same with no computing node on the loop
   pool                             a CPU pool and an I/O pool that blocks on Redis
   pool:redis_pool=16               the same with 16 connections
@@ -221,6 +221,9 @@ func (o *compareOptions) checkRedis() error {
 	if server.Plain() {
 		o.redis = server.Addr()
 		return nil
+	}
+	if o.redisBenchmark != "" {
+		return errors.New("--redis must be host:port for --redis_benchmark, which takes no user, database or unix socket")
 	}
 	for _, s := range o.specs {
 		if s.Kind == engines.Peer || s.Binary != "" {
@@ -406,7 +409,7 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	if o.html != "" {
-		if err := writeFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
+		if err := command.WriteFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
 			return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
 		}
 		fmt.Fprintf(p.Stderr, "rankd: report written to %s\n", o.html)
@@ -417,18 +420,6 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		}
 	}
 	return nil
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }
 
 func specNames(specs []engines.Spec) (names []string) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
@@ -70,7 +71,7 @@ the large requests among the small ones. The command starts a redis-server of it
 	f.Float64Var(&o.Share, "share", 0.5, "the `share` of an engine's capacity at which small requests arrive")
 	f.DurationVar(&o.requestTimeout, "request_timeout", 10*time.Second, "the endpoint's request `timeout`; the built-in registry has 1s, in which many_rows may not end")
 	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of CPU workers of each engine")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
 	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each scenario and engine")
 	return cmd
 }

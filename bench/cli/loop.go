@@ -20,7 +20,6 @@ import (
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/eventloop"
 	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/registry"
 )
 
 // The modes of bench loop, in the order in which they run. --bench_eventloop has the first
@@ -160,7 +159,7 @@ func (o *loopOptions) check() error {
 		}
 	}
 	if o.redis != "" {
-		if _, err := registry.ParseServer(o.redis); err != nil {
+		if _, err := rankd.RedisAddr(o.redis); err != nil {
 			problems = append(problems, fmt.Errorf("--redis is host:port or a URL: %w", err))
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/version"
-	"github.com/rankd/rankd/registry"
 )
 
 // The exit statuses.
@@ -46,7 +45,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	cmd.AddCommand(bench.Command(ctx))
+	cmd.AddCommand(p.traceCommand(ctx), bench.Command(ctx))
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
 	err := cmd.Execute()
@@ -176,14 +175,14 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 
 // loadDemoData fills the Redis that --redis names.
 func (p *program) loadDemoData(ctx context.Context, redis string) error {
-	server, err := registry.ParseServer(redis)
+	addr, err := rankd.RedisAddr(redis)
 	if err != nil {
 		return err
 	}
 	if err := devredis.Load(ctx, redis); err != nil {
 		return &command.RuntimeError{Err: err}
 	}
-	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, server.Addr())
+	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, addr)
 	return nil
 }
 
