@@ -310,7 +310,7 @@ func TestTraceSample(t *testing.T) {
 		sink := trace.SinkFunc(func(r *trace.Recording) {
 			mu.Lock()
 			defer mu.Unlock()
-			taken = append(taken, r)
+			taken = append(taken, r.Keep())
 			panic("in the sink")
 		})
 		o := rankd.Options{TraceSample: every, TraceSink: sink, TraceDetail: trace.JustNodes, Logger: slog.New(slog.DiscardHandler)}

@@ -31,7 +31,7 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if !c.traced {
 		return nil
 	}
-	return r
+	return r.Keep()
 }
 
 // emit gives a recording to the engine's sink. It logs a panic of the sink.

@@ -21,12 +21,12 @@ func (r *run) record(arrived clock.Time) {
 	r.recorder.Begin(r.req.Record, r.req.Graph, trace.Reactor, r.mode.String(), arrived)
 }
 
-// recorded ends the recording of a request that ends with err.
-func (r *run) recorded(err error) *trace.Recording {
-	recording := r.recorder.Finish(err)
-	r.engine.freeRecorders.put(r.recorder)
-	r.recorder = nil
-	return recording
+// freeRecorder ends the use of a recorder whose recording was delivered. It may be nil.
+func (e *Async) freeRecorder(recorder *trace.Recorder) {
+	if recorder != nil {
+		recorder.Free()
+		e.freeRecorders.put(recorder)
+	}
 }
 
 // recorder returns who records the node's request; nil: nobody, or the node has settled.

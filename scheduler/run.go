@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -18,7 +19,8 @@ type run struct {
 	mode    Mode
 	profile *profile // of its plan
 	kept    keptNodes
-	index   int // in engine.runs
+	asker   resp.Asker // its calls to Redis take turns with other requests'
+	index   int        // in engine.runs
 	// rows is shared with the bodies, workers' among them, and kept for the next request. It is
 	// nil if an orphan may still count on it.
 	rows *task.RowBudget
@@ -141,8 +143,9 @@ func (r *run) start(node int, there where) {
 func (r *run) finish() {
 	e := r.engine
 	result, done := r.state.Result(), r.done
-	if r.recorder != nil {
-		result.Recording = r.recorded(result.Err)
+	recorder := r.recorder
+	if recorder != nil {
+		result.Recording = recorder.Finish(result.Err)
 	}
 	if result.Err != nil {
 		e.counts.Failed++
@@ -151,6 +154,7 @@ func (r *run) finish() {
 	r.memory.Release(result.Outputs)
 	r.free()
 	e.deliver(result, done)
+	e.freeRecorder(recorder)
 	e.checkDrained()
 }
 
@@ -164,7 +168,7 @@ func (e *Async) deliver(result *Result, done func(*Result)) {
 func (r *run) free() {
 	r.state.Release()
 	r.profile.live--
-	r.req, r.done, r.profile = nil, nil, nil
+	r.req, r.done, r.profile, r.recorder = nil, nil, nil, nil
 	if !r.kept.parked { // otherwise resumeParked still has it
 		r.engine.freeRuns.put(r)
 	}

@@ -27,9 +27,10 @@ type Recorder struct {
 	nodes          []nodeRecord
 	events         []event
 	errors         []nodeError // of the nodes that failed
+	finished       Recording   // what Finish has returned
 	room           int         // taken from budget
 	dropped        int
-	cut            clock.Time // the instant of the first dropped event; zero: none, or a worker\'s
+	cut            clock.Time // the instant of the first dropped event; zero: none, or a worker's
 	inside         bool       // the engine, or a body on its thread, works for the request
 }
 
@@ -187,8 +188,15 @@ func (r *Recorder) Spawn(node int, there Place, rows int) {
 // Unspawn takes Spawn back: the node does not run at all.
 func (r *Recorder) Unspawn(node int) { r.nodes[node] = nodeRecord{} }
 
-// Start notes that the body of a node begins on the engine's thread.
-func (r *Recorder) Start(node int) { r.StartAt(node, r.clock.Now()) }
+// Start notes that the body of a node begins on the engine's thread. The engine that has just begun to work has done
+// nothing else yet.
+func (r *Recorder) Start(node int) {
+	if e := r.last(); e != nil && e.kind == EngineEntered {
+		r.StartAt(node, e.at)
+		return
+	}
+	r.StartAt(node, r.clock.Now())
+}
 
 // StartAt is Start at an instant that was just read.
 func (r *Recorder) StartAt(node int, now clock.Time) {
@@ -341,19 +349,24 @@ func (r *Recorder) Merge(body *Recorder) {
 	body.release()
 }
 
-// Finish ends the recording of a request that ends now. err is the error of its answer.
+// Finish ends the recording of a request that ends now. err is the error of its answer. The Recording is the Recorder's
+// own memory, up to Free: only what somebody keeps is copied.
 func (r *Recorder) Finish(err error) *Recording {
 	now := r.clock.Now()
 	if r.inside {
 		r.inside = false
 		r.detailed(event{kind: EngineLeft, node: -1, at: now})
 	}
-	rec := &Recording{
+	r.finished = Recording{
 		Graph: r.graph, Engine: r.engine, Scheduling: r.mode, Detail: r.detail, Err: err,
 		Arrived: r.arrived, Begun: r.begun, Ended: now, Dropped: r.dropped,
-		id: r.id, cut: r.cut, nodes: append([]nodeRecord(nil), r.nodes...), events: append([]event(nil), r.events...), errors: r.errors,
+		id: r.id, cut: r.cut, nodes: r.nodes, events: r.events, errors: r.errors,
 	}
-	r.graph, r.errors = nil, nil
+	return &r.finished
+}
+
+// Free ends the use of what Finish has returned. The Recorder is ready for the next Begin.
+func (r *Recorder) Free() {
+	r.finished, r.graph, r.errors = Recording{}, nil, nil
 	r.release()
-	return rec
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // A Recording is what a Recorder took down about one request, which has ended. Events and Trace make something of it
-// to look at, at the expense of who asks. Immutable once a Sink has it; any goroutine.
+// to look at, at the expense of who asks. It is valid only during the callback that gets it, a Sink's or the request's: who
+// wants it for longer has Keep. Immutable; any goroutine, while it is valid.
 type Recording struct {
 	RequestID  string
 	At         time.Time // of the arrival, on the calendar; zero: unknown
@@ -30,6 +31,13 @@ type Recording struct {
 	nodes  []nodeRecord
 	errors []nodeError
 	events []event
+}
+
+// Keep returns a copy that stays valid.
+func (r *Recording) Keep() *Recording {
+	kept := *r
+	kept.nodes, kept.events = slices.Clone(r.nodes), slices.Clone(r.events) // nobody changes errors
+	return &kept
 }
 
 // ID returns Trace.TraceID.

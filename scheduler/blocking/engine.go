@@ -33,7 +33,9 @@ type engine struct {
 
 	// execute runs a request, blocks, and fills in result, even if a body ends the goroutine by
 	// runtime.Goexit.
-	execute func(exec *scheduler.Execution, arrived clock.Time, result *scheduler.Result)
+	// recorder may be nil.
+	execute func(exec *scheduler.Execution, arrived clock.Time, recorder *trace.Recorder, result *scheduler.Result)
+	model   string // its name in a trace
 
 	mu      sync.Mutex
 	closing bool           // guarded by mu
@@ -84,8 +86,12 @@ func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result))
 	go func() {
 		defer e.live.Done()
 		result := new(scheduler.Result)
-		defer func() { done(result) }()
-		e.execute(exec, arrived, result)
+		recorder := e.record(exec, arrived)
+		defer func() {
+			done(result)
+			e.freeRecorder(recorder)
+		}()
+		e.execute(exec, arrived, recorder, result)
 	}()
 }
 

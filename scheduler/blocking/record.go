@@ -9,24 +9,23 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// record returns a recorder for a request, or nil if nobody records it. model is the engine's name in a trace.
-func (e *engine) record(exec *scheduler.Execution, model string, arrived clock.Time) *trace.Recorder {
+// record returns a recorder for a request, or nil if nobody records it.
+func (e *engine) record(exec *scheduler.Execution, arrived clock.Time) *trace.Recorder {
 	if exec.Record == trace.Off {
 		return nil
 	}
 	r := e.recorders.Get().(*trace.Recorder)
-	r.Begin(exec.Record, exec.Graph, model, "", arrived)
+	r.Begin(exec.Record, exec.Graph, e.model, "", arrived)
 	r.Enter()
 	return r
 }
 
-// recorded puts the recording into the result of a request that ends, if somebody records it.
-func (e *engine) recorded(r *trace.Recorder, result *scheduler.Result) {
-	if r == nil {
-		return
+// freeRecorder ends the use of a recorder whose recording was delivered. It may be nil.
+func (e *engine) freeRecorder(r *trace.Recorder) {
+	if r != nil {
+		r.Free()
+		e.recorders.Put(r)
 	}
-	result.Recording = r.Finish(result.Err)
-	e.recorders.Put(r)
 }
 
 // outcome returns how a node settles whose body has ended.

@@ -17,14 +17,13 @@ func OpenSequential(cfg scheduler.Config) *Sequential {
 	cfg = cfg.WithDefaults()
 	e := new(Sequential)
 	e.init(&cfg)
-	e.execute = e.oneByOne
+	e.execute, e.model = e.oneByOne, trace.Sequential
 	return e
 }
 
-func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, result *scheduler.Result) {
+func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, recorder *trace.Recorder, result *scheduler.Result) {
 	var s scheduler.State
 	s.Begin(exec, arrived)
-	recorder := e.record(exec, trace.Sequential, arrived)
 	running := -1 // the node whose body has not returned
 	defer func() {
 		if running >= 0 {
@@ -34,7 +33,9 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, res
 			s.Fail(running, task.ErrGoexit)
 		}
 		*result = *s.Result()
-		e.recorded(recorder, result)
+		if recorder != nil {
+			result.Recording = recorder.Finish(result.Err)
+		}
 	}()
 	rows := task.NewRowBudget(e.maxRows)
 	w := e.takeWaiter()

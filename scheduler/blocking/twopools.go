@@ -30,7 +30,7 @@ func OpenTwoPools(cfg scheduler.Config) *TwoPools {
 	cfg = cfg.WithDefaults()
 	e := &TwoPools{cpu: pond.NewPool(cfg.CPUThreads), io: pond.NewPool(cfg.IOThreads)}
 	e.init(&cfg)
-	e.execute = e.dispatch
+	e.execute, e.model = e.dispatch, trace.TwoPools
 	return e
 }
 
@@ -50,13 +50,12 @@ type run struct {
 
 // dispatch runs on the request's goroutine: it hands out ready nodes and
 // sleeps while there is none, until nothing is in flight and nothing is left.
-func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, result *scheduler.Result) {
-	r := &run{engine: e, exec: exec, rows: task.NewRowBudget(e.maxRows)}
+func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, recorder *trace.Recorder, result *scheduler.Result) {
+	r := &run{engine: e, exec: exec, recorder: recorder, rows: task.NewRowBudget(e.maxRows)}
 	r.changed.L = &r.mu
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Begin(exec, arrived)
-	r.recorder = e.record(exec, trace.TwoPools, arrived)
 	for {
 		now := e.clock.Now()
 		if i, ok := r.state.Next(now); ok {
@@ -65,7 +64,9 @@ func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, resul
 		}
 		if r.state.Finished() {
 			*result = *r.state.Result()
-			e.recorded(r.recorder, result)
+			if recorder != nil {
+				result.Recording = recorder.Finish(result.Err)
+			}
 			return
 		}
 		if r.recorder != nil {
