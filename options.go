@@ -9,6 +9,7 @@ import (
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
@@ -51,15 +52,19 @@ type Options struct {
 	// RegistryName says in errors where Registry is. Empty means "the registry folder".
 	RegistryName string
 
-	// Plans is a folder with plans, one file <name>.plan.json each. Nil means the examples.
+	// Plans is a folder with plans, one file each: the artifact <name>.plan.json or, with a
+	// Compiler, the source <name>.plan.ts. Nil means the examples.
 	Plans fs.FS
 	// PlansName says in errors where Plans is. Empty means "the built-in examples" without Plans,
 	// and "the plan folder" otherwise.
 	PlansName string
+	// PlansDir is the path of Plans in the file system, if it has one. A Compiler names sources by it.
+	PlansDir string
 	// Plan names the plan for requests that name none. Open loads it. Empty means none.
 	Plan string
 	// PlanFile is the path of a file with the plan for requests that name none, whatever the
-	// plan calls itself. A request may also name it. Excludes Plan.
+	// plan calls itself. A request may also name it. A file <name>.plan.ts is a source, which needs
+	// a Compiler. Excludes Plan.
 	PlanFile string
 	// PlanText is the text of such a plan, for a program that has it in memory. PlanFile then
 	// only says in errors where the plan comes from. Nil means that Open reads PlanFile.
@@ -70,6 +75,9 @@ type Options struct {
 	Synthetic bool
 	// Tasks are tasks beside the built-in ones.
 	Tasks []task.Spec
+	// Compiler compiles plans that are sources. Package compiler makes one. Nil means that the
+	// engine takes artifacts only.
+	Compiler Compiler
 
 	// Model is the threading model. Empty means Reactor.
 	Model Model
@@ -93,6 +101,15 @@ type Options struct {
 	// task.DefaultMaxRows, ten million; task.MaxRowsLimit is the most.
 	MaxRows int
 
+	// MaxReplyBytes bounds the replies to one call of a node to Redis: what it asks for at once. A
+	// call whose replies grow beyond it fails, and harms no other request. Zero means 64 MiB; the most
+	// is 2 GiB - 1.
+	MaxReplyBytes int
+	// NoCoalesceReads sends Redis every read that is asked for. Otherwise a Reactor sends equal
+	// reads that requests ask for in the same iteration of the loop once. The flag
+	// --coalesce_reads is the opposite.
+	NoCoalesceReads bool
+
 	// Scheduling says where computing nodes run. The zero value lets the engine decide.
 	Scheduling Scheduling
 	// AllowRequestScheduling permits Request.Scheduling. It is for experiments: InlineAll from a
@@ -112,6 +129,15 @@ type Options struct {
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger
+}
+
+// A Compiler turns the source of a plan into its artifact. Any goroutine.
+type Compiler interface {
+	// Compile returns the artifact of the plan whose source is a file of folder. The source may
+	// import other files of folder. dir is the path of folder in the file system, "" if it has none.
+	// The language has the tasks as methods, and the keys, params and endpoints of reg. The error
+	// is one line and names the file.
+	Compile(folder fs.FS, dir, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error)
 }
 
 // withDefaults fills in defaults and reports all that is wrong with o at once.
@@ -161,6 +187,7 @@ func (o Options) withDefaults() (Options, error) {
 		value int64
 	}{
 		{"CPUThreads", int64(o.CPUThreads)}, {"IOThreads", int64(o.IOThreads)}, {"RedisConnections", int64(o.RedisConnections)}, {"MaxRows", int64(o.MaxRows)},
+		{"MaxReplyBytes", int64(o.MaxReplyBytes)},
 		{"Timeout", int64(o.Timeout)}, {"NodeTimeout", int64(o.NodeTimeout)},
 		{"Scheduling.InlineThreshold", int64(o.Scheduling.InlineThreshold)}, {"Scheduling.MaxInlineDepth", int64(o.Scheduling.MaxInlineDepth)},
 		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)}, {"TraceSample", int64(o.TraceSample)},
@@ -177,6 +204,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxRows > task.MaxRowsLimit {
 		problem("MaxRows must be at most %d, not %d", task.MaxRowsLimit, o.MaxRows)
+	}
+	if o.MaxReplyBytes > resp.MaxReplyBytesLimit {
+		problem("MaxReplyBytes must be at most %d, not %d", resp.MaxReplyBytesLimit, o.MaxReplyBytes)
 	}
 	if o.Redis != "" {
 		if _, err := RedisAddr(o.Redis); err != nil {

@@ -222,6 +222,7 @@ type refWaiter struct {
 	lab   *simLab
 	batch resp.Batch
 	bytes []byte
+	rest  resp.Replies // for Next
 }
 
 // NewBatch implements task.Waiter.
@@ -246,6 +247,18 @@ func (r *refWaiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error
 		return resp.Replies{}, err
 	}
 	return r.lab.decoder.Replies(), nil
+}
+
+// Begin implements task.Waiter.
+func (r *refWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
+	r.rest, err = r.Do(ep, b)
+	return err
+}
+
+// Next implements task.Waiter.
+func (r *refWaiter) Next() (from int, part resp.Replies, err error) {
+	part, r.rest = r.rest, resp.Replies{}
+	return 0, part, nil
 }
 
 // Sleep implements task.Waiter.

@@ -330,7 +330,10 @@ type simWaiter struct {
 
 	inRedis  bool
 	since    clock.Time // of the Redis call
+	batch    *resp.Batch
 	sent     []byte
+	rest     []byte // of sent, whose replies are still to come
+	taken    int    // commands before it
 	expected []byte
 	got      []byte
 	args     [][]byte
@@ -360,22 +363,57 @@ func (s *simWaiter) Sleep(d time.Duration) error {
 
 // Do implements task.Waiter.
 func (s *simWaiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
+	s.begins(ep, b)
+	replies, err := s.inner.Do(ep, b)
+	s.ends(b, err)
+	if err == nil {
+		s.checkReplies(b.Len(), replies)
+	}
+	return replies, err
+}
+
+// Begin implements task.Waiter.
+func (s *simWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) error {
+	s.begins(ep, b)
+	err := s.inner.Begin(ep, b)
+	s.inRedis = err == nil
+	s.batch = b
+	return err
+}
+
+// Next implements task.Waiter.
+func (s *simWaiter) Next() (from int, part resp.Replies, err error) {
+	from, part, err = s.inner.Next()
+	s.ends(s.batch, err)
+	s.inRedis = err == nil && part.Len() > 0 && from+part.Len() < s.batch.Len()
+	if part.Len() > 0 {
+		s.w.check(from == s.taken, "the replies from %d on followed the first %d", from, s.taken)
+		s.checkReplies(part.Len(), part)
+	} else if err == nil {
+		s.w.check(s.taken == s.batch.Len(), "%d replies to %d commands", s.taken, s.batch.Len())
+	}
+	return from, part, err
+}
+
+// begins notes a batch before it is sent.
+func (s *simWaiter) begins(ep *registry.Endpoint, b *resp.Batch) {
 	s.sent = append(s.sent[:0], b.Encoded()...)
+	s.rest, s.taken = s.sent, 0
 	s.w.countAsked(s.sent)
 	s.inRedis, s.since = true, s.w.sim.Now()
 	if b.Len() > s.w.options[ep.Index].MaxInflight {
 		s.w.parts++
 	}
-	replies, err := s.inner.Do(ep, b)
+}
+
+// ends checks the end of a wait for replies.
+func (s *simWaiter) ends(b *resp.Batch, err error) {
 	s.inRedis = false
 	s.woke("redis call")
-	if err != nil {
-		return replies, err
+	if err == nil {
+		s.w.check(bytes.Equal(s.sent, b.Encoded()), "the batch of node %s of request %d was changed under way",
+			s.given.node.ID, s.given.user)
 	}
-	s.w.check(bytes.Equal(s.sent, b.Encoded()), "the batch of node %s of request %d was changed under way",
-		s.given.node.ID, s.given.user)
-	s.checkReplies(b.Len(), replies)
-	return replies, nil
 }
 
 // countWoken counts an orphan's sleep that ends now.
@@ -396,10 +434,14 @@ func (s *simWaiter) woke(from string) {
 		s.given.node.ID, s.given.user, s.ctx.Cancelled(), s.node.settled)
 }
 
-// checkReplies checks that each reply answers its command.
+// checkReplies checks that the next n replies answer their commands.
 func (s *simWaiter) checkReplies(n int, replies resp.Replies) {
 	s.w.check(replies.Len() == n, "%d replies to %d commands", replies.Len(), n)
-	rest := s.sent
+	rest := s.rest
+	defer func() {
+		s.rest = rest
+		s.taken += n
+	}()
 	for i := range replies.Len() {
 		_, args, _, left, err := redcon.ReadNextCommand(rest, s.args[:0])
 		s.w.check(err == nil && len(args) > 1, "command %d is malformed", i)

@@ -194,7 +194,7 @@ type simWorld struct {
 	exec    *simExecutor
 	pool    *cpupool.Pool
 	engine  *Async
-	clients []*resp.Client
+	clients []Caller
 	options []resp.Options // of the clients
 	plans   []*plan.Graph
 
