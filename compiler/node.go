@@ -94,6 +94,7 @@ func (h *host) newNode(input *node, m *Method, name string, c goja.FunctionCall)
 	h.nodes = append(h.nodes, n)
 	if len(h.nodes) > nodesMax {
 		h.u.failAt(site.at, "too-large", fmt.Sprintf("the plan has more than %d nodes", nodesMax), "look for a loop that makes nodes")
+		h.u.stop()
 		return h.broken
 	}
 	if len(c.Arguments) > 1 {

@@ -267,6 +267,7 @@ func short(t *value) string {
 func (h *host) result(kind kind, t *tree, at int) goja.Value {
 	if why := t.tooLarge(); why != "" {
 		h.u.failAt(at, "too-large", why, "compute a part into a column with .vm first")
+		h.u.stop()
 		return h.broken
 	}
 	return h.make(&value{kind: kind, tree: t, at: at})
