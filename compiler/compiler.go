@@ -93,7 +93,7 @@ func (c *Compiler) Close() error {
 	c.idle, c.closed = nil, true
 	c.mu.Unlock()
 	for _, p := range idle {
-		p.stop()
+		p.kill()
 	}
 	return nil
 }
@@ -262,7 +262,7 @@ func (c *Compiler) put(p *process) {
 	}
 	c.mu.Unlock()
 	if closed {
-		p.stop()
+		p.kill()
 	}
 }
 

@@ -144,14 +144,8 @@ func (p *process) lastWords() string {
 	return ": " + cutText(line)
 }
 
-// stop lets the child end by itself.
-func (p *process) stop() {
-	_ = p.in.Close()
-	_, _ = io.Copy(io.Discard, p.out)
-	_ = p.out.Close()
-	_ = p.command.Wait()
-}
-
+// kill ends the child, which has nothing to finish. With the race detector it would take a second to
+// end by itself.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()
 	_ = p.in.Close()
