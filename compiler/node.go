@@ -404,8 +404,8 @@ func (o *optionReader) tree(option *Option, name string, v goja.Value) {
 	if t == nil {
 		return
 	}
-	if made := tokenOf(v); made != nil && o.site.options[name] == (span{}) && made.at > 0 {
-		at = made.at // the options came from elsewhere
+	if made := tokenOf(v); made != nil && made.at > 0 {
+		at = made.at // where the expression is written, which may be elsewhere
 	}
 	o.node.params[option.Param], o.node.exprAt = t, at
 }
