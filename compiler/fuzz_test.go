@@ -18,17 +18,15 @@ import (
 // FuzzCompile gives any text to the compiler. Either the engine accepts the artifact, or there are
 // errors, each at a line that the source has.
 func FuzzCompile(f *testing.F) {
-	for _, pattern := range []string{"testdata/plans/*.ts", "testdata/bad/*.ts"} {
-		files, err := filepath.Glob(pattern)
+	files, err := filepath.Glob("testdata/*/[m-s]*.ts")
+	require.NoError(f, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		require.NoError(f, err)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(f, err)
-			f.Add(string(text))
-		}
+		f.Add(string(text))
 	}
-	for _, code := range plainCode {
-		f.Add(exprPlan("{" + code + "}"))
+	for _, code := range plainCode[:20] {
+		f.Add(planOf("vm", "outKey: Key.score, expr", []string{"{" + code + "}"}))
 	}
 	reg, err := registry.Default("dev")
 	require.NoError(f, err)
@@ -63,5 +61,3 @@ func FuzzCompile(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
-
-func exprPlan(text string) string { return planOf("vm", "outKey: Key.score, expr", []string{text}) }

@@ -289,7 +289,7 @@ func batchOf(rows []row) rowset.RowSet {
 // TestRandomExpressions compiles random expressions and runs them. Rows without nulls give what
 // plain JavaScript gives for the same text; all rows give what the language means.
 func TestRandomExpressions(t *testing.T) {
-	const seeds, texts = 12, 25
+	const seeds, texts = 5, 25
 	for seed := range uint64(seeds) {
 		g := textGen{rand.New(rand.NewPCG(seed, 11))}
 		numbers, numberTexts := make([]numberText, texts), make([]string, texts)
