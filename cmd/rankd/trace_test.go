@@ -22,7 +22,7 @@ func TestTraceDrawsARequest(t *testing.T) {
 				"--html", "t.html", "--perfetto", "t.perfetto", "--json", "t.json")
 			require.Zero(t, o.status, o.stderr)
 			assert.Contains(t, o.stdout, " bounds the request: ")
-			assert.Contains(t, o.stdout, "\nCritical path (latency) v → f → vm1 → filter → sort → take: ")
+			assert.Contains(t, o.stdout, "\nCritical path (latency) n0 viewer → n1 follow → n2 vm → n3 filter → n4 sort → n5 take: ")
 
 			page, err := os.ReadFile("t.html")
 			require.NoError(t, err)
