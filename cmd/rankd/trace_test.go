@@ -61,7 +61,7 @@ func TestTraceOfAFailure(t *testing.T) {
 		o := run(t, nil, "trace", "--plan_name", "bad", "--plan_dir", folder, "--engine", engine)
 		assert.Equal(t, exitFailed, o.status, engine)
 		assert.Contains(t, o.stdout, "and failed: node b (core::take): ", engine)
-		assert.Regexp(t, `b (starts, )?fails`, o.stdout, engine)
+		assert.Regexp(t, `b (take starts, )?fails`, o.stdout, engine)
 		assert.Contains(t, o.stdout, "skipped", engine)
 	}
 }
