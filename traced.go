@@ -24,14 +24,14 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r == nil {
 		return nil
 	}
-	r.RequestID, r.At = c.id, time.Now().Add(r.Arrived.Sub(r.Ended))
+	r.RequestID, r.At = c.id, time.Now().Add(r.Arrived.Sub(r.Ended)).Round(0).UTC()
 	if c.sampled {
 		c.engine.emit(r)
 	}
 	if !c.traced {
 		return nil
 	}
-	return r
+	return r.Keep()
 }
 
 // emit gives a recording to the engine's sink. It logs a panic of the sink.

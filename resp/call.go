@@ -56,7 +56,8 @@ type Call struct {
 	kept   *Gathered // the replies to earlier parts; nil if there is one part
 }
 
-// A Watch sees the commands of a call on their way. Loop only.
+// A Watch sees the commands of a call on their way. On the goroutine that drives the connection: the loop or, in a
+// client that blocks, the caller.
 type Watch interface {
 	// Sent says that n commands of the call, bytes long, left on the client's connection of that
 	// number, or that others asked for the same and theirs left.

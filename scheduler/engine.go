@@ -47,7 +47,7 @@ type Result struct {
 	Outputs   []rowset.RowSet      // one per output of the plan, in order; nil on error
 	Deltas    []rowset.SchemaDelta // one per node, in the plan's order; nil unless asked for, or on error
 	Err       error                // nil, or a *NodeError, or an error of no node
-	Recording *trace.Recording     // nil unless asked for, or if the request never began
+	Recording *trace.Recording     // valid until done returns; nil unless asked for, or if the request never began
 }
 
 // Engine runs requests, any number at a time. Any goroutine.

@@ -21,12 +21,12 @@ func (r *run) record(arrived clock.Time) {
 	r.recorder.Begin(r.req.Record, r.req.Graph, trace.Reactor, r.mode.String(), arrived)
 }
 
-// recorded ends the recording of a request that ends with err.
-func (r *run) recorded(err error) *trace.Recording {
-	recording := r.recorder.Finish(err)
-	r.engine.freeRecorders.put(r.recorder)
-	r.recorder = nil
-	return recording
+// freeRecorder ends the use of a recorder whose recording was delivered. It may be nil.
+func (e *Async) freeRecorder(recorder *trace.Recorder) {
+	if recorder != nil {
+		recorder.Free()
+		e.freeRecorders.put(recorder)
+	}
 }
 
 // recorder returns who records the node's request; nil: nobody, or the node has settled.
@@ -121,6 +121,9 @@ func (b *loopBody) Replied(conn, n, bytes int) {
 
 // isTimeout reports whether an error says that a deadline has passed.
 func isTimeout(err error) bool {
+	if err == nil { // as usual; what follows allocates
+		return false
+	}
 	var late *TimeoutError
 	return errors.As(err, &late)
 }

@@ -143,8 +143,9 @@ func (r *run) start(node int, there where) {
 func (r *run) finish() {
 	e := r.engine
 	result, done := r.state.Result(), r.done
-	if r.recorder != nil {
-		result.Recording = r.recorded(result.Err)
+	recorder := r.recorder
+	if recorder != nil {
+		result.Recording = recorder.Finish(result.Err)
 	}
 	if result.Err != nil {
 		e.counts.Failed++
@@ -153,6 +154,7 @@ func (r *run) finish() {
 	r.memory.Release(result.Outputs)
 	r.free()
 	e.deliver(result, done)
+	e.freeRecorder(recorder)
 	e.checkDrained()
 }
 
@@ -166,7 +168,7 @@ func (e *Async) deliver(result *Result, done func(*Result)) {
 func (r *run) free() {
 	r.state.Release()
 	r.profile.live--
-	r.req, r.done, r.profile = nil, nil, nil
+	r.req, r.done, r.profile, r.recorder = nil, nil, nil, nil
 	if !r.kept.parked { // otherwise resumeParked still has it
 		r.engine.freeRuns.put(r)
 	}

@@ -219,6 +219,7 @@ func (w *simWorld) checkThreads(q *simRequest, t *trace.Trace) {
 			flows[f.Node]++
 		}
 	}
+	own := t.Own()
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		for _, a := range n.Awaits {
@@ -232,7 +233,7 @@ func (w *simWorld) checkThreads(q *simRequest, t *trace.Trace) {
 			for _, a := range n.Awaits {
 				awake -= a.End - a.Start
 			}
-			w.check(t.Own(i) == awake, "trace of request %d: node %s ran for %v, and its slices take %v", q.user, n.ID, awake, t.Own(i))
+			w.check(own[i] == awake, "trace of request %d: node %s ran for %v, and its slices take %v", q.user, n.ID, awake, own[i])
 		}
 	}
 }

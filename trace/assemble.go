@@ -25,6 +25,9 @@ func (r *Recording) Trace() *Trace {
 	for i := range r.nodes {
 		a.node(i)
 	}
+	for _, e := range r.errors {
+		a.trace.Nodes[e.node].Error = e.err.Error()
+	}
 	for i := range a.trace.Nodes {
 		if n := &a.trace.Nodes[i]; n.Ran() {
 			n.Ready = a.trace.ready(n)
@@ -104,11 +107,11 @@ func (a *assembly) node(i int) {
 	from, rec, n := a.from.Graph.Nodes[i], &a.from.nodes[i], &a.trace.Nodes[i]
 	*n = Node{SpanID: int64(i) + 1, ID: from.ID, Index: i, Op: from.Op, Output: from.IsOutput, Status: Skipped, Track: -1, Parent: -1,
 		Inputs: append(append(make([]int, 0, len(from.Inputs)+len(from.Refs)), from.Inputs...), from.Refs...)}
-	if rec.place == Nowhere {
+	if rec.place == 0 {
 		return
 	}
 	at := a.from.instant
-	n.Place, n.Start, n.End = rec.place, at(rec.start), at(rec.end)
+	n.Place, n.Start, n.End = placeNames[rec.place], at(rec.start), at(rec.end)
 	n.RowsIn, n.RowsOut, n.Fused = int(rec.rowsIn), int(rec.rowsOut), int(rec.fused)
 	n.Parent, n.Depth = int(rec.parent), int(rec.depth)
 	if rec.queued != 0 {
@@ -116,12 +119,12 @@ func (a *assembly) node(i int) {
 		n.QueueDelay = &delay
 	}
 	switch {
-	case rec.err == nil:
+	case !rec.failed:
 		n.Status = OK
 	case rec.timedOut:
-		n.Status, n.Error = Timeout, rec.err.Error()
+		n.Status = Timeout
 	default:
-		n.Status, n.Error = Failed, rec.err.Error()
+		n.Status = Failed
 	}
 }
 
@@ -135,7 +138,7 @@ func (a *assembly) mainKey() trackKey {
 
 // key returns the track on which the body of a node runs.
 func (a *assembly) key(node int) trackKey {
-	switch rec := &a.from.nodes[node]; rec.place {
+	switch rec := &a.from.nodes[node]; placeNames[rec.place] {
 	case OnPool:
 		return trackKey{kind: CPUTrack, number: int(rec.worker)}
 	case OnIOWorker:
@@ -218,6 +221,15 @@ func (a *assembly) replay() {
 		case OffloadReturned:
 			a.jobPoint(node, Resumed, a.mainKey(), at)
 		}
+		if e.suspends {
+			a.suspend(node, at, e)
+		}
+		if e.resumes {
+			a.resume(node, at)
+		}
+		if e.leaves {
+			a.main.stop(a, at)
+		}
 	}
 	a.main.stop(a, max(a.main.since, a.from.instant(a.from.cut))) // Only a dropped event leaves it running.
 	for i := range a.nodes {
@@ -264,8 +276,12 @@ func (a *assembly) suspend(node int, at time.Duration, e *event) {
 		await.For = ForTimer
 	}
 	n.Awaits = append(n.Awaits, await)
-	if a.onMain(node) {
+	switch {
+	case !a.onMain(node):
+	case a.from.Engine == Reactor:
 		a.main.run(a, -1, at)
+	default:
+		a.main.stop(a, at) // It blocks.
 	}
 }
 

@@ -51,10 +51,14 @@ type Event struct {
 	Worker               int
 }
 
-// event is an Event as a Recorder keeps it.
+// event is an Event as a Recorder keeps it. It has no pointers, so that the garbage collector does not look at it. What
+// happens at once is one event: a body that suspends with its commands sent, and the engine that then has nothing to do.
 type event struct {
 	kind     EventKind
 	timer    bool // Reason is ForTimer
+	suspends bool // of a CommandSent: the body suspended at once, too
+	resumes  bool // of a ReplyReceived or TimerFired: the body went on at once, too
+	leaves   bool // the engine left at once, too
 	endpoint uint16
 	node     int32
 	at       clock.Time

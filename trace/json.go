@@ -26,7 +26,7 @@ func (t *Trace) MarshalJSON() ([]byte, error) {
 		plain: (*plain)(t), Nodes: make([]node, len(t.Nodes)), Gaps: t.Gaps(),
 		Critical: map[string]Path{string(Latency): t.CriticalPath(Latency), string(Service): t.CriticalPath(Service)},
 	}
-	own := t.own()
+	own := t.Own()
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		document.Nodes[i] = node{n, n.Wait(), n.Run(), own[i]}
@@ -69,7 +69,7 @@ func (t *Trace) checkIndices() error {
 	}
 	for i, track := range t.Tracks {
 		for _, s := range track.Slices {
-			if s.Node != -1 && !node(s.Node) {
+			if !node(s.Node) && (s.Node != -1 || s.Kind != EngineSlice) {
 				return fmt.Errorf("tracks[%d].slices: no node %d", i, s.Node)
 			}
 		}

@@ -220,11 +220,8 @@ type Timer struct {
 	Fired time.Duration `json:"fired_ns"`
 }
 
-// Own returns how long threads ran the body of a node: the sum of its slices, waits left out.
-func (t *Trace) Own(node int) time.Duration { return t.own()[node] }
-
-// own returns Own of each node.
-func (t *Trace) own() []time.Duration {
+// Own returns how long threads ran the body of each node: the sum of its slices, waits left out.
+func (t *Trace) Own() []time.Duration {
 	own := make([]time.Duration, len(t.Nodes))
 	for _, track := range t.Tracks {
 		for _, s := range track.Slices {

@@ -26,25 +26,47 @@ type Recorder struct {
 	arrived, begun clock.Time
 	nodes          []nodeRecord
 	events         []event
-	room           int // taken from budget
+	errors         []nodeError // of the nodes that failed
+	finished       Recording   // what Finish has returned
+	room           int         // taken from budget
 	dropped        int
-	cut            clock.Time // the instant of the first dropped event; zero: none, or a worker\'s
+	cut            clock.Time // the instant of the first dropped event; zero: none, or a worker's
 	inside         bool       // the engine, or a body on its thread, works for the request
 }
 
-// nodeRecord is how a node ran.
+// nodeRecord is how a node ran. It has no pointers, as event has none.
 type nodeRecord struct {
-	place              Place
+	place              placeCode
+	worked             bool       // a worker began the body
+	runsOn             bool       // the body runs on when the node settles
+	failed             bool       // its error is in Recorder.errors
+	timedOut           bool       // as Outcome has it
 	queued, start, end clock.Time // queued is zero for a node that was in no queue
-	err                error
+	workedUntil        clock.Time // the end of the body, if the node settled later; zero: the same
 	worker             int32
 	fused              int32
 	parent, depth      int32
 	rowsIn, rowsOut    int32
-	worked             bool       // a worker began the body
-	workedUntil        clock.Time // the end of the body, if the node settled later; zero: the same
-	runsOn             bool       // the body runs on when the node settles
-	timedOut           bool       // as Outcome has it
+}
+
+// placeCode is the index of a Place in placeNames.
+type placeCode uint8
+
+var placeNames = [...]Place{Nowhere, OnLoop, Inline, OnPool, OnIOWorker, OnGoroutine}
+
+func (p Place) code() placeCode {
+	for i, name := range placeNames {
+		if p == name {
+			return placeCode(i)
+		}
+	}
+	panic("trace: no place " + string(p))
+}
+
+// nodeError is the error of a node that failed.
+type nodeError struct {
+	node int
+	err  error
 }
 
 // NewRecorder returns a recorder that takes nothing down before Begin.
@@ -59,7 +81,7 @@ func (r *Recorder) Begin(d Detail, g *plan.Graph, engine, mode string, arrived c
 	}
 	r.nodes = r.nodes[:len(g.Nodes)]
 	clear(r.nodes)
-	r.begun = 0
+	r.begun, r.errors = 0, nil
 	r.reset()
 }
 
@@ -136,11 +158,11 @@ func (r *Recorder) Leave() {
 	if r.detail < Full {
 		return
 	}
-	at, ok := r.at(Suspended, -1) // A body that has just suspended leaves nothing to do.
-	if !ok {
-		at = r.clock.Now()
+	if e := r.last(); e != nil && (e.kind == Suspended || e.suspends) {
+		e.leaves = true // A body that has just suspended leaves nothing to do.
+		return
 	}
-	r.add(event{kind: EngineLeft, node: -1, at: at})
+	r.add(event{kind: EngineLeft, node: -1, at: r.clock.Now()})
 }
 
 // detailed adds an event of the level Full.
@@ -150,25 +172,31 @@ func (r *Recorder) detailed(e event) {
 	}
 }
 
-// at returns the instant of the last event, if it is of that kind and about that node (-1: any).
-func (r *Recorder) at(kind EventKind, node int) (clock.Time, bool) {
-	k := len(r.events) - 1
-	if k < 0 || r.dropped > 0 || r.events[k].kind != kind || node >= 0 && r.events[k].node != int32(node) {
-		return 0, false
+// last returns the last event, or nil if there is none, or if later ones were dropped.
+func (r *Recorder) last() *event {
+	if len(r.events) == 0 || r.dropped > 0 {
+		return nil
 	}
-	return r.events[k].at, true
+	return &r.events[len(r.events)-1]
 }
 
 // Spawn notes that a node will run there, and how many rows it reads.
 func (r *Recorder) Spawn(node int, there Place, rows int) {
-	r.nodes[node] = nodeRecord{place: there, rowsIn: int32(rows), parent: -1}
+	r.nodes[node] = nodeRecord{place: there.code(), rowsIn: int32(rows), parent: -1}
 }
 
 // Unspawn takes Spawn back: the node does not run at all.
 func (r *Recorder) Unspawn(node int) { r.nodes[node] = nodeRecord{} }
 
-// Start notes that the body of a node begins on the engine's thread.
-func (r *Recorder) Start(node int) { r.StartAt(node, r.clock.Now()) }
+// Start notes that the body of a node begins on the engine's thread. The engine that has just begun to work has done
+// nothing else yet.
+func (r *Recorder) Start(node int) {
+	if e := r.last(); e != nil && e.kind == EngineEntered {
+		r.StartAt(node, e.at)
+		return
+	}
+	r.StartAt(node, r.clock.Now())
+}
 
 // StartAt is Start at an instant that was just read.
 func (r *Recorder) StartAt(node int, now clock.Time) {
@@ -193,9 +221,12 @@ func (r *Recorder) End(node int, at clock.Time, o Outcome) {
 	if n.start == 0 {
 		n.start = at
 	}
-	n.end, n.err, n.timedOut = at, o.Err, o.TimedOut
+	n.end = at
 	if o.Err == nil {
 		n.rowsOut = int32(o.Rows)
+	} else {
+		n.failed, n.timedOut = true, o.TimedOut
+		r.errors = append(r.errors, nodeError{node, o.Err})
 	}
 	r.detailed(event{kind: NodeEnded, node: int32(node), at: at})
 }
@@ -252,17 +283,17 @@ func (r *Recorder) Returned(node int) {
 	r.add(event{kind: OffloadReturned, node: int32(node), at: at})
 }
 
-// Await notes that a body on the engine's thread waits for the replies to so many commands. A body whose commands have
-// just left has waited since then.
+// Await notes that a body waits for the replies to so many commands. A body whose commands have just left has waited
+// since then.
 func (r *Recorder) Await(node, commands int) {
 	if r.detail < Full {
 		return
 	}
-	at, ok := r.at(CommandSent, node)
-	if !ok {
-		at = r.clock.Now()
+	if e := r.last(); e != nil && e.kind == CommandSent && e.node == int32(node) && int(e.b) == commands {
+		e.suspends = true
+		return
 	}
-	r.add(event{kind: Suspended, node: int32(node), at: at, b: int32(commands)})
+	r.add(event{kind: Suspended, node: int32(node), at: r.clock.Now(), b: int32(commands)})
 }
 
 // AwaitTimer notes that a body waits for a timer that is due then.
@@ -278,14 +309,11 @@ func (r *Recorder) Resume(node int) {
 	if r.detail < Full {
 		return
 	}
-	at, ok := r.at(ReplyReceived, node)
-	if !ok {
-		at, ok = r.at(TimerFired, node)
+	if e := r.last(); e != nil && (e.kind == ReplyReceived || e.kind == TimerFired) && e.node == int32(node) {
+		e.resumes = true
+		return
 	}
-	if !ok {
-		at = r.clock.Now()
-	}
-	r.add(event{kind: CoroutineResumed, node: int32(node), at: at})
+	r.add(event{kind: CoroutineResumed, node: int32(node), at: r.clock.Now()})
 }
 
 // Sent notes that commands of a node left on a connection.
@@ -321,22 +349,24 @@ func (r *Recorder) Merge(body *Recorder) {
 	body.release()
 }
 
-// Finish ends the recording of a request that ends now. err is the error of its answer.
+// Finish ends the recording of a request that ends now. err is the error of its answer. The Recording is the Recorder's
+// own memory, up to Free: only what somebody keeps is copied.
 func (r *Recorder) Finish(err error) *Recording {
 	now := r.clock.Now()
 	if r.inside {
 		r.inside = false
 		r.detailed(event{kind: EngineLeft, node: -1, at: now})
 	}
-	rec := &Recording{
+	r.finished = Recording{
 		Graph: r.graph, Engine: r.engine, Scheduling: r.mode, Detail: r.detail, Err: err,
 		Arrived: r.arrived, Begun: r.begun, Ended: now, Dropped: r.dropped,
-		id: r.id, cut: r.cut, nodes: make([]nodeRecord, len(r.nodes)), events: make([]event, len(r.events)),
+		id: r.id, cut: r.cut, nodes: r.nodes, events: r.events, errors: r.errors,
 	}
-	copy(rec.nodes, r.nodes)
-	copy(rec.events, r.events)
-	clear(r.nodes) // An idle recorder keeps no error alive.
-	r.graph = nil
+	return &r.finished
+}
+
+// Free ends the use of what Finish has returned. The Recorder is ready for the next Begin.
+func (r *Recorder) Free() {
+	r.finished, r.graph, r.errors = Recording{}, nil, nil
 	r.release()
-	return rec
 }

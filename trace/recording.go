@@ -11,7 +11,8 @@ import (
 )
 
 // A Recording is what a Recorder took down about one request, which has ended. Events and Trace make something of it
-// to look at, at the expense of who asks. Immutable once a Sink has it; any goroutine.
+// to look at, at the expense of who asks. It is valid only during the callback that gets it, a Sink's or the request's: who
+// wants it for longer has Keep. Immutable; any goroutine, while it is valid.
 type Recording struct {
 	RequestID  string
 	At         time.Time // of the arrival, on the calendar; zero: unknown
@@ -28,7 +29,15 @@ type Recording struct {
 	id     [2]uint64
 	cut    clock.Time // as in Recorder
 	nodes  []nodeRecord
+	errors []nodeError
 	events []event
+}
+
+// Keep returns a copy that stays valid.
+func (r *Recording) Keep() *Recording {
+	kept := *r
+	kept.nodes, kept.events = slices.Clone(r.nodes), slices.Clone(r.events) // nobody changes errors
+	return &kept
 }
 
 // ID returns Trace.TraceID.
@@ -39,7 +48,7 @@ func (r *Recording) Events() []Event {
 	events := make([]Event, 0, len(r.events)+2*len(r.nodes))
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if n.place == Nowhere {
+		if n.place == 0 {
 			continue
 		}
 		if n.queued != 0 {
@@ -52,16 +61,17 @@ func (r *Recording) Events() []Event {
 			Event{Kind: NodeEnded, Node: i, At: n.end, Worker: int(n.worker)})
 	}
 	for i := range r.events {
-		if e := &r.events[i]; e.kind != NodeStarted && e.kind != NodeEnded {
-			events = append(events, e.public())
-		}
+		events = r.events[i].appendTo(events)
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return events
 }
 
-// public returns e as a sink sees it.
-func (e *event) public() Event {
+// appendTo appends what e says. Starts and ends of nodes are in their records.
+func (e *event) appendTo(events []Event) []Event {
+	if e.kind == NodeStarted || e.kind == NodeEnded {
+		return events
+	}
 	p := Event{Kind: e.kind, Node: int(e.node), At: e.at}
 	switch e.kind {
 	case Suspended:
@@ -79,5 +89,15 @@ func (e *event) public() Event {
 	case OffloadStarted, OffloadPosted:
 		p.Worker = int(e.a)
 	}
-	return p
+	events = append(events, p)
+	if e.suspends {
+		events = append(events, Event{Kind: Suspended, Node: p.Node, At: e.at, Reason: ForRedis, Commands: p.Commands})
+	}
+	if e.resumes {
+		events = append(events, Event{Kind: CoroutineResumed, Node: p.Node, At: e.at})
+	}
+	if e.leaves {
+		events = append(events, Event{Kind: EngineLeft, Node: -1, At: e.at})
+	}
+	return events
 }

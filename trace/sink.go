@@ -6,7 +6,8 @@ import (
 )
 
 // A Sink takes recordings of requests as they end. Any goroutine calls it, the loop among them, so Take must not
-// block and must not compute for long. Recording.Trace belongs on another goroutine.
+// block and must not compute for long: Recording.Trace belongs on another goroutine. The Recording is valid until Take
+// returns. A sink that chooses, slow requests for example, copies with Keep what it wants.
 type Sink interface {
 	Take(*Recording)
 }
@@ -59,11 +60,11 @@ func (s *Writer) Take(r *Recording) {
 		s.dropped++
 		return
 	}
-	select {
-	case s.queue <- r:
-	default:
+	if len(s.queue) == cap(s.queue) {
 		s.dropped++
+		return
 	}
+	s.queue <- r.Keep() // has room: nobody else fills the queue without mu
 }
 
 // Close writes what waits, and returns how many recordings were dropped and the first error of writing. A second call

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -64,6 +63,7 @@ data, unless --redis names another. An engine is written
   reactor                          asynchronous, all requests on one loop
   reactor:scheduling=offload_all   the same with another scheduling mode
   reactor:coalesce_reads=false     the same without sharing of equal reads
+  reactor:trace=1000               the same with one request in a thousand recorded (trace=1: each)
   reactor:inline=false             the same with no computing node on the loop
   pool                             a CPU pool and an I/O pool that blocks on Redis
   pool:redis_pool=16               the same with 16 connections
@@ -421,7 +421,7 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	if o.html != "" {
-		if err := writeFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
+		if err := command.WriteFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
 			return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
 		}
 		fmt.Fprintf(p.Stderr, "rankd: report written to %s\n", o.html)
@@ -432,18 +432,6 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		}
 	}
 	return nil
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }
 
 func specNames(specs []engines.Spec) (names []string) {

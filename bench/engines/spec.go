@@ -8,6 +8,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/trace"
 )
 
 // Kind is the model of execution, or Peer.
@@ -36,6 +37,7 @@ type Spec struct {
 	CPUThreads int // CPU workers
 	IOThreads  int // I/O workers; pool only
 	RedisPool  int // connections to Redis
+	Trace      int // one request in so many is recorded, and the recording is dropped
 	// Scheduling is the mode of the engine. Empty leaves the default.
 	Scheduling rankd.SchedulingMode
 	// CoalesceReads is "true" or "false" and says whether equal reads are sent once. Empty leaves it to
@@ -57,6 +59,9 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	}
 	if s.RedisPool > 0 {
 		o.RedisConnections = s.RedisPool
+	}
+	if s.Trace > 0 {
+		o.TraceSample, o.TraceSink = s.Trace, trace.SinkFunc(func(*trace.Recording) {})
 	}
 	if s.Scheduling != "" {
 		o.Scheduling.Mode = s.Scheduling
@@ -131,7 +136,7 @@ type option struct {
 // options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
 	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12},
-		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}}
+		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}, {"trace", &s.Trace, 1 << 30}}
 	if s.Kind == Pool {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}

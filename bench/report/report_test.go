@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/browser"
 )
 
 // fixed is a comparison of two engines at two loads and two Redis latencies; one cell failed.
@@ -145,17 +145,10 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
-// TestInChromium opens the page in a browser. RANKD_CHROMIUM names one; with
-// RANKD_REQUIRE_CHROMIUM=1 it must. RANKD_REPORT names a page to open in place of one
+// TestInChromium opens the page in a browser. RANKD_REPORT names a page to open in place of one
 // with made-up figures, and RANKD_SCREENSHOT a file for a picture of it.
 func TestInChromium(t *testing.T) {
-	browser := os.Getenv("RANKD_CHROMIUM")
-	if browser == "" {
-		if os.Getenv("RANKD_REQUIRE_CHROMIUM") == "1" {
-			t.Fatal("RANKD_REQUIRE_CHROMIUM is set, but RANKD_CHROMIUM names no browser")
-		}
-		t.Skip("RANKD_CHROMIUM names no browser")
-	}
+	b := browser.New(t)
 	file := os.Getenv("RANKD_REPORT")
 	if file == "" {
 		file = filepath.Join(t.TempDir(), "report.html")
@@ -163,18 +156,7 @@ func TestInChromium(t *testing.T) {
 	}
 	page, err := os.ReadFile(file)
 	require.NoError(t, err)
-	file, err = filepath.Abs(file)
-	require.NoError(t, err)
-	run := func(args ...string) string {
-		args = append([]string{
-			"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-			"--user-data-dir=" + t.TempDir(), "--window-size=1200,2400",
-		}, args...)
-		out, err := exec.CommandContext(t.Context(), browser, append(args, "file://"+file)...).Output()
-		require.NoError(t, err)
-		return string(out)
-	}
-	dom := run("--dump-dom")
+	dom := b.DOM(file)
 	body := regexp.MustCompile(`<body[^>]*>`).FindString(dom)
 	assert.NotContains(t, body, "data-error")
 	want := len(options(t, string(page)))
@@ -182,6 +164,6 @@ func TestInChromium(t *testing.T) {
 	assert.Contains(t, body, fmt.Sprintf(`data-charts="%d"`, want), "all charts were drawn")
 	assert.Equal(t, want, strings.Count(dom, "<canvas "), "each on a canvas")
 	if picture := os.Getenv("RANKD_SCREENSHOT"); picture != "" {
-		run("--screenshot=" + picture)
+		b.Screenshot(file, picture)
 	}
 }

@@ -30,9 +30,9 @@ func openEngine(o *options, stderr io.Writer, sink trace.Sink) (*rankd.Engine, e
 	if sink != nil {
 		options.TraceSink, options.TraceSample = sink, o.traceSample
 	}
-	options.NoSecrets = asked != jobServe && asked != jobBench
+	options.NoSecrets = !asked.runsPlans()
 	embedded := "" // address of the embedded Redis
-	if o.env == "dev" && (asked == jobServe || asked == jobBench) {
+	if o.env == "dev" && asked.runsPlans() {
 		options.EmbeddedRedis = func() (string, func(), error) {
 			redis, err := devredis.Start()
 			if err != nil {

@@ -45,7 +45,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	cmd.AddCommand(bench.Command(ctx))
+	cmd.AddCommand(p.traceCommand(ctx), bench.Command(ctx))
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
 	err := cmd.Execute()

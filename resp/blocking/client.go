@@ -30,6 +30,8 @@ type Client struct {
 
 	connectTo func(ctx context.Context, network, addr string) (net.Conn, error) // net.Dialer's
 
+	number int // among the Connections that it belongs to
+
 	token chan struct{} // holds one token; its owner may use the connection
 	// life ends with Close.
 	life context.Context
@@ -266,9 +268,15 @@ func (c *Client) roundTrips(nc net.Conn, b *resp.Batch, r *reader, limit time.Ti
 			s.Commands += uint64(n)
 			s.BytesSent += uint64(len(part))
 		})
+		if r.watch != nil {
+			r.watch.Sent(c.number, n, len(part))
+		}
 		replies, size, err := r.read(nc, n, c.opts.MaxReplyBytes-received)
 		if err != nil {
 			return resp.Replies{}, err
+		}
+		if r.watch != nil {
+			r.watch.Replied(c.number, n, size)
 		}
 		c.count(func(s *resp.Stats) { s.BytesReceived += uint64(size) })
 		if n == b.Len() {

@@ -24,6 +24,7 @@ type reader struct {
 	decoder *resp.Decoder
 	buf     []byte
 	parts   resp.Gathered // the replies to a batch sent in parts
+	watch   resp.Watch    // of the present call; may be nil
 }
 
 func (c *Client) newReader() *reader {
@@ -128,7 +129,12 @@ func (r *reader) readEach(nc net.Conn, n int, check func(i int, reply resp.Reply
 // A ReplyBuffer holds the replies to one call until the next Exchange into it. The zero value is
 // ready; it belongs to the client that used it first, or to any of the Connections. One goroutine
 // at a time.
-type ReplyBuffer struct{ reader *reader }
+type ReplyBuffer struct {
+	// Watch sees the commands of the next Exchange on their way. Nil: nobody looks.
+	Watch resp.Watch
+
+	reader *reader
+}
 
 // Exchange is Do with the replies left in buf instead of handed to a function:
 // they stay valid until the next Exchange into buf.
@@ -138,5 +144,6 @@ func (c *Client) Exchange(b *resp.Batch, deadline clock.Time, buf *ReplyBuffer) 
 		buf.reader = c.newReader()
 	}
 	buf.reader.reset()
+	buf.reader.watch = buf.Watch
 	return c.exchange(b, deadline, buf.reader)
 }
