@@ -64,7 +64,7 @@ func (u *unit) buildBundle() *bundle {
 		}
 		origin, err := sourcemap.Parse("", file.Contents)
 		if err != nil {
-			u.fail("internal", "", 1, 1, "the source map cannot be read: "+err.Error(), "")
+			u.fail("internal", "", 1, 1, "the source map cannot be read: "+err.Error(), internalHint)
 			return nil
 		}
 		b.origin = origin

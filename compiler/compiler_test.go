@@ -1,8 +1,6 @@
 package compiler_test
 
 import (
-	"context"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,26 +10,16 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-func newCompiler(t testing.TB) *compiler.Compiler {
+func newCompiler(t testing.TB) *compiler.Compiler { return newCompilerOf(t, compiler.Config{}) }
+
+// newCompilerOf returns a compiler with the built-in tasks and keys.
+func newCompilerOf(t testing.TB, config compiler.Config) *compiler.Compiler {
 	t.Helper()
 	reg, err := registry.Default("dev")
 	require.NoError(t, err)
-	c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+	config.Tasks, config.Registry = builtin.Catalog(), reg
+	c, err := compiler.New(config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
-}
-
-func TestSmokeParent(t *testing.T) {
-	c := newCompiler(t)
-	sources, err := compiler.Folder("testdata/plans")
-	require.NoError(t, err)
-	results, err := c.Compile(context.Background(), sources...)
-	require.NoError(t, err)
-	for _, r := range results {
-		fmt.Println(r.Plan, len(r.Artifact), r.Files)
-		for _, d := range r.Errors {
-			fmt.Println(d.String())
-		}
-	}
 }

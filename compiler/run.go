@@ -26,19 +26,18 @@ const (
 // run runs the plan's code and its build function. It returns nil after it has reported errors.
 func (u *unit) run() *definition {
 	u.vm = goja.New()
-	u.running.Store(u.vm)
 	u.vm.SetMaxCallStackSize(callDepthMax)
 	u.vm.SetParserOptions(parser.WithDisableSourceMaps)
 	u.vm.SetTimeSource(func() time.Time { return time.Unix(0, 0).UTC() })
 	u.vm.SetRandSource(func() float64 { return 0 })
 	u.host = newHost(u)
 	if err := u.host.install(); err != nil {
-		u.fail("internal", u.folder.entry, 1, 1, err.Error(), "")
+		u.fail("internal", u.folder.entry, 1, 1, err.Error(), internalHint)
 		return nil
 	}
 	script, err := goja.Parse(planScript, "(function ("+hostName+") {"+u.rewritten.script+"\nreturn plan;})", parser.WithDisableSourceMaps)
 	if err != nil {
-		u.fail("internal", u.folder.entry, 1, 1, "the rewritten plan cannot be parsed: "+err.Error(), "")
+		u.fail("internal", u.folder.entry, 1, 1, "the rewritten plan cannot be parsed: "+err.Error(), internalHint)
 		return nil
 	}
 	program, err := goja.CompileAST(script, true)
@@ -52,6 +51,7 @@ func (u *unit) run() *definition {
 		return nil
 	}
 	main, _ := goja.AssertFunction(wrapper)
+	u.running.Store(u.vm) // from here on the plan's time counts
 	exports, err := main(goja.Undefined(), u.host.object)
 	if err != nil {
 		u.failScript(err)
@@ -138,7 +138,7 @@ func (u *unit) failScript(err error) {
 	case errors.As(err, &syntax):
 		u.failAt(u.rewritten.original(1, syntax.Offset-prefixLen+1), "syntax", "plan code cannot use this syntax: "+lowerFirst(syntax.Message), noSyntax)
 	default:
-		u.fail("exception", u.folder.entry, 1, 1, err.Error(), "")
+		u.fail("exception", u.folder.entry, 1, 1, err.Error(), internalHint)
 	}
 }
 

@@ -54,7 +54,7 @@ func newUnit(language *Language, label string, source Source) *unit {
 	u := &unit{language: language, label: label, seen: make(map[string]bool)}
 	folder, err := openFolder(source)
 	if err != nil {
-		u.fail("unreadable", source.File, 1, 1, "cannot open the folder: "+err.Error(), "")
+		u.fail("unreadable", source.File, 1, 1, "cannot open the folder: "+err.Error(), "name an existing folder")
 		return u
 	}
 	u.folder = folder
@@ -71,7 +71,7 @@ func (u *unit) compile() {
 	if u.bundle = u.buildBundle(); u.bundle == nil {
 		return
 	}
-	program, err := goja.Parse("", u.bundle.script, parser.WithDisableSourceMaps)
+	program, err := parser.ParseFile(nil, "", u.bundle.script, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		u.failParse(err)
 		return

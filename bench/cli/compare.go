@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
@@ -22,7 +21,6 @@ import (
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/inputfile"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
@@ -282,54 +280,39 @@ func (o *compareOptions) points() (points []compare.Point) {
 }
 
 // artifact reads the plan, sets the fanout, and checks that an engine takes it.
-func (o *compareOptions) artifact() (name string, text []byte, err error) {
-	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan}
+func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []byte, err error) {
+	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan, Compiler: compiler}
 	if err := command.Folders(&engine, o.planDir, o.registryDir); err != nil {
 		return "", nil, err
 	}
-	if o.plan != "" { // only once: it may be a pipe
-		if text, err = plan.ReadFile(o.plan); err != nil {
-			return "", nil, err
-		}
-		engine.PlanText = text
+	if name, text, err = soundPlan(engine); err != nil || o.fanout == 0 {
+		return name, text, err
 	}
-	if name, err = planName(engine); err != nil {
+	if engine.PlanText, err = engines.WithFanout(text, o.fanout); err != nil {
 		return "", nil, err
 	}
-	if o.planName != "" {
-		folder := engine.Plans
-		if folder == nil {
-			folder = artifacts.Plans()
-		}
-		engine.Plan, engine.PlanFile = "", o.planName+".plan.json"
-		if text, err = inputfile.Read(folder, engine.PlanFile, plan.MaxArtifactBytes); err != nil {
-			return "", nil, fmt.Errorf("%s: %w", engine.PlanFile, err)
-		}
+	if engine.Plan != "" {
+		engine.Plan, engine.PlanFile = "", engine.Plan+plan.ArtifactSuffix
 	}
-	if o.fanout == 0 {
-		return name, text, nil
-	}
-	if text, err = engines.WithFanout(text, o.fanout); err != nil {
-		return "", nil, err
-	}
-	engine.PlanText = text
-	_, err = planName(engine)
-	return name, text, err
+	return soundPlan(engine)
 }
 
-// planName opens an engine for as long as it takes to know that its plan is sound, and
-// returns the plan's name.
-func planName(o rankd.Options) (string, error) {
+// soundPlan opens an engine for as long as it takes to know that its plan is sound, and
+// returns the plan's name and artifact.
+func soundPlan(o rankd.Options) (name string, artifact []byte, err error) {
 	e, err := rankd.Open(o)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer e.Close()
 	info, err := e.PlanInfo("")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return info.Name, nil
+	if artifact, err = e.Artifact(""); err != nil {
+		return "", nil, err
+	}
+	return info.Name, artifact, nil
 }
 
 // compare runs compare and sweep.
@@ -337,7 +320,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if err := o.check(given); err != nil {
 		return err
 	}
-	name, artifact, err := o.artifact()
+	name, artifact, err := o.artifact(p.Compiler)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestTraceDrawsARequest(t *testing.T) {
 				"--html", "t.html", "--perfetto", "t.perfetto", "--json", "t.json")
 			require.Zero(t, o.status, o.stderr)
 			assert.Contains(t, o.stdout, " bounds the request: ")
-			assert.Contains(t, o.stdout, "\nCritical path (latency) v → f → vm1 → filter → sort → take: ")
+			assert.Contains(t, o.stdout, "\nCritical path (latency) n0 → n1 → n2 → n3 → n4 → n5: ")
 
 			page, err := os.ReadFile("t.html")
 			require.NoError(t, err)

@@ -76,11 +76,11 @@ func Name(name string, width int) string {
 // Engine says on what a trace ran: "the reactor (adaptive)", "two pools".
 func Engine(t *trace.Trace) string {
 	switch {
-	case t.Engine == "reactor" && t.Scheduling != "":
+	case t.Engine == trace.Reactor && t.Scheduling != "":
 		return "the reactor (" + Name(t.Scheduling, 20) + ")"
-	case t.Engine == "reactor":
+	case t.Engine == trace.Reactor:
 		return "the reactor"
-	case t.Engine == "pool":
+	case t.Engine == trace.TwoPools:
 		return "two pools"
 	default:
 		return "the " + Name(t.Engine, 20) + " engine"
@@ -127,7 +127,7 @@ func Waiting(t *trace.Trace, r trace.Reason) string {
 		return "waiting for a timer"
 	case r == trace.ForWorker:
 		return "waiting for a worker"
-	case t.Engine == "reactor":
+	case t.Engine == trace.Reactor:
 		return "waiting for the loop"
 	default:
 		return "waiting for the request's goroutine"
