@@ -135,8 +135,8 @@ type option struct {
 
 // options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
-	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12},
-		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}, {"trace", &s.Trace, 1 << 30}}
+	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}, {"trace", &s.Trace, 1 << 30},
+		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}}
 	if s.Kind == Pool {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}

@@ -235,8 +235,8 @@ func (o *options) addEngine(f *pflag.FlagSet) {
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 	f.IntVar(&o.maxReplyBytes, "max_reply_bytes", resp.DefaultMaxReplyBytes, "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once")
-	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once "+
-		"(with --bench only if the flag is given, since one user makes all reads equal)")
+	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once; "+
+		"false with --bench unless it is given, since one user makes all reads equal")
 	// The original engine's names for --engine.
 	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
 		f.Lookup(name).Hidden = true
