@@ -61,7 +61,7 @@ type Call struct {
 type Watch interface {
 	// Sent says that n commands of the call, bytes long, left on the client's connection of that
 	// number, or that others asked for the same and theirs left.
-	Sent(conn, n, bytes int)
+	Sent(conn, n, bytes int, at clock.Time)
 	// Replied says that the replies to the oldest n of these commands were read. Nobody says so about
 	// commands whose call has given up.
 	Replied(conn, n, bytes int)

@@ -1,5 +1,7 @@
 package resp
 
+import "github.com/rankd/rankd/loop/clock"
+
 // Bounds of what large calls have in flight, so that others never wait for long behind them.
 const (
 	// wholeBytes: a call whose replies may be longer leaves in several parts.
@@ -183,12 +185,16 @@ func (c *Client) launch(cn *conn) {
 		c.schedule(now.Add(c.opts.StallTimeout))
 	}
 	cn.flights.push(flight{commands: o.len(), parts: len(o.parts), sentAt: now, bulk: o.bulk})
+	var written clock.Time // one reading for all that leaves in one write, if somebody watches
 	for i := range o.parts {
 		p := &o.parts[i]
 		c.stats.Asked += uint64(p.to - p.from)
 		p.call.launched += p.to - p.from
 		if p.call.Watch != nil {
-			p.call.Watch.Sent(cn.number, p.to-p.from, len(p.call.Batch.Span(p.from, p.to)))
+			if written == 0 {
+				written = c.loop.Clock().Now()
+			}
+			p.call.Watch.Sent(cn.number, p.to-p.from, len(p.call.Batch.Span(p.from, p.to)), written)
 		}
 		cn.parts.push(*p)
 	}

@@ -106,9 +106,9 @@ func (r *run) recordInline(node, parent, depth int, start, end clock.Time, rows 
 }
 
 // Sent implements resp.Watch.
-func (b *loopBody) Sent(conn, n, bytes int) {
+func (b *loopBody) Sent(conn, n, bytes int, at clock.Time) {
 	if rec := b.node.recorder(); rec != nil {
-		rec.Sent(b.node.node.Index, b.endpoint, conn, n, bytes)
+		rec.Sent(b.node.node.Index, b.endpoint, conn, n, bytes, at)
 	}
 }
 

@@ -164,8 +164,8 @@ func (r *Recorder) Leave() {
 	if r.detail < Full {
 		return
 	}
-	if e := r.last(); e != nil && (e.kind == Suspended || e.suspends) {
-		e.leaves = true // A body that has just suspended leaves nothing to do.
+	if e := r.last(); e != nil && (e.kind == Suspended || e.suspends || e.kind == NodeEnded) {
+		e.leaves = true // A body that has just suspended leaves nothing to do; one that has ended, next to nothing.
 		return
 	}
 	r.add(event{kind: EngineLeft, node: -1, at: r.clock.Now()})
@@ -234,7 +234,9 @@ func (r *Recorder) End(node int, at clock.Time, o Outcome) {
 		n.failed, n.timedOut = true, o.TimedOut
 		r.errors = append(r.errors, nodeError{node, o.Err})
 	}
-	r.detailed(event{kind: NodeEnded, node: int32(node), at: at})
+	if !n.worked { // The engine's thread went on at another instant.
+		r.detailed(event{kind: NodeEnded, node: int32(node), at: at})
+	}
 }
 
 // Follow notes that a node followed another one directly, as the one of that depth.
@@ -322,20 +324,20 @@ func (r *Recorder) Resume(node int) {
 	r.add(event{kind: CoroutineResumed, node: int32(node), at: r.clock.Now()})
 }
 
-// Sent notes that commands of a node left on a connection.
-func (r *Recorder) Sent(node, endpoint, conn, commands, bytes int) {
-	r.call(CommandSent, node, endpoint, conn, commands, bytes)
+// Sent notes that commands of a node left on a connection at that instant.
+func (r *Recorder) Sent(node, endpoint, conn, commands, bytes int, at clock.Time) {
+	r.call(CommandSent, node, endpoint, conn, commands, bytes, at)
 }
 
 // Replied notes that the replies to them were read.
 func (r *Recorder) Replied(node, endpoint, conn, commands, bytes int) {
-	r.call(ReplyReceived, node, endpoint, conn, commands, bytes)
+	if r.detail >= Full {
+		r.call(ReplyReceived, node, endpoint, conn, commands, bytes, r.clock.Now())
+	}
 }
 
-func (r *Recorder) call(kind EventKind, node, endpoint, conn, commands, bytes int) {
-	if r.detail >= Full {
-		r.add(event{kind: kind, endpoint: uint16(endpoint), node: int32(node), at: r.clock.Now(), arg: int64(bytes), a: int32(conn), b: int32(commands)})
-	}
+func (r *Recorder) call(kind EventKind, node, endpoint, conn, commands, bytes int, at clock.Time) {
+	r.detailed(event{kind: kind, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
 }
 
 // Fired notes that a timer of a node fired: the end of a sleep, or its deadline.

@@ -26,7 +26,7 @@ func concatPlan(t testing.TB) *plan.Graph {
 // playConcat has a request of concat_plan happen as on the reactor: eleven commands in four round trips.
 func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording {
 	call := func(node, commands int) {
-		r.Sent(node, 0, 0, commands, 40*commands)
+		r.Sent(node, 0, 0, commands, 40*commands, c.Now())
 		r.Await(node, commands)
 	}
 	reply := func(node, commands int) {
@@ -204,7 +204,7 @@ func TestMerge(t *testing.T) {
 		start := c.Now()
 		for range 30 {
 			body.Await(0, 2)
-			body.Sent(0, 0, 1, 2, 10)
+			body.Sent(0, 0, 1, 2, 10, c.Now())
 			body.Replied(0, 0, 1, 2, 10)
 			body.Resume(0)
 		}

@@ -69,9 +69,6 @@ func (r *Recording) Events() []Event {
 
 // appendTo appends what e says. Starts and ends of nodes are in their records.
 func (e *event) appendTo(events []Event) []Event {
-	if e.kind == NodeStarted || e.kind == NodeEnded {
-		return events
-	}
 	p := Event{Kind: e.kind, Node: int(e.node), At: e.at}
 	switch e.kind {
 	case Suspended:
@@ -89,7 +86,9 @@ func (e *event) appendTo(events []Event) []Event {
 	case OffloadStarted, OffloadPosted:
 		p.Worker = int(e.a)
 	}
-	events = append(events, p)
+	if e.kind != NodeStarted && e.kind != NodeEnded {
+		events = append(events, p)
+	}
 	if e.suspends {
 		events = append(events, Event{Kind: Suspended, Node: p.Node, At: e.at, Reason: ForRedis, Commands: p.Commands})
 	}

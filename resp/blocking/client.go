@@ -269,7 +269,7 @@ func (c *Client) roundTrips(nc net.Conn, b *resp.Batch, r *reader, limit time.Ti
 			s.BytesSent += uint64(len(part))
 		})
 		if r.watch != nil {
-			r.watch.Sent(c.number, n, len(part))
+			r.watch.Sent(c.number, n, len(part), c.clock.Now())
 		}
 		replies, size, err := r.read(nc, n, c.opts.MaxReplyBytes-received)
 		if err != nil {

@@ -84,7 +84,9 @@ func (w *waiter) Next() (from int, part resp.Replies, err error) {
 }
 
 // Sent implements resp.Watch.
-func (w *waiter) Sent(conn, n, bytes int) { w.recorder.Sent(w.node, w.endpoint, conn, n, bytes) }
+func (w *waiter) Sent(conn, n, bytes int, at clock.Time) {
+	w.recorder.Sent(w.node, w.endpoint, conn, n, bytes, at)
+}
 
 // Replied implements resp.Watch.
 func (w *waiter) Replied(conn, n, bytes int) { w.recorder.Replied(w.node, w.endpoint, conn, n, bytes) }
