@@ -208,7 +208,7 @@ func (a *assembly) replay() {
 			a.reply(node, at, e)
 		case TimerFired:
 			timer := Timer{Kind: DeadlineTimer, Node: node, Due: a.from.instant(clock.Time(e.arg)), Fired: at}
-			if e.timer {
+			if e.is(ofTimer) {
 				timer.Kind = SleepTimer
 			}
 			a.trace.Timers = append(a.trace.Timers, timer)
@@ -221,13 +221,13 @@ func (a *assembly) replay() {
 		case OffloadReturned:
 			a.jobPoint(node, Resumed, a.mainKey(), at)
 		}
-		if e.suspends {
+		if e.is(suspends) {
 			a.suspend(node, at, e)
 		}
-		if e.resumes {
+		if e.is(resumes) {
 			a.resume(node, at)
 		}
-		if e.leaves {
+		if e.is(leaves) {
 			a.main.stop(a, at)
 		}
 	}
@@ -270,9 +270,9 @@ func (a *assembly) jobPoint(node int, step Step, track trackKey, at time.Duratio
 
 func (a *assembly) suspend(node int, at time.Duration, e *event) {
 	n, state := &a.trace.Nodes[node], &a.nodes[node]
-	state.asked, state.awaiting, state.wasAsleep = at, true, e.timer
+	state.asked, state.awaiting, state.wasAsleep = at, true, e.is(ofTimer)
 	await := Await{For: ForRedis, Start: at, End: at, Commands: int(e.b)}
-	if e.timer {
+	if e.is(ofTimer) {
 		await.For = ForTimer
 	}
 	n.Awaits = append(n.Awaits, await)

@@ -55,13 +55,22 @@ type Event struct {
 // happens at once is one event: a body that suspends with its commands sent, and the engine that then has nothing to do.
 type event struct {
 	kind     EventKind
-	timer    bool // Reason is ForTimer
-	suspends bool // of a CommandSent: the body suspended at once, too
-	resumes  bool // of a ReplyReceived or TimerFired: the body went on at once, too
-	leaves   bool // the engine left at once, too
+	also     eventFlags
 	endpoint uint16
 	node     int32
 	at       clock.Time
 	arg      int64 // Due or Bytes
 	a, b     int32 // connection or worker; commands
 }
+
+// eventFlags say more of an event. They are one field, so that an event travels in registers.
+type eventFlags uint8
+
+const (
+	ofTimer  eventFlags = 1 << iota // Reason is ForTimer
+	suspends                        // of a CommandSent: the body suspended at once, too
+	resumes                         // of a ReplyReceived or TimerFired: the body went on at once, too
+	leaves                          // the engine left at once, too
+)
+
+func (e *event) is(f eventFlags) bool { return e.also&f != 0 }

@@ -164,8 +164,8 @@ func (r *Recorder) Leave() {
 	if r.detail < Full {
 		return
 	}
-	if e := r.last(); e != nil && (e.kind == Suspended || e.suspends || e.kind == NodeEnded) {
-		e.leaves = true // A body that has just suspended leaves nothing to do; one that has ended, next to nothing.
+	if e := r.last(); e != nil && (e.kind == Suspended || e.is(suspends) || e.kind == NodeEnded) {
+		e.also |= leaves // A body that has just suspended leaves nothing to do; one that has ended, next to nothing.
 		return
 	}
 	r.add(event{kind: EngineLeft, node: -1, at: r.clock.Now()})
@@ -298,7 +298,7 @@ func (r *Recorder) Await(node, commands int) {
 		return
 	}
 	if e := r.last(); e != nil && e.kind == CommandSent && e.node == int32(node) && int(e.b) == commands {
-		e.suspends = true
+		e.also |= suspends
 		return
 	}
 	r.add(event{kind: Suspended, node: int32(node), at: r.clock.Now(), b: int32(commands)})
@@ -307,7 +307,7 @@ func (r *Recorder) Await(node, commands int) {
 // AwaitTimer notes that a body waits for a timer that is due then.
 func (r *Recorder) AwaitTimer(node int, due clock.Time) {
 	if r.detail >= Full {
-		r.add(event{kind: Suspended, timer: true, node: int32(node), at: r.clock.Now(), arg: int64(due)})
+		r.add(event{kind: Suspended, also: ofTimer, node: int32(node), at: r.clock.Now(), arg: int64(due)})
 	}
 }
 
@@ -318,7 +318,7 @@ func (r *Recorder) Resume(node int) {
 		return
 	}
 	if e := r.last(); e != nil && (e.kind == ReplyReceived || e.kind == TimerFired) && e.node == int32(node) {
-		e.resumes = true
+		e.also |= resumes
 		return
 	}
 	r.add(event{kind: CoroutineResumed, node: int32(node), at: r.clock.Now()})
@@ -343,7 +343,11 @@ func (r *Recorder) call(kind EventKind, node, endpoint, conn, commands, bytes in
 // Fired notes that a timer of a node fired: the end of a sleep, or its deadline.
 func (r *Recorder) Fired(node int, sleep bool, due clock.Time) {
 	if r.detail >= Full {
-		r.add(event{kind: TimerFired, timer: sleep, node: int32(node), at: r.clock.Now(), arg: int64(due)})
+		also := eventFlags(0)
+		if sleep {
+			also = ofTimer
+		}
+		r.add(event{kind: TimerFired, also: also, node: int32(node), at: r.clock.Now(), arg: int64(due)})
 	}
 }
 

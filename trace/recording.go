@@ -73,14 +73,14 @@ func (e *event) appendTo(events []Event) []Event {
 	switch e.kind {
 	case Suspended:
 		p.Commands, p.Reason = int(e.b), ForRedis
-		if e.timer {
+		if e.is(ofTimer) {
 			p.Reason, p.Due = ForTimer, clock.Time(e.arg)
 		}
 	case CommandSent, ReplyReceived:
 		p.Endpoint, p.Connection, p.Commands, p.Bytes = int(e.endpoint), int(e.a), int(e.b), int(e.arg)
 	case TimerFired:
 		p.Due = clock.Time(e.arg)
-		if e.timer {
+		if e.is(ofTimer) {
 			p.Reason = ForTimer
 		}
 	case OffloadStarted, OffloadPosted:
@@ -89,13 +89,13 @@ func (e *event) appendTo(events []Event) []Event {
 	if e.kind != NodeStarted && e.kind != NodeEnded {
 		events = append(events, p)
 	}
-	if e.suspends {
+	if e.is(suspends) {
 		events = append(events, Event{Kind: Suspended, Node: p.Node, At: e.at, Reason: ForRedis, Commands: p.Commands})
 	}
-	if e.resumes {
+	if e.is(resumes) {
 		events = append(events, Event{Kind: CoroutineResumed, Node: p.Node, At: e.at})
 	}
-	if e.leaves {
+	if e.is(leaves) {
 		events = append(events, Event{Kind: EngineLeft, Node: -1, At: e.at})
 	}
 	return events
