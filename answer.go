@@ -8,6 +8,7 @@ import (
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/trace"
 )
 
 // Answer is the result of a request that succeeded. It owns its memory: it stays valid after
@@ -20,9 +21,10 @@ type Answer struct {
 	// Elapsed is the time from the request's arrival to its completion.
 	Elapsed time.Duration
 
-	engine *Engine
-	result *scheduler.Result
-	traced bool
+	engine     *Engine
+	result     *scheduler.Result
+	showDeltas bool
+	recording  *trace.Recording // nil unless the request asked for it, and ran
 }
 
 // Outputs returns the number of outputs of the plan.
@@ -56,9 +58,27 @@ func (a *Answer) Candidates() iter.Seq[Candidate] {
 	}
 }
 
-// Trace says which columns each node took in and gave out, in the plan's order. It is nil
-// unless Request.Trace was set.
-func (a *Answer) Trace() []SchemaDelta { return a.result.Deltas }
+// SchemaDeltas says which columns each node took in and gave out, in the plan's order. It is nil
+// unless Request.SchemaDeltas was set.
+func (a *Answer) SchemaDeltas() []SchemaDelta { return a.result.Deltas }
+
+// Trace says what ran when. It is nil unless Request.Trace was set, and for a synthetic answer. Each call assembles it
+// anew.
+func (a *Answer) Trace() *trace.Trace {
+	if a.recording == nil {
+		return nil
+	}
+	return a.recording.Trace()
+}
+
+// traceJSON returns the JSON form of a trace, or nil if there is none.
+func traceJSON(t *trace.Trace) []byte {
+	if t == nil {
+		return nil
+	}
+	doc, _ := t.MarshalJSON() // A trace has nothing that JSON lacks.
+	return doc
+}
 
 // SchemaDelta says which columns a node took in and gave out.
 type SchemaDelta = rowset.SchemaDelta
@@ -77,7 +97,7 @@ const (
 func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.result.Outputs,
-		Deltas: a.result.Deltas, Trace: a.traced,
+		Deltas: a.result.Deltas, ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()),
 	}
 	return a.engine.encoders[f].AppendResponse(dst, &r)
 }

@@ -39,7 +39,8 @@ type Engine struct {
 	loads        loads
 	stopEmbedded func() // nil if no server was started
 
-	calls  sync.Pool // of *call
+	calls  sync.Pool     // of *call
+	asked  atomic.Uint64 // requests that a sample was drawn from
 	closed sync.Once
 }
 
@@ -66,7 +67,7 @@ func (e *Engine) open() (err error) {
 	if e.registry, err = e.loadRegistry(); err != nil {
 		return err
 	}
-	tasks, err := task.NewCatalog(append(builtin.Specs(), o.Tasks...)...)
+	tasks, err := task.NewTrustingCatalog(builtin.Specs(), o.Tasks...)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,8 @@ func (e *Engine) readPlanFile(tasks *task.Catalog) ([]byte, error) {
 	return compile(file)
 }
 
-// loadRegistry reads the tables and moves endpoints to the addresses that the options give.
+// loadRegistry reads the tables, moves endpoints to the servers that the options give, and reads the
+// passwords.
 func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	o := &e.options
 	if o.Registry == nil {
@@ -141,21 +143,28 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	}
 	switch {
 	case o.Redis != "":
-		host, port, _ := SplitAddr(o.Redis) // checked by withDefaults
-		return reg.WithRedis(host, port), nil
+		server, err := registry.ParseServer(o.Redis)
+		if err != nil {
+			return nil, err
+		}
+		o.Redis = "" // The engine keeps no second copy of the password.
+		reg = reg.WithRedis(server)
 	case o.EmbeddedRedis != nil && reg.HasEmbedded():
 		addr, stop, err := o.EmbeddedRedis()
 		if err != nil {
 			return nil, fmt.Errorf("embedded redis: %w", err)
 		}
 		e.stopEmbedded = stop
-		host, port, err := SplitAddr(addr)
+		server, err := registry.ParseServer(addr)
 		if err != nil {
 			return nil, fmt.Errorf("embedded redis: %w", err)
 		}
-		return reg.WithEmbedded(host, port), nil
+		reg = reg.WithEmbedded(server)
 	}
-	return reg, nil
+	if o.NoSecrets {
+		return reg, nil
+	}
+	return reg.ReadSecrets()
 }
 
 func (e *Engine) openScheduler() (scheduler.Engine, error) {
@@ -283,6 +292,8 @@ type call struct {
 	run       scheduler.Execution
 	mode      scheduler.Mode // of this request, where run points to it
 	id        string
+	traced    bool // the request asked for its trace
+	sampled   bool // the engine's sink gets a recording
 	done      func(*Answer, error)
 	deliverFn func(*scheduler.Result) // the method deliver, bound once
 }
@@ -301,10 +312,13 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	if r.Scheduling != "" {
 		mode, err := e.requestMode(r.Scheduling)
 		if err != nil {
-			return invalidScheduling(r.ID, err)
+			return notPermitted(r.ID, err)
 		}
 		c.mode = mode
 		c.run.Mode = &c.mode
+	}
+	if r.Trace && !e.options.AllowRequestTrace {
+		return notPermitted(r.ID, errRequestTrace)
 	}
 	params, err := e.params(r)
 	if err != nil {
@@ -316,7 +330,11 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	if planErr != nil {
 		return planError(r.ID, planErr)
 	}
-	c.run.Graph, c.run.UserID, c.run.Params, c.run.Trace = graph, r.UserID, params, r.Trace
+	c.run.Graph, c.run.UserID, c.run.Params, c.run.Deltas = graph, r.UserID, params, r.SchemaDeltas
+	c.traced, c.sampled = r.Trace, e.sample()
+	if c.traced || c.sampled {
+		c.run.Record = e.options.TraceDetail
+	}
 	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
 		if limit > 0 {
 			c.run.Deadline = c.run.Deadline.Earlier(arrived.Add(limit))
@@ -370,13 +388,15 @@ func synthetic() []rowset.RowSet {
 // deliver receives the scheduler's result.
 func (c *call) deliver(result *scheduler.Result) {
 	e, id, done := c.engine, c.id, c.done
+	recording := c.recording(result)
 	if result.Err != nil {
 		failed := runError(id, result.Err, c.run.Graph)
+		failed.recording = recording
 		c.free()
 		e.deliver(done, nil, failed)
 		return
 	}
-	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, traced: c.run.Trace}
+	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, showDeltas: c.run.Deltas, recording: recording}
 	if c.run.Graph != nil {
 		a.Plan = c.run.Graph.Name
 	}
@@ -397,6 +417,7 @@ func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
 
 func (c *call) free() {
 	c.run, c.id, c.done = scheduler.Execution{}, "", nil
+	c.traced, c.sampled = false, false
 	c.engine.calls.Put(c)
 }
 

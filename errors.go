@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // Classes of errors, for errors.Is. An error may belong to several.
@@ -67,6 +68,16 @@ const (
 	textRedisProtocol = "Redis protocol error"           // malformed replies
 	textRedis         = "Redis error"                    // an error reply
 
+	// Error replies that concern the server and not the command: see resp.ServerError.Meaning.
+	textRedisLoading    = "Redis is loading its data"
+	textRedisReadOnly   = "Redis is a read-only replica"
+	textRedisMasterDown = "Redis replica has lost its primary"
+	textRedisTryAgain   = "Redis Cluster is moving keys"
+	textRedisDown       = "Redis Cluster is down"
+	textRedisMoved      = "Redis Cluster redirects"
+	textRedisNoAuth     = "Redis wants a password"
+	textRedisNoPerm     = "Redis denies permission"
+
 	textRows      = "Too many rows"
 	textPoolBusy  = "CPU queue full"
 	textPanic     = "Task panicked"
@@ -86,7 +97,17 @@ type Error struct {
 	// from, "plans/x.plan.ts:14:9". Empty if the plan's artifact has none.
 	SourceSpan string
 
-	causes []error
+	causes    []error
+	recording *trace.Recording // nil unless the request asked for it, and ran
+}
+
+// Trace returns what ran when before the request failed, if Request.Trace was set and the request ran; otherwise nil.
+// Each call assembles it anew.
+func (e *Error) Trace() *trace.Trace {
+	if e.recording == nil {
+		return nil
+	}
+	return e.recording.Trace()
 }
 
 // Error implements error.
@@ -111,6 +132,7 @@ func (e *Error) Unwrap() []error { return e.causes }
 func (e *Error) AppendJSON(dst []byte) []byte {
 	return request.AppendFailure(dst, &request.Failure{
 		RequestID: e.RequestID, Error: e.Text, Detail: e.Detail, Node: e.Node, Op: e.Op, SourceSpan: e.SourceSpan,
+		Trace: traceJSON(e.Trace()),
 	})
 }
 
@@ -129,8 +151,8 @@ func Refused(err error) *Error {
 	}
 }
 
-// invalidScheduling returns the *Error for a request whose scheduling mode the engine refuses.
-func invalidScheduling(id string, err error) *Error {
+// notPermitted returns the *Error for a request that asks for what the engine does not let requests choose.
+func notPermitted(id string, err error) *Error {
 	return Refused(&request.Error{RequestID: id, Code: request.CodeInvalid, Detail: err.Error(), Offset: -1})
 }
 
@@ -191,6 +213,9 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 	} {
 		if errors.Is(err, known.kind) {
 			e.Text = known.text
+			if known.kind == task.ErrRedis {
+				e.Text = replyText(err)
+			}
 			if known.class != nil {
 				e.causes = append(e.causes, known.class)
 			}
@@ -198,4 +223,32 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 		}
 	}
 	return e
+}
+
+// replyText returns the text for an error reply of Redis.
+func replyText(err error) string {
+	var reply *resp.ServerError
+	if !errors.As(err, &reply) {
+		return textRedis
+	}
+	switch reply.Code() {
+	case "LOADING":
+		return textRedisLoading
+	case "READONLY":
+		return textRedisReadOnly
+	case "MASTERDOWN":
+		return textRedisMasterDown
+	case "TRYAGAIN":
+		return textRedisTryAgain
+	case "CLUSTERDOWN":
+		return textRedisDown
+	case "MOVED", "ASK":
+		return textRedisMoved
+	case "NOAUTH":
+		return textRedisNoAuth
+	case "NOPERM":
+		return textRedisNoPerm
+	default:
+		return textRedis
+	}
 }

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
-	"strconv"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // Model is a threading model: how an engine runs the nodes of a plan.
@@ -32,10 +31,15 @@ const (
 // 127.0.0.1:6379. Open reads Options once; later changes have no effect.
 // One goroutine at a time.
 type Options struct {
-	// Redis is the "host:port" of the server behind every Redis endpoint. Empty keeps the
-	// addresses of the registry.
+	// Redis names the server behind every Redis endpoint: "host:port", "redis://user:password@host:port/db"
+	// or "unix:///path/to/redis.sock", as registry.ParseServer reads it. A user, a password or a database
+	// that it does not name stays as in the registry. Empty keeps the servers of the registry.
 	Redis string
-	// EmbeddedRedis starts a server inside the process and returns its "host:port". Open calls
+	// NoSecrets leaves the passwords of the endpoints unread, so that an engine opens where their files and
+	// environment variables are missing: to check plans, or to print the registry. Such an engine
+	// connects without a password.
+	NoSecrets bool
+	// EmbeddedRedis starts a server inside the process and returns its address, as in Redis. Open calls
 	// it if Redis is empty and the registry marks an endpoint as embedded; Close calls stop.
 	// Nil means that such endpoints keep their addresses.
 	EmbeddedRedis func() (addr string, stop func(), err error)
@@ -76,7 +80,7 @@ type Options struct {
 
 	// Model is the threading model. Empty means Reactor.
 	Model Model
-	// CPUThreads is the number of CPU workers. Zero means 2.
+	// CPUThreads is the number of CPU workers. Zero means DefaultCPUThreads.
 	CPUThreads int
 	// IOThreads is the number of workers that block on Redis, with Pool. Zero means 4.
 	IOThreads int
@@ -101,6 +105,16 @@ type Options struct {
 	// AllowRequestScheduling permits Request.Scheduling. It is for experiments: InlineAll from a
 	// stranger stalls the loop.
 	AllowRequestScheduling bool
+
+	// AllowRequestTrace permits Request.Trace. Its answer is many times as long, and says how the plan
+	// and the machine work.
+	AllowRequestTrace bool
+	// TraceSample has one request in so many recorded for TraceSink, the first one among them. Zero means none.
+	TraceSample int
+	// TraceSink takes the recordings. TraceSample needs it, and it needs TraceSample.
+	TraceSink trace.Sink
+	// TraceDetail says how much is recorded of a request that is. Zero (trace.Off) means trace.Full.
+	TraceDetail trace.Detail
 
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
@@ -139,6 +153,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.PlanText != nil && o.PlanFile == "" {
 		o.PlanFile = "the plan"
 	}
+	if o.TraceDetail == trace.Off {
+		o.TraceDetail = trace.Full
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -162,36 +179,36 @@ func (o Options) withDefaults() (Options, error) {
 		{"CPUThreads", int64(o.CPUThreads)}, {"IOThreads", int64(o.IOThreads)}, {"RedisConnections", int64(o.RedisConnections)}, {"MaxRows", int64(o.MaxRows)},
 		{"Timeout", int64(o.Timeout)}, {"NodeTimeout", int64(o.NodeTimeout)},
 		{"Scheduling.InlineThreshold", int64(o.Scheduling.InlineThreshold)}, {"Scheduling.MaxInlineDepth", int64(o.Scheduling.MaxInlineDepth)},
-		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)},
+		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)}, {"TraceSample", int64(o.TraceSample)},
 	} {
 		if n.value < 0 {
 			problem("%s must not be negative", n.name)
 		}
 	}
+	if (o.TraceSample > 0) != (o.TraceSink != nil) {
+		problem("TraceSample and TraceSink need each other")
+	}
+	if o.TraceDetail > trace.Full {
+		problem("TraceDetail must be a level of detail, not %d", o.TraceDetail)
+	}
 	if o.MaxRows > task.MaxRowsLimit {
 		problem("MaxRows must be at most %d, not %d", task.MaxRowsLimit, o.MaxRows)
 	}
 	if o.Redis != "" {
-		if _, _, err := SplitAddr(o.Redis); err != nil {
-			problem("Redis must be host:port, not %s: %w", excerpt.Quote(o.Redis), err)
+		if _, err := RedisAddr(o.Redis); err != nil {
+			problem("Redis must be host:port or a URL: %w", err)
 		}
 	}
 	return o, errors.Join(problems...)
 }
 
-// SplitAddr splits "host:port". The host must not be empty, and the port must be a number
-// from 1 to 65535. Any goroutine.
-func SplitAddr(addr string) (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(addr)
+// RedisAddr returns the address in Options.Redis as errors show it: "host:port" or "unix:/path", without
+// user and password. The error says why Open would refuse it, and quotes nothing of it, since a
+// password may be in it. Any goroutine.
+func RedisAddr(redis string) (string, error) {
+	server, err := registry.ParseServer(redis)
 	if err != nil {
-		return "", 0, errors.New("host or port is missing")
+		return "", err
 	}
-	port, err = strconv.Atoi(text)
-	if host == "" || err != nil || port < 1 || port > 65535 {
-		return "", 0, errors.New("host is missing, or port is not a number from 1 to 65535")
-	}
-	if !registry.ValidHost(host) {
-		return "", 0, errors.New("host must be a host name or an IP address")
-	}
-	return host, port, nil
+	return server.Addr(), nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 func TestMain(m *testing.M) {
@@ -199,16 +201,144 @@ func withoutEngineID(t *testing.T, line []byte) map[string]any {
 	return m
 }
 
-func TestTrace(t *testing.T) {
+func TestSchemaDeltas(t *testing.T) {
 	forModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
-		a, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, Trace: true})
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, SchemaDeltas: true})
 		require.NoError(t, err)
-		require.NotEmpty(t, a.Trace())
+		require.NotEmpty(t, a.SchemaDeltas())
 		assert.Contains(t, string(a.AppendJSON(nil, rankd.FormatFlat)), `"schema_deltas":[{"node_id":`)
 		a, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
 		require.NoError(t, err)
+		assert.Nil(t, a.SchemaDeltas())
+	})
+}
+
+// TestTrace: a request gets the trace of its own run, on each model, if the engine permits it.
+func TestTrace(t *testing.T) {
+	places := map[rankd.Model]trace.Place{rankd.Reactor: trace.OnLoop, rankd.Pool: trace.OnIOWorker, rankd.Sequential: trace.OnGoroutine}
+	forModels(t, rankd.Options{AllowRequestTrace: true, Scheduling: rankd.Scheduling{Mode: rankd.OffloadAll}}, func(t *testing.T, e *rankd.Engine) {
+		r, err := e.ParseRequest([]byte(`{"user_id": 1, "plan": "complex_dag", "request_id": "a", "trace": true}`))
+		require.NoError(t, err)
+		a, err := e.Rank(t.Context(), r)
+		require.NoError(t, err)
+		tr := a.Trace()
+		require.NoError(t, tr.Check())
+		assert.Equal(t, "a", tr.RequestID)
+		assert.Equal(t, "complex_dag", tr.Plan)
+		assert.Len(t, tr.TraceID, 32)
+		assert.WithinDuration(t, time.Now(), tr.At, time.Minute)
+		assert.Positive(t, tr.Request.Ended)
+		assert.LessOrEqual(t, tr.Request.Ended, a.Elapsed)
+		assert.Zero(t, tr.Dropped)
+		require.Len(t, tr.Nodes, 10)
+		calls := 0
+		for _, n := range tr.Nodes {
+			assert.Equal(t, trace.OK, n.Status, n.ID)
+			assert.Positive(t, n.RowsOut, n.ID)
+		}
+		for _, track := range tr.Tracks {
+			if track.Kind == trace.RedisTrack {
+				for _, s := range track.Slices {
+					calls += s.Commands
+					assert.Positive(t, s.Sent)
+					assert.Positive(t, s.Received)
+				}
+			}
+		}
+		assert.Greater(t, calls, 100)
+		assert.Equal(t, places[rankd.Model(tr.Engine)], tr.Nodes[0].Place)
+		assert.Len(t, tr.CriticalPath(trace.Latency).Steps, 7)
+
+		var doc struct{ Trace json.RawMessage }
+		require.NoError(t, json.Unmarshal(a.AppendJSON(nil, rankd.FormatFlat), &doc))
+		read, err := trace.Decode(doc.Trace)
+		require.NoError(t, err)
+		assert.Equal(t, tr, read)
+
+		a, err = e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
+		require.NoError(t, err)
+		assert.Nil(t, a.Trace())
+		assert.NotContains(t, string(a.AppendJSON(nil, rankd.FormatFlat)), `"trace"`)
+	})
+}
+
+// A request that fails has a trace, too, of what ran before.
+func TestTraceOfAFailure(t *testing.T) {
+	forModels(t, rankd.Options{AllowRequestTrace: true}, func(t *testing.T, e *rankd.Engine) {
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "parallel_sleep_plan", UserID: 1, Timeout: 10 * time.Millisecond, Trace: true})
+		var failed *rankd.Error
+		require.ErrorAs(t, err, &failed)
+		require.ErrorIs(t, err, rankd.ErrTimeout)
+		tr := failed.Trace()
+		require.NotNil(t, tr)
+		require.NoError(t, tr.Check())
+		assert.NotEmpty(t, tr.Request.Error)
+		assert.Equal(t, trace.Skipped, tr.Nodes[len(tr.Nodes)-1].Status)
+		assert.Contains(t, string(failed.AppendJSON(nil)), `"trace":{"version":1`)
+
+		_, err = e.Rank(t.Context(), rankd.Request{Plan: "nowhere", UserID: 1, Trace: true})
+		require.ErrorAs(t, err, &failed)
+		assert.Nil(t, failed.Trace(), "nothing ran")
+	})
+}
+
+func TestTraceMustBePermitted(t *testing.T) {
+	forModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
+		_, parsing := e.ParseRequest([]byte(`{"user_id": 1, "plan": "diamond", "request_id": "a", "trace": true}`))
+		_, ranking := e.Rank(t.Context(), rankd.Request{Plan: "diamond", UserID: 1, ID: "a", Trace: true})
+		for _, err := range []error{parsing, ranking} {
+			var failed *rankd.Error
+			require.ErrorAs(t, err, &failed)
+			assert.ErrorIs(t, err, rankd.ErrInvalidRequest)
+			assert.Equal(t, "Invalid request", failed.Text)
+			assert.Equal(t, "trace is set, and this engine lets no request ask for it", failed.Detail)
+			assert.Equal(t, "a", failed.RequestID)
+		}
+		r, err := e.ParseRequest([]byte(`{"user_id": 1, "plan": "diamond", "trace": false}`))
+		require.NoError(t, err)
+		a, err := e.Rank(t.Context(), r)
+		require.NoError(t, err)
 		assert.Nil(t, a.Trace())
 	})
+}
+
+// TestTraceSample: one request in so many goes to the sink, answered or failed, and a sink that panics harms nobody.
+func TestTraceSample(t *testing.T) {
+	for _, every := range []int{1, 3} {
+		var mu sync.Mutex
+		var taken []*trace.Recording
+		sink := trace.SinkFunc(func(r *trace.Recording) {
+			mu.Lock()
+			defer mu.Unlock()
+			taken = append(taken, r.Keep())
+			panic("in the sink")
+		})
+		o := rankd.Options{TraceSample: every, TraceSink: sink, TraceDetail: trace.JustNodes, Logger: slog.New(slog.DiscardHandler)}
+		forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+			taken = nil
+			for i := range 7 {
+				r := rankd.Request{Plan: "simple_viewer", UserID: 1, ID: strconv.Itoa(i)}
+				if i == 3 {
+					r = rankd.Request{Plan: "parallel_sleep_plan", UserID: 1, Timeout: time.Millisecond, ID: "3"}
+				}
+				a, err := e.Rank(t.Context(), r)
+				require.Equal(t, i == 3, err != nil, err)
+				if err == nil {
+					assert.Nil(t, a.Trace(), "nobody asked for it")
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for k, r := range taken {
+				tr := r.Trace()
+				require.NoError(t, tr.Check())
+				assert.Equal(t, strconv.Itoa(k*every), tr.RequestID)
+				assert.Empty(t, tr.Tracks, "nodes alone")
+				assert.Equal(t, r.RequestID == "3", r.Err != nil)
+			}
+			assert.Len(t, taken, (7+every-1)/every)
+		})
+	}
 }
 
 func TestRequestErrors(t *testing.T) {
@@ -733,6 +863,47 @@ func TestMetricsOfPlacement(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A body that outlives its node counts as late or as cancelled, for the engine and for its plan. Here
+// Shutdown gives up the nodes; a deadline does the same.
+func TestMetricsOfAbandonedWork(t *testing.T) {
+	entered := make(chan struct{})
+	abandoned := func(op string, end error) task.Spec {
+		return task.Spec{Op: "test::" + op, Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			entered <- struct{}{}
+			<-c.Done()
+			return c.Inputs[0], end
+		}}
+	}
+	const nodes = `{"node_id": "rows", "op": "test::fixed_source", "inputs": []}, {"node_id": "out", "op": "test::%s", "inputs": ["rows"]}`
+	e := open(t, rankd.Options{Tasks: []task.Spec{abandoned("stubborn", nil), abandoned("obedient", task.ErrCancelled)}, Plans: plans(map[string]string{
+		"late": fmt.Sprintf(nodes, "stubborn"), "early": fmt.Sprintf(nodes, "obedient"),
+	})})
+	failed := make(chan error)
+	for _, plan := range []string{"late", "early"} {
+		e.Submit(rankd.Request{UserID: 1, Plan: plan}, func(_ *rankd.Answer, err error) { go func() { failed <- err }() })
+		<-entered
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, e.Shutdown(ended), context.Canceled)
+	for range 2 {
+		require.ErrorIs(t, <-failed, rankd.ErrClosed)
+	}
+	m := e.Metrics()
+	for name, want := range map[string][2]uint64{"late": {1, 0}, "early": {0, 1}} {
+		require.Contains(t, m.Plans, name)
+		assert.Equal(t, want, [2]uint64{m.Plans[name].LateCompletions, m.Plans[name].Cancelled}, name)
+	}
+	assert.EqualValues(t, 1, m.Placement.LateCompletions)
+	assert.EqualValues(t, 1, m.Placement.Cancelled)
+}
+
+func TestPlacementRates(t *testing.T) {
+	assert.Zero(t, new(rankd.PlacementStats).InlineRate(), "of no nodes")
+	s := rankd.PlacementStats{Inline: 6, Offloaded: 4, Fused: 2}
+	assert.Equal(t, []float64{0.6, 0.4, 0.2}, []float64{s.InlineRate(), s.OffloadRate(), s.FusedRate()})
 }
 
 func BenchmarkRank(b *testing.B) {

@@ -24,7 +24,10 @@ type Request struct {
 	Scheduling SchedulingMode
 	// ID is returned in Answer.RequestID and Error.RequestID. Empty is an ID like any other.
 	ID string
-	// Trace asks for Answer.Trace.
+	// SchemaDeltas asks for Answer.SchemaDeltas.
+	SchemaDeltas bool
+	// Trace asks for a trace of the run: Answer.Trace and Error.Trace. Options.AllowRequestTrace permits it;
+	// otherwise the request fails with ErrInvalidRequest.
 	Trace bool
 
 	parsed expr.Params // of a request that ParseRequest has made; Params come on top
@@ -38,11 +41,14 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) {
 	if err != nil {
 		return Request{}, Refused(err)
 	}
-	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, parsed: p.Params}
+	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, parsed: p.Params}
 	if r.Scheduling != "" {
 		if _, err := e.requestMode(r.Scheduling); err != nil {
-			return Request{}, invalidScheduling(r.ID, err)
+			return Request{}, notPermitted(r.ID, err)
 		}
+	}
+	if r.Trace && !e.options.AllowRequestTrace {
+		return Request{}, notPermitted(r.ID, errRequestTrace)
 	}
 	return r, nil
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/rankd/rankd/scheduler"
 )
 
 // gcPercent trades memory for fewer collections. A request leaves about 2 KB of short-lived
@@ -16,6 +18,10 @@ const gcPercent = 800
 // gcMemoryLimit, in bytes, bounds the price of gcPercent when the live heap is not small: beyond
 // it the collector runs as often as it must.
 const gcMemoryLimit = 2 << 30
+
+// DefaultCPUThreads returns the number of CPU workers of an engine whose Options name none: one fewer
+// than the machine has cores, at least 2 and at most 8.
+func DefaultCPUThreads() int { return scheduler.DefaultCPUThreads(runtime.NumCPU()) }
 
 // TuneRuntime sets the process up for a Reactor engine with that many CPU workers. main calls
 // it, once, before Open; no other function of this package changes settings of the process.

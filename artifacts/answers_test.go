@@ -187,7 +187,7 @@ func TestAnswers(t *testing.T) {
 	t.Cleanup(server.Close)
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
-	reg = reg.WithRedis("127.0.0.1", server.Port())
+	reg = reg.WithRedis(registry.Server{Host: "127.0.0.1", Port: server.Port()})
 	engine := blocking.OpenSequential(scheduler.Config{Registry: reg})
 	t.Cleanup(func() { engine.Close(scheduler.Forever) })
 	redis := respblocking.NewClient(clock.NewReal(), resp.Options{Addr: server.Addr()})

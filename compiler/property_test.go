@@ -332,7 +332,7 @@ func checkNumber(t *testing.T, n *numberText, tree map[string]any, rows []row, i
 	t.Helper()
 	e, err := expr.ParseExpr(document(t, tree))
 	require.NoError(t, err)
-	column, err := e.Column(nil, in, params)
+	column, err := e.Column(nil, nil, in, params)
 	require.NoError(t, err)
 	for i := range rows {
 		want := n.eval(&rows[i])
@@ -348,7 +348,7 @@ func checkPredicate(t *testing.T, p *predicateText, tree map[string]any, rows []
 	t.Helper()
 	parsed, err := expr.ParsePred(document(t, tree))
 	require.NoError(t, err)
-	kept, err := parsed.Filter(nil, in, params)
+	kept, err := parsed.Filter(nil, nil, in, params)
 	require.NoError(t, err)
 	var want, got []int32
 	for i := range rows {

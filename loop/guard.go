@@ -23,17 +23,18 @@ func (l *Loop) runFrom(fns []func(), next int) (resume int) {
 	l.depth++
 	defer l.endBatch()
 	for resume < len(fns) {
+		if resume > next && resume%groupSize == 0 {
+			l.measure()
+		}
 		fn := fns[resume]
 		resume++
 		fn()
-		if resume%groupSize == 0 {
-			l.measure()
-		}
 	}
 	return resume
 }
 
-// endBatch, deferred directly, ends a batch of callbacks. The last one may have panicked.
+// endBatch, deferred directly, ends a batch of callbacks, and the measurement of the last one. That
+// one may have panicked.
 func (l *Loop) endBatch() {
 	if r := recover(); r != nil {
 		l.panicked(r)
@@ -97,13 +98,4 @@ func (l *Loop) checkGoexit() {
 		panic(r) // from the host, or from OnPanic
 	}
 	panic(ErrGoexit)
-}
-
-// measure ends the measurement of one callback and begins the next measurement.
-func (l *Loop) measure() {
-	now := l.clock.Now()
-	took := now.Sub(l.mark)
-	l.count.LongestCallback = max(l.count.LongestCallback, took)
-	l.callbacks.Add(took)
-	l.mark = now
 }

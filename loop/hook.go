@@ -99,13 +99,17 @@ func (s *hookList) runFrom(l *Loop, next, end int) (resume int) {
 	resume = next
 	l.depth++
 	defer l.endBatch()
-	for resume < end {
+	for ran := false; resume < end; {
 		h := s.hooks[resume]
 		resume++
-		if h != nil {
-			h.fn()
+		if h == nil {
+			continue
+		}
+		if ran {
 			l.measure()
 		}
+		ran = true
+		h.fn()
 	}
 	return resume
 }

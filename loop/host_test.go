@@ -32,9 +32,15 @@ type virtual struct {
 }
 
 func newVirtual(t testing.TB) *virtual {
-	c := clock.NewManual()
+	return newVirtualOn(t, loop.Config{Clock: clock.NewManual()})
+}
+
+// newVirtualOn starts a loop of that configuration, whose clock is manual.
+func newVirtualOn(t testing.TB, cfg loop.Config) *virtual {
+	c := cfg.Clock.(*clock.Manual)
 	v := &virtual{t: t, clock: c, start: c.Now()}
-	v.Loop = loop.New(loop.Config{Clock: c, OnPanic: func(r any, _ []byte) { v.panics = append(v.panics, r) }})
+	cfg.OnPanic = func(r any, _ []byte) { v.panics = append(v.panics, r) }
+	v.Loop = loop.New(cfg)
 	require.NoError(t, v.Start(v))
 	return v
 }

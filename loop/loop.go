@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/loop/latency"
 )
 
 // Errors of the loop and its handles.
@@ -42,6 +41,8 @@ type Config struct {
 	// as late. Zero means 10 ms, one preemption slice of the Go scheduler: a timer that
 	// is later than that has waited for a processor or a callback.
 	LateAfter time.Duration
+	// ThreadCPU reads the processor clock of the loop's thread. Nil leaves Metrics.CallbackCPU empty.
+	ThreadCPU clock.ThreadCPU
 }
 
 // The phases of a loop's life, in order. The phase never goes back.
@@ -76,15 +77,14 @@ type Loop struct {
 	check    hookList
 	deferred queue
 	closing  queue
-	spare    []func()   // empty; the inbox's next slice
-	open     int        // handles not yet closed
-	held     int        // Hold minus Release; never negative
-	drained  int        // iterations of the wind-down since the host has drained
-	winding  bool       // the wind-down has begun
-	mark     clock.Time // end of the last measured callback
-	count    Metrics    // without PostsPending, CallbackTime and the present wait
+	spare    []func() // empty; the inbox's next slice
+	open     int      // handles not yet closed
+	held     int      // Hold minus Release; never negative
+	drained  int      // iterations of the wind-down since the host has drained
+	winding  bool     // the wind-down has begun
+	count    Metrics  // without PostsPending, CallbackTime, CallbackCPU and the present wait
 
-	callbacks latency.Histogram // the loop adds; any goroutine reads
+	meter meter
 
 	mu struct { // guards what other goroutines touch
 		sync.Mutex
@@ -109,8 +109,9 @@ func New(cfg Config) *Loop {
 	}
 	return &Loop{
 		clock: cfg.Clock, onPanic: cfg.OnPanic, lateAfter: cfg.LateAfter,
-		done: make(chan struct{}),
-		now:  cfg.Clock.Now(),
+		done:  make(chan struct{}),
+		now:   cfg.Clock.Now(),
+		meter: meter{n: 1, cpu: cfg.ThreadCPU},
 	}
 }
 
@@ -138,7 +139,7 @@ func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool, err
 	l.driven = true
 	defer l.checkGoexit()
 	l.UpdateNow()
-	l.mark = l.now
+	l.meter.begin(l.now)
 	alive = l.Alive() // read first: an iteration follows the due timers even if nothing else is alive
 	if mode == RunDefault && l.phase.Load() == running {
 		l.runTimers()
@@ -310,7 +311,7 @@ func (l *Loop) wakeUp() (byIO bool) {
 	}
 	l.awake = true
 	l.UpdateNow()
-	l.mark = l.now
+	l.meter.begin(l.now)
 	l.count.Iterations++
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,17 +15,18 @@ type Metrics struct {
 	PostsPending    int               // accepted, and not yet taken by an iteration
 	PostsPendingMax int               // the most posts that one iteration has taken
 	CallbackTime    latency.Quantiles // of the same measurements
+	CallbackCPU     latency.Quantiles // their processor time: CallbackTimes.CPU; empty where unknown
 	LateTimers      uint64            // fired later than Config.LateAfter after their due time
 	Panics          uint64            // contained
 }
 
 // Metrics returns the counts as of the last time that the loop fell asleep or woke.
-// PostsPending, Idle and CallbackTime are up to date. Any goroutine.
+// PostsPending, Idle and the times of callbacks are up to date. Any goroutine.
 func (l *Loop) Metrics() Metrics {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.mu.count
-	m.CallbackTime = latency.Of(&l.callbacks)
+	m.CallbackTime, m.CallbackCPU = latency.Of(&l.meter.all.Wall), latency.Of(&l.meter.all.CPU)
 	m.PostsPending = len(l.mu.inbox)
 	if l.mu.waiting {
 		m.Idle += l.clock.Now().Sub(l.mu.since)

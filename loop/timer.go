@@ -109,6 +109,9 @@ func (t *Timer) DueIn() time.Duration {
 	return max(0, t.due.Sub(t.loop.now))
 }
 
+// Due returns when the timer fires or, if it is inactive, when it was to fire last.
+func (t *Timer) Due() clock.Time { return t.due }
+
 // Close stops the timer for good. onClosed, which may be nil, is called once,
 // later, in the closing phase. A second Close does nothing.
 func (t *Timer) Close(onClosed func()) {
@@ -140,13 +143,17 @@ func (l *Loop) fireFrom(next int) (resume int) {
 	resume = next
 	l.depth++
 	defer l.endBatch()
-	for resume < len(l.due) {
+	for fired := false; resume < len(l.due); {
 		t := l.due[resume]
 		resume++
-		if t != nil {
-			t.fire()
+		if t == nil {
+			continue
+		}
+		if fired {
 			l.measure()
 		}
+		fired = true
+		t.fire()
 	}
 	return resume
 }

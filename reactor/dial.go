@@ -23,7 +23,7 @@ var errRegister = errors.New("poller refused the connection")
 
 var _ transport.Dialer = (*Reactor)(nil)
 
-// Dial implements transport.Dialer, over TCP. If the loop ends, the reason is
+// Dial implements transport.Dialer, over TCP and unix sockets. If the loop ends, the reason is
 // loop.ErrStopped. Loop only, once the loop has started.
 func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Handler) transport.Conn {
 	c := newConn(r, addr, opts, h)
@@ -36,7 +36,7 @@ func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Hand
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	c.timeout = r.loop.NewTimer(func() {
-		c.end(fmt.Errorf("dial tcp %s: %w", addr, transport.ErrConnectTimeout))
+		c.end(c.dialError(transport.ErrConnectTimeout))
 	})
 	// Start fails only on a stopping loop, whose drain ends the dial.
 	_ = c.timeout.Start(orDefault(opts.ConnectTimeout, defaultConnectTimeout), 0)
@@ -47,7 +47,8 @@ func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Hand
 // connect runs on a goroutine of its own and reports to the loop at its end. The loop does
 // not end before that, so Enroll and Execute always find it there.
 func (r *Reactor) connect(ctx context.Context, c *conn) {
-	nc, err := r.connectTo(ctx, "tcp", c.addr)
+	network, address := transport.SplitAddr(c.addr)
+	nc, err := r.connectTo(ctx, network, address)
 	if err == nil {
 		_, err = r.client.EnrollContext(nc, c) // waits for OnOpen
 	}
@@ -79,9 +80,15 @@ func (c *conn) dialed(err error) {
 		return // it is open, or was given up
 	}
 	if err == nil {
-		err = fmt.Errorf("dial tcp %s: %w", c.addr, errRegister)
+		err = c.dialError(errRegister)
 	}
 	c.end(err)
+}
+
+// dialError returns cause in the form of package net's errors.
+func (c *conn) dialError(cause error) error {
+	network, address := transport.SplitAddr(c.addr)
+	return fmt.Errorf("dial %s %s: %w", network, address, cause)
 }
 
 // stopDial cancels the attempt to connect and its timeout.

@@ -69,7 +69,7 @@ type Reactor struct {
 func New(cfg Config) *Reactor {
 	r := &Reactor{
 		cfg:   cfg,
-		loop:  loop.New(loop.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic}),
+		loop:  loop.New(loop.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic, ThreadCPU: clock.NewThreadCPU()}),
 		conns: make(map[*conn]struct{}),
 
 		connectTo: new(net.Dialer).DialContext,

@@ -12,6 +12,10 @@
 // in dev must load in prod. Load reports all problems at once, each with file and
 // entry. It lists the first 20 and counts the rest.
 //
+// An endpoint names its server by url, or by host and port: see [ParseServer]. Its password stands in the table, in
+// a file or in the environment; a [Secret] hides it in all that is printed. Loading reads no passwords, so
+// that tables can be checked where they are missing: Registry.ReadSecrets does.
+//
 // A table is a regular file of at most 1 MiB. Its text is first compared with the
 // struct of its rows (checkShape), so that a problem names line and field, and then
 // decoded. Key 1 is the row id, and its name must be id, as in responses. Names are

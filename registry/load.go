@@ -44,12 +44,15 @@ const problemsShown = 20
 const idName = "id"
 
 // Default returns the registry of the built-in tables for env.
-func Default(env string) (*Registry, error) {
+func Default(env string) (*Registry, error) { return Load(DefaultTables(), env) }
+
+// DefaultTables returns the folder of the built-in tables.
+func DefaultTables() fs.FS {
 	tables, err := fs.Sub(defaultTables, "tables")
 	if err != nil {
-		return nil, fmt.Errorf("registry: built-in tables: %w", err)
+		panic(err) // The name is a valid one.
 	}
-	return Load(tables, env)
+	return tables
 }
 
 // Load reads keys.toml, params.toml and endpoints.<env>.toml from the folder tables. env is "dev",
@@ -313,8 +316,9 @@ type endpointRow struct {
 	ID       *string `toml:"id"`
 	Name     string  `toml:"name"`
 	Kind     string  `toml:"kind"`
-	Host     string  `toml:"host"`
-	Port     int64   `toml:"port"`
+	URL      *string `toml:"url"`
+	Host     *string `toml:"host"`
+	Port     *int64  `toml:"port"`
 	Embedded bool    `toml:"embedded"`
 	Policy   struct {
 		MaxInflight      *int64 `toml:"max_inflight"`
@@ -323,7 +327,9 @@ type endpointRow struct {
 		RequestTimeoutMS *int64 `toml:"request_timeout_ms"`
 		Username         string `toml:"username"`
 		Password         string `toml:"password"`
-		Database         int64  `toml:"database"`
+		PasswordFile     string `toml:"password_file"`
+		PasswordEnv      string `toml:"password_env"`
+		Database         *int64 `toml:"database"`
 	} `toml:"policy"`
 }
 
@@ -341,11 +347,12 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 	for i := range table.Endpoint {
 		row := &table.Endpoint[i]
 		label := e.label(i, row.ID)
-		l.checkEndpoint(file, label, env, row)
+		server := l.server(file, label, row)
+		l.checkEndpoint(file, label, env, row, &server)
 		endpoint := &Endpoint{
-			Name: row.Name, Kind: EndpointKind(row.Kind), Host: row.Host, Port: int(row.Port), Embedded: row.Embedded,
-			Policy: l.policy(file, label, row),
+			Name: row.Name, Kind: EndpointKind(row.Kind), Embedded: row.Embedded, Policy: l.policy(file, label, row),
 		}
+		endpoint.move(server)
 		if e.identify(label, row.ID, row.Name) {
 			endpoint.ID = *row.ID
 			list = append(list, endpoint)
@@ -355,7 +362,7 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 	return list, true
 }
 
-func (l *loader) checkEndpoint(file, label, env string, row *endpointRow) {
+func (l *loader) checkEndpoint(file, label, env string, row *endpointRow, server *Server) {
 	if row.ID != nil && (!strings.HasPrefix(*row.ID, "ep_") || !validName.MatchString(*row.ID)) {
 		l.problem(file, label, `id must start with "ep_" and consist of letters, digits and _`)
 	}
@@ -363,17 +370,8 @@ func (l *loader) checkEndpoint(file, label, env string, row *endpointRow) {
 	if kind != Redis && kind != HTTP {
 		l.problem(file, label, "unknown kind %s, expected one of %s, %s", excerpt.Quote(row.Kind), Redis, HTTP)
 	}
-	if !ValidHost(row.Host) {
-		l.problem(file, label, "host %s must be a host name or an IP address", excerpt.Quote(row.Host))
-	}
-	if row.Port < 1 || row.Port > math.MaxUint16 {
-		l.problem(file, label, "port must be 1 to 65535, not %d", row.Port)
-	}
-	policy := &row.Policy
-	if policy.Username != "" && policy.Password == "" {
-		l.problem(file, label, "policy.username needs a policy.password")
-	}
-	if kind != Redis && (policy.Username != "" || policy.Password != "" || policy.Database != 0) {
+	login := server.Username != "" || !server.Password.IsZero()
+	if kind != Redis && (login || server.HasDatabase) {
 		l.problem(file, label, "policy.username, password and database are only for kind %s", Redis)
 	}
 	if row.Embedded {
@@ -382,10 +380,88 @@ func (l *loader) checkEndpoint(file, label, env string, row *endpointRow) {
 			l.problem(file, label, "only dev has an embedded Redis")
 		case kind != Redis:
 			l.problem(file, label, "only kind %s can be embedded", Redis)
-		case policy.Password != "" || policy.Database != 0:
+		case login || server.Database != 0:
 			l.problem(file, label, "the embedded Redis has neither password nor databases")
 		}
 	}
+}
+
+// server returns where the endpoint is and who logs in there: from url, or else from host, port and
+// policy. What both name is a problem. No problem quotes a text that may hold a password.
+func (l *loader) server(file, label string, row *endpointRow) (s Server) {
+	if row.URL == nil {
+		s.Host, s.Port = l.hostPort(file, label, row)
+	} else {
+		var err error
+		switch s, err = ParseServer(*row.URL); {
+		case err != nil:
+			l.problem(file, label, "url: %w", err)
+		case !strings.Contains(*row.URL, ":/"):
+			l.problem(file, label, "url begins with redis:// or unix://; host and port are fields of their own")
+		}
+		if EndpointKind(row.Kind) == HTTP {
+			l.problem(file, label, "url is only for kind %s", Redis)
+		}
+		if row.Host != nil || row.Port != nil || row.Embedded {
+			l.problem(file, label, "url excludes host, port and embedded")
+		}
+	}
+	policy := &row.Policy
+	if policy.Username != "" {
+		if s.Username != "" {
+			l.problem(file, label, "policy.username: the url names a user, too")
+		}
+		s.Username = policy.Username
+	}
+	for _, given := range []struct {
+		field  string
+		secret Secret
+	}{
+		{"password", NewSecret(policy.Password)}, {"password_file", Secret{File: policy.PasswordFile}},
+		{"password_env", Secret{Env: policy.PasswordEnv}},
+	} {
+		if given.secret.IsZero() {
+			continue
+		}
+		if !s.Password.IsZero() {
+			l.problem(file, label, "policy.%s: the password is given twice", given.field)
+		}
+		s.Password = given.secret
+	}
+	if s.Username != "" && s.Password.IsZero() {
+		l.problem(file, label, "policy.username needs a policy.password, password_file or password_env")
+	}
+	if database := policy.Database; database != nil {
+		if s.HasDatabase {
+			l.problem(file, label, "policy.database: the url names a database, too")
+		}
+		if *database < 0 || *database > databaseLimit {
+			l.problem(file, label, "policy.database must be 0 to %d, not %d", databaseLimit, *database)
+		}
+		s.Database, s.HasDatabase = int(*database), true
+	}
+	return s
+}
+
+// hostPort checks the fields host and port.
+func (l *loader) hostPort(file, label string, row *endpointRow) (host string, port int) {
+	if row.Host != nil {
+		host = *row.Host
+	}
+	switch {
+	case strings.ContainsAny(host, "@/"): // a URL, which may hold a password
+		l.problem(file, label, "host must be a host name or an IP address; a URL belongs into url")
+	case !ValidHost(host):
+		l.problem(file, label, "host %s must be a host name or an IP address", excerpt.Quote(host))
+	}
+	number := int64(0)
+	if row.Port != nil {
+		number = *row.Port
+	}
+	if number < 1 || number > math.MaxUint16 {
+		l.problem(file, label, "port must be 1 to 65535, not %d", number)
+	}
+	return host, int(number)
 }
 
 // policy fills in the defaults and checks the bounds.
@@ -403,17 +479,11 @@ func (l *loader) policy(file, label string, row *endpointRow) Policy {
 		return time.Duration(bounded(field, given, ifAbsent.Milliseconds(), timeoutLimit.Milliseconds())) * time.Millisecond
 	}
 	given := &row.Policy
-	if given.Database < 0 || given.Database > databaseLimit {
-		l.problem(file, label, "policy.database must be 0 to %d, not %d", databaseLimit, given.Database)
-	}
 	return Policy{
 		MaxInflight:    int(bounded("max_inflight", given.MaxInflight, DefaultMaxInflight, maxInflightLimit)),
 		Connections:    int(bounded("connections", given.Connections, DefaultConnections, connectionsLimit)),
 		ConnectTimeout: timeout("connect_timeout_ms", given.ConnectTimeoutMS, DefaultConnectTimeout),
 		RequestTimeout: timeout("request_timeout_ms", given.RequestTimeoutMS, DefaultRequestTimeout),
-		Username:       given.Username,
-		Password:       given.Password,
-		Database:       int(given.Database),
 	}
 }
 

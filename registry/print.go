@@ -9,14 +9,15 @@ import (
 )
 
 // MarshalJSON writes the three tables as one object: env, keys, params, endpoints. It shows whether
-// an endpoint has a password, not the password.
+// an endpoint has a password, and where it comes from, not the password.
 func (r *Registry) MarshalJSON() ([]byte, error) {
 	type endpoint struct {
 		ID               string       `json:"endpoint_id"`
 		Name             string       `json:"name"`
 		Kind             EndpointKind `json:"kind"`
-		Host             string       `json:"host"`
-		Port             int          `json:"port"`
+		Host             string       `json:"host,omitempty"`
+		Port             int          `json:"port,omitempty"`
+		Socket           string       `json:"socket,omitempty"`
 		Embedded         bool         `json:"embedded"`
 		MaxInflight      int          `json:"max_inflight"`
 		Connections      int          `json:"connections"`
@@ -24,14 +25,16 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 		RequestTimeoutMS int64        `json:"request_timeout_ms"`
 		Username         string       `json:"username,omitempty"`
 		HasPassword      bool         `json:"has_password,omitempty"`
+		PasswordFile     string       `json:"password_file,omitempty"`
+		PasswordEnv      string       `json:"password_env,omitempty"`
 		Database         int          `json:"database,omitempty"`
 	}
 	endpoints := make([]endpoint, len(r.endpoints))
 	for i, e := range r.endpoints {
 		endpoints[i] = endpoint{
-			e.ID, e.Name, e.Kind, e.Host, e.Port, e.Embedded, e.Policy.MaxInflight, e.Policy.Connections,
+			e.ID, e.Name, e.Kind, e.Host, e.Port, e.Socket, e.Embedded, e.Policy.MaxInflight, e.Policy.Connections,
 			e.Policy.ConnectTimeout.Milliseconds(), e.Policy.RequestTimeout.Milliseconds(),
-			e.Policy.Username, e.Policy.Password != "", e.Policy.Database,
+			e.Policy.Username, !e.Policy.Password.IsZero(), e.Policy.Password.File, e.Policy.Password.Env, e.Policy.Database,
 		}
 	}
 	return json.Marshal(struct {
@@ -62,14 +65,18 @@ func (r *Registry) WriteText(w io.Writer) error {
 	}
 
 	fmt.Fprintf(tw, "\nENDPOINT (%s)\tNAME\tKIND\tADDRESS\t", r.env)
-	fmt.Fprintln(tw, "MAX INFLIGHT\tCONNECTIONS\tCONNECT TIMEOUT\tREQUEST TIMEOUT")
+	fmt.Fprintln(tw, "DATABASE\tUSER\tPASSWORD\tMAX INFLIGHT\tCONNECTIONS\tCONNECT TIMEOUT\tREQUEST TIMEOUT")
 	for _, e := range r.endpoints {
 		addr := e.Addr()
 		if e.Embedded {
 			addr = "embedded"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%d\t%v\t%v\n", e.ID, e.Name, e.Kind, addr,
-			e.Policy.MaxInflight, e.Policy.Connections, e.Policy.ConnectTimeout, e.Policy.RequestTimeout)
+		user := e.Policy.Username
+		if user == "" {
+			user = "-"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%v\t%v\n", e.ID, e.Name, e.Kind, addr,
+			e.Policy.Database, user, e.Policy.Password, e.Policy.MaxInflight, e.Policy.Connections, e.Policy.ConnectTimeout, e.Policy.RequestTimeout)
 	}
 	return tw.Flush()
 }

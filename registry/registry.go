@@ -2,7 +2,6 @@ package registry
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -88,14 +87,27 @@ type Endpoint struct {
 	ID       string
 	Name     string
 	Kind     EndpointKind
-	Host     string
-	Port     int
-	Embedded bool // dev only: served by the Redis inside the process unless overridden
+	Host     string // empty for a unix socket
+	Port     int    // 0 for a unix socket
+	Socket   string // the path of a unix socket; empty for TCP
+	Embedded bool   // dev only: served by the Redis inside the process unless overridden
 	Policy   Policy
 }
 
-// Addr returns "host:port", with brackets around an IPv6 host.
-func (e *Endpoint) Addr() string { return net.JoinHostPort(e.Host, strconv.Itoa(e.Port)) }
+// Addr returns "host:port", with brackets around an IPv6 host, or "unix:/path" for a unix socket.
+func (e *Endpoint) Addr() string { return addr(e.Host, e.Port, e.Socket) }
+
+// move makes s the server of the endpoint. It keeps the endpoint's user and password if s names
+// neither, and its database if s names none.
+func (e *Endpoint) move(s Server) {
+	e.Host, e.Port, e.Socket = s.Host, s.Port, s.Socket
+	if s.Username != "" || !s.Password.IsZero() {
+		e.Policy.Username, e.Policy.Password = s.Username, s.Password
+	}
+	if s.HasDatabase {
+		e.Policy.Database = s.Database
+	}
+}
 
 // Policy bounds the use of an endpoint. Immutable once built; any goroutine.
 type Policy struct {
@@ -104,7 +116,7 @@ type Policy struct {
 	ConnectTimeout time.Duration // of one connection attempt
 	RequestTimeout time.Duration // of one command, from the call to its reply
 	Username       string        // AUTH, with Password
-	Password       string        // AUTH; empty means none
+	Password       Secret        // AUTH; Registry.ReadSecrets fills it in
 	Database       int           // SELECT; 0 means none
 }
 
@@ -159,16 +171,41 @@ func (r *Registry) Endpoint(id string) (*Endpoint, bool) { return lookup(r.endpo
 // the slice.
 func (r *Registry) Endpoints() []*Endpoint { return r.endpoints }
 
-// WithRedis returns a copy of r that has every endpoint of kind redis at host:port and none
-// embedded. Policies stay. Only plans loaded with the copy use the new address.
-func (r *Registry) WithRedis(host string, port int) *Registry {
-	return r.withAddr(host, port, func(e *Endpoint) bool { return e.Kind == Redis })
+// WithRedis returns a copy of r that has every endpoint of kind redis at the server and none
+// embedded. What the server does not name stays: user and password together, the database, all bounds.
+// Only plans loaded with the copy use the new server.
+func (r *Registry) WithRedis(s Server) *Registry {
+	return r.change(func(e *Endpoint) {
+		if e.Kind == Redis {
+			e.move(s)
+			e.Embedded = false
+		}
+	})
 }
 
-// WithEmbedded returns a copy of r that has every embedded endpoint at host:port, the address of
-// the Redis inside the process. The other endpoints stay.
-func (r *Registry) WithEmbedded(host string, port int) *Registry {
-	return r.withAddr(host, port, func(e *Endpoint) bool { return e.Embedded })
+// WithEmbedded returns a copy of r that has every embedded endpoint at the server, which is the
+// Redis inside the process. The other endpoints stay.
+func (r *Registry) WithEmbedded(s Server) *Registry {
+	return r.change(func(e *Endpoint) {
+		if e.Embedded {
+			e.move(s)
+			e.Embedded = false
+		}
+	})
+}
+
+// ReadSecrets returns a copy of r whose passwords are read from their files and environment variables.
+// The error names the endpoint and the source of the first that cannot be read.
+func (r *Registry) ReadSecrets() (*Registry, error) {
+	var failed error
+	read := r.change(func(e *Endpoint) {
+		password, err := e.Policy.Password.Read()
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("endpoint %s: %w", excerpt.Text(e.ID), err)
+		}
+		e.Policy.Password = password
+	})
+	return read, failed
 }
 
 // HasEmbedded reports whether some endpoint uses the Redis inside the process.
@@ -181,19 +218,17 @@ func (r *Registry) HasEmbedded() bool {
 	return false
 }
 
-func (r *Registry) withAddr(host string, port int, moves func(*Endpoint) bool) *Registry {
-	moved := *r
-	moved.endpoints = make([]*Endpoint, len(r.endpoints))
-	moved.endpointByID = make(map[string]*Endpoint, len(r.endpoints))
+// change returns a copy of r whose endpoints are copies, too, changed by a function.
+func (r *Registry) change(endpoint func(*Endpoint)) *Registry {
+	changed := *r
+	changed.endpoints = make([]*Endpoint, len(r.endpoints))
+	changed.endpointByID = make(map[string]*Endpoint, len(r.endpoints))
 	for i, e := range r.endpoints {
-		if moves(e) {
-			there := *e
-			there.Host, there.Port, there.Embedded = host, port, false
-			e = &there
-		}
-		moved.endpoints[i], moved.endpointByID[e.ID] = e, e
+		e := *e
+		endpoint(&e)
+		changed.endpoints[i], changed.endpointByID[e.ID] = &e, &e
 	}
-	return &moved
+	return &changed
 }
 
 func lookup[K comparable, V any](m map[K]*V, k K) (*V, bool) {

@@ -176,7 +176,7 @@ func TestLoad(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, registry.Policy{
 		MaxInflight: 5, Connections: 2, ConnectTimeout: 20 * time.Millisecond, RequestTimeout: 30 * time.Millisecond,
-		Username: "u", Password: "secret", Database: 3,
+		Username: "u", Password: registry.NewSecret("secret"), Database: 3,
 	}, a.Policy)
 	assert.Equal(t, "[::1]:7000", a.Addr())
 	b, ok := r.Endpoint("ep_b")
@@ -272,7 +272,7 @@ func TestLoadErrors(t *testing.T) {
 		{"port too high", swap("port = 1", "port = 65536"), each("endpoint ep_1: port must be")},
 		{"port missing", swap("port = 1", ""), each("endpoint ep_1: port must be 1 to 65535, not 0")},
 		{"host missing", swap("host = \"h\"", ""), each(`endpoint ep_1: host "" must be`)},
-		{"host with port", swap("\"h\"", "\"http://h\""), each(`endpoint ep_1: host "http://h" must be`)},
+		{"host with port", swap("\"h\"", "\"http://h\""), each("endpoint ep_1: host must be a host name or an IP address; a URL belongs into url")},
 		{"endpoint twice", endpoint(good + "[[endpoint]]\n" + good), []string{
 			`endpoints.dev.toml: endpoint ep_1: name "one" is taken already`,
 			"endpoints.dev.toml: endpoint ep_1: id is taken already",
@@ -425,8 +425,9 @@ func each(problem string) []string {
 func TestWithRedis(t *testing.T) {
 	dev, err := registry.Default("dev")
 	require.NoError(t, err)
+	there := registry.Server{Host: "10.0.0.1", Port: 7001}
 	for name, moved := range map[string]*registry.Registry{
-		"redis": dev.WithRedis("10.0.0.1", 7001), "embedded": dev.WithEmbedded("10.0.0.1", 7001),
+		"redis": dev.WithRedis(there), "embedded": dev.WithEmbedded(there),
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkInvariants(t, moved)
@@ -445,8 +446,45 @@ func TestWithRedis(t *testing.T) {
 
 	test, err := registry.Default("test")
 	require.NoError(t, err)
-	same, _ := test.WithEmbedded("10.0.0.1", 7001).Endpoint("ep_0001")
+	same, _ := test.WithEmbedded(there).Endpoint("ep_0001")
 	assert.Equal(t, "127.0.0.1:6379", same.Addr(), "not embedded")
+}
+
+// A server that names a user or a database replaces those of the endpoint; otherwise they stay.
+func TestWithRedisKeepsWhatTheServerDoesNotName(t *testing.T) {
+	own, err := registry.Load(tables(nil), "test")
+	require.NoError(t, err)
+	for text, want := range map[string]struct {
+		addr, user, password string
+		database             int
+	}{
+		"h:1":                           {"h:1", "u", "secret", 3},
+		"redis://h:1/0":                 {"h:1", "u", "secret", 0},
+		"redis://v:pw@h:1":              {"h:1", "v", "pw", 3},
+		"redis://:pw@h:1/9":             {"h:1", "", "pw", 9},
+		"unix:///run/r.sock":            {"unix:/run/r.sock", "u", "secret", 3},
+		"unix:///run/r.sock?password=p": {"unix:/run/r.sock", "", "p", 3},
+	} {
+		s, err := registry.ParseServer(text)
+		require.NoError(t, err)
+		e, _ := own.WithRedis(s).Endpoint("ep_a")
+		assert.Equal(t, want.addr, e.Addr(), text)
+		assert.Equal(t, []any{want.user, want.password, want.database},
+			[]any{e.Policy.Username, e.Policy.Password.Reveal(), e.Policy.Database}, text)
+	}
+}
+
+func TestReadSecrets(t *testing.T) {
+	own, err := registry.Load(tables(nil), "test")
+	require.NoError(t, err)
+	t.Setenv("RANKD_TEST_SECRET", "pw")
+	read, err := own.WithRedis(registry.Server{Host: "h", Port: 1, Password: registry.Secret{Env: "RANKD_TEST_SECRET"}}).ReadSecrets()
+	require.NoError(t, err)
+	a, _ := read.Endpoint("ep_a")
+	assert.Equal(t, "pw", a.Policy.Password.Reveal())
+
+	_, err = own.WithRedis(registry.Server{Host: "h", Port: 1, Password: registry.Secret{File: "/nowhere/pw"}}).ReadSecrets()
+	assert.EqualError(t, err, "endpoint ep_a: password_file /nowhere/pw: no such file or directory")
 }
 
 func TestPrint(t *testing.T) {
@@ -478,9 +516,9 @@ KEY  NAME   TYPE   NULLABLE  WRITABLE  DEFAULT
 PARAM       NAME  TYPE  NULLABLE
 4294967295  last  bool  yes
 
-ENDPOINT (test)  NAME  KIND   ADDRESS       MAX INFLIGHT  CONNECTIONS  CONNECT TIMEOUT  REQUEST TIMEOUT
-ep_a             a     redis  [::1]:7000    5             2            20ms             30ms
-ep_b             b     http   b.example:80  1024          1            1s               1s
+ENDPOINT (test)  NAME  KIND   ADDRESS       DATABASE  USER  PASSWORD  MAX INFLIGHT  CONNECTIONS  CONNECT TIMEOUT  REQUEST TIMEOUT
+ep_a             a     redis  [::1]:7000    3         u     hidden    5             2            20ms             30ms
+ep_b             b     http   b.example:80  0         -     none      1024          1            1s               1s
 `, "\n"), text.String())
 	assert.NotContains(t, text.String(), "secret")
 }

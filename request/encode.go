@@ -25,8 +25,9 @@ type Response struct {
 	RequestID       string
 	EngineRequestID string               // new for each answer
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
-	Deltas          []rowset.SchemaDelta // shown if Trace
-	Trace           bool
+	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
+	ShowDeltas      bool
+	Trace           []byte // a JSON value; nil: none
 }
 
 // Failure is the content of the answer to a request that failed. The answer leaves Node
@@ -37,6 +38,7 @@ type Failure struct {
 	Error     string // one of a few known texts
 	Detail    string // the exact fault
 	Node, Op  string // the node that failed, if one did
+	Trace     []byte // a JSON value; nil: none
 	// SourceSpan is the place in the plan's source that the failure came from. The answer leaves
 	// it out when it is empty.
 	SourceSpan string
@@ -69,7 +71,7 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 	dst = appendString(dst, r.RequestID)
 	dst = append(dst, `,"engine_request_id":`...)
 	dst = appendString(dst, r.EngineRequestID)
-	if r.Trace {
+	if r.ShowDeltas {
 		dst = append(dst, `,"schema_deltas":[`...)
 		for i := range r.Deltas {
 			dst = appendComma(dst, i)
@@ -88,7 +90,15 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 			n++
 		}
 	}
-	return append(dst, "]}\n"...)
+	return append(appendTrace(append(dst, ']'), r.Trace), "}\n"...)
+}
+
+// appendTrace appends the member of a trace, if there is one.
+func appendTrace(dst, trace []byte) []byte {
+	if trace == nil {
+		return dst
+	}
+	return append(append(dst, `,"trace":`...), trace...)
 }
 
 // columns is a batch with the encoded name of each column.
@@ -183,7 +193,7 @@ func AppendFailure(dst []byte, f *Failure) []byte {
 	if f.SourceSpan != "" {
 		dst = appendString(append(dst, `,"source_span":`...), f.SourceSpan)
 	}
-	return append(dst, "}\n"...)
+	return append(appendTrace(dst, f.Trace), "}\n"...)
 }
 
 // appendComma appends a comma unless position i is the first.

@@ -59,14 +59,16 @@ func TestAppendResponse(t *testing.T) {
 		{"UnregisteredKey", Flat, Response{Outputs: []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1},
 			Floats: []rowset.FloatColumn{{Key: 9, Values: []float64{2}}}})}},
 			`{"request_id":"","engine_request_id":"","candidates":[{"id":1,"9":2.0}]}`},
-		{"Trace", Flat, Response{RequestID: "r", Trace: true, Deltas: []rowset.SchemaDelta{
+		{"Deltas", Flat, Response{RequestID: "r", ShowDeltas: true, Deltas: []rowset.SchemaDelta{
 			{NodeID: "a\"b", Out: []registry.KeyID{3001}, New: []registry.KeyID{3001}},
 			{NodeID: "c", In: []registry.KeyID{2002, 3001}, Removed: []registry.KeyID{2002, 3001}}}},
 			`{"request_id":"r","engine_request_id":"","schema_deltas":[` +
 				`{"node_id":"a\"b","in_keys_union":[],"out_keys":[3001],"new_keys":[3001],"removed_keys":[]},` +
 				`{"node_id":"c","in_keys_union":[2002,3001],"out_keys":[],"new_keys":[],"removed_keys":[2002,3001]}],"candidates":[]}`},
-		{"TraceWithoutNodes", Flat, Response{Trace: true},
+		{"DeltasWithoutNodes", Flat, Response{ShowDeltas: true},
 			`{"request_id":"","engine_request_id":"","schema_deltas":[],"candidates":[]}`},
+		{"Trace", Flat, Response{RequestID: "r", EngineRequestID: "e", Trace: []byte(`{"version":1}`)},
+			`{"request_id":"r","engine_request_id":"e","candidates":[],"trace":{"version":1}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			line := NewEncoder(reg, tc.format).AppendResponse([]byte("before "), &tc.r)
@@ -92,6 +94,8 @@ func TestAppendFailure(t *testing.T) {
 		string(AppendFailure(nil, &Failure{RequestID: "r", Error: CodeInvalid, Detail: `a "b"`})))
 	assert.Equal(t, `{"request_id":"r","error":"e","detail":"d","node":"n5","op":"core::vm"}`+"\n",
 		string(AppendFailure(nil, &Failure{RequestID: "r", Error: "e", Detail: "d", Node: "n5", Op: "core::vm"})))
+	assert.Equal(t, `{"request_id":"r","error":"e","detail":"d","trace":{"version":1}}`+"\n",
+		string(AppendFailure(nil, &Failure{RequestID: "r", Error: "e", Detail: "d", Trace: []byte(`{"version":1}`)})))
 	assert.Equal(t, `{"request_id":"","error":"e","detail":"line\n2","node":"","op":"core::vm"}`+"\n",
 		string(AppendFailure(nil, &Failure{Error: "e", Detail: "line\n2", Op: "core::vm"})), "an empty node id is a legal one")
 	assert.Equal(t, `{"request_id":"r","error":"e","detail":"d","node":"n","op":"o","source_span":"a.plan.ts:3:4"}`+"\n",

@@ -22,6 +22,8 @@ type Parsed struct {
 	// Scheduling is the name of a scheduling mode, which the caller checks; empty means the
 	// caller's choice.
 	Scheduling string
+	// Trace asks for a trace of the run in the answer. The caller checks whether it may.
+	Trace bool
 }
 
 // UserIDMax is the largest user_id that a request may carry.
@@ -30,11 +32,11 @@ const UserIDMax = math.MaxUint32
 // Parse checks one document. Any goroutine.
 //
 // Parse checks in a fixed order and reports the first fault: syntax, user_id,
-// param_overrides, plan, deadline_ms, scheduling. The error is an *Error. Stream.Locate adds the line
+// param_overrides, plan, deadline_ms, scheduling, trace. The error is an *Error. Stream.Locate adds the line
 // of the input to a syntax error.
 //
 // The last of several members with the same name counts. Parse ignores unknown members.
-// A null param_overrides, plan, deadline_ms or scheduling is the same as none.
+// A null param_overrides, plan, deadline_ms, scheduling or trace is the same as none.
 func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	root, err := jsondoc.Parse(doc)
 	if err != nil {
@@ -53,6 +55,9 @@ func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	}
 	if refused == nil {
 		refused = req.readScheduling(&root)
+	}
+	if refused == nil {
+		refused = req.readTrace(&root)
 	}
 	if refused != nil {
 		refused.RequestID = req.RequestID
@@ -231,6 +236,18 @@ func (r *Parsed) readScheduling(root *jsondoc.Value) *Error {
 		return refuse(CodeInvalid, v, "scheduling must be the name of a scheduling mode")
 	default:
 		r.Scheduling = v.Str
+	}
+	return nil
+}
+
+func (r *Parsed) readTrace(root *jsondoc.Value) *Error {
+	v := root.Get("trace")
+	switch {
+	case v == nil || v.Kind == jsondoc.Null:
+	case v.Kind != jsondoc.Bool:
+		return refuse(CodeInvalid, v, "trace must be true or false")
+	default:
+		r.Trace = v.Bool
 	}
 	return nil
 }

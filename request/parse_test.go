@@ -35,7 +35,7 @@ func TestParseUserID(t *testing.T) {
 		`{"user_id": null, "user_id": 7}`:                         7,
 		" \n\t{\"user_id\"\r\n: 5} \n":                            5,
 		"\ufeff{\"user_id\": 5}":                                  5,
-		`{"user_id": 3, "trace": {"a": []}, "scheduling": null}`:  3,
+		`{"user_id": 3, "trace": null, "scheduling": null}`:       3,
 		`{"user_id": 3, "USER_ID": -1, "unknown": [1, {"a": 2}]}`: 3,
 	} {
 		req, err := Parse([]byte(doc), reg)
@@ -104,6 +104,9 @@ func TestParseRefuses(t *testing.T) {
 			"deadline_ms must be an integer from 1 to 18446744073709551615"},
 		{"DeadlineBeforeScheduling", `{"user_id": 1, "deadline_ms": 0, "scheduling": 1}`, CodeInvalid, "deadline_ms"},
 		{"SchedulingNumber", `{"user_id": 1, "scheduling": 1}`, CodeInvalid, "scheduling must be the name of a scheduling mode"},
+		{"TraceObject", `{"user_id": 1, "trace": {"a": []}}`, CodeInvalid, "trace must be true or false"},
+		{"TraceText", `{"user_id": 1, "trace": "true"}`, CodeInvalid, "trace must be true or false"},
+		{"SchedulingBeforeTrace", `{"user_id": 1, "trace": 1, "scheduling": 1}`, CodeInvalid, "scheduling"},
 		{"SchedulingEmpty", `{"user_id": 1, "scheduling": ""}`, CodeInvalid, "scheduling must be the name of a scheduling mode"},
 		{"DeadlineString", `{"user_id": 1, "deadline_ms": "5"}`, CodeInvalid, "deadline_ms"},
 	} {
@@ -168,12 +171,13 @@ func TestParseRequestID(t *testing.T) {
 
 func TestParseOptionalFields(t *testing.T) {
 	reg := builtin(t)
-	req, err := Parse([]byte(`{"user_id": 1, "plan": "diamond", "deadline_ms": 250, "scheduling": "inline_all", "param_overrides":
+	req, err := Parse([]byte(`{"user_id": 1, "plan": "diamond", "deadline_ms": 250, "scheduling": "inline_all", "trace": true, "param_overrides":
 		{"weight": "overridden below", "blocklist_regex": "^US", "esr_cutoff": 3, "weight": -0.25}}`), reg)
 	require.NoError(t, err)
 	assert.Equal(t, "diamond", req.Plan)
 	assert.Equal(t, 250*time.Millisecond, req.Timeout)
 	assert.Equal(t, "inline_all", req.Scheduling)
+	assert.True(t, req.Trace)
 	weight, ok := req.Params.Float(4)
 	assert.True(t, ok)
 	assert.Equal(t, -0.25, weight)

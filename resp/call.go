@@ -15,6 +15,8 @@ type Call struct {
 	// Done is invoked exactly once for each accepted Do, on the loop, never inside a
 	// call to the client; not at all after Cancel.
 	Done func(*Call)
+	// Watch sees the commands on their way. Nil: nobody looks.
+	Watch Watch
 
 	// Replies holds one reply for each command, valid only during Done.
 	Replies Replies
@@ -33,6 +35,16 @@ type Call struct {
 	sent       int        // commands handed to conn; answered <= sent <= Batch.Len()
 	answered   int
 	kept       *Gathered // the replies to earlier parts; nil if sent in one
+}
+
+// A Watch sees the commands of a call on their way. On the goroutine that drives the connection: the loop or, in a
+// client that blocks, the caller.
+type Watch interface {
+	// Sent says that n commands of the call, bytes long, were written to the client's connection of that number.
+	Sent(conn, n, bytes int)
+	// Replied says that the replies to the oldest n commands on that connection were read. Nobody says so about
+	// commands whose call has given up.
+	Replied(conn, n, bytes int)
 }
 
 // A callList is a FIFO of calls, threaded through them: each is in at most one, and

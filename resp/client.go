@@ -74,8 +74,8 @@ func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	c.deliverFn = c.deliverSettled
 	c.timer = l.NewTimer(c.tick)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))
-	for range o.Connections {
-		c.conns = append(c.conns, &conn{client: c, decoder: NewDecoder(o.Limits), pace: NewPace(&o, jitter)})
+	for i := range o.Connections {
+		c.conns = append(c.conns, &conn{client: c, number: i, decoder: NewDecoder(o.Limits), pace: NewPace(&o, jitter)})
 	}
 	return c
 }
@@ -152,7 +152,7 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Addr returns the server's host:port.
+// Addr returns the server's address: see Options.
 func (c *Client) Addr() string { return c.opts.Addr }
 
 // sendWaiting sends waiting calls in FIFO order as long as they fit. The first that does not
@@ -203,6 +203,9 @@ func (c *Client) send(cn *conn, call *Call, n int) {
 	c.inflight += n
 	call.conn = cn
 	call.sent += n
+	if call.Watch != nil {
+		call.Watch.Sent(cn.number, n, len(part))
+	}
 	if call.sent == call.Batch.Len() {
 		call.leave()
 		c.sent.push(call)
@@ -216,6 +219,9 @@ func (c *Client) answer(s slot, cn *conn) {
 	if !s.wanted() {
 		c.stats.Dropped += uint64(s.n)
 		return
+	}
+	if call.Watch != nil {
+		call.Watch.Replied(cn.number, s.n, cn.decoder.Replies().Size())
 	}
 	if s.n < call.Batch.Len() {
 		if call.kept == nil {

@@ -23,9 +23,11 @@ const (
 //	  └───────────────┴──────────────────────────────────┘ lost
 type conn struct {
 	client  *Client
+	number  int // in client.conns
 	state   connState
 	tr      transport.Conn // of the current or the last connection
 	decoder *Decoder
+	greeted int // answered commands of the greeting
 	slots   slots
 	// decoding says that the decoder has been set to the front of the FIFO.
 	decoding bool
@@ -62,9 +64,9 @@ func (cn *conn) OnConnect(err error) {
 		cn.becomeReady()
 	default:
 		cn.state = connGreeting
-		greeting := cn.client.greeting
-		cn.decoder.Reset(greeting.Len())
-		if err := cn.tr.Write(greeting.buf); err != nil {
+		cn.greeted = 0
+		cn.decoder.Reset(1)
+		if err := cn.tr.Write(cn.client.greeting.buf); err != nil {
 			cn.shut(err)
 		}
 	}
@@ -128,24 +130,32 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 	return len(data) // The rest of a closed connection is ignored.
 }
 
-// readGreeting reads the answers to AUTH and the like.
+// readGreeting reads the answers to AUTH and the like, one by one: the first that refuses the
+// connection may be the last that comes.
 func (cn *conn) readGreeting(data []byte) (consumed int) {
-	n, done, err := cn.decoder.Decode(data)
-	if err == nil && !done {
-		return 0
+	c := cn.client
+	for cn.greeted < c.greeting.Len() {
+		n, done, err := cn.decoder.Decode(data[consumed:])
+		if err == nil && !done {
+			return consumed
+		}
+		if err == nil {
+			err = c.opts.CheckGreeting(cn.greeted, cn.decoder.Replies().At(0))
+		}
+		if err != nil {
+			cn.shut(err)
+			return len(data)
+		}
+		consumed += n
+		cn.greeted++
+		cn.decoder.Reset(1)
 	}
-	if err == nil {
-		err = cn.client.opts.CheckGreeting(cn.decoder.Replies())
-	}
-	if err == nil && n < len(data) {
-		err = ErrUnsolicited
-	}
-	if err != nil {
-		cn.shut(err)
+	if consumed < len(data) {
+		cn.shut(ErrUnsolicited)
 		return len(data)
 	}
 	cn.becomeReady()
-	return n
+	return consumed
 }
 
 // OnClose implements transport.Handler.

@@ -36,7 +36,7 @@ var (
 // An OpError is the failure of a call: where, what and why. It matches both its
 // Kind and what its Cause matches. Immutable once built.
 type OpError struct {
-	Addr  string // host:port
+	Addr  string // "host:port", or "unix:/path"
 	Kind  error  // one of the conditions above
 	Cause error  // why; may be nil
 }

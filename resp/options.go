@@ -2,7 +2,6 @@ package resp
 
 import (
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/rankd/rankd/reactor/transport"
@@ -11,10 +10,12 @@ import (
 // Options say which server a client talks to and within which bounds. All but Addr
 // may be zero, which means the default. Immutable once given to a client.
 type Options struct {
-	Addr string // host:port
+	Addr string // "host:port", or "unix:/path" for a unix socket
 
 	// ClientName is shown by CLIENT LIST. Empty means none.
 	ClientName string
+	// LibName and LibVersion are shown by CLIENT LIST of Redis 7.2 and later. Empty means none.
+	LibName, LibVersion string
 	// Username and Password go into AUTH on each new connection. Without a password
 	// there is no AUTH. No username means the default user.
 	Username, Password string
@@ -104,42 +105,4 @@ func (o *Options) partSize(size, remaining int) int {
 		return remaining
 	}
 	return min(remaining, max(1, o.MaxInflight/4))
-}
-
-// Greeting returns the commands that open a connection: AUTH, SELECT and CLIENT SETNAME, each if
-// the options ask for it. The batch may be empty.
-func (o *Options) Greeting() *Batch {
-	var b Batch
-	switch {
-	case o.Password == "":
-	case o.Username == "":
-		b.Cmd("AUTH", o.Password)
-	default:
-		b.Cmd("AUTH", o.Username, o.Password)
-	}
-	if o.Database != 0 {
-		b.Cmd("SELECT", strconv.Itoa(o.Database))
-	}
-	if o.ClientName != "" {
-		b.Cmd("CLIENT", "SETNAME", o.ClientName)
-	}
-	return &b
-}
-
-// CheckGreeting returns the reason why the replies to Greeting forbid the use of the connection,
-// or nil. The name, always last, is a courtesy, and old or partial servers do not know it: they
-// may refuse it. But a server that wants a password or is full says so in answer to the name, and
-// would say the same to every command.
-func (o *Options) CheckGreeting(replies Replies) error {
-	for i, r := range replies.All() {
-		err := r.Err()
-		if err == nil {
-			continue
-		}
-		naming := o.ClientName != "" && i == replies.Len()-1
-		if server := err.(*ServerError); !naming || server.refusesAll() {
-			return err
-		}
-	}
-	return nil
 }

@@ -4,9 +4,6 @@ import (
 	"iter"
 	"math"
 	"strconv"
-	"strings"
-
-	"github.com/rankd/rankd/internal/excerpt"
 )
 
 // A Kind is the type of a reply.
@@ -287,26 +284,4 @@ func (r Reply) Err() error {
 		return nil
 	}
 	return &ServerError{Message: string(r.Bytes())}
-}
-
-// A ServerError is a reply by which the server refuses one command, such as
-// "WRONGTYPE Operation against a key holding the wrong kind of value". The connection
-// and the other commands of the batch are unharmed. Immutable once built.
-type ServerError struct {
-	Message string // as sent, without the leading '-'
-}
-
-// Error implements error: one line, shortened if the message is long.
-func (e *ServerError) Error() string { return excerpt.Text(e.Message) }
-
-// Code returns the first word of the message, by convention an upper-case class
-// such as ERR, WRONGTYPE or LOADING.
-func (e *ServerError) Code() string {
-	code, _, _ := strings.Cut(e.Message, " ")
-	return code
-}
-
-// refusesAll reports whether the server refuses the connection, not the command.
-func (e *ServerError) refusesAll() bool {
-	return e.Code() == "NOAUTH" || strings.HasPrefix(e.Message, "ERR max number of clients")
 }

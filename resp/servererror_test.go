@@ -14,3 +14,26 @@ func TestServerErrorIsShort(t *testing.T) {
 	assert.Equal(t, "ERR", err.Code())
 	assert.EqualError(t, &ServerError{Message: "ERR a\tb\x1b"}, `ERR a\tb\x1b`)
 }
+
+// An error that concerns the server says what it means and what to do.
+func TestServerErrorTellsItsMeaning(t *testing.T) {
+	for message, want := range map[string]string{
+		"LOADING Redis is loading the dataset in memory":          "ask again later",
+		"READONLY You can't write against a read only replica.":   "the address of its primary",
+		"MASTERDOWN Link with MASTER is down":                     "the address of the primary",
+		"TRYAGAIN Multiple keys request during rehashing of slot": "ask again",
+		"CLUSTERDOWN Hash slot not served":                        "see CLUSTER INFO",
+		"MOVED 3999 127.0.0.1:6381":                               "rankd follows no redirections",
+		"ASK 3999 127.0.0.1:6381":                                 "rankd follows no redirections",
+		"NOAUTH Authentication required.":                         "password_file or password_env",
+		"WRONGPASS invalid username-password pair":                "see ACL LIST",
+		"NOPERM this user has no permissions to access some keys": "see ACL LIST",
+	} {
+		err := &ServerError{Message: message}
+		assert.Contains(t, err.Error(), message+" (")
+		assert.Contains(t, err.Error(), want)
+	}
+	for _, message := range []string{"ERR x", "WRONGTYPE x", "LOADINGS", "", "moved 1 2"} {
+		assert.EqualError(t, &ServerError{Message: message}, message)
+	}
+}

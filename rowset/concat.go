@@ -3,8 +3,8 @@ package rowset
 // Concat returns a dense RowSet of a's active rows in their order, then b's. It has
 // the columns of both sides, even if a side has no rows. A column is null for the rows
 // of a side that lacks it. The sides may be the same RowSet, and either may be the zero
-// RowSet.
-func Concat(a, b RowSet) RowSet {
+// RowSet. The slices of the result are m's.
+func Concat(m *Memory, a, b RowSet) RowSet {
 	sides := [2]RowSet{a, b}
 	for i := range sides {
 		if sides[i].Batch == nil {
@@ -13,7 +13,7 @@ func Concat(a, b RowSet) RowSet {
 	}
 	left, right := sides[0].Batch, sides[1].Batch
 
-	ids := make([]int64, a.N+b.N)
+	ids := m.IDs(a.N + b.N)
 	gather(ids[:a.N], left.IDs, sides[0])
 	gather(ids[a.N:], right.IDs, sides[1])
 	var floats []FloatColumn
@@ -23,11 +23,11 @@ func Concat(a, b RowSet) RowSet {
 	}
 	for i := range left.Floats {
 		c := &left.Floats[i]
-		floats = append(floats, concatFloats(sides, [2]*FloatColumn{c, right.Float(c.Key)}))
+		floats = append(floats, concatFloats(m, sides, [2]*FloatColumn{c, right.Float(c.Key)}))
 	}
 	for i := range right.Floats {
 		if c := &right.Floats[i]; left.Float(c.Key) == nil {
-			floats = append(floats, concatFloats(sides, [2]*FloatColumn{nil, c}))
+			floats = append(floats, concatFloats(m, sides, [2]*FloatColumn{nil, c}))
 		}
 	}
 
@@ -36,27 +36,30 @@ func Concat(a, b RowSet) RowSet {
 	}
 	for i := range left.Strings {
 		c := &left.Strings[i]
-		strings = append(strings, concatStrings(sides, [2]*StringColumn{c, right.String(c.Key)}))
+		strings = append(strings, concatStrings(m, sides, [2]*StringColumn{c, right.String(c.Key)}))
 	}
 	for i := range right.Strings {
 		if c := &right.Strings[i]; left.String(c.Key) == nil {
-			strings = append(strings, concatStrings(sides, [2]*StringColumn{nil, c}))
+			strings = append(strings, concatStrings(m, sides, [2]*StringColumn{nil, c}))
 		}
 	}
 	return Dense(NewBatch(ids, floats, strings))
 }
 
 // concatFloats joins one column. A side that lacks it has a nil column.
-func concatFloats(sides [2]RowSet, columns [2]*FloatColumn) FloatColumn {
+func concatFloats(m *Memory, sides [2]RowSet, columns [2]*FloatColumn) FloatColumn {
 	n := sides[0].N + sides[1].N
-	out := FloatColumn{Values: make([]float64, n)}
+	out := FloatColumn{Values: m.Floats(n)}
 	at := 0
 	for s, side := range sides {
+		values := out.Values[at : at+side.N]
+		at += side.N
 		if c := columns[s]; c != nil {
 			out.Key = c.Key
-			gather(out.Values[at:at+side.N], c.Values, side)
+			gather(values, c.Values, side)
+		} else {
+			clear(values)
 		}
-		at += side.N
 	}
 	if hasNulls(sides[0], columns[0]) || hasNulls(sides[1], columns[1]) {
 		out.Valid = NewBitmap(n)
@@ -76,8 +79,8 @@ func hasNulls(side RowSet, c *FloatColumn) bool {
 }
 
 // concatStrings joins one column. A side that lacks it has a nil column.
-func concatStrings(sides [2]RowSet, columns [2]*StringColumn) StringColumn {
-	out := StringColumn{Codes: make([]int32, sides[0].N+sides[1].N)}
+func concatStrings(m *Memory, sides [2]RowSet, columns [2]*StringColumn) StringColumn {
+	out := StringColumn{Codes: m.Rows(sides[0].N + sides[1].N)}
 	merge := newDictMerge(sides, columns)
 	at := 0
 	for s, side := range sides {

@@ -22,7 +22,7 @@ func TestConcatAgreesWithPlainRows(t *testing.T) {
 		case 1:
 			b = a
 		}
-		out := rowset.Concat(a, b)
+		out := rowset.Concat(nil, a, b)
 		require.NoError(t, out.Validate())
 		assert.Nil(t, out.Rows)
 		assert.Equal(t, out.Batch.Len(), out.N)
@@ -50,7 +50,7 @@ func TestConcatOfNothing(t *testing.T) {
 		"both":  {rowset.RowSet{}, rowset.RowSet{}, []row{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := rowset.Concat(c.a, c.b)
+			out := rowset.Concat(nil, c.a, c.b)
 			require.NoError(t, out.Validate())
 			assert.Equal(t, c.want, plainRows(out))
 		})
@@ -60,7 +60,7 @@ func TestConcatOfNothing(t *testing.T) {
 func TestConcatKeepsColumnsOfASideWithoutRows(t *testing.T) {
 	columns := rowset.NewBatch([]int64{1}, []rowset.FloatColumn{{Key: 1001, Values: []float64{1}}},
 		[]rowset.StringColumn{stringColumn(3001, "DE")})
-	out := rowset.Concat(rowset.Take(rowset.Dense(columns), 0), rowset.Dense(rowset.NewBatch([]int64{2}, nil, nil)))
+	out := rowset.Concat(nil, rowset.Take(rowset.Dense(columns), 0), rowset.Dense(rowset.NewBatch([]int64{2}, nil, nil)))
 	require.NoError(t, out.Validate())
 	assert.Equal(t, []registry.KeyID{1001, 3001}, out.Batch.AppendKeys(nil))
 	assert.Equal(t, []row{{2, ""}}, plainRows(out))
@@ -68,7 +68,7 @@ func TestConcatKeepsColumnsOfASideWithoutRows(t *testing.T) {
 
 func TestConcatHasNoValidityIfNothingIsNull(t *testing.T) {
 	b := rowset.NewBatch([]int64{1, 2}, []rowset.FloatColumn{{Key: 1001, Values: []float64{1, 2}}}, nil)
-	assert.Nil(t, rowset.Concat(rowset.Dense(b), rowset.Dense(b)).Batch.Float(1001).Valid)
+	assert.Nil(t, rowset.Concat(nil, rowset.Dense(b), rowset.Dense(b)).Batch.Float(1001).Valid)
 }
 
 func TestConcatSharesADictionaryThatFits(t *testing.T) {
@@ -78,7 +78,7 @@ func TestConcatSharesADictionaryThatFits(t *testing.T) {
 		"one with no news": stringColumn(3001, "FR", "DE"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := rowset.Concat(
+			out := rowset.Concat(nil,
 				rowset.Dense(rowset.NewBatch(make([]int64, 3), nil, []rowset.StringColumn{a})),
 				rowset.Dense(rowset.NewBatch(make([]int64, len(b.Codes)), nil, []rowset.StringColumn{b})))
 			assert.Same(t, a.Dict, out.Batch.String(3001).Dict)
@@ -93,7 +93,7 @@ func TestConcatLeavesUnusedStringsBehind(t *testing.T) {
 	}
 	b := rowset.NewBatch(make([]int64, 1000), nil, []rowset.StringColumn{stringColumn(3001, values...)})
 	few := rowset.RowSet{Batch: b, Rows: []int32{900, 17}, N: 2}
-	out := rowset.Concat(few, few)
+	out := rowset.Concat(nil, few, few)
 	require.NoError(t, out.Validate())
 	assert.Equal(t, []string{"900", "17"}, out.Batch.String(3001).Dict.Values)
 	assert.Equal(t, append(plainRows(few), plainRows(few)...), plainRows(out))
@@ -116,7 +116,7 @@ func BenchmarkConcat(b *testing.B) {
 		b.Run("rows="+strconv.Itoa(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				rowset.Concat(left, right)
+				rowset.Concat(nil, left, right)
 			}
 		})
 	}

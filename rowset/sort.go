@@ -13,11 +13,23 @@ import (
 // sortScratch is the scratch memory of one sort. One goroutine at a time.
 type sortScratch struct {
 	entries, other []sortEntry
+	keys           []uint64             // of a selection's entries, or of its sample
+	counts         [256]int32           // of nthKey: how many keys have each digit
 	ranks, order   []int32              // by dictionary code, and by rank
 	buckets        [radixLevels][]int32 // place of the next entry of each digit, by level
+	memory         *Memory              // for the result
 
 	stop    Stop // nil: never
 	stopped bool // stop has said so, and the rest of the sort is skipped
+}
+
+// bytes returns how much memory s holds.
+func (s *sortScratch) bytes() int {
+	n := 16*(cap(s.entries)+cap(s.other)) + 8*cap(s.keys) + 4*(cap(s.ranks)+cap(s.order))
+	for _, b := range s.buckets {
+		n += 4 * cap(b)
+	}
+	return n
 }
 
 // A sortEntry is one row to sort: its position in the active list, and a key whose
@@ -42,12 +54,15 @@ const (
 // counts as greater than all others, but no op produces one. Without a column of that key (see
 // Batch.Has) all rows are equal.
 //
-// Sort returns ErrStopped once stop says so. A nil stop never does, and the error is then nil.
-func Sort(stop Stop, rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
+// Sort returns ErrStopped once stop says so. A nil stop never does, and the error is then nil. The
+// list of the result is m's.
+func Sort(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
 	if rs.N < 2 {
 		return rs, nil
 	}
-	return (&sortScratch{stop: stop}).sort(rs, key, desc)
+	s := m.scratch(stop)
+	defer m.freeScratch(s)
+	return s.sort(rs, key, desc)
 }
 
 // stopRows is how many rows a sort handles before it asks again whether to stop. They
@@ -219,7 +234,7 @@ func (s *sortScratch) result(rs RowSet, sorted []sortEntry) (RowSet, error) {
 	if s.cancelled() {
 		return RowSet{}, ErrStopped
 	}
-	rows := make([]int32, rs.N)
+	rows := s.memory.Rows(rs.N)
 	if rs.Rows == nil {
 		for i := range sorted {
 			rows[i] = sorted[i].pos
@@ -256,6 +271,14 @@ func floatKey(v float64) uint64 {
 	}
 	b := math.Float64bits(v + 0) // -0.0 + 0 is 0.0
 	return b ^ (uint64(int64(b)>>63) | 1<<63)
+}
+
+// negativeZeroKey is the key that −0.0 would have. No value has it, since −0.0 has the key of 0.0.
+const negativeZeroKey = 1<<63 - 1
+
+// keyFloat returns the double of a key, or a NaN if a NaN had it.
+func keyFloat(key uint64) float64 {
+	return math.Float64frombits(key ^ (uint64(int64(^key)>>63) | 1<<63))
 }
 
 func insertionSort(entries []sortEntry) {

@@ -49,7 +49,7 @@ func sortedRows(rs rowset.RowSet, key registry.KeyID, desc bool) []int32 {
 
 // sorted is a sort that nothing stops.
 func sorted(rs rowset.RowSet, key registry.KeyID, desc bool) rowset.RowSet {
-	out, err := rowset.Sort(nil, rs, key, desc)
+	out, err := rowset.Sort(nil, nil, rs, key, desc)
 	if err != nil {
 		panic(err)
 	}
@@ -150,13 +150,13 @@ func BenchmarkSort(b *testing.B) {
 		b.Run(at+"/float", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _ = rowset.Sort(nil, in, 2001, false)
+				_, _ = rowset.Sort(nil, nil, in, 2001, false)
 			}
 		})
 		b.Run(at+"/string", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _ = rowset.Sort(nil, in, 3001, true)
+				_, _ = rowset.Sort(nil, nil, in, 3001, true)
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func BenchmarkSortSmall(b *testing.B) {
 		in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}}, nil))
 		b.Run("rows="+strconv.Itoa(n), func(b *testing.B) {
 			for b.Loop() {
-				_, _ = rowset.Sort(nil, in, 2001, false)
+				_, _ = rowset.Sort(nil, nil, in, 2001, false)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
 		})

@@ -49,16 +49,16 @@ func TestSortStops(t *testing.T) {
 	}{{"id", rs, 1}, {"float", rs, 2}, {"string by rank", rs, 3}, {"string by value", fewOfMany, 3}} {
 		for _, desc := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, desc %t", c.name, desc), func(t *testing.T) {
-				want, err := Sort(nil, c.rs, c.key, desc)
+				want, err := Sort(nil, nil, c.rs, c.key, desc)
 				require.NoError(t, err)
 				never := countdown{n: 1 << 30}
-				got, err := Sort(&never, c.rs, c.key, desc)
+				got, err := Sort(&never, nil, c.rs, c.key, desc)
 				require.NoError(t, err)
 				assert.Equal(t, want, got, "a sort that is not stopped is a sort")
 				require.Greater(t, never.asked, 10)
 				for _, n := range []int{0, 1, 5, never.asked / 2, never.asked - 1} {
 					stop := countdown{n: n}
-					got, err := Sort(&stop, c.rs, c.key, desc)
+					got, err := Sort(&stop, nil, c.rs, c.key, desc)
 					assert.ErrorIs(t, err, ErrStopped)
 					assert.Zero(t, got)
 					assert.Equal(t, n+1, stop.asked, "once told, it does not ask again, but ends")
@@ -74,7 +74,7 @@ func TestLargeSortStopsSoon(t *testing.T) {
 	rs := shuffled(5_000_000, false)
 	for _, n := range []int{0, 10} {
 		stop := countdown{n: n}
-		_, err := Sort(&stop, rs, 1, false)
+		_, err := Sort(&stop, nil, rs, 1, false)
 		require.ErrorIs(t, err, ErrStopped)
 		assert.Equal(t, n+1, stop.asked)
 	}

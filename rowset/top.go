@@ -1,6 +1,8 @@
 package rowset
 
 import (
+	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/rankd/rankd/registry"
@@ -10,43 +12,50 @@ import (
 // part saves less than its buffer costs.
 const topShare = 4
 
-// topSlack is the room of a selection's buffer beyond k: 16 KB of entries stay in the L1 cache,
-// and a pass over the buffer is paid for by that many rows.
-const topSlack = 1024
+// topSlack is the room of a selection's buffer beyond 2k. A cut of a smaller buffer pays more for its
+// fixed part than it saves. See BenchmarkTop, descending: there each row comes into the buffer.
+const topSlack = 128
 
 // TopUntil returns the first k rows of Sort, row for row, without sorting the others. k may
-// be any number. The error is ErrStopped if stop says so before the selection is done.
-func TopUntil(stop Stop, rs RowSet, key registry.KeyID, desc bool, k int) (RowSet, error) {
-	s := &sortScratch{stop: stop}
-	if k <= 0 || k >= rs.N/topShare || !s.ranked(rs, key) {
-		sorted, err := Sort(stop, rs, key, desc)
+// be any number. The error is ErrStopped if stop says so before the selection is done. The list of
+// the result is m's.
+func TopUntil(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool, k int) (RowSet, error) {
+	if k <= 0 || k >= rs.N/topShare || !ranksCheaply(rs, key) {
+		sorted, err := Sort(stop, m, rs, key, desc)
 		return Take(sorted, k), err
 	}
-	t := topSelection{k: k, limit: ^uint64(0)}
-	t.kept = make([]sortEntry, 0, min(rs.N, 2*k+topSlack))
+	s := m.scratch(stop)
+	defer m.freeScratch(s)
+	return s.top(rs, key, desc, k)
+}
+
+func (s *sortScratch) top(rs RowSet, key registry.KeyID, desc bool, k int) (RowSet, error) {
+	t := topSelection{k: k, ordered: true, sign: 1, bound: math.NaN()}
+	room := min(rs.N, 2*k+topSlack)
+	s.entries = slices.Grow(s.entries[:0], room)
+	t.kept = s.entries[:0:room]
 	if desc {
-		t.flip = ^uint64(0)
+		t.flip, t.sign = ^uint64(0), -1
 	}
-	switch {
-	case key == registry.IDKey:
+	if key == registry.IDKey {
 		t.addIDs(s, rs)
-	case rs.Batch.Float(key) != nil:
-		t.addFloats(s, rs, rs.Batch.Float(key))
-	case rs.Batch.String(key) != nil:
-		t.addStrings(s, rs, rs.Batch.String(key))
-	default:
+	} else if c := rs.Batch.Float(key); c != nil {
+		t.addFloats(s, rs, c)
+	} else if c := rs.Batch.String(key); c != nil {
+		t.addStrings(s, rs, c)
+	} else {
 		return Take(rs, k), nil // all rows are equal
 	}
-	t.compact(s)
+	t.sort(s)
 	if s.cancelled() {
 		return RowSet{}, ErrStopped
 	}
-	return t.result(rs), nil
+	return t.result(s.memory, rs), nil
 }
 
-// ranked reports whether the keys of all rows come cheap: ranking the dictionary of a string
+// ranksCheaply reports whether the keys of all rows come cheap: ranking the dictionary of a string
 // column must not cost more than looking at the rows.
-func (s *sortScratch) ranked(rs RowSet, key registry.KeyID) bool {
+func ranksCheaply(rs RowSet, key registry.KeyID) bool {
 	if key == registry.IDKey || rs.Batch.Float(key) != nil {
 		return true
 	}
@@ -58,37 +67,133 @@ func (s *sortScratch) ranked(rs RowSet, key registry.KeyID) bool {
 //
 // An entry can be among the first k only if its key is less than the k-th least so far, the
 // limit: of equal keys the earlier row wins. So most rows of a long input cost one
-// comparison. When the buffer is full it is sorted and cut to k, which sets the limit.
+// comparison. When the buffer is full it is cut to k, which sets the limit. Of rows that stand in
+// order already, the first k set it without a cut. A sample sets a first limit, so that no order of
+// the rows, such as the reverse one, brings all of them into the buffer.
 type topSelection struct {
-	k     int
-	flip  uint64      // turns keys round for a descending order
-	limit uint64      // of full: keys from here on are of no interest
-	full  bool        // limit is set
-	kept  []sortEntry // in the order of their rows, but for those that compact has sorted
-	nulls []int32     // the first k places of nulls
+	k       int
+	flip    uint64      // turns keys round for a descending order
+	limit   uint64      // of full: keys from here on are of no interest
+	full    bool        // limit is set
+	ordered bool        // kept is sorted
+	kept    []sortEntry // in the order of their rows
+	nulls   []int32     // the first k places of nulls
+
+	// Most rows of a float column fail a comparison of doubles, which saves them the key. A value
+	// times sign that is not below bound is of no interest. NaN, as a value or as the bound, says
+	// nothing: the key decides.
+	sign, bound float64
 }
 
 // wants reports whether a row with that key, already turned round, can be among the first k.
 func (t *topSelection) wants(key uint64) bool { return key < t.limit || !t.full }
 
-func (t *topSelection) add(s *sortScratch, key uint64, pos int) {
-	if len(t.kept) == cap(t.kept) {
-		t.compact(s)
-		if !t.wants(key) {
-			return
+// sampleShare is the part of the rows above which a sample costs more than it saves.
+const sampleShare = 8
+
+// sample sets a first limit: k rows of a sample are not above it. keyAt returns the key of a row, or
+// false for a null. Looking at n rows brings some k×N/n into the buffer, so n is the root of k×N.
+func (t *topSelection) sample(s *sortScratch, rs RowSet, keyAt func(pos int) (uint64, bool)) {
+	n := int(math.Sqrt(float64(t.k) * float64(rs.N)))
+	if n > rs.N/sampleShare {
+		return
+	}
+	s.keys = slices.Grow(s.keys[:0], n)
+	step := rs.N / n
+	for i := range n {
+		if key, ok := keyAt(i*step + step/2); ok {
+			s.keys = append(s.keys, key^t.flip)
 		}
 	}
-	t.kept = append(t.kept, sortEntry{key, int32(pos)})
+	if len(s.keys) < t.k {
+		return
+	}
+	limit, _ := s.nthKey(s.keys, t.k-1)
+	if limit < math.MaxUint64-1 {
+		limit++ // A row before that of the sample may have the same key.
+		if limit^t.flip == negativeZeroKey {
+			limit++
+		}
+		t.setLimit(limit)
+	}
 }
 
-// compact sorts what is kept and cuts it to k. Sorting is stable, and rows that came
-// earlier stand before later ones of the same key, so the order of rows is kept.
-func (t *topSelection) compact(s *sortScratch) {
-	s.other = slices.Grow(s.other[:0], len(t.kept))
-	s.radixSort(t.kept, s.other[:len(t.kept)], 0, false)
-	if len(t.kept) >= t.k {
-		t.kept = t.kept[:t.k]
-		t.limit, t.full = t.kept[t.k-1].key, true
+// add adds a row with that key, already turned round, if it can be among the first k.
+func (t *topSelection) add(s *sortScratch, key uint64, pos int) {
+	if len(t.kept) == cap(t.kept) && t.wants(key) {
+		t.cut(s)
+	}
+	if !t.wants(key) {
+		return
+	}
+	if last := len(t.kept) - 1; last >= 0 && key < t.kept[last].key {
+		t.ordered = false
+	}
+	t.kept = append(t.kept, sortEntry{key, int32(pos)})
+	if t.ordered && len(t.kept) == t.k {
+		t.setLimit(key)
+	}
+}
+
+func (t *topSelection) setLimit(key uint64) {
+	t.limit, t.full = key, true
+	t.bound = keyFloat(key^t.flip) * t.sign
+}
+
+// cut drops all but the k least entries and sets the limit. There are more than k. Of the entries
+// with the greatest key that stays, the earlier rows stay.
+func (t *topSelection) cut(s *sortScratch) {
+	s.keys = slices.Grow(s.keys[:0], len(t.kept))
+	for _, e := range t.kept {
+		s.keys = append(s.keys, e.key)
+	}
+	limit, equal := s.nthKey(s.keys, t.k-1)
+	equal++
+	kept := t.kept[:0]
+	for _, e := range t.kept {
+		if e.key < limit {
+			kept = append(kept, e)
+		} else if e.key == limit && equal > 0 {
+			kept = append(kept, e)
+			equal--
+		}
+	}
+	t.kept = kept
+	t.setLimit(limit)
+}
+
+// nthKey returns the key at place n of the sorted keys, and how many keys before it equal it. It
+// overwrites keys. As radixSort does, it goes by the highest bits in which the keys differ, so
+// that no order of keys costs more than some passes.
+func (s *sortScratch) nthKey(keys []uint64, n int) (key uint64, equal int) {
+	for {
+		or, and := uint64(0), ^uint64(0)
+		for _, key := range keys {
+			or |= key
+			and &= key
+		}
+		top := bits.Len64(or &^ and)
+		if top == 0 {
+			return keys[0], n
+		}
+		width := min(top, bits.Len(uint(len(s.counts)))-1)
+		shift, digits := uint(top-width), uint64(1)<<width-1
+		counts := s.counts[:digits+1]
+		clear(counts)
+		for _, key := range keys {
+			counts[key>>shift&digits]++
+		}
+		digit := uint64(0)
+		for ; n >= int(counts[digit]); digit++ {
+			n -= int(counts[digit])
+		}
+		same := keys[:0]
+		for _, key := range keys {
+			if key>>shift&digits == digit {
+				same = append(same, key)
+			}
+		}
+		keys = same
 	}
 }
 
@@ -99,9 +204,10 @@ func (t *topSelection) addNull(pos int) {
 }
 
 func (t *topSelection) addIDs(s *sortScratch, rs RowSet) {
+	t.sample(s, rs, func(pos int) (uint64, bool) { return idKey(rs.ID(pos)), true })
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
-			if key := idKey(rs.Batch.IDs[rs.Row(pos)]) ^ t.flip; t.wants(key) {
+			if key := idKey(rs.ID(pos)) ^ t.flip; t.wants(key) {
 				t.add(s, key, pos)
 			}
 		}
@@ -109,28 +215,51 @@ func (t *topSelection) addIDs(s *sortScratch, rs RowSet) {
 }
 
 func (t *topSelection) addFloats(s *sortScratch, rs RowSet, c *FloatColumn) {
+	t.sample(s, rs, func(pos int) (uint64, bool) {
+		row := int(rs.Row(pos))
+		return floatKey(c.Values[row]), c.Valid.Get(row)
+	})
+	values, sign, bound := c.Values, t.sign, t.bound // in registers; bound changes as rows are added
 	for lo, hi := range s.blocks(rs.N) {
-		if rs.Rows == nil && c.Valid == nil {
-			for i, v := range c.Values[lo:hi] {
-				if key := floatKey(v) ^ t.flip; t.wants(key) {
-					t.add(s, key, lo+i)
+		switch {
+		case c.Valid != nil:
+			for pos := lo; pos < hi; pos++ {
+				if row := int(rs.Row(pos)); !c.Valid.Get(row) {
+					t.addNull(pos)
+				} else if v := values[row]; !(v*sign >= bound) {
+					bound = t.addFloat(s, v, pos)
 				}
 			}
-			continue
-		}
-		for pos := lo; pos < hi; pos++ {
-			row := int(rs.Row(pos))
-			if !c.Valid.Get(row) {
-				t.addNull(pos)
-			} else if key := floatKey(c.Values[row]) ^ t.flip; t.wants(key) {
-				t.add(s, key, pos)
+		case rs.Rows == nil:
+			for i, v := range values[lo:hi] {
+				if !(v*sign >= bound) {
+					bound = t.addFloat(s, v, lo+i)
+				}
+			}
+		default:
+			for i, row := range rs.Rows[lo:hi] {
+				if v := values[row]; !(v*sign >= bound) {
+					bound = t.addFloat(s, v, lo+i)
+				}
 			}
 		}
 	}
 }
 
+// addFloat adds a row that bound does not exclude, and returns the bound from now on.
+func (t *topSelection) addFloat(s *sortScratch, v float64, pos int) (bound float64) {
+	t.add(s, floatKey(v)^t.flip, pos)
+	return t.bound
+}
+
 func (t *topSelection) addStrings(s *sortScratch, rs RowSet, c *StringColumn) {
 	s.rankDict(c.Dict.Values)
+	t.sample(s, rs, func(pos int) (uint64, bool) {
+		if code := c.Codes[rs.Row(pos)]; code >= 0 {
+			return uint64(s.ranks[code]), true
+		}
+		return 0, false
+	})
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
 			code := c.Codes[rs.Row(pos)]
@@ -143,9 +272,22 @@ func (t *topSelection) addStrings(s *sortScratch, rs RowSet, c *StringColumn) {
 	}
 }
 
+// sort sorts the first k entries of what is kept. The sort is stable, and the entries stand in the
+// order of their rows.
+func (t *topSelection) sort(s *sortScratch) {
+	if len(t.kept) > t.k {
+		t.cut(s)
+	}
+	if t.ordered {
+		return
+	}
+	s.other = slices.Grow(s.other[:0], len(t.kept))
+	s.radixSort(t.kept, s.other[:len(t.kept)], 0, false)
+}
+
 // result lists the rows of what is kept, then nulls up to k.
-func (t *topSelection) result(rs RowSet) RowSet {
-	rows := make([]int32, 0, t.k)
+func (t *topSelection) result(m *Memory, rs RowSet) RowSet {
+	rows := m.Rows(t.k)[:0]
 	for _, e := range t.kept {
 		rows = append(rows, rs.Row(int(e.pos)))
 	}

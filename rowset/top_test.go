@@ -1,10 +1,12 @@
 package rowset_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +22,7 @@ func TestTopAgreesWithSortAndTake(t *testing.T) {
 		keys := append(in.Batch.AppendKeys(nil), registry.IDKey)
 		key, desc := keys[rng.IntN(len(keys))], rng.IntN(2) == 0
 		k := [...]int{0, 1, 2, 10, 100, in.N / 5, in.N / 4, in.N / 2, in.N, in.N + 1}[rng.IntN(10)]
-		top, err := rowset.TopUntil(nil, in, key, desc, k)
+		top, err := rowset.TopUntil(nil, nil, in, key, desc, k)
 		require.NoError(t, err)
 		require.NoError(t, top.Validate())
 		require.Equal(t, sortedRows(in, key, desc)[:min(k, in.N)], rowsOf(top), "by %d, desc %v, k %d", key, desc, k)
@@ -48,7 +50,7 @@ func topInputs(n int) map[string][]float64 {
 	return inputs
 }
 
-// Inputs long enough that the buffer is sorted and cut many times.
+// Inputs long enough that the buffer is cut many times.
 func TestTopOfLongInputs(t *testing.T) {
 	const n = 50_000
 	for name, values := range topInputs(n) {
@@ -63,9 +65,9 @@ func TestTopOfLongInputs(t *testing.T) {
 				in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values, Valid: valid}}, nil))
 				for _, k := range []int{1, 10, 1000, n/4 - 1} {
 					for _, desc := range []bool{false, true} {
-						top, err := rowset.TopUntil(nil, in, 2001, desc, k)
+						top, err := rowset.TopUntil(nil, nil, in, 2001, desc, k)
 						require.NoError(t, err)
-						want, err := rowset.Sort(nil, in, 2001, desc)
+						want, err := rowset.Sort(nil, nil, in, 2001, desc)
 						require.NoError(t, err)
 						require.Equal(t, rowsOf(rowset.Take(want, k)), rowsOf(top), "k %d, desc %v", k, desc)
 					}
@@ -79,7 +81,7 @@ func TestTopStops(t *testing.T) {
 	const n = 100_000
 	in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: make([]float64, n)}}, nil))
 	for _, k := range []int{10, n / 2} {
-		_, err := rowset.TopUntil(stopAtOnce{}, in, 2001, true, k)
+		_, err := rowset.TopUntil(stopAtOnce{}, nil, in, 2001, true, k)
 		assert.ErrorIs(t, err, rowset.ErrStopped, k)
 	}
 }
@@ -88,21 +90,44 @@ type stopAtOnce struct{}
 
 func (stopAtOnce) Cancelled() bool { return true }
 
+// BenchmarkTop times each selection beside the full sort, in turns. "times-faster" is the ratio of
+// their medians.
 func BenchmarkTop(b *testing.B) {
-	const n = 100_000
-	for name, values := range topInputs(n) {
-		in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}}, nil))
-		b.Run(name+"/sort", func(b *testing.B) {
-			for b.Loop() {
-				_, _ = rowset.Sort(nil, in, 2001, true)
+	for _, n := range []int{1000, 10_000, 100_000} {
+		for name, values := range topInputs(n) {
+			all := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}}, nil))
+			filtered := all
+			for row := 1; row < n; row++ {
+				filtered.Rows = append(filtered.Rows, int32(row))
 			}
-		})
-		for _, k := range []int{10, 1000, n / 2} {
-			b.Run(name+"/k="+strconv.Itoa(k), func(b *testing.B) {
-				for b.Loop() {
-					_, _ = rowset.TopUntil(nil, in, 2001, true, k)
+			filtered.N = len(filtered.Rows)
+			for shape, in := range map[string]rowset.RowSet{"dense": all, "filtered": filtered} {
+				for _, k := range []int{10, n / 5, n / 2} {
+					b.Run(fmt.Sprintf("rows=%d/%s/%s/k=%d", n, name, shape, k), func(b *testing.B) {
+						var full, top []time.Duration
+						sort := func() {
+							start := time.Now()
+							_, _ = rowset.Sort(nil, nil, in, 2001, true)
+							full = append(full, time.Since(start))
+						}
+						for b.Loop() {
+							if len(full)%2 == 0 { // neither is always the first
+								sort()
+							}
+							start := time.Now()
+							_, _ = rowset.TopUntil(nil, nil, in, 2001, true, k)
+							top = append(top, time.Since(start))
+							if len(full) < len(top) {
+								sort()
+							}
+						}
+						slices.Sort(full)
+						slices.Sort(top)
+						b.ReportMetric(float64(top[b.N/2])/1000, "top-µs")
+						b.ReportMetric(float64(full[b.N/2])/float64(top[b.N/2]), "times-faster")
+					})
 				}
-			})
+			}
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/trace"
 )
 
 // CPU runs jobs beside the loop: a *cpupool.Pool, or a simulated one. Each method says who may
@@ -30,8 +32,10 @@ type Async struct {
 	clients     []*resp.Client // by endpoint index; nil for an endpoint that is not a Redis
 	nodeTimeout time.Duration
 	maxRows     int // of a request
+	memory      *rowset.Pool
 	placement   Placement
 	inliner     inliner
+	events      *trace.Budget
 
 	// The engine learns these from the plans that ran.
 	profiles  map[*plan.Graph]*profile
@@ -54,6 +58,7 @@ type Async struct {
 	freeNodes      freeList[nodeRun]
 	freeLoopBodies freeList[loopBody]
 	freePoolBodies freeList[poolBody]
+	freeRecorders  freeList[trace.Recorder]
 }
 
 // Counts are the counters of an Async since it was built. A copy; any goroutine.
@@ -83,6 +88,11 @@ type AsyncConfig struct {
 	MaxRows int
 	// Placement says where computing nodes run.
 	Placement Placement
+	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
+	Memory *rowset.Pool
+	// TraceEvents bounds the events that recorded requests in flight hold together. Zero means
+	// trace.DefaultEvents.
+	TraceEvents int
 }
 
 // NewAsync returns an engine on a running loop, which others may use, too.
@@ -90,7 +100,10 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
-		profiles: make(map[*plan.Graph]*profile),
+		profiles: make(map[*plan.Graph]*profile), events: trace.NewBudget(cfg.TraceEvents), memory: cfg.Memory,
+	}
+	if e.memory == nil {
+		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
 	e.inliner.resume = e.resumeParked
 	return e
@@ -194,6 +207,7 @@ func (e *Async) checkDrained() {
 	}
 	e.freeRuns, e.freeNodes = freeList[run]{}, freeList[nodeRun]{}
 	e.freeLoopBodies, e.freePoolBodies = freeList[loopBody]{}, freeList[poolBody]{}
+	e.freeRecorders = freeList[trace.Recorder]{}
 	if e.grace != nil {
 		e.grace.Close(nil)
 	}

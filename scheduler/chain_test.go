@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,7 +42,7 @@ func TestChainIsOneJob(t *testing.T) {
 	for _, trace := range []bool{false, true} {
 		w := newPlacedWorld(t, 0, Placement{})
 		req := w.within(g, 0)
-		req.Trace = trace
+		req.Deltas = trace
 		p := w.start(req)
 		require.Equal(t, 1, w.finishAll())
 		require.NotNil(t, p.Result)
@@ -259,20 +260,34 @@ func takes(n int) (last string, nodes []string) {
 	return last, nodes
 }
 
-// fan writes a source, so many nodes that read it, and concats that read those.
+// fan writes a source, so many nodes that read it, and one node that reads all of those.
 func fan(n int) (last string, nodes []string) {
 	nodes = []string{source(1)}
+	refs := make([]string, n)
 	for i := range n {
 		id := fmt.Sprintf("v%d", i)
 		nodes = append(nodes, vmNode(id, "src"))
-		if i == 0 {
-			last = id
-			continue
-		}
-		nodes = append(nodes, concatNode(fmt.Sprintf("c%d", i), last, id))
-		last = fmt.Sprintf("c%d", i)
+		refs[i] = fmt.Sprintf(`"ref%d": %q`, i, id)
 	}
-	return last, nodes
+	return "all", append(nodes, node("all", "gather", "src", strings.Join(refs, ", "), ""))
+}
+
+// gatherTask appends the rows of so many nodes to those of its input.
+func gatherTask(n int) task.Spec {
+	spec := task.Spec{Op: "test::gather", Inputs: 1, Output: task.Append, Inline: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		out := c.Inputs[0]
+		for _, ref := range c.Refs {
+			if err := c.MakeRows(int64(ref.Len())); err != nil {
+				return rowset.RowSet{}, err
+			}
+			out = rowset.Concat(nil, out, ref)
+		}
+		return out, nil
+	}}
+	for i := range n {
+		spec.Params = append(spec.Params, plan.ParamSchema{Name: fmt.Sprintf("ref%d", i), Type: plan.NodeRef, Required: true})
+	}
+	return spec
 }
 
 // mixed writes a random plan of so many nodes: cheap, heavy and waiting ones.
@@ -299,26 +314,82 @@ func mixed(seed uint64, n int, heavy time.Duration) (last string, nodes []string
 	return ids[len(ids)-1], nodes
 }
 
-// Plans of many nodes run in each mode, without the stack growing with them.
+// Plans of many nodes give the same rows in each mode as on paper, or as node by node on the pool.
 func TestManyNodes(t *testing.T) {
-	plans := map[string]*plan.Graph{}
-	add := func(name, last string, nodes []string) { plans[name] = builtinGraph(t, last, nodes...) }
-	last, nodes := takes(4000)
-	add("a chain of 4000", last, nodes)
-	last, nodes = fan(1000)
-	add("1000 side by side", last, nodes)
-	last, nodes = mixed(1, 500, 0)
-	add("500 mixed", last, nodes)
-	for _, mode := range []Mode{Adaptive, OffloadAll, InlineAll} {
+	const wide = 1000
+	tasks := builtins(t, gatherTask(wide))
+	ones := make([]int64, 1+wide)
+	for i := range ones {
+		ones[i] = 1
+	}
+	add := func(last string, nodes []string) *plan.Graph { return graph(t, tasks, last, nodes...) }
+	plans := []struct {
+		name string
+		g    *plan.Graph
+		want []int64 // nil: as in the mode OffloadAll
+	}{
+		{"a chain of 4000", add(takes(4000)), idsUpTo(10, 1)},
+		{"1000 side by side into one", add(fan(wide)), ones},
+		{"500 mixed", add(mixed(1, 500, 0)), nil},
+		{"500 mixed, others", add(mixed(2, 500, 0)), nil},
+	}
+	for _, mode := range []Mode{OffloadAll, Adaptive, InlineAll} {
 		w := open(t, Config{Placement: Placement{Mode: mode}})
-		for name, g := range plans {
-			t.Run(name+" "+mode.String(), func(t *testing.T) {
+		for i := range plans {
+			p := &plans[i]
+			t.Run(p.name+" "+mode.String(), func(t *testing.T) {
 				for range 4 {
-					r := w.run(&Execution{Graph: g})
-					require.NoError(t, r.Err)
+					r := w.run(&Execution{Graph: p.g})
+					if p.want == nil {
+						require.NoError(t, r.Err)
+						for row := range r.Outputs[0].Len() {
+							p.want = append(p.want, r.Outputs[0].ID(row))
+						}
+					}
+					requireRows(t, r, p.want...)
 				}
 			})
 		}
+	}
+}
+
+// The stack does not grow with a chain, wherever its nodes run: no node of 4,000 has many callers.
+func TestAChainTakesNoStack(t *testing.T) {
+	const length, callersMax = 4000, 64
+	for _, c := range []struct {
+		name      string
+		place     task.Place
+		placement Placement
+	}{
+		{"one by one on the pool", task.Computes, Placement{Mode: OffloadAll}},
+		{"one job", task.Computes, Placement{NoInline: true}},
+		{"inline", task.Computes, Placement{Mode: InlineAll}},
+		{"inline, straight on", task.Computes, Placement{Mode: InlineAll, InlineDepthMax: 2 * length}},
+		{"inline, through the ready queue", task.Computes, Placement{Mode: InlineAll, NoChaining: true}},
+		{"coroutines", task.OnLoop, Placement{Mode: OffloadAll}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var ran, deep atomic.Int64
+			tasks := builtins(t, task.Spec{Op: "test::depth", Inputs: 1, Output: task.PassThrough, Place: c.place, Inline: true,
+				Run: func(c *task.Ctx) (rowset.RowSet, error) {
+					ran.Add(1)
+					var callers [callersMax]uintptr
+					if runtime.Callers(0, callers[:]) == callersMax {
+						deep.Add(1)
+					}
+					return c.Inputs[0], nil
+				}})
+			nodes, last := []string{source(1)}, "src"
+			for i := range length {
+				id := fmt.Sprintf("n%d", i)
+				nodes = append(nodes, node(id, "depth", last, "", ""))
+				last = id
+			}
+			w := open(t, Config{Placement: c.placement})
+			require.NoError(t, w.run(&Execution{Graph: graph(t, tasks, last, nodes...)}).Err)
+			assert.EqualValues(t, length, ran.Load())
+			assert.Zero(t, deep.Load())
+		})
 	}
 }
 

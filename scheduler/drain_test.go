@@ -20,7 +20,7 @@ func silentRedis(t *testing.T) *registry.Registry {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts: the kernel does
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, l.Close()) })
-	return testRegistry(t).WithRedis("127.0.0.1", l.Addr().(*net.TCPAddr).Port)
+	return testRegistry(t).WithRedis(registry.Server{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port})
 }
 
 func viewerNode(id string) string { return node(id, "viewer", "", `"endpoint": "ep_0001"`, "") }

@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/trace"
 )
 
 // Execution is one run of a plan. The engine only reads it, until it calls done.
@@ -19,8 +20,10 @@ type Execution struct {
 	Params   expr.Params
 	Arrived  clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline clock.Time // on the engine's clock; zero means none
-	Trace    bool       // fill Result.Deltas
+	Deltas   bool       // fill Result.Deltas
 	Mode     *Mode      // of this request; nil means the engine's
+	// Record says how much to record of this run, in Result.Recording.
+	Record trace.Detail
 	// Abandoned is set by a caller that no longer wants the result, at any time and on any
 	// goroutine. The request then starts no further node and fails with ErrAbandoned. Nil means
 	// that the caller waits to the end.
@@ -41,9 +44,10 @@ func (x *Execution) Check(reg *registry.Registry) error {
 
 // Result is the outcome of a request. It belongs to the receiver.
 type Result struct {
-	Outputs []rowset.RowSet      // one per output of the plan, in order; nil on error
-	Deltas  []rowset.SchemaDelta // one per node, in the plan's order; nil unless traced, or on error
-	Err     error                // nil, or a *NodeError, or an error of no node
+	Outputs   []rowset.RowSet      // one per output of the plan, in order; nil on error
+	Deltas    []rowset.SchemaDelta // one per node, in the plan's order; nil unless asked for, or on error
+	Err       error                // nil, or a *NodeError, or an error of no node
+	Recording *trace.Recording     // valid until done returns; nil unless asked for, or if the request never began
 }
 
 // Engine runs requests, any number at a time. Any goroutine.
@@ -63,7 +67,7 @@ type Engine interface {
 // Forever is a grace that never ends.
 const Forever time.Duration = 1<<63 - 1
 
-// RecordDelta notes how a running node changed the columns, if the request is traced. The engine
+// RecordDelta notes how a running node changed the columns, if the request asks for that. The engine
 // calls it before Succeed.
 func (s *State) RecordDelta(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
 	if s.deltas != nil {

@@ -1,9 +1,7 @@
 package scheduler_test
 
 import (
-	"net"
 	"os"
-	"strconv"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -79,11 +77,9 @@ port = 1
 	}
 	reg, err := registry.Load(tables, "test")
 	require.NoError(t, err)
-	host, digits, err := net.SplitHostPort(addr)
+	server, err := registry.ParseServer(addr)
 	require.NoError(t, err)
-	port, err := strconv.Atoi(digits)
-	require.NoError(t, err)
-	return reg.WithRedis(host, port)
+	return reg.WithRedis(server)
 }
 
 // examplePlan loads one of the plans that rankd comes with.

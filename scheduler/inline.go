@@ -6,6 +6,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // inliner runs computing nodes on the loop, one after the other. Nothing else happens on the loop
@@ -79,9 +80,12 @@ func (r *run) skipKept() {
 // there. The end of one node is the start of the next: the clock is read once for each.
 func (r *run) runInline(node int, start clock.Time) {
 	e := r.engine
-	for depth := 0; ; depth++ {
+	for depth, parent := 0, -1; ; depth++ {
 		c := &e.inliner.ctx
 		out, end, err := r.invokeInline(node, start)
+		if r.recorder != nil {
+			r.recordInline(node, parent, depth, start, end, out.N, err)
+		}
 		if err == nil {
 			r.state.RecordDelta(node, c.Inputs, c.Refs, out)
 		}
@@ -108,7 +112,7 @@ func (r *run) runInline(node int, start clock.Time) {
 			r.kept.add(next)
 			return
 		}
-		node, start = next, end
+		parent, node, start = node, next, end
 	}
 }
 
@@ -118,8 +122,11 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
 	c := &e.inliner.ctx
 	c.Node, c.UserID, c.Params, c.Registry, c.Rows, c.Waiter = node, r.req.UserID, &r.req.Params, e.reg, r.rows, task.NoWaiter{}
-	c.Limit = r.limitOf(index)
+	c.Limit, c.Memory = r.limitOf(index), r.memory
 	rows := r.state.Rows(index) + p.makes
+	if r.recorder != nil {
+		r.recorder.Spawn(index, trace.Inline, rows-p.makes)
+	}
 	c.Inputs, c.Refs = r.state.Gather(index, c.Inputs[:0], c.Refs[:0])
 	out, err = task.Invoke(p.spec, c)
 	end = e.loop.Clock().Now()

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -325,25 +326,44 @@ func TestStateContinues(t *testing.T) {
 	assert.ErrorIs(t, err, ErrRequestDeadline)
 }
 
-// Whatever the depth, nodes of a chain run inline in one iteration: beyond the depth a node passes
-// through the ready queue, and never goes to the pool for that.
+// Beyond the depth a node passes through the ready queue, behind what was ready before it, and never
+// goes to the pool for that: whatever the depth, all run inline in one iteration.
 func TestInlineDepth(t *testing.T) {
-	const length = 12
-	for _, placement := range []Placement{{}, {InlineDepthMax: 1}, {InlineDepthMax: 100}, {NoChaining: true}} {
-		placement.Mode = InlineAll
-		w := newPlacedWorld(t, 0, placement)
-		ran := 0
-		tasks := builtins(t, task.Spec{Op: "test::runs", Inputs: 1, Output: task.PassThrough, Inline: true,
-			Run: func(c *task.Ctx) (rowset.RowSet, error) { ran++; return c.Inputs[0], nil }})
-		nodes, last := []string{source(1)}, "src"
-		for i := range length {
-			nodes = append(nodes, node(fmt.Sprintf("n%d", i), "runs", last, "", ""))
-			last = fmt.Sprintf("n%d", i)
-		}
-		p := w.start(w.within(graph(t, tasks, last, nodes...), 0))
-		w.Iterate()
-		require.NotNil(t, p.Result)
-		require.NoError(t, p.Err)
-		assert.Equal(t, length, ran)
+	for _, c := range []struct {
+		name      string
+		placement Placement
+		order     string
+	}{
+		{"by default", Placement{}, "a0 a1 a2 a3 b0 b1 b2 b3 a4 a5 a6 a7 b4 b5 b6 b7"},
+		{"one", Placement{InlineDepthMax: 1}, "a0 a1 b0 b1 a2 a3 b2 b3 a4 a5 b4 b5 a6 a7 b6 b7"},
+		{"more than there are", Placement{InlineDepthMax: 100}, "a0 a1 a2 a3 a4 a5 a6 a7 b0 b1 b2 b3 b4 b5 b6 b7"},
+		{"no chaining", Placement{NoChaining: true}, "a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5 a6 b6 a7 b7"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.placement.Mode = InlineAll
+			w := newPlacedWorld(t, 0, c.placement)
+			var order []string
+			tasks := builtins(t, task.Spec{Op: "test::runs", Inputs: 1, Output: task.PassThrough, Inline: true,
+				Run: func(c *task.Ctx) (rowset.RowSet, error) {
+					order = append(order, c.Node.ID)
+					return c.Inputs[0], nil
+				}})
+			nodes := []string{source(1)}
+			for _, chain := range []string{"a", "b"} {
+				last := "src"
+				for i := range 8 {
+					id := fmt.Sprint(chain, i)
+					nodes = append(nodes, node(id, "runs", last, "", ""))
+					last = id
+				}
+			}
+			p := w.start(w.within(graph(t, tasks, "ab", append(nodes, concatNode("ab", "a7", "b7"))...), 0))
+			w.Iterate()
+			require.NotNil(t, p.Result)
+			require.NoError(t, p.Err)
+			assert.Equal(t, c.order, strings.Join(order, " "))
+			all, _ := w.placementMetrics()
+			assert.Zero(t, all.Offloaded)
+		})
 	}
 }

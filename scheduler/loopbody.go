@@ -20,6 +20,7 @@ type loopBody struct {
 	co        *coroutine
 	call      resp.Call   // the one await of Redis at a time
 	timer     *loop.Timer // the one sleep at a time; made at the first one
+	endpoint  int         // of the call, if it is recorded
 	code      func()      // the method run, bound once
 }
 
@@ -36,6 +37,9 @@ func (e *Async) newLoopBody() *loopBody {
 // start implements body. It never fails.
 func (b *loopBody) start(n *nodeRun) error {
 	b.node, n.ctx.Waiter = n, b
+	if r := n.run; r.recorder != nil {
+		r.recorder.Start(n.node.Index)
+	}
 	if b.co.start(b.code) {
 		b.ended()
 	}
@@ -46,9 +50,24 @@ func (b *loopBody) run() { b.node.invoke() }
 
 // wake resumes the code after its wait.
 func (b *loopBody) wake() {
+	b.engine.loop.CountIn(&b.node.profile.callbacks)
+	recorder := b.node.recorder()
+	if recorder != nil {
+		recorder.Resume(b.node.node.Index)
+	}
 	if b.co.resume() {
 		b.ended()
+	} else if recorder != nil {
+		recorder.Leave()
 	}
+}
+
+// slept is the end of a sleep.
+func (b *loopBody) slept() {
+	if recorder := b.node.recorder(); recorder != nil {
+		recorder.Fired(b.node.node.Index, true, b.timer.Due())
+	}
+	b.wake()
 }
 
 // keepBatchBytes bounds the command buffer that a free loopBody keeps. A 100-row fan-out
@@ -100,8 +119,16 @@ func (b *loopBody) Do(ep *registry.Endpoint, batch *resp.Batch) (resp.Replies, e
 		return resp.Replies{}, NoClientError(ep)
 	}
 	b.call.Deadline = b.node.deadline // A command never waits past its request.
+	recorder := b.node.recorder()
+	b.call.Watch = nil
+	if recorder != nil {
+		b.endpoint, b.call.Watch = ep.Index, b
+	}
 	if err := client.Do(&b.call); err != nil {
 		return resp.Replies{}, err
+	}
+	if recorder != nil {
+		recorder.Await(b.node.node.Index, batch.Len())
 	}
 	if !b.co.suspend() {
 		return resp.Replies{}, task.ErrCancelled
@@ -126,10 +153,13 @@ func (b *loopBody) Sleep(d time.Duration) error {
 		return nil
 	}
 	if b.timer == nil {
-		b.timer = b.engine.loop.NewTimer(b.wake)
+		b.timer = b.engine.loop.NewTimer(b.slept)
 	}
 	if err := b.timer.Start(d, 0); err != nil {
 		return err
+	}
+	if recorder := b.node.recorder(); recorder != nil {
+		recorder.AwaitTimer(b.node.node.Index, b.timer.Due())
 	}
 	if !b.co.suspend() || b.cancelled {
 		return task.ErrCancelled

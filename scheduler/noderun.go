@@ -151,6 +151,9 @@ func (n *nodeRun) advance(step int) {
 	}
 	r := n.run
 	for ; n.steps < step; n.steps++ {
+		if r.recorder != nil {
+			n.recordStep(r.recorder, b, n.node.Index, n.steps)
+		}
 		n.node = r.req.Graph.Nodes[r.state.Advance(n.node.Index)]
 	}
 	n.started = b.steps[step].start
@@ -160,6 +163,9 @@ func (n *nodeRun) advance(step int) {
 // skip settles a node whose job found the request failed before it began.
 func (n *nodeRun) skip() {
 	r := n.leave()
+	if r.recorder != nil {
+		r.recorder.Unspawn(n.node.Index)
+	}
 	r.state.Skip(n.node.Index)
 	n.free()
 	r.pump()
@@ -219,12 +225,16 @@ func (n *nodeRun) expire() {
 	now := n.engine.loop.Clock().Now()
 	if n.chained {
 		if b, ok := n.body.(*poolBody); ok {
-			n.advance(int(b.position.Load()))
+			n.advance(b.step())
 		}
 		if !n.deadline.Passed(now) {
 			_ = n.startTimer(now) // Only a stopped loop refuses, and it ends all anyway.
 			return
 		}
+	}
+	if r := n.run; r.recorder != nil {
+		r.recorder.Enter()
+		r.recorder.Fired(n.node.Index, false, n.deadline)
 	}
 	r := n.orphan(n.timedOut(now))
 	r.pump()
@@ -247,7 +257,7 @@ func (n *nodeRun) orphan(err error) *run {
 	if r.failed != nil {
 		r.failed.Store(true)
 	}
-	r.rows, r.failed = nil, nil // the orphan may still use them
+	r.rows, r.failed, r.memory = nil, nil, nil // the orphan may still use them
 	n.engine.counts.Orphans++
 	n.cancel.Cancel()
 	n.body.cancel()
@@ -258,6 +268,9 @@ func (n *nodeRun) orphan(err error) *run {
 // body's result. The caller pumps the run.
 func (n *nodeRun) settle(err error) *run {
 	r := n.leave()
+	if r.recorder != nil {
+		n.recordEnd(r.recorder, err)
+	}
 	if err != nil {
 		r.state.Fail(n.node.Index, err)
 		return r

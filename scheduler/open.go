@@ -2,21 +2,22 @@ package scheduler
 
 import (
 	"fmt"
-	"net"
-	"strconv"
+	"runtime"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
 )
 
 // Config sets an engine up. Registry is required. Immutable once given to an engine.
 type Config struct {
 	Registry *registry.Registry
-	// CPUThreads is the number of CPU workers. Zero means 2.
+	// CPUThreads is the number of CPU workers. Zero means DefaultCPUThreads of this machine.
 	CPUThreads int
 	// IOThreads is the number of I/O workers of the two-pool engine. Zero means 4.
 	IOThreads int
@@ -34,6 +35,9 @@ type Config struct {
 	// Placement says where computing nodes run. Blocking engines take only from it whether a sort
 	// that a take follows selects: not in the mode OffloadAll.
 	Placement Placement
+	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
+	// Blocking engines keep none.
+	Memory *rowset.Pool
 	// Clock tells the time to everything below the engine. Nil means a real clock.
 	Clock clock.Clock
 	// OnPanic receives a panic in a callback on the loop, which contains it. Nil logs it: see
@@ -45,7 +49,7 @@ type Config struct {
 // it once, when it opens.
 func (c Config) WithDefaults() Config {
 	if c.CPUThreads <= 0 {
-		c.CPUThreads = 2
+		c.CPUThreads = DefaultCPUThreads(runtime.NumCPU())
 	}
 	if c.IOThreads <= 0 {
 		c.IOThreads = 4
@@ -59,6 +63,11 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// DefaultCPUThreads returns the number of CPU workers on a machine of so many cores: all but one,
+// which the loop has for itself. At least two, since behind a single worker each heavy job holds up
+// all others. At most eight, the seeds' default. docs/scheduling.md has the figures.
+func DefaultCPUThreads(cores int) int { return min(max(2, cores-1), 8) }
+
 // OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU pool, and a client
 // per Redis endpoint. A client connects when a request first needs it. Close ends them all.
 func OpenAsync(cfg Config) (*Async, error) {
@@ -71,7 +80,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
 	e := NewAsync(AsyncConfig{
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
-		Placement: cfg.Placement,
+		Placement: cfg.Placement, Memory: cfg.Memory,
 	})
 	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
@@ -94,10 +103,12 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 		connections = c.RedisConnections
 	}
 	return resp.Options{
-		Addr:           net.JoinHostPort(ep.Host, strconv.Itoa(ep.Port)),
+		Addr:           ep.Addr(),
 		ClientName:     c.ClientName,
+		LibName:        "rankd",
+		LibVersion:     version.Read().Module,
 		Username:       ep.Policy.Username,
-		Password:       ep.Policy.Password,
+		Password:       ep.Policy.Password.Reveal(),
 		Database:       ep.Policy.Database,
 		MaxInflight:    ep.Policy.MaxInflight,
 		Connections:    connections,

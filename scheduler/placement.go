@@ -91,4 +91,23 @@ type PlacementStats struct {
 	// OffloadRoundTrip is the time from the hand-over of a job to its hand-back on the loop,
 	// without the time of the work itself: the price of offloading.
 	OffloadRoundTrip latency.Quantiles
+	// CallbackTime is the time of the loop's callbacks that worked for requests of the plan, and
+	// CallbackCPU their processor time: see loop.CallbackTimes. A callback that worked for several
+	// plans counts for each of them, and in the sum over all plans as often.
+	CallbackTime latency.Quantiles
+	CallbackCPU  latency.Quantiles
+}
+
+// InlineRate returns the share of the computing nodes that ran inline.
+func (s *PlacementStats) InlineRate() float64 { return s.rate(s.Inline) }
+
+// OffloadRate returns the share of the computing nodes that ran on the pool.
+func (s *PlacementStats) OffloadRate() float64 { return s.rate(s.Offloaded) }
+
+// FusedRate returns the share of the computing nodes that shared a job with others.
+func (s *PlacementStats) FusedRate() float64 { return s.rate(s.Fused) }
+
+// rate returns a number of computing nodes as a share of all; zero of none.
+func (s *PlacementStats) rate(nodes uint64) float64 {
+	return float64(nodes) / float64(max(s.Inline+s.Offloaded, 1))
 }

@@ -1,12 +1,14 @@
 package scheduler
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -38,6 +40,46 @@ func TestPlacementMetrics(t *testing.T) {
 	assert.EqualValues(t, 2, all.Offloaded)
 	assert.EqualValues(t, 2, all.Fused)
 	assert.Equal(t, map[string]PlacementStats{"test": all}, plans)
+}
+
+// The callbacks of the loop that work for a plan count for it: those that begin its requests, those
+// that resume its nodes, and those that hand its jobs back.
+func TestCallbackTimeOfAPlan(t *testing.T) {
+	w := newPlacedWorld(t, 0, Placement{})
+	wakes := task.Spec{Op: "test::wakes", Inputs: 1, Output: task.PassThrough, Place: task.OnLoop, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		err := c.Sleep(ms(100))
+		w.Harness.Clock.Advance(ms(7))
+		return c.Inputs[0], errors.Join(err, c.Sleep(ms(100)))
+	}}
+	short, long := ms(1), ms(3)
+	tasks := builtins(t, wakes, timedTask(w, "test::short", &short, func(s *task.Spec) { s.Cheap = true }),
+		timedTask(w, "test::long", &long, func(s *task.Spec) { s.Cheap = true }))
+	named := func(name, last string, nodes ...string) *plan.Graph {
+		g := graph(t, tasks, last, nodes...)
+		g.Name = name
+		return g
+	}
+	run := func(g *plan.Graph) {
+		p := w.start(w.within(g, 0))
+		w.Settle()
+		for p.Result == nil {
+			w.Advance(ms(100))
+			w.finishAll()
+		}
+		require.NoError(t, p.Err)
+	}
+	run(named("short", "x", source(1), node("x", "short", "src", "", "")))
+	run(named("long", "x", source(1), node("x", "long", "src", "", "")))
+	run(named("resumed", "x", source(1), node("x", "wakes", "src", "", "")))
+	run(named("handed back", "x", source(1), sleepNode("nap", "src", ms(1)), node("v", "vm", "nap", `"out_key": 2001, "expr_id": "score"`, ""),
+		node("x", "long", "v", "", "")))
+	_, plans := w.placementMetrics()
+	for name, want := range map[string]time.Duration{"short": ms(1), "long": ms(3), "resumed": ms(7)} {
+		assert.Equal(t, want, plans[name].CallbackTime.Max, name)
+	}
+	assert.EqualValues(t, 1, plans["short"].CallbackTime.Count)
+	assert.EqualValues(t, 3, plans["resumed"].CallbackTime.Count, "it begins, and goes on after each of its sleeps")
+	assert.EqualValues(t, 3, plans["handed back"].CallbackTime.Count, "it begins, goes on after its sleep, and takes its job back")
 }
 
 // A program that loads plans for ever does not fill the engine with them, and no count is lost.
@@ -74,4 +116,10 @@ func TestMetricsHaveThePlacement(t *testing.T) {
 	assert.Equal(t, m.Placement, m.Plans["test"])
 	assert.NotZero(t, m.Loop.CallbackTime.Count)
 	assert.LessOrEqual(t, m.Loop.CallbackTime.P50, m.Loop.CallbackTime.Max)
+	assert.NotZero(t, m.Placement.CallbackTime.Count)
+	if clock.NewThreadCPU() != nil {
+		assert.Equal(t, m.Loop.CallbackTime.Count, m.Loop.CallbackCPU.Count)
+		assert.Equal(t, m.Placement.CallbackTime.Count, m.Placement.CallbackCPU.Count)
+		assert.LessOrEqual(t, m.Loop.CallbackCPU.Max, m.Loop.CallbackTime.Max)
+	}
 }

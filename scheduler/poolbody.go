@@ -31,10 +31,10 @@ type poolBody struct {
 	deltas      []rowset.SchemaDelta
 	nodeTimeout time.Duration
 
-	submitted      clock.Time
-	started, ended clock.Time   // of the work; ended is zero if no node ran
-	steps          []chainStep  // of each node of the chain
-	position       atomic.Int32 // of the step that has begun last
+	ended    clock.Time   // of the work; zero if no node ran
+	steps    []chainStep  // of each node of the chain
+	position atomic.Int32 // of the step that has begun last, or notBegun
+	worked   atomic.Bool  // the last step has ended: ended and its end are there
 }
 
 // chainStep is how one node of a job ran.
@@ -57,9 +57,10 @@ func (b *poolBody) start(n *nodeRun) error {
 	e, r := b.engine, n.run
 	b.node, n.ctx.Waiter = n, task.NoWaiter{}
 	b.graph, b.index, b.deadline, b.nodeTimeout = r.req.Graph, n.node.Index, r.state.deadline, e.nodeTimeout
-	b.submitted, b.started, b.ended = e.loop.Clock().Now(), 0, 0
+	b.ended = 0
 	b.first = n.deadline
-	b.position.Store(0)
+	b.position.Store(notBegun)
+	b.worked.Store(false)
 	length := 1
 	if r.mode != OffloadAll {
 		b.failed, b.abandoned, b.deltas = r.failed, r.state.abandoned, r.state.deltas
@@ -72,6 +73,9 @@ func (b *poolBody) start(n *nodeRun) error {
 	}
 	b.steps = b.steps[:length]
 	b.steps[0].rows = n.rows
+	if r.recorder != nil {
+		r.recorder.Submit(b.index, e.loop.Clock().Now(), length)
+	}
 	err := e.cpu.Submit(&b.job)
 	if err != nil {
 		b.free()
@@ -79,15 +83,20 @@ func (b *poolBody) start(n *nodeRun) error {
 	return err
 }
 
+// notBegun is the position of a job that no worker has begun.
+const notBegun = -1
+
+// step returns the step that has begun last, and the first one for a job that no worker has begun.
+func (b *poolBody) step() int { return max(0, int(b.position.Load())) }
+
 // work runs on a worker. The inputs are immutable.
 func (b *poolBody) work() {
 	n, clock := b.node, b.engine.loop.Clock()
 	c, index := &n.ctx, b.index
-	b.started = clock.Now()
 	if b.failed != nil && b.failed.Load() {
 		return
 	}
-	now := b.started
+	now := b.job.Started
 	for k := 0; ; k++ {
 		p, step := &n.profile.nodes[index], &b.steps[k]
 		step.start = now
@@ -96,6 +105,7 @@ func (b *poolBody) work() {
 		now = clock.Now()
 		step.end, b.ended = now, now
 		if n.err != nil || k == len(b.steps)-1 || b.stops(n, k, now) {
+			b.worked.Store(true)
 			return
 		}
 		if b.deltas != nil {
@@ -124,7 +134,7 @@ func (b *poolBody) stops(n *nodeRun, step int, now clock.Time) bool {
 // done is the hand-back, on the loop.
 func (b *poolBody) done(err error) {
 	n := b.node
-	ran, last := b.ended != 0, int(b.position.Load())
+	ran, last := b.ended != 0, b.step()
 	switch {
 	case err != nil:
 		n.err = err
@@ -138,6 +148,9 @@ func (b *poolBody) done(err error) {
 	case n.settled:
 	case ran || err != nil:
 		n.advance(last)
+		if r := n.run; r.recorder != nil {
+			n.recordReturn(r.recorder, b)
+		}
 	default:
 		b.free()
 		n.skip()
@@ -169,8 +182,8 @@ func (b *poolBody) measured(last int) {
 	if len(b.steps) > 1 {
 		p.counts.Fused += uint64(last + 1)
 	}
-	p.queueDelay.Add(b.started.Sub(b.submitted))
-	p.roundTrip.Add(b.engine.loop.Clock().Now().Sub(b.submitted) - b.ended.Sub(b.started))
+	p.queueDelay.Add(b.job.Started.Sub(b.job.Queued))
+	p.roundTrip.Add(b.engine.loop.Clock().Now().Sub(b.job.Queued) - b.ended.Sub(b.job.Started))
 }
 
 // keepSteps bounds the steps that a free poolBody keeps: 24 KB.

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -165,9 +166,16 @@ func TestPoolsDoNotStarveEachOther(t *testing.T) {
 	}
 }
 
-// The defaults are the seeds': four I/O threads. Two CPU workers are ours (the program asks for one for each CPU).
+// A core is the loop's, but a second worker is worth more than that. The seeds' default is the most.
+func TestDefaultCPUThreads(t *testing.T) {
+	for cores, workers := range map[int]int{1: 2, 2: 2, 3: 2, 4: 3, 8: 7, 9: 8, 16: 8, 256: 8} {
+		assert.Equal(t, workers, scheduler.DefaultCPUThreads(cores), "%d cores", cores)
+	}
+}
+
+// Four I/O threads are the seeds'; the CPU workers are ours.
 func TestPoolDefaults(t *testing.T) {
-	for op, c := range map[string]struct{ kind, want int }{"core::viewer": {ioDoor, 4}, "core::vm": {cpuDoor, 2}} {
+	for op, c := range map[string]struct{ kind, want int }{"core::viewer": {ioDoor, 4}, "core::vm": {cpuDoor, scheduler.DefaultCPUThreads(runtime.NumCPU())}} {
 		t.Run(op, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDoors("test::fixed_source")

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"time"
 
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
@@ -10,13 +11,15 @@ import (
 
 // profile is what an engine has learned about one plan. Loop only.
 type profile struct {
-	nodes []nodeProfile // as the plan's nodes
-	live  int           // requests in flight
+	nodes   []nodeProfile // as the plan's nodes
+	live    int           // requests in flight
+	forgets bool          // all tasks have Spec.Forgets
 
 	counts     PlacementStats // without the quantiles
 	inlineTime latency.Histogram
 	queueDelay latency.Histogram
 	roundTrip  latency.Histogram
+	callbacks  loop.CallbackTimes // of the loop, that work for requests of this plan
 }
 
 // nodeProfile is what the plan and its tasks say of one node, and what the node has cost so far.
@@ -62,11 +65,12 @@ func (e *Async) forgetProfiles() {
 }
 
 func newProfile(g *plan.Graph) *profile {
-	p := &profile{nodes: make([]nodeProfile, len(g.Nodes))}
+	p := &profile{nodes: make([]nodeProfile, len(g.Nodes)), forgets: true}
 	for i, node := range g.Nodes {
 		spec := task.SpecOf(node)
 		n := &p.nodes[i]
 		n.spec, n.there = spec, place(spec, node)
+		p.forgets = p.forgets && spec.Forgets
 		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
 		n.limit = task.Limit(g, node)
 		if spec.Cost != nil {
@@ -118,6 +122,8 @@ func (p *profile) add(other *profile) {
 	p.inlineTime.Merge(&other.inlineTime)
 	p.queueDelay.Merge(&other.queueDelay)
 	p.roundTrip.Merge(&other.roundTrip)
+	p.callbacks.Wall.Merge(&other.callbacks.Wall)
+	p.callbacks.CPU.Merge(&other.callbacks.CPU)
 }
 
 func (s *PlacementStats) add(other *PlacementStats) {
@@ -136,6 +142,7 @@ func (p *profile) stats() PlacementStats {
 	s.InlineTime = latency.Of(&p.inlineTime)
 	s.QueueDelay = latency.Of(&p.queueDelay)
 	s.OffloadRoundTrip = latency.Of(&p.roundTrip)
+	s.CallbackTime, s.CallbackCPU = latency.Of(&p.callbacks.Wall), latency.Of(&p.callbacks.CPU)
 	return s
 }
 

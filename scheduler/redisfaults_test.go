@@ -72,6 +72,12 @@ var (
 		{"NOAUTH", "NOAUTH Authentication required."},
 		{"ERR", "ERR internal error"},
 		{"READONLY", "READONLY You can't write against a read only replica."},
+		{"MASTERDOWN", "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."},
+		{"TRYAGAIN", "TRYAGAIN Multiple keys request during rehashing of slot"},
+		{"CLUSTERDOWN", "CLUSTERDOWN Hash slot not served"},
+		{"MOVED", "MOVED 3999 127.0.0.1:6381"},
+		{"ASK", "ASK 3999 127.0.0.1:6381"},
+		{"NOPERM", "NOPERM this user has no permissions to access one of the keys used as arguments"},
 	}
 )
 
@@ -139,7 +145,7 @@ func redisFaults() []redisFault {
 			wantErr: []error{errRedis, resp.ErrConnectionLost, syscall.ECONNRESET}},
 		{name: "answers half and resets", script: onList(resptest.HalfThen(resptest.Reset())),
 			wantErr: []error{errRedis, resp.ErrConnectionLost, syscall.ECONNRESET}},
-		{name: "closes after 2 commands", script: resptest.After(2, resptest.Hangup()),
+		{name: "closes after 4 commands", script: resptest.After(4, resptest.Hangup()), // three of them greet
 			wantErr: []error{errRedis, resp.ErrConnectionLost}},
 
 		// It answers something else.

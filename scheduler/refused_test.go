@@ -24,7 +24,7 @@ func TestARequestThatCannotRunGetsAnError(t *testing.T) {
 			want  error
 		}{
 			"no plan":          {nil, scheduler.ErrNoPlan},
-			"another registry": {loadPlan(t, reg.WithRedis("127.0.0.1", 1), eight), scheduler.ErrForeignPlan},
+			"another registry": {loadPlan(t, reg.WithRedis(registry.Server{Host: "127.0.0.1", Port: 1}), eight), scheduler.ErrForeignPlan},
 		} {
 			t.Run(m.name+", "+name, func(t *testing.T) {
 				e := m.open(t, scheduler.Config{Registry: reg})

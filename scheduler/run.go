@@ -4,7 +4,9 @@ import (
 	"sync/atomic"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // run is one request in flight. Loop only.
@@ -22,8 +24,11 @@ type run struct {
 	rows *task.RowBudget
 	// failed tells workers that the request has failed. It is shared and kept as rows is.
 	failed *atomic.Bool
+	// memory lends slices to the bodies. It is shared and kept as rows is.
+	memory *rowset.Memory
 
-	pumping bool // pump is on the stack
+	recorder *trace.Recorder // nil: nobody records the request
+	pumping  bool            // pump is on the stack
 }
 
 func (r *run) bagIndex() *int { return &r.index }
@@ -52,6 +57,13 @@ func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	} else {
 		r.failed.Store(false)
 	}
+	if r.memory == nil {
+		r.memory = rowset.NewMemory(e.memory)
+	}
+	r.memory.SetLending(r.profile.forgets)
+	if req.Record != trace.Off {
+		r.record(arrived)
+	}
 	e.counts.Requests++
 	e.runs.add(r)
 	r.pump()
@@ -73,6 +85,10 @@ func (r *run) pump() {
 		return
 	}
 	r.pumping = true
+	r.engine.loop.CountIn(&r.profile.callbacks)
+	if r.recorder != nil {
+		r.recorder.Enter()
+	}
 	for r.startReady(); r.runKept(); r.startReady() {
 	}
 	r.pumping = false
@@ -81,6 +97,8 @@ func (r *run) pump() {
 	}
 	if r.state.Finished() {
 		r.finish()
+	} else if r.recorder != nil {
+		r.recorder.Leave()
 	}
 }
 
@@ -105,9 +123,13 @@ func (r *run) start(node int, there where) {
 	n.chained = there == onPool && r.mode != OffloadAll && !e.placement.NoChaining && r.profile.nodes[node].length > 1
 	n.spec = r.profile.nodes[node].spec
 	n.params = r.req.Params
-	n.rows = r.state.Rows(node) + r.profile.nodes[node].makes
+	rows := r.state.Rows(node)
+	n.rows = rows + r.profile.nodes[node].makes
+	if r.recorder != nil {
+		r.recorder.Spawn(node, places[there], rows)
+	}
 	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
-	n.ctx.Limit = r.limitOf(node)
+	n.ctx.Limit, n.ctx.Memory = r.limitOf(node), r.memory
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.start(there); err != nil {
@@ -119,12 +141,18 @@ func (r *run) start(node int, there where) {
 func (r *run) finish() {
 	e := r.engine
 	result, done := r.state.Result(), r.done
+	recorder := r.recorder
+	if recorder != nil {
+		result.Recording = recorder.Finish(result.Err)
+	}
 	if result.Err != nil {
 		e.counts.Failed++
 	}
 	e.runs.remove(r)
+	r.memory.Release(result.Outputs)
 	r.free()
 	e.deliver(result, done)
+	e.freeRecorder(recorder)
 	e.checkDrained()
 }
 
@@ -138,7 +166,7 @@ func (e *Async) deliver(result *Result, done func(*Result)) {
 func (r *run) free() {
 	r.state.Release()
 	r.profile.live--
-	r.req, r.done, r.profile = nil, nil, nil
+	r.req, r.done, r.profile, r.recorder = nil, nil, nil, nil
 	if !r.kept.parked { // otherwise resumeParked still has it
 		r.engine.freeRuns.put(r)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
+	"github.com/rankd/rankd/trace"
 )
 
 // The tasks of the simulation: the built-in ones, with busy_cpu in virtual time, and
@@ -42,7 +43,7 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		specs = append(specs, spec)
 	}
 	passThrough := func(op string, onLoop bool, body task.Body, params ...plan.ParamSchema) {
-		spec := task.Spec{Op: op, Doc: op, Inputs: 1, Output: task.PassThrough, Run: body, Params: params}
+		spec := task.Spec{Op: op, Doc: op, Inputs: 1, Output: task.PassThrough, Run: body, Params: params, Forgets: true}
 		if onLoop {
 			spec.Place = task.OnLoop
 		} else {
@@ -141,11 +142,15 @@ func (lab *simLab) watch(spec *task.Spec) {
 		w.requestOf(c).begun[c.Node.Index] = true
 		defer func() { w.bodies-- }()
 		start := w.sim.Now()
+		place := trace.OnPool
 		if w.exec.current == nil {
+			place = trace.Inline
 			w.inlineBodyStarts(c)
 		} else {
 			w.poolBodyStarts(c)
 		}
+		span := w.began(c, place)
+		defer func() { span.end = w.sim.Now() }()
 		given := snapshotOf(c)
 		lab.burn(w.cpuTime())
 		w.check(given.holds(c), "node %s of request %d was changed before its body ran", given.node.ID, given.user)
@@ -161,10 +166,12 @@ func (lab *simLab) watch(spec *task.Spec) {
 		w.requestOf(c).begun[c.Node.Index] = true
 		w.loopBodyStarts(c)
 		start := w.sim.Now()
+		span := w.began(c, trace.OnLoop)
 		n, given := b.node, snapshotOf(c)
 		c.Waiter = &simWaiter{w: w, inner: b, node: n, given: given, ctx: c}
 		defer func() {
 			w.bodies--
+			span.end = w.sim.Now()
 			if !n.settled {
 				w.bodyEnds(c, start)
 			}
@@ -281,6 +288,7 @@ type snapshot struct {
 	node   *plan.Node
 	user   int64
 	in     [2]rowset.RowSet // first input, first reference
+	digest uint64           // of in
 	weight float64
 	filter string
 }
@@ -293,6 +301,7 @@ func snapshotOf(c *task.Ctx) (s snapshot) {
 	if len(c.Refs) > 0 {
 		s.in[1] = c.Refs[0]
 	}
+	s.digest = digestOf(s.in[:]...)
 	s.weight, _ = c.Params.Float(paramWeight)
 	s.filter, _ = c.Params.String(paramBlocklist)
 	return s
@@ -301,7 +310,7 @@ func snapshotOf(c *task.Ctx) (s snapshot) {
 // holds reports whether c is still as it was.
 func (s *snapshot) holds(c *task.Ctx) bool {
 	t := snapshotOf(c)
-	return s.node == t.node && s.user == t.user && s.filter == t.filter &&
+	return s.node == t.node && s.user == t.user && s.filter == t.filter && s.digest == t.digest &&
 		math.Float64bits(s.weight) == math.Float64bits(t.weight) &&
 		sameMemory(s.in[0], t.in[0]) && sameMemory(s.in[1], t.in[1])
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -46,8 +47,7 @@ port = 6379
 id = "ep_0002"
 name = "redis_two"
 kind = "redis"
-host = "two"
-port = 6379
+url = "unix:///run/two.sock"
 `)}}
 	for _, name := range []string{"keys.toml", "params.toml"} {
 		data, err := os.ReadFile(filepath.Join("..", "registry", "tables", name))
@@ -187,6 +187,8 @@ type simWorld struct {
 	cfg   simConfig
 	trace io.Writer // nil: nobody reads the log
 
+	traces simTraces
+
 	sim     *loopsim.Sim
 	net     *simnet.Net
 	exec    *simExecutor
@@ -228,10 +230,14 @@ type simRequest struct {
 	params   expr.Params
 	deadline clock.Time
 	mode     Mode
-	late     string       // a node whose body ended after its deadline, if the request must fail for it
-	begun    map[int]bool // nodes whose body has begun, by index
-	refused  bool         // submitted after the engine was told to close
+	arrived  clock.Time
+	spans    map[int]*simSpan // of the bodies that have begun, by node
+	late     string           // a node whose body ended after its deadline, if the request must fail for it
+	begun    map[int]bool     // nodes whose body has begun, by index
+	refused  bool             // submitted after the engine was told to close
 	answers  int
+	outputs  []rowset.RowSet // of the answer
+	digest   uint64          // of outputs
 }
 
 // simInstantsMax bounds a run: one takes some hundreds of instants.
@@ -240,7 +246,7 @@ const simInstantsMax = 200_000
 // run plays one seed and returns the first violation of an invariant. With a trace
 // it writes the log there.
 func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
-	w := &simWorld{lab: lab, seed: seed, trace: trace, answers: map[string]int{}, rng: rand.New(rand.NewPCG(seed, 0x72616e6b64))}
+	w := &simWorld{lab: lab, seed: seed, trace: trace, answers: map[string]int{}, rng: rand.New(rand.NewPCG(seed, 0x72616e6b64)), traces: newSimTraces(seed)}
 	lab.world = w
 	defer func() {
 		if r := recover(); r != nil {
@@ -289,7 +295,7 @@ func (w *simWorld) build() {
 	}
 	w.engine = NewAsync(AsyncConfig{
 		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, NodeTimeout: c.nodeTimeout,
-		MaxRows: c.maxRows, Placement: c.placement,
+		MaxRows: c.maxRows, Placement: c.placement, Memory: poisonedPool(), TraceEvents: w.traces.events,
 	})
 	for i := range 1 + w.rng.IntN(3) {
 		w.plans = append(w.plans, w.makePlan(fmt.Sprintf("plan_%d", i)))
@@ -334,6 +340,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 	now := w.sim.Now()
 	q := &simRequest{
 		user: int64(len(w.requests)) + 1, graph: g, mode: w.cfg.placement.Mode, begun: map[int]bool{}, refused: w.closing,
+		arrived: now, spans: map[int]*simSpan{},
 	}
 	if w.hits(0.3) {
 		q.params.SetFloat(paramWeight, float64(w.rng.IntN(10)))
@@ -347,9 +354,10 @@ func (w *simWorld) submit(g *plan.Graph) {
 			q.deadline = clock.Never
 		}
 	}
-	q.req = Execution{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Trace: w.hits(0.2)}
+	q.req = Execution{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Deltas: w.hits(0.2), Record: w.traces.detail()}
 	if w.hits(0.5) {
-		q.req.Arrived = now.Add(-w.between(0, time.Millisecond))
+		q.arrived = now.Add(-w.between(0, time.Millisecond))
+		q.req.Arrived = q.arrived
 	}
 	if w.hits(w.cfg.modes) {
 		q.mode = Mode(w.rng.IntN(3))
@@ -373,6 +381,8 @@ func (w *simWorld) answered(q *simRequest, r *Result) {
 		return
 	}
 	w.judge(q, r)
+	w.checkTrace(q, r)
+	q.outputs, q.digest = r.Outputs, digestOf(r.Outputs...)
 	// The request is its caller's again, who does with it what he likes.
 	q.req = Execution{UserID: -1}
 	q.req.Params.SetFloat(paramWeight, -1)

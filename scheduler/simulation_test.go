@@ -102,6 +102,9 @@ func TestSimulationReachesEverything(t *testing.T) {
 		seen["further attempts"] += w.retries
 		seen["sleeps begun after Close"] += w.lateSleeps
 		mostWoken = max(mostWoken, w.wokenMax)
+		for what, n := range w.traces.seen {
+			seen["traces: "+what] += n
+		}
 		for _, c := range w.clients {
 			s := c.Stats()
 			seen["reconnects"] += int(s.Reconnects)
@@ -115,7 +118,8 @@ func TestSimulationReachesEverything(t *testing.T) {
 	}
 	for _, what := range []string{"late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
 		"inline runs", "fused nodes", "selections", "deferred nodes", "dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
-		"sleeps begun after Close"} {
+		"sleeps begun after Close", "traces: dropped", "traces: timers", "traces: gaps", "traces: flows of redis", "traces: flows of offload",
+		"traces: flows of timer", "traces: followers inline", "traces: followers pool", "traces: stretches on the loop"} {
 		assert.NotZero(t, seen[what], what)
 	}
 	assert.Greater(t, mostWoken, 1000, "sleeps of orphans that have ended at one instant")

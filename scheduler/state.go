@@ -40,7 +40,7 @@ type State struct {
 	arrived   clock.Time
 	deadline  clock.Time           // of the request; zero: none
 	abandoned *atomic.Bool         // Execution.Abandoned; may be nil
-	deltas    []rowset.SchemaDelta // entry i is about node i; nil unless the request is traced
+	deltas    []rowset.SchemaDelta // entry i is about node i; nil unless the request asks for them
 	nodes     []nodeState
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
@@ -64,7 +64,7 @@ type nodeState struct {
 func (s *State) Begin(e *Execution, arrived clock.Time) {
 	s.Reset(e.Graph, arrived, e.Deadline)
 	s.abandoned = e.Abandoned
-	if e.Trace {
+	if e.Deltas {
 		s.deltas = make([]rowset.SchemaDelta, len(e.Graph.Nodes))
 	}
 }

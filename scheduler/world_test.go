@@ -128,6 +128,9 @@ func open(t testing.TB, cfg Config) *world {
 		cfg.Registry = testRegistry(t)
 	}
 	cfg.OnPanic = func(recovered any, stack []byte) { t.Errorf("panic on the loop: %v\n%s", recovered, stack) }
+	if _, ok := t.(*testing.T); ok && cfg.Memory == nil {
+		cfg.Memory = poisonedPool()
+	}
 	e, err := OpenAsync(cfg)
 	require.NoError(t, err)
 	w := &world{Async: e, t: t}
@@ -136,6 +139,12 @@ func open(t testing.TB, cfg Config) *world {
 		assertNothingLeft(t, e)
 	})
 	return w
+}
+
+// poisonedPool keeps slices of any size and overwrites what comes back: code that still reads it finds
+// wrong rows.
+func poisonedPool() *rowset.Pool {
+	return rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true})
 }
 
 // assertNothingLeft checks a closed engine: no request, no body, no orphan, no coroutine.
@@ -243,10 +252,12 @@ type handCPU struct {
 }
 
 func (c *handCPU) Submit(j *cpupool.Job) error {
+	j.Queued = c.loop.Clock().Now()
 	switch {
 	case c.full:
 		return cpupool.ErrQueueFull
 	case c.auto:
+		j.Started = j.Queued
 		c.finish(j)
 	default:
 		c.queued = append(c.queued, j)
@@ -270,6 +281,7 @@ func (c *handCPU) WaitIdle() {}
 func (c *handCPU) take() *cpupool.Job {
 	j := c.queued[0]
 	c.queued = c.queued[1:]
+	j.Started = c.loop.Clock().Now()
 	return j
 }
 

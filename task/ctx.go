@@ -25,6 +25,8 @@ type Ctx struct {
 	// whose Spec is Limited then returns only so many, the same as without a limit.
 	Limit int
 	Rows  *RowBudget // of the request; nil: no bound
+	// Memory has the big slices that the request makes. Its methods take a nil Memory, too.
+	Memory *rowset.Memory
 	// Cancellation is how the engine asks the body to stop; nil if it never does.
 	Cancellation *Cancellation
 

@@ -8,7 +8,7 @@ import (
 
 // Invoke runs the body of spec for one node. It checks the number of inputs,
 // contains a panic, counts the rows that the body has made and not counted, and checks
-// the output. The error is the body's, or matches ErrContract, ErrInvalid, ErrTooManyRows
+// the output unless the catalog trusts the task. The error is the body's, or matches ErrContract, ErrInvalid, ErrTooManyRows
 // or ErrPanic. A body returns the error of a stopped kernel as it is: Invoke makes
 // rowset.ErrStopped ErrCancelled.
 func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
@@ -30,6 +30,9 @@ func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	}
 	if err != nil {
 		return rowset.RowSet{}, err
+	}
+	if spec.unchecked {
+		return out, nil
 	}
 	if err := check(spec, c, out); err != nil {
 		return rowset.RowSet{}, err

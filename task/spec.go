@@ -25,8 +25,8 @@ type Spec struct {
 	// Inputs is the number of inputs that a node must list: 0 or 1. Invoke checks
 	// it. Node references count as parameters.
 	Inputs int
-	// Output is the shape of the result. Invoke checks it after every run; a
-	// violation fails the node with ErrContract.
+	// Output is the shape of the result. Invoke checks it after every run, except for tasks that a
+	// catalog trusts; a violation fails the node with ErrContract.
 	Output Output
 	// Writes returns the columns that a node may add to its inputs' columns or replace
 	// (for Source and Expand: the columns of its result). A column of the result that is
@@ -55,6 +55,12 @@ type Spec struct {
 	Cheap bool
 	// Expensive says that the body never runs on the loop. It is for tasks of Place Computes.
 	Expensive bool
+	// Forgets says that no reference to the inputs, or to the result, outlives the run: the body keeps
+	// none and leaves none to other goroutines. The result may share memory with the inputs, as always.
+	// If all tasks of a plan forget, the engine uses big slices again once the request is answered.
+	Forgets bool
+
+	unchecked bool // Invoke does not check the result: see NewTrustingCatalog
 }
 
 // Place says where a body runs. The task's author chooses it.

@@ -54,6 +54,31 @@ func TestCatalogRefusesFaultySpecs(t *testing.T) {
 	}
 }
 
+// A catalog checks all tasks but those that it is told to trust, whatever the spec says.
+func TestCatalogTrusts(t *testing.T) {
+	breaks := func(op string) Spec {
+		return Spec{Op: op, Output: Source, Run: func(*Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
+	}
+	trusting, err := NewTrustingCatalog([]Spec{breaks("a::trusted")}, breaks("a::own"))
+	require.NoError(t, err)
+	checking, err := NewCatalog(breaks("a::own"), *trusting.Specs()[1])
+	require.NoError(t, err)
+	for _, c := range []struct {
+		catalog *Catalog
+		op      string
+		checked bool
+	}{{trusting, "a::trusted", false}, {trusting, "a::own", true}, {checking, "a::own", true}, {checking, "a::trusted", true}} {
+		schema, ok := c.catalog.OpSchema(c.op)
+		require.True(t, ok)
+		_, err := Invoke(schema.Impl.(*Spec), new(Ctx))
+		if c.checked {
+			assert.ErrorIs(t, err, ErrContract, c.op)
+		} else {
+			assert.NoError(t, err, c.op)
+		}
+	}
+}
+
 func batchOf(ids ...int64) *rowset.Batch { return &rowset.Batch{IDs: ids} }
 
 func view(b *rowset.Batch, rows ...int32) rowset.RowSet {

@@ -1,31 +1,35 @@
 package backend
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
+	"net/url"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/redisclient"
 	"github.com/rankd/rankd/internal/redisserver"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/resp/resptest"
 )
 
 // Options select the Redis. Immutable.
 type Options struct {
-	// Addr is a running server, "host:port", whose data is used as it is. Empty means to
-	// start a server and fill it with the demo data set.
+	// Addr names a running server, as rankd.Options.Redis does, whose data is used as it is. Empty
+	// means to start a server and fill it with the demo data set.
 	Addr string
 	// Server is the redis-server to start. Empty means redis-server on the PATH, or the
 	// embedded Redis if the PATH has none.
 	Server string
+	// Data fills the server that Start has started. Nil means the demo data set. The embedded Redis does
+	// not take its place.
+	Data func(ctx context.Context, server string) error
 	// Latencies are the round trip times to add, each by a proxy. 0 needs no proxy.
 	Latencies []time.Duration
 }
@@ -47,11 +51,20 @@ func Start(ctx context.Context, o Options) (*Backend, error) {
 	if err := b.start(ctx, o); err != nil {
 		return nil, err
 	}
+	server, err := registry.ParseServer(b.addr)
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
 	for _, rtt := range o.Latencies {
 		if rtt == 0 || b.proxies[rtt] != nil {
 			continue
 		}
-		proxy, err := resptest.NewDelay(b.addr, rtt/2)
+		if server.Socket != "" {
+			b.Close()
+			return nil, errors.New("a latency can be added to a server with a host and a port, not to a unix socket")
+		}
+		proxy, err := resptest.NewDelay(server.Addr(), rtt/2)
 		if err != nil {
 			b.Close()
 			return nil, fmt.Errorf("delaying proxy: %w", err)
@@ -65,15 +78,22 @@ func (b *Backend) start(ctx context.Context, o Options) (err error) {
 	server := o.Server
 	if server == "" && o.Addr == "" {
 		server, err = exec.LookPath("redis-server")
-		if errors.Is(err, exec.ErrNotFound) {
+		if errors.Is(err, exec.ErrNotFound) && o.Data == nil {
 			return b.startEmbedded()
+		}
+		if err != nil {
+			return fmt.Errorf("the data set needs a redis-server: %w", err)
 		}
 	}
 	if o.Addr == "" {
 		if err := b.startServer(server); err != nil {
 			return err
 		}
-		if err := devredis.Load(ctx, b.addr); err != nil {
+		fill := devredis.Load
+		if o.Data != nil {
+			fill = o.Data
+		}
+		if err := fill(ctx, b.addr); err != nil {
 			b.Close()
 			return err
 		}
@@ -93,13 +113,18 @@ func (b *Backend) startEmbedded() error {
 	return nil
 }
 
-// Addr returns the address at which a round trip takes latency longer. latency must be one
-// of Options.Latencies.
+// Addr returns the server, in the form of rankd.Options.Redis, with an address at which a round trip
+// takes latency longer. latency must be one of Options.Latencies. It may hold a password.
 func (b *Backend) Addr(latency time.Duration) string {
 	if latency == 0 {
 		return b.addr
 	}
-	return b.proxies[latency].Addr()
+	proxy := b.proxies[latency].Addr()
+	if u, err := url.Parse(b.addr); err == nil && u.Host != "" {
+		u.Host = proxy
+		return u.String()
+	}
+	return proxy
 }
 
 // Close ends the server and the proxies that Start has started.
@@ -120,37 +145,27 @@ func (b *Backend) startServer(binary string) error {
 	return nil
 }
 
-// versionTimeout bounds the query for the server's version.
-const versionTimeout = 5 * time.Second
-
-// version asks the server for its version.
-func version(ctx context.Context, addr string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
-	defer cancel()
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return "", fmt.Errorf("redis: %w", err)
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if _, err := io.WriteString(conn, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"); err != nil {
-		return "", fmt.Errorf("redis %s: %w", addr, err)
-	}
-	return readVersion(bufio.NewReader(conn)), nil
+// version asks the server for its version. It returns "unknown" if the server does not tell: a
+// benchmark can measure such a server, too.
+func version(ctx context.Context, server string) (found string, err error) {
+	found = "unknown"
+	err = redisclient.With(ctx, server, func(client *blocking.Client) error {
+		var b resp.Batch
+		b.Cmd("INFO", "server")
+		return client.Do(&b, 0, func(replies resp.Replies) error {
+			if info := replies.At(0); info.Kind() == resp.Bulk {
+				found = findVersion(string(info.Bytes()))
+			}
+			return nil
+		})
+	})
+	return found, err
 }
 
-// readVersion finds the version in the reply to INFO. It returns "unknown" if there is none:
-// a benchmark can measure such a server, too.
-func readVersion(reply *bufio.Reader) string {
-	line, err := reply.ReadString('\n')
-	size, convErr := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "$")))
-	if err != nil || convErr != nil || !strings.HasPrefix(line, "$") {
-		return "unknown"
-	}
-	lines := bufio.NewScanner(io.LimitReader(reply, int64(size)))
-	for lines.Scan() {
-		if v, ok := strings.CutPrefix(lines.Text(), "redis_version:"); ok {
+// findVersion finds the version in the reply to INFO.
+func findVersion(info string) string {
+	for line := range strings.Lines(info) {
+		if v, ok := strings.CutPrefix(line, "redis_version:"); ok {
 			return "redis-server " + strings.TrimSpace(v)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/placement"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
 )
@@ -55,7 +56,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetUsageTemplate(benchUsageTemplate)
-	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.placementCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
+	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.placementCommand(ctx), p.isolationCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Flags().SortFlags = false
 		c.Flags().SetNormalizeFunc(command.Normalize)
@@ -93,17 +94,20 @@ func (p *Program) workerCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&engine, "engine", string(engines.Reactor), "the `engine`, as in --engines of compare")
-	f.IntVar(&o.CPUThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.CPUThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.StringVar(&o.Env, "env", "dev", "`environment`")
 	f.StringVar(&registryDir, "registry_dir", "", "`folder` of the registry's tables")
 	return cmd
 }
 
 // opener returns how a worker opens its engine: with all Redis endpoints at the address, and
-// with the plan, that the setup of the round names.
+// with the plan, that the setup of the round names; or with the plans of a scenario, which ask no Redis.
 func opener(o rankd.Options) worker.Open {
 	return func(setup worker.Setup) (load.Target, error) {
 		o := o
+		if setup.Scenario != "" {
+			return placement.Open(o, setup.Scenario)
+		}
 		o.Redis, o.PlanFile, o.PlanText = setup.Redis, setup.Plan, []byte(setup.Artifact)
 		target, err := engines.Open(o)
 		if err != nil {

@@ -79,9 +79,9 @@ func serve(t *testing.T, s engines.Spec, rounds ...worker.Round) (reports []work
 
 func TestOpenerErrors(t *testing.T) {
 	for want, setup := range map[string]worker.Setup{
-		`Redis must be host:port, not "nowhere"`: {Redis: "nowhere"},
-		`Redis must be host:port, not "h:p"`:     {Redis: "h:p"},
-		"p: ":                                    {Redis: "h:1", Plan: "p", Artifact: "{}"},
+		"Redis must be host:port or a URL: host or port is missing":  {Redis: "nowhere"},
+		"Redis must be host:port or a URL: host is missing, or port": {Redis: "h:p"},
+		"p: ": {Redis: "h:1", Plan: "p", Artifact: "{}"},
 	} {
 		target, err := opener(rankd.Options{})(setup)
 		assert.Nil(t, target)

@@ -6,12 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,17 +17,19 @@ import (
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 )
 
 // compareOptions are the flags of compare and sweep. Immutable once checked.
 type compareOptions struct {
 	plan, planDir, planName string
-	env, registryDir, redis string
-	cpuThreads              int
+	redis                   string
+	fleet
 
 	engines     string
 	concurrency []int
@@ -44,14 +42,15 @@ type compareOptions struct {
 	duration    time.Duration
 	warmup      time.Duration
 
-	redisServer     string
-	peers, peersDir string
-	asJSON          bool
-	html            string
-	specs           []engines.Spec
-	userIDs         []int64
-	knees           bool
-	title           string
+	redisServer    string
+	redisBenchmark string
+	wantTexts      []string
+	asJSON         bool
+	html           string
+	chosen         load.Users
+	wants          []compare.Want
+	knees          bool
+	title          string
 }
 
 const compareLong = `Run a plan on several engines, in interleaved rounds, and say how they differ.
@@ -61,6 +60,8 @@ data, unless --redis names another. An engine is written
 
   reactor                          asynchronous, all requests on one loop
   reactor:scheduling=offload_all   the same with another scheduling mode
+  reactor:trace=1000               the same with one request in a thousand recorded (trace=1: each)
+  reactor:inline=false             the same with no computing node on the loop
   pool                             a CPU pool and an I/O pool that blocks on Redis
   pool:redis_pool=16               the same with 16 connections
   pool:io_threads=64,redis_pool=64
@@ -115,22 +116,24 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
 	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
 	f.IntVar(&o.fanout, "fanout", 0, "`number` that replaces every fanout of the plan (0: the plan's own)")
-	f.StringVar(&o.users, "users", "1", "`users` to rank for in turn: ids and ranges, as in 1,5-8")
+	f.StringVar(&o.users, "users", "1", "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000)")
 
 	f.StringVar(&o.engines, "engines", specs, "`engines` to measure; ratios are to the first")
 	f.IntSliceVar(&o.concurrency, "concurrency", concurrency, "`numbers` of requests in flight, of a closed loop")
 	f.Float64SliceVar(&o.rates, "rate", nil, "`arrivals` per second of an open loop, instead of --concurrency")
 	f.IntVar(&o.backlog, "backlog", 1024, "at most this `number` in flight of an open loop; arrivals beyond it are shed")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of CPU workers of each engine")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
 
 	f.IntVar(&o.rounds, "rounds", rounds, "`number` of rounds; a 95 % interval takes six")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")
 	f.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how `long` each round warms up before")
 
-	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port`, with the data that it has")
+	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` (host:port or a URL, as in rankd --redis), with the data that it has")
 	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
 	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0},
 		"`times` to add to each round trip to Redis, as in 0,1ms,5ms")
+	f.StringVar(&o.redisBenchmark, "redis_benchmark", "", "run this `program`, redis-benchmark, in each round, too: the most commands a second that the server takes")
+	f.StringArrayVar(&o.wantTexts, "want", nil, "an `aim` to judge, such as \"requests reactor >= 1.2 peer:rueidis at 1,64\"; may be repeated")
 	f.StringVar(&o.peers, "peers", "", "the `program` that runs peers")
 	f.StringVar(&o.peersDir, "peers_dir", filepath.Join("bench", "peers"),
 		"build the peers in this `folder` if --peers is not given")
@@ -156,7 +159,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
 		problem("--engines: %w", err)
 	}
-	if o.userIDs, err = parseUsers(o.users); err != nil {
+	if o.chosen, err = load.ParseUsers(o.users); err != nil {
 		problem("--users: %w", err)
 	}
 	if o.plan == "" && o.planName == "" {
@@ -195,15 +198,37 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if o.duration <= 0 || o.warmup < 0 {
 		problem("--duration is positive, and --warmup not negative")
 	}
-	if o.redis != "" {
-		if _, _, err = rankd.SplitAddr(o.redis); err != nil {
-			problem("--redis is host:port, not %q: %w", o.redis, err)
-		}
+	if err := o.checkRedis(); err != nil {
+		problems = append(problems, err)
 	}
-	if err := o.checkEffect(given); err != nil {
+	if err := errors.Join(o.parseWants(), o.checkEffect(given)); err != nil {
 		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
+}
+
+// checkRedis checks --redis, and that all engines understand it.
+func (o *compareOptions) checkRedis() error {
+	if o.redis == "" {
+		return nil
+	}
+	server, err := registry.ParseServer(o.redis)
+	if err != nil {
+		return fmt.Errorf("--redis is host:port or a URL: %w", err)
+	}
+	if server.Plain() {
+		o.redis = server.Addr()
+		return nil
+	}
+	if o.redisBenchmark != "" {
+		return errors.New("--redis must be host:port for --redis_benchmark, which takes no user, database or unix socket")
+	}
+	for _, s := range o.specs {
+		if s.Kind == engines.Peer || s.Binary != "" {
+			return fmt.Errorf("--redis must be host:port for the engine %s: peers and other builds take no user, database or unix socket", s)
+		}
+	}
+	return nil
 }
 
 // checkEffect reports each flag given that has no effect beside the others.
@@ -232,34 +257,6 @@ func (o *compareOptions) checkEffect(given *pflag.FlagSet) error {
 		idle.Add("cpu_threads", "where every engine is a peer or has its own cpu_threads")
 	}
 	return idle.Problems()
-}
-
-// usersMax bounds the list of users, which goes along with every round.
-const usersMax = 100_000
-
-// parseUsers reads ids and ranges of ids.
-func parseUsers(text string) (ids []int64, err error) {
-	for field := range strings.SplitSeq(text, ",") {
-		low, high, isRange := strings.Cut(field, "-")
-		if !isRange {
-			high = low
-		}
-		from, err := strconv.ParseInt(low, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
-		}
-		to, err := strconv.ParseInt(high, 10, 64)
-		if err != nil || from < 1 || to < from || to > 1<<32-1 {
-			return nil, fmt.Errorf("%q is neither an id nor a range of ids", field)
-		}
-		if to-from >= int64(usersMax-len(ids)) {
-			return nil, fmt.Errorf("more than %d users", usersMax)
-		}
-		for id := from; id <= to; id++ {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
 }
 
 // points lists what is measured: for each Redis latency all loads.
@@ -331,24 +328,29 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	c := &compare.Comparison{
 		Title: o.title + ": " + name, Facts: compare.ReadFacts(),
 		Settings: compare.Settings{
-			Plan: name, Fanout: o.fanout, Users: len(o.userIDs), Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
+			Plan: name, Fanout: o.fanout, Users: o.chosen, Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
 		},
 	}
 	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.CommandLine, back.Version, back.Embedded
 	if back.Embedded {
 		fmt.Fprintf(p.Stderr, "rankd: %s\n", compare.EmbeddedWarning)
 	}
-	workers, stop, err := p.startWorkers(ctx, o)
+	if o.redisBenchmark != "" {
+		if c.Settings.Ceiling, err = backend.RedisBenchmarkVersion(ctx, o.redisBenchmark); err != nil {
+			return &command.RuntimeError{Err: err}
+		}
+	}
+	workers, stop, err := p.startWorkers(ctx, &o.fleet)
 	defer stop()
 	if err != nil {
 		return &command.RuntimeError{Err: err}
 	}
 	round := worker.Round{
 		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact)},
-		Users: o.userIDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
+		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()
-	c.Cells, err = compare.Measure(ctx, compare.Grid{
+	grid := compare.Grid{
 		Engines: specNames(o.specs), Points: o.points(), Rounds: o.rounds,
 		Run: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
 			r := round
@@ -356,7 +358,13 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 			return workers[engine].Run(&r)
 		},
 		Progress: func(s compare.Step) { showProgress(p.Stderr, s, time.Since(began)) },
-	})
+	}
+	if o.redisBenchmark != "" {
+		grid.Ceiling = func(ctx context.Context, at compare.Point) (float64, error) {
+			return backend.RedisBenchmark(ctx, o.redisBenchmark, back.Addr(at.RedisLatency))
+		}
+	}
+	c.Cells, c.Ceilings, err = compare.Measure(ctx, grid)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err() // the worker was stopped; its own error is not the reason
@@ -366,6 +374,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if o.knees {
 		c.FindKnees()
 	}
+	c.Judge(o.wants)
 	return p.publish(o, c)
 }
 
@@ -383,7 +392,7 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	if o.html != "" {
-		if err := writeFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
+		if err := command.WriteFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
 			return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
 		}
 		fmt.Fprintf(p.Stderr, "rankd: report written to %s\n", o.html)
@@ -396,79 +405,11 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 	return nil
 }
 
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
-}
-
 func specNames(specs []engines.Spec) (names []string) {
 	for _, s := range specs {
 		names = append(names, s.String())
 	}
 	return names
-}
-
-// startWorkers starts a process per engine. stop ends them, also after an error.
-func (p *Program) startWorkers(ctx context.Context, o *compareOptions) (workers []*worker.Process, stop func(), err error) {
-	var temporary string
-	stop = func() {
-		for _, w := range workers {
-			if err := w.Close(); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(p.Stderr, "rankd: %v\n", err)
-			}
-		}
-		if temporary != "" {
-			_ = os.RemoveAll(temporary)
-		}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, stop, err
-	}
-	peers := o.peers
-	for _, s := range o.specs {
-		binary := self
-		if s.Binary != "" {
-			binary = s.Binary
-		}
-		argv := []string{binary, "bench", "worker", "--engine", s.Local().String(), "--cpu_threads", strconv.Itoa(o.cpuThreads),
-			"--env", o.env, "--registry_dir", o.registryDir}
-		if s.Kind == engines.Peer {
-			if peers == "" {
-				if temporary, err = os.MkdirTemp("", "rankd-peers-"); err != nil {
-					return workers, stop, err
-				}
-				peers = filepath.Join(temporary, "peer")
-				if err := p.buildPeers(ctx, o.peersDir, peers); err != nil {
-					return workers, stop, err
-				}
-			}
-			argv = []string{peers, "--engine", s.Peer}
-		}
-		w, err := worker.Start(ctx, s.String(), argv...)
-		if err != nil {
-			return workers, stop, err
-		}
-		workers = append(workers, w)
-	}
-	return workers, stop, nil
-}
-
-func (p *Program) buildPeers(ctx context.Context, dir, binary string) error {
-	fmt.Fprintf(p.Stderr, "rankd: building the peers in %s\n", dir)
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/peer")
-	build.Dir, build.Stderr = dir, p.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("building the peers in %s (--peers names a program that is built already): %w", dir, err)
-	}
-	return nil
 }
 
 // showProgress prints a line for each round.

@@ -17,16 +17,6 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-func TestParseUsers(t *testing.T) {
-	ids, err := parseUsers("5,1-3,4294967295")
-	require.NoError(t, err)
-	assert.Equal(t, []int64{5, 1, 2, 3, 1<<32 - 1}, ids)
-	for _, bad := range []string{"", "0", "a", "3-1", "1-", "-1", "1,,2", "4294967296", "1-100001"} {
-		_, err := parseUsers(bad)
-		assert.Error(t, err, bad)
-	}
-}
-
 // A plan may come from a pipe, which can be read once. No file makes compare wait or read without bound.
 func TestArtifact(t *testing.T) {
 	text, err := fs.ReadFile(artifacts.Plans(), "simple_viewer.plan.json")

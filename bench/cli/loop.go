@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/eventloop"
@@ -62,7 +63,7 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
   timers         timers started and fired per second, and how late they fire
   sleep_vs_pool  tasks that sleep: on the loop, against workers that block
   offload        loop to pool to loop, by the bytes that the work touches
-  interference   how late posts, timers and replies are while the pool is busy, by its size`,
+  interference   how late posts, timers and replies are while the pool is busy, and the jobs done, by its size`,
 		Example: "  rankd bench loop\n  rankd bench loop --mode interference --workers 1,2,4",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check()); err != nil {
@@ -81,13 +82,13 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 	f.Float64Var(&o.timerMS, "timer_ms", 1, "delay of each timer in `ms`")
 	f.IntVar(&o.tasks, "tasks", 1000, "`number` of sleeping tasks")
 	f.IntVar(&o.sleepMS, "sleep_ms", 10, "how long each sleeps, in `ms`")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers of the pool, except of interference")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers of the pool, except of interference")
 	f.IntSliceVar(&o.inFlight, "in_flight", []int{1, 64}, "`numbers` of offloaded jobs in flight")
 	f.IntSliceVar(&o.payloads, "payload", []int{0, 1 << 10, 64 << 10, 1 << 20}, "`bytes` that an offloaded job touches")
 	cores := runtime.NumCPU()
 	f.IntSliceVar(&o.workers, "workers", slices.Compact([]int{0, 1, cores, 2 * cores}), "`numbers` of busy workers of interference")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` interference is measured, per number of workers")
-	f.StringVar(&o.redis, "redis", "", "the Redis at `host:port` that answers interference (default: one of its own)")
+	f.StringVar(&o.redis, "redis", "", "the Redis at this `address` (host:port or a URL, as in rankd --redis) that answers interference (default: one of its own)")
 	f.StringVar(&o.server, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
 	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each")
 	return cmd
@@ -155,6 +156,11 @@ func (o *loopOptions) check() error {
 			if v < least || v > most {
 				problems = append(problems, fmt.Errorf("%s is from %d to %d, not %d", what, least, most, v))
 			}
+		}
+	}
+	if o.redis != "" {
+		if _, err := rankd.RedisAddr(o.redis); err != nil {
+			problems = append(problems, fmt.Errorf("--redis is host:port or a URL: %w", err))
 		}
 	}
 	number("the number of posts and timers", 1, 1<<30, o.n)
@@ -320,6 +326,7 @@ func writeLoopText(w io.Writer, mode string, results []any) error {
 			fmt.Fprintf(table, "  %d busy workers\tpost\t%v\n", r.Workers, r.Post)
 			fmt.Fprintf(table, "  \ttimer\t%v\n", r.Timer)
 			fmt.Fprintf(table, "  \treply\t%v\t%s\n", r.Reply, r.Error)
+			fmt.Fprintf(table, "  \tjobs\t%.0f/s\n", float64(r.Jobs)/r.DurationMS*1000)
 		}
 	}
 	return table.Flush()

@@ -14,8 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/placement"
+	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
 )
 
@@ -23,7 +25,9 @@ import (
 type placementOptions struct {
 	scenarios []string
 	writeTo   string
+	base      string
 	asJSON    bool
+	fleet
 	placement.Settings
 }
 
@@ -32,7 +36,8 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 	var names []string
 	var long strings.Builder
 	long.WriteString("Measure where nodes should run: each scenario with --scheduling offload_all, with adaptive,\n" +
-		"and with adaptive that runs nothing inline, in interleaved rounds.\n")
+		"with adaptive that runs nothing inline, and with inline_all, in interleaved rounds, each in a process of its own.\n" +
+		"It judges each aim: met, not met, or not decided if the interval contains the bound.\n")
 	for _, s := range placement.Scenarios() {
 		names = append(names, s.Name)
 		fmt.Fprintf(&long, "\n  %-10s  %s", s.Name, s.Doc)
@@ -47,7 +52,7 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 			}
 			if o.writeTo != "" {
 				idle := command.IdleFlags{Given: cmd.Flags()}
-				for _, flag := range []string{"rounds", "duration", "warmup", "cpu_threads", "json"} {
+				for _, flag := range []string{"rounds", "duration", "warmup", "cpu_threads", "base", "json"} {
 					idle.Add(flag, "with --write_plans")
 				}
 				if err := idle.Problems(); err != nil {
@@ -63,9 +68,10 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 	f.IntVar(&o.Rounds, "rounds", 6, "`number` of rounds; fewer than six give no interval")
 	f.DurationVar(&o.Duration, "duration", time.Second, "how `long` a round measures")
 	f.DurationVar(&o.Warmup, "warmup", 300*time.Millisecond, "how `long` a round warms up first")
-	f.IntVar(&o.CPUThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.StringVar(&o.base, "base", "", "measure the reactor of this `program`, too, another build of rankd, where a scenario has one plan")
 	f.StringVar(&o.writeTo, "write_plans", "", "write the plans of the scenarios into this `folder`, for rankd bench compare --plan, and exit")
-	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each scenario and variant")
+	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each scenario and variant, then a line for each aim")
 	return cmd
 }
 
@@ -86,8 +92,8 @@ func (o *placementOptions) check(known []string) error {
 	if o.Warmup <= 0 {
 		problems = append(problems, fmt.Errorf("--warmup is positive, not %v", o.Warmup))
 	}
-	if o.CPUThreads < 1 || o.CPUThreads > 1<<10 {
-		problems = append(problems, fmt.Errorf("--cpu_threads is a number from 1 to %d, not %d", 1<<10, o.CPUThreads))
+	if o.cpuThreads < 1 || o.cpuThreads > 1<<10 {
+		problems = append(problems, fmt.Errorf("--cpu_threads is a number from 1 to %d, not %d", 1<<10, o.cpuThreads))
 	}
 	return errors.Join(problems...)
 }
@@ -115,11 +121,21 @@ func (o *placementOptions) writePlans() error {
 }
 
 func (p *Program) benchPlacement(ctx context.Context, o *placementOptions) error {
-	p.Tune(o.CPUThreads)
-	scenarios := o.chosen()
+	scenarios, variants := o.chosen(), placement.Variants(o.base)
+	for _, v := range variants {
+		o.specs = append(o.specs, v.Engine)
+	}
+	o.env = "test" // whose tasks the plans use
+	workers, stop, err := p.startWorkers(ctx, &o.fleet)
+	defer stop()
+	if err != nil {
+		return &command.RuntimeError{Err: err}
+	}
 	var results [][]placement.Result
 	for _, s := range scenarios {
-		r, err := placement.Measure(ctx, &s, placement.Variants(), o.Settings, func(round int, v placement.Variant) {
+		r, err := placement.Measure(ctx, &s, variants, o.Settings, func(variant int, r *worker.Round) (*worker.Report, error) {
+			return workers[variant].Run(r)
+		}, func(round int, v placement.Variant) {
 			fmt.Fprintf(p.Stderr, "rankd: %s, round %d of %d, %s\n", s.Name, round+1, o.Rounds, v.Name)
 		})
 		if err != nil {
@@ -129,14 +145,16 @@ func (p *Program) benchPlacement(ctx context.Context, o *placementOptions) error
 	}
 	f := compare.ReadFacts()
 	head := fmt.Sprintf("%s, %d cores, %s, %s, rankd %s, commit %s\n%d CPU workers, %d interleaved rounds of %v after %v of warm-up each; medians with 95 %% intervals",
-		f.CPU, f.Cores, f.OS, f.Go, f.Version, f.Commit, o.CPUThreads, o.Rounds, o.Duration, o.Warmup)
-	var err error
+		f.CPU, f.Cores, f.OS, f.Go, f.Version, f.Commit, o.cpuThreads, o.Rounds, o.Duration, o.Warmup)
 	if o.asJSON {
 		lines := json.NewEncoder(p.Stdout)
 		for _, of := range results {
 			for _, r := range of {
 				err = errors.Join(err, lines.Encode(r))
 			}
+		}
+		for _, v := range placement.Verdicts(scenarios, results) {
+			err = errors.Join(err, lines.Encode(v))
 		}
 	} else {
 		err = placement.WriteText(p.Stdout, head, scenarios, results)

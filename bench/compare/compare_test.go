@@ -35,7 +35,7 @@ func reportOf(t testing.TB, latencies ...time.Duration) *worker.Report {
 		Elapsed: time.Second, Answered: n, Latency: string(encoded),
 		CPU: time.Duration(n) * 20 * time.Microsecond, RedisCPU: time.Duration(n) * 5 * time.Microsecond,
 		Allocs: uint64(n) * 30, AllocBytes: uint64(n) * 1500, RSSBytes: 64 << 20,
-		Traffic: &load.Traffic{RoundTrips: uint64(n) * 3, Commands: uint64(n) * 11, BytesSent: uint64(n) * 374, BytesReceived: uint64(n) * 519},
+		Traffic: &load.Traffic{RoundTrips: uint64(n) * 3, Asked: uint64(n) * 22, Commands: uint64(n) * 11, BytesSent: uint64(n) * 374, BytesReceived: uint64(n) * 519},
 	}
 }
 
@@ -50,7 +50,7 @@ func spread(n int, base time.Duration) (l []time.Duration) {
 func TestMeasureInterleaves(t *testing.T) {
 	var order []string
 	var steps []Step
-	cells, err := Measure(t.Context(), Grid{
+	cells, _, err := Measure(t.Context(), Grid{
 		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 1}, {Concurrency: 2}}, Rounds: 2,
 		Run: func(_ context.Context, engine int, at Point) (*worker.Report, error) {
 			order = append(order, fmt.Sprintf("%c%d", 'a'+engine, at.Concurrency))
@@ -73,7 +73,7 @@ func TestMeasureInterleaves(t *testing.T) {
 // each round, and twice the latency, while both drift.
 func TestCell(t *testing.T) {
 	round := -1
-	cells, err := Measure(t.Context(), Grid{
+	cells, _, err := Measure(t.Context(), Grid{
 		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 4}}, Rounds: 6,
 		Run: func(_ context.Context, engine int, _ Point) (*worker.Report, error) {
 			if engine == 0 {
@@ -99,13 +99,13 @@ func TestCell(t *testing.T) {
 	assert.Equal(t, 150.0, a.Rounds[5].Throughput)
 	assert.Equal(t, PerRequest{
 		CPU: 20, RedisCPU: 5, Allocs: 30, AllocBytes: 1500,
-		Traffic: &TrafficPerRequest{RoundTrips: 3, Commands: 11, BytesSent: 374, BytesReceived: 519},
+		Traffic: &TrafficPerRequest{RoundTrips: 3, Asked: 22, Commands: 11, BytesSent: 374, BytesReceived: 519},
 	}, a.PerRequest)
 	assert.Equal(t, 64.0, a.RSSMB)
 }
 
 func TestAFailedRoundFailsItsCellOnly(t *testing.T) {
-	cells, err := Measure(t.Context(), Grid{
+	cells, _, err := Measure(t.Context(), Grid{
 		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 1}}, Rounds: 2,
 		Run: func(_ context.Context, engine int, _ Point) (*worker.Report, error) {
 			if engine == 0 {
@@ -124,15 +124,15 @@ func TestMeasureErrors(t *testing.T) {
 	broken := errors.New("broken")
 	g := Grid{Engines: []string{"a"}, Points: []Point{{Concurrency: 1, RedisLatency: time.Millisecond}}, Rounds: 1}
 	g.Run = func(context.Context, int, Point) (*worker.Report, error) { return nil, broken }
-	_, err := Measure(t.Context(), g)
+	_, _, err := Measure(t.Context(), g)
 	assert.ErrorIs(t, err, broken)
 	assert.ErrorContains(t, err, "a, 1 in flight, Redis +1ms")
 	g.Run = func(context.Context, int, Point) (*worker.Report, error) { return &worker.Report{Latency: "?"}, nil }
-	_, err = Measure(t.Context(), g)
+	_, _, err = Measure(t.Context(), g)
 	assert.ErrorContains(t, err, "latencies")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Measure(ctx, g)
+	_, _, err = Measure(ctx, g)
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
@@ -209,7 +209,7 @@ func fixedComparison() *Comparison {
 			Latency:         Latencies{Mean: p99 / 2, P50: p99 / 2.5, P90: p99 / 1.5, P99: p99, P999: p99 * 2, Max: p99 * 4},
 			ThroughputRatio: estimate(x / first), P99Ratio: Estimate{2, &low, &high}, Requests: int64(x) * 12,
 			PerRequest: PerRequest{CPU: 18.25, RedisCPU: 6.5, Allocs: 31.4, AllocBytes: 1503,
-				Traffic: &TrafficPerRequest{RoundTrips: 0.28, Commands: 11, BytesSent: 374, BytesReceived: 519}},
+				Traffic: &TrafficPerRequest{RoundTrips: 0.28, Asked: 22, Commands: 11, BytesSent: 374, BytesReceived: 519}},
 			RSSMB: 43.2,
 		}
 	}
@@ -219,7 +219,7 @@ func fixedComparison() *Comparison {
 			Command: "rankd bench compare --plan_name concat_plan", Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
 			Version: "v1.2.3", Commit: "0123abc", Go: "go1.26", OS: "linux/amd64 6.18", CPU: "Some CPU", Cores: 2, Redis: "redis-server 7.0.15", Embedded: true,
 		},
-		Settings: Settings{Plan: "concat_plan", Fanout: 100, Users: 3, Rounds: 6, Duration: 2 * time.Second, Warmup: 300 * time.Millisecond},
+		Settings: Settings{Plan: "concat_plan", Fanout: 100, Users: load.Users{Spec: "1-3", Different: 3}, Rounds: 6, Duration: 2 * time.Second, Warmup: 300 * time.Millisecond},
 		Cells: []Cell{
 			cell("reactor", 16, 0, 50_000, 420, 50_000), cell("pool", 16, 0, 6_200, 6100, 50_000),
 			cell("reactor", 64, 0, 64_000, 1340, 64_000), cell("pool", 64, 0, 6_100, 24_500, 64_000),
@@ -229,6 +229,22 @@ func fixedComparison() *Comparison {
 	}
 	c.Cells[1].Errors, c.Cells[1].FirstError = 7, "redis: timeout"
 	c.Cells[3].PerRequest.Traffic, c.Cells[3].PerRequest.RedisCPU = nil, 0
+	c.Settings.Ceiling = "redis-benchmark 7.0.15 -P 64 -c 4 HGETALL"
+	for i := range 4 {
+		at := c.Cells[i].Point
+		for round := range 6 {
+			x := c.Cells[i].Throughput.Median * (0.97 + 0.01*float64(round))
+			c.Cells[i].Rounds = append(c.Cells[i].Rounds, RoundFigures{Throughput: x, Commands: 11 * x, Latency: Latencies{P50: 30, P99: 50}})
+		}
+		if i%2 == 0 {
+			c.Ceilings = append(c.Ceilings, Ceiling{at, estimate(1e6), []float64{1e6, 1e6, 1e6, 1e6, 1e6, 1e6}})
+		}
+	}
+	c.Judge([]Want{
+		{Figure: "requests", Engine: "reactor", Bound: AtLeast(8), To: "pool", At: []float64{64}},
+		{Figure: "commands", Engine: "reactor", Bound: AtLeast(0.9), To: Yardstick, At: []float64{64}},
+		{Figure: "p99", Engine: "reactor", Bound: AtMost(1), To: "pool"},
+	})
 	c.FindKnees()
 	return c
 }

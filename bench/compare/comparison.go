@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/rankd/rankd/bench/load"
 )
 
 // Comparison is the outcome of one run of a benchmark. --json prints it, and the HTML report
@@ -16,16 +18,21 @@ type Comparison struct {
 	// Knees has one knee per engine and Redis latency, if a closed loop ran at several
 	// concurrencies. The knees of the first Redis latency come first.
 	Knees []Knee `json:"knees,omitempty"`
+	// Ceilings has one ceiling for each load, if redis-benchmark ran.
+	Ceilings []Ceiling `json:"ceilings,omitempty"`
+	// Verdicts say which aims are met: see Judge.
+	Verdicts []Verdict `json:"verdicts,omitempty"`
 }
 
 // Settings are common to all rounds. Immutable.
 type Settings struct {
 	Plan     string        `json:"plan"`
 	Fanout   int           `json:"fanout,omitempty"` // 0 means the plan's own
-	Users    int           `json:"users"`            // number of different users in the requests
+	Users    load.Users    `json:"users"`
 	Rounds   int           `json:"rounds"`
-	Duration time.Duration `json:"duration_ns"` // of a round
-	Warmup   time.Duration `json:"warmup_ns"`   // before each round
+	Duration time.Duration `json:"duration_ns"`       // of a round
+	Warmup   time.Duration `json:"warmup_ns"`         // before each round
+	Ceiling  string        `json:"ceiling,omitempty"` // the command line of redis-benchmark, with its version
 }
 
 // Series returns the cells of one engine at one Redis latency, by ascending rate and

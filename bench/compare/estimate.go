@@ -41,11 +41,14 @@ func (e Estimate) Spread() string {
 }
 
 // Factor returns the median and the interval of a ratio, such as "8.10× (7.92–8.31)".
-func (e Estimate) Factor() string {
+func (e Estimate) Factor() string { return e.in("×") }
+
+// in returns the median with a unit, and the interval.
+func (e Estimate) in(unit string) string {
 	if e.Low == nil {
-		return factor(e.Median) + "× (±∞)"
+		return factor(e.Median) + unit + " (±∞)"
 	}
-	return fmt.Sprintf("%s× (%s–%s)", factor(e.Median), factor(*e.Low), factor(*e.High))
+	return fmt.Sprintf("%s%s (%s–%s)", factor(e.Median), unit, factor(*e.Low), factor(*e.High))
 }
 
 // inverse returns the estimate of 1/x. A bound of 0 has no inverse: the interval is then unknown.

@@ -38,6 +38,9 @@ type Grid struct {
 	// Run has an engine run one round. An error ends the measurement; the report holds
 	// failures within the round.
 	Run func(ctx context.Context, engine int, at Point) (*worker.Report, error)
+	// Ceiling returns the commands per second of redis-benchmark. It runs once in each round; nil
+	// means that it does not.
+	Ceiling func(ctx context.Context, at Point) (float64, error)
 	// Progress is called after each round. It may be nil.
 	Progress func(Step)
 }
@@ -51,34 +54,46 @@ type Step struct {
 }
 
 // Measure runs all rounds and returns one cell per point and engine: all engines at the
-// first point, then at the second, and so on. The error names the engine and the point.
-func Measure(ctx context.Context, g Grid) ([]Cell, error) {
-	var cells []Cell
+// first point, then at the second, and so on. If the grid asks for it, it returns one ceiling per
+// point as well. The error names the engine and the point.
+func Measure(ctx context.Context, g Grid) (cells []Cell, ceilings []Ceiling, err error) {
 	done := 0
 	for _, at := range g.Points {
 		samples := make([]sample, len(g.Engines))
+		ceiling := Ceiling{Point: at}
 		for range g.Rounds {
 			for i, engine := range g.Engines {
 				if err := ctx.Err(); err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 				report, err := g.Run(ctx, i, at)
 				if err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", engine, at, err)
+					return nil, nil, fmt.Errorf("%s, %s: %w", engine, at, err)
 				}
 				if err := samples[i].add(report); err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", engine, at, err)
+					return nil, nil, fmt.Errorf("%s, %s: %w", engine, at, err)
 				}
 				if done++; g.Progress != nil {
 					g.Progress(Step{Done: done, All: len(g.Points) * g.Rounds * len(g.Engines), Engine: engine, At: at, Report: report})
 				}
 			}
+			if g.Ceiling != nil {
+				commands, err := g.Ceiling(ctx, at)
+				if err != nil {
+					return nil, nil, fmt.Errorf("%s, %s: %w", Yardstick, at, err)
+				}
+				ceiling.Rounds = append(ceiling.Rounds, commands)
+			}
+		}
+		if g.Ceiling != nil {
+			ceiling.Commands = EstimateOf(ceiling.Rounds)
+			ceilings = append(ceilings, ceiling)
 		}
 		for i, engine := range g.Engines {
 			cells = append(cells, samples[i].cell(engine, at, &samples[0]))
 		}
 	}
-	return cells, nil
+	return cells, ceilings, nil
 }
 
 // Latencies summarizes the latencies of successful requests, in microseconds. Immutable.
@@ -141,7 +156,10 @@ type PerRequest struct {
 // TrafficPerRequest is the traffic between engine and Redis for one request. Requests in
 // flight together may share round trips, so one request may need less than one. Immutable.
 type TrafficPerRequest struct {
-	RoundTrips    float64 `json:"round_trips"`
+	RoundTrips float64 `json:"round_trips"`
+	// Asked are the commands that the nodes asked for, and Commands those that were sent: fewer if
+	// equal reads share a command. 0 means that the engine does not count what is asked.
+	Asked         float64 `json:"commands_asked"`
 	Commands      float64 `json:"commands"`
 	BytesSent     float64 `json:"bytes_sent"`
 	BytesReceived float64 `json:"bytes_received"`
@@ -150,6 +168,7 @@ type TrafficPerRequest struct {
 // RoundFigures are the figures of one round. Immutable.
 type RoundFigures struct {
 	Throughput float64   `json:"throughput_rps"`
+	Commands   float64   `json:"commands_per_second"` // to Redis; 0 if the engine does not count them
 	Latency    Latencies `json:"latency"`
 }
 
@@ -191,7 +210,7 @@ func (s *sample) cell(engine string, at Point, base *sample) Cell {
 		if c.FirstError == "" {
 			c.FirstError = s.reports[i].FirstError
 		}
-		c.Rounds = append(c.Rounds, RoundFigures{Throughput: r.PerSecond(), Latency: latencies(r.Latency)})
+		c.Rounds = append(c.Rounds, RoundFigures{Throughput: r.PerSecond(), Commands: commands(s.reports[i]), Latency: latencies(r.Latency)})
 	}
 	c.Latency = latencies(all)
 	c.LagP99 = micros(lag.ValueAtPercentile(99))
@@ -212,6 +231,7 @@ func (s *sample) cell(engine string, at Point, base *sample) Cell {
 	if s.reports[0].Traffic != nil {
 		c.PerRequest.Traffic = &TrafficPerRequest{
 			RoundTrips:    perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.RoundTrips) }),
+			Asked:         perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Asked) }),
 			Commands:      perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Commands) }),
 			BytesSent:     perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.BytesSent) }),
 			BytesReceived: perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.BytesReceived) }),
@@ -231,7 +251,16 @@ func (s *sample) each(of func(i int, s *sample) float64) []float64 {
 }
 
 func throughput(i int, s *sample) float64 { return s.results[i].PerSecond() }
-func p99(i int, s *sample) float64        { return float64(s.results[i].Latency.ValueAtPercentile(99)) }
+
+// commands returns the commands per second that a round sent to Redis.
+func commands(r *worker.Report) float64 {
+	if r.Traffic == nil || r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Traffic.Commands) / r.Elapsed.Seconds()
+}
+
+func p99(i int, s *sample) float64 { return float64(s.results[i].Latency.ValueAtPercentile(99)) }
 
 // ratios divides a by b, round by round. It skips rounds in which b is 0.
 func ratios(a, b []float64) (r []float64) {

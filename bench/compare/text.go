@@ -20,6 +20,8 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		c.writeCosts(out, latency)
 	}
 	c.writeTroubles(out)
+	writeLines(out, "redis-server by itself:", c.CeilingLines())
+	writeLines(out, "aims:", verdictLines(c.Verdicts))
 	if len(c.Knees) > 0 {
 		fmt.Fprintln(out)
 	}
@@ -49,8 +51,26 @@ func (s Settings) String() string {
 	if s.Fanout > 0 {
 		fanout = fmt.Sprintf(" at fanout %d", s.Fanout)
 	}
-	return fmt.Sprintf("plan %s%s, %d user(s), %d interleaved rounds of %v after %v of warm-up each; medians with 95 %% intervals",
+	return fmt.Sprintf("plan %s%s, %s, %d interleaved rounds of %v after %v of warm-up each; medians with 95 %% intervals",
 		s.Plan, fanout, s.Users, s.Rounds, s.Duration, s.Warmup)
+}
+
+// writeLines writes lines under a head, and nothing if there are none.
+func writeLines(w io.Writer, head string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", head)
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+}
+
+func verdictLines(verdicts []Verdict) (lines []string) {
+	for _, v := range verdicts {
+		lines = append(lines, v.String())
+	}
+	return lines
 }
 
 // table writes rows with their columns aligned to the right.
@@ -144,7 +164,7 @@ func (c Cell) SpeedRow() []string {
 
 // CostColumns are the heads of CostRow.
 var CostColumns = []string{
-	"in flight", "engine", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands", "sent", "received", "RSS",
+	"in flight", "engine", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands asked", "commands sent", "bytes sent", "bytes received", "RSS",
 }
 
 // CostRow returns the cost of a request as text.
@@ -157,10 +177,10 @@ func (c Cell) CostRow() []string {
 	row = append(row, duration(p.CPU).String(), known(p.RedisCPU > 0, duration(p.RedisCPU)),
 		fmt.Sprintf("%.1f", p.Allocs), fmt.Sprintf("%.0f", p.AllocBytes))
 	if t := p.Traffic; t != nil {
-		row = append(row, fmt.Sprintf("%.2f", t.RoundTrips), fmt.Sprintf("%.1f", t.Commands),
+		row = append(row, fmt.Sprintf("%.2f", t.RoundTrips), known(t.Asked > 0, fmt.Sprintf("%.1f", t.Asked)), fmt.Sprintf("%.1f", t.Commands),
 			fmt.Sprintf("%.0f B", t.BytesSent), fmt.Sprintf("%.0f B", t.BytesReceived))
 	} else {
-		row = append(row, "–", "–", "–", "–")
+		row = append(row, "–", "–", "–", "–", "–")
 	}
 	return append(row, known(c.RSSMB > 0, fmt.Sprintf("%.0f MiB", c.RSSMB)))
 }

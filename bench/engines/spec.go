@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/trace"
 )
 
 // Kind is the model of execution, or Peer.
@@ -35,8 +36,11 @@ type Spec struct {
 	CPUThreads int // CPU workers
 	IOThreads  int // I/O workers; pool only
 	RedisPool  int // connections to Redis
+	Trace      int // one request in so many is recorded, and the recording is dropped
 	// Scheduling is the mode of the engine. Empty leaves the default.
 	Scheduling rankd.SchedulingMode
+	// NoInline keeps computing nodes off the loop.
+	NoInline bool
 }
 
 // Options returns o with the model and the sizes of the spec, which is not a peer.
@@ -51,9 +55,13 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	if s.RedisPool > 0 {
 		o.RedisConnections = s.RedisPool
 	}
+	if s.Trace > 0 {
+		o.TraceSample, o.TraceSink = s.Trace, trace.SinkFunc(func(*trace.Recording) {})
+	}
 	if s.Scheduling != "" {
 		o.Scheduling.Mode = s.Scheduling
 	}
+	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
 	return o
 }
 
@@ -80,14 +88,20 @@ func (s Spec) String() string {
 	if s.Scheduling != "" {
 		options = append(options, scheduling+"="+string(s.Scheduling))
 	}
+	if s.NoInline {
+		options = append(options, inline+"=false")
+	}
 	if options == nil {
 		return string(s.Kind)
 	}
 	return string(s.Kind) + ":" + strings.Join(options, ",")
 }
 
-// scheduling is the option whose value is a mode.
-const scheduling = "scheduling"
+// The options whose values are not numbers.
+const (
+	scheduling = "scheduling" // a mode
+	inline     = "inline"     // "false"
+)
 
 type option struct {
 	name  string
@@ -97,7 +111,7 @@ type option struct {
 
 // options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
-	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}}
+	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}, {"trace", &s.Trace, 1 << 30}}
 	if s.Kind == Pool {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}
@@ -153,8 +167,11 @@ func ParseSpec(text string) (Spec, error) {
 // set reads one name=value.
 func (s *Spec) set(field string) error {
 	name, text, _ := strings.Cut(field, "=")
-	if name == scheduling {
+	switch name {
+	case scheduling:
 		return s.setScheduling(rankd.SchedulingMode(text))
+	case inline:
+		return s.setInline(text)
 	}
 	var names []string
 	for _, o := range s.options() {
@@ -172,7 +189,18 @@ func (s *Spec) set(field string) error {
 		*o.value = n
 		return nil
 	}
-	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, scheduling), ", "))
+	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, scheduling, inline), ", "))
+}
+
+func (s *Spec) setInline(text string) error {
+	switch {
+	case text != "false":
+		return fmt.Errorf("%s is false, or left out, not %q", inline, text)
+	case s.NoInline:
+		return fmt.Errorf("%s is given twice", inline)
+	}
+	s.NoInline = true
+	return nil
 }
 
 func (s *Spec) setScheduling(mode rankd.SchedulingMode) error {

@@ -19,6 +19,8 @@ func TestParseSpecs(t *testing.T) {
 		"reactor:cpu_threads=4,sequential:redis_pool=2":        {{Kind: Reactor, CPUThreads: 4}, {Kind: Sequential, RedisPool: 2}},
 		"reactor,reactor:scheduling=offload_all,cpu_threads=1": {{Kind: Reactor}, {Kind: Reactor, CPUThreads: 1, Scheduling: rankd.OffloadAll}},
 		"binary:a:reactor:scheduling=inline_all":               {{Kind: Reactor, Binary: "a", Scheduling: rankd.InlineAll}},
+		"pool:trace=1,io_threads=4,reactor:trace=1000":         {{Kind: Pool, Trace: 1, IOThreads: 4}, {Kind: Reactor, Trace: 1000}},
+		"reactor:scheduling=adaptive,inline=false":             {{Kind: Reactor, Scheduling: rankd.Adaptive, NoInline: true}},
 		"pool,pool:redis_pool=16":                              {{Kind: Pool}, {Kind: Pool, RedisPool: 16}},
 		"peer:rueidis,peer:go-redis":                           {{Kind: Peer, Peer: "rueidis"}, {Kind: Peer, Peer: "go-redis"}},
 		"reactor,binary:/old/rankd":                            {{Kind: Reactor}, {Kind: Reactor, Binary: "/old/rankd"}},
@@ -37,18 +39,21 @@ func TestParseSpecs(t *testing.T) {
 
 func TestParseSpecsErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               "the kind is",
-		"reactor,":                       "the kind is",
-		"libuv":                          `"libuv"`,
-		"redis_pool=3":                   "the kind is",
-		"pool:":                          "no option",
-		"pool:redis_pool":                "redis_pool is a number",
-		"pool:redis_pool=0":              "from 1 to",
-		"pool:redis_pool=many":           `"many"`,
-		"pool:redis_pool=1,redis_pool=2": "twice",
-		"reactor:io_threads=4":           "there are cpu_threads, redis_pool, scheduling",
-		"reactor:scheduling=fast":        `adaptive, offload_all or inline_all, not "fast"`,
-		"reactor:scheduling":             `not ""`,
+		"":                                  "the kind is",
+		"reactor,":                          "the kind is",
+		"libuv":                             `"libuv"`,
+		"redis_pool=3":                      "the kind is",
+		"pool:":                             "no option",
+		"pool:redis_pool":                   "redis_pool is a number",
+		"pool:redis_pool=0":                 "from 1 to",
+		"pool:redis_pool=many":              `"many"`,
+		"pool:redis_pool=1,redis_pool=2":    "twice",
+		"reactor:io_threads=4":              "there are cpu_threads, redis_pool, trace, scheduling, inline",
+		"reactor:inline":                    `inline is false, or left out, not ""`,
+		"reactor:inline=true":               `not "true"`,
+		"reactor:inline=false,inline=false": "twice",
+		"reactor:scheduling=fast":           `adaptive, offload_all or inline_all, not "fast"`,
+		"reactor:scheduling":                `not ""`,
 		"reactor:scheduling=adaptive,scheduling=adaptive": "twice",
 		"peer":                      "peer:<name>",
 		"peer:":                     "peer:<name>",
@@ -75,6 +80,7 @@ func TestSpecOptions(t *testing.T) {
 	assert.Equal(t, rankd.Options{CPUThreads: 5, RedisConnections: 6, Env: "test", Model: rankd.Sequential}, Spec{Kind: Sequential}.Options(base))
 	assert.Equal(t, rankd.Options{CPUThreads: 1, IOThreads: 2, RedisConnections: 3, Env: "test", Model: rankd.Pool},
 		Spec{Kind: Pool, CPUThreads: 1, IOThreads: 2, RedisPool: 3}.Options(base))
+	assert.True(t, Spec{Kind: Reactor, NoInline: true}.Options(base).Scheduling.NoInlineExecution)
 	assert.Equal(t, rankd.OffloadAll, Spec{Kind: Reactor, Scheduling: rankd.OffloadAll}.Options(base).Scheduling.Mode)
 }
 

@@ -66,8 +66,14 @@ func TestInterference(t *testing.T) {
 	redis, err := devredis.Start()
 	require.NoError(t, err)
 	defer redis.Close()
-	r, err := Interference(2, 100*time.Millisecond, redis.Addr())
-	require.NoError(t, err)
+	var r *InterferenceResult
+	for range 50 { // A busy machine may answer nothing within the time.
+		r, err = Interference(2, 100*time.Millisecond, redis.Addr())
+		require.NoError(t, err)
+		if r.Reply.Count > 0 {
+			break
+		}
+	}
 	assert.Empty(t, r.Error)
 	assert.Positive(t, r.Jobs)
 	for name, l := range map[string]Latency{"post": r.Post, "timer": r.Timer, "reply": r.Reply} {

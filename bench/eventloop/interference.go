@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/redisclient"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
@@ -31,9 +32,17 @@ const (
 )
 
 // Interference keeps the workers of a pool busy for d. It measures how long a post, a timer
-// and a reply from the Redis at addr ("" for none) take to reach the loop. The caller
+// and a reply from the Redis that server names ("" for none) take to reach the loop. The caller
 // sets GOMAXPROCS.
-func Interference(workers int, d time.Duration, addr string) (*InterferenceResult, error) {
+func Interference(workers int, d time.Duration, server string) (*InterferenceResult, error) {
+	var redis resp.Options
+	if server != "" {
+		var err error
+		if redis, err = redisclient.Options(server); err != nil {
+			return nil, err
+		}
+		redis.ClientName = "rankd-bench"
+	}
 	host, stop, err := start()
 	if err != nil {
 		return nil, err
@@ -45,7 +54,7 @@ func Interference(workers int, d time.Duration, addr string) (*InterferenceResul
 	}
 	i.pool = cpupool.New(i.loop, cpupool.Config{Workers: max(1, workers)})
 	defer i.pool.Close()
-	if !i.loop.Post(func() { i.begin(workers, addr) }) {
+	if !i.loop.Post(func() { i.begin(workers, redis) }) {
 		return nil, errStopped
 	}
 	i.postFor(d)
@@ -61,7 +70,7 @@ func Interference(workers int, d time.Duration, addr string) (*InterferenceResul
 		Workers: workers, DurationMS: millis(d), Jobs: i.jobs,
 		Post: summarize(i.post.h), Timer: summarize(i.timer.h), Error: i.pingError,
 	}
-	if addr != "" {
+	if server != "" {
 		r.Reply = summarize(i.reply.h)
 	}
 	return r, nil
@@ -88,7 +97,7 @@ type interference struct {
 	sent    clock.Time
 }
 
-func (i *interference) begin(workers int, addr string) {
+func (i *interference) begin(workers int, redis resp.Options) {
 	for range workers {
 		j := new(cpupool.Job)
 		j.Work = func() { burn(jobDuration) }
@@ -105,10 +114,10 @@ func (i *interference) begin(workers int, addr string) {
 		i.startProbe()
 	})
 	i.startProbe()
-	if addr == "" {
+	if redis.Addr == "" {
 		return
 	}
-	i.client = resp.NewClient(i.loop, i.host, resp.Options{Addr: addr, ClientName: "rankd-bench"})
+	i.client = resp.NewClient(i.loop, i.host, redis)
 	i.call.Batch.Cmd("PING")
 	i.call.Done = i.replied
 	i.ping = i.loop.NewTimer(i.sendPing)

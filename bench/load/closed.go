@@ -24,6 +24,7 @@ type closedClient struct {
 	run   *run
 	shard *shard
 	conn  Client
+	user  int64 // of the request in flight
 	sent  clock.Time
 }
 
@@ -39,12 +40,12 @@ func (c *closedClient) next(now clock.Time) {
 		r.live.Done()
 		return
 	}
-	c.sent = now
-	c.conn.Send(r.user(n))
+	c.user, c.sent = r.user(n), now
+	c.conn.Send(c.user)
 }
 
 func (c *closedClient) answered(err error) {
 	now := c.run.clock.Now()
-	c.shard.record(now.Sub(c.sent), err)
+	c.run.record(c.user, c.shard, now.Sub(c.sent), err)
 	c.next(now)
 }

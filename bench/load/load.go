@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,8 @@ import (
 type Load struct {
 	// Users are the users of the requests, in rotation. At least one.
 	Users []int64
+	// Heavy are users whose answers are measured apart: large requests beside small ones.
+	Heavy []int64
 	// Concurrency is the number of clients of a closed loop. In an open loop it bounds the
 	// requests in flight; arrivals beyond it are shed. At least one.
 	Concurrency int
@@ -52,9 +55,19 @@ type Result struct {
 	FirstError error
 	Shed       int64                   // arrivals not sent because Concurrency requests were in flight; open loop only
 	Latency    *hdrhistogram.Histogram // of successes, ns
+	// Heavy is the measurement of Load.Heavy, which the fields above leave out. Nil without any.
+	Heavy *Tally
 	// Lag is how late arrivals were sent, ns: the driver's own share in the latencies of an
 	// open loop. Nil in a closed loop.
 	Lag *hdrhistogram.Histogram
+}
+
+// Tally is the measurement of some of the requests of a load. Immutable once returned.
+type Tally struct {
+	Answered   int64 // requests sent, including failures
+	Errors     int64 // failures
+	FirstError error
+	Latency    *hdrhistogram.Histogram // of successes, ns
 }
 
 // PerSecond returns the successes per second.
@@ -102,7 +115,10 @@ func (d Driver) Run(ctx context.Context, target Target, l Load) (*Result, error)
 		r.most = math.MaxInt64
 	}
 	for i := range r.shards {
-		r.shards[i].latency = NewHistogram()
+		r.shards[i].Latency = NewHistogram()
+	}
+	if len(l.Heavy) > 0 {
+		r.heavy = &shard{Tally: Tally{Latency: NewHistogram()}}
 	}
 	send := r.closed(target)
 	if l.Rate > 0 {
@@ -139,48 +155,57 @@ type run struct {
 	sent   atomic.Int64
 	live   sync.WaitGroup // closed: clients; open: requests in flight
 	shards [8]shard
+	heavy  *shard // of Load.Heavy; nil without any
 }
 
 // shard records the answers of some of the clients. A histogram per client would take a
 // quarter of a megabyte each, and one for all would be a lock for all. Any goroutine.
 type shard struct {
-	mu         sync.Mutex
-	latency    *hdrhistogram.Histogram
-	answered   int64
-	errors     int64
-	firstError error
-	_          [64]byte // apart from the next one's lock
+	mu sync.Mutex
+	Tally
+	_ [64]byte // apart from the next one's lock
 }
 
 func (s *shard) record(took time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answered++
+	s.Answered++
 	if err == nil {
-		record(s.latency, took)
+		record(s.Latency, took)
 		return
 	}
-	s.errors++
-	if s.firstError == nil {
-		s.firstError = err
+	s.Errors++
+	if s.FirstError == nil {
+		s.FirstError = err
 	}
+}
+
+// record counts the answer to a request for user.
+func (r *run) record(user int64, s *shard, took time.Duration, err error) {
+	if r.heavy != nil && slices.Contains(r.load.Heavy, user) {
+		s = r.heavy
+	}
+	s.record(took, err)
 }
 
 // user returns the user of the n-th request, counted from 1.
 func (r *run) user(n int64) int64 { return r.load.Users[(n-1)%int64(len(r.load.Users))] }
 
 func (r *run) result(elapsed time.Duration) *Result {
-	res := &Result{Elapsed: elapsed, Shed: r.shed, Latency: r.shards[0].latency, Lag: r.lag}
+	res := &Result{Elapsed: elapsed, Shed: r.shed, Latency: r.shards[0].Latency, Lag: r.lag}
 	for i := range r.shards {
 		s := &r.shards[i]
 		if i > 0 {
-			res.Latency.Merge(s.latency)
+			res.Latency.Merge(s.Latency)
 		}
-		res.Answered += s.answered
-		res.Errors += s.errors
+		res.Answered += s.Answered
+		res.Errors += s.Errors
 		if res.FirstError == nil {
-			res.FirstError = s.firstError
+			res.FirstError = s.FirstError
 		}
+	}
+	if r.heavy != nil {
+		res.Heavy = &r.heavy.Tally
 	}
 	return res
 }

@@ -37,8 +37,8 @@ func (r *run) arrive(c *openClient, n int64, due, now clock.Time) {
 	}
 	record(r.lag, now.Sub(due))
 	r.live.Add(1)
-	c.due = due
-	c.conn.Send(r.user(n))
+	c.user, c.due = r.user(n), due
+	c.conn.Send(c.user)
 }
 
 // arrival returns the due time of the n-th request, counted from 1. It counts from the
@@ -89,12 +89,13 @@ type openClient struct {
 	pool  *clientPool
 	shard *shard
 	conn  Client
+	user  int64      // of the request in flight
 	due   clock.Time // when the request in flight was to arrive
 }
 
 func (c *openClient) answered(err error) {
 	r := c.run
-	c.shard.record(r.clock.Now().Sub(c.due), err)
+	r.record(c.user, c.shard, r.clock.Now().Sub(c.due), err)
 	c.pool.put(c)
 	r.live.Done()
 }

@@ -18,8 +18,9 @@ type Client interface {
 
 // Traffic counts the traffic between a target and Redis. Immutable.
 type Traffic struct {
-	RoundTrips    uint64 `json:"round_trips"` // batches of commands sent to the server
-	Commands      uint64 `json:"commands"`
+	RoundTrips    uint64 `json:"round_trips"`              // batches of commands sent to the server
+	Asked         uint64 `json:"commands_asked,omitempty"` // commands that nodes asked for; absent if the target does not count them
+	Commands      uint64 `json:"commands"`                 // commands sent
 	BytesSent     uint64 `json:"bytes_sent"`
 	BytesReceived uint64 `json:"bytes_received"`
 }
@@ -27,9 +28,18 @@ type Traffic struct {
 // Sub returns the traffic between two readings.
 func (t Traffic) Sub(before Traffic) Traffic {
 	return Traffic{
-		RoundTrips: t.RoundTrips - before.RoundTrips, Commands: t.Commands - before.Commands,
+		RoundTrips: t.RoundTrips - before.RoundTrips, Asked: t.Asked - before.Asked, Commands: t.Commands - before.Commands,
 		BytesSent: t.BytesSent - before.BytesSent, BytesReceived: t.BytesReceived - before.BytesReceived,
 	}
+}
+
+// Reporting is a target that has figures of its own. Any goroutine.
+type Reporting interface {
+	// BeginFigures forgets what was seen before. Callers call it while no request is in flight.
+	BeginFigures()
+	// Figures returns the figures since then, which encode as JSON. Callers call it while no
+	// request is in flight.
+	Figures() any
 }
 
 // Counting is a target that counts its traffic from its opening on. Any goroutine.

@@ -67,5 +67,5 @@ func TestUsageOfThisProcess(t *testing.T) {
 }
 
 func TestTrafficSub(t *testing.T) {
-	assert.Equal(t, Traffic{1, 2, 3, 4}, Traffic{11, 22, 33, 44}.Sub(Traffic{10, 20, 30, 40}))
+	assert.Equal(t, Traffic{1, 5, 2, 3, 4}, Traffic{11, 55, 22, 33, 44}.Sub(Traffic{10, 50, 20, 30, 40}))
 }

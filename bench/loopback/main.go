@@ -19,14 +19,10 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
-	"os/exec"
 	"runtime"
 	"runtime/pprof"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rankd/rankd"
@@ -78,10 +74,6 @@ func run(o options) error {
 	}
 	defer redis.Close()
 	addr := redis.Addr(0)
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return err
-	}
 	narrow, err := openPlan(o, addr, 0)
 	if err != nil {
 		return err
@@ -116,7 +108,7 @@ func run(o options) error {
 			return err
 		}
 		commands := float64(busy64.traffic.Commands) / busy64.Elapsed.Seconds()
-		rb, err := redisBenchmark(o.benchmark, host, port)
+		rb, err := backend.RedisBenchmark(ctx, o.benchmark, addr)
 		if err != nil {
 			return err
 		}
@@ -226,24 +218,6 @@ func openPlan(o options, addr string, fanout int) (*rankd.Engine, error) {
 		}
 	}
 	return rankd.Open(rankd.Options{Redis: addr, PlanFile: o.planName, PlanText: text, CPUThreads: o.cpuThreads})
-}
-
-// redisBenchmark returns the HGETALLs per second that redis-benchmark reaches
-// with four connections and 64 commands in each's pipeline.
-func redisBenchmark(binary, host, port string) (float64, error) {
-	out, err := exec.Command(binary, "-h", host, "-p", port, "-P", "64", "-c", "4", "-n", "1500000", "--csv",
-		"HGETALL", "user:1").Output()
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", binary, err)
-	}
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Split(line, ",")
-		if len(fields) < 2 || !strings.HasPrefix(fields[0], `"HGETALL`) {
-			continue
-		}
-		return strconv.ParseFloat(strings.Trim(fields[1], "\"\n"), 64)
-	}
-	return 0, fmt.Errorf("%s printed no result: %s", binary, out)
 }
 
 // latencies returns the medians of a request with nothing else in flight, and of three HGETALLs

@@ -2,27 +2,24 @@ package placement
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/compare"
-	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/worker"
 )
 
 // Settings are common to all rounds. Immutable.
 type Settings struct {
-	Rounds     int
-	Duration   time.Duration // of a round
-	Warmup     time.Duration // before each round
-	CPUThreads int
+	Rounds   int
+	Duration time.Duration // of a round
+	Warmup   time.Duration // before each round
 }
 
 // Result is the measurement of one scenario with one variant: medians over rounds. Times are
-// in µs. Immutable.
+// in µs. Figures that only this build tells are zero for another one. Immutable.
 type Result struct {
 	Scenario  string           `json:"scenario"`
 	Variant   string           `json:"variant"`
@@ -31,35 +28,54 @@ type Result struct {
 	P99       compare.Estimate `json:"p99_us"`
 	// CheapP99 is the 99th percentile of the requests for the plan "cheap"; zero without one.
 	CheapP99 compare.Estimate `json:"cheap_p99_us"`
-	// Better is how many times better than the first variant the scenario's figure is.
-	Better compare.Estimate `json:"better"`
+	// Better is how many times better than offload_all the scenario's figure is, and BetterThanBase
+	// how many times better than the other build's.
+	Better         compare.Estimate `json:"better"`
+	BetterThanBase compare.Estimate `json:"better_than_base"`
 
 	// The metrics of the engine, the warm-up included.
-	InlineRate  compare.Estimate `json:"inline_rate"`
-	FusedRate   compare.Estimate `json:"fused_rate"`
-	QueueDelay  compare.Estimate `json:"queue_delay_p50_us"`
-	RoundTrip   compare.Estimate `json:"offload_round_trip_p50_us"`
-	CallbackP99 compare.Estimate `json:"loop_callback_p99_us"`
-	// Callback is the 99.9th percentile of the wall time of a callback on the loop.
-	Callback compare.Estimate `json:"loop_callback_p999_us"`
+	InlineRate   compare.Estimate `json:"inline_rate"`
+	OffloadRate  compare.Estimate `json:"offload_rate"`
+	FusedRate    compare.Estimate `json:"fused_rate"`
+	QueueDelay   compare.Estimate `json:"queue_delay_p50_us"`
+	RoundTrip    compare.Estimate `json:"offload_round_trip_p50_us"`
+	CallbackP50  compare.Estimate `json:"loop_callback_p50_us"`
+	CallbackP99  compare.Estimate `json:"loop_callback_p99_us"`
+	CallbackP999 compare.Estimate `json:"loop_callback_p999_us"`
+	CallbackMax  compare.Estimate `json:"loop_callback_max_us"`
+	// CallbackCPU99 and CallbackCPU are the 99th and the 99.9th percentile of the processor time of
+	// a callback.
+	CallbackCPU99 compare.Estimate `json:"loop_callback_cpu_p99_us"`
+	CallbackCPU   compare.Estimate `json:"loop_callback_cpu_p999_us"`
 }
 
 // sample is one round.
 type sample struct {
-	perSecond, p50, p99, cheapP99                                      float64
-	inlineRate, fusedRate, queueDelay, roundTrip, callback99, callback float64
+	perSecond, p50, p99 float64
+	figures
 }
 
-// Measure runs the scenario on each variant, in rounds that take turns. progress is told of each
-// round.
-func Measure(ctx context.Context, s *Scenario, variants []Variant, o Settings, progress func(round int, v Variant)) ([]Result, error) {
+// Measure runs the scenario on each variant, in rounds that take turns. run has the variant of that
+// index run a round. A scenario of several plans leaves another build out, since that build can only
+// be told one plan. progress is told of each round.
+func Measure(ctx context.Context, s *Scenario, variants []Variant, o Settings, run func(variant int, r *worker.Round) (*worker.Report, error),
+	progress func(round int, v Variant)) ([]Result, error) {
+	if len(s.Plans) > 1 {
+		variants = variants[:min(len(variants), base)]
+	}
 	samples := make([][]sample, len(variants))
 	for round := range o.Rounds {
 		for i := range variants {
 			i = (i + round) % len(variants) // nobody is always the first
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 			progress(round, variants[i])
-			one, err := run(ctx, s, variants[i], o)
+			one, err := measure(s, o, round, func(r *worker.Round) (*worker.Report, error) { return run(i, r) })
 			if err != nil {
+				if ctx.Err() != nil {
+					err = ctx.Err() // the worker was stopped; its own error is not the reason
+				}
 				return nil, fmt.Errorf("%s, %s: %w", s.Name, variants[i].Name, err)
 			}
 			samples[i] = append(samples[i], one)
@@ -67,115 +83,91 @@ func Measure(ctx context.Context, s *Scenario, variants []Variant, o Settings, p
 	}
 	results := make([]Result, len(variants))
 	for i, v := range variants {
-		of := func(figure func(*sample) float64) compare.Estimate {
-			var values []float64
-			for j := range samples[i] {
-				values = append(values, figure(&samples[i][j]))
-			}
-			return compare.EstimateOf(values)
-		}
-		var better []float64
-		for j := range samples[i] {
-			better = append(better, s.better(&samples[i][j], &samples[0][j]))
-		}
-		results[i] = Result{
-			Scenario: s.Name, Variant: v.Name, Better: compare.EstimateOf(better),
-			PerSecond: of(func(s *sample) float64 { return s.perSecond }), P50: of(func(s *sample) float64 { return s.p50 }),
-			P99: of(func(s *sample) float64 { return s.p99 }), CheapP99: of(func(s *sample) float64 { return s.cheapP99 }),
-			InlineRate: of(func(s *sample) float64 { return s.inlineRate }), FusedRate: of(func(s *sample) float64 { return s.fusedRate }),
-			QueueDelay: of(func(s *sample) float64 { return s.queueDelay }), RoundTrip: of(func(s *sample) float64 { return s.roundTrip }),
-			CallbackP99: of(func(s *sample) float64 { return s.callback99 }), Callback: of(func(s *sample) float64 { return s.callback }),
+		results[i] = result(samples[i])
+		results[i].Scenario, results[i].Variant = s.Name, v.Name
+		results[i].Better = s.better(samples[i], samples[offloadAll])
+		if len(samples) > base {
+			results[i].BetterThanBase = s.better(samples[i], samples[base])
 		}
 	}
 	return results, nil
 }
 
-// better returns how many times better a round is than another one.
-func (s *Scenario) better(a, than *sample) float64 {
-	switch s.Key {
-	case PerSecond:
-		return a.perSecond / than.perSecond
-	case CheapP99:
-		return than.cheapP99 / a.cheapP99
-	default:
-		return than.p50 / a.p50
+func result(samples []sample) Result {
+	of := func(figure func(*sample) float64) compare.Estimate {
+		var values []float64
+		for j := range samples {
+			values = append(values, figure(&samples[j]))
+		}
+		return compare.EstimateOf(values)
+	}
+	return Result{
+		PerSecond: of(func(s *sample) float64 { return s.perSecond }),
+		P50:       of(func(s *sample) float64 { return s.p50 }), P99: of(func(s *sample) float64 { return s.p99 }),
+		CheapP99:   of(func(s *sample) float64 { return s.CheapP99 }),
+		InlineRate: of(func(s *sample) float64 { return s.InlineRate }), OffloadRate: of(func(s *sample) float64 { return s.OffloadRate }),
+		FusedRate:  of(func(s *sample) float64 { return s.FusedRate }),
+		QueueDelay: of(func(s *sample) float64 { return s.QueueDelay }), RoundTrip: of(func(s *sample) float64 { return s.RoundTrip }),
+		CallbackP50: of(func(s *sample) float64 { return s.figures.CallbackP50 }), CallbackP99: of(func(s *sample) float64 { return s.figures.CallbackP99 }),
+		CallbackP999: of(func(s *sample) float64 { return s.CallbackP999 }), CallbackMax: of(func(s *sample) float64 { return s.CallbackMax }),
+		CallbackCPU99: of(func(s *sample) float64 { return s.CallbackCPU99 }), CallbackCPU: of(func(s *sample) float64 { return s.CallbackCPU }),
 	}
 }
 
-// run measures one round, on an engine of its own.
-func run(ctx context.Context, s *Scenario, v Variant, o Settings) (sample, error) {
-	e, err := rankd.Open(rankd.Options{Env: "test", Plans: s.Folder(), CPUThreads: o.CPUThreads, Scheduling: v.Scheduling})
+// better returns how many times better rounds are than other ones, by the scenario's key figure.
+func (s *Scenario) better(a, than []sample) compare.Estimate {
+	var ratios []float64
+	for i := range min(len(a), len(than)) {
+		switch s.Key {
+		case PerSecond:
+			ratios = append(ratios, a[i].perSecond/than[i].perSecond)
+		case CheapP99:
+			ratios = append(ratios, than[i].CheapP99/a[i].CheapP99)
+		default:
+			ratios = append(ratios, than[i].p50/a[i].p50)
+		}
+	}
+	return compare.EstimateOf(ratios)
+}
+
+// noRedis is the address of the Redis that no plan of a scenario asks.
+const noRedis = "127.0.0.1:1"
+
+// measure runs one round, on an engine of its own. Only another build keeps its engine.
+func measure(s *Scenario, o Settings, round int, run func(*worker.Round) (*worker.Report, error)) (sample, error) {
+	r := worker.Round{
+		Setup:       worker.Setup{Redis: noRedis, Plan: s.Order[0], Scenario: s.Name, Serial: round + 1},
+		Concurrency: s.Concurrency, Rate: s.Rate, Duration: o.Duration, Warmup: o.Warmup,
+	}
+	if len(s.Plans) == 1 {
+		text, err := s.Folder().ReadFile(s.Order[0] + ".plan.json")
+		if err != nil {
+			return sample{}, err
+		}
+		r.Artifact = string(text) // another build reads it, and knows nothing of scenarios
+	}
+	for i := range s.Order {
+		r.Users = append(r.Users, int64(i+1))
+	}
+	report, err := run(&r)
 	if err != nil {
 		return sample{}, err
 	}
-	t := &target{engine: e, order: s.Order, cheap: load.NewHistogram()}
-	defer t.Close()
-	l := load.Load{Concurrency: s.Concurrency, Rate: s.Rate, Duration: o.Warmup}
-	for i := range s.Order {
-		l.Users = append(l.Users, int64(i+1))
-	}
-	if _, err := (load.Driver{}).Run(ctx, t, l); err != nil {
-		return sample{}, err
-	}
-	t.cheap.Reset()
-	l.Duration = o.Duration
-	r, err := load.Driver{}.Run(ctx, t, l)
+	result, err := report.Result()
 	switch {
 	case err != nil:
 		return sample{}, err
-	case r.FirstError != nil:
-		return sample{}, r.FirstError
-	case ctx.Err() != nil:
-		return sample{}, ctx.Err()
+	case result.FirstError != nil:
+		return sample{}, result.FirstError
+	case result.Answered == 0:
+		return sample{}, errors.New("no request was answered")
 	}
-	m := e.Metrics()
-	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-	nodes := float64(max(m.Placement.Inline+m.Placement.Offloaded, 1))
-	return sample{
-		perSecond: r.PerSecond(), p50: us(time.Duration(r.Latency.ValueAtPercentile(50))), p99: us(time.Duration(r.Latency.ValueAtPercentile(99))),
-		cheapP99:   us(time.Duration(t.cheap.ValueAtPercentile(99))),
-		inlineRate: float64(m.Placement.Inline) / nodes, fusedRate: float64(m.Placement.Fused) / nodes,
-		queueDelay: us(m.Placement.QueueDelay.P50), roundTrip: us(m.Placement.OffloadRoundTrip.P50),
-		callback99: us(m.Loop.CallbackTime.P99), callback: us(m.Loop.CallbackTime.P999),
-	}, nil
-}
-
-// target sends user n's requests to the n-th plan of the order. Any goroutine.
-type target struct {
-	engine *rankd.Engine
-	order  []string
-
-	mu    sync.Mutex
-	cheap *hdrhistogram.Histogram // latencies of the plan cheap, ns
-}
-
-// NewClient implements load.Target.
-func (t *target) NewClient(answered func(err error)) load.Client {
-	c := &client{target: t, answered: answered}
-	c.done = c.finished
-	return c
-}
-
-// Close implements load.Target.
-func (t *target) Close() { _ = t.engine.Close() } // fails only inside a callback
-
-// client keeps the callback, so that sending allocates nothing of its own.
-type client struct {
-	target   *target
-	answered func(err error)
-	done     func(*rankd.Answer, error)
-}
-
-// Send implements load.Client.
-func (c *client) Send(user int64) {
-	c.target.engine.Submit(rankd.Request{UserID: user, Plan: c.target.order[user-1]}, c.done)
-}
-
-func (c *client) finished(a *rankd.Answer, err error) {
-	if err == nil && a.Plan == cheap {
-		c.target.mu.Lock()
-		_ = c.target.cheap.RecordValue(int64(a.Elapsed)) // fails only out of range: minutes
-		c.target.mu.Unlock()
+	us := func(percent float64) float64 {
+		return float64(result.Latency.ValueAtPercentile(percent)) / float64(time.Microsecond)
 	}
-	c.answered(err)
+	one := sample{perSecond: result.PerSecond(), p50: us(50), p99: us(99)}
+	if report.Figures != nil {
+		err = json.Unmarshal(report.Figures, &one.figures)
+	}
+	return one, err
 }

@@ -5,9 +5,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing/fstest"
-	"time"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/engines"
 )
 
 // A Scenario is a load on plans, and the figure that the modes are compared by. Immutable.
@@ -20,13 +21,32 @@ type Scenario struct {
 	Concurrency int
 	Rate        float64 // arrivals per second; zero means a closed loop
 	Key         Figure
-	// MinRatio is how many times better than offload_all adaptive is meant to be; zero: no matter.
-	MinRatio float64
-	// Max bounds the key figure of adaptive, in µs; zero means no bound.
-	Max float64
-	// MaxCallback bounds the 99.9th percentile of a callback on the loop; zero means no bound.
-	MaxCallback time.Duration
+	Aims        []Aim
+	// Ask is the mode that requests for the plan "large" ask for; empty means that they ask for none.
+	Ask rankd.SchedulingMode
 }
+
+// An Aim is what a scenario is meant to show of adaptive. Immutable.
+type Aim struct {
+	Of    Of
+	Bound compare.Bound
+}
+
+// Of says which figure of adaptive an aim is about.
+type Of int
+
+// The figures of aims.
+const (
+	Ratio    Of = iota // how many times better than offload_all it is, by the scenario's key figure
+	Median             // p50, µs
+	Callback           // 99.9th percentile of the processor time of a callback on the loop, µs
+)
+
+// ratioOf returns the aim of being so many times better than offload_all.
+func ratioOf(least float64) Aim { return Aim{Ratio, compare.AtLeast(least)} }
+
+// medianOf returns the aim of a p50 of so many µs at most.
+func medianOf(us float64) Aim { return Aim{Median, compare.AtMost(us)} }
 
 // Figure is what a scenario is compared by.
 type Figure string
@@ -38,10 +58,11 @@ const (
 	PerSecond Figure = "requests/s" // more is better
 )
 
-// The plans of mix. The latencies of cheap are recorded by themselves.
+// The plans of mixes. The latencies of cheap are recorded by themselves.
 const (
 	cheap = "cheap"
 	heavy = "heavy"
+	large = "large"
 )
 
 // Scenarios returns all scenarios, in the order in which they run.
@@ -50,33 +71,48 @@ func Scenarios() []Scenario {
 		return Scenario{Name: name, Doc: doc, Plans: map[string]string{name: plan}, Order: []string{name}, Concurrency: 1, Key: P50}
 	}
 	five := single("five_nodes", "fixed_source → vm → filter → sort → take on 10 rows", rank(10, 5))
-	five.MinRatio = 6
+	five.Aims = []Aim{ratioOf(6)}
 	chain := single("chain_1000", "a chain of 1,000 takes on 10 rows", takes(1000))
-	chain.Max = 1000
+	chain.Aims = []Aim{medianOf(1000)}
 	scenarios := []Scenario{five, chain}
 	for _, s := range []struct {
 		rows int
 		most float64
 	}{{1000, 30}, {10_000, 200}, {100_000, 2000}} {
 		top := single(fmt.Sprintf("top_%d", s.rows), fmt.Sprintf("fixed_source → vm → filter → sort → take(10) on %d rows", s.rows), rank(s.rows, 10))
-		top.Max = s.most
+		top.Aims = []Aim{medianOf(s.most)}
 		scenarios = append(scenarios, top)
 	}
-	large := single("large", "fixed_source → vm → filter → sort on 100000 rows", rank(100_000, 0))
-	large.MinRatio = 0.97
-	mix := Scenario{
-		Name: "mix", Doc: "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", Concurrency: 256, Rate: 2000, Key: CheapP99,
-		Plans:    map[string]string{cheap: rank(10, 5), heavy: burn(10)},
-		MinRatio: 1, MaxCallback: time.Millisecond,
+	full := single("large", "fixed_source → vm → filter → sort on 100000 rows", rank(100_000, 0))
+	full.Aims = []Aim{ratioOf(0.97)}
+	mixed := mix("mix", "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", heavy, burn(10))
+	mixed.Aims = []Aim{ratioOf(1), {Callback, compare.AtMost(1000)}}
+	scenarios = append(scenarios, full, mixed, dags(50), dags(500))
+	for _, rows := range []int{10, 30, 100, 300, 1000, 3000} {
+		size := single(fmt.Sprintf("size_%d", rows), fmt.Sprintf("fixed_source → vm → sort on %d rows, 16 in flight", rows), scoreAndSort(rows))
+		size.Concurrency, size.Key = 16, PerSecond
+		scenarios = append(scenarios, size)
+	}
+	guest := mix("mix_large", "1 % requests on 100,000 rows among cheap ones, 2,000 a second", large, rank(100_000, 10))
+	stranger := guest
+	stranger.Name, stranger.Doc, stranger.Ask = "mix_asking", "the same, and those on 100,000 rows ask for inline_all", rankd.InlineAll
+	return append(scenarios, guest, stranger)
+}
+
+// mix returns a scenario of cheap requests, of which every hundredth is for another plan instead.
+func mix(name, doc, other, plan string) Scenario {
+	s := Scenario{
+		Name: name, Doc: doc, Concurrency: 256, Rate: 2000, Key: CheapP99,
+		Plans: map[string]string{cheap: rank(10, 5), other: plan},
 	}
 	for i := range 100 {
 		name := cheap
 		if i == 50 {
-			name = heavy
+			name = other
 		}
-		mix.Order = append(mix.Order, name)
+		s.Order = append(s.Order, name)
 	}
-	return append(scenarios, large, mix, dags(50), dags(500))
+	return s
 }
 
 // dags returns a scenario of random plans of n nodes.
@@ -102,20 +138,34 @@ func (s *Scenario) Folder() fstest.MapFS {
 	return folder
 }
 
-// A Variant is a setting of the scheduling. Immutable.
+// A Variant is an engine that is measured. Immutable.
 type Variant struct {
-	Name       string
-	Scheduling rankd.Scheduling
+	Name   string
+	Engine engines.Spec
 }
 
-// Variants returns the settings that are compared. The first one is what the others are
-// measured against.
-func Variants() []Variant {
-	return []Variant{
-		{"offload_all", rankd.Scheduling{Mode: rankd.OffloadAll}},
-		{"adaptive", rankd.Scheduling{}},
-		{"adaptive, nothing inline", rankd.Scheduling{NoInlineExecution: true}},
+// The places of variants in a list of them.
+const (
+	offloadAll = iota // what the others are measured against
+	adaptive
+	nothingInline
+	inlineAll
+	base // another build, if there is one
+)
+
+// Variants returns the settings of the scheduling that are compared and, unless the path is empty, the
+// build of rankd at that path, as it comes.
+func Variants(otherBuild string) []Variant {
+	variants := []Variant{
+		offloadAll:    {"offload_all", engines.Spec{Kind: engines.Reactor, Scheduling: rankd.OffloadAll}},
+		adaptive:      {"adaptive", engines.Spec{Kind: engines.Reactor}},
+		nothingInline: {"adaptive, nothing inline", engines.Spec{Kind: engines.Reactor, NoInline: true}},
+		inlineAll:     {"inline_all", engines.Spec{Kind: engines.Reactor, Scheduling: rankd.InlineAll}},
 	}
+	if otherBuild != "" {
+		variants = append(variants, Variant{"base", engines.Spec{Kind: engines.Reactor, Binary: otherBuild}})
+	}
+	return variants
 }
 
 // builder writes a plan.
@@ -165,6 +215,12 @@ func rank(rows, k int) string {
 		out = b.take(out, k)
 	}
 	return b.plan(out)
+}
+
+// scoreAndSort returns fixed_source → vm → sort.
+func scoreAndSort(rows int) string {
+	var b builder
+	return b.plan(b.sort(b.vm(b.source(rows))))
 }
 
 // takes returns a chain of n takes.

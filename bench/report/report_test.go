@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/browser"
 )
 
 // fixed is a comparison of two engines at two loads and two Redis latencies; one cell failed.
@@ -28,7 +29,7 @@ func fixed() *compare.Comparison {
 			Command: "rankd bench compare --plan_name 'a & b' </script>", Time: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
 			Version: "v1.2.3", Commit: "0123abc", Go: "go1.26", OS: "linux/amd64", CPU: "Some CPU", Cores: 2, Redis: "redis-server 7.0.15",
 		},
-		Settings: compare.Settings{Plan: "concat_plan", Users: 1, Rounds: 6, Duration: 2 * time.Second},
+		Settings: compare.Settings{Plan: "concat_plan", Users: load.Users{Spec: "zipf:1.1,1-9", Different: 9}, Rounds: 6, Duration: 2 * time.Second},
 	}
 	for _, latency := range []time.Duration{0, 5 * time.Millisecond} {
 		for _, inFlight := range []int{1, 64} {
@@ -60,7 +61,7 @@ func TestThePageSaysWhatWasFound(t *testing.T) {
 	for _, want := range []string{
 		"Some CPU, 2 cores", "rankd v1.2.3, commit 0123abc, go1.26, redis-server 7.0.15", "2026-11-21 09:00:00 UTC",
 		"<code>rankd bench compare --plan_name 'a & b' </script></code>", "<td>pool:redis_pool=16</td>", "640000",
-		"not measured: out of <memory>", "reactor: no knee", "Redis latency +5ms",
+		"not measured: out of <memory>", "reactor: no knee", "Redis latency +5ms", "9 users by popularity (zipf:1.1,1-9)", "commands asked",
 	} {
 		assert.Contains(t, text, want)
 	}
@@ -144,17 +145,10 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
-// TestInChromium opens the page in a browser. RANKD_CHROMIUM names one; with
-// RANKD_REQUIRE_CHROMIUM=1 it must. RANKD_REPORT names a page to open in place of one
+// TestInChromium opens the page in a browser. RANKD_REPORT names a page to open in place of one
 // with made-up figures, and RANKD_SCREENSHOT a file for a picture of it.
 func TestInChromium(t *testing.T) {
-	browser := os.Getenv("RANKD_CHROMIUM")
-	if browser == "" {
-		if os.Getenv("RANKD_REQUIRE_CHROMIUM") == "1" {
-			t.Fatal("RANKD_REQUIRE_CHROMIUM is set, but RANKD_CHROMIUM names no browser")
-		}
-		t.Skip("RANKD_CHROMIUM names no browser")
-	}
+	b := browser.New(t)
 	file := os.Getenv("RANKD_REPORT")
 	if file == "" {
 		file = filepath.Join(t.TempDir(), "report.html")
@@ -162,18 +156,7 @@ func TestInChromium(t *testing.T) {
 	}
 	page, err := os.ReadFile(file)
 	require.NoError(t, err)
-	file, err = filepath.Abs(file)
-	require.NoError(t, err)
-	run := func(args ...string) string {
-		args = append([]string{
-			"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-			"--user-data-dir=" + t.TempDir(), "--window-size=1200,2400",
-		}, args...)
-		out, err := exec.CommandContext(t.Context(), browser, append(args, "file://"+file)...).Output()
-		require.NoError(t, err)
-		return string(out)
-	}
-	dom := run("--dump-dom")
+	dom := b.DOM(file)
 	body := regexp.MustCompile(`<body[^>]*>`).FindString(dom)
 	assert.NotContains(t, body, "data-error")
 	want := len(options(t, string(page)))
@@ -181,6 +164,6 @@ func TestInChromium(t *testing.T) {
 	assert.Contains(t, body, fmt.Sprintf(`data-charts="%d"`, want), "all charts were drawn")
 	assert.Equal(t, want, strings.Count(dom, "<canvas "), "each on a canvas")
 	if picture := os.Getenv("RANKD_SCREENSHOT"); picture != "" {
-		run("--screenshot=" + picture)
+		b.Screenshot(file, picture)
 	}
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -22,14 +23,20 @@ type Setup struct {
 	Fanout int `json:"fanout,omitempty"`
 	// Artifact is the plan itself, with Fanout applied. Engines run it.
 	Artifact string `json:"artifact,omitempty"`
+	// Scenario names a load of package placement, which brings its own plans. Only engines of
+	// this build know it.
+	Scenario string `json:"scenario,omitempty"`
+	// Serial numbers setups that are otherwise equal, so that each opens a target of its own.
+	Serial int `json:"serial,omitempty"`
 }
 
 // Round is one measurement to make. Durations are nanoseconds. Immutable.
 type Round struct {
 	Setup
 	Users       []int64       `json:"users"`
-	Concurrency int           `json:"concurrency"`    // requests in flight; the bound in an open loop
-	Rate        float64       `json:"rate,omitempty"` // arrivals per second; absent means a closed loop
+	Heavy       []int64       `json:"heavy,omitempty"` // users whose answers are measured apart
+	Concurrency int           `json:"concurrency"`     // requests in flight; the bound in an open loop
+	Rate        float64       `json:"rate,omitempty"`  // arrivals per second; absent means a closed loop
 	Requests    int64         `json:"requests,omitempty"`
 	Duration    time.Duration `json:"duration,omitempty"` // Requests or Duration ends the round
 	Warmup      time.Duration `json:"warmup,omitempty"`   // the same load before the round, not measured
@@ -41,7 +48,7 @@ type Round struct {
 // Load returns the measured load.
 func (r *Round) Load() load.Load {
 	return load.Load{
-		Users: r.Users, Concurrency: r.Concurrency, Rate: r.Rate, Requests: r.Requests, Duration: r.Duration,
+		Users: r.Users, Heavy: r.Heavy, Concurrency: r.Concurrency, Rate: r.Rate, Requests: r.Requests, Duration: r.Duration,
 	}
 }
 
@@ -61,6 +68,9 @@ type Report struct {
 	// encoding; see load.Result.
 	Latency string `json:"latency"`
 	Lag     string `json:"lag,omitempty"`
+	// Heavy is the measurement of Round.Heavy, which the fields above leave out. It is absent
+	// without any, and where the worker is a build that does not know them and counts them above.
+	Heavy *Tally `json:"heavy,omitempty"`
 
 	CPU        time.Duration `json:"cpu"`         // of the worker, user and system
 	Allocs     uint64        `json:"allocs"`      // heap objects
@@ -69,6 +79,16 @@ type Report struct {
 	RSSBytes   uint64        `json:"rss_bytes"`           // at the end of the round
 	RedisCPU   time.Duration `json:"redis_cpu,omitempty"` // of the server, if asked for
 	Traffic    *load.Traffic `json:"traffic,omitempty"`   // absent if the target does not count
+
+	Figures json.RawMessage `json:"figures,omitempty"` // of a load.Reporting target
+}
+
+// Tally is the measurement of some of the requests of a round. Immutable once built.
+type Tally struct {
+	Answered   int64  `json:"answered"`
+	Errors     int64  `json:"errors"`
+	FirstError string `json:"first_error,omitempty"`
+	Latency    string `json:"latency"` // as in Report
 }
 
 // newReport encodes a result for the wire.
@@ -83,6 +103,16 @@ func newReport(r *load.Result, used load.Usage) (*Report, error) {
 	}
 	if r.FirstError != nil {
 		rep.FirstError = r.FirstError.Error()
+	}
+	if r.Heavy != nil {
+		latency, err := r.Heavy.Latency.EncodeV2()
+		if err != nil {
+			return nil, fmt.Errorf("encode heavy latencies: %w", err)
+		}
+		rep.Heavy = &Tally{Answered: r.Heavy.Answered, Errors: r.Heavy.Errors, Latency: string(latency)}
+		if r.Heavy.FirstError != nil {
+			rep.Heavy.FirstError = r.Heavy.FirstError.Error()
+		}
 	}
 	if r.Lag != nil {
 		lag, err := r.Lag.EncodeV2()
@@ -106,6 +136,15 @@ func (r *Report) Result() (*load.Result, error) {
 	var err error
 	if res.Latency, err = hdrhistogram.Decode([]byte(r.Latency)); err != nil {
 		return nil, fmt.Errorf("decode latencies: %w", err)
+	}
+	if h := r.Heavy; h != nil {
+		res.Heavy = &load.Tally{Answered: h.Answered, Errors: h.Errors}
+		if h.FirstError != "" {
+			res.Heavy.FirstError = errors.New(h.FirstError)
+		}
+		if res.Heavy.Latency, err = hdrhistogram.Decode([]byte(h.Latency)); err != nil {
+			return nil, fmt.Errorf("decode heavy latencies: %w", err)
+		}
 	}
 	if r.Lag != "" {
 		if res.Lag, err = hdrhistogram.Decode([]byte(r.Lag)); err != nil {

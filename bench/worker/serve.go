@@ -82,7 +82,13 @@ func (w *server) run(r *Round) (*Report, error) {
 	runtime.GC() // no round pays for the garbage of another
 	var before, after counters
 	var beginErr, endErr error
-	driver.Begin = func() { before, beginErr = w.count(r.RedisPID) }
+	reporting, _ := w.target.(load.Reporting)
+	driver.Begin = func() {
+		if reporting != nil {
+			reporting.BeginFigures()
+		}
+		before, beginErr = w.count(r.RedisPID)
+	}
 	driver.End = func() { after, endErr = w.count(r.RedisPID) }
 	result, err := driver.Run(context.Background(), w.target, measured)
 	if err := errors.Join(err, beginErr, endErr); err != nil {
@@ -97,7 +103,10 @@ func (w *server) run(r *Round) (*Report, error) {
 		traffic := after.traffic.Sub(*before.traffic)
 		report.Traffic = &traffic
 	}
-	return report, nil
+	if reporting != nil {
+		report.Figures, err = json.Marshal(reporting.Figures())
+	}
+	return report, err
 }
 
 // counters are read before and after a load.

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 type fake struct {
 	events []string
 	asked  uint64
+	before uint64 // the measured part of a round
 }
 
 var errTenth = errors.New("every tenth")
@@ -55,6 +56,11 @@ func (f *fake) Close() { f.events = append(f.events, "close") }
 func (f *fake) Traffic() load.Traffic {
 	return load.Traffic{RoundTrips: 2 * f.asked, Commands: 3 * f.asked, BytesSent: 40 * f.asked, BytesReceived: 50 * f.asked}
 }
+
+// BeginFigures and Figures tell how much was asked since the warm-up.
+func (f *fake) BeginFigures() { f.before = f.asked }
+
+func (f *fake) Figures() any { return map[string]uint64{"asked": f.asked - f.before} }
 
 func (f *fake) NewClient(answered func(error)) load.Client { return &fakeClient{f, answered} }
 
@@ -112,6 +118,7 @@ func TestServeReportsWhatWasMeasured(t *testing.T) {
 	assert.EqualValues(t, 90, result.Latency.TotalCount())
 	assert.Positive(t, result.Latency.Max())
 	assert.Nil(t, result.Lag)
+	assert.JSONEq(t, `{"asked": 100}`, string(r.Figures), "without the warm-up, too")
 }
 
 func TestServeKeepsATargetWhileItsSetupStays(t *testing.T) {
@@ -121,8 +128,10 @@ func TestServeKeepsATargetWhileItsSetupStays(t *testing.T) {
 	louder := other
 	louder.Concurrency = 1
 	louder.Rate = 1e5
-	reports := serve(t, f, round("p"), round("p"), other, louder)
-	assert.Equal(t, []string{"open p on r:1", "close", "open p on r:2", "close"}, f.events)
+	again := louder
+	again.Serial = 1
+	reports := serve(t, f, round("p"), round("p"), other, louder, again)
+	assert.Equal(t, []string{"open p on r:1", "close", "open p on r:2", "close", "open p on r:2", "close"}, f.events)
 	result, err := reports[3].Result()
 	require.NoError(t, err)
 	assert.NotNil(t, result.Lag)

@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/isolation"
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/redistest"
 )
 
 // measure runs the program with the test binary as its workers and without a
@@ -46,7 +49,7 @@ func TestBenchCompare(t *testing.T) {
 			assert.GreaterOrEqual(t, cell.Latency.P50, 3000.0, "three round trips of a millisecond")
 		}
 	}
-	assert.Equal(t, 3, c.Settings.Users)
+	assert.Equal(t, load.Users{Spec: "1-3", Different: 3}, c.Settings.Users)
 	assert.True(t, c.Facts.Embedded)
 	assert.Contains(t, c.Facts.Command, "rankd bench compare --plan_name concat_plan")
 	assert.Contains(t, o.stderr, "WARNING: Redis is the one inside this process")
@@ -58,8 +61,9 @@ func TestBenchCompare(t *testing.T) {
 
 func TestBenchSweepSaysWhereTheKneeIs(t *testing.T) {
 	o := measure(t, "sweep", "--plan_name", "simple_viewer", "--engines", "reactor", "--concurrency", "1,4", "--rounds", "1",
-		"--duration", "20ms", "--warmup", "0s")
+		"--duration", "20ms", "--warmup", "0s", "--users", "zipf:1.1,1-1000")
 	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Regexp(t, `\d+ users by popularity \(zipf:1\.1,1-1000\)`, o.stdout)
 	assert.Regexp(t, `reactor: (the knee is at 1|no knee up to 4) in flight`, o.stdout)
 	assert.Contains(t, o.stdout, "requests/s")
 }
@@ -97,6 +101,49 @@ func TestBenchComparesWithAnotherBuild(t *testing.T) {
 	assert.Contains(t, o.stderr, "/nowhere/rankd")
 }
 
+// An aim is judged for each load, and no outcome changes the exit status. redis-benchmark runs in
+// each round; here a script answers for it.
+func TestBenchJudgesAims(t *testing.T) {
+	yardstick := filepath.Join(t.TempDir(), "redis-benchmark")
+	require.NoError(t, os.WriteFile(yardstick, []byte(`#!/bin/sh
+case "$1" in
+--version) echo "redis-benchmark 7.9.9" ;;
+*) echo '"test","rps"'; echo '"HGETALL user:1","1000000000.00"' ;;
+esac
+`), 0o700))
+	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor,sequential", "--concurrency", "1,2", "--rounds", "6",
+		"--duration", "1ms", "--warmup", "0s", "--redis_benchmark", yardstick, "--want", "requests reactor >= 0.000001 sequential",
+		"--want", "commands reactor >= 0.9 redis-benchmark at 2")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Contains(t, o.stdout, "  met          requests of reactor to sequential's, 1 in flight: ")
+	assert.Contains(t, o.stdout, "  met          requests of reactor to sequential's, 2 in flight: ")
+	assert.Contains(t, o.stdout, "  not met      commands of reactor to redis-benchmark's, 2 in flight: ")
+	assert.Contains(t, o.stdout, "  2 in flight: 1000000000 commands/s (±0%) from redis-benchmark 7.9.9 -P 64 -c 4 HGETALL; of these: reactor 0.0")
+
+	o = measure(t, "compare", "--plan_name", "simple_viewer", "--redis_benchmark", "/nowhere/redis-benchmark")
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stderr, "/nowhere/redis-benchmark")
+}
+
+func TestBenchPlacement(t *testing.T) {
+	flags := []string{"placement", "--rounds", "1", "--duration", "2ms", "--warmup", "1ms", "--base", os.Args[0], "--scenario", "five_nodes"}
+	o := measure(t, flags...)
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Contains(t, o.stdout, "Against offload_all, adaptive is better by: five_nodes ")
+	assert.Contains(t, o.stdout, " Against the other build: five_nodes ")
+	assert.Regexp(t, `  not decided  five_nodes: adaptive better than offload_all at p50: .* \(±∞\), wanted >= 6×\n`, o.stdout, "of one round")
+	assert.Contains(t, o.stderr, "round 1 of 1, base")
+
+	o = measure(t, append(flags, "--json")...)
+	require.Equal(t, exitOK, o.status, o.stderr)
+	lines := o.lines()
+	require.Len(t, lines, 5+1, "five variants and an aim")
+	var aim struct{ Outcome, Aim string }
+	require.NoError(t, json.Unmarshal([]byte(lines[5]), &aim))
+	assert.Equal(t, "not decided", aim.Outcome)
+	assert.Contains(t, aim.Aim, "five_nodes")
+}
+
 func TestBenchSaysThatRequestsFailed(t *testing.T) {
 	path := writePlan(t, t.TempDir(), "fails", `{"schema_version": 1, "plan_name": "fails", "nodes": [
 		{"node_id": "s", "op": "fixed_source", "inputs": []},
@@ -116,9 +163,15 @@ func TestBenchUsage(t *testing.T) {
 		"NoPlan":  {[]string{"compare"}, []string{"which plan?"}},
 		"Unknown": {[]string{"compare", "--plan_name", "nope"}, []string{"nope"}},
 		"Path":    {[]string{"compare", "--plan_name", "../concat_plan"}, []string{"plan name"}},
+		"Isolation": {[]string{"isolation", "--scenario", "x", "--engines", "peer:rueidis", "--rounds", "0", "--large", "0", "--share", "0", "--duration", "0s",
+			"--request_timeout", "0s", "--cpu_threads", "0"},
+			[]string{"--scenario", "--engines", "--rounds", "--large", "--share", "--duration", "--request_timeout", "--cpu_threads"}},
 		"AllAtOnce": {append(plan, "--engines", "libuv", "--users", "0", "--rounds", "0", "--concurrency", "0", "--redis_latency", "-1s",
 			"--duration", "0s", "--fanout", "-1", "--redis", "x"),
 			[]string{"--engines", "--users", "--rounds", "--concurrency", "--redis_latency", "--duration", "--fanout", "--redis"}},
+		"Wants": {append(plan, "--engines", "reactor,pool", "--concurrency", "4", "--want", "p99 reactor <= 1 sequential", "--want", "p99 fast <= 1 pool",
+			"--want", "commands pool >= 1 redis-benchmark", "--want", "p50 reactor <= 1 pool at 4,64"),
+			[]string{`--want names the engine "sequential"; --engines has reactor, pool`, `the kind is`, "with --redis_benchmark only", "the load 64, which is not measured"}},
 		"Rate":            {append(plan, "--rate", "-5"), []string{"--rate"}},
 		"BothLoops":       {append(plan, "--rate", "5", "--concurrency", "5"), []string{"rate", "concurrency"}},
 		"Mode":            {[]string{"loop", "--mode", "fly"}, []string{`"fly"`}},
@@ -241,4 +294,29 @@ func TestBenchWithoutAModeHelps(t *testing.T) {
 	assert.Equal(t, exitOK, o.status)
 	assert.Contains(t, o.stdout, "compare")
 	assert.NotContains(t, o.stdout, "worker", "it is not for people")
+}
+
+// The whole of bench isolation, on a redis-server of its own.
+func TestBenchIsolation(t *testing.T) {
+	server := os.Getenv("RANKD_REDIS_SERVER")
+	if server == "" {
+		redistest.Start(t) // skips, or fails where there must be one
+	}
+	o := measure(t, "isolation", "--scenario", "many_rows", "--rounds", "1", "--duration", "400ms", "--large", "1", "--share", "0.05", "--redis_server", server, "--json")
+	var r isolation.Result
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r), o.stderr)
+	assert.Equal(t, "many_rows", r.Scenario)
+	assert.Empty(t, r.Failure)
+	assert.Positive(t, r.Capacity)
+	assert.Positive(t, r.Small.Answered)
+	assert.EqualValues(t, 1, r.Large.Answered)
+	assert.Contains(t, o.stdout, `"verdict":"`)
+	assert.Contains(t, []int{exitOK, exitFailed}, o.status)
+	assert.Contains(t, o.stderr, "small requests/s")
+}
+
+func TestBenchIsolationNeedsARedisServer(t *testing.T) {
+	o := measure(t, "isolation", "--scenario", "many_rows", "--rounds", "1", "--duration", "1ms")
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stderr, "the data set needs a redis-server")
 }

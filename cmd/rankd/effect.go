@@ -9,12 +9,13 @@ import (
 	"github.com/rankd/rankd/internal/command"
 )
 
-// A job is one kind of work of the root command. Each but jobServe has a flag of its
-// name, which asks for it.
+// A job is one kind of work. Each but jobServe and jobTrace has a flag of its name, which asks
+// for it.
 type job string
 
 const (
-	jobServe         job = "" // answer the requests on stdin
+	jobServe         job = ""      // answer the requests on stdin
+	jobTrace         job = "trace" // the command of this name
 	jobBench         job = "bench"
 	jobBenchLoop     job = "bench_eventloop"
 	jobListPlans     job = "list-plans"
@@ -30,7 +31,7 @@ func (o *options) job() job {
 		job job
 		by  bool
 	}{
-		{jobBench, o.bench != 0}, {jobBenchLoop, o.eventLoop.Asked}, {jobListPlans, o.listPlans}, {jobPrintPlan, o.printPlanInfo},
+		{jobTrace, o.tracing}, {jobBench, o.bench != 0}, {jobBenchLoop, o.eventLoop.Asked}, {jobListPlans, o.listPlans}, {jobPrintPlan, o.printPlanInfo},
 		{jobPrintRegistry, o.printRegistry}, {jobLoadDemoData, o.loadDemoData}, {jobVersion, o.version},
 	} {
 		if asked.by {
@@ -40,25 +41,28 @@ func (o *options) job() job {
 	return jobServe
 }
 
+// runsPlans reports whether a job runs plans.
+func (j job) runsPlans() bool { return j == jobServe || j == jobTrace || j == jobBench }
+
 // jobsOf returns the jobs that read a flag. It knows each flag of the root command
 // but those that ask for a job.
 func jobsOf(flag string) []job {
 	switch flag {
 	case "env", "registry_dir":
-		return []job{jobServe, jobBench, jobListPlans, jobPrintPlan, jobPrintRegistry}
+		return []job{jobServe, jobTrace, jobBench, jobListPlans, jobPrintPlan, jobPrintRegistry}
 	case "plan_dir":
-		return []job{jobServe, jobBench, jobListPlans, jobPrintPlan}
+		return []job{jobServe, jobTrace, jobBench, jobListPlans, jobPrintPlan}
 	case "plan", "plan_name":
-		return []job{jobServe, jobBench, jobPrintPlan}
+		return []job{jobServe, jobTrace, jobBench, jobPrintPlan}
 	case "redis":
-		return []job{jobServe, jobBench, jobPrintRegistry, jobLoadDemoData}
+		return []job{jobServe, jobTrace, jobBench, jobPrintRegistry, jobLoadDemoData}
 	case "cpu_threads":
-		return []job{jobServe, jobBench, jobBenchLoop}
+		return []job{jobServe, jobTrace, jobBench, jobBenchLoop}
 	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
 		"scheduling", "enable_inline_execution", "inline_threshold_ns", "max_inline_depth", "enable_continuation_chaining", "metrics",
-		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms":
-		return []job{jobServe, jobBench}
-	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling":
+		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms", "trace_sample", "trace_file", "trace_detail":
+		return []job{jobServe, jobTrace, jobBench}
+	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace":
 		return []job{jobServe}
 	case "bench_concurrency":
 		return []job{jobBench}
@@ -84,11 +88,17 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 			idle.Add(f.Name, "without --"+string(jobs[0]))
 		}
 	})
-	if (asked == jobServe || asked == jobBench) && o.engine != string(rankd.Pool) {
+	if asked.runsPlans() && o.engine != string(rankd.Pool) {
 		idle.Add("io_threads", "with engine "+o.engine+"; --engine pool has I/O workers")
 	}
-	if asked == jobServe || asked == jobBench {
+	if asked.runsPlans() {
 		o.checkScheduling(&idle)
+	}
+	if (asked == jobServe || asked == jobBench) && o.traceFile == "" {
+		idle.Add("trace_sample", "without --trace_file")
+		if !o.allowRequestTrace {
+			idle.Add("trace_detail", "without --trace_file or --allow_request_trace")
+		}
 	}
 	if (asked == jobBench || asked == jobPrintPlan) && o.plan != "" {
 		idle.Add("plan_dir", "with --plan and --"+string(asked))

@@ -14,19 +14,32 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/trace"
 )
+
+// setting is what an engine is opened with besides the flags. Immutable.
+type setting struct {
+	stderr io.Writer
+	plans  rankd.Compiler // of plans in TypeScript
+	redis  *embeddedRedis
+	sink   trace.Sink // takes the traces of a sample; nil: there is none
+}
 
 // openEngine opens the engine that the flags ask for. Where plans run, it reports on stderr
 // what the user did not ask for: a synthetic answer, an embedded Redis.
-func openEngine(o *options, plans rankd.Compiler, redis *embeddedRedis, stderr io.Writer) (*rankd.Engine, error) {
+func openEngine(o *options, with setting) (*rankd.Engine, error) {
 	asked := o.job()
 	options, err := engineOptions(o)
 	if err != nil {
 		return nil, err
 	}
-	options.Logger, options.Compiler = command.Logger(stderr), plans
-	if o.env == "dev" && (asked == jobServe || asked == jobBench) {
-		options.EmbeddedRedis = redis.start
+	options.Logger, options.Compiler = command.Logger(with.stderr), with.plans
+	if with.sink != nil {
+		options.TraceSink, options.TraceSample = with.sink, o.traceSample
+	}
+	options.NoSecrets = !asked.runsPlans()
+	if o.env == "dev" && asked.runsPlans() {
+		options.EmbeddedRedis = with.redis.start
 	}
 	e, err := rankd.Open(options)
 	if err != nil {
@@ -36,10 +49,10 @@ func openEngine(o *options, plans rankd.Compiler, redis *embeddedRedis, stderr i
 		return nil, errors.Join(err, e.Close())
 	}
 	if asked == jobServe && options.Synthetic {
-		fmt.Fprintln(stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
+		fmt.Fprintln(with.stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
 			"a request that names none gets five synthetic candidates")
 	}
-	redis.announce(stderr)
+	with.redis.announce(with.stderr)
 	return e, nil
 }
 
@@ -90,8 +103,10 @@ func engineOptions(o *options) (rankd.Options, error) {
 			InlineThreshold:        time.Duration(o.inlineThresholdNS), MaxInlineDepth: o.maxInlineDepth,
 		},
 		AllowRequestScheduling: o.allowRequestScheduling,
+		AllowRequestTrace:      o.allowRequestTrace,
 		Timeout:                o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
 	}
+	e.TraceDetail, _ = trace.ParseDetail(o.traceDetail) // checked with the flags
 	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {
 		return e, err
 	}

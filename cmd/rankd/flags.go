@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // The engines to choose from.
@@ -48,7 +49,7 @@ type options struct {
 
 	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
-	trace           bool
+	deltas          bool
 	input           string
 	response        string
 	maxInflight     int
@@ -63,9 +64,16 @@ type options struct {
 	allowRequestScheduling     bool
 	metrics                    bool
 
+	allowRequestTrace bool
+	traceSample       int
+	traceFile         string
+	traceDetail       string
+
 	deadlineMS, nodeTimeoutMS, shutdownGraceMS int
 	// The same, set by check. Zero: no deadline, no timeout, no grace.
 	deadline, nodeTimeout, shutdownGrace time.Duration
+
+	tracing bool // of rankd trace, which has fewer flags
 
 	bench            int
 	benchConcurrency int
@@ -85,7 +93,8 @@ The plan is chosen by --plan or --plan_name; a request may name another one with
 no plan gets five synthetic candidates.
 
 In the dev environment (the default) a Redis with demo data for 1,000 users runs inside
-the process. --redis host:port uses your own.`
+the process. --redis host:port uses your own, and so does a URL: redis://user@host:port/db
+or unix:///path, with ?password_env=NAME or ?password_file=PATH.`
 
 const examples = `  # Rank for user 1, with nothing but this program:
   echo '{"user_id": 1}' | rankd --plan_name complex_dag
@@ -102,6 +111,9 @@ const examples = `  # Rank for user 1, with nothing but this program:
 
   # Which columns did each node add or drop?
   echo '{"user_id": 1}' | rankd --plan_name diamond --dump-run-trace
+
+  # What ran when, and which node bounds the request (see rankd trace --help)?
+  rankd trace --plan_name diamond
 
   # Throughput and latency, 64 requests in flight:
   rankd --plan_name concat_plan --bench 10000 --bench_concurrency 64
@@ -155,45 +167,16 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.SortFlags = false
 	f.SetNormalizeFunc(command.Normalize)
 
-	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json or <name>.plan.ts; "+
-		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
-	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`, an artifact or <name>.plan.ts")
-	f.StringVar(&o.redis, "redis", "", "use the Redis at this `host:port` for every Redis endpoint")
-	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
-	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
-
-	f.StringVar(&o.engine, "engine", engineReactor,
-		"`engine`: reactor (asynchronous, all requests on one loop), pool (blocking, a CPU pool and an I/O pool) "+
-			"or sequential (blocking, one node at a time)")
-	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
-	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
-	f.IntVar(&o.cpuThreads, "cpu_threads", command.DefaultCPUThreads(), "`number` of workers for CPU work")
-	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
-	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
+	o.addPlan(f)
+	o.addEngine(f)
 	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time; "+
 		"its product with --max_request_bytes bounds the memory that requests take")
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes; "+
 		"times --max_inflight it bounds the memory that their texts take")
-	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
-
-	f.StringVar(&o.scheduling, "scheduling", string(rankd.Adaptive),
-		"where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), "+
-			"offload_all (each on a CPU worker, one by one) or inline_all (all on the loop, for experiments)")
-	f.BoolVar(&o.enableInlineExecution, "enable_inline_execution", true, "let nodes that compute run on the loop")
-	f.IntVar(&o.inlineThresholdNS, "inline_threshold_ns", 10_000,
-		"run a node on the loop if its predicted time is below this `number` of nanoseconds")
-	f.IntVar(&o.maxInlineDepth, "max_inline_depth", 3,
-		"follow a chain of nodes on the loop for this `number` of nodes; the next one passes through the ready queue")
-	f.BoolVar(&o.enableContinuationChaining, "enable_continuation_chaining", true,
-		"go straight on from a node to its only successor, and hand chains of nodes to the CPU workers as one job")
+	o.addScheduling(f)
 	f.BoolVar(&o.allowRequestScheduling, "allow_request_scheduling", false,
 		"let a request choose its mode with \"scheduling\"; without this flag such a request fails")
-
-	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
-		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
-	f.IntVar(&o.nodeTimeoutMS, "node_timeout_ms", 0,
-		"fail a node that takes longer than this `number` of milliseconds (0: no limit), and its request with it")
+	o.addDeadlines(f)
 	f.IntVar(&o.shutdownGraceMS, "shutdown_grace_ms", 5000,
 		"after SIGINT or SIGTERM give requests in flight this `number` of milliseconds, then fail them")
 
@@ -201,7 +184,14 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		"`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)")
 	f.StringVar(&o.response, "response", "flat",
 		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
-	f.BoolVar(&o.trace, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
+	f.BoolVar(&o.deltas, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
+
+	f.BoolVar(&o.allowRequestTrace, "allow_request_trace", false,
+		"give a request with \"trace\": true a trace of its run in its answer; without this flag such a request fails")
+	f.StringVar(&o.traceFile, "trace_file", "", "write a trace of each request to this `file`, as one line of JSON; what the file holds is replaced")
+	f.IntVar(&o.traceSample, "trace_sample", 1, "write a trace of only one request in this `number`, with --trace_file")
+	f.StringVar(&o.traceDetail, "trace_detail", trace.Full.String(),
+		"how `much` a trace says: nodes (when and where each node ran) or full (what each thread and connection did, too)")
 
 	f.BoolVar(&o.metrics, "metrics", false, "at the end print where nodes ran, and what that cost, on stderr: one line of JSON")
 
@@ -215,11 +205,58 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
 	o.eventLoop.Add(f)
 	f.BoolVar(&o.version, "version", false, "print the version and the commit of this program, and exit")
+	return cmd
+}
+
+// addPlan adds the flags that choose a plan, and where it reads.
+func (o *options) addPlan(f *pflag.FlagSet) {
+	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
+	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json or <name>.plan.ts; "+
+		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
+	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`, an artifact or <name>.plan.ts")
+	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` for every Redis endpoint: host:port, redis://user@host:port/db?password_env=NAME "+
+		"(or password_file=PATH), unix:///path?db=1")
+	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
+	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
+}
+
+// addEngine adds the flags that choose and size an engine.
+func (o *options) addEngine(f *pflag.FlagSet) {
+	f.StringVar(&o.engine, "engine", engineReactor,
+		"`engine`: reactor (asynchronous, all requests on one loop), pool (blocking, a CPU pool and an I/O pool) "+
+			"or sequential (blocking, one node at a time)")
+	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
+	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
+	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
+	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
+	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 	// The original engine's names for --engine.
 	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
 		f.Lookup(name).Hidden = true
 	}
-	return cmd
+}
+
+// addScheduling adds the flags that say where nodes run.
+func (o *options) addScheduling(f *pflag.FlagSet) {
+	f.StringVar(&o.scheduling, "scheduling", string(rankd.Adaptive),
+		"where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), "+
+			"offload_all (each on a CPU worker, one by one) or inline_all (all on the loop, for experiments)")
+	f.BoolVar(&o.enableInlineExecution, "enable_inline_execution", true, "let nodes that compute run on the loop")
+	f.IntVar(&o.inlineThresholdNS, "inline_threshold_ns", 10_000,
+		"run a node on the loop if its predicted time is below this `number` of nanoseconds")
+	f.IntVar(&o.maxInlineDepth, "max_inline_depth", 3,
+		"follow a chain of nodes on the loop for this `number` of nodes; the next one passes through the ready queue")
+	f.BoolVar(&o.enableContinuationChaining, "enable_continuation_chaining", true,
+		"go straight on from a node to its only successor, and hand chains of nodes to the CPU workers as one job")
+}
+
+// addDeadlines adds the flags that bound the time of a request and of a node.
+func (o *options) addDeadlines(f *pflag.FlagSet) {
+	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
+		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
+	f.IntVar(&o.nodeTimeoutMS, "node_timeout_ms", 0,
+		"fail a node that takes longer than this `number` of milliseconds (0: no limit), and its request with it")
 }
 
 // noFile refuses arguments, and says where a file of requests goes.
@@ -259,7 +296,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 	} else if err := o.checkEffect(given); err != nil {
 		problems = append(problems, err)
 	}
-	if o.input != inputJSON && o.input != inputLines {
+	if has(given, "input") && o.input != inputJSON && o.input != inputLines {
 		problem("--input is json or jsonl, not %q", o.input)
 	}
 	switch rankd.SchedulingMode(o.scheduling) {
@@ -267,7 +304,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 	default:
 		problem("--scheduling is adaptive, offload_all or inline_all, not %q", o.scheduling)
 	}
-	if o.response != "flat" && o.response != "fields" {
+	if has(given, "response") && o.response != "flat" && o.response != "fields" {
 		problem("--response is flat or fields, not %q", o.response)
 	}
 	for _, flag := range []struct {
@@ -282,8 +319,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 		{"inline_threshold_ns", o.inlineThresholdNS, int(time.Second)},
 		{"max_inline_depth", o.maxInlineDepth, 1 << 16},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},
+		{"trace_sample", o.traceSample, 1 << 30},
 	} {
-		if flag.value < 1 || flag.value > flag.most {
+		if has(given, flag.name) && (flag.value < 1 || flag.value > flag.most) {
 			problem("--%s is a number from 1 to %d, not %d", flag.name, flag.most, flag.value)
 		}
 	}
@@ -300,6 +338,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 			problem("--%s is a number from 0 to %d, not %d", limit.name, limitMSMax, limit.ms)
 		}
 		*limit.set = time.Duration(limit.ms) * time.Millisecond
+	}
+	if detail, err := trace.ParseDetail(o.traceDetail); has(given, "trace_detail") && (err != nil || detail == trace.Off) {
+		problem("--trace_detail is nodes or full, not %q", o.traceDetail)
 	}
 	if o.redisPool < 0 || o.redisPool > 1<<12 {
 		problem("--redis_pool is a number from 0 to %d, not %d", 1<<12, o.redisPool)
@@ -324,12 +365,15 @@ func (o *options) check(given *pflag.FlagSet) error {
 		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
 	if o.redis != "" {
-		if _, _, err := rankd.SplitAddr(o.redis); err != nil {
-			problem("--redis is host:port, not %q: %w", o.redis, err)
+		if _, err := rankd.RedisAddr(o.redis); err != nil {
+			problem("--redis is host:port or a URL: %w", err)
 		}
 	}
 	return errors.Join(problems...)
 }
+
+// has reports whether a command has a flag.
+func has(flags *pflag.FlagSet, name string) bool { return flags.Lookup(name) != nil }
 
 // chooseEngine sets the engine that the three flags name together.
 func (o *options) chooseEngine(given *pflag.FlagSet) error {

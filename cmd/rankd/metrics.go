@@ -18,7 +18,9 @@ type metricsReport struct {
 	Failed     uint64                     `json:"failed"`
 	Nodes      placementReport            `json:"nodes"` // of all plans
 	Plans      map[string]placementReport `json:"plans"`
-	Callback   timesReport                `json:"loop_callback"`
+	// Of the loop, for all plans. CallbackCPU is absent where the system does not tell.
+	Callback    timesReport  `json:"loop_callback"`
+	CallbackCPU *timesReport `json:"loop_callback_cpu,omitempty"`
 }
 
 // placementReport says where computing nodes ran. The rates are shares of Inline and Offloaded
@@ -39,6 +41,10 @@ type placementReport struct {
 	InlineTime timesReport `json:"inline_time"`
 	QueueDelay timesReport `json:"queue_delay"`
 	RoundTrip  timesReport `json:"offload_round_trip"`
+
+	// As in metricsReport, of the callbacks that worked for the plan.
+	Callback    timesReport  `json:"loop_callback"`
+	CallbackCPU *timesReport `json:"loop_callback_cpu,omitempty"`
 }
 
 // timesReport is a distribution of times.
@@ -54,7 +60,7 @@ type timesReport struct {
 func printMetrics(w io.Writer, mode rankd.SchedulingMode, m *rankd.Metrics) error {
 	report := metricsReport{
 		Scheduling: mode, Requests: m.Requests, Failed: m.Failed, Nodes: reportPlacement(&m.Placement),
-		Plans: make(map[string]placementReport), Callback: reportTimes(m.Loop.CallbackTime),
+		Plans: make(map[string]placementReport), Callback: reportTimes(m.Loop.CallbackTime), CallbackCPU: reportKnown(m.Loop.CallbackCPU),
 	}
 	for name, s := range m.Plans {
 		report.Plans[name] = reportPlacement(&s)
@@ -66,18 +72,26 @@ func printMetrics(w io.Writer, mode rankd.SchedulingMode, m *rankd.Metrics) erro
 }
 
 func reportPlacement(s *rankd.PlacementStats) placementReport {
-	rate := func(part uint64) float64 {
-		return math.Round(float64(part)/float64(max(s.Inline+s.Offloaded, 1))*1e4) / 1e4
-	}
+	rounded := func(rate float64) float64 { return math.Round(rate*1e4) / 1e4 }
 	return placementReport{
 		Inline: s.Inline, Offloaded: s.Offloaded, Fused: s.Fused, Deferred: s.Deferred, TopK: s.TopK,
-		InlineRate: rate(s.Inline), OffloadRate: rate(s.Offloaded), FusedRate: rate(s.Fused),
+		InlineRate: rounded(s.InlineRate()), OffloadRate: rounded(s.OffloadRate()), FusedRate: rounded(s.FusedRate()),
 		LateCompletions: s.LateCompletions, Cancelled: s.Cancelled,
 		InlineTime: reportTimes(s.InlineTime), QueueDelay: reportTimes(s.QueueDelay), RoundTrip: reportTimes(s.OffloadRoundTrip),
+		Callback: reportTimes(s.CallbackTime), CallbackCPU: reportKnown(s.CallbackCPU),
 	}
 }
 
 func reportTimes(q latency.Quantiles) timesReport {
 	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 	return timesReport{Count: q.Count, P50US: us(q.P50), P99US: us(q.P99), P999US: us(q.P999), MaxUS: us(q.Max)}
+}
+
+// reportKnown returns nil for a distribution of nothing.
+func reportKnown(q latency.Quantiles) *timesReport {
+	if q.Count == 0 {
+		return nil
+	}
+	t := reportTimes(q)
+	return &t
 }

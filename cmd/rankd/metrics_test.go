@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -42,11 +45,33 @@ func TestMetricsAreTheLastLineOnStderr(t *testing.T) {
 				want = "offload_all"
 			}
 			assert.Equal(t, want, m.Scheduling)
-			for _, field := range []string{"inline", "offloaded", "fused", "inline_rate", "offload_rate", "fused_rate", "queue_delay", "offload_round_trip"} {
+			for _, field := range []string{"inline", "offloaded", "fused", "inline_rate", "offload_rate", "fused_rate", "queue_delay", "offload_round_trip",
+				"late_completions", "cancelled", "loop_callback"} {
 				assert.Contains(t, m.Nodes, field)
+				assert.Contains(t, m.Plans["diamond"], field)
 			}
 		})
 	}
+}
+
+// TestMetricsHaveAbandonedWork: a node that times out leaves work behind, which counts although it ends
+// after the answer.
+func TestMetricsHaveAbandonedWork(t *testing.T) {
+	plan := filepath.Join(t.TempDir(), "busy.plan.json")
+	require.NoError(t, os.WriteFile(plan, []byte(`{"schema_version": 1, "plan_name": "busy", "outputs": ["x"], "nodes": [
+		{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},
+		{"node_id": "x", "op": "test::busy_cpu", "inputs": ["src"], "params": {"busy_wait_ms": 600000}, "timeout_ms": 5}]}`), 0o600))
+	o := run(t, strings.NewReader(`{"user_id": 1}`), "--metrics", "--plan", plan)
+	assert.Equal(t, exitFailed, o.status)
+	var m struct {
+		Nodes struct{ Cancelled, Offloaded float64 }
+		Plans map[string]struct{ Cancelled float64 }
+		CPU   *struct{ Count float64 } `json:"loop_callback_cpu"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(lastLine(o.stderr)), &m), o.stderr)
+	assert.EqualValues(t, 1, m.Nodes.Cancelled)
+	assert.EqualValues(t, 1, m.Plans["busy"].Cancelled)
+	assert.Equal(t, runtime.GOOS == "linux", m.CPU != nil)
 }
 
 // TestARequestMayChooseItsSchedulingIfPermitted: it is refused otherwise, and the next request is not.

@@ -33,6 +33,7 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	tune           func(cpuThreads int) // sets the process up before an engine is opened
+	plans          *compiler.ForEngine  // set by run
 }
 
 // run runs the program and returns its exit status. When ctx ends, run stops reading, answers
@@ -43,13 +44,13 @@ func (p *program) run(ctx context.Context, args []string) int {
 	p.stderr = &lockedWriter{w: p.stderr}
 	stdout := &watchedWriter{w: p.stdout}
 	p.stdout = stdout
-	plans := &compiler.ForEngine{Report: p.warn}
-	defer plans.Close()
-	bench := &cli.Program{Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Tune: p.tune, Compiler: plans,
-		CommandLine: strings.Join(append([]string{"rankd"}, args...), " ")}
+	p.plans = &compiler.ForEngine{Report: p.warn}
+	defer p.plans.Close()
+	bench := &cli.Program{Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Tune: p.tune, Compiler: p.plans,
+		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	cmd.AddCommand(bench.Command(ctx), p.runCommand(ctx, bench))
+	cmd.AddCommand(p.runCommand(ctx, bench), p.traceCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
@@ -103,27 +104,41 @@ func (p *program) warn(r compiler.Result) {
 	}
 }
 
-// shorten returns the message with each argument that it quotes made short and
-// printable, also where a library or the file system quotes it.
+// commandLine returns the command line as reports show it, without passwords.
+func commandLine(args []string) string {
+	line := "rankd"
+	for _, arg := range args {
+		line += " " + command.HidePassword(arg)
+	}
+	return line
+}
+
+// shorten returns the message with each argument that it quotes made short, printable and free of
+// passwords, also where a library or the file system quotes it.
 func shorten(message string, args []string) string {
 	for _, arg := range args {
 		_, value, _ := strings.Cut(arg, "=")
 		for _, s := range [...]string{arg, strings.TrimLeft(arg, "-"), value} {
-			short := excerpt.Text(s)
+			public := command.HidePassword(s)
+			short := excerpt.Text(public)
 			if short == s {
 				continue
 			}
 			message = strings.ReplaceAll(message, s, short)
-			if quoted := strconv.Quote(s); len(s) > excerpt.Limit {
+			if quoted := strconv.Quote(s); len(s) > excerpt.Limit || public != s {
 				message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], short)
+			}
+			if public != s {
+				message = strings.ReplaceAll(message, excerpt.Text(s), short)
+				message = strings.ReplaceAll(message, excerpt.Quote(s), short)
 			}
 		}
 	}
-	return message
+	return command.HidePasswords(message)
 }
 
 // dispatch does the job that the flags ask for.
-func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) error {
+func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) (failure error) {
 	asked := o.job()
 	switch asked {
 	case jobBenchLoop:
@@ -136,13 +151,20 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	case jobServe, jobBench:
 		p.tune(o.cpuThreads)
 	}
-	redis := new(embeddedRedis)
-	defer redis.close()
-	e, err := openEngine(o, bench.Compiler, redis, p.stderr)
+	traces, err := openTraceFile(o.traceFile)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	redis := new(embeddedRedis)
+	defer redis.close()
+	e, err := openEngine(o, setting{stderr: p.stderr, plans: p.plans, redis: redis, sink: traces.sink()})
+	if err != nil {
+		return errors.Join(err, traces.close(p.stderr))
+	}
+	defer func() {
+		_ = e.Close() // after it nothing is recorded
+		failure = errors.Join(failure, traces.close(p.stderr))
+	}()
 	switch asked {
 	case jobListPlans:
 		return listPlans(e, p.stdout)
@@ -154,6 +176,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	defer shutDownAfter(ctx, e, o)()
 	if o.metrics {
 		defer func() { // whatever came of the requests
+			_ = e.Close() // abandoned work counts when it ends
 			m := e.Metrics()
 			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.scheduling), &m) // fails only if stderr does
 		}()
@@ -184,9 +207,13 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// loadDemoData fills the Redis at addr, "host:port".
-func (p *program) loadDemoData(ctx context.Context, addr string) error {
-	if err := devredis.Load(ctx, addr); err != nil {
+// loadDemoData fills the Redis that --redis names.
+func (p *program) loadDemoData(ctx context.Context, redis string) error {
+	addr, err := rankd.RedisAddr(redis)
+	if err != nil {
+		return err
+	}
+	if err := devredis.Load(ctx, redis); err != nil {
 		return &command.RuntimeError{Err: err}
 	}
 	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, addr)

@@ -44,8 +44,18 @@ is compiled in memory.`
 		if err := cmd.Flags().Set("plan", args[0]); err != nil {
 			return err
 		}
-		if asked := o.job(); watch && asked != jobServe {
+		if !watch {
+			return serve(cmd, args)
+		}
+		if asked := o.job(); asked != jobServe {
 			return fmt.Errorf("--watch has no effect with --%s", asked)
+		}
+		idle := command.IdleFlags{Given: cmd.Flags()}
+		for _, flag := range [...]string{"metrics", "trace_file", "trace_sample"} {
+			idle.Add(flag, "with --watch")
+		}
+		if err := idle.Problems(); err != nil {
+			return err
 		}
 		return serve(cmd, args)
 	}
@@ -96,7 +106,7 @@ func (p *program) watch(ctx context.Context, o *options) error {
 func (p *program) answerOnce(ctx context.Context, o *options, redis *embeddedRedis, requests io.Reader, report func(compiler.Result)) error {
 	plans := &compiler.ForEngine{Report: report}
 	defer plans.Close()
-	e, err := openEngine(o, plans, redis, p.stderr)
+	e, err := openEngine(o, setting{stderr: p.stderr, plans: plans, redis: redis})
 	if err != nil {
 		return err
 	}

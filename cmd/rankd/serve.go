@@ -34,7 +34,7 @@ func serve(ctx context.Context, e *rankd.Engine, o *options, stdin io.Reader, st
 type server struct {
 	engine *rankd.Engine
 	format rankd.Format
-	trace  bool
+	deltas bool
 	free   chan *slot // slots not in use
 	line   chan *slot // slots in use, in input order; has room for all slots
 
@@ -62,7 +62,7 @@ const answerBytesKept = 1 << 20
 
 func newServer(e *rankd.Engine, o *options) *server {
 	n := o.maxInflight
-	s := &server{engine: e, format: rankd.FormatFlat, trace: o.trace, free: make(chan *slot, n), line: make(chan *slot, n)}
+	s := &server{engine: e, format: rankd.FormatFlat, deltas: o.deltas, free: make(chan *slot, n), line: make(chan *slot, n)}
 	if o.response == "fields" {
 		s.format = rankd.FormatFields
 	}
@@ -88,7 +88,7 @@ func (s *server) read(stream *request.Stream) {
 		}
 		if err == nil {
 			p.request, err = s.engine.ParseRequest(doc)
-			p.request.Trace = s.trace
+			p.request.SchemaDeltas = s.deltas
 			err = stream.Locate(err, doc)
 		}
 		if err != nil {

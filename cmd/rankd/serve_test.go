@@ -240,7 +240,7 @@ func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
 
 func TestRequestsReachTheEngineAsAsked(t *testing.T) {
 	o, e := held(t, 1)
-	o.trace, o.response = true, "fields"
+	o.deltas, o.response = true, "fields"
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
 	stdin := strings.NewReader(`{"user_id": "77", "param_overrides": {"weight": 0.5}}` + "\n" + `{"user_id": 1, "request_id": "r"}`)

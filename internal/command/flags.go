@@ -3,17 +3,10 @@ package command
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/pflag"
 )
-
-// cpuThreadsMax is the largest default number of CPU workers.
-const cpuThreadsMax = 8
-
-// DefaultCPUThreads returns the default number of CPU workers of an engine.
-func DefaultCPUThreads() int { return min(runtime.NumCPU(), cpuThreadsMax) }
 
 // Normalize makes "-" and "_" the same in flag names. It returns the spelling under which a
 // flag is declared, so that help shows that one.

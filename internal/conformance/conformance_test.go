@@ -5,7 +5,6 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +25,7 @@ import (
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
@@ -99,7 +99,10 @@ func testServer(t *testing.T, addr string) {
 	}
 	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
 		engines = append(engines, openEngine{"async " + mode.String(), func(t *testing.T) scheduler.Engine {
-			e, err := scheduler.OpenAsync(scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: mode}})
+			e, err := scheduler.OpenAsync(scheduler.Config{
+				Registry: reg, Placement: scheduler.Placement{Mode: mode},
+				Memory: rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true}), // what is read too late is wrong
+			})
 			require.NoError(t, err)
 			return e
 		}})
@@ -151,13 +154,13 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 		return "plan", planErr.Error()
 	}
 	results := make(chan *scheduler.Result, 1)
-	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Trace: true},
+	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Deltas: true},
 		func(r *scheduler.Result) { results <- r })
 	result := <-results
 	if result.Err != nil {
 		return "run", result.Err.Error()
 	}
-	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas, Trace: true}
+	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas, ShowDeltas: true}
 	return "", string(encoder.AppendResponse(nil, &response))
 }
 
@@ -222,11 +225,9 @@ func deltasByNode(v *jsondoc.Value) map[string]string {
 func registryAt(t *testing.T, addr string) *registry.Registry {
 	reg, err := registry.Default("dev")
 	require.NoError(t, err)
-	host, port, err := net.SplitHostPort(addr)
+	server, err := registry.ParseServer(addr)
 	require.NoError(t, err)
-	n, err := strconv.Atoi(port)
-	require.NoError(t, err)
-	return reg.WithRedis(host, n)
+	return reg.WithRedis(server)
 }
 
 // seed writes seed.json into an empty Redis.

@@ -1,15 +1,16 @@
 package devredis
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"strconv"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
 )
 
 // Server is a running miniredis. Any goroutine.
@@ -81,57 +82,39 @@ func (s *Server) Port() int {
 // Close stops the server and waits until it has.
 func (s *Server) Close() { s.redis.Close() }
 
-// Load fills the Redis at addr ("host:port") with the data set, replacing the keys of the
-// same name. It is meant for the empty server of a demo, a test or a benchmark, one without
-// a password. The error names addr.
-func Load(ctx context.Context, addr string) error {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return fmt.Errorf("load demo data into %s: %w", addr, err)
+// Load fills the Redis that server names, as in rankd.Options.Redis, with the data set. It replaces
+// the keys of the same name. The error names the address.
+func Load(ctx context.Context, server string) error {
+	at, err := registry.ParseServer(server)
+	if err == nil {
+		err = redisclient.With(ctx, server, load)
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	if err := load(conn); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return fmt.Errorf("load demo data into %s: %w", addr, err)
+	if err != nil {
+		return fmt.Errorf("load demo data into %s: %w", at.Addr(), err)
 	}
 	return nil
 }
 
 // load writes user by user and reads the replies of each before the next, so
 // that neither side ever waits for the other's full buffers.
-func load(conn net.Conn) error {
-	replies := bufio.NewReader(conn)
-	var out []byte
+func load(client *blocking.Client) error {
+	var b resp.Batch
 	for id := 1; id <= Users; id++ {
-		out = out[:0]
-		commands := makeUser(id).commands()
-		for _, c := range commands {
-			out = redcon.AppendArray(out, 2)
-			out = redcon.AppendBulkString(out, "DEL")
-			out = redcon.AppendBulkString(out, c.key)
-			out = redcon.AppendArray(out, 2+len(c.args))
-			out = redcon.AppendBulkString(out, c.name)
-			out = redcon.AppendBulkString(out, c.key)
-			for _, arg := range c.args {
-				out = redcon.AppendBulkString(out, arg)
-			}
+		b.Reset()
+		for _, c := range makeUser(id).commands() {
+			b.Cmd("DEL", c.key)
+			b.Cmd(append([]string{c.name, c.key}, c.args...)...)
 		}
-		if _, err := conn.Write(out); err != nil {
+		err := client.Do(&b, 0, func(replies resp.Replies) error {
+			for _, r := range replies.All() {
+				if err := r.Err(); err != nil {
+					return fmt.Errorf("user %d: %w", id, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return err
-		}
-		for range 2 * len(commands) { // each reply is one line: an integer or an error
-			line, err := replies.ReadSlice('\n')
-			if err != nil {
-				return err
-			}
-			if line[0] != ':' {
-				return fmt.Errorf("user %d: %s", id, bytes.TrimSpace(line))
-			}
 		}
 	}
 	return nil

@@ -92,7 +92,7 @@ func BenchmarkFilter(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/rows=%d/%s", c.name, n, shape), func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						if _, err := p.Filter(nil, rows, nil); err != nil {
+						if _, err := p.Filter(nil, nil, rows, nil); err != nil {
 							b.Fatal(err)
 						}
 					}

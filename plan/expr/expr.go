@@ -40,8 +40,8 @@ type Column struct {
 }
 
 // Column evaluates e for the active rows of in. It returns rowset.ErrStopped once stop says so. A
-// nil stop never does, and the error is then nil.
-func (e *Expr) Column(stop rowset.Stop, in rowset.RowSet, params *Params) (Column, error) {
+// nil stop never does, and the error is then nil. The values are m's.
+func (e *Expr) Column(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, params *Params) (Column, error) {
 	if in.Batch == nil {
 		return Column{}, nil
 	}
@@ -53,7 +53,7 @@ func (e *Expr) Column(stop rowset.Stop, in rowset.RowSet, params *Params) (Colum
 	ev.begin(in.Batch, params)
 	defer ev.end()
 
-	col := Column{Values: make([]float64, in.Batch.Len())}
+	col := Column{Values: m.Floats(in.Batch.Len())}
 	todo := chunks{in: in, stop: stop}
 	if in.Rows == nil || in.N == in.Batch.Len() {
 		// Results go by batch row, so the order of a full permutation does not matter.
@@ -94,6 +94,7 @@ func (ev *exprEvaluator) evalPrefix(root int32, todo *chunks, col *Column) {
 		col.NonFinite = col.NonFinite || !allFinite(vals)
 	}
 	ev.out.vals = nil // the memory belongs to the column
+	clear(col.Values[todo.in.N:])
 	if n := todo.in.N; col.Valid == nil && n < len(col.Values) {
 		col.Valid = rowset.NewBitmapOf(len(col.Values), n)
 	}
@@ -101,6 +102,7 @@ func (ev *exprEvaluator) evalPrefix(root int32, todo *chunks, col *Column) {
 
 // evalSelected evaluates the active rows and writes each result to its row.
 func (ev *exprEvaluator) evalSelected(root int32, todo *chunks, col *Column) {
+	clear(col.Values)
 	col.Valid = rowset.NewBitmap(len(col.Values))
 	out := ev.reg(0)
 	var c chunk

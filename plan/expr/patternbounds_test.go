@@ -145,16 +145,16 @@ func TestFilterStopsBetweenStrings(t *testing.T) {
 			p := mustPred(t, tree)
 			var params Params
 			params.SetString(2, "7$")
-			want, err := p.Filter(nil, rows, &params)
+			want, err := p.Filter(nil, nil, rows, &params)
 			require.NoError(t, err)
 			for _, n := range []int{1, 2, 150, 299} {
 				stop := countdown{n: n}
-				kept, err := p.Filter(&stop, rows, &params)
+				kept, err := p.Filter(&stop, nil, rows, &params)
 				require.Same(t, rowset.ErrStopped, err)
 				assert.Zero(t, kept)
 				assert.Equal(t, n+1, stop.asked, "once a string, and no more once told")
 			}
-			kept, err := p.Filter(&countdown{n: math.MaxInt}, rows, &params)
+			kept, err := p.Filter(&countdown{n: math.MaxInt}, nil, rows, &params)
 			require.NoError(t, err)
 			assert.Equal(t, want, kept)
 		})
@@ -164,10 +164,10 @@ func TestFilterStopsBetweenStrings(t *testing.T) {
 func TestAnErrorThatIsStoppedIsNoError(t *testing.T) {
 	// The error of the chunk is of a later row than a string that is asked again.
 	p := mustPred(t, bi("and", regex("^s", ""), regex("(", "")))
-	_, err := p.Filter(nil, wideStrings(), nil)
+	_, err := p.Filter(nil, nil, wideStrings(), nil)
 	require.ErrorIs(t, err, ErrBadPattern)
 	stop := countdown{n: 5}
-	_, err = p.Filter(&stop, wideStrings(), nil)
+	_, err = p.Filter(&stop, nil, wideStrings(), nil)
 	assert.Same(t, rowset.ErrStopped, err)
 }
 
@@ -198,10 +198,10 @@ func TestAFilterWhoseLastMatchIsStoppedIsStopped(t *testing.T) {
 	rows := rowset.Dense(rowset.NewBatch([]int64{1}, nil, []rowset.StringColumn{b.Column()}))
 	p := mustPred(t, regex("x{20}y", ""))
 	asked := countdown{n: math.MaxInt}
-	_, err := p.Filter(&asked, rows, nil)
+	_, err := p.Filter(&asked, nil, rows, nil)
 	require.NoError(t, err)
 	for n := range asked.asked {
-		_, err := p.Filter(&countdown{n: n}, rows, nil)
+		_, err := p.Filter(&countdown{n: n}, nil, rows, nil)
 		require.Same(t, rowset.ErrStopped, err)
 	}
 }

@@ -88,8 +88,9 @@ func (p *Pred) Params() []registry.ParamID { return p.params }
 
 // Filter returns the active rows of in, in their order, for which p is true. A leaf that can fail
 // (bad pattern, list of strings on a non-key) fails only if some row reaches it. The error is the
-// *EvalError of the first such row, or rowset.ErrStopped once stop says so. A nil stop never does.
-func (p *Pred) Filter(stop rowset.Stop, in rowset.RowSet, params *Params) (rowset.RowSet, error) {
+// *EvalError of the first such row, or rowset.ErrStopped once stop says so. A nil stop never does. The
+// list of the result is m's.
+func (p *Pred) Filter(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, params *Params) (rowset.RowSet, error) {
 	if in.N == 0 {
 		return in, nil
 	}
@@ -128,7 +129,7 @@ func (p *Pred) Filter(stop rowset.Stop, in rowset.RowSet, params *Params) (rowse
 	case 0:
 		return rowset.RowSet{Batch: in.Batch}, nil
 	}
-	rows := make([]int32, count)
+	rows := m.Rows(count)
 	if in.Rows == nil {
 		listDense(rows, ev.hits)
 	} else {

@@ -53,7 +53,8 @@ func checkExpr(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, par
 		want.NonFinite = want.NonFinite || math.IsInf(v, 0) || math.IsNaN(v)
 	}
 
-	got := columnOf(e, in, params)
+	got, err := e.Column(nil, usedMemory(), in, params)
+	require.NoError(t, err)
 	require.Len(t, got.Values, in.Batch.Len())
 	if got.Valid != nil {
 		require.Len(t, got.Valid, len(want.Valid))
@@ -72,7 +73,7 @@ func checkExpr(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, par
 func checkPred(t *testing.T, p *Pred, tree *jsondoc.Value, in rowset.RowSet, params *Params) {
 	t.Helper()
 	want, wantErr := reference{in.Batch, params}.filter(tree, in)
-	got, err := p.Filter(nil, in, params)
+	got, err := p.Filter(nil, usedMemory(), in, params)
 	if wantErr != nil {
 		require.Error(t, err)
 		assert.Equal(t, wantErr.Error(), err.Error())
@@ -164,7 +165,7 @@ func TestPredAgreesWithReference(t *testing.T) {
 		for range 2 {
 			in, params := rowsettest.RowSet(rng, 2500), g.params()
 			checkPred(t, p, tree, in, params)
-			if _, err := p.Filter(nil, in, params); err != nil {
+			if _, err := p.Filter(nil, nil, in, params); err != nil {
 				failed++
 			}
 		}

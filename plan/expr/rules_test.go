@@ -70,9 +70,21 @@ func worldParams() *Params {
 	return p
 }
 
+// usedMemory lends slices of any length that are full of other values.
+func usedMemory() *rowset.Memory {
+	m := rowset.NewMemory(rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true}))
+	m.SetLending(true)
+	for length := 1; length <= 4096; length *= 2 {
+		m.Floats(length)
+		m.Rows(length)
+	}
+	m.Release(nil)
+	return m
+}
+
 // columnOf is an evaluation that nothing stops.
 func columnOf(e *Expr, in rowset.RowSet, params *Params) Column {
-	c, err := e.Column(nil, in, params)
+	c, err := e.Column(nil, nil, in, params)
 	if err != nil {
 		panic(err)
 	}
@@ -224,7 +236,7 @@ func TestPredRules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rows, params := world(), worldParams()
 			p := mustPred(t, c.tree)
-			out, err := p.Filter(nil, rows, params)
+			out, err := p.Filter(nil, nil, rows, params)
 			if err != nil {
 				assert.EqualError(t, err, c.want)
 				assert.ErrorAs(t, err, new(*EvalError))
@@ -247,7 +259,7 @@ func TestNoRowsNoErrors(t *testing.T) {
 		"no row kept":  {Batch: world().Batch, Rows: []int32{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := mustPred(t, regex("(", "")).Filter(nil, rows, nil)
+			out, err := mustPred(t, regex("(", "")).Filter(nil, nil, rows, nil)
 			require.NoError(t, err)
 			assert.Zero(t, out.N)
 			assert.Same(t, rows.Batch, out.Batch)
@@ -268,25 +280,25 @@ func TestInactiveRowsAreNotLookedAt(t *testing.T) {
 	assert.Equal(t, []float64{5, 0, math.Copysign(0, -1), 0}, col.Values)
 
 	rows.Rows, rows.N = []int32{1}, 1 // only the null
-	_, err := mustPred(t, regex("(", "")).Filter(nil, rows, nil)
+	_, err := mustPred(t, regex("(", "")).Filter(nil, nil, rows, nil)
 	assert.NoError(t, err)
 }
 
 func TestFilterKeepsTheOrderOfTheRows(t *testing.T) {
 	rows := world()
 	rows.Rows, rows.N = []int32{3, 0, 2}, 3
-	out, err := mustPred(t, cmp(score, "!=", num("0"))).Filter(nil, rows, nil)
+	out, err := mustPred(t, cmp(score, "!=", num("0"))).Filter(nil, nil, rows, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int32{3, 0}, out.Rows)
 }
 
 func TestFilterThatKeepsAllCopiesNothing(t *testing.T) {
 	rows := world()
-	out, err := mustPred(t, yes).Filter(nil, rows, nil)
+	out, err := mustPred(t, yes).Filter(nil, nil, rows, nil)
 	require.NoError(t, err)
 	assert.Equal(t, rows, out)
 	rows.Rows, rows.N = []int32{3, 1}, 2
-	out, err = mustPred(t, yes).Filter(nil, rows, nil)
+	out, err = mustPred(t, yes).Filter(nil, nil, rows, nil)
 	require.NoError(t, err)
 	assert.Same(t, &rows.Rows[0], &out.Rows[0])
 }

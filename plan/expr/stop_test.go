@@ -30,11 +30,11 @@ func TestKernelsStopBetweenChunks(t *testing.T) {
 	for name, rs := range map[string]rowset.RowSet{"dense": dense, "selected": backwards} {
 		t.Run(name, func(t *testing.T) {
 			wantColumn := columnOf(e, rs, nil)
-			wantRows, err := p.Filter(nil, rs, nil)
+			wantRows, err := p.Filter(nil, nil, rs, nil)
 			require.NoError(t, err)
 			for n := range chunks + 1 {
 				stop := countdown{n: n}
-				column, err := e.Column(&stop, rs, nil)
+				column, err := e.Column(&stop, nil, rs, nil)
 				assert.Equal(t, min(n+1, chunks), stop.asked, "once a chunk, and no more once told")
 				if n < chunks {
 					assert.ErrorIs(t, err, rowset.ErrStopped)
@@ -45,7 +45,7 @@ func TestKernelsStopBetweenChunks(t *testing.T) {
 				}
 
 				stop = countdown{n: n}
-				kept, err := p.Filter(&stop, rs, nil)
+				kept, err := p.Filter(&stop, nil, rs, nil)
 				assert.Equal(t, min(n+1, chunks), stop.asked)
 				if n < chunks {
 					assert.ErrorIs(t, err, rowset.ErrStopped)
@@ -65,11 +65,11 @@ func TestKernelsStopBetweenChunks(t *testing.T) {
 func TestLargeEvaluationStopsSoon(t *testing.T) {
 	rs := rowset.Dense(&rowset.Batch{IDs: make([]int64, 5_000_000)})
 	stop := countdown{n: 3}
-	_, err := mustExpr(t, bi("mul", id, id)).Column(&stop, rs, nil)
+	_, err := mustExpr(t, bi("mul", id, id)).Column(&stop, nil, rs, nil)
 	require.ErrorIs(t, err, rowset.ErrStopped)
 	assert.Equal(t, 4, stop.asked, "3 chunks of 4,883 were computed")
 	stop = countdown{n: 3}
-	_, err = mustPred(t, cmp(id, "==", num("0"))).Filter(&stop, rs, nil)
+	_, err = mustPred(t, cmp(id, "==", num("0"))).Filter(&stop, nil, rs, nil)
 	require.ErrorIs(t, err, rowset.ErrStopped)
 	assert.Equal(t, 4, stop.asked)
 }

@@ -5,6 +5,7 @@ package transport
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,15 @@ var (
 	ErrConnectTimeout = errors.New("connect timeout")
 )
 
+// SplitAddr returns the network and the address by which package net dials addr: "tcp" for
+// "host:port", and "unix" for "unix:/path". Any goroutine.
+func SplitAddr(addr string) (network, address string) {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		return "unix", path
+	}
+	return "tcp", addr
+}
+
 // DialOptions bound one connection. A zero field means its default. Immutable once given to Dial.
 type DialOptions struct {
 	ConnectTimeout time.Duration // zero means 1 s
@@ -31,9 +41,10 @@ type DialOptions struct {
 
 // A Dialer opens connections. Loop only.
 type Dialer interface {
-	// Dial starts to connect to addr ("host:port") and returns at once. It calls
-	// h.OnConnect with the outcome later, exactly once, never inside Dial. Writes made
-	// before that are queued and go out once the connection is open.
+	// Dial starts to connect to addr ("host:port", or "unix:/path" for a unix socket) and returns at
+	// once. It resolves a host name anew each time. It calls h.OnConnect with the outcome later,
+	// exactly once, never inside Dial. Writes made before that are queued and go out once the
+	// connection is open.
 	Dial(addr string, opts DialOptions, h Handler) Conn
 }
 

@@ -28,6 +28,10 @@ type Client struct {
 	opts  resp.Options
 	hello *resp.Batch
 
+	connectTo func(ctx context.Context, network, addr string) (net.Conn, error) // net.Dialer's
+
+	number int // among the Connections that it belongs to
+
 	token chan struct{} // holds one token; its owner may use the connection
 	// life ends with Close.
 	life context.Context
@@ -62,7 +66,8 @@ func NewClient(clk clock.Clock, o resp.Options) *Client {
 
 // newClient returns a client with its own source of jitter.
 func newClient(clk clock.Clock, o resp.Options, jitter *rand.Rand) *Client {
-	c := &Client{clock: clk, opts: o, hello: o.Greeting(), pace: resp.NewPace(&o, jitter)}
+	c := &Client{clock: clk, opts: o, hello: o.Greeting(), pace: resp.NewPace(&o, jitter),
+		connectTo: new(net.Dialer).DialContext}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.token = make(chan struct{}, 1)
 	c.token <- struct{}{}
@@ -107,7 +112,7 @@ func (c *Client) Stats() resp.Stats {
 	return c.mu.stats
 }
 
-// Addr returns the server's host:port.
+// Addr returns the server's address: see resp.Options.
 func (c *Client) Addr() string { return c.opts.Addr }
 
 // exchange waits for the connection and runs the batch.
@@ -185,8 +190,7 @@ func (c *Client) connection(limit time.Time, r *reader) (*conn, error) {
 		return nil, err
 	}
 	c.count(func(s *resp.Stats) { s.Connects++ })
-	dialer := net.Dialer{Deadline: limit}
-	nc, err := dialer.DialContext(c.life, "tcp", c.opts.Addr)
+	nc, err := c.dial(limit)
 	if err != nil {
 		c.ended(err)
 		return nil, c.classify(resp.ErrConnect, reason, err)
@@ -202,6 +206,14 @@ func (c *Client) connection(limit time.Time, r *reader) (*conn, error) {
 	}
 	c.pace.Ready(c.clock.Now())
 	return cn, nil
+}
+
+// dial makes a connection by limit. It resolves a host name anew each time.
+func (c *Client) dial(limit time.Time) (net.Conn, error) {
+	ctx, cancel := context.WithDeadline(c.life, limit)
+	defer cancel()
+	network, address := transport.SplitAddr(c.opts.Addr)
+	return c.connectTo(ctx, network, address)
 }
 
 // waitOutPause waits until the pace allows an attempt to connect. A pause that ends after
@@ -236,11 +248,7 @@ func (c *Client) greet(nc net.Conn, r *reader, limit time.Time) error {
 	if _, err := nc.Write(c.hello.Encoded()); err != nil {
 		return err
 	}
-	replies, err := r.read(nc, c.hello.Len(), c.opts.UnreadMaxBytes)
-	if err != nil {
-		return err
-	}
-	return c.opts.CheckGreeting(replies)
+	return r.readEach(nc, c.hello.Len(), c.opts.CheckGreeting)
 }
 
 // roundTrips sends the batch and reads its replies.
@@ -259,9 +267,15 @@ func (c *Client) roundTrips(nc net.Conn, b *resp.Batch, r *reader, limit time.Ti
 			s.Commands += uint64(n)
 			s.BytesSent += uint64(len(part))
 		})
+		if r.watch != nil {
+			r.watch.Sent(c.number, n, len(part))
+		}
 		replies, err := r.read(nc, n, c.opts.UnreadMaxBytes)
 		if err != nil {
 			return resp.Replies{}, err
+		}
+		if r.watch != nil {
+			r.watch.Replied(c.number, n, replies.Size())
 		}
 		c.count(func(s *resp.Stats) { s.BytesReceived += uint64(replies.Size()) })
 		if n == b.Len() {

@@ -100,6 +100,10 @@ func hangUp(s *session) { s.command() }
 func serve(t testing.TB, scripts ...script) *server {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	return serveOn(t, ln, scripts...)
+}
+
+func serveOn(t testing.TB, ln net.Listener, scripts ...script) *server {
 	s := &server{t: t, ln: ln}
 	s.done.Go(func() {
 		for i := 0; ; i++ {
@@ -270,7 +274,7 @@ func TestFailures(t *testing.T) {
 		{"600 MB bulk string", resp.Options{}, say("$600000000\r\n"), resp.ErrProtocol, "bulk string of 600000000 bytes"},
 		{"more than is kept", resp.Options{UnreadMaxBytes: 20_000}, say("$30000\r\n" + strings.Repeat("x", 30_000)),
 			resp.ErrConnectionLost, "too many unread bytes"},
-		{"wrong password", resp.Options{Password: "p"}, say("-WRONGPASS no\r\n"), resp.ErrConnect, "cannot connect: WRONGPASS no"},
+		{"wrong password", resp.Options{Password: "p"}, say("-WRONGPASS no\r\n"), resp.ErrConnect, "cannot connect: WRONGPASS ("},
 		{"closed in the greeting", resp.Options{Password: "p"}, hangUp, resp.ErrConnect, "cannot connect: "},
 		{"no answer to the greeting", resp.Options{Password: "p", ConnectTimeout: soon}, hang,
 			resp.ErrConnect, "connect timeout"},
@@ -377,14 +381,58 @@ func TestGreeting(t *testing.T) {
 			}
 		}
 	})
-	c := openClient(t, resp.Options{Addr: s.addr(), Username: "u", Password: "p", Database: 2, ClientName: "n"})
+	c := openClient(t, resp.Options{Addr: s.addr(), Username: "u", Password: "p", Database: 2, ClientName: "n", LibName: "l", LibVersion: "v"})
 	var b resp.Batch
 	b.Cmd("PING")
 	require.NoError(t, c.Do(&b, 0, func(resp.Replies) error { return nil }))
-	for _, want := range [][]string{{"AUTH", "u", "p"}, {"SELECT", "2"}, {"CLIENT", "SETNAME", "n"}, {"PING"}} {
+	for _, want := range [][]string{{"AUTH", "u", "p"}, {"SELECT", "2"}, {"CLIENT", "SETNAME", "n"},
+		{"CLIENT", "SETINFO", "LIB-NAME", "l"}, {"CLIENT", "SETINFO", "LIB-VER", "v"}, {"PING"}} {
 		assert.Equal(t, want, <-heard)
 	}
 	assert.Equal(t, s.addr(), c.Addr())
+}
+
+// What a server answers to the greeting, and what comes of the call. The server hangs up behind it.
+func TestGreetingRefused(t *testing.T) {
+	all := resp.Options{Password: "hidden", ClientName: "n", LibName: "l", LibVersion: "v"}
+	for _, c := range []struct {
+		name, replies string
+		want          string // in the error; empty means that the connection is used
+	}{
+		{"an old server", "+OK\r\n+OK\r\n-ERR Unknown subcommand\r\n-ERR Unknown subcommand\r\n", ""},
+		{"no permission for names", "+OK\r\n-NOPERM client|setname\r\n-NOPERM x\r\n-NOPERM x\r\n", ""},
+		{"full, one answer of four", "-ERR max number of clients reached\r\n", "cannot connect: ERR max number of clients reached"},
+		{"full, behind AUTH", "+OK\r\n-ERR max number of clients reached\r\n", "cannot connect: ERR max number of clients reached"},
+		{"wrong password", "-WRONGPASS invalid\r\n", "cannot connect: WRONGPASS ("},
+		{"quotes the password", "-ERR unknown command 'AUTH', with args beginning with: 'hid'\r\n", "rankd does not show it"},
+		{"an answer too many", "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n", "reply to no command"},
+		{"another language", "HTTP/1.1 400\r\n", "unknown type byte 'H'"},
+		{"half an answer", "+O", "cannot connect: EOF"},
+		{"a long answer", "$2097152\r\n" + strings.Repeat("x", 2<<20) + "\r\n", "too many unread bytes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, func(s *session) {
+				s.command()
+				_, _ = s.Write([]byte(c.replies)) // fails if the client has hung up
+				if c.want == "" {
+					for range 3 {
+						s.command()
+					}
+					echo(s)
+				}
+			})
+			o := all
+			o.Addr = s.addr()
+			_, err := get(t, openClient(t, o), "a", 1, 0)
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, resp.ErrConnect)
+			require.ErrorContains(t, err, c.want)
+			assert.NotContains(t, err.Error(), "hid")
+		})
+	}
 }
 
 func TestDeadline(t *testing.T) {

@@ -17,8 +17,8 @@ type conn struct {
 
 func newConn(nc net.Conn) *conn {
 	c := &conn{Conn: nc}
-	if tcp, ok := nc.(*net.TCPConn); ok && canLookAhead {
-		c.raw, _ = tcp.SyscallConn() // A closed connection says so in the first read.
+	if socket, ok := nc.(syscall.Conn); ok && canLookAhead {
+		c.raw, _ = socket.SyscallConn() // A closed connection says so in the first read.
 	}
 	c.look = func(fd uintptr) bool {
 		c.found = lookAhead(fd, c.first[:])

@@ -27,6 +27,7 @@ func NewConnections(clk clock.Clock, o resp.Options) *Connections {
 	p := &Connections{clock: clk, opts: o, idle: make(chan *Client, o.Connections)}
 	for i := range o.Connections {
 		c := newClient(clk, o, rand.New(rand.NewPCG(o.Seed, uint64(i))))
+		c.number = i
 		p.all = append(p.all, c)
 		p.idle <- c
 	}

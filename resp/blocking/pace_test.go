@@ -100,7 +100,7 @@ func TestPace(t *testing.T) {
 		require.ErrorIs(t, err, resp.ErrConnect)
 		_, err = get(t, c, "a", 1, c.clock.Now().Add(10*time.Millisecond))
 		require.ErrorIs(t, err, resp.ErrTimeout)
-		require.ErrorContains(t, err, "not connected: WRONGPASS no")
+		require.ErrorContains(t, err, "not connected: WRONGPASS (")
 		assert.Equal(t, uint64(1), c.Stats().Connects)
 	})
 	t.Run("Close ends the pause", func(t *testing.T) {

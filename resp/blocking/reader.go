@@ -24,6 +24,7 @@ type reader struct {
 	decoder *resp.Decoder
 	buf     []byte
 	parts   resp.Gathered // the replies to a batch sent in parts
+	watch   resp.Watch    // of the present call; may be nil
 }
 
 func (c *Client) newReader() *reader {
@@ -89,10 +90,52 @@ func (r *reader) read(nc net.Conn, n, maxBytes int) (resp.Replies, error) {
 	}
 }
 
+// greetingMaxBytes bounds the replies to a greeting, each a line.
+const greetingMaxBytes = 1 << 20
+
+// readEach reads exactly n replies. It calls check with each as soon as it is there, and returns the first
+// error.
+func (r *reader) readEach(nc net.Conn, n int, check func(i int, reply resp.Reply) error) error {
+	filled, used := 0, 0 // r.buf[used:filled] is not decoded
+	for i := 0; i < n; {
+		r.decoder.Reset(1)
+		size, done, err := r.decoder.Decode(r.buf[used:filled])
+		switch {
+		case err != nil:
+			return err
+		case done:
+			if err := check(i, r.decoder.Replies().At(0)); err != nil {
+				return err
+			}
+			used += size
+			i++
+			continue
+		case filled == len(r.buf) && filled >= greetingMaxBytes:
+			return transport.ErrUnreadLimit
+		case filled == len(r.buf):
+			r.buf = append(r.buf, make([]byte, filled)...)
+		}
+		got, err := nc.Read(r.buf[filled:])
+		filled += got
+		if got == 0 && err != nil {
+			return err
+		}
+	}
+	if used < filled {
+		return resp.ErrUnsolicited
+	}
+	return nil
+}
+
 // A ReplyBuffer holds the replies to one call until the next Exchange into it. The zero value is
 // ready; it belongs to the client that used it first, or to any of the Connections. One goroutine
 // at a time.
-type ReplyBuffer struct{ reader *reader }
+type ReplyBuffer struct {
+	// Watch sees the commands of the next Exchange on their way. Nil: nobody looks.
+	Watch resp.Watch
+
+	reader *reader
+}
 
 // Exchange is Do with the replies left in buf instead of handed to a function:
 // they stay valid until the next Exchange into buf.
@@ -102,5 +145,6 @@ func (c *Client) Exchange(b *resp.Batch, deadline clock.Time, buf *ReplyBuffer) 
 		buf.reader = c.newReader()
 	}
 	buf.reader.reset()
+	buf.reader.watch = buf.Watch
 	return c.exchange(b, deadline, buf.reader)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // engine has all that both engines share: intake, drain, and a node's run on a goroutine that
@@ -32,11 +33,16 @@ type engine struct {
 
 	// execute runs a request, blocks, and fills in result, even if a body ends the goroutine by
 	// runtime.Goexit.
-	execute func(exec *scheduler.Execution, arrived clock.Time, result *scheduler.Result)
+	// recorder may be nil.
+	execute func(exec *scheduler.Execution, arrived clock.Time, recorder *trace.Recorder, result *scheduler.Result)
+	model   string // its name in a trace
 
 	mu      sync.Mutex
 	closing bool           // guarded by mu
 	live    sync.WaitGroup // requests in flight; Add only under mu while not closing
+
+	events    *trace.Budget
+	recorders sync.Pool // of *trace.Recorder
 
 	waiters sync.Pool       // of *waiter that no body has: only their buffers are kept
 	stopped context.Context // done when the grace is over
@@ -46,7 +52,8 @@ type engine struct {
 // init fills in the fields that both engines have.
 func (e *engine) init(cfg *scheduler.Config) {
 	e.reg, e.clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
-	e.mode = cfg.Placement.Mode
+	e.mode, e.events = cfg.Placement.Mode, trace.NewBudget(0)
+	e.recorders.New = func() any { return trace.NewRecorder(e.clock, e.events) }
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
 	e.clients = make([]*respblocking.Connections, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
@@ -79,8 +86,12 @@ func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result))
 	go func() {
 		defer e.live.Done()
 		result := new(scheduler.Result)
-		defer func() { done(result) }()
-		e.execute(exec, arrived, result)
+		recorder := e.record(exec, arrived)
+		defer func() {
+			done(result)
+			e.freeRecorder(recorder)
+		}()
+		e.execute(exec, arrived, recorder, result)
 	}()
 }
 

@@ -9,6 +9,7 @@ import (
 	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // A waiter is the task.Waiter of a body that waits by blocking its goroutine. One goroutine at a
@@ -19,6 +20,10 @@ type waiter struct {
 	cancel   *task.Cancellation // of the node that runs
 	batch    resp.Batch
 	replies  respblocking.ReplyBuffer
+
+	recorder *trace.Recorder // of the body; nil: nobody records the request
+	node     int             // index of the node that runs, if it is recorded
+	endpoint int             // of the call under way, if it is recorded
 }
 
 // takeWaiter returns a waiter with the buffers of an earlier use; freeWaiter takes
@@ -30,7 +35,18 @@ func (e *engine) takeWaiter() *waiter {
 	return &waiter{engine: e}
 }
 
-func (e *engine) freeWaiter(w *waiter) { e.waiters.Put(w) }
+func (e *engine) freeWaiter(w *waiter) {
+	w.record(nil, 0)
+	e.waiters.Put(w)
+}
+
+// record has the recorder see what the node waits for, from now on. It may be nil.
+func (w *waiter) record(r *trace.Recorder, node int) {
+	w.recorder, w.node, w.replies.Watch = r, node, nil
+	if r != nil {
+		w.replies.Watch = w
+	}
+}
 
 // NewBatch implements task.Waiter.
 func (w *waiter) NewBatch() *resp.Batch {
@@ -44,15 +60,35 @@ func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) 
 	if client == nil {
 		return resp.Replies{}, scheduler.NoClientError(ep)
 	}
+	if w.recorder == nil {
+		return client.Exchange(b, w.deadline, &w.replies)
+	}
+	w.endpoint = ep.Index
+	w.recorder.Await(w.node, b.Len())
+	defer w.recorder.Resume(w.node)
 	return client.Exchange(b, w.deadline, &w.replies)
 }
+
+// Sent implements resp.Watch.
+func (w *waiter) Sent(conn, n, bytes int) { w.recorder.Sent(w.node, w.endpoint, conn, n, bytes) }
+
+// Replied implements resp.Watch.
+func (w *waiter) Replied(conn, n, bytes int) { w.recorder.Replied(w.node, w.endpoint, conn, n, bytes) }
 
 // Sleep implements task.Waiter.
 func (w *waiter) Sleep(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+	due := w.engine.clock.Now().Add(d)
+	if w.recorder != nil {
+		w.recorder.AwaitTimer(w.node, due)
+		defer w.recorder.Resume(w.node)
+	}
 	select {
 	case <-timer.C:
+		if w.recorder != nil {
+			w.recorder.Fired(w.node, true, due)
+		}
 		return nil
 	case <-w.cancel.Done():
 		return task.ErrCancelled

@@ -18,6 +18,7 @@ func busyCPU() task.Spec {
 		Inputs:    1,
 		Output:    task.PassThrough,
 		Expensive: true,
+		Forgets:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ms := c.Node.Params.Int("busy_wait_ms")
 			if ms < 0 {

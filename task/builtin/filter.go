@@ -21,12 +21,13 @@ func filter() task.Spec {
 			}
 			return n.Pred.Keys()
 		},
-		Inline: true,
+		Inline:  true,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			if c.Node.Pred == nil {
 				return rowset.RowSet{}, task.Invalidf("pred_id is empty")
 			}
-			return c.Node.Pred.Filter(c, c.Inputs[0], c.Params)
+			return c.Node.Pred.Filter(c, c.Memory, c.Inputs[0], c.Params)
 		},
 	}
 }

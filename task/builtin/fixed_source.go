@@ -12,13 +12,14 @@ const sourceBlock = 1 << 16
 // fixedSource makes rows with the ids 1 to row_count and no columns. It needs no Redis.
 func fixedSource() task.Spec {
 	return task.Spec{
-		Op:     "test::fixed_source",
-		Doc:    "Rows with the ids 1 to row_count; no Redis needed.",
-		Params: []plan.ParamSchema{{Name: "row_count", Type: plan.Int, IntValue: 1, Source: atLeast(0)}},
-		Output: task.Source,
-		Place:  task.OnLoop,
-		Cost:   func(n *plan.Node) int64 { return n.Params.Int("row_count") },
-		Cheap:  true,
+		Op:      "test::fixed_source",
+		Doc:     "Rows with the ids 1 to row_count; no Redis needed.",
+		Params:  []plan.ParamSchema{{Name: "row_count", Type: plan.Int, IntValue: 1, Source: atLeast(0)}},
+		Output:  task.Source,
+		Place:   task.OnLoop,
+		Cost:    func(n *plan.Node) int64 { return n.Params.Int("row_count") },
+		Cheap:   true,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			count := c.Node.Params.Int("row_count")
 			if count < 0 {
@@ -27,7 +28,7 @@ func fixedSource() task.Spec {
 			if err := c.MakeRows(count); err != nil {
 				return rowset.RowSet{}, err
 			}
-			ids := make([]int64, count)
+			ids := c.Memory.IDs(int(count))
 			for from := 0; from < len(ids); from += sourceBlock {
 				if c.Cancelled() {
 					return rowset.RowSet{}, task.ErrCancelled

@@ -13,12 +13,13 @@ const mediaFanoutMax = 10_000
 // media ids are not users. One round trip, unless readLists takes more.
 func media() task.Spec {
 	return task.Spec{
-		Op:     "core::media",
-		Doc:    "Expands each row to its media.",
-		Params: []plan.ParamSchema{endpointParam, fanoutParam(mediaFanoutMax)},
-		Inputs: 1,
-		Output: task.Expand,
-		Place:  task.Waits,
+		Op:      "core::media",
+		Doc:     "Expands each row to its media.",
+		Params:  []plan.ParamSchema{endpointParam, fanoutParam(mediaFanoutMax)},
+		Inputs:  1,
+		Output:  task.Expand,
+		Place:   task.Waits,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ids, err := readLists(c, "media:", mediaFanoutMax)
 			if err != nil {

@@ -21,9 +21,10 @@ func sleep() task.Spec {
 			{Name: "duration_ms", Type: plan.Int, Required: true, Source: atLeast(0)},
 			{Name: "fail_after_sleep", Type: plan.Bool},
 		},
-		Inputs: 1,
-		Output: task.PassThrough,
-		Place:  task.OnLoop,
+		Inputs:  1,
+		Output:  task.PassThrough,
+		Place:   task.OnLoop,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ms := c.Node.Params.Int("duration_ms")
 			if ms < 0 {

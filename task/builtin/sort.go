@@ -23,6 +23,7 @@ func sortRows() task.Spec {
 		Reads:   task.ColumnParam("by"),
 		Limited: true,
 		Inline:  true,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			order := c.Node.Params.String("order")
 			if order != "asc" && order != "desc" {
@@ -37,9 +38,9 @@ func sortRows() task.Spec {
 				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): the input has no such column", key.ID, key.Name)
 			}
 			if c.Limit > 0 {
-				return rowset.TopUntil(c, in, key.ID, order == "desc", c.Limit)
+				return rowset.TopUntil(c, c.Memory, in, key.ID, order == "desc", c.Limit)
 			}
-			return rowset.Sort(c, in, key.ID, order == "desc")
+			return rowset.Sort(c, c.Memory, in, key.ID, order == "desc")
 		},
 	}
 }

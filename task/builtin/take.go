@@ -9,12 +9,13 @@ import (
 // take keeps the first count rows.
 func take() task.Spec {
 	return task.Spec{
-		Op:     "core::take",
-		Doc:    "Keeps the first count rows.",
-		Params: []plan.ParamSchema{{Name: "count", Type: plan.Int, Required: true, Source: atLeast(1)}},
-		Inputs: 1,
-		Output: task.Prefix,
-		Cheap:  true,
+		Op:      "core::take",
+		Doc:     "Keeps the first count rows.",
+		Params:  []plan.ParamSchema{{Name: "count", Type: plan.Int, Required: true, Source: atLeast(1)}},
+		Inputs:  1,
+		Output:  task.Prefix,
+		Cheap:   true,
+		Forgets: true,
 		First: func(n *plan.Node) (int64, bool) {
 			count := n.Params.Int("count")
 			return count, count > 0

@@ -22,13 +22,14 @@ const usersFanoutMax = 10_000_000
 func fanOut(op, prefix, doc string) task.Spec {
 	users := userCommand()
 	return task.Spec{
-		Op:     op,
-		Doc:    doc,
-		Params: []plan.ParamSchema{endpointParam, fanoutParam(usersFanoutMax)},
-		Inputs: 1,
-		Output: task.Expand,
-		Writes: task.Columns(keyCountry),
-		Place:  task.Waits,
+		Op:      op,
+		Doc:     doc,
+		Params:  []plan.ParamSchema{endpointParam, fanoutParam(usersFanoutMax)},
+		Inputs:  1,
+		Output:  task.Expand,
+		Writes:  task.Columns(keyCountry),
+		Place:   task.Waits,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ids, err := readLists(c, prefix, usersFanoutMax)
 			if err != nil {

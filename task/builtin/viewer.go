@@ -11,12 +11,13 @@ import (
 func viewer() task.Spec {
 	users := userCommand()
 	return task.Spec{
-		Op:     "core::viewer",
-		Doc:    "One row: the user of the request.",
-		Params: []plan.ParamSchema{endpointParam},
-		Output: task.Source,
-		Writes: task.Columns(keyCountry),
-		Place:  task.Waits,
+		Op:      "core::viewer",
+		Doc:     "One row: the user of the request.",
+		Params:  []plan.ParamSchema{endpointParam},
+		Output:  task.Source,
+		Writes:  task.Columns(keyCountry),
+		Place:   task.Waits,
+		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			if err := c.MakeRows(1); err != nil {
 				return rowset.RowSet{}, err

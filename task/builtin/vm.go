@@ -27,9 +27,10 @@ func vm() task.Spec {
 			}
 			return n.Expr.Keys()
 		},
-		Writes: task.ColumnParam("out_key"),
-		Inline: true,
-		Run:    runVM,
+		Writes:  task.ColumnParam("out_key"),
+		Inline:  true,
+		Forgets: true,
+		Run:     runVM,
 	}
 }
 
@@ -50,7 +51,7 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the column is as long as the batch
 		return rowset.RowSet{}, err
 	}
-	col, err := c.Node.Expr.Column(c, in, c.Params)
+	col, err := c.Node.Expr.Column(c, c.Memory, in, c.Params)
 	switch {
 	case err != nil:
 		return rowset.RowSet{}, err

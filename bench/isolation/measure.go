@@ -1,0 +1,180 @@
+package isolation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/worker"
+)
+
+// Settings say how to measure. Immutable.
+type Settings struct {
+	Rounds   int           `json:"rounds"`
+	Duration time.Duration `json:"duration_ns"` // of a round
+	Large    int           `json:"large"`       // large requests in a round
+	Share    float64       `json:"share"`       // of its capacity at which an engine is loaded
+}
+
+// inFlight is the concurrency at which capacity is measured.
+const inFlight = 64
+
+// backlog bounds the requests in flight of the open loop. An engine that stalls for a second has to hold them all.
+const backlog = 1 << 16
+
+// Run has an engine run one round. One goroutine at a time.
+type Run func(ctx context.Context, engine int, r *worker.Round) (*worker.Report, error)
+
+// Result is what the small requests of one engine met in one scenario. Counts are sums over the rounds.
+// Times are µs. Immutable once built.
+type Result struct {
+	Scenario string  `json:"scenario"`
+	Engine   string  `json:"engine"`
+	Failure  string  `json:"failure,omitempty"` // why it was not measured
+	Capacity float64 `json:"capacity_rps"`      // small requests per second in a closed loop of 64
+	Rate     float64 `json:"rate_rps"`          // of the arrivals
+
+	Small Figures `json:"small"`
+	// Large is nil for an older build, which counts the large requests among the small ones.
+	Large *Figures `json:"large"`
+	Shed  int64    `json:"shed"`       // arrivals turned away
+	Lag   float64  `json:"lag_p99_us"` // how late the driver sent arrivals, which counts as latency
+	// P99 is the 99th percentile of the small requests, by round.
+	P99 compare.Estimate `json:"p99_by_round_us"`
+
+	SmallFail bool `json:"small_fail"` // a small one failed or was turned away
+	Slow      bool `json:"slow"`       // their p99 exceeds the scenario's bound
+}
+
+// Figures describe some requests. Immutable once built.
+type Figures struct {
+	Answered   int64   `json:"answered"` // failures among them
+	Errors     int64   `json:"errors"`
+	FirstError string  `json:"first_error,omitempty"`
+	P50        float64 `json:"p50_us"`
+	P99        float64 `json:"p99_us"`
+	Max        float64 `json:"max_us"`
+}
+
+// Measure runs a scenario on all engines, in interleaved rounds. An engine whose worker ends is an error;
+// one that cannot run a round has a Failure.
+func Measure(ctx context.Context, s *Scenario, engines []string, base worker.Setup, o Settings, run Run, progress func(string)) ([]Result, error) {
+	base.Plan, base.Artifact = s.Name, s.Plan
+	results := make([]Result, len(engines))
+	samples := make([]sample, len(engines))
+	for i, engine := range engines {
+		results[i] = Result{Scenario: s.Name, Engine: engine}
+		report, err := run(ctx, i, &worker.Round{
+			Setup: base, Users: s.users(SmallUsers, 0), Concurrency: inFlight, Warmup: o.Duration / 10, Duration: o.Duration / 4,
+		})
+		if err != nil {
+			return nil, err
+		}
+		capacity, err := report.Result()
+		if err != nil {
+			results[i].Failure = err.Error()
+			continue
+		}
+		if capacity.FirstError != nil {
+			results[i].Failure = capacity.FirstError.Error()
+			continue
+		}
+		results[i].Capacity = capacity.PerSecond()
+		results[i].Rate = min(o.Share*capacity.PerSecond(), float64(arrivalsMax)/o.Duration.Seconds())
+		progress(fmt.Sprintf("%s: %s answers %.0f small requests/s", s.Name, engine, results[i].Capacity))
+	}
+	for round := range o.Rounds {
+		for i := range engines {
+			i = (i + round) % len(engines) // nobody is always the first
+			r := &results[i]
+			if r.Failure != "" {
+				continue
+			}
+			arrivals := max(int(r.Rate*o.Duration.Seconds()), 2*o.Large)
+			report, err := run(ctx, i, &worker.Round{
+				Setup: base, Users: s.users(arrivals, o.Large), Heavy: []int64{s.Heavy},
+				Concurrency: backlog, Rate: r.Rate, Requests: int64(arrivals),
+			})
+			if err != nil {
+				return nil, err
+			}
+			result, err := report.Result()
+			if err != nil {
+				r.Failure = err.Error()
+				continue
+			}
+			samples[i].add(result)
+			progress(fmt.Sprintf("%s, round %d of %d: %s at %.0f/s: %d failed, p99 %v", s.Name, round+1, o.Rounds, r.Engine, r.Rate,
+				result.Errors+result.Shed, time.Duration(result.Latency.ValueAtPercentile(99)).Round(time.Microsecond)))
+		}
+	}
+	for i := range results {
+		if results[i].Failure == "" {
+			samples[i].fill(&results[i], s, o.Large*o.Rounds)
+		}
+	}
+	return results, nil
+}
+
+// sample holds the rounds of one engine.
+type sample struct {
+	small, large load.Tally
+	apart        bool // large ones are not among small
+	shed         int64
+	lag          *hdrhistogram.Histogram
+	p99          []float64
+}
+
+func (s *sample) add(r *load.Result) {
+	if s.lag == nil {
+		s.lag, s.small.Latency, s.large.Latency = load.NewHistogram(), load.NewHistogram(), load.NewHistogram()
+	}
+	merge(&s.small, &load.Tally{Answered: r.Answered, Errors: r.Errors, FirstError: r.FirstError, Latency: r.Latency})
+	if r.Heavy != nil {
+		s.apart = true
+		merge(&s.large, r.Heavy)
+	}
+	s.shed += r.Shed
+	s.lag.Merge(r.Lag)
+	s.p99 = append(s.p99, micros(r.Latency.ValueAtPercentile(99)))
+}
+
+// fill computes the figures. large is the number of large requests in all rounds.
+func (s *sample) fill(r *Result, scenario *Scenario, large int) {
+	r.Small, r.Shed, r.Lag, r.P99 = figures(&s.small), s.shed, micros(s.lag.ValueAtPercentile(99)), compare.EstimateOf(s.p99)
+	failures := r.Small.Errors
+	if s.apart {
+		f := figures(&s.large)
+		r.Large = &f
+	} else {
+		failures -= int64(large) // at most so many failures are of large ones
+	}
+	r.SmallFail = failures > 0 || s.shed > 0
+	r.Slow = r.Small.P99 >= micros(int64(scenario.MaxP99))
+}
+
+func merge(into, from *load.Tally) {
+	into.Answered += from.Answered
+	into.Errors += from.Errors
+	if into.FirstError == nil {
+		into.FirstError = from.FirstError
+	}
+	into.Latency.Merge(from.Latency)
+}
+
+func figures(t *load.Tally) Figures {
+	f := Figures{
+		Answered: t.Answered, Errors: t.Errors,
+		P50: micros(t.Latency.ValueAtPercentile(50)), P99: micros(t.Latency.ValueAtPercentile(99)), Max: micros(t.Latency.Max()),
+	}
+	if t.FirstError != nil {
+		f.FirstError = t.FirstError.Error()
+	}
+	return f
+}
+
+func micros(ns int64) float64 { return float64(ns) / float64(time.Microsecond) }

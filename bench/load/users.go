@@ -1,0 +1,93 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// Users are the users of the requests of a load, and how they were chosen. Immutable.
+type Users struct {
+	Spec string `json:"spec"` // as ParseUsers reads it
+	// IDs are the users in the order of the requests, which go round and round. They repeat where users
+	// differ in popularity.
+	IDs       []int64 `json:"-"`
+	Different int     `json:"different"` // users among them
+}
+
+const (
+	usersMax = 100_000 // ids, which go along with every round
+	userMax  = 1<<32 - 1
+	zipf     = "zipf:"
+	// zipfDraws is the number of requests after which a popular user's order repeats.
+	zipfDraws = 1 << 16
+	zipfMax   = 10 // of the exponent: more is one user
+)
+
+// ParseUsers reads users in one of the forms
+//
+//	1                one user
+//	1,5-8            users in turn, ids and ranges
+//	zipf:1.1,1-1000  users by popularity: the share of the k-th is proportional to k to the power of -1.1
+//
+// The draws of a zipf are the same in every run.
+func ParseUsers(text string) (Users, error) {
+	u := Users{Spec: text}
+	exponent, list, found := "", text, false
+	if rest, ok := strings.CutPrefix(text, zipf); ok {
+		if exponent, list, found = strings.Cut(rest, ","); !found {
+			return Users{}, errors.New("popularity is written zipf:exponent,low-high, as in zipf:1.1,1-1000")
+		}
+	}
+	seen := make(map[int64]bool)
+	for field := range strings.SplitSeq(list, ",") {
+		low, high, isRange := strings.Cut(field, "-")
+		if !isRange {
+			high = low
+		}
+		from, lowErr := strconv.ParseInt(low, 10, 64)
+		to, highErr := strconv.ParseInt(high, 10, 64)
+		if lowErr != nil || highErr != nil || from < 1 || to < from || to > userMax {
+			return Users{}, fmt.Errorf("%q is neither an id nor a range of ids", field)
+		}
+		if to-from >= int64(usersMax-len(u.IDs)) {
+			return Users{}, fmt.Errorf("more than %d users", usersMax)
+		}
+		for id := from; id <= to; id++ {
+			u.IDs = append(u.IDs, id)
+			seen[id] = true
+		}
+	}
+	u.Different = len(seen)
+	if !found {
+		return u, nil
+	}
+	s, err := strconv.ParseFloat(exponent, 64)
+	if err != nil || !(s > 1 && s <= zipfMax) {
+		return Users{}, fmt.Errorf("the exponent of a zipf is a number above 1 and up to %d, not %q", zipfMax, exponent)
+	}
+	draws := rand.NewZipf(rand.New(rand.NewPCG(1, 2)), s, 1, uint64(len(u.IDs)-1))
+	ranked := u.IDs
+	u.IDs = make([]int64, zipfDraws)
+	clear(seen)
+	for i := range u.IDs {
+		u.IDs[i] = ranked[draws.Uint64()]
+		seen[u.IDs[i]] = true
+	}
+	u.Different = len(seen)
+	return u, nil
+}
+
+// String says which users they are, in words for a report.
+func (u Users) String() string {
+	switch {
+	case u.Different == 1:
+		return "one user (" + u.Spec + ")"
+	case strings.HasPrefix(u.Spec, zipf):
+		return fmt.Sprintf("%d users by popularity (%s)", u.Different, u.Spec)
+	default:
+		return fmt.Sprintf("%d users in turn (%s)", u.Different, u.Spec)
+	}
+}

@@ -1,0 +1,80 @@
+package load
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseUsers(t *testing.T) {
+	for text, want := range map[string]struct {
+		ids   []int64
+		words string
+	}{
+		"1":                {[]int64{1}, "one user (1)"},
+		"7,7":              {[]int64{7, 7}, "one user (7,7)"},
+		"5,1-3,4294967295": {[]int64{5, 1, 2, 3, 1<<32 - 1}, "5 users in turn (5,1-3,4294967295)"},
+	} {
+		u, err := ParseUsers(text)
+		require.NoError(t, err)
+		assert.Equal(t, want.ids, u.IDs)
+		assert.Equal(t, want.words, u.String())
+	}
+	for _, bad := range []string{
+		"", "0", "a", "3-1", "1-", "-1", "1,,2", "4294967296", "1-100001", "zipf", "zipf:", "zipf:1.1", "zipf:1,1-9", "zipf:x,1-9", "zipf:NaN,1-9",
+		"zipf:11,1-9", "zipf:1.1,", "zipf:-2,1-9", "ZIPF:1.1,1-9",
+	} {
+		_, err := ParseUsers(bad)
+		assert.Error(t, err, bad)
+	}
+}
+
+// The shares of a zipf follow its law, and the draws are the same each time.
+func TestZipf(t *testing.T) {
+	const users, exponent = 1000, 1.1
+	u, err := ParseUsers("zipf:1.1,1-1000")
+	require.NoError(t, err)
+	require.Len(t, u.IDs, zipfDraws)
+	again, _ := ParseUsers("zipf:1.1,1-1000")
+	assert.Equal(t, u, again)
+	sum := 0.0
+	for k := range users {
+		sum += math.Pow(float64(k+1), -exponent)
+	}
+	count := make(map[int64]int)
+	for _, id := range u.IDs {
+		count[id]++
+	}
+	for _, k := range []int64{1, 2, 3, 10, 100} {
+		want := math.Pow(float64(k), -exponent) / sum * zipfDraws
+		assert.InDelta(t, want, count[k], 6*math.Sqrt(want), "user %d", k)
+	}
+	assert.Equal(t, len(count), u.Different)
+	assert.Greater(t, u.Different, users*9/10)
+	assert.LessOrEqual(t, slices.Max(u.IDs), int64(users))
+	assert.Contains(t, u.String(), "users by popularity (zipf:1.1,1-1000)")
+
+	one, err := ParseUsers("zipf:2,5-5")
+	require.NoError(t, err)
+	assert.Equal(t, "one user (zipf:2,5-5)", one.String())
+}
+
+func FuzzParseUsers(f *testing.F) {
+	for _, seed := range []string{"1", "1,5-8", "zipf:1.1,1-1000", "zipf:9,3,4"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := ParseUsers(text)
+		if err != nil {
+			return
+		}
+		require.NotEmpty(t, u.IDs)
+		require.LessOrEqual(t, len(u.IDs), usersMax)
+		require.True(t, u.Different > 0 && u.Different <= len(u.IDs))
+		require.GreaterOrEqual(t, slices.Min(u.IDs), int64(1))
+		require.LessOrEqual(t, slices.Max(u.IDs), int64(userMax))
+	})
+}

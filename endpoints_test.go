@@ -1,0 +1,130 @@
+package rankd_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/resp/resptest"
+)
+
+// A server that refuses commands for a reason of its own gets its own error text, and the detail says
+// what it means.
+func TestErrorTextsOfServers(t *testing.T) {
+	server, err := resptest.NewServer(resptest.Followers)
+	require.NoError(t, err)
+	defer server.Close()
+	forModels(t, rankd.Options{Redis: server.Addr()}, func(t *testing.T, e *rankd.Engine) {
+		for reply, want := range map[string][2]string{
+			"LOADING Redis is loading the dataset in memory": {"Redis is loading its data", "ask again later"},
+			"READONLY You can't write":                       {"Redis is a read-only replica", "the address of its primary"},
+			"MASTERDOWN Link with MASTER is down":            {"Redis replica has lost its primary", "the address of the primary"},
+			"TRYAGAIN Multiple keys":                         {"Redis Cluster is moving keys", "ask again"},
+			"CLUSTERDOWN Hash slot not served":               {"Redis Cluster is down", "see CLUSTER INFO"},
+			"MOVED 3999 127.0.0.1:6381":                      {"Redis Cluster redirects", "follows no redirections"},
+			"ASK 3999 127.0.0.1:6381":                        {"Redis Cluster redirects", "follows no redirections"},
+			"NOAUTH Authentication required.":                {"Redis wants a password", "password_file or password_env"},
+			"NOPERM no permissions":                          {"Redis denies permission", "see ACL LIST"},
+			"ERR internal error":                             {"Redis error", "ERR internal error"},
+		} {
+			server.Set(resptest.On(resptest.Instead("-"+reply+"\r\n"), "HGETALL"))
+			_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
+			var failed *rankd.Error
+			require.ErrorAs(t, err, &failed)
+			assert.Equal(t, want[0], failed.Text)
+			assert.Contains(t, failed.Detail, reply)
+			assert.Contains(t, failed.Detail, want[1])
+			assert.ErrorIs(t, err, rankd.ErrRedis)
+		}
+		server.Set(nil)
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
+		require.NoError(t, err, "the connection is unharmed")
+	})
+}
+
+// forward accepts connections on a unix socket and carries their bytes to and from addr.
+func forward(t *testing.T, addr string) (path string) {
+	dir, err := os.MkdirTemp("", "rankd") // short: systems bound the path of a socket
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path = filepath.Join(dir, "s")
+	ln, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	var live sync.WaitGroup
+	t.Cleanup(func() { _ = ln.Close(); live.Wait() })
+	live.Go(func() {
+		for {
+			in, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", addr)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			pipe := func(dst, src net.Conn) {
+				_, _ = io.Copy(dst, src)
+				_ = dst.Close()
+			}
+			live.Go(func() { pipe(out, in) })
+			live.Go(func() { pipe(in, out) })
+		}
+	})
+	return path
+}
+
+// A unix socket serves every model, in the options and in a registry, and its address is in errors.
+func TestUnixSocket(t *testing.T) {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	path := forward(t, redis.Addr())
+	forModels(t, rankd.Options{Redis: "unix://" + path}, func(t *testing.T, e *rankd.Engine) {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
+		require.NoError(t, err)
+		assert.Equal(t, 50, a.Len())
+	})
+	forModels(t, rankd.Options{Redis: "unix://" + path + ".none"}, func(t *testing.T, e *rankd.Engine) {
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
+		require.ErrorContains(t, err, "redis unix:"+path+".none: cannot connect")
+		assert.ErrorIs(t, err, os.ErrNotExist)
+	})
+	// The Redis inside the process may be named by a URL, too.
+	e, err := rankd.Open(rankd.Options{EmbeddedRedis: func() (string, func(), error) { return "unix://" + path, func() {}, nil }})
+	require.NoError(t, err)
+	defer e.Close()
+	_, err = e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
+	require.NoError(t, err)
+}
+
+// An engine keeps no password where a careless log could print it.
+func TestEnginesHidePasswords(t *testing.T) {
+	const canary = "c4n4ry"
+	e := open(t, rankd.Options{Redis: "redis://u:" + canary + "@127.0.0.1:1"})
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		assert.False(t, strings.Contains(fmt.Sprintf(verb, e.Registry().Endpoints()[0]), canary), verb)
+	}
+	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
+	require.Error(t, err)
+	assert.NotContains(t, fmt.Sprintf("%+v", err), canary)
+
+	_, err = rankd.Open(rankd.Options{Redis: "redis://u:" + canary + "@127.0.0.1:x"})
+	require.ErrorContains(t, err, "Redis must be host:port or a URL")
+	assert.NotContains(t, err.Error(), canary)
+
+	missing := "redis://127.0.0.1:1?password_env=RANKD_TEST_NO_SUCH"
+	_, err = rankd.Open(rankd.Options{Redis: missing})
+	require.ErrorContains(t, err, "endpoint ep_0001: password_env RANKD_TEST_NO_SUCH: the environment has no such variable")
+	open(t, rankd.Options{Redis: missing, NoSecrets: true})
+}

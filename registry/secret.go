@@ -1,0 +1,97 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/inputfile"
+)
+
+// Secret is a password, or the file or the environment variable that holds it. The zero value means
+// that there is none. Every printed form hides the password, also inside another value: %v and %+v,
+// JSON, and a structured log. Immutable; any goroutine.
+type Secret struct {
+	File string // the path of the file that holds it
+	Env  string // the name of the environment variable that holds it
+	// text is a pointer because fmt prints an address where it may not call String: in a field that
+	// is not exported.
+	text *string
+}
+
+// secretMaxBytes bounds the file of a secret.
+const secretMaxBytes = 4 << 10
+
+// NewSecret returns the secret with that text. The empty text is none.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{text: &text}
+}
+
+// IsZero reports whether there is no secret.
+func (s Secret) IsZero() bool { return s == Secret{} }
+
+// Reveal returns the password: that of NewSecret, or what Read has read. It is empty if there is
+// none, or if nobody has read it yet.
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+// Read returns the secret with its password. It reads the file or the environment, and drops one line
+// end at the end of a file. The error names the source and never quotes its content. An
+// empty password is an error.
+func (s Secret) Read() (Secret, error) {
+	switch {
+	case s.text != nil:
+		return s, nil
+	case s.File != "":
+		content, err := inputfile.ReadPath(s.File, secretMaxBytes)
+		if err != nil {
+			return s, fmt.Errorf("password_file %s: %w", excerpt.Name(s.File), err)
+		}
+		text := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
+		if text == "" {
+			return s, fmt.Errorf("password_file %s: %w", excerpt.Name(s.File), errEmptySecret)
+		}
+		s.text = &text
+	case s.Env != "":
+		text, ok := os.LookupEnv(s.Env)
+		if !ok {
+			return s, fmt.Errorf("password_env %s: the environment has no such variable", excerpt.Name(s.Env))
+		}
+		if text == "" {
+			return s, fmt.Errorf("password_env %s: %w", excerpt.Name(s.Env), errEmptySecret)
+		}
+		s.text = &text
+	}
+	return s, nil
+}
+
+var errEmptySecret = errors.New("the password is empty")
+
+// String says where the password comes from, and hides it.
+func (s Secret) String() string {
+	switch {
+	case s.File != "":
+		return "from file " + excerpt.Name(s.File)
+	case s.Env != "":
+		return "from the environment variable " + excerpt.Name(s.Env)
+	case s.text != nil:
+		return "hidden"
+	default:
+		return "none"
+	}
+}
+
+// GoString implements fmt.GoStringer. It hides the password.
+func (s Secret) GoString() string { return "registry.Secret(" + s.String() + ")" }
+
+// MarshalText implements encoding.TextMarshaler. It hides the password.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -1,0 +1,139 @@
+package registry_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+)
+
+func TestReadSecret(t *testing.T) {
+	dir := t.TempDir()
+	file := func(content string) string {
+		path := filepath.Join(dir, fmt.Sprintf("pw%x%d", content[:min(len(content), 9)], len(content)))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		return path
+	}
+	t.Setenv("RANKD_TEST_SECRET", canary)
+	t.Setenv("RANKD_TEST_EMPTY", "")
+	for _, c := range []struct {
+		name   string
+		secret registry.Secret
+		want   string
+		err    string
+	}{
+		{"none", registry.Secret{}, "", ""},
+		{"text", registry.NewSecret(canary), canary, ""},
+		{"file", registry.Secret{File: file(canary)}, canary, ""},
+		{"file with a line end", registry.Secret{File: file(canary + "\n")}, canary, ""},
+		{"file of Windows", registry.Secret{File: file(canary + "\r\n")}, canary, ""},
+		{"file with spaces and lines", registry.Secret{File: file(" a \n b \n")}, " a \n b ", ""},
+		{"empty file", registry.Secret{File: file("")}, "", "the password is empty"},
+		{"file with a line end only", registry.Secret{File: file("\n")}, "", "the password is empty"},
+		{"huge file", registry.Secret{File: file(canary + string(make([]byte, 1<<20)))}, "", "larger than 4096 bytes"},
+		{"no such file", registry.Secret{File: filepath.Join(dir, "none")}, "", "no such file"},
+		{"a folder", registry.Secret{File: dir}, "", "is a directory"},
+		{"environment", registry.Secret{Env: "RANKD_TEST_SECRET"}, canary, ""},
+		{"empty variable", registry.Secret{Env: "RANKD_TEST_EMPTY"}, "", "the password is empty"},
+		{"no such variable", registry.Secret{Env: "RANKD_TEST_NONE"}, "", "RANKD_TEST_NONE: the environment has no such variable"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := c.secret.Read()
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
+				assert.NotContains(t, err.Error(), canary)
+			} else {
+				require.NoError(t, err)
+			}
+			assert.Equal(t, c.want, got.Reveal())
+			assert.Equal(t, c.secret.IsZero(), got.IsZero())
+		})
+	}
+}
+
+// Whatever form an endpoint is printed in, its password stays hidden.
+func TestSecretsAreHidden(t *testing.T) {
+	t.Setenv("RANKD_TEST_SECRET", canary)
+	file := filepath.Join(t.TempDir(), "pw")
+	require.NoError(t, os.WriteFile(file, []byte(canary), 0o600))
+	for _, policy := range []string{
+		`policy.password = "` + canary + `"`, `policy.password_env = "RANKD_TEST_SECRET"`, fmt.Sprintf(`policy.password_file = %q`, file),
+		`url = "redis://u:` + canary + `@h:1"`,
+	} {
+		where := "host = \"h\"\nport = 1\n"
+		if policy[0] == 'u' {
+			where = ""
+		}
+		reg, err := registry.Load(fstest.MapFS{
+			"keys.toml":           {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n")},
+			"params.toml":         {},
+			"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_1\"\nname = \"one\"\nkind = \"redis\"\n" + where + policy)},
+		}, "test")
+		require.NoError(t, err)
+		reg, err = reg.ReadSecrets()
+		require.NoError(t, err)
+		e := reg.Endpoints()[0]
+		require.Equal(t, canary, e.Policy.Password.Reveal())
+
+		var out bytes.Buffer
+		require.NoError(t, reg.WriteText(&out))
+		for _, v := range []any{reg, *e, e.Policy, e.Policy.Password, struct{ hidden registry.Secret }{e.Policy.Password}} {
+			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x", "%t"} {
+				fmt.Fprintf(&out, verb, v)
+			}
+			require.NoError(t, json.NewEncoder(&out).Encode(v))
+			slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "v", v)
+			slog.New(slog.NewTextHandler(&out, nil)).Info("x", "v", v)
+		}
+		assert.NotContains(t, out.String(), canary)
+		assert.NotContains(t, out.String(), fmt.Sprintf("%x", canary))
+		assert.Contains(t, out.String(), e.Policy.Password.String())
+	}
+}
+
+// A table that does not load may hold a password in any place.
+func TestErrorsOfTablesHideSecrets(t *testing.T) {
+	const good = "[[endpoint]]\nid = \"ep_1\"\nname = \"one\"\nkind = \"redis\"\n"
+	const there = good + "host = \"h\"\nport = 1\n"
+	for text, want := range map[string]string{
+		good + `url = "redis://u:c4n/4ryc4n4ry@h"`:                                                         "url: the URL is malformed",
+		good + `url = "rediss://u:c4n4ry@h"`:                                                               "url: rediss:// (TLS) is not supported",
+		good + `url = "h:1"`:                                                                               "url begins with redis:// or unix://",
+		there + `url = "redis://h"`:                                                                        "url excludes host, port and embedded",
+		good + "url = \"redis://:c4n4ry@h\"\npolicy.password = \"x\"":                                      "policy.password: the password is given twice",
+		good + "url = \"redis://u:c4n4ry@h\"\npolicy.username = \"v\"":                                     "policy.username: the url names a user, too",
+		good + "url = \"redis://h/1\"\npolicy.database = 1":                                                "policy.database: the url names a database, too",
+		good + "host = \"redis://u:c4n4ry@h\"\nport = 1":                                                   "a URL belongs into url",
+		good + "host = \"u:c4n4ry@h\"\nport = 1":                                                           "a URL belongs into url",
+		there + "policy.password = \"c4n4ry\"\npolicy.password_file = \"/f\"":                              "policy.password_file: the password is given twice",
+		there + "policy.password_env = \"A\"\npolicy.password_file = \"/f\"":                               "policy.password_env: the password is given twice",
+		there + "policy.password = c4n4ry":                                                                 "line 7",
+		there + "policy.password = \"c4n4ry":                                                               "line 7",
+		there + "policy.password = 'c4n4ry\"":                                                              "line 7",
+		there + "policy.password = \"c4n4ry\" x":                                                           "line 7",
+		there + "policy.password = \"c4n4ry\\q\"":                                                          "line 7",
+		there + "policy.password = [\"c4n4ry\"]":                                                           "policy.password must be a string, not an array",
+		there + "policy.password = 1\npolicy.password = \"c4n4ry\"":                                        "policy.password must be a string",
+		there + "policy.password = \"c4n4ry\"\npolicy.password = \"c4n4ry\"":                               "line 8: key password is already defined",
+		strings.Replace(good, "redis", "http", 1) + "host = \"h\"\nport = 1\npolicy.password = \"c4n4ry\"": "only for kind redis",
+		strings.Replace(good, "redis", "http", 1) + "url = \"redis://u:c4n4ry@h\"":                         "url is only for kind redis",
+	} {
+		_, err := registry.Load(fstest.MapFS{
+			"keys.toml":           {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n")},
+			"params.toml":         {},
+			"endpoints.test.toml": {Data: []byte(text)},
+		}, "test")
+		require.ErrorContains(t, err, want, text)
+		assert.NotContains(t, err.Error(), canary, text)
+	}
+}

@@ -1,0 +1,201 @@
+package registry
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// defaultPort is the port of a redis:// URL that names none.
+const defaultPort = 6379
+
+// Server is a Redis server as a user names it: where it is, who logs in, and which database. Immutable
+// once built; any goroutine.
+type Server struct {
+	Host   string // empty for a unix socket
+	Port   int    // 0 for a unix socket
+	Socket string // the path of a unix socket; empty for TCP
+
+	Username string // empty means the default user
+	Password Secret
+	// Database is the number in SELECT. HasDatabase tells a URL that names database 0 from one that
+	// names none.
+	Database    int
+	HasDatabase bool
+}
+
+// The errors of ParseServer quote nothing of the text: a password may be anywhere in a text that
+// does not parse.
+var (
+	errTLS     = errors.New("rediss:// (TLS) is not supported; use redis:// or a unix socket, with a TLS proxy beside rankd if the way to Redis needs encryption")
+	errScheme  = errors.New("the scheme must be redis:// or unix://")
+	errURL     = errors.New("the URL is malformed; special characters in a password are written as %XX, such as %40 for @ and %2F for /")
+	errHostArg = errors.New("host or port is missing")
+	errPort    = errors.New("host is missing, or port is not a number from 1 to 65535")
+	errHost    = errors.New("host must be a host name or an IP address")
+	errDB      = errors.New("the database must be a number from 0 to 65536, once: after the host or as db=")
+	errSocket  = errors.New("a unix socket needs an absolute path: unix:///path/to/redis.sock")
+	errQuery   = errors.New("after ? there are db, username, password, password_file and password_env, each at most once")
+	errTwice   = errors.New("the user or the password is given twice")
+	errUser    = errors.New("a username needs a password: user:password@, password_file= or password_env=")
+)
+
+// ParseServer reads the address of a server, in one of the forms
+//
+//	host:port
+//	redis://user:password@host:port/database
+//	unix://user:password@/path/to/redis.sock?db=1
+//
+// All but the host or the path may be missing; the port is then 6379. A query may hold db, username,
+// password, password_file and password_env. The forms are those of go-redis and redis-py, except the
+// last two, which keep the password out of command lines. Errors quote nothing of text.
+func ParseServer(text string) (Server, error) {
+	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
+		return parseHostPort(text)
+	}
+	scheme, _, _ := strings.Cut(text, ":")
+	switch strings.ToLower(scheme) {
+	case "redis", "unix":
+	case "rediss":
+		return Server{}, errTLS
+	default:
+		return Server{}, errScheme
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" || u.Fragment != "" || strings.HasSuffix(text, "#") {
+		return Server{}, errURL
+	}
+	var s Server
+	if u.Scheme == "unix" {
+		err = s.setSocket(u)
+	} else {
+		err = s.setHost(u)
+	}
+	if err == nil {
+		err = s.setLogin(u)
+	}
+	if err != nil {
+		return Server{}, err
+	}
+	return s, nil
+}
+
+func parseHostPort(text string) (Server, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return Server{}, errHostArg
+	}
+	n, err := strconv.Atoi(port)
+	if host == "" || err != nil || n < 1 || n > 65535 {
+		return Server{}, errPort
+	}
+	if !ValidHost(host) {
+		return Server{}, errHost
+	}
+	return Server{Host: host, Port: n}, nil
+}
+
+// setHost reads host, port and database of a redis:// URL.
+func (s *Server) setHost(u *url.URL) error {
+	port := u.Port()
+	if port == "" {
+		if strings.HasSuffix(u.Host, ":") {
+			return errPort
+		}
+		port = strconv.Itoa(defaultPort)
+	}
+	there, err := parseHostPort(net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return err
+	}
+	s.Host, s.Port = there.Host, there.Port
+	database := strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/")
+	if database == "" {
+		return nil
+	}
+	return s.setDatabase(database)
+}
+
+// setSocket reads the path of a unix:// URL.
+func (s *Server) setSocket(u *url.URL) error {
+	if u.Host != "" || !path.IsAbs(u.Path) || strings.HasSuffix(u.Path, "/") || !validSocket(u.Path) {
+		return errSocket
+	}
+	s.Socket = u.Path
+	return nil
+}
+
+// socketMaxBytes is the longest path of a unix socket that every system takes.
+const socketMaxBytes = 103
+
+// validSocket reports whether a socket can have the path.
+func validSocket(path string) bool {
+	return path != "" && path[0] == '/' && len(path) <= socketMaxBytes && !strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// setDatabase reads the number of the database, which must not be set yet.
+func (s *Server) setDatabase(text string) error {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || n > databaseLimit || s.HasDatabase {
+		return errDB
+	}
+	s.Database, s.HasDatabase = int(n), true
+	return nil
+}
+
+// setLogin reads user and password, and the query.
+func (s *Server) setLogin(u *url.URL) error {
+	password, _ := u.User.Password()
+	s.Username, s.Password = u.User.Username(), NewSecret(password)
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return errURL
+	}
+	for name, values := range query {
+		if len(values) != 1 || values[0] == "" {
+			return errQuery
+		}
+		value := values[0]
+		switch name {
+		case "db":
+			if err := s.setDatabase(value); err != nil {
+				return err
+			}
+		case "username":
+			if s.Username != "" {
+				return errTwice
+			}
+			s.Username = value
+		case "password", "password_file", "password_env":
+			if !s.Password.IsZero() {
+				return errTwice
+			}
+			s.Password = map[string]Secret{
+				"password": NewSecret(value), "password_file": {File: value}, "password_env": {Env: value},
+			}[name]
+		default:
+			return errQuery
+		}
+	}
+	if s.Username != "" && s.Password.IsZero() {
+		return errUser
+	}
+	return nil
+}
+
+// Addr returns the address that clients dial: "host:port", or "unix:/path" for a socket.
+func (s Server) Addr() string { return addr(s.Host, s.Port, s.Socket) }
+
+// Plain reports whether the server has a host and a port and nothing else.
+func (s Server) Plain() bool { return s == Server{Host: s.Host, Port: s.Port} && s.Host != "" }
+
+// addr returns the address of a server, with brackets around an IPv6 host.
+func addr(host string, port int, socket string) string {
+	if socket != "" {
+		return "unix:" + socket
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port))
+}

@@ -1,0 +1,141 @@
+package registry_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+)
+
+func TestParseServer(t *testing.T) {
+	const ipv6 = "[::1]:1"
+	secret := registry.NewSecret
+	tcp := func(host string, port int) registry.Server { return registry.Server{Host: host, Port: port} }
+	for text, want := range map[string]struct {
+		server registry.Server
+		addr   string
+	}{
+		"127.0.0.1:6379":          {tcp("127.0.0.1", 6379), "127.0.0.1:6379"},
+		ipv6:                      {tcp("::1", 1), ipv6},
+		"my_redis.example.:65535": {tcp("my_redis.example.", 65535), "my_redis.example.:65535"},
+		"redis:7000":              {tcp("redis", 7000), "redis:7000"},
+		"redis://h":               {tcp("h", 6379), "h:6379"},
+		"REDIS://h:1/":            {tcp("h", 1), "h:1"},
+		"redis://" + ipv6:         {tcp("::1", 1), ipv6},
+		"redis://[::1]":           {tcp("::1", 6379), "[::1]:6379"},
+		"redis://h:1/0":           {registry.Server{Host: "h", Port: 1, HasDatabase: true}, "h:1"},
+		"redis://h:1?db=7":        {registry.Server{Host: "h", Port: 1, Database: 7, HasDatabase: true}, "h:1"},
+		"redis://:pw@h/3":         {registry.Server{Host: "h", Port: 6379, Password: secret("pw"), Database: 3, HasDatabase: true}, "h:6379"},
+		"redis://u:p%40%2F@h:1":   {registry.Server{Host: "h", Port: 1, Username: "u", Password: secret("p@/")}, "h:1"},
+		"redis://u:p@q@h:1":       {registry.Server{Host: "h", Port: 1, Username: "u", Password: secret("p@q")}, "h:1"},
+		"redis://h:1?username=u&password=p": {registry.Server{Host: "h", Port: 1, Username: "u", Password: secret("p")},
+			"h:1"},
+		"redis://u@h:1?password_file=/run/pw": {registry.Server{Host: "h", Port: 1, Username: "u", Password: registry.Secret{File: "/run/pw"}},
+			"h:1"},
+		"redis://h:1?password_env=PW": {registry.Server{Host: "h", Port: 1, Password: registry.Secret{Env: "PW"}}, "h:1"},
+		"unix:///run/redis.sock":      {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
+		"unix:/run/redis.sock":        {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
+		"unix:///a%20b":               {registry.Server{Socket: "/a b"}, "unix:/a b"},
+		"unix://u:p@/run/r?db=2": {registry.Server{Socket: "/run/r", Username: "u", Password: secret("p"), Database: 2, HasDatabase: true},
+			"unix:/run/r"},
+		"unix:///run/r?username=u&password=p": {registry.Server{Socket: "/run/r", Username: "u", Password: secret("p")}, "unix:/run/r"},
+	} {
+		got, err := registry.ParseServer(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want.server, got, text)
+		assert.Equal(t, want.addr, got.Addr(), text)
+		assert.Equal(t, got == tcp(got.Host, got.Port) && got.Socket == "", got.Plain(), text)
+	}
+}
+
+// canary stands for a password in texts that must not show it.
+const canary = "c4n4ry"
+
+func TestParseServerErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                         "host or port is missing",
+		"localhost":                                "host or port is missing",
+		"::1:6379":                                 "host or port is missing",
+		":6379":                                    "port is not a number from 1 to 65535",
+		"h:0":                                      "port is not a number from 1 to 65535",
+		"h:65536":                                  "port is not a number from 1 to 65535",
+		"h:c4n4ry":                                 "port is not a number from 1 to 65535",
+		"u:c4n4ry@h:6379":                          "host or port is missing",
+		":c4n4ry@h":                                "port is not a number",
+		"a\x00b:6379":                              "must be a host name or an IP address",
+		"a b:6379":                                 "must be a host name or an IP address",
+		"c4n4ry@h:6379":                            "must be a host name or an IP address",
+		"256.0.0.1:6379":                           "must be a host name or an IP address",
+		strings.Repeat("x", 64) + ":6379":          "must be a host name or an IP address",
+		"rediss://u:c4n4ry@h:6379":                 "rediss:// (TLS) is not supported",
+		"Rediss://h":                               "rediss:// (TLS) is not supported",
+		"http://u:c4n4ry@h:6379":                   "the scheme must be redis:// or unix://",
+		"c4n4ry://h":                               "the scheme must be redis:// or unix://",
+		"redis://u:c4n/4ryc4n4ry@h:6379":           "malformed",
+		"redis://u:c4n4ry#x@h:6379":                "malformed",
+		"redis://u:12#c4n4ry@h:6379":               "malformed",
+		"redis://u:12/c4n4ry@h:6379":               "the database must be a number",
+		"redis://u:12?c4n4ry@h:6379":               "after ? there are db",
+		"redis://u:%zzc4n4ry@h:6379":               "malformed",
+		"redis://u:c4n4ry\x7f@h":                   "malformed",
+		"redis://u:c4n4ry@[::1":                    "malformed",
+		"redis://u:c4n4ry@h:0":                     "port is not a number from 1 to 65535",
+		"redis://u:c4n4ry@h:":                      "port is not a number from 1 to 65535",
+		"redis://u:c4n4ry@":                        "host is missing",
+		"redis://u:c4n4ry@:6379":                   "host is missing",
+		"redis://u:c4n4ry@a b":                     "malformed",
+		"redis://u:c4n4ry@256.0.0.1":               "must be a host name or an IP address",
+		"redis://u:c4n4ry@h/x":                     "the database must be a number",
+		"redis://u:c4n4ry@h/-1":                    "the database must be a number",
+		"redis://u:c4n4ry@h/65537":                 "the database must be a number",
+		"redis://u:c4n4ry@h/1?db=1":                "the database must be a number from 0 to 65536, once",
+		"redis://h?db=1&db=2":                      "at most once",
+		"redis://h?db=":                            "at most once",
+		"redis://h?dial_timeout=3":                 "after ? there are db",
+		"redis://h?password=c4n4ry%":               "malformed",
+		"redis://c4n4ry@h":                         "a username needs a password",
+		"redis://u:c4n4ry@h?username=v":            "given twice",
+		"redis://u:c4n4ry@h?password=x":            "given twice",
+		"redis://h?password=c4n4ry&password_env=X": "given twice",
+		"unix://run/c4n4ry.sock":                   "a unix socket needs an absolute path",
+		"unix://u:c4n4ry@h/run/redis.sock":         "a unix socket needs an absolute path",
+		"unix://":                                  "a unix socket needs an absolute path",
+		"unix:///run/":                             "a unix socket needs an absolute path",
+		"unix:///a%00b":                            "a unix socket needs an absolute path",
+		"unix:c4n4ry":                              "malformed",
+		"unix:///" + strings.Repeat("x", 120):      "a unix socket needs an absolute path",
+		"redis://u:c4n4ry@h/1/2":                   "the database must be a number",
+		"redis:///1?password=" + canary:            "host is missing",
+		"redis://u:c4n4ry@h1,h2:6379":              "must be a host name or an IP address",
+		"redis://h?password_file=/a&password_env=" + canary: "given twice",
+	} {
+		got, err := registry.ParseServer(text)
+		require.ErrorContains(t, err, want, text)
+		assert.NotContains(t, err.Error(), canary, text)
+		assert.Less(t, len(err.Error()), 250)
+		assert.Zero(t, got)
+	}
+}
+
+func FuzzParseServer(f *testing.F) {
+	for _, seed := range []string{"h:1", "redis://u:p@h:1/2?db=3", "unix://u:p@/run/r.sock?db=2", "redis://h?password_env=A&username=b", "rediss://x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := registry.ParseServer(text)
+		if err != nil {
+			require.Zero(t, s)
+			// Every text has the same few errors, so none can hold a password.
+			require.Less(t, len(err.Error()), 250)
+			return
+		}
+		again, err := registry.ParseServer(s.Addr())
+		require.NoError(t, err, "an address is one that rankd reads")
+		require.Equal(t, s.Addr(), again.Addr())
+		require.True(t, again.Plain() || again.Socket != "")
+		require.False(t, s.Username != "" && s.Password.IsZero())
+	})
+}

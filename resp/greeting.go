@@ -1,0 +1,80 @@
+package resp
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Greeting returns the commands that open a connection: AUTH, SELECT, CLIENT SETNAME and CLIENT SETINFO,
+// each if the options ask for it. The batch may be empty.
+func (o *Options) Greeting() *Batch {
+	var b Batch
+	switch {
+	case o.Password == "":
+	case o.Username == "":
+		b.Cmd("AUTH", o.Password)
+	default:
+		b.Cmd("AUTH", o.Username, o.Password)
+	}
+	if o.Database != 0 {
+		b.Cmd("SELECT", strconv.Itoa(o.Database))
+	}
+	if o.ClientName != "" {
+		b.Cmd("CLIENT", "SETNAME", o.ClientName)
+	}
+	if o.LibName != "" {
+		b.Cmd("CLIENT", "SETINFO", "LIB-NAME", o.LibName)
+	}
+	if o.LibVersion != "" {
+		b.Cmd("CLIENT", "SETINFO", "LIB-VER", o.LibVersion)
+	}
+	return &b
+}
+
+// CheckGreeting returns the reason why the reply to the i-th command of Greeting forbids the use of
+// the connection, or nil. A client asks as each reply comes: a server that is full answers
+// one command and hangs up. The names, always last, are a courtesy, and old or partial
+// servers do not know them, or do not permit them to the user: they may refuse them. But a server that
+// wants a password or is full says so in answer to a name, and would say the same to every command.
+func (o *Options) CheckGreeting(i int, reply Reply) error {
+	err := reply.Err()
+	if err == nil {
+		return nil
+	}
+	refusal := err.(*ServerError)
+	required := 0 // commands before the names
+	if o.Password != "" {
+		if i == 0 {
+			return o.loginError(refusal)
+		}
+		required++
+	}
+	if o.Database != 0 {
+		required++
+	}
+	if i >= required && !refusal.refusesAll() {
+		return nil
+	}
+	return refusal
+}
+
+var (
+	errQuotesPassword = errors.New("the server refuses AUTH with a message that may quote the password; rankd does not show it")
+	errNoUsers        = errors.New("servers know users (ACL) from Redis 6 on")
+)
+
+// loginError returns the error for a refused AUTH. A server that does not know the command quotes
+// its arguments, and so the password.
+func (o *Options) loginError(refusal *ServerError) error {
+	switch {
+	case refusal.Code() == "WRONGPASS":
+		return &ServerError{Message: "WRONGPASS"} // A password may be a word of the message.
+	case strings.Contains(refusal.Message, o.Password), strings.Contains(refusal.Message, "args beginning with"):
+		return errQuotesPassword
+	case o.Username != "" && strings.Contains(refusal.Message, "wrong number of arguments"):
+		return fmt.Errorf("%w; %w", refusal, errNoUsers)
+	}
+	return refusal
+}

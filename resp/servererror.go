@@ -1,0 +1,62 @@
+package resp
+
+import (
+	"strings"
+
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+// A ServerError is a reply by which the server refuses one command, such as
+// "WRONGTYPE Operation against a key holding the wrong kind of value". The connection
+// and the other commands of the batch are unharmed. Immutable once built.
+type ServerError struct {
+	Message string // as sent, without the leading '-'
+}
+
+// Error implements error: the message on one line, shortened if it is long, and its meaning.
+func (e *ServerError) Error() string {
+	text := excerpt.Text(e.Message)
+	if meaning := e.Meaning(); meaning != "" {
+		text += " (" + meaning + ")"
+	}
+	return text
+}
+
+// Code returns the first word of the message, by convention an upper-case class
+// such as ERR, WRONGTYPE or LOADING.
+func (e *ServerError) Code() string {
+	code, _, _ := strings.Cut(e.Message, " ")
+	return code
+}
+
+// Meaning says, for errors that concern the server and not the command, what the error means and what
+// to do. It is empty for any other error.
+func (e *ServerError) Meaning() string {
+	switch e.Code() {
+	case "LOADING":
+		return "the server has started and still reads its data: ask again later"
+	case "READONLY":
+		return "the server is a replica, which takes no writes: use the address of its primary"
+	case "MASTERDOWN":
+		return "the replica has lost its primary and serves no old data: use the address of the primary, or set replica-serve-stale-data"
+	case "TRYAGAIN":
+		return "a Redis Cluster is moving the keys of the command: ask again"
+	case "CLUSTERDOWN":
+		return "the Redis Cluster serves no keys while a node is missing: see CLUSTER INFO"
+	case "MOVED", "ASK":
+		return "another node of a Redis Cluster holds the key, and rankd follows no redirections: use a server that is not in cluster mode, or a proxy that speaks for the cluster"
+	case "NOAUTH":
+		return "the server wants a password: give the endpoint one, with password_file or password_env"
+	case "WRONGPASS":
+		return "the user or the password is wrong, or the user is off: see ACL LIST"
+	case "NOPERM":
+		return "the user may not run the command or read the key: see ACL LIST"
+	default:
+		return ""
+	}
+}
+
+// refusesAll reports whether the server refuses the connection, not the command.
+func (e *ServerError) refusesAll() bool {
+	return e.Code() == "NOAUTH" || strings.HasPrefix(e.Message, "ERR max number of clients")
+}

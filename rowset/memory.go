@@ -1,0 +1,261 @@
+package rowset
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// A Pool keeps big slices of requests that have ended for those to come. Such a slice costs neither
+// fresh memory, which has to be cleared, nor a collection. On 100,000 rows these took a third of the
+// time of a vm, a filter and a sort. Any goroutine.
+type Pool struct {
+	config PoolConfig
+
+	mu        sync.Mutex // guards all below
+	bytes     int        // of what is kept; at most config.BytesMax
+	ids       shelf[int64]
+	floats    shelf[float64]
+	rows      shelf[int32]
+	scratches []*sortScratch
+}
+
+// PoolConfig sets a Pool up. The zero value means the defaults. Immutable once NewPool has it.
+type PoolConfig struct {
+	// BytesMax bounds what is kept. Zero means 64 MB. A pool that is full drops all that it keeps, so
+	// that the sizes in use now displace those of before.
+	BytesMax int
+	// LengthMin is the length from which on slices are kept. Zero means 512: for fewer elements the way
+	// to the pool costs more than it saves.
+	LengthMin int
+	// Poison has the pool overwrite what comes back. Tests set it: code that still reads such a slice
+	// finds wrong values.
+	Poison bool
+}
+
+// NewPool returns an empty pool.
+func NewPool(config PoolConfig) *Pool {
+	if config.BytesMax <= 0 {
+		config.BytesMax = 64 << 20
+	}
+	if config.LengthMin <= 0 {
+		config.LengthMin = 512
+	}
+	return &Pool{config: config}
+}
+
+// Bytes returns how many bytes the pool keeps.
+func (p *Pool) Bytes() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes
+}
+
+// A shelf has the slices of one type that a Pool keeps, by the logarithm of their capacity, which is
+// a power of two. Pool.mu guards it.
+type shelf[T any] [bits.UintSize][][]T
+
+// take returns a slice of that capacity, or nil. Its elements have any values.
+func (s *shelf[T]) take(class int) []T {
+	last := len(s[class]) - 1
+	if last < 0 {
+		return nil
+	}
+	slice := s[class][last]
+	s[class][last] = nil
+	s[class] = s[class][:last]
+	return slice
+}
+
+// keep makes room for so many bytes and counts them. False means that they are too many. The caller
+// holds mu.
+func (p *Pool) keep(bytes int) bool {
+	if bytes > p.config.BytesMax {
+		return false
+	}
+	if p.bytes+bytes > p.config.BytesMax {
+		p.ids, p.floats, p.rows, p.scratches = shelf[int64]{}, shelf[float64]{}, shelf[int32]{}, nil
+		p.bytes = 0
+	}
+	p.bytes += bytes
+	return true
+}
+
+// takeScratch returns the scratch memory of a sort.
+func (p *Pool) takeScratch() *sortScratch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.scratches) - 1
+	if last < 0 {
+		return new(sortScratch)
+	}
+	s := p.scratches[last]
+	p.scratches[last] = nil
+	p.scratches = p.scratches[:last]
+	p.bytes -= s.bytes()
+	return s
+}
+
+func (p *Pool) putScratch(s *sortScratch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.keep(s.bytes()) {
+		p.scratches = append(p.scratches, s)
+	}
+}
+
+// A Memory lends the slices of a Pool to the nodes of one request, and takes them back when the request
+// has ended. A nil Memory allocates. Any goroutine, except SetLending and Release: the owner, while no
+// body has it.
+type Memory struct {
+	pool    *Pool
+	lending bool
+
+	mu     sync.Mutex // guards what is lent
+	ids    [][]int64
+	floats [][]float64
+	rows   [][]int32
+}
+
+// NewMemory returns a Memory of p that lends nothing yet. A nil pool gives a nil Memory.
+func NewMemory(p *Pool) *Memory {
+	if p == nil {
+		return nil
+	}
+	return &Memory{pool: p}
+}
+
+// SetLending says whether slices are lent from now on. Otherwise they are allocated, for a request that
+// may leave references to them behind.
+func (m *Memory) SetLending(lending bool) { m.lending = lending }
+
+// IDs returns a slice of n elements with any values.
+func (m *Memory) IDs(n int) []int64 {
+	if !m.lends(n) {
+		return make([]int64, n)
+	}
+	return lend(m, &m.ids, &m.pool.ids, 8, n)
+}
+
+// Floats returns a slice of n elements with any values.
+func (m *Memory) Floats(n int) []float64 {
+	if !m.lends(n) {
+		return make([]float64, n)
+	}
+	return lend(m, &m.floats, &m.pool.floats, 8, n)
+}
+
+// Rows returns a slice of n elements with any values, for a list of rows or the codes of a column.
+func (m *Memory) Rows(n int) []int32 {
+	if !m.lends(n) {
+		return make([]int32, n)
+	}
+	return lend(m, &m.rows, &m.pool.rows, 4, n)
+}
+
+// lends reports whether a slice of n elements is lent. The slice of a quarter of the pool would leave
+// no room for others, and its rounding up would waste too much.
+func (m *Memory) lends(n int) bool {
+	return m != nil && m.lending && n >= m.pool.config.LengthMin && n <= m.pool.config.BytesMax/32
+}
+
+// lend returns a slice of n elements of so many bytes, from the shelf or a new one, and notes it.
+func lend[T any](m *Memory, lent *[][]T, from *shelf[T], size, n int) []T {
+	class := bits.Len(uint(n - 1))
+	p := m.pool
+	p.mu.Lock()
+	slice := from.take(class)
+	if slice != nil {
+		p.bytes -= size << class
+	}
+	p.mu.Unlock()
+	if slice == nil {
+		slice = make([]T, 1<<class)
+	}
+	m.mu.Lock()
+	*lent = append(*lent, slice)
+	m.mu.Unlock()
+	return slice[:n:n]
+}
+
+// scratch returns the scratch memory of a sort that ends when stop says so. The caller gives it
+// back to freeScratch.
+func (m *Memory) scratch(stop Stop) *sortScratch {
+	var s *sortScratch
+	if m != nil {
+		s = m.pool.takeScratch()
+	} else {
+		s = new(sortScratch)
+	}
+	s.stop, s.memory = stop, m
+	return s
+}
+
+func (m *Memory) freeScratch(s *sortScratch) {
+	if m != nil {
+		s.stop, s.stopped, s.memory = nil, false, nil
+		m.pool.putScratch(s)
+	}
+}
+
+// copyMax is how many values Release copies at most: some 10 µs on the loop.
+const copyMax = 4096
+
+// Release ends a request whose answer has these outputs. Small outputs are copied, so that they show
+// nothing that was lent, and all that was lent is taken back. Larger outputs keep it for good. Nothing
+// else may refer to what was lent.
+func (m *Memory) Release(outputs []RowSet) {
+	if m == nil || len(m.ids)+len(m.floats)+len(m.rows) == 0 {
+		return
+	}
+	values := 0
+	for _, out := range outputs {
+		if out.Batch != nil {
+			values += out.N * (1 + len(out.Batch.Floats) + len(out.Batch.Strings))
+		}
+	}
+	if values <= copyMax {
+		for i, out := range outputs {
+			if out.Batch != nil {
+				outputs[i] = Concat(nil, out, RowSet{})
+			}
+		}
+		m.takeBack()
+	}
+	clear(m.ids)
+	clear(m.floats)
+	clear(m.rows)
+	m.ids, m.floats, m.rows = m.ids[:0], m.floats[:0], m.rows[:0]
+}
+
+func (m *Memory) takeBack() {
+	p := m.pool
+	if p.config.Poison {
+		poison(m.ids, -1)
+		poison(m.floats, -1)
+		poison(m.rows, 0)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	putBack(p, &p.ids, m.ids, 8)
+	putBack(p, &p.floats, m.floats, 8)
+	putBack(p, &p.rows, m.rows, 4)
+}
+
+// putBack puts slices of elements of so many bytes on the shelf. The caller holds mu.
+func putBack[T any](p *Pool, to *shelf[T], lent [][]T, size int) {
+	for _, slice := range lent {
+		if p.keep(size * len(slice)) {
+			class := bits.Len(uint(len(slice) - 1))
+			to[class] = append(to[class], slice)
+		}
+	}
+}
+
+// poison overwrites slices that nobody may read any more.
+func poison[T any](lent [][]T, with T) {
+	for _, slice := range lent {
+		for i := range slice {
+			slice[i] = with
+		}
+	}
+}

@@ -1,0 +1,18 @@
+// Package trace says what ran when for one request: on the loop, on each worker, on each connection to Redis.
+//
+//	hooks in the engines ──▶ Recorder: events of one request ──▶ Recording ──▶ Sink
+//	                                                               │ Trace
+//	                                                               ▼
+//	                                         Trace: nodes, tracks, flows ──▶ CriticalPath, Segments, Gaps, JSON
+//
+// A Trace is what drawings and readers of JSON work on. All its instants are durations since the arrival of the
+// request, in nanoseconds. docs/trace-format.md describes its JSON form.
+//
+//	model.go     the Trace and its parts
+//	json.go      its JSON form
+//	path.go      the critical path
+//	segment.go   what the critical path was doing at each instant, and the gaps in it
+//	check.go     what holds for every Trace
+//
+// The package imports nothing of the engines.
+package trace

@@ -1,0 +1,281 @@
+package trace
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+)
+
+// concatPlan is the shape of the example plan: a viewer, two lists of users, their concatenation, a take.
+func concatPlan(t testing.TB) *plan.Graph {
+	reg, err := registry.Default("test")
+	require.NoError(t, err)
+	g := &plan.Graph{Name: "concat_plan", Outputs: []int{4}, Sources: []int{0}, Registry: reg}
+	for i, inputs := range [][]int{{}, {0}, {0}, {1}, {3}} {
+		g.Nodes = append(g.Nodes, &plan.Node{Index: i, ID: string(rune('a' + i)), Op: "core::op", Inputs: inputs})
+	}
+	g.Nodes[3].Refs = []int{2}
+	return g
+}
+
+// playConcat has a request of concat_plan happen as on the reactor: eleven commands in four round trips.
+func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording {
+	call := func(node, commands int) {
+		r.Sent(node, 0, 0, commands, 40*commands)
+		r.Await(node, commands)
+	}
+	reply := func(node, commands int) {
+		r.Replied(node, 0, 0, commands, 60*commands)
+		r.Resume(node)
+	}
+	begin := func(node int) {
+		r.Spawn(node, OnLoop, 1)
+		r.Start(node)
+	}
+	inline := func(node, parent int, start clock.Time) clock.Time {
+		end := c.Now()
+		r.Spawn(node, Inline, 8)
+		if parent >= 0 {
+			r.Follow(node, parent, 1)
+		}
+		r.StartAt(node, start)
+		r.End(node, end, Outcome{Rows: 8})
+		return end
+	}
+	r.Begin(d, g, Reactor, "adaptive", c.Now())
+	r.Enter()
+	begin(0)
+	call(0, 1)
+	r.Leave()
+	reply(0, 1)
+	r.End(0, 0, Outcome{Rows: 1})
+	begin(1)
+	call(1, 1)
+	begin(2)
+	call(2, 1)
+	r.Leave()
+	for _, node := range []int{1, 2} {
+		reply(node, 1)
+		call(node, 4)
+		r.Leave()
+	}
+	for _, node := range []int{1, 2} {
+		reply(node, 4)
+		r.End(node, 0, Outcome{Rows: 4})
+		if node == 1 {
+			r.Leave()
+		}
+	}
+	inline(4, 3, inline(3, -1, c.Now()))
+	return r.Finish(nil)
+}
+
+// BenchmarkRecorder is the price of recording one request of concat_plan: reading the clock 22 times is most of it.
+func BenchmarkRecorder(b *testing.B) {
+	g, c := concatPlan(b), clock.NewReal()
+	for _, d := range []Detail{JustNodes, Full} {
+		b.Run(d.String(), func(b *testing.B) {
+			r := NewRecorder(c, NewBudget(0))
+			b.ReportAllocs()
+			for b.Loop() {
+				playConcat(r, g, c, d)
+				r.Free()
+			}
+		})
+	}
+	b.Run("clock", func(b *testing.B) {
+		for b.Loop() {
+			c.Now()
+		}
+	})
+}
+
+// BenchmarkTrace is the price of looking at a recording, which who asks for the trace pays.
+func BenchmarkTrace(b *testing.B) {
+	g, c := concatPlan(b), clock.NewReal()
+	recording := playConcat(NewRecorder(c, NewBudget(0)), g, c, Full)
+	b.Run("assemble", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			recording.Trace()
+		}
+	})
+	t := recording.Trace()
+	b.Run("json", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = t.MarshalJSON()
+		}
+	})
+}
+
+func TestRecorder(t *testing.T) {
+	g, c := concatPlan(t), clock.NewReal()
+	r := NewRecorder(c, NewBudget(0))
+	for range 3 { // its memory is used again
+		recording := playConcat(r, g, c, Full).Keep()
+		r.Free()
+		tr := recording.Trace()
+		require.NoError(t, tr.Check())
+		assert.Zero(t, tr.Dropped)
+		require.Len(t, tr.Tracks, 3)
+		assert.Equal(t, []string{"Loop", "ep_0001 #0", "ep_0001 #0 lane 1"}, []string{tr.Tracks[0].Name, tr.Tracks[1].Name, tr.Tracks[2].Name})
+		assert.Len(t, tr.Flows, 5)
+		assert.Equal(t, 3, tr.Nodes[4].Parent)
+		assert.Equal(t, []int{1, 2}, tr.Nodes[3].Inputs)
+		calls := 0
+		for _, track := range tr.Tracks[1:] {
+			calls += len(track.Slices)
+		}
+		assert.Equal(t, 5, calls)
+	}
+	assert.True(t, r.budget.Unused(0))
+}
+
+// What does not fit is dropped and counted. What is there stays true, and the critical path has lost nothing.
+func TestRecordingIsBounded(t *testing.T) {
+	g, c := concatPlan(t), clock.NewReal()
+	for sleeps := range 80 {
+		b := NewBudget(budgetChunk)
+		r := NewRecorder(c, b)
+		r.Begin(Full, g, Reactor, "adaptive", c.Now())
+		r.Enter()
+		r.Spawn(0, OnLoop, 0)
+		r.Start(0)
+		for range sleeps {
+			r.AwaitTimer(0, c.Now())
+			r.Leave()
+			r.Fired(0, true, c.Now())
+			r.Resume(0)
+		}
+		r.End(0, 0, Outcome{Rows: 1})
+		tr := r.Finish(nil).Trace()
+		require.NoError(t, tr.Check(), sleeps)
+		all := 2 + 2*sleeps + 2 // entered and started, a sleep, ended and left
+		assert.Equal(t, max(0, all-budgetChunk) > 0, tr.Dropped > 0, sleeps)
+		if tr.Dropped == 0 {
+			assert.Len(t, tr.Timers, sleeps)
+			assert.Len(t, tr.Nodes[0].Awaits, sleeps)
+		} else {
+			assert.GreaterOrEqual(t, tr.Dropped, all-budgetChunk)
+			assert.NotEmpty(t, tr.Tracks[0].Slices)
+		}
+		path := tr.CriticalPath(Latency)
+		require.Len(t, path.Steps, 1)
+		assert.Equal(t, tr.Request.Ended, path.Length()+path.Tail)
+		assert.False(t, b.Unused(budgetChunk))
+		r.Free()
+		assert.True(t, b.Unused(budgetChunk))
+	}
+}
+
+// One request cannot have all that an engine may hold.
+func TestOneRequestIsBounded(t *testing.T) {
+	g, c := concatPlan(t), clock.NewManual()
+	r := NewRecorder(c, NewBudget(4*requestEvents))
+	r.Begin(Full, g, Reactor, "", c.Now())
+	for range requestEvents + 100 {
+		r.Fired(0, true, c.Now())
+	}
+	recording := r.Finish(nil)
+	assert.Len(t, recording.events, requestEvents)
+	assert.Equal(t, 100, recording.Dropped)
+	r.Free()
+	assert.LessOrEqual(t, cap(r.events), keepEvents, "a free recorder keeps little")
+}
+
+// What a worker has recorded fits as a whole or not at all.
+func TestMerge(t *testing.T) {
+	g, c := concatPlan(t), clock.NewReal()
+	for _, events := range []int{8 * budgetChunk, 2 * budgetChunk} {
+		b := NewBudget(events)
+		r, body := NewRecorder(c, b), NewRecorder(c, b)
+		r.Begin(Full, g, TwoPools, "", c.Now())
+		r.Enter()
+		r.Spawn(0, OnIOWorker, 0)
+		r.Submit(0, c.Now(), 1)
+		r.Leave()
+		body.BeginBody(Full)
+		start := c.Now()
+		for range 30 {
+			body.Await(0, 2)
+			body.Sent(0, 0, 1, 2, 10)
+			body.Replied(0, 0, 1, 2, 10)
+			body.Resume(0)
+		}
+		end := c.Now()
+		r.Worked(0, 3, start)
+		r.Started(0, 3, start)
+		r.Posted(0, 3, end)
+		r.Merge(body)
+		r.End(0, end, Outcome{})
+		r.Returned(0)
+		tr := r.Finish(nil).Trace()
+		require.NoError(t, tr.Check())
+		assert.Equal(t, events == 2*budgetChunk, tr.Dropped > 0)
+		if tr.Dropped == 0 {
+			assert.Equal(t, "I/O 3", tr.Tracks[1].Name)
+			assert.Len(t, tr.Tracks[1].Slices, 31)
+			assert.Len(t, tr.Tracks[2].Slices, 30)
+			assert.Len(t, tr.Flows, 31)
+		}
+		r.Free()
+		assert.True(t, b.Unused(events))
+	}
+}
+
+// Events have the fields of the seeds: a queue delay for what was in a queue, parent and depth for what followed directly.
+func TestEvents(t *testing.T) {
+	g, c := concatPlan(t), clock.NewReal()
+	count := map[EventKind]int{}
+	last := clock.Time(0)
+	for _, e := range playConcat(NewRecorder(c, NewBudget(0)), g, c, Full).Events() {
+		count[e.Kind]++
+		assert.GreaterOrEqual(t, e.At, last)
+		last = e.At
+		switch e.Kind {
+		case NodeInlined:
+			assert.Equal(t, []int{4, 3, 1}, []int{e.Node, e.Parent, e.Depth})
+		case CommandSent, ReplyReceived:
+			assert.Positive(t, e.Commands)
+			assert.Positive(t, e.Bytes)
+		case Suspended:
+			assert.Equal(t, ForRedis, e.Reason)
+		}
+	}
+	assert.Equal(t, map[EventKind]int{EngineEntered: 1, EngineLeft: 6, NodeStarted: 5, NodeEnded: 5, NodeInlined: 1,
+		CommandSent: 5, ReplyReceived: 5, Suspended: 5, CoroutineResumed: 5}, count)
+
+	r := NewRecorder(c, NewBudget(0))
+	r.Begin(JustNodes, g, Reactor, "", c.Now())
+	r.Enter()
+	r.Spawn(0, OnPool, 0)
+	queued := c.Now()
+	r.Submit(0, queued, 1)
+	start := c.Now()
+	r.Worked(0, 1, start)
+	r.End(0, 0, Outcome{})
+	var kinds []string
+	for _, e := range r.Finish(nil).Events() {
+		kinds = append(kinds, e.Kind.String())
+		if e.Kind == QueueDelay {
+			assert.Equal(t, start.Sub(queued), e.Delay)
+		}
+	}
+	assert.Equal(t, []string{"queue_delay", "node_start", "node_end"}, kinds)
+}
+
+func TestParseDetail(t *testing.T) {
+	for _, d := range []Detail{Off, JustNodes, Full} {
+		parsed, err := ParseDetail(d.String())
+		require.NoError(t, err)
+		assert.Equal(t, d, parsed)
+	}
+	_, err := ParseDetail("all")
+	assert.EqualError(t, err, `must be off, nodes or full, not "all"`)
+}

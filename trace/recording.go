@@ -1,0 +1,103 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+)
+
+// A Recording is what a Recorder took down about one request, which has ended. Events and Trace make something of it
+// to look at, at the expense of who asks. It is valid only during the callback that gets it, a Sink's or the request's: who
+// wants it for longer has Keep. Immutable; any goroutine, while it is valid.
+type Recording struct {
+	RequestID  string
+	At         time.Time // of the arrival, on the calendar; zero: unknown
+	Graph      *plan.Graph
+	Engine     string // as Trace.Engine
+	Scheduling string // as Trace.Scheduling
+	Detail     Detail
+	Arrived    clock.Time
+	Begun      clock.Time
+	Ended      clock.Time
+	Err        error // of the answer
+	Dropped    int   // events that did not fit
+
+	id     [2]uint64
+	cut    clock.Time // as in Recorder
+	nodes  []nodeRecord
+	errors []nodeError
+	events []event
+}
+
+// Keep returns a copy that stays valid.
+func (r *Recording) Keep() *Recording {
+	kept := *r
+	kept.nodes, kept.events = slices.Clone(r.nodes), slices.Clone(r.events) // nobody changes errors
+	return &kept
+}
+
+// ID returns Trace.TraceID.
+func (r *Recording) ID() string { return fmt.Sprintf("%016x%016x", r.id[0], r.id[1]) }
+
+// Events returns all events in the order of their instants.
+func (r *Recording) Events() []Event {
+	events := make([]Event, 0, len(r.events)+2*len(r.nodes))
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.place == 0 {
+			continue
+		}
+		if n.queued != 0 {
+			events = append(events, Event{Kind: QueueDelay, Node: i, At: n.start, Delay: n.start.Sub(n.queued)})
+		}
+		if n.parent >= 0 {
+			events = append(events, Event{Kind: NodeInlined, Node: i, At: n.start, Parent: int(n.parent), Depth: int(n.depth)})
+		}
+		events = append(events, Event{Kind: NodeStarted, Node: i, At: n.start, Worker: int(n.worker)},
+			Event{Kind: NodeEnded, Node: i, At: n.end, Worker: int(n.worker)})
+	}
+	for i := range r.events {
+		events = r.events[i].appendTo(events)
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	return events
+}
+
+// appendTo appends what e says. Starts and ends of nodes are in their records.
+func (e *event) appendTo(events []Event) []Event {
+	if e.kind == NodeStarted || e.kind == NodeEnded {
+		return events
+	}
+	p := Event{Kind: e.kind, Node: int(e.node), At: e.at}
+	switch e.kind {
+	case Suspended:
+		p.Commands, p.Reason = int(e.b), ForRedis
+		if e.timer {
+			p.Reason, p.Due = ForTimer, clock.Time(e.arg)
+		}
+	case CommandSent, ReplyReceived:
+		p.Endpoint, p.Connection, p.Commands, p.Bytes = int(e.endpoint), int(e.a), int(e.b), int(e.arg)
+	case TimerFired:
+		p.Due = clock.Time(e.arg)
+		if e.timer {
+			p.Reason = ForTimer
+		}
+	case OffloadStarted, OffloadPosted:
+		p.Worker = int(e.a)
+	}
+	events = append(events, p)
+	if e.suspends {
+		events = append(events, Event{Kind: Suspended, Node: p.Node, At: e.at, Reason: ForRedis, Commands: p.Commands})
+	}
+	if e.resumes {
+		events = append(events, Event{Kind: CoroutineResumed, Node: p.Node, At: e.at})
+	}
+	if e.leaves {
+		events = append(events, Event{Kind: EngineLeft, Node: -1, At: e.at})
+	}
+	return events
+}

@@ -1,0 +1,134 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Reason says what somebody waits for.
+type Reason string
+
+// The reasons. ForLoop stands for the request's goroutine in the engines without a loop.
+const (
+	Running   Reason = ""       // nothing: the body runs
+	ForRedis  Reason = "redis"  // a reply
+	ForTimer  Reason = "timer"  // the end of a sleep
+	ForWorker Reason = "worker" // a free worker
+	ForLoop   Reason = "loop"   // the loop was not at it yet
+)
+
+// Segment is a stretch of the request's time, in which the critical path was at one node and did, or waited for, one
+// thing. Immutable.
+type Segment struct {
+	Node  int           `json:"node_index"` // -1 after the end of the last node
+	For   Reason        `json:"for"`
+	Start time.Duration `json:"start_ns"`
+	End   time.Duration `json:"end_ns"`
+}
+
+// Segments returns what the critical path (mode Latency) was doing at each instant. The segments follow each other
+// without gap or overlap, from the arrival to the answer. None is empty.
+func (t *Trace) Segments() []Segment {
+	var s segments
+	runs := t.runs()
+	for _, step := range t.CriticalPath(Latency).Steps {
+		n := &t.Nodes[step.Node]
+		if n.QueueDelay != nil {
+			s.until(n.Start-*n.QueueDelay, n.Index, ForLoop)
+			s.until(n.Start, n.Index, ForWorker)
+		}
+		s.until(n.Start, n.Index, ForLoop)
+		t.inside(&s, n, runs[n.Index])
+	}
+	s.until(t.Request.Ended, -1, ForLoop)
+	return s.list
+}
+
+// inside adds the segments between a node's start and end. What lies neither in a slice nor in an await is a wait
+// for the loop. A node of which neither was recorded counts as running.
+func (t *Trace) inside(s *segments, n *Node, runs []Slice) {
+	if len(runs) == 0 && len(n.Awaits) == 0 {
+		s.until(n.End, n.Index, Running)
+		return
+	}
+	awaits := n.Awaits
+	for s.now < n.End {
+		for len(runs) > 0 && runs[0].End <= s.now {
+			runs = runs[1:]
+		}
+		for len(awaits) > 0 && awaits[0].End <= s.now {
+			awaits = awaits[1:]
+		}
+		until := n.End
+		switch {
+		case len(runs) > 0 && runs[0].Start <= s.now:
+			s.until(min(until, runs[0].End), n.Index, Running)
+			continue
+		case len(runs) > 0:
+			until = min(until, runs[0].Start)
+		}
+		reason := ForLoop
+		switch {
+		case len(awaits) > 0 && awaits[0].Start <= s.now:
+			reason, until = awaits[0].For, min(until, awaits[0].End)
+		case len(awaits) > 0:
+			until = min(until, awaits[0].Start)
+		}
+		s.until(until, n.Index, reason)
+	}
+}
+
+// runs returns the slices of each node, in order.
+func (t *Trace) runs() [][]Slice {
+	runs := make([][]Slice, len(t.Nodes))
+	for _, track := range t.Tracks {
+		for _, s := range track.Slices {
+			if s.Kind == NodeSlice {
+				runs[s.Node] = append(runs[s.Node], s)
+			}
+		}
+	}
+	for _, r := range runs {
+		slices.SortFunc(r, func(a, b Slice) int { return cmp.Compare(a.Start, b.Start) })
+	}
+	return runs
+}
+
+// segments is a list of segments under construction. It reaches from 0 to now. One goroutine at a time.
+type segments struct {
+	list []Segment
+	now  time.Duration
+}
+
+// until prolongs the list to an instant, if that is after its end.
+func (s *segments) until(end time.Duration, node int, reason Reason) {
+	if end <= s.now {
+		return
+	}
+	if k := len(s.list) - 1; k >= 0 && s.list[k].Node == node && s.list[k].For == reason {
+		s.list[k].End = end
+	} else {
+		s.list = append(s.list, Segment{Node: node, For: reason, Start: s.now, End: end})
+	}
+	s.now = end
+}
+
+// gapShare is the part of the request's time from which on a wait is a gap: a tenth.
+const gapShare = 10
+
+// Gaps returns the waits of the critical path that take more than a tenth of the request's time. Waits for the same
+// thing that follow each other directly are one gap, at the node of the first.
+func (t *Trace) Gaps() []Segment {
+	var gaps []Segment
+	for _, s := range t.Segments() {
+		if k := len(gaps) - 1; k >= 0 && gaps[k].For == s.For && gaps[k].End == s.Start {
+			gaps[k].End = s.End
+		} else {
+			gaps = append(gaps, s)
+		}
+	}
+	return slices.DeleteFunc(gaps, func(s Segment) bool {
+		return s.For == Running || (s.End-s.Start)*gapShare <= t.Request.Ended
+	})
+}

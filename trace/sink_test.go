@@ -1,0 +1,88 @@
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop/clock"
+)
+
+func recorded(t testing.TB, id string) *Recording {
+	c := clock.NewReal()
+	r := playConcat(NewRecorder(c, NewBudget(0)), concatPlan(t), c, Full)
+	r.RequestID = id
+	return r
+}
+
+func TestWriterWritesLines(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	for _, id := range []string{"a", "b", "c"} {
+		w.Take(recorded(t, id))
+	}
+	dropped, err := w.Close()
+	require.NoError(t, err)
+	assert.Zero(t, dropped)
+	w.Take(recorded(t, "late"))
+	dropped, err = w.Close()
+	require.NoError(t, err)
+	assert.Equal(t, 1, dropped, "what comes after Close")
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	require.Len(t, lines, 3)
+	for i, id := range []string{"a", "b", "c"} {
+		read, err := Decode([]byte(lines[i]))
+		require.NoError(t, err)
+		assert.Equal(t, id, read.RequestID)
+	}
+}
+
+// slowWriter tells when a write begins, and writes when it may.
+type slowWriter struct{ begun, goOn chan struct{} }
+
+func (w slowWriter) Write(p []byte) (int, error) {
+	w.begun <- struct{}{}
+	<-w.goOn
+	return len(p), nil
+}
+
+// A writer that is too slow costs traces, and never holds up who gives them.
+func TestWriterDropsWhatComesTooFast(t *testing.T) {
+	slow := slowWriter{make(chan struct{}, writerQueue+1), make(chan struct{})}
+	w := NewWriter(slow)
+	r := recorded(t, "r")
+	w.Take(r)
+	<-slow.begun // The queue is empty, and the goroutine is busy.
+	for range writerQueue + 10 {
+		w.Take(r)
+	}
+	close(slow.goOn)
+	dropped, err := w.Close()
+	require.NoError(t, err)
+	assert.Equal(t, 10, dropped)
+	assert.Len(t, slow.begun, writerQueue)
+}
+
+type brokenWriter struct{ writes int }
+
+var errBroken = errors.New("broken")
+
+func (w *brokenWriter) Write([]byte) (int, error) {
+	w.writes++
+	return 0, errBroken
+}
+
+func TestWriterReportsTheFirstError(t *testing.T) {
+	broken := new(brokenWriter)
+	w := NewWriter(broken)
+	for range 3 {
+		w.Take(recorded(t, "r"))
+	}
+	_, err := w.Close()
+	assert.ErrorIs(t, err, errBroken)
+	assert.Equal(t, 1, broken.writes)
+}
