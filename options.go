@@ -9,6 +9,7 @@ import (
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
@@ -100,6 +101,15 @@ type Options struct {
 	// task.DefaultMaxRows, ten million; task.MaxRowsLimit is the most.
 	MaxRows int
 
+	// MaxReplyBytes bounds the replies to one call of a node to Redis: what it asks for at once. A
+	// call whose replies grow beyond it fails, and harms no other request. Zero means 64 MiB; the most
+	// is 2 GiB - 1.
+	MaxReplyBytes int
+	// NoCoalesceReads sends Redis every read that is asked for. Otherwise a Reactor sends equal
+	// reads that requests ask for in the same iteration of the loop once. The flag
+	// --coalesce_reads is the opposite.
+	NoCoalesceReads bool
+
 	// Scheduling says where computing nodes run. The zero value lets the engine decide.
 	Scheduling Scheduling
 	// AllowRequestScheduling permits Request.Scheduling. It is for experiments: InlineAll from a
@@ -177,6 +187,7 @@ func (o Options) withDefaults() (Options, error) {
 		value int64
 	}{
 		{"CPUThreads", int64(o.CPUThreads)}, {"IOThreads", int64(o.IOThreads)}, {"RedisConnections", int64(o.RedisConnections)}, {"MaxRows", int64(o.MaxRows)},
+		{"MaxReplyBytes", int64(o.MaxReplyBytes)},
 		{"Timeout", int64(o.Timeout)}, {"NodeTimeout", int64(o.NodeTimeout)},
 		{"Scheduling.InlineThreshold", int64(o.Scheduling.InlineThreshold)}, {"Scheduling.MaxInlineDepth", int64(o.Scheduling.MaxInlineDepth)},
 		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)}, {"TraceSample", int64(o.TraceSample)},
@@ -193,6 +204,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxRows > task.MaxRowsLimit {
 		problem("MaxRows must be at most %d, not %d", task.MaxRowsLimit, o.MaxRows)
+	}
+	if o.MaxReplyBytes > resp.MaxReplyBytesLimit {
+		problem("MaxReplyBytes must be at most %d, not %d", resp.MaxReplyBytesLimit, o.MaxReplyBytes)
 	}
 	if o.Redis != "" {
 		if _, err := RedisAddr(o.Redis); err != nil {

@@ -19,7 +19,8 @@
 //   - now: the loop refreshes the cached time, as it does after the poll.
 //   - timers: the timers that were due when the phase began fire, by due time, then by
 //     start order.
-//   - prepare: idle hooks run, then prepare hooks.
+//   - prepare: idle hooks run, then prepare hooks, then the work that was put off until right
+//     before the flush (BeforeFlush).
 //   - flush: the host sends the bytes that its connections have buffered. This phase comes
 //     last, so that a connection needs one write for a whole iteration. A connection
 //     with much to send starts earlier.

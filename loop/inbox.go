@@ -103,6 +103,11 @@ func (l *Loop) runInbox() {
 // phase, runs in the next iteration, which then does not wait for I/O.
 func (l *Loop) Defer(fn func()) { l.deferred.add(fn) }
 
+// BeforeFlush has fn run once, after the prepare hooks of this iteration and before the host
+// sends what its connections have buffered. Between two iterations, and in a function that
+// BeforeFlush runs, it means the next iteration. The loop stays alive until fn has run. Loop only.
+func (l *Loop) BeforeFlush(fn func()) { l.flushing.add(fn) }
+
 // runCheck runs the check hooks, then the deferred work.
 func (l *Loop) runCheck() {
 	l.check.run(l)

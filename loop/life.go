@@ -53,7 +53,7 @@ func (l *Loop) Close() error {
 		return nil
 	}
 	if phase == stopping || l.awake || l.open > 0 || l.held > 0 ||
-		!l.deferred.empty() || !l.closing.empty() || len(l.mu.inbox) > 0 {
+		!l.deferred.empty() || !l.flushing.empty() || !l.closing.empty() || len(l.mu.inbox) > 0 {
 		l.mu.Unlock()
 		return ErrBusy
 	}
@@ -84,7 +84,7 @@ func (l *Loop) windDown() {
 		return
 	}
 	l.drained++
-	if l.deferred.empty() && l.closing.empty() || l.drained > windDownMax {
+	if l.deferred.empty() && l.flushing.empty() && l.closing.empty() || l.drained > windDownMax {
 		l.finish()
 	}
 }

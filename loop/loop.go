@@ -76,6 +76,7 @@ type Loop struct {
 	prepare  hookList
 	check    hookList
 	deferred queue
+	flushing queue // work right before the flush
 	closing  queue
 	spare    []func() // empty; the inbox's next slice
 	open     int      // handles not yet closed
@@ -163,6 +164,7 @@ func (l *Loop) Run(mode RunMode, poll func(wait time.Duration)) (alive bool, err
 func (l *Loop) beforePoll() {
 	l.idle.run(l)
 	l.prepare.run(l)
+	l.flushing.run(l)
 	l.host.Flush()
 }
 
@@ -246,7 +248,7 @@ func (l *Loop) Alive() bool {
 
 // Pending reports whether posts, deferred work or close callbacks wait to be run.
 func (l *Loop) Pending() bool {
-	if !l.deferred.empty() || !l.closing.empty() {
+	if !l.deferred.empty() || !l.flushing.empty() || !l.closing.empty() {
 		return true
 	}
 	l.mu.Lock()
@@ -278,7 +280,7 @@ func (l *Loop) sleep(noWait bool) (wait time.Duration) {
 	now := l.clock.Now()
 	wait = -1
 	switch due := l.timers.first(); {
-	case noWait || l.idle.active > 0 || !l.deferred.empty() || !l.closing.empty():
+	case noWait || l.idle.active > 0 || !l.deferred.empty() || !l.flushing.empty() || !l.closing.empty():
 		wait = 0
 	case due != 0 && due != clock.Never:
 		wait = max(0, due.Sub(now))

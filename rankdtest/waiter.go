@@ -48,7 +48,9 @@ type waiter struct {
 	answer  func(command []string) any
 	ctx     *task.Ctx
 	batch   resp.Batch
-	replies []byte // as the body sees them until it waits again
+	replies []byte       // as the body sees them until it waits again
+	rest    resp.Replies // for Next
+	from    int          // so many of them were taken
 }
 
 // NewBatch implements task.Waiter.
@@ -93,6 +95,23 @@ func (w *waiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 		return resp.Replies{}, err
 	}
 	return decoder.Replies(), nil
+}
+
+// Begin implements task.Waiter.
+func (w *waiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
+	w.rest, err = w.Do(ep, b)
+	w.from = 0
+	return err
+}
+
+// Next implements task.Waiter. Each part is one reply, so that a body which takes the first part
+// for all fails.
+func (w *waiter) Next() (from int, part resp.Replies, err error) {
+	if w.from == w.rest.Len() {
+		return 0, resp.Replies{}, nil
+	}
+	w.from++
+	return w.from - 1, w.rest.Slice(w.from-1, w.from), nil
 }
 
 // Sleep implements task.Waiter.

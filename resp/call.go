@@ -2,82 +2,122 @@ package resp
 
 import "github.com/rankd/rankd/loop/clock"
 
-// A Call is one batch on its way to a server and back. Its owner fills in Batch,
-// Deadline and Done, gives it to Client.Do, and may use it again from Done on, even
-// inside it; a call that is reused allocates nothing, unless it is sent in parts. The
-// zero value is ready. Loop only.
+// A Call is one batch on its way to a server and back. Its owner fills in the exported fields
+// down to Done, gives the call to Client.Do, and may use it again from Done on, even inside it; a
+// call that is reused allocates nothing, unless its replies come in several parts. The zero value
+// is ready. Loop only.
 type Call struct {
 	// Batch holds the commands. It must not change while the call is under way.
 	Batch Batch
 	// Deadline is the instant at which the caller loses interest. Zero means none. The
 	// call never waits past it, nor past RequestTimeout.
 	Deadline clock.Time
+	// Asker is the request that the call belongs to; nil means that it stands alone. It may be
+	// another request's only when the call has ended.
+	Asker *Asker
+	// MaxReplyBytes bounds the replies. Zero means the client's MaxReplyBytes.
+	MaxReplyBytes int
+	// Part, if set, receives Replies to the commands from From on, as soon as they are there: each
+	// reply once and in order, on the loop, never inside a call to the client. The last of them
+	// come with Done instead. Part may cancel the call.
+	Part func(*Call)
 	// Done is invoked exactly once for each accepted Do, on the loop, never inside a
 	// call to the client; not at all after Cancel.
 	Done func(*Call)
 	// Watch sees the commands on their way. Nil: nobody looks.
 	Watch Watch
 
-	// Replies holds one reply for each command, valid only during Done.
+	// Replies holds one reply for each command from From on, valid only during Done, and during
+	// Part.
 	Replies Replies
+	// From is 0, unless Part has seen earlier replies.
+	From int
 	// Err says that the batch failed as a whole; there are no replies then. It is nil
 	// if all replies are there, errors of the server among them.
 	Err error
 
-	// generation tells the slots of this use of the call from the slots of earlier
-	// ones: a slot whose number differs belongs to nobody any more.
+	// generation tells the parts of this use of the call from the parts of earlier
+	// ones: a part whose number differs belongs to nobody any more.
 	generation uint64
-	list       *callList  // the list that the call is in; nil: not under way
-	prev, next *Call      // its neighbours there
-	conn       *conn      // carries the parts sent so far; nil before the first
+	links      [2]callLinks
+	turn       *turn      // in which it waits; nil if all commands are gathered
+	conn       *conn      // carries the commands gathered so far; nil before the first
 	since      clock.Time // when Do accepted it
 	by         clock.Time // when it times out
-	sent       int        // commands handed to conn; answered <= sent <= Batch.Len()
-	answered   int
-	kept       *Gathered // the replies to earlier parts; nil if sent in one
+
+	// Commands: answered <= launched <= gathered <= Batch.Len().
+	gathered int // handed to conn, to leave with the others of this iteration
+	launched int // of these, written
+	answered int
+	received int // bytes of the replies so far
+
+	places []uint32  // of the commands in their flights; only scattered parts use it
+	list   []Reply   // scattered replies, while Part or Done sees them
+	kept   *Gathered // the replies to earlier parts; nil if there is one part
 }
 
 // A Watch sees the commands of a call on their way. On the goroutine that drives the connection: the loop or, in a
 // client that blocks, the caller.
 type Watch interface {
-	// Sent says that n commands of the call, bytes long, were written to the client's connection of that number.
+	// Sent says that n commands of the call, bytes long, left on the client's connection of that
+	// number, or that others asked for the same and theirs left.
 	Sent(conn, n, bytes int)
-	// Replied says that the replies to the oldest n commands on that connection were read. Nobody says so about
+	// Replied says that the replies to the oldest n of these commands were read. Nobody says so about
 	// commands whose call has given up.
 	Replied(conn, n, bytes int)
 }
 
-// A callList is a FIFO of calls, threaded through them: each is in at most one, and
+// The two kinds of list that a call is in.
+const (
+	stateList = iota // under way, or settled
+	turnList         // of the waiting calls of a turn
+)
+
+// callLinks are a call's place in a list.
+type callLinks struct {
+	list       *callList // nil: in none
+	prev, next *Call
+}
+
+// A callList is a FIFO of calls, threaded through them: each is in at most one of a kind, and
 // can leave from anywhere in it.
 type callList struct {
+	kind        int
 	first, last *Call
 	len         int
 }
 
 func (l *callList) push(c *Call) {
-	c.list, c.prev, c.next = l, l.last, nil
+	c.links[l.kind] = callLinks{l, l.last, nil}
 	if l.last == nil {
 		l.first = c
 	} else {
-		l.last.next = c
+		l.last.links[l.kind].next = c
 	}
 	l.last = c
 	l.len++
 }
 
-// leave takes the call out of its list.
-func (c *Call) leave() {
-	l := c.list
-	if c.prev == nil {
-		l.first = c.next
+// next returns the call behind c in the list of its state.
+func (c *Call) next() *Call { return c.links[stateList].next }
+
+// underWay reports whether Done is still to come.
+func (c *Call) underWay() bool { return c.links[stateList].list != nil }
+
+// leave takes the call out of its list of a kind.
+func (c *Call) leave(kind int) {
+	at := &c.links[kind]
+	l := at.list
+	if at.prev == nil {
+		l.first = at.next
 	} else {
-		c.prev.next = c.next
+		at.prev.links[kind].next = at.next
 	}
-	if c.next == nil {
-		l.last = c.prev
+	if at.next == nil {
+		l.last = at.prev
 	} else {
-		c.next.prev = c.prev
+		at.next.links[kind].prev = at.prev
 	}
 	l.len--
-	c.list, c.prev, c.next = nil, nil, nil
+	*at = callLinks{}
 }

@@ -13,9 +13,12 @@ import (
 // A Client sends batches to one server over pipelined connections and never blocks.
 // Loop only.
 //
-//	Do ──▶ waiting ──send──▶ sent ──last reply──▶ Done(replies)
-//	          │                │
-//	          └──── timeout, connection lost, no connection, Close ────▶ settled ──deferred──▶ Done(err)
+//	Do ──▶ waiting in turns ──gather──▶ outbox ──launch──▶ in flight ──last reply──▶ Done(replies)
+//	          │                           │                    │
+//	          └──── timeout, connection lost, no connection, replies too large, Close ────▶ settled ──deferred──▶ Done(err)
+//
+// What is gathered in an iteration leaves at its end, or as soon as it is 2 KiB. Until then equal
+// reads are one command.
 //
 // The client connects when it has calls. Calls wait without a connection for the next
 // attempt, which is at most BackoffMax away, and fail with it. They also fail once they
@@ -32,13 +35,17 @@ type Client struct {
 	ready     int        // connections that can take calls
 	downSince clock.Time // when the last of them was lost; zero before the first
 
-	// Every call under way is in one of three lists. waiting: some commands are not sent; only its
-	// first call may have been sent in part. sent: all are sent, and some are not answered.
-	waiting, sent callList
-	// settled: failed, or without commands; deliverSettled is to invoke Done.
-	settled         callList
+	// Every call under way is in one of two lists.
+	underWay callList
+	settled  callList // failed, or without commands; deliverSettled is to invoke Done
+	// Those of underWay with commands that are not gathered wait in one of two rings.
+	whole turns // calls that leave in one part
+	large turns // calls that leave in several
+
 	deliverFn       func() // deliverSettled, bound once
 	deliverDeferred bool   // deliverSettled is to run
+	launchFn        func() // launchAll, bound once
+	launchDeferred  bool   // launchAll is to run
 
 	// One timer serves all calls and connections. It fires at the first instant at which
 	// something may be due, or before; a call that is answered in time does not touch it.
@@ -46,23 +53,28 @@ type Client struct {
 	armed  clock.Time // when the timer fires; Never if it is not set
 	closed bool
 
-	inflight int
+	shedBytes int // the constant, except in tests
+
+	inflight int  // commands gathered or sent, and not answered
+	bulk     bulk // of these, those of large calls
 	stats    Stats
 }
 
 // Stats counts what a client has done since it was built. A copy; any goroutine.
 type Stats struct {
 	Batches       uint64 // calls accepted by Do
-	Commands      uint64 // commands sent
+	Asked         uint64 // commands that calls asked for, of those that were sent
+	Commands      uint64 // commands sent: fewer, if calls shared some
 	RoundTrips    uint64 // iterations in which commands left, counted per connection
 	BytesSent     uint64
 	BytesReceived uint64
 	Dropped       uint64 // replies to calls that had given up
 	Failed        uint64 // calls that ended with an error
 	TimedOut      uint64 // of these, with ErrTimeout
+	TooLarge      uint64 // of these, with ErrTooLarge
 	Connects      uint64 // attempts to connect
 	Reconnects    uint64 // connections made after the first of their kind
-	Inflight      int    // commands sent and not answered, now
+	Inflight      int    // commands gathered or sent, and not answered, now
 	Waiting       int    // calls not sent or sent in part, now
 	Ready         int    // connections that can take calls, now
 }
@@ -70,8 +82,8 @@ type Stats struct {
 // NewClient returns a client that has not connected yet.
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	o = o.WithDefaults()
-	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), armed: clock.Never}
-	c.deliverFn = c.deliverSettled
+	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), armed: clock.Never, shedBytes: shedBytes}
+	c.deliverFn, c.launchFn = c.deliverSettled, c.launchAll
 	c.timer = l.NewTimer(c.tick)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))
 	for i := range o.Connections {
@@ -85,7 +97,7 @@ func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 // deadline that has passed), nothing was sent and Done is not invoked. Done of an empty batch
 // is invoked later, too. Do panics if the call is under way already.
 func (c *Client) Do(call *Call) error {
-	if call.list != nil {
+	if call.underWay() {
 		panic("resp: the call is under way already")
 	}
 	call.Batch.MustBeWhole()
@@ -95,11 +107,11 @@ func (c *Client) Do(call *Call) error {
 		return c.opError(ErrClosed, nil)
 	case call.Deadline.Passed(now):
 		return c.opError(ErrTimeout, ErrDeadline)
-	case c.waiting.len >= c.opts.MaxWaiting:
+	case c.waiting() >= c.opts.MaxWaiting:
 		return c.opError(ErrQueueFull, nil)
 	}
 	call.Replies, call.Err = Replies{}, nil
-	call.sent, call.answered, call.conn = 0, 0, nil
+	call.From, call.answered, call.received = 0, 0, 0
 	call.since, call.by = now, now.Add(c.opts.RequestTimeout).Earlier(call.Deadline)
 	c.stats.Batches++
 	if call.Batch.Len() == 0 {
@@ -107,12 +119,12 @@ func (c *Client) Do(call *Call) error {
 		c.deferDeliver()
 		return nil
 	}
-	c.waiting.push(call)
+	c.underWay.push(call)
 	c.schedule(call.by)
 	if c.ready < len(c.conns) {
 		c.connect(now)
 	}
-	c.sendWaiting()
+	c.enqueue(call)
 	return nil
 }
 
@@ -120,7 +132,7 @@ func (c *Client) Do(call *Call) error {
 // invoked, and it may be used again at once. Its unsent commands are not sent, and replies
 // to the sent ones are dropped.
 func (c *Client) Cancel(call *Call) bool {
-	if call.list == nil {
+	if !call.underWay() {
 		return false
 	}
 	c.forget(call)
@@ -137,8 +149,9 @@ func (c *Client) Close() {
 	}
 	c.closed = true
 	err := c.opError(ErrClosed, nil)
-	c.failAllLater(&c.waiting, err)
-	c.failAllLater(&c.sent, err)
+	for c.underWay.first != nil {
+		c.failLater(c.underWay.first, err)
+	}
 	for _, cn := range c.conns {
 		cn.shut(nil)
 	}
@@ -148,108 +161,26 @@ func (c *Client) Close() {
 // Stats returns the counters as they are now.
 func (c *Client) Stats() Stats {
 	s := c.stats
-	s.Inflight, s.Waiting, s.Ready = c.inflight, c.waiting.len, c.ready
+	s.Inflight, s.Waiting, s.Ready = c.inflight, c.waiting(), c.ready
 	return s
 }
 
 // Addr returns the server's address: see Options.
 func (c *Client) Addr() string { return c.opts.Addr }
 
-// sendWaiting sends waiting calls in FIFO order as long as they fit. The first that does not
-// fit holds up the others, so that a large batch is not overtaken for ever.
-func (c *Client) sendWaiting() {
-	for c.waiting.first != nil {
-		call := c.waiting.first
-		cn := call.conn
-		if cn == nil {
-			cn = c.leastLoaded()
-		}
-		if cn == nil || cn.state != connReady {
-			return // A connection that comes or goes calls sendWaiting again.
-		}
-		size := call.Batch.Len()
-		n := c.opts.partSize(size, size-call.sent)
-		if n > c.opts.MaxInflight-c.inflight {
-			return
-		}
-		c.send(cn, call, n)
-	}
-}
-
-// send hands the next n commands of a call to a connection. It is the one place where
-// commands leave.
-func (c *Client) send(cn *conn, call *Call, n int) {
-	part := call.Batch.Span(call.sent, call.sent+n)
-	if err := cn.tr.Write(part); err != nil {
-		// The part was not sent, and the connection is about to end. The call waits for
-		// the next connection, unless it does not fit into the buffer: it would not fit there either.
-		cn.shut(err)
-		if errors.Is(err, transport.ErrUnsentLimit) {
-			c.failLater(call, c.opError(ErrConnectionLost, err))
-		}
-		return
-	}
-	if now := c.loop.Iteration(); cn.sentIn != now {
-		cn.sentIn = now
-		c.stats.RoundTrips++
-	}
-	c.stats.Commands += uint64(n)
-	c.stats.BytesSent += uint64(len(part))
-	now := c.loop.Now()
-	if cn.slots.len == 0 {
-		c.schedule(now.Add(c.opts.StallTimeout))
-	}
-	cn.slots.push(slot{call, call.generation, n, now})
-	c.inflight += n
-	call.conn = cn
-	call.sent += n
-	if call.Watch != nil {
-		call.Watch.Sent(cn.number, n, len(part))
-	}
-	if call.sent == call.Batch.Len() {
-		call.leave()
-		c.sent.push(call)
-	}
-}
-
-// answer hands the replies to one slot to its call.
-func (c *Client) answer(s slot, cn *conn) {
-	c.inflight -= s.n
-	call := s.call
-	if !s.wanted() {
-		c.stats.Dropped += uint64(s.n)
-		return
-	}
-	if call.Watch != nil {
-		call.Watch.Replied(cn.number, s.n, cn.decoder.Replies().Size())
-	}
-	if s.n < call.Batch.Len() {
-		if call.kept == nil {
-			call.kept = new(Gathered)
-		}
-		if call.kept.Size()+cn.decoder.Replies().Size() > c.opts.UnreadMaxBytes {
-			c.failLater(call, c.opError(ErrTooLarge, nil))
-			return
-		}
-		call.kept.Add(cn.decoder.Replies())
-		call.answered += s.n
-		if call.answered < call.Batch.Len() {
-			return
-		}
-		call.Replies = call.kept.Replies()
-	} else {
-		call.Replies = cn.decoder.Replies()
-	}
-	c.forget(call)
-	call.Done(call)
-	call.Replies = Replies{} // An idle call holds no replies.
-}
-
-// forget takes the call out of the client: replies to it that are still to come reach nobody.
+// forget takes the call out of the client: replies to it that are still to come reach nobody,
+// and commands that only it has asked for do not leave any more.
 func (c *Client) forget(call *Call) {
-	call.leave()
+	call.leave(stateList)
+	if call.turn != nil {
+		call.leaveTurn()
+	}
+	if call.gathered > call.launched {
+		call.conn.outbox.stale = true
+	}
 	call.generation++
 	call.conn, call.kept = nil, nil
+	call.gathered, call.launched = 0, 0
 }
 
 // failLater settles the call with err. Its Done is invoked by deliverSettled, never within the
@@ -258,17 +189,14 @@ func (c *Client) failLater(call *Call, err error) {
 	c.forget(call)
 	call.Err = err
 	c.stats.Failed++
-	if errors.Is(err, ErrTimeout) {
+	switch {
+	case errors.Is(err, ErrTimeout):
 		c.stats.TimedOut++
+	case errors.Is(err, ErrTooLarge):
+		c.stats.TooLarge++
 	}
 	c.settled.push(call)
 	c.deferDeliver()
-}
-
-func (c *Client) failAllLater(l *callList, err error) {
-	for l.first != nil {
-		c.failLater(l.first, err)
-	}
 }
 
 // deferDeliver has deliverSettled run at the end of this iteration or the next.
@@ -296,11 +224,11 @@ func (c *Client) deliverSettled() {
 	}
 }
 
-// leastLoaded returns the ready connection with the fewest slots, or nil.
+// leastLoaded returns the ready connection with the fewest parts, or nil.
 func (c *Client) leastLoaded() *conn {
 	var best *conn
 	for _, cn := range c.conns {
-		if cn.state == connReady && (best == nil || cn.slots.len < best.slots.len) {
+		if cn.state == connReady && (best == nil || cn.load() < best.load()) {
 			best = cn
 		}
 	}
@@ -340,10 +268,10 @@ func (c *Client) schedule(at clock.Time) {
 func (c *Client) tick() {
 	now := c.loop.Now()
 	c.armed = clock.Never
-	for call := c.waiting.first; call != nil; {
-		next := call.next // failLater moves the call to another list.
+	for call := c.underWay.first; call != nil; {
+		next := call.next() // failLater moves the call to another list.
 		connectBy := clock.Never
-		if c.ready == 0 && call.sent == 0 {
+		if c.ready == 0 && call.conn == nil {
 			connectBy = max(call.since, c.downSince).Add(c.opts.ConnectTimeout)
 		}
 		switch {
@@ -356,19 +284,10 @@ func (c *Client) tick() {
 		}
 		call = next
 	}
-	for call := c.sent.first; call != nil; {
-		next := call.next
-		if call.by.Passed(now) {
-			c.failLater(call, c.timeout(call))
-		} else {
-			c.schedule(call.by)
-		}
-		call = next
-	}
 	for _, cn := range c.conns {
 		cn.tick(now)
 	}
-	if c.waiting.len > 0 {
+	if c.waiting() > 0 {
 		c.connect(now)
 	}
 	c.sendWaiting()
@@ -381,7 +300,7 @@ func (c *Client) timeout(call *Call) error {
 		limit = fmt.Errorf("not done within %v", c.opts.RequestTimeout)
 	}
 	switch {
-	case call.sent > 0:
+	case call.launched > 0:
 		limit = fmt.Errorf("%w: %d of %d replies missing", limit, call.Batch.Len()-call.answered, call.Batch.Len())
 	case c.ready > 0:
 		limit = fmt.Errorf("%w: not sent, %d commands are in flight", limit, c.inflight)

@@ -77,60 +77,108 @@ func (o *outcome) requireError(t testing.TB, kind error, text string) {
 	require.Empty(t, o.text)
 }
 
-// checkInvariants compares the client's counters and lists with each other.
+// checkInvariants compares the client's counters, lists and FIFOs with each other.
 func checkInvariants(t testing.TB, c *Client) {
 	t.Helper()
 	inflight, ready := 0, 0
-	onTheWire := map[*Call]int{}
+	var large bulk
+	launched, gathered := map[*Call]int{}, map[*Call]int{}
 	for _, cn := range c.conns {
 		if cn.state == connReady {
 			ready++
 		}
 		if cn.state == connDown || cn.state == connDialing {
-			require.Zero(t, cn.slots.len)
+			require.Zero(t, cn.flights.len+cn.parts.len+len(cn.outbox.parts)+cn.outbox.len())
 		}
-		for i := range cn.slots.len {
-			s := cn.slots.ring[(cn.slots.first+i)&(len(cn.slots.ring)-1)]
-			require.Positive(t, s.n)
-			inflight += s.n
-			if s.wanted() {
-				onTheWire[s.call] += s.n
-				require.Same(t, cn, s.call.conn)
-				require.Contains(t, []*callList{&c.waiting, &c.sent}, s.call.list)
+		parts := 0
+		for i := range cn.flights.len {
+			f := cn.flights.at(i)
+			require.Positive(t, f.commands)
+			require.True(t, f.answered == 0 || i == 0, "only the first flight is being answered")
+			inflight += f.commands - f.answered
+			large.add(f.bulk)
+			end := 0
+			for range f.parts {
+				p := cn.parts.at(parts)
+				parts++
+				require.LessOrEqual(t, p.end, f.commands)
+				require.True(t, i > 0 || p.end > f.answered || end > f.answered, "what is answered has been delivered")
+				end = max(end, p.end)
+				if p.wanted() {
+					launched[p.call] += p.to - p.from
+					require.Same(t, cn, p.call.conn)
+				}
+			}
+		}
+		require.Equal(t, parts, cn.parts.len)
+		inflight += cn.outbox.len()
+		large.add(cn.outbox.bulk)
+		for i := range cn.outbox.parts {
+			if p := &cn.outbox.parts[i]; p.wanted() {
+				gathered[p.call] += p.to - p.from
+				require.Same(t, cn, p.call.conn)
+			} else {
+				require.True(t, cn.outbox.stale)
 			}
 		}
 	}
 	require.Equal(t, inflight, c.inflight)
 	require.LessOrEqual(t, c.inflight, c.opts.MaxInflight)
+	require.Equal(t, large, c.bulk)
+	require.LessOrEqual(t, c.bulk.commands, max(c.opts.bulkCommands(), c.opts.partCommands()))
 	require.Equal(t, ready, c.ready)
-	for _, l := range []*callList{&c.waiting, &c.sent, &c.settled} {
+	for _, l := range []*callList{&c.underWay, &c.settled} {
 		n := 0
-		for call := l.first; call != nil; call = call.next {
+		for call := l.first; call != nil; call = call.next() {
 			n++
-			require.Same(t, l, call.list)
-			require.LessOrEqual(t, call.sent, call.Batch.Len())
-			require.Equal(t, call.sent-call.answered, onTheWire[call], "what was sent and not answered has slots")
+			require.Same(t, l, call.links[stateList].list)
+			require.Equal(t, l == &c.underWay && call.gathered < call.Batch.Len(), call.turn != nil, "a call that is not gathered waits")
+			if l == &c.settled {
+				continue
+			}
+			require.LessOrEqual(t, call.gathered, call.Batch.Len())
+			require.Equal(t, call.launched-call.answered, launched[call], "what was sent and not answered is in flight")
+			require.Equal(t, call.gathered-call.launched, gathered[call], "what was gathered and not sent is in the outbox")
+			require.Equal(t, call.conn != nil, call.gathered > 0)
 			if call.conn != nil {
 				require.Contains(t, []connState{connReady, connClosing}, call.conn.state)
 			}
-			switch l {
-			case &c.waiting:
-				require.Less(t, call.sent, call.Batch.Len())
-				require.True(t, call.sent == 0 || call == l.first, "only the first may have been sent in part")
-			case &c.sent:
-				require.Equal(t, call.sent, call.Batch.Len())
-				require.Less(t, call.answered, call.sent)
-			}
-			if l != &c.settled && !c.closed {
+			if !c.closed {
 				require.LessOrEqual(t, c.armed, call.by, "the timer is set for this call, or before")
 			}
 		}
 		require.Equal(t, n, l.len)
 	}
-	if call := c.waiting.first; call != nil && ready > 0 && (call.conn == nil || call.conn.state == connReady) {
-		n := c.opts.partSize(call.Batch.Len(), call.Batch.Len()-call.sent)
-		require.Greater(t, c.inflight+n, c.opts.MaxInflight, "what fits has been sent")
+	checkTurns(t, &c.whole)
+	checkTurns(t, &c.large)
+	if c.whole.first != nil && ready > 0 {
+		call := c.whole.first.calls.first
+		require.Greater(t, c.inflight+call.Batch.Len(), c.opts.MaxInflight, "what fits has been gathered")
 	}
+}
+
+// checkTurns checks that each asker has one turn, and that no turn is empty.
+func checkTurns(t testing.TB, r *turns) {
+	t.Helper()
+	n, calls := 0, 0
+	askers := map[*Asker]bool{}
+	var before *turn
+	for turn := r.first; turn != nil; turn = turn.after {
+		n++
+		calls += turn.calls.len
+		require.Same(t, before, turn.before)
+		require.Positive(t, turn.calls.len)
+		require.True(t, turn.asker == nil || !askers[turn.asker])
+		askers[turn.asker] = true
+		for call := turn.calls.first; call != nil; call = call.links[turnList].next {
+			require.Same(t, turn, call.turn)
+			require.Same(t, turn.asker, call.Asker)
+		}
+		before = turn
+	}
+	require.Same(t, before, r.last)
+	require.Equal(t, n, r.len)
+	require.Equal(t, calls, r.calls)
 }
 
 func TestDoMisusePanics(t *testing.T) {
@@ -157,7 +205,7 @@ func TestBatchLargerThanMaxInflightGoesInParts(t *testing.T) {
 					require.NoError(t, c.Do(call))
 					require.NoError(t, c.Do(next))
 					n.settle()
-					for mute && onext.done == 0 {
+					for mute && o.done+onext.done < 2 {
 						checkInvariants(t, c)
 						n.last().answer(1)
 						n.settle()
@@ -171,14 +219,11 @@ func TestBatchLargerThanMaxInflightGoesInParts(t *testing.T) {
 	}
 }
 
-// TestUnreadMaxBytesFitsATape: its offsets have 32 bits, whatever the options say.
-func TestUnreadMaxBytesFitsATape(t *testing.T) {
-	n := newNetwork(t)
-	c := newClient(n, Options{UnreadMaxBytes: math.MaxInt})
-	call, _ := get(t, "a", 1)
-	require.NoError(t, c.Do(call))
-	assert.Equal(t, math.MaxInt32, n.last().opts.UnreadMaxBytes)
-	n.settle()
+// TestMaxReplyBytesFitsATape: its offsets have 32 bits, whatever the options and the call say.
+func TestMaxReplyBytesFitsATape(t *testing.T) {
+	c := newClient(newNetwork(t), Options{MaxReplyBytes: math.MaxInt})
+	assert.Equal(t, math.MaxInt32, c.maxReplyBytes(new(Call)))
+	assert.Equal(t, math.MaxInt32, c.maxReplyBytes(&Call{MaxReplyBytes: math.MaxInt}))
 }
 
 // TestLateOnClose: a call sent in part is lost with its connection, however long the
@@ -333,38 +378,51 @@ func TestPanicInDoneOfAFailure(t *testing.T) {
 }
 
 func TestDoDoesNotAllocate(t *testing.T) {
-	c, w := newWire(t)
-	tmpl := NewTemplate("HGETALL", "user:{id}")
-	calls := make([]Call, 8)
-	fields := 0
-	for i := range calls {
-		calls[i].Done = func(call *Call) {
-			for _, r := range call.Replies.All() {
-				fields += r.Len()
+	for _, row := range []struct {
+		name    string
+		every   int // so many calls ask for the same
+		replies int
+	}{
+		{"all different", 1, 80},
+		{"pairs ask for the same", 2, 40},
+		{"all ask for the same", 8, 10},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c, w := newWire(t)
+			tmpl := NewTemplate("HGETALL", "user:{id}")
+			calls := make([]Call, 8)
+			fields := 0
+			for i := range calls {
+				calls[i].Done = func(call *Call) {
+					for _, r := range call.Replies.All() {
+						fields += r.Len()
+					}
+				}
 			}
-		}
+			w.reply = bytes.Repeat(userHash(), row.replies)
+			round := func() {
+				for i := range calls {
+					calls[i].Batch.Reset()
+					for id := range int64(10) {
+						calls[i].Batch.CmdID(tmpl, int64(i/row.every)*10+id)
+					}
+					if err := c.Do(&calls[i]); err != nil {
+						panic(err)
+					}
+				}
+				w.answer()
+			}
+			round()
+			assert.Zero(t, testing.AllocsPerRun(50, round))
+			assert.Equal(t, 52*8*10*10, fields)
+		})
 	}
-	w.reply = bytes.Repeat(userHash(), 10*len(calls))
-	round := func() {
-		for i := range calls {
-			calls[i].Batch.Reset()
-			for id := range int64(10) {
-				calls[i].Batch.CmdID(tmpl, id)
-			}
-			if err := c.Do(&calls[i]); err != nil {
-				panic(err)
-			}
-		}
-		w.answer()
-	}
-	round()
-	assert.Zero(t, testing.AllocsPerRun(50, round))
-	assert.Equal(t, 52*8*10*10, fields)
 }
 
 // A wire is the least transport: one connection that swallows what is written and has the
 // answer ready.
 type wire struct {
+	h       *looptest.Harness
 	handler transport.Handler
 	reply   []byte
 	unsent  int
@@ -372,8 +430,8 @@ type wire struct {
 
 // newWire returns a client that is connected to a wire.
 func newWire(t testing.TB) (*Client, *wire) {
-	w := &wire{reply: []byte("+PONG\r\n")}
-	c := NewClient(looptest.New(t).Loop, w, Options{Addr: addr})
+	w := &wire{h: looptest.New(t), reply: []byte("+PONG\r\n")}
+	c := NewClient(w.h.Loop, w, Options{Addr: addr})
 	ping := &Call{Done: func(call *Call) { require.NoError(t, call.Err) }}
 	ping.Batch.Cmd("PING")
 	require.NoError(t, c.Do(ping))
@@ -392,6 +450,7 @@ func (w *wire) Close(error)          {}
 
 // answer stands for the end of an iteration and the reply to all that left with it.
 func (w *wire) answer() {
+	w.h.Iterate()
 	w.unsent = 0
 	if n := w.handler.OnData(w.reply); n != len(w.reply) {
 		panic("not all replies were consumed")

@@ -1,6 +1,8 @@
 package resp
 
 import (
+	"errors"
+
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor/transport"
 )
@@ -16,7 +18,7 @@ const (
 )
 
 // A conn is one of a client's places for a connection. It connects again and again,
-// and while it is ready it holds the slots of the commands that were sent. Loop only.
+// and while it is ready it holds what was gathered and what is in flight. Loop only.
 //
 //	down ──dial──▶ dialing ──▶ greeting ──▶ ready ──▶ closing
 //	  ▲               │           └───────────┴──shut──▶ │
@@ -27,10 +29,15 @@ type conn struct {
 	state   connState
 	tr      transport.Conn // of the current or the last connection
 	decoder *Decoder
-	greeted int // answered commands of the greeting
-	slots   slots
-	// decoding says that the decoder has been set to the front of the FIFO.
+	greeted int          // answered commands of the greeting
+	outbox  outbox       // leaves next
+	flights ring[flight] // in flight, oldest first
+	parts   ring[part]   // of the flights, in order
+	// decoding says that the decoder has been set to the first flight.
 	decoding bool
+	unread   int // bytes that the transport keeps for later
+	// shed is the number of its replies that the decoder has let go of.
+	shed int
 	// delivering is set while a callback sees replies. If OnData finds it set, the callback
 	// has panicked, and the count of consumed bytes is lost.
 	delivering bool
@@ -48,7 +55,7 @@ func (cn *conn) dial(now clock.Time) {
 	c := cn.client
 	c.stats.Connects++
 	cn.state = connDialing
-	cn.usable, cn.decoding, cn.delivering = false, false, false
+	cn.usable, cn.decoding, cn.delivering, cn.unread = false, false, false, 0
 	cn.readyBy = now.Add(c.opts.ConnectTimeout)
 	cn.tr = c.dialer.Dial(c.opts.Addr, c.opts.dialOptions(), cn)
 }
@@ -85,8 +92,7 @@ func (cn *conn) becomeReady() {
 	c.sendWaiting()
 }
 
-// OnData implements transport.Handler: it delivers all batches of replies that are
-// complete.
+// OnData implements transport.Handler.
 func (cn *conn) OnData(data []byte) (consumed int) {
 	if cn.delivering {
 		cn.shut(errPanicked)
@@ -94,8 +100,16 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 	if cn.state == connGreeting {
 		return cn.readGreeting(data)
 	}
+	cn.client.stats.BytesReceived += uint64(len(data) - cn.unread)
+	consumed = cn.read(data)
+	cn.unread = len(data) - consumed
+	return consumed
+}
+
+// read delivers the parts whose replies are complete.
+func (cn *conn) read(data []byte) (consumed int) {
 	// Bytes already read cannot answer commands that a callback sends now.
-	for answerable := cn.slots.len; cn.state == connReady; answerable-- {
+	for answerable := cn.flights.len; cn.state == connReady; {
 		rest := data[consumed:]
 		if answerable == 0 {
 			if len(rest) > 0 {
@@ -107,25 +121,30 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 			return consumed
 		}
 		if !cn.decoding {
-			cn.decoder.Reset(cn.slots.front().n)
-			cn.decoding = true
+			cn.decoder.Reset(cn.flights.front().commands)
+			cn.decoding, cn.shed = true, 0
 		}
 		n, done, err := cn.decoder.Decode(rest)
 		if err != nil {
 			cn.shut(err)
 			break
 		}
-		if !done {
+		consumed += n
+		cn.deliver()
+		switch {
+		case cn.state != connReady: // A callback has closed the client.
+		case done:
+			cn.client.bulk.sub(cn.flights.pop().bulk)
+			cn.decoding = false
+			answerable--
+		case n > 0 && !cn.decoder.skipping: // The end of a reply that nobody wanted.
+		default:
+			if unread := max(len(rest)-n, cn.decoder.need); unread >= cn.client.shedBytes {
+				consumed += cn.shedReplies(unread)
+			}
 			cn.client.sendWaiting()
 			return consumed
 		}
-		consumed += n
-		cn.client.stats.BytesReceived += uint64(n)
-		cn.decoding = false
-		cn.pace.Answered()
-		cn.delivering = true
-		cn.client.answer(cn.slots.pop(), cn)
-		cn.delivering = false
 	}
 	return len(data) // The rest of a closed connection is ignored.
 }
@@ -197,39 +216,65 @@ func (cn *conn) lost(reason error) {
 	cn.pace.Ended(now)
 	cn.decoder.Reset(0)
 	if cn.usable {
-		cn.failSlots(c.opError(ErrConnectionLost, reason))
+		cn.failSent(c.opError(ErrConnectionLost, reason))
 	} else if !c.mayConnect() {
 		c.failUnsent(c.opError(ErrConnect, reason))
 	}
 	if c.closed {
 		return
 	}
-	if c.waiting.len > 0 {
+	if c.waiting() > 0 {
 		c.connect(now)
 	}
 	c.sendWaiting()
 }
 
-// failSlots fails every call that has sent a command on this connection.
-func (cn *conn) failSlots(err error) {
+// failSent fails every call that has sent a command on this connection. Calls of which all was
+// only gathered wait for the next one, unless they did not fit into the buffer: they would not fit
+// there either.
+func (cn *conn) failSent(err error) {
 	c := cn.client
-	for cn.slots.len > 0 {
-		s := cn.slots.pop()
-		c.inflight -= s.n
-		if s.wanted() {
-			c.failLater(s.call, err)
+	for cn.flights.len > 0 {
+		f := cn.flights.pop()
+		c.inflight -= f.commands - f.answered
+		c.bulk.sub(f.bulk)
+	}
+	for cn.parts.len > 0 {
+		cn.parts.pop()
+	}
+	for call := c.underWay.first; call != nil; {
+		next := call.next() // failLater moves the call to another list.
+		if call.conn == cn && (call.launched > 0 || errors.Is(err, transport.ErrUnsentLimit)) {
+			c.failLater(call, err)
+		}
+		call = next
+	}
+	cn.ungather()
+}
+
+// ungather has the calls of the outbox wait again.
+func (cn *conn) ungather() {
+	c, o := cn.client, &cn.outbox
+	c.inflight -= o.len()
+	c.bulk.sub(o.bulk)
+	for i := range o.parts {
+		p := &o.parts[i]
+		if !p.wanted() || p.call.conn == nil {
+			continue
+		}
+		call := p.call
+		call.conn, call.gathered = nil, 0
+		if call.turn == nil {
+			c.wait(call)
 		}
 	}
-	// A call between two of its parts has no slot.
-	if call := c.waiting.first; call != nil && call.conn == cn {
-		c.failLater(call, err)
-	}
+	o.reset()
 }
 
 // failUnsent fails every call that has sent nothing.
 func (c *Client) failUnsent(err error) {
-	for call := c.waiting.first; call != nil; {
-		next := call.next // failLater moves the call to another list.
+	for call := c.underWay.first; call != nil; {
+		next := call.next() // failLater moves the call to another list.
 		if call.conn == nil {
 			c.failLater(call, err)
 		}
@@ -259,10 +304,10 @@ func (cn *conn) tick(now clock.Time) {
 		}
 		c.schedule(cn.readyBy)
 	case connReady:
-		if cn.slots.len == 0 {
+		if cn.flights.len == 0 {
 			return
 		}
-		by := cn.slots.front().sentAt.Add(c.opts.StallTimeout)
+		by := cn.flights.front().sentAt.Add(c.opts.StallTimeout)
 		if by.Passed(now) {
 			cn.shut(errStalled)
 			return

@@ -13,10 +13,9 @@ type Limits struct {
 	// Zero means 16: Redis's deepest answers (XINFO STREAM FULL) have 6.
 	MaxDepth int
 	// MaxElements bounds the values in one reply, counted over all its arrays and
-	// by their announced lengths. Zero means 4 Mi, a tape of 48 MiB.
+	// by their announced lengths. Zero means 256 Mi. Memory grows only by what has arrived.
 	MaxElements int
-	// MaxBulkBytes bounds one bulk string. Zero means 32 MiB, half of what a
-	// connection keeps unread by default.
+	// MaxBulkBytes bounds one bulk string. Zero means 512 MiB, Redis's own bound.
 	MaxBulkBytes int
 	// MaxLineBytes bounds a simple string, an error or an integer. Zero means 64 KiB.
 	MaxLineBytes int
@@ -28,8 +27,8 @@ func (l Limits) withDefaults() Limits {
 		value int
 	}{
 		{&l.MaxDepth, 16},
-		{&l.MaxElements, 4 << 20},
-		{&l.MaxBulkBytes, 32 << 20},
+		{&l.MaxElements, 256 << 20},
+		{&l.MaxBulkBytes, 512 << 20},
 		{&l.MaxLineBytes, 64 << 10},
 	} {
 		if *f.field <= 0 {
@@ -59,6 +58,12 @@ type Decoder struct {
 	promised int     // values that the current reply has announced so far
 	open     []frame // the arrays around pos, outermost first
 	err      error   // the batch cannot be decoded; sticky until Reset
+
+	begun    int  // where the reply around pos begins, if open is not empty
+	until    int  // parse stops when left is down to it
+	skipping bool // the next reply is read and forgotten
+	bulkEnd  int  // of the bulk string at pos that has not arrived; 0: none
+	skipLeft int  // bytes of a bulk string that are still to be skipped
 }
 
 // A frame is an array of which elements are missing.
@@ -76,10 +81,32 @@ func (d *Decoder) Reset(n int) {
 	d.reset()
 	d.left, d.pos, d.need, d.scanned, d.promised = n, 0, 0, 0, 0
 	d.open, d.err = d.open[:0], nil
+	d.until, d.skipping, d.skipLeft = 0, false, 0
 }
 
-// Replies returns a view of the batch, after Decode has reported it done.
-func (d *Decoder) Replies() Replies { return Replies{&d.tape} }
+// Replies returns a view of the replies that are complete: all, after Decode has reported the
+// batch done.
+func (d *Decoder) Replies() Replies { return Replies{t: &d.tape, n: uint32(d.complete())} }
+
+// complete returns the number of replies that Decode has found complete since Reset.
+func (d *Decoder) complete() int {
+	if len(d.open) > 0 {
+		return len(d.roots) - 1
+	}
+	return len(d.roots)
+}
+
+// Need returns how many bytes there have to be before Decode can go on: more than there are, and
+// all of a bulk string that was announced.
+func (d *Decoder) Need() int { return d.need }
+
+// boundary returns where the first reply begins that is not complete.
+func (d *Decoder) boundary() int {
+	if len(d.open) > 0 {
+		return d.begun
+	}
+	return d.pos
+}
 
 // Decode looks at all bytes of the batch that have arrived so far, those of earlier
 // calls first. Once the batch is complete it reports done and the batch's length in
@@ -89,13 +116,17 @@ func (d *Decoder) Decode(data []byte) (n int, done bool, err error) {
 	if d.err != nil {
 		return 0, false, d.err
 	}
+	if d.skipping {
+		n, d.err = d.skip(data)
+		return n, d.left == 0 && d.err == nil, d.err
+	}
 	if d.left > 0 && len(data) >= d.need {
 		d.err = d.parse(data)
 	}
+	d.data = data[:d.pos]
 	if d.left > 0 || d.err != nil {
 		return 0, false, d.err
 	}
-	d.data = data[:d.pos]
 	return d.pos, true, nil
 }
 
@@ -104,7 +135,7 @@ func (d *Decoder) parse(data []byte) error {
 	if uint64(len(data)) > math.MaxUint32 {
 		return &ProtocolError{Offset: d.pos, Reason: "batch of replies larger than 4 GiB"}
 	}
-	for d.left > 0 {
+	for d.left > d.until {
 		pos := d.pos
 		if pos >= len(data) {
 			d.need = pos + 1
@@ -125,7 +156,7 @@ func (d *Decoder) parse(data []byte) error {
 			default:
 				end := body + int(size)
 				if len(data) < end+2 {
-					d.need = end + 2
+					d.need, d.bulkEnd = end+2, end+2
 					return nil
 				}
 				if data[end] != '\r' || data[end+1] != '\n' {
@@ -195,6 +226,7 @@ func (d *Decoder) openArray(size int64) error {
 	index := uint32(len(d.vals))
 	if len(d.open) == 0 {
 		d.roots = append(d.roots, index)
+		d.begun = d.pos
 	}
 	d.promised += int(size)
 	// The slices grow by what has arrived, never by what a header announces.

@@ -499,21 +499,21 @@ func TestIterationStopsEarly(t *testing.T) {
 	assert.Equal(t, 3, seen)
 }
 
-func TestTapeAddJoinsBatches(t *testing.T) {
-	var all tape
+func TestGatheredJoinsBatches(t *testing.T) {
+	var all Gathered
 	var want []string
 	d := NewDecoder(Limits{})
 	for _, c := range wellFormed {
 		_, done, err := feed(d, []byte(c.data), c.n)
 		require.True(t, done && err == nil)
-		all.add(&d.tape)
+		all.Add(d.Replies())
 		if c.n > 0 {
 			want = append(want, c.want)
 		}
 	}
-	assert.Equal(t, strings.Join(want, "; "), showAll(t, Replies{&all}))
-	all.clear()
-	assert.Zero(t, Replies{&all}.Len())
+	assert.Equal(t, strings.Join(want, "; "), showAll(t, all.Replies()))
+	all.Reset()
+	assert.Zero(t, all.Replies().Len())
 }
 
 func TestDecodingDoesNotAllocate(t *testing.T) {

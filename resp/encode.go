@@ -24,6 +24,8 @@ type Batch struct {
 	starts []int // starts[i] is where command i begins in buf; ascending.
 	// missing counts the arguments that the last command still lacks.
 	missing int
+	// replyBytes is how long a reply may be expected to be; 0: not known.
+	replyBytes int
 }
 
 // Reset empties the batch and keeps its memory, up to 1 MiB of it.
@@ -34,8 +36,13 @@ func (b *Batch) Shrink(keepBytes int) {
 	if cap(b.buf) > keepBytes {
 		b.buf, b.starts = nil, nil
 	}
-	b.buf, b.starts, b.missing = b.buf[:0], b.starts[:0], 0
+	b.buf, b.starts, b.missing, b.replyBytes = b.buf[:0], b.starts[:0], 0, 0
 }
+
+// ExpectReplies says how many bytes the reply to each command may have. A client that knows sends
+// commands with long replies in small parts from the start, so that others need not wait
+// long behind them. Zero means that nobody knows.
+func (b *Batch) ExpectReplies(bytes int) { b.replyBytes = bytes }
 
 // Len returns the number of commands, which is the number of replies to expect.
 func (b *Batch) Len() int { return len(b.starts) }

@@ -18,7 +18,7 @@ var (
 	ErrClosed = errors.New("client closed")
 	// ErrProtocol: the server's bytes are not RESP2, exceed the Limits, or answer no command.
 	ErrProtocol = errors.New("protocol error")
-	// ErrTooLarge: the replies to a batch sent in parts exceed UnreadMaxBytes.
+	// ErrTooLarge: the replies to a call exceed its MaxReplyBytes.
 	ErrTooLarge = errors.New("replies too large")
 )
 

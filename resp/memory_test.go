@@ -139,9 +139,11 @@ func TestIdleCallHoldsNoReplies(t *testing.T) {
 			call, o := get(t, strings.Repeat("x", 1000), 10)
 			require.NoError(t, client.Do(call))
 			n.settle()
-			n.last().answer(3)
-			n.settle()
-			require.Len(t, call.kept.roots, 3)
+			for range 3 {
+				n.last().answer(1)
+				n.settle()
+			}
+			require.True(t, call.kept.has(0))
 			c.end(n, client, call)
 			n.settle()
 			require.True(t, errors.Is(o.err, c.err), o.err)
@@ -173,10 +175,10 @@ func TestCallReusedInsideDoneKeepsItsNewReplies(t *testing.T) {
 }
 
 func TestInflightQueueKeepsLittle(t *testing.T) {
-	const calls = 3 * slotsKeep
+	const calls = 3 * ringKeep
 	n := newNetwork(t)
 	n.mute = true
-	c := newClient(n, Options{MaxInflight: calls})
+	c := newClient(n, Options{MaxInflight: calls, NoCoalesceReads: true})
 	for range 2 {
 		outcomes := make([]*outcome, calls)
 		for i := range outcomes {
@@ -186,12 +188,12 @@ func TestInflightQueueKeepsLittle(t *testing.T) {
 		}
 		n.settle()
 		require.Equal(t, calls, c.Stats().Inflight)
-		require.Greater(t, len(c.conns[0].slots.ring), slotsKeep)
+		require.Greater(t, len(c.conns[0].parts.items), ringKeep)
 		n.last().answer(calls)
 		n.settle()
 		for _, o := range outcomes {
 			o.requireReplies(t, got("a", 1))
 		}
-		assert.LessOrEqual(t, len(c.conns[0].slots.ring), slotsKeep)
+		assert.LessOrEqual(t, len(c.conns[0].parts.items), ringKeep)
 	}
 }

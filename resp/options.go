@@ -7,6 +7,12 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
+// DefaultMaxReplyBytes is the default of Options.MaxReplyBytes.
+const DefaultMaxReplyBytes = 64 << 20
+
+// MaxReplyBytesLimit is the largest Options.MaxReplyBytes: a tape's offsets have 32 bits.
+const MaxReplyBytesLimit = math.MaxInt32
+
 // Options say which server a client talks to and within which bounds. All but Addr
 // may be zero, which means the default. Immutable once given to a client.
 type Options struct {
@@ -23,7 +29,9 @@ type Options struct {
 	Database int
 
 	// MaxInflight bounds the commands sent and unanswered, over all connections of
-	// the client. Zero means 1024. Further commands wait in FIFO order.
+	// the client. Zero means 1024. Further commands wait: calls of one Asker in order, and
+	// askers in turns. A call of more than a quarter of MaxInflight (and more than 16) leaves in
+	// parts, and all such calls together have half of it.
 	MaxInflight int
 	// MaxWaiting bounds the calls that wait to be sent. Zero means 65,536, at some
 	// 400 bytes each. If more wait, the server is far too slow for the load, and Do returns
@@ -54,10 +62,15 @@ type Options struct {
 	// many processes do not return at once. One seed gives one sequence.
 	Seed uint64
 
-	// UnsentMaxBytes and UnreadMaxBytes bound what a connection buffers, see
-	// transport.DialOptions. Zero means 64 MiB each. The replies to one batch have
-	// to fit into UnreadMaxBytes.
-	UnsentMaxBytes, UnreadMaxBytes int
+	// UnsentMaxBytes bounds the commands that a connection buffers, see transport.DialOptions. Zero
+	// means 64 MiB.
+	UnsentMaxBytes int
+	// MaxReplyBytes bounds the replies to one call. A call whose replies grow beyond it fails with
+	// ErrTooLarge. Zero means DefaultMaxReplyBytes; the most is 2 GiB.
+	MaxReplyBytes int
+	// NoCoalesceReads sends every command that is asked for. Otherwise equal reads that are
+	// asked for in the same iteration, and have not been sent, are one command.
+	NoCoalesceReads bool
 
 	// Limits bound what a reply may look like.
 	Limits Limits
@@ -75,8 +88,8 @@ func (o Options) WithDefaults() Options {
 	setDefault(&o.BackoffMin, 10*time.Millisecond)
 	setDefault(&o.BackoffMax, max(o.BackoffMin, 250*time.Millisecond))
 	setDefault(&o.UnsentMaxBytes, 64<<20)
-	setDefault(&o.UnreadMaxBytes, 64<<20)
-	o.UnreadMaxBytes = min(o.UnreadMaxBytes, math.MaxInt32) // A tape's offsets have 32 bits.
+	setDefault(&o.MaxReplyBytes, DefaultMaxReplyBytes)
+	o.MaxReplyBytes = min(o.MaxReplyBytes, MaxReplyBytesLimit)
 	o.Limits = o.Limits.withDefaults()
 	return o
 }
@@ -92,17 +105,15 @@ func (o *Options) dialOptions() transport.DialOptions {
 	return transport.DialOptions{
 		ConnectTimeout: o.ConnectTimeout,
 		UnsentMaxBytes: o.UnsentMaxBytes,
-		UnreadMaxBytes: o.UnreadMaxBytes,
+		UnreadMaxBytes: math.MaxInt, // The client bounds replies by call.
 	}
 }
 
-// partSize returns how many of the remaining commands of a batch of size commands are
-// sent at once: all, unless the batch exceeds the in-flight bound. Then it is a
-// quarter of the bound, so that later parts are on their way while the first is
-// being answered.
-func (o *Options) partSize(size, remaining int) int {
-	if size <= o.MaxInflight {
-		return remaining
-	}
-	return min(remaining, max(1, o.MaxInflight/4))
-}
+// wholeCommands is the largest number of commands that leave in one part.
+func (o *Options) wholeCommands() int { return min(o.MaxInflight, max(firstPart, o.MaxInflight/4)) }
+
+// partCommands is the largest number of commands in a part of a large call.
+func (o *Options) partCommands() int { return max(1, o.MaxInflight/16) }
+
+// bulkCommands bounds the commands that all large calls together have in flight.
+func (o *Options) bulkCommands() int { return max(1, o.MaxInflight/2) }

@@ -83,21 +83,39 @@ func (t *tape) clear() {
 	}
 }
 
-// add appends a copy of all replies of src, bytes included.
-func (t *tape) add(src *tape) {
-	bytesBase, valsBase := uint32(len(t.data)), uint32(len(t.vals))
-	t.data = append(t.data, src.data...)
-	for _, v := range src.vals {
+// span returns the range of bytes that holds the contents of entries from to end-1.
+func (t *tape) span(from, end uint32) (first, last uint32) {
+	for ; from < end; from++ {
+		if v := &t.vals[from]; v.kind != Array {
+			first = v.off
+			break
+		}
+	}
+	for ; from < end; end-- {
+		if v := &t.vals[end-1]; v.kind != Array {
+			return first, v.off + v.n
+		}
+	}
+	return 0, 0
+}
+
+// copyOf appends a copy of a reply, bytes included, and returns its entry. The copy is not
+// among the roots.
+func (t *tape) copyOf(r Reply) (entry uint32) {
+	entry = uint32(len(t.vals))
+	end := r.t.after(r.i)
+	first, last := r.t.span(r.i, end)
+	moved := uint32(len(t.data)) - first // modulo 2^32, as the additions below
+	t.data = append(t.data, r.t.data[first:last]...)
+	for _, v := range r.t.vals[r.i:end] {
 		if v.kind == Array {
-			v.off += valsBase
+			v.off += entry - r.i
 		} else {
-			v.off += bytesBase
+			v.off += moved
 		}
 		t.vals = append(t.vals, v)
 	}
-	for _, r := range src.roots {
-		t.roots = append(t.roots, r+valsBase)
-	}
+	return entry
 }
 
 // The largest tape kept for reuse. 64 Ki entries of 12 bytes are a thousand hashes
@@ -107,30 +125,46 @@ const (
 	tapeKeepBytes  = 1 << 20
 )
 
-// Replies is a view of the replies to one batch, in the order of its commands. It
-// and every Reply taken from it are valid until the callback that received them
-// returns: they point into the connection's read buffer. A callback that keeps something
-// copies it. Any goroutine may read it until then. The zero value holds no replies.
-type Replies struct{ t *tape }
+// Replies is a view of replies, in the order of their commands: to one batch, or to a part of
+// one. It and every Reply taken from it are valid until the callback that received them
+// returns: they point into the connection's read buffer, or into copies that the call keeps. A
+// callback that keeps something copies it. Any goroutine may read it until then. The zero value
+// holds no replies.
+type Replies struct {
+	t        *tape // holds them in a row: n from its root first on
+	first, n uint32
+	list     []Reply // holds them instead if they are scattered over one tape or several
+}
 
 // Len returns the number of replies.
 func (r Replies) Len() int {
-	if r.t == nil {
-		return 0
+	if r.list != nil {
+		return len(r.list)
 	}
-	return len(r.t.roots)
+	return int(r.n)
 }
 
-// Size returns the length of all replies in bytes, as read.
-func (r Replies) Size() int {
-	if r.t == nil {
-		return 0
+// At returns reply i, the answer to command i.
+func (r Replies) At(i int) Reply {
+	if r.list != nil {
+		return r.list[i]
 	}
-	return len(r.t.data)
+	if uint(i) >= uint(r.n) {
+		panic("resp: reply " + strconv.Itoa(i) + " of " + strconv.Itoa(r.Len()))
+	}
+	return Reply{r.t, r.t.roots[r.first+uint32(i)]}
 }
 
-// At returns reply i, the answer to command i of the batch.
-func (r Replies) At(i int) Reply { return Reply{r.t, r.t.roots[i]} }
+// Slice returns a view of replies from to to-1.
+func (r Replies) Slice(from, to int) Replies {
+	if from < 0 || from > to || to > r.Len() {
+		panic("resp: replies " + strconv.Itoa(from) + " to " + strconv.Itoa(to) + " of " + strconv.Itoa(r.Len()))
+	}
+	if r.list != nil {
+		return Replies{list: r.list[from:to]}
+	}
+	return Replies{t: r.t, first: r.first + uint32(from), n: uint32(to - from)}
+}
 
 // All iterates over the replies in order.
 func (r Replies) All() iter.Seq2[int, Reply] {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor/transport"
@@ -35,8 +36,12 @@ var update = flag.Bool("update", false, "rewrite the expected output of the stor
 //
 //	do a                        gives the client a call named a, of the command GET a:0
 //	do a 3 within 5ms           of GET a:0 to GET a:2, with a deadline; the same name is the same Call
+//	do a 3 for R                a call of the request R
+//	do a 3 in pieces            its replies are handed over part by part
+//	do a 3 expecting 5000       each reply may have so many bytes
 //	do a: ERR x | LIST y z      of these commands
 //	when a ends: do b; close    what the next Done of a does: commands, or panic
+//	when a piece of a comes: …  what the next Part of a does
 //	cancel a
 //	close                       closes the client
 //	wait 5ms                    lets time pass
@@ -85,20 +90,23 @@ type story struct {
 	client *Client
 	out    strings.Builder
 	calls  map[string]*storyCall
-	within bool // a command is at work: Done must not be invoked
+	askers map[string]*Asker
+	asked  map[string]int // by key: commands of calls that Do has accepted
+	within bool           // a command is at work: Done must not be invoked
 }
 
 type storyCall struct {
 	name  string
 	call  Call
 	size  int      // of GET name:0 and so on; 0 if the story gave the commands
-	times int      // Do has accepted it
 	then  []string // what its next Done does
+	piece []string // what its next Part does
+	parts []string // handed over in this use
 }
 
 // replay runs the commands among the lines, and returns all lines with the output of today.
 func replay(t testing.TB, lines []string) string {
-	s := &story{t: t, net: newNetwork(t), calls: map[string]*storyCall{}}
+	s := &story{t: t, net: newNetwork(t), calls: map[string]*storyCall{}, askers: map[string]*Asker{}, asked: map[string]int{}}
 	s.net.log = func(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
 	var o Options
 	for _, line := range lines {
@@ -125,7 +133,7 @@ func replay(t testing.TB, lines []string) string {
 	s.net.settle()
 	checkInvariants(t, s.client)
 	for _, c := range s.calls {
-		require.Nil(t, c.call.list, "call %s has not ended", c.name)
+		require.False(t, c.call.underWay(), "call %s has not ended", c.name)
 	}
 	return text
 }
@@ -140,6 +148,8 @@ func setOption(t testing.TB, o *Options, field string) {
 		f.SetString(value)
 	case int:
 		f.SetInt(int64(atoi(t, value)))
+	case bool:
+		f.SetBool(value == "true")
 	case time.Duration:
 		f.SetInt(int64(duration(t, value)))
 	default:
@@ -201,6 +211,10 @@ func (s *story) command(text string) {
 	case "do":
 		s.do(rest)
 	case "when":
+		if name, then, ok := strings.Cut(rest, " comes: "); ok {
+			s.call(strings.TrimPrefix(name, "a piece of ")).piece = strings.Split(then, "; ")
+			return
+		}
 		name, then, ok := strings.Cut(rest, " ends: ")
 		require.True(s.t, ok, text)
 		s.call(name).then = strings.Split(then, "; ")
@@ -302,16 +316,21 @@ func (s *story) call(name string) *storyCall {
 	return c
 }
 
-// do gives a call to the client: "name", "name size", "name: commands", each with or without "within 5ms".
+// do gives a call to the client: "name", "name size", "name: commands", each with or without "within 5ms" and
+// the like.
 func (s *story) do(text string) {
 	text, within, limited := strings.Cut(text, " within ")
+	text, asker, _ := strings.Cut(text, " for ")
+	text, expected, _ := strings.Cut(text, " expecting ")
+	text, inPieces := strings.CutSuffix(text, " in pieces")
 	head, commands, given := strings.Cut(text, ": ")
 	words := strings.Fields(head)
 	c := s.call(words[0])
-	if c.call.list == nil {
+	if !c.call.underWay() {
 		c.call.Batch.Reset()
 		c.call.Deadline = 0
-		c.size = 0
+		c.call.Part = nil
+		c.size, c.parts = 0, nil
 		if given {
 			for _, command := range strings.Split(commands, " | ") {
 				args := strings.Fields(command)
@@ -329,6 +348,16 @@ func (s *story) do(text string) {
 		if limited {
 			c.call.Deadline = s.net.h.Clock.Now().Add(duration(s.t, within))
 		}
+		if asker != "" && s.askers[asker] == nil {
+			s.askers[asker] = new(Asker)
+		}
+		c.call.Asker = s.askers[asker]
+		if expected != "" {
+			c.call.Batch.ExpectReplies(atoi(s.t, expected))
+		}
+		if inPieces {
+			c.call.Part = func(*Call) { s.pieceCame(c) }
+		}
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -339,7 +368,32 @@ func (s *story) do(text string) {
 		s.net.log("%s is refused: %s", c.name, s.showError(err))
 		return
 	}
-	c.times++
+	for rest := c.call.Batch.Encoded(); len(rest) > 0; {
+		_, args, _, left, err := redcon.ReadNextCommand(rest, nil)
+		require.NoError(s.t, err)
+		s.asked[string(args[1])]++
+		rest = left
+	}
+}
+
+// pieceCame is Part of each call that has one.
+func (s *story) pieceCame(c *storyCall) {
+	require.False(s.t, s.within, "Part of %s within a call to the client", c.name)
+	s.takePiece(c)
+	s.net.log("%s gets %d replies from %d on", c.name, c.call.Replies.Len(), c.call.From)
+	then := c.piece
+	c.piece = nil
+	for _, command := range then {
+		s.command(command)
+	}
+}
+
+// takePiece takes the replies to a call that has Part.
+func (s *story) takePiece(c *storyCall) {
+	require.Len(s.t, c.parts, c.call.From, "each reply once, and in order")
+	for _, reply := range c.call.Replies.All() {
+		c.parts = append(c.parts, show(s.t, reply))
+	}
 }
 
 // ended is Done of each call.
@@ -349,6 +403,10 @@ func (s *story) ended(c *storyCall) {
 	case c.call.Err != nil:
 		require.Zero(s.t, c.call.Replies.Len())
 		s.net.log("%s fails: %s", c.name, s.showError(c.call.Err))
+	case c.call.Part != nil:
+		s.takePiece(c)
+		require.Equal(s.t, got(c.name, c.size), strings.Join(c.parts, "; "))
+		s.net.log("%s ends: all %d as asked", c.name, c.size)
 	case c.size > 0 && showAll(s.t, c.call.Replies) == got(c.name, c.size):
 		s.net.log("%s ends: all %d as asked", c.name, c.size)
 	default:
@@ -382,11 +440,8 @@ func (s *story) showError(err error) string {
 
 // checkExecuted checks that no command reached a server more often than calls asked for it.
 func (s *story) checkExecuted() {
-	for text, times := range s.net.executed {
-		name, _, isGet := strings.Cut(text, ":")
-		if c := s.calls[name]; isGet && c != nil {
-			require.LessOrEqual(s.t, times, c.times, text)
-		}
+	for key, times := range s.asked {
+		require.LessOrEqual(s.t, s.net.executed[key], times, key)
 	}
 }
 

@@ -23,13 +23,26 @@ type CPU interface {
 	WaitIdle()                   // any goroutine except the loop
 }
 
+// Caller runs calls against the servers of one endpoint: a *resp.Client, or what later stands
+// before several. Each method says who may call it.
+type Caller interface {
+	// Do starts a call, which ends by its Done unless Do returns an error. Loop only.
+	Do(c *resp.Call) error
+	// Cancel gives a call up, whose Done is then not invoked. Loop only.
+	Cancel(c *resp.Call) bool
+	// Close fails the calls under way and refuses later ones. Loop only.
+	Close()
+	// Stats returns the counters as they are now. Loop only.
+	Stats() resp.Stats
+}
+
 // Async is the asynchronous engine: it drives any number of requests on one loop. Its state is
 // loop only. Any goroutine may call Submit, Close, Clock and Metrics.
 type Async struct {
 	loop        *loop.Loop
 	cpu         CPU
 	reg         *registry.Registry
-	clients     []*resp.Client // by endpoint index; nil for an endpoint that is not a Redis
+	clients     []Caller // by endpoint index; nil for an endpoint that is not a Redis
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	memory      *rowset.Pool
@@ -78,9 +91,9 @@ type AsyncConfig struct {
 	Loop     *loop.Loop         // required
 	CPU      CPU                // required
 	Registry *registry.Registry // required
-	// Clients are the Redis clients of the loop, by Endpoint.Index; nil for an endpoint that is
-	// not a Redis. The engine closes them.
-	Clients []*resp.Client
+	// Clients run the calls to Redis, by Endpoint.Index; nil for an endpoint that is not a Redis.
+	// The engine closes them.
+	Clients []Caller
 	// NodeTimeout bounds each node from its start. Zero means no bound.
 	NodeTimeout time.Duration
 	// MaxRows bounds the rows that the nodes of one request make together: see

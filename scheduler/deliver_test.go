@@ -26,7 +26,7 @@ func TestAPanicInDoneKeepsTheConnection(t *testing.T) {
 	net := simnet.New(sim, rng, simnet.Config{Latency: func() time.Duration { return time.Millisecond }})
 	reg := testRegistry(t)
 	connections := 0
-	clients := make([]*resp.Client, len(reg.Endpoints()))
+	clients := make([]Caller, len(reg.Endpoints()))
 	clients[0] = resp.NewClient(sim.Loop, net, resp.Options{Addr: "redis:1"})
 	net.Listen("redis:1", func(p *simnet.Peer) {
 		connections++

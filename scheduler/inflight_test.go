@@ -32,7 +32,7 @@ func TestAHundredRedisCallsInFlight(t *testing.T) {
 		served <- answerTogether(conn, calls, func() { began <- threads() })
 	}()
 	reg := registryAt(t, ln.Addr().String(), longPolicy)
-	e := openAsync(t, scheduler.Config{Registry: reg})
+	e := openAsync(t, scheduler.Config{Registry: reg, NoCoalesceReads: true}) // All ask for the same user.
 	g := examplePlan(t, reg, "simple_viewer")
 	before := threads()
 	results := make(chan *scheduler.Result, calls)

@@ -18,10 +18,12 @@ type loopBody struct {
 	node      *nodeRun // nil while free
 	cancelled bool     // nobody waits for the result any more
 	co        *coroutine
-	call      resp.Call   // the one await of Redis at a time
-	timer     *loop.Timer // the one sleep at a time; made at the first one
-	endpoint  int         // of the call, if it is recorded
-	code      func()      // the method run, bound once
+	call      resp.Call        // the one await of Redis at a time
+	wakeFn    func(*resp.Call) // wake, bound once
+	client    Caller           // has the call; nil: not under way
+	endpoint  int              // of the call, if it is recorded
+	timer     *loop.Timer      // the one sleep at a time; made at the first one
+	code      func()           // the method run, bound once
 }
 
 func (e *Async) newLoopBody() *loopBody {
@@ -29,7 +31,8 @@ func (e *Async) newLoopBody() *loopBody {
 	if b == nil {
 		b = &loopBody{engine: e, co: newCoroutine()}
 		b.code = b.run
-		b.call.Done = func(*resp.Call) { b.wake() }
+		b.wakeFn = func(*resp.Call) { b.wake() }
+		b.call.Done = func(*resp.Call) { b.callEnded() }
 	}
 	return b
 }
@@ -47,6 +50,17 @@ func (b *loopBody) start(n *nodeRun) error {
 }
 
 func (b *loopBody) run() { b.node.invoke() }
+
+// callEnded resumes the code with the last replies, or because the call has failed.
+func (b *loopBody) callEnded() {
+	b.client = nil
+	if b.call.Err != nil {
+		if recorder := b.node.recorder(); recorder != nil {
+			recorder.Enter() // It goes on now, and not since the replies to earlier commands came.
+		}
+	}
+	b.wake()
+}
 
 // wake resumes the code after its wait.
 func (b *loopBody) wake() {
@@ -77,6 +91,7 @@ const keepBatchBytes = 64 << 10
 func (b *loopBody) ended() {
 	n := b.node
 	b.node, b.cancelled = nil, false
+	b.giveUpCall()
 	b.call.Batch.Shrink(keepBatchBytes)
 	if !b.engine.freeLoopBodies.put(b) {
 		b.close()
@@ -102,8 +117,9 @@ func (b *loopBody) close() {
 	}
 }
 
-// NewBatch implements task.Waiter.
+// NewBatch implements task.Waiter. It gives up the call of which the code has not taken all parts.
 func (b *loopBody) NewBatch() *resp.Batch {
+	b.giveUpCall()
 	b.call.Batch.Reset()
 	return &b.call.Batch
 }
@@ -111,29 +127,73 @@ func (b *loopBody) NewBatch() *resp.Batch {
 // Do implements task.Waiter. It suspends the code until the replies are there. The replies are
 // views into the connection's bytes and stay valid until the code waits again.
 func (b *loopBody) Do(ep *registry.Endpoint, batch *resp.Batch) (resp.Replies, error) {
+	b.call.Part = nil
+	if err := b.send(ep, batch); err != nil {
+		return resp.Replies{}, err
+	}
+	_, replies, err := b.Next()
+	return replies, err
+}
+
+// Begin implements task.Waiter.
+func (b *loopBody) Begin(ep *registry.Endpoint, batch *resp.Batch) error {
+	b.call.Part = b.wakeFn
+	return b.send(ep, batch)
+}
+
+// Next implements task.Waiter. It suspends the code until the next replies are there. Other
+// callbacks of the loop run meanwhile.
+func (b *loopBody) Next() (from int, part resp.Replies, err error) {
+	if b.client == nil {
+		return 0, resp.Replies{}, nil
+	}
+	if recorder := b.node.recorder(); recorder != nil {
+		commands := b.call.Batch.Len()
+		if b.call.Replies.Len() > 0 {
+			commands = 0 // It has waited for all of them when it waited for the first part.
+		}
+		recorder.Await(b.node.node.Index, commands)
+	}
+	if !b.co.suspend() {
+		return 0, resp.Replies{}, task.ErrCancelled
+	}
+	if b.client != nil {
+		return b.call.From, b.call.Replies, nil
+	}
+	return b.call.From, b.call.Replies, b.call.Err
+}
+
+// send gives the call to the endpoint's client.
+func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch) error {
 	if batch != &b.call.Batch {
-		return resp.Replies{}, errors.New("batch is not of this task's NewBatch")
+		return errors.New("batch is not of this task's NewBatch")
 	}
 	client := b.engine.clients[ep.Index]
 	if client == nil {
-		return resp.Replies{}, NoClientError(ep)
+		return NoClientError(ep)
 	}
+	b.giveUpCall()
 	b.call.Deadline = b.node.deadline // A command never waits past its request.
-	recorder := b.node.recorder()
-	b.call.Watch = nil
-	if recorder != nil {
+	b.call.Asker, b.call.Watch = nil, nil
+	if r := b.node.run; r != nil { // An orphan asks for itself.
+		b.call.Asker = &r.asker
+	}
+	if b.node.recorder() != nil {
 		b.endpoint, b.call.Watch = ep.Index, b
 	}
 	if err := client.Do(&b.call); err != nil {
-		return resp.Replies{}, err
+		return err
 	}
-	if recorder != nil {
-		recorder.Await(b.node.node.Index, batch.Len())
+	b.client = client
+	return nil
+}
+
+// giveUpCall cancels the call if it is under way.
+func (b *loopBody) giveUpCall() {
+	if b.client != nil {
+		b.client.Cancel(&b.call)
+		b.client = nil
 	}
-	if !b.co.suspend() {
-		return resp.Replies{}, task.ErrCancelled
-	}
-	return b.call.Replies, b.call.Err
 }
 
 // NoClientError reports a Redis call to an endpoint for which the engine has no client. It is a

@@ -32,6 +32,12 @@ type Config struct {
 	// asks for more memory than there is; a node that would exceed it fails with a
 	// *task.RowsError. Zero means task.DefaultMaxRows, and task.MaxRowsLimit is the most.
 	MaxRows int
+	// MaxReplyBytes bounds the replies to one call to Redis. A call whose replies grow beyond it fails
+	// with resp.ErrTooLarge. Zero means resp.DefaultMaxReplyBytes.
+	MaxReplyBytes int
+	// NoCoalesceReads sends every read that is asked for. Otherwise equal reads that an Async asks
+	// for in one iteration are one command.
+	NoCoalesceReads bool
 	// Placement says where computing nodes run. Blocking engines take only from it whether a sort
 	// that a take follows selects: not in the mode OffloadAll.
 	Placement Placement
@@ -82,7 +88,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
 		Placement: cfg.Placement, Memory: cfg.Memory,
 	})
-	e.clients = make([]*resp.Client, len(cfg.Registry.Endpoints()))
+	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		if ep.Kind == registry.Redis {
 			e.clients[i] = resp.NewClient(l, host, cfg.RedisOptions(ep))
@@ -103,17 +109,19 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 		connections = c.RedisConnections
 	}
 	return resp.Options{
-		Addr:           ep.Addr(),
-		ClientName:     c.ClientName,
-		LibName:        "rankd",
-		LibVersion:     version.Read().Module,
-		Username:       ep.Policy.Username,
-		Password:       ep.Policy.Password.Reveal(),
-		Database:       ep.Policy.Database,
-		MaxInflight:    ep.Policy.MaxInflight,
-		Connections:    connections,
-		ConnectTimeout: ep.Policy.ConnectTimeout,
-		RequestTimeout: ep.Policy.RequestTimeout,
-		Seed:           uint64(time.Now().UnixNano()),
+		Addr:            ep.Addr(),
+		ClientName:      c.ClientName,
+		LibName:         "rankd",
+		LibVersion:      version.Read().Module,
+		Username:        ep.Policy.Username,
+		Password:        ep.Policy.Password.Reveal(),
+		Database:        ep.Policy.Database,
+		MaxInflight:     ep.Policy.MaxInflight,
+		Connections:     connections,
+		ConnectTimeout:  ep.Policy.ConnectTimeout,
+		RequestTimeout:  ep.Policy.RequestTimeout,
+		MaxReplyBytes:   c.MaxReplyBytes,
+		NoCoalesceReads: c.NoCoalesceReads,
+		Seed:            uint64(time.Now().UnixNano()),
 	}
 }

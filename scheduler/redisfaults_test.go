@@ -153,13 +153,14 @@ func redisFaults() []redisFault {
 			wantErr: []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol}},
 		{name: "answers with another type", script: onUser(resptest.Instead(":1\r\n")), keeps: true,
 			wantErr: []error{errRedis}, wantText: []string{"HGETALL user:7", "integer", "want array"}},
-		{name: "answers too much", script: onUser(resptest.Excess()),
-			wantErr: []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol}},
+		// The reactor finds it behind user:7, and goes on with another connection, since nothing else was
+		// sent on the first. But user:7 is also among the users that follow, where the others' replies shift.
+		{name: "answers too much", script: onUser(resptest.Excess()), wantErr: []error{errRedis}},
 		{name: "announces 600 MB", script: onUser(resptest.HugeBulk("629145600")),
 			wantErr:  []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol},
 			wantText: []string{"629145600"}},
-		{name: "sends 500 MB", script: onUser(resptest.Endless()),
-			wantErr: []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol}},
+		{name: "sends 500 MB", script: onUser(resptest.Endless()), lingers: slack,
+			wantErr: []error{errRedis, resp.ErrTooLarge}, wantText: []string{"more than 67108864 bytes (max_reply_bytes)"}},
 	}
 	for _, e := range serverErrors {
 		table = append(table, redisFault{name: "answers -" + e.class, script: onUser(resptest.Instead("-" + e.text + "\r\n")),

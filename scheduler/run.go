@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -18,7 +19,8 @@ type run struct {
 	mode    Mode
 	profile *profile // of its plan
 	kept    keptNodes
-	index   int // in engine.runs
+	asker   resp.Asker // its calls to Redis take turns with other requests'
+	index   int        // in engine.runs
 	// rows is shared with the bodies, workers' among them, and kept for the next request. It is
 	// nil if an orphan may still count on it.
 	rows *task.RowBudget

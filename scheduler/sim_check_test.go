@@ -33,6 +33,7 @@ var answerKinds = []struct {
 	{"protocol error", resp.ErrProtocol},
 	{"connection lost", resp.ErrConnectionLost},
 	{"too many waiting calls", resp.ErrQueueFull},
+	{"replies too large", resp.ErrTooLarge},
 	{"redis error", task.ErrRedis},
 	{"task panic", task.ErrPanic},
 	{"contract violation", task.ErrContract},
@@ -136,6 +137,8 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 		return false
 	case errors.Is(err, cpupool.ErrQueueFull):
 		return w.queueFull > 0
+	case errors.Is(err, resp.ErrTooLarge):
+		return w.tooLarge > 0
 	case errors.Is(err, resp.ErrTimeout), errors.Is(err, resp.ErrConnect), errors.Is(err, resp.ErrConnectionLost),
 		errors.Is(err, resp.ErrProtocol), errors.Is(err, resp.ErrQueueFull):
 		return c.redisTrouble()
@@ -222,6 +225,7 @@ type refWaiter struct {
 	lab   *simLab
 	batch resp.Batch
 	bytes []byte
+	rest  resp.Replies // for Next
 }
 
 // NewBatch implements task.Waiter.
@@ -246,6 +250,18 @@ func (r *refWaiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error
 		return resp.Replies{}, err
 	}
 	return r.lab.decoder.Replies(), nil
+}
+
+// Begin implements task.Waiter.
+func (r *refWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
+	r.rest, err = r.Do(ep, b)
+	return err
+}
+
+// Next implements task.Waiter.
+func (r *refWaiter) Next() (from int, part resp.Replies, err error) {
+	part, r.rest = r.rest, resp.Replies{}
+	return 0, part, nil
 }
 
 // Sleep implements task.Waiter.

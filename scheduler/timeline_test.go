@@ -100,8 +100,8 @@ func newTimeline(t *testing.T) *timeline {
 		tl.workers.idle = append(tl.workers.idle, newCoroutine())
 	}
 	reg := testRegistry(t)
-	clients := make([]*resp.Client, len(reg.Endpoints()))
-	clients[0] = resp.NewClient(tl.sim.Loop, net, resp.Options{Addr: "redis:1"})
+	clients := make([]Caller, len(reg.Endpoints()))
+	clients[0] = resp.NewClient(tl.sim.Loop, net, resp.Options{Addr: "redis:1", NoCoalesceReads: true})
 	pool := cpupool.New(tl.sim.Loop, cpupool.Config{Workers: timelineWorkersMax, Clock: tl.sim.Clock, Executor: &tl.workers})
 	tl.engine = NewAsync(AsyncConfig{Loop: tl.sim.Loop, CPU: pool, Registry: reg, Clients: clients, Placement: Placement{Mode: OffloadAll}})
 	var specs []task.Spec

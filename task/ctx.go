@@ -42,6 +42,12 @@ type Waiter interface {
 	// Do sends that batch to a Redis endpoint and waits for all its replies.
 	// They stay valid until the next call of this Waiter or the end of the body.
 	Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error)
+	// Begin sends that batch to a Redis endpoint, and Next waits for more of the replies: those to
+	// the commands from on, each once and in order. None and no error mean that there are no more.
+	// They stay valid until the next call of this Waiter or the end of the body. NewBatch, Begin,
+	// Do and the end of the body give up what is still to come.
+	Begin(ep *registry.Endpoint, b *resp.Batch) error
+	Next() (from int, part resp.Replies, err error)
 	// Sleep waits for d. It ends early, with ErrCancelled, when nobody waits for the body's
 	// result any more; a sleep that begins after that ends at once with ErrCancelled.
 	Sleep(d time.Duration) error
@@ -68,6 +74,12 @@ func (NoWaiter) NewBatch() *resp.Batch { return new(resp.Batch) }
 func (NoWaiter) Do(*registry.Endpoint, *resp.Batch) (resp.Replies, error) {
 	return resp.Replies{}, errNoWaiting
 }
+
+// Begin implements Waiter; it fails.
+func (NoWaiter) Begin(*registry.Endpoint, *resp.Batch) error { return errNoWaiting }
+
+// Next implements Waiter; it fails.
+func (NoWaiter) Next() (int, resp.Replies, error) { return 0, resp.Replies{}, errNoWaiting }
 
 // Sleep implements Waiter; it fails.
 func (NoWaiter) Sleep(time.Duration) error { return errNoWaiting }

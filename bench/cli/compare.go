@@ -60,7 +60,13 @@ data, unless --redis names another. An engine is written
 
   reactor                          asynchronous, all requests on one loop
   reactor:scheduling=offload_all   the same with another scheduling mode
+<<<<<<< HEAD
+  reactor:coalesce_reads=false     the same without sharing of equal reads
   reactor:trace=1000               the same with one request in a thousand recorded (trace=1: each)
+=======
+  reactor:trace=1000               the same with one request in a thousand recorded (trace=1: each)
+  reactor:coalesce_reads=false     the same without sharing of equal reads
+>>>>>>> main
   reactor:inline=false             the same with no computing node on the loop
   pool                             a CPU pool and an I/O pool that blocks on Redis
   pool:redis_pool=16               the same with 16 connections
@@ -68,6 +74,9 @@ data, unless --redis names another. An engine is written
   sequential                       one node at a time
   peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
   binary:/old/rankd:pool           any engine but a peer, run by another build of rankd
+
+One user makes all reads equal, so engines share none then, unless they say coalesce_reads=true.
+Peers never share reads. --users chooses several users, in turn or by popularity.
 
 Without --rate the load is a closed loop: so many clients, each sending when it was
 answered. With --rate requests arrive at a fixed rate, and latency counts from when
@@ -340,7 +349,15 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 			return &command.RuntimeError{Err: err}
 		}
 	}
-	workers, stop, err := p.startWorkers(ctx, &o.fleet)
+	started := o.fleet
+	if o.chosen.Different == 1 {
+		c.Settings.Unshared = true
+		started.specs = nil
+		for _, s := range o.specs {
+			started.specs = append(started.specs, s.Unshared())
+		}
+	}
+	workers, stop, err := p.startWorkers(ctx, &started)
 	defer stop()
 	if err != nil {
 		return &command.RuntimeError{Err: err}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -39,6 +40,10 @@ type Spec struct {
 	Trace      int // one request in so many is recorded, and the recording is dropped
 	// Scheduling is the mode of the engine. Empty leaves the default.
 	Scheduling rankd.SchedulingMode
+	// CoalesceReads is "true" or "false" and says whether equal reads are sent once. Empty leaves it to
+	// the benchmark; reactor only.
+	CoalesceReads string
+	MaxReplyBytes int
 	// NoInline keeps computing nodes off the loop.
 	NoInline bool
 }
@@ -61,8 +66,23 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	if s.Scheduling != "" {
 		o.Scheduling.Mode = s.Scheduling
 	}
+	if s.CoalesceReads == "false" {
+		o.NoCoalesceReads = true
+	}
+	if s.MaxReplyBytes > 0 {
+		o.MaxReplyBytes = s.MaxReplyBytes
+	}
 	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
 	return o
+}
+
+// Unshared returns the spec of an engine that sends every read that is asked for, unless s says
+// whether it shares reads. Other builds and other kinds stay as they are.
+func (s Spec) Unshared() Spec {
+	if s.Kind == Reactor && s.Binary == "" && s.CoalesceReads == "" {
+		s.CoalesceReads = "false"
+	}
+	return s
 }
 
 // Local returns the spec as the program that runs the engine reads it.
@@ -91,6 +111,9 @@ func (s Spec) String() string {
 	if s.NoInline {
 		options = append(options, inline+"=false")
 	}
+	if s.CoalesceReads != "" {
+		options = append(options, coalesceReads+"="+s.CoalesceReads)
+	}
 	if options == nil {
 		return string(s.Kind)
 	}
@@ -99,8 +122,9 @@ func (s Spec) String() string {
 
 // The options whose values are not numbers.
 const (
-	scheduling = "scheduling" // a mode
-	inline     = "inline"     // "false"
+	scheduling    = "scheduling"     // a mode
+	inline        = "inline"         // "false"
+	coalesceReads = "coalesce_reads" // true or false
 )
 
 type option struct {
@@ -111,7 +135,8 @@ type option struct {
 
 // options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
-	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}, {"trace", &s.Trace, 1 << 30}}
+	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}, {"trace", &s.Trace, 1 << 30},
+		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}}
 	if s.Kind == Pool {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}
@@ -173,6 +198,9 @@ func (s *Spec) set(field string) error {
 	case inline:
 		return s.setInline(text)
 	}
+	if name == coalesceReads && s.Kind == Reactor {
+		return s.setCoalesceReads(text)
+	}
 	var names []string
 	for _, o := range s.options() {
 		names = append(names, o.name)
@@ -189,7 +217,27 @@ func (s *Spec) set(field string) error {
 		*o.value = n
 		return nil
 	}
-	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, scheduling, inline), ", "))
+	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, s.words()...), ", "))
+}
+
+// words returns the options whose values are not numbers.
+func (s *Spec) words() []string {
+	if s.Kind == Reactor {
+		return []string{scheduling, inline, coalesceReads}
+	}
+	return []string{scheduling, inline}
+}
+
+// setCoalesceReads reads true or false.
+func (s *Spec) setCoalesceReads(text string) error {
+	switch {
+	case text != "true" && text != "false":
+		return fmt.Errorf("%s is true or false, not %q", coalesceReads, text)
+	case s.CoalesceReads != "":
+		return fmt.Errorf("%s is given twice", coalesceReads)
+	}
+	s.CoalesceReads = text
+	return nil
 }
 
 func (s *Spec) setInline(text string) error {

@@ -30,14 +30,14 @@ func measure(t *testing.T, args ...string) outcome {
 func TestBenchCompare(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
 	o := measure(t, "compare", "--plan_name", "concat_plan", "--fanout", "7", "--users", "1-3", "--json", "--html", page,
-		"--engines", "reactor,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms",
+		"--engines", "reactor:coalesce_reads=false,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms",
 		"--rounds", "2", "--duration", "20ms", "--warmup", "1ms")
 	require.Equal(t, exitOK, o.status, o.stderr)
 	var c compare.Comparison
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
 	require.Len(t, c.Cells, 3*2*2)
 	for i, cell := range c.Cells {
-		assert.Equal(t, []string{"reactor", "pool:redis_pool=2", "sequential"}[i%3], cell.Engine)
+		assert.Equal(t, []string{"reactor:coalesce_reads=false", "pool:redis_pool=2", "sequential"}[i%3], cell.Engine)
 		assert.Equal(t, []int{1, 8}[i/3%2], cell.Concurrency)
 		assert.Positive(t, cell.Requests)
 		assert.Zero(t, cell.Errors, cell.FirstError)
@@ -57,6 +57,35 @@ func TestBenchCompare(t *testing.T) {
 	report, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Contains(t, string(report), "pool:redis_pool=2")
+}
+
+// One user makes all reads equal, so that engines share none unless their names say so; otherwise they do.
+func TestBenchCompareSharesReadsOfSeveralUsers(t *testing.T) {
+	for _, c := range []struct {
+		users    string
+		shared   []bool // by engine
+		unshared bool
+	}{
+		{"1", []bool{false, true, false}, true},
+		{"zipf:5,1-1000", []bool{true, true, false}, false},
+	} {
+		o := measure(t, "compare", "--plan_name", "concat_plan", "--users", c.users, "--json", "--concurrency", "64", "--rounds", "1", "--duration", "100ms",
+			"--warmup", "0s", "--engines", "reactor,reactor:coalesce_reads=true,reactor:coalesce_reads=false")
+		require.Equal(t, exitOK, o.status, o.stderr)
+		var found compare.Comparison
+		require.NoError(t, json.Unmarshal([]byte(o.stdout), &found))
+		assert.Equal(t, c.unshared, found.Settings.Unshared)
+		assert.Equal(t, []string{"reactor", "reactor:coalesce_reads=true", "reactor:coalesce_reads=false"}, found.Engines())
+		for i, cell := range found.Cells {
+			traffic := cell.PerRequest.Traffic
+			assert.InDelta(t, 11, traffic.Asked, 1, cell.Engine)
+			if c.shared[i] {
+				assert.Less(t, traffic.Commands, 0.9*traffic.Asked, "%s, users %s", cell.Engine, c.users)
+			} else {
+				assert.Equal(t, traffic.Asked, traffic.Commands, "%s, users %s", cell.Engine, c.users)
+			}
+		}
+	}
 }
 
 func TestBenchSweepSaysWhereTheKneeIs(t *testing.T) {

@@ -60,7 +60,8 @@ func jobsOf(flag string) []job {
 		return []job{jobServe, jobTrace, jobBench, jobBenchLoop}
 	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
 		"scheduling", "enable_inline_execution", "inline_threshold_ns", "max_inline_depth", "enable_continuation_chaining", "metrics",
-		"max_rows", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms", "trace_sample", "trace_file", "trace_detail":
+		"max_rows", "max_reply_bytes", "coalesce_reads", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms",
+		"trace_sample", "trace_file", "trace_detail":
 		return []job{jobServe, jobTrace, jobBench}
 	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace":
 		return []job{jobServe}
@@ -90,6 +91,9 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 	})
 	if asked.runsPlans() && o.engine != string(rankd.Pool) {
 		idle.Add("io_threads", "with engine "+o.engine+"; --engine pool has I/O workers")
+	}
+	if asked.runsPlans() && o.engine != engineReactor {
+		idle.Add("coalesce_reads", "with --engine "+o.engine)
 	}
 	if asked.runsPlans() {
 		o.checkScheduling(&idle)

@@ -105,6 +105,7 @@ func engineOptions(o *options) (rankd.Options, error) {
 		AllowRequestScheduling: o.allowRequestScheduling,
 		AllowRequestTrace:      o.allowRequestTrace,
 		Timeout:                o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
+		MaxReplyBytes: o.maxReplyBytes, NoCoalesceReads: !o.coalesceReads,
 	}
 	e.TraceDetail, _ = trace.ParseDetail(o.traceDetail) // checked with the flags
 	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {

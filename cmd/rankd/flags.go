@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
@@ -55,6 +56,8 @@ type options struct {
 	maxInflight     int
 	maxRequestBytes int
 	maxRows         int
+	maxReplyBytes   int
+	coalesceReads   bool
 
 	scheduling                 string
 	enableInlineExecution      bool
@@ -231,6 +234,9 @@ func (o *options) addEngine(f *pflag.FlagSet) {
 	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
+	f.IntVar(&o.maxReplyBytes, "max_reply_bytes", resp.DefaultMaxReplyBytes, "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once")
+	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once; "+
+		"false with --bench unless it is given, since one user makes all reads equal")
 	// The original engine's names for --engine.
 	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
 		f.Lookup(name).Hidden = true
@@ -316,6 +322,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		{"max_inflight", o.maxInflight, 1 << 20},
 		{"max_request_bytes", o.maxRequestBytes, 1 << 30},
 		{"max_rows", o.maxRows, task.MaxRowsLimit},
+		{"max_reply_bytes", o.maxReplyBytes, resp.MaxReplyBytesLimit},
 		{"inline_threshold_ns", o.inlineThresholdNS, int(time.Second)},
 		{"max_inline_depth", o.maxInlineDepth, 1 << 16},
 		{"bench_concurrency", o.benchConcurrency, 1 << 20},
@@ -344,6 +351,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 	}
 	if o.redisPool < 0 || o.redisPool > 1<<12 {
 		problem("--redis_pool is a number from 0 to %d, not %d", 1<<12, o.redisPool)
+	}
+	if o.bench != 0 && !given.Changed("coalesce_reads") {
+		o.coalesceReads = false // The benchmark has one user, who makes all reads equal.
 	}
 	if given.Changed("bench") {
 		if o.bench < 1 || o.bench > 1<<30 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/loop/latency"
+	"github.com/rankd/rankd/resp"
 )
 
 // metricsReport is the line that --metrics prints. docs/scheduling.md explains its fields.
@@ -21,6 +22,16 @@ type metricsReport struct {
 	// Of the loop, for all plans. CallbackCPU is absent where the system does not tell.
 	Callback    timesReport  `json:"loop_callback"`
 	CallbackCPU *timesReport `json:"loop_callback_cpu,omitempty"`
+	Redis       redisReport  `json:"redis"` // of all endpoints
+}
+
+// redisReport says what was asked of Redis. docs/redis.md explains its fields.
+type redisReport struct {
+	Asked         uint64 `json:"asked"`
+	Sent          uint64 `json:"sent"`
+	Shared        uint64 `json:"shared"`
+	TooLarge      uint64 `json:"too_large"`
+	BytesReceived uint64 `json:"bytes_received"`
 }
 
 // placementReport says where computing nodes ran. The rates are shares of Inline and Offloaded
@@ -61,6 +72,7 @@ func printMetrics(w io.Writer, mode rankd.SchedulingMode, m *rankd.Metrics) erro
 	report := metricsReport{
 		Scheduling: mode, Requests: m.Requests, Failed: m.Failed, Nodes: reportPlacement(&m.Placement),
 		Plans: make(map[string]placementReport), Callback: reportTimes(m.Loop.CallbackTime), CallbackCPU: reportKnown(m.Loop.CallbackCPU),
+		Redis: reportRedis(m.Redis),
 	}
 	for name, s := range m.Plans {
 		report.Plans[name] = reportPlacement(&s)
@@ -85,6 +97,17 @@ func reportPlacement(s *rankd.PlacementStats) placementReport {
 func reportTimes(q latency.Quantiles) timesReport {
 	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 	return timesReport{Count: q.Count, P50US: us(q.P50), P99US: us(q.P99), P999US: us(q.P999), MaxUS: us(q.Max)}
+}
+
+func reportRedis(endpoints []resp.Stats) (r redisReport) {
+	for _, s := range endpoints {
+		r.Asked += s.Asked
+		r.Sent += s.Commands
+		r.TooLarge += s.TooLarge
+		r.BytesReceived += s.BytesReceived
+	}
+	r.Shared = r.Asked - r.Sent
+	return r
 }
 
 // reportKnown returns nil for a distribution of nothing.

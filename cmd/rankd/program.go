@@ -190,6 +190,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	}
 	return bench.Bench(ctx, e, cli.Bench{
 		Requests: o.bench, Concurrency: o.benchConcurrency, Plan: info.Name, Model: rankd.Model(o.engine), CPUThreads: o.cpuThreads,
+		CoalesceReads: o.coalesceReads && o.engine == engineReactor,
 	})
 }
 

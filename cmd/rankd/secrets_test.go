@@ -53,6 +53,8 @@ func TestPasswordsAreUsedAndHidden(t *testing.T) {
 	addr := locked(t)
 	for form, redis := range servers(t, addr, canary) {
 		t.Run(form, func(t *testing.T) {
+			folder := t.TempDir()
+			drawn := []string{filepath.Join(folder, "html"), filepath.Join(folder, "json"), filepath.Join(folder, "perfetto")}
 			for _, engine := range []string{engineReactor, enginePool, engineSequential} {
 				metrics := []string{}
 				if engine == engineReactor {
@@ -64,15 +66,22 @@ func TestPasswordsAreUsedAndHidden(t *testing.T) {
 				assertHidden(t, o)
 			}
 			for _, args := range [][]string{
+				{"trace", "--plan_name", "simple_viewer", "--html", drawn[0], "--json", drawn[1], "--perfetto", drawn[2]},
 				{"--load_demo_data"}, {"--bench", "5", "--plan_name", "simple_viewer"}, {"--print-registry"},
 				{"bench", "loop", "--mode", "interference", "--workers", "0", "--duration", "5ms"},
 			} {
 				o := run(t, nil, append(args, "--redis", redis)...)
 				require.Equal(t, exitOK, o.status, o.stdout+o.stderr)
 				assertHidden(t, o)
-				if args[0] != "--bench" && args[0] != "bench" {
+				if args[0] == "--load_demo_data" || args[0] == "--print-registry" {
 					assert.Contains(t, o.stdout+o.stderr, addr)
 				}
+			}
+			for _, file := range drawn {
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				assert.NotEmpty(t, text)
+				assert.NotContains(t, string(text), canary)
 			}
 		})
 	}

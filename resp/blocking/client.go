@@ -256,7 +256,7 @@ func (c *Client) roundTrips(nc net.Conn, b *resp.Batch, r *reader, limit time.Ti
 	if err := nc.SetDeadline(limit); err != nil {
 		return resp.Replies{}, err
 	}
-	for sent := 0; sent < b.Len(); {
+	for sent, received := 0, 0; sent < b.Len(); {
 		n := min(b.Len()-sent, c.opts.MaxInflight)
 		part := b.Span(sent, sent+n)
 		if _, err := nc.Write(part); err != nil {
@@ -264,28 +264,27 @@ func (c *Client) roundTrips(nc net.Conn, b *resp.Batch, r *reader, limit time.Ti
 		}
 		c.count(func(s *resp.Stats) {
 			s.RoundTrips++
+			s.Asked += uint64(n)
 			s.Commands += uint64(n)
 			s.BytesSent += uint64(len(part))
 		})
 		if r.watch != nil {
 			r.watch.Sent(c.number, n, len(part))
 		}
-		replies, err := r.read(nc, n, c.opts.UnreadMaxBytes)
+		replies, size, err := r.read(nc, n, c.opts.MaxReplyBytes-received)
 		if err != nil {
 			return resp.Replies{}, err
 		}
 		if r.watch != nil {
-			r.watch.Replied(c.number, n, replies.Size())
+			r.watch.Replied(c.number, n, size)
 		}
-		c.count(func(s *resp.Stats) { s.BytesReceived += uint64(replies.Size()) })
+		c.count(func(s *resp.Stats) { s.BytesReceived += uint64(size) })
 		if n == b.Len() {
 			return replies, nil
 		}
-		if r.parts.Size()+replies.Size() > c.opts.UnreadMaxBytes {
-			return resp.Replies{}, resp.ErrTooLarge
-		}
 		r.parts.Add(replies)
 		sent += n
+		received += size
 	}
 	return r.parts.Replies(), nil
 }
@@ -341,7 +340,7 @@ func (c *Client) classify(kind, late, err error) error {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return c.failed(resp.ErrTimeout, err)
 	case errors.Is(err, resp.ErrTooLarge):
-		return c.failed(resp.ErrTooLarge, nil)
+		return c.failed(resp.ErrTooLarge, fmt.Errorf("more than %d bytes (max_reply_bytes)", c.opts.MaxReplyBytes))
 	default:
 		return c.failed(kind, err)
 	}
@@ -351,8 +350,11 @@ func (c *Client) classify(kind, late, err error) error {
 func (c *Client) failed(kind, cause error) error {
 	c.count(func(s *resp.Stats) {
 		s.Failed++
-		if kind == resp.ErrTimeout {
+		switch kind {
+		case resp.ErrTimeout:
 			s.TimedOut++
+		case resp.ErrTooLarge:
+			s.TooLarge++
 		}
 	})
 	return &resp.OpError{Addr: c.opts.Addr, Kind: kind, Cause: cause}

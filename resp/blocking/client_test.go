@@ -272,8 +272,8 @@ func TestFailures(t *testing.T) {
 		{"garbage", resp.Options{}, say("garbage\r\n"), resp.ErrProtocol, "connection lost: protocol error"},
 		{"an answer too many", resp.Options{}, say("+OK\r\n+OK\r\n"), resp.ErrProtocol, "reply to no command"},
 		{"600 MB bulk string", resp.Options{}, say("$600000000\r\n"), resp.ErrProtocol, "bulk string of 600000000 bytes"},
-		{"more than is kept", resp.Options{UnreadMaxBytes: 20_000}, say("$30000\r\n" + strings.Repeat("x", 30_000)),
-			resp.ErrConnectionLost, "too many unread bytes"},
+		{"more than is kept", resp.Options{MaxReplyBytes: 20_000}, say("$30000\r\n" + strings.Repeat("x", 30_000)),
+			resp.ErrTooLarge, "replies too large: more than 20000 bytes (max_reply_bytes)"},
 		{"wrong password", resp.Options{Password: "p"}, say("-WRONGPASS no\r\n"), resp.ErrConnect, "cannot connect: WRONGPASS ("},
 		{"closed in the greeting", resp.Options{Password: "p"}, hangUp, resp.ErrConnect, "cannot connect: "},
 		{"no answer to the greeting", resp.Options{Password: "p", ConnectTimeout: soon}, hang,
@@ -356,8 +356,8 @@ func TestIdleConnectionIsChecked(t *testing.T) {
 	}
 }
 
-func TestPartsBeyondUnreadMaxBytes(t *testing.T) {
-	c := openClient(t, resp.Options{Addr: serve(t, echo).addr(), MaxInflight: 2, UnreadMaxBytes: 100})
+func TestPartsBeyondMaxReplyBytes(t *testing.T) {
+	c := openClient(t, resp.Options{Addr: serve(t, echo).addr(), MaxInflight: 2, MaxReplyBytes: 100})
 	_, err := get(t, c, "0123456789", 20, 0)
 	require.ErrorIs(t, err, resp.ErrTooLarge)
 }

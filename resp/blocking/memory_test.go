@@ -69,7 +69,9 @@ func TestClientKeepsLittle(t *testing.T) {
 	}
 	held := 0
 	require.NoError(t, c.Do(&b, 0, func(r resp.Replies) error {
-		held = r.Size()
+		for _, reply := range r.All() {
+			held += len(reply.Bytes())
+		}
 		return nil
 	}))
 	require.Greater(t, held, readBufferKeepBytes)

@@ -63,8 +63,8 @@ func (r *reader) reset() {
 	r.parts.Reset()
 }
 
-// read reads exactly n replies, of at most maxBytes in all.
-func (r *reader) read(nc net.Conn, n, maxBytes int) (resp.Replies, error) {
+// read reads exactly n replies, of at most maxBytes in all, and returns how many bytes they have.
+func (r *reader) read(nc net.Conn, n, maxBytes int) (replies resp.Replies, size int, err error) {
 	r.decoder.Reset(n)
 	for filled := 0; ; {
 		got, err := nc.Read(r.buf[filled:])
@@ -72,17 +72,16 @@ func (r *reader) read(nc net.Conn, n, maxBytes int) (resp.Replies, error) {
 		size, done, decodeErr := r.decoder.Decode(r.buf[:filled])
 		switch {
 		case decodeErr != nil:
-			return resp.Replies{}, decodeErr
+			return resp.Replies{}, 0, decodeErr
 		case done && size < filled:
-			return resp.Replies{}, resp.ErrUnsolicited
+			return resp.Replies{}, 0, resp.ErrUnsolicited
+		case done && size > maxBytes, !done && max(filled, r.decoder.Need()) > maxBytes:
+			return resp.Replies{}, 0, resp.ErrTooLarge
 		case done:
-			return r.decoder.Replies(), nil
+			return r.decoder.Replies(), size, nil
 		case err != nil:
-			return resp.Replies{}, err
+			return resp.Replies{}, 0, err
 		case filled == len(r.buf):
-			if filled >= maxBytes {
-				return resp.Replies{}, transport.ErrUnreadLimit
-			}
 			buf := make([]byte, min(2*filled, max(filled+1, maxBytes)))
 			copy(buf, r.buf)
 			r.buf = buf

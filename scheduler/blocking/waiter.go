@@ -20,6 +20,7 @@ type waiter struct {
 	cancel   *task.Cancellation // of the node that runs
 	batch    resp.Batch
 	replies  respblocking.ReplyBuffer
+	part     resp.Replies // for Next
 
 	recorder *trace.Recorder // of the body; nil: nobody records the request
 	node     int             // index of the node that runs, if it is recorded
@@ -51,6 +52,7 @@ func (w *waiter) record(r *trace.Recorder, node int) {
 // NewBatch implements task.Waiter.
 func (w *waiter) NewBatch() *resp.Batch {
 	w.batch.Reset()
+	w.part = resp.Replies{}
 	return &w.batch
 }
 
@@ -67,6 +69,18 @@ func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) 
 	w.recorder.Await(w.node, b.Len())
 	defer w.recorder.Resume(w.node)
 	return client.Exchange(b, w.deadline, &w.replies)
+}
+
+// Begin implements task.Waiter. It waits for all replies.
+func (w *waiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
+	w.part, err = w.Do(ep, b)
+	return err
+}
+
+// Next implements task.Waiter. All replies are one part.
+func (w *waiter) Next() (from int, part resp.Replies, err error) {
+	part, w.part = w.part, resp.Replies{}
+	return 0, part, nil
 }
 
 // Sent implements resp.Watch.

@@ -31,7 +31,8 @@ const askedMin = 1 << 16
 // Each entry counts as a row. readLists does not read entries that the request could not
 // take: it reads a list up to one entry more than the request may still make rows, which is
 // enough to fail. If the lists could hold more than that together, and more than askedMin, it
-// reads them by several batches, one after the other.
+// reads them by several batches, one after the other. It also does so for more than
+// task.PartCommands lists. It takes the replies part by part.
 func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 	fanout := c.Node.Params.Int("fanout")
 	if fanout < 1 || fanout > fanoutMax {
@@ -43,8 +44,9 @@ func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 	for from, to := 0, 0; from < in.Len(); from = to {
 		left := c.RowsLeft()
 		most := min(fanout, left+1)
-		to = from + int(min(int64(in.Len()-from), max(1, max(left, askedMin)/most)))
+		to = from + int(min(int64(in.Len()-from), max(1, max(left, askedMin)/most), task.PartCommands))
 		b := redis.NewBatch()
+		b.ExpectReplies(int(most) * entryBytes)
 		for i := from; i < to; i++ {
 			b.Begin(4)
 			b.ArgString("LRANGE")
@@ -52,29 +54,36 @@ func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 			b.ArgInt(0)
 			b.ArgInt(most - 1)
 		}
-		replies, err := redis.Send(b)
-		if err != nil {
-			return nil, err
-		}
-		entries := 0
-		for i := range replies.Len() {
-			reply := replies.At(i)
-			if err := redis.CheckKind(reply, resp.Array, "LRANGE", prefix, in.ID(from+i)); err != nil {
+		parts := redis.Parts(b)
+		for parts.Next() {
+			replies := parts.Replies()
+			entries := 0
+			for i := range replies.Len() {
+				reply := replies.At(i)
+				if err := redis.CheckKind(reply, resp.Array, "LRANGE", prefix, in.ID(from+parts.From()+i)); err != nil {
+					return nil, err
+				}
+				entries += reply.Len()
+			}
+			if err := c.MakeRows(int64(entries)); err != nil {
 				return nil, err
 			}
-			entries += reply.Len()
-		}
-		if err := c.MakeRows(int64(entries)); err != nil {
-			return nil, err
-		}
-		ids = slices.Grow(ids, entries)
-		for i := range replies.Len() {
-			for entry := range replies.At(i).All() {
-				if id, ok := task.ParseID(entry.Bytes()); ok {
-					ids = append(ids, id)
+			ids = slices.Grow(ids, entries)
+			for i := range replies.Len() {
+				for entry := range replies.At(i).All() {
+					if id, ok := task.ParseID(entry.Bytes()); ok {
+						ids = append(ids, id)
+					}
 				}
 			}
+		}
+		if err := parts.Err(); err != nil {
+			return nil, err
 		}
 	}
 	return ids, nil
 }
+
+// entryBytes is about how long a list entry is in a reply: an id of seven digits, and what RESP
+// adds.
+const entryBytes = 13

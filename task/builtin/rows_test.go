@@ -32,6 +32,8 @@ type fakeRedis struct {
 	batch   resp.Batch
 	decoder *resp.Decoder
 	sent    [][]string // the commands of each batch
+	rest    resp.Replies
+	from    int
 }
 
 func (r *fakeRedis) NewBatch() *resp.Batch {
@@ -63,6 +65,18 @@ func (r *fakeRedis) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error
 		return resp.Replies{}, errors.Join(err, errors.New("incomplete"))
 	}
 	return r.decoder.Replies(), nil
+}
+
+func (r *fakeRedis) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
+	r.rest, err = r.Do(ep, b)
+	r.from = 0
+	return err
+}
+
+// Next gives three replies at a time.
+func (r *fakeRedis) Next() (from int, part resp.Replies, err error) {
+	from, r.from = r.from, min(r.from+3, r.rest.Len())
+	return from, r.rest.Slice(from, r.from), nil
 }
 
 func (r *fakeRedis) Sleep(time.Duration) error { return nil }

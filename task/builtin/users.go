@@ -18,7 +18,7 @@ func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", "user:{id
 const usersFanoutMax = 10_000_000
 
 // fanOut expands each row to the ids in the list at prefix+id, then reads each
-// of those users. Two round trips, whatever the number of rows, unless readLists takes more.
+// of those users. Two round trips, unless there are very many rows.
 func fanOut(op, prefix, doc string) task.Spec {
 	users := userCommand()
 	return task.Spec{
@@ -41,27 +41,32 @@ func fanOut(op, prefix, doc string) task.Spec {
 }
 
 // readUsers makes a batch of these rows with the country column, read from
-// user:{id} as one batch. It keeps a user without a hash, or without the field, with a null.
+// user:{id} in batches of task.PartCommands. It keeps a user without a hash, or without the field, with a null.
 func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
 	redis := c.Redis(c.Node.Endpoint)
-	b := redis.NewBatch()
-	for _, id := range ids {
-		b.CmdID(command, id)
-	}
-	replies, err := redis.Send(b)
-	if err != nil {
-		return rowset.RowSet{}, err
-	}
 	countries := rowset.NewStringBuilder(keyCountry, len(ids))
-	for i := range replies.Len() {
-		reply := replies.At(i)
-		if err := redis.CheckKind(reply, resp.Array, "HGETALL", "user:", ids[i]); err != nil {
-			return rowset.RowSet{}, err
+	for from := 0; from < len(ids); from += task.PartCommands {
+		b := redis.NewBatch()
+		for _, id := range ids[from:min(len(ids), from+task.PartCommands)] {
+			b.CmdID(command, id)
 		}
-		if value, ok := task.HashField(reply, "country"); ok {
-			countries.Append(value)
-		} else {
-			countries.AppendNull()
+		parts := redis.Parts(b)
+		for parts.Next() {
+			replies := parts.Replies()
+			for i := range replies.Len() {
+				reply := replies.At(i)
+				if err := redis.CheckKind(reply, resp.Array, "HGETALL", "user:", ids[from+parts.From()+i]); err != nil {
+					return rowset.RowSet{}, err
+				}
+				if value, ok := task.HashField(reply, "country"); ok {
+					countries.Append(value)
+				} else {
+					countries.AppendNull()
+				}
+			}
+		}
+		if err := parts.Err(); err != nil {
+			return rowset.RowSet{}, err
 		}
 	}
 	// One allocation for the batch and its list of columns.

@@ -8,24 +8,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSlotsEqualASlice compares the ring with a plain slice: over random pushes and pops, in
+// TestRingEqualsASlice compares the ring with a plain slice: over random pushes and pops, in
 // waves that make it wrap, grow while it wraps, and let go of a large ring.
-func TestSlotsEqualASlice(t *testing.T) {
+func TestRingEqualsASlice(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		var q slots
-		var want []slot
+		var q ring[part]
+		var want []part
 		var pushed uint64
 		for wave := range 60 {
 			// Every tenth wave is high, and every wave but those ends low.
 			high := 1 + rng.IntN(40)
 			if wave%10 == 9 {
-				high = slotsKeep + rng.IntN(2*slotsKeep)
+				high = ringKeep + rng.IntN(2*ringKeep)
 			}
 			for len(want) < high {
 				if rng.IntN(3) > 0 || len(want) == 0 {
 					pushed++
-					s := slot{call: new(Call), generation: pushed, n: rng.IntN(9)}
+					s := part{call: new(Call), generation: pushed, to: rng.IntN(9)}
 					q.push(s)
 					want = append(want, s)
 				} else {
@@ -33,23 +33,23 @@ func TestSlotsEqualASlice(t *testing.T) {
 					want = want[1:]
 				}
 			}
-			checkSlots(t, &q, want)
+			checkRing(t, &q, want)
 			for low := rng.IntN(3); len(want) > low; want = want[1:] {
 				require.True(t, *q.front() == want[0] && q.pop() == want[0], "seed %d, wave %d", seed, wave)
 			}
-			checkSlots(t, &q, want)
+			checkRing(t, &q, want)
 		}
 	}
 }
 
-// checkSlots checks the ring's invariants, and that the places of no slot hold no call.
-func checkSlots(t *testing.T, q *slots, want []slot) {
+// checkRing checks the ring's invariants, and that places without an item hold no call.
+func checkRing(t *testing.T, q *ring[part], want []part) {
 	t.Helper()
 	require.Equal(t, len(want), q.len)
-	require.Zero(t, len(q.ring)&(len(q.ring)-1), "a power of two")
-	ring := make([]slot, len(q.ring))
+	require.Zero(t, len(q.items)&(len(q.items)-1), "a power of two")
+	ring := make([]part, len(q.items))
 	for i, s := range want {
 		ring[(q.first+i)&(len(ring)-1)] = s
 	}
-	require.True(t, slices.Equal(ring, q.ring), "the slots are in their places, and the other places are empty")
+	require.True(t, slices.Equal(ring, q.items), "the items are in their places, and the other places are empty")
 }

@@ -1,0 +1,189 @@
+package resp
+
+import "fmt"
+
+// shedBytes is how much of an incomplete flight a connection keeps unread before it looks whether
+// somebody wants it: the largest piece that it reads at once. Tests set a client's less.
+const shedBytes = 64 << 10
+
+// load returns how much the connection has to do.
+func (cn *conn) load() int { return cn.parts.len + len(cn.outbox.parts) }
+
+// deliver hands the replies that are complete to the calls that asked for them, part by part.
+func (cn *conn) deliver() {
+	c := cn.client
+	complete := cn.shed + cn.decoder.complete()
+	f := cn.flights.front()
+	if complete > f.answered {
+		c.inflight -= complete - f.answered
+		f.answered = complete
+	}
+	// A callback may push flights, so that f moves, or fail them all.
+	for cn.state == connReady && cn.flights.front().parts > 0 && cn.parts.front().end <= complete {
+		cn.flights.front().parts--
+		cn.pace.Answered()
+		cn.delivering = true
+		c.answer(cn, cn.parts.pop())
+		cn.delivering = false
+	}
+}
+
+// answer hands the replies to one part to its call. It is the one place where replies reach a call.
+func (c *Client) answer(cn *conn, p part) {
+	call, n := p.call, p.to-p.from
+	if !p.wanted() {
+		c.stats.Dropped += uint64(n)
+		return
+	}
+	whole := n == call.Batch.Len()
+	if !whole || len(cn.decoder.data) > c.maxReplyBytes(call)-call.received {
+		if call.received += cn.sizeOf(&p); call.received > c.maxReplyBytes(call) {
+			c.failLater(call, c.tooLarge(call))
+			return
+		}
+	}
+	if call.Watch != nil {
+		call.Watch.Replied(cn.number, n, cn.sizeOf(&p))
+	}
+	replies := cn.repliesTo(&p)
+	call.answered += n
+	switch last := call.answered == call.Batch.Len(); {
+	case whole || last && call.Part != nil:
+		c.finish(call, p.from, replies)
+	case call.Part != nil:
+		call.From, call.Replies = p.from, replies
+		call.Part(call)
+		if p.wanted() {
+			call.Replies = Replies{}
+		}
+	default:
+		for i, r := range replies.All() {
+			if k := p.from + i; !call.kept.has(k) {
+				call.keep(k, r)
+			}
+		}
+		if last {
+			c.finish(call, 0, call.kept.Replies())
+		}
+	}
+	clear(call.list)
+}
+
+// finish ends a call that has its replies, or the last of them.
+func (c *Client) finish(call *Call, from int, replies Replies) {
+	call.From, call.Replies = from, replies
+	c.forget(call)
+	call.Done(call)
+	call.Replies = Replies{} // An idle call holds no replies.
+}
+
+// repliesTo returns a view of the replies to a part.
+func (cn *conn) repliesTo(p *part) Replies {
+	call, d := p.call, cn.decoder
+	if p.at != scattered && p.at >= cn.shed {
+		return Replies{t: &d.tape, first: uint32(p.at - cn.shed), n: uint32(p.to - p.from)}
+	}
+	call.list = call.list[:0]
+	for k := p.from; k < p.to; k++ {
+		if call.kept.has(k) {
+			call.list = append(call.list, call.kept.list[k])
+		} else {
+			call.list = append(call.list, Reply{&d.tape, d.roots[p.place(k)-cn.shed]})
+		}
+	}
+	return Replies{list: call.list}
+}
+
+// sizeOf returns the bytes of the replies to a part that were not counted when they were kept.
+func (cn *conn) sizeOf(p *part) (size int) {
+	d := cn.decoder
+	for k := p.from; k < p.to; k++ {
+		if place := p.place(k) - cn.shed; place >= 0 && place < d.complete() {
+			first, last := d.span(d.roots[place], d.after(d.roots[place]))
+			size += int(last - first)
+		}
+	}
+	return size
+}
+
+// keep copies the reply to command k, for a call whose replies come in several pieces.
+func (call *Call) keep(k int, r Reply) {
+	if call.kept == nil {
+		call.kept = new(Gathered)
+	}
+	call.kept.set(k, call.Batch.Len(), r)
+}
+
+// shedReplies frees the bytes of a flight that is large or mispredicted, and incomplete: calls
+// keep copies of the complete replies that they want. It returns how many bytes are
+// done with. unread is the number of bytes that are there or have been announced. A call for which the
+// rest is too large fails; a reply that nobody wants is skipped from now on.
+func (cn *conn) shedReplies(unread int) (consumed int) {
+	d := cn.decoder
+	if d.skipping {
+		return 0
+	}
+	complete := d.complete()
+	if complete > 0 {
+		for i := range cn.flights.front().parts {
+			if p := cn.parts.at(i); p.wanted() {
+				cn.keepFor(p, complete)
+			}
+		}
+		consumed = d.boundary()
+	}
+	cn.shed += complete
+	wanted := cn.nextIsWanted(unread - consumed)
+	if complete > 0 || !wanted {
+		d.Reset(cn.flights.front().commands - cn.shed)
+	}
+	if !wanted {
+		d.skipNext()
+	}
+	return consumed
+}
+
+// keepFor copies the replies to a part that are among the complete ones.
+func (cn *conn) keepFor(p *part, complete int) {
+	call, d := p.call, cn.decoder
+	call.received += cn.sizeOf(p)
+	if call.received > cn.client.maxReplyBytes(call) {
+		cn.client.failLater(call, cn.client.tooLarge(call))
+		return
+	}
+	for k := p.from; k < p.to; k++ {
+		if place := p.place(k) - cn.shed; place >= 0 && place < complete {
+			call.keep(k, Reply{&d.tape, d.roots[place]})
+		}
+	}
+}
+
+// nextIsWanted reports whether some call wants the reply of which so many bytes are known, and
+// fails those for which it is too large already.
+func (cn *conn) nextIsWanted(bytes int) (wanted bool) {
+	c := cn.client
+	for i := range cn.flights.front().parts {
+		p := cn.parts.at(i)
+		switch {
+		case !p.wanted() || !p.holds(cn.shed):
+		case bytes > c.maxReplyBytes(p.call)-p.call.received:
+			c.failLater(p.call, c.tooLarge(p.call))
+		default:
+			wanted = true
+		}
+	}
+	return wanted
+}
+
+// maxReplyBytes returns the bound of a call's replies.
+func (c *Client) maxReplyBytes(call *Call) int {
+	if call.MaxReplyBytes > 0 {
+		return min(call.MaxReplyBytes, MaxReplyBytesLimit)
+	}
+	return c.opts.MaxReplyBytes
+}
+
+// tooLarge returns the error of a call whose replies exceed its bound.
+func (c *Client) tooLarge(call *Call) error {
+	return c.opError(ErrTooLarge, fmt.Errorf("more than %d bytes (max_reply_bytes)", c.maxReplyBytes(call)))
+}

@@ -1,0 +1,34 @@
+package resp
+
+// readOnly reports whether a command is known to change nothing, and to give the same answer to
+// all who ask at one instant. It knows names in upper case. Redis's other read-only commands
+// answer at random (SRANDMEMBER), wait, or concern the connection.
+func readOnly(command []byte) bool {
+	switch string(commandName(command)) {
+	case "GET", "MGET", "STRLEN", "GETRANGE", "GETBIT", "BITCOUNT", "EXISTS", "TYPE",
+		"HGET", "HMGET", "HGETALL", "HKEYS", "HVALS", "HLEN", "HEXISTS", "HSTRLEN",
+		"LRANGE", "LINDEX", "LLEN", "LPOS",
+		"SMEMBERS", "SISMEMBER", "SMISMEMBER", "SCARD", "SINTER", "SUNION", "SDIFF",
+		"ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZRANGEBYLEX", "ZSCORE", "ZMSCORE",
+		"ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT", "ZLEXCOUNT":
+		return true
+	}
+	return false
+}
+
+// commandName returns the first argument of an encoded command, "*2\r\n$7\r\nHGETALL\r\n…".
+func commandName(command []byte) []byte {
+	at := 0
+	for at < len(command) && command[at] != '$' {
+		at++
+	}
+	size := 0
+	for at++; at < len(command) && command[at] != '\r'; at++ {
+		size = size*10 + int(command[at]-'0')
+	}
+	at += len("\r\n")
+	if at+size > len(command) {
+		return nil
+	}
+	return command[at : at+size]
+}

@@ -1,0 +1,46 @@
+package resp
+
+// skipNext makes a decoder that was just reset read the first reply without keeping it.
+// Decode then returns how many bytes it is done with, also before the end of the batch. When it
+// has returned the last byte of the reply, a Null stands in its place, and Decode goes on with the
+// others.
+func (d *Decoder) skipNext() {
+	d.skipping, d.until = true, d.left-1
+}
+
+// skip reads more of a reply that nobody wants. It keeps the frames of open arrays, so that it
+// finds the end, and nothing else.
+func (d *Decoder) skip(data []byte) (consumed int, err error) {
+	if d.skipLeft > 0 {
+		consumed = min(d.skipLeft, len(data))
+		d.skipLeft -= consumed
+		if d.skipLeft > 0 {
+			return consumed, nil
+		}
+		d.closeValue()
+	}
+	d.pos, d.need, d.scanned, d.bulkEnd = consumed, 0, 0, 0
+	if err := d.parse(data); err != nil {
+		return 0, err
+	}
+	ended := d.left == d.until
+	consumed = d.pos
+	if !ended && d.bulkEnd > 0 {
+		d.skipLeft = d.bulkEnd - len(data)
+		consumed = len(data)
+	}
+	d.vals, d.roots = d.vals[:0], d.roots[:0]
+	switch {
+	case ended:
+		d.skipping, d.until = false, 0
+		d.vals, d.roots = append(d.vals, value{kind: Null}), append(d.roots, 0)
+	case len(d.open) > 0:
+		// The frames need an entry to note their ends in.
+		d.vals, d.roots = append(d.vals, value{kind: Array}), append(d.roots, 0)
+		for i := range d.open {
+			d.open[i].index = 0
+		}
+	}
+	d.pos, d.need, d.scanned, d.begun, d.data = 0, 0, 0, 0, nil
+	return consumed, nil
+}

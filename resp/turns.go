@@ -1,0 +1,132 @@
+package resp
+
+// An Asker is one request as clients see it: calls that have the same Asker share its turns. The
+// zero value is ready. Loop only.
+type Asker struct{ turns *turn }
+
+// A turn holds the waiting calls of one asker. A call without an asker has one of its own.
+type turn struct {
+	asker *Asker
+	ring  *turns
+	next  *turn // of the same asker, in another ring
+	calls callList
+
+	before, after *turn // in the ring; nil at its ends
+}
+
+// turns is the ring of those whose calls wait to be sent. The first sends a part and goes to the
+// end, so that each request gets as many turns as any other, however much it asks for. Loop only.
+type turns struct {
+	first, last *turn
+	len         int
+	calls       int   // in all turns
+	free        *turn // linked by next; at most turnsKeep
+	freeLen     int
+}
+
+// turnsKeep bounds the turns kept for reuse.
+const turnsKeep = 1024
+
+// push adds a call behind the others of its asker.
+func (r *turns) push(c *Call) {
+	t := r.of(c.Asker)
+	if t == nil {
+		t = r.take()
+		if t.asker = c.Asker; t.asker != nil {
+			t.next, t.asker.turns = t.asker.turns, t
+		}
+		r.append(t)
+	}
+	c.turn = t
+	t.calls.push(c)
+	r.calls++
+}
+
+// of returns the asker's turn in this ring, or nil.
+func (r *turns) of(a *Asker) *turn {
+	if a == nil {
+		return nil
+	}
+	t := a.turns
+	for t != nil && t.ring != r {
+		t = t.next
+	}
+	return t
+}
+
+// leaveTurn takes a call out of its turn, and an empty turn out of its ring.
+func (c *Call) leaveTurn() {
+	t := c.turn
+	c.turn = nil
+	c.leave(turnList)
+	r := t.ring
+	r.calls--
+	if t.calls.len > 0 {
+		return
+	}
+	r.unlink(t)
+	if a := t.asker; a != nil {
+		at := &a.turns
+		for *at != t {
+			at = &(*at).next
+		}
+		*at = t.next
+	}
+	*t = turn{}
+	if r.freeLen < turnsKeep {
+		t.next, r.free = r.free, t
+		r.freeLen++
+	}
+}
+
+// rotate ends the first turn: the next asker is first, and so is the asker's next call when its
+// turn comes.
+func (r *turns) rotate() {
+	t := r.first
+	if t.calls.len > 1 {
+		c := t.calls.first
+		c.leave(turnList)
+		t.calls.push(c)
+	}
+	if r.len > 1 {
+		r.unlink(t)
+		r.append(t)
+	}
+}
+
+func (r *turns) take() *turn {
+	t := r.free
+	if t == nil {
+		t = new(turn)
+	} else {
+		r.free, t.next = t.next, nil
+		r.freeLen--
+	}
+	t.ring, t.calls.kind = r, turnList
+	return t
+}
+
+func (r *turns) append(t *turn) {
+	t.before, t.after = r.last, nil
+	if r.last == nil {
+		r.first = t
+	} else {
+		r.last.after = t
+	}
+	r.last = t
+	r.len++
+}
+
+func (r *turns) unlink(t *turn) {
+	if t.before == nil {
+		r.first = t.after
+	} else {
+		t.before.after = t.after
+	}
+	if t.after == nil {
+		r.last = t.before
+	} else {
+		t.after.before = t.before
+	}
+	r.len--
+}
