@@ -108,7 +108,7 @@ func (h *host) callSite() *callSite {
 	if site := h.u.rewritten.calls[at]; site != nil {
 		return site
 	}
-	return &callSite{at: at}
+	return &callSite{start: at, at: at}
 }
 
 // arg returns the offset of an argument.

@@ -94,6 +94,7 @@ func (h *host) newNode(input *node, m *Method, name string, c goja.FunctionCall)
 	h.nodes = append(h.nodes, n)
 	if len(h.nodes) > nodesMax {
 		h.u.failAt(site.at, "too-large", fmt.Sprintf("the plan has more than %d nodes", nodesMax), "look for a loop that makes nodes")
+		h.u.stop()
 		return h.broken
 	}
 	if len(c.Arguments) > 1 {
@@ -403,8 +404,8 @@ func (o *optionReader) tree(option *Option, name string, v goja.Value) {
 	if t == nil {
 		return
 	}
-	if made := tokenOf(v); made != nil && o.site.options[name] == (span{}) && made.at > 0 {
-		at = made.at // the options came from elsewhere
+	if made := tokenOf(v); made != nil && made.at > 0 {
+		at = made.at // where the expression is written, which may be elsewhere
 	}
 	o.node.params[option.Param], o.node.exprAt = t, at
 }

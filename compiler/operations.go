@@ -132,7 +132,7 @@ func (h *host) apply(o *operator, name string, args []goja.Value, site *callSite
 			return h.broken
 		}
 	}
-	return h.combine(o, name, args, places, site.at, o.nulls)
+	return h.combine(o, name, args, places, site.start, o.nulls)
 }
 
 // prefix is an operator before a token.

@@ -46,7 +46,10 @@ func (v *value) Get(name string) goja.Value {
 	}
 	switch name {
 	case "in":
-		return h.vm.ToValue(func(call goja.FunctionCall) goja.Value { return h.in(v, call.Argument(0), h.site()) })
+		return h.vm.ToValue(func(call goja.FunctionCall) goja.Value {
+			site := h.callSite()
+			return h.in(v, call.Argument(0), site.arg(0), site.start)
+		})
 	case "then", "constructor", "toJSON":
 		return nil
 	case "toString", "toLocaleString", "valueOf", "toFixed":
@@ -267,6 +270,7 @@ func short(t *value) string {
 func (h *host) result(kind kind, t *tree, at int) goja.Value {
 	if why := t.tooLarge(); why != "" {
 		h.u.failAt(at, "too-large", why, "compute a part into a column with .vm first")
+		h.u.stop()
 		return h.broken
 	}
 	return h.make(&value{kind: kind, tree: t, at: at})

@@ -53,6 +53,8 @@ type Client struct {
 	armed  clock.Time // when the timer fires; Never if it is not set
 	closed bool
 
+	shedBytes int // the constant, except in tests
+
 	inflight int  // commands gathered or sent, and not answered
 	bulk     bulk // of these, those of large calls
 	stats    Stats
@@ -80,7 +82,7 @@ type Stats struct {
 // NewClient returns a client that has not connected yet.
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	o = o.WithDefaults()
-	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), armed: clock.Never}
+	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), armed: clock.Never, shedBytes: shedBytes}
 	c.deliverFn, c.launchFn = c.deliverSettled, c.launchAll
 	c.timer = l.NewTimer(c.tick)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))

@@ -139,7 +139,7 @@ func (cn *conn) read(data []byte) (consumed int) {
 			answerable--
 		case n > 0 && !cn.decoder.skipping: // The end of a reply that nobody wanted.
 		default:
-			if unread := max(len(rest)-n, cn.decoder.need); unread >= shedBytes {
+			if unread := max(len(rest)-n, cn.decoder.need); unread >= cn.client.shedBytes {
 				consumed += cn.shedReplies(unread)
 			}
 			cn.client.sendWaiting()

@@ -3,7 +3,7 @@ package resp
 import "fmt"
 
 // shedBytes is how much of an incomplete flight a connection keeps unread before it looks whether
-// somebody wants it: the largest piece that it reads at once.
+// somebody wants it: the largest piece that it reads at once. Tests set a client's less.
 const shedBytes = 64 << 10
 
 // load returns how much the connection has to do.
@@ -35,15 +35,15 @@ func (c *Client) answer(cn *conn, p part) {
 		c.stats.Dropped += uint64(n)
 		return
 	}
-	if call.Watch != nil {
-		call.Watch.Replied(cn.number, n, cn.sizeOf(&p))
-	}
 	whole := n == call.Batch.Len()
 	if !whole || len(cn.decoder.data) > c.maxReplyBytes(call)-call.received {
 		if call.received += cn.sizeOf(&p); call.received > c.maxReplyBytes(call) {
 			c.failLater(call, c.tooLarge(call))
 			return
 		}
+	}
+	if call.Watch != nil {
+		call.Watch.Replied(cn.number, n, cn.sizeOf(&p))
 	}
 	replies := cn.repliesTo(&p)
 	call.answered += n

@@ -7,9 +7,9 @@ const (
 	// partBytes is how long the replies to one part of a large call shall be. Redis needs some
 	// 0.3 ms for 128 KiB of LRANGE, and the loop as much to read them.
 	partBytes = 128 << 10
-	// bulkBytes bounds the replies that all large calls together wait for, but for one part.
-	// Redis is never idle with so much to do, as long as the network is faster than 1 ms.
-	bulkBytes = 512 << 10
+	// bulkBytes bounds the replies that all large calls together wait for, but for one part: two
+	// parts, one at the server and one on its way.
+	bulkBytes = 256 << 10
 	// firstPart is the number of commands in the first part of a large call whose replies are of
 	// unknown length. No other part leaves before the first has been answered.
 	firstPart = 16

@@ -32,10 +32,7 @@ func (e *Async) newLoopBody() *loopBody {
 		b = &loopBody{engine: e, co: newCoroutine()}
 		b.code = b.run
 		b.wakeFn = func(*resp.Call) { b.wake() }
-		b.call.Done = func(*resp.Call) {
-			b.client = nil
-			b.wake()
-		}
+		b.call.Done = func(*resp.Call) { b.callEnded() }
 	}
 	return b
 }
@@ -53,6 +50,17 @@ func (b *loopBody) start(n *nodeRun) error {
 }
 
 func (b *loopBody) run() { b.node.invoke() }
+
+// callEnded resumes the code with the last replies, or because the call has failed.
+func (b *loopBody) callEnded() {
+	b.client = nil
+	if b.call.Err != nil {
+		if recorder := b.node.recorder(); recorder != nil {
+			recorder.Enter() // It goes on now, and not since the replies to earlier commands came.
+		}
+	}
+	b.wake()
+}
 
 // wake resumes the code after its wait.
 func (b *loopBody) wake() {
@@ -140,7 +148,11 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 		return 0, resp.Replies{}, nil
 	}
 	if recorder := b.node.recorder(); recorder != nil {
-		recorder.Await(b.node.node.Index, b.call.Batch.Len()-b.call.From-b.call.Replies.Len())
+		commands := b.call.Batch.Len()
+		if b.call.Replies.Len() > 0 {
+			commands = 0 // It has waited for all of them when it waited for the first part.
+		}
+		recorder.Await(b.node.node.Index, commands)
 	}
 	if !b.co.suspend() {
 		return 0, resp.Replies{}, task.ErrCancelled

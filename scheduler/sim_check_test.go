@@ -33,6 +33,7 @@ var answerKinds = []struct {
 	{"protocol error", resp.ErrProtocol},
 	{"connection lost", resp.ErrConnectionLost},
 	{"too many waiting calls", resp.ErrQueueFull},
+	{"replies too large", resp.ErrTooLarge},
 	{"redis error", task.ErrRedis},
 	{"task panic", task.ErrPanic},
 	{"contract violation", task.ErrContract},
@@ -136,6 +137,8 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 		return false
 	case errors.Is(err, cpupool.ErrQueueFull):
 		return w.queueFull > 0
+	case errors.Is(err, resp.ErrTooLarge):
+		return w.tooLarge > 0
 	case errors.Is(err, resp.ErrTimeout), errors.Is(err, resp.ErrConnect), errors.Is(err, resp.ErrConnectionLost),
 		errors.Is(err, resp.ErrProtocol), errors.Is(err, resp.ErrQueueFull):
 		return c.redisTrouble()

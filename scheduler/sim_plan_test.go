@@ -198,6 +198,10 @@ func (m *planMaker) inner() {
 		m.add(n, "sim::watchful", input, "")
 		return
 	}
+	if m.w.cfg.popular && m.w.hits(0.3) {
+		m.add(n, "sim::popular", input, "%s", m.endpoint())
+		return
+	}
 	fanout := 1 + rng.IntN(6)
 	expand := func(op string, country bool) {
 		if n.rowsMax*fanout > simRowsMax {

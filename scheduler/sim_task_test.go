@@ -107,6 +107,27 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		}
 		return rowset.RowSet{}, err
 	}, endpoint, plan.ParamSchema{Name: "deaf", Type: plan.Bool})
+	// popular asks for what others ask for, too. At times it gives a call up before the call has left.
+	passThrough("sim::popular", true, func(c *task.Ctx) (rowset.RowSet, error) {
+		redis := c.Redis(c.Node.Endpoint)
+		for round := range c.UserID % 3 {
+			b := redis.NewBatch()
+			for k := range 1 + (c.UserID+round)%4 {
+				b.Cmd("HGETALL", fmt.Sprintf("user:%d", 1000+(c.UserID*k+round)%5))
+			}
+			parts := redis.Parts(b)
+			if (c.UserID+round)%5 == 0 {
+				lab.world.givenUp++
+				continue
+			}
+			for parts.Next() {
+			}
+			if err := parts.Err(); err != nil {
+				return rowset.RowSet{}, err
+			}
+		}
+		return c.Inputs[0], nil
+	}, endpoint)
 	// watchful goes by its cancellation alone.
 	passThrough("sim::watchful", true, func(c *task.Ctx) (rowset.RowSet, error) {
 		done := c.Done()
@@ -334,6 +355,7 @@ type simWaiter struct {
 	sent     []byte
 	rest     []byte // of sent, whose replies are still to come
 	taken    int    // commands before it
+	content  int    // bytes of the strings in their replies
 	expected []byte
 	got      []byte
 	args     [][]byte
@@ -398,7 +420,7 @@ func (s *simWaiter) Next() (from int, part resp.Replies, err error) {
 // begins notes a batch before it is sent.
 func (s *simWaiter) begins(ep *registry.Endpoint, b *resp.Batch) {
 	s.sent = append(s.sent[:0], b.Encoded()...)
-	s.rest, s.taken = s.sent, 0
+	s.rest, s.taken, s.content = s.sent, 0, 0
 	s.w.countAsked(s.sent)
 	s.inRedis, s.since = true, s.w.sim.Now()
 	if b.Len() > s.w.options[ep.Index].MaxInflight {
@@ -410,10 +432,42 @@ func (s *simWaiter) begins(ep *registry.Endpoint, b *resp.Batch) {
 func (s *simWaiter) ends(b *resp.Batch, err error) {
 	s.inRedis = false
 	s.woke("redis call")
+	if errors.Is(err, resp.ErrTooLarge) {
+		s.w.tooLarge++
+		size := s.answerBytes()
+		s.w.check(size > s.w.cfg.replyBytes || s.w.cfg.redis.fault > 0, "a call of node %s of request %d was refused %d bytes of %d",
+			s.given.node.ID, s.given.user, size, s.w.cfg.replyBytes)
+	}
 	if err == nil {
 		s.w.check(bytes.Equal(s.sent, b.Encoded()), "the batch of node %s of request %d was changed under way",
 			s.given.node.ID, s.given.user)
 	}
+}
+
+// answerBytes returns the length of what servers answer to the batch, if all is well.
+func (s *simWaiter) answerBytes() int {
+	var answers []byte
+	for rest := s.sent; len(rest) > 0; {
+		_, args, _, left, err := redcon.ReadNextCommand(rest, s.args[:0])
+		if err != nil {
+			s.w.violate("a batch is malformed: %v", err)
+			return 0
+		}
+		answers = simAnswer(answers, args)
+		s.args, rest = args, left
+	}
+	return len(answers)
+}
+
+// contentBytes returns the length of all strings in a reply.
+func contentBytes(r resp.Reply) (n int) {
+	if r.Kind() != resp.Array {
+		return len(r.Bytes())
+	}
+	for e := range r.All() {
+		n += contentBytes(e)
+	}
+	return n
 }
 
 // countWoken counts an orphan's sleep that ends now.
@@ -450,6 +504,9 @@ func (s *simWaiter) checkReplies(n int, replies resp.Replies) {
 		}
 		s.args, rest = args, left
 		reply := replies.At(i)
+		s.content += contentBytes(reply)
+		s.w.check(s.w.cfg.replyBytes == 0 || s.content <= s.w.cfg.replyBytes, "a call of node %s of request %d got %d bytes of %d",
+			s.given.node.ID, s.given.user, s.content, s.w.cfg.replyBytes)
 		if text := string(reply.Bytes()); strings.Contains(text, " injected by ") {
 			s.w.check(strings.HasSuffix(text, " "+string(args[1])), "the reply %q came to the command for %s", text, args[1])
 			continue

@@ -225,6 +225,9 @@ func (w *simWorld) checkThreads(q *simRequest, t *trace.Trace) {
 		for _, a := range n.Awaits {
 			awaited[i] += a.Commands
 		}
+		if n.Op == "sim::popular" {
+			continue // It gives calls up without having waited.
+		}
 		w.check(commands[i] <= awaited[i] && (n.Status != trace.OK || commands[i] == awaited[i] || w.cfg.redisTrouble()),
 			"trace of request %d: node %s waited for %d commands, and %d left", q.user, n.ID, awaited[i], commands[i])
 		w.check((commands[i] > 0) == (flows[i] > 0), "trace of request %d: node %s has %d commands and %d flows", q.user, n.ID, commands[i], flows[i])

@@ -93,6 +93,8 @@ type simConfig struct {
 	planTimeouts bool // of single nodes
 	maxRows      int  // of a request; 0: more than it makes
 	taskFaults   bool
+	popular      bool    // some bodies ask for the same
+	replyBytes   int     // bound of the replies to one call; 0: more than there are
 	persistent   bool    // some bodies try again and again, sleeping in between, also after Close
 	watchful     bool    // some bodies on the loop look whether they are cancelled
 	crowd        int     // bodies that sleep for a minute, on top of the rest
@@ -133,6 +135,10 @@ func (w *simWorld) drawConfig() {
 	}
 	if w.hits(0.3) {
 		c.lag = 0.1
+	}
+	c.popular = w.hits(0.4)
+	if w.hits(0.15) {
+		c.replyBytes = 40 + rng.IntN(400)
 	}
 	c.taskFaults = w.hits(0.4)
 	c.stopAtOnce = w.hits(0.5)
@@ -216,6 +222,8 @@ type simWorld struct {
 	asked      commandCounts // commands that bodies have handed to the clients
 	reached    commandCounts // of these, executed by a server
 	faults     int           // of servers
+	givenUp    int           // calls that bodies gave up before they had left
+	tooLarge   int           // calls whose replies were too large
 	parts      int           // batches that exceed the bound on commands in flight
 	answers    map[string]int
 	instants   int
@@ -280,6 +288,7 @@ func (w *simWorld) build() {
 			Addr: ep.Addr(), Connections: 1 + w.rng.IntN(2), MaxInflight: 1 + w.rng.IntN(40),
 			ClientName: []string{"", "rankd"}[w.rng.IntN(2)], Database: w.rng.IntN(2),
 			ConnectTimeout: 20 * time.Second, RequestTimeout: 20 * time.Second, Seed: w.rng.Uint64(),
+			MaxReplyBytes: c.replyBytes, NoCoalesceReads: w.hits(0.1),
 		}
 		if c.redisTrouble() {
 			o.ConnectTimeout = w.between(10*time.Millisecond, 50*time.Millisecond)

@@ -101,6 +101,7 @@ func TestSimulationReachesEverything(t *testing.T) {
 		seen["stopped bodies on the loop"] += int(w.stopped)
 		seen["further attempts"] += w.retries
 		seen["sleeps begun after Close"] += w.lateSleeps
+		seen["calls given up before they have left"] += w.givenUp
 		mostWoken = max(mostWoken, w.wokenMax)
 		for what, n := range w.traces.seen {
 			seen["traces: "+what] += n
@@ -109,6 +110,8 @@ func TestSimulationReachesEverything(t *testing.T) {
 			s := c.Stats()
 			seen["reconnects"] += int(s.Reconnects)
 			seen["dropped replies"] += int(s.Dropped)
+			seen["shared reads"] += int(s.Asked - s.Commands)
+			seen["replies too large"] += int(s.TooLarge)
 			seen["batches sent in parts"] += w.parts
 		}
 	}
@@ -118,7 +121,7 @@ func TestSimulationReachesEverything(t *testing.T) {
 	}
 	for _, what := range []string{"late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
 		"inline runs", "fused nodes", "selections", "deferred nodes", "dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
-		"sleeps begun after Close", "traces: dropped", "traces: timers", "traces: gaps", "traces: flows of redis", "traces: flows of offload",
+		"sleeps begun after Close", "calls given up before they have left", "shared reads", "replies too large", "traces: dropped", "traces: timers", "traces: gaps", "traces: flows of redis", "traces: flows of offload",
 		"traces: flows of timer", "traces: followers inline", "traces: followers pool", "traces: stretches on the loop"} {
 		assert.NotZero(t, seen[what], what)
 	}

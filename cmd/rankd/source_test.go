@@ -149,6 +149,18 @@ export default definePlan({
 	assert.Contains(t, o.stdout, `"source_span": "plans/fails.plan.ts:8:8",`+"\n      "+`"expr_span": "plans/fails.plan.ts:10:15"`)
 }
 
+// A trace says which line of the plan made each node.
+func TestATraceNamesTheLinesOfThePlan(t *testing.T) {
+	dir := t.TempDir()
+	path := writeSource(t, dir, "three", threeRows("three"))
+	kept := filepath.Join(dir, "trace.json")
+	o := run(t, nil, "trace", "--plan", path, "--json", kept)
+	require.Equal(t, exitOK, o.status, o.stderr)
+	text, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"source_span":"plans/three.plan.ts:5:23"`)
+}
+
 // The compiler leaves out a node that no output uses, and says so.
 func TestWarningsOfASource(t *testing.T) {
 	path := writeSource(t, t.TempDir(), "unused", strings.Replace(threeRows("unused"), "(ctx) => ctx.", "(ctx) => { ctx.viewer({ endpoint: EP.redis.redis_default }); return ctx.", 1))

@@ -43,7 +43,9 @@ func (r *report) fail(d compiler.Diagnostic) {
 
 // writeJSON writes the report as one line of JSON.
 func (r *report) writeJSON(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(r); err != nil {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false) // sources are full of < and &
+	if err := out.Encode(r); err != nil {
 		return &command.RuntimeError{Err: fmt.Errorf("writing to stdout: %w", err)}
 	}
 	return r.verdict()

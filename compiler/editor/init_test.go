@@ -39,6 +39,13 @@ func TestInit(t *testing.T) {
 	assert.Equal(t, []string{"updated rankd.d.ts", "kept tsconfig.json, which exists"}, report)
 }
 
+// The page for newcomers shows the example that they get.
+func TestThePageShowsTheExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/writing-a-plan.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "```typescript\n"+string(example)+"```")
+}
+
 func TestInitKeepsTheFilesOfTheUser(t *testing.T) {
 	dir := t.TempDir()
 	mine := func(name string) string {

@@ -73,6 +73,17 @@ func Name(name string, width int) string {
 	return kept.String() + "…"
 }
 
+// Op returns the op of a node without its namespace.
+func Op(n *trace.Node) string { return n.Op[strings.LastIndex(n.Op, ":")+1:] }
+
+// Node returns the id of a node, and its op if the id does not tell, in at most width cells.
+func Node(n *trace.Node, width int) string {
+	if op := Op(n); op != "" && !strings.Contains(n.ID, op) {
+		return Name(n.ID+" "+op, width)
+	}
+	return Name(n.ID, width)
+}
+
 // Engine says on what a trace ran: "the reactor (adaptive)", "two pools".
 func Engine(t *trace.Trace) string {
 	switch {
@@ -180,7 +191,7 @@ func Path(t *trace.Trace, m trace.Mode) string {
 			}
 			continue
 		}
-		names = append(names, Name(t.Nodes[s.Node].ID, 24))
+		names = append(names, Node(&t.Nodes[s.Node], 30))
 	}
 	text := strings.Join(names, " → ")
 	var wait, run time.Duration

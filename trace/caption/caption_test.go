@@ -44,6 +44,16 @@ func TestName(t *testing.T) {
 	}
 }
 
+func TestNode(t *testing.T) {
+	for want, n := range map[string]trace.Node{
+		"n1 follow": {ID: "n1", Op: "core::follow"}, "follow": {ID: "follow", Op: "core::follow"}, "my_vm_2": {ID: "my_vm_2", Op: "core::vm"},
+		"n": {ID: "n"}, "n x": {ID: "n", Op: "x"},
+	} {
+		assert.Equal(t, want, Node(&n, 20))
+	}
+	assert.Equal(t, "n1 fo…", Node(&trace.Node{ID: "n1", Op: "core::follow"}, 6))
+}
+
 func TestPlace(t *testing.T) {
 	tr := &trace.Trace{Nodes: []trace.Node{
 		{ID: "a", Place: trace.OnPool, Parent: -1, Fused: 3}, {ID: "b", Place: trace.OnPool, Parent: 0, Fused: 3}, {ID: "c", Place: trace.OnPool, Parent: 1, Fused: 3},
@@ -59,9 +69,9 @@ func TestPlace(t *testing.T) {
 
 func TestPathLeavesOutTheMiddleOfALongOne(t *testing.T) {
 	tr := tracetest.Chain(100)
-	assert.True(t, strings.HasPrefix(Path(tr, trace.Latency), "n0 → n1 → n2 → n3 → n4 → n5 → … 88 nodes … → n94 → n95 → n96 → n97 → n98 → n99: "), Path(tr, trace.Latency))
-	assert.Regexp(t, `^n0 → n1 → n2: \S+ .s from start to end, \S+ .s waiting to start, \S+ .s after the last$`, Path(tracetest.Chain(3), trace.Latency))
-	assert.Regexp(t, `^n0 → n1 → n2: \S+ .s from start to end$`, Path(tracetest.Chain(3), trace.Service))
+	assert.True(t, strings.HasPrefix(Path(tr, trace.Latency), "n0 media → n1 media → n2 media → n3 media → n4 media → n5 media → … 88 nodes … → n94 sort → "), Path(tr, trace.Latency))
+	assert.Regexp(t, `^n0 media → n1 concat → n2 media: \S+ .s from start to end, \S+ .s waiting to start, \S+ .s after the last$`, Path(tracetest.Chain(3), trace.Latency))
+	assert.Regexp(t, `^n0 media → n1 concat → n2 media: \S+ .s from start to end$`, Path(tracetest.Chain(3), trace.Service))
 }
 
 func TestSentences(t *testing.T) {

@@ -103,8 +103,8 @@ function drawNames(p, span) {
     if (height < 11) continue;
     const x1 = Math.max(0, (r.x.baseVal.value / p.width - from) / span * p.width);
     const x2 = Math.min(p.width, ((r.x.baseVal.value + r.width.baseVal.value) / p.width - from) / span * p.width);
-    if (x2 - x1 < cells(r.dataset.l) * cell + 8) continue;
-    p.names.append(element('text', { x: x1 + 4, y: r.y.baseVal.value + height / 2 + 4, class: r.matches('.wait, .sleep') ? '' : 'on' }, r.dataset.l));
+    const text = [r.dataset.l, r.dataset.s].find((t) => cells(t) * cell + 8 <= x2 - x1);
+    if (text) p.names.append(element('text', { x: x1 + 4, y: r.y.baseVal.value + height / 2 + 4, class: r.matches('.wait, .sleep') ? '' : 'on' }, text));
   }
 }
 

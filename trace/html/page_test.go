@@ -35,7 +35,7 @@ func TestThePageSaysWhatBoundsTheRequest(t *testing.T) {
 	text := html.UnescapeString(render(t, caption.Run{Trace: tr}))
 	for _, want := range []string{
 		"mixed_pipeline took 34.1 ms on the reactor (adaptive).", "n1 (core::follow) bounds the request: 15 ms, 44 % of it, of which 14.9 ms waiting for Redis.",
-		"n0 → n1 → n2 → n3 → n4 → n5", "fused into n2", "100→60", ">ep_0001 #0<", ">CPU 1<",
+		"n0 viewer → n1 follow → n2 vm → n3 filter → n4 sort → n5 take", "fused into n2", "100→60", ">ep_0001 #0<", ">CPU 1<",
 	} {
 		assert.Contains(t, text, want)
 	}

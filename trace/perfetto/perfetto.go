@@ -161,6 +161,9 @@ func (p *process) args(s trace.Slice) map[string]any {
 	}
 	n := &p.trace.Nodes[s.Node]
 	args["op"], args["place"], args["status"] = n.Op, caption.Place(p.trace, n), string(n.Status)
+	if n.SourceSpan != "" {
+		args["source_span"] = n.SourceSpan
+	}
 	args["rows_in"], args["rows_out"] = n.RowsIn, n.RowsOut
 	args["wait_ns"], args["run_ns"], args["own_ns"] = int64(n.Wait()), int64(n.Run()), int64(p.own[s.Node])
 	return args

@@ -171,6 +171,8 @@ func (d *drawing) text(i instant) string {
 			text += fmt.Sprintf(" +%d", n-1)
 		}
 		return text
+	case starts:
+		return caption.Node(&d.trace.Nodes[i.node], d.names) + " " + i.text
 	default:
 		return caption.Name(d.trace.Nodes[i.node].ID, d.names) + " " + i.text
 	}

@@ -106,7 +106,7 @@ func TestCompareDrawsOneAboveTheOther(t *testing.T) {
 	var alone strings.Builder
 	timeline(&alone, pool, Options{})
 	assert.Contains(t, text[second:], alone.String())
-	assert.Equal(t, 2, strings.Count(text, "\nCritical path (latency) n0 → n1 → n2 → n3 → n4 → n5: "))
+	assert.Equal(t, 2, strings.Count(text, "\nCritical path (latency) n0 viewer → n1 follow → n2 vm → n3 filter → n4 sort → n5 take: "))
 }
 
 func TestABrokenWriterIsReported(t *testing.T) {

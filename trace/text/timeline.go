@@ -54,7 +54,7 @@ func timeline(out *strings.Builder, t *trace.Trace, o Options) {
 	lines := withGaps(t, join(instants(t), t.Request.Ended))
 	for names := 20; ; names -= 4 {
 		d := newDrawing(t, lines, names)
-		if d.width() <= widthMost || names <= 8 {
+		if d.width() <= widthMost || names <= 12 {
 			d.write(out, o)
 			return
 		}
