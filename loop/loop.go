@@ -234,7 +234,7 @@ func (l *Loop) Now() clock.Time { return l.now }
 func (l *Loop) UpdateNow() { l.now = l.clock.Now() }
 
 // Alive reports whether the loop has a reason to run: an active timer or hook, a held
-// request, a pending post, deferred work, a close callback, or its own end.
+// request, a pending post, deferred work, work before the flush, a close callback, or its own end.
 func (l *Loop) Alive() bool {
 	switch l.phase.Load() {
 	case stopping:
@@ -246,7 +246,7 @@ func (l *Loop) Alive() bool {
 	}
 }
 
-// Pending reports whether posts, deferred work or close callbacks wait to be run.
+// Pending reports whether posts, deferred work, work before the flush or close callbacks wait to be run.
 func (l *Loop) Pending() bool {
 	if !l.deferred.empty() || !l.flushing.empty() || !l.closing.empty() {
 		return true

@@ -2,16 +2,20 @@
 // decodes their replies without copying, and has a client for the loop, which never blocks.
 // Package resp/blocking has a client for ordinary goroutines, built from the same parts.
 //
-//	Batch ──encoded commands──▶ Client ──Write──▶ transport.Conn ──▶ server
-//	                              │                                    │
-//	                     inflight FIFO: one slot per batch part        │
-//	                              ▼                                    ▼
-//	Call.Done ◀──Replies── slot at the front ◀── Decoder ◀──OnData── bytes as read
+//	Batch ──▶ Client.Do ──▶ turns ──▶ outbox ──Write──▶ transport.Conn ──▶ server
+//	                                                                        │
+//	            inflight FIFOs: flights, and the parts of calls in them     │
+//	                                    ▼                                   ▼
+//	Call.Done ◀──Replies── part at the front ◀── Decoder ◀──OnData── bytes as read
+//
+// A Call is what somebody asks for; a part is a span of its commands that leaves in one flight.
+// Calls wait in turns by request (Asker). An outbox gathers what leaves next on a connection, and
+// finds equal reads. So a part may share commands with others.
 //
 // Replies carry no number: the server answers in the order of the commands, so the
 // n-th reply belongs to the n-th command sent on that connection and to nothing
 // else. Everything here serves that one invariant. A Call that times out or is
-// cancelled leaves its slot in the FIFO, so that its replies, when they come, find
+// cancelled leaves its parts in the FIFO, so that its replies, when they come, find
 // their place and are dropped there. A connection whose bytes make no sense, or on
 // which a reply arrives that nobody asked for, is closed: a stream once out of step
 // stays so. And a command that may have reached a server is never sent again.

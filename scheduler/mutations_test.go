@@ -34,11 +34,16 @@ const mutationDir = "testdata/mutations"
 //	if s.err != nil {
 //	>>>
 //	if false {
+//
+// The simulation finds the bug, unless the place is followed by the package and the name of other tests that do:
+//
+//	=== resp conn.nextIsWanted resp TestClientStories
 type mutation struct {
 	name, doc string
 	dir       string // of the package, from the root of the module
 	anchor    anchor
 	bug       string
+	tests     [2]string // package and name of the tests that find it; empty: the simulation
 }
 
 func readMutations(t *testing.T) (list []mutation) {
@@ -50,13 +55,16 @@ func readMutations(t *testing.T) (list []mutation) {
 		require.NoError(t, err)
 		doc, rest, ok1 := strings.Cut(string(text), "\n=== ")
 		where, rest, ok2 := strings.Cut(rest, "\n<<<\n")
-		dir, function, ok3 := strings.Cut(where, " ")
+		words := strings.Fields(where)
+		ok3 := len(words) == 2 || len(words) == 4
 		piece, bug, ok4 := strings.Cut(rest, "\n>>>\n")
 		require.True(t, ok1 && ok2 && ok3 && ok4 && strings.HasPrefix(doc, "# "), file)
-		list = append(list, mutation{
-			strings.TrimSuffix(filepath.Base(file), ".mutation"), doc[2:], dir,
-			anchor{function, piece}, strings.TrimSuffix(bug, "\n"),
-		})
+		m := mutation{
+			name: strings.TrimSuffix(filepath.Base(file), ".mutation"), doc: doc[2:], dir: words[0],
+			anchor: anchor{words[1], piece}, bug: strings.TrimSuffix(bug, "\n"),
+		}
+		copy(m.tests[:], words[2:])
+		list = append(list, m)
 	}
 	return list
 }
@@ -83,7 +91,8 @@ func TestMutationsApply(t *testing.T) {
 			place := m.place(t)
 			t.Log(place)
 			if *update {
-				text := fmt.Sprintf("# %s\n=== %s %s\n<<<\n%s\n>>>\n%s\n", m.doc, m.dir, place.function,
+				where := strings.TrimSpace(strings.Join([]string{m.dir, place.function, m.tests[0], m.tests[1]}, " "))
+				text := fmt.Sprintf("# %s\n=== %s\n<<<\n%s\n>>>\n%s\n", m.doc, where,
 					place.translate(m.anchor.piece), place.translate(m.bug))
 				require.NoError(t, os.WriteFile(filepath.Join(mutationDir, m.name+".mutation"), []byte(text), 0o644))
 			}
@@ -133,12 +142,21 @@ func (m *mutation) hunt(t *testing.T) (seed, violation string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), spec, 0o644))
 
 	binary := filepath.Join(dir, "mutant.test")
+	tested, err := filepath.Abs(".")
+	require.NoError(t, err)
+	if m.tests[0] != "" {
+		tested = filepath.Join(filepath.Dir(tested), m.tests[0])
+	}
 	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".")
+	build.Dir = tested
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "the mutant does not build:\n%s", out)
 
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
+	if m.tests[0] != "" {
+		return m.huntByTests(t, ctx, binary, tested)
+	}
 	// One processor: the shards then look at the seeds in order, and the first is found.
 	run := exec.CommandContext(ctx, binary, "-test.run=^TestSimulation$", "-test.cpu=1", fmt.Sprintf("-seeds=%d", mutationSeeds))
 	out, err = run.CombinedOutput()
@@ -147,4 +165,18 @@ func (m *mutation) hunt(t *testing.T) (seed, violation string) {
 	found := foundViolation.FindSubmatch(out)
 	require.NotNil(t, found, "the mutant fails, but not by a violation:\n%s", out)
 	return string(found[1]), string(found[2])
+}
+
+var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+
+// huntByTests runs tests of another package with the bug until one fails.
+func (m *mutation) huntByTests(t *testing.T, ctx context.Context, binary, dir string) (seed, violation string) {
+	run := exec.CommandContext(ctx, binary, "-test.run=^"+m.tests[1]+"$")
+	run.Dir = dir
+	out, err := run.CombinedOutput()
+	require.NoError(t, ctx.Err(), "the mutant hangs:\n%s", out)
+	require.Error(t, err, "not caught by %s", m.tests[1])
+	failed := failedTest.FindAllSubmatch(out, -1)
+	require.NotEmpty(t, failed, "the mutant fails, but no test does:\n%s", out)
+	return "–", string(failed[len(failed)-1][1])
 }

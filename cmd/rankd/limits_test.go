@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -86,6 +87,48 @@ func TestMaxRows(t *testing.T) {
 		o := run(t, nil, "--max_rows", value)
 		assert.Equal(t, exitUsage, o.status)
 		assert.Contains(t, o.stderr, "--max_rows")
+	}
+}
+
+// The bound of the replies to one call: the request that exceeds it fails, the others do not.
+func TestMaxReplyBytes(t *testing.T) {
+	requests := `{"user_id": 1, "plan": "simple_viewer"}
+		{"user_id": 1, "plan": "complex_dag"}
+		{"user_id": 1, "plan": "simple_viewer"}`
+	for _, engine := range []string{"reactor", "pool", "sequential"} {
+		args := []string{"--plan_dir", "../../artifacts/plans", "--plan_name", "simple_viewer", "--env", "dev", "--engine", engine}
+		o := run(t, strings.NewReader(requests), append(args, "--max_reply_bytes=100")...)
+		assert.Equal(t, exitFailed, o.status, o.stderr)
+		require.Len(t, o.lines(), 3)
+		assert.Empty(t, decode(t, o.lines()[0]).Error)
+		assert.Contains(t, decode(t, o.lines()[1]).Detail, "replies too large: more than 100 bytes (max_reply_bytes)")
+		assert.Empty(t, decode(t, o.lines()[2]).Error)
+	}
+	for _, value := range []string{"0", "-1", "2147483648", "x"} {
+		o := run(t, nil, "--max_reply_bytes", value)
+		assert.Equal(t, exitUsage, o.status)
+		assert.Contains(t, o.stderr, "--max_reply_bytes")
+	}
+}
+
+// TestCoalesceReads: the metrics say what requests that run side by side have asked for, and what was sent.
+func TestCoalesceReads(t *testing.T) {
+	requests := strings.Repeat(`{"user_id": 1}`+"\n", 200)
+	for _, coalesce := range []bool{true, false} {
+		o := run(t, strings.NewReader(requests), "--plan_name", "concat_plan", "--metrics", fmt.Sprintf("--coalesce_reads=%v", coalesce))
+		require.Equal(t, exitOK, o.status, o.stderr)
+		lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
+		var m struct {
+			Redis struct{ Asked, Sent, Shared int }
+		}
+		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &m))
+		assert.Equal(t, m.Redis.Asked-m.Redis.Sent, m.Redis.Shared)
+		assert.GreaterOrEqual(t, m.Redis.Asked, 200*11)
+		if coalesce {
+			assert.Positive(t, m.Redis.Shared)
+		} else {
+			assert.Zero(t, m.Redis.Shared)
+		}
 	}
 }
 
