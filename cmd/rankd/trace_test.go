@@ -172,6 +172,6 @@ func TestTraceHelp(t *testing.T) {
 		assert.Contains(t, o.stdout, want)
 	}
 	assert.NotContains(t, o.stdout, "async_scheduler")
-	assert.NotContains(t, o.stdout, "--bench")
+	assert.NotContains(t, o.stdout, "--bench_")
 	assert.Contains(t, run(t, nil, "--help").stdout, "rankd trace [flags]")
 }
