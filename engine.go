@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -31,6 +36,7 @@ type Engine struct {
 
 	clock        clock.Clock
 	scheduler    scheduler.Engine
+	loads        loads
 	stopEmbedded func() // nil if no server was started
 
 	calls  sync.Pool     // of *call
@@ -69,15 +75,14 @@ func (e *Engine) open() (err error) {
 	if folder == nil {
 		folder = artifacts.Plans()
 	}
-	e.library = plan.NewLibrary(folder, o.PlansName, tasks, e.registry)
+	e.library = plan.NewLibrary(folder, o.PlansName, tasks, e.registry, e.compile(folder, o.PlansDir, tasks))
 	switch {
 	case o.PlanFile != "":
-		text := o.PlanText
-		if text == nil {
-			text, err = plan.ReadFile(o.PlanFile)
+		if o.PlanText == nil { // only once: it may be a pipe
+			o.PlanText, err = e.readPlanFile(tasks)
 		}
 		if err == nil {
-			e.plan, err = plan.Load(o.PlanFile, text, tasks, e.registry)
+			e.plan, err = plan.Load(o.PlanFile, o.PlanText, tasks, e.registry)
 		}
 	case o.Plan != "":
 		e.plan, err = e.library.Get(o.Plan)
@@ -95,6 +100,30 @@ func (e *Engine) open() (err error) {
 	}
 	e.scheduler, err = e.openScheduler()
 	return err
+}
+
+// compile returns how plans of a folder are compiled, nil if the engine has no compiler. dir is the path
+// of the folder, "" if it has none.
+func (e *Engine) compile(folder fs.FS, dir string, tasks *task.Catalog) plan.Compile {
+	c := e.options.Compiler
+	if c == nil {
+		return nil
+	}
+	return func(file string) ([]byte, error) { return c.Compile(folder, dir, file, tasks, e.registry) }
+}
+
+// readPlanFile returns the artifact of Options.PlanFile. It compiles a source.
+func (e *Engine) readPlanFile(tasks *task.Catalog) ([]byte, error) {
+	path := e.options.PlanFile
+	if !strings.HasSuffix(path, plan.SourceSuffix) {
+		return plan.ReadFile(path)
+	}
+	dir, file := filepath.Dir(path), filepath.Base(path)
+	compile := e.compile(os.DirFS(dir), dir, tasks)
+	if compile == nil {
+		return nil, fmt.Errorf("%s: %w", excerpt.Name(path), plan.ErrNoCompiler)
+	}
+	return compile(file)
 }
 
 // loadRegistry reads the tables, moves endpoints to the servers that the options give, and reads the
@@ -216,11 +245,34 @@ func (w *rankWait) deliver(a *Answer, err error) {
 // the process.
 func (e *Engine) Submit(r Request, done func(*Answer, error)) { e.submit(&r, nil, done) }
 
+// submit starts a request. A plan that no request has named before is first loaded on a goroutine
+// of its own, because that takes long and a callback may call Submit on the loop.
 func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, error)) {
+	arrived := e.clock.Now()
+	if graph, err, ok := e.loaded(r.Plan); ok {
+		e.start(r, graph, err, arrived, abandoned, done)
+		return
+	}
+	later := *r // so that only this branch moves the request to the heap
+	if !e.loads.begin() {
+		go e.deliver(done, nil, runError(later.ID, scheduler.ErrShuttingDown, nil))
+		return
+	}
+	go func() {
+		defer e.loads.end()
+		graph, err := e.library.Get(later.Plan)
+		e.start(&later, graph, err, arrived, abandoned, done)
+	}()
+}
+
+// start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
+// is no plan.
+func (e *Engine) start(
+	r *Request, graph *plan.Graph, planErr error, arrived clock.Time, abandoned *atomic.Bool, done func(*Answer, error),
+) {
 	c := e.calls.Get().(*call)
 	c.id, c.done = r.ID, done
-	arrived := e.clock.Now()
-	if err := c.prepare(r, arrived); err != nil {
+	if err := c.prepare(r, graph, planErr, arrived); err != nil {
 		c.free()
 		go e.deliver(done, nil, err)
 		return
@@ -248,7 +300,7 @@ type call struct {
 }
 
 // prepare checks the request and fills in run.
-func (c *call) prepare(r *Request, arrived clock.Time) error {
+func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clock.Time) error {
 	e := c.engine
 	if r.UserID < 1 || r.UserID > request.UserIDMax {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
@@ -273,12 +325,11 @@ func (c *call) prepare(r *Request, arrived clock.Time) error {
 	if err != nil {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalidParams, Detail: err.Error(), causes: []error{ErrInvalidRequest, err}}
 	}
-	graph, err := e.choose(r.Plan)
-	if err == errNoPlan {
-		return &Error{RequestID: r.ID, Text: request.CodeInvalid, Detail: err.Error(), causes: []error{ErrInvalidRequest}}
+	if planErr == errNoPlan {
+		return &Error{RequestID: r.ID, Text: request.CodeInvalid, Detail: planErr.Error(), causes: []error{ErrInvalidRequest}}
 	}
-	if err != nil {
-		return planError(r.ID, err)
+	if planErr != nil {
+		return planError(r.ID, planErr)
 	}
 	c.run.Graph, c.run.UserID, c.run.Params, c.run.Deltas = graph, r.UserID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample()
@@ -313,13 +364,21 @@ var errNoPlan = errors.New("plan is missing, and the engine has none of its own"
 // choose returns the plan for a request that asks for name, "" if it asks for none. A nil plan
 // without error means the synthetic answer.
 func (e *Engine) choose(name string) (*plan.Graph, error) {
-	switch {
-	case name == "" && e.plan == nil && !e.options.Synthetic:
-		return nil, errNoPlan
-	case name == "" || e.plan != nil && name == e.plan.Name:
-		return e.plan, nil
+	if graph, err, ok := e.loaded(name); ok {
+		return graph, err
 	}
 	return e.library.Get(name)
+}
+
+// loaded is choose without a wait. It reports false if the library has not loaded the plan yet.
+func (e *Engine) loaded(name string) (graph *plan.Graph, err error, ok bool) {
+	switch {
+	case name == "" && e.plan == nil && !e.options.Synthetic:
+		return nil, errNoPlan, true
+	case name == "" || e.plan != nil && name == e.plan.Name:
+		return e.plan, nil, true
+	}
+	return e.library.Loaded(name)
 }
 
 // synthetic returns the answer to a request without a plan: five candidates without fields.
@@ -332,7 +391,7 @@ func (c *call) deliver(result *scheduler.Result) {
 	e, id, done := c.engine, c.id, c.done
 	recording := c.recording(result)
 	if result.Err != nil {
-		failed := runError(id, result.Err)
+		failed := runError(id, result.Err, c.run.Graph)
 		failed.recording = recording
 		c.free()
 		e.deliver(done, nil, failed)
@@ -406,6 +465,26 @@ func (e *Engine) PlanInfo(name string) (*PlanInfo, error) {
 	return &info, nil
 }
 
+// Artifact returns the text of the plan's artifact, for the engine's own choice if name is "". It
+// compiles a source again. The caller must not change the text. The error is of class
+// ErrUnknownPlan or ErrInvalidPlan.
+func (e *Engine) Artifact(name string) ([]byte, error) {
+	graph, err := e.choose(name)
+	switch {
+	case err != nil:
+	case graph == nil:
+		err = errNoPlan
+	case graph == e.plan && e.options.PlanText != nil:
+		return e.options.PlanText, nil
+	default:
+		var text []byte
+		if text, err = e.library.Artifact(graph.Name); err == nil {
+			return text, nil
+		}
+	}
+	return nil, planError("", err)
+}
+
 // Registry returns the keys, params and endpoints that the engine works with.
 func (e *Engine) Registry() *registry.Registry { return e.registry }
 
@@ -443,6 +522,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		defer close(ended)
 		e.scheduler.Close(0)
 	})
+	e.loads.close()
 	e.scheduler.Close(scheduler.Forever)
 	e.closed.Do(func() {
 		if e.stopEmbedded != nil {

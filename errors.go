@@ -93,6 +93,9 @@ type Error struct {
 	Text      string // one of a few known sentences: "Node execution timeout"
 	Detail    string // the exact cause, one line
 	Node, Op  string // the node that failed; empty if it was none
+	// SourceSpan is the place in the source of the plan that the node or its expression came
+	// from, "plans/x.plan.ts:14:9". Empty if the plan's artifact has none.
+	SourceSpan string
 
 	causes    []error
 	recording *trace.Recording // nil unless the request asked for it, and ran
@@ -113,6 +116,9 @@ func (e *Error) Error() string {
 	if e.Op != "" {
 		s += ": node " + e.Node + " (" + e.Op + ")"
 	}
+	if e.SourceSpan != "" {
+		s += ": " + e.SourceSpan
+	}
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}
@@ -125,7 +131,8 @@ func (e *Error) Unwrap() []error { return e.causes }
 // AppendJSON appends e as one line of JSON, line end included, and returns the extended buffer.
 func (e *Error) AppendJSON(dst []byte) []byte {
 	return request.AppendFailure(dst, &request.Failure{
-		RequestID: e.RequestID, Error: e.Text, Detail: e.Detail, Node: e.Node, Op: e.Op, Trace: traceJSON(e.Trace()),
+		RequestID: e.RequestID, Error: e.Text, Detail: e.Detail, Node: e.Node, Op: e.Op, SourceSpan: e.SourceSpan,
+		Trace: traceJSON(e.Trace()),
 	})
 }
 
@@ -169,13 +176,16 @@ func cancelled(id string, ctx context.Context) *Error {
 }
 
 // runError returns the *Error for an error of the scheduler: the text tells the kind of
-// failure, the detail this one.
-func runError(id string, err error) *Error {
+// failure, the detail this one. graph is the plan that ran, nil if there was none.
+func runError(id string, err error, graph *plan.Graph) *Error {
 	e := &Error{RequestID: id, Text: textRun, causes: []error{err}}
 	var node *scheduler.NodeError
 	if errors.As(err, &node) {
 		e.Text, e.Node, e.Op = textNode, excerpt.Cut(node.Node), node.Op
 		err = node.Err
+		if graph != nil {
+			e.SourceSpan = excerpt.Cut(graph.SourceSpan(node.Node, err))
+		}
 	}
 	e.Detail = err.Error()
 	for _, known := range [...]struct {

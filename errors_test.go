@@ -53,7 +53,7 @@ func TestErrorTextsAndClasses(t *testing.T) {
 		{task.ErrInvalid, "Invalid node", ErrInvalidNode},
 		{errors.New("no luck"), "Node execution failed", nil},
 	} {
-		e := runError("r", &scheduler.NodeError{Node: "n", Op: "core::vm", Err: c.err})
+		e := runError("r", &scheduler.NodeError{Node: "n", Op: "core::vm", Err: c.err}, nil)
 		assert.Equal(t, []string{"r", c.text, c.err.Error(), "n", "core::vm"}, []string{e.RequestID, e.Text, e.Detail, e.Node, e.Op})
 		if c.class != nil {
 			assert.ErrorIs(t, e, c.class, c.text)
@@ -64,7 +64,7 @@ func TestErrorTextsAndClasses(t *testing.T) {
 		"Request failed":            errors.New("x"),
 		"Request deadline exceeded": &scheduler.TimeoutError{Kind: scheduler.ErrRequestDeadline, Elapsed: 12e6, Limit: 10e6},
 	} {
-		e := runError("", err)
+		e := runError("", err, nil)
 		assert.Equal(t, []string{text, err.Error(), ""}, []string{e.Text, e.Detail, e.Node})
 	}
 }
@@ -72,7 +72,7 @@ func TestErrorTextsAndClasses(t *testing.T) {
 // Rank and Submit compile plans for their own engine, so no request of theirs meets these errors.
 func TestARefusedPlanIsInvalid(t *testing.T) {
 	for _, refused := range []error{scheduler.ErrNoPlan, scheduler.ErrForeignPlan} {
-		err := runError("id", refused)
+		err := runError("id", refused, nil)
 		assert.Equal(t, "Invalid plan", err.Text)
 		assert.Equal(t, refused.Error(), err.Detail)
 		assert.True(t, errors.Is(err, ErrInvalidPlan) && errors.Is(err, refused))

@@ -52,15 +52,19 @@ type Options struct {
 	// RegistryName says in errors where Registry is. Empty means "the registry folder".
 	RegistryName string
 
-	// Plans is a folder with plans, one file <name>.plan.json each. Nil means the examples.
+	// Plans is a folder with plans, one file each: the artifact <name>.plan.json or, with a
+	// Compiler, the source <name>.plan.ts. Nil means the examples.
 	Plans fs.FS
 	// PlansName says in errors where Plans is. Empty means "the built-in examples" without Plans,
 	// and "the plan folder" otherwise.
 	PlansName string
+	// PlansDir is the path of Plans in the file system, if it has one. A Compiler names sources by it.
+	PlansDir string
 	// Plan names the plan for requests that name none. Open loads it. Empty means none.
 	Plan string
 	// PlanFile is the path of a file with the plan for requests that name none, whatever the
-	// plan calls itself. A request may also name it. Excludes Plan.
+	// plan calls itself. A request may also name it. A file <name>.plan.ts is a source, which needs
+	// a Compiler. Excludes Plan.
 	PlanFile string
 	// PlanText is the text of such a plan, for a program that has it in memory. PlanFile then
 	// only says in errors where the plan comes from. Nil means that Open reads PlanFile.
@@ -71,6 +75,9 @@ type Options struct {
 	Synthetic bool
 	// Tasks are tasks beside the built-in ones.
 	Tasks []task.Spec
+	// Compiler compiles plans that are sources. Package compiler makes one. Nil means that the
+	// engine takes artifacts only.
+	Compiler Compiler
 
 	// Model is the threading model. Empty means Reactor.
 	Model Model
@@ -122,6 +129,15 @@ type Options struct {
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger
+}
+
+// A Compiler turns the source of a plan into its artifact. Any goroutine.
+type Compiler interface {
+	// Compile returns the artifact of the plan whose source is a file of folder. The source may
+	// import other files of folder. dir is the path of folder in the file system, "" if it has none.
+	// The language has the tasks as methods, and the keys, params and endpoints of reg. The error
+	// is one line and names the file.
+	Compile(folder fs.FS, dir, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error)
 }
 
 // withDefaults fills in defaults and reports all that is wrong with o at once.

@@ -192,7 +192,7 @@ func TestAnswers(t *testing.T) {
 	t.Cleanup(func() { engine.Close(scheduler.Forever) })
 	redis := respblocking.NewClient(clock.NewReal(), resp.Options{Addr: server.Addr()})
 	t.Cleanup(redis.Close)
-	library := plan.NewLibrary(artifacts.Plans(), "the examples", builtin.Catalog(), reg)
+	library := plan.NewLibrary(artifacts.Plans(), "the examples", builtin.Catalog(), reg, nil)
 
 	search := demo{t: t, redis: redis}
 	atHalf, halfWeight := search.borderline(100, 1, 0.5)

@@ -5,6 +5,9 @@
 // mixed_pipeline, diamond and complex_dag. concat_plan, reels_plan_a and regex_plan
 // are small real plans. parallel_sleep_plan has two branches that sleep, and shows
 // whether an engine runs them at the same time.
+//
+// The artifacts are compiled from the sources in the folder plans of the repository: after a change
+// there, run go run ./cmd/rankd compile plans.
 package artifacts
 
 import (

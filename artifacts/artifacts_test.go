@@ -16,18 +16,17 @@ import (
 
 // drawings are the example plans in short: each node with its op and what it waits for.
 var drawings = map[string]string{
-	"simple_viewer":   "v=viewer -> v",
-	"viewer_filter":   "v=viewer f=filter(v) -> f",
-	"parallel_fanout": "v=viewer follow=follow(v) recs=recommendation(v) -> follow,recs",
-	"mixed_pipeline":  "v=viewer f=follow(v) vm1=vm(f) filter=filter(vm1) sort=sort(filter) take=take(sort) -> take",
-	"diamond":         "v=viewer left=follow(v) right=recommendation(v) join=concat(left,right) -> join",
+	"simple_viewer":   "n0=viewer -> n0",
+	"viewer_filter":   "n0=viewer n1=filter(n0) -> n1",
+	"parallel_fanout": "n0=viewer n1=follow(n0) n2=recommendation(n0) -> n1,n2",
+	"mixed_pipeline":  "n0=viewer n1=follow(n0) n2=vm(n1) n3=filter(n2) n4=sort(n3) n5=take(n4) -> n5",
+	"diamond":         "n0=viewer n1=follow(n0) n2=recommendation(n0) n3=concat(n1,n2) -> n3",
 	"complex_dag": "n0=viewer n1=follow(n0) n2=recommendation(n0) n3=media(n1) n4=media(n2) n5=vm(n3) n6=vm(n4)" +
 		" n7=concat(n5,n6) n8=sort(n7) n9=take(n8) -> n9",
-	"concat_plan": "n0=viewer n1=follow(n0) n2=recommendation(n0) n3=concat(n1,n2) n4=take(n3) -> n4",
-	"reels_plan_a": "viewer=viewer follow=follow(viewer) score=vm(follow) keep=filter(score) rescore=vm(keep)" +
-		" take=take(rescore) -> take",
-	"regex_plan":          "viewer=viewer follow=follow(viewer) keep=filter(follow) take=take(keep) -> take",
-	"parallel_sleep_plan": "viewer=viewer sleep_a=sleep(viewer) sleep_b=sleep(viewer) join=concat(sleep_a,sleep_b) -> join",
+	"concat_plan":         "n0=viewer n1=follow(n0) n2=recommendation(n0) n3=concat(n1,n2) n4=take(n3) -> n4",
+	"reels_plan_a":        "n0=viewer n1=follow(n0) n2=vm(n1) n3=filter(n2) n4=vm(n3) n5=take(n4) -> n5",
+	"regex_plan":          "n0=viewer n1=follow(n0) n2=filter(n1) n3=take(n2) -> n3",
+	"parallel_sleep_plan": "n0=viewer n1=sleep(n0) n2=sleep(n0) n3=concat(n1,n2) -> n3",
 }
 
 // TestPlans loads the example plans with the real tasks, in every environment.
@@ -35,7 +34,7 @@ func TestPlans(t *testing.T) {
 	for _, env := range []string{"dev", "test", "prod"} {
 		reg, err := registry.Default(env)
 		require.NoError(t, err)
-		list, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", builtin.Catalog(), reg).List()
+		list, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", builtin.Catalog(), reg, nil).List()
 		require.NoError(t, err)
 
 		got := make(map[string]string)

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -87,13 +86,14 @@ join = core::concat(sleep_a) rhs=sleep_b
 -> join`,
 }
 
-// TestPlansAsWritten: no parameter, constant or operator of an example plan differs from its description.
+// TestPlansAsWritten: no parameter, constant or operator of a drawn plan differs from its description. The
+// compiled plans equal the drawn ones, as TestPlansAsDrawn checks.
 func TestPlansAsWritten(t *testing.T) {
-	files, err := fs.Glob(artifacts.Plans(), "*.plan.json")
+	files, err := fs.Glob(drawn, "*.plan.json")
 	require.NoError(t, err)
 	got := make(map[string]string)
 	for _, file := range files {
-		text, err := fs.ReadFile(artifacts.Plans(), file)
+		text, err := fs.ReadFile(drawn, file)
 		require.NoError(t, err)
 		got[strings.TrimSuffix(file, ".plan.json")] = write(t, text)
 	}

@@ -30,7 +30,7 @@ func (h *host) predicateBuilders() map[string]builder {
 				h.u.failAt(site.arg(0), "type", "Pred.in takes a key or an expression, not "+plainWords(c.Argument(0)), "write Pred.in(E.key(Key.country), [\"US\"])")
 				return h.broken
 			}
-			return h.in(t, c.Argument(1), site.arg(1))
+			return h.in(t, c.Argument(1), site.arg(1), site.start)
 		},
 		"isNull":  func(c goja.FunctionCall) goja.Value { return h.predNull("is_null", "Pred.isNull", c) },
 		"notNull": func(c goja.FunctionCall) goja.Value { return h.predNull("not_null", "Pred.notNull", c) },
@@ -80,14 +80,14 @@ func (h *host) eConst(c goja.FunctionCall) goja.Value {
 	if t == nil {
 		return h.broken
 	}
-	return h.result(number, t, site.at)
+	return h.result(number, t, site.start)
 }
 
 // predConst is Pred.const(true).
 func (h *host) predConst(c goja.FunctionCall) goja.Value {
 	site := h.callSite()
-	if b, ok := c.Argument(0).Export().(bool); ok {
-		return h.result(predicate, constBool(b), site.at)
+	if b, ok := boolean(c.Argument(0)); ok {
+		return h.result(predicate, constBool(b), site.start)
 	}
 	if !h.isBroken(c.Argument(0)) {
 		h.u.failAt(site.arg(0), "type", "Pred.const takes true or false, not "+plainWords(c.Argument(0)), "write Pred.const(true)")
@@ -113,12 +113,12 @@ func (h *host) predCmp(c goja.FunctionCall) goja.Value {
 	operands, places := c.Arguments[1:], []int{site.arg(1), site.arg(2)}
 	for _, operand := range operands {
 		if t := tokenOf(operand); t != nil && t.kind == text && (o.cmp == "==" || o.cmp == "!=") {
-			if v, done := h.equality(o, operands[0], operands[1], places[0]); done {
+			if v, done := h.equality(o, operands[0], operands[1], site.start); done {
 				return v
 			}
 		}
 	}
-	return h.combine(o, "Pred.cmp", operands, places, site.at, true)
+	return h.combine(o, "Pred.cmp", operands, places, site.start, true)
 }
 
 // predNull is Pred.isNull(x) or Pred.notNull(x).
@@ -131,8 +131,11 @@ func (h *host) predNull(op, name string, c goja.FunctionCall) goja.Value {
 	return h.broken
 }
 
-// in is x.in(list).
-func (h *host) in(t *value, list goja.Value, at int) goja.Value {
+// listMax bounds the list of .in, which the artifact holds.
+const listMax = 1_000_000
+
+// in is x.in(list), which starts at an offset of its own.
+func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 	if t.kind == broken || h.isBroken(list) {
 		return h.broken
 	}
@@ -145,7 +148,12 @@ func (h *host) in(t *value, list goja.Value, at int) goja.Value {
 		h.u.failAt(at, "type", ".in takes an array, not "+plainWords(list), `write .in(["US", "CA"]) or .in([1, 2])`)
 		return h.broken
 	}
-	items := make([]any, array.Get("length").ToInteger())
+	length := array.Get("length").ToInteger()
+	if length > listMax {
+		h.u.failAt(at, "too-large", fmt.Sprintf("the list of .in has %d elements, more than %d", length, listMax), "write a task that looks them up")
+		return h.broken
+	}
+	items := make([]any, length)
 	for i := range items {
 		item := array.Get(itoa(i))
 		if item == nil {
@@ -167,7 +175,7 @@ func (h *host) in(t *value, list goja.Value, at int) goja.Value {
 			return h.broken
 		}
 	}
-	return h.result(predicate, branch("in", map[string]any{"list": items}, []string{"lhs"}, t.tree), at)
+	return h.result(predicate, branch("in", map[string]any{"list": items}, []string{"lhs"}, t.tree), start)
 }
 
 // regex is regex(key, pattern, flags).
@@ -205,5 +213,5 @@ func (h *host) regex(c goja.FunctionCall) goja.Value {
 			`write regex(Key.title, "^new", "i") or regex(Key.title, P.name)`)
 		return h.broken
 	}
-	return h.result(predicate, leaf("regex", map[string]any{"key_id": key.key.ID, "pattern": pattern, "flags": flags}), site.at)
+	return h.result(predicate, leaf("regex", map[string]any{"key_id": key.key.ID, "pattern": pattern, "flags": flags}), site.start)
 }

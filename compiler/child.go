@@ -10,8 +10,6 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
-
-	"github.com/dop251/goja"
 )
 
 // childVariable is the environment variable that makes a process a compiler's child.
@@ -84,7 +82,6 @@ func serve(in io.Reader, out io.Writer) error {
 	}
 	c.limits = s.Limits
 	debug.SetMaxStack(stackMaxBytes)
-	debug.SetMemoryLimit(c.limits.MemoryBytes / 2) // collect often before the bound is near
 	limitData(c.limits.MemoryBytes)
 	for {
 		var j job
@@ -156,7 +153,7 @@ const (
 // watch ends the plan at its time limit, by an interrupt if it hears that. At the memory limit, or
 // if it does not hear, watch ends the process. It answers with the statement that ran.
 func (c *child) watch(u *unit, stop <-chan struct{}) {
-	started := time.Now()
+	started, running := time.Now(), false
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	interrupted := false
@@ -167,6 +164,10 @@ func (c *child) watch(u *unit, stop <-chan struct{}) {
 			return
 		case <-ticker.C:
 		}
+		vm := u.running.Load()
+		if vm != nil && !running {
+			started, running = time.Now(), true // reading and parsing have had their own time
+		}
 		elapsed := time.Since(started)
 		switch {
 		case heapBytes() > c.limits.MemoryBytes:
@@ -176,7 +177,7 @@ func (c *child) watch(u *unit, stop <-chan struct{}) {
 			c.expire(u, slow)
 		case elapsed > c.limits.Timeout && !interrupted:
 			interrupted = true
-			if vm := u.running.Load(); vm != nil {
+			if vm != nil {
 				vm.Interrupt(slow)
 			}
 		}
@@ -206,16 +207,16 @@ func heapBytes() int64 {
 	return total
 }
 
+// internalHint is the hint of faults that no plan should be able to cause.
+const internalHint = "this is a fault of rankd; please report it with the plan"
+
 // compileSafely compiles the plan and turns a panic of ours into an error.
 func (u *unit) compileSafely() {
 	defer func() {
 		if p := recover(); p != nil {
-			if _, interrupted := p.(*goja.InterruptedError); interrupted {
-				return
-			}
 			u.answer = answer{Errors: []Diagnostic{{
 				Severity: Error, Code: "internal", File: u.folder.entry, Line: 1, Column: 1,
-				Message: fmt.Sprintf("the compiler failed: %v", p), Hint: "this is a fault of rankd; please report it with the plan",
+				Message: fmt.Sprintf("the compiler failed: %v", p), Hint: internalHint,
 			}}}
 			fmt.Fprintf(os.Stderr, "compiler: %v\n%s", p, debug.Stack())
 		}

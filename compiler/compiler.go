@@ -41,7 +41,8 @@ type Config struct {
 	// Command starts a child process that calls Main. Nil means this program itself, whose main
 	// must then call Main first.
 	Command []string
-	// Timeout bounds the compilation of one plan. Zero means DefaultTimeout.
+	// Timeout bounds how long the code of one plan runs, and, apart from that, how long its sources
+	// take to parse. Zero means DefaultTimeout.
 	Timeout time.Duration
 	// MemoryBytes bounds the memory of a child. Zero means DefaultMemoryBytes.
 	MemoryBytes int64
@@ -92,7 +93,7 @@ func (c *Compiler) Close() error {
 	c.idle, c.closed = nil, true
 	c.mu.Unlock()
 	for _, p := range idle {
-		p.stop()
+		p.kill()
 	}
 	return nil
 }
@@ -261,7 +262,7 @@ func (c *Compiler) put(p *process) {
 	}
 	c.mu.Unlock()
 	if closed {
-		p.stop()
+		p.kill()
 	}
 }
 
@@ -288,7 +289,7 @@ func (c *Compiler) result(source Source, a answer) Result {
 	if _, err := plan.Load(a.Plan, a.Artifact, c.config.Tasks, c.config.Registry); err != nil {
 		r.refuse(Diagnostic{
 			Severity: Error, Code: "internal", File: source.Path(), Line: 1, Column: 1,
-			Message: fmt.Sprintf("the engine refuses the artifact: %v", err), Hint: "this is a fault of rankd; please report it with the plan",
+			Message: fmt.Sprintf("the engine refuses the artifact: %v", err), Hint: internalHint,
 		})
 	}
 	return r

@@ -2,36 +2,533 @@ package compiler_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
 
-func newCompiler(t testing.TB) *compiler.Compiler {
+func newCompiler(t testing.TB) *compiler.Compiler { return newCompilerOf(t, compiler.Config{}) }
+
+// newCompilerOf returns a compiler, by default with the built-in tasks and keys.
+func newCompilerOf(t testing.TB, config compiler.Config) *compiler.Compiler {
 	t.Helper()
-	reg, err := registry.Default("dev")
-	require.NoError(t, err)
-	c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+	if config.Registry == nil {
+		config.Registry = testRegistry(t)
+	}
+	if config.Tasks == nil {
+		config.Tasks = builtin.Catalog()
+	}
+	c, err := compiler.New(config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
 }
 
-func TestSmokeParent(t *testing.T) {
-	c := newCompiler(t)
-	sources, err := compiler.Folder("testdata/plans")
+func testRegistry(t testing.TB) *registry.Registry {
+	t.Helper()
+	reg, err := registry.Default("dev")
+	require.NoError(t, err)
+	return reg
+}
+
+// good is a plan of that name.
+func good(name string) string { return bodied(name, "") }
+
+// write writes the files of a folder and returns its path.
+func write(t testing.TB, files map[string]string) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "plans")
+	for name, text := range files {
+		path := filepath.Join(folder, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return folder
+}
+
+func compileFolder(t testing.TB, c *compiler.Compiler, folder string) []compiler.Result {
+	t.Helper()
+	sources, err := compiler.Folder(folder)
 	require.NoError(t, err)
 	results, err := c.Compile(context.Background(), sources...)
 	require.NoError(t, err)
+	return results
+}
+
+// one compiles one plan, which is called a.plan.ts.
+func one(t testing.TB, c *compiler.Compiler, files map[string]string) compiler.Result {
+	t.Helper()
+	results, err := c.Compile(context.Background(), compiler.SourceFile(filepath.Join(write(t, files), "a.plan.ts")))
+	require.NoError(t, err)
+	require.Len(t, results, 1)
+	return results[0]
+}
+
+// requireError requires that a result has one error and returns it.
+func requireError(t testing.TB, r compiler.Result, code string) compiler.Diagnostic {
+	t.Helper()
+	require.Len(t, r.Errors, 1)
+	require.Nil(t, r.Artifact)
+	d := r.Errors[0]
+	require.Equal(t, code, d.Code, d.String())
+	require.NotEmpty(t, d.Hint)
+	return d
+}
+
+// TestSeedPlans compiles the plans of the seeds as they stand there.
+func TestSeedPlans(t *testing.T) {
+	c := newCompiler(t)
+	results := compileFolder(t, c, "testdata/plans")
+	require.Len(t, results, 6)
 	for _, r := range results {
-		fmt.Println(r.Plan, len(r.Artifact), r.Files)
-		for _, d := range r.Errors {
-			fmt.Println(d.String())
+		assert.Empty(t, r.Errors)
+		assert.Empty(t, r.Warnings)
+		assert.Equal(t, r.Plan+compiler.Extension, r.File)
+		assert.Equal(t, []string{r.Path()}, r.Files)
+		graph, err := plan.Load(r.File, r.Artifact, builtin.Catalog(), testRegistry(t))
+		require.NoError(t, err)
+		assert.Equal(t, r.Plan, graph.Name)
+	}
+}
+
+// TestSameBytes: neither the working directory nor the process shows in the artifact.
+func TestSameBytes(t *testing.T) {
+	folder := write(t, map[string]string{
+		"a.plan.ts": `import { boost } from "./lib/boost";
+import { limits } from "./lib/limits.json";
+import { definePlan, type CandidateSet } from "@ranking-dsl/runtime";
+export default definePlan({ name: "a", build: (ctx: any): CandidateSet =>
+  ctx.fixedSource({ rowCount: limits.rows }).vm({ outKey: Key.score, expr: boost(Key.id, 3) }) });
+`,
+		"lib/boost.ts":    "import { half } from './half';\nexport const boost = (x: any, n: number) => half(x) * n;\n",
+		"lib/half.ts":     "export function half(x: any) { return x * 0.5; }\n",
+		"lib/limits.json": `{"limits": {"rows": 7}}`,
+	})
+	first := compileFolder(t, newCompiler(t), folder)[0]
+	require.Empty(t, first.Errors)
+	assert.Contains(t, string(first.Artifact), `"source_span": "plans/a.plan.ts:5:46"`)
+	assert.Contains(t, string(first.Artifact), `"row_count": 7`)
+	var files []string
+	for _, file := range first.Files {
+		name, err := filepath.Rel(folder, file)
+		require.NoError(t, err)
+		files = append(files, name)
+	}
+	assert.Equal(t, []string{"a.plan.ts", "lib/boost.ts", "lib/half.ts", "lib/limits.json"}, files)
+
+	t.Chdir(folder)
+	c := newCompiler(t)
+	for range 3 {
+		again := compileFolder(t, c, ".")[0]
+		assert.Equal(t, string(first.Artifact), string(again.Artifact))
+	}
+	require.NoError(t, os.WriteFile("lib/half.ts", []byte("export function half(x: any) { return x * 0.25; }\n"), 0o600))
+	changed := compileFolder(t, c, ".")[0]
+	assert.NotEqual(t, first.Digest, changed.Digest)
+	assert.Contains(t, string(changed.Artifact), changed.Digest)
+}
+
+// TestArtifact compares a whole artifact: keys are sorted, hints and limits are in their places, and
+// a node that no output needs is gone.
+func TestArtifact(t *testing.T) {
+	r := one(t, newCompiler(t), map[string]string{"a.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+
+const weighted = Key.id * coalesce(P.weight, 0.5);
+
+export default definePlan({
+  name: "whole",
+  build: (ctx) => {
+    const v = ctx.viewer({ endpoint: EP.redis.redis_default, trace: null });
+    const left = v.follow({ endpoint: EP.redis.redis_default }).vm({ outKey: Key.score, expr: weighted });
+    const right = v.recommendation({ endpoint: EP.redis.redis_default, fanout: 5 })
+      .vm({ outKey: Key.final_score, expr: weighted });
+    v.media({ endpoint: EP.redis.redis_default }).take({ count: 3 });
+    return [
+      left.concat({ rhs: right, trace: "both" }).sort({ by: Key.score, scheduling: { inline: true, costEstimateUs: 7 } }),
+      left.busyCpu({ busyWaitMs: 1, timeoutMs: 50 }),
+    ];
+  },
+});
+`})
+	require.Empty(t, r.Errors)
+	golden := "testdata/whole.plan.json"
+	got := strings.Replace(string(r.Artifact), r.Digest, "(digest)", 1)
+	if compiler.Update() {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+	require.Len(t, r.Warnings, 1)
+	w := r.Warnings[0]
+	assert.Equal(t, compiler.Warning, w.Severity)
+	assert.Equal(t, "no output uses this take, so it is left out", w.Message)
+	assert.Equal(t, 12, w.Line)
+	assert.Equal(t, 51, w.Column)
+}
+
+// TestManyPlans compiles a folder in which three plans are broken, one of them fatally. .ci/run does
+// so with a thousand.
+func TestManyPlans(t *testing.T) {
+	const count = 120
+	files := make(map[string]string)
+	for i := range count {
+		name := fmt.Sprintf("p%04d", i)
+		files[name+compiler.Extension] = good(name)
+	}
+	files["p0010.plan.ts"] = bodied("p0010", "return ctx.nothing();")
+	files["p0020.plan.ts"] = bodied("p0020", `for (;;) {}`)
+	files["p0090.plan.ts"] = "export default definePlan({"
+	results := compileFolder(t, newCompilerOf(t, compiler.Config{Timeout: time.Second}), write(t, files))
+	require.Len(t, results, count)
+	broken := make(map[string]string)
+	for _, r := range results {
+		if len(r.Errors) == 0 {
+			require.NotEmpty(t, r.Artifact)
+			require.Equal(t, r.Plan+compiler.Extension, r.File)
+			continue
 		}
+		broken[r.File] = r.Errors[0].Code
+	}
+	assert.Equal(t, map[string]string{"p0010.plan.ts": "unknown-method", "p0020.plan.ts": "timeout", "p0090.plan.ts": "syntax"}, broken)
+}
+
+// TestTwins: two plans of one name are both refused, each with the place of the other.
+func TestTwins(t *testing.T) {
+	results := compileFolder(t, newCompiler(t), write(t, map[string]string{
+		"a.plan.ts": good("twin"), "b.plan.ts": good("other"), "c.plan.ts": "\n" + good("twin"),
+	}))
+	assert.Empty(t, results[1].Errors)
+	for i, other := range map[int]string{0: "c.plan.ts:4:9", 2: "a.plan.ts:3:9"} {
+		d := requireError(t, results[i], "plan-name")
+		assert.Contains(t, d.Message, other)
+		assert.Equal(t, `  name: "twin",`, d.Excerpt)
+		assert.Equal(t, 9, d.Column)
+	}
+}
+
+// TestText compiles a text in place of the file, with imports from the folder.
+func TestText(t *testing.T) {
+	folder := write(t, map[string]string{"a.plan.ts": "broken(", "rows.ts": "export const rows = 3;\n"})
+	text := `import { rows } from "./rows";
+import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "a", build: (ctx) => ctx.fixed_source({ rowCount: rows }) });
+`
+	c := newCompiler(t)
+	results, err := c.Compile(context.Background(),
+		compiler.Source{Folder: folder, File: "a.plan.ts", Text: []byte(text)},
+		compiler.Source{Folder: filepath.Join(folder, "nowhere"), File: "b.plan.ts", Text: []byte(good("b"))})
+	require.NoError(t, err)
+	assert.Empty(t, results[0].Errors)
+	assert.Contains(t, string(results[0].Artifact), `"row_count": 3`)
+	assert.Empty(t, results[1].Errors, "a text without imports needs no folder")
+}
+
+// TestImports keeps imports inside the folder, whatever leads out of it.
+func TestImports(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "secret.ts")
+	require.NoError(t, os.WriteFile(outside, []byte("export const x = 1;\n"), 0o600))
+	c := newCompiler(t)
+	imports := func(path string) string {
+		return fmt.Sprintf("import { x } from %q;\n", path) + bodied("a", "ctx.fixed_source({ rowCount: x });")
+	}
+	for name, test := range map[string]struct{ path, code string }{
+		"above":           {"../secret", "import-outside"},
+		"above by folder": {"./lib/../../secret", "import-outside"},
+		"absolute":        {outside, "import"},
+		"url":             {"https://example.com/x.ts", "import"},
+		"data":            {"data:text/javascript,export const x = 1", "import"},
+		"node":            {"node:fs", "import"},
+		"a link":          {"./link", "unreadable"},
+		"a folder":        {"./lib", "unreadable"},
+		"missing":         {"./missing", "unreadable"},
+		"too large":       {"./large", "too-large"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := write(t, map[string]string{
+				"a.plan.ts": imports(test.path), "lib/y.ts": "", "large.ts": strings.Repeat("//\n", 100_000),
+			})
+			require.NoError(t, os.Symlink(outside, filepath.Join(folder, "link.ts")))
+			results, err := c.Compile(context.Background(), compiler.SourceFile(filepath.Join(folder, "a.plan.ts")))
+			require.NoError(t, err)
+			d := requireError(t, results[0], test.code)
+			assert.Equal(t, 1, d.Line)
+			assert.Equal(t, 19, d.Column)
+		})
+	}
+}
+
+// TestLargeSources refuses what the parsers should not see, and survives the rest.
+func TestLargeSources(t *testing.T) {
+	c := newCompiler(t)
+	nested := func(depth int, opening, closing string) string {
+		return bodied("a", "const x = "+strings.Repeat(opening, depth)+"1"+strings.Repeat(closing, depth)+";")
+	}
+	for name, test := range map[string]struct {
+		text, code string
+		line       int
+	}{
+		"10 MB":                 {"//" + strings.Repeat(" ", 10<<20), "too-large", 1},
+		"a million parentheses": {nested(1_000_000, "(", ")"), "too-large", 1},
+		"501 levels":            {nested(501, "(", ")"), "too-deep", 5},
+		"501 brackets":          {nested(501, "[", "]"), "too-deep", 5},
+		"hidden in comments":    {bodied("a", "const x = "+strings.Repeat("(/*)*/", 600)+"1"+strings.Repeat(")", 600)), "too-deep", 5},
+		"not UTF-8":             {bodied("a", "const x = '\xff';"), "encoding", 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := requireError(t, one(t, c, map[string]string{"a.plan.ts": test.text}), test.code)
+			assert.Equal(t, test.line, d.Line)
+			assert.Less(t, len(d.String()), 2000)
+		})
+	}
+	for name, text := range map[string]string{
+		"490 levels":         nested(480, "(", ")"),
+		"brackets in a text": bodied("a", `const x = "`+strings.Repeat("(", 10_000)+`";`),
+		"a long sum":         bodied("a", "const x = 1"+strings.Repeat("+1", 5_000)+";"),
+		"many prefixes":      bodied("a", "const x = "+strings.Repeat("!", 5_000)+"1;"),
+		"a byte order mark":  "\ufeff" + good("a"),
+		"Windows line ends":  strings.ReplaceAll(good("a"), "\n", "\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Empty(t, one(t, c, map[string]string{"a.plan.ts": text}).Errors)
+		})
+	}
+}
+
+// TestHugeExpressions refuses expressions that grow in a loop, at the line.
+func TestHugeExpressions(t *testing.T) {
+	c := newCompiler(t)
+	for name, body := range map[string]string{
+		"deep": "let x: any = Key.id; for (let i = 0; i < 2000; i++) x = x + i;",
+		"wide": "let x: any = Key.id; for (let i = 0; i < 60; i++) x = x + x;",
+	} {
+		d := requireError(t, one(t, c, map[string]string{"a.plan.ts": bodied("a", body)}), "too-large")
+		assert.Equal(t, 5, d.Line, name)
+	}
+	d := requireError(t, one(t, c, map[string]string{"a.plan.ts": bodied("a", "let v = ctx.fixed_source(); for (;;) v = v.take({ count: 1 });")}), "too-large")
+	assert.Contains(t, d.Message, "more than 10000 nodes")
+}
+
+// TestHostileValues: code of the plan that runs while the compiler reads what the plan made.
+func TestHostileValues(t *testing.T) {
+	c := newCompilerOf(t, compiler.Config{Timeout: time.Second})
+	for body, code := range map[string]string{
+		`return new Proxy([], { get() { throw new Error("no") } });`:                                   "outputs",
+		`return [{ get x() { throw new Error("no") } }];`:                                              "outputs",
+		`const a: any[] = [1]; Object.defineProperty(a, 0, { get() { for (;;) {} } }); return a;`:      "timeout",
+		`const a: any = []; a.length = 4e9; return a;`:                                                 "too-large",
+		`const a: any = []; a.length = 4e9; return ctx.fixed_source().filter({ pred: Key.id.in(a) });`: "too-large",
+		`throw { get message() { throw new Error("again") } };`:                                        "exception",
+		`throw null;`:   "exception",
+		`throw Key.id;`: "exception",
+		`return ctx.fixed_source({ get rowCount() { throw new Error("no") } });`:                                "exception",
+		`return ctx.fixed_source({ get rowCount() { for (;;) {} } });`:                                          "timeout",
+		`return ctx.fixed_source(new Proxy({}, { ownKeys() { throw new Error("no") } }));`:                      "exception",
+		`return ctx.fixed_source({ trace: { toString() { throw new Error("no") } } });`:                         "type",
+		`return ctx.fixed_source(ctx);`:                                                                         "type",
+		`return ctx.fixed_source(Object.create(Key.id));`:                                                       "",
+		`return ctx.fixed_source().filter({ pred: Object.create(Key.id > 1) });`:                                "type",
+		`const p: any = { valueOf() { throw new Error("no") } }; return ctx.fixed_source({ rowCount: p * 2 });`: "exception",
+	} {
+		r := one(t, c, map[string]string{"a.plan.ts": bodied("a", body)})
+		if code == "" {
+			assert.Empty(t, r.Errors, body)
+			continue
+		}
+		if assert.NotEmpty(t, r.Errors, body) {
+			assert.Equal(t, code, r.Errors[0].Code, "%s\n%s", body, r.Errors[0].String())
+		}
+	}
+}
+
+// TestManyErrors bounds what one plan reports.
+func TestManyErrors(t *testing.T) {
+	lines := strings.Repeat("ctx.nothing();\n", 100)
+	r := one(t, newCompiler(t), map[string]string{"a.plan.ts": bodied("a", lines)})
+	assert.Len(t, r.Errors, 20)
+	r = one(t, newCompiler(t), map[string]string{"a.plan.ts": bodied("a", "for (let i = 0; ; i++) ctx.nothing(i);")})
+	assert.NotEmpty(t, r.Errors)
+}
+
+// TestOwnTask: a task that this project has never seen is in the language without a word more.
+func TestOwnTask(t *testing.T) {
+	specs := builtin.Specs()
+	most := int64(9)
+	specs = append(specs, task.Spec{
+		Op: "shop::newest_first", Doc: "Sorts by age.", Inputs: 1, Output: task.Permutation,
+		Params: []plan.ParamSchema{
+			{Name: "max_age_days", Type: plan.Int, Required: true, Source: plan.SourceRule{Max: &most}},
+			{Name: "unit", Type: plan.String, StrValue: "day", Source: plan.SourceRule{OneOf: []string{"day", "week"}}},
+			{Name: "boost_expr_id", Type: plan.ExprID},
+			{Name: "fallback", Type: plan.NodeRef},
+		},
+		Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil },
+	})
+	catalog, err := task.NewCatalog(specs...)
+	require.NoError(t, err)
+	c := newCompilerOf(t, compiler.Config{Tasks: catalog})
+	for _, name := range []string{"newestFirst", "newest_first"} {
+		r := one(t, c, map[string]string{"a.plan.ts": bodied("a",
+			`const s = ctx.fixed_source(); return s.`+name+`({ maxAgeDays: 7, unit: "week", boostExpr: Key.id * 2, fallback: s });`)})
+		require.Empty(t, r.Errors)
+		var a struct {
+			Nodes []struct {
+				Op     string         `json:"op"`
+				Params map[string]any `json:"params"`
+			} `json:"nodes"`
+		}
+		require.NoError(t, json.Unmarshal(r.Artifact, &a))
+		assert.Equal(t, "shop::newest_first", a.Nodes[1].Op)
+		assert.Equal(t, map[string]any{"max_age_days": 7., "unit": "week", "boost_expr_id": "e0", "fallback": "n0"}, a.Nodes[1].Params)
+	}
+	for options, code := range map[string]string{
+		`{ maxAgeDays: 10 }`: "range", `{ maxAgeDays: 1, unit: "year" }`: "enum", `{}`: "missing-option", `{ maxAgeDays: 1, age: 2 }`: "unknown-option",
+	} {
+		r := one(t, c, map[string]string{"a.plan.ts": bodied("a", `return ctx.fixed_source().newestFirst(`+options+`);`)})
+		requireError(t, r, code)
+	}
+}
+
+// TestPollution: a plan that changes built-in objects changes its own run only.
+func TestPollution(t *testing.T) {
+	results := compileFolder(t, newCompiler(t), write(t, map[string]string{
+		"a.plan.ts": bodied("a", `
+    (Array.prototype as any).push = () => { throw new Error("push") };
+    (Object.prototype as any).endpoint = "x"; (Object.prototype as any).valueOf = () => 7;
+    (Array.prototype as any)[Symbol.iterator] = null; (globalThis as any).Object = null; Math.max = null as any;
+    return ctx.fixed_source({ rowCount: 1 + 1 }).filter({ pred: Key.id > 1 && Key.id.in([1, 2]) });`),
+		"b.plan.ts": bodied("b", "return ctx.fixed_source({ rowCount: Math.max(1, 2) });"),
+	}))
+	for _, r := range results {
+		assert.Empty(t, r.Errors)
+	}
+	assert.Contains(t, string(results[0].Artifact), `"row_count": 2`)
+}
+
+// TestLimits of the API itself.
+func TestLimits(t *testing.T) {
+	_, err := compiler.New(compiler.Config{})
+	require.ErrorContains(t, err, "Tasks and Registry are required")
+	_, err = compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: testRegistry(t), Timeout: -1})
+	require.ErrorContains(t, err, "must not be negative")
+
+	c := newCompiler(t)
+	results, err := c.Compile(context.Background())
+	require.NoError(t, err)
+	assert.Empty(t, results)
+	require.NoError(t, c.Close())
+	_, err = c.Compile(context.Background(), compiler.SourceFile("testdata/plans/diamond.plan.ts"))
+	require.ErrorIs(t, err, compiler.ErrClosed)
+
+	_, err = compiler.Folder("testdata/nowhere")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	results, err = newCompiler(t).Compile(context.Background(), compiler.SourceFile("testdata/nowhere/a.plan.ts"))
+	require.NoError(t, err)
+	requireError(t, results[0], "unreadable")
+
+	t.Setenv("RANKD_COMPILER_CHILD", "1")
+	_, err = compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: testRegistry(t)})
+	require.ErrorContains(t, err, "call compiler.Main first in main")
+}
+
+// TestCancel: the end of the context ends a compilation and leaves a compiler that works.
+func TestCancel(t *testing.T) {
+	c := newCompilerOf(t, compiler.Config{Timeout: time.Minute})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	folder := write(t, map[string]string{"a.plan.ts": bodied("a", "for (;;) {}"), "b.plan.ts": good("b")})
+	go func() {
+		_, err := c.Compile(ctx, compiler.SourceFile(filepath.Join(folder, "a.plan.ts")))
+		done <- err
+	}()
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	results, err := c.Compile(context.Background(), compiler.SourceFile(filepath.Join(folder, "b.plan.ts")))
+	require.NoError(t, err)
+	assert.Empty(t, results[0].Errors)
+}
+
+// TestNotAChild: a program that never calls Main is named, and not started again and again.
+func TestNotAChild(t *testing.T) {
+	for name, command := range map[string][]string{
+		"ends":    {"/bin/sh", "-c", "echo no such flag >&2; exit 2"},
+		"missing": {"/nowhere/rankd"},
+	} {
+		c := newCompilerOf(t, compiler.Config{Command: command})
+		_, err := c.Compile(context.Background(), compiler.SourceFile("testdata/plans/diamond.plan.ts"))
+		require.Error(t, err, name)
+		if name == "ends" {
+			assert.ErrorContains(t, err, "compiler.Main")
+			assert.ErrorContains(t, err, "no such flag")
+		}
+	}
+}
+
+// TestKilledChild: a child that dies without a word costs one plan.
+func TestKilledChild(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	// A limit that the child cannot raise: the kernel refuses memory before the watchdog sees it.
+	c := newCompilerOf(t, compiler.Config{
+		Command: []string{"/bin/sh", "-c", "ulimit -t 1; exec " + self}, Timeout: time.Minute,
+	})
+	results := compileFolder(t, c, write(t, map[string]string{"a.plan.ts": bodied("a", "for (;;) {}"), "b.plan.ts": good("b")}))
+	d := requireError(t, results[0], "internal")
+	assert.Contains(t, d.Message, "ended the compiler's process")
+	assert.NotEmpty(t, d.Excerpt)
+	assert.Empty(t, results[1].Errors)
+}
+
+// TestLibraryDoesNotImportTheCompiler keeps esbuild and goja out of programs that only rank.
+func TestLibraryDoesNotImportTheCompiler(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "github.com/rankd/rankd").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "github.com/rankd/rankd/scheduler")
+	for _, name := range []string{"rankd/compiler", "evanw/esbuild", "dop251/goja", "go-sourcemap"} {
+		assert.NotContains(t, string(out), name)
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	text, err := os.ReadFile("testdata/plans/complex_dag.plan.ts")
+	require.NoError(b, err)
+	for name, count := range map[string]int{"1 plan": 1, "200 plans": 200} {
+		files := make(map[string]string)
+		for i := range count {
+			name := fmt.Sprintf("p%04d", i)
+			files[name+compiler.Extension] = strings.Replace(string(text), "complex_dag", name, 1)
+		}
+		folder := write(b, files)
+		b.Run(name+", cold", func(b *testing.B) {
+			for b.Loop() {
+				c := newCompiler(b)
+				for _, r := range compileFolder(b, c, folder) {
+					require.Empty(b, r.Errors)
+				}
+				require.NoError(b, c.Close())
+			}
+		})
+		b.Run(name+", warm", func(b *testing.B) {
+			c := newCompiler(b)
+			compileFolder(b, c, folder)
+			for b.Loop() {
+				compileFolder(b, c, folder)
+			}
+		})
 	}
 }

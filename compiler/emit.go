@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/rankd/rankd/plan"
 )
@@ -33,27 +35,18 @@ func (t *table) id(tree *tree, where string) string {
 	return id
 }
 
-// emit writes the artifact. Equal plans have equal bytes: nodes are numbered in the order in which
-// the plan made them, and keys are sorted.
+// emit writes the artifact. Equal plans have equal bytes: nodes are numbered in the order of inWaves,
+// and keys are sorted.
 func (u *unit) emit(d *definition) {
 	for _, output := range d.outputs {
 		need(output)
 	}
 	u.warnUnused()
 	var nodes []any
-	count := 0
-	for _, n := range u.host.nodes {
-		if !n.needed {
-			continue
-		}
-		n.id = fmt.Sprintf("n%d", count)
-		count++
-	}
 	exprs, preds := newTable("e"), newTable("p")
-	for _, n := range u.host.nodes {
-		if n.needed {
-			nodes = append(nodes, u.nodeObject(n, exprs, preds))
-		}
+	for i, n := range inWaves(u.host.nodes) {
+		n.id = fmt.Sprintf("n%d", i)
+		nodes = append(nodes, u.nodeObject(n, exprs, preds))
 	}
 	outputs := make([]string, len(d.outputs))
 	for i, n := range d.outputs {
@@ -76,11 +69,11 @@ func (u *unit) emit(d *definition) {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(artifact); err != nil {
-		u.fail("internal", u.folder.entry, 1, 1, "the artifact cannot be written: "+err.Error(), "")
+		u.fail("internal", u.folder.entry, 1, 1, "the artifact cannot be written: "+err.Error(), internalHint)
 		return
 	}
 	if out.Len() > plan.MaxArtifactBytes {
-		u.failAt(d.at, "too-large", fmt.Sprintf("the artifact has %d bytes, more than %d", out.Len(), plan.MaxArtifactBytes), "")
+		u.failAt(d.at, "too-large", fmt.Sprintf("the artifact has %d bytes, more than %d", out.Len(), plan.MaxArtifactBytes), "shorten the lists of .in")
 		return
 	}
 	u.answer.Artifact = out.Bytes()
@@ -91,6 +84,38 @@ func orEmpty(list []any) []any {
 		return []any{}
 	}
 	return list
+}
+
+// inWaves returns the needed nodes in the order in which they can run, and side by side as far as
+// possible: sources first, and behind each node those that waited for it last. (The order of the seeds: n1 and n2
+// are the two branches of complex_dag.)
+func inWaves(all []*node) []*node {
+	var order []*node
+	waits := make(map[*node]int)
+	dependents := make(map[*node][]*node)
+	for _, n := range all {
+		if !n.needed {
+			continue
+		}
+		before := n.refs
+		if n.input != nil {
+			before = append([]*node{n.input}, n.refs...)
+		}
+		for _, b := range before {
+			dependents[b] = append(dependents[b], n)
+		}
+		if waits[n] = len(before); waits[n] == 0 {
+			order = append(order, n)
+		}
+	}
+	for i := 0; i < len(order); i++ {
+		for _, n := range dependents[order[i]] {
+			if waits[n]--; waits[n] == 0 {
+				order = append(order, n)
+			}
+		}
+	}
+	return order
 }
 
 // need marks a node and what it depends on. A chain may be long, so it does not recurse along it.
@@ -128,8 +153,8 @@ func (u *unit) nodeObject(n *node, exprs, preds *table) map[string]any {
 	if n.input != nil {
 		object["inputs"] = []string{n.input.id}
 	}
-	for name, v := range n.params {
-		switch v := v.(type) {
+	for _, name := range slices.Sorted(maps.Keys(n.params)) { // the order gives expressions their ids
+		switch v := n.params[name].(type) {
 		case *node:
 			params[name] = v.id
 		case *tree:

@@ -32,34 +32,65 @@ func compileText(t testing.TB, text string) answer {
 	return u.answer
 }
 
-// planOf returns a plan with an expression, or with a function body in braces, as this option.
-func planOf(call, option, text string) string {
-	if strings.HasPrefix(text, "{") {
-		text = "((): any => " + text + ")()"
+// planOf returns a plan with one node for each text, an expression or a function body in braces.
+func planOf(call, option string, texts []string) string {
+	var b strings.Builder
+	b.WriteString(`import { definePlan, E, Pred } from "@ranking-dsl/runtime";
+export default definePlan({ name: "p", build: (ctx) => ctx.fixed_source()
+`)
+	for _, text := range texts {
+		if strings.HasPrefix(text, "{") {
+			text = "((): any => " + text + ")()"
+		}
+		fmt.Fprintf(&b, ".%s({ %s: %s })\n", call, option, text)
 	}
-	return fmt.Sprintf(`import { definePlan, E, Pred } from "@ranking-dsl/runtime";
-export default definePlan({ name: "p", build: (ctx) => ctx.fixed_source().%s({ %s: %s }) });
-`, call, option, text)
+	b.WriteString("});\n")
+	return b.String()
 }
 
-func exprPlan(text string) string { return planOf("vm", "outKey: Key.score, expr", text) }
+// artifactOf is what the tests read of an artifact.
+type artifactOf struct {
+	Nodes []struct {
+		Params struct {
+			Expr string `json:"expr_id"`
+			Pred string `json:"pred_id"`
+		} `json:"params"`
+		Span     string `json:"source_span"`
+		ExprSpan string `json:"expr_span"`
+	} `json:"nodes"`
+	Exprs map[string]map[string]any `json:"expr_table"`
+	Preds map[string]map[string]any `json:"pred_table"`
+}
 
-func predPlan(text string) string { return planOf("filter", "pred", text) }
-
-// treeIn returns the only entry of a table of an artifact, without its span.
-func treeIn(t testing.TB, artifact []byte, table string) map[string]any {
+// expressions compiles the texts, which must all be good, as vm nodes. It returns their trees.
+func expressions(t testing.TB, texts []string) []map[string]any {
 	t.Helper()
-	var a map[string]map[string]any
-	var whole map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(artifact, &whole))
-	require.NoError(t, json.Unmarshal(whole[table], &a))
-	require.Len(t, a, 1)
-	for _, tree := range a {
-		require.NotEmpty(t, tree["source_span"])
+	return trees(t, planOf("vm", "outKey: Key.score, expr", texts))
+}
+
+// predicates is expressions for the predicates of filter nodes.
+func predicates(t testing.TB, texts []string) []map[string]any {
+	t.Helper()
+	return trees(t, planOf("filter", "pred", texts))
+}
+
+func trees(t testing.TB, text string) []map[string]any {
+	t.Helper()
+	answer := compileText(t, text)
+	require.Empty(t, answer.Errors, text)
+	var a artifactOf
+	require.NoError(t, json.Unmarshal(answer.Artifact, &a))
+	var all []map[string]any
+	for _, n := range a.Nodes[1:] {
+		tree := a.Exprs[n.Params.Expr]
+		if tree == nil {
+			tree = a.Preds[n.Params.Pred]
+		}
+		require.NotNil(t, tree)
 		delete(tree, "source_span")
-		return tree
+		all = append(all, tree)
 	}
-	return nil
+	return all
 }
 
 // compact writes JSON in one line.
@@ -74,40 +105,38 @@ func compact(t testing.TB, v any) string {
 
 // TestExpressionPairs compiles each text of the files and compares its IR.
 func TestExpressionPairs(t *testing.T) {
-	for _, file := range []struct {
-		name, table string
-		plan        func(string) string
-	}{
-		{"pairs.txt", "expr_table", exprPlan},
-		{"predicates.txt", "pred_table", predPlan},
+	for name, compile := range map[string]func(testing.TB, []string) []map[string]any{
+		"pairs.txt": expressions, "predicates.txt": predicates,
 	} {
-		path := "testdata/expressions/" + file.name
-		text, err := os.ReadFile(path)
+		path := "testdata/expressions/" + name
+		content, err := os.ReadFile(path)
 		require.NoError(t, err)
-		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-		var out []string
-		for i := 0; i < len(lines); i++ {
-			out = append(out, lines[i])
-			if lines[i] == "" || lines[i][0] == '#' {
-				continue
+		var texts, wanted []string
+		for line := range strings.Lines(string(content)) {
+			line = strings.TrimSuffix(line, "\n")
+			switch {
+			case line == "" || line[0] == '#':
+			case line[0] == '\t':
+				wanted = append(wanted, line[1:])
+			default:
+				texts = append(texts, line)
 			}
-			a := compileText(t, file.plan(lines[i]))
-			if !assert.Empty(t, a.Errors, lines[i]) {
-				continue
-			}
-			got := "\t" + compact(t, treeIn(t, a.Artifact, file.table))
-			want := ""
-			if i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t") {
-				i++
-				want = lines[i]
-			}
-			if !*update {
-				assert.Equal(t, want, got, lines[i])
-			}
-			out = append(out, got)
 		}
+		require.Greater(t, len(texts), 60)
+		got := compile(t, texts)
+		require.Len(t, got, len(texts))
 		if *update {
-			require.NoError(t, os.WriteFile(path, []byte(strings.Join(out, "\n")+"\n"), 0o644))
+			head, _, _ := strings.Cut(string(content), "\n")
+			out := head + "\n\n"
+			for i := range texts {
+				out += texts[i] + "\n\t" + compact(t, got[i]) + "\n"
+			}
+			require.NoError(t, os.WriteFile(path, []byte(out), 0o644))
+			continue
+		}
+		require.Len(t, wanted, len(texts))
+		for i := range texts {
+			assert.Equal(t, wanted[i], compact(t, got[i]), texts[i])
 		}
 	}
 }

@@ -18,7 +18,6 @@ func (r *rewriter) extent(e ast.Expression) span {
 }
 
 func (r *rewriter) measure(e ast.Expression) span {
-	from, to := offset(e.Idx0()), 0
 	switch n := e.(type) {
 	case *ast.BinaryExpression:
 		left, right, _ := r.around(n.Left, n.Right, n.Operator.String())
@@ -47,22 +46,29 @@ func (r *rewriter) measure(e ast.Expression) span {
 		return span{r.enclosed(n.Left).from, offset(n.RightBracket) + 1}
 	case *ast.CallExpression:
 		return span{r.enclosed(n.Callee).from, offset(n.RightParenthesis) + 1}
-	case *ast.NewExpression:
-		if n.RightParenthesis > 0 {
-			return span{from, offset(n.RightParenthesis) + 1}
-		}
-		return span{from, r.after(from+len("new"), n.Callee).to}
 	case *ast.TemplateLiteral:
+		from := offset(n.OpenQuote)
 		if n.Tag != nil {
 			from = r.enclosed(n.Tag).from
 		}
 		return span{from, offset(n.CloseQuote) + 1}
 	case *ast.UnaryExpression:
-		if n.Postfix {
-			operand := r.enclosed(n.Operand)
-			return span{operand.from, operand.to + strings.Index(r.script[operand.to:], n.Operator.String()) + 2}
+		return r.measureUnary(n)
+	case *ast.OptionalChain:
+		return r.extent(n.Expression)
+	case *ast.Optional:
+		return r.extent(n.Expression)
+	case *ast.SpreadElement:
+		return r.extent(n.Expression)
+	}
+	// The others start with a token of their own, so their first position is exact.
+	from := offset(e.Idx0())
+	switch n := e.(type) {
+	case *ast.NewExpression:
+		if n.RightParenthesis > 0 {
+			return span{from, offset(n.RightParenthesis) + 1}
 		}
-		return span{from, r.after(from+len(n.Operator.String()), n.Operand).to}
+		return span{from, r.after(from+len("new"), n.Callee).to}
 	case *ast.YieldExpression:
 		if n.Argument == nil {
 			return span{from, from + len("yield")}
@@ -76,20 +82,22 @@ func (r *rewriter) measure(e ast.Expression) span {
 			return span{from, r.after(arrow+len("=>"), body.Expression).to}
 		}
 		return span{from, offset(n.Body.Idx1())}
-	case *ast.OptionalChain:
-		return r.extent(n.Expression)
-	case *ast.Optional:
-		return r.extent(n.Expression)
-	case *ast.SpreadElement:
-		return r.extent(n.Expression)
 	case *ast.Identifier:
-		to = r.nameEnd(from)
+		return span{from, r.nameEnd(from)}
 	case *ast.MetaProperty:
-		to = r.nameEnd(offset(n.Property.Idx))
-	default: // literals: their positions are exact
-		to = offset(e.Idx1())
+		return span{from, r.nameEnd(offset(n.Property.Idx))}
 	}
-	return span{from, to}
+	return span{from, offset(e.Idx1())} // exact for literals
+}
+
+func (r *rewriter) measureUnary(n *ast.UnaryExpression) span {
+	written := n.Operator.String()
+	if n.Postfix {
+		operand := r.enclosed(n.Operand)
+		return span{operand.from, operand.to + strings.Index(r.script[operand.to:], written) + len(written)}
+	}
+	from := offset(n.Idx)
+	return span{from, r.after(from+len(written), n.Operand).to}
 }
 
 // around returns the operands of an operator with the parentheses around them, and where the

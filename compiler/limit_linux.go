@@ -8,6 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// dataSlack is how far beyond its limit a child may go before the kernel refuses. It leaves the
+// watchdog, which can name the line, the time to see a single large allocation.
+const dataSlack = 1 << 30
+
 // limitData is a net below the watchdog: the kernel refuses a child memory far beyond its limit, and
 // Go ends the process. It counts from what the process has mapped now, which is a lot under the race
 // detector.
@@ -24,6 +28,6 @@ func limitData(memoryBytes int64) {
 	if err != nil {
 		return
 	}
-	bound := uint64(pages*int64(os.Getpagesize()) + 2*memoryBytes)
+	bound := uint64(pages*int64(os.Getpagesize()) + 2*memoryBytes + dataSlack)
 	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: bound, Max: bound}) // the watchdog works without
 }

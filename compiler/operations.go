@@ -132,7 +132,7 @@ func (h *host) apply(o *operator, name string, args []goja.Value, site *callSite
 			return h.broken
 		}
 	}
-	return h.combine(o, name, args, places, site.at, o.nulls)
+	return h.combine(o, name, args, places, site.start, o.nulls)
 }
 
 // prefix is an operator before a token.
@@ -225,7 +225,7 @@ func (h *host) condition(c goja.FunctionCall) goja.Value {
 // asPredicate writes how a token becomes a predicate.
 func asPredicate(t *value) string {
 	switch {
-	case t.kind == predicate:
+	case t.kind == predicate, t.kind == opaque:
 		return "..."
 	case t.kind == text:
 		return short(t) + " == \"...\""

@@ -86,7 +86,7 @@ func startProcess(command []string, s setup) (_ *process, err error) {
 // compile sends one job and waits for its answer. The process is usable afterwards only if alive is
 // true.
 func (p *process) compile(j job, timeout time.Duration) (a answer, alive bool) {
-	_ = p.out.SetReadDeadline(time.Now().Add(timeout + killGrace))
+	_ = p.out.SetReadDeadline(time.Now().Add(2*timeout + killGrace))
 	if err := p.encoder.Encode(j); err != nil {
 		return p.died(j, err), false
 	}
@@ -115,8 +115,24 @@ func (p *process) died(j job, err error) answer {
 	default:
 		d.Code, d.Message = "internal", "the plan ended the compiler's process"+p.lastWords()
 	}
+	d.Excerpt = firstLine(j.Source)
 	d.Hint = "build runs once at compile time: look for a loop without an end, or data that grows"
 	return answer{Errors: []Diagnostic{d}}
+}
+
+// firstLine returns the first line of a source, as far as it can be read.
+func firstLine(source Source) string {
+	text := source.Text
+	if text == nil {
+		file, err := os.Open(source.Path())
+		if err != nil {
+			return ""
+		}
+		defer file.Close()
+		text, _ = io.ReadAll(io.LimitReader(file, stderrKept))
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return strings.ToValidUTF8(string(bytes.TrimSuffix(line, []byte("\r"))), "\ufffd")
 }
 
 // lastWords returns the first line that the child wrote to stderr, as ": line".
@@ -128,14 +144,8 @@ func (p *process) lastWords() string {
 	return ": " + cutText(line)
 }
 
-// stop lets the child end by itself.
-func (p *process) stop() {
-	_ = p.in.Close()
-	_, _ = io.Copy(io.Discard, p.out)
-	_ = p.out.Close()
-	_ = p.command.Wait()
-}
-
+// kill ends the child, which has nothing to finish. With the race detector it would take a second to
+// end by itself.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()
 	_ = p.in.Close()

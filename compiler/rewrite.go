@@ -39,6 +39,7 @@ type rewriter struct {
 
 // callSite says where the parts of a call are, for diagnostics.
 type callSite struct {
+	start   int             // of the whole call
 	at      int             // of the callee's last name
 	args    []int           // of each argument
 	options map[string]span // of an object literal as first argument: name, value
@@ -323,7 +324,8 @@ func (r *rewriter) assign(n *ast.AssignExpression) {
 
 // callSite notes where the parts of a call are.
 func (r *rewriter) callSite(n *ast.CallExpression) *callSite {
-	site := &callSite{at: r.extent(n.Callee).from}
+	start := r.extent(n).from
+	site := &callSite{start: start, at: start}
 	if dot, ok := n.Callee.(*ast.DotExpression); ok {
 		site.at = offset(dot.Identifier.Idx)
 	}

@@ -26,19 +26,18 @@ const (
 // run runs the plan's code and its build function. It returns nil after it has reported errors.
 func (u *unit) run() *definition {
 	u.vm = goja.New()
-	u.running.Store(u.vm)
 	u.vm.SetMaxCallStackSize(callDepthMax)
 	u.vm.SetParserOptions(parser.WithDisableSourceMaps)
 	u.vm.SetTimeSource(func() time.Time { return time.Unix(0, 0).UTC() })
 	u.vm.SetRandSource(func() float64 { return 0 })
 	u.host = newHost(u)
 	if err := u.host.install(); err != nil {
-		u.fail("internal", u.folder.entry, 1, 1, err.Error(), "")
+		u.fail("internal", u.folder.entry, 1, 1, err.Error(), internalHint)
 		return nil
 	}
 	script, err := goja.Parse(planScript, "(function ("+hostName+") {"+u.rewritten.script+"\nreturn plan;})", parser.WithDisableSourceMaps)
 	if err != nil {
-		u.fail("internal", u.folder.entry, 1, 1, "the rewritten plan cannot be parsed: "+err.Error(), "")
+		u.fail("internal", u.folder.entry, 1, 1, "the rewritten plan cannot be parsed: "+err.Error(), internalHint)
 		return nil
 	}
 	program, err := goja.CompileAST(script, true)
@@ -52,24 +51,27 @@ func (u *unit) run() *definition {
 		return nil
 	}
 	main, _ := goja.AssertFunction(wrapper)
-	exports, err := main(goja.Undefined(), u.host.object)
-	if err != nil {
-		u.failScript(err)
-		return nil
-	}
-	exported := goja.Undefined()
-	if object, ok := exports.(*goja.Object); ok {
-		exported = object.Get("default")
-	}
-	d, ok := u.host.defined(exported)
-	if !ok {
-		return nil
-	}
-	if err := u.host.build(d); err != nil {
+	u.running.Store(u.vm) // from here on the plan's time counts
+	var d *definition
+	if err := u.inside(func() error { d, err = u.host.define(main); return err }); err != nil {
 		u.failScript(err)
 		return nil
 	}
 	return d
+}
+
+// inside runs f as a function that plan code has called, so that an exception in code of the plan
+// that f reaches, such as a getter, is the error.
+func (u *unit) inside(f func() error) error {
+	var failed error
+	function, _ := goja.AssertFunction(u.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		failed = f()
+		return goja.Undefined()
+	}))
+	if _, err := function(goja.Undefined()); err != nil {
+		return err
+	}
+	return failed
 }
 
 // prefixLen is the length of the text before the rewritten script on its first line.
@@ -138,7 +140,7 @@ func (u *unit) failScript(err error) {
 	case errors.As(err, &syntax):
 		u.failAt(u.rewritten.original(1, syntax.Offset-prefixLen+1), "syntax", "plan code cannot use this syntax: "+lowerFirst(syntax.Message), noSyntax)
 	default:
-		u.fail("exception", u.folder.entry, 1, 1, err.Error(), "")
+		u.fail("exception", u.folder.entry, 1, 1, err.Error(), internalHint)
 	}
 }
 
@@ -162,14 +164,26 @@ const (
 	noEval   = "plan code cannot make code from text"
 )
 
+// thrownText returns what an exception says.
+func (u *unit) thrownText(v goja.Value) string {
+	object, ok := v.(*goja.Object)
+	switch {
+	case !ok:
+		return v.String()
+	case hosted(v):
+		return plainWords(v)
+	}
+	message, name := object.Get("message"), object.Get("name")
+	if message == nil || goja.IsUndefined(message) || name == nil {
+		return plainWords(v)
+	}
+	return strings.TrimPrefix(name.String()+": "+message.String(), "Error: ")
+}
+
 // thrownWords returns the message of an exception and a hint.
 func (u *unit) thrownWords(e *goja.Exception) (message, hint string) {
-	text := e.Value().String()
-	if object, ok := e.Value().(*goja.Object); ok {
-		if m := object.Get("message"); m != nil && !goja.IsUndefined(m) {
-			text = strings.TrimPrefix(object.Get("name").String()+": "+m.String(), "Error: ")
-		}
-	}
+	text := "an object"
+	_ = u.inside(func() error { text = u.thrownText(e.Value()); return nil }) // it may throw once more
 	if match := notDefined.FindStringSubmatch(text); match != nil {
 		if why, ok := absent[match[1]]; ok {
 			return "plans have no " + match[1], why

@@ -12,8 +12,12 @@ import (
 	"github.com/dop251/goja/parser"
 )
 
-// diagnosticsMax bounds how many errors one plan reports.
-const diagnosticsMax = 20
+const (
+	// diagnosticsMax bounds how many errors one plan reports.
+	diagnosticsMax = 20
+	// faultsMax bounds how often plan code may make a fault, at however few places.
+	faultsMax = 1000
+)
 
 // unit compiles one plan. It lives in a child process. One goroutine at a time, except statement.
 type unit struct {
@@ -21,6 +25,7 @@ type unit struct {
 	label    string // of the folder, in spans
 	folder   *folder
 	answer   answer
+	faults   int
 	seen     map[string]bool // places that have been reported
 
 	bundle    *bundle
@@ -47,14 +52,14 @@ type answer struct {
 	Digest   string       `json:"digest,omitempty"`
 }
 
-// errTooMany stops a plan that has reported diagnosticsMax errors.
-var errTooMany = errors.New("too many errors")
+// errStopped stops a plan whose errors have been reported.
+var errStopped = errors.New("stopped")
 
 func newUnit(language *Language, label string, source Source) *unit {
 	u := &unit{language: language, label: label, seen: make(map[string]bool)}
 	folder, err := openFolder(source)
 	if err != nil {
-		u.fail("unreadable", source.File, 1, 1, "cannot open the folder: "+err.Error(), "")
+		u.fail("unreadable", source.File, 1, 1, "cannot open the folder: "+err.Error(), "name an existing folder")
 		return u
 	}
 	u.folder = folder
@@ -71,7 +76,7 @@ func (u *unit) compile() {
 	if u.bundle = u.buildBundle(); u.bundle == nil {
 		return
 	}
-	program, err := goja.Parse("", u.bundle.script, parser.WithDisableSourceMaps)
+	program, err := parser.ParseFile(nil, "", u.bundle.script, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		u.failParse(err)
 		return
@@ -106,25 +111,30 @@ func (u *unit) failParse(err error) {
 	}
 }
 
-// fail reports an error at a place of a file.
+// fail reports an error at a place of a file. Plan code goes on after it, to find more, but not for
+// ever.
 func (u *unit) fail(code, file string, line, column int, message, hint string) {
-	if u.add(&u.answer.Errors, Error, code, file, line, column, message, hint) && len(u.answer.Errors) >= diagnosticsMax && u.vm != nil {
-		u.vm.Interrupt(errTooMany)
+	u.add(&u.answer.Errors, Error, code, file, line, column, message, hint)
+	if u.faults++; u.vm != nil && (len(u.answer.Errors) >= diagnosticsMax || u.faults >= faultsMax) {
+		u.stop()
 	}
 }
 
-func (u *unit) add(list *[]Diagnostic, severity, code, file string, line, column int, message, hint string) bool {
+// stop ends plan code that has nothing more to say.
+func (u *unit) stop() { u.vm.Interrupt(errStopped) }
+
+// add adds a diagnostic, unless there is one at its place or there are enough.
+func (u *unit) add(list *[]Diagnostic, severity, code, file string, line, column int, message, hint string) {
 	d := Diagnostic{Severity: severity, Code: code, File: file, Line: line, Column: column, Message: message, Hint: hint}
 	if u.folder != nil {
 		d.Excerpt = u.folder.line(file, line)
 	}
 	key := d.Place() // what follows from a fault at the same place is not news
 	if u.seen[key] || len(*list) >= diagnosticsMax {
-		return false
+		return
 	}
 	u.seen[key] = true
 	*list = append(*list, d)
-	return true
 }
 
 // failAt reports an error at an offset of the bundle.

@@ -88,6 +88,7 @@ func (c *compiler) node(index int) (*Node, *Error) {
 	n := &Node{
 		Index: index, ID: doc.id,
 		Timeout: doc.timeout, Inline: doc.inline, CostHint: doc.costHint,
+		SourceSpan: doc.sourceSpan, ExprSpan: doc.exprSpan,
 	}
 	var known bool
 	if n.Schema, known = c.ops.OpSchema(doc.op); !known {

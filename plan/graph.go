@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"time"
 
 	"github.com/rankd/rankd/plan/expr"
@@ -41,6 +42,25 @@ type Node struct {
 	Inline   *bool              // scheduling.inline; nil if not given
 	CostHint time.Duration      // scheduling.cost_estimate_us; 0 if not given
 	IsOutput bool               // whether some output names this node
+
+	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9", and
+	// ExprSpan the place of its expression or predicate. Empty if the artifact has none.
+	SourceSpan, ExprSpan string
+}
+
+// SourceSpan returns the place in the plan's source where the error of a node arose: its
+// expression or predicate, if that failed, or the node. It is empty if the artifact does not say.
+func (g *Graph) SourceSpan(node string, err error) string {
+	for _, n := range g.Nodes {
+		switch {
+		case n.ID != node:
+		case n.ExprSpan != "" && errors.As(err, new(*expr.EvalError)):
+			return n.ExprSpan
+		default:
+			return n.SourceSpan
+		}
+	}
+	return ""
 }
 
 // NodeParams are the checked parameters of a node, defaults filled in.

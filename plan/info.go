@@ -23,6 +23,10 @@ type NodeInfo struct {
 	Timeout  int64          `json:"timeout_ms,omitempty"`
 	Inline   *bool          `json:"inline,omitempty"`
 	CostHint int64          `json:"cost_estimate_us,omitempty"`
+	// SourceSpan is the place in the plan's source, "plans/x.plan.ts:14:9", and ExprSpan the place
+	// of the expression or predicate.
+	SourceSpan string `json:"source_span,omitempty"`
+	ExprSpan   string `json:"expr_span,omitempty"`
 }
 
 // Info returns the description of g.
@@ -38,6 +42,7 @@ func (g *Graph) Info() Info {
 			Inputs: g.ids(n.Inputs), Refs: g.ids(n.Refs), Deps: n.Deps, UsedBy: g.ids(n.Succs), Output: n.IsOutput,
 			Params:  n.paramInfo(),
 			Timeout: n.Timeout.Milliseconds(), Inline: n.Inline, CostHint: n.CostHint.Microseconds(),
+			SourceSpan: n.SourceSpan, ExprSpan: n.ExprSpan,
 		}
 	}
 	return info

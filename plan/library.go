@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,8 @@ var (
 	ErrBadName = errors.New("a plan name consists of letters, digits and _")
 	// ErrUnknown says that the folder has no plan of that name.
 	ErrUnknown = errors.New("unknown plan")
+	// ErrNoCompiler says that the plan is a source, and nobody can compile it.
+	ErrNoCompiler = errors.New("the plan is TypeScript, and this engine has no compiler; compile it to an artifact")
 )
 
 // validName matches the names that plans can have.
@@ -32,8 +35,15 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 // nameLimit bounds a plan name in bytes, so that file systems take the name of its file.
 const nameLimit = 200
 
-// fileSuffix follows the plan's name in the name of its file.
-const fileSuffix = ".plan.json"
+// The suffixes that follow the plan's name in the name of its file.
+const (
+	ArtifactSuffix = ".plan.json" // an artifact
+	SourceSuffix   = ".plan.ts"   // a source, which a Compile turns into an artifact
+)
+
+// Compile returns the artifact of the plan whose source is a file of the library's folder. The
+// error names the file. Any goroutine.
+type Compile func(file string) ([]byte, error)
 
 // A Library finds plans by name in one folder. It loads each at its first use and keeps
 // the plan, or the error that refused it. Any goroutine.
@@ -42,6 +52,7 @@ type Library struct {
 	place    string // names the folder in errors
 	ops      Ops
 	registry *registry.Registry
+	compile  Compile // nil: the library refuses sources
 
 	listing func() []string // names of the plans when one was first not found, ascending
 
@@ -51,20 +62,33 @@ type Library struct {
 	adding  sync.Mutex // held while entries is replaced
 }
 
-// entry is one file of the library.
+// entry is one plan of the library.
 type entry struct {
-	once  sync.Once // guards the rest
-	graph *Graph
-	err   error
+	file   string // the only file of that plan
+	once   sync.Once
+	loaded atomic.Bool // once is done
+	graph  *Graph      // guarded by once, as is err
+	err    error
 }
 
-// NewLibrary returns a library of the files <name>.plan.json in folder. place names the
-// folder in errors: "folder /plans", "the built-in examples". NewLibrary reads nothing.
-func NewLibrary(folder fs.FS, place string, ops Ops, reg *registry.Registry) *Library {
-	l := &Library{folder: folder, place: place, ops: ops, registry: reg}
+// NewLibrary returns a library of the files <name>.plan.json and <name>.plan.ts in folder. place
+// names the folder in errors: "folder /plans", "the built-in examples". A nil compile refuses
+// sources. NewLibrary reads nothing.
+func NewLibrary(folder fs.FS, place string, ops Ops, reg *registry.Registry, compile Compile) *Library {
+	l := &Library{folder: folder, place: place, ops: ops, registry: reg, compile: compile}
 	l.entries.Store(&map[string]*entry{})
 	l.listing = sync.OnceValue(l.names)
 	return l
+}
+
+// Loaded returns the plan with that name as Get does, but only if Get has loaded it before. It
+// never waits.
+func (l *Library) Loaded(name string) (graph *Graph, err error, ok bool) {
+	e := (*l.entries.Load())[name]
+	if e == nil || !e.loaded.Load() {
+		return nil, nil, false
+	}
+	return e.graph, e.err, true
 }
 
 // Get returns the plan with that name. The file and the plan's own plan_name have the same
@@ -77,7 +101,10 @@ func (l *Library) Get(name string) (*Graph, error) {
 			return nil, err
 		}
 	}
-	e.once.Do(func() { e.graph, e.err = l.load(name) })
+	e.once.Do(func() {
+		e.graph, e.err = l.load(name, e.file)
+		e.loaded.Store(true)
+	})
 	return e.graph, e.err
 }
 
@@ -90,11 +117,9 @@ func (l *Library) find(name string) (*entry, error) {
 	if len(name) > nameLimit {
 		return nil, fmt.Errorf("%w %s in %s", ErrUnknown, excerpt.Quote(name), l.place)
 	}
-	if _, err := fs.Stat(l.folder, name+fileSuffix); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, l.unknown(name)
-		}
-		return nil, fmt.Errorf("plan %s: %w", name, err)
+	file, err := l.file(name)
+	if err != nil {
+		return nil, err
 	}
 	l.adding.Lock()
 	defer l.adding.Unlock()
@@ -103,17 +128,38 @@ func (l *Library) find(name string) (*entry, error) {
 		return e, nil
 	}
 	entries = maps.Clone(entries)
-	e := new(entry)
+	e := &entry{file: file}
 	entries[name] = e
 	l.entries.Store(&entries)
 	return e, nil
 }
 
-func (l *Library) load(name string) (*Graph, error) {
-	file := name + fileSuffix
-	artifact, err := inputfile.Read(l.folder, file, MaxArtifactBytes)
+// file returns the only file of the plan with that name.
+func (l *Library) file(name string) (string, error) {
+	var found []string
+	for _, suffix := range [...]string{ArtifactSuffix, SourceSuffix} {
+		_, err := fs.Stat(l.folder, name+suffix)
+		switch {
+		case err == nil:
+			found = append(found, name+suffix)
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", fmt.Errorf("plan %s: %w", name, err)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", l.unknown(name)
+	case 1:
+		return found[0], nil
+	default:
+		return "", fmt.Errorf("plan %s: %s holds %s and %s; remove one of them", name, l.place, found[0], found[1])
+	}
+}
+
+func (l *Library) load(name, file string) (*Graph, error) {
+	artifact, err := l.artifact(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, err
 	}
 	graph, err := Load(file, artifact, l.ops, l.registry)
 	if err == nil && graph.Name != name {
@@ -125,6 +171,30 @@ func (l *Library) load(name string) (*Graph, error) {
 		return nil, err
 	}
 	return graph, nil
+}
+
+// Artifact returns the text of the artifact of the plan with that name. It reads or compiles the
+// file again. The error is the same as of Get.
+func (l *Library) Artifact(name string) ([]byte, error) {
+	if _, err := l.Get(name); err != nil {
+		return nil, err
+	}
+	return l.artifact((*l.entries.Load())[name].file)
+}
+
+// artifact reads or compiles the artifact of one file.
+func (l *Library) artifact(file string) ([]byte, error) {
+	if !strings.HasSuffix(file, SourceSuffix) {
+		artifact, err := inputfile.Read(l.folder, file, MaxArtifactBytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		return artifact, nil
+	}
+	if l.compile == nil {
+		return nil, fmt.Errorf("%s: %w", file, ErrNoCompiler)
+	}
+	return l.compile(file)
 }
 
 // unknown returns the error for a name without a file. It names the place and the nearest plan.
@@ -141,12 +211,21 @@ func (l *Library) names() []string {
 	files, _ := fs.ReadDir(l.folder, ".")
 	var names []string
 	for _, file := range files {
-		name, ok := strings.CutSuffix(file.Name(), fileSuffix)
+		name, ok := NameOfFile(file.Name())
 		if ok && !file.IsDir() && validName.MatchString(name) && len(name) <= nameLimit {
 			names = append(names, name)
 		}
 	}
-	return names
+	return slices.Compact(names)
+}
+
+// NameOfFile returns the name of the plan in a file of that name: "x" for "x.plan.json" and
+// "x.plan.ts". False means that such a file holds no plan.
+func NameOfFile(file string) (name string, ok bool) {
+	if name, ok = strings.CutSuffix(file, ArtifactSuffix); ok {
+		return name, true
+	}
+	return strings.CutSuffix(file, SourceSuffix)
 }
 
 // Listing is one file of a library: a plan, or the error that refused it. Immutable
@@ -157,25 +236,36 @@ type Listing struct {
 	Err   error
 }
 
-// List loads all plans of the library and returns them in the order of their names. It lists
-// a plan that does not load with its error. List fails only if the folder cannot be read.
+// List loads all plans of the library, several at the same time, and returns them in the order of
+// their names. It lists a plan that does not load with its error. List fails only if the folder
+// cannot be read.
 func (l *Library) List() ([]Listing, error) {
 	files, err := fs.ReadDir(l.folder, ".")
 	if err != nil {
 		return nil, err
 	}
-	var list []Listing
+	list := make([]Listing, 0, len(files))
+	seen := make(map[string]bool)
+	var loading sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, file := range files {
-		name, ok := strings.CutSuffix(file.Name(), fileSuffix)
-		if !ok || file.IsDir() {
+		name, ok := NameOfFile(file.Name())
+		if !ok || file.IsDir() || seen[name] {
 			continue
 		}
-		graph, err := l.Get(name)
-		if errors.Is(err, ErrBadName) || errors.Is(err, ErrUnknown) {
-			err = fmt.Errorf("%s: %w", excerpt.Name(file.Name()), err) // other errors name it themselves
-		}
-		list = append(list, Listing{Name: name, Graph: graph, Err: err})
+		seen[name] = true
+		list = append(list, Listing{Name: name})
+		entry := &list[len(list)-1]
+		slots <- struct{}{}
+		loading.Go(func() {
+			defer func() { <-slots }()
+			entry.Graph, entry.Err = l.Get(name)
+			if errors.Is(entry.Err, ErrBadName) || errors.Is(entry.Err, ErrUnknown) {
+				entry.Err = fmt.Errorf("%s: %w", excerpt.Name(file.Name()), entry.Err) // other errors name it themselves
+			}
+		})
 	}
+	loading.Wait()
 	slices.SortFunc(list, func(a, b Listing) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }

@@ -57,7 +57,7 @@ func testFolder() *countingFS {
 
 func TestLibraryLoadsOnceOnDemand(t *testing.T) {
 	folder := testFolder()
-	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t))
+	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t), nil)
 	assert.Zero(t, folder.opened.Load())
 
 	var wg sync.WaitGroup
@@ -78,7 +78,7 @@ func TestLibraryLoadsOnceOnDemand(t *testing.T) {
 
 func TestLibraryKeepsErrors(t *testing.T) {
 	folder := testFolder()
-	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t))
+	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t), nil)
 	_, err := library.Get("bad")
 	assert.EqualError(t, err, "bad.plan.json: schema_version: must be 1")
 	_, again := library.Get("bad")
@@ -88,7 +88,7 @@ func TestLibraryKeepsErrors(t *testing.T) {
 
 func TestLibraryRefusesNames(t *testing.T) {
 	folder := testFolder()
-	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t))
+	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t), nil)
 	for _, name := range []string{
 		"", ".", "..", "../escaped", "sub/hidden", "/etc/passwd", `a\b`, "odd-name", "good ", "good\n", "good.plan.json", "é",
 		"good\x00", strings.Repeat("x/", 5000),
@@ -105,7 +105,7 @@ func TestLibraryRefusesNames(t *testing.T) {
 	}
 	assert.Zero(t, folder.opened.Load())
 
-	onDisk := plan.NewLibrary(os.DirFS(t.TempDir()), "folder here", testOps(), testRegistry(t))
+	onDisk := plan.NewLibrary(os.DirFS(t.TempDir()), "folder here", testOps(), testRegistry(t), nil)
 	_, err := onDisk.Get(strings.Repeat("x", 201))
 	assert.ErrorIs(t, err, plan.ErrUnknown, "not an error of the file system")
 }
@@ -113,7 +113,7 @@ func TestLibraryRefusesNames(t *testing.T) {
 func TestLibraryRefusesAPlanThatCallsItselfOtherwise(t *testing.T) {
 	folder := testFolder()
 	folder.MapFS["x.plan.json"] = &fstest.MapFile{Data: []byte(nodesPlan(source, ``))}
-	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t))
+	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t), nil)
 	g, err := library.Get("x")
 	assert.EqualError(t, err, `x.plan.json: plan_name: is "p", must be "x" as the name of the file says`)
 	assert.Nil(t, g)
@@ -130,7 +130,7 @@ func TestLibraryTakesRegularFilesOnly(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.plan.json"), 0o600))
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "device.plan.json")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a\x1b[31m\n.plan.json"), nil, 0o600))
-	library := plan.NewLibrary(os.DirFS(dir), "folder here", testOps(), testRegistry(t))
+	library := plan.NewLibrary(os.DirFS(dir), "folder here", testOps(), testRegistry(t), nil)
 	list, err := library.List() // would wait for ever if it opened the pipe
 	require.NoError(t, err)
 	said := make(map[string]string)
@@ -148,7 +148,7 @@ func TestLibraryTakesRegularFilesOnly(t *testing.T) {
 
 func TestLibraryNamesTheNearestPlan(t *testing.T) {
 	folder := testFolder()
-	library := plan.NewLibrary(folder, "folder /plans", testOps(), testRegistry(t))
+	library := plan.NewLibrary(folder, "folder /plans", testOps(), testRegistry(t), nil)
 	for name, near := range map[string]string{
 		"goood": "good", "Good": "good", "doog": "good", "alsogood": "also_good", "bade": "bad", "b": "bad", "larger": "large",
 		strings.Repeat("x", 200): "also_good",
@@ -159,19 +159,19 @@ func TestLibraryNamesTheNearestPlan(t *testing.T) {
 	}
 	_, err := library.Get(strings.Repeat("x", 201))
 	assert.EqualError(t, err, `unknown plan "`+strings.Repeat("x", 200)+`…" (201 bytes) in folder /plans`)
-	_, err = plan.NewLibrary(fstest.MapFS{}, "folder /plans", testOps(), testRegistry(t)).Get("x")
+	_, err = plan.NewLibrary(fstest.MapFS{}, "folder /plans", testOps(), testRegistry(t), nil).Get("x")
 	assert.EqualError(t, err, `unknown plan "x": there are no plans in folder /plans`)
 }
 
 func TestLibraryBoundsFiles(t *testing.T) {
-	_, err := plan.NewLibrary(testFolder(), "folder here", testOps(), testRegistry(t)).Get("large")
+	_, err := plan.NewLibrary(testFolder(), "folder here", testOps(), testRegistry(t), nil).Get("large")
 	assert.EqualError(t, err, "large.plan.json: larger than 67108864 bytes")
 }
 
 func TestLibraryListsGoodAndBad(t *testing.T) {
 	folder := testFolder()
 	delete(folder.MapFS, "large.plan.json")
-	list, err := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t)).List()
+	list, err := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t), nil).List()
 	require.NoError(t, err)
 
 	var names []string
@@ -192,7 +192,7 @@ func TestLibraryListsGoodAndBad(t *testing.T) {
 	}
 	assert.Equal(t, []string{"also_good", "bad", "good", "odd-name"}, names)
 
-	_, err = plan.NewLibrary(os.DirFS(filepath.Join(t.TempDir(), "none")), "folder here", testOps(), testRegistry(t)).List()
+	_, err = plan.NewLibrary(os.DirFS(filepath.Join(t.TempDir(), "none")), "folder here", testOps(), testRegistry(t), nil).List()
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -250,7 +250,7 @@ func TestInfo(t *testing.T) {
 
 // BenchmarkLibraryGet finds a loaded plan, as each request does that names one.
 func BenchmarkLibraryGet(b *testing.B) {
-	l := plan.NewLibrary(artifacts.Plans(), "the built-in examples", testOps(), testRegistry(b))
+	l := plan.NewLibrary(artifacts.Plans(), "the built-in examples", testOps(), testRegistry(b), nil)
 	_, err := l.Get("complex_dag")
 	require.NoError(b, err)
 	b.ReportAllocs()

@@ -36,9 +36,11 @@ type nodeDocument struct {
 	inputs []string
 	params *jsondoc.Value // nil if absent
 
-	inline   *bool
-	costHint time.Duration
-	timeout  time.Duration
+	inline     *bool
+	costHint   time.Duration
+	timeout    time.Duration
+	sourceSpan string // "" if absent, or not a string; as is exprSpan
+	exprSpan   string
 }
 
 // reader reads one artifact. Its methods return *Error.
@@ -166,9 +168,15 @@ func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument, bad *Error
 	if bad := r.scheduling(v, path, &n); bad != nil {
 		return n, bad
 	}
-	// The span is for people and tools, so only its kind is checked.
-	if span := v.Get("source_span"); span != nil && span.Kind != jsondoc.Object && span.Kind != jsondoc.String {
-		return n, r.wrongKind(n.id, member(path, "source_span"), "an object or a string", span)
+	// Spans are for people and tools, so only the kind of the first is checked. Errors show strings.
+	if span := v.Get("source_span"); span != nil {
+		if span.Kind != jsondoc.Object && span.Kind != jsondoc.String {
+			return n, r.wrongKind(n.id, member(path, "source_span"), "an object or a string", span)
+		}
+		n.sourceSpan = span.Str
+	}
+	if span := v.Get("expr_span"); span != nil {
+		n.exprSpan = span.Str
 	}
 	return n, nil
 }

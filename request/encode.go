@@ -39,6 +39,9 @@ type Failure struct {
 	Detail    string // the exact fault
 	Node, Op  string // the node that failed, if one did
 	Trace     []byte // a JSON value; nil: none
+	// SourceSpan is the place in the plan's source that the failure came from. The answer leaves
+	// it out when it is empty.
+	SourceSpan string
 }
 
 // An Encoder writes answers, one line of JSON each. Immutable once built; any
@@ -186,6 +189,9 @@ func AppendFailure(dst []byte, f *Failure) []byte {
 	if f.Node != "" || f.Op != "" {
 		dst = appendString(append(dst, `,"node":`...), f.Node)
 		dst = appendString(append(dst, `,"op":`...), f.Op)
+	}
+	if f.SourceSpan != "" {
+		dst = appendString(append(dst, `,"source_span":`...), f.SourceSpan)
 	}
 	return append(appendTrace(dst, f.Trace), "}\n"...)
 }

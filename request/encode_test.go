@@ -98,6 +98,8 @@ func TestAppendFailure(t *testing.T) {
 		string(AppendFailure(nil, &Failure{RequestID: "r", Error: "e", Detail: "d", Trace: []byte(`{"version":1}`)})))
 	assert.Equal(t, `{"request_id":"","error":"e","detail":"line\n2","node":"","op":"core::vm"}`+"\n",
 		string(AppendFailure(nil, &Failure{Error: "e", Detail: "line\n2", Op: "core::vm"})), "an empty node id is a legal one")
+	assert.Equal(t, `{"request_id":"r","error":"e","detail":"d","node":"n","op":"o","source_span":"a.plan.ts:3:4"}`+"\n",
+		string(AppendFailure(nil, &Failure{RequestID: "r", Error: "e", Detail: "d", Node: "n", Op: "o", SourceSpan: "a.plan.ts:3:4"})))
 }
 
 func TestAppendFloat(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 
 // topShare is the part of the rows from which on TopUntil sorts all of them: selecting a larger
 // part saves less than its buffer costs.
-const topShare = 4
+const topShare = 8
 
 // topSlack is the room of a selection's buffer beyond 2k. A cut of a smaller buffer pays more for its
-// fixed part than it saves. See BenchmarkTop, descending: there each row comes into the buffer.
+// fixed part than it saves. See BenchmarkTop, ascending: there each row would come into the buffer.
 const topSlack = 128
 
 // TopUntil returns the first k rows of Sort, row for row, without sorting the others. k may
@@ -30,7 +30,7 @@ func TopUntil(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool, k 
 }
 
 func (s *sortScratch) top(rs RowSet, key registry.KeyID, desc bool, k int) (RowSet, error) {
-	t := topSelection{k: k, ordered: true, sign: 1, bound: math.NaN()}
+	t := topSelection{k: k, rows: rs.N, ordered: true, sign: 1, bound: math.NaN()}
 	room := min(rs.N, 2*k+topSlack)
 	s.entries = slices.Grow(s.entries[:0], room)
 	t.kept = s.entries[:0:room]
@@ -60,7 +60,7 @@ func ranksCheaply(rs RowSet, key registry.KeyID) bool {
 		return true
 	}
 	c := rs.Batch.String(key)
-	return c == nil || len(c.Dict.Values) <= rs.N/topShare
+	return c == nil || len(c.Dict.Values) <= rs.N/4
 }
 
 // topSelection keeps the k least entries of those added so far, and some more.
@@ -68,16 +68,18 @@ func ranksCheaply(rs RowSet, key registry.KeyID) bool {
 // An entry can be among the first k only if its key is less than the k-th least so far, the
 // limit: of equal keys the earlier row wins. So most rows of a long input cost one
 // comparison. When the buffer is full it is cut to k, which sets the limit. Of rows that stand in
-// order already, the first k set it without a cut. A sample sets a first limit, so that no order of
-// the rows, such as the reverse one, brings all of them into the buffer.
+// order already, the first k set it without a cut. The first row out of order has a sample set it, so
+// that no order of the rows, such as the reverse one, brings all of them into the buffer.
 type topSelection struct {
 	k       int
-	flip    uint64      // turns keys round for a descending order
-	limit   uint64      // of full: keys from here on are of no interest
-	full    bool        // limit is set
-	ordered bool        // kept is sorted
-	kept    []sortEntry // in the order of their rows
-	nulls   []int32     // the first k places of nulls
+	rows    int                                 // in all
+	keyAt   func(pos int) (key uint64, ok bool) // of a row, not turned round; false for a null
+	flip    uint64                              // turns keys round for a descending order
+	limit   uint64                              // of full: keys from here on are of no interest
+	full    bool                                // limit is set
+	ordered bool                                // kept is sorted
+	kept    []sortEntry                         // in the order of their rows
+	nulls   []int32                             // the first k places of nulls
 
 	// Most rows of a float column fail a comparison of doubles, which saves them the key. A value
 	// times sign that is not below bound is of no interest. NaN, as a value or as the bound, says
@@ -88,20 +90,14 @@ type topSelection struct {
 // wants reports whether a row with that key, already turned round, can be among the first k.
 func (t *topSelection) wants(key uint64) bool { return key < t.limit || !t.full }
 
-// sampleShare is the part of the rows above which a sample costs more than it saves.
-const sampleShare = 8
-
-// sample sets a first limit: k rows of a sample are not above it. keyAt returns the key of a row, or
-// false for a null. Looking at n rows brings some k×N/n into the buffer, so n is the root of k×N.
-func (t *topSelection) sample(s *sortScratch, rs RowSet, keyAt func(pos int) (uint64, bool)) {
-	n := int(math.Sqrt(float64(t.k) * float64(rs.N)))
-	if n > rs.N/sampleShare {
-		return
-	}
+// sample sets a limit that k rows of a sample are below, and drops what is not below it. A sample of
+// n rows lets some k×N/n of all N rows through, so n is the root of k×N.
+func (t *topSelection) sample(s *sortScratch) {
+	n := int(math.Sqrt(float64(t.k) * float64(t.rows)))
 	s.keys = slices.Grow(s.keys[:0], n)
-	step := rs.N / n
+	step := t.rows / n
 	for i := range n {
-		if key, ok := keyAt(i*step + step/2); ok {
+		if key, ok := t.keyAt(i*step + step/2); ok {
 			s.keys = append(s.keys, key^t.flip)
 		}
 	}
@@ -109,25 +105,28 @@ func (t *topSelection) sample(s *sortScratch, rs RowSet, keyAt func(pos int) (ui
 		return
 	}
 	limit, _ := s.nthKey(s.keys, t.k-1)
-	if limit < math.MaxUint64-1 {
-		limit++ // A row before that of the sample may have the same key.
-		if limit^t.flip == negativeZeroKey {
-			limit++
-		}
-		t.setLimit(limit)
+	if limit >= math.MaxUint64-1 || t.full && limit >= t.limit {
+		return
 	}
+	limit++ // A row before that of the sample may have the same key.
+	if limit^t.flip == negativeZeroKey {
+		limit++
+	}
+	t.setLimit(limit)
+	t.kept = slices.DeleteFunc(t.kept, func(e sortEntry) bool { return e.key >= limit })
 }
 
 // add adds a row with that key, already turned round, if it can be among the first k.
 func (t *topSelection) add(s *sortScratch, key uint64, pos int) {
-	if len(t.kept) == cap(t.kept) && t.wants(key) {
+	if last := len(t.kept) - 1; t.ordered && last >= 0 && key < t.kept[last].key {
+		t.ordered = false
+		t.sample(s)
+	}
+	if len(t.kept) == cap(t.kept) {
 		t.cut(s)
 	}
 	if !t.wants(key) {
 		return
-	}
-	if last := len(t.kept) - 1; last >= 0 && key < t.kept[last].key {
-		t.ordered = false
 	}
 	t.kept = append(t.kept, sortEntry{key, int32(pos)})
 	if t.ordered && len(t.kept) == t.k {
@@ -204,7 +203,7 @@ func (t *topSelection) addNull(pos int) {
 }
 
 func (t *topSelection) addIDs(s *sortScratch, rs RowSet) {
-	t.sample(s, rs, func(pos int) (uint64, bool) { return idKey(rs.ID(pos)), true })
+	t.keyAt = func(pos int) (uint64, bool) { return idKey(rs.ID(pos)), true }
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
 			if key := idKey(rs.ID(pos)) ^ t.flip; t.wants(key) {
@@ -215,10 +214,10 @@ func (t *topSelection) addIDs(s *sortScratch, rs RowSet) {
 }
 
 func (t *topSelection) addFloats(s *sortScratch, rs RowSet, c *FloatColumn) {
-	t.sample(s, rs, func(pos int) (uint64, bool) {
+	t.keyAt = func(pos int) (uint64, bool) {
 		row := int(rs.Row(pos))
 		return floatKey(c.Values[row]), c.Valid.Get(row)
-	})
+	}
 	values, sign, bound := c.Values, t.sign, t.bound // in registers; bound changes as rows are added
 	for lo, hi := range s.blocks(rs.N) {
 		switch {
@@ -254,12 +253,12 @@ func (t *topSelection) addFloat(s *sortScratch, v float64, pos int) (bound float
 
 func (t *topSelection) addStrings(s *sortScratch, rs RowSet, c *StringColumn) {
 	s.rankDict(c.Dict.Values)
-	t.sample(s, rs, func(pos int) (uint64, bool) {
+	t.keyAt = func(pos int) (uint64, bool) {
 		if code := c.Codes[rs.Row(pos)]; code >= 0 {
 			return uint64(s.ranks[code]), true
 		}
 		return 0, false
-	})
+	}
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
 			code := c.Codes[rs.Row(pos)]

@@ -84,7 +84,7 @@ port = 1
 
 // examplePlan loads one of the plans that rankd comes with.
 func examplePlan(t testing.TB, reg *registry.Registry, name string) *plan.Graph {
-	g, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", builtin.Catalog(), reg).Get(name)
+	g, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", builtin.Catalog(), reg, nil).Get(name)
 	require.NoError(t, err)
 	return g
 }

@@ -61,7 +61,7 @@ func (r *run) runKept() bool {
 		r.skipKept()
 		return false
 	}
-	if !r.engine.hasBudget() {
+	if len(r.engine.inliner.parked) > 0 || !r.engine.hasBudget() { // Those that wait already go first.
 		r.park()
 		return false
 	}

@@ -220,6 +220,37 @@ func TestInlineBudget(t *testing.T) {
 	assert.Equal(t, all, plans["test"])
 }
 
+// Requests that wait for the budget go before those that come later, also if an answer brings the next
+// request: a client that asks on and on does not keep the others waiting.
+func TestParkedRequestsGoFirst(t *testing.T) {
+	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: time.Microsecond})
+	took := 2 * time.Microsecond
+	g := graph(t, builtins(t, timedTask(w, "test::timed", &took, nil)), "x", source(1), node("x", "timed", "src", "", ""))
+	const clients = 4
+	var answers [clients]int
+	stop := false
+	var ask func(client int)
+	ask = func(client int) {
+		w.Submit(w.within(g, 0), func(r *Result) {
+			assert.NoError(t, r.Err)
+			if answers[client]++; !stop {
+				ask(client)
+			}
+		})
+	}
+	for client := range clients {
+		ask(client)
+	}
+	for range 200 {
+		w.Iterate()
+	}
+	stop = true
+	w.Settle()
+	for client, n := range answers {
+		assert.InDelta(t, answers[0], n, 2, "client %d", client)
+	}
+}
+
 // A request that fails while it waits for the next iteration's budget starts nothing more.
 func TestAParkedRequestGivenUp(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: time.Microsecond})

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/loopsim"
@@ -84,6 +83,9 @@ type span struct {
 }
 
 func (s *span) overlaps(other *span) bool { return s.began < other.end && other.began < s.end }
+
+// drawnPlans are the example plans with the node ids of the drawings.
+var drawnPlans = os.DirFS("../artifacts/testdata/drawn")
 
 const timelineWorkersMax = 2 // as the drawings have it
 
@@ -257,7 +259,7 @@ func playTimeline(t *testing.T, script string) string {
 		switch words[0] {
 		case "plan":
 			var err error
-			req.Graph, err = plan.NewLibrary(artifacts.Plans(), "the examples", tl.tasks, tl.engine.reg).Get(words[1])
+			req.Graph, err = plan.NewLibrary(drawnPlans, "the examples", tl.tasks, tl.engine.reg, nil).Get(words[1])
 			require.NoError(t, err)
 		case "user":
 			var err error
@@ -333,7 +335,7 @@ func TestAHundredRedisCallsTakeAsLongAsOne(t *testing.T) {
 	const calls = 150
 	tl := newTimeline(t)
 	tl.redis["user:1"] = redisAnswer{takes: ms(10)}
-	g, err := plan.NewLibrary(artifacts.Plans(), "the examples", tl.tasks, tl.engine.reg).Get("simple_viewer")
+	g, err := plan.NewLibrary(drawnPlans, "the examples", tl.tasks, tl.engine.reg, nil).Get("simple_viewer")
 	require.NoError(t, err)
 	answers := 0
 	for range calls {

@@ -105,7 +105,7 @@ type flow struct {
 // node fills in what the plan and the record of a node say.
 func (a *assembly) node(i int) {
 	from, rec, n := a.from.Graph.Nodes[i], &a.from.nodes[i], &a.trace.Nodes[i]
-	*n = Node{SpanID: int64(i) + 1, ID: from.ID, Index: i, Op: from.Op, Output: from.IsOutput, Status: Skipped, Track: -1, Parent: -1,
+	*n = Node{SpanID: int64(i) + 1, ID: from.ID, Index: i, Op: from.Op, Output: from.IsOutput, SourceSpan: from.SourceSpan, Status: Skipped, Track: -1, Parent: -1,
 		Inputs: append(append(make([]int, 0, len(from.Inputs)+len(from.Refs)), from.Inputs...), from.Refs...)}
 	if rec.place == 0 {
 		return

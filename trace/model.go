@@ -63,6 +63,9 @@ type Node struct {
 	Op     string `json:"op"`     // with namespace
 	Inputs []int  `json:"inputs"` // indices of the nodes that it waits for, references last; may repeat
 	Output bool   `json:"output"`
+	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9". Empty if
+	// the plan's artifact has none.
+	SourceSpan string `json:"source_span,omitempty"`
 
 	Status Status `json:"status"`
 	Error  string `json:"error,omitempty"`

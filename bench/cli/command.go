@@ -22,6 +22,7 @@ type Program struct {
 	Stdout, Stderr io.Writer
 	Tune           func(cpuThreads int) // sets the process up before an engine is opened
 	CommandLine    string               // quoted by reports
+	Compiler       rankd.Compiler       // of plans that are sources; nil: none
 }
 
 const benchUsageTemplate = `Usage:

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
@@ -22,7 +21,6 @@ import (
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/inputfile"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
@@ -62,7 +60,13 @@ data, unless --redis names another. An engine is written
 
   reactor                          asynchronous, all requests on one loop
   reactor:scheduling=offload_all   the same with another scheduling mode
+<<<<<<< HEAD
+  reactor:coalesce_reads=false     the same without sharing of equal reads
   reactor:trace=1000               the same with one request in a thousand recorded (trace=1: each)
+=======
+  reactor:trace=1000               the same with one request in a thousand recorded (trace=1: each)
+  reactor:coalesce_reads=false     the same without sharing of equal reads
+>>>>>>> main
   reactor:inline=false             the same with no computing node on the loop
   pool                             a CPU pool and an I/O pool that blocks on Redis
   pool:redis_pool=16               the same with 16 connections
@@ -70,6 +74,9 @@ data, unless --redis names another. An engine is written
   sequential                       one node at a time
   peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
   binary:/old/rankd:pool           any engine but a peer, run by another build of rankd
+
+One user makes all reads equal, so engines share none then, unless they say coalesce_reads=true.
+Peers never share reads. --users chooses several users, in turn or by popularity.
 
 Without --rate the load is a closed loop: so many clients, each sending when it was
 answered. With --rate requests arrive at a fixed rate, and latency counts from when
@@ -278,54 +285,39 @@ func (o *compareOptions) points() (points []compare.Point) {
 }
 
 // artifact reads the plan, sets the fanout, and checks that an engine takes it.
-func (o *compareOptions) artifact() (name string, text []byte, err error) {
-	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan}
+func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []byte, err error) {
+	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan, Compiler: compiler}
 	if err := command.Folders(&engine, o.planDir, o.registryDir); err != nil {
 		return "", nil, err
 	}
-	if o.plan != "" { // only once: it may be a pipe
-		if text, err = plan.ReadFile(o.plan); err != nil {
-			return "", nil, err
-		}
-		engine.PlanText = text
+	if name, text, err = soundPlan(engine); err != nil || o.fanout == 0 {
+		return name, text, err
 	}
-	if name, err = planName(engine); err != nil {
+	if engine.PlanText, err = engines.WithFanout(text, o.fanout); err != nil {
 		return "", nil, err
 	}
-	if o.planName != "" {
-		folder := engine.Plans
-		if folder == nil {
-			folder = artifacts.Plans()
-		}
-		engine.Plan, engine.PlanFile = "", o.planName+".plan.json"
-		if text, err = inputfile.Read(folder, engine.PlanFile, plan.MaxArtifactBytes); err != nil {
-			return "", nil, fmt.Errorf("%s: %w", engine.PlanFile, err)
-		}
+	if engine.Plan != "" {
+		engine.Plan, engine.PlanFile = "", engine.Plan+plan.ArtifactSuffix
 	}
-	if o.fanout == 0 {
-		return name, text, nil
-	}
-	if text, err = engines.WithFanout(text, o.fanout); err != nil {
-		return "", nil, err
-	}
-	engine.PlanText = text
-	_, err = planName(engine)
-	return name, text, err
+	return soundPlan(engine)
 }
 
-// planName opens an engine for as long as it takes to know that its plan is sound, and
-// returns the plan's name.
-func planName(o rankd.Options) (string, error) {
+// soundPlan opens an engine for as long as it takes to know that its plan is sound, and
+// returns the plan's name and artifact.
+func soundPlan(o rankd.Options) (name string, artifact []byte, err error) {
 	e, err := rankd.Open(o)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer e.Close()
 	info, err := e.PlanInfo("")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return info.Name, nil
+	if artifact, err = e.Artifact(""); err != nil {
+		return "", nil, err
+	}
+	return info.Name, artifact, nil
 }
 
 // compare runs compare and sweep.
@@ -333,7 +325,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if err := o.check(given); err != nil {
 		return err
 	}
-	name, artifact, err := o.artifact()
+	name, artifact, err := o.artifact(p.Compiler)
 	if err != nil {
 		return err
 	}
@@ -357,7 +349,15 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 			return &command.RuntimeError{Err: err}
 		}
 	}
-	workers, stop, err := p.startWorkers(ctx, &o.fleet)
+	started := o.fleet
+	if o.chosen.Different == 1 {
+		c.Settings.Unshared = true
+		started.specs = nil
+		for _, s := range o.specs {
+			started.specs = append(started.specs, s.Unshared())
+		}
+	}
+	workers, stop, err := p.startWorkers(ctx, &started)
 	defer stop()
 	if err != nil {
 		return &command.RuntimeError{Err: err}

@@ -26,10 +26,10 @@ func TestArtifact(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	require.NoError(t, os.WriteFile(huge, bytes.Repeat([]byte(" "), plan.MaxArtifactBytes+1), 0o600))
 
-	_, _, err = (&compareOptions{planDir: dir, planName: "pipe"}).artifact()
+	_, _, err = (&compareOptions{planDir: dir, planName: "pipe"}).artifact(nil)
 	assert.ErrorContains(t, err, "pipe.plan.json: is a named pipe, must be a regular file")
 	for _, o := range []*compareOptions{{plan: huge}, {planDir: dir, planName: "huge"}} {
-		_, _, err = o.artifact()
+		_, _, err = o.artifact(nil)
 		assert.ErrorContains(t, err, fmt.Sprintf("larger than %d bytes", plan.MaxArtifactBytes))
 	}
 
@@ -42,13 +42,13 @@ func TestArtifact(t *testing.T) {
 			assert.NoError(t, f.Close())
 		}
 	}()
-	_, _, err = (&compareOptions{plan: pipe}).artifact()
+	_, _, err = (&compareOptions{plan: pipe}).artifact(nil)
 	assert.ErrorContains(t, err, fmt.Sprintf("larger than %d bytes", plan.MaxArtifactBytes))
 	<-ended
 
 	written := make(chan error, 1)
 	go func() { written <- os.WriteFile(pipe, text, 0) }()
-	name, got, err := (&compareOptions{plan: pipe}).artifact()
+	name, got, err := (&compareOptions{plan: pipe}).artifact(nil)
 	require.NoError(t, err)
 	require.NoError(t, <-written)
 	assert.Equal(t, "simple_viewer", name)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/rankd/rankd"
@@ -37,6 +38,8 @@ type benchReport struct {
 	MinUS       float64 `json:"min_us"`
 	MaxUS       float64 `json:"max_us"`
 	Errors      int     `json:"errors"`
+	Users       string  `json:"users"`          // as in rankd bench compare --users
+	Coalesce    bool    `json:"coalesce_reads"` // equal reads share a command
 
 	// The choice of engine, as the original engine names it.
 	WithinRequestParallelism bool `json:"within_request_parallelism"`
@@ -49,14 +52,22 @@ type Bench struct {
 	Plan                  string // as the report names it
 	Model                 rankd.Model
 	CPUThreads            int
+	CoalesceReads         bool // the engine shares equal reads
 }
 
 // Bench runs the engine's own plan in a closed loop: each of b.Concurrency clients starts its
 // next request when its last one completes. It prints the figures as one line of JSON. It ends
 // early with ctx. The error is command.ErrFailed if a request failed.
 func (p *Program) Bench(ctx context.Context, e *rankd.Engine, b Bench) error {
-	fmt.Fprintf(p.Stderr, "rankd: %d requests of plan %s for user %d, %d in flight, engine %s\n",
-		b.Requests, b.Plan, benchUser, b.Concurrency, b.Model)
+	sharing := ""
+	if b.Model == rankd.Reactor {
+		sharing = ", equal reads not shared"
+		if b.CoalesceReads {
+			sharing = ", equal reads shared"
+		}
+	}
+	fmt.Fprintf(p.Stderr, "rankd: %d requests of plan %s for user %d, %d in flight, engine %s%s\n",
+		b.Requests, b.Plan, benchUser, b.Concurrency, b.Model, sharing)
 	return p.bench(ctx, engines.NewTarget(e), clock.NewReal(), b)
 }
 
@@ -73,6 +84,7 @@ func (p *Program) bench(ctx context.Context, target load.Target, c clock.Clock, 
 	}
 	report := summarize(result)
 	report.Plan, report.Concurrency, report.CPUThreads, report.Engine = b.Plan, b.Concurrency, b.CPUThreads, string(b.Model)
+	report.Users, report.Coalesce = strconv.Itoa(benchUser), b.CoalesceReads
 	report.AsyncScheduler = b.Model == rankd.Reactor
 	report.WithinRequestParallelism = b.Model != rankd.Sequential
 	if err := json.NewEncoder(p.Stdout).Encode(report); err != nil {

@@ -51,8 +51,12 @@ func (s Settings) String() string {
 	if s.Fanout > 0 {
 		fanout = fmt.Sprintf(" at fanout %d", s.Fanout)
 	}
-	return fmt.Sprintf("plan %s%s, %s, %d interleaved rounds of %v after %v of warm-up each; medians with 95 %% intervals",
-		s.Plan, fanout, s.Users, s.Rounds, s.Duration, s.Warmup)
+	unshared := ""
+	if s.Unshared {
+		unshared = ", equal reads not shared"
+	}
+	return fmt.Sprintf("plan %s%s, %s%s, %d interleaved rounds of %v after %v of warm-up each; medians with 95 %% intervals",
+		s.Plan, fanout, s.Users, unshared, s.Rounds, s.Duration, s.Warmup)
 }
 
 // writeLines writes lines under a head, and nothing if there are none.

@@ -40,9 +40,10 @@ type Spec struct {
 	Trace      int // one request in so many is recorded, and the recording is dropped
 	// Scheduling is the mode of the engine. Empty leaves the default.
 	Scheduling rankd.SchedulingMode
-	// NoCoalesceReads sends every read that is asked for; reactor only.
-	NoCoalesceReads bool
-	MaxReplyBytes   int
+	// CoalesceReads is "true" or "false" and says whether equal reads are sent once. Empty leaves it to
+	// the benchmark; reactor only.
+	CoalesceReads string
+	MaxReplyBytes int
 	// NoInline keeps computing nodes off the loop.
 	NoInline bool
 }
@@ -65,7 +66,7 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	if s.Scheduling != "" {
 		o.Scheduling.Mode = s.Scheduling
 	}
-	if s.NoCoalesceReads {
+	if s.CoalesceReads == "false" {
 		o.NoCoalesceReads = true
 	}
 	if s.MaxReplyBytes > 0 {
@@ -73,6 +74,15 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	}
 	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
 	return o
+}
+
+// Unshared returns the spec of an engine that sends every read that is asked for, unless s says
+// whether it shares reads. Other builds and other kinds stay as they are.
+func (s Spec) Unshared() Spec {
+	if s.Kind == Reactor && s.Binary == "" && s.CoalesceReads == "" {
+		s.CoalesceReads = "false"
+	}
+	return s
 }
 
 // Local returns the spec as the program that runs the engine reads it.
@@ -101,8 +111,8 @@ func (s Spec) String() string {
 	if s.NoInline {
 		options = append(options, inline+"=false")
 	}
-	if s.NoCoalesceReads {
-		options = append(options, coalesceReads+"=false")
+	if s.CoalesceReads != "" {
+		options = append(options, coalesceReads+"="+s.CoalesceReads)
 	}
 	if options == nil {
 		return string(s.Kind)
@@ -125,8 +135,8 @@ type option struct {
 
 // options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
-	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12},
-		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}, {"trace", &s.Trace, 1 << 30}}
+	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}, {"trace", &s.Trace, 1 << 30},
+		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}}
 	if s.Kind == Pool {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}
@@ -218,15 +228,15 @@ func (s *Spec) words() []string {
 	return []string{scheduling, inline}
 }
 
-// setCoalesceReads reads true, the default, or false.
+// setCoalesceReads reads true or false.
 func (s *Spec) setCoalesceReads(text string) error {
 	switch {
 	case text != "true" && text != "false":
 		return fmt.Errorf("%s is true or false, not %q", coalesceReads, text)
-	case s.NoCoalesceReads:
+	case s.CoalesceReads != "":
 		return fmt.Errorf("%s is given twice", coalesceReads)
 	}
-	s.NoCoalesceReads = text == "false"
+	s.CoalesceReads = text
 	return nil
 }
 

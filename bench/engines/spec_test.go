@@ -20,12 +20,13 @@ func TestParseSpecs(t *testing.T) {
 		"reactor,reactor:scheduling=offload_all,cpu_threads=1": {{Kind: Reactor}, {Kind: Reactor, CPUThreads: 1, Scheduling: rankd.OffloadAll}},
 		"binary:a:reactor:scheduling=inline_all":               {{Kind: Reactor, Binary: "a", Scheduling: rankd.InlineAll}},
 		"pool:trace=1,io_threads=4,reactor:trace=1000":         {{Kind: Pool, Trace: 1, IOThreads: 4}, {Kind: Reactor, Trace: 1000}},
-		"reactor:coalesce_reads=false,max_reply_bytes=7":       {{Kind: Reactor, NoCoalesceReads: true, MaxReplyBytes: 7}},
 		"reactor:scheduling=adaptive,inline=false":             {{Kind: Reactor, Scheduling: rankd.Adaptive, NoInline: true}},
-		"pool,pool:redis_pool=16":                              {{Kind: Pool}, {Kind: Pool, RedisPool: 16}},
-		"peer:rueidis,peer:go-redis":                           {{Kind: Peer, Peer: "rueidis"}, {Kind: Peer, Peer: "go-redis"}},
-		"reactor,binary:/old/rankd":                            {{Kind: Reactor}, {Kind: Reactor, Binary: "/old/rankd"}},
-		"binary:a-b/c:pool:redis_pool=2,cpu_threads=3":         {{Kind: Pool, Binary: "a-b/c", CPUThreads: 3, RedisPool: 2}},
+		"reactor:coalesce_reads=false,reactor:coalesce_reads=true,max_reply_bytes=5": {{Kind: Reactor, CoalesceReads: "false"},
+			{Kind: Reactor, CoalesceReads: "true", MaxReplyBytes: 5}},
+		"pool,pool:redis_pool=16":                      {{Kind: Pool}, {Kind: Pool, RedisPool: 16}},
+		"peer:rueidis,peer:go-redis":                   {{Kind: Peer, Peer: "rueidis"}, {Kind: Peer, Peer: "go-redis"}},
+		"reactor,binary:/old/rankd":                    {{Kind: Reactor}, {Kind: Reactor, Binary: "/old/rankd"}},
+		"binary:a-b/c:pool:redis_pool=2,cpu_threads=3": {{Kind: Pool, Binary: "a-b/c", CPUThreads: 3, RedisPool: 2}},
 	} {
 		got, err := ParseSpecs(text)
 		require.NoError(t, err, text)
@@ -40,36 +41,36 @@ func TestParseSpecs(t *testing.T) {
 
 func TestParseSpecsErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               "the kind is",
-		"reactor,":                       "the kind is",
-		"libuv":                          `"libuv"`,
-		"redis_pool=3":                   "the kind is",
-		"pool:":                          "no option",
-		"pool:redis_pool":                "redis_pool is a number",
-		"pool:redis_pool=0":              "from 1 to",
-		"pool:redis_pool=many":           `"many"`,
-		"pool:redis_pool=1,redis_pool=2": "twice",
-		"reactor:io_threads=4":           "there are cpu_threads, redis_pool, max_reply_bytes, trace, scheduling, inline, coalesce_reads",
-		"reactor:inline":                 `inline is false, or left out, not ""`,
-		"reactor:coalesce_reads=no":      `true or false, not "no"`,
-		"reactor:coalesce_reads=false,coalesce_reads=false": "twice",
-		"pool:coalesce_reads=false":                         "no option",
-		"reactor:inline=true":                               `not "true"`,
-		"reactor:inline=false,inline=false":                 "twice",
-		"reactor:scheduling=fast":                           `adaptive, offload_all or inline_all, not "fast"`,
-		"reactor:scheduling":                                `not ""`,
-		"reactor:scheduling=adaptive,scheduling=adaptive":   "twice",
-		"peer":                      "peer:<name>",
-		"peer:":                     "peer:<name>",
-		"peer:a=b":                  "peer:<name>",
-		"reactor,reactor":           "listed twice",
-		"binary":                    "the kind is",
-		"binary:":                   "binary:<path>",
-		"binary::pool":              "binary:<path>",
-		"binary:a:libuv":            `"libuv"`,
-		"binary:a:peer:b":           "an engine of its own",
-		"binary:a:binary:b:pool":    "an engine of its own",
-		"binary:a,binary:a:reactor": "listed twice",
+		"":                                  "the kind is",
+		"reactor,":                          "the kind is",
+		"libuv":                             `"libuv"`,
+		"redis_pool=3":                      "the kind is",
+		"pool:":                             "no option",
+		"pool:redis_pool":                   "redis_pool is a number",
+		"pool:redis_pool=0":                 "from 1 to",
+		"pool:redis_pool=many":              `"many"`,
+		"pool:redis_pool=1,redis_pool=2":    "twice",
+		"reactor:io_threads=4":              "there are cpu_threads, redis_pool, trace, max_reply_bytes, scheduling, inline, coalesce_reads",
+		"reactor:inline":                    `inline is false, or left out, not ""`,
+		"reactor:inline=true":               `not "true"`,
+		"reactor:inline=false,inline=false": "twice",
+		"reactor:scheduling=fast":           `adaptive, offload_all or inline_all, not "fast"`,
+		"reactor:scheduling":                `not ""`,
+		"reactor:scheduling=adaptive,scheduling=adaptive":  "twice",
+		"reactor:coalesce_reads=no":                        "true or false",
+		"reactor:coalesce_reads=true,coalesce_reads=false": "twice",
+		"pool:coalesce_reads=true":                         "no option",
+		"peer":                                             "peer:<name>",
+		"peer:":                                            "peer:<name>",
+		"peer:a=b":                                         "peer:<name>",
+		"reactor,reactor":                                  "listed twice",
+		"binary":                                           "the kind is",
+		"binary:":                                          "binary:<path>",
+		"binary::pool":                                     "binary:<path>",
+		"binary:a:libuv":                                   `"libuv"`,
+		"binary:a:peer:b":                                  "an engine of its own",
+		"binary:a:binary:b:pool":                           "an engine of its own",
+		"binary:a,binary:a:reactor":                        "listed twice",
 	} {
 		_, err := ParseSpecs(text)
 		assert.ErrorContains(t, err, want, text)
@@ -86,6 +87,20 @@ func TestSpecOptions(t *testing.T) {
 		Spec{Kind: Pool, CPUThreads: 1, IOThreads: 2, RedisPool: 3}.Options(base))
 	assert.True(t, Spec{Kind: Reactor, NoInline: true}.Options(base).Scheduling.NoInlineExecution)
 	assert.Equal(t, rankd.OffloadAll, Spec{Kind: Reactor, Scheduling: rankd.OffloadAll}.Options(base).Scheduling.Mode)
+}
+
+func TestUnshared(t *testing.T) {
+	for text, want := range map[string]string{
+		"reactor": "reactor:coalesce_reads=false", "reactor:redis_pool=2": "reactor:redis_pool=2,coalesce_reads=false",
+		"reactor:coalesce_reads=true": "reactor:coalesce_reads=true", "pool": "pool", "sequential": "sequential", "peer:rueidis": "peer:rueidis",
+		"binary:/old/rankd:reactor": "binary:/old/rankd:reactor",
+	} {
+		s, err := ParseSpec(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, s.Unshared().String())
+	}
+	assert.True(t, Spec{Kind: Reactor}.Unshared().Options(rankd.Options{}).NoCoalesceReads)
+	assert.False(t, Spec{Kind: Reactor, CoalesceReads: "true"}.Options(rankd.Options{}).NoCoalesceReads)
 }
 
 func FuzzParseSpec(f *testing.F) {

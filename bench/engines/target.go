@@ -33,6 +33,7 @@ func (t *Target) Traffic() load.Traffic {
 	var sum load.Traffic
 	for _, s := range t.engine.Metrics().Redis {
 		sum.RoundTrips += s.RoundTrips
+		sum.Asked += s.Asked
 		sum.Commands += s.Commands
 		sum.BytesSent += s.BytesSent
 		sum.BytesReceived += s.BytesReceived

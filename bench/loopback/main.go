@@ -85,7 +85,7 @@ func run(o options) error {
 	}
 	defer wide.Close()
 
-	fmt.Printf("%s on %d cores, %s, %d CPU workers, GOMAXPROCS %d, %d rounds, plan %s\n\n",
+	fmt.Printf("%s on %d cores, %s, %d CPU workers, GOMAXPROCS %d, %d rounds, plan %s for user 1, equal reads not shared\n\n",
 		runtime.Version(), runtime.NumCPU(), redis.Version, o.cpuThreads, runtime.GOMAXPROCS(0), o.rounds, o.planName)
 
 	closedLoop := func(e *rankd.Engine, concurrency, requests int) (*measured, error) {
@@ -217,7 +217,8 @@ func openPlan(o options, addr string, fanout int) (*rankd.Engine, error) {
 			return nil, err
 		}
 	}
-	return rankd.Open(rankd.Options{Redis: addr, PlanFile: o.planName, PlanText: text, CPUThreads: o.cpuThreads})
+	return rankd.Open(rankd.Options{Redis: addr, PlanFile: o.planName, PlanText: text, CPUThreads: o.cpuThreads,
+		NoCoalesceReads: true}) // All requests are for user 1, who makes all reads equal.
 }
 
 // latencies returns the medians of a request with nothing else in flight, and of three HGETALLs

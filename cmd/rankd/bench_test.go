@@ -21,12 +21,33 @@ func TestBenchReport(t *testing.T) {
 		}
 		for key, want := range map[string]any{
 			"plan": "concat_plan", "iterations": 50.0, "concurrency": 8.0, "engine": engine, "cpu_threads": 2.0, "errors": 0.0,
+			"users": "1", "coalesce_reads": false,
 			"async_scheduler": engine == "reactor", "within_request_parallelism": engine != "sequential",
 		} {
 			assert.Equal(t, want, report[key], key)
 		}
 		assert.LessOrEqual(t, report["min_us"], report["p50_us"])
 		assert.LessOrEqual(t, report["p999_us"], report["max_us"])
+	}
+}
+
+// One user makes all reads equal, so --bench shares none unless it is told to.
+func TestBenchSharesReadsOnlyIfAsked(t *testing.T) {
+	for flag, want := range map[string]string{
+		"": `"coalesce_reads":false`, "--coalesce_reads=true": `"coalesce_reads":true`, "--coalesce_reads=false": `"coalesce_reads":false`,
+	} {
+		args := []string{"--plan_name", "simple_viewer", "--bench", "5"}
+		if flag != "" {
+			args = append(args, flag)
+		}
+		o := run(t, nil, args...)
+		require.Equal(t, exitOK, o.status, o.stderr)
+		assert.Contains(t, o.stdout, want)
+		words := "equal reads not shared"
+		if strings.HasSuffix(want, "true") {
+			words = "equal reads shared"
+		}
+		assert.Contains(t, o.stderr, words)
 	}
 }
 

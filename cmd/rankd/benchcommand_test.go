@@ -59,6 +59,35 @@ func TestBenchCompare(t *testing.T) {
 	assert.Contains(t, string(report), "pool:redis_pool=2")
 }
 
+// One user makes all reads equal, so that engines share none unless their names say so; otherwise they do.
+func TestBenchCompareSharesReadsOfSeveralUsers(t *testing.T) {
+	for _, c := range []struct {
+		users, engines string
+		shared         [2]bool // by engine
+		unshared       bool
+	}{
+		{"1", "reactor,reactor:coalesce_reads=true", [2]bool{false, true}, true},
+		{"zipf:5,1-1000", "reactor,reactor:coalesce_reads=false", [2]bool{true, false}, false},
+	} {
+		o := measure(t, "compare", "--plan_name", "concat_plan", "--users", c.users, "--json", "--concurrency", "64", "--rounds", "1", "--duration", "100ms",
+			"--warmup", "0s", "--engines", c.engines)
+		require.Equal(t, exitOK, o.status, o.stderr)
+		var found compare.Comparison
+		require.NoError(t, json.Unmarshal([]byte(o.stdout), &found))
+		assert.Equal(t, c.unshared, found.Settings.Unshared)
+		assert.Equal(t, c.engines, strings.Join(found.Engines(), ","), "as the command line names them")
+		for i, cell := range found.Cells {
+			traffic := cell.PerRequest.Traffic
+			assert.InDelta(t, 11, traffic.Asked, 1, cell.Engine)
+			if c.shared[i] {
+				assert.Less(t, traffic.Commands, 0.9*traffic.Asked, "%s, users %s", cell.Engine, c.users)
+			} else {
+				assert.Equal(t, traffic.Asked, traffic.Commands, "%s, users %s", cell.Engine, c.users)
+			}
+		}
+	}
+}
+
 func TestBenchSweepSaysWhereTheKneeIs(t *testing.T) {
 	o := measure(t, "sweep", "--plan_name", "simple_viewer", "--engines", "reactor", "--concurrency", "1,4", "--rounds", "1",
 		"--duration", "20ms", "--warmup", "0s", "--users", "zipf:1.1,1-1000")

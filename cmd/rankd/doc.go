@@ -8,8 +8,8 @@
 //
 // This package is flags, stdin and printing in front of package rankd: flags.go says which
 // flags there are, effect.go which flag has an effect on which job, engine.go turns flags into
-// options of an engine, serve.go moves requests and answers, print.go lists plans,
-// metrics.go prints --metrics. Package
+// options of an engine, serve.go moves requests and answers, run.go is "rankd run", print.go lists plans,
+// metrics.go prints --metrics, trace.go is "rankd trace". Packages trace/... draw, and package
 // bench/cli holds the benchmarks.
 //
 // Exit status: 0 if all went well, 1 if a request failed or the output could not be written,

@@ -17,30 +17,29 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
+// setting is what an engine is opened with besides the flags. Immutable.
+type setting struct {
+	stderr io.Writer
+	plans  rankd.Compiler // of plans in TypeScript
+	redis  *embeddedRedis
+	sink   trace.Sink // takes the traces of a sample; nil: there is none
+}
+
 // openEngine opens the engine that the flags ask for. Where plans run, it reports on stderr
 // what the user did not ask for: a synthetic answer, an embedded Redis.
-// sink takes the traces of a sample; nil: there is none.
-func openEngine(o *options, stderr io.Writer, sink trace.Sink) (*rankd.Engine, error) {
+func openEngine(o *options, with setting) (*rankd.Engine, error) {
 	asked := o.job()
 	options, err := engineOptions(o)
 	if err != nil {
 		return nil, err
 	}
-	options.Logger = command.Logger(stderr)
-	if sink != nil {
-		options.TraceSink, options.TraceSample = sink, o.traceSample
+	options.Logger, options.Compiler = command.Logger(with.stderr), with.plans
+	if with.sink != nil {
+		options.TraceSink, options.TraceSample = with.sink, o.traceSample
 	}
 	options.NoSecrets = !asked.runsPlans()
-	embedded := "" // address of the embedded Redis
 	if o.env == "dev" && asked.runsPlans() {
-		options.EmbeddedRedis = func() (string, func(), error) {
-			redis, err := devredis.Start()
-			if err != nil {
-				return "", nil, err
-			}
-			embedded = redis.Addr()
-			return embedded, redis.Close, nil
-		}
+		options.EmbeddedRedis = with.redis.start
 	}
 	e, err := rankd.Open(options)
 	if err != nil {
@@ -50,14 +49,46 @@ func openEngine(o *options, stderr io.Writer, sink trace.Sink) (*rankd.Engine, e
 		return nil, errors.Join(err, e.Close())
 	}
 	if asked == jobServe && options.Synthetic {
-		fmt.Fprintln(stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
+		fmt.Fprintln(with.stderr, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): "+
 			"a request that names none gets five synthetic candidates")
 	}
-	if embedded != "" {
-		fmt.Fprintf(stderr, "rankd: using an embedded Redis with demo data of %d users on %s (--redis host:port for your own)\n",
-			devredis.Users, embedded)
-	}
+	with.redis.announce(with.stderr)
 	return e, nil
+}
+
+// embeddedRedis is the Redis inside the process. It starts when an engine first asks for it. The
+// zero value is ready. One goroutine.
+type embeddedRedis struct {
+	server    *devredis.Server // nil until it starts
+	announced bool
+}
+
+// start returns the address of the server for rankd.Options.EmbeddedRedis. Several engines, one after
+// the other, use the same one.
+func (r *embeddedRedis) start() (addr string, stop func(), err error) {
+	if r.server == nil {
+		if r.server, err = devredis.Start(); err != nil {
+			return "", nil, err
+		}
+	}
+	return r.server.Addr(), func() {}, nil
+}
+
+// announce says once that the server runs, if it does.
+func (r *embeddedRedis) announce(stderr io.Writer) {
+	if r.server == nil || r.announced {
+		return
+	}
+	r.announced = true
+	fmt.Fprintf(stderr, "rankd: using an embedded Redis with demo data of %d users on %s (--redis host:port for your own)\n",
+		devredis.Users, r.server.Addr())
+}
+
+// close stops the server, if it runs.
+func (r *embeddedRedis) close() {
+	if r.server != nil {
+		r.server.Close()
+	}
 }
 
 // engineOptions returns the flags as options of an engine.

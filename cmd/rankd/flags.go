@@ -102,8 +102,8 @@ or unix:///path, with ?password_env=NAME or ?password_file=PATH.`
 const examples = `  # Rank for user 1, with nothing but this program:
   echo '{"user_id": 1}' | rankd --plan_name complex_dag
 
-  # Your plan, your Redis, a file of requests:
-  rankd --plan my.plan.json --redis 127.0.0.1:6379 < requests.jsonl
+  # Your plan, in TypeScript or as an artifact, your Redis, a file of requests:
+  rankd --plan my.plan.ts --redis 127.0.0.1:6379 < requests.jsonl
 
   # The demo data in an empty Redis of your own:
   rankd --load_demo_data --redis 127.0.0.1:6379
@@ -125,9 +125,13 @@ const examples = `  # Rank for user 1, with nothing but this program:
   rankd bench compare --plan_name concat_plan --html report.html`
 
 const usageTemplate = `Usage:
+{{- if .HasParent}}
+  {{.UseLine}}
+{{- else}}
   rankd [flags] < requests
-  rankd trace [flags]
-  rankd bench <mode> [flags]
+{{- range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .UseLine 42}} {{.Short}}{{end}}{{end}}
+{{- end}}
 
 Examples:
 {{.Example}}
@@ -210,9 +214,9 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 // addPlan adds the flags that choose a plan, and where it reads.
 func (o *options) addPlan(f *pflag.FlagSet) {
 	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json; "+
+	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json or <name>.plan.ts; "+
 		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
-	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
+	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`, an artifact or <name>.plan.ts")
 	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` for every Redis endpoint: host:port, redis://user@host:port/db?password_env=NAME "+
 		"(or password_file=PATH), unix:///path?db=1")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
@@ -231,7 +235,8 @@ func (o *options) addEngine(f *pflag.FlagSet) {
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 	f.IntVar(&o.maxReplyBytes, "max_reply_bytes", resp.DefaultMaxReplyBytes, "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once")
-	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once")
+	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once; "+
+		"false with --bench unless it is given, since one user makes all reads equal")
 	// The original engine's names for --engine.
 	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
 		f.Lookup(name).Hidden = true
@@ -346,6 +351,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 	}
 	if o.redisPool < 0 || o.redisPool > 1<<12 {
 		problem("--redis_pool is a number from 0 to %d, not %d", 1<<12, o.redisPool)
+	}
+	if o.bench != 0 && !given.Changed("coalesce_reads") {
+		o.coalesceReads = false // The benchmark has one user, who makes all reads equal.
 	}
 	if given.Changed("bench") {
 		if o.bench < 1 || o.bench > 1<<30 {

@@ -7,9 +7,11 @@ import (
 	"syscall"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/compiler"
 )
 
 func main() {
+	compiler.Main() // returns unless this process is to compile plans for another
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for an orderly end; from then on another one kills.
 	context.AfterFunc(ctx, stop)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/request"
@@ -23,6 +24,7 @@ import (
 // TestMain lets the test binary stand in for the program, for tests that need
 // a process.
 func TestMain(m *testing.M) {
+	compiler.Main()
 	if os.Getenv("RANKD_TEST_RUN_MAIN") == "1" {
 		main() // exits
 	}

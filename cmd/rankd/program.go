@@ -13,6 +13,8 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/cli"
+	"github.com/rankd/rankd/compiler"
+	plancli "github.com/rankd/rankd/compiler/cli"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/excerpt"
@@ -31,6 +33,7 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	tune           func(cpuThreads int) // sets the process up before an engine is opened
+	plans          *compiler.ForEngine  // set by run
 }
 
 // run runs the program and returns its exit status. When ctx ends, run stops reading, answers
@@ -41,11 +44,14 @@ func (p *program) run(ctx context.Context, args []string) int {
 	p.stderr = &lockedWriter{w: p.stderr}
 	stdout := &watchedWriter{w: p.stdout}
 	p.stdout = stdout
-	bench := &cli.Program{Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Tune: p.tune,
+	p.plans = &compiler.ForEngine{Report: p.warn}
+	defer p.plans.Close()
+	bench := &cli.Program{Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Tune: p.tune, Compiler: p.plans,
 		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	cmd.AddCommand(p.traceCommand(ctx), bench.Command(ctx))
+	cmd.AddCommand(p.runCommand(ctx, bench), p.traceCommand(ctx), bench.Command(ctx))
+	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
 	err := cmd.Execute()
@@ -62,14 +68,40 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if errors.Is(err, command.ErrFailed) {
 		return exitFailed
 	}
-	for line := range strings.SplitSeq(shorten(err.Error(), args), "\n") {
-		fmt.Fprintf(p.stderr, "rankd: %s\n", line)
+	if errors.Is(err, command.ErrReported) {
+		return exitUsage
 	}
+	p.explain(err, args)
 	var runtime *command.RuntimeError
 	if errors.As(err, &runtime) {
 		return exitFailed
 	}
 	return exitUsage
+}
+
+// explain prints an error. It prints the diagnostics of a plan with their excerpts, and each line of
+// other errors after the name of the program.
+func (p *program) explain(err error, args []string) {
+	var refused *compiler.Failure
+	switch joined, several := err.(interface{ Unwrap() []error }); {
+	case several:
+		for _, e := range joined.Unwrap() {
+			p.explain(e, args)
+		}
+	case errors.As(err, &refused):
+		fmt.Fprint(p.stderr, refused.Text())
+	default:
+		for line := range strings.SplitSeq(shorten(err.Error(), args), "\n") {
+			fmt.Fprintf(p.stderr, "rankd: %s\n", line)
+		}
+	}
+}
+
+// warn prints the warnings of a plan.
+func (p *program) warn(r compiler.Result) {
+	for i := range r.Warnings {
+		fmt.Fprintln(p.stderr, r.Warnings[i].String())
+	}
 }
 
 // commandLine returns the command line as reports show it, without passwords.
@@ -123,7 +155,9 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	if err != nil {
 		return err
 	}
-	e, err := openEngine(o, p.stderr, traces.sink())
+	redis := new(embeddedRedis)
+	defer redis.close()
+	e, err := openEngine(o, setting{stderr: p.stderr, plans: p.plans, redis: redis, sink: traces.sink()})
 	if err != nil {
 		return errors.Join(err, traces.close(p.stderr))
 	}
@@ -156,6 +190,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	}
 	return bench.Bench(ctx, e, cli.Bench{
 		Requests: o.bench, Concurrency: o.benchConcurrency, Plan: info.Name, Model: rankd.Model(o.engine), CPUThreads: o.cpuThreads,
+		CoalesceReads: o.coalesceReads && o.engine == engineReactor,
 	})
 }
 

@@ -11,27 +11,44 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// session is a command of a page and the output below it.
-type session struct{ command, output string }
+// session is a command of a page and the output below it, or a file that the page shows.
+type session struct {
+	command, output string
+	path, source    string // of the file
+}
 
 var (
-	consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
-	// runnable is a command that needs this program and nothing else: its stdin, and its arguments.
-	runnable = regexp.MustCompile(`^(?:(echo|printf) '([^']*)' \| )?(?:go run \./cmd/)?rankd( -[^<>&|]*)$`)
+	// block is a console with commands, or a TypeScript file whose first line is a comment with its path.
+	block = regexp.MustCompile("(?s)```(?:console\n|typescript\n// (plans/\\S+)\n)(.*?)```")
+	// runnable is a command that needs this program and nothing else: its stdin, and its arguments. TestPagesShowRealTraces
+	// runs rankd trace.
+	runnable = regexp.MustCompile(`^(?:(echo|printf) '([^']*)' \| )?(?:go run \./cmd/)?rankd( (?:-|run |compile |check |init )[^<>&|]*)$`)
 	leftOut  = regexp.MustCompile(`--redis |bench|deadline_ms`)
 	// changing is the part of an output that differs from run to run: generated ids, ports, durations.
 	changing = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|127\.0\.0\.1:\d+|[\d.]+(ms|µs)`)
 )
 
-// sessions returns the commands of a page and their outputs.
+// sessions returns the commands of a page with their outputs, and the files between them.
 func sessions(page string) (all []session) {
-	for _, block := range consoleBlock.FindAllStringSubmatch(page, -1) {
-		for _, part := range strings.Split("\n"+block[1], "\n$ ")[1:] {
+	for _, b := range block.FindAllStringSubmatch(page, -1) {
+		if b[1] != "" {
+			all = append(all, session{path: b[1], source: "// " + b[1] + "\n" + b[2]})
+			continue
+		}
+		for _, part := range strings.Split("\n"+b[2], "\n$ ")[1:] {
 			command, output, _ := strings.Cut(part, "\n")
-			all = append(all, session{command, strings.TrimSpace(output)})
+			all = append(all, session{command: command, output: strings.TrimSpace(output)})
 		}
 	}
 	return all
+}
+
+// write writes the file that a page shows.
+func (s *session) write(t *testing.T, folder string) {
+	t.Helper()
+	path := filepath.Join(folder, s.path)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(s.source), 0o644))
 }
 
 // TestPagesShowWhatHappens runs each command that README and docs show and that needs no Redis of its own. It
@@ -42,18 +59,22 @@ func TestPagesShowWhatHappens(t *testing.T) {
 	require.NoError(t, err)
 	pages, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
-	folder := t.TempDir()
 	artifact := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(readme)
 	require.NotNil(t, artifact, "the README's plan")
 	plan := string(artifact[1])
-	writePlan(t, folder, "my_plan", plan)
-	writePlan(t, folder, "typo", strings.ReplaceAll(strings.Replace(plan, "core::take", "core::tkae", 1), "my_plan", "typo"))
 
 	ran := 0
 	for _, page := range append(pages, "../../README.md") {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
+		folder := t.TempDir()
+		writePlan(t, folder, "my_plan", plan)
+		writePlan(t, folder, "typo", strings.ReplaceAll(strings.Replace(plan, "core::take", "core::tkae", 1), "my_plan", "typo"))
 		for _, s := range sessions(string(text)) {
+			if s.path != "" {
+				s.write(t, folder)
+				continue
+			}
 			match := runnable.FindStringSubmatch(s.command)
 			if match == nil || leftOut.MatchString(s.command) {
 				continue

@@ -53,7 +53,18 @@ func TestPasswordsAreUsedAndHidden(t *testing.T) {
 	addr := locked(t)
 	for form, redis := range servers(t, addr, canary) {
 		t.Run(form, func(t *testing.T) {
-			for _, engine := range []string{engineReactor, enginePool, engineSequential} {
+			folder := t.TempDir()
+			drawn := []string{filepath.Join(folder, "html"), filepath.Join(folder, "json"), filepath.Join(folder, "perfetto")}
+			models, jobs := []string{engineReactor}, [][]string{{"--print-registry"}}
+			if form == "url" || form == "environment" {
+				models = append(models, enginePool, engineSequential)
+				jobs = append(jobs, []string{"trace", "--plan_name", "simple_viewer", "--html", drawn[0], "--json", drawn[1], "--perfetto", drawn[2]},
+					[]string{"--load_demo_data"}, []string{"--bench", "5", "--plan_name", "simple_viewer"},
+					[]string{"bench", "loop", "--mode", "interference", "--workers", "0", "--duration", "5ms"})
+			} else {
+				drawn = nil
+			}
+			for _, engine := range models {
 				metrics := []string{}
 				if engine == engineReactor {
 					metrics = []string{"--metrics"}
@@ -63,16 +74,19 @@ func TestPasswordsAreUsedAndHidden(t *testing.T) {
 				assert.Len(t, decode(t, o.lines()[0]).Candidates, 50)
 				assertHidden(t, o)
 			}
-			for _, args := range [][]string{
-				{"--load_demo_data"}, {"--bench", "5", "--plan_name", "simple_viewer"}, {"--print-registry"},
-				{"bench", "loop", "--mode", "interference", "--workers", "0", "--duration", "5ms"},
-			} {
+			for _, args := range jobs {
 				o := run(t, nil, append(args, "--redis", redis)...)
 				require.Equal(t, exitOK, o.status, o.stdout+o.stderr)
 				assertHidden(t, o)
-				if args[0] != "--bench" && args[0] != "bench" {
+				if args[0] == "--load_demo_data" || args[0] == "--print-registry" {
 					assert.Contains(t, o.stdout+o.stderr, addr)
 				}
+			}
+			for _, file := range drawn {
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				assert.NotEmpty(t, text)
+				assert.NotContains(t, string(text), canary)
 			}
 		})
 	}

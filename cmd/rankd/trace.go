@@ -227,7 +227,9 @@ func (p *program) trace(ctx context.Context, o *traceOptions) error {
 
 // record runs the request in one way and returns its trace, which is nil if it did not get to the engine.
 func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*trace.Trace, error) {
-	e, err := openEngine(&v.options, p.stderr, nil)
+	redis := new(embeddedRedis)
+	defer redis.close()
+	e, err := openEngine(&v.options, setting{stderr: p.stderr, plans: p.plans, redis: redis})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func TestTraceDrawsARequest(t *testing.T) {
 				"--html", "t.html", "--perfetto", "t.perfetto", "--json", "t.json")
 			require.Zero(t, o.status, o.stderr)
 			assert.Contains(t, o.stdout, " bounds the request: ")
-			assert.Contains(t, o.stdout, "\nCritical path (latency) v → f → vm1 → filter → sort → take: ")
+			assert.Contains(t, o.stdout, "\nCritical path (latency) n0 viewer → n1 follow → n2 vm → n3 filter → n4 sort → n5 take: ")
 
 			page, err := os.ReadFile("t.html")
 			require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestTraceOfAFailure(t *testing.T) {
 		o := run(t, nil, "trace", "--plan_name", "bad", "--plan_dir", folder, "--engine", engine)
 		assert.Equal(t, exitFailed, o.status, engine)
 		assert.Contains(t, o.stdout, "and failed: node b (core::take): ", engine)
-		assert.Regexp(t, `b (starts, )?fails`, o.stdout, engine)
+		assert.Regexp(t, `b (take starts, )?fails`, o.stdout, engine)
 		assert.Contains(t, o.stdout, "skipped", engine)
 	}
 }

@@ -40,7 +40,13 @@ func TestPagesShowRealTraces(t *testing.T) {
 			match := traceBlock.FindStringSubmatch(block)
 			args, shown, picture := match[1], match[2], match[3]
 			t.Run(filepath.Base(page)+": rankd trace"+args, func(t *testing.T) {
-				t.Chdir(t.TempDir())
+				folder := t.TempDir()
+				for _, s := range sessions(string(text)) {
+					if s.path != "" {
+						s.write(t, folder)
+					}
+				}
+				t.Chdir(folder)
 				o := run(t, nil, strings.Fields("trace"+args+extra(args))...)
 				require.Zero(t, o.status, o.stderr)
 				if *updateTraces {

@@ -5,10 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 )
 
 // Folders makes o read plans from the folder of --plan_dir, and tables from the folder of
@@ -26,16 +27,36 @@ func Folders(o *rankd.Options, planDir, registryDir string) (err error) {
 	if o.Plans, err = openFolder("--plan_dir", planDir); err != nil {
 		return err
 	}
-	o.PlansName = "folder " + excerpt.Name(planDir)
+	o.PlansName, o.PlansDir = "folder "+excerpt.Name(planDir), planDir
 	files, err := fs.ReadDir(o.Plans, ".")
 	if err != nil {
 		return fmt.Errorf("--plan_dir: %w", err)
 	}
-	isPlan := func(f fs.DirEntry) bool { return !f.IsDir() && strings.HasSuffix(f.Name(), ".plan.json") }
+	isPlan := func(f fs.DirEntry) bool {
+		_, ok := plan.NameOfFile(f.Name())
+		return ok && !f.IsDir()
+	}
 	if !slices.ContainsFunc(files, isPlan) {
-		return fmt.Errorf("--plan_dir: %s holds no plan, which is a file <name>.plan.json", excerpt.Name(planDir))
+		return fmt.Errorf("--plan_dir: %s holds no plan, which is a file <name>.plan.json or <name>.plan.ts", excerpt.Name(planDir))
 	}
 	return nil
+}
+
+// Registry returns the tables in the folder of --registry_dir for an environment. An empty path
+// means the built-in tables. The error names the flag.
+func Registry(dir, env string) (*registry.Registry, error) {
+	if dir == "" {
+		return registry.Default(env)
+	}
+	folder, err := openFolder("--registry_dir", dir)
+	if err != nil {
+		return nil, err
+	}
+	reg, err := registry.Load(folder, env)
+	if err != nil { // one problem a line, each with its file
+		return nil, fmt.Errorf("--registry_dir %s:\n%w", dir, err)
+	}
+	return reg, nil
 }
 
 // openFolder returns the folder that a flag names. The error names both.

@@ -21,10 +21,11 @@ var (
 	ErrBadPattern = errors.New("bad pattern")
 )
 
-// EvalError says which leaf of a predicate failed, and why. Immutable; any goroutine.
+// EvalError says which part of an expression or a predicate failed, and why. Immutable; any
+// goroutine.
 type EvalError struct {
 	Path string // from the root of the tree: "a.x"; "" is the root itself
-	Err  error  // wraps ErrListOperand, ErrNullPattern or ErrBadPattern
+	Err  error  // of a predicate: wraps ErrListOperand, ErrNullPattern or ErrBadPattern
 }
 
 // Error implements error: one line.

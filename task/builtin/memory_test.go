@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,16 +14,28 @@ import (
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
-// contentsOf returns all that a row set has, active or not, NaNs as their bits.
-func contentsOf(rs rowset.RowSet) []any {
-	all := []any{rs.N, rs.Rows, rs.Batch.IDs, rs.Batch.Strings}
-	for _, c := range rs.Batch.Floats {
-		all = append(all, c.Key, c.Valid)
-		for _, v := range c.Values {
-			all = append(all, math.Float64bits(v))
-		}
+// requireSame compares all that two row sets have, active or not, NaNs by their bits.
+func requireSame(t *testing.T, want, got rowset.RowSet) {
+	t.Helper()
+	require.Equal(t, want.N, got.N)
+	require.True(t, slices.Equal(want.Rows, got.Rows), "rows")
+	require.True(t, slices.Equal(want.Batch.IDs, got.Batch.IDs), "ids")
+	require.Len(t, got.Batch.Floats, len(want.Batch.Floats))
+	for i, w := range want.Batch.Floats {
+		g := got.Batch.Floats[i]
+		require.Equal(t, w.Key, g.Key)
+		require.True(t, slices.Equal(w.Valid, g.Valid), "validity of %d", w.Key)
+		require.True(t, slices.EqualFunc(w.Values, g.Values, func(a, b float64) bool {
+			return math.Float64bits(a) == math.Float64bits(b)
+		}), "values of %d", w.Key)
 	}
-	return all
+	require.Len(t, got.Batch.Strings, len(want.Batch.Strings))
+	for i, w := range want.Batch.Strings {
+		g := got.Batch.Strings[i]
+		require.Equal(t, w.Key, g.Key)
+		require.True(t, slices.Equal(w.Codes, g.Codes), "codes of %d", w.Key)
+		require.Equal(t, w.Dict, g.Dict)
+	}
 }
 
 // Bodies give the same results with slices of other requests, full of other values, as with fresh ones.
@@ -65,7 +78,7 @@ func TestUsedMemoryChangesNoResult(t *testing.T) {
 				c.Memory = m
 				got, err := invoke(c)
 				require.NoError(t, err)
-				require.Equal(t, contentsOf(want), contentsOf(got))
+				requireSame(t, want, got)
 				require.NoError(t, got.Validate())
 				m.Release(nil)
 			}

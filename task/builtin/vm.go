@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -55,11 +56,14 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	case err != nil:
 		return rowset.RowSet{}, err
 	case col.NonFinite:
-		return rowset.RowSet{}, task.Invalidf("the expression is not finite for some row")
+		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is not finite for some row"))
 	case col.Null && !key.Nullable:
-		return rowset.RowSet{}, task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name)
+		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
 	}
 	out := in
 	out.Batch = rowset.WithFloat(in.Batch, key.ID, col.Values, col.Valid)
 	return out, nil
 }
+
+// inExpr returns err as an error of the node's expression. The text stays.
+func inExpr(err error) error { return &expr.EvalError{Err: err} }

@@ -73,14 +73,25 @@ func Name(name string, width int) string {
 	return kept.String() + "…"
 }
 
+// Op returns the op of a node without its namespace.
+func Op(n *trace.Node) string { return n.Op[strings.LastIndex(n.Op, ":")+1:] }
+
+// Node returns the id of a node, and its op if the id does not tell, in at most width cells.
+func Node(n *trace.Node, width int) string {
+	if op := Op(n); op != "" && !strings.Contains(n.ID, op) {
+		return Name(n.ID+" "+op, width)
+	}
+	return Name(n.ID, width)
+}
+
 // Engine says on what a trace ran: "the reactor (adaptive)", "two pools".
 func Engine(t *trace.Trace) string {
 	switch {
-	case t.Engine == "reactor" && t.Scheduling != "":
+	case t.Engine == trace.Reactor && t.Scheduling != "":
 		return "the reactor (" + Name(t.Scheduling, 20) + ")"
-	case t.Engine == "reactor":
+	case t.Engine == trace.Reactor:
 		return "the reactor"
-	case t.Engine == "pool":
+	case t.Engine == trace.TwoPools:
 		return "two pools"
 	default:
 		return "the " + Name(t.Engine, 20) + " engine"
@@ -127,7 +138,7 @@ func Waiting(t *trace.Trace, r trace.Reason) string {
 		return "waiting for a timer"
 	case r == trace.ForWorker:
 		return "waiting for a worker"
-	case t.Engine == "reactor":
+	case t.Engine == trace.Reactor:
 		return "waiting for the loop"
 	default:
 		return "waiting for the request's goroutine"
@@ -180,7 +191,7 @@ func Path(t *trace.Trace, m trace.Mode) string {
 			}
 			continue
 		}
-		names = append(names, Name(t.Nodes[s.Node].ID, 24))
+		names = append(names, Node(&t.Nodes[s.Node], 30))
 	}
 	text := strings.Join(names, " → ")
 	var wait, run time.Duration

@@ -47,6 +47,22 @@ document.addEventListener('focusin', (e) => {
 document.addEventListener('focusout', hide);
 document.addEventListener('keydown', (e) => { if (e.key === 'Escape') hide(); });
 
+// The table of a run is made when it is opened: most readers of a large plan never do.
+const columns = ['Critical', 'ID', 'Op', 'Place', 'Rows', 'Ready', 'Wait', 'Run', 'Own', 'Share', 'Status'];
+const headings = ['', 'node', 'op', 'place', 'rows', 'ready', 'wait', 'run', 'own', 'share', 'status'];
+for (const d of document.querySelectorAll('details.run')) {
+  d.addEventListener('toggle', () => {
+    const table = document.createElement('table');
+    headings.forEach((h) => { (table.tHead?.rows[0] ?? table.createTHead().insertRow()).append(Object.assign(document.createElement('th'), { textContent: h })); });
+    const body = table.createTBody();
+    for (const n of nodes[d.dataset.run]) {
+      const row = body.insertRow();
+      for (const c of columns) row.insertCell().textContent = n[c];
+    }
+    d.append(table);
+  }, { once: true });
+}
+
 // The zoom: all timelines show the same part of the time axis, from and to in shares of the whole.
 const plots = [...document.querySelectorAll('.plot')].map((plot) => {
   const width = plot.width.baseVal.value, left = plot.x.baseVal.value, outer = plot.parentNode.closest('svg');
@@ -103,8 +119,8 @@ function drawNames(p, span) {
     if (height < 11) continue;
     const x1 = Math.max(0, (r.x.baseVal.value / p.width - from) / span * p.width);
     const x2 = Math.min(p.width, ((r.x.baseVal.value + r.width.baseVal.value) / p.width - from) / span * p.width);
-    if (x2 - x1 < cells(r.dataset.l) * cell + 8) continue;
-    p.names.append(element('text', { x: x1 + 4, y: r.y.baseVal.value + height / 2 + 4, class: r.matches('.wait, .sleep') ? '' : 'on' }, r.dataset.l));
+    const text = [r.dataset.l, r.dataset.s].find((t) => cells(t) * cell + 8 <= x2 - x1);
+    if (text) p.names.append(element('text', { x: x1 + 4, y: r.y.baseVal.value + height / 2 + 4, class: r.matches('.wait, .sleep') ? '' : 'on' }, text));
   }
 }
 

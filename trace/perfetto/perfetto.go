@@ -19,8 +19,9 @@ import (
 func Write(w io.Writer, runs ...caption.Run) error {
 	d := document{Events: []event{}, Unit: "ns"}
 	for i, n := range runs {
-		p := process{document: &d, pid: i + 1, trace: n.Trace, own: n.Trace.Own()}
+		p := process{document: &d, pid: i + 1, path: d.threads + 1, trace: n.Trace, own: n.Trace.Own()}
 		p.write(n.Name)
+		d.threads += 1 + len(n.Trace.Tracks)
 	}
 	return json.NewEncoder(w).Encode(&d)
 }
@@ -30,6 +31,9 @@ type document struct {
 	Events []event `json:"traceEvents"`
 	Unit   string  `json:"displayTimeUnit"`
 	flows  int
+	// threads counts the threads so far. Their ids differ between processes, too, and none is 0, which stands for an idle
+	// processor.
+	threads int
 }
 
 // event is one event of the format. Which fields it has depends on its phase.
@@ -58,6 +62,7 @@ func (m micros) MarshalJSON() ([]byte, error) {
 type process struct {
 	*document
 	pid   int
+	path  int // id of the thread of the critical path; those of the tracks follow
 	trace *trace.Trace
 	own   []time.Duration // of each node
 	drawn [][]span        // of each track, its slices as drawn
@@ -77,15 +82,15 @@ func (p *process) write(name string) {
 		title = name + ": " + title
 	}
 	p.add(event{Phase: "M", Name: "process_name", Args: map[string]any{"name": title}})
-	p.thread(0, "Critical path")
+	p.thread(p.path, "Critical path")
 	for _, s := range p.trace.Segments() {
-		p.add(complete("critical path", p.segment(s), 0, span{s.Start, s.End}, nil))
+		p.add(complete("critical path", p.segment(s), p.path, span{s.Start, s.End}, nil))
 	}
 	for k, track := range p.trace.Tracks {
-		p.thread(k+1, track.Name)
+		p.thread(p.tid(k), track.Name)
 		p.drawn = append(p.drawn, spans(track.Slices))
 		for i, s := range track.Slices {
-			p.add(complete(string(s.Kind), p.sliceName(s), k+1, p.drawn[k][i], p.args(s)))
+			p.add(complete(string(s.Kind), p.sliceName(s), p.tid(k), p.drawn[k][i], p.args(s)))
 		}
 	}
 	for _, f := range p.trace.Flows {
@@ -93,10 +98,13 @@ func (p *process) write(name string) {
 	}
 	for _, t := range p.trace.Timers {
 		if len(p.trace.Tracks) > 0 {
-			p.add(event{Phase: "i", Scope: "t", Category: "timer", Name: string(t.Kind) + " timer of " + p.nodeName(t.Node), TID: 1, At: micros(t.Fired)})
+			p.add(event{Phase: "i", Scope: "t", Category: "timer", Name: string(t.Kind) + " timer of " + p.nodeName(t.Node), TID: p.tid(0), At: micros(t.Fired)})
 		}
 	}
 }
+
+// tid returns the id of the thread that shows a track.
+func (p *process) tid(track int) int { return p.path + 1 + track }
 
 // thread names a thread. Threads are shown in the order of their ids.
 func (p *process) thread(tid int, name string) {
@@ -153,6 +161,9 @@ func (p *process) args(s trace.Slice) map[string]any {
 	}
 	n := &p.trace.Nodes[s.Node]
 	args["op"], args["place"], args["status"] = n.Op, caption.Place(p.trace, n), string(n.Status)
+	if n.SourceSpan != "" {
+		args["source_span"] = n.SourceSpan
+	}
 	args["rows_in"], args["rows_out"] = n.RowsIn, n.RowsOut
 	args["wait_ns"], args["run_ns"], args["own_ns"] = int64(n.Wait()), int64(n.Run()), int64(p.own[s.Node])
 	return args
@@ -162,7 +173,7 @@ func (p *process) args(s trace.Slice) map[string]any {
 func (p *process) flow(f trace.Flow) {
 	p.flows++
 	for k, point := range f.Points {
-		e := event{Phase: "t", Category: string(f.Kind), Name: string(f.Kind), TID: point.Track + 1, Flow: p.flows, At: micros(p.inside(point))}
+		e := event{Phase: "t", Category: string(f.Kind), Name: string(f.Kind), TID: p.tid(point.Track), Flow: p.flows, At: micros(p.inside(point))}
 		switch k {
 		case 0:
 			e.Phase = "s"

@@ -64,8 +64,12 @@ func check(t *testing.T, events []read, flows int) {
 			named[at] = named[at] || e.Name == "thread_name"
 		}
 	}
+	processes := make(map[int]int) // by thread
 	for at := range slices {
 		assert.True(t, named[at], "thread %v has no name", at)
+		assert.Positive(t, at.tid)
+		assert.Zero(t, processes[at.tid], "thread %v is one of two processes", at)
+		processes[at.tid] = at.pid
 	}
 	phases := make(map[int]string)
 	last := make(map[int]int64)

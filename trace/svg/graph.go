@@ -3,7 +3,6 @@ package svg
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rivo/uniseg"
@@ -91,7 +90,7 @@ func (p *plane) box(d *document, t *trace.Trace, i int, own time.Duration, crit 
 		line(0, "bold", n.ID, caption.Share(n.Run(), t.Request.Ended))
 		op, place := n.Op, caption.Place(t, n)
 		if uniseg.StringWidth(op+" "+place) > room {
-			op = op[strings.LastIndex(op, ":")+1:] // without its namespace
+			op = caption.Op(n)
 		}
 		line(1, "", op, place)
 		line(2, "soft", caption.Rows(n), caption.Time(own))

@@ -4,10 +4,10 @@ package svg
 // variables, and may override them.
 const Style = `
 :root { color-scheme: light dark; --bg: #ffffff; --panel: #f6f8fa; --ink: #1b2430; --soft: #566273; --rule: #d5dce4;
-  --loop: #2563b0; --inline: #0b7468; --pool: #a04f06; --redis: #6d43b8; --engine: #8b97a5; --crit: #c2143d; --on: #ffffff; --tint: #fdeef2; }
+  --loop: #2563b0; --inline: #0b7468; --pool: #a04f06; --redis: #6d43b8; --engine: #5d6978; --crit: #c2143d; --on: #ffffff; --tint: #fdeef2; }
 @media (prefers-color-scheme: dark) {
   :root { --bg: #11161d; --panel: #1a212b; --ink: #e4e9ef; --soft: #a2adbb; --rule: #364150;
-    --loop: #7db2f7; --inline: #4fc9b8; --pool: #f0a35c; --redis: #bda0f5; --engine: #69778a; --crit: #ff6b8b; --on: #10151c; --tint: #331a24; } }
+    --loop: #7db2f7; --inline: #4fc9b8; --pool: #f0a35c; --redis: #bda0f5; --engine: #8693a6; --crit: #ff6b8b; --on: #10151c; --tint: #331a24; } }
 .drawing { font: 11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 .drawing.compact { font-size: 9.5px; }
 .drawing text { fill: var(--ink); }

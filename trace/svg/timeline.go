@@ -155,8 +155,8 @@ func (p *plot) strip() {
 		if s.For == trace.Running {
 			kind = "run"
 		}
-		p.add(`<rect class="%s" x="%s" y="0" width="%s" height="%d" data-n="%d" data-l="%s" data-d="%s"/>`+"\n", kind, number(p.x(s.Start)),
-			number(p.x(s.End)-p.x(s.Start)), pathHeight-2, s.Node, escape(p.segmentName(s)), escape(p.when(s.Start, s.End)+"critical path: "+p.segment(s)))
+		p.add(`<rect class="%s" x="%s" y="0" width="%s" height="%d" data-n="%d"%s data-d="%s"/>`+"\n", kind, number(p.x(s.Start)),
+			number(p.x(s.End)-p.x(s.Start)), pathHeight-2, s.Node, p.labels(p.segmentNames(s)), escape(p.when(s.Start, s.End)+"critical path: "+p.segment(s)))
 	}
 }
 
@@ -168,12 +168,13 @@ func (p *plot) segment(s trace.Segment) string {
 	return caption.Waiting(p.trace, s.For)
 }
 
-// segmentName is the text on a segment: the reason of a gap, and nothing on a short one.
-func (p *plot) segmentName(s trace.Segment) string {
+// segmentNames are the texts on a segment, the longer one first.
+func (p *plot) segmentNames(s trace.Segment) [2]string {
 	if s.For == trace.Running {
-		return p.nodeName(s.Node)
+		return p.nodeNames(s.Node)
 	}
-	return fmt.Sprintf("%s %s", caption.Time(s.End-s.Start), caption.Waiting(p.trace, s.For))
+	took := caption.Time(s.End - s.Start)
+	return [2]string{took + " " + caption.Waiting(p.trace, s.For), took}
 }
 
 // when says when something was, for the details of a mark.
@@ -184,9 +185,9 @@ func (p *plot) when(start, end time.Duration) string {
 // slices draws a track.
 func (p *plot) slices(k int) {
 	for _, s := range p.trace.Tracks[k].Slices {
-		p.add(`<rect class="slice %s%s" x="%s" y="%s" width="%s" height="%s" data-n="%d" data-l="%s" data-d="%s"/>`+"\n",
+		p.add(`<rect class="slice %s%s" x="%s" y="%s" width="%s" height="%s" data-n="%d"%s data-d="%s"/>`+"\n",
 			p.sliceClass(s), critClass(s.Node >= 0 && p.onPath[s.Node]), number(p.x(s.Start)), number(p.y(k)), number(p.x(s.End)-p.x(s.Start)), number(p.height),
-			s.Node, escape(p.sliceName(s)), escape(p.when(s.Start, s.End)+p.details(k, s)))
+			s.Node, p.labels(p.sliceNames(s)), escape(p.when(s.Start, s.End)+p.details(k, s)))
 	}
 }
 
@@ -201,15 +202,23 @@ func (p *plot) sliceClass(s trace.Slice) string {
 	}
 }
 
-// sliceName is the text on a slice.
-func (p *plot) sliceName(s trace.Slice) string {
+// sliceNames are the texts on a slice, the longer one first.
+func (p *plot) sliceNames(s trace.Slice) [2]string {
 	if s.Node < 0 {
-		return "engine"
+		return [2]string{"engine", ""}
 	}
-	return p.nodeName(s.Node)
+	return p.nodeNames(s.Node)
 }
 
-func (p *plot) nodeName(node int) string { return caption.Name(p.trace.Nodes[node].ID, 40) }
+func (p *plot) nodeNames(node int) [2]string {
+	n := &p.trace.Nodes[node]
+	return [2]string{caption.Node(n, 40), caption.Name(n.ID, 40)}
+}
+
+// labels returns the attributes that tell a page the texts on a mark.
+func (p *plot) labels(texts [2]string) string {
+	return fmt.Sprintf(` data-l="%s" data-s="%s"`, escape(texts[0]), escape(texts[1]))
+}
 
 // details describes a slice.
 func (p *plot) details(k int, s trace.Slice) string {
@@ -242,9 +251,9 @@ func (p *plot) flows() {
 // sleep draws a sleep on a row of its own, and returns the points of its flow, by way of that row.
 func (p *plot) sleep(f trace.Flow, row int) []trace.Point {
 	begin, end := f.Points[0], f.Points[len(f.Points)-1]
-	p.add(`<rect class="slice sleep%s" x="%s" y="%s" width="%s" height="%s" data-n="%d" data-l="%s" data-d="%s"/>`+"\n",
+	p.add(`<rect class="slice sleep%s" x="%s" y="%s" width="%s" height="%s" data-n="%d"%s data-d="%s"/>`+"\n",
 		critClass(p.onPath[f.Node]), number(p.x(begin.At)), number(p.y(row)), number(p.x(end.At)-p.x(begin.At)), number(p.height),
-		f.Node, escape(p.nodeName(f.Node)), escape(p.when(begin.At, end.At)+"sleeps"))
+		f.Node, p.labels(p.nodeNames(f.Node)), escape(p.when(begin.At, end.At)+"sleeps"))
 	return []trace.Point{begin, {Track: row, At: begin.At}, {Track: row, At: end.At}, end}
 }
 
@@ -268,26 +277,29 @@ func (p *plot) names() {
 		if s.For == trace.Running {
 			class = "on"
 		}
-		p.name(s.Start, s.End, 13, class, p.segmentName(s))
+		p.name(s.Start, s.End, 13, class, p.segmentNames(s))
 	}
 	if p.height >= textSize {
 		for k, track := range p.trace.Tracks {
 			for _, s := range track.Slices {
-				p.name(s.Start, s.End, p.y(k)+14, "on", p.sliceName(s))
+				p.name(s.Start, s.End, p.y(k)+14, "on", p.sliceNames(s))
 			}
 		}
 		for i, f := range p.trace.Flows {
 			if lane := p.sleeps[i]; lane >= 0 {
-				p.name(f.Points[0].At, f.Points[len(f.Points)-1].At, p.y(len(p.trace.Tracks)+lane)+14, "", p.nodeName(f.Node))
+				p.name(f.Points[0].At, f.Points[len(f.Points)-1].At, p.y(len(p.trace.Tracks)+lane)+14, "", p.nodeNames(f.Node))
 			}
 		}
 	}
 	p.add("</g>\n")
 }
 
-// name writes a text between two instants if it fits there.
-func (p *plot) name(start, end time.Duration, y float64, class, text string) {
-	if textWidth(text, textSize)+8 <= p.x(end)-p.x(start) {
-		p.text(p.x(start)+4, y, class, "", text)
+// name writes the longest of the texts that fits between two instants, or none.
+func (p *plot) name(start, end time.Duration, y float64, class string, texts [2]string) {
+	for _, text := range texts {
+		if textWidth(text, textSize)+8 <= p.x(end)-p.x(start) {
+			p.text(p.x(start)+4, y, class, "", text)
+			return
+		}
 	}
 }

@@ -36,10 +36,7 @@ func Write(w io.Writer, t *trace.Trace, o Options) error {
 	timeline(&out, t, o)
 	out.WriteString("\n")
 	waterfall(&out, t, o)
-	if len(t.CriticalPath(trace.Latency).Steps) > 0 {
-		fmt.Fprintf(&out, "\nCritical path (latency) %s\n", caption.Path(t, trace.Latency))
-		fmt.Fprintf(&out, "Critical path (service) %s\n", caption.Path(t, trace.Service))
-	}
+	criticalPaths(&out, t)
 	_, err := io.WriteString(w, out.String())
 	return err
 }
@@ -60,7 +57,16 @@ func Compare(w io.Writer, runs []caption.Run, o Options) error {
 	for _, r := range runs {
 		fmt.Fprintf(&out, "\n── %s ──\n%s\n%s\n\n", r.Name, caption.Took(r.Trace), caption.Bound(r.Trace))
 		timeline(&out, r.Trace, o)
+		criticalPaths(&out, r.Trace)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// criticalPaths writes the critical path in both modes.
+func criticalPaths(out *strings.Builder, t *trace.Trace) {
+	if len(t.CriticalPath(trace.Latency).Steps) > 0 {
+		fmt.Fprintf(out, "\nCritical path (latency) %s\n", caption.Path(t, trace.Latency))
+		fmt.Fprintf(out, "Critical path (service) %s\n", caption.Path(t, trace.Service))
+	}
 }

@@ -1,6 +1,7 @@
 package tracetest
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -68,7 +69,7 @@ func Hostile() map[string]*trace.Trace {
 
 	long := Random(8, 8)
 	for i := range long.Nodes { // hours, on one worker
-		long.Nodes[i].RowsOut = 1 << 60
+		long.Nodes[i].RowsOut = math.MaxInt
 	}
 	long.Request.Ended += 50 * time.Hour
 

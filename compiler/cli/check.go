@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+// check runs the command check.
+func (p *Program) check(ctx context.Context, o *options, dir string) error {
+	sources, err := compiler.Folder(dir)
+	if err != nil {
+		return err
+	}
+	c, err := o.newCompiler()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	results, err := c.Compile(ctx, sources...)
+	if err != nil {
+		return &command.RuntimeError{Err: err}
+	}
+	reg, err := command.Registry(o.registryDir, o.env)
+	if err != nil {
+		return err
+	}
+	k := checker{options: o, dir: dir, registry: reg, made: make(map[string]bool)}
+	k.report = report{Plans: []compiled{}, Diagnostics: []compiler.Diagnostic{}}
+	for i := range results {
+		k.compare(&results[i])
+	}
+	for _, folder := range []string{dir, o.output} {
+		if err := k.others(folder); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		return k.report.writeJSON(p.Stdout)
+	}
+	return k.report.writeText(p.Stderr, "%s up to date")
+}
+
+// checker compares sources with artifacts. One goroutine.
+type checker struct {
+	*options
+	dir      string
+	registry *registry.Registry
+	report   report
+	made     map[string]bool // paths of the artifacts that sources make
+}
+
+// compare checks the artifact of one source.
+func (k *checker) compare(r *compiler.Result) {
+	path := k.artifactPath(r)
+	k.made[path] = true
+	if twin := strings.TrimSuffix(r.Path(), plan.SourceSuffix) + plan.ArtifactSuffix; twin != path {
+		if _, err := os.Stat(twin); err == nil {
+			r.Errors = append(r.Errors, compiler.Diagnostic{Severity: compiler.Error, Code: "two-files", File: r.Path(), Line: 1, Column: 1,
+				Message: "the plan has two files, the other is " + twin, Hint: "remove one of them"})
+			k.made[twin] = true
+		}
+	}
+	if len(r.Errors) == 0 {
+		switch artifact, err := os.ReadFile(path); {
+		case err != nil:
+			r.Errors = append(r.Errors, k.stale(r.Path(), "its artifact is missing: "+err.Error()))
+		case !bytes.Equal(artifact, r.Artifact):
+			r.Errors = append(r.Errors, k.stale(r.Path(), path+" is stale: the source compiles to another artifact"))
+		}
+	}
+	k.report.add(r, path)
+}
+
+func (k *checker) stale(file, message string) compiler.Diagnostic {
+	return compiler.Diagnostic{Severity: compiler.Error, Code: "stale-artifact", File: file, Line: 1, Column: 1, Message: message,
+		Hint: fmt.Sprintf("run rankd compile %s -o %s", k.dir, k.output)}
+}
+
+// others checks the artifacts of a folder that no source makes: those of sources that are gone, and
+// those without a source. A folder that does not exist has none.
+func (k *checker) others(folder string) error {
+	files, err := os.ReadDir(folder)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	for _, file := range files {
+		path := filepath.Join(folder, file.Name())
+		if file.IsDir() || k.made[path] || !strings.HasSuffix(path, plan.ArtifactSuffix) {
+			continue
+		}
+		k.made[path] = true
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if k.orphan(text) {
+			k.report.fail(compiler.Diagnostic{Code: "stale-artifact", File: path, Line: 1, Column: 1,
+				Message: "the source of this artifact is gone", Hint: "remove the artifact"})
+			continue
+		}
+		g, err := plan.Load(path, text, builtin.Catalog(), k.registry)
+		if err != nil {
+			k.report.fail(compiler.Diagnostic{Code: "bad-artifact", File: path, Line: 1, Column: 1,
+				Message: strings.TrimPrefix(err.Error(), path+": ")})
+			continue
+		}
+		k.lost(path, g)
+	}
+	return nil
+}
+
+// orphan reports whether the compiler made the artifact from a source in the folder that is checked.
+func (k *checker) orphan(artifact []byte) bool {
+	var a struct {
+		BuiltBy struct {
+			Tool string `json:"tool"`
+		} `json:"built_by"`
+		Nodes []struct {
+			SourceSpan string `json:"source_span"`
+		} `json:"nodes"`
+	}
+	if json.Unmarshal(artifact, &a) != nil || a.BuiltBy.Tool != "rankd" || len(a.Nodes) == 0 {
+		return false
+	}
+	dir, err := filepath.Abs(k.dir)
+	return err == nil && strings.HasPrefix(a.Nodes[0].SourceSpan, filepath.Base(dir)+"/")
+}
+
+// lost reports keys and parameters that a plan uses and the registry lacks.
+func (k *checker) lost(path string, g *plan.Graph) {
+	for _, n := range g.Nodes {
+		var keys []registry.KeyID
+		var params []registry.ParamID
+		if n.Expr != nil {
+			keys, params = append(keys, n.Expr.Keys()...), append(params, n.Expr.Params()...)
+		}
+		if n.Pred != nil {
+			keys, params = append(keys, n.Pred.Keys()...), append(params, n.Pred.Params()...)
+		}
+		for _, id := range keys {
+			if _, ok := k.registry.Key(id); !ok {
+				k.unknown(path, n, n.ExprSpan, fmt.Sprintf("key %d", id))
+			}
+		}
+		for _, id := range params {
+			if _, ok := k.registry.Param(id); !ok {
+				k.unknown(path, n, n.ExprSpan, fmt.Sprintf("parameter %d", id))
+			}
+		}
+		for i := range n.Schema.Params {
+			if schema := &n.Schema.Params[i]; schema.IsKey {
+				id := n.Params.Int(schema.Name)
+				none := !schema.Required && id == schema.IntValue
+				if _, ok := k.registry.Key(registry.KeyID(id)); !none && (!ok || id < 0) {
+					k.unknown(path, n, n.SourceSpan, fmt.Sprintf("key %d", id))
+				}
+			}
+		}
+	}
+}
+
+func (k *checker) unknown(path string, n *plan.Node, span, name string) {
+	d := compiler.Diagnostic{Code: "unknown-key", File: path, Line: 1, Column: 1,
+		Message: fmt.Sprintf("node %q uses %s, which the registry lacks", n.ID, name)}
+	if place := sourceSpan.FindStringSubmatch(span); place != nil {
+		d.Message += " (" + path + ")"
+		d.File = place[1]
+		d.Line, _ = strconv.Atoi(place[2]) // digits
+		d.Column, _ = strconv.Atoi(place[3])
+	}
+	k.report.fail(d)
+}
+
+// sourceSpan matches "plans/x.plan.ts:14:9".
+var sourceSpan = regexp.MustCompile(`^(.+):(\d{1,9}):(\d{1,9})$`)

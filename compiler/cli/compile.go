@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/internal/atomicfile"
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/plan"
+)
+
+// compile runs the command compile.
+func (p *Program) compile(ctx context.Context, o *options, args []string) error {
+	sources, err := findSources(args)
+	if err != nil {
+		return err
+	}
+	c, err := o.newCompiler()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if o.watch {
+		return p.watch(ctx, o, args, c)
+	}
+	results, err := c.Compile(ctx, sources...)
+	if err != nil {
+		return &command.RuntimeError{Err: err}
+	}
+	return p.finish(o, results)
+}
+
+// finish writes the artifacts and reports. The error is command.ErrReported if a plan has errors.
+func (p *Program) finish(o *options, results []compiler.Result) error {
+	if err := o.write(results); err != nil {
+		return &command.RuntimeError{Err: err}
+	}
+	r := report{Plans: []compiled{}, Diagnostics: []compiler.Diagnostic{}}
+	for i := range results {
+		r.add(&results[i], o.artifactPath(&results[i]))
+	}
+	if o.json {
+		return r.writeJSON(p.Stdout)
+	}
+	return r.writeText(p.Stderr, "compiled %s to "+excerpt.Name(o.output))
+}
+
+// artifactPath returns where the artifact of a result belongs.
+func (o *options) artifactPath(r *compiler.Result) string {
+	return filepath.Join(o.output, r.Plan+plan.ArtifactSuffix)
+}
+
+// write writes the artifacts of the plans that compiled. It leaves files alone that have the right content.
+func (o *options) write(results []compiler.Result) error {
+	if err := os.MkdirAll(o.output, 0o777); err != nil {
+		return err
+	}
+	for i := range results {
+		r := &results[i]
+		if len(r.Errors) > 0 {
+			continue
+		}
+		path := o.artifactPath(r)
+		if before, err := os.ReadFile(path); err == nil && bytes.Equal(before, r.Artifact) {
+			continue
+		}
+		if err := atomicfile.Write(path, r.Artifact); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findSources returns the plans that the arguments name, each once. A folder stands for the plans in it.
+func findSources(args []string) ([]compiler.Source, error) {
+	var all []compiler.Source
+	seen := make(map[string]bool)
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, err
+		}
+		sources := []compiler.Source{compiler.SourceFile(arg)}
+		switch {
+		case info.IsDir():
+			if sources, err = compiler.Folder(arg); err != nil {
+				return nil, err
+			}
+			if len(sources) == 0 {
+				return nil, fmt.Errorf("%s holds no plan, which is a file <name>%s", excerpt.Name(arg), compiler.Extension)
+			}
+		case !strings.HasSuffix(arg, compiler.Extension):
+			return nil, fmt.Errorf("%s is not a plan in TypeScript, which is a file <name>%s", excerpt.Name(arg), compiler.Extension)
+		}
+		for _, source := range sources {
+			if path := source.Path(); !seen[path] {
+				seen[path] = true
+				all = append(all, source)
+			}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/compiler/editor"
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+// Program is the program whose commands these are. Its errors tell the exit status, as in package
+// command. One goroutine.
+type Program struct {
+	Stdout, Stderr io.Writer
+}
+
+// options are the flags of the commands. Immutable once parsed.
+type options struct {
+	output           string // the folder of artifacts
+	json, watch      bool
+	env, registryDir string
+}
+
+const usageTemplate = `Usage:
+  {{.UseLine}}
+{{- if .HasExample}}
+
+Examples:
+{{.Example}}
+{{- end}}
+
+Flags ("-" and "_" in a name are the same):
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+`
+
+// Commands returns the commands.
+func (p *Program) Commands(ctx context.Context) []*cobra.Command {
+	commands := []*cobra.Command{p.compileCommand(ctx), p.checkCommand(ctx), p.initCommand()}
+	for _, c := range commands {
+		c.SetUsageTemplate(usageTemplate)
+		c.Flags().SortFlags = false
+		c.Flags().SetNormalizeFunc(command.Normalize)
+	}
+	return commands
+}
+
+func (p *Program) compileCommand(ctx context.Context) *cobra.Command {
+	o := new(options)
+	cmd := &cobra.Command{
+		Use: "compile files|folders [flags]", Args: someSource,
+		Short: "Compile plans in TypeScript to artifacts",
+		Long: `Compile plans in TypeScript to artifacts, <name>.plan.json. A folder stands for the files
+*.plan.ts in it. An artifact is replaced only if its whole plan compiled; the other plans
+are compiled all the same.`,
+		Example: `  rankd compile plans                     # to artifacts/plans
+  rankd compile plans --watch             # again on each save
+  rankd compile mine.plan.ts -o . --json  # errors as JSON, for an editor`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := command.CheckValues(cmd.Flags()); err != nil {
+				return err
+			}
+			return p.compile(ctx, o, args)
+		},
+	}
+	o.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "go on, and compile again what a saved file affects, until a signal comes")
+	return cmd
+}
+
+func (p *Program) checkCommand(ctx context.Context) *cobra.Command {
+	o := new(options)
+	cmd := &cobra.Command{
+		Use: "check folder [flags]", Args: oneFolder,
+		Short: "Check that plans compile and that their artifacts are up to date",
+		Long: `Compile the plans of a folder without writing, and compare them with their artifacts. An
+artifact that differs, that is missing or whose source is gone is an error. So is an
+artifact without a source that uses a key or a parameter which the registry lacks.`,
+		Example: `  rankd check plans`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := command.CheckValues(cmd.Flags()); err != nil {
+				return err
+			}
+			return p.check(ctx, o, args[0])
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (p *Program) initCommand() *cobra.Command {
+	o := new(options)
+	cmd := &cobra.Command{
+		Use: "init folder [flags]", Args: oneFolder,
+		Short: "Make a folder ready to write plans in TypeScript",
+		Long: `Write the type declarations that editors and tsc need, a tsconfig.json and an example. Files
+that are there stay, but declarations of an earlier init are brought up to date.`,
+		Example: `  rankd init plans`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := command.CheckValues(cmd.Flags()); err != nil {
+				return err
+			}
+			reg, err := command.Registry(o.registryDir, o.env)
+			if err != nil {
+				return err
+			}
+			return editor.Init(args[0], compiler.NewLanguage(builtin.Catalog(), reg), func(line string) { fmt.Fprintln(p.Stdout, line) })
+		},
+	}
+	o.addRegistryFlags(cmd)
+	return cmd
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&o.output, "output", "o", "artifacts/plans", "`folder` of the artifacts")
+	f.BoolVar(&o.json, "json", false, "print what was compiled, and the diagnostics, as a line of JSON on stdout")
+	o.addRegistryFlags(cmd)
+}
+
+func (o *options) addRegistryFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
+	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
+}
+
+func someSource(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("name the plans to compile: files <name>.plan.ts, or folders of them")
+	}
+	return nil
+}
+
+func oneFolder(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes one folder, not %d", cmd.CommandPath(), len(args))
+	}
+	return nil
+}
+
+// newCompiler returns a compiler for the flags. The caller closes it.
+func (o *options) newCompiler() (*compiler.Compiler, error) {
+	reg, err := command.Registry(o.registryDir, o.env)
+	if err != nil {
+		return nil, err
+	}
+	return compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+}

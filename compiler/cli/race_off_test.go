@@ -1,0 +1,6 @@
+//go:build !race
+
+package cli
+
+// manyPlans is the size of a large folder.
+const manyPlans = 1000

@@ -1,0 +1,195 @@
+package editor
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+)
+
+// DeclarationsFile is the name of the file with the declarations.
+const DeclarationsFile = "rankd.d.ts"
+
+//go:embed rankd.d.ts.tmpl
+var declarationsText string
+
+var declarations = template.Must(template.New(DeclarationsFile).Funcs(template.FuncMap{
+	"keyType": keyType, "paramType": paramType, "name": propertyName, "comment": comment,
+	"options": optionsType, "optional": allOptional, "byKind": endpointsByKind, "string": strconv.Quote,
+}).Parse(declarationsText))
+
+// Declarations returns the type declarations of the language: the module @ranking-dsl/runtime and
+// the globals Key, P, EP, coalesce and regex. The same language gives the same bytes. Any goroutine.
+func Declarations(l *compiler.Language) []byte {
+	var b strings.Builder
+	if err := declarations.Execute(&b, l); err != nil {
+		panic(err) // the template is a constant, and writing to memory cannot fail
+	}
+	return []byte(b.String())
+}
+
+// keyTypes are the TypeScript types of keys.
+var keyTypes = map[registry.Type]string{
+	registry.Int: "IntKey", registry.Float: "FloatKey", registry.String: "StringKey", registry.Bool: "BoolKey",
+	registry.FeatureBundle: "FeatureBundleKey",
+}
+
+func keyType(k registry.Key) string {
+	if k.Writable {
+		return "Rankd." + keyTypes[k.Type] + " & Rankd.Writable"
+	}
+	return "Rankd." + keyTypes[k.Type]
+}
+
+func paramType(p registry.Param) string {
+	switch p.Type {
+	case registry.Int, registry.Float:
+		return "Rankd.NumberParam"
+	case registry.String:
+		return "Rankd.StringParam"
+	default:
+		return "Rankd.BoolParam"
+	}
+}
+
+// optionsType returns the type of a method's options. An option with two names, one of which a plan
+// gives, makes it an intersection.
+func optionsType(m compiler.Method) string {
+	var plain, choices strings.Builder
+	for _, o := range m.Options {
+		mark := "?"
+		if o.Required {
+			mark = ""
+		}
+		doc := optionDoc(o)
+		if len(o.Names) == 1 {
+			fmt.Fprintf(&plain, "%s %s%s: %s;", doc, propertyName(o.Names[0]), mark, optionType(o))
+			continue
+		}
+		var forms []string
+		for _, given := range o.Names {
+			form := fmt.Sprintf("{%s %s%s: %s;", doc, propertyName(given), mark, optionType(o))
+			for _, other := range o.Names {
+				if other != given {
+					form += fmt.Sprintf(" %s?: never;", propertyName(other))
+				}
+			}
+			forms = append(forms, form+" }")
+		}
+		choices.WriteString(" & (" + strings.Join(forms, " | ") + ")")
+	}
+	if plain.Len() == 0 {
+		return "Rankd.NodeOptions" + choices.String()
+	}
+	return "Rankd.NodeOptions & {" + plain.String() + " }" + choices.String()
+}
+
+// optionType returns the TypeScript type of an option's value.
+func optionType(o compiler.Option) string {
+	switch o.Type {
+	case plan.Int:
+		if o.Key {
+			return optionKeyType(o.Rule)
+		}
+		return "Rankd.PlainNumber"
+	case plan.Bool:
+		return "Rankd.PlainBoolean"
+	case plan.Endpoint:
+		return "Rankd.Endpoint<" + strconv.Quote(string(registry.Redis)) + ">"
+	case plan.ExprID:
+		return "Rankd.Expr"
+	case plan.PredID:
+		return "Rankd.Predicate"
+	case plan.NodeRef:
+		return "CandidateSet"
+	}
+	if o.Rule.OneOf == nil {
+		return "Rankd.PlainString"
+	}
+	values := make([]string, len(o.Rule.OneOf))
+	for i, value := range o.Rule.OneOf {
+		values[i] = strconv.Quote(value)
+	}
+	return strings.Join(values, " | ")
+}
+
+func optionKeyType(rule plan.SourceRule) string {
+	types := rule.KeyTypes
+	if types == nil {
+		types = slices.Sorted(maps.Keys(keyTypes))
+	}
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = "Rankd." + keyTypes[t]
+	}
+	union := strings.Join(names, " | ")
+	if !rule.Writes {
+		return union
+	}
+	if len(names) > 1 {
+		union = "(" + union + ")"
+	}
+	return union + " & Rankd.Writable"
+}
+
+// optionDoc returns what an editor shows about an option besides its type, as a comment.
+func optionDoc(o compiler.Option) string {
+	var notes []string
+	switch low, high := o.Rule.Min, o.Rule.Max; {
+	case low != nil && high != nil:
+		notes = append(notes, fmt.Sprintf("from %d to %d", *low, *high))
+	case low != nil:
+		notes = append(notes, fmt.Sprintf("at least %d", *low))
+	case high != nil:
+		notes = append(notes, fmt.Sprintf("at most %d", *high))
+	}
+	if o.Rule.Default != nil {
+		notes = append(notes, fmt.Sprintf("%d if left out", *o.Rule.Default))
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return " /** " + strings.Join(notes, "; ") + " */"
+}
+
+// allOptional returns "?" if a plan may leave all options out.
+func allOptional(m compiler.Method) string {
+	for _, o := range m.Options {
+		if o.Required {
+			return ""
+		}
+	}
+	return "?"
+}
+
+// endpointsByKind groups endpoints as EP does.
+func endpointsByKind(all []compiler.EndpointName) map[registry.EndpointKind][]compiler.EndpointName {
+	kinds := make(map[registry.EndpointKind][]compiler.EndpointName)
+	for _, e := range all {
+		kinds[e.Kind] = append(kinds[e.Kind], e)
+	}
+	return kinds
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
+
+// propertyName returns a name as a property name of TypeScript.
+func propertyName(name string) string {
+	if identifier.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// comment returns a text that cannot end the comment around it.
+func comment(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "*/", "* /")
+}

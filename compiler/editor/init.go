@@ -1,0 +1,80 @@
+package editor
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/internal/atomicfile"
+)
+
+//go:embed tsconfig.json
+var tsconfig []byte
+
+//go:embed example.plan.ts
+var example []byte
+
+// mark is how declarations begin that Init wrote.
+const mark = "// rankd init wrote this file"
+
+// Init makes the folder dir ready for an editor. It writes the declarations of the language, a
+// tsconfig.json, and an example if the folder has no plan. It keeps a tsconfig.json that is there,
+// and replaces declarations of an earlier Init only. It calls report with one line per file. The
+// error names the file.
+func Init(dir string, l *compiler.Language, report func(line string)) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	declarations := filepath.Join(dir, DeclarationsFile)
+	before, err := os.ReadFile(declarations)
+	switch now := Declarations(l); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err == nil && !bytes.HasPrefix(before, []byte(mark)):
+		return fmt.Errorf("%s exists, and rankd init did not write it; move it away", declarations)
+	case bytes.Equal(before, now):
+		report("kept " + declarations + ", which is up to date")
+	default:
+		if err := atomicfile.Write(declarations, now); err != nil {
+			return err
+		}
+		if before == nil {
+			report("wrote " + declarations)
+		} else {
+			report("updated " + declarations)
+		}
+	}
+	if err := writeNew(filepath.Join(dir, "tsconfig.json"), tsconfig, report); err != nil {
+		return err
+	}
+	files, err := os.ReadDir(dir)
+	isPlan := func(f fs.DirEntry) bool { return strings.HasSuffix(f.Name(), compiler.Extension) }
+	if err != nil || slices.ContainsFunc(files, isPlan) {
+		return err
+	}
+	return writeNew(filepath.Join(dir, "example"+compiler.Extension), example, report)
+}
+
+// writeNew writes a file that does not exist yet.
+func writeNew(path string, text []byte, report func(line string)) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		report("kept " + path + ", which exists")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		report("wrote " + path)
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package editor
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+// unseen is a task as a program would register it, with a parameter of each type. No line of TypeScript knows it.
+func unseen() task.Spec {
+	from, to := int64(1), int64(9)
+	return task.Spec{
+		Op: "shop::rank_by_taste", Doc: "Ranks */ by taste.", Inputs: 1, Output: task.PassThrough,
+		Params: []plan.ParamSchema{
+			{Name: "endpoint", Type: plan.Endpoint, Required: true},
+			{Name: "how_many", Type: plan.Int, Required: true, Source: plan.SourceRule{Min: &from, Max: &to, Default: &from}},
+			{Name: "column", Type: plan.Int, IsKey: true},
+			{Name: "strict", Type: plan.Bool},
+			{Name: "mode", Type: plan.String, Source: plan.SourceRule{OneOf: []string{"soft", "hard"}}},
+			{Name: "note", Type: plan.String, Required: true},
+			{Name: "boost_id", Type: plan.ExprID, Required: true},
+			{Name: "unless_id", Type: plan.PredID},
+			{Name: "other", Type: plan.NodeRef},
+		},
+		Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil },
+	}
+}
+
+func language(t *testing.T) *compiler.Language {
+	t.Helper()
+	reg, err := registry.Default("dev")
+	require.NoError(t, err)
+	tasks, err := task.NewCatalog(append(builtin.Specs(), unseen())...)
+	require.NoError(t, err)
+	return compiler.NewLanguage(tasks, reg)
+}
+
+// compilers returns the TypeScript compilers to test with, from RANKD_TSC, a list like PATH.
+func compilers(t *testing.T) []string {
+	t.Helper()
+	list := filepath.SplitList(os.Getenv("RANKD_TSC"))
+	required := os.Getenv("RANKD_REQUIRE_TSC") != ""
+	if len(list) == 0 && !required {
+		t.Skip("needs tsc: RANKD_TSC lists its paths; .ci/test installs it")
+	}
+	var versions strings.Builder
+	for _, tsc := range list {
+		version, err := exec.CommandContext(t.Context(), tsc, "--version").Output()
+		require.NoError(t, err, tsc)
+		versions.Write(version)
+	}
+	if required {
+		assert.Contains(t, versions.String(), "Version 5.9.", "RANKD_TSC lists tsc 5.9")
+		assert.Contains(t, versions.String(), "Version 7.", "RANKD_TSC lists tsc 7")
+	}
+	return list
+}
+
+// folder returns a new folder as Init makes it, with the files of some other folders besides.
+func folder(t *testing.T, from ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	_, err := initialize(t, dir)
+	require.NoError(t, err)
+	for _, f := range from {
+		require.NoError(t, os.CopyFS(dir, os.DirFS(f)))
+	}
+	return dir
+}
+
+var complaint = regexp.MustCompile(`(?m)^([^(\s]+)\((\d+),\d+\): error`)
+
+// complaints runs tsc in a folder and returns the lines with errors, "file:line".
+func complaints(t *testing.T, tsc, dir string) (places map[string]bool, output string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), tsc, "--noEmit", "--strict", "--pretty", "false", "-p", ".")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		require.True(t, errors.As(err, new(*exec.ExitError)), "%v", err)
+	}
+	places = make(map[string]bool)
+	for _, match := range complaint.FindAllSubmatch(out, -1) {
+		places[string(match[1])+":"+string(match[2])] = true
+	}
+	assert.Equal(t, err == nil, len(places) == 0, "%s", out)
+	return places, string(out)
+}
+
+func TestTscAcceptsGoodPlans(t *testing.T) {
+	for _, tsc := range compilers(t) {
+		places, output := complaints(t, tsc, folder(t, "testdata/good", "../../plans"))
+		assert.Empty(t, places, "%s: %s", tsc, output)
+	}
+}
+
+// Each line with the comment "wrong" gets an error, and no other line does.
+func TestTscRefusesBadPlans(t *testing.T) {
+	want := make(map[string]bool)
+	files, err := filepath.Glob("testdata/bad/*.ts")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		for number := 1; lines.Scan(); number++ {
+			if strings.Contains(lines.Text(), "// wrong: ") {
+				want[filepath.Base(file)+":"+strconv.Itoa(number)] = true
+			}
+		}
+	}
+	require.Greater(t, len(want), 50)
+	for _, tsc := range compilers(t) {
+		got, output := complaints(t, tsc, folder(t, "testdata/bad"))
+		assert.Equal(t, want, got, "%s: %s", tsc, output)
+	}
+}
+
+// The declarations of a task that only Go knows accept its good use, and refuse each bad one.
+func TestTscKnowsATaskOfGo(t *testing.T) {
+	const good = `endpoint: EP.redis.redis_default, note: "n", boost: Key.id * 2`
+	uses := []struct {
+		options string
+		wrong   bool
+	}{
+		{good, false},
+		{good + `, howMany: 9, column: Key.title, strict: true, mode: "hard", unless: Key.id > 5, other: v`, false},
+		{good + `, trace: "t", timeoutMs: 5, scheduling: { inline: false }`, false},
+		{`note: "n", boost: 1`, true},
+		{`endpoint: EP.redis.redis_default, note: 5, boost: 1`, true},
+		{`endpoint: EP.redis.redis_default, note: "n", boost: "x"`, true},
+		{good + `, howMany: "9"`, true},
+		{good + `, how_many: 9`, true},
+		{good + `, column: 5`, true},
+		{good + `, strict: 1`, true},
+		{good + `, mode: "medium"`, true},
+		{good + `, unless: Key.id`, true},
+		{good + `, other: [v]`, true},
+	}
+	var source strings.Builder
+	source.WriteString("import type { CandidateSet } from \"@ranking-dsl/runtime\";\ndeclare const v: CandidateSet;\n")
+	want := make(map[string]bool)
+	for i, use := range uses {
+		fmt.Fprintf(&source, "v.%s({ %s });\n", []string{"rank_by_taste", "rankByTaste"}[i%2], use.options)
+		if use.wrong {
+			want[fmt.Sprintf("uses.ts:%d", i+3)] = true
+		}
+	}
+	for _, tsc := range compilers(t) {
+		dir := folder(t)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "uses.ts"), []byte(source.String()), 0o644))
+		got, output := complaints(t, tsc, dir)
+		assert.Equal(t, want, got, "%s: %s", tsc, output)
+	}
+}
+
+func TestDeclarationsAreTheSameEachTime(t *testing.T) {
+	first := Declarations(language(t))
+	for range 20 {
+		require.Equal(t, string(first), string(Declarations(language(t))))
+	}
+}

@@ -1,0 +1,3 @@
+import { other } from "./defines";
+
+export default other;
