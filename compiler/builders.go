@@ -86,7 +86,7 @@ func (h *host) eConst(c goja.FunctionCall) goja.Value {
 // predConst is Pred.const(true).
 func (h *host) predConst(c goja.FunctionCall) goja.Value {
 	site := h.callSite()
-	if b, ok := c.Argument(0).Export().(bool); ok {
+	if b, ok := boolean(c.Argument(0)); ok {
 		return h.result(predicate, constBool(b), site.start)
 	}
 	if !h.isBroken(c.Argument(0)) {
@@ -131,6 +131,9 @@ func (h *host) predNull(op, name string, c goja.FunctionCall) goja.Value {
 	return h.broken
 }
 
+// listMax bounds the list of .in, which the artifact holds.
+const listMax = 1_000_000
+
 // in is x.in(list), which starts at an offset of its own.
 func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 	if t.kind == broken || h.isBroken(list) {
@@ -145,7 +148,12 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 		h.u.failAt(at, "type", ".in takes an array, not "+plainWords(list), `write .in(["US", "CA"]) or .in([1, 2])`)
 		return h.broken
 	}
-	items := make([]any, array.Get("length").ToInteger())
+	length := array.Get("length").ToInteger()
+	if length > listMax {
+		h.u.failAt(at, "too-large", fmt.Sprintf("the list of .in has %d elements, more than %d", length, listMax), "write a task that looks them up")
+		return h.broken
+	}
+	items := make([]any, length)
 	for i := range items {
 		item := array.Get(itoa(i))
 		if item == nil {

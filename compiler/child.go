@@ -10,8 +10,6 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
-
-	"github.com/dop251/goja"
 )
 
 // childVariable is the environment variable that makes a process a compiler's child.
@@ -216,9 +214,6 @@ const internalHint = "this is a fault of rankd; please report it with the plan"
 func (u *unit) compileSafely() {
 	defer func() {
 		if p := recover(); p != nil {
-			if _, interrupted := p.(*goja.InterruptedError); interrupted {
-				return
-			}
 			u.answer = answer{Errors: []Diagnostic{{
 				Severity: Error, Code: "internal", File: u.folder.entry, Line: 1, Column: 1,
 				Message: fmt.Sprintf("the compiler failed: %v", p), Hint: internalHint,

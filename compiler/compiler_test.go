@@ -324,6 +324,38 @@ func TestHugeExpressions(t *testing.T) {
 	assert.Contains(t, d.Message, "more than 10000 nodes")
 }
 
+// TestHostileValues: code of the plan that runs while the compiler reads what the plan made.
+func TestHostileValues(t *testing.T) {
+	c := newCompilerOf(t, compiler.Config{Timeout: time.Second})
+	for body, code := range map[string]string{
+		`return new Proxy([], { get() { throw new Error("no") } });`:                                   "outputs",
+		`return [{ get x() { throw new Error("no") } }];`:                                              "outputs",
+		`const a: any[] = [1]; Object.defineProperty(a, 0, { get() { for (;;) {} } }); return a;`:      "timeout",
+		`const a: any = []; a.length = 4e9; return a;`:                                                 "too-large",
+		`const a: any = []; a.length = 4e9; return ctx.fixed_source().filter({ pred: Key.id.in(a) });`: "too-large",
+		`throw { get message() { throw new Error("again") } };`:                                        "exception",
+		`throw null;`:   "exception",
+		`throw Key.id;`: "exception",
+		`return ctx.fixed_source({ get rowCount() { throw new Error("no") } });`:                                "exception",
+		`return ctx.fixed_source({ get rowCount() { for (;;) {} } });`:                                          "timeout",
+		`return ctx.fixed_source(new Proxy({}, { ownKeys() { throw new Error("no") } }));`:                      "exception",
+		`return ctx.fixed_source({ trace: { toString() { throw new Error("no") } } });`:                         "type",
+		`return ctx.fixed_source(ctx);`:                                                                         "type",
+		`return ctx.fixed_source(Object.create(Key.id));`:                                                       "",
+		`return ctx.fixed_source().filter({ pred: Object.create(Key.id > 1) });`:                                "type",
+		`const p: any = { valueOf() { throw new Error("no") } }; return ctx.fixed_source({ rowCount: p * 2 });`: "exception",
+	} {
+		r := one(t, c, map[string]string{"a.plan.ts": bodied("a", body)})
+		if code == "" {
+			assert.Empty(t, r.Errors, body)
+			continue
+		}
+		if assert.NotEmpty(t, r.Errors, body) {
+			assert.Equal(t, code, r.Errors[0].Code, "%s\n%s", body, r.Errors[0].String())
+		}
+	}
+}
+
 // TestManyErrors bounds what one plan reports.
 func TestManyErrors(t *testing.T) {
 	lines := strings.Repeat("ctx.nothing();\n", 100)

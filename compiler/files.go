@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -30,15 +31,18 @@ type sourceFile struct {
 	lines []string
 }
 
+// lineEnd matches what ends a line in JavaScript.
+var lineEnd = regexp.MustCompile("\r\n|[\n\r\u2028\u2029]")
+
 // line returns a line of the file, from 1, without its end.
 func (f *sourceFile) line(number int) string {
 	if f.lines == nil {
-		f.lines = strings.Split(f.text, "\n")
+		f.lines = lineEnd.Split(f.text, -1)
 	}
 	if number < 1 || number > len(f.lines) {
 		return ""
 	}
-	return strings.TrimSuffix(f.lines[number-1], "\r")
+	return f.lines[number-1]
 }
 
 // folder reads the files of one plan. Any goroutine: esbuild loads files at the same time.
@@ -156,8 +160,8 @@ func tooLarge(size int64) *fileFault {
 // check refuses a text that a parser should not see.
 func (f *sourceFile) check() *fileFault {
 	at := func(offset int) (line, column int) {
-		before := f.text[:offset]
-		return 1 + strings.Count(before, "\n"), 1 + utf16Len(before[strings.LastIndexByte(before, '\n')+1:])
+		before := lineEnd.Split(f.text[:offset], -1)
+		return len(before), 1 + utf16Len(before[len(before)-1])
 	}
 	if !utf8.ValidString(f.text) {
 		offset := 0

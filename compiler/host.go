@@ -31,11 +31,7 @@ func newHost(u *unit) *host {
 
 // install makes the sandbox: it removes what plans must not reach and adds the language.
 func (h *host) install() error {
-	mathNames := make([]string, 0, 40)
-	mathObject := h.vm.GlobalObject().Get("Math").ToObject(h.vm)
-	for _, name := range mathObject.GetOwnPropertyNames() {
-		mathNames = append(mathNames, name)
-	}
+	mathNames := h.vm.GlobalObject().Get("Math").ToObject(h.vm).GetOwnPropertyNames()
 	slices.Sort(mathNames)
 	made, err := h.vm.RunProgram(prelude)
 	if err != nil {

@@ -132,7 +132,7 @@ func (o *optionReader) read(v goja.Value) {
 			fmt.Sprintf("write %s({ ... })", o.name))
 		return
 	}
-	if _, ok := export[goja.DynamicObject](v); ok {
+	if hosted(v) {
 		o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.name, plainWords(v)),
 			fmt.Sprintf("write %s({ %s })", o.name, m.example()))
 		return
@@ -280,7 +280,7 @@ func (o *optionReader) param(option *Option, name string, v goja.Value) {
 	case plan.Int:
 		o.integer(option, name, v)
 	case plan.Bool:
-		b, ok := v.Export().(bool)
+		b, ok := boolean(v)
 		if !ok {
 			o.wrong(name, "true or false", v, o.advice(option, name))
 			return
@@ -449,7 +449,7 @@ func (o *optionReader) scheduling(v goja.Value) {
 	o.node.hints = make(map[string]any)
 	for _, name := range object.Keys() {
 		value := object.Get(name)
-		switch b, isBool := value.Export().(bool); {
+		switch b, isBool := boolean(value); {
 		case goja.IsUndefined(value) || o.host.isBroken(value):
 		case name == "inline" && isBool:
 			o.node.hints["inline"] = b
@@ -563,20 +563,39 @@ func (h *host) defined(exported goja.Value) (*definition, bool) {
 	return d, d.build != nil
 }
 
-// build runs the plan's build function.
-func (h *host) build(d *definition) error {
+// define runs the plan's code and its build function. The definition is nil after it has reported a
+// fault.
+func (h *host) define(main goja.Callable) (*definition, error) {
+	exports, err := main(goja.Undefined(), h.object)
+	if err != nil {
+		return nil, err
+	}
+	exported := goja.Undefined()
+	if object, ok := exports.(*goja.Object); ok {
+		exported = object.Get("default")
+	}
+	d, ok := h.defined(exported)
+	if !ok {
+		return nil, nil
+	}
 	result, err := d.build(goja.Undefined(), h.wrap(&node{host: h}))
 	if err != nil {
-		return err
+		return nil, err
 	}
+	h.outputs(d, result)
+	return d, nil
+}
+
+// outputs reads what build has returned.
+func (h *host) outputs(d *definition, result goja.Value) {
 	at := d.at
 	if n, ok := export[*node](result); ok && n.method != nil {
 		d.outputs = []*node{n}
-		return nil
+		return
 	}
 	array, ok := result.(*goja.Object)
 	if h.isBroken(result) {
-		return nil
+		return
 	}
 	if !ok || array.ClassName() != "Array" {
 		hint := "an arrow function with braces needs a return"
@@ -584,9 +603,14 @@ func (h *host) build(d *definition) error {
 			hint = "build runs from start to end, without async"
 		}
 		h.u.failAt(at, "outputs", "build must return a candidate set or an array of them, not "+plainWords(result), hint)
-		return nil
+		return
 	}
-	for i := range array.Get("length").ToInteger() {
+	length := array.Get("length").ToInteger()
+	if length > nodesMax {
+		h.u.failAt(at, "too-large", fmt.Sprintf("build returned an array of %d elements, more than %d", length, nodesMax), "look for a loop that makes outputs")
+		return
+	}
+	for i := range length {
 		item := array.Get(itoa(int(i)))
 		if item == nil {
 			item = goja.Undefined()
@@ -600,5 +624,4 @@ func (h *host) build(d *definition) error {
 			d.outputs = append(d.outputs, n)
 		}
 	}
-	return nil
 }

@@ -225,7 +225,7 @@ func (h *host) condition(c goja.FunctionCall) goja.Value {
 // asPredicate writes how a token becomes a predicate.
 func asPredicate(t *value) string {
 	switch {
-	case t.kind == predicate:
+	case t.kind == predicate, t.kind == opaque:
 		return "..."
 	case t.kind == text:
 		return short(t) + " == \"...\""

@@ -52,24 +52,26 @@ func (u *unit) run() *definition {
 	}
 	main, _ := goja.AssertFunction(wrapper)
 	u.running.Store(u.vm) // from here on the plan's time counts
-	exports, err := main(goja.Undefined(), u.host.object)
-	if err != nil {
-		u.failScript(err)
-		return nil
-	}
-	exported := goja.Undefined()
-	if object, ok := exports.(*goja.Object); ok {
-		exported = object.Get("default")
-	}
-	d, ok := u.host.defined(exported)
-	if !ok {
-		return nil
-	}
-	if err := u.host.build(d); err != nil {
+	var d *definition
+	if err := u.inside(func() error { d, err = u.host.define(main); return err }); err != nil {
 		u.failScript(err)
 		return nil
 	}
 	return d
+}
+
+// inside runs f as a function that plan code has called, so that an exception in code of the plan
+// that f reaches, such as a getter, is the error.
+func (u *unit) inside(f func() error) error {
+	var failed error
+	function, _ := goja.AssertFunction(u.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		failed = f()
+		return goja.Undefined()
+	}))
+	if _, err := function(goja.Undefined()); err != nil {
+		return err
+	}
+	return failed
 }
 
 // prefixLen is the length of the text before the rewritten script on its first line.
@@ -162,14 +164,26 @@ const (
 	noEval   = "plan code cannot make code from text"
 )
 
+// thrownText returns what an exception says.
+func (u *unit) thrownText(v goja.Value) string {
+	object, ok := v.(*goja.Object)
+	switch {
+	case !ok:
+		return v.String()
+	case hosted(v):
+		return plainWords(v)
+	}
+	message, name := object.Get("message"), object.Get("name")
+	if message == nil || goja.IsUndefined(message) || name == nil {
+		return plainWords(v)
+	}
+	return strings.TrimPrefix(name.String()+": "+message.String(), "Error: ")
+}
+
 // thrownWords returns the message of an exception and a hint.
 func (u *unit) thrownWords(e *goja.Exception) (message, hint string) {
-	text := e.Value().String()
-	if object, ok := e.Value().(*goja.Object); ok {
-		if m := object.Get("message"); m != nil && !goja.IsUndefined(m) {
-			text = strings.TrimPrefix(object.Get("name").String()+": "+m.String(), "Error: ")
-		}
-	}
+	text := "an object"
+	_ = u.inside(func() error { text = u.thrownText(e.Value()); return nil }) // it may throw once more
 	if match := notDefined.FindStringSubmatch(text); match != nil {
 		if why, ok := absent[match[1]]; ok {
 			return "plans have no " + match[1], why

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"math"
+	"reflect"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -91,23 +92,34 @@ func (h *host) wrap(d goja.DynamicObject) *goja.Object {
 
 // tokenOf returns the token that v is, or nil.
 func tokenOf(v goja.Value) *value {
-	if object, ok := v.(*goja.Object); ok {
-		if t, ok := object.Export().(*value); ok {
-			return t
-		}
-	}
-	return nil
+	t, _ := export[*value](v)
+	return t
 }
 
-// export returns what the host made behind a value of plan code, or nil.
-func export[T any](v goja.Value) (T, bool) {
-	var none T
-	object, ok := v.(*goja.Object)
-	if !ok {
-		return none, false
+// export returns what the host made behind a value of plan code, or nil. It looks at the type first:
+// goja exports any other object as a whole, with all that it refers to.
+func export[T any](v goja.Value) (t T, ok bool) {
+	object, isObject := v.(*goja.Object)
+	if !isObject || object.ExportType() != reflect.TypeFor[T]() {
+		return t, false
 	}
-	t, ok := object.Export().(T)
+	t, ok = object.Export().(T)
 	return t, ok
+}
+
+// boolean returns the value of a boolean.
+func boolean(v goja.Value) (value, ok bool) {
+	if _, isObject := v.(*goja.Object); isObject || v == nil {
+		return false, false
+	}
+	value, ok = v.Export().(bool)
+	return value, ok
+}
+
+// hosted reports whether the host made a value.
+func hosted(v goja.Value) bool {
+	object, ok := v.(*goja.Object)
+	return ok && object.ExportType().Implements(reflect.TypeFor[goja.DynamicObject]())
 }
 
 // keyValue returns the token of a key.
@@ -194,7 +206,7 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 	}
 	switch {
 	case want == predicate:
-		if b, ok := v.Export().(bool); ok {
+		if b, ok := boolean(v); ok {
 			return constBool(b)
 		}
 	case goja.IsNull(v) && nulls:

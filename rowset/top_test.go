@@ -54,7 +54,7 @@ func topInputs(n int) map[string][]float64 {
 
 // Inputs long enough that the buffer is cut many times.
 func TestTopOfLongInputs(t *testing.T) {
-	const n = 50_000
+	const n = 20_000
 	for name, values := range topInputs(n) {
 		t.Run(name, func(t *testing.T) {
 			valid := rowset.NewBitmap(n)

@@ -5,6 +5,15 @@
 //	                                                               ▼
 //	                                         Trace: nodes, tracks, flows ──▶ CriticalPath, Segments, Gaps, JSON
 //
+// A Recorder takes down what happens to one request. Its Recording, when the request has ended, has the plain events.
+// docs/recording.md describes both.
+//
+//	recorder.go  what the engines' hooks call
+//	event.go     the events
+//	budget.go    the bound of the events of an engine
+//	recording.go what was taken down; assemble.go makes a Trace of it
+//	sink.go      who takes recordings; Writer writes them as lines
+//
 // A Trace is what drawings and readers of JSON work on. All its instants are durations since the arrival of the
 // request, in nanoseconds. docs/trace-format.md describes its JSON form.
 //
@@ -14,5 +23,5 @@
 //	segment.go   what the critical path was doing at each instant, and the gaps in it
 //	check.go     what holds for every Trace
 //
-// The package imports nothing of the engines.
+// The package knows plans and clocks, and none of the engines.
 package trace

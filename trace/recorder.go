@@ -95,8 +95,11 @@ func (r *Recorder) reset() {
 	r.events, r.room, r.dropped, r.cut, r.inside = r.events[:0], 0, 0, 0, false
 }
 
-// keepEvents is how many events an idle Recorder keeps room for: 32 KiB.
-const keepEvents = 1024
+// keepEvents and keepNodes are how many events and nodes an idle Recorder keeps room for: 8 KiB and 16 KiB.
+const (
+	keepEvents = 256
+	keepNodes  = 256
+)
 
 // release gives back what the budget gave.
 func (r *Recorder) release() {
@@ -106,6 +109,9 @@ func (r *Recorder) release() {
 		r.events = nil
 	}
 	r.events = r.events[:0]
+	if cap(r.nodes) > keepNodes {
+		r.nodes = nil
+	}
 }
 
 func (r *Recorder) add(e event) {

@@ -118,7 +118,9 @@ func TestCoalesceReads(t *testing.T) {
 		o := run(t, strings.NewReader(requests), "--plan_name", "concat_plan", "--metrics", fmt.Sprintf("--coalesce_reads=%v", coalesce))
 		require.Equal(t, exitOK, o.status, o.stderr)
 		lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
-		var m struct{ Redis struct{ Asked, Sent, Shared int } }
+		var m struct {
+			Redis struct{ Asked, Sent, Shared int }
+		}
 		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &m))
 		assert.Equal(t, m.Redis.Asked-m.Redis.Sent, m.Redis.Shared)
 		assert.GreaterOrEqual(t, m.Redis.Asked, 200*11)

@@ -32,56 +32,107 @@ const askedMin = 1 << 16
 // take: it reads a list up to one entry more than the request may still make rows, which is
 // enough to fail. If the lists could hold more than that together, and more than askedMin, it
 // reads them by several batches, one after the other. It also does so for more than
-// task.PartCommands lists. It takes the replies part by part.
+// task.PartCommands lists, and if it reads more than listPart entries of a single list. It takes the
+// replies part by part.
 func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 	fanout := c.Node.Params.Int("fanout")
 	if fanout < 1 || fanout > fanoutMax {
 		return nil, task.Invalidf("fanout is %d, must be between 1 and %d", fanout, fanoutMax)
 	}
+	r := listReader{c: c, redis: c.Redis(c.Node.Endpoint), prefix: prefix}
 	in := c.Inputs[0]
-	redis := c.Redis(c.Node.Endpoint)
-	var ids []int64
+	if in.Len() == 1 && fanout > listPart {
+		return r.readLong(in.ID(0), fanout)
+	}
 	for from, to := 0, 0; from < in.Len(); from = to {
 		left := c.RowsLeft()
 		most := min(fanout, left+1)
 		to = from + int(min(int64(in.Len()-from), max(1, max(left, askedMin)/most), task.PartCommands))
-		b := redis.NewBatch()
-		b.ExpectReplies(int(most) * entryBytes)
+		b := r.newBatch(most)
 		for i := from; i < to; i++ {
-			b.Begin(4)
-			b.ArgString("LRANGE")
-			b.ArgKey(prefix, in.ID(i))
-			b.ArgInt(0)
-			b.ArgInt(most - 1)
+			r.ask(b, in.ID(i), 0, most)
 		}
-		parts := redis.Parts(b)
-		for parts.Next() {
-			replies := parts.Replies()
-			entries := 0
-			for i := range replies.Len() {
-				reply := replies.At(i)
-				if err := redis.CheckKind(reply, resp.Array, "LRANGE", prefix, in.ID(from+parts.From()+i)); err != nil {
-					return nil, err
-				}
-				entries += reply.Len()
-			}
-			if err := c.MakeRows(int64(entries)); err != nil {
-				return nil, err
-			}
-			ids = slices.Grow(ids, entries)
-			for i := range replies.Len() {
-				for entry := range replies.At(i).All() {
-					if id, ok := task.ParseID(entry.Bytes()); ok {
-						ids = append(ids, id)
-					}
-				}
-			}
-		}
-		if err := parts.Err(); err != nil {
+		if _, err := r.read(b, func(i int) int64 { return in.ID(from + i) }); err != nil {
 			return nil, err
 		}
 	}
-	return ids, nil
+	return r.ids, nil
+}
+
+// listPart is the most entries of a single list that one command asks for. Redis answers nobody else
+// meanwhile, some 0.3 ms.
+const listPart = 10_000
+
+// listReader reads lists for one run of a node. Only its body uses it.
+type listReader struct {
+	c      *task.Ctx
+	redis  task.Redis
+	prefix string
+	ids    []int64
+}
+
+// readLong reads up to fanout entries of one list, by several commands, until one finds the end. So an
+// entry may be missing or there twice if somebody changes the list meanwhile.
+func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
+	for first := int64(0); first < fanout; first += listPart {
+		most := min(fanout-first, listPart, r.c.RowsLeft()+1)
+		b := r.newBatch(most)
+		r.ask(b, id, first, most)
+		entries, err := r.read(b, func(int) int64 { return id })
+		if err != nil {
+			return nil, err
+		}
+		if int64(entries) < most {
+			break
+		}
+	}
+	return r.ids, nil
+}
+
+// newBatch returns a batch for commands that ask for so many entries each.
+func (r *listReader) newBatch(most int64) *resp.Batch {
+	b := r.redis.NewBatch()
+	b.ExpectReplies(int(most) * entryBytes)
+	return b
+}
+
+// ask appends the command for so many entries of a list, from first on.
+func (r *listReader) ask(b *resp.Batch, id, first, most int64) {
+	b.Begin(4)
+	b.ArgString("LRANGE")
+	b.ArgKey(r.prefix, id)
+	b.ArgInt(first)
+	b.ArgInt(first + most - 1)
+}
+
+// read takes the replies to a batch, of which command i asks for the list of listOf(i). It returns the number of
+// entries.
+func (r *listReader) read(b *resp.Batch, listOf func(i int) int64) (all int, err error) {
+	parts := r.redis.Parts(b)
+	for parts.Next() {
+		replies := parts.Replies()
+		entries := 0
+		for i := range replies.Len() {
+			reply := replies.At(i)
+			if err := r.redis.CheckKind(reply, resp.Array, "LRANGE", r.prefix, listOf(parts.From()+i)); err != nil {
+				return 0, err
+			}
+			entries += reply.Len()
+		}
+		if err := r.c.MakeRows(int64(entries)); err != nil {
+			return 0, err
+		}
+		all += entries
+		r.ids = slices.Grow(r.ids, entries)
+		for i := range replies.Len() {
+			for entry := range replies.At(i).All() {
+				if id, ok := task.ParseID(entry.Bytes()); ok {
+					r.ids = append(r.ids, id)
+				}
+			}
+		}
+	}
+	return all, parts.Err()
 }
 
 // entryBytes is about how long a list entry is in a reply: an id of seven digits, and what RESP

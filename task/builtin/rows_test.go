@@ -300,3 +300,52 @@ func TestASourceCounts(t *testing.T) {
 	require.ErrorIs(t, err, task.ErrInvalid)
 	assert.EqualError(t, err, "row_count is -1, must not be negative")
 }
+
+// TestLongListsAreReadInParts: several commands read one long list, up to its end, the fan-out or the rows that are left.
+func TestLongListsAreReadInParts(t *testing.T) {
+	for _, c := range []struct {
+		list, fanout, rowsMax int
+		commands              []string
+		err                   error
+	}{
+		{25_000, 100_000, 0, []string{"0 9999", "10000 19999", "20000 29999"}, nil},
+		{25_000, 15_000, 0, []string{"0 9999", "10000 14999"}, nil},
+		{20_000, 30_000, 0, []string{"0 9999", "10000 19999", "20000 29999"}, nil},
+		{0, 30_000, 0, []string{"0 9999"}, nil},
+		{25_000, 10_000, 0, []string{"0 9999"}, nil},
+		{25_000, 100_000, 12_000, []string{"0 9999", "10000 12000"}, task.ErrTooManyRows},
+		{12_000, 100_000, 12_000, []string{"0 9999", "10000 12000"}, nil},
+	} {
+		redis := &fakeRedis{answer: func(args []string) []byte {
+			first, err := strconv.Atoi(args[2])
+			require.NoError(t, err)
+			last, err := strconv.Atoi(args[3])
+			require.NoError(t, err)
+			n := max(0, min(last, c.list-1)-first+1)
+			reply := redcon.AppendArray(nil, n)
+			for i := range n {
+				reply = redcon.AppendBulkString(reply, strconv.Itoa(first+i+1))
+			}
+			return reply
+		}}
+		ctx := ctxOf(t, "core::media", `"endpoint": "ep_0001", "fanout": 1`)
+		ctx.Inputs, ctx.Waiter, ctx.Rows = []rowset.RowSet{rowset.Dense(batchOf(7))}, redis, task.NewRowBudget(c.rowsMax)
+		r := listReader{c: ctx, redis: ctx.Redis(ctx.Node.Endpoint), prefix: "follow:"}
+		ids, err := r.readLong(7, int64(c.fanout))
+		var sent []string
+		for _, commands := range redis.sent {
+			require.Len(t, commands, 1)
+			sent = append(sent, strings.TrimPrefix(commands[0], "LRANGE follow:7 "))
+		}
+		assert.Equal(t, c.commands, sent)
+		if c.err != nil {
+			assert.ErrorIs(t, err, c.err)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Len(t, ids, min(c.list, c.fanout))
+		for i, id := range ids {
+			require.Equal(t, int64(i)+1, id)
+		}
+	}
+}

@@ -1,7 +1,8 @@
 // Package html shows traces as one HTML page: the plan as a graph, what ran when as a timeline, and a table of the nodes.
 // The page needs neither a network nor other files.
 //
-// Package svg draws; page.js adds details on hover and zooms the timeline. Without scripts the page shows the same drawings.
+// Package svg draws; page.js adds details on hover and zooms the timeline. It also makes the table. Without
+// scripts the page shows the same drawings.
 package html
 
 import (

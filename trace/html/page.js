@@ -47,6 +47,22 @@ document.addEventListener('focusin', (e) => {
 document.addEventListener('focusout', hide);
 document.addEventListener('keydown', (e) => { if (e.key === 'Escape') hide(); });
 
+// The table of a run is made when it is opened: most readers of a large plan never do.
+const columns = ['Critical', 'ID', 'Op', 'Place', 'Rows', 'Ready', 'Wait', 'Run', 'Own', 'Share', 'Status'];
+const headings = ['', 'node', 'op', 'place', 'rows', 'ready', 'wait', 'run', 'own', 'share', 'status'];
+for (const d of document.querySelectorAll('details.run')) {
+  d.addEventListener('toggle', () => {
+    const table = document.createElement('table');
+    headings.forEach((h) => { (table.tHead?.rows[0] ?? table.createTHead().insertRow()).append(Object.assign(document.createElement('th'), { textContent: h })); });
+    const body = table.createTBody();
+    for (const n of nodes[d.dataset.run]) {
+      const row = body.insertRow();
+      for (const c of columns) row.insertCell().textContent = n[c];
+    }
+    d.append(table);
+  }, { once: true });
+}
+
 // The zoom: all timelines show the same part of the time axis, from and to in shares of the whole.
 const plots = [...document.querySelectorAll('.plot')].map((plot) => {
   const width = plot.width.baseVal.value, left = plot.x.baseVal.value, outer = plot.parentNode.closest('svg');

@@ -75,6 +75,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space"
 
 // probe is a script that a test adds to a page. It uses the page as a reader does, and writes down what it finds.
 const probe = `<script>
+document.body.getBoundingClientRect(); // lays the page out
 const found = { took: Math.round(performance.now()), wide: document.documentElement.scrollWidth - innerWidth, overlaps: [], outside: [] };
 function texts(svg) { return [...svg.querySelectorAll('text')].map((e) => ({ e, r: e.getBoundingClientRect() })).filter((t) => t.r.width > 0); }
 for (const svg of document.querySelectorAll('.drawing')) {
@@ -98,13 +99,16 @@ document.querySelector('[data-zoom="0.5"]').click();
 found.zoomed = document.querySelector('.plot').getAttribute('viewBox');
 document.querySelector('[data-zoom="0"]').click();
 found.whole = document.querySelector('.plot').getAttribute('viewBox');
+document.querySelectorAll('details').forEach((d) => { d.open = true; d.dispatchEvent(new Event('toggle')); });
+found.rows = document.querySelectorAll('tbody tr').length;
+found.wide = Math.max(found.wide, document.documentElement.scrollWidth - innerWidth);
 document.body.dataset.found = JSON.stringify(found);
 </script></body>`
 
 // found is what the probe writes down.
 type found struct {
-	Took              int // ms since the browser began to load the page
-	Wide              int
+	Took              int // ms from the beginning of the load to the end of the layout
+	Wide, Rows        int
 	Overlaps, Outside []string
 	Tip               string
 	TipHidden         bool
@@ -142,6 +146,7 @@ func TestInChromium(t *testing.T) {
 			assert.True(t, f.Tip != "" && !f.TipHidden && f.Near == 1, "hover: %+v", f)
 			assert.True(t, f.TipGone)
 			assert.NotEqual(t, f.Whole, f.Zoomed)
+			assert.Equal(t, strings.Count(page, `<g class="node `), f.Rows, "the table has a row per node")
 			if folder := os.Getenv("RANKD_SCREENSHOT"); folder != "" {
 				plain := filepath.Join(t.TempDir(), name+".html")
 				require.NoError(t, os.WriteFile(plain, []byte(page), 0o644))

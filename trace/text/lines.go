@@ -50,9 +50,7 @@ type underWay struct {
 func newDrawing(t *trace.Trace, lines []line, names int) *drawing {
 	d := &drawing{trace: t, lines: lines, names: names, timers: -1}
 	d.layColumns()
-	for k := range t.Flows {
-		d.follow(k)
-	}
+	d.follow()
 	return d
 }
 
@@ -178,8 +176,43 @@ func (d *drawing) text(i instant) string {
 	}
 }
 
-// follow finds the lines on which a call or a job leaves and comes back, and its cell.
-func (d *drawing) follow(flow int) {
+// follow finds the lines on which calls, jobs and sleeps leave and come back.
+func (d *drawing) follow() {
+	all := make([]underWay, len(d.trace.Flows))
+	ofNode := make([][]int, len(d.trace.Nodes))
+	for k, f := range d.trace.Flows {
+		all[k] = d.newUnderWay(k)
+		ofNode[f.Node] = append(ofNode[f.Node], k)
+	}
+	for k, l := range d.lines {
+		for _, i := range l.instants {
+			switch {
+			case i.flow >= 0:
+				u := &all[i.flow]
+				if u.from < 0 {
+					u.from = k
+				}
+				if i.word == goesOn || i.word == takesBack {
+					u.to = k
+				}
+			case i.word == givenUp && i.node >= 0:
+				for _, flow := range ofNode[i.node] {
+					if u := &all[flow]; u.from >= 0 && u.to == len(d.lines) {
+						u.to = k
+					}
+				}
+			}
+		}
+	}
+	for _, u := range all {
+		if u.at >= 0 && u.from >= 0 {
+			d.under = append(d.under, u)
+		}
+	}
+}
+
+// newUnderWay returns what a flow draws, without its lines. Its cell is -1 if it is not drawn.
+func (d *drawing) newUnderWay(flow int) underWay {
 	f := &d.trace.Flows[flow]
 	u := underWay{flow: flow, from: -1, to: len(d.lines), at: -1}
 	for _, p := range f.Points {
@@ -196,20 +229,7 @@ func (d *drawing) follow(flow int) {
 	if f.Kind == trace.TimerFlow {
 		u.at = d.columns[d.timers].left + 2*min(d.sleep[flow], lanesMost-1)
 	}
-	for k, l := range d.lines {
-		for _, i := range l.instants {
-			switch {
-			case i.flow == flow && u.from < 0:
-				u.from = k
-			case i.flow == flow && (i.word == goesOn || i.word == takesBack),
-				i.word == givenUp && i.node == f.Node && u.from >= 0 && u.to == len(d.lines):
-				u.to = k
-			}
-		}
-	}
-	if u.at >= 0 && u.from >= 0 {
-		d.under = append(d.under, u)
-	}
+	return u
 }
 
 // write writes the heading and the lines, without the middle of a long timeline.

@@ -40,6 +40,7 @@ type instant struct {
 	node  int    // -1: the request
 	flow  int    // index of the flow that it is a point of; -1: none
 	text  string // beside the node's name, or in its place
+	rank  int    // orders instants of the same time
 }
 
 // A line is one line of the timeline: instants of which each follows from the one before. One goroutine at a time.
@@ -74,20 +75,20 @@ func instants(t *trace.Trace) []instant {
 		}
 	}
 	depth := depths(t)
-	rank := func(i instant) int {
-		switch {
+	for k := range all {
+		switch i := &all[k]; {
 		case i.word == begins:
-			return -1
+			i.rank = -1
 		case i.word == answers:
-			return len(t.Nodes) + 1
+			i.rank = len(t.Nodes) + 1
 		case i.flow >= 0 && i.word >= posted:
-			return depth[lastOfJob(t, i.node)]
+			i.rank = depth[lastOfJob(t, i.node)]
 		default:
-			return depth[i.node]
+			i.rank = depth[i.node]
 		}
 	}
 	slices.SortStableFunc(all, func(a, b instant) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.word, b.word))
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.word, b.word))
 	})
 	return all
 }
