@@ -204,7 +204,8 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.BoolVar(&o.loadDemoData, "load_demo_data", false, "write the demo data into the Redis at --redis, and exit: "+
 		"the keys user:, follow:, recommendation: and media: of ids 1 to 1000, replacing what they hold")
 
-	f.IntVar(&o.bench, "bench", 0, "run the plan this `number` of times for user 1 and print figures as JSON")
+	f.IntVar(&o.bench, "bench", 0, "run the plan this `number` of times for user 1 and print figures as JSON; "+
+		"no equal reads are shared then, unless --coalesce_reads is given: one user makes all reads equal")
 	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
 	o.eventLoop.Add(f)
 	f.BoolVar(&o.version, "version", false, "print the version and the commit of this program, and exit")
@@ -235,8 +236,7 @@ func (o *options) addEngine(f *pflag.FlagSet) {
 	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
 	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 	f.IntVar(&o.maxReplyBytes, "max_reply_bytes", resp.DefaultMaxReplyBytes, "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once")
-	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once; "+
-		"false with --bench unless it is given, since one user makes all reads equal")
+	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once")
 	// The original engine's names for --engine.
 	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
 		f.Lookup(name).Hidden = true
