@@ -36,7 +36,7 @@ func (c *Client) answer(cn *conn, p part) {
 		return
 	}
 	whole := n == call.Batch.Len()
-	if !whole || len(cn.decoder.data) > c.maxReplyBytes(call)-call.received {
+	if !whole || p.at == scattered || len(cn.decoder.data) > c.maxReplyBytes(call)-call.received {
 		if call.received += cn.sizeOf(&p); call.received > c.maxReplyBytes(call) {
 			c.failLater(call, c.tooLarge(call))
 			return
