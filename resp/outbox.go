@@ -48,8 +48,15 @@ func (o *outbox) add(c *Call, from, to int, share bool) {
 // join gathers the commands of a part one by one, and finds equal reads.
 func (o *outbox) join(p *part) {
 	b := &p.call.Batch
+	var head []byte // of the command before, its name included: a batch has few names
+	var read bool
 	for k := p.from; k < p.to; k++ {
-		place := o.place(b.Span(int(k), int(k)+1))
+		command := b.Span(int(k), int(k)+1)
+		if head == nil || !bytes.HasPrefix(command, head) {
+			_, end := commandName(command)
+			head, read = command[:end], readOnly(command)
+		}
+		place := o.place(command, read)
 		p.end = max(p.end, place+1)
 		switch {
 		case k == p.from:
@@ -63,9 +70,8 @@ func (o *outbox) join(p *part) {
 	}
 }
 
-// place returns where an equal read is, or appends the command.
-func (o *outbox) place(command []byte) int32 {
-	read := readOnly(command)
+// place returns where an equal read is, or appends the command. read says that it is a read.
+func (o *outbox) place(command []byte, read bool) int32 {
 	var hash uint32
 	if read {
 		hash = readHash(command)
