@@ -34,8 +34,11 @@ func (o *outbox) command(i int) []byte {
 
 // add gathers commands from to to-1 of a call. With share, equal reads become one command.
 func (o *outbox) add(c *Call, from, to int, share bool) {
-	o.parts = append(o.parts, part{call: c, generation: c.generation, from: int32(from), to: int32(to), at: int32(o.len)})
+	// In place: a copy of fields just stored waits for all of them.
+	o.parts = append(o.parts, part{})
 	p := &o.parts[len(o.parts)-1]
+	p.call, p.generation = c, c.generation
+	p.from, p.to, p.at = int32(from), int32(to), int32(o.len)
 	if share {
 		o.join(p)
 		return
