@@ -39,21 +39,34 @@ type Call struct {
 	// generation tells the parts of this use of the call from the parts of earlier
 	// ones: a part whose number differs belongs to nobody any more.
 	generation uint64
-	links      [2]callLinks
-	turn       *turn      // in which it waits; nil if all commands are gathered
-	conn       *conn      // carries the commands gathered so far; nil before the first
-	since      clock.Time // when Do accepted it
+	conn       *conn // carries the commands gathered so far; nil before the first
+	turn       *turn // in which it waits; nil if all commands are gathered
+	pieces     *pieces
 	by         clock.Time // when it times out
+	links      [2]callLinks
 
 	// Commands: answered <= launched <= gathered <= Batch.Len().
-	gathered int // handed to conn, to leave with the others of this iteration
-	launched int // of these, written
-	answered int
-	received int // bytes of the replies so far
+	gathered int32 // handed to conn, to leave with the others of this iteration
+	launched int32 // of these, written
+	answered int32
+	received int        // bytes of the replies so far
+	since    clock.Time // when Do accepted it
+}
 
+// pieces is what only a call needs whose replies are not in a row on one tape: a small call fits into
+// few cache lines without it.
+type pieces struct {
 	places []uint32  // of the commands in their flights; only scattered parts use it
-	list   []Reply   // scattered replies, while Part or Done sees them
-	kept   *Gathered // the replies to earlier parts; nil if there is one part
+	view   tape      // lists scattered replies, while Part or Done sees them
+	kept   *Gathered // the replies to earlier parts; nil if there are none
+}
+
+// inPieces returns the call's pieces, which its first use makes.
+func (c *Call) inPieces() *pieces {
+	if c.pieces == nil {
+		c.pieces = new(pieces)
+	}
+	return c.pieces
 }
 
 // A Watch sees the commands of a call on their way. On the goroutine that drives the connection: the loop or, in a

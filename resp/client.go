@@ -179,7 +179,10 @@ func (c *Client) forget(call *Call) {
 		call.conn.outbox.stale = true
 	}
 	call.generation++
-	call.conn, call.kept = nil, nil
+	if call.pieces != nil {
+		call.pieces.kept = nil
+	}
+	call.conn = nil
 	call.gathered, call.launched = 0, 0
 }
 
@@ -301,7 +304,7 @@ func (c *Client) timeout(call *Call) error {
 	}
 	switch {
 	case call.launched > 0:
-		limit = fmt.Errorf("%w: %d of %d replies missing", limit, call.Batch.Len()-call.answered, call.Batch.Len())
+		limit = fmt.Errorf("%w: %d of %d replies missing", limit, call.Batch.Len()-int(call.answered), call.Batch.Len())
 	case c.ready > 0:
 		limit = fmt.Errorf("%w: not sent, %d commands are in flight", limit, c.inflight)
 	default:

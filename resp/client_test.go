@@ -88,7 +88,7 @@ func checkInvariants(t testing.TB, c *Client) {
 			ready++
 		}
 		if cn.state == connDown || cn.state == connDialing {
-			require.Zero(t, cn.flights.len+cn.parts.len+len(cn.outbox.parts)+cn.outbox.len())
+			require.Zero(t, cn.flights.len+cn.parts.len+len(cn.outbox.parts)+cn.outbox.len)
 		}
 		parts := 0
 		for i := range cn.flights.len {
@@ -101,21 +101,21 @@ func checkInvariants(t testing.TB, c *Client) {
 			for range f.parts {
 				p := cn.parts.at(parts)
 				parts++
-				require.LessOrEqual(t, p.end, f.commands)
-				require.True(t, i > 0 || p.end > f.answered || end > f.answered, "what is answered has been delivered")
-				end = max(end, p.end)
+				require.LessOrEqual(t, int(p.end), f.commands)
+				require.True(t, i > 0 || int(p.end) > f.answered || end > f.answered, "what is answered has been delivered")
+				end = max(end, int(p.end))
 				if p.wanted() {
-					launched[p.call] += p.to - p.from
+					launched[p.call] += p.len()
 					require.Same(t, cn, p.call.conn)
 				}
 			}
 		}
 		require.Equal(t, parts, cn.parts.len)
-		inflight += cn.outbox.len()
+		inflight += cn.outbox.len
 		large.add(cn.outbox.bulk)
 		for i := range cn.outbox.parts {
 			if p := &cn.outbox.parts[i]; p.wanted() {
-				gathered[p.call] += p.to - p.from
+				gathered[p.call] += p.len()
 				require.Same(t, cn, p.call.conn)
 			} else {
 				require.True(t, cn.outbox.stale)
@@ -132,13 +132,13 @@ func checkInvariants(t testing.TB, c *Client) {
 		for call := l.first; call != nil; call = call.next() {
 			n++
 			require.Same(t, l, call.links[stateList].list)
-			require.Equal(t, l == &c.underWay && call.gathered < call.Batch.Len(), call.turn != nil, "a call that is not gathered waits")
+			require.Equal(t, l == &c.underWay && int(call.gathered) < call.Batch.Len(), call.turn != nil, "a call that is not gathered waits")
 			if l == &c.settled {
 				continue
 			}
-			require.LessOrEqual(t, call.gathered, call.Batch.Len())
-			require.Equal(t, call.launched-call.answered, launched[call], "what was sent and not answered is in flight")
-			require.Equal(t, call.gathered-call.launched, gathered[call], "what was gathered and not sent is in the outbox")
+			require.LessOrEqual(t, int(call.gathered), call.Batch.Len())
+			require.Equal(t, int(call.launched-call.answered), launched[call], "what was sent and not answered is in flight")
+			require.Equal(t, int(call.gathered-call.launched), gathered[call], "what was gathered and not sent is in the outbox")
 			require.Equal(t, call.conn != nil, call.gathered > 0)
 			if call.conn != nil {
 				require.Contains(t, []connState{connReady, connClosing}, call.conn.state)

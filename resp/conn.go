@@ -255,7 +255,7 @@ func (cn *conn) failSent(err error) {
 // ungather has the calls of the outbox wait again.
 func (cn *conn) ungather() {
 	c, o := cn.client, &cn.outbox
-	c.inflight -= o.len()
+	c.inflight -= o.len
 	c.bulk.sub(o.bulk)
 	for i := range o.parts {
 		p := &o.parts[i]

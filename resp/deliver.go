@@ -19,7 +19,7 @@ func (cn *conn) deliver() {
 		f.answered = complete
 	}
 	// A callback may push flights, so that f moves, or fail them all.
-	for cn.state == connReady && cn.flights.front().parts > 0 && cn.parts.front().end <= complete {
+	for cn.state == connReady && cn.flights.front().parts > 0 && int(cn.parts.front().end) <= complete {
 		cn.flights.front().parts--
 		cn.pace.Answered()
 		cn.delivering = true
@@ -30,7 +30,7 @@ func (cn *conn) deliver() {
 
 // answer hands the replies to one part to its call. It is the one place where replies reach a call.
 func (c *Client) answer(cn *conn, p part) {
-	call, n := p.call, p.to-p.from
+	call, n := p.call, p.len()
 	if !p.wanted() {
 		c.stats.Dropped += uint64(n)
 		return
@@ -46,27 +46,29 @@ func (c *Client) answer(cn *conn, p part) {
 		call.Watch.Replied(cn.number, n, cn.sizeOf(&p))
 	}
 	replies := cn.repliesTo(&p)
-	call.answered += n
-	switch last := call.answered == call.Batch.Len(); {
+	call.answered += int32(n)
+	switch last := int(call.answered) == call.Batch.Len(); {
 	case whole || last && call.Part != nil:
-		c.finish(call, p.from, replies)
+		c.finish(call, int(p.from), replies)
 	case call.Part != nil:
-		call.From, call.Replies = p.from, replies
+		call.From, call.Replies = int(p.from), replies
 		call.Part(call)
 		if p.wanted() {
 			call.Replies = Replies{}
 		}
 	default:
 		for i, r := range replies.All() {
-			if k := p.from + i; !call.kept.has(k) {
+			if k := int(p.from) + i; !call.has(k) {
 				call.keep(k, r)
 			}
 		}
 		if last {
-			c.finish(call, 0, call.kept.Replies())
+			c.finish(call, 0, call.pieces.kept.Replies())
 		}
 	}
-	clear(call.list)
+	if call.pieces != nil {
+		clear(call.pieces.view.list)
+	}
 }
 
 // finish ends a call that has its replies, or the last of them.
@@ -79,25 +81,27 @@ func (c *Client) finish(call *Call, from int, replies Replies) {
 
 // repliesTo returns a view of the replies to a part.
 func (cn *conn) repliesTo(p *part) Replies {
-	call, d := p.call, cn.decoder
-	if p.at != scattered && p.at >= cn.shed {
-		return Replies{t: &d.tape, first: uint32(p.at - cn.shed), n: uint32(p.to - p.from)}
+	d := cn.decoder
+	if p.at != scattered && int(p.at) >= cn.shed {
+		return Replies{t: &d.tape, first: uint32(int(p.at) - cn.shed), n: uint32(p.len())}
 	}
-	call.list = call.list[:0]
-	for k := p.from; k < p.to; k++ {
-		if call.kept.has(k) {
-			call.list = append(call.list, call.kept.list[k])
+	call, in := p.call, p.call.inPieces()
+	list := in.view.list[:0]
+	for k := int(p.from); k < int(p.to); k++ {
+		if call.has(k) {
+			list = append(list, in.kept.all.list[k])
 		} else {
-			call.list = append(call.list, Reply{&d.tape, d.roots[p.place(k)-cn.shed]})
+			list = append(list, Reply{&d.tape, d.roots[p.place(k)-cn.shed]})
 		}
 	}
-	return Replies{list: call.list}
+	in.view.list = list
+	return Replies{t: &in.view, n: uint32(len(list))}
 }
 
 // sizeOf returns the bytes of the replies to a part that were not counted when they were kept.
 func (cn *conn) sizeOf(p *part) (size int) {
 	d := cn.decoder
-	for k := p.from; k < p.to; k++ {
+	for k := int(p.from); k < int(p.to); k++ {
 		if place := p.place(k) - cn.shed; place >= 0 && place < d.complete() {
 			first, last := d.span(d.roots[place], d.after(d.roots[place]))
 			size += int(last - first)
@@ -108,11 +112,15 @@ func (cn *conn) sizeOf(p *part) (size int) {
 
 // keep copies the reply to command k, for a call whose replies come in several pieces.
 func (call *Call) keep(k int, r Reply) {
-	if call.kept == nil {
-		call.kept = new(Gathered)
+	in := call.inPieces()
+	if in.kept == nil {
+		in.kept = new(Gathered)
 	}
-	call.kept.set(k, call.Batch.Len(), r)
+	in.kept.set(k, call.Batch.Len(), r)
 }
+
+// has reports whether a copy of the reply to command k is kept.
+func (call *Call) has(k int) bool { return call.pieces != nil && call.pieces.kept.has(k) }
 
 // shedReplies frees the bytes of a flight that is large or mispredicted, and incomplete: calls
 // keep copies of the complete replies that they want. It returns how many bytes are
@@ -151,7 +159,7 @@ func (cn *conn) keepFor(p *part, complete int) {
 		cn.client.failLater(call, cn.client.tooLarge(call))
 		return
 	}
-	for k := p.from; k < p.to; k++ {
+	for k := int(p.from); k < int(p.to); k++ {
 		if place := p.place(k) - cn.shed; place >= 0 && place < complete {
 			call.keep(k, Reply{&d.tape, d.roots[place]})
 		}

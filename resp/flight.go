@@ -8,11 +8,11 @@ import "github.com/rankd/rankd/loop/clock"
 type part struct {
 	call       *Call
 	generation uint64 // of the call when the part was gathered
-	from, to   int    // commands from to to-1 of the call
+	from, to   int32  // commands from to to-1 of the call
 	// at is the place of the first command in the flight, if the others follow it; otherwise it
-	// is scattered, and call.places has the places.
-	at  int
-	end int // the place behind the last of them in the flight
+	// is scattered, and pieces.places has the places.
+	at  int32
+	end int32 // the place behind the last of them in the flight
 }
 
 const scattered = -1
@@ -23,18 +23,21 @@ func (p *part) wanted() bool { return p.call.generation == p.generation }
 // place returns where the flight has command k of the call. The part must be wanted.
 func (p *part) place(k int) int {
 	if p.at == scattered {
-		return int(p.call.places[k])
+		return int(p.call.pieces.places[k])
 	}
-	return p.at + k - p.from
+	return int(p.at-p.from) + k
 }
+
+// len returns the number of its commands.
+func (p *part) len() int { return int(p.to - p.from) }
 
 // holds reports whether the command at a place of the flight is one of the part's. The part must
 // be wanted.
 func (p *part) holds(place int) bool {
 	if p.at != scattered {
-		return place >= p.at && place < p.end
+		return place >= int(p.at) && place < int(p.end)
 	}
-	for _, at := range p.call.places[p.from:p.to] {
+	for _, at := range p.call.pieces.places[p.from:p.to] {
 		if int(at) == place {
 			return true
 		}

@@ -4,7 +4,7 @@ package resp
 // grows large is ever copied. The zero value is empty and ready. One goroutine at a time.
 type Gathered struct {
 	tapes []*tape // the last of them takes what is added
-	list  []Reply // on these tapes
+	all   tape    // its list holds the replies, which stand on these tapes
 	size  int     // bytes on them
 }
 
@@ -20,20 +20,20 @@ const gatheredKeep = tapeKeepValues
 // Add appends copies of replies.
 func (g *Gathered) Add(r Replies) {
 	for _, reply := range r.All() {
-		g.list = append(g.list, g.copyOf(reply))
+		g.all.list = append(g.all.list, g.copyOf(reply))
 	}
 }
 
 // set puts a copy of the reply to command i of n into its place.
 func (g *Gathered) set(i, n int, r Reply) {
-	if g.list == nil {
-		g.list = make([]Reply, n)
+	if g.all.list == nil {
+		g.all.list = make([]Reply, n)
 	}
-	g.list[i] = g.copyOf(r)
+	g.all.list[i] = g.copyOf(r)
 }
 
 // has reports whether the reply to command i is there.
-func (g *Gathered) has(i int) bool { return g != nil && g.list != nil && g.list[i].t != nil }
+func (g *Gathered) has(i int) bool { return g != nil && g.all.list != nil && g.all.list[i].t != nil }
 
 func (g *Gathered) copyOf(r Reply) Reply {
 	n := len(g.tapes)
@@ -52,7 +52,7 @@ func (g *Gathered) copyOf(r Reply) Reply {
 func (g *Gathered) Size() int { return g.size }
 
 // Replies returns a view of all replies, valid until Reset.
-func (g *Gathered) Replies() Replies { return Replies{list: g.list} }
+func (g *Gathered) Replies() Replies { return Replies{t: &g.all, n: uint32(len(g.all.list))} }
 
 // Reset forgets all replies. It keeps the memory, but at most some 4 MiB of it.
 func (g *Gathered) Reset() {
@@ -61,9 +61,9 @@ func (g *Gathered) Reset() {
 		g.tapes = g.tapes[:1]
 		g.tapes[0].clear()
 	}
-	clear(g.list)
-	g.list, g.size = g.list[:0], 0
-	if cap(g.list) > gatheredKeep {
-		g.list = nil
+	clear(g.all.list)
+	g.all.list, g.size = g.all.list[:0], 0
+	if cap(g.all.list) > gatheredKeep {
+		g.all.list = nil
 	}
 }

@@ -32,6 +32,6 @@ func TestGatheredKeepsLittle(t *testing.T) {
 		for _, tape := range g.tapes {
 			assertSmallTape(t, tape)
 		}
-		assert.LessOrEqual(t, cap(g.list), gatheredKeep)
+		assert.LessOrEqual(t, cap(g.all.list), gatheredKeep)
 	}
 }

@@ -143,11 +143,11 @@ func TestIdleCallHoldsNoReplies(t *testing.T) {
 				n.last().answer(1)
 				n.settle()
 			}
-			require.True(t, call.kept.has(0))
+			require.True(t, call.has(0))
 			c.end(n, client, call)
 			n.settle()
 			require.True(t, errors.Is(o.err, c.err), o.err)
-			assert.Nil(t, call.kept)
+			assert.Nil(t, call.pieces.kept)
 			assert.Equal(t, Replies{}, call.Replies)
 		})
 	}

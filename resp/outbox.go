@@ -12,15 +12,16 @@ const outboxBytes = 2 << 10
 // An outbox gathers the commands that will leave next on one connection. Until they leave,
 // equal reads of several calls, or of one, are one command. Loop only.
 type outbox struct {
-	buf    []byte   // the commands, encoded
-	starts []uint32 // where each begins
-	parts  []part
-	bulk   bulk
-	stale  bool      // a call that asks for something here has given up
-	reads  readTable // of the commands, since the last that may write
-}
+	buf   []byte // the commands, encoded
+	len   int    // their number
+	parts []part
+	bulk  bulk
+	stale bool // a call that asks for something here has given up
 
-func (o *outbox) len() int { return len(o.starts) }
+	// For commands that are shared:
+	starts []uint32  // where each begins
+	reads  readTable // of those since the last that may write
+}
 
 func (o *outbox) full() bool { return len(o.buf) >= outboxBytes }
 
@@ -33,31 +34,32 @@ func (o *outbox) command(i int) []byte {
 
 // add gathers commands from to to-1 of a call. With share, equal reads become one command.
 func (o *outbox) add(c *Call, from, to int, share bool) {
-	p := part{call: c, generation: c.generation, from: from, to: to, at: o.len()}
+	// In place: a copy of fields just stored waits for all of them.
+	o.parts = append(o.parts, part{})
+	p := &o.parts[len(o.parts)-1]
+	p.call, p.generation = c, c.generation
+	p.from, p.to, p.at = int32(from), int32(to), int32(o.len)
 	if share {
-		o.join(&p)
-	} else {
-		o.append(&c.Batch, from, to)
-		p.end = o.len()
+		o.join(p)
+		return
 	}
-	o.parts = append(o.parts, p)
-}
-
-// append adds commands as they are.
-func (o *outbox) append(b *Batch, from, to int) {
-	moved := uint32(len(o.buf)) - uint32(b.starts[from]) // modulo 2^32
-	for _, start := range b.starts[from:to] {
-		o.starts = append(o.starts, uint32(start)+moved)
-	}
-	o.buf = append(o.buf, b.Span(from, to)...)
+	o.buf = append(o.buf, c.Batch.Span(from, to)...)
+	o.len += to - from
+	p.end = int32(o.len)
 }
 
 // join gathers the commands of a part one by one, and finds equal reads.
 func (o *outbox) join(p *part) {
 	b := &p.call.Batch
+	var head []byte // of the command before, its name included: a batch has few names
+	var read bool
 	for k := p.from; k < p.to; k++ {
-		command := b.Span(k, k+1)
-		place := o.place(command)
+		command := b.Span(int(k), int(k)+1)
+		if head == nil || !bytes.HasPrefix(command, head) {
+			_, end := commandName(command)
+			head, read = command[:end], readOnly(command)
+		}
+		place := o.place(command, read)
 		p.end = max(p.end, place+1)
 		switch {
 		case k == p.from:
@@ -66,22 +68,22 @@ func (o *outbox) join(p *part) {
 			p.scatter(k)
 		}
 		if p.at == scattered {
-			p.call.places[k] = uint32(place)
+			p.call.pieces.places[k] = uint32(place)
 		}
 	}
 }
 
-// place returns where an equal read is, or appends the command.
-func (o *outbox) place(command []byte) int {
-	read := readOnly(command)
+// place returns where an equal read is, or appends the command. read says that it is a read.
+func (o *outbox) place(command []byte, read bool) int32 {
 	var hash uint32
 	if read {
 		hash = readHash(command)
 		if place := o.find(hash, command); place >= 0 {
-			return place
+			return int32(place)
 		}
 	}
-	place := o.len()
+	place := o.len
+	o.len++
 	o.starts = append(o.starts, uint32(len(o.buf)))
 	o.buf = append(o.buf, command...)
 	if read {
@@ -89,19 +91,19 @@ func (o *outbox) place(command []byte) int {
 	} else {
 		o.reads.clear() // A read behind a write must not be answered from before it.
 	}
-	return place
+	return int32(place)
 }
 
-// scatter has call.places tell the places of the part, of which the commands before k have
+// scatter has pieces.places tell the places of the part, of which the commands before k have
 // theirs in a row.
-func (p *part) scatter(k int) {
-	c := p.call
-	if n := c.Batch.Len(); cap(c.places) < n {
-		c.places = append(make([]uint32, 0, n), c.places...)
+func (p *part) scatter(k int32) {
+	in, n := p.call.inPieces(), p.call.Batch.Len()
+	if cap(in.places) < n {
+		in.places = append(make([]uint32, 0, n), in.places...)
 	}
-	c.places = c.places[:c.Batch.Len()]
+	in.places = in.places[:n]
 	for i := p.from; i < k; i++ {
-		c.places[i] = uint32(p.at + i - p.from)
+		in.places[i] = uint32(p.at + i - p.from)
 	}
 	p.at = scattered
 }
@@ -130,7 +132,7 @@ func (o *outbox) gatherAgain(share bool) {
 	o.bulk = bulk // more than is left of it; the answers give it back
 	for i := range parts {
 		if p := &parts[i]; p.wanted() {
-			o.add(p.call, p.from, p.to, share)
+			o.add(p.call, int(p.from), int(p.to), share)
 		}
 	}
 }
@@ -141,7 +143,7 @@ func (o *outbox) reset() {
 		*o = outbox{}
 	}
 	clear(o.parts)
-	o.buf, o.starts, o.parts = o.buf[:0], o.starts[:0], o.parts[:0]
+	o.buf, o.len, o.starts, o.parts = o.buf[:0], 0, o.starts[:0], o.parts[:0]
 	o.bulk, o.stale = bulk{}, false
 	o.reads.clear()
 }

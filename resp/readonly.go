@@ -4,7 +4,8 @@ package resp
 // all who ask at one instant. It knows names in upper case. Redis's other read-only commands
 // answer at random (SRANDMEMBER), wait, or concern the connection.
 func readOnly(command []byte) bool {
-	switch string(commandName(command)) {
+	name, _ := commandName(command)
+	switch string(name) {
 	case "GET", "MGET", "STRLEN", "GETRANGE", "GETBIT", "BITCOUNT", "EXISTS", "TYPE",
 		"HGET", "HMGET", "HGETALL", "HKEYS", "HVALS", "HLEN", "HEXISTS", "HSTRLEN",
 		"LRANGE", "LINDEX", "LLEN", "LPOS",
@@ -16,8 +17,8 @@ func readOnly(command []byte) bool {
 	return false
 }
 
-// commandName returns the first argument of an encoded command, "*2\r\n$7\r\nHGETALL\r\n…".
-func commandName(command []byte) []byte {
+// commandName returns the first argument of an encoded command, "*2\r\n$7\r\nHGETALL\r\n…", and where it ends.
+func commandName(command []byte) (name []byte, end int) {
 	at := 0
 	for at < len(command) && command[at] != '$' {
 		at++
@@ -28,7 +29,7 @@ func commandName(command []byte) []byte {
 	}
 	at += len("\r\n")
 	if at+size > len(command) {
-		return nil
+		return nil, len(command)
 	}
-	return command[at : at+size]
+	return command[at : at+size], at + size
 }

@@ -56,6 +56,7 @@ type tape struct {
 	data  []byte
 	vals  []value
 	roots []uint32 // roots[i] is the entry at which reply i begins; ascending.
+	list  []Reply  // holds the replies instead if they stand on other tapes
 }
 
 // after returns the index of the entry that follows entry i and all inside it.
@@ -131,26 +132,20 @@ const (
 // callback that keeps something copies it. Any goroutine may read it until then. The zero value
 // holds no replies.
 type Replies struct {
-	t        *tape // holds them in a row: n from its root first on
-	first, n uint32
-	list     []Reply // holds them instead if they are scattered over one tape or several
+	t        *tape
+	first, n uint32 // n of its replies, from first on
 }
 
 // Len returns the number of replies.
-func (r Replies) Len() int {
-	if r.list != nil {
-		return len(r.list)
-	}
-	return int(r.n)
-}
+func (r Replies) Len() int { return int(r.n) }
 
 // At returns reply i, the answer to command i.
 func (r Replies) At(i int) Reply {
-	if r.list != nil {
-		return r.list[i]
-	}
 	if uint(i) >= uint(r.n) {
 		panic("resp: reply " + strconv.Itoa(i) + " of " + strconv.Itoa(r.Len()))
+	}
+	if r.t.list != nil {
+		return r.t.list[r.first+uint32(i)]
 	}
 	return Reply{r.t, r.t.roots[r.first+uint32(i)]}
 }
@@ -159,9 +154,6 @@ func (r Replies) At(i int) Reply {
 func (r Replies) Slice(from, to int) Replies {
 	if from < 0 || from > to || to > r.Len() {
 		panic("resp: replies " + strconv.Itoa(from) + " to " + strconv.Itoa(to) + " of " + strconv.Itoa(r.Len()))
-	}
-	if r.list != nil {
-		return Replies{list: r.list[from:to]}
 	}
 	return Replies{t: r.t, first: r.first + uint32(from), n: uint32(to - from)}
 }

@@ -25,7 +25,7 @@ func TestRingEqualsASlice(t *testing.T) {
 			for len(want) < high {
 				if rng.IntN(3) > 0 || len(want) == 0 {
 					pushed++
-					s := part{call: new(Call), generation: pushed, to: rng.IntN(9)}
+					s := part{call: new(Call), generation: pushed, to: rng.Int32N(9)}
 					q.push(s)
 					want = append(want, s)
 				} else {

@@ -83,7 +83,7 @@ func (c *Client) sendLarge() bool {
 		}
 		sent := b.commands > 0 && c.sendPart(call, b.commands, b)
 		c.large.rotate()
-		if call.gathered == call.Batch.Len() {
+		if int(call.gathered) == call.Batch.Len() {
 			call.leaveTurn()
 		}
 		if sent {
@@ -100,14 +100,14 @@ func (c *Client) nextPart(call *Call) bulk {
 	expected := call.Batch.replyBytes
 	switch {
 	case call.answered > 0:
-		expected = call.received/call.answered + 1
+		expected = call.received/int(call.answered) + 1
 	case expected > 0:
 	case call.gathered > 0:
 		return bulk{}
 	default:
 		expected = partBytes / firstPart
 	}
-	n := min(max(1, partBytes/expected), c.opts.partCommands(), call.Batch.Len()-call.gathered)
+	n := min(max(1, partBytes/expected), c.opts.partCommands(), call.Batch.Len()-int(call.gathered))
 	return bulk{n, n * expected}
 }
 
@@ -125,20 +125,24 @@ func (c *Client) sendPart(call *Call, n int, b bulk) bool {
 		return false
 	}
 	o, share := &cn.outbox, !c.opts.NoCoalesceReads
-	from, to := call.gathered, call.gathered+n
-	if o.full() && !(share && o.hasAll(call, from, to)) {
+	from, to := int(call.gathered), int(call.gathered)+n
+	if o.full() && !o.hasAll(call, from, to) {
 		if c.launch(cn); cn.state != connReady {
 			return false
 		}
 	}
-	before := o.len()
+	before := o.len
 	o.add(call, from, to, share)
-	added := o.len() - before
+	added := o.len - before
 	c.inflight += added
 	b = bulk{min(b.commands, added), b.bytes * added / n} // What is shared costs nothing.
 	o.bulk.add(b)
 	c.bulk.add(b)
-	call.conn, call.gathered = cn, to
+	call.conn, call.gathered = cn, int32(to)
+	if !share && o.full() {
+		c.launch(cn) // It waits for equal reads only.
+		return true
+	}
 	if !c.launchDeferred {
 		c.launchDeferred = true
 		c.loop.BeforeFlush(c.launchFn)
@@ -161,11 +165,11 @@ func (c *Client) launchAll() {
 func (c *Client) launch(cn *conn) {
 	o := &cn.outbox
 	if o.stale {
-		c.inflight -= o.len()
+		c.inflight -= o.len
 		o.gatherAgain(!c.opts.NoCoalesceReads)
-		c.inflight += o.len()
+		c.inflight += o.len
 	}
-	if o.len() == 0 {
+	if o.len == 0 {
 		c.bulk.sub(o.bulk)
 		o.reset()
 		return
@@ -178,23 +182,23 @@ func (c *Client) launch(cn *conn) {
 		cn.sentIn = now
 		c.stats.RoundTrips++
 	}
-	c.stats.Commands += uint64(o.len())
+	c.stats.Commands += uint64(o.len)
 	c.stats.BytesSent += uint64(len(o.buf))
 	now := c.loop.Now()
 	if cn.flights.len == 0 {
 		c.schedule(now.Add(c.opts.StallTimeout))
 	}
-	cn.flights.push(flight{commands: o.len(), parts: len(o.parts), sentAt: now, bulk: o.bulk})
+	cn.flights.push(flight{commands: o.len, parts: len(o.parts), sentAt: now, bulk: o.bulk})
 	var written clock.Time // one reading for all that leaves in one write, if somebody watches
 	for i := range o.parts {
 		p := &o.parts[i]
-		c.stats.Asked += uint64(p.to - p.from)
+		c.stats.Asked += uint64(p.len())
 		p.call.launched += p.to - p.from
 		if p.call.Watch != nil {
 			if written == 0 {
 				written = c.loop.Clock().Now()
 			}
-			p.call.Watch.Sent(cn.number, p.to-p.from, len(p.call.Batch.Span(p.from, p.to)), written)
+			p.call.Watch.Sent(cn.number, p.len(), len(p.call.Batch.Span(int(p.from), int(p.to))), written)
 		}
 		cn.parts.push(*p)
 	}

@@ -283,7 +283,7 @@ func (w *sharing) check() {
 		require.LessOrEqual(w.t, times, w.asked[command], command)
 	}
 	for _, s := range w.calls {
-		if s.call.kept != nil {
+		if s.call.pieces != nil && s.call.pieces.kept != nil {
 			w.seen["kept replies"]++
 		}
 	}

@@ -16,14 +16,14 @@ import (
 type loopBody struct {
 	engine    *Async
 	node      *nodeRun // nil while free
-	cancelled bool     // nobody waits for the result any more
 	co        *coroutine
-	call      resp.Call        // the one await of Redis at a time
-	wakeFn    func(*resp.Call) // wake, bound once
 	client    Caller           // has the call; nil: not under way
-	endpoint  int              // of the call, if it is recorded
-	timer     *loop.Timer      // the one sleep at a time; made at the first one
 	code      func()           // the method run, bound once
+	wakeFn    func(*resp.Call) // wake, bound once
+	timer     *loop.Timer      // the one sleep at a time; made at the first one
+	endpoint  int              // of the call, if it is recorded
+	cancelled bool             // nobody waits for the result any more
+	call      resp.Call        // the one await of Redis at a time
 }
 
 func (e *Async) newLoopBody() *loopBody {

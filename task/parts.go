@@ -20,16 +20,16 @@ const PartCommands = 4096
 // other requests get their turns in between. Only the body uses it.
 type Parts struct {
 	redis   Redis
+	left    int // replies still to come
 	from    int
 	replies resp.Replies
 	err     error
-	ended   bool
 }
 
 // Parts sends all commands of b at once, as Send does, and returns their replies part by part.
 func (r Redis) Parts(b *resp.Batch) Parts {
-	p := Parts{redis: r, ended: b.Len() == 0}
-	if !p.ended {
+	p := Parts{redis: r, left: b.Len()}
+	if p.left > 0 {
 		p.err = r.waiter.Begin(r.endpoint, b)
 	}
 	return p
@@ -38,12 +38,12 @@ func (r Redis) Parts(b *resp.Batch) Parts {
 // Next waits for the next part and reports whether there is one. Each reply comes once, in
 // order. The views of the part before become invalid.
 func (p *Parts) Next() bool {
-	if p.ended || p.err != nil {
+	if p.left == 0 || p.err != nil {
 		return false
 	}
 	p.from, p.replies, p.err = p.redis.waiter.Next()
-	p.ended = p.replies.Len() == 0
-	return !p.ended && p.err == nil
+	p.left -= p.replies.Len()
+	return p.replies.Len() > 0 && p.err == nil
 }
 
 // From returns the number of the command that the first reply of the part answers.

@@ -114,8 +114,8 @@ func (r *listReader) read(b *resp.Batch, listOf func(i int) int64) (all int, err
 		entries := 0
 		for i := range replies.Len() {
 			reply := replies.At(i)
-			if err := r.redis.CheckKind(reply, resp.Array, "LRANGE", r.prefix, listOf(parts.From()+i)); err != nil {
-				return 0, err
+			if reply.Kind() != resp.Array {
+				return 0, r.redis.CheckKind(reply, resp.Array, "LRANGE", r.prefix, listOf(parts.From()+i))
 			}
 			entries += reply.Len()
 		}

@@ -55,8 +55,8 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 			replies := parts.Replies()
 			for i := range replies.Len() {
 				reply := replies.At(i)
-				if err := redis.CheckKind(reply, resp.Array, "HGETALL", "user:", ids[from+parts.From()+i]); err != nil {
-					return rowset.RowSet{}, err
+				if reply.Kind() != resp.Array {
+					return rowset.RowSet{}, redis.CheckKind(reply, resp.Array, "HGETALL", "user:", ids[from+parts.From()+i])
 				}
 				if value, ok := task.HashField(reply, "country"); ok {
 					countries.Append(value)
