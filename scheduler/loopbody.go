@@ -19,6 +19,7 @@ type loopBody struct {
 	node      *nodeRun        // nil while free
 	cancelled bool            // nobody waits for the result any more
 	recorder  *trace.Recorder // of the node's request; nil: nobody records it, or the node has settled
+	index     int             // of the node
 	co        *coroutine
 	call      resp.Call        // the one await of Redis at a time
 	wakeFn    func(*resp.Call) // wake, bound once
@@ -41,9 +42,10 @@ func (e *Async) newLoopBody() *loopBody {
 
 // start implements body. It never fails.
 func (b *loopBody) start(n *nodeRun) error {
-	b.node, b.recorder, n.ctx.Waiter = n, n.run.recorder, b
+	b.node, n.ctx.Waiter = n, b
+	b.recorder, b.index = n.run.recorder, n.node.Index
 	if b.recorder != nil {
-		b.recorder.Start(n.node.Index)
+		b.recorder.Start(b.index)
 	}
 	if b.co.start(b.code) {
 		b.ended()
@@ -70,7 +72,7 @@ func (b *loopBody) wake() {
 	e.left = 0
 	e.loop.CountIn(&b.node.profile.callbacks)
 	if b.recorder != nil {
-		b.recorder.Resume(b.node.node.Index)
+		b.recorder.Resume(b.index)
 	}
 	if b.co.resume() {
 		b.ended()
@@ -82,7 +84,7 @@ func (b *loopBody) wake() {
 // slept is the end of a sleep.
 func (b *loopBody) slept() {
 	if b.recorder != nil {
-		b.recorder.Fired(b.node.node.Index, true, b.timer.Due())
+		b.recorder.Fired(b.index, true, b.timer.Due())
 	}
 	b.wake()
 }
@@ -155,7 +157,7 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 		if b.call.Replies.Len() > 0 {
 			commands = 0 // It has waited for all of them when it waited for the first part.
 		}
-		b.recorder.Await(b.node.node.Index, commands)
+		b.recorder.Await(b.index, commands)
 	}
 	if !b.co.suspend() {
 		return 0, resp.Replies{}, task.ErrCancelled
@@ -222,7 +224,7 @@ func (b *loopBody) Sleep(d time.Duration) error {
 		return err
 	}
 	if b.recorder != nil {
-		b.recorder.AwaitTimer(b.node.node.Index, b.timer.Due())
+		b.recorder.AwaitTimer(b.index, b.timer.Due())
 	}
 	if !b.co.suspend() || b.cancelled {
 		return task.ErrCancelled

@@ -117,14 +117,14 @@ func (r *run) recordInline(node, parent, depth int, start, end clock.Time, rows 
 // Sent implements resp.Watch.
 func (b *loopBody) Sent(conn, n, bytes int, at clock.Time) {
 	if b.recorder != nil {
-		b.recorder.Sent(b.node.node.Index, b.endpoint, conn, n, bytes, at)
+		b.recorder.Sent(b.index, b.endpoint, conn, n, bytes, at)
 	}
 }
 
 // Replied implements resp.Watch.
 func (b *loopBody) Replied(conn, n, bytes int) {
 	if b.recorder != nil {
-		b.recorder.Replied(b.node.node.Index, b.endpoint, conn, n, bytes, b.engine.turn())
+		b.recorder.Replied(b.index, b.endpoint, conn, n, bytes, b.engine.turn())
 	}
 }
 

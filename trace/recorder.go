@@ -2,6 +2,7 @@ package trace
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -20,11 +21,12 @@ import (
 // own for its node, and Merge takes it over.
 type Recorder struct {
 	clock  clock.Clock
-	budget *Budget
-	room   int        // taken from budget
-	inside bool       // the engine, or a body on its thread, works for the request
 	turn   clock.Time // when the engine took over from the last body on its thread, or began; zero: it has done more since
+	inside bool       // the engine, or a body on its thread, works for the request
+	room   int        // taken from budget
 	taken  Recording  // so far
+	budget *Budget
+	ids    *rand.PCG // a generator of its own, which costs a fifth of the common one
 }
 
 // nodeRecord is how a node ran. It has no pointers, as event has none, and fills one line of the processor's cache.
@@ -71,13 +73,15 @@ type nodeError struct {
 }
 
 // NewRecorder returns a recorder that takes nothing down before Begin.
-func NewRecorder(c clock.Clock, b *Budget) *Recorder { return &Recorder{clock: c, budget: b} }
+func NewRecorder(c clock.Clock, b *Budget) *Recorder {
+	return &Recorder{clock: c, budget: b, ids: rand.NewPCG(rand.Uint64(), rand.Uint64())}
+}
 
 // Begin prepares r for a request, and reuses its memory. engine and mode are Trace.Engine and Trace.Scheduling.
 func (r *Recorder) Begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time) {
 	t := &r.taken
 	t.Detail, t.Graph, t.Engine, t.Scheduling, t.Arrived, t.Begun = d, g, engine, mode, arrived, 0
-	t.id = [2]uint64{rand.Uint64(), rand.Uint64()}
+	t.id = [2]uint64{r.ids.Uint64(), r.ids.Uint64()}
 	if cap(t.nodes) < len(g.Nodes) {
 		t.nodes = make([]nodeRecord, len(g.Nodes))
 	}
@@ -116,15 +120,21 @@ func (r *Recorder) release() {
 	}
 }
 
+// add stores each field by itself: e travels in registers, and a copy of 16 bytes at once has to wait until the fields that it
+// consists of have reached the cache, which took half of add.
 func (r *Recorder) add(e event) {
-	if len(r.taken.events) == r.room && !r.grow(1) {
+	n := len(r.taken.events)
+	if n == r.room && !r.grow(1) {
 		if r.taken.Dropped == 0 {
 			r.taken.cut = e.at
 		}
 		r.taken.Dropped++
 		return
 	}
-	r.taken.events = append(r.taken.events, e)
+	r.taken.events = r.taken.events[:n+1]
+	to := &r.taken.events[n]
+	to.kind, to.also, to.endpoint, to.node = e.kind, e.also, e.endpoint, e.node
+	to.at, to.arg, to.a, to.b = e.at, e.arg, e.a, e.b
 }
 
 // grow makes room for n more events. False means that there is none, and will not be.
@@ -135,6 +145,7 @@ func (r *Recorder) grow(n int) bool {
 		}
 		r.room += budgetChunk
 	}
+	r.taken.events = slices.Grow(r.taken.events, r.room-len(r.taken.events))
 	return true
 }
 
@@ -203,7 +214,8 @@ func (r *Recorder) last() *event {
 
 // Spawn notes that a node will run there, and how many rows it reads.
 func (r *Recorder) Spawn(node int, there Place, rows int) {
-	r.taken.nodes[node] = nodeRecord{place: there.code(), rowsIn: int32(rows), parent: -1}
+	n := &r.taken.nodes[node] // Begin has cleared it.
+	n.place, n.rowsIn, n.parent = there.code(), int32(rows), -1
 }
 
 // Unspawn takes Spawn back: the node does not run at all.
@@ -341,7 +353,7 @@ func (r *Recorder) Resume(node int) {
 
 // Sent notes that commands of a node left on a connection at that instant.
 func (r *Recorder) Sent(node, endpoint, conn, commands, bytes int, at clock.Time) {
-	r.call(CommandSent, node, endpoint, conn, commands, bytes, at)
+	r.detailed(event{kind: CommandSent, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
 }
 
 // Replied notes that the replies to them were read. at is zero unless the clock was just read.
@@ -352,11 +364,7 @@ func (r *Recorder) Replied(node, endpoint, conn, commands, bytes int, at clock.T
 	if at == 0 {
 		at = r.clock.Now()
 	}
-	r.call(ReplyReceived, node, endpoint, conn, commands, bytes, at)
-}
-
-func (r *Recorder) call(kind EventKind, node, endpoint, conn, commands, bytes int, at clock.Time) {
-	r.detailed(event{kind: kind, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
+	r.add(event{kind: ReplyReceived, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
 }
 
 // Fired notes that a timer of a node fired: the end of a sleep, or its deadline.
