@@ -677,21 +677,17 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 		t.Run(string(model), func(t *testing.T) {
 			t.Run("Close", func(t *testing.T) {
 				g := newGate()
-				e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+				e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plan: "gated",
+					Plans: plans(map[string]string{"gated": gated, "plain": threeRows})})
 				answered := make(chan error, 1)
 				e.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
 				<-g.entered
 				closed := make(chan error, 1)
 				go func() { closed <- e.Close() }()
-				require.Eventually(t, func() bool { // intake stops first
-					refused := make(chan error, 1)
-					e.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { refused <- err })
-					select {
-					case err := <-refused:
-						return errors.Is(err, rankd.ErrClosed)
-					case <-g.entered: // was in time; it is let through below
-						return false
-					}
+				require.Eventually(t, func() bool { // intake stops first; until then requests are answered
+					probed := make(chan error, 1)
+					e.Submit(rankd.Request{Plan: "plain", UserID: 1}, func(_ *rankd.Answer, err error) { probed <- err })
+					return errors.Is(<-probed, rankd.ErrClosed)
 				}, 10*time.Second, time.Millisecond)
 				close(g.opened)
 				assert.NoError(t, <-answered)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // The cases C01 to C19 are what the original engine promises of starting,
@@ -324,6 +325,31 @@ func TestSelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
 		assert.NoError(t, r.Loop().NewTimer(func() { close(fired) }).Start(ms(1), 0))
 	})
 	<-fired
+	do(t, r, func() { stop = true })
+}
+
+// TestSelfPostingTaskLeavesIOItsTurnThoughTheClockStandsStill: the number of iterations without
+// a poll is bounded, not only their time.
+func TestSelfPostingTaskLeavesIOItsTurnThoughTheClockStandsStill(t *testing.T) {
+	r := New(Config{Clock: new(clock.Manual)})
+	require.NoError(t, r.Start())
+	t.Cleanup(func() { end(r) })
+	c := newProbe()
+	stop := false
+	var again func()
+	again = func() {
+		if !stop {
+			r.Loop().Post(again)
+		}
+	}
+	addr := echoServer(t)
+	do(t, r, func() {
+		again()
+		c.dial(r, addr)
+		_ = c.conn.Write([]byte("hello"))
+	})
+	assert.NoError(t, <-c.connected)
+	assert.Equal(t, "hello", <-c.data)
 	do(t, r, func() { stop = true })
 }
 

@@ -15,14 +15,15 @@
 //	    │            task: inbox ─▶ check ─▶ closing ─▶ now ─▶ timers ─▶ prepare ─▶ flush
 //	    │              │
 //	    └──────────────┤ nothing left: sleep (arm one Go timer for the earliest of the loop's)
-//	                   └ something left: write a byte to the self-pipe
+//	                   └ something left: iterate again; after 20 µs write a byte to the self-pipe
 //
 // Three things bring about the next iteration:
 //
 //   - A post from another goroutine submits the task if the loop is asleep, and
 //     does nothing otherwise.
-//   - The loop writes one byte to the self-pipe, a socket pair whose other end gnet polls.
-//     gnet would run a task submitted by the iteration before it polls the ready sockets
+//   - The loop has work left. The next iterations follow at once, for up to 20 µs: no socket
+//     waits longer for its turn. Then the loop writes one byte to the self-pipe, a socket pair
+//     whose other end gnet polls. gnet would run a task submitted by the iteration before it polls the ready sockets
 //     again; the byte queues up behind them.
 //   - One Go timer serves the loop's earliest timer. It posts when it fires. The
 //     reactor moves it only if it would fire too late.

@@ -146,11 +146,22 @@ func (r *Reactor) stopPoller() {
 	r.pipe.close()
 }
 
+// Bounds of the iterations that follow each other without a poll between them.
+const (
+	pollAfter     = 20 * time.Microsecond
+	pollAfterRuns = 16 // the clock may stand still
+)
+
 // iterate runs an iteration from behind its poll on and ensures that the next one comes in
-// time.
+// time. Work that the loop has posted to itself follows at once, within these bounds: the
+// self-pipe costs three system calls, some 1.3 µs, and a chain of five cheap nodes takes 2.5.
 func (r *Reactor) iterate() error {
 	r.inside++
 	wait := r.loop.Iterate()
+	began := r.loop.Now()
+	for runs := 1; wait == 0 && runs < pollAfterRuns && r.loop.Now().Sub(began) < pollAfter; runs++ {
+		wait = r.loop.Iterate()
+	}
 	r.inside--
 	switch {
 	case r.finished:
