@@ -42,6 +42,8 @@ type Engine struct {
 	calls  sync.Pool     // of *call
 	asked  atomic.Uint64 // requests that a sample was drawn from
 	closed sync.Once
+
+	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 }
 
 // Open reads registry and plans and starts an engine. It connects to Redis when a request first
@@ -397,7 +399,7 @@ func (c *call) deliver(result *scheduler.Result) {
 		e.deliver(done, nil, failed)
 		return
 	}
-	a := &Answer{RequestID: id, Elapsed: e.clock.Now().Sub(c.run.Arrived), engine: e, result: result, showDeltas: c.run.Deltas, recording: recording}
+	a := &Answer{RequestID: id, Elapsed: e.ended(result).Sub(c.run.Arrived), engine: e, result: result, showDeltas: c.run.Deltas, recording: recording}
 	if c.run.Graph != nil {
 		a.Plan = c.run.Graph.Name
 	}

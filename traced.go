@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/trace"
 )
@@ -13,8 +14,34 @@ var errRequestTrace = errors.New("trace is set, and this engine lets no request 
 
 // sample reports whether the present request is one that the engine's sink gets.
 func (e *Engine) sample() bool {
-	every := uint64(e.options.TraceSample)
-	return every > 0 && (e.asked.Add(1)-1)%every == 0
+	switch every := uint64(e.options.TraceSample); every {
+	case 0:
+		return false
+	case 1: // nothing to count, which all goroutines that submit would do in one place
+		return true
+	default:
+		return (e.asked.Add(1)-1)%every == 0
+	}
+}
+
+// calendar is a reading of the calendar, and of the engine's clock at the same time. Immutable.
+type calendar struct {
+	date time.Time
+	at   clock.Time
+}
+
+// calendarAge is how old a reading of the calendar may be that another instant is dated by.
+const calendarAge = time.Second
+
+// date returns the date of an instant, given the present one. It reads the calendar, which costs two readings of the clock,
+// only now and then.
+func (e *Engine) date(then, now clock.Time) time.Time {
+	c := e.calendar.Load()
+	if c == nil || now.Sub(c.at) > calendarAge {
+		c = &calendar{date: time.Now().Round(0).UTC(), at: e.clock.Now()}
+		e.calendar.Store(c)
+	}
+	return c.date.Add(then.Sub(c.at))
 }
 
 // recording completes the recording of a request that has ended, gives it to the engine's sink if it is due there, and
@@ -24,7 +51,7 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r == nil {
 		return nil
 	}
-	r.RequestID, r.At = c.id, time.Now().Add(r.Arrived.Sub(r.Ended)).Round(0).UTC()
+	r.RequestID, r.At = c.id, c.engine.date(r.Arrived, r.Ended)
 	if c.sampled {
 		c.engine.emit(r)
 	}
@@ -32,6 +59,14 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 		return nil
 	}
 	return r.Keep()
+}
+
+// ended returns when a request ended whose result is there now: as its trace says, if it is recorded.
+func (e *Engine) ended(result *scheduler.Result) clock.Time {
+	if result.Recording != nil {
+		return result.Recording.Ended
+	}
+	return e.clock.Now()
 }
 
 // emit gives a recording to the engine's sink. It logs a panic of the sink.

@@ -53,6 +53,9 @@ func (l *Loop) CountIn(t *CallbackTimes) {
 	}
 }
 
+// Began returns when the present callback began, or the present batch of posts. Loop only.
+func (l *Loop) Began() clock.Time { return l.meter.mark }
+
 // begin begins the measurement of the first callback of an iteration. The loop may have slept, and
 // changed threads meanwhile.
 func (m *meter) begin(now clock.Time) {

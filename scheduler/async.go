@@ -49,6 +49,7 @@ type Async struct {
 	placement   Placement
 	inliner     inliner
 	events      *trace.Budget
+	left        clock.Time // when the loop left the request that it has just worked for; zero: it is not recorded
 
 	// The engine learns these from the plans that ran.
 	profiles  map[*plan.Graph]*profile

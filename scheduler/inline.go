@@ -56,7 +56,7 @@ func (r *run) runKept() bool {
 	if r.kept.empty() {
 		return false
 	}
-	now := r.engine.loop.Clock().Now()
+	now := r.now()
 	if !r.state.MayStart(now) {
 		r.skipKept()
 		return false

@@ -9,13 +9,16 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // loopBody runs the code of a task on the loop, as a coroutine, and is its Waiter. It serves
 // one node after the other. Loop only.
 type loopBody struct {
 	engine    *Async
-	node      *nodeRun // nil while free
+	node      *nodeRun        // nil while free
+	recorder  *trace.Recorder // of the node's request; nil: nobody records it, or the node has settled
+	index     int             // of the node
 	co        *coroutine
 	client    Caller           // has the call; nil: not under way
 	code      func()           // the method run, bound once
@@ -40,8 +43,9 @@ func (e *Async) newLoopBody() *loopBody {
 // start implements body. It never fails.
 func (b *loopBody) start(n *nodeRun) error {
 	b.node, n.ctx.Waiter = n, b
-	if r := n.run; r.recorder != nil {
-		r.recorder.Start(n.node.Index)
+	b.recorder, b.index = n.run.recorder, n.node.Index
+	if b.recorder != nil {
+		b.recorder.Start(b.index)
 	}
 	if b.co.start(b.code) {
 		b.ended()
@@ -55,8 +59,8 @@ func (b *loopBody) run() { b.node.invoke() }
 func (b *loopBody) callEnded() {
 	b.client = nil
 	if b.call.Err != nil {
-		if recorder := b.node.recorder(); recorder != nil {
-			recorder.Enter() // It goes on now, and not since the replies to earlier commands came.
+		if b.recorder != nil {
+			b.recorder.Enter() // It goes on now, and not since the replies to earlier commands came.
 		}
 	}
 	b.wake()
@@ -64,22 +68,23 @@ func (b *loopBody) callEnded() {
 
 // wake resumes the code after its wait.
 func (b *loopBody) wake() {
-	b.engine.loop.CountIn(&b.node.profile.callbacks)
-	recorder := b.node.recorder()
-	if recorder != nil {
-		recorder.Resume(b.node.node.Index)
+	e := b.engine
+	e.left = 0
+	e.loop.CountIn(&b.node.profile.callbacks)
+	if b.recorder != nil {
+		b.recorder.Resume(b.index)
 	}
 	if b.co.resume() {
 		b.ended()
-	} else if recorder != nil {
-		recorder.Leave()
+	} else if b.recorder != nil {
+		e.left = b.recorder.Leave()
 	}
 }
 
 // slept is the end of a sleep.
 func (b *loopBody) slept() {
-	if recorder := b.node.recorder(); recorder != nil {
-		recorder.Fired(b.node.node.Index, true, b.timer.Due())
+	if b.recorder != nil {
+		b.recorder.Fired(b.index, true, b.timer.Due())
 	}
 	b.wake()
 }
@@ -90,7 +95,7 @@ const keepBatchBytes = 64 << 10
 
 func (b *loopBody) ended() {
 	n := b.node
-	b.node, b.cancelled = nil, false
+	b.node, b.recorder, b.cancelled = nil, nil, false
 	b.giveUpCall()
 	b.call.Batch.Shrink(keepBatchBytes)
 	if !b.engine.freeLoopBodies.put(b) {
@@ -103,7 +108,7 @@ func (b *loopBody) ended() {
 // however many bodies there are. A Redis call ends at the node's deadline, or when the drain
 // closes the client.
 func (b *loopBody) cancel() {
-	b.cancelled = true
+	b.cancelled, b.recorder = true, nil
 	if b.timer != nil && b.timer.Active() {
 		_ = b.timer.Start(0, 0) // Only a stopped loop refuses, and it fires no timer anyway.
 	}
@@ -147,12 +152,12 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client == nil {
 		return 0, resp.Replies{}, nil
 	}
-	if recorder := b.node.recorder(); recorder != nil {
+	if b.recorder != nil {
 		commands := b.call.Batch.Len()
 		if b.call.Replies.Len() > 0 {
 			commands = 0 // It has waited for all of them when it waited for the first part.
 		}
-		recorder.Await(b.node.node.Index, commands)
+		b.recorder.Await(b.index, commands)
 	}
 	if !b.co.suspend() {
 		return 0, resp.Replies{}, task.ErrCancelled
@@ -178,7 +183,7 @@ func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch) error {
 	if r := b.node.run; r != nil { // An orphan asks for itself.
 		b.call.Asker = &r.asker
 	}
-	if b.node.recorder() != nil {
+	if b.recorder != nil {
 		b.endpoint, b.call.Watch = ep.Index, b
 	}
 	if err := client.Do(&b.call); err != nil {
@@ -218,8 +223,8 @@ func (b *loopBody) Sleep(d time.Duration) error {
 	if err := b.timer.Start(d, 0); err != nil {
 		return err
 	}
-	if recorder := b.node.recorder(); recorder != nil {
-		recorder.AwaitTimer(b.node.node.Index, b.timer.Due())
+	if b.recorder != nil {
+		b.recorder.AwaitTimer(b.index, b.timer.Due())
 	}
 	if !b.co.suspend() || b.cancelled {
 		return task.ErrCancelled

@@ -73,14 +73,14 @@ func (b *poolBody) start(n *nodeRun) error {
 	}
 	b.steps = b.steps[:length]
 	b.steps[0].rows = n.rows
-	if r.recorder != nil {
-		r.recorder.Submit(b.index, e.loop.Clock().Now(), length)
-	}
-	err := e.cpu.Submit(&b.job)
-	if err != nil {
+	if err := e.cpu.Submit(&b.job); err != nil {
 		b.free()
+		return err
 	}
-	return err
+	if r.recorder != nil {
+		r.recorder.Submit(b.index, b.job.Queued, length)
+	}
+	return nil
 }
 
 // notBegun is the position of a job that no worker has begun.

@@ -29,12 +29,21 @@ func (e *Async) freeRecorder(recorder *trace.Recorder) {
 	}
 }
 
-// recorder returns who records the node's request; nil: nobody, or the node has settled.
-func (n *nodeRun) recorder() *trace.Recorder {
-	if n.run == nil {
-		return nil
+// now reads the clock, unless the recorder has just done so: what ends for one node begins for the next.
+func (r *run) now() clock.Time {
+	if r.recorder != nil {
+		return r.recorder.Turn()
 	}
-	return n.run.recorder
+	return r.engine.loop.Clock().Now()
+}
+
+// turn returns when the loop left the request for which it has worked in this callback just now. Zero means that it has done
+// something else since, or that nobody recorded it.
+func (e *Async) turn() clock.Time {
+	if e.left < e.loop.Began() {
+		return 0
+	}
+	return e.left
 }
 
 // recordEnd records that a node settles, with the error that is its outcome. Of a chain that its job has not given back,
@@ -107,15 +116,15 @@ func (r *run) recordInline(node, parent, depth int, start, end clock.Time, rows 
 
 // Sent implements resp.Watch.
 func (b *loopBody) Sent(conn, n, bytes int, at clock.Time) {
-	if rec := b.node.recorder(); rec != nil {
-		rec.Sent(b.node.node.Index, b.endpoint, conn, n, bytes, at)
+	if b.recorder != nil {
+		b.recorder.Sent(b.index, b.endpoint, conn, n, bytes, at)
 	}
 }
 
 // Replied implements resp.Watch.
 func (b *loopBody) Replied(conn, n, bytes int) {
-	if rec := b.node.recorder(); rec != nil {
-		rec.Replied(b.node.node.Index, b.endpoint, conn, n, bytes)
+	if b.recorder != nil {
+		b.recorder.Replied(b.index, b.endpoint, conn, n, bytes, b.engine.turn())
 	}
 }
 

@@ -100,7 +100,7 @@ func (r *run) pump() {
 	if r.state.Finished() {
 		r.finish()
 	} else if r.recorder != nil {
-		r.recorder.Leave()
+		r.engine.left = r.recorder.Leave()
 	}
 }
 

@@ -171,7 +171,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 			w.poolBodyStarts(c)
 		}
 		span := w.began(c, place)
-		defer func() { span.end = w.sim.Now() }()
+		defer func() { w.ended(c, span) }()
 		given := snapshotOf(c)
 		lab.burn(w.cpuTime())
 		w.check(given.holds(c), "node %s of request %d was changed before its body ran", given.node.ID, given.user)
@@ -208,6 +208,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 		if w.hits(w.cfg.stalls) { // it computes for long where it should not
 			w.stalled = true
 			w.sim.MoveTo(w.sim.Now().Add(w.between(0, 5*time.Millisecond)))
+			w.unrecorded(c, start)
 		}
 		return run(c)
 	}

@@ -20,7 +20,7 @@ import (
 type simTraces struct {
 	rng    *rand.Rand
 	events int       // that the requests in flight may hold; 0: enough
-	loop   []simBusy // slices of the loop that are not empty, of all requests
+	loop   []simBusy // slices of the loop that are not empty, of all requests; of unrecorded ones, bodies that took time
 	seen   map[string]int
 }
 
@@ -54,6 +54,21 @@ func (w *simWorld) began(c *task.Ctx, place trace.Place) *simSpan {
 	s := &simSpan{start: w.sim.Now(), place: place}
 	w.requestOf(c).spans[c.Node.Index] = s
 	return s
+}
+
+// ended notes that a body that computes has ended.
+func (w *simWorld) ended(c *task.Ctx, s *simSpan) {
+	s.end = w.sim.Now()
+	if s.place == trace.Inline {
+		w.unrecorded(c, s.start)
+	}
+}
+
+// unrecorded notes that a body has had the loop since then, of a request without a trace to say so.
+func (w *simWorld) unrecorded(c *task.Ctx, start clock.Time) {
+	if now := w.sim.Now(); now > start && w.requestOf(c).req.Record != trace.Full {
+		w.traces.loop = append(w.traces.loop, simBusy{c.UserID, start, now})
+	}
 }
 
 // checkTrace checks the trace of an answer.

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -10,6 +11,9 @@ import (
 // A Recorder takes down what happens to one request. It is the one place that makes events. Each call reads the
 // clock itself unless the caller has just read it.
 //
+// Where one thing on the engine's thread ends and the next begins at once, one reading serves both: reading the clock is most
+// of the price of recording.
+//
 // What happens to nodes is kept per node and never lost. All else is a list of events, which is bounded: once an event
 // does not fit, it and all later ones are dropped and counted, so that what is there has no holes.
 //
@@ -17,29 +21,20 @@ import (
 // own for its node, and Merge takes it over.
 type Recorder struct {
 	clock  clock.Clock
+	turn   clock.Time // when the engine took over from the last body on its thread, or began; zero: it has done more since
+	inside bool       // the engine, or a body on its thread, works for the request
+	room   int        // taken from budget
+	taken  Recording  // so far
 	budget *Budget
-	detail Detail
-
-	graph          *plan.Graph
-	engine, mode   string
-	id             [2]uint64
-	arrived, begun clock.Time
-	nodes          []nodeRecord
-	events         []event
-	errors         []nodeError // of the nodes that failed
-	finished       Recording   // what Finish has returned
-	room           int         // taken from budget
-	dropped        int
-	cut            clock.Time // the instant of the first dropped event; zero: none, or a worker's
-	inside         bool       // the engine, or a body on its thread, works for the request
+	ids    *rand.PCG // a generator of its own, which costs a fifth of the common one
 }
 
-// nodeRecord is how a node ran. It has no pointers, as event has none.
+// nodeRecord is how a node ran. It has no pointers, as event has none, and fills one line of the processor's cache.
 type nodeRecord struct {
 	place              placeCode
 	worked             bool       // a worker began the body
 	runsOn             bool       // the body runs on when the node settles
-	failed             bool       // its error is in Recorder.errors
+	failed             bool       // its error is in Recording.errors
 	timedOut           bool       // as Outcome has it
 	queued, start, end clock.Time // queued is zero for a node that was in no queue
 	workedUntil        clock.Time // the end of the body, if the node settled later; zero: the same
@@ -55,12 +50,20 @@ type placeCode uint8
 var placeNames = [...]Place{Nowhere, OnLoop, Inline, OnPool, OnIOWorker, OnGoroutine}
 
 func (p Place) code() placeCode {
-	for i, name := range placeNames {
-		if p == name {
-			return placeCode(i)
-		}
+	switch p {
+	case OnLoop:
+		return 1
+	case Inline:
+		return 2
+	case OnPool:
+		return 3
+	case OnIOWorker:
+		return 4
+	case OnGoroutine:
+		return 5
+	default:
+		panic("trace: no place " + string(p))
 	}
-	panic("trace: no place " + string(p))
 }
 
 // nodeError is the error of a node that failed.
@@ -70,29 +73,32 @@ type nodeError struct {
 }
 
 // NewRecorder returns a recorder that takes nothing down before Begin.
-func NewRecorder(c clock.Clock, b *Budget) *Recorder { return &Recorder{clock: c, budget: b} }
+func NewRecorder(c clock.Clock, b *Budget) *Recorder {
+	return &Recorder{clock: c, budget: b, ids: rand.NewPCG(rand.Uint64(), rand.Uint64())}
+}
 
 // Begin prepares r for a request, and reuses its memory. engine and mode are Trace.Engine and Trace.Scheduling.
 func (r *Recorder) Begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time) {
-	r.detail, r.graph, r.engine, r.mode, r.arrived = d, g, engine, mode, arrived
-	r.id = [2]uint64{rand.Uint64(), rand.Uint64()}
-	if cap(r.nodes) < len(g.Nodes) {
-		r.nodes = make([]nodeRecord, len(g.Nodes))
+	t := &r.taken
+	t.Detail, t.Graph, t.Engine, t.Scheduling, t.Arrived, t.Begun = d, g, engine, mode, arrived, 0
+	t.id = [2]uint64{r.ids.Uint64(), r.ids.Uint64()}
+	if cap(t.nodes) < len(g.Nodes) {
+		t.nodes = make([]nodeRecord, len(g.Nodes))
 	}
-	r.nodes = r.nodes[:len(g.Nodes)]
-	clear(r.nodes)
-	r.begun, r.errors = 0, nil
+	t.nodes = t.nodes[:len(g.Nodes)]
+	clear(t.nodes)
 	r.reset()
 }
 
 // BeginBody prepares r for the body of one node on a worker that blocks. Merge ends that.
 func (r *Recorder) BeginBody(d Detail) {
-	r.detail = d
+	r.taken.Detail = d
 	r.reset()
 }
 
 func (r *Recorder) reset() {
-	r.events, r.room, r.dropped, r.cut, r.inside = r.events[:0], 0, 0, 0, false
+	r.room, r.inside, r.turn = 0, false, 0
+	r.taken.Dropped, r.taken.cut = 0, 0
 }
 
 // keepEvents and keepNodes are how many events and nodes an idle Recorder keeps room for: 8 KiB and 16 KiB.
@@ -105,34 +111,41 @@ const (
 func (r *Recorder) release() {
 	r.budget.give(r.room)
 	r.room = 0
-	if cap(r.events) > keepEvents {
-		r.events = nil
+	if cap(r.taken.events) > keepEvents {
+		r.taken.events = nil
 	}
-	r.events = r.events[:0]
-	if cap(r.nodes) > keepNodes {
-		r.nodes = nil
+	r.taken.events = r.taken.events[:0]
+	if cap(r.taken.nodes) > keepNodes {
+		r.taken.nodes = nil
 	}
 }
 
+// add stores each field by itself: e travels in registers, and a copy of 16 bytes at once has to wait until the fields that it
+// consists of have reached the cache, which took half of add.
 func (r *Recorder) add(e event) {
-	if len(r.events) == r.room && !r.grow(1) {
-		if r.dropped == 0 {
-			r.cut = e.at
+	n := len(r.taken.events)
+	if n == r.room && !r.grow(1) {
+		if r.taken.Dropped == 0 {
+			r.taken.cut = e.at
 		}
-		r.dropped++
+		r.taken.Dropped++
 		return
 	}
-	r.events = append(r.events, e)
+	r.taken.events = r.taken.events[:n+1]
+	to := &r.taken.events[n]
+	to.kind, to.also, to.endpoint, to.node = e.kind, e.also, e.endpoint, e.node
+	to.at, to.arg, to.a, to.b = e.at, e.arg, e.a, e.b
 }
 
 // grow makes room for n more events. False means that there is none, and will not be.
 func (r *Recorder) grow(n int) bool {
-	for r.room < len(r.events)+n {
-		if r.dropped > 0 || r.room >= requestEvents || !r.budget.take() {
+	for r.room < len(r.taken.events)+n {
+		if r.taken.Dropped > 0 || r.room >= requestEvents || !r.budget.take() {
 			return false
 		}
 		r.room += budgetChunk
 	}
+	r.taken.events = slices.Grow(r.taken.events, r.room-len(r.taken.events))
 	return true
 }
 
@@ -146,68 +159,75 @@ func (r *Recorder) Enter() {
 
 // EnterAt is Enter at an instant that was just read.
 func (r *Recorder) EnterAt(now clock.Time) {
-	if r.begun == 0 {
-		r.begun = now
+	if r.taken.Begun == 0 {
+		r.taken.Begun = now
 	}
+	r.turn = now
 	if !r.inside {
 		r.inside = true
 		r.detailed(event{kind: EngineEntered, node: -1, at: now})
 	}
 }
 
-// Leave notes that the engine has done all that it can do for the request now.
-func (r *Recorder) Leave() {
-	if !r.inside {
-		return
+// Turn returns when the engine's thread took over from the last body, if it has done next to nothing since. Otherwise it
+// reads the clock.
+func (r *Recorder) Turn() clock.Time {
+	if r.turn != 0 {
+		return r.turn
 	}
-	r.inside = false
-	if r.detail < Full {
-		return
+	return r.clock.Now()
+}
+
+// Leave notes that the engine has done all that it can do for the request now. It returns the instant of that; zero: it was
+// not recorded.
+func (r *Recorder) Leave() clock.Time {
+	if !r.inside {
+		return 0
+	}
+	r.inside, r.turn = false, 0
+	if r.taken.Detail < Full {
+		return 0
 	}
 	if e := r.last(); e != nil && (e.kind == Suspended || e.is(suspends) || e.kind == NodeEnded) {
 		e.also |= leaves // A body that has just suspended leaves nothing to do; one that has ended, next to nothing.
-		return
+		return e.at
 	}
-	r.add(event{kind: EngineLeft, node: -1, at: r.clock.Now()})
+	at := r.clock.Now()
+	r.add(event{kind: EngineLeft, node: -1, at: at})
+	return at
 }
 
 // detailed adds an event of the level Full.
 func (r *Recorder) detailed(e event) {
-	if r.detail >= Full {
+	if r.taken.Detail >= Full {
 		r.add(e)
 	}
 }
 
 // last returns the last event, or nil if there is none, or if later ones were dropped.
 func (r *Recorder) last() *event {
-	if len(r.events) == 0 || r.dropped > 0 {
+	if len(r.taken.events) == 0 || r.taken.Dropped > 0 {
 		return nil
 	}
-	return &r.events[len(r.events)-1]
+	return &r.taken.events[len(r.taken.events)-1]
 }
 
 // Spawn notes that a node will run there, and how many rows it reads.
 func (r *Recorder) Spawn(node int, there Place, rows int) {
-	r.nodes[node] = nodeRecord{place: there.code(), rowsIn: int32(rows), parent: -1}
+	n := &r.taken.nodes[node] // Begin has cleared it.
+	n.place, n.rowsIn, n.parent = there.code(), int32(rows), -1
 }
 
 // Unspawn takes Spawn back: the node does not run at all.
-func (r *Recorder) Unspawn(node int) { r.nodes[node] = nodeRecord{} }
+func (r *Recorder) Unspawn(node int) { r.taken.nodes[node] = nodeRecord{} }
 
-// Start notes that the body of a node begins on the engine's thread. The engine that has just begun to work has done
-// nothing else yet.
-func (r *Recorder) Start(node int) {
-	if e := r.last(); e != nil && e.kind == EngineEntered {
-		r.StartAt(node, e.at)
-		return
-	}
-	r.StartAt(node, r.clock.Now())
-}
+// Start notes that the body of a node begins on the engine's thread.
+func (r *Recorder) Start(node int) { r.StartAt(node, r.Turn()) }
 
 // StartAt is Start at an instant that was just read.
 func (r *Recorder) StartAt(node int, now clock.Time) {
-	r.nodes[node].start = now
-	r.inside = true
+	r.taken.nodes[node].start = now
+	r.inside, r.turn = true, 0
 	r.detailed(event{kind: NodeStarted, node: int32(node), at: now})
 }
 
@@ -223,7 +243,7 @@ func (r *Recorder) End(node int, at clock.Time, o Outcome) {
 	if at == 0 {
 		at = r.clock.Now()
 	}
-	n := &r.nodes[node]
+	n := &r.taken.nodes[node]
 	if n.start == 0 {
 		n.start = at
 	}
@@ -232,43 +252,46 @@ func (r *Recorder) End(node int, at clock.Time, o Outcome) {
 		n.rowsOut = int32(o.Rows)
 	} else {
 		n.failed, n.timedOut = true, o.TimedOut
-		r.errors = append(r.errors, nodeError{node, o.Err})
+		r.taken.errors = append(r.taken.errors, nodeError{node, o.Err})
 	}
-	if !n.worked { // The engine's thread went on at another instant.
-		r.detailed(event{kind: NodeEnded, node: int32(node), at: at})
+	if n.worked { // The engine's thread went on at another instant.
+		r.turn = 0
+		return
 	}
+	r.turn = at
+	r.detailed(event{kind: NodeEnded, node: int32(node), at: at})
 }
 
 // Follow notes that a node followed another one directly, as the one of that depth.
 func (r *Recorder) Follow(node, parent, depth int) {
-	r.nodes[node].parent, r.nodes[node].depth = int32(parent), int32(depth)
+	r.taken.nodes[node].parent, r.taken.nodes[node].depth = int32(parent), int32(depth)
 }
 
-// Submit notes that a job is handed to a pool. The node is its first of so many.
+// Submit notes that a job was handed to a pool at that instant, which was just read. The node is its first of so many.
 func (r *Recorder) Submit(node int, at clock.Time, fused int) {
-	r.nodes[node].queued = at
+	r.taken.nodes[node].queued, r.turn = at, at
 	if fused > 1 {
-		r.nodes[node].fused = int32(fused)
+		r.taken.nodes[node].fused = int32(fused)
 	}
 	r.detailed(event{kind: OffloadSubmitted, node: int32(node), at: at})
 }
 
 // Worked notes when a worker began the body of a node.
 func (r *Recorder) Worked(node, worker int, start clock.Time) {
-	n := &r.nodes[node]
+	n := &r.taken.nodes[node]
 	n.worked, n.worker, n.start = true, int32(worker), start
 }
 
 // WorkedUntil notes that the worker was done with a node that is about to settle for another reason.
-func (r *Recorder) WorkedUntil(node int, at clock.Time) { r.nodes[node].workedUntil = at }
+func (r *Recorder) WorkedUntil(node int, at clock.Time) { r.taken.nodes[node].workedUntil = at }
 
 // RunsOn notes that a worker still has the body of a node that is about to settle.
-func (r *Recorder) RunsOn(node int) { r.nodes[node].runsOn = true }
+func (r *Recorder) RunsOn(node int) { r.taken.nodes[node].runsOn = true }
 
 // Fuse notes that a node ran as part of the job of the one before it in its chain, and how many rows it read.
 func (r *Recorder) Fuse(node, parent, depth, rows int) {
-	before := &r.nodes[parent]
-	r.nodes[node] = nodeRecord{place: before.place, worker: before.worker, fused: before.fused, parent: int32(parent), depth: int32(depth), rowsIn: int32(rows)}
+	before := &r.taken.nodes[parent]
+	r.taken.nodes[node] = nodeRecord{place: before.place, worker: before.worker, fused: before.fused, parent: int32(parent), depth: int32(depth), rowsIn: int32(rows)}
 }
 
 // Started notes that a worker began the job of which a node is the first.
@@ -283,38 +306,42 @@ func (r *Recorder) Posted(node, worker int, at clock.Time) {
 
 // Returned notes that the engine takes the result of the job of which a node is the first.
 func (r *Recorder) Returned(node int) {
-	if r.detail < Full {
+	if r.taken.Detail < Full {
 		return
 	}
 	at := r.clock.Now()
 	r.EnterAt(at)
+	r.turn = 0
 	r.add(event{kind: OffloadReturned, node: int32(node), at: at})
 }
 
 // Await notes that a body waits for the replies to so many commands. A body whose commands have just left has waited
 // since then.
 func (r *Recorder) Await(node, commands int) {
-	if r.detail < Full {
+	if r.taken.Detail < Full {
 		return
 	}
 	if e := r.last(); e != nil && e.kind == CommandSent && e.node == int32(node) && int(e.b) == commands {
 		e.also |= suspends
+		r.turn = e.at
 		return
 	}
-	r.add(event{kind: Suspended, node: int32(node), at: r.clock.Now(), b: int32(commands)})
+	r.turn = r.clock.Now()
+	r.add(event{kind: Suspended, node: int32(node), at: r.turn, b: int32(commands)})
 }
 
 // AwaitTimer notes that a body waits for a timer that is due then.
 func (r *Recorder) AwaitTimer(node int, due clock.Time) {
-	if r.detail >= Full {
-		r.add(event{kind: Suspended, also: ofTimer, node: int32(node), at: r.clock.Now(), arg: int64(due)})
+	if r.taken.Detail >= Full {
+		r.turn = r.clock.Now()
+		r.add(event{kind: Suspended, also: ofTimer, node: int32(node), at: r.turn, arg: int64(due)})
 	}
 }
 
 // Resume notes that a body goes on. It goes on with a reply, or because of a timer, as soon as that is there.
 func (r *Recorder) Resume(node int) {
-	r.inside = true
-	if r.detail < Full {
+	r.inside, r.turn = true, 0
+	if r.taken.Detail < Full {
 		return
 	}
 	if e := r.last(); e != nil && (e.kind == ReplyReceived || e.kind == TimerFired) && e.node == int32(node) {
@@ -326,23 +353,23 @@ func (r *Recorder) Resume(node int) {
 
 // Sent notes that commands of a node left on a connection at that instant.
 func (r *Recorder) Sent(node, endpoint, conn, commands, bytes int, at clock.Time) {
-	r.call(CommandSent, node, endpoint, conn, commands, bytes, at)
+	r.detailed(event{kind: CommandSent, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
 }
 
-// Replied notes that the replies to them were read.
-func (r *Recorder) Replied(node, endpoint, conn, commands, bytes int) {
-	if r.detail >= Full {
-		r.call(ReplyReceived, node, endpoint, conn, commands, bytes, r.clock.Now())
+// Replied notes that the replies to them were read. at is zero unless the clock was just read.
+func (r *Recorder) Replied(node, endpoint, conn, commands, bytes int, at clock.Time) {
+	if r.taken.Detail < Full {
+		return
 	}
-}
-
-func (r *Recorder) call(kind EventKind, node, endpoint, conn, commands, bytes int, at clock.Time) {
-	r.detailed(event{kind: kind, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
+	if at == 0 {
+		at = r.clock.Now()
+	}
+	r.add(event{kind: ReplyReceived, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
 }
 
 // Fired notes that a timer of a node fired: the end of a sleep, or its deadline.
 func (r *Recorder) Fired(node int, sleep bool, due clock.Time) {
-	if r.detail >= Full {
+	if r.taken.Detail >= Full {
 		also := eventFlags(0)
 		if sleep {
 			also = ofTimer
@@ -353,10 +380,10 @@ func (r *Recorder) Fired(node int, sleep bool, due clock.Time) {
 
 // Merge takes over what the Recorder of a worker has of its body, all of it or nothing, and ends its use.
 func (r *Recorder) Merge(body *Recorder) {
-	if body.dropped > 0 || !r.grow(len(body.events)) {
-		r.dropped += len(body.events) + body.dropped
+	if body.taken.Dropped > 0 || !r.grow(len(body.taken.events)) {
+		r.taken.Dropped += len(body.taken.events) + body.taken.Dropped
 	} else {
-		r.events = append(r.events, body.events...)
+		r.taken.events = append(r.taken.events, body.taken.events...)
 	}
 	body.release()
 }
@@ -364,21 +391,18 @@ func (r *Recorder) Merge(body *Recorder) {
 // Finish ends the recording of a request that ends now. err is the error of its answer. The Recording is the Recorder's
 // own memory, up to Free: only what somebody keeps is copied.
 func (r *Recorder) Finish(err error) *Recording {
-	now := r.clock.Now()
+	now := r.Turn()
 	if r.inside {
 		r.inside = false
 		r.detailed(event{kind: EngineLeft, node: -1, at: now})
 	}
-	r.finished = Recording{
-		Graph: r.graph, Engine: r.engine, Scheduling: r.mode, Detail: r.detail, Err: err,
-		Arrived: r.arrived, Begun: r.begun, Ended: now, Dropped: r.dropped,
-		id: r.id, cut: r.cut, nodes: r.nodes, events: r.events, errors: r.errors,
-	}
-	return &r.finished
+	r.taken.Ended, r.taken.Err = now, err
+	return &r.taken
 }
 
 // Free ends the use of what Finish has returned. The Recorder is ready for the next Begin.
 func (r *Recorder) Free() {
-	r.finished, r.graph, r.errors = Recording{}, nil, nil
+	t := &r.taken
+	t.RequestID, t.Graph, t.Err, t.errors = "", nil, nil, nil
 	r.release()
 }

@@ -14,23 +14,25 @@ import (
 // to look at, at the expense of who asks. It is valid only during the callback that gets it, a Sink's or the request's: who
 // wants it for longer has Keep. Immutable; any goroutine, while it is valid.
 type Recording struct {
+	// What each event touches comes first, on two lines of the processor's cache with the first fields of Recorder.
+	events  []event
+	nodes   []nodeRecord
+	Detail  Detail
+	Dropped int        // events that did not fit
+	cut     clock.Time // the instant of the first dropped event; zero: none, or a worker's
+
 	RequestID  string
 	At         time.Time // of the arrival, on the calendar; zero: unknown
 	Graph      *plan.Graph
 	Engine     string // as Trace.Engine
 	Scheduling string // as Trace.Scheduling
-	Detail     Detail
 	Arrived    clock.Time
 	Begun      clock.Time
 	Ended      clock.Time
 	Err        error // of the answer
-	Dropped    int   // events that did not fit
 
 	id     [2]uint64
-	cut    clock.Time // as in Recorder
-	nodes  []nodeRecord
-	errors []nodeError
-	events []event
+	errors []nodeError // of the nodes that failed
 }
 
 // Keep returns a copy that stays valid.

@@ -89,7 +89,9 @@ func (w *waiter) Sent(conn, n, bytes int, at clock.Time) {
 }
 
 // Replied implements resp.Watch.
-func (w *waiter) Replied(conn, n, bytes int) { w.recorder.Replied(w.node, w.endpoint, conn, n, bytes) }
+func (w *waiter) Replied(conn, n, bytes int) {
+	w.recorder.Replied(w.node, w.endpoint, conn, n, bytes, 0)
+}
 
 // Sleep implements task.Waiter.
 func (w *waiter) Sleep(d time.Duration) error {
