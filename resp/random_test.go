@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var seeds = flag.Int("resp.seeds", 150, "number of random schedules")
+var seeds = flag.Int("resp.seeds", 100, "number of random schedules")
 
 // TestRandomSchedules lets a client run against random calls, cancels, deadlines, answers
 // split anywhere, hung servers, refused and lost connections, all from one seed and in

@@ -60,13 +60,8 @@ data, unless --redis names another. An engine is written
 
   reactor                          asynchronous, all requests on one loop
   reactor:scheduling=offload_all   the same with another scheduling mode
-<<<<<<< HEAD
   reactor:coalesce_reads=false     the same without sharing of equal reads
   reactor:trace=1000               the same with one request in a thousand recorded (trace=1: each)
-=======
-  reactor:trace=1000               the same with one request in a thousand recorded (trace=1: each)
-  reactor:coalesce_reads=false     the same without sharing of equal reads
->>>>>>> main
   reactor:inline=false             the same with no computing node on the loop
   pool                             a CPU pool and an I/O pool that blocks on Redis
   pool:redis_pool=16               the same with 16 connections
