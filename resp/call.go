@@ -42,15 +42,15 @@ type Call struct {
 	conn       *conn // carries the commands gathered so far; nil before the first
 	turn       *turn // in which it waits; nil if all commands are gathered
 	pieces     *pieces
-	by         clock.Time // when it times out
-	links      [2]callLinks
 
 	// Commands: answered <= launched <= gathered <= Batch.Len().
 	gathered int32 // handed to conn, to leave with the others of this iteration
 	launched int32 // of these, written
 	answered int32
 	received int        // bytes of the replies so far
+	by       clock.Time // when it times out
 	since    clock.Time // when Do accepted it
+	links    [2]callLinks
 }
 
 // pieces is what only a call needs whose replies are not in a row on one tape: a small call fits into
