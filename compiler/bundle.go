@@ -62,7 +62,7 @@ func (u *unit) buildBundle() *bundle {
 			b.script = string(file.Contents)
 			continue
 		}
-		// The one error is that of a source without code, whose map is empty.
+		// Parse fails only for a source without code, whose map is empty.
 		b.origin, _ = sourcemap.Parse("", file.Contents)
 	}
 	b.lines = lineOffsets(b.script)

@@ -320,7 +320,7 @@ func refuseTwins(results []Result) {
 			}
 			r.refuse(Diagnostic{
 				Severity: Error, Code: "plan-name", File: r.Path(), Line: max(1, r.nameLine), Column: max(1, r.nameColumn),
-				Message: fmt.Sprintf("the plan's name %s is also that of %s:%d:%d", quote(name), twin.Path(), twin.nameLine, twin.nameColumn),
+				Message: fmt.Sprintf("the plan's name %s is taken by %s:%d:%d", quote(name), twin.Path(), twin.nameLine, twin.nameColumn),
 				Hint:    "give each plan a name of its own", Excerpt: r.nameExcerpt,
 			})
 		}

@@ -90,11 +90,11 @@ func requireError(t testing.TB, r compiler.Result, code string) compiler.Diagnos
 	return d
 }
 
-// TestSeedPlans compiles the plans of the seeds as they stand there.
-func TestSeedPlans(t *testing.T) {
+// TestExamplePlans compiles the example plans, among them those of the seeds as they stand there.
+func TestExamplePlans(t *testing.T) {
 	c := newCompiler(t)
-	results := compileFolder(t, c, "testdata/plans")
-	require.Len(t, results, 6)
+	results := compileFolder(t, c, "../plans")
+	require.Len(t, results, 10)
 	for _, r := range results {
 		assert.Empty(t, r.Errors)
 		assert.Empty(t, r.Warnings)
@@ -432,7 +432,7 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, results)
 	require.NoError(t, c.Close())
-	_, err = c.Compile(context.Background(), compiler.SourceFile("testdata/plans/diamond.plan.ts"))
+	_, err = c.Compile(context.Background(), compiler.SourceFile("../plans/diamond.plan.ts"))
 	require.ErrorIs(t, err, compiler.ErrClosed)
 
 	_, err = compiler.Folder("testdata/nowhere")
@@ -470,7 +470,7 @@ func TestNotAChild(t *testing.T) {
 		"missing": {"/nowhere/rankd"},
 	} {
 		c := newCompilerOf(t, compiler.Config{Command: command})
-		_, err := c.Compile(context.Background(), compiler.SourceFile("testdata/plans/diamond.plan.ts"))
+		_, err := c.Compile(context.Background(), compiler.SourceFile("../plans/diamond.plan.ts"))
 		require.Error(t, err, name)
 		if name == "ends" {
 			assert.ErrorContains(t, err, "compiler.Main")
@@ -505,7 +505,7 @@ func TestLibraryDoesNotImportTheCompiler(t *testing.T) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	text, err := os.ReadFile("testdata/plans/complex_dag.plan.ts")
+	text, err := os.ReadFile("../plans/complex_dag.plan.ts")
 	require.NoError(b, err)
 	for name, count := range map[string]int{"1 plan": 1, "200 plans": 200} {
 		files := make(map[string]string)

@@ -47,7 +47,7 @@ func (f *sourceFile) line(number int) string {
 
 // folder reads the files of one plan. Any goroutine: esbuild loads files at the same time.
 type folder struct {
-	root  *os.Root // nil if there is no folder on disk
+	root  *os.Root // nil: the folder is not on disk
 	entry string
 	text  []byte // of the entry, if it is not to be read
 

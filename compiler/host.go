@@ -120,7 +120,7 @@ func (c *callSite) arg(i int) int {
 type members struct {
 	host *host
 	name string
-	get  func(string) goja.Value // nil if there is no such name
+	get  func(string) goja.Value // nil: the name does not exist
 	all  func() []string
 	miss string // code of the error for an unknown name
 }

@@ -381,8 +381,8 @@ func (r *rewriter) parts(n ast.Node) { eachPart(n, r.walk) }
 
 var nodeType = reflect.TypeFor[ast.Node]()
 
-// eachPart calls visit with the nodes right below n, in the order of their fields, which is that of
-// the text.
+// eachPart calls visit with the nodes right below n, in the order of their fields. The text has
+// the same order.
 func eachPart(n ast.Node, visit func(ast.Node)) {
 	v := reflect.ValueOf(n)
 	if v.Kind() == reflect.Pointer {

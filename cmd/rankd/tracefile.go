@@ -16,7 +16,7 @@ type traceFile struct {
 	writer *trace.Writer
 }
 
-// openTraceFile creates the file, or returns nil if there is no path.
+// openTraceFile creates the file. It returns nil for an empty path.
 func openTraceFile(path string) (*traceFile, error) {
 	if path == "" {
 		return nil, nil

@@ -66,7 +66,7 @@ export default definePlan({ name: %q, build: (ctx) => ctx.fixedSource({ rowCount
 `, name, rows)
 }
 
-// rowCount returns how many rows the plan in an artifact makes, -1 if there is no artifact.
+// rowCount returns how many rows the plan in an artifact makes. Without an artifact it returns -1.
 func rowCount(t *testing.T, path string) int {
 	t.Helper()
 	text, err := os.ReadFile(path)

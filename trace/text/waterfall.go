@@ -43,7 +43,7 @@ func waterfall(out *strings.Builder, t *trace.Trace, o Options) {
 	if left > 0 {
 		fmt.Fprintf(out, "… %d lighter nodes left out; --full draws them\n", left)
 	}
-	out.WriteString("● on the critical path (latency)  ○ only on that of service   · ready, waits to start  █ runs  ░ waits for Redis or a timer\n")
+	out.WriteString("● on the critical path (latency)  ○ only on the path of service   · ready, waits to start  █ runs  ░ waits for Redis or a timer\n")
 }
 
 // pathMarks returns the mark of each node that is on a critical path.
