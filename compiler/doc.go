@@ -13,5 +13,5 @@
 // value, such as the condition of an if, is an error.
 //
 // A plan is a program, so it runs in a child process with bounds on memory and time. See [Main].
-// What a plan may say comes from a [Language], which is made of the task catalog and the registry.
+// A [Language] says which words a plan may use. The task catalog and the registry make it.
 package compiler

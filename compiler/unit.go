@@ -33,7 +33,7 @@ type unit struct {
 	vm        *goja.Runtime
 	host      *host
 
-	// What the watchdog reads. Any goroutine.
+	// The watchdog reads these. Any goroutine.
 	statement atomic.Int64 // offset in the bundle of the last statement that began
 	located   atomic.Pointer[bundle]
 	running   atomic.Pointer[goja.Runtime]

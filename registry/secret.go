@@ -32,7 +32,7 @@ func NewSecret(text string) Secret {
 	return Secret{text: &text}
 }
 
-// IsZero reports whether there is no secret.
+// IsZero reports whether s names no secret.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
 // Reveal returns the password: that of NewSecret, or what Read has read. It is empty if there is

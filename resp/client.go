@@ -17,7 +17,7 @@ import (
 //	          │                           │                    │
 //	          └──── timeout, connection lost, no connection, replies too large, Close ────▶ settled ──deferred──▶ Done(err)
 //
-// What is gathered in an iteration leaves at its end, or as soon as it is 2 KiB. Until then equal
+// Commands gathered in an iteration leave at its end, or as soon as they fill 2 KiB. Until then equal
 // reads are one command.
 //
 // The client connects when it has calls. Calls wait without a connection for the next
@@ -38,7 +38,7 @@ type Client struct {
 	// Every call under way is in one of two lists.
 	underWay callList
 	settled  callList // failed, or without commands; deliverSettled is to invoke Done
-	// Those of underWay with commands that are not gathered wait in one of two rings.
+	// Calls of underWay with commands that are not gathered wait in one of two rings.
 	whole turns // calls that leave in one part
 	large turns // calls that leave in several
 

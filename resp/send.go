@@ -135,7 +135,7 @@ func (c *Client) sendPart(call *Call, n int, b bulk) bool {
 	o.add(call, from, to, share)
 	added := o.len - before
 	c.inflight += added
-	b = bulk{min(b.commands, added), b.bytes * added / n} // What is shared costs nothing.
+	b = bulk{min(b.commands, added), b.bytes * added / n} // Shared commands cost nothing.
 	o.bulk.add(b)
 	c.bulk.add(b)
 	call.conn, call.gathered = cn, int32(to)

@@ -37,7 +37,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	assert.NotSame(t, &rows[0], &m.Rows(4096)[0], "of another class")
 }
 
-// What is not lent is allocated, and the pool never sees it.
+// A memory that does not lend allocates each slice, and the pool never sees it.
 func TestMemoryThatIsNotLent(t *testing.T) {
 	p := rowset.NewPool(rowset.PoolConfig{BytesMax: 1 << 20, LengthMin: 100})
 	notLending := rowset.NewMemory(p)

@@ -14,7 +14,7 @@ import (
 // Where one thing on the engine's thread ends and the next begins at once, one reading serves both: reading the clock is most
 // of the price of recording.
 //
-// What happens to nodes is kept per node and never lost. All else is a list of events, which is bounded: once an event
+// A recorder keeps the facts about nodes per node and never loses them. All else is a list of events, which is bounded: once an event
 // does not fit, it and all later ones are dropped and counted, so that what is there has no holes.
 //
 // One goroutine at a time: the loop, or who holds the lock of the request. A worker that blocks has a Recorder of its

@@ -137,7 +137,7 @@ func TestRecorder(t *testing.T) {
 	assert.True(t, r.budget.Unused(0))
 }
 
-// What does not fit is dropped and counted. What is there stays true, and the critical path has lost nothing.
+// A recorder drops events that do not fit, and counts them. The others stay true, and the critical path is whole.
 func TestRecordingIsBounded(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	for sleeps := range 80 {
@@ -189,7 +189,7 @@ func TestOneRequestIsBounded(t *testing.T) {
 	assert.LessOrEqual(t, cap(r.taken.events), keepEvents, "a free recorder keeps little")
 }
 
-// What a worker has recorded fits as a whole or not at all.
+// The events of a worker fit as a whole or not at all.
 func TestMerge(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	for _, events := range []int{8 * budgetChunk, 2 * budgetChunk} {

@@ -14,7 +14,7 @@ import (
 // to look at, at the expense of who asks. It is valid only during the callback that gets it, a Sink's or the request's: who
 // wants it for longer has Keep. Immutable; any goroutine, while it is valid.
 type Recording struct {
-	// What each event touches comes first, on two lines of the processor's cache with the first fields of Recorder.
+	// The fields that each event touches come first, on two lines of the processor's cache with the first fields of Recorder.
 	events  []event
 	nodes   []nodeRecord
 	Detail  Detail
