@@ -13,8 +13,8 @@ const DefaultBusyPoll = 100 * time.Microsecond
 
 // Bounds of busy polling.
 const (
-	busyPollConns = 8    // with more connections the reactor sleeps at once: poll looks at each of them
-	busyPollSkips = 1024 // most waits that go without, after polls that were in vain
+	busyPollConns = 8  // with more connections the reactor sleeps at once: poll looks at each of them
+	busyPollDoubt = 10 // at most 1,023 waits go without a poll
 )
 
 // A busyPoll looks for replies for a moment before the loop sleeps. Waking a thread costs 5 to 50 µs on
@@ -22,27 +22,31 @@ const (
 // 1.34 times as many requests, with four 1.2 times; each costs 6 to 30 % more processor time.
 //
 // The loop polls only while a connection waits for an answer, and not after a long turn: many requests are
-// in flight then, and the loop seldom sleeps. A poll in vain lets the next waits go without one, then twice
-// as many, so that a distant server costs next to nothing.
+// in flight then, and the loop seldom sleeps. It yields its processor to threads that want to run.
+//
+// A poll is in vain if no answer comes, or if a post comes first: with requests that arrive in the meantime
+// polling only takes processor time from them. Polls in vain let the next waits go without. More than one in three
+// of them makes polls rare, so that a distant server costs next to nothing.
 //
 // Loop only, except for wake.
 type busyPoll struct {
 	longest time.Duration // 0: never
 	now     func() time.Time
 	ready   func([]unix.PollFd) bool // whether one of them is readable or broken
+	yield   func()                   // lets other threads run on this processor
 
-	woken  atomic.Bool // another goroutine has submitted a task
-	began  time.Time   // of the loop's turn; zero if none has begun since the last wait
-	skips  int         // waits that go without a poll
-	misses int         // polls in vain, one after the other
-	fds    []unix.PollFd
+	woken atomic.Bool // another goroutine has submitted a task
+	began time.Time   // of the loop's turn; zero if none has begun since the last wait
+	skips int         // waits that go without a poll
+	doubt int         // grows with polls in vain, and shrinks with the others: skips is 2^doubt - 1
+	fds   []unix.PollFd
 }
 
 func newBusyPoll(longest time.Duration) busyPoll {
 	return busyPoll{longest: longest, now: time.Now, ready: func(fds []unix.PollFd) bool {
 		n, err := unix.Poll(fds, 0)
 		return n != 0 || err != nil
-	}}
+	}, yield: yieldThread}
 }
 
 // wake ends a poll that is under way. Any goroutine.
@@ -73,15 +77,17 @@ func (p *busyPoll) wait(conns map[*conn]struct{}) {
 	}
 	for until := p.now().Add(p.longest); p.now().Before(until); {
 		if p.woken.Load() {
-			return
+			break
 		}
 		if p.ready(p.fds) {
-			p.misses = 0
+			p.doubt = max(p.doubt-1, 0)
+			p.skips = 1<<p.doubt - 1
 			return
 		}
+		p.yield()
 	}
-	p.misses++
-	p.skips = min(1<<min(p.misses, 20)-1, busyPollSkips)
+	p.doubt = min(p.doubt+2, busyPollDoubt)
+	p.skips = 1<<p.doubt - 1
 }
 
 // gather lists the descriptors of all connections. It reports whether one of them waits for an answer.
