@@ -26,6 +26,9 @@ type ParamSchema struct {
 	StrValue string // default of an optional String
 	// An optional Bool defaults to false.
 
+	// Doc says what the parameter means, with its unit, in Markdown. The reference adds type, range and default.
+	Doc string
+
 	// Source narrows what the source of a plan may say. Load ignores it, because the task
 	// checks its parameters when it runs.
 	Source SourceRule

@@ -20,6 +20,8 @@ type Spec struct {
 	Op string
 	// Doc is one sentence for listings of tasks.
 	Doc string
+	// Reference documents the task for the people who write plans.
+	Reference Reference
 	// Params is the schema of the node's parameters; every op also takes "trace".
 	Params []plan.ParamSchema
 	// Inputs is the number of inputs that a node must list: 0 or 1. Invoke checks
