@@ -216,7 +216,7 @@ func (p *parser) wants(n *node, takes Takes) error {
 		return nil
 	}
 	switch takes {
-	case TakesNumber, TakesOrdered:
+	case TakesNumber, TakesNullable, TakesOrdered:
 		if !n.typ.isNumber() {
 			return p.fail("want a number, have %s", p.describe(n))
 		}
