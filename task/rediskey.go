@@ -73,9 +73,17 @@ func (c *Ctx) keyText(parts []plan.TemplatePart) (text string, ok bool, err erro
 // the field is null.
 func (c *Ctx) keyField(part *plan.TemplatePart) (text string, ok bool) {
 	id := part.Param.ID
-	if part.Param.Type == registry.Int {
-		n, ok := c.Params.Float(id)
-		return strconv.FormatInt(int64(n), 10), ok
+	switch part.Param.Type {
+	case registry.Int:
+		n, ok := c.Params.Int(id)
+		return strconv.FormatInt(n, 10), ok
+	case registry.Bool:
+		b, ok := c.Params.Bool(id)
+		if b {
+			return "1", ok
+		}
+		return "0", ok
+	default:
+		return c.Params.String(id)
 	}
-	return c.Params.String(id)
 }

@@ -30,6 +30,7 @@ type Takes uint8
 // The operands.
 const (
 	TakesNumber    Takes = iota + 1 // numbers and integers, which become doubles
+	TakesNullable                   // the same, and plans may write null
 	TakesPredicate                  // predicates
 	TakesEqual                      // two numbers, two integers (exactly) or two strings
 	TakesOrdered                    // two numbers or two integers (exactly)

@@ -166,7 +166,7 @@ var operators = []Operator{
 	},
 	{
 		Name: "decay", code: opDecay, Operands: []Operand{{"x", TakesNumber}, {"half_life", TakesNumber}}, Makes: Number, Typed: true,
-		Doc: "2 to the power of -x / half_life: 1 at x = 0, one half at x = half_life. x and half_life have the same unit.",
+		Doc:  "2 to the power of -x / half_life: 1 at x = 0, one half at x = half_life. x and half_life have the same unit.",
 		Null: nullIfAny, NonFinite: nullIfNot + " So is the result if half_life is not above 0.",
 		Example: "decay(age(Key.created_at), 6 * 3600)", Function: "decay", Builder: "E.decay",
 		row:    func(x, halfLife, _ float64) float64 { return decay(x, halfLife) },
@@ -175,16 +175,16 @@ var operators = []Operator{
 
 	// Choices.
 	{
-		Name: "coalesce", code: opCoalesce, Operands: two, Makes: Number, Doc: "a, or b where a is null.", Null: "Null if both are null.",
-		NonFinite: passesOn, Example: "coalesce(Key.score, 0)", Function: "coalesce", Builder: "E.coalesce",
+		Name: "coalesce", code: opCoalesce, Operands: []Operand{{"a", TakesNullable}, {"b", TakesNullable}}, Makes: Number, Doc: "a, or b where a is null.", Null: "Null if both are null.",
+		NonFinite: passesOn, Example: "coalesce(Key.score, 0)", Infix: "??", Function: "coalesce", Builder: "E.coalesce",
 	},
 	{
 		Name: "if", code: opIf,
-		Operands: []Operand{{"cond", TakesPredicate}, {"then", TakesNumber}, {"else", TakesNumber}},
+		Operands: []Operand{{"cond", TakesPredicate}, {"then", TakesNullable}, {"else", TakesNullable}},
 		Makes:    Number, Typed: true,
 		Doc:  "then where cond is true, else where it is false. A pattern inside cond must be a literal, because an expression cannot fail.",
 		Null: "Null if the chosen operand is null.", NonFinite: passesOn,
-		Example: "Key.score > 0.5 ? 1 : Key.score", Builder: "E.if",
+		Example: "Key.score > 0.5 ? 1 : Key.score", Infix: "?:", Builder: "E.if",
 	},
 
 	// Predicates.
