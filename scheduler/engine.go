@@ -15,13 +15,15 @@ import (
 // Execution is one run of a plan. The engine only reads it, until it calls done.
 // Any goroutine may read it until then.
 type Execution struct {
-	Graph    *plan.Graph
-	UserID   int64
-	Params   expr.Params
-	Arrived  clock.Time // on the engine's clock; zero means when it is submitted
-	Deadline clock.Time // on the engine's clock; zero means none
-	Deltas   bool       // fill Result.Deltas
-	Mode     *Mode      // of this request; nil means the engine's
+	Graph  *plan.Graph
+	UserID int64
+	// RequestID is the id that the caller gave the request; it need not be unique.
+	RequestID string
+	Params    expr.Params
+	Arrived   clock.Time // on the engine's clock; zero means when it is submitted
+	Deadline  clock.Time // on the engine's clock; zero means none
+	Deltas    bool       // fill Result.Deltas
+	Mode      *Mode      // of this request; nil means the engine's
 	// Record says how much to record of this run, in Result.Recording.
 	Record trace.Detail
 	// Abandoned is set by a caller that no longer wants the result, at any time and on any

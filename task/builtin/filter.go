@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -19,14 +18,9 @@ func filter() task.Spec {
 		Reference: filterReference(),
 		Inputs:    1,
 		Output:    task.Subset,
-		Reads: func(n *plan.Node) []registry.KeyID {
-			if n.Pred == nil {
-				return nil
-			}
-			return n.Pred.Keys()
-		},
-		Inline:  true,
-		Forgets: true,
+		Reads:     task.ExprKeys,
+		Inline:    true,
+		Forgets:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			if c.Node.Pred == nil {
 				return rowset.RowSet{}, task.Invalidf("pred_id is empty")

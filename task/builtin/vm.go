@@ -22,16 +22,11 @@ func vm() task.Spec {
 		Reference: vmReference(),
 		Inputs:    1,
 		Output:    task.SameRows,
-		Reads: func(n *plan.Node) []registry.KeyID {
-			if n.Expr == nil {
-				return nil
-			}
-			return n.Expr.Keys()
-		},
-		Writes:  task.ColumnParam("out_key"),
-		Inline:  true,
-		Forgets: true,
-		Run:     runVM,
+		Reads:     task.ExprKeys,
+		Writes:    task.ColumnParam("out_key"),
+		Inline:    true,
+		Forgets:   true,
+		Run:       runVM,
 	}
 }
 
@@ -62,7 +57,7 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
 	}
 	out := in
-	out.Batch = rowset.WithFloat(in.Batch, key.ID, col.Values, col.Valid)
+	out.Batch = rowset.With(in.Batch, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key.ID, Values: col.Values, Valid: col.Valid}}})
 	return out, nil
 }
 
