@@ -17,6 +17,8 @@ func Specs() []task.Spec {
 		sortRows(),
 		take(),
 		concat(),
+		candidates(),
+		lookup(),
 		union(),
 		dedupe(),
 		join(),
