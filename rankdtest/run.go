@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"time"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -32,6 +33,8 @@ type Case struct {
 	UserID int64
 	// RequestID is the id of the request.
 	RequestID string
+	// Now is when the request arrives, for now() in expressions and for ages. Zero leaves it out.
+	Now time.Time
 	// Context and RequestParams are parameters that the request brings, as in rankd.Request.
 	Context, RequestParams map[string]any
 	// Registry is a folder with the tables of keys, params and endpoints. Nil means the
@@ -65,6 +68,9 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	}
 	if err != nil {
 		return rowset.RowSet{}, fmt.Errorf("rankdtest: %w", err)
+	}
+	if !c.Now.IsZero() {
+		params.SetNow(float64(c.Now.UnixNano()) / 1e9)
 	}
 	graph, err := c.load(spec, reg)
 	if err != nil {

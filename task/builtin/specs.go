@@ -19,6 +19,7 @@ func Specs() []task.Spec {
 		concat(),
 		union(),
 		dedupe(),
+		exclude(),
 		join(),
 		blend(),
 		sleep(),
