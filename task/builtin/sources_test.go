@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -67,7 +68,7 @@ func runSource(t *testing.T, op string, c rankdtest.Case) (rowset.RowSet, error)
 	}
 	out, err := rankdtest.Run(specOf(t, op), c)
 	for i, in := range given {
-		require.Equal(t, before[i], tableOf(in), "input %d has changed", i)
+		require.True(t, reflect.DeepEqual(before[i], tableOf(in)), "input %d has changed", i)
 	}
 	return out, err
 }
@@ -107,7 +108,7 @@ func randomProvenance(rng *rand.Rand, inputs int, needNames bool) (map[string]an
 	return params, p
 }
 
-const randomRuns = 100
+const randomRuns = 40
 
 func TestUnionAsReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 1))
