@@ -266,5 +266,7 @@ func (h *host) regex(c goja.FunctionCall) goja.Value {
 			`write regex(Key.title, "^new", "i") or regex(Key.title, P.name)`)
 		return h.broken
 	}
-	return h.result(predicate, leaf("regex", map[string]any{"key_id": key.key.ID, "pattern": pattern, "flags": flags}), site.start)
+	match := leaf("regex", map[string]any{"key_id": key.key.ID, "pattern": pattern, "flags": flags})
+	match.fails = pattern["kind"] == "param"
+	return h.result(predicate, match, site.start)
 }

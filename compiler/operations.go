@@ -143,6 +143,11 @@ func (h *host) combine(o *expr.Operator, what string, operands []goja.Value, pla
 		t = branch(o.Name, members, names, t, more)
 		t.typed = t.typed || o.Typed
 	}
+	if o.Name == "if" && args[0].fails {
+		h.u.failAt(places[0], "pattern", "the condition of "+what+" takes patterns that are known while the plan is built, because an expression cannot fail",
+			"filter by the pattern, or write it into the plan")
+		return h.broken
+	}
 	// Two integers are compared exactly, which takes types.
 	t.typed = t.typed || o.Typed || o.Cmp != "" && args[0].whole && args[1].whole
 	return h.result(makes(o), t, at)
@@ -158,7 +163,7 @@ func isWhole(v goja.Value) bool {
 func (h *host) apply(o *expr.Operator, name string, args []goja.Value, site *callSite) goja.Value {
 	if len(args) != len(o.Operands) && !(isVariadic(o) && len(args) > len(o.Operands)) {
 		h.u.failAt(site.at, "arguments", fmt.Sprintf("%s takes %d arguments, not %d", name, len(o.Operands), len(args)),
-			"write "+name+"("+strings.Join(memberNames(o), ", ")+")")
+			"write "+name+"("+camelCase(strings.Join(memberNames(o), ", "))+")")
 		return h.broken
 	}
 	places := make([]int, len(args))

@@ -105,7 +105,9 @@ func globalFunctions() []string {
 func isMath(function string) bool { return strings.HasPrefix(function, "Math.") }
 
 // isVariadic reports whether an operator, written as a function, takes more than two operands.
-func isVariadic(o *expr.Operator) bool { return slices.Contains([]string{"and", "or", "min", "max"}, o.Name) }
+func isVariadic(o *expr.Operator) bool {
+	return slices.Contains([]string{"and", "or", "min", "max"}, o.Name)
+}
 
 // memberNames returns the members of an artifact that hold the operands.
 func memberNames(o *expr.Operator) []string {

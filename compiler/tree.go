@@ -23,6 +23,7 @@ type tree struct {
 	depth   int
 	typed   bool // needs expr.Capability
 	whole   bool // an integer as it stands: a key, a parameter or a constant
+	fails   bool // may fail when the plan runs: it matches a pattern that a request brings
 }
 
 // leaf returns a tree without operands.
@@ -37,6 +38,7 @@ func branch(op string, members map[string]any, names []string, args ...*tree) *t
 		t.nodes += arg.nodes
 		t.depth = max(t.depth, arg.depth)
 		t.typed = t.typed || arg.typed
+		t.fails = t.fails || arg.fails
 	}
 	t.depth++
 	return t
@@ -56,7 +58,9 @@ func constWhole(digits string) *tree {
 	return t
 }
 
-func constText(value string) *tree { return needsTypes(leaf("const_string", map[string]any{"value": value})) }
+func constText(value string) *tree {
+	return needsTypes(leaf("const_string", map[string]any{"value": value}))
+}
 
 // needsTypes marks a new tree as one that needs expr.Capability.
 func needsTypes(t *tree) *tree {

@@ -15,14 +15,14 @@ import (
 type value struct {
 	host  *host
 	kind  kind
-	name  string          // "Key.id"; "" for what operators make
-	tree  *tree           // unless it is opaque or broken
-	truth bool            // a number that is 1 or 0 for true or false: of type bool
+	name  string // "Key.id"; "" for what operators make
+	tree  *tree  // unless it is opaque or broken
+	truth bool   // a number that is 1 or 0 for true or false: of type bool
 	// elements is number or text: what a set has.
 	elements kind
-	key   *registry.Key   // if it is a key
-	param *registry.Param // if it is a parameter
-	at    int             // offset in the bundle of where it was made
+	key      *registry.Key   // if it is a key
+	param    *registry.Param // if it is a parameter
+	at       int             // offset in the bundle of where it was made
 }
 
 // describe names the value in messages.

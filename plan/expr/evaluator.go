@@ -30,7 +30,7 @@ type evaluator struct {
 
 	boundTests  []testBinding
 	boundLeaves []leafBinding
-	ints        [2]*intRegister // allocated as they are needed
+	ints        [2]*intRegister        // allocated as they are needed
 	compacted   [compactLevels][]int32 // rows of compacted chunks, by level
 	failed      error                  // of the condition of an if; rowset.ErrStopped or nil
 }

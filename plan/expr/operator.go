@@ -29,14 +29,14 @@ type Takes uint8
 
 // The operands.
 const (
-	TakesNumber   Takes = iota + 1 // numbers and integers, which become doubles
-	TakesNullable                  // the same, and plans may write null
-	TakesPredicate                 // predicates
-	TakesEqual                     // two numbers, two integers (exactly) or two strings
-	TakesOrdered                   // two numbers or two integers (exactly)
-	TakesAny                       // values of each type
-	TakesElement                   // a number, an integer or a string that may be in the set
-	TakesSet                       // a set of strings or a list
+	TakesNumber    Takes = iota + 1 // numbers and integers, which become doubles
+	TakesNullable                   // the same, and plans may write null
+	TakesPredicate                  // predicates
+	TakesEqual                      // two numbers, two integers (exactly) or two strings
+	TakesOrdered                    // two numbers or two integers (exactly)
+	TakesAny                        // values of each type
+	TakesElement                    // a number, an integer or a string that may be in the set
+	TakesSet                        // a set of strings or a list
 )
 
 // An Operand is a part of an operator that is a tree itself. Immutable; any goroutine.

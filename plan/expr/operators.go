@@ -166,7 +166,7 @@ var operators = []Operator{
 	},
 	{
 		Name: "decay", code: opDecay, Operands: []Operand{{"x", TakesNumber}, {"half_life", TakesNumber}}, Makes: Number, Typed: true,
-		Doc: "2 to the power of -x / half_life: 1 at x = 0, one half at x = half_life. x and half_life have the same unit.",
+		Doc:  "2 to the power of -x / half_life: 1 at x = 0, one half at x = half_life. x and half_life have the same unit.",
 		Null: nullIfAny, NonFinite: nullIfNot + " So is the result if half_life is not above 0.",
 		Example: "decay(age(Key.created_at), 6 * 3600)", Function: "decay", Builder: "E.decay",
 		row:    func(x, halfLife, _ float64) float64 { return decay(x, halfLife) },

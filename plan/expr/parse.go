@@ -84,15 +84,15 @@ type node struct {
 	args []*node // in the order of op.Operands
 	typ  Type
 
-	number  float64         // const_number
-	whole   int64           // const_number: the same, if typ is Int
-	truth   bool            // const_bool
-	text    string          // const_string
-	key     registry.KeyID  // key_ref, regex
+	number  float64          // const_number
+	whole   int64            // const_number: the same, if typ is Int
+	truth   bool             // const_bool
+	text    string           // const_string
+	key     registry.KeyID   // key_ref, regex
 	param   registry.ParamID // param_ref
-	list    *list           // in
-	pattern *pattern        // regex
-	path    string          // in and regex, whose errors name it
+	list    *list            // in
+	pattern *pattern         // regex
+	path    string           // in and regex, whose errors name it
 }
 
 // A list is the list of an in. At most one of its parts is not empty.

@@ -550,7 +550,9 @@ func (g treeGen) intLeaf() string {
 		`{"op":"param_ref","param_id":5}`, `{"op":"const_number","value":`+g.pick("0", "1", "-3", "9007199254740993", "9223372036854775807")+`}`)
 }
 
-func (g treeGen) quoted() string { return fmt.Sprintf("%q", strings.ToValidUTF8(rowsettest.String(g.rng), "?")) }
+func (g treeGen) quoted() string {
+	return fmt.Sprintf("%q", strings.ToValidUTF8(rowsettest.String(g.rng), "?"))
+}
 
 // leafTest returns a predicate of typed trees on values as they stand.
 func (g treeGen) leafTest() string {
