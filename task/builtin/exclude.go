@@ -23,7 +23,7 @@ func exclude() task.Spec {
 				"`key` is the key of a set, or with `kind: \"sorted_set\"` of a sorted set. The scores of a sorted set are times in Unix seconds; with `max_age` a member whose score is more than " +
 				"so many seconds before the request no longer excludes. A score in the future always does.\n\n" +
 				"`\"on_error\": \"skip\"` on the node lets the rows pass if Redis fails, and the answer's `completeness` says so.",
-			Reads: "the column of `by`, if given",
+			Reads: "The column of `by`, if given.",
 			Redis: "`SMISMEMBER` for a set, `ZMSCORE` for a sorted set, both since Redis 6.2; an older server answers with an error. One command asks for up to 1,024 rows, and one " +
 				"round trip for up to 65,536. Rows that `context` has dropped, and nulls, are not asked for. No rows, no command.",
 			Order: "The rows that stay keep their order.",
