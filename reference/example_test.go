@@ -17,6 +17,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/redisclient"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
@@ -31,7 +32,9 @@ import (
 func TestExamplesAreCurrent(t *testing.T) {
 	reg, err := registry.Load(Tables(), "test")
 	require.NoError(t, err)
-	catalog := builtin.Catalog()
+	models, err := gbdt.ReadFolder(Models(), "models")
+	require.NoError(t, err)
+	catalog := builtin.CatalogWith(models)
 	c, err := compiler.New(compiler.Config{Tasks: catalog, Registry: reg})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, c.Close()) }()
@@ -129,7 +132,7 @@ func compileExample(t *testing.T, c *compiler.Compiler, spec *task.Spec, source 
 func rank(t *testing.T, model rankd.Model, redis string, e *Example) json.RawMessage {
 	t.Helper()
 	engine, err := rankd.Open(rankd.Options{
-		Redis: redis, Env: "test", Registry: Tables(), PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
+		Redis: redis, Env: "test", Registry: Tables(), Models: Models(), PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
 	})
 	require.NoError(t, err)
 	defer engine.Close()
