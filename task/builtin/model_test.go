@@ -152,5 +152,5 @@ func TestModelRefuses(t *testing.T) {
 	}
 	_, err := nodeCase{params: map[string]any{"model": "score", "out_key": "score"}}.load(t, model(testModels(t)))
 	assert.EqualError(t, err, `p.plan.json: node "it": nodes[0]: reads column "second" (6002), which no node before it writes`)
-	nodeCase{params: map[string]any{"model": "x", "out_key": "score"}}.refuses(t, model(nil), `params.model: there is no model "x": no folder of models is given`)
+	nodeCase{params: map[string]any{"model": "x", "out_key": "score"}}.refuses(t, model(nil), `params.model: there is no model "x": no folder of models is given (--model_dir)`)
 }
