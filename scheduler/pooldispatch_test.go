@@ -1,9 +1,9 @@
 package scheduler_test
 
 import (
-	"slices"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
