@@ -14,7 +14,7 @@ func TestNames(t *testing.T) {
 	names := []string{
 		"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
 		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu",
-		"core::union", "core::dedupe", "core::join", "core::blend",
+		"core::union", "core::dedupe", "core::join", "core::blend", "core::candidates", "core::lookup",
 	}
 	assert.Len(t, r.Specs(), len(names))
 	for _, full := range names {
@@ -40,6 +40,7 @@ func TestPlaces(t *testing.T) {
 		"core::vm": task.Computes, "core::filter": task.Computes, "core::sort": task.Computes, "core::take": task.Computes,
 		"core::concat": task.Computes, "test::busy_cpu": task.Computes,
 		"core::union": task.Computes, "core::dedupe": task.Computes, "core::join": task.Computes, "core::blend": task.Computes,
+		"core::candidates": task.Waits, "core::lookup": task.Waits,
 		"test::sleep": task.OnLoop, "test::fixed_source": task.OnLoop,
 	}
 	for _, s := range Specs() {
