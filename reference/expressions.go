@@ -47,7 +47,7 @@ does ` + "`min`, `if` or `coalesce`" + ` of integers. TypeScript writes an exact
   row a value.
 - ` + "`+`, `-`, `*`, `??`" + ` and the choice of ` + "`?:`" + ` pass an infinity or NaN on. A node that writes one into a column fails.
 
-## Time
+## The unit of time
 
 Times are seconds since 1970-01-01 00:00 UTC, with fractions. All rows and nodes of a request have the same ` + "`now()`" + `, its arrival. For a column in
 milliseconds write ` + "`now() - Key.created_ms / 1000`" + `.
@@ -56,13 +56,13 @@ milliseconds write ` + "`now() - Key.created_ms / 1000`" + `.
 // expressionsPage returns docs/reference/expressions.md.
 func expressionsPage(operators []expr.Operator) string {
 	var b strings.Builder
-	b.WriteString(expressionsIntro)
+	b.WriteString(expressionsIntro + "\n## Operators\n")
 	group := ""
 	for i := range operators {
 		o := &operators[i]
 		if o.Group != group {
 			group = o.Group
-			fmt.Fprintf(&b, "\n## %s\n\n| TypeScript | in artifacts | meaning | null, infinity, NaN |\n|---|---|---|---|\n", group)
+			fmt.Fprintf(&b, "\n### %s\n\n| TypeScript | in artifacts | meaning | null, infinity, NaN |\n|---|---|---|---|\n", group)
 		}
 		meaning := o.Doc
 		if o.Typed {
