@@ -33,10 +33,12 @@ type Case struct {
 	UserID int64
 	// RequestID is the id of the request.
 	RequestID string
-	// Now is when the request arrives, for now() in expressions and for ages. Zero leaves it out.
-	Now time.Time
 	// Context and RequestParams are parameters that the request brings, as in rankd.Request.
 	Context, RequestParams map[string]any
+	// Arrival is when the request arrived. Zero means that nobody knows.
+	Arrival time.Time
+	// Outside counts texts from Redis that the task could not use. Nil counts nothing.
+	Outside *task.Outside
 	// Registry is a folder with the tables of keys, params and endpoints. Nil means the
 	// built-in tables, whose Redis endpoint is "ep_0001".
 	Registry fs.FS
@@ -69,8 +71,8 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, fmt.Errorf("rankdtest: %w", err)
 	}
-	if !c.Now.IsZero() {
-		params.SetNow(float64(c.Now.UnixNano()) / 1e9)
+	if !c.Arrival.IsZero() {
+		params.SetNow(float64(c.Arrival.UnixNano()) / float64(time.Second))
 	}
 	graph, err := c.load(spec, reg)
 	if err != nil {
@@ -80,6 +82,7 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	ctx := &task.Ctx{
 		Node: node, Inputs: c.Inputs, UserID: c.UserID, RequestID: c.RequestID, Params: &params, Registry: reg, Waiter: task.NoWaiter{},
 		Rows: task.NewRowBudget(c.MaxRows), Cancellation: new(task.Cancellation),
+		Outside: c.Outside,
 	}
 	for i, in := range c.Inputs {
 		if err := in.Validate(); err != nil {

@@ -67,7 +67,7 @@ func TestExcludeAsReference(t *testing.T) {
 				sets.members[text(row.get(by))] = strconv.Itoa(now - rng.IntN(100))
 			}
 		}
-		c := rankdtest.Case{Params: params, Inputs: rankdtest.Inputs(in), UserID: 7, Redis: sets.answer, Now: time.Unix(now, 0)}
+		c := rankdtest.Case{Params: params, Inputs: rankdtest.Inputs(in), UserID: 7, Redis: sets.answer, Arrival: time.Unix(now, 0)}
 		oldest := -1
 		if rng.IntN(2) == 0 {
 			params["kind"] = "sorted_set"
