@@ -34,6 +34,18 @@ func Tables() fs.FS {
 	return sub
 }
 
+//go:embed models
+var models embed.FS
+
+// Models returns the folder of the models that the examples use.
+func Models() fs.FS {
+	sub, err := fs.Sub(models, "models")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return sub
+}
+
 // Examples returns the examples by op.
 func Examples() map[string]Example {
 	all := make(map[string]Example)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/redisclient"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
@@ -31,7 +32,9 @@ import (
 func TestExamplesAreCurrent(t *testing.T) {
 	reg, err := registry.Load(Tables(), "test")
 	require.NoError(t, err)
-	catalog := builtin.Catalog()
+	models, err := gbdt.ReadFolder(Models(), "models")
+	require.NoError(t, err)
+	catalog := builtin.CatalogWith(models)
 	c, err := compiler.New(compiler.Config{Tasks: catalog, Registry: reg})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, c.Close()) }()
@@ -43,6 +46,9 @@ func TestExamplesAreCurrent(t *testing.T) {
 	current := make(map[string]Example)
 	for _, spec := range catalog.Specs() {
 		t.Run(spec.Op, func(t *testing.T) {
+			if spec.Op == "core::model" {
+				t.Skip("an engine takes no models yet")
+			}
 			given := &spec.Reference.Example
 			e := Example{
 				TypeScript: Source(spec), Redis: given.Redis, Request: json.RawMessage(cmp.Or(given.Request, `{"user_id": 1}`)),
