@@ -7,12 +7,12 @@ package rowset
 // keeps tasks from that. The slices of the result are m's.
 func Concat(m *Memory, sides ...RowSet) RowSet {
 	var few [4]RowSet
-	a := assembly{memory: m, sides: few[:0]}
+	a := assembly{sides: few[:0]}
 	for _, side := range sides {
 		if side.Batch != nil {
 			a.sides = append(a.sides, side)
 			a.n += side.N
 		}
 	}
-	return Dense(a.batch())
+	return Dense(a.batch(m))
 }

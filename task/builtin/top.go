@@ -15,7 +15,7 @@ import (
 func top() task.Spec {
 	return task.Spec{
 		Op:  "core::top",
-		Doc: "Scores the rows and keeps the best; a second score may order the best of them.",
+		Doc: "Scores the rows by an expression and keeps the best, in order; a second expression may rank the best of them anew.",
 		Params: []plan.ParamSchema{
 			{Name: "expr_id", Type: plan.ExprID, Required: true, Doc: "The score of a row. High scores are good."},
 			outKeyParam("The column for the score."),
@@ -49,7 +49,7 @@ func top() task.Spec {
 			Example: task.Example{
 				Plan: `ctx.viewer({ endpoint: redis }).follow({ endpoint: redis, fanout: 50 })
   .top({ expr: Key.id * 0.5, outKey: Key.score, count: 3, threshold: 10,
-         rerankExpr: Key.score * -1, rerankCount: 10, rerankOutKey: Key.final_score })`,
+         rerankExpr: Key.score * -1, rerankCount: 2, rerankOutKey: Key.rank_score })`,
 			},
 		},
 		Inline:  true,
