@@ -178,7 +178,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 		defer func() { // whatever came of the requests
 			_ = e.Close() // abandoned work counts when it ends
 			m := e.Metrics()
-			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.scheduling), &m) // fails only if stderr does
+			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.scheduling), e.Registry(), &m) // fails only if stderr does
 		}()
 	}
 	if asked == jobServe {
