@@ -333,9 +333,9 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 		}
 		c.explain, c.run.KeepRows = r.Explain, true
 	}
-	params, err := e.params(r)
-	if err != nil {
-		return &Error{RequestID: r.ID, Text: request.CodeInvalidParams, Detail: err.Error(), causes: []error{ErrInvalidRequest, err}}
+	params, refused := e.params(r)
+	if refused != nil {
+		return refused
 	}
 	if planErr == errNoPlan {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalid, Detail: planErr.Error(), causes: []error{ErrInvalidRequest}}
@@ -343,7 +343,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	if planErr != nil {
 		return planError(r.ID, planErr)
 	}
-	c.run.Graph, c.run.UserID, c.run.Params, c.run.Deltas = graph, r.UserID, params, r.SchemaDeltas
+	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample()
 	if c.traced || c.sampled {
 		c.run.Record = e.options.TraceDetail

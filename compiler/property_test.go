@@ -280,9 +280,9 @@ func batchOf(rows []row) rowset.RowSet {
 			countries.AppendNull()
 		}
 	}
-	b = rowset.NewBatch(b.IDs, nil, []rowset.StringColumn{countries.Column()})
-	b = rowset.WithFloat(b, keyScore, score, scoreValid)
-	b = rowset.WithFloat(b, keyModel, model, modelValid)
+	b = rowset.NewBatch(b.IDs, rowset.Columns{Strings: []rowset.StringColumn{countries.Column()}})
+	b = rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: keyScore, Values: score, Valid: scoreValid}}})
+	b = rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: keyModel, Values: model, Valid: modelValid}}})
 	return rowset.Dense(b)
 }
 

@@ -30,8 +30,10 @@ type Case struct {
 
 	// UserID is the user of the request.
 	UserID int64
-	// RequestParams are parameters that the request overrides, as in rankd.Request.Params.
-	RequestParams map[string]any
+	// RequestID is the id of the request.
+	RequestID string
+	// Context and RequestParams are parameters that the request brings, as in rankd.Request.
+	Context, RequestParams map[string]any
 	// Registry is a folder with the tables of keys, params and endpoints. Nil means the
 	// built-in tables, whose Redis endpoint is "ep_0001".
 	Registry fs.FS
@@ -60,7 +62,10 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	params, err := request.Override(expr.Params{}, c.RequestParams, reg)
+	params, err := request.Context(expr.Params{}, c.Context, reg)
+	if err == nil {
+		params, err = request.Override(params, c.RequestParams, reg)
+	}
 	if err != nil {
 		return rowset.RowSet{}, fmt.Errorf("rankdtest: %w", err)
 	}
@@ -70,7 +75,7 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	}
 	node := graph.Nodes[0]
 	ctx := &task.Ctx{
-		Node: node, Inputs: c.Inputs, UserID: c.UserID, Params: &params, Registry: reg, Waiter: task.NoWaiter{},
+		Node: node, Inputs: c.Inputs, UserID: c.UserID, RequestID: c.RequestID, Params: &params, Registry: reg, Waiter: task.NoWaiter{},
 		Rows: task.NewRowBudget(c.MaxRows), Cancellation: new(task.Cancellation),
 	}
 	for i, in := range c.Inputs {

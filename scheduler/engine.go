@@ -15,12 +15,14 @@ import (
 // Execution is one run of a plan. The engine only reads it, until it calls done.
 // Any goroutine may read it until then.
 type Execution struct {
-	Graph    *plan.Graph
-	UserID   int64
-	Params   expr.Params
-	Arrived  clock.Time // on the engine's clock; zero means when it is submitted
-	Deadline clock.Time // on the engine's clock; zero means none
-	Deltas   bool       // fill Result.Deltas
+	Graph  *plan.Graph
+	UserID int64
+	// RequestID is the id that the caller gave the request; it need not be unique.
+	RequestID string
+	Params    expr.Params
+	Arrived   clock.Time // on the engine's clock; zero means when it is submitted
+	Deadline  clock.Time // on the engine's clock; zero means none
+	Deltas    bool       // fill Result.Deltas
 	// KeepRows fills Result.Rows. The nodes then show each other all their rows: none stops at a task.Limit.
 	KeepRows bool
 	Mode     *Mode // of this request; nil means the engine's

@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/rowset/rowsettest"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -70,7 +71,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 		w.check((r.Deltas != nil) == q.req.Deltas && len(r.Deltas)%len(q.graph.Nodes) == 0, "request %d has %d deltas",
 			q.user, len(r.Deltas))
 		for i := range r.Outputs {
-			w.check(sameRows(r.Outputs[i], want.outputs[i]), "output %d of request %d differs from the sequential engine's",
+			w.check(rowsettest.Equal(r.Outputs[i], want.outputs[i]), "output %d of request %d differs from the sequential engine's",
 				i, q.user)
 		}
 		return
@@ -298,51 +299,6 @@ func digestOf(sets ...rowset.RowSet) uint64 {
 		}
 	}
 	return sum
-}
-
-// sameRows reports whether two results have the same active rows and columns.
-func sameRows(a, b rowset.RowSet) bool {
-	if a.N != b.N || (a.Batch == nil) != (b.Batch == nil) {
-		return false
-	}
-	if a.Batch == nil {
-		return true
-	}
-	if len(a.Batch.Floats) != len(b.Batch.Floats) || len(a.Batch.Strings) != len(b.Batch.Strings) {
-		return false
-	}
-	for i := range a.N {
-		if a.ID(i) != b.ID(i) {
-			return false
-		}
-	}
-	for c := range a.Batch.Floats {
-		x, y := &a.Batch.Floats[c], &b.Batch.Floats[c]
-		if x.Key != y.Key {
-			return false
-		}
-		for i := range a.N {
-			xr, yr := int(a.Row(i)), int(b.Row(i))
-			xok, yok := x.Valid == nil || x.Valid.Get(xr), y.Valid == nil || y.Valid.Get(yr)
-			if xok != yok || xok && math.Float64bits(x.Values[xr]) != math.Float64bits(y.Values[yr]) {
-				return false
-			}
-		}
-	}
-	for c := range a.Batch.Strings {
-		x, y := &a.Batch.Strings[c], &b.Batch.Strings[c]
-		if x.Key != y.Key {
-			return false
-		}
-		for i := range a.N {
-			xs, xok := x.Value(int(a.Row(i)))
-			ys, yok := y.Value(int(b.Row(i)))
-			if xok != yok || xs != ys {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // checkSettled checks what holds whenever the loop has nothing left to do at an instant.

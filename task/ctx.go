@@ -15,13 +15,14 @@ import (
 // Ctx holds the arguments of a body for one run of one node. It belongs to the
 // body from its call to its return.
 type Ctx struct {
-	Node     *plan.Node
-	Inputs   []rowset.RowSet // one per input of the node, in order
-	Refs     []rowset.RowSet // one per node_ref parameter, in schema order
-	UserID   int64
-	Params   *expr.Params       // parameters that the request overrides
-	Registry *registry.Registry // keys, params, endpoints
-	Waiter   Waiter             // how this engine waits
+	Node      *plan.Node
+	Inputs    []rowset.RowSet // one per input of the node, in order
+	Refs      []rowset.RowSet // one per node_ref parameter, in schema order
+	UserID    int64
+	RequestID string             // as the caller gave it; it need not be unique, and may be empty
+	Params    *expr.Params       // the parameters that the request's context brings or that it overrides
+	Registry  *registry.Registry // keys, params, endpoints
+	Waiter    Waiter             // how this engine waits
 	// Limit is how many of the first rows of the result will be read; zero means all. A body
 	// whose Spec is Limited then returns only so many, the same as without a limit.
 	Limit int

@@ -79,10 +79,10 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 
 	in := c.Inputs[0]
 	if spec.Output == SameRows {
-		if !sameSlice(in.Batch.IDs, out.Batch.IDs) {
+		if !sameIDs(in.Batch.IDs, out.Batch.IDs) {
 			return contractf("output must keep the ids of its input's batch")
 		}
-		keeps := func(key registry.KeyID) bool { return sameColumn(in.Batch, out.Batch, key) }
+		keeps := func(key registry.KeyID) bool { return rowset.SharesColumn(in.Batch, out.Batch, key) }
 		if err := checkColumns(spec, c, out, keeps); err != nil {
 			return err
 		}
@@ -124,43 +124,14 @@ func checkRows(c *Ctx, out rowset.RowSet) error {
 	return nil
 }
 
-// checkBatch checks that the columns of a new batch are as long as the batch, in
-// order, and that their codes are in the dictionary. Columns of the input's batch were
-// checked when they were made.
+// checkBatch checks that a new batch is sound. Columns of the input's batch were checked when they were made.
 func checkBatch(c *Ctx, b *rowset.Batch) error {
 	var in *rowset.Batch
 	if len(c.Inputs) > 0 {
 		in = c.Inputs[0].Batch
 	}
-	n := len(b.IDs)
-	for i := range b.Floats {
-		col := &b.Floats[i]
-		if i > 0 && b.Floats[i-1].Key >= col.Key {
-			return contractf("output's float column %d is out of order", col.Key)
-		}
-		if len(col.Values) != n || col.Valid != nil && len(col.Valid) != rowset.BitmapWords(n) {
-			return contractf("output's float column %d has %d values for %d rows", col.Key, len(col.Values), n)
-		}
-	}
-	for i := range b.Strings {
-		col := &b.Strings[i]
-		if i > 0 && b.Strings[i-1].Key >= col.Key {
-			return contractf("output's string column %d is out of order", col.Key)
-		}
-		if len(col.Codes) != n || col.Dict == nil {
-			return contractf("output's string column %d has %d codes for %d rows", col.Key, len(col.Codes), n)
-		}
-		if in != nil {
-			if old := in.String(col.Key); old != nil && n > 0 && len(old.Codes) == n && &old.Codes[0] == &col.Codes[0] {
-				continue
-			}
-		}
-		// NullCode is -1: one unsigned comparison covers it and all codes.
-		for _, code := range col.Codes {
-			if uint32(code+1) > uint32(len(col.Dict.Values)) {
-				return contractf("output's string column %d has code %d of %d", col.Key, code, len(col.Dict.Values))
-			}
-		}
+	if err := b.Check(in); err != nil {
+		return contractf("output is unsound: %w", err)
 	}
 	return nil
 }
@@ -192,19 +163,20 @@ func checkAppended(c *Ctx, ids []int64) error {
 	return nil
 }
 
-// checkColumns refuses a column that is neither in Writes nor inherited. A nil inherited
-// means that no column is.
+// checkColumns refuses a column that is neither in Writes nor inherited, and one of another type than its key has in
+// the registry. A nil inherited means that no column is.
 func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry.KeyID) bool) error {
-	for i := range out.Batch.Floats {
-		key := out.Batch.Floats[i].Key
-		if !(inherited != nil && inherited(key)) && !spec.writes(c.Node, key) {
-			return contractf("output has float column %d, which the task does not declare", key)
+	var few [16]registry.KeyID
+	for _, key := range out.Batch.AppendKeys(few[:0]) {
+		if inherited != nil && inherited(key) {
+			continue
 		}
-	}
-	for i := range out.Batch.Strings {
-		key := out.Batch.Strings[i].Key
-		if !(inherited != nil && inherited(key)) && !spec.writes(c.Node, key) {
-			return contractf("output has string column %d, which the task does not declare", key)
+		has := out.Batch.TypeOf(key)
+		if !spec.writes(c.Node, key) {
+			return contractf("output has %s column %d, which the task does not declare", has, key)
+		}
+		if registered, ok := c.Registry.Key(key); ok && registered.Type != has {
+			return contractf("output has %s column %d (%s), which is %s in the registry", has, key, registered.Name, registered.Type)
 		}
 	}
 	return nil
@@ -212,25 +184,12 @@ func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry
 
 // hasColumn reports whether some input or node reference has that column.
 func (c *Ctx) hasColumn(key registry.KeyID) bool {
-	has := func(in rowset.RowSet) bool { return in.Batch.Float(key) != nil || in.Batch.String(key) != nil }
+	has := func(in rowset.RowSet) bool { return in.Batch.TypeOf(key) != 0 }
 	return slices.ContainsFunc(c.Inputs, has) || slices.ContainsFunc(c.Refs, has)
 }
 
-// sameColumn reports whether in and out share the memory of that column. It does not read
-// the values, so it does not notice a body that writes into its input.
-func sameColumn(in, out *rowset.Batch, key registry.KeyID) bool {
-	floats, strings := out.Float(key), out.String(key)
-	if f := in.Float(key); floats != nil && (f == nil || !sameSlice(f.Values, floats.Values) || !sameSlice(f.Valid, floats.Valid)) {
-		return false
-	}
-	if s := in.String(key); strings != nil && (s == nil || !sameSlice(s.Codes, strings.Codes) || s.Dict != strings.Dict) {
-		return false
-	}
-	return true
-}
-
-// sameSlice reports whether a and b are the same memory.
-func sameSlice[T any](a, b []T) bool {
+// sameIDs reports whether a and b are the same memory.
+func sameIDs(a, b []int64) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 

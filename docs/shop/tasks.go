@@ -80,5 +80,5 @@ func countFollowed(c *task.Ctx) (rowset.RowSet, error) {
 		}
 		counts.Append(float64(reply.Int()))
 	}
-	return rowset.ScatterFloats(in, counts.Column()), nil
+	return rowset.Scatter(c.Memory, in, rowset.Columns{Floats: []rowset.FloatColumn{counts.Column()}}), nil
 }

@@ -150,7 +150,7 @@ func allColumns(rng *rand.Rand, n int) rowset.RowSet {
 		if rng.IntN(2) == 0 {
 			valid = nil
 		}
-		b = rowset.WithFloat(b, key, values, valid)
+		b = rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key, Values: values, Valid: valid}}})
 	}
 	return rowsettest.Rows(rng, b)
 }

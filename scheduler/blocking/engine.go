@@ -173,7 +173,7 @@ func (e *engine) run(s *scheduler.State, exec *scheduler.Execution, node *plan.N
 	}
 	out, err := task.Invoke(task.SpecOf(node), &task.Ctx{
 		Limit: limit,
-		Node:  node, Inputs: inputs, Refs: refs, UserID: exec.UserID, Params: &exec.Params,
+		Node:  node, Inputs: inputs, Refs: refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
 		Registry: e.reg, Waiter: w, Rows: rows, Cancellation: cancel,
 	})
 	if w.deadline != 0 {

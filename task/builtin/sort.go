@@ -14,7 +14,7 @@ func sortRows() task.Spec {
 		Doc: "Orders the rows by a column or by id; stable, nulls last.",
 		Params: []plan.ParamSchema{
 			{Name: "by", Type: plan.Int, Required: true, IsKey: true, Source: plan.SourceRule{
-				Alias: "key", KeyTypes: []registry.Type{registry.Int, registry.Float, registry.String},
+				Alias: "key", KeyTypes: []registry.Type{registry.Int, registry.Float, registry.String, registry.Bool},
 			}},
 			{Name: "order", Type: plan.String, StrValue: "asc", Source: plan.SourceRule{OneOf: []string{"asc", "desc"}}},
 		},
@@ -34,8 +34,11 @@ func sortRows() task.Spec {
 			if !ok {
 				return rowset.RowSet{}, task.Invalidf("by is %d, which is not a registered key", by)
 			}
-			if key.ID != registry.IDKey && in.Batch.Float(key.ID) == nil && in.Batch.String(key.ID) == nil {
+			switch {
+			case !in.Batch.Has(key.ID):
 				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): the input has no such column", key.ID, key.Name)
+			case in.Batch.Set(key.ID) != nil:
+				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): sets have no order", key.ID, key.Name)
 			}
 			if c.Limit > 0 {
 				return rowset.TopUntil(c, c.Memory, in, key.ID, order == "desc", c.Limit)

@@ -61,7 +61,7 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
 	}
 	out := in
-	out.Batch = rowset.WithFloat(in.Batch, key.ID, col.Values, col.Valid)
+	out.Batch = rowset.With(in.Batch, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key.ID, Values: col.Values, Valid: col.Valid}}})
 	return out, nil
 }
 
