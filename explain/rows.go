@@ -153,12 +153,26 @@ func valueOf(rows rowset.RowSet, pos int, key registry.KeyID) any {
 	if key == registry.IDKey {
 		return rows.Batch.IDs[row]
 	}
-	if c := rows.Batch.Float(key); c != nil && c.Valid.Get(row) {
-		return c.Values[row]
-	}
-	if c := rows.Batch.String(key); c != nil {
-		if s, ok := c.Value(row); ok {
+	switch rows.Batch.TypeOf(key) {
+	case registry.Float:
+		if c := rows.Batch.Float(key); c.Valid.Get(row) {
+			return c.Values[row]
+		}
+	case registry.String:
+		if s, ok := rows.Batch.String(key).Value(row); ok {
 			return s
+		}
+	case registry.Int:
+		if c := rows.Batch.Int(key); c.Valid.Get(row) {
+			return c.Values[row]
+		}
+	case registry.Bool:
+		if c := rows.Batch.Bool(key); c.Valid.Get(row) {
+			return c.Values.Get(row)
+		}
+	case registry.StringSet:
+		if members, ok := rows.Batch.Set(key).AppendValues([]string{}, row); ok {
+			return members
 		}
 	}
 	return nil
