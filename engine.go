@@ -174,7 +174,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	cfg := scheduler.Config{
 		Registry: e.registry, CPUThreads: o.CPUThreads, IOThreads: o.IOThreads, RedisConnections: o.RedisConnections,
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
-		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads,
+		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
 		Placement: o.Scheduling.placement(),
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))

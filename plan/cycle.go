@@ -6,28 +6,37 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 )
 
-// acyclic refuses a graph with a cycle (Kahn's algorithm). Nodes that never become ready
-// depend on a cycle. The error names one cycle.
+// acyclic refuses a graph with a cycle. Nodes that never become ready depend on a cycle. The error
+// names one cycle.
 func (c *compiler) acyclic() *Error {
 	nodes := c.graph.Nodes
-	waiting := make([]int, len(nodes)) // dependencies that have not completed
-	for i, n := range nodes {
-		waiting[i] = n.Deps
-	}
-	ready := append(make([]int, 0, len(nodes)), c.graph.Sources...)
-	for done := 0; done < len(ready); done++ {
-		for _, succ := range nodes[ready[done]].Succs {
-			if waiting[succ]--; waiting[succ] == 0 {
-				ready = append(ready, succ)
-			}
-		}
-	}
-	if len(ready) == len(nodes) {
+	waiting := make([]int, len(nodes))
+	if order := c.graph.run(waiting); len(order) == len(nodes) {
 		return nil
 	}
 	cycle := findCycle(nodes, waiting)
 	first := nodes[cycle[0]]
 	return c.fail(first.ID, element("nodes", first.Index), "depends on itself: %s", describeCycle(nodes, cycle))
+}
+
+// order returns the indices of the nodes, each behind its dependencies.
+func (g *Graph) order() []int { return g.run(make([]int, len(g.Nodes))) }
+
+// run returns the nodes in an order in which they can run (Kahn's algorithm), and leaves in waiting,
+// one per node, how many dependencies never complete.
+func (g *Graph) run(waiting []int) (order []int) {
+	for i, n := range g.Nodes {
+		waiting[i] = n.Deps
+	}
+	order = append(make([]int, 0, len(g.Nodes)), g.Sources...)
+	for done := 0; done < len(order); done++ {
+		for _, succ := range g.Nodes[order[done]].Succs {
+			if waiting[succ]--; waiting[succ] == 0 {
+				order = append(order, succ)
+			}
+		}
+	}
+	return order
 }
 
 // findCycle returns the nodes of one cycle in the order of their edges. A node that waits

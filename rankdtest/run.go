@@ -108,8 +108,9 @@ func loadRegistry(tables fs.FS) (*registry.Registry, error) {
 	return registry.Load(tables, "test")
 }
 
-// The nodes around the task under test have ids with these prefixes.
+// The nodes around the task under test have this op, and ids with these prefixes.
 const (
+	rowsOp      = "rankdtest::rankdtest_rows"
 	inputPrefix = "input "
 	refPrefix   = "ref "
 )
@@ -125,8 +126,10 @@ type planNode struct {
 // load returns a checked plan whose first node runs the task. Its other nodes stand for the
 // row sets of the case and never run.
 func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error) {
-	rows := task.Spec{Op: "rankdtest::rankdtest_rows", Output: task.Source,
-		Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
+	columns := make(map[string][]registry.KeyID) // by node
+	rows := task.Spec{Op: rowsOp, Output: task.Source,
+		Writes: func(n *plan.Node, _ *registry.Registry) []registry.KeyID { return columns[n.ID] },
+		Run:    func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
 	tasks, err := task.NewCatalog(spec, rows)
 	if err != nil {
 		return nil, err
@@ -136,15 +139,18 @@ func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error)
 		node.Params = map[string]any{}
 	}
 	nodes := []planNode{{}}
-	given := func(id string) string {
-		nodes = append(nodes, planNode{ID: id, Op: rows.Op, Inputs: []string{}})
+	given := func(id string, rows rowset.RowSet) string {
+		nodes = append(nodes, planNode{ID: id, Op: rowsOp, Inputs: []string{}})
+		if rows.Batch != nil {
+			columns[id] = rows.Batch.AppendKeys(nil)
+		}
 		return id
 	}
-	for i := range c.Inputs {
-		node.Inputs = append(node.Inputs, given(fmt.Sprint(inputPrefix, i)))
+	for i, in := range c.Inputs {
+		node.Inputs = append(node.Inputs, given(fmt.Sprint(inputPrefix, i), in))
 	}
-	for name := range c.Refs {
-		node.Params[name] = given(refPrefix + name)
+	for name, ref := range c.Refs {
+		node.Params[name] = given(refPrefix+name, ref)
 	}
 	nodes[0] = node
 	artifact, err := json.Marshal(map[string]any{

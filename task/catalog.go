@@ -48,8 +48,8 @@ func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 			problems = append(problems, fmt.Sprintf("%q: an op is named namespace::name", spec.Op))
 		case spec.Run == nil:
 			problems = append(problems, spec.Op+": Run is missing")
-		case spec.Inputs < 0 || spec.Inputs > 1:
-			problems = append(problems, spec.Op+": Inputs must be 0 or 1")
+		case spec.Inputs < 0 || spec.inputsMax() < spec.Inputs || spec.inputsMax() > InputsLimit:
+			problems = append(problems, fmt.Sprintf("%s: Inputs must be 0 to InputsMax, and that %d at most", spec.Op, InputsLimit))
 		case spec.Output == 0:
 			problems = append(problems, spec.Op+": Output is missing")
 		case spec.Place > OnLoop:
@@ -63,8 +63,10 @@ func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 		case spec.Place == Waits && (spec.Inline || spec.Cheap || spec.Expensive):
 			problems = append(problems, spec.Op+": Inline, Cheap and Expensive are for tasks that do not wait")
 		}
-		e := &entry{spec: spec}
-		e.schema = plan.OpSchema{Op: spec.Op, Params: spec.Params, Impl: spec}
+		for _, problem := range spec.paramProblems() {
+			problems = append(problems, spec.Op+": "+problem)
+		}
+		e := &entry{spec: spec, schema: spec.schema()}
 		add(spec.Op, e)
 		if ok {
 			add(bare, e)

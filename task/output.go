@@ -32,10 +32,16 @@ const (
 	Append
 	// PassThrough keeps everything.
 	PassThrough
+	// Pick keeps ids, and adds or replaces columns as SameRows does. Its active rows are some of the
+	// input's, each at most once, in any order.
+	Pick
+	// Merge makes a batch, dense or not. Each active row stands for an active row of an input or a node
+	// reference, each of those at most once, in any order; its columns are the union and the Spec's Writes.
+	Merge
 )
 
 var outputNames = [...]string{"", "source", "expand", "same_rows", "subset", "permutation", "prefix", "append",
-	"pass_through"}
+	"pass_through", "pick", "merge"}
 
 // String returns the name of the shape.
 func (o Output) String() string { return outputNames[o] }
@@ -75,10 +81,15 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 			return err
 		}
 		return checkColumns(spec, c, out, c.hasColumn)
+	case Merge:
+		if err := checkMerged(c, out); err != nil {
+			return err
+		}
+		return checkColumns(spec, c, out, c.hasColumn)
 	}
 
 	in := c.Inputs[0]
-	if spec.Output == SameRows {
+	if spec.Output == SameRows || spec.Output == Pick {
 		if !sameIDs(in.Batch.IDs, out.Batch.IDs) {
 			return contractf("output must keep the ids of its input's batch")
 		}
@@ -99,6 +110,8 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 		ok = isSubsequence(in, out)
 	case Permutation:
 		ok = isPermutation(in, out, c.rowsDue(in.N))
+	case Pick:
+		ok = isPermutation(in, out, out.N)
 	}
 	if !ok {
 		return contractf("output rows are not a %s of the input's rows", spec.Output)
@@ -163,6 +176,29 @@ func checkAppended(c *Ctx, ids []int64) error {
 	return nil
 }
 
+// checkMerged checks that the active rows are distinct, and that each id occurs among them at most as often as
+// among the active rows of the inputs and node references together.
+func checkMerged(c *Ctx, out rowset.RowSet) error {
+	left := make(map[int64]int)
+	for _, sides := range [...][]rowset.RowSet{c.Inputs, c.Refs} {
+		for _, in := range sides {
+			for i := range in.N {
+				left[in.ID(i)]++
+			}
+		}
+	}
+	if !isPermutation(rowset.Dense(out.Batch), out, out.N) {
+		return contractf("output lists a row twice")
+	}
+	for i := range out.N {
+		id := out.ID(i)
+		if left[id]--; left[id] < 0 {
+			return contractf("output has id %d more often than its inputs' rows", id)
+		}
+	}
+	return nil
+}
+
 // checkColumns refuses a column that is neither in Writes nor inherited, and one of another type than its key has in
 // the registry. A nil inherited means that no column is.
 func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry.KeyID) bool) error {
@@ -172,7 +208,7 @@ func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry
 			continue
 		}
 		has := out.Batch.TypeOf(key)
-		if !spec.writes(c.Node, key) {
+		if !c.writes(spec, key) {
 			return contractf("output has %s column %d, which the task does not declare", has, key)
 		}
 		if registered, ok := c.Registry.Key(key); ok && registered.Type != has {
@@ -246,7 +282,7 @@ func (c *Ctx) rowsDue(n int) int {
 	return n
 }
 
-// isPermutation reports whether out lists that many rows of in, each once.
+// isPermutation reports whether out lists that many rows of in, each at most once.
 func isPermutation(in, out rowset.RowSet, rows int) bool {
 	if out.N != rows {
 		return false

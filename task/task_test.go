@@ -41,7 +41,15 @@ func TestCatalogRefusesFaultySpecs(t *testing.T) {
 	_, err := NewCatalog(
 		Spec{Op: "noNamespace", Run: body, Output: Source},
 		Spec{Op: "a::noBody", Output: Source},
-		Spec{Op: "a::inputs", Run: body, Output: Subset, Inputs: 2},
+		Spec{Op: "a::inputs", Run: body, Output: Subset, Inputs: 2, InputsMax: 1},
+		Spec{Op: "a::many", Run: body, Output: Append, InputsMax: InputsLimit + 1},
+		Spec{Op: "a::with", Run: body, Output: Append, Inputs: 1, InputsMax: 2, Params: []plan.ParamSchema{{Name: "with", Type: plan.Int}}},
+		Spec{Op: "a::params", Run: body, Output: Source, Params: []plan.ParamSchema{
+			{Name: "enum", Type: plan.Enum}, {Name: "items", Type: plan.Int, MaxItems: 3}, {Name: "untyped"},
+			{Name: "empty", Type: plan.Object}, {Name: "outer", Type: plan.Object, Fields: []plan.ParamSchema{
+				{Name: "inner", Type: plan.Object, Fields: []plan.ParamSchema{{Name: "n", Type: plan.Int}}}}},
+			{Name: "long", Type: plan.Int, List: true, MaxItems: plan.MaxItemsLimit + 1}, {Name: "keys", Type: plan.Int, IsKey: true, List: true},
+		}},
 		Spec{Op: "a::shape", Run: body},
 		Spec{Op: "a::io", Run: body, Output: Source, Place: Waits, Cost: func(*plan.Node) int64 { return 0 }},
 		Spec{Op: "a::place", Run: body, Output: Source, Place: OnLoop + 1},
@@ -49,7 +57,9 @@ func TestCatalogRefusesFaultySpecs(t *testing.T) {
 		Spec{Op: "b::twice", Run: body, Output: Source},
 	)
 	require.Error(t, err)
-	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", "a::io: Cost", "a::place: Place", `"twice" is taken`} {
+	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", "a::io: Cost", "a::place: Place", `"twice" is taken`,
+		"a::many: Inputs", "a::with: parameter with", "parameter enum: an Enum", "parameter items: MinItems", "parameter untyped: Type",
+		"parameter empty: an Object has", "parameter outer.inner: an Object holds", "parameter long: MinItems", "parameter keys: a List of keys"} {
 		assert.Contains(t, err.Error(), want)
 	}
 }
@@ -120,7 +130,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 	fullIn, inherited := rowset.Dense(full), typed(4)
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
-	writes := func(*plan.Node) []registry.KeyID { return []registry.KeyID{2001, 3002, 5001, 5101, 5201} }
+	writes := Columns(2001, 3002, 5001, 5101, 5201)
 	tests := []struct {
 		name   string
 		output Output
@@ -175,6 +185,20 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"expand, undeclared column", Expand, in, rowset.Dense(withColumn(batchOf(7), 1001)), false},
 		{"expand, not dense", Expand, in, view(batchOf(7, 8), 1), false},
 		{"append", Append, in, rowset.Dense(batchOf(40, 20, 10)), true},
+		{"pick", Pick, in, view(b, 0, 3), true},
+		{"pick of none", Pick, in, view(b), true},
+		{"pick with a new column", Pick, in, view(withColumn(b, 2001), 1, 3), true},
+		{"pick, undeclared column", Pick, in, view(withColumn(b, 1001), 1, 3), false},
+		{"pick with a row twice", Pick, in, view(b, 0, 0), false},
+		{"pick of an inactive row", Pick, in, view(b, 2), false},
+		{"pick of another batch", Pick, in, view(other, 1, 3), false},
+		{"merge", Merge, in, rowset.Dense(batchOf(10, 40)), true},
+		{"merge, not dense", Merge, in, view(batchOf(10, 40, 20, 77), 2, 0), true},
+		{"merge, a row twice", Merge, in, view(batchOf(10, 40), 1, 1), false},
+		{"merge of an id that no input has", Merge, in, rowset.Dense(batchOf(10, 30)), false},
+		{"merge of an id more often than inputs", Merge, in, rowset.Dense(batchOf(10, 10)), false},
+		{"merge, declared column", Merge, in, rowset.Dense(withColumn(batchOf(10), 2001)), true},
+		{"merge, undeclared column", Merge, in, rowset.Dense(withColumn(batchOf(10), 1001)), false},
 		{"expand, column too short", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: []float64{1}}}})), false},
 		{"expand, code out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 3002, Codes: []int32{0, 1}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), false},
 		{"expand, nulls and codes", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 3002, Codes: []int32{0, -1}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), true},
@@ -279,6 +303,13 @@ func TestInvokeChecksTheNumberOfInputs(t *testing.T) {
 		require.ErrorIs(t, err, ErrInvalid)
 	}
 	assert.False(t, called)
+
+	spec = &Spec{Op: "test::many", Inputs: 1, InputsMax: 2, Output: Append,
+		Run: func(*Ctx) (rowset.RowSet, error) { return rowset.Dense(batchOf(1, 1)), nil }}
+	_, err := Invoke(spec, &Ctx{Inputs: []rowset.RowSet{in, in}})
+	require.NoError(t, err)
+	_, err = Invoke(spec, &Ctx{Inputs: []rowset.RowSet{in, in, in}})
+	assert.EqualError(t, err, "takes 1 to 2 inputs, has 3")
 }
 
 func TestInvokeContainsAPanic(t *testing.T) {

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -10,17 +9,12 @@ import (
 // filter keeps the rows for which a predicate is true.
 func filter() task.Spec {
 	return task.Spec{
-		Op:     "core::filter",
-		Doc:    "Keeps the rows for which a predicate is true.",
-		Params: []plan.ParamSchema{{Name: "pred_id", Type: plan.PredID, Required: true}},
-		Inputs: 1,
-		Output: task.Subset,
-		Reads: func(n *plan.Node) []registry.KeyID {
-			if n.Pred == nil {
-				return nil
-			}
-			return n.Pred.Keys()
-		},
+		Op:      "core::filter",
+		Doc:     "Keeps the rows for which a predicate is true.",
+		Params:  []plan.ParamSchema{{Name: "pred_id", Type: plan.PredID, Required: true}},
+		Inputs:  1,
+		Output:  task.Subset,
+		Reads:   task.ExprKeys,
 		Inline:  true,
 		Forgets: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {

@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"slices"
-
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
@@ -56,7 +54,7 @@ func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 			return nil, err
 		}
 	}
-	return r.ids, nil
+	return r.ids.join(c)
 }
 
 // listPart is the most entries of a single list that one command asks for. Redis answers nobody else
@@ -68,7 +66,7 @@ type listReader struct {
 	c      *task.Ctx
 	redis  task.Redis
 	prefix string
-	ids    []int64
+	ids    idList
 }
 
 // readLong reads up to fanout entries of one list, by several commands, until one finds the end. So an
@@ -86,7 +84,7 @@ func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 			break
 		}
 	}
-	return r.ids, nil
+	return r.ids.join(r.c)
 }
 
 // newBatch returns a batch for commands that ask for so many entries each.
@@ -123,14 +121,16 @@ func (r *listReader) read(b *resp.Batch, listOf func(i int) int64) (all int, err
 			return 0, err
 		}
 		all += entries
-		r.ids = slices.Grow(r.ids, entries)
+		r.ids.grow(r.c, entries)
+		ids := r.ids.last
 		for i := range replies.Len() {
 			for entry := range replies.At(i).All() {
 				if id, ok := task.ParseID(entry.Bytes()); ok {
-					r.ids = append(r.ids, id)
+					ids = append(ids, id)
 				}
 			}
 		}
+		r.ids.last = ids
 	}
 	return all, parts.Err()
 }

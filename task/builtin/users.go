@@ -44,7 +44,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 // user:{id} in batches of task.PartCommands. It keeps a user without a hash, or without the field, with a null.
 func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
 	redis := c.Redis(c.Node.Endpoint)
-	countries := rowset.NewStringBuilder(keyCountry, len(ids))
+	countries := rowset.NewStringBuilderIn(c.Memory, keyCountry, len(ids))
 	for from := 0; from < len(ids); from += task.PartCommands {
 		b := redis.NewBatch()
 		for _, id := range ids[from:min(len(ids), from+task.PartCommands)] {

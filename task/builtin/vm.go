@@ -19,14 +19,9 @@ func vm() task.Spec {
 			}},
 			{Name: "expr_id", Type: plan.ExprID, Required: true},
 		},
-		Inputs: 1,
-		Output: task.SameRows,
-		Reads: func(n *plan.Node) []registry.KeyID {
-			if n.Expr == nil {
-				return nil
-			}
-			return n.Expr.Keys()
-		},
+		Inputs:  1,
+		Output:  task.SameRows,
+		Reads:   task.ExprKeys,
 		Writes:  task.ColumnParam("out_key"),
 		Inline:  true,
 		Forgets: true,
