@@ -140,7 +140,7 @@ func (r *Run) writer(here at, key registry.KeyID) int {
 func (r *Run) writes(node int, key registry.KeyID) bool {
 	n := r.Graph.Nodes[node]
 	spec := task.SpecOf(n)
-	return spec.Writes != nil && slices.Contains(spec.Writes(n), key)
+	return spec.Writes != nil && slices.Contains(spec.Writes(n, r.Graph.Registry), key)
 }
 
 func has(rows rowset.RowSet, key registry.KeyID) bool {

@@ -51,13 +51,13 @@ func (r *Run) usual(here at, before int) string {
 	switch {
 	case before < 0:
 		return task.FromSource
-	case spec.Output == task.SameRows && spec.Writes != nil && len(spec.Writes(n)) > 0:
+	case (spec.Output == task.SameRows || spec.Output == task.Pick) && spec.Writes != nil && len(spec.Writes(n, r.Graph.Registry)) > 0:
 		return task.Computed
-	case spec.Output == task.Subset, spec.Output == task.Prefix:
+	case spec.Output == task.Subset, spec.Output == task.Prefix, spec.Output == task.Pick:
 		return task.Kept
 	case spec.Output == task.Permutation:
 		return task.Sorted
-	case spec.Output == task.Append:
+	case spec.Output == task.Append, spec.Output == task.Merge:
 		return task.Merged
 	default:
 		return task.Passed
@@ -71,7 +71,7 @@ func (r *Run) sortKey(node int) registry.KeyID {
 	if spec.Output != task.Permutation || spec.Reads == nil {
 		return 0
 	}
-	if keys := spec.Reads(n); len(keys) == 1 {
+	if keys := spec.Reads(n, r.Graph.Registry); len(keys) == 1 {
 		return keys[0]
 	}
 	return 0

@@ -133,7 +133,7 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err 
 	}
 	err = x.Answer(buffer.Bytes())
 	if errors.As(err, new(*malformedError)) {
-		err = s.opError(ErrProtocol, err)
+		err = s.opError(ErrProtocol, &shownError{err})
 	}
 	return buffer.Len(), err
 }

@@ -25,8 +25,8 @@ func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.Waiter, ep}
 // the body of a good answer, which it must not keep. Both run while the body waits, in the asynchronous engine off the
 // loop, so that they may compute for some milliseconds. Neither may wait.
 //
-// The error is of class ErrRemote, or one of request or answer, as it is. An answer is malformed if
-// remote.Malformedf made the error.
+// The error is of class ErrRemote, or one of request or answer, as it is. An answer is
+// refused with Malformedf.
 func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(body []byte) error) error {
 	x := &remote.Exchange{
 		Request: func(dst []byte) (body []byte, err error) {
@@ -44,6 +44,10 @@ func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(b
 	}
 	return err
 }
+
+// Malformedf returns the error with which the answer of an exchange is refused. The exchange then fails with an error of
+// class ErrRemote that names the endpoint.
+func Malformedf(format string, args ...any) error { return remote.Malformedf(format, args...) }
 
 // containPanic, deferred directly, makes a panic an error.
 func containPanic(err *error) {

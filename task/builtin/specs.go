@@ -5,7 +5,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// Specs returns the twelve tasks. A new built-in task is one file and one line here.
+// Specs returns the built-in tasks. A new built-in task is one file and one line here.
 func Specs() []task.Spec {
 	return []task.Spec{
 		viewer(),
@@ -20,10 +20,12 @@ func Specs() []task.Spec {
 		sleep(),
 		fixedSource(),
 		busyCPU(),
+		remoteColumns(),
+		remoteCandidates(),
 	}
 }
 
-// Catalog returns a catalog of the twelve tasks.
+// Catalog returns a catalog of the built-in tasks.
 func Catalog() *task.Catalog {
 	c, err := task.NewCatalog(Specs()...)
 	if err != nil {

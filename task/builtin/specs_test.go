@@ -11,9 +11,10 @@ import (
 
 func TestNames(t *testing.T) {
 	r := Catalog()
-	assert.Len(t, r.Specs(), 12)
+	assert.Len(t, r.Specs(), 14)
 	for _, full := range []string{"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
-		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu"} {
+		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu",
+		"core::remote", "core::remote_candidates"} {
 		s, ok := r.OpSchema(full)
 		require.True(t, ok, full)
 		assert.Equal(t, full, s.Op)
@@ -35,6 +36,7 @@ func TestPlaces(t *testing.T) {
 		"core::viewer": task.Waits, "core::follow": task.Waits, "core::recommendation": task.Waits, "core::media": task.Waits,
 		"core::vm": task.Computes, "core::filter": task.Computes, "core::sort": task.Computes, "core::take": task.Computes,
 		"core::concat": task.Computes, "test::busy_cpu": task.Computes,
+		"core::remote": task.Waits, "core::remote_candidates": task.Waits,
 		"test::sleep": task.OnLoop, "test::fixed_source": task.OnLoop,
 	}
 	for _, s := range Specs() {
