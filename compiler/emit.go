@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 )
 
 // table is expr_table or pred_table: equal trees are stored once.
@@ -15,6 +16,7 @@ type table struct {
 	prefix  string
 	entries map[string]any
 	ids     map[string]string // by the tree's JSON
+	typed   bool              // some tree needs expr.Capability
 }
 
 func newTable(prefix string) *table {
@@ -23,6 +25,7 @@ func newTable(prefix string) *table {
 
 // id returns the id of a tree and stores it if it is new, with where it is written.
 func (t *table) id(tree *tree, where string) string {
+	t.typed = t.typed || tree.typed
 	object := tree.object()
 	text := string(marshal(object))
 	id, ok := t.ids[text]
@@ -52,6 +55,10 @@ func (u *unit) emit(d *definition) {
 	for i, n := range d.outputs {
 		outputs[i] = n.id
 	}
+	capabilities := []string{}
+	if exprs.typed || preds.typed {
+		capabilities = append(capabilities, expr.Capability)
+	}
 	digest, _ := u.folder.digest()
 	artifact := map[string]any{
 		"schema_version":        1,
@@ -60,7 +67,7 @@ func (u *unit) emit(d *definition) {
 		"outputs":               outputs,
 		"expr_table":            exprs.entries,
 		"pred_table":            preds.entries,
-		"capabilities_required": []string{},
+		"capabilities_required": capabilities,
 		"extensions":            map[string]any{},
 		"built_by":              map[string]any{"tool": "rankd", "tool_version": Version, "source_digest": digest},
 	}

@@ -330,7 +330,7 @@ func document(t *testing.T, tree map[string]any) *jsondoc.Value {
 
 func checkNumber(t *testing.T, n *numberText, tree map[string]any, rows []row, in rowset.RowSet, params *expr.Params, seed uint64) {
 	t.Helper()
-	e, err := expr.ParseExpr(document(t, tree))
+	e, err := expr.Language{}.ParseExpr(document(t, tree))
 	require.NoError(t, err)
 	column, err := e.Column(nil, nil, in, params)
 	require.NoError(t, err)
@@ -346,7 +346,7 @@ func checkNumber(t *testing.T, n *numberText, tree map[string]any, rows []row, i
 
 func checkPredicate(t *testing.T, p *predicateText, tree map[string]any, rows []row, in rowset.RowSet, params *expr.Params, seed uint64) {
 	t.Helper()
-	parsed, err := expr.ParsePred(document(t, tree))
+	parsed, err := expr.Language{}.ParsePred(document(t, tree))
 	require.NoError(t, err)
 	kept, err := parsed.Filter(nil, nil, in, params)
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -20,12 +21,12 @@ const schemaVersion = 1
 // Load parses, checks and compiles one artifact. file names the artifact in errors.
 // The error is an *Error. Any goroutine.
 func Load(file string, artifact []byte, ops Ops, reg *registry.Registry) (*Graph, error) {
-	r := reader{file}
+	r := reader{file, reg}
 	doc, bad := r.read(artifact)
 	if bad != nil {
 		return nil, bad
 	}
-	c := compiler{reader: r, doc: doc, ops: ops, registry: reg}
+	c := compiler{reader: r, doc: doc, ops: ops}
 	graph, bad := c.compile()
 	if bad != nil {
 		bad.SourceSpan = c.sourceSpan(bad.Node)
@@ -39,9 +40,8 @@ func Load(file string, artifact []byte, ops Ops, reg *registry.Registry) (*Graph
 // compiler resolves the names of a document. One goroutine at a time.
 type compiler struct {
 	reader
-	doc      *document
-	ops      Ops
-	registry *registry.Registry
+	doc *document
+	ops Ops
 
 	byID  map[string]int // node id to index
 	graph *Graph
@@ -52,7 +52,7 @@ func (c *compiler) compile() (*Graph, *Error) {
 		return nil, c.fail("", "schema_version", "must be %d", schemaVersion)
 	}
 	for i, name := range c.doc.capabilities {
-		if name != capExtensions {
+		if !supported(name) {
 			return nil, c.fail("", element("capabilities_required", i), "capability %s is not supported", excerpt.Quote(name))
 		}
 	}
@@ -65,7 +65,10 @@ func (c *compiler) compile() (*Graph, *Error) {
 		c.byID[id] = i
 	}
 
-	c.graph = &Graph{Name: c.doc.name, Registry: c.registry, Nodes: make([]*Node, len(c.doc.nodes))}
+	c.graph = &Graph{
+		Name: c.doc.name, Registry: c.registry, Nodes: make([]*Node, len(c.doc.nodes)),
+		Typed: slices.Contains(c.doc.capabilities, expr.Capability),
+	}
 	for i := range c.doc.nodes {
 		n, bad := c.node(i)
 		if bad != nil {

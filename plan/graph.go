@@ -17,6 +17,7 @@ type Graph struct {
 	Sources []int   // nodes without dependencies, in the plan's order
 
 	Registry *registry.Registry // for which it is compiled
+	Typed    bool               // its expressions are typed: see expr.Capability
 }
 
 // Node is one node of a graph. Immutable once built; any goroutine.

@@ -11,11 +11,16 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
 )
 
-// capExtensions is the only supported capability: artifacts may have extensions. Its
-// own payload is empty.
+// capExtensions is the capability to have extensions.
 const capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
+
+// supported reports whether artifacts may list a capability. The payload of each in extensions is empty.
+func supported(capability string) bool {
+	return capability == capExtensions || capability == expr.Capability
+}
 
 // document is an artifact of the right shape with parsed trees. Its names are not
 // resolved yet.
@@ -44,7 +49,10 @@ type nodeDocument struct {
 }
 
 // reader reads one artifact. Its methods return *Error.
-type reader struct{ file string }
+type reader struct {
+	file     string
+	registry *registry.Registry // for the types in expressions
+}
 
 func (r *reader) fail(node, field, format string, args ...any) *Error {
 	return &Error{File: r.file, Node: node, Field: field, Msg: fmt.Sprintf(format, args...)}
@@ -101,10 +109,11 @@ func (r *reader) read(artifact []byte) (*document, *Error) {
 	if d.outputs, bad = r.texts(&root, "", "", "outputs"); bad != nil {
 		return nil, bad
 	}
-	if d.exprs, bad = readTable(r, &root, "expr_table", expr.ParseExpr); bad != nil {
+	language := expr.Language{Typed: lists(&root, expr.Capability), Registry: r.registry}
+	if d.exprs, bad = readTable(r, &root, "expr_table", language.ParseExpr); bad != nil {
 		return nil, bad
 	}
-	if d.preds, bad = readTable(r, &root, "pred_table", expr.ParsePred); bad != nil {
+	if d.preds, bad = readTable(r, &root, "pred_table", language.ParsePred); bad != nil {
 		return nil, bad
 	}
 	if bad := r.capabilities(&root, d); bad != nil {
@@ -264,6 +273,14 @@ func (r *reader) treeError(path string, err error) *Error {
 	}
 }
 
+// lists reports whether the artifact lists a capability. The list itself may still be malformed.
+func lists(root *jsondoc.Value, capability string) bool {
+	list := root.Get("capabilities_required")
+	return list != nil && list.Kind == jsondoc.Array && slices.ContainsFunc(list.Items, func(v jsondoc.Value) bool {
+		return v.Kind == jsondoc.String && v.Str == capability
+	})
+}
+
 func (r *reader) capabilities(root *jsondoc.Value, d *document) (bad *Error) {
 	const field = "capabilities_required"
 	if root.Get(field) == nil {
@@ -298,7 +315,7 @@ func (r *reader) extensions(v *jsondoc.Value, node, path string, capabilities []
 		if _, ok := slices.BinarySearch(capabilities, name); !ok {
 			return r.fail(node, path, "is not among the plan's capabilities_required")
 		}
-		if name != capExtensions {
+		if !supported(name) {
 			continue // compile refuses it, whatever its payload
 		}
 		payload := ext.Get(name)

@@ -26,6 +26,34 @@ func sample() *rowset.Batch {
 	}})
 }
 
+// typedBatch has a column of each type; the rows are null in turn.
+func typedBatch() *rowset.Batch {
+	sets := rowset.NewSetBuilder(5201, 4)
+	for _, text := range []string{"b,a", ""} {
+		sets.AppendText([]byte(text))
+	}
+	sets.AppendNull()
+	sets.AppendText([]byte(`["quoted \"\u2028\"", "a,b"]`))
+	return rowset.NewBatch([]int64{1, 2, 3, 1<<53 + 1}, rowset.Columns{
+		Floats:  []rowset.FloatColumn{{Key: 2002, Values: []float64{1, 2, 3, 4}, Valid: rowset.Bitmap{0b0001}}},
+		Strings: []rowset.StringColumn{{Key: 3001, Codes: []int32{0, -1, -1, -1}, Dict: &rowset.Dict{Values: []string{"DE"}}}},
+		Ints:    []rowset.IntColumn{{Key: 5001, Values: []int64{1<<53 + 1, math.MinInt64, 7, 0}, Valid: rowset.Bitmap{0b1011}}},
+		Bools:   []rowset.BoolColumn{{Key: 5101, Values: rowset.Bitmap{0b0101}, Valid: rowset.Bitmap{0b0011}}},
+		Sets:    []rowset.SetColumn{sets.Column()},
+	})
+}
+
+func TestAppendResponseOfAllTypes(t *testing.T) {
+	e := NewEncoder(builtin(t), Flat)
+	got := e.AppendResponse(nil, &Response{RequestID: "r", EngineRequestID: "e", Outputs: []rowset.RowSet{rowset.Dense(typedBatch())}})
+	assert.Equal(t, `{"request_id":"r","engine_request_id":"e","candidates":[`+
+		`{"id":1,"score":1.0,"country":"DE","5001":9007199254740993,"5101":true,"5201":["a","b"]},`+
+		`{"id":2,"5001":-9223372036854775808,"5101":false,"5201":[]},`+
+		`{"id":3},`+
+		`{"id":9007199254740993,"5001":0,"5201":["a,b","quoted \"\u2028\""]}]}`+"\n", strings.ReplaceAll(string(got), "\u2028", `\u2028`))
+	assert.True(t, json.Valid(got))
+}
+
 func TestAppendResponse(t *testing.T) {
 	reg := builtin(t)
 	for _, tc := range []struct {

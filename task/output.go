@@ -126,7 +126,7 @@ func checkRows(c *Ctx, out rowset.RowSet) error {
 	if out.N < 0 || out.N > n || out.Rows != nil && len(out.Rows) != out.N {
 		return contractf("output has %d active rows, %d listed, of %d", out.N, len(out.Rows), n)
 	}
-	if len(c.Inputs) > 0 && out.N > 0 && out.Rows != nil && c.Inputs[0].Rows != nil && &out.Rows[0] == &c.Inputs[0].Rows[0] {
+	if len(c.Inputs) > 0 && len(out.Rows) > 0 && len(c.Inputs[0].Rows) > 0 && out.Batch == c.Inputs[0].Batch && &out.Rows[0] == &c.Inputs[0].Rows[0] {
 		return nil
 	}
 	for _, row := range out.Rows {

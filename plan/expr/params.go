@@ -12,6 +12,8 @@ import (
 // as null. An explicit null is the same as unset.
 type Params struct {
 	values []param
+	now    float64 // seconds since 1970; only if hasNow
+	hasNow bool
 }
 
 // param is the value of one parameter.
@@ -65,7 +67,10 @@ func (p *Params) set(v param) {
 }
 
 // Clone returns a copy that can be changed without changing p. They share the lists, which nobody changes.
-func (p Params) Clone() Params { return Params{values: slices.Clone(p.values)} }
+func (p Params) Clone() Params {
+	p.values = slices.Clone(p.values)
+	return p
+}
 
 // Unset makes a parameter null again while the Params are being built.
 func (p *Params) Unset(id registry.ParamID) {
@@ -136,4 +141,15 @@ func (p *Params) StringList(id registry.ParamID) ([]string, bool) {
 		return v.strings, true
 	}
 	return nil, false
+}
+
+// SetNow sets the request's arrival, in seconds since 1970-01-01 00:00 UTC, while the Params are being built.
+func (p *Params) SetNow(seconds float64) { p.now, p.hasNow = seconds, true }
+
+// Now returns the request's arrival, in seconds since 1970-01-01 00:00 UTC. It returns false if nobody has set it.
+func (p *Params) Now() (float64, bool) {
+	if p == nil {
+		return 0, false
+	}
+	return p.now, p.hasNow
 }

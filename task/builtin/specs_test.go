@@ -11,10 +11,14 @@ import (
 
 func TestNames(t *testing.T) {
 	r := Catalog()
-	assert.Len(t, r.Specs(), 14)
-	for _, full := range []string{"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
+	names := []string{
+		"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
 		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu",
-		"core::remote", "core::remote_candidates"} {
+		"core::union", "core::dedupe", "core::join", "core::blend",
+		"core::remote", "core::remote_candidates",
+	}
+	assert.Len(t, r.Specs(), len(names))
+	for _, full := range names {
 		s, ok := r.OpSchema(full)
 		require.True(t, ok, full)
 		assert.Equal(t, full, s.Op)
@@ -37,6 +41,7 @@ func TestPlaces(t *testing.T) {
 		"core::vm": task.Computes, "core::filter": task.Computes, "core::sort": task.Computes, "core::take": task.Computes,
 		"core::concat": task.Computes, "test::busy_cpu": task.Computes,
 		"core::remote": task.Waits, "core::remote_candidates": task.Waits,
+		"core::union": task.Computes, "core::dedupe": task.Computes, "core::join": task.Computes, "core::blend": task.Computes,
 		"test::sleep": task.OnLoop, "test::fixed_source": task.OnLoop,
 	}
 	for _, s := range Specs() {

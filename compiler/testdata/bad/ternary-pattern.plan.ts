@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .filter({ pred: Key.country == null }),
+      .vm({ outKey: Key.score, expr: regex(Key.country, P.blocklist_regex) ? 1 : 0 }),
 });

@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .filter({ pred: Key.country == Key.title }),
+      .vm({ outKey: Key.score, expr: now(1) }),
 });

@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .filter({ pred: P.blocklist_regex != null }),
+      .filter({ pred: Key.country < Key.title }),
 });
