@@ -84,7 +84,9 @@ func (r *Run) stepOf(c *task.Ctx, reason *task.Reason) Step {
 		Tree: tree(reason.Tree), Instead: reason.Instead, Kept: reason.Limit,
 	}
 	if reason.Tree != nil && reason.Kind == task.Filtered {
-		s.Because = tree(reason.Tree)
+		if culprit := reason.Tree.Culprit(); culprit != reason.Tree {
+			s.Because = tree(culprit)
+		}
 	}
 	if reason.Score != nil {
 		s.Score = &Value{*reason.Score}
