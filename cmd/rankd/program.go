@@ -50,7 +50,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	cmd.AddCommand(p.runCommand(ctx, bench), p.traceCommand(ctx), bench.Command(ctx))
+	cmd.AddCommand(p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
