@@ -56,8 +56,8 @@ func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 			problems = append(problems, spec.Op+": Place must be Computes, Waits or OnLoop")
 		case spec.Cost != nil && spec.Place != OnLoop:
 			problems = append(problems, spec.Op+": Cost is for tasks whose Place is OnLoop")
-		case spec.Limited && spec.Output != Permutation:
-			problems = append(problems, spec.Op+": Limited is for tasks whose Output is Permutation")
+		case spec.Limited && spec.Output != Permutation && spec.Output != Pick:
+			problems = append(problems, spec.Op+": Limited is for tasks whose Output is Permutation or Pick")
 		case spec.Expensive && (spec.Inline || spec.Cheap || spec.Place == OnLoop):
 			problems = append(problems, spec.Op+": Expensive excludes Inline, Cheap and Place OnLoop")
 		case spec.Place == Waits && (spec.Inline || spec.Cheap || spec.Expensive):

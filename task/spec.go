@@ -54,7 +54,7 @@ type Spec struct {
 	// First returns how many of the first rows of its input the node's result depends on. False
 	// means on all of them. Nil means on all, for every node. See Limited.
 	First func(n *plan.Node) (rows int64, ok bool)
-	// Limited says that the body honours Ctx.Limit. It is for tasks whose Output is Permutation.
+	// Limited says that the body honours Ctx.Limit. It is for tasks whose Output is Permutation or Pick.
 	Limited bool
 	// Inline permits the asynchronous engine to run the body on the loop, without a coroutine,
 	// when it predicts a short time. The body must not wait, nor block on anything else.

@@ -9,12 +9,12 @@ import (
 )
 
 // tasks returns the program's own tasks.
-func tasks() []task.Spec { return []task.Spec{dedupe(), activity()} }
+func tasks() []task.Spec { return []task.Spec{distinct(), activity()} }
 
-// dedupe keeps the first row of each id.
-func dedupe() task.Spec {
+// distinct keeps the first row of each id.
+func distinct() task.Spec {
 	return task.Spec{
-		Op:     "shop::dedupe",
+		Op:     "shop::distinct",
 		Doc:    "Keeps the first row of each id.",
 		Inputs: 1,
 		Output: task.Subset,

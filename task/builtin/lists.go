@@ -6,7 +6,10 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-var endpointParam = plan.ParamSchema{Name: "endpoint", Type: plan.Endpoint, Required: true}
+var endpointParam = plan.ParamSchema{
+	Name: "endpoint", Type: plan.Endpoint, Required: true,
+	Doc: "The Redis that the node reads, by its id in the registry.",
+}
 
 // fanoutParam returns the parameter that bounds how many entries a task reads of each list. An
 // artifact states it; the source of a plan may leave it out.
@@ -14,13 +17,33 @@ func fanoutParam(most int64) plan.ParamSchema {
 	ifAbsent := int64(100)
 	rule := between(1, most)
 	rule.Default = &ifAbsent
-	return plan.ParamSchema{Name: "fanout", Type: plan.Int, Required: true, Source: rule}
+	return plan.ParamSchema{Name: "fanout", Type: plan.Int, Required: true, Source: rule,
+		Doc: "The most entries that the node reads of each list. Entries without an id count, too."}
 }
 
 // askedMin is how many list entries a fan-out may ask for at once, however few rows its
 // request may still make, so that a low bound does not cause many round trips. As replies
 // so many entries are some 1 MB.
 const askedMin = 1 << 16
+
+// listText says which ids a list gives.
+const listText = "An id is an optional minus and at least one digit at the start of an entry. The node ignores the rest of the entry, " +
+	"and drops entries that do not start so or do not fit 64 bits. It takes the first `fanout` entries before it drops any."
+
+// listReference documents a task that expands each row to the list at a key with this prefix.
+func listReference(prefix, more string) task.Reference {
+	return task.Reference{
+		Text: "The node reads the list at `" + prefix + "{id}` for each row. The new rows take the place of the rows of the input, " +
+			"whose columns are lost.\n\n" + listText,
+		Redis: "One `LRANGE` for each row of the input, all in one round trip. Very many rows or entries take more. " + more,
+		Order: "The rows follow the order of the input, and for each row the order of its list.",
+		Empty: "A key that does not exist is an empty list. An input without rows gives no rows.",
+		Duplicates: "Rows with the same id each read the list, and give its entries again. An entry that is there twice gives two rows. " +
+			"Equal reads in flight travel to Redis once.",
+		Failures: "A key of another type than list fails the node. So do an error of Redis, a `fanout` out of its range, and more rows " +
+			"than the request may make (`--max_rows`).",
+	}
+}
 
 // readLists reads, for each active row of the input in order, the first "fanout" entries
 // of the list at prefix+id, as one batch, and returns the ids in them. It drops entries

@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"strings"
+
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -22,14 +24,15 @@ const usersFanoutMax = 10_000_000
 func fanOut(op, prefix, doc string) task.Spec {
 	users := userCommand()
 	return task.Spec{
-		Op:      op,
-		Doc:     doc,
-		Params:  []plan.ParamSchema{endpointParam, fanoutParam(usersFanoutMax)},
-		Inputs:  1,
-		Output:  task.Expand,
-		Writes:  task.Columns(keyCountry),
-		Place:   task.Waits,
-		Forgets: true,
+		Op:        op,
+		Doc:       doc,
+		Params:    []plan.ParamSchema{endpointParam, fanoutParam(usersFanoutMax)},
+		Reference: fanOutReference(op, prefix),
+		Inputs:    1,
+		Output:    task.Expand,
+		Writes:    task.Columns(keyCountry),
+		Place:     task.Waits,
+		Forgets:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ids, err := readLists(c, prefix, usersFanoutMax)
 			if err != nil {
@@ -77,4 +80,14 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 	users.columns[0] = countries.Column()
 	users.IDs, users.Strings = ids, users.columns[:]
 	return rowset.Dense(&users.Batch), nil
+}
+
+const countryNulls = "`country` is null for a user without a hash, or without the field. An empty text is a value."
+
+func fanOutReference(op, prefix string) task.Reference {
+	r := listReference(prefix, "Then one `HGETALL` of `user:{id}` for each new row, all in a second round trip.")
+	r.Writes = "`country`, from the hash of each new row."
+	r.Nulls = countryNulls + " Such a row stays."
+	r.Example.Plan = "ctx.viewer({ endpoint: redis })." + strings.TrimPrefix(op, "core::") + "({ endpoint: redis, fanout: 3 })"
+	return r
 }
