@@ -94,7 +94,7 @@ func (c *compiler) compile() (*Graph, *Error) {
 // checksColumns reports whether Load refuses the plan if it reads a column that nothing writes. It
 // takes older plans as the original engine does.
 func (c *compiler) checksColumns() bool {
-	return slices.ContainsFunc(c.graph.Nodes, func(n *Node) bool { return n.Schema.Strict })
+	return c.graph.Typed || slices.ContainsFunc(c.graph.Nodes, func(n *Node) bool { return n.Schema.Strict })
 }
 
 // sourceSpan returns the place in the source of the node with that id, or "".

@@ -82,3 +82,6 @@ func member(path, name string) string {
 
 // element returns the path of the i-th element of an array.
 func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// ItemPath returns the path of item i of a List, for ParamErrorf.
+func ItemPath(param string, i int) string { return element(param, i) }

@@ -41,6 +41,23 @@ type TemplatePart struct {
 // PerRow reports whether the template has {id}, so that it makes a key for each row.
 func (t *KeyTemplate) PerRow() bool { return t.perRow }
 
+// Literal returns what stands before and after {id}, if no mark but {id} is in the template, so that its keys are the same
+// for all requests.
+func (t *KeyTemplate) Literal() (before, after string, ok bool) {
+	for _, side := range [...]struct {
+		parts []TemplatePart
+		text  *string
+	}{{t.Before, &before}, {t.After, &after}} {
+		for _, part := range side.parts {
+			if part.User || part.Param != nil {
+				return "", "", false
+			}
+			*side.text = part.Text // neighbouring texts are one part
+		}
+	}
+	return before, after, true
+}
+
 // ParseKeyTemplate parses a template. A mark is {user}, {id}, or a field of the request's context that
 // is an int, a string or a bool. Two braces stand for one. The error says what is wrong, in one line.
 func ParseKeyTemplate(text string, reg *registry.Registry) (*KeyTemplate, error) {

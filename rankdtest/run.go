@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"time"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -34,6 +35,10 @@ type Case struct {
 	RequestID string
 	// Context and RequestParams are parameters that the request brings, as in rankd.Request.
 	Context, RequestParams map[string]any
+	// Arrival is when the request arrived. Zero means that nobody knows.
+	Arrival time.Time
+	// Outside counts texts from Redis that the task could not use. Nil counts nothing.
+	Outside *task.Outside
 	// Registry is a folder with the tables of keys, params and endpoints. Nil means the
 	// built-in tables, whose Redis endpoint is "ep_0001".
 	Registry fs.FS
@@ -69,6 +74,9 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, fmt.Errorf("rankdtest: %w", err)
 	}
+	if !c.Arrival.IsZero() {
+		params.SetNow(float64(c.Arrival.UnixNano()) / float64(time.Second))
+	}
 	graph, err := c.load(spec, reg)
 	if err != nil {
 		return rowset.RowSet{}, err
@@ -77,6 +85,7 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	ctx := &task.Ctx{
 		Node: node, Inputs: c.Inputs, UserID: c.UserID, RequestID: c.RequestID, Params: &params, Registry: reg, Waiter: task.NoWaiter{},
 		Rows: task.NewRowBudget(c.MaxRows), Cancellation: new(task.Cancellation),
+		Outside: c.Outside,
 	}
 	for i, in := range c.Inputs {
 		if err := in.Validate(); err != nil {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/rankd/rankd/task"
 )
 
 // A fact is one line about a task: a title and a sentence.
@@ -12,14 +14,18 @@ type fact struct{ title, text string }
 // facts returns what a task says about rows and columns. It leaves out facts that a program's task does not state.
 func (t *Task) facts() (all []fact) {
 	inputs := fact{"Inputs", "None: the task starts a plan."}
-	if t.Inputs > 0 {
+	switch least, most := t.Inputs[0], t.Inputs[1]; {
+	case most == 1 && least == 1:
 		inputs.text = "One node."
+	case most > 0:
+		inputs.text = fmt.Sprintf("%d to %d nodes. In TypeScript the first is the candidate set with the method, and the option `%s` lists the others.",
+			least, most, task.InputsOption)
 	}
 	for _, f := range []fact{
 		inputs,
 		{"Result", t.Shape},
-		{"Columns read", t.Reads},
-		{"Columns written", t.Writes},
+		{"Columns read", sentence(t.Reads)},
+		{"Columns written", sentence(t.Writes)},
 		{"Redis", t.Redis},
 		{"Order and ties", t.Order},
 		{"Nulls", t.Nulls},
@@ -34,6 +40,14 @@ func (t *Task) facts() (all []fact) {
 	return all
 }
 
+// sentence returns a phrase as a sentence.
+func sentence(phrase string) string {
+	if phrase == "" {
+		return ""
+	}
+	return strings.ToUpper(phrase[:1]) + strings.TrimSuffix(phrase[1:], ".") + "."
+}
+
 // Rules returns the type of a parameter with its range and default: "integer from 1 to 100, required".
 func (p *Param) Rules() string {
 	text := p.Type
@@ -42,7 +56,11 @@ func (p *Param) Rules() string {
 		for i, value := range p.Enum {
 			quoted[i] = fmt.Sprintf("%q", value)
 		}
-		text = oneOf(quoted)
+		if text == "string" {
+			text = oneOf(quoted)
+		} else {
+			text += " among " + strings.Join(quoted, ", ")
+		}
 	}
 	switch {
 	case p.Min != nil && p.Max != nil:
@@ -88,6 +106,9 @@ func (t *Task) call() string {
 		}
 		options = append(options, p.Options[0]+mark+": …")
 	}
+	if t.Inputs[1] > 1 {
+		options = append([]string{task.InputsOption + "?: [rows, …]"}, options...)
+	}
 	name := t.Methods[len(t.Methods)-1]
 	if len(options) == 0 {
 		return fmt.Sprintf("%s.%s()", object, name)
@@ -97,38 +118,12 @@ func (t *Task) call() string {
 
 // setting says on which data an example runs.
 func (e *Example) setting() string {
+	with := ""
+	if e.Service != "" {
+		with = ", and with a service that answers `" + e.Service + "`"
+	}
 	if e.Redis == nil {
-		return "On the demo data"
+		return "On the demo data" + with
 	}
-	return "On the data of these commands"
-}
-
-// artifactText returns the artifact with one node a line.
-func (e *Example) artifactText() string {
-	var a struct {
-		SchemaVersion int                        `json:"schema_version"`
-		PlanName      string                     `json:"plan_name"`
-		Nodes         []json.RawMessage          `json:"nodes"`
-		Outputs       json.RawMessage            `json:"outputs"`
-		ExprTable     map[string]json.RawMessage `json:"expr_table"`
-		PredTable     map[string]json.RawMessage `json:"pred_table"`
-		Capabilities  []string                   `json:"capabilities_required"`
-	}
-	if err := json.Unmarshal(e.Artifact, &a); err != nil {
-		panic(err) // a test has loaded the artifact
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "{\n  \"schema_version\": %d,\n  \"plan_name\": %q,\n", a.SchemaVersion, a.PlanName)
-	if len(a.Capabilities) > 0 {
-		fmt.Fprintf(&b, "  \"capabilities_required\": %s,\n", jsonText(a.Capabilities))
-	}
-	b.WriteString("  \"nodes\": [")
-	for i, n := range a.Nodes {
-		fmt.Fprintf(&b, "%s\n    %s", comma(i), spaced(n))
-	}
-	fmt.Fprintf(&b, "\n  ],\n  \"outputs\": %s", spaced(a.Outputs))
-	writeTable(&b, "expr_table", a.ExprTable)
-	writeTable(&b, "pred_table", a.PredTable)
-	b.WriteString("\n}")
-	return b.String()
+	return "On the data of these commands" + with
 }

@@ -29,14 +29,14 @@ var (
 			doc: "The name of the plan. In a folder of plans it is the name of the file, of letters, digits and _."},
 		{name: "nodes", kind: "array of nodes", required: true,
 			doc: "The nodes of the graph. Their order means nothing. The graph has no cycle."},
-		{name: "outputs", kind: "array of strings", schema: stringArray(), required: true,
+		{name: "outputs", kind: "array of strings", schema: arrayOf("string"), required: true,
 			doc: "The ids of the nodes whose rows are the answer, one after the other. An id may repeat."},
 		{name: "expr_table", kind: "object", doc: "Expressions by their ids. See [expressions](expressions.md)."},
 		{name: "pred_table", kind: "object", doc: "Predicates by their ids. See [expressions](expressions.md)."},
 		{name: "capabilities_required", kind: "array of strings",
 			schema: object{"type": "array", "uniqueItems": true, "items": object{"type": "string"}},
 			doc:    "What the engine must be able to do, sorted and without doubles. The engine refuses a name that it does not know."},
-		{name: "extensions", kind: "object", schema: object{"type": "object"},
+		{name: "extensions", kind: "object", schema: extensionsSchema,
 			doc: "An empty object for each of the capabilities that have an extension."},
 		{name: "built_by", kind: "object",
 			doc: "The tool, its version and a digest of the sources. The compiler writes it; the engine ignores it."},
@@ -46,7 +46,7 @@ var (
 			doc: "The id of the node, which no other node of the plan has."},
 		{name: "op", kind: "string", required: true,
 			doc: "The task, with or without its namespace: `core::sort` or `sort`."},
-		{name: "inputs", kind: "array of strings", schema: stringArray(), required: true,
+		{name: "inputs", kind: "array of strings", schema: arrayOf("string"), required: true,
 			doc: "The ids of the nodes whose rows the node takes. A source lists none."},
 		{name: "params", kind: "object or null",
 			doc: "The parameters of the task. The engine refuses an unknown one. An optional one may be null."},
@@ -58,7 +58,7 @@ var (
 			doc: "The place in the plan's source that made the node, for errors. The compiler writes it."},
 		{name: "expr_span", kind: "string",
 			doc: "The place of the expression or predicate. The compiler writes it."},
-		{name: "extensions", kind: "object", schema: object{"type": "object"},
+		{name: "extensions", kind: "object", schema: extensionsSchema,
 			doc: "As of the plan."},
 	}
 	schedulingMembers = []member{
@@ -69,7 +69,10 @@ var (
 	}
 )
 
-func stringArray() object { return object{"type": "array", "items": object{"type": "string"}} }
+// extensionsSchema takes empty objects by the names of capabilities.
+var extensionsSchema = object{"type": "object", "additionalProperties": object{"type": "object", "maxProperties": 0}}
+
+func arrayOf(kind string) object { return object{"type": "array", "items": object{"type": kind}} }
 
 // formatPage returns the page of the plan format.
 func formatPage() string {

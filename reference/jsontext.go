@@ -3,8 +3,6 @@ package reference
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -36,18 +34,6 @@ func comma(i int) string {
 		return ""
 	}
 	return ","
-}
-
-// writeTable writes a member with one entry a line, unless it has none.
-func writeTable(b *strings.Builder, name string, table map[string]json.RawMessage) {
-	if len(table) == 0 {
-		return
-	}
-	fmt.Fprintf(b, ",\n  %q: {", name)
-	for i, id := range slices.Sorted(maps.Keys(table)) {
-		fmt.Fprintf(b, "%s\n    %q: %s", comma(i), id, spaced(table[id]))
-	}
-	b.WriteString("\n  }")
 }
 
 // candidateLines returns an array of candidates with one candidate a line.

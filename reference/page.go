@@ -48,14 +48,7 @@ func taskPage(t *Task) string {
 		b.WriteString("\n" + t.Text + "\n")
 	}
 	b.WriteString("\n## Parameters\n\n| parameter | in TypeScript | type | meaning |\n|---|---|---|---|\n")
-	for i := range t.Params {
-		p := &t.Params[i]
-		options := make([]string, len(p.Options))
-		for i, option := range p.Options {
-			options[i] = "`" + option + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, oneOf(options), cell(p.Rules()), cell(p.Doc))
-	}
+	writeParams(&b, t.Params, "")
 	b.WriteString("| `trace` | `trace` | string, optional | A label for people; it has no effect. |\n")
 	b.WriteString("\n## Rows and columns\n\n| | |\n|---|---|\n")
 	for _, f := range t.facts() {
@@ -66,7 +59,7 @@ func taskPage(t *Task) string {
 		if e.Redis != nil {
 			fmt.Fprintf(&b, "%s:\n\n```\n%s\n```\n\n", e.setting(), strings.Join(e.Redis, "\n"))
 		} else {
-			b.WriteString(e.setting() + " ")
+			b.WriteString(e.setting() + e.comma())
 		}
 		fmt.Fprintf(&b, "the request `%s` gets these candidates:\n\n```json\n%s\n```\n", spaced(e.Request), candidateLines(e.Answer))
 	}
@@ -76,4 +69,17 @@ func taskPage(t *Task) string {
 // cell returns a text as a cell of a table: one line, with bars escaped.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
+}
+
+// writeParams writes one row of the table per parameter, and per field of an object.
+func writeParams(b *strings.Builder, params []Param, prefix string) {
+	for i := range params {
+		p := &params[i]
+		options := make([]string, len(p.Options))
+		for i, option := range p.Options {
+			options[i] = "`" + option + "`"
+		}
+		fmt.Fprintf(b, "| `%s%s` | %s | %s | %s |\n", prefix, p.Name, oneOf(options), cell(p.Rules()), cell(p.Doc))
+		writeParams(b, p.Fields, prefix+p.Name+".")
+	}
 }

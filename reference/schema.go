@@ -18,11 +18,11 @@ func Schema(catalog *task.Catalog, reg *registry.Registry) []byte {
 	s := schemaMaker{registry: reg, definitions: object{}}
 	root := properties(documentMembers, object{
 		"nodes":      object{"type": "array", "items": s.node(catalog)},
-		"expr_table": tableOf("expression"),
-		"pred_table": tableOf("predicate"),
+		"expr_table": object{"type": "object"},
+		"pred_table": object{"type": "object"},
 		"built_by":   object{},
 	})
-	s.trees()
+	root["allOf"] = []object{s.trees()}
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "rankd plan"
 	root["description"] = "A compiled plan of rankd."
@@ -41,10 +41,6 @@ type schemaMaker struct {
 }
 
 func ref(definition string) object { return object{"$ref": "#/$defs/" + definition} }
-
-func tableOf(definition string) object {
-	return object{"type": "object", "additionalProperties": ref(definition)}
-}
 
 // properties returns the schema of an object with these members. made has the schemas that the table leaves to
 // its caller.
@@ -101,19 +97,12 @@ func (s *schemaMaker) node(catalog *task.Catalog) object {
 
 // nodeOf returns the schema of the nodes of one task.
 func (s *schemaMaker) nodeOf(spec *task.Spec) object {
-	all := object{"trace": object{"type": []string{"string", "null"}, "description": "A label for people; it has no effect."}}
-	required := []string{}
-	for i := range spec.Params {
-		p := &spec.Params[i]
-		all[p.Name] = described(s.param(p), p.Doc)
-		if p.Required {
-			required = append(required, p.Name)
-		}
-	}
+	all, required := s.params(spec.Params)
+	all["trace"] = object{"type": []string{"string", "null"}, "description": "A label for people; it has no effect."}
 	params := object{"properties": all, "required": required, "additionalProperties": false, "description": spec.Doc}
 	node := object{"properties": object{
 		"params": ref(paramsOf(spec)),
-		"inputs": object{"minItems": spec.Inputs, "maxItems": spec.Inputs},
+		"inputs": object{"minItems": spec.Inputs, "maxItems": max(spec.Inputs, spec.InputsMax)},
 	}}
 	if len(required) > 0 {
 		params["type"] = "object"
@@ -125,76 +114,101 @@ func (s *schemaMaker) nodeOf(spec *task.Spec) object {
 	return node
 }
 
-// param returns the schema of one parameter.
-func (s *schemaMaker) param(p *plan.ParamSchema) object {
-	value := s.value(p)
-	if p.Required {
-		return value
+// params returns the schemas of parameters by name, and the names of those that an artifact must state.
+func (s *schemaMaker) params(params []plan.ParamSchema) (all object, required []string) {
+	all, required = object{}, []string{}
+	for i := range params {
+		p := &params[i]
+		value := s.value(p)
+		if p.List {
+			value = object{"type": "array", "items": value, "minItems": p.MinItems, "maxItems": p.ItemsMax()}
+		}
+		if p.Required {
+			required = append(required, p.Name)
+		} else {
+			value = object{"anyOf": []object{value, {"type": "null"}}}
+			if d := defaultOf(p); d != nil {
+				value["default"] = d
+			}
+		}
+		all[p.Name] = described(value, p.Doc)
 	}
-	d := describeParam(p, nil)
-	optional := object{"anyOf": []object{value, {"type": "null"}}}
-	if d.Default != nil {
-		optional["default"] = d.Default
-	}
-	return optional
+	return all, required
 }
 
+// value returns the schema of one value of a parameter.
 func (s *schemaMaker) value(p *plan.ParamSchema) object {
 	switch p.Type {
 	case plan.Int:
 		if p.IsKey {
-			return s.keys(&p.Source)
+			return s.keys(&p.Source, false)
 		}
-		value := object{"type": "integer"}
-		if p.Source.Min != nil {
-			value["minimum"] = *p.Source.Min
-		}
-		if p.Source.Max != nil {
-			value["maximum"] = *p.Source.Max
-		}
-		return value
+		return ranged("integer", bound(p.Source.Min), bound(p.Source.Max))
+	case plan.Float:
+		return ranged("number", bound(p.Source.FloatMin), bound(p.Source.FloatMax))
+	case plan.Key:
+		return s.keys(&p.Source, true)
 	case plan.Bool:
 		return object{"type": "boolean"}
-	case plan.String:
+	case plan.String, plan.Enum:
 		if p.Source.OneOf != nil {
 			return object{"enum": p.Source.OneOf}
 		}
 		return object{"type": "string"}
 	case plan.Endpoint:
-		return s.endpoints()
-	case plan.ExprID, plan.PredID, plan.NodeRef:
+		return s.endpoints(p.KindOfEndpoint())
+	case plan.ExprID, plan.PredID, plan.NodeRef, plan.Template:
 		return object{"type": "string"}
+	case plan.Object:
+		all, required := s.params(p.Fields)
+		return object{"type": "object", "properties": all, "required": required, "additionalProperties": false}
 	default:
 		panic(fmt.Sprintf("reference: parameter %s has an unknown type", p.Name)) // TestEveryTaskIsDocumented sees each
 	}
 }
 
-// keys returns the schema of the id of a key.
-func (s *schemaMaker) keys(rule *plan.SourceRule) object {
-	ids := []object{}
+func ranged(kind string, least, most any) object {
+	value := object{"type": kind}
+	if least != nil {
+		value["minimum"] = least
+	}
+	if most != nil {
+		value["maximum"] = most
+	}
+	return value
+}
+
+// keys returns the schema of a key, by its id or, if named, by its name as well.
+func (s *schemaMaker) keys(rule *plan.SourceRule, named bool) object {
+	all := []object{}
 	for _, key := range s.registry.Keys() {
 		if rule.KeyTypes != nil && !slices.Contains(rule.KeyTypes, key.Type) || rule.Writes && !key.Writable {
 			continue
 		}
-		ids = append(ids, object{"const": key.ID, "title": key.Name, "description": key.Type.String()})
+		if named {
+			all = append(all, object{"const": key.Name, "description": key.Type.String()})
+		}
+		all = append(all, object{"const": key.ID, "title": key.Name, "description": key.Type.String()})
 	}
-	return object{"oneOf": ids}
+	return choice(all)
 }
 
-func (s *schemaMaker) endpoints() object {
+// choice returns the schema of one of these values.
+func choice(values []object) object {
+	if len(values) == 0 { // the registry has none
+		return object{"not": object{}}
+	}
+	return object{"oneOf": values}
+}
+
+func (s *schemaMaker) endpoints(kind registry.EndpointKind) object {
 	ids := []object{}
 	for _, e := range s.registry.Endpoints() {
-		if e.Kind == registry.Redis {
+		if e.Kind == kind {
 			ids = append(ids, object{"const": e.ID, "title": e.Name})
 		}
 	}
-	return object{"oneOf": ids}
-}
-
-// trees adds the schemas of expressions and predicates.
-func (s *schemaMaker) trees() {
-	s.definitions["expression"] = object{"type": "object", "required": []string{"op"}}
-	s.definitions["predicate"] = object{"type": "object", "required": []string{"op"}}
+	return choice(ids)
 }
 
 // paramsOf names the definition of a task's parameters.

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
@@ -19,7 +20,7 @@ type Task struct {
 	Text    string   `json:"text,omitempty"`
 
 	Params []Param `json:"params"`
-	Inputs int     `json:"inputs"` // how many a node lists
+	Inputs [2]int  `json:"inputs"` // the least and the most that a node lists
 	Output string  `json:"output"` // the shape of the result
 	Shape  string  `json:"shape"`  // the shape in words
 
@@ -39,13 +40,14 @@ type Task struct {
 type Param struct {
 	Name     string   `json:"name"`              // in artifacts
 	Options  []string `json:"options"`           // its names in TypeScript
-	Type     string   `json:"type"`              // in words: "integer", "key of type float"
+	Type     string   `json:"type"`              // in words: "integer", "key of type float", "list of strings"
 	Required bool     `json:"required"`          // artifacts have to state it
 	Default  any      `json:"default,omitempty"` // of an optional parameter
 	Assumed  any      `json:"assumed,omitempty"` // the value that the compiler writes for a required one
 	Min      any      `json:"min,omitempty"`
 	Max      any      `json:"max,omitempty"`
 	Enum     []string `json:"enum,omitempty"`
+	Fields   []Param  `json:"fields,omitempty"` // of an object
 	Doc      string   `json:"doc,omitempty"`
 }
 
@@ -98,12 +100,9 @@ func describe(spec *task.Spec, m *compiler.Method) Task {
 	ref := &spec.Reference
 	t := Task{
 		Op: spec.Op, Methods: m.Names, Source: m.Source, Doc: spec.Doc, Text: ref.Text,
-		Params: make([]Param, len(spec.Params)), Inputs: spec.Inputs, Output: spec.Output.String(), Shape: shapes[spec.Output],
+		Params: describeParams(spec.Params, m.Options), Inputs: [2]int{m.InputsMin, m.InputsMax}, Output: spec.Output.String(), Shape: shapes[spec.Output],
 		Reads: ref.Reads, Writes: ref.Writes, Redis: ref.Redis,
 		Order: ref.Order, Nulls: ref.Nulls, Empty: ref.Empty, Duplicates: ref.Duplicates, Failures: ref.Failures,
-	}
-	for i := range spec.Params {
-		t.Params[i] = describeParam(&spec.Params[i], m.Options[i].Names)
 	}
 	return t
 }
@@ -116,50 +115,102 @@ var shapes = map[task.Output]string{
 	task.Subset:      "Some rows of the input, in the same order, with all columns.",
 	task.Permutation: "The rows of the input in another order, with all columns.",
 	task.Prefix:      "The first rows of the input, with all columns.",
-	task.Append:      "The rows of the input, then the rows of each further node, with the columns of all.",
+	task.Append:      "New rows: the rows of all inputs and further nodes, one after the other, with the columns of all.",
 	task.PassThrough: "The input itself.",
+	task.Pick:        "Some rows of the input, in any order, with columns added or replaced.",
+	task.Merge:       "Some rows of the inputs and further nodes, in any order, with the columns of all and more.",
 }
 
-func describeParam(p *plan.ParamSchema, options []string) Param {
-	d := Param{Name: p.Name, Options: options, Type: typeOf(p), Required: p.Required, Enum: p.Source.OneOf, Doc: p.Doc}
-	if p.Source.Min != nil {
-		d.Min = *p.Source.Min
+func describeParams(params []plan.ParamSchema, options []compiler.Option) []Param {
+	all := make([]Param, len(params))
+	for i := range params {
+		all[i] = describeParam(&params[i], &options[i])
 	}
-	if p.Source.Max != nil {
-		d.Max = *p.Source.Max
+	return all
+}
+
+func describeParam(p *plan.ParamSchema, o *compiler.Option) Param {
+	d := Param{
+		Name: p.Name, Options: o.Names, Type: typeOf(p), Required: p.Required, Default: defaultOf(p), Enum: p.Source.OneOf, Doc: p.Doc,
+		Fields: describeParams(p.Fields, o.Fields),
 	}
-	switch {
-	case p.Required && p.Source.Default != nil:
+	if p.Required && p.Source.Default != nil {
 		d.Assumed = *p.Source.Default
-	case p.Required:
-	case p.Type == plan.Int:
-		d.Default = p.IntValue
-	case p.Type == plan.Bool:
-		d.Default = false
-	case p.Type == plan.String && p.StrValue != "":
-		d.Default = p.StrValue
+	}
+	switch rule := &p.Source; {
+	case p.Type == plan.Float:
+		d.Min, d.Max = bound(rule.FloatMin), bound(rule.FloatMax)
+	default:
+		d.Min, d.Max = bound(rule.Min), bound(rule.Max)
 	}
 	return d
 }
 
-// typeNames has the types of parameters in words.
-var typeNames = map[plan.ParamType]string{
-	plan.Int: "integer", plan.Bool: "boolean", plan.String: "string", plan.Endpoint: "endpoint",
-	plan.ExprID: "expression", plan.PredID: "predicate", plan.NodeRef: "node",
+// bound returns the bound that p points to, or nil.
+func bound[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
 }
 
+// defaultOf returns the value of an optional parameter that a plan leaves out, or nil if it then has none. A default of
+// zero cannot be told from none, so the parameter's Doc says it.
+func defaultOf(p *plan.ParamSchema) any {
+	switch {
+	case p.Required || p.List:
+		return nil
+	case p.StrValue != "":
+		return p.StrValue
+	case p.IntValue != 0:
+		return p.IntValue
+	case p.FloatValue != 0:
+		return p.FloatValue
+	case p.Type == plan.Bool:
+		return false
+	}
+	return nil
+}
+
+// typeNames has the types of parameters in words, one and several.
+var typeNames = map[plan.ParamType][2]string{
+	plan.Int: {"integer", "integers"}, plan.Bool: {"boolean", "booleans"}, plan.String: {"string", "strings"},
+	plan.Endpoint: {"endpoint", "endpoints"}, plan.ExprID: {"expression", "expressions"}, plan.PredID: {"predicate", "predicates"},
+	plan.NodeRef: {"node", "nodes"}, plan.Float: {"number", "numbers"}, plan.Key: {"key", "keys"}, plan.Enum: {"string", "strings"},
+	plan.Template: {"key template", "key templates"}, plan.Object: {"object", "objects"},
+}
+
+// typeOf returns the type of a parameter in words, "" if it has no name.
 func typeOf(p *plan.ParamSchema) string {
-	if !p.IsKey {
-		return typeNames[p.Type]
+	names, known := typeNames[p.Type]
+	if !known {
+		return ""
 	}
-	if p.Source.KeyTypes == nil {
-		return "key"
+	if p.IsKey {
+		names = typeNames[plan.Key]
 	}
-	names := make([]string, len(p.Source.KeyTypes))
-	for i, t := range p.Source.KeyTypes {
-		names[i] = t.String()
+	name := names[0]
+	if p.List {
+		name = names[1]
 	}
-	return "key of type " + oneOf(names)
+	if p.Type == plan.Endpoint {
+		name += " of kind " + string(p.KindOfEndpoint())
+	}
+	if p.Source.KeyTypes != nil {
+		types := make([]string, len(p.Source.KeyTypes))
+		for i, t := range p.Source.KeyTypes {
+			types[i] = t.String()
+		}
+		name += " of type " + oneOf(types)
+	}
+	if p.List {
+		items := fmt.Sprintf("up to %d", p.ItemsMax())
+		if p.MinItems > 0 {
+			items = fmt.Sprintf("%d to %d", p.MinItems, p.ItemsMax())
+		}
+		name = fmt.Sprintf("list of %s %s", items, name)
+	}
+	return name
 }
 
 // oneOf returns "a", "a or b", "a, b or c".

@@ -29,18 +29,15 @@ func WriteList(w io.Writer, tasks []Task) error {
 // WriteText describes a task for a terminal. The error is w's.
 func WriteText(w io.Writer, t *Task) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n\n  %s\n", t.Op, t.Doc, t.call())
+	b.WriteString(wrap(t.Op+": "+t.Doc, ""))
+	fmt.Fprintf(&b, "\n  %s\n", t.call())
 	for paragraph := range strings.SplitSeq(t.Text, "\n\n") {
 		if paragraph != "" {
 			b.WriteString("\n" + wrap(plain(paragraph), ""))
 		}
 	}
 	b.WriteString("\nParameters\n")
-	for i := range t.Params {
-		p := &t.Params[i]
-		fmt.Fprintf(&b, "  %s\n", p.Name)
-		b.WriteString(wrap(p.Rules()+". "+spellings(p)+plain(p.Doc), "      "))
-	}
+	writeParamTexts(&b, t.Params, "")
 	b.WriteString("  trace\n" + wrap("string, optional. A label for people; it has no effect.", "      "))
 	b.WriteString("\nRows and columns\n")
 	for _, f := range t.facts() {
@@ -53,12 +50,21 @@ func WriteText(w io.Writer, t *Task) error {
 		if e.Redis != nil {
 			b.WriteString("\n" + indent(strings.Join(e.Redis, "\n")) + "\n")
 		} else {
-			b.WriteString(" ")
+			b.WriteString(e.comma())
 		}
 		fmt.Fprintf(&b, "the request %s gets\n%s", spaced(e.Request), indent(candidateLines(e.Answer)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func writeParamTexts(b *strings.Builder, params []Param, prefix string) {
+	for i := range params {
+		p := &params[i]
+		fmt.Fprintf(b, "  %s%s\n", prefix, p.Name)
+		b.WriteString(wrap(p.Rules()+". "+spellings(p)+plain(p.Doc), "      "))
+		writeParamTexts(b, p.Fields, prefix+p.Name+".")
+	}
 }
 
 // spellings says how TypeScript writes a parameter, if that differs from artifacts.

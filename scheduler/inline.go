@@ -122,7 +122,7 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
 	c := &e.inliner.ctx
 	c.Node, c.UserID, c.RequestID, c.Params, c.Registry, c.Rows, c.Waiter = node, r.req.UserID, r.req.RequestID, &r.req.Params, e.reg, r.rows, task.NoWaiter{}
-	c.Limit, c.Memory = r.limitOf(index), r.memory
+	c.Limit, c.Memory, c.Outside = r.limitOf(index), r.memory, &e.outside
 	rows := r.state.Rows(index) + p.makes
 	if r.recorder != nil {
 		r.recorder.Spawn(index, trace.Inline, rows-p.makes)

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/plan"
@@ -32,7 +33,26 @@ type Ctx struct {
 	// Cancellation is how the engine asks the body to stop; nil if it never does.
 	Cancellation *Cancellation
 
+	// Outside counts what came from outside and could not be used. Nil counts nothing.
+	Outside *Outside
+
 	counted int64 // rows that the body has counted in this run
+}
+
+// Outside counts texts from outside, of all requests of an engine. Any goroutine.
+type Outside struct {
+	malformed atomic.Int64
+}
+
+// Malformed returns how many texts did not parse.
+func (o *Outside) Malformed() int64 { return o.malformed.Load() }
+
+// CountMalformed notes that n texts from Redis, such as list entries or fields of hashes, did not parse as what the
+// task expects, and that it goes on without them.
+func (c *Ctx) CountMalformed(n int) {
+	if c.Outside != nil && n > 0 {
+		c.Outside.malformed.Add(int64(n))
+	}
 }
 
 // Waiter is an engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.

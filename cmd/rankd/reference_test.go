@@ -25,8 +25,10 @@ func TestTasksAreListedAndDescribed(t *testing.T) {
 		for _, name := range []string{tasks[i].Op, tasks[i].Name()} {
 			o := run(t, nil, "tasks", name)
 			require.Equal(t, exitOK, o.status, o.stderr)
-			assert.Contains(t, o.stdout, tasks[i].Doc)
-			assert.Contains(t, o.stdout, "Example, in TypeScript")
+			assert.Contains(t, strings.Join(strings.Fields(o.stdout), " "), tasks[i].Doc)
+			if tasks[i].Example != nil {
+				assert.Contains(t, o.stdout, "Example, in TypeScript")
+			}
 		}
 		assert.Equal(t, tasks[i].Failures, all[i].Failures)
 	}

@@ -31,6 +31,7 @@ type engine struct {
 	clock       clock.Clock                 // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
+	outside     task.Outside
 	mode        scheduler.Mode
 
 	// execute runs a request, blocks, and fills in result, even if a body ends the goroutine by
@@ -143,7 +144,7 @@ func (e *engine) Metrics() scheduler.Metrics {
 			remotes[i] = c.Stats()
 		}
 	}
-	return scheduler.Metrics{Redis: stats, Remote: remotes}
+	return scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed())}
 }
 
 // run runs one node on this goroutine. start is the instant at which it was spawned; rows is the
@@ -174,7 +175,7 @@ func (e *engine) run(s *scheduler.State, exec *scheduler.Execution, node *plan.N
 	out, err := task.Invoke(task.SpecOf(node), &task.Ctx{
 		Limit: limit,
 		Node:  node, Inputs: inputs, Refs: refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
-		Registry: e.reg, Waiter: w, Rows: rows, Cancellation: cancel,
+		Registry: e.reg, Waiter: w, Rows: rows, Cancellation: cancel, Outside: &e.outside,
 	})
 	if w.deadline != 0 {
 		if now := e.clock.Now(); w.deadline.Passed(now) {

@@ -9,22 +9,12 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// The words of the parameter missing.
-const (
-	missingNull    = "null"
-	missingDefault = "default"
-	missingFail    = "fail"
-)
-
-// columnTypes are the types of columns that a service gets and gives.
-var columnTypes = []registry.Type{registry.Float, registry.Int, registry.String, registry.Bool, registry.StringSet}
-
 // remoteParams are the parameters of both tasks that ask a service.
 func remoteParams(more ...plan.ParamSchema) []plan.ParamSchema {
 	return append([]plan.ParamSchema{
 		{Name: "endpoint", Type: plan.Endpoint, Required: true, EndpointKind: registry.HTTP,
 			Doc: "The service: an endpoint of kind `http`."},
-		{Name: "send", Type: plan.Key, List: true, Source: plan.SourceRule{KeyTypes: columnTypes},
+		{Name: "send", Type: plan.Key, List: true, Source: plan.SourceRule{KeyTypes: lookupTypes},
 			Doc: "Columns of the input that the service gets, besides the ids."},
 		{Name: "params", Type: plan.String, List: true,
 			Doc: "Names of request parameters and context fields whose values the service gets."},
@@ -50,7 +40,7 @@ func remoteColumns() task.Spec {
 		Strict: true,
 		Params: remoteParams(plan.ParamSchema{
 			Name: "columns", Type: plan.Key, List: true, Required: true, MinItems: 1,
-			Source: plan.SourceRule{KeyTypes: columnTypes, Writes: true},
+			Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
 			Doc:    "Columns that the answer has, and that the node writes.",
 		}),
 		Inputs:  1,
@@ -72,6 +62,15 @@ func remoteColumns() task.Spec {
 			Empty:      "The service is not asked, and the result has the columns, without rows.",
 			Duplicates: "Each row is sent and gets its own value.",
 			Failures:   remoteFailures,
+			Example: task.Example{
+				Plan: `const service = EP.http.http_api;
+return ctx
+  .viewer({ endpoint: redis })
+  .media({ endpoint: redis, fanout: 3 })
+  .remote({ endpoint: service, send: [], columns: [Key.rank_score], params: ["weight"] })
+  .sort({ by: Key.rank_score, order: "desc" });`,
+				Service: `{"columns":{"rank_score":[0.25,0.75,null]}}`,
+			},
 		},
 	}
 }
@@ -83,7 +82,7 @@ func remoteCandidates() task.Spec {
 		Doc:    "Brings the rows that a service behind an HTTP endpoint answers with.",
 		Strict: true,
 		Params: remoteParams(
-			plan.ParamSchema{Name: "columns", Type: plan.Key, List: true, Source: plan.SourceRule{KeyTypes: columnTypes, Writes: true},
+			plan.ParamSchema{Name: "columns", Type: plan.Key, List: true, Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
 				Doc: "Columns that the answer has, and that the node writes."},
 			plan.ParamSchema{Name: "limit", Type: plan.Int, IntValue: 1000, Source: between(1, usersFanoutMax),
 				Doc: "The most rows. Ids behind the first `limit` of the answer are left out."},
@@ -107,6 +106,13 @@ func remoteCandidates() task.Spec {
 			Empty:      "An input without rows: the service is not asked, and the result has no rows. An answer without ids: no rows.",
 			Duplicates: "An id that the answer has twice becomes two rows.",
 			Failures:   remoteFailures + " An id that is not an integer of 64 bits makes the node fail.",
+			Example: task.Example{
+				Plan: `const service = EP.http.http_api;
+return ctx
+  .viewer({ endpoint: redis })
+  .remoteCandidates({ endpoint: service, send: [Key.country], columns: [Key.rank_score], limit: 2 });`,
+				Service: `{"ids":[11,12,13],"columns":{"rank_score":[0.5,null,0.25]}}`,
+			},
 		},
 	}
 }
@@ -166,6 +172,7 @@ func runRemoteColumns(c *task.Ctx) (out rowset.RowSet, err error) {
 		if err := readColumns(body, answer, in.Len()); err != nil {
 			return err
 		}
+		c.CountMalformed(answer.malformed())
 		out = rowset.Scatter(c.Memory, in, answer.columns())
 		return nil
 	})
@@ -183,6 +190,7 @@ func runRemoteCandidates(c *task.Ctx) (out rowset.RowSet, err error) {
 		answer := r.builders(0)
 		ids, err := readCandidates(body, answer, limit, func(rows int) error { return c.MakeRows(int64(rows)) })
 		if err == nil {
+			c.CountMalformed(answer.malformed())
 			out = rowset.Dense(rowset.NewBatch(ids, answer.columns()))
 		}
 		return err

@@ -174,6 +174,7 @@ type answerColumn struct {
 	missing string
 	read    bool // the answer has it
 	values  int  // that the answer has, those beyond the limit among them
+	bad     int  // of these, the ones of another type than the key's
 	floats  rowset.FloatBuilder
 	ints    rowset.IntBuilder
 	bools   rowset.BoolBuilder
@@ -224,6 +225,14 @@ func (a answerColumns) columns() (c rowset.Columns) {
 	return c
 }
 
+// malformed returns how many values are of another type than their key's.
+func (a answerColumns) malformed() (n int) {
+	for i := range a {
+		n += a[i].bad
+	}
+	return n
+}
+
 // named returns the column of that name that the answer has not had yet, or nil.
 func (a answerColumns) named(name string) *answerColumn {
 	for i := range a {
@@ -254,6 +263,9 @@ func (b *answerColumn) len() int {
 func (b *answerColumn) append(value jsontext.Value) error {
 	if b.take(value) {
 		return nil
+	}
+	if value.Kind() != 'n' {
+		b.bad++
 	}
 	if b.missing == missingFail {
 		return task.Malformedf("columns.%s[%d] is %s, must be %s", b.key.Name, b.len(), task.Quote(string(value)), b.key.Type)

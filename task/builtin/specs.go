@@ -22,6 +22,8 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		sortRows(),
 		take(),
 		concat(),
+		candidates(),
+		lookup(),
 		union(),
 		dedupe(),
 		join(),

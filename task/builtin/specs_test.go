@@ -14,7 +14,7 @@ func TestNames(t *testing.T) {
 	names := []string{
 		"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
 		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu",
-		"core::union", "core::dedupe", "core::join", "core::blend",
+		"core::union", "core::dedupe", "core::join", "core::blend", "core::candidates", "core::lookup",
 		"core::remote", "core::remote_candidates",
 	}
 	assert.Len(t, r.Specs(), len(names))
@@ -42,6 +42,7 @@ func TestPlaces(t *testing.T) {
 		"core::concat": task.Computes, "test::busy_cpu": task.Computes,
 		"core::remote": task.Waits, "core::remote_candidates": task.Waits,
 		"core::union": task.Computes, "core::dedupe": task.Computes, "core::join": task.Computes, "core::blend": task.Computes,
+		"core::candidates": task.Waits, "core::lookup": task.Waits,
 		"test::sleep": task.OnLoop, "test::fixed_source": task.OnLoop,
 	}
 	for _, s := range Specs() {

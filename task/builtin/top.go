@@ -49,7 +49,7 @@ func top() task.Spec {
 			Example: task.Example{
 				Plan: `ctx.viewer({ endpoint: redis }).follow({ endpoint: redis, fanout: 50 })
   .top({ expr: Key.id * 0.5, outKey: Key.score, count: 3, threshold: 10,
-         rerankExpr: Key.score * -1, rerankCount: 2, rerankOutKey: Key.final_score })`,
+         rerankExpr: Key.score * -1, rerankCount: 2, rerankOutKey: Key.rank_score })`,
 			},
 		},
 		Inline:  true,
