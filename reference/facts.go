@@ -3,6 +3,7 @@ package reference
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rankd/rankd/task"
@@ -116,14 +117,24 @@ func (t *Task) call() string {
 	return fmt.Sprintf("%s.%s({ %s })", object, name, strings.Join(options, ", "))
 }
 
-// setting says on which data an example runs.
+// setting says on which data an example runs, which data lists.
 func (e *Example) setting() string {
-	with := ""
-	if e.Service != "" {
-		with = ", and with a service that answers `" + e.Service + "`"
+	switch {
+	case e.Service != "" && e.Redis == nil:
+		return "On the demo data, with a service that answers"
+	case e.Service != "":
+		return "On the data of these commands, with a service that answers the last line"
+	case e.Redis == nil:
+		return "On the demo data"
+	default:
+		return "On the data of these commands"
 	}
-	if e.Redis == nil {
-		return "On the demo data" + with
+}
+
+// data returns the commands that fill Redis, and the answer of the service. Nil: there are neither.
+func (e *Example) data() []string {
+	if e.Service == "" {
+		return e.Redis
 	}
-	return "On the data of these commands" + with
+	return append(slices.Clone(e.Redis), e.Service)
 }

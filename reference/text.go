@@ -47,10 +47,10 @@ func WriteText(w io.Writer, t *Task) error {
 		fmt.Fprintf(&b, "\nExample, in TypeScript\n%s", indent(e.TypeScript))
 		fmt.Fprintf(&b, "\nIts artifact\n%s", indent(e.artifactText()))
 		fmt.Fprintf(&b, "\n%s", e.setting())
-		if e.Redis != nil {
-			b.WriteString("\n" + indent(strings.Join(e.Redis, "\n")) + "\n")
+		if data := e.data(); data != nil {
+			b.WriteString("\n" + indent(strings.Join(data, "\n")) + "\n")
 		} else {
-			b.WriteString(e.comma())
+			b.WriteString(" ")
 		}
 		fmt.Fprintf(&b, "the request %s gets\n%s", spaced(e.Request), indent(candidateLines(e.Answer)))
 	}
