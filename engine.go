@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -46,7 +47,7 @@ type Engine struct {
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 }
 
-// Open reads registry and plans and starts an engine. It connects to Redis when a request first
+// Open reads registry, models and plans and starts an engine. It connects to Redis when a request first
 // needs it. The error reports all that is wrong with o, a table or the chosen plan. Close ends
 // the engine.
 func Open(o Options) (*Engine, error) {
@@ -69,7 +70,13 @@ func (e *Engine) open() (err error) {
 	if e.registry, err = e.loadRegistry(); err != nil {
 		return err
 	}
-	tasks, err := task.NewTrustingCatalog(builtin.Specs(), o.Tasks...)
+	var models *gbdt.Set
+	if o.Models != nil {
+		if models, err = gbdt.ReadFolder(o.Models, o.ModelsName); err != nil {
+			return err
+		}
+	}
+	tasks, err := task.NewTrustingCatalog(builtin.SpecsWith(models), o.Tasks...)
 	if err != nil {
 		return err
 	}
@@ -295,6 +302,7 @@ type call struct {
 	run       scheduler.Execution
 	mode      scheduler.Mode // of this request, where run points to it
 	id        string
+	explain   Explain
 	traced    bool // the request asked for its trace
 	sampled   bool // the engine's sink gets a recording
 	done      func(*Answer, error)
@@ -322,6 +330,15 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	}
 	if r.Trace && !e.options.AllowRequestTrace {
 		return notPermitted(r.ID, errRequestTrace)
+	}
+	if r.Explain.Asked() {
+		if !e.options.AllowRequestExplain {
+			return notPermitted(r.ID, errRequestExplain)
+		}
+		if n := len(r.Explain.IDs); n > request.ExplainIDsMax {
+			return notPermitted(r.ID, fmt.Errorf("explain has %d ids, and may have %d", n, request.ExplainIDsMax))
+		}
+		c.explain, c.run.KeepRows = r.Explain, true
 	}
 	params, refused := e.params(r)
 	if refused != nil {
@@ -403,6 +420,9 @@ func (c *call) deliver(result *scheduler.Result) {
 	a := &Answer{RequestID: id, Elapsed: e.ended(result).Sub(c.run.Arrived), engine: e, result: result, showDeltas: c.run.Deltas, recording: recording}
 	if c.run.Graph != nil {
 		a.Plan = c.run.Graph.Name
+		if c.run.KeepRows {
+			a.explained = newExplained(&c.run, result, c.explain)
+		}
 	}
 	c.free()
 	e.deliver(done, a, nil)
@@ -421,7 +441,7 @@ func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
 
 func (c *call) free() {
 	c.run, c.id, c.done = scheduler.Execution{}, "", nil
-	c.traced, c.sampled = false, false
+	c.explain, c.traced, c.sampled = Explain{}, false, false
 	c.engine.calls.Put(c)
 }
 

@@ -56,6 +56,12 @@ type Options struct {
 	// RegistryName says in errors where Registry is. Empty means "the registry folder".
 	RegistryName string
 
+	// Models is a folder with the models of the task model, one file <name>.json each, as XGBoost saves them. Open
+	// reads them all. Nil means none.
+	Models fs.FS
+	// ModelsName says in errors where Models is. Empty means "the model folder".
+	ModelsName string
+
 	// Plans is a folder with plans, one file each: the artifact <name>.plan.json or, with a
 	// Compiler, the source <name>.plan.ts. Nil means the examples.
 	Plans fs.FS
@@ -134,6 +140,10 @@ type Options struct {
 	// TraceDetail says how much is recorded of a request that is. Zero (trace.Off) means trace.Full.
 	TraceDetail trace.Detail
 
+	// AllowRequestExplain permits Request.Explain. Its answer is many times as long, takes more memory, and says how the
+	// plan works.
+	AllowRequestExplain bool
+
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger
@@ -164,6 +174,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.RegistryName == "" {
 		o.RegistryName = "the registry folder"
+	}
+	if o.ModelsName == "" {
+		o.ModelsName = "the model folder"
 	}
 	if o.Scheduling.Mode == "" {
 		o.Scheduling.Mode = Adaptive

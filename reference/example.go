@@ -12,8 +12,9 @@ import (
 
 // An Example is a plan that uses a task, as it runs. Immutable once built; any goroutine.
 type Example struct {
-	TypeScript string          `json:"typescript"`      // the whole source
-	Redis      []string        `json:"redis,omitempty"` // commands that fill an empty Redis; none: the demo data
+	TypeScript string          `json:"typescript"`        // the whole source
+	Redis      []string        `json:"redis,omitempty"`   // commands that fill an empty Redis; none: the demo data
+	Service    string          `json:"service,omitempty"` // what the service answers; none: nobody asks one
 	Request    json.RawMessage `json:"request"`
 	Artifact   json.RawMessage `json:"artifact"` // without the places in the source
 	Answer     json.RawMessage `json:"answer"`   // the candidates
@@ -22,24 +23,17 @@ type Example struct {
 //go:embed examples.json
 var examplesJSON []byte
 
-//go:embed tables
-var tables embed.FS
+//go:embed tables models
+var folders embed.FS
 
 // Tables returns the registry of the examples: the built-in tables, and keys of articles besides.
-func Tables() fs.FS {
-	sub, err := fs.Sub(tables, "tables")
-	if err != nil {
-		panic(err) // the folder is embedded above
-	}
-	return sub
-}
-
-//go:embed models
-var models embed.FS
+func Tables() fs.FS { return folder("tables") }
 
 // Models returns the folder of the models that the examples use.
-func Models() fs.FS {
-	sub, err := fs.Sub(models, "models")
+func Models() fs.FS { return folder("models") }
+
+func folder(name string) fs.FS {
+	sub, err := fs.Sub(folders, name)
 	if err != nil {
 		panic(err) // the folder is embedded above
 	}

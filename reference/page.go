@@ -3,17 +3,19 @@ package reference
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rankd/rankd/plan/expr"
 )
 
 // generated is the first line of a page.
 const generated = "<!-- `go test ./reference -update` writes this page from the specs of the tasks. -->\n"
 
-// Pages returns the pages of docs/reference by their path there, except expressions.md, which is made from
-// the table of operators.
+// Pages returns the pages of docs/reference by their path there.
 func Pages(tasks []Task) map[string]string {
 	pages := map[string]string{
 		"README.md":      indexPage(tasks),
 		"plan-format.md": formatPage(),
+		"expressions.md": expressionsPage(expr.Operators()),
 	}
 	for i := range tasks {
 		pages["tasks/"+tasks[i].Name()+".md"] = taskPage(&tasks[i])
@@ -56,8 +58,8 @@ func taskPage(t *Task) string {
 	}
 	if e := t.Example; e != nil {
 		fmt.Fprintf(&b, "\n## Example\n\n```typescript\n%s```\n\nIts artifact:\n\n```json\n%s\n```\n\n", e.TypeScript, e.artifactText())
-		if e.Redis != nil {
-			fmt.Fprintf(&b, "%s:\n\n```\n%s\n```\n\n", e.setting(), strings.Join(e.Redis, "\n"))
+		if data := e.data(); data != nil {
+			fmt.Fprintf(&b, "%s:\n\n```\n%s\n```\n\n", e.setting(), strings.Join(data, "\n"))
 		} else {
 			b.WriteString(e.setting() + " ")
 		}

@@ -50,7 +50,7 @@ func jobsOf(flag string) []job {
 	switch flag {
 	case "env", "registry_dir":
 		return []job{jobServe, jobTrace, jobBench, jobListPlans, jobPrintPlan, jobPrintRegistry}
-	case "plan_dir":
+	case "plan_dir", "model_dir":
 		return []job{jobServe, jobTrace, jobBench, jobListPlans, jobPrintPlan}
 	case "plan", "plan_name":
 		return []job{jobServe, jobTrace, jobBench, jobPrintPlan}
@@ -63,7 +63,7 @@ func jobsOf(flag string) []job {
 		"max_rows", "max_reply_bytes", "coalesce_reads", "busy_poll_us", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms",
 		"trace_sample", "trace_file", "trace_detail":
 		return []job{jobServe, jobTrace, jobBench}
-	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace":
+	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace", "allow_request_explain":
 		return []job{jobServe}
 	case "bench_concurrency":
 		return []job{jobBench}

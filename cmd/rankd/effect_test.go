@@ -35,7 +35,7 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 		value string
 		jobs  string // that read it
 	}{
-		"plan_name": {"diamond", "sbi"}, "plan": {"file", "sbi"}, "plan_dir": {"folder", "sbli"},
+		"plan_name": {"diamond", "sbi"}, "plan": {"file", "sbi"}, "plan_dir": {"folder", "sbli"}, "model_dir": {"folder", "sbli"},
 		"redis": {"h:1", "sbrd"}, "env": {"test", "sblir"}, "registry_dir": {"folder", "sblir"},
 		"engine": {"pool", "sb"}, "async_scheduler": {"true", "sb"}, "within_request_parallelism": {"true", "sb"},
 		"cpu_threads": {"2", "sbe"}, "io_threads": {"2", ""}, "redis_pool": {"2", "sb"},
@@ -44,7 +44,8 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 		"scheduling": {"adaptive", "sb"}, "enable_inline_execution": {"true", "sb"}, "inline_threshold_ns": {"2", "sb"},
 		"max_inline_depth": {"2", "sb"}, "enable_continuation_chaining": {"false", "sb"}, "metrics": {"true", "sb"},
 		"allow_request_scheduling": {"true", "s"},
-		"allow_request_trace":      {"true", "s"}, "trace_file": {"file", "sb"}, "trace_sample": {"2", ""}, "trace_detail": {"nodes", ""},
+		"allow_request_trace":      {"true", "s"},
+		"allow_request_explain":    {"true", "s"}, "trace_file": {"file", "sb"}, "trace_sample": {"2", ""}, "trace_detail": {"nodes", ""},
 		"deadline_ms": {"2", "sb"}, "node_timeout_ms": {"2", "sb"}, "shutdown_grace_ms": {"2", "sb"},
 		"response": {"fields", "s"}, "dump-run-trace": {"true", "s"},
 		"bench_concurrency": {"2", "b"}, "bench_eventloop_mode": {"posts", "e"}, "bench_n": {"2", "e"}, "bench_producers": {"2", "e"},

@@ -104,6 +104,7 @@ func engineOptions(o *options) (rankd.Options, error) {
 		},
 		AllowRequestScheduling: o.allowRequestScheduling,
 		AllowRequestTrace:      o.allowRequestTrace,
+		AllowRequestExplain:    o.allowRequestExplain,
 		Timeout:                o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
 		MaxReplyBytes: o.maxReplyBytes, NoCoalesceReads: !o.coalesceReads,
 		BusyPoll: time.Duration(o.busyPollUS) * time.Microsecond,
@@ -112,7 +113,7 @@ func engineOptions(o *options) (rankd.Options, error) {
 		e.BusyPoll = -1
 	}
 	e.TraceDetail, _ = trace.ParseDetail(o.traceDetail) // checked with the flags
-	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {
+	if err := command.Folders(&e, o.planDir, o.registryDir, o.modelDir); err != nil {
 		return e, err
 	}
 	return e, checkPlanFile(o.plan, e.Plans)

@@ -26,6 +26,7 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		lookup(),
 		union(),
 		dedupe(),
+		exclude(),
 		join(),
 		blend(),
 		sleep(),
@@ -36,6 +37,8 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		boost(),
 		normalize(),
 		model(models),
+		remoteColumns(),
+		remoteCandidates(),
 	}
 }
 
