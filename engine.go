@@ -333,6 +333,11 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	if planErr != nil {
 		return planError(r.ID, planErr)
 	}
+	if len(r.Require) > 0 {
+		if c.run.Required, err = required(graph, r.Require); err != nil {
+			return notPermitted(r.ID, err)
+		}
+	}
 	c.run.Graph, c.run.UserID, c.run.Params, c.run.Deltas = graph, r.UserID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample()
 	if c.traced || c.sampled {

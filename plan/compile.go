@@ -51,7 +51,7 @@ func (c *compiler) compile() (*Graph, *Error) {
 		return nil, c.fail("", "schema_version", "must be %d", schemaVersion)
 	}
 	for i, name := range c.doc.capabilities {
-		if name != capExtensions {
+		if !supported(name) {
 			return nil, c.fail("", element("capabilities_required", i), "capability %s is not supported", excerpt.Quote(name))
 		}
 	}
@@ -76,7 +76,14 @@ func (c *compiler) compile() (*Graph, *Error) {
 		return nil, bad
 	}
 	c.link()
+	if bad := c.onErrors(); bad != nil {
+		return nil, bad
+	}
+	c.sources()
 	if bad := c.acyclic(); bad != nil {
+		return nil, bad
+	}
+	if bad := c.optionals(); bad != nil {
 		return nil, bad
 	}
 	return c.graph, nil
@@ -276,7 +283,7 @@ func (c *compiler) outputs() *Error {
 	return nil
 }
 
-// link records each edge at its source and lists the nodes without dependencies.
+// link records each edge at its source.
 func (c *compiler) link() {
 	for _, n := range c.graph.Nodes {
 		for _, input := range n.Inputs {
@@ -285,7 +292,13 @@ func (c *compiler) link() {
 		for _, ref := range n.Refs {
 			c.graph.Nodes[ref].Succs = append(c.graph.Nodes[ref].Succs, n.Index)
 		}
-		if n.Deps == 0 {
+	}
+}
+
+// sources lists the nodes that are ready when a request begins.
+func (c *compiler) sources() {
+	for _, n := range c.graph.Nodes {
+		if n.Deps == 0 && !n.OnDemand {
 			c.graph.Sources = append(c.graph.Sources, n.Index)
 		}
 	}

@@ -10,29 +10,32 @@ import (
 // depend on a cycle. The error names one cycle.
 func (c *compiler) acyclic() *Error {
 	nodes := c.graph.Nodes
-	waiting := make([]int, len(nodes)) // dependencies that have not completed
+	waiting := make([]int, len(nodes)) // nodes before it that have not settled
+	after := c.after()
+	ready := make([]int, 0, len(nodes))
 	for i, n := range nodes {
-		waiting[i] = n.Deps
+		if waiting[i] = len(c.graph.Before(n)); waiting[i] == 0 {
+			ready = append(ready, i)
+		}
 	}
-	ready := append(make([]int, 0, len(nodes)), c.graph.Sources...)
 	for done := 0; done < len(ready); done++ {
-		for _, succ := range nodes[ready[done]].Succs {
-			if waiting[succ]--; waiting[succ] == 0 {
-				ready = append(ready, succ)
+		for _, next := range after[ready[done]] {
+			if waiting[next]--; waiting[next] == 0 {
+				ready = append(ready, next)
 			}
 		}
 	}
 	if len(ready) == len(nodes) {
 		return nil
 	}
-	cycle := findCycle(nodes, waiting)
+	cycle := c.findCycle(waiting)
 	first := nodes[cycle[0]]
 	return c.fail(first.ID, element("nodes", first.Index), "depends on itself: %s", describeCycle(nodes, cycle))
 }
 
-// findCycle returns the nodes of one cycle in the order of their edges. A node that waits
-// has a dependency that waits, so following dependencies must meet a node twice.
-func findCycle(nodes []*Node, waiting []int) []int {
+// findCycle returns the nodes of one cycle in the order of their edges. Before a node that waits
+// is one that waits, so walking back must meet a node twice.
+func (c *compiler) findCycle(waiting []int) []int {
 	at := 0
 	for waiting[at] == 0 {
 		at++
@@ -50,16 +53,14 @@ func findCycle(nodes []*Node, waiting []int) []int {
 		}
 		position[at] = len(trail)
 		trail = append(trail, at)
-		at = waitingDependency(nodes[at], waiting)
+		at = c.waitsFor(at, waiting)
 	}
 }
 
-func waitingDependency(n *Node, waiting []int) int {
-	for _, list := range [][]int{n.Inputs, n.Refs} {
-		for _, dep := range list {
-			if waiting[dep] > 0 {
-				return dep
-			}
+func (c *compiler) waitsFor(node int, waiting []int) int {
+	for _, before := range c.graph.Before(c.graph.Nodes[node]) {
+		if waiting[before] > 0 {
+			return before
 		}
 	}
 	panic("plan: a node waits for nothing")

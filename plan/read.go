@@ -13,10 +13,6 @@ import (
 	"github.com/rankd/rankd/plan/expr"
 )
 
-// capExtensions is the only supported capability: artifacts may have extensions. Its
-// own payload is empty.
-const capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
-
 // document is an artifact of the right shape with parsed trees. Its names are not
 // resolved yet.
 type document struct {
@@ -41,6 +37,8 @@ type nodeDocument struct {
 	timeout    time.Duration
 	sourceSpan string // "" if absent, or not a string; as is exprSpan
 	exprSpan   string
+
+	onErrorDocument
 }
 
 // reader reads one artifact. Its methods return *Error.
@@ -166,6 +164,9 @@ func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument, bad *Error
 		return n, bad
 	}
 	if bad := r.scheduling(v, path, &n); bad != nil {
+		return n, bad
+	}
+	if n.onErrorDocument, bad = r.onError(v, n.id, path); bad != nil {
 		return n, bad
 	}
 	// Spans are for people and tools, so only the kind of the first is checked. Errors show strings.
@@ -298,7 +299,7 @@ func (r *reader) extensions(v *jsondoc.Value, node, path string, capabilities []
 		if _, ok := slices.BinarySearch(capabilities, name); !ok {
 			return r.fail(node, path, "is not among the plan's capabilities_required")
 		}
-		if name != capExtensions {
+		if !supported(name) {
 			continue // compile refuses it, whatever its payload
 		}
 		payload := ext.Get(name)

@@ -48,7 +48,9 @@ type SourceRule struct {
 type OpSchema struct {
 	Op     string        // with namespace: "core::vm"
 	Params []ParamSchema // besides the common optional "trace"
-	Impl   any           // the owner's description of the op; package plan ignores it
+	// Partial says that the task can leave out rows whose keys failed: a node may say "on_error": "partial".
+	Partial bool
+	Impl    any // the owner's description of the op; package plan ignores it
 }
 
 // Ops finds the schema of an op, by its full name or its bare alias. Package

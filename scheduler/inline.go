@@ -88,12 +88,13 @@ func (r *run) runInline(node int, start clock.Time) {
 		}
 		if err == nil {
 			r.state.RecordDelta(node, c.Inputs, c.Refs, out)
+			r.noteLack(node, c)
 		}
 		clear(c.Inputs) // a kept slice must not keep rows alive
 		clear(c.Refs)
-		c.Params = nil // the request is its caller's again
+		c.Params, c.Required = nil, nil // the request is its caller's again
 		if err != nil {
-			r.state.Fail(node, err)
+			r.state.Fail(node, err, end)
 			return
 		}
 		if e.placement.NoChaining || depth == e.placement.InlineDepthMax {
@@ -122,7 +123,7 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
 	c := &e.inliner.ctx
 	c.Node, c.UserID, c.Params, c.Registry, c.Rows, c.Waiter = node, r.req.UserID, &r.req.Params, e.reg, r.rows, task.NoWaiter{}
-	c.Limit, c.Memory = r.limitOf(index), r.memory
+	c.Limit, c.Memory, c.Required = r.limitOf(index), r.memory, r.req.Required
 	rows := r.state.Rows(index) + p.makes
 	if r.recorder != nil {
 		r.recorder.Spawn(index, trace.Inline, rows-p.makes)

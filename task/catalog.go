@@ -60,11 +60,13 @@ func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 			problems = append(problems, spec.Op+": Limited is for tasks whose Output is Permutation")
 		case spec.Expensive && (spec.Inline || spec.Cheap || spec.Place == OnLoop):
 			problems = append(problems, spec.Op+": Expensive excludes Inline, Cheap and Place OnLoop")
+		case spec.Partial && spec.Output != Source && spec.Output != Expand && spec.Output != Subset:
+			problems = append(problems, spec.Op+": Partial is for tasks whose Output may have fewer rows: Source, Expand or Subset")
 		case spec.Place == Waits && (spec.Inline || spec.Cheap || spec.Expensive):
 			problems = append(problems, spec.Op+": Inline, Cheap and Expensive are for tasks that do not wait")
 		}
 		e := &entry{spec: spec}
-		e.schema = plan.OpSchema{Op: spec.Op, Params: spec.Params, Impl: spec}
+		e.schema = plan.OpSchema{Op: spec.Op, Params: spec.Params, Impl: spec, Partial: spec.Partial}
 		add(spec.Op, e)
 		if ok {
 			add(bare, e)

@@ -29,8 +29,11 @@ type Ctx struct {
 	Memory *rowset.Memory
 	// Cancellation is how the engine asks the body to stop; nil if it never does.
 	Cancellation *Cancellation
+	// Required has the indices of the nodes that the request requires: their results must be whole.
+	Required []int
 
 	counted int64 // rows that the body has counted in this run
+	lack    Lack  // what the result of this run lacks, as the body says
 }
 
 // Waiter is an engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.
