@@ -98,7 +98,7 @@ func (c *compiler) onErrors() *Error {
 		}
 	}
 	c.onDemand()
-	return nil
+	return c.fallbackDepth()
 }
 
 // onError resolves what the artifact says of one node.
@@ -156,6 +156,22 @@ func (c *compiler) fallback(n *Node) *Error {
 	return nil
 }
 
+// fallbackDepthMax bounds how many fallbacks stand in for each other: each reader of the first node waits for all of them.
+const fallbackDepthMax = 8
+
+func (c *compiler) fallbackDepth() *Error {
+	for _, n := range c.graph.Nodes {
+		depth := 0
+		for f := n.Fallback; f != nil && f != n; f = f.Fallback { // A circle is for acyclic to refuse.
+			if depth++; depth > fallbackDepthMax {
+				path := member(member(element("nodes", n.Index), "on_error"), "fallback")
+				return c.fail(n.ID, path, "more than %d fallbacks stand in for each other", fallbackDepthMax)
+			}
+		}
+	}
+	return nil
+}
+
 // onDemand marks the nodes that run only if a fallback needs them: the fallbacks, and the nodes that only such nodes read.
 func (c *compiler) onDemand() {
 	nodes := c.graph.Nodes
@@ -182,14 +198,14 @@ func (c *compiler) onDemand() {
 	}
 }
 
-// Before returns the nodes that settle before n starts: its inputs and node references, their fallbacks,
-// and the node that n stands in for. The graph of these edges has no cycle.
+// Before returns the nodes that settle before n starts: its inputs and node references, their fallbacks, those of the
+// fallbacks, and the node that n stands in for. The graph of these edges has no cycle.
 func (g *Graph) Before(n *Node) []int {
 	before := make([]int, 0, n.Deps+1)
 	for _, deps := range [...][]int{n.Inputs, n.Refs} {
 		for _, dep := range deps {
 			before = append(before, dep)
-			if fallback := g.Nodes[dep].Fallback; fallback != nil {
+			for fallback := g.Nodes[dep].Fallback; fallback != nil && fallback.Index != dep; fallback = fallback.Fallback {
 				before = append(before, fallback.Index)
 			}
 		}

@@ -50,8 +50,8 @@ func (x *Execution) Check(reg *registry.Registry) error {
 type Result struct {
 	Outputs []rowset.RowSet      // one per output of the plan, in order; nil on error
 	Deltas  []rowset.SchemaDelta // one per node that was due, in the plan's order; nil unless asked for, or on error
-	// Completeness says what each lenient node contributed, and any other that lacks something, in the plan's order. It is nil if
-	// there are none of them, or on error.
+	// Completeness says what each lenient node contributed that has settled, and any other that lacks something, in the
+	// plan's order. It is nil if there are none of them.
 	Completeness []Completeness
 	Err          error            // nil, or a *NodeError, or an error of no node
 	Recording    *trace.Recording // valid until done returns; nil unless asked for, or if the request never began
@@ -90,11 +90,11 @@ func (s *State) RecordDelta(node int, inputs, refs []rowset.RowSet, out rowset.R
 // Result returns the answer of a finished request: its outputs and deltas, or its first error.
 func (s *State) Result() *Result {
 	if node, err := s.Err(); err != nil {
-		if node < 0 {
-			return &Result{Err: err}
+		if node >= 0 {
+			n := s.graph.Nodes[node]
+			err = &NodeError{Node: n.ID, Op: n.Op, Err: err}
 		}
-		n := s.graph.Nodes[node]
-		return &Result{Err: &NodeError{Node: n.ID, Op: n.Op, Err: err}}
+		return &Result{Err: err, Completeness: s.completeness()}
 	}
 	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.dueDeltas(), Completeness: s.completeness()}
 	for i := range r.Outputs {

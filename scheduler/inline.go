@@ -83,18 +83,20 @@ func (r *run) runInline(node int, start clock.Time) {
 	for depth, parent := 0, -1; ; depth++ {
 		c := &e.inliner.ctx
 		out, end, err := r.invokeInline(node, start)
-		if r.recorder != nil {
-			r.recordInline(node, parent, depth, start, end, out.N, err)
-		}
+		o := trace.Outcome{Rows: out.N, Err: err}
 		if err == nil {
 			r.state.RecordDelta(node, c.Inputs, c.Refs, out)
-			r.noteLack(node, c)
+			o.Dropped, o.Lack = r.noteLack(node, c)
+		} else {
+			o.StandIn, o.Rows = r.state.Fail(node, err, end)
+		}
+		if r.recorder != nil {
+			r.recordInline(node, parent, depth, start, end, o)
 		}
 		clear(c.Inputs) // a kept slice must not keep rows alive
 		clear(c.Refs)
 		c.Params, c.Required = nil, nil // the request is its caller's again
 		if err != nil {
-			r.state.Fail(node, err, end)
 			return
 		}
 		if e.placement.NoChaining || depth == e.placement.InlineDepthMax {

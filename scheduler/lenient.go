@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // This file has what State does for a plan with lenient nodes: it goes on without them when they fail.
@@ -71,23 +72,25 @@ func (s *State) catches(node int, err error, now clock.Time) bool {
 }
 
 // standIn finds what stands in for the result of a failed node, or has its fallback make it.
-func (s *State) standIn(node int, err error) {
+func (s *State) standIn(node int, err error) (how trace.StandIn, rows int) {
 	n := s.graph.Nodes[node]
+	if n.OnError == plan.OnErrorFallback {
+		s.lacks = append(s.lacks, nodeLack{node, NodeFallback, task.Lack{Err: err}})
+		s.demand(n.Fallback.Index)
+		return trace.FallbackStandIn, 0
+	}
 	status := NodeFailed
 	if errors.Is(err, ErrGivenUp) {
 		status = NodeLate
 	}
-	switch n.OnError {
-	case plan.OnErrorFallback:
-		s.lacks = append(s.lacks, nodeLack{node, NodeFallback, task.Lack{Err: err}})
-		s.demand(n.Fallback.Index)
-		return
-	case plan.OnErrorSkip:
-		s.stand(node, s.nodes[n.Inputs[0]].result)
-	default:
-		s.stand(node, task.Nothing(n, s.graph.Registry, s.results(n.Inputs), s.results(n.Refs)))
-	}
 	s.lacks = append(s.lacks, nodeLack{node, status, task.Lack{Err: err}})
+	if n.OnError == plan.OnErrorSkip {
+		input := s.nodes[n.Inputs[0]].result
+		s.stand(node, input)
+		return trace.SkipStandIn, input.N
+	}
+	s.stand(node, task.Nothing(n, s.graph.Registry, s.results(n.Inputs), s.results(n.Refs)))
+	return trace.EmptyStandIn, 0
 }
 
 // stand gives the readers of a failed node what stands in for its result.

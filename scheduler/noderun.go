@@ -12,6 +12,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // body runs the code of a task for one node, at one place. Loop only.
@@ -265,16 +266,18 @@ func (n *nodeRun) orphan(err error) *run {
 // body's result. The caller pumps the run.
 func (n *nodeRun) settle(err error) *run {
 	r := n.leave()
+	o := trace.Outcome{Err: err}
+	if err != nil { // A worker may have the result.
+		o.StandIn, o.Rows = r.state.Fail(n.node.Index, err, n.engine.loop.Clock().Now())
+	} else {
+		o.Rows = n.out.N
+		o.Dropped, o.Lack = r.noteLack(n.node.Index, &n.ctx)
+		r.state.RecordDelta(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
+		r.state.Succeed(n.node.Index, n.out)
+	}
 	if r.recorder != nil {
-		n.recordEnd(r.recorder, err)
+		n.recordEnd(r.recorder, o)
 	}
-	if err != nil {
-		r.state.Fail(n.node.Index, err, n.engine.loop.Clock().Now())
-		return r
-	}
-	r.noteLack(n.node.Index, &n.ctx)
-	r.state.RecordDelta(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
-	r.state.Succeed(n.node.Index, n.out)
 	return r
 }
 

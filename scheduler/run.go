@@ -157,11 +157,13 @@ func (r *run) giveUpOptional() bool {
 	return true
 }
 
-// noteLack notes what the result of a node lacks, as its body says.
-func (r *run) noteLack(node int, c *task.Ctx) {
-	if lack := c.Lack(); lack.Err != nil {
+// noteLack notes what the result of a node lacks, as its body says, and returns it.
+func (r *run) noteLack(node int, c *task.Ctx) (dropped int, why error) {
+	lack := c.Lack()
+	if lack.Err != nil {
 		r.state.ReportLack(node, lack)
 	}
+	return lack.Dropped, lack.Err
 }
 
 // finish delivers the result, once, and frees the run.
@@ -174,8 +176,7 @@ func (r *run) finish() {
 	}
 	if result.Err != nil {
 		e.counts.Failed++
-	}
-	if result.Degraded() {
+	} else if result.Degraded() {
 		r.profile.counts.Degraded++
 	}
 	e.runs.remove(r)

@@ -7,6 +7,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/trace"
 )
 
 // nodeStatus is the state of a node. Each transition has one function below.
@@ -230,15 +231,15 @@ func (s *State) Skip(node int) {
 	s.leave(node)
 }
 
-// Fail settles a running node with an error, now. If the node is lenient, the plan goes on without it. Otherwise the request
-// fails; the first error of a request stands.
-func (s *State) Fail(node int, err error, now clock.Time) {
+// Fail settles a running node with an error, now. If the node is lenient, the plan goes on without it: Fail returns what stands in
+// for its result, and how many rows that has, as far as it is there. Otherwise the request fails; the first error of a request stands.
+func (s *State) Fail(node int, err error, now clock.Time) (how trace.StandIn, rows int) {
 	s.markFailed(node)
 	if s.catches(node, err, now) {
-		s.standIn(node, err)
-	} else {
-		s.Abort(node, err)
+		return s.standIn(node, err)
 	}
+	s.Abort(node, err)
+	return trace.NoStandIn, 0
 }
 
 // Abort ends the request with an error that no running node reports. node is -1 if the error is

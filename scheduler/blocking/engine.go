@@ -142,6 +142,9 @@ type nodeRun struct {
 	out  rowset.RowSet
 	lack task.Lack // of out
 	err  error
+
+	standIn     trace.StandIn // of a node that has failed
+	standInRows int
 }
 
 // run runs one node on this goroutine, and fills in how it ended.
@@ -192,7 +195,7 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 // settle settles a node that has ended.
 func (e *engine) settle(s *scheduler.State, n *nodeRun) {
 	if n.err != nil {
-		s.Fail(n.node.Index, n.err, e.clock.Now())
+		n.standIn, n.standInRows = s.Fail(n.node.Index, n.err, e.clock.Now())
 		return
 	}
 	if n.lack.Err != nil {

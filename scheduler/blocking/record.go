@@ -30,8 +30,13 @@ func (e *engine) freeRecorder(r *trace.Recorder) {
 
 // outcome returns how a node settles whose body has ended.
 func outcome(n *nodeRun) trace.Outcome {
-	var late *scheduler.TimeoutError
-	return trace.Outcome{Rows: n.out.N, Err: n.err, TimedOut: errors.As(n.err, &late)}
+	o := trace.Outcome{Rows: n.out.N, Err: n.err, Dropped: n.lack.Dropped, Lack: n.lack.Err}
+	if n.err != nil {
+		var late *scheduler.TimeoutError
+		o.TimedOut, o.Late = errors.As(n.err, &late), errors.Is(n.err, scheduler.ErrGivenUp)
+		o.StandIn, o.Rows = n.standIn, n.standInRows
+	}
+	return o
 }
 
 // work is what the worker of a recorded node takes down. It belongs to the worker until the node settles, and then to

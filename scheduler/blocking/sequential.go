@@ -29,10 +29,10 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 	defer func() {
 		if running != nil {
 			running.err = task.ErrGoexit
+			e.settle(&s, running)
 			if recorder != nil {
 				recorder.End(running.node.Index, 0, outcome(running))
 			}
-			e.settle(&s, running)
 		}
 		*result = *s.Result()
 		if recorder != nil {
@@ -54,10 +54,10 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 		running = n
 		e.run(&s, exec, n, w)
 		running = nil
+		e.settle(&s, n)
 		if recorder != nil {
 			recorder.End(i, 0, outcome(n))
 		}
-		e.settle(&s, n)
 		now = e.clock.Now()
 	}
 }

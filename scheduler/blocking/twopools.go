@@ -143,11 +143,11 @@ func (r *run) settle(n *nodeRun, work *work) {
 		return
 	}
 	n.settled = true
+	e.settle(&r.state, n)
 	if work != nil {
 		work.into(r.recorder, n.node.Index, outcome(n), &e.engine)
 		r.returned = append(r.returned, n.node.Index)
 	}
-	e.settle(&r.state, n)
 	r.changed.Signal()
 }
 
@@ -160,10 +160,11 @@ func (r *run) giveUpOptional(now clock.Time) {
 		}
 		n.settled = true
 		n.cancel.Cancel()
+		o := trace.Outcome{Err: scheduler.ErrGivenUp, Late: true}
+		o.StandIn, o.Rows = r.state.Fail(n.node.Index, o.Err, now)
 		if r.recorder != nil {
-			r.recorder.End(n.node.Index, now, trace.Outcome{Err: scheduler.ErrGivenUp})
+			r.recorder.End(n.node.Index, now, o)
 		}
-		r.state.Fail(n.node.Index, scheduler.ErrGivenUp, now)
 	}
 	r.optional = nil
 }
