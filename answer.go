@@ -144,12 +144,15 @@ type ColumnType string
 
 // The types of columns.
 const (
-	FloatColumn  ColumnType = "float"  // float64
-	StringColumn ColumnType = "string" // string
+	FloatColumn  ColumnType = "float"      // float64
+	StringColumn ColumnType = "string"     // string
+	IntColumn    ColumnType = "int"        // int64
+	BoolColumn   ColumnType = "bool"       // bool
+	SetColumn    ColumnType = "string_set" // []string
 )
 
-// Columns returns the columns in the order of their key ids, floats first. The id is not among
-// them.
+// Columns returns the columns: floats, strings, ints, bools and sets, those of one type in the order of their key
+// ids. The id is not among them.
 func (o Output) Columns() []Column {
 	if o.rows.Batch == nil {
 		return nil
@@ -160,6 +163,15 @@ func (o Output) Columns() []Column {
 	}
 	for i := range o.rows.Batch.Strings {
 		columns = append(columns, Column{o.name(o.rows.Batch.Strings[i].Key), StringColumn})
+	}
+	for i := range o.rows.Batch.Ints {
+		columns = append(columns, Column{o.name(o.rows.Batch.Ints[i].Key), IntColumn})
+	}
+	for i := range o.rows.Batch.Bools {
+		columns = append(columns, Column{o.name(o.rows.Batch.Bools[i].Key), BoolColumn})
+	}
+	for i := range o.rows.Batch.Sets {
+		columns = append(columns, Column{o.name(o.rows.Batch.Sets[i].Key), SetColumn})
 	}
 	return columns
 }
@@ -175,61 +187,60 @@ func (o Output) name(id registry.KeyID) string {
 // values[i] is null; a column without nulls has a nil null. ok is false if the output lacks a float
 // column of that name.
 func (o Output) Floats(column string) (values []float64, null []bool, ok bool) {
-	c := o.float(column)
-	if c == nil {
-		return nil, nil, false
-	}
-	values = make([]float64, o.Len())
-	for i := range values {
-		row := int(o.rows.Row(i))
-		if c.Valid != nil && !c.Valid.Get(row) {
-			if null == nil {
-				null = make([]bool, o.Len())
-			}
-			null[i] = true
-			continue
-		}
-		values[i] = c.Values[row]
-	}
-	return values, null, true
+	return valuesOf(o, column, (*rowset.Columns).Float, (*rowset.FloatColumn).Value)
 }
 
-// Strings returns the values of a string column, one per candidate in order. null[i] says that
-// values[i] is null; a column without nulls has a nil null. ok is false if the output lacks a string
-// column of that name.
+// Strings is Floats for a string column.
 func (o Output) Strings(column string) (values []string, null []bool, ok bool) {
-	c := o.string(column)
+	return valuesOf(o, column, (*rowset.Columns).String, (*rowset.StringColumn).Value)
+}
+
+// Ints is Floats for an int column.
+func (o Output) Ints(column string) (values []int64, null []bool, ok bool) {
+	return valuesOf(o, column, (*rowset.Columns).Int, (*rowset.IntColumn).Value)
+}
+
+// Bools is Floats for a bool column.
+func (o Output) Bools(column string) (values, null []bool, ok bool) {
+	return valuesOf(o, column, (*rowset.Columns).Bool, (*rowset.BoolColumn).Value)
+}
+
+// Sets is Floats for a column of string sets. The members of each ascend by their bytes.
+func (o Output) Sets(column string) (values [][]string, null []bool, ok bool) {
+	return valuesOf(o, column, (*rowset.Columns).Set, setValue)
+}
+
+// setValue returns the set of a batch row.
+func setValue(c *rowset.SetColumn, row int) ([]string, bool) { return c.AppendValues(nil, row) }
+
+// valuesOf returns the values of a column of type C, one per candidate. of finds the column in a batch, and value
+// returns that of a batch row, or the zero value and false for a null.
+func valuesOf[C, T any](o Output, name string, of func(*rowset.Columns, registry.KeyID) *C, value func(*C, int) (T, bool)) (values []T, null []bool, ok bool) {
+	c := columnOf(o, name, of)
 	if c == nil {
 		return nil, nil, false
 	}
-	values = make([]string, o.Len())
+	values = make([]T, o.Len())
 	for i := range values {
-		value, valid := c.Value(int(o.rows.Row(i)))
+		v, valid := value(c, int(o.rows.Row(i)))
+		if !valid && null == nil {
+			null = make([]bool, o.Len())
+		}
 		if !valid {
-			if null == nil {
-				null = make([]bool, o.Len())
-			}
 			null[i] = true
 		}
-		values[i] = value
+		values[i] = v
 	}
 	return values, null, true
 }
 
-func (o Output) float(name string) *rowset.FloatColumn {
+// columnOf returns the column of that name, or nil.
+func columnOf[C any](o Output, name string, of func(*rowset.Columns, registry.KeyID) *C) *C {
 	key, ok := o.registry.KeyByName(name)
 	if !ok || o.rows.Batch == nil {
 		return nil
 	}
-	return o.rows.Batch.Float(key.ID)
-}
-
-func (o Output) string(name string) *rowset.StringColumn {
-	key, ok := o.registry.KeyByName(name)
-	if !ok || o.rows.Batch == nil {
-		return nil
-	}
-	return o.rows.Batch.String(key.ID)
+	return of(&o.rows.Batch.Columns, key.ID)
 }
 
 // Candidate is one ranked row. Immutable; any goroutine.
@@ -244,19 +255,38 @@ func (c Candidate) ID() int64 { return c.output.rows.Batch.IDs[c.row] }
 // Float returns the candidate's value in a float column. ok is false if the value is null
 // or the output lacks a float column of that name.
 func (c Candidate) Float(column string) (value float64, ok bool) {
-	col := c.output.float(column)
-	if col == nil || col.Valid != nil && !col.Valid.Get(c.row) {
-		return 0, false
-	}
-	return col.Values[c.row], true
+	return valueOf(c, column, (*rowset.Columns).Float, (*rowset.FloatColumn).Value)
 }
 
 // String returns the candidate's value in a string column. ok is false if the value is null
 // or the output lacks a string column of that name.
 func (c Candidate) String(column string) (value string, ok bool) {
-	col := c.output.string(column)
-	if col == nil {
-		return "", false
+	return valueOf(c, column, (*rowset.Columns).String, (*rowset.StringColumn).Value)
+}
+
+// Int returns the candidate's value in an int column. ok is false if the value is null or the output lacks
+// an int column of that name.
+func (c Candidate) Int(column string) (value int64, ok bool) {
+	return valueOf(c, column, (*rowset.Columns).Int, (*rowset.IntColumn).Value)
+}
+
+// Bool returns the candidate's value in a bool column. ok is false if the value is null or the output lacks
+// a bool column of that name.
+func (c Candidate) Bool(column string) (value, ok bool) {
+	return valueOf(c, column, (*rowset.Columns).Bool, (*rowset.BoolColumn).Value)
+}
+
+// Set returns the candidate's value in a column of string sets, its members ascending by their bytes. ok is
+// false if the value is null or the output lacks such a column of that name.
+func (c Candidate) Set(column string) (value []string, ok bool) {
+	return valueOf(c, column, (*rowset.Columns).Set, setValue)
+}
+
+// valueOf is valuesOf for one candidate.
+func valueOf[C, T any](c Candidate, name string, of func(*rowset.Columns, registry.KeyID) *C, value func(*C, int) (T, bool)) (v T, ok bool) {
+	column := columnOf(c.output, name, of)
+	if column == nil {
+		return v, false
 	}
-	return col.Value(c.row)
+	return value(column, c.row)
 }

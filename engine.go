@@ -174,7 +174,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	cfg := scheduler.Config{
 		Registry: e.registry, CPUThreads: o.CPUThreads, IOThreads: o.IOThreads, RedisConnections: o.RedisConnections,
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
-		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads,
+		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
 		Placement: o.Scheduling.placement(),
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
@@ -323,10 +323,11 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	if r.Trace && !e.options.AllowRequestTrace {
 		return notPermitted(r.ID, errRequestTrace)
 	}
-	params, err := e.params(r)
-	if err != nil {
-		return &Error{RequestID: r.ID, Text: request.CodeInvalidParams, Detail: err.Error(), causes: []error{ErrInvalidRequest, err}}
+	params, refused := e.params(r)
+	if refused != nil {
+		return refused
 	}
+	params.SetNow(float64(e.date(arrived, arrived).UnixMicro()) / 1e6)
 	if planErr == errNoPlan {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalid, Detail: planErr.Error(), causes: []error{ErrInvalidRequest}}
 	}
@@ -334,11 +335,13 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 		return planError(r.ID, planErr)
 	}
 	if len(r.Require) > 0 {
-		if c.run.Required, err = required(graph, r.Require); err != nil {
+		indices, err := required(graph, r.Require)
+		if err != nil {
 			return notPermitted(r.ID, err)
 		}
+		c.run.Required = indices
 	}
-	c.run.Graph, c.run.UserID, c.run.Params, c.run.Deltas = graph, r.UserID, params, r.SchemaDeltas
+	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample()
 	if c.traced || c.sampled {
 		c.run.Record = e.options.TraceDetail

@@ -38,10 +38,10 @@ func Example() {
 	// Output: 1 US
 }
 
-// dedupe keeps the first row of each id.
-func dedupe() task.Spec {
+// distinct keeps the first row of each id.
+func distinct() task.Spec {
 	return task.Spec{
-		Op:     "shop::dedupe",
+		Op:     "shop::distinct",
 		Doc:    "Keeps the first row of each id.",
 		Inputs: 1,
 		Output: task.Subset,
@@ -60,13 +60,13 @@ func dedupe() task.Spec {
 	}
 }
 
-const dedupePlan = `{
+const distinctPlan = `{
   "schema_version": 1,
   "plan_name": "unique",
   "nodes": [
     {"node_id": "a",    "op": "test::fixed_source", "inputs": [],    "params": {"row_count": 3}},
     {"node_id": "twice","op": "core::concat",       "inputs": ["a"], "params": {"rhs": "a"}},
-    {"node_id": "once", "op": "shop::dedupe",       "inputs": ["twice"]}
+    {"node_id": "once", "op": "shop::distinct",       "inputs": ["twice"]}
   ],
   "outputs": ["once"]
 }`
@@ -79,11 +79,11 @@ func Example_ownTaskAndPlans() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(folder)
-	if err := os.WriteFile(filepath.Join(folder, "unique.plan.json"), []byte(dedupePlan), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "unique.plan.json"), []byte(distinctPlan), 0o644); err != nil {
 		log.Fatal(err)
 	}
 
-	e, err := rankd.Open(rankd.Options{Plans: os.DirFS(folder), Plan: "unique", Tasks: []task.Spec{dedupe()}})
+	e, err := rankd.Open(rankd.Options{Plans: os.DirFS(folder), Plan: "unique", Tasks: []task.Spec{distinct()}})
 	if err != nil {
 		log.Fatal(err)
 	}

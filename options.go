@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
@@ -27,6 +28,9 @@ const (
 	// Sequential runs one node at a time on a goroutine per request.
 	Sequential Model = "sequential"
 )
+
+// DefaultBusyPoll is the BusyPoll of Options that name none.
+const DefaultBusyPoll = scheduler.DefaultBusyPoll
 
 // Options configure an engine. The zero value serves the example plans from a Redis at
 // 127.0.0.1:6379. Open reads Options once; later changes have no effect.
@@ -109,6 +113,10 @@ type Options struct {
 	// reads that requests ask for in the same iteration of the loop once. The flag
 	// --coalesce_reads is the opposite.
 	NoCoalesceReads bool
+
+	// BusyPoll is how long a Reactor's loop looks for Redis's answers before it sleeps. That saves the time of waking up,
+	// and costs processor time while few requests are in flight. Zero means DefaultBusyPoll; a negative value: it sleeps at once.
+	BusyPoll time.Duration
 
 	// Scheduling says where computing nodes run. The zero value lets the engine decide.
 	Scheduling Scheduling

@@ -13,8 +13,11 @@ type Request struct {
 	Plan string
 	// UserID is the user to rank for, from 1 to 2^32-1.
 	UserID int64
-	// Params override request parameters by name. A value is a number (float64 or any
-	// integer type), a string, a bool, or nil for null.
+	// Context has what the caller knows about this request, such as the hour or the items that the user has seen: the
+	// parameters that the registry marks with context, by name. Values are as in Params.
+	Context map[string]any
+	// Params override request parameters by name, on top of the context. A value is a number (of any integer or
+	// float type, or a json.Number), a string, a bool, a slice of integers or strings, or nil for null.
 	Params map[string]any
 	// Timeout bounds this request, from its arrival. Zero means no bound of its own. A negative
 	// one is an error of class ErrInvalidRequest.
@@ -34,7 +37,7 @@ type Request struct {
 	// rows, the request fails, though the plan would go on without it. The plan waits for it even if it is optional.
 	Require []string
 
-	parsed expr.Params // of a request that ParseRequest has made; Params come on top
+	parsed expr.Params // of a request that ParseRequest has made; Context and Params come on top
 }
 
 // ParseRequest checks a request in its JSON form, one document such as
@@ -57,10 +60,23 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) {
 	return r, nil
 }
 
-// params returns the request's checked parameters.
-func (e *Engine) params(r *Request) (expr.Params, error) {
-	if len(r.Params) == 0 {
-		return r.parsed, nil
+// params returns the request's checked parameters: its context, and what it overrides.
+func (e *Engine) params(r *Request) (expr.Params, *Error) {
+	params := r.parsed
+	var err error
+	if len(r.Context) > 0 {
+		if params, err = request.Context(params, r.Context, e.registry); err != nil {
+			return expr.Params{}, refusedValue(r, request.CodeInvalid, err)
+		}
 	}
-	return request.Override(r.parsed, r.Params, e.registry)
+	if len(r.Params) > 0 {
+		if params, err = request.Override(params, r.Params, e.registry); err != nil {
+			return expr.Params{}, refusedValue(r, request.CodeInvalidParams, err)
+		}
+	}
+	return params, nil
+}
+
+func refusedValue(r *Request, code string, err error) *Error {
+	return &Error{RequestID: r.ID, Text: code, Detail: err.Error(), causes: []error{ErrInvalidRequest, err}}
 }

@@ -1,8 +1,10 @@
 package compiler
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -39,12 +41,12 @@ func (h *host) predicateBuilders() map[string]builder {
 	return all
 }
 
-// tableBuilders adds the operators of the table that are members of an object.
+// tableBuilders adds the operators of the table that are members of an object and take numbers or predicates.
 func (h *host) tableBuilders(object string, all map[string]builder) {
-	for i := range operators {
-		o := &operators[i]
-		if name, ok := strings.CutPrefix(o.builder, object); ok {
-			all[name] = func(c goja.FunctionCall) goja.Value { return h.apply(o, o.builder, c.Arguments, h.callSite()) }
+	for _, o := range expr.Operators() {
+		name, ok := strings.CutPrefix(o.Builder, object)
+		if ok && all[name] == nil {
+			all[name] = func(c goja.FunctionCall) goja.Value { return h.apply(&o, o.Builder, c.Arguments, h.callSite()) }
 		}
 	}
 }
@@ -112,13 +114,13 @@ func (h *host) predCmp(c goja.FunctionCall) goja.Value {
 	}
 	operands, places := c.Arguments[1:], []int{site.arg(1), site.arg(2)}
 	for _, operand := range operands {
-		if t := tokenOf(operand); t != nil && t.kind == text && (o.cmp == "==" || o.cmp == "!=") {
+		if t := tokenOf(operand); t != nil && (t.kind == text || t.kind == textParam || t.kind == set || t.truth) && (o.Cmp == "==" || o.Cmp == "!=") {
 			if v, done := h.equality(o, operands[0], operands[1], site.start); done {
 				return v
 			}
 		}
 	}
-	return h.combine(o, "Pred.cmp", operands, places, site.start, true)
+	return h.combine(o, "Pred.cmp", operands, places, site.start)
 }
 
 // predNull is Pred.isNull(x) or Pred.notNull(x).
@@ -139,7 +141,10 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 	if t.kind == broken || h.isBroken(list) {
 		return h.broken
 	}
-	if t.kind != number && t.kind != text {
+	if of := tokenOf(list); of != nil && of.kind == set {
+		return h.member(of, h.make(t), at, start)
+	}
+	if t.kind != number && t.kind != text && t.kind != textParam {
 		h.wrongKind(t, number, at, ".in")
 		return h.broken
 	}
@@ -154,6 +159,7 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 		return h.broken
 	}
 	items := make([]any, length)
+	whole := false
 	for i := range items {
 		item := array.Get(itoa(i))
 		if item == nil {
@@ -162,20 +168,67 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 		switch {
 		case h.isBroken(item):
 			return h.broken
-		case t.kind == text && goja.IsString(item):
+		case t.kind != number && goja.IsString(item):
 			items[i] = item.String()
 		case t.kind == number && goja.IsNumber(item) && !math.IsNaN(item.ToFloat()) && !math.IsInf(item.ToFloat(), 0):
 			items[i] = item.ToFloat()
+		case t.kind == number && t.tree.whole && isInt64(item):
+			items[i], whole = json.RawMessage(item.String()), true
 		default:
 			want, example := "numbers", "write .in([1, 2])"
-			if t.kind == text {
+			if t.kind != number {
 				want, example = "strings", `write .in(["US", "CA"])`
 			}
 			h.u.failAt(at, "type", fmt.Sprintf("the list of %s.in has %s, not %s", short(t), want, plainWords(item)), example)
 			return h.broken
 		}
 	}
-	return h.result(predicate, branch("in", map[string]any{"list": items}, []string{"lhs"}, t.tree), start)
+	in := branch("in", map[string]any{"list": items}, []string{"lhs"}, t.tree)
+	in.typed = in.typed || whole
+	return h.result(predicate, in, start)
+}
+
+// includes is list.includes(x) with an array of plan code and an x that is known only at run time.
+func (h *host) includes(c goja.FunctionCall) goja.Value {
+	site := h.callSite()
+	return h.in(tokenOf(c.Argument(1)), c.Argument(0), site.arg(0), site.start)
+}
+
+// member is of.includes(x), or x.in(of), with a set or a list of the request.
+func (h *host) member(of *value, x goja.Value, at, start int) goja.Value {
+	if h.isBroken(x) {
+		return h.broken
+	}
+	var element *tree
+	switch t := tokenOf(x); {
+	case t != nil && (t.kind == text || t.kind == textParam) && of.elements == text, t != nil && t.kind == number && of.elements == number:
+		element = t.tree
+	case t == nil && goja.IsString(x) && of.elements == text:
+		element = constText(x.String())
+	case t == nil && isInt64(x) && of.elements == number:
+		element = constWhole(x.String())
+	case t == nil && goja.IsNumber(x) && of.elements == number:
+		element = h.tree(x, number, false, at, ".includes")
+	default:
+		want, example := "a number", "write "+short(of)+".includes(Key.id)"
+		if of.elements == text {
+			want, example = "a string", "write "+short(of)+`.includes("news")`
+		}
+		h.u.failAt(at, "type", fmt.Sprintf("%s has strings or numbers of its own: .includes takes %s, not %s", short(of), want, plainWords(x)), example)
+	}
+	if element == nil {
+		return h.broken
+	}
+	return h.result(predicate, needsTypes(branch("member", nil, memberNames(namedOperator("member")), element, of.tree)), start)
+}
+
+// isInt64 reports whether a value of plan code is a BigInt of at most 64 bits.
+func isInt64(v goja.Value) bool {
+	if !goja.IsBigInt(v) {
+		return false
+	}
+	_, err := strconv.ParseInt(v.String(), 10, 64)
+	return err == nil
 }
 
 // regex is regex(key, pattern, flags).
@@ -213,5 +266,7 @@ func (h *host) regex(c goja.FunctionCall) goja.Value {
 			`write regex(Key.title, "^new", "i") or regex(Key.title, P.name)`)
 		return h.broken
 	}
-	return h.result(predicate, leaf("regex", map[string]any{"key_id": key.key.ID, "pattern": pattern, "flags": flags}), site.start)
+	match := leaf("regex", map[string]any{"key_id": key.key.ID, "pattern": pattern, "flags": flags})
+	match.fails = pattern["kind"] == "param"
+	return h.result(predicate, match, site.start)
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -287,13 +289,37 @@ func (c *Compiler) result(source Source, a answer) Result {
 		return r
 	}
 	if _, err := plan.Load(a.Plan, a.Artifact, c.config.Tasks, c.config.Registry); err != nil {
-		r.refuse(Diagnostic{
-			Severity: Error, Code: "internal", File: source.Path(), Line: 1, Column: 1,
-			Message: fmt.Sprintf("the engine refuses the artifact: %v", err), Hint: internalHint,
-		})
+		r.refuse(refusal(&r, err))
 	}
 	return r
 }
+
+// refusal returns why the loader refuses the artifact of r: at the method call of the node, or of the
+// compiler itself if there is none.
+func refusal(r *Result, err error) Diagnostic {
+	d := Diagnostic{Severity: Error, Code: "internal", File: r.Path(), Line: 1, Column: 1,
+		Message: fmt.Sprintf("the engine refuses the artifact: %v", err), Hint: internalHint}
+	var bad *plan.Error
+	if !errors.As(err, &bad) || bad.Node == "" {
+		return d
+	}
+	place := spanPlace.FindStringSubmatch(bad.SourceSpan)
+	if place == nil {
+		return d
+	}
+	d.Code, d.Hint = "refused", "rankd checks a plan when it loads it; the text names the parameter in the artifact"
+	d.Message = fmt.Sprintf("%s: %s", bad.Field, bad.Msg)
+	d.Line, _ = strconv.Atoi(place[2]) // digits
+	d.Column, _ = strconv.Atoi(place[3])
+	absolute, err := filepath.Abs(r.Folder)
+	if file, inFolder := strings.CutPrefix(place[1], label(absolute)+"/"); err == nil && inFolder {
+		d.File = filepath.Join(r.Folder, filepath.FromSlash(file))
+	}
+	return d
+}
+
+// spanPlace matches "plans/x.plan.ts:14:9".
+var spanPlace = regexp.MustCompile(`^(.+):(\d{1,9}):(\d{1,9})$`)
 
 func (r *Result) refuse(d Diagnostic) {
 	r.Errors = append(r.Errors, d)

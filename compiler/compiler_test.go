@@ -404,6 +404,95 @@ func TestOwnTask(t *testing.T) {
 	}
 }
 
+// mixing is a task of several inputs with parameters of the newer types.
+func mixing() task.Spec {
+	least, most := 0.0, 1.0
+	low, high := int64(1), int64(9)
+	return task.Spec{
+		Op: "shop::mix", Doc: "Mixes.", Inputs: 1, InputsMax: 3, Output: task.Merge,
+		Params: []plan.ParamSchema{
+			{Name: "share", Type: plan.Float, Source: plan.SourceRule{FloatMin: &least, FloatMax: &most}},
+			{Name: "pattern", Type: plan.Int, List: true, MaxItems: 3, Source: plan.SourceRule{Min: &low, Max: &high}},
+			{Name: "to", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Float}, Writes: true}},
+			{Name: "columns", Type: plan.Key, List: true},
+			{Name: "how", Type: plan.Enum, Source: plan.SourceRule{OneOf: []string{"fair", "first"}}},
+			{Name: "seen", Type: plan.Template},
+			{Name: "service", Type: plan.Endpoint, EndpointKind: registry.HTTP},
+			{Name: "refs", Type: plan.NodeRef, List: true},
+			{Name: "rules", Type: plan.Object, List: true, Fields: []plan.ParamSchema{
+				{Name: "pred_id", Type: plan.PredID, Required: true},
+				{Name: "expr_id", Type: plan.ExprID, Source: plan.SourceRule{Alias: "then"}},
+				{Name: "tops", Type: plan.Float, List: true},
+			}},
+		},
+		Reads: task.Union(task.ExprKeys, task.KeyParams("columns")), Writes: task.KeyParams("to"),
+		Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil },
+	}
+}
+
+// TestNewerParameters: lists, objects and several inputs are in the language by the spec alone.
+func TestNewerParameters(t *testing.T) {
+	catalog, err := task.NewCatalog(append(builtin.Specs(), mixing())...)
+	require.NoError(t, err)
+	c := newCompilerOf(t, compiler.Config{Tasks: catalog})
+	r := one(t, c, map[string]string{"a.plan.ts": bodied("a", `
+    const a = ctx.viewer({ endpoint: EP.redis.redis_default }), b = ctx.fixed_source(), d = ctx.fixed_source({ rowCount: 2 });
+    return a.mix({ with: [b, d], share: 0.25, pattern: [1, 9], to: Key.score, columns: [Key.id, Key.country], how: "first",
+      seen: "seen:{user}", service: EP.http.http_api, refs: [b, b],
+      rules: [{ pred: Key.id > 1, tops: [1, 0.5] }, { pred: Key.country == "US", then: Key.id * 2 }] });`)})
+	require.Empty(t, r.Errors)
+	var artifact struct {
+		Nodes []map[string]any          `json:"nodes"`
+		Exprs map[string]map[string]any `json:"expr_table"`
+		Preds map[string]map[string]any `json:"pred_table"`
+	}
+	require.NoError(t, json.Unmarshal(r.Artifact, &artifact))
+	n := artifact.Nodes[3]
+	assert.Equal(t, []any{"n0", "n1", "n2"}, n["inputs"])
+	assert.Nil(t, n["expr_span"], "the node has several expressions")
+	params := n["params"].(map[string]any)
+	rules := params["rules"].([]any)
+	assert.Equal(t, map[string]any{"pred_id": "p0", "tops": []any{1.0, 0.5}}, rules[0])
+	assert.Equal(t, map[string]any{"pred_id": "p1", "expr_id": "e0"}, rules[1])
+	assert.Equal(t, "mul", artifact.Exprs["e0"]["op"])
+	assert.Contains(t, artifact.Preds["p1"]["source_span"], ":9:61")
+	delete(params, "rules")
+	assert.Equal(t, map[string]any{"share": 0.25, "pattern": []any{1., 9.}, "to": 2002., "columns": []any{1., 3001.}, "how": "first",
+		"seen": "seen:{user}", "service": "ep_0002", "refs": []any{"n1", "n1"}}, params)
+
+	for options, want := range map[string]struct{ code, text string }{
+		`{ share: 2 }`:                                  {"range", "share must be between 0 and 1, not 2"},
+		`{ share: "a" }`:                                {"type", "share must be a finite number"},
+		`{ share: 0 / 0 }`:                              {"type", "share must be a finite number"},
+		`{ pattern: 1 }`:                                {"type", "pattern must be an array"},
+		`{ pattern: [1, 10] }`:                          {"range", "pattern[1] must be between 1 and 9"},
+		`{ pattern: [1, 1, 1, 1] }`:                     {"range", "pattern must have 0 to 3 elements, not 4"},
+		`{ to: Key.country }`:                           {"key", "to must be a key of type float"},
+		`{ columns: [Key.id, "x"] }`:                    {"type", "columns[1] must be a key"},
+		`{ how: "last" }`:                               {"enum", `how must be "fair" or "first"`},
+		`{ service: EP.redis.redis_default }`:           {"type", "service must be an endpoint of kind http"},
+		`{ refs: [1] }`:                                 {"type", "refs[0] must be a candidate set"},
+		`{ with: [1] }`:                                 {"type", "with[0] must be a candidate set"},
+		`{ with: s }`:                                   {"type", "with must be an array"},
+		`{ with: [s, s, s] }`:                           {"range", "with must have 0 to 2 elements, not 3"},
+		`{ wiht: [s] }`:                                 {"unknown-option", "wiht"},
+		`{ rules: [{}] }`:                               {"missing-option", "rules[0] needs the field pred"},
+		`{ rules: [{ pred: true, x: 1 }] }`:             {"unknown-option", `rules[0] has no field "x"`},
+		`{ rules: [{ pred: true, expr: 1, then: 2 }] }`: {"option", "gives the field expr twice"},
+		`{ rules: [{ pred: Key.id }] }`:                 {"type", "rules[0].pred"},
+		`{ rules: [true] }`:                             {"type", "rules[0] must be an object"},
+		`{ seen: "seen:{usr}" }`:                        {"refused", "nodes[1].params.seen: {usr} is neither"},
+		`{ columns: [Key.title] }`:                      {"refused", `nodes[1].params.columns[0]: reads column "title" (3002)`},
+	} {
+		r := one(t, c, map[string]string{"a.plan.ts": bodied("a", `const s = ctx.fixed_source(); return s.mix(`+options+`);`)})
+		require.NotEmpty(t, r.Errors, options)
+		assert.Equal(t, want.code, r.Errors[0].Code, options)
+		assert.Contains(t, r.Errors[0].Message, want.text, options)
+		assert.Equal(t, "a.plan.ts", filepath.Base(r.Errors[0].File))
+		assert.NotEqual(t, 1, r.Errors[0].Line, options)
+	}
+}
+
 // TestPollution: a plan that changes built-in objects changes its own run only.
 func TestPollution(t *testing.T) {
 	results := compileFolder(t, newCompiler(t), write(t, map[string]string{

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 )
 
 // table is expr_table or pred_table: equal trees are stored once.
@@ -15,6 +16,7 @@ type table struct {
 	prefix  string
 	entries map[string]any
 	ids     map[string]string // by the tree's JSON
+	typed   bool              // some tree needs expr.Capability
 }
 
 func newTable(prefix string) *table {
@@ -23,6 +25,7 @@ func newTable(prefix string) *table {
 
 // id returns the id of a tree and stores it if it is new, with where it is written.
 func (t *table) id(tree *tree, where string) string {
+	t.typed = t.typed || tree.typed
 	object := tree.object()
 	text := string(marshal(object))
 	id, ok := t.ids[text]
@@ -52,6 +55,10 @@ func (u *unit) emit(d *definition) {
 	for i, n := range d.outputs {
 		outputs[i] = n.id
 	}
+	capabilities := []string{}
+	if exprs.typed || preds.typed {
+		capabilities = append(capabilities, expr.Capability)
+	}
 	digest, _ := u.folder.digest()
 	artifact := map[string]any{
 		"schema_version":        1,
@@ -60,7 +67,7 @@ func (u *unit) emit(d *definition) {
 		"outputs":               outputs,
 		"expr_table":            exprs.entries,
 		"pred_table":            preds.entries,
-		"capabilities_required": []string{},
+		"capabilities_required": capabilities,
 		"extensions":            map[string]any{},
 		"built_by":              map[string]any{"tool": "rankd", "tool_version": Version, "source_digest": digest},
 	}
@@ -97,10 +104,7 @@ func inWaves(all []*node) []*node {
 		if !n.needed {
 			continue
 		}
-		before := n.refs
-		if n.input != nil {
-			before = append([]*node{n.input}, n.refs...)
-		}
+		before := slices.Concat(n.inputs, n.refs)
 		for _, b := range before {
 			dependents[b] = append(dependents[b], n)
 		}
@@ -120,11 +124,18 @@ func inWaves(all []*node) []*node {
 
 // need marks a node and what it depends on. A chain may be long, so it does not recurse along it.
 func need(n *node) {
-	for ; n != nil && !n.needed; n = n.input {
+	for !n.needed {
 		n.needed = true
 		for _, ref := range n.refs {
 			need(ref)
 		}
+		if len(n.inputs) == 0 {
+			return
+		}
+		for _, further := range n.inputs[1:] {
+			need(further)
+		}
+		n = n.inputs[0]
 	}
 }
 
@@ -132,9 +143,8 @@ func need(n *node) {
 func (u *unit) warnUnused() {
 	inner := make(map[*node]bool)
 	for _, n := range u.host.nodes {
-		inner[n.input] = true
-		for _, ref := range n.refs {
-			inner[ref] = true
+		for _, before := range slices.Concat(n.inputs, n.refs) {
+			inner[before] = true
 		}
 	}
 	for _, n := range u.host.nodes {
@@ -148,26 +158,14 @@ func (u *unit) warnUnused() {
 }
 
 func (u *unit) nodeObject(n *node, exprs, preds *table) map[string]any {
-	params := make(map[string]any, len(n.params))
-	object := map[string]any{"node_id": n.id, "op": n.method.Op, "inputs": []string{}, "params": params, "source_span": u.span(n.at)}
-	if n.input != nil {
-		object["inputs"] = []string{n.input.id}
+	e := emitter{unit: u, exprs: exprs, preds: preds}
+	inputs := make([]string, len(n.inputs))
+	for i, input := range n.inputs {
+		inputs[i] = input.id
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.params)) { // the order gives expressions their ids
-		switch v := n.params[name].(type) {
-		case *node:
-			params[name] = v.id
-		case *tree:
-			where := u.span(n.exprAt)
-			object["expr_span"] = where
-			if n.method.typeOf(name) == plan.PredID {
-				params[name] = preds.id(v, where)
-			} else {
-				params[name] = exprs.id(v, where)
-			}
-		default:
-			params[name] = v
-		}
+	object := map[string]any{"node_id": n.id, "op": n.method.Op, "inputs": inputs, "params": e.value(n.params), "source_span": u.span(n.at)}
+	if len(e.trees) == 1 {
+		object["expr_span"] = e.trees[0]
 	}
 	if len(n.hints) > 0 {
 		object["scheduling"] = n.hints
@@ -178,12 +176,38 @@ func (u *unit) nodeObject(n *node, exprs, preds *table) map[string]any {
 	return object
 }
 
-// typeOf returns the type of a parameter.
-func (m *Method) typeOf(param string) plan.ParamType {
-	for i := range m.Options {
-		if m.Options[i].Param == param {
-			return m.Options[i].Type
+// emitter writes the parameters of one node. One goroutine at a time.
+type emitter struct {
+	unit         *unit
+	exprs, preds *table
+	trees        []string // places of the expressions and predicates
+}
+
+// value returns a parameter as the artifact has it.
+func (e *emitter) value(v any) any {
+	switch v := v.(type) {
+	case *node:
+		return v.id
+	case placedTree:
+		where := e.unit.span(v.at)
+		e.trees = append(e.trees, where)
+		if v.want == predicate {
+			return e.preds.id(v.tree, where)
 		}
+		return e.exprs.id(v.tree, where)
+	case []any:
+		items := make([]any, len(v))
+		for i := range v {
+			items[i] = e.value(v[i])
+		}
+		return items
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) { // the order gives expressions their ids
+			object[name] = e.value(v[name])
+		}
+		return object
+	default:
+		return v
 	}
-	return 0
 }

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write what the compiler does now into t
 
 func testLanguage(t testing.TB) *Language {
 	t.Helper()
-	reg, err := registry.Default("dev")
+	reg, err := registry.Load(os.DirFS("testdata/tables"), "dev")
 	require.NoError(t, err)
 	return NewLanguage(builtin.Catalog(), reg)
 }

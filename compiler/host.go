@@ -42,7 +42,7 @@ func (h *host) install() error {
 	for name, f := range map[string]func(goja.FunctionCall) goja.Value{
 		"isToken": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(tokenOf(c.Argument(0)) != nil) },
 		"infix":   h.infix, "prefix": h.prefix, "test": h.test, "choose": h.choose, "value": h.value, "each": h.each,
-		"condition": h.condition, "math": h.math, "at": h.at,
+		"condition": h.condition, "math": h.math, "includes": h.includes, "at": h.at,
 		"convert": func(c goja.FunctionCall) goja.Value { return h.convertObject(c.Argument(0), c.Argument(1).String()) },
 		"iterate": func(c goja.FunctionCall) goja.Value { h.iterate(c.Argument(0), h.site()); return h.empty() },
 	} {
@@ -240,9 +240,9 @@ func (h *host) globals() error {
 	}
 
 	values := map[string]any{"Key": h.wrap(key), "P": h.wrap(param), "EP": h.wrap(ep), "regex": h.regex}
-	for i := range operators {
-		if o := &operators[i]; o.function != "" && !isMath(o.function) {
-			values[o.function] = func(c goja.FunctionCall) goja.Value { return h.apply(o, o.function, c.Arguments, h.callSite()) }
+	for _, name := range globalFunctions() {
+		if o := functionOperator(name); o != nil {
+			values[name] = func(c goja.FunctionCall) goja.Value { return h.apply(o, name, c.Arguments, h.callSite()) }
 		}
 	}
 	for name, v := range values {
@@ -255,12 +255,7 @@ func (h *host) globals() error {
 
 // globalHint returns the nearest global name, as a hint.
 func (u *unit) globalHint(name string) string {
-	all := []string{"Key", "P", "EP", "regex"}
-	for i := range operators {
-		if f := operators[i].function; f != "" && !isMath(f) {
-			all = append(all, f)
-		}
-	}
+	all := append([]string{"Key", "P", "EP"}, globalFunctions()...)
 	if slices.Contains(runtimeExports, name) {
 		return fmt.Sprintf("import { %s } from %q", name, runtimeModule)
 	}

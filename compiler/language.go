@@ -24,8 +24,12 @@ type Method struct {
 	Op      string   // "test::fixed_source"
 	Names   []string // as plans write it: "fixed_source" and, if it differs, "fixedSource"
 	Doc     string   // one sentence
-	Source  bool     // it is a method of the context; otherwise of a candidate set
+	Source  bool     // it is a method of the context
 	Options []Option // in the order of the task's parameters, without CommonOptions
+
+	// InputsMin and InputsMax bound the inputs. If there may be some, it is a method of a candidate set,
+	// which is the first input; the option task.InputsOption lists the others.
+	InputsMin, InputsMax int
 }
 
 // Option is a parameter of a task as an option. Immutable once built; any goroutine.
@@ -33,9 +37,14 @@ type Option struct {
 	Param    string         // the parameter's name in artifacts: "out_key"; "" for trace and scheduling
 	Names    []string       // as plans write it: "outKey"; sort's "by" is also "key"
 	Type     plan.ParamType // of the parameter
-	Key      bool           // an Int that plans write as Key.name
+	Key      bool           // plans write it as Key.name
 	Required bool           // a plan must write it
 	Rule     plan.SourceRule
+
+	List               bool // an array of MinItems to MaxItems values
+	MinItems, MaxItems int
+	Fields             []Option              // of a plan.Object
+	EndpointKind       registry.EndpointKind // of a plan.Endpoint
 }
 
 // EndpointName names an endpoint as EP.kind.name. Immutable once built; any goroutine.
@@ -65,11 +74,17 @@ func NewLanguage(catalog *task.Catalog, reg *registry.Registry) *Language {
 
 func newMethod(spec *task.Spec) Method {
 	_, bare, _ := strings.Cut(spec.Op, "::")
-	m := Method{Op: spec.Op, Names: spellings(bare), Doc: spec.Doc, Source: spec.Inputs == 0}
-	for i := range spec.Params {
-		m.Options = append(m.Options, newOption(&spec.Params[i]))
-	}
+	m := Method{Op: spec.Op, Names: spellings(bare), Doc: spec.Doc, Source: spec.Inputs == 0, Options: newOptions(spec.Params)}
+	m.InputsMin, m.InputsMax = spec.Inputs, max(spec.Inputs, spec.InputsMax)
 	return m
+}
+
+func newOptions(params []plan.ParamSchema) []Option {
+	options := make([]Option, len(params))
+	for i := range params {
+		options[i] = newOption(&params[i])
+	}
+	return options
 }
 
 func newOption(p *plan.ParamSchema) Option {
@@ -78,8 +93,9 @@ func newOption(p *plan.ParamSchema) Option {
 		name = strings.TrimSuffix(name, "_id") // plans write the expression itself
 	}
 	o := Option{
-		Param: p.Name, Names: []string{camelCase(name)}, Type: p.Type, Key: p.IsKey,
+		Param: p.Name, Names: []string{CamelCase(name)}, Type: p.Type, Key: p.IsKey || p.Type == plan.Key,
 		Required: p.Required && p.Source.Default == nil, Rule: p.Source,
+		List: p.List, MinItems: p.MinItems, MaxItems: p.ItemsMax(), Fields: newOptions(p.Fields), EndpointKind: p.KindOfEndpoint(),
 	}
 	if p.Source.Alias != "" {
 		o.Names = append(o.Names, p.Source.Alias)
@@ -88,10 +104,10 @@ func newOption(p *plan.ParamSchema) Option {
 }
 
 // spellings returns name, and its camelCase if that differs.
-func spellings(name string) []string { return slices.Compact([]string{name, camelCase(name)}) }
+func spellings(name string) []string { return slices.Compact([]string{name, CamelCase(name)}) }
 
-// camelCase turns "out_key" into "outKey".
-func camelCase(name string) string {
+// CamelCase turns "out_key" into "outKey".
+func CamelCase(name string) string {
 	words := strings.Split(name, "_")
 	for i, word := range words[1:] {
 		if word != "" {

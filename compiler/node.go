@@ -10,22 +10,20 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/rankd/rankd/internal/nearest"
-	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task"
 )
 
 // node is a node of the plan and, in plan code, the candidate set that it makes; without a method it
 // is the context. It implements goja.DynamicObject. One goroutine at a time.
 type node struct {
 	host   *host
-	method *Method // nil for the context
-	input  *node   // nil for a source
-	refs   []*node // node references among the parameters
-	params map[string]any
+	method *Method        // nil for the context
+	inputs []*node        // none for a source
+	refs   []*node        // node references among the parameters
+	params map[string]any // by parameter: JSON values, *node, placedTree, lists and objects of them
 	hints  map[string]any // members of scheduling
 	limit  int64          // timeout_ms; 0 means none
 	at     int            // offset in the bundle of the method's name
-	exprAt int            // of the expression or predicate
 
 	needed bool
 	id     string
@@ -42,7 +40,7 @@ func (n *node) name() string {
 func (n *node) Get(name string) goja.Value {
 	h := n.host
 	m := h.u.language.method(name)
-	if m != nil && m.Source == (n.method == nil) {
+	if m != nil && m.continues(n) {
 		return h.vm.ToValue(func(c goja.FunctionCall) goja.Value { return h.newNode(n, m, name, c) })
 	}
 	switch name {
@@ -77,11 +75,19 @@ func (n *node) Delete(string) bool { return false }
 func (n *node) Keys() []string {
 	var all []string
 	for i := range n.host.u.language.Methods {
-		if m := &n.host.u.language.Methods[i]; m.Source == (n.method == nil) {
+		if m := &n.host.u.language.Methods[i]; m.continues(n) {
 			all = append(all, m.Names...)
 		}
 	}
 	return all
+}
+
+// continues reports whether m is a method of n.
+func (m *Method) continues(n *node) bool {
+	if n.method == nil {
+		return m.Source
+	}
+	return m.InputsMax > 0
 }
 
 // newNode calls a method.
@@ -89,7 +95,7 @@ func (h *host) newNode(input *node, m *Method, name string, c goja.FunctionCall)
 	site := h.callSite()
 	n := &node{host: h, method: m, params: make(map[string]any), at: site.at}
 	if input.method != nil {
-		n.input = input
+		n.inputs = append(n.inputs, input)
 	}
 	h.nodes = append(h.nodes, n)
 	if len(h.nodes) > nodesMax {
@@ -141,23 +147,31 @@ func (o *optionReader) read(v goja.Value) {
 	misspelt := false
 	for _, name := range object.Keys() {
 		value := object.Get(name)
-		option := m.option(name)
+		option := optionNamed(m.Options, name)
 		switch {
 		case option != nil && given[option.Param] != "":
 			o.fail(name, false, "option", "%s and %s are the same option of %s", "keep one of them", given[option.Param], name, o.name)
+		case name == task.InputsOption && m.InputsMax > 1:
+			o.with(value)
 		case option != nil:
 			given[option.Param] = name
 			if value == nil || goja.IsUndefined(value) {
 				delete(given, option.Param)
 				continue // as if it were left out
 			}
-			o.param(option, name, value)
+			if v, ok := o.param(option, name, value); ok {
+				o.node.params[option.Param] = v
+			}
 		case slices.Contains(common, name):
 			o.common(name, value)
 		default:
 			o.unknown(name)
 			misspelt = true
 		}
+	}
+	if count := len(o.node.inputs); count > 0 && count < m.InputsMin {
+		o.host.u.failAt(o.site.at, "missing-option", fmt.Sprintf("%s needs %d inputs, not %d", o.name, m.InputsMin, count),
+			"write "+task.InputsOption+": [other]")
 	}
 	for i := range m.Options {
 		option := &m.Options[i]
@@ -175,53 +189,14 @@ func (o *optionReader) read(v goja.Value) {
 	}
 }
 
-// option returns the option of that name, or nil.
-func (m *Method) option(name string) *Option {
-	for i := range m.Options {
-		if slices.Contains(m.Options[i].Names, name) {
-			return &m.Options[i]
-		}
-	}
-	return nil
-}
-
 // example writes the required options.
-func (m *Method) example() string {
-	var all []string
-	for i := range m.Options {
-		if o := &m.Options[i]; o.Required {
-			all = append(all, o.Names[0]+": "+o.example())
-		}
-	}
-	return strings.Join(all, ", ")
-}
-
-func (o *Option) example() string {
-	switch {
-	case o.Key:
-		return "Key.score"
-	case len(o.Rule.OneOf) > 0:
-		return quote(o.Rule.OneOf[0])
-	}
-	switch o.Type {
-	case plan.Int:
-		return "10"
-	case plan.Bool:
-		return "true"
-	case plan.Endpoint:
-		return "EP.redis.redis_default"
-	case plan.ExprID:
-		return "Key.id * 2"
-	case plan.PredID:
-		return "Key.id > 5"
-	case plan.NodeRef:
-		return "other"
-	}
-	return `"..."`
-}
+func (m *Method) example() string { return requiredExample(m.Options) }
 
 // place returns where an option is: its value, or its name, or the call.
 func (o *optionReader) place(name string, value bool) int {
+	if inside := strings.IndexAny(name, ".["); inside > 0 {
+		name = name[:inside] // an item of a list, or a field of an object
+	}
 	s, ok := o.site.options[name]
 	switch {
 	case !ok:
@@ -238,9 +213,9 @@ func (o *optionReader) fail(name string, value bool, code, format, hint string, 
 }
 
 func (o *optionReader) unknown(name string) {
-	var all []string
-	for i := range o.node.method.Options {
-		all = append(all, o.node.method.Options[i].Names...)
+	all := optionNames(o.node.method.Options)
+	if o.node.method.InputsMax > 1 {
+		all = append(all, task.InputsOption)
 	}
 	hint := ""
 	if near, ok := nearest.Name(name, append(all, common...)); ok {
@@ -260,154 +235,6 @@ func (o *optionReader) wrong(name, want string, v goja.Value, hint string) {
 		hint = t.name + " has a value only when the plan runs; this option is fixed when the plan is built"
 	}
 	o.fail(name, true, "type", "%s must be %s, not %s", hint, name, want, plainWords(v))
-}
-
-// param reads the option of a parameter.
-func (o *optionReader) param(option *Option, name string, v goja.Value) {
-	h, n := o.host, o.node
-	if h.isBroken(v) {
-		return
-	}
-	switch {
-	case option.Key:
-		o.key(option, name, v)
-		return
-	case goja.IsNull(v) && !option.Required && option.Rule.Default == nil:
-		n.params[option.Param] = nil
-		return
-	}
-	switch option.Type {
-	case plan.Int:
-		o.integer(option, name, v)
-	case plan.Bool:
-		b, ok := boolean(v)
-		if !ok {
-			o.wrong(name, "true or false", v, o.advice(option, name))
-			return
-		}
-		n.params[option.Param] = b
-	case plan.String:
-		switch {
-		case !goja.IsString(v) && len(option.Rule.OneOf) > 0, goja.IsString(v) && len(option.Rule.OneOf) > 0 && !slices.Contains(option.Rule.OneOf, v.String()):
-			o.fail(name, true, "enum", "%s must be %s, not %s", "write "+name+": "+option.example(), name, oneOf(option.Rule.OneOf), plainWords(v))
-		case !goja.IsString(v):
-			o.wrong(name, "a string", v, o.advice(option, name))
-		default:
-			n.params[option.Param] = v.String()
-		}
-	case plan.Endpoint:
-		e, ok := export[*endpoint](v)
-		switch {
-		case !ok:
-			o.wrong(name, "an endpoint", v, "write EP.redis."+h.u.language.someEndpoint())
-		case e.Kind != registry.Redis:
-			o.wrong(name, "an endpoint of kind redis", v, "write EP.redis."+h.u.language.someEndpoint())
-		default:
-			n.params[option.Param] = e.ID
-		}
-	case plan.ExprID, plan.PredID:
-		o.tree(option, name, v)
-	case plan.NodeRef:
-		ref, ok := export[*node](v)
-		if !ok || ref.method == nil {
-			o.wrong(name, "a candidate set", v, "write "+name+": v with const v = ctx.viewer(...)")
-			return
-		}
-		n.params[option.Param] = ref
-		n.refs = append(n.refs, ref)
-	}
-}
-
-func oneOf(values []string) string {
-	quoted := make([]string, len(values))
-	for i, v := range values {
-		quoted[i] = quote(v)
-	}
-	return listed(quoted, "or")
-}
-
-// integer reads the option of an Int.
-func (o *optionReader) integer(option *Option, name string, v goja.Value) {
-	if !goja.IsNumber(v) {
-		o.wrong(name, "an integer", v, o.advice(option, name))
-		return
-	}
-	f := v.ToFloat()
-	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		o.wrong(name, "an integer", v, o.advice(option, name))
-		return
-	}
-	i := int64(f)
-	switch least, most := option.Rule.Min, option.Rule.Max; {
-	case least != nil && most != nil && (i < *least || i > *most):
-		o.fail(name, true, "range", "%s must be between %d and %d, not %d", o.advice(option, name), name, *least, *most, i)
-	case least != nil && i < *least:
-		o.fail(name, true, "range", "%s must be at least %d, not %d", o.advice(option, name), name, *least, i)
-	case most != nil && i > *most:
-		o.fail(name, true, "range", "%s must be at most %d, not %d", o.advice(option, name), name, *most, i)
-	default:
-		o.node.params[option.Param] = i
-	}
-}
-
-// key reads the option of a key.
-func (o *optionReader) key(option *Option, name string, v goja.Value) {
-	t := tokenOf(v)
-	if t == nil || t.key == nil {
-		o.wrong(name, "a key", v, "write "+name+": "+o.host.u.language.someKey(option))
-		return
-	}
-	types := option.Rule.KeyTypes
-	hint := "write " + name + ": " + o.host.u.language.someKey(option)
-	switch {
-	case option.Rule.Writes && !t.key.Writable:
-		o.fail(name, true, "key", "%s is read-only, and %s writes it", hint, t.name, o.name)
-	case types != nil && !slices.Contains(types, t.key.Type):
-		names := make([]string, len(types))
-		for i, each := range types {
-			names[i] = each.String()
-		}
-		o.fail(name, true, "key", "%s must be a key of type %s, not %s of type %s", hint, name, listed(names, "or"), t.name, t.key.Type)
-	default:
-		o.node.params[option.Param] = int64(t.key.ID)
-	}
-}
-
-// someKey returns the last key that the option takes, for a hint.
-func (l *Language) someKey(option *Option) string {
-	for i := len(l.Keys) - 1; i >= 0; i-- {
-		key := &l.Keys[i]
-		if (option.Rule.KeyTypes == nil || slices.Contains(option.Rule.KeyTypes, key.Type)) && (key.Writable || !option.Rule.Writes) {
-			return "Key." + key.Name
-		}
-	}
-	return "Key.name"
-}
-
-func (l *Language) someEndpoint() string {
-	for _, e := range l.Endpoints {
-		if e.Kind == registry.Redis {
-			return e.Name
-		}
-	}
-	return "name"
-}
-
-// tree reads the option of an expression or a predicate.
-func (o *optionReader) tree(option *Option, name string, v goja.Value) {
-	want := number
-	if option.Type == plan.PredID {
-		want = predicate
-	}
-	at := o.place(name, true)
-	t := o.host.tree(v, want, false, at, name)
-	if t == nil {
-		return
-	}
-	if made := tokenOf(v); made != nil && made.at > 0 {
-		at = made.at // where the expression is written, which may be elsewhere
-	}
-	o.node.params[option.Param], o.node.exprAt = t, at
 }
 
 // common reads an option that every method has.

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
-)
 
-func isMath(function string) bool { return strings.HasPrefix(function, "Math.") }
+	"github.com/rankd/rankd/plan/expr"
+)
 
 // at notes which statement begins.
 func (h *host) at(c goja.FunctionCall) goja.Value {
@@ -28,28 +28,29 @@ func (h *host) infix(c goja.FunctionCall) goja.Value {
 }
 
 // between applies an operator of the table to operands around it.
-func (h *host) between(o *operator, written string, a, b goja.Value, at int) goja.Value {
-	if o.cmp == "==" || o.cmp == "!=" {
+func (h *host) between(o *expr.Operator, written string, a, b goja.Value, at int) goja.Value {
+	if o.Cmp == "==" || o.Cmp == "!=" {
 		if v, done := h.equality(o, a, b, at); done {
 			return v
 		}
 	}
-	if o.cmp != "" && (goja.IsNull(a) || goja.IsNull(b)) {
+	if o.Cmp != "" && (goja.IsNull(a) || goja.IsNull(b)) {
 		h.u.failAt(at, "null", fmt.Sprintf("%s with null is false in every row", written), "write x == null or x != null")
 		return h.broken
 	}
-	return h.combine(o, "operator "+written, []goja.Value{a, b}, []int{at, at}, at, false)
+	return h.combine(o, "operator "+written, []goja.Value{a, b}, []int{at, at}, at)
 }
 
-// equality handles what == and != mean besides the comparison of numbers: null tests and strings.
-func (h *host) equality(o *operator, a, b goja.Value, at int) (v goja.Value, done bool) {
+// equality handles what == and != mean besides the comparison of numbers: null tests, strings and bools.
+func (h *host) equality(o *expr.Operator, a, b goja.Value, at int) (v goja.Value, done bool) {
 	t, other := tokenOf(a), b
 	if t == nil || tokenOf(b) != nil && t.kind == number {
 		if u := tokenOf(b); u != nil && (t == nil || u.kind != number) {
 			t, other = u, a
 		}
 	}
-	negate := o.cmp == "!="
+	negate := o.Cmp == "!="
+	truth, isTruth := boolean(other)
 	switch {
 	case goja.IsNull(other):
 		op := "is_null"
@@ -60,21 +61,19 @@ func (h *host) equality(o *operator, a, b goja.Value, at int) (v goja.Value, don
 	case goja.IsUndefined(other):
 		h.u.failAt(at, "type", "a comparison with undefined", "write == null for a null test")
 		return h.broken, true
+	case t.truth && isTruth:
+		bit := 0.0
+		if truth {
+			bit = 1
+		}
+		return h.result(predicate, branch(o.Name, map[string]any{"cmp": o.Cmp}, memberNames(o), t.tree, constNumber(bit)), at), true
 	case t.kind == predicate:
 		h.u.failAt(at, "type", "a predicate cannot be compared", "write the predicate itself, or ! before it")
 		return h.broken, true
-	case t.kind == text && goja.IsString(other):
-		in := branch("in", map[string]any{"list": []any{other.String()}}, []string{"lhs"}, t.tree)
-		if negate {
-			in = branch("not", nil, single, in)
-		}
-		return h.result(predicate, in, at), true
-	case t.kind == text && tokenOf(other) != nil:
-		h.u.failAt(at, "type", fmt.Sprintf("%s cannot be compared with %s", t.describe(), tokenOf(other).describe()),
-			"a string key is compared with strings that the source states")
-		return h.broken, true
-	case t.kind == textParam:
-		h.u.failAt(at, "type", t.describe()+" cannot be compared", "a string parameter can only be the pattern of regex")
+	case t.kind == text || t.kind == textParam:
+		return h.sameText(o, t, other, at), true
+	case t.kind == set:
+		h.u.failAt(at, "type", t.describe()+" cannot be compared", "write "+short(t)+".includes(x)")
 		return h.broken, true
 	case t.kind == number && goja.IsString(other):
 		h.u.failAt(at, "type", fmt.Sprintf("%s is a number, %s is not", t.describe(), quote(other.String())), "write the number without quotes")
@@ -83,47 +82,88 @@ func (h *host) equality(o *operator, a, b goja.Value, at int) (v goja.Value, don
 	return nil, false
 }
 
-// nullTest makes a null test of an expression.
+// sameText compares a string key or parameter with a string, or with another one.
+func (h *host) sameText(o *expr.Operator, t *value, other goja.Value, at int) goja.Value {
+	u := tokenOf(other)
+	switch {
+	case u != nil && u.kind == broken:
+		return h.broken
+	case u != nil && (u.kind == text || u.kind == textParam):
+		return h.result(predicate, needsTypes(branch(o.Name, map[string]any{"cmp": o.Cmp}, memberNames(o), t.tree, u.tree)), at)
+	case goja.IsString(other) && t.kind == textParam:
+		return h.result(predicate, branch(o.Name, map[string]any{"cmp": o.Cmp}, memberNames(o), t.tree, constText(other.String())), at)
+	case goja.IsString(other):
+		in := branch("in", map[string]any{"list": []any{other.String()}}, []string{"lhs"}, t.tree)
+		if o.Cmp == "!=" {
+			in = branch("not", nil, memberNames(namedOperator("not")), in)
+		}
+		return h.result(predicate, in, at)
+	}
+	h.u.failAt(at, "type", fmt.Sprintf("%s cannot be compared with %s", t.describe(), plainWords(other)),
+		"a string is compared with a string, a string key or a string parameter")
+	return h.broken
+}
+
+// nullTest makes a null test of a key, a parameter or an expression.
 func (h *host) nullTest(op string, t *value, at int) goja.Value {
 	switch t.kind {
-	case number:
-		return h.result(predicate, branch(op, nil, single, t.tree), at)
+	case number, text, textParam, set:
+		test := branch(op, nil, memberNames(namedOperator(op)), t.tree)
+		test.typed = test.typed || t.kind != number
+		return h.result(predicate, test, at)
 	case broken:
 		return h.broken
-	case text, textParam:
-		h.u.failAt(at, "null-test", fmt.Sprintf("%s is a string, and null tests are for numbers", t.describe()),
-			"regex(key, \"\") is true for every string that is not null")
-	default:
-		h.wrongKind(t, number, at, "a null test")
 	}
+	h.wrongKind(t, number, at, "a null test")
 	return h.broken
 }
 
 // combine applies an operator to operands of its kind.
-func (h *host) combine(o *operator, what string, operands []goja.Value, places []int, at int, nulls bool) goja.Value {
-	args := make([]*tree, len(operands))
+func (h *host) combine(o *expr.Operator, what string, operands []goja.Value, places []int, at int) goja.Value {
+	args, names := make([]*tree, len(operands)), memberNames(o)
 	for i, operand := range operands {
-		if args[i] = h.tree(operand, o.takes, nulls, places[i], what); args[i] == nil {
+		takes, want := o.Operands[min(i, len(names)-1)].Takes, number
+		if takes == expr.TakesPredicate {
+			want = predicate
+		}
+		if o.Cmp != "" && isInt64(operand) && isWhole(operands[1-i]) {
+			args[i] = constWhole(operand.String())
+			continue
+		}
+		if args[i] = h.tree(operand, want, takes == expr.TakesNullable || o.Cmp != "", places[i], what); args[i] == nil {
 			return h.broken
 		}
 	}
 	var members map[string]any
-	if o.cmp != "" {
-		members = map[string]any{"cmp": o.cmp}
+	if o.Cmp != "" {
+		members = map[string]any{"cmp": o.Cmp}
 	}
-	t := branch(o.ir, members, o.operands, args[:len(o.operands)]...)
-	for _, more := range args[len(o.operands):] { // and(a, b, c)
-		t = branch(o.ir, members, o.operands, t, more)
+	t := branch(o.Name, members, names, args[:len(names)]...)
+	for _, more := range args[len(names):] { // and(a, b, c)
+		t = branch(o.Name, members, names, t, more)
+		t.typed = t.typed || o.Typed
 	}
-	return h.result(o.makes, t, at)
+	if o.Name == "if" && args[0].fails {
+		h.u.failAt(places[0], "pattern", "the condition of "+what+" takes patterns that are known while the plan is built, because an expression cannot fail",
+			"filter by the pattern, or write it into the plan")
+		return h.broken
+	}
+	// Two integers are compared exactly, which takes types.
+	t.typed = t.typed || o.Typed || o.Cmp != "" && args[0].whole && args[1].whole
+	return h.result(makes(o), t, at)
+}
+
+// isWhole reports whether a value is a key or a parameter with integers.
+func isWhole(v goja.Value) bool {
+	t := tokenOf(v)
+	return t != nil && t.kind == number && t.tree.whole
 }
 
 // apply calls an operator that is written as a function.
-func (h *host) apply(o *operator, name string, args []goja.Value, site *callSite) goja.Value {
-	variadic := o.builder == name && (o.ir == "and" || o.ir == "or")
-	if len(args) != len(o.operands) && !(variadic && len(args) > len(o.operands)) {
-		h.u.failAt(site.at, "arguments", fmt.Sprintf("%s takes %d arguments, not %d", name, len(o.operands), len(args)),
-			"write "+name+"("+strings.Join(o.operands, ", ")+")")
+func (h *host) apply(o *expr.Operator, name string, args []goja.Value, site *callSite) goja.Value {
+	if len(args) != len(o.Operands) && !(IsVariadic(o) && len(args) > len(o.Operands)) {
+		h.u.failAt(site.at, "arguments", fmt.Sprintf("%s takes %d arguments, not %d", name, len(o.Operands), len(args)),
+			"write "+name+"("+CamelCase(strings.Join(memberNames(o), ", "))+")")
 		return h.broken
 	}
 	places := make([]int, len(args))
@@ -132,7 +172,7 @@ func (h *host) apply(o *operator, name string, args []goja.Value, site *callSite
 			return h.broken
 		}
 	}
-	return h.combine(o, name, args, places, site.start, o.nulls)
+	return h.combine(o, name, args, places, site.start)
 }
 
 // prefix is an operator before a token.
@@ -142,7 +182,7 @@ func (h *host) prefix(c goja.FunctionCall) goja.Value {
 		return h.broken
 	}
 	if o := prefixOperator(written); o != nil {
-		return h.combine(o, "operator "+written, []goja.Value{a}, []int{at}, at, false)
+		return h.combine(o, "operator "+written, []goja.Value{a}, []int{at}, at)
 	}
 	if written == "+" {
 		return h.noCounterpart("unary +", "operator +", at)
@@ -176,16 +216,6 @@ func (h *host) noCounterpart(written, what string, at int) goja.Value {
 	return h.broken
 }
 
-// spelled returns how the operators of the table are written, each once.
-func spelled() []string {
-	var all []string
-	for i := range operators {
-		o := &operators[i]
-		all = append(all, strings.TrimSpace(o.infix+o.prefix+o.function))
-	}
-	return all
-}
-
 // atRunTime explains why a token cannot decide what plan code does.
 func atRunTime(t *value) string {
 	return t.describe() + " has a value only when the plan runs, not while it is built"
@@ -201,13 +231,33 @@ func (h *host) test(c goja.FunctionCall) goja.Value {
 	return h.vm.ToValue(false)
 }
 
-// choose is the condition of a ternary that is a token.
+// choose is a ternary whose condition is a token.
 func (h *host) choose(c goja.FunctionCall) goja.Value {
-	t := tokenOf(c.Argument(0))
-	if t.kind != broken {
-		h.u.failAt(int(c.Argument(1).ToInteger()), "no-counterpart", "operator ?: has no counterpart in expressions: "+atRunTime(t), foreign["?:"])
+	cond, then, other, at := tokenOf(c.Argument(0)), c.Argument(1), c.Argument(2), int(c.Argument(3).ToInteger())
+	if cond.kind == broken || h.isBroken(then) || h.isBroken(other) {
+		return h.broken
 	}
-	return h.vm.ToValue(true)
+	if cond.kind != predicate && !cond.truth {
+		h.u.failAt(at, "condition", "the condition of ?: is a predicate, not "+article(cond), "write "+asPredicate(cond)+" ? a : b")
+		return h.broken
+	}
+	if isPredicate(then) && isPredicate(other) {
+		// c && then || !c && other
+		yes := h.combine(infixOperator("&&"), "operator ?:", []goja.Value{c.Argument(0), then}, []int{at, at}, at)
+		no := h.combine(prefixOperator("!"), "operator ?:", []goja.Value{c.Argument(0)}, []int{at}, at)
+		no = h.combine(infixOperator("&&"), "operator ?:", []goja.Value{no, other}, []int{at, at}, at)
+		return h.combine(infixOperator("||"), "operator ?:", []goja.Value{yes, no}, []int{at, at}, at)
+	}
+	return h.combine(infixOperator("?:"), "operator ?:", []goja.Value{c.Argument(0), then, other}, []int{at, at, at}, at)
+}
+
+// isPredicate reports whether a value is true or false, now or when the plan runs.
+func isPredicate(v goja.Value) bool {
+	if t := tokenOf(v); t != nil {
+		return t.kind == predicate
+	}
+	_, ok := boolean(v)
+	return ok
 }
 
 // condition is what a callback of filter, some, every or find returns.
@@ -227,7 +277,11 @@ func asPredicate(t *value) string {
 	switch {
 	case t.kind == predicate, t.kind == opaque:
 		return "..."
-	case t.kind == text:
+	case t.truth:
+		return short(t)
+	case t.kind == set:
+		return short(t) + ".includes(x)"
+	case t.kind == text, t.kind == textParam:
 		return short(t) + " == \"...\""
 	}
 	return short(t) + " != 0"

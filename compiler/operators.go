@@ -1,96 +1,58 @@
 package compiler
 
+import (
+	"slices"
+	"strings"
+
+	"github.com/rankd/rankd/plan/expr"
+)
+
 // kind is what a value that is known only at run time stands for.
 type kind uint8
 
 const (
-	number    kind = iota + 1 // an expression: a double or null per row
+	number    kind = iota + 1 // an expression: a number or null per row
 	predicate                 // true or false per row
-	text                      // a key of type string, for in, == and regex
-	textParam                 // a parameter of type string, for regex
+	text                      // a key of type string
+	textParam                 // a parameter of type string
+	set                       // a key of type string_set, or a parameter with a list
 	opaque                    // a key or parameter that expressions cannot read
 	broken                    // the result of a fault that has been reported
 )
 
 // String returns the kind as errors name it.
 func (k kind) String() string {
-	return [...]string{"nothing", "a number", "a predicate", "a string key", "a string parameter",
+	return [...]string{"nothing", "a number", "a predicate", "a string key", "a string parameter", "a set",
 		"a key that expressions cannot read", "a fault"}[k]
 }
 
-// operator is one operation of the IR and how plans write it. A new operation of the IR with
-// operands of these kinds is one line in operators.
-type operator struct {
-	ir       string   // op in artifacts
-	cmp      string   // the member cmp, for comparisons
-	operands []string // the members that hold the operands: its arity
-	takes    kind     // of each operand
-	makes    kind
-	nulls    bool // operands may be the constant null
-
-	infix    string // "+"; "" if there is none
-	prefix   string // "!"
-	function string // a global function, "coalesce", or one of Math, "Math.max"
-	builder  string // "E.add"; and and or take more than two operands too
-}
-
-var (
-	pair   = []string{"a", "b"}
-	single = []string{"x"}
-)
-
-// operators is the table of the language's operators. in, regex and the null tests have operands
-// of their own; see builders.go.
-var operators = []operator{
-	{ir: "add", operands: pair, takes: number, makes: number, infix: "+", builder: "E.add"},
-	{ir: "sub", operands: pair, takes: number, makes: number, infix: "-", builder: "E.sub"},
-	{ir: "mul", operands: pair, takes: number, makes: number, infix: "*", builder: "E.mul"},
-	{ir: "neg", operands: single, takes: number, makes: number, prefix: "-", builder: "E.neg"},
-	{ir: "coalesce", operands: pair, takes: number, makes: number, nulls: true, function: "coalesce", builder: "E.coalesce"},
-	{ir: "cmp", cmp: "==", operands: pair, takes: number, makes: predicate, nulls: true, infix: "=="},
-	{ir: "cmp", cmp: "!=", operands: pair, takes: number, makes: predicate, nulls: true, infix: "!="},
-	{ir: "cmp", cmp: "<", operands: pair, takes: number, makes: predicate, infix: "<"},
-	{ir: "cmp", cmp: "<=", operands: pair, takes: number, makes: predicate, infix: "<="},
-	{ir: "cmp", cmp: ">", operands: pair, takes: number, makes: predicate, infix: ">"},
-	{ir: "cmp", cmp: ">=", operands: pair, takes: number, makes: predicate, infix: ">="},
-	{ir: "and", operands: pair, takes: predicate, makes: predicate, infix: "&&", builder: "Pred.and"},
-	{ir: "or", operands: pair, takes: predicate, makes: predicate, infix: "||", builder: "Pred.or"},
-	{ir: "not", operands: single, takes: predicate, makes: predicate, prefix: "!", builder: "Pred.not"},
-}
-
 // foreign are the operators and functions of JavaScript that have no counterpart, each with the
-// nearest thing to write. An operator that enters the table above counts from there.
+// nearest thing to write. An operator that enters the table counts from there.
 var foreign = map[string]string{
-	"/":       "multiply by the inverse: x * 0.5 for x / 2",
-	"%":       "there is none; a task written in Go can compute it",
-	"**":      "write the product: x * x",
-	"??":      "write coalesce(x, y)",
-	"?:":      "combine predicates with && and ||, or filter twice and concat",
-	"in":      "write x.in([1, 2])",
+	"in":      "write x.in([1, 2]), or Key.tags.includes(x) for a set",
 	"&":       "write && between predicates",
 	"|":       "write || between predicates",
 	"^":       "write (a || b) && !(a && b)",
 	"<<":      "write x * 2 for x << 1",
-	">>":      "multiply by the inverse: x * 0.5",
-	">>>":     "multiply by the inverse: x * 0.5",
+	">>":      "write Math.floor(x / 2) for x >> 1",
+	">>>":     "write Math.floor(x / 2) for x >>> 1",
 	"~":       "write ! before a predicate, - before a number",
 	"++":      "write x + 1",
 	"--":      "write x - 1",
 	"unary +": "leave it out: expressions are numbers already",
 
-	"Math.max":   "filter with x >= y, and concat the two branches",
-	"Math.min":   "filter with x <= y, and concat the two branches",
-	"Math.abs":   "x * x orders rows as |x| does",
-	"Math.pow":   "write the product: x * x",
-	"Math.round": "the language computes with fractions: compare with x >= 0.5",
-	"Math.floor": "the language computes with fractions: compare with x >= 1",
-	"Math.ceil":  "the language computes with fractions: compare with x > 0",
-	"Math.trunc": "the language computes with fractions: compare with x >= 1",
-	"Math.sign":  "compare with 0: x > 0",
+	"Math.round": "write Math.floor(x + 0.5)",
+	"Math.trunc": "write x > 0 ? Math.floor(x) : Math.ceil(x)",
+	"Math.sign":  "write x > 0 ? 1 : -1",
+	"Math.log2":  "write Math.log(x) / Math.LN2",
+	"Math.log10": "write Math.log(x) / Math.LN10",
+	"Math.hypot": "write Math.sqrt(x * x + y * y)",
+	"Math.cbrt":  "write x ** (1 / 3)",
 }
 
-// find returns the operator for which match is true, or nil.
-func find(match func(*operator) bool) *operator {
+// find returns the operator of the engine's table for which match is true, or nil.
+func find(match func(*expr.Operator) bool) *expr.Operator {
+	operators := expr.Operators()
 	for i := range operators {
 		if match(&operators[i]) {
 			return &operators[i]
@@ -101,24 +63,78 @@ func find(match func(*operator) bool) *operator {
 
 // infixOperator returns the operator that is written so between two operands, or nil. The strict
 // equalities of JavaScript are the plain ones.
-func infixOperator(written string) *operator {
+func infixOperator(written string) *expr.Operator {
 	switch written {
 	case "===":
 		written = "=="
 	case "!==":
 		written = "!="
 	}
-	return find(func(o *operator) bool { return o.infix == written })
+	return find(func(o *expr.Operator) bool { return o.Infix == written })
 }
 
-func prefixOperator(written string) *operator {
-	return find(func(o *operator) bool { return o.prefix == written })
+func prefixOperator(written string) *expr.Operator {
+	return find(func(o *expr.Operator) bool { return o.Prefix == written })
 }
 
-func functionOperator(name string) *operator {
-	return find(func(o *operator) bool { return o.function == name })
+// functionOperator returns the operator that is written as a function of that name, or nil.
+func functionOperator(name string) *expr.Operator {
+	return find(func(o *expr.Operator) bool { return o.Function == name && len(o.Members) == 0 })
 }
 
-func comparison(cmp string) *operator {
-	return find(func(o *operator) bool { return o.cmp == cmp && cmp != "" })
+func comparison(cmp string) *expr.Operator {
+	return find(func(o *expr.Operator) bool { return o.Cmp == cmp && cmp != "" })
+}
+
+// namedOperator returns the operator of that name in artifacts.
+func namedOperator(name string) *expr.Operator {
+	return find(func(o *expr.Operator) bool { return o.Name == name })
+}
+
+// globalFunctions returns the names of the functions that plans call without an object.
+func globalFunctions() []string {
+	var names []string
+	for _, o := range expr.Operators() {
+		if o.Function != "" && !isMath(o.Function) {
+			names = append(names, o.Function)
+		}
+	}
+	return names
+}
+
+func isMath(function string) bool { return strings.HasPrefix(function, "Math.") }
+
+// IsVariadic reports whether an operator, written as a function, takes more than two operands.
+func IsVariadic(o *expr.Operator) bool {
+	return slices.Contains([]string{"and", "or", "min", "max"}, o.Name)
+}
+
+// memberNames returns the members of an artifact that hold the operands.
+func memberNames(o *expr.Operator) []string {
+	names := make([]string, len(o.Operands))
+	for i := range o.Operands {
+		names[i] = o.Operands[i].Member
+	}
+	return names
+}
+
+// spelled returns how the operators of the table are written, each once.
+func spelled() []string {
+	var all []string
+	for _, o := range expr.Operators() {
+		for _, written := range []string{o.Infix, o.Prefix, o.Function} {
+			if written != "" && !slices.Contains(all, written) {
+				all = append(all, written)
+			}
+		}
+	}
+	return all
+}
+
+// makes returns the kind of an operator's result.
+func makes(o *expr.Operator) kind {
+	if o.Makes == expr.Predicate {
+		return predicate
+	}
+	return number
 }

@@ -58,6 +58,13 @@
     }[name];
     Object.defineProperty(Array.prototype, name, { value: method, writable: true, configurable: true });
   }
+  const arrayIncludes = Array.prototype.includes;
+  const { includes } = {
+    includes(x) {
+      return token(x) ? host.includes(this, x) : apply(arrayIncludes, this, arguments);
+    },
+  };
+  Object.defineProperty(Array.prototype, "includes", { value: includes, writable: true, configurable: true });
   for (const name of mathNames) {
     const original = Math[name];
     if (typeof original !== "function") continue;
@@ -87,7 +94,7 @@
       assign: (op, object, key, value, site) =>
         (object[key] = lazy[op] ? lazy[op](object[key], value, site) : infix(op, object[key], value(), site)),
       test: (a, site) => (token(a) ? host.test(a, site) : a),
-      choose: (a, site) => (token(a) ? host.choose(a, site) : a),
+      choose: (a, then, other, site) => (token(a) ? host.choose(a, then(), other(), site) : a ? then() : other()),
       value: (a, site) => (token(a) ? host.value(a, site) : a),
       each: (a, site) => (token(a) ? host.each(a, site) : a),
       at: host.at,

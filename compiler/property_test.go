@@ -280,9 +280,9 @@ func batchOf(rows []row) rowset.RowSet {
 			countries.AppendNull()
 		}
 	}
-	b = rowset.NewBatch(b.IDs, nil, []rowset.StringColumn{countries.Column()})
-	b = rowset.WithFloat(b, keyScore, score, scoreValid)
-	b = rowset.WithFloat(b, keyModel, model, modelValid)
+	b = rowset.NewBatch(b.IDs, rowset.Columns{Strings: []rowset.StringColumn{countries.Column()}})
+	b = rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: keyScore, Values: score, Valid: scoreValid}}})
+	b = rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: keyModel, Values: model, Valid: modelValid}}})
 	return rowset.Dense(b)
 }
 
@@ -330,7 +330,7 @@ func document(t *testing.T, tree map[string]any) *jsondoc.Value {
 
 func checkNumber(t *testing.T, n *numberText, tree map[string]any, rows []row, in rowset.RowSet, params *expr.Params, seed uint64) {
 	t.Helper()
-	e, err := expr.ParseExpr(document(t, tree))
+	e, err := expr.Language{}.ParseExpr(document(t, tree))
 	require.NoError(t, err)
 	column, err := e.Column(nil, nil, in, params)
 	require.NoError(t, err)
@@ -346,7 +346,7 @@ func checkNumber(t *testing.T, n *numberText, tree map[string]any, rows []row, i
 
 func checkPredicate(t *testing.T, p *predicateText, tree map[string]any, rows []row, in rowset.RowSet, params *expr.Params, seed uint64) {
 	t.Helper()
-	parsed, err := expr.ParsePred(document(t, tree))
+	parsed, err := expr.Language{}.ParsePred(document(t, tree))
 	require.NoError(t, err)
 	kept, err := parsed.Filter(nil, nil, in, params)
 	require.NoError(t, err)

@@ -124,9 +124,7 @@ func (r *rewriter) walk(node ast.Node) {
 	case *ast.AssignExpression:
 		r.assign(n)
 	case *ast.ConditionalExpression:
-		r.wrap("choose", n.Test)
-		r.walk(n.Consequent)
-		r.walk(n.Alternate)
+		r.conditional(n)
 	case *ast.IfStatement:
 		r.wrap("test", n.Test)
 		r.walk(n.Consequent)
@@ -254,6 +252,26 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 		r.walk(n.Right)
 		r.insert(right.to, ", %d)", left.from)
 	}
+}
+
+// conditional passes both branches as functions, because both run if the condition is a token.
+func (r *rewriter) conditional(n *ast.ConditionalExpression) {
+	if suspends(n.Consequent) || suspends(n.Alternate) {
+		// A function around a branch would hold its yield or await.
+		r.wrap("test", n.Test)
+		r.walk(n.Consequent)
+		r.walk(n.Alternate)
+		return
+	}
+	test, _, question := r.around(n.Test, n.Consequent, "?")
+	_, alternate, colon := r.around(n.Consequent, n.Alternate, ":")
+	r.insert(test.from, "%s", call("choose"))
+	r.walk(n.Test)
+	r.replace(question, question+1, ", () => (")
+	r.walk(n.Consequent)
+	r.replace(colon, colon+1, "), () => (")
+	r.walk(n.Alternate)
+	r.insert(alternate.to, "), %d)", test.from)
 }
 
 func (r *rewriter) unary(n *ast.UnaryExpression) {

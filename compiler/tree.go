@@ -21,6 +21,9 @@ type tree struct {
 	args    []*tree
 	nodes   int // of the tree
 	depth   int
+	typed   bool // needs expr.Capability
+	whole   bool // an integer as it stands: a key, a parameter or a constant
+	fails   bool // may fail when the plan runs: it matches a pattern that a request brings
 }
 
 // leaf returns a tree without operands.
@@ -34,6 +37,8 @@ func branch(op string, members map[string]any, names []string, args ...*tree) *t
 	for _, arg := range args {
 		t.nodes += arg.nodes
 		t.depth = max(t.depth, arg.depth)
+		t.typed = t.typed || arg.typed
+		t.fails = t.fails || arg.fails
 	}
 	t.depth++
 	return t
@@ -44,6 +49,23 @@ func constNumber(value float64) *tree {
 		return leaf("const_number", map[string]any{"value": json.RawMessage("-0.0")})
 	}
 	return leaf("const_number", map[string]any{"value": value})
+}
+
+// constWhole returns an integer that a double may not hold.
+func constWhole(digits string) *tree {
+	t := needsTypes(leaf("const_number", map[string]any{"value": json.RawMessage(digits)}))
+	t.whole = true
+	return t
+}
+
+func constText(value string) *tree {
+	return needsTypes(leaf("const_string", map[string]any{"value": value}))
+}
+
+// needsTypes marks a new tree as one that needs expr.Capability.
+func needsTypes(t *tree) *tree {
+	t.typed = true
+	return t
 }
 
 func constNull() *tree { return leaf("const_null", nil) }

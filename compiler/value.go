@@ -15,11 +15,14 @@ import (
 type value struct {
 	host  *host
 	kind  kind
-	name  string          // "Key.id"; "" for what operators make
-	tree  *tree           // of a number or a predicate
-	key   *registry.Key   // if it is a key
-	param *registry.Param // if it is a parameter
-	at    int             // offset in the bundle of where it was made
+	name  string // "Key.id"; "" for what operators make
+	tree  *tree  // unless it is opaque or broken
+	truth bool   // a number that is 1 or 0 for true or false: of type bool
+	// elements is number or text: what a set has.
+	elements kind
+	key      *registry.Key   // if it is a key
+	param    *registry.Param // if it is a parameter
+	at       int             // offset in the bundle of where it was made
 }
 
 // describe names the value in messages.
@@ -51,12 +54,23 @@ func (v *value) Get(name string) goja.Value {
 			site := h.callSite()
 			return h.in(v, call.Argument(0), site.arg(0), site.start)
 		})
+	case "includes":
+		if v.kind == set {
+			return h.vm.ToValue(func(call goja.FunctionCall) goja.Value {
+				site := h.callSite()
+				return h.member(v, call.Argument(0), site.arg(0), site.start)
+			})
+		}
 	case "then", "constructor", "toJSON":
 		return nil
 	case "toString", "toLocaleString", "valueOf", "toFixed":
 		return h.vm.ToValue(func(goja.FunctionCall) goja.Value { return h.convert(v, "string") })
 	}
-	h.u.failAt(h.u.hereName(name), "unknown-method", v.describe()+" has no "+quote(name), "expressions have one method: .in([1, 2])")
+	hint := "expressions have one method: .in([1, 2])"
+	if v.kind == set {
+		hint = "a set has one method: .includes(x)"
+	}
+	h.u.failAt(h.u.hereName(name), "unknown-method", v.describe()+" has no "+quote(name), hint)
 	return h.brokenCall
 }
 
@@ -125,13 +139,9 @@ func hosted(v goja.Value) bool {
 // keyValue returns the token of a key.
 func (h *host) keyValue(key *registry.Key) *value {
 	v := &value{name: "Key." + key.Name, key: key}
-	switch {
-	case key.ID == registry.IDKey, key.Type == registry.Float:
-		v.kind, v.tree = number, leaf("key_ref", map[string]any{"key_id": key.ID})
-	case key.Type == registry.String:
-		v.kind, v.tree = text, leaf("key_ref", map[string]any{"key_id": key.ID})
-	default:
-		v.kind = opaque
+	v.read(key.Type, "key_ref", map[string]any{"key_id": key.ID})
+	if v.kind == textParam {
+		v.kind = text
 	}
 	return v
 }
@@ -139,15 +149,32 @@ func (h *host) keyValue(key *registry.Key) *value {
 // paramValue returns the token of a parameter.
 func (h *host) paramValue(param *registry.Param) *value {
 	v := &value{name: "P." + param.Name, param: param}
-	switch param.Type {
-	case registry.Float, registry.Int:
-		v.kind, v.tree = number, leaf("param_ref", map[string]any{"param_id": param.ID})
-	case registry.String:
-		v.kind = textParam
-	default:
-		v.kind = opaque
+	v.read(param.Type, "param_ref", map[string]any{"param_id": param.ID})
+	if v.kind == textParam {
+		v.tree = needsTypes(v.tree)
 	}
 	return v
+}
+
+// read sets the kind and the tree of a key or a parameter.
+func (v *value) read(typ registry.Type, op string, members map[string]any) {
+	v.tree = leaf(op, members)
+	switch typ {
+	case registry.Float:
+		v.kind = number
+	case registry.Int:
+		v.kind, v.tree.whole = number, true
+	case registry.Bool:
+		v.kind, v.truth = number, true
+	case registry.String:
+		v.kind = textParam
+	case registry.StringSet, registry.StringList:
+		v.kind, v.elements, v.tree.typed = set, text, true
+	case registry.IntList:
+		v.kind, v.elements, v.tree.typed = set, number, true
+	default:
+		v.kind, v.tree = opaque, nil
+	}
 }
 
 // plainWords describes a value of plan code for messages.
@@ -198,6 +225,8 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		switch {
 		case t.kind == want:
 			return t.tree
+		case want == predicate && t.truth:
+			return branch("cmp", map[string]any{"cmp": "!="}, memberNames(comparison("!=")), t.tree, constNumber(0))
 		case t.kind == broken:
 		default:
 			h.wrongKind(t, want, at, what)
@@ -247,11 +276,11 @@ func (h *host) wrongKind(t *value, want kind, at int, what string) {
 	case t.kind == text:
 		hint = "strings are for " + short(t) + " == \"US\", .in([\"US\", \"CA\"]) and regex(" + short(t) + ", \"^U\")"
 	case t.kind == textParam:
-		hint = "a string parameter can only be the pattern of regex"
-	case t.kind == opaque && t.key != nil:
-		hint = "expressions read the id, float keys and, in predicates, string keys"
+		hint = "strings are for " + short(t) + " == \"US\", .in([\"US\", \"CA\"]) and the pattern of regex"
+	case t.kind == set:
+		hint = "write " + short(t) + ".includes(x)"
 	case t.kind == opaque:
-		hint = "expressions read parameters of type float and int"
+		hint = "expressions cannot read values of this type"
 	}
 	h.u.failAt(at, "type", what+" takes "+want.String()+", not "+article(t), hint)
 }

@@ -1,6 +1,10 @@
 package plan
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/rankd/rankd/plan/expr"
+)
 
 // The capabilities that an artifact may require. None has a payload.
 const (
@@ -12,5 +16,5 @@ const (
 
 // supported reports whether this engine has a capability.
 func supported(capability string) bool {
-	return slices.Contains([]string{capExtensions, capOnError}, capability)
+	return slices.Contains([]string{capExtensions, capOnError, expr.Capability}, capability)
 }

@@ -3,10 +3,11 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"math"
+	"errors"
+	"slices"
 
 	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -20,14 +21,15 @@ const schemaVersion = 1
 // Load parses, checks and compiles one artifact. file names the artifact in errors.
 // The error is an *Error. Any goroutine.
 func Load(file string, artifact []byte, ops Ops, reg *registry.Registry) (*Graph, error) {
-	r := reader{file}
+	r := reader{file, reg}
 	doc, bad := r.read(artifact)
 	if bad != nil {
 		return nil, bad
 	}
-	c := compiler{reader: r, doc: doc, ops: ops, registry: reg}
+	c := compiler{reader: r, doc: doc, ops: ops}
 	graph, bad := c.compile()
 	if bad != nil {
+		bad.SourceSpan = c.sourceSpan(bad.Node)
 		return nil, bad
 	}
 	digest := sha256.Sum256(artifact)
@@ -38,9 +40,8 @@ func Load(file string, artifact []byte, ops Ops, reg *registry.Registry) (*Graph
 // compiler resolves the names of a document. One goroutine at a time.
 type compiler struct {
 	reader
-	doc      *document
-	ops      Ops
-	registry *registry.Registry
+	doc *document
+	ops Ops
 
 	byID  map[string]int // node id to index
 	graph *Graph
@@ -64,7 +65,10 @@ func (c *compiler) compile() (*Graph, *Error) {
 		c.byID[id] = i
 	}
 
-	c.graph = &Graph{Name: c.doc.name, Registry: c.registry, Nodes: make([]*Node, len(c.doc.nodes))}
+	c.graph = &Graph{
+		Name: c.doc.name, Registry: c.registry, Nodes: make([]*Node, len(c.doc.nodes)),
+		Typed: slices.Contains(c.doc.capabilities, expr.Capability),
+	}
 	for i := range c.doc.nodes {
 		n, bad := c.node(i)
 		if bad != nil {
@@ -86,7 +90,28 @@ func (c *compiler) compile() (*Graph, *Error) {
 	if bad := c.optionals(); bad != nil {
 		return nil, bad
 	}
+	if strict := c.checksColumns(); strict || c.graph.Lenient {
+		if bad := c.graph.columnFault(c.file, strict); bad != nil {
+			return nil, bad
+		}
+	}
 	return c.graph, nil
+}
+
+// checksColumns reports whether Load refuses the plan if it reads a column that nothing writes. It
+// takes older plans as the original engine does.
+func (c *compiler) checksColumns() bool {
+	return c.graph.Typed || slices.ContainsFunc(c.graph.Nodes, func(n *Node) bool { return n.Schema.Strict })
+}
+
+// sourceSpan returns the place in the source of the node with that id, or "".
+func (c *compiler) sourceSpan(node string) string {
+	for i := range c.doc.nodes {
+		if c.doc.nodes[i].id == node {
+			return c.doc.nodes[i].sourceSpan
+		}
+	}
+	return ""
 }
 
 // node resolves one node except its successors.
@@ -111,162 +136,47 @@ func (c *compiler) node(index int) (*Node, *Error) {
 		}
 		n.Inputs[i] = input
 	}
-	path = member(path, "params")
-	if bad := c.params(n, doc.params, path); bad != nil {
+	if bad := c.inputCount(n, path); bad != nil {
 		return nil, bad
 	}
-	if bad := c.references(n, path); bad != nil {
+	params := member(path, "params")
+	if bad := c.params(n, doc.params, params); bad != nil {
+		return nil, bad
+	}
+	if bad := c.references(n, params); bad != nil {
 		return nil, bad
 	}
 	n.Deps = len(n.Inputs) + len(n.Refs)
-	return n, nil
+	return n, c.prepare(n, path)
 }
 
-// params checks the parameters of n against the op's schema and fills in defaults.
-func (c *compiler) params(n *Node, v *jsondoc.Value, path string) *Error {
-	if v == nil || v.Kind == jsondoc.Null {
-		v = &jsondoc.Value{Kind: jsondoc.Object}
-	}
-	if v.Kind != jsondoc.Object {
-		return c.wrongKind(n.ID, path, "an object", v)
-	}
-	for i := range v.Members {
-		if name := v.Members[i].Name; name != "trace" && !n.Schema.has(name) {
-			return c.fail(n.ID, member(path, name), "%s has no such parameter", n.Op)
-		}
-	}
-	if trace := v.Get("trace"); trace != nil && trace.Kind != jsondoc.Null {
-		if trace.Kind != jsondoc.String {
-			return c.wrongKind(n.ID, member(path, "trace"), "a string or null", trace)
-		}
-		n.Trace = trace.Str
-	}
-	n.Params.values = make([]paramValue, len(n.Schema.Params))
-	for i := range n.Schema.Params {
-		schema := &n.Schema.Params[i]
-		value, bad := c.param(n, schema, v.Get(schema.Name), member(path, schema.Name))
-		if bad != nil {
-			return bad
-		}
-		n.Params.values[i] = value
-	}
-	return nil
-}
-
-func (s *OpSchema) has(name string) bool {
-	for i := range s.Params {
-		if s.Params[i].Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// param checks one parameter; v is nil if it is absent.
-func (c *compiler) param(n *Node, schema *ParamSchema, v *jsondoc.Value, path string) (paramValue, *Error) {
-	value := paramValue{name: schema.Name, i: schema.IntValue, s: schema.StrValue}
-	value.given = v != nil && v.Kind != jsondoc.Null || schema.StrValue != ""
-	if v == nil || v.Kind == jsondoc.Null {
-		if schema.Required {
-			return value, c.wrongKind(n.ID, path, schema.Type.describe(), v)
-		}
-		return value, nil
-	}
-	switch schema.Type {
-	case Int:
-		i, ok := integer(v)
-		if !ok {
-			return value, c.wrongKind(n.ID, path, schema.Type.describe(), v)
-		}
-		if schema.IsKey && i > math.MaxUint32 {
-			return value, c.fail(n.ID, path, "must be a key id, and those end at %d", uint32(math.MaxUint32))
-		}
-		value.i = i
-	case Bool:
-		if v.Kind != jsondoc.Bool {
-			return value, c.wrongKind(n.ID, path, schema.Type.describe(), v)
-		}
-		value.b = v.Bool
+// inputCount checks the number of inputs of a node of a strict op.
+func (c *compiler) inputCount(n *Node, path string) *Error {
+	least, most := n.Schema.InputsMin, n.Schema.InputsMax
+	switch count := len(n.Inputs); {
+	case !n.Schema.Strict || least <= count && count <= most:
+		return nil
+	case least == most:
+		return c.fail(n.ID, member(path, "inputs"), "must list %d nodes, not %d", least, count)
 	default:
-		if v.Kind != jsondoc.String {
-			return value, c.wrongKind(n.ID, path, schema.Type.describe(), v)
-		}
-		value.s = v.Str
-	}
-	return value, nil
-}
-
-// describe says what a parameter of this type must be.
-func (t ParamType) describe() string {
-	switch t {
-	case Int:
-		return "an integer of 64 bits"
-	case Bool:
-		return "true or false"
-	case Endpoint:
-		return "an endpoint id"
-	case ExprID:
-		return "an id in expr_table"
-	case PredID:
-		return "an id in pred_table"
-	case NodeRef:
-		return "a node id"
-	default:
-		return "a string"
+		return c.fail(n.ID, member(path, "inputs"), "must list %d to %d nodes, not %d", least, most, count)
 	}
 }
 
-// references resolves the references in the parameters of n: first those inside the
-// plan, then endpoints. It skips an optional reference that is not given.
-func (c *compiler) references(n *Node, path string) *Error {
-	for i := range n.Params.values {
-		value := &n.Params.values[i]
-		if !value.given {
-			continue
-		}
-		missing := func(where string) *Error {
-			return c.fail(n.ID, member(path, value.name), "%s %s", where, excerpt.Quote(value.s))
-		}
-		switch n.Schema.Params[i].Type {
-		case ExprID:
-			e, ok := c.doc.exprs[value.s]
-			if !ok {
-				return missing("expr_table has no entry")
-			}
-			if value.s != "" { // the entry "" loads but cannot run, as in the original engine
-				n.Expr = e
-			}
-		case PredID:
-			p, ok := c.doc.preds[value.s]
-			if !ok {
-				return missing("pred_table has no entry")
-			}
-			if value.s != "" {
-				n.Pred = p
-			}
-		case NodeRef:
-			ref, ok := c.byID[value.s]
-			if !ok {
-				return missing("there is no node")
-			}
-			n.Refs = append(n.Refs, ref)
-		}
+// prepare calls the op's own check of a node.
+func (c *compiler) prepare(n *Node, path string) *Error {
+	if n.Schema.Prepare == nil {
+		return nil
 	}
-	for i := range n.Params.values {
-		value := &n.Params.values[i]
-		if n.Schema.Params[i].Type != Endpoint || !value.given {
-			continue
-		}
-		endpoint, ok := c.registry.Endpoint(value.s)
-		switch {
-		case !ok:
-			return c.fail(n.ID, member(path, value.name), "there is no endpoint %s", excerpt.Quote(value.s))
-		case endpoint.Kind != registry.Redis:
-			return c.fail(n.ID, member(path, value.name), "endpoint %s has kind %s, must be %s",
-				endpoint.ID, endpoint.Kind, registry.Redis)
-		}
-		n.Endpoint = endpoint
+	prepared, err := n.Schema.Prepare(n, c.registry)
+	var param *ParamError
+	switch {
+	case errors.As(err, &param):
+		return c.fail(n.ID, path+".params."+param.Param, "%s", param.Msg)
+	case err != nil:
+		return c.fail(n.ID, path, "%v", err)
 	}
+	n.Prepared = prepared
 	return nil
 }
 

@@ -6,36 +6,45 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 )
 
-// acyclic refuses a graph with a cycle (Kahn's algorithm). Nodes that never become ready
-// depend on a cycle. The error names one cycle.
+// acyclic refuses a graph with a cycle. Nodes that never become ready depend on a cycle. The error
+// names one cycle.
 func (c *compiler) acyclic() *Error {
 	nodes := c.graph.Nodes
-	waiting := make([]int, len(nodes)) // nodes before it that have not settled
-	after := c.after()
-	ready := make([]int, 0, len(nodes))
-	for i, n := range nodes {
-		if waiting[i] = len(c.graph.Before(n)); waiting[i] == 0 {
-			ready = append(ready, i)
-		}
-	}
-	for done := 0; done < len(ready); done++ {
-		for _, next := range after[ready[done]] {
-			if waiting[next]--; waiting[next] == 0 {
-				ready = append(ready, next)
-			}
-		}
-	}
-	if len(ready) == len(nodes) {
+	waiting := make([]int, len(nodes))
+	if order := c.graph.run(waiting); len(order) == len(nodes) {
 		return nil
 	}
-	cycle := c.findCycle(waiting)
+	cycle := c.graph.findCycle(waiting)
 	first := nodes[cycle[0]]
 	return c.fail(first.ID, element("nodes", first.Index), "depends on itself: %s", describeCycle(nodes, cycle))
 }
 
+// order returns the indices of the nodes, each behind its dependencies.
+func (g *Graph) order() []int { return g.run(make([]int, len(g.Nodes))) }
+
+// run returns the nodes in an order in which they can run (Kahn's algorithm), those on demand among them, and leaves in
+// waiting, one per node, how many of those before it never settle.
+func (g *Graph) run(waiting []int) (order []int) {
+	after := g.after()
+	order = make([]int, 0, len(g.Nodes))
+	for i, n := range g.Nodes {
+		if waiting[i] = len(g.Before(n)); waiting[i] == 0 {
+			order = append(order, i)
+		}
+	}
+	for done := 0; done < len(order); done++ {
+		for _, next := range after[order[done]] {
+			if waiting[next]--; waiting[next] == 0 {
+				order = append(order, next)
+			}
+		}
+	}
+	return order
+}
+
 // findCycle returns the nodes of one cycle in the order of their edges. Before a node that waits
 // is one that waits, so walking back must meet a node twice.
-func (c *compiler) findCycle(waiting []int) []int {
+func (g *Graph) findCycle(waiting []int) []int {
 	at := 0
 	for waiting[at] == 0 {
 		at++
@@ -53,12 +62,12 @@ func (c *compiler) findCycle(waiting []int) []int {
 		}
 		position[at] = len(trail)
 		trail = append(trail, at)
-		at = c.waitsFor(at, waiting)
+		at = g.waitsFor(at, waiting)
 	}
 }
 
-func (c *compiler) waitsFor(node int, waiting []int) int {
-	for _, before := range c.graph.Before(c.graph.Nodes[node]) {
+func (g *Graph) waitsFor(node int, waiting []int) int {
+	for _, before := range g.Before(g.Nodes[node]) {
 		if waiting[before] > 0 {
 			return before
 		}

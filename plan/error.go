@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,6 +15,9 @@ type Error struct {
 	Node  string // id of the node; "" if the fault is not in a node
 	Field string // path: "nodes[2].params.fanout", "expr_table.e1.a"; "" for the whole file
 	Msg   string
+
+	// SourceSpan is the place in the plan's source that made the node, as in Node; "" if there is none.
+	SourceSpan string
 }
 
 // errorLimit bounds the length of an error in bytes. Paths and texts come from the
@@ -49,6 +53,21 @@ func cut(s string, limit int) string {
 	return s[:end] + "…"
 }
 
+// ParamError says what is wrong with a parameter of a node. OpSchema.Prepare returns it. Immutable
+// once built; any goroutine.
+type ParamError struct {
+	Param string // path below params: "rules[1].weight"
+	Msg   string
+}
+
+// Error implements error.
+func (e *ParamError) Error() string { return e.Param + ": " + e.Msg }
+
+// ParamErrorf returns a ParamError. param is a path below params.
+func ParamErrorf(param, format string, args ...any) error {
+	return &ParamError{Param: param, Msg: fmt.Sprintf(format, args...)}
+}
+
 // member returns the path of a member. A plain name follows a dot; others are quoted in
 // brackets.
 func member(path, name string) string {
@@ -63,3 +82,6 @@ func member(path, name string) string {
 
 // element returns the path of the i-th element of an array.
 func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// ItemPath returns the path of item i of a List, for ParamErrorf.
+func ItemPath(param string, i int) string { return element(param, i) }

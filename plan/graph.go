@@ -18,6 +18,7 @@ type Graph struct {
 	Lenient bool    // some node is lenient: see Node.Lenient
 
 	Registry *registry.Registry // for which it is compiled
+	Typed    bool               // its expressions are typed: see expr.Capability
 }
 
 // Node is one node of a graph. Immutable once built; any goroutine.
@@ -35,9 +36,12 @@ type Node struct {
 	Succs []int
 
 	Params   NodeParams
-	Expr     *expr.Expr         // of an ExprID parameter; nil if its id is ""
-	Pred     *expr.Pred         // of a PredID parameter; nil if its id is ""
-	Endpoint *registry.Endpoint // of an Endpoint parameter
+	Exprs    []*expr.Expr       // of all ExprID parameters, in schema order, without ids ""
+	Preds    []*expr.Pred       // of all PredID parameters, likewise
+	Expr     *expr.Expr         // the first of Exprs, or nil
+	Pred     *expr.Pred         // the first of Preds, or nil
+	Endpoint *registry.Endpoint // of the first Endpoint parameter that is given
+	Prepared any                // what the op's Prepare has made
 	Trace    string             // the common parameter "trace"; "" if not given
 	Timeout  time.Duration      // timeout_ms; 0 means none
 	Inline   *bool              // scheduling.inline; nil if not given
@@ -69,36 +73,3 @@ func (g *Graph) SourceSpan(node string, err error) string {
 	}
 	return ""
 }
-
-// NodeParams are the checked parameters of a node, defaults filled in.
-// Immutable once built; any goroutine.
-type NodeParams struct {
-	values []paramValue // in schema order
-}
-
-type paramValue struct {
-	name  string
-	given bool // the plan or a default text gives a value; otherwise a reference names nothing
-	i     int64
-	s     string
-	b     bool
-}
-
-func (p *NodeParams) get(name string) *paramValue {
-	for i := range p.values {
-		if p.values[i].name == name {
-			return &p.values[i]
-		}
-	}
-	panic("plan: parameter " + name + " is not in the op's schema")
-}
-
-// Int returns an Int parameter. It panics if the schema has none of that name.
-func (p *NodeParams) Int(name string) int64 { return p.get(name).i }
-
-// Bool returns a Bool parameter. It panics if the schema has none of that name.
-func (p *NodeParams) Bool(name string) bool { return p.get(name).b }
-
-// String returns the text of a String, Endpoint, ExprID, PredID or NodeRef
-// parameter. It panics if the schema has none of that name.
-func (p *NodeParams) String(name string) string { return p.get(name).s }

@@ -1,5 +1,7 @@
 package plan
 
+import "github.com/rankd/rankd/registry"
+
 // Info describes a plan for people and tools (--print-plan-info). Immutable once
 // built; any goroutine.
 type Info struct {
@@ -67,20 +69,51 @@ func (g *Graph) ids(nodes []int) []string {
 }
 
 func (n *Node) paramInfo() map[string]any {
-	params := make(map[string]any, len(n.Params.values)+1)
-	for i := range n.Params.values {
-		value := &n.Params.values[i]
-		switch n.Schema.Params[i].Type {
-		case Int:
-			params[value.name] = value.i
-		case Bool:
-			params[value.name] = value.b
-		default:
-			params[value.name] = value.s
-		}
-	}
+	params := n.Params.info()
 	if n.Trace != "" {
 		params["trace"] = n.Trace
 	}
 	return params
+}
+
+// info returns the values by name.
+func (p *NodeParams) info() map[string]any {
+	params := make(map[string]any, len(p.values)+1)
+	for i := range p.values {
+		value := &p.values[i]
+		if !value.schema.List {
+			params[value.schema.Name] = value.info()
+			continue
+		}
+		items := make([]any, len(value.items))
+		for k := range items {
+			items[k] = value.items[k].info()
+		}
+		params[value.schema.Name] = items
+	}
+	return params
+}
+
+// info returns the value of a parameter that is not a List, or one item of a List.
+func (v *paramValue) info() any {
+	switch v.schema.Type {
+	case Int:
+		return v.i
+	case Float:
+		return v.f
+	case Bool:
+		return v.b
+	case Key:
+		if key, ok := v.object.(*registry.Key); ok {
+			return key.Name
+		}
+		return nil
+	case Object:
+		if fields, ok := v.object.(*NodeParams); ok {
+			return fields.info()
+		}
+		return nil
+	default:
+		return v.s
+	}
 }

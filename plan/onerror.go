@@ -225,7 +225,7 @@ func (c *compiler) optionals() *Error {
 	if !c.graph.Lenient {
 		return nil
 	}
-	after := c.after()
+	after := c.graph.after()
 	before := func(n int) []int { return c.graph.Before(c.graph.Nodes[n]) }
 	seen := 0
 	for _, n := range c.graph.Nodes {
@@ -248,10 +248,10 @@ func (c *compiler) optionals() *Error {
 }
 
 // after returns for each node those that it is before.
-func (c *compiler) after() [][]int {
-	after := make([][]int, len(c.graph.Nodes))
-	for _, n := range c.graph.Nodes {
-		for _, before := range c.graph.Before(n) {
+func (g *Graph) after() [][]int {
+	after := make([][]int, len(g.Nodes))
+	for _, n := range g.Nodes {
+		for _, before := range g.Before(n) {
 			after[before] = append(after[before], n.Index)
 		}
 	}

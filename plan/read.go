@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
 )
 
 // document is an artifact of the right shape with parsed trees. Its names are not
@@ -42,7 +43,10 @@ type nodeDocument struct {
 }
 
 // reader reads one artifact. Its methods return *Error.
-type reader struct{ file string }
+type reader struct {
+	file     string
+	registry *registry.Registry // for the types in expressions
+}
 
 func (r *reader) fail(node, field, format string, args ...any) *Error {
 	return &Error{File: r.file, Node: node, Field: field, Msg: fmt.Sprintf(format, args...)}
@@ -99,10 +103,11 @@ func (r *reader) read(artifact []byte) (*document, *Error) {
 	if d.outputs, bad = r.texts(&root, "", "", "outputs"); bad != nil {
 		return nil, bad
 	}
-	if d.exprs, bad = readTable(r, &root, "expr_table", expr.ParseExpr); bad != nil {
+	language := expr.Language{Typed: lists(&root, expr.Capability), Registry: r.registry}
+	if d.exprs, bad = readTable(r, &root, "expr_table", language.ParseExpr); bad != nil {
 		return nil, bad
 	}
-	if d.preds, bad = readTable(r, &root, "pred_table", expr.ParsePred); bad != nil {
+	if d.preds, bad = readTable(r, &root, "pred_table", language.ParsePred); bad != nil {
 		return nil, bad
 	}
 	if bad := r.capabilities(&root, d); bad != nil {
@@ -263,6 +268,14 @@ func (r *reader) treeError(path string, err error) *Error {
 	default:
 		return r.fail("", path+"."+inTree.Path, "%s", inTree.Msg)
 	}
+}
+
+// lists reports whether the artifact lists a capability. The list itself may still be malformed.
+func lists(root *jsondoc.Value, capability string) bool {
+	list := root.Get("capabilities_required")
+	return list != nil && list.Kind == jsondoc.Array && slices.ContainsFunc(list.Items, func(v jsondoc.Value) bool {
+		return v.Kind == jsondoc.String && v.Str == capability
+	})
 }
 
 func (r *reader) capabilities(root *jsondoc.Value, d *document) (bad *Error) {

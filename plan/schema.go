@@ -5,29 +5,56 @@ import "github.com/rankd/rankd/registry"
 // ParamType is the type of a node parameter.
 type ParamType uint8
 
-// The types of node parameters.
+// The types of node parameters. Load checks a value of the types from Float on completely; it
+// leaves ranges of the others to the task, unless the op is strict.
 const (
 	Int      ParamType = iota + 1 // integer literal, or a float literal with an integral value
 	Bool                          // true or false
 	String                        // string
-	Endpoint                      // id of an endpoint of kind redis
+	Endpoint                      // id of an endpoint
 	ExprID                        // key of expr_table
 	PredID                        // key of pred_table
 	NodeRef                       // node id; a dependency like an input
+	Float                         // finite number
+	Key                           // name or id of a key in the registry
+	Enum                          // one of the strings of SourceRule.OneOf
+	Template                      // text of a KeyTemplate
+	Object                        // object with the members of ParamSchema.Fields
+)
+
+// Bounds of parameters whose schema states none.
+const (
+	DefaultMaxItems = 1024    // of a List
+	MaxItemsLimit   = 1 << 16 // that a schema may state
+	MaxTextBytes    = 4 << 10 // of a String of a strict op
+	MaxFields       = 32      // of an Object
 )
 
 // ParamSchema describes one parameter of an op. Immutable once built; any goroutine.
 type ParamSchema struct {
-	Name     string
-	Type     ParamType
-	Required bool   // Load refuses an absent or null value
-	IsKey    bool   // an Int that is a key id; Load refuses one above 2^32-1
-	IntValue int64  // default of an optional Int
-	StrValue string // default of an optional String
-	// An optional Bool defaults to false.
+	Name       string
+	Type       ParamType
+	Required   bool    // Load refuses an absent or null value
+	IsKey      bool    // an Int that is a key id; Load refuses one above 2^32-1
+	IntValue   int64   // default of an optional Int
+	FloatValue float64 // default of an optional Float
+	StrValue   string  // default of an optional String, Enum, Key or Template; "" is none
+	// An optional Bool defaults to false, and a List to an empty one.
 
-	// Source narrows what the source of a plan may say. Load ignores it, because the task
-	// checks its parameters when it runs.
+	// List makes the parameter an array of MinItems to MaxItems values of the type. MaxItems 0 stands
+	// for DefaultMaxItems.
+	List               bool
+	MinItems, MaxItems int
+	// Fields are the members of an Object. None of them is an Object.
+	Fields []ParamSchema
+	// EndpointKind is the kind of an Endpoint; "" stands for registry.Redis.
+	EndpointKind registry.EndpointKind
+
+	// Doc says what the parameter means, with its unit, in Markdown. The reference adds type, range and default.
+	Doc string
+
+	// Source narrows what the source of a plan may say. Load checks it for strict ops. Other tasks
+	// check their parameters when they run.
 	Source SourceRule
 }
 
@@ -35,12 +62,15 @@ type ParamSchema struct {
 // option that is named after the parameter and takes any value of its type. Immutable once
 // built; any goroutine.
 type SourceRule struct {
-	Alias    string          // a second name of the option: "key" for "by"
-	Default  *int64          // the value that the compiler writes where a source leaves a required Int out
-	Min, Max *int64          // bounds of an Int, both inclusive; nil means none
-	OneOf    []string        // the values of a String; nil means any
-	KeyTypes []registry.Type // the types of an IsKey parameter; nil means any
-	Writes   bool            // the task writes the column of this IsKey parameter, so the key must be writable
+	Alias    string   // a second name of the option: "key" for "by"
+	Default  *int64   // the value that the compiler writes where a source leaves a required Int out
+	Min, Max *int64   // bounds of an Int, both inclusive; nil means none
+	OneOf    []string // the values of a String or an Enum; nil means any
+
+	FloatMin, FloatMax *float64 // bounds of a Float, both inclusive; nil means none
+
+	KeyTypes []registry.Type // the types of a Key or IsKey parameter; nil means any
+	Writes   bool            // the task writes the column of this Key or IsKey parameter, so the key must be writable
 }
 
 // OpSchema describes an op for the validation of plans. Immutable once built; any
@@ -48,13 +78,68 @@ type SourceRule struct {
 type OpSchema struct {
 	Op     string        // with namespace: "core::vm"
 	Params []ParamSchema // besides the common optional "trace"
+	Impl   any           // the owner's description of the op; package plan ignores it
+
 	// Partial says that the task can leave out rows whose keys failed: a node may say "on_error": "partial".
 	Partial bool
-	Impl    any // the owner's description of the op; package plan ignores it
+	// Strict makes Load check ranges, key types, texts and the number of inputs, and makes plans with the
+	// op subject to CheckColumns.
+	Strict bool
+	// InputsMin and InputsMax bound the inputs of a node of a strict op.
+	InputsMin, InputsMax int
+	// Prepare makes what the task needs at every run of a node, once, after its parameters are checked.
+	// Its error refuses the plan; see ParamErrorf. Nil prepares nothing.
+	Prepare func(n *Node, reg *registry.Registry) (any, error)
+
+	// Reads returns the columns that a node reads from its inputs, RefReads those from its node
+	// references, and Writes those that it adds or replaces. Nil means none.
+	Reads, RefReads, Writes ColumnsOf
+	// Inherits says which other columns the rows of a node have.
+	Inherits Inheritance
 }
+
+// ColumnsOf returns keys of columns for a node. Immutable; any goroutine.
+type ColumnsOf func(n *Node, reg *registry.Registry) []registry.KeyID
+
+// Inheritance says whose columns the rows of a node have besides those that it writes.
+type Inheritance uint8
+
+// The inheritances.
+const (
+	InheritsNothing Inheritance = iota
+	InheritsInputs              // the columns of all inputs
+	InheritsAll                 // the columns of all inputs and node references
+)
 
 // Ops finds the schema of an op, by its full name or its bare alias. Package
 // task provides it. Any goroutine.
 type Ops interface {
 	OpSchema(op string) (*OpSchema, bool)
+}
+
+// New reports whether the type of p exists since ops can be strict, so that an op with it is strict.
+func (p *ParamSchema) New() bool { return p.Type >= Float || p.List }
+
+// IsStrict reports whether the schema or one of its parameters asks for strictness.
+func IsStrict(strict bool, params []ParamSchema) bool {
+	for i := range params {
+		strict = strict || params[i].New()
+	}
+	return strict
+}
+
+// KindOfEndpoint returns the kind of an Endpoint.
+func (p *ParamSchema) KindOfEndpoint() registry.EndpointKind {
+	if p.EndpointKind == "" {
+		return registry.Redis
+	}
+	return p.EndpointKind
+}
+
+// ItemsMax returns the most items of a List.
+func (p *ParamSchema) ItemsMax() int {
+	if p.MaxItems == 0 {
+		return DefaultMaxItems
+	}
+	return p.MaxItems
 }

@@ -29,7 +29,7 @@ func WithFloats(rows rowset.RowSet, key registry.KeyID, values ...any) rowset.Ro
 			panic(fmt.Sprintf("rankdtest: a float column cannot hold a %T", value))
 		}
 	}
-	return rowset.ScatterFloats(rows, b.Column())
+	return rowset.Scatter(nil, rows, rowset.Columns{Floats: []rowset.FloatColumn{b.Column()}})
 }
 
 // WithStrings returns rows with a string column added or replaced. There is one value per
@@ -46,7 +46,63 @@ func WithStrings(rows rowset.RowSet, key registry.KeyID, values ...any) rowset.R
 			panic(fmt.Sprintf("rankdtest: a string column cannot hold a %T", value))
 		}
 	}
-	return rowset.ScatterStrings(rows, b.Column())
+	return rowset.Scatter(nil, rows, rowset.Columns{Strings: []rowset.StringColumn{b.Column()}})
+}
+
+// WithInts returns rows with an int column added or replaced. There is one value per active row: an
+// int64, an int, or nil for null. Anything else panics.
+func WithInts(rows rowset.RowSet, key registry.KeyID, values ...any) rowset.RowSet {
+	b := rowset.NewIntBuilder(key, len(values))
+	for _, value := range values {
+		switch v := value.(type) {
+		case nil:
+			b.AppendNull()
+		case int64:
+			b.Append(v)
+		case int:
+			b.Append(int64(v))
+		default:
+			panic(fmt.Sprintf("rankdtest: an int column cannot hold a %T", value))
+		}
+	}
+	return rowset.Scatter(nil, rows, rowset.Columns{Ints: []rowset.IntColumn{b.Column()}})
+}
+
+// WithBools returns rows with a bool column added or replaced. There is one value per active row: a
+// bool, or nil for null. Anything else panics.
+func WithBools(rows rowset.RowSet, key registry.KeyID, values ...any) rowset.RowSet {
+	b := rowset.NewBoolBuilder(key, len(values))
+	for _, value := range values {
+		switch v := value.(type) {
+		case nil:
+			b.AppendNull()
+		case bool:
+			b.Append(v)
+		default:
+			panic(fmt.Sprintf("rankdtest: a bool column cannot hold a %T", value))
+		}
+	}
+	return rowset.Scatter(nil, rows, rowset.Columns{Bools: []rowset.BoolColumn{b.Column()}})
+}
+
+// WithSets returns rows with a column of string sets added or replaced. There is one value per active
+// row: a []string, or nil for null. Anything else panics.
+func WithSets(rows rowset.RowSet, key registry.KeyID, values ...any) rowset.RowSet {
+	b := rowset.NewSetBuilder(key, len(values))
+	for _, value := range values {
+		switch v := value.(type) {
+		case nil:
+			b.AppendNull()
+		case []string:
+			for _, member := range v {
+				b.Add([]byte(member))
+			}
+			b.Append()
+		default:
+			panic(fmt.Sprintf("rankdtest: a column of sets cannot hold a %T", value))
+		}
+	}
+	return rowset.Scatter(nil, rows, rowset.Columns{Sets: []rowset.SetColumn{b.Column()}})
 }
 
 // Select returns the batch of rows with these batch rows active, in this order.
@@ -63,25 +119,33 @@ func IDs(rows rowset.RowSet) []int64 {
 	return ids
 }
 
-// Values returns a column's values of the active rows, in order: each a float64, a string, or
-// nil for null. It returns nil if there is no such column.
+// Values returns a column's values of the active rows, in order: each a float64, a string, an int64, a
+// bool, a []string ascending by its bytes, or nil for null. It returns nil if there is no such column.
 func Values(rows rowset.RowSet, key registry.KeyID) []any {
 	if rows.Batch == nil {
 		return nil
 	}
-	floats, strings := rows.Batch.Float(key), rows.Batch.String(key)
-	if floats == nil && strings == nil {
-		return nil
+	b := rows.Batch
+	switch b.TypeOf(key) {
+	case registry.Float:
+		return valuesOf(rows, b.Float(key).Value)
+	case registry.String:
+		return valuesOf(rows, b.String(key).Value)
+	case registry.Int:
+		return valuesOf(rows, b.Int(key).Value)
+	case registry.Bool:
+		return valuesOf(rows, b.Bool(key).Value)
+	case registry.StringSet:
+		return valuesOf(rows, func(row int) ([]string, bool) { return b.Set(key).AppendValues([]string{}, row) })
 	}
+	return nil
+}
+
+func valuesOf[T any](rows rowset.RowSet, value func(row int) (T, bool)) []any {
 	values := make([]any, rows.Len())
 	for i := range values {
-		row := int(rows.Row(i))
-		if strings != nil {
-			if s, ok := strings.Value(row); ok {
-				values[i] = s
-			}
-		} else if floats.Valid.Get(row) {
-			values[i] = floats.Values[row]
+		if v, ok := value(int(rows.Row(i))); ok {
+			values[i] = v
 		}
 	}
 	return values

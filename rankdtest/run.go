@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"time"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -30,8 +31,14 @@ type Case struct {
 
 	// UserID is the user of the request.
 	UserID int64
-	// RequestParams are parameters that the request overrides, as in rankd.Request.Params.
-	RequestParams map[string]any
+	// RequestID is the id of the request.
+	RequestID string
+	// Context and RequestParams are parameters that the request brings, as in rankd.Request.
+	Context, RequestParams map[string]any
+	// Arrival is when the request arrived. Zero means that nobody knows.
+	Arrival time.Time
+	// Outside counts texts from Redis that the task could not use. Nil counts nothing.
+	Outside *task.Outside
 	// Registry is a folder with the tables of keys, params and endpoints. Nil means the
 	// built-in tables, whose Redis endpoint is "ep_0001".
 	Registry fs.FS
@@ -63,9 +70,15 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	params, err := request.Override(expr.Params{}, c.RequestParams, reg)
+	params, err := request.Context(expr.Params{}, c.Context, reg)
+	if err == nil {
+		params, err = request.Override(params, c.RequestParams, reg)
+	}
 	if err != nil {
 		return rowset.RowSet{}, fmt.Errorf("rankdtest: %w", err)
+	}
+	if !c.Arrival.IsZero() {
+		params.SetNow(float64(c.Arrival.UnixNano()) / float64(time.Second))
 	}
 	graph, err := c.load(spec, reg)
 	if err != nil {
@@ -73,8 +86,9 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	}
 	node := graph.Nodes[0]
 	ctx := &task.Ctx{
-		Node: node, Inputs: c.Inputs, UserID: c.UserID, Params: &params, Registry: reg, Waiter: task.NoWaiter{},
+		Node: node, Inputs: c.Inputs, UserID: c.UserID, RequestID: c.RequestID, Params: &params, Registry: reg, Waiter: task.NoWaiter{},
 		Rows: task.NewRowBudget(c.MaxRows), Cancellation: new(task.Cancellation),
+		Outside: c.Outside,
 	}
 	if c.Required {
 		ctx.Required = []int{node.Index}
@@ -113,8 +127,9 @@ func loadRegistry(tables fs.FS) (*registry.Registry, error) {
 	return registry.Load(tables, "test")
 }
 
-// The nodes around the task under test have ids with these prefixes.
+// The nodes around the task under test have this op, and ids with these prefixes.
 const (
+	rowsOp      = "rankdtest::rankdtest_rows"
 	inputPrefix = "input "
 	refPrefix   = "ref "
 )
@@ -131,8 +146,10 @@ type planNode struct {
 // load returns a checked plan whose first node runs the task. Its other nodes stand for the
 // row sets of the case and never run.
 func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error) {
-	rows := task.Spec{Op: "rankdtest::rankdtest_rows", Output: task.Source,
-		Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
+	columns := make(map[string][]registry.KeyID) // by node
+	rows := task.Spec{Op: rowsOp, Output: task.Source,
+		Writes: func(n *plan.Node, _ *registry.Registry) []registry.KeyID { return columns[n.ID] },
+		Run:    func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
 	tasks, err := task.NewCatalog(spec, rows)
 	if err != nil {
 		return nil, err
@@ -145,15 +162,18 @@ func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error)
 		node.OnError = "partial"
 	}
 	nodes := []planNode{{}}
-	given := func(id string) string {
-		nodes = append(nodes, planNode{ID: id, Op: rows.Op, Inputs: []string{}})
+	given := func(id string, rows rowset.RowSet) string {
+		nodes = append(nodes, planNode{ID: id, Op: rowsOp, Inputs: []string{}})
+		if rows.Batch != nil {
+			columns[id] = rows.Batch.AppendKeys(nil)
+		}
 		return id
 	}
-	for i := range c.Inputs {
-		node.Inputs = append(node.Inputs, given(fmt.Sprint(inputPrefix, i)))
+	for i, in := range c.Inputs {
+		node.Inputs = append(node.Inputs, given(fmt.Sprint(inputPrefix, i), in))
 	}
-	for name := range c.Refs {
-		node.Params[name] = given(refPrefix + name)
+	for name, ref := range c.Refs {
+		node.Params[name] = given(refPrefix+name, ref)
 	}
 	nodes[0] = node
 	artifact, err := json.Marshal(map[string]any{

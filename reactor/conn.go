@@ -47,6 +47,7 @@ type conn struct {
 	gc        gnet.Conn // nil unless gnet has it open: gnet would write to the descriptor's next owner
 	out       []byte    // written and not flushed
 	dirty     bool      // listed in reactor.dirty
+	expecting bool      // bytes have left since the last ones came
 	in        []byte    // handed over and not consumed
 	reason    error     // why it ended
 	cancel    context.CancelFunc
@@ -147,6 +148,7 @@ func (c *conn) flush() {
 	c.out = reuse(out)
 	if c.gc != nil && len(out) > 0 {
 		// A failed write closes the connection before it returns: see closed.
+		c.expecting = true
 		_, _ = c.gc.Write(out)
 	}
 }
@@ -154,6 +156,7 @@ func (c *conn) flush() {
 // received hands data to the handler, behind the bytes that it has not consumed. Data is
 // valid only during the call.
 func (c *conn) received(data []byte) {
+	c.expecting = false
 	if c.state != open {
 		return
 	}

@@ -29,6 +29,9 @@ type Config struct {
 	// two. A reactor has one such buffer. Zero means 64 KiB, gnet's default: an echo
 	// over loopback was not faster with 256 KiB or 1 MiB.
 	ReadBufferBytes int
+	// BusyPoll is how long the loop looks for answers before it sleeps. Zero means DefaultBusyPoll; with a
+	// negative value it sleeps at once.
+	BusyPoll time.Duration
 	// Logf receives gnet's warnings and errors: poller errors, events of descriptors
 	// that gnet no longer knows. Nil drops them. gnet's logger is global to the process, so
 	// the reactor started last gets all of them. Called from any goroutine.
@@ -60,15 +63,20 @@ type Reactor struct {
 	conns    map[*conn]struct{} // those whose handler has not heard of a failure or close
 	dialing  int                // goroutines that are connecting and have not reported
 	dirty    []*conn            // connections that wait for the flush, each once
-	draining bool               // the loop is stopping: no more dials
-	broken   bool               // gnet's goroutine ends because its poller has failed
-	finished bool               // gnet's goroutine shall end
+	busy     busyPoll
+	draining bool // the loop is stopping: no more dials
+	broken   bool // gnet's goroutine ends because its poller has failed
+	finished bool // gnet's goroutine shall end
 }
 
 // New returns a reactor that is not started.
 func New(cfg Config) *Reactor {
+	if cfg.BusyPoll == 0 {
+		cfg.BusyPoll = DefaultBusyPoll
+	}
 	r := &Reactor{
 		cfg:   cfg,
+		busy:  newBusyPoll(cfg.BusyPoll),
 		loop:  loop.New(loop.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic, ThreadCPU: clock.NewThreadCPU()}),
 		conns: make(map[*conn]struct{}),
 
@@ -156,6 +164,7 @@ const (
 // time. Work that the loop has posted to itself follows at once, within these bounds: the
 // self-pipe costs three system calls, some 1.3 µs, and a chain of five cheap nodes takes 2.5.
 func (r *Reactor) iterate() error {
+	r.busy.begin()
 	r.inside++
 	wait := r.loop.Iterate()
 	began := r.loop.Now()
@@ -168,9 +177,11 @@ func (r *Reactor) iterate() error {
 		return gneterrors.ErrEngineShutdown
 	case wait == 0:
 		r.pipe.trigger()
+		return nil
 	case wait > 0:
 		r.arm(wait)
 	}
+	r.busy.wait(r.conns)
 	return nil
 }
 
@@ -202,6 +213,7 @@ func (r *Reactor) event(c *conn, fn func()) {
 // contain runs a callback of gnet for c. It reports whether iterate has to be submitted. A
 // handler that has panicked cannot go on reading, so its connection closes.
 func (r *Reactor) contain(c *conn, fn func()) (submit bool) {
+	r.busy.begin()
 	r.inside++
 	submit, recovered := r.loop.Event(fn)
 	r.inside--
@@ -215,7 +227,10 @@ func (r *Reactor) contain(c *conn, fn func()) (submit bool) {
 type host Reactor
 
 // Wake implements loop.Host.
-func (h *host) Wake() { (*Reactor)(h).submit() }
+func (h *host) Wake() {
+	h.busy.wake()
+	(*Reactor)(h).submit()
+}
 
 // keepDirty bounds the list of dirty connections that a burst leaves behind: 8 KiB.
 const keepDirty = 1 << 10

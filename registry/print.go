@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"text/tabwriter"
+
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // MarshalJSON writes the three tables as one object: env, keys, params, endpoints. It shows whether
@@ -50,18 +51,25 @@ func (r *Registry) WriteText(w io.Writer) error {
 	// The writer buffers everything until Flush, which returns the first error.
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 
-	fmt.Fprintln(tw, "KEY\tNAME\tTYPE\tNULLABLE\tWRITABLE\tDEFAULT")
+	fmt.Fprintln(tw, "KEY\tNAME\tTYPE\tNULLABLE\tWRITABLE\tFIELD\tDEFAULT")
 	for _, k := range r.keys {
-		ifAbsent := "-"
-		if k.Type == Float && !k.Nullable {
-			ifAbsent = strconv.FormatFloat(k.Default, 'g', -1, 64)
+		field, ifMissing := "-", "-"
+		if k.Field != "" {
+			field = k.Field
 		}
-		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Type, yes(k.Nullable), yes(k.Writable), ifAbsent)
+		if k.Default != nil {
+			text, err := jsonv2.Marshal(k.Default) // Unlike its elder it leaves "<" as it is.
+			if err != nil {
+				return err
+			}
+			ifMissing = string(text)
+		}
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Type, yes(k.Nullable), yes(k.Writable), field, ifMissing)
 	}
 
-	fmt.Fprintln(tw, "\nPARAM\tNAME\tTYPE\tNULLABLE")
+	fmt.Fprintln(tw, "\nPARAM\tNAME\tTYPE\tNULLABLE\tCONTEXT\tOVERRIDE")
 	for _, p := range r.params {
-		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\n", p.ID, p.Name, p.Type, yes(p.Nullable))
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\n", p.ID, p.Name, p.Type, yes(p.Nullable), yes(p.Context), yes(p.Override))
 	}
 
 	fmt.Fprintf(tw, "\nENDPOINT (%s)\tNAME\tKIND\tADDRESS\t", r.env)

@@ -21,17 +21,24 @@ type ParamID uint32
 // Type is the type of a key or a parameter.
 type Type uint8
 
-// The types of keys and parameters. Only a key can be a FeatureBundle.
+// The types of keys and parameters. Only a key can be a FeatureBundle or a StringSet, only a parameter an
+// IntList or a StringList.
 const (
-	Int Type = iota + 1
-	Float
+	Int   Type = iota + 1 // int64
+	Float                 // float64, finite
 	String
 	Bool
-	FeatureBundle
+	FeatureBundle // a type of the original engine, which no task fills
+	StringSet
+	IntList
+	StringList
 )
 
 // typeNames are the names of the types in the tables.
-var typeNames = [...]string{Int: "int", Float: "float", String: "string", Bool: "bool", FeatureBundle: "feature_bundle"}
+var typeNames = [...]string{
+	Int: "int", Float: "float", String: "string", Bool: "bool", FeatureBundle: "feature_bundle", StringSet: "string_set",
+	IntList: "int_list", StringList: "string_list",
+}
 
 // String returns the type's name in the tables: "int", "feature_bundle".
 func (t Type) String() string {
@@ -56,12 +63,17 @@ func (t *Type) UnmarshalText(name []byte) error {
 
 // Key describes one column. Immutable once built; any goroutine.
 type Key struct {
-	ID       KeyID   `json:"key_id"`
-	Name     string  `json:"name"`
-	Type     Type    `json:"type"`
-	Nullable bool    `json:"nullable"`
-	Writable bool    `json:"writable"`
-	Default  float64 `json:"default"` // of a float key that is not nullable; otherwise 0
+	ID       KeyID  `json:"key_id"`
+	Name     string `json:"name"`
+	Type     Type   `json:"type"`
+	Nullable bool   `json:"nullable"`
+	Writable bool   `json:"writable"`
+	// Field is the field of a Redis hash that has the value: the key's name unless the table names another.
+	// The row id has none.
+	Field string `json:"field,omitempty"`
+	// Default is the value of a missing field where a task is told to write it: an int64, a float64, a string,
+	// a bool or a []string, as Type says. Nil means that there is none.
+	Default any `json:"default"`
 }
 
 // Param describes one request parameter. Immutable once built; any goroutine.
@@ -70,6 +82,10 @@ type Param struct {
 	Name     string  `json:"name"`
 	Type     Type    `json:"type"`
 	Nullable bool    `json:"nullable"`
+	// Context says that the context of a request brings the value, and Override that param_overrides may set it.
+	// At least one of them is true.
+	Context  bool `json:"context"`
+	Override bool `json:"override"`
 }
 
 // EndpointKind says which protocol an endpoint speaks.

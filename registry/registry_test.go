@@ -30,20 +30,20 @@ func TestDefaultTables(t *testing.T) {
 
 			assert.Equal(t, []*registry.Key{
 				{ID: 1, Name: "id", Type: registry.Int},
-				{ID: 1001, Name: "model_score_1", Type: registry.Float, Writable: true},
-				{ID: 1002, Name: "model_score_2", Type: registry.Float, Writable: true},
-				{ID: 2001, Name: "final_score", Type: registry.Float, Writable: true},
-				{ID: 2002, Name: "score", Type: registry.Float, Writable: true},
-				{ID: 3001, Name: "country", Type: registry.String, Nullable: true, Writable: true},
-				{ID: 3002, Name: "title", Type: registry.String, Nullable: true, Writable: true},
-				{ID: 4001, Name: "features_esr", Type: registry.FeatureBundle, Nullable: true, Writable: true},
-				{ID: 4002, Name: "features_lsr", Type: registry.FeatureBundle, Nullable: true, Writable: true},
+				{ID: 1001, Name: "model_score_1", Type: registry.Float, Writable: true, Field: "model_score_1", Default: 0.0},
+				{ID: 1002, Name: "model_score_2", Type: registry.Float, Writable: true, Field: "model_score_2", Default: 0.0},
+				{ID: 2001, Name: "final_score", Type: registry.Float, Writable: true, Field: "final_score", Default: 0.0},
+				{ID: 2002, Name: "score", Type: registry.Float, Writable: true, Field: "score", Default: 0.0},
+				{ID: 3001, Name: "country", Type: registry.String, Nullable: true, Writable: true, Field: "country"},
+				{ID: 3002, Name: "title", Type: registry.String, Nullable: true, Writable: true, Field: "title"},
+				{ID: 4001, Name: "features_esr", Type: registry.FeatureBundle, Nullable: true, Writable: true, Field: "features_esr"},
+				{ID: 4002, Name: "features_lsr", Type: registry.FeatureBundle, Nullable: true, Writable: true, Field: "features_lsr"},
 			}, r.Keys())
 			assert.Equal(t, []*registry.Param{
-				{ID: 1, Name: "media_age_penalty_weight", Type: registry.Float},
-				{ID: 2, Name: "blocklist_regex", Type: registry.String, Nullable: true},
-				{ID: 3, Name: "esr_cutoff", Type: registry.Float},
-				{ID: 4, Name: "weight", Type: registry.Float},
+				{ID: 1, Name: "media_age_penalty_weight", Type: registry.Float, Override: true},
+				{ID: 2, Name: "blocklist_regex", Type: registry.String, Nullable: true, Override: true},
+				{ID: 3, Name: "esr_cutoff", Type: registry.Float, Override: true},
+				{ID: 4, Name: "weight", Type: registry.Float, Override: true},
 			}, r.Params())
 			policy := registry.Policy{
 				MaxInflight: 1024, Connections: 1, ConnectTimeout: time.Second, RequestTimeout: time.Second,
@@ -168,10 +168,10 @@ func TestLoad(t *testing.T) {
 
 	seven, ok := r.KeyByName("seven")
 	require.True(t, ok)
-	assert.Equal(t, registry.Key{ID: 7, Name: "seven", Type: registry.Float, Writable: true, Default: 0.5}, *seven)
+	assert.Equal(t, registry.Key{ID: 7, Name: "seven", Type: registry.Float, Writable: true, Field: "seven", Default: 0.5}, *seven)
 	last, ok := r.Param(4294967295)
 	require.True(t, ok)
-	assert.Equal(t, registry.Param{ID: 4294967295, Name: "last", Type: registry.Bool, Nullable: true}, *last)
+	assert.Equal(t, registry.Param{ID: 4294967295, Name: "last", Type: registry.Bool, Nullable: true, Override: true}, *last)
 	a, ok := r.Endpoint("ep_a")
 	require.True(t, ok)
 	assert.Equal(t, registry.Policy{
@@ -185,6 +185,99 @@ func TestLoad(t *testing.T) {
 		MaxInflight: registry.DefaultMaxInflight, Connections: registry.DefaultConnections,
 		ConnectTimeout: registry.DefaultConnectTimeout, RequestTimeout: registry.DefaultRequestTimeout,
 	}, b.Policy)
+}
+
+// Each type of key has a default of its type, and a field; each way to set a parameter is there.
+func TestLoadTypedKeysAndParams(t *testing.T) {
+	r, err := registry.Load(tables(map[string]string{
+		"keys.toml": `
+			[[key]]
+			id = 1
+			name = "id"
+			type = "int"
+			[[key]]
+			id = 2
+			name = "created_at"
+			type = "int"
+			field = "c_ts"
+			default = 9007199254740993
+			[[key]]
+			id = 3
+			name = "rate"
+			type = "float"
+			nullable = true
+			default = 1
+			[[key]]
+			id = 4
+			name = "hot"
+			type = "bool"
+			default = true
+			[[key]]
+			id = 5
+			name = "author"
+			type = "string"
+			field = "größe: 1"
+			default = ""
+			[[key]]
+			id = 6
+			name = "tags"
+			type = "string_set"
+			default = ["b", "a", "b"]
+			[[key]]
+			id = 7
+			name = "likes"
+			type = "int"`,
+		"params.toml": `
+			[[param]]
+			id = 1
+			name = "hour"
+			type = "int"
+			context = true
+			[[param]]
+			id = 2
+			name = "seen"
+			type = "int_list"
+			context = true
+			override = true
+			[[param]]
+			id = 3
+			name = "langs"
+			type = "string_list"
+			nullable = true`,
+	}), "test")
+	require.NoError(t, err)
+	checkInvariants(t, r)
+	assert.Equal(t, []*registry.Key{
+		{ID: 1, Name: "id", Type: registry.Int},
+		{ID: 2, Name: "created_at", Type: registry.Int, Field: "c_ts", Default: int64(9007199254740993)},
+		{ID: 3, Name: "rate", Type: registry.Float, Nullable: true, Field: "rate", Default: 1.0},
+		{ID: 4, Name: "hot", Type: registry.Bool, Field: "hot", Default: true},
+		{ID: 5, Name: "author", Type: registry.String, Field: "größe: 1", Default: ""},
+		{ID: 6, Name: "tags", Type: registry.StringSet, Field: "tags", Default: []string{"a", "b"}},
+		{ID: 7, Name: "likes", Type: registry.Int, Field: "likes"},
+	}, r.Keys())
+	assert.Equal(t, []*registry.Param{
+		{ID: 1, Name: "hour", Type: registry.Int, Context: true},
+		{ID: 2, Name: "seen", Type: registry.IntList, Context: true, Override: true},
+		{ID: 3, Name: "langs", Type: registry.StringList, Nullable: true, Override: true},
+	}, r.Params())
+
+	var text strings.Builder
+	require.NoError(t, r.WriteText(&text))
+	for _, line := range []string{
+		`2    created_at  int         no        no        c_ts      9007199254740993`,
+		`5    author      string      no        no        größe: 1  ""`,
+		`6    tags        string_set  no        no        tags      ["a","b"]`,
+		`7    likes       int         no        no        likes     -`,
+		`1      hour   int          no        yes      no`,
+		`2      seen   int_list     no        yes      yes`,
+	} {
+		assert.Contains(t, text.String(), line)
+	}
+	doc, err := json.Marshal(r)
+	require.NoError(t, err)
+	assert.Contains(t, string(doc), `"default":9007199254740993`)
+	assert.Contains(t, string(doc), `"default":["a","b"]`)
 }
 
 func TestLoadFromDirectory(t *testing.T) {
@@ -222,7 +315,8 @@ func TestLoadErrors(t *testing.T) {
 		{"not an integer", key("id = \"x\""), []string{"keys.toml: line 6: key.id must be an integer, not a string"}},
 		{"not a string", key("name = 5"), []string{"keys.toml: line 6: key.name must be a string, not an integer"}},
 		{"not a bool", key("nullable = 1.5"), []string{"keys.toml: line 6: key.nullable must be true or false, not a float"}},
-		{"not a number", key("default = [1]"), []string{"keys.toml: line 6: key.default must be a number, not an array"}},
+		{"not a number", map[string]string{"keys.toml": id + "[[key]]\nid = 2\nname = \"n\"\ntype = \"float\"\ndefault = [1]"},
+			[]string{"keys.toml: key 2: default must be a finite number, not [1]"}},
 		{"not a table", endpoint("policy = true"), each("line 2: endpoint.policy must be a table, not a boolean")},
 		{"not tables", map[string]string{"params.toml": "param = 1"},
 			[]string{"params.toml: line 1: param must be an array of tables, not an integer"}},
@@ -242,7 +336,7 @@ func TestLoadErrors(t *testing.T) {
 		{"unknown table", map[string]string{"params.toml": "[[parameter]]\nid = 1"},
 			[]string{"params.toml: line 1: unknown field parameter"}},
 		{"two problems in one entry", key("name = \"a b\"\ntype = \"double\""), []string{
-			`keys.toml: key at position 2: unknown type "double", expected one of int, float, string, bool, feature_bundle`,
+			`keys.toml: key at position 2: unknown type "double", expected one of int, float, string, bool, string_set, feature_bundle`,
 			`keys.toml: key at position 2: name "a b" must consist of letters, digits and _`,
 			`keys.toml: key at position 2: id is missing`}},
 		{"key id twice", key("id = 1\nname = \"n\"\ntype = \"int\""), []string{"keys.toml: key 1: id is taken already"}},
@@ -252,12 +346,39 @@ func TestLoadErrors(t *testing.T) {
 		{"key id negative", key("id = -1\nname = \"n\"\ntype = \"int\""), []string{"keys.toml: key -1: id must be"}},
 		{"key id beyond 32 bits", key("id = 4294967296\nname = \"n\"\ntype = \"int\""),
 			[]string{"keys.toml: key 4294967296: id must be"}},
-		{"default of a string", key("id = 2\nname = \"n\"\ntype = \"string\"\ndefault = 1.0"),
-			[]string{"keys.toml: key 2: default is only for"}},
-		{"default of a nullable", key("id = 2\nname = \"n\"\ntype = \"float\"\nnullable = true\ndefault = 1.0"),
-			[]string{"keys.toml: key 2: default is only for"}},
+		{"default of another type", key("id = 2\nname = \"n\"\ntype = \"string\"\ndefault = 1.0"),
+			[]string{"keys.toml: key 2: default must be a string, not 1"}},
+		{"default of an int", key("id = 2\nname = \"n\"\ntype = \"int\"\ndefault = 1.0"),
+			[]string{"keys.toml: key 2: default must be an integer, not 1"}},
+		{"default of a bool", key("id = 2\nname = \"n\"\ntype = \"bool\"\ndefault = \"yes\""),
+			[]string{`keys.toml: key 2: default must be true or false, not "yes"`}},
+		{"default of a set", key("id = 2\nname = \"n\"\ntype = \"string_set\"\ndefault = [\"a\", 1]"),
+			[]string{"keys.toml: key 2: default must be an array of strings, not [a 1]"}},
+		{"default is a table", key("id = 2\nname = \"n\"\ntype = \"string_set\"\n[key.default]\nx = 1"),
+			[]string{"keys.toml: key 2: default must be an array of strings, not map[x:1]"}},
+		{"default is a date", key("id = 2\nname = \"n\"\ntype = \"int\"\ndefault = 1979-05-27"),
+			[]string{"keys.toml: key 2: default must be an integer, not 1979-05-27"}},
+		{"default of a bundle", key("id = 2\nname = \"n\"\ntype = \"feature_bundle\"\ndefault = 1"),
+			[]string{"keys.toml: key 2: default is not for a feature_bundle"}},
+		{"default of the row id", map[string]string{"keys.toml": id + "default = 1"},
+			[]string{"keys.toml: key 1: the row id has neither field nor default: it comes with the row"}},
+		{"field of the row id", map[string]string{"keys.toml": id + "field = \"key\""},
+			[]string{"keys.toml: key 1: the row id has neither field nor default"}},
 		{"default not finite", key("id = 2\nname = \"n\"\ntype = \"float\"\ndefault = nan"),
-			[]string{"keys.toml: key 2: default must be finite"}},
+			[]string{"keys.toml: key 2: default must be a finite number, not NaN"}},
+		{"field empty", key("id = 2\nname = \"n\"\ntype = \"int\"\nfield = \"\""),
+			[]string{`keys.toml: key 2: field "" must be a name of 1 to 256 bytes without control characters`}},
+		{"field too long", key("id = 2\nname = \"n\"\ntype = \"int\"\nfield = \"" + strings.Repeat("x", 257) + "\""),
+			[]string{`xxx…" (257 bytes) must be a name of 1 to 256 bytes`}},
+		{"field with a line end", key("id = 2\nname = \"n\"\ntype = \"int\"\nfield = \"a\\nb\""),
+			[]string{`keys.toml: key 2: field "a\nb" must be a name`}},
+		{"param that nothing sets", param("id = 1\nname = \"n\"\ntype = \"int\"\noverride = false"),
+			[]string{"params.toml: param 1: nothing can set it: it is neither for the context nor for param_overrides"}},
+		{"context is not a bool", param("id = 1\nname = \"n\"\ntype = \"int\"\ncontext = 1"),
+			[]string{"params.toml: line 5: param.context must be true or false, not an integer"}},
+		{"set as a param", param("id = 1\nname = \"n\"\ntype = \"string_set\""),
+			[]string{`params.toml: param 1: unknown type "string_set", expected one of int, float, string, bool, int_list, string_list`}},
+		{"list as a key", key("id = 2\nname = \"n\"\ntype = \"int_list\""), []string{`keys.toml: key 2: unknown type "int_list"`}},
 		{"no row id", map[string]string{"keys.toml": "[[key]]\nid = 2\nname = \"n\"\ntype = \"int\""},
 			[]string{"keys.toml: key 1, the row id, is missing"}},
 		{"writable row id", map[string]string{"keys.toml": id + "writable = true"},
@@ -495,9 +616,9 @@ func TestPrint(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"env": "test",
 		"keys": [
-			{"key_id": 1, "name": "id", "type": "int", "nullable": false, "writable": false, "default": 0},
-			{"key_id": 7, "name": "seven", "type": "float", "nullable": false, "writable": true, "default": 0.5}],
-		"params": [{"param_id": 4294967295, "name": "last", "type": "bool", "nullable": true}],
+			{"key_id": 1, "name": "id", "type": "int", "nullable": false, "writable": false, "default": null},
+			{"key_id": 7, "name": "seven", "type": "float", "nullable": false, "writable": true, "field": "seven", "default": 0.5}],
+		"params": [{"param_id": 4294967295, "name": "last", "type": "bool", "nullable": true, "context": false, "override": true}],
 		"endpoints": [
 			{"endpoint_id": "ep_a", "name": "a", "kind": "redis", "host": "::1", "port": 7000, "embedded": false,
 				"max_inflight": 5, "connections": 2, "connect_timeout_ms": 20, "request_timeout_ms": 30,
@@ -509,12 +630,12 @@ func TestPrint(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, r.WriteText(&text))
 	assert.Equal(t, strings.TrimPrefix(`
-KEY  NAME   TYPE   NULLABLE  WRITABLE  DEFAULT
-1    id     int    no        no        -
-7    seven  float  no        yes       0.5
+KEY  NAME   TYPE   NULLABLE  WRITABLE  FIELD  DEFAULT
+1    id     int    no        no        -      -
+7    seven  float  no        yes       seven  0.5
 
-PARAM       NAME  TYPE  NULLABLE
-4294967295  last  bool  yes
+PARAM       NAME  TYPE  NULLABLE  CONTEXT  OVERRIDE
+4294967295  last  bool  yes       no       yes
 
 ENDPOINT (test)  NAME  KIND   ADDRESS       DATABASE  USER  PASSWORD  MAX INFLIGHT  CONNECTIONS  CONNECT TIMEOUT  REQUEST TIMEOUT
 ep_a             a     redis  [::1]:7000    3         u     hidden    5             2            20ms             30ms

@@ -14,7 +14,7 @@ import (
 // A shapeCheck compares the text of one table with the struct that it will be decoded into. It
 // reports each field that the struct lacks and each value of another type than its field. It
 // works on the syntax tree because the decoder's own errors stop at the first wrong value and
-// speak of Go types. One goroutine at a time.
+// speak of Go types. A field of type any takes every value; its reader checks it. One goroutine at a time.
 type shapeCheck struct {
 	parser unstable.Parser
 	text   []byte
@@ -27,7 +27,7 @@ type shapeCheck struct {
 // A place is a table or a value in the text, and the type that it is decoded into.
 type place struct {
 	path string       // "endpoint.policy"; "" is the root
-	typ  reflect.Type // nil if the struct lacks the field
+	typ  reflect.Type // nil if there is nothing to compare with: the struct lacks the field, or an any takes what is there
 }
 
 // checkShape reports what keeps text from being decoded into rows, a pointer to a struct. It leaves
@@ -57,6 +57,8 @@ func (c *shapeCheck) header(root place, e *unstable.Node) place {
 	p := c.field(root, e.Key())
 	switch {
 	case p.typ == nil:
+	case p.typ.Kind() == reflect.Interface:
+		return place{}
 	case e.Kind == unstable.Table && tableType(p.typ) == nil, e.Kind == unstable.ArrayTable && p.typ.Kind() != reflect.Slice:
 		c.mismatch(p, e.Kind)
 		return place{}
@@ -71,14 +73,17 @@ func (c *shapeCheck) keyValue(table place, e *unstable.Node) {
 	}
 }
 
-// field follows a dotted key from a table. The place has no type after it has reported a fault, or
-// if the table itself was one.
+// field follows a dotted key from a table. The place has no type after it has reported a fault, if the table
+// itself was one, and within an any.
 func (c *shapeCheck) field(table place, key unstable.Iterator) place {
 	if table.typ == nil {
 		return place{}
 	}
 	p := table
 	for first := true; key.Next(); first = false {
+		if p.typ != nil && p.typ.Kind() == reflect.Interface {
+			return place{}
+		}
 		if first {
 			c.advance(int(key.Node().Raw.Offset))
 		}
@@ -166,6 +171,8 @@ func takes(t reflect.Type, kind unstable.Kind) bool {
 		return kind == unstable.Bool
 	case reflect.String:
 		return kind == unstable.String
+	case reflect.Interface:
+		return true
 	}
 	return false
 }

@@ -19,10 +19,11 @@ func shapeOf(text string, rows any) string {
 	return strings.Join(faults, "\n")
 }
 
-// endpointRows is the largest of the three tables: it has every type of field.
+// endpointRows is the largest of the three tables, with the types of field that it lacks.
 type endpointRows struct {
 	Endpoint []endpointRow `toml:"endpoint"`
 	Weight   float64       `toml:"weight"`
+	Any      any           `toml:"any"`
 }
 
 func TestShape(t *testing.T) {
@@ -43,6 +44,9 @@ func TestShape(t *testing.T) {
 			"4: endpoint.policy.database must be an integer, not a string"},
 		{"MixedArray", "endpoint = [{}, 1, []]",
 			"1: endpoint must be an array of tables, not an integer\n1: endpoint must be an array of tables, not an array"},
+		{"AnyTakesAll", "any = 1\n[[endpoint]]\nid = 1", "3: endpoint.id must be a string, not an integer"},
+		{"AnyTakesTables", "[any.x]\ny = 1\n[any.z]\n[[endpoint]]\nid = 1", "5: endpoint.id must be a string, not an integer"},
+		{"AnyTakesPaths", "any.x.y = 1\nany.z = [{}]\nweight = true", "3: weight must be a number, not a boolean"},
 		{"Date", "weight = 1979-05-27", "1: weight must be a number, not a date or time"},
 		{"SyntaxAfterAFault", "weight = \"\"\nweight", "1: weight must be a number, not a string\n2: expected '=' after key"},
 	} {
@@ -56,6 +60,7 @@ func FuzzShape(f *testing.F) {
 	for _, text := range []string{
 		"[[endpoint]]\nid = \"x\"\nport = 1\n[endpoint.policy]\nconnections = 2", "endpoint = [{policy = {database = 1}}, {}]",
 		"weight = nan", "weight = [1]", "endpoint.id = 1", "[endpoint]\n'id' = \"\"\"a\nb\"\"\"", "\"\\u0065ndpoint\" = 1", "a", "[[", "id = {", "# \xff",
+		"any = [1, {a = nan}]", "[any]\nx = 1\n[any.y]", "[[any]]\n[any.x]", "any.x = 1\n[any]",
 	} {
 		f.Add(text)
 	}

@@ -11,6 +11,6 @@
 // A document may span lines ([NewStream]), or each line is a document ([NewLineStream]).
 //
 // Every input gets an answer: each framing or checking fault is an [*Error] that
-// answers for its document, and the stream goes on after it. [Override] checks the
-// parameters of a request that is not JSON.
+// answers for its document, and the stream goes on after it. [Context] and [Override] check the
+// values of a request that is not JSON.
 package request

@@ -75,9 +75,10 @@ func NewEncoder(reg *registry.Registry, format Format) *Encoder {
 // AppendResponse appends the answer r as one line, line end included, and returns the
 // extended buffer.
 //
-// A candidate shows its id, then its non-null floats, then its non-null strings, each
-// ascending by key id. A float is the shortest decimal that reads back as the same
-// double, always with a fraction or an exponent.
+// A candidate shows its id, then its non-null floats, strings, ints, bools and sets, in this order of
+// types, each ascending by key id. A float is the shortest decimal that reads back as the same
+// double, always with a fraction or an exponent. An int has all its digits, and no fraction. A set is an
+// array of its strings, ascending by their bytes.
 func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 	dst = append(dst, `{"request_id":`...)
 	dst = appendString(dst, r.RequestID)
@@ -145,9 +146,9 @@ func appendTrace(dst, trace []byte) []byte {
 
 // columns is a batch with the encoded name of each column.
 type columns struct {
-	batch       *rowset.Batch
-	floatNames  []string
-	stringNames []string
+	batch                                                  *rowset.Batch
+	floatNames, stringNames, intNames, boolNames, setNames []string
+	members                                                []string // scratch: those of one set
 }
 
 func (e *Encoder) columns(b *rowset.Batch) columns {
@@ -160,6 +161,15 @@ func (e *Encoder) columns(b *rowset.Batch) columns {
 	}
 	for i := range b.Strings {
 		c.stringNames = append(c.stringNames, e.name(b.Strings[i].Key))
+	}
+	for i := range b.Ints {
+		c.intNames = append(c.intNames, e.name(b.Ints[i].Key))
+	}
+	for i := range b.Bools {
+		c.boolNames = append(c.boolNames, e.name(b.Bools[i].Key))
+	}
+	for i := range b.Sets {
+		c.setNames = append(c.setNames, e.name(b.Sets[i].Key))
 	}
 	return c
 }
@@ -197,6 +207,33 @@ func (e *Encoder) appendCandidate(dst []byte, c *columns, row int32) []byte {
 		}
 		dst = append(appendComma(dst, first), c.stringNames[i]...)
 		dst = appendString(dst, column.Dict.Values[code])
+		first++
+	}
+	for i := range c.batch.Ints {
+		if column := &c.batch.Ints[i]; column.Valid.Get(int(row)) {
+			dst = append(appendComma(dst, first), c.intNames[i]...)
+			dst = strconv.AppendInt(dst, column.Values[row], 10)
+			first++
+		}
+	}
+	for i := range c.batch.Bools {
+		if column := &c.batch.Bools[i]; column.Valid.Get(int(row)) {
+			dst = append(appendComma(dst, first), c.boolNames[i]...)
+			dst = strconv.AppendBool(dst, column.Values.Get(int(row)))
+			first++
+		}
+	}
+	for i := range c.batch.Sets {
+		set, ok := c.batch.Sets[i].AppendValues(c.members[:0], int(row))
+		if !ok {
+			continue
+		}
+		c.members = set
+		dst = append(append(appendComma(dst, first), c.setNames[i]...), '[')
+		for k, member := range set {
+			dst = appendString(appendComma(dst, k), member)
+		}
+		dst = append(dst, ']')
 		first++
 	}
 	if e.format == Fields {

@@ -17,17 +17,41 @@ import (
 
 // sample has rows 10, 20, 30; row 20 has neither score nor country.
 func sample() *rowset.Batch {
-	return &rowset.Batch{
-		IDs: []int64{10, 20, 30},
-		Floats: []rowset.FloatColumn{
-			{Key: 1001, Values: []float64{1, 2, 3}},
-			{Key: 2002, Values: []float64{0.5, 99, math.Copysign(0, -1)}, Valid: rowset.Bitmap{0b101}},
-		},
-		Strings: []rowset.StringColumn{
-			{Key: 3001, Codes: []int32{1, rowset.NullCode, 0}, Dict: &rowset.Dict{Values: []string{"DE", "US"}}},
-			{Key: 3002, Codes: []int32{-1, -1, 0}, Dict: &rowset.Dict{Values: []string{"a \"quoted\"\n\xff\u2028"}}},
-		},
+	return rowset.NewBatch([]int64{10, 20, 30}, rowset.Columns{Floats: []rowset.FloatColumn{
+		{Key: 1001, Values: []float64{1, 2, 3}},
+		{Key: 2002, Values: []float64{0.5, 99, math.Copysign(0, -1)}, Valid: rowset.Bitmap{0b101}},
+	}, Strings: []rowset.StringColumn{
+		{Key: 3001, Codes: []int32{1, rowset.NullCode, 0}, Dict: &rowset.Dict{Values: []string{"DE", "US"}}},
+		{Key: 3002, Codes: []int32{-1, -1, 0}, Dict: &rowset.Dict{Values: []string{"a \"quoted\"\n\xff\u2028"}}},
+	}})
+}
+
+// typedBatch has a column of each type; the rows are null in turn.
+func typedBatch() *rowset.Batch {
+	sets := rowset.NewSetBuilder(5201, 4)
+	for _, text := range []string{"b,a", ""} {
+		sets.AppendText([]byte(text))
 	}
+	sets.AppendNull()
+	sets.AppendText([]byte(`["quoted \"\u2028\"", "a,b"]`))
+	return rowset.NewBatch([]int64{1, 2, 3, 1<<53 + 1}, rowset.Columns{
+		Floats:  []rowset.FloatColumn{{Key: 2002, Values: []float64{1, 2, 3, 4}, Valid: rowset.Bitmap{0b0001}}},
+		Strings: []rowset.StringColumn{{Key: 3001, Codes: []int32{0, -1, -1, -1}, Dict: &rowset.Dict{Values: []string{"DE"}}}},
+		Ints:    []rowset.IntColumn{{Key: 5001, Values: []int64{1<<53 + 1, math.MinInt64, 7, 0}, Valid: rowset.Bitmap{0b1011}}},
+		Bools:   []rowset.BoolColumn{{Key: 5101, Values: rowset.Bitmap{0b0101}, Valid: rowset.Bitmap{0b0011}}},
+		Sets:    []rowset.SetColumn{sets.Column()},
+	})
+}
+
+func TestAppendResponseOfAllTypes(t *testing.T) {
+	e := NewEncoder(builtin(t), Flat)
+	got := e.AppendResponse(nil, &Response{RequestID: "r", EngineRequestID: "e", Outputs: []rowset.RowSet{rowset.Dense(typedBatch())}})
+	assert.Equal(t, `{"request_id":"r","engine_request_id":"e","candidates":[`+
+		`{"id":1,"score":1.0,"country":"DE","5001":9007199254740993,"5101":true,"5201":["a","b"]},`+
+		`{"id":2,"5001":-9223372036854775808,"5101":false,"5201":[]},`+
+		`{"id":3},`+
+		`{"id":9007199254740993,"5001":0,"5201":["a,b","quoted \"\u2028\""]}]}`+"\n", strings.ReplaceAll(string(got), "\u2028", `\u2028`))
+	assert.True(t, json.Valid(got))
 }
 
 func TestAppendResponse(t *testing.T) {
@@ -56,8 +80,7 @@ func TestAppendResponse(t *testing.T) {
 			{}, rowset.Dense(&rowset.Batch{IDs: []int64{1, 2}}), {Batch: sample(), N: 0},
 			rowset.Dense(&rowset.Batch{IDs: []int64{1}}), {Batch: &rowset.Batch{IDs: []int64{7, 8}}, N: 1}}},
 			`{"request_id":"","engine_request_id":"","candidates":[{"id":1},{"id":2},{"id":1},{"id":7}]}`},
-		{"UnregisteredKey", Flat, Response{Outputs: []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1},
-			Floats: []rowset.FloatColumn{{Key: 9, Values: []float64{2}}}})}},
+		{"UnregisteredKey", Flat, Response{Outputs: []rowset.RowSet{rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 9, Values: []float64{2}}}}))}},
 			`{"request_id":"","engine_request_id":"","candidates":[{"id":1,"9":2.0}]}`},
 		{"Deltas", Flat, Response{RequestID: "r", ShowDeltas: true, Deltas: []rowset.SchemaDelta{
 			{NodeID: "a\"b", Out: []registry.KeyID{3001}, New: []registry.KeyID{3001}},
@@ -79,8 +102,8 @@ func TestAppendResponse(t *testing.T) {
 }
 
 func TestValidityBeyondOneWord(t *testing.T) {
-	b := &rowset.Batch{IDs: make([]int64, 130), Floats: []rowset.FloatColumn{
-		{Key: 2002, Values: make([]float64, 130), Valid: rowset.Bitmap{0, 1 << 3, 1}}}}
+	b := rowset.NewBatch(make([]int64, 130), rowset.Columns{Floats: []rowset.FloatColumn{
+		{Key: 2002, Values: make([]float64, 130), Valid: rowset.Bitmap{0, 1 << 3, 1}}}})
 	line := NewEncoder(builtin(t), Flat).AppendResponse(nil, &Response{Outputs: []rowset.RowSet{rowset.Dense(b)}})
 	var answer struct{ Candidates []map[string]float64 }
 	require.NoError(t, json.Unmarshal(line, &answer))
@@ -143,9 +166,7 @@ func FuzzEncode(f *testing.F) {
 
 func BenchmarkAppendResponse(b *testing.B) {
 	const rows = 50
-	batch := &rowset.Batch{IDs: make([]int64, rows),
-		Floats:  []rowset.FloatColumn{{Key: 2002, Values: make([]float64, rows)}},
-		Strings: []rowset.StringColumn{{Key: 3001, Codes: make([]int32, rows), Dict: &rowset.Dict{Values: []string{"US"}}}}}
+	batch := rowset.NewBatch(make([]int64, rows), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2002, Values: make([]float64, rows)}}, Strings: []rowset.StringColumn{{Key: 3001, Codes: make([]int32, rows), Dict: &rowset.Dict{Values: []string{"US"}}}}})
 	for i := range batch.IDs {
 		batch.IDs[i], batch.Floats[0].Values[i] = int64(139959-i), float64(139959-i)*0.1
 	}

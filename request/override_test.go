@@ -29,8 +29,8 @@ func TestOverride(t *testing.T) {
 		{"FirstByName", map[string]any{"z": 1, "a": 1}, `unknown parameter "a"`},
 		{"NaN", map[string]any{"weight": math.NaN()}, `parameter "weight" must be a finite number, got NaN`},
 		{"Infinity", map[string]any{"weight": math.Inf(1)}, `parameter "weight" must be a finite number, got +Inf`},
-		{"StringForFloat", map[string]any{"weight": "1"}, `parameter "weight" must be a finite number, got string`},
-		{"NumberForString", map[string]any{"blocklist_regex": 7}, `parameter "blocklist_regex" must be a string, got 7`},
+		{"StringForFloat", map[string]any{"weight": "1"}, `parameter "weight" must be a number, got "1"`},
+		{"NumberForString", map[string]any{"blocklist_regex": 7}, `parameter "blocklist_regex" must be a string, got the integer 7`},
 		{"NullForFloat", map[string]any{"weight": nil}, `parameter "weight" must not be null`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

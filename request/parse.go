@@ -16,7 +16,7 @@ import (
 type Parsed struct {
 	RequestID string        // the request's own, may be empty; generated if absent or not a string
 	UserID    int64         // 1 … 2^32-1
-	Params    expr.Params   // param_overrides
+	Params    expr.Params   // context, and param_overrides on top
 	Plan      string        // name of a plan; empty means the caller's choice
 	Timeout   time.Duration // deadline_ms, from the request's arrival; 0 means none
 	// Scheduling is the name of a scheduling mode, which the caller checks; empty means the
@@ -36,12 +36,12 @@ const UserIDMax = math.MaxUint32
 
 // Parse checks one document. Any goroutine.
 //
-// Parse checks in a fixed order and reports the first fault: syntax, user_id,
+// Parse checks in a fixed order and reports the first fault: syntax, user_id, context,
 // param_overrides, plan, deadline_ms, scheduling, trace, require. The error is an *Error. Stream.Locate adds the line
 // of the input to a syntax error.
 //
 // The last of several members with the same name counts. Parse ignores unknown members.
-// A null param_overrides, plan, deadline_ms, scheduling, trace or require is the same as none.
+// A null context, param_overrides, plan, deadline_ms, scheduling, trace or require is the same as none.
 func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	root, err := jsondoc.Parse(doc)
 	if err != nil {
@@ -50,7 +50,10 @@ func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	req := Parsed{RequestID: requestID(&root)}
 	refused := req.readUserID(&root)
 	if refused == nil {
-		refused = req.readParams(&root, reg)
+		refused = req.readValues(&root, &byContext, reg)
+	}
+	if refused == nil {
+		refused = req.readValues(&root, &byOverride, reg) // on top of the context
 	}
 	if refused == nil {
 		refused = req.readPlan(&root)
@@ -137,76 +140,42 @@ func decimalID(s string) (int64, bool) {
 	return id, id > 0
 }
 
-func (r *Parsed) readParams(root *jsondoc.Value, reg *registry.Registry) *Error {
-	v := root.Get("param_overrides")
+// readValues sets the parameters of a member of the request: its context or its param_overrides.
+func (r *Parsed) readValues(root *jsondoc.Value, by *setter, reg *registry.Registry) *Error {
+	v := root.Get(by.member)
 	if v == nil || v.Kind == jsondoc.Null {
 		return nil
 	}
 	if v.Kind != jsondoc.Object {
-		return refuse(CodeInvalidParams, v, "param_overrides must be an object or null, got %s", v.Describe())
+		return refuse(by.code, v, "%s must be an object or null, got %s", by.member, v.Describe())
 	}
 	// Only the last of several members with one name is checked, so find those first.
 	// There are few parameters, so a list serves: an unknown name ends the search,
 	// however long the object is.
-	type override struct {
+	type given struct {
 		param *registry.Param
 		value *jsondoc.Value
 	}
-	var overrides []override
+	var values []given
 members:
 	for i := range v.Members {
 		m := &v.Members[i]
-		param, ok := reg.ParamByName(m.Name)
-		if !ok {
-			return refuse(CodeInvalidParams, &m.Value, "unknown parameter %s", excerpt.Quote(m.Name))
+		param, err := by.param(reg, m.Name)
+		if err != nil {
+			return refuse(by.code, &m.Value, "%v", err)
 		}
-		for j := range overrides {
-			if overrides[j].param == param {
-				overrides[j].value = &m.Value
+		for j := range values {
+			if values[j].param == param {
+				values[j].value = &m.Value
 				continue members
 			}
 		}
-		overrides = append(overrides, override{param, &m.Value})
+		values = append(values, given{param, &m.Value})
 	}
-	for _, o := range overrides {
-		if refused := r.setParam(o.param, o.value); refused != nil {
-			return refused
+	for _, g := range values {
+		if err := by.set(&r.Params, g.param, g.value); err != nil {
+			return refuse(by.code, g.value, "%v", err)
 		}
-	}
-	return nil
-}
-
-// setParam checks one override and keeps its value. It checks only the type of a bool,
-// which has no effect on a plan: expressions read it as null.
-func (r *Parsed) setParam(p *registry.Param, v *jsondoc.Value) *Error {
-	if v.Kind == jsondoc.Null {
-		if !p.Nullable {
-			return refuse(CodeInvalidParams, v, "parameter %s must not be null", excerpt.Quote(p.Name))
-		}
-		return nil
-	}
-	switch p.Type {
-	case registry.Float:
-		if !v.IsNumber() {
-			return refuse(CodeInvalidParams, v, "parameter %s must be a number, got %s", excerpt.Quote(p.Name), v.Describe())
-		}
-		r.Params.SetFloat(p.ID, v.Float)
-	case registry.Int:
-		if !v.IsNumber() || v.Float != math.Trunc(v.Float) {
-			return refuse(CodeInvalidParams, v, "parameter %s must be an integer", excerpt.Quote(p.Name))
-		}
-		r.Params.SetFloat(p.ID, v.Float)
-	case registry.String:
-		if v.Kind != jsondoc.String {
-			return refuse(CodeInvalidParams, v, "parameter %s must be a string, got %s", excerpt.Quote(p.Name), v.Describe())
-		}
-		r.Params.SetString(p.ID, v.Str)
-	case registry.Bool:
-		if v.Kind != jsondoc.Bool {
-			return refuse(CodeInvalidParams, v, "parameter %s must be true or false, got %s", excerpt.Quote(p.Name), v.Describe())
-		}
-	default:
-		return refuse(CodeInvalidParams, v, "parameter %s cannot be overridden", excerpt.Quote(p.Name))
 	}
 	return nil
 }

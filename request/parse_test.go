@@ -238,17 +238,25 @@ func FuzzParse(f *testing.F) {
 	for _, doc := range []string{
 		`{"user_id": 1}`, `{"user_id": "007", "request_id": "x", "plan": "p", "deadline_ms": 5}`,
 		`{"user_id": 1, "param_overrides": {"weight": 0.5, "blocklist_regex": null}}`, `[`, `"\ud800"`, `1e999`, ``,
+		`{"user_id": 1, "context": {"country": "DE", "hour": 18, "seen": [9007199254740993, -1], "langs": ["de", ""], "logged_in": true, "lat": -0.0}}`,
+		`{"user_id": 1, "context": {"seen": [1e3, null]}}`, `{"user_id": 1, "context": {"hour": 1e300}}`, `{"user_id": 1, "param_overrides": {"seen": []}}`,
 	} {
 		f.Add([]byte(doc))
 	}
-	reg := builtin(f)
+	reg := typedParams(f)
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		req, err := Parse(doc, reg)
 		if err == nil {
 			assert.True(t, 1 <= req.UserID && req.UserID <= UserIDMax)
 			assert.GreaterOrEqual(t, req.Timeout, time.Duration(0))
-			if w, ok := req.Params.Float(4); ok {
-				assert.False(t, math.IsInf(w, 0) || math.IsNaN(w))
+			for _, p := range reg.Params() {
+				if w, ok := req.Params.Float(p.ID); ok {
+					assert.False(t, math.IsInf(w, 0) || math.IsNaN(w))
+				}
+				if list, ok := req.Params.IntList(p.ID); ok {
+					assert.LessOrEqual(t, len(list), ListItemsMax)
+				}
+				checkType(t, &req.Params, p)
 			}
 			return
 		}

@@ -57,6 +57,7 @@ type Client struct {
 
 	inflight int  // commands gathered or sent, and not answered
 	bulk     bulk // of these, those of large calls
+	rest     rest // of large calls
 	stats    Stats
 }
 

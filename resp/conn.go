@@ -134,7 +134,7 @@ func (cn *conn) read(data []byte) (consumed int) {
 		switch {
 		case cn.state != connReady: // A callback has closed the client.
 		case done:
-			cn.client.bulk.sub(cn.flights.pop().bulk)
+			cn.client.flightAnswered(cn.flights.pop())
 			cn.decoding = false
 			answerable--
 		case n > 0 && !cn.decoder.skipping: // The end of a reply that nobody wanted.

@@ -174,16 +174,27 @@ func NewTemplate(args ...string) *Template {
 		panic("resp: " + idMark + " does not occur in " + strings.Join(args, " "))
 	}
 	before, after, _ := strings.Cut(args[marked], idMark)
+	return newTemplate(args[:marked], before, after, args[marked+1:])
+}
+
+// NewKeyTemplate encodes a command whose first argument is a key made of prefix, the number and suffix:
+// NewKeyTemplate("HMGET", "user:", "", "age") encodes HMGET user:{id} age. No text is a mark here.
+func NewKeyTemplate(command, prefix, suffix string, args ...string) *Template {
+	return newTemplate([]string{command}, prefix, suffix, args)
+}
+
+// newTemplate encodes a command of these arguments around the one with the number.
+func newTemplate(front []string, before, after string, back []string) *Template {
 	t := &Template{tail: append([]byte(after), '\r', '\n')}
-	for _, a := range args[marked+1:] {
+	for _, a := range back {
 		t.tail = redcon.AppendBulkString(t.tail, a)
 	}
-	front := redcon.AppendArray(nil, len(args))
-	for _, a := range args[:marked] {
-		front = redcon.AppendBulkString(front, a)
+	start := redcon.AppendArray(nil, len(front)+1+len(back))
+	for _, a := range front {
+		start = redcon.AppendBulkString(start, a)
 	}
 	for n := 1; n <= maxDecimalLen; n++ {
-		head := append([]byte(nil), front...)
+		head := append([]byte(nil), start...)
 		head = append(head, '$')
 		head = strconv.AppendInt(head, int64(len(before)+n+len(after)), 10)
 		head = append(head, '\r', '\n')

@@ -75,10 +75,14 @@ func (c *Client) sendWhole() bool {
 // sendLarge gathers a part of the first large call that may send one now, and reports whether
 // there was one.
 func (c *Client) sendLarge() bool {
+	if !c.largeMaySend() {
+		return false
+	}
+	room := c.largeRoom()
 	for range c.large.len {
 		call := c.large.first.calls.first
 		b := c.nextPart(call)
-		if c.bulk.commands > 0 && (c.bulk.commands+b.commands > c.opts.bulkCommands() || c.bulk.bytes+b.bytes > bulkBytes) {
+		if c.bulk.commands > 0 && (c.bulk.commands+b.commands > room.commands || c.bulk.bytes+b.bytes > room.bytes) {
 			return false
 		}
 		sent := b.commands > 0 && c.sendPart(call, b.commands, b)
@@ -87,6 +91,7 @@ func (c *Client) sendLarge() bool {
 			call.leaveTurn()
 		}
 		if sent {
+			c.rest.burst = c.loop.Iteration()
 			return true
 		}
 	}

@@ -7,111 +7,165 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// FloatColumn is a column of doubles. Immutable once built; any goroutine.
-type FloatColumn struct {
-	Key    registry.KeyID
-	Values []float64 // one per row of the batch; undefined where invalid
-	Valid  Bitmap    // nil: no nulls
-}
-
-// NullCode is the code of a null in a StringColumn.
-const NullCode int32 = -1
-
-// Dict is the list of distinct strings of a column. Immutable once built; any goroutine.
-type Dict struct {
-	Values []string
-}
-
-// StringColumn is a column of strings, each a code into a dictionary.
+// Columns are columns by type. In a Batch each list ascends by key, and no key is in two of them.
 // Immutable once built; any goroutine.
-type StringColumn struct {
-	Key   registry.KeyID
-	Codes []int32 // one per row of the batch; NullCode or an index into Dict.Values
-	Dict  *Dict
-}
-
-// Value returns the string of a batch row, or false if it is null.
-func (c *StringColumn) Value(row int) (string, bool) {
-	code := c.Codes[row]
-	if code < 0 {
-		return "", false
-	}
-	return c.Dict.Values[code], true
+type Columns struct {
+	Floats  []FloatColumn
+	Strings []StringColumn
+	Ints    []IntColumn
+	Bools   []BoolColumn
+	Sets    []SetColumn
 }
 
 // Batch is a set of columns of equal length. Immutable once built; any goroutine.
 type Batch struct {
-	IDs     []int64
-	Floats  []FloatColumn  // ascending by key
-	Strings []StringColumn // ascending by key
+	IDs []int64
+	Columns
 }
 
 // NewBatch returns a batch of these columns, which may come in any order. Each has
 // len(ids) rows and a key of its own. The slices belong to the batch from now on.
-func NewBatch(ids []int64, floats []FloatColumn, strings []StringColumn) *Batch {
-	slices.SortFunc(floats, func(a, b FloatColumn) int { return cmp.Compare(a.Key, b.Key) })
-	slices.SortFunc(strings, func(a, b StringColumn) int { return cmp.Compare(a.Key, b.Key) })
-	return &Batch{IDs: ids, Floats: floats, Strings: strings}
+func NewBatch(ids []int64, columns Columns) *Batch {
+	sortByKey(columns.Floats)
+	sortByKey(columns.Strings)
+	sortByKey(columns.Ints)
+	sortByKey(columns.Bools)
+	sortByKey(columns.Sets)
+	return &Batch{IDs: ids, Columns: columns}
+}
+
+func sortByKey[C column](columns []C) {
+	if len(columns) < 2 {
+		return
+	}
+	slices.SortFunc(columns, func(a, b C) int { return cmp.Compare(a.key(), b.key()) })
 }
 
 // Len returns the number of rows of the batch, active or not.
 func (b *Batch) Len() int { return len(b.IDs) }
 
 // Float returns the float column of that key, or nil.
-func (b *Batch) Float(key registry.KeyID) *FloatColumn {
-	for i := range b.Floats {
-		if b.Floats[i].Key == key {
-			return &b.Floats[i]
+func (c *Columns) Float(key registry.KeyID) *FloatColumn {
+	for i := range c.Floats {
+		if c.Floats[i].Key == key {
+			return &c.Floats[i]
 		}
 	}
 	return nil
 }
 
 // String returns the string column of that key, or nil.
-func (b *Batch) String(key registry.KeyID) *StringColumn {
-	for i := range b.Strings {
-		if b.Strings[i].Key == key {
-			return &b.Strings[i]
+func (c *Columns) String(key registry.KeyID) *StringColumn {
+	for i := range c.Strings {
+		if c.Strings[i].Key == key {
+			return &c.Strings[i]
 		}
 	}
 	return nil
 }
 
-// Has reports whether rows can be sorted by that key: it is the id, or the batch has
-// such a column.
-func (b *Batch) Has(key registry.KeyID) bool {
-	return key == registry.IDKey || b.Float(key) != nil || b.String(key) != nil
+// Int returns the int column of that key, or nil.
+func (c *Columns) Int(key registry.KeyID) *IntColumn {
+	for i := range c.Ints {
+		if c.Ints[i].Key == key {
+			return &c.Ints[i]
+		}
+	}
+	return nil
+}
+
+// Bool returns the bool column of that key, or nil.
+func (c *Columns) Bool(key registry.KeyID) *BoolColumn {
+	for i := range c.Bools {
+		if c.Bools[i].Key == key {
+			return &c.Bools[i]
+		}
+	}
+	return nil
+}
+
+// Set returns the column of string sets of that key, or nil.
+func (c *Columns) Set(key registry.KeyID) *SetColumn {
+	for i := range c.Sets {
+		if c.Sets[i].Key == key {
+			return &c.Sets[i]
+		}
+	}
+	return nil
+}
+
+// TypeOf returns the type of the column of that key, or 0 if there is none. The id is not a column.
+func (c *Columns) TypeOf(key registry.KeyID) registry.Type {
+	switch {
+	case c.Float(key) != nil:
+		return registry.Float
+	case c.String(key) != nil:
+		return registry.String
+	case c.Int(key) != nil:
+		return registry.Int
+	case c.Bool(key) != nil:
+		return registry.Bool
+	case c.Set(key) != nil:
+		return registry.StringSet
+	}
+	return 0
+}
+
+// Has reports whether the rows have a value of that key: it is the id, or the batch has such a column.
+func (b *Batch) Has(key registry.KeyID) bool { return key == registry.IDKey || b.TypeOf(key) != 0 }
+
+// Count returns the number of columns.
+func (c *Columns) Count() int {
+	return len(c.Floats) + len(c.Strings) + len(c.Ints) + len(c.Bools) + len(c.Sets)
 }
 
 // AppendKeys appends the keys of all columns to dst, ascending. The id is not a
 // column, so it is not among them.
-func (b *Batch) AppendKeys(dst []registry.KeyID) []registry.KeyID {
+func (c *Columns) AppendKeys(dst []registry.KeyID) []registry.KeyID {
 	start := len(dst)
-	for i := range b.Floats {
-		dst = append(dst, b.Floats[i].Key)
-	}
-	for i := range b.Strings {
-		dst = append(dst, b.Strings[i].Key)
-	}
+	dst = appendKeys(dst, c.Floats)
+	dst = appendKeys(dst, c.Strings)
+	dst = appendKeys(dst, c.Ints)
+	dst = appendKeys(dst, c.Bools)
+	dst = appendKeys(dst, c.Sets)
 	slices.Sort(dst[start:])
 	return dst
 }
 
-// WithFloat returns a batch with the float column key added or replaced. It shares
-// all other columns with b. values has b.Len() elements; valid is nil or has one bit
-// per row. Both belong to the batch from now on.
-func WithFloat(b *Batch, key registry.KeyID, values []float64, valid Bitmap) *Batch {
-	column := FloatColumn{Key: key, Values: values, Valid: valid}
-	at, found := slices.BinarySearchFunc(b.Floats, key, func(c FloatColumn, k registry.KeyID) int {
-		return cmp.Compare(c.Key, k)
-	})
-	rest := at
-	if found {
-		rest++
+func appendKeys[C column](dst []registry.KeyID, columns []C) []registry.KeyID {
+	for i := range columns {
+		dst = append(dst, columns[i].key())
 	}
-	floats := make([]FloatColumn, 0, len(b.Floats)+1)
-	floats = append(floats, b.Floats[:at]...)
-	floats = append(floats, column)
-	floats = append(floats, b.Floats[rest:]...)
-	return &Batch{IDs: b.IDs, Floats: floats, Strings: b.Strings}
+	return dst
+}
+
+// With returns a batch with columns added. A column takes the place of one of the same key, whatever the
+// type of that was. The batch shares all other columns with b. Each column has b.Len() rows and a key
+// of its own; they may come in any order.
+func With(b *Batch, columns Columns) *Batch {
+	return &Batch{IDs: b.IDs, Columns: Columns{
+		Floats:  with(b.Floats, columns.Floats, &columns),
+		Strings: with(b.Strings, columns.Strings, &columns),
+		Ints:    with(b.Ints, columns.Ints, &columns),
+		Bools:   with(b.Bools, columns.Bools, &columns),
+		Sets:    with(b.Sets, columns.Sets, &columns),
+	}}
+}
+
+// with returns the old columns of one type whose keys are not among all that are added, and the added ones of
+// that type. It returns old itself if nothing changes.
+func with[C column](old, added []C, all *Columns) []C {
+	replaced := func(c C) bool { return all.TypeOf(c.key()) != 0 }
+	if len(added) == 0 && !slices.ContainsFunc(old, replaced) {
+		return old
+	}
+	columns := make([]C, 0, len(old)+len(added))
+	for i := range old {
+		if !replaced(old[i]) {
+			columns = append(columns, old[i])
+		}
+	}
+	columns = append(columns, added...)
+	sortByKey(columns)
+	return columns
 }

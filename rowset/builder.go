@@ -14,7 +14,12 @@ type StringBuilder struct {
 // NewStringBuilder returns a builder with room for that many rows. It grows if there
 // are more.
 func NewStringBuilder(key registry.KeyID, rows int) StringBuilder {
-	return StringBuilder{key: key, codes: make([]int32, 0, rows), dict: newDictBuilder(nil)}
+	return NewStringBuilderIn(nil, key, rows)
+}
+
+// NewStringBuilderIn is NewStringBuilder with room that m lends.
+func NewStringBuilderIn(m *Memory, key registry.KeyID, rows int) StringBuilder {
+	return StringBuilder{key: key, codes: m.Rows(rows)[:0], dict: newDictBuilder(nil)}
 }
 
 // Append adds a row. The caller may reuse value.

@@ -26,7 +26,7 @@ func TestConcatAgreesWithPlainRows(t *testing.T) {
 		require.NoError(t, out.Validate())
 		assert.Nil(t, out.Rows)
 		assert.Equal(t, out.Batch.Len(), out.N)
-		assert.Equal(t, append(plainRows(a), plainRows(b)...), plainRows(out))
+		assert.Equal(t, append(rowsettest.PlainRows(a), rowsettest.PlainRows(b)...), rowsettest.PlainRows(out))
 
 		keys := map[registry.KeyID]bool{}
 		for _, key := range append(a.Batch.AppendKeys(nil), b.Batch.AppendKeys(nil)...) {
@@ -40,34 +40,33 @@ func TestConcatAgreesWithPlainRows(t *testing.T) {
 }
 
 func TestConcatOfNothing(t *testing.T) {
-	one := rowset.Dense(rowset.NewBatch([]int64{5}, nil, []rowset.StringColumn{stringColumn(3001, "DE")}))
+	one := rowset.Dense(rowset.NewBatch([]int64{5}, rowset.Columns{Strings: []rowset.StringColumn{stringColumn(3001, "DE")}}))
 	for name, c := range map[string]struct {
 		a, b rowset.RowSet
-		want []row
+		want []rowsettest.Row
 	}{
-		"left":  {rowset.RowSet{}, one, []row{{5, `3001="DE";`}}},
-		"right": {one, rowset.RowSet{}, []row{{5, `3001="DE";`}}},
-		"both":  {rowset.RowSet{}, rowset.RowSet{}, []row{}},
+		"left":  {rowset.RowSet{}, one, []rowsettest.Row{{ID: 5, Fields: `3001="DE";`}}},
+		"right": {one, rowset.RowSet{}, []rowsettest.Row{{ID: 5, Fields: `3001="DE";`}}},
+		"both":  {rowset.RowSet{}, rowset.RowSet{}, []rowsettest.Row{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := rowset.Concat(nil, c.a, c.b)
 			require.NoError(t, out.Validate())
-			assert.Equal(t, c.want, plainRows(out))
+			assert.Equal(t, c.want, rowsettest.PlainRows(out))
 		})
 	}
 }
 
 func TestConcatKeepsColumnsOfASideWithoutRows(t *testing.T) {
-	columns := rowset.NewBatch([]int64{1}, []rowset.FloatColumn{{Key: 1001, Values: []float64{1}}},
-		[]rowset.StringColumn{stringColumn(3001, "DE")})
-	out := rowset.Concat(nil, rowset.Take(rowset.Dense(columns), 0), rowset.Dense(rowset.NewBatch([]int64{2}, nil, nil)))
+	columns := rowset.NewBatch([]int64{1}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001, Values: []float64{1}}}, Strings: []rowset.StringColumn{stringColumn(3001, "DE")}})
+	out := rowset.Concat(nil, rowset.Take(rowset.Dense(columns), 0), rowset.Dense(rowset.NewBatch([]int64{2}, rowset.Columns{})))
 	require.NoError(t, out.Validate())
 	assert.Equal(t, []registry.KeyID{1001, 3001}, out.Batch.AppendKeys(nil))
-	assert.Equal(t, []row{{2, ""}}, plainRows(out))
+	assert.Equal(t, []rowsettest.Row{{ID: 2}}, rowsettest.PlainRows(out))
 }
 
 func TestConcatHasNoValidityIfNothingIsNull(t *testing.T) {
-	b := rowset.NewBatch([]int64{1, 2}, []rowset.FloatColumn{{Key: 1001, Values: []float64{1, 2}}}, nil)
+	b := rowset.NewBatch([]int64{1, 2}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001, Values: []float64{1, 2}}}})
 	assert.Nil(t, rowset.Concat(nil, rowset.Dense(b), rowset.Dense(b)).Batch.Float(1001).Valid)
 }
 
@@ -79,8 +78,8 @@ func TestConcatSharesADictionaryThatFits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := rowset.Concat(nil,
-				rowset.Dense(rowset.NewBatch(make([]int64, 3), nil, []rowset.StringColumn{a})),
-				rowset.Dense(rowset.NewBatch(make([]int64, len(b.Codes)), nil, []rowset.StringColumn{b})))
+				rowset.Dense(rowset.NewBatch(make([]int64, 3), rowset.Columns{Strings: []rowset.StringColumn{a}})),
+				rowset.Dense(rowset.NewBatch(make([]int64, len(b.Codes)), rowset.Columns{Strings: []rowset.StringColumn{b}})))
 			assert.Same(t, a.Dict, out.Batch.String(3001).Dict)
 		})
 	}
@@ -91,12 +90,12 @@ func TestConcatLeavesUnusedStringsBehind(t *testing.T) {
 	for i := range 1000 {
 		values = append(values, strconv.Itoa(i))
 	}
-	b := rowset.NewBatch(make([]int64, 1000), nil, []rowset.StringColumn{stringColumn(3001, values...)})
+	b := rowset.NewBatch(make([]int64, 1000), rowset.Columns{Strings: []rowset.StringColumn{stringColumn(3001, values...)}})
 	few := rowset.RowSet{Batch: b, Rows: []int32{900, 17}, N: 2}
 	out := rowset.Concat(nil, few, few)
 	require.NoError(t, out.Validate())
 	assert.Equal(t, []string{"900", "17"}, out.Batch.String(3001).Dict.Values)
-	assert.Equal(t, append(plainRows(few), plainRows(few)...), plainRows(out))
+	assert.Equal(t, append(rowsettest.PlainRows(few), rowsettest.PlainRows(few)...), rowsettest.PlainRows(out))
 }
 
 func BenchmarkConcat(b *testing.B) {
@@ -109,8 +108,7 @@ func BenchmarkConcat(b *testing.B) {
 			values[i] = rng.Float64()
 		}
 		side := func() rowset.RowSet {
-			return rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}},
-				[]rowset.StringColumn{stringColumn(3001, countries...)}))
+			return rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values}}, Strings: []rowset.StringColumn{stringColumn(3001, countries...)}}))
 		}
 		left, right := side(), side()
 		b.Run("rows="+strconv.Itoa(n), func(b *testing.B) {

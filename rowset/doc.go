@@ -1,7 +1,7 @@
 // Package rowset holds candidate rows as columns.
 //
-// A Batch is immutable. It has ids, float64 columns with validity, and
-// dictionary-coded string columns. A RowSet is a batch and the ordered list of its
+// A Batch is immutable. It has ids and columns of five types: float64, int64 and bool with validity,
+// and strings and string sets as codes into a dictionary. A RowSet is a batch and the ordered list of its
 // active rows. filter, sort and take make a new list over the same batch. vm makes a
 // new batch that shares all columns except one. concat and the sources make new
 // batches. No task copies a column to drop or reorder rows.
@@ -15,6 +15,10 @@
 //
 // An ascending list of rows is a selection vector, any other a permutation.
 // A nil list means the first N rows in batch order, the densest form.
+//
+// Concat joins row sets, Gather makes a batch of any rows of another, Scatter spreads values of the active
+// rows over their batch, With adds columns to a batch. Each takes all types of column; the assembly
+// behind them does the work. Builders make columns row by row, and ParseInt and its siblings read texts from outside.
 //
 // Sort is the only long computation here: a Stop ends it early. SchemaDelta compares
 // the columns of a node's inputs and result.

@@ -128,7 +128,7 @@ func NewMemory(p *Pool) *Memory {
 // may leave references to them behind.
 func (m *Memory) SetLending(lending bool) { m.lending = lending }
 
-// IDs returns a slice of n elements with any values.
+// IDs returns a slice of n elements with any values, for ids or the values of an int column.
 func (m *Memory) IDs(n int) []int64 {
 	if !m.lends(n) {
 		return make([]int64, n)
@@ -144,7 +144,7 @@ func (m *Memory) Floats(n int) []float64 {
 	return lend(m, &m.floats, &m.pool.floats, 8, n)
 }
 
-// Rows returns a slice of n elements with any values, for a list of rows or the codes of a column.
+// Rows returns a slice of n elements with any values, for a list of rows or the codes of a column of strings or sets.
 func (m *Memory) Rows(n int) []int32 {
 	if !m.lends(n) {
 		return make([]int32, n)
@@ -210,13 +210,13 @@ func (m *Memory) Release(outputs []RowSet) {
 	values := 0
 	for _, out := range outputs {
 		if out.Batch != nil {
-			values += out.N * (1 + len(out.Batch.Floats) + len(out.Batch.Strings))
+			values += out.N * (1 + out.Batch.Count())
 		}
 	}
 	if values <= copyMax {
 		for i, out := range outputs {
 			if out.Batch != nil {
-				outputs[i] = Concat(nil, out, RowSet{})
+				outputs[i] = Concat(nil, out)
 			}
 		}
 		m.takeBack()

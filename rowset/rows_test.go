@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,35 +13,6 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
-
-// A row is the plain form that columns are compared with: its id, and its
-// non-null values as text by key.
-type row struct {
-	id     int64
-	fields string
-}
-
-// plainRows reads the active rows one by one.
-func plainRows(rs rowset.RowSet) []row {
-	rows := []row{}
-	for i := range rs.N {
-		at := int(rs.Row(i))
-		var fields strings.Builder
-		for k := range rs.Batch.Floats {
-			if c := &rs.Batch.Floats[k]; c.Valid.Get(at) {
-				fields.WriteString(strconv.Itoa(int(c.Key)) + "=" + strconv.FormatFloat(c.Values[at], 'g', -1, 64) + ";")
-			}
-		}
-		for k := range rs.Batch.Strings {
-			c := &rs.Batch.Strings[k]
-			if s, ok := c.Value(at); ok {
-				fields.WriteString(strconv.Itoa(int(c.Key)) + "=" + strconv.Quote(s) + ";")
-			}
-		}
-		rows = append(rows, row{rs.ID(i), fields.String()})
-	}
-	return rows
-}
 
 // forRandom runs check with many random generators, and names the failing one.
 func forRandom(t *testing.T, rounds int, check func(t *testing.T, rng *rand.Rand)) {
@@ -76,7 +46,7 @@ func TestRandomRowSetsKeepTheInvariants(t *testing.T) {
 }
 
 func TestTake(t *testing.T) {
-	b := rowset.NewBatch([]int64{10, 11, 12, 13}, nil, nil)
+	b := rowset.NewBatch([]int64{10, 11, 12, 13}, rowset.Columns{})
 	for _, c := range []struct {
 		name string
 		in   rowset.RowSet
@@ -106,16 +76,14 @@ func TestTake(t *testing.T) {
 }
 
 func TestTakeCannotGrowIntoTheRowsItDropped(t *testing.T) {
-	in := rowset.RowSet{Batch: rowset.NewBatch([]int64{1, 2, 3}, nil, nil), Rows: []int32{2, 1, 0}, N: 3}
+	in := rowset.RowSet{Batch: rowset.NewBatch([]int64{1, 2, 3}, rowset.Columns{}), Rows: []int32{2, 1, 0}, N: 3}
 	out := rowset.Take(in, 1)
 	_ = append(out.Rows, 7)
 	assert.Equal(t, []int32{2, 1, 0}, in.Rows)
 }
 
 func TestNewBatchOrdersColumnsByKey(t *testing.T) {
-	b := rowset.NewBatch([]int64{1},
-		[]rowset.FloatColumn{{Key: 2001, Values: []float64{1}}, {Key: 1001, Values: []float64{2}}},
-		[]rowset.StringColumn{stringColumn(3002, "a"), stringColumn(1500, "b")})
+	b := rowset.NewBatch([]int64{1}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: []float64{1}}, {Key: 1001, Values: []float64{2}}}, Strings: []rowset.StringColumn{stringColumn(3002, "a"), stringColumn(1500, "b")}})
 	require.NoError(t, b.Validate())
 	assert.Equal(t, []registry.KeyID{1001, 1500, 2001, 3002}, b.AppendKeys(nil))
 	assert.Equal(t, []registry.KeyID{9, 1001, 1500, 2001, 3002}, b.AppendKeys([]registry.KeyID{9}))
@@ -125,7 +93,7 @@ func TestNewBatchOrdersColumnsByKey(t *testing.T) {
 }
 
 func TestHas(t *testing.T) {
-	b := rowset.NewBatch(nil, []rowset.FloatColumn{{Key: 1001}}, []rowset.StringColumn{stringColumn(3001)})
+	b := rowset.NewBatch(nil, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001}}, Strings: []rowset.StringColumn{stringColumn(3001)}})
 	for key, want := range map[registry.KeyID]bool{0: false, registry.IDKey: true, 1001: true, 1002: false, 3001: true, 3002: false} {
 		assert.Equal(t, want, b.Has(key), "key %d", key)
 	}
@@ -133,9 +101,9 @@ func TestHas(t *testing.T) {
 
 func TestWithFloat(t *testing.T) {
 	ids, country := []int64{1, 2}, []rowset.StringColumn{stringColumn(3001, "DE", "-")}
-	base := rowset.NewBatch(ids, []rowset.FloatColumn{
+	base := rowset.NewBatch(ids, rowset.Columns{Floats: []rowset.FloatColumn{
 		{Key: 1001, Values: []float64{1, 2}}, {Key: 2001, Values: []float64{3, 4}},
-	}, country)
+	}, Strings: country})
 	for _, c := range []struct {
 		name string
 		key  registry.KeyID
@@ -149,7 +117,7 @@ func TestWithFloat(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			values, valid := []float64{7, 8}, rowset.NewBitmapOf(2, 1)
-			out := rowset.WithFloat(base, c.key, values, valid)
+			out := rowset.With(base, rowset.Columns{Floats: []rowset.FloatColumn{{Key: c.key, Values: values, Valid: valid}}})
 			require.NoError(t, out.Validate())
 			keys := []registry.KeyID{}
 			for i := range out.Floats {
@@ -173,7 +141,7 @@ func TestStringBuilder(t *testing.T) {
 	}
 	for _, values := range [][]string{{}, {"-"}, {"DE"}, {"DE", "-", "US", "DE", "", "-", ""}, many} {
 		c := stringColumn(3001, values...)
-		b := rowset.NewBatch(make([]int64, len(values)), nil, []rowset.StringColumn{c})
+		b := rowset.NewBatch(make([]int64, len(values)), rowset.Columns{Strings: []rowset.StringColumn{c}})
 		require.NoError(t, b.Validate())
 		for i, want := range values {
 			got, ok := c.Value(i)

@@ -1,66 +1,32 @@
 package rowset
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
+import "slices"
 
-	"github.com/rankd/rankd/registry"
-)
-
-// ScatterFloats returns the active rows of in, over a batch with column added or replaced. The
-// column comes with one value per active row, in their order; every other row of the batch
-// gets a null. It panics on another number of values. The result takes over the column's
-// memory and shares all other columns with in.
-func ScatterFloats(in RowSet, column FloatColumn) RowSet {
-	checkScatter(in, column.Key, len(column.Values))
-	if !in.isDense() {
-		n := in.Batch.Len()
-		values, valid := make([]float64, n), NewBitmap(n)
-		for i := range in.N {
-			if column.Valid.Get(i) {
-				row := int(in.Row(i))
-				values[row] = column.Values[i]
-				valid.Set(row)
-			}
-		}
-		if in.N == n && column.Valid == nil {
-			valid = nil
-		}
-		column.Values, column.Valid = values, valid
+// Scatter returns the active rows of in, over a batch with columns added, or replaced as With does. Each
+// column comes with one value per active row, in their order; every other row of the batch gets a null.
+// It panics on another number of values. The result may take over the columns' memory, and shares all
+// other columns with in. Its new slices are m's.
+func Scatter(m *Memory, in RowSet, columns Columns) RowSet {
+	if err := columns.checkLengths(in.N); err != nil {
+		panic(err)
 	}
-	in.Batch = WithFloat(in.Batch, column.Key, column.Values, column.Valid)
+	if in.Rows != nil || in.N < in.Batch.Len() {
+		columns = columns.spread(m, in)
+	}
+	in.Batch = With(in.Batch, columns)
 	return in
 }
 
-// ScatterStrings is ScatterFloats for a string column.
-func ScatterStrings(in RowSet, column StringColumn) RowSet {
-	checkScatter(in, column.Key, len(column.Codes))
-	if !in.isDense() {
-		codes := slices.Repeat([]int32{NullCode}, in.Batch.Len())
-		for i := range in.N {
-			codes[in.Row(i)] = column.Codes[i]
-		}
-		column.Codes = codes
+// spread returns columns for all rows of in's batch from columns for its active rows.
+func (c Columns) spread(m *Memory, in RowSet) Columns {
+	n := in.Batch.Len()
+	at := m.Rows(n) // the position of each row of the batch among the active ones, or -1
+	for row := range at {
+		at[row] = -1
 	}
-	b := &Batch{IDs: in.Batch.IDs, Floats: in.Batch.Floats}
-	at, found := slices.BinarySearchFunc(in.Batch.Strings, column.Key, func(c StringColumn, k registry.KeyID) int {
-		return cmp.Compare(c.Key, k)
-	})
-	rest := in.Batch.Strings[at:]
-	if found {
-		rest = rest[1:]
+	for i := range in.N {
+		at[in.Row(i)] = int32(i)
 	}
-	b.Strings = slices.Concat(in.Batch.Strings[:at], []StringColumn{column}, rest)
-	in.Batch = b
-	return in
-}
-
-// isDense reports whether the active rows are all rows of the batch, in its order.
-func (r RowSet) isDense() bool { return r.Rows == nil && r.N == r.Batch.Len() }
-
-func checkScatter(in RowSet, key registry.KeyID, values int) {
-	if values != in.N {
-		panic(fmt.Sprintf("rowset: column %d has %d values for %d active rows", key, values, in.N))
-	}
+	a := assembly{sides: []RowSet{{Batch: &Batch{Columns: c}, Rows: at, N: n}}, n: n, holes: slices.Contains(at, -1)}
+	return a.columns(m)
 }

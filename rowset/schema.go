@@ -6,8 +6,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// SchemaDelta says which columns a node took in and gave out. The lists hold the keys of float and
-// string columns, ascending and without duplicates. They never hold the id. Immutable once built;
+// SchemaDelta says which columns a node took in and gave out. The lists hold the keys of columns of
+// all types, ascending and without duplicates. They never hold the id. Immutable once built;
 // any goroutine.
 type SchemaDelta struct {
 	NodeID  string

@@ -22,7 +22,7 @@ func TestSchemaDelta(t *testing.T) {
 				strings = append(strings, stringColumn(key, "x"))
 			}
 		}
-		return rowset.Dense(rowset.NewBatch([]int64{1}, floats, strings))
+		return rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Floats: floats, Strings: strings}))
 	}
 	type sets = []rowset.RowSet
 	for _, c := range []struct {

@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"cmp"
+	"errors"
 	"iter"
 	"math"
 	"math/bits"
@@ -50,12 +51,12 @@ const (
 // stable in both directions: equal rows keep their current order. Nulls come last in both
 // directions, in their current order.
 //
-// Ids compare as int64, strings by their bytes, floats as doubles with 0.0 equal to -0.0. A NaN
-// counts as greater than all others, but no op produces one. Without a column of that key (see
-// Batch.Has) all rows are equal.
+// Ids and ints compare as int64, strings by their bytes, floats as doubles with 0.0 equal to -0.0; false
+// comes before true. A NaN counts as greater than all others, but no op produces one. Without a column
+// of that key (see Batch.Has) all rows are equal.
 //
-// Sort returns ErrStopped once stop says so. A nil stop never does, and the error is then nil. The
-// list of the result is m's.
+// Sort returns ErrNoOrder if it would have to compare sets, and ErrStopped once stop says so. A nil stop never does.
+// The list of the result is m's.
 func Sort(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
 	if rs.N < 2 {
 		return rs, nil
@@ -64,6 +65,9 @@ func Sort(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool) (RowSe
 	defer m.freeScratch(s)
 	return s.sort(rs, key, desc)
 }
+
+// ErrNoOrder says that rows cannot be sorted by a column of sets.
+var ErrNoOrder = errors.New("sets have no order")
 
 // stopRows is how many rows a sort handles before it asks again whether to stop. They
 // take some 50 µs, so the cost of asking is negligible.
@@ -107,7 +111,7 @@ func untilStopped[E any](s *sortScratch, n int, compare func(a, b E) int) func(a
 func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
 	s.entries = slices.Grow(s.entries[:0], rs.N)
 	if key == registry.IDKey {
-		s.addIDs(rs)
+		s.addInts(rs, rs.Batch.IDs, nil)
 	} else if c := rs.Batch.Float(key); c != nil {
 		s.addFloats(rs, c)
 	} else if c := rs.Batch.String(key); c != nil {
@@ -115,6 +119,12 @@ func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) (RowSet, er
 			return s.sortFewStrings(rs, c, desc)
 		}
 		s.addStrings(rs, c)
+	} else if c := rs.Batch.Int(key); c != nil {
+		s.addInts(rs, c.Values, c.Valid)
+	} else if c := rs.Batch.Bool(key); c != nil {
+		s.addBools(rs, c)
+	} else if rs.Batch.Set(key) != nil {
+		return RowSet{}, ErrNoOrder
 	} else {
 		return rs, nil
 	}
@@ -148,16 +158,34 @@ func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) (RowSet, er
 	return s.result(rs, entries)
 }
 
-func (s *sortScratch) addIDs(rs RowSet) {
+// addInts adds the rows by a value for each row of the batch: its id, or that of a column.
+func (s *sortScratch) addInts(rs RowSet, values []int64, valid Bitmap) {
 	for lo, hi := range s.blocks(rs.N) {
-		if rs.Rows == nil {
-			for i, id := range rs.Batch.IDs[lo:hi] {
-				s.entries = append(s.entries, sortEntry{idKey(id), int32(lo + i)})
+		switch {
+		case valid != nil:
+			for pos := lo; pos < hi; pos++ {
+				if row := int(rs.Row(pos)); valid.Get(row) {
+					s.entries = append(s.entries, sortEntry{intKey(values[row]), int32(pos)})
+				}
 			}
-			continue
+		case rs.Rows == nil:
+			for i, v := range values[lo:hi] {
+				s.entries = append(s.entries, sortEntry{intKey(v), int32(lo + i)})
+			}
+		default:
+			for i, row := range rs.Rows[lo:hi] {
+				s.entries = append(s.entries, sortEntry{intKey(values[row]), int32(lo + i)})
+			}
 		}
-		for i, row := range rs.Rows[lo:hi] {
-			s.entries = append(s.entries, sortEntry{idKey(rs.Batch.IDs[row]), int32(lo + i)})
+	}
+}
+
+func (s *sortScratch) addBools(rs RowSet, c *BoolColumn) {
+	for lo, hi := range s.blocks(rs.N) {
+		for pos := lo; pos < hi; pos++ {
+			if row := int(rs.Row(pos)); c.Valid.Get(row) {
+				s.entries = append(s.entries, sortEntry{boolKey(c.Values.Get(row)), int32(pos)})
+			}
 		}
 	}
 }
@@ -260,8 +288,16 @@ func (s *sortScratch) result(rs RowSet, sorted []sortEntry) (RowSet, error) {
 	return RowSet{Batch: rs.Batch, Rows: rows, N: rs.N}, nil
 }
 
-// idKey maps int64 to uint64, keeping the order.
-func idKey(id int64) uint64 { return uint64(id) ^ 1<<63 }
+// intKey maps int64 to uint64, keeping the order.
+func intKey(v int64) uint64 { return uint64(v) ^ 1<<63 }
+
+// boolKey puts false before true.
+func boolKey(v bool) uint64 {
+	if v {
+		return 1
+	}
+	return 0
+}
 
 // floatKey maps doubles to uint64, keeping the order. It sets the top bit of positive
 // numbers and inverts negative ones, because their magnitude counts backwards.

@@ -30,6 +30,14 @@ func sortedRows(rs rowset.RowSet, key registry.KeyID, desc bool) []int32 {
 	} else if c := rs.Batch.String(key); c != nil {
 		isNull = func(r int32) bool { return c.Codes[r] == rowset.NullCode }
 		compare = func(a, b int32) int { return cmp.Compare(c.Dict.Values[c.Codes[a]], c.Dict.Values[c.Codes[b]]) }
+	} else if c := rs.Batch.Int(key); c != nil {
+		isNull = func(r int32) bool { return !c.Valid.Get(int(r)) }
+		compare = func(a, b int32) int { return cmp.Compare(c.Values[a], c.Values[b]) }
+	} else if c := rs.Batch.Bool(key); c != nil {
+		isNull = func(r int32) bool { return !c.Valid.Get(int(r)) }
+		compare = func(a, b int32) int {
+			return cmp.Compare(strconv.FormatBool(c.Values.Get(int(a))), strconv.FormatBool(c.Values.Get(int(b))))
+		}
 	}
 	slices.SortStableFunc(rows, func(a, b int32) int {
 		switch {
@@ -56,6 +64,11 @@ func sorted(rs rowset.RowSet, key registry.KeyID, desc bool) rowset.RowSet {
 	return out
 }
 
+// sortable returns the keys that rows can be sorted by.
+func sortable(rs rowset.RowSet) []registry.KeyID {
+	return slices.DeleteFunc(append(rs.Batch.AppendKeys(nil), registry.IDKey), func(key registry.KeyID) bool { return rs.Batch.Set(key) != nil })
+}
+
 func rowsOf(rs rowset.RowSet) []int32 {
 	rows := []int32{}
 	for i := range rs.N {
@@ -68,7 +81,7 @@ func TestSortAgreesWithTheRule(t *testing.T) {
 	forRandom(t, 600, func(t *testing.T, rng *rand.Rand) {
 		in := rowsettest.RowSet(rng, 3000)
 		before := slices.Clone(in.Rows)
-		keys := append(in.Batch.AppendKeys(nil), registry.IDKey)
+		keys := sortable(in)
 		key, desc := keys[rng.IntN(len(keys))], rng.IntN(2) == 0
 		out := sorted(in, key, desc)
 		require.NoError(t, out.Validate())
@@ -87,10 +100,10 @@ func TestSortOrder(t *testing.T) {
 				c.Valid.Set(i)
 			}
 		}
-		return rowset.NewBatch(make([]int64, len(values)), []rowset.FloatColumn{c}, nil)
+		return rowset.NewBatch(make([]int64, len(values)), rowset.Columns{Floats: []rowset.FloatColumn{c}})
 	}
 	strings := func(values ...string) *rowset.Batch {
-		return rowset.NewBatch(make([]int64, len(values)), nil, []rowset.StringColumn{stringColumn(3001, values...)})
+		return rowset.NewBatch(make([]int64, len(values)), rowset.Columns{Strings: []rowset.StringColumn{stringColumn(3001, values...)}})
 	}
 	const big = int64(1) << 53
 	for _, c := range []struct {
@@ -108,8 +121,18 @@ func TestSortOrder(t *testing.T) {
 		{"strings by bytes", strings("b", "B", "ä", "a", "", "aa"), 3001, []int32{4, 1, 3, 5, 0, 2}, []int32{2, 0, 5, 3, 1, 4}},
 		{"null strings last", strings("-", "b", "-", "a"), 3001, []int32{3, 1, 0, 2}, []int32{1, 3, 0, 2}},
 		{
-			"ids as integers", rowset.NewBatch([]int64{big + 1, big, math.MinInt64, math.MaxInt64, -1}, nil, nil),
+			"ids as integers", rowset.NewBatch([]int64{big + 1, big, math.MinInt64, math.MaxInt64, -1}, rowset.Columns{}),
 			registry.IDKey, []int32{2, 4, 1, 0, 3}, []int32{3, 0, 1, 4, 2},
+		},
+		{
+			"ints exactly", rowset.NewBatch(make([]int64, 5), rowset.Columns{Ints: []rowset.IntColumn{
+				{Key: 5001, Values: []int64{big + 1, 0, big, math.MinInt64, math.MaxInt64}, Valid: rowset.Bitmap{0b11101}}}}),
+			5001, []int32{3, 2, 0, 4, 1}, []int32{4, 0, 2, 3, 1},
+		},
+		{
+			"false before true", rowset.NewBatch(make([]int64, 4), rowset.Columns{Bools: []rowset.BoolColumn{
+				{Key: 5101, Values: rowset.Bitmap{0b0111}, Valid: rowset.Bitmap{0b1101}}}}),
+			5101, []int32{3, 0, 2, 1}, []int32{0, 2, 3, 1},
 		},
 		{"no such column", floats(2, 1), 1001, []int32{0, 1}, []int32{0, 1}},
 	} {
@@ -120,8 +143,22 @@ func TestSortOrder(t *testing.T) {
 	}
 }
 
+func TestSetsHaveNoOrder(t *testing.T) {
+	for _, n := range []int{2, 1000} {
+		b := rowset.NewSetBuilder(5201, n)
+		for range n {
+			b.Append()
+		}
+		in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Sets: []rowset.SetColumn{b.Column()}}))
+		_, err := rowset.Sort(nil, nil, in, 5201, false)
+		assert.ErrorIs(t, err, rowset.ErrNoOrder)
+		_, err = rowset.TopUntil(nil, nil, in, 5201, false, 1)
+		assert.ErrorIs(t, err, rowset.ErrNoOrder)
+	}
+}
+
 func TestSortOfSortedRowsCopiesNothing(t *testing.T) {
-	b := rowset.NewBatch([]int64{4, 3, 2, 1}, nil, nil)
+	b := rowset.NewBatch([]int64{4, 3, 2, 1}, rowset.Columns{})
 	in := rowset.RowSet{Batch: b, Rows: []int32{3, 2, 1, 0}, N: 4}
 	out := sorted(in, registry.IDKey, false)
 	assert.Same(t, &in.Rows[0], &out.Rows[0])
@@ -136,8 +173,7 @@ func BenchmarkSort(b *testing.B) {
 		for i := range values {
 			values[i], names[i] = rng.Float64(), "C"+strconv.Itoa(rng.IntN(200))
 		}
-		in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}},
-			[]rowset.StringColumn{stringColumn(3001, names...)}))
+		in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values}}, Strings: []rowset.StringColumn{stringColumn(3001, names...)}}))
 		at := "rows=" + strconv.Itoa(n)
 		b.Run(at+"/slices.Sort", func(b *testing.B) {
 			b.ReportAllocs()
@@ -170,7 +206,7 @@ func BenchmarkSortSmall(b *testing.B) {
 		for i := range values {
 			values[i] = rng.Float64()
 		}
-		in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}}, nil))
+		in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values}}}))
 		b.Run("rows="+strconv.Itoa(n), func(b *testing.B) {
 			for b.Loop() {
 				_, _ = rowset.Sort(nil, nil, in, 2001, false)
@@ -198,7 +234,7 @@ func TestSortOfAwkwardKeys(t *testing.T) {
 			for i := range ids {
 				ids[i] = id(i)
 			}
-			in := rowset.Dense(rowset.NewBatch(ids, nil, nil))
+			in := rowset.Dense(rowset.NewBatch(ids, rowset.Columns{}))
 			for _, desc := range []bool{false, true} {
 				assert.Equal(t, sortedRows(in, registry.IDKey, desc), rowsOf(sorted(in, registry.IDKey, desc)))
 			}

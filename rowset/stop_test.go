@@ -36,7 +36,7 @@ func shuffled(n int, withStrings bool) RowSet {
 		}
 		strings = append(strings, c)
 	}
-	return Dense(NewBatch(ids, []FloatColumn{{Key: 2, Values: values}}, strings))
+	return Dense(NewBatch(ids, Columns{Floats: []FloatColumn{{Key: 2, Values: values}}, Strings: strings}))
 }
 
 func TestSortStops(t *testing.T) {

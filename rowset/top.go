@@ -17,8 +17,8 @@ const topShare = 8
 const topSlack = 128
 
 // TopUntil returns the first k rows of Sort, row for row, without sorting the others. k may
-// be any number. The error is ErrStopped if stop says so before the selection is done. The list of
-// the result is m's.
+// be any number. The errors are those of Sort, ErrStopped if stop says so before the selection is done. The
+// list of the result is m's.
 func TopUntil(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool, k int) (RowSet, error) {
 	if k <= 0 || k >= rs.N/topShare || !ranksCheaply(rs, key) {
 		sorted, err := Sort(stop, m, rs, key, desc)
@@ -38,11 +38,17 @@ func (s *sortScratch) top(rs RowSet, key registry.KeyID, desc bool, k int) (RowS
 		t.flip, t.sign = ^uint64(0), -1
 	}
 	if key == registry.IDKey {
-		t.addIDs(s, rs)
+		t.addInts(s, rs, rs.Batch.IDs, nil)
 	} else if c := rs.Batch.Float(key); c != nil {
 		t.addFloats(s, rs, c)
 	} else if c := rs.Batch.String(key); c != nil {
 		t.addStrings(s, rs, c)
+	} else if c := rs.Batch.Int(key); c != nil {
+		t.addInts(s, rs, c.Values, c.Valid)
+	} else if c := rs.Batch.Bool(key); c != nil {
+		t.addBools(s, rs, c)
+	} else if rs.Batch.Set(key) != nil {
+		return RowSet{}, ErrNoOrder
 	} else {
 		return Take(rs, k), nil // all rows are equal
 	}
@@ -56,11 +62,8 @@ func (s *sortScratch) top(rs RowSet, key registry.KeyID, desc bool, k int) (RowS
 // ranksCheaply reports whether the keys of all rows come cheap: ranking the dictionary of a string
 // column must not cost more than looking at the rows.
 func ranksCheaply(rs RowSet, key registry.KeyID) bool {
-	if key == registry.IDKey || rs.Batch.Float(key) != nil {
-		return true
-	}
 	c := rs.Batch.String(key)
-	return c == nil || len(c.Dict.Values) <= rs.N/4
+	return c == nil || key == registry.IDKey || len(c.Dict.Values) <= rs.N/4
 }
 
 // topSelection keeps the k least entries of those added so far, and some more.
@@ -202,11 +205,35 @@ func (t *topSelection) addNull(pos int) {
 	}
 }
 
-func (t *topSelection) addIDs(s *sortScratch, rs RowSet) {
-	t.keyAt = func(pos int) (uint64, bool) { return idKey(rs.ID(pos)), true }
+// addInts adds the rows by a value for each row of the batch: its id, or that of a column.
+func (t *topSelection) addInts(s *sortScratch, rs RowSet, values []int64, valid Bitmap) {
+	t.keyAt = func(pos int) (uint64, bool) {
+		row := int(rs.Row(pos))
+		return intKey(values[row]), valid.Get(row)
+	}
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
-			if key := idKey(rs.ID(pos)) ^ t.flip; t.wants(key) {
+			row := int(rs.Row(pos))
+			if valid != nil && !valid.Get(row) {
+				t.addNull(pos)
+			} else if key := intKey(values[row]) ^ t.flip; t.wants(key) {
+				t.add(s, key, pos)
+			}
+		}
+	}
+}
+
+func (t *topSelection) addBools(s *sortScratch, rs RowSet, c *BoolColumn) {
+	t.keyAt = func(pos int) (uint64, bool) {
+		row := int(rs.Row(pos))
+		return boolKey(c.Values.Get(row)), c.Valid.Get(row)
+	}
+	for lo, hi := range s.blocks(rs.N) {
+		for pos := lo; pos < hi; pos++ {
+			row := int(rs.Row(pos))
+			if !c.Valid.Get(row) {
+				t.addNull(pos)
+			} else if key := boolKey(c.Values.Get(row)) ^ t.flip; t.wants(key) {
 				t.add(s, key, pos)
 			}
 		}

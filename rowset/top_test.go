@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
@@ -19,7 +18,7 @@ import (
 func TestTopAgreesWithSortAndTake(t *testing.T) {
 	forRandom(t, 2000, func(t *testing.T, rng *rand.Rand) {
 		in := rowsettest.RowSet(rng, 3000)
-		keys := append(in.Batch.AppendKeys(nil), registry.IDKey)
+		keys := sortable(in)
 		key, desc := keys[rng.IntN(len(keys))], rng.IntN(2) == 0
 		k := [...]int{0, 1, 2, 10, 100, in.N / 9, in.N / 5, in.N / 2, in.N, in.N + 1}[rng.IntN(10)]
 		top, err := rowset.TopUntil(nil, nil, in, key, desc, k)
@@ -64,7 +63,7 @@ func TestTopOfLongInputs(t *testing.T) {
 				}
 			}
 			for _, valid := range []rowset.Bitmap{nil, valid} {
-				in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values, Valid: valid}}, nil))
+				in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values, Valid: valid}}}))
 				for _, k := range []int{1, 10, 1000, n/8 - 1} {
 					for _, desc := range []bool{false, true} {
 						top, err := rowset.TopUntil(nil, nil, in, 2001, desc, k)
@@ -81,7 +80,7 @@ func TestTopOfLongInputs(t *testing.T) {
 
 func TestTopStops(t *testing.T) {
 	const n = 100_000
-	in := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: make([]float64, n)}}, nil))
+	in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: make([]float64, n)}}}))
 	for _, k := range []int{10, n / 2} {
 		_, err := rowset.TopUntil(stopAtOnce{}, nil, in, 2001, true, k)
 		assert.ErrorIs(t, err, rowset.ErrStopped, k)
@@ -98,7 +97,7 @@ func BenchmarkTop(b *testing.B) {
 	m := lendingMemory(rowset.NewPool(rowset.PoolConfig{}))
 	for _, n := range []int{1000, 10_000, 100_000} {
 		for name, values := range topInputs(n) {
-			all := rowset.Dense(rowset.NewBatch(make([]int64, n), []rowset.FloatColumn{{Key: 2001, Values: values}}, nil))
+			all := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values}}}))
 			filtered := all
 			for row := 1; row < n; row++ {
 				filtered.Rows = append(filtered.Rows, int32(row))

@@ -12,6 +12,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -45,6 +46,7 @@ type Async struct {
 	clients     []Caller // by endpoint index; nil for an endpoint that is not a Redis
 	nodeTimeout time.Duration
 	maxRows     int // of a request
+	outside     task.Outside
 	memory      *rowset.Pool
 	placement   Placement
 	inliner     inliner

@@ -16,13 +16,15 @@ import (
 // Execution is one run of a plan. The engine only reads it, until it calls done.
 // Any goroutine may read it until then.
 type Execution struct {
-	Graph    *plan.Graph
-	UserID   int64
-	Params   expr.Params
-	Arrived  clock.Time // on the engine's clock; zero means when it is submitted
-	Deadline clock.Time // on the engine's clock; zero means none
-	Deltas   bool       // fill Result.Deltas
-	Mode     *Mode      // of this request; nil means the engine's
+	Graph  *plan.Graph
+	UserID int64
+	// RequestID is the id that the caller gave the request; it need not be unique.
+	RequestID string
+	Params    expr.Params
+	Arrived   clock.Time // on the engine's clock; zero means when it is submitted
+	Deadline  clock.Time // on the engine's clock; zero means none
+	Deltas    bool       // fill Result.Deltas
+	Mode      *Mode      // of this request; nil means the engine's
 	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on
 	// without them. Nobody changes it any more.
 	Required []int

@@ -124,8 +124,8 @@ func (r *run) runInline(node int, start clock.Time) {
 func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end clock.Time, err error) {
 	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
 	c := &e.inliner.ctx
-	c.Node, c.UserID, c.Params, c.Registry, c.Rows, c.Waiter = node, r.req.UserID, &r.req.Params, e.reg, r.rows, task.NoWaiter{}
-	c.Limit, c.Memory, c.Required = r.limitOf(index), r.memory, r.req.Required
+	c.Node, c.UserID, c.RequestID, c.Params, c.Registry, c.Rows, c.Waiter = node, r.req.UserID, r.req.RequestID, &r.req.Params, e.reg, r.rows, task.NoWaiter{}
+	c.Limit, c.Memory, c.Outside, c.Required = r.limitOf(index), r.memory, &e.outside, r.req.Required
 	rows := r.state.Rows(index) + p.makes
 	if r.recorder != nil {
 		r.recorder.Spawn(index, trace.Inline, rows-p.makes)

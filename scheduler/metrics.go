@@ -13,6 +13,7 @@ type Metrics struct {
 	Redis []resp.Stats  // by endpoint index; zero for an endpoint that is not a Redis
 	Counts
 	Live      int                       // requests in flight
+	Malformed uint64                    // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
 	Placement PlacementStats            // of all plans
 	Plans     map[string]PlacementStats // by name of the plan
 }
@@ -25,6 +26,7 @@ func (e *Async) Metrics() Metrics {
 		m.CPU = counting.Stats()
 	}
 	read := func() {
+		m.Malformed = uint64(e.outside.Malformed())
 		for i, c := range e.clients {
 			if c != nil {
 				m.Redis[i] = c.Stats()

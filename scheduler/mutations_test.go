@@ -2,8 +2,8 @@ package scheduler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -107,76 +107,66 @@ func TestMutationsAreCaught(t *testing.T) {
 	if !*runMutations {
 		t.Skip("takes minutes: -mutations")
 	}
-	var table strings.Builder
-	for _, m := range readMutations(t) {
-		t.Run(m.name, func(t *testing.T) {
-			seed, violation := m.hunt(t)
-			t.Logf("seed %s: %s", seed, violation)
-			if len(violation) > 120 {
-				violation = violation[:120] + "…"
-			}
-			fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", m.name, m.doc, seed, violation)
-		})
-	}
+	list := readMutations(t)
+	mutants := buildMutants(t, list)
+	finds := make([]string, len(list))
+	t.Run("bug", func(t *testing.T) {
+		for i, m := range list {
+			t.Run(m.name, func(t *testing.T) {
+				t.Parallel()
+				seed, violation := m.hunt(t, mutants)
+				t.Logf("seed %s: %s", seed, violation)
+				if len(violation) > 120 {
+					violation = violation[:120] + "…"
+				}
+				finds[i] = fmt.Sprintf("| `%s` | %s | %s | %s |\n", m.name, m.doc, seed, violation)
+			})
+		}
+	})
 	if *update && !t.Failed() {
 		path := filepath.Join(mutationDir, "README.md")
 		readme, err := os.ReadFile(path)
 		require.NoError(t, err)
 		head, _, ok := bytes.Cut(readme, []byte("| ---"))
 		require.True(t, ok)
-		text := string(head) + "| --- | --- | --- | --- |\n" + table.String()
+		text := string(head) + "| --- | --- | --- | --- |\n" + strings.Join(finds, "")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
 
 var foundViolation = regexp.MustCompile(`(?m)seed (\d+): (.*)$`)
 
-// hunt runs the simulation with the bug until it is found.
-func (m *mutation) hunt(t *testing.T) (seed, violation string) {
-	dir := t.TempDir()
-	place := m.place(t)
-	mutated := filepath.Join(dir, "mutated.go")
-	require.NoError(t, os.WriteFile(mutated, place.replace(m.bug), 0o644))
-	spec, err := json.Marshal(map[string]map[string]string{"Replace": {place.file: mutated}})
+// tested returns the folder of the package whose tests look for the bug.
+func (m *mutation) tested(t *testing.T) string {
+	folder, err := filepath.Abs(filepath.Join("..", cmp.Or(m.tests[0], "scheduler")))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), spec, 0o644))
+	return folder
+}
 
-	binary := filepath.Join(dir, "mutant.test")
-	tested, err := filepath.Abs(".")
-	require.NoError(t, err)
-	if m.tests[0] != "" {
-		tested = filepath.Join(filepath.Dir(tested), m.tests[0])
-	}
-	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".")
-	build.Dir = tested
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "the mutant does not build:\n%s", out)
-
+// hunt runs the tests that look for the bug until it is found.
+func (m *mutation) hunt(t *testing.T, mutants *mutants) (seed, violation string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
+	// One processor: the shards of the simulation then look at the seeds in order, and the first is found.
+	args := []string{"-test.run=^TestSimulation$", "-test.cpu=1", fmt.Sprintf("-seeds=%d", mutationSeeds)}
 	if m.tests[0] != "" {
-		return m.huntByTests(t, ctx, binary, tested)
+		args = []string{"-test.run=^" + m.tests[1] + "$"}
 	}
-	// One processor: the shards then look at the seeds in order, and the first is found.
-	run := exec.CommandContext(ctx, binary, "-test.run=^TestSimulation$", "-test.cpu=1", fmt.Sprintf("-seeds=%d", mutationSeeds))
-	out, err = run.CombinedOutput()
+	folder := m.tested(t)
+	run := exec.CommandContext(ctx, mutants.binaries[folder], args...)
+	run.Dir = folder
+	run.Env = append(os.Environ(), bugVariable+"="+m.name)
+	out, err := run.CombinedOutput()
 	require.NoError(t, ctx.Err(), "the mutant hangs:\n%s", out)
-	require.Error(t, err, "not caught within %d seeds", mutationSeeds)
+	require.Error(t, err, "not caught")
+	if m.tests[0] != "" {
+		failed := failedTest.FindAllSubmatch(out, -1)
+		require.NotEmpty(t, failed, "the mutant fails, but no test does:\n%s", out)
+		return "–", string(failed[len(failed)-1][1])
+	}
 	found := foundViolation.FindSubmatch(out)
 	require.NotNil(t, found, "the mutant fails, but not by a violation:\n%s", out)
 	return string(found[1]), string(found[2])
 }
 
 var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
-
-// huntByTests runs tests of another package with the bug until one fails.
-func (m *mutation) huntByTests(t *testing.T, ctx context.Context, binary, dir string) (seed, violation string) {
-	run := exec.CommandContext(ctx, binary, "-test.run=^"+m.tests[1]+"$")
-	run.Dir = dir
-	out, err := run.CombinedOutput()
-	require.NoError(t, ctx.Err(), "the mutant hangs:\n%s", out)
-	require.Error(t, err, "not caught by %s", m.tests[1])
-	failed := failedTest.FindAllSubmatch(out, -1)
-	require.NotEmpty(t, failed, "the mutant fails, but no test does:\n%s", out)
-	return "–", string(failed[len(failed)-1][1])
-}

@@ -38,6 +38,8 @@ type Config struct {
 	// NoCoalesceReads sends every read that is asked for. Otherwise equal reads that an Async asks
 	// for in one iteration are one command.
 	NoCoalesceReads bool
+	// BusyPoll is how long the loop of an Async polls before it sleeps: see reactor.Config.
+	BusyPoll time.Duration
 	// Placement says where computing nodes run. Blocking engines take only from it whether a sort
 	// that a take follows selects: not in the mode OffloadAll.
 	Placement Placement
@@ -74,11 +76,14 @@ func (c Config) WithDefaults() Config {
 // all others. At most eight, the seeds' default. docs/scheduling.md has the figures.
 func DefaultCPUThreads(cores int) int { return min(max(2, cores-1), 8) }
 
+// DefaultBusyPoll is how long the loop polls if the Config says nothing else.
+const DefaultBusyPoll = reactor.DefaultBusyPoll
+
 // OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU pool, and a client
 // per Redis endpoint. A client connects when a request first needs it. Close ends them all.
 func OpenAsync(cfg Config) (*Async, error) {
 	cfg = cfg.WithDefaults()
-	host := reactor.New(reactor.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic})
+	host := reactor.New(reactor.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic, BusyPoll: cfg.BusyPoll})
 	if err := host.Start(); err != nil {
 		return nil, fmt.Errorf("starting the event loop: %w", err)
 	}

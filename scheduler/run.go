@@ -132,8 +132,8 @@ func (r *run) start(node int, there where) {
 	if r.recorder != nil {
 		r.recorder.Spawn(node, places[there], rows)
 	}
-	n.ctx.Node, n.ctx.UserID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, e.reg, r.rows
-	n.ctx.Limit, n.ctx.Memory, n.ctx.Required = r.limitOf(node), r.memory, r.req.Required
+	n.ctx.Node, n.ctx.UserID, n.ctx.RequestID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, r.req.RequestID, e.reg, r.rows
+	n.ctx.Limit, n.ctx.Memory, n.ctx.Outside, n.ctx.Required = r.limitOf(node), r.memory, &e.outside, r.req.Required
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.start(there); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/rowset/rowsettest"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -65,7 +66,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 		w.check((r.Deltas != nil) == q.req.Deltas && (r.Deltas == nil || len(r.Deltas) == len(q.graph.Nodes)-want.idle()), "request %d has %d deltas",
 			q.user, len(r.Deltas))
 		for i := range r.Outputs {
-			w.check(sameRows(r.Outputs[i], want.outputs[i]), "output %d of request %d differs from the sequential engine's",
+			w.check(rowsettest.Equal(r.Outputs[i], want.outputs[i]), "output %d of request %d differs from the sequential engine's",
 				i, q.user)
 		}
 		return
@@ -175,54 +176,22 @@ func digestOf(sets ...rowset.RowSet) uint64 {
 			for _, c := range rs.Batch.Strings {
 				sum = (sum ^ uint64(c.Codes[row])) * prime
 			}
+			for _, c := range rs.Batch.Ints {
+				if c.Valid.Get(row) {
+					sum = (sum ^ uint64(c.Values[row])) * prime
+				}
+			}
+			for _, c := range rs.Batch.Bools {
+				if c.Valid.Get(row) && c.Values.Get(row) {
+					sum = (sum ^ 1) * prime
+				}
+			}
+			for _, c := range rs.Batch.Sets {
+				sum = (sum ^ uint64(c.Codes[row])) * prime
+			}
 		}
 	}
 	return sum
-}
-
-// sameRows reports whether two results have the same active rows and columns.
-func sameRows(a, b rowset.RowSet) bool {
-	if a.N != b.N || (a.Batch == nil) != (b.Batch == nil) {
-		return false
-	}
-	if a.Batch == nil {
-		return true
-	}
-	if len(a.Batch.Floats) != len(b.Batch.Floats) || len(a.Batch.Strings) != len(b.Batch.Strings) {
-		return false
-	}
-	for i := range a.N {
-		if a.ID(i) != b.ID(i) {
-			return false
-		}
-	}
-	for c := range a.Batch.Floats {
-		x, y := &a.Batch.Floats[c], &b.Batch.Floats[c]
-		if x.Key != y.Key {
-			return false
-		}
-		for i := range a.N {
-			xr, yr := int(a.Row(i)), int(b.Row(i))
-			xok, yok := x.Valid == nil || x.Valid.Get(xr), y.Valid == nil || y.Valid.Get(yr)
-			if xok != yok || xok && math.Float64bits(x.Values[xr]) != math.Float64bits(y.Values[yr]) {
-				return false
-			}
-		}
-	}
-	for c := range a.Batch.Strings {
-		x, y := &a.Batch.Strings[c], &b.Batch.Strings[c]
-		if x.Key != y.Key {
-			return false
-		}
-		for i := range a.N {
-			xs, xok := x.Value(int(a.Row(i)))
-			ys, yok := y.Value(int(b.Row(i)))
-			if xok != yok || xs != ys {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // checkSettled checks what holds whenever the loop has nothing left to do at an instant.

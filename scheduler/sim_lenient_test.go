@@ -89,6 +89,15 @@ func (m *planMaker) beStricter(err error) bool {
 			}
 		}
 		return stricter
+	case strings.Contains(bad.Msg, "which is missing if node "):
+		_, failing, _ := strings.Cut(bad.Msg, "which is missing if node ")
+		for i := range m.nodes {
+			if strings.HasPrefix(failing, fmt.Sprintf("%q ", m.id(i))) {
+				m.nodes[i].lenient = ""
+				return true
+			}
+		}
+		return false
 	case named >= 0 && m.nodes[named].lenient != "":
 		m.nodes[named].lenient = ""
 		return true
@@ -129,7 +138,9 @@ func standIn(n *plan.Node, inputs, refs []rowset.RowSet) rowset.RowSet {
 	switch n.Op {
 	case "core::viewer", "core::follow", "core::recommendation":
 		keys = append(keys, 3001)
-	case "core::media", "test::fixed_source":
+	case "core::media":
+	case "test::fixed_source":
+		keys = append(keys, simInt, simBool, simSet)
 	case "core::vm":
 		inherit(inputs)
 		keys = append(keys, 2001)
@@ -142,10 +153,17 @@ func standIn(n *plan.Node, inputs, refs []rowset.RowSet) rowset.RowSet {
 	slices.Sort(keys)
 	empty := &rowset.Batch{IDs: []int64{}}
 	for _, key := range slices.Compact(keys) {
-		if key < 3000 {
-			empty.Floats = append(empty.Floats, rowset.FloatColumn{Key: key})
-		} else {
+		switch key {
+		case simInt:
+			empty.Ints = append(empty.Ints, rowset.IntColumn{Key: key})
+		case simBool:
+			empty.Bools = append(empty.Bools, rowset.BoolColumn{Key: key})
+		case simSet:
+			empty.Sets = append(empty.Sets, rowset.SetColumn{Key: key, Dict: &rowset.SetDict{Offsets: []int32{0}, Strings: new(rowset.Dict)}})
+		case 3001:
 			empty.Strings = append(empty.Strings, rowset.StringColumn{Key: key, Dict: new(rowset.Dict)})
+		default:
+			empty.Floats = append(empty.Floats, rowset.FloatColumn{Key: key})
 		}
 	}
 	return rowset.Dense(empty)

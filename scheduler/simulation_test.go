@@ -15,7 +15,7 @@ import (
 
 var (
 	simSeed  = flag.Int64("seed", -1, "replay this one seed of the simulation; with -v the log is printed")
-	simSeeds = flag.Int64("seeds", 2000, "number of seeds of the simulation")
+	simSeeds = flag.Int64("seeds", 400, "number of seeds of the simulation")
 	simFirst = flag.Int64("first_seed", 0, "the first of these")
 )
 
@@ -61,8 +61,17 @@ func openSimLab(t testing.TB) *simLab {
 	return lab
 }
 
+// withoutRaceDetector skips a test of the simulation itself, which looks for no race. CI plays the simulation without
+// the detector, too.
+func withoutRaceDetector(t *testing.T) {
+	if raceDetector {
+		t.Skip("runs without -race")
+	}
+}
+
 // TestSimulationIsDeterministic: one seed, one log, whatever was played before.
 func TestSimulationIsDeterministic(t *testing.T) {
+	withoutRaceDetector(t)
 	first, second := openSimLab(t), openSimLab(t)
 	for seed := range uint64(40) {
 		var a, b bytes.Buffer
@@ -79,6 +88,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 // TestSimulationReachesEverything: a simulation in which nothing goes wrong proves nothing. Within
 // a few hundred seeds each kind of answer is given and each kind of trouble is met.
 func TestSimulationReachesEverything(t *testing.T) {
+	withoutRaceDetector(t)
 	lab := openSimLab(t)
 	seen, mostWoken := map[string]int{}, 0
 	for seed := range uint64(400) {

@@ -48,25 +48,27 @@ func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 			problems = append(problems, fmt.Sprintf("%q: an op is named namespace::name", spec.Op))
 		case spec.Run == nil:
 			problems = append(problems, spec.Op+": Run is missing")
-		case spec.Inputs < 0 || spec.Inputs > 1:
-			problems = append(problems, spec.Op+": Inputs must be 0 or 1")
+		case spec.Inputs < 0 || spec.inputsMax() < spec.Inputs || spec.inputsMax() > InputsLimit:
+			problems = append(problems, fmt.Sprintf("%s: Inputs must be 0 to InputsMax, and that %d at most", spec.Op, InputsLimit))
 		case spec.Output == 0:
 			problems = append(problems, spec.Op+": Output is missing")
 		case spec.Place > OnLoop:
 			problems = append(problems, spec.Op+": Place must be Computes, Waits or OnLoop")
 		case spec.Cost != nil && spec.Place != OnLoop:
 			problems = append(problems, spec.Op+": Cost is for tasks whose Place is OnLoop")
-		case spec.Limited && spec.Output != Permutation:
-			problems = append(problems, spec.Op+": Limited is for tasks whose Output is Permutation")
+		case spec.Limited && spec.Output != Permutation && spec.Output != Pick:
+			problems = append(problems, spec.Op+": Limited is for tasks whose Output is Permutation or Pick")
 		case spec.Expensive && (spec.Inline || spec.Cheap || spec.Place == OnLoop):
 			problems = append(problems, spec.Op+": Expensive excludes Inline, Cheap and Place OnLoop")
-		case spec.Partial && spec.Output != Source && spec.Output != Expand && spec.Output != Subset:
-			problems = append(problems, spec.Op+": Partial is for tasks whose Output may have fewer rows: Source, Expand or Subset")
+		case spec.Partial && !slices.Contains([]Output{Source, Expand, Subset, Pick, Merge}, spec.Output):
+			problems = append(problems, spec.Op+": Partial is for tasks whose Output may have fewer rows: Source, Expand, Subset, Pick or Merge")
 		case spec.Place == Waits && (spec.Inline || spec.Cheap || spec.Expensive):
 			problems = append(problems, spec.Op+": Inline, Cheap and Expensive are for tasks that do not wait")
 		}
-		e := &entry{spec: spec}
-		e.schema = plan.OpSchema{Op: spec.Op, Params: spec.Params, Impl: spec, Partial: spec.Partial}
+		for _, problem := range spec.paramProblems() {
+			problems = append(problems, spec.Op+": "+problem)
+		}
+		e := &entry{spec: spec, schema: spec.schema()}
 		add(spec.Op, e)
 		if ok {
 			add(bare, e)

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/plan"
@@ -14,13 +15,14 @@ import (
 // Ctx holds the arguments of a body for one run of one node. It belongs to the
 // body from its call to its return.
 type Ctx struct {
-	Node     *plan.Node
-	Inputs   []rowset.RowSet // one per input of the node, in order
-	Refs     []rowset.RowSet // one per node_ref parameter, in schema order
-	UserID   int64
-	Params   *expr.Params       // parameters that the request overrides
-	Registry *registry.Registry // keys, params, endpoints
-	Waiter   Waiter             // how this engine waits
+	Node      *plan.Node
+	Inputs    []rowset.RowSet // one per input of the node, in order
+	Refs      []rowset.RowSet // one per node_ref parameter, in schema order
+	UserID    int64
+	RequestID string             // as the caller gave it; it need not be unique, and may be empty
+	Params    *expr.Params       // the parameters that the request's context brings or that it overrides
+	Registry  *registry.Registry // keys, params, endpoints
+	Waiter    Waiter             // how this engine waits
 	// Limit is how many of the first rows of the result will be read; zero means all. A body
 	// whose Spec is Limited then returns only so many, the same as without a limit.
 	Limit int
@@ -32,8 +34,27 @@ type Ctx struct {
 	// Required has the indices of the nodes that the request requires: their results must be whole.
 	Required []int
 
+	// Outside counts what came from outside and could not be used. Nil counts nothing.
+	Outside *Outside
+
 	counted int64 // rows that the body has counted in this run
 	lack    Lack  // what the result of this run lacks, as the body says
+}
+
+// Outside counts texts from outside, of all requests of an engine. Any goroutine.
+type Outside struct {
+	malformed atomic.Int64
+}
+
+// Malformed returns how many texts did not parse.
+func (o *Outside) Malformed() int64 { return o.malformed.Load() }
+
+// CountMalformed notes that n texts from Redis, such as list entries or fields of hashes, did not parse as what the
+// task expects, and that it goes on without them.
+func (c *Ctx) CountMalformed(n int) {
+	if c.Outside != nil && n > 0 {
+		c.Outside.malformed.Add(int64(n))
+	}
 }
 
 // Waiter is an engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.

@@ -31,7 +31,7 @@
 //	Ctx.Key, Ctx.KeyByName            key lookup, by number and by name
 //	Columns, ColumnParam              a Spec's Reads and Writes
 //	HashField, ParseID                parts of replies
-//	rowset.StringBuilder              a string column, row by row
-//	rowset.FloatBuilder               a float column, row by row
-//	rowset.ScatterFloats, …Strings    one value per active row → a column of the batch
+//	rowset.FloatBuilder, …            a column, row by row; there is a builder for each type
+//	rowset.ParseFloat, …              a value from a text of Redis
+//	rowset.Scatter                    one value per active row → columns of the batch
 package task

@@ -66,8 +66,11 @@ func (e *PanicError) Error() string { return "task panicked: " + excerpt.Text(fm
 func (e *PanicError) Unwrap() error { return ErrPanic }
 
 // arityError is a wrong number of inputs.
-type arityError struct{ got, want int }
+type arityError struct{ got, least, most int }
 
 func (e *arityError) Error() string {
-	return fmt.Sprintf("takes %d input(s), has %d", e.want, e.got)
+	if e.least == e.most {
+		return fmt.Sprintf("takes %d input(s), has %d", e.least, e.got)
+	}
+	return fmt.Sprintf("takes %d to %d inputs, has %d", e.least, e.most, e.got)
 }

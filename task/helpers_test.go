@@ -32,8 +32,8 @@ func TestKeys(t *testing.T) {
 }
 
 func TestColumns(t *testing.T) {
-	assert.Equal(t, []registry.KeyID{3001, 1001}, task.Columns(3001, 1001)(nil))
-	assert.Empty(t, task.Columns()(nil))
+	assert.Equal(t, []registry.KeyID{3001, 1001}, task.Columns(3001, 1001)(nil, nil))
+	assert.Empty(t, task.Columns()(nil, nil))
 }
 
 // A body of a place that must not wait gets an error from each way of waiting.

@@ -12,8 +12,8 @@ import (
 // or ErrPanic. A body returns the error of a stopped kernel as it is: Invoke makes
 // rowset.ErrStopped ErrCancelled.
 func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
-	if len(c.Inputs) != spec.Inputs {
-		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: len(c.Inputs), want: spec.Inputs})
+	if n := len(c.Inputs); n < spec.Inputs || n > spec.inputsMax() {
+		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: n, least: spec.Inputs, most: spec.inputsMax()})
 	}
 	defer func() {
 		if v := recover(); v != nil {

@@ -12,47 +12,45 @@ import (
 // the node could have given, so that readers find the columns they read. inputs and refs are the node's.
 func Nothing(n *plan.Node, reg *registry.Registry, inputs, refs []rowset.RowSet) rowset.RowSet {
 	spec := SpecOf(n)
-	var floats []rowset.FloatColumn
-	var strings []rowset.StringColumn
-	seen := func(key registry.KeyID) bool {
-		return slices.ContainsFunc(floats, func(c rowset.FloatColumn) bool { return c.Key == key }) ||
-			slices.ContainsFunc(strings, func(c rowset.StringColumn) bool { return c.Key == key })
+	var sides []rowset.RowSet
+	switch spec.Output.inherits() {
+	case plan.InheritsInputs:
+		sides = slices.Clone(inputs)
+	case plan.InheritsAll:
+		sides = slices.Concat(inputs, refs)
 	}
-	add := func(id registry.KeyID, kind registry.Type) {
-		switch {
-		case seen(id):
-		case kind == registry.Float:
-			floats = append(floats, rowset.FloatColumn{Key: id})
-		case kind == registry.String:
-			strings = append(strings, rowset.StringColumn{Key: id, Dict: new(rowset.Dict)})
-		}
+	for i := range sides {
+		sides[i].N, sides[i].Rows = 0, []int32{}
 	}
-	if spec.Writes != nil {
-		for _, id := range spec.Writes(n) {
-			if key, ok := reg.Key(id); ok {
-				add(id, key.Type)
-			}
-		}
+	empty := &rowset.Batch{IDs: []int64{}}
+	if len(sides) > 0 {
+		empty = rowset.Concat(nil, sides...).Batch
 	}
-	for _, in := range spec.inherits(inputs, refs) {
-		for i := range in.Batch.Floats {
-			add(in.Batch.Floats[i].Key, registry.Float)
-		}
-		for i := range in.Batch.Strings {
-			add(in.Batch.Strings[i].Key, registry.String)
-		}
-	}
-	return rowset.Dense(rowset.NewBatch([]int64{}, floats, strings))
+	return rowset.Dense(rowset.With(empty, spec.emptyColumns(n, reg)))
 }
 
-// inherits returns the row sets whose columns a result has.
-func (s *Spec) inherits(inputs, refs []rowset.RowSet) []rowset.RowSet {
-	switch s.Output {
-	case Source, Expand:
-		return nil
-	case Append:
-		return slices.Concat(inputs, refs)
-	default:
-		return inputs
+// emptyColumns returns the columns that a node writes, without rows.
+func (s *Spec) emptyColumns(n *plan.Node, reg *registry.Registry) (c rowset.Columns) {
+	if s.Writes == nil {
+		return c
 	}
+	for _, id := range s.Writes(n, reg) {
+		key, ok := reg.Key(id)
+		if !ok {
+			continue
+		}
+		switch key.Type {
+		case registry.Float:
+			c.Floats = append(c.Floats, rowset.FloatColumn{Key: id})
+		case registry.String:
+			c.Strings = append(c.Strings, rowset.StringColumn{Key: id, Dict: new(rowset.Dict)})
+		case registry.Int:
+			c.Ints = append(c.Ints, rowset.IntColumn{Key: id})
+		case registry.Bool:
+			c.Bools = append(c.Bools, rowset.BoolColumn{Key: id})
+		case registry.StringSet:
+			c.Sets = append(c.Sets, rowset.SetColumn{Key: id, Dict: &rowset.SetDict{Offsets: []int32{0}, Strings: new(rowset.Dict)}})
+		}
+	}
+	return c
 }

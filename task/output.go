@@ -32,10 +32,16 @@ const (
 	Append
 	// PassThrough keeps everything.
 	PassThrough
+	// Pick keeps ids, and adds or replaces columns as SameRows does. Its active rows are some of the
+	// input's, each at most once, in any order.
+	Pick
+	// Merge makes a batch, dense or not. Each active row stands for an active row of an input or a node
+	// reference, each of those at most once, in any order; its columns are the union and the Spec's Writes.
+	Merge
 )
 
 var outputNames = [...]string{"", "source", "expand", "same_rows", "subset", "permutation", "prefix", "append",
-	"pass_through"}
+	"pass_through", "pick", "merge"}
 
 // String returns the name of the shape.
 func (o Output) String() string { return outputNames[o] }
@@ -75,14 +81,19 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 			return err
 		}
 		return checkColumns(spec, c, out, c.hasColumn)
+	case Merge:
+		if err := checkMerged(c, out); err != nil {
+			return err
+		}
+		return checkColumns(spec, c, out, c.hasColumn)
 	}
 
 	in := c.Inputs[0]
-	if spec.Output == SameRows {
-		if !sameSlice(in.Batch.IDs, out.Batch.IDs) {
+	if spec.Output == SameRows || spec.Output == Pick {
+		if !sameIDs(in.Batch.IDs, out.Batch.IDs) {
 			return contractf("output must keep the ids of its input's batch")
 		}
-		keeps := func(key registry.KeyID) bool { return sameColumn(in.Batch, out.Batch, key) }
+		keeps := func(key registry.KeyID) bool { return rowset.SharesColumn(in.Batch, out.Batch, key) }
 		if err := checkColumns(spec, c, out, keeps); err != nil {
 			return err
 		}
@@ -99,6 +110,8 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 		ok = isSubsequence(in, out)
 	case Permutation:
 		ok = isPermutation(in, out, c.rowsDue(in.N))
+	case Pick:
+		ok = isPermutation(in, out, out.N)
 	}
 	if !ok {
 		return contractf("output rows are not a %s of the input's rows", spec.Output)
@@ -113,7 +126,7 @@ func checkRows(c *Ctx, out rowset.RowSet) error {
 	if out.N < 0 || out.N > n || out.Rows != nil && len(out.Rows) != out.N {
 		return contractf("output has %d active rows, %d listed, of %d", out.N, len(out.Rows), n)
 	}
-	if len(c.Inputs) > 0 && out.N > 0 && out.Rows != nil && c.Inputs[0].Rows != nil && &out.Rows[0] == &c.Inputs[0].Rows[0] {
+	if len(c.Inputs) > 0 && len(out.Rows) > 0 && len(c.Inputs[0].Rows) > 0 && out.Batch == c.Inputs[0].Batch && &out.Rows[0] == &c.Inputs[0].Rows[0] {
 		return nil
 	}
 	for _, row := range out.Rows {
@@ -124,43 +137,14 @@ func checkRows(c *Ctx, out rowset.RowSet) error {
 	return nil
 }
 
-// checkBatch checks that the columns of a new batch are as long as the batch, in
-// order, and that their codes are in the dictionary. Columns of the input's batch were
-// checked when they were made.
+// checkBatch checks that a new batch is sound. Columns of the input's batch were checked when they were made.
 func checkBatch(c *Ctx, b *rowset.Batch) error {
 	var in *rowset.Batch
 	if len(c.Inputs) > 0 {
 		in = c.Inputs[0].Batch
 	}
-	n := len(b.IDs)
-	for i := range b.Floats {
-		col := &b.Floats[i]
-		if i > 0 && b.Floats[i-1].Key >= col.Key {
-			return contractf("output's float column %d is out of order", col.Key)
-		}
-		if len(col.Values) != n || col.Valid != nil && len(col.Valid) != rowset.BitmapWords(n) {
-			return contractf("output's float column %d has %d values for %d rows", col.Key, len(col.Values), n)
-		}
-	}
-	for i := range b.Strings {
-		col := &b.Strings[i]
-		if i > 0 && b.Strings[i-1].Key >= col.Key {
-			return contractf("output's string column %d is out of order", col.Key)
-		}
-		if len(col.Codes) != n || col.Dict == nil {
-			return contractf("output's string column %d has %d codes for %d rows", col.Key, len(col.Codes), n)
-		}
-		if in != nil {
-			if old := in.String(col.Key); old != nil && n > 0 && len(old.Codes) == n && &old.Codes[0] == &col.Codes[0] {
-				continue
-			}
-		}
-		// NullCode is -1: one unsigned comparison covers it and all codes.
-		for _, code := range col.Codes {
-			if uint32(code+1) > uint32(len(col.Dict.Values)) {
-				return contractf("output's string column %d has code %d of %d", col.Key, code, len(col.Dict.Values))
-			}
-		}
+	if err := b.Check(in); err != nil {
+		return contractf("output is unsound: %w", err)
 	}
 	return nil
 }
@@ -192,19 +176,43 @@ func checkAppended(c *Ctx, ids []int64) error {
 	return nil
 }
 
-// checkColumns refuses a column that is neither in Writes nor inherited. A nil inherited
-// means that no column is.
-func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry.KeyID) bool) error {
-	for i := range out.Batch.Floats {
-		key := out.Batch.Floats[i].Key
-		if !(inherited != nil && inherited(key)) && !spec.writes(c.Node, key) {
-			return contractf("output has float column %d, which the task does not declare", key)
+// checkMerged checks that the active rows are distinct, and that each id occurs among them at most as often as
+// among the active rows of the inputs and node references together.
+func checkMerged(c *Ctx, out rowset.RowSet) error {
+	left := make(map[int64]int)
+	for _, sides := range [...][]rowset.RowSet{c.Inputs, c.Refs} {
+		for _, in := range sides {
+			for i := range in.N {
+				left[in.ID(i)]++
+			}
 		}
 	}
-	for i := range out.Batch.Strings {
-		key := out.Batch.Strings[i].Key
-		if !(inherited != nil && inherited(key)) && !spec.writes(c.Node, key) {
-			return contractf("output has string column %d, which the task does not declare", key)
+	if !isPermutation(rowset.Dense(out.Batch), out, out.N) {
+		return contractf("output lists a row twice")
+	}
+	for i := range out.N {
+		id := out.ID(i)
+		if left[id]--; left[id] < 0 {
+			return contractf("output has id %d more often than its inputs' rows", id)
+		}
+	}
+	return nil
+}
+
+// checkColumns refuses a column that is neither in Writes nor inherited, and one of another type than its key has in
+// the registry. A nil inherited means that no column is.
+func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry.KeyID) bool) error {
+	var few [16]registry.KeyID
+	for _, key := range out.Batch.AppendKeys(few[:0]) {
+		if inherited != nil && inherited(key) {
+			continue
+		}
+		has := out.Batch.TypeOf(key)
+		if !c.writes(spec, key) {
+			return contractf("output has %s column %d, which the task does not declare", has, key)
+		}
+		if registered, ok := c.Registry.Key(key); ok && registered.Type != has {
+			return contractf("output has %s column %d (%s), which is %s in the registry", has, key, registered.Name, registered.Type)
 		}
 	}
 	return nil
@@ -212,25 +220,12 @@ func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry
 
 // hasColumn reports whether some input or node reference has that column.
 func (c *Ctx) hasColumn(key registry.KeyID) bool {
-	has := func(in rowset.RowSet) bool { return in.Batch.Float(key) != nil || in.Batch.String(key) != nil }
+	has := func(in rowset.RowSet) bool { return in.Batch.TypeOf(key) != 0 }
 	return slices.ContainsFunc(c.Inputs, has) || slices.ContainsFunc(c.Refs, has)
 }
 
-// sameColumn reports whether in and out share the memory of that column. It does not read
-// the values, so it does not notice a body that writes into its input.
-func sameColumn(in, out *rowset.Batch, key registry.KeyID) bool {
-	floats, strings := out.Float(key), out.String(key)
-	if f := in.Float(key); floats != nil && (f == nil || !sameSlice(f.Values, floats.Values) || !sameSlice(f.Valid, floats.Valid)) {
-		return false
-	}
-	if s := in.String(key); strings != nil && (s == nil || !sameSlice(s.Codes, strings.Codes) || s.Dict != strings.Dict) {
-		return false
-	}
-	return true
-}
-
-// sameSlice reports whether a and b are the same memory.
-func sameSlice[T any](a, b []T) bool {
+// sameIDs reports whether a and b are the same memory.
+func sameIDs(a, b []int64) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
@@ -287,7 +282,7 @@ func (c *Ctx) rowsDue(n int) int {
 	return n
 }
 
-// isPermutation reports whether out lists that many rows of in, each once.
+// isPermutation reports whether out lists that many rows of in, each at most once.
 func isPermutation(in, out rowset.RowSet, rows int) bool {
 	if out.N != rows {
 		return false

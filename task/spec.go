@@ -1,8 +1,6 @@
 package task
 
 import (
-	"slices"
-
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -20,20 +18,31 @@ type Spec struct {
 	Op string
 	// Doc is one sentence for listings of tasks.
 	Doc string
+	// Reference documents the task for the people who write plans.
+	Reference Reference
 	// Params is the schema of the node's parameters; every op also takes "trace".
 	Params []plan.ParamSchema
-	// Inputs is the number of inputs that a node must list: 0 or 1. Invoke checks
-	// it. Node references count as parameters.
-	Inputs int
+	// Inputs is the least number of inputs that a node must list, and InputsMax the most: 0 stands for
+	// exactly Inputs, and InputsLimit is the highest. Invoke checks it. Node references count as
+	// parameters.
+	Inputs, InputsMax int
+	// Strict makes a plan's load check all that the schema says of a node: ranges, key types, texts and
+	// the number of inputs. It also checks that each column that some node of the plan reads is written
+	// before. A spec is strict by itself if a parameter is a List or has a type from plan.Float on.
+	Strict bool
+	// Prepare makes what all runs of a node share, when a plan is loaded. The result is n.Prepared, which
+	// runs only read. It may refuse the node: see plan.ParamErrorf. Nil prepares nothing.
+	Prepare func(n *plan.Node, reg *registry.Registry) (any, error)
 	// Output is the shape of the result. Invoke checks it after every run, except for tasks that a
 	// catalog trusts; a violation fails the node with ErrContract.
 	Output Output
 	// Writes returns the columns that a node may add to its inputs' columns or replace
 	// (for Source and Expand: the columns of its result). A column of the result that is
 	// neither there nor inherited fails the check. Reads returns the columns that a node
-	// reads. It informs tools; nothing keeps a body from reading others. Nil means none.
-	// See Columns and ColumnParam.
-	Reads, Writes func(n *plan.Node) []registry.KeyID
+	// reads from its inputs, and RefReads those from its node references. Loading checks that somebody
+	// writes them, if the plan has a strict op; nothing keeps a body from reading others. Nil means none.
+	// See Columns, ColumnParam, KeyParams and ExprKeys.
+	Reads, RefReads, Writes plan.ColumnsOf
 	// Run is the body. Required.
 	Run Body
 	// Place says where Run runs.
@@ -45,7 +54,7 @@ type Spec struct {
 	// First returns how many of the first rows of its input the node's result depends on. False
 	// means on all of them. Nil means on all, for every node. See Limited.
 	First func(n *plan.Node) (rows int64, ok bool)
-	// Limited says that the body honours Ctx.Limit. It is for tasks whose Output is Permutation.
+	// Limited says that the body honours Ctx.Limit. It is for tasks whose Output is Permutation or Pick.
 	Limited bool
 	// Inline permits the asynchronous engine to run the body on the loop, without a coroutine,
 	// when it predicts a short time. The body must not wait, nor block on anything else.
@@ -103,25 +112,4 @@ func Limit(g *plan.Graph, n *plan.Node) int {
 		return 0
 	}
 	return int(min(rows, MaxRowsLimit))
-}
-
-// Columns returns the Reads or Writes of a task whose columns are the same for every node.
-func Columns(keys ...registry.KeyID) func(*plan.Node) []registry.KeyID {
-	return func(*plan.Node) []registry.KeyID { return keys }
-}
-
-// ColumnParam returns the Reads or Writes of a task of one column, whose key is the
-// value of an Int parameter. A value that cannot be a key means no column.
-func ColumnParam(name string) func(*plan.Node) []registry.KeyID {
-	return func(n *plan.Node) []registry.KeyID {
-		id, ok := keyID(n.Params.Int(name))
-		if !ok {
-			return nil
-		}
-		return []registry.KeyID{id}
-	}
-}
-
-func (s *Spec) writes(n *plan.Node, key registry.KeyID) bool {
-	return s.Writes != nil && slices.Contains(s.Writes(n), key)
 }

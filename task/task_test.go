@@ -41,7 +41,15 @@ func TestCatalogRefusesFaultySpecs(t *testing.T) {
 	_, err := NewCatalog(
 		Spec{Op: "noNamespace", Run: body, Output: Source},
 		Spec{Op: "a::noBody", Output: Source},
-		Spec{Op: "a::inputs", Run: body, Output: Subset, Inputs: 2},
+		Spec{Op: "a::inputs", Run: body, Output: Subset, Inputs: 2, InputsMax: 1},
+		Spec{Op: "a::many", Run: body, Output: Append, InputsMax: InputsLimit + 1},
+		Spec{Op: "a::with", Run: body, Output: Append, Inputs: 1, InputsMax: 2, Params: []plan.ParamSchema{{Name: "with", Type: plan.Int}}},
+		Spec{Op: "a::params", Run: body, Output: Source, Params: []plan.ParamSchema{
+			{Name: "enum", Type: plan.Enum}, {Name: "items", Type: plan.Int, MaxItems: 3}, {Name: "untyped"},
+			{Name: "empty", Type: plan.Object}, {Name: "outer", Type: plan.Object, Fields: []plan.ParamSchema{
+				{Name: "inner", Type: plan.Object, Fields: []plan.ParamSchema{{Name: "n", Type: plan.Int}}}}},
+			{Name: "long", Type: plan.Int, List: true, MaxItems: plan.MaxItemsLimit + 1}, {Name: "keys", Type: plan.Int, IsKey: true, List: true},
+		}},
 		Spec{Op: "a::shape", Run: body},
 		Spec{Op: "a::io", Run: body, Output: Source, Place: Waits, Cost: func(*plan.Node) int64 { return 0 }},
 		Spec{Op: "a::place", Run: body, Output: Source, Place: OnLoop + 1},
@@ -49,7 +57,9 @@ func TestCatalogRefusesFaultySpecs(t *testing.T) {
 		Spec{Op: "b::twice", Run: body, Output: Source},
 	)
 	require.Error(t, err)
-	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", "a::io: Cost", "a::place: Place", `"twice" is taken`} {
+	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", "a::io: Cost", "a::place: Place", `"twice" is taken`,
+		"a::many: Inputs", "a::with: parameter with", "parameter enum: an Enum", "parameter items: MinItems", "parameter untyped: Type",
+		"parameter empty: an Object has", "parameter outer.inner: an Object holds", "parameter long: MinItems", "parameter keys: a List of keys"} {
 		assert.Contains(t, err.Error(), want)
 	}
 }
@@ -86,7 +96,19 @@ func view(b *rowset.Batch, rows ...int32) rowset.RowSet {
 }
 
 func withColumn(b *rowset.Batch, key registry.KeyID) *rowset.Batch {
-	return rowset.WithFloat(b, key, make([]float64, b.Len()), nil)
+	return rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key, Values: make([]float64, b.Len())}}})
+}
+
+// typed returns a batch of n rows with an int, a bool and a set column.
+func typed(n int) *rowset.Batch {
+	ints, bools, sets := rowset.NewIntBuilder(5001, n), rowset.NewBoolBuilder(5101, n), rowset.NewSetBuilder(5201, n)
+	for i := range n {
+		ints.Append(int64(i))
+		bools.Append(true)
+		sets.Append()
+	}
+	return rowset.NewBatch(make([]int64, n), rowset.Columns{
+		Ints: []rowset.IntColumn{ints.Column()}, Bools: []rowset.BoolColumn{bools.Column()}, Sets: []rowset.SetColumn{sets.Column()}})
 }
 
 func TestInvokeChecksTheOutput(t *testing.T) {
@@ -98,15 +120,17 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 	country := func(codes ...int32) []rowset.StringColumn {
 		return []rowset.StringColumn{{Key: 3001, Codes: codes, Dict: &rowset.Dict{Values: []string{"US", "CA"}}}}
 	}
-	full := &rowset.Batch{IDs: b.IDs, Strings: country(0, 1, 0, -1), Floats: []rowset.FloatColumn{
-		{Key: 1001, Values: make([]float64, 4), Valid: rowset.NewBitmap(4)}, {Key: 2001, Values: make([]float64, 4)}}}
+	full := rowset.NewBatch(b.IDs, rowset.Columns{Strings: country(0, 1, 0, -1), Floats: []rowset.FloatColumn{
+		{Key: 1001, Values: make([]float64, 4), Valid: rowset.NewBitmap(4)}, {Key: 2001, Values: make([]float64, 4)}}})
 	columns := func(edit func(b *rowset.Batch)) rowset.RowSet {
-		c := &rowset.Batch{IDs: full.IDs, Floats: slices.Clone(full.Floats), Strings: slices.Clone(full.Strings)}
+		c := rowset.NewBatch(full.IDs, rowset.Columns{Floats: slices.Clone(full.Floats), Strings: slices.Clone(full.Strings)})
 		edit(c)
 		return rowset.Dense(c)
 	}
-	fullIn := rowset.Dense(full)
-	writes := func(*plan.Node) []registry.KeyID { return []registry.KeyID{2001} }
+	fullIn, inherited := rowset.Dense(full), typed(4)
+	reg, err := registry.Default("test")
+	require.NoError(t, err)
+	writes := Columns(2001, 3002, 5001, 5101, 5201)
 	tests := []struct {
 		name   string
 		output Output
@@ -151,8 +175,8 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"same rows, other dictionary", SameRows, fullIn,
 			columns(func(b *rowset.Batch) { b.Strings[0].Dict = &rowset.Dict{Values: []string{"US", "CA"}} }), false},
 		{"same rows, column of another kind", SameRows, rowset.Dense(withColumn(b, 1001)),
-			rowset.Dense(&rowset.Batch{IDs: b.IDs, Strings: []rowset.StringColumn{
-				{Key: 1001, Codes: make([]int32, 4), Dict: &rowset.Dict{Values: []string{"a"}}}}}), false},
+			rowset.Dense(rowset.NewBatch(b.IDs, rowset.Columns{Strings: []rowset.StringColumn{
+				{Key: 1001, Codes: make([]int32, 4), Dict: &rowset.Dict{Values: []string{"a"}}}}})), false},
 		{"same rows, column for the id", SameRows, dense, rowset.Dense(withColumn(b, registry.IDKey)), false},
 		{"same rows, other ids", SameRows, in, view(other, 3, 1, 0), false},
 		{"same rows, other order", SameRows, in, view(b, 1, 3, 0), false},
@@ -161,14 +185,39 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"expand, undeclared column", Expand, in, rowset.Dense(withColumn(batchOf(7), 1001)), false},
 		{"expand, not dense", Expand, in, view(batchOf(7, 8), 1), false},
 		{"append", Append, in, rowset.Dense(batchOf(40, 20, 10)), true},
-		{"expand, column too short", Expand, in, rowset.Dense(&rowset.Batch{IDs: []int64{1, 2},
-			Floats: []rowset.FloatColumn{{Key: 2001, Values: []float64{1}}}}), false},
-		{"expand, code out of range", Expand, in, rowset.Dense(&rowset.Batch{IDs: []int64{1, 2},
-			Strings: []rowset.StringColumn{{Key: 2001, Codes: []int32{0, 1}, Dict: &rowset.Dict{Values: []string{"a"}}}}}), false},
-		{"expand, nulls and codes", Expand, in, rowset.Dense(&rowset.Batch{IDs: []int64{1, 2},
-			Strings: []rowset.StringColumn{{Key: 2001, Codes: []int32{0, -1}, Dict: &rowset.Dict{Values: []string{"a"}}}}}), true},
-		{"expand, code below null", Expand, in, rowset.Dense(&rowset.Batch{IDs: []int64{1},
-			Strings: []rowset.StringColumn{{Key: 2001, Codes: []int32{-2}, Dict: &rowset.Dict{Values: []string{"a"}}}}}), false},
+		{"pick", Pick, in, view(b, 0, 3), true},
+		{"pick of none", Pick, in, view(b), true},
+		{"pick with a new column", Pick, in, view(withColumn(b, 2001), 1, 3), true},
+		{"pick, undeclared column", Pick, in, view(withColumn(b, 1001), 1, 3), false},
+		{"pick with a row twice", Pick, in, view(b, 0, 0), false},
+		{"pick of an inactive row", Pick, in, view(b, 2), false},
+		{"pick of another batch", Pick, in, view(other, 1, 3), false},
+		{"merge", Merge, in, rowset.Dense(batchOf(10, 40)), true},
+		{"merge, not dense", Merge, in, view(batchOf(10, 40, 20, 77), 2, 0), true},
+		{"merge, a row twice", Merge, in, view(batchOf(10, 40), 1, 1), false},
+		{"merge of an id that no input has", Merge, in, rowset.Dense(batchOf(10, 30)), false},
+		{"merge of an id more often than inputs", Merge, in, rowset.Dense(batchOf(10, 10)), false},
+		{"merge, declared column", Merge, in, rowset.Dense(withColumn(batchOf(10), 2001)), true},
+		{"merge, undeclared column", Merge, in, rowset.Dense(withColumn(batchOf(10), 1001)), false},
+		{"expand, column too short", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: []float64{1}}}})), false},
+		{"expand, code out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 3002, Codes: []int32{0, 1}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), false},
+		{"expand, nulls and codes", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 3002, Codes: []int32{0, -1}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), true},
+		{"expand, code below null", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 3002, Codes: []int32{-2}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), false},
+		{"expand, strings for a float key", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
+			Strings: []rowset.StringColumn{{Key: 2001, Codes: []int32{0}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), false},
+		{"expand, ints for a float key", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
+			Ints: []rowset.IntColumn{{Key: 2001, Values: []int64{1}}}})), false},
+		{"expand, ints, bools and sets", Expand, in, rowset.Dense(typed(1)), true},
+		{"expand, undeclared ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
+			Ints: []rowset.IntColumn{{Key: 5002, Values: []int64{1}}}})), false},
+		{"expand, too few ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, typed(1).Columns)), false},
+		{"expand, bools without values", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Bools: []rowset.BoolColumn{{Key: 5101}}})), false},
+		{"expand, set out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Sets: []rowset.SetColumn{
+			{Key: 5201, Codes: []int32{1}, Dict: typed(1).Sets[0].Dict}}})), false},
+		{"same rows, inherited ints, bools and sets", SameRows, rowset.Dense(typed(4)), rowset.Dense(withColumn(typed(4), 2001)), false}, // other ids,
+		{"same rows, the very ints, bools and sets", SameRows, rowset.Dense(inherited), rowset.Dense(withColumn(inherited, 2001)), true},
+		{"one key of two types", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
+			Ints: []rowset.IntColumn{{Key: 5001, Values: []int64{1}}}, Floats: []rowset.FloatColumn{{Key: 5001, Values: []float64{1}}}})), false},
 		{"fewer rows than listed", Subset, in, rowset.RowSet{Batch: b, Rows: []int32{3, 1}, N: 1}, false},
 		{"more rows than the batch has", Subset, dense, rowset.RowSet{Batch: b, N: 5}, false},
 		{"append that loses a row", Append, in, rowset.Dense(batchOf(40, 20)), false},
@@ -180,7 +229,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			body := func(*Ctx) (rowset.RowSet, error) { return tt.out, nil }
 			spec := &Spec{Op: "test::it", Inputs: 1, Output: tt.output, Writes: writes, Run: body}
-			out, err := Invoke(spec, &Ctx{Inputs: []rowset.RowSet{tt.in}})
+			out, err := Invoke(spec, &Ctx{Inputs: []rowset.RowSet{tt.in}, Registry: reg})
 			if tt.ok {
 				require.NoError(t, err)
 				assert.Equal(t, tt.out, out)
@@ -254,6 +303,13 @@ func TestInvokeChecksTheNumberOfInputs(t *testing.T) {
 		require.ErrorIs(t, err, ErrInvalid)
 	}
 	assert.False(t, called)
+
+	spec = &Spec{Op: "test::many", Inputs: 1, InputsMax: 2, Output: Append,
+		Run: func(*Ctx) (rowset.RowSet, error) { return rowset.Dense(batchOf(1, 1)), nil }}
+	_, err := Invoke(spec, &Ctx{Inputs: []rowset.RowSet{in, in}})
+	require.NoError(t, err)
+	_, err = Invoke(spec, &Ctx{Inputs: []rowset.RowSet{in, in, in}})
+	assert.EqualError(t, err, "takes 1 to 2 inputs, has 3")
 }
 
 func TestInvokeContainsAPanic(t *testing.T) {

@@ -113,6 +113,12 @@ func opener(o rankd.Options) worker.Open {
 		if err != nil {
 			return nil, err // not a nil *Target in an interface
 		}
+		if setup.Context != "" {
+			if err := target.SetContext(setup.Context); err != nil {
+				target.Close()
+				return nil, err
+			}
+		}
 		return target, nil
 	}
 }

@@ -46,6 +46,8 @@ type Spec struct {
 	MaxReplyBytes int
 	// NoInline keeps computing nodes off the loop.
 	NoInline bool
+	// NoBusyPoll has the loop sleep at once; reactor only.
+	NoBusyPoll bool
 }
 
 // Options returns o with the model and the sizes of the spec, which is not a peer.
@@ -73,6 +75,9 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 		o.MaxReplyBytes = s.MaxReplyBytes
 	}
 	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
+	if s.NoBusyPoll {
+		o.BusyPoll = -1
+	}
 	return o
 }
 
@@ -111,6 +116,9 @@ func (s Spec) String() string {
 	if s.NoInline {
 		options = append(options, inline+"=false")
 	}
+	if s.NoBusyPoll {
+		options = append(options, busyPoll+"=false")
+	}
 	if s.CoalesceReads != "" {
 		options = append(options, coalesceReads+"="+s.CoalesceReads)
 	}
@@ -125,6 +133,7 @@ const (
 	scheduling    = "scheduling"     // a mode
 	inline        = "inline"         // "false"
 	coalesceReads = "coalesce_reads" // true or false
+	busyPoll      = "busy_poll"      // "false"
 )
 
 type option struct {
@@ -196,10 +205,13 @@ func (s *Spec) set(field string) error {
 	case scheduling:
 		return s.setScheduling(rankd.SchedulingMode(text))
 	case inline:
-		return s.setInline(text)
+		return switchOff(inline, &s.NoInline, text)
 	}
 	if name == coalesceReads && s.Kind == Reactor {
 		return s.setCoalesceReads(text)
+	}
+	if name == busyPoll && s.Kind == Reactor {
+		return switchOff(busyPoll, &s.NoBusyPoll, text)
 	}
 	var names []string
 	for _, o := range s.options() {
@@ -223,7 +235,7 @@ func (s *Spec) set(field string) error {
 // words returns the options whose values are not numbers.
 func (s *Spec) words() []string {
 	if s.Kind == Reactor {
-		return []string{scheduling, inline, coalesceReads}
+		return []string{scheduling, inline, coalesceReads, busyPoll}
 	}
 	return []string{scheduling, inline}
 }
@@ -240,14 +252,15 @@ func (s *Spec) setCoalesceReads(text string) error {
 	return nil
 }
 
-func (s *Spec) setInline(text string) error {
+// switchOff reads false, the only value of an option that is on by default.
+func switchOff(name string, off *bool, text string) error {
 	switch {
 	case text != "false":
-		return fmt.Errorf("%s is false, or left out, not %q", inline, text)
-	case s.NoInline:
-		return fmt.Errorf("%s is given twice", inline)
+		return fmt.Errorf("%s is false, or left out, not %q", name, text)
+	case *off:
+		return fmt.Errorf("%s is given twice", name)
 	}
-	s.NoInline = true
+	*off = true
 	return nil
 }
 

@@ -50,7 +50,7 @@ func TestParseSpecsErrors(t *testing.T) {
 		"pool:redis_pool=0":                 "from 1 to",
 		"pool:redis_pool=many":              `"many"`,
 		"pool:redis_pool=1,redis_pool=2":    "twice",
-		"reactor:io_threads=4":              "there are cpu_threads, redis_pool, trace, max_reply_bytes, scheduling, inline, coalesce_reads",
+		"reactor:io_threads=4":              "there are cpu_threads, redis_pool, trace, max_reply_bytes, scheduling, inline, coalesce_reads, busy_poll",
 		"reactor:inline":                    `inline is false, or left out, not ""`,
 		"reactor:inline=true":               `not "true"`,
 		"reactor:inline=false,inline=false": "twice",
@@ -59,18 +59,19 @@ func TestParseSpecsErrors(t *testing.T) {
 		"reactor:scheduling=adaptive,scheduling=adaptive":  "twice",
 		"reactor:coalesce_reads=no":                        "true or false",
 		"reactor:coalesce_reads=true,coalesce_reads=false": "twice",
-		"pool:coalesce_reads=true":                         "no option",
-		"peer":                                             "peer:<name>",
-		"peer:":                                            "peer:<name>",
-		"peer:a=b":                                         "peer:<name>",
-		"reactor,reactor":                                  "listed twice",
-		"binary":                                           "the kind is",
-		"binary:":                                          "binary:<path>",
-		"binary::pool":                                     "binary:<path>",
-		"binary:a:libuv":                                   `"libuv"`,
-		"binary:a:peer:b":                                  "an engine of its own",
-		"binary:a:binary:b:pool":                           "an engine of its own",
-		"binary:a,binary:a:reactor":                        "listed twice",
+		"pool:busy_poll=false":                             "no option", "reactor:busy_poll=true": "left out", "reactor:busy_poll=false,busy_poll=false": "twice",
+		"pool:coalesce_reads=true":  "no option",
+		"peer":                      "peer:<name>",
+		"peer:":                     "peer:<name>",
+		"peer:a=b":                  "peer:<name>",
+		"reactor,reactor":           "listed twice",
+		"binary":                    "the kind is",
+		"binary:":                   "binary:<path>",
+		"binary::pool":              "binary:<path>",
+		"binary:a:libuv":            `"libuv"`,
+		"binary:a:peer:b":           "an engine of its own",
+		"binary:a:binary:b:pool":    "an engine of its own",
+		"binary:a,binary:a:reactor": "listed twice",
 	} {
 		_, err := ParseSpecs(text)
 		assert.ErrorContains(t, err, want, text)
@@ -92,7 +93,8 @@ func TestSpecOptions(t *testing.T) {
 func TestUnshared(t *testing.T) {
 	for text, want := range map[string]string{
 		"reactor": "reactor:coalesce_reads=false", "reactor:redis_pool=2": "reactor:redis_pool=2,coalesce_reads=false",
-		"reactor:coalesce_reads=true": "reactor:coalesce_reads=true", "pool": "pool", "sequential": "sequential", "peer:rueidis": "peer:rueidis",
+		"reactor:coalesce_reads=true": "reactor:coalesce_reads=true", "reactor:busy_poll=false": "reactor:busy_poll=false,coalesce_reads=false",
+		"pool": "pool", "sequential": "sequential", "peer:rueidis": "peer:rueidis",
 		"binary:/old/rankd:reactor": "binary:/old/rankd:reactor",
 	} {
 		s, err := ParseSpec(text)

@@ -72,8 +72,12 @@ func TestMeasure(t *testing.T) {
 		if r.Rate == 0 {
 			return &worker.Report{Elapsed: time.Second, Answered: n, Latency: encoded(t, time.Millisecond)}, nil
 		}
-		order = append(order, string(rune('a'+engine)))
 		assert.Equal(t, 500.0, r.Rate, "half of the capacity")
+		if !slices.Contains(r.Users, rowsUser) {
+			assert.EqualValues(t, 500, r.Requests)
+			return &worker.Report{Elapsed: time.Second, Answered: 500, Latency: encoded(t, 3*time.Microsecond), Lag: encoded(t, time.Microsecond)}, nil
+		}
+		order = append(order, string(rune('a'+engine)))
 		assert.EqualValues(t, 1000, r.Requests)
 		assert.Len(t, r.Users, 1000)
 		assert.Equal(t, []int64{rowsUser}, r.Heavy)
@@ -98,6 +102,8 @@ func TestMeasure(t *testing.T) {
 	assert.EqualValues(t, 2000, a.Small.Answered)
 	assert.Equal(t, &Figures{Answered: 10, Errors: 2, FirstError: "too large", P50: a.Large.P50, P99: a.Large.P99, Max: a.Large.Max}, a.Large)
 	assert.InDelta(t, 2000, a.Small.P99, 2)
+	assert.EqualValues(t, 1000, a.Alone.Answered)
+	assert.InDelta(t, 3, a.Alone.P99, 0.1)
 	assert.False(t, a.SmallFail || a.Slow)
 	assert.EqualValues(t, 18, b.Small.Errors)
 	assert.Nil(t, b.Large)
@@ -133,7 +139,7 @@ func TestFailuresOfAnOlderBuild(t *testing.T) {
 	s := Scenarios()[0]
 	for errors, fail := range map[int64]bool{0: false, 5: false, 6: true} {
 		var sample sample
-		sample.add(&load.Result{Answered: 100, Errors: errors, Latency: load.NewHistogram(), Lag: load.NewHistogram()})
+		sample.add(&load.Result{Latency: load.NewHistogram()}, &load.Result{Answered: 100, Errors: errors, Latency: load.NewHistogram(), Lag: load.NewHistogram()})
 		var r Result
 		sample.fill(&r, &s, 5)
 		assert.Equal(t, fail, r.SmallFail, fmt.Sprint(errors))

@@ -39,6 +39,8 @@ type Result struct {
 	Rate     float64 `json:"rate_rps"`          // of the arrivals
 
 	Small Figures `json:"small"`
+	// Alone is what small requests meet at the same rate without large ones, in rounds of half the duration.
+	Alone Figures `json:"alone"`
 	// Large is nil for an older build, which counts the large requests among the small ones.
 	Large *Figures `json:"large"`
 	Shed  int64    `json:"shed"`       // arrivals turned away
@@ -95,21 +97,34 @@ func Measure(ctx context.Context, s *Scenario, engines []string, base worker.Set
 				continue
 			}
 			arrivals := max(int(r.Rate*o.Duration.Seconds()), 2*o.Large)
-			report, err := run(ctx, i, &worker.Round{
-				Setup: base, Users: s.users(arrivals, o.Large), Heavy: []int64{s.Heavy},
-				Concurrency: backlog, Rate: r.Rate, Requests: int64(arrivals),
-			})
+			measure := func(arrivals, large int) (*load.Result, error) {
+				report, err := run(ctx, i, &worker.Round{
+					Setup: base, Users: s.users(arrivals, large), Heavy: []int64{s.Heavy},
+					Concurrency: backlog, Rate: r.Rate, Requests: int64(arrivals),
+				})
+				if err != nil {
+					return nil, err
+				}
+				result, err := report.Result()
+				if err != nil {
+					r.Failure = err.Error()
+				}
+				return result, nil
+			}
+			alone, err := measure(arrivals/2, 0)
 			if err != nil {
 				return nil, err
 			}
-			result, err := report.Result()
+			beside, err := measure(arrivals, o.Large)
 			if err != nil {
-				r.Failure = err.Error()
+				return nil, err
+			}
+			if r.Failure != "" {
 				continue
 			}
-			samples[i].add(result)
-			progress(fmt.Sprintf("%s, round %d of %d: %s at %.0f/s: %d failed, p99 %v", s.Name, round+1, o.Rounds, r.Engine, r.Rate,
-				result.Errors+result.Shed, time.Duration(result.Latency.ValueAtPercentile(99)).Round(time.Microsecond)))
+			samples[i].add(alone, beside)
+			progress(fmt.Sprintf("%s, round %d of %d: %s at %.0f/s: p99 alone %v, beside large ones %v, %d failed", s.Name, round+1, o.Rounds, r.Engine, r.Rate,
+				p99(alone), p99(beside), beside.Errors+beside.Shed))
 		}
 	}
 	for i := range results {
@@ -122,18 +137,25 @@ func Measure(ctx context.Context, s *Scenario, engines []string, base worker.Set
 
 // sample holds the rounds of one engine.
 type sample struct {
-	small, large load.Tally
-	apart        bool // large ones are not among small
-	shed         int64
-	lag          *hdrhistogram.Histogram
-	p99          []float64
+	small, alone, large load.Tally
+	apart               bool // large ones are not among small
+	shed                int64
+	lag                 *hdrhistogram.Histogram
+	p99                 []float64
 }
 
-func (s *sample) add(r *load.Result) {
+func p99(r *load.Result) time.Duration {
+	return time.Duration(r.Latency.ValueAtPercentile(99)).Round(time.Microsecond)
+}
+
+// add takes in the small requests of a round without large ones, and a round with them.
+func (s *sample) add(alone, r *load.Result) {
 	if s.lag == nil {
-		s.lag, s.small.Latency, s.large.Latency = load.NewHistogram(), load.NewHistogram(), load.NewHistogram()
+		s.lag = load.NewHistogram()
+		s.small.Latency, s.alone.Latency, s.large.Latency = load.NewHistogram(), load.NewHistogram(), load.NewHistogram()
 	}
-	merge(&s.small, &load.Tally{Answered: r.Answered, Errors: r.Errors, FirstError: r.FirstError, Latency: r.Latency})
+	merge(&s.alone, tally(alone))
+	merge(&s.small, tally(r))
 	if r.Heavy != nil {
 		s.apart = true
 		merge(&s.large, r.Heavy)
@@ -146,6 +168,7 @@ func (s *sample) add(r *load.Result) {
 // fill computes the figures. large is the number of large requests in all rounds.
 func (s *sample) fill(r *Result, scenario *Scenario, large int) {
 	r.Small, r.Shed, r.Lag, r.P99 = figures(&s.small), s.shed, micros(s.lag.ValueAtPercentile(99)), compare.EstimateOf(s.p99)
+	r.Alone = figures(&s.alone)
 	failures := r.Small.Errors
 	if s.apart {
 		f := figures(&s.large)
@@ -155,6 +178,10 @@ func (s *sample) fill(r *Result, scenario *Scenario, large int) {
 	}
 	r.SmallFail = failures > 0 || s.shed > 0
 	r.Slow = r.Small.P99 >= micros(int64(scenario.MaxP99))
+}
+
+func tally(r *load.Result) *load.Tally {
+	return &load.Tally{Answered: r.Answered, Errors: r.Errors, FirstError: r.FirstError, Latency: r.Latency}
 }
 
 func merge(into, from *load.Tally) {

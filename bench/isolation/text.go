@@ -42,7 +42,7 @@ func WriteText(w io.Writer, head string, scenarios []Scenario, results [][]Resul
 		}
 		fmt.Fprintln(&out)
 		t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(t, "engine\tcapacity/s\tarrivals/s\tsmall\tfailed\tturned away\tp50\tp99\tp99 by round\tmax\tsent late, p99\tlarge\tfailed\tp50\tmax\t")
+		fmt.Fprintln(t, "engine\tcapacity/s\tarrivals/s\tsmall\tfailed\tturned away\tp50\tp99\tp99 alone\tp99 by round\tmax\tsent late, p99\tlarge\tfailed\tp50\tmax\t")
 		for j := range results[i] {
 			fmt.Fprintln(t, row(&results[i][j]))
 		}
@@ -68,7 +68,7 @@ func row(r *Result) string {
 	}
 	cells := []string{
 		r.Engine, fmt.Sprintf("%.0f", r.Capacity), fmt.Sprintf("%.0f", r.Rate), fmt.Sprint(r.Small.Answered), fmt.Sprint(r.Small.Errors),
-		fmt.Sprint(r.Shed), duration(r.Small.P50).String(), duration(r.Small.P99).String(), byRound(r), duration(r.Small.Max).String(), duration(r.Lag).String(),
+		fmt.Sprint(r.Shed), duration(r.Small.P50).String(), duration(r.Small.P99).String(), duration(r.Alone.P99).String(), byRound(r), duration(r.Small.Max).String(), duration(r.Lag).String(),
 	}
 	if r.Large == nil {
 		cells = append(cells, "–", "–", "–", "–")

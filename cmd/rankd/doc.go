@@ -8,7 +8,7 @@
 //
 // This package is flags, stdin and printing in front of package rankd: flags.go says which
 // flags there are, effect.go which flag has an effect on which job, engine.go turns flags into
-// options of an engine, serve.go moves requests and answers, run.go is "rankd run", print.go lists plans,
+// options of an engine, serve.go moves requests and answers, run.go is "rankd run", reference.go "rankd tasks" and "rankd schema", print.go lists plans,
 // metrics.go prints --metrics, trace.go is "rankd trace". Packages trace/... draw, and package
 // bench/cli holds the benchmarks.
 //

@@ -60,7 +60,7 @@ func jobsOf(flag string) []job {
 		return []job{jobServe, jobTrace, jobBench, jobBenchLoop}
 	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
 		"scheduling", "enable_inline_execution", "inline_threshold_ns", "max_inline_depth", "enable_continuation_chaining", "metrics",
-		"max_rows", "max_reply_bytes", "coalesce_reads", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms",
+		"max_rows", "max_reply_bytes", "coalesce_reads", "busy_poll_us", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms",
 		"trace_sample", "trace_file", "trace_detail":
 		return []job{jobServe, jobTrace, jobBench}
 	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace":
@@ -94,6 +94,7 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 	}
 	if asked.runsPlans() && o.engine != engineReactor {
 		idle.Add("coalesce_reads", "with --engine "+o.engine)
+		idle.Add("busy_poll_us", "with --engine "+o.engine)
 	}
 	if asked.runsPlans() {
 		o.checkScheduling(&idle)

@@ -40,7 +40,7 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 		"engine": {"pool", "sb"}, "async_scheduler": {"true", "sb"}, "within_request_parallelism": {"true", "sb"},
 		"cpu_threads": {"2", "sbe"}, "io_threads": {"2", ""}, "redis_pool": {"2", "sb"},
 		"input": {"jsonl", "s"}, "max_inflight": {"2", "s"}, "max_request_bytes": {"2", "s"}, "max_rows": {"2", "sb"},
-		"max_reply_bytes": {"2", "sb"}, "coalesce_reads": {"true", "sb"},
+		"max_reply_bytes": {"2", "sb"}, "coalesce_reads": {"true", "sb"}, "busy_poll_us": {"50", "sb"},
 		"scheduling": {"adaptive", "sb"}, "enable_inline_execution": {"true", "sb"}, "inline_threshold_ns": {"2", "sb"},
 		"max_inline_depth": {"2", "sb"}, "enable_continuation_chaining": {"false", "sb"}, "metrics": {"true", "sb"},
 		"allow_request_scheduling": {"true", "s"},

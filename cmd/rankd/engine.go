@@ -106,6 +106,10 @@ func engineOptions(o *options) (rankd.Options, error) {
 		AllowRequestTrace:      o.allowRequestTrace,
 		Timeout:                o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
 		MaxReplyBytes: o.maxReplyBytes, NoCoalesceReads: !o.coalesceReads,
+		BusyPoll: time.Duration(o.busyPollUS) * time.Microsecond,
+	}
+	if o.busyPollUS == 0 {
+		e.BusyPoll = -1
 	}
 	e.TraceDetail, _ = trace.ParseDetail(o.traceDetail) // checked with the flags
 	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {

@@ -35,6 +35,9 @@ const (
 // limitMSMax is the longest limit of time that one can set: some 24 days.
 const limitMSMax = 1<<31 - 1
 
+// busyPollUSMax is the longest busy poll that one can set: a tenth of a second.
+const busyPollUSMax = 100_000
+
 // options are the flags of the root command. Immutable once checked.
 type options struct {
 	plan, planDir, planName string
@@ -58,6 +61,7 @@ type options struct {
 	maxRows         int
 	maxReplyBytes   int
 	coalesceReads   bool
+	busyPollUS      int
 
 	scheduling                 string
 	enableInlineExecution      bool
@@ -237,6 +241,7 @@ func (o *options) addEngine(f *pflag.FlagSet) {
 	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
 	f.IntVar(&o.maxReplyBytes, "max_reply_bytes", resp.DefaultMaxReplyBytes, "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once")
 	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once")
+	f.IntVar(&o.busyPollUS, "busy_poll_us", int(rankd.DefaultBusyPoll/time.Microsecond), "have the loop look for Redis's answers for so many `microseconds` before it sleeps (0: it sleeps at once)")
 	// The original engine's names for --engine.
 	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
 		f.Lookup(name).Hidden = true
@@ -331,6 +336,9 @@ func (o *options) check(given *pflag.FlagSet) error {
 		if has(given, flag.name) && (flag.value < 1 || flag.value > flag.most) {
 			problem("--%s is a number from 1 to %d, not %d", flag.name, flag.most, flag.value)
 		}
+	}
+	if o.busyPollUS < 0 || o.busyPollUS > busyPollUSMax {
+		problem("--busy_poll_us is a number from 0 to %d, not %d", busyPollUSMax, o.busyPollUS)
 	}
 	for _, limit := range []struct {
 		name string

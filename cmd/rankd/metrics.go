@@ -9,7 +9,6 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/loop/latency"
-	"github.com/rankd/rankd/resp"
 )
 
 // metricsReport is the line that --metrics prints. docs/scheduling.md explains its fields.
@@ -32,6 +31,7 @@ type redisReport struct {
 	Shared        uint64 `json:"shared"`
 	TooLarge      uint64 `json:"too_large"`
 	BytesReceived uint64 `json:"bytes_received"`
+	Malformed     uint64 `json:"malformed"`
 }
 
 // placementReport says where computing nodes ran. The rates are shares of Inline and Offloaded
@@ -73,7 +73,7 @@ func printMetrics(w io.Writer, mode rankd.SchedulingMode, m *rankd.Metrics) erro
 	report := metricsReport{
 		Scheduling: mode, Requests: m.Requests, Failed: m.Failed, Nodes: reportPlacement(&m.Placement),
 		Plans: make(map[string]placementReport), Callback: reportTimes(m.Loop.CallbackTime), CallbackCPU: reportKnown(m.Loop.CallbackCPU),
-		Redis: reportRedis(m.Redis),
+		Redis: reportRedis(m),
 	}
 	for name, s := range m.Plans {
 		report.Plans[name] = reportPlacement(&s)
@@ -100,14 +100,14 @@ func reportTimes(q latency.Quantiles) timesReport {
 	return timesReport{Count: q.Count, P50US: us(q.P50), P99US: us(q.P99), P999US: us(q.P999), MaxUS: us(q.Max)}
 }
 
-func reportRedis(endpoints []resp.Stats) (r redisReport) {
-	for _, s := range endpoints {
+func reportRedis(m *rankd.Metrics) (r redisReport) {
+	for _, s := range m.Redis {
 		r.Asked += s.Asked
 		r.Sent += s.Commands
 		r.TooLarge += s.TooLarge
 		r.BytesReceived += s.BytesReceived
 	}
-	r.Shared = r.Asked - r.Sent
+	r.Shared, r.Malformed = r.Asked-r.Sent, m.Malformed
 	return r
 }
 

@@ -52,6 +52,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
 	cmd.AddCommand(p.runCommand(ctx, bench), p.traceCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
+	cmd.AddCommand(p.referenceCommands()...)
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
 	err := cmd.Execute()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,6 +81,9 @@ func (k *checker) compare(r *compiler.Result) {
 		case !bytes.Equal(artifact, r.Artifact):
 			r.Errors = append(r.Errors, k.stale(r.Path(), path+" is stale: the source compiles to another artifact"))
 		}
+		if g, err := plan.Load(path, r.Artifact, builtin.Catalog(), k.registry); err == nil { // as the compiler has seen
+			k.columns(path, g)
+		}
 	}
 	k.report.add(r, path)
 }
@@ -118,8 +122,17 @@ func (k *checker) others(folder string) error {
 			continue
 		}
 		k.lost(path, g)
+		k.columns(path, g)
 	}
 	return nil
+}
+
+// columns reports a column that a plan reads and that nothing writes.
+func (k *checker) columns(path string, g *plan.Graph) {
+	var bad *plan.Error
+	if errors.As(g.CheckColumns(path), &bad) {
+		k.fail("unwritten-column", path, bad.SourceSpan, fmt.Sprintf("node %q: %s: %s", bad.Node, bad.Field, bad.Msg))
+	}
 }
 
 // orphan reports whether the compiler made the artifact from a source in the folder that is checked.
@@ -144,11 +157,11 @@ func (k *checker) lost(path string, g *plan.Graph) {
 	for _, n := range g.Nodes {
 		var keys []registry.KeyID
 		var params []registry.ParamID
-		if n.Expr != nil {
-			keys, params = append(keys, n.Expr.Keys()...), append(params, n.Expr.Params()...)
+		for _, e := range n.Exprs {
+			keys, params = append(keys, e.Keys()...), append(params, e.Params()...)
 		}
-		if n.Pred != nil {
-			keys, params = append(keys, n.Pred.Keys()...), append(params, n.Pred.Params()...)
+		for _, p := range n.Preds {
+			keys, params = append(keys, p.Keys()...), append(params, p.Params()...)
 		}
 		for _, id := range keys {
 			if _, ok := k.registry.Key(id); !ok {
@@ -173,8 +186,12 @@ func (k *checker) lost(path string, g *plan.Graph) {
 }
 
 func (k *checker) unknown(path string, n *plan.Node, span, name string) {
-	d := compiler.Diagnostic{Code: "unknown-key", File: path, Line: 1, Column: 1,
-		Message: fmt.Sprintf("node %q uses %s, which the registry lacks", n.ID, name)}
+	k.fail("unknown-key", path, span, fmt.Sprintf("node %q uses %s, which the registry lacks", n.ID, name))
+}
+
+// fail reports a fault of an artifact, at the place in the source if the artifact names it.
+func (k *checker) fail(code, path, span, message string) {
+	d := compiler.Diagnostic{Code: code, File: path, Line: 1, Column: 1, Message: message}
 	if place := sourceSpan.FindStringSubmatch(span); place != nil {
 		d.Message += " (" + path + ")"
 		d.File = place[1]

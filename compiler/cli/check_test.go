@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,6 +83,17 @@ func TestCheck(t *testing.T) {
 			require.NoError(t, os.Rename("plans", "json"))
 			return []string{"json", "--registry_dir", tablesWithout(t, "score")}
 		}, []string{"plans/b.plan.ts:8:", `node "n2" uses key 2002, which the registry lacks (json/b.plan.json)`}},
+		{"a column that nothing writes", func(t *testing.T, dir string) []string {
+			write(t, dir, map[string]string{"plans/hand.plan.json": unwritten("hand")})
+			return nil
+		}, []string{`plans/hand.plan.json:1:1: error: node "f": nodes[1].params.pred_id: reads column "title" (3002), which no node before it writes`}},
+		{"a column that nothing writes in the artifact of a source", func(t *testing.T, dir string) []string {
+			text, err := os.ReadFile("plans/b.plan.ts")
+			require.NoError(t, err)
+			write(t, dir, map[string]string{"plans/b.plan.ts": strings.Replace(string(text), "Key.country", "Key.title", 1)})
+			require.NoError(t, run(t, dir, "compile", "plans").err)
+			return nil
+		}, []string{`plans/b.plan.ts:7:6: error: node "n1": nodes[1].params.pred_id: reads column "title"`}},
 		{"an error", func(t *testing.T, dir string) []string {
 			write(t, dir, map[string]string{"plans/a.plan.ts": "oops("})
 			return nil
@@ -127,6 +139,14 @@ func TestCheckAsJSON(t *testing.T) {
 // fixed returns an artifact that people wrote.
 func fixed(name string) string {
 	return `{"schema_version": 1, "plan_name": "` + name + `", "outputs": ["s"], "nodes": [{"node_id": "s", "op": "test::fixed_source", "inputs": []}]}`
+}
+
+// unwritten returns an artifact that reads a column which nothing writes.
+func unwritten(name string) string {
+	return `{"schema_version": 1, "plan_name": "` + name + `", "outputs": ["f"], "nodes": [
+		{"node_id": "s", "op": "test::fixed_source", "inputs": []},
+		{"node_id": "f", "op": "core::filter", "inputs": ["s"], "params": {"pred_id": "p"}}],
+		"pred_table": {"p": {"op": "in", "lhs": {"op": "key_ref", "key_id": 3002}, "list": ["x"]}}}`
 }
 
 // listing returns the content of all files below dir.

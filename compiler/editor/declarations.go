@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task"
 )
 
 // DeclarationsFile is the name of the file with the declarations.
@@ -24,10 +25,11 @@ var declarationsText string
 var declarations = template.Must(template.New(DeclarationsFile).Funcs(template.FuncMap{
 	"keyType": keyType, "paramType": paramType, "name": propertyName, "comment": comment,
 	"options": optionsType, "optional": allOptional, "byKind": endpointsByKind, "string": strconv.Quote,
+	"functions": functions, "builders": builders,
 }).Parse(declarationsText))
 
 // Declarations returns the type declarations of the language: the module @ranking-dsl/runtime and
-// the globals Key, P, EP, coalesce and regex. The same language gives the same bytes. Any goroutine.
+// the globals Key, P, EP and the functions of expressions. The same language gives the same bytes. Any goroutine.
 func Declarations(l *compiler.Language) []byte {
 	var b strings.Builder
 	if err := declarations.Execute(&b, l); err != nil {
@@ -39,7 +41,7 @@ func Declarations(l *compiler.Language) []byte {
 // keyTypes are the TypeScript types of keys.
 var keyTypes = map[registry.Type]string{
 	registry.Int: "IntKey", registry.Float: "FloatKey", registry.String: "StringKey", registry.Bool: "BoolKey",
-	registry.FeatureBundle: "FeatureBundleKey",
+	registry.StringSet: "StringSetKey", registry.FeatureBundle: "FeatureBundleKey",
 }
 
 func keyType(k registry.Key) string {
@@ -55,6 +57,10 @@ func paramType(p registry.Param) string {
 		return "Rankd.NumberParam"
 	case registry.String:
 		return "Rankd.StringParam"
+	case registry.IntList:
+		return "Rankd.IntList"
+	case registry.StringList:
+		return "Rankd.StringSet"
 	default:
 		return "Rankd.BoolParam"
 	}
@@ -63,8 +69,31 @@ func paramType(p registry.Param) string {
 // optionsType returns the type of a method's options. An option with two names, one of which a plan
 // gives, makes it an intersection.
 func optionsType(m compiler.Method) string {
+	plain, choices := properties(m.Options)
+	if m.InputsMax > 1 {
+		mark := "?"
+		if m.InputsMin > 1 {
+			mark = ""
+		}
+		plain += fmt.Sprintf(" /** The inputs after the first, in order. */ %s%s: readonly CandidateSet[];", task.InputsOption, mark)
+	}
+	if plain == "" {
+		return "Rankd.NodeOptions" + choices
+	}
+	return "Rankd.NodeOptions & {" + plain + " }" + choices
+}
+
+// fieldsType returns the type of an Object.
+func fieldsType(fields []compiler.Option) string {
+	plain, choices := properties(fields)
+	return "{" + plain + " }" + choices
+}
+
+// properties returns options as properties of an object type, and as intersections those that have two
+// names.
+func properties(options []compiler.Option) (string, string) {
 	var plain, choices strings.Builder
-	for _, o := range m.Options {
+	for _, o := range options {
 		mark := "?"
 		if o.Required {
 			mark = ""
@@ -86,24 +115,31 @@ func optionsType(m compiler.Method) string {
 		}
 		choices.WriteString(" & (" + strings.Join(forms, " | ") + ")")
 	}
-	if plain.Len() == 0 {
-		return "Rankd.NodeOptions" + choices.String()
-	}
-	return "Rankd.NodeOptions & {" + plain.String() + " }" + choices.String()
+	return plain.String(), choices.String()
 }
 
 // optionType returns the TypeScript type of an option's value.
 func optionType(o compiler.Option) string {
+	if o.List {
+		return "readonly (" + itemType(o) + ")[]"
+	}
+	return itemType(o)
+}
+
+// itemType returns the type of an option's value, or of one item of a List.
+func itemType(o compiler.Option) string {
+	if o.Key {
+		return optionKeyType(o.Rule)
+	}
 	switch o.Type {
-	case plan.Int:
-		if o.Key {
-			return optionKeyType(o.Rule)
-		}
+	case plan.Int, plan.Float:
 		return "Rankd.PlainNumber"
 	case plan.Bool:
 		return "Rankd.PlainBoolean"
 	case plan.Endpoint:
-		return "Rankd.Endpoint<" + strconv.Quote(string(registry.Redis)) + ">"
+		return "Rankd.Endpoint<" + strconv.Quote(string(o.EndpointKind)) + ">"
+	case plan.Object:
+		return fieldsType(o.Fields)
 	case plan.ExprID:
 		return "Rankd.Expr"
 	case plan.PredID:
@@ -151,6 +187,14 @@ func optionDoc(o compiler.Option) string {
 	case high != nil:
 		notes = append(notes, fmt.Sprintf("at most %d", *high))
 	}
+	switch low, high := o.Rule.FloatMin, o.Rule.FloatMax; {
+	case low != nil && high != nil:
+		notes = append(notes, fmt.Sprintf("from %v to %v", *low, *high))
+	case low != nil:
+		notes = append(notes, fmt.Sprintf("at least %v", *low))
+	case high != nil:
+		notes = append(notes, fmt.Sprintf("at most %v", *high))
+	}
 	if o.Rule.Default != nil {
 		notes = append(notes, fmt.Sprintf("%d if left out", *o.Rule.Default))
 	}
@@ -162,10 +206,8 @@ func optionDoc(o compiler.Option) string {
 
 // allOptional returns "?" if a plan may leave all options out.
 func allOptional(m compiler.Method) string {
-	for _, o := range m.Options {
-		if o.Required {
-			return ""
-		}
+	if m.InputsMin > 1 || slices.ContainsFunc(m.Options, func(o compiler.Option) bool { return o.Required }) {
+		return ""
 	}
 	return "?"
 }

@@ -44,13 +44,56 @@ func unseen() task.Spec {
 	}
 }
 
+// unseenMerge is another, of several inputs, with lists and objects.
+func unseenMerge() task.Spec {
+	least, most := 0.0, 1.0
+	return task.Spec{
+		Op: "shop::mix", Doc: "Mixes.", Inputs: 1, InputsMax: 4, Output: task.Merge,
+		Params: []plan.ParamSchema{
+			{Name: "share", Type: plan.Float, List: true, Source: plan.SourceRule{FloatMin: &least, FloatMax: &most}},
+			{Name: "to", Type: plan.Key, Required: true, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Float}, Writes: true}},
+			{Name: "columns", Type: plan.Key, List: true},
+			{Name: "how", Type: plan.Enum, StrValue: "fair", Source: plan.SourceRule{OneOf: []string{"fair", "first"}}},
+			{Name: "seen", Type: plan.Template},
+			{Name: "service", Type: plan.Endpoint, EndpointKind: registry.HTTP},
+			{Name: "rules", Type: plan.Object, List: true, Fields: []plan.ParamSchema{
+				{Name: "pred_id", Type: plan.PredID, Required: true},
+				{Name: "expr_id", Type: plan.ExprID, Required: true, Source: plan.SourceRule{Alias: "then"}},
+				{Name: "only", Type: plan.Key, List: true},
+			}},
+		},
+		Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil },
+	}
+}
+
+// everything is a source of rows with a column of each key.
+func everything() task.Spec {
+	return task.Spec{
+		Op: "shop::everything", Doc: "Rows with all columns.", Output: task.Source,
+		Writes: func(_ *plan.Node, reg *registry.Registry) []registry.KeyID {
+			var keys []registry.KeyID
+			for _, key := range reg.Keys() {
+				keys = append(keys, key.ID)
+			}
+			return keys
+		},
+		Run: func(c *task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil },
+	}
+}
+
+// catalogAndRegistry returns the tasks and the keys of the tests: the built-in ones and some of each further type.
+func catalogAndRegistry(t *testing.T) (*task.Catalog, *registry.Registry) {
+	t.Helper()
+	reg, err := registry.Load(os.DirFS("../testdata/tables"), "dev")
+	require.NoError(t, err)
+	tasks, err := task.NewCatalog(append(builtin.Specs(), unseen(), unseenMerge(), everything())...)
+	require.NoError(t, err)
+	return tasks, reg
+}
+
 func language(t *testing.T) *compiler.Language {
 	t.Helper()
-	reg, err := registry.Default("dev")
-	require.NoError(t, err)
-	tasks, err := task.NewCatalog(append(builtin.Specs(), unseen())...)
-	require.NoError(t, err)
-	return compiler.NewLanguage(tasks, reg)
+	return compiler.NewLanguage(catalogAndRegistry(t))
 }
 
 // compilers returns the TypeScript compilers to test with, from RANKD_TSC, a list like PATH.
@@ -134,8 +177,8 @@ func TestTscRefusesBadPlans(t *testing.T) {
 	}
 }
 
-// The declarations of a task that only Go knows accept its good use, and refuse each bad one.
-func TestTscKnowsATaskOfGo(t *testing.T) {
+// The declarations of tasks that only Go knows accept their good use, and refuse each bad one.
+func TestTscKnowsTasksOfGo(t *testing.T) {
 	const good = `endpoint: EP.redis.redis_default, note: "n", boost: Key.id * 2`
 	uses := []struct {
 		options string
@@ -155,6 +198,28 @@ func TestTscKnowsATaskOfGo(t *testing.T) {
 		{good + `, unless: Key.id`, true},
 		{good + `, other: [v]`, true},
 	}
+	const mix = `to: Key.score`
+	mixes := []struct {
+		options string
+		wrong   bool
+	}{
+		{mix, false},
+		{mix + `, with: [v, v], share: [0.5, 1], columns: [Key.id, Key.title], how: "first", seen: "seen:{user}", service: EP.http.http_api`, false},
+		{mix + `, rules: [{ pred: Key.id > 5, expr: Key.score * 2 }, { pred: true, then: 1, only: [Key.country] }]`, false},
+		{`to: Key.country`, true},
+		{mix + `, with: v`, true},
+		{mix + `, share: 0.5`, true},
+		{mix + `, share: ["0.5"]`, true},
+		{mix + `, columns: ["title"]`, true},
+		{mix + `, how: "last"`, true},
+		{mix + `, seen: 5`, true},
+		{mix + `, service: EP.redis.redis_default`, true},
+		{mix + `, rules: [{ pred: Key.id > 5 }]`, true},
+		{mix + `, rules: [{ pred: Key.id > 5, expr: 1, then: 2 }]`, true},
+		{mix + `, rules: [{ pred: Key.id, expr: 1 }]`, true},
+		{mix + `, rules: [{ pred: true, expr: 1, weight: 1 }]`, true},
+		{mix + `, rules: { pred: true, expr: 1 }`, true},
+	}
 	var source strings.Builder
 	source.WriteString("import type { CandidateSet } from \"@ranking-dsl/runtime\";\ndeclare const v: CandidateSet;\n")
 	want := make(map[string]bool)
@@ -162,6 +227,12 @@ func TestTscKnowsATaskOfGo(t *testing.T) {
 		fmt.Fprintf(&source, "v.%s({ %s });\n", []string{"rank_by_taste", "rankByTaste"}[i%2], use.options)
 		if use.wrong {
 			want[fmt.Sprintf("uses.ts:%d", i+3)] = true
+		}
+	}
+	for i, use := range mixes {
+		fmt.Fprintf(&source, "v.mix({ %s });\n", use.options)
+		if use.wrong {
+			want[fmt.Sprintf("uses.ts:%d", len(uses)+i+3)] = true
 		}
 	}
 	for _, tsc := range compilers(t) {

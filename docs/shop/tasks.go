@@ -9,12 +9,12 @@ import (
 )
 
 // tasks returns the program's own tasks.
-func tasks() []task.Spec { return []task.Spec{dedupe(), activity()} }
+func tasks() []task.Spec { return []task.Spec{distinct(), activity()} }
 
-// dedupe keeps the first row of each id.
-func dedupe() task.Spec {
+// distinct keeps the first row of each id.
+func distinct() task.Spec {
 	return task.Spec{
-		Op:     "shop::dedupe",
+		Op:     "shop::distinct",
 		Doc:    "Keeps the first row of each id.",
 		Inputs: 1,
 		Output: task.Subset,
@@ -80,5 +80,5 @@ func countFollowed(c *task.Ctx) (rowset.RowSet, error) {
 		}
 		counts.Append(float64(reply.Int()))
 	}
-	return rowset.ScatterFloats(in, counts.Column()), nil
+	return rowset.Scatter(c.Memory, in, rowset.Columns{Floats: []rowset.FloatColumn{counts.Column()}}), nil
 }

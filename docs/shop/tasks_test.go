@@ -12,8 +12,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-func TestDedupe(t *testing.T) {
-	out, err := rankdtest.Run(dedupe(), rankdtest.Case{
+func TestDistinct(t *testing.T) {
+	out, err := rankdtest.Run(distinct(), rankdtest.Case{
 		Inputs: rankdtest.Inputs(rankdtest.Rows(5, 7, 5, 9, 7)),
 	})
 	require.NoError(t, err)

@@ -18,32 +18,53 @@ type vector struct {
 	valid []uint64  // words of a mask; nil: no nulls. Bits past the end are undefined.
 }
 
-// An evaluator evaluates the expressions of one program. It is scratch memory: one
-// call uses it at a time, and a pool keeps it for the next.
+// An evaluator runs one code. It is scratch memory: one call uses it at a time, and a pool keeps it for
+// the next.
 type evaluator struct {
-	program program
-	batch   *rowset.Batch
-	bound   []binding
-	regs    []*register // allocated as they are needed
+	code   code
+	stop   rowset.Stop // nil: never
+	batch  *rowset.Batch
+	params *Params
+	bound  []binding
+	regs   []*register // allocated as they are needed
+
+	boundTests  []testBinding
+	boundLeaves []leafBinding
+	ints        [2]*intRegister        // allocated as they are needed
+	compacted   [compactLevels][]int32 // rows of compacted chunks, by level
+	failed      error                  // of the condition of an if; rowset.ErrStopped or nil
 }
 
-func newEvaluator(p program) *evaluator {
-	return &evaluator{program: p, bound: make([]binding, len(p))}
+func newEvaluator(c code) evaluator {
+	return evaluator{
+		code: c, bound: make([]binding, len(c.program)),
+		boundTests: make([]testBinding, len(c.tests)), boundLeaves: make([]leafBinding, len(c.leaves)),
+	}
 }
 
 // registersKept is how many registers an idle evaluator keeps at most. An
 // expression of ordinary shape takes two or three.
 const registersKept = 16
 
-func (ev *evaluator) begin(batch *rowset.Batch, params *Params) {
-	ev.batch = batch
-	bind(ev.program, ev.bound, batch, params)
+func (ev *evaluator) begin(stop rowset.Stop, batch *rowset.Batch, params *Params) {
+	ev.stop, ev.batch, ev.params = stop, batch, params
+	bind(ev.code.program, ev.bound, batch, params)
+	for i := range ev.code.leaves {
+		ev.boundLeaves[i] = bindLeaf(&ev.code.leaves[i], batch, params)
+	}
+	for i := range ev.code.tests {
+		ev.bindTest(&ev.code.tests[i], &ev.boundTests[i])
+	}
 }
 
-// end drops the batch, so that an idle evaluator keeps none alive.
+// end drops the batch and the request, so that an idle evaluator keeps none alive.
 func (ev *evaluator) end() {
-	ev.batch = nil
+	ev.stop, ev.batch, ev.params, ev.failed = nil, nil, nil, nil
 	clear(ev.bound)
+	clear(ev.boundLeaves)
+	for i := range ev.boundTests {
+		ev.boundTests[i].end()
+	}
 	if len(ev.regs) > registersKept {
 		ev.regs = nil
 	}
@@ -71,106 +92,172 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 		return vector{vals: vals}
 	case bindIDs:
 		if c.rows == nil {
-			convertIDs(vals, ev.batch.IDs[c.lo:c.lo+c.n])
+			convertInts(vals, ev.batch.IDs[c.lo:c.lo+c.n])
 		} else {
-			gatherIDs(vals, ev.batch.IDs, c.rows)
+			gatherInts(vals, ev.batch.IDs, c.rows)
 		}
 		return vector{vals: vals}
 	case bindColumn:
 		return readColumn(b.column, c, dst)
+	case bindInts:
+		if c.rows == nil {
+			convertInts(vals, b.ints.Values[c.lo:c.lo+c.n])
+		} else {
+			gatherInts(vals, b.ints.Values, c.rows)
+		}
+		return vector{vals, readValid(b.ints.Valid, c, dst)}
+	case bindBools:
+		for i := range vals {
+			vals[i] = float64(bit(b.bools.Values.Get(int(c.row(i)))))
+		}
+		return vector{vals, readValid(b.bools.Valid, c, dst)}
 	default:
 		i = b.at
 	}
 
-	switch in := &ev.program[i]; in.op {
-	case opNeg:
-		x := ev.eval(in.a, c, dst, free)
-		negate(vals, x.vals)
-		return vector{vals, x.valid}
+	in := &ev.code.program[i]
+	var v vector
+	switch in.op {
 	case opCoalesce:
 		return ev.coalesce(in, c, dst, free)
+	case opIf:
+		return ev.choose(in, c, dst, free)
+	case opClamp:
+		v = ev.clamp(in, c, dst, free)
 	default:
-		return ev.arithmetic(in, c, dst, free)
-	}
-}
-
-func readColumn(column *rowset.FloatColumn, c *chunk, dst *register) vector {
-	if c.rows == nil {
-		v := vector{vals: column.Values[c.lo : c.lo+c.n]}
-		if column.Valid != nil {
-			v.valid = column.Valid[c.lo/64:][:c.words()]
+		if in.of.kernel.one != nil {
+			v = ev.eval(in.a, c, dst, free)
+			in.of.kernel.one(vals, v.vals)
+			v.vals = vals
+		} else {
+			v = ev.arithmetic(in, c, dst, free)
 		}
-		return v
 	}
-	v := vector{vals: dst.vals[:c.n]}
-	gatherValues(v.vals, column.Values, c.rows)
-	if column.Valid != nil {
-		v.valid = dst.valid[:c.words()]
-		gatherBits(v.valid, column.Valid, c.rows)
+	if in.checked && !allFinite(v.vals) {
+		v.valid = keepFinite(&dst.valid, v.vals, v.valid)
 	}
 	return v
 }
 
-// arithmetic computes an addition, subtraction or multiplication. Neither side
-// is bound to null, and not both are scalars.
+func readColumn(column *rowset.FloatColumn, c *chunk, dst *register) vector {
+	v := vector{valid: readValid(column.Valid, c, dst)}
+	if c.rows == nil {
+		v.vals = column.Values[c.lo : c.lo+c.n]
+	} else {
+		v.vals = dst.vals[:c.n]
+		gather(v.vals, column.Values, c.rows)
+	}
+	return v
+}
+
+// readValid returns the validity of a column for a chunk, as a view or in dst. valid has a bit per batch row.
+func readValid(valid rowset.Bitmap, c *chunk, dst *register) []uint64 {
+	switch {
+	case valid == nil:
+		return nil
+	case c.rows == nil:
+		return valid[c.lo/64:][:c.words()]
+	}
+	gatherBits(dst.valid[:c.words()], valid, c.rows)
+	return dst.valid[:c.words()]
+}
+
+// arithmetic computes an operation of two operands. Neither is bound to null, and not both are scalars.
 func (ev *evaluator) arithmetic(in *instruction, c *chunk, dst *register, free int) vector {
-	vals := dst.vals[:c.n]
-	if a := &ev.bound[in.a]; a.kind == bindScalar {
+	vals, k := dst.vals[:c.n], &in.of.kernel
+	if a := &ev.bound[in.a]; a.kind == bindScalar && k.before != nil {
 		y := ev.eval(in.b, c, dst, free)
-		switch in.op {
-		case opAdd:
-			addScalar(vals, y.vals, a.value)
-		case opSub:
-			subScalar(vals, a.value, y.vals)
-		case opMul:
-			mulScalar(vals, y.vals, a.value)
-		}
+		k.before(vals, a.value, y.vals)
 		return vector{vals, y.valid}
 	}
-	if b := &ev.bound[in.b]; b.kind == bindScalar {
+	if b := &ev.bound[in.b]; b.kind == bindScalar && k.scalar != nil {
 		x := ev.eval(in.a, c, dst, free)
-		switch in.op {
-		case opAdd:
-			addScalar(vals, x.vals, b.value)
-		case opSub:
-			addScalar(vals, x.vals, -b.value)
-		case opMul:
-			mulScalar(vals, x.vals, b.value)
-		}
+		k.scalar(vals, x.vals, b.value)
 		return vector{vals, x.valid}
 	}
 
 	// The side that takes more registers goes first, while all are free. So a
-	// tree of n operations takes at most log2(n) registers, whatever its shape.
+	// tree of n such operations takes at most log2(n) registers, whatever its shape.
 	var x, y vector
-	if ev.program[in.a].need >= ev.program[in.b].need {
+	if ev.code.program[in.a].need >= ev.code.program[in.b].need {
 		x = ev.eval(in.a, c, dst, free)
 		y = ev.eval(in.b, c, ev.reg(free), free+1)
 	} else {
 		y = ev.eval(in.b, c, dst, free)
 		x = ev.eval(in.a, c, ev.reg(free), free+1)
 	}
-	switch in.op {
-	case opAdd:
-		addVector(vals, x.vals, y.vals)
-	case opSub:
-		subVector(vals, x.vals, y.vals)
-	case opMul:
-		mulVector(vals, x.vals, y.vals)
-	}
-	// The validity must move to dst, because the next operation reuses register free.
+	k.two(vals, x.vals, y.vals)
+	return vector{vals, bothValid(dst, c, x.valid, y.valid)}
+}
+
+// bothValid returns the rows that are valid in both. The validity must move to dst, because the next
+// operation reuses other registers.
+func bothValid(dst *register, c *chunk, a, b []uint64) []uint64 {
 	valid := dst.valid[:c.words()]
 	switch {
-	case x.valid == nil && y.valid == nil:
-		return vector{vals: vals}
-	case y.valid == nil:
-		copy(valid, x.valid)
-	case x.valid == nil:
-		copy(valid, y.valid)
+	case a == nil && b == nil:
+		return nil
+	case b == nil:
+		copy(valid, a)
+	case a == nil:
+		copy(valid, b)
 	default:
 		for k := range valid {
-			valid[k] = x.valid[k] & y.valid[k]
+			valid[k] = a[k] & b[k]
 		}
+	}
+	return valid
+}
+
+// clamp computes an opClamp. No operand is bound to null, and not all are scalars.
+func (ev *evaluator) clamp(in *instruction, c *chunk, dst *register, free int) vector {
+	vals := dst.vals[:c.n]
+	x := ev.eval(in.a, c, dst, free)
+	low, high := &ev.bound[in.b], &ev.bound[in.c]
+	if low.kind == bindScalar && high.kind == bindScalar {
+		clampScalar(vals, x.vals, low.value, high.value)
+		return vector{vals, x.valid}
+	}
+	y := ev.eval(in.b, c, ev.reg(free), free+1)
+	maxVector(vals, x.vals, y.vals)
+	valid := bothValid(dst, c, x.valid, y.valid)
+	z := ev.eval(in.c, c, ev.reg(free), free+1)
+	minVector(vals, vals, z.vals)
+	return vector{vals, bothValid(dst, c, valid, z.valid)}
+}
+
+// choose computes an opIf. It computes an operand only if some row of the chunk chooses it.
+func (ev *evaluator) choose(in *instruction, c *chunk, dst *register, free int) vector {
+	var cond mask
+	all := fullMask(c.n)
+	if err := ev.test(in.test, c, &all, &cond, free); err != nil {
+		ev.failed = err // nobody looks at the values now
+	}
+	switch countOnes(cond[:c.words()]) {
+	case c.n:
+		return ev.eval(in.a, c, dst, free)
+	case 0:
+		return ev.eval(in.b, c, dst, free)
+	}
+	x := ev.eval(in.a, c, dst, free)
+	y := ev.eval(in.b, c, ev.reg(free), free+1)
+	vals, valid := dst.vals[:c.n], dst.valid[:c.words()]
+	for k := range valid {
+		lo, hi := k*64, min(k*64+64, c.n)
+		choose(vals[lo:hi], cond[k], x.vals[lo:hi], y.vals[lo:hi])
+	}
+	if x.valid == nil && y.valid == nil {
+		return vector{vals: vals}
+	}
+	for k := range valid {
+		left, right := ^uint64(0), ^uint64(0)
+		if x.valid != nil {
+			left = x.valid[k]
+		}
+		if y.valid != nil {
+			right = y.valid[k]
+		}
+		valid[k] = cond[k]&left | ^cond[k]&right
 	}
 	return vector{vals, valid}
 }

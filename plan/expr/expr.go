@@ -10,8 +10,10 @@ import (
 // Expr is a compiled expression: per row a double or null. Immutable once
 // built; any goroutine.
 type Expr struct {
-	program    program
+	code       code
 	root       int32
+	tree       *node // as the artifact has it
+	registry   *registry.Registry
 	keys       []registry.KeyID
 	params     []registry.ParamID
 	evaluators sync.Pool // of *exprEvaluator; only scratch memory
@@ -19,8 +21,16 @@ type Expr struct {
 
 // An exprEvaluator has one more register. Its values are part of the result.
 type exprEvaluator struct {
-	*evaluator
+	evaluator
 	out register
+}
+
+// evaluator returns scratch memory. The caller puts it back.
+func (e *Expr) evaluator() *exprEvaluator {
+	if ev, ok := e.evaluators.Get().(*exprEvaluator); ok {
+		return ev
+	}
+	return &exprEvaluator{evaluator: newEvaluator(e.code)}
 }
 
 // Keys returns the keys that e reads, ascending. registry.IDKey stands for the id.
@@ -45,12 +55,9 @@ func (e *Expr) Column(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, para
 	if in.Batch == nil {
 		return Column{}, nil
 	}
-	ev, _ := e.evaluators.Get().(*exprEvaluator)
-	if ev == nil {
-		ev = &exprEvaluator{evaluator: newEvaluator(e.program)}
-	}
+	ev := e.evaluator()
 	defer e.evaluators.Put(ev)
-	ev.begin(in.Batch, params)
+	ev.begin(stop, in.Batch, params)
 	defer ev.end()
 
 	col := Column{Values: m.Floats(in.Batch.Len())}
@@ -62,10 +69,61 @@ func (e *Expr) Column(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, para
 	} else {
 		ev.evalSelected(e.root, &todo, &col)
 	}
-	if todo.stopped {
+	if todo.stopped || ev.failed != nil {
 		return Column{}, rowset.ErrStopped
 	}
 	return col, nil
+}
+
+// Values is the value of an expression for the active rows of a RowSet, by position: element i belongs to
+// the row in.Row(i). Immutable once built; any goroutine.
+type Values struct {
+	Values    []float64     // one per active row; 0 for null rows
+	Valid     rowset.Bitmap // by position; nil if no row is null
+	NonFinite bool          // some row is an infinity or NaN
+}
+
+// Values evaluates e for the active rows of in, by position. It returns rowset.ErrStopped once stop says so.
+// A nil stop never does, and the error is then nil. The values are m's.
+func (e *Expr) Values(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, params *Params) (Values, error) {
+	if in.N == 0 {
+		return Values{}, nil
+	}
+	ev := e.evaluator()
+	defer e.evaluators.Put(ev)
+	ev.begin(stop, in.Batch, params)
+	defer ev.end()
+
+	out := Values{Values: m.Floats(in.N)}
+	todo := chunks{in: in, stop: stop}
+	var c chunk
+	for todo.advance(&c) {
+		lo := todo.next - c.n
+		vals := out.Values[lo : lo+c.n]
+		ev.out.vals = vals
+		v := ev.eval(e.root, &c, &ev.out, 0)
+		if &v.vals[0] != &vals[0] { // a view of a column
+			copy(vals, v.vals)
+		}
+		if v.valid != nil && countValid(v.valid, c.n) < c.n {
+			if out.Valid == nil {
+				out.Valid = rowset.NewBitmapOf(in.N, lo)
+			}
+			zeroInvalid(vals, v.valid)
+			full := fullMask(c.n)
+			for k, w := range v.valid {
+				out.Valid[lo/64+k] = w & full[k]
+			}
+		} else if out.Valid != nil {
+			out.Valid.SetRange(lo, lo+c.n)
+		}
+		out.NonFinite = out.NonFinite || !allFinite(vals)
+	}
+	ev.out.vals = nil // the memory belongs to the result
+	if todo.stopped || ev.failed != nil {
+		return Values{}, rowset.ErrStopped
+	}
+	return out, nil
 }
 
 // evalPrefix evaluates the first rows of the batch, in place.

@@ -67,21 +67,21 @@ func fill(dst []float64, v float64) {
 	}
 }
 
-func convertIDs(dst []float64, ids []int64) {
-	dst = dst[:len(ids)]
-	for i, id := range ids {
-		dst[i] = float64(id)
+func convertInts(dst []float64, ints []int64) {
+	dst = dst[:len(ints)]
+	for i, v := range ints {
+		dst[i] = float64(v)
 	}
 }
 
-func gatherIDs(dst []float64, ids []int64, rows []int32) {
+func gatherInts(dst []float64, ints []int64, rows []int32) {
 	dst = dst[:len(rows)]
 	for i, row := range rows {
-		dst[i] = float64(ids[row])
+		dst[i] = float64(ints[row])
 	}
 }
 
-func gatherValues(dst, values []float64, rows []int32) {
+func gather[T float64 | int64](dst, values []T, rows []int32) {
 	dst = dst[:len(rows)]
 	for i, row := range rows {
 		dst[i] = values[row]
@@ -144,193 +144,22 @@ func allFinite(x []float64) bool {
 	return s0+s1+s2+s3 == 0
 }
 
-// cmpOp is a comparison.
-type cmpOp uint8
+// isFinite reports whether v is neither an infinity nor a NaN.
+func isFinite(v float64) bool { return v-v == 0 }
 
-const (
-	cmpEq cmpOp = iota
-	cmpNe
-	cmpLt
-	cmpLe
-	cmpGt
-	cmpGe
-)
-
-func parseCmp(s string) (cmpOp, bool) {
-	switch s {
-	case "==":
-		return cmpEq, true
-	case "!=":
-		return cmpNe, true
-	case "<":
-		return cmpLt, true
-	case "<=":
-		return cmpLe, true
-	case ">":
-		return cmpGt, true
-	case ">=":
-		return cmpGe, true
-	}
-	return 0, false
-}
-
-// swapped returns the comparison of (b, a) that equals op of (a, b).
-func (op cmpOp) swapped() cmpOp {
-	switch op {
-	case cmpLt:
-		return cmpGt
-	case cmpLe:
-		return cmpGe
-	case cmpGt:
-		return cmpLt
-	case cmpGe:
-		return cmpLe
-	}
-	return op
-}
-
-// holds compares two values. A NaN is unequal to everything, and neither less nor
-// greater.
-func (op cmpOp) holds(a, b float64) bool {
-	switch op {
-	case cmpEq:
-		return a == b
-	case cmpNe:
-		return a != b
-	case cmpLt:
-		return a < b
-	case cmpLe:
-		return a <= b
-	case cmpGt:
-		return a > b
-	default:
-		return a >= b
-	}
-}
-
-// bit returns 1 for true, without a branch.
-func bit(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// compareScalar sets bit i of out to "x[i] op c". Bits past the end are
-// undefined.
-func compareScalar(out *mask, op cmpOp, x []float64, c float64) {
-	for k := 0; len(x) > 0; k++ {
-		block := x[:min(64, len(x))]
-		x = x[len(block):]
-		w := uint64(0)
-		switch op {
-		case cmpEq:
-			for i := len(block) - 1; i >= 0; i-- {
-				w = w + w + bit(block[i] == c)
-			}
-		case cmpNe:
-			for i := len(block) - 1; i >= 0; i-- {
-				w = w + w + bit(block[i] != c)
-			}
-		case cmpLt:
-			for i := len(block) - 1; i >= 0; i-- {
-				w = w + w + bit(block[i] < c)
-			}
-		case cmpLe:
-			for i := len(block) - 1; i >= 0; i-- {
-				w = w + w + bit(block[i] <= c)
-			}
-		case cmpGt:
-			for i := len(block) - 1; i >= 0; i-- {
-				w = w + w + bit(block[i] > c)
-			}
-		case cmpGe:
-			for i := len(block) - 1; i >= 0; i-- {
-				w = w + w + bit(block[i] >= c)
-			}
-		}
-		out[k] = w
-	}
-}
-
-// compareVector sets bit i of out to "x[i] op y[i]". Bits past the end are
-// undefined.
-func compareVector(out *mask, op cmpOp, x, y []float64) {
-	switch op {
-	case cmpGt, cmpGe:
-		op, x, y = op.swapped(), y, x
-	}
-	for k := 0; len(x) > 0; k++ {
-		n := min(64, len(x))
-		a, b := x[:n], y[:n]
-		x, y = x[n:], y[n:]
-		w := uint64(0)
-		switch op {
-		case cmpEq:
-			for i := n - 1; i >= 0; i-- {
-				w = w + w + bit(a[i] == b[i])
-			}
-		case cmpNe:
-			for i := n - 1; i >= 0; i-- {
-				w = w + w + bit(a[i] != b[i])
-			}
-		case cmpLt:
-			for i := n - 1; i >= 0; i-- {
-				w = w + w + bit(a[i] < b[i])
-			}
-		case cmpLe:
-			for i := n - 1; i >= 0; i-- {
-				w = w + w + bit(a[i] <= b[i])
-			}
-		}
-		out[k] = w
-	}
-}
-
-// numberSetScan is the longest list of numbers that is scanned. A map lookup costs
-// about as much as that many comparisons.
-const numberSetScan = 16
-
-// A numberSet is the list of numbers of an in. Immutable once built; any goroutine.
-type numberSet struct {
-	few  []float64            // the list, if short
-	many map[float64]struct{} // else; nil if short
-}
-
-func newNumberSet(list []float64) *numberSet {
-	if len(list) <= numberSetScan {
-		return &numberSet{few: list}
-	}
-	s := &numberSet{many: make(map[float64]struct{}, len(list))}
-	for _, v := range list {
-		s.many[v] = struct{}{} // a map finds -0.0 under 0.0, and no NaN: as == does
-	}
-	return s
-}
-
-func (s *numberSet) contains(v float64) bool {
-	if s.many != nil {
-		_, ok := s.many[v]
-		return ok
-	}
-	for _, x := range s.few {
-		if x == v {
-			return true
-		}
-	}
-	return false
-}
-
-// memberOf sets bit i of out to "x[i] is in the set". Bits past the end are
-// undefined.
-func memberOf(out *mask, x []float64, set *numberSet) {
-	for k := 0; len(x) > 0; k++ {
-		block := x[:min(64, len(x))]
-		x = x[len(block):]
+// keepFinite returns, in out, which values are finite and were valid. A nil valid has no nulls.
+func keepFinite(out *mask, vals []float64, valid []uint64) []uint64 {
+	words := out[:(len(vals)+63)/64]
+	for k := range words {
+		block := vals[k*64 : min(k*64+64, len(vals))]
 		w := uint64(0)
 		for i := len(block) - 1; i >= 0; i-- {
-			w = w + w + bit(set.contains(block[i]))
+			w = w + w + bit(isFinite(block[i]))
 		}
-		out[k] = w
+		if valid != nil {
+			w &= valid[k]
+		}
+		words[k] = w
 	}
+	return words
 }

@@ -1,78 +1,155 @@
 package expr
 
 import (
+	"math"
 	"slices"
 
 	"github.com/rankd/rankd/registry"
 )
 
-// Params are the parameter values that one request sets. Immutable once
-// built; any goroutine. A zero or nil Params has no values: all parameters read
+// Params are the parameter values of one request: those of its context and those of param_overrides.
+// Immutable once built; any goroutine. A zero or nil Params has no values: all parameters read
 // as null. An explicit null is the same as unset.
 type Params struct {
-	floats  []floatParam
-	strings []stringParam
+	values []param
+	now    float64 // seconds since 1970; only if hasNow
+	hasNow bool
 }
 
-type floatParam struct {
-	id    registry.ParamID
-	value float64
-}
-
-type stringParam struct {
-	id    registry.ParamID
-	value string
+// param is the value of one parameter.
+type param struct {
+	id      registry.ParamID
+	typ     registry.Type
+	bits    uint64   // of an Int, a Float or a Bool
+	text    string   // of a String
+	ints    []int64  // of an IntList
+	strings []string // of a StringList
 }
 
 // SetFloat sets a parameter while the Params are being built. Setting it again
-// replaces the value.
+// replaces the value, as with all that follow.
 func (p *Params) SetFloat(id registry.ParamID, v float64) {
-	p.Unset(id)
-	p.floats = append(p.floats, floatParam{id, v})
+	p.set(param{id: id, typ: registry.Float, bits: math.Float64bits(v)})
 }
 
-// SetString sets a parameter while the Params are being built. Setting it
-// again replaces the value.
+// SetInt sets a parameter while the Params are being built.
+func (p *Params) SetInt(id registry.ParamID, v int64) {
+	p.set(param{id: id, typ: registry.Int, bits: uint64(v)})
+}
+
+// SetBool sets a parameter while the Params are being built.
+func (p *Params) SetBool(id registry.ParamID, v bool) {
+	bits := uint64(0)
+	if v {
+		bits = 1
+	}
+	p.set(param{id: id, typ: registry.Bool, bits: bits})
+}
+
+// SetString sets a parameter while the Params are being built.
 func (p *Params) SetString(id registry.ParamID, v string) {
-	p.Unset(id)
-	p.strings = append(p.strings, stringParam{id, v})
+	p.set(param{id: id, typ: registry.String, text: v})
 }
 
-// Clone returns a copy that can be changed without changing p.
+// SetIntList sets a parameter while the Params are being built. The list belongs to them from now on.
+func (p *Params) SetIntList(id registry.ParamID, v []int64) {
+	p.set(param{id: id, typ: registry.IntList, ints: v})
+}
+
+// SetStringList sets a parameter while the Params are being built. The list belongs to them from now on.
+func (p *Params) SetStringList(id registry.ParamID, v []string) {
+	p.set(param{id: id, typ: registry.StringList, strings: v})
+}
+
+func (p *Params) set(v param) {
+	p.Unset(v.id)
+	p.values = append(p.values, v)
+}
+
+// Clone returns a copy that can be changed without changing p. They share the lists, which nobody changes.
 func (p Params) Clone() Params {
-	return Params{floats: slices.Clone(p.floats), strings: slices.Clone(p.strings)}
+	p.values = slices.Clone(p.values)
+	return p
 }
 
 // Unset makes a parameter null again while the Params are being built.
 func (p *Params) Unset(id registry.ParamID) {
-	p.floats = slices.DeleteFunc(p.floats, func(f floatParam) bool { return f.id == id })
-	p.strings = slices.DeleteFunc(p.strings, func(s stringParam) bool { return s.id == id })
+	p.values = slices.DeleteFunc(p.values, func(v param) bool { return v.id == id })
 }
 
-// Float returns the value of a float or int parameter. It returns false if the
-// parameter is null or of another type.
-func (p *Params) Float(id registry.ParamID) (float64, bool) {
+// get returns the value of a parameter if it has that type, or nil.
+func (p *Params) get(id registry.ParamID, t registry.Type) *param {
 	if p == nil {
-		return 0, false
+		return nil
 	}
-	for i := range p.floats {
-		if p.floats[i].id == id {
-			return p.floats[i].value, true
+	for i := range p.values {
+		if v := &p.values[i]; v.id == id && v.typ == t {
+			return v
 		}
 	}
+	return nil
+}
+
+// Float returns the value of a float parameter, or of an int parameter as a double. It returns false if the
+// parameter is null or of another type.
+func (p *Params) Float(id registry.ParamID) (float64, bool) {
+	if v := p.get(id, registry.Float); v != nil {
+		return math.Float64frombits(v.bits), true
+	}
+	i, ok := p.Int(id)
+	return float64(i), ok
+}
+
+// Int returns the value of an int parameter. It returns false if the parameter is null or of another type.
+func (p *Params) Int(id registry.ParamID) (int64, bool) {
+	if v := p.get(id, registry.Int); v != nil {
+		return int64(v.bits), true
+	}
 	return 0, false
+}
+
+// Bool returns the value of a bool parameter. It returns false as ok if the parameter is null or of another type.
+func (p *Params) Bool(id registry.ParamID) (value, ok bool) {
+	if v := p.get(id, registry.Bool); v != nil {
+		return v.bits != 0, true
+	}
+	return false, false
 }
 
 // String returns the value of a string parameter. It returns false if the
 // parameter is null or of another type.
 func (p *Params) String(id registry.ParamID) (string, bool) {
-	if p == nil {
-		return "", false
-	}
-	for i := range p.strings {
-		if p.strings[i].id == id {
-			return p.strings[i].value, true
-		}
+	if v := p.get(id, registry.String); v != nil {
+		return v.text, true
 	}
 	return "", false
+}
+
+// IntList returns the value of an int_list parameter, in the request's order, which callers must not change. It
+// returns false if the parameter is null or of another type.
+func (p *Params) IntList(id registry.ParamID) ([]int64, bool) {
+	if v := p.get(id, registry.IntList); v != nil {
+		return v.ints, true
+	}
+	return nil, false
+}
+
+// StringList returns the value of a string_list parameter, in the request's order, which callers must not
+// change. It returns false if the parameter is null or of another type.
+func (p *Params) StringList(id registry.ParamID) ([]string, bool) {
+	if v := p.get(id, registry.StringList); v != nil {
+		return v.strings, true
+	}
+	return nil, false
+}
+
+// SetNow sets the request's arrival, in seconds since 1970-01-01 00:00 UTC, while the Params are being built.
+func (p *Params) SetNow(seconds float64) { p.now, p.hasNow = seconds, true }
+
+// Now returns the request's arrival, in seconds since 1970-01-01 00:00 UTC. It returns false if nobody has set it.
+func (p *Params) Now() (float64, bool) {
+	if p == nil {
+		return 0, false
+	}
+	return p.now, p.hasNow
 }

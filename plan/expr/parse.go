@@ -16,6 +16,11 @@ import (
 // registers that a deep tree may need.
 const MaxDepth = 1000
 
+// Capability is what an artifact lists in capabilities_required to have typed trees. In these, keys and
+// parameters have the types of the registry, and the operators exist that the table marks as Typed.
+// The trees of any other artifact mean what they meant before: all values are doubles.
+const Capability = "cap.rankd.expressions.v1"
+
 // ParseError says what is wrong with a tree, and where. Immutable; any goroutine.
 type ParseError struct {
 	Path string // from the root of the tree: "a.b.x", "list[3]"; "" is the root itself
@@ -30,257 +35,392 @@ func (e *ParseError) Error() string {
 	return e.Path + ": " + e.Msg
 }
 
-// ParseExpr parses and compiles the tree of an ExprIR. It ignores members that the
-// format does not know. The error is a *ParseError.
-func ParseExpr(v *jsondoc.Value) (*Expr, error) {
-	var p parser
-	n, err := p.expr(v)
-	if err != nil {
-		return nil, err
-	}
-	e := &Expr{keys: sortedSet(p.keys), params: sortedSet(p.params)}
-	e.root = p.program.add(n)
-	e.program = p.program
-	return e, nil
+// Language says what trees mean. The zero value stands for an artifact without Capability and a registry
+// without keys. Immutable; any goroutine.
+type Language struct {
+	Typed    bool               // the artifact lists Capability
+	Registry *registry.Registry // has the types and names of keys and parameters; required if Typed
 }
 
-// ParsePred parses and compiles the tree of a PredIR. It ignores members that the
-// format does not know. A bad literal pattern is not an error here; Filter fails when
-// a row reaches it. The error is a *ParseError.
-func ParsePred(v *jsondoc.Value) (*Pred, error) {
-	var p parser
-	root, err := p.pred(v, false)
+// ParseExpr parses and compiles the tree of an ExprIR. It ignores members that the
+// format does not know. The error is a *ParseError.
+func (l Language) ParseExpr(v *jsondoc.Value) (*Expr, error) {
+	p := parser{language: l}
+	tree, err := p.tree(v, expression)
 	if err != nil {
 		return nil, err
 	}
-	return &Pred{
-		program: p.program, tests: p.tests, root: root,
+	if err := p.wants(tree, TakesNumber); err != nil {
+		return nil, err
+	}
+	var c compiler
+	root := c.expr(simplified(tree))
+	return &Expr{
+		code: c.code, root: root, tree: tree, registry: l.Registry,
 		keys: sortedSet(p.keys), params: sortedSet(p.params),
 	}, nil
 }
 
-// A parser walks one tree and compiles it.
+// ParsePred parses and compiles the tree of a PredIR. It ignores members that the
+// format does not know. A bad literal pattern is an error only in typed trees. In others Filter fails
+// when a row reaches it. The error is a *ParseError.
+func (l Language) ParsePred(v *jsondoc.Value) (*Pred, error) {
+	p := parser{language: l}
+	tree, err := p.tree(v, predicate)
+	if err != nil {
+		return nil, err
+	}
+	var c compiler
+	root := c.pred(tree, false)
+	return &Pred{
+		code: c.code, root: root, tree: tree, registry: l.Registry,
+		keys: sortedSet(p.keys), params: sortedSet(p.params),
+	}, nil
+}
+
+// A node is a parsed operation, as the artifact has it.
+type node struct {
+	op   *Operator
+	args []*node // in the order of op.Operands
+	typ  Type
+
+	number  float64          // const_number
+	whole   int64            // const_number: the same, if typ is Int
+	truth   bool             // const_bool
+	text    string           // const_string
+	key     registry.KeyID   // key_ref, regex
+	param   registry.ParamID // param_ref
+	list    *list            // in
+	pattern *pattern         // regex
+	path    string           // in and regex, whose errors name it
+}
+
+// A list is the list of an in. At most one of its parts is not empty.
+type list struct {
+	numbers []float64
+	wholes  []int64 // the integral ones among numbers, exactly
+	texts   map[string]struct{}
+	fails   bool // strings, but lhs cannot be one: fails once a row reaches it
+}
+
+// A parser walks one tree.
 type parser struct {
-	path    []string // to the current place
-	program program  // of all expressions
-	tests   []test   // of the predicate
-	keys    []registry.KeyID
-	params  []registry.ParamID
+	language Language
+	path     []string // to the current place
+	inIf     int      // how many conditions of if the place is in
+	keys     []registry.KeyID
+	params   []registry.ParamID
 }
 
-// expr parses an expression, with constants folded.
-func (p *parser) expr(v *jsondoc.Value) (*node, error) {
-	op, err := p.op(v, "expression")
+// The two sorts of trees, as errors name them.
+const (
+	expression = "expression"
+	predicate  = "predicate"
+)
+
+// tree parses an expression or a predicate.
+func (p *parser) tree(v *jsondoc.Value, sort string) (*node, error) {
+	o, err := p.operator(v, sort)
 	if err != nil {
 		return nil, err
 	}
-	switch op {
-	case "const_number":
-		value, err := p.field(v, "value")
-		if err != nil {
+	n := &node{op: o, typ: o.Makes}
+	switch o.code {
+	case opConst:
+		return n, p.number(v, n)
+	case opText:
+		n.text, err = p.text(v, "value")
+		return n, err
+	case opTruth:
+		return n, p.truth(v, n)
+	case opKey:
+		return n, p.keyRef(v, n)
+	case opParam:
+		return n, p.paramRef(v, n)
+	case opCmp:
+		if n.op, err = p.comparison(v); err != nil {
 			return nil, err
 		}
-		if !value.IsNumber() {
-			return nil, p.fail("value: want a number, have %s", value.Describe())
-		}
-		return &node{op: opConst, value: value.Float}, nil
-	case "const_null":
-		return &node{op: opNull}, nil
-	case "key_ref":
-		key, err := p.key(v)
-		return &node{op: opKey, key: key}, err
-	case "param_ref":
-		param, err := p.param(v)
-		return &node{op: opParam, param: param}, err
-	case "neg":
-		x, err := p.childExpr(v, "x")
-		if err != nil {
-			return nil, err
-		}
-		return fold(&node{op: opNeg, a: x}), nil
+	case opRegex:
+		return n, p.regex(v, n)
 	}
-	binary, ok := binaryOp(op)
+	if err := p.operands(v, n); err != nil {
+		return nil, err
+	}
+	if o.code == opIn {
+		return n, p.in(v, n)
+	}
+	return n, nil
+}
+
+// operator checks that v is an object, not nested too deep, and returns its operator.
+func (p *parser) operator(v *jsondoc.Value, sort string) (*Operator, error) {
+	if len(p.path) >= MaxDepth {
+		return nil, p.fail("nested deeper than %d levels", MaxDepth)
+	}
+	if v == nil || v.Kind != jsondoc.Object {
+		return nil, p.fail("want an object, the %s; have %s", sort, v.Describe())
+	}
+	name, err := p.text(v, "op")
+	if err != nil {
+		return nil, err
+	}
+	o := operatorNamed(name)
+	if o == nil || (o.Makes == Predicate) != (sort == predicate) {
+		article := "a"
+		if sort == expression {
+			article = "an"
+		}
+		return nil, p.fail("unknown op %s of %s %s", excerpt.Quote(name), article, sort)
+	}
+	if o.Typed && !p.language.Typed {
+		return nil, p.fail("op %s needs %q in capabilities_required", excerpt.Quote(name), Capability)
+	}
+	return o, nil
+}
+
+// operands parses the operands of n and checks their types.
+func (p *parser) operands(v *jsondoc.Value, n *node) error {
+	for _, operand := range n.op.Operands {
+		child, err := p.field(v, operand.Member)
+		if err != nil {
+			return err
+		}
+		sort := expression
+		if operand.Takes == TakesPredicate {
+			sort = predicate
+		}
+		p.path = append(p.path, operand.Member)
+		if n.op.code == opIf && sort == predicate {
+			p.inIf++
+		}
+		arg, err := p.tree(child, sort)
+		if err == nil {
+			err = p.wants(arg, operand.Takes)
+		}
+		if err != nil {
+			return err
+		}
+		if n.op.code == opIf && sort == predicate {
+			p.inIf--
+		}
+		p.up()
+		n.args = append(n.args, arg)
+	}
+	return p.agree(n)
+}
+
+// wants checks the type of an operand, at its place. Trees that are not typed have numbers only.
+func (p *parser) wants(n *node, takes Takes) error {
+	if !p.language.Typed {
+		return nil
+	}
+	switch takes {
+	case TakesNumber, TakesNullable, TakesOrdered:
+		if !n.typ.isNumber() {
+			return p.fail("want a number, have %s", p.describe(n))
+		}
+	case TakesEqual, TakesElement:
+		if !n.typ.isNumber() && n.typ != String {
+			return p.fail("want a number or a string, have %s", p.describe(n))
+		}
+	case TakesSet:
+		if n.typ != Ints && n.typ != Strings {
+			return p.fail("want a set of strings or a list, have %s", p.describe(n))
+		}
+	}
+	return nil
+}
+
+// agree checks the types of operands against each other.
+func (p *parser) agree(n *node) error {
+	if !p.language.Typed {
+		return nil
+	}
+	switch n.op.code {
+	case opCmp:
+		a, b := n.args[0], n.args[1]
+		if (a.typ == String) != (b.typ == String) && a.typ != Null && b.typ != Null {
+			return p.fail("cannot compare %s with %s", p.describe(a), p.describe(b))
+		}
+	case opMember:
+		x, set := n.args[0], n.args[1]
+		if (x.typ == String) != (set.typ == Strings) && x.typ != Null {
+			return p.fail("%s has no element like %s", p.describe(set), p.describe(x))
+		}
+	}
+	return nil
+}
+
+// describe names a node in errors: "the string key country", "a number".
+func (p *parser) describe(n *node) string {
+	switch n.op.code {
+	case opKey:
+		if key, ok := p.language.Registry.Key(n.key); ok {
+			return fmt.Sprintf("key %s of type %s", key.Name, key.Type)
+		}
+	case opParam:
+		if param, ok := p.language.Registry.Param(n.param); ok {
+			return fmt.Sprintf("parameter %s of type %s", param.Name, param.Type)
+		}
+	}
+	return n.typ.String()
+}
+
+// number parses a constant. An integral one is an integer, too.
+func (p *parser) number(v *jsondoc.Value, n *node) error {
+	value, err := p.field(v, "value")
+	if err != nil {
+		return err
+	}
+	if !value.IsNumber() {
+		return p.fail("value: want a number, have %s", value.Describe())
+	}
+	n.number = value.Float
+	if whole, ok := integer(value); ok && p.language.Typed {
+		n.typ, n.whole = Int, whole
+	}
+	return nil
+}
+
+// integer returns the value of a number that is an integer of 64 bits. Minus zero is none.
+func integer(v *jsondoc.Value) (int64, bool) {
+	switch f := v.Float; {
+	case f == 0 && math.Signbit(f):
+		return 0, false
+	case v.Kind == jsondoc.Uint:
+		return int64(v.Uint), v.Uint <= math.MaxInt64
+	case v.Kind == jsondoc.Int:
+		return v.Int, true
+	default:
+		return int64(f), f == math.Trunc(f) && f >= -1<<63 && f < 1<<63
+	}
+}
+
+func (p *parser) truth(v *jsondoc.Value, n *node) error {
+	value, err := p.field(v, "value")
+	if err != nil {
+		return err
+	}
+	if value.Kind != jsondoc.Bool {
+		return p.fail("value: want true or false, have %s", value.Describe())
+	}
+	n.truth = value.Bool
+	return nil
+}
+
+// keyRef parses a reference to a column. In trees that are not typed the registry need not have the key: it
+// then reads as null.
+func (p *parser) keyRef(v *jsondoc.Value, n *node) (err error) {
+	if n.key, err = p.key(v); err != nil || !p.language.Typed {
+		return err
+	}
+	key, ok := p.language.Registry.Key(n.key)
 	if !ok {
-		return nil, p.fail("unknown op %s of an expression", excerpt.Quote(op))
+		return p.fail("key_id: %d is not a registered key", n.key)
 	}
-	a, err := p.childExpr(v, "a")
-	if err != nil {
-		return nil, err
+	if n.typ, ok = keyTypes[key.Type]; !ok {
+		return p.fail("key_id: expressions cannot read key %s of type %s", key.Name, key.Type)
 	}
-	b, err := p.childExpr(v, "b")
-	if err != nil {
-		return nil, err
-	}
-	return fold(&node{op: binary, a: a, b: b}), nil
+	return nil
 }
 
-func binaryOp(name string) (opcode, bool) {
-	switch name {
-	case "add":
-		return opAdd, true
-	case "sub":
-		return opSub, true
-	case "mul":
-		return opMul, true
-	case "coalesce":
-		return opCoalesce, true
+// paramRef parses a reference to a parameter, as keyRef does to a column.
+func (p *parser) paramRef(v *jsondoc.Value, n *node) (err error) {
+	if n.param, err = p.param(v); err != nil || !p.language.Typed {
+		return err
 	}
-	return 0, false
+	param, ok := p.language.Registry.Param(n.param)
+	if !ok {
+		return p.fail("param_id: %d is not a registered parameter", n.param)
+	}
+	if n.typ, ok = keyTypes[param.Type]; !ok {
+		return p.fail("param_id: expressions cannot read parameter %s of type %s", param.Name, param.Type)
+	}
+	return nil
 }
 
-// pred parses a predicate, or its negation, and returns the index of its test.
-//
-// De Morgan's laws push a not down to the leaves. Both "not (a and b)" and "(not a)
-// or (not b)" look at b only where a is true.
-func (p *parser) pred(v *jsondoc.Value, negate bool) (int32, error) {
-	op, err := p.op(v, "predicate")
-	if err != nil {
-		return 0, err
-	}
-	switch op {
-	case "const_bool":
-		value, err := p.field(v, "value")
-		if err != nil {
-			return 0, err
-		}
-		if value.Kind != jsondoc.Bool {
-			return 0, p.fail("value: want true or false, have %s", value.Describe())
-		}
-		return p.emit(test{op: testConst, value: value.Bool, negate: negate}), nil
-	case "not":
-		return p.childPred(v, "x", !negate)
-	case "and", "or":
-		a, err := p.childPred(v, "a", negate)
-		if err != nil {
-			return 0, err
-		}
-		b, err := p.childPred(v, "b", negate)
-		if err != nil {
-			return 0, err
-		}
-		if (op == "and") != negate {
-			return p.emit(test{op: testAnd, a: a, b: b}), nil
-		}
-		return p.emit(test{op: testOr, a: a, b: b}), nil
-	case "cmp":
-		return p.cmp(v, negate)
-	case "is_null", "not_null":
-		x, err := p.childExpr(v, "x")
-		if err != nil {
-			return 0, err
-		}
-		return p.emit(test{op: testIsNull, a: p.program.add(x), negate: negate != (op == "not_null")}), nil
-	case "in":
-		return p.in(v, negate)
-	case "regex":
-		return p.regex(v, negate)
-	}
-	return 0, p.fail("unknown op %s of a predicate", excerpt.Quote(op))
+// keyTypes are the types of the registry that expressions read.
+var keyTypes = map[registry.Type]Type{
+	registry.Int: Int, registry.Float: Number, registry.Bool: Number, registry.String: String,
+	registry.StringSet: Strings, registry.StringList: Strings, registry.IntList: Ints,
 }
 
-func (p *parser) cmp(v *jsondoc.Value, negate bool) (int32, error) {
+func (p *parser) comparison(v *jsondoc.Value) (*Operator, error) {
 	name, err := p.field(v, "cmp")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	cmp, ok := cmpOp(0), false
 	if name.Kind == jsondoc.String {
-		cmp, ok = parseCmp(name.Str)
+		if o := comparison(name.Str); o != nil {
+			return o, nil
+		}
 	}
-	if !ok {
-		return 0, p.fail("cmp: want one of == != < <= > >=, have %s", name.Describe())
-	}
-	a, err := p.childExpr(v, "a")
-	if err != nil {
-		return 0, err
-	}
-	b, err := p.childExpr(v, "b")
-	if err != nil {
-		return 0, err
-	}
-	// Only the literal null compares equal to null. An expression that evaluates to
-	// null makes any comparison false. Folding turns such expressions into nulls, so
-	// look at the tree before folding.
-	aNull, bNull := isOp(v.Get("a"), "const_null"), isOp(v.Get("b"), "const_null")
-	if !aNull && !bNull {
-		return p.emit(test{op: testCmp, cmp: cmp, a: p.program.add(a), b: p.program.add(b), negate: negate}), nil
-	}
-	other := a
-	if aNull {
-		other = b
-	}
-	switch cmp {
-	case cmpEq:
-		return p.emit(test{op: testIsNull, a: p.program.add(other), negate: negate}), nil
-	case cmpNe:
-		return p.emit(test{op: testIsNull, a: p.program.add(other), negate: !negate}), nil
-	}
-	return p.emit(test{op: testConst, value: false, negate: negate}), nil
+	return nil, p.fail("cmp: want one of == != < <= > >=, have %s", name.Describe())
 }
 
-func (p *parser) in(v *jsondoc.Value, negate bool) (int32, error) {
-	lhs, err := p.childExpr(v, "lhs")
+// in parses the list of an in.
+func (p *parser) in(v *jsondoc.Value, n *node) error {
+	items, err := p.field(v, "list")
 	if err != nil {
-		return 0, err
+		return err
 	}
-	list, err := p.field(v, "list")
-	if err != nil {
-		return 0, err
+	if items.Kind != jsondoc.Array {
+		return p.fail("list: want an array, have %s", items.Describe())
 	}
-	if list.Kind != jsondoc.Array {
-		return 0, p.fail("list: want an array, have %s", list.Describe())
-	}
-	var numbers []float64
-	texts := make(map[string]struct{})
-	for i := range list.Items {
-		item := &list.Items[i]
+	n.list, n.path = &list{texts: make(map[string]struct{})}, p.where()
+	for i := range items.Items {
+		item := &items.Items[i]
 		switch {
 		case item.IsNumber():
-			numbers = append(numbers, item.Float)
+			n.list.numbers = append(n.list.numbers, item.Float)
+			if whole, ok := integer(item); ok {
+				n.list.wholes = append(n.list.wholes, whole)
+			} else if item.Float == 0 { // minus zero
+				n.list.wholes = append(n.list.wholes, 0)
+			}
 		case item.Kind == jsondoc.String:
-			texts[item.Str] = struct{}{}
+			n.list.texts[item.Str] = struct{}{}
 		default:
-			return 0, p.fail("list[%d]: want a number or a string, have %s", i, item.Describe())
+			return p.fail("list[%d]: want a number or a string, have %s", i, item.Describe())
 		}
-		if len(numbers) > 0 && len(texts) > 0 {
-			return 0, p.fail("list[%d]: numbers and strings are mixed", i)
+		if len(n.list.numbers) > 0 && len(n.list.texts) > 0 {
+			return p.fail("list[%d]: numbers and strings are mixed", i)
 		}
 	}
-	t := test{negate: negate, path: p.where()}
-	switch {
-	case len(list.Items) == 0:
-		t.op = testConst
-	case len(numbers) > 0:
-		t.op, t.a, t.numbers = testInNumbers, p.program.add(lhs), newNumberSet(numbers)
-	case isOp(v.Get("lhs"), "key_ref"):
-		t.op, t.key, t.texts = testInStrings, lhs.key, texts
-	default:
-		t.op = testFail
+	n.list.fails = len(n.list.texts) > 0 && n.args[0].op.code != opKey && !p.language.Typed
+	if lhs := n.args[0]; p.language.Typed && len(items.Items) > 0 && lhs.typ != Null && (lhs.typ == String) != (len(n.list.texts) > 0) {
+		return p.fail("list: %s cannot be one of %s", p.describe(lhs), items.Items[0].Describe())
 	}
-	return p.emit(t), nil
+	return nil
 }
 
-func (p *parser) regex(v *jsondoc.Value, negate bool) (int32, error) {
-	key, err := p.key(v)
-	if err != nil {
-		return 0, err
+func (p *parser) regex(v *jsondoc.Value, n *node) (err error) {
+	if n.key, err = p.key(v); err != nil {
+		return err
+	}
+	if p.language.Typed {
+		switch key, ok := p.language.Registry.Key(n.key); {
+		case !ok:
+			return p.fail("key_id: %d is not a registered key", n.key)
+		case key.Type != registry.String:
+			return p.fail("key_id: want a key of type string, have key %s of type %s", key.Name, key.Type)
+		}
 	}
 	ignoreCase := false
 	if flags := v.Get("flags"); flags != nil {
 		if flags.Kind != jsondoc.String || flags.Str != "" && flags.Str != "i" {
-			return 0, p.fail(`flags: want "" or "i", have %s`, flags.Describe())
+			return p.fail(`flags: want "" or "i", have %s`, flags.Describe())
 		}
 		ignoreCase = flags.Str == "i"
 	}
 	source, err := p.field(v, "pattern")
 	if err != nil {
-		return 0, err
+		return err
 	}
-	pat, err := p.pattern(source, ignoreCase)
-	if err != nil {
-		return 0, err
-	}
-	return p.emit(test{op: testRegex, key: key, pattern: pat, path: p.where(), negate: negate}), nil
+	n.path = p.where()
+	n.pattern, err = p.pattern(source, ignoreCase)
+	return err
 }
 
 func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
@@ -295,63 +435,37 @@ func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
 	}
 	switch {
 	case kind.Kind == jsondoc.String && kind.Str == "literal":
-		value, err := p.field(v, "value")
+		text, err := p.text(v, "value")
 		if err != nil {
 			return nil, err
 		}
-		if value.Kind != jsondoc.String {
-			return nil, p.fail("value: want a string, have %s", value.Describe())
+		literal := newLiteralPattern(text, ignoreCase)
+		if err := literal.literal.err; err != nil && p.language.Typed {
+			return nil, p.fail("value: %v", err)
 		}
-		return newLiteralPattern(value.Str, ignoreCase), nil
+		return literal, nil
 	case kind.Kind == jsondoc.String && kind.Str == "param":
-		param, err := p.param(v)
+		if p.inIf > 0 {
+			return nil, p.fail("the condition of an if takes a literal pattern, because an expression cannot fail")
+		}
+		id, err := p.param(v)
 		if err != nil {
 			return nil, err
 		}
-		if param == 0 {
+		if id == 0 {
 			return nil, p.fail("param_id: 0 is not a parameter")
 		}
-		return newParamPattern(param, ignoreCase), nil
+		if p.language.Typed {
+			switch param, ok := p.language.Registry.Param(id); {
+			case !ok:
+				return nil, p.fail("param_id: %d is not a registered parameter", id)
+			case param.Type != registry.String:
+				return nil, p.fail("param_id: want a parameter of type string, have parameter %s of type %s", param.Name, param.Type)
+			}
+		}
+		return newParamPattern(id, ignoreCase), nil
 	}
 	return nil, p.fail(`kind: want "literal" or "param", have %s`, kind.Describe())
-}
-
-// op checks that v is an object, not nested too deep, and returns its op.
-func (p *parser) op(v *jsondoc.Value, what string) (string, error) {
-	if len(p.path) >= MaxDepth {
-		return "", p.fail("nested deeper than %d levels", MaxDepth)
-	}
-	if v == nil || v.Kind != jsondoc.Object {
-		return "", p.fail("want an object, the %s; have %s", what, v.Describe())
-	}
-	op, err := p.field(v, "op")
-	if err != nil {
-		return "", err
-	}
-	if op.Kind != jsondoc.String {
-		return "", p.fail("op: want a string, have %s", op.Describe())
-	}
-	return op.Str, nil
-}
-
-func (p *parser) childExpr(v *jsondoc.Value, name string) (*node, error) {
-	child, err := p.field(v, name)
-	if err != nil {
-		return nil, err
-	}
-	p.path = append(p.path, name)
-	defer p.up()
-	return p.expr(child)
-}
-
-func (p *parser) childPred(v *jsondoc.Value, name string, negate bool) (int32, error) {
-	child, err := p.field(v, name)
-	if err != nil {
-		return 0, err
-	}
-	p.path = append(p.path, name)
-	defer p.up()
-	return p.pred(child, negate)
 }
 
 func (p *parser) up() { p.path = p.path[:len(p.path)-1] }
@@ -362,6 +476,18 @@ func (p *parser) field(v *jsondoc.Value, name string) (*jsondoc.Value, error) {
 		return nil, p.fail("%s is missing", name)
 	}
 	return f, nil
+}
+
+// text reads a string.
+func (p *parser) text(v *jsondoc.Value, name string) (string, error) {
+	f, err := p.field(v, name)
+	if err != nil {
+		return "", err
+	}
+	if f.Kind != jsondoc.String {
+		return "", p.fail("%s: want a string, have %s", name, f.Describe())
+	}
+	return f.Str, nil
 }
 
 func (p *parser) key(v *jsondoc.Value) (registry.KeyID, error) {
@@ -376,8 +502,7 @@ func (p *parser) param(v *jsondoc.Value) (registry.ParamID, error) {
 	return registry.ParamID(id), err
 }
 
-// id reads an id, an integer literal without sign. The registry need not have it: an
-// unknown id reads as null.
+// id reads an id, an integer literal without sign.
 func (p *parser) id(v *jsondoc.Value, name string) (uint32, error) {
 	id, err := p.field(v, name)
 	if err != nil {
@@ -392,11 +517,6 @@ func (p *parser) id(v *jsondoc.Value, name string) (uint32, error) {
 	return uint32(id.Uint), nil
 }
 
-func (p *parser) emit(t test) int32 {
-	p.tests = append(p.tests, t)
-	return int32(len(p.tests) - 1)
-}
-
 func (p *parser) fail(format string, args ...any) error {
 	return &ParseError{Path: p.where(), Msg: fmt.Sprintf(format, args...)}
 }
@@ -408,12 +528,6 @@ func (p *parser) where() string {
 		return strings.Join(p.path[:ends], ".") + ".…." + strings.Join(p.path[n-ends:], ".")
 	}
 	return strings.Join(p.path, ".")
-}
-
-// isOp reports whether v is an object of that op.
-func isOp(v *jsondoc.Value, op string) bool {
-	name := v.Get("op")
-	return name != nil && name.Kind == jsondoc.String && name.Str == op
 }
 
 func sortedSet[T registry.KeyID | registry.ParamID](ids []T) []T {

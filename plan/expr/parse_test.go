@@ -17,7 +17,11 @@ func TestParseExprRefuses(t *testing.T) {
 		{"a list", `[]`, "want an object, the expression; have an array"},
 		{"no op", `{}`, "op is missing"},
 		{"op of another type", `{"op":1}`, "op: want a string, have the integer 1"},
-		{"unknown op", `{"op":"div"}`, `unknown op "div" of an expression`},
+		{"unknown op", `{"op":"divide"}`, `unknown op "divide" of an expression`},
+		{
+			"op of typed expressions", `{"op":"div"}`,
+			`op "div" needs "cap.rankd.expressions.v1" in capabilities_required`,
+		},
 		{"op of a predicate", `{"op":"cmp"}`, `unknown op "cmp" of an expression`},
 		{"op in capitals", `{"op":"Add"}`, `unknown op "Add" of an expression`},
 		{"number missing", `{"op":"const_number"}`, "value is missing"},
@@ -50,12 +54,12 @@ func TestParseExprRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ParseExpr(parseJSON(t, c.doc))
+			_, err := Language{}.ParseExpr(parseJSON(t, c.doc))
 			assert.EqualError(t, err, c.want)
 			assert.ErrorAs(t, err, new(*ParseError))
 		})
 	}
-	_, err := ParseExpr(nil)
+	_, err := Language{}.ParseExpr(nil)
 	assert.EqualError(t, err, "want an object, the expression; have nothing")
 }
 
@@ -134,12 +138,12 @@ func TestParsePredRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ParsePred(parseJSON(t, c.doc))
+			_, err := Language{}.ParsePred(parseJSON(t, c.doc))
 			assert.EqualError(t, err, c.want)
 			assert.ErrorAs(t, err, new(*ParseError))
 		})
 	}
-	_, err := ParsePred(nil)
+	_, err := Language{}.ParsePred(nil)
 	assert.EqualError(t, err, "want an object, the predicate; have nothing")
 }
 
@@ -175,15 +179,15 @@ func TestNesting(t *testing.T) {
 		"coalesce to the right":   `{"op":"coalesce","a":{"op":"neg","x":{"op":"key_ref","key_id":1001}},"b":`,
 		"mul around a small left": `{"op":"mul","a":{"op":"key_ref","key_id":1001},"b":`,
 	}
-	one := rowset.Dense(rowset.NewBatch([]int64{3, 4}, []rowset.FloatColumn{
-		{Key: 1001, Values: []float64{2, 1}, Valid: rowset.NewBitmapOf(2, 1)}}, nil))
+	one := rowset.Dense(rowset.NewBatch([]int64{3, 4}, rowset.Columns{Floats: []rowset.FloatColumn{
+		{Key: 1001, Values: []float64{2, 1}, Valid: rowset.NewBitmapOf(2, 1)}}}))
 	for name, open := range exprs {
 		for _, levels := range []int{256, MaxDepth - 1} { // -1: operands beside the deep one go a level deeper
 			text := nested(open, `{"op":"key_ref","key_id":1}`, levels)
 			t.Run(name, func(t *testing.T) { checkExpr(t, mustExpr(t, text), parseJSON(t, text), one, nil) })
 		}
 		t.Run(name+", too deep", func(t *testing.T) {
-			_, err := ParseExpr(parseJSON(t, nested(open, null, MaxDepth+1)))
+			_, err := Language{}.ParseExpr(parseJSON(t, nested(open, null, MaxDepth+1)))
 			require.ErrorContains(t, err, "nested deeper than 1000 levels")
 			assert.Less(t, len(err.Error()), 200)
 		})
@@ -198,14 +202,14 @@ func TestNesting(t *testing.T) {
 			t.Run(name, func(t *testing.T) { checkPred(t, mustPred(t, text), parseJSON(t, text), one, nil) })
 		}
 		t.Run(name+", too deep", func(t *testing.T) {
-			_, err := ParsePred(parseJSON(t, nested(open, `{"op":"const_bool","value":true}`, MaxDepth+1)))
+			_, err := Language{}.ParsePred(parseJSON(t, nested(open, `{"op":"const_bool","value":true}`, MaxDepth+1)))
 			assert.ErrorContains(t, err, "nested deeper than 1000 levels")
 		})
 	}
 	t.Run("predicate and expression count together", func(t *testing.T) {
 		leaf := `{"op":"is_null","x":` + nested(`{"op":"neg","x":`, null, MaxDepth/2) + `}`
 		mustPred(t, nested(`{"op":"not","x":`, leaf, MaxDepth/2))
-		_, err := ParsePred(parseJSON(t, nested(`{"op":"not","x":`, leaf, MaxDepth/2+1)))
+		_, err := Language{}.ParsePred(parseJSON(t, nested(`{"op":"not","x":`, leaf, MaxDepth/2+1)))
 		assert.ErrorContains(t, err, "nested deeper than 1000 levels")
 	})
 }

@@ -132,7 +132,7 @@ func wideStrings() rowset.RowSet {
 	for i := range 3000 {
 		b.Append(fmt.Appendf(nil, "s%d", i%300))
 	}
-	return rowset.Dense(rowset.NewBatch(make([]int64, 3000), nil, []rowset.StringColumn{b.Column()}))
+	return rowset.Dense(rowset.NewBatch(make([]int64, 3000), rowset.Columns{Strings: []rowset.StringColumn{b.Column()}}))
 }
 
 func TestEachStringReachedIsAskedOnce(t *testing.T) {
@@ -140,12 +140,12 @@ func TestEachStringReachedIsAskedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := mustPred(t, tree)
 			rows := rowset.Take(wideStrings(), 100)
-			m := &predEvaluator{evaluator: newEvaluator(p.program), tests: p.tests, bound: make([]testBinding, len(p.tests))}
+			m := p.evaluator()
 			m.begin(nil, rows.Batch, nil)
 			full, out := fullMask(100), mask{}
 			c := chunk{n: 100}
-			require.NoError(t, m.test(p.root, &c, &full, &out))
-			verdicts := m.bound[p.root].verdicts
+			require.NoError(t, m.test(p.root, &c, &full, &out, 0))
+			verdicts := m.boundTests[p.root].verdicts
 			require.Len(t, verdicts, 300)
 			for code, v := range verdicts {
 				assert.Equal(t, code < 100, v != verdictUnknown, "string %d", code)
@@ -156,7 +156,7 @@ func TestEachStringReachedIsAskedOnce(t *testing.T) {
 				verdicts[code] = verdictTrue + verdictFalse - verdicts[code]
 			}
 			var turned mask
-			require.NoError(t, m.test(p.root, &c, &full, &turned))
+			require.NoError(t, m.test(p.root, &c, &full, &turned, 0))
 			for k := range c.words() {
 				assert.Equal(t, full[k]&^out[k], turned[k])
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/rankd/rankd/registry"
@@ -42,41 +43,19 @@ func (e *EvalError) Unwrap() error { return e.Err }
 // Pred is a compiled predicate. Immutable once built, except a cache of compiled
 // patterns behind a lock. Any goroutine.
 type Pred struct {
-	program    program // of all expressions
-	tests      []test  // operands come before their and, or
+	code       code
 	root       int32
+	tree       *node // as the artifact has it
+	registry   *registry.Registry
 	keys       []registry.KeyID
 	params     []registry.ParamID
 	evaluators sync.Pool // of *predEvaluator; only scratch memory
 }
 
-// testOp is a node of a predicate.
-type testOp uint8
-
-const (
-	testConst     testOp = iota // value
-	testAnd                     // tests a and b
-	testOr                      // tests a or b
-	testCmp                     // expressions a, b compared by cmp
-	testIsNull                  // expression a is null
-	testInNumbers               // expression a is one of numbers
-	testInStrings               // string column key is one of texts
-	testRegex                   // string column key matches pattern
-	testFail                    // fails with ErrListOperand
-)
-
-// A test is a node of a compiled predicate.
-type test struct {
-	op      testOp
-	negate  bool // leaves only: the value is the opposite
-	value   bool
-	cmp     cmpOp
-	a, b    int32
-	key     registry.KeyID
-	numbers *numberSet
-	texts   map[string]struct{}
-	pattern *pattern
-	path    string // leaves that may fail only: the place in the tree
+// A predEvaluator has room for the result.
+type predEvaluator struct {
+	evaluator
+	hits []uint64 // a bit per active row
 }
 
 // Keys returns the keys that p reads, ascending. registry.IDKey stands for the id.
@@ -94,34 +73,15 @@ func (p *Pred) Filter(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, para
 	if in.N == 0 {
 		return in, nil
 	}
-	ev, _ := p.evaluators.Get().(*predEvaluator)
-	if ev == nil {
-		ev = &predEvaluator{evaluator: newEvaluator(p.program), tests: p.tests, bound: make([]testBinding, len(p.tests))}
-	}
+	ev := p.evaluator()
 	defer p.evaluators.Put(ev)
 	ev.begin(stop, in.Batch, params)
 	defer ev.end()
 
 	// Bits first, then the list, so that the list gets its exact length.
-	ev.hits = ev.hits[:0]
-	count := 0
-	var c chunk
-	todo := chunks{in: in, stop: stop}
-	for todo.advance(&c) {
-		all := fullMask(c.n)
-		var out mask
-		if err := ev.test(p.root, &c, &all, &out); err != nil {
-			if err != rowset.ErrStopped {
-				err = ev.firstError(p.root, &c)
-			}
-			return rowset.RowSet{}, err
-		}
-		hits := out[:c.words()]
-		ev.hits = append(ev.hits, hits...)
-		count += countOnes(hits)
-	}
-	if todo.stopped {
-		return rowset.RowSet{}, rowset.ErrStopped
+	count, err := ev.matches(p.root, in)
+	if err != nil {
+		return rowset.RowSet{}, err
 	}
 	switch count {
 	case in.N:
@@ -136,6 +96,55 @@ func (p *Pred) Filter(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, para
 		listSelected(rows, ev.hits, in.Rows)
 	}
 	return rowset.RowSet{Batch: in.Batch, Rows: rows, N: count}, nil
+}
+
+// Matches returns for which active rows of in p is true, by position: bit i belongs to the row in.Row(i), and
+// bits past the last row are 0. It also returns how many rows these are. Errors are as in Filter.
+func (p *Pred) Matches(stop rowset.Stop, in rowset.RowSet, params *Params) (rowset.Bitmap, int, error) {
+	if in.N == 0 {
+		return nil, 0, nil
+	}
+	ev := p.evaluator()
+	defer p.evaluators.Put(ev)
+	ev.begin(stop, in.Batch, params)
+	defer ev.end()
+	count, err := ev.matches(p.root, in)
+	if err != nil {
+		return nil, 0, err
+	}
+	return slices.Clone(ev.hits), count, nil
+}
+
+// evaluator returns scratch memory. The caller puts it back.
+func (p *Pred) evaluator() *predEvaluator {
+	if ev, ok := p.evaluators.Get().(*predEvaluator); ok {
+		return ev
+	}
+	return &predEvaluator{evaluator: newEvaluator(p.code)}
+}
+
+// matches sets hits for the active rows of in, and returns how many are true.
+func (ev *predEvaluator) matches(root int32, in rowset.RowSet) (count int, err error) {
+	ev.hits = ev.hits[:0]
+	var c chunk
+	todo := chunks{in: in, stop: ev.stop}
+	for todo.advance(&c) {
+		all := fullMask(c.n)
+		var out mask
+		if err := ev.test(root, &c, &all, &out, 0); err != nil {
+			if err != rowset.ErrStopped {
+				err = ev.firstError(root, &c)
+			}
+			return 0, err
+		}
+		hits := out[:c.words()]
+		ev.hits = append(ev.hits, hits...)
+		count += countOnes(hits)
+	}
+	if todo.stopped {
+		return 0, rowset.ErrStopped
+	}
+	return count, nil
 }
 
 // listDense writes the positions of the ones to rows, which has exactly that length.

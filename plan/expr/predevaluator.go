@@ -2,33 +2,29 @@ package expr
 
 import (
 	"math/bits"
-
-	"github.com/rankd/rankd/rowset"
+	"slices"
 )
 
-// A predEvaluator evaluates one predicate. It is scratch memory: one call uses it at a
-// time, and a pool keeps it for the next.
-type predEvaluator struct {
-	*evaluator
-	tests     []test
-	bound     []testBinding
-	params    *Params
-	stop      rowset.Stop            // nil: never
-	hits      []uint64               // the result, a bit per active row
-	compacted [compactLevels][]int32 // rows of compacted chunks, by level
-}
-
-// A testBinding says how a leaf gets its value for one batch and one request.
+// A testBinding says how a test gets its value for one batch and one request.
 type testBinding struct {
-	known bool // all rows that reach the leaf have the same value
+	known bool // all rows that reach the test have the same value
 	value bool // if known
 
-	column *rowset.StringColumn // of testInStrings, testRegex
-	// verdicts holds the leaf's answer by dictionary code, so that each distinct string
-	// is looked at once, when the first row asks. Empty until then.
+	// verdicts holds the answer by code of a dictionary, of strings or of sets, so that each distinct
+	// value is looked at once, when the first row asks. Empty until then.
 	verdicts []uint8
 	matcher  *matcher // of testRegex; nil until the first row with a value
+
+	// Of tests of a list of the request, which are few. Empty until the first row asks.
+	wholes  elements[int64]
+	numbers elements[float64]
+	texts   elements[string]
+	// recoded has, by code of a string column, the code of the same string in the dictionary of a set
+	// column, or -1. Empty until the first row asks.
+	recoded []int32
 }
+
+func (b *testBinding) end() { *b = testBinding{verdicts: b.verdicts[:0]} }
 
 // The values of a verdict.
 const (
@@ -37,67 +33,92 @@ const (
 	verdictTrue
 )
 
-func (ev *predEvaluator) begin(stop rowset.Stop, batch *rowset.Batch, params *Params) {
-	ev.evaluator.begin(batch, params)
-	ev.params, ev.stop = params, stop
-	for i := range ev.tests {
-		ev.bindTest(&ev.tests[i], &ev.bound[i])
-	}
-}
-
-// bindTest evaluates a leaf as far as possible without looking at rows. An error
-// waits for the first row that reaches the leaf.
-func (ev *predEvaluator) bindTest(t *test, out *testBinding) {
+// bindTest evaluates a test as far as possible without looking at rows. An error
+// waits for the first row that reaches it.
+func (ev *evaluator) bindTest(t *test, out *testBinding) {
 	out.known, out.value = false, false
 	known := func(value bool) { out.known, out.value = true, value }
 	switch t.op {
 	case testConst:
 		known(t.value)
 	case testCmp:
-		a, b := &ev.evaluator.bound[t.a], &ev.evaluator.bound[t.b]
+		a, b := &ev.bound[t.a], &ev.bound[t.b]
 		if a.kind == bindNull || b.kind == bindNull {
 			known(false)
 		} else if a.kind == bindScalar && b.kind == bindScalar {
-			known(t.cmp.holds(a.value, b.value))
+			known(holds(t.cmp, a.value, b.value))
 		}
 	case testIsNull:
-		if a := &ev.evaluator.bound[t.a]; a.kind == bindNull {
+		if a := &ev.bound[t.a]; a.kind == bindNull {
 			known(true)
 		} else if a.neverNull() {
 			known(false)
 		}
 	case testInNumbers:
-		if a := &ev.evaluator.bound[t.a]; a.kind == bindNull {
+		if a := &ev.bound[t.a]; a.kind == bindNull {
 			known(false)
 		} else if a.kind == bindScalar {
 			known(t.numbers.contains(a.value))
 		}
-	case testInStrings, testRegex:
-		out.column = ev.batch.String(t.key)
-		if out.column == nil {
+	case testNumberMember:
+		if ev.bound[t.a].kind == bindNull || ev.boundLeaves[t.y].kind == bindNull {
 			known(false)
 		}
+	case testAnd, testOr, testFail:
+	default:
+		ev.bindLeafTest(t, known)
 	}
 	if out.known && t.negate {
 		out.value = !out.value
 	}
 }
 
-func (ev *predEvaluator) end() {
-	ev.evaluator.end()
-	ev.params, ev.stop = nil, nil
-	for i := range ev.bound {
-		b := &ev.bound[i]
-		b.column, b.matcher, b.verdicts = nil, nil, b.verdicts[:0]
+// bindLeafTest is bindTest for tests of leaves.
+func (ev *evaluator) bindLeafTest(t *test, known func(bool)) {
+	x := &ev.boundLeaves[t.x]
+	switch {
+	case t.op == testIsNullLeaf:
+		if x.kind == bindNull || x.kind == bindScalar {
+			known(x.kind == bindNull)
+		}
+		return
+	case x.kind == bindNull:
+		known(false)
+		return
+	}
+	switch t.op {
+	case testInInts:
+		if x.kind == bindScalar {
+			known(t.wholes.contains(x.whole))
+		}
+	case testInStrings:
+		if _, ok := t.texts[x.text]; x.kind == bindScalar {
+			known(ok)
+		}
+	case testCmpInts, testCmpStrings, testIntMember, testStringMember:
+		y := &ev.boundLeaves[t.y]
+		scalars := x.kind == bindScalar && y.kind == bindScalar
+		switch {
+		case y.kind == bindNull:
+			known(false)
+		case scalars && t.op == testCmpInts:
+			known(holds(t.cmp, x.whole, y.whole))
+		case scalars && t.op == testCmpStrings:
+			known((x.text == y.text) == (t.cmp == cmpEq))
+		case scalars && t.op == testIntMember:
+			known(slices.Contains(y.ints, x.whole))
+		case scalars:
+			known(slices.Contains(y.texts, x.text))
+		}
 	}
 }
 
 // test writes to out those positions of in for which test i is true. out may be in.
 // A leaf that can fail looks at no position outside of in. The error is an *EvalError
-// or rowset.ErrStopped.
-func (ev *predEvaluator) test(i int32, c *chunk, in, out *mask) error {
+// or rowset.ErrStopped. test may overwrite registers from free on.
+func (ev *evaluator) test(i int32, c *chunk, in, out *mask, free int) error {
 	words := c.words()
-	t, b := &ev.tests[i], &ev.bound[i]
+	t, b := &ev.code.tests[i], &ev.boundTests[i]
 	if b.known {
 		if b.value {
 			*out = *in
@@ -108,19 +129,19 @@ func (ev *predEvaluator) test(i int32, c *chunk, in, out *mask) error {
 	}
 	switch t.op {
 	case testAnd:
-		if err := ev.test(t.a, c, in, out); err != nil {
+		if err := ev.test(t.a, c, in, out, free); err != nil {
 			return err
 		}
-		return ev.testCompacted(t.b, c, out, out)
+		return ev.testCompacted(t.b, c, out, out, free)
 	case testOr:
 		var left, right mask
-		if err := ev.test(t.a, c, in, &left); err != nil {
+		if err := ev.test(t.a, c, in, &left, free); err != nil {
 			return err
 		}
 		for k := range words {
 			right[k] = in[k] &^ left[k]
 		}
-		if err := ev.testCompacted(t.b, c, &right, &right); err != nil {
+		if err := ev.testCompacted(t.b, c, &right, &right, free); err != nil {
 			return err
 		}
 		for k := range words {
@@ -132,25 +153,32 @@ func (ev *predEvaluator) test(i int32, c *chunk, in, out *mask) error {
 	var answer mask
 	switch t.op {
 	case testCmp:
-		ev.compare(t, c, &answer)
+		ev.compare(t, c, &answer, free)
 	case testIsNull:
-		if v := ev.eval(t.a, c, ev.reg(0), 1); v.valid != nil {
+		if v := ev.eval(t.a, c, ev.reg(free), free+1); v.valid != nil {
 			for k := range words {
 				answer[k] = ^v.valid[k]
 			}
 		}
 	case testInNumbers:
-		v := ev.eval(t.a, c, ev.reg(0), 1)
-		memberOf(&answer, v.vals, t.numbers)
+		v := ev.eval(t.a, c, ev.reg(free), free+1)
+		memberOf(&answer, v.vals, &t.numbers)
 		answer.and(v.valid)
-	case testInStrings, testRegex:
-		if err := ev.testStrings(t, b, c, in, &answer); err != nil {
-			return err
-		}
+	case testNumberMember:
+		v := ev.eval(t.a, c, ev.reg(free), free+1)
+		memberOf(&answer, v.vals, b.numberList(&ev.boundLeaves[t.y]))
+		answer.and(v.valid)
 	case testFail:
 		if anyOnes(in[:words]) {
 			return &EvalError{Path: t.path, Err: ErrListOperand}
 		}
+	default:
+		if err := ev.testLeaves(t, b, c, in, &answer); err != nil {
+			return err
+		}
+	}
+	if ev.failed != nil { // the condition of an if inside
+		return ev.failed
 	}
 	flip := uint64(0)
 	if t.negate {
@@ -170,72 +198,23 @@ func (m *mask) and(valid []uint64) {
 }
 
 // compare answers a testCmp.
-func (ev *predEvaluator) compare(t *test, c *chunk, answer *mask) {
-	if a := &ev.evaluator.bound[t.a]; a.kind == bindScalar {
-		y := ev.eval(t.b, c, ev.reg(0), 1)
+func (ev *evaluator) compare(t *test, c *chunk, answer *mask, free int) {
+	if a := &ev.bound[t.a]; a.kind == bindScalar {
+		y := ev.eval(t.b, c, ev.reg(free), free+1)
 		compareScalar(answer, t.cmp.swapped(), y.vals, a.value)
 		answer.and(y.valid)
 		return
 	}
-	x := ev.eval(t.a, c, ev.reg(0), 1)
-	if b := &ev.evaluator.bound[t.b]; b.kind == bindScalar {
+	x := ev.eval(t.a, c, ev.reg(free), free+1)
+	if b := &ev.bound[t.b]; b.kind == bindScalar {
 		compareScalar(answer, t.cmp, x.vals, b.value)
 		answer.and(x.valid)
 		return
 	}
-	y := ev.eval(t.b, c, ev.reg(1), 2)
+	y := ev.eval(t.b, c, ev.reg(free+1), free+2)
 	compareVector(answer, t.cmp, x.vals, y.vals)
 	answer.and(x.valid)
 	answer.and(y.valid)
-}
-
-// testStrings answers a leaf on strings, for the positions of in.
-func (ev *predEvaluator) testStrings(t *test, b *testBinding, c *chunk, in, answer *mask) error {
-	codes := b.column.Codes
-	for k, w := range in[:c.words()] {
-		for ; w != 0; w &= w - 1 {
-			pos := k*64 + bits.TrailingZeros64(w)
-			code := codes[c.row(pos)]
-			if code < 0 {
-				continue
-			}
-			if len(b.verdicts) == 0 {
-				b.verdicts = zeroed(b.verdicts, len(b.column.Dict.Values))
-			}
-			if b.verdicts[code] == verdictUnknown {
-				ok, err := ev.testString(t, b, b.column.Dict.Values[code])
-				if err != nil {
-					return err
-				}
-				b.verdicts[code] = verdictFalse
-				if ok {
-					b.verdicts[code] = verdictTrue
-				}
-			}
-			answer[k] |= bit(b.verdicts[code] == verdictTrue) << (uint(pos) % 64)
-		}
-	}
-	return nil
-}
-
-// testString answers a leaf on strings for one string. A match may take long, so testString
-// first asks whether to stop. The error then is rowset.ErrStopped.
-func (ev *predEvaluator) testString(t *test, b *testBinding, s string) (bool, error) {
-	if t.op == testInStrings {
-		_, ok := t.texts[s]
-		return ok, nil
-	}
-	if ev.stop != nil && ev.stop.Cancelled() {
-		return false, rowset.ErrStopped
-	}
-	if b.matcher == nil {
-		matcher, err := t.pattern.matcher(ev.params)
-		if err != nil {
-			return false, &EvalError{Path: t.path, Err: err}
-		}
-		b.matcher = matcher
-	}
-	return b.matcher.match(ev.stop, s)
 }
 
 // Compacting the rows of a chunk costs about as much as one operation on the chunk, so it
@@ -249,7 +228,7 @@ const (
 
 // testCompacted is test for the second side of an and or an or. If the first side left few
 // positions, it moves these together and looks at nothing else.
-func (ev *predEvaluator) testCompacted(i int32, c *chunk, in, out *mask) error {
+func (ev *evaluator) testCompacted(i int32, c *chunk, in, out *mask, free int) error {
 	words := c.words()
 	left := countOnes(in[:words])
 	if left == 0 {
@@ -257,7 +236,7 @@ func (ev *predEvaluator) testCompacted(i int32, c *chunk, in, out *mask) error {
 		return nil
 	}
 	if c.n < compactMinRows || left*compactRatio > c.n {
-		return ev.test(i, c, in, out)
+		return ev.test(i, c, in, out, free)
 	}
 
 	rows := ev.compacted[c.level]
@@ -274,7 +253,7 @@ func (ev *predEvaluator) testCompacted(i int32, c *chunk, in, out *mask) error {
 	}
 	moved := chunk{n: left, rows: rows[:left], level: c.level + 1}
 	answer := fullMask(left)
-	if err := ev.test(i, &moved, &answer, &answer); err != nil {
+	if err := ev.test(i, &moved, &answer, &answer, free); err != nil {
 		return err
 	}
 	j = 0
@@ -293,12 +272,12 @@ func (ev *predEvaluator) testCompacted(i int32, c *chunk, in, out *mask) error {
 // firstError returns the error of the first row of the chunk that has one. test goes
 // over the chunk leaf by leaf, so it may meet the error of a later row first. firstError
 // therefore tests row by row.
-func (ev *predEvaluator) firstError(root int32, c *chunk) error {
+func (ev *evaluator) firstError(root int32, c *chunk) error {
 	for pos := range c.n {
 		one := chunk{n: 1, rows: []int32{c.row(pos)}}
 		in := fullMask(1)
 		var out mask
-		if err := ev.test(root, &one, &in, &out); err != nil {
+		if err := ev.test(root, &one, &in, &out, 0); err != nil {
 			return err
 		}
 	}

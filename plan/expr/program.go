@@ -1,97 +1,170 @@
 package expr
 
-import "github.com/rankd/rankd/registry"
+import (
+	"math"
 
-// opcode is an operation of an expression.
+	"github.com/rankd/rankd/registry"
+)
+
+// opcode is an operation of an expression or a predicate.
 type opcode uint8
 
 const (
-	opConst    opcode = iota // value
-	opNull                   // null
-	opKey                    // the column key, or the id
-	opParam                  // the parameter param
-	opNeg                    // -a
-	opAdd                    // a + b
-	opSub                    // a - b
-	opMul                    // a * b
-	opCoalesce               // a, or b where a is null
+	opConst opcode = iota // value
+	opNull                // null
+	opText                // a constant string; only an operand of tests
+	opKey                 // the column key, or the id
+	opParam               // the parameter param
+	opNow                 // the request's arrival
+	opAdd
+	opSub
+	opMul
+	opDiv
+	opMod
+	opNeg
+	opAbs
+	opFloor
+	opCeil
+	opSqrt
+	opExp
+	opLog
+	opPow
+	opMin
+	opMax
+	opClamp
+	opAge
+	opDecay
+	opCoalesce // a, or b where a is null
+	opIf       // a where test is true, else b
+
+	// Of predicates.
+	opTruth
+	opCmp
+	opIsNull
+	opNotNull
+	opIn
+	opMember
+	opRegex
+	opAnd
+	opOr
+	opNot
 )
-
-// A node is a parsed expression before program.add compiles it.
-type node struct {
-	op    opcode
-	a, b  *node
-	value float64
-	key   registry.KeyID
-	param registry.ParamID
-}
-
-// fold returns a simpler node of the same value if the operands of n are
-// constants, otherwise n.
-func fold(n *node) *node {
-	a, b := n.a, n.b
-	switch {
-	case n.op == opCoalesce:
-		switch a.op {
-		case opNull:
-			return b
-		case opConst:
-			return a
-		}
-		if b.op == opNull {
-			return a
-		}
-	case a.op == opNull || b != nil && b.op == opNull:
-		return &node{op: opNull}
-	case n.op == opNeg && a.op == opConst:
-		return &node{op: opConst, value: -a.value}
-	case b != nil && a.op == opConst && b.op == opConst:
-		return &node{op: opConst, value: arithmetic(n.op, a.value, b.value)}
-	}
-	return n
-}
-
-// arithmetic applies opAdd, opSub or opMul.
-func arithmetic(op opcode, a, b float64) float64 {
-	switch op {
-	case opAdd:
-		return a + b
-	case opSub:
-		return a - b
-	case opMul:
-		return a * b
-	}
-	panic("expr: not an arithmetic operation")
-}
 
 // An instruction is one operation of a program. Its operands come before it.
 type instruction struct {
-	op    opcode
-	need  uint8 // most registers that computing it takes, like an Ershov number
-	a, b  int32 // operands: indices of instructions
-	value float64
-	key   registry.KeyID
-	param registry.ParamID
+	op      opcode
+	need    uint8 // about how many registers computing it takes, like an Ershov number
+	checked bool  // a result that is not finite is null
+	a, b, c int32 // operands: indices of instructions
+	test    int32 // opIf: index of the condition
+	value   float64
+	key     registry.KeyID
+	param   registry.ParamID
+	of      *Operator // of an operation with operands: its row and kernel
 }
 
-// A program is one or more expressions in postfix order. Immutable once built; any goroutine.
-type program []instruction
+// code is one or more expressions in postfix order and the tests on them. Immutable once built; any goroutine.
+type code struct {
+	program []instruction
+	tests   []test // operands come before their and, or
+	leaves  []leaf // of the tests
+}
 
-// add appends an expression and returns the index of its last instruction.
-func (p *program) add(n *node) int32 {
-	in := instruction{op: n.op, need: 1, value: n.value, key: n.key, param: n.param}
-	if n.a != nil {
-		in.a = p.add(n.a)
-		in.need = (*p)[in.a].need
+// A compiler turns parsed trees into code.
+type compiler struct {
+	code
+}
+
+// simplified returns an expression of the same value, with constants folded.
+func simplified(n *node) *node {
+	switch n.op.code {
+	case opIf:
+		then, other := simplified(n.args[1]), simplified(n.args[2])
+		if cond := n.args[0]; cond.op.code == opTruth {
+			if cond.truth {
+				return then
+			}
+			return other
+		}
+		return &node{op: n.op, args: []*node{n.args[0], then, other}}
+	case opCoalesce:
+		a, b := simplified(n.args[0]), simplified(n.args[1])
+		switch {
+		case a.op.code == opConst || b.op.code == opNull:
+			return a
+		case a.op.code == opNull:
+			return b
+		}
+		return &node{op: n.op, args: []*node{a, b}}
 	}
-	if n.b != nil {
-		in.b = p.add(n.b)
-		if need := (*p)[in.b].need; need > in.need {
-			in.need = need
-		} else if need == in.need {
-			in.need++ // at most the logarithm of the size: no overflow
+	if len(n.args) == 0 {
+		return n
+	}
+	args, values, constant := make([]*node, len(n.args)), [3]float64{}, n.op.row != nil
+	for i, arg := range n.args {
+		args[i] = simplified(arg)
+		switch args[i].op.code {
+		case opNull:
+			return args[i]
+		case opConst:
+			values[i] = args[i].number
+		default:
+			constant = false
 		}
 	}
-	*p = append(*p, in)
-	return int32(len(*p) - 1)
+	if !constant {
+		return &node{op: n.op, args: args}
+	}
+	value, ok := n.op.apply(values)
+	if !ok {
+		return &node{op: operatorNamed("const_null")}
+	}
+	return &node{op: operatorNamed("const_number"), number: value}
 }
+
+// apply returns the value for one row, or false for null. The operands are not null.
+func (o *Operator) apply(x [3]float64) (float64, bool) {
+	value := o.row(x[0], x[1], x[2])
+	return value, !o.Typed || isFinite(value)
+}
+
+// expr appends an expression and returns the index of its last instruction.
+func (c *compiler) expr(n *node) int32 {
+	in := instruction{op: n.op.code, need: 1, value: n.number, key: n.key, param: n.param, of: n.op}
+	args := n.args
+	switch in.op {
+	case opIf:
+		in.test = c.pred(args[0], false)
+		args = args[1:]
+	case opAge:
+		// The age of x is now - x, checked.
+		in.op, in.of = opSub, operatorNamed("sub")
+		in.checked = true
+		args = []*node{{op: operatorNamed("now")}, args[0]}
+	default:
+		in.checked = n.op.Typed && len(args) > 0
+	}
+	for i, arg := range args {
+		at := c.expr(arg)
+		switch need := c.program[at].need; {
+		case i == 0:
+			in.a, in.need = at, need
+		case i == 1:
+			in.b = at
+			if need > in.need {
+				in.need = need
+			} else if need == in.need {
+				in.need = increased(need)
+			}
+		default:
+			in.c = at
+			in.need = increased(max(in.need, need))
+		}
+	}
+	c.program = append(c.program, in)
+	return int32(len(c.program) - 1)
+}
+
+// increased returns need + 1, or the most that fits. A tree of operations with two operands needs the logarithm
+// of its size; one of clamps needs as much as it is deep.
+func increased(need uint8) uint8 { return need + uint8(bit(need < math.MaxUint8)) }

@@ -2,15 +2,18 @@ package expr
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
@@ -22,16 +25,56 @@ func parseJSON(t testing.TB, text string) *jsondoc.Value {
 	return &v
 }
 
-func mustExpr(t testing.TB, text string) *Expr {
+// testRegistry has the keys of rowsettest and parameters of each type.
+var testRegistry = func() *registry.Registry {
+	key := func(id int, kind string) string {
+		return fmt.Sprintf("[[key]]\nid = %d\nname = \"k%d\"\ntype = %q\nnullable = true\n", id, id, kind)
+	}
+	keys, params := "[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n"+key(4001, "feature_bundle"), ""
+	for kind, ids := range map[string][]registry.KeyID{
+		"float": rowsettest.FloatKeys[:], "string": rowsettest.StringKeys[:], "int": rowsettest.IntKeys[:],
+		"bool": rowsettest.BoolKeys[:], "string_set": rowsettest.SetKeys[:],
+	} {
+		for _, id := range ids {
+			keys += key(int(id), kind)
+		}
+	}
+	for id, kind := range map[int]string{1: "float", 2: "string", 3: "float", 4: "float", 5: "int", 6: "bool", 7: "int_list", 8: "string_list"} {
+		params += fmt.Sprintf("[[param]]\nid = %d\nname = \"p%d\"\ntype = %q\nnullable = true\n", id, id, kind)
+	}
+	reg, err := registry.Load(fstest.MapFS{
+		"keys.toml": {Data: []byte(keys)}, "params.toml": {Data: []byte(params)}, "endpoints.test.toml": {},
+	}, "test")
+	if err != nil {
+		panic(err)
+	}
+	return reg
+}()
+
+var typedLanguage = Language{Typed: true, Registry: testRegistry}
+
+// language returns the language of a generator's trees.
+func (g treeGen) language() Language {
+	if g.typed {
+		return typedLanguage
+	}
+	return Language{}
+}
+
+func mustExpr(t testing.TB, text string) *Expr { return mustExprOf(t, Language{}, text) }
+
+func mustExprOf(t testing.TB, l Language, text string) *Expr {
 	t.Helper()
-	e, err := ParseExpr(parseJSON(t, text))
+	e, err := l.ParseExpr(parseJSON(t, text))
 	require.NoError(t, err, "%s", text)
 	return e
 }
 
-func mustPred(t testing.TB, text string) *Pred {
+func mustPred(t testing.TB, text string) *Pred { return mustPredOf(t, Language{}, text) }
+
+func mustPredOf(t testing.TB, l Language, text string) *Pred {
 	t.Helper()
-	p, err := ParsePred(parseJSON(t, text))
+	p, err := l.ParsePred(parseJSON(t, text))
 	require.NoError(t, err, "%s", text)
 	return p
 }
@@ -40,7 +83,7 @@ func mustPred(t testing.TB, text string) *Pred {
 func checkExpr(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, params *Params) {
 	t.Helper()
 	want := Column{Values: make([]float64, in.Batch.Len()), Valid: rowset.NewBitmap(in.Batch.Len())}
-	ref := reference{in.Batch, params}
+	ref := reference{in.Batch, params, e.registry != nil}
 	for i := range in.N {
 		row := int(in.Row(i))
 		v, ok := ref.expr(tree, row)
@@ -67,12 +110,31 @@ func checkExpr(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, par
 	assert.Equal(t, want.Valid.All(in.Batch.Len()), got.Valid == nil, "valid is nil exactly if all is valid")
 	assert.Equal(t, want.Null, got.Null, "some row null")
 	assert.Equal(t, want.NonFinite, got.NonFinite, "some row not finite")
+
+	byPosition, err := e.Values(nil, usedMemory(), in, params)
+	require.NoError(t, err)
+	require.Len(t, byPosition.Values, in.N)
+	assert.Equal(t, want.Null, byPosition.Valid != nil, "valid is nil exactly if no row is null")
+	assert.Equal(t, want.NonFinite, byPosition.NonFinite)
+	for pos := range in.N {
+		row := int(in.Row(pos))
+		require.Equal(t, want.Valid.Get(row), byPosition.Valid.Get(pos), "validity of position %d", pos)
+		require.True(t, sameFloat(want.Values[row], byPosition.Values[pos]), "position %d", pos)
+	}
+	for pos := 0; pos < in.N; pos += 1 + in.N/8 {
+		row := int(in.Row(pos))
+		term := e.Explain(in, pos, params)
+		require.Empty(t, term.Fault)
+		value, ok := asNumber(term.Value)
+		require.Equal(t, want.Valid.Get(row), ok, "explained row %d", row)
+		require.True(t, sameFloat(want.Values[row], value), "explained row %d: want %v, got %v", row, want.Values[row], value)
+	}
 }
 
 // checkPred compares p with the reference on one row set.
 func checkPred(t *testing.T, p *Pred, tree *jsondoc.Value, in rowset.RowSet, params *Params) {
 	t.Helper()
-	want, wantErr := reference{in.Batch, params}.filter(tree, in)
+	want, wantErr := reference{in.Batch, params, p.registry != nil}.filter(tree, in)
 	got, err := p.Filter(nil, usedMemory(), in, params)
 	if wantErr != nil {
 		require.Error(t, err)
@@ -90,6 +152,25 @@ func checkPred(t *testing.T, p *Pred, tree *jsondoc.Value, in rowset.RowSet, par
 		rows = append(rows, got.Row(i))
 	}
 	require.Equal(t, want, rows)
+
+	bits, count, err := p.Matches(nil, in, params)
+	require.NoError(t, err)
+	assert.Equal(t, len(want), count)
+	matched := []int32{}
+	for pos := range in.N {
+		if bits.Get(pos) {
+			matched = append(matched, in.Row(pos))
+		}
+	}
+	require.Equal(t, want, matched)
+	for pos := 0; pos < in.N; pos += 1 + in.N/8 {
+		term := p.Explain(in, pos, params)
+		require.Empty(t, term.Fault)
+		require.Equal(t, bits.Get(pos), term.Value, "explained row %d", in.Row(pos))
+		if term.Value == false {
+			require.Equal(t, false, term.Culprit().Value)
+		}
+	}
 }
 
 // forSeeds runs check with many seeds and names the seed that fails.
@@ -108,11 +189,11 @@ func forSeeds(t *testing.T, rounds int, check func(t *testing.T, rng *rand.Rand)
 }
 
 func TestExprAgreesWithReference(t *testing.T) {
-	forSeeds(t, 1500, func(t *testing.T, rng *rand.Rand) {
-		g := treeGen{rng}
+	forSeeds(t, 2000, func(t *testing.T, rng *rand.Rand) {
+		g := treeGen{rng, rng.IntN(2) == 0}
 		text := g.expr(1 + rng.IntN(7))
 		tree := parseJSON(t, text)
-		e := mustExpr(t, text)
+		e := mustExprOf(t, g.language(), text)
 		for range 2 { // the second time with used scratch memory
 			in := rowsettest.RowSet(rng, 2500)
 			checkExpr(t, e, tree, in, g.params())
@@ -125,7 +206,7 @@ func TestExprAgreesWithReference(t *testing.T) {
 
 func TestManyRegisters(t *testing.T) {
 	forSeeds(t, 600, func(t *testing.T, rng *rand.Rand) {
-		g := treeGen{rng}
+		g := treeGen{rng: rng}
 		text := g.computed(2 + rng.IntN(40))
 		e, tree := mustExpr(t, text), parseJSON(t, text)
 		checkExpr(t, e, tree, allColumns(rng, 200), nil)
@@ -150,18 +231,18 @@ func allColumns(rng *rand.Rand, n int) rowset.RowSet {
 		if rng.IntN(2) == 0 {
 			valid = nil
 		}
-		b = rowset.WithFloat(b, key, values, valid)
+		b = rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key, Values: values, Valid: valid}}})
 	}
 	return rowsettest.Rows(rng, b)
 }
 
 func TestPredAgreesWithReference(t *testing.T) {
 	failed := 0
-	forSeeds(t, 3000, func(t *testing.T, rng *rand.Rand) {
-		g := treeGen{rng}
+	forSeeds(t, 4000, func(t *testing.T, rng *rand.Rand) {
+		g := treeGen{rng, rng.IntN(2) == 0}
 		text := g.pred(1 + rng.IntN(6))
 		tree := parseJSON(t, text)
-		p := mustPred(t, text)
+		p := mustPredOf(t, g.language(), text)
 		for range 2 {
 			in, params := rowsettest.RowSet(rng, 2500), g.params()
 			checkPred(t, p, tree, in, params)
@@ -176,11 +257,11 @@ func TestPredAgreesWithReference(t *testing.T) {
 	assert.Positive(t, failed, "some of the random predicates fail at run time")
 }
 
-// FuzzPred feeds documents to both parsers, and what they accept to the
+// FuzzPred feeds documents to the parsers of both languages, and what they accept to the
 // kernels and the reference.
 func FuzzPred(f *testing.F) {
-	for seed := range uint64(40) {
-		g := treeGen{rand.New(rand.NewPCG(seed, 3))}
+	for seed := range uint64(60) {
+		g := treeGen{rand.New(rand.NewPCG(seed, 3)), seed%2 == 0}
 		f.Add([]byte(g.pred(4)), seed)
 		f.Add([]byte(g.expr(4)), seed)
 	}
@@ -189,18 +270,20 @@ func FuzzPred(f *testing.F) {
 		if err != nil || len(doc) > 10_000 {
 			return
 		}
-		rng := rand.New(rand.NewPCG(seed, 4))
-		in, params := rowsettest.RowSet(rng, 130), treeGen{rng}.params()
-		if e, err := ParseExpr(&tree); err == nil {
-			checkExpr(t, e, &tree, in, params)
-		} else {
-			assert.ErrorAs(t, err, new(*ParseError))
-			assert.NotContains(t, err.Error(), "\n")
-		}
-		if p, err := ParsePred(&tree); err == nil {
-			checkPred(t, p, &tree, in, params)
-		} else {
-			assert.ErrorAs(t, err, new(*ParseError))
+		for _, typed := range []bool{false, true} {
+			g := treeGen{rand.New(rand.NewPCG(seed, 4)), typed}
+			in, params := rowsettest.RowSet(g.rng, 130), g.params()
+			if e, err := g.language().ParseExpr(&tree); err == nil {
+				checkExpr(t, e, &tree, in, params)
+			} else {
+				assert.ErrorAs(t, err, new(*ParseError))
+				assert.NotContains(t, err.Error(), "\n")
+			}
+			if p, err := g.language().ParsePred(&tree); err == nil {
+				checkPred(t, p, &tree, in, params)
+			} else {
+				assert.ErrorAs(t, err, new(*ParseError))
+			}
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/rankd/rankd/internal/jsondoc"
@@ -17,6 +18,7 @@ import (
 type reference struct {
 	batch  *rowset.Batch
 	params *Params
+	typed  bool // the trees are
 }
 
 // expr returns the value for a batch row, or false for null.
@@ -36,12 +38,22 @@ func (r reference) expr(v *jsondoc.Value, row int) (float64, bool) {
 		if key == registry.IDKey {
 			return float64(r.batch.IDs[row]), true
 		}
-		if c := r.batch.Float(key); c != nil && c.Valid.Get(row) {
-			return c.Values[row], true
+		if c := r.batch.Float(key); c != nil {
+			return c.Values[row], c.Valid.Get(row)
+		}
+		if c := r.batch.Int(key); c != nil {
+			return float64(c.Values[row]), c.Valid.Get(row)
+		}
+		if c := r.batch.Bool(key); c != nil {
+			return float64(bit(c.Values.Get(row))), c.Valid.Get(row)
 		}
 		return 0, false
 	case "param_ref":
-		return r.params.Float(registry.ParamID(v.Get("param_id").Uint))
+		id := registry.ParamID(v.Get("param_id").Uint)
+		if truth, ok := r.params.Bool(id); ok {
+			return float64(bit(truth)), true
+		}
+		return r.params.Float(id)
 	case "neg":
 		x, ok := r.expr(v.Get("x"), row)
 		return -x, ok
@@ -60,8 +72,212 @@ func (r reference) expr(v *jsondoc.Value, row int) (float64, bool) {
 		}
 		return r.expr(v.Get("b"), row)
 	default:
-		panic("reference: op " + op)
+		return r.typedExpr(v, row, op)
 	}
+}
+
+// typedExpr is expr for operators of typed expressions, whose result is null if it is not finite.
+func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, bool) {
+	finite := func(x float64, ok bool) (float64, bool) { return x, ok && !math.IsInf(x, 0) && !math.IsNaN(x) }
+	x, xOK := 0.0, false
+	if v.Get("x") != nil {
+		x, xOK = r.expr(v.Get("x"), row)
+	}
+	now, nowOK := r.params.Now()
+	switch op {
+	case "now":
+		return now, nowOK
+	case "age":
+		return finite(now-x, nowOK && xOK)
+	case "abs":
+		return finite(math.Abs(x), xOK)
+	case "floor":
+		return finite(math.Floor(x), xOK)
+	case "ceil":
+		return finite(math.Ceil(x), xOK)
+	case "sqrt":
+		return finite(math.Sqrt(x), xOK)
+	case "exp":
+		return finite(math.Exp(x), xOK)
+	case "log":
+		return finite(math.Log(x), xOK)
+	case "clamp":
+		low, lowOK := r.expr(v.Get("low"), row)
+		high, highOK := r.expr(v.Get("high"), row)
+		return finite(min(max(x, low), high), xOK && lowOK && highOK)
+	case "decay":
+		halfLife, ok := r.expr(v.Get("half_life"), row)
+		return finite(decay(x, halfLife), xOK && ok) // TestDecay compares it with math.Exp2
+	case "if":
+		cond, err := r.pred(v.Get("cond"), row, "")
+		if err != nil {
+			panic(err) // the parser refuses conditions that can fail
+		}
+		if cond {
+			return r.expr(v.Get("then"), row)
+		}
+		return r.expr(v.Get("else"), row)
+	}
+	a, aOK := r.expr(v.Get("a"), row)
+	b, bOK := r.expr(v.Get("b"), row)
+	ok := aOK && bOK
+	switch op {
+	case "div":
+		return finite(a/b, ok)
+	case "mod":
+		return finite(math.Mod(a, b), ok)
+	case "min":
+		return finite(math.Min(a, b), ok)
+	case "max":
+		return finite(math.Max(a, b), ok)
+	case "pow":
+		if !isFinite(b) {
+			ok = ok && a != 1 && a != -1 // as in JavaScript
+		}
+		if b == 2 {
+			return finite(a*a, ok)
+		}
+		return finite(math.Pow(a, b), ok)
+	}
+	panic("reference: op " + op)
+}
+
+// typeOf is the type of a leaf in the tests' registry.
+func (r reference) typeOf(v *jsondoc.Value) Type {
+	key, isKey := v.Get("key_id"), v.Get("op").Str == "key_ref"
+	switch v.Get("op").Str {
+	case "const_number":
+		if _, ok := integer(v.Get("value")); ok {
+			return Int
+		}
+	case "const_string":
+		return String
+	case "const_null":
+		return Null
+	case "key_ref", "param_ref":
+		if !isKey {
+			key = v.Get("param_id")
+			param, _ := testRegistry.Param(registry.ParamID(key.Uint))
+			return keyTypes[param.Type]
+		}
+		k, _ := testRegistry.Key(registry.KeyID(key.Uint))
+		return keyTypes[k.Type]
+	}
+	return Number
+}
+
+// value returns the value of a leaf as it stands, or nil for null: int64, string, []int64 or []string.
+func (r reference) value(v *jsondoc.Value, row int) any {
+	typ := r.typeOf(v)
+	if op := v.Get("op").Str; op == "const_number" {
+		i, _ := integer(v.Get("value"))
+		return i
+	} else if op == "const_string" {
+		return v.Get("value").Str
+	} else if op == "param_ref" {
+		id := registry.ParamID(v.Get("param_id").Uint)
+		var value any
+		ok := false
+		switch typ {
+		case Int:
+			value, ok = r.params.Int(id)
+		case String:
+			value, ok = r.params.String(id)
+		case Ints:
+			value, ok = r.params.IntList(id)
+		case Strings:
+			value, ok = r.params.StringList(id)
+		}
+		if !ok {
+			return nil
+		}
+		return value
+	}
+	key := registry.KeyID(v.Get("key_id").Uint)
+	switch typ {
+	case Int:
+		if key == registry.IDKey {
+			return r.batch.IDs[row]
+		}
+		if c := r.batch.Int(key); c != nil && c.Valid.Get(row) {
+			return c.Values[row]
+		}
+	case String:
+		if s, ok := r.text(v, row); ok {
+			return s
+		}
+	case Strings:
+		if c := r.batch.Set(key); c != nil {
+			if list, ok := c.AppendValues([]string{}, row); ok {
+				return list
+			}
+		}
+	}
+	return nil
+}
+
+// isNull is the null test of typed trees.
+func (r reference) isNull(v *jsondoc.Value, row int) bool {
+	switch r.typeOf(v) {
+	case String, Strings, Ints:
+		return r.value(v, row) == nil
+	}
+	_, ok := r.expr(v, row)
+	return !ok
+}
+
+// exactly compares integers and strings of typed trees. It returns false in done for other operands.
+func (r reference) exactly(v *jsondoc.Value, row int) (result, done bool) {
+	if !r.typed {
+		return false, false
+	}
+	left, right := r.typeOf(v.Get("a")), r.typeOf(v.Get("b"))
+	if left != right || left != Int && left != String {
+		return false, false
+	}
+	a, b := r.value(v.Get("a"), row), r.value(v.Get("b"), row)
+	if a == nil || b == nil {
+		return false, true
+	}
+	if left == String {
+		return (a == b) == (v.Get("cmp").Str == "=="), true
+	}
+	switch i, j := a.(int64), b.(int64); v.Get("cmp").Str {
+	case "==":
+		return i == j, true
+	case "!=":
+		return i != j, true
+	case "<":
+		return i < j, true
+	case "<=":
+		return i <= j, true
+	case ">":
+		return i > j, true
+	default:
+		return i >= j, true
+	}
+}
+
+// member is whether x is in the set or list.
+func (r reference) member(v *jsondoc.Value, row int) bool {
+	x, set := v.Get("x"), r.value(v.Get("set"), row)
+	switch list := set.(type) {
+	case []string:
+		s, ok := r.value(x, row).(string)
+		return ok && slices.Contains(list, s)
+	case []int64:
+		if r.typeOf(x) == Int {
+			i, ok := r.value(x, row).(int64)
+			return ok && slices.Contains(list, i)
+		}
+		number, ok := r.expr(x, row)
+		for _, i := range list {
+			if ok && float64(i) == number {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // pred returns whether the predicate is true for a batch row. path leads to v.
@@ -82,8 +298,13 @@ func (r reference) pred(v *jsondoc.Value, row int, path string) (bool, error) {
 	case "cmp":
 		return r.cmp(v, row), nil
 	case "is_null", "not_null":
+		if r.typed {
+			return r.isNull(v.Get("x"), row) == (op == "is_null"), nil
+		}
 		_, ok := r.expr(v.Get("x"), row)
 		return ok == (op == "not_null"), nil
+	case "member":
+		return r.member(v, row), nil
 	case "in":
 		return r.in(v, row, path)
 	case "regex":
@@ -94,9 +315,16 @@ func (r reference) pred(v *jsondoc.Value, row int, path string) (bool, error) {
 }
 
 func (r reference) cmp(v *jsondoc.Value, row int) bool {
+	op := v.Get("cmp").Str
+	if r.typed && (v.Get("a").Get("op").Str == "const_null" || v.Get("b").Get("op").Str == "const_null") {
+		a, b := r.isNull(v.Get("a"), row), r.isNull(v.Get("b"), row)
+		return op == "==" && a && b || op == "!=" && a != b
+	}
+	if result, done := r.exactly(v, row); done {
+		return result
+	}
 	a, aOK := r.expr(v.Get("a"), row)
 	b, bOK := r.expr(v.Get("b"), row)
-	op := v.Get("cmp").Str
 	if v.Get("a").Get("op").Str == "const_null" || v.Get("b").Get("op").Str == "const_null" {
 		return op == "==" && !aOK && !bOK || op == "!=" && aOK != bOK
 	}
@@ -123,6 +351,24 @@ func (r reference) cmp(v *jsondoc.Value, row int) bool {
 func (r reference) in(v *jsondoc.Value, row int, path string) (bool, error) {
 	lhs, list := v.Get("lhs"), v.Get("list").Items
 	if len(list) == 0 {
+		return false, nil
+	}
+	if r.typed && r.typeOf(lhs) == Int && list[0].IsNumber() {
+		x, ok := r.value(lhs, row).(int64)
+		for i := range list {
+			if whole, isWhole := integer(&list[i]); ok && isWhole && x == whole || ok && x == 0 && list[i].Float == 0 {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+	if r.typed && r.typeOf(lhs) == String {
+		s, ok := r.value(lhs, row).(string)
+		for i := range list {
+			if ok && s == list[i].Str {
+				return true, nil
+			}
+		}
 		return false, nil
 	}
 	if list[0].IsNumber() {
@@ -193,7 +439,10 @@ func (r reference) filter(v *jsondoc.Value, in rowset.RowSet) ([]int32, error) {
 }
 
 // A treeGen writes random trees as JSON.
-type treeGen struct{ rng *rand.Rand }
+type treeGen struct {
+	rng   *rand.Rand
+	typed bool
+}
 
 func (g treeGen) pick(of ...string) string { return of[g.rng.IntN(len(of))] }
 
@@ -208,6 +457,9 @@ func (g treeGen) number() string {
 }
 
 func (g treeGen) key() string {
+	if g.typed {
+		return g.pick("1", "1001", "1002", "2001", "5001", "5002", "5101")
+	}
 	return g.pick("1", "1001", "1002", "2001", "1001", "3001", "3002", "4001", "0", "77")
 }
 
@@ -220,6 +472,9 @@ func (g treeGen) expr(depth int) string {
 		case 1, 2:
 			return `{"op":"const_number","value":` + g.number() + `}`
 		case 3:
+			if g.typed {
+				return g.pick(`{"op":"param_ref","param_id":`+g.pick("1", "3", "5", "6")+`}`, `{"op":"now"}`)
+			}
 			return `{"op":"param_ref","param_id":` + g.pick("1", "2", "3", "9", "0") + `}`
 		default:
 			return `{"op":"key_ref","key_id":` + g.key() + `}`
@@ -228,6 +483,9 @@ func (g treeGen) expr(depth int) string {
 	if g.rng.IntN(8) == 0 {
 		return `{"op":"neg","x":` + g.expr(depth-1) + `}`
 	}
+	if g.typed && g.rng.IntN(2) == 0 {
+		return g.typedOperation(depth)
+	}
 	a, b := g.expr(depth-1), g.expr(depth-1)
 	if g.rng.IntN(3) == 0 { // lopsided to either side
 		a = g.expr(1)
@@ -235,6 +493,90 @@ func (g treeGen) expr(depth int) string {
 		b = g.expr(1)
 	}
 	return `{"op":"` + g.pick("add", "sub", "mul", "mul", "coalesce", "coalesce") + `","a":` + a + `,"b":` + b + `}`
+}
+
+// typedOperation returns an operation of typed expressions, each as often as any other.
+func (g treeGen) typedOperation(depth int) string {
+	var all []*Operator
+	for i := range operators {
+		if o := &operators[i]; o.Typed && o.Makes == Number && len(o.Operands) > 0 {
+			all = append(all, o)
+		}
+	}
+	o := all[g.rng.IntN(len(all))]
+	text := `{"op":"` + o.Name + `"`
+	for _, operand := range o.Operands {
+		part := ""
+		switch {
+		case operand.Takes == TakesPredicate:
+			part = treeGen{g.rng, true}.cond(min(depth-1, 3))
+		case g.rng.IntN(3) == 0:
+			part = g.expr(1)
+		default:
+			part = g.expr(depth - 1)
+		}
+		text += `,"` + operand.Member + `":` + part
+	}
+	return text + "}"
+}
+
+// cond returns the condition of an if, which cannot fail.
+func (g treeGen) cond(depth int) string {
+	for {
+		text := g.pred(depth)
+		if _, err := typedLanguage.ParseExpr(mustJSON(`{"op":"if","cond":` + text + `,"then":{"op":"now"},"else":{"op":"now"}}`)); err == nil {
+			return text
+		}
+	}
+}
+
+func mustJSON(text string) *jsondoc.Value {
+	v, err := jsondoc.Parse([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return &v
+}
+
+// texts returns a string as it stands.
+func (g treeGen) textLeaf() string {
+	return g.pick(`{"op":"key_ref","key_id":3001}`, `{"op":"key_ref","key_id":3002}`, `{"op":"param_ref","param_id":2}`,
+		`{"op":"const_string","value":`+g.quoted()+`}`)
+}
+
+// intLeaf returns an integer as it stands.
+func (g treeGen) intLeaf() string {
+	return g.pick(`{"op":"key_ref","key_id":1}`, `{"op":"key_ref","key_id":5001}`, `{"op":"key_ref","key_id":5002}`,
+		`{"op":"param_ref","param_id":5}`, `{"op":"const_number","value":`+g.pick("0", "1", "-3", "9007199254740993", "9223372036854775807")+`}`)
+}
+
+func (g treeGen) quoted() string {
+	return fmt.Sprintf("%q", strings.ToValidUTF8(rowsettest.String(g.rng), "?"))
+}
+
+// leafTest returns a predicate of typed trees on values as they stand.
+func (g treeGen) leafTest() string {
+	set := g.pick(`{"op":"key_ref","key_id":5201}`, `{"op":"key_ref","key_id":5202}`, `{"op":"param_ref","param_id":8}`)
+	ints := `{"op":"param_ref","param_id":7}`
+	member := func(x, set string) string { return `{"op":"member","x":` + x + `,"set":` + set + `}` }
+	switch g.rng.IntN(9) {
+	case 0:
+		return cmp(g.textLeaf(), g.pick("==", "!="), g.pick(g.textLeaf(), null))
+	case 1, 2:
+		return cmp(g.intLeaf(), g.pick("==", "!=", "<", "<=", ">", ">="), g.intLeaf())
+	case 3:
+		return in(g.intLeaf(), g.numbers())
+	case 4:
+		return in(g.textLeaf(), g.quoted()+","+g.quoted())
+	case 5:
+		return member(g.textLeaf(), set)
+	case 6:
+		return member(g.intLeaf(), ints)
+	case 7:
+		return member(g.expr(2), ints)
+	default:
+		return un(g.pick("is_null", "not_null"), g.pick(set, ints, g.textLeaf()))
+	}
 }
 
 // computed returns an arithmetic expression of which nothing folds, with
@@ -256,6 +598,9 @@ func (g treeGen) pred(depth int) string {
 		}
 		return `{"op":"` + g.pick("and", "or") + `","a":` + g.pred(depth-1) + `,"b":` + g.pred(depth-1) + `}`
 	}
+	if g.typed && g.rng.IntN(2) == 0 {
+		return g.leafTest()
+	}
 	switch g.rng.IntN(14) {
 	case 0:
 		return `{"op":"const_bool","value":` + g.pick("true", "false") + `}`
@@ -269,7 +614,9 @@ func (g treeGen) pred(depth int) string {
 			list = append(list, fmt.Sprintf("%q", strings.ToValidUTF8(rowsettest.String(g.rng), "?")))
 		}
 		lhs := `{"op":"key_ref","key_id":` + g.pick("3001", "3002", "1001", "1") + `}`
-		if g.rng.IntN(12) == 0 {
+		if g.typed {
+			lhs = g.textLeaf()
+		} else if g.rng.IntN(12) == 0 {
 			lhs = g.expr(2)
 		}
 		return `{"op":"in","lhs":` + lhs + `,"list":[` + strings.Join(list, ",") + `]}`
@@ -296,7 +643,16 @@ func (g treeGen) regex() string {
 	case 1, 2:
 		pattern = `{"kind":"param","param_id":` + g.pick("2", "2", "2", "1", "9") + `}`
 	}
-	return `{"op":"regex","key_id":` + g.pick("3001", "3002", "1001", "1") + `,"pattern":` + pattern +
+	key := g.pick("3001", "3002", "1001", "1")
+	if g.typed {
+		key = g.pick("3001", "3002")
+		if strings.Contains(pattern, `"literal"`) {
+			pattern = `{"kind":"literal","value":"` + g.pick("", "^s1", "[0-9]$", "u") + `"}`
+		} else {
+			pattern = `{"kind":"param","param_id":2}`
+		}
+	}
+	return `{"op":"regex","key_id":` + key + `,"pattern":` + pattern +
 		g.pick(``, `,"flags":""`, `,"flags":"i"`) + `}`
 }
 
@@ -310,6 +666,22 @@ func (g treeGen) params() *Params {
 	}
 	if g.rng.IntN(4) > 0 {
 		p.SetString(2, g.pick("^s", "e", "S2", "", "(", "^[a-z]+$"))
+	}
+	if !g.typed {
+		return p
+	}
+	if g.rng.IntN(4) > 0 {
+		p.SetNow(1.7e9 + g.rng.Float64())
+		p.SetInt(5, rowsettest.ID(g.rng))
+		p.SetBool(6, g.rng.IntN(2) == 0)
+	}
+	if g.rng.IntN(4) > 0 {
+		ints, texts := []int64{}, []string{}
+		for range g.rng.IntN(2) * g.rng.IntN(40) {
+			ints, texts = append(ints, rowsettest.ID(g.rng)), append(texts, rowsettest.String(g.rng))
+		}
+		p.SetIntList(7, ints)
+		p.SetStringList(8, texts)
 	}
 	return p
 }

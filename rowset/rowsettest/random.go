@@ -17,6 +17,9 @@ import (
 var (
 	FloatKeys  = [...]registry.KeyID{1001, 1002, 2001}
 	StringKeys = [...]registry.KeyID{3001, 3002}
+	IntKeys    = [...]registry.KeyID{5001, 5002}
+	BoolKeys   = [...]registry.KeyID{5101}
+	SetKeys    = [...]registry.KeyID{5201, 5202}
 )
 
 // sizes are batch lengths around the places where code changes its ways:
@@ -58,19 +61,23 @@ func Batch(rng *rand.Rand, n int) *rowset.Batch {
 	for i := range ids {
 		ids[i] = ID(rng)
 	}
-	var floats []rowset.FloatColumn
-	for _, key := range FloatKeys {
+	return rowset.NewBatch(ids, rowset.Columns{
+		Floats:  columns(rng, FloatKeys[:], n, floatColumn),
+		Strings: columns(rng, StringKeys[:], n, stringColumn),
+		Ints:    columns(rng, IntKeys[:], n, intColumn),
+		Bools:   columns(rng, BoolKeys[:], n, boolColumn),
+		Sets:    columns(rng, SetKeys[:], n, setColumn),
+	})
+}
+
+// columns makes a column of n rows for three of four keys.
+func columns[C any](rng *rand.Rand, keys []registry.KeyID, n int, column func(*rand.Rand, registry.KeyID, int) C) (made []C) {
+	for _, key := range keys {
 		if rng.IntN(4) > 0 {
-			floats = append(floats, floatColumn(rng, key, n))
+			made = append(made, column(rng, key, n))
 		}
 	}
-	var strings []rowset.StringColumn
-	for _, key := range StringKeys {
-		if rng.IntN(4) > 0 {
-			strings = append(strings, stringColumn(rng, key, n))
-		}
-	}
-	return rowset.NewBatch(ids, floats, strings)
+	return made
 }
 
 // ID returns a random id: often one of few, sometimes too large for a double.
@@ -105,26 +112,49 @@ func String(rng *rand.Rand) string {
 }
 
 func floatColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.FloatColumn {
-	c := rowset.FloatColumn{Key: key, Values: make([]float64, n)}
+	c := rowset.FloatColumn{Key: key, Values: make([]float64, n), Valid: validity(rng, n)}
 	for i := range c.Values {
-		c.Values[i] = Float(rng)
-	}
-	if rng.IntN(2) == 0 {
-		return c
-	}
-	c.Valid = rowset.NewBitmap(n)
-	nulls := [...]float64{0, 0.01, 0.5, 1}[rng.IntN(4)]
-	for i := range c.Values {
-		if rng.Float64() >= nulls {
-			c.Valid.Set(i)
+		if c.Valid.Get(i) {
+			c.Values[i] = Float(rng)
 		} else {
 			c.Values[i] = [...]float64{math.NaN(), math.Inf(1), 1}[rng.IntN(3)]
 		}
 	}
-	if stray := uint(n) % 64; stray != 0 {
-		c.Valid[len(c.Valid)-1] |= rng.Uint64() << stray
+	return c
+}
+
+func intColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.IntColumn {
+	c := rowset.IntColumn{Key: key, Values: make([]int64, n), Valid: validity(rng, n)}
+	for i := range c.Values {
+		c.Values[i] = ID(rng) // garbage, where the row is null
 	}
 	return c
+}
+
+func boolColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.BoolColumn {
+	c := rowset.BoolColumn{Key: key, Values: rowset.NewBitmap(n), Valid: validity(rng, n)}
+	for i := range c.Values {
+		c.Values[i] = rng.Uint64() // garbage, where the row is null, and past the last row
+	}
+	return c
+}
+
+// validity returns the validity of n rows: nil for half of the columns, of which no row is null.
+func validity(rng *rand.Rand, n int) rowset.Bitmap {
+	if rng.IntN(2) == 0 {
+		return nil
+	}
+	valid := rowset.NewBitmap(n)
+	nulls := [...]float64{0, 0.01, 0.5, 1}[rng.IntN(4)]
+	for i := range n {
+		if rng.Float64() >= nulls {
+			valid.Set(i)
+		}
+	}
+	if stray := uint(n) % 64; stray != 0 {
+		valid[len(valid)-1] |= rng.Uint64() << stray
+	}
+	return valid
 }
 
 func stringColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.StringColumn {
@@ -143,5 +173,31 @@ func stringColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.StringColumn
 	}
 	c := b.Column()
 	c.Codes = c.Codes[unused:]
+	return c
+}
+
+func setColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.SetColumn {
+	b := rowset.NewSetBuilder(key, n)
+	unused := rng.IntN(20) // sets that no row may use
+	nulls := [...]float64{0, 0.1, 0.5, 1}[rng.IntN(4)]
+	for i := range unused + n {
+		for range rng.IntN(4) {
+			b.Add([]byte(String(rng)))
+		}
+		if i >= unused && rng.Float64() < nulls {
+			b.AppendNull()
+		} else {
+			b.Append()
+		}
+	}
+	c := b.Column()
+	c.Codes = c.Codes[unused:]
+	if rng.IntN(2) == 0 { // several rows of one set
+		for i, code := range c.Codes {
+			if code > 0 {
+				c.Codes[i] = code / 2
+			}
+		}
+	}
 	return c
 }

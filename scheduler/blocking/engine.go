@@ -29,6 +29,7 @@ type engine struct {
 	clock       clock.Clock                 // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
+	outside     task.Outside
 	mode        scheduler.Mode
 
 	// execute runs a request, blocks, and fills in result, even if a body ends the goroutine by
@@ -126,7 +127,7 @@ func (e *engine) Metrics() scheduler.Metrics {
 			stats[i] = c.Stats()
 		}
 	}
-	return scheduler.Metrics{Redis: stats}
+	return scheduler.Metrics{Redis: stats, Malformed: uint64(e.outside.Malformed())}
 }
 
 // nodeRun is one run of a node, on a goroutine that blocks where the body waits. One goroutine at a time, except that any
@@ -175,8 +176,8 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 	}
 	c := task.Ctx{
 		Limit: limit,
-		Node:  n.node, Inputs: n.inputs, Refs: n.refs, UserID: exec.UserID, Params: &exec.Params,
-		Registry: e.reg, Waiter: w, Rows: n.rows, Cancellation: &n.cancel, Required: exec.Required,
+		Node:  n.node, Inputs: n.inputs, Refs: n.refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
+		Registry: e.reg, Waiter: w, Rows: n.rows, Cancellation: &n.cancel, Required: exec.Required, Outside: &e.outside,
 	}
 	out, err := task.Invoke(task.SpecOf(n.node), &c)
 	if w.deadline != 0 {

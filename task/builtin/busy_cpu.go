@@ -14,7 +14,11 @@ func busyCPU() task.Spec {
 	return task.Spec{
 		Op:        "test::busy_cpu",
 		Doc:       "Burns CPU time, then passes its input through.",
-		Params:    []plan.ParamSchema{{Name: "busy_wait_ms", Type: plan.Int, Required: true, Source: atLeast(0)}},
+		Reference: busyCPUReference(),
+		Params: []plan.ParamSchema{{
+			Name: "busy_wait_ms", Type: plan.Int, Required: true, Source: atLeast(0),
+			Doc: "The time for which the node keeps a CPU worker busy, in milliseconds.",
+		}},
 		Inputs:    1,
 		Output:    task.PassThrough,
 		Expensive: true,
@@ -31,5 +35,18 @@ func busyCPU() task.Spec {
 			}
 			return c.Inputs[0], nil
 		},
+	}
+}
+
+func busyCPUReference() task.Reference {
+	return task.Reference{
+		Text: "The node stands in for a costly computation in tests and benchmarks. It never runs on the loop.\n\n" +
+			"The node ends early once nobody waits for its result any more.",
+		Order:      "The rows keep their order.",
+		Nulls:      "The task looks at no column.",
+		Empty:      "The node burns its time for an input without rows, too.",
+		Duplicates: "Rows with the same id stay.",
+		Failures:   "A negative `busy_wait_ms` fails the node.",
+		Example:    task.Example{Plan: "ctx.fixedSource({ rowCount: 2 }).busyCpu({ busyWaitMs: 1 })"},
 	}
 }

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -10,24 +9,41 @@ import (
 // filter keeps the rows for which a predicate is true.
 func filter() task.Spec {
 	return task.Spec{
-		Op:     "core::filter",
-		Doc:    "Keeps the rows for which a predicate is true.",
-		Params: []plan.ParamSchema{{Name: "pred_id", Type: plan.PredID, Required: true}},
-		Inputs: 1,
-		Output: task.Subset,
-		Reads: func(n *plan.Node) []registry.KeyID {
-			if n.Pred == nil {
-				return nil
-			}
-			return n.Pred.Keys()
-		},
-		Inline:  true,
-		Forgets: true,
+		Op:  "core::filter",
+		Doc: "Keeps the rows for which a predicate is true.",
+		Params: []plan.ParamSchema{{
+			Name: "pred_id", Type: plan.PredID, Required: true,
+			Doc: "The predicate. An artifact names an entry of `pred_table`.",
+		}},
+		Reference: filterReference(),
+		Inputs:    1,
+		Output:    task.Subset,
+		Reads:     task.ExprKeys,
+		Inline:    true,
+		Forgets:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			if c.Node.Pred == nil {
 				return rowset.RowSet{}, task.Invalidf("pred_id is empty")
 			}
 			return c.Node.Pred.Filter(c, c.Memory, c.Inputs[0], c.Params)
 		},
+	}
+}
+
+func filterReference() task.Reference {
+	return task.Reference{
+		Text:  "The predicate sees one row at a time. [Expressions](../expressions.md) lists its operators.",
+		Reads: "The columns of the predicate.",
+		Order: "The rows keep their order.",
+		Nulls: "A comparison with null is false, `!=` too, so its negation is true. `Key.x == null` finds nulls. " +
+			"A column that the rows lack reads as null.",
+		Empty:      "An input without rows gives no rows.",
+		Duplicates: "The predicate decides for each row, so rows with the same id stay or go one by one.",
+		Failures: "The node fails if a pattern is invalid, or if its parameter is not set, once a row with a value reaches it. " +
+			"A row that an earlier part of `and` or `or` decides does not reach it.",
+		Example: task.Example{Plan: `ctx
+  .viewer({ endpoint: redis })
+  .follow({ endpoint: redis, fanout: 5 })
+  .filter({ pred: Key.country.in(["US", "CA"]) && Key.id > 100 })`},
 	}
 }

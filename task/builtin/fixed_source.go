@@ -12,14 +12,18 @@ const sourceBlock = 1 << 16
 // fixedSource makes rows with the ids 1 to row_count and no columns. It needs no Redis.
 func fixedSource() task.Spec {
 	return task.Spec{
-		Op:      "test::fixed_source",
-		Doc:     "Rows with the ids 1 to row_count; no Redis needed.",
-		Params:  []plan.ParamSchema{{Name: "row_count", Type: plan.Int, IntValue: 1, Source: atLeast(0)}},
-		Output:  task.Source,
-		Place:   task.OnLoop,
-		Cost:    func(n *plan.Node) int64 { return n.Params.Int("row_count") },
-		Cheap:   true,
-		Forgets: true,
+		Op:  "test::fixed_source",
+		Doc: "Rows with the ids 1 to row_count; no Redis needed.",
+		Params: []plan.ParamSchema{{
+			Name: "row_count", Type: plan.Int, IntValue: 1, Source: atLeast(0),
+			Doc: "The number of rows.",
+		}},
+		Reference: fixedSourceReference(),
+		Output:    task.Source,
+		Place:     task.OnLoop,
+		Cost:      func(n *plan.Node) int64 { return n.Params.Int("row_count") },
+		Cheap:     true,
+		Forgets:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			count := c.Node.Params.Int("row_count")
 			if count < 0 {
@@ -39,5 +43,18 @@ func fixedSource() task.Spec {
 			}
 			return rowset.Dense(&rowset.Batch{IDs: ids}), nil
 		},
+	}
+}
+
+func fixedSourceReference() task.Reference {
+	return task.Reference{
+		Text:       "The rows have no columns. The task serves tests, benchmarks and first steps.",
+		Order:      "The ids ascend.",
+		Nulls:      "The result has no columns, so it has no nulls.",
+		Empty:      "A `row_count` of 0 gives no rows.",
+		Duplicates: "Each id occurs once.",
+		Failures: "A negative `row_count` fails the node. So does a number of rows that the request may not make " +
+			"(`--max_rows`).",
+		Example: task.Example{Plan: "ctx.fixedSource({ rowCount: 3 })"},
 	}
 }

@@ -1,14 +1,15 @@
 package builtin
 
 import (
-	"slices"
-
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 )
 
-var endpointParam = plan.ParamSchema{Name: "endpoint", Type: plan.Endpoint, Required: true}
+var endpointParam = plan.ParamSchema{
+	Name: "endpoint", Type: plan.Endpoint, Required: true,
+	Doc: "The Redis that the node reads, by its id in the registry.",
+}
 
 // fanoutParam returns the parameter that bounds how many entries a task reads of each list. An
 // artifact states it; the source of a plan may leave it out.
@@ -16,13 +17,33 @@ func fanoutParam(most int64) plan.ParamSchema {
 	ifAbsent := int64(100)
 	rule := between(1, most)
 	rule.Default = &ifAbsent
-	return plan.ParamSchema{Name: "fanout", Type: plan.Int, Required: true, Source: rule}
+	return plan.ParamSchema{Name: "fanout", Type: plan.Int, Required: true, Source: rule,
+		Doc: "The most entries that the node reads of each list. Entries without an id count, too."}
 }
 
 // askedMin is how many list entries a fan-out may ask for at once, however few rows its
 // request may still make, so that a low bound does not cause many round trips. As replies
 // so many entries are some 1 MB.
 const askedMin = 1 << 16
+
+// listText says which ids a list gives.
+const listText = "An id is an optional minus and at least one digit at the start of an entry. The node ignores the rest of the entry, " +
+	"and drops entries that do not start so or do not fit 64 bits. It takes the first `fanout` entries before it drops any."
+
+// listReference documents a task that expands each row to the list at a key with this prefix.
+func listReference(prefix, more string) task.Reference {
+	return task.Reference{
+		Text: "The node reads the list at `" + prefix + "{id}` for each row. The new rows take the place of the rows of the input, " +
+			"whose columns are lost.\n\n" + listText,
+		Redis: "One `LRANGE` for each row of the input, all in one round trip. Very many rows or entries take more. " + more,
+		Order: "The rows follow the order of the input, and for each row the order of its list.",
+		Empty: "A key that does not exist is an empty list. An input without rows gives no rows.",
+		Duplicates: "Rows with the same id each read the list, and give its entries again. An entry that is there twice gives two rows. " +
+			"Equal reads in flight travel to Redis once.",
+		Failures: "A key of another type than list fails the node. So do an error of Redis, a `fanout` out of its range, and more rows " +
+			"than the request may make (`--max_rows`).",
+	}
+}
 
 // readLists reads, for each active row of the input in order, the first "fanout" entries
 // of the list at prefix+id, as one batch, and returns the ids in them. It drops entries
@@ -57,7 +78,7 @@ func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 			return nil, err
 		}
 	}
-	return r.ids, nil
+	return r.ids.join(c)
 }
 
 // listPart is the most entries of a single list that one command asks for. Redis answers nobody else
@@ -69,7 +90,7 @@ type listReader struct {
 	c      *task.Ctx
 	redis  task.Redis
 	prefix string
-	ids    []int64
+	ids    idList
 }
 
 // readLong reads up to fanout entries of one list, by several commands, until one finds the end. So an
@@ -90,7 +111,7 @@ func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 			break
 		}
 	}
-	return r.ids, nil
+	return r.ids.join(r.c)
 }
 
 // newBatch returns a batch for commands that ask for so many entries each.
@@ -128,7 +149,8 @@ func (r *listReader) read(b *resp.Batch, listOf func(i int) int64) (all int, err
 			return 0, err
 		}
 		all += entries
-		r.ids = slices.Grow(r.ids, entries)
+		r.ids.grow(r.c, entries)
+		ids := r.ids.last
 		for i := range replies.Len() {
 			reply := replies.At(i)
 			if reply.Kind() != resp.Array {
@@ -136,10 +158,11 @@ func (r *listReader) read(b *resp.Batch, listOf func(i int) int64) (all int, err
 			}
 			for entry := range reply.All() {
 				if id, ok := task.ParseID(entry.Bytes()); ok {
-					r.ids = append(r.ids, id)
+					ids = append(ids, id)
 				}
 			}
 		}
+		r.ids.last = ids
 	}
 	return all, parts.Err()
 }

@@ -13,14 +13,15 @@ const mediaFanoutMax = 10_000
 // media ids are not users. One round trip, unless readLists takes more.
 func media() task.Spec {
 	return task.Spec{
-		Op:      "core::media",
-		Doc:     "Expands each row to its media.",
-		Params:  []plan.ParamSchema{endpointParam, fanoutParam(mediaFanoutMax)},
-		Inputs:  1,
-		Output:  task.Expand,
-		Place:   task.Waits,
-		Forgets: true,
-		Partial: true,
+		Op:        "core::media",
+		Doc:       "Expands each row to its media.",
+		Params:    []plan.ParamSchema{endpointParam, fanoutParam(mediaFanoutMax)},
+		Reference: mediaReference(),
+		Inputs:    1,
+		Output:    task.Expand,
+		Place:     task.Waits,
+		Forgets:   true,
+		Partial:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ids, err := readLists(c, "media:", mediaFanoutMax)
 			if err != nil {
@@ -29,4 +30,11 @@ func media() task.Spec {
 			return rowset.Dense(&rowset.Batch{IDs: ids}), nil
 		},
 	}
+}
+
+func mediaReference() task.Reference {
+	r := listReference("media:", "")
+	r.Nulls = "The result has no columns, so it has no nulls. Media are not users, so the node reads no hashes."
+	r.Example.Plan = "ctx.viewer({ endpoint: redis }).media({ endpoint: redis, fanout: 3 })"
+	return r
 }

@@ -64,7 +64,7 @@ func TestUsedMemoryChangesNoResult(t *testing.T) {
 			for range 50 {
 				in, ref := rowsettest.RowSet(rng, 1100), rowsettest.RowSet(rng, 1100)
 				if in.Batch.Float(1001) == nil {
-					in.Batch = rowset.WithFloat(in.Batch, 1001, make([]float64, in.Batch.Len()), nil)
+					in.Batch = rowset.With(in.Batch, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001, Values: make([]float64, in.Batch.Len())}}})
 				}
 				if n.op != "fixed_source" {
 					c.Inputs = []rowset.RowSet{in}

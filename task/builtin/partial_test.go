@@ -160,7 +160,7 @@ func TestPartial(t *testing.T) {
 	})
 }
 
-func TestWithout(t *testing.T) {
+func TestLeaveOut(t *testing.T) {
 	for _, c := range []struct {
 		positions []int
 		want      []int64
@@ -172,6 +172,6 @@ func TestWithout(t *testing.T) {
 		{[]int{0, 2, 4}, []int64{1, 3}},
 		{[]int{0, 1, 2, 3, 4}, []int64{}},
 	} {
-		assert.Equal(t, c.want, without([]int64{0, 1, 2, 3, 4}, c.positions), "%v", c.positions)
+		assert.Equal(t, c.want, leaveOut([]int64{0, 1, 2, 3, 4}, c.positions), "%v", c.positions)
 	}
 }

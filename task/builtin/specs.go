@@ -1,12 +1,17 @@
 package builtin
 
 import (
+	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 )
 
-// Specs returns the twelve tasks. A new built-in task is one file and one line here.
-func Specs() []task.Spec {
+// Specs returns the built-in tasks, for an engine without models.
+func Specs() []task.Spec { return SpecsWith(nil) }
+
+// SpecsWith returns the built-in tasks. The task model finds its models in models; nil has none. A new built-in task is one file
+// and one line here.
+func SpecsWith(models *gbdt.Set) []task.Spec {
 	return []task.Spec{
 		viewer(),
 		follow(),
@@ -17,15 +22,29 @@ func Specs() []task.Spec {
 		sortRows(),
 		take(),
 		concat(),
+		candidates(),
+		lookup(),
+		union(),
+		dedupe(),
+		join(),
+		blend(),
 		sleep(),
 		fixedSource(),
 		busyCPU(),
+		diversify(),
+		top(),
+		boost(),
+		normalize(),
+		model(models),
 	}
 }
 
-// Catalog returns a catalog of the twelve tasks.
-func Catalog() *task.Catalog {
-	c, err := task.NewCatalog(Specs()...)
+// Catalog returns a catalog of the built-in tasks, for an engine without models.
+func Catalog() *task.Catalog { return CatalogWith(nil) }
+
+// CatalogWith returns a catalog of the built-in tasks with these models.
+func CatalogWith(models *gbdt.Set) *task.Catalog {
+	c, err := task.NewCatalog(SpecsWith(models)...)
 	if err != nil {
 		panic(err) // a fault of this package, which its tests catch
 	}

@@ -11,9 +11,13 @@ import (
 
 func TestNames(t *testing.T) {
 	r := Catalog()
-	assert.Len(t, r.Specs(), 12)
-	for _, full := range []string{"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
-		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu"} {
+	names := []string{
+		"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
+		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu",
+		"core::union", "core::dedupe", "core::join", "core::blend", "core::candidates", "core::lookup",
+	}
+	assert.Len(t, r.Specs(), len(names))
+	for _, full := range names {
 		s, ok := r.OpSchema(full)
 		require.True(t, ok, full)
 		assert.Equal(t, full, s.Op)
@@ -35,6 +39,8 @@ func TestPlaces(t *testing.T) {
 		"core::viewer": task.Waits, "core::follow": task.Waits, "core::recommendation": task.Waits, "core::media": task.Waits,
 		"core::vm": task.Computes, "core::filter": task.Computes, "core::sort": task.Computes, "core::take": task.Computes,
 		"core::concat": task.Computes, "test::busy_cpu": task.Computes,
+		"core::union": task.Computes, "core::dedupe": task.Computes, "core::join": task.Computes, "core::blend": task.Computes,
+		"core::candidates": task.Waits, "core::lookup": task.Waits,
 		"test::sleep": task.OnLoop, "test::fixed_source": task.OnLoop,
 	}
 	for _, s := range Specs() {

@@ -9,13 +9,17 @@ import (
 // take keeps the first count rows.
 func take() task.Spec {
 	return task.Spec{
-		Op:      "core::take",
-		Doc:     "Keeps the first count rows.",
-		Params:  []plan.ParamSchema{{Name: "count", Type: plan.Int, Required: true, Source: atLeast(1)}},
-		Inputs:  1,
-		Output:  task.Prefix,
-		Cheap:   true,
-		Forgets: true,
+		Op:  "core::take",
+		Doc: "Keeps the first count rows.",
+		Params: []plan.ParamSchema{{
+			Name: "count", Type: plan.Int, Required: true, Source: atLeast(1),
+			Doc: "The most rows that stay.",
+		}},
+		Reference: takeReference(),
+		Inputs:    1,
+		Output:    task.Prefix,
+		Cheap:     true,
+		Forgets:   true,
 		First: func(n *plan.Node) (int64, bool) {
 			count := n.Params.Int("count")
 			return count, count > 0
@@ -28,5 +32,17 @@ func take() task.Spec {
 			in := c.Inputs[0]
 			return rowset.Take(in, int(min(count, int64(in.Len())))), nil
 		},
+	}
+}
+
+func takeReference() task.Reference {
+	return task.Reference{
+		Text:       "The node copies nothing. An input with fewer rows stays as it is.",
+		Order:      "The rows keep their order.",
+		Nulls:      "The task looks at no column.",
+		Empty:      "An input without rows gives no rows.",
+		Duplicates: "Rows with the same id count one by one.",
+		Failures:   "A `count` below 1 fails the node.",
+		Example:    task.Example{Plan: "ctx.fixedSource({ rowCount: 5 }).take({ count: 2 })"},
 	}
 }

@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"strings"
+
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -22,15 +24,16 @@ const usersFanoutMax = 10_000_000
 func fanOut(op, prefix, doc string) task.Spec {
 	users := userCommand()
 	return task.Spec{
-		Op:      op,
-		Doc:     doc,
-		Params:  []plan.ParamSchema{endpointParam, fanoutParam(usersFanoutMax)},
-		Inputs:  1,
-		Output:  task.Expand,
-		Writes:  task.Columns(keyCountry),
-		Place:   task.Waits,
-		Forgets: true,
-		Partial: true,
+		Op:        op,
+		Doc:       doc,
+		Params:    []plan.ParamSchema{endpointParam, fanoutParam(usersFanoutMax)},
+		Reference: fanOutReference(op, prefix),
+		Inputs:    1,
+		Output:    task.Expand,
+		Writes:    task.Columns(keyCountry),
+		Place:     task.Waits,
+		Forgets:   true,
+		Partial:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ids, err := readLists(c, prefix, usersFanoutMax)
 			if err != nil {
@@ -46,7 +49,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 // that Redis refuses fails the node, or is left out and counted if the node may be partial. ids are changed then.
 func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
 	redis := c.Redis(c.Node.Endpoint)
-	countries := rowset.NewStringBuilder(keyCountry, len(ids))
+	countries := rowset.NewStringBuilderIn(c.Memory, keyCountry, len(ids))
 	var refused []int // positions in ids, ascending
 	for from := 0; from < len(ids); from += task.PartCommands {
 		b := redis.NewBatch()
@@ -77,7 +80,7 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 			return rowset.RowSet{}, err
 		}
 	}
-	ids = without(ids, refused)
+	ids = leaveOut(ids, refused)
 	// One allocation for the batch and its list of columns.
 	users := new(struct {
 		rowset.Batch
@@ -88,8 +91,8 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 	return rowset.Dense(&users.Batch), nil
 }
 
-// without returns ids without those at some positions, which ascend. It uses the memory of ids.
-func without(ids []int64, positions []int) []int64 {
+// leaveOut returns ids without those at some positions, which ascend. It uses the memory of ids.
+func leaveOut(ids []int64, positions []int) []int64 {
 	for k, at := range positions {
 		end := len(ids)
 		if k+1 < len(positions) {
@@ -98,4 +101,14 @@ func without(ids []int64, positions []int) []int64 {
 		copy(ids[at-k:], ids[at+1:end])
 	}
 	return ids[:len(ids)-len(positions)]
+}
+
+const countryNulls = "`country` is null for a user without a hash, or without the field. An empty text is a value."
+
+func fanOutReference(op, prefix string) task.Reference {
+	r := listReference(prefix, "Then one `HGETALL` of `user:{id}` for each new row, all in a second round trip.")
+	r.Writes = "`country`, from the hash of each new row."
+	r.Nulls = countryNulls + " Such a row stays."
+	r.Example.Plan = "ctx.viewer({ endpoint: redis })." + strings.TrimPrefix(op, "core::") + "({ endpoint: redis, fanout: 3 })"
+	return r
 }

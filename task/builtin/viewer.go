@@ -11,19 +11,34 @@ import (
 func viewer() task.Spec {
 	users := userCommand()
 	return task.Spec{
-		Op:      "core::viewer",
-		Doc:     "One row: the user of the request.",
-		Params:  []plan.ParamSchema{endpointParam},
-		Output:  task.Source,
-		Writes:  task.Columns(keyCountry),
-		Place:   task.Waits,
-		Forgets: true,
-		Partial: true,
+		Op:        "core::viewer",
+		Doc:       "One row: the user of the request.",
+		Params:    []plan.ParamSchema{endpointParam},
+		Reference: viewerReference(),
+		Output:    task.Source,
+		Writes:    task.Columns(keyCountry),
+		Place:     task.Waits,
+		Forgets:   true,
+		Partial:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			if err := c.MakeRows(1); err != nil {
 				return rowset.RowSet{}, err
 			}
 			return readUsers(c, users, []int64{c.UserID})
 		},
+	}
+}
+
+func viewerReference() task.Reference {
+	return task.Reference{
+		Text:       "Most plans start here: the next node expands the user to candidates. The id of the row is `user_id` of the request.",
+		Writes:     "`country`, from the hash `user:{id}`.",
+		Redis:      "One `HGETALL`, in one round trip.",
+		Order:      "There is one row.",
+		Nulls:      countryNulls,
+		Empty:      "A user without a hash gives a row all the same.",
+		Duplicates: "There is one row.",
+		Failures:   "A key of another type than hash fails the node, and so does an error of Redis.",
+		Example:    task.Example{Plan: "ctx.viewer({ endpoint: redis })"},
 	}
 }

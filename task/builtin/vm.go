@@ -16,21 +16,17 @@ func vm() task.Spec {
 		Params: []plan.ParamSchema{
 			{Name: "out_key", Type: plan.Int, Required: true, IsKey: true, Source: plan.SourceRule{
 				KeyTypes: []registry.Type{registry.Float}, Writes: true,
-			}},
-			{Name: "expr_id", Type: plan.ExprID, Required: true},
+			}, Doc: "The column that the node writes: a writable float key."},
+			{Name: "expr_id", Type: plan.ExprID, Required: true, Doc: "The expression. An artifact names an entry of `expr_table`."},
 		},
-		Inputs: 1,
-		Output: task.SameRows,
-		Reads: func(n *plan.Node) []registry.KeyID {
-			if n.Expr == nil {
-				return nil
-			}
-			return n.Expr.Keys()
-		},
-		Writes:  task.ColumnParam("out_key"),
-		Inline:  true,
-		Forgets: true,
-		Run:     runVM,
+		Reference: vmReference(),
+		Inputs:    1,
+		Output:    task.SameRows,
+		Reads:     task.ExprKeys,
+		Writes:    task.ColumnParam("out_key"),
+		Inline:    true,
+		Forgets:   true,
+		Run:       runVM,
 	}
 }
 
@@ -61,9 +57,29 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
 	}
 	out := in
-	out.Batch = rowset.WithFloat(in.Batch, key.ID, col.Values, col.Valid)
+	out.Batch = rowset.With(in.Batch, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key.ID, Values: col.Values, Valid: col.Valid}}})
 	return out, nil
 }
 
 // inExpr returns err as an error of the node's expression. The text stays.
 func inExpr(err error) error { return &expr.EvalError{Err: err} }
+
+func vmReference() task.Reference {
+	return task.Reference{
+		Text: "The expression sees one row at a time. [Expressions](../expressions.md) lists its operators. The node replaces a column " +
+			"that is there already; other nodes behind the same input do not see that.",
+		Reads:  "The columns of the expression.",
+		Writes: "The column of `out_key`.",
+		Order:  "The rows keep their order.",
+		Nulls: "Arithmetic with null gives null, and `coalesce` replaces null. A column that the rows lack reads as null. " +
+			"A null result fails the node unless the registry says that the key of `out_key` is nullable.",
+		Empty:      "An input without rows gives no rows, and the column exists.",
+		Duplicates: "The expression gives each row its value, rows with the same id, too.",
+		Failures: "A result that is infinite or not a number fails the node; an intermediate value may be infinite. " +
+			"An `out_key` that is not a writable float key fails it, too.",
+		Example: task.Example{
+			Plan:    "ctx\n  .fixedSource({ rowCount: 3 })\n  .vm({ outKey: Key.score, expr: Key.id * coalesce(P.weight, 0.5) })",
+			Request: `{"user_id": 1, "param_overrides": {"weight": 0.25}}`,
+		},
+	}
+}

@@ -2,5 +2,5 @@
 export const boost = (x: any) => x * coalesce(P.weight, 0.5);
 
 export function broken(x: any) {
-  return boost(x) / 2;
+  return boost(x) << 1;
 }

@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .filter({ pred: P.blocklist_regex.in(["x"]) }),
+      .filter({ pred: P.blocklist_regex.in([1]) }),
 });

@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .vm({ outKey: Key.score, expr: Math.max(Key.id, 1) }),
+      .vm({ outKey: Key.score, expr: Math.max(Key.id) }),
 });

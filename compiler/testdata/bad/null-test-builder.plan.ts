@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .filter({ pred: Pred.isNull(E.key(Key.title)) }),
+      .filter({ pred: Pred.isNull(5) }),
 });

@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .vm({ outKey: Key.score, expr: P.weight ?? 0.5 }),
+      .vm({ outKey: Key.score, expr: Key.country ?? 1 }),
 });

@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .vm({ outKey: Key.score, expr: Key.id % 2 }),
+      .vm({ outKey: Key.score, expr: Key.id % "2" }),
 });

@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .vm({ outKey: Key.score, expr: Key.id > 5 ? Key.id : 0 }),
+      .vm({ outKey: Key.score, expr: Key.id ? 1 : 0 }),
 });

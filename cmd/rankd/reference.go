@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/reference"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+// referenceUsage is the usage of the commands that describe plans.
+const referenceUsage = `Usage:
+  {{.UseLine}}
+
+Examples:
+{{.Example}}
+
+Flags ("-" and "_" in a name are the same):
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+`
+
+// referenceCommands returns "rankd tasks" and "rankd schema".
+func (p *program) referenceCommands() []*cobra.Command {
+	commands := []*cobra.Command{p.tasksCommand(), p.schemaCommand()}
+	for _, c := range commands {
+		c.SetUsageTemplate(referenceUsage)
+		c.Flags().SortFlags = false
+		c.Flags().SetNormalizeFunc(command.Normalize)
+	}
+	return commands
+}
+
+func (p *program) tasksCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "tasks [task] [flags]", Short: "List the tasks of plans, or describe one",
+		Long: `List the tasks that plans may use. With the name of a task describe it: what it does, its
+parameters, rows and columns to the edge, and an example with its answer.`,
+		Example: `  rankd tasks
+  rankd tasks sort
+  rankd tasks core::sort --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("rankd tasks takes the name of one task, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			tasks := reference.Tasks(builtin.Catalog())
+			if len(args) == 0 {
+				if asJSON {
+					return p.printJSON(tasks)
+				}
+				return reference.WriteList(p.stdout, tasks)
+			}
+			t, ok := reference.Find(tasks, args[0])
+			if !ok {
+				near, _ := reference.Nearest(tasks, args[0])
+				return fmt.Errorf("there is no task %s; did you mean %s? rankd tasks lists all", excerpt.Quote(args[0]), near)
+			}
+			if asJSON {
+				return p.printJSON(t)
+			}
+			return reference.WriteText(p.stdout, t)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the same as JSON")
+	return cmd
+}
+
+func (p *program) schemaCommand() *cobra.Command {
+	var env, registryDir string
+	cmd := &cobra.Command{
+		Use: "schema [flags]", Short: "Print a JSON Schema of plans, for editors",
+		Long: `Print a JSON Schema (2020-12) of artifacts: ops, their parameters, and the ids of the registry.
+An editor that knows it completes plans in JSON and marks errors.`,
+		Example: `  rankd schema > plan.schema.json
+  rankd schema --registry_dir registry > plan.schema.json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return errors.New("rankd schema takes no arguments")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := command.CheckValues(cmd.Flags()); err != nil {
+				return err
+			}
+			reg, err := command.Registry(registryDir, env)
+			if err != nil {
+				return err
+			}
+			_, err = p.stdout.Write(reference.Schema(builtin.Catalog(), reg))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
+	cmd.Flags().StringVar(&registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
+	return cmd
+}
+
+// printJSON prints a value as JSON for people to read.
+func (p *program) printJSON(v any) error {
+	out := json.NewEncoder(p.stdout)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(v)
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/reference"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+func TestTasksAreListedAndDescribed(t *testing.T) {
+	tasks := reference.Tasks(builtin.Catalog())
+	o := run(t, nil, "tasks")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	require.Len(t, o.lines(), len(tasks)+1)
+	var all []reference.Task
+	o = run(t, nil, "tasks", "--json")
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &all))
+	require.Len(t, all, len(tasks))
+	for i := range tasks {
+		for _, name := range []string{tasks[i].Op, tasks[i].Name()} {
+			o := run(t, nil, "tasks", name)
+			require.Equal(t, exitOK, o.status, o.stderr)
+			assert.Contains(t, strings.Join(strings.Fields(o.stdout), " "), tasks[i].Doc)
+			if tasks[i].Example != nil {
+				assert.Contains(t, o.stdout, "Example, in TypeScript")
+			}
+		}
+		assert.Equal(t, tasks[i].Failures, all[i].Failures)
+	}
+	var one reference.Task
+	o = run(t, nil, "tasks", "sort", "--json")
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &one))
+	assert.Equal(t, "core::sort", one.Op)
+	require.Len(t, one.Params, 2)
+	assert.Equal(t, []string{"asc", "desc"}, one.Params[1].Enum)
+	require.NotNil(t, one.Example)
+	assert.NotEmpty(t, one.Example.Answer)
+}
+
+func TestBadUseOfTheReference(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"tasks", "srot"}, `there is no task "srot"; did you mean sort? rankd tasks lists all`},
+		{[]string{"tasks", "sort", "take"}, "rankd tasks takes the name of one task, not 2"},
+		{[]string{"schema", "sort"}, "rankd schema takes no arguments"},
+		{[]string{"schema", "--env", "moon"}, "moon"},
+		{[]string{"schema", "--registry_dir", "nowhere"}, "nowhere"},
+	} {
+		o := run(t, nil, tc.args...)
+		assert.Equal(t, exitUsage, o.status, tc.args)
+		assert.Empty(t, o.stdout)
+		assert.Contains(t, o.stderr, tc.want)
+		assert.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
+	}
+}
+
+func TestSchemaIsJSON(t *testing.T) {
+	o := run(t, nil, "schema")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	var schema map[string]any
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &schema))
+	assert.Equal(t, "https://json-schema.org/draft/2020-12/schema", schema["$schema"])
+}

@@ -1,0 +1,51 @@
+package gbdt
+
+import (
+	"math"
+	"slices"
+)
+
+// forest is the trees of a model, laid out for evaluation. Immutable once built.
+type forest struct {
+	nodes  []node
+	trees  []tree
+	inputs []input
+}
+
+// tree is a part of the nodes of a forest.
+type tree struct {
+	first, end int // its nodes are nodes[first:end]; the root is the first
+	depth      int // steps from the root to the deepest leaf
+}
+
+// A node is a split or a leaf. From a split a row goes to the node before next if its value is less than bound,
+// and to next otherwise. Those are the left and the right child. From a leaf every row goes to the leaf again: no value is
+// less than its bound, and next is the leaf itself.
+type node struct {
+	bound int32   // a key: see orderKey
+	input int32   // place of the input's values in a block: see block
+	next  int32   // number within the tree
+	leaf  float32 // what the leaf adds to the margin
+}
+
+// An input is a feature as splits of one default direction see it.
+type input struct {
+	feature int
+	missing int32 // what a missing value counts as
+}
+
+// What a missing value counts as. No number has these keys: they are those of NaNs.
+const (
+	missingLeft  = math.MinInt32
+	missingRight = math.MaxInt32
+)
+
+// orderKey maps numbers to integers, keeping the order. Both zeros have the same key. v must not be a NaN.
+func orderKey(v float32) int32 {
+	b := int32(math.Float32bits(v + 0)) // -0 + 0 is 0
+	return b ^ int32(uint32(b>>31)>>1)  // a negative number's magnitude counts backwards
+}
+
+func (f *forest) uses(feature int) bool {
+	return slices.ContainsFunc(f.inputs, func(in input) bool { return in.feature == feature })
+}

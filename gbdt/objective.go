@@ -1,0 +1,67 @@
+package gbdt
+
+import "math"
+
+// objective says how a sum of leaves, the margin, becomes a prediction. The file states base_score as a prediction.
+type objective struct {
+	name string
+	link link
+}
+
+// link is a function between margins and predictions.
+type link uint8
+
+const (
+	identity link = iota
+	logistic
+	exponential
+)
+
+// objectives lists those whose predictions are one number per row.
+var objectives = [...]objective{
+	{name: "reg:squarederror"}, {name: "reg:squaredlogerror"}, {name: "reg:absoluteerror"}, {name: "reg:pseudohubererror"},
+	{name: "reg:logistic", link: logistic},
+	{name: "binary:logistic", link: logistic},
+	{name: "binary:logitraw"},
+	{name: "rank:pairwise"}, {name: "rank:ndcg"}, {name: "rank:map"},
+	{name: "count:poisson", link: exponential},
+	{name: "reg:gamma", link: exponential},
+	{name: "reg:tweedie", link: exponential},
+}
+
+func objectiveByName(name string) (objective, bool) {
+	for _, o := range objectives {
+		if o.name == name {
+			return o, true
+		}
+	}
+	return objective{}, false
+}
+
+// margin returns the margin of a prediction, in the arithmetic of float32. It is not finite if no margin
+// gives that prediction.
+func (l link) margin(prediction float32) float32 {
+	switch l {
+	case logistic:
+		return -float32(math.Log(float64(1/prediction - 1)))
+	case exponential:
+		return float32(math.Log(float64(prediction)))
+	default:
+		return prediction
+	}
+}
+
+// apply turns margins into predictions.
+func (l link) apply(values []float64) {
+	switch l {
+	case logistic:
+		for i, margin := range values {
+			values[i] = 1 / (1 + math.Exp(-margin))
+		}
+	case exponential:
+		for i, margin := range values {
+			// A double may exceed float32, in which XGBoost would answer infinity.
+			values[i] = math.Exp(margin)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package gbdt
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// planter checks trees and lays them out. One goroutine at a time.
+type planter struct {
+	nodes []node // input is feature*2, plus 1 if the default is right, until forest
+	trees []tree
+
+	widest struct{ feature, tree, node int } // the split of the highest feature
+}
+
+// plant adds a tree. The error names the list and the node.
+func (p *planter) plant(t *rawTree) error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	if len(p.nodes)+len(t.left) > MaxNodes {
+		return fmt.Errorf("left_children: the trees have more than %d nodes together", MaxNodes)
+	}
+	first, depth := len(p.nodes), -1
+	order := make([]int32, 1, len(t.left)) // numbers of nodes, breadth first; the root is 0
+	seen := make([]bool, len(t.left))
+	seen[0] = true
+	for at := 0; at < len(order); depth++ {
+		for end := len(order); at < end; at++ {
+			i := order[at]
+			if t.left[i] < 0 {
+				p.nodes = append(p.nodes, node{bound: math.MinInt32, next: int32(at), leaf: t.condition[i]})
+				continue
+			}
+			for _, side := range [...]struct {
+				list  string
+				child int32
+			}{{"left_children", t.left[i]}, {"right_children", t.right[i]}} {
+				switch {
+				case side.child < 0 || int(side.child) >= len(t.left):
+					return fmt.Errorf("%s[%d]: is %d, must be from 0 to %d", side.list, i, side.child, len(t.left)-1)
+				case seen[side.child]:
+					return fmt.Errorf("%s[%d]: node %d is reached twice: the nodes form no tree", side.list, i, side.child)
+				}
+				seen[side.child] = true
+				order = append(order, side.child)
+			}
+			n, err := t.split(i)
+			if err != nil {
+				return err
+			}
+			n.next = int32(len(order) - 1)
+			p.nodes = append(p.nodes, n)
+			if feature := int(n.input / 2); feature > p.widest.feature {
+				p.widest.feature, p.widest.tree, p.widest.node = feature, len(p.trees), int(i)
+			}
+		}
+	}
+	p.trees = append(p.trees, tree{first: first, end: len(p.nodes), depth: depth})
+	return nil
+}
+
+// check checks what holds for all nodes, whether a row can reach them or not: pruning leaves nodes behind.
+func (t *rawTree) check() error {
+	n := len(t.left)
+	switch {
+	case n == 0:
+		return fmt.Errorf("left_children: is missing or empty")
+	case t.nodes > 0 && t.nodes != int64(n):
+		return fmt.Errorf("left_children: has %d nodes, num_nodes is %d", n, t.nodes)
+	case t.leafSize > 1:
+		return fmt.Errorf("tree_param.size_leaf_vector: is %d: models of several outputs are not supported", t.leafSize)
+	}
+	for _, list := range [...]struct {
+		name   string
+		length int
+	}{
+		{"right_children", len(t.right)}, {"split_indices", len(t.feature)}, {"split_conditions", len(t.condition)},
+		{"default_left", len(t.defaultLeft)},
+	} {
+		if list.length != n {
+			return fmt.Errorf("%s: has %d elements, left_children has %d", list.name, list.length, n)
+		}
+	}
+	if len(t.kind) != 0 && len(t.kind) != n { // files before categorical splits have none
+		return fmt.Errorf("split_type: has %d elements, left_children has %d", len(t.kind), n)
+	}
+	return nil
+}
+
+// split returns the split at node i, without its place in the tree.
+func (t *rawTree) split(i int32) (node, error) {
+	if t.kind != nil && t.kind[i] != 0 {
+		return node{}, fmt.Errorf("split_type[%d]: categorical splits are not supported", i)
+	}
+	feature := t.feature[i]
+	if feature < 0 || feature >= MaxFeatures {
+		return node{}, fmt.Errorf("split_indices[%d]: is %d, must be from 0 to %d", i, feature, MaxFeatures-1)
+	}
+	n := node{bound: orderKey(t.condition[i]), input: feature * 2}
+	if !t.defaultLeft[i] {
+		n.input++
+	}
+	return n, nil
+}
+
+// forest numbers the inputs that the splits read, and returns the trees. It is the last call on p.
+func (p *planter) forest() forest {
+	f := forest{nodes: p.nodes, trees: p.trees}
+	place := make([]int32, 2*(p.widest.feature+1)) // of each input in a block
+	for _, n := range f.nodes {
+		if !n.isLeaf() {
+			place[n.input] = 1
+		}
+	}
+	for code, used := range place {
+		if used == 0 {
+			continue
+		}
+		place[code] = int32(len(f.inputs) * blockRows)
+		in := input{feature: code / 2, missing: missingLeft}
+		if code%2 == 1 {
+			in.missing = missingRight
+		}
+		f.inputs = append(f.inputs, in)
+	}
+	for i := range f.nodes {
+		if n := &f.nodes[i]; !n.isLeaf() {
+			n.input = place[n.input]
+		}
+	}
+	f.nodes = slices.Clip(f.nodes)
+	return f
+}
+
+// isLeaf reports whether n is a leaf. No number has the key of its bound.
+func (n *node) isLeaf() bool { return n.bound == math.MinInt32 }

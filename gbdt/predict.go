@@ -1,0 +1,134 @@
+package gbdt
+
+import "math"
+
+// A Column fills values with one feature of the rows from, from+1 and so on. A NaN is a missing value.
+// It is called on the goroutine of Predict.
+type Column func(values []float32, from int)
+
+// A Stop tells Predict that nobody waits for its result any more. It is asked for each block of rows. Any goroutine.
+type Stop interface{ Cancelled() bool }
+
+// Output says what Predict returns.
+type Output uint8
+
+// The outputs.
+const (
+	Prediction Output = iota // what XGBoost's predict returns: a probability for binary:logistic
+	Margin                   // the sum of the leaves and the base score, before the objective's link
+)
+
+// blockRows is how many rows the trees see at once. The values of a block with 60 inputs take 15 KiB,
+// so that they stay in the first-level cache beside a tree.
+const blockRows = 64
+
+// block is the values of up to blockRows rows, as keys. Value r of input i is at keys[i*blockRows+r].
+// It is scratch memory: one call uses it at a time.
+type block struct {
+	keys   []int32
+	column [blockRows]float32
+	sums   [blockRows]float32
+}
+
+// Predict writes the prediction of each row to out. columns has one Column for each feature; that of a feature which the model
+// does not use may be nil. Predict returns false, with out incomplete, once stop says so. A nil stop never does.
+//
+// It allocates nothing that grows with the rows. Any goroutine.
+func (m *Model) Predict(stop Stop, columns []Column, output Output, out []float64) bool {
+	b, _ := m.scratch.Get().(*block)
+	if b == nil {
+		b = &block{keys: make([]int32, max(1, len(m.forest.inputs))*blockRows)}
+	}
+	defer m.scratch.Put(b)
+	for from := 0; from < len(out); from += blockRows {
+		if stop != nil && stop.Cancelled() {
+			return false
+		}
+		part := out[from:min(from+blockRows, len(out))]
+		b.load(m.forest.inputs, columns, from, len(part))
+		sums := b.sums[:len(part)]
+		for i := range sums {
+			sums[i] = m.baseMargin
+		}
+		m.forest.add(sums, b.keys)
+		for i, sum := range sums {
+			part[i] = float64(sum)
+		}
+		if output == Prediction {
+			m.objective.link.apply(part)
+		}
+	}
+	return true
+}
+
+// load fills the block with n rows. The inputs of a feature are neighbours.
+func (b *block) load(inputs []input, columns []Column, from, n int) {
+	values := b.column[:n]
+	for i, in := range inputs {
+		if i == 0 || inputs[i-1].feature != in.feature {
+			columns[in.feature](values, from)
+		}
+		keys := b.keys[i*blockRows:][:n]
+		for r, v := range values {
+			key := in.missing
+			if v == v {
+				key = orderKey(v)
+			}
+			keys[r] = key
+		}
+	}
+}
+
+// add adds the leaves that rows reach to their sums, tree by tree.
+func (f *forest) add(sums []float32, keys []int32) {
+	for _, t := range f.trees {
+		nodes := f.nodes[t.first:t.end]
+		r := 0
+		for ; r+4 <= len(sums); r += 4 {
+			addFour(sums[r:r+4], nodes, keys[r:], t.depth)
+		}
+		for ; r < len(sums); r++ {
+			sums[r] += nodes[walk(nodes, keys[r:], t.depth)].leaf
+		}
+	}
+}
+
+// stride is how many steps rows take before their tree is asked whether all of them are at a leaf. Most trees are
+// no deeper. In a deeper one most leaves are near the root.
+const stride = 8
+
+// addFour lets four neighbouring rows take their steps side by side, since each step of a row waits for its last.
+func addFour(sums []float32, nodes []node, keys []int32, depth int) {
+	var a, b, c, d int32
+	for ; depth > 0; depth -= stride {
+		for range min(depth, stride) {
+			na, nb, nc, nd := &nodes[a], &nodes[b], &nodes[c], &nodes[d]
+			a = na.next + below(keys[na.input], na.bound)
+			b = nb.next + below(keys[nb.input+1], nb.bound)
+			c = nc.next + below(keys[nc.input+2], nc.bound)
+			d = nd.next + below(keys[nd.input+3], nd.bound)
+		}
+		if nodes[a].next == a && nodes[b].next == b && nodes[c].next == c && nodes[d].next == d {
+			break
+		}
+	}
+	sums[0] += nodes[a].leaf
+	sums[1] += nodes[b].leaf
+	sums[2] += nodes[c].leaf
+	sums[3] += nodes[d].leaf
+}
+
+// walk returns the leaf that one row reaches.
+func walk(nodes []node, keys []int32, depth int) (at int32) {
+	for range depth {
+		n := &nodes[at]
+		at = n.next + below(keys[n.input], n.bound)
+	}
+	return at
+}
+
+// below returns -1 if key is less than bound, otherwise 0. It has no branch.
+func below(key, bound int32) int32 { return int32((int64(key) - int64(bound)) >> 63) }
+
+// isNumber reports whether v is finite.
+func isNumber(v float32) bool { return !math.IsInf(float64(v), 0) && v == v }

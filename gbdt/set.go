@@ -1,0 +1,67 @@
+package gbdt
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/internal/nearest"
+)
+
+// MaxModels bounds the models of a folder.
+const MaxModels = 1024
+
+// suffix follows a model's name in the name of its file.
+const suffix = ".json"
+
+// A Set has the models of a folder, by name. The nil Set is of no folder and has none. Immutable once read; any goroutine.
+type Set struct {
+	models map[string]*Model
+	place  string
+}
+
+// ReadFolder reads all models of a folder: the model "clicks" is the file clicks.json. It ignores files with other
+// suffixes, and folders. place names the folder in errors. The error is one line and names the file.
+func ReadFolder(folder fs.FS, place string) (*Set, error) {
+	files, err := fs.ReadDir(folder, ".")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", place, err)
+	}
+	s := &Set{models: make(map[string]*Model), place: place}
+	for _, file := range files {
+		name, ok := strings.CutSuffix(file.Name(), suffix)
+		if !ok || name == "" || file.IsDir() {
+			continue
+		}
+		if len(s.models) == MaxModels {
+			return nil, fmt.Errorf("%s: holds more than %d models", place, MaxModels)
+		}
+		text, err := inputfile.Read(folder, file.Name(), MaxFileBytes)
+		if err == nil {
+			s.models[name], err = Read(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", place, excerpt.Name(file.Name()), err)
+		}
+	}
+	return s, nil
+}
+
+// Get returns the model of that name. The error is one line and names the nearest model.
+func (s *Set) Get(name string) (*Model, error) {
+	if s == nil {
+		return nil, fmt.Errorf("there is no model %s: no folder of models is given", excerpt.Quote(name))
+	}
+	if m := s.models[name]; m != nil {
+		return m, nil
+	}
+	near, found := nearest.Name(name, slices.Sorted(maps.Keys(s.models)))
+	if !found {
+		return nil, fmt.Errorf("there is no model %s: there are no files *%s in %s", excerpt.Quote(name), suffix, s.place)
+	}
+	return nil, fmt.Errorf("there is no model %s in %s; the nearest is %q", excerpt.Quote(name), s.place, near)
+}

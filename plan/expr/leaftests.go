@@ -1,0 +1,256 @@
+package expr
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/rankd/rankd/rowset"
+)
+
+// testLeaves answers a test on integers, strings, sets or lists, at least for the positions of in. The leaf x
+// has a column, or y has.
+func (ev *evaluator) testLeaves(t *test, b *testBinding, c *chunk, in, answer *mask) error {
+	x, y := &ev.boundLeaves[t.x], &ev.boundLeaves[t.y]
+	switch t.op {
+	case testCmpInts:
+		ev.compareInts(t.cmp, x, y, c, answer)
+	case testInInts:
+		vals, valid := x.readInts(c, ev.intRegister(0))
+		memberOf(answer, vals, &t.wholes)
+		answer.and(valid)
+	case testIntMember:
+		vals, valid := x.readInts(c, ev.intRegister(0))
+		memberOf(answer, vals, b.intList(y))
+		answer.and(valid)
+	case testIsNullLeaf:
+		x.nullBits(c, answer)
+	case testCmpStrings:
+		switch {
+		case x.kind == bindColumn && y.kind == bindColumn:
+			b.compareStrings(t.cmp, x.strings, y.strings, ev.batch.Len(), c, in, answer)
+		case x.kind == bindColumn:
+			return ev.testStrings(t, b, x.strings, c, in, answer)
+		default:
+			return ev.testStrings(t, b, y.strings, c, in, answer)
+		}
+	case testStringMember:
+		switch {
+		case y.kind == bindScalar:
+			return ev.testStrings(t, b, x.strings, c, in, answer)
+		case x.kind == bindScalar:
+			b.testSets(y.sets, x.text, c, in, answer)
+		default:
+			b.testElements(x.strings, y.sets, c, in, answer)
+		}
+	default:
+		return ev.testStrings(t, b, x.strings, c, in, answer)
+	}
+	return nil
+}
+
+// compareInts answers a testCmpInts. Not both leaves are scalars.
+func (ev *evaluator) compareInts(op cmpOp, x, y *leafBinding, c *chunk, answer *mask) {
+	if x.kind == bindScalar {
+		op, x, y = op.swapped(), y, x
+	}
+	a, valid := x.readInts(c, ev.intRegister(0))
+	if y.kind == bindScalar {
+		compareScalar(answer, op, a, y.whole)
+		answer.and(valid)
+		return
+	}
+	b, alsoValid := y.readInts(c, ev.intRegister(1))
+	compareVector(answer, op, a, b)
+	answer.and(valid)
+	answer.and(alsoValid)
+}
+
+// intRegister returns scratch memory for integers.
+func (ev *evaluator) intRegister(i int) *intRegister {
+	if ev.ints[i] == nil {
+		ev.ints[i] = new(intRegister)
+	}
+	return ev.ints[i]
+}
+
+// set sets the bit of a position if value is true.
+func (m *mask) set(pos int, value bool) { m[pos/64] |= bit(value) << (uint(pos) % 64) }
+
+// compareStrings answers a comparison of two columns for the positions of in. Small dictionaries are recoded,
+// so that rows compare codes.
+func (b *testBinding) compareStrings(op cmpOp, x, y *rowset.StringColumn, rows int, c *chunk, in, answer *mask) {
+	recoded := x.Dict != y.Dict && len(x.Dict.Values)+len(y.Dict.Values) <= rows
+	if recoded && len(b.recoded) == 0 {
+		b.recoded = recode(x.Dict, y.Dict)
+	}
+	for k, w := range in[:c.words()] {
+		for ; w != 0; w &= w - 1 {
+			pos := k*64 + bits.TrailingZeros64(w)
+			row := c.row(pos)
+			left, right := x.Codes[row], y.Codes[row]
+			if left < 0 || right < 0 {
+				continue
+			}
+			var same bool
+			switch {
+			case recoded:
+				same = b.recoded[left] == right
+			case x.Dict == y.Dict:
+				same = left == right
+			default:
+				same = x.Dict.Values[left] == y.Dict.Values[right]
+			}
+			answer.set(pos, same == (op == cmpEq))
+		}
+	}
+}
+
+// testStrings answers a test whose value for a row depends on the row's string alone, for the positions of in.
+func (ev *evaluator) testStrings(t *test, b *testBinding, column *rowset.StringColumn, c *chunk, in, answer *mask) error {
+	codes := column.Codes
+	for k, w := range in[:c.words()] {
+		for ; w != 0; w &= w - 1 {
+			pos := k*64 + bits.TrailingZeros64(w)
+			code := codes[c.row(pos)]
+			if code < 0 {
+				continue
+			}
+			if len(b.verdicts) == 0 {
+				b.verdicts = zeroed(b.verdicts, len(column.Dict.Values))
+			}
+			if b.verdicts[code] == verdictUnknown {
+				ok, err := ev.testString(t, b, column.Dict.Values[code])
+				if err != nil {
+					return err
+				}
+				b.verdicts[code] = verdictOf(ok)
+			}
+			answer[k] |= bit(b.verdicts[code] == verdictTrue) << (uint(pos) % 64)
+		}
+	}
+	return nil
+}
+
+func verdictOf(ok bool) uint8 {
+	if ok {
+		return verdictTrue
+	}
+	return verdictFalse
+}
+
+// testString answers a test for one string. A match may take long, so testString first asks whether to
+// stop. The error then is rowset.ErrStopped.
+func (ev *evaluator) testString(t *test, b *testBinding, s string) (bool, error) {
+	switch t.op {
+	case testInStrings:
+		_, ok := t.texts[s]
+		return ok, nil
+	case testCmpStrings:
+		other := &ev.boundLeaves[t.y]
+		if other.kind != bindScalar {
+			other = &ev.boundLeaves[t.x]
+		}
+		return (s == other.text) == (t.cmp == cmpEq), nil
+	case testStringMember:
+		return b.textList(&ev.boundLeaves[t.y]).contains(s), nil
+	}
+	if ev.stop != nil && ev.stop.Cancelled() {
+		return false, rowset.ErrStopped
+	}
+	if b.matcher == nil {
+		matcher, err := t.pattern.matcher(ev.params)
+		if err != nil {
+			return false, &EvalError{Path: t.path, Err: err}
+		}
+		b.matcher = matcher
+	}
+	return b.matcher.match(ev.stop, s)
+}
+
+// testSets answers whether the sets have a string, for the positions of in.
+func (b *testBinding) testSets(column *rowset.SetColumn, s string, c *chunk, in, answer *mask) {
+	if len(b.recoded) == 0 {
+		b.recoded = []int32{int32(slices.Index(column.Dict.Strings.Values, s))}
+	}
+	member := b.recoded[0]
+	if member < 0 {
+		return
+	}
+	for k, w := range in[:c.words()] {
+		for ; w != 0; w &= w - 1 {
+			pos := k*64 + bits.TrailingZeros64(w)
+			if set := column.Codes[c.row(pos)]; set >= 0 {
+				answer.set(pos, has(column.Dict, set, member))
+			}
+		}
+	}
+}
+
+// testElements answers whether the row's set has the row's string, for the positions of in.
+func (b *testBinding) testElements(x *rowset.StringColumn, y *rowset.SetColumn, c *chunk, in, answer *mask) {
+	if len(b.recoded) == 0 {
+		b.recoded = recode(x.Dict, y.Dict.Strings)
+	}
+	for k, w := range in[:c.words()] {
+		for ; w != 0; w &= w - 1 {
+			pos := k*64 + bits.TrailingZeros64(w)
+			row := c.row(pos)
+			code, set := x.Codes[row], y.Codes[row]
+			if code < 0 || set < 0 {
+				continue
+			}
+			code = b.recoded[code]
+			answer.set(pos, code >= 0 && has(y.Dict, set, code))
+		}
+	}
+}
+
+// has reports whether a set has a member. Most sets are small.
+func has(d *rowset.SetDict, set, member int32) bool {
+	if members := d.Set(int(set)); len(members) <= elementsScan {
+		return slices.Contains(members, member)
+	}
+	return d.Has(int(set), member)
+}
+
+// recode returns, by code of from, the code of the same string in to, or -1.
+func recode(from, to *rowset.Dict) []int32 {
+	index := make(map[string]int32, len(to.Values))
+	for code, s := range to.Values {
+		index[s] = int32(code)
+	}
+	codes := make([]int32, len(from.Values))
+	for i, s := range from.Values {
+		codes[i] = -1
+		if code, ok := index[s]; ok {
+			codes[i] = code
+		}
+	}
+	return codes
+}
+
+// intList returns the elements of a list of the request.
+func (b *testBinding) intList(y *leafBinding) *elements[int64] {
+	if b.wholes.few == nil && b.wholes.many == nil {
+		b.wholes = elementsOf(y.ints)
+	}
+	return &b.wholes
+}
+
+// numberList is intList for a value that is a double.
+func (b *testBinding) numberList(y *leafBinding) *elements[float64] {
+	if b.numbers.few == nil && b.numbers.many == nil {
+		list := make([]float64, len(y.ints))
+		convertInts(list, y.ints)
+		b.numbers = elementsOf(list)
+	}
+	return &b.numbers
+}
+
+// textList is intList for strings.
+func (b *testBinding) textList(y *leafBinding) *elements[string] {
+	if b.texts.few == nil && b.texts.many == nil {
+		b.texts = elementsOf(y.texts)
+	}
+	return &b.texts
+}

@@ -1,0 +1,199 @@
+package expr
+
+import "math"
+
+// The kernels of this file belong to operators of typed expressions. They follow the rules of kernels.go.
+//
+// exp, log, pow and decay compute for longer than twice a multiplication: each calls a function of package math
+// for each row, and that has no vectorised ones. A division takes the CPU longer than a multiplication, and mod
+// divides.
+
+func divVector(dst, x, y []float64) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	for i, v := range x {
+		dst[i] = v / y[i]
+	}
+}
+
+func divByScalar(dst, x []float64, c float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = v / c
+	}
+}
+
+func divScalar(dst []float64, c float64, y []float64) {
+	dst = dst[:len(y)]
+	for i, v := range y {
+		dst[i] = c / v
+	}
+}
+
+// remainder is the % of JavaScript and math.Mod, and faster for most operands. A quotient below 2^52 is
+// off by less than one half, so truncating it gives the right integer or, if it was rounded up to an integer,
+// the next one. The fused multiplication then subtracts exactly, and a remainder with the wrong sign is one
+// step too far.
+func remainder(a, b float64) float64 {
+	q := math.Trunc(a / b)
+	if !(math.Abs(q) < 1<<52) || math.IsInf(b, 0) {
+		return math.Mod(a, b)
+	}
+	r := math.FMA(-q, b, a)
+	if r < 0 && a > 0 || r > 0 && a < 0 {
+		r += math.Copysign(b, a)
+	}
+	return math.Copysign(r, a)
+}
+
+func modVector(dst, x, y []float64) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	for i, v := range x {
+		dst[i] = remainder(v, y[i])
+	}
+}
+
+func modByScalar(dst, x []float64, c float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = remainder(v, c)
+	}
+}
+
+func absolute(dst, x []float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = math.Abs(v)
+	}
+}
+
+func floor(dst, x []float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = math.Floor(v)
+	}
+}
+
+func ceil(dst, x []float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = math.Ceil(v)
+	}
+}
+
+func squareRoot(dst, x []float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = math.Sqrt(v)
+	}
+}
+
+func exponential(dst, x []float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = math.Exp(v)
+	}
+}
+
+func logarithm(dst, x []float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = math.Log(v)
+	}
+}
+
+// power is the ** of JavaScript, in which 1 to the power of NaN or of an infinity is NaN. The square is the power
+// that plans use most.
+func power(a, b float64) float64 {
+	if b == 2 {
+		return a * a
+	}
+	if !isFinite(b) && (a == 1 || a == -1) {
+		return math.NaN()
+	}
+	return math.Pow(a, b)
+}
+
+func powVector(dst, x, y []float64) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	for i, v := range x {
+		dst[i] = power(v, y[i])
+	}
+}
+
+func powByScalar(dst, x []float64, c float64) {
+	if c == 2 {
+		mulVector(dst, x, x)
+		return
+	}
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = power(v, c)
+	}
+}
+
+// decay is 2^(-x/halfLife), or NaN if halfLife is not above 0.
+func decay(x, halfLife float64) float64 {
+	if !(halfLife > 0) {
+		return math.NaN()
+	}
+	return exp2(-x / halfLife)
+}
+
+// exp2 is 2^x, exact for integral x. It takes a fifth of the time of math.Exp2, because math.Exp is written in
+// assembly: the integral part of x becomes an exponent.
+func exp2(x float64) float64 {
+	n := math.RoundToEven(x)
+	if !(math.Abs(n) < 1022) {
+		return math.Exp2(x)
+	}
+	return math.Exp((x-n)*math.Ln2) * math.Float64frombits(uint64(int64(n)+1023)<<52)
+}
+
+func decayVector(dst, x, y []float64) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	for i, v := range x {
+		dst[i] = decay(v, y[i])
+	}
+}
+
+func decayScalar(dst, x []float64, halfLife float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = decay(v, halfLife)
+	}
+}
+
+func minVector(dst, x, y []float64) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	for i, v := range x {
+		dst[i] = min(v, y[i])
+	}
+}
+
+func minScalar(dst, x []float64, c float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = min(v, c)
+	}
+}
+
+func maxVector(dst, x, y []float64) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	for i, v := range x {
+		dst[i] = max(v, y[i])
+	}
+}
+
+func maxScalar(dst, x []float64, c float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = max(v, c)
+	}
+}
+
+func clampScalar(dst, x []float64, low, high float64) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = min(max(v, low), high)
+	}
+}

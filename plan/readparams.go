@@ -1,0 +1,391 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/registry"
+)
+
+// params checks the parameters of n against the op's schema and fills in defaults.
+func (c *compiler) params(n *Node, v *jsondoc.Value, path string) *Error {
+	if v == nil || v.Kind == jsondoc.Null {
+		v = &jsondoc.Value{Kind: jsondoc.Object}
+	}
+	if v.Kind != jsondoc.Object {
+		return c.wrongKind(n.ID, path, "an object", v)
+	}
+	for i := range v.Members {
+		if name := v.Members[i].Name; name != "trace" && !has(n.Schema.Params, name) {
+			return c.fail(n.ID, member(path, name), "%s has no such parameter", n.Op)
+		}
+	}
+	if trace := v.Get("trace"); trace != nil && trace.Kind != jsondoc.Null {
+		if trace.Kind != jsondoc.String {
+			return c.wrongKind(n.ID, member(path, "trace"), "a string or null", trace)
+		}
+		n.Trace = trace.Str
+	}
+	r := paramReader{compiler: c, node: n}
+	params, bad := r.fields(n.Schema.Params, v, path)
+	n.Params = params
+	return bad
+}
+
+func has(schemas []ParamSchema, name string) bool {
+	return slices.ContainsFunc(schemas, func(s ParamSchema) bool { return s.Name == name })
+}
+
+// paramReader reads the parameters of one node. One goroutine at a time.
+type paramReader struct {
+	*compiler
+	node *Node
+}
+
+func (r *paramReader) fail(path, format string, args ...any) *Error {
+	return r.compiler.fail(r.node.ID, path, format, args...)
+}
+
+// fields reads the members of an object, one value for each schema.
+func (r *paramReader) fields(schemas []ParamSchema, v *jsondoc.Value, path string) (NodeParams, *Error) {
+	p := NodeParams{values: make([]paramValue, len(schemas))}
+	for i := range schemas {
+		schema := &schemas[i]
+		value, bad := r.param(schema, v.Get(schema.Name), member(path, schema.Name))
+		if bad != nil {
+			return p, bad
+		}
+		p.values[i] = value
+	}
+	return p, nil
+}
+
+// param checks one parameter; v is nil if it is absent.
+func (r *paramReader) param(schema *ParamSchema, v *jsondoc.Value, path string) (paramValue, *Error) {
+	absent := v == nil || v.Kind == jsondoc.Null
+	switch {
+	case absent && schema.Required:
+		return paramValue{}, r.wrongKind(r.node.ID, path, schema.describe(), v)
+	case absent && schema.StrValue != "" && !schema.List:
+		value, bad := r.item(schema, &jsondoc.Value{Kind: jsondoc.String, Str: schema.StrValue}, path)
+		value.stated = false
+		return value, bad
+	case absent:
+		return paramValue{schema: schema, i: schema.IntValue, f: schema.FloatValue}, nil
+	case schema.List:
+		return r.list(schema, v, path)
+	default:
+		return r.item(schema, v, path)
+	}
+}
+
+// list reads the items of a List.
+func (r *paramReader) list(schema *ParamSchema, v *jsondoc.Value, path string) (paramValue, *Error) {
+	value := paramValue{schema: schema, stated: true, given: true}
+	if v.Kind != jsondoc.Array {
+		return value, r.wrongKind(r.node.ID, path, schema.describe(), v)
+	}
+	if count := len(v.Items); count < schema.MinItems || count > schema.ItemsMax() {
+		return value, r.fail(path, "must have %d to %d items, not %d", schema.MinItems, schema.ItemsMax(), count)
+	}
+	value.items = make([]paramValue, len(v.Items))
+	for i := range v.Items {
+		var bad *Error
+		if value.items[i], bad = r.item(schema, &v.Items[i], element(path, i)); bad != nil {
+			return value, bad
+		}
+	}
+	return value, nil
+}
+
+// item reads a value of the schema's type.
+func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (paramValue, *Error) {
+	value := paramValue{schema: schema, stated: true, given: true}
+	wrong := func() (paramValue, *Error) {
+		return value, r.wrongKind(r.node.ID, path, schema.Type.describe(), v)
+	}
+	var bad *Error
+	switch schema.Type {
+	case Int:
+		i, ok := integer(v)
+		if !ok {
+			return wrong()
+		}
+		value.i = i
+		return value, r.checkInt(schema, v, i, path)
+	case Float:
+		if !v.IsNumber() || math.IsInf(v.Float, 0) {
+			return wrong()
+		}
+		value.f = v.Float
+		return value, r.checkFloat(schema, v.Float, path)
+	case Bool:
+		if v.Kind != jsondoc.Bool {
+			return wrong()
+		}
+		value.b = v.Bool
+	case Key:
+		value.object, bad = r.key(schema, v, path)
+		value.s = v.Str
+		return value, bad
+	case Object:
+		if v.Kind != jsondoc.Object {
+			return wrong()
+		}
+		for i := range v.Members {
+			if name := v.Members[i].Name; !has(schema.Fields, name) {
+				return value, r.fail(member(path, name), "there is no such field; there are %s", names(schema.Fields))
+			}
+		}
+		fields, bad := r.fields(schema.Fields, v, path)
+		value.object = &fields
+		return value, bad
+	default:
+		if v.Kind != jsondoc.String {
+			return wrong()
+		}
+		value.s = v.Str
+		return value, r.checkText(schema, &value, path)
+	}
+	return value, nil
+}
+
+// names lists the names of fields.
+func names(fields []ParamSchema) string {
+	all := make([]string, len(fields))
+	for i := range fields {
+		all[i] = fields[i].Name
+	}
+	return strings.Join(all, ", ")
+}
+
+// checkInt checks the range of an Int.
+func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, path string) *Error {
+	if schema.IsKey && i > math.MaxUint32 {
+		return r.fail(path, "must be a key id, and those end at %d", uint32(math.MaxUint32))
+	}
+	if !r.node.Schema.Strict {
+		return nil
+	}
+	least, most := schema.Source.Min, schema.Source.Max
+	switch wraps := v.Kind == jsondoc.Uint && v.Uint > math.MaxInt64; {
+	case schema.IsKey:
+		_, bad := r.key(schema, v, path)
+		return bad
+	case least != nil && most != nil && (wraps || i < *least || i > *most):
+		return r.fail(path, "must be %d to %d, not %s", *least, *most, v.Describe())
+	case least != nil && (wraps || i < *least):
+		return r.fail(path, "must be at least %d, not %s", *least, v.Describe())
+	case most != nil && (wraps || i > *most):
+		return r.fail(path, "must be at most %d, not %s", *most, v.Describe())
+	case wraps:
+		return r.wrongKind(r.node.ID, path, schema.Type.describe(), v)
+	}
+	return nil
+}
+
+// checkFloat checks the range of a Float.
+func (r *paramReader) checkFloat(schema *ParamSchema, f float64, path string) *Error {
+	switch least, most := schema.Source.FloatMin, schema.Source.FloatMax; {
+	case least != nil && most != nil && (f < *least || f > *most):
+		return r.fail(path, "must be %v to %v, not %v", *least, *most, f)
+	case least != nil && f < *least:
+		return r.fail(path, "must be at least %v, not %v", *least, f)
+	case most != nil && f > *most:
+		return r.fail(path, "must be at most %v, not %v", *most, f)
+	}
+	return nil
+}
+
+// checkText checks a value that is a string, and parses a Template.
+func (r *paramReader) checkText(schema *ParamSchema, value *paramValue, path string) *Error {
+	switch schema.Type {
+	case Template:
+		t, err := ParseKeyTemplate(value.s, r.registry)
+		if err != nil {
+			return r.fail(path, "%v", err)
+		}
+		value.object = t
+	case Enum, String:
+		oneOf := schema.Source.OneOf
+		switch {
+		case schema.Type == String && !r.node.Schema.Strict:
+		case oneOf != nil && !slices.Contains(oneOf, value.s):
+			return r.fail(path, "must be %s, not %s", quotedChoices(oneOf), excerpt.Quote(value.s))
+		case len(value.s) > MaxTextBytes:
+			return r.fail(path, "has %d bytes, more than %d", len(value.s), MaxTextBytes)
+		}
+	}
+	return nil
+}
+
+// quotedChoices writes: "a", "b" or "c".
+func quotedChoices(all []string) string {
+	quoted := make([]string, len(all))
+	for i, each := range all {
+		quoted[i] = excerpt.Quote(each)
+	}
+	if last := len(quoted) - 1; last > 0 {
+		return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
+	}
+	return quoted[0]
+}
+
+// key returns the key that a name or an id stands for.
+func (r *paramReader) key(schema *ParamSchema, v *jsondoc.Value, path string) (*registry.Key, *Error) {
+	var key *registry.Key
+	known := false
+	switch id, isID := integer(v); {
+	case v.Kind == jsondoc.String:
+		if key, known = r.registry.KeyByName(v.Str); !known {
+			return nil, r.fail(path, "the registry has no key %s%s", excerpt.Quote(v.Str), r.nearestKey(v.Str))
+		}
+	case isID:
+		if 0 < id && id <= math.MaxUint32 {
+			key, known = r.registry.Key(registry.KeyID(id))
+		}
+		if !known {
+			return nil, r.fail(path, "the registry has no key %s", v.Describe())
+		}
+	default:
+		return nil, r.wrongKind(r.node.ID, path, Key.describe(), v)
+	}
+	switch types := schema.Source.KeyTypes; {
+	case types != nil && !slices.Contains(types, key.Type):
+		return nil, r.fail(path, "key %d (%s) has type %s, must be %s", key.ID, key.Name, key.Type, typeChoices(types))
+	case schema.Source.Writes && !key.Writable:
+		return nil, r.fail(path, "key %d (%s) is read-only", key.ID, key.Name)
+	}
+	return key, nil
+}
+
+func (r *paramReader) nearestKey(name string) string {
+	all := make([]string, len(r.registry.Keys()))
+	for i, key := range r.registry.Keys() {
+		all[i] = key.Name
+	}
+	if near, ok := nearest.Name(name, all); ok {
+		return "; the nearest is " + excerpt.Quote(near)
+	}
+	return ""
+}
+
+func typeChoices(types []registry.Type) string {
+	all := make([]string, len(types))
+	for i, t := range types {
+		all[i] = t.String()
+	}
+	return strings.Join(all, " or ")
+}
+
+// describe says what a parameter must be.
+func (p *ParamSchema) describe() string {
+	if p.List {
+		return fmt.Sprintf("an array of %d to %d items", p.MinItems, p.ItemsMax())
+	}
+	return p.Type.describe()
+}
+
+// describe says what a value of this type must be.
+func (t ParamType) describe() string {
+	switch t {
+	case Int:
+		return "an integer of 64 bits"
+	case Bool:
+		return "true or false"
+	case Endpoint:
+		return "an endpoint id"
+	case ExprID:
+		return "an id in expr_table"
+	case PredID:
+		return "an id in pred_table"
+	case NodeRef:
+		return "a node id"
+	case Float:
+		return "a finite number"
+	case Key:
+		return "the name or the id of a key"
+	case Template:
+		return "a key template"
+	case Object:
+		return "an object"
+	default:
+		return "a string"
+	}
+}
+
+// references resolves the references in the parameters of n: first those inside the
+// plan, then endpoints. It skips an optional reference that is not given.
+func (c *compiler) references(n *Node, path string) *Error {
+	bad := n.Params.each(path, func(v *paramValue, path string) *Error { return c.reference(n, v, path) })
+	if bad != nil {
+		return bad
+	}
+	if bad := n.Params.each(path, func(v *paramValue, path string) *Error { return c.endpoint(n, v, path) }); bad != nil {
+		return bad
+	}
+	if len(n.Exprs) > 0 {
+		n.Expr = n.Exprs[0]
+	}
+	if len(n.Preds) > 0 {
+		n.Pred = n.Preds[0]
+	}
+	n.Params.collect()
+	return nil
+}
+
+// reference resolves a reference inside the plan.
+func (c *compiler) reference(n *Node, v *paramValue, path string) *Error {
+	missing := func(where string) *Error { return c.fail(n.ID, path, "%s %s", where, excerpt.Quote(v.s)) }
+	switch v.schema.Type {
+	case ExprID:
+		e, ok := c.doc.exprs[v.s]
+		if !ok || v.s == "" && n.Schema.Strict {
+			return missing("expr_table has no entry")
+		}
+		if v.s != "" { // the entry "" loads but cannot run, as in the original engine
+			v.object, n.Exprs = e, append(n.Exprs, e)
+		}
+	case PredID:
+		p, ok := c.doc.preds[v.s]
+		if !ok || v.s == "" && n.Schema.Strict {
+			return missing("pred_table has no entry")
+		}
+		if v.s != "" {
+			v.object, n.Preds = p, append(n.Preds, p)
+		}
+	case NodeRef:
+		ref, ok := c.byID[v.s]
+		if !ok {
+			return missing("there is no node")
+		}
+		v.i = int64(len(n.Refs))
+		n.Refs = append(n.Refs, ref)
+	}
+	return nil
+}
+
+// endpoint resolves a reference to an endpoint.
+func (c *compiler) endpoint(n *Node, v *paramValue, path string) *Error {
+	if v.schema.Type != Endpoint {
+		return nil
+	}
+	want := v.schema.KindOfEndpoint()
+	endpoint, ok := c.registry.Endpoint(v.s)
+	switch {
+	case !ok:
+		return c.fail(n.ID, path, "there is no endpoint %s", excerpt.Quote(v.s))
+	case endpoint.Kind != want:
+		return c.fail(n.ID, path, "endpoint %s has kind %s, must be %s", endpoint.ID, endpoint.Kind, want)
+	}
+	v.object = endpoint
+	if n.Endpoint == nil {
+		n.Endpoint = endpoint
+	}
+	return nil
+}

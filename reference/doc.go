@@ -1,0 +1,10 @@
+// Package reference describes plans to the people and tools that write them. All of it is made from the specs of the
+// tasks, the table of operators and the registry, so it cannot say anything else than the engine does.
+//
+//	task.Spec ──▶ Task ──▶ Text       rankd tasks
+//	                  ├──▶ Pages      docs/reference
+//	                  └──▶ Schema     rankd schema
+//
+// The examples are plans in TypeScript. A test compiles and runs each, and keeps artifact and answer in
+// examples.json: see Examples.
+package reference

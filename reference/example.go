@@ -1,0 +1,80 @@
+package reference
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/rankd/rankd/task"
+)
+
+// An Example is a plan that uses a task, as it runs. Immutable once built; any goroutine.
+type Example struct {
+	TypeScript string          `json:"typescript"`      // the whole source
+	Redis      []string        `json:"redis,omitempty"` // commands that fill an empty Redis; none: the demo data
+	Request    json.RawMessage `json:"request"`
+	Artifact   json.RawMessage `json:"artifact"` // without the places in the source
+	Answer     json.RawMessage `json:"answer"`   // the candidates
+}
+
+//go:embed examples.json
+var examplesJSON []byte
+
+//go:embed tables
+var tables embed.FS
+
+// Tables returns the registry of the examples: the built-in tables, and keys of articles besides.
+func Tables() fs.FS {
+	sub, err := fs.Sub(tables, "tables")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return sub
+}
+
+//go:embed models
+var models embed.FS
+
+// Models returns the folder of the models that the examples use.
+func Models() fs.FS {
+	sub, err := fs.Sub(models, "models")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return sub
+}
+
+// Examples returns the examples by op.
+func Examples() map[string]Example {
+	all := make(map[string]Example)
+	if err := json.Unmarshal(examplesJSON, &all); err != nil {
+		panic(err) // a test writes the file, and reads it
+	}
+	return all
+}
+
+// planName returns the name of the plan of a task's example.
+func planName(op string) string { return strings.ReplaceAll(op, "::", "_") + "_example" }
+
+// Source returns the whole source of a task's example.
+func Source(spec *task.Spec) string {
+	body := spec.Reference.Example.Plan
+	if strings.HasPrefix(body, "ctx") {
+		body = "return " + body + ";"
+	}
+	if strings.Contains(body, "endpoint: redis") {
+		body = "const redis = EP.redis.redis_default;\n" + body
+	}
+	body = strings.ReplaceAll(body, "\n", "\n    ")
+	return fmt.Sprintf(`import { definePlan } from "@ranking-dsl/runtime";
+
+export default definePlan({
+  name: %q,
+  build: (ctx) => {
+    %s
+  },
+});
+`, planName(spec.Op), body)
+}

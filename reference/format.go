@@ -1,0 +1,114 @@
+package reference
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rankd/rankd/compiler"
+)
+
+// A member is one member of an object of the plan format. Rows of these tables make the page of the plan format and
+// the JSON Schema.
+type member struct {
+	name     string
+	kind     string // in words: "array of strings"
+	schema   object // nil: the schema is made elsewhere
+	required bool
+	doc      string
+}
+
+// object is an object of a JSON Schema.
+type object = map[string]any
+
+// The plan format. Package plan reads it.
+var (
+	documentMembers = []member{
+		{name: "schema_version", kind: "integer", schema: object{"const": 1}, required: true,
+			doc: "The version of the format: 1."},
+		{name: "plan_name", kind: "string", schema: object{"type": "string"}, required: true,
+			doc: "The name of the plan. In a folder of plans it is the name of the file, of letters, digits and _."},
+		{name: "nodes", kind: "array of nodes", required: true,
+			doc: "The nodes of the graph. Their order means nothing. The graph has no cycle."},
+		{name: "outputs", kind: "array of strings", schema: arrayOf("string"), required: true,
+			doc: "The ids of the nodes whose rows are the answer, one after the other. An id may repeat."},
+		{name: "expr_table", kind: "object", doc: "Expressions by their ids. See [expressions](expressions.md)."},
+		{name: "pred_table", kind: "object", doc: "Predicates by their ids. See [expressions](expressions.md)."},
+		{name: "capabilities_required", kind: "array of strings",
+			schema: object{"type": "array", "uniqueItems": true, "items": object{"type": "string"}},
+			doc:    "What the engine must be able to do, sorted and without doubles. The engine refuses a name that it does not know."},
+		{name: "extensions", kind: "object", schema: extensionsSchema,
+			doc: "An empty object for each of the capabilities that have an extension."},
+		{name: "built_by", kind: "object",
+			doc: "The tool, its version and a digest of the sources. The compiler writes it; the engine ignores it."},
+	}
+	nodeMembers = []member{
+		{name: "node_id", kind: "string", schema: object{"type": "string"}, required: true,
+			doc: "The id of the node, which no other node of the plan has."},
+		{name: "op", kind: "string", required: true,
+			doc: "The task, with or without its namespace: `core::sort` or `sort`."},
+		{name: "inputs", kind: "array of strings", schema: arrayOf("string"), required: true,
+			doc: "The ids of the nodes whose rows the node takes. A source lists none."},
+		{name: "params", kind: "object or null",
+			doc: "The parameters of the task. The engine refuses an unknown one. An optional one may be null."},
+		{name: "timeout_ms", kind: "integer of at least 1", schema: object{"type": "integer", "minimum": 1},
+			doc: "The time that the node may take, in milliseconds. A node that takes longer fails its request."},
+		{name: "scheduling", kind: "object",
+			doc: "Hints of where to run the node."},
+		{name: "source_span", kind: "object or string", schema: object{"type": []string{"object", "string"}},
+			doc: "The place in the plan's source that made the node, for errors. The compiler writes it."},
+		{name: "expr_span", kind: "string",
+			doc: "The place of the expression or predicate. The compiler writes it."},
+		{name: "extensions", kind: "object", schema: extensionsSchema,
+			doc: "As of the plan."},
+	}
+	schedulingMembers = []member{
+		{name: "inline", kind: "boolean", schema: object{"type": "boolean"},
+			doc: "Whether the node runs on the loop, whatever its predicted time."},
+		{name: "cost_estimate_us", kind: "integer of at least 0", schema: object{"type": "integer", "minimum": 0},
+			doc: "The predicted time of the node until it has been measured, in microseconds."},
+	}
+)
+
+// extensionsSchema takes empty objects by the names of capabilities.
+var extensionsSchema = object{"type": "object", "additionalProperties": object{"type": "object", "maxProperties": 0}}
+
+func arrayOf(kind string) object { return object{"type": "array", "items": object{"type": kind}} }
+
+// formatPage returns the page of the plan format.
+func formatPage() string {
+	var b strings.Builder
+	b.WriteString(generated + `# Plan format
+
+A compiled plan, the *artifact*, is one JSON document, ` + "`<plan_name>.plan.json`" + `. ` + "`rankd compile`" + ` writes it, and the engine loads it. You can
+also write one by hand, as [the README](../../README.md#the-artifact) shows.
+
+The engine checks an artifact before it runs anything. An error names file, node and member. The engine ignores unknown
+members, except those of ` + "`params`" + ` and ` + "`scheduling`" + `, which it refuses.
+
+` + "`rankd schema`" + ` prints a JSON Schema of this format. An editor that knows it completes ops and parameters:
+
+` + "```json\n" + `{"json.schemas": [{"fileMatch": ["*.plan.json"], "url": "./plan.schema.json"}]}
+` + "```\n\n" + `Some rules are not in the schema: ids are unique, names refer to something, capabilities are sorted, and the graph has no cycle.
+
+## The plan
+
+`)
+	writeMembers(&b, documentMembers)
+	b.WriteString("\n## A node\n\n")
+	writeMembers(&b, nodeMembers)
+	b.WriteString("\n## scheduling\n\n")
+	writeMembers(&b, schedulingMembers)
+	fmt.Fprintf(&b, "\nThe artifacts of this compiler carry `tool_version` %s.\n", compiler.Version)
+	return b.String()
+}
+
+func writeMembers(b *strings.Builder, members []member) {
+	b.WriteString("| member | type | meaning |\n|---|---|---|\n")
+	for _, m := range members {
+		required := ""
+		if m.required {
+			required = ", required"
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", m.name, m.kind+required, cell(m.doc))
+	}
+}

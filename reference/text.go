@@ -1,0 +1,115 @@
+package reference
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+)
+
+// textWidth is the width of texts for a terminal, in characters.
+const textWidth = 100
+
+// WriteList writes one line per task. The error is w's.
+func WriteList(w io.Writer, tasks []Task) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TASK\tTYPESCRIPT\tWHAT IT DOES")
+	for i := range tasks {
+		t := &tasks[i]
+		object := "rows."
+		if t.Source {
+			object = "ctx."
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", t.Op, object+t.Methods[len(t.Methods)-1], t.Doc)
+	}
+	return table.Flush()
+}
+
+// WriteText describes a task for a terminal. The error is w's.
+func WriteText(w io.Writer, t *Task) error {
+	var b strings.Builder
+	b.WriteString(wrap(t.Op+": "+t.Doc, ""))
+	fmt.Fprintf(&b, "\n  %s\n", t.call())
+	for paragraph := range strings.SplitSeq(t.Text, "\n\n") {
+		if paragraph != "" {
+			b.WriteString("\n" + wrap(plain(paragraph), ""))
+		}
+	}
+	b.WriteString("\nParameters\n")
+	writeParamTexts(&b, t.Params, "")
+	b.WriteString("  trace\n" + wrap("string, optional. A label for people; it has no effect.", "      "))
+	b.WriteString("\nRows and columns\n")
+	for _, f := range t.facts() {
+		fmt.Fprintf(&b, "  %s\n%s", f.title, wrap(plain(f.text), "      "))
+	}
+	if e := t.Example; e != nil {
+		fmt.Fprintf(&b, "\nExample, in TypeScript\n%s", indent(e.TypeScript))
+		fmt.Fprintf(&b, "\nIts artifact\n%s", indent(e.artifactText()))
+		fmt.Fprintf(&b, "\n%s", e.setting())
+		if e.Redis != nil {
+			b.WriteString("\n" + indent(strings.Join(e.Redis, "\n")) + "\n")
+		} else {
+			b.WriteString(" ")
+		}
+		fmt.Fprintf(&b, "the request %s gets\n%s", spaced(e.Request), indent(candidateLines(e.Answer)))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeParamTexts(b *strings.Builder, params []Param, prefix string) {
+	for i := range params {
+		p := &params[i]
+		fmt.Fprintf(b, "  %s%s\n", prefix, p.Name)
+		b.WriteString(wrap(p.Rules()+". "+spellings(p)+plain(p.Doc), "      "))
+		writeParamTexts(b, p.Fields, prefix+p.Name+".")
+	}
+}
+
+// spellings says how TypeScript writes a parameter, if that differs from artifacts.
+func spellings(p *Param) string {
+	if len(p.Options) == 1 && p.Options[0] == p.Name {
+		return ""
+	}
+	return "TypeScript: " + oneOf(p.Options) + ". "
+}
+
+var markdownLink = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
+
+// plain returns a text without its links.
+func plain(markdown string) string { return markdownLink.ReplaceAllString(markdown, "$1") }
+
+// wrap breaks a text into indented lines.
+func wrap(text, margin string) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		n := len([]rune(word))
+		switch {
+		case column == 0:
+			b.WriteString(margin)
+			column = len(margin)
+		case column+1+n > textWidth:
+			b.WriteString("\n" + margin)
+			column = len(margin)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String() + "\n"
+}
+
+// indent indents each line of a text, and ends the last one.
+func indent(text string) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = "  " + line
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}

@@ -1,0 +1,191 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+// fieldMax is the longest name of a Redis field, in bytes. A longer one is a slip of the pen.
+const fieldMax = 256
+
+// keyRow is one [[key]].
+type keyRow struct {
+	ID       *int64  `toml:"id"`
+	Name     string  `toml:"name"`
+	Type     string  `toml:"type"`
+	Nullable bool    `toml:"nullable"`
+	Writable bool    `toml:"writable"`
+	Field    *string `toml:"field"`
+	Default  any     `toml:"default"`
+}
+
+func (l *loader) keys(r *Registry) {
+	const file = "keys.toml"
+	var table struct {
+		Key []keyRow `toml:"key"`
+	}
+	if !l.decode(file, &table) {
+		return
+	}
+	e := newEntries[int64](l, file, "key")
+	r.keyByID, r.keyByName = make(map[KeyID]*Key), make(map[string]*Key)
+	for i := range table.Key {
+		row := &table.Key[i]
+		label := e.label(i, row.ID)
+		key := &Key{Name: row.Name, Nullable: row.Nullable, Writable: row.Writable}
+		key.Type = l.typeNamed(file, label, row.Type, Int, Float, String, Bool, StringSet, FeatureBundle)
+		l.numericID(file, label, row.ID)
+		if row.ID == nil || *row.ID != int64(IDKey) {
+			key.Field = l.field(file, label, row)
+			key.Default = l.defaultOf(file, label, key, row.Default)
+		}
+		if e.identify(label, row.ID, row.Name) {
+			key.ID = KeyID(*row.ID)
+			r.keys = append(r.keys, key)
+			r.keyByID[key.ID], r.keyByName[key.Name] = key, key
+			if key.ID == IDKey {
+				l.rowID(file, label, row)
+			}
+		}
+	}
+	slices.SortFunc(r.keys, func(a, b *Key) int { return cmp.Compare(a.ID, b.ID) })
+	if _, ok := r.keyByID[IDKey]; !ok {
+		l.problem(file, "", "key %d, the row id, is missing", IDKey)
+	}
+}
+
+// rowID checks the one key that the engine itself knows. It denotes the row, not a column.
+func (l *loader) rowID(file, label string, row *keyRow) {
+	switch {
+	case row.Type != Int.String() || row.Nullable || row.Writable:
+		l.problem(file, label, "the row id must be an int that is neither nullable nor writable")
+	case row.Field != nil || row.Default != nil:
+		l.problem(file, label, "the row id has neither field nor default: it comes with the row")
+	case row.Name != idName:
+		// A column of that name would be a second "id" in each candidate.
+		l.problem(file, label, "the row id must be named %q, as in responses, not %s", idName, excerpt.Quote(row.Name))
+	}
+}
+
+// field returns the field of a Redis hash that has the key's value.
+func (l *loader) field(file, label string, row *keyRow) string {
+	if row.Field == nil {
+		return row.Name
+	}
+	field := *row.Field
+	control := func(r rune) bool { return unicode.IsControl(r) }
+	if field == "" || len(field) > fieldMax || !utf8.ValidString(field) || strings.ContainsFunc(field, control) {
+		l.problem(file, label, "field %s must be a name of 1 to %d bytes without control characters", excerpt.Quote(field), fieldMax)
+	}
+	return field
+}
+
+// defaultOf returns the default of a key from the value in the table; nil means that the table has none.
+func (l *loader) defaultOf(file, label string, key *Key, given any) any {
+	if given == nil {
+		if key.Type == Float && !key.Nullable {
+			return 0.0
+		}
+		return nil
+	}
+	want := ""
+	switch key.Type {
+	case Int:
+		if v, ok := given.(int64); ok {
+			return v
+		}
+		want = "an integer"
+	case Float:
+		number, ok := given.(float64)
+		if v, isInt := given.(int64); isInt {
+			number, ok = float64(v), true
+		}
+		if ok && !math.IsNaN(number) && !math.IsInf(number, 0) {
+			return number
+		}
+		want = "a finite number"
+	case String:
+		if v, ok := given.(string); ok {
+			return v
+		}
+		want = "a string"
+	case Bool:
+		if v, ok := given.(bool); ok {
+			return v
+		}
+		want = "true or false"
+	case StringSet:
+		if set, ok := stringsOf(given); ok {
+			return set
+		}
+		want = "an array of strings"
+	case FeatureBundle:
+		l.problem(file, label, "default is not for a feature_bundle")
+		return nil
+	default: // an unknown type, which has been reported
+		return nil
+	}
+	shown := excerpt.Text(fmt.Sprint(given))
+	if s, ok := given.(string); ok {
+		shown = excerpt.Quote(s)
+	}
+	l.problem(file, label, "default must be %s, not %s", want, shown)
+	return nil
+}
+
+// stringsOf returns the strings of an array, without repeats and in order of their bytes, as a set has them.
+func stringsOf(array any) ([]string, bool) {
+	items, ok := array.([]any)
+	set := make([]string, 0, len(items))
+	for _, item := range items {
+		s, isString := item.(string)
+		ok = ok && isString
+		set = append(set, s)
+	}
+	slices.Sort(set)
+	return slices.Compact(set), ok
+}
+
+func (l *loader) params(r *Registry) {
+	const file = "params.toml"
+	var table struct {
+		Param []struct {
+			ID       *int64 `toml:"id"`
+			Name     string `toml:"name"`
+			Type     string `toml:"type"`
+			Nullable bool   `toml:"nullable"`
+			Context  bool   `toml:"context"`
+			Override *bool  `toml:"override"`
+		} `toml:"param"`
+	}
+	if !l.decode(file, &table) {
+		return
+	}
+	e := newEntries[int64](l, file, "param")
+	r.paramByID, r.paramByName = make(map[ParamID]*Param), make(map[string]*Param)
+	for i, row := range table.Param {
+		label := e.label(i, row.ID)
+		param := &Param{Name: row.Name, Nullable: row.Nullable, Context: row.Context, Override: !row.Context}
+		if row.Override != nil {
+			param.Override = *row.Override
+		}
+		if !param.Context && !param.Override {
+			l.problem(file, label, "nothing can set it: it is neither for the context nor for param_overrides")
+		}
+		param.Type = l.typeNamed(file, label, row.Type, Int, Float, String, Bool, IntList, StringList)
+		l.numericID(file, label, row.ID)
+		if e.identify(label, row.ID, row.Name) {
+			param.ID = ParamID(*row.ID)
+			r.params = append(r.params, param)
+			r.paramByID[param.ID], r.paramByName[param.Name] = param, param
+		}
+	}
+	slices.SortFunc(r.params, func(a, b *Param) int { return cmp.Compare(a.ID, b.ID) })
+}

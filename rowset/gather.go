@@ -1,0 +1,50 @@
+package rowset
+
+import "slices"
+
+// Gather returns a dense batch of rows of b, with all its columns: row i is row rows[i] of b. Rows may
+// repeat. Of a row -1 the id is 0 and each column is null. The slices of the result are m's.
+func Gather(m *Memory, b *Batch, rows []int32) *Batch {
+	a := assembly{sides: []RowSet{{Batch: b, Rows: rows, N: len(rows)}}, n: len(rows), holes: slices.Contains(rows, -1)}
+	return a.batch(m)
+}
+
+// gather copies the listed rows of a column, in their order, to dst. dst has one element per row. A row -1
+// becomes missing.
+func gather[T any](dst, column []T, rows RowSet, missing T) {
+	if rows.Rows == nil {
+		copy(dst, column[:rows.N])
+		return
+	}
+	for i, row := range rows.Rows {
+		// The comparison takes the place of the check of the index, so -1 costs other rows nothing.
+		if uint(row) < uint(len(column)) {
+			dst[i] = column[row]
+		} else {
+			dst[i] = missingAt(row, missing)
+		}
+	}
+}
+
+// missingAt returns the value of row -1. No other row is outside of a column.
+func missingAt[T any](row int32, missing T) T {
+	if row != -1 {
+		panic("rowset: a listed row is not one of its batch")
+	}
+	return missing
+}
+
+// gatherBits copies the bits of the listed rows, in their order, to dst from position at on. Those bits
+// must be clear before, and stay so for rows -1, which holes says that there may be. A nil src
+// counts as all ones.
+func gatherBits(dst Bitmap, at int, src Bitmap, rows RowSet, holes bool) {
+	if rows.Rows == nil || src == nil && !holes {
+		dst.copyRange(at, src, rows.N)
+		return
+	}
+	for i, row := range rows.Rows {
+		if row >= 0 && src.Get(int(row)) {
+			dst.Set(at + i)
+		}
+	}
+}

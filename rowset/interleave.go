@@ -1,0 +1,108 @@
+package rowset
+
+import "slices"
+
+// Interleave orders the rows of several row sets that stand one behind another, as Concat leaves them. counts
+// are their numbers of rows. They give their next rows in turn: turns names one of them for each row, from turns[first] on,
+// and begins again at its end. A row set without further rows loses its turns. Each of them has a turn. The slice is m's.
+func Interleave(m *Memory, counts []int, turns []int32, first int) []int32 {
+	s := newSides(counts)
+	turns = slices.Clone(turns)
+	at := first
+	for side := range counts {
+		turns, at = s.dropEmpty(turns, at, int32(side))
+	}
+	order := m.Rows(s.total)
+	for i := range order {
+		side := turns[at]
+		order[i] = s.take(side)
+		if at++; at == len(turns) {
+			at = 0
+		}
+		turns, at = s.dropEmpty(turns, at, side)
+	}
+	return order
+}
+
+// A Slot is a fixed position in a list of rows: a row of one row set stands there. Immutable; any goroutine.
+type Slot struct {
+	Position int64 // from 1
+	Side     int32 // the number of the row set
+}
+
+// FillSlots orders the rows of several row sets that stand one behind another, as Concat leaves them. counts are
+// their numbers of rows. A row set that some slot names gives its next row there, and no other rows. The
+// slots ascend by position. The other row sets fill all other positions, one after the other. A
+// slot whose row set has no further row is filled like those. When all of them are used up, the rows of
+// the slots that are left follow, so that no position stays empty. The slice is m's.
+func FillSlots(m *Memory, counts []int, slots []Slot) []int32 {
+	s := newSides(counts)
+	slotted := make([]bool, len(counts))
+	for _, slot := range slots {
+		slotted[slot.Side] = true
+	}
+	order := m.Rows(s.total)[:0]
+	filler := int32(0)
+	for {
+		for int(filler) < len(counts) && (slotted[filler] || s.empty(filler)) {
+			filler++
+		}
+		filled := int(filler) == len(counts)
+		switch {
+		case len(slots) > 0 && (filled || slots[0].Position == int64(len(order))+1):
+			if side := slots[0].Side; !s.empty(side) {
+				order = append(order, s.take(side))
+			}
+			slots = slots[1:]
+		case filled:
+			return order
+		default:
+			order = append(order, s.take(filler))
+		}
+	}
+}
+
+// sides are row sets that stand one behind another. One goroutine at a time.
+type sides struct {
+	next, end []int32 // by row set: its next row, and the one behind its last
+	total     int
+}
+
+func newSides(counts []int) sides {
+	s := sides{next: make([]int32, len(counts)), end: make([]int32, len(counts))}
+	for i, n := range counts {
+		s.next[i] = int32(s.total)
+		s.total += n
+		s.end[i] = int32(s.total)
+	}
+	return s
+}
+
+func (s *sides) empty(side int32) bool { return s.next[side] == s.end[side] }
+
+func (s *sides) take(side int32) (row int32) {
+	row = s.next[side]
+	s.next[side]++
+	return row
+}
+
+// dropEmpty takes the turns of a row set away if it has no further row. at stays at the turn at which it
+// was, or at the next one that is left.
+func (s *sides) dropEmpty(turns []int32, at int, side int32) ([]int32, int) {
+	if !s.empty(side) {
+		return turns, at
+	}
+	left, next := turns[:0], 0
+	for i, turn := range turns {
+		if i == at {
+			next = len(left)
+		}
+		if turn != side {
+			left = append(left, turn)
+		}
+	}
+	if next == len(left) {
+		next = 0
+	}
+	return left, next
+}

@@ -1,0 +1,291 @@
+package builtin
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// The kinds of Redis keys that candidates reads.
+const (
+	kindList      = "list"
+	kindSet       = "set"
+	kindSortedSet = "sorted_set"
+)
+
+// candidatesMax is the most entries that candidates takes of one key.
+const candidatesMax = 100_000
+
+// candidates makes rows of the ids in a list, a set or a sorted set.
+func candidates() task.Spec {
+	limit := between(1, candidatesMax)
+	return task.Spec{
+		Op:  "core::candidates",
+		Doc: "Makes rows of the ids in a Redis list, set or sorted set.",
+		Params: []plan.ParamSchema{
+			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the key."},
+			{Name: "key", Type: plan.Template, Required: true, Doc: "The key: `inbox:{user}` is one key for the request, `sim:{id}` one key for " +
+				"each row of the input. Another name in braces is a field of the request's context."},
+			{Name: "kind", Type: plan.Enum, StrValue: kindList, Source: plan.SourceRule{OneOf: []string{kindList, kindSet, kindSortedSet}},
+				Doc: "The type of the key."},
+			{Name: "limit", Type: plan.Int, IntValue: 100, Source: limit, Doc: "How many entries of each key become rows, at most."},
+			{Name: "reverse", Type: plan.Bool, Doc: "Takes the entries from the other end: of a list the last first, of a sorted set the lowest score first."},
+			{Name: "score", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Float}, Writes: true},
+				Doc: "A column for the scores of a sorted set. Without it there is none."},
+		},
+		InputsMax: 1,
+		Strict:    true,
+		Prepare:   prepareCandidates,
+		Output:    task.Expand,
+		Writes:    task.KeyParams("score"),
+		Place:     task.Waits,
+		Forgets:   true,
+		Run:       runCandidates,
+		Reference: candidatesReference(),
+	}
+}
+
+// prepareCandidates checks that the parameters fit together.
+func prepareCandidates(n *plan.Node, _ *registry.Registry) (any, error) {
+	p := &n.Params
+	kind, perRow := p.String("kind"), p.Template("key").PerRow()
+	switch {
+	case perRow && len(n.Inputs) == 0:
+		return nil, plan.ParamErrorf("key", "has {id}, so the node needs an input whose rows have ids")
+	case !perRow && len(n.Inputs) > 0:
+		return nil, plan.ParamErrorf("key", "has no {id}, so the node reads one key and takes no input")
+	case p.Key("score") != nil && kind != kindSortedSet:
+		return nil, plan.ParamErrorf("score", "is for kind %q, not %q", kindSortedSet, kind)
+	case p.Bool("reverse") && kind == kindSet:
+		return nil, plan.ParamErrorf("reverse", "is not for kind %q, whose entries have no order", kindSet)
+	}
+	return nil, nil
+}
+
+func runCandidates(c *task.Ctx) (rowset.RowSet, error) {
+	p := &c.Node.Params
+	r := candidateReader{
+		c: c, redis: c.Redis(c.Node.Endpoint), kind: p.String("kind"), reverse: p.Bool("reverse"), limit: int(p.Int("limit")),
+		score: p.Key("score"),
+	}
+	var ok bool
+	var err error
+	if r.key, ok, err = c.RedisKey(p.Template("key")); err != nil {
+		return rowset.RowSet{}, err
+	}
+	if ok {
+		keys := 1 // the one of a template without {id}
+		if len(c.Inputs) > 0 {
+			keys = c.Inputs[0].Len()
+		}
+		if err := r.read(keys); err != nil {
+			return rowset.RowSet{}, err
+		}
+	}
+	return r.rows()
+}
+
+// candidateReader reads the entries of keys for one run of a node. Only its body uses it.
+type candidateReader struct {
+	c       *task.Ctx
+	redis   task.Redis
+	key     task.RedisKey
+	kind    string
+	reverse bool
+	limit   int           // of each key
+	score   *registry.Key // nil: no column
+
+	text      []byte // of a key
+	ids       idList
+	scores    []float64
+	malformed int
+}
+
+// commands returns how many commands read one key. One command asks for listPart entries at most.
+func (r *candidateReader) commands() int {
+	if r.kind == kindSet {
+		return 1
+	}
+	return (r.limit + listPart - 1) / listPart
+}
+
+// read reads so many keys, in batches of task.PartCommands commands at most. A batch asks for no more entries
+// than the request may still make rows, unless it asks for few or reads one key.
+func (r *candidateReader) read(keys int) error {
+	each := r.commands()
+	for from, to := 0, 0; from < keys; from = to {
+		room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)
+		to = from + max(1, min(keys-from, task.PartCommands/each, int(room)))
+		b := r.redis.NewBatch()
+		b.ExpectReplies(min(r.limit, listPart) * entryBytes)
+		for k := from; k < to; k++ {
+			for part := range each {
+				r.ask(b, k, part*listPart, min(r.limit, (part+1)*listPart)-1)
+			}
+		}
+		if err := r.take(b, func(command int) int { return from + command/each }); err != nil {
+			return err
+		}
+	}
+	r.c.CountMalformed(r.malformed)
+	return nil
+}
+
+// keyOf returns the text of a key, valid until the next call.
+func (r *candidateReader) keyOf(k int) []byte {
+	var id int64
+	if len(r.c.Inputs) > 0 {
+		id = r.c.Inputs[0].ID(k)
+	}
+	r.text = r.key.Append(r.text[:0], id)
+	return r.text
+}
+
+// ask appends the command for the entries first to last of a key.
+func (r *candidateReader) ask(b *resp.Batch, k, first, last int) {
+	key := r.keyOf(k)
+	switch {
+	case r.kind == kindSet:
+		b.Begin(2)
+		b.ArgString("SMEMBERS")
+		b.ArgBytes(key)
+		return
+	case r.kind == kindSortedSet && r.score != nil:
+		b.Begin(5)
+	default:
+		b.Begin(4)
+	}
+	b.ArgString(r.command())
+	b.ArgBytes(key)
+	if r.kind == kindList && r.reverse {
+		first, last = -last-1, -first-1 // counted from the end
+	}
+	b.ArgInt(int64(first))
+	b.ArgInt(int64(last))
+	if r.kind == kindSortedSet && r.score != nil {
+		b.ArgString("WITHSCORES")
+	}
+}
+
+// command returns the name of the command.
+func (r *candidateReader) command() string {
+	switch {
+	case r.kind == kindSet:
+		return "SMEMBERS"
+	case r.kind == kindList:
+		return "LRANGE"
+	case r.reverse:
+		return "ZRANGE"
+	default:
+		return "ZREVRANGE"
+	}
+}
+
+// take takes the replies to a batch, whose commands read the keys of keyOf.
+func (r *candidateReader) take(b *resp.Batch, keyOf func(command int) int) error {
+	parts := r.redis.Parts(b)
+	for parts.Next() {
+		replies := parts.Replies()
+		entries := 0
+		for i := range replies.Len() {
+			reply := replies.At(i)
+			if reply.Kind() != resp.Array {
+				return r.wrongReply(reply, keyOf(parts.From()+i))
+			}
+			entries += r.entries(reply)
+		}
+		if err := r.c.MakeRows(int64(entries)); err != nil {
+			return err
+		}
+		r.ids.grow(r.c, entries)
+		if r.score != nil {
+			r.scores = slices.Grow(r.scores, entries)
+		}
+		for i := range replies.Len() {
+			r.add(replies.At(i))
+		}
+	}
+	return parts.Err()
+}
+
+func (r *candidateReader) wrongReply(reply resp.Reply, k int) error {
+	if err := reply.Err(); err != nil {
+		return r.redis.Errorf("%s %s: %w", r.command(), task.Quote(string(r.keyOf(k))), err)
+	}
+	return r.redis.Errorf("%s %s: reply is %s, want %s", r.command(), task.Quote(string(r.keyOf(k))), reply.Kind(), resp.Array)
+}
+
+// entries returns how many entries of a reply may become rows.
+func (r *candidateReader) entries(reply resp.Reply) int {
+	n := reply.Len()
+	if r.score != nil {
+		n /= 2
+	}
+	return min(n, r.limit)
+}
+
+// add adds the entries of a reply.
+func (r *candidateReader) add(reply resp.Reply) {
+	switch {
+	case r.score != nil:
+		for member, score := range reply.Pairs() {
+			id, known := rowset.ParseInt(member.Bytes())
+			value, finite := rowset.ParseFloat(score.Bytes())
+			if !known || !finite {
+				r.malformed++
+				continue
+			}
+			r.ids.last = append(r.ids.last, id)
+			r.scores = append(r.scores, value)
+		}
+	case r.kind == kindSet:
+		r.addSet(reply)
+	case r.kind == kindList && r.reverse:
+		for i := reply.Len() - 1; i >= 0; i-- {
+			r.addID(reply.At(i))
+		}
+	default:
+		for entry := range reply.All() {
+			r.addID(entry)
+		}
+	}
+}
+
+func (r *candidateReader) addID(entry resp.Reply) {
+	if id, ok := rowset.ParseInt(entry.Bytes()); ok {
+		r.ids.last = append(r.ids.last, id)
+	} else {
+		r.malformed++
+	}
+}
+
+// addSet adds the lowest ids of a set, ascending.
+func (r *candidateReader) addSet(reply resp.Reply) {
+	members := r.c.Memory.IDs(reply.Len())[:0]
+	for entry := range reply.All() {
+		if id, ok := rowset.ParseInt(entry.Bytes()); ok {
+			members = append(members, id)
+		} else {
+			r.malformed++
+		}
+	}
+	slices.Sort(members)
+	r.ids.last = append(r.ids.last, members[:min(len(members), r.limit)]...)
+}
+
+// rows returns the rows of all ids.
+func (r *candidateReader) rows() (rowset.RowSet, error) {
+	ids, err := r.ids.join(r.c)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	var columns rowset.Columns
+	if r.score != nil {
+		columns.Floats = []rowset.FloatColumn{{Key: r.score.ID, Values: r.scores}}
+	}
+	return rowset.Dense(rowset.NewBatch(ids, columns)), nil
+}

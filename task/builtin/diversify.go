@@ -1,0 +1,162 @@
+package builtin
+
+import (
+	"math"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// diversify keeps rows of one key, such as an author, from standing close together.
+func diversify() task.Spec {
+	zeroToOne := func(rule plan.SourceRule) plan.SourceRule {
+		zero, one := 0.0, 1.0
+		rule.FloatMin, rule.FloatMax = &zero, &one
+		return rule
+	}
+	return task.Spec{
+		Op:  "core::diversify",
+		Doc: "Keeps rows of the same key, such as an author, from standing close together.",
+		Params: []plan.ParamSchema{
+			{Name: "by", Type: plan.Key, Required: true, Source: plan.SourceRule{KeyTypes: groupKeyTypes},
+				Doc: "The column whose values are kept apart, such as the author."},
+			{Name: "method", Type: plan.Enum, StrValue: "window", Source: plan.SourceRule{OneOf: []string{"window", "decay"}},
+				Doc: "How rows are kept apart; see above."},
+			{Name: "max", Type: plan.Int, IntValue: 1, Source: between(1, math.MaxInt32),
+				Doc: "For `window`: how many rows with the same value a window has at most."},
+			{Name: "window", Type: plan.Int, Source: between(1, math.MaxInt32),
+				Doc: "For `window`: how many neighbouring rows of the result are a window. Without it the whole result is one."},
+			{Name: "score", Type: plan.Key, Source: plan.SourceRule{KeyTypes: numberTypes},
+				Doc: "For `decay`, required: the column by which rows are ranked."},
+			{Name: "factor", Type: plan.Float, FloatValue: 0.5, Source: zeroToOne(plan.SourceRule{}),
+				Doc: "For `decay`: what each further row with the same value keeps of the score that the row before it kept."},
+			{Name: "floor", Type: plan.Float, Source: zeroToOne(plan.SourceRule{}),
+				Doc: "For `decay`: the part of its score that every row keeps."},
+			{Name: "out_key", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Float}, Writes: true},
+				Doc: "For `decay`, required: the column for the decayed score."},
+		},
+		Strict:  true,
+		Inputs:  1,
+		Output:  task.Pick,
+		Limited: true,
+		Reads:   task.KeyParams("by", "score"),
+		Writes:  task.KeyParams("out_key"),
+		Prepare: prepareDiversify,
+		Reference: task.Reference{
+			Text: "`window` reorders the rows: among any `window` neighbours of the result at most `max` have the same value. Each place takes the first row that is " +
+				"left and fits, however far behind it stands. If no row fits, the first that is left takes the place all the same: " +
+				"no row is ever lost, and the rule is broken only at the end of the result, where nothing else is left.\n\n" +
+				"`decay` ranks the rows by `score`, best first, and lowers the score of each further row with the same value: the first keeps all of it, the second " +
+				"`floor + (1 − floor) × factor`, the third `floor + (1 − floor) × factor²`. A score below zero falls by the same part of its size. " +
+				"The result is ordered by the decayed score, which `out_key` gets; `score` keeps its values.",
+			Reads:  "The column of `by`; for `decay` also that of `score`.",
+			Writes: "For `decay` the column of `out_key`; otherwise none.",
+			Order: "`window`: the order of the input, except that a row waits while it does not fit. `decay`: by the decayed score, best first; equal ones " +
+				"stand in the order of `score`, and after that of the input.",
+			Nulls: "Rows whose `by` is null are never kept apart: each fits anywhere and keeps its whole score. So are all rows if they have no such column. " +
+				"A row whose `score` is null counts for nothing, stays null and stands last.",
+			Empty:      "No rows give no rows.",
+			Duplicates: "Each row counts, also those with the same id. `by: id` keeps them apart.",
+			Failures:   "A null score fails the node if `out_key` is not nullable. A plan does not load if it gives one method a parameter of the other.",
+			Example: task.Example{
+				Plan: `ctx.viewer({ endpoint: redis }).follow({ endpoint: redis, fanout: 8 })
+  .diversify({ by: Key.country, max: 1, window: 3 })`,
+			},
+		},
+		Inline:  true,
+		Forgets: true,
+		Run:     runDiversify,
+	}
+}
+
+// prepareDiversify refuses parameters of the method that the node does not use.
+func prepareDiversify(n *plan.Node, _ *registry.Registry) (any, error) {
+	method, p := n.Params.String("method"), &n.Params
+	for _, param := range [...]struct{ name, method string }{
+		{"max", "window"}, {"window", "window"}, {"score", "decay"}, {"factor", "decay"}, {"floor", "decay"}, {"out_key", "decay"},
+	} {
+		if p.Given(param.name) && param.method != method {
+			return nil, plan.ParamErrorf(param.name, "belongs to method %q, and the method is %q", param.method, method)
+		}
+	}
+	if method == "decay" {
+		for _, name := range [...]string{"score", "out_key"} {
+			if !p.Given(name) {
+				return nil, plan.ParamErrorf(name, "is missing: method %q needs it", method)
+			}
+		}
+		if p.Key("score").ID == p.Key("out_key").ID {
+			return nil, plan.ParamErrorf("out_key", "is the key of score, which keeps its values")
+		}
+	}
+	return nil, nil
+}
+
+func runDiversify(c *task.Ctx) (rowset.RowSet, error) {
+	in, params := c.Inputs[0], &c.Node.Params
+	if params.String("method") == "decay" {
+		return decay(c, in)
+	}
+	groups, n := groupsOf(c.Memory, in, params.Key("by").ID)
+	rows, ok := spread(c, c.Memory, groups, n, int(params.Int("max")), int(params.Int("window")), c.Limit)
+	if !ok {
+		return rowset.RowSet{}, task.ErrCancelled
+	}
+	for i, pos := range rows {
+		rows[i] = in.Row(int(pos))
+	}
+	return rowset.RowSet{Batch: in.Batch, Rows: rows, N: len(rows)}, nil
+}
+
+func decay(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
+	params := &c.Node.Params
+	score, outKey := params.Key("score"), params.Key("out_key")
+	factor, floor := params.Float("factor"), params.Float("floor")
+	out, err := newScores(c, in.Batch)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	ranked := in
+	if in.Batch.Has(score.ID) {
+		if ranked, err = rowset.Sort(c, c.Memory, in, score.ID, true); err != nil {
+			return rowset.RowSet{}, err
+		}
+	}
+	groups, n := groupsOf(c.Memory, ranked, params.Key("by").ID)
+	kept := c.Memory.Floats(n) // by group: the power of factor that its next row gets
+	for g := range kept {
+		kept[g] = 1
+	}
+	values := numbersOf(in.Batch, score.ID)
+	for i, g := range groups {
+		row := ranked.Row(i)
+		v, ok := values.get(int(row))
+		if !ok {
+			break // nulls come last
+		}
+		power := 1.0
+		if g != noGroup {
+			power = kept[g]
+			kept[g] *= factor
+		}
+		out.set(row, lower(v, floor+(1-floor)*power))
+	}
+	ranked, err = out.finish(ranked, outKey)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	if c.Limit > 0 {
+		return rowset.TopUntil(c, c.Memory, ranked, outKey.ID, true, c.Limit)
+	}
+	return rowset.Sort(c, c.Memory, ranked, outKey.ID, true)
+}
+
+// lower takes the part 1−kept of its size from a score.
+func lower(score, kept float64) float64 {
+	if score >= 0 {
+		return score * kept
+	}
+	return max(score*(2-kept), -math.MaxFloat64)
+}

@@ -1,0 +1,324 @@
+package builtin
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+)
+
+// spreadReference orders groups one place at a time: the first row that is left and fits, otherwise the first that is left.
+func spreadReference(groups []any, most, window int) []int {
+	taken := make([]bool, len(groups))
+	var result []int
+	for range groups {
+		inside := map[any]int{}
+		from := 0
+		if window > 0 {
+			from = max(0, len(result)-window+1)
+		}
+		for _, pos := range result[from:] {
+			inside[groups[pos]]++
+		}
+		choice := -1
+		for pos, g := range groups {
+			if !taken[pos] && (g == nil || inside[g] < most) {
+				choice = pos
+				break
+			}
+		}
+		if choice < 0 {
+			choice = slices.Index(taken, false)
+		}
+		taken[choice] = true
+		result = append(result, choice)
+	}
+	return result
+}
+
+func TestSpread(t *testing.T) {
+	for name, c := range map[string]struct {
+		groups       string // a letter per row; '-' has none
+		most, window int
+		want         string // the rows by group and number
+	}{
+		"no row":                 {"", 1, 2, ""},
+		"nothing to do":          {"abc", 1, 2, "a0 b1 c2"},
+		"one waits":              {"aab", 1, 2, "a0 b2 a1"},
+		"looking far ahead":      {"aaaaaab", 1, 2, "a0 b6 a1 a2 a3 a4 a5"},
+		"two of three":           {"aaabbb", 2, 3, "a0 a1 b3 a2 b4 b5"},
+		"the whole result":       {"aabac", 1, 0, "a0 b2 c4 a1 a3"},
+		"a window of all rows":   {"aabac", 1, 5, "a0 b2 c4 a1 a3"},
+		"a window beyond":        {"aabac", 1, 99, "a0 b2 c4 a1 a3"},
+		"a window of one":        {"aab", 1, 1, "a0 a1 b2"},
+		"nulls fit anywhere":     {"a-a--", 1, 2, "a0 -1 a2 -3 -4"},
+		"nulls come between":     {"aaa--", 1, 2, "a0 -3 a1 -4 a2"},
+		"the earlier of two":     {"aabbc", 1, 3, "a0 b2 c4 a1 b3"},
+		"more than the window":   {"aab", 5, 2, "a0 a1 b2"},
+		"relaxed, and then not":  {"aaab", 1, 3, "a0 b3 a1 a2"},
+		"those that wait, first": {"aabb", 1, 2, "a0 b2 a1 b3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups, plain := make([]int32, len(c.groups)), make([]any, len(c.groups))
+			for i, g := range c.groups {
+				groups[i] = noGroup
+				if g != '-' {
+					groups[i], plain[i] = g-'a', g
+				}
+			}
+			show := func(pos int) string { return c.groups[pos:pos+1] + string(rune('0'+pos)) }
+			rows, ok := spread(nil, nil, groups, 26, c.most, c.window, 0)
+			require.True(t, ok)
+			got, reference := "", ""
+			for _, pos := range rows {
+				got += " " + show(int(pos))
+			}
+			for _, pos := range spreadReference(plain, c.most, c.window) {
+				reference += " " + show(pos)
+			}
+			assert.Equal(t, c.want, got[min(1, len(got)):])
+			assert.Equal(t, got, reference)
+		})
+	}
+}
+
+// checkSpread checks that a spread loses and doubles no row, and compares it with the reference if there are few rows.
+func checkSpread(t *testing.T, groups []int32, n, most, window, limit int) {
+	rows, ok := spread(nil, nil, groups, n, most, window, limit)
+	require.True(t, ok)
+	if limit <= 0 || limit > len(groups) {
+		require.Len(t, rows, len(groups))
+	} else {
+		require.Len(t, rows, limit)
+	}
+	seen := make([]bool, len(groups))
+	for _, pos := range rows {
+		require.False(t, seen[pos], "position %d twice", pos)
+		seen[pos] = true
+	}
+	if len(groups) > 300 {
+		return
+	}
+	plain := make([]any, len(groups))
+	for i, g := range groups {
+		if g != noGroup {
+			plain[i] = g
+		}
+	}
+	for i, pos := range spreadReference(plain, most, window)[:len(rows)] {
+		require.Equal(t, pos, int(rows[i]), "place %d of %v, %d per %d", i, groups, most, window)
+	}
+}
+
+func TestSpreadIsTheReference(t *testing.T) {
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		n := 1 + rng.IntN(1+rng.IntN(20))
+		groups := make([]int32, rng.IntN(120))
+		for i := range groups {
+			groups[i] = int32(rng.IntN(1 + rng.IntN(n)))
+			if rng.IntN(10) == 0 {
+				groups[i] = noGroup
+			}
+		}
+		checkSpread(t, groups, n, 1+rng.IntN(4), rng.IntN(12), rng.IntN(2)*rng.IntN(len(groups)+2))
+	}
+}
+
+// Whatever the groups and parameters, no row is lost and none is there twice.
+func FuzzSpread(f *testing.F) {
+	f.Add([]byte("aabbab-c"), uint8(1), uint8(3), uint8(0))
+	f.Add([]byte("aaaaaaaaab"), uint8(2), uint8(0), uint8(4))
+	f.Fuzz(func(t *testing.T, text []byte, most, window, limit uint8) {
+		groups := make([]int32, len(text))
+		for i, b := range text {
+			groups[i] = int32(b) - 1
+		}
+		checkSpread(t, groups, 256, max(1, int(most)), int(window), int(limit))
+	})
+}
+
+func TestSpreadStops(t *testing.T) {
+	_, ok := spread(cancelled{}, nil, make([]int32, 10), 1, 1, 2, 0)
+	assert.False(t, ok)
+}
+
+type cancelled struct{}
+
+func (cancelled) Cancelled() bool { return true }
+
+// diversify groups by every type of column, and by the id, as Go compares values.
+func TestDiversifyByWindow(t *testing.T) {
+	for _, by := range []string{"id", "k3001", "k5001", "k5101"} {
+		for _, window := range []any{nil, 1, 2, 7, 1000} {
+			run := nodeCase{params: map[string]any{"by": by, "max": 2, "window": window}}.runner(t, diversify())
+			key, _ := testRegistry(t).KeyByName(by)
+			size, _ := window.(int)
+			eachRandom(t, 60, func(t *testing.T, rng *rand.Rand, in rowset.RowSet) {
+				rows := plainRows(in)
+				groups := make([]any, len(rows))
+				for i, row := range rows {
+					groups[i] = row.fields[key.ID]
+				}
+				limit := rng.IntN(2) * rng.IntN(in.Len()+2)
+				out, err := run(in, limit)
+				require.NoError(t, err)
+				want := []int32{}
+				for _, pos := range spreadReference(groups, 2, size) {
+					want = append(want, rows[pos].row)
+				}
+				if limit > 0 {
+					want = want[:min(limit, len(want))]
+				}
+				require.Equal(t, want, batchRows(out), by)
+			})
+		}
+	}
+}
+
+// A dictionary that is much longer than the rows costs no more than the rows.
+func TestGroupsOfALongDictionary(t *testing.T) {
+	b := rowset.NewStringBuilder(keyText, 10_000)
+	for i := range 10_000 {
+		b.Append([]byte{byte(i), byte(i >> 8)})
+	}
+	in := rowset.RowSet{Batch: rowset.NewBatch(make([]int64, 10_000), rowset.Columns{Strings: []rowset.StringColumn{b.Column()}}), Rows: []int32{9, 700, 8}, N: 3}
+	groups, n := groupsOf(nil, in, keyText)
+	assert.Equal(t, []int32{0, 1, 2}, groups)
+	assert.Equal(t, 3, n)
+}
+
+func TestDecay(t *testing.T) {
+	in := rankdtest.WithStrings(rankdtest.Rows(1, 2, 3, 4, 5, 6, 7), keyText, "a", "a", "b", "a", nil, nil, "a")
+	in = rankdtest.WithFloats(in, keyFloat, 8, 10, 7, 6, 5, 4, nil)
+	out, err := nodeCase{params: map[string]any{"by": "k3001", "method": "decay", "score": "k1001", "out_key": "score"}}.runner(t, diversify())(in, 0)
+	require.NoError(t, err)
+	assert.Equal(t, []int64{2, 3, 5, 1, 6, 4, 7}, rankdtest.IDs(out))
+	assert.Equal(t, []any{10.0, 7.0, 5.0, 4.0, 4.0, 1.5, nil}, rankdtest.Values(out, keyScore))
+	assert.Equal(t, []any{10.0, 7.0, 5.0, 8.0, 4.0, 6.0, nil}, rankdtest.Values(out, keyFloat))
+	_, err = nodeCase{params: map[string]any{"by": "k3001", "method": "decay", "score": "k1001", "out_key": "strict"}}.runner(t, diversify())(in, 0)
+	assert.EqualError(t, err, "out_key: the result is null for 1 rows, and strict is not nullable")
+}
+
+// decayReference computes the score of each row on its own: it counts the rows of its key that rank before it.
+func decayReference(rows []plainRow, by, score registry.KeyID, factor, floor float64) ([]plainRow, map[int32]float64) {
+	ranked := slices.Clone(rows)
+	better := func(a, b plainRow, value func(plainRow) (float64, bool)) int {
+		x, xOK := value(a)
+		y, yOK := value(b)
+		switch {
+		case !xOK && !yOK:
+			return 0
+		case !xOK:
+			return 1
+		case !yOK:
+			return -1
+		}
+		return cmp.Compare(y, x)
+	}
+	slices.SortStableFunc(ranked, func(a, b plainRow) int {
+		if x, ok := a.fields[score].(int64); ok { // exactly, beyond 2^53
+			if y, ok := b.fields[score].(int64); ok {
+				return cmp.Compare(y, x)
+			}
+		}
+		return better(a, b, func(r plainRow) (float64, bool) { return r.number(score) })
+	})
+	decayed := map[int32]float64{}
+	for i, row := range ranked {
+		v, ok := row.number(score)
+		if !ok {
+			continue
+		}
+		power := 1.0
+		for _, before := range ranked[:i] {
+			if g, ok := row.fields[by]; ok && before.fields[by] == g {
+				power *= factor
+			}
+		}
+		kept := floor + (1-floor)*power
+		if v >= 0 {
+			decayed[row.row] = v * kept
+		} else {
+			decayed[row.row] = max(-math.MaxFloat64, v*(2-kept))
+		}
+	}
+	slices.SortStableFunc(ranked, func(a, b plainRow) int {
+		return better(a, b, func(r plainRow) (float64, bool) { v, ok := decayed[r.row]; return v, ok })
+	})
+	return ranked, decayed
+}
+
+func TestDecayIsTheReference(t *testing.T) {
+	for _, c := range []struct {
+		score         string
+		factor, floor float64
+	}{{"k1001", 0.5, 0}, {"k1001", 0.7, 0.2}, {"k5001", 0.5, 0.1}, {"k1001", 0, 0}, {"k1001", 1, 0}, {"id", 0.5, 0}} {
+		params := map[string]any{"by": "k3001", "method": "decay", "score": c.score, "out_key": "score", "factor": c.factor, "floor": c.floor}
+		run := nodeCase{params: params}.runner(t, diversify())
+		score, _ := testRegistry(t).KeyByName(c.score)
+		eachRandom(t, 60, func(t *testing.T, rng *rand.Rand, in rowset.RowSet) {
+			limit := rng.IntN(2) * rng.IntN(in.Len()+2)
+			out, err := run(in, limit)
+			require.NoError(t, err)
+			ranked, decayed := decayReference(plainRows(in), keyText, score.ID, c.factor, c.floor)
+			if limit > 0 {
+				ranked = ranked[:min(limit, len(ranked))]
+			}
+			got := plainRows(out)
+			require.Len(t, got, len(ranked))
+			for i, row := range ranked {
+				require.Equal(t, row.row, got[i].row, "place %d", i)
+				want, ok := decayed[row.row]
+				v, gotOK := got[i].number(keyScore)
+				require.Equal(t, ok, gotOK)
+				require.Equal(t, want, v)
+			}
+		})
+	}
+}
+
+func TestDiversifyRefuses(t *testing.T) {
+	params := func(more map[string]any) map[string]any {
+		p := map[string]any{"by": "k3001"}
+		for name, v := range more {
+			p[name] = v
+		}
+		return p
+	}
+	for name, c := range map[string]struct {
+		more map[string]any
+		want string
+	}{
+		"a score for a window":   {map[string]any{"score": "k1001"}, `params.score: belongs to method "decay", and the method is "window"`},
+		"a window for decay":     {map[string]any{"method": "decay", "window": 3}, `params.window: belongs to method "window", and the method is "decay"`},
+		"decay without a score":  {map[string]any{"method": "decay", "out_key": "score"}, `params.score: is missing: method "decay" needs it`},
+		"decay without a column": {map[string]any{"method": "decay", "score": "k1001"}, `params.out_key: is missing: method "decay" needs it`},
+		"decay in place":         {map[string]any{"method": "decay", "score": "k1001", "out_key": "k1001"}, `params.out_key: is the key of score, which keeps its values`},
+		"by a set":               {map[string]any{"by": "k5201"}, ""},
+		"by a float":             {map[string]any{"by": "k1001"}, ""},
+		"no rows":                {map[string]any{"max": 0}, ""},
+		"no window":              {map[string]any{"window": 0}, ""},
+		"a factor":               {map[string]any{"method": "decay", "score": "k1001", "out_key": "score", "factor": 1.5}, ""},
+		"a method":               {map[string]any{"method": "mmr"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := nodeCase{params: params(c.more)}
+			if c.want != "" {
+				node.refuses(t, diversify(), c.want)
+				return
+			}
+			_, err := node.load(t, diversify())
+			t.Log(err)
+			assert.ErrorContains(t, err, `node "it": nodes[0].params.`)
+		})
+	}
+}

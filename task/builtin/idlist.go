@@ -1,0 +1,55 @@
+package builtin
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rankd/rankd/task"
+)
+
+// idChunk is how many ids a chunk of an idList has, if the list is long: 256 KiB.
+const idChunk = 32 << 10
+
+// joinChunks is how many chunks join copies at a time: 1 MiB, some 0.2 ms.
+const joinChunks = 4
+
+// An idList gathers ids. A long list is a list of chunks, so that its growth copies nothing and takes no fresh memory for
+// longer than a moment: one slice of five million ids took the loop for 20 ms each time that it grew. Only
+// the body uses it.
+type idList struct {
+	full [][]int64 // in order
+	last []int64   // takes what is added
+	len  int       // of full
+}
+
+// grow makes room for n more ids.
+func (l *idList) grow(c *task.Ctx, n int) {
+	switch {
+	case len(l.last)+n <= cap(l.last):
+	case len(l.last)+n <= idChunk:
+		l.last = slices.Grow(l.last, n)
+	default:
+		if len(l.last) > 0 {
+			l.full, l.len = append(l.full, l.last), l.len+len(l.last)
+		}
+		l.last = c.Memory.IDs(max(n, idChunk))[:0]
+	}
+}
+
+// join returns all ids in one slice. It lets others run while it copies a long list.
+func (l *idList) join(c *task.Ctx) ([]int64, error) {
+	if len(l.full) == 0 {
+		return l.last, nil
+	}
+	ids := c.Memory.IDs(l.len + len(l.last))
+	rest := ids
+	for i, chunk := range append(l.full, l.last) {
+		if i%joinChunks == joinChunks-1 {
+			if err := c.Sleep(time.Nanosecond); err != nil {
+				return nil, err
+			}
+		}
+		rest = rest[copy(rest, chunk):]
+	}
+	return ids, nil
+}

@@ -1,0 +1,152 @@
+package builtin
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// joinColumns is the most columns that one join takes from its right side.
+const joinColumns = 256
+
+// join adds columns of another node to the rows, or keeps the rows that the other node has or lacks.
+func join() task.Spec {
+	return task.Spec{
+		Op:  "core::join",
+		Doc: "Adds columns of another node by id or key, or keeps the rows that it has, or that it lacks.",
+		Reference: task.Reference{
+			Text: "`join` looks for each row of the input, the left side, at the rows of the node `right`. A row matches if the value of `on` equals the value of `right_on` there. " +
+				"Both are the id by default.\n\n" +
+				"- `left` keeps all rows. A row with a match gets the `columns` of the match, another row gets nulls.\n" +
+				"- `inner` keeps the rows with a match, and adds the `columns`. Without `columns` it only selects.\n" +
+				"- `anti` keeps the rows without a match. It takes no `columns`.\n\n" +
+				"A join never makes more rows than its left side has: if several rows of `right` match, the first one counts.",
+			Reads:  "the column of `on`; of the node `right` the columns of `right_on` and `columns`",
+			Writes: "the `columns`. One that the left side has, too, is replaced in all rows, also by the null of a row without a match",
+			Order:  "The rows keep the order of the left side. Of several matches the first in the order of `right` counts.",
+			Nulls: "A null equals nothing, not even a null. A column that a side lacks counts as null in all its rows. " +
+				"`left` writes nulls also under keys that are not nullable, as concat does. The floats 0.0 and -0.0 are equal.",
+			Empty:      "Without rows on the left the result has none. Without rows in `right`, `left` and `anti` keep all rows, and `inner` keeps none.",
+			Duplicates: "Rows of the left side with the same id or key all stay, with the same match. Of such rows in `right` the first counts.",
+			Failures:   "The node does not fail.",
+			Example: task.Example{
+				Plan: "const me = ctx.viewer({ endpoint: redis });\n" +
+					"const scored = me.recommendation({ endpoint: redis, fanout: 100 }).vm({ outKey: Key.score, expr: Key.id * 2 });\n" +
+					"return me.follow({ endpoint: redis, fanout: 5 }).join({ right: scored, columns: [Key.score] });",
+			},
+		},
+		Params: []plan.ParamSchema{
+			{Name: "right", Type: plan.NodeRef, Required: true, Doc: "The node whose rows are looked up."},
+			{Name: "how", Type: plan.Enum, StrValue: "left", Source: plan.SourceRule{OneOf: []string{"left", "inner", "anti"}},
+				Doc: "Which rows stay."},
+			{Name: "on", Type: plan.Key, Source: plan.SourceRule{KeyTypes: keyTypes},
+				Doc: "The column of the input by which rows match. Without it the id."},
+			{Name: "right_on", Type: plan.Key, Source: plan.SourceRule{KeyTypes: keyTypes},
+				Doc: "The column of `right` by which rows match, of the type of `on`. Without it the key of `on`."},
+			{Name: "columns", Type: plan.Key, List: true, MaxItems: joinColumns,
+				Source: plan.SourceRule{KeyTypes: append([]registry.Type{registry.StringSet}, keyTypes...)},
+				Doc:    "The columns of `right` that the rows get."},
+		},
+		Inputs: 1,
+		Output: task.Pick,
+		Reads: func(n *plan.Node, _ *registry.Registry) []registry.KeyID {
+			return []registry.KeyID{n.Prepared.(*joinNode).on}
+		},
+		RefReads: func(n *plan.Node, _ *registry.Registry) []registry.KeyID {
+			j := n.Prepared.(*joinNode)
+			keys := []registry.KeyID{j.rightOn}
+			for _, column := range j.columns {
+				keys = append(keys, column.ID)
+			}
+			return keys
+		},
+		Writes:  task.KeyParams("columns"),
+		Strict:  true,
+		Cheap:   true,
+		Forgets: true,
+		Prepare: prepareJoin,
+		Run:     runJoin,
+	}
+}
+
+// joinNode is a join's prepared node. Immutable; any goroutine.
+type joinNode struct {
+	how         string
+	on, rightOn registry.KeyID
+	columns     []*registry.Key
+}
+
+func prepareJoin(n *plan.Node, reg *registry.Registry) (any, error) {
+	id, ok := reg.Key(registry.IDKey)
+	if !ok {
+		id = &registry.Key{ID: registry.IDKey, Type: registry.Int}
+	}
+	on, rightOn := n.Params.Key("on"), n.Params.Key("right_on")
+	if on == nil {
+		on = id
+	}
+	if rightOn == nil {
+		rightOn = on
+	}
+	if on.Type != rightOn.Type {
+		return nil, plan.ParamErrorf("right_on", "is %s of type %s, and on is %s of type %s", rightOn.Name, rightOn.Type, on.Name, on.Type)
+	}
+	j := &joinNode{how: n.Params.String("how"), on: on.ID, rightOn: rightOn.ID, columns: n.Params.Keys("columns")}
+	for i, column := range j.columns {
+		switch before := slices.Index(j.columns, column); {
+		case column.ID == registry.IDKey:
+			return nil, plan.ParamErrorf(item("columns", i), "is the id, which is not a column")
+		case before < i:
+			return nil, plan.ParamErrorf(item("columns", i), "is %s, and so is columns[%d]", column.Name, before)
+		}
+	}
+	switch {
+	case j.how == "left" && len(j.columns) == 0:
+		return nil, plan.ParamErrorf("columns", "is missing: without columns a left join changes nothing")
+	case j.how == "anti" && len(j.columns) > 0:
+		return nil, plan.ParamErrorf("columns", "has no effect with how \"anti\", whose rows have no match")
+	}
+	return j, nil
+}
+
+func runJoin(c *task.Ctx) (rowset.RowSet, error) {
+	j, in, right := c.Node.Prepared.(*joinNode), c.Inputs[0], c.Refs[0]
+	rowOf, err := rowset.Match(c, c.Memory, rowset.Side{Rows: in, Key: j.on}, rowset.Side{Rows: right, Key: j.rightOn})
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	out := in
+	if len(j.columns) > 0 {
+		if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the columns are as long as the batch
+			return rowset.RowSet{}, err
+		}
+		from := rowset.Project(right.Batch, j.columns)
+		out.Batch = rowset.With(in.Batch, rowset.Gather(c.Memory, from, byBatchRow(c.Memory, in, rowOf)).Columns)
+	}
+	if j.how == "left" {
+		return out, nil
+	}
+	keep := rowset.NewBitmap(in.Len())
+	for pos, row := range rowOf {
+		if row >= 0 == (j.how == "inner") {
+			keep.Set(pos)
+		}
+	}
+	return rowset.Where(c.Memory, out, keep), nil
+}
+
+// byBatchRow turns a list by position into one by batch row. Rows that are not active get −1.
+func byBatchRow(m *rowset.Memory, in rowset.RowSet, list []int32) []int32 {
+	if in.Rows == nil && in.Len() == in.Batch.Len() {
+		return list
+	}
+	byRow := m.Rows(in.Batch.Len())
+	fill(byRow, -1)
+	for pos, value := range list {
+		byRow[in.Row(pos)] = value
+	}
+	return byRow
+}

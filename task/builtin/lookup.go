@@ -1,0 +1,160 @@
+package builtin
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// The ways in which lookup takes a missing value.
+const (
+	missingNull    = "null"
+	missingDefault = "default"
+	missingDrop    = "drop"
+	missingFail    = "fail"
+)
+
+// lookupFieldsMax is the most columns that one lookup writes.
+const lookupFieldsMax = 256
+
+// lookupTypes are the types of the columns that lookup writes.
+var lookupTypes = []registry.Type{registry.Int, registry.Float, registry.String, registry.Bool, registry.StringSet}
+
+// lookup reads one hash, or one string, for each distinct id into typed columns.
+func lookup() task.Spec {
+	age := 0.001
+	return task.Spec{
+		Op:  "core::lookup",
+		Doc: "Reads columns of each row from a Redis hash, or one column from a string.",
+		Params: []plan.ParamSchema{
+			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the keys."},
+			{Name: "key", Type: plan.Template, Required: true, Doc: "The key of a row: `item:{id}`. Another name in braces than `id` and `user` is a " +
+				"field of the request's context."},
+			{Name: "fields", Type: plan.Key, List: true, MinItems: 1, MaxItems: lookupFieldsMax,
+				Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
+				Doc:    "The columns to read from the hash at the key. Each is the hash field that the registry names for its key."},
+			{Name: "value", Type: plan.Key, Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
+				Doc: "The column to read from the string at the key. It stands in place of `fields`."},
+			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int}},
+				Doc: "The column whose value is the `{id}` of a row. Without it that is the id of the row."},
+			{Name: "missing", Type: plan.Enum, StrValue: missingNull,
+				Source: plan.SourceRule{OneOf: []string{missingNull, missingDefault, missingDrop, missingFail}},
+				Doc: "The effect of a missing value: `null` makes a null, `default` the default of the key in the registry. `drop` drops " +
+					"the row, and `fail` fails the node."},
+			{Name: "max_age", Type: plan.Float, Source: plan.SourceRule{FloatMin: &age},
+				Doc: "The age in seconds beyond which all values of a row count as missing. It needs `timestamp`."},
+			{Name: "timestamp", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.Float}},
+				Doc: "The one of `fields` that has the time of the hash, in seconds since 1970."},
+		},
+		Inputs:    1,
+		Strict:    true,
+		Prepare:   prepareLookup,
+		Output:    task.Pick,
+		Reads:     task.KeyParams("by"),
+		Writes:    task.KeyParams("fields", "value"),
+		Place:     task.Waits,
+		Forgets:   true,
+		Run:       runLookup,
+		Reference: lookupReference(),
+	}
+}
+
+// preparedLookup is a lookup as its node states it. Immutable once built; any goroutine.
+type preparedLookup struct {
+	keys    []*registry.Key // of the columns, in the order of the reply
+	hash    bool            // HMGET; otherwise GET
+	missing string
+	by      *registry.Key  // nil: the row's id
+	maxAge  float64        // 0: any age
+	ageAt   int            // position of the timestamp in keys
+	command *resp.Template // for all requests; nil if the key depends on the request
+}
+
+// prepareLookup checks that the parameters fit together.
+func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
+	p := &n.Params
+	l := &preparedLookup{keys: p.Keys("fields"), hash: p.Given("fields"), missing: p.String("missing"), by: p.Key("by"), maxAge: p.Float("max_age")}
+	value, timestamp, template := p.Key("value"), p.Key("timestamp"), p.Template("key")
+	switch {
+	case !template.PerRow():
+		return nil, plan.ParamErrorf("key", "has no {id}, so all rows would have the same key")
+	case l.hash == (value != nil):
+		return nil, plan.ParamErrorf("fields", "must be there or value, and not both")
+	case !l.hash && (timestamp != nil || p.Given("max_age")):
+		return nil, plan.ParamErrorf("max_age", "needs fields, and the timestamp among them")
+	case p.Given("max_age") != (timestamp != nil):
+		return nil, plan.ParamErrorf("max_age", "and timestamp need each other")
+	}
+	if value != nil {
+		l.keys = []*registry.Key{value}
+	}
+	if timestamp != nil {
+		if l.ageAt = slices.Index(l.keys, timestamp); l.ageAt < 0 {
+			return nil, plan.ParamErrorf("timestamp", "key %s is not among fields", timestamp.Name)
+		}
+	}
+	for i, key := range l.keys {
+		at := plan.ItemPath("fields", i)
+		if !l.hash {
+			at = "value"
+		}
+		switch {
+		case slices.Index(l.keys, key) < i:
+			return nil, plan.ParamErrorf(at, "key %s is there twice", key.Name)
+		case l.missing == missingNull && !key.Nullable:
+			return nil, plan.ParamErrorf(at, "key %s is not nullable, so missing must be %q, %q or %q", key.Name, missingDefault, missingDrop, missingFail)
+		case l.missing == missingDefault && key.Default == nil:
+			return nil, plan.ParamErrorf(at, "key %s has no default in the registry, so missing cannot be %q", key.Name, missingDefault)
+		}
+	}
+	if prefix, suffix, ok := template.Literal(); ok {
+		l.command = l.template(prefix, suffix)
+	}
+	return l, nil
+}
+
+// template returns the command for keys with this prefix and suffix.
+func (l *preparedLookup) template(prefix, suffix string) *resp.Template {
+	if !l.hash {
+		return resp.NewKeyTemplate("GET", prefix, suffix)
+	}
+	fields := make([]string, len(l.keys))
+	for i, key := range l.keys {
+		fields[i] = key.Field
+	}
+	return resp.NewKeyTemplate("HMGET", prefix, suffix, fields...)
+}
+
+func runLookup(c *task.Ctx) (rowset.RowSet, error) {
+	l := c.Node.Prepared.(*preparedLookup)
+	in := c.Inputs[0]
+	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // a column is as long as the batch
+		return rowset.RowSet{}, err
+	}
+	key, ok, err := c.RedisKey(c.Node.Params.Template("key"))
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	ids := noIDs(c, in)
+	if ok {
+		ids = distinctOf(c, in, l.by)
+	}
+	d, err := newLookupDecoder(c, l, key, len(ids.values))
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	if err := d.read(ids.values); err != nil {
+		return rowset.RowSet{}, err
+	}
+	if ids.absent {
+		if err := d.noKey(); err != nil {
+			return rowset.RowSet{}, err
+		}
+	}
+	c.CountMalformed(d.malformed)
+	return d.result(in, ids), nil
+}

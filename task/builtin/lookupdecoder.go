@@ -1,0 +1,312 @@
+package builtin
+
+import (
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// lookupDecoder reads the values of distinct ids into columns, for one run of a node. Only its body uses it.
+type lookupDecoder struct {
+	*preparedLookup
+	c       *task.Ctx
+	redis   task.Redis
+	key     task.RedisKey
+	command *resp.Template
+	columns []valueColumn // in the order of keys; one value per id that was read
+	oldest  float64       // timestamps below it are too old
+
+	rows      int           // read so far
+	dropped   rowset.Bitmap // of the ids whose rows go; nil: none
+	ids       int           // that will be read, and one more for rows without an id
+	malformed int
+}
+
+func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int) (*lookupDecoder, error) {
+	d := &lookupDecoder{
+		preparedLookup: l, c: c, redis: c.Redis(c.Node.Endpoint), key: key, command: l.command,
+		columns: make([]valueColumn, len(l.keys)), ids: ids + 1,
+	}
+	if d.command == nil {
+		d.command = l.template(key.Prefix, key.Suffix)
+	}
+	for i, key := range l.keys {
+		d.columns[i] = newValueColumn(key, ids)
+	}
+	if l.maxAge > 0 {
+		now, ok := c.Params.Now()
+		if !ok {
+			return nil, task.Invalidf("max_age needs the time of the request, which is unknown")
+		}
+		d.oldest = now - l.maxAge
+	}
+	return d, nil
+}
+
+// read reads the values of these ids, in batches of task.PartCommands.
+func (d *lookupDecoder) read(ids []int64) error {
+	for from := 0; from < len(ids); from += task.PartCommands {
+		batch := ids[from:min(len(ids), from+task.PartCommands)]
+		b := d.redis.NewBatch()
+		b.ExpectReplies(len(d.keys) * entryBytes)
+		for _, id := range batch {
+			b.CmdID(d.command, id)
+		}
+		parts := d.redis.Parts(b)
+		for parts.Next() {
+			replies := parts.Replies()
+			for i := range replies.Len() {
+				if err := d.take(replies.At(i), batch[parts.From()+i]); err != nil {
+					return err
+				}
+			}
+		}
+		if err := parts.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes the reply for one id.
+func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
+	if !d.hash {
+		switch reply.Kind() {
+		case resp.Bulk, resp.Null:
+			err := d.value(0, reply, id)
+			d.rows++
+			return err
+		}
+		return d.wrongReply(reply, id, resp.Bulk)
+	}
+	if reply.Kind() != resp.Array || reply.Len() != len(d.columns) {
+		return d.wrongReply(reply, id, resp.Array)
+	}
+	if d.maxAge > 0 && !d.fresh(reply.At(d.ageAt)) {
+		for i := range d.columns {
+			if err := d.missed(i, id, "is too old"); err != nil {
+				return err
+			}
+		}
+		d.rows++
+		return nil
+	}
+	i := 0
+	for value := range reply.All() {
+		if err := d.value(i, value, id); err != nil {
+			return err
+		}
+		i++
+	}
+	d.rows++
+	return nil
+}
+
+// fresh reports whether a timestamp is there and young enough.
+func (d *lookupDecoder) fresh(timestamp resp.Reply) bool {
+	if timestamp.Kind() != resp.Bulk {
+		return false
+	}
+	at, ok := rowset.ParseFloat(timestamp.Bytes())
+	if !ok {
+		d.malformed++
+	}
+	return ok && at >= d.oldest
+}
+
+// value appends a value to column i.
+func (d *lookupDecoder) value(i int, value resp.Reply, id int64) error {
+	if value.Kind() != resp.Bulk {
+		return d.missed(i, id, "is missing")
+	}
+	if d.columns[i].parse(value.Bytes()) {
+		return nil
+	}
+	d.malformed++
+	if d.missing == missingFail {
+		return d.missed(i, id, "is "+task.Quote(string(value.Bytes()))+", which is not of type "+d.keys[i].Type.String())
+	}
+	return d.missed(i, id, "")
+}
+
+// missed takes a missing value of column i.
+func (d *lookupDecoder) missed(i int, id int64, why string) error {
+	switch d.missing {
+	case missingFail:
+		if !d.hash {
+			return task.Invalidf("%s %s", task.Quote(string(d.key.Append(nil, id))), why)
+		}
+		return task.Invalidf("field %s of %s %s", task.Quote(d.keys[i].Field), task.Quote(string(d.key.Append(nil, id))), why)
+	case missingDefault:
+		d.columns[i].fallback()
+		return nil
+	case missingDrop:
+		if d.dropped == nil {
+			d.dropped = rowset.NewBitmap(d.ids)
+		}
+		d.dropped.Set(d.rows)
+	}
+	d.columns[i].null()
+	return nil
+}
+
+// noKey takes the values of rows without a key.
+func (d *lookupDecoder) noKey() error {
+	if d.missing == missingFail {
+		return task.Invalidf("some row has no key to look up")
+	}
+	for i := range d.columns {
+		if err := d.missed(i, 0, ""); err != nil {
+			return err
+		}
+	}
+	d.rows++
+	return nil
+}
+
+// wrongReply returns the error for a reply of another kind.
+func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind) error {
+	name := "GET"
+	if d.hash {
+		name = "HMGET"
+	}
+	key := task.Quote(string(d.key.Append(nil, id)))
+	if err := reply.Err(); err != nil {
+		return d.redis.Errorf("%s %s: %w", name, key, err)
+	}
+	return d.redis.Errorf("%s %s: reply is %s of %d, want %s of %d", name, key, reply.Kind(), reply.Len(), want, len(d.columns))
+}
+
+// result returns the rows of in with the columns.
+func (d *lookupDecoder) result(in rowset.RowSet, ids distinctIDs) rowset.RowSet {
+	var columns rowset.Columns
+	for _, column := range d.columns {
+		column.into(&columns)
+	}
+	m := d.c.Memory
+	if ids.at != nil {
+		columns = rowset.Gather(m, rowset.NewBatch(make([]int64, d.rows), columns), ids.at).Columns
+	}
+	out := rowset.Scatter(m, in, columns)
+	if d.dropped == nil {
+		return out
+	}
+	keep := rowset.NewBitmap(in.N)
+	for i := range in.N {
+		at := i
+		if ids.at != nil {
+			at = int(ids.at[i])
+		}
+		if !d.dropped.Get(at) {
+			keep.Set(i)
+		}
+	}
+	return rowset.Where(m, out, keep)
+}
+
+// valueColumn builds a column from texts. Only the body uses it.
+type valueColumn interface {
+	// parse appends the value of a text. It returns false, and appends nothing, if the text has none.
+	parse(text []byte) bool
+	null()     // appends a null
+	fallback() // appends the default of the key
+	into(*rowset.Columns)
+}
+
+// newValueColumn returns the column of a key, with room for that many rows.
+func newValueColumn(key *registry.Key, rows int) valueColumn {
+	switch key.Type {
+	case registry.Int:
+		preset, _ := key.Default.(int64)
+		return &intValues{rowset.NewIntBuilder(key.ID, rows), preset}
+	case registry.Float:
+		preset, _ := key.Default.(float64)
+		return &floatValues{rowset.NewFloatBuilder(key.ID, rows), preset}
+	case registry.Bool:
+		preset, _ := key.Default.(bool)
+		return &boolValues{rowset.NewBoolBuilder(key.ID, rows), preset}
+	case registry.StringSet:
+		preset, _ := key.Default.([]string)
+		return &setValues{rowset.NewSetBuilder(key.ID, rows), preset}
+	default:
+		preset, _ := key.Default.(string)
+		return &stringValues{rowset.NewStringBuilder(key.ID, rows), preset}
+	}
+}
+
+type intValues struct {
+	rowset.IntBuilder
+	preset int64
+}
+
+func (v *intValues) parse(text []byte) bool {
+	n, ok := rowset.ParseInt(text)
+	if ok {
+		v.Append(n)
+	}
+	return ok
+}
+func (v *intValues) null()                  { v.AppendNull() }
+func (v *intValues) fallback()              { v.Append(v.preset) }
+func (v *intValues) into(c *rowset.Columns) { c.Ints = append(c.Ints, v.Column()) }
+
+type floatValues struct {
+	rowset.FloatBuilder
+	preset float64
+}
+
+func (v *floatValues) parse(text []byte) bool {
+	f, ok := rowset.ParseFloat(text)
+	if ok {
+		v.Append(f)
+	}
+	return ok
+}
+func (v *floatValues) null()                  { v.AppendNull() }
+func (v *floatValues) fallback()              { v.Append(v.preset) }
+func (v *floatValues) into(c *rowset.Columns) { c.Floats = append(c.Floats, v.Column()) }
+
+type boolValues struct {
+	rowset.BoolBuilder
+	preset bool
+}
+
+func (v *boolValues) parse(text []byte) bool {
+	b, ok := rowset.ParseBool(text)
+	if ok {
+		v.Append(b)
+	}
+	return ok
+}
+func (v *boolValues) null()                  { v.AppendNull() }
+func (v *boolValues) fallback()              { v.Append(v.preset) }
+func (v *boolValues) into(c *rowset.Columns) { c.Bools = append(c.Bools, v.Column()) }
+
+type stringValues struct {
+	rowset.StringBuilder
+	preset string
+}
+
+func (v *stringValues) parse(text []byte) bool {
+	v.Append(text)
+	return true
+}
+func (v *stringValues) null()                  { v.AppendNull() }
+func (v *stringValues) fallback()              { v.Append([]byte(v.preset)) }
+func (v *stringValues) into(c *rowset.Columns) { c.Strings = append(c.Strings, v.Column()) }
+
+type setValues struct {
+	rowset.SetBuilder
+	preset []string
+}
+
+func (v *setValues) parse(text []byte) bool { return v.AppendText(text) }
+func (v *setValues) null()                  { v.AppendNull() }
+func (v *setValues) fallback() {
+	for _, member := range v.preset {
+		v.Add([]byte(member))
+	}
+	v.Append()
+}
+func (v *setValues) into(c *rowset.Columns) { c.Sets = append(c.Sets, v.Column()) }

@@ -1,0 +1,185 @@
+package builtin
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rankd/rankd/gbdt"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// featureTypes are the types of columns that a model reads.
+var featureTypes = []registry.Type{registry.Int, registry.Float, registry.Bool}
+
+// model scores rows by a gradient-boosted tree model of a set.
+func model(models *gbdt.Set) task.Spec {
+	return task.Spec{
+		Op:  "core::model",
+		Doc: "Scores the rows by a gradient-boosted tree model that XGBoost saved.",
+		Params: []plan.ParamSchema{
+			{Name: "model", Type: plan.String, Required: true, Doc: "The name of the model: `clicks` is the file `clicks.json` in the folder of models."},
+			outKeyParam("The column for the prediction."),
+			{Name: "features", Type: plan.Key, List: true, MaxItems: gbdt.MaxFeatures, Source: plan.SourceRule{KeyTypes: featureTypes},
+				Doc: "The columns of the model's features, in the order of training. Without it they have the names that the file gives the features."},
+			{Name: "output", Type: plan.Enum, StrValue: "prediction", Source: plan.SourceRule{OneOf: []string{"prediction", "margin"}},
+				Doc: "`prediction`: what XGBoost's `predict` returns. `margin`: the value before the objective's link, such as the logarithm of the odds."},
+		},
+		Strict: true,
+		Inputs: 1,
+		Output: task.SameRows,
+		Reads: func(n *plan.Node, _ *registry.Registry) []registry.KeyID {
+			return n.Prepared.(*scorer).reads()
+		},
+		Writes: task.KeyParams("out_key"),
+		Prepare: func(n *plan.Node, reg *registry.Registry) (any, error) {
+			return newScorer(models, n, reg)
+		},
+		Reference: task.Reference{
+			Text: "Every row gets the prediction of the model for its columns, in the arithmetic of XGBoost: values compare as float32, and leaves add up in float32. The engine " +
+				"loads the folder of models as it opens (`--model_dir`); [Scores of a model](../../models.md) says which models it takes.",
+			Reads:      "A column of int, float or bool for each feature that some split of the model reads.",
+			Writes:     "The column of `out_key`.",
+			Order:      "The rows keep their order.",
+			Nulls:      "A null is a missing value: it takes the default direction of each split. So does every row if the rows have no such column. The prediction is never null.",
+			Empty:      "No rows give no rows.",
+			Duplicates: "Each row has its own prediction, also those with the same id.",
+			Failures: "A prediction that is not finite fails the node. A plan does not load if there is no such model, if the registry has no key for a feature, " +
+				"or if nothing writes its column.",
+			Example: task.Example{
+				Plan: `ctx.viewer({ endpoint: redis }).follow({ endpoint: redis, fanout: 4 })
+  .vm({ outKey: Key.score, expr: Key.id * 0.01 })
+  .model({ model: "example", features: [Key.id, Key.score], outKey: Key.final_score })`,
+			},
+		},
+		Expensive: true,
+		Forgets:   true,
+		Run:       runModel,
+	}
+}
+
+// A scorer is a model and the keys of its features. Immutable; any goroutine.
+type scorer struct {
+	model  *gbdt.Model
+	keys   []registry.KeyID // by feature; 0: no split reads it
+	output gbdt.Output
+}
+
+// newScorer finds the model of a node and a key for each of its features.
+func newScorer(models *gbdt.Set, n *plan.Node, reg *registry.Registry) (*scorer, error) {
+	p := &n.Params
+	m, err := models.Get(p.String("model"))
+	if err != nil {
+		return nil, plan.ParamErrorf("model", "%v", err)
+	}
+	s := &scorer{model: m, keys: make([]registry.KeyID, m.Features())}
+	if p.String("output") == "margin" {
+		s.output = gbdt.Margin
+	}
+	listed, names := p.Keys("features"), m.Names()
+	switch {
+	case p.Given("features") && len(listed) != m.Features():
+		return nil, plan.ParamErrorf("features", "lists %d columns, and the model has %d features", len(listed), m.Features())
+	case !p.Given("features") && names == nil:
+		return nil, plan.ParamErrorf("features", "is missing: the model does not name its %d features", m.Features())
+	}
+	for f := range s.keys {
+		if !m.Uses(f) {
+			continue
+		}
+		if p.Given("features") {
+			s.keys[f] = listed[f].ID
+			continue
+		}
+		key, ok := reg.KeyByName(names[f])
+		switch {
+		case !ok:
+			return nil, plan.ParamErrorf("model", "feature %s is not a registered key; features can list the columns", excerpt.Quote(names[f]))
+		case !slices.Contains(featureTypes, key.Type):
+			return nil, plan.ParamErrorf("model", "feature %s is a key of type %s, must be int, float or bool", excerpt.Quote(names[f]), key.Type)
+		}
+		s.keys[f] = key.ID
+	}
+	return s, nil
+}
+
+// reads returns the keys of the features that the model reads.
+func (s *scorer) reads() []registry.KeyID {
+	keys := slices.DeleteFunc(slices.Clone(s.keys), func(key registry.KeyID) bool { return key == 0 })
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func runModel(c *task.Ctx) (rowset.RowSet, error) {
+	in, s := c.Inputs[0], c.Node.Prepared.(*scorer)
+	out, err := newScores(c, in.Batch)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	predictions := out.values
+	dense := in.Rows == nil
+	if !dense {
+		predictions = c.Memory.Floats(in.Len())
+	}
+	predictions = predictions[:in.Len()]
+	columns := make([]gbdt.Column, len(s.keys))
+	for f, key := range s.keys {
+		if key != 0 {
+			columns[f] = featureColumn(in, key)
+		}
+	}
+	if !s.model.Predict(c, columns, s.output, predictions) {
+		return rowset.RowSet{}, task.ErrCancelled
+	}
+	for i, v := range predictions {
+		if math.IsInf(v, 0) || v != v {
+			return rowset.RowSet{}, task.Invalidf("model: the prediction of row %d, id %d, is not finite", i, in.ID(i))
+		}
+		out.set(in.Row(i), v)
+	}
+	return out.finish(in, c.Node.Params.Key("out_key"))
+}
+
+// featureColumn returns how the model reads a column of the active rows. A null is a NaN, which stands for a missing value.
+func featureColumn(in rowset.RowSet, key registry.KeyID) gbdt.Column {
+	if b := in.Batch.Bool(key); b != nil {
+		return func(values []float32, from int) {
+			for i := range values {
+				switch row := int(in.Row(from + i)); {
+				case !b.Valid.Get(row):
+					values[i] = float32(math.NaN())
+				case b.Values.Get(row):
+					values[i] = 1
+				default:
+					values[i] = 0
+				}
+			}
+		}
+	}
+	n := numbersOf(in.Batch, key)
+	switch {
+	case n.ints != nil:
+		return numberColumn(in, n.ints, n.valid)
+	case n.floats != nil:
+		return numberColumn(in, n.floats, n.valid)
+	}
+	return func(values []float32, _ int) {
+		for i := range values {
+			values[i] = float32(math.NaN())
+		}
+	}
+}
+
+func numberColumn[T int64 | float64](in rowset.RowSet, column []T, valid rowset.Bitmap) gbdt.Column {
+	return func(values []float32, from int) {
+		for i := range values {
+			values[i] = float32(math.NaN())
+			if row := int(in.Row(from + i)); valid.Get(row) {
+				values[i] = float32(column[row])
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package builtin_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// sameReplies answers every command with the same bytes, as one part. It allocates nothing for a batch of a size that
+// it has answered before. One goroutine.
+type sameReplies struct {
+	task.NoWaiter
+	reply []byte
+	batch resp.Batch
+	known map[int]resp.Replies
+	rest  resp.Replies
+}
+
+func (w *sameReplies) NewBatch() *resp.Batch {
+	w.batch.Reset()
+	return &w.batch
+}
+
+func (w *sameReplies) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
+	n := b.Len()
+	if _, ok := w.known[n]; !ok {
+		decoder := resp.NewDecoder(resp.Limits{})
+		decoder.Reset(n)
+		if _, _, err := decoder.Decode(bytes.Repeat(w.reply, n)); err != nil {
+			return resp.Replies{}, err
+		}
+		w.known[n] = decoder.Replies()
+	}
+	return w.known[n], nil
+}
+
+func (w *sameReplies) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
+	w.rest, err = w.Do(ep, b)
+	return err
+}
+
+func (w *sameReplies) Next() (int, resp.Replies, error) {
+	part := w.rest
+	w.rest = resp.Replies{}
+	return 0, part, nil
+}
+
+func (w *sameReplies) Sleep(time.Duration) error { return nil }
+
+// preparedRun returns a run of a task over rows, with every command answered by the same bytes. A nil batch means no
+// input.
+func preparedRun(t testing.TB, spec task.Spec, params map[string]any, in rowset.RowSet, reply []byte) func() {
+	t.Helper()
+	reg, err := registry.Load(lookupTables(), "test")
+	require.NoError(t, err)
+	rows := task.Spec{Op: "test::rows", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return in, nil }}
+	catalog, err := task.NewCatalog(spec, rows)
+	require.NoError(t, err)
+	inputs := []string{}
+	if in.Batch != nil {
+		inputs = append(inputs, "rows")
+	}
+	artifact, err := json.Marshal(map[string]any{"schema_version": 1, "plan_name": "p", "outputs": []string{"x"}, "nodes": []any{
+		map[string]any{"node_id": "rows", "op": "test::rows", "inputs": []string{}},
+		map[string]any{"node_id": "x", "op": spec.Op, "inputs": inputs, "params": params},
+	}})
+	require.NoError(t, err)
+	graph, err := plan.Load("p", artifact, catalog, reg)
+	require.NoError(t, err)
+	c := &task.Ctx{Node: graph.Nodes[1], UserID: 42, Params: new(expr.Params), Registry: reg,
+		Waiter: &sameReplies{reply: reply, known: make(map[int]resp.Replies)}}
+	if in.Batch != nil {
+		c.Inputs = []rowset.RowSet{in}
+	}
+	return func() {
+		if _, err := spec.Run(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

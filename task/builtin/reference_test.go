@@ -1,0 +1,295 @@
+package builtin_test
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+)
+
+// The tasks that join sources, once more and plainly: one row after the other, each row with its values in a map.
+
+// record is one row. A column that the row has as a null is there with nil.
+type record struct {
+	id     int64
+	values map[registry.KeyID]any
+}
+
+// table is the active rows of a row set, and the columns that its batch has.
+type table struct {
+	columns []registry.KeyID // ascending
+	rows    []record
+}
+
+func tableOf(rs rowset.RowSet) table {
+	t := table{columns: rs.Batch.AppendKeys(nil)}
+	for _, id := range rankdtest.IDs(rs) {
+		t.rows = append(t.rows, record{id, make(map[registry.KeyID]any)})
+	}
+	for _, key := range t.columns {
+		for i, value := range rankdtest.Values(rs, key) {
+			if members, ok := value.([]string); ok && members == nil {
+				value = []string{}
+			}
+			t.rows[i].values[key] = value
+		}
+	}
+	return t
+}
+
+func (r record) get(key registry.KeyID) any {
+	if key == registry.IDKey {
+		return r.id
+	}
+	return r.values[key]
+}
+
+func (r record) with(key registry.KeyID, value any) record {
+	r.values = maps.Clone(r.values)
+	r.values[key] = value
+	return r
+}
+
+// add makes the table have that column.
+func (t *table) add(key registry.KeyID) {
+	if !slices.Contains(t.columns, key) {
+		t.columns = slices.Sorted(slices.Values(append(slices.Clone(t.columns), key)))
+	}
+}
+
+// complete gives each row a value of each column.
+func (t *table) complete() {
+	for i := range t.rows {
+		values := make(map[registry.KeyID]any)
+		for _, key := range t.columns {
+			values[key] = t.rows[i].values[key]
+		}
+		t.rows[i].values = values
+	}
+}
+
+// provenanceOf are the source and rank columns that a reference writes; 0 means none.
+type provenanceOf struct {
+	source, rank registry.KeyID
+	names        []string
+}
+
+func refUnion(inputs []table, p provenanceOf) table {
+	var out table
+	for i, in := range inputs {
+		for _, key := range in.columns {
+			out.add(key)
+		}
+		for rank, row := range in.rows {
+			if p.source != 0 {
+				row = row.with(p.source, []string{p.names[i]})
+			}
+			if p.rank != 0 {
+				row = row.with(p.rank, int64(rank)+1)
+			}
+			out.rows = append(out.rows, row)
+		}
+	}
+	if p.source != 0 {
+		out.add(p.source)
+	}
+	if p.rank != 0 {
+		out.add(p.rank)
+	}
+	out.complete()
+	return out
+}
+
+func refDedupe(in table, by registry.KeyID, keep string, column, sets registry.KeyID) table {
+	if by == 0 {
+		by = registry.IDKey
+	}
+	beats := func(a, b any) bool { // a, of a later row, takes the place of b
+		if keep == "first" || a == nil {
+			return false
+		}
+		if b == nil {
+			return true
+		}
+		var order int
+		if x, ok := a.(int64); ok {
+			order = cmp.Compare(x, b.(int64))
+		} else {
+			order = cmp.Compare(a.(float64), b.(float64))
+		}
+		return keep == "max" && order > 0 || keep == "min" && order < 0
+	}
+	best, members := map[any]int{}, map[any][]string{}
+	hasSet := map[any]bool{}
+	for i, row := range in.rows {
+		value := row.get(by)
+		if value == nil {
+			continue
+		}
+		if b, ok := best[value]; !ok || beats(row.values[column], in.rows[b].values[column]) {
+			best[value] = i
+		}
+		if set, ok := row.values[sets].([]string); ok {
+			hasSet[value] = true
+			members[value] = append(members[value], set...)
+		}
+	}
+	out := table{columns: in.columns}
+	for i, row := range in.rows {
+		value := row.get(by)
+		switch {
+		case value == nil:
+			out.rows = append(out.rows, row)
+		case best[value] == i:
+			if hasSet[value] {
+				row = row.with(sets, append([]string{}, slices.Compact(slices.Sorted(slices.Values(members[value])))...))
+			}
+			out.rows = append(out.rows, row)
+		}
+	}
+	return out
+}
+
+func refExclude(in table, by registry.KeyID, excluded func(value any) bool) table {
+	out := table{columns: in.columns}
+	for _, row := range in.rows {
+		if value := row.get(by); value == nil || !excluded(value) {
+			out.rows = append(out.rows, row)
+		}
+	}
+	return out
+}
+
+func refJoin(left, right table, how string, on, rightOn registry.KeyID, columns []registry.KeyID) table {
+	out := table{columns: left.columns}
+	for _, key := range columns {
+		out.add(key)
+	}
+	for _, row := range left.rows {
+		match := slices.IndexFunc(right.rows, func(r record) bool { return row.get(on) != nil && row.get(on) == r.get(rightOn) })
+		if how == "inner" && match < 0 || how == "anti" && match >= 0 {
+			continue
+		}
+		for _, key := range columns {
+			if match < 0 {
+				row = row.with(key, nil)
+			} else {
+				row = row.with(key, right.rows[match].values[key])
+			}
+		}
+		out.rows = append(out.rows, row)
+	}
+	return out
+}
+
+// refTurns takes rows by turns: turn(i) names the input of turn i, for i from 0 on.
+func refTurns(inputs []table, p provenanceOf, turn func(i int) int) table {
+	all := refUnion(inputs, p)
+	queues, left := refQueues(inputs, all)
+	all.rows = nil
+	for i := 0; len(all.rows) < left; i++ {
+		if q := turn(i); len(queues[q]) > 0 {
+			all.rows = append(all.rows, queues[q][0])
+			queues[q] = queues[q][1:]
+		}
+	}
+	return all
+}
+
+// refSlots gives positions to inputs; the others fill the rest.
+func refSlots(inputs []table, p provenanceOf, fixed map[int]int) table {
+	all := refUnion(inputs, p)
+	queues, _ := refQueues(inputs, all)
+	all.rows = nil
+	var isFixed []int
+	for _, input := range fixed {
+		isFixed = append(isFixed, input)
+	}
+	takeFrom := func(input int) bool {
+		if len(queues[input]) == 0 {
+			return false
+		}
+		all.rows = append(all.rows, queues[input][0])
+		queues[input] = queues[input][1:]
+		return true
+	}
+	positions := slices.Sorted(maps.Keys(fixed))
+	for {
+		if len(positions) > 0 && positions[0] == len(all.rows)+1 {
+			takeFrom(fixed[positions[0]])
+			positions = positions[1:]
+			continue
+		}
+		filled := false
+		for input := range inputs {
+			if !slices.Contains(isFixed, input) && takeFrom(input) {
+				filled = true
+				break
+			}
+		}
+		if filled {
+			continue
+		}
+		if len(positions) == 0 {
+			return all
+		}
+		takeFrom(fixed[positions[0]])
+		positions = positions[1:]
+	}
+}
+
+func refQueues(inputs []table, all table) (queues [][]record, rows int) {
+	for _, in := range inputs {
+		queues = append(queues, all.rows[rows:rows+len(in.rows)])
+		rows += len(in.rows)
+	}
+	return queues, rows
+}
+
+// requireTable compares a result with that of a reference.
+func requireTable(t *testing.T, want table, got rowset.RowSet) {
+	t.Helper()
+	require.NoError(t, got.Validate())
+	result := tableOf(got)
+	require.ElementsMatch(t, want.columns, result.columns)
+	require.Len(t, result.rows, len(want.rows))
+	for i := range want.rows {
+		require.Equal(t, want.rows[i], result.rows[i], "row %d", i)
+	}
+}
+
+// sourceKeys are the keys of rowsettest, and some to write.
+const sourceKeys = `
+[[key]]
+id = 1
+name = "id"
+type = "int"
+`
+
+// sourceTables returns the tables of a registry with the keys of rowsettest and these:
+// 5501 source (string set), 5502 source_rank (int), and the context fields seen (int list) and muted (string list).
+func sourceTables() fstest.MapFS {
+	keys := sourceKeys
+	for _, k := range []struct{ id, name, kind string }{
+		{"1001", "f1", "float"}, {"1002", "f2", "float"}, {"2001", "f3", "float"}, {"3001", "s1", "string"}, {"3002", "s2", "string"},
+		{"5001", "i1", "int"}, {"5002", "i2", "int"}, {"5101", "b1", "bool"}, {"5201", "set1", "string_set"}, {"5202", "set2", "string_set"},
+		{"5501", "source", "string_set"}, {"5502", "source_rank", "int"},
+	} {
+		keys += "[[key]]\nid = " + k.id + "\nname = \"" + k.name + "\"\ntype = \"" + k.kind + "\"\nnullable = true\nwritable = true\n"
+	}
+	keys += "[[key]]\nid = 5503\nname = \"fixed_int\"\ntype = \"int\"\nnullable = true\n"
+	return fstest.MapFS{
+		"keys.toml": {Data: []byte(keys)},
+		"params.toml": {Data: []byte("[[param]]\nid = 1\nname = \"seen\"\ntype = \"int_list\"\nnullable = true\ncontext = true\n" +
+			"[[param]]\nid = 2\nname = \"muted\"\ntype = \"string_list\"\nnullable = true\ncontext = true\n" +
+			"[[param]]\nid = 3\nname = \"tab\"\ntype = \"string\"\nnullable = true\ncontext = true\n")},
+		"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 6379\n")},
+	}
+}

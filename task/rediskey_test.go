@@ -1,0 +1,120 @@
+package task
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
+)
+
+// contextRegistry has one parameter of each type.
+func contextRegistry(t *testing.T) *registry.Registry {
+	t.Helper()
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	reg, err := registry.Load(fstest.MapFS{
+		"keys.toml": file("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n"),
+		"params.toml": file(`
+[[param]]
+id = 1
+name = "hour"
+type = "int"
+nullable = true
+context = true
+[[param]]
+id = 2
+name = "country"
+type = "string"
+nullable = true
+context = true
+[[param]]
+id = 3
+name = "member"
+type = "bool"
+nullable = true
+context = true
+[[param]]
+id = 4
+name = "seen"
+type = "int_list"
+nullable = true
+context = true
+`),
+		"endpoints.test.toml": file(""),
+	}, "test")
+	require.NoError(t, err)
+	return reg
+}
+
+func TestRedisKey(t *testing.T) {
+	reg := contextRegistry(t)
+	var full expr.Params
+	full.SetInt(1, -1<<63)
+	full.SetString(2, "{id}:DE")
+	full.SetBool(3, true)
+	var other expr.Params
+	other.SetBool(3, false)
+	for _, tt := range []struct {
+		template string
+		params   *expr.Params
+		want     string // for id -5; "": there is no key
+	}{
+		{"top", nil, "top"},
+		{"inbox:{user}", nil, "inbox:42"},
+		{"sim:{id}", nil, "sim:-5"},
+		{"{id}{user}", nil, "-542"},
+		{"a:{user}:{id}:b", nil, "a:42:-5:b"},
+		{"{{u{user}}}:{id}", nil, "{u42}:-5"},
+		{"h:{hour}", &full, "h:-9223372036854775808"},
+		{"p:{country}:{id}:{member}", &full, "p:{id}:DE:-5:1"},
+		{"m:{member}", &other, "m:0"},
+		{"h:{hour}", &other, ""},
+		{"{id}:{hour}", &other, ""},
+		{"p:{country}", nil, ""},
+	} {
+		template, err := plan.ParseKeyTemplate(tt.template, reg)
+		require.NoError(t, err, tt.template)
+		c := &Ctx{UserID: 42, Registry: reg, Params: tt.params}
+		key, ok, err := c.RedisKey(template)
+		require.NoError(t, err)
+		assert.Equal(t, tt.want != "", ok, tt.template)
+		if ok {
+			assert.Equal(t, "x"+tt.want, string(key.Append([]byte("x"), -5)), tt.template)
+		}
+	}
+	_, err := plan.ParseKeyTemplate("s:{seen}", reg)
+	assert.ErrorContains(t, err, "{seen} has type int_list")
+}
+
+func TestRedisKeyBoundsTexts(t *testing.T) {
+	reg := contextRegistry(t)
+	template, err := plan.ParseKeyTemplate("p:{country}", reg)
+	require.NoError(t, err)
+	var params expr.Params
+	c := &Ctx{Registry: reg, Params: &params}
+	params.SetString(2, strings.Repeat("x", 512))
+	_, ok, err := c.RedisKey(template)
+	require.NoError(t, err)
+	assert.True(t, ok)
+	params.SetString(2, strings.Repeat("x", 513))
+	_, ok, err = c.RedisKey(template)
+	assert.False(t, ok)
+	assert.ErrorIs(t, err, ErrInvalid)
+	assert.EqualError(t, err, "country has 513 bytes, and a Redis key takes 512 at most")
+}
+
+// A template of a single literal costs no allocation.
+func TestRedisKeyAllocatesNothing(t *testing.T) {
+	template, err := plan.ParseKeyTemplate("sim:{id}:x", contextRegistry(t))
+	require.NoError(t, err)
+	c, dst := new(Ctx), make([]byte, 0, 64)
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		key, _, _ := c.RedisKey(template)
+		dst = key.Append(dst[:0], 7)
+	}))
+}

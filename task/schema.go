@@ -1,0 +1,88 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/rankd/rankd/plan"
+)
+
+// InputsLimit is the highest InputsMax of a Spec.
+const InputsLimit = 256
+
+// InputsOption is the name that plans in TypeScript give to the inputs after the first, so no parameter
+// of a task of several inputs may have it.
+const InputsOption = "with"
+
+// inputsMax returns the most inputs of a node.
+func (s *Spec) inputsMax() int {
+	if s.InputsMax == 0 {
+		return s.Inputs
+	}
+	return s.InputsMax
+}
+
+// schema returns what package plan needs to know.
+func (s *Spec) schema() plan.OpSchema {
+	return plan.OpSchema{
+		Op: s.Op, Params: s.Params, Impl: s,
+		Strict: plan.IsStrict(s.Strict, s.Params), InputsMin: s.Inputs, InputsMax: s.inputsMax(), Prepare: s.Prepare,
+		Reads: s.Reads, RefReads: s.RefReads, Writes: s.Writes, Inherits: s.Output.inherits(),
+		Partial: s.Partial,
+	}
+}
+
+// inherits says which columns a result of this shape has besides the Spec's Writes.
+func (o Output) inherits() plan.Inheritance {
+	switch o {
+	case Source, Expand:
+		return plan.InheritsNothing
+	case Append, Merge:
+		return plan.InheritsAll
+	default:
+		return plan.InheritsInputs
+	}
+}
+
+// paramProblems returns what is wrong with the schema of the parameters.
+func (s *Spec) paramProblems() []string {
+	problems := problemsOf(s.Params, "")
+	for i := range s.Params {
+		if s.inputsMax() > 1 && s.Params[i].Name == InputsOption {
+			problems = append(problems, "parameter "+InputsOption+": plans write the further inputs so")
+		}
+	}
+	return problems
+}
+
+// problemsOf checks parameters, or the fields of an Object; path is what stands before their names.
+func problemsOf(params []plan.ParamSchema, path string) (problems []string) {
+	for i := range params {
+		p := &params[i]
+		name := path + p.Name
+		fault := func(format string, args ...any) {
+			problems = append(problems, "parameter "+name+": "+fmt.Sprintf(format, args...))
+		}
+		switch {
+		case p.Type == 0 || p.Type > plan.Object:
+			fault("Type is missing")
+		case p.Type == plan.Enum && len(p.Source.OneOf) == 0:
+			fault("an Enum needs Source.OneOf")
+		case p.IsKey && p.Type != plan.Int:
+			fault("IsKey is for an Int")
+		case p.List && p.IsKey:
+			fault("a List of keys has type Key")
+		case p.MinItems < 0 || p.MaxItems < 0 || p.MaxItems > plan.MaxItemsLimit || p.MaxItems > 0 && p.MaxItems < p.MinItems:
+			fault("MinItems and MaxItems must be 0 to %d", plan.MaxItemsLimit)
+		case !p.List && (p.MinItems > 0 || p.MaxItems > 0):
+			fault("MinItems and MaxItems are for a List")
+		case p.Type != plan.Object && len(p.Fields) > 0:
+			fault("Fields are for an Object")
+		case p.Type == plan.Object && (len(p.Fields) == 0 || len(p.Fields) > plan.MaxFields):
+			fault("an Object has 1 to %d Fields", plan.MaxFields)
+		case p.Type == plan.Object && path != "":
+			fault("an Object holds no Object")
+		}
+		problems = append(problems, problemsOf(p.Fields, name+".")...)
+	}
+	return problems
+}
