@@ -68,6 +68,7 @@ func diversify() task.Spec {
 		Inline:  true,
 		Forgets: true,
 		Run:     runDiversify,
+		Explain: explainDiversify,
 	}
 }
 

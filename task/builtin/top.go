@@ -54,6 +54,7 @@ func top() task.Spec {
 		Inline:  true,
 		Forgets: true,
 		Run:     runTop,
+		Explain: explainTop,
 	}
 }
 
