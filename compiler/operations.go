@@ -254,7 +254,7 @@ func (h *host) choose(c goja.FunctionCall) goja.Value {
 // isPredicate reports whether a value is true or false, now or when the plan runs.
 func isPredicate(v goja.Value) bool {
 	if t := tokenOf(v); t != nil {
-		return t.kind == predicate
+		return t.kind == predicate || t.truth
 	}
 	_, ok := boolean(v)
 	return ok
