@@ -46,9 +46,6 @@ func TestExamplesAreCurrent(t *testing.T) {
 	current := make(map[string]Example)
 	for _, spec := range catalog.Specs() {
 		t.Run(spec.Op, func(t *testing.T) {
-			if spec.Op == "core::model" {
-				t.Skip("an engine takes no models yet")
-			}
 			given := &spec.Reference.Example
 			e := Example{
 				TypeScript: Source(spec), Redis: given.Redis, Request: json.RawMessage(cmp.Or(given.Request, `{"user_id": 1}`)),
@@ -135,7 +132,7 @@ func compileExample(t *testing.T, c *compiler.Compiler, spec *task.Spec, source 
 func rank(t *testing.T, model rankd.Model, redis string, e *Example) json.RawMessage {
 	t.Helper()
 	engine, err := rankd.Open(rankd.Options{
-		Redis: redis, Env: "test", Registry: Tables(), PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
+		Redis: redis, Env: "test", Registry: Tables(), Models: Models(), PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
 	})
 	require.NoError(t, err)
 	defer engine.Close()
