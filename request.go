@@ -32,6 +32,9 @@ type Request struct {
 	// Trace asks for a trace of the run: Answer.Trace and Error.Trace. Options.AllowRequestTrace permits it;
 	// otherwise the request fails with ErrInvalidRequest.
 	Trace bool
+	// Explain asks for Answer.Explanation: of all rows, or of ids. Options.AllowRequestExplain permits it; otherwise the
+	// request fails with ErrInvalidRequest.
+	Explain Explain
 
 	parsed expr.Params // of a request that ParseRequest has made; Context and Params come on top
 }
@@ -44,7 +47,7 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) {
 	if err != nil {
 		return Request{}, Refused(err)
 	}
-	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, parsed: p.Params}
+	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, parsed: p.Params}
 	if r.Scheduling != "" {
 		if _, err := e.requestMode(r.Scheduling); err != nil {
 			return Request{}, notPermitted(r.ID, err)
@@ -53,8 +56,14 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) {
 	if r.Trace && !e.options.AllowRequestTrace {
 		return Request{}, notPermitted(r.ID, errRequestTrace)
 	}
+	if r.Explain.Asked() && !e.options.AllowRequestExplain {
+		return Request{}, notPermitted(r.ID, errRequestExplain)
+	}
 	return r, nil
 }
+
+// Explain says what a request wants to have explained: all rows of the answer, or ids. The zero value is nothing.
+type Explain = request.Explain
 
 // params returns the request's checked parameters: its context, and what it overrides.
 func (e *Engine) params(r *Request) (expr.Params, *Error) {

@@ -27,6 +27,7 @@ type Response struct {
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
 	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
 	ShowDeltas      bool
+	Explanation     []byte // a JSON value; nil: none
 	Trace           []byte // a JSON value; nil: none
 }
 
@@ -91,7 +92,11 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 			n++
 		}
 	}
-	return append(appendTrace(append(dst, ']'), r.Trace), "}\n"...)
+	dst = append(dst, ']')
+	if r.Explanation != nil {
+		dst = append(append(dst, `,"explain":`...), r.Explanation...)
+	}
+	return append(appendTrace(dst, r.Trace), "}\n"...)
 }
 
 // appendTrace appends the member of a trace, if there is one.

@@ -23,7 +23,9 @@ type Execution struct {
 	Arrived   clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline  clock.Time // on the engine's clock; zero means none
 	Deltas    bool       // fill Result.Deltas
-	Mode      *Mode      // of this request; nil means the engine's
+	// KeepRows fills Result.Rows. The nodes then show each other all their rows: none stops at a task.Limit.
+	KeepRows bool
+	Mode     *Mode // of this request; nil means the engine's
 	// Record says how much to record of this run, in Result.Recording.
 	Record trace.Detail
 	// Abandoned is set by a caller that no longer wants the result, at any time and on any
@@ -48,6 +50,7 @@ func (x *Execution) Check(reg *registry.Registry) error {
 type Result struct {
 	Outputs   []rowset.RowSet      // one per output of the plan, in order; nil on error
 	Deltas    []rowset.SchemaDelta // one per node, in the plan's order; nil unless asked for, or on error
+	Rows      []NodeRows           // one per node, in the plan's order; nil unless asked for, or on error
 	Err       error                // nil, or a *NodeError, or an error of no node
 	Recording *trace.Recording     // valid until done returns; nil unless asked for, or if the request never began
 }
@@ -69,15 +72,7 @@ type Engine interface {
 // Forever is a grace that never ends.
 const Forever time.Duration = 1<<63 - 1
 
-// RecordDelta notes how a running node changed the columns, if the request asks for that. The engine
-// calls it before Succeed.
-func (s *State) RecordDelta(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
-	if s.deltas != nil {
-		s.deltas[node] = rowset.NewSchemaDelta(s.graph.Nodes[node].ID, inputs, refs, out)
-	}
-}
-
-// Result returns the answer of a finished request: its outputs and deltas, or its first error.
+// Result returns the answer of a finished request: its outputs and notes, or its first error.
 func (s *State) Result() *Result {
 	if node, err := s.Err(); err != nil {
 		if node < 0 {
@@ -86,7 +81,7 @@ func (s *State) Result() *Result {
 		n := s.graph.Nodes[node]
 		return &Result{Err: &NodeError{Node: n.ID, Op: n.Op, Err: err}}
 	}
-	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.deltas}
+	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.notes.deltas, Rows: s.notes.rows}
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 	}

@@ -87,7 +87,7 @@ func (r *run) runInline(node int, start clock.Time) {
 			r.recordInline(node, parent, depth, start, end, out.N, err)
 		}
 		if err == nil {
-			r.state.RecordDelta(node, c.Inputs, c.Refs, out)
+			r.state.Note(node, c.Inputs, c.Refs, out)
 		}
 		clear(c.Inputs) // a kept slice must not keep rows alive
 		clear(c.Refs)

@@ -26,6 +26,7 @@ type loopBody struct {
 	timer     *loop.Timer      // the one sleep at a time; made at the first one
 	endpoint  int              // of the call, if it is recorded
 	cancelled bool             // nobody waits for the result any more
+	remote    *remoteWait      // the one await of a service at a time; nil before the first
 	call      resp.Call        // the one await of Redis at a time
 }
 
@@ -106,9 +107,10 @@ func (b *loopBody) ended() {
 
 // cancel implements body. A sleep ends in the next iteration, in a timer callback of its own,
 // however many bodies there are. A Redis call ends at the node's deadline, or when the drain
-// closes the client.
+// closes the client. A call to a service is cancelled at once.
 func (b *loopBody) cancel() {
 	b.cancelled, b.recorder = true, nil
+	b.remote.giveUp()
 	if b.timer != nil && b.timer.Active() {
 		_ = b.timer.Start(0, 0) // Only a stopped loop refuses, and it fires no timer anyway.
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
@@ -143,6 +144,8 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	case errors.Is(err, resp.ErrTimeout), errors.Is(err, resp.ErrConnect), errors.Is(err, resp.ErrConnectionLost),
 		errors.Is(err, resp.ErrProtocol), errors.Is(err, resp.ErrQueueFull):
 		return c.redisTrouble()
+	case errors.Is(err, task.ErrRemote):
+		return c.service.fault > 0 || c.service.tight
 	}
 	if c.redis.fault == 0 {
 		return false
@@ -263,6 +266,15 @@ func (r *refWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
 func (r *refWaiter) Next() (from int, part resp.Replies, err error) {
 	part, r.rest = r.rest, resp.Replies{}
 	return 0, part, nil
+}
+
+// Exchange implements task.Waiter.
+func (r *refWaiter) Exchange(_ *registry.Endpoint, x *remote.Exchange) error {
+	request, err := x.Request(nil)
+	if err != nil {
+		return err
+	}
+	return x.Answer(simScore(request))
 }
 
 // Sleep implements task.Waiter.
@@ -454,7 +466,7 @@ func (w *simWorld) checkFree() {
 	for _, b := range e.freePoolBodies.items {
 		w.check(!poolBodies[b], "a body on the pool was freed twice")
 		poolBodies[b] = true
-		w.check(b.node == nil && b.failed == nil && b.deltas == nil, "a free body on the pool is not reset")
+		w.check(b.node == nil && b.failed == nil && !b.notes.wanted(), "a free body on the pool is not reset")
 	}
 }
 

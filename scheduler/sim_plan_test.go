@@ -212,6 +212,10 @@ func (m *planMaker) inner() {
 		m.add(n, "sim::popular", input, "%s", m.endpoint())
 		return
 	}
+	if m.w.hits(0.08) {
+		m.add(n, "sim::remote", input, "")
+		return
+	}
 	fanout := 1 + rng.IntN(6)
 	expand := func(op string, country bool) {
 		if n.rowsMax*fanout > simRowsMax {

@@ -59,7 +59,7 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 			s.Fail(i, err)
 			break
 		}
-		s.RecordDelta(i, inputs, refs, out)
+		s.Note(i, inputs, refs, out)
 		s.Succeed(i, out)
 		now = e.clock.Now()
 	}

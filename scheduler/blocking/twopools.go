@@ -116,7 +116,7 @@ func (r *run) spawn(i int, start clock.Time) {
 // settle settles a node on its worker.
 func (r *run) settle(i int, inputs, refs []rowset.RowSet, out rowset.RowSet, err error, work *work) {
 	if err == nil {
-		r.state.RecordDelta(i, inputs, refs, out)
+		r.state.Note(i, inputs, refs, out)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

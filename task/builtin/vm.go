@@ -27,6 +27,14 @@ func vm() task.Spec {
 		Inline:    true,
 		Forgets:   true,
 		Run:       runVM,
+		Explain: func(c *task.Ctx, _ rowset.RowSet, at task.RowAt) task.Reason {
+			if at.Side != task.InResult || c.Node.Expr == nil {
+				return task.Reason{}
+			}
+			why := c.Node.Expr.Explain(c.Inputs[0], at.Pos, c.Params)
+			key, _ := c.Key(c.Node.Params.Int("out_key"))
+			return task.Reason{Kind: task.Computed, Tree: &why, Column: key.ID}
+		},
 	}
 }
 
