@@ -153,7 +153,7 @@ func TestFeed(t *testing.T) {
 			e, err := open(rankd.Options{Redis: addr, Model: model})
 			require.NoError(t, err)
 			defer e.Close()
-			for user := 1; user <= small.users+1; user++ {
+			for user := 1; user <= small.users+1; user += 5 {
 				country, chosen := countries[user%len(countries)], topics[user%3:user%3+2]
 				muted := []string{authorName(1 + user*7%small.users), authorName(1 + user*11%small.users)}
 				before := time.Now()
