@@ -148,6 +148,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.html, "html", "", "write a report with charts to this `file`")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
 	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
+	f.StringVar(&o.modelDir, "model_dir", "", "load the models in this `folder`, files <name>.json of XGBoost, for the task model")
 }
 
 // check reports all that is wrong at once, and completes the options.
@@ -284,7 +285,7 @@ func (o *compareOptions) points() (points []compare.Point) {
 // artifact reads the plan, sets the fanout, and checks that an engine takes it.
 func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []byte, err error) {
 	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan, Compiler: compiler}
-	if err := command.Folders(&engine, o.planDir, o.registryDir); err != nil {
+	if err := command.Folders(&engine, o.planDir, o.registryDir, o.modelDir); err != nil {
 		return "", nil, err
 	}
 	if name, text, err = soundPlan(engine, o.context); err != nil || o.fanout == 0 {
