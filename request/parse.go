@@ -24,7 +24,12 @@ type Parsed struct {
 	Scheduling string
 	// Trace asks for a trace of the run in the answer. The caller checks whether it may.
 	Trace bool
+	// Require names nodes by id or label. The caller checks whether the plan has them.
+	Require []string
 }
+
+// RequireMax is how many nodes a request may require.
+const RequireMax = 64
 
 // UserIDMax is the largest user_id that a request may carry.
 const UserIDMax = math.MaxUint32
@@ -32,11 +37,11 @@ const UserIDMax = math.MaxUint32
 // Parse checks one document. Any goroutine.
 //
 // Parse checks in a fixed order and reports the first fault: syntax, user_id, context,
-// param_overrides, plan, deadline_ms, scheduling, trace. The error is an *Error. Stream.Locate adds the line
+// param_overrides, plan, deadline_ms, scheduling, trace, require. The error is an *Error. Stream.Locate adds the line
 // of the input to a syntax error.
 //
 // The last of several members with the same name counts. Parse ignores unknown members.
-// A null context, param_overrides, plan, deadline_ms, scheduling or trace is the same as none.
+// A null context, param_overrides, plan, deadline_ms, scheduling, trace or require is the same as none.
 func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	root, err := jsondoc.Parse(doc)
 	if err != nil {
@@ -61,6 +66,9 @@ func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	}
 	if refused == nil {
 		refused = req.readTrace(&root)
+	}
+	if refused == nil {
+		refused = req.readRequire(&root)
 	}
 	if refused != nil {
 		refused.RequestID = req.RequestID
@@ -217,6 +225,26 @@ func (r *Parsed) readTrace(root *jsondoc.Value) *Error {
 		return refuse(CodeInvalid, v, "trace must be true or false")
 	default:
 		r.Trace = v.Bool
+	}
+	return nil
+}
+
+func (r *Parsed) readRequire(root *jsondoc.Value) *Error {
+	v := root.Get("require")
+	switch {
+	case v == nil || v.Kind == jsondoc.Null:
+		return nil
+	case v.Kind != jsondoc.Array:
+		return refuse(CodeInvalid, v, "require must be an array of nodes, got %s", v.Describe())
+	case len(v.Items) > RequireMax:
+		return refuse(CodeInvalid, v, "require must name at most %d nodes, got %d", RequireMax, len(v.Items))
+	}
+	for i := range v.Items {
+		item := &v.Items[i]
+		if item.Kind != jsondoc.String {
+			return refuse(CodeInvalid, item, "require[%d] must be the id or the label of a node, got %s", i, item.Describe())
+		}
+		r.Require = append(r.Require, item.Str)
 	}
 	return nil
 }
