@@ -24,7 +24,7 @@ export default definePlan({
     const posts = inbox
       .union({ with: [popular, similar], names: ["follow", "popular", "similar"], source: Key.source, rank: Key.source_rank })
       .dedupe({ sources: Key.source, keep: "max", column: Key.popular_rank })
-      .exclude({ endpoint: redis, key: "seen:{user}", kind: "sorted_set", maxAge: 7 * day })
+      .exclude({ endpoint: redis, key: "seen:{user}", kind: "sorted_set", maxAge: 7 * day, failOpen: true })
       .lookup({
         endpoint: redis,
         key: "post:{id}",
