@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -46,7 +47,7 @@ type Engine struct {
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 }
 
-// Open reads registry and plans and starts an engine. It connects to Redis when a request first
+// Open reads registry, models and plans and starts an engine. It connects to Redis when a request first
 // needs it. The error reports all that is wrong with o, a table or the chosen plan. Close ends
 // the engine.
 func Open(o Options) (*Engine, error) {
@@ -69,7 +70,13 @@ func (e *Engine) open() (err error) {
 	if e.registry, err = e.loadRegistry(); err != nil {
 		return err
 	}
-	tasks, err := task.NewTrustingCatalog(builtin.Specs(), o.Tasks...)
+	var models *gbdt.Set
+	if o.Models != nil {
+		if models, err = gbdt.ReadFolder(o.Models, o.ModelsName); err != nil {
+			return err
+		}
+	}
+	tasks, err := task.NewTrustingCatalog(builtin.SpecsWith(models), o.Tasks...)
 	if err != nil {
 		return err
 	}
@@ -337,6 +344,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	if refused != nil {
 		return refused
 	}
+	params.SetNow(float64(e.date(arrived, arrived).UnixMicro()) / 1e6)
 	if planErr == errNoPlan {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalid, Detail: planErr.Error(), causes: []error{ErrInvalidRequest}}
 	}

@@ -56,6 +56,12 @@ type Options struct {
 	// RegistryName says in errors where Registry is. Empty means "the registry folder".
 	RegistryName string
 
+	// Models is a folder with the models of the task model, one file <name>.json each, as XGBoost saves them. Open
+	// reads them all. Nil means none.
+	Models fs.FS
+	// ModelsName says in errors where Models is. Empty means "the model folder".
+	ModelsName string
+
 	// Plans is a folder with plans, one file each: the artifact <name>.plan.json or, with a
 	// Compiler, the source <name>.plan.ts. Nil means the examples.
 	Plans fs.FS
@@ -168,6 +174,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.RegistryName == "" {
 		o.RegistryName = "the registry folder"
+	}
+	if o.ModelsName == "" {
+		o.ModelsName = "the model folder"
 	}
 	if o.Scheduling.Mode == "" {
 		o.Scheduling.Mode = Adaptive

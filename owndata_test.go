@@ -30,7 +30,7 @@ func ownTables() fstest.MapFS {
 			key(10, "inbox_score", "float", "") + key(11, "title", "string", "field = \"ti\"") + key(12, "likes", "int", "default = 2") +
 			key(13, "quality", "float", "") + key(14, "premium", "bool", "") + key(15, "tags", "string_set", "") +
 			key(16, "author_id", "int", "") + key(17, "followers", "int", "default = 0") + key(18, "final", "float", ""))},
-		"params.toml": {Data: []byte("[[param]]\nid = 1\nname = \"country\"\ntype = \"string\"\nnullable = true\ncontext = true\n")},
+		"params.toml":        {Data: []byte("[[param]]\nid = 1\nname = \"country\"\ntype = \"string\"\nnullable = true\ncontext = true\n")},
 		"endpoints.dev.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 6379\n")},
 	}
 }

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -11,17 +12,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
 )
 
 var update = flag.Bool("update", false, "write what the compiler does now into testdata")
 
+// testRegistry has the built-in keys and parameters, and some of each further type.
+func testRegistry(t testing.TB) *registry.Registry {
+	t.Helper()
+	reg, err := registry.Load(os.DirFS("testdata/tables"), "dev")
+	require.NoError(t, err)
+	return reg
+}
+
 func testLanguage(t testing.TB) *Language {
 	t.Helper()
-	reg, err := registry.Default("dev")
-	require.NoError(t, err)
-	return NewLanguage(builtin.Catalog(), reg)
+	return NewLanguage(builtin.Catalog(), testRegistry(t))
 }
 
 // compileText compiles a source in this process.
@@ -79,7 +87,9 @@ func trees(t testing.TB, text string) []map[string]any {
 	answer := compileText(t, text)
 	require.Empty(t, answer.Errors, text)
 	var a artifactOf
-	require.NoError(t, json.Unmarshal(answer.Artifact, &a))
+	decoder := json.NewDecoder(bytes.NewReader(answer.Artifact))
+	decoder.UseNumber() // a double may not hold an integer
+	require.NoError(t, decoder.Decode(&a))
 	var all []map[string]any
 	for _, n := range a.Nodes[1:] {
 		tree := a.Exprs[n.Params.Expr]
@@ -137,6 +147,72 @@ func TestExpressionPairs(t *testing.T) {
 		require.Len(t, wanted, len(texts))
 		for i := range texts {
 			assert.Equal(t, wanted[i], compact(t, got[i]), texts[i])
+		}
+	}
+}
+
+// An artifact lists the capability of typed expressions if one of its trees needs it, and only then.
+func TestArtifactsListTheCapabilityTheyNeed(t *testing.T) {
+	capabilities := func(text string) []string {
+		answer := compileText(t, text)
+		require.Empty(t, answer.Errors, text)
+		var a struct {
+			Capabilities []string `json:"capabilities_required"`
+		}
+		require.NoError(t, json.Unmarshal(answer.Artifact, &a))
+		return a.Capabilities
+	}
+	for _, text := range []string{
+		"Key.id * 2", "coalesce(Key.score, null)", "Key.likes + 1", "Key.pinned * 2", "Key.score ?? 0", "P.hour",
+	} {
+		assert.Empty(t, capabilities(planOf("vm", "outKey: Key.score, expr", []string{text})), text)
+	}
+	for _, text := range []string{
+		"Key.id == 5", "Key.likes > 5", "Key.pinned", `Key.country == "US"`, `Key.country.in(["US"])`, "[1, 2].includes(Key.id)",
+		"Key.id > Key.score", "Key.score == null", "regex(Key.country, P.lang)", "Key.score > 1 ? Key.pinned : true",
+	} {
+		assert.Empty(t, capabilities(planOf("filter", "pred", []string{text})), text)
+	}
+	for _, text := range []string{"Key.id / 2", "1 + 2 * Math.abs(Key.id)", "now()", "Key.id > 1 ? 2 : 3", "Math.max(1, 2, Key.id)"} {
+		assert.Equal(t, []string{expr.Capability}, capabilities(planOf("vm", "outKey: Key.score, expr", []string{text})), text)
+	}
+	for _, text := range []string{
+		"Key.id == Key.likes", "Key.id == 5n", "Key.country == null", "Key.country == Key.title", "Key.tags != null", `P.lang == "en"`,
+		`P.lang.in(["en"])`, "Key.id.in([5n])", "P.seen.includes(Key.id)", `!Key.tags.includes("a")`, "Key.id < 2 && Key.id % 2 == 0",
+	} {
+		assert.Equal(t, []string{expr.Capability}, capabilities(planOf("filter", "pred", []string{text})), text)
+	}
+}
+
+// Each operator's example in the reference compiles, to a tree with that operator.
+func TestExamplesOfOperators(t *testing.T) {
+	reg, err := registry.Load(os.DirFS("../reference/tables"), "dev")
+	require.NoError(t, err)
+	language := NewLanguage(builtin.Catalog(), reg)
+	for _, o := range expr.Operators() {
+		if o.Makes == expr.Null || o.Makes == expr.String {
+			continue // null and strings are operands only
+		}
+		call, option := "vm", "outKey: Key.score, expr"
+		if o.Makes == expr.Predicate {
+			call, option = "filter", "pred"
+		}
+		text := planOf(call, option, []string{o.Example})
+		u := newUnit(language, "plans", Source{Folder: t.TempDir(), File: "a.plan.ts", Text: []byte(text)})
+		u.compile()
+		require.Empty(t, u.answer.Errors, o.Example)
+		var a struct {
+			Exprs map[string]json.RawMessage `json:"expr_table"`
+			Preds map[string]json.RawMessage `json:"pred_table"`
+		}
+		require.NoError(t, json.Unmarshal(u.answer.Artifact, &a))
+		tree := strings.Join(strings.Fields(string(a.Exprs["e0"])+string(a.Preds["p0"])), "")
+		switch {
+		case o.Cmp == "==" && strings.Contains(tree, `"list":["US"]`): // today's tree for a string key and a constant
+		case o.Cmp != "":
+			assert.Contains(t, tree, `"cmp":"`+o.Cmp+`"`, o.Example)
+		default:
+			assert.Contains(t, tree, `"op":"`+o.Name+`"`, o.Example)
 		}
 	}
 }

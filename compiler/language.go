@@ -93,7 +93,7 @@ func newOption(p *plan.ParamSchema) Option {
 		name = strings.TrimSuffix(name, "_id") // plans write the expression itself
 	}
 	o := Option{
-		Param: p.Name, Names: []string{camelCase(name)}, Type: p.Type, Key: p.IsKey || p.Type == plan.Key,
+		Param: p.Name, Names: []string{CamelCase(name)}, Type: p.Type, Key: p.IsKey || p.Type == plan.Key,
 		Required: p.Required && p.Source.Default == nil, Rule: p.Source,
 		List: p.List, MinItems: p.MinItems, MaxItems: p.ItemsMax(), Fields: newOptions(p.Fields), EndpointKind: p.KindOfEndpoint(),
 	}
@@ -104,10 +104,10 @@ func newOption(p *plan.ParamSchema) Option {
 }
 
 // spellings returns name, and its camelCase if that differs.
-func spellings(name string) []string { return slices.Compact([]string{name, camelCase(name)}) }
+func spellings(name string) []string { return slices.Compact([]string{name, CamelCase(name)}) }
 
-// camelCase turns "out_key" into "outKey".
-func camelCase(name string) string {
+// CamelCase turns "out_key" into "outKey".
+func CamelCase(name string) string {
 	words := strings.Split(name, "_")
 	for i, word := range words[1:] {
 		if word != "" {

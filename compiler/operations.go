@@ -161,9 +161,9 @@ func isWhole(v goja.Value) bool {
 
 // apply calls an operator that is written as a function.
 func (h *host) apply(o *expr.Operator, name string, args []goja.Value, site *callSite) goja.Value {
-	if len(args) != len(o.Operands) && !(isVariadic(o) && len(args) > len(o.Operands)) {
+	if len(args) != len(o.Operands) && !(IsVariadic(o) && len(args) > len(o.Operands)) {
 		h.u.failAt(site.at, "arguments", fmt.Sprintf("%s takes %d arguments, not %d", name, len(o.Operands), len(args)),
-			"write "+name+"("+camelCase(strings.Join(memberNames(o), ", "))+")")
+			"write "+name+"("+CamelCase(strings.Join(memberNames(o), ", "))+")")
 		return h.broken
 	}
 	places := make([]int, len(args))
@@ -254,7 +254,7 @@ func (h *host) choose(c goja.FunctionCall) goja.Value {
 // isPredicate reports whether a value is true or false, now or when the plan runs.
 func isPredicate(v goja.Value) bool {
 	if t := tokenOf(v); t != nil {
-		return t.kind == predicate
+		return t.kind == predicate || t.truth
 	}
 	_, ok := boolean(v)
 	return ok

@@ -104,8 +104,8 @@ func globalFunctions() []string {
 
 func isMath(function string) bool { return strings.HasPrefix(function, "Math.") }
 
-// isVariadic reports whether an operator, written as a function, takes more than two operands.
-func isVariadic(o *expr.Operator) bool {
+// IsVariadic reports whether an operator, written as a function, takes more than two operands.
+func IsVariadic(o *expr.Operator) bool {
 	return slices.Contains([]string{"and", "or", "min", "max"}, o.Name)
 }
 

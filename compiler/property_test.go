@@ -24,6 +24,9 @@ const (
 	keyModel   registry.KeyID   = 1001
 	keyCountry registry.KeyID   = 3001
 	paramW     registry.ParamID = 4
+
+	paramLang   registry.ParamID = 101
+	paramTopics registry.ParamID = 104
 )
 
 // nullable is a number or null.
@@ -32,12 +35,24 @@ type nullable struct {
 	ok    bool
 }
 
-// row is one row and the request's parameter.
+// row is one row and the request's parameters.
 type row struct {
 	id                   int64
 	score, model, weight nullable
 	country              string
 	hasCountry           bool
+	lang                 string
+	topics               []string
+	// notFinite says that an operator has turned an infinity or a NaN into null, so that JavaScript goes another way.
+	notFinite bool
+}
+
+// finite is the result of an operator that has no infinities.
+func (r *row) finite(value float64, ok bool) nullable {
+	if ok && (math.IsInf(value, 0) || math.IsNaN(value)) {
+		r.notFinite, ok = true, false
+	}
+	return nullable{value, ok}
 }
 
 // numberText is a random expression: its text, how tightly its last operator binds, and what it
@@ -56,7 +71,8 @@ type predicateText struct {
 
 // How tightly operators bind.
 const (
-	bindsOr = iota + 1
+	bindsChoice = iota + 1
+	bindsOr
 	bindsAnd
 	bindsEqual
 	bindsLess
@@ -91,6 +107,9 @@ func (g textGen) number(depth int) numberText {
 		}
 		return numberText{"- " + g.operand(x.text, x.binds, bindsUnary), bindsUnary, eval}
 	}
+	if g.rng.IntN(3) == 0 {
+		return g.typed(depth)
+	}
 	a, b := g.number(depth-1), g.number(depth-1)
 	if g.rng.IntN(4) == 0 {
 		return numberText{g.pick("coalesce", "E.coalesce") + "(" + a.text + ", " + b.text + ")", bindsAll, func(r *row) nullable {
@@ -119,6 +138,61 @@ func (g textGen) number(depth int) numberText {
 	}
 	text := g.operand(a.text, a.binds, o.binds) + " " + o.text + " " + g.operand(b.text, b.binds, o.binds+1)
 	return numberText{text, o.binds, eval}
+}
+
+// typed returns an operation of typed expressions. Its first operand is a token, so that plan code cannot compute
+// an infinity.
+func (g textGen) typed(depth int) numberText {
+	a, b := g.token(depth-1), g.number(depth-1)
+	both := func(apply func(x, y float64) float64) func(*row) nullable {
+		return func(r *row) nullable {
+			x, y := a.eval(r), b.eval(r)
+			return r.finite(apply(x.value, y.value), x.ok && y.ok)
+		}
+	}
+	one := func(apply func(x float64) float64) func(*row) nullable {
+		return func(r *row) nullable { x := a.eval(r); return r.finite(apply(x.value), x.ok) }
+	}
+	call := func(name string, operands ...string) string { return name + "(" + strings.Join(operands, ", ") + ")" }
+	infix := func(operator string) string {
+		return "(" + a.text + " " + operator + " " + g.operand(b.text, b.binds, bindsUnary) + ")"
+	}
+	switch g.rng.IntN(14) {
+	case 0:
+		return numberText{g.pick(infix("/"), call("E.div", a.text, b.text)), bindsAll, both(func(x, y float64) float64 { return x / y })}
+	case 1:
+		return numberText{g.pick(infix("%"), call("E.mod", a.text, b.text)), bindsAll, both(math.Mod)}
+	case 2:
+		return numberText{g.pick(infix("**"), call("Math.pow", a.text, b.text)), bindsAll, both(math.Pow)}
+	case 3:
+		return numberText{g.pick(call("Math.min", b.text, a.text), call("E.min", a.text, b.text)), bindsAll, both(math.Min)}
+	case 4:
+		return numberText{call("Math.max", a.text, b.text, "1"), bindsAll, both(func(x, y float64) float64 { return max(x, y, 1) })}
+	case 5:
+		return numberText{call("Math.abs", a.text), bindsAll, one(math.Abs)}
+	case 6:
+		return numberText{call("Math.floor", a.text), bindsAll, one(math.Floor)}
+	case 7:
+		return numberText{call("Math.ceil", a.text), bindsAll, one(math.Ceil)}
+	case 8:
+		return numberText{call("Math.sqrt", a.text), bindsAll, one(math.Sqrt)}
+	case 9:
+		return numberText{call("Math.exp", a.text), bindsAll, one(math.Exp)}
+	case 10:
+		return numberText{call("Math.log", a.text), bindsAll, one(math.Log)}
+	case 11:
+		return numberText{call("clamp", a.text, "-1", "2.5"), bindsAll, one(func(x float64) float64 { return min(max(x, -1), 2.5) })}
+	default:
+		// The condition is a token, or plan code would decide by a constant.
+		cond := g.predicate(min(depth-1, 2))
+		text := fmt.Sprintf("Pred.and(%s, true) ? %s : %s", cond.text, b.text, g.operand(a.text, a.binds, bindsOr))
+		return numberText{text, bindsChoice, func(r *row) nullable {
+			if cond.eval(r) {
+				return b.eval(r)
+			}
+			return a.eval(r)
+		}}
+	}
 }
 
 func (g textGen) leaf() numberText {
@@ -175,7 +249,15 @@ func (g textGen) predicate(depth int) predicateText {
 
 // test returns a predicate without operands that are predicates.
 func (g textGen) test() predicateText {
-	switch g.rng.IntN(8) {
+	switch g.rng.IntN(11) {
+	case 8:
+		return predicateText{`Key.country ` + g.pick("==", "===") + ` P.lang`, bindsEqual, func(r *row) bool { return r.hasCountry && r.country == r.lang }}
+	case 9:
+		return predicateText{`P.topics.includes(Key.country)`, bindsAll, func(r *row) bool { return r.hasCountry && slices.Contains(r.topics, r.country) }}
+	case 10:
+		return predicateText{`["US", "DE"].includes(Key.country)`, bindsAll, func(r *row) bool {
+			return r.hasCountry && (r.country == "US" || r.country == "DE")
+		}}
 	case 0:
 		x := g.token(1)
 		if g.rng.IntN(2) == 0 {
@@ -236,8 +318,9 @@ const plainJavaScript = `
 const coalesce = (a, b) => a === null ? b : a;
 const E = {
   key: (x) => x, param: (x) => x, const: (x) => x, add: (a, b) => a + b, sub: (a, b) => a - b, mul: (a, b) => a * b,
-  neg: (x) => -x, coalesce,
+  neg: (x) => -x, coalesce, div: (a, b) => a / b, mod: (a, b) => a % b, min: Math.min,
 };
+const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
 const Pred = { and: (a, b) => a && b, or: (a, b) => a || b, not: (x) => !x };
 const regex = (s, pattern, flags) => new RegExp(pattern, flags).test(s);
 Number.prototype.in = function (list) { return list.includes(+this); };
@@ -245,8 +328,8 @@ String.prototype.in = function (list) { return list.includes(String(this)); };
 `
 
 func (r *row) javaScript() string {
-	return fmt.Sprintf("Key = { id: %d, score: %v, model_score_1: %v, country: %q }; P = { weight: %v };",
-		r.id, r.score.value, r.model.value, r.country, r.weight.value)
+	return fmt.Sprintf("Key = { id: %d, score: %v, model_score_1: %v, country: %q }; P = { weight: %v, lang: %q, topics: [%s] };",
+		r.id, r.score.value, r.model.value, r.country, r.weight.value, r.lang, `"`+strings.Join(r.topics, `","`)+`"`)
 }
 
 // randomRow returns a row. Its numbers are halves, so that sums are exact and comparisons hit.
@@ -255,6 +338,7 @@ func randomRow(rng *rand.Rand, nulls bool, weight nullable) row {
 	return row{
 		id: int64(rng.IntN(6)), score: number(), model: number(), weight: weight,
 		country: []string{"US", "DE", "us", "FR", ""}[rng.IntN(5)], hasCountry: !nulls || rng.IntN(3) > 0,
+		lang: "FR", topics: []string{"US", ""},
 	}
 }
 
@@ -305,6 +389,8 @@ func TestRandomExpressions(t *testing.T) {
 			if weight.ok {
 				params.SetFloat(paramW, weight.value)
 			}
+			params.SetString(paramLang, "FR")
+			params.SetStringList(paramTopics, []string{"US", ""})
 			rows := make([]row, 20)
 			for i := range rows {
 				rows[i] = randomRow(g.rng, nulls, weight)
@@ -328,9 +414,20 @@ func document(t *testing.T, tree map[string]any) *jsondoc.Value {
 	return &v
 }
 
+// languageOf returns the language that a tree needs: typed trees if it has one of their operators.
+func languageOf(t *testing.T, tree map[string]any) expr.Language {
+	text := compact(t, tree)
+	for _, o := range expr.Operators() {
+		if o.Typed && strings.Contains(text, `"op":"`+o.Name+`"`) {
+			return expr.Language{Typed: true, Registry: testRegistry(t)}
+		}
+	}
+	return expr.Language{Typed: strings.Contains(text, `"param_id":101`), Registry: testRegistry(t)}
+}
+
 func checkNumber(t *testing.T, n *numberText, tree map[string]any, rows []row, in rowset.RowSet, params *expr.Params, seed uint64) {
 	t.Helper()
-	e, err := expr.Language{}.ParseExpr(document(t, tree))
+	e, err := languageOf(t, tree).ParseExpr(document(t, tree))
 	require.NoError(t, err)
 	column, err := e.Column(nil, nil, in, params)
 	require.NoError(t, err)
@@ -346,7 +443,7 @@ func checkNumber(t *testing.T, n *numberText, tree map[string]any, rows []row, i
 
 func checkPredicate(t *testing.T, p *predicateText, tree map[string]any, rows []row, in rowset.RowSet, params *expr.Params, seed uint64) {
 	t.Helper()
-	parsed, err := expr.Language{}.ParsePred(document(t, tree))
+	parsed, err := languageOf(t, tree).ParsePred(document(t, tree))
 	require.NoError(t, err)
 	kept, err := parsed.Filter(nil, nil, in, params)
 	require.NoError(t, err)
@@ -374,13 +471,21 @@ func checkJavaScript(t *testing.T, numbers []numberText, preds []predicateText, 
 		for _, n := range numbers {
 			v, err := vm.RunString(n.text)
 			require.NoError(t, err, n.text)
-			require.Equal(t, v.ToFloat()+0, n.eval(&rows[i]).value+0, n.text)
+			rows[i].notFinite = false
+			want := n.eval(&rows[i])
+			if rows[i].notFinite {
+				continue
+			}
+			require.Equal(t, v.ToFloat()+0, want.value+0, n.text)
 			require.False(t, math.IsNaN(v.ToFloat()))
 		}
 		for _, p := range preds {
 			v, err := vm.RunString(p.text)
 			require.NoError(t, err, p.text)
-			require.Equal(t, v.ToBoolean(), p.eval(&rows[i]), p.text)
+			rows[i].notFinite = false
+			if want := p.eval(&rows[i]); !rows[i].notFinite {
+				require.Equal(t, v.ToBoolean(), want, p.text)
+			}
 		}
 	}
 }

@@ -185,7 +185,7 @@ func TestReadFolder(t *testing.T) {
 	_, err = s.Get("x")
 	assert.EqualError(t, err, `there is no model "x": there are no files *.json in models`)
 	_, err = (*Set)(nil).Get("x")
-	assert.EqualError(t, err, `there is no model "x": no folder of models is given`)
-	_, err = ReadFolder(fstest.MapFS{"a.json": {Data: make([]byte, MaxFileBytes+1)}}, "models")
-	assert.EqualError(t, err, "models: a.json: larger than 268435456 bytes")
+	assert.EqualError(t, err, `there is no model "x": no folder of models is given (--model_dir)`)
+	_, err = Read(make([]byte, MaxFileBytes+1))
+	assert.EqualError(t, err, "the file has 268435457 bytes, more than 268435456")
 }

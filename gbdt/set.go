@@ -54,7 +54,7 @@ func ReadFolder(folder fs.FS, place string) (*Set, error) {
 // Get returns the model of that name. The error is one line and names the nearest model.
 func (s *Set) Get(name string) (*Model, error) {
 	if s == nil {
-		return nil, fmt.Errorf("there is no model %s: no folder of models is given", excerpt.Quote(name))
+		return nil, fmt.Errorf("there is no model %s: no folder of models is given (--model_dir)", excerpt.Quote(name))
 	}
 	if m := s.models[name]; m != nil {
 		return m, nil

@@ -10,7 +10,7 @@ import (
 )
 
 // CheckColumns refuses a plan with a node that reads a column which no node before it writes. Load
-// calls it for plans with a strict op. The error is an *Error; file names the artifact in it.
+// calls it for plans with a strict op or typed expressions. The error is an *Error; file names the artifact in it.
 func (g *Graph) CheckColumns(file string) error {
 	if bad := g.columnFault(file); bad != nil {
 		return bad

@@ -23,24 +23,17 @@ type Example struct {
 //go:embed examples.json
 var examplesJSON []byte
 
-//go:embed tables
-var tables embed.FS
+//go:embed tables models
+var folders embed.FS
 
 // Tables returns the registry of the examples: the built-in tables, and keys of articles besides.
-func Tables() fs.FS {
-	sub, err := fs.Sub(tables, "tables")
-	if err != nil {
-		panic(err) // the folder is embedded above
-	}
-	return sub
-}
-
-//go:embed models
-var models embed.FS
+func Tables() fs.FS { return folder("tables") }
 
 // Models returns the folder of the models that the examples use.
-func Models() fs.FS {
-	sub, err := fs.Sub(models, "models")
+func Models() fs.FS { return folder("models") }
+
+func folder(name string) fs.FS {
+	sub, err := fs.Sub(folders, name)
 	if err != nil {
 		panic(err) // the folder is embedded above
 	}

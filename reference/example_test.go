@@ -140,7 +140,7 @@ func compileExample(t *testing.T, c *compiler.Compiler, spec *task.Spec, source 
 func rank(t *testing.T, model rankd.Model, redis string, e *Example) json.RawMessage {
 	t.Helper()
 	engine, err := rankd.Open(rankd.Options{
-		Redis: redis, Env: "test", Registry: tablesWith(t, e.Service), PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
+		Redis: redis, Env: "test", Registry: tablesWith(t, e.Service), Models: Models(), PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
 	})
 	require.NoError(t, err)
 	defer engine.Close()

@@ -3,17 +3,19 @@ package reference
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rankd/rankd/plan/expr"
 )
 
 // generated is the first line of a page.
 const generated = "<!-- `go test ./reference -update` writes this page from the specs of the tasks. -->\n"
 
-// Pages returns the pages of docs/reference by their path there, except expressions.md, which is made from
-// the table of operators.
+// Pages returns the pages of docs/reference by their path there.
 func Pages(tasks []Task) map[string]string {
 	pages := map[string]string{
 		"README.md":      indexPage(tasks),
 		"plan-format.md": formatPage(),
+		"expressions.md": expressionsPage(expr.Operators()),
 	}
 	for i := range tasks {
 		pages["tasks/"+tasks[i].Name()+".md"] = taskPage(&tasks[i])

@@ -22,7 +22,7 @@ import (
 // schemaOf compiles the schema for a registry.
 func schemaOf(t *testing.T, tables fs.FS) *jsonschema.Schema {
 	t.Helper()
-	reg, err := registry.Load(tables, "test")
+	reg, err := registry.Load(tables, "dev")
 	require.NoError(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema(builtin.Catalog(), reg)))
 	require.NoError(t, err)

@@ -1,85 +1,72 @@
 package rowset
 
-import (
-	"slices"
+import "github.com/rankd/rankd/registry"
 
-	"github.com/rankd/rankd/registry"
-)
-
-// An assembly makes a dense batch of the listed rows of several batches, with the columns of all of them.
+// An assembly makes a dense batch of the listed rows of several batches, with the columns of all of them. It does not
+// hold the Memory of the result: with it, the list of sides would not fit the stack of the caller.
 // One goroutine at a time.
 type assembly struct {
-	memory *Memory
-	sides  []RowSet // each has a batch; rows may repeat
-	n      int      // rows of all sides
-	holes  bool     // rows may be -1: id 0, and null in each column
+	sides []RowSet // each has a batch; rows may repeat
+	n     int      // rows of all sides
+	holes bool     // rows may be -1: id 0, and null in each column
 }
 
-func (a *assembly) batch() *Batch {
-	ids := a.memory.IDs(a.n)
+func (a *assembly) batch(m *Memory) *Batch {
+	ids := m.IDs(a.n)
 	collect(a, ids, 0, func(b *Batch) []int64 { return b.IDs })
-	return &Batch{IDs: ids, Columns: a.columns()}
+	return &Batch{IDs: ids, Columns: a.columns(m)}
 }
 
-func (a *assembly) columns() Columns {
-	out := a.room()
-	var few [16]registry.KeyID
-	keys := few[:0]
-	for i := range a.sides {
-		keys = a.sides[i].Batch.AppendKeys(keys)
+func (a *assembly) columns(m *Memory) Columns {
+	return Columns{
+		Floats:  join(a, func(b *Batch) []FloatColumn { return b.Floats }, func(key registry.KeyID) FloatColumn { return a.floats(m, key) }),
+		Strings: join(a, func(b *Batch) []StringColumn { return b.Strings }, func(key registry.KeyID) StringColumn { return a.strings(m, key) }),
+		Ints:    join(a, func(b *Batch) []IntColumn { return b.Ints }, func(key registry.KeyID) IntColumn { return a.ints(m, key) }),
+		Bools:   join(a, func(b *Batch) []BoolColumn { return b.Bools }, a.bools),
+		Sets:    join(a, func(b *Batch) []SetColumn { return b.Sets }, func(key registry.KeyID) SetColumn { return a.sets(m, key) }),
 	}
-	slices.Sort(keys)
-	for _, key := range slices.Compact(keys) {
-		switch a.typeOf(key) {
-		case registry.Float:
-			out.Floats = append(out.Floats, a.floats(key))
-		case registry.String:
-			out.Strings = append(out.Strings, a.strings(key))
-		case registry.Int:
-			out.Ints = append(out.Ints, a.ints(key))
-		case registry.Bool:
-			out.Bools = append(out.Bools, a.bools(key))
-		case registry.StringSet:
-			out.Sets = append(out.Sets, a.sets(key))
+}
+
+// join makes the columns of one type: one for each key that has this type in the first side that has the key at all.
+func join[C column](a *assembly, of func(*Batch) []C, column func(registry.KeyID) C) []C {
+	var joined []C
+	for i := range a.sides {
+		list := of(a.sides[i].Batch)
+		for k := range list {
+			key := list[k].key()
+			if a.before(i, key) {
+				continue
+			}
+			if joined == nil {
+				joined = make([]C, 0, most(a, of))
+			}
+			joined = append(joined, column(key))
 		}
 	}
-	return out
+	sortByKey(joined)
+	return joined
 }
 
-// room returns lists with room for as many columns as the side with the most has of each type.
-func (a *assembly) room() Columns {
-	return Columns{
-		Floats:  room(a, func(b *Batch) []FloatColumn { return b.Floats }),
-		Strings: room(a, func(b *Batch) []StringColumn { return b.Strings }),
-		Ints:    room(a, func(b *Batch) []IntColumn { return b.Ints }),
-		Bools:   room(a, func(b *Batch) []BoolColumn { return b.Bools }),
-		Sets:    room(a, func(b *Batch) []SetColumn { return b.Sets }),
+// before reports whether a side before side i has that key.
+func (a *assembly) before(i int, key registry.KeyID) bool {
+	for k := range i {
+		if a.sides[k].Batch.TypeOf(key) != 0 {
+			return true
+		}
 	}
+	return false
 }
 
-func room[C any](a *assembly, of func(*Batch) []C) []C {
-	n := 0
+// most returns how many columns of one type the side with the most of them has.
+func most[C column](a *assembly, of func(*Batch) []C) (n int) {
 	for i := range a.sides {
 		n = max(n, len(of(a.sides[i].Batch)))
 	}
-	if n == 0 {
-		return nil
-	}
-	return make([]C, 0, n)
+	return n
 }
 
-// typeOf returns the type of a key in the first side that has it.
-func (a *assembly) typeOf(key registry.KeyID) registry.Type {
-	for i := range a.sides {
-		if t := a.sides[i].Batch.TypeOf(key); t != 0 {
-			return t
-		}
-	}
-	return 0
-}
-
-func (a *assembly) floats(key registry.KeyID) FloatColumn {
-	out := FloatColumn{Key: key, Values: a.memory.Floats(a.n)}
+func (a *assembly) floats(m *Memory, key registry.KeyID) FloatColumn {
+	out := FloatColumn{Key: key, Values: m.Floats(a.n)}
 	collect(a, out.Values, 0, func(b *Batch) []float64 {
 		if c := b.Float(key); c != nil {
 			return c.Values
@@ -95,8 +82,8 @@ func (a *assembly) floats(key registry.KeyID) FloatColumn {
 	return out
 }
 
-func (a *assembly) ints(key registry.KeyID) IntColumn {
-	out := IntColumn{Key: key, Values: a.memory.IDs(a.n)}
+func (a *assembly) ints(m *Memory, key registry.KeyID) IntColumn {
+	out := IntColumn{Key: key, Values: m.IDs(a.n)}
 	collect(a, out.Values, 0, func(b *Batch) []int64 {
 		if c := b.Int(key); c != nil {
 			return c.Values
@@ -129,8 +116,8 @@ func (a *assembly) bools(key registry.KeyID) BoolColumn {
 	return out
 }
 
-func (a *assembly) strings(key registry.KeyID) StringColumn {
-	out := StringColumn{Key: key, Codes: a.memory.Rows(a.n)}
+func (a *assembly) strings(m *Memory, key registry.KeyID) StringColumn {
+	out := StringColumn{Key: key, Codes: m.Rows(a.n)}
 	collect(a, out.Codes, NullCode, func(b *Batch) []int32 {
 		if c := b.String(key); c != nil {
 			return c.Codes
@@ -150,8 +137,8 @@ func (a *assembly) strings(key registry.KeyID) StringColumn {
 	return out
 }
 
-func (a *assembly) sets(key registry.KeyID) SetColumn {
-	out := SetColumn{Key: key, Codes: a.memory.Rows(a.n)}
+func (a *assembly) sets(m *Memory, key registry.KeyID) SetColumn {
+	out := SetColumn{Key: key, Codes: m.Rows(a.n)}
 	collect(a, out.Codes, NullCode, func(b *Batch) []int32 {
 		if c := b.Set(key); c != nil {
 			return c.Codes

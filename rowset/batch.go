@@ -35,6 +35,9 @@ func NewBatch(ids []int64, columns Columns) *Batch {
 }
 
 func sortByKey[C column](columns []C) {
+	if len(columns) < 2 {
+		return
+	}
 	slices.SortFunc(columns, func(a, b C) int { return cmp.Compare(a.key(), b.key()) })
 }
 

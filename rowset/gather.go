@@ -5,8 +5,8 @@ import "slices"
 // Gather returns a dense batch of rows of b, with all its columns: row i is row rows[i] of b. Rows may
 // repeat. Of a row -1 the id is 0 and each column is null. The slices of the result are m's.
 func Gather(m *Memory, b *Batch, rows []int32) *Batch {
-	a := assembly{memory: m, sides: []RowSet{{Batch: b, Rows: rows, N: len(rows)}}, n: len(rows), holes: slices.Contains(rows, -1)}
-	return a.batch()
+	a := assembly{sides: []RowSet{{Batch: b, Rows: rows, N: len(rows)}}, n: len(rows), holes: slices.Contains(rows, -1)}
+	return a.batch(m)
 }
 
 // gather copies the listed rows of a column, in their order, to dst. dst has one element per row. A row -1

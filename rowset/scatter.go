@@ -27,6 +27,6 @@ func (c Columns) spread(m *Memory, in RowSet) Columns {
 	for i := range in.N {
 		at[in.Row(i)] = int32(i)
 	}
-	a := assembly{memory: m, sides: []RowSet{{Batch: &Batch{Columns: c}, Rows: at, N: n}}, n: n, holes: slices.Contains(at, -1)}
-	return a.columns()
+	a := assembly{sides: []RowSet{{Batch: &Batch{Columns: c}, Rows: at, N: n}}, n: n, holes: slices.Contains(at, -1)}
+	return a.columns(m)
 }

@@ -39,21 +39,27 @@ func (s *setUnion) byMask(m *Memory) {
 	for pos, group := range s.groups.of {
 		masks[group] |= s.mask(s.rows.Row(pos))
 	}
-	codeOf := make(map[int64]int32)
+	firsts := newKeyTable(m, masks, len(masks)) // the first group of each mask that is a new set
 	for group, pos := range s.groups.kept {
 		row, mask := s.rows.Row(int(pos)), masks[group]
 		if mask == s.mask(row) {
 			continue
 		}
-		code, known := codeOf[mask]
-		if !known {
-			for rest := uint64(mask) &^ (1 << maskMembers); rest != 0; rest &= rest - 1 {
-				s.dict.Members = append(s.dict.Members, int32(bits.TrailingZeros64(rest)))
-			}
-			code = s.endSet()
-			codeOf[mask] = code
+		first, slot := firsts.find(mask)
+		if first >= 0 {
+			s.codes[row] = s.codes[s.rows.Row(int(s.groups.kept[first]))]
+			continue
 		}
-		s.codes[row] = code
+		firsts.put(slot, int32(group))
+		s.addMask(mask)
+		s.codes[row] = s.endSet()
+	}
+}
+
+// addMask appends the members that a word stands for.
+func (s *setUnion) addMask(mask int64) {
+	for rest := uint64(mask) &^ (1 << maskMembers); rest != 0; rest &= rest - 1 {
+		s.dict.Members = append(s.dict.Members, int32(bits.TrailingZeros64(rest)))
 	}
 }
 

@@ -9,25 +9,88 @@ import (
 )
 
 // ParseInt reads an integer that comes as text from outside, such as a field of a Redis hash: an optional
-// minus and decimal digits, nothing else. ok is false for another text, or beyond int64.
+// minus and decimal digits, nothing else. ok is false for another text, or beyond int64. It allocates nothing, also
+// for a text that has no integer: a million of them may.
 func ParseInt(text []byte) (value int64, ok bool) {
-	if len(text) > 0 && text[0] == '+' {
+	digits := text
+	negative := len(text) > 0 && text[0] == '-'
+	if negative {
+		digits = text[1:]
+	}
+	if len(digits) == 0 {
 		return 0, false
 	}
-	value, err := strconv.ParseInt(string(text), 10, 64)
-	return value, err == nil
+	var n uint64
+	for i, c := range digits {
+		digit := uint64(c) - '0'
+		if digit > 9 || i >= 18 && n > (1<<63-digit)/10 { // eighteen digits fit
+			return 0, false
+		}
+		n = n*10 + digit
+	}
+	if negative {
+		return int64(-n), true
+	}
+	return int64(n), n < 1<<63
 }
+
+// exactPowers are the powers of ten that a double holds exactly, as far as ParseFloat needs them.
+var exactPowers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // ParseFloat reads a number that comes as text from outside, in decimal notation: "1", "-0.5", "1e3". ok is
 // false for another text ("nan", "inf", "0x1p3"), and for a number beyond the range of doubles.
 func ParseFloat(text []byte) (value float64, ok bool) {
-	for _, c := range text {
-		if (c < '0' || c > '9') && c != '.' && c != 'e' && c != 'E' && c != '-' && c != '+' {
-			return 0, false
+	i := 0
+	signed := len(text) > 0 && (text[0] == '-' || text[0] == '+')
+	if signed {
+		i = 1
+	}
+	mantissa, digits, fraction, point := uint64(0), 0, 0, false
+	for ; i < len(text); i++ {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9':
+			mantissa = mantissa*10 + uint64(c-'0')
+			digits++
+			if point {
+				fraction++
+			}
+			continue
+		case c == '.' && !point:
+			point = true
+			continue
 		}
+		break
+	}
+	switch {
+	case digits == 0, i < len(text) && !isExponent(text[i:]):
+		return 0, false
+	case i == len(text) && digits < len(exactPowers):
+		// Both are exact, so their quotient is the nearest double, as strconv has it.
+		value = float64(mantissa) / exactPowers[fraction]
+		if signed && text[0] == '-' {
+			value = -value
+		}
+		return value, true
 	}
 	value, err := strconv.ParseFloat(string(text), 64)
 	return value, err == nil && !math.IsInf(value, 0)
+}
+
+// isExponent reports whether a text is "e5", "E-12" and so on.
+func isExponent(text []byte) bool {
+	if text[0] != 'e' && text[0] != 'E' {
+		return false
+	}
+	text = text[1:]
+	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
+		text = text[1:]
+	}
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(text) > 0
 }
 
 // ParseBool reads a truth value that comes as text from outside: "1" and "true", or "0" and "false".

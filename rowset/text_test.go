@@ -38,7 +38,7 @@ func TestParseFloat(t *testing.T) {
 		assert.Equal(t, want, got, text)
 	}
 	for _, text := range []string{
-		"", "-", ".", "e", "1e", "nan", "NaN", "inf", "-Inf", "Infinity", "+infinity", "0x1p3", "1_000", " 1", "1 ", "1e999", "-1e999", "1.8e308", "1,5", "١",
+		"", "-", ".", "e", "1e", "1e+", "1e5.", "1.2.3", "--1", "1-", "nan", "NaN", "inf", "-Inf", "Infinity", "+infinity", "0x1p3", "1_000", " 1", "1 ", "1e999", "-1e999", "1.8e308", "1,5", "١",
 	} {
 		_, ok := rowset.ParseFloat([]byte(text))
 		assert.False(t, ok, text)
@@ -59,10 +59,14 @@ func TestParseBool(t *testing.T) {
 
 func TestParseAllocatesNothing(t *testing.T) {
 	i, f, bad := []byte("-9223372036854775808"), []byte("-1.7976931348623157e308"), []byte("nan")
+	beyond, half := []byte("9223372036854775808"), []byte("12x")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		rowset.ParseInt(i)
 		rowset.ParseFloat(f)
 		rowset.ParseFloat(bad)
+		rowset.ParseInt(beyond)
+		rowset.ParseInt(half)
+		rowset.ParseFloat(half)
 		rowset.ParseBool(bad)
 	}))
 }

@@ -296,6 +296,19 @@ func digestOf(sets ...rowset.RowSet) uint64 {
 			for _, c := range rs.Batch.Strings {
 				sum = (sum ^ uint64(c.Codes[row])) * prime
 			}
+			for _, c := range rs.Batch.Ints {
+				if c.Valid.Get(row) {
+					sum = (sum ^ uint64(c.Values[row])) * prime
+				}
+			}
+			for _, c := range rs.Batch.Bools {
+				if c.Valid.Get(row) && c.Values.Get(row) {
+					sum = (sum ^ 1) * prime
+				}
+			}
+			for _, c := range rs.Batch.Sets {
+				sum = (sum ^ uint64(c.Codes[row])) * prime
+			}
 		}
 	}
 	return sum

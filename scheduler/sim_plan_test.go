@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 )
 
 // Parameters that a request of the simulation may set.
@@ -44,6 +45,7 @@ type plannedNode struct {
 	rowsMax int
 	country bool
 	score   bool // 2001
+	typed   bool // a column of each other type: see withTypes
 	read    bool // some node depends on it
 }
 
@@ -137,6 +139,14 @@ func (m *planMaker) add(n plannedNode, op string, input int, params string, args
 	m.nodes = append(m.nodes, n)
 }
 
+// anyKey returns a key that the rows of a node can be sorted by. It draws no random number.
+func (m *planMaker) anyKey(n plannedNode) registry.KeyID {
+	if !n.typed {
+		return registry.IDKey
+	}
+	return [...]registry.KeyID{registry.IDKey, simInt, simBool}[len(m.nodes)%3]
+}
+
 func (m *planMaker) endpoint() string {
 	return fmt.Sprintf(`"endpoint": "ep_000%d"`, 1+m.w.rng.IntN(2))
 }
@@ -150,7 +160,7 @@ func (m *planMaker) source() {
 	if m.w.hits(0.03) {
 		rows += loopRowsMax - 5 // some on the loop, some on the pool
 	}
-	m.add(plannedNode{rowsMax: rows}, "fixed_source", -1, `"row_count": %d`, rows)
+	m.add(plannedNode{rowsMax: rows, typed: true}, "fixed_source", -1, `"row_count": %d`, rows)
 }
 
 // chain adds computing nodes of which each reads the one before.
@@ -164,7 +174,7 @@ func (m *planMaker) chain() {
 		case 0:
 			m.add(n, "filter", input, `"pred_id": "large"`)
 		case 1:
-			m.add(n, "sort", input, `"by": 1, "order": %q`, []string{"asc", "desc"}[rng.IntN(2)])
+			m.add(n, "sort", input, `"by": %d, "order": %q`, m.anyKey(n), []string{"asc", "desc"}[rng.IntN(2)])
 		case 2:
 			m.add(n, "take", input, `"count": %d`, 1+rng.IntN(8))
 		case 3:
@@ -235,7 +245,7 @@ func (m *planMaker) inner() {
 		}
 		m.add(n, "filter", input, `"pred_id": %q`, predicate)
 	case 13, 14:
-		by := 1
+		by := m.anyKey(n)
 		switch {
 		case n.score && m.w.hits(0.6):
 			by = 2001
@@ -253,7 +263,7 @@ func (m *planMaker) inner() {
 			return
 		}
 		r.read = true
-		m.add(plannedNode{rowsMax: n.rowsMax + r.rowsMax, country: n.country || r.country, score: n.score || r.score},
+		m.add(plannedNode{rowsMax: n.rowsMax + r.rowsMax, country: n.country || r.country, score: n.score || r.score, typed: n.typed || r.typed},
 			"concat", input, `"rhs": %q`, m.id(rhs))
 	case 19, 20:
 		m.add(n, "sleep", input, `"duration_ms": %d, "fail_after_sleep": %v`, rng.IntN(12), m.w.hits(0.05))

@@ -42,6 +42,17 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 				return c.Inputs[0], nil
 			}
 		}
+		if spec.Op == "test::fixed_source" {
+			makeRows := spec.Run
+			spec.Writes = task.Columns(simInt, simBool, simSet)
+			spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+				rows, err := makeRows(c)
+				if err != nil {
+					return rowset.RowSet{}, err
+				}
+				return withTypes(rows), nil
+			}
+		}
 		specs = append(specs, spec)
 	}
 	passThrough := func(op string, onLoop bool, body task.Body, params ...plan.ParamSchema) {

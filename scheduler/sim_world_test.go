@@ -61,6 +61,7 @@ url = "http://model/score"
 		}
 		tables[name] = &fstest.MapFile{Data: data}
 	}
+	tables["keys.toml"].Data = append(tables["keys.toml"].Data, simKeys...)
 	var err error
 	if lab.reg, err = registry.Load(tables, "test"); err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 // workerCommand returns the command that other modes start as a process per engine. Its help
 // is hidden, since people have no use for it.
 func (p *Program) workerCommand() *cobra.Command {
-	var engine, registryDir string
+	var engine, registryDir, modelDir string
 	var o rankd.Options
 	cmd := &cobra.Command{
 		Use: "worker", Hidden: true, Args: cobra.NoArgs,
@@ -80,7 +80,7 @@ func (p *Program) workerCommand() *cobra.Command {
 			if spec != spec.Local() || spec.Kind == engines.Peer {
 				return fmt.Errorf("engine %s does not run in this process", spec)
 			}
-			if err := command.Folders(&o, "", registryDir); err != nil {
+			if err := command.Folders(&o, "", registryDir, modelDir); err != nil {
 				return err
 			}
 			o.Logger = command.Logger(p.Stderr)
@@ -97,6 +97,7 @@ func (p *Program) workerCommand() *cobra.Command {
 	f.IntVar(&o.CPUThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.StringVar(&o.Env, "env", "dev", "`environment`")
 	f.StringVar(&registryDir, "registry_dir", "", "`folder` of the registry's tables")
+	f.StringVar(&modelDir, "model_dir", "", "`folder` of the models")
 	return cmd
 }
 
@@ -112,6 +113,12 @@ func opener(o rankd.Options) worker.Open {
 		target, err := engines.Open(o)
 		if err != nil {
 			return nil, err // not a nil *Target in an interface
+		}
+		if setup.Context != "" {
+			if err := target.SetContext(setup.Context); err != nil {
+				target.Close()
+				return nil, err
+			}
 		}
 		return target, nil
 	}

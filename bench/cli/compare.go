@@ -37,6 +37,7 @@ type compareOptions struct {
 	backlog     int
 	fanout      int
 	users       string
+	context     string
 	latencies   []time.Duration
 	rounds      int
 	duration    time.Duration
@@ -120,6 +121,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
 	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
 	f.IntVar(&o.fanout, "fanout", 0, "`number` that replaces every fanout of the plan (0: the plan's own)")
+	f.StringVar(&o.context, "context", "", "the `context` of each request, JSON as in a request")
 	f.StringVar(&o.users, "users", "1", "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000)")
 
 	f.StringVar(&o.engines, "engines", specs, "`engines` to measure; ratios are to the first")
@@ -146,6 +148,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.html, "html", "", "write a report with charts to this `file`")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
 	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
+	f.StringVar(&o.modelDir, "model_dir", "", "load the models in this `folder`, files <name>.json of XGBoost, for the task model")
 }
 
 // check reports all that is wrong at once, and completes the options.
@@ -282,10 +285,10 @@ func (o *compareOptions) points() (points []compare.Point) {
 // artifact reads the plan, sets the fanout, and checks that an engine takes it.
 func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []byte, err error) {
 	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan, Compiler: compiler}
-	if err := command.Folders(&engine, o.planDir, o.registryDir); err != nil {
+	if err := command.Folders(&engine, o.planDir, o.registryDir, o.modelDir); err != nil {
 		return "", nil, err
 	}
-	if name, text, err = soundPlan(engine); err != nil || o.fanout == 0 {
+	if name, text, err = soundPlan(engine, o.context); err != nil || o.fanout == 0 {
 		return name, text, err
 	}
 	if engine.PlanText, err = engines.WithFanout(text, o.fanout); err != nil {
@@ -294,17 +297,22 @@ func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []
 	if engine.Plan != "" {
 		engine.Plan, engine.PlanFile = "", engine.Plan+plan.ArtifactSuffix
 	}
-	return soundPlan(engine)
+	return soundPlan(engine, o.context)
 }
 
-// soundPlan opens an engine for as long as it takes to know that its plan is sound, and
-// returns the plan's name and artifact.
-func soundPlan(o rankd.Options) (name string, artifact []byte, err error) {
+// soundPlan opens an engine for as long as it takes to know that its plan and the context of the requests
+// are sound, and returns the plan's name and artifact.
+func soundPlan(o rankd.Options, context string) (name string, artifact []byte, err error) {
 	e, err := rankd.Open(o)
 	if err != nil {
 		return "", nil, err
 	}
 	defer e.Close()
+	if context != "" {
+		if err := engines.NewTarget(e).SetContext(context); err != nil {
+			return "", nil, fmt.Errorf("--context: %w", err)
+		}
+	}
 	info, err := e.PlanInfo("")
 	if err != nil {
 		return "", nil, err
@@ -358,7 +366,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 		return &command.RuntimeError{Err: err}
 	}
 	round := worker.Round{
-		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact)},
+		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact), Context: o.context},
 		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()

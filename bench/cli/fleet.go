@@ -14,10 +14,10 @@ import (
 
 // fleet says which engines a benchmark runs, and how their processes are started.
 type fleet struct {
-	specs            []engines.Spec
-	cpuThreads       int
-	env, registryDir string
-	peers, peersDir  string
+	specs                      []engines.Spec
+	cpuThreads                 int
+	env, registryDir, modelDir string
+	peers, peersDir            string
 }
 
 // startWorkers starts a process per engine. stop ends them, also after an error.
@@ -44,7 +44,7 @@ func (p *Program) startWorkers(ctx context.Context, o *fleet) (workers []*worker
 			binary = s.Binary
 		}
 		argv := []string{binary, "bench", "worker", "--engine", s.Local().String(), "--cpu_threads", strconv.Itoa(o.cpuThreads),
-			"--env", o.env, "--registry_dir", o.registryDir}
+			"--env", o.env, "--registry_dir", o.registryDir, "--model_dir", o.modelDir}
 		if s.Kind == engines.Peer {
 			if peers == "" {
 				if temporary, err = os.MkdirTemp("", "rankd-peers-"); err != nil {

@@ -1,12 +1,17 @@
 package engines
 
 import (
+	"fmt"
+
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/load"
 )
 
 // Target is an engine that runs its own plan for users. It closes the engine. Any goroutine.
-type Target struct{ engine *rankd.Engine }
+type Target struct {
+	engine  *rankd.Engine
+	request rankd.Request // of each user
+}
 
 // Open opens an engine and makes a target of it. The options choose the plan.
 func Open(o rankd.Options) (*Target, error) {
@@ -18,11 +23,17 @@ func Open(o rankd.Options) (*Target, error) {
 }
 
 // NewTarget makes a target of an engine that has a plan of its own.
-func NewTarget(e *rankd.Engine) *Target { return &Target{e} }
+func NewTarget(e *rankd.Engine) *Target { return &Target{engine: e} }
+
+// SetContext gives all requests the same context, JSON as in a request. It must come before the first client.
+func (t *Target) SetContext(json string) (err error) {
+	t.request, err = t.engine.ParseRequest(fmt.Appendf(nil, `{"user_id": 1, "request_id": "", "context": %s}`, json))
+	return err
+}
 
 // NewClient implements load.Target.
 func (t *Target) NewClient(answered func(err error)) load.Client {
-	return &client{engine: t.engine, done: func(_ *rankd.Answer, err error) { answered(err) }}
+	return &client{engine: t.engine, request: t.request, done: func(_ *rankd.Answer, err error) { answered(err) }}
 }
 
 // Close implements load.Target.
@@ -43,11 +54,16 @@ func (t *Target) Traffic() load.Traffic {
 
 // client keeps the callback, so that sending allocates nothing of its own.
 type client struct {
-	engine *rankd.Engine
-	done   func(*rankd.Answer, error)
+	engine  *rankd.Engine
+	request rankd.Request
+	done    func(*rankd.Answer, error)
 }
 
 // Send implements load.Client.
-func (c *client) Send(user int64) { c.engine.Submit(rankd.Request{UserID: user}, c.done) }
+func (c *client) Send(user int64) {
+	r := c.request
+	r.UserID = user
+	c.engine.Submit(r, c.done)
+}
 
 var _ load.Counting = (*Target)(nil)

@@ -23,6 +23,8 @@ type Setup struct {
 	Fanout int `json:"fanout,omitempty"`
 	// Artifact is the plan itself, with Fanout applied. Engines run it.
 	Artifact string `json:"artifact,omitempty"`
+	// Context is the context of each request, JSON as in a request. Engines read it; absent means none.
+	Context string `json:"context,omitempty"`
 	// Scenario names a load of package placement, which brings its own plans. Only engines of
 	// this build know it.
 	Scenario string `json:"scenario,omitempty"`

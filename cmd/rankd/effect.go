@@ -50,7 +50,7 @@ func jobsOf(flag string) []job {
 	switch flag {
 	case "env", "registry_dir":
 		return []job{jobServe, jobTrace, jobBench, jobListPlans, jobPrintPlan, jobPrintRegistry}
-	case "plan_dir":
+	case "plan_dir", "model_dir":
 		return []job{jobServe, jobTrace, jobBench, jobListPlans, jobPrintPlan}
 	case "plan", "plan_name":
 		return []job{jobServe, jobTrace, jobBench, jobPrintPlan}

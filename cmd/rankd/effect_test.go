@@ -35,7 +35,7 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 		value string
 		jobs  string // that read it
 	}{
-		"plan_name": {"diamond", "sbi"}, "plan": {"file", "sbi"}, "plan_dir": {"folder", "sbli"},
+		"plan_name": {"diamond", "sbi"}, "plan": {"file", "sbi"}, "plan_dir": {"folder", "sbli"}, "model_dir": {"folder", "sbli"},
 		"redis": {"h:1", "sbrd"}, "env": {"test", "sblir"}, "registry_dir": {"folder", "sblir"},
 		"engine": {"pool", "sb"}, "async_scheduler": {"true", "sb"}, "within_request_parallelism": {"true", "sb"},
 		"cpu_threads": {"2", "sbe"}, "io_threads": {"2", ""}, "redis_pool": {"2", "sb"},

@@ -113,7 +113,7 @@ func engineOptions(o *options) (rankd.Options, error) {
 		e.BusyPoll = -1
 	}
 	e.TraceDetail, _ = trace.ParseDetail(o.traceDetail) // checked with the flags
-	if err := command.Folders(&e, o.planDir, o.registryDir); err != nil {
+	if err := command.Folders(&e, o.planDir, o.registryDir, o.modelDir); err != nil {
 		return e, err
 	}
 	return e, checkPlanFile(o.plan, e.Plans)

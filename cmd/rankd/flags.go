@@ -49,7 +49,7 @@ type options struct {
 	ioThreads                int
 	redisPool                int // 0: as the endpoint's policy says
 
-	env, registryDir, redis string
+	env, registryDir, modelDir, redis string
 
 	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
@@ -232,6 +232,7 @@ func (o *options) addPlan(f *pflag.FlagSet) {
 		"(or password_file=PATH), unix:///path?db=1")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
 	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
+	f.StringVar(&o.modelDir, "model_dir", "", "load the models in this `folder`, files <name>.json of XGBoost, for the task model")
 }
 
 // addEngine adds the flags that choose and size an engine.

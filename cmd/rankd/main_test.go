@@ -377,6 +377,8 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		{"UnknownEnvironment", []string{"--env", "moon"}, []string{"moon"}},
 		{"UnknownRegistryFolder", []string{"--registry_dir", filepath.Join(dir, "nope")}, []string{"--registry_dir", "nope"}},
 		{"RegistryFolderWithoutTables", []string{"--registry_dir", dir}, []string{"--registry_dir", dir, "keys.toml"}},
+		{"UnknownModelFolder", []string{"--model_dir", filepath.Join(dir, "nope")}, []string{"--model_dir", "nope"}},
+		{"AModelThatIsNone", []string{"--model_dir", dir}, []string{"--model_dir", dir, "bad.plan.json", "must be \"gbtree\""}},
 		{"UnknownPlan", []string{"--plan_name", "nope"}, []string{`unknown plan "nope"`}},
 		{"PlanNameWithPath", []string{"--plan_name", "../bad"}, []string{"plan name"}},
 		{"UnknownPlanFolder", []string{"--plan_dir", filepath.Join(dir, "nope")}, []string{"--plan_dir", "nope"}},

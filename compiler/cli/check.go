@@ -16,7 +16,6 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/task/builtin"
 )
 
 // check runs the command check.
@@ -25,7 +24,7 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 	if err != nil {
 		return err
 	}
-	c, err := o.newCompiler()
+	c, config, err := o.newCompiler()
 	if err != nil {
 		return err
 	}
@@ -34,11 +33,7 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 	if err != nil {
 		return &command.RuntimeError{Err: err}
 	}
-	reg, err := command.Registry(o.registryDir, o.env)
-	if err != nil {
-		return err
-	}
-	k := checker{options: o, dir: dir, registry: reg, made: make(map[string]bool)}
+	k := checker{options: o, dir: dir, config: config, made: make(map[string]bool)}
 	k.report = report{Plans: []compiled{}, Diagnostics: []compiler.Diagnostic{}}
 	for i := range results {
 		k.compare(&results[i])
@@ -57,10 +52,10 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 // checker compares sources with artifacts. One goroutine.
 type checker struct {
 	*options
-	dir      string
-	registry *registry.Registry
-	report   report
-	made     map[string]bool // paths of the artifacts that sources make
+	dir    string
+	config compiler.Config
+	report report
+	made   map[string]bool // paths of the artifacts that sources make
 }
 
 // compare checks the artifact of one source.
@@ -81,7 +76,7 @@ func (k *checker) compare(r *compiler.Result) {
 		case !bytes.Equal(artifact, r.Artifact):
 			r.Errors = append(r.Errors, k.stale(r.Path(), path+" is stale: the source compiles to another artifact"))
 		}
-		if g, err := plan.Load(path, r.Artifact, builtin.Catalog(), k.registry); err == nil { // as the compiler has seen
+		if g, err := plan.Load(path, r.Artifact, k.config.Tasks, k.config.Registry); err == nil { // as the compiler has seen
 			k.columns(path, g)
 		}
 	}
@@ -115,7 +110,7 @@ func (k *checker) others(folder string) error {
 				Message: "the source of this artifact is gone", Hint: "remove the artifact"})
 			continue
 		}
-		g, err := plan.Load(path, text, builtin.Catalog(), k.registry)
+		g, err := plan.Load(path, text, k.config.Tasks, k.config.Registry)
 		if err != nil {
 			k.report.fail(compiler.Diagnostic{Code: "bad-artifact", File: path, Line: 1, Column: 1,
 				Message: strings.TrimPrefix(err.Error(), path+": ")})
@@ -164,12 +159,12 @@ func (k *checker) lost(path string, g *plan.Graph) {
 			keys, params = append(keys, p.Keys()...), append(params, p.Params()...)
 		}
 		for _, id := range keys {
-			if _, ok := k.registry.Key(id); !ok {
+			if _, ok := k.config.Registry.Key(id); !ok {
 				k.unknown(path, n, n.ExprSpan, fmt.Sprintf("key %d", id))
 			}
 		}
 		for _, id := range params {
-			if _, ok := k.registry.Param(id); !ok {
+			if _, ok := k.config.Registry.Param(id); !ok {
 				k.unknown(path, n, n.ExprSpan, fmt.Sprintf("parameter %d", id))
 			}
 		}
@@ -177,7 +172,7 @@ func (k *checker) lost(path string, g *plan.Graph) {
 			if schema := &n.Schema.Params[i]; schema.IsKey {
 				id := n.Params.Int(schema.Name)
 				none := !schema.Required && id == schema.IntValue
-				if _, ok := k.registry.Key(registry.KeyID(id)); !none && (!ok || id < 0) {
+				if _, ok := k.config.Registry.Key(registry.KeyID(id)); !none && (!ok || id < 0) {
 					k.unknown(path, n, n.SourceSpan, fmt.Sprintf("key %d", id))
 				}
 			}

@@ -21,7 +21,7 @@ func (p *Program) compile(ctx context.Context, o *options, args []string) error 
 	if err != nil {
 		return err
 	}
-	c, err := o.newCompiler()
+	c, _, err := o.newCompiler()
 	if err != nil {
 		return err
 	}

@@ -22,9 +22,9 @@ type Program struct {
 
 // options are the flags of the commands. Immutable once parsed.
 type options struct {
-	output           string // the folder of artifacts
-	json, watch      bool
-	env, registryDir string
+	output                     string // the folder of artifacts
+	json, watch                bool
+	env, registryDir, modelDir string
 }
 
 const usageTemplate = `Usage:
@@ -120,6 +120,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "artifacts/plans", "`folder` of the artifacts")
 	f.BoolVar(&o.json, "json", false, "print what was compiled, and the diagnostics, as a line of JSON on stdout")
+	f.StringVar(&o.modelDir, "model_dir", "", "check the nodes of the task model against the models in this `folder`, files <name>.json of XGBoost")
 	o.addRegistryFlags(cmd)
 }
 
@@ -143,11 +144,18 @@ func oneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// newCompiler returns a compiler for the flags. The caller closes it.
-func (o *options) newCompiler() (*compiler.Compiler, error) {
+// newCompiler returns a compiler for the flags, and what plans are checked against. The caller closes it.
+func (o *options) newCompiler() (*compiler.Compiler, compiler.Config, error) {
+	var config compiler.Config
 	reg, err := command.Registry(o.registryDir, o.env)
 	if err != nil {
-		return nil, err
+		return nil, config, err
 	}
-	return compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+	models, err := command.Models(o.modelDir)
+	if err != nil {
+		return nil, config, err
+	}
+	config = compiler.Config{Tasks: builtin.CatalogWith(models), Registry: reg}
+	c, err := compiler.New(config)
+	return c, config, err
 }

@@ -12,8 +12,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/task/builtin"
 )
 
 func TestMain(m *testing.M) {
@@ -23,9 +21,8 @@ func TestMain(m *testing.M) {
 
 func compile(t *testing.T, sources ...compiler.Source) []compiler.Result {
 	t.Helper()
-	reg, err := registry.Default("dev")
-	require.NoError(t, err)
-	c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+	tasks, reg := catalogAndRegistry(t)
+	c, err := compiler.New(compiler.Config{Tasks: tasks, Registry: reg})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, c.Close()) }()
 	results, err := c.Compile(t.Context(), sources...)

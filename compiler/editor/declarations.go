@@ -25,10 +25,11 @@ var declarationsText string
 var declarations = template.Must(template.New(DeclarationsFile).Funcs(template.FuncMap{
 	"keyType": keyType, "paramType": paramType, "name": propertyName, "comment": comment,
 	"options": optionsType, "optional": allOptional, "byKind": endpointsByKind, "string": strconv.Quote,
+	"functions": functions, "builders": builders,
 }).Parse(declarationsText))
 
 // Declarations returns the type declarations of the language: the module @ranking-dsl/runtime and
-// the globals Key, P, EP, coalesce and regex. The same language gives the same bytes. Any goroutine.
+// the globals Key, P, EP and the functions of expressions. The same language gives the same bytes. Any goroutine.
 func Declarations(l *compiler.Language) []byte {
 	var b strings.Builder
 	if err := declarations.Execute(&b, l); err != nil {
@@ -40,7 +41,7 @@ func Declarations(l *compiler.Language) []byte {
 // keyTypes are the TypeScript types of keys.
 var keyTypes = map[registry.Type]string{
 	registry.Int: "IntKey", registry.Float: "FloatKey", registry.String: "StringKey", registry.Bool: "BoolKey",
-	registry.FeatureBundle: "FeatureBundleKey",
+	registry.StringSet: "StringSetKey", registry.FeatureBundle: "FeatureBundleKey",
 }
 
 func keyType(k registry.Key) string {
@@ -56,6 +57,10 @@ func paramType(p registry.Param) string {
 		return "Rankd.NumberParam"
 	case registry.String:
 		return "Rankd.StringParam"
+	case registry.IntList:
+		return "Rankd.IntList"
+	case registry.StringList:
+		return "Rankd.StringSet"
 	default:
 		return "Rankd.BoolParam"
 	}

@@ -66,13 +66,34 @@ func unseenMerge() task.Spec {
 	}
 }
 
+// everything is a source of rows with a column of each key.
+func everything() task.Spec {
+	return task.Spec{
+		Op: "shop::everything", Doc: "Rows with all columns.", Output: task.Source,
+		Writes: func(_ *plan.Node, reg *registry.Registry) []registry.KeyID {
+			var keys []registry.KeyID
+			for _, key := range reg.Keys() {
+				keys = append(keys, key.ID)
+			}
+			return keys
+		},
+		Run: func(c *task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil },
+	}
+}
+
+// catalogAndRegistry returns the tasks and the keys of the tests: the built-in ones and some of each further type.
+func catalogAndRegistry(t *testing.T) (*task.Catalog, *registry.Registry) {
+	t.Helper()
+	reg, err := registry.Load(os.DirFS("../testdata/tables"), "dev")
+	require.NoError(t, err)
+	tasks, err := task.NewCatalog(append(builtin.Specs(), unseen(), unseenMerge(), everything())...)
+	require.NoError(t, err)
+	return tasks, reg
+}
+
 func language(t *testing.T) *compiler.Language {
 	t.Helper()
-	reg, err := registry.Default("dev")
-	require.NoError(t, err)
-	tasks, err := task.NewCatalog(append(builtin.Specs(), unseen(), unseenMerge())...)
-	require.NoError(t, err)
-	return compiler.NewLanguage(tasks, reg)
+	return compiler.NewLanguage(catalogAndRegistry(t))
 }
 
 // compilers returns the TypeScript compilers to test with, from RANKD_TSC, a list like PATH.

@@ -7,14 +7,21 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
 
-// Folders makes o read plans from the folder of --plan_dir, and tables from the folder of
-// --registry_dir. An empty path leaves the built-in ones. The error names the flag.
-func Folders(o *rankd.Options, planDir, registryDir string) (err error) {
+// Folders makes o read plans from the folder of --plan_dir, tables from the folder of --registry_dir, and
+// models from the folder of --model_dir. An empty path leaves the built-in ones, and no models. The error names the flag.
+func Folders(o *rankd.Options, planDir, registryDir, modelDir string) (err error) {
+	if modelDir != "" {
+		if o.Models, err = openFolder(modelFlag, modelDir); err != nil {
+			return err
+		}
+		o.ModelsName = modelsName(modelDir)
+	}
 	if registryDir != "" {
 		if o.Registry, err = openFolder("--registry_dir", registryDir); err != nil {
 			return err
@@ -58,6 +65,22 @@ func Registry(dir, env string) (*registry.Registry, error) {
 	}
 	return reg, nil
 }
+
+// Models returns the models in the folder of --model_dir, or nil for an empty path. The error names the flag.
+func Models(dir string) (*gbdt.Set, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	folder, err := openFolder(modelFlag, dir)
+	if err != nil {
+		return nil, err
+	}
+	return gbdt.ReadFolder(folder, modelsName(dir))
+}
+
+const modelFlag = "--model_dir"
+
+func modelsName(dir string) string { return modelFlag + " " + excerpt.Name(dir) }
 
 // openFolder returns the folder that a flag names. The error names both.
 func openFolder(flag, path string) (fs.FS, error) {

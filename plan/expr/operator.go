@@ -64,6 +64,7 @@ type Operator struct {
 	Makes    Type      // Number, String or Predicate; of key_ref and param_ref Number, though the registry decides
 	Typed    bool      // an artifact needs Capability for it
 
+	Group string // heading in the reference
 	// For the reference, each a sentence or more. NonFinite is empty if the result is always finite.
 	Doc, Null, NonFinite string
 	Example              string // in TypeScript

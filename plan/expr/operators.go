@@ -23,21 +23,20 @@ const (
 
 // operators is the table. The order is the order of the reference.
 var operators = []Operator{
-	// Leaves.
 	{
-		Name: "const_number", code: opConst, Makes: Number,
+		Group: "Values", Name: "const_number", code: opConst, Makes: Number,
 		Members: []Member{{Name: "value", Type: "number", Doc: "The number."}},
 		Doc:     "A constant. An integral value of at most 64 bits is an integer, any other a double.",
 		Null:    "Never null.", Example: "0.5", Builder: "E.const",
 	},
-	{Name: "const_null", code: opNull, Makes: Null, Doc: "The constant null.", Null: "Always null.", Example: "null"},
+	{Group: "Values", Name: "const_null", code: opNull, Makes: Null, Doc: "The constant null.", Null: "Always null.", Example: "null"},
 	{
-		Name: "const_string", code: opText, Makes: String, Typed: true,
+		Group: "Values", Name: "const_string", code: opText, Makes: String, Typed: true,
 		Members: []Member{{Name: "value", Type: "string", Doc: "The string."}},
 		Doc:     "A constant string.", Null: "Never null.", Example: `"US"`,
 	},
 	{
-		Name: "key_ref", code: opKey, Makes: Number,
+		Group: "Values", Name: "key_ref", code: opKey, Makes: Number,
 		Members: []Member{{Name: "key_id", Type: "integer", Doc: "The key."}},
 		Doc: "The row's value in the column of a key; key 1 is the row's id. A bool is the number 0 or 1 in arithmetic. " +
 			"Without typed expressions a string reads as null.",
@@ -45,141 +44,138 @@ var operators = []Operator{
 		Example: "Key.score", Builder: "E.key",
 	},
 	{
-		Name: "param_ref", code: opParam, Makes: Number,
+		Group: "Values", Name: "param_ref", code: opParam, Makes: Number,
 		Members: []Member{{Name: "param_id", Type: "integer", Doc: "The parameter."}},
 		Doc: "The request's value for a parameter or a field of its context, the same for each row. A bool is the number 0 or 1. " +
 			"Without typed expressions a string reads as null.",
 		Null: "Null if the request sets none.", Example: "P.weight", Builder: "E.param",
 	},
 	{
-		Name: "now", code: opNow, Makes: Number, Typed: true,
+		Group: "Values", Name: "now", code: opNow, Makes: Number, Typed: true,
 		Doc:  "The time at which the request arrived, in seconds since 1970-01-01 00:00 UTC, with fractions.",
 		Null: "Never null.", Example: "now()", Function: "now",
 	},
 
-	// Arithmetic.
 	{
-		Name: "add", code: opAdd, Operands: two, Makes: Number, Doc: "The sum of a and b.", Null: nullIfAny, NonFinite: passesOn,
+		Group: "Arithmetic", Name: "add", code: opAdd, Operands: two, Makes: Number, Doc: "The sum of a and b.", Null: nullIfAny, NonFinite: passesOn,
 		Example: "Key.score + 1", Infix: "+", Builder: "E.add",
 		row:    func(a, b, _ float64) float64 { return a + b },
 		kernel: kernel{two: addVector, scalar: addScalar, before: func(dst []float64, c float64, y []float64) { addScalar(dst, y, c) }},
 	},
 	{
-		Name: "sub", code: opSub, Operands: two, Makes: Number, Doc: "a less b.", Null: nullIfAny, NonFinite: passesOn,
+		Group: "Arithmetic", Name: "sub", code: opSub, Operands: two, Makes: Number, Doc: "a less b.", Null: nullIfAny, NonFinite: passesOn,
 		Example: "Key.score - 1", Infix: "-", Builder: "E.sub",
 		row:    func(a, b, _ float64) float64 { return a - b },
 		kernel: kernel{two: subVector, scalar: func(dst, x []float64, c float64) { addScalar(dst, x, -c) }, before: subScalar},
 	},
 	{
-		Name: "mul", code: opMul, Operands: two, Makes: Number, Doc: "The product of a and b.", Null: nullIfAny, NonFinite: passesOn,
+		Group: "Arithmetic", Name: "mul", code: opMul, Operands: two, Makes: Number, Doc: "The product of a and b.", Null: nullIfAny, NonFinite: passesOn,
 		Example: "Key.score * P.weight", Infix: "*", Builder: "E.mul",
 		row:    func(a, b, _ float64) float64 { return a * b },
 		kernel: kernel{two: mulVector, scalar: mulScalar, before: func(dst []float64, c float64, y []float64) { mulScalar(dst, y, c) }},
 	},
 	{
-		Name: "div", code: opDiv, Operands: two, Makes: Number, Typed: true, Doc: "a divided by b, with fractions.", Null: nullIfAny,
-		NonFinite: nullIfNot + " A division by zero is.", Example: "Key.likes / Key.views", Infix: "/", Builder: "E.div",
+		Group: "Arithmetic", Name: "div", code: opDiv, Operands: two, Makes: Number, Typed: true, Doc: "a divided by b, with fractions.", Null: nullIfAny,
+		NonFinite: "Null if b is zero or the result overflows.", Example: "Key.likes / Key.views", Infix: "/", Builder: "E.div",
 		row:    func(a, b, _ float64) float64 { return a / b },
 		kernel: kernel{two: divVector, scalar: divByScalar, before: divScalar},
 	},
 	{
-		Name: "mod", code: opMod, Operands: two, Makes: Number, Typed: true,
+		Group: "Arithmetic", Name: "mod", code: opMod, Operands: two, Makes: Number, Typed: true,
 		Doc:  "The remainder of a divided by b, with the sign of a, as % of JavaScript.",
-		Null: nullIfAny, NonFinite: nullIfNot + " The remainder by zero is.", Example: "Key.id % 10", Infix: "%", Builder: "E.mod",
+		Null: nullIfAny, NonFinite: "Null if b is zero.", Example: "Key.id % 10", Infix: "%", Builder: "E.mod",
 		row:    func(a, b, _ float64) float64 { return remainder(a, b) },
 		kernel: kernel{two: modVector, scalar: modByScalar},
 	},
 	{
-		Name: "neg", code: opNeg, Operands: one, Makes: Number, Doc: "x with the opposite sign.", Null: nullIfAny, NonFinite: passesOn,
+		Group: "Arithmetic", Name: "neg", code: opNeg, Operands: one, Makes: Number, Doc: "x with the opposite sign.", Null: nullIfAny, NonFinite: passesOn,
 		Example: "-Key.score", Prefix: "-", Builder: "E.neg",
 		row:    func(x, _, _ float64) float64 { return -x },
 		kernel: kernel{one: negate},
 	},
 	{
-		Name: "abs", code: opAbs, Operands: one, Makes: Number, Typed: true, Doc: "x without its sign.", Null: nullIfAny,
+		Group: "Arithmetic", Name: "abs", code: opAbs, Operands: one, Makes: Number, Typed: true, Doc: "x without its sign.", Null: nullIfAny,
 		NonFinite: nullIfNot, Example: "Math.abs(Key.score)", Function: "Math.abs", Builder: "E.abs",
 		row:    func(x, _, _ float64) float64 { return math.Abs(x) },
 		kernel: kernel{one: absolute},
 	},
 	{
-		Name: "floor", code: opFloor, Operands: one, Makes: Number, Typed: true, Doc: "The largest integer that is at most x.",
+		Group: "Arithmetic", Name: "floor", code: opFloor, Operands: one, Makes: Number, Typed: true, Doc: "The largest integer that is at most x.",
 		Null: nullIfAny, NonFinite: nullIfNot, Example: "Math.floor(Key.score)", Function: "Math.floor", Builder: "E.floor",
 		row:    func(x, _, _ float64) float64 { return math.Floor(x) },
 		kernel: kernel{one: floor},
 	},
 	{
-		Name: "ceil", code: opCeil, Operands: one, Makes: Number, Typed: true, Doc: "The smallest integer that is at least x.",
+		Group: "Arithmetic", Name: "ceil", code: opCeil, Operands: one, Makes: Number, Typed: true, Doc: "The smallest integer that is at least x.",
 		Null: nullIfAny, NonFinite: nullIfNot, Example: "Math.ceil(Key.score)", Function: "Math.ceil", Builder: "E.ceil",
 		row:    func(x, _, _ float64) float64 { return math.Ceil(x) },
 		kernel: kernel{one: ceil},
 	},
 	{
-		Name: "sqrt", code: opSqrt, Operands: one, Makes: Number, Typed: true, Doc: "The square root of x.", Null: nullIfAny,
-		NonFinite: nullIfNot + " The root of a negative number is.", Example: "Math.sqrt(Key.likes)", Function: "Math.sqrt", Builder: "E.sqrt",
+		Group: "Arithmetic", Name: "sqrt", code: opSqrt, Operands: one, Makes: Number, Typed: true, Doc: "The square root of x.", Null: nullIfAny,
+		NonFinite: "Null if x is negative.", Example: "Math.sqrt(Key.likes)", Function: "Math.sqrt", Builder: "E.sqrt",
 		row:    func(x, _, _ float64) float64 { return math.Sqrt(x) },
 		kernel: kernel{one: squareRoot},
 	},
 	{
-		Name: "exp", code: opExp, Operands: one, Makes: Number, Typed: true, Doc: "e to the power of x.", Null: nullIfAny,
-		NonFinite: nullIfNot + " It is for x above some 709.", Example: "Math.exp(-Key.score)", Function: "Math.exp", Builder: "E.exp",
+		Group: "Arithmetic", Name: "exp", code: opExp, Operands: one, Makes: Number, Typed: true, Doc: "e to the power of x.", Null: nullIfAny,
+		NonFinite: "Null if the result overflows, from x = 710 on.", Example: "Math.exp(-Key.score)", Function: "Math.exp", Builder: "E.exp",
 		row:    func(x, _, _ float64) float64 { return math.Exp(x) },
 		kernel: kernel{one: exponential},
 	},
 	{
-		Name: "log", code: opLog, Operands: one, Makes: Number, Typed: true, Doc: "The natural logarithm of x.", Null: nullIfAny,
-		NonFinite: nullIfNot + " The logarithm of zero or of a negative number is.", Example: "Math.log(1 + Key.likes)",
+		Group: "Arithmetic", Name: "log", code: opLog, Operands: one, Makes: Number, Typed: true, Doc: "The natural logarithm of x.", Null: nullIfAny,
+		NonFinite: "Null if x is zero or negative.", Example: "Math.log(1 + Key.likes)",
 		Function: "Math.log", Builder: "E.log",
 		row:    func(x, _, _ float64) float64 { return math.Log(x) },
 		kernel: kernel{one: logarithm},
 	},
 	{
-		Name: "pow", code: opPow, Operands: two, Makes: Number, Typed: true, Doc: "a to the power of b.", Null: nullIfAny,
-		NonFinite: nullIfNot + " Zero to a negative power, and a negative number to a fraction, are.",
+		Group: "Arithmetic", Name: "pow", code: opPow, Operands: two, Makes: Number, Typed: true, Doc: "a to the power of b.", Null: nullIfAny,
+		NonFinite: "Null if the result overflows, for zero to a negative power, and for a negative number to a fraction.",
 		Example:   "Key.score ** 2", Infix: "**", Function: "Math.pow", Builder: "E.pow",
 		row:    func(a, b, _ float64) float64 { return power(a, b) },
 		kernel: kernel{two: powVector, scalar: powByScalar},
 	},
 	{
-		Name: "min", code: opMin, Operands: two, Makes: Number, Typed: true, Doc: "The smaller of a and b.", Null: nullIfAny,
+		Group: "Arithmetic", Name: "min", code: opMin, Operands: two, Makes: Number, Typed: true, Doc: "The smaller of a and b.", Null: nullIfAny,
 		NonFinite: nullIfNot, Example: "Math.min(Key.score, 1)", Function: "Math.min", Builder: "E.min",
 		row:    func(a, b, _ float64) float64 { return min(a, b) },
 		kernel: kernel{two: minVector, scalar: minScalar, before: func(dst []float64, c float64, y []float64) { minScalar(dst, y, c) }},
 	},
 	{
-		Name: "max", code: opMax, Operands: two, Makes: Number, Typed: true, Doc: "The larger of a and b.", Null: nullIfAny,
+		Group: "Arithmetic", Name: "max", code: opMax, Operands: two, Makes: Number, Typed: true, Doc: "The larger of a and b.", Null: nullIfAny,
 		NonFinite: nullIfNot, Example: "Math.max(Key.score, 0)", Function: "Math.max", Builder: "E.max",
 		row:    func(a, b, _ float64) float64 { return max(a, b) },
 		kernel: kernel{two: maxVector, scalar: maxScalar, before: func(dst []float64, c float64, y []float64) { maxScalar(dst, y, c) }},
 	},
 	{
-		Name: "clamp", code: opClamp, Operands: []Operand{{"x", TakesNumber}, {"low", TakesNumber}, {"high", TakesNumber}},
+		Group: "Arithmetic", Name: "clamp", code: opClamp, Operands: []Operand{{"x", TakesNumber}, {"low", TakesNumber}, {"high", TakesNumber}},
 		Makes: Number, Typed: true, Doc: "x, but at least low and at most high. high wins if it is below low.", Null: nullIfAny,
 		NonFinite: nullIfNot, Example: "clamp(Key.score, 0, 1)", Function: "clamp", Builder: "E.clamp",
 		row: func(x, low, high float64) float64 { return min(max(x, low), high) },
 	},
 
-	// Time.
 	{
-		Name: "age", code: opAge, Operands: one, Makes: Number, Typed: true,
+		Group: "Time", Name: "age", code: opAge, Operands: one, Makes: Number, Typed: true,
 		Doc:  "The seconds from the time x to the request's arrival: now() - x. x is in seconds since 1970. The age of a time to come is negative.",
 		Null: nullIfAny, NonFinite: nullIfNot, Example: "age(Key.created_at)", Function: "age", Builder: "E.age",
 	},
 	{
-		Name: "decay", code: opDecay, Operands: []Operand{{"x", TakesNumber}, {"half_life", TakesNumber}}, Makes: Number, Typed: true,
+		Group: "Time", Name: "decay", code: opDecay, Operands: []Operand{{"x", TakesNumber}, {"half_life", TakesNumber}}, Makes: Number, Typed: true,
 		Doc:  "2 to the power of -x / half_life: 1 at x = 0, one half at x = half_life. x and half_life have the same unit.",
-		Null: nullIfAny, NonFinite: nullIfNot + " So is the result if half_life is not above 0.",
+		Null: nullIfAny, NonFinite: "Null if half_life is not above 0, or the result overflows.",
 		Example: "decay(age(Key.created_at), 6 * 3600)", Function: "decay", Builder: "E.decay",
 		row:    func(x, halfLife, _ float64) float64 { return decay(x, halfLife) },
 		kernel: kernel{two: decayVector, scalar: decayScalar},
 	},
 
-	// Choices.
 	{
-		Name: "coalesce", code: opCoalesce, Operands: []Operand{{"a", TakesNullable}, {"b", TakesNullable}}, Makes: Number, Doc: "a, or b where a is null.", Null: "Null if both are null.",
+		Group: "Choices", Name: "coalesce", code: opCoalesce, Operands: []Operand{{"a", TakesNullable}, {"b", TakesNullable}}, Makes: Number, Doc: "a, or b where a is null.", Null: "Null if both are null.",
 		NonFinite: passesOn, Example: "coalesce(Key.score, 0)", Infix: "??", Function: "coalesce", Builder: "E.coalesce",
 	},
 	{
-		Name: "if", code: opIf,
+		Group: "Choices", Name: "if", code: opIf,
 		Operands: []Operand{{"cond", TakesPredicate}, {"then", TakesNullable}, {"else", TakesNullable}},
 		Makes:    Number, Typed: true,
 		Doc:  "then where cond is true, else where it is false. A pattern inside cond must be a literal, because an expression cannot fail.",
@@ -187,57 +183,56 @@ var operators = []Operator{
 		Example: "Key.score > 0.5 ? 1 : Key.score", Infix: "?:", Builder: "E.if",
 	},
 
-	// Predicates.
 	{
-		Name: "const_bool", code: opTruth, Makes: Predicate, Members: []Member{{Name: "value", Type: "boolean", Doc: "The value."}},
+		Group: "Predicates", Name: "const_bool", code: opTruth, Makes: Predicate, Members: []Member{{Name: "value", Type: "boolean", Doc: "The value."}},
 		Doc: "A constant predicate.", Null: neverNullPred, Example: "true", Builder: "Pred.const",
 	},
 	{
-		Name: "cmp", Cmp: "==", code: opCmp, Operands: equal, Members: cmpMember, Makes: Predicate,
+		Group: "Predicates", Name: "cmp", Cmp: "==", code: opCmp, Operands: equal, Members: cmpMember, Makes: Predicate,
 		Doc: "a equals b.", Null: "With the literal null: true if the other side is null. Otherwise false if an operand is null.",
 		Example: `Key.country == "US"`, Infix: "==",
 	},
 	{
-		Name: "cmp", Cmp: "!=", code: opCmp, Operands: equal, Members: cmpMember, Makes: Predicate,
+		Group: "Predicates", Name: "cmp", Cmp: "!=", code: opCmp, Operands: equal, Members: cmpMember, Makes: Predicate,
 		Doc: "a differs from b.", Null: "With the literal null: true if the other side is not null. Otherwise false if an operand is null.",
 		Example: "Key.author_id != Key.id", Infix: "!=",
 	},
 	{
-		Name: "cmp", Cmp: "<", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is less than b.",
+		Group: "Predicates", Name: "cmp", Cmp: "<", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is less than b.",
 		Null: falseIfNull, Example: "Key.score < 0.5", Infix: "<",
 	},
 	{
-		Name: "cmp", Cmp: "<=", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is at most b.",
+		Group: "Predicates", Name: "cmp", Cmp: "<=", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is at most b.",
 		Null: falseIfNull, Example: "Key.score <= 0.5", Infix: "<=",
 	},
 	{
-		Name: "cmp", Cmp: ">", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is greater than b.",
+		Group: "Predicates", Name: "cmp", Cmp: ">", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is greater than b.",
 		Null: falseIfNull, Example: "Key.score > 0.5", Infix: ">",
 	},
 	{
-		Name: "cmp", Cmp: ">=", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is at least b.",
+		Group: "Predicates", Name: "cmp", Cmp: ">=", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is at least b.",
 		Null: falseIfNull, Example: "Key.score >= 0.5", Infix: ">=",
 	},
 	{
-		Name: "is_null", code: opIsNull, Operands: anything, Makes: Predicate,
+		Group: "Predicates", Name: "is_null", code: opIsNull, Operands: anything, Makes: Predicate,
 		Doc: "x is null.", Null: neverNullPred, Example: "Key.score == null", Builder: "Pred.isNull",
 	},
 	{
-		Name: "not_null", code: opNotNull, Operands: anything, Makes: Predicate,
+		Group: "Predicates", Name: "not_null", code: opNotNull, Operands: anything, Makes: Predicate,
 		Doc: "x is not null.", Null: neverNullPred, Example: "Key.score != null", Builder: "Pred.notNull",
 	},
 	{
-		Name: "in", code: opIn, Operands: []Operand{{"lhs", TakesElement}}, Makes: Predicate,
+		Group: "Predicates", Name: "in", code: opIn, Operands: []Operand{{"lhs", TakesElement}}, Makes: Predicate,
 		Members: []Member{{Name: "list", Type: "array", Doc: "Numbers, or strings."}},
 		Doc:     "lhs equals an element of the list.", Null: falseIfNull, Example: `Key.country.in(["US", "CA"])`, Method: "in", Builder: "Pred.in",
 	},
 	{
-		Name: "member", code: opMember, Operands: []Operand{{"x", TakesElement}, {"set", TakesSet}}, Makes: Predicate, Typed: true,
+		Group: "Predicates", Name: "member", code: opMember, Operands: []Operand{{"x", TakesElement}, {"set", TakesSet}}, Makes: Predicate, Typed: true,
 		Doc:  "x is an element of the row's set or of the request's list. Integers are compared exactly.",
 		Null: falseIfNull, Example: `Key.tags.includes("news")`, Method: "includes",
 	},
 	{
-		Name: "regex", code: opRegex, Makes: Predicate,
+		Group: "Predicates", Name: "regex", code: opRegex, Makes: Predicate,
 		Members: []Member{
 			{Name: "key_id", Type: "integer", Doc: "A string key."},
 			{Name: "pattern", Type: "object", Doc: `{"kind": "literal", "value": "^a"} or {"kind": "param", "param_id": 2}.`},
@@ -248,15 +243,15 @@ var operators = []Operator{
 		Null: falseIfNull, Example: `regex(Key.title, "^new", "i")`, Function: "regex", Builder: "Pred.regex",
 	},
 	{
-		Name: "and", code: opAnd, Operands: logical, Makes: Predicate, Doc: "a and b. b is not looked at where a is false.",
+		Group: "Predicates", Name: "and", code: opAnd, Operands: logical, Makes: Predicate, Doc: "a and b. b is not looked at where a is false.",
 		Null: neverNullPred, Example: "Key.score > 0.5 && Key.likes > 3", Infix: "&&", Builder: "Pred.and",
 	},
 	{
-		Name: "or", code: opOr, Operands: logical, Makes: Predicate, Doc: "a or b. b is not looked at where a is true.",
+		Group: "Predicates", Name: "or", code: opOr, Operands: logical, Makes: Predicate, Doc: "a or b. b is not looked at where a is true.",
 		Null: neverNullPred, Example: "Key.score > 0.5 || Key.likes > 3", Infix: "||", Builder: "Pred.or",
 	},
 	{
-		Name: "not", code: opNot, Operands: []Operand{{"x", TakesPredicate}}, Makes: Predicate,
+		Group: "Predicates", Name: "not", code: opNot, Operands: []Operand{{"x", TakesPredicate}}, Makes: Predicate,
 		Doc: "x is false. The negation of a comparison with null is therefore true.", Null: neverNullPred,
 		Example: "!(Key.score > 0.5)", Prefix: "!", Builder: "Pred.not",
 	},

@@ -44,7 +44,7 @@ func blend() task.Spec {
 				"An input without further rows is skipped, and the turns of the others go on. With `ratio` and `pattern` all rows of all inputs are in the result. " +
 				"Of an input in `fixed` only as many rows are as it has positions. A fixed position behind the end of all other rows moves up, so that no position stays empty.\n\n" +
 				"`names` names the inputs for `pattern`, `fixed` and `source`, and must be given with them. `source` and `rank` are the columns of [union](union.md).",
-			Writes: "the columns of `source` and `rank`, if given",
+			Writes: "The columns of `source` and `rank`, if given.",
 			Order:  "As the turns say. Rows of one input keep their order.",
 			Nulls:  "A column that an input lacks is null in the rows of that input.",
 			Empty:  "An input without rows has no turn, and adds its columns. If no input has rows, the result has none.",

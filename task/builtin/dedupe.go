@@ -20,8 +20,8 @@ func dedupe() task.Spec {
 				"the greatest (`max`) or least (`min`) value of `column`. The other rows are gone.\n\n" +
 				"`sources` names a set column, mostly that of [union](union.md). The row that stays then has the members of the sets of all rows with its value: an id " +
 				"that two sources gave names both.",
-			Reads:  "the columns of `by`, `column` and `sources`, if given",
-			Writes: "the column of `sources`, if given",
+			Reads:  "The columns of `by`, `column` and `sources`, if given.",
+			Writes: "The column of `sources`, if given.",
 			Order:  "The rows that stay keep their order and their own places: with `max` a row does not move to the place of the first row of its value. Among equal values of `column` the first row stays.",
 			Nulls: "A row whose `by` is null is never a duplicate and always stays. A null in `column` loses against any value; if all are null, the first row stays. " +
 				"A null set adds nothing; if all sets are null, the result's is null. A column that the input lacks counts as null in all rows. The floats 0.0 and -0.0 are equal.",

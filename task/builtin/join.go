@@ -24,8 +24,8 @@ func join() task.Spec {
 				"- `inner` keeps the rows with a match, and adds the `columns`. Without `columns` it only selects.\n" +
 				"- `anti` keeps the rows without a match. It takes no `columns`.\n\n" +
 				"A join never makes more rows than its left side has: if several rows of `right` match, the first one counts.",
-			Reads:  "the column of `on`; of the node `right` the columns of `right_on` and `columns`",
-			Writes: "the `columns`. One that the left side has, too, is replaced in all rows, also by the null of a row without a match",
+			Reads:  "The column of `on`; of the node `right` the columns of `right_on` and `columns`.",
+			Writes: "The `columns`. One that the left side has, too, is replaced in all rows, also by the null of a row without a match.",
 			Order:  "The rows keep the order of the left side. Of several matches the first in the order of `right` counts.",
 			Nulls: "A null equals nothing, not even a null. A column that a side lacks counts as null in all its rows. " +
 				"`left` writes nulls also under keys that are not nullable, as concat does. The floats 0.0 and -0.0 are equal.",

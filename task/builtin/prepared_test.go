@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -86,5 +88,26 @@ func preparedRun(t testing.TB, spec task.Spec, params map[string]any, in rowset.
 		if _, err := spec.Run(c); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkLookup measures all of a lookup of eight fields but Redis: commands, replies that are decoded already, columns.
+func BenchmarkLookup(b *testing.B) {
+	spec := specOf(b, "lookup")
+	params := map[string]any{"endpoint": "ep_0001", "key": "item:{id}", "fields": []any{"likes", "i1", "at", "i2", "price", "f1", "title", "premium"}}
+	reply := []byte("*8\r\n$5\r\n53120\r\n$6\r\n823411\r\n$10\r\n1793412098\r\n$4\r\n5310\r\n$5\r\n53.21\r\n$19\r\n0.53120984012948012\r\n$17\r\nTitle of item 312\r\n$1\r\n1\r\n")
+	for _, rows := range []int{100, 10_000} {
+		b.Run(strconv.Itoa(rows), func(b *testing.B) {
+			ids := make([]int64, rows)
+			for i := range ids {
+				ids[i] = int64(i * 7)
+			}
+			run := preparedRun(b, spec, params, rankdtest.Rows(ids...), reply)
+			b.ReportAllocs()
+			for b.Loop() {
+				run()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
+		})
 	}
 }

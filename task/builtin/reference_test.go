@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -260,6 +261,9 @@ func requireTable(t *testing.T, want table, got rowset.RowSet) {
 	result := tableOf(got)
 	require.ElementsMatch(t, want.columns, result.columns)
 	require.Len(t, result.rows, len(want.rows))
+	if reflect.DeepEqual(want.rows, result.rows) {
+		return
+	}
 	for i := range want.rows {
 		require.Equal(t, want.rows[i], result.rows[i], "row %d", i)
 	}

@@ -26,6 +26,7 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		lookup(),
 		union(),
 		dedupe(),
+		exclude(),
 		join(),
 		blend(),
 		sleep(),

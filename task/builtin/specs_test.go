@@ -9,16 +9,22 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
+// places are the built-in tasks and where they run; of the seeds' twelve as their table says.
+var places = map[string]task.Place{
+	"core::viewer": task.Waits, "core::follow": task.Waits, "core::recommendation": task.Waits, "core::media": task.Waits,
+	"core::vm": task.Computes, "core::filter": task.Computes, "core::sort": task.Computes, "core::take": task.Computes,
+	"core::concat": task.Computes, "test::busy_cpu": task.Computes,
+	"test::sleep": task.OnLoop, "test::fixed_source": task.OnLoop,
+
+	"core::union": task.Computes, "core::dedupe": task.Computes, "core::exclude": task.Waits, "core::join": task.Computes, "core::blend": task.Computes,
+	"core::diversify": task.Computes, "core::top": task.Computes, "core::boost": task.Computes, "core::normalize": task.Computes, "core::model": task.Computes,
+	"core::candidates": task.Waits, "core::lookup": task.Waits, "core::remote": task.Waits, "core::remote_candidates": task.Waits,
+}
+
 func TestNames(t *testing.T) {
 	r := Catalog()
-	names := []string{
-		"core::viewer", "core::follow", "core::recommendation", "core::media", "core::vm",
-		"core::filter", "core::sort", "core::take", "core::concat", "test::sleep", "test::fixed_source", "test::busy_cpu",
-		"core::union", "core::dedupe", "core::join", "core::blend", "core::candidates", "core::lookup",
-		"core::remote", "core::remote_candidates",
-	}
-	assert.Len(t, r.Specs(), len(names))
-	for _, full := range names {
+	assert.Len(t, r.Specs(), len(places))
+	for full := range places {
 		s, ok := r.OpSchema(full)
 		require.True(t, ok, full)
 		assert.Equal(t, full, s.Op)
@@ -34,17 +40,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The seeds' table of where a task runs.
 func TestPlaces(t *testing.T) {
-	places := map[string]task.Place{
-		"core::viewer": task.Waits, "core::follow": task.Waits, "core::recommendation": task.Waits, "core::media": task.Waits,
-		"core::vm": task.Computes, "core::filter": task.Computes, "core::sort": task.Computes, "core::take": task.Computes,
-		"core::concat": task.Computes, "test::busy_cpu": task.Computes,
-		"core::remote": task.Waits, "core::remote_candidates": task.Waits,
-		"core::union": task.Computes, "core::dedupe": task.Computes, "core::join": task.Computes, "core::blend": task.Computes,
-		"core::candidates": task.Waits, "core::lookup": task.Waits,
-		"test::sleep": task.OnLoop, "test::fixed_source": task.OnLoop,
-	}
 	for _, s := range Specs() {
 		want, known := places[s.Op]
 		require.True(t, known, s.Op)

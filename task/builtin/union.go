@@ -17,7 +17,7 @@ func union() task.Spec {
 				"second, and so on. The columns are those of all inputs. `source` and `rank` add two columns which later nodes use: a filter on the source, " +
 				"a score from the rank, a [dedupe](dedupe.md) that collects all sources of an id.\n\n" +
 				"`names` names the inputs for `source`, and must be given with it, one name per input. Without `source` it has no effect and is refused.",
-			Writes:     "the columns of `source` and `rank`, if given",
+			Writes:     "The columns of `source` and `rank`, if given.",
 			Order:      "Input by input, and within an input in its order. Nothing is sorted.",
 			Nulls:      "A column that an input lacks is null in the rows of that input. `source` and `rank` are never null.",
 			Empty:      "An input without rows adds its columns and no rows. If no input has rows, the result has none.",

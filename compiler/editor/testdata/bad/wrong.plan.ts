@@ -42,6 +42,20 @@ export default definePlan({
     v.filter({ pred: regex(Key.country, "x", "g") }); // wrong: unknown flag
     v.filter({ pred: Pred.cmp("=", Key.id, 5) }); // wrong: unknown comparison
     v.filter({ pred: Pred.cmp(">", Key.country, 5) }); // wrong: a string key
+    v.vm({ outKey: Key.score, expr: Math.max(Key.country, 1) }); // wrong: a string key
+    v.vm({ outKey: Key.score, expr: clamp(Key.score, 0) }); // wrong: an operand is missing
+    v.vm({ outKey: Key.score, expr: decay(age(Key.created_at)) }); // wrong: the half life is missing
+    v.vm({ outKey: Key.score, expr: now(1) }); // wrong: too many operands
+    v.vm({ outKey: Key.score, expr: Key.likes > 3 ? "a" : 1 }); // wrong: a text
+    v.vm({ outKey: Key.score, expr: Key.tags + 1 }); // wrong: arithmetic on a set
+    v.vm({ outKey: Key.score, expr: E.if(Key.score, 1, 2) }); // wrong: a number where a condition belongs
+    v.filter({ pred: Key.tags.includes(1) }); // wrong: a number in a set of texts
+    v.filter({ pred: Key.tags == "news" }); // wrong: a set and a text
+    v.filter({ pred: P.seen.includes(Key.country) }); // wrong: a text in a list of numbers
+    v.filter({ pred: Key.id.in(P.topics) }); // wrong: a number in a list of texts
+    v.filter({ pred: Key.country.in(P.seen) }); // wrong: a text in a list of numbers
+    v.filter({ pred: Key.country < Key.tags }); // wrong: a text and a set
+    v.filter({ pred: P.lang }); // wrong: a text where a condition belongs
     v.sort({ key: Key.score, order: "down" }); // wrong: neither asc nor desc
     v.sort({ order: "desc" }); // wrong: the key is missing
     v.sort({ key: Key.features_esr }); // wrong: a feature bundle

@@ -1,0 +1,46 @@
+package engines
+
+import (
+	"io/fs"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+func TestEachRequestHasTheContext(t *testing.T) {
+	tables := fstest.MapFS{}
+	for _, file := range []string{"keys.toml", "params.toml", "endpoints.dev.toml"} {
+		text, err := fs.ReadFile(registry.DefaultTables(), file)
+		require.NoError(t, err)
+		tables[file] = &fstest.MapFile{Data: text}
+	}
+	tables["params.toml"].Data = append(tables["params.toml"].Data, "\n[[param]]\nid = 9\nname = \"hour\"\ntype = \"int\"\ncontext = true\n"...)
+	seen := make(chan [2]int64, 2)
+	target, err := Open(rankd.Options{
+		Redis: "127.0.0.1:1", Registry: tables, PlanFile: "p.plan.json", Model: rankd.Sequential,
+		PlanText: []byte(`{"schema_version": 1, "plan_name": "p", "nodes": [{"node_id": "n", "op": "test::hour", "inputs": []}], "outputs": ["n"]}`),
+		Tasks: []task.Spec{{Op: "test::hour", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			hour, _ := c.Params.Int(9)
+			seen <- [2]int64{c.UserID, hour}
+			return rowset.Dense(&rowset.Batch{}), nil
+		}}},
+	})
+	require.NoError(t, err)
+	defer target.Close()
+	assert.ErrorContains(t, target.SetContext(`{"hour": "x"}`), `context member "hour" must be an integer of 64 bits`)
+	require.NoError(t, target.SetContext(`{"hour": 18}`))
+	answered := make(chan error, 2)
+	client := target.NewClient(func(err error) { answered <- err })
+	for _, user := range []int64{7, 8} {
+		client.Send(user)
+		assert.NoError(t, <-answered)
+		assert.Equal(t, [2]int64{user, 18}, <-seen)
+	}
+}

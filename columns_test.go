@@ -1,0 +1,207 @@
+package rankd_test
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// typedTables returns the built-in tables with a key of each type, and context parameters.
+func typedTables(t testing.TB) fs.FS {
+	t.Helper()
+	tables := fstest.MapFS{}
+	for _, file := range []string{"keys.toml", "params.toml", "endpoints.dev.toml"} {
+		text, err := fs.ReadFile(registry.DefaultTables(), file)
+		require.NoError(t, err)
+		tables[file] = &fstest.MapFile{Data: text}
+	}
+	for i, key := range []string{"int", "bool", "string_set"} {
+		tables["keys.toml"].Data = fmt.Appendf(tables["keys.toml"].Data, "\n[[key]]\nid = %d\nname = \"my_%s\"\ntype = %q\nnullable = true\n", 5001+i, key, key)
+	}
+	for i, param := range []string{"int", "bool", "int_list", "string_list", "string", "float"} {
+		tables["params.toml"].Data = fmt.Appendf(tables["params.toml"].Data, "\n[[param]]\nid = %d\nname = \"my_%s\"\ntype = %q\ncontext = true\n", 101+i, param, param)
+	}
+	return tables
+}
+
+// typedSource makes rows with a column of each type, from the context of the request and the node's parameters.
+var typedSource = task.Spec{
+	Op: "test::typed", Doc: "Rows with columns of all types.", Output: task.Source,
+	Params: []plan.ParamSchema{{Name: "rows", Type: plan.Int, Required: true}, {Name: "seed", Type: plan.Int}},
+	Writes: task.Columns(2002, 3001, 5001, 5002, 5003),
+	Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		n, seed := int(c.Node.Params.Int("rows")), c.Node.Params.Int("seed")
+		base, _ := c.Params.Int(101)
+		hot, _ := c.Params.Bool(102)
+		ids, _ := c.Params.IntList(103)
+		tags, _ := c.Params.StringList(104)
+		country, _ := c.Params.String(105)
+		step, _ := c.Params.Float(106)
+		rng := rand.New(rand.NewPCG(uint64(seed), uint64(len(c.RequestID))))
+		out := make([]int64, n)
+		floats, strings := rowset.NewFloatBuilder(2002, n), rowset.NewStringBuilder(3001, n)
+		ints, bools, sets := rowset.NewIntBuilder(5001, n), rowset.NewBoolBuilder(5002, n), rowset.NewSetBuilder(5003, n)
+		for i := range n {
+			out[i] = ids[i%len(ids)] + int64(i)
+			if rng.IntN(4) == 0 {
+				floats.AppendNull()
+				strings.AppendNull()
+				ints.AppendNull()
+				bools.AppendNull()
+				sets.AppendNull()
+				continue
+			}
+			floats.Append(step * float64(rng.IntN(5)))
+			strings.Append(fmt.Append(nil, country, rng.IntN(3)))
+			ints.Append(base - int64(rng.IntN(3)))
+			bools.Append(hot != (rng.IntN(2) == 0))
+			for _, tag := range tags[:rng.IntN(len(tags)+1)] {
+				sets.Add([]byte(tag))
+			}
+			sets.Append()
+		}
+		return rowset.Dense(rowset.NewBatch(out, rowset.Columns{
+			Floats: []rowset.FloatColumn{floats.Column()}, Strings: []rowset.StringColumn{strings.Column()},
+			Ints: []rowset.IntColumn{ints.Column()}, Bools: []rowset.BoolColumn{bools.Column()}, Sets: []rowset.SetColumn{sets.Column()},
+		})), nil
+	},
+	Forgets: true,
+}
+
+// columnsPlan returns a random plan of the tasks that pass columns of all types on.
+func columnsPlan(rng *rand.Rand, name string) string {
+	nodes := []string{fmt.Sprintf(`{"node_id": "n0", "op": "test::typed", "inputs": [], "params": {"rows": %d, "seed": %d}}`, rng.IntN(40), rng.IntN(100)),
+		fmt.Sprintf(`{"node_id": "n1", "op": "test::typed", "inputs": [], "params": {"rows": %d}}`, rng.IntN(3000)),
+		`{"node_id": "n2", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 5}}`}
+	typed := []bool{true, true, false}
+	for len(nodes) < 12 {
+		at, input := len(nodes), rng.IntN(len(nodes))
+		op, params := "core::take", fmt.Sprintf(`{"count": %d}`, 1+rng.IntN(30))
+		has := typed[input]
+		switch rng.IntN(6) {
+		case 0, 1:
+			by := registry.IDKey
+			if has {
+				by = []registry.KeyID{registry.IDKey, 2002, 3001, 5001, 5002}[rng.IntN(5)]
+			}
+			op, params = "core::sort", fmt.Sprintf(`{"by": %d, "order": %q}`, by, []string{"asc", "desc"}[rng.IntN(2)])
+		case 2:
+			op, params = "core::filter", `{"pred_id": "some"}`
+		case 3:
+			op, params = "core::vm", `{"out_key": 1001, "expr_id": "double"}`
+		case 4:
+			rhs := rng.IntN(len(nodes))
+			op, params = "core::concat", fmt.Sprintf(`{"rhs": "n%d"}`, rhs)
+			has = has || typed[rhs]
+		}
+		nodes = append(nodes, fmt.Sprintf(`{"node_id": "n%d", "op": %q, "inputs": ["n%d"], "params": %s}`, at, op, input, params))
+		typed = append(typed, has)
+	}
+	return fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "nodes": [%s], "outputs": ["n%d", "n%d"],
+		"expr_table": {"double": {"op": "mul", "a": {"op": "coalesce", "a": {"op": "key_ref", "key_id": 2002}, "b": {"op": "key_ref", "key_id": 1}}, "b": {"op": "const_number", "value": 2}}},
+		"pred_table": {"some": {"op": "cmp", "cmp": ">", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 20}}}}`,
+		name, strings.Join(nodes, ","), len(nodes)-1, len(nodes)-2)
+}
+
+var engineID = regexp.MustCompile(`"engine_request_id":"[^"]*"`)
+
+// Columns of all types come through every task to the answer, the same on each engine in each mode.
+func TestColumnsOfAllTypesOnEveryModel(t *testing.T) {
+	const plans = 25
+	folder := fstest.MapFS{}
+	for i := range plans {
+		name := fmt.Sprintf("p%d", i)
+		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(columnsPlan(rand.New(rand.NewPCG(uint64(i), 5)), name))}
+	}
+	answers := map[string]string{}
+	o := rankd.Options{Plans: folder, Registry: typedTables(t), Tasks: []task.Spec{typedSource}, AllowRequestScheduling: true}
+	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+		modes := []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll}
+		for i := range plans {
+			for _, mode := range modes {
+				name := fmt.Sprintf("p%d", i)
+				r, err := e.ParseRequest(fmt.Appendf(nil, `{"user_id": 1, "request_id": "r%d", "plan": %q, "scheduling": %q, "context": {"my_int": 9007199254740993,
+					"my_bool": true, "my_int_list": [9007199254740993, -5, 17], "my_string_list": ["b", "a", "ä"], "my_string": "D", "my_float": 0.25}}`, i, name, mode))
+				require.NoError(t, err)
+				a, err := e.Rank(t.Context(), r)
+				require.NoError(t, err, "%s: %s", name, folder[name+".plan.json"].Data)
+				got := engineID.ReplaceAllString(string(a.AppendJSON(nil, rankd.FormatFlat)), "")
+				want, seen := answers[name]
+				if !seen {
+					answers[name] = got
+					continue
+				}
+				require.Equal(t, want, got, "%s in mode %s", name, mode)
+			}
+		}
+	})
+	all := fmt.Sprint(answers)
+	for _, part := range []string{`"id":9007199254740993,`, `"my_int":9007199254740993,`, `"my_int":9007199254740992,`, `"my_int":9007199254740991,`,
+		`"my_bool":true`, `"my_bool":false`, `"my_string_set":["a","b"]`, `"my_string_set":[]`} {
+		assert.Contains(t, all, part)
+	}
+}
+
+func TestAnswerOfAllTypes(t *testing.T) {
+	o := rankd.Options{Registry: typedTables(t), Tasks: []task.Spec{typedSource}, Plans: plans(map[string]string{
+		"p": `{"node_id": "out", "op": "test::typed", "inputs": [], "params": {"rows": 40, "seed": 3}}`})}
+	e := open(t, o)
+	a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Context: map[string]any{
+		"my_int": int64(1<<53 + 1), "my_bool": false, "my_int_list": []int64{1}, "my_string_list": []string{"y", "x"}, "my_string": "D", "my_float": 1}})
+	require.NoError(t, err)
+	out := a.Output(0)
+	assert.Equal(t, []rankd.Column{
+		{Name: "score", Type: rankd.FloatColumn}, {Name: "country", Type: rankd.StringColumn}, {Name: "my_int", Type: rankd.IntColumn},
+		{Name: "my_bool", Type: rankd.BoolColumn}, {Name: "my_string_set", Type: rankd.SetColumn},
+	}, out.Columns())
+	ints, nullInts, ok := out.Ints("my_int")
+	require.True(t, ok)
+	bools, nullBools, ok := out.Bools("my_bool")
+	require.True(t, ok)
+	sets, nullSets, ok := out.Sets("my_string_set")
+	require.True(t, ok)
+	require.Equal(t, nullInts, nullBools)
+	require.Equal(t, nullInts, nullSets)
+	exact := false
+	for i := range out.Len() {
+		c := out.Candidate(i)
+		v, ok := c.Int("my_int")
+		assert.Equal(t, !nullInts[i], ok)
+		assert.Equal(t, ints[i], v)
+		exact = exact || v == 1<<53+1
+		b, ok := c.Bool("my_bool")
+		assert.Equal(t, !nullBools[i], ok)
+		assert.Equal(t, bools[i], b)
+		s, ok := c.Set("my_string_set")
+		assert.Equal(t, !nullSets[i], ok)
+		assert.Equal(t, sets[i], s)
+		assert.Subset(t, []string{"x", "y"}, s)
+	}
+	assert.True(t, exact)
+	for _, name := range []string{"score", "nothing"} {
+		_, _, ok = out.Ints(name)
+		assert.False(t, ok)
+		_, ok = out.Candidate(0).Set(name)
+		assert.False(t, ok)
+	}
+
+	_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, ID: "r", Context: map[string]any{"my_int": "x"}})
+	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+	var failed *rankd.Error
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, "Invalid request", failed.Text)
+	assert.Equal(t, `context member "my_int" must be an integer of 64 bits, got "x"`, failed.Detail)
+}

@@ -1,0 +1,106 @@
+package reference
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rankd/rankd/plan/expr"
+)
+
+// expressionsIntro says what holds for all operators. The table has the rest.
+const expressionsIntro = `<!-- ` + "`go test ./reference -update`" + ` writes this page from the table of operators. -->
+# Expressions
+
+An *expression* gives each row a number or null. A *predicate* gives each row true or false. Plans in TypeScript write both with the
+operators and functions of JavaScript. Where all values are there and finite, the result is that of JavaScript. Artifacts hold
+trees of objects: expressions in ` + "`expr_table`" + `, predicates in ` + "`pred_table`" + `.
+
+## Typed expressions
+
+An artifact lists the capability ` + "`" + expr.Capability + "`" + ` in ` + "`capabilities_required`" + ` to have *typed expressions*. The compiler
+lists it when a plan needs it. It brings three things:
+
+- The operators marked *typed* below. Without the capability, loading refuses them.
+- The types of the registry. Strings, sets and lists can be compared, and integers are compared exactly. Without it, each value is a
+  double, and a string reads as null.
+- Errors at loading for an operand of a wrong type, a key or parameter that does not exist, a malformed pattern, and a column that no
+  node writes. The error names the place in the tree.
+
+## Types
+
+| type | from | in arithmetic | compared |
+|---|---|---|---|
+| number | float keys and parameters, fractions, the results of operators | as it is, a double | as doubles |
+| integer | int keys and parameters, the id, integral constants | becomes a double, rounded beyond 2^53 | with another integer exactly, with a number as doubles |
+| bool | bool keys and parameters | 1 or 0 | as 1 or 0; in TypeScript it is a predicate, too, which is false for null |
+| string | string keys and parameters, constants | no | ` + "`==` and `!=`" + ` with another string, by bytes |
+| set | string_set keys, string_list and int_list parameters | no | ` + "`includes`" + ` and null tests alone |
+
+Arithmetic is that of doubles, as in JavaScript. An integer stays exact only where it is compared as it stands: by the six
+comparisons, ` + "`in` and `member`" + `. Every other operator turns it into a double first: ` + "`Key.id + 0 == Key.likes`" + ` compares doubles, and so
+does ` + "`min`, `if` or `coalesce`" + ` of integers. TypeScript writes an exact constant beyond 2^53 as ` + "`9007199254740993n`" + `.
+
+## Nulls and infinities
+
+- An operator with a null operand is null, if the table does not say otherwise. A comparison with a null operand is false, ` + "`!=`" + ` included.
+- A typed operator is null if its result is an infinity or NaN: ` + "`x / 0`, `Math.log(0)`, `Math.sqrt(-1)`, `Math.exp(1000)`" + `. ` + "`coalesce`" + ` gives such a
+  row a value.
+- ` + "`+`, `-`, `*`, `??`" + ` and the choice of ` + "`?:`" + ` pass an infinity or NaN on. A node that writes one into a column fails.
+
+## The unit of time
+
+Times are seconds since 1970-01-01 00:00 UTC, with fractions. All rows and nodes of a request have the same ` + "`now()`" + `, its arrival. For a column in
+milliseconds write ` + "`now() - Key.created_ms / 1000`" + `.
+`
+
+// expressionsPage returns docs/reference/expressions.md.
+func expressionsPage(operators []expr.Operator) string {
+	var b strings.Builder
+	b.WriteString(expressionsIntro + "\n## Operators\n")
+	group := ""
+	for i := range operators {
+		o := &operators[i]
+		if o.Group != group {
+			group = o.Group
+			fmt.Fprintf(&b, "\n### %s\n\n| TypeScript | in artifacts | meaning | null, infinity, NaN |\n|---|---|---|---|\n", group)
+		}
+		meaning := o.Doc
+		if o.Typed {
+			meaning += " *Typed.*"
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", waysToWrite(o), cell(operatorJSON(o)), cell(meaning), cell(o.Null+" "+o.NonFinite))
+	}
+	return b.String()
+}
+
+// waysToWrite returns how plans write an operator: an example, and other ways.
+func waysToWrite(o *expr.Operator) string {
+	parts := []string{"`" + cell(o.Example) + "`"}
+	for _, other := range []string{o.Function, o.Builder} {
+		if other != "" && !strings.Contains(o.Example, other+"(") {
+			parts = append(parts, "`"+other+"`")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// operatorJSON returns an operator as artifacts write it, with "…" for its operands.
+func operatorJSON(o *expr.Operator) string {
+	text := `{"op": "` + o.Name + `"`
+	for _, m := range o.Members {
+		value := map[string]string{
+			"number": "0.5", "integer": "2002", "string": `"…"`, "boolean": "true", "array": "[…]", "object": "{…}",
+		}[m.Type]
+		if m.Name == "param_id" {
+			value = "4"
+		}
+		if o.Cmp != "" {
+			value = `"` + o.Cmp + `"`
+		}
+		text += `, "` + m.Name + `": ` + value
+	}
+	for _, operand := range o.Operands {
+		text += `, "` + operand.Member + `": …`
+	}
+	return text + "}"
+}

@@ -1,0 +1,278 @@
+package builtin
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// exclude drops rows whose id is in a set of the user or in a list of the request.
+func exclude() task.Spec {
+	now := 0.0
+	return task.Spec{
+		Op:  "core::exclude",
+		Doc: "Drops the rows whose id is in a set of Redis, or in a list of the request's context.",
+		Reference: task.Reference{
+			Text: "`exclude` leaves out what the user has seen, bought or blocked. It drops a row if its id, or its value of `by`, is a member of the set at `key`, or an element " +
+				"of the list `context`. A node names one of the two or both.\n\n" +
+				"`key` is the key of a set, or with `kind: \"sorted_set\"` of a sorted set. The scores of a sorted set are times in Unix seconds; with `max_age` a member whose score is more than " +
+				"so many seconds before the request no longer excludes. A score in the future always does.\n\n" +
+				"`\"on_error\": \"skip\"` on the node lets the rows pass if Redis fails, and the answer's `completeness` says so.",
+			Reads: "The column of `by`, if given.",
+			Redis: "`SMISMEMBER` for a set, `ZMSCORE` for a sorted set, both since Redis 6.2; an older server answers with an error. One command asks for up to 1,024 rows, and one " +
+				"round trip for up to 65,536. Rows that `context` has dropped, and nulls, are not asked for. No rows, no command.",
+			Order: "The rows that stay keep their order.",
+			Nulls: "A row whose `by` is null is never dropped. A column that the input lacks counts as null in all rows.",
+			Empty: "The result of an input without rows has none. A key that does not exist is an empty set. A list that the request does not bring is an empty list, and a `key` that " +
+				"needs a context field which the request does not bring does not exist.",
+			Duplicates: "Rows with the same id are all dropped or all stay.",
+			Failures:   "The node fails if Redis does, if the key has another type than `kind` says, or if the server is too old.",
+			Example: task.Example{
+				Plan: "return ctx.viewer({ endpoint: redis }).follow({ endpoint: redis, fanout: 5 })\n" +
+					"  .exclude({ endpoint: redis, key: \"seen:{user}\", context: \"seen\" });",
+				Redis:   []string{"RPUSH follow:1 11 12 13 14 15", "SADD seen:1 12 14"},
+				Request: `{"user_id": 1, "context": {"seen": [15]}}`,
+			},
+		},
+		Params: []plan.ParamSchema{
+			{Name: "endpoint", Type: plan.Endpoint, Doc: "The Redis that has the set. `key` needs it."},
+			{Name: "key", Type: plan.Template, Doc: "The key of the set: a template without `{id}`."},
+			{Name: "kind", Type: plan.Enum, StrValue: "set", Source: plan.SourceRule{OneOf: []string{"set", "sorted_set"}},
+				Doc: "The type of the key."},
+			{Name: "max_age", Type: plan.Float, Source: plan.SourceRule{FloatMin: &now},
+				Doc: "For how many seconds before the request a member of a sorted set excludes. Without it any member does."},
+			{Name: "context", Type: plan.String, Doc: "The name of a list in the request's context: of integers, or of strings if `by` is a string column."},
+			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.String}},
+				Doc: "The column whose value is looked for. Without it the id. Redis knows an integer by its decimal digits."},
+		},
+		Inputs:  1,
+		Output:  task.Subset,
+		Reads:   task.KeyParams("by"),
+		Place:   task.Waits,
+		Strict:  true,
+		Forgets: true,
+		Prepare: prepareExclude,
+		Run:     runExclude,
+	}
+}
+
+// excludeNode is an exclude's prepared node. Immutable; any goroutine.
+type excludeNode struct {
+	by      registry.KeyID
+	key     *plan.KeyTemplate // nil: no Redis
+	sorted  bool
+	aged    bool            // maxAge bounds the age of members
+	maxAge  float64         // seconds
+	context *registry.Param // nil: no list
+}
+
+func prepareExclude(n *plan.Node, reg *registry.Registry) (any, error) {
+	e := &excludeNode{by: registry.IDKey, key: n.Params.Template("key"), sorted: n.Params.String("kind") == "sorted_set",
+		aged: n.Params.Given("max_age"), maxAge: n.Params.Float("max_age")}
+	listType := registry.IntList
+	if by := n.Params.Key("by"); by != nil {
+		e.by = by.ID
+		if by.Type == registry.String {
+			listType = registry.StringList
+		}
+	}
+	context := n.Params.String("context")
+	switch {
+	case e.key == nil && context == "":
+		return nil, plan.ParamErrorf("key", "or context must be given")
+	case e.key != nil && e.key.PerRow():
+		return nil, plan.ParamErrorf("key", "has {id}, but one set serves all rows")
+	case e.key != nil && n.Endpoint == nil:
+		return nil, plan.ParamErrorf("endpoint", "is missing: key needs it")
+	case e.aged && !e.sorted:
+		return nil, plan.ParamErrorf("max_age", "has no effect on a set: only a sorted_set has times")
+	}
+	if e.key == nil {
+		for _, name := range []string{"endpoint", "kind", "max_age"} {
+			if n.Params.Given(name) {
+				return nil, plan.ParamErrorf(name, "has no effect without key")
+			}
+		}
+	}
+	if context != "" {
+		list, ok := reg.ParamByName(context)
+		if !ok || !list.Context || list.Type != listType {
+			return nil, plan.ParamErrorf("context", "is %s, must be a field of the request's context of type %s", task.Quote(context), listType)
+		}
+		e.context = list
+	}
+	return e, nil
+}
+
+func runExclude(c *task.Ctx) (rowset.RowSet, error) {
+	e := c.Node.Prepared.(*excludeNode)
+	in, err := e.withoutList(c, c.Inputs[0])
+	if err != nil || e.key == nil || in.Len() == 0 {
+		return in, err
+	}
+	return e.withoutMembers(c, in)
+}
+
+// withoutList drops the rows that the list of the context has.
+func (e *excludeNode) withoutList(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
+	if e.context == nil {
+		return in, nil
+	}
+	list := rowset.Side{Key: registry.IDKey}
+	if e.context.Type == registry.IntList {
+		ids, _ := c.Params.IntList(e.context.ID)
+		list.Rows = rowset.Dense(&rowset.Batch{IDs: ids})
+	} else {
+		texts, _ := c.Params.StringList(e.context.ID)
+		b := rowset.NewStringBuilder(e.by, len(texts))
+		for _, text := range texts {
+			b.Append([]byte(text))
+		}
+		list.Key = e.by
+		list.Rows = rowset.Dense(rowset.NewBatch(make([]int64, len(texts)), rowset.Columns{Strings: []rowset.StringColumn{b.Column()}}))
+	}
+	rowOf, err := rowset.Match(c, c.Memory, rowset.Side{Rows: in, Key: e.by}, list)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	keep := rowset.NewBitmap(in.Len())
+	for pos, match := range rowOf {
+		if match < 0 {
+			keep.Set(pos)
+		}
+	}
+	return rowset.Where(c.Memory, in, keep), nil
+}
+
+// How many rows one command and one round trip ask for. A command of 1,024 members keeps Redis
+// from others for some 0.1 ms, and encoding 64 such commands takes the loop some 1 ms.
+const (
+	excludeCommandRows = 1 << 10
+	excludeBatchRows   = 64 * excludeCommandRows
+)
+
+// withoutMembers drops the rows that the set in Redis has.
+func (e *excludeNode) withoutMembers(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
+	key, ok, err := c.RedisKey(e.key)
+	if err != nil || !ok {
+		return in, err
+	}
+	m := membership{excludeNode: e, c: c, redis: c.Redis(c.Node.Endpoint), key: key.Prefix, command: "SMISMEMBER", keep: rowset.NewBitmapOf(in.Len(), in.Len())}
+	if e.sorted {
+		m.command = "ZMSCORE"
+	}
+	now, _ := c.Params.Now()
+	m.oldest = math.Inf(-1)
+	if e.aged {
+		m.oldest = now - e.maxAge
+	}
+	asked := e.rowsToAsk(c, in)
+	for len(asked) > 0 {
+		n := min(len(asked), excludeBatchRows)
+		if err := m.ask(in, asked[:n]); err != nil {
+			return rowset.RowSet{}, err
+		}
+		asked = asked[n:]
+	}
+	return rowset.Where(c.Memory, in, m.keep), nil
+}
+
+// rowsToAsk returns the positions of the rows that are not null.
+func (e *excludeNode) rowsToAsk(c *task.Ctx, in rowset.RowSet) []int32 {
+	asked := c.Memory.Rows(in.Len())[:0]
+	ints, texts := in.Batch.Int(e.by), in.Batch.String(e.by)
+	for pos := range in.Len() {
+		row := in.Row(pos)
+		if e.by == registry.IDKey || ints != nil && ints.Valid.Get(int(row)) || texts != nil && texts.Codes[row] != rowset.NullCode {
+			asked = append(asked, int32(pos))
+		}
+	}
+	return asked
+}
+
+// answerBytes is about how long a reply is for each row: a score of ten digits, and what RESP adds.
+const answerBytes = 16
+
+// membership asks one set for the members among the rows. Only its body uses it.
+type membership struct {
+	*excludeNode
+	c       *task.Ctx
+	redis   task.Redis
+	key     string
+	command string
+	oldest  float64       // the least score that excludes
+	keep    rowset.Bitmap // by position
+}
+
+// ask clears the bits of the rows at these positions that are members. It takes one round trip.
+func (m *membership) ask(in rowset.RowSet, asked []int32) error {
+	b := m.redis.NewBatch()
+	b.ExpectReplies(excludeCommandRows * answerBytes)
+	for from := 0; from < len(asked); from += excludeCommandRows {
+		part := asked[from:min(len(asked), from+excludeCommandRows)]
+		b.Begin(2 + len(part))
+		b.ArgString(m.command)
+		b.ArgString(m.key)
+		m.members(b, in, part)
+	}
+	parts := m.redis.Parts(b)
+	for parts.Next() {
+		for i, reply := range parts.Replies().All() {
+			from := (parts.From() + i) * excludeCommandRows
+			if err := m.take(reply, asked[from:min(len(asked), from+excludeCommandRows)]); err != nil {
+				return err
+			}
+		}
+	}
+	return parts.Err()
+}
+
+// members appends the members to ask for.
+func (m *membership) members(b *resp.Batch, in rowset.RowSet, asked []int32) {
+	ints, texts := in.Batch.Int(m.by), in.Batch.String(m.by)
+	for _, pos := range asked {
+		switch row := in.Row(int(pos)); {
+		case texts != nil:
+			b.ArgString(texts.Dict.Values[texts.Codes[row]])
+		case ints != nil:
+			b.ArgInt(ints.Values[row])
+		default:
+			b.ArgInt(in.Batch.IDs[row])
+		}
+	}
+}
+
+// take clears the bits of the rows that a reply calls members.
+func (m *membership) take(reply resp.Reply, asked []int32) error {
+	if err := reply.Err(); err != nil {
+		return m.redis.Errorf("%s %s: %w", m.command, m.key, err)
+	}
+	if reply.Kind() != resp.Array || reply.Len() != len(asked) {
+		return m.redis.Errorf("%s %s: reply is %s of %d, want an array of %d", m.command, m.key, reply.Kind(), reply.Len(), len(asked))
+	}
+	i := 0
+	for answer := range reply.All() {
+		if m.excludes(answer) {
+			m.keep.Clear(int(asked[i]))
+		}
+		i++
+	}
+	return nil
+}
+
+// excludes reports whether an answer says that a row is a member, and a sorted set's that it is young enough.
+func (m *membership) excludes(answer resp.Reply) bool {
+	if !m.sorted {
+		return answer.Kind() == resp.Integer && answer.Int() == 1
+	}
+	if answer.Kind() != resp.Bulk {
+		return false
+	}
+	score, err := strconv.ParseFloat(string(answer.Bytes()), 64)
+	return err == nil && score >= m.oldest
+}
