@@ -144,7 +144,7 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	} else {
 		reg, err = registry.Load(o.Registry, o.Env)
 		if err != nil { // one problem a line, each with its file
-			err = fmt.Errorf("%s:\n%w", o.RegistryName, err)
+			err = registry.InFolder(o.RegistryName, err)
 		}
 	}
 	if err != nil {
@@ -350,6 +350,13 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	}
 	if planErr != nil {
 		return planError(r.ID, planErr)
+	}
+	if len(r.Require) > 0 {
+		indices, err := required(graph, r.Require)
+		if err != nil {
+			return notPermitted(r.ID, err)
+		}
+		c.run.Required = indices
 	}
 	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample()

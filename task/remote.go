@@ -25,7 +25,7 @@ func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.Waiter, ep}
 // the body of a good answer, which it must not keep. Both run while the body waits, in the asynchronous engine off the
 // loop, so that they may compute for some milliseconds. Neither may wait.
 //
-// The error is of class ErrRemote, or one of request or answer, as it is. An answer is
+// The error is of class ErrRemote, or one of request or answer, as it is, or ErrCancelled: nobody waits any more. An answer is
 // refused with Malformedf.
 func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(body []byte) error) error {
 	x := &remote.Exchange{
@@ -39,6 +39,9 @@ func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(b
 		},
 	}
 	err := r.waiter.Exchange(r.endpoint, x)
+	if errors.Is(err, remote.ErrGivenUp) {
+		return ErrCancelled
+	}
 	if errors.As(err, new(*remote.OpError)) {
 		return withKind(ErrRemote, fmt.Errorf("endpoint %s (%s): %w", r.endpoint.ID, r.endpoint.Name, err))
 	}
