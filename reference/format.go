@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/plan"
 )
 
 // A member is one member of an object of the plan format. Rows of these tables make the page of the plan format and
@@ -51,7 +52,12 @@ var (
 		{name: "params", kind: "object or null",
 			doc: "The parameters of the task. The engine refuses an unknown one. An optional one may be null."},
 		{name: "timeout_ms", kind: "integer of at least 1", schema: object{"type": "integer", "minimum": 1},
-			doc: "The time that the node may take, in milliseconds. A node that takes longer fails its request."},
+			doc: "The time that the node may take, in milliseconds. A node that takes longer has failed."},
+		{name: "on_error", kind: "string or object", schema: onErrorSchema,
+			doc: "What the readers of the node see if it fails: `fail` (the request fails), `empty`, `skip`, `partial`, or `{\"fallback\": id}` of another node. " +
+				"See [partial answers](../partial-answers.md). Needs the capability `" + plan.OnErrorCapability + "`."},
+		{name: "optional", kind: "boolean", schema: object{"type": "boolean"},
+			doc: "Whether the plan waits for the node only while a required node runs. Needs the same capability."},
 		{name: "scheduling", kind: "object",
 			doc: "Hints of where to run the node."},
 		{name: "source_span", kind: "object or string", schema: object{"type": []string{"object", "string"}},
@@ -68,6 +74,12 @@ var (
 			doc: "The predicted time of the node until it has been measured, in microseconds."},
 	}
 )
+
+// onErrorSchema takes the values of on_error.
+var onErrorSchema = object{"anyOf": []object{
+	{"enum": []string{plan.OnErrorFail.String(), plan.OnErrorEmpty.String(), plan.OnErrorSkip.String(), plan.OnErrorPartial.String()}},
+	{"type": "object", "required": []string{"fallback"}, "additionalProperties": false, "properties": object{"fallback": object{"type": "string"}}},
+}}
 
 // extensionsSchema takes empty objects by the names of capabilities.
 var extensionsSchema = object{"type": "object", "additionalProperties": object{"type": "object", "maxProperties": 0}}
