@@ -53,11 +53,11 @@ var (
 		{name: "params", kind: "object or null",
 			doc: "The parameters of the task. The engine refuses an unknown one. An optional one may be null."},
 		{name: "timeout_ms", kind: "integer of at least 1", schema: object{"type": "integer", "minimum": 1},
-			doc: "The time that the node may take, in milliseconds. A node that takes longer fails its request."},
+			doc: "The time that the node may take, in milliseconds. A node that takes longer has failed."},
 		{name: "on_error", kind: "string or object", schema: onErrorSchema,
 			doc: "What the readers of the node see when it fails. `fail`, the default: nothing, since the request fails. `empty`: no rows. `skip`: the " +
 				"node's first input. `partial`: the rows whose keys did not fail; only some tasks take it. `{\"fallback\": \"node id\"}`: the " +
-				"result of that node, which runs only then. It needs the capability `" + plan.OnErrorCapability + "`. See [reliability](../reliability.md)."},
+				"result of that node, which runs only then. It needs the capability `" + plan.OnErrorCapability + "`. See [partial answers](../partial-answers.md)."},
 		{name: "optional", kind: "boolean", schema: object{"type": "boolean"},
 			doc: "Whether the plan waits for the node only while a node that is not optional runs. It needs the same capability, and `on_error` " +
 				"is then `empty` unless the node says otherwise."},
@@ -77,6 +77,12 @@ var (
 			doc: "The predicted time of the node until it has been measured, in microseconds."},
 	}
 )
+
+// onErrorSchema takes the values of on_error.
+var onErrorSchema = object{"anyOf": []object{
+	{"enum": []string{plan.OnErrorFail.String(), plan.OnErrorEmpty.String(), plan.OnErrorSkip.String(), plan.OnErrorPartial.String()}},
+	{"type": "object", "required": []string{"fallback"}, "additionalProperties": false, "properties": object{"fallback": object{"type": "string"}}},
+}}
 
 // extensionsSchema takes empty objects by the names of capabilities.
 var extensionsSchema = object{"type": "object", "additionalProperties": object{"type": "object", "maxProperties": 0}}
