@@ -99,6 +99,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.result.Outputs,
 		Deltas: a.result.Deltas, ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
+		Completeness: a.completenessJSON(),
 	}
 	return a.engine.encoders[f].AppendResponse(dst, &r)
 }

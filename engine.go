@@ -351,6 +351,13 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	if planErr != nil {
 		return planError(r.ID, planErr)
 	}
+	if len(r.Require) > 0 {
+		indices, err := required(graph, r.Require)
+		if err != nil {
+			return notPermitted(r.ID, err)
+		}
+		c.run.Required = indices
+	}
 	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample()
 	if c.traced || c.sampled {

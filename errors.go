@@ -62,6 +62,7 @@ const (
 	textUnknownPlan  = "Unknown plan"
 	textInvalidPlan  = "Invalid plan"
 	textShuttingDown = "Shutting down"
+	textGivenUp      = "Given up" // of an optional node, in an answer
 	textCancelled    = "Request cancelled"
 
 	textRedisConnect  = "Redis connection failed"        // no connection could be made
@@ -200,6 +201,16 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 		}
 	}
 	e.Detail = err.Error()
+	var class error
+	if e.Text, class = textOf(err, e.Text); class != nil {
+		e.causes = append(e.causes, class)
+	}
+	return e
+}
+
+// textOf returns the text for an error of the scheduler or of a node, and its class, which may be nil. other is the text
+// for errors of no known kind.
+func textOf(err error, other string) (text string, class error) {
 	for _, known := range [...]struct {
 		kind, class error
 		text        string
@@ -210,6 +221,7 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 		{scheduler.ErrNodeTimeout, ErrTimeout, textNodeTimeout},
 		{scheduler.ErrDeadlineBeforeStart, ErrTimeout, textDeadlineBeforeStart},
 		{scheduler.ErrShuttingDown, nil, textShuttingDown},
+		{scheduler.ErrGivenUp, nil, textGivenUp},
 		// An error of Redis matches task.ErrRedis too, and may have another of these as its cause.
 		{resp.ErrConnectionLost, nil, textRedisLost},
 		{resp.ErrTimeout, nil, textRedisTimeout},
@@ -230,18 +242,15 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 		{task.ErrTooManyRows, nil, textRows},
 		{task.ErrInvalid, nil, textParameter},
 	} {
-		if errors.Is(err, known.kind) {
-			e.Text = known.text
-			if known.kind == task.ErrRedis {
-				e.Text = replyText(err)
-			}
-			if known.class != nil {
-				e.causes = append(e.causes, known.class)
-			}
-			break
+		switch {
+		case !errors.Is(err, known.kind):
+		case known.kind == task.ErrRedis:
+			return replyText(err), known.class
+		default:
+			return known.text, known.class
 		}
 	}
-	return e
+	return other, nil
 }
 
 // replyText returns the text for an error reply of Redis.

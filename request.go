@@ -36,6 +36,10 @@ type Request struct {
 	// request fails with ErrInvalidRequest.
 	Explain Explain
 
+	// Require names nodes of the plan by their ids or labels (the common parameter "trace"). If such a node fails, or lacks
+	// rows, the request fails, though the plan would go on without it. The plan waits for it even if it is optional.
+	Require []string
+
 	parsed expr.Params // of a request that ParseRequest has made; Context and Params come on top
 }
 
@@ -47,7 +51,7 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) {
 	if err != nil {
 		return Request{}, Refused(err)
 	}
-	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, parsed: p.Params}
+	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, Require: p.Require, parsed: p.Params}
 	if r.Scheduling != "" {
 		if _, err := e.requestMode(r.Scheduling); err != nil {
 			return Request{}, notPermitted(r.ID, err)

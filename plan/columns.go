@@ -12,26 +12,34 @@ import (
 // CheckColumns refuses a plan with a node that reads a column which no node before it writes. Load
 // calls it for plans with a strict op or typed expressions. The error is an *Error; file names the artifact in it.
 func (g *Graph) CheckColumns(file string) error {
-	if bad := g.columnFault(file); bad != nil {
+	if bad := g.columnFault(file, true); bad != nil {
 		return bad
 	}
 	return nil
 }
 
-// columnSet holds the keys of the columns that the rows of a node have. Immutable once built.
-type columnSet map[registry.KeyID]bool
+// columnSet holds the keys of the columns that the rows of a node have. The value is a node without whose result the column is
+// missing, since something else stands in for the result if the node fails; nil if the column is always there. Immutable once built.
+type columnSet map[registry.KeyID]*Node
 
-// columnFault returns the fault of the first such node, or nil. The graph has no cycle.
-func (g *Graph) columnFault(file string) *Error {
+// columnFault returns the fault of the first node that reads a column which is missing if some node fails or, if strict, which
+// no node before it writes. It returns nil if there is none. The graph has no cycle.
+func (g *Graph) columnFault(file string, strict bool) *Error {
 	columns := make([]columnSet, len(g.Nodes))
 	faults := make([]*Error, len(g.Nodes))
 	for _, index := range g.order() {
 		n := g.Nodes[index]
 		inputs, refs := gather(columns, n.Inputs), gather(columns, n.Refs)
-		if faults[index] = g.missing(n, n.Schema.Reads, inputs); faults[index] == nil {
-			faults[index] = g.missing(n, n.Schema.RefReads, refs)
+		if faults[index] = g.missing(n, n.Schema.Reads, inputs, strict); faults[index] == nil {
+			faults[index] = g.missing(n, n.Schema.RefReads, refs, strict)
 		}
 		columns[index] = n.result(inputs, refs, g.Registry)
+		if n.OnError == OnErrorSkip {
+			columns[index] = columns[index].orElse(n, inputs[0])
+		}
+		for failed := n.StandsFor; failed != nil; failed = failed.StandsFor {
+			columns[failed.Index] = columns[failed.Index].orElse(failed, columns[index])
+		}
 	}
 	for _, bad := range faults {
 		if bad != nil {
@@ -40,6 +48,20 @@ func (g *Graph) columnFault(file string) *Error {
 		}
 	}
 	return nil
+}
+
+// orElse returns the columns of a node for which rows with other columns stand in if it fails.
+func (s columnSet) orElse(n *Node, other columnSet) columnSet {
+	all := make(columnSet, len(s))
+	for key, lacking := range s {
+		if without, ok := other[key]; lacking == nil && ok {
+			lacking = without
+		} else if lacking == nil {
+			lacking = n
+		}
+		all[key] = lacking
+	}
+	return all
 }
 
 // gather returns the sets of these nodes.
@@ -51,21 +73,40 @@ func gather(columns []columnSet, nodes []int) []columnSet {
 	return sets
 }
 
-// missing returns the fault of a node that reads a column which no set has.
-func (g *Graph) missing(n *Node, reads ColumnsOf, sets []columnSet) *Error {
+// missing returns the fault of a node that reads a column which may be missing or, if strict, which no set has.
+func (g *Graph) missing(n *Node, reads ColumnsOf, sets []columnSet, strict bool) *Error {
 	if reads == nil {
 		return nil
 	}
 	for _, key := range reads(n, g.Registry) {
-		if key == registry.IDKey || slices.ContainsFunc(sets, func(s columnSet) bool { return s[key] }) {
+		found, lacking := lookUp(sets, key)
+		if key == registry.IDKey || found && lacking == nil || !found && !strict {
 			continue
+		}
+		why := "which no node before it writes"
+		if found {
+			why = fmt.Sprintf("which is missing if node %s fails", excerpt.Quote(lacking.ID))
 		}
 		return &Error{
 			Node: n.ID, Field: n.whereRead(key), SourceSpan: n.SourceSpan,
-			Msg: fmt.Sprintf("reads column %s, which no node before it writes", g.label(key)),
+			Msg: fmt.Sprintf("reads column %s, %s", g.label(key), why),
 		}
 	}
 	return nil
+}
+
+// lookUp reports whether some set has a column, and returns a node without whose result none has it, or nil.
+func lookUp(sets []columnSet, key registry.KeyID) (found bool, lacking *Node) {
+	for _, s := range sets {
+		without, ok := s[key]
+		if ok && without == nil {
+			return true, nil
+		}
+		if ok {
+			found, lacking = true, without
+		}
+	}
+	return found, lacking
 }
 
 // label names a column.
@@ -119,11 +160,11 @@ func (n *Node) result(inputs, refs []columnSet, reg *registry.Registry) columnSe
 	all := make(columnSet)
 	for _, set := range from {
 		for key := range set {
-			all[key] = true
+			_, all[key] = lookUp(from, key)
 		}
 	}
 	for _, key := range writes {
-		all[key] = true
+		all[key] = nil
 	}
 	return all
 }

@@ -80,11 +80,18 @@ func (c *compiler) compile() (*Graph, *Error) {
 		return nil, bad
 	}
 	c.link()
+	if bad := c.onErrors(); bad != nil {
+		return nil, bad
+	}
+	c.sources()
 	if bad := c.acyclic(); bad != nil {
 		return nil, bad
 	}
-	if c.checksColumns() {
-		if bad := c.graph.columnFault(c.file); bad != nil {
+	if bad := c.optionals(); bad != nil {
+		return nil, bad
+	}
+	if strict := c.checksColumns(); strict || c.graph.Lenient {
+		if bad := c.graph.columnFault(c.file, strict); bad != nil {
 			return nil, bad
 		}
 	}
@@ -186,7 +193,7 @@ func (c *compiler) outputs() *Error {
 	return nil
 }
 
-// link records each edge at its source and lists the nodes without dependencies.
+// link records each edge at its source.
 func (c *compiler) link() {
 	for _, n := range c.graph.Nodes {
 		for _, input := range n.Inputs {
@@ -195,7 +202,13 @@ func (c *compiler) link() {
 		for _, ref := range n.Refs {
 			c.graph.Nodes[ref].Succs = append(c.graph.Nodes[ref].Succs, n.Index)
 		}
-		if n.Deps == 0 {
+	}
+}
+
+// sources lists the nodes that are ready when a request begins.
+func (c *compiler) sources() {
+	for _, n := range c.graph.Nodes {
+		if n.Deps == 0 && !n.OnDemand {
 			c.graph.Sources = append(c.graph.Sources, n.Index)
 		}
 	}

@@ -14,7 +14,7 @@ func (c *compiler) acyclic() *Error {
 	if order := c.graph.run(waiting); len(order) == len(nodes) {
 		return nil
 	}
-	cycle := findCycle(nodes, waiting)
+	cycle := c.graph.findCycle(waiting)
 	first := nodes[cycle[0]]
 	return c.fail(first.ID, element("nodes", first.Index), "depends on itself: %s", describeCycle(nodes, cycle))
 }
@@ -22,26 +22,29 @@ func (c *compiler) acyclic() *Error {
 // order returns the indices of the nodes, each behind its dependencies.
 func (g *Graph) order() []int { return g.run(make([]int, len(g.Nodes))) }
 
-// run returns the nodes in an order in which they can run (Kahn's algorithm), and leaves in waiting,
-// one per node, how many dependencies never complete.
+// run returns the nodes in an order in which they can run (Kahn's algorithm), those on demand among them, and leaves in
+// waiting, one per node, how many of those before it never settle.
 func (g *Graph) run(waiting []int) (order []int) {
+	after := g.after()
+	order = make([]int, 0, len(g.Nodes))
 	for i, n := range g.Nodes {
-		waiting[i] = n.Deps
+		if waiting[i] = len(g.Before(n)); waiting[i] == 0 {
+			order = append(order, i)
+		}
 	}
-	order = append(make([]int, 0, len(g.Nodes)), g.Sources...)
 	for done := 0; done < len(order); done++ {
-		for _, succ := range g.Nodes[order[done]].Succs {
-			if waiting[succ]--; waiting[succ] == 0 {
-				order = append(order, succ)
+		for _, next := range after[order[done]] {
+			if waiting[next]--; waiting[next] == 0 {
+				order = append(order, next)
 			}
 		}
 	}
 	return order
 }
 
-// findCycle returns the nodes of one cycle in the order of their edges. A node that waits
-// has a dependency that waits, so following dependencies must meet a node twice.
-func findCycle(nodes []*Node, waiting []int) []int {
+// findCycle returns the nodes of one cycle in the order of their edges. Before a node that waits
+// is one that waits, so walking back must meet a node twice.
+func (g *Graph) findCycle(waiting []int) []int {
 	at := 0
 	for waiting[at] == 0 {
 		at++
@@ -59,16 +62,14 @@ func findCycle(nodes []*Node, waiting []int) []int {
 		}
 		position[at] = len(trail)
 		trail = append(trail, at)
-		at = waitingDependency(nodes[at], waiting)
+		at = g.waitsFor(at, waiting)
 	}
 }
 
-func waitingDependency(n *Node, waiting []int) int {
-	for _, list := range [][]int{n.Inputs, n.Refs} {
-		for _, dep := range list {
-			if waiting[dep] > 0 {
-				return dep
-			}
+func (g *Graph) waitsFor(node int, waiting []int) int {
+	for _, before := range g.Before(g.Nodes[node]) {
+		if waiting[before] > 0 {
+			return before
 		}
 	}
 	panic("plan: a node waits for nothing")

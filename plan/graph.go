@@ -14,7 +14,8 @@ type Graph struct {
 	Digest  string  // hex SHA-256 of the artifact
 	Nodes   []*Node // in the plan's order; position i has Index i
 	Outputs []int   // indices of nodes, in order; may repeat
-	Sources []int   // nodes without dependencies, in the plan's order
+	Sources []int   // nodes without dependencies, in the plan's order; not those on demand
+	Lenient bool    // some node is lenient: see Node.Lenient
 
 	Registry *registry.Registry // for which it is compiled
 	Typed    bool               // its expressions are typed: see expr.Capability
@@ -46,6 +47,12 @@ type Node struct {
 	Inline   *bool              // scheduling.inline; nil if not given
 	CostHint time.Duration      // scheduling.cost_estimate_us; 0 if not given
 	IsOutput bool               // whether some output names this node
+
+	OnError   OnError // on_error; of an optional node OnErrorEmpty if not given
+	Fallback  *Node   // the node that runs if this one fails; nil if there is none
+	StandsFor *Node   // the node whose fallback this one is; nil if there is none
+	Optional  bool    // optional: the plan waits for the node only while a required one runs
+	OnDemand  bool    // whether the node runs only if a fallback needs it
 
 	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9", and
 	// ExprSpan the place of its expression or predicate. Empty if the artifact has none.

@@ -25,6 +25,9 @@ type NodeInfo struct {
 	Timeout  int64          `json:"timeout_ms,omitempty"`
 	Inline   *bool          `json:"inline,omitempty"`
 	CostHint int64          `json:"cost_estimate_us,omitempty"`
+	OnError  string         `json:"on_error,omitempty"` // "empty", "skip", "partial" or "fallback"; empty for "fail"
+	Fallback string         `json:"fallback,omitempty"` // id of the node that runs if this one fails
+	Optional bool           `json:"optional,omitempty"`
 	// SourceSpan is the place in the plan's source, "plans/x.plan.ts:14:9", and ExprSpan the place
 	// of the expression or predicate.
 	SourceSpan string `json:"source_span,omitempty"`
@@ -45,6 +48,13 @@ func (g *Graph) Info() Info {
 			Params:  n.paramInfo(),
 			Timeout: n.Timeout.Milliseconds(), Inline: n.Inline, CostHint: n.CostHint.Microseconds(),
 			SourceSpan: n.SourceSpan, ExprSpan: n.ExprSpan,
+			Optional: n.Optional,
+		}
+		if n.Lenient() {
+			info.Nodes[i].OnError = n.OnError.String()
+		}
+		if n.Fallback != nil {
+			info.Nodes[i].Fallback = n.Fallback.ID
 		}
 	}
 	return info

@@ -14,14 +14,6 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// capExtensions is the capability to have extensions.
-const capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
-
-// supported reports whether artifacts may list a capability. The payload of each in extensions is empty.
-func supported(capability string) bool {
-	return capability == capExtensions || capability == expr.Capability
-}
-
 // document is an artifact of the right shape with parsed trees. Its names are not
 // resolved yet.
 type document struct {
@@ -46,6 +38,8 @@ type nodeDocument struct {
 	timeout    time.Duration
 	sourceSpan string // "" if absent, or not a string; as is exprSpan
 	exprSpan   string
+
+	onErrorDocument
 }
 
 // reader reads one artifact. Its methods return *Error.
@@ -175,6 +169,9 @@ func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument, bad *Error
 		return n, bad
 	}
 	if bad := r.scheduling(v, path, &n); bad != nil {
+		return n, bad
+	}
+	if n.onErrorDocument, bad = r.onError(v, n.id, path); bad != nil {
 		return n, bad
 	}
 	// Spans are for people and tools, so only the kind of the first is checked. Errors show strings.

@@ -80,6 +80,8 @@ type OpSchema struct {
 	Params []ParamSchema // besides the common optional "trace"
 	Impl   any           // the owner's description of the op; package plan ignores it
 
+	// Partial says that the task can leave out rows whose keys failed: a node may say "on_error": "partial".
+	Partial bool
 	// Strict makes Load check ranges, key types, texts and the number of inputs, and makes plans with the
 	// op subject to CheckColumns.
 	Strict bool

@@ -54,6 +54,12 @@ type Case struct {
 	Cancelled bool
 	// MaxRows bounds the rows that the task may make. Zero means task.DefaultMaxRows.
 	MaxRows int
+	// Partial lets the task leave out rows whose keys failed, as "on_error": "partial" does.
+	Partial bool
+	// Required makes the node one that the request requires: its result must be whole.
+	Required bool
+	// Lack receives what the result lacks, as the task says. It may be nil.
+	Lack *task.Lack
 }
 
 // Run runs the task once and returns its output or its error, as an engine gets them:
@@ -87,6 +93,9 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 		Rows: task.NewRowBudget(c.MaxRows), Cancellation: new(task.Cancellation),
 		Outside: c.Outside,
 	}
+	if c.Required {
+		ctx.Required = []int{node.Index}
+	}
 	for i, in := range c.Inputs {
 		if err := in.Validate(); err != nil {
 			return rowset.RowSet{}, fmt.Errorf("rankdtest: input %d: %w", i, err)
@@ -107,7 +116,11 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 		defer w.invalidate()
 		ctx.Waiter = w
 	}
-	return task.Invoke(task.SpecOf(node), ctx)
+	out, err := task.Invoke(task.SpecOf(node), ctx)
+	if c.Lack != nil {
+		*c.Lack = ctx.Lack()
+	}
+	return out, err
 }
 
 func loadRegistry(tables fs.FS) (*registry.Registry, error) {
@@ -126,10 +139,11 @@ const (
 
 // planNode is a node of a plan in JSON.
 type planNode struct {
-	ID     string         `json:"node_id"`
-	Op     string         `json:"op"`
-	Inputs []string       `json:"inputs"`
-	Params map[string]any `json:"params"`
+	ID      string         `json:"node_id"`
+	Op      string         `json:"op"`
+	Inputs  []string       `json:"inputs"`
+	Params  map[string]any `json:"params"`
+	OnError string         `json:"on_error,omitempty"`
 }
 
 // load returns a checked plan whose first node runs the task. Its other nodes stand for the
@@ -146,6 +160,9 @@ func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error)
 	node := planNode{ID: "task", Op: spec.Op, Inputs: []string{}, Params: maps.Clone(c.Params)}
 	if node.Params == nil {
 		node.Params = map[string]any{}
+	}
+	if c.Partial {
+		node.OnError = "partial"
 	}
 	nodes := []planNode{{}}
 	given := func(id string, rows rowset.RowSet) string {
@@ -165,6 +182,7 @@ func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error)
 	artifact, err := json.Marshal(map[string]any{
 		"schema_version": 1, "plan_name": "rankdtest", "nodes": nodes, "outputs": []string{node.ID},
 		"expr_table": rawTable(c.Exprs), "pred_table": rawTable(c.Preds),
+		"capabilities_required": []string{"cap.rankd.on_error.v1"},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("rankdtest: parameters as JSON: %w", err)

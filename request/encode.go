@@ -27,8 +27,20 @@ type Response struct {
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
 	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
 	ShowDeltas      bool
-	Explanation     []byte // a JSON value; nil: none
-	Trace           []byte // a JSON value; nil: none
+	Explanation     []byte             // a JSON value; nil: none
+	Trace           []byte             // a JSON value; nil: none
+	Completeness    []NodeCompleteness // nil: the answer does not speak of it
+}
+
+// NodeCompleteness says what one node contributed to an answer. The answer leaves out what is empty. Immutable.
+type NodeCompleteness struct {
+	Node, Op string
+	Label    string // the node's "trace"
+	Status   string
+	Fallback string // id of the node whose result took the place of this one's
+	Dropped  int    // rows left out because their keys failed
+	Reason   string // one of a few known texts
+	Detail   string // the exact fault
 }
 
 // Failure is the content of the answer to a request that failed. The answer leaves Node
@@ -92,11 +104,40 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 			n++
 		}
 	}
-	dst = append(dst, ']')
+	dst = appendCompleteness(append(dst, ']'), r.Completeness)
 	if r.Explanation != nil {
 		dst = append(append(dst, `,"explain":`...), r.Explanation...)
 	}
 	return append(appendTrace(dst, r.Trace), "}\n"...)
+}
+
+// appendCompleteness appends the member about nodes, by their ids, if there is one.
+func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
+	if nodes == nil {
+		return dst
+	}
+	dst = append(dst, `,"completeness":{`...)
+	for i := range nodes {
+		n := &nodes[i]
+		dst = appendString(appendComma(dst, i), n.Node)
+		dst = appendString(append(dst, `:{"op":`...), n.Op)
+		for _, member := range [...]struct{ name, text string }{
+			{`,"label":`, n.Label}, {`,"status":`, n.Status}, {`,"fallback":`, n.Fallback},
+		} {
+			if member.text != "" {
+				dst = appendString(append(dst, member.name...), member.text)
+			}
+		}
+		if n.Dropped > 0 {
+			dst = strconv.AppendInt(append(dst, `,"dropped":`...), int64(n.Dropped), 10)
+		}
+		if n.Reason != "" {
+			dst = appendString(append(dst, `,"reason":`...), n.Reason)
+			dst = appendString(append(dst, `,"detail":`...), n.Detail)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
 }
 
 // appendTrace appends the member of a trace, if there is one.

@@ -8,7 +8,7 @@ import (
 // three are the original engine's.
 const (
 	CodeInvalidJSON   = "Invalid JSON input"      // the input is not one JSON document
-	CodeInvalid       = "Invalid request"         // user_id, context, plan, deadline_ms, scheduling or trace is missing or mistyped
+	CodeInvalid       = "Invalid request"         // user_id, context, plan, deadline_ms, scheduling, trace or require is missing or mistyped
 	CodeInvalidParams = "Invalid param_overrides" // unknown parameter, or a value of the wrong type
 	CodeTooLarge      = "Request too large"       // longer than the stream accepts
 )

@@ -26,6 +26,8 @@ type Parsed struct {
 	Trace bool
 	// Explain asks why rows are in the answer, or are not. The caller checks whether it may.
 	Explain Explain
+	// Require names nodes by id or label. The caller checks whether the plan has them.
+	Require []string
 }
 
 // Explain says what a request wants to have explained. The zero value is nothing. Immutable; any goroutine.
@@ -40,17 +42,20 @@ func (e *Explain) Asked() bool { return e.All || len(e.IDs) > 0 }
 // ExplainIDsMax bounds the ids that a request may have explained.
 const ExplainIDsMax = 100
 
+// RequireMax is how many nodes a request may require.
+const RequireMax = 64
+
 // UserIDMax is the largest user_id that a request may carry.
 const UserIDMax = math.MaxUint32
 
 // Parse checks one document. Any goroutine.
 //
 // Parse checks in a fixed order and reports the first fault: syntax, user_id, context,
-// param_overrides, plan, deadline_ms, scheduling, trace, explain. The error is an *Error. Stream.Locate adds the line
+// param_overrides, plan, deadline_ms, scheduling, trace, explain, require. The error is an *Error. Stream.Locate adds the line
 // of the input to a syntax error.
 //
 // The last of several members with the same name counts. Parse ignores unknown members.
-// A null context, param_overrides, plan, deadline_ms, scheduling, trace or explain is the same as none.
+// A null context, param_overrides, plan, deadline_ms, scheduling, trace, explain or require is the same as none.
 func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	root, err := jsondoc.Parse(doc)
 	if err != nil {
@@ -78,6 +83,9 @@ func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	}
 	if refused == nil {
 		refused = req.readExplain(&root)
+	}
+	if refused == nil {
+		refused = req.readRequire(&root)
 	}
 	if refused != nil {
 		refused.RequestID = req.RequestID
@@ -265,6 +273,26 @@ func (r *Parsed) readExplainIDs(v *jsondoc.Value) *Error {
 		default:
 			return refuse(CodeInvalid, id, "explain[%d] must be an integer of 64 bits, got %s", i, id.Describe())
 		}
+	}
+	return nil
+}
+
+func (r *Parsed) readRequire(root *jsondoc.Value) *Error {
+	v := root.Get("require")
+	switch {
+	case v == nil || v.Kind == jsondoc.Null:
+		return nil
+	case v.Kind != jsondoc.Array:
+		return refuse(CodeInvalid, v, "require must be an array of nodes, got %s", v.Describe())
+	case len(v.Items) > RequireMax:
+		return refuse(CodeInvalid, v, "require must name at most %d nodes, got %d", RequireMax, len(v.Items))
+	}
+	for i := range v.Items {
+		item := &v.Items[i]
+		if item.Kind != jsondoc.String {
+			return refuse(CodeInvalid, item, "require[%d] must be the id or the label of a node, got %s", i, item.Describe())
+		}
+		r.Require = append(r.Require, item.Str)
 	}
 	return nil
 }

@@ -83,7 +83,8 @@ type Counts struct {
 	Requests     uint64 // begun
 	Failed       uint64 // of these, ended with an error
 	NodeTimeouts uint64 // nodes whose deadline came while they ran
-	// A node that timed out, or that Close gave up, leaves its body behind. The body ends later in one of two ways,
+	GivenUp      uint64 // optional nodes for which their plans did not wait
+	// A node that timed out, or that was given up, leaves its body behind. The body ends later in one of two ways,
 	// and its result is dropped:
 	LateCompletions uint64 // it ran on to its own end
 	Cancelled       uint64 // it noticed, or had not started, and stopped early

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,9 @@ type Execution struct {
 	// KeepRows fills Result.Rows. The nodes then show each other all their rows: none stops at a task.Limit.
 	KeepRows bool
 	Mode     *Mode // of this request; nil means the engine's
+	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on
+	// without them. Nobody changes it any more.
+	Required []int
 	// Record says how much to record of this run, in Result.Recording.
 	Record trace.Detail
 	// Abandoned is set by a caller that no longer wants the result, at any time and on any
@@ -48,11 +52,19 @@ func (x *Execution) Check(reg *registry.Registry) error {
 
 // Result is the outcome of a request. It belongs to the receiver.
 type Result struct {
-	Outputs   []rowset.RowSet      // one per output of the plan, in order; nil on error
-	Deltas    []rowset.SchemaDelta // one per node, in the plan's order; nil unless asked for, or on error
-	Rows      []NodeRows           // one per node, in the plan's order; nil unless asked for, or on error
-	Err       error                // nil, or a *NodeError, or an error of no node
-	Recording *trace.Recording     // valid until done returns; nil unless asked for, or if the request never began
+	Outputs []rowset.RowSet      // one per output of the plan, in order; nil on error
+	Deltas  []rowset.SchemaDelta // one per node that was due, in the plan's order; nil unless asked for, or on error
+	Rows    []NodeRows           // one per node, in the plan's order; nil unless asked for, or on error
+	// Completeness says what each lenient node contributed that has settled, and any other that lacks something, in the
+	// plan's order. It is nil if there are none of them.
+	Completeness []Completeness
+	Err          error            // nil, or a *NodeError, or an error of no node
+	Recording    *trace.Recording // valid until done returns; nil unless asked for, or if the request never began
+}
+
+// Degraded reports whether something is missing in the answer.
+func (r *Result) Degraded() bool {
+	return slices.ContainsFunc(r.Completeness, func(c Completeness) bool { return c.Status != NodeOK })
 }
 
 // Engine runs requests, any number at a time. Any goroutine.
@@ -75,13 +87,13 @@ const Forever time.Duration = 1<<63 - 1
 // Result returns the answer of a finished request: its outputs and notes, or its first error.
 func (s *State) Result() *Result {
 	if node, err := s.Err(); err != nil {
-		if node < 0 {
-			return &Result{Err: err}
+		if node >= 0 {
+			n := s.graph.Nodes[node]
+			err = &NodeError{Node: n.ID, Op: n.Op, Err: err}
 		}
-		n := s.graph.Nodes[node]
-		return &Result{Err: &NodeError{Node: n.ID, Op: n.Op, Err: err}}
+		return &Result{Err: err, Completeness: s.completeness()}
 	}
-	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.notes.deltas, Rows: s.notes.rows}
+	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.dueDeltas(), Rows: s.notes.rows, Completeness: s.completeness()}
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 	}

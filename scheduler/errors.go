@@ -24,6 +24,8 @@ var (
 	ErrNodeTimeout = errors.New("node execution timeout")
 	// ErrDeadlineBeforeStart: a node's effective deadline had passed when it was about to start.
 	ErrDeadlineBeforeStart = errors.New("deadline exceeded before node start")
+	// ErrGivenUp: the node is optional, and no required node ran any more.
+	ErrGivenUp = errors.New("given up: only optional nodes were left running")
 	// ErrAbandoned: the caller no longer wants the result.
 	ErrAbandoned = errors.New("request abandoned")
 	// ErrShuttingDown: the request came after Close, or Close gave it up.

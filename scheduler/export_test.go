@@ -20,9 +20,12 @@ var (
 	AssertNothingLeft = assertNothingLeft
 	IDsUpTo           = idsUpTo
 	MS                = ms
+	PlanJSON          = planJSON
 )
 
 const (
 	Ample = ample
 	Soon  = soon
+
+	FinalScore = finalScore
 )

@@ -83,17 +83,20 @@ func (r *run) runInline(node int, start clock.Time) {
 	for depth, parent := 0, -1; ; depth++ {
 		c := &e.inliner.ctx
 		out, end, err := r.invokeInline(node, start)
-		if r.recorder != nil {
-			r.recordInline(node, parent, depth, start, end, out.N, err)
-		}
+		o := trace.Outcome{Rows: out.N, Err: err}
 		if err == nil {
 			r.state.Note(node, c.Inputs, c.Refs, out)
+			o.Dropped, o.Lack = r.noteLack(node, c)
+		} else {
+			o.StandIn, o.Rows = r.state.Fail(node, err, end)
+		}
+		if r.recorder != nil {
+			r.recordInline(node, parent, depth, start, end, o)
 		}
 		clear(c.Inputs) // a kept slice must not keep rows alive
 		clear(c.Refs)
-		c.Params = nil // the request is its caller's again
+		c.Params, c.Required = nil, nil // the request is its caller's again
 		if err != nil {
-			r.state.Fail(node, err)
 			return
 		}
 		if e.placement.NoChaining || depth == e.placement.InlineDepthMax {
@@ -122,7 +125,7 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
 	c := &e.inliner.ctx
 	c.Node, c.UserID, c.RequestID, c.Params, c.Registry, c.Rows, c.Waiter = node, r.req.UserID, r.req.RequestID, &r.req.Params, e.reg, r.rows, task.NoWaiter{}
-	c.Limit, c.Memory, c.Outside = r.limitOf(index), r.memory, &e.outside
+	c.Limit, c.Memory, c.Outside, c.Required = r.limitOf(index), r.memory, &e.outside, r.req.Required
 	rows := r.state.Rows(index) + p.makes
 	if r.recorder != nil {
 		r.recorder.Spawn(index, trace.Inline, rows-p.makes)

@@ -105,15 +105,29 @@ func (b *loopBody) ended() {
 	n.bodyEnded()
 }
 
-// cancel implements body. A sleep ends in the next iteration, in a timer callback of its own,
-// however many bodies there are. A Redis call ends at the node's deadline, or when the drain
-// closes the client. A call to a service is cancelled at once.
+// cancel implements body. A sleep or a Redis call ends in the next iteration, in a timer callback of its own,
+// however many bodies there are. A Redis call whose deadline has come is the client's to end. A call to a service is
+// cancelled at once.
 func (b *loopBody) cancel() {
 	b.cancelled, b.recorder = true, nil
 	b.remote.giveUp()
-	if b.timer != nil && b.timer.Active() {
-		_ = b.timer.Start(0, 0) // Only a stopped loop refuses, and it fires no timer anyway.
+	waits := b.timer != nil && b.timer.Active()
+	if b.client != nil && !b.call.Deadline.Passed(b.engine.loop.Clock().Now()) {
+		b.giveUpCall()
+		b.call.Err = task.ErrCancelled
+		waits = true
 	}
+	if waits {
+		_ = b.wakeAfter(0) // Only a stopped loop refuses, and it fires no timer anyway.
+	}
+}
+
+// wakeAfter has the timer wake the code after d.
+func (b *loopBody) wakeAfter(d time.Duration) error {
+	if b.timer == nil {
+		b.timer = b.engine.loop.NewTimer(b.slept)
+	}
+	return b.timer.Start(d, 0)
 }
 
 // close ends a free loopBody. It gives the timer back to the loop, which may outlive the engine.
@@ -172,8 +186,11 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 
 // send gives the call to the endpoint's client.
 func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch) error {
-	if batch != &b.call.Batch {
+	switch {
+	case batch != &b.call.Batch:
 		return errors.New("batch is not of this task's NewBatch")
+	case b.cancelled:
+		return task.ErrCancelled
 	}
 	client := b.engine.clients[ep.Index]
 	if client == nil {
@@ -219,10 +236,7 @@ func (b *loopBody) Sleep(d time.Duration) error {
 	case d <= 0:
 		return nil
 	}
-	if b.timer == nil {
-		b.timer = b.engine.loop.NewTimer(b.slept)
-	}
-	if err := b.timer.Start(d, 0); err != nil {
+	if err := b.wakeAfter(d); err != nil {
 		return err
 	}
 	if b.recorder != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // body runs the code of a task for one node, at one place. Loop only.
@@ -28,7 +29,7 @@ type body interface {
 // not know where the body runs.
 //
 // Two things happen, in either order. The node settles, once: its body ends, its deadline
-// comes, or Close gives it up; or its body could not start. And its body ends. A node that
+// comes, or Close or the plan gives it up; or its body could not start. And its body ends. A node that
 // settles first leaves an orphan: a nodeRun without a run, which keeps all that its body still
 // uses. The nodeRun is used again only when its body has ended.
 //
@@ -75,7 +76,7 @@ func (n *nodeRun) free() {
 	e.active.remove(n)
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
-	n.ctx.Node, n.ctx.Registry, n.ctx.Waiter = nil, nil, nil
+	n.ctx.Node, n.ctx.Registry, n.ctx.Waiter, n.ctx.Required = nil, nil, nil, nil
 	n.params = expr.Params{}
 	n.cancel.Reset()
 	n.node, n.spec, n.profile, n.body = nil, nil, nil, nil
@@ -255,10 +256,7 @@ func (n *nodeRun) timedOut(then clock.Time) error {
 // nothing from now on. The caller pumps the run.
 func (n *nodeRun) orphan(err error) *run {
 	r := n.settle(err)
-	if r.failed != nil {
-		r.failed.Store(true)
-	}
-	r.rows, r.failed, r.memory = nil, nil, nil // the orphan may still use them
+	r.orphaned = true
 	n.engine.counts.Orphans++
 	n.cancel.Cancel()
 	n.body.cancel()
@@ -269,15 +267,18 @@ func (n *nodeRun) orphan(err error) *run {
 // body's result. The caller pumps the run.
 func (n *nodeRun) settle(err error) *run {
 	r := n.leave()
+	o := trace.Outcome{Err: err}
+	if err != nil { // A worker may have the result.
+		o.StandIn, o.Rows = r.state.Fail(n.node.Index, err, n.engine.loop.Clock().Now())
+	} else {
+		o.Rows = n.out.N
+		o.Dropped, o.Lack = r.noteLack(n.node.Index, &n.ctx)
+		r.state.Note(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
+		r.state.Succeed(n.node.Index, n.out)
+	}
 	if r.recorder != nil {
-		n.recordEnd(r.recorder, err)
+		n.recordEnd(r.recorder, o)
 	}
-	if err != nil {
-		r.state.Fail(n.node.Index, err)
-		return r
-	}
-	r.state.Note(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
-	r.state.Succeed(n.node.Index, n.out)
 	return r
 }
 

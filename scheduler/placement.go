@@ -82,6 +82,9 @@ type PlacementStats struct {
 	Deferred  uint64 // times that cheap nodes of a request waited for the next iteration's budget
 	TopK      uint64 // sorts that selected the first rows only
 
+	// Degraded counts requests that were answered although something is missing: see Result.Completeness.
+	Degraded uint64
+
 	LateCompletions uint64 // as Counts has them
 	Cancelled       uint64 // as Counts has them
 

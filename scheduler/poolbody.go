@@ -103,7 +103,7 @@ func (b *poolBody) work() {
 		n.out, n.err = task.Invoke(p.spec, c)
 		now = clock.Now()
 		step.end, b.ended = now, now
-		if n.err != nil || k == len(b.steps)-1 || b.stops(n, k, now) {
+		if n.err != nil || k == len(b.steps)-1 || c.Lack().Err != nil || b.stops(n, k, now) {
 			b.worked.Store(true)
 			return
 		}

@@ -132,6 +132,7 @@ func (s *PlacementStats) add(other *PlacementStats) {
 	s.Fused += other.Fused
 	s.Deferred += other.Deferred
 	s.TopK += other.TopK
+	s.Degraded += other.Degraded
 	s.LateCompletions += other.LateCompletions
 	s.Cancelled += other.Cancelled
 }

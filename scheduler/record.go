@@ -46,18 +46,13 @@ func (e *Async) turn() clock.Time {
 	return e.left
 }
 
-// recordEnd records that a node settles, with the error that is its outcome. Of a chain that its job has not given back,
-// that is the node that runs.
-func (n *nodeRun) recordEnd(rec *trace.Recorder, err error) {
+// recordEnd records how a node settles. Of a chain that its job has not given back, that is the node that runs.
+func (n *nodeRun) recordEnd(rec *trace.Recorder, o trace.Outcome) {
 	node := n.node.Index
 	if b, ok := n.body.(*poolBody); ok && b.node == n {
 		node = n.recordGivenUp(rec, b)
 	}
-	o := trace.Outcome{Err: err, TimedOut: isTimeout(err)}
-	if err == nil { // Otherwise a worker may have it.
-		o.Rows = n.out.N
-	}
-	rec.End(node, n.ended, o)
+	rec.End(node, n.ended, classified(o))
 }
 
 // recordGivenUp records what a job has done that is not back on the loop, and returns the node that runs.
@@ -105,13 +100,13 @@ func (n *nodeRun) recordReturn(rec *trace.Recorder, b *poolBody) {
 }
 
 // recordInline records a node that ran inline, as the one of that depth after parent.
-func (r *run) recordInline(node, parent, depth int, start, end clock.Time, rows int, err error) {
+func (r *run) recordInline(node, parent, depth int, start, end clock.Time, o trace.Outcome) {
 	rec := r.recorder
 	if parent >= 0 {
 		rec.Follow(node, parent, depth)
 	}
 	rec.StartAt(node, start)
-	rec.End(node, end, trace.Outcome{Rows: rows, Err: err, TimedOut: isTimeout(err)})
+	rec.End(node, end, classified(o))
 }
 
 // Sent implements resp.Watch.
@@ -128,11 +123,12 @@ func (b *loopBody) Replied(conn, n, bytes int) {
 	}
 }
 
-// isTimeout reports whether an error says that a deadline has passed.
-func isTimeout(err error) bool {
-	if err == nil { // as usual; what follows allocates
-		return false
+// classified returns o with what its error says.
+func classified(o trace.Outcome) trace.Outcome {
+	if o.Err == nil { // as usual; what follows allocates
+		return o
 	}
 	var late *TimeoutError
-	return errors.As(err, &late)
+	o.TimedOut, o.Late = errors.As(o.Err, &late), errors.Is(o.Err, ErrGivenUp)
+	return o
 }

@@ -21,13 +21,15 @@ type run struct {
 	kept    keptNodes
 	asker   resp.Asker // its calls to Redis take turns with other requests'
 	index   int        // in engine.runs
-	// rows is shared with the bodies, workers' among them, and kept for the next request. It is
-	// nil if an orphan may still count on it.
+	// rows is shared with the bodies, workers' among them, and kept for the next request, unless an orphan may still
+	// count on it.
 	rows *task.RowBudget
 	// failed tells workers that the request has failed. It is shared and kept as rows is.
 	failed *atomic.Bool
 	// memory lends slices to the bodies. It is shared and kept as rows is.
 	memory *rowset.Memory
+	// orphaned says that a node has left an orphan, which may still use rows, failed and memory.
+	orphaned bool
 
 	recorder *trace.Recorder // nil: nobody records the request
 	pumping  bool            // pump is on the stack
@@ -91,10 +93,10 @@ func (r *run) pump() {
 	if r.recorder != nil {
 		r.recorder.Enter()
 	}
-	for r.startReady(); r.runKept(); r.startReady() {
+	for r.startReady(); r.runKept() || r.giveUpOptional(); r.startReady() {
 	}
 	r.pumping = false
-	if r.state.err != nil && r.failed != nil {
+	if r.state.err != nil {
 		r.failed.Store(true)
 	}
 	if r.state.Finished() {
@@ -131,12 +133,37 @@ func (r *run) start(node int, there where) {
 		r.recorder.Spawn(node, places[there], rows)
 	}
 	n.ctx.Node, n.ctx.UserID, n.ctx.RequestID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, r.req.RequestID, e.reg, r.rows
-	n.ctx.Limit, n.ctx.Memory, n.ctx.Outside = r.limitOf(node), r.memory, &e.outside
+	n.ctx.Limit, n.ctx.Memory, n.ctx.Outside, n.ctx.Required = r.limitOf(node), r.memory, &e.outside, r.req.Required
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.start(there); err != nil {
 		n.end(err)
 	}
+}
+
+// giveUpOptional gives up on the optional nodes that run, if the plan waits for nothing else. It reports whether it did. Nodes that
+// are kept to run inline end soon.
+func (r *run) giveUpOptional() bool {
+	if !r.state.OnlyOptional() || !r.kept.empty() {
+		return false
+	}
+	r.state.MayStart(r.now()) // Past the deadline of the request that is the error.
+	for _, n := range r.engine.active.items {
+		if n.run == r {
+			r.engine.counts.GivenUp++
+			n.orphan(ErrGivenUp)
+		}
+	}
+	return true
+}
+
+// noteLack notes what the result of a node lacks, as its body says, and returns it.
+func (r *run) noteLack(node int, c *task.Ctx) (dropped int, why error) {
+	lack := c.Lack()
+	if lack.Err != nil {
+		r.state.ReportLack(node, lack)
+	}
+	return lack.Dropped, lack.Err
 }
 
 // finish delivers the result, once, and frees the run.
@@ -149,9 +176,13 @@ func (r *run) finish() {
 	}
 	if result.Err != nil {
 		e.counts.Failed++
+	} else if result.Degraded() {
+		r.profile.counts.Degraded++
 	}
 	e.runs.remove(r)
-	r.memory.Release(result.Outputs)
+	if !r.orphaned {
+		r.memory.Release(result.Outputs)
+	}
 	r.free()
 	e.deliver(result, done)
 	e.freeRecorder(recorder)
@@ -169,6 +200,9 @@ func (r *run) free() {
 	r.state.Release()
 	r.profile.live--
 	r.req, r.done, r.profile, r.recorder = nil, nil, nil, nil
+	if r.orphaned {
+		r.rows, r.failed, r.memory, r.orphaned = nil, nil, nil, false
+	}
 	if !r.kept.parked { // otherwise resumeParked still has it
 		r.engine.freeRuns.put(r)
 	}

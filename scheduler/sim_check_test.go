@@ -4,14 +4,9 @@ import (
 	"errors"
 	"math"
 	"strings"
-	"time"
-
-	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
@@ -62,13 +57,13 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 		w.check(r.Err == ErrShuttingDown, "request %d came after Close and got %v", q.user, r.Err)
 		return
 	}
-	want := w.lab.reference(q)
+	want := w.lab.reference(q, r.Completeness)
+	w.checkCompleteness(q, r, want)
 	if r.Err == nil {
-		w.check(q.late == "", "request %d succeeded, though node %s ended after its deadline", q.user, q.late)
 		w.check(want.rows <= w.rowsMax(), "request %d succeeded with %d rows of %d", q.user, want.rows, w.rowsMax())
 		w.check(len(want.failures) == 0, "request %d succeeded, should fail with %q", q.user, want.failures)
 		w.check(len(r.Outputs) == len(want.outputs), "request %d has %d outputs", q.user, len(r.Outputs))
-		w.check((r.Deltas != nil) == q.req.Deltas && len(r.Deltas)%len(q.graph.Nodes) == 0, "request %d has %d deltas",
+		w.check((r.Deltas != nil) == q.req.Deltas && (r.Deltas == nil || len(r.Deltas) == len(q.graph.Nodes)-want.idle()), "request %d has %d deltas",
 			q.user, len(r.Deltas))
 		for i := range r.Outputs {
 			w.check(rowsettest.Equal(r.Outputs[i], want.outputs[i]), "output %d of request %d differs from the sequential engine's",
@@ -86,7 +81,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 	}
 	var tooMany *task.RowsError
 	if errors.As(r.Err, &tooMany) {
-		w.check(tooMany.Limit == w.rowsMax() && want.rows > w.rowsMax(), "request %d makes %d rows of %d and got %q",
+		w.check(tooMany.Limit == w.rowsMax() && (want.rows > w.rowsMax() || q.graph.Lenient), "request %d makes %d rows of %d and got %q",
 			q.user, want.rows, w.rowsMax(), text)
 		return
 	}
@@ -103,7 +98,7 @@ func (w *simWorld) checkNamed(q *simRequest, err error) {
 	node := nodeOf(q.graph, failed.Node)
 	for _, deps := range [][]int{node.Inputs, node.Refs} {
 		for _, i := range deps {
-			w.check(q.begun[i], "request %d got %q, but node %s has not begun", q.user, err, q.graph.Nodes[i].ID)
+			w.check(q.begun[i] || q.graph.Nodes[i].Lenient(), "request %d got %q, but node %s has not begun", q.user, err, q.graph.Nodes[i].ID)
 		}
 	}
 	for _, i := range node.Succs {
@@ -166,119 +161,6 @@ func nodeOf(g *plan.Graph, id string) *plan.Node {
 	}
 	panic("no node " + id)
 }
-
-// reference is what a request gets where nothing but the plan decides.
-type reference struct {
-	outputs  []rowset.RowSet
-	failures []string // of each node that fails and whose inputs do not; empty: success
-	rows     int64    // that all nodes make together
-}
-
-// reference runs a request one node at a time, without engine, loop, or server.
-func (lab *simLab) reference(q *simRequest) (ref reference) {
-	lab.inReference = true
-	defer func() { lab.inReference = false }()
-	g := q.graph
-	results := make([]rowset.RowSet, len(g.Nodes))
-	const todo, good, bad = 0, 1, 2
-	status := make([]int, len(g.Nodes))
-	waiter := &refWaiter{lab: lab}
-	rows := task.NewRowBudget(0)
-	all := rows.Left()
-	var visit func(i int) int
-	visit = func(i int) int {
-		if status[i] != todo {
-			return status[i]
-		}
-		node := g.Nodes[i]
-		status[i] = bad
-		c := task.Ctx{Node: node, UserID: q.user, Params: &q.params, Registry: lab.reg, Waiter: waiter, Rows: rows}
-		ok := true
-		for _, in := range node.Inputs {
-			ok = visit(in) == good && ok
-			c.Inputs = append(c.Inputs, results[in])
-		}
-		for _, in := range node.Refs {
-			ok = visit(in) == good && ok
-			c.Refs = append(c.Refs, results[in])
-		}
-		if !ok {
-			return bad
-		}
-		spec := task.SpecOf(node)
-		out, err := task.Invoke(spec, &c)
-		if err != nil {
-			ref.failures = append(ref.failures, (&NodeError{Node: node.ID, Op: node.Op, Err: err}).Error())
-			return bad
-		}
-		results[i], status[i] = out, good
-		return good
-	}
-	for i := range g.Nodes {
-		visit(i)
-	}
-	ref.rows = all - rows.Left()
-	for _, i := range g.Outputs {
-		ref.outputs = append(ref.outputs, results[i])
-	}
-	return ref
-}
-
-// refWaiter answers from the data set at once.
-type refWaiter struct {
-	lab   *simLab
-	batch resp.Batch
-	bytes []byte
-	rest  resp.Replies // for Next
-}
-
-// NewBatch implements task.Waiter.
-func (r *refWaiter) NewBatch() *resp.Batch {
-	r.batch.Reset()
-	return &r.batch
-}
-
-// Do implements task.Waiter.
-func (r *refWaiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
-	r.bytes = r.bytes[:0]
-	var args [][]byte
-	for rest := b.Encoded(); len(rest) > 0; {
-		var err error
-		if _, args, _, rest, err = redcon.ReadNextCommand(rest, args[:0]); err != nil {
-			return resp.Replies{}, err
-		}
-		r.bytes = simAnswer(r.bytes, args)
-	}
-	r.lab.decoder.Reset(b.Len())
-	if _, _, err := r.lab.decoder.Decode(r.bytes); err != nil {
-		return resp.Replies{}, err
-	}
-	return r.lab.decoder.Replies(), nil
-}
-
-// Begin implements task.Waiter.
-func (r *refWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
-	r.rest, err = r.Do(ep, b)
-	return err
-}
-
-// Next implements task.Waiter.
-func (r *refWaiter) Next() (from int, part resp.Replies, err error) {
-	part, r.rest = r.rest, resp.Replies{}
-	return 0, part, nil
-}
-
-// Exchange implements task.Waiter.
-func (r *refWaiter) Exchange(_ *registry.Endpoint, x *remote.Exchange) error {
-	request, err := x.Request(nil)
-	if err != nil {
-		return err
-	}
-	return x.Answer(simScore(request))
-}
-
-// Sleep implements task.Waiter.
-func (r *refWaiter) Sleep(time.Duration) error { return nil }
 
 // digestOf returns a number that depends on the ids and values of all active rows.
 func digestOf(sets ...rowset.RowSet) uint64 {
@@ -375,9 +257,10 @@ func (w *simWorld) checkState(r *run, active int) {
 		}
 		readers, perhaps := 0, 0
 		for _, succ := range s.graph.Nodes[i].Succs {
-			if st := s.nodes[succ].status; st == waiting || st == ready {
+			st := s.nodes[succ].status
+			if st == waiting || st == ready || st == onDemand || st == running && s.graph.Nodes[succ].Lenient() {
 				readers++
-			} else if st == skipped { // before or after it has gathered
+			} else if st == skipped || st == failed { // before or after it has gathered, or something stands in for it
 				perhaps++
 			}
 		}
@@ -387,13 +270,14 @@ func (w *simWorld) checkState(r *run, active int) {
 		switch held := n.result.Batch != nil; { // no check: of a crowd its arguments cost more than all the rest
 		case n.status == done && held != (readers > 0) && (!held || perhaps == 0):
 			w.violate("request %d: the result of node %s has %d readers, held: %v", user, s.graph.Nodes[i].ID, readers, held)
-		case n.status != done && held:
+		case n.status != done && (n.status != failed || !s.graph.Nodes[i].Lenient()) && held:
 			w.violate("request %d: node %s has a result and is not done", user, s.graph.Nodes[i].ID)
 		}
 	}
 	w.check(inflight == s.inflight && inflight == active+len(r.kept.nodes)-r.kept.head, "request %d: %d nodes run, counted %d, active %d",
 		user, inflight, s.inflight, active)
 	w.check(inflight > 0, "request %d is not answered and nothing of it runs", user)
+	w.check(!r.kept.empty() || w.waitsForRequired(r), "request %d waits for optional nodes alone", user)
 	w.check(s.err != nil || s.head == len(s.readyQueue), "request %d: a ready node was not started", user)
 }
 
@@ -407,8 +291,8 @@ func (w *simWorld) checkQuiet() {
 	w.check(e.runs.len() == 0, "%d requests are in flight after the last answer", e.runs.len())
 	w.check(e.active.len() == 0 && w.bodies == 0, "%d nodes are active, %d bodies run after all has ended",
 		e.active.len(), w.bodies)
-	w.check(e.counts.LateCompletions+e.counts.Cancelled <= e.counts.NodeTimeouts || w.closing,
-		"%d late and %d cancelled bodies of %d timed out", e.counts.LateCompletions, e.counts.Cancelled, e.counts.NodeTimeouts)
+	w.check(e.counts.LateCompletions+e.counts.Cancelled <= e.counts.NodeTimeouts+e.counts.GivenUp || w.closing,
+		"%d late and %d cancelled bodies of %d timed out and %d given up", e.counts.LateCompletions, e.counts.Cancelled, e.counts.NodeTimeouts, e.counts.GivenUp)
 	w.check(e.counts.LateCompletions >= w.late && e.counts.Cancelled >= w.stopped,
 		"counted %d late and %d cancelled bodies, of which on the loop there were %d and %d", e.counts.LateCompletions,
 		e.counts.Cancelled, w.late, w.stopped)

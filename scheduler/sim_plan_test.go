@@ -44,9 +44,10 @@ type planMaker struct {
 type plannedNode struct {
 	rowsMax int
 	country bool
-	score   bool // 2001
-	typed   bool // a column of each other type: see withTypes
-	read    bool // some node depends on it
+	score   bool   // 2001
+	typed   bool   // a column of each other type: see withTypes
+	read    bool   // some node depends on it
+	lenient string // on_error and optional, as members of the node
 }
 
 // makePlan returns a random plan.
@@ -68,14 +69,32 @@ func (w *simWorld) makePlan(name string) *plan.Graph {
 			outputs = append(outputs, fmt.Sprintf("%q", m.id(i)))
 		}
 	}
-	w.rng.Shuffle(len(m.text), func(i, j int) { m.text[i], m.text[j] = m.text[j], m.text[i] })
+	if w.cfg.lenient {
+		m.beLenient()
+	}
+	order := w.rng.Perm(len(m.text))
+	for {
+		artifact := m.artifact(name, order, outputs)
+		g, err := plan.Load(name, artifact, w.lab.tasks, w.lab.reg)
+		if err == nil {
+			w.logf("%s", artifact)
+			return g
+		}
+		if !m.beStricter(err) {
+			panic(err) // the maker writes valid plans otherwise
+		}
+	}
+}
+
+// artifact writes the plan with its nodes in that order.
+func (m *planMaker) artifact(name string, order []int, outputs []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"schema_version": 1, "plan_name": %q, "nodes": [`, name)
-	for i, text := range m.text {
-		if i > 0 {
+	for k, i := range order {
+		if k > 0 {
 			b.WriteString(",\n")
 		}
-		b.WriteString(text)
+		b.WriteString(m.text[i] + m.nodes[i].lenient + "}")
 	}
 	b.WriteString(`], "outputs": [`)
 	for i, id := range outputs {
@@ -84,13 +103,8 @@ func (w *simWorld) makePlan(name string) *plan.Graph {
 		}
 		b.WriteString(id)
 	}
-	b.WriteString("]," + simTables + "}")
-	w.logf("%s", b.Bytes())
-	g, err := plan.Load(name, b.Bytes(), w.lab.tasks, w.lab.reg)
-	if err != nil {
-		panic(err) // the maker writes valid plans
-	}
-	return g
+	fmt.Fprintf(&b, `], "capabilities_required": ["cap.rankd.on_error.v1"], %s}`, simTables)
+	return b.Bytes()
 }
 
 // crowdNodes is how many nodes of a crowd's plan sleep side by side.
@@ -134,7 +148,7 @@ func (m *planMaker) add(n plannedNode, op string, input int, params string, args
 	if w := m.w; w.cfg.hints && w.hits(0.3) {
 		timeout += fmt.Sprintf(`, "scheduling": {"inline": %v, "cost_estimate_us": %d}`, w.hits(0.7), 1+w.rng.IntN(2000))
 	}
-	m.text = append(m.text, fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}%s}`,
+	m.text = append(m.text, fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}%s`,
 		m.id(len(m.nodes)), op, inputs, fmt.Sprintf(params, args...), timeout))
 	m.nodes = append(m.nodes, n)
 }
@@ -172,6 +186,10 @@ func (m *planMaker) chain() {
 		n.read = false
 		switch rng.IntN(5) {
 		case 0:
+			if m.w.cfg.lenient && m.w.hits(0.3) {
+				m.add(n, "sim::thrifty", input, "")
+				break
+			}
 			m.add(n, "filter", input, `"pred_id": "large"`)
 		case 1:
 			m.add(n, "sort", input, `"by": %d, "order": %q`, m.anyKey(n), []string{"asc", "desc"}[rng.IntN(2)])
@@ -204,6 +222,14 @@ func (m *planMaker) inner() {
 		m.add(n, "sim::persistent", input, `%s, "deaf": %v`, m.endpoint(), m.w.hits(0.5))
 		return
 	}
+	if m.w.cfg.lenient && m.w.hits(0.1) {
+		if m.w.hits(0.5) {
+			m.add(n, "sim::open", input, "%s", m.endpoint())
+		} else {
+			m.add(n, "sim::thrifty", input, "")
+		}
+		return
+	}
 	if m.w.cfg.watchful && m.w.hits(0.15) {
 		m.add(n, "sim::watchful", input, "")
 		return
@@ -213,7 +239,7 @@ func (m *planMaker) inner() {
 		return
 	}
 	if m.w.hits(0.08) {
-		m.add(n, "sim::remote", input, "")
+		m.add(n, "sim::scored", input, "")
 		return
 	}
 	fanout := 1 + rng.IntN(6)

@@ -25,7 +25,10 @@ import (
 // The tasks of the simulation: the built-in ones, with busy_cpu in virtual time, and
 // some that misbehave. Each body is watched: see watch.
 
-var errSimFails = errors.New("this task fails")
+var (
+	errSimFails = errors.New("this task fails")
+	errThrifty  = errors.New(openPrefix + "nothing was spent")
+)
 
 // simTasks returns the registry of all tasks. The bodies belong to the lab's present world.
 func simTasks(lab *simLab) (*task.Catalog, error) {
@@ -141,8 +144,8 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		}
 		return c.Inputs[0], nil
 	}, endpoint)
-	// remote asks a service for a number that depends on its input.
-	passThrough("sim::remote", true, func(c *task.Ctx) (rowset.RowSet, error) {
+	// scored asks a service for a number that depends on its input.
+	passThrough("sim::scored", true, func(c *task.Ctx) (rowset.RowSet, error) {
 		ep, _ := c.Registry.Endpoint("ep_0003")
 		asked, answered := 0, 0
 		waits := true
@@ -163,6 +166,23 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		err := c.Remote(ep).Exchange(request, answer)
 		lab.world.check(err != nil || answered == 1, "node %s of request %d: an exchange succeeded without an answer", c.Node.ID, c.UserID)
 		return c.Inputs[0], err
+	})
+	// open asks, and goes on without an answer.
+	passThrough("sim::open", true, func(c *task.Ctx) (rowset.RowSet, error) {
+		key := fmt.Sprintf("user:%d", c.UserID%40)
+		if _, err := c.Redis(c.Node.Endpoint).Do("HGETALL", key); c.Cancelled() {
+			return rowset.RowSet{}, err
+		} else if err != nil {
+			c.FailOpen(fmt.Errorf(openPrefix+"%s: %w", key, err))
+		}
+		return c.Inputs[0], nil
+	}, endpoint)
+	// thrifty fails open, too, wherever it runs.
+	passThrough("sim::thrifty", false, func(c *task.Ctx) (rowset.RowSet, error) {
+		if c.UserID%3 == 0 {
+			c.FailOpen(errThrifty)
+		}
+		return c.Inputs[0], nil
 	})
 	// watchful goes by its cancellation alone.
 	passThrough("sim::watchful", true, func(c *task.Ctx) (rowset.RowSet, error) {
@@ -337,7 +357,7 @@ func (w *simWorld) bodyEnds(c *task.Ctx, start clock.Time) {
 	q := w.requestOf(c)
 	s := State{deadline: q.deadline}
 	if q.mode != OffloadAll && s.NodeDeadline(c.Node, start, w.cfg.nodeTimeout).Passed(w.sim.Now()) {
-		q.late = c.Node.ID
+		q.lateBodies[c.Node.Index] = true
 	}
 }
 
@@ -392,6 +412,8 @@ type simWaiter struct {
 	sent     []byte
 	rest     []byte // of sent, whose replies are still to come
 	taken    int    // commands before it
+	commands int    // of this batch
+	earlier  int    // commands of the batches before
 	content  int    // bytes of the strings in their replies
 	expected []byte
 	got      []byte
@@ -465,6 +487,7 @@ func (s *simWaiter) Next() (from int, part resp.Replies, err error) {
 func (s *simWaiter) begins(ep *registry.Endpoint, b *resp.Batch) {
 	s.sent = append(s.sent[:0], b.Encoded()...)
 	s.rest, s.taken, s.content = s.sent, 0, 0
+	s.earlier, s.commands = s.earlier+s.commands, b.Len()
 	s.w.countAsked(s.sent)
 	s.inRedis, s.since = true, s.w.sim.Now()
 	if b.Len() > s.w.options[ep.Index].MaxInflight {
@@ -553,6 +576,7 @@ func (s *simWaiter) checkReplies(n int, replies resp.Replies) {
 			s.given.node.ID, s.given.user, s.content, s.w.cfg.replyBytes)
 		if text := string(reply.Bytes()); strings.Contains(text, " injected by ") {
 			s.w.check(strings.HasSuffix(text, " "+string(args[1])), "the reply %q came to the command for %s", text, args[1])
+			s.w.requestOf(s.ctx).noteFault(s.given.node.Index, s.earlier+s.taken+i, reply)
 			continue
 		}
 		s.expected = simAnswer(s.expected[:0], args)

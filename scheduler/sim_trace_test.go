@@ -96,6 +96,9 @@ func (w *simWorld) checkTrace(q *simRequest, r *Result) {
 		w.checkTraceNode(q, t, i)
 	}
 	for i, out := range q.graph.Outputs {
+		for t.Nodes[out].StandIn == trace.FallbackStandIn {
+			out = q.graph.Nodes[out].Fallback.Index
+		}
 		w.check(r.Err != nil || t.Nodes[out].RowsOut == r.Outputs[i].N, "trace of request %d: node %s made %d rows", q.user, t.Nodes[out].ID, t.Nodes[out].RowsOut)
 	}
 	w.traces.seen["dropped"] += t.Dropped
@@ -128,8 +131,8 @@ func (w *simWorld) checkPaths(q *simRequest, t *trace.Trace) {
 				return sum
 			}
 			before := time.Duration(0)
-			for _, deps := range [][]int{q.graph.Nodes[i].Inputs, q.graph.Nodes[i].Refs} {
-				for _, in := range deps {
+			for _, in := range q.graph.Before(q.graph.Nodes[i]) {
+				if t.Nodes[in].Ran() {
 					before = max(before, upTo(in))
 				}
 			}
@@ -152,7 +155,7 @@ func (w *simWorld) checkPaths(q *simRequest, t *trace.Trace) {
 				w.check(node.Deps == 0, "trace of request %d: the %s path begins with %s, which reads others", q.user, mode, node.ID)
 			} else {
 				before := path.Steps[k-1].Node
-				w.check(slices.Contains(node.Inputs, before) || slices.Contains(node.Refs, before), "trace of request %d: the %s path goes to %s, which does not read the node before",
+				w.check(slices.Contains(q.graph.Before(node), before), "trace of request %d: the %s path goes to %s, which does not read the node before",
 					q.user, mode, node.ID)
 			}
 		}
@@ -185,7 +188,7 @@ func (w *simWorld) checkSegments(q *simRequest, t *trace.Trace) {
 func (w *simWorld) checkTraceNode(q *simRequest, t *trace.Trace, i int) {
 	n, s := &t.Nodes[i], q.spans[i]
 	if s == nil {
-		w.check(!n.Ran() || n.Status == trace.Timeout || n.Status == trace.Failed, "trace of request %d: node %s is %s, and its body never began", q.user, n.ID, n.Status)
+		w.check(!n.Ran() || n.Status == trace.Timeout || n.Status == trace.Failed || n.Status == trace.Late, "trace of request %d: node %s is %s, and its body never began", q.user, n.ID, n.Status)
 		return
 	}
 	w.check(n.Place == s.place, "trace of request %d: node %s ran at %s, and the trace says %q", q.user, n.ID, s.place, n.Place)

@@ -103,6 +103,7 @@ type simConfig struct {
 	planTimeouts bool // of single nodes
 	maxRows      int  // of a request; 0: more than it makes
 	taskFaults   bool
+	lenient      bool    // nodes may fail without the request, and are optional
 	popular      bool    // some bodies ask for the same
 	replyBytes   int     // bound of the replies to one call; 0: more than there are
 	persistent   bool    // some bodies try again and again, sleeping in between, also after Close
@@ -152,6 +153,7 @@ func (w *simWorld) drawConfig() {
 	}
 	c.taskFaults = w.hits(0.4)
 	c.stopAtOnce = w.hits(0.5)
+	c.lenient = w.hits(0.5)
 	if w.hits(0.15) {
 		return // nothing fails but what the plan says
 	}
@@ -256,12 +258,15 @@ type simRequest struct {
 	mode     Mode
 	arrived  clock.Time
 	spans    map[int]*simSpan // of the bodies that have begun, by node
-	late     string           // a node whose body ended after its deadline, if the request must fail for it
+	required []int            // indices of nodes
 	begun    map[int]bool     // nodes whose body has begun, by index
-	refused  bool             // submitted after the engine was told to close
-	answers  int
-	outputs  []rowset.RowSet // of the answer
-	digest   uint64          // of outputs
+	// lateBodies are the nodes whose body ended after its deadline, by index, if they must fail for it.
+	lateBodies map[int]bool
+	faults     map[int][]fault // replies that servers did not mean, by node
+	refused    bool            // submitted after the engine was told to close
+	answers    int
+	outputs    []rowset.RowSet // of the answer
+	digest     uint64          // of outputs
 }
 
 // simInstantsMax bounds a run: one takes some hundreds of instants.
@@ -369,7 +374,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 	now := w.sim.Now()
 	q := &simRequest{
 		user: int64(len(w.requests)) + 1, graph: g, mode: w.cfg.placement.Mode, begun: map[int]bool{}, refused: w.closing,
-		arrived: now, spans: map[int]*simSpan{},
+		arrived: now, spans: map[int]*simSpan{}, lateBodies: map[int]bool{}, faults: map[int][]fault{},
 	}
 	if w.hits(0.3) {
 		q.params.SetFloat(paramWeight, float64(w.rng.IntN(10)))
@@ -384,6 +389,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 		}
 	}
 	q.req = Execution{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Deltas: w.hits(0.2), Record: w.traces.detail()}
+	w.drawRequired(q)
 	if w.hits(0.5) {
 		q.arrived = now.Add(-w.between(0, time.Millisecond))
 		q.req.Arrived = q.arrived

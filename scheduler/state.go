@@ -7,18 +7,20 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/trace"
 )
 
 // nodeStatus is the state of a node. Each transition has one function below.
 type nodeStatus uint8
 
 const (
-	waiting nodeStatus = iota // some dependency is not done
-	ready                     // in the ready queue
-	running                   // handed out by Next, not settled
-	done                      // settled with a result
-	failed                    // settled with an error
-	skipped                   // handed out and not run
+	waiting  nodeStatus = iota // some dependency is not done
+	ready                      // in the ready queue
+	running                    // handed out by Next, not settled
+	done                       // settled with a result
+	failed                     // settled with an error
+	skipped                    // handed out and not run
+	onDemand                   // does not run unless a fallback needs it: see lenient.go
 )
 
 // State is the DAG state machine of one request. It is pure: it does no I/O, reads no clock and
@@ -49,21 +51,29 @@ type State struct {
 
 	inflight int   // running nodes
 	settled  int   // done, failed and skipped nodes
+	due      int   // nodes that have to settle: all but those on demand
 	errNode  int   // the node of err
 	err      error // the first error; never changes once set
+
+	required []int      // Execution.Required
+	lenient  bool       // the plan has lenient nodes; otherwise the rest is idle
+	optional int        // optional nodes among those that run
+	lacks    []nodeLack // what is missing in the answer so far
 }
 
 type nodeState struct {
-	status  nodeStatus
-	waits   int32 // deps_remaining: dependencies not done, one per edge
-	readers int32 // edges to dependents that have not gathered the result yet, plus one for an output
+	status nodeStatus
+	waits  int32 // deps_remaining: dependencies not done, one per edge
+	// readers counts edges to dependents that have not gathered the result yet, to lenient ones that have not settled,
+	// and one for an output.
+	readers int32
 	result  rowset.RowSet
 }
 
 // Begin prepares s for a request that arrived at that time, reusing its memory.
 func (s *State) Begin(e *Execution, arrived clock.Time) {
 	s.Reset(e.Graph, arrived, e.Deadline)
-	s.abandoned = e.Abandoned
+	s.abandoned, s.required = e.Abandoned, e.Required
 	s.notes = notesFor(e)
 }
 
@@ -75,13 +85,16 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], readyQueue: s.readyQueue[:0]}
+	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], readyQueue: s.readyQueue[:0], due: n}
 	for i, node := range g.Nodes {
 		readers := len(node.Succs)
 		if node.IsOutput {
 			readers++
 		}
 		s.nodes[i] = nodeState{waits: int32(node.Deps), readers: int32(readers)}
+	}
+	if g.Lenient {
+		s.beginLenient()
 	}
 	for _, i := range g.Sources {
 		s.markReady(i)
@@ -91,7 +104,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.notes, s.err = nil, notes{}, nil
+	s.graph, s.notes, s.err, s.required, s.lacks = nil, notes{}, nil, nil, nil
 }
 
 // Next hands out the next node to start and counts it as in flight. It returns false if none is
@@ -162,9 +175,20 @@ func (s *State) read(node int) rowset.RowSet {
 // this node.
 func (s *State) Succeed(node int, result rowset.RowSet) {
 	s.markDone(node, result)
+	s.conclude(node, result)
+}
+
+// conclude readies the dependents that waited only for a node, which has its result now, or a stand-in. The result of
+// a fallback stands in for another node's.
+func (s *State) conclude(node int, result rowset.RowSet) {
 	for _, succ := range s.graph.Nodes[node].Succs {
 		if s.nodes[succ].waits--; s.nodes[succ].waits == 0 {
 			s.markReady(succ)
+		}
+	}
+	if s.lenient {
+		if failed := s.graph.Nodes[node].StandsFor; failed != nil {
+			s.stand(failed.Index, result)
 		}
 	}
 }
@@ -202,14 +226,18 @@ func (s *State) Advance(node int) (next int) {
 // request has failed meanwhile.
 func (s *State) Skip(node int) {
 	s.move(node, running, skipped)
-	s.inflight--
-	s.settled++
+	s.leave(node)
 }
 
-// Fail settles a running node with an error. The first error of a request stands.
-func (s *State) Fail(node int, err error) {
+// Fail settles a running node with an error, now. If the node is lenient, the plan goes on without it: Fail returns what stands in
+// for its result, and how many rows that has, as far as it is there. Otherwise the request fails; the first error of a request stands.
+func (s *State) Fail(node int, err error, now clock.Time) (how trace.StandIn, rows int) {
 	s.markFailed(node)
+	if s.catches(node, err, now) {
+		return s.standIn(node, err)
+	}
 	s.Abort(node, err)
+	return trace.NoStandIn, 0
 }
 
 // Abort ends the request with an error that no running node reports. node is -1 if the error is
@@ -222,7 +250,7 @@ func (s *State) Abort(node int, err error) {
 
 // Finished reports whether nothing is in flight and nothing more will start.
 func (s *State) Finished() bool {
-	return s.inflight == 0 && (s.err != nil || s.settled == len(s.nodes))
+	return s.inflight == 0 && (s.err != nil || s.settled == s.due)
 }
 
 // Inflight returns the number of nodes handed out and not settled.
@@ -248,21 +276,39 @@ func (s *State) markReady(node int) {
 func (s *State) markRunning(node int) {
 	s.move(node, ready, running)
 	s.inflight++
+	if s.lenient && s.isOptional(node) {
+		s.optional++
+	}
 }
 
 func (s *State) markDone(node int, result rowset.RowSet) {
 	s.move(node, running, done)
-	s.inflight--
-	s.settled++
-	if s.nodes[node].readers > 0 {
-		s.nodes[node].result = result
+	s.leave(node)
+	if s.lenient && s.graph.Nodes[node].Lenient() {
+		s.letGo(s.graph.Nodes[node])
 	}
+	s.keep(node, result)
 }
 
 func (s *State) markFailed(node int) {
 	s.move(node, running, failed)
+	s.leave(node)
+}
+
+// leave counts a running node as settled.
+func (s *State) leave(node int) {
 	s.inflight--
 	s.settled++
+	if s.lenient && s.isOptional(node) {
+		s.optional--
+	}
+}
+
+// keep holds the result of a node for those that read it.
+func (s *State) keep(node int, result rowset.RowSet) {
+	if s.nodes[node].readers > 0 {
+		s.nodes[node].result = result
+	}
 }
 
 // move is the one place where a node changes its state. It panics on a transition that the diagram

@@ -152,7 +152,7 @@ func runCommands(t *testing.T, w *strings.Builder, g *plan.Graph, commands []str
 			require.NoError(t, err)
 			s.Succeed(node(words[1]), rowsOf(n))
 		case "fail":
-			s.Fail(node(words[1]), errors.New(strings.Join(words[2:], " ")))
+			s.Fail(node(words[1]), errors.New(strings.Join(words[2:], " ")), now)
 		default:
 			require.Fail(t, "unknown command "+c)
 		}
@@ -234,7 +234,7 @@ func TestStateRandomGraphs(t *testing.T) {
 			i := inflight[k]
 			inflight = append(inflight[:k], inflight[k+1:]...)
 			if i == failAt {
-				s.Fail(i, errors.New("boom"))
+				s.Fail(i, errors.New("boom"), now)
 				if failedNode < 0 {
 					failedNode = i
 				}
@@ -266,7 +266,7 @@ func TestStateSettlingTwicePanics(t *testing.T) {
 	require.True(t, ok)
 	s.Succeed(i, rowsOf(1))
 	assert.Panics(t, func() { s.Succeed(i, rowsOf(1)) })
-	assert.Panics(t, func() { s.Fail(i, errors.New("late")) })
+	assert.Panics(t, func() { s.Fail(i, errors.New("late"), now) })
 }
 
 func TestStateResetReusesMemory(t *testing.T) {

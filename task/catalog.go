@@ -60,6 +60,8 @@ func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 			problems = append(problems, spec.Op+": Limited is for tasks whose Output is Permutation or Pick")
 		case spec.Expensive && (spec.Inline || spec.Cheap || spec.Place == OnLoop):
 			problems = append(problems, spec.Op+": Expensive excludes Inline, Cheap and Place OnLoop")
+		case spec.Partial && !slices.Contains([]Output{Source, Expand, Subset, Pick, Merge}, spec.Output):
+			problems = append(problems, spec.Op+": Partial is for tasks whose Output may have fewer rows: Source, Expand, Subset, Pick or Merge")
 		case spec.Place == Waits && (spec.Inline || spec.Cheap || spec.Expensive):
 			problems = append(problems, spec.Op+": Inline, Cheap and Expensive are for tasks that do not wait")
 		}

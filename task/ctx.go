@@ -32,11 +32,14 @@ type Ctx struct {
 	Memory *rowset.Memory
 	// Cancellation is how the engine asks the body to stop; nil if it never does.
 	Cancellation *Cancellation
+	// Required has the indices of the nodes that the request requires: their results must be whole.
+	Required []int
 
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
 
 	counted int64 // rows that the body has counted in this run
+	lack    Lack  // what the result of this run lacks, as the body says
 }
 
 // Outside counts texts from outside, of all requests of an engine. Any goroutine.

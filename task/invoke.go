@@ -8,7 +8,7 @@ import (
 
 // Invoke runs the body of spec for one node. It checks the number of inputs,
 // contains a panic, counts the rows that the body has made and not counted, and checks
-// the output unless the catalog trusts the task. The error is the body's, or matches ErrContract, ErrInvalid, ErrTooManyRows
+// the output unless the catalog trusts the task. The error is the body's, or what the result lacks of a node that must lack nothing, or matches ErrContract, ErrInvalid, ErrTooManyRows
 // or ErrPanic. A body returns the error of a stopped kernel as it is: Invoke makes
 // rowset.ErrStopped ErrCancelled.
 func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
@@ -20,10 +20,13 @@ func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 			out, err = rowset.RowSet{}, &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	c.counted = 0
+	c.counted, c.lack = 0, Lack{}
 	out, err = spec.Run(c)
 	if err == nil {
 		err = c.countResult(out)
+	}
+	if err == nil && c.lack.Err != nil && !c.mayLack() {
+		err = c.lack.Err
 	}
 	if err == rowset.ErrStopped {
 		err = ErrCancelled

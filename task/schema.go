@@ -27,6 +27,7 @@ func (s *Spec) schema() plan.OpSchema {
 		Op: s.Op, Params: s.Params, Impl: s,
 		Strict: plan.IsStrict(s.Strict, s.Params), InputsMin: s.Inputs, InputsMax: s.inputsMax(), Prepare: s.Prepare,
 		Reads: s.Reads, RefReads: s.RefReads, Writes: s.Writes, Inherits: s.Output.inherits(),
+		Partial: s.Partial,
 	}
 }
 

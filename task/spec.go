@@ -68,6 +68,9 @@ type Spec struct {
 	// none and leaves none to other goroutines. The result may share memory with the inputs, as always.
 	// If all tasks of a plan forget, the engine uses big slices again once the request is answered.
 	Forgets bool
+	// Partial says that the body honours Ctx.Partial: it can leave out the rows whose keys failed. The Output
+	// is then a shape that may have fewer rows.
+	Partial bool
 
 	// From says from which rows of its inputs a row of the result comes, at that position: all of them, first the one
 	// that gave the row its id. None means that the node made the row. Nil means what the shape tells: the same
@@ -105,14 +108,15 @@ var placeNames = [...]string{"computes", "waits", "on_loop"}
 func (p Place) String() string { return placeNames[p] }
 
 // Limit returns the Ctx.Limit of a node: how many rows its only reader will look at. Zero means
-// all of them, or that the node's task does not honour a limit.
+// all of them, or that the node's task does not honour a limit. A reader that passes its input on if it
+// fails looks at all.
 func Limit(g *plan.Graph, n *plan.Node) int {
 	if !SpecOf(n).Limited || n.IsOutput || len(n.Succs) != 1 {
 		return 0
 	}
 	reader := g.Nodes[n.Succs[0]]
 	first := SpecOf(reader).First
-	if first == nil || len(reader.Inputs) != 1 || len(reader.Refs) > 0 {
+	if first == nil || len(reader.Inputs) != 1 || len(reader.Refs) > 0 || reader.OnError == plan.OnErrorSkip {
 		return 0
 	}
 	rows, ok := first(reader)

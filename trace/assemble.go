@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -27,8 +28,10 @@ func (r *Recording) Trace() *Trace {
 		a.node(i)
 	}
 	for _, e := range r.errors {
-		a.trace.Nodes[e.node].Error = e.err.Error()
+		n := &a.trace.Nodes[e.node]
+		n.Error, n.Dropped = e.err.Error(), e.dropped
 	}
+	a.trace.Request.Degraded = r.Err == nil && len(r.errors) > 0
 	for i := range a.trace.Nodes {
 		if n := &a.trace.Nodes[i]; n.Ran() {
 			n.Ready = a.trace.ready(n)
@@ -107,7 +110,7 @@ type flow struct {
 func (a *assembly) node(i int) {
 	from, rec, n := a.from.Graph.Nodes[i], &a.from.nodes[i], &a.trace.Nodes[i]
 	*n = Node{SpanID: int64(i) + 1, ID: from.ID, Index: i, Op: from.Op, Output: from.IsOutput, SourceSpan: from.SourceSpan, Status: Skipped, Track: -1, Parent: -1,
-		Inputs: append(append(make([]int, 0, len(from.Inputs)+len(from.Refs)), from.Inputs...), from.Refs...)}
+		Inputs: a.inputs(from)}
 	if rec.place == 0 {
 		return
 	}
@@ -124,9 +127,30 @@ func (a *assembly) node(i int) {
 		n.Status = OK
 	case rec.timedOut:
 		n.Status = Timeout
+	case rec.late:
+		n.Status = Late
 	default:
 		n.Status = Failed
 	}
+	n.StandIn = standInNames[rec.standIn]
+}
+
+// inputs returns Node.Inputs.
+func (a *assembly) inputs(n *plan.Node) []int {
+	all := append(append(make([]int, 0, n.Deps), n.Inputs...), n.Refs...)
+	if !a.from.Graph.Lenient {
+		return all
+	}
+	ran := func(node *plan.Node) bool { return node != nil && a.from.nodes[node.Index].place != 0 }
+	for _, in := range all {
+		for fallback := a.from.Graph.Nodes[in].Fallback; ran(fallback); fallback = fallback.Fallback {
+			all = append(all, fallback.Index)
+		}
+	}
+	if n.StandsFor != nil && ran(n) {
+		all = append(all, n.StandsFor.Index)
+	}
+	return all
 }
 
 // mainKey is the track of the engine's own thread.

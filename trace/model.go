@@ -29,6 +29,8 @@ type Request struct {
 	Begun time.Duration `json:"begun_ns"` // the engine took it up
 	Ended time.Duration `json:"ended_ns"` // the engine delivered its answer: the request's time
 	Error string        `json:"error,omitempty"`
+	// Degraded: the engine answered, and something is missing in the answer.
+	Degraded bool `json:"degraded,omitempty"`
 }
 
 // Status is how a node ended.
@@ -39,7 +41,19 @@ const (
 	OK      Status = "ok"
 	Failed  Status = "error"
 	Timeout Status = "timeout" // its deadline came while it ran, or before
+	Late    Status = "late"    // it is optional, and the plan did not wait for it any longer
 	Skipped Status = "skipped" // it never ran
+)
+
+// StandIn says what the readers of a node that failed see in its place.
+type StandIn string
+
+// The stand-ins. A node without one has not failed, or the request has failed with it.
+const (
+	NoStandIn       StandIn = ""
+	EmptyStandIn    StandIn = "empty"    // no rows
+	SkipStandIn     StandIn = "skip"     // its first input
+	FallbackStandIn StandIn = "fallback" // the result of its fallback, which is an input of its readers then
 )
 
 // Place says on what a node ran.
@@ -60,15 +74,20 @@ type Node struct {
 	SpanID int64  `json:"span_id"` // 1 + Index; the request is span 0
 	ID     string `json:"node_id"`
 	Index  int    `json:"node_index"`
-	Op     string `json:"op"`     // with namespace
-	Inputs []int  `json:"inputs"` // indices of the nodes that it waits for, references last; may repeat
-	Output bool   `json:"output"`
+	Op     string `json:"op"` // with namespace
+	// Inputs has the indices of the nodes that it waits for, references behind inputs; may repeat. Behind them come the fallbacks that
+	// ran for some of them, and the node that it stood in for.
+	Inputs []int `json:"inputs"`
+	Output bool  `json:"output"`
 	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9". Empty if
 	// the plan's artifact has none.
 	SourceSpan string `json:"source_span,omitempty"`
 
 	Status Status `json:"status"`
-	Error  string `json:"error,omitempty"`
+	// Error says why the node failed, or why the result of a node that is OK lacks something.
+	Error   string  `json:"error,omitempty"`
+	StandIn StandIn `json:"stand_in,omitempty"`
+	Dropped int     `json:"rows_dropped,omitempty"` // because their keys failed
 
 	// Ready <= Start <= End. Ready is the End of the last input, and the request's arrival for a node without
 	// inputs. Start and End are readings of the thread that ran the body. End of a node that a deadline or
@@ -90,7 +109,7 @@ type Node struct {
 	Depth int `json:"inline_depth"`
 
 	RowsIn  int `json:"rows_in"`  // active rows of all inputs
-	RowsOut int `json:"rows_out"` // active rows of the result; 0 on error
+	RowsOut int `json:"rows_out"` // active rows of the result, or of what stands in for it; 0 on error
 
 	Awaits []Await `json:"awaits,omitempty"` // in order; they do not overlap
 }

@@ -32,10 +32,11 @@ type Recorder struct {
 // nodeRecord is how a node ran. It has no pointers, as event has none, and fills one line of the processor's cache.
 type nodeRecord struct {
 	place              placeCode
-	worked             bool       // a worker began the body
-	runsOn             bool       // the body runs on when the node settles
-	failed             bool       // its error is in Recording.errors
-	timedOut           bool       // as Outcome has it
+	worked             bool // a worker began the body
+	runsOn             bool // the body runs on when the node settles
+	failed             bool // its error is in Recording.errors
+	timedOut, late     bool // as Outcome has them
+	standIn            standInCode
 	queued, start, end clock.Time // queued is zero for a node that was in no queue
 	workedUntil        clock.Time // the end of the body, if the node settled later; zero: the same
 	worker             int32
@@ -66,10 +67,31 @@ func (p Place) code() placeCode {
 	}
 }
 
-// nodeError is the error of a node that failed.
+// standInCode is the index of a StandIn in standInNames.
+type standInCode uint8
+
+var standInNames = [...]StandIn{NoStandIn, EmptyStandIn, SkipStandIn, FallbackStandIn}
+
+func (s StandIn) code() standInCode {
+	switch s {
+	case NoStandIn:
+		return 0
+	case EmptyStandIn:
+		return 1
+	case SkipStandIn:
+		return 2
+	case FallbackStandIn:
+		return 3
+	default:
+		panic("trace: no stand-in " + string(s))
+	}
+}
+
+// nodeError is the error of a node that failed, or why it lacks something.
 type nodeError struct {
-	node int
-	err  error
+	node    int
+	err     error
+	dropped int
 }
 
 // NewRecorder returns a recorder that takes nothing down before Begin.
@@ -233,9 +255,13 @@ func (r *Recorder) StartAt(node int, now clock.Time) {
 
 // Outcome is how a node settled. Immutable.
 type Outcome struct {
-	Rows     int   // of its result
-	Err      error // nil: it has a result
-	TimedOut bool  // a deadline settled it
+	Rows     int     // of its result, or of what stands in for it
+	Err      error   // nil: it has a result
+	TimedOut bool    // a deadline settled it
+	Late     bool    // the plan did not wait for it any longer
+	StandIn  StandIn // of a node that failed
+	Lack     error   // why the result lacks something; nil: it does not
+	Dropped  int     // rows that it lacks
 }
 
 // End notes that a node has settled, just now or, if at is not zero, at that instant.
@@ -248,11 +274,13 @@ func (r *Recorder) End(node int, at clock.Time, o Outcome) {
 		n.start = at
 	}
 	n.end = at
-	if o.Err == nil {
-		n.rowsOut = int32(o.Rows)
-	} else {
-		n.failed, n.timedOut = true, o.TimedOut
-		r.taken.errors = append(r.taken.errors, nodeError{node, o.Err})
+	n.rowsOut = int32(o.Rows)
+	switch {
+	case o.Err != nil:
+		n.failed, n.timedOut, n.late, n.standIn = true, o.TimedOut, o.Late, o.StandIn.code()
+		r.taken.errors = append(r.taken.errors, nodeError{node: node, err: o.Err})
+	case o.Lack != nil:
+		r.taken.errors = append(r.taken.errors, nodeError{node, o.Lack, o.Dropped})
 	}
 	if n.worked { // The engine's thread went on at another instant.
 		r.turn = 0

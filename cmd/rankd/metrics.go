@@ -62,6 +62,7 @@ type placementReport struct {
 	Deferred    uint64  `json:"deferred"`
 	TopK        uint64  `json:"top_k"`
 
+	Degraded        uint64 `json:"degraded"`
 	LateCompletions uint64 `json:"late_completions"`
 	Cancelled       uint64 `json:"cancelled"`
 
@@ -104,7 +105,7 @@ func reportPlacement(s *rankd.PlacementStats) placementReport {
 	return placementReport{
 		Inline: s.Inline, Offloaded: s.Offloaded, Fused: s.Fused, Deferred: s.Deferred, TopK: s.TopK,
 		InlineRate: rounded(s.InlineRate()), OffloadRate: rounded(s.OffloadRate()), FusedRate: rounded(s.FusedRate()),
-		LateCompletions: s.LateCompletions, Cancelled: s.Cancelled,
+		Degraded: s.Degraded, LateCompletions: s.LateCompletions, Cancelled: s.Cancelled,
 		InlineTime: reportTimes(s.InlineTime), QueueDelay: reportTimes(s.QueueDelay), RoundTrip: reportTimes(s.OffloadRoundTrip),
 		Callback: reportTimes(s.CallbackTime), CallbackCPU: reportKnown(s.CallbackCPU),
 	}

@@ -147,45 +147,78 @@ func (e *engine) Metrics() scheduler.Metrics {
 	return scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed())}
 }
 
-// run runs one node on this goroutine. start is the instant at which it was spawned; rows is the
-// request's budget.
-func (e *engine) run(s *scheduler.State, exec *scheduler.Execution, node *plan.Node, start clock.Time, w *waiter,
-	rows *task.RowBudget, inputs, refs []rowset.RowSet) (rowset.RowSet, error) {
-	w.deadline = s.NodeDeadline(node, start, e.nodeTimeout)
-	cancel := new(task.Cancellation)
-	w.cancel = cancel
+// nodeRun is one run of a node, on a goroutine that blocks where the body waits. One goroutine at a time, except that any
+// goroutine may cancel it.
+type nodeRun struct {
+	node         *plan.Node
+	start        clock.Time // when it was spawned
+	inputs, refs []rowset.RowSet
+	rows         *task.RowBudget // of the request
+	cancel       task.Cancellation
+	settled      bool // guarded by the request's lock, if it has one
+
+	out  rowset.RowSet
+	lack task.Lack // of out
+	err  error
+
+	standIn     trace.StandIn // of a node that has failed
+	standInRows int
+}
+
+// run runs one node on this goroutine, and fills in how it ended.
+func (e *engine) run(s *scheduler.State, exec *scheduler.Execution, n *nodeRun, w *waiter) {
+	n.out, n.lack, n.err = e.invoke(s, exec, n, w)
+}
+
+func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRun, w *waiter) (rowset.RowSet, task.Lack, error) {
+	fails := func(err error) (rowset.RowSet, task.Lack, error) { return rowset.RowSet{}, task.Lack{}, err }
+	w.deadline, w.cancel = s.NodeDeadline(n.node, n.start, e.nodeTimeout), &n.cancel
 	if w.deadline != 0 {
 		now := e.clock.Now()
 		if err := s.CheckNodeStart(w.deadline, now); err != nil {
-			return rowset.RowSet{}, err
+			return fails(err)
 		}
-		defer time.AfterFunc(w.deadline.Sub(now), cancel.Cancel).Stop()
+		defer time.AfterFunc(w.deadline.Sub(now), n.cancel.Cancel).Stop()
 	}
 	if e.stopped.Err() != nil {
-		return rowset.RowSet{}, scheduler.ErrShuttingDown
+		return fails(scheduler.ErrShuttingDown)
 	}
-	defer context.AfterFunc(e.stopped, cancel.Cancel)()
+	defer context.AfterFunc(e.stopped, n.cancel.Cancel)()
 	mode, limit := e.mode, 0
 	if exec.Mode != nil {
 		mode = *exec.Mode
 	}
 	if mode != scheduler.OffloadAll && !exec.KeepRows {
-		limit = task.Limit(exec.Graph, node)
+		limit = task.Limit(exec.Graph, n.node)
 	}
-	out, err := task.Invoke(task.SpecOf(node), &task.Ctx{
+	c := task.Ctx{
 		Limit: limit,
-		Node:  node, Inputs: inputs, Refs: refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
-		Registry: e.reg, Waiter: w, Rows: rows, Cancellation: cancel, Outside: &e.outside,
-	})
+		Node:  n.node, Inputs: n.inputs, Refs: n.refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
+		Registry: e.reg, Waiter: w, Rows: n.rows, Cancellation: &n.cancel, Required: exec.Required, Outside: &e.outside,
+	}
+	out, err := task.Invoke(task.SpecOf(n.node), &c)
 	if w.deadline != 0 {
 		if now := e.clock.Now(); w.deadline.Passed(now) {
-			return rowset.RowSet{}, &scheduler.TimeoutError{
-				Kind: scheduler.ErrNodeTimeout, Elapsed: now.Sub(start), Limit: w.deadline.Sub(start),
-			}
+			return fails(&scheduler.TimeoutError{
+				Kind: scheduler.ErrNodeTimeout, Elapsed: now.Sub(n.start), Limit: w.deadline.Sub(n.start),
+			})
 		}
 	}
 	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) || errors.Is(err, task.ErrCancelled) && e.stopped.Err() != nil {
 		err = scheduler.ErrShuttingDown
 	}
-	return out, err
+	return out, c.Lack(), err
+}
+
+// settle settles a node that has ended.
+func (e *engine) settle(s *scheduler.State, n *nodeRun) {
+	if n.err != nil {
+		n.standIn, n.standInRows = s.Fail(n.node.Index, n.err, e.clock.Now())
+		return
+	}
+	if n.lack.Err != nil {
+		s.ReportLack(n.node.Index, n.lack)
+	}
+	s.Note(n.node.Index, n.inputs, n.refs, n.out)
+	s.Succeed(n.node.Index, n.out)
 }

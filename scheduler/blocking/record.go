@@ -29,9 +29,14 @@ func (e *engine) freeRecorder(r *trace.Recorder) {
 }
 
 // outcome returns how a node settles whose body has ended.
-func outcome(rows int, err error) trace.Outcome {
-	var late *scheduler.TimeoutError
-	return trace.Outcome{Rows: rows, Err: err, TimedOut: errors.As(err, &late)}
+func outcome(n *nodeRun) trace.Outcome {
+	o := trace.Outcome{Rows: n.out.N, Err: n.err, Dropped: n.lack.Dropped, Lack: n.lack.Err}
+	if n.err != nil {
+		var late *scheduler.TimeoutError
+		o.TimedOut, o.Late = errors.As(n.err, &late), errors.Is(n.err, scheduler.ErrGivenUp)
+		o.StandIn, o.Rows = n.standIn, n.standInRows
+	}
+	return o
 }
 
 // work is what the worker of a recorded node takes down. It belongs to the worker until the node settles, and then to
@@ -61,6 +66,12 @@ func (w *work) into(r *trace.Recorder, node int, o trace.Outcome, e *engine) {
 	r.Merge(w.body)
 	e.recorders.Put(w.body)
 	r.End(node, w.end, o)
+}
+
+// drop ends the record of a node that has settled before.
+func (w *work) drop(e *engine) {
+	w.body.Free()
+	e.recorders.Put(w.body)
 }
 
 // numbers gives each worker that is busy a number of its own, the lowest that is free. Any goroutine.

@@ -9,7 +9,8 @@ import (
 
 // Sequential is the simplest engine: each request on a goroutine of its own, one node at a time,
 // in the order in which nodes become ready. The goroutine blocks where the body waits. Requests
-// share the endpoint's connections (one, unless its policy says otherwise). Any goroutine.
+// share the endpoint's connections (one, unless its policy says otherwise). A node that runs runs alone, so the engine
+// waits for optional nodes, too. Any goroutine.
 type Sequential struct{ engine }
 
 // OpenSequential starts a sequential engine. Close ends it.
@@ -24,13 +25,14 @@ func OpenSequential(cfg scheduler.Config) *Sequential {
 func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, recorder *trace.Recorder, result *scheduler.Result) {
 	var s scheduler.State
 	s.Begin(exec, arrived)
-	running := -1 // the node whose body has not returned
+	var running *nodeRun // whose body has not returned
 	defer func() {
-		if running >= 0 {
+		if running != nil {
+			running.err = task.ErrGoexit
+			e.settle(&s, running)
 			if recorder != nil {
-				recorder.End(running, 0, outcome(0, task.ErrGoexit))
+				recorder.End(running.node.Index, 0, outcome(running))
 			}
-			s.Fail(running, task.ErrGoexit)
 		}
 		*result = *s.Result()
 		if recorder != nil {
@@ -42,25 +44,20 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 	defer e.freeWaiter(w)
 	now := e.clock.Now()
 	for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
-		node := exec.Graph.Nodes[i]
+		n := &nodeRun{node: exec.Graph.Nodes[i], start: now, rows: rows}
 		if recorder != nil {
 			recorder.Spawn(i, trace.OnGoroutine, s.Rows(i))
 			recorder.Start(i)
 			w.record(recorder, i)
 		}
-		inputs, refs := s.Gather(i, nil, nil)
-		running = i
-		out, err := e.run(&s, exec, node, now, w, rows, inputs, refs)
-		running = -1
+		n.inputs, n.refs = s.Gather(i, nil, nil)
+		running = n
+		e.run(&s, exec, n, w)
+		running = nil
+		e.settle(&s, n)
 		if recorder != nil {
-			recorder.End(i, 0, outcome(out.N, err))
+			recorder.End(i, 0, outcome(n))
 		}
-		if err != nil {
-			s.Fail(i, err)
-			break
-		}
-		s.Note(i, inputs, refs, out)
-		s.Succeed(i, out)
 		now = e.clock.Now()
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/alitto/pond/v2"
 
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -44,6 +43,8 @@ type run struct {
 	changed sync.Cond       // on mu: a node has settled
 	state   scheduler.State // guarded by mu, but for its deadlines and deltas: see State
 
+	optional []*nodeRun // spawned optional nodes, settled ones among them; guarded by mu
+
 	recorder *trace.Recorder // guarded by mu; nil: nobody records the request
 	returned []int           // recorded nodes that have settled since dispatch last looked
 }
@@ -60,6 +61,10 @@ func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, recor
 		now := e.clock.Now()
 		if i, ok := r.state.Next(now); ok {
 			r.spawn(i, now)
+			continue
+		}
+		if r.state.OnlyOptional() {
+			r.giveUpOptional(now)
 			continue
 		}
 		if r.state.Finished() {
@@ -91,43 +96,75 @@ func (r *run) spawn(i int, start clock.Time) {
 		r.recorder.Spawn(i, place, r.state.Rows(i))
 		r.recorder.Submit(i, start, 1)
 	}
-	inputs, refs := r.state.Gather(i, nil, nil)
+	n := &nodeRun{node: node, start: start, rows: r.rows}
+	n.inputs, n.refs = r.state.Gather(i, nil, nil)
+	exec := r.exec
+	if node.Optional {
+		r.optional = append(r.optional, n)
+		e.live.Add(1) // Its body may outlive the request,
+		own := *exec  // which is its caller's again then.
+		exec = &own
+	}
 	_ = workers.Go(func() { // Only a pool that was stopped refuses.
-		var out rowset.RowSet
-		err := error(task.ErrGoexit) // stays if the body never returns
+		n.err = task.ErrGoexit // stays if the body never returns
 		number := numbers.take()
-		work := e.begin(r.exec, number)
+		work := e.begin(exec, number)
 		defer func() {
 			if work != nil {
 				work.end = e.clock.Now()
 			}
 			numbers.give(number)
-			r.settle(i, inputs, refs, out, err, work)
+			r.settle(n, work)
+			if node.Optional {
+				e.live.Done()
+			}
 		}()
+		if n.cancel.Cancelled() {
+			return // given up in the queue
+		}
 		w := e.takeWaiter()
 		if work != nil {
 			w.record(work.body, i)
 		}
-		out, err = e.run(&r.state, r.exec, node, start, w, r.rows, inputs, refs)
+		e.run(&r.state, exec, n, w)
 		e.freeWaiter(w)
 	})
 }
 
-// settle settles a node on its worker.
-func (r *run) settle(i int, inputs, refs []rowset.RowSet, out rowset.RowSet, err error, work *work) {
-	if err == nil {
-		r.state.Note(i, inputs, refs, out)
-	}
+// settle settles a node on its worker, unless it was given up.
+func (r *run) settle(n *nodeRun, work *work) {
+	e := r.engine
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if work != nil {
-		work.into(r.recorder, i, outcome(out.N, err), &r.engine.engine)
-		r.returned = append(r.returned, i)
+	if n.settled {
+		if work != nil {
+			work.drop(&e.engine)
+		}
+		return
 	}
-	if err != nil {
-		r.state.Fail(i, err)
-	} else {
-		r.state.Succeed(i, out)
+	n.settled = true
+	e.settle(&r.state, n)
+	if work != nil {
+		work.into(r.recorder, n.node.Index, outcome(n), &e.engine)
+		r.returned = append(r.returned, n.node.Index)
 	}
 	r.changed.Signal()
+}
+
+// giveUpOptional settles the optional nodes that run. Their bodies are asked to stop, and nobody waits for them. mu is held.
+func (r *run) giveUpOptional(now clock.Time) {
+	r.state.MayStart(now) // Past the deadline of the request that is the error.
+	for _, n := range r.optional {
+		if n.settled {
+			continue
+		}
+		n.settled = true
+		n.cancel.Cancel()
+		o := trace.Outcome{Err: scheduler.ErrGivenUp, Late: true}
+		o.StandIn, o.Rows = r.state.Fail(n.node.Index, o.Err, now)
+		if r.recorder != nil {
+			r.recorder.End(n.node.Index, now, o)
+		}
+	}
+	r.optional = nil
 }

@@ -47,7 +47,8 @@ func listReference(prefix, more string) task.Reference {
 
 // readLists reads, for each active row of the input in order, the first "fanout" entries
 // of the list at prefix+id, as one batch, and returns the ids in them. It drops entries
-// without an id after that cut, so they use up fan-out.
+// without an id after that cut, so they use up fan-out. A list that Redis refuses fails the node, or is left
+// out and counted if the node may be partial.
 //
 // Each entry counts as a row. readLists does not read entries that the request could not
 // take: it reads a list up to one entry more than the request may still make rows, which is
@@ -103,6 +104,9 @@ func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
+		if r.c.Lack().Dropped > 0 {
+			return nil, nil // The list has failed, with what was read of it.
+		}
 		if int64(entries) < most {
 			break
 		}
@@ -135,10 +139,11 @@ func (r *listReader) read(b *resp.Batch, listOf func(i int) int64) (all int, err
 		entries := 0
 		for i := range replies.Len() {
 			reply := replies.At(i)
-			if reply.Kind() != resp.Array {
-				return 0, r.redis.CheckKind(reply, resp.Array, "LRANGE", r.prefix, listOf(parts.From()+i))
+			if reply.Kind() == resp.Array {
+				entries += reply.Len()
+			} else if err := r.c.DropKey(r.redis, reply, resp.Array, "LRANGE", r.prefix, listOf(parts.From()+i)); err != nil {
+				return 0, err
 			}
-			entries += reply.Len()
 		}
 		if err := r.c.MakeRows(int64(entries)); err != nil {
 			return 0, err
@@ -147,7 +152,11 @@ func (r *listReader) read(b *resp.Batch, listOf func(i int) int64) (all int, err
 		r.ids.grow(r.c, entries)
 		ids := r.ids.last
 		for i := range replies.Len() {
-			for entry := range replies.At(i).All() {
+			reply := replies.At(i)
+			if reply.Kind() != resp.Array {
+				continue // left out
+			}
+			for entry := range reply.All() {
 				if id, ok := task.ParseID(entry.Bytes()); ok {
 					ids = append(ids, id)
 				}

@@ -21,6 +21,7 @@ func media() task.Spec {
 		Output:    task.Expand,
 		Place:     task.Waits,
 		Forgets:   true,
+		Partial:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ids, err := readLists(c, "media:", mediaFanoutMax)
 			if err != nil {

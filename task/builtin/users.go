@@ -33,6 +33,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 		Writes:    task.Columns(keyCountry),
 		Place:     task.Waits,
 		Forgets:   true,
+		Partial:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			ids, err := readLists(c, prefix, usersFanoutMax)
 			if err != nil {
@@ -44,10 +45,12 @@ func fanOut(op, prefix, doc string) task.Spec {
 }
 
 // readUsers makes a batch of these rows with the country column, read from
-// user:{id} in batches of task.PartCommands. It keeps a user without a hash, or without the field, with a null.
+// user:{id} in batches of task.PartCommands. It keeps a user without a hash, or without the field, with a null. A user
+// that Redis refuses fails the node, or is left out and counted if the node may be partial. ids are changed then.
 func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
 	redis := c.Redis(c.Node.Endpoint)
 	countries := rowset.NewStringBuilderIn(c.Memory, keyCountry, len(ids))
+	var refused []int // positions in ids, ascending
 	for from := 0; from < len(ids); from += task.PartCommands {
 		b := redis.NewBatch()
 		for _, id := range ids[from:min(len(ids), from+task.PartCommands)] {
@@ -59,7 +62,12 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 			for i := range replies.Len() {
 				reply := replies.At(i)
 				if reply.Kind() != resp.Array {
-					return rowset.RowSet{}, redis.CheckKind(reply, resp.Array, "HGETALL", "user:", ids[from+parts.From()+i])
+					at := from + parts.From() + i
+					if err := c.DropKey(redis, reply, resp.Array, "HGETALL", "user:", ids[at]); err != nil {
+						return rowset.RowSet{}, err
+					}
+					refused = append(refused, at)
+					continue
 				}
 				if value, ok := task.HashField(reply, "country"); ok {
 					countries.Append(value)
@@ -72,6 +80,7 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 			return rowset.RowSet{}, err
 		}
 	}
+	ids = leaveOut(ids, refused)
 	// One allocation for the batch and its list of columns.
 	users := new(struct {
 		rowset.Batch
@@ -80,6 +89,18 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 	users.columns[0] = countries.Column()
 	users.IDs, users.Strings = ids, users.columns[:]
 	return rowset.Dense(&users.Batch), nil
+}
+
+// leaveOut returns ids without those at some positions, which ascend. It uses the memory of ids.
+func leaveOut(ids []int64, positions []int) []int64 {
+	for k, at := range positions {
+		end := len(ids)
+		if k+1 < len(positions) {
+			end = positions[k+1]
+		}
+		copy(ids[at-k:], ids[at+1:end])
+	}
+	return ids[:len(ids)-len(positions)]
 }
 
 const countryNulls = "`country` is null for a user without a hash, or without the field. An empty text is a value."

@@ -19,6 +19,7 @@ func viewer() task.Spec {
 		Writes:    task.Columns(keyCountry),
 		Place:     task.Waits,
 		Forgets:   true,
+		Partial:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			if err := c.MakeRows(1); err != nil {
 				return rowset.RowSet{}, err

@@ -153,7 +153,43 @@ func Took(t *trace.Trace) string {
 	if t.Request.Error != "" {
 		text += " and failed: " + excerpt.Text(t.Request.Error)
 	}
-	return text + "."
+	return text + "." + missing(t)
+}
+
+// missingMax is how many nodes Took lists whose results are missing.
+const missingMax = 4
+
+// missing says what is missing in an answer: "Missing: n3 (timeout, empty instead).".
+func missing(t *trace.Trace) string {
+	if !t.Request.Degraded {
+		return ""
+	}
+	var all []string
+	for i := range t.Nodes {
+		if n := &t.Nodes[i]; n.Error != "" {
+			all = append(all, Name(n.ID, 20)+" ("+Status(n)+")")
+		}
+	}
+	if len(all) > missingMax {
+		all = append(all[:missingMax], "…")
+	}
+	return " Missing: " + strings.Join(all, ", ") + "."
+}
+
+// Status says how a node ended, and what its readers see if it failed: "ok", "timeout, empty instead", "ok, 3 rows dropped".
+func Status(n *trace.Node) string {
+	switch text := string(n.Status); {
+	case n.StandIn == trace.SkipStandIn:
+		return text + ", its input instead"
+	case n.StandIn != trace.NoStandIn:
+		return text + ", " + Name(string(n.StandIn), 20) + " instead"
+	case n.Dropped > 0:
+		return fmt.Sprintf("%s, %d rows dropped", text, n.Dropped)
+	case n.Status == trace.OK && n.Error != "":
+		return text + ", without a part"
+	default:
+		return text
+	}
 }
 
 // Bound says which node bounds the request.

@@ -91,7 +91,7 @@ func newRun(n caption.Run, until time.Duration) run {
 	}
 	for i := range t.Nodes {
 		one := &t.Nodes[i]
-		shown := node{ID: caption.Name(one.ID, 60), Op: caption.Name(one.Op, 60), Place: caption.Place(t, one), Status: string(one.Status), Critical: critical[i]}
+		shown := node{ID: caption.Name(one.ID, 60), Op: caption.Name(one.Op, 60), Place: caption.Place(t, one), Status: caption.Status(one), Critical: critical[i]}
 		if one.Error != "" {
 			shown.Status += ": " + caption.Name(one.Error, 200)
 		}

@@ -160,7 +160,7 @@ func (p *process) args(s trace.Slice) map[string]any {
 		return args
 	}
 	n := &p.trace.Nodes[s.Node]
-	args["op"], args["place"], args["status"] = n.Op, caption.Place(p.trace, n), string(n.Status)
+	args["op"], args["place"], args["status"] = n.Op, caption.Place(p.trace, n), caption.Status(n)
 	if n.SourceSpan != "" {
 		args["source_span"] = n.SourceSpan
 	}

@@ -165,6 +165,8 @@ func ending(n *trace.Node) string {
 		return "fails"
 	case trace.Timeout:
 		return "ends too late"
+	case trace.Late:
+		return "is given up"
 	default:
 		return "done"
 	}

@@ -1,0 +1,20 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/plan/expr"
+)
+
+// The capabilities that an artifact may require. None has a payload.
+const (
+	// capExtensions: artifacts may have extensions.
+	capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
+	// OnErrorCapability: nodes may say on_error and optional.
+	OnErrorCapability = "cap.rankd.on_error.v1"
+)
+
+// supported reports whether this engine has a capability.
+func supported(capability string) bool {
+	return slices.Contains([]string{capExtensions, OnErrorCapability, expr.Capability}, capability)
+}

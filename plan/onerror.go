@@ -1,0 +1,274 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/jsondoc"
+)
+
+// OnError says what the readers of a node see when the node fails. Immutable; any goroutine.
+type OnError uint8
+
+// The values of on_error.
+const (
+	// OnErrorFail: the request fails.
+	OnErrorFail OnError = iota
+	// OnErrorEmpty: the readers see no rows.
+	OnErrorEmpty
+	// OnErrorSkip: the readers see the node's first input.
+	OnErrorSkip
+	// OnErrorPartial: the task leaves out the rows whose keys failed. If all fails, the readers see no rows.
+	OnErrorPartial
+	// OnErrorFallback: the readers see the result of another node, which runs only then.
+	OnErrorFallback
+)
+
+var onErrorNames = [...]string{"fail", "empty", "skip", "partial", "fallback"}
+
+// String returns the name of the value, as artifacts write it.
+func (o OnError) String() string { return onErrorNames[o] }
+
+// Lenient reports whether the plan goes on without the node if the node fails.
+func (n *Node) Lenient() bool { return n.OnError != OnErrorFail }
+
+// onErrorDocument is what an artifact says of a node that fails.
+type onErrorDocument struct {
+	onError  *OnError // nil if absent
+	fallback string   // of OnErrorFallback
+	optional *bool    // nil if absent
+}
+
+// onError reads on_error and optional.
+func (r *reader) onError(v *jsondoc.Value, node, path string) (doc onErrorDocument, bad *Error) {
+	if field := v.Get("on_error"); field != nil {
+		doc.onError, doc.fallback, bad = r.onErrorValue(field, node, member(path, "on_error"))
+		if bad != nil {
+			return doc, bad
+		}
+	}
+	if field := v.Get("optional"); field != nil {
+		if field.Kind != jsondoc.Bool {
+			return doc, r.wrongKind(node, member(path, "optional"), "true or false", field)
+		}
+		doc.optional = &field.Bool
+	}
+	return doc, nil
+}
+
+func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnError, fallback string, bad *Error) {
+	const want = `"fail", "empty", "skip", "partial" or {"fallback": node id}`
+	named := func(o OnError) *OnError { return &o }
+	switch v.Kind {
+	case jsondoc.String:
+		for i, name := range onErrorNames[:OnErrorFallback] {
+			if v.Str == name {
+				return named(OnError(i)), "", nil
+			}
+		}
+		return nil, "", r.fail(node, path, "must be %s, not %s", want, excerpt.Quote(v.Str))
+	case jsondoc.Object:
+		for i := range v.Members {
+			if name := v.Members[i].Name; name != "fallback" {
+				return nil, "", r.fail(node, member(path, name), "unknown field")
+			}
+		}
+		fallback, bad = r.text(v, node, path, "fallback")
+		return named(OnErrorFallback), fallback, bad
+	default:
+		return nil, "", r.wrongKind(node, path, want, v)
+	}
+}
+
+// onErrors resolves on_error and optional of all nodes, and finds the nodes on demand. The nodes are linked.
+func (c *compiler) onErrors() *Error {
+	for i, n := range c.graph.Nodes {
+		if bad := c.onError(n, &c.doc.nodes[i].onErrorDocument); bad != nil {
+			return bad
+		}
+	}
+	if !c.graph.Lenient {
+		return nil
+	}
+	for _, n := range c.graph.Nodes {
+		if n.Fallback != nil {
+			if bad := c.fallback(n); bad != nil {
+				return bad
+			}
+		}
+	}
+	c.onDemand()
+	return c.fallbackDepth()
+}
+
+// onError resolves what the artifact says of one node.
+func (c *compiler) onError(n *Node, doc *onErrorDocument) *Error {
+	path := element("nodes", n.Index)
+	for _, field := range [...]struct {
+		name  string
+		given bool
+	}{{"on_error", doc.onError != nil}, {"optional", doc.optional != nil}} {
+		if field.given && !slices.Contains(c.doc.capabilities, OnErrorCapability) {
+			return c.fail(n.ID, member(path, field.name), "needs %s in capabilities_required", excerpt.Quote(OnErrorCapability))
+		}
+	}
+	n.Optional = doc.optional != nil && *doc.optional
+	path = member(path, "on_error")
+	switch {
+	case doc.onError == nil && n.Optional:
+		n.OnError = OnErrorEmpty
+	case doc.onError == nil:
+	case *doc.onError == OnErrorFail && n.Optional:
+		return c.fail(n.ID, path, "must not be \"fail\": the node is optional")
+	case *doc.onError == OnErrorSkip && len(n.Inputs) == 0:
+		return c.fail(n.ID, path, "must not be \"skip\": the node has no input to pass on")
+	case *doc.onError == OnErrorPartial && !n.Schema.Partial:
+		return c.fail(n.ID, path, "must not be \"partial\": %s asks for no keys that could fail one by one", n.Op)
+	default:
+		n.OnError = *doc.onError
+	}
+	if n.OnError == OnErrorFallback {
+		fallback, ok := c.byID[doc.fallback]
+		if !ok {
+			return c.fail(n.ID, member(path, "fallback"), "there is no node %s", excerpt.Quote(doc.fallback))
+		}
+		n.Fallback = c.graph.Nodes[fallback]
+	}
+	c.graph.Lenient = c.graph.Lenient || n.Lenient()
+	return nil
+}
+
+// fallback checks that nobody but the readers of n see the result of its fallback.
+func (c *compiler) fallback(n *Node) *Error {
+	f := n.Fallback
+	path := member(member(element("nodes", n.Index), "on_error"), "fallback")
+	switch {
+	case f == n:
+		return c.fail(n.ID, path, "must be another node")
+	case f.StandsFor != nil:
+		return c.fail(n.ID, path, "%s is the fallback of %s already", excerpt.Quote(f.ID), excerpt.Quote(f.StandsFor.ID))
+	case f.IsOutput:
+		return c.fail(n.ID, path, "%s is an output, so it is no fallback", excerpt.Quote(f.ID))
+	case len(f.Succs) > 0:
+		return c.fail(n.ID, path, "%s is read by %s, so it is no fallback", excerpt.Quote(f.ID), excerpt.Quote(c.graph.Nodes[f.Succs[0]].ID))
+	}
+	f.StandsFor = n
+	return nil
+}
+
+// fallbackDepthMax bounds how many fallbacks stand in for each other: each reader of the first node waits for all of them.
+const fallbackDepthMax = 8
+
+func (c *compiler) fallbackDepth() *Error {
+	for _, n := range c.graph.Nodes {
+		depth := 0
+		for f := n.Fallback; f != nil && f != n; f = f.Fallback { // A circle is for acyclic to refuse.
+			if depth++; depth > fallbackDepthMax {
+				path := member(member(element("nodes", n.Index), "on_error"), "fallback")
+				return c.fail(n.ID, path, "more than %d fallbacks stand in for each other", fallbackDepthMax)
+			}
+		}
+	}
+	return nil
+}
+
+// onDemand marks the nodes that run only if a fallback needs them: the fallbacks, and the nodes that only such nodes read.
+func (c *compiler) onDemand() {
+	nodes := c.graph.Nodes
+	readers := make([]int, len(nodes)) // that are on demand
+	var marked []*Node
+	mark := func(n *Node) {
+		n.OnDemand = true
+		marked = append(marked, n)
+	}
+	for _, n := range nodes {
+		if n.StandsFor != nil {
+			mark(n)
+		}
+	}
+	for k := 0; k < len(marked); k++ {
+		for _, deps := range [...][]int{marked[k].Inputs, marked[k].Refs} {
+			for _, dep := range deps {
+				d := nodes[dep]
+				if readers[dep]++; readers[dep] == len(d.Succs) && !d.IsOutput && !d.OnDemand {
+					mark(d)
+				}
+			}
+		}
+	}
+}
+
+// Before returns the nodes that settle before n starts: its inputs and node references, their fallbacks, those of the
+// fallbacks, and the node that n stands in for. The graph of these edges has no cycle.
+func (g *Graph) Before(n *Node) []int {
+	before := make([]int, 0, n.Deps+1)
+	for _, deps := range [...][]int{n.Inputs, n.Refs} {
+		for _, dep := range deps {
+			before = append(before, dep)
+			for fallback := g.Nodes[dep].Fallback; fallback != nil && fallback.Index != dep; fallback = fallback.Fallback {
+				before = append(before, fallback.Index)
+			}
+		}
+	}
+	if n.StandsFor != nil {
+		before = append(before, n.StandsFor.Index)
+	}
+	return before
+}
+
+// optionalMax bounds the optional nodes of a plan: the plan is walked once for each.
+const optionalMax = 256
+
+// optionals refuses an optional node beside which no required node can run: the plan would never wait for it.
+// The graph has no cycle.
+func (c *compiler) optionals() *Error {
+	if !c.graph.Lenient {
+		return nil
+	}
+	after := c.graph.after()
+	before := func(n int) []int { return c.graph.Before(c.graph.Nodes[n]) }
+	seen := 0
+	for _, n := range c.graph.Nodes {
+		if !n.Optional {
+			continue
+		}
+		path := member(element("nodes", n.Index), "optional")
+		if seen++; seen > optionalMax {
+			return c.fail(n.ID, path, "more than %d nodes are optional", optionalMax)
+		}
+		bound := make([]bool, len(c.graph.Nodes)) // to run before n or after it
+		bound[n.Index] = true
+		reach(n.Index, before, bound)
+		reach(n.Index, func(n int) []int { return after[n] }, bound)
+		if !slices.ContainsFunc(c.graph.Nodes, func(o *Node) bool { return !bound[o.Index] && !o.Optional && !o.OnDemand }) {
+			return c.fail(n.ID, path, "no required node can run beside this one, so the plan would never wait for it")
+		}
+	}
+	return nil
+}
+
+// after returns for each node those that it is before.
+func (g *Graph) after() [][]int {
+	after := make([][]int, len(g.Nodes))
+	for _, n := range g.Nodes {
+		for _, before := range g.Before(n) {
+			after[before] = append(after[before], n.Index)
+		}
+	}
+	return after
+}
+
+// reach marks all nodes to which edges lead from a node.
+func reach(from int, edges func(int) []int, marks []bool) {
+	queue := []int{from}
+	for len(queue) > 0 {
+		next := queue[0]
+		queue = queue[1:]
+		for _, to := range edges(next) {
+			if !marks[to] {
+				marks[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+}

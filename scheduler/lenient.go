@@ -1,0 +1,201 @@
+package scheduler
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
+)
+
+// This file has what State does for a plan with lenient nodes: it goes on without them when they fail.
+// What the readers of such a node see then is its stand-in. A plan without them passes by here.
+//
+//	onDemand ── a fallback needs it ─▶ waiting
+//	running ── Fail, caught ─▶ failed ─┬─ the stand-in is there ─────────────────────▶ dependents are readied
+//	                                   └─ its fallback is needed, runs and succeeds ─▶ dependents are readied
+
+// beginLenient prepares the nodes of a plan with lenient ones. A lenient node holds its inputs until it settles,
+// since its stand-in is made from them. Nodes on demand wait for being needed, besides for their inputs.
+func (s *State) beginLenient() {
+	s.lenient = true
+	for i, n := range s.graph.Nodes {
+		if n.OnDemand {
+			s.nodes[i].status = onDemand
+			s.nodes[i].waits++
+			s.due--
+		}
+		if n.Lenient() {
+			for _, in := range n.Inputs {
+				s.nodes[in].readers++
+			}
+			for _, in := range n.Refs {
+				s.nodes[in].readers++
+			}
+		}
+	}
+}
+
+// letGo drops what a lenient node holds.
+func (s *State) letGo(n *plan.Node) {
+	for _, in := range n.Inputs {
+		s.read(in)
+	}
+	for _, in := range n.Refs {
+		s.read(in)
+	}
+}
+
+// requires reports whether the request requires a node: it is then neither lenient nor optional.
+func (s *State) requires(node int) bool {
+	return len(s.required) > 0 && slices.Contains(s.required, node)
+}
+
+// isOptional reports whether the plan waits for a node only while a required one runs.
+func (s *State) isOptional(node int) bool { return s.graph.Nodes[node].Optional && !s.requires(node) }
+
+// OnlyOptional reports whether optional nodes run, and nothing else runs or will start before they have settled.
+// The engine then gives up on them: it fails each with ErrGivenUp.
+func (s *State) OnlyOptional() bool {
+	return s.optional > 0 && s.optional == s.inflight && (s.err != nil || s.head == len(s.readyQueue))
+}
+
+// catches reports whether the plan goes on without a node that has failed. Past the deadline of the request, or
+// when nobody waits for it, nothing does.
+func (s *State) catches(node int, err error, now clock.Time) bool {
+	return s.lenient && s.err == nil && s.graph.Nodes[node].Lenient() && !s.requires(node) &&
+		!s.deadline.Passed(now) && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, task.ErrGoexit)
+}
+
+// standIn finds what stands in for the result of a failed node, or has its fallback make it.
+func (s *State) standIn(node int, err error) (how trace.StandIn, rows int) {
+	n := s.graph.Nodes[node]
+	if n.OnError == plan.OnErrorFallback {
+		s.lacks = append(s.lacks, nodeLack{node, NodeFallback, task.Lack{Err: err}})
+		s.demand(n.Fallback.Index)
+		return trace.FallbackStandIn, 0
+	}
+	status := NodeFailed
+	if errors.Is(err, ErrGivenUp) {
+		status = NodeLate
+	}
+	s.lacks = append(s.lacks, nodeLack{node, status, task.Lack{Err: err}})
+	if n.OnError == plan.OnErrorSkip {
+		input := s.nodes[n.Inputs[0]].result
+		s.stand(node, input)
+		return trace.SkipStandIn, input.N
+	}
+	s.stand(node, task.Nothing(n, s.graph.Registry, s.results(n.Inputs), s.results(n.Refs)))
+	return trace.EmptyStandIn, 0
+}
+
+// stand gives the readers of a failed node what stands in for its result.
+func (s *State) stand(node int, value rowset.RowSet) {
+	n := s.graph.Nodes[node]
+	s.Note(node, s.results(n.Inputs), s.results(n.Refs), value)
+	s.notes.standIn(node)
+	s.letGo(n)
+	s.keep(node, value)
+	s.conclude(node, value)
+}
+
+// results returns the results of nodes, which somebody holds.
+func (s *State) results(nodes []int) []rowset.RowSet {
+	all := make([]rowset.RowSet, len(nodes))
+	for i, node := range nodes {
+		all[i] = s.nodes[node].result
+	}
+	return all
+}
+
+// demand has a node on demand run, and those that it reads.
+func (s *State) demand(node int) {
+	s.move(node, onDemand, waiting)
+	s.due++
+	n := s.graph.Nodes[node]
+	for _, deps := range [...][]int{n.Inputs, n.Refs} {
+		for _, dep := range deps {
+			if s.nodes[dep].status == onDemand {
+				s.demand(dep)
+			}
+		}
+	}
+	if s.nodes[node].waits--; s.nodes[node].waits == 0 {
+		s.markReady(node)
+	}
+}
+
+// dueDeltas returns the deltas of the nodes that were due.
+func (s *State) dueDeltas() []rowset.SchemaDelta {
+	if s.notes.deltas == nil || s.due == len(s.nodes) {
+		return s.notes.deltas
+	}
+	due := s.notes.deltas[:0]
+	for i, delta := range s.notes.deltas {
+		if s.nodes[i].status != onDemand {
+			due = append(due, delta)
+		}
+	}
+	return due
+}
+
+// ReportLack notes what the result of a running node lacks, as its body says. The engine calls it before Succeed.
+func (s *State) ReportLack(node int, lack task.Lack) {
+	status := NodeFailed
+	if lack.Dropped > 0 {
+		status = NodePartial
+	}
+	s.lacks = append(s.lacks, nodeLack{node, status, lack})
+}
+
+// nodeLack is what a node did not contribute.
+type nodeLack struct {
+	node   int
+	status NodeStatus
+	task.Lack
+}
+
+// NodeStatus says how much of its result a node contributed to an answer.
+type NodeStatus string
+
+// The statuses of a node in an answer.
+const (
+	NodeOK       NodeStatus = "ok"       // all of it
+	NodePartial  NodeStatus = "partial"  // all but rows whose keys failed
+	NodeFallback NodeStatus = "fallback" // it failed, and another node's result took its place
+	NodeLate     NodeStatus = "late"     // the plan did not wait for it any longer
+	NodeFailed   NodeStatus = "failed"   // it failed, or a part of it that it can do without
+)
+
+// Completeness says what one node contributed to an answer. Immutable; any goroutine.
+type Completeness struct {
+	Node    *plan.Node
+	Status  NodeStatus
+	Dropped int   // rows left out because their keys failed
+	Err     error // why the node, or the first key, failed; nil if Status is NodeOK
+}
+
+// completeness returns what the lenient nodes that ran, and others that lack something, have contributed to the
+// answer, in the plan's order. It is nil for a plan without lenient nodes that lacks nothing.
+func (s *State) completeness() []Completeness {
+	if !s.lenient && len(s.lacks) == 0 {
+		return nil
+	}
+	lacks := s.lacks
+	slices.SortFunc(lacks, func(a, b nodeLack) int { return cmp.Compare(a.node, b.node) })
+	all := make([]Completeness, 0, len(lacks))
+	for i, n := range s.graph.Nodes {
+		switch {
+		case len(lacks) > 0 && lacks[0].node == i:
+			all = append(all, Completeness{Node: n, Status: lacks[0].status, Dropped: lacks[0].Dropped, Err: lacks[0].Err})
+			lacks = lacks[1:]
+		case n.Lenient() && s.nodes[i].status == done:
+			all = append(all, Completeness{Node: n, Status: NodeOK})
+		}
+	}
+	return all
+}

@@ -1,0 +1,351 @@
+package scheduler_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
+	"github.com/rankd/rankd/task"
+)
+
+var errBroken = errors.New("this task is broken")
+
+// brokenTasks are tasks that fail in one way or another.
+type brokenTasks struct {
+	counted atomic.Int64   // runs of test::counted
+	stuck   chan *task.Ctx // bodies of test::stuck that have begun
+	stopped chan error     // how bodies of test::stuck ended
+	specs   []task.Spec
+}
+
+func newBrokenTasks() *brokenTasks {
+	b := &brokenTasks{stuck: make(chan *task.Ctx, 100), stopped: make(chan error, 100)}
+	fails := func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, errBroken }
+	first := func(*plan.Node) (int64, bool) { return 2, true }
+	b.specs = []task.Spec{
+		{Op: "test::broken", Inputs: 1, Output: task.PassThrough, Inline: true, Cheap: true, Forgets: true, Run: fails},
+		{Op: "test::broken_source", Output: task.Source, Writes: task.Columns(finalScore, 3001), Run: fails},
+		{Op: "test::broken_score", Inputs: 1, Output: task.SameRows, Writes: task.Columns(finalScore), Inline: true, Run: fails},
+		{Op: "test::broken_first", Inputs: 1, Output: task.Prefix, First: first, Inline: true, Cheap: true, Forgets: true, Run: fails},
+		{Op: "test::panics", Inputs: 1, Output: task.PassThrough, Run: func(*task.Ctx) (rowset.RowSet, error) { panic("broken") }},
+		{Op: "test::open", Inputs: 1, Output: task.PassThrough, Inline: true, Cheap: true, Forgets: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			c.FailOpen(errBroken)
+			return c.Inputs[0], nil
+		}},
+		{Op: "test::counted", Inputs: 1, Output: task.PassThrough, Forgets: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			b.counted.Add(1)
+			return c.Inputs[0], nil
+		}},
+		// stuck sleeps until it is cancelled.
+		{Op: "test::stuck", Inputs: 1, Output: task.PassThrough, Place: task.OnLoop, Forgets: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			b.stuck <- c
+			err := c.Sleep(ample)
+			b.stopped <- err
+			return rowset.RowSet{}, err
+		}},
+	}
+	return b
+}
+
+const finalScore = scheduler.FinalScore
+
+// lenientGraph loads a plan of nodes, the last of which is the output, whose nodes may say on_error.
+func lenientGraph(t *testing.T, b *brokenTasks, output string, nodes ...string) *plan.Graph {
+	t.Helper()
+	artifact := strings.Replace(scheduler.PlanJSON(output, nodes...), `"schema_version"`, `"capabilities_required": ["cap.rankd.on_error.v1"], "schema_version"`, 1)
+	g, err := plan.Load("test.plan.json", []byte(artifact), builtins(t, b.specs...), testRegistry(t))
+	require.NoError(t, err)
+	return g
+}
+
+// onError and optional are further members of a node.
+func onError(value string) string { return fmt.Sprintf(`"on_error": %q`, value) }
+
+func orElse(fallback string) string { return fmt.Sprintf(`"on_error": {"fallback": %q}`, fallback) }
+
+// forAllEngines runs a test on each engine, the reactor in each mode and with each switch.
+func forAllEngines(t *testing.T, test func(t *testing.T, e scheduler.Engine)) {
+	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
+		for _, p := range []scheduler.Placement{{Mode: mode}, {Mode: mode, NoInline: true}, {Mode: mode, NoChaining: true}} {
+			t.Run(fmt.Sprintf("reactor, %v, no inline: %v, no chaining: %v", mode, p.NoInline, p.NoChaining), func(t *testing.T) {
+				test(t, openAsync(t, scheduler.Config{Registry: testRegistry(t), Placement: p}))
+			})
+		}
+	}
+	t.Run("pool", func(t *testing.T) {
+		// As many workers as any plan has nodes: a required node must not wait for a worker behind optional ones.
+		e := blocking.OpenTwoPools(scheduler.Config{Registry: testRegistry(t), CPUThreads: 8})
+		defer e.Close(scheduler.Forever)
+		test(t, e)
+	})
+	t.Run("sequential", func(t *testing.T) {
+		e := blocking.OpenSequential(scheduler.Config{Registry: testRegistry(t)})
+		defer e.Close(scheduler.Forever)
+		test(t, e)
+	})
+}
+
+func runOn(e scheduler.Engine, x *scheduler.Execution) *scheduler.Result {
+	results := make(chan *scheduler.Result, 1)
+	e.Submit(x, func(r *scheduler.Result) {
+		r.Recording = nil // It ends with the callback.
+		results <- r
+	})
+	return <-results
+}
+
+// statuses returns what an answer says of its nodes: "n2 failed".
+func statuses(r *scheduler.Result) (all []string) {
+	for _, c := range r.Completeness {
+		all = append(all, c.Node.ID+" "+string(c.Status))
+	}
+	return all
+}
+
+func TestAPlanGoesOnWithoutAFailedNode(t *testing.T) {
+	three := node("src", "fixed_source", "", `"row_count": 3`, "")
+	two := node("two", "fixed_source", "", `"row_count": 2`, "")
+	for _, c := range []struct {
+		name   string
+		output string
+		nodes  []string
+		want   []int64
+		told   []string
+	}{
+		{"empty", "out", []string{three, node("x", "broken", "src", "", onError("empty")), concatNode("out", "src", "x")},
+			[]int64{1, 2, 3}, []string{"x failed"}},
+		{"an empty output", "x", []string{three, node("x", "broken", "src", "", onError("empty"))}, []int64{}, []string{"x failed"}},
+		{"skip", "out", []string{three, node("x", "broken", "src", "", onError("skip")), node("out", "take", "x", `"count": 2`, "")},
+			[]int64{1, 2}, []string{"x failed"}},
+		{"skip within a chain", "out", []string{three, vmNode("a", "src"), node("x", "broken", "a", "", onError("skip")),
+			node("s", "sort", "x", `"by": 2001, "order": "desc"`, ""), node("out", "take", "s", `"count": 2`, "")}, []int64{3, 2}, []string{"x failed"}},
+		{"skip behind a sort that would select", "out", []string{three, node("s", "sort", "src", `"by": 1, "order": "desc"`, ""),
+			node("x", "broken_first", "s", "", onError("skip")), node("out", "take", "x", `"count": 3`, "")}, []int64{3, 2, 1}, []string{"x failed"}},
+		{"fallback", "out", []string{three, two, node("x", "broken", "src", "", orElse("two")), node("out", "take", "x", `"count": 5`, "")},
+			[]int64{1, 2}, []string{"x fallback"}},
+		{"a fallback that reads the input and others", "out", []string{three, two, node("x", "broken", "src", "", orElse("c")), concatNode("b", "src", "two"),
+			node("c", "sort", "b", `"by": 1, "order": "desc"`, ""), node("out", "take", "x", `"count": 4`, "")}, []int64{3, 2, 2, 1}, []string{"x fallback"}},
+		{"the fallback of a fallback", "out", []string{three, two, node("x", "broken", "src", "", orElse("y")), node("y", "broken", "src", "", orElse("two")),
+			node("out", "take", "x", `"count": 4`, "")}, []int64{1, 2}, []string{"x fallback", "y fallback"}},
+		{"a fallback that fails and is empty", "out", []string{three, node("x", "broken", "src", "", orElse("y")), node("y", "broken", "src", "", onError("empty")),
+			concatNode("out", "x", "src")}, []int64{1, 2, 3}, []string{"x fallback", "y failed"}},
+		{"a fallback that nobody needs", "out", []string{three, node("x", "take", "src", `"count": 1`, orElse("f")), node("f", "counted", "g", "", ""),
+			node("g", "counted", "src", "", ""), node("out", "take", "x", `"count": 4`, "")}, []int64{1}, []string{"x ok"}},
+		{"an output with a fallback", "x", []string{three, two, node("x", "broken", "src", "", orElse("two"))}, []int64{1, 2}, []string{"x fallback"}},
+		{"readers find the columns of a source that is empty", "out", []string{three, node("x", "broken_source", "", "", onError("empty")),
+			node("a", "sort", "x", `"by": 3001`, ""), node("b", "sort", "a", `"by": 2001`, ""), concatNode("out", "b", "src")}, []int64{1, 2, 3}, []string{"x failed"}},
+		{"readers find the columns of a score that is empty", "out", []string{three, node("x", "broken_score", "src", "", onError("empty")),
+			node("b", "sort", "x", `"by": 2001`, ""), concatNode("out", "b", "src")}, []int64{1, 2, 3}, []string{"x failed"}},
+		{"two readers, and the input has a third", "out", []string{three, node("x", "broken", "src", "", onError("skip")), node("a", "take", "x", `"count": 1`, ""),
+			concatNode("b", "x", "a"), concatNode("out", "b", "src")}, []int64{1, 2, 3, 1, 1, 2, 3}, []string{"x failed"}},
+		{"a panic", "out", []string{three, node("x", "panics", "src", "", onError("empty")), concatNode("out", "src", "x")}, []int64{1, 2, 3}, []string{"x failed"}},
+		{"an input of the wrong number", "out", []string{three, node("x", "take", "", `"count": 1`, onError("empty")), concatNode("out", "src", "x")},
+			[]int64{1, 2, 3}, []string{"x failed"}},
+		{"a timeout of the node's own", "out", []string{three, node("x", "stuck", "src", "", onError("skip")+`, "timeout_ms": 5`), node("out", "take", "x", `"count": 2`, "")},
+			[]int64{1, 2}, []string{"x failed"}},
+		{"all is well", "out", []string{three, node("x", "take", "src", `"count": 1`, onError("empty")), node("y", "take", "src", `"count": 1`, onError("skip")),
+			concatNode("out", "x", "y")}, []int64{1, 1}, []string{"x ok", "y ok"}},
+		{"a body that fails open", "out", []string{three, node("x", "open", "src", "", ""), node("out", "take", "x", `"count": 2`, "")}, []int64{1, 2}, []string{"x failed"}},
+		{"a chain with a body that fails open", "out", []string{three, vmNode("a", "src"), node("x", "open", "a", "", ""), vmNode("b", "x"),
+			node("y", "open", "b", "", ""), node("out", "take", "y", `"count": 2`, "")}, []int64{1, 2}, []string{"x failed", "y failed"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBrokenTasks()
+			g := lenientGraph(t, b, c.output, c.nodes...)
+			forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
+				for range 2 { // the second on memory that the first has used, and with what the first taught
+					r := runOn(e, &scheduler.Execution{Graph: g, UserID: 1})
+					requireRows(t, r, c.want...)
+					assert.Equal(t, c.told, statuses(r))
+					for _, one := range r.Completeness {
+						assert.Equal(t, one.Status == scheduler.NodeOK, one.Err == nil, "%v", one.Err)
+					}
+				}
+				assert.Zero(t, b.counted.Load(), "a fallback ran that nobody needed")
+			})
+		})
+	}
+}
+
+func TestWhatAPlanCannotDoWithout(t *testing.T) {
+	three := node("src", "fixed_source", "", `"row_count": 3`, "")
+	for _, c := range []struct {
+		name     string
+		nodes    []string
+		required []int
+		within   time.Duration // of the request; 0: no limit
+		node     string
+		err      error
+	}{
+		{"a node without on_error", []string{three, node("x", "broken", "src", "", ""), node("y", "broken", "x", "", onError("empty"))}, nil, 0, "x", errBroken},
+		{"a fallback that fails", []string{three, node("x", "broken", "src", "", orElse("y")), node("y", "broken", "src", "", "")}, nil, 0, "y", errBroken},
+		{"a required node", []string{three, node("x", "broken", "src", "", onError("empty"))}, []int{1}, 0, "x", errBroken},
+		{"a required node with a fallback", []string{three, node("x", "broken", "src", "", orElse("y")), node("y", "counted", "src", "", "")}, []int{0, 1}, 0, "x", errBroken},
+		{"a required node that fails open", []string{three, node("x", "open", "src", "", "")}, []int{1}, 0, "x", errBroken},
+		{"a required node that fails open within a chain", []string{three, vmNode("a", "src"), node("x", "open", "a", "", ""), vmNode("b", "x")}, []int{2}, 0, "x", errBroken},
+		{"the deadline of the request", []string{three, node("x", "stuck", "src", "", onError("empty"))}, nil, soon, "x", scheduler.ErrNodeTimeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBrokenTasks()
+			g := lenientGraph(t, b, "src", c.nodes...)
+			forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
+				x := &scheduler.Execution{Graph: g, UserID: 1, Required: c.required}
+				if c.within > 0 {
+					x.Deadline = e.(interface{ Clock() clock.Clock }).Clock().Now().Add(c.within)
+				}
+				r := runOn(e, x)
+				require.ErrorIs(t, r.Err, c.err)
+				requireNode(t, r.Err, c.node)
+				assert.Nil(t, r.Outputs)
+				assert.Zero(t, b.counted.Load(), "a fallback ran that nobody needed")
+			})
+		})
+	}
+}
+
+// TestAnOptionalNodeIsWaitedForWhileARequiredOneRuns: on the engines that run nodes side by side.
+func TestAnOptionalNodeIsWaitedForWhileARequiredOneRuns(t *testing.T) {
+	three := node("src", "fixed_source", "", `"row_count": 3`, "")
+	stuck := node("x", "stuck", "src", "", `"optional": true`)
+	for _, c := range []struct {
+		name     string
+		nodes    []string
+		required []int
+		want     []int64
+		told     []string
+	}{
+		{"given up", []string{three, stuck, sleepNode("r", "src", soon), concatNode("out", "r", "x")}, nil, []int64{1, 2, 3}, []string{"x late"}},
+		{"given up, its input instead", []string{three, node("x", "stuck", "src", "", `"optional": true, "on_error": "skip"`), sleepNode("r", "src", soon), concatNode("out", "r", "x")},
+			nil, []int64{1, 2, 3, 1, 2, 3}, []string{"x late"}},
+		{"given up, its fallback instead", []string{three, node("x", "stuck", "src", "", `"optional": true, "on_error": {"fallback": "f"}`), node("f", "take", "src", `"count": 1`, ""),
+			sleepNode("r", "src", soon), concatNode("out", "r", "x")}, nil, []int64{1, 2, 3, 1}, []string{"x fallback"}},
+		{"two, one behind the other", []string{three, stuck, node("y", "stuck", "x", "", `"optional": true`), sleepNode("r", "src", soon), concatNode("out", "r", "y")},
+			nil, []int64{1, 2, 3}, []string{"x late", "y late"}},
+		{"two side by side", []string{three, stuck, node("y", "stuck", "src", "", `"optional": true`), sleepNode("r", "src", soon), concatNode("a", "r", "y"), concatNode("out", "a", "x")},
+			nil, []int64{1, 2, 3}, []string{"x late", "y late"}},
+		{"in time", []string{three, node("x", "take", "src", `"count": 1`, `"optional": true`), sleepNode("r", "src", soon), concatNode("out", "r", "x")},
+			nil, []int64{1, 2, 3, 1}, []string{"x ok"}},
+		{"in time, though it failed", []string{three, node("x", "broken", "src", "", `"optional": true`), sleepNode("r", "src", soon), concatNode("out", "r", "x")},
+			nil, []int64{1, 2, 3}, []string{"x failed"}},
+		{"required by the request", []string{three, sleepNode("r", "src", 0), node("x", "sleep", "src", `"duration_ms": 15`, `"optional": true`), concatNode("out", "r", "x")},
+			[]int{2}, []int64{1, 2, 3, 1, 2, 3}, []string{"x ok"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBrokenTasks()
+			g := lenientGraph(t, b, "out", c.nodes...)
+			forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
+				if _, sequential := e.(*blocking.Sequential); sequential {
+					t.Skip("it runs a node alone, and waits for it")
+				}
+				for range 2 {
+					r := runOn(e, &scheduler.Execution{Graph: g, UserID: 1, Required: c.required})
+					requireRows(t, r, c.want...)
+					assert.Equal(t, c.told, statuses(r))
+				}
+				e.Close(scheduler.Forever) // Nothing of it is left behind.
+				for range len(b.stuck) {
+					<-b.stuck
+					assert.ErrorIs(t, <-b.stopped, task.ErrCancelled)
+				}
+			})
+		})
+	}
+}
+
+// A request that has failed does not wait for optional nodes.
+func TestAFailedRequestDoesNotWaitForOptionalNodes(t *testing.T) {
+	b := newBrokenTasks()
+	g := lenientGraph(t, b, "r", node("src", "fixed_source", "", `"row_count": 3`, ""), node("x", "stuck", "src", "", `"optional": true`),
+		node("r", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""))
+	forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
+		if _, sequential := e.(*blocking.Sequential); sequential {
+			t.Skip("it runs a node alone, and waits for it")
+		}
+		requireNode(t, runOn(e, &scheduler.Execution{Graph: g, UserID: 1}).Err, "r")
+	})
+}
+
+// The sequential engine waits for optional nodes, unless something else ends them.
+func TestTheSequentialEngineWaitsForOptionalNodes(t *testing.T) {
+	b := newBrokenTasks()
+	g := lenientGraph(t, b, "out", node("src", "fixed_source", "", `"row_count": 3`, ""), node("x", "sleep", "src", `"duration_ms": 5`, `"optional": true`),
+		sleepNode("r", "src", 0), concatNode("out", "r", "x"))
+	e := blocking.OpenSequential(scheduler.Config{Registry: testRegistry(t)})
+	defer e.Close(scheduler.Forever)
+	r := runOn(e, &scheduler.Execution{Graph: g, UserID: 1})
+	requireRows(t, r, 1, 2, 3, 1, 2, 3)
+	assert.Equal(t, []string{"x ok"}, statuses(r))
+}
+
+// A call to Redis of a node that is given up ends at once, and so does one that begins afterwards.
+func TestAGivenUpCallEnds(t *testing.T) {
+	reg := silentRedis(t)
+	errs := make(chan error, 4)
+	asks := task.Spec{Op: "test::asks", Inputs: 1, Output: task.PassThrough, Place: task.Waits, Params: []plan.ParamSchema{{Name: "endpoint", Type: plan.Endpoint, Required: true}},
+		Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			for range 2 {
+				_, err := c.Redis(c.Node.Endpoint).Do("GET", "x")
+				errs <- err
+			}
+			return c.Inputs[0], nil
+		}}
+	artifact := strings.Replace(scheduler.PlanJSON("out", source(3), node("x", "asks", "src", `"endpoint": "ep_0001"`, `"optional": true`), sleepNode("r", "src", soon),
+		concatNode("out", "r", "x")), `"schema_version"`, `"capabilities_required": ["cap.rankd.on_error.v1"], "schema_version"`, 1)
+	g, err := plan.Load("test.plan.json", []byte(artifact), builtins(t, asks), reg)
+	require.NoError(t, err)
+	e := openAsync(t, scheduler.Config{Registry: reg})
+	r := runOn(e, &scheduler.Execution{Graph: g, UserID: 1})
+	requireRows(t, r, 1, 2, 3)
+	assert.Equal(t, []string{"x late"}, statuses(r))
+	for range 2 {
+		assert.ErrorIs(t, <-errs, task.ErrCancelled)
+	}
+	assert.EqualValues(t, 1, e.Metrics().GivenUp)
+	assert.EqualValues(t, 1, e.Metrics().Plans["test"].Degraded)
+}
+
+// Degraded counts the answers in which something is missing, by plan.
+func TestDegradedIsCounted(t *testing.T) {
+	b := newBrokenTasks()
+	g := lenientGraph(t, b, "x", source(3), node("x", "broken", "src", "", onError("empty")))
+	well := lenientGraph(t, b, "src", source(3), node("x", "take", "src", `"count": 1`, onError("empty")))
+	well.Name = "well"
+	e := openAsync(t, scheduler.Config{Registry: testRegistry(t)})
+	for _, one := range []*plan.Graph{g, well, g} {
+		require.NoError(t, runOn(e, &scheduler.Execution{Graph: one, UserID: 1}).Err)
+	}
+	require.Error(t, runOn(e, &scheduler.Execution{Graph: g, UserID: 1, Required: []int{1}}).Err)
+	m := e.Metrics()
+	assert.EqualValues(t, 2, m.Placement.Degraded)
+	assert.EqualValues(t, 2, m.Plans["test"].Degraded)
+	assert.Zero(t, m.Plans["well"].Degraded)
+}
+
+// Deltas are about the nodes that were due: a fallback that nobody needed has none.
+func TestDeltasOfLenientPlans(t *testing.T) {
+	b := newBrokenTasks()
+	nodes := []string{source(3), node("x", "broken_score", "src", "", onError("empty")), node("y", "take", "src", `"count": 1`, orElse("f")), node("f", "take", "src", `"count": 2`, "")}
+	g := lenientGraph(t, b, "x", nodes...)
+	forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
+		r := runOn(e, &scheduler.Execution{Graph: g, UserID: 1, Deltas: true})
+		require.NoError(t, r.Err)
+		var ids []string
+		for _, d := range r.Deltas {
+			ids = append(ids, d.NodeID)
+		}
+		assert.Equal(t, []string{"src", "x", "y"}, ids)
+		assert.Equal(t, []registry.KeyID{finalScore}, r.Deltas[1].New, "the empty result has the column")
+	})
+}

@@ -1,0 +1,283 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// This file has what the simulation knows of nodes that may fail: it gives them to random plans, and its own model says what
+// their readers see.
+
+// beLenient gives nodes on_error and optional, and adds fallbacks. Some of that no plan may say: see beStricter.
+func (m *planMaker) beLenient() {
+	w := m.w
+	for i := range m.nodes {
+		if w.hits(0.5) {
+			continue
+		}
+		n := &m.nodes[i]
+		switch w.rng.IntN(6) {
+		case 0:
+			n.lenient = `, "on_error": "empty"`
+		case 1:
+			n.lenient = `, "on_error": "skip"`
+		case 2:
+			n.lenient = `, "on_error": "partial"`
+		case 3, 4:
+			n.lenient = fmt.Sprintf(`, "on_error": {"fallback": %q}`, m.id(m.fallback()))
+		}
+		if w.hits(0.4) {
+			m.nodes[i].lenient += `, "optional": true`
+		}
+	}
+}
+
+// fallback adds a node that nobody reads, and sometimes others for it to read. It returns its number.
+func (m *planMaker) fallback() int {
+	w := m.w
+	if w.hits(0.5) {
+		m.add(plannedNode{}, "fixed_source", -1, `"row_count": %d`, w.rng.IntN(5))
+	} else {
+		m.add(plannedNode{}, "sleep", w.rng.IntN(len(m.nodes)), `"duration_ms": %d, "fail_after_sleep": %v`, w.rng.IntN(5), w.hits(0.2))
+	}
+	if w.hits(0.4) {
+		m.add(plannedNode{}, "vm", len(m.nodes)-1, `"out_key": 2001, "expr_id": "weighted"`)
+	}
+	f := len(m.nodes) - 1
+	if w.hits(0.3) {
+		m.nodes[f].lenient = `, "on_error": "empty"`
+	} else if w.hits(0.2) {
+		// m.nodes may move: the fallback's own fallback comes first.
+		own := m.fallback()
+		m.nodes[f].lenient = fmt.Sprintf(`, "on_error": {"fallback": %q}`, m.id(own))
+	}
+	return f
+}
+
+// beStricter takes from a node what made Load refuse the plan. False means that it was something else.
+func (m *planMaker) beStricter(err error) bool {
+	var bad *plan.Error
+	if !errors.As(err, &bad) {
+		return false
+	}
+	named := -1
+	for i := range m.nodes {
+		if m.id(i) == bad.Node {
+			named = i
+		}
+	}
+	switch {
+	case strings.HasPrefix(bad.Msg, "depends on itself"):
+		stricter := false
+		for _, all := range []bool{false, true} { // The message may leave out the fallback that closes the circle.
+			for i := range m.nodes {
+				_, fallback, ok := strings.Cut(m.nodes[i].lenient, `"fallback": `)
+				fallback, _, _ = strings.Cut(fallback, "}")
+				if ok && !stricter && (all || strings.Contains(bad.Msg, fallback)) {
+					m.nodes[i].lenient, stricter = "", true
+				}
+			}
+		}
+		return stricter
+	case strings.Contains(bad.Msg, "which is missing if node "):
+		_, failing, _ := strings.Cut(bad.Msg, "which is missing if node ")
+		for i := range m.nodes {
+			if strings.HasPrefix(failing, fmt.Sprintf("%q ", m.id(i))) {
+				m.nodes[i].lenient = ""
+				return true
+			}
+		}
+		return false
+	case named >= 0 && m.nodes[named].lenient != "":
+		m.nodes[named].lenient = ""
+		return true
+	}
+	return false
+}
+
+// drawRequired has a request require some nodes of its plan.
+func (w *simWorld) drawRequired(q *simRequest) {
+	if !w.cfg.lenient || w.hits(0.7) {
+		return
+	}
+	for range 1 + w.rng.IntN(2) {
+		q.required = append(q.required, w.rng.IntN(len(q.graph.Nodes)))
+	}
+	q.req.Required = slices.Clone(q.required)
+}
+
+// lenient reports whether the plan goes on without a node in this request.
+func (q *simRequest) lenient(n *plan.Node) bool {
+	return n.OnError != plan.OnErrorFail && !slices.Contains(q.required, n.Index)
+}
+
+// openPrefix begins the errors with which bodies fail open.
+const openPrefix = "open: "
+
+// standIn is what the readers of a failed node see.
+func standIn(n *plan.Node, inputs, refs []rowset.RowSet) rowset.RowSet {
+	if n.OnError == plan.OnErrorSkip {
+		return inputs[0]
+	}
+	var keys []registry.KeyID
+	inherit := func(all []rowset.RowSet) {
+		for _, in := range all {
+			keys = in.Batch.AppendKeys(keys)
+		}
+	}
+	switch n.Op {
+	case "core::viewer", "core::follow", "core::recommendation":
+		keys = append(keys, 3001)
+	case "core::media":
+	case "test::fixed_source":
+		keys = append(keys, simInt, simBool, simSet)
+	case "core::vm":
+		inherit(inputs)
+		keys = append(keys, 2001)
+	case "core::concat":
+		inherit(inputs)
+		inherit(refs)
+	default:
+		inherit(inputs)
+	}
+	slices.Sort(keys)
+	empty := &rowset.Batch{IDs: []int64{}}
+	for _, key := range slices.Compact(keys) {
+		switch key {
+		case simInt:
+			empty.Ints = append(empty.Ints, rowset.IntColumn{Key: key})
+		case simBool:
+			empty.Bools = append(empty.Bools, rowset.BoolColumn{Key: key})
+		case simSet:
+			empty.Sets = append(empty.Sets, rowset.SetColumn{Key: key, Dict: &rowset.SetDict{Offsets: []int32{0}, Strings: new(rowset.Dict)}})
+		case 3001:
+			empty.Strings = append(empty.Strings, rowset.StringColumn{Key: key, Dict: new(rowset.Dict)})
+		default:
+			empty.Floats = append(empty.Floats, rowset.FloatColumn{Key: key})
+		}
+	}
+	return rowset.Dense(empty)
+}
+
+// checkCompleteness compares what an answer says of its nodes with the reference, which was made for it.
+func (w *simWorld) checkCompleteness(q *simRequest, r *Result, ref *reference) {
+	last := -1
+	for i := range r.Completeness {
+		c := &r.Completeness[i]
+		w.answers["node "+string(c.Status)]++
+		w.check(c.Node.Index > last, "request %d: completeness lists node %s behind later ones", q.user, c.Node.ID)
+		last = c.Node.Index
+		w.checkContribution(q, c, ref)
+	}
+	for _, n := range q.graph.Nodes {
+		listed := ref.told[n.Index] != nil
+		ran := ref.status[n.Index] != refTodo
+		w.check(r.Err != nil || listed == (ran && n.Lenient() || ref.lacks[n.Index].Err != nil), "request %d: node %s is in the completeness: %v", q.user, n.ID, listed)
+		w.check(r.Err != nil || ran || !q.begun[n.Index], "request %d: node %s ran, and nobody needed it", q.user, n.ID)
+		if q.lateBodies[n.Index] && r.Err == nil {
+			w.check(listed && ref.told[n.Index].Status != NodeOK && ref.told[n.Index].Status != NodePartial, "request %d succeeded, though node %s ended after its deadline", q.user, n.ID)
+		}
+	}
+}
+
+// idle returns how many nodes nobody needed.
+func (ref *reference) idle() (n int) {
+	for _, status := range ref.status {
+		if status == refTodo {
+			n++
+		}
+	}
+	return n
+}
+
+// waitsForRequired reports whether a node runs that the plan has to wait for.
+func (w *simWorld) waitsForRequired(r *run) bool {
+	q := w.requests[r.req.UserID-1]
+	for i, n := range q.graph.Nodes {
+		if r.state.nodes[i].status == running && (!n.Optional || slices.Contains(q.required, i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkContribution checks what an answer says of one node.
+func (w *simWorld) checkContribution(q *simRequest, c *Completeness, ref *reference) {
+	n, i := c.Node, c.Node.Index
+	open := c.Err != nil && strings.HasPrefix(c.Err.Error(), openPrefix)
+	why := ref.errors[i] // nil unless the node fails where nothing but the plan decides
+	w.check((c.Err == nil) == (c.Status == NodeOK), "request %d: node %s is %s because of %v", q.user, n.ID, c.Status, c.Err)
+	w.check(c.Status == NodeOK || open || q.lenient(n), "request %d: node %s is %s, and must not be", q.user, n.ID, c.Status)
+	switch c.Status {
+	case NodeOK:
+		w.check(why == nil && ref.lacks[i].Err == nil, "request %d: node %s is ok, and should fail with %v, %v", q.user, n.ID, why, ref.lacks[i].Err)
+		w.check(q.begun[i], "request %d: node %s is ok and never began", q.user, n.ID)
+	case NodePartial:
+		lack := ref.lacks[i]
+		w.check(n.OnError == plan.OnErrorPartial && why == nil, "request %d: node %s is partial, and should fail with %v", q.user, n.ID, why)
+		w.check(w.cfg.maxRows > 0 || lack.Dropped == c.Dropped && lack.Err != nil && lack.Err.Error() == c.Err.Error(),
+			"request %d: node %s lacks %d rows because of %v, and should lack %d because of %v", q.user, n.ID, c.Dropped, c.Err, lack.Dropped, lack.Err)
+	case NodeLate:
+		w.check(n.Optional && errors.Is(c.Err, ErrGivenUp), "request %d: node %s is late because of %v", q.user, n.ID, c.Err)
+	case NodeFallback:
+		w.check(n.Fallback != nil, "request %d: node %s has no fallback", q.user, n.ID)
+		fallthrough
+	case NodeFailed:
+		if errors.Is(c.Err, ErrGivenUp) {
+			w.check(n.Optional && n.Fallback != nil, "request %d: node %s was given up", q.user, n.ID)
+			return
+		}
+		if open {
+			why = ref.lacks[i].Err
+		}
+		w.check(why != nil && why.Error() == c.Err.Error() && (!open || why != c.Err || why == errThrifty) || w.mayLack(q, n, c.Err), "request %d: node %s failed with %q, should fail with %v", q.user, n.ID, c.Err, why)
+	default:
+		w.violate("request %d: node %s is %s", q.user, n.ID, c.Status)
+	}
+}
+
+// mayLack reports whether the world explains that a node has failed and the plan went on.
+func (w *simWorld) mayLack(q *simRequest, n *plan.Node, err error) bool {
+	var late *TimeoutError
+	switch {
+	case errors.Is(err, ErrShuttingDown):
+		return false
+	case errors.Is(err, task.ErrTooManyRows):
+		return w.cfg.maxRows > 0
+	case errors.As(err, &late): // of the node's own time: that of the request is over for all nodes
+		return late.Kind == ErrNodeTimeout && late.Elapsed >= late.Limit && (w.cfg.nodeTimeout > 0 || n.Timeout > 0)
+	}
+	return w.mayFail(q, &NodeError{Node: n.ID, Op: n.Op, Err: err})
+}
+
+// fault is a reply that a server did not mean.
+type fault struct {
+	command int // of the node, counted from 0 over all its batches
+	isError bool
+	text    string
+}
+
+func (f *fault) append(dst []byte) []byte {
+	if f.isError {
+		return redcon.AppendError(dst, f.text)
+	}
+	return redcon.AppendBulkString(dst, f.text)
+}
+
+// lack returns what an answer tells of a node.
+func (c *Completeness) lack() task.Lack { return task.Lack{Dropped: c.Dropped, Err: c.Err} }
+
+// noteFault notes a reply that a server did not mean.
+func (q *simRequest) noteFault(node, command int, reply resp.Reply) {
+	q.faults[node] = append(q.faults[node], fault{command, reply.Kind() == resp.Error, string(reply.Bytes())})
+}

@@ -1,0 +1,177 @@
+package builtin
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/task"
+)
+
+// refusing is a Redis that refuses some keys. Lists and users are functions of the id.
+type refusing map[string]bool
+
+const refusal = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+func listAt(id int64) (ids []int64) {
+	for k := range id % 5 {
+		ids = append(ids, 10*id+k)
+	}
+	return ids
+}
+
+func (r refusing) answer(command []string) any {
+	if r[command[1]] {
+		return fmt.Errorf(refusal)
+	}
+	var id int64
+	switch command[0] {
+	case "HGETALL":
+		_, _ = fmt.Sscanf(command[1], "user:%d", &id)
+		return []string{"country", fmt.Sprint("c", id)}
+	default:
+		_, _ = fmt.Sscanf(command[1][prefixLength(command[1]):], "%d", &id)
+		entries := []string{}
+		for _, id := range listAt(id) {
+			entries = append(entries, fmt.Sprint(id))
+		}
+		return entries
+	}
+}
+
+func prefixLength(key string) int {
+	for i, c := range key {
+		if c == ':' {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// A partial node has the rows whose keys did not fail, in their order, and counts the others.
+func TestPartialRowsAreThoseWhoseKeysDidNotFail(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 14))
+		refused := refusing{}
+		in := make([]int64, rng.IntN(8))
+		for i := range in {
+			in[i] = int64(rng.IntN(40))
+			if rng.IntN(3) == 0 {
+				refused[fmt.Sprint("follow:", in[i])], refused[fmt.Sprint("media:", in[i])] = true, true
+			}
+			for _, id := range listAt(in[i]) {
+				if rng.IntN(4) == 0 {
+					refused[fmt.Sprint("user:", id)] = true
+				}
+			}
+		}
+		for _, c := range []struct {
+			spec    task.Spec
+			prefix  string
+			isUsers bool
+		}{{follow(), "follow:", true}, {media(), "media:", false}} {
+			// Row by row:
+			var ids []int64
+			var countries []any
+			dropped := 0
+			for _, id := range in {
+				if refused[fmt.Sprint(c.prefix, id)] {
+					dropped++
+					continue
+				}
+				for _, one := range listAt(id) {
+					if c.isUsers && refused[fmt.Sprint("user:", one)] {
+						dropped++
+						continue
+					}
+					ids, countries = append(ids, one), append(countries, fmt.Sprint("c", one))
+				}
+			}
+			var lack task.Lack
+			out, err := rankdtest.Run(c.spec, rankdtest.Case{
+				Params: map[string]any{"endpoint": "ep_0001", "fanout": 10}, Inputs: rankdtest.Inputs(rankdtest.Rows(in...)),
+				Redis: refused.answer, Partial: true, Lack: &lack,
+			})
+			require.NoError(t, err, "seed %d", seed)
+			require.NoError(t, out.Validate())
+			require.Equal(t, len(ids), out.Len(), "seed %d", seed)
+			for i, id := range ids {
+				require.Equal(t, id, out.ID(i), "seed %d", seed)
+			}
+			if c.isUsers {
+				require.Equal(t, len(countries), len(rankdtest.Values(out, keyCountry)))
+				for i, want := range countries {
+					require.Equal(t, want, rankdtest.Values(out, keyCountry)[i], "seed %d", seed)
+				}
+			}
+			require.Equal(t, dropped, lack.Dropped, "seed %d", seed)
+			require.Equal(t, dropped > 0, lack.Err != nil, "seed %d", seed)
+		}
+	}
+}
+
+func TestPartial(t *testing.T) {
+	run := func(spec task.Spec, c rankdtest.Case, refused ...string) (ids []int64, lack task.Lack, err error) {
+		redis := refusing{}
+		for _, key := range refused {
+			redis[key] = true
+		}
+		c.Redis, c.Lack, c.UserID = redis.answer, &lack, 7
+		if c.Params == nil {
+			c.Params = map[string]any{"endpoint": "ep_0001"}
+		}
+		out, err := rankdtest.Run(spec, c)
+		if err == nil {
+			ids = rankdtest.IDs(out)
+		}
+		return ids, lack, err
+	}
+	t.Run("the error names the first key that failed", func(t *testing.T) {
+		_, lack, err := run(viewer(), rankdtest.Case{Partial: true}, "user:7")
+		require.NoError(t, err)
+		assert.Equal(t, 1, lack.Dropped)
+		assert.ErrorContains(t, lack.Err, "HGETALL user:7: "+refusal)
+		assert.ErrorIs(t, lack.Err, task.ErrRedis)
+	})
+	t.Run("a required node fails", func(t *testing.T) {
+		_, _, err := run(viewer(), rankdtest.Case{Partial: true, Required: true}, "user:7")
+		assert.ErrorContains(t, err, "HGETALL user:7: "+refusal)
+	})
+	t.Run("without leave the node fails", func(t *testing.T) {
+		_, _, err := run(viewer(), rankdtest.Case{}, "user:7")
+		assert.ErrorContains(t, err, "HGETALL user:7: "+refusal)
+	})
+	t.Run("a single long list", func(t *testing.T) {
+		c := rankdtest.Case{
+			Partial: true, Params: map[string]any{"endpoint": "ep_0001", "fanout": 2 * listPart}, Inputs: rankdtest.Inputs(rankdtest.Rows(9)),
+		}
+		ids, lack, err := run(follow(), c, "follow:9")
+		require.NoError(t, err)
+		assert.Empty(t, ids)
+		assert.Equal(t, 1, lack.Dropped)
+	})
+	t.Run("a Redis that does not answer fails the node", func(t *testing.T) {
+		_, _, err := run(viewer(), rankdtest.Case{Partial: true, Cancelled: true})
+		assert.ErrorIs(t, err, task.ErrCancelled)
+	})
+}
+
+func TestLeaveOut(t *testing.T) {
+	for _, c := range []struct {
+		positions []int
+		want      []int64
+	}{
+		{nil, []int64{0, 1, 2, 3, 4}},
+		{[]int{0}, []int64{1, 2, 3, 4}},
+		{[]int{4}, []int64{0, 1, 2, 3}},
+		{[]int{1, 2}, []int64{0, 3, 4}},
+		{[]int{0, 2, 4}, []int64{1, 3}},
+		{[]int{0, 1, 2, 3, 4}, []int64{}},
+	} {
+		assert.Equal(t, c.want, leaveOut([]int64{0, 1, 2, 3, 4}, c.positions), "%v", c.positions)
+	}
+}

@@ -1,0 +1,62 @@
+package task
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/resp"
+)
+
+// A Lack says what the result of a body lacks. The zero Lack says that the result is whole. Immutable.
+type Lack struct {
+	Dropped int   // rows left out because their keys failed
+	Err     error // the first failure; nil: the result is whole
+}
+
+// Lack returns what the result of the last run lacks.
+func (c *Ctx) Lack() Lack { return c.lack }
+
+// Partial reports whether the body may leave out rows whose keys failed, one by one. The node
+// says so by "on_error": "partial", and the request does not require the node. A body that leaves rows out
+// calls DropRows. Other bodies, and those that lose the connection, return the error.
+func (c *Ctx) Partial() bool { return c.Node.OnError == plan.OnErrorPartial && !c.required() }
+
+// DropRows notes that the body leaves n more rows out because their keys failed. why is the first such error;
+// further calls may leave it out. Without leave to do so, see Partial, the node fails with it.
+func (c *Ctx) DropRows(n int, why error) {
+	c.lack.Dropped += n
+	c.note(why)
+}
+
+// DropKey is for a body that finds a reply of a wrong kind to the command about one row, whose key is prefix+id. With
+// leave to do so it counts the row as left out and returns nil. Otherwise it returns the error of Redis.CheckKind.
+func (c *Ctx) DropKey(r Redis, reply resp.Reply, want resp.Kind, command, prefix string, id int64) error {
+	if !c.Partial() {
+		return r.CheckKind(reply, want, command, prefix, id)
+	}
+	var why error
+	if c.lack.Err == nil { // Many keys may fail, and each text costs time on the loop.
+		why = r.CheckKind(reply, want, command, prefix, id)
+	}
+	c.DropRows(1, why)
+	return nil
+}
+
+// FailOpen notes that the body goes on without something that failed, and that its result stands all the
+// same. If the request requires the node, the node fails with why.
+func (c *Ctx) FailOpen(why error) { c.note(why) }
+
+func (c *Ctx) note(why error) {
+	if c.lack.Err == nil {
+		c.lack.Err = why
+	}
+}
+
+// mayLack reports whether the request takes a result that lacks something.
+func (c *Ctx) mayLack() bool {
+	return c.Partial() || c.lack.Dropped == 0 && !c.required()
+}
+
+func (c *Ctx) required() bool {
+	return len(c.Required) > 0 && slices.Contains(c.Required, c.Node.Index)
+}
