@@ -144,7 +144,7 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	} else {
 		reg, err = registry.Load(o.Registry, o.Env)
 		if err != nil { // one problem a line, each with its file
-			err = fmt.Errorf("%s:\n%w", o.RegistryName, err)
+			err = registry.InFolder(o.RegistryName, err)
 		}
 	}
 	if err != nil {

@@ -76,6 +76,19 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 	return r, nil
 }
 
+// InFolder returns an error of Load whose lines each begin with a name of the folder.
+func InFolder(folder string, err error) error {
+	joined, several := err.(interface{ Unwrap() []error })
+	if !several {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	problems := slices.Clone(joined.Unwrap())
+	for i, problem := range problems {
+		problems[i] = fmt.Errorf("%s: %w", folder, problem)
+	}
+	return errors.Join(problems...)
+}
+
 // loader gathers the problems of all files.
 type loader struct {
 	tables   fs.FS

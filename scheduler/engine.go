@@ -93,7 +93,9 @@ func (s *State) Result() *Result {
 		}
 		return &Result{Err: err, Completeness: s.completeness()}
 	}
-	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.dueDeltas(), Rows: s.notes.rows, Completeness: s.completeness()}
+	r := &Result{
+		Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.dueDeltas(), Rows: s.notes.rows, Completeness: s.completeness(),
+	}
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 	}

@@ -106,8 +106,8 @@ func (b *loopBody) ended() {
 }
 
 // cancel implements body. A sleep or a Redis call ends in the next iteration, in a timer callback of its own,
-// however many bodies there are. A Redis call whose deadline has come is the client's to end. A call to a service is
-// cancelled at once.
+// however many bodies there are. A Redis call whose deadline has come is the client's to end. A call to a service
+// is cancelled at once.
 func (b *loopBody) cancel() {
 	b.cancelled, b.recorder = true, nil
 	b.remote.giveUp()

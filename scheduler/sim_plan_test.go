@@ -239,7 +239,7 @@ func (m *planMaker) inner() {
 		return
 	}
 	if m.w.hits(0.08) {
-		m.add(n, "sim::scored", input, "")
+		m.add(n, "sim::service", input, "")
 		return
 	}
 	fanout := 1 + rng.IntN(6)

@@ -204,7 +204,8 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 			})
 		}
 	}
-	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) || errors.Is(err, task.ErrCancelled) && e.stopped.Err() != nil {
+	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) ||
+		(errors.Is(err, task.ErrCancelled) || errors.Is(err, remote.ErrGivenUp)) && e.stopped.Err() != nil {
 		err = scheduler.ErrShuttingDown
 	}
 	return out, c.Lack(), err
