@@ -278,3 +278,31 @@ func TestThePageShowsThePlan(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(page), "```typescript\n"+string(source)+"```")
 }
+
+// TestTheFeedSurvivesItsSources breaks one key after the other: the feed goes on and says what is missing.
+func TestTheFeedSurvivesItsSources(t *testing.T) {
+	now := time.Now()
+	redis := miniredis.RunT(t)
+	require.NoError(t, fill(t.Context(), redis.Addr(), small, now))
+	e, err := open(rankd.Options{Redis: redis.Addr()})
+	require.NoError(t, err)
+	defer e.Close()
+	for i, key := range []string{"popular:DE", "liked:7", "friends:7", "seen:7"} {
+		redis.Del(key)
+		require.NoError(t, redis.Set(key, "not what the plan reads"))
+		answer, err := e.Rank(t.Context(), rankd.Request{UserID: 7, Context: map[string]any{"country": "DE"}})
+		require.NoError(t, err)
+		assert.NotZero(t, answer.Len())
+		failed := 0
+		for _, node := range answer.Completeness() {
+			if node.Status == rankd.NodeFailed {
+				failed++
+			}
+		}
+		assert.Equal(t, i+1, failed, "%s is broken, too", key)
+	}
+	redis.Del("inbox:7")
+	require.NoError(t, redis.Set("inbox:7", "not what the plan reads"))
+	_, err = e.Rank(t.Context(), rankd.Request{UserID: 7, Context: map[string]any{"country": "DE"}})
+	assert.ErrorIs(t, err, rankd.ErrRedis, "the inbox is required")
+}
