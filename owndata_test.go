@@ -167,3 +167,29 @@ func TestOwnData(t *testing.T) {
 		})
 	}
 }
+
+// The age of a hash counts from the request's arrival, by the engine's own clock.
+func TestOwnDataAges(t *testing.T) {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: redis.Addr()})
+	t.Cleanup(client.Close)
+	var b resp.Batch
+	b.Cmd("HSET", "item:1", "likes", strconv.FormatInt(time.Now().Unix(), 10))
+	b.Cmd("HSET", "item:2", "likes", strconv.FormatInt(time.Now().Unix()-7200, 10))
+	require.NoError(t, client.Do(&b, 0, func(resp.Replies) error { return nil }))
+	folder := fstest.MapFS{"fresh.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "fresh", "outputs": ["x"], "nodes": [
+		{"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 3}},
+		{"node_id": "x", "op": "lookup", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["likes"],
+			"missing": "drop", "max_age": 3600, "timestamp": "likes"}}]}`)}}
+	for _, model := range models {
+		e := open(t, rankd.Options{Model: model, Redis: redis.Addr(), Registry: ownTables(), Plans: folder})
+		answer, err := e.Rank(t.Context(), rankd.Request{Plan: "fresh", UserID: 7})
+		require.NoError(t, err)
+		require.Equal(t, 1, answer.Len(), model)
+		for c := range answer.Candidates() {
+			assert.Equal(t, int64(1), c.ID())
+		}
+	}
+}

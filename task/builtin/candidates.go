@@ -43,6 +43,7 @@ func candidates() task.Spec {
 		Output:    task.Expand,
 		Writes:    task.KeyParams("score"),
 		Place:     task.Waits,
+		Partial:   true,
 		Forgets:   true,
 		Run:       runCandidates,
 		Reference: candidatesReference(),
@@ -103,6 +104,7 @@ type candidateReader struct {
 	ids       idList
 	scores    []float64
 	malformed int
+	failed    int // 1 + the number of the key that failed last
 }
 
 // commands returns how many commands read one key. One command asks for listPart entries at most.
@@ -194,7 +196,9 @@ func (r *candidateReader) take(b *resp.Batch, keyOf func(command int) int) error
 		for i := range replies.Len() {
 			reply := replies.At(i)
 			if reply.Kind() != resp.Array {
-				return r.wrongReply(reply, keyOf(parts.From()+i))
+				if err := r.dropKey(reply, keyOf(parts.From()+i)); err != nil {
+					return err
+				}
 			}
 			entries += r.entries(reply)
 		}
@@ -210,6 +214,19 @@ func (r *candidateReader) take(b *resp.Batch, keyOf func(command int) int) error
 		}
 	}
 	return parts.Err()
+}
+
+// dropKey leaves the rows of a key out whose reply is of a wrong kind, or returns the error.
+func (r *candidateReader) dropKey(reply resp.Reply, k int) error {
+	err := r.wrongReply(reply, k)
+	if !r.c.Partial() {
+		return err
+	}
+	if r.failed != k+1 { // several commands read a long key
+		r.c.DropRows(1, err)
+	}
+	r.failed = k + 1
+	return nil
 }
 
 func (r *candidateReader) wrongReply(reply resp.Reply, k int) error {

@@ -267,3 +267,24 @@ func TestCandidatesAllocations(t *testing.T) {
 		t.Logf("%v and %v allocations", few, many)
 	}
 }
+
+// A partial node goes on without the keys that failed, and counts the rows that asked for them.
+func TestCandidatesPartial(t *testing.T) {
+	for _, limit := range []int{5, 25_000} {
+		params := map[string]any{"endpoint": "ep_0001", "key": "sim:{id}", "limit": limit}
+		var lack task.Lack
+		out, err := runCandidates(t, rankdtest.Case{
+			Params: params, Inputs: rankdtest.Inputs(rankdtest.Rows(1, 2, 3)), Partial: true, Lack: &lack,
+			Redis: func(command []string) any {
+				if command[1] != "sim:2" {
+					return errors.New("WRONGTYPE a hash")
+				}
+				return lists{"sim:2": {{"20", ""}, {"21", ""}}}.answer(command)
+			},
+		})
+		require.NoError(t, err)
+		assert.Equal(t, []int64{20, 21}, rankdtest.IDs(out))
+		assert.Equal(t, 2, lack.Dropped)
+		assert.ErrorContains(t, lack.Err, `LRANGE "sim:1": WRONGTYPE a hash`)
+	}
+}

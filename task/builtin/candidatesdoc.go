@@ -23,7 +23,7 @@ func candidatesReference() task.Reference {
 		Empty: "A key that does not exist has no entries. An input without rows gives a result without rows and asks Redis nothing.",
 		Duplicates: "Each entry becomes a row: an id that is there twice, in one key or in two, has two rows. Rows of the input with the same id each bring the entries of its key. " +
 			"`dedupe` removes the doubles.",
-		Failures: "The node fails if a key has another type than `kind`, if a string of the context is too long for a key, or if Redis cannot be reached. An entry that is not an integer of 64 bits, or " +
+		Failures: "The node fails if a key has another type than `kind` (with `on_error` `partial` such a key has no entries, and the row that asked counts as dropped), if a string of the context is too long for a key, or if Redis cannot be reached. An entry that is not an integer of 64 bits, or " +
 			"whose score is not finite, is dropped after the limit and counted: `malformed` of `--metrics`.",
 		Example: task.Example{
 			Plan:  "ctx.candidates({ endpoint: redis, key: \"inbox:{user}\", kind: \"sorted_set\", limit: 3, score: Key.score })",

@@ -57,6 +57,7 @@ func lookup() task.Spec {
 		Reads:     task.KeyParams("by"),
 		Writes:    task.KeyParams("fields", "value"),
 		Place:     task.Waits,
+		Partial:   true,
 		Forgets:   true,
 		Run:       runLookup,
 		Reference: lookupReference(),

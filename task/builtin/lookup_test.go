@@ -524,3 +524,26 @@ func TestLookupAllocations(t *testing.T) {
 		t.Logf("%v and %v allocations", few, many)
 	}
 }
+
+// A partial node leaves out the rows of keys that failed, and counts them; rows that missing drops do not count.
+func TestLookupPartial(t *testing.T) {
+	for _, missing := range []string{"null", "default", "drop"} {
+		c := lookupCase(map[string]any{"fields": []any{"likes"}, "missing": missing}, 7, 8, 7, 9, 10)
+		var lack task.Lack
+		c.Partial, c.Lack = true, &lack
+		c.Redis = rankdtest.Replies(map[string]any{
+			"HMGET item:7 likes": errors.New("WRONGTYPE a list"), "HMGET item:8 likes": []any{"5"}, "HMGET item:9 likes": []any{nil},
+			"HMGET item:10 likes": "text",
+		})
+		out, err := runLookup(t, c)
+		require.NoError(t, err)
+		want := []int64{8, 9}
+		if missing == "drop" {
+			want = []int64{8}
+		}
+		assert.Equal(t, want, rankdtest.IDs(out), missing)
+		assert.Equal(t, int64(5), rankdtest.Values(out, 6001)[0])
+		assert.Equal(t, 3, lack.Dropped)
+		assert.ErrorContains(t, lack.Err, `HMGET "item:7": WRONGTYPE a list`)
+	}
+}

@@ -21,6 +21,9 @@ type lookupDecoder struct {
 	dropped   rowset.Bitmap // of the ids whose rows go; nil: none
 	ids       int           // that will be read, and one more for rows without an id
 	malformed int
+
+	failed  rowset.Bitmap // of the ids whose keys failed; nil: none
+	failure error         // the first of them
 }
 
 func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int) (*lookupDecoder, error) {
@@ -78,10 +81,10 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
 			d.rows++
 			return err
 		}
-		return d.wrongReply(reply, id, resp.Bulk)
+		return d.dropKey(reply, id, resp.Bulk)
 	}
 	if reply.Kind() != resp.Array || reply.Len() != len(d.columns) {
-		return d.wrongReply(reply, id, resp.Array)
+		return d.dropKey(reply, id, resp.Array)
 	}
 	if d.maxAge > 0 && !d.fresh(reply.At(d.ageAt)) {
 		for i := range d.columns {
@@ -165,6 +168,22 @@ func (d *lookupDecoder) noKey() error {
 	return nil
 }
 
+// dropKey leaves the rows of an id out whose reply is of a wrong kind, or returns the error.
+func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind) error {
+	if !d.c.Partial() {
+		return d.wrongReply(reply, id, want)
+	}
+	if d.failed == nil {
+		d.failed, d.failure = rowset.NewBitmap(d.ids), d.wrongReply(reply, id, want)
+	}
+	d.failed.Set(d.rows)
+	for _, column := range d.columns {
+		column.null()
+	}
+	d.rows++
+	return nil
+}
+
 // wrongReply returns the error for a reply of another kind.
 func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind) error {
 	name := "GET"
@@ -189,18 +208,24 @@ func (d *lookupDecoder) result(in rowset.RowSet, ids distinctIDs) rowset.RowSet 
 		columns = rowset.Gather(m, rowset.NewBatch(make([]int64, d.rows), columns), ids.at).Columns
 	}
 	out := rowset.Scatter(m, in, columns)
-	if d.dropped == nil {
+	if d.dropped == nil && d.failed == nil {
 		return out
 	}
-	keep := rowset.NewBitmap(in.N)
+	keep, failed := rowset.NewBitmap(in.N), 0
 	for i := range in.N {
 		at := i
 		if ids.at != nil {
 			at = int(ids.at[i])
 		}
-		if !d.dropped.Get(at) {
+		switch {
+		case d.failed != nil && d.failed.Get(at):
+			failed++
+		case d.dropped == nil || !d.dropped.Get(at):
 			keep.Set(i)
 		}
+	}
+	if failed > 0 {
+		d.c.DropRows(failed, d.failure)
 	}
 	return rowset.Where(m, out, keep)
 }

@@ -21,7 +21,7 @@ func lookupReference() task.Reference {
 			"A key of the registry that is not nullable cannot have `missing` `null`, and one without default not `default`: the plan is refused.",
 		Empty:      "The result of an input without rows has none, and Redis is asked nothing.",
 		Duplicates: "Rows with the same id are read once and get the same values.",
-		Failures: "The node fails if a key is not a hash (with `value`: not a string), if Redis cannot be reached, and with `missing` `fail` at the first missing value, whose key and field the error names. " +
+		Failures: "The node fails if a key is not a hash (with `value`: not a string; `on_error` `partial` drops the rows of that key and counts them), if Redis cannot be reached, and with `missing` `fail` at the first missing value, whose key and field the error names. " +
 			"A text that does not parse fails nothing else. It is counted: `malformed` of `--metrics`.",
 		Example: task.Example{
 			Plan: "ctx.candidates({ endpoint: redis, key: \"inbox:{user}\" })\n" +
