@@ -25,6 +25,7 @@ type Answer struct {
 	result     *scheduler.Result
 	showDeltas bool
 	recording  *trace.Recording // nil unless the request asked for it, and ran
+	explained  *explained       // nil unless the request asked for it, and ran
 }
 
 // Outputs returns the number of outputs of the plan.
@@ -97,7 +98,7 @@ const (
 func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.result.Outputs,
-		Deltas: a.result.Deltas, ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()),
+		Deltas: a.result.Deltas, ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
 		Completeness: a.completenessJSON(),
 	}
 	return a.engine.encoders[f].AppendResponse(dst, &r)

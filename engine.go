@@ -144,7 +144,7 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	} else {
 		reg, err = registry.Load(o.Registry, o.Env)
 		if err != nil { // one problem a line, each with its file
-			err = fmt.Errorf("%s:\n%w", o.RegistryName, err)
+			err = registry.InFolder(o.RegistryName, err)
 		}
 	}
 	if err != nil {
@@ -302,6 +302,7 @@ type call struct {
 	run       scheduler.Execution
 	mode      scheduler.Mode // of this request, where run points to it
 	id        string
+	explain   Explain
 	traced    bool // the request asked for its trace
 	sampled   bool // the engine's sink gets a recording
 	done      func(*Answer, error)
@@ -329,6 +330,15 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	}
 	if r.Trace && !e.options.AllowRequestTrace {
 		return notPermitted(r.ID, errRequestTrace)
+	}
+	if r.Explain.Asked() {
+		if !e.options.AllowRequestExplain {
+			return notPermitted(r.ID, errRequestExplain)
+		}
+		if n := len(r.Explain.IDs); n > request.ExplainIDsMax {
+			return notPermitted(r.ID, fmt.Errorf("explain has %d ids, and may have %d", n, request.ExplainIDsMax))
+		}
+		c.explain, c.run.KeepRows = r.Explain, true
 	}
 	params, refused := e.params(r)
 	if refused != nil {
@@ -417,6 +427,9 @@ func (c *call) deliver(result *scheduler.Result) {
 	a := &Answer{RequestID: id, Elapsed: e.ended(result).Sub(c.run.Arrived), engine: e, result: result, showDeltas: c.run.Deltas, recording: recording}
 	if c.run.Graph != nil {
 		a.Plan = c.run.Graph.Name
+		if c.run.KeepRows {
+			a.explained = newExplained(&c.run, result, c.explain)
+		}
 	}
 	c.free()
 	e.deliver(done, a, nil)
@@ -435,7 +448,7 @@ func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
 
 func (c *call) free() {
 	c.run, c.id, c.done = scheduler.Execution{}, "", nil
-	c.traced, c.sampled = false, false
+	c.explain, c.traced, c.sampled = Explain{}, false, false
 	c.engine.calls.Put(c)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
@@ -37,7 +38,9 @@ var (
 	ErrCallback = errors.New("called from a callback or a body")
 	// ErrRedis: Redis answered with an error, or could not be asked.
 	ErrRedis = task.ErrRedis
-	// ErrBusy: the CPU queue or a Redis endpoint's in-flight limit is full.
+	// ErrRemote: the service behind an endpoint of kind http answered with an error, or could not be asked.
+	ErrRemote = task.ErrRemote
+	// ErrBusy: the CPU queue or an endpoint's in-flight limit is full.
 	ErrBusy = errors.New("busy")
 	// ErrTooManyRows: the nodes of the request made more rows than Options.MaxRows together.
 	ErrTooManyRows = task.ErrTooManyRows
@@ -78,6 +81,15 @@ const (
 	textRedisMoved      = "Redis Cluster redirects"
 	textRedisNoAuth     = "Redis wants a password"
 	textRedisNoPerm     = "Redis denies permission"
+
+	// The same for a service behind an endpoint of kind http.
+	textRemoteConnect  = "Service connection failed"
+	textRemoteLost     = "Service connection lost"
+	textRemoteTimeout  = "Service timeout"
+	textRemoteBusy     = "Service in-flight limit exceeded"
+	textRemoteProtocol = "Service protocol error"
+	textRemoteTooLarge = "Service answer too large"
+	textRemote         = "Service error" // an answer with a status that is not 2xx
 
 	textRows      = "Too many rows"
 	textPoolBusy  = "CPU queue full"
@@ -217,6 +229,13 @@ func textOf(err error, other string) (text string, class error) {
 		{resp.ErrQueueFull, ErrBusy, textRedisBusy},
 		{resp.ErrProtocol, nil, textRedisProtocol},
 		{task.ErrRedis, nil, textRedis},
+		{remote.ErrConnectionLost, nil, textRemoteLost},
+		{remote.ErrTimeout, nil, textRemoteTimeout},
+		{remote.ErrConnect, nil, textRemoteConnect},
+		{remote.ErrQueueFull, ErrBusy, textRemoteBusy},
+		{remote.ErrProtocol, nil, textRemoteProtocol},
+		{remote.ErrTooLarge, nil, textRemoteTooLarge},
+		{task.ErrRemote, nil, textRemote},
 		{cpupool.ErrQueueFull, ErrBusy, textPoolBusy},
 		{task.ErrPanic, nil, textPanic},
 		{task.ErrContract, nil, textContract},

@@ -140,6 +140,10 @@ type Options struct {
 	// TraceDetail says how much is recorded of a request that is. Zero (trace.Off) means trace.Full.
 	TraceDetail trace.Detail
 
+	// AllowRequestExplain permits Request.Explain. Its answer is many times as long, takes more memory, and says how the
+	// plan works.
+	AllowRequestExplain bool
+
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger

@@ -563,8 +563,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"Scheduling", rankd.Options{Scheduling: rankd.Scheduling{Mode: "fast", MaxInlineDepth: -1, InlineBudget: -1, InlineThreshold: -1}},
 			[]string{`Scheduling.Mode must be adaptive, offload_all or inline_all, not "fast"`, "Scheduling.MaxInlineDepth must not be negative",
 				"Scheduling.InlineBudget must not", "Scheduling.InlineThreshold must not"}},
-		{"Registry", rankd.Options{Registry: fstest.MapFS{}}, []string{"the registry folder:\n", "keys.toml"}},
-		{"NamedRegistry", rankd.Options{Registry: fstest.MapFS{}, RegistryName: "tables/"}, []string{"tables/:\n", "keys.toml"}},
+		{"Registry", rankd.Options{Registry: fstest.MapFS{}}, []string{"the registry folder: keys.toml: "}},
+		{"NamedRegistry", rankd.Options{Registry: fstest.MapFS{}, RegistryName: "tables/"}, []string{"tables/: keys.toml: ", "keys.toml"}},
 		{"Embedded", rankd.Options{EmbeddedRedis: func() (string, func(), error) { return "", nil, errors.New("no port") }}, []string{"embedded redis: no port"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

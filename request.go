@@ -32,6 +32,9 @@ type Request struct {
 	// Trace asks for a trace of the run: Answer.Trace and Error.Trace. Options.AllowRequestTrace permits it;
 	// otherwise the request fails with ErrInvalidRequest.
 	Trace bool
+	// Explain asks for Answer.Explanation: of all rows, or of ids. Options.AllowRequestExplain permits it; otherwise the
+	// request fails with ErrInvalidRequest.
+	Explain Explain
 
 	// Require names nodes of the plan by their ids or labels (the common parameter "trace"). If such a node fails, or lacks
 	// rows, the request fails, though the plan would go on without it. The plan waits for it even if it is optional.
@@ -48,7 +51,7 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) {
 	if err != nil {
 		return Request{}, Refused(err)
 	}
-	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Require: p.Require, parsed: p.Params}
+	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, Require: p.Require, parsed: p.Params}
 	if r.Scheduling != "" {
 		if _, err := e.requestMode(r.Scheduling); err != nil {
 			return Request{}, notPermitted(r.ID, err)
@@ -57,8 +60,14 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) {
 	if r.Trace && !e.options.AllowRequestTrace {
 		return Request{}, notPermitted(r.ID, errRequestTrace)
 	}
+	if r.Explain.Asked() && !e.options.AllowRequestExplain {
+		return Request{}, notPermitted(r.ID, errRequestExplain)
+	}
 	return r, nil
 }
+
+// Explain says what a request wants to have explained: all rows of the answer, or ids. The zero value is nothing.
+type Explain = request.Explain
 
 // params returns the request's checked parameters: its context, and what it overrides.
 func (e *Engine) params(r *Request) (expr.Params, *Error) {

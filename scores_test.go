@@ -14,7 +14,6 @@ import (
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/redistest"
 	"github.com/rankd/rankd/rankdtest"
-	"github.com/rankd/rankd/reference"
 )
 
 // scoresPlan follows, scores with every task that scores, and keeps the country of the followed users apart.
@@ -57,7 +56,7 @@ func TestScoresAreTheSameEverywhere(t *testing.T) {
 				}
 				t.Run(fmt.Sprint(kind, " ", model, " ", mode), func(t *testing.T) {
 					e, err := rankd.Open(rankd.Options{Redis: addr, Model: model, Scheduling: rankd.Scheduling{Mode: mode},
-						Models: reference.Models(), PlanFile: "scores.plan.json", PlanText: []byte(scoresPlan)})
+						Models: os.DirFS("testdata/models"), PlanFile: "scores.plan.json", PlanText: []byte(scoresPlan)})
 					require.NoError(t, err)
 					defer e.Close()
 					for range 3 { // the placement of nodes changes as they are measured
@@ -104,7 +103,7 @@ func TestOpenRefusesModels(t *testing.T) {
 // Open reads the models once: what happens to the folder later changes nothing.
 func TestModelsAreReadAtOpen(t *testing.T) {
 	folder := t.TempDir()
-	text, err := os.ReadFile(filepath.Join("reference", "models", "example.json"))
+	text, err := os.ReadFile(filepath.Join("testdata", "models", "example.json"))
 	require.NoError(t, err)
 	file := filepath.Join(folder, "example.json")
 	require.NoError(t, os.WriteFile(file, text, 0o600))

@@ -2,6 +2,7 @@ package rankd_test
 
 import (
 	"io/fs"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/fstest"
@@ -88,15 +89,18 @@ func TestSourcesAnswerTheSameEverywhere(t *testing.T) {
 				addr = redistest.Start(t).Addr
 				require.NoError(t, devredis.Load(t.Context(), addr))
 			}
-			store(t, addr, []string{"SADD", "seen:1", "4", "8", "15", "16", "23", "42"},
-				[]string{"ZADD", "shown:1", "0", "108", "inf", "111", "4e9", "200"})
+			store(t, addr, []string{"SADD", "seen:1", "444", "1000", "8"}, []string{"ZADD", "shown:1", "0", "168", "inf", "599", "4e9", "30"})
 			for _, model := range models {
 				for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
 					t.Run(string(model)+" "+string(mode), func(t *testing.T) {
 						e := open(t, rankd.Options{Redis: addr, Model: model, Registry: sourceTables(t), PlanText: []byte(sourcesPlan), Scheduling: rankd.Scheduling{Mode: mode}})
 						for i := range 8 {
-							a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, ID: "r" + strconv.Itoa(i), Context: map[string]any{"seen": []int64{77, 88}}})
+							a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, ID: "r" + strconv.Itoa(i), Context: map[string]any{"seen": []int64{875, 9}}})
 							require.NoError(t, err)
+							ids := idsOf(a.Output(0))
+							for id, there := range map[int64]bool{737: true, 168: true, 444: false, 875: false, 599: false, 30: false} {
+								assert.Equal(t, there, slices.Contains(ids, id), "id %d", id)
+							}
 							got := withoutEngineID(t, a.AppendJSON(nil, rankd.FormatFlat))["candidates"]
 							if len(want) <= i {
 								want = append(want, got)
@@ -110,4 +114,32 @@ func TestSourcesAnswerTheSameEverywhere(t *testing.T) {
 	}
 	require.Len(t, want, 8)
 	assert.NotEqual(t, want[0], want[3], "the request's id shifts the turns")
+}
+
+// idsOf returns the ids of an output.
+func idsOf(o rankd.Output) []int64 {
+	ids := make([]int64, o.Len())
+	for i := range ids {
+		ids[i] = o.ID(i)
+	}
+	return ids
+}
+
+// A failure of an exclude that fails open stands in the answer, unless the request requires the node.
+func TestExcludeFailsOpen(t *testing.T) {
+	const nodes = `{"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 3}},
+		{"node_id": "out", "op": "exclude", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "follow:{user}", "fail_open": true}}`
+	forModels(t, rankd.Options{Plans: plans(map[string]string{"open": nodes})}, func(t *testing.T, e *rankd.Engine) {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "open", UserID: 1}) // a list, not a set
+		require.NoError(t, err)
+		assert.Equal(t, 3, a.Len())
+		assert.True(t, a.Degraded())
+		require.Len(t, a.Completeness(), 1)
+		got := a.Completeness()[0]
+		assert.Equal(t, "out", got.Node)
+		assert.Equal(t, rankd.NodeFailed, got.Status)
+		assert.ErrorContains(t, got.Err, "SMISMEMBER follow:1: WRONGTYPE")
+		_, err = e.Rank(t.Context(), rankd.Request{Plan: "open", UserID: 1, Require: []string{"out"}})
+		assert.ErrorContains(t, err, "WRONGTYPE")
+	})
 }

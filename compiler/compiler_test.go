@@ -182,6 +182,63 @@ export default definePlan({
 	assert.Equal(t, 51, w.Column)
 }
 
+// What a plan says of nodes that fail is in its artifact, and the capability with it.
+func TestOnErrorIsEmitted(t *testing.T) {
+	r := compileFolder(t, newCompiler(t), write(t, map[string]string{"lenient.plan.ts": bodied("lenient", `
+    const redis = EP.redis.redis_default;
+    const v = ctx.viewer({ endpoint: redis });
+    const backup = ctx.fixedSource({ rowCount: 3 }).take({ count: 2 });
+    const follow = v.follow({ endpoint: redis, onError: backup, trace: "follow" });
+    const recs = v.recommendation({ endpoint: redis, onError: "partial", optional: true });
+    return follow.concat({ rhs: recs }).take({ count: 5, onError: "skip", optional: false }).take({ count: 4, onError: "fail" });`)}))[0]
+	require.Empty(t, r.Errors)
+	require.Empty(t, r.Warnings, "the fallback is needed")
+	g, err := plan.Load("lenient", r.Artifact, builtin.Catalog(), testRegistry(t))
+	require.NoError(t, err)
+	said := map[string]string{}
+	for _, n := range g.Nodes {
+		text := n.OnError.String()
+		if n.Fallback != nil {
+			text += " " + n.Fallback.Op
+		}
+		if n.Optional {
+			text += ", optional"
+		}
+		said[n.Op] = text
+	}
+	assert.Equal(t, map[string]string{"core::viewer": "fail", "test::fixed_source": "fail", "core::follow": "fallback core::take",
+		"core::recommendation": "partial, optional", "core::concat": "fail", "core::take": said["core::take"]}, said)
+	assert.Contains(t, string(r.Artifact), `"capabilities_required": [
+    "cap.rankd.on_error.v1"
+  ]`)
+	strict := compileFolder(t, newCompiler(t), write(t, map[string]string{"strict.plan.ts": good("strict")}))[0]
+	assert.Contains(t, string(strict.Artifact), `"capabilities_required": []`)
+	assert.NotContains(t, string(strict.Artifact), "on_error")
+}
+
+// What no plan may say of a node that fails is an error at its method.
+func TestOnErrorIsRefusedAtItsMethod(t *testing.T) {
+	for name, c := range map[string]struct {
+		body, want string
+		column     int
+	}{
+		"skip":     {`return ctx.fixedSource({ onError: "skip" });`, "the node has no input to pass on", 16},
+		"partial":  {`return ctx.fixedSource({}).sort({ by: Key.id, onError: "partial" });`, "core::sort asks for no keys", 32},
+		"optional": {`return ctx.fixedSource({}).take({ count: 1, optional: true });`, "the plan would never wait for it", 32},
+		"read":     {`const f = ctx.fixedSource({}); return ctx.fixedSource({ onError: f }).concat({ rhs: f });`, "so it is no fallback", 47},
+		"columns": {`return ctx.viewer({ endpoint: EP.redis.redis_default, onError: ctx.fixedSource({}) }).sort({ by: Key.country });`,
+			`reads column "country" (3001), which is missing if node "n1" fails`, 91},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := compileFolder(t, newCompiler(t), write(t, map[string]string{"bad.plan.ts": bodied("bad", c.body)}))[0]
+			require.Len(t, r.Errors, 1)
+			assert.Equal(t, "refused", r.Errors[0].Code)
+			assert.Contains(t, r.Errors[0].Message, c.want)
+			assert.Equal(t, [2]int{5, c.column}, [2]int{r.Errors[0].Line, r.Errors[0].Column})
+		})
+	}
+}
+
 // TestManyPlans compiles a folder in which three plans are broken, one of them fatally. .ci/run does
 // so with a thousand.
 func TestManyPlans(t *testing.T) {

@@ -59,6 +59,10 @@ func (u *unit) emit(d *definition) {
 	if exprs.typed || preds.typed {
 		capabilities = append(capabilities, expr.Capability)
 	}
+	if slices.ContainsFunc(u.host.nodes, func(n *node) bool { return n.needed && n.lenient() }) {
+		capabilities = append(capabilities, plan.OnErrorCapability)
+	}
+	slices.Sort(capabilities)
 	digest, _ := u.folder.digest()
 	artifact := map[string]any{
 		"schema_version":        1,
@@ -104,7 +108,7 @@ func inWaves(all []*node) []*node {
 		if !n.needed {
 			continue
 		}
-		before := slices.Concat(n.inputs, n.refs)
+		before := n.before()
 		for _, b := range before {
 			dependents[b] = append(dependents[b], n)
 		}
@@ -122,12 +126,24 @@ func inWaves(all []*node) []*node {
 	return order
 }
 
+// before returns the nodes that stand before n in the artifact: those that it reads, and its fallback, which plan code makes first.
+func (n *node) before() []*node {
+	all := slices.Concat(n.inputs, n.refs)
+	if n.fallback != nil {
+		all = append(all, n.fallback)
+	}
+	return all
+}
+
 // need marks a node and what it depends on. A chain may be long, so it does not recurse along it.
 func need(n *node) {
 	for !n.needed {
 		n.needed = true
 		for _, ref := range n.refs {
 			need(ref)
+		}
+		if n.fallback != nil {
+			need(n.fallback)
 		}
 		if len(n.inputs) == 0 {
 			return
@@ -143,7 +159,7 @@ func need(n *node) {
 func (u *unit) warnUnused() {
 	inner := make(map[*node]bool)
 	for _, n := range u.host.nodes {
-		for _, before := range slices.Concat(n.inputs, n.refs) {
+		for _, before := range n.before() {
 			inner[before] = true
 		}
 	}
@@ -173,6 +189,7 @@ func (u *unit) nodeObject(n *node, exprs, preds *table) map[string]any {
 	if n.limit > 0 {
 		object["timeout_ms"] = n.limit
 	}
+	n.writeOnError(object)
 	return object
 }
 

@@ -39,6 +39,7 @@ type Option struct {
 	Type     plan.ParamType // of the parameter
 	Key      bool           // plans write it as Key.name
 	Required bool           // a plan must write it
+	Doc      string         // Markdown
 	Rule     plan.SourceRule
 
 	List               bool // an array of MinItems to MaxItems values
@@ -94,7 +95,7 @@ func newOption(p *plan.ParamSchema) Option {
 	}
 	o := Option{
 		Param: p.Name, Names: []string{CamelCase(name)}, Type: p.Type, Key: p.IsKey || p.Type == plan.Key,
-		Required: p.Required && p.Source.Default == nil, Rule: p.Source,
+		Required: p.Required && p.Source.Default == nil, Doc: p.Doc, Rule: p.Source,
 		List: p.List, MinItems: p.MinItems, MaxItems: p.ItemsMax(), Fields: newOptions(p.Fields), EndpointKind: p.KindOfEndpoint(),
 	}
 	if p.Source.Alias != "" {

@@ -23,7 +23,12 @@ type node struct {
 	params map[string]any // by parameter: JSON values, *node, placedTree, lists and objects of them
 	hints  map[string]any // members of scheduling
 	limit  int64          // timeout_ms; 0 means none
-	at     int            // offset in the bundle of the method's name
+
+	onError  any   // a word of onErrors; nil if there is none
+	fallback *node // of on_error; nil if there is none
+	optional bool
+
+	at int // offset in the bundle of the method's name
 
 	needed bool
 	id     string
@@ -123,7 +128,7 @@ type optionReader struct {
 }
 
 // common are the options of every method. A task's own parameter of the same name counts instead.
-var common = []string{"trace", "scheduling", "timeoutMs"}
+var common = []string{"trace", "scheduling", "timeoutMs", "onError", "optional"}
 
 func (o *optionReader) read(v goja.Value) {
 	m := o.node.method
@@ -260,6 +265,10 @@ func (o *optionReader) common(name string, v goja.Value) {
 		o.node.limit = v.ToInteger()
 	case "scheduling":
 		o.scheduling(v)
+	case "onError":
+		o.onError(v)
+	case "optional":
+		o.optional(v)
 	}
 }
 

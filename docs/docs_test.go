@@ -27,10 +27,14 @@ const root = ".."
 // pages returns README and docs by path, as seen from the root.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob("*.md")
-	require.NoError(t, err)
+	paths := []string{"../README.md", "../examples/articles/README.md"}
+	for _, pattern := range []string{"*.md", "reference/*.md", "reference/tasks/*.md"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		paths = append(paths, found...)
+	}
 	texts := map[string]string{}
-	for _, path := range append(paths, "../README.md") {
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		texts[filepath.Join("docs", path)] = string(text)

@@ -10,11 +10,11 @@ import (
 const (
 	// capExtensions: artifacts may have extensions.
 	capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
-	// capOnError: nodes may say on_error and optional.
-	capOnError = "cap.rankd.on_error.v1"
+	// OnErrorCapability: nodes may say on_error and optional.
+	OnErrorCapability = "cap.rankd.on_error.v1"
 )
 
 // supported reports whether this engine has a capability.
 func supported(capability string) bool {
-	return slices.Contains([]string{capExtensions, capOnError, expr.Capability}, capability)
+	return slices.Contains([]string{capExtensions, OnErrorCapability, expr.Capability}, capability)
 }

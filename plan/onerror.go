@@ -108,8 +108,8 @@ func (c *compiler) onError(n *Node, doc *onErrorDocument) *Error {
 		name  string
 		given bool
 	}{{"on_error", doc.onError != nil}, {"optional", doc.optional != nil}} {
-		if field.given && !slices.Contains(c.doc.capabilities, capOnError) {
-			return c.fail(n.ID, member(path, field.name), "needs %s in capabilities_required", excerpt.Quote(capOnError))
+		if field.given && !slices.Contains(c.doc.capabilities, OnErrorCapability) {
+			return c.fail(n.ID, member(path, field.name), "needs %s in capabilities_required", excerpt.Quote(OnErrorCapability))
 		}
 	}
 	n.Optional = doc.optional != nil && *doc.optional

@@ -46,6 +46,9 @@ type Case struct {
 	// Redis answers one command of a batch: see Replies. Nil answers every command with
 	// an error.
 	Redis func(command []string) any
+	// Service answers the request to an endpoint of kind http: both are bodies, JSON documents. Its error is that of
+	// the exchange. Nil makes every exchange fail.
+	Service func(request []byte) (answer []byte, err error)
 	// Cancelled makes the run one whose result nobody waits for any more. Waits then end
 	// at once with task.ErrCancelled.
 	Cancelled bool
@@ -109,7 +112,7 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 		ctx.Cancellation.Cancel()
 	}
 	if spec.Place != task.Computes {
-		w := &waiter{answer: c.Redis, ctx: ctx}
+		w := &waiter{answer: c.Redis, service: c.Service, ctx: ctx}
 		defer w.invalidate()
 		ctx.Waiter = w
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 )
@@ -46,6 +47,7 @@ func unscripted(line string) error { return fmt.Errorf("ERR rankdtest has no rep
 // waiter answers from a function and never waits. It belongs to one run.
 type waiter struct {
 	answer  func(command []string) any
+	service func(request []byte) ([]byte, error)
 	ctx     *task.Ctx
 	batch   resp.Batch
 	replies []byte       // as the body sees them until it waits again
@@ -112,6 +114,31 @@ func (w *waiter) Next() (from int, part resp.Replies, err error) {
 	}
 	w.from++
 	return w.from - 1, w.rest.Slice(w.from-1, w.from), nil
+}
+
+// Exchange implements task.Waiter.
+func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
+	w.invalidate()
+	if w.ctx.Cancelled() {
+		return task.ErrCancelled
+	}
+	request, err := x.Request(nil)
+	if err != nil {
+		return err
+	}
+	if w.service == nil {
+		return &remote.OpError{Addr: ep.Addr(), Kind: remote.ErrConnect, Cause: errors.New("the case has no Service")}
+	}
+	answer, err := w.service(request)
+	if err != nil {
+		return err
+	}
+	answer = slices.Clone(answer)
+	err = x.Answer(answer)
+	for i := range answer { // It must not be kept.
+		answer[i] = '?'
+	}
+	return err
 }
 
 // Sleep implements task.Waiter.

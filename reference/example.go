@@ -12,8 +12,9 @@ import (
 
 // An Example is a plan that uses a task, as it runs. Immutable once built; any goroutine.
 type Example struct {
-	TypeScript string          `json:"typescript"`      // the whole source
-	Redis      []string        `json:"redis,omitempty"` // commands that fill an empty Redis; none: the demo data
+	TypeScript string          `json:"typescript"`        // the whole source
+	Redis      []string        `json:"redis,omitempty"`   // commands that fill an empty Redis; none: the demo data
+	Service    string          `json:"service,omitempty"` // what the service answers; none: nobody asks one
 	Request    json.RawMessage `json:"request"`
 	Artifact   json.RawMessage `json:"artifact"` // without the places in the source
 	Answer     json.RawMessage `json:"answer"`   // the candidates

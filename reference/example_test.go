@@ -5,7 +5,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,12 +50,9 @@ func TestExamplesAreCurrent(t *testing.T) {
 	current := make(map[string]Example)
 	for _, spec := range catalog.Specs() {
 		t.Run(spec.Op, func(t *testing.T) {
-			if spec.Op == "core::model" {
-				t.Skip("an engine takes no models yet")
-			}
 			given := &spec.Reference.Example
 			e := Example{
-				TypeScript: Source(spec), Redis: given.Redis, Request: json.RawMessage(cmp.Or(given.Request, `{"user_id": 1}`)),
+				TypeScript: Source(spec), Redis: given.Redis, Service: given.Service, Request: json.RawMessage(cmp.Or(given.Request, `{"user_id": 1}`)),
 			}
 			e.Artifact = compileExample(t, c, spec, e.TypeScript)
 			addr := demo.Addr()
@@ -71,6 +72,7 @@ func TestExamplesAreCurrent(t *testing.T) {
 				require.True(t, ok, "examples.json lacks it: go test ./reference -update")
 				assert.Equal(t, e.TypeScript, had.TypeScript, "stale: go test ./reference -update")
 				assert.Equal(t, e.Redis, had.Redis, "stale: go test ./reference -update")
+				assert.Equal(t, e.Service, had.Service, "stale: go test ./reference -update")
 				assert.JSONEq(t, string(e.Request), string(had.Request), "stale: go test ./reference -update")
 				assert.JSONEq(t, string(e.Artifact), string(had.Artifact), "stale: go test ./reference -update")
 				assert.JSONEq(t, string(e.Answer), string(had.Answer), "stale: go test ./reference -update")
@@ -135,7 +137,7 @@ func compileExample(t *testing.T, c *compiler.Compiler, spec *task.Spec, source 
 func rank(t *testing.T, model rankd.Model, redis string, e *Example) json.RawMessage {
 	t.Helper()
 	engine, err := rankd.Open(rankd.Options{
-		Redis: redis, Env: "test", Registry: Tables(), Models: Models(), PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
+		Redis: redis, Env: "test", Registry: tablesWith(t, e.Service), Models: Models(), PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
 	})
 	require.NoError(t, err)
 	defer engine.Close()
@@ -146,6 +148,24 @@ func rank(t *testing.T, model rankd.Model, redis string, e *Example) json.RawMes
 	var a struct{ Candidates json.RawMessage }
 	require.NoError(t, json.Unmarshal(answer.AppendJSON(nil, rankd.FormatFlat), &a))
 	return a.Candidates
+}
+
+// tablesWith returns the registry of the examples, with a service that answers so at its http endpoint.
+func tablesWith(t *testing.T, answer string) fs.FS {
+	if answer == "" {
+		return Tables()
+	}
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+	t.Cleanup(service.Close)
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, Tables()))
+	file := filepath.Join(dir, "endpoints.test.toml")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(service.Listener.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, bytes.Replace(text, []byte("8080"), []byte(port), 1), 0o644))
+	return os.DirFS(dir)
 }
 
 // filledRedis starts a Redis, has it do these commands, and returns its address.

@@ -3,6 +3,7 @@ package reference
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rankd/rankd/task"
@@ -116,10 +117,24 @@ func (t *Task) call() string {
 	return fmt.Sprintf("%s.%s({ %s })", object, name, strings.Join(options, ", "))
 }
 
-// setting says on which data an example runs.
+// setting says on which data an example runs, which data lists.
 func (e *Example) setting() string {
-	if e.Redis == nil {
+	switch {
+	case e.Service != "" && e.Redis == nil:
+		return "On the demo data, with a service that answers"
+	case e.Service != "":
+		return "On the data of these commands, with a service that answers the last line"
+	case e.Redis == nil:
 		return "On the demo data"
+	default:
+		return "On the data of these commands"
 	}
-	return "On the data of these commands"
+}
+
+// data returns the commands that fill Redis, and the answer of the service. Nil: there are neither.
+func (e *Example) data() []string {
+	if e.Service == "" {
+		return e.Redis
+	}
+	return append(slices.Clone(e.Redis), e.Service)
 }

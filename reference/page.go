@@ -58,8 +58,8 @@ func taskPage(t *Task) string {
 	}
 	if e := t.Example; e != nil {
 		fmt.Fprintf(&b, "\n## Example\n\n```typescript\n%s```\n\nIts artifact:\n\n```json\n%s\n```\n\n", e.TypeScript, e.artifactText())
-		if e.Redis != nil {
-			fmt.Fprintf(&b, "%s:\n\n```\n%s\n```\n\n", e.setting(), strings.Join(e.Redis, "\n"))
+		if data := e.data(); data != nil {
+			fmt.Fprintf(&b, "%s:\n\n```\n%s\n```\n\n", e.setting(), strings.Join(data, "\n"))
 		} else {
 			b.WriteString(e.setting() + " ")
 		}

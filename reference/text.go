@@ -47,8 +47,8 @@ func WriteText(w io.Writer, t *Task) error {
 		fmt.Fprintf(&b, "\nExample, in TypeScript\n%s", indent(e.TypeScript))
 		fmt.Fprintf(&b, "\nIts artifact\n%s", indent(e.artifactText()))
 		fmt.Fprintf(&b, "\n%s", e.setting())
-		if e.Redis != nil {
-			b.WriteString("\n" + indent(strings.Join(e.Redis, "\n")) + "\n")
+		if data := e.data(); data != nil {
+			b.WriteString("\n" + indent(strings.Join(data, "\n")) + "\n")
 		} else {
 			b.WriteString(" ")
 		}

@@ -76,6 +76,19 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 	return r, nil
 }
 
+// InFolder returns an error of Load whose lines each begin with a name of the folder.
+func InFolder(folder string, err error) error {
+	joined, several := err.(interface{ Unwrap() []error })
+	if !several {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	problems := slices.Clone(joined.Unwrap())
+	for i, problem := range problems {
+		problems[i] = fmt.Errorf("%s: %w", folder, problem)
+	}
+	return errors.Join(problems...)
+}
+
 // loader gathers the problems of all files.
 type loader struct {
 	tables   fs.FS
@@ -233,13 +246,14 @@ func endpointsFile(env string) string { return "endpoints." + env + ".toml" }
 
 // endpointRow is one [[endpoint]]. Pointers tell 0 from absent.
 type endpointRow struct {
-	ID       *string `toml:"id"`
-	Name     string  `toml:"name"`
-	Kind     string  `toml:"kind"`
-	URL      *string `toml:"url"`
-	Host     *string `toml:"host"`
-	Port     *int64  `toml:"port"`
-	Embedded bool    `toml:"embedded"`
+	ID       *string     `toml:"id"`
+	Name     string      `toml:"name"`
+	Kind     string      `toml:"kind"`
+	URL      *string     `toml:"url"`
+	Host     *string     `toml:"host"`
+	Port     *int64      `toml:"port"`
+	Embedded bool        `toml:"embedded"`
+	Header   []headerRow `toml:"header"`
 	Policy   struct {
 		MaxInflight      *int64 `toml:"max_inflight"`
 		Connections      *int64 `toml:"connections"`
@@ -250,6 +264,11 @@ type endpointRow struct {
 		PasswordFile     string `toml:"password_file"`
 		PasswordEnv      string `toml:"password_env"`
 		Database         *int64 `toml:"database"`
+		BearerToken      string `toml:"bearer_token"`
+		BearerTokenFile  string `toml:"bearer_token_file"`
+		BearerTokenEnv   string `toml:"bearer_token_env"`
+		MaxRequestBytes  *int64 `toml:"max_request_bytes"`
+		MaxAnswerBytes   *int64 `toml:"max_answer_bytes"`
 	} `toml:"policy"`
 }
 
@@ -270,7 +289,8 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 		server := l.server(file, label, row)
 		l.checkEndpoint(file, label, env, row, &server)
 		endpoint := &Endpoint{
-			Name: row.Name, Kind: EndpointKind(row.Kind), Embedded: row.Embedded, Policy: l.policy(file, label, row),
+			Name: row.Name, Kind: EndpointKind(row.Kind), Embedded: row.Embedded,
+			Service: l.service(file, label, row), Policy: l.policy(file, label, row),
 		}
 		endpoint.move(server)
 		if e.identify(label, row.ID, row.Name) {
@@ -309,9 +329,16 @@ func (l *loader) checkEndpoint(file, label, env string, row *endpointRow, server
 // server returns where the endpoint is and who logs in there: from url, or else from host, port and
 // policy. What both name is a problem. No problem quotes a text that may hold a password.
 func (l *loader) server(file, label string, row *endpointRow) (s Server) {
-	if row.URL == nil {
+	switch {
+	case row.URL == nil:
 		s.Host, s.Port = l.hostPort(file, label, row)
-	} else {
+	case EndpointKind(row.Kind) == HTTP:
+		u, err := parseServiceURL(*row.URL)
+		if err != nil {
+			l.problem(file, label, "url: %w", err)
+		}
+		s.Host, s.Port = u.host, u.port
+	default:
 		var err error
 		switch s, err = ParseServer(*row.URL); {
 		case err != nil:
@@ -319,12 +346,9 @@ func (l *loader) server(file, label string, row *endpointRow) (s Server) {
 		case !strings.Contains(*row.URL, ":/"):
 			l.problem(file, label, "url begins with redis:// or unix://; host and port are fields of their own")
 		}
-		if EndpointKind(row.Kind) == HTTP {
-			l.problem(file, label, "url is only for kind %s", Redis)
-		}
-		if row.Host != nil || row.Port != nil || row.Embedded {
-			l.problem(file, label, "url excludes host, port and embedded")
-		}
+	}
+	if row.URL != nil && (row.Host != nil || row.Port != nil || row.Embedded) {
+		l.problem(file, label, "url excludes host, port and embedded")
 	}
 	policy := &row.Policy
 	if policy.Username != "" {
@@ -398,10 +422,13 @@ func (l *loader) policy(file, label string, row *endpointRow) Policy {
 	timeout := func(field string, given *int64, ifAbsent time.Duration) time.Duration {
 		return time.Duration(bounded(field, given, ifAbsent.Milliseconds(), timeoutLimit.Milliseconds())) * time.Millisecond
 	}
-	given := &row.Policy
+	given, connections := &row.Policy, int64(DefaultConnections)
+	if EndpointKind(row.Kind) == HTTP {
+		connections = DefaultHTTPConnections
+	}
 	return Policy{
 		MaxInflight:    int(bounded("max_inflight", given.MaxInflight, DefaultMaxInflight, maxInflightLimit)),
-		Connections:    int(bounded("connections", given.Connections, DefaultConnections, connectionsLimit)),
+		Connections:    int(bounded("connections", given.Connections, connections, connectionsLimit)),
 		ConnectTimeout: timeout("connect_timeout_ms", given.ConnectTimeoutMS, DefaultConnectTimeout),
 		RequestTimeout: timeout("request_timeout_ms", given.RequestTimeoutMS, DefaultRequestTimeout),
 	}

@@ -29,6 +29,12 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 		PasswordFile     string       `json:"password_file,omitempty"`
 		PasswordEnv      string       `json:"password_env,omitempty"`
 		Database         int          `json:"database,omitempty"`
+		TLS              bool         `json:"tls,omitempty"`
+		Path             string       `json:"path,omitempty"`    // without the query
+		Headers          []string     `json:"headers,omitempty"` // their names
+		HasBearerToken   bool         `json:"has_bearer_token,omitempty"`
+		MaxRequestBytes  int          `json:"max_request_bytes,omitempty"`
+		MaxAnswerBytes   int          `json:"max_answer_bytes,omitempty"`
 	}
 	endpoints := make([]endpoint, len(r.endpoints))
 	for i, e := range r.endpoints {
@@ -36,6 +42,8 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 			e.ID, e.Name, e.Kind, e.Host, e.Port, e.Socket, e.Embedded, e.Policy.MaxInflight, e.Policy.Connections,
 			e.Policy.ConnectTimeout.Milliseconds(), e.Policy.RequestTimeout.Milliseconds(),
 			e.Policy.Username, !e.Policy.Password.IsZero(), e.Policy.Password.File, e.Policy.Password.Env, e.Policy.Database,
+			e.Service.TLS, e.Service.publicPath(), e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
+			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes,
 		}
 	}
 	return json.Marshal(struct {
@@ -79,12 +87,20 @@ func (r *Registry) WriteText(w io.Writer) error {
 		if e.Embedded {
 			addr = "embedded"
 		}
+		secret := e.Policy.Password
+		if e.Kind == HTTP {
+			addr += e.Service.publicPath()
+			if e.Service.TLS {
+				addr = "https://" + addr
+			}
+			secret = e.Service.BearerToken
+		}
 		user := e.Policy.Username
 		if user == "" {
 			user = "-"
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%v\t%v\n", e.ID, e.Name, e.Kind, addr,
-			e.Policy.Database, user, e.Policy.Password, e.Policy.MaxInflight, e.Policy.Connections, e.Policy.ConnectTimeout, e.Policy.RequestTimeout)
+			e.Policy.Database, user, secret, e.Policy.MaxInflight, e.Policy.Connections, e.Policy.ConnectTimeout, e.Policy.RequestTimeout)
 	}
 	return tw.Flush()
 }

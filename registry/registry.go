@@ -103,10 +103,11 @@ type Endpoint struct {
 	ID       string
 	Name     string
 	Kind     EndpointKind
-	Host     string // empty for a unix socket
-	Port     int    // 0 for a unix socket
-	Socket   string // the path of a unix socket; empty for TCP
-	Embedded bool   // dev only: served by the Redis inside the process unless overridden
+	Host     string  // empty for a unix socket
+	Port     int     // 0 for a unix socket
+	Socket   string  // the path of a unix socket; empty for TCP
+	Embedded bool    // dev only: served by the Redis inside the process unless overridden
+	Service  Service // of kind http
 	Policy   Policy
 }
 
@@ -127,10 +128,10 @@ func (e *Endpoint) move(s Server) {
 
 // Policy bounds the use of an endpoint. Immutable once built; any goroutine.
 type Policy struct {
-	MaxInflight    int           // commands sent and unanswered, per endpoint
+	MaxInflight    int           // commands or HTTP requests sent and unanswered, per endpoint
 	Connections    int           // connections of one client
 	ConnectTimeout time.Duration // of one connection attempt
-	RequestTimeout time.Duration // of one command, from the call to its reply
+	RequestTimeout time.Duration // of one command or HTTP request, from the call to its reply
 	Username       string        // AUTH, with Password
 	Password       Secret        // AUTH; Registry.ReadSecrets fills it in
 	Database       int           // SELECT; 0 means none
@@ -138,10 +139,11 @@ type Policy struct {
 
 // The policy of an endpoint whose table leaves fields out.
 const (
-	DefaultMaxInflight    = 1024
-	DefaultConnections    = 1
-	DefaultConnectTimeout = time.Second
-	DefaultRequestTimeout = time.Second
+	DefaultMaxInflight     = 1024
+	DefaultConnections     = 1  // of kind redis: one connection carries many commands at once
+	DefaultHTTPConnections = 16 // of kind http: one connection carries one request at a time
+	DefaultConnectTimeout  = time.Second
+	DefaultRequestTimeout  = time.Second
 )
 
 // A Registry holds the three tables of one environment. Immutable once built;
@@ -210,7 +212,8 @@ func (r *Registry) WithEmbedded(s Server) *Registry {
 	})
 }
 
-// ReadSecrets returns a copy of r whose passwords are read from their files and environment variables.
+// ReadSecrets returns a copy of r whose passwords, bearer tokens and headers are read from their files and environment
+// variables.
 // The error names the endpoint and the source of the first that cannot be read.
 func (r *Registry) ReadSecrets() (*Registry, error) {
 	var failed error
@@ -220,6 +223,9 @@ func (r *Registry) ReadSecrets() (*Registry, error) {
 			failed = fmt.Errorf("endpoint %s: %w", excerpt.Text(e.ID), err)
 		}
 		e.Policy.Password = password
+		if err := e.Service.readSecrets(); err != nil && failed == nil {
+			failed = fmt.Errorf("endpoint %s: %w", excerpt.Text(e.ID), err)
+		}
 	})
 	return read, failed
 }

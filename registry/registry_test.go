@@ -48,11 +48,14 @@ func TestDefaultTables(t *testing.T) {
 			policy := registry.Policy{
 				MaxInflight: 1024, Connections: 1, ConnectTimeout: time.Second, RequestTimeout: time.Second,
 			}
+			httpPolicy := policy
+			httpPolicy.Connections = 16
+			service := registry.Service{MaxRequestBytes: 16 << 20, MaxAnswerBytes: 16 << 20}
 			assert.Equal(t, []*registry.Endpoint{
 				{Index: 0, ID: "ep_0001", Name: "redis_default", Kind: registry.Redis, Host: "127.0.0.1", Port: 6379,
 					Embedded: env == "dev", Policy: policy},
 				{Index: 1, ID: "ep_0002", Name: "http_api", Kind: registry.HTTP, Host: "127.0.0.1", Port: 8080,
-					Policy: policy},
+					Service: service, Policy: httpPolicy},
 			}, r.Endpoints())
 			assert.Equal(t, env == "dev", r.HasEmbedded())
 		})
@@ -182,7 +185,7 @@ func TestLoad(t *testing.T) {
 	b, ok := r.Endpoint("ep_b")
 	require.True(t, ok)
 	assert.Equal(t, registry.Policy{
-		MaxInflight: registry.DefaultMaxInflight, Connections: registry.DefaultConnections,
+		MaxInflight: registry.DefaultMaxInflight, Connections: registry.DefaultHTTPConnections,
 		ConnectTimeout: registry.DefaultConnectTimeout, RequestTimeout: registry.DefaultRequestTimeout,
 	}, b.Policy)
 }
@@ -624,7 +627,8 @@ func TestPrint(t *testing.T) {
 				"max_inflight": 5, "connections": 2, "connect_timeout_ms": 20, "request_timeout_ms": 30,
 				"username": "u", "has_password": true, "database": 3},
 			{"endpoint_id": "ep_b", "name": "b", "kind": "http", "host": "b.example", "port": 80, "embedded": false,
-				"max_inflight": 1024, "connections": 1, "connect_timeout_ms": 1000, "request_timeout_ms": 1000}]}`, string(got))
+				"max_inflight": 1024, "connections": 16, "connect_timeout_ms": 1000, "request_timeout_ms": 1000,
+				"max_request_bytes": 16777216, "max_answer_bytes": 16777216}]}`, string(got))
 	assert.NotContains(t, string(got), "secret")
 
 	var text strings.Builder
@@ -639,7 +643,7 @@ PARAM       NAME  TYPE  NULLABLE  CONTEXT  OVERRIDE
 
 ENDPOINT (test)  NAME  KIND   ADDRESS       DATABASE  USER  PASSWORD  MAX INFLIGHT  CONNECTIONS  CONNECT TIMEOUT  REQUEST TIMEOUT
 ep_a             a     redis  [::1]:7000    3         u     hidden    5             2            20ms             30ms
-ep_b             b     http   b.example:80  0         -     none      1024          1            1s               1s
+ep_b             b     http   b.example:80  0         -     none      1024          16           1s               1s
 `, "\n"), text.String())
 	assert.NotContains(t, text.String(), "secret")
 }

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -47,34 +46,35 @@ func (s Secret) Reveal() string {
 // Read returns the secret with its password. It reads the file or the environment, and drops one line
 // end at the end of a file. The error names the source and never quotes its content. An
 // empty password is an error.
-func (s Secret) Read() (Secret, error) {
+func (s Secret) Read() (Secret, error) { return s.read("password") }
+
+// read is Read for a secret of another name than password. Its fields in the tables are name_file and name_env.
+func (s Secret) read(name string) (Secret, error) {
 	switch {
 	case s.text != nil:
 		return s, nil
 	case s.File != "":
 		content, err := inputfile.ReadPath(s.File, secretMaxBytes)
 		if err != nil {
-			return s, fmt.Errorf("password_file %s: %w", excerpt.Name(s.File), err)
+			return s, fmt.Errorf("%s_file %s: %w", name, excerpt.Name(s.File), err)
 		}
 		text := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
 		if text == "" {
-			return s, fmt.Errorf("password_file %s: %w", excerpt.Name(s.File), errEmptySecret)
+			return s, fmt.Errorf("%s_file %s: the %s is empty", name, excerpt.Name(s.File), strings.ReplaceAll(name, "_", " "))
 		}
 		s.text = &text
 	case s.Env != "":
 		text, ok := os.LookupEnv(s.Env)
 		if !ok {
-			return s, fmt.Errorf("password_env %s: the environment has no such variable", excerpt.Name(s.Env))
+			return s, fmt.Errorf("%s_env %s: the environment has no such variable", name, excerpt.Name(s.Env))
 		}
 		if text == "" {
-			return s, fmt.Errorf("password_env %s: %w", excerpt.Name(s.Env), errEmptySecret)
+			return s, fmt.Errorf("%s_env %s: the %s is empty", name, excerpt.Name(s.Env), strings.ReplaceAll(name, "_", " "))
 		}
 		s.text = &text
 	}
 	return s, nil
 }
-
-var errEmptySecret = errors.New("the password is empty")
 
 // String says where the password comes from, and hides it.
 func (s Secret) String() string {

@@ -126,7 +126,7 @@ func TestErrorsOfTablesHideSecrets(t *testing.T) {
 		there + "policy.password = 1\npolicy.password = \"c4n4ry\"":                                        "policy.password must be a string",
 		there + "policy.password = \"c4n4ry\"\npolicy.password = \"c4n4ry\"":                               "line 8: key password is already defined",
 		strings.Replace(good, "redis", "http", 1) + "host = \"h\"\nport = 1\npolicy.password = \"c4n4ry\"": "only for kind redis",
-		strings.Replace(good, "redis", "http", 1) + "url = \"redis://u:c4n4ry@h\"":                         "url is only for kind redis",
+		strings.Replace(good, "redis", "http", 1) + "url = \"redis://u:c4n4ry@h\"":                         "url: the scheme must be http:// or https://",
 	} {
 		_, err := registry.Load(fstest.MapFS{
 			"keys.toml":           {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n")},

@@ -178,7 +178,7 @@ func TestContextFaults(t *testing.T) {
 
 			// The library refuses the same values, whatever brings them as Go values.
 			var values map[string]any
-			if c.name == "LastDuplicate" || json.Unmarshal([]byte(c.context), &values) != nil {
+			if c.name == "LastDuplicate" || len(c.context) > 1000 || json.Unmarshal([]byte(c.context), &values) != nil {
 				return
 			}
 			_, err = Context(expr.Params{}, values, reg)

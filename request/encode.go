@@ -27,6 +27,7 @@ type Response struct {
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
 	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
 	ShowDeltas      bool
+	Explanation     []byte             // a JSON value; nil: none
 	Trace           []byte             // a JSON value; nil: none
 	Completeness    []NodeCompleteness // nil: the answer does not speak of it
 }
@@ -104,6 +105,9 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 		}
 	}
 	dst = appendCompleteness(append(dst, ']'), r.Completeness)
+	if r.Explanation != nil {
+		dst = append(append(dst, `,"explain":`...), r.Explanation...)
+	}
 	return append(appendTrace(dst, r.Trace), "}\n"...)
 }
 

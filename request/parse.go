@@ -24,9 +24,23 @@ type Parsed struct {
 	Scheduling string
 	// Trace asks for a trace of the run in the answer. The caller checks whether it may.
 	Trace bool
+	// Explain asks why rows are in the answer, or are not. The caller checks whether it may.
+	Explain Explain
 	// Require names nodes by id or label. The caller checks whether the plan has them.
 	Require []string
 }
+
+// Explain says what a request wants to have explained. The zero value is nothing. Immutable; any goroutine.
+type Explain struct {
+	All bool    // the rows of the answer
+	IDs []int64 // these ids, in the answer or not
+}
+
+// Asked reports whether there is something to explain.
+func (e *Explain) Asked() bool { return e.All || len(e.IDs) > 0 }
+
+// ExplainIDsMax bounds the ids that a request may have explained.
+const ExplainIDsMax = 100
 
 // RequireMax is how many nodes a request may require.
 const RequireMax = 64
@@ -37,11 +51,11 @@ const UserIDMax = math.MaxUint32
 // Parse checks one document. Any goroutine.
 //
 // Parse checks in a fixed order and reports the first fault: syntax, user_id, context,
-// param_overrides, plan, deadline_ms, scheduling, trace, require. The error is an *Error. Stream.Locate adds the line
+// param_overrides, plan, deadline_ms, scheduling, trace, explain, require. The error is an *Error. Stream.Locate adds the line
 // of the input to a syntax error.
 //
 // The last of several members with the same name counts. Parse ignores unknown members.
-// A null context, param_overrides, plan, deadline_ms, scheduling, trace or require is the same as none.
+// A null context, param_overrides, plan, deadline_ms, scheduling, trace, explain or require is the same as none.
 func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	root, err := jsondoc.Parse(doc)
 	if err != nil {
@@ -66,6 +80,9 @@ func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	}
 	if refused == nil {
 		refused = req.readTrace(&root)
+	}
+	if refused == nil {
+		refused = req.readExplain(&root)
 	}
 	if refused == nil {
 		refused = req.readRequire(&root)
@@ -225,6 +242,37 @@ func (r *Parsed) readTrace(root *jsondoc.Value) *Error {
 		return refuse(CodeInvalid, v, "trace must be true or false")
 	default:
 		r.Trace = v.Bool
+	}
+	return nil
+}
+
+func (r *Parsed) readExplain(root *jsondoc.Value) *Error {
+	v := root.Get("explain")
+	switch {
+	case v == nil || v.Kind == jsondoc.Null:
+	case v.Kind == jsondoc.Bool:
+		r.Explain.All = v.Bool
+	case v.Kind == jsondoc.Array:
+		return r.readExplainIDs(v)
+	default:
+		return refuse(CodeInvalid, v, "explain must be true, false or a list of ids, got %s", v.Describe())
+	}
+	return nil
+}
+
+func (r *Parsed) readExplainIDs(v *jsondoc.Value) *Error {
+	if len(v.Items) == 0 || len(v.Items) > ExplainIDsMax {
+		return refuse(CodeInvalid, v, "explain must list 1 to %d ids, got %d", ExplainIDsMax, len(v.Items))
+	}
+	for i := range v.Items {
+		switch id := &v.Items[i]; {
+		case id.Kind == jsondoc.Int:
+			r.Explain.IDs = append(r.Explain.IDs, id.Int)
+		case id.Kind == jsondoc.Uint && id.Uint <= math.MaxInt64:
+			r.Explain.IDs = append(r.Explain.IDs, int64(id.Uint))
+		default:
+			return refuse(CodeInvalid, id, "explain[%d] must be an integer of 64 bits, got %s", i, id.Describe())
+		}
 	}
 	return nil
 }

@@ -47,16 +47,9 @@ func Dedupe(stop Stop, m *Memory, rs RowSet, d Distinction) (RowSet, error) {
 		return rs, nil
 	}
 	if d.Keep != KeepFirst {
-		g.choose(rs, d)
+		g.choose(m, rs, d)
 	}
-	out := RowSet{Batch: rs.Batch, Rows: m.Rows(len(g.kept)), N: len(g.kept)}
-	i := 0
-	for pos, group := range g.of {
-		if g.kept[group] == int32(pos) {
-			out.Rows[i] = rs.Row(pos)
-			i++
-		}
-	}
+	out := RowSet{Batch: rs.Batch, Rows: g.keptRows(m, rs), N: len(g.kept)}
 	if c := rs.Batch.Set(d.Sets); d.Sets != 0 && c != nil {
 		out.Batch = With(rs.Batch, Columns{Sets: []SetColumn{unionSets(m, rs, c, g)}})
 	}
@@ -65,14 +58,16 @@ func Dedupe(stop Stop, m *Memory, rs RowSet, d Distinction) (RowSet, error) {
 
 // groups are the active rows by their keys. One goroutine at a time.
 type groups struct {
-	of   []int32 // by position: the number of the row's group; groups count from the first position on
-	kept []int32 // by group: the position of the row that stays
+	of      []int32 // by position: the number of the row's group; groups count from the first position on
+	first   []int32 // by group: the position of its first row
+	kept    []int32 // by group: the position of the row that stays; first itself if all first rows stay
+	doubles []int32 // the positions of all rows that are not the first of their group, ascending
 }
 
 // groupRows puts rows of one key into one group, whose first row stays. A row without a key is a group of its own.
 func groupRows(stop Stop, m *Memory, keys rowKeys) (groups, error) {
 	n := len(keys.values)
-	g := groups{of: m.Rows(n), kept: m.Rows(n)[:0]}
+	g := groups{of: m.Rows(n), first: m.Rows(n)[:0], doubles: m.Rows(n)[:0]}
 	table := newKeyTable(m, keys.values, n)
 	for lo := 0; lo < n; lo += stopRows {
 		if stop != nil && stop.Cancelled() {
@@ -83,19 +78,23 @@ func groupRows(stop Stop, m *Memory, keys rowKeys) (groups, error) {
 				first, slot := table.find(keys.values[pos])
 				if first >= 0 {
 					g.of[pos] = g.of[first]
+					g.doubles = append(g.doubles, int32(pos))
 					continue
 				}
 				table.put(slot, int32(pos))
 			}
-			g.of[pos] = int32(len(g.kept))
-			g.kept = append(g.kept, int32(pos))
+			g.of[pos] = int32(len(g.first))
+			g.first = append(g.first, int32(pos))
 		}
 	}
+	g.kept = g.first
 	return g, nil
 }
 
 // choose makes the row with the greatest or least value of each group stay.
-func (g *groups) choose(rs RowSet, d Distinction) {
+func (g *groups) choose(m *Memory, rs RowSet, d Distinction) {
+	g.kept = m.Rows(len(g.first))
+	copy(g.kept, g.first)
 	if c := rs.Batch.Int(d.Column); c != nil {
 		chooseBy(g, rs, c.Values, c.Valid, d.Keep)
 	} else if c := rs.Batch.Float(d.Column); c != nil {
@@ -104,13 +103,32 @@ func (g *groups) choose(rs RowSet, d Distinction) {
 }
 
 func chooseBy[T cmp.Ordered](g *groups, rs RowSet, values []T, valid Bitmap, keep Keep) {
-	for pos, group := range g.of {
-		row, best := rs.Row(pos), rs.Row(int(g.kept[group]))
-		if row == best || !valid.Get(int(row)) {
-			continue
-		}
-		if !valid.Get(int(best)) || keep == KeepMax && values[row] > values[best] || keep == KeepMin && values[row] < values[best] {
-			g.kept[group] = int32(pos)
+	for _, pos := range g.doubles {
+		group := g.of[pos]
+		row, best := rs.Row(int(pos)), rs.Row(int(g.kept[group]))
+		switch {
+		case !valid.Get(int(row)):
+		case !valid.Get(int(best)), keep == KeepMax && values[row] > values[best], keep == KeepMin && values[row] < values[best]:
+			g.kept[group] = pos
 		}
 	}
+}
+
+// keptRows returns the rows that stay, in the order of rs.
+func (g *groups) keptRows(m *Memory, rs RowSet) []int32 {
+	rows := m.Rows(len(g.kept) + 1) // each row is written, and stays if the next one is written behind it
+	if len(g.kept) == 0 || &g.kept[0] == &g.first[0] {
+		for group, pos := range g.first {
+			rows[group] = rs.Row(int(pos))
+		}
+		return rows[:len(g.kept)]
+	}
+	n := 0
+	for pos, group := range g.of {
+		rows[n] = rs.Row(pos)
+		if g.kept[group] == int32(pos) {
+			n++
+		}
+	}
+	return rows[:n]
 }

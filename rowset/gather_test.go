@@ -170,7 +170,7 @@ func TestWithAgreesWithPlainRows(t *testing.T) {
 // No column is lost and none doubled where rows get columns of all types at once.
 func TestScatterAgreesWithPlainRows(t *testing.T) {
 	lend := lender(t)
-	forRandom(t, 300, func(t *testing.T, rng *rand.Rand) {
+	forRandom(t, 150, func(t *testing.T, rng *rand.Rand) {
 		in := rowsettest.RowSet(rng, 300)
 		values := rowsettest.Batch(rng, in.N)
 		out := rowset.Scatter(lend(rng), in, values.Columns)

@@ -36,13 +36,14 @@ type setUnion struct {
 func (s *setUnion) byMask(m *Memory) {
 	masks := m.IDs(len(s.groups.kept))
 	clear(masks)
-	for pos, group := range s.groups.of {
-		masks[group] |= s.mask(s.rows.Row(pos))
+	for _, pos := range s.groups.doubles {
+		group := s.groups.of[pos]
+		masks[group] |= s.mask(s.rows.Row(int(pos))) | s.mask(s.rows.Row(int(s.groups.first[group])))
 	}
 	firsts := newKeyTable(m, masks, len(masks)) // the first group of each mask that is a new set
 	for group, pos := range s.groups.kept {
 		row, mask := s.rows.Row(int(pos)), masks[group]
-		if mask == s.mask(row) {
+		if mask == 0 || mask == s.mask(row) { // a group of one row, or of nulls, or one whose row has all members
 			continue
 		}
 		first, slot := firsts.find(mask)

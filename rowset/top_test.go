@@ -16,7 +16,7 @@ import (
 )
 
 func TestTopAgreesWithSortAndTake(t *testing.T) {
-	forRandom(t, 2000, func(t *testing.T, rng *rand.Rand) {
+	forRandom(t, 1000, func(t *testing.T, rng *rand.Rand) {
 		in := rowsettest.RowSet(rng, 3000)
 		keys := sortable(in)
 		key, desc := keys[rng.IntN(len(keys))], rng.IntN(2) == 0

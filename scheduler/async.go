@@ -44,6 +44,7 @@ type Async struct {
 	cpu         CPU
 	reg         *registry.Registry
 	clients     []Caller // by endpoint index; nil for an endpoint that is not a Redis
+	remotes     []Remote // by endpoint index; nil for an endpoint of another kind than http
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -98,6 +99,9 @@ type AsyncConfig struct {
 	// Clients run the calls to Redis, by Endpoint.Index; nil for an endpoint that is not a Redis.
 	// The engine closes them.
 	Clients []Caller
+	// Remotes ask the services, by Endpoint.Index; nil for an endpoint of another kind than http. The engine closes
+	// them. Nil: there is none.
+	Remotes []Remote
 	// NodeTimeout bounds each node from its start. Zero means no bound.
 	NodeTimeout time.Duration
 	// MaxRows bounds the rows that the nodes of one request make together: see
@@ -115,7 +119,7 @@ type AsyncConfig struct {
 // NewAsync returns an engine on a running loop, which others may use, too.
 func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
-		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, nodeTimeout: cfg.NodeTimeout,
+		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, remotes: cfg.Remotes, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
 		profiles: make(map[*plan.Graph]*profile), events: trace.NewBudget(cfg.TraceEvents), memory: cfg.Memory,
 	}
@@ -211,6 +215,11 @@ func (e *Async) checkDrained() {
 	for _, c := range e.clients {
 		if c != nil {
 			c.Close() // fails the calls of orphans, which ends their bodies
+		}
+	}
+	for _, c := range e.remotes {
+		if c != nil {
+			c.Close()
 		}
 	}
 	if e.active.len() > 0 {

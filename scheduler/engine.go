@@ -24,7 +24,9 @@ type Execution struct {
 	Arrived   clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline  clock.Time // on the engine's clock; zero means none
 	Deltas    bool       // fill Result.Deltas
-	Mode      *Mode      // of this request; nil means the engine's
+	// KeepRows fills Result.Rows. The nodes then show each other all their rows: none stops at a task.Limit.
+	KeepRows bool
+	Mode     *Mode // of this request; nil means the engine's
 	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on
 	// without them. Nobody changes it any more.
 	Required []int
@@ -52,6 +54,7 @@ func (x *Execution) Check(reg *registry.Registry) error {
 type Result struct {
 	Outputs []rowset.RowSet      // one per output of the plan, in order; nil on error
 	Deltas  []rowset.SchemaDelta // one per node that was due, in the plan's order; nil unless asked for, or on error
+	Rows    []NodeRows           // one per node, in the plan's order; nil unless asked for, or on error
 	// Completeness says what each lenient node contributed that has settled, and any other that lacks something, in the
 	// plan's order. It is nil if there are none of them.
 	Completeness []Completeness
@@ -81,15 +84,7 @@ type Engine interface {
 // Forever is a grace that never ends.
 const Forever time.Duration = 1<<63 - 1
 
-// RecordDelta notes how a running node changed the columns, if the request asks for that. The engine
-// calls it before Succeed.
-func (s *State) RecordDelta(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
-	if s.deltas != nil {
-		s.deltas[node] = rowset.NewSchemaDelta(s.graph.Nodes[node].ID, inputs, refs, out)
-	}
-}
-
-// Result returns the answer of a finished request: its outputs and deltas, or its first error.
+// Result returns the answer of a finished request: its outputs and notes, or its first error.
 func (s *State) Result() *Result {
 	if node, err := s.Err(); err != nil {
 		if node >= 0 {
@@ -98,7 +93,9 @@ func (s *State) Result() *Result {
 		}
 		return &Result{Err: err, Completeness: s.completeness()}
 	}
-	r := &Result{Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.dueDeltas(), Completeness: s.completeness()}
+	r := &Result{
+		Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.dueDeltas(), Rows: s.notes.rows, Completeness: s.completeness(),
+	}
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 	}

@@ -85,7 +85,7 @@ func (r *run) runInline(node int, start clock.Time) {
 		out, end, err := r.invokeInline(node, start)
 		o := trace.Outcome{Rows: out.N, Err: err}
 		if err == nil {
-			r.state.RecordDelta(node, c.Inputs, c.Refs, out)
+			r.state.Note(node, c.Inputs, c.Refs, out)
 			o.Dropped, o.Lack = r.noteLack(node, c)
 		} else {
 			o.StandIn, o.Rows = r.state.Fail(node, err, end)

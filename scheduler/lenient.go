@@ -96,7 +96,7 @@ func (s *State) standIn(node int, err error) (how trace.StandIn, rows int) {
 // stand gives the readers of a failed node what stands in for its result.
 func (s *State) stand(node int, value rowset.RowSet) {
 	n := s.graph.Nodes[node]
-	s.RecordDelta(node, s.results(n.Inputs), s.results(n.Refs), value)
+	s.Note(node, s.results(n.Inputs), s.results(n.Refs), value)
 	s.letGo(n)
 	s.keep(node, value)
 	s.conclude(node, value)
@@ -130,11 +130,11 @@ func (s *State) demand(node int) {
 
 // dueDeltas returns the deltas of the nodes that were due.
 func (s *State) dueDeltas() []rowset.SchemaDelta {
-	if s.deltas == nil || s.due == len(s.nodes) {
-		return s.deltas
+	if s.notes.deltas == nil || s.due == len(s.nodes) {
+		return s.notes.deltas
 	}
-	due := s.deltas[:0]
-	for i, delta := range s.deltas {
+	due := s.notes.deltas[:0]
+	for i, delta := range s.notes.deltas {
 		if s.nodes[i].status != onDemand {
 			due = append(due, delta)
 		}

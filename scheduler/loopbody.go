@@ -26,6 +26,7 @@ type loopBody struct {
 	timer     *loop.Timer      // the one sleep at a time; made at the first one
 	endpoint  int              // of the call, if it is recorded
 	cancelled bool             // nobody waits for the result any more
+	remote    *remoteWait      // the one await of a service at a time; nil before the first
 	call      resp.Call        // the one await of Redis at a time
 }
 
@@ -105,9 +106,11 @@ func (b *loopBody) ended() {
 }
 
 // cancel implements body. A sleep or a Redis call ends in the next iteration, in a timer callback of its own,
-// however many bodies there are. A Redis call whose deadline has come is the client's to end.
+// however many bodies there are. A Redis call whose deadline has come is the client's to end. A call to a service
+// is cancelled at once.
 func (b *loopBody) cancel() {
 	b.cancelled, b.recorder = true, nil
+	b.remote.giveUp()
 	waits := b.timer != nil && b.timer.Active()
 	if b.client != nil && !b.call.Deadline.Passed(b.engine.loop.Clock().Now()) {
 		b.giveUpCall()

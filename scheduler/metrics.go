@@ -3,14 +3,16 @@ package scheduler
 import (
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 )
 
 // Metrics are the counters of an engine and of everything that it drives. A copy; any goroutine.
 type Metrics struct {
-	Loop  loop.Metrics
-	CPU   cpupool.Stats // zero if the CPU given to NewAsync does not count
-	Redis []resp.Stats  // by endpoint index; zero for an endpoint that is not a Redis
+	Loop   loop.Metrics
+	CPU    cpupool.Stats  // zero if the CPU given to NewAsync does not count
+	Redis  []resp.Stats   // by endpoint index; zero for an endpoint that is not a Redis
+	Remote []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
 	Counts
 	Live      int                       // requests in flight
 	Malformed uint64                    // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
@@ -21,7 +23,7 @@ type Metrics struct {
 // Metrics implements Engine. It returns the counters as they are between two callbacks, or as they
 // were when the loop stopped. Any goroutine but the loop.
 func (e *Async) Metrics() Metrics {
-	m := Metrics{Loop: e.loop.Metrics(), Redis: make([]resp.Stats, len(e.clients))}
+	m := Metrics{Loop: e.loop.Metrics(), Redis: make([]resp.Stats, len(e.clients)), Remote: make([]remote.Stats, len(e.remotes))}
 	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {
 		m.CPU = counting.Stats()
 	}
@@ -30,6 +32,11 @@ func (e *Async) Metrics() Metrics {
 		for i, c := range e.clients {
 			if c != nil {
 				m.Redis[i] = c.Stats()
+			}
+		}
+		for i, c := range e.remotes {
+			if c != nil {
+				m.Remote[i] = c.Stats()
 			}
 		}
 		m.Counts, m.Live = e.counts, e.runs.len()

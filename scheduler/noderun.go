@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -195,7 +196,7 @@ func (n *nodeRun) outcome() error {
 	}
 	// In the mode OffloadAll the timer decides, unless the client's timer for the call was ahead of
 	// it for the same instant.
-	if n.deadline.Passed(n.ended) && (n.run.mode != OffloadAll || errors.Is(n.err, resp.ErrTimeout)) {
+	if n.deadline.Passed(n.ended) && (n.run.mode != OffloadAll || errors.Is(n.err, resp.ErrTimeout) || errors.Is(n.err, remote.ErrTimeout)) {
 		n.countLate(n.err)
 		return n.timedOut(n.ended)
 	}
@@ -272,7 +273,7 @@ func (n *nodeRun) settle(err error) *run {
 	} else {
 		o.Rows = n.out.N
 		o.Dropped, o.Lack = r.noteLack(n.node.Index, &n.ctx)
-		r.state.RecordDelta(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
+		r.state.Note(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
 		r.state.Succeed(n.node.Index, n.out)
 	}
 	if r.recorder != nil {
@@ -304,7 +305,7 @@ func (n *nodeRun) orphanEnded() {
 // was cancelled, it had not started, or the client gave up its call.
 func stoppedEarly(err error) bool {
 	for _, sign := range [...]error{
-		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed,
+		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed, remote.ErrGivenUp,
 	} {
 		if errors.Is(err, sign) {
 			return true

@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 )
@@ -80,7 +81,7 @@ func DefaultCPUThreads(cores int) int { return min(max(2, cores-1), 8) }
 const DefaultBusyPoll = reactor.DefaultBusyPoll
 
 // OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU pool, and a client
-// per Redis endpoint. A client connects when a request first needs it. Close ends them all.
+// per endpoint. A client connects when a request first needs it. Close ends them all.
 func OpenAsync(cfg Config) (*Async, error) {
 	cfg = cfg.WithDefaults()
 	host := reactor.New(reactor.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic, BusyPoll: cfg.BusyPoll})
@@ -94,9 +95,13 @@ func OpenAsync(cfg Config) (*Async, error) {
 		Placement: cfg.Placement, Memory: cfg.Memory,
 	})
 	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
+	e.remotes = make([]Remote, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
-		if ep.Kind == registry.Redis {
+		switch ep.Kind {
+		case registry.Redis:
 			e.clients[i] = resp.NewClient(l, host, cfg.RedisOptions(ep))
+		case registry.HTTP:
+			e.remotes[i] = remote.NewClient(l, nil, RemoteOptions(ep))
 		}
 	}
 	e.release = func() {
@@ -128,5 +133,19 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 		MaxReplyBytes:   c.MaxReplyBytes,
 		NoCoalesceReads: c.NoCoalesceReads,
 		Seed:            uint64(time.Now().UnixNano()),
+	}
+}
+
+// RemoteOptions returns an endpoint's policy as the clients of package remote take it.
+func RemoteOptions(ep *registry.Endpoint) remote.Options {
+	return remote.Options{
+		URL:             ep.URL(),
+		Header:          ep.Header(),
+		Connections:     ep.Policy.Connections,
+		MaxInflight:     ep.Policy.MaxInflight,
+		ConnectTimeout:  ep.Policy.ConnectTimeout,
+		RequestTimeout:  ep.Policy.RequestTimeout,
+		MaxRequestBytes: ep.Service.MaxRequestBytes,
+		MaxAnswerBytes:  ep.Service.MaxAnswerBytes,
 	}
 }

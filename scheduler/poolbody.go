@@ -7,7 +7,6 @@ import (
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -28,7 +27,7 @@ type poolBody struct {
 	deadline    clock.Time   // of the request
 	failed      *atomic.Bool // the request has failed; nil: run regardless
 	abandoned   *atomic.Bool // may be nil
-	deltas      []rowset.SchemaDelta
+	notes       notes
 	nodeTimeout time.Duration
 
 	ended    clock.Time   // of the work; zero if no node ran
@@ -63,7 +62,7 @@ func (b *poolBody) start(n *nodeRun) error {
 	b.worked.Store(false)
 	length := 1
 	if r.mode != OffloadAll {
-		b.failed, b.abandoned, b.deltas = r.failed, r.state.abandoned, r.state.deltas
+		b.failed, b.abandoned, b.notes = r.failed, r.state.abandoned, r.state.notes
 		if n.chained {
 			length = int(n.profile.nodes[b.index].length)
 		}
@@ -108,15 +107,15 @@ func (b *poolBody) work() {
 			b.worked.Store(true)
 			return
 		}
-		if b.deltas != nil {
-			b.deltas[index] = rowset.NewSchemaDelta(c.Node.ID, c.Inputs, c.Refs, n.out)
+		if b.notes.wanted() {
+			b.notes.take(c.Node, c.Inputs, c.Refs, n.out)
 		}
 		index = int(p.next)
 		next := &n.profile.nodes[index]
 		b.steps[k+1].rows = n.out.N + next.makes
 		clear(c.Inputs)
 		clear(c.Refs)
-		c.Node, c.Limit = b.graph.Nodes[index], next.limit
+		c.Node, c.Limit = b.graph.Nodes[index], b.notes.limit(next.limit)
 		c.Inputs, c.Refs = append(c.Inputs[:0], n.out), c.Refs[:0]
 	}
 }
@@ -174,7 +173,7 @@ func (b *poolBody) measured(last int) {
 			err = n.err
 		}
 		node.learn(step.rows, step.end.Sub(step.start), err)
-		if k > 0 && node.limit > 0 {
+		if k > 0 && b.notes.limit(node.limit) > 0 {
 			p.counts.TopK++
 		}
 	}
@@ -194,7 +193,7 @@ func (b *poolBody) free() {
 	if cap(b.steps) > keepSteps {
 		b.steps = nil
 	}
-	b.node, b.graph, b.failed, b.abandoned, b.deltas = nil, nil, nil, nil, nil
+	b.node, b.graph, b.failed, b.abandoned, b.notes = nil, nil, nil, nil, notes{}
 	b.engine.freePoolBodies.put(b)
 }
 

@@ -83,7 +83,7 @@ func newProfile(g *plan.Graph) *profile {
 
 // limitOf returns the Ctx.Limit of a node of r, and counts a node that has one.
 func (r *run) limitOf(node int) int {
-	limit := r.profile.nodes[node].limit
+	limit := r.state.notes.limit(r.profile.nodes[node].limit)
 	if limit == 0 || r.mode == OffloadAll {
 		return 0
 	}

@@ -64,7 +64,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
 	if r.memory == nil {
 		r.memory = rowset.NewMemory(e.memory)
 	}
-	r.memory.SetLending(r.profile.forgets)
+	r.memory.SetLending(r.profile.forgets && !req.KeepRows)
 	if req.Record != trace.Off {
 		r.record(arrived)
 	}

@@ -139,6 +139,8 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	case errors.Is(err, resp.ErrTimeout), errors.Is(err, resp.ErrConnect), errors.Is(err, resp.ErrConnectionLost),
 		errors.Is(err, resp.ErrProtocol), errors.Is(err, resp.ErrQueueFull):
 		return c.redisTrouble()
+	case errors.Is(err, task.ErrRemote):
+		return c.service.fault > 0 || c.service.tight
 	}
 	if c.redis.fault == 0 {
 		return false
@@ -348,7 +350,7 @@ func (w *simWorld) checkFree() {
 	for _, b := range e.freePoolBodies.items {
 		w.check(!poolBodies[b], "a body on the pool was freed twice")
 		poolBodies[b] = true
-		w.check(b.node == nil && b.failed == nil && b.deltas == nil, "a free body on the pool is not reset")
+		w.check(b.node == nil && b.failed == nil && !b.notes.wanted(), "a free body on the pool is not reset")
 	}
 }
 

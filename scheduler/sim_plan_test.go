@@ -44,9 +44,9 @@ type planMaker struct {
 type plannedNode struct {
 	rowsMax int
 	country bool
-	score   bool // 2001
-	typed   bool // a column of each other type: see withTypes
-	read    bool // some node depends on it
+	score   bool   // 2001
+	typed   bool   // a column of each other type: see withTypes
+	read    bool   // some node depends on it
 	lenient string // on_error and optional, as members of the node
 }
 
@@ -236,6 +236,10 @@ func (m *planMaker) inner() {
 	}
 	if m.w.cfg.popular && m.w.hits(0.3) {
 		m.add(n, "sim::popular", input, "%s", m.endpoint())
+		return
+	}
+	if m.w.hits(0.08) {
+		m.add(n, "sim::service", input, "")
 		return
 	}
 	fanout := 1 + rng.IntN(6)

@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -175,6 +176,15 @@ func (r *refWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
 func (r *refWaiter) Next() (from int, part resp.Replies, err error) {
 	part, r.rest = r.rest, resp.Replies{}
 	return 0, part, nil
+}
+
+// Exchange implements task.Waiter.
+func (r *refWaiter) Exchange(_ *registry.Endpoint, x *remote.Exchange) error {
+	request, err := x.Request(nil)
+	if err != nil {
+		return err
+	}
+	return x.Answer(simScore(request))
 }
 
 // Sleep implements task.Waiter.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -142,6 +144,29 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		}
 		return c.Inputs[0], nil
 	}, endpoint)
+	// remote asks a service for a number that depends on its input.
+	passThrough("sim::service", true, func(c *task.Ctx) (rowset.RowSet, error) {
+		ep, _ := c.Registry.Endpoint("ep_0003")
+		asked, answered := 0, 0
+		waits := true
+		defer func() { waits = false }()
+		request := func(dst []byte) ([]byte, error) {
+			lab.world.check(waits && asked == 0, "node %s of request %d: its request is written %d times, waits: %v", c.Node.ID, c.UserID, asked+1, waits)
+			asked++
+			return strconv.AppendUint(dst, digestOf(c.Inputs[0]), 10), nil
+		}
+		answer := func(body []byte) error {
+			lab.world.check(waits && answered == 0, "node %s of request %d: its answer comes %d times, waits: %v", c.Node.ID, c.UserID, answered+1, waits)
+			answered++
+			if want := simScore(strconv.AppendUint(nil, digestOf(c.Inputs[0]), 10)); !bytes.Equal(body, want) {
+				return remote.Malformedf("the answer is %q, and should be %q", body, want)
+			}
+			return nil
+		}
+		err := c.Remote(ep).Exchange(request, answer)
+		lab.world.check(err != nil || answered == 1, "node %s of request %d: an exchange succeeded without an answer", c.Node.ID, c.UserID)
+		return c.Inputs[0], err
+	})
 	// open asks, and goes on without an answer.
 	passThrough("sim::open", true, func(c *task.Ctx) (rowset.RowSet, error) {
 		key := fmt.Sprintf("user:%d", c.UserID%40)
@@ -229,7 +254,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 			}
 			switch {
 			case !n.settled:
-			case errors.Is(err, task.ErrCancelled), errors.Is(err, resp.ErrTimeout), errors.Is(err, resp.ErrClosed):
+			case stoppedEarly(err):
 				w.stopped++
 			default:
 				w.late++
@@ -393,6 +418,13 @@ type simWaiter struct {
 	expected []byte
 	got      []byte
 	args     [][]byte
+}
+
+// Exchange implements task.Waiter.
+func (s *simWaiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
+	err := s.inner.Exchange(ep, x)
+	s.woke("exchange")
+	return err
 }
 
 // NewBatch implements task.Waiter.

@@ -220,7 +220,7 @@ func (w *simWorld) checkThreads(q *simRequest, t *trace.Trace) {
 		for _, s := range track.Slices {
 			switch {
 			case s.Kind == trace.CallSlice:
-				w.check(track.Kind == trace.RedisTrack, "trace of request %d: a call on %s", q.user, track.Name)
+				w.check(track.Kind == trace.RedisTrack || track.Kind == trace.HTTPTrack, "trace of request %d: a call on %s", q.user, track.Name)
 				commands[s.Node] += s.Commands
 			case s.Kind == trace.NodeSlice && track.Kind == trace.CPUTrack:
 				w.check(track.Number < w.cfg.workers, "trace of request %d: worker %d", q.user, track.Number)
@@ -233,7 +233,7 @@ func (w *simWorld) checkThreads(q *simRequest, t *trace.Trace) {
 		}
 	}
 	for _, f := range t.Flows {
-		if f.Kind == trace.RedisFlow {
+		if f.Kind == trace.RedisFlow || f.Kind == trace.HTTPFlow {
 			flows[f.Node]++
 		}
 	}

@@ -48,6 +48,11 @@ id = "ep_0002"
 name = "redis_two"
 kind = "redis"
 url = "unix:///run/two.sock"
+[[endpoint]]
+id = "ep_0003"
+name = "model"
+kind = "http"
+url = "http://model/score"
 `)}}
 	for _, name := range []string{"keys.toml", "params.toml"} {
 		data, err := os.ReadFile(filepath.Join("..", "registry", "tables", name))
@@ -88,6 +93,10 @@ type simConfig struct {
 		fault float64 // of a server, per command
 		down  int     // times that a server goes down
 		tight bool    // timeouts and limits of the clients are within reach
+	}
+	service struct {
+		fault float64 // of the service, per request
+		tight bool    // timeouts and limits of its client are within reach
 	}
 	deadlines    bool // of requests
 	nodeTimeout  time.Duration
@@ -158,6 +167,10 @@ func (w *simWorld) drawConfig() {
 		c.redis.down = 1 + rng.IntN(3)
 	}
 	c.redis.tight = w.hits(0.4)
+	if w.hits(0.4) {
+		c.service.fault = 0.2 * w.rng.Float64()
+	}
+	c.service.tight = w.hits(0.3)
 	c.deadlines = w.hits(0.6)
 	c.planTimeouts = w.hits(0.4)
 	if w.hits(0.3) {
@@ -205,6 +218,8 @@ type simWorld struct {
 	engine  *Async
 	clients []Caller
 	options []resp.Options // of the clients
+	remotes []Remote       // by endpoint index
+	service *simService
 	plans   []*plan.Graph
 
 	requests   []*simRequest // by user id, which is the number of the request from 1 on
@@ -290,6 +305,10 @@ func (w *simWorld) build() {
 		Workers: c.workers, QueueMax: c.queueMax, Clock: w.sim.Clock, Executor: w.exec,
 	})
 	for _, ep := range w.lab.reg.Endpoints() {
+		if ep.Kind == registry.HTTP {
+			w.buildService(ep)
+			continue
+		}
 		o := resp.Options{
 			Addr: ep.Addr(), Connections: 1 + w.rng.IntN(2), MaxInflight: 1 + w.rng.IntN(40),
 			ClientName: []string{"", "rankd"}[w.rng.IntN(2)], Database: w.rng.IntN(2),
@@ -309,7 +328,7 @@ func (w *simWorld) build() {
 		w.net.Listen(o.Addr, w.accept)
 	}
 	w.engine = NewAsync(AsyncConfig{
-		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, NodeTimeout: c.nodeTimeout,
+		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, Remotes: w.remotes, NodeTimeout: c.nodeTimeout,
 		MaxRows: c.maxRows, Placement: c.placement, Memory: poisonedPool(), TraceEvents: w.traces.events,
 	})
 	for i := range 1 + w.rng.IntN(3) {

@@ -35,14 +35,14 @@ const (
 // no node is in flight.
 //
 // One goroutine at a time: the loop in the Async engine. NodeDeadline and CheckNodeStart read
-// only values that stay from Begin to Release, and RecordDelta writes an entry that belongs to its
+// only values that stay from Begin to Release, and Note writes an entry that belongs to its
 // node. The goroutine that runs a node may call these three beside the others.
 type State struct {
 	graph     *plan.Graph
 	arrived   clock.Time
-	deadline  clock.Time           // of the request; zero: none
-	abandoned *atomic.Bool         // Execution.Abandoned; may be nil
-	deltas    []rowset.SchemaDelta // entry i is about node i; nil unless the request asks for them
+	deadline  clock.Time   // of the request; zero: none
+	abandoned *atomic.Bool // Execution.Abandoned; may be nil
+	notes     notes        // what the request wants to know of its nodes
 	nodes     []nodeState
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
@@ -74,9 +74,7 @@ type nodeState struct {
 func (s *State) Begin(e *Execution, arrived clock.Time) {
 	s.Reset(e.Graph, arrived, e.Deadline)
 	s.abandoned, s.required = e.Abandoned, e.Required
-	if e.Deltas {
-		s.deltas = make([]rowset.SchemaDelta, len(e.Graph.Nodes))
-	}
+	s.notes = notesFor(e)
 }
 
 // Reset prepares s for a new run of g, reusing its memory. The request arrived
@@ -106,7 +104,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.deltas, s.err, s.required, s.lacks = nil, nil, nil, nil, nil
+	s.graph, s.notes, s.err, s.required, s.lacks = nil, notes{}, nil, nil, nil
 }
 
 // Next hands out the next node to start and counts it as in flight. It returns false if none is

@@ -8,6 +8,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 )
@@ -72,6 +73,9 @@ type Waiter interface {
 	// Do and the end of the body give up what is still to come.
 	Begin(ep *registry.Endpoint, b *resp.Batch) error
 	Next() (from int, part resp.Replies, err error)
+	// Exchange posts to the service behind an endpoint of kind http and waits for the end of that. Until then another
+	// goroutine may call the functions of x.
+	Exchange(ep *registry.Endpoint, x *remote.Exchange) error
 	// Sleep waits for d. It ends early, with ErrCancelled, when nobody waits for the body's
 	// result any more; a sleep that begins after that ends at once with ErrCancelled.
 	Sleep(d time.Duration) error
@@ -104,6 +108,9 @@ func (NoWaiter) Begin(*registry.Endpoint, *resp.Batch) error { return errNoWaiti
 
 // Next implements Waiter; it fails.
 func (NoWaiter) Next() (int, resp.Replies, error) { return 0, resp.Replies{}, errNoWaiting }
+
+// Exchange implements Waiter; it fails.
+func (NoWaiter) Exchange(*registry.Endpoint, *remote.Exchange) error { return errNoWaiting }
 
 // Sleep implements Waiter; it fails.
 func (NoWaiter) Sleep(time.Duration) error { return errNoWaiting }

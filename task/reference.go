@@ -26,6 +26,9 @@ type Example struct {
 	// Redis lists the commands that fill an empty Redis: words between blanks, in single quotes if they have blanks
 	// themselves. Nil stands for the demo data.
 	Redis []string
+	// Service is the body with which the service behind an endpoint of kind http answers, whatever it is asked; "" stands
+	// for an example without a service.
+	Service string
 	// Request is the request as JSON; "" stands for {"user_id": 1}.
 	Request string
 }

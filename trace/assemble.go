@@ -8,6 +8,7 @@ import (
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 )
 
 // Trace assembles the trace of a recording.
@@ -188,7 +189,7 @@ func (a *assembly) track(key trackKey) *Track {
 			t.Name = fmt.Sprintf("CPU %d", key.number)
 		case IOTrack:
 			t.Name = fmt.Sprintf("I/O %d", key.number)
-		case RedisTrack:
+		case RedisTrack, HTTPTrack:
 			t.Endpoint = a.from.Graph.Registry.Endpoints()[key.endpoint].ID
 			t.Name = fmt.Sprintf("%s #%d", t.Endpoint, key.number)
 			if key.lane > 0 {
@@ -296,8 +297,11 @@ func (a *assembly) suspend(node int, at time.Duration, e *event) {
 	n, state := &a.trace.Nodes[node], &a.nodes[node]
 	state.asked, state.awaiting, state.wasAsleep = at, true, e.is(ofTimer)
 	await := Await{For: ForRedis, Start: at, End: at, Commands: int(e.b)}
-	if e.is(ofTimer) {
+	switch {
+	case e.is(ofTimer):
 		await.For = ForTimer
+	case e.is(ofHTTP):
+		await.For = ForHTTP
 	}
 	n.Awaits = append(n.Awaits, await)
 	switch {
@@ -392,14 +396,18 @@ func (a *assembly) lanes() {
 			ends[key] = append(ends[key], 0)
 		}
 		ends[key][c.lane] = c.slice.End
-		on := trackKey{kind: RedisTrack, endpoint: c.endpoint, number: c.conn, lane: c.lane}
+		track, flowKind := RedisTrack, RedisFlow
+		if a.from.Graph.Registry.Endpoints()[c.endpoint].Kind == registry.HTTP {
+			track, flowKind = HTTPTrack, HTTPFlow
+		}
+		on := trackKey{kind: track, endpoint: c.endpoint, number: c.conn, lane: c.lane}
 		t := a.track(on)
 		t.Slices = append(t.Slices, c.slice)
 		body := a.key(c.slice.Node)
 		if c.asked < 0 {
 			continue
 		}
-		f := flow{RedisFlow, c.slice.Node, []pointAt{{Asked, body, c.asked}, {Sent, on, c.slice.Start}}}
+		f := flow{flowKind, c.slice.Node, []pointAt{{Asked, body, c.asked}, {Sent, on, c.slice.Start}}}
 		if c.resumed >= 0 {
 			f.points = append(f.points, pointAt{Replied, on, c.slice.End}, pointAt{Resumed, body, c.resumed})
 		}
@@ -413,7 +421,7 @@ func (a *assembly) arrange() {
 	for key := range a.tracks {
 		keys = append(keys, key)
 	}
-	order := map[TrackKind]int{LoopTrack: 0, RequestTrack: 0, CPUTrack: 1, IOTrack: 2, RedisTrack: 3}
+	order := map[TrackKind]int{LoopTrack: 0, RequestTrack: 0, CPUTrack: 1, IOTrack: 2, RedisTrack: 3, HTTPTrack: 4}
 	slices.SortFunc(keys, func(x, y trackKey) int {
 		return cmp.Or(cmp.Compare(order[x.kind], order[y.kind]), cmp.Compare(x.endpoint, y.endpoint), cmp.Compare(x.number, y.number), cmp.Compare(x.lane, y.lane))
 	})

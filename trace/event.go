@@ -71,6 +71,7 @@ const (
 	suspends                        // of a CommandSent: the body suspended at once, too
 	resumes                         // of a ReplyReceived or TimerFired: the body went on at once, too
 	leaves                          // the engine left at once, too
+	ofHTTP                          // Reason is ForHTTP
 )
 
 func (e *event) is(f eventFlags) bool { return e.also&f != 0 }

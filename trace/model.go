@@ -17,7 +17,7 @@ type Trace struct {
 	Scheduling string    `json:"scheduling,omitempty"` // mode of the reactor: "adaptive", "offload_all" or "inline_all"
 	Request    Request   `json:"request"`
 	Nodes      []Node    `json:"nodes"`  // of the plan, in its order: Nodes[i].Index is i
-	Tracks     []Track   `json:"tracks"` // the loop or the request's goroutine first, then workers, then Redis
+	Tracks     []Track   `json:"tracks"` // the loop or the request's goroutine first, then workers, then Redis and services
 	Flows      []Flow    `json:"flows"`  // by the instant of their first point
 	Timers     []Timer   `json:"timers"` // by the instant at which they fired
 	// Dropped counts events that the bounds of recording left out. The rest of the trace is true, but incomplete.
@@ -126,7 +126,7 @@ func (n *Node) Run() time.Duration { return n.End - n.Start }
 // Await is one time that a body waited, from the instant at which it gave up its thread, or blocked it, to the
 // instant at which it went on. Immutable.
 type Await struct {
-	For   Reason        `json:"for"` // ForRedis or ForTimer
+	For   Reason        `json:"for"` // ForRedis, ForHTTP or ForTimer
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"` // the node's end if the body was not resumed before it
 	// Commands is how many commands the body waited for. Zero for a timer.
@@ -143,6 +143,7 @@ const (
 	CPUTrack     TrackKind = "cpu"     // a CPU worker
 	IOTrack      TrackKind = "io"      // an I/O worker of the two-pool engine
 	RedisTrack   TrackKind = "redis"   // a lane of a connection to Redis
+	HTTPTrack    TrackKind = "http"    // a lane of a connection to a service
 )
 
 // Track is one thread or connection, and what it did for this request. Immutable.
@@ -190,6 +191,8 @@ type FlowKind string
 const (
 	// RedisFlow goes from the body that asks to its connection, and back to the body that goes on with the reply.
 	RedisFlow FlowKind = "redis"
+	// HTTPFlow is RedisFlow for a service.
+	HTTPFlow FlowKind = "http"
 	// OffloadFlow goes from the submission of a job to its worker, and to the loop that takes it back.
 	OffloadFlow FlowKind = "offload"
 	// TimerFlow goes from a body that sleeps to its resumption.
@@ -216,7 +219,7 @@ type Step string
 
 // The steps, in the order in which a flow has them.
 const (
-	Asked     Step = "asked"     // a body asked Redis, or began to sleep, and gave up its thread
+	Asked     Step = "asked"     // a body asked Redis or a service, or began to sleep, and gave up its thread
 	Sent      Step = "sent"      // the client wrote commands to the connection
 	Replied   Step = "replied"   // the client had read the replies to them
 	Submitted Step = "submitted" // the loop submitted a job

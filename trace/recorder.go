@@ -358,6 +358,14 @@ func (r *Recorder) Await(node, commands int) {
 	r.add(event{kind: Suspended, node: int32(node), at: r.turn, b: int32(commands)})
 }
 
+// AwaitHTTP notes that a body waits for the answer of a service.
+func (r *Recorder) AwaitHTTP(node int) {
+	if r.taken.Detail >= Full {
+		r.turn = r.clock.Now()
+		r.add(event{kind: Suspended, also: ofHTTP, node: int32(node), at: r.turn, b: 1})
+	}
+}
+
 // AwaitTimer notes that a body waits for a timer that is due then.
 func (r *Recorder) AwaitTimer(node int, due clock.Time) {
 	if r.taken.Detail >= Full {
@@ -379,12 +387,12 @@ func (r *Recorder) Resume(node int) {
 	r.add(event{kind: CoroutineResumed, node: int32(node), at: r.clock.Now()})
 }
 
-// Sent notes that commands of a node left on a connection at that instant.
+// Sent notes that commands of a node left on a connection at that instant, or a request to a service.
 func (r *Recorder) Sent(node, endpoint, conn, commands, bytes int, at clock.Time) {
 	r.detailed(event{kind: CommandSent, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
 }
 
-// Replied notes that the replies to them were read. at is zero unless the clock was just read.
+// Replied notes that the replies to them, or the answer, were read. at is zero unless the clock was just read.
 func (r *Recorder) Replied(node, endpoint, conn, commands, bytes int, at clock.Time) {
 	if r.taken.Detail < Full {
 		return

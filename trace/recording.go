@@ -75,8 +75,11 @@ func (e *event) appendTo(events []Event) []Event {
 	switch e.kind {
 	case Suspended:
 		p.Commands, p.Reason = int(e.b), ForRedis
-		if e.is(ofTimer) {
+		switch {
+		case e.is(ofTimer):
 			p.Reason, p.Due = ForTimer, clock.Time(e.arg)
+		case e.is(ofHTTP):
+			p.Reason = ForHTTP
 		}
 	case CommandSent, ReplyReceived:
 		p.Endpoint, p.Connection, p.Commands, p.Bytes = int(e.endpoint), int(e.a), int(e.b), int(e.arg)

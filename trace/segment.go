@@ -13,6 +13,7 @@ type Reason string
 const (
 	Running   Reason = ""       // nothing: the body runs
 	ForRedis  Reason = "redis"  // a reply
+	ForHTTP   Reason = "http"   // the answer of a service
 	ForTimer  Reason = "timer"  // the end of a sleep
 	ForWorker Reason = "worker" // a free worker
 	ForLoop   Reason = "loop"   // the loop was not at it yet

@@ -63,7 +63,7 @@ func jobsOf(flag string) []job {
 		"max_rows", "max_reply_bytes", "coalesce_reads", "busy_poll_us", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms",
 		"trace_sample", "trace_file", "trace_detail":
 		return []job{jobServe, jobTrace, jobBench}
-	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace":
+	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace", "allow_request_explain":
 		return []job{jobServe}
 	case "bench_concurrency":
 		return []job{jobBench}

@@ -104,6 +104,7 @@ func engineOptions(o *options) (rankd.Options, error) {
 		},
 		AllowRequestScheduling: o.allowRequestScheduling,
 		AllowRequestTrace:      o.allowRequestTrace,
+		AllowRequestExplain:    o.allowRequestExplain,
 		Timeout:                o.deadline, NodeTimeout: o.nodeTimeout, MaxRows: o.maxRows,
 		MaxReplyBytes: o.maxReplyBytes, NoCoalesceReads: !o.coalesceReads,
 		BusyPoll: time.Duration(o.busyPollUS) * time.Microsecond,

@@ -71,16 +71,17 @@ type options struct {
 	allowRequestScheduling     bool
 	metrics                    bool
 
-	allowRequestTrace bool
-	traceSample       int
-	traceFile         string
-	traceDetail       string
+	allowRequestTrace   bool
+	allowRequestExplain bool
+	traceSample         int
+	traceFile           string
+	traceDetail         string
 
 	deadlineMS, nodeTimeoutMS, shutdownGraceMS int
 	// The same, set by check. Zero: no deadline, no timeout, no grace.
 	deadline, nodeTimeout, shutdownGrace time.Duration
 
-	tracing bool // of rankd trace, which has fewer flags
+	tracing bool // of rankd trace or explain, which have fewer flags
 
 	bench            int
 	benchConcurrency int
@@ -121,6 +122,9 @@ const examples = `  # Rank for user 1, with nothing but this program:
 
   # What ran when, and which node bounds the request (see rankd trace --help)?
   rankd trace --plan_name diamond
+
+  # Why is item 42 in the answer, or why is it not (see rankd explain --help)?
+  rankd explain --plan_name diamond --user 1 --item 42
 
   # Throughput and latency, 64 requests in flight:
   rankd --plan_name concat_plan --bench 10000 --bench_concurrency 64
@@ -195,6 +199,8 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 
 	f.BoolVar(&o.allowRequestTrace, "allow_request_trace", false,
 		"give a request with \"trace\": true a trace of its run in its answer; without this flag such a request fails")
+	f.BoolVar(&o.allowRequestExplain, "allow_request_explain", false,
+		"give a request with \"explain\" the reasons of its answer; without this flag such a request fails")
 	f.StringVar(&o.traceFile, "trace_file", "", "write a trace of each request to this `file`, as one line of JSON; what the file holds is replaced")
 	f.IntVar(&o.traceSample, "trace_sample", 1, "write a trace of only one request in this `number`, with --trace_file")
 	f.StringVar(&o.traceDetail, "trace_detail", trace.Full.String(),

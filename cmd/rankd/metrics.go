@@ -9,6 +9,8 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/loop/latency"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 )
 
 // metricsReport is the line that --metrics prints. docs/scheduling.md explains its fields.
@@ -22,6 +24,8 @@ type metricsReport struct {
 	Callback    timesReport  `json:"loop_callback"`
 	CallbackCPU *timesReport `json:"loop_callback_cpu,omitempty"`
 	Redis       redisReport  `json:"redis"` // of all endpoints
+	// Of each endpoint of kind http that was asked, by its id.
+	HTTP map[string]remoteReport `json:"http,omitempty"`
 }
 
 // redisReport says what was asked of Redis. docs/redis.md explains its fields.
@@ -32,6 +36,18 @@ type redisReport struct {
 	TooLarge      uint64 `json:"too_large"`
 	BytesReceived uint64 `json:"bytes_received"`
 	Malformed     uint64 `json:"malformed"`
+}
+
+// remoteReport says what was asked of one service. docs/remote.md explains its fields.
+type remoteReport struct {
+	Calls         uint64 `json:"calls"`
+	Failed        uint64 `json:"failed"`
+	TimedOut      uint64 `json:"timed_out"`
+	Statuses      uint64 `json:"statuses"`
+	TooLarge      uint64 `json:"too_large"`
+	Connects      uint64 `json:"connects"`
+	BytesSent     uint64 `json:"bytes_sent"`
+	BytesReceived uint64 `json:"bytes_received"`
 }
 
 // placementReport says where computing nodes ran. The rates are shares of Inline and Offloaded
@@ -68,12 +84,12 @@ type timesReport struct {
 	MaxUS  float64 `json:"max_us"`
 }
 
-// printMetrics writes the metrics of an engine as one line of JSON.
-func printMetrics(w io.Writer, mode rankd.SchedulingMode, m *rankd.Metrics) error {
+// printMetrics writes the metrics of an engine with that registry as one line of JSON.
+func printMetrics(w io.Writer, mode rankd.SchedulingMode, reg *registry.Registry, m *rankd.Metrics) error {
 	report := metricsReport{
 		Scheduling: mode, Requests: m.Requests, Failed: m.Failed, Nodes: reportPlacement(&m.Placement),
 		Plans: make(map[string]placementReport), Callback: reportTimes(m.Loop.CallbackTime), CallbackCPU: reportKnown(m.Loop.CallbackCPU),
-		Redis: reportRedis(m),
+		Redis: reportRedis(m), HTTP: reportRemote(reg, m.Remote),
 	}
 	for name, s := range m.Plans {
 		report.Plans[name] = reportPlacement(&s)
@@ -109,6 +125,20 @@ func reportRedis(m *rankd.Metrics) (r redisReport) {
 	}
 	r.Shared, r.Malformed = r.Asked-r.Sent, m.Malformed
 	return r
+}
+
+// reportRemote reports the endpoints that were asked.
+func reportRemote(reg *registry.Registry, endpoints []remote.Stats) map[string]remoteReport {
+	reports := make(map[string]remoteReport)
+	for i, s := range endpoints {
+		if s.Calls > 0 {
+			reports[reg.Endpoints()[i].ID] = remoteReport{
+				Calls: s.Calls, Failed: s.Failed, TimedOut: s.TimedOut, Statuses: s.Statuses, TooLarge: s.TooLarge,
+				Connects: s.Connects, BytesSent: s.BytesSent, BytesReceived: s.BytesReceived,
+			}
+		}
+	}
+	return reports
 }
 
 // reportKnown returns nil for a distribution of nothing.

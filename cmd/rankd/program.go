@@ -50,7 +50,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	cmd.AddCommand(p.runCommand(ctx, bench), p.traceCommand(ctx), bench.Command(ctx))
+	cmd.AddCommand(p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
 	cmd.AddCommand(p.referenceCommands()...)
 	quiet(cmd, p.stdout)
@@ -179,7 +179,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 		defer func() { // whatever came of the requests
 			_ = e.Close() // abandoned work counts when it ends
 			m := e.Metrics()
-			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.scheduling), &m) // fails only if stderr does
+			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.scheduling), e.Registry(), &m) // fails only if stderr does
 		}()
 	}
 	if asked == jobServe {

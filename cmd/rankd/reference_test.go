@@ -26,9 +26,7 @@ func TestTasksAreListedAndDescribed(t *testing.T) {
 			o := run(t, nil, "tasks", name)
 			require.Equal(t, exitOK, o.status, o.stderr)
 			assert.Contains(t, strings.Join(strings.Fields(o.stdout), " "), tasks[i].Doc)
-			if tasks[i].Example != nil {
-				assert.Contains(t, o.stdout, "Example, in TypeScript")
-			}
+			assert.Contains(t, o.stdout, "Example, in TypeScript")
 		}
 		assert.Equal(t, tasks[i].Failures, all[i].Failures)
 	}

@@ -179,6 +179,9 @@ func optionKeyType(rule plan.SourceRule) string {
 // optionDoc returns what an editor shows about an option besides its type, as a comment.
 func optionDoc(o compiler.Option) string {
 	var notes []string
+	if o.Doc != "" {
+		notes = append(notes, comment(strings.TrimSuffix(o.Doc, ".")))
+	}
 	switch low, high := o.Rule.Min, o.Rule.Max; {
 	case low != nil && high != nil:
 		notes = append(notes, fmt.Sprintf("from %d to %d", *low, *high))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/atomicfile"
+	"github.com/rankd/rankd/registry"
 )
 
 //go:embed tsconfig.json
@@ -25,9 +26,9 @@ var example []byte
 const mark = "// rankd init wrote this file"
 
 // Init makes the folder dir ready for an editor. It writes the declarations of the language, a
-// tsconfig.json, and an example if the folder has no plan. It keeps a tsconfig.json that is there,
-// and replaces declarations of an earlier Init only. It calls report with one line per file. The
-// error names the file.
+// tsconfig.json, and an example if the folder has no plan and the registry has what the example uses. It
+// keeps a tsconfig.json that is there, and replaces declarations of an earlier Init only. It calls report
+// with one line per file. The error names the file.
 func Init(dir string, l *compiler.Language, report func(line string)) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -56,10 +57,20 @@ func Init(dir string, l *compiler.Language, report func(line string)) error {
 	}
 	files, err := os.ReadDir(dir)
 	isPlan := func(f fs.DirEntry) bool { return strings.HasSuffix(f.Name(), compiler.Extension) }
-	if err != nil || slices.ContainsFunc(files, isPlan) {
+	if err != nil || slices.ContainsFunc(files, isPlan) || !exampleFits(l) {
 		return err
 	}
 	return writeNew(filepath.Join(dir, "example"+compiler.Extension), example, report)
+}
+
+// exampleFits reports whether the language has the names that the example uses.
+func exampleFits(l *compiler.Language) bool {
+	key := func(name string) bool {
+		return slices.ContainsFunc(l.Keys, func(k registry.Key) bool { return k.Name == name })
+	}
+	return key("country") && key("score") &&
+		slices.ContainsFunc(l.Params, func(p registry.Param) bool { return p.Name == "weight" }) &&
+		slices.ContainsFunc(l.Endpoints, func(e compiler.EndpointName) bool { return e.Name == "redis_default" })
 }
 
 // writeNew writes a file that does not exist yet.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/compiler"
 )
 
 // initialize calls Init on a folder and returns its report, with the folder's path left out.
@@ -37,6 +39,21 @@ func TestInit(t *testing.T) {
 	report, err = initialize(t, dir)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"updated rankd.d.ts", "kept tsconfig.json, which exists"}, report)
+}
+
+// A registry of one's own may lack what the example uses.
+func TestInitWritesNoExampleThatDoesNotCompile(t *testing.T) {
+	for _, lack := range []func(l *compiler.Language){
+		func(l *compiler.Language) { l.Keys = l.Keys[:1] },
+		func(l *compiler.Language) { l.Params = nil },
+		func(l *compiler.Language) { l.Endpoints = nil },
+	} {
+		dir, l := t.TempDir(), *language(t)
+		lack(&l)
+		require.NoError(t, Init(dir, &l, func(string) {}))
+		assert.NoFileExists(t, filepath.Join(dir, "example.plan.ts"))
+		assert.FileExists(t, filepath.Join(dir, DeclarationsFile))
+	}
 }
 
 // The page for newcomers shows the example that they get.

@@ -61,7 +61,7 @@ func Registry(dir, env string) (*registry.Registry, error) {
 	}
 	reg, err := registry.Load(folder, env)
 	if err != nil { // one problem a line, each with its file
-		return nil, fmt.Errorf("--registry_dir %s:\n%w", dir, err)
+		return nil, registry.InFolder("--registry_dir "+dir, err)
 	}
 	return reg, nil
 }

@@ -6,9 +6,14 @@
 // gives each row true or false. Some of its leaves fail when a row reaches them.
 // and and or stop early, row by row, so a leaf that no row reaches cannot fail.
 //
+// One table (Operators) has each operation: its name, operands, types, kernel, value for one row, and how plans
+// write it. The parser, the compiler of plans, the reference and the tests are made from it.
+//
 //	JSON tree
-//	  │ ParseExpr, ParsePred    once per plan
-//	program: instructions in postfix order, constants folded
+//	  │ Language.ParseExpr, ParsePred    once per plan
+//	nodes: the tree as written, for Explain
+//	  │ simplified, compiler
+//	code: instructions in postfix order, constants folded; tests; leaves
 //	  │ bind(batch, params)     once per call
 //	bindings: per instruction null, a scalar, a column, or "to compute"
 //	  │ eval, test              once per chunk
@@ -17,6 +22,9 @@
 // Binding makes the tree smaller for one request. The coalesce of
 // id * coalesce(param, 0.2) becomes a scalar, and one multiplication a row remains. A chunk's
 // registers fit the L1 cache, so an operation costs about as much as its arithmetic.
+//
+// Instructions compute doubles. Tests read integers, strings and sets as leaves, exactly. The
+// condition of an if is a test inside an instruction, so one evaluator runs both.
 //
 // Positions 0 to 1023 number the rows of a chunk in the active list. Kernels read
 // the columns of a dense row set in place, and gather the columns of any other first.

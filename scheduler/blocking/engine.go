@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/rowset"
@@ -26,6 +27,7 @@ import (
 type engine struct {
 	reg         *registry.Registry
 	clients     []*respblocking.Connections // by endpoint index; nil where the endpoint is not a Redis
+	remotes     []*remote.Blocking          // by endpoint index; nil where the endpoint is of another kind than http
 	clock       clock.Clock                 // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
@@ -57,9 +59,13 @@ func (e *engine) init(cfg *scheduler.Config) {
 	e.recorders.New = func() any { return trace.NewRecorder(e.clock, e.events) }
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
 	e.clients = make([]*respblocking.Connections, len(cfg.Registry.Endpoints()))
+	e.remotes = make([]*remote.Blocking, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
-		if ep.Kind == registry.Redis {
+		switch ep.Kind {
+		case registry.Redis:
 			e.clients[i] = respblocking.NewConnections(cfg.Clock, cfg.RedisOptions(ep))
+		case registry.HTTP:
+			e.remotes[i] = remote.NewBlocking(cfg.Clock, scheduler.RemoteOptions(ep))
 		}
 	}
 }
@@ -117,6 +123,11 @@ func (e *engine) endAll() {
 			c.Close()
 		}
 	}
+	for _, c := range e.remotes {
+		if c != nil {
+			c.Close()
+		}
+	}
 }
 
 // Metrics implements scheduler.Engine: the counters of the Redis clients; the rest is zero.
@@ -127,7 +138,13 @@ func (e *engine) Metrics() scheduler.Metrics {
 			stats[i] = c.Stats()
 		}
 	}
-	return scheduler.Metrics{Redis: stats, Malformed: uint64(e.outside.Malformed())}
+	remotes := make([]remote.Stats, len(e.remotes))
+	for i, c := range e.remotes {
+		if c != nil {
+			remotes[i] = c.Stats()
+		}
+	}
+	return scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed())}
 }
 
 // nodeRun is one run of a node, on a goroutine that blocks where the body waits. One goroutine at a time, except that any
@@ -171,7 +188,7 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 	if exec.Mode != nil {
 		mode = *exec.Mode
 	}
-	if mode != scheduler.OffloadAll {
+	if mode != scheduler.OffloadAll && !exec.KeepRows {
 		limit = task.Limit(exec.Graph, n.node)
 	}
 	c := task.Ctx{
@@ -187,7 +204,8 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 			})
 		}
 	}
-	if errors.Is(err, resp.ErrClosed) || errors.Is(err, task.ErrCancelled) && e.stopped.Err() != nil {
+	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) ||
+		(errors.Is(err, task.ErrCancelled) || errors.Is(err, remote.ErrGivenUp)) && e.stopped.Err() != nil {
 		err = scheduler.ErrShuttingDown
 	}
 	return out, c.Lack(), err
@@ -202,6 +220,6 @@ func (e *engine) settle(s *scheduler.State, n *nodeRun) {
 	if n.lack.Err != nil {
 		s.ReportLack(n.node.Index, n.lack)
 	}
-	s.RecordDelta(n.node.Index, n.inputs, n.refs, n.out)
+	s.Note(n.node.Index, n.inputs, n.refs, n.out)
 	s.Succeed(n.node.Index, n.out)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
@@ -81,6 +82,22 @@ func (w *waiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
 func (w *waiter) Next() (from int, part resp.Replies, err error) {
 	part, w.part = w.part, resp.Replies{}
 	return 0, part, nil
+}
+
+// Exchange implements task.Waiter. It blocks.
+func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
+	client := w.engine.remotes[ep.Index]
+	if client == nil {
+		return scheduler.NoRemoteError(ep)
+	}
+	asker := &task.Ctx{Cancellation: w.cancel} // as a context.Context
+	if w.recorder == nil {
+		return client.Exchange(asker, x, w.deadline, nil)
+	}
+	w.endpoint = ep.Index
+	w.recorder.AwaitHTTP(w.node)
+	defer w.recorder.Resume(w.node)
+	return client.Exchange(asker, x, w.deadline, w)
 }
 
 // Sent implements resp.Watch.

@@ -57,6 +57,7 @@ func boost() task.Spec {
 		Inline:  true,
 		Forgets: true,
 		Run:     runBoost,
+		Explain: explainBoost,
 	}
 }
 

@@ -20,7 +20,7 @@ func diversify() task.Spec {
 		Op:  "core::diversify",
 		Doc: "Keeps rows of the same key, such as an author, from standing close together.",
 		Params: []plan.ParamSchema{
-			{Name: "by", Type: plan.Key, Required: true, Source: plan.SourceRule{KeyTypes: groupKeyTypes},
+			{Name: "by", Type: plan.Key, Required: true, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.String, registry.Bool}},
 				Doc: "The column whose values are kept apart, such as the author."},
 			{Name: "method", Type: plan.Enum, StrValue: "window", Source: plan.SourceRule{OneOf: []string{"window", "decay"}},
 				Doc: "How rows are kept apart; see above."},
@@ -68,6 +68,7 @@ func diversify() task.Spec {
 		Inline:  true,
 		Forgets: true,
 		Run:     runDiversify,
+		Explain: explainDiversify,
 	}
 }
 
@@ -99,7 +100,10 @@ func runDiversify(c *task.Ctx) (rowset.RowSet, error) {
 	if params.String("method") == "decay" {
 		return decay(c, in)
 	}
-	groups, n := groupsOf(c.Memory, in, params.Key("by").ID)
+	groups, n, err := rowset.Groups(c, c.Memory, in, params.Key("by").ID)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
 	rows, ok := spread(c, c.Memory, groups, n, int(params.Int("max")), int(params.Int("window")), c.Limit)
 	if !ok {
 		return rowset.RowSet{}, task.ErrCancelled
@@ -124,7 +128,10 @@ func decay(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
 			return rowset.RowSet{}, err
 		}
 	}
-	groups, n := groupsOf(c.Memory, ranked, params.Key("by").ID)
+	groups, n, err := rowset.Groups(c, c.Memory, ranked, params.Key("by").ID)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
 	kept := c.Memory.Floats(n) // by group: the power of factor that its next row gets
 	for g := range kept {
 		kept[g] = 1
@@ -136,12 +143,8 @@ func decay(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
 		if !ok {
 			break // nulls come last
 		}
-		power := 1.0
-		if g != noGroup {
-			power = kept[g]
-			kept[g] *= factor
-		}
-		out.set(row, lower(v, floor+(1-floor)*power))
+		out.set(row, lower(v, floor+(1-floor)*kept[g]))
+		kept[g] *= factor
 	}
 	ranked, err = out.finish(ranked, outKey)
 	if err != nil {

@@ -69,13 +69,13 @@ func TestSpread(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			groups, plain := make([]int32, len(c.groups)), make([]any, len(c.groups))
 			for i, g := range c.groups {
-				groups[i] = noGroup
+				groups[i] = int32(26 + i) // a null is a group of its own
 				if g != '-' {
 					groups[i], plain[i] = g-'a', g
 				}
 			}
 			show := func(pos int) string { return c.groups[pos:pos+1] + string(rune('0'+pos)) }
-			rows, ok := spread(nil, nil, groups, 26, c.most, c.window, 0)
+			rows, ok := spread(nil, nil, groups, 26+len(groups), c.most, c.window, 0)
 			require.True(t, ok)
 			got, reference := "", ""
 			for _, pos := range rows {
@@ -109,9 +109,7 @@ func checkSpread(t *testing.T, groups []int32, n, most, window, limit int) {
 	}
 	plain := make([]any, len(groups))
 	for i, g := range groups {
-		if g != noGroup {
-			plain[i] = g
-		}
+		plain[i] = g
 	}
 	for i, pos := range spreadReference(plain, most, window)[:len(rows)] {
 		require.Equal(t, pos, int(rows[i]), "place %d of %v, %d per %d", i, groups, most, window)
@@ -125,9 +123,6 @@ func TestSpreadIsTheReference(t *testing.T) {
 		groups := make([]int32, rng.IntN(120))
 		for i := range groups {
 			groups[i] = int32(rng.IntN(1 + rng.IntN(n)))
-			if rng.IntN(10) == 0 {
-				groups[i] = noGroup
-			}
 		}
 		checkSpread(t, groups, n, 1+rng.IntN(4), rng.IntN(12), rng.IntN(2)*rng.IntN(len(groups)+2))
 	}
@@ -140,7 +135,7 @@ func FuzzSpread(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, most, window, limit uint8) {
 		groups := make([]int32, len(text))
 		for i, b := range text {
-			groups[i] = int32(b) - 1
+			groups[i] = int32(b)
 		}
 		checkSpread(t, groups, 256, max(1, int(most)), int(window), int(limit))
 	})
@@ -183,18 +178,6 @@ func TestDiversifyByWindow(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A dictionary that is much longer than the rows costs no more than the rows.
-func TestGroupsOfALongDictionary(t *testing.T) {
-	b := rowset.NewStringBuilder(keyText, 10_000)
-	for i := range 10_000 {
-		b.Append([]byte{byte(i), byte(i >> 8)})
-	}
-	in := rowset.RowSet{Batch: rowset.NewBatch(make([]int64, 10_000), rowset.Columns{Strings: []rowset.StringColumn{b.Column()}}), Rows: []int32{9, 700, 8}, N: 3}
-	groups, n := groupsOf(nil, in, keyText)
-	assert.Equal(t, []int32{0, 1, 2}, groups)
-	assert.Equal(t, 3, n)
 }
 
 func TestDecay(t *testing.T) {

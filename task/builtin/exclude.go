@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"errors"
 	"math"
 	"strconv"
 
@@ -22,7 +23,8 @@ func exclude() task.Spec {
 				"of the list `context`. A node names one of the two or both.\n\n" +
 				"`key` is the key of a set, or with `kind: \"sorted_set\"` of a sorted set. The scores of a sorted set are times in Unix seconds; with `max_age` a member whose score is more than " +
 				"so many seconds before the request no longer excludes. A score in the future always does.\n\n" +
-				"`\"on_error\": \"skip\"` on the node lets the rows pass if Redis fails, and the answer's `completeness` says so.",
+				"With `fail_open` a failure of Redis does not fail the node: the rows of the input pass, save those that `context` has, and the answer's `completeness` says so. " +
+				"A request that requires the node still fails. `\"on_error\": \"skip\"` on the node is alike, but lets the rows of `context` pass, too.",
 			Reads: "The column of `by`, if given.",
 			Redis: "`SMISMEMBER` for a set, `ZMSCORE` for a sorted set, both since Redis 6.2; an older server answers with an error. One command asks for up to 1,024 rows, and one " +
 				"round trip for up to 65,536. Rows that `context` has dropped, and nulls, are not asked for. No rows, no command.",
@@ -31,7 +33,7 @@ func exclude() task.Spec {
 			Empty: "The result of an input without rows has none. A key that does not exist is an empty set. A list that the request does not bring is an empty list, and a `key` that " +
 				"needs a context field which the request does not bring does not exist.",
 			Duplicates: "Rows with the same id are all dropped or all stay.",
-			Failures:   "The node fails if Redis does, if the key has another type than `kind` says, or if the server is too old.",
+			Failures:   "The node fails if Redis does, if the key has another type than `kind` says, or if the server is too old; unless `fail_open` is true.",
 			Example: task.Example{
 				Plan: "return ctx.viewer({ endpoint: redis }).follow({ endpoint: redis, fanout: 5 })\n" +
 					"  .exclude({ endpoint: redis, key: \"seen:{user}\", context: \"seen\" });",
@@ -49,6 +51,7 @@ func exclude() task.Spec {
 			{Name: "context", Type: plan.String, Doc: "The name of a list in the request's context: of integers, or of strings if `by` is a string column."},
 			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.String}},
 				Doc: "The column whose value is looked for. Without it the id. Redis knows an integer by its decimal digits."},
+			{Name: "fail_open", Type: plan.Bool, Doc: "Whether a failure of Redis lets the rows pass."},
 		},
 		Inputs:  1,
 		Output:  task.Subset,
@@ -63,17 +66,18 @@ func exclude() task.Spec {
 
 // excludeNode is an exclude's prepared node. Immutable; any goroutine.
 type excludeNode struct {
-	by      registry.KeyID
-	key     *plan.KeyTemplate // nil: no Redis
-	sorted  bool
-	aged    bool            // maxAge bounds the age of members
-	maxAge  float64         // seconds
-	context *registry.Param // nil: no list
+	by       registry.KeyID
+	key      *plan.KeyTemplate // nil: no Redis
+	sorted   bool
+	aged     bool            // maxAge bounds the age of members
+	maxAge   float64         // seconds
+	context  *registry.Param // nil: no list
+	failOpen bool
 }
 
 func prepareExclude(n *plan.Node, reg *registry.Registry) (any, error) {
 	e := &excludeNode{by: registry.IDKey, key: n.Params.Template("key"), sorted: n.Params.String("kind") == "sorted_set",
-		aged: n.Params.Given("max_age"), maxAge: n.Params.Float("max_age")}
+		aged: n.Params.Given("max_age"), maxAge: n.Params.Float("max_age"), failOpen: n.Params.Bool("fail_open")}
 	listType := registry.IntList
 	if by := n.Params.Key("by"); by != nil {
 		e.by = by.ID
@@ -93,7 +97,7 @@ func prepareExclude(n *plan.Node, reg *registry.Registry) (any, error) {
 		return nil, plan.ParamErrorf("max_age", "has no effect on a set: only a sorted_set has times")
 	}
 	if e.key == nil {
-		for _, name := range []string{"endpoint", "kind", "max_age"} {
+		for _, name := range []string{"endpoint", "kind", "max_age", "fail_open"} {
 			if n.Params.Given(name) {
 				return nil, plan.ParamErrorf(name, "has no effect without key")
 			}
@@ -115,7 +119,12 @@ func runExclude(c *task.Ctx) (rowset.RowSet, error) {
 	if err != nil || e.key == nil || in.Len() == 0 {
 		return in, err
 	}
-	return e.withoutMembers(c, in)
+	out, err := e.withoutMembers(c, in)
+	if e.failOpen && errors.Is(err, task.ErrRedis) {
+		c.FailOpen(err)
+		return in, nil
+	}
+	return out, err
 }
 
 // withoutList drops the rows that the list of the context has.

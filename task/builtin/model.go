@@ -58,6 +58,7 @@ func model(models *gbdt.Set) task.Spec {
 		Expensive: true,
 		Forgets:   true,
 		Run:       runModel,
+		Explain:   explainModel,
 	}
 }
 
@@ -113,6 +114,17 @@ func (s *scorer) reads() []registry.KeyID {
 	return slices.Compact(keys)
 }
 
+// columns returns how the model reads the active rows.
+func (s *scorer) columns(in rowset.RowSet) []gbdt.Column {
+	columns := make([]gbdt.Column, len(s.keys))
+	for f, key := range s.keys {
+		if key != 0 {
+			columns[f] = featureColumn(in, key)
+		}
+	}
+	return columns
+}
+
 func runModel(c *task.Ctx) (rowset.RowSet, error) {
 	in, s := c.Inputs[0], c.Node.Prepared.(*scorer)
 	out, err := newScores(c, in.Batch)
@@ -125,13 +137,7 @@ func runModel(c *task.Ctx) (rowset.RowSet, error) {
 		predictions = c.Memory.Floats(in.Len())
 	}
 	predictions = predictions[:in.Len()]
-	columns := make([]gbdt.Column, len(s.keys))
-	for f, key := range s.keys {
-		if key != 0 {
-			columns[f] = featureColumn(in, key)
-		}
-	}
-	if !s.model.Predict(c, columns, s.output, predictions) {
+	if !s.model.Predict(c, s.columns(in), s.output, predictions) {
 		return rowset.RowSet{}, task.ErrCancelled
 	}
 	for i, v := range predictions {

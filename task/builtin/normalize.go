@@ -51,6 +51,7 @@ func normalize() task.Spec {
 		Inline:  true,
 		Forgets: true,
 		Run:     runNormalize,
+		Explain: explainNormalize,
 	}
 }
 

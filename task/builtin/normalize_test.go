@@ -143,7 +143,7 @@ func TestNormalizeIsTheReference(t *testing.T) {
 			for key, name := range map[registry.KeyID]string{keyFloat: "k1001", keyInt: "k5001", registry.IDKey: "id"} {
 				run := nodeCase{params: map[string]any{"by": name, "out_key": "score", "method": method, "order": order, "k": 7}}.runner(t, normalize())
 				eachRandom(t, 12, func(t *testing.T, _ *rand.Rand, in rowset.RowSet) {
-					in = rowset.Take(in, 40) // the reference takes long
+					in = rowset.Take(in, 25) // the reference takes long
 					rows := plainRows(in)
 					var all []float64
 					for _, row := range rows {

@@ -18,6 +18,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/rowset"
@@ -78,6 +79,8 @@ func (r *fakeRedis) Next() (from int, part resp.Replies, err error) {
 	from, r.from = r.from, min(r.from+3, r.rest.Len())
 	return from, r.rest.Slice(from, r.from), nil
 }
+
+func (r *fakeRedis) Exchange(*registry.Endpoint, *remote.Exchange) error { panic("no service") }
 
 func (r *fakeRedis) Sleep(time.Duration) error { return nil }
 

@@ -37,6 +37,8 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		boost(),
 		normalize(),
 		model(models),
+		remoteColumns(),
+		remoteCandidates(),
 	}
 }
 

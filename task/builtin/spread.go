@@ -11,7 +11,7 @@ import (
 // until the window has left one of the group behind. So a row is looked at once when the scan reaches it, and once
 // when its queue lets it go.
 type spreader struct {
-	groups []int32 // of each position of the input; noGroup fits anywhere
+	groups []int32 // of each position of the input
 	most   int32
 	window int // 0: the whole result
 
@@ -68,7 +68,7 @@ func (s *spreader) choose() int32 {
 	}
 	for ; s.scan < len(s.groups); s.scan++ {
 		g := s.groups[s.scan]
-		if g == noGroup || s.inside[g] < s.most {
+		if s.inside[g] < s.most {
 			s.scan++
 			return int32(s.scan - 1)
 		}
@@ -85,9 +85,6 @@ func (s *spreader) place(pos int32) {
 	s.result = append(s.result, pos)
 	s.next[pos] = placed
 	g := s.groups[pos]
-	if g == noGroup {
-		return
-	}
 	s.inside[g]++
 	if s.first[g] != noRow && s.inside[g] < s.most {
 		s.pushReady(s.first[g])
@@ -96,9 +93,6 @@ func (s *spreader) place(pos int32) {
 
 // leave notes that the window has left a row of that group behind.
 func (s *spreader) leave(g int32) {
-	if g == noGroup {
-		return
-	}
 	s.inside[g]--
 	if s.first[g] != noRow && s.inside[g] == s.most-1 {
 		s.pushReady(s.first[g])

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -55,6 +54,7 @@ func top() task.Spec {
 		Inline:  true,
 		Forgets: true,
 		Run:     runTop,
+		Explain: explainTop,
 	}
 }
 
@@ -111,24 +111,6 @@ func runTop(c *task.Ctx) (rowset.RowSet, error) {
 		return best, nil
 	}
 	return reranked(c, best, rerank, count)
-}
-
-// withScore returns in with a column of an expression for its active rows.
-func withScore(c *task.Ctx, in rowset.RowSet, e *expr.Expr, key *registry.Key) (rowset.RowSet, error) {
-	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the column is as long as the batch
-		return rowset.RowSet{}, err
-	}
-	column, err := e.Column(c, c.Memory, in, c.Params)
-	switch {
-	case err != nil:
-		return rowset.RowSet{}, err
-	case column.NonFinite:
-		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is not finite for some row"))
-	case column.Null && !key.Nullable:
-		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
-	}
-	in.Batch = rowset.With(in.Batch, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key.ID, Values: column.Values, Valid: column.Valid}}})
-	return in, nil
 }
 
 // reranked orders the first rows of best by the second score, and returns the first count rows.

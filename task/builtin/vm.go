@@ -27,6 +27,14 @@ func vm() task.Spec {
 		Inline:    true,
 		Forgets:   true,
 		Run:       runVM,
+		Explain: func(c *task.Ctx, _ rowset.RowSet, at task.RowAt) task.Reason {
+			if at.Side != task.InResult || c.Node.Expr == nil {
+				return task.Reason{}
+			}
+			why := c.Node.Expr.Explain(c.Inputs[0], at.Pos, c.Params)
+			key, _ := c.Key(c.Node.Params.Int("out_key"))
+			return task.Reason{Kind: task.Computed, Tree: &why, Column: key.ID}
+		},
 	}
 }
 
@@ -43,11 +51,15 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	case c.Node.Expr == nil:
 		return rowset.RowSet{}, task.Invalidf("expr_id is empty")
 	}
-	in := c.Inputs[0]
+	return withScore(c, c.Inputs[0], c.Node.Expr, key)
+}
+
+// withScore returns in with a column of an expression for its active rows.
+func withScore(c *task.Ctx, in rowset.RowSet, e *expr.Expr, key *registry.Key) (rowset.RowSet, error) {
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the column is as long as the batch
 		return rowset.RowSet{}, err
 	}
-	col, err := c.Node.Expr.Column(c, c.Memory, in, c.Params)
+	col, err := e.Column(c, c.Memory, in, c.Params)
 	switch {
 	case err != nil:
 		return rowset.RowSet{}, err
@@ -56,9 +68,8 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	case col.Null && !key.Nullable:
 		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
 	}
-	out := in
-	out.Batch = rowset.With(in.Batch, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key.ID, Values: col.Values, Valid: col.Valid}}})
-	return out, nil
+	in.Batch = rowset.With(in.Batch, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key.ID, Values: col.Values, Valid: col.Valid}}})
+	return in, nil
 }
 
 // inExpr returns err as an error of the node's expression. The text stays.

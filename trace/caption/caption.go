@@ -134,6 +134,8 @@ func Waiting(t *trace.Trace, r trace.Reason) string {
 		return ""
 	case r == trace.ForRedis:
 		return "waiting for Redis"
+	case r == trace.ForHTTP:
+		return "waiting for a service"
 	case r == trace.ForTimer:
 		return "waiting for a timer"
 	case r == trace.ForWorker:

@@ -18,7 +18,7 @@ const (
 	timeWidth = 9
 )
 
-// A column stands for a thread, or for all connections to Redis. One goroutine at a time.
+// A column stands for a thread, or for all connections to Redis, or to services. One goroutine at a time.
 type column struct {
 	name       string
 	left       int // first cell
@@ -54,17 +54,17 @@ func newDrawing(t *trace.Trace, lines []line, names int) *drawing {
 	return d
 }
 
-// layColumns gives each thread a column as wide as its texts, and all connections one together.
+// layColumns gives each thread a column as wide as its texts, all connections to Redis one together, and those to
+// services one.
 func (d *drawing) layColumns() {
 	d.column, d.lane = make([]int, len(d.trace.Tracks)), make([]int, len(d.trace.Tracks))
-	redis, lanes := -1, 0
+	lanes := map[trace.TrackKind]int{}
 	for k, track := range d.trace.Tracks {
 		d.column[k] = -1
 		switch {
-		case track.Kind == trace.RedisTrack:
-			d.lane[k] = min(lanes, lanesMost-1)
-			lanes++
-			redis = len(d.trace.Tracks)
+		case track.Kind == trace.RedisTrack, track.Kind == trace.HTTPTrack:
+			d.lane[k] = min(lanes[track.Kind], lanesMost-1)
+			lanes[track.Kind]++
 		case len(track.Slices) > 0 || k == 0:
 			d.column[k] = len(d.columns)
 			c := column{name: caption.Name(track.Name, d.names)}
@@ -82,13 +82,19 @@ func (d *drawing) layColumns() {
 		d.timers = len(d.columns)
 		d.columns = append(d.columns, column{name: "Timers", lanes: min(sleeps, lanesMost)})
 	}
-	if redis >= 0 {
+	for _, group := range [...]struct {
+		kind trace.TrackKind
+		name string
+	}{{trace.RedisTrack, "Redis"}, {trace.HTTPTrack, "HTTP"}} {
+		if lanes[group.kind] == 0 {
+			continue
+		}
 		for k, track := range d.trace.Tracks {
-			if track.Kind == trace.RedisTrack {
+			if track.Kind == group.kind {
 				d.column[k] = len(d.columns)
 			}
 		}
-		d.columns = append(d.columns, column{name: "Redis", lanes: min(lanes, lanesMost)})
+		d.columns = append(d.columns, column{name: group.name, lanes: min(lanes[group.kind], lanesMost)})
 	}
 	for _, l := range d.lines {
 		for c, text := range d.texts(&l) {

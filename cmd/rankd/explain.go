@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/explain"
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/request"
+)
+
+const explainLong = `Run one request and say why its rows are where they are, and why ids are missing.
+
+For a returned row: the node that made it, its rank before and after each node, each column with the node
+that wrote it, and the expression of a score with the value of each part. For an id that is not returned: the
+node at which it went, and why. It is read from the rows of this very run. docs/explain.md has an example.`
+
+const explainExamples = `  # Why is item 42 where it is, or not there at all?
+  rankd explain --plan_name complex_dag --user 1 --item 42
+
+  # All rows of the answer, as JSON, as a server answers "explain": true:
+  rankd explain --plan_name complex_dag --user 1 --json`
+
+const explainUsageTemplate = `Usage:
+  rankd explain [flags]
+
+Examples:
+{{.Example}}
+
+Flags ("-" and "_" in a name are the same):
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+
+Exit status:
+  0  the request succeeded, whether or not the items are in its answer
+  1  the request failed
+  2  bad usage or a bad plan
+`
+
+// explainOptions are the flags of rankd explain. Immutable once checked.
+type explainOptions struct {
+	options // those that it shares with the root command
+
+	user    int64
+	request string
+	items   []string
+	json    bool
+
+	ids []int64 // of items, set by check
+}
+
+// explainCommand returns "rankd explain".
+func (p *program) explainCommand(ctx context.Context) *cobra.Command {
+	o := explainOptions{options: options{tracing: true, allowRequestExplain: true}}
+	cmd := &cobra.Command{
+		Use: "explain", Short: "Run one request and say why rows are in its answer, or are not", Long: explainLong, Example: explainExamples,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd.Flags()); err != nil {
+				return err
+			}
+			return p.explainRequest(ctx, &o)
+		},
+	}
+	cmd.SetUsageTemplate(explainUsageTemplate)
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.SetNormalizeFunc(command.Normalize)
+	f.Int64Var(&o.user, "user", 1, "run the request for the user of this `id`")
+	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
+	f.StringSliceVar(&o.items, "item", nil, "explain these `ids`, with commas between them; all rows of the answer if this flag is missing")
+	f.BoolVar(&o.json, "json", false, "print the explanation as JSON")
+	o.addPlan(f)
+	o.addEngine(f)
+	o.addScheduling(f)
+	o.addDeadlines(f)
+	return cmd
+}
+
+// check reports all that is wrong with the options at once, and completes them.
+func (o *explainOptions) check(given *pflag.FlagSet) error {
+	if err := command.CheckExclusive(given, "user", "request"); err != nil {
+		return err
+	}
+	problems := []error{o.options.check(given)}
+	if o.plan == "" && o.planName == "" && (o.request == "" || o.planDir == "") {
+		problems = append(problems, errors.New("rankd explain needs a plan: --plan_name or --plan"))
+	}
+	if o.user < 1 || o.user > request.UserIDMax {
+		problems = append(problems, fmt.Errorf("--user is a number from 1 to %d, not %d", int64(request.UserIDMax), o.user))
+	}
+	if len(o.items) > request.ExplainIDsMax {
+		problems = append(problems, fmt.Errorf("--item lists at most %d ids, not %d", request.ExplainIDsMax, len(o.items)))
+	}
+	for _, item := range o.items {
+		id, err := strconv.ParseInt(strings.TrimSpace(item), 10, 64)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("--item lists integers of 64 bits, not %s", excerpt.Quote(item)))
+			break
+		}
+		o.ids = append(o.ids, id)
+	}
+	return errors.Join(problems...)
+}
+
+// explainRequest runs the request and prints its explanation.
+func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
+	p.tune(o.cpuThreads)
+	redis := new(embeddedRedis)
+	defer redis.close()
+	e, err := openEngine(&o.options, setting{stderr: p.stderr, plans: p.plans, redis: redis})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	r := rankd.Request{UserID: o.user, ID: request.NewID()}
+	if o.request != "" {
+		if r, err = e.ParseRequest([]byte(o.request)); err != nil {
+			return fmt.Errorf("--request: %w", err)
+		}
+	}
+	if len(o.ids) > 0 {
+		r.Explain = rankd.Explain{IDs: o.ids}
+	} else if !r.Explain.Asked() {
+		r.Explain = rankd.Explain{All: true}
+	}
+	answer, err := e.Rank(ctx, r)
+	if err != nil {
+		return &command.RuntimeError{Err: err}
+	}
+	why := answer.Explanation()
+	if o.json {
+		doc, _ := why.MarshalJSON() // It has nothing that JSON lacks.
+		_, err = fmt.Fprintf(p.stdout, "%s\n", doc)
+		return err
+	}
+	fmt.Fprintf(p.stdout, "%s ranked %d rows for user %d.\n\n", excerpt.Text(answer.Plan), answer.Len(), r.UserID)
+	return explain.Text(p.stdout, why)
+}

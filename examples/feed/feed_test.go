@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+func TestMain(m *testing.M) {
+	compiler.Main()
+	looptest.Main(m)
+}
+
+// small is enough for the tests.
+var small = size{posts: 3000, users: 60}
+
+// filled returns the address of a Redis with the small data.
+func filled(t *testing.T, now time.Time) string {
+	t.Helper()
+	redis := miniredis.RunT(t)
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), &out, []string{"fill", "--redis", redis.Addr(), "--posts", "3000", "--users", "60"}, now))
+	assert.Equal(t, "wrote 3000 posts and 60 users to "+redis.Addr()+"\n", out.String())
+	return redis.Addr()
+}
+
+// expected is a post that the feed may show, made row by row from the data.
+type expected struct {
+	post
+	sources     []string
+	popularRank int // from 1 in the list of the country; 0: not there
+	closeness   float64
+}
+
+// candidates returns what the plan makes of the sources before it scores: without doubles, without posts that were seen in the last week,
+// without muted authors.
+func candidates(w *world, user int, country string, muted []string) map[int]*expected {
+	posts := make(map[int]*expected)
+	add := func(id, source string) *expected {
+		n, _ := strconv.Atoi(id)
+		if posts[n] == nil {
+			posts[n] = &expected{post: w.posts[n]}
+		}
+		if !slices.Contains(posts[n].sources, source) {
+			posts[n].sources = append(posts[n].sources, source)
+		}
+		return posts[n]
+	}
+	closeness, seen := make(map[int]float64), make(map[int]time.Time)
+	for _, command := range w.ofUser(user) {
+		args := command[2:]
+		switch name, _, _ := strings.Cut(command[1], ":"); name {
+		case "inbox":
+			for _, id := range args {
+				add(id, "follow")
+			}
+		case "liked":
+			for _, liked := range args {
+				n, _ := strconv.Atoi(liked)
+				for _, id := range w.similar(&w.posts[n]) {
+					add(strconv.Itoa(id), "similar")
+				}
+			}
+		case "friends":
+			for i := 0; i < len(args); i += 2 {
+				author, _ := strconv.Atoi(args[i+1])
+				closeness[author], _ = strconv.ParseFloat(args[i], 64) // the last one counts, as for ZADD
+			}
+		case "seen":
+			for i := 0; i < len(args); i += 2 {
+				id, _ := strconv.Atoi(args[i+1])
+				at, _ := strconv.ParseInt(args[i], 10, 64)
+				seen[id] = time.Unix(at, 0)
+			}
+		}
+	}
+	if i := slices.Index(countries, country); i >= 0 {
+		args := w.popular(i, country)[2:]
+		type scored struct{ id, likes int }
+		var list []scored
+		for i := 0; i < len(args); i += 2 {
+			likes, _ := strconv.Atoi(args[i])
+			id, _ := strconv.Atoi(args[i+1])
+			list = append(list, scored{id, likes})
+		}
+		// Redis orders equal scores by the bytes of the member, from the highest on.
+		slices.SortFunc(list, func(a, b scored) int {
+			if a.likes != b.likes {
+				return b.likes - a.likes
+			}
+			return strings.Compare(strconv.Itoa(b.id), strconv.Itoa(a.id))
+		})
+		list = list[:100]
+		for i, p := range list {
+			rank := i + 1
+			for rank > 1 && list[rank-2].likes == p.likes { // equals share the best rank
+				rank--
+			}
+			add(strconv.Itoa(p.id), "popular").popularRank = rank
+		}
+	}
+	for id, p := range posts {
+		if at, ok := seen[id]; ok && w.now.Sub(at) < 7*24*time.Hour || slices.Contains(muted, authorName(p.author)) {
+			delete(posts, id)
+			continue
+		}
+		slices.Sort(p.sources)
+		p.closeness = closeness[p.author]
+	}
+	return posts
+}
+
+// score is the plan's formula with its boosts.
+func (p *expected) score(at time.Time, chosen []string) float64 {
+	age := float64(at.UnixMicro()-p.created.Unix()*1e6) / 1e6
+	score := (float64(p.likes) + 2) / (float64(p.views) + 50) * math.Exp2(-age/(24*3600)) * (1 + p.closeness)
+	if p.popularRank > 0 {
+		score += 1 / float64(60+p.popularRank)
+	}
+	if slices.Contains(chosen, p.topic) {
+		score *= 1.5
+	}
+	if slices.Contains(p.sources, "follow") && slices.Contains(p.sources, "popular") {
+		score *= 1.2
+	}
+	return score
+}
+
+// TestFeed compares the feed with the data, post by post, on all engines. Scores depend on the arrival of the request, which lies
+// between two instants.
+func TestFeed(t *testing.T) {
+	now := time.Now()
+	addr, w := filled(t, now), newWorld(small, now)
+	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
+		t.Run(string(model), func(t *testing.T) {
+			e, err := open(rankd.Options{Redis: addr, Model: model})
+			require.NoError(t, err)
+			defer e.Close()
+			for user := 1; user <= small.users+1; user += 5 {
+				country, chosen := countries[user%len(countries)], topics[user%3:user%3+2]
+				muted := []string{authorName(1 + user*7%small.users), authorName(1 + user*11%small.users)}
+				before := time.Now()
+				answer, err := e.Rank(t.Context(), rankd.Request{UserID: int64(user), Context: map[string]any{"country": country, "topics": chosen, "muted": muted}})
+				after := time.Now()
+				require.NoError(t, err)
+				var want map[int]*expected
+				if user <= small.users {
+					want = candidates(w, user, country, muted)
+				} else { // a stranger gets popular posts alone
+					want = candidates(w, 1, country, muted)
+					for id, p := range want {
+						if p.popularRank == 0 {
+							delete(want, id)
+						}
+					}
+				}
+				checkFeed(t, answer, want, user <= small.users, chosen, before, after)
+			}
+		})
+	}
+}
+
+// checkFeed compares an answer with the posts that it may show.
+func checkFeed(t *testing.T, answer *rankd.Answer, want map[int]*expected, known bool, chosen []string, before, after time.Time) {
+	require.Equal(t, 20, answer.Len())
+	shown := make(map[int]bool)
+	for c := range answer.Candidates() {
+		id := int(c.ID())
+		require.False(t, shown[id], "post %d is there twice", id)
+		shown[id] = true
+		p := want[id]
+		if p == nil && !known {
+			continue // that user 1 has seen
+		}
+		require.NotNil(t, p, "post %d is no candidate", id)
+		title, _ := c.String("title")
+		assert.Equal(t, p.title, title)
+		score, ok := c.Float("final_score")
+		require.True(t, ok)
+		if !known {
+			continue
+		}
+		source, _ := c.Set("source")
+		assert.Equal(t, p.sources, source)
+		assert.LessOrEqual(t, score, p.score(before, chosen)*(1+1e-9))
+		assert.GreaterOrEqual(t, score, p.score(after, chosen)*(1-1e-9))
+	}
+	if !known {
+		return
+	}
+	// Nothing can keep the best post of each stream out.
+	for _, followed := range []bool{true, false} {
+		var rest []*expected
+		for p := range maps.Values(want) {
+			if slices.Contains(p.sources, "follow") == followed {
+				rest = append(rest, p)
+			}
+		}
+		slices.SortFunc(rest, func(a, b *expected) int {
+			if a.score(after, chosen) > b.score(after, chosen) {
+				return -1
+			}
+			return 1
+		})
+		if len(rest) > 0 {
+			assert.True(t, shown[rest[0].id], "the best post of each stream is there")
+		}
+	}
+}
+
+// TestTheArtifactIsCurrent compares the artifact with what the plan compiles to:
+//
+//	rankd compile examples/feed/plans -o examples/feed/artifacts --registry_dir examples/feed/registry
+func TestTheArtifactIsCurrent(t *testing.T) {
+	tables, err := fs.Sub(files, "registry")
+	require.NoError(t, err)
+	reg, err := registry.Load(tables, "dev")
+	require.NoError(t, err)
+	c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+	require.NoError(t, err)
+	defer c.Close()
+	results, err := c.Compile(t.Context(), compiler.SourceFile("plans/feed.plan.ts"))
+	require.NoError(t, err)
+	require.Empty(t, results[0].Errors)
+	artifact, err := fs.ReadFile(files, "artifacts/feed.plan.json")
+	require.NoError(t, err)
+	// Spans name the source by its path from the root.
+	assert.Equal(t, strings.ReplaceAll(string(artifact), "examples/feed/plans/", "plans/"), string(results[0].Artifact))
+}
+
+func TestTheProgramPrintsTitles(t *testing.T) {
+	now := time.Now()
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), &out, []string{"rank", "--redis", filled(t, now), "--user", "7", "--topics", "food,news", "--muted", authorName(3)}, now))
+	assert.Equal(t, 21, strings.Count(out.String(), "\n"), out.String())
+	assert.Contains(t, out.String(), "TITLE")
+	assert.NotContains(t, out.String(), authorName(3)+" ")
+
+	out.Reset()
+	require.NoError(t, run(t.Context(), &out, []string{"rank", "--posts", "1000", "--users", "10"}, now))
+	assert.Equal(t, 21, strings.Count(out.String(), "\n"), out.String())
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "say what to do: fill or rank"},
+		{[]string{"fill"}, "fill needs --redis"},
+		{[]string{"serve"}, "cannot serve: say fill or rank"},
+		{[]string{"rank", "--posts", "5"}, "--posts must be at least 600"},
+		{[]string{"fill", "--posts", "600", "--users", "1", "--redis", "127.0.0.1:1"}, "filling Redis at 127.0.0.1:1"},
+	} {
+		assert.ErrorContains(t, run(t.Context(), &out, c.args, now), c.want)
+	}
+}
+
+// The page shows the plan as it is.
+func TestThePageShowsThePlan(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	source, err := os.ReadFile("plans/feed.plan.ts")
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "```typescript\n"+string(source)+"```")
+}

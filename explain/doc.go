@@ -1,0 +1,15 @@
+// Package explain says why a row of an answer is where it is, and why an id is not in the answer.
+//
+// It reads what a run has left behind: the rows that each node took in and gave out (scheduler.NodeRows). They are
+// immutable, so lineage can be found afterwards, and the run itself does nothing but keep them.
+//
+//	a returned row                        an id that is missing
+//	output ── From ─▶ … ─▶ source         every node that leads to an output:
+//	each node on the way says what        has it the id in an input and not in its result?
+//	it did to the row (Spec.Explain)      the last such node says why (Spec.Explain)
+//
+// The package knows no task by its name. It knows the shapes of results (task.Output), and asks the functions From and
+// Explain of a task's Spec. What it says of an id is thus what the row sets say.
+//
+// Explanation is the data, with its JSON form. Text writes it for people.
+package explain

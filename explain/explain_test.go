@@ -1,0 +1,283 @@
+package explain_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/explain"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// lostAt finds where an id went the plain way: backwards from the outputs, the nodes of which an input has the id and the
+// result does not. Of several the one with the longest way from a source. -1: no node that leads to an output has it.
+func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
+	has := func(node int) bool {
+		ids := rows[node].Out
+		for i := range ids.Len() {
+			if ids.ID(i) == id {
+				return true
+			}
+		}
+		return false
+	}
+	before := func(node int) []int { return append(slices.Clone(g.Nodes[node].Inputs), g.Nodes[node].Refs...) }
+	var depth func(node int) int
+	depth = func(node int) (d int) {
+		for _, b := range before(node) {
+			d = max(d, depth(b)+1)
+		}
+		return d
+	}
+	var frontier []int
+	var walk func(node int)
+	walk = func(node int) {
+		found := false
+		for _, b := range before(node) {
+			found = found || has(b)
+		}
+		if found {
+			frontier = append(frontier, node)
+			return
+		}
+		for _, b := range before(node) {
+			walk(b)
+		}
+	}
+	for _, output := range g.Outputs {
+		walk(output)
+	}
+	best := -1
+	better := func(a, b int) bool { // what does not expand goes first, then the deepest
+		x, y := g.Nodes[a].Op == "test::children", g.Nodes[b].Op == "test::children"
+		if x != y {
+			return y
+		}
+		if depth(a) != depth(b) {
+			return depth(a) > depth(b)
+		}
+		return a < b
+	}
+	for _, node := range frontier {
+		if best < 0 || better(node, best) {
+			best = node
+		}
+	}
+	return best
+}
+
+// For random plans and ids: the engines give the same answer with and without an explanation, and the same explanation.
+// It says of each missing id what a plain trace of the rows says, and of each returned row what the rows hold.
+func TestExplanationsOfRandomPlans(t *testing.T) {
+	w := newWorld(t)
+	kinds := map[string]int{}
+	for seed := range uint64(150) {
+		rng := rand.New(rand.NewPCG(seed, 14))
+		g := w.randomPlan(rng)
+		asked := explain.Asked{All: true, IDs: []int64{0, 1, 2, 5, 10, 11, 20, 30, 39, 40, 41, 1000}}
+		var want string
+		for _, engine := range []string{"sequential", "pool", "reactor", "offload_all"} {
+			e, r := w.explain(engine, g, asked)
+			plainly := w.run(engine, g, false)
+			require.Equal(t, len(plainly.Outputs), len(r.Outputs))
+			for i := range r.Outputs {
+				require.Equal(t, idsOf(plainly, i), idsOf(r, i), "seed %d", seed)
+			}
+			require.Nil(t, plainly.Rows)
+			doc, err := e.MarshalJSON()
+			require.NoError(t, err)
+			if want == "" {
+				want = string(doc)
+				checkMissing(t, g, r, e, asked, kinds)
+				checkRows(t, g, r, e)
+			}
+			require.Equal(t, want, string(doc), "seed %d on %s", seed, engine)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	for _, kind := range []string{explain.NeverACandidate, task.Filtered, task.Cut, task.Expanded} {
+		assert.Greater(t, kinds[kind], 20, kind)
+	}
+}
+
+func idsOf(r *scheduler.Result, output int) (ids []int64) {
+	for i := range r.Outputs[output].Len() {
+		ids = append(ids, r.Outputs[output].ID(i))
+	}
+	return ids
+}
+
+func checkMissing(t *testing.T, g *plan.Graph, r *scheduler.Result, e *explain.Explanation, asked explain.Asked, kinds map[string]int) {
+	missing := map[int64]*explain.Missing{}
+	for i := range e.Missing {
+		missing[e.Missing[i].ID] = &e.Missing[i]
+	}
+	for _, id := range asked.IDs {
+		returned := false
+		for i := range r.Outputs {
+			returned = returned || slices.Contains(idsOf(r, i), id)
+		}
+		m := missing[id]
+		assert.Equal(t, returned, m == nil, "id %d", id)
+		if m == nil {
+			continue
+		}
+		kinds[m.Kind]++
+		at := lostAt(g, r.Rows, id)
+		if at < 0 {
+			assert.Equal(t, explain.NeverACandidate, m.Kind)
+			assert.Nil(t, m.At)
+			continue
+		}
+		require.NotNil(t, m.At, "id %d", id)
+		assert.Equal(t, g.Nodes[at].ID, m.At.Node, "id %d", id)
+		switch g.Nodes[at].Op {
+		case "core::filter":
+			assert.Equal(t, task.Filtered, m.Kind)
+			require.NotNil(t, m.At.Tree)
+			assert.Equal(t, false, m.At.Tree.Value.Is)
+		case "core::take":
+			assert.Equal(t, task.Cut, m.Kind)
+			assert.Greater(t, m.At.Before, m.At.Kept)
+			assert.Equal(t, r.Rows[at].Out.Len(), m.At.Kept)
+		case "test::children":
+			assert.Equal(t, task.Expanded, m.Kind)
+		default:
+			t.Errorf("%s loses ids", g.Nodes[at].Op)
+		}
+		last := m.Steps[len(m.Steps)-1]
+		assert.Equal(t, m.At.Before, last.After)
+	}
+}
+
+func checkRows(t *testing.T, g *plan.Graph, r *scheduler.Result, e *explain.Explanation) {
+	rows := 0
+	for i, output := range g.Outputs {
+		for pos := range r.Outputs[i].Len() {
+			if rows == explain.RowsMax {
+				return
+			}
+			row := e.Rows[rows]
+			rows++
+			assert.Equal(t, [3]int{int(r.Outputs[i].ID(pos)), pos + 1, r.Outputs[i].Len()}, [3]int{int(row.ID), row.Rank, row.Of})
+			assert.Equal(t, g.Nodes[output].ID, row.Output)
+			require.NotEmpty(t, row.Sources)
+			assert.Equal(t, row.Sources[0].Node, row.Steps[0].Node)
+			assert.Equal(t, row.Output, row.Steps[len(row.Steps)-1].Node)
+			for k, s := range row.Steps {
+				at := slices.IndexFunc(g.Nodes, func(n *plan.Node) bool { return n.ID == s.Node })
+				assert.Equal(t, row.ID, r.Rows[at].Out.ID(s.After-1), "the row has its id after each step")
+				if k == 0 {
+					assert.Contains(t, []string{"test::fixed_source", "test::children"}, s.Op)
+					assert.Zero(t, s.Before)
+					continue
+				}
+				assert.Equal(t, row.Steps[k-1].After, s.Before, "a row is where the step before left it")
+				if s.Kind == task.Computed {
+					assert.Equal(t, s.Value.Is, s.Tree.Value.Is, "a tree has the value that the run has written")
+				}
+			}
+			for _, c := range row.Columns {
+				assert.Equal(t, "core::vm", c.Op)
+				last := -1
+				for k, s := range row.Steps {
+					if s.Kind == task.Computed {
+						last = k
+					}
+				}
+				require.GreaterOrEqual(t, last, 0)
+				assert.Equal(t, row.Steps[last].Node, c.Node)
+				assert.Equal(t, row.Steps[last].Value.Is, c.Value.Is)
+			}
+		}
+	}
+	assert.Len(t, e.Rows, rows)
+}
+
+// What people read, and its JSON, of a small plan.
+func TestText(t *testing.T) {
+	w := newWorld(t)
+	g := w.load([]string{
+		node("src", "fixed_source", `"row_count": 6`),
+		node("score", "vm", `"out_key": 2001, "expr_id": "half"`, "src"),
+		node("good", "filter", `"pred_id": "middle"`, "score"),
+		node("sorted", "sort", `"by": 2001, "order": "desc"`, "good"),
+		node("top", "take", `"count": 2`, "sorted"),
+	}, "top")
+	e, _ := w.explain("sequential", g, explain.Asked{IDs: []int64{5, 3, 2, 77}})
+	var out strings.Builder
+	require.NoError(t, explain.Text(&out, e))
+	assert.Equal(t, strings.TrimPrefix(`
+id 3 is not in the answer: cut by top (core::take), where it had rank 4 of 4, and 2 were kept
+      final_score is 0.75, and lacks 0.5
+   before that:
+   · src (test::fixed_source): source, rank 3 of 6
+   · score (core::vm): computed final_score = 0.75, rank 3 of 6
+      mul = 0.75
+         id = 3
+         coalesce = 0.25
+            weight = 0.25
+   · good (core::filter): kept, rank 3 → 1 of 4
+   · sorted (core::sort): sorted final_score = 0.75, rank 1 → 4 of 4
+
+id 2 is not in the answer: filtered out by good (core::filter), where it had rank 2 of 6
+      because:
+         cmp > = false
+            id = 2
+            2
+   before that:
+   · src (test::fixed_source): source, rank 2 of 6
+   · score (core::vm): computed final_score = 0.5, rank 2 of 6
+      mul = 0.5
+         id = 2
+         coalesce = 0.25
+            weight = 0.25
+
+id 77 is not in the answer: it never was a candidate
+
+2. id 5, of the 2 rows of top
+   source  src (test::fixed_source), rank 5 of 6
+   column  final_score = 1.25, written by score (core::vm)
+   · src (test::fixed_source): source, rank 5 of 6
+   · score (core::vm): computed final_score = 1.25, rank 5 of 6
+      mul = 1.25
+         id = 5
+         coalesce = 0.25
+            weight = 0.25
+   · good (core::filter): kept, rank 5 → 3 of 4
+   · sorted (core::sort): sorted final_score = 1.25, rank 3 → 2 of 4
+   · top (core::take): kept, rank 2 of 2
+
+`, "\n"), out.String())
+
+	e, _ = w.explain("sequential", g, explain.Asked{IDs: []int64{2}})
+	doc, err := json.Marshal(e)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"rows":[],"missing":[{"id":2,"kind":"filtered",
+		"at":{"node":"good","op":"core::filter","kind":"filtered","rank_before":2,"of":6,
+			"tree":{"op":"and","value":false,"terms":[{"op":"cmp","name":">","value":false,"terms":[{"op":"key_ref","name":"id","value":2},{"op":"const_number","value":2.0}]}]},
+			"because":{"op":"cmp","name":">","value":false,"terms":[{"op":"key_ref","name":"id","value":2},{"op":"const_number","value":2.0}]}},
+		"steps":[{"node":"src","op":"test::fixed_source","kind":"source","rank_after":2,"of":6},
+			{"node":"score","op":"core::vm","kind":"computed","rank_before":2,"rank_after":2,"of":6,"column":"final_score","value":0.5,
+			"tree":{"op":"mul","value":0.5,"terms":[{"op":"key_ref","name":"id","value":2},
+				{"op":"coalesce","value":0.25,"terms":[{"op":"param_ref","name":"weight","value":0.25}]}]}}]}]}`, string(doc))
+}
+
+// More rows than the bound are counted.
+func TestBounds(t *testing.T) {
+	w := newWorld(t)
+	g := w.load([]string{node("src", "fixed_source", `"row_count": 250`)}, "src")
+	e, _ := w.explain("reactor", g, explain.Asked{All: true, IDs: []int64{240, 240, -1, -1}})
+	assert.Len(t, e.Rows, explain.RowsMax)
+	assert.Equal(t, 150, e.LeftOut)
+	assert.Len(t, e.Missing, 1)
+}

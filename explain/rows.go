@@ -1,0 +1,179 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// Asked says what to explain. Immutable; any goroutine.
+type Asked struct {
+	All bool    // the returned rows
+	IDs []int64 // the returned rows with these ids, and why the other ids are missing
+}
+
+// Bounds of one explanation.
+const (
+	RowsMax = 100 // returned rows that are explained
+	IDsMax  = 100 // ids that a request may ask for
+)
+
+// Of explains the answer of a run.
+func (r *Run) Of(asked Asked) *Explanation {
+	e := &Explanation{Rows: []Row{}}
+	returned := make(map[int64]bool)
+	for _, output := range r.Graph.Outputs {
+		out := r.Rows[output].Out
+		for pos := range out.Len() {
+			id := out.ID(pos)
+			wanted := slices.Contains(asked.IDs, id)
+			if wanted {
+				returned[id] = true
+			}
+			switch {
+			case !wanted && !asked.All:
+			case len(e.Rows) == RowsMax:
+				e.LeftOut++
+			default:
+				e.Rows = append(e.Rows, r.row(output, pos))
+			}
+		}
+	}
+	for i, id := range asked.IDs {
+		if !returned[id] && !slices.Contains(asked.IDs[:i], id) {
+			e.Missing = append(e.Missing, r.missing(id))
+		}
+	}
+	return e
+}
+
+// at is a row of a node's result.
+type at struct{ node, pos int }
+
+// row explains one returned row.
+func (r *Run) row(output, pos int) Row {
+	out := r.Rows[output].Out
+	row := Row{
+		ID: out.ID(pos), Output: r.Graph.Nodes[output].ID, Rank: pos + 1, Of: out.Len(),
+		Sources: r.sources(at{output, pos}), Columns: r.columns(at{output, pos}), Steps: r.steps(at{output, pos}),
+	}
+	return row
+}
+
+// way returns the rows that a row was on its way, from the node that made it to end.
+func (r *Run) way(end at) []at {
+	way := []at{end}
+	for here := end; ; {
+		from := r.from(here.node, here.pos)
+		if len(from) == 0 {
+			break
+		}
+		here = at{r.before(here.node, from[0].Side), from[0].Pos}
+		way = append(way, here)
+	}
+	slices.Reverse(way)
+	return way
+}
+
+// sourcesMax bounds the sources of a row.
+const sourcesMax = 64
+
+// sources returns the nodes that made the row, over all rows that went into it.
+func (r *Run) sources(end at) []Source {
+	sources := []Source{}
+	seen := map[at]bool{end: true}
+	for todo := []at{end}; len(todo) > 0 && len(sources) < sourcesMax; {
+		here := todo[0]
+		todo = todo[1:]
+		from := r.from(here.node, here.pos)
+		if len(from) == 0 {
+			n := r.Graph.Nodes[here.node]
+			sources = append(sources, Source{Node: n.ID, Op: n.Op, Rank: here.pos + 1, Of: r.Rows[here.node].Out.Len()})
+		}
+		for _, f := range from {
+			if next := (at{r.before(here.node, f.Side), f.Pos}); !seen[next] {
+				seen[next] = true
+				todo = append(todo, next)
+			}
+		}
+	}
+	return sources
+}
+
+// columns returns the columns of a row that are not null, with the node that wrote each.
+func (r *Run) columns(end at) (columns []Column) {
+	out := r.Rows[end.node].Out
+	for _, key := range out.Batch.AppendKeys(nil) {
+		value := valueOf(out, end.pos, key)
+		if value == nil {
+			continue
+		}
+		n := r.Graph.Nodes[r.writer(end, key)]
+		columns = append(columns, Column{Name: r.name(key), Value: Value{value}, Node: n.ID, Op: n.Op})
+	}
+	return columns
+}
+
+// writer returns the node that wrote a column of a row.
+func (r *Run) writer(here at, key registry.KeyID) int {
+	for {
+		if r.writes(here.node, key) {
+			return here.node
+		}
+		next := at{-1, 0}
+		for _, f := range r.from(here.node, here.pos) {
+			if before := r.before(here.node, f.Side); has(r.Rows[before].Out, key) {
+				next = at{before, f.Pos}
+				break
+			}
+		}
+		if next.node < 0 {
+			return here.node
+		}
+		here = next
+	}
+}
+
+// writes reports whether the task of a node says that it writes a column, and its result has it.
+func (r *Run) writes(node int, key registry.KeyID) bool {
+	n := r.Graph.Nodes[node]
+	spec := task.SpecOf(n)
+	return spec.Writes != nil && slices.Contains(spec.Writes(n, r.Graph.Registry), key)
+}
+
+func has(rows rowset.RowSet, key registry.KeyID) bool {
+	return rows.Batch != nil && rows.Batch.Has(key)
+}
+
+// valueOf returns the value of a row in a column, nil for null.
+func valueOf(rows rowset.RowSet, pos int, key registry.KeyID) any {
+	row := int(rows.Row(pos))
+	if key == registry.IDKey {
+		return rows.Batch.IDs[row]
+	}
+	switch rows.Batch.TypeOf(key) {
+	case registry.Float:
+		if c := rows.Batch.Float(key); c.Valid.Get(row) {
+			return c.Values[row]
+		}
+	case registry.String:
+		if s, ok := rows.Batch.String(key).Value(row); ok {
+			return s
+		}
+	case registry.Int:
+		if c := rows.Batch.Int(key); c.Valid.Get(row) {
+			return c.Values[row]
+		}
+	case registry.Bool:
+		if c := rows.Batch.Bool(key); c.Valid.Get(row) {
+			return c.Values.Get(row)
+		}
+	case registry.StringSet:
+		if members, ok := rows.Batch.Set(key).AppendValues([]string{}, row); ok {
+			return members
+		}
+	}
+	return nil
+}

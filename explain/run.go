@@ -1,0 +1,125 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+)
+
+// Run is a run of a plan that is over, with the rows of each node. One goroutine at a time.
+type Run struct {
+	Graph  *plan.Graph
+	Rows   []scheduler.NodeRows // by node
+	UserID int64
+	Params expr.Params
+
+	positions map[side]map[int32]int
+}
+
+// side names the rows of one side of a node.
+type side struct{ node, side int }
+
+// node returns the arguments and the result of a node's run, as Spec.From and Spec.Explain take them.
+func (r *Run) node(i int) (*task.Ctx, rowset.RowSet) {
+	rows := &r.Rows[i]
+	return &task.Ctx{
+		Node: r.Graph.Nodes[i], Inputs: rows.Inputs, Refs: rows.Refs, UserID: r.UserID, Params: &r.Params,
+		Registry: r.Graph.Registry, Waiter: task.NoWaiter{},
+	}, rows.Out
+}
+
+// before returns the node whose result is a side of another one.
+func (r *Run) before(node, side int) int {
+	n := r.Graph.Nodes[node]
+	if side < len(n.Inputs) {
+		return n.Inputs[side]
+	}
+	return n.Refs[side-len(n.Inputs)]
+}
+
+// from returns from which rows of its inputs a row of a node's result comes. The first one gave it its id.
+func (r *Run) from(node, pos int) []task.RowAt {
+	c, out := r.node(node)
+	spec := task.SpecOf(c.Node)
+	if spec.From != nil {
+		return slices.DeleteFunc(spec.From(c, out, pos), func(at task.RowAt) bool {
+			return at.Side < 0 || at.Side >= c.Sides() || at.Pos < 0 || at.Pos >= c.SideRows(out, at.Side).Len()
+		})
+	}
+	switch spec.Output {
+	case task.Source, task.Expand:
+		return nil
+	case task.SameRows, task.PassThrough, task.Prefix:
+		return []task.RowAt{{Side: 0, Pos: pos}}
+	case task.Subset, task.Permutation, task.Pick:
+		if at, ok := r.positionOf(node, 0, c.Inputs[0], out.Row(pos)); ok {
+			return []task.RowAt{{Side: 0, Pos: at}}
+		}
+		return nil
+	case task.Append:
+		for s := range c.Sides() {
+			n := c.SideRows(out, s).Len()
+			if pos < n {
+				return []task.RowAt{{Side: s, Pos: pos}}
+			}
+			pos -= n
+		}
+		return nil
+	default:
+		return r.sameID(c, out, out.ID(pos))
+	}
+}
+
+// positionOf returns the position of a row of the batch among the active rows of a side.
+func (r *Run) positionOf(node, s int, rows rowset.RowSet, row int32) (int, bool) {
+	if rows.Rows == nil {
+		return int(row), int(row) < rows.N
+	}
+	key := side{node, s}
+	positions, ok := r.positions[key]
+	if !ok {
+		positions = make(map[int32]int, rows.N)
+		for i, row := range rows.Rows {
+			positions[row] = i
+		}
+		if r.positions == nil {
+			r.positions = make(map[side]map[int32]int)
+		}
+		r.positions[key] = positions
+	}
+	at, ok := positions[row]
+	return at, ok
+}
+
+// sameID returns the first row of an id on each side that has one.
+func (r *Run) sameID(c *task.Ctx, out rowset.RowSet, id int64) (from []task.RowAt) {
+	for s := range c.Sides() {
+		if at := find(c.SideRows(out, s), id); at >= 0 {
+			from = append(from, task.RowAt{Side: s, Pos: at})
+		}
+	}
+	return from
+}
+
+// find returns the position of the first active row with that id, or -1.
+func find(rows rowset.RowSet, id int64) int {
+	for i := range rows.Len() {
+		if rows.ID(i) == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// name returns the name of a key, or "" for none.
+func (r *Run) name(key registry.KeyID) string {
+	if k, ok := r.Graph.Registry.Key(key); ok {
+		return k.Name
+	}
+	return ""
+}

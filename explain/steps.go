@@ -1,0 +1,175 @@
+package explain
+
+import (
+	"math"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// steps returns what each node did to a row on its way.
+func (r *Run) steps(end at) []Step {
+	way := r.way(end)
+	steps := make([]Step, len(way))
+	for i, here := range way {
+		before := -1
+		if i > 0 {
+			before = way[i-1].pos
+		}
+		steps[i] = r.step(here, before)
+	}
+	return steps
+}
+
+// step returns what a node did to a row of its result, which was at that position of its input; -1: the node made it.
+func (r *Run) step(here at, before int) Step {
+	c, out := r.node(here.node)
+	spec := task.SpecOf(c.Node)
+	var reason task.Reason
+	if spec.Explain != nil {
+		reason = spec.Explain(c, out, task.RowAt{Side: task.InResult, Pos: here.pos})
+	}
+	if reason.Kind == "" {
+		reason.Kind = r.usual(here, before)
+	}
+	if reason.Kind == task.Sorted && reason.Column == 0 {
+		reason.Column = r.sortKey(here.node)
+	}
+	s := r.stepOf(c, &reason)
+	s.Before, s.After, s.Of = before+1, here.pos+1, out.Len()
+	if reason.Column != 0 && out.Batch.Has(reason.Column) {
+		s.Value = &Value{valueOf(out, here.pos, reason.Column)}
+	}
+	return s
+}
+
+// usual returns the kind of a step that the shape of the result tells.
+func (r *Run) usual(here at, before int) string {
+	n := r.Graph.Nodes[here.node]
+	spec := task.SpecOf(n)
+	switch {
+	case before < 0:
+		return task.FromSource
+	case (spec.Output == task.SameRows || spec.Output == task.Pick) && spec.Writes != nil && len(spec.Writes(n, r.Graph.Registry)) > 0:
+		return task.Computed
+	case spec.Output == task.Subset, spec.Output == task.Prefix, spec.Output == task.Pick:
+		return task.Kept
+	case spec.Output == task.Permutation:
+		return task.Sorted
+	case spec.Output == task.Append, spec.Output == task.Merge:
+		return task.Merged
+	default:
+		return task.Passed
+	}
+}
+
+// sortKey returns the column by which a node orders its rows, or 0 if nobody knows.
+func (r *Run) sortKey(node int) registry.KeyID {
+	n := r.Graph.Nodes[node]
+	spec := task.SpecOf(n)
+	if spec.Output != task.Permutation || spec.Reads == nil {
+		return 0
+	}
+	if keys := spec.Reads(n, r.Graph.Registry); len(keys) == 1 {
+		return keys[0]
+	}
+	return 0
+}
+
+// stepOf returns a step with what a task says.
+func (r *Run) stepOf(c *task.Ctx, reason *task.Reason) Step {
+	s := Step{
+		Node: c.Node.ID, Op: c.Node.Op, Kind: reason.Kind, Text: reason.Text, Column: r.name(reason.Column),
+		Tree: tree(reason.Tree), Instead: reason.Instead, Kept: reason.Limit,
+	}
+	if reason.Tree != nil && reason.Kind == task.Filtered {
+		if culprit := reason.Tree.Culprit(); culprit != reason.Tree {
+			s.Because = tree(culprit)
+		}
+	}
+	if reason.Score != nil {
+		s.Score = &Value{*reason.Score}
+	}
+	if reason.Lacks != nil {
+		s.Lacks = &Value{*reason.Lacks}
+	}
+	for _, f := range reason.Fired {
+		s.Fired = append(s.Fired, Fired{Rule: f.Rule, Tree: tree(f.Tree)})
+	}
+	for _, v := range reason.Values {
+		s.Values = append(s.Values, Named{v.Name, Value{v.Value}})
+	}
+	return s
+}
+
+// loss returns what a node did to a row of a side whose id its result lacks.
+func (r *Run) loss(node int, row task.RowAt) Step {
+	c, out := r.node(node)
+	in := c.SideRows(out, row.Side)
+	spec := task.SpecOf(c.Node)
+	var reason task.Reason
+	if spec.Explain != nil {
+		reason = spec.Explain(c, out, row)
+	}
+	if reason.Kind == "" {
+		reason.Kind = task.Dropped
+		switch {
+		case spec.Output == task.Expand:
+			reason.Kind = task.Expanded
+		case spec.Output == task.Prefix:
+			reason = r.cut(node, in, out, row.Pos)
+		}
+	}
+	s := r.stepOf(c, &reason)
+	s.Before, s.Of = row.Pos+1, in.Len()
+	if reason.Rank > 0 {
+		s.Before, s.Of = reason.Rank, reason.Of
+	}
+	return s
+}
+
+// cut explains a row behind those that a prefix has kept, with the score of the nearest sort before it.
+func (r *Run) cut(node int, in, out rowset.RowSet, pos int) task.Reason {
+	reason := task.Reason{Kind: task.Cut, Rank: pos + 1, Of: in.Len(), Limit: out.Len()}
+	if reason.Column = r.sortedBy(r.before(node, 0)); reason.Column == 0 || !in.Batch.Has(reason.Column) || out.Len() == 0 {
+		return reason
+	}
+	own, ownOK := number(valueOf(in, pos, reason.Column))
+	last, lastOK := number(valueOf(out, out.Len()-1, reason.Column))
+	if ownOK {
+		reason.Score = &own
+	}
+	if ownOK && lastOK {
+		lacks := math.Abs(last - own)
+		reason.Lacks = &lacks
+	}
+	return reason
+}
+
+// sortedBy returns the column by which the rows of a node are ordered, or 0 if nobody knows.
+func (r *Run) sortedBy(node int) registry.KeyID {
+	for {
+		n := r.Graph.Nodes[node]
+		switch task.SpecOf(n).Output {
+		case task.Permutation:
+			return r.sortKey(node)
+		case task.SameRows, task.Subset, task.Prefix, task.PassThrough:
+			node = n.Inputs[0]
+		default:
+			return 0
+		}
+	}
+}
+
+// number returns a value as a double.
+func number(value any) (float64, bool) {
+	switch v := value.(type) {
+	case float64:
+		return v, true
+	case int64:
+		return float64(v), true
+	default:
+		return 0, false
+	}
+}

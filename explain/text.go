@@ -1,0 +1,215 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/task"
+)
+
+// Text writes an explanation for people: the missing ids first, since somebody has asked for them, then the rows. The
+// error comes from w.
+func Text(w io.Writer, e *Explanation) error {
+	t := &text{}
+	for i := range e.Missing {
+		t.missing(&e.Missing[i])
+	}
+	for i := range e.Rows {
+		t.row(&e.Rows[i])
+	}
+	if e.LeftOut > 0 {
+		t.line(0, "%d more rows are not explained.", e.LeftOut)
+	}
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
+// text is a text under construction. One goroutine at a time.
+type text struct{ out strings.Builder }
+
+// line writes one line, indented by so many steps.
+func (t *text) line(indent int, format string, args ...any) {
+	t.out.WriteString(strings.Repeat("   ", indent))
+	fmt.Fprintf(&t.out, format, args...)
+	t.out.WriteByte('\n')
+}
+
+func (t *text) row(r *Row) {
+	t.line(0, "%d. id %d, of the %d rows of %s", r.Rank, r.ID, r.Of, excerpt.Text(r.Output))
+	for i, s := range r.Sources {
+		label := "source"
+		if i > 0 {
+			label = "and"
+		}
+		t.line(1, "%-8s%s, rank %d of %d", label, nodeName(s.Node, s.Op), s.Rank, s.Of)
+	}
+	for _, c := range r.Columns {
+		t.line(1, "column  %s = %s, written by %s", excerpt.Text(c.Name), c.Value, nodeName(c.Node, c.Op))
+	}
+	for i := range r.Steps {
+		t.step(&r.Steps[i])
+	}
+	t.line(0, "")
+}
+
+func (t *text) missing(m *Missing) {
+	switch {
+	case m.At == nil:
+		t.line(0, "id %d is not in the answer: it never was a candidate", m.ID)
+	case m.Kind == DidNotRun:
+		t.line(0, "id %d is not in the answer: %s has no result", m.ID, nodeName(m.At.Node, m.At.Op))
+	default:
+		t.line(0, "id %d is not in the answer: %s", m.ID, sentence(m.At))
+		t.detail(m.At)
+	}
+	for i := range m.Steps {
+		if i == 0 {
+			t.line(1, "before that:")
+		}
+		t.step(&m.Steps[i])
+	}
+	for i := range m.Also {
+		if i == 0 {
+			t.line(1, "it also went elsewhere:")
+		}
+		t.line(2, "%s", sentence(&m.Also[i]))
+	}
+	t.line(0, "")
+}
+
+// sentence says at which node a row went, and how.
+func sentence(s *Step) string {
+	verb := map[string]string{
+		task.Filtered: "filtered out by", task.Excluded: "excluded by", task.Deduplicated: "deduplicated by", task.Capped: "capped by",
+		task.Cut: "cut by", task.Unmatched: "without a match in", task.MissingData: "dropped for missing data by",
+		task.FailedRow: "failed in", task.Expanded: "expanded to other rows by", task.Dropped: "dropped by",
+	}[s.Kind]
+	if verb == "" {
+		verb = s.Kind + " by"
+	}
+	said := verb + " " + nodeName(s.Node, s.Op)
+	if s.Before > 0 {
+		said += fmt.Sprintf(", where it had rank %d of %d", s.Before, s.Of)
+	}
+	if s.Kept > 0 {
+		said += fmt.Sprintf(", and %d were kept", s.Kept)
+	}
+	if len(s.Instead) > 0 {
+		said += ", in favour of " + ids(s.Instead)
+	}
+	return said
+}
+
+// step writes what a node did to a row that it kept.
+func (t *text) step(s *Step) {
+	said := s.Kind
+	if s.Column != "" {
+		said += " " + excerpt.Text(s.Column)
+		if s.Value != nil {
+			said += " = " + s.Value.String()
+		}
+	}
+	switch {
+	case s.Before > 0 && s.Before != s.After:
+		said += fmt.Sprintf(", rank %d → %d of %d", s.Before, s.After, s.Of)
+	case s.After > 0:
+		said += fmt.Sprintf(", rank %d of %d", s.After, s.Of)
+	}
+	t.line(1, "· %s: %s", nodeName(s.Node, s.Op), said)
+	t.detail(s)
+}
+
+// detail writes all else that is known of a step.
+func (t *text) detail(s *Step) {
+	if s.Text != "" {
+		t.line(2, "%s", excerpt.Text(s.Text))
+	}
+	switch {
+	case s.Score != nil && s.Lacks != nil:
+		t.line(2, "%s is %s, and lacks %s", orScore(s.Column), s.Score, s.Lacks)
+	case s.Score != nil:
+		t.line(2, "%s is %s", orScore(s.Column), s.Score)
+	}
+	for _, v := range s.Values {
+		t.line(2, "%s = %s", excerpt.Text(v.Name), v.Value)
+	}
+	for _, f := range s.Fired {
+		t.line(2, "rule %s fired", excerpt.Text(f.Rule))
+		t.tree(3, f.Tree)
+	}
+	if s.Because != nil {
+		t.line(2, "because:")
+		t.tree(3, s.Because)
+		return
+	}
+	t.tree(2, s.Tree)
+}
+
+func orScore(column string) string {
+	if column == "" {
+		return "its score"
+	}
+	return excerpt.Text(column)
+}
+
+// tree writes a term and those below it, one a line.
+func (t *text) tree(indent int, term *Term) {
+	if term == nil {
+		return
+	}
+	name := term.Op
+	if term.Name != "" {
+		name = term.Name
+		if len(term.Terms) > 0 {
+			name = term.Op + " " + term.Name
+		}
+	}
+	switch {
+	case term.Fault != "":
+		t.line(indent, "%s fails: %s", excerpt.Text(name), excerpt.Text(term.Fault))
+	case term.Op == "const_number" || term.Op == "const_string" || term.Op == "const_null" || term.Op == "const_bool":
+		t.line(indent, "%s", term.Value)
+	default:
+		t.line(indent, "%s = %s", excerpt.Text(name), term.Value)
+	}
+	for i := range term.Terms {
+		t.tree(indent+1, &term.Terms[i])
+	}
+	if term.LeftOut > 0 {
+		t.line(indent+1, "… %d more", term.LeftOut)
+	}
+}
+
+// nodeName returns the id of a node and its op.
+func nodeName(id, op string) string { return excerpt.Text(id) + " (" + op + ")" }
+
+// idsShown bounds the ids in a sentence.
+const idsShown = 10
+
+func ids(all []int64) string {
+	var texts []string
+	for _, id := range all[:min(len(all), idsShown)] {
+		texts = append(texts, strconv.FormatInt(id, 10))
+	}
+	if more := len(all) - idsShown; more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// String returns a value in one short line.
+func (v Value) String() string {
+	switch is := v.Is.(type) {
+	case nil:
+		return "null"
+	case string:
+		return excerpt.Quote(is)
+	case float64:
+		return strconv.FormatFloat(is, 'g', -1, 64)
+	default:
+		return excerpt.Text(fmt.Sprint(is))
+	}
+}

@@ -1,0 +1,242 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+// Service is how an endpoint of kind http is asked, beside its host and port. Immutable once built; any goroutine.
+type Service struct {
+	TLS     bool     // https
+	Path    string   // with the query, if there is one: "/v1/score". Empty means "/"
+	Headers []Header // sent with each request, in the order of the table
+	// BearerToken goes into the header Authorization. Registry.ReadSecrets fills it in.
+	BearerToken     Secret
+	MaxRequestBytes int // of the body; 0 for another kind of endpoint
+	MaxAnswerBytes  int // of the body; 0 for another kind of endpoint
+}
+
+// Header is one header of the requests to a service. Immutable; any goroutine.
+type Header struct {
+	Name  string
+	Value Secret // Registry.ReadSecrets fills it in
+}
+
+// The bounds of the bodies of an http endpoint whose table leaves them out, and the highest bound.
+const (
+	DefaultMaxBodyBytes = 16 << 20
+	maxBodyBytesLimit   = 1 << 30
+)
+
+// URL returns where the requests to an endpoint of kind http are posted.
+func (e *Endpoint) URL() *url.URL {
+	u := &url.URL{Scheme: "http", Host: e.Addr(), Path: "/"}
+	if e.Service.TLS {
+		u.Scheme = "https"
+	}
+	if at, err := url.Parse(e.Service.Path); err == nil && e.Service.Path != "" {
+		u.Path, u.RawPath, u.RawQuery = at.Path, at.RawPath, at.RawQuery
+	}
+	return u
+}
+
+// Header returns the headers of the requests to an endpoint of kind http, secrets among them.
+func (e *Endpoint) Header() http.Header {
+	h := make(http.Header)
+	for _, given := range e.Service.Headers {
+		h.Add(given.Name, given.Value.Reveal())
+	}
+	if !e.Service.BearerToken.IsZero() {
+		h.Set("Authorization", "Bearer "+e.Service.BearerToken.Reveal())
+	}
+	return h
+}
+
+// publicPath returns the path without the query, in which somebody may have put a secret.
+func (s *Service) publicPath() string {
+	path, _, _ := strings.Cut(s.Path, "?")
+	return path
+}
+
+// headerNames returns the names of the headers.
+func (s *Service) headerNames() (names []string) {
+	for _, h := range s.Headers {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
+// readSecrets replaces the secrets of s by read ones. The error names the source of the first that cannot be read, or
+// that cannot be the value of a header.
+func (s *Service) readSecrets() error {
+	token, err := s.BearerToken.read("bearer_token")
+	if err == nil && !validHeaderValue(token.Reveal()) {
+		err = errors.New("bearer_token: " + badHeaderValue)
+	}
+	s.BearerToken = token
+	headers := make([]Header, len(s.Headers))
+	for i, h := range s.Headers {
+		value, failed := h.Value.read("value")
+		if failed == nil && !validHeaderValue(value.Reveal()) {
+			failed = errors.New(badHeaderValue)
+		}
+		if failed != nil && err == nil {
+			err = fmt.Errorf("header %s: %w", excerpt.Text(h.Name), failed)
+		}
+		headers[i] = Header{h.Name, value}
+	}
+	if len(headers) > 0 {
+		s.Headers = headers
+	}
+	return err
+}
+
+// badHeaderValue says what is wrong with the value of a header, without quoting it.
+const badHeaderValue = "the value has a line end or another control character"
+
+// validHeaderValue reports whether a header can have the value.
+func validHeaderValue(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// validHeaderName matches the tokens of RFC 9110.
+var validHeaderName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// ownHeaders are set by the client or by net/http.
+var ownHeaders = map[string]bool{
+	"Content-Type": true, "Content-Length": true, "Accept": true, "Host": true, "Connection": true, "Transfer-Encoding": true,
+	"Te": true, "Trailer": true, "Upgrade": true, "Expect": true, "Idempotency-Key": true, "Accept-Encoding": true,
+}
+
+// headersMost bounds the headers of an endpoint.
+const headersMost = 64
+
+// headerRow is one [[endpoint.header]].
+type headerRow struct {
+	Name      string `toml:"name"`
+	Value     string `toml:"value"`
+	ValueFile string `toml:"value_file"`
+	ValueEnv  string `toml:"value_env"`
+}
+
+// service checks the fields that only an endpoint of kind http has. No problem quotes a secret.
+func (l *loader) service(file, label string, row *endpointRow) Service {
+	given := &row.Policy
+	token := l.secret(file, label, "policy.bearer_token", given.BearerToken, given.BearerTokenFile, given.BearerTokenEnv)
+	if EndpointKind(row.Kind) != HTTP {
+		if !token.IsZero() || len(row.Header) > 0 || given.MaxRequestBytes != nil || given.MaxAnswerBytes != nil {
+			l.problem(file, label, "header, policy.bearer_token, max_request_bytes and max_answer_bytes are only for kind %s", HTTP)
+		}
+		return Service{}
+	}
+	s := Service{BearerToken: token}
+	if row.URL != nil {
+		u, _ := parseServiceURL(*row.URL) // server has reported the error
+		s.TLS, s.Path = u.tls, u.path
+	}
+	bytes := func(field string, given *int64) int {
+		switch {
+		case given == nil:
+			return DefaultMaxBodyBytes
+		case *given < 1 || *given > maxBodyBytesLimit:
+			l.problem(file, label, "policy.%s must be 1 to %d, not %d", field, maxBodyBytesLimit, *given)
+		}
+		return int(*given)
+	}
+	s.MaxRequestBytes, s.MaxAnswerBytes = bytes("max_request_bytes", given.MaxRequestBytes), bytes("max_answer_bytes", given.MaxAnswerBytes)
+	if len(row.Header) > headersMost {
+		l.problem(file, label, "has %d headers, and may have %d", len(row.Header), headersMost)
+		return s
+	}
+	for i := range row.Header {
+		h := &row.Header[i]
+		at := fmt.Sprintf("header[%d]", i)
+		name := textproto.CanonicalMIMEHeaderKey(h.Name)
+		value := l.secret(file, label, at+".value", h.Value, h.ValueFile, h.ValueEnv)
+		switch {
+		case !validHeaderName.MatchString(h.Name):
+			l.problem(file, label, "%s.name %s is not the name of a header", at, excerpt.Quote(h.Name))
+		case ownHeaders[name]:
+			l.problem(file, label, "%s.name: rankd itself sets %s", at, name)
+		case name == "Authorization" && !token.IsZero():
+			l.problem(file, label, "%s.name: policy.bearer_token sets Authorization, too", at)
+		case value.IsZero():
+			l.problem(file, label, "%s needs a value, value_file or value_env", at)
+		case !validHeaderValue(value.Reveal()):
+			l.problem(file, label, "%s.value: %s", at, badHeaderValue)
+		default:
+			s.Headers = append(s.Headers, Header{name, value})
+		}
+	}
+	return s
+}
+
+// secret returns the secret that one of three fields gives: the text itself, a file, an environment variable.
+func (l *loader) secret(file, label, field, text, path, variable string) Secret {
+	var secret Secret
+	for _, given := range []struct {
+		suffix string
+		secret Secret
+	}{{"", NewSecret(text)}, {"_file", Secret{File: path}}, {"_env", Secret{Env: variable}}} {
+		if given.secret.IsZero() {
+			continue
+		}
+		if !secret.IsZero() {
+			l.problem(file, label, "%s%s: the value is given twice", field, given.suffix)
+		}
+		secret = given.secret
+	}
+	return secret
+}
+
+// serviceURL is the URL of an endpoint of kind http in its parts.
+type serviceURL struct {
+	tls  bool
+	host string
+	port int
+	path string // with the query
+}
+
+// The errors of parseServiceURL quote nothing of the text: a password may be anywhere in it.
+var (
+	errServiceScheme = errors.New("the scheme must be http:// or https://")
+	errServiceURL    = errors.New("the URL is malformed")
+	errServiceUser   = errors.New("a user or a password does not belong into the URL; use policy.bearer_token_file or a header")
+	errServicePort   = errors.New("the port must be a number from 1 to 65535")
+)
+
+// parseServiceURL reads a URL such as "https://models.internal:8443/v1/score".
+func parseServiceURL(text string) (serviceURL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return serviceURL{}, errServiceURL
+	}
+	s := serviceURL{tls: u.Scheme == "https", host: u.Hostname(), port: 80}
+	if s.tls {
+		s.port = 443
+	}
+	switch port, err := strconv.Atoi(u.Port()); {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return serviceURL{}, errServiceScheme
+	case u.User != nil:
+		return serviceURL{}, errServiceUser
+	case u.Opaque != "" || u.Fragment != "" || strings.HasSuffix(text, "#") || strings.HasSuffix(u.Host, ":"):
+		return serviceURL{}, errServiceURL
+	case !ValidHost(s.host):
+		return serviceURL{}, errHost
+	case u.Port() != "" && (err != nil || port < 1 || port > 65535):
+		return serviceURL{}, errServicePort
+	case u.Port() != "":
+		s.port = port
+	}
+	s.path = u.RequestURI()
+	return s, nil
+}

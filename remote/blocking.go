@@ -1,0 +1,109 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+)
+
+// Blocking asks one service for engines that block. Any goroutine.
+type Blocking struct {
+	clock   clock.Clock
+	service *Service
+	numbers chan int // of requests that are not on their way
+	waiting atomic.Int64
+	closing context.Context // done once it is closed
+	close   context.CancelCauseFunc
+}
+
+// NewBlocking returns a client that has not connected yet. Deadlines are instants on clk, which must run at the pace of
+// real time.
+func NewBlocking(clk clock.Clock, o Options) *Blocking {
+	o = o.withDefaults()
+	b := &Blocking{clock: clk, service: newService(o), numbers: make(chan int, o.atOnce())}
+	b.closing, b.close = context.WithCancelCause(context.Background())
+	for n := range o.atOnce() {
+		b.numbers <- n
+	}
+	return b
+}
+
+// Exchange makes one request and waits for its end. It ends at the deadline (zero: none) and after RequestTimeout,
+// and with ErrGivenUp when asker is done, the context of who asks. watch may be nil. A call that waits for others
+// waits no longer than it may take itself.
+func (b *Blocking) Exchange(asker context.Context, x *Exchange, deadline clock.Time, watch Watch) error {
+	now := b.clock.Now()
+	switch {
+	case b.closing.Err() != nil:
+		return context.Cause(b.closing)
+	case deadline.Passed(now):
+		return b.service.late(true, nil)
+	}
+	b.service.calls.Add(1)
+	err := b.exchange(asker, x, now.Add(b.service.opts.RequestTimeout).Earlier(deadline), deadline, watch)
+	b.service.ended(err)
+	return err
+}
+
+func (b *Blocking) exchange(asker context.Context, x *Exchange, by, deadline clock.Time, watch Watch) error {
+	ctx, cancel := context.WithCancelCause(asker)
+	defer cancel(nil)
+	defer context.AfterFunc(b.closing, func() { cancel(context.Cause(b.closing)) })()
+	defer time.AfterFunc(by.Sub(b.clock.Now()), func() { cancel(b.service.late(by == deadline, nil)) }).Stop()
+	number, err := b.takeNumber(ctx)
+	if err == nil {
+		defer func() { b.numbers <- number }()
+		if watch != nil {
+			watch.Sent(number, 1, 0, b.clock.Now())
+		}
+		var received int
+		received, err = b.service.exchange(ctx, x)
+		if watch != nil && received > 0 {
+			watch.Replied(number, 1, received)
+		}
+	}
+	if errors.Is(err, context.Canceled) { // the asker's, since all other causes are errors of this package
+		err = b.service.opError(ErrGivenUp, nil)
+	}
+	return err
+}
+
+// takeNumber waits until a request may leave.
+func (b *Blocking) takeNumber(ctx context.Context) (int, error) {
+	select {
+	case number := <-b.numbers:
+		return number, nil
+	default:
+	}
+	if b.waiting.Add(1) > int64(b.service.opts.MaxWaiting) {
+		b.waiting.Add(-1)
+		return 0, b.service.opError(ErrQueueFull, nil)
+	}
+	defer b.waiting.Add(-1)
+	select {
+	case number := <-b.numbers:
+		return number, nil
+	case <-ctx.Done():
+		cause := context.Cause(ctx)
+		if late := (*OpError)(nil); errors.As(cause, &late) && errors.Is(cause, ErrTimeout) {
+			cause = b.service.late(errors.Is(cause, ErrDeadline), inLine(cap(b.numbers)))
+		}
+		return 0, cause
+	}
+}
+
+// Close ends the calls under way with ErrClosed and refuses later ones. A second Close does nothing.
+func (b *Blocking) Close() {
+	b.close(b.service.opError(ErrClosed, nil))
+	b.service.transport.CloseIdleConnections()
+}
+
+// Stats returns the counters as they are now.
+func (b *Blocking) Stats() Stats {
+	s := b.service.stats()
+	s.Inflight, s.Waiting = cap(b.numbers)-len(b.numbers), int(b.waiting.Load())
+	return s
+}

@@ -1,0 +1,59 @@
+package remote
+
+import (
+	"container/list"
+
+	"github.com/rankd/rankd/loop/clock"
+)
+
+// An Exchange is one request to a service and its answer, as its owner writes and reads them. A goroutine off the loop
+// calls both functions, each at most once, between the beginning and the end of the call. They must neither
+// wait nor panic. Its owner fills it in and gives it to one call. One goroutine at a time.
+type Exchange struct {
+	// Request appends the body of the request, a JSON document, to dst. Its error ends the call, as it is.
+	Request func(dst []byte) ([]byte, error)
+	// Answer takes the body of the answer, which it must not keep. Its error ends the call: with ErrProtocol if
+	// Malformedf made it, otherwise as it is.
+	Answer func(body []byte) error
+}
+
+// A Call is an Exchange on its way. Its owner fills in the exported fields down to Watch, and gives the call to
+// Client.Do. The zero value is ready, and so is a call whose Done was invoked. Loop only.
+type Call struct {
+	Exchange *Exchange
+	// Deadline is the instant at which the caller loses interest. Zero means none. The call never waits past it,
+	// nor past RequestTimeout.
+	Deadline clock.Time
+	// Done is invoked exactly once for each accepted Do, on the loop, never inside a call to the client.
+	Done func(*Call)
+	// Watch sees the request on its way. Nil: nobody looks.
+	Watch Watch
+
+	// Err says why the call has failed, from Done on.
+	Err error
+
+	state  callState
+	place  *list.Element // in line, or among those on their way
+	by     clock.Time    // when it times out
+	cancel func(cause error)
+	number int // of those on their way: the least that is free
+}
+
+// callState says where a Call is.
+type callState uint8
+
+const (
+	idle    callState = iota // its owner has it
+	waiting                  // in line
+	sent                     // on its way
+	ending                   // on its way, cancelled
+	ended                    // Done is due
+)
+
+// A Watch sees a call on its way, on the goroutine that drives the client: the loop, or the caller of a Blocking.
+type Watch interface {
+	// Sent says that a request leaves, as the one of that number among those on their way.
+	Sent(number, requests, bytes int, at clock.Time)
+	// Replied says that its answer was read.
+	Replied(number, requests, bytes int)
+}

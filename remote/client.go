@@ -1,0 +1,221 @@
+package remote
+
+import (
+	"container/list"
+	"context"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
+)
+
+// A Carrier makes the requests of a Client off the loop: on goroutines through net/http, or in a simulation. Loop only.
+type Carrier interface {
+	// Carry begins a request, and calls back exactly once when it has ended: on the loop, never inside Carry or cancel.
+	// From cancel on it soon ends, with the cause unless it has succeeded. The Carrier calls the functions of x before
+	// it calls back.
+	Carry(x *Exchange, back func(received int, err error)) (cancel func(cause error))
+}
+
+// onGoroutines carries each request on a goroutine of its own.
+type onGoroutines struct {
+	loop    *loop.Loop
+	service *Service
+}
+
+// Carry implements Carrier. It comes back whatever the functions of x do.
+func (g onGoroutines) Carry(x *Exchange, back func(received int, err error)) (cancel func(cause error)) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		received, err := 0, errGoexit
+		defer func() {
+			g.loop.Post(func() { back(received, err) }) // Only a stopped loop refuses, and nobody waits there.
+		}()
+		received, err = g.service.exchange(ctx, x)
+	}()
+	return cancel
+}
+
+// A Client asks one service for a loop, and never blocks it. Loop only.
+//
+//	Do ──▶ waiting in line ──launch──▶ on its way ──the goroutine posts──▶ Done
+//	             │                         │
+//	             │                         └── timeout, GiveUp, Close: its request is cancelled ─┐
+//	             └──────────────────────────── timeout, GiveUp, Close ──▶ Done(err)       post ──┴─▶ Done(err)
+type Client struct {
+	loop    *loop.Loop
+	service *Service
+	carrier Carrier
+	waiting *list.List // of *Call, in the order of their Do
+	onWay   *list.List // of *Call
+	taken   []bool     // numbers of the calls on their way
+
+	// One timer serves all calls. It fires at the first instant at which one may be late, or before.
+	timer  *loop.Timer
+	armed  clock.Time // when it fires; Never if it is not set
+	closed bool
+}
+
+// NewClient returns a client that has not connected yet. A nil carrier means net/http.
+func NewClient(l *loop.Loop, carrier Carrier, o Options) *Client {
+	o = o.withDefaults()
+	c := &Client{
+		loop: l, service: newService(o), waiting: list.New(), onWay: list.New(), taken: make([]bool, o.atOnce()), armed: clock.Never,
+	}
+	if c.carrier = carrier; carrier == nil {
+		c.carrier = onGoroutines{l, c.service}
+	}
+	c.timer = l.NewTimer(c.tick)
+	return c
+}
+
+// Do begins the call and invokes call.Done when it has ended. If Do returns an error (ErrClosed, ErrQueueFull, or
+// ErrTimeout for a deadline that has passed), nothing was sent and Done is not invoked. Do panics if the call is under
+// way already.
+func (c *Client) Do(call *Call) error {
+	if call.state != idle {
+		panic("remote: the call is under way already")
+	}
+	now := c.loop.Now()
+	switch {
+	case c.closed:
+		return c.service.opError(ErrClosed, nil)
+	case call.Deadline.Passed(now):
+		return c.service.late(true, nil)
+	case c.waiting.Len() >= c.service.opts.MaxWaiting:
+		return c.service.opError(ErrQueueFull, nil)
+	}
+	call.Err, call.by = nil, now.Add(c.service.opts.RequestTimeout).Earlier(call.Deadline)
+	c.service.calls.Add(1)
+	call.state, call.place = waiting, c.waiting.PushBack(call)
+	c.schedule(call.by)
+	c.launch()
+	return nil
+}
+
+// GiveUp ends the call early, with ErrGivenUp, and reports whether it was under way. Its Done is still invoked.
+func (c *Client) GiveUp(call *Call) bool {
+	if call.state != waiting && call.state != sent {
+		return false
+	}
+	c.end(call, c.service.opError(ErrGivenUp, nil))
+	return true
+}
+
+// Close ends all calls under way with ErrClosed and refuses later ones. A second Close does nothing. The owner closes
+// the client before it stops the loop, on which the calls end.
+func (c *Client) Close() {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	err := c.service.opError(ErrClosed, nil)
+	for c.waiting.Len() > 0 {
+		c.end(c.waiting.Front().Value.(*Call), err)
+	}
+	for e := c.onWay.Front(); e != nil; e = e.Next() {
+		c.end(e.Value.(*Call), err)
+	}
+	c.timer.Close(nil)
+	c.service.transport.CloseIdleConnections()
+}
+
+// Stats returns the counters as they are now.
+func (c *Client) Stats() Stats {
+	s := c.service.stats()
+	s.Inflight, s.Waiting = c.onWay.Len(), c.waiting.Len()
+	return s
+}
+
+// end has a call end with an error: one in line as soon as the caller has returned, one on its way when its
+// goroutine has come back.
+func (c *Client) end(call *Call, err error) {
+	switch call.state {
+	case sent:
+		call.state = ending
+		call.cancel(err)
+	case waiting:
+		c.waiting.Remove(call.place)
+		call.state, call.place = ended, nil
+		c.loop.Defer(func() { c.settle(call, err) })
+	}
+}
+
+// launch sends the calls in line for which there is room.
+func (c *Client) launch() {
+	for !c.closed && c.waiting.Len() > 0 && c.onWay.Len() < len(c.taken) {
+		call := c.waiting.Remove(c.waiting.Front()).(*Call)
+		call.state, call.place, call.number = sent, c.onWay.PushBack(call), c.takeNumber()
+		if call.Watch != nil {
+			call.Watch.Sent(call.number, 1, 0, c.loop.Clock().Now())
+		}
+		c.loop.Hold()
+		call.cancel = c.carrier.Carry(call.Exchange, func(received int, err error) { c.cameBack(call, received, err) })
+	}
+}
+
+// takeNumber returns the least number that no call on its way has.
+func (c *Client) takeNumber() int {
+	for n, taken := range c.taken {
+		if !taken {
+			c.taken[n] = true
+			return n
+		}
+	}
+	panic("remote: more calls on their way than numbers")
+}
+
+// cameBack ends a call whose request has ended.
+func (c *Client) cameBack(call *Call, received int, err error) {
+	c.loop.Release()
+	call.cancel(nil) // It frees what the carrier has.
+	c.taken[call.number] = false
+	c.onWay.Remove(call.place)
+	call.state, call.place, call.cancel = ended, nil, nil
+	if c.closed && c.onWay.Len() == 0 {
+		c.service.transport.CloseIdleConnections()
+	}
+	if call.Watch != nil && received > 0 {
+		call.Watch.Replied(call.number, 1, received)
+	}
+	c.launch()
+	c.settle(call, err)
+}
+
+// settle hands a call back to its owner.
+func (c *Client) settle(call *Call, err error) {
+	c.service.ended(err)
+	call.state, call.Err = idle, err
+	call.Done(call)
+}
+
+// schedule has tick run at an instant, or before.
+func (c *Client) schedule(at clock.Time) {
+	if at >= c.armed || c.closed {
+		return
+	}
+	c.armed = at
+	if err := c.timer.StartAt(at); err != nil {
+		c.loop.Defer(c.Close) // The loop is stopping, and nothing would end a call that waits.
+	}
+}
+
+// tick ends the calls that are late, and sets the timer for the next instant.
+func (c *Client) tick() {
+	now := c.loop.Now()
+	c.armed = clock.Never
+	for _, calls := range [...]*list.List{c.waiting, c.onWay} {
+		for e := calls.Front(); e != nil; {
+			call := e.Value.(*Call)
+			e = e.Next() // end takes a waiting call out of the list.
+			switch {
+			case call.state == ending:
+			case !call.by.Passed(now):
+				c.schedule(call.by)
+			case call.state == waiting:
+				c.end(call, c.service.late(call.by == call.Deadline, inLine(c.onWay.Len())))
+			default:
+				c.end(call, c.service.late(call.by == call.Deadline, nil))
+			}
+		}
+	}
+}

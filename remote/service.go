@@ -1,0 +1,208 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Service makes requests to one service, through a connection pool of net/http. Any goroutine.
+type Service struct {
+	opts      Options
+	addr      string
+	header    http.Header
+	transport *http.Transport
+	buffers   sync.Pool // of *bytes.Buffer for answers
+	counters
+}
+
+// newService returns a service that has not connected yet.
+func newService(o Options) *Service {
+	s := &Service{opts: o, addr: addrOf(o), header: o.Header.Clone()}
+	if s.header == nil {
+		s.header = make(http.Header)
+	}
+	s.header.Set("Content-Type", "application/json")
+	s.header.Set("Accept", "application/json")
+	if s.header.Get("User-Agent") == "" {
+		s.header.Set("User-Agent", "rankd")
+	}
+	// An empty list sends nothing, and has net/http treat the request as one that it may repeat.
+	s.header["Idempotency-Key"] = nil
+	s.buffers.New = func() any { return new(bytes.Buffer) }
+	s.transport = &http.Transport{
+		DialContext:            s.dial,
+		DialTLSContext:         s.dialTLS,
+		MaxConnsPerHost:        o.atOnce(),
+		MaxIdleConnsPerHost:    o.atOnce(),
+		IdleConnTimeout:        90 * time.Second,
+		DisableCompression:     true, // The bound of an answer is on the bytes that come.
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+	return s
+}
+
+// addrOf returns the address of a service as errors show it.
+func addrOf(o Options) string {
+	port := o.URL.Port()
+	if port == "" {
+		port = "80"
+		if o.URL.Scheme == "https" {
+			port = "443"
+		}
+	}
+	return net.JoinHostPort(o.URL.Hostname(), port)
+}
+
+// dial connects. Its context ends if nobody waits for the connection any more.
+func (s *Service) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	s.connects.Add(1)
+	dialer := net.Dialer{Timeout: s.opts.ConnectTimeout}
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	return conn, nil
+}
+
+// dialTLS connects and shakes hands, both within ConnectTimeout.
+func (s *Service) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.ConnectTimeout)
+	defer cancel()
+	plain, err := s.dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	config := s.opts.TLS.Clone()
+	if config == nil {
+		config = new(tls.Config)
+	}
+	if config.ServerName == "" {
+		config.ServerName = s.opts.URL.Hostname()
+	}
+	conn := tls.Client(plain, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = plain.Close()
+		return nil, &dialError{err}
+	}
+	return conn, nil
+}
+
+// exchange makes one request, and returns how long its answer was. When ctx is cancelled, it soon ends with the cause.
+func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err error) {
+	// The body is memory of this request alone: net/http may still read it when the answer is there.
+	body, err := x.Request(nil)
+	if err != nil {
+		return 0, err
+	}
+	if len(body) > s.opts.MaxRequestBytes {
+		return 0, s.opError(ErrTooLarge, fmt.Errorf("the request has %d bytes, and may have %d", len(body), s.opts.MaxRequestBytes))
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(body))
+	if err != nil {
+		return 0, s.opError(ErrProtocol, err)
+	}
+	request.URL, request.Host, request.Header = s.opts.URL, s.opts.URL.Host, s.header
+	answer, err := s.transport.RoundTrip(request)
+	if err != nil {
+		return 0, s.failure(ctx, err)
+	}
+	defer answer.Body.Close()
+	s.bytesSent.Add(uint64(len(body)))
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		return 0, s.badStatus(ctx, answer)
+	}
+	buffer := s.buffers.Get().(*bytes.Buffer)
+	defer s.keep(buffer)
+	if err := s.read(buffer, answer); err != nil {
+		if errors.Is(err, ErrTooLarge) {
+			return 0, err
+		}
+		return 0, s.failure(ctx, err)
+	}
+	s.bytesReceived.Add(uint64(buffer.Len()))
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	err = x.Answer(buffer.Bytes())
+	if errors.As(err, new(*malformedError)) {
+		err = s.opError(ErrProtocol, &shownError{err})
+	}
+	return buffer.Len(), err
+}
+
+// answerHint bounds the memory that the announced length of an answer takes before any of it has come.
+const answerHint = 1 << 20
+
+// read reads the body of an answer, which leaves the connection ready for the next request.
+func (s *Service) read(buffer *bytes.Buffer, answer *http.Response) error {
+	most := int64(s.opts.MaxAnswerBytes)
+	if answer.ContentLength <= most {
+		buffer.Grow(int(min(max(answer.ContentLength, 0)+bytes.MinRead, answerHint)))
+		n, err := buffer.ReadFrom(io.LimitReader(answer.Body, most+1))
+		if n <= most {
+			return err
+		}
+	}
+	return s.opError(ErrTooLarge, fmt.Errorf("the answer has more than %d bytes", most))
+}
+
+// keepBuffer bounds the buffer that one answer leaves to the next.
+const keepBuffer = 256 << 10
+
+// keep ends the use of the buffer of an answer.
+func (s *Service) keep(buffer *bytes.Buffer) {
+	if buffer.Cap() <= keepBuffer {
+		buffer.Reset()
+		s.buffers.Put(buffer)
+	}
+}
+
+// messageBytes is how much of the body is read of an answer that is an error. A longer one costs the connection.
+const messageBytes = 4 << 10
+
+// badStatus returns the error of an answer with another status than 2xx.
+func (s *Service) badStatus(ctx context.Context, answer *http.Response) error {
+	message, err := io.ReadAll(io.LimitReader(answer.Body, messageBytes))
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return s.opError(ErrStatus, &StatusError{answer.StatusCode, string(bytes.TrimSpace(message))})
+}
+
+// failure returns the error of a request that net/http could not bring to its end.
+func (s *Service) failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return s.opError(kindOf(err), &shownError{err})
+}
+
+// opError returns the failure of a call to this service.
+func (s *Service) opError(kind, cause error) error {
+	return &OpError{Addr: s.addr, Kind: kind, Cause: cause}
+}
+
+// late returns the error of a call that has waited too long. notSent says why it is still in line; nil: it is on its way.
+func (s *Service) late(byDeadline bool, notSent error) error {
+	limit := error(ErrDeadline)
+	if !byDeadline {
+		limit = fmt.Errorf("not done within %v", s.opts.RequestTimeout)
+	}
+	if notSent != nil {
+		limit = fmt.Errorf("%w: %w", limit, notSent)
+	}
+	return s.opError(ErrTimeout, limit)
+}
+
+// inLine says that a call is not sent, because so many requests are on their way.
+func inLine(inflight int) error {
+	return fmt.Errorf("not sent, %d requests are on their way", inflight)
+}

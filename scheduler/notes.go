@@ -1,0 +1,59 @@
+package scheduler
+
+import (
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
+)
+
+// NodeRows are the rows that one node took in and gave out in a run. Immutable once the run is over; any goroutine.
+type NodeRows struct {
+	Ran          bool // the node has a result
+	Inputs, Refs []rowset.RowSet
+	Out          rowset.RowSet
+}
+
+// notes are what a request wants to know of each of its nodes. The goroutine that runs a node writes the entry of that
+// node.
+type notes struct {
+	deltas []rowset.SchemaDelta // by node; nil unless the request asks for them
+	rows   []NodeRows           // by node; nil unless the request asks for them
+}
+
+// notesFor returns empty notes for a request.
+func notesFor(e *Execution) (n notes) {
+	if e.Deltas {
+		n.deltas = make([]rowset.SchemaDelta, len(e.Graph.Nodes))
+	}
+	if e.KeepRows {
+		n.rows = make([]NodeRows, len(e.Graph.Nodes))
+	}
+	return n
+}
+
+// wanted reports whether there is something to note.
+func (n *notes) wanted() bool { return n.deltas != nil || n.rows != nil }
+
+// take notes the outcome of a node. It copies both lists of rows.
+func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet) {
+	if n.deltas != nil {
+		n.deltas[node.Index] = rowset.NewSchemaDelta(node.ID, inputs, refs, out)
+	}
+	if n.rows != nil {
+		n.rows[node.Index] = NodeRows{Ran: true, Inputs: append([]rowset.RowSet(nil), inputs...), Refs: append([]rowset.RowSet(nil), refs...), Out: out}
+	}
+}
+
+// Note notes the outcome of a running node, if the request asks for that. The engine calls it before Succeed.
+func (s *State) Note(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
+	if s.notes.wanted() {
+		s.notes.take(s.graph.Nodes[node], inputs, refs, out)
+	}
+}
+
+// limit returns the task.Limit of a node, or zero if the request wants to see all rows.
+func (n *notes) limit(rows int) int {
+	if n.rows != nil {
+		return 0
+	}
+	return rows
+}

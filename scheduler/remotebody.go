@@ -1,0 +1,99 @@
+package scheduler
+
+import (
+	"fmt"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
+	"github.com/rankd/rankd/task"
+)
+
+// Remote asks the service behind one endpoint of kind http: a *remote.Client, or a simulated one. Each method says who
+// may call it.
+type Remote interface {
+	// Do begins a call, which ends by its Done unless Do returns an error. Loop only.
+	Do(c *remote.Call) error
+	// GiveUp ends a call early, whose Done is still invoked. Loop only.
+	GiveUp(c *remote.Call) bool
+	// Close ends the calls under way and refuses later ones. Loop only.
+	Close()
+	// Stats returns the counters as they are now. Loop only.
+	Stats() remote.Stats
+}
+
+// remoteWait is the one call to a service at a time that a loopBody waits for. Loop only.
+type remoteWait struct {
+	client Remote // has the call; nil: not under way
+	call   remote.Call
+}
+
+// Exchange implements task.Waiter. It suspends the code until the call has ended. Until then a goroutine off the loop
+// may work with all that the functions of x refer to.
+func (b *loopBody) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
+	if b.cancelled {
+		return task.ErrCancelled
+	}
+	b.giveUpCall()
+	client := b.engine.remotes[ep.Index]
+	if client == nil {
+		return NoRemoteError(ep)
+	}
+	if b.remote == nil {
+		b.remote = new(remoteWait)
+		b.remote.call.Done = func(*remote.Call) { b.exchanged() }
+	}
+	call := &b.remote.call
+	call.Exchange, call.Deadline, call.Watch = x, b.node.deadline, nil
+	if b.recorder != nil {
+		b.endpoint, call.Watch = ep.Index, serviceWatch{b}
+	}
+	if err := client.Do(call); err != nil {
+		return err
+	}
+	b.remote.client = client
+	if b.recorder != nil {
+		b.recorder.AwaitHTTP(b.index)
+	}
+	if !b.co.suspend() {
+		return task.ErrCancelled
+	}
+	return call.Err
+}
+
+// exchanged resumes the code when its call to a service has ended.
+func (b *loopBody) exchanged() {
+	b.remote.client, b.remote.call.Exchange = nil, nil
+	if b.remote.call.Err != nil && b.recorder != nil {
+		b.recorder.Enter()
+	}
+	b.wake()
+}
+
+// serviceWatch tells the recorder of a body's request what happens to its call.
+type serviceWatch struct{ body *loopBody }
+
+// Sent implements remote.Watch.
+func (s serviceWatch) Sent(number, requests, bytes int, at clock.Time) {
+	s.body.Sent(number, requests, bytes, at)
+}
+
+// Replied implements remote.Watch. It reads the clock: the loop may have worked for others since it left a request.
+func (s serviceWatch) Replied(number, requests, bytes int) {
+	if b := s.body; b.recorder != nil {
+		b.recorder.Replied(b.index, b.endpoint, number, requests, bytes, 0)
+	}
+}
+
+// giveUp ends a call to a service of which nobody wants the answer any more.
+func (w *remoteWait) giveUp() {
+	if w != nil && w.client != nil {
+		w.client.GiveUp(&w.call)
+	}
+}
+
+// NoRemoteError reports a call to an endpoint for which the engine has no client. It is a fault of the program that
+// built the engine: plan.Load checks the kinds of endpoints.
+func NoRemoteError(ep *registry.Endpoint) error {
+	return fmt.Errorf("no http client for endpoint %s (%s)", ep.ID, ep.Name)
+}

@@ -1,0 +1,205 @@
+package builtin
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// remoteParams are the parameters of both tasks that ask a service.
+func remoteParams(more ...plan.ParamSchema) []plan.ParamSchema {
+	return append([]plan.ParamSchema{
+		{Name: "endpoint", Type: plan.Endpoint, Required: true, EndpointKind: registry.HTTP,
+			Doc: "The service: an endpoint of kind `http`."},
+		{Name: "send", Type: plan.Key, List: true, Source: plan.SourceRule{KeyTypes: lookupTypes},
+			Doc: "Columns of the input that the service gets, besides the ids."},
+		{Name: "params", Type: plan.String, List: true,
+			Doc: "Names of request parameters and context fields whose values the service gets."},
+		{Name: "missing", Type: plan.Enum, StrValue: missingNull, Source: plan.SourceRule{OneOf: []string{missingNull, missingDefault, missingFail}},
+			Doc: "What stands for a value that the answer has as null or with another type than the key's: `null`, the key's `default` in the registry, or a failure of the node."},
+	}, more...)
+}
+
+const remoteText = "The node posts one JSON document to the service, with all active rows:\n\n" +
+	"`{\"node\":\"score\",\"user_id\":1,\"params\":{\"hour\":18},\"ids\":[7,9],\"columns\":{\"price\":[1.5,null]}}`\n\n" +
+	"Integers are written exactly, also those beyond 2^53, and a string set as an array of strings. " +
+	"A parameter without a value is `null`. "
+
+const remoteFailures = "The node fails if the service cannot be reached, answers with another status than 2xx or too late, or if the request or " +
+	"the answer is larger than the endpoint allows. It fails, too, if the answer is not such a document, lacks one of the columns, or has a column of another " +
+	"length than it must. A single value of another type than its key's counts as missing. So does a number that the type cannot hold, such as 1.5 or 1e30 for an integer."
+
+// remoteColumns writes columns that a service computes for the rows.
+func remoteColumns() task.Spec {
+	return task.Spec{
+		Op:     "core::remote",
+		Doc:    "Writes columns that a service behind an HTTP endpoint computes for the rows.",
+		Strict: true,
+		Params: remoteParams(plan.ParamSchema{
+			Name: "columns", Type: plan.Key, List: true, Required: true, MinItems: 1,
+			Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
+			Doc:    "Columns that the answer has, and that the node writes.",
+		}),
+		Inputs:  1,
+		Output:  task.SameRows,
+		Reads:   task.KeyParams("send"),
+		Writes:  task.KeyParams("columns"),
+		Prepare: prepareRemote,
+		Place:   task.Waits,
+		Forgets: true,
+		Run:     runRemoteColumns,
+		Reference: task.Reference{
+			Text: remoteText + "The service answers with the columns, one value per id, in the order of the ids:\n\n" +
+				"`{\"columns\":{\"score\":[0.25,null]}}`\n\nOther members are ignored.",
+			Reads:      "The columns of `send`.",
+			Writes:     "The columns of `columns`.",
+			Redis:      "None. One HTTP request.",
+			Order:      "As the input.",
+			Nulls:      "Nulls are sent as `null`. A null in the answer is a missing value.",
+			Empty:      "The service is not asked, and the result has the columns, without rows.",
+			Duplicates: "Each row is sent and gets its own value.",
+			Failures:   remoteFailures,
+			Example: task.Example{
+				Plan: `const service = EP.http.http_api;
+return ctx
+  .viewer({ endpoint: redis })
+  .media({ endpoint: redis, fanout: 3 })
+  .remote({ endpoint: service, send: [], columns: [Key.rank_score], params: ["weight"] })
+  .sort({ by: Key.rank_score, order: "desc" });`,
+				Service: `{"columns":{"rank_score":[0.25,0.75,null]}}`,
+			},
+		},
+	}
+}
+
+// remoteCandidates brings rows that a service chooses.
+func remoteCandidates() task.Spec {
+	return task.Spec{
+		Op:     "core::remote_candidates",
+		Doc:    "Brings the rows that a service behind an HTTP endpoint answers with.",
+		Strict: true,
+		Params: remoteParams(
+			plan.ParamSchema{Name: "columns", Type: plan.Key, List: true, Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
+				Doc: "Columns that the answer has, and that the node writes."},
+			plan.ParamSchema{Name: "limit", Type: plan.Int, IntValue: 1000, Source: between(1, usersFanoutMax),
+				Doc: "The most rows. Ids behind the first `limit` of the answer are left out."},
+		),
+		Inputs:  1,
+		Output:  task.Expand,
+		Reads:   task.KeyParams("send"),
+		Writes:  task.KeyParams("columns"),
+		Prepare: prepareRemote,
+		Place:   task.Waits,
+		Forgets: true,
+		Run:     runRemoteCandidates,
+		Reference: task.Reference{
+			Text: remoteText + "The service answers with ids, and with one value per id in each column:\n\n" +
+				"`{\"ids\":[11,12,13],\"columns\":{\"score\":[0.5,null,0.25]}}`\n\nOther members are ignored.",
+			Reads:      "The columns of `send`.",
+			Writes:     "The columns of `columns`.",
+			Redis:      "None. One HTTP request.",
+			Order:      "As the ids in the answer.",
+			Nulls:      "Nulls are sent as `null`. A null in a column of the answer is a missing value.",
+			Empty:      "An input without rows: the service is not asked, and the result has no rows. An answer without ids: no rows.",
+			Duplicates: "An id that the answer has twice becomes two rows.",
+			Failures:   remoteFailures + " An id that is not an integer of 64 bits makes the node fail.",
+			Example: task.Example{
+				Plan: `const service = EP.http.http_api;
+return ctx
+  .viewer({ endpoint: redis })
+  .remoteCandidates({ endpoint: service, send: [Key.country], columns: [Key.rank_score], limit: 2 });`,
+				Service: `{"ids":[11,12,13],"columns":{"rank_score":[0.5,null,0.25]}}`,
+			},
+		},
+	}
+}
+
+// remoteNode is what both tasks know of a node before any request. Immutable; any goroutine.
+type remoteNode struct {
+	node          *plan.Node
+	send, columns []*registry.Key
+	params        []*registry.Param
+	missing       string
+}
+
+// prepareRemote looks up the parameters of a node.
+func prepareRemote(n *plan.Node, reg *registry.Registry) (any, error) {
+	r := &remoteNode{node: n, send: n.Params.Keys("send"), columns: n.Params.Keys("columns"), missing: n.Params.String("missing")}
+	for i, name := range n.Params.Strings("params") {
+		param, ok := reg.ParamByName(name)
+		if !ok {
+			return nil, plan.ParamErrorf(element("params", i), "there is no parameter %s in the registry", task.Quote(name))
+		}
+		r.params = append(r.params, param)
+	}
+	for _, list := range [...]struct {
+		name string
+		keys []*registry.Key
+	}{{"send", r.send}, {"columns", r.columns}} {
+		for i, key := range list.keys {
+			switch {
+			case key.ID == registry.IDKey:
+				return nil, plan.ParamErrorf(element(list.name, i), "the id is always sent, and cannot be written")
+			case slices.Contains(list.keys[:i], key):
+				return nil, plan.ParamErrorf(element(list.name, i), "%s is there twice", key.Name)
+			}
+		}
+	}
+	for i, key := range r.columns {
+		switch {
+		case r.missing == missingNull && !key.Nullable:
+			return nil, plan.ParamErrorf(element("columns", i), "%s is not nullable, so missing must be %s or %s", key.Name, missingDefault, missingFail)
+		case r.missing == missingDefault && key.Default == nil:
+			return nil, plan.ParamErrorf(element("columns", i), "%s has no default in the registry, so missing cannot be %s", key.Name, missingDefault)
+		}
+	}
+	return r, nil
+}
+
+func runRemoteColumns(c *task.Ctx) (out rowset.RowSet, err error) {
+	r, in := c.Node.Prepared.(*remoteNode), c.Inputs[0]
+	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the columns are as long as the batch
+		return rowset.RowSet{}, err
+	}
+	if in.Len() == 0 {
+		return rowset.Scatter(c.Memory, in, r.builders(0).columns()), nil
+	}
+	err = r.exchange(c, func(body []byte) error {
+		answer := r.builders(in.Len())
+		if err := readColumns(body, answer, in.Len()); err != nil {
+			return err
+		}
+		c.CountMalformed(answer.malformed())
+		out = rowset.Scatter(c.Memory, in, answer.columns())
+		return nil
+	})
+	return out, err
+}
+
+func runRemoteCandidates(c *task.Ctx) (out rowset.RowSet, err error) {
+	r := c.Node.Prepared.(*remoteNode)
+	out = rowset.Dense(rowset.NewBatch(nil, r.builders(0).columns()))
+	if c.Inputs[0].Len() == 0 {
+		return out, nil
+	}
+	limit := int(c.Node.Params.Int("limit"))
+	err = r.exchange(c, func(body []byte) error {
+		answer := r.builders(0)
+		ids, err := readCandidates(body, answer, limit, func(rows int) error { return c.MakeRows(int64(rows)) })
+		if err == nil {
+			c.CountMalformed(answer.malformed())
+			out = rowset.Dense(rowset.NewBatch(ids, answer.columns()))
+		}
+		return err
+	})
+	return out, err
+}
+
+// exchange posts the rows of the input, and hands the answer over. Both documents are written and read off the loop.
+func (r *remoteNode) exchange(c *task.Ctx, answer func(body []byte) error) error {
+	request := func(dst []byte) ([]byte, error) { return r.appendRequest(dst, c) }
+	return c.Remote(c.Node.Endpoint).Exchange(request, answer)
+}

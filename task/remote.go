@@ -1,0 +1,60 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
+)
+
+// ErrRemote: a service answered with an error or with a document of the wrong form, or could not be reached.
+var ErrRemote = errors.New("remote error")
+
+// Remote is a body's access to the service behind an endpoint of kind http. Only the body uses it.
+type Remote struct {
+	waiter   Waiter
+	endpoint *registry.Endpoint
+}
+
+// Remote returns the body's access to a service.
+func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.Waiter, ep} }
+
+// Exchange posts a JSON document to the service and waits for the answer. request appends the document, answer takes
+// the body of a good answer, which it must not keep. Both run while the body waits, in the asynchronous engine off the
+// loop, so that they may compute for some milliseconds. Neither may wait.
+//
+// The error is of class ErrRemote, or one of request or answer, as it is, or ErrCancelled: nobody waits any more. An answer is
+// refused with Malformedf.
+func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(body []byte) error) error {
+	x := &remote.Exchange{
+		Request: func(dst []byte) (body []byte, err error) {
+			defer containPanic(&err)
+			return request(dst)
+		},
+		Answer: func(body []byte) (err error) {
+			defer containPanic(&err)
+			return answer(body)
+		},
+	}
+	err := r.waiter.Exchange(r.endpoint, x)
+	if errors.Is(err, remote.ErrGivenUp) {
+		return ErrCancelled
+	}
+	if errors.As(err, new(*remote.OpError)) {
+		return withKind(ErrRemote, fmt.Errorf("endpoint %s (%s): %w", r.endpoint.ID, r.endpoint.Name, err))
+	}
+	return err
+}
+
+// Malformedf returns the error with which the answer of an exchange is refused. The exchange then fails with an error of
+// class ErrRemote that names the endpoint.
+func Malformedf(format string, args ...any) error { return remote.Malformedf(format, args...) }
+
+// containPanic, deferred directly, makes a panic an error.
+func containPanic(err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{Value: v, Stack: debug.Stack()}
+	}
+}
