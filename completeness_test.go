@@ -202,11 +202,11 @@ func TestRequire(t *testing.T) {
 func TestRequireInJSON(t *testing.T) {
 	e := open(t, rankd.Options{Plans: lenientPlans(completenessPlans), Tasks: brokenTasks})
 	for doc, want := range map[string]string{
-		`{"user_id": 1, "plan": "several", "require": ["c", "recs"]}`: "",
-		`{"user_id": 1, "plan": "several", "require": null}`:          "",
-		`{"user_id": 1, "plan": "several", "require": []}`:            "",
-		`{"user_id": 1, "plan": "several", "require": "c"}`:           `require must be an array of nodes, got "c"`,
-		`{"user_id": 1, "plan": "several", "require": ["c", 1]}`:      "require[1] must be the id or the label of a node, got the integer 1",
+		`{"user_id": 1, "plan": "several", "require": ["c", "recs"]}`:                           "",
+		`{"user_id": 1, "plan": "several", "require": null}`:                                    "",
+		`{"user_id": 1, "plan": "several", "require": []}`:                                      "",
+		`{"user_id": 1, "plan": "several", "require": "c"}`:                                     `require must be an array of nodes, got "c"`,
+		`{"user_id": 1, "plan": "several", "require": ["c", 1]}`:                                "require[1] must be the id or the label of a node, got the integer 1",
 		`{"user_id": 1, "plan": "several", "require": [` + strings.Repeat(`"c",`, 64) + `"c"]}`: "require must name at most 64 nodes, got 65",
 	} {
 		r, err := e.ParseRequest([]byte(doc))
