@@ -12,12 +12,13 @@ import (
 
 	"github.com/rankd/rankd/explain"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 )
 
-// lostAt finds where an id went the plain way: backwards from the outputs, the nodes of which an input has the id and the
-// result does not. Of several the one with the longest way from a source. -1: no node that leads to an output has it.
+// lostAt finds where an id went the plain way: on all ways back from the outputs, the nodes of which an input has the id and
+// the result does not. Of several the one with the longest way from a source, those that expand last. -1: no node that leads to an output has it.
 func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 	has := func(node int) bool {
 		ids := rows[node].Out
@@ -36,19 +37,16 @@ func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 		}
 		return d
 	}
-	var frontier []int
+	var lost []int
 	var walk func(node int)
 	walk = func(node int) {
 		found := false
 		for _, b := range before(node) {
 			found = found || has(b)
-		}
-		if found {
-			frontier = append(frontier, node)
-			return
-		}
-		for _, b := range before(node) {
 			walk(b)
+		}
+		if found && !has(node) {
+			lost = append(lost, node)
 		}
 	}
 	for _, output := range g.Outputs {
@@ -65,7 +63,7 @@ func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 		}
 		return a < b
 	}
-	for _, node := range frontier {
+	for _, node := range lost {
 		if best < 0 || better(node, best) {
 			best = node
 		}
@@ -104,14 +102,18 @@ func TestExplanationsOfRandomPlans(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	for _, kind := range []string{explain.NeverACandidate, task.Filtered, task.Cut, task.Expanded} {
+	for _, kind := range []string{explain.NeverACandidate, task.Filtered, task.Cut, task.Expanded, task.Unmatched} {
 		assert.Greater(t, kinds[kind], 20, kind)
 	}
 }
 
 func idsOf(r *scheduler.Result, output int) (ids []int64) {
-	for i := range r.Outputs[output].Len() {
-		ids = append(ids, r.Outputs[output].ID(i))
+	return idsIn(r.Outputs[output])
+}
+
+func idsIn(rows rowset.RowSet) (ids []int64) {
+	for i := range rows.Len() {
+		ids = append(ids, rows.ID(i))
 	}
 	return ids
 }
@@ -151,6 +153,16 @@ func checkMissing(t *testing.T, g *plan.Graph, r *scheduler.Result, e *explain.E
 			assert.Equal(t, r.Rows[at].Out.Len(), m.At.Kept)
 		case "test::children":
 			assert.Equal(t, task.Expanded, m.Kind)
+		case "core::dedupe":
+			assert.Equal(t, task.Deduplicated, m.Kind)
+			assert.NotEmpty(t, m.At.Instead)
+			for _, instead := range m.At.Instead {
+				assert.True(t, slices.ContainsFunc(idsIn(r.Rows[at].Out), func(id int64) bool { return id == instead }))
+			}
+		case "core::join":
+			assert.Equal(t, task.Unmatched, m.Kind)
+		case "core::blend":
+			assert.Equal(t, task.Cut, m.Kind)
 		default:
 			t.Errorf("%s loses ids", g.Nodes[at].Op)
 		}
@@ -280,4 +292,34 @@ func TestBounds(t *testing.T) {
 	assert.Len(t, e.Rows, explain.RowsMax)
 	assert.Equal(t, 150, e.LeftOut)
 	assert.Len(t, e.Missing, 1)
+}
+
+// A node that has failed, and what stood in for it, are named.
+func TestNodesThatHaveFailed(t *testing.T) {
+	w := newWorld(t)
+	failing := func(onError string) string {
+		return `{"node_id": "broken", "op": "sleep", "inputs": ["src"], "params": {"duration_ms": 0, "fail_after_sleep": true}, "on_error": ` + onError + `}`
+	}
+	source, spare := node("src", "fixed_source", `"row_count": 3`), node("spare", "take", `"count": 1`, "src")
+	for onError, want := range map[string]string{
+		`"empty"`:               "id 2 is not in the answer: gone with the failure of broken (test::sleep), where it had rank 2 of 3",
+		`"skip"`:                "the node failed, and its input stood in for its result",
+		`{"fallback": "spare"}`: "the node failed, and spare stood in for it",
+	} {
+		nodes := []string{source, failing(onError), node("top", "take", `"count": 3`, "broken")}
+		if strings.Contains(onError, "fallback") {
+			nodes = append(nodes, spare)
+		}
+		g := w.lenient(nodes, "top")
+		for engine := range w.engines {
+			e, r := w.explain(engine, g, explain.Asked{IDs: []int64{1, 2}})
+			var out strings.Builder
+			require.NoError(t, explain.Text(&out, e))
+			assert.Contains(t, out.String(), want, engine)
+			assert.Equal(t, len(idsOf(r, 0)), map[string]int{`"empty"`: 0, `"skip"`: 3, `{"fallback": "spare"}`: 1}[onError])
+			for _, row := range e.Rows {
+				assert.Equal(t, "src", row.Sources[0].Node)
+			}
+		}
+	}
 }

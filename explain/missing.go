@@ -46,6 +46,9 @@ func (r *Run) losses(id int64) (losses []gone, stopped int) {
 			continue
 		}
 		c, out := r.node(node)
+		if !r.Rows[node].Ran && c.Node.OnDemand {
+			continue // Nobody needed it.
+		}
 		if !r.Rows[node].Ran {
 			for s := range len(c.Node.Inputs) + len(c.Node.Refs) {
 				if before := r.before(node, s); r.Rows[before].Ran && find(r.Rows[before].Out, id) >= 0 {
@@ -91,6 +94,9 @@ func (r *Run) depths() []int {
 		n := r.Graph.Nodes[node]
 		for s := range len(n.Inputs) + len(n.Refs) {
 			depth = max(depth, visit(r.before(node, s))+1)
+		}
+		if n.Fallback != nil {
+			depth = max(depth, visit(n.Fallback.Index)+1)
 		}
 		depths[node] = depth
 		return depth

@@ -49,9 +49,6 @@ func (r *Run) Of(asked Asked) *Explanation {
 	return e
 }
 
-// at is a row of a node's result.
-type at struct{ node, pos int }
-
 // row explains one returned row.
 func (r *Run) row(output, pos int) Row {
 	out := r.Rows[output].Out
@@ -66,11 +63,11 @@ func (r *Run) row(output, pos int) Row {
 func (r *Run) way(end at) []at {
 	way := []at{end}
 	for here := end; ; {
-		from := r.from(here.node, here.pos)
+		from := r.from(here)
 		if len(from) == 0 {
 			break
 		}
-		here = at{r.before(here.node, from[0].Side), from[0].Pos}
+		here = from[0]
 		way = append(way, here)
 	}
 	slices.Reverse(way)
@@ -87,13 +84,13 @@ func (r *Run) sources(end at) []Source {
 	for todo := []at{end}; len(todo) > 0 && len(sources) < sourcesMax; {
 		here := todo[0]
 		todo = todo[1:]
-		from := r.from(here.node, here.pos)
+		from := r.from(here)
 		if len(from) == 0 {
 			n := r.Graph.Nodes[here.node]
 			sources = append(sources, Source{Node: n.ID, Op: n.Op, Rank: here.pos + 1, Of: r.Rows[here.node].Out.Len()})
 		}
-		for _, f := range from {
-			if next := (at{r.before(here.node, f.Side), f.Pos}); !seen[next] {
+		for _, next := range from {
+			if !seen[next] {
 				seen[next] = true
 				todo = append(todo, next)
 			}
@@ -122,22 +119,20 @@ func (r *Run) writer(here at, key registry.KeyID) int {
 		if r.writes(here.node, key) {
 			return here.node
 		}
-		next := at{-1, 0}
-		for _, f := range r.from(here.node, here.pos) {
-			if before := r.before(here.node, f.Side); has(r.Rows[before].Out, key) {
-				next = at{before, f.Pos}
-				break
-			}
-		}
-		if next.node < 0 {
+		from := r.from(here)
+		i := slices.IndexFunc(from, func(before at) bool { return has(r.Rows[before.node].Out, key) })
+		if i < 0 {
 			return here.node
 		}
-		here = next
+		here = from[i]
 	}
 }
 
-// writes reports whether the task of a node says that it writes a column, and its result has it.
+// writes reports whether a node has written a column, as its task says.
 func (r *Run) writes(node int, key registry.KeyID) bool {
+	if r.Rows[node].StoodIn {
+		return false
+	}
 	n := r.Graph.Nodes[node]
 	spec := task.SpecOf(n)
 	return spec.Writes != nil && slices.Contains(spec.Writes(n, r.Graph.Registry), key)

@@ -42,8 +42,36 @@ func (r *Run) before(node, side int) int {
 	return n.Refs[side-len(n.Inputs)]
 }
 
-// from returns from which rows of its inputs a row of a node's result comes. The first one gave it its id.
-func (r *Run) from(node, pos int) []task.RowAt {
+// at is a row of a node's result.
+type at struct{ node, pos int }
+
+// from returns from which rows of other nodes' results a row comes. The first one gave it its id.
+func (r *Run) from(here at) []at {
+	n := r.Graph.Nodes[here.node]
+	if r.Rows[here.node].StoodIn {
+		return standIn(n, here.pos)
+	}
+	var rows []at
+	for _, row := range r.sides(here.node, here.pos) {
+		rows = append(rows, at{r.before(here.node, row.Side), row.Pos})
+	}
+	return rows
+}
+
+// standIn returns the row that stands in for a row of a node that has failed.
+func standIn(n *plan.Node, pos int) []at {
+	switch n.OnError {
+	case plan.OnErrorFallback:
+		return []at{{n.Fallback.Index, pos}}
+	case plan.OnErrorSkip:
+		return []at{{n.Inputs[0], pos}}
+	default:
+		return nil
+	}
+}
+
+// sides returns from which rows of a node's inputs and references a row of its own result comes.
+func (r *Run) sides(node, pos int) []task.RowAt {
 	c, out := r.node(node)
 	spec := task.SpecOf(c.Node)
 	if spec.From != nil {

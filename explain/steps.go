@@ -3,6 +3,8 @@ package explain
 import (
 	"math"
 
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -27,7 +29,10 @@ func (r *Run) step(here at, before int) Step {
 	c, out := r.node(here.node)
 	spec := task.SpecOf(c.Node)
 	var reason task.Reason
-	if spec.Explain != nil {
+	switch {
+	case r.Rows[here.node].StoodIn:
+		reason = task.Reason{Kind: task.Passed, Text: stoodIn(c.Node)}
+	case spec.Explain != nil:
 		reason = spec.Explain(c, out, task.RowAt{Side: task.InResult, Pos: here.pos})
 	}
 	if reason.Kind == "" {
@@ -42,6 +47,18 @@ func (r *Run) step(here at, before int) Step {
 		s.Value = &Value{valueOf(out, here.pos, reason.Column)}
 	}
 	return s
+}
+
+// stoodIn says what has the place of the result of a node that has failed.
+func stoodIn(n *plan.Node) string {
+	switch n.OnError {
+	case plan.OnErrorFallback:
+		return "the node failed, and " + excerpt.Text(n.Fallback.ID) + " stood in for it"
+	case plan.OnErrorSkip:
+		return "the node failed, and its input stood in for its result"
+	default:
+		return "the node failed, and nothing stood in for its rows"
+	}
 }
 
 // usual returns the kind of a step that the shape of the result tells.
@@ -109,7 +126,10 @@ func (r *Run) loss(node int, row task.RowAt) Step {
 	in := c.SideRows(out, row.Side)
 	spec := task.SpecOf(c.Node)
 	var reason task.Reason
-	if spec.Explain != nil {
+	switch {
+	case r.Rows[node].StoodIn:
+		reason = task.Reason{Kind: task.FailedNode, Text: stoodIn(c.Node)}
+	case spec.Explain != nil:
 		reason = spec.Explain(c, out, row)
 	}
 	if reason.Kind == "" {

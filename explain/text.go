@@ -85,7 +85,7 @@ func sentence(s *Step) string {
 	verb := map[string]string{
 		task.Filtered: "filtered out by", task.Excluded: "excluded by", task.Deduplicated: "deduplicated by", task.Capped: "capped by",
 		task.Cut: "cut by", task.Unmatched: "without a match in", task.MissingData: "dropped for missing data by",
-		task.FailedRow: "failed in", task.Expanded: "expanded to other rows by", task.Dropped: "dropped by",
+		task.FailedRow: "failed in", task.FailedNode: "gone with the failure of", task.Expanded: "expanded to other rows by", task.Dropped: "dropped by",
 	}[s.Kind]
 	if verb == "" {
 		verb = s.Kind + " by"

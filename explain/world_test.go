@@ -64,14 +64,23 @@ func newWorld(t testing.TB) *world {
 
 // load compiles a plan.
 func (w *world) load(nodes []string, outputs ...string) *plan.Graph {
-	text := fmt.Sprintf(`{"schema_version": 1, "plan_name": "p", "nodes": [%s], "outputs": ["%s"],
+	return w.compile("", nodes, outputs)
+}
+
+// lenient compiles a plan that may go on without nodes that fail.
+func (w *world) lenient(nodes []string, outputs ...string) *plan.Graph {
+	return w.compile(`"capabilities_required": ["cap.rankd.on_error.v1"], `, nodes, outputs)
+}
+
+func (w *world) compile(members string, nodes, outputs []string) *plan.Graph {
+	text := fmt.Sprintf(`{%s"schema_version": 1, "plan_name": "p", "nodes": [%s], "outputs": ["%s"],
 "expr_table": {"half": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "coalesce", "a": {"op": "param_ref", "param_id": 4},
    "b": {"op": "const_number", "value": 0.5}}},
   "back": {"op": "sub", "a": {"op": "const_number", "value": 100}, "b": {"op": "key_ref", "key_id": 1}}},
 "pred_table": {"odd": {"op": "in", "lhs": {"op": "key_ref", "key_id": 1}, "list": [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 30, 31, 40]},
   "middle": {"op": "and", "a": {"op": "cmp", "cmp": ">", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 2}},
    "b": {"op": "cmp", "cmp": "<", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 41}}}}}`,
-		strings.Join(nodes, ",\n"), strings.Join(outputs, `","`))
+		members, strings.Join(nodes, ",\n"), strings.Join(outputs, `","`))
 	g, err := plan.Load("p", []byte(text), w.tasks, w.reg)
 	require.NoError(w.t, err, text)
 	return g
@@ -120,7 +129,7 @@ func (w *world) randomPlan(rng *rand.Rand) *plan.Graph {
 	for range 3 + rng.IntN(9) {
 		from := max(rng.IntN(len(nodes)), rng.IntN(len(nodes)))
 		in, score := id(from), scored[from]
-		switch rng.IntN(9) {
+		switch rng.IntN(13) {
 		case 0:
 			add(true, "vm", `"out_key": 2001, "expr_id": "half"`, in)
 		case 1:
@@ -142,6 +151,20 @@ func (w *world) randomPlan(rng *rand.Rand) *plan.Graph {
 			add(score || scored[rhs], "concat", fmt.Sprintf(`"rhs": %q`, id(rhs)), in)
 		case 7:
 			add(false, "test::children", "", in)
+		case 8:
+			with := rng.IntN(len(nodes))
+			add(score && scored[with], "union", "", in, id(with))
+		case 9:
+			if score {
+				add(true, "dedupe", `"by": 2001`, in)
+			} else {
+				add(false, "dedupe", "", in)
+			}
+		case 10:
+			add(score, "join", fmt.Sprintf(`"right": %q, "how": %q`, id(rng.IntN(len(nodes))), []string{"inner", "anti"}[rng.IntN(2)]), in)
+		case 11:
+			with := rng.IntN(len(nodes))
+			add(score && scored[with], "blend", `"ratio": [2, 1]`, in, id(with))
 		default:
 			add(score, "sleep", `"duration_ms": 0`, in)
 		}

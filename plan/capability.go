@@ -14,7 +14,8 @@ const (
 	OnErrorCapability = "cap.rankd.on_error.v1"
 )
 
+// Capabilities returns the capabilities of this engine.
+func Capabilities() []string { return []string{expr.Capability, OnErrorCapability, capExtensions} }
+
 // supported reports whether this engine has a capability.
-func supported(capability string) bool {
-	return slices.Contains([]string{capExtensions, OnErrorCapability, expr.Capability}, capability)
-}
+func supported(capability string) bool { return slices.Contains(Capabilities(), capability) }

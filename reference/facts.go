@@ -22,6 +22,10 @@ func (t *Task) facts() (all []fact) {
 		inputs.text = fmt.Sprintf("%d to %d nodes. In TypeScript the first is the candidate set with the method, and the option `%s` lists the others.",
 			least, most, task.InputsOption)
 	}
+	partial := ""
+	if t.Partial {
+		partial = "With `\"on_error\": \"partial\"` the node leaves out the rows whose keys failed."
+	}
 	for _, f := range []fact{
 		inputs,
 		{"Result", t.Shape},
@@ -33,6 +37,7 @@ func (t *Task) facts() (all []fact) {
 		{"Empty inputs", t.Empty},
 		{"Duplicate ids", t.Duplicates},
 		{"Failures", t.Failures},
+		{"Partial results", partial},
 	} {
 		if f.text != "" {
 			all = append(all, f)

@@ -35,8 +35,9 @@ var (
 		{name: "expr_table", kind: "object", doc: "Expressions by their ids. See [expressions](expressions.md)."},
 		{name: "pred_table", kind: "object", doc: "Predicates by their ids. See [expressions](expressions.md)."},
 		{name: "capabilities_required", kind: "array of strings",
-			schema: object{"type": "array", "uniqueItems": true, "items": object{"type": "string"}},
-			doc:    "What the engine must be able to do, sorted and without doubles. The engine refuses a name that it does not know."},
+			schema: object{"type": "array", "uniqueItems": true, "items": object{"enum": plan.Capabilities()}},
+			doc: "What the engine must be able to do, sorted and without doubles: " + codes(plan.Capabilities()) + ". The engine refuses " +
+				"another name."},
 		{name: "extensions", kind: "object", schema: extensionsSchema,
 			doc: "An empty object for each of the capabilities that have an extension."},
 		{name: "built_by", kind: "object",
@@ -54,10 +55,12 @@ var (
 		{name: "timeout_ms", kind: "integer of at least 1", schema: object{"type": "integer", "minimum": 1},
 			doc: "The time that the node may take, in milliseconds. A node that takes longer has failed."},
 		{name: "on_error", kind: "string or object", schema: onErrorSchema,
-			doc: "What the readers of the node see if it fails: `fail` (the request fails), `empty`, `skip`, `partial`, or `{\"fallback\": id}` of another node. " +
-				"See [partial answers](../partial-answers.md). Needs the capability `" + plan.OnErrorCapability + "`."},
+			doc: "What the readers of the node see when it fails. `fail`, the default: nothing, since the request fails. `empty`: no rows. `skip`: the " +
+				"node's first input. `partial`: the rows whose keys did not fail; only some tasks take it. `{\"fallback\": \"node id\"}`: the " +
+				"result of that node, which runs only then. It needs the capability `" + plan.OnErrorCapability + "`. See [partial answers](../partial-answers.md)."},
 		{name: "optional", kind: "boolean", schema: object{"type": "boolean"},
-			doc: "Whether the plan waits for the node only while a required node runs. Needs the same capability."},
+			doc: "Whether the plan waits for the node only while a node that is not optional runs. It needs the same capability, and `on_error` " +
+				"is then `empty` unless the node says otherwise."},
 		{name: "scheduling", kind: "object",
 			doc: "Hints of where to run the node."},
 		{name: "source_span", kind: "object or string", schema: object{"type": []string{"object", "string"}},
@@ -83,6 +86,15 @@ var onErrorSchema = object{"anyOf": []object{
 
 // extensionsSchema takes empty objects by the names of capabilities.
 var extensionsSchema = object{"type": "object", "additionalProperties": object{"type": "object", "maxProperties": 0}}
+
+// onErrorSchema takes a word, or a node that stands in.
+var onErrorSchema = object{"oneOf": []object{
+	{"enum": []string{plan.OnErrorFail.String(), plan.OnErrorEmpty.String(), plan.OnErrorSkip.String(), plan.OnErrorPartial.String()}},
+	{"type": "object", "properties": object{"fallback": object{"type": "string"}}, "required": []string{"fallback"}, "additionalProperties": false},
+}}
+
+// codes returns names as code in Markdown, with commas between them.
+func codes(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 
 func arrayOf(kind string) object { return object{"type": "array", "items": object{"type": kind}} }
 

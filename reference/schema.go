@@ -22,7 +22,7 @@ func Schema(catalog *task.Catalog, reg *registry.Registry) []byte {
 		"pred_table": object{"type": "object"},
 		"built_by":   object{},
 	})
-	root["allOf"] = []object{s.trees()}
+	root["allOf"] = []object{s.trees(), onErrorRule()}
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "rankd plan"
 	root["description"] = "A compiled plan of rankd."
@@ -38,6 +38,20 @@ func Schema(catalog *task.Catalog, reg *registry.Registry) []byte {
 type schemaMaker struct {
 	registry    *registry.Registry
 	definitions object
+}
+
+// listing returns the schema of a plan that requires a capability.
+func listing(capability string) object {
+	return object{
+		"properties": object{"capabilities_required": object{"contains": object{"const": capability}}},
+		"required":   []string{"capabilities_required"},
+	}
+}
+
+// onErrorRule returns the rule that only plans with the capability say what happens to a node that fails.
+func onErrorRule() object {
+	silent := object{"properties": object{"on_error": false, "optional": false}}
+	return object{"if": listing(plan.OnErrorCapability), "else": object{"properties": object{"nodes": object{"items": silent}}}}
 }
 
 func ref(definition string) object { return object{"$ref": "#/$defs/" + definition} }
@@ -104,6 +118,9 @@ func (s *schemaMaker) nodeOf(spec *task.Spec) object {
 		"params": ref(paramsOf(spec)),
 		"inputs": object{"minItems": spec.Inputs, "maxItems": max(spec.Inputs, spec.InputsMax)},
 	}}
+	if !spec.Partial {
+		node["properties"].(object)["on_error"] = object{"not": object{"const": plan.OnErrorPartial.String()}}
+	}
 	if len(required) > 0 {
 		params["type"] = "object"
 		node["required"] = []string{"params"}

@@ -83,7 +83,7 @@ func exists(path string) bool {
 // beyondTheSchema lists what a JSON Schema cannot say: references, uniqueness, order, cycles, and the
 // forms of numbers. They are the plan_error cases that it takes.
 var beyondTheSchema = []string{
-	"caps_draft", "caps_unsorted", "cycle_rhs_self", "cycle_through_rhs", "ext_not_declared", "input_unknown_node",
+	"cycle_rhs_self", "cycle_through_rhs", "ext_not_declared", "input_unknown_node",
 	"json_number_overflow", "outputs_unknown_node", "param_int_out_of_range", "pred_regex_key_float", "ref_expr_table_absent",
 	"ref_pred_table_absent", "ref_rhs_unknown", "schema_version_float",
 }
@@ -126,6 +126,26 @@ func TestConformancePlansMatchTheSchema(t *testing.T) {
 	assert.Equal(t, beyondTheSchema, taken)
 }
 
+// What a plan with the capability of on_error may say.
+func TestSchemaOfNodesThatFail(t *testing.T) {
+	schema := schemaOf(t, registry.DefaultTables())
+	for _, c := range []struct {
+		node  string
+		takes bool
+	}{
+		{`"on_error": "empty"`, true},
+		{`"on_error": {"fallback": "b"}, "optional": true`, true},
+		{`"on_error": "partial"`, false}, // fixed_source does not leave rows out
+		{`"on_error": "ignore"`, false},
+		{`"on_error": {"fallback": 5}`, false},
+		{`"optional": "yes"`, false},
+	} {
+		err := refused(t, schema, []byte(`{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.on_error.v1"], "outputs": ["a"],
+			"nodes": [{"node_id": "a", "op": "fixed_source", "inputs": [], `+c.node+`}]}`))
+		assert.Equal(t, c.takes, err == nil, "%s: %v", c.node, err)
+	}
+}
+
 func TestSchemaRefuses(t *testing.T) {
 	schema := schemaOf(t, registry.DefaultTables())
 	const good = `{"schema_version": 1, "plan_name": "p", "nodes": [
@@ -149,6 +169,11 @@ func TestSchemaRefuses(t *testing.T) {
 		{"an unknown hint", `"inline"`, `"online"`, "/nodes/1/scheduling"},
 		{"a timeout of zero", `"timeout_ms": 5`, `"timeout_ms": 0`, "/nodes/1/timeout_ms"},
 		{"params of a required one missing", `, "params": {"by": 1, "order": "desc"}`, ``, "/nodes/1"},
+		{"an unknown capability", `"outputs"`, `"capabilities_required": ["cap.none"], "outputs"`, "/capabilities_required/0"},
+		{"on_error without the capability", `"timeout_ms": 5`, `"on_error": "empty"`, "/nodes/1/on_error"},
+		{"a typed operator without the capability", `"outputs"`, `"expr_table": {"e": {"op": "now"}}, "outputs"`, "/expr_table/e/op"},
+		{"an operand missing", `"outputs"`, `"expr_table": {"e": {"op": "neg"}}, "outputs"`, "/expr_table/e"},
+		{"a list of both kinds", `"outputs"`, `"pred_table": {"p": {"op": "in", "lhs": {"op": "key_ref", "key_id": 1}, "list": [1, "a"]}}, "outputs"`, "/pred_table/p/list"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Contains(t, good, c.old)

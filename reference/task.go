@@ -24,6 +24,8 @@ type Task struct {
 	Output string  `json:"output"` // the shape of the result
 	Shape  string  `json:"shape"`  // the shape in words
 
+	Partial bool `json:"partial"` // takes "on_error": "partial"
+
 	Reads      string `json:"reads,omitempty"`
 	Writes     string `json:"writes,omitempty"`
 	Redis      string `json:"redis,omitempty"`
@@ -101,7 +103,7 @@ func describe(spec *task.Spec, m *compiler.Method) Task {
 	t := Task{
 		Op: spec.Op, Methods: m.Names, Source: m.Source, Doc: spec.Doc, Text: ref.Text,
 		Params: describeParams(spec.Params, m.Options), Inputs: [2]int{m.InputsMin, m.InputsMax}, Output: spec.Output.String(), Shape: shapes[spec.Output],
-		Reads: ref.Reads, Writes: ref.Writes, Redis: ref.Redis,
+		Partial: spec.Partial, Reads: ref.Reads, Writes: ref.Writes, Redis: ref.Redis,
 		Order: ref.Order, Nulls: ref.Nulls, Empty: ref.Empty, Duplicates: ref.Duplicates, Failures: ref.Failures,
 	}
 	return t

@@ -24,8 +24,7 @@ func (s *schemaMaker) trees() object {
 		s.definitions[treeName("expression", typed)] = treeOf(expressions, typed)
 		s.definitions[treeName("predicate", typed)] = treeOf(predicates, typed)
 	}
-	lists := object{"properties": object{"capabilities_required": object{"contains": object{"const": expr.Capability}}}, "required": []string{"capabilities_required"}}
-	return object{"if": lists, "then": treeTables(true), "else": treeTables(false)}
+	return object{"if": listing(expr.Capability), "then": treeTables(true), "else": treeTables(false)}
 }
 
 // treeName names the definition of the trees of one kind.

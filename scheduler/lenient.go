@@ -97,6 +97,7 @@ func (s *State) standIn(node int, err error) (how trace.StandIn, rows int) {
 func (s *State) stand(node int, value rowset.RowSet) {
 	n := s.graph.Nodes[node]
 	s.Note(node, s.results(n.Inputs), s.results(n.Refs), value)
+	s.notes.standIn(node)
 	s.letGo(n)
 	s.keep(node, value)
 	s.conclude(node, value)

@@ -8,6 +8,7 @@ import (
 // NodeRows are the rows that one node took in and gave out in a run. Immutable once the run is over; any goroutine.
 type NodeRows struct {
 	Ran          bool // the node has a result
+	StoodIn      bool // it is not the node's own: the node has failed, and Node.OnError says where it is from
 	Inputs, Refs []rowset.RowSet
 	Out          rowset.RowSet
 }
@@ -47,6 +48,13 @@ func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.R
 func (s *State) Note(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
 	if s.notes.wanted() {
 		s.notes.take(s.graph.Nodes[node], inputs, refs, out)
+	}
+}
+
+// standIn notes that the result of a node is not its own.
+func (n *notes) standIn(node int) {
+	if n.rows != nil {
+		n.rows[node].StoodIn = true
 	}
 }
 

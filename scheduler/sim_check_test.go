@@ -7,6 +7,7 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
@@ -32,6 +33,9 @@ var answerKinds = []struct {
 	{"too many waiting calls", resp.ErrQueueFull},
 	{"replies too large", resp.ErrTooLarge},
 	{"redis error", task.ErrRedis},
+	{"service timeout", remote.ErrTimeout},
+	{"too many calls to a service", remote.ErrQueueFull},
+	{"service error", task.ErrRemote},
 	{"task panic", task.ErrPanic},
 	{"contract violation", task.ErrContract},
 	{"injected failure", builtin.ErrInjected},

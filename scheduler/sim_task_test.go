@@ -144,7 +144,7 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		}
 		return c.Inputs[0], nil
 	}, endpoint)
-	// remote asks a service for a number that depends on its input.
+	// service asks a service for a number that depends on its input.
 	passThrough("sim::service", true, func(c *task.Ctx) (rowset.RowSet, error) {
 		ep, _ := c.Registry.Endpoint("ep_0003")
 		asked, answered := 0, 0

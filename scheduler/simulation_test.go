@@ -112,6 +112,9 @@ func TestSimulationReachesEverything(t *testing.T) {
 		seen["further attempts"] += w.retries
 		seen["sleeps begun after Close"] += w.lateSleeps
 		seen["calls given up before they have left"] += w.givenUp
+		seen["exchanges with a service"] += w.service.carried
+		seen["exchanges given up on their way"] += w.service.gaveUp
+		seen["faults of a service"] += w.service.faults
 		mostWoken = max(mostWoken, w.wokenMax)
 		for what, n := range w.traces.seen {
 			seen["traces: "+what] += n
@@ -135,7 +138,7 @@ func TestSimulationReachesEverything(t *testing.T) {
 	for _, what := range []string{"late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
 		"inline runs", "fused nodes", "selections", "deferred nodes", "dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
 		"sleeps begun after Close", "calls given up before they have left", "shared reads", "replies too large", "traces: dropped", "traces: timers", "traces: gaps", "traces: flows of redis", "traces: flows of offload",
-		"traces: flows of timer", "traces: followers inline", "traces: followers pool", "traces: stretches on the loop"} {
+		"traces: flows of timer", "traces: flows of http", "exchanges with a service", "exchanges given up on their way", "faults of a service", "traces: followers inline", "traces: followers pool", "traces: stretches on the loop"} {
 		assert.NotZero(t, seen[what], what)
 	}
 	assert.Greater(t, mostWoken, 1000, "sleeps of orphans that have ended at one instant")

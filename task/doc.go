@@ -29,7 +29,10 @@
 //	ErrCancelled, Ctx.Cancelled       nobody waits for the result any more
 //	Ctx.MakeRows, Ctx.RowsLeft        the rows that the request may make
 //	Ctx.Key, Ctx.KeyByName            key lookup, by number and by name
-//	Columns, ColumnParam              a Spec's Reads and Writes
+//	Columns, ColumnParam, KeyParams,  a Spec's Reads and Writes
+//	ExprKeys, Union
+//	Ctx.RedisKey                      the Redis keys of a key template
+//	Ctx.CountMalformed                texts from Redis that did not parse
 //	HashField, ParseID                parts of replies
 //	rowset.FloatBuilder, …            a column, row by row; there is a builder for each type
 //	rowset.ParseFloat, …              a value from a text of Redis

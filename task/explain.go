@@ -43,6 +43,7 @@ const (
 	Unmatched    = "unmatched"    // the other side of a join decided against it
 	MissingData  = "missing"      // data that the node needs was missing
 	FailedRow    = "failed"       // the node failed for this row alone
+	FailedNode   = "node_failed"  // the node failed, and the plan went on without its rows
 	Expanded     = "expanded"     // other rows came in its place
 	Dropped      = "dropped"      // the task does not say more
 )

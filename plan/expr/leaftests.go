@@ -7,6 +7,9 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
+// Tests on strings and sets take longer than arithmetic: each row reads a code, and then a dictionary at the code's
+// place. A string or a member is compared once for each code, where the test allows it.
+
 // testLeaves answers a test on integers, strings, sets or lists, at least for the positions of in. The leaf x
 // has a column, or y has.
 func (ev *evaluator) testLeaves(t *test, b *testBinding, c *chunk, in, answer *mask) error {

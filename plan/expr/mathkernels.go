@@ -5,8 +5,8 @@ import "math"
 // The kernels of this file belong to operators of typed expressions. They follow the rules of kernels.go.
 //
 // exp, log, pow and decay compute for longer than twice a multiplication: each calls a function of package math
-// for each row, and that has no vectorised ones. A division takes the CPU longer than a multiplication, and mod
-// divides.
+// for each row, and that has no vectorised ones. mod divides, truncates and corrects. clamp by columns is two
+// operations, and so is if, whose condition is a test.
 
 func divVector(dst, x, y []float64) {
 	dst, y = dst[:len(x)], y[:len(x)]

@@ -68,6 +68,8 @@ func blend() task.Spec {
 		Forgets:   true,
 		Prepare:   prepareBlend,
 		Run:       runBlend,
+		From:      fromBlend,
+		Explain:   explainBlend,
 	}
 }
 

@@ -96,11 +96,11 @@ func refCandidates(entries []member, kind string, limit int, reverse, scored boo
 // TestCandidatesAsReference compares random keys with one key after the other.
 func TestCandidatesAsReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 4))
-	for range 4 * randomRuns {
+	for range 2 * randomRuns {
 		kind := []string{"list", "set", "sorted_set"}[rng.IntN(3)]
 		limit := 1 + rng.IntN(12)
-		if rng.IntN(20) == 0 {
-			limit = 10_000 + rng.IntN(15_000)
+		if rng.IntN(40) == 0 {
+			limit = 10_000 + rng.IntN(3_000)
 		}
 		reverse, scored := kind != "set" && rng.IntN(2) == 0, kind == "sorted_set" && rng.IntN(2) == 0
 		params := map[string]any{"endpoint": "ep_0001", "key": "inbox:{user}", "kind": kind, "limit": limit, "reverse": reverse}
@@ -114,7 +114,7 @@ func TestCandidatesAsReference(t *testing.T) {
 		fill := func(key string) {
 			size := rng.IntN(20)
 			if limit > 20 {
-				size = rng.IntN(30_000)
+				size = rng.IntN(15_000)
 			}
 			for range size {
 				m := member{strconv.Itoa(rng.IntN(50)), strconv.FormatFloat(rng.NormFloat64(), 'g', -1, 64)}

@@ -55,6 +55,8 @@ func dedupe() task.Spec {
 		Forgets: true,
 		Prepare: prepareDedupe,
 		Run:     runDedupe,
+		From:    fromDedupe,
+		Explain: explainDedupe,
 	}
 }
 

@@ -61,6 +61,7 @@ func exclude() task.Spec {
 		Forgets: true,
 		Prepare: prepareExclude,
 		Run:     runExclude,
+		Explain: explainExclude,
 	}
 }
 

@@ -69,6 +69,8 @@ func join() task.Spec {
 		Forgets: true,
 		Prepare: prepareJoin,
 		Run:     runJoin,
+		From:    fromJoin,
+		Explain: explainJoin,
 	}
 }
 

@@ -148,7 +148,6 @@ type refLookup struct {
 	maxAge   float64
 	at       int // of the timestamp in keys
 	now      float64
-	outcome  []string // of each key of Redis, for the count of malformed texts
 	counted  map[string]bool
 	rejected int
 }
@@ -258,7 +257,7 @@ func randomText(rng *rand.Rand, kind string) string {
 func TestLookupAsReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 3))
 	failed, dropped, aged := 0, 0, 0
-	for range 4 * randomRuns {
+	for range 2 * randomRuns {
 		in := rowsettest.RowSet(rng, 330)
 		r := refLookup{missing: []string{"null", "default", "drop", "fail"}[rng.IntN(4)], hash: rng.IntN(4) > 0}
 		params := map[string]any{"endpoint": "ep_0001", "key": "item:{id}:{user}", "missing": r.missing}
@@ -345,7 +344,7 @@ func TestLookupAsReference(t *testing.T) {
 			require.Equal(t, 1, times, "%s is read more than once", key)
 		}
 	}
-	assert.Greater(t, min(failed, dropped, aged), 10, "%d %d %d", failed, dropped, aged)
+	assert.Greater(t, min(failed, dropped, aged), 4, "%d %d %d", failed, dropped, aged)
 }
 
 func lookupCase(params map[string]any, ids ...int64) rankdtest.Case {

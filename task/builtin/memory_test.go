@@ -36,6 +36,7 @@ func requireSame(t *testing.T, want, got rowset.RowSet) {
 		require.True(t, slices.Equal(w.Codes, g.Codes), "codes of %d", w.Key)
 		require.Equal(t, w.Dict, g.Dict)
 	}
+	require.True(t, rowsettest.Equal(rowset.Dense(want.Batch), rowset.Dense(got.Batch)), "columns of the other types")
 }
 
 // Bodies give the same results with slices of other requests, full of other values, as with fresh ones.

@@ -66,12 +66,7 @@ type nodeCase struct {
 // load returns the node, the first of its plan.
 func (n nodeCase) load(t testing.TB, spec task.Spec) (*plan.Node, error) {
 	source := task.Spec{Op: "test::all", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil },
-		Writes: func(_ *plan.Node, reg *registry.Registry) (keys []registry.KeyID) {
-			for _, id := range []registry.KeyID{1001, 1002, 2001, 3001, 3002, 5001, 5002, 5101, 5201, 5202} {
-				keys = append(keys, id)
-			}
-			return keys
-		}}
+		Writes: task.Columns(1001, 1002, 2001, 3001, 3002, 5001, 5002, 5101, 5201, 5202)}
 	tasks, err := task.NewCatalog(spec, source)
 	require.NoError(t, err)
 	table := func(texts map[string]string) map[string]json.RawMessage {

@@ -181,7 +181,7 @@ func TestNormalizeIsTheReference(t *testing.T) {
 
 // Ranks of integers tell those apart that are one double.
 func TestRanksOfIntegersAreExact(t *testing.T) {
-	in := rankdtest.WithInts(rankdtest.Rows(1, 2, 3), keyInt, 1<<53, 1<<53+1, 1<<53+1)
+	in := rankdtest.WithInts(rankdtest.Rows(1, 2, 3), keyInt, int64(1<<53), int64(1<<53+1), int64(1<<53+1))
 	out, err := nodeCase{params: map[string]any{"by": "k5001", "out_key": "score", "method": "rank"}}.runner(t, normalize())(in, 0)
 	require.NoError(t, err)
 	assert.Equal(t, []any{3.0, 1.0, 1.0}, rankdtest.Values(out, keyScore))

@@ -9,17 +9,18 @@ const quality = (Key.likes + 2) / (Key.views + 50);
 const score = quality * decay(age(Key.created_at), day) * (1 + coalesce(Key.closeness, 0)) + coalesce(Key.popular_rank, 0);
 
 // Ranks posts for a user: of those whom the user follows, popular ones of the country, and ones like those that the user liked.
+// The feed goes on without a source that fails, and the answer says so.
 export default definePlan({
   name: "feed",
   build: (ctx) => {
     const inbox = ctx.candidates({ endpoint: redis, key: "inbox:{user}", limit: 100 });
     const popular = ctx
-      .candidates({ endpoint: redis, key: "popular:{country}", kind: "sorted_set", limit: 100, score: Key.popularity })
+      .candidates({ endpoint: redis, key: "popular:{country}", kind: "sorted_set", limit: 100, score: Key.popularity, onError: "empty" })
       .normalize({ by: Key.popularity, outKey: Key.popular_rank, method: "reciprocal_rank" });
     const similar = ctx
-      .candidates({ endpoint: redis, key: "liked:{user}", limit: 10 })
-      .candidates({ endpoint: redis, key: "similar:{id}", limit: 10 });
-    const friends = ctx.candidates({ endpoint: redis, key: "friends:{user}", kind: "sorted_set", score: Key.closeness });
+      .candidates({ endpoint: redis, key: "liked:{user}", limit: 10, onError: "empty" })
+      .candidates({ endpoint: redis, key: "similar:{id}", limit: 10, onError: "empty" });
+    const friends = ctx.candidates({ endpoint: redis, key: "friends:{user}", kind: "sorted_set", score: Key.closeness, onError: "empty" });
 
     const posts = inbox
       .union({ with: [popular, similar], names: ["follow", "popular", "similar"], source: Key.source, rank: Key.source_rank })
