@@ -78,12 +78,6 @@ var (
 	}
 )
 
-// onErrorSchema takes the values of on_error.
-var onErrorSchema = object{"anyOf": []object{
-	{"enum": []string{plan.OnErrorFail.String(), plan.OnErrorEmpty.String(), plan.OnErrorSkip.String(), plan.OnErrorPartial.String()}},
-	{"type": "object", "required": []string{"fallback"}, "additionalProperties": false, "properties": object{"fallback": object{"type": "string"}}},
-}}
-
 // extensionsSchema takes empty objects by the names of capabilities.
 var extensionsSchema = object{"type": "object", "additionalProperties": object{"type": "object", "maxProperties": 0}}
 

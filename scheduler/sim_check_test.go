@@ -146,7 +146,7 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	case errors.Is(err, task.ErrRemote):
 		return c.service.fault > 0 || c.service.tight
 	}
-	if c.redis.fault == 0 {
+	if c.redis.fault == 0 && c.redis.refuse == 0 {
 		return false
 	}
 	// "... HGETALL user:7: ERR injected by user:7": both sides name the same key.

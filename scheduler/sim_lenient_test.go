@@ -26,7 +26,11 @@ func (m *planMaker) beLenient() {
 			continue
 		}
 		n := &m.nodes[i]
-		switch w.rng.IntN(6) {
+		choice := w.rng.IntN(6)
+		if strings.Contains(m.text[i], `"fanout"`) && w.hits(0.5) {
+			choice = 2
+		}
+		switch choice {
 		case 0:
 			n.lenient = `, "on_error": "empty"`
 		case 1:

@@ -189,7 +189,8 @@ func (s *simServer) execute(out []byte, args [][]byte) (_ []byte, hangUp bool) {
 	if s.silent {
 		return out, false
 	}
-	if !w.hits(f.fault) {
+	refuses := w.hits(f.refuse)
+	if !refuses && !w.hits(f.fault) {
 		return simAnswer(out, args), false
 	}
 	key := string(args[len(args)-1])
@@ -197,6 +198,9 @@ func (s *simServer) execute(out []byte, args [][]byte) (_ []byte, hangUp bool) {
 		key = string(args[1])
 	}
 	w.faults++
+	if refuses {
+		return redcon.AppendError(out, "ERR injected by "+key), false
+	}
 	switch w.rng.IntN(8) {
 	case 0, 1:
 		w.logf("redis errs on %s", key)

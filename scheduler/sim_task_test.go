@@ -502,7 +502,7 @@ func (s *simWaiter) ends(b *resp.Batch, err error) {
 	if errors.Is(err, resp.ErrTooLarge) {
 		s.w.tooLarge++
 		size := s.answerBytes()
-		s.w.check(size > s.w.cfg.replyBytes || s.w.cfg.redis.fault > 0, "a call of node %s of request %d was refused %d bytes of %d",
+		s.w.check(size > s.w.cfg.replyBytes || s.w.cfg.redis.fault+s.w.cfg.redis.refuse > 0, "a call of node %s of request %d was refused %d bytes of %d",
 			s.given.node.ID, s.given.user, size, s.w.cfg.replyBytes)
 	}
 	if err == nil {

@@ -90,9 +90,10 @@ type simConfig struct {
 	cpuMax    time.Duration // and of half a CPU job
 	net       simnet.Config
 	redis     struct {
-		fault float64 // of a server, per command
-		down  int     // times that a server goes down
-		tight bool    // timeouts and limits of the clients are within reach
+		fault  float64 // of a server, per command
+		refuse float64 // that a server refuses a key
+		down   int     // times that a server goes down
+		tight  bool    // timeouts and limits of the clients are within reach
 	}
 	service struct {
 		fault float64 // of the service, per request
@@ -163,6 +164,9 @@ func (w *simWorld) drawConfig() {
 	if w.hits(0.5) {
 		c.redis.fault = 0.03 * rng.Float64()
 	}
+	if c.lenient && w.hits(0.4) {
+		c.redis.refuse = 0.1 * rng.Float64()
+	}
 	if w.hits(0.3) {
 		c.redis.down = 1 + rng.IntN(3)
 	}
@@ -196,7 +200,7 @@ func (w *simWorld) drawConfig() {
 
 // redisTrouble reports whether calls to Redis may fail.
 func (c *simConfig) redisTrouble() bool {
-	return c.redis.fault > 0 || c.redis.down > 0 || c.redis.tight || c.net.Refuse > 0 || c.net.Ignore > 0 || c.net.Loss > 0
+	return c.redis.fault > 0 || c.redis.refuse > 0 || c.redis.down > 0 || c.redis.tight || c.net.Refuse > 0 || c.net.Ignore > 0 || c.net.Loss > 0
 }
 
 func (c *simConfig) latency(w *simWorld) time.Duration { return w.between(0, c.serverMax) }

@@ -132,6 +132,9 @@ func TestSimulationReachesEverything(t *testing.T) {
 	for _, kind := range answerKinds {
 		assert.NotZero(t, seen["answer: "+kind.name], kind.name)
 	}
+	for _, status := range []NodeStatus{NodeOK, NodePartial, NodeFallback, NodeLate, NodeFailed} {
+		assert.NotZero(t, seen["answer: node "+string(status)], status)
+	}
 	for _, what := range []string{"late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
 		"inline runs", "fused nodes", "selections", "deferred nodes", "dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
 		"sleeps begun after Close", "calls given up before they have left", "shared reads", "replies too large", "traces: dropped", "traces: timers", "traces: gaps", "traces: flows of redis", "traces: flows of offload",

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -26,7 +27,7 @@ func listAt(id int64) (ids []int64) {
 
 func (r refusing) answer(command []string) any {
 	if r[command[1]] {
-		return fmt.Errorf(refusal)
+		return errors.New(refusal)
 	}
 	var id int64
 	switch command[0] {
