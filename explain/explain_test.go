@@ -76,7 +76,7 @@ func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 func TestExplanationsOfRandomPlans(t *testing.T) {
 	w := newWorld(t)
 	kinds := map[string]int{}
-	for seed := range uint64(150) {
+	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 14))
 		g := w.randomPlan(rng)
 		asked := explain.Asked{All: true, IDs: []int64{0, 1, 2, 5, 10, 11, 20, 30, 39, 40, 41, 1000}}
@@ -103,7 +103,7 @@ func TestExplanationsOfRandomPlans(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{explain.NeverACandidate, task.Filtered, task.Cut, task.Expanded, task.Unmatched} {
-		assert.Greater(t, kinds[kind], 20, kind)
+		assert.Greater(t, kinds[kind], 5, kind)
 	}
 }
 

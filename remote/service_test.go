@@ -198,8 +198,10 @@ func TestFaults(t *testing.T) {
 	}{
 		{"500 with a text", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no model\nloaded", 500) }, remote.ErrStatus, `status: 500: no model\nloaded`},
 		{"404 without a body", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, remote.ErrStatus, "status: 404"},
-		{"a redirection", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", 302) }, remote.ErrStatus, "status: 302"},
-		{"a long error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, strings.Repeat("x", 1<<20), 503) }, remote.ErrStatus, "status: 503: xxx"},
+		{"a redirection", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) }, remote.ErrStatus, "status: 302"},
+		{"a long error", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, strings.Repeat("x", 1<<20), http.StatusServiceUnavailable)
+		}, remote.ErrStatus, "status: 503: xxx"},
 		{"a slow answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, remote.ErrTimeout, "timeout: not done within 60ms"},
 		{"half an answer", func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")
