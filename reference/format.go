@@ -81,6 +81,12 @@ var (
 // extensionsSchema takes empty objects by the names of capabilities.
 var extensionsSchema = object{"type": "object", "additionalProperties": object{"type": "object", "maxProperties": 0}}
 
+// onErrorSchema takes a word, or a node that stands in.
+var onErrorSchema = object{"oneOf": []object{
+	{"enum": []string{plan.OnErrorFail.String(), plan.OnErrorEmpty.String(), plan.OnErrorSkip.String(), plan.OnErrorPartial.String()}},
+	{"type": "object", "properties": object{"fallback": object{"type": "string"}}, "required": []string{"fallback"}, "additionalProperties": false},
+}}
+
 // codes returns names as code in Markdown, with commas between them.
 func codes(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 

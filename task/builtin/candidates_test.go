@@ -231,7 +231,7 @@ func TestCandidatesRefusesParameters(t *testing.T) {
 		{map[string]any{"key": "{nobody}"}, nil, "params.key: {nobody} is neither"},
 		{map[string]any{"key": "a", "kind": "hash"}, nil, "params.kind: must be"},
 		{map[string]any{"key": "a", "limit": 0}, nil, "params.limit: must be 1 to 100000"},
-		{map[string]any{"key": "a", "limit": math.MaxInt64}, nil, "params.limit: must be 1 to 100000"},
+		{map[string]any{"key": "a", "limit": int64(math.MaxInt64)}, nil, "params.limit: must be 1 to 100000"},
 		{map[string]any{"key": "a", "score": "f1"}, nil, `params.score: is for kind "sorted_set"`},
 		{map[string]any{"key": "a", "kind": "sorted_set", "score": "i1"}, nil, "params.score: key 5001 (i1) has type int"},
 		{map[string]any{"key": "a", "kind": "set", "reverse": true}, nil, "params.reverse: is not for kind"},
