@@ -71,7 +71,7 @@ func remoteCase(params map[string]any, answer string, in rowset.RowSet) rankdtes
 func TestRemoteRequest(t *testing.T) {
 	rows := rankdtest.Rows(math.MaxInt64, 2, math.MinInt64)
 	rows = rankdtest.WithFloats(rows, 1001, 0.1, nil, 1e300)
-	rows = rankdtest.WithInts(rows, 5001, int64(math.MaxInt64), nil, 1<<53+1)
+	rows = rankdtest.WithInts(rows, 5001, int64(math.MaxInt64), nil, int64(1<<53+1))
 	rows = rankdtest.WithStrings(rows, 3001, "a\"\n", nil, "é\xff")
 	rows = rankdtest.WithBools(rows, 5101, true, false, nil)
 	rows = rankdtest.WithSets(rows, 5201, []string{"b", "a"}, nil, []string{})
