@@ -207,8 +207,9 @@ func TestBrokenStdoutEndsTheRun(t *testing.T) {
 	go func() { served <- serve(context.Background(), e.Engine, o, stdin, brokenWriter{}) }()
 	_, err := io.WriteString(in, requests(2))
 	require.NoError(t, err)
-	(<-e.submitted).succeed()
-	(<-e.submitted).succeed()
+	first, second := <-e.submitted, <-e.submitted // before the run ends, which the first answer brings about
+	first.succeed()
+	second.succeed()
 	err = <-served
 	var runtime *command.RuntimeError
 	require.ErrorAs(t, err, &runtime)
