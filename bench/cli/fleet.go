@@ -44,7 +44,10 @@ func (p *Program) startWorkers(ctx context.Context, o *fleet) (workers []*worker
 			binary = s.Binary
 		}
 		argv := []string{binary, "bench", "worker", "--engine", s.Local().String(), "--cpu_threads", strconv.Itoa(o.cpuThreads),
-			"--env", o.env, "--registry_dir", o.registryDir, "--model_dir", o.modelDir}
+			"--env", o.env, "--registry_dir", o.registryDir}
+		if o.modelDir != "" { // An older build does not know the flag.
+			argv = append(argv, "--model_dir", o.modelDir)
+		}
 		if s.Kind == engines.Peer {
 			if peers == "" {
 				if temporary, err = os.MkdirTemp("", "rankd-peers-"); err != nil {
