@@ -6,8 +6,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// This file has what a task may say of one row of a run that is over, for an answer to "why?". See Spec.From and
-// Spec.Explain.
+// This file has the types with which a task explains one row of a run that is over. See Spec.From and Spec.Explain.
 
 // InResult is the side of a row of the result.
 const InResult = -1
