@@ -67,7 +67,7 @@ type Reason struct {
 	Text   string         // a sentence for people, without the node's name
 	Tree   *expr.Term     // of the expression or predicate that decided, with the values of this row
 	Column registry.KeyID // that Tree is about: the column that was written, or sorted by
-	// Instead are the ids of the rows in whose favour this one is gone.
+	// Instead are the ids of the rows that are kept in place of this one.
 	Instead         []int64
 	Rank, Of, Limit int      // the rank, from 1, among Of rows, of which Limit were kept
 	Score           *float64 // by which it was ranked
