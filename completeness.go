@@ -34,8 +34,8 @@ type NodeCompleteness struct {
 	Err      error  // why the node, or the first key, failed; nil if Status is NodeOK
 }
 
-// Completeness says what the nodes contributed that need not succeed, as their plan says, and those that lack something,
-// in the plan's order. It is nil for a plan without such nodes of which nothing is missing.
+// Completeness says what each lenient node contributed that was due, and each other node that lacks something, in the
+// plan's order. It is nil if the plan has no lenient node and nothing is missing.
 func (a *Answer) Completeness() []NodeCompleteness {
 	if a.result.Completeness == nil {
 		return nil

@@ -27,8 +27,8 @@ func newExplained(x *scheduler.Execution, result *scheduler.Result, asked Explai
 	return &explained{graph: x.Graph, rows: result.Rows, userID: x.UserID, params: x.Params, asked: asked}
 }
 
-// Explanation says why the rows of the answer are where they are, and why ids are missing. It is nil unless
-// Request.Explain was set, and for a synthetic answer. Each call assembles it anew, from the rows of the very run.
+// Explanation says why the rows of the answer are where they are, and why ids are missing. It is nil for a
+// synthetic answer, and unless Request.Explain was set. Each call assembles it anew, from the rows of the very run.
 func (a *Answer) Explanation() *explain.Explanation {
 	x := a.explained
 	if x == nil {

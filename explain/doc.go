@@ -1,7 +1,7 @@
 // Package explain says why a row of an answer is where it is, and why an id is not in the answer.
 //
-// It reads what a run has left behind: the rows that each node took in and gave out (scheduler.NodeRows). They are
-// immutable, so lineage can be found afterwards, and the run itself does nothing but keep them.
+// It reads the rows that each node of a run took in and gave out (scheduler.NodeRows). They are immutable, so a
+// row can be followed back once the run is over, and the run itself only keeps them.
 //
 //	a returned row                        an id that is missing
 //	output ── From ─▶ … ─▶ source         every node that leads to an output:
@@ -9,7 +9,7 @@
 //	it did to the row (Spec.Explain)      the last such node says why (Spec.Explain)
 //
 // The package knows no task by its name. It knows the shapes of results (task.Output), and asks the functions From and
-// Explain of a task's Spec. What it says of an id is thus what the row sets say.
+// Explain of a task's Spec. So the row sets alone decide where an id went.
 //
 // Explanation is the data, with its JSON form. Text writes it for people.
 package explain

@@ -74,7 +74,7 @@ type Step struct {
 	Value   *Value  `json:"value,omitempty"`       // of Column
 	Tree    *Term   `json:"tree,omitempty"`        // of the expression or predicate that decided
 	Because *Term   `json:"because,omitempty"`     // the part of Tree that decided
-	Instead []int64 `json:"instead,omitempty"`     // ids in whose favour the row is gone
+	Instead []int64 `json:"instead,omitempty"`     // ids of the rows that are kept in its place
 	Score   *Value  `json:"score,omitempty"`
 	Lacks   *Value  `json:"lacks,omitempty"` // by how much the score missed the last row that was kept
 	Fired   []Fired `json:"fired,omitempty"`

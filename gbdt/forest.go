@@ -31,10 +31,10 @@ type node struct {
 // An input is a feature as splits of one default direction see it.
 type input struct {
 	feature int
-	missing int32 // what a missing value counts as
+	missing int32 // the key of a missing value
 }
 
-// What a missing value counts as. No number has these keys: they are those of NaNs.
+// The keys of a missing value. No number has them: as keys of floats they would stand for NaNs.
 const (
 	missingLeft  = math.MinInt32
 	missingRight = math.MaxInt32

@@ -14,7 +14,7 @@ type Output uint8
 
 // The outputs.
 const (
-	Prediction Output = iota // what XGBoost's predict returns: a probability for binary:logistic
+	Prediction Output = iota // the value that XGBoost's predict returns: a probability for binary:logistic
 	Margin                   // the sum of the leaves and the base score, before the objective's link
 )
 
@@ -30,8 +30,8 @@ type block struct {
 	sums   [blockRows]float32
 }
 
-// Predict writes the prediction of each row to out. columns has one Column for each feature; that of a feature which the model
-// does not use may be nil. Predict returns false, with out incomplete, once stop says so. A nil stop never does.
+// Predict writes the prediction of each row to out. columns has one Column for each feature; it may be
+// nil for a feature that the model does not use. Predict returns false, with out incomplete, once stop says so. A nil stop never does.
 //
 // It allocates nothing that grows with the rows. Any goroutine.
 func (m *Model) Predict(stop Stop, columns []Column, output Output, out []float64) bool {

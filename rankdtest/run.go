@@ -46,8 +46,8 @@ type Case struct {
 	// Redis answers one command of a batch: see Replies. Nil answers every command with
 	// an error.
 	Redis func(command []string) any
-	// Service answers the request to an endpoint of kind http: both are bodies, JSON documents. Its error is that of
-	// the exchange. Nil makes every exchange fail.
+	// Service answers the request to an endpoint of kind http: both are bodies, JSON documents. Its error becomes
+	// the error of the exchange. Nil makes every exchange fail.
 	Service func(request []byte) (answer []byte, err error)
 	// Cancelled makes the run one whose result nobody waits for any more. Waits then end
 	// at once with task.ErrCancelled.

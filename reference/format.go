@@ -36,7 +36,7 @@ var (
 		{name: "pred_table", kind: "object", doc: "Predicates by their ids. See [expressions](expressions.md)."},
 		{name: "capabilities_required", kind: "array of strings",
 			schema: object{"type": "array", "uniqueItems": true, "items": object{"enum": plan.Capabilities()}},
-			doc: "What the engine must be able to do, sorted and without doubles: " + codes(plan.Capabilities()) + ". The engine refuses " +
+			doc: "The capabilities that the engine must have, sorted and without duplicates: " + codes(plan.Capabilities()) + ". The engine refuses " +
 				"another name."},
 		{name: "extensions", kind: "object", schema: extensionsSchema,
 			doc: "An empty object for each of the capabilities that have an extension."},
@@ -55,7 +55,7 @@ var (
 		{name: "timeout_ms", kind: "integer of at least 1", schema: object{"type": "integer", "minimum": 1},
 			doc: "The time that the node may take, in milliseconds. A node that takes longer has failed."},
 		{name: "on_error", kind: "string or object", schema: onErrorSchema,
-			doc: "What the readers of the node see when it fails. `fail`, the default: nothing, since the request fails. `empty`: no rows. `skip`: the " +
+			doc: "The rows that the readers of the node see when it fails. `fail`, the default: nothing, since the request fails. `empty`: no rows. `skip`: the " +
 				"node's first input. `partial`: the rows whose keys did not fail; only some tasks take it. `{\"fallback\": \"node id\"}`: the " +
 				"result of that node, which runs only then. It needs the capability `" + plan.OnErrorCapability + "`. See [partial answers](../partial-answers.md)."},
 		{name: "optional", kind: "boolean", schema: object{"type": "boolean"},

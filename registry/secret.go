@@ -9,9 +9,9 @@ import (
 	"github.com/rankd/rankd/internal/inputfile"
 )
 
-// Secret is a password, or the file or the environment variable that holds it. The zero value means
-// that there is none. Every printed form hides the password, also inside another value: %v and %+v,
-// JSON, and a structured log. Immutable; any goroutine.
+// Secret is a password, a token or the value of a header, or the file or the environment variable that
+// holds it: below, the password. The zero value means that there is none. Every printed form hides the
+// password, also inside another value: %v and %+v, JSON, and a structured log. Immutable; any goroutine.
 type Secret struct {
 	File string // the path of the file that holds it
 	Env  string // the name of the environment variable that holds it
@@ -34,7 +34,7 @@ func NewSecret(text string) Secret {
 // IsZero reports whether s names no secret.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
-// Reveal returns the password: that of NewSecret, or what Read has read. It is empty if there is
+// Reveal returns the password that NewSecret got or Read has read. It is empty if there is
 // none, or if nobody has read it yet.
 func (s Secret) Reveal() string {
 	if s.text == nil {

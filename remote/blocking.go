@@ -32,7 +32,7 @@ func NewBlocking(clk clock.Clock, o Options) *Blocking {
 }
 
 // Exchange makes one request and waits for its end. It ends at the deadline (zero: none) and after RequestTimeout,
-// and with ErrGivenUp when asker is done, the context of who asks. watch may be nil. A call that waits for others
+// and with ErrGivenUp when asker, the context of the caller, is done. watch may be nil. A call that waits for others
 // waits no longer than it may take itself.
 func (b *Blocking) Exchange(asker context.Context, x *Exchange, deadline clock.Time, watch Watch) error {
 	now := b.clock.Now()

@@ -25,5 +25,5 @@
 // # Repetition
 //
 // A service may close an idle connection at the moment at which a request leaves on it. net/http then sends the request
-// once more, if no byte of an answer has come. A service must therefore bear to get a request twice.
+// once more, if no byte of an answer has come. A service must therefore tolerate the same request twice.
 package remote

@@ -12,8 +12,8 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// This file has what State does for a plan with lenient nodes: it goes on without them when they fail.
-// What the readers of such a node see then is its stand-in. A plan without them passes by here.
+// State goes on without a lenient node that fails. Its readers then see its stand-in. A plan without lenient nodes
+// passes by here.
 //
 //	onDemand ── a fallback needs it ─▶ waiting
 //	running ── Fail, caught ─▶ failed ─┬─ the stand-in is there ─────────────────────▶ dependents are readied

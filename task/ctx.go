@@ -73,7 +73,7 @@ type Waiter interface {
 	// Do and the end of the body give up what is still to come.
 	Begin(ep *registry.Endpoint, b *resp.Batch) error
 	Next() (from int, part resp.Replies, err error)
-	// Exchange posts to the service behind an endpoint of kind http and waits for the end of that. Until then another
+	// Exchange posts to the service behind an endpoint of kind http and waits until the call ends. Until then another
 	// goroutine may call the functions of x.
 	Exchange(ep *registry.Endpoint, x *remote.Exchange) error
 	// Sleep waits for d. It ends early, with ErrCancelled, when nobody waits for the body's

@@ -6,8 +6,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// This file has what a task may say of one row of a run that is over, for an answer to "why?". See Spec.From and
-// Spec.Explain.
+// This file has the types with which a task explains one row of a run that is over. See Spec.From and Spec.Explain.
 
 // InResult is the side of a row of the result.
 const InResult = -1
@@ -68,7 +67,7 @@ type Reason struct {
 	Text   string         // a sentence for people, without the node's name
 	Tree   *expr.Term     // of the expression or predicate that decided, with the values of this row
 	Column registry.KeyID // that Tree is about: the column that was written, or sorted by
-	// Instead are the ids of the rows in whose favour this one is gone.
+	// Instead are the ids of the rows that are kept in place of this one.
 	Instead         []int64
 	Rank, Of, Limit int      // the rank, from 1, among Of rows, of which Limit were kept
 	Score           *float64 // by which it was ranked

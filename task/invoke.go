@@ -8,8 +8,9 @@ import (
 
 // Invoke runs the body of spec for one node. It checks the number of inputs,
 // contains a panic, counts the rows that the body has made and not counted, and checks
-// the output unless the catalog trusts the task. The error is the body's, or what the result lacks of a node that must lack nothing, or matches ErrContract, ErrInvalid, ErrTooManyRows
-// or ErrPanic. A body returns the error of a stopped kernel as it is: Invoke makes
+// the output unless the catalog trusts the task. The error is the body's, or matches ErrContract,
+// ErrInvalid, ErrTooManyRows or ErrPanic. If the result lacks something and must not, it is the error of
+// the part that failed. A body returns the error of a stopped kernel as it is: Invoke makes
 // rowset.ErrStopped ErrCancelled.
 func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	if n := len(c.Inputs); n < spec.Inputs || n > spec.inputsMax() {

@@ -25,8 +25,8 @@ func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.Waiter, ep}
 // the body of a good answer, which it must not keep. Both run while the body waits, in the asynchronous engine off the
 // loop, so that they may compute for some milliseconds. Neither may wait.
 //
-// The error is of class ErrRemote, or one of request or answer, as it is, or ErrCancelled: nobody waits any more. An answer is
-// refused with Malformedf.
+// The error is of class ErrRemote, or the error of request or answer as it is, or ErrCancelled if nobody waits any more.
+// answer refuses a document with Malformedf.
 func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(body []byte) error) error {
 	x := &remote.Exchange{
 		Request: func(dst []byte) (body []byte, err error) {

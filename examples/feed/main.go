@@ -1,5 +1,5 @@
 // Feed is an example of a feed with several sources: posts of authors whom a user follows, popular ones, and ones like those
-// that the user liked. They are joined without doubles and without what was seen, scored, boosted, kept diverse and blended.
+// that the user liked. The plan drops duplicates and posts that the user has seen, scores, boosts, diversifies and blends.
 // See README.md beside it.
 //
 //	feed fill --redis 127.0.0.1:6379            writes the data

@@ -63,7 +63,7 @@ var operators = []Operator{
 		kernel: kernel{two: addVector, scalar: addScalar, before: func(dst []float64, c float64, y []float64) { addScalar(dst, y, c) }},
 	},
 	{
-		Group: "Arithmetic", Name: "sub", code: opSub, Operands: two, Makes: Number, Doc: "a less b.", Null: nullIfAny, NonFinite: passesOn,
+		Group: "Arithmetic", Name: "sub", code: opSub, Operands: two, Makes: Number, Doc: "a minus b.", Null: nullIfAny, NonFinite: passesOn,
 		Example: "Key.score - 1", Infix: "-", Builder: "E.sub",
 		row:    func(a, b, _ float64) float64 { return a - b },
 		kernel: kernel{two: subVector, scalar: func(dst, x []float64, c float64) { addScalar(dst, x, -c) }, before: subScalar},
@@ -119,7 +119,7 @@ var operators = []Operator{
 	},
 	{
 		Group: "Arithmetic", Name: "exp", code: opExp, Operands: one, Makes: Number, Typed: true, Doc: "e to the power of x.", Null: nullIfAny,
-		NonFinite: "Null if the result overflows, from x = 710 on.", Example: "Math.exp(-Key.score)", Function: "Math.exp", Builder: "E.exp",
+		NonFinite: "Null if the result overflows, from about x = 709.8 on.", Example: "Math.exp(-Key.score)", Function: "Math.exp", Builder: "E.exp",
 		row:    func(x, _, _ float64) float64 { return math.Exp(x) },
 		kernel: kernel{one: exponential},
 	},
@@ -243,11 +243,11 @@ var operators = []Operator{
 		Null: falseIfNull, Example: `regex(Key.title, "^new", "i")`, Function: "regex", Builder: "Pred.regex",
 	},
 	{
-		Group: "Predicates", Name: "and", code: opAnd, Operands: logical, Makes: Predicate, Doc: "a and b. b is not looked at where a is false.",
+		Group: "Predicates", Name: "and", code: opAnd, Operands: logical, Makes: Predicate, Doc: "a and b. b is not evaluated where a is false.",
 		Null: neverNullPred, Example: "Key.score > 0.5 && Key.likes > 3", Infix: "&&", Builder: "Pred.and",
 	},
 	{
-		Group: "Predicates", Name: "or", code: opOr, Operands: logical, Makes: Predicate, Doc: "a or b. b is not looked at where a is true.",
+		Group: "Predicates", Name: "or", code: opOr, Operands: logical, Makes: Predicate, Doc: "a or b. b is not evaluated where a is true.",
 		Null: neverNullPred, Example: "Key.score > 0.5 || Key.likes > 3", Infix: "||", Builder: "Pred.or",
 	},
 	{

@@ -36,20 +36,20 @@ func blend() task.Spec {
 		Doc: "Mixes the rows of several inputs by a ratio, a pattern or fixed positions.",
 		Reference: task.Reference{
 			Text: "`blend` takes the rows of its inputs in turn, from each input in its order. A node says in one of three ways whose turn it is.\n\n" +
-				"- `ratio`: `[3, 1]` takes three rows of the first input for one of the second, spread evenly: A A B A. Any four rows in a row have exactly that ratio. The turn with which " +
+				"- `ratio`: `[3, 1]` takes three rows of the first input for one of the second, spread evenly: A A B A. Any four consecutive rows have exactly that ratio. The turn with which " +
 				"the list begins depends on the request's id, so that over many requests the second input is as often first as the ratio says. The same id gives the same blend.\n" +
 				"- `pattern`: `[\"follow\", \"follow\", \"popular\"]` is repeated as it stands.\n" +
 				"- `positions` and `fixed`: `[3, 8]` and `[\"ads\", \"ads\"]` put the first two rows of the input `ads` at positions 3 and 8. The inputs that do not occur in `fixed` fill the other positions, " +
 				"the next of them when one is used up.\n\n" +
 				"An input without further rows is skipped, and the turns of the others go on. With `ratio` and `pattern` all rows of all inputs are in the result. " +
-				"Of an input in `fixed` only as many rows are as it has positions. A fixed position behind the end of all other rows moves up, so that no position stays empty.\n\n" +
+				"An input in `fixed` gives only as many rows as it has positions. A fixed position behind the end of all other rows moves up, so that no position stays empty.\n\n" +
 				"`names` names the inputs for `pattern`, `fixed` and `source`, and must be given with them. `source` and `rank` are the columns of [union](union.md).",
 			Writes: "The columns of `source` and `rank`, if given.",
 			Order:  "As the turns say. Rows of one input keep their order.",
 			Nulls:  "A column that an input lacks is null in the rows of that input.",
 			Empty:  "An input without rows has no turn, and adds its columns. If no input has rows, the result has none.",
-			Duplicates: "Rows with the same id stay. Put a [dedupe](dedupe.md) behind the blend, which keeps the first; or before it, if the ratio shall hold exactly: " +
-				"join the sources with [union](union.md), dedupe, and filter by source.",
+			Duplicates: "Rows with the same id stay. Put a [dedupe](dedupe.md) behind the blend, which keeps the first; or before it, if the ratio must hold exactly: " +
+				"combine the sources with [union](union.md), dedupe, and filter by source.",
 			Failures: "The node does not fail.",
 			Example: task.Example{
 				Plan: "const me = ctx.viewer({ endpoint: redis });\n" +

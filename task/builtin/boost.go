@@ -39,7 +39,7 @@ func boost() task.Spec {
 			Text: "`out_key` starts as a copy of `score`. Each rule in turn evaluates its expression for the rows for which its predicate is true, and its value replaces that " +
 				"of `out_key`. Expressions and predicates may read `out_key`: they find the value that the rules before them left. With `mode: \"first\"` this is " +
 				"the value of `score`, since a row that a rule has changed takes part in no further rule.",
-			Reads:      "The column of `score`, and those of all predicates and expressions.",
+			Reads:      "The columns of `score` and of all predicates and expressions.",
 			Writes:     "The column of `out_key`.",
 			Order:      "The rows keep their order.",
 			Nulls:      "A null score stays null until a rule gives it a value. A rule may give null. A null at the end fails the node if `out_key` is not nullable.",

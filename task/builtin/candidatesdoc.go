@@ -15,14 +15,14 @@ func candidatesReference() task.Reference {
 			"A set has no order: `candidates` reads it whole and takes the lowest ids.",
 		Writes: "the column of `score`, if given; the result has no other columns, also none of the input",
 		Redis: "One command for each key: `LRANGE`, `SMEMBERS`, `ZREVRANGE` or, with `reverse`, `ZRANGE`. A `limit` above 10,000 makes one command for each 10,000 " +
-			"entries, so an entry may be there twice, or missing, if the key changes meanwhile. Up to 4,096 commands make one round trip. It is fewer if they ask for more entries than the " +
-			"request may still make rows.",
-		Order: "The keys follow the order of the input's rows. Within a key the order is that of its list, or of its scores; Redis orders members of equal score by their bytes, descending, and " +
+			"entries, so an entry may be there twice, or missing, if the key changes meanwhile. One round trip carries up to 4,096 commands, and " +
+			"fewer if their entries could exceed the rows that the request may still make.",
+		Order: "The keys follow the order of the input's rows. Within a key the rows follow the order of its list, or of its scores; Redis orders members of equal score by their bytes, descending, and " +
 			"ascending with `reverse`. Ids of a set ascend.",
 		Nulls: "A null field of the context, or one that the request lacks, makes no key. The result then has no rows. The column of `score` has no nulls.",
 		Empty: "A key that does not exist has no entries. An input without rows gives a result without rows and asks Redis nothing.",
 		Duplicates: "Each entry becomes a row: an id that is there twice, in one key or in two, has two rows. Rows of the input with the same id each bring the entries of its key. " +
-			"`dedupe` removes the doubles.",
+			"[dedupe](dedupe.md) removes the duplicates.",
 		Failures: "The node fails if a key has another type than `kind` (with `on_error` `partial` such a key has no entries, and the row that asked counts as dropped), if a string of the context is too long for a key, or if Redis cannot be reached. An entry that is not an integer of 64 bits, or " +
 			"whose score is not finite, is dropped after the limit and counted: `malformed` of `--metrics`.",
 		Example: task.Example{

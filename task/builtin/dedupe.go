@@ -18,7 +18,7 @@ func dedupe() task.Spec {
 		Reference: task.Reference{
 			Text: "`dedupe` compares rows by their id, or by the column of `by`, and keeps one row of each value. `keep` says which one: the first, or the one with " +
 				"the greatest (`max`) or least (`min`) value of `column`. The other rows are gone.\n\n" +
-				"`sources` names a set column, mostly that of [union](union.md). The row that stays then has the members of the sets of all rows with its value: an id " +
+				"`sources` names a set column, mostly the `source` of [union](union.md). The row that stays then has the members of the sets of all rows with its value: an id " +
 				"that two sources gave names both.",
 			Reads:  "The columns of `by`, `column` and `sources`, if given.",
 			Writes: "The column of `sources`, if given.",

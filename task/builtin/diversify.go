@@ -31,7 +31,7 @@ func diversify() task.Spec {
 			{Name: "score", Type: plan.Key, Source: plan.SourceRule{KeyTypes: numberTypes},
 				Doc: "For `decay`, required: the column by which rows are ranked."},
 			{Name: "factor", Type: plan.Float, FloatValue: 0.5, Source: zeroToOne(plan.SourceRule{}),
-				Doc: "For `decay`: what each further row with the same value keeps of the score that the row before it kept."},
+				Doc: "For `decay`: the factor by which the kept part of the score, above `floor`, shrinks with each further row of the same value."},
 			{Name: "floor", Type: plan.Float, Source: zeroToOne(plan.SourceRule{}),
 				Doc: "For `decay`: the part of its score that every row keeps."},
 			{Name: "out_key", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Float}, Writes: true},
@@ -51,10 +51,10 @@ func diversify() task.Spec {
 				"`decay` ranks the rows by `score`, best first, and lowers the score of each further row with the same value: the first keeps all of it, the second " +
 				"`floor + (1 − floor) × factor`, the third `floor + (1 − floor) × factor²`. A score below zero falls by the same part of its size. " +
 				"The result is ordered by the decayed score, which `out_key` gets; `score` keeps its values.",
-			Reads:  "The column of `by`; for `decay` also that of `score`.",
+			Reads:  "The column of `by`; for `decay` also the column of `score`.",
 			Writes: "For `decay` the column of `out_key`; otherwise none.",
 			Order: "`window`: the order of the input, except that a row waits while it does not fit. `decay`: by the decayed score, best first; equal ones " +
-				"stand in the order of `score`, and after that of the input.",
+				"stand in the order of `score`, and then of the input.",
 			Nulls: "Rows whose `by` is null are never kept apart: each fits anywhere and keeps its whole score. So are all rows if they have no such column. " +
 				"A row whose `score` is null counts for nothing, stays null and stands last.",
 			Empty:      "No rows give no rows.",

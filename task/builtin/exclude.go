@@ -19,15 +19,15 @@ func exclude() task.Spec {
 		Op:  "core::exclude",
 		Doc: "Drops the rows whose id is in a set of Redis, or in a list of the request's context.",
 		Reference: task.Reference{
-			Text: "`exclude` leaves out what the user has seen, bought or blocked. It drops a row if its id, or its value of `by`, is a member of the set at `key`, or an element " +
+			Text: "`exclude` leaves out items that the user has seen, bought or blocked. It drops a row if its id, or its value of `by`, is a member of the set at `key`, or an element " +
 				"of the list `context`. A node names one of the two or both.\n\n" +
 				"`key` is the key of a set, or with `kind: \"sorted_set\"` of a sorted set. The scores of a sorted set are times in Unix seconds; with `max_age` a member whose score is more than " +
 				"so many seconds before the request no longer excludes. A score in the future always does.\n\n" +
 				"With `fail_open` a failure of Redis does not fail the node: the rows of the input pass, save those that `context` has, and the answer's `completeness` says so. " +
-				"A request that requires the node still fails. `\"on_error\": \"skip\"` on the node is alike, but lets the rows of `context` pass, too.",
+				"A request that requires the node still fails. `\"on_error\": \"skip\"` on the node does the same, but lets the rows of `context` pass, too.",
 			Reads: "The column of `by`, if given.",
 			Redis: "`SMISMEMBER` for a set, `ZMSCORE` for a sorted set, both since Redis 6.2; an older server answers with an error. One command asks for up to 1,024 rows, and one " +
-				"round trip for up to 65,536. Rows that `context` has dropped, and nulls, are not asked for. No rows, no command.",
+				"round trip for up to 65,536. The node does not ask for rows that `context` has dropped, nor for nulls. Without rows it sends no command.",
 			Order: "The rows that stay keep their order.",
 			Nulls: "A row whose `by` is null is never dropped. A column that the input lacks counts as null in all rows.",
 			Empty: "The result of an input without rows has none. A key that does not exist is an empty set. A list that the request does not bring is an empty list, and a `key` that " +
@@ -47,7 +47,7 @@ func exclude() task.Spec {
 			{Name: "kind", Type: plan.Enum, StrValue: "set", Source: plan.SourceRule{OneOf: []string{"set", "sorted_set"}},
 				Doc: "The type of the key."},
 			{Name: "max_age", Type: plan.Float, Source: plan.SourceRule{FloatMin: &now},
-				Doc: "For how many seconds before the request a member of a sorted set excludes. Without it any member does."},
+				Doc: "The age in seconds beyond which a member of a sorted set no longer excludes. Without it every member does."},
 			{Name: "context", Type: plan.String, Doc: "The name of a list in the request's context: of integers, or of strings if `by` is a string column."},
 			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.String}},
 				Doc: "The column whose value is looked for. Without it the id. Redis knows an integer by its decimal digits."},

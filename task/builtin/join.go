@@ -16,9 +16,9 @@ const joinColumns = 256
 func join() task.Spec {
 	return task.Spec{
 		Op:  "core::join",
-		Doc: "Adds columns of another node by id or key, or keeps the rows that it has, or that it lacks.",
+		Doc: "Adds columns of another node by id or key, or keeps the rows that have a match there, or that have none.",
 		Reference: task.Reference{
-			Text: "`join` looks for each row of the input, the left side, at the rows of the node `right`. A row matches if the value of `on` equals the value of `right_on` there. " +
+			Text: "`join` looks up each row of the input, the left side, among the rows of the node `right`. Two rows match if the value of `on` equals the value of `right_on`. " +
 				"Both are the id by default.\n\n" +
 				"- `left` keeps all rows. A row with a match gets the `columns` of the match, another row gets nulls.\n" +
 				"- `inner` keeps the rows with a match, and adds the `columns`. Without `columns` it only selects.\n" +

@@ -32,11 +32,11 @@ func lookup() task.Spec {
 		Doc: "Reads columns of each row from a Redis hash, or one column from a string.",
 		Params: []plan.ParamSchema{
 			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the keys."},
-			{Name: "key", Type: plan.Template, Required: true, Doc: "The key of a row: `item:{id}`. Another name in braces than `id` and `user` is a " +
+			{Name: "key", Type: plan.Template, Required: true, Doc: "The key of a row: `item:{id}`. Any name in braces other than `id` and `user` is a " +
 				"field of the request's context."},
 			{Name: "fields", Type: plan.Key, List: true, MinItems: 1, MaxItems: lookupFieldsMax,
 				Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
-				Doc:    "The columns to read from the hash at the key. Each is the hash field that the registry names for its key."},
+				Doc:    "The columns to read from the hash at the key. The registry names the hash field of each."},
 			{Name: "value", Type: plan.Key, Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
 				Doc: "The column to read from the string at the key. It stands in place of `fields`."},
 			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int}},

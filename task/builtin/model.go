@@ -26,7 +26,7 @@ func model(models *gbdt.Set) task.Spec {
 			{Name: "features", Type: plan.Key, List: true, MaxItems: gbdt.MaxFeatures, Source: plan.SourceRule{KeyTypes: featureTypes},
 				Doc: "The columns of the model's features, in the order of training. Without it they have the names that the file gives the features."},
 			{Name: "output", Type: plan.Enum, StrValue: "prediction", Source: plan.SourceRule{OneOf: []string{"prediction", "margin"}},
-				Doc: "`prediction`: what XGBoost's `predict` returns. `margin`: the value before the objective's link, such as the logarithm of the odds."},
+				Doc: "`prediction`: the value that XGBoost's `predict` returns. `margin`: the value before the objective's link, such as the logarithm of the odds."},
 		},
 		Strict: true,
 		Inputs: 1,

@@ -13,14 +13,14 @@ import (
 func normalize() task.Spec {
 	return task.Spec{
 		Op:  "core::normalize",
-		Doc: "Writes how a number of each row compares with those of the other rows.",
+		Doc: "Writes how a number of each row compares with the numbers of the other rows.",
 		Params: []plan.ParamSchema{
 			{Name: "by", Type: plan.Key, Required: true, Source: plan.SourceRule{KeyTypes: numberTypes},
 				Doc: "The column with the numbers, or the id."},
 			outKeyParam("The column for the result. `by` keeps its values, unless it is the same column."),
 			{Name: "method", Type: plan.Enum, StrValue: "min_max",
 				Source: plan.SourceRule{OneOf: []string{"min_max", "z_score", "rank", "reciprocal_rank"}},
-				Doc:    "What is computed; see above."},
+				Doc:    "The computation; see above."},
 			{Name: "order", Type: plan.Enum, StrValue: "desc", Source: plan.SourceRule{OneOf: []string{"asc", "desc"}},
 				Doc: "`desc`: high numbers are good. `asc`: low numbers are good."},
 			{Name: "k", Type: plan.Int, IntValue: 60, Source: between(0, 1<<31-1),
@@ -37,7 +37,7 @@ func normalize() task.Spec {
 				"With `order: \"asc\"` low numbers are good: `min_max` gives 1 to the least, `z_score` changes its sign, and rank 1 is the least.",
 			Reads:      "The column of `by`.",
 			Writes:     "The column of `out_key`.",
-			Order:      "The rows keep their order. Equal numbers have the same result: each has the best of their ranks, and the next rank is as much higher as there are equals.",
+			Order:      "The rows keep their order. Equal numbers have the same result: they share the best of their ranks, and the next rank leaves a gap, as in 1, 1, 3.",
 			Nulls:      "A null stays null and counts for nothing. It fails the node if `out_key` is not nullable. All rows are null if they have no such column.",
 			Empty:      "No rows give no rows. If all numbers are equal, as for a single row, `min_max` gives 1 and `z_score` gives 0.",
 			Duplicates: "Each row counts, also those with the same id.",

@@ -24,7 +24,7 @@ func provenanceParams() []plan.ParamSchema {
 		{Name: "rank", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int}, Writes: true},
 			Doc: "The column for the rank of a row within its input: 1 for the first row. A column of that key that an input has is replaced."},
 		{Name: "names", Type: plan.String, List: true, MaxItems: task.InputsLimit,
-			Doc: "The names of the inputs, in their order, each another one."},
+			Doc: "The names of the inputs, in their order, all different."},
 	}
 }
 

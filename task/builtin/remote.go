@@ -19,7 +19,7 @@ func remoteParams(more ...plan.ParamSchema) []plan.ParamSchema {
 		{Name: "params", Type: plan.String, List: true,
 			Doc: "Names of request parameters and context fields whose values the service gets."},
 		{Name: "missing", Type: plan.Enum, StrValue: missingNull, Source: plan.SourceRule{OneOf: []string{missingNull, missingDefault, missingFail}},
-			Doc: "What stands for a value that the answer has as null or with another type than the key's: `null`, the key's `default` in the registry, or a failure of the node."},
+			Doc: "The replacement for a value that the answer has as null, or with another type than the key's: `null`, the key's `default` in the registry, or a failure of the node."},
 	}, more...)
 }
 
@@ -28,9 +28,9 @@ const remoteText = "The node posts one JSON document to the service, with all ac
 	"Integers are written exactly, also those beyond 2^53, and a string set as an array of strings. " +
 	"A parameter without a value is `null`. "
 
-const remoteFailures = "The node fails if the service cannot be reached, answers with another status than 2xx or too late, or if the request or " +
-	"the answer is larger than the endpoint allows. It fails, too, if the answer is not such a document, lacks one of the columns, or has a column of another " +
-	"length than it must. A single value of another type than its key's counts as missing. So does a number that the type cannot hold, such as 1.5 or 1e30 for an integer."
+const remoteFailures = "The node fails if the service cannot be reached, answers too late or with a status other than 2xx, or if the request or " +
+	"the answer is larger than the endpoint allows. It fails, too, if the answer is not such a document, lacks one of the columns, or has a column of the " +
+	"wrong length. A single value of another type than its key's counts as missing. So does a number that the type cannot hold, such as 1.5 or 1e30 for an integer."
 
 // remoteColumns writes columns that a service computes for the rows.
 func remoteColumns() task.Spec {

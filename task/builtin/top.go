@@ -37,7 +37,7 @@ func top() task.Spec {
 				"With `rerank_expr_id` the score is the first of two phases: the best `rerank_count` rows get a second, dearer score, which orders " +
 				"them among themselves. The rows behind them follow in the order of the first score, as far as `count` reaches. All three `rerank_` parameters need each other.",
 			Reads:  "The columns of both expressions.",
-			Writes: "The column of `out_key`, and that of `rerank_out_key`.",
+			Writes: "The columns of `out_key` and `rerank_out_key`.",
 			Order:  "By score, best first. Rows with equal scores keep the order of the input; in the second phase, the order of the first.",
 			Nulls: "A row whose score is null stands last, and a `threshold` drops it. So it is for the second score: such a row stands last of the best `rerank_count`. " +
 				"The second score is null for the rows behind those.",

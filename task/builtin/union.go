@@ -11,9 +11,9 @@ import (
 func union() task.Spec {
 	return task.Spec{
 		Op:  "core::union",
-		Doc: "The rows of all inputs, one input after the other, with columns that say which input and which rank.",
+		Doc: "Puts the rows of all inputs one after the other, with columns for the input and the rank of each.",
 		Reference: task.Reference{
-			Text: "`union` joins candidates from several sources. The rows of the first input come first, in their order, then the rows of the " +
+			Text: "`union` combines candidates from several sources. The rows of the first input come first, in their order, then the rows of the " +
 				"second, and so on. The columns are those of all inputs. `source` and `rank` add two columns which later nodes use: a filter on the source, " +
 				"a score from the rank, a [dedupe](dedupe.md) that collects all sources of an id.\n\n" +
 				"`names` names the inputs for `source`, and must be given with it, one name per input. Without `source` it has no effect and is refused.",
