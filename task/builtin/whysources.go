@@ -15,6 +15,9 @@ import (
 // keyValue returns the value by which a row is told apart, nil for null. Equal values are equal, 0.0 and -0.0 too.
 func keyValue(rows rowset.RowSet, pos int, key registry.KeyID) any {
 	row, b := int(rows.Row(pos)), rows.Batch
+	if key == registry.IDKey {
+		return b.IDs[row]
+	}
 	switch b.TypeOf(key) {
 	case registry.Float:
 		if c := b.Float(key); c.Valid.Get(row) {
@@ -29,9 +32,6 @@ func keyValue(rows rowset.RowSet, pos int, key registry.KeyID) any {
 			return c.Values.Get(row)
 		}
 	case registry.Int:
-		if key == registry.IDKey {
-			return b.IDs[row]
-		}
 		if c := b.Int(key); c.Valid.Get(row) {
 			return c.Values[row]
 		}
