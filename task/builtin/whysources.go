@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -114,7 +115,7 @@ func explainExclude(c *task.Ctx, _ rowset.RowSet, at task.RowAt) task.Reason {
 		why.Text = "it is in " + e.context.Name + " of the request's context"
 	} else if e.key != nil {
 		if key, ok, err := c.RedisKey(e.key); ok && err == nil {
-			why.Text = "it is in " + key.Prefix + " in Redis"
+			why.Text = "it is in " + excerpt.Text(key.Prefix) + " in Redis"
 		}
 	}
 	return why
