@@ -42,8 +42,10 @@ func keyValue(rows rowset.RowSet, pos int, key registry.KeyID) any {
 
 // withValue returns the positions of the rows with a value, which is not null.
 func withValue(rows rowset.RowSet, key registry.KeyID, value any) (at []int) {
+	id, isID := value.(int64)
+	isID = isID && key == registry.IDKey // the usual key, which many rows are compared by
 	for i := range rows.Len() {
-		if value != nil && keyValue(rows, i, key) == value {
+		if isID && rows.ID(i) == id || !isID && value != nil && keyValue(rows, i, key) == value {
 			at = append(at, i)
 		}
 	}
