@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -292,6 +293,18 @@ func TestBounds(t *testing.T) {
 	assert.Len(t, e.Rows, explain.RowsMax)
 	assert.Equal(t, 150, e.LeftOut)
 	assert.Len(t, e.Missing, 1)
+}
+
+// A float has a fraction or an exponent, so that readers tell it from an integer.
+func TestValuesInJSON(t *testing.T) {
+	for want, value := range map[string]any{
+		"9007199254740993": int64(1<<53 + 1), "0.0": 0.0, "0.5": 0.5, "1.0": 1.0, "-3.0": -3.0, "1000000000000000.0": 1e15, "100000000000000000000.0": 1e20,
+		"1e+21": 1e21, "1e-7": 1e-7, `"NaN"`: math.NaN(), `"-Inf"`: math.Inf(-1), "null": nil, `"<a>"`: "<a>",
+	} {
+		text, err := explain.Value{Is: value}.MarshalJSON()
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text))
+	}
 }
 
 // A node that has failed, and what stood in for it, are named.

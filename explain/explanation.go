@@ -127,7 +127,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 		return marshal(strconv.FormatFloat(f, 'g', -1, 64))
 	}
 	text, err := marshal(f)
-	if err == nil && f == math.Trunc(f) && math.Abs(f) < 1e15 {
+	if err == nil && f == math.Trunc(f) && math.Abs(f) < 1e21 { // from there on it has an exponent
 		text = append(text, ".0"...)
 	}
 	return text, err

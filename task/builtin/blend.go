@@ -167,7 +167,7 @@ func fixedSlots(positions []int64, fixed, names []string) ([]rowset.Slot, error)
 	isFixed := make([]bool, len(names))
 	for i, position := range positions {
 		if i > 0 && position <= positions[i-1] {
-			return nil, plan.ParamErrorf(item("positions", i), "is %d, must be above %d: positions ascend", position, positions[i-1])
+			return nil, plan.ParamErrorf(plan.ItemPath("positions", i), "is %d, must be above %d: positions ascend", position, positions[i-1])
 		}
 		input, err := inputNamed(fixed[i], names, "fixed", i)
 		if err != nil {
@@ -186,7 +186,7 @@ func fixedSlots(positions []int64, fixed, names []string) ([]rowset.Slot, error)
 func inputNamed(name string, names []string, list string, i int) (int32, error) {
 	input := slices.Index(names, name)
 	if input < 0 {
-		return 0, plan.ParamErrorf(item(list, i), "is %s, which is not among names", task.Quote(name))
+		return 0, plan.ParamErrorf(plan.ItemPath(list, i), "is %s, which is not among names", task.Quote(name))
 	}
 	return int32(input), nil
 }

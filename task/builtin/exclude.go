@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -260,10 +261,10 @@ func (m *membership) members(b *resp.Batch, in rowset.RowSet, asked []int32) {
 // take clears the bits of the rows that a reply calls members.
 func (m *membership) take(reply resp.Reply, asked []int32) error {
 	if err := reply.Err(); err != nil {
-		return m.redis.Errorf("%s %s: %w", m.command, m.key, err)
+		return m.redis.Errorf("%s %s: %w", m.command, excerpt.Text(m.key), err)
 	}
 	if reply.Kind() != resp.Array || reply.Len() != len(asked) {
-		return m.redis.Errorf("%s %s: reply is %s of %d, want an array of %d", m.command, m.key, reply.Kind(), reply.Len(), len(asked))
+		return m.redis.Errorf("%s %s: reply is %s of %d, want an array of %d", m.command, excerpt.Text(m.key), reply.Kind(), reply.Len(), len(asked))
 	}
 	i := 0
 	for answer := range reply.All() {

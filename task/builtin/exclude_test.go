@@ -164,3 +164,13 @@ func TestExcludeFails(t *testing.T) {
 		})
 	}
 }
+
+// A key may have a text of the request in it. The error is one line all the same.
+func TestExcludeFailsInOneLine(t *testing.T) {
+	for _, reply := range []any{errors.New("WRONGTYPE"), "OK"} {
+		_, err := runSource(t, "exclude", rankdtest.Case{Params: map[string]any{"endpoint": "ep_0001", "key": "seen:{tab}"},
+			Inputs: rankdtest.Inputs(rankdtest.Rows(1)), Context: map[string]any{"tab": "D\nE"}, Redis: func([]string) any { return reply }})
+		require.ErrorContains(t, err, `SMISMEMBER seen:D\nE: `)
+		assert.NotContains(t, err.Error(), "\n")
+	}
+}

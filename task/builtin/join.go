@@ -100,9 +100,9 @@ func prepareJoin(n *plan.Node, reg *registry.Registry) (any, error) {
 	for i, column := range j.columns {
 		switch before := slices.Index(j.columns, column); {
 		case column.ID == registry.IDKey:
-			return nil, plan.ParamErrorf(item("columns", i), "is the id, which is not a column")
+			return nil, plan.ParamErrorf(plan.ItemPath("columns", i), "is the id, which is not a column")
 		case before < i:
-			return nil, plan.ParamErrorf(item("columns", i), "is %s, and so is columns[%d]", column.Name, before)
+			return nil, plan.ParamErrorf(plan.ItemPath("columns", i), "is %s, and so is columns[%d]", column.Name, before)
 		}
 	}
 	switch {

@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"strconv"
-
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -59,10 +57,10 @@ func distinctNames(names []string) error {
 	first := make(map[string]int)
 	for i, name := range names {
 		if name == "" {
-			return plan.ParamErrorf(item("names", i), "is empty")
+			return plan.ParamErrorf(plan.ItemPath("names", i), "is empty")
 		}
 		if before, taken := first[name]; taken {
-			return plan.ParamErrorf(item("names", i), "is %s, and so is names[%d]", task.Quote(name), before)
+			return plan.ParamErrorf(plan.ItemPath("names", i), "is %s, and so is names[%d]", task.Quote(name), before)
 		}
 		first[name] = i
 	}
@@ -113,6 +111,3 @@ func count(ranks []int64) {
 		ranks[i] = int64(i) + 1
 	}
 }
-
-// item returns the path of an item of a list, for plan.ParamErrorf.
-func item(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }

@@ -131,7 +131,7 @@ func prepareRemote(n *plan.Node, reg *registry.Registry) (any, error) {
 	for i, name := range n.Params.Strings("params") {
 		param, ok := reg.ParamByName(name)
 		if !ok {
-			return nil, plan.ParamErrorf(element("params", i), "there is no parameter %s in the registry", task.Quote(name))
+			return nil, plan.ParamErrorf(plan.ItemPath("params", i), "there is no parameter %s in the registry", task.Quote(name))
 		}
 		r.params = append(r.params, param)
 	}
@@ -142,18 +142,18 @@ func prepareRemote(n *plan.Node, reg *registry.Registry) (any, error) {
 		for i, key := range list.keys {
 			switch {
 			case key.ID == registry.IDKey:
-				return nil, plan.ParamErrorf(element(list.name, i), "the id is always sent, and cannot be written")
+				return nil, plan.ParamErrorf(plan.ItemPath(list.name, i), "the id is always sent, and cannot be written")
 			case slices.Contains(list.keys[:i], key):
-				return nil, plan.ParamErrorf(element(list.name, i), "%s is there twice", key.Name)
+				return nil, plan.ParamErrorf(plan.ItemPath(list.name, i), "%s is there twice", key.Name)
 			}
 		}
 	}
 	for i, key := range r.columns {
 		switch {
 		case r.missing == missingNull && !key.Nullable:
-			return nil, plan.ParamErrorf(element("columns", i), "%s is not nullable, so missing must be %s or %s", key.Name, missingDefault, missingFail)
+			return nil, plan.ParamErrorf(plan.ItemPath("columns", i), "%s is not nullable, so missing must be %s or %s", key.Name, missingDefault, missingFail)
 		case r.missing == missingDefault && key.Default == nil:
-			return nil, plan.ParamErrorf(element("columns", i), "%s has no default in the registry, so missing cannot be %s", key.Name, missingDefault)
+			return nil, plan.ParamErrorf(plan.ItemPath("columns", i), "%s has no default in the registry, so missing cannot be %s", key.Name, missingDefault)
 		}
 	}
 	return r, nil

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -13,9 +12,6 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
-
-// element returns the path of an element of a list parameter.
-func element(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
 
 // remoteBlock is how many values are written or read before somebody asks whether to stop.
 const remoteBlock = 4096

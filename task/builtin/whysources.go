@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -15,6 +16,9 @@ import (
 // keyValue returns the value by which a row is told apart, nil for null. Equal values are equal, 0.0 and -0.0 too.
 func keyValue(rows rowset.RowSet, pos int, key registry.KeyID) any {
 	row, b := int(rows.Row(pos)), rows.Batch
+	if key == registry.IDKey {
+		return b.IDs[row]
+	}
 	switch b.TypeOf(key) {
 	case registry.Float:
 		if c := b.Float(key); c.Valid.Get(row) {
@@ -29,9 +33,6 @@ func keyValue(rows rowset.RowSet, pos int, key registry.KeyID) any {
 			return c.Values.Get(row)
 		}
 	case registry.Int:
-		if key == registry.IDKey {
-			return b.IDs[row]
-		}
 		if c := b.Int(key); c.Valid.Get(row) {
 			return c.Values[row]
 		}
@@ -41,8 +42,10 @@ func keyValue(rows rowset.RowSet, pos int, key registry.KeyID) any {
 
 // withValue returns the positions of the rows with a value, which is not null.
 func withValue(rows rowset.RowSet, key registry.KeyID, value any) (at []int) {
+	id, isID := value.(int64)
+	isID = isID && key == registry.IDKey // the usual key, which many rows are compared by
 	for i := range rows.Len() {
-		if value != nil && keyValue(rows, i, key) == value {
+		if isID && rows.ID(i) == id || !isID && value != nil && keyValue(rows, i, key) == value {
 			at = append(at, i)
 		}
 	}
@@ -114,7 +117,7 @@ func explainExclude(c *task.Ctx, _ rowset.RowSet, at task.RowAt) task.Reason {
 		why.Text = "it is in " + e.context.Name + " of the request's context"
 	} else if e.key != nil {
 		if key, ok, err := c.RedisKey(e.key); ok && err == nil {
-			why.Text = "it is in " + key.Prefix + " in Redis"
+			why.Text = "it is in " + excerpt.Text(key.Prefix) + " in Redis"
 		}
 	}
 	return why
