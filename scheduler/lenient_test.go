@@ -322,15 +322,16 @@ func TestDegradedIsCounted(t *testing.T) {
 	g := lenientGraph(t, b, "x", source(3), node("x", "broken", "src", "", onError("empty")))
 	well := lenientGraph(t, b, "src", source(3), node("x", "take", "src", `"count": 1`, onError("empty")))
 	well.Name = "well"
-	e := openAsync(t, scheduler.Config{Registry: testRegistry(t)})
-	for _, one := range []*plan.Graph{g, well, g} {
-		require.NoError(t, runOn(e, &scheduler.Execution{Graph: one, UserID: 1}).Err)
-	}
-	require.Error(t, runOn(e, &scheduler.Execution{Graph: g, UserID: 1, Required: []int{1}}).Err)
-	m := e.Metrics()
-	assert.EqualValues(t, 2, m.Placement.Degraded)
-	assert.EqualValues(t, 2, m.Plans["test"].Degraded)
-	assert.Zero(t, m.Plans["well"].Degraded)
+	forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
+		for _, one := range []*plan.Graph{g, well, g} {
+			require.NoError(t, runOn(e, &scheduler.Execution{Graph: one, UserID: 1}).Err)
+		}
+		require.Error(t, runOn(e, &scheduler.Execution{Graph: g, UserID: 1, Required: []int{1}}).Err)
+		m := e.Metrics()
+		assert.EqualValues(t, 2, m.Placement.Degraded)
+		assert.EqualValues(t, 2, m.Plans["test"].Degraded)
+		assert.Zero(t, m.Plans["well"].Degraded)
+	})
 }
 
 // Deltas are about the nodes that were due: a fallback that nobody needed has none.

@@ -43,6 +43,8 @@ type engine struct {
 	mu      sync.Mutex
 	closing bool           // guarded by mu
 	live    sync.WaitGroup // requests in flight; Add only under mu while not closing
+	// degraded counts the answers in which something is missing, by name of the plan; guarded by mu.
+	degraded map[string]uint64
 
 	events    *trace.Budget
 	recorders sync.Pool // of *trace.Recorder
@@ -56,6 +58,7 @@ type engine struct {
 func (e *engine) init(cfg *scheduler.Config) {
 	e.reg, e.clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
 	e.mode, e.events = cfg.Placement.Mode, trace.NewBudget(0)
+	e.degraded = make(map[string]uint64)
 	e.recorders.New = func() any { return trace.NewRecorder(e.clock, e.events) }
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
 	e.clients = make([]*respblocking.Connections, len(cfg.Registry.Endpoints()))
@@ -95,11 +98,20 @@ func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result))
 		result := new(scheduler.Result)
 		recorder := e.record(exec, arrived)
 		defer func() {
+			if result.Err == nil && result.Degraded() {
+				e.countDegraded(exec.Graph.Name)
+			}
 			done(result)
 			e.freeRecorder(recorder)
 		}()
 		e.execute(exec, arrived, recorder, result)
 	}()
+}
+
+func (e *engine) countDegraded(plan string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.degraded[plan]++
 }
 
 // Close implements scheduler.Engine. When the grace is over, sleeps and Redis calls fail, CPU work
@@ -130,7 +142,7 @@ func (e *engine) endAll() {
 	}
 }
 
-// Metrics implements scheduler.Engine: the counters of the Redis clients; the rest is zero.
+// Metrics implements scheduler.Engine: the counters of the clients, and of degraded answers; the rest is zero.
 func (e *engine) Metrics() scheduler.Metrics {
 	stats := make([]resp.Stats, len(e.clients))
 	for i, c := range e.clients {
@@ -144,7 +156,17 @@ func (e *engine) Metrics() scheduler.Metrics {
 			remotes[i] = c.Stats()
 		}
 	}
-	return scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed())}
+	m := scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed())}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for name, n := range e.degraded {
+		if m.Plans == nil {
+			m.Plans = make(map[string]scheduler.PlacementStats)
+		}
+		m.Placement.Degraded += n
+		m.Plans[name] = scheduler.PlacementStats{Degraded: n}
+	}
+	return m
 }
 
 // nodeRun is one run of a node, on a goroutine that blocks where the body waits. One goroutine at a time, except that any
