@@ -246,7 +246,7 @@ func (w *simWorld) checkThreads(q *simRequest, t *trace.Trace) {
 		if n.Op == "sim::popular" {
 			continue // It gives calls up without having waited.
 		}
-		w.check(commands[i] <= awaited[i] && (n.Status != trace.OK || commands[i] == awaited[i] || w.cfg.redisTrouble()),
+		w.check(commands[i] <= awaited[i] && (n.Status != trace.OK || commands[i] == awaited[i] || w.cfg.redisTrouble() || w.cfg.replyBytes > 0),
 			"trace of request %d: node %s waited for %d commands, and %d left", q.user, n.ID, awaited[i], commands[i])
 		w.check((commands[i] > 0) == (flows[i] > 0), "trace of request %d: node %s has %d commands and %d flows", q.user, n.ID, commands[i], flows[i])
 		if n.Ran() && n.Place != trace.OnPool && n.Status == trace.OK {
