@@ -79,7 +79,7 @@ func TestRemoteRequest(t *testing.T) {
 	rows = rankdtest.Select(rows, 2, 0)
 	c := remoteCase(map[string]any{"send": []any{"f1", "i1", "s1", "b1", "t1", "f2"}, "columns": []any{"f2"},
 		"params": []string{"hour", "lang", "weight", "fast", "seen"}}, `{"columns":{"f2":[1,2]}}`, rows)
-	c.RequestParams = map[string]any{"hour": 1<<53 + 1, "weight": 0.5, "fast": true}
+	c.RequestParams = map[string]any{"hour": int64(1<<53 + 1), "weight": 0.5, "fast": true}
 	c.Service = func(request []byte) ([]byte, error) {
 		assert.Equal(t, `{"node":"task","user_id":9,"params":{"hour":9007199254740993,"lang":null,"weight":0.5,"fast":true,"seen":null},`+
 			`"ids":[-9223372036854775808,9223372036854775807],"columns":{"f1":[1e+300,0.1],"i1":[9007199254740993,9223372036854775807],`+
