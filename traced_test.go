@@ -90,3 +90,24 @@ func TestTracesOfManyRequests(t *testing.T) {
 		})
 	}
 }
+
+// TestPartsAreNotGivenUp: a call of many commands leaves in several pieces, and its node goes on when the first is answered. The trace
+// shows the others until they are answered, too.
+func TestPartsAreNotGivenUp(t *testing.T) {
+	e := open(t, rankd.Options{AllowRequestTrace: true, PlanFile: "parts.plan.json", PlanText: []byte(`{"schema_version": 1, "plan_name": "parts", "outputs": ["f"], "nodes": [
+		{"node_id": "s", "op": "fixed_source", "inputs": [], "params": {"row_count": 400}},
+		{"node_id": "f", "op": "follow", "inputs": ["s"], "params": {"endpoint": "ep_0001", "fanout": 2}}]}`)})
+	a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Trace: true})
+	require.NoError(t, err)
+	commands, pieces := 0, 0
+	for _, track := range a.Trace().Tracks {
+		for _, s := range track.Slices {
+			if s.Kind == trace.CallSlice {
+				pieces, commands = pieces+1, commands+s.Commands
+				assert.False(t, s.GivenUp, "%+v", s)
+			}
+		}
+	}
+	assert.Greater(t, pieces, 3)
+	assert.Equal(t, 400+800, commands, "of lists and of users")
+}

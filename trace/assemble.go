@@ -63,7 +63,9 @@ type assembly struct {
 // nodeAssembly is what is known of a node while its events are replayed.
 type nodeAssembly struct {
 	open      []int         // its calls that are not answered, in order: indices in assembly.calls
-	asked     time.Duration // the last time that it suspended
+	stale     int           // of open, those that were not answered when it was resumed
+	wokeAt    time.Duration // the last time that it was resumed
+	asked     time.Duration // the last time that it suspended for something new
 	awaiting  bool          // it has not been resumed since
 	job       []pointAt     // points of its offload flow so far
 	replied   []int         // its calls that were answered since it suspended
@@ -295,7 +297,11 @@ func (a *assembly) jobPoint(node int, step Step, track trackKey, at time.Duratio
 
 func (a *assembly) suspend(node int, at time.Duration, e *event) {
 	n, state := &a.trace.Nodes[node], &a.nodes[node]
-	state.asked, state.awaiting, state.wasAsleep = at, true, e.is(ofTimer)
+	state.awaiting, state.wasAsleep = true, e.is(ofTimer)
+	if more := !e.is(ofTimer) && e.b == 0; !more { // It waits for something else than further parts of its call.
+		state.asked = at
+		a.giveUp(node, state.stale, state.wokeAt)
+	}
 	await := Await{For: ForRedis, Start: at, End: at, Commands: int(e.b)}
 	switch {
 	case e.is(ofTimer):
@@ -329,7 +335,7 @@ func (a *assembly) resume(node int, at time.Duration) {
 	}
 }
 
-// wake ends the await of a node. What it has asked for and not got has been given up.
+// wake ends the await of a node.
 func (a *assembly) wake(node int, at time.Duration) {
 	n, state := &a.trace.Nodes[node], &a.nodes[node]
 	if state.awaiting {
@@ -339,14 +345,23 @@ func (a *assembly) wake(node int, at time.Duration) {
 	for _, c := range append(state.open, state.replied...) {
 		a.calls[c].asked = min(state.asked, a.calls[c].slice.Start)
 	}
-	for _, c := range state.open {
+	state.stale, state.wokeAt = len(state.open), at
+}
+
+// giveUp ends the first n calls that a node has asked for and not got.
+func (a *assembly) giveUp(node, n int, at time.Duration) {
+	state := &a.nodes[node]
+	for _, c := range state.open[:n] {
 		a.calls[c].slice.End, a.calls[c].slice.GivenUp = max(at, a.calls[c].slice.Start), true
 	}
-	state.open = state.open[:0]
+	state.open, state.stale = slices.Delete(state.open, 0, n), 0
 }
 
 // settle ends all that a node was waiting for.
-func (a *assembly) settle(node int, at time.Duration) { a.wake(node, at) }
+func (a *assembly) settle(node int, at time.Duration) {
+	a.wake(node, at)
+	a.giveUp(node, len(a.nodes[node].open), at)
+}
 
 // reply ends the oldest call of a node on that connection.
 func (a *assembly) reply(node int, at time.Duration, e *event) {
@@ -355,6 +370,9 @@ func (a *assembly) reply(node int, at time.Duration, e *event) {
 		if call := &a.calls[c]; call.endpoint == int(e.endpoint) && call.conn == int(e.a) {
 			call.slice.End, call.slice.Received = at, int(e.arg)
 			state.open = slices.Delete(state.open, k, k+1)
+			if k < state.stale {
+				state.stale--
+			}
 			state.replied = append(state.replied, c)
 			return
 		}
