@@ -215,7 +215,7 @@ func (o Output) Sets(column string) (values [][]string, null []bool, ok bool) {
 func setValue(c *rowset.SetColumn, row int) ([]string, bool) { return c.AppendValues(nil, row) }
 
 // valuesOf returns the values of a column of type C, one per candidate. of finds the column in a batch, and value
-// returns that of a batch row, or the zero value and false for a null.
+// returns the value of a batch row, or the zero value and false for a null.
 func valuesOf[C, T any](o Output, name string, of func(*rowset.Columns, registry.KeyID) *C, value func(*C, int) (T, bool)) (values []T, null []bool, ok bool) {
 	c := columnOf(o, name, of)
 	if c == nil {

@@ -182,7 +182,7 @@ export default definePlan({
 	assert.Equal(t, 51, w.Column)
 }
 
-// What a plan says of nodes that fail is in its artifact, and the capability with it.
+// The artifact has all that a plan says about nodes that fail, and the capability with it.
 func TestOnErrorIsEmitted(t *testing.T) {
 	r := compileFolder(t, newCompiler(t), write(t, map[string]string{"lenient.plan.ts": bodied("lenient", `
     const redis = EP.redis.redis_default;
@@ -216,7 +216,7 @@ func TestOnErrorIsEmitted(t *testing.T) {
 	assert.NotContains(t, string(strict.Artifact), "on_error")
 }
 
-// What no plan may say of a node that fails is an error at its method.
+// A method refuses what no plan may say about a node that fails.
 func TestOnErrorIsRefusedAtItsMethod(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, want string
@@ -225,7 +225,7 @@ func TestOnErrorIsRefusedAtItsMethod(t *testing.T) {
 		"skip":     {`return ctx.fixedSource({ onError: "skip" });`, "the node has no input to pass on", 16},
 		"partial":  {`return ctx.fixedSource({}).sort({ by: Key.id, onError: "partial" });`, "core::sort asks for no keys", 32},
 		"optional": {`return ctx.fixedSource({}).take({ count: 1, optional: true });`, "the plan would never wait for it", 32},
-		"read":     {`const f = ctx.fixedSource({}); return ctx.fixedSource({ onError: f }).concat({ rhs: f });`, "so it is no fallback", 47},
+		"read":     {`const f = ctx.fixedSource({}); return ctx.fixedSource({ onError: f }).concat({ rhs: f });`, "so it cannot be a fallback", 47},
 		"columns": {`return ctx.viewer({ endpoint: EP.redis.redis_default, onError: ctx.fixedSource({}) }).sort({ by: Key.country });`,
 			`reads column "country" (3001), which is missing if node "n1" fails`, 91},
 	} {

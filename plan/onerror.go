@@ -148,9 +148,9 @@ func (c *compiler) fallback(n *Node) *Error {
 	case f.StandsFor != nil:
 		return c.fail(n.ID, path, "%s is the fallback of %s already", excerpt.Quote(f.ID), excerpt.Quote(f.StandsFor.ID))
 	case f.IsOutput:
-		return c.fail(n.ID, path, "%s is an output, so it is no fallback", excerpt.Quote(f.ID))
+		return c.fail(n.ID, path, "%s is an output, so it cannot be a fallback", excerpt.Quote(f.ID))
 	case len(f.Succs) > 0:
-		return c.fail(n.ID, path, "%s is read by %s, so it is no fallback", excerpt.Quote(f.ID), excerpt.Quote(c.graph.Nodes[f.Succs[0]].ID))
+		return c.fail(n.ID, path, "%s is read by %s, so it cannot be a fallback", excerpt.Quote(f.ID), excerpt.Quote(c.graph.Nodes[f.Succs[0]].ID))
 	}
 	f.StandsFor = n
 	return nil

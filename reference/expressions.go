@@ -12,7 +12,7 @@ const expressionsIntro = `<!-- ` + "`go test ./reference -update`" + ` writes th
 # Expressions
 
 An *expression* gives each row a number or null. A *predicate* gives each row true or false. Plans in TypeScript write both with the
-operators and functions of JavaScript. Where all values are there and finite, the result is that of JavaScript. Artifacts hold
+operators and functions of JavaScript. Where all values are there and finite, JavaScript gives the same result. Artifacts hold
 trees of objects: expressions in ` + "`expr_table`" + `, predicates in ` + "`pred_table`" + `.
 
 ## Typed expressions

@@ -61,7 +61,7 @@ parameters, rows and columns to the edge, and an example with its answer.`,
 			t, ok := reference.Find(tasks, args[0])
 			if !ok {
 				near, _ := reference.Nearest(tasks, args[0])
-				return fmt.Errorf("there is no task %s; did you mean %s? rankd tasks lists all", excerpt.Quote(args[0]), near)
+				return fmt.Errorf("task %s does not exist; did you mean %s? rankd tasks lists all", excerpt.Quote(args[0]), near)
 			}
 			if asJSON {
 				return p.printJSON(t)

@@ -45,7 +45,7 @@ func TestBadUseOfTheReference(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"tasks", "srot"}, `there is no task "srot"; did you mean sort? rankd tasks lists all`},
+		{[]string{"tasks", "srot"}, `task "srot" does not exist; did you mean sort? rankd tasks lists all`},
 		{[]string{"tasks", "sort", "take"}, "rankd tasks takes the name of one task, not 2"},
 		{[]string{"schema", "sort"}, "rankd schema takes no arguments"},
 		{[]string{"schema", "--env", "moon"}, "moon"},

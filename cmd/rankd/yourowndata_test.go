@@ -34,7 +34,7 @@ func TestYourOwnData(t *testing.T) {
 	redis := redistest.Start(t)
 	client, err := exec.LookPath("redis-cli")
 	if err != nil && os.Getenv("RANKD_REQUIRE_REDIS") != "1" {
-		t.Skip("there is no redis-cli")
+		t.Skip("redis-cli is missing")
 	}
 	require.NoError(t, err)
 	page, err := filepath.Abs(yourOwnData)
