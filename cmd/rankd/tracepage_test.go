@@ -92,11 +92,12 @@ func draw(t *testing.T, folder, picture string) {
 
 var (
 	shownNode    = regexp.MustCompile(`(?m)^[●○ ] (\S+) +(\S+::\S+) .*? (\d+→\d+) `)
-	shownBody    = regexp.MustCompile(`(\w+) (?:starts|runs)\b`)
+	shownBody    = regexp.MustCompile(`(\w{1,8})\w*(?: \w+)?…? (?:starts|runs)\b`)
 	shownHeading = regexp.MustCompile(`── (\w+) ──`)
 )
 
-// shape returns what each run of a plan draws.
+// shape returns what each run of a plan draws. Of a body it takes the first word of its label, and of that eight letters, since
+// a wide drawing cuts labels.
 func shape(output string) (all []string) {
 	for _, m := range shownNode.FindAllStringSubmatch(output, -1) {
 		all = append(all, strings.Join(m[1:], " "))
