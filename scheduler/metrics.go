@@ -15,6 +15,7 @@ type Metrics struct {
 	Remote []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
 	Counts
 	Live      int                       // requests in flight
+	Admission AdmissionStats            // of requests before they run
 	Malformed uint64                    // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
 	Placement PlacementStats            // of all plans
 	Plans     map[string]PlacementStats // by name of the plan
@@ -39,7 +40,7 @@ func (e *Async) Metrics() Metrics {
 				m.Remote[i] = c.Stats()
 			}
 		}
-		m.Counts, m.Live = e.counts, e.runs.len()
+		m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
 		m.Placement, m.Plans = e.placementMetrics()
 	}
 	done := make(chan struct{})

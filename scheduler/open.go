@@ -33,6 +33,11 @@ type Config struct {
 	// asks for more memory than there is; a node that would exceed it fails with a
 	// *task.RowsError. Zero means task.DefaultMaxRows, and task.MaxRowsLimit is the most.
 	MaxRows int
+	// MaxInflight bounds the requests that run at the same time. Zero means no bound.
+	MaxInflight int
+	// MaxQueue bounds the requests that wait for a place among those that run. One more is refused with ErrOverloaded.
+	// Zero means that none waits.
+	MaxQueue int
 	// MaxReplyBytes bounds the replies to one call to Redis. A call whose replies grow beyond it fails
 	// with resp.ErrTooLarge. Zero means resp.DefaultMaxReplyBytes.
 	MaxReplyBytes int
@@ -92,7 +97,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
 	e := NewAsync(AsyncConfig{
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
-		Placement: cfg.Placement, Memory: cfg.Memory,
+		MaxInflight: cfg.MaxInflight, MaxQueue: cfg.MaxQueue, Placement: cfg.Placement, Memory: cfg.Memory,
 	})
 	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]Remote, len(cfg.Registry.Endpoints()))
