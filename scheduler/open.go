@@ -94,6 +94,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
 		Placement: cfg.Placement, Memory: cfg.Memory,
 	})
+	e.reactor = host
 	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]Remote, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
