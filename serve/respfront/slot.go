@@ -12,9 +12,9 @@ type slot struct {
 	session *session
 	next    *slot
 	query   *serve.Query // of a request; made at the slot's first one
-	asked   bool         // the reply is that of query; otherwise it is text
+	asked   bool         // query is in use
 	ready   bool
-	text    []byte
+	text    []byte // the reply, if nobody needs to encode it any more
 }
 
 // Bounds of what is kept for the next requests of any session.
@@ -75,8 +75,26 @@ func (p *slot) request() *serve.Query {
 	return p.query
 }
 
-// answered is called by the service, inside ask or later.
+// rowsOnLoop is how many rows the loop encodes at once: 2,048 take 0.2 ms.
+const rowsOnLoop = 2048
+
+// answered is called by the service, inside ask or later. A goroutine encodes a long answer.
 func (p *slot) answered() {
+	if p.session.closed || p.query.Reply.Rows() <= rowsOnLoop {
+		p.complete()
+		return
+	}
+	go func() {
+		text, _ := encode(nil, &p.query.Reply)
+		p.front.loop.Post(func() {
+			p.text = text
+			p.complete()
+		})
+	}()
+}
+
+// complete has the reply sent when its turn comes.
+func (p *slot) complete() {
 	s := p.session
 	if s.closed {
 		p.front.free.put(p)
@@ -89,29 +107,30 @@ func (p *slot) answered() {
 	}
 }
 
-// headerRoom has room for the header of a bulk string.
-const headerRoom = len("$\r\n") + 20
-
 // reply returns what the session's client gets. It is valid until the next call.
-func (p *slot) reply() []byte {
-	if !p.asked {
+func (p *slot) reply() (text []byte) {
+	if len(p.text) > 0 {
 		return p.text
 	}
-	f, r := p.front, &p.query.Reply
+	text, p.front.encoded = encode(p.front.encoded, &p.query.Reply)
+	return text
+}
+
+// encode returns the reply to a request. It is in memory that begins as buf, which encode returns for the next use. Any goroutine.
+func encode(buf []byte, r *serve.Reply) (text, memory []byte) {
 	if r.Class != serve.OK {
-		f.encoded = appendFailure(f.encoded[:0], r)
-		return f.encoded
+		buf = appendFailure(buf[:0], r)
+		return buf, buf
 	}
-	// The length comes first, and is known last.
-	var room [headerRoom]byte
-	buf := r.AppendBody(append(f.encoded[:0], room[:]...))
-	header := strconv.AppendInt(append(room[:0], '$'), int64(len(buf)-headerRoom), 10)
-	header = append(header, '\r', '\n')
-	start := headerRoom - len(header)
-	copy(buf[start:], header)
+	// The length of a bulk string comes first, and is known last.
+	var header [len("$\r\n") + 20]byte
+	buf = r.AppendBody(append(buf[:0], header[:]...))
+	length := len(buf) - len(header)
 	buf = append(buf, '\r', '\n')
-	f.encoded = buf
-	return buf[start:]
+	text = append(strconv.AppendInt(append(header[:0], '$'), int64(length), 10), '\r', '\n')
+	start := len(header) - len(text)
+	copy(buf[start:], text)
+	return buf[start:], buf
 }
 
 // appendFailure appends the error reply that says how a request ended.
