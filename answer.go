@@ -20,6 +20,8 @@ type Answer struct {
 	Plan string
 	// Elapsed is the time from the request's arrival to its completion.
 	Elapsed time.Duration
+	// QueueDelay is the part of Elapsed in which the request waited to be let in.
+	QueueDelay time.Duration
 
 	engine     *Engine
 	result     *scheduler.Result
