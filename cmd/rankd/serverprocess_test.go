@@ -236,8 +236,10 @@ func dialRedis(addr string) (*redisConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &redisConn{conn, bufio.NewReader(conn)}, nil
+	return newRedisConn(conn), nil
 }
+
+func newRedisConn(conn net.Conn) *redisConn { return &redisConn{conn, bufio.NewReader(conn)} }
 
 // do sends a command and returns its reply: the text of a status, an error with its "-", or a bulk string.
 func (c *redisConn) do(args ...string) (string, error) {

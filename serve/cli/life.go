@@ -108,6 +108,9 @@ func (s *server) leave(o *options) {
 	time.Sleep(engineflags.Milliseconds(o.drainDelayMS))
 }
 
+// lastWords is how long HTTP clients have to take the answer that their requests were left.
+const lastWords = time.Second
+
 // end stops accepting, lets requests in flight have their answers for as long as grace, and closes everything. The error says that
 // requests were left.
 func (s *server) end(grace time.Duration) error {
@@ -119,7 +122,7 @@ func (s *server) end(grace time.Duration) error {
 		e := &s.entrances[i]
 		draining.Go(func() {
 			if err := e.front.Drain(ctx); err != nil {
-				s.log.Warn("connections are cut, since the grace is over", "front", e.name)
+				s.log.Warn("connections are left, and the grace is over", "front", e.name)
 			}
 			if e.listener != nil {
 				_ = e.listener.Close() // of a front that never served
@@ -127,21 +130,27 @@ func (s *server) end(grace time.Duration) error {
 		})
 	}
 	draining.Wait()
-	left := s.engine.Metrics().Admission
-	for i := range s.entrances {
-		_ = s.entrances[i].front.Close() // has nothing to report: Drain has
+	m := s.engine.Metrics()
+	left := m.Live + m.Admission.Waiting
+	if s.resp != nil {
+		_ = s.resp.Close() // before the engine: its connections live on the engine's loop
 	}
-	_ = s.engine.Shutdown(ctx) // reports that the grace is over
+	_ = s.engine.Shutdown(ctx) // fails the requests that are left
+	if s.http != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+		_ = s.http.Drain(ctx)
+		cancel()
+		_ = s.http.Close()
+	}
 	if s.admin != nil {
 		_ = s.admin.Close() // last, so that operators can watch the end
 		if s.operators != nil {
 			_ = s.operators.Close() // of a port that was never served
 		}
 	}
-	requests := left.Running + left.Waiting
-	s.log.Info("ended", "requests_left", requests)
-	if requests > 0 {
-		return &command.RuntimeError{Err: fmt.Errorf("--shutdown_grace_ms was too short for %d requests", requests)}
+	s.log.Info("ended", "requests_left", left)
+	if left > 0 {
+		return &command.RuntimeError{Err: fmt.Errorf("--shutdown_grace_ms was too short for %d requests", left)}
 	}
 	return nil
 }

@@ -26,12 +26,10 @@ import (
 
 // front is a way in. Any goroutine.
 type front interface {
-	// Serve takes connections until Drain or Close closes the listener; it then returns nil.
+	// Serve takes connections until Drain closes the listener; it then returns nil.
 	Serve(net.Listener) error
 	// Drain takes no more connections, and returns when the last one is closed or ctx ends.
 	Drain(ctx context.Context) error
-	// Close cuts what is left.
-	Close() error
 }
 
 // entrance is a front and where it listens. Immutable once it listens.
@@ -54,6 +52,7 @@ type server struct {
 
 	entrances []entrance
 	http      *httpfront.Front // nil: off
+	resp      *respfront.Front // nil: off
 	admin     *http.Server     // nil: off
 	operators net.Listener     // of admin
 	operator  *access.Caller   // on whose behalf admin asks
@@ -119,19 +118,19 @@ func (s *server) build(o *options) (err error) {
 		s.entrances = append(s.entrances, entrance{name: "http", address: o.httpAddress, front: s.http, secured: secured != nil})
 	}
 	if o.respAddress.on() {
-		f := respfront.New(s.service, s.store, s.engine.Reactor(), respfront.Options{
+		s.resp = respfront.New(s.service, s.store, s.engine.Reactor(), respfront.Options{
 			MaxConnections: o.maxConnections, MaxCommandBytes: o.maxRequestBytes, MaxPipeline: o.maxPipeline, MaxUnsentBytes: o.maxUnsentBytes,
 			IdleTimeout: engineflags.Milliseconds(o.respIdleTimeoutMS), ReadTimeout: engineflags.Milliseconds(o.readTimeoutMS),
 			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), CancelAtEOF: o.respCancelAtEOF, Logger: s.log,
 		})
-		s.entrances = append(s.entrances, entrance{name: "resp", address: o.respAddress, front: f, tls: secured, secured: secured != nil})
+		s.entrances = append(s.entrances, entrance{name: "resp", address: o.respAddress, front: s.resp, tls: secured, secured: secured != nil})
 	}
 	if !o.adminAddress.on() {
 		return nil
 	}
 	s.admin = &http.Server{
 		Handler: admin.Handler(admin.Options{
-			Service: s.service, Gatherer: metrics, Registerer: metrics, Ready: s.readiness, Caller: s.operator,
+			Service: s.service, Registry: metrics, Ready: s.readiness, Caller: s.operator,
 		}),
 		ReadHeaderTimeout: adminHeaderTimeout, IdleTimeout: adminIdleTimeout, MaxHeaderBytes: adminHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
