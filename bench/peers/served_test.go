@@ -22,7 +22,7 @@ func startServer(t testing.TB) *replica.Replica {
 	program, err := replica.Build(t.Context(), t.TempDir(), false)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	r, err := replica.Start(ctx, replica.Options{Program: program, Args: []string{"--redis", data.Addr}})
+	r, err := replica.Start(ctx, replica.Options{Program: program, Args: []string{"--redis", data.Addr, "--drain_delay_ms", "0"}})
 	if err != nil {
 		cancel()
 		require.NoError(t, err)

@@ -51,11 +51,11 @@ func (b *build) get(t testing.TB, race bool) string {
 	return b.program
 }
 
-// serve starts a server that ends with the test, in order.
-func serve(t testing.TB, program string, args ...string) *replica.Replica {
+// serve starts a server that ends with the test, in order. env is added to its environment.
+func serve(t testing.TB, program string, env []string, args ...string) *replica.Replica {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r, err := replica.Start(ctx, replica.Options{Program: program, Args: args, Env: []string{"GORACE=halt_on_error=1"}})
+	r, err := replica.Start(ctx, replica.Options{Program: program, Args: append(args, "--drain_delay_ms", "0"), Env: env})
 	if err != nil {
 		cancel()
 		require.NoError(t, err)
@@ -70,11 +70,11 @@ func serve(t testing.TB, program string, args ...string) *replica.Replica {
 }
 
 // demo starts a server of the example plans on a redis-server with the demo data.
-func demo(t testing.TB, args ...string) *replica.Replica {
+func demo(t testing.TB, env []string, args ...string) *replica.Replica {
 	t.Helper()
 	redis := redistest.Start(t)
 	require.NoError(t, devredis.Load(t.Context(), redis.Addr))
-	return serve(t, programs.plain.get(t, false), append([]string{"--redis", redis.Addr}, args...)...)
+	return serve(t, programs.plain.get(t, false), env, append([]string{"--redis", redis.Addr}, args...)...)
 }
 
 // installed returns the path of a program that others wrote. Without it the test is skipped, unless

@@ -37,7 +37,7 @@ func TestSoak(t *testing.T) {
 	if raceDetector {
 		build = &programs.raced
 	}
-	server := serve(t, build.get(t, raceDetector), "--redis", redis.Addr, "--deadline_ms", "2000", "--max_inflight", "16", "--max_queue", "16",
+	server := serve(t, build.get(t, raceDetector), []string{"GORACE=halt_on_error=1"}, "--redis", redis.Addr, "--deadline_ms", "2000", "--max_inflight", "16", "--max_queue", "16",
 		"--read_timeout_ms", "500", "--write_timeout_ms", "500")
 	s := &soak{redis: redis, fronts: frontsOf(server.RESP, server.HTTP)}
 
@@ -362,15 +362,16 @@ func (s *soak) stopHalfway(ctx context.Context, t *testing.T, f *front, w *wire,
 // talkNonsense sends what no client would. The server says so, or closes the connection; it does not go on for ever.
 func (s *soak) talkNonsense(_ context.Context, t *testing.T, f *front, w *wire, random *rand.Rand, _ string) {
 	nonsense := []string{"*99999999\r\n", "*2\r\n$-5\r\n", "*1\r\n$9\r\nNO\r\n\r\n\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /v1/rank HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00"}
-	_, err := w.Write([]byte(nonsense[random.IntN(len(nonsense))]))
+	said := nonsense[random.IntN(len(nonsense))]
+	_, err := w.Write([]byte(said))
 	assert.NoError(t, err)
 	_ = w.Conn.(interface{ CloseWrite() error }).CloseWrite() // may be closed
 	for {
 		r, err := f.read(w)
 		if err != nil {
-			assert.False(t, os.IsTimeout(err), "%s: the server lets nonsense stay", f.name)
+			assert.False(t, os.IsTimeout(err), "%s: the server lets %q stay", f.name, said)
 			return
 		}
-		assert.NotEmpty(t, r.code, "nonsense has no answer: %s", r.text)
+		assert.NotEmpty(t, r.code, "%s: %q has no answer, but got %q", f.name, said, r.text)
 	}
 }
