@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"time"
+
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/remote"
@@ -10,6 +12,7 @@ import (
 // Metrics are the counters of an engine and of everything that it drives. A copy; any goroutine.
 type Metrics struct {
 	Loop   loop.Metrics
+	Lag    time.Duration  // until the loop came to read these counters
 	CPU    cpupool.Stats  // zero if the CPU given to NewAsync does not count
 	Redis  []resp.Stats   // by endpoint index; zero for an endpoint that is not a Redis
 	Remote []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
@@ -44,8 +47,10 @@ func (e *Async) Metrics() Metrics {
 		m.Placement, m.Plans = e.placementMetrics()
 	}
 	done := make(chan struct{})
+	asked := e.loop.Clock().Now()
 	if e.loop.Post(func() {
 		defer close(done)
+		m.Lag = e.loop.Clock().Now().Sub(asked)
 		read()
 	}) {
 		<-done

@@ -29,6 +29,9 @@ type Query struct {
 	// Locate gives a syntax error of the body its place in a longer input. Nil: the body is the whole input.
 	Locate func(error) error
 
+	// Traced has the request recorded, whatever the body says.
+	Traced bool
+
 	// Reply is the outcome, from the call of done to the next Ask or Release.
 	Reply Reply
 
@@ -66,7 +69,8 @@ func (q *Query) Abandon() { q.abandoned.Store(true) }
 // Release forgets the request and its reply, whose answer may be large. A front calls it before it keeps q for later.
 func (q *Query) Release() {
 	q.Caller, q.Plan, q.User, q.Body, q.RequestID, q.TraceParent = nil, nil, nil, nil, nil, nil
-	q.Timeout, q.Locate, q.Reply, q.request, q.plan = 0, nil, Reply{}, rankd.Request{}, nil
+	q.Timeout, q.Locate, q.Traced = 0, nil, false
+	q.Reply, q.request, q.plan = Reply{}, rankd.Request{}, nil
 }
 
 // start checks the request and hands it to the engine, or returns why not.
@@ -83,6 +87,7 @@ func (q *Query) start() (Class, *rankd.Error) {
 			q.plan = &s.unknown
 		}
 	}
+	r.Trace = r.Trace || q.Traced
 	if detail := q.notGranted(); detail != "" {
 		return Forbidden, refusal(Forbidden, r.ID, detail)
 	}

@@ -54,6 +54,14 @@ func (r *Reply) Message() string {
 	return text[:end] + "…"
 }
 
+// Rows returns the number of candidates in the answer; zero for an error.
+func (r *Reply) Rows() int {
+	if r.answer == nil {
+		return 0
+	}
+	return r.answer.Len()
+}
+
 // Trace returns what ran when, if the request asked for it and ran; otherwise nil.
 func (r *Reply) Trace() *trace.Trace {
 	if r.err != nil {
