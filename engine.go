@@ -299,7 +299,7 @@ func (e *Engine) start(r *Request, graph *plan.Graph, planErr error, arrived clo
 	}
 	c.run.Arrived, c.run.Abandoned = arrived, r.Abandoned
 	if graph == nil {
-		go c.deliverFn(&scheduler.Result{Outputs: synthetic()})
+		c.answerWithoutPlan()
 		return nil
 	}
 	if err := e.scheduler.Submit(&c.run, c.deliverFn); err != nil {
@@ -421,6 +421,14 @@ func (e *Engine) loaded(name string) (graph *plan.Graph, err error, ok bool) {
 		return e.plan, nil, true
 	}
 	return e.library.Loaded(name)
+}
+
+// answerWithoutPlan delivers the synthetic answer: on the loop if there is one that runs.
+func (c *call) answerWithoutPlan() {
+	answer := func() { c.deliverFn(&scheduler.Result{Outputs: synthetic()}) }
+	if async, ok := c.engine.scheduler.(*scheduler.Async); !ok || !async.Post(answer) {
+		go answer()
+	}
 }
 
 // synthetic returns the answer to a request without a plan: five candidates without fields.

@@ -30,6 +30,7 @@ type Admission[T any] struct {
 	waiting        int
 	oldest, newest *Waiting[T]
 	expired        uint64
+	dropped        uint64
 	delays         latency.Histogram // of requests that waited and were let in
 }
 
@@ -38,6 +39,7 @@ type AdmissionStats struct {
 	Waiting    int               // requests that wait now
 	Refused    uint64            // at once
 	Expired    uint64            // requests whose deadline passed while they waited
+	Dropped    uint64            // requests that waited until their caller had gone, or the engine gave up
 	QueueDelay latency.Quantiles // of the requests that waited and were let in
 }
 
@@ -121,6 +123,7 @@ func (a *Admission[T]) Next(now clock.Time) (*Waiting[T], error) {
 	a.remove(w)
 	if r := w.Request; r.Abandoned != nil && r.Abandoned.Load() {
 		a.Retract()
+		a.dropped++
 		return w, ErrAbandoned
 	}
 	a.running++
@@ -147,6 +150,7 @@ func (a *Admission[T]) Drop() *Waiting[T] {
 	if w != nil {
 		a.remove(w)
 		a.Retract()
+		a.dropped++
 	}
 	return w
 }
@@ -169,7 +173,7 @@ func (a *Admission[T]) Queued() int { return a.waiting }
 
 // Stats returns the counters as they are now.
 func (a *Admission[T]) Stats() AdmissionStats {
-	return AdmissionStats{Waiting: a.waiting, Refused: a.refused.Load(), Expired: a.expired, QueueDelay: latency.Of(&a.delays)}
+	return AdmissionStats{Waiting: a.waiting, Refused: a.refused.Load(), Expired: a.expired, Dropped: a.dropped, QueueDelay: latency.Of(&a.delays)}
 }
 
 // remove unlinks a request that waits.

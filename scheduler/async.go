@@ -39,7 +39,7 @@ type Caller interface {
 }
 
 // Async is the asynchronous engine: it drives any number of requests on one loop. Its state is
-// loop only. Any goroutine may call Submit, Close, Clock, Reactor and Metrics.
+// loop only. Any goroutine may call Submit, Post, Close, Clock, Reactor and Metrics.
 type Async struct {
 	loop        *loop.Loop
 	reactor     *reactor.Reactor // hosts loop if OpenAsync started it; otherwise nil
@@ -142,6 +142,9 @@ func NewAsync(cfg AsyncConfig) *Async {
 
 // Clock returns the clock on which deadlines are instants. Any goroutine.
 func (e *Async) Clock() clock.Clock { return e.loop.Clock() }
+
+// Post has fn run on the loop. It reports false, and fn does not run, if the loop has stopped. Any goroutine.
+func (e *Async) Post(fn func()) bool { return e.loop.Post(fn) }
 
 // Submit implements Engine. done runs on the loop.
 func (e *Async) Submit(req *Execution, done func(*Result)) error {

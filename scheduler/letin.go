@@ -12,13 +12,14 @@ type waitingRun = Waiting[*loop.Timer]
 
 // admit takes up a request that has entered: it begins at once, or it waits.
 func (e *Async) admit(req *Execution, arrived clock.Time, done func(*Result)) {
-	switch {
-	case e.closing:
+	if e.closing {
 		e.admission.Retract()
 		done(&Result{Err: ErrShuttingDown})
-	case e.admission.Start():
+		return
+	}
+	if e.admission.Start() {
 		e.begin(req, arrived, 0, done)
-	default:
+	} else {
 		e.wait(req, arrived, done)
 	}
 }

@@ -29,14 +29,6 @@ func (r *Reply) AppendBody(dst []byte) []byte {
 	return dst[:len(dst)-1]
 }
 
-// Rows returns the number of candidates of the answer, which says how long AppendBody takes; 0 for an error.
-func (r *Reply) Rows() int {
-	if r.err != nil {
-		return 0
-	}
-	return r.answer.Len()
-}
-
 // messageMax bounds a Message in bytes.
 const messageMax = 512
 
@@ -60,6 +52,14 @@ func (r *Reply) Message() string {
 		end--
 	}
 	return text[:end] + "…"
+}
+
+// Rows returns the number of candidates in the answer; zero for an error.
+func (r *Reply) Rows() int {
+	if r.answer == nil {
+		return 0
+	}
+	return r.answer.Len()
 }
 
 // Trace returns what ran when, if the request asked for it and ran; otherwise nil.

@@ -32,27 +32,20 @@ func (e *engine) expire(w *waiting) {
 // letIn counts the end of a request that ran, and starts the next one.
 func (e *engine) letIn() {
 	e.mu.Lock()
-	e.admission.End()
+	defer e.mu.Unlock()
+	if !e.admission.End() {
+		return
+	}
 	now := e.clock.Now()
-	var failed []*waiting
-	var errs []error
-	for {
-		w, err := e.admission.Next(now)
-		if w == nil {
-			break
-		}
+	for w, err := e.admission.Next(now); w != nil; w, err = e.admission.Next(now) {
 		if w.Timer != nil {
 			w.Timer.Stop()
 		}
 		if err != nil {
-			failed, errs = append(failed, w), append(errs, err)
-			continue
+			go e.fail(w, err)
+		} else {
+			go e.run(w.Request, w.Arrived, now.Sub(w.Since()), w.Done)
 		}
-		go e.run(w.Request, w.Arrived, now.Sub(w.Since()), w.Done)
-	}
-	e.mu.Unlock()
-	for i, w := range failed {
-		e.fail(w, errs[i])
 	}
 }
 

@@ -76,7 +76,7 @@ func (h *head) read(raw []byte, http11 bool) fault {
 		if h.fields[f] != nil {
 			return faultTwice
 		}
-		h.fields[f] = bytes.Trim(line[colon+1:], " \t")
+		h.fields[f] = trim(line[colon+1:])
 	}
 	switch coding := h.get(transferEncoding); {
 	case http11 && h.get(host) == nil:
@@ -91,6 +91,14 @@ func (h *head) read(raw []byte, http11 bool) fault {
 		return faultEncoding
 	}
 	return ""
+}
+
+// trim returns a value without the white space around it. An empty value is not nil.
+func trim(value []byte) []byte {
+	if value = bytes.Trim(value, " \t"); value != nil {
+		return value
+	}
+	return []byte{}
 }
 
 // fieldOf returns the field of that name.
