@@ -112,18 +112,24 @@ type measurement struct {
 	run      Run
 }
 
-// base returns a round with so many connections, and a request in flight on each.
+// base returns a round with so many requests in flight.
 func (m *measurement) base(s Server, inFlight int) *worker.Round {
+	connections := inFlight
+	if m.front == caller.RESP && m.scenario.Pipelined > 0 {
+		connections = min(connections, m.scenario.Pipelined)
+	}
 	return &worker.Round{
 		Setup: worker.Setup{
-			Plan: m.scenario.Name, Front: m.front, Server: s.addr(m.front), Connections: inFlight, Deadline: m.scenario.Deadline,
+			Plan: m.scenario.Name, Front: m.front, Server: s.addr(m.front), Connections: connections, Deadline: m.scenario.Deadline,
 		},
 		Users: []int64{1}, Concurrency: inFlight, Duration: m.settings.Duration / 2, Warmup: m.settings.Warmup, ServerPID: s.PID,
 	}
 }
 
 func (m *measurement) round(server, full Server) (one round, err error) {
-	report, result, err := m.load(m.base(server, m.scenario.MaxInflight))
+	atCapacity := m.base(server, m.scenario.MaxInflight)
+	atCapacity.Deadline = 0 // the capacity is what the server can do, in time or not
+	report, result, err := m.load(atCapacity)
 	switch {
 	case err != nil:
 		return one, err

@@ -59,7 +59,6 @@ func TestMeasure(t *testing.T) {
 	var fronts []string
 	run := func(r *worker.Round) (*worker.Report, error) {
 		late := r.Front == caller.HTTP
-		assert.Equal(t, s.Deadline, r.Deadline)
 		assert.Equal(t, r.Concurrency, r.Connections, "a connection for each request in flight")
 		switch {
 		case r.ServerPID == closed.PID:
@@ -72,6 +71,7 @@ func TestMeasure(t *testing.T) {
 			assert.Equal(t, s.MaxInflight, r.Concurrency)
 			return &worker.Report{Elapsed: time.Second, Answered: 1, Latency: encoded(t, time.Millisecond), ServerCPU: 7 * time.Microsecond}, nil
 		}
+		assert.Equal(t, s.Deadline, r.Deadline)
 		assert.Equal(t, 3.0, r.Rate, "times the capacity")
 		assert.Equal(t, s.Arrivals, r.Concurrency)
 		report := &worker.Report{Elapsed: 2 * time.Second, Answered: 2, Latency: encoded(t, time.Millisecond, 2*time.Millisecond), ServerCPU: time.Second,
@@ -112,6 +112,14 @@ func TestMeasure(t *testing.T) {
 	} {
 		assert.Contains(t, out.String(), want)
 	}
+}
+
+func TestPipelinedRequestsShareConnections(t *testing.T) {
+	m := measurement{scenario: &Scenario{Pipelined: 16}, front: caller.RESP}
+	assert.Equal(t, 16, m.base(bounded, 64).Connections)
+	assert.Equal(t, 8, m.base(bounded, 8).Connections)
+	m.front = caller.HTTP
+	assert.Equal(t, 64, m.base(bounded, 64).Connections)
 }
 
 // A server that does not do what the measurement takes for granted is an error, not a figure.

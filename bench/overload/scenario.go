@@ -9,9 +9,11 @@ type Scenario struct {
 	Artifact              string
 	MaxInflight, MaxQueue int
 	Deadline              time.Duration // of each request
-	// Arrivals bounds the requests in flight of the open loop. Each has a connection of its own, so that a refusal does
-	// not wait for the answer before it.
+	// Arrivals bounds the requests in flight of the open loop.
 	Arrivals int
+	// Pipelined is the number of RESP connections that the requests share. Zero gives each request a connection of its own, so
+	// that a refusal does not wait for the answer before it. HTTP always does.
+	Pipelined int
 	// RefusalP50 and RefusalP99 bound the time until a refusal. Zero bounds nothing.
 	RefusalP50, RefusalP99 time.Duration
 }
@@ -30,7 +32,7 @@ func Scenarios() []Scenario {
 		},
 		{
 			Name: "concat_plan", Doc: "five nodes, three waves of reads",
-			MaxInflight: 64, MaxQueue: 256, Deadline: 100 * time.Millisecond, Arrivals: 1024,
+			MaxInflight: 64, MaxQueue: 256, Deadline: 100 * time.Millisecond, Arrivals: 1024, Pipelined: 16,
 		},
 	}
 }
