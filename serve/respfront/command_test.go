@@ -15,8 +15,8 @@ import (
 	"github.com/rankd/rankd/serve/access"
 )
 
-// number matches the id of a connection, in the reply to HELLO or alone.
-var number = regexp.MustCompile(`(^|\$2 id ):\d+\b`)
+// connectionID matches the id of a connection, in the reply to HELLO or alone.
+var connectionID = regexp.MustCompile(`(^|\$2 id ):\d+\b`)
 
 // Each case is a conversation on one connection: a command, and what comes back.
 func TestCommands(t *testing.T) {
@@ -29,7 +29,7 @@ func TestCommands(t *testing.T) {
 		"RANK":                 {{"RANK three 1", answerOfThree}, {"rank three 1", answerOfThree}},
 		"RANK with a document": {{`RANK three 1 {"plan":"three","user_id":1}`, answerOfThree}, {`RANK three 1 {"user_id":2}`, "-BADREQ "}},
 		"RANK, refused": {
-			{"RANK three 0", "-BADREQ Invalid request: user_id must be"}, {"RANK three x", "-BADREQ "}, {"RANK private 1", "-NOPERM "},
+			{"RANK three 0", "-BADREQ Invalid request: user_id as a string must be"}, {"RANK three x", "-BADREQ "}, {"RANK private 1", "-NOPERM "},
 			{"RANK broken 1", "-INTERNAL Invalid plan: "}, {"RANK three 1 {", "-BADREQ Invalid JSON input"},
 			{`RANK three 1 {"trace":true}`, "-NOPERM "}, {"PING", "+PONG"},
 		},
@@ -76,7 +76,7 @@ func TestCommands(t *testing.T) {
 			c := dial(t, addr)
 			for _, said := range conversation {
 				c.send(said[0])
-				assert.Contains(t, number.ReplaceAllString(c.receive(), "${1}:N"), said[1], said[0])
+				assert.Contains(t, connectionID.ReplaceAllString(c.receive(), "${1}:N"), said[1], said[0])
 			}
 		})
 	}
