@@ -61,7 +61,10 @@ func TestCommands(t *testing.T) {
 			{"CLIENT INFO", "name=me resp=2 lib-name=go-redis lib-ver=1.2"},
 		},
 		"SELECT": {{"SELECT 0", "+OK"}, {"SELECT 1", "-ERR DB index is out of range"}},
-		"CONFIG": {{"CONFIG GET save", "*0"}, {"CONFIG SET save x", "-ERR only CONFIG GET"}, {"HELLO 3", "%7 "}, {"CONFIG GET save", "%0"}},
+		"CONFIG": {
+			{"CONFIG GET save", "*2 $4 save $0 "}, {"CONFIG GET appendonly SAVE save", "*4 $4 save $0  $10 appendonly $2 no"}, {"CONFIG GET maxmemory", "*0"},
+			{"CONFIG SET save x", "-ERR only CONFIG GET"}, {"CONFIG GET", "-ERR only CONFIG GET"}, {"HELLO 3", "%7 "}, {"CONFIG GET save", "%1 $4 save $0 "},
+		},
 		"AUTH":   {{"AUTH token", "-ERR AUTH <password> called without any password"}, {"PING", "+PONG"}},
 		"RESET":  {{"HELLO 3 SETNAME me", "%7 "}, {"RESET", "+RESET"}, {"CLIENT GETNAME", "$-1"}},
 		"INFO":   {{"INFO server", "rankd_version:v9 "}, {"INFO", "# Stats"}, {"INFO", "uptime_in_seconds:"}},
