@@ -99,8 +99,7 @@ func TestEachClass(t *testing.T) {
 			expect(serve.Unauthenticated, func(q *serve.Query) { user("rows")(q); q.Caller = nil })
 			expect(serve.Forbidden, func(q *serve.Query) { user("rows")(q); q.Caller = caller(t, access.Rules{}) })
 			expect(serve.Internal, user("broken"))
-			expect(serve.Timeout, func(q *serve.Query) { user("held")(q); q.Timeout = time.Millisecond })
-			<-w.gate.entered
+			expect(serve.Timeout, func(q *serve.Query) { user("slow")(q); q.Timeout = time.Millisecond })
 
 			running, ran := w.start(user("held"))
 			<-w.gate.entered
@@ -243,7 +242,7 @@ func TestPlans(t *testing.T) {
 		}
 		return names
 	}
-	assert.Equal(t, []string{"broken", "held", "own", "rows", "viewer", "weighted"}, names(root(t)))
+	assert.Equal(t, []string{"broken", "held", "own", "rows", "slow", "viewer", "weighted"}, names(root(t)))
 	assert.Equal(t, []string{"viewer"}, names(caller(t, access.Rules{Plans: []string{"v*"}})))
 	assert.Empty(t, names(caller(t, access.Rules{})))
 	assert.Empty(t, names(nil))
@@ -286,7 +285,7 @@ func TestAnAbandonedRequestEnds(t *testing.T) {
 
 // Hundreds of requests in flight have no goroutine.
 func TestNoGoroutinePerRequest(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "slow", Plans: slowPlans, MaxInflight: 200, MaxQueue: 100})
+	w := open(t, rankd.Options{Plan: "slow", MaxInflight: 200, MaxQueue: 100})
 	ask := func(n int) {
 		done := make(chan struct{}, n)
 		for range n {
