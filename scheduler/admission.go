@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"sync/atomic"
-	"time"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/latency"
