@@ -226,7 +226,6 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, err)
 	c.send(post("/v1/rank/one", `{"user_id": 1}`, "Authorization: Bearer first-token"))
 	assert.Equal(t, 401, c.receive("POST").StatusCode, "revoked")
-	assert.NotContains(t, s.log.String(), "token\"", "no token in the log")
 	for _, token := range []string{"first-token", "second-token", "unknown-token"} {
 		assert.NotContains(t, s.log.String(), token)
 	}

@@ -25,7 +25,7 @@ import (
 type batch struct {
 	front   *Front
 	conn    *conn
-	body    io.Reader
+	body    body
 	caller  *access.Caller
 	timeout time.Duration
 	trace   []byte // of the head, which lasts as long as the batch
@@ -58,7 +58,7 @@ func (x *exchange) batch() {
 	}
 	n := x.front.options.BatchInflight
 	b := &batch{
-		front: x.front, conn: x.conn, body: x.ctx.RequestBodyStream(), caller: x.caller, timeout: timeout, trace: x.head.trace(),
+		front: x.front, conn: x.conn, body: x.incoming, caller: x.caller, timeout: timeout, trace: x.head.trace(),
 		all: make([]*exchange, n), free: make(chan *exchange, n), line: make(chan *exchange, n),
 	}
 	b.pending = b
@@ -83,7 +83,7 @@ func (x *exchange) batch() {
 // read is the reader goroutine.
 func (b *batch) read() {
 	defer close(b.line)
-	stream := request.NewLineStream(b.body, b.front.options.MaxRequestBytes)
+	stream := request.NewLineStream(&b.body, b.front.options.MaxRequestBytes)
 	for x := range b.free {
 		b.conn.started = false // The deadline of a line counts from here.
 		doc, err := stream.Next()

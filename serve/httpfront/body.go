@@ -14,28 +14,43 @@ const bodyBytesFree = 8 << 10
 // chunked is the length of a body of unknown length, as fasthttp has it.
 const chunked = -1
 
+// body is the body of a request as it arrives. One goroutine at a time.
+type body struct {
+	stream io.Reader // of fasthttp; nil if there is no body
+	conn   *conn
+	length int // or chunked
+}
+
+// Read implements io.Reader. fasthttp takes the end of the connection for the end of a body where a chunk may begin: that is an error here.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.stream.Read(p)
+	if err == io.EOF && b.length == chunked && b.conn.ended {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
 // readBody reads the body into x.body. It returns nil, or the reason why it could not.
 func (x *exchange) readBody() *problem {
-	length, most := x.ctx.Request.Header.ContentLength(), x.front.options.MaxRequestBytes
+	most := x.front.options.MaxRequestBytes
 	x.body = x.body[:0]
 	if !x.unread {
 		return nil
 	}
-	if length > most {
+	if x.incoming.length > most {
 		return tooLarge(most)
 	}
-	stream := x.ctx.RequestBodyStream()
 	for {
 		if !x.growBody() {
 			return manyBodies
 		}
-		n, err := stream.Read(x.body[len(x.body):cap(x.body)])
+		n, err := x.incoming.Read(x.body[len(x.body):cap(x.body)])
 		x.body = x.body[:len(x.body)+n]
 		switch {
 		case len(x.body) > most:
 			return tooLarge(most)
 		case err == io.EOF:
-			x.bodyEnded(length)
+			x.bodyEnded()
 			return nil
 		case err != nil:
 			return bodyProblem(err)
@@ -71,9 +86,9 @@ func (x *exchange) dropBody() {
 
 // bodyEnded notes that the body has been read to its end. A trailer follows a chunked body, and fasthttp does not find the end of
 // each: the connection is not used again.
-func (x *exchange) bodyEnded(length int) {
+func (x *exchange) bodyEnded() {
 	x.unread = false
-	if length == chunked {
+	if x.incoming.length == chunked {
 		x.ctx.SetConnectionClose()
 	}
 }
@@ -84,8 +99,10 @@ func (x *exchange) settleBody() {
 	if !x.unread {
 		return
 	}
-	if length := x.ctx.Request.Header.ContentLength(); length != chunked && length <= bodyBytesFree && x.readBody() == nil {
-		return
+	if length := x.incoming.length; length != chunked && length <= bodyBytesFree {
+		if _, err := io.Copy(io.Discard, &x.incoming); err == nil {
+			return
+		}
 	}
 	x.ctx.SetConnectionClose()
 	x.conn.lingering = true

@@ -44,6 +44,7 @@ type conn struct {
 	asked     atomic.Pointer[abandoner] // what the engine has of this connection, nil if nothing
 	lingering bool                      // the client may still be sending when the answer has left
 
+	ended   bool      // the client sends nothing any more
 	started bool      // the deadline of this phase counts
 	writeBy time.Time // the write deadline that is armed
 
@@ -105,6 +106,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := c.Conn.Read(p)
+	c.ended = err == io.EOF
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		c.tooSlow()
 	}

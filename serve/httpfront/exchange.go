@@ -17,9 +17,11 @@ type exchange struct {
 	head   head
 	plan   []byte // of the path
 	caller *access.Caller
-	body   []byte // kept for the next request
-	held   int64  // what body counts of Options.MaxBodyBytes
-	unread bool   // the request has a body, and its end has not been read
+
+	incoming body
+	unread   bool   // the end of incoming has not been read
+	body     []byte // what has been read of it; kept for the next request
+	held     int64  // what body counts of Options.MaxBodyBytes
 
 	query    *serve.Query
 	answered chan struct{} // one value a query
@@ -38,7 +40,7 @@ func newExchange(f *Front) *exchange {
 func (x *exchange) free() {
 	x.query.Release()
 	x.dropBody()
-	x.conn, x.ctx, x.head, x.plan, x.caller, x.refused = nil, nil, head{}, nil, nil, nil
+	x.conn, x.ctx, x.head, x.plan, x.caller, x.incoming, x.refused = nil, nil, head{}, nil, nil, body{}, nil
 	x.front.exchanges.Put(x)
 }
 

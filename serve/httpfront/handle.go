@@ -6,8 +6,10 @@ import "github.com/valyala/fasthttp"
 func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 	x := f.exchanges.Get().(*exchange)
 	defer x.free()
-	x.conn, x.ctx, x.unread = ctx.Conn().(*conn), ctx, ctx.RequestBodyStream() != nil
 	headers := &ctx.Request.Header
+	x.conn, x.ctx = ctx.Conn().(*conn), ctx
+	x.incoming = body{ctx.RequestBodyStream(), x.conn, headers.ContentLength()}
+	x.unread = x.incoming.stream != nil
 	if fault := x.head.read(headers.RawHeaders(), headers.IsHTTP11()); fault != "" {
 		x.refuse(fault.problem())
 		return

@@ -66,7 +66,7 @@ func TestLimits(t *testing.T) {
 
 func TestALongLineOfABatch(t *testing.T) {
 	s := start(t, func(o *setup) { o.front.MaxRequestBytes = 100 })
-	got := s.do(t, post("/v1/batch", "{\"user_id\": 1, \"plan\": \"one\"}\n"+strings.Repeat("x", 200)+"\n{\"user_id\": 2, \"plan\": \"one\"}\n"))
+	got := s.do(t, post("/v1/batch", "{\"user_id\": 1, \"plan\": \"one\"}\n{\"x\": \""+strings.Repeat("x", 200)+"\"}\n{\"user_id\": 2, \"plan\": \"one\"}\n"))
 	lines := strings.Split(got.body, "\n")
 	require.Len(t, lines, 4)
 	assert.Contains(t, lines[0], `"id":1`)

@@ -41,14 +41,15 @@ func (p *pieces) SetReadDeadline(time.Time) error { return nil }
 
 var dates = regexp.MustCompile(`Date: [^\r]*\r\n`)
 
-// exchangeOf returns all that the front writes to a client that sends input in these pieces.
+// exchangeOf returns what the front writes to a client that sends input in these pieces. It leaves out what differs between two equal
+// conversations.
 func (s *server) exchangeOf(t testing.TB, input string, cuts ...int) string {
 	near, far := net.Pipe()
 	s.front.accept(&pieces{Conn: near, input: []byte(input), cuts: cuts})
 	require.NoError(t, far.SetDeadline(time.Now().Add(patience)))
 	output, err := io.ReadAll(far)
 	require.NoError(t, err)
-	return dates.ReplaceAllString(same(string(output)), "")
+	return dates.ReplaceAllString(same(joined(t, string(output))), "")
 }
 
 // conversation has one request of each kind.
@@ -66,35 +67,35 @@ func joined(t testing.TB, output string) string {
 	}
 	rest, chunks, _ := strings.Cut(chunks, "\r\n\r\n")
 	body, err := io.ReadAll(httputil.NewChunkedReader(strings.NewReader(chunks)))
-	require.NoError(t, err)
+	require.NoError(t, err, "%s", output)
 	return head + rest + string(body)
 }
 
 func TestConversationAtEverySplit(t *testing.T) {
 	s := start(t)
-	whole := joined(t, s.exchangeOf(t, conversation))
+	whole := s.exchangeOf(t, conversation)
 	for _, part := range []string{`{"id":1}`, `"plans":`, "404", "100 Continue", `{"id":2}`, "as it is meant to be", "oops"[:1], `{"id":4}`, `{"id":5}`} {
 		require.Contains(t, whole, part)
 	}
 	for i := 1; i < len(conversation); i++ {
-		assert.Equal(t, whole, joined(t, s.exchangeOf(t, conversation, i)), "cut at %d", i)
+		assert.Equal(t, whole, s.exchangeOf(t, conversation, i), "cut at %d", i)
 	}
 	each := make([]int, len(conversation))
 	for i := range each {
 		each[i] = i
 	}
-	assert.Equal(t, whole, joined(t, s.exchangeOf(t, conversation, each...)), "byte by byte")
+	assert.Equal(t, whole, s.exchangeOf(t, conversation, each...), "byte by byte")
 }
 
 // FuzzSplits sends any bytes whole and in pieces: the front answers the same, and ends.
 func FuzzSplits(f *testing.F) {
 	f.Add(conversation, uint16(3), uint16(40))
-	for _, seed := range []string{"GET / HTTP/1.1\r\n\r\n", "\r\n\r\n", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n{}", chunkedBatch("x\ny\n", 1), chunkedBatch("", 1)[:70]} {
+	for _, seed := range []string{"GET / HTTP/1.1\r\n\r\n", "\r\n\r\n", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n{}", chunkedBatch("x\ny\n", 1), chunkedBatch("", 1)[:60]} {
 		f.Add(seed, uint16(10), uint16(20))
 	}
 	s := start(f)
 	f.Fuzz(func(t *testing.T, input string, a, b uint16) {
-		whole := joined(t, s.exchangeOf(t, input))
-		assert.Equal(t, whole, joined(t, s.exchangeOf(t, input, int(min(a, b)), int(max(a, b)))))
+		whole := s.exchangeOf(t, input)
+		assert.Equal(t, whole, s.exchangeOf(t, input, int(min(a, b)), int(max(a, b))))
 	})
 }
