@@ -53,7 +53,7 @@ func commandTable() []command {
 		{name: "COMMAND", min: 1, run: runCommand, group: "server",
 			summary: "Describes the commands.", usage: []string{"[COUNT|LIST|DOCS|INFO]", "[name ...]"}},
 		{name: "CONFIG", min: 2, run: runConfig, group: "server",
-			summary: "CONFIG GET finds no parameter: flags configure rankd.", usage: []string{"GET", "pattern"}},
+			summary: "Says that nothing is persisted: flags configure rankd.", usage: []string{"GET", "name [name ...]"}},
 		{name: "INFO", min: 1, run: runInfo, group: "server",
 			summary: "Says what runs here, and how much it has done.", usage: []string{"[section ...]"}},
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/rankd/rankd/serve/access"
 )
 
-// number matches the id of a connection, in the reply to HELLO or alone.
-var number = regexp.MustCompile(`(^|\$2 id ):\d+\b`)
+// connectionID matches the id of a connection, in the reply to HELLO or alone.
+var connectionID = regexp.MustCompile(`(^|\$2 id ):\d+\b`)
 
 // Each case is a conversation on one connection: a command, and what comes back.
 func TestCommands(t *testing.T) {
@@ -29,7 +29,7 @@ func TestCommands(t *testing.T) {
 		"RANK":                 {{"RANK three 1", answerOfThree}, {"rank three 1", answerOfThree}},
 		"RANK with a document": {{`RANK three 1 {"plan":"three","user_id":1}`, answerOfThree}, {`RANK three 1 {"user_id":2}`, "-BADREQ "}},
 		"RANK, refused": {
-			{"RANK three 0", "-BADREQ Invalid request: user_id must be"}, {"RANK three x", "-BADREQ "}, {"RANK private 1", "-NOPERM "},
+			{"RANK three 0", "-BADREQ Invalid request: user_id as a string must be"}, {"RANK three x", "-BADREQ "}, {"RANK private 1", "-NOPERM "},
 			{"RANK broken 1", "-INTERNAL Invalid plan: "}, {"RANK three 1 {", "-BADREQ Invalid JSON input"},
 			{`RANK three 1 {"trace":true}`, "-NOPERM "}, {"PING", "+PONG"},
 		},
@@ -61,10 +61,13 @@ func TestCommands(t *testing.T) {
 			{"CLIENT INFO", "name=me resp=2 lib-name=go-redis lib-ver=1.2"},
 		},
 		"SELECT": {{"SELECT 0", "+OK"}, {"SELECT 1", "-ERR DB index is out of range"}},
-		"CONFIG": {{"CONFIG GET save", "*0"}, {"CONFIG SET save x", "-ERR only CONFIG GET"}, {"HELLO 3", "%7 "}, {"CONFIG GET save", "%0"}},
-		"AUTH":   {{"AUTH token", "-ERR AUTH <password> called without any password"}, {"PING", "+PONG"}},
-		"RESET":  {{"HELLO 3 SETNAME me", "%7 "}, {"RESET", "+RESET"}, {"CLIENT GETNAME", "$-1"}},
-		"INFO":   {{"INFO server", "rankd_version:v9 "}, {"INFO", "# Stats"}, {"INFO", "uptime_in_seconds:"}},
+		"CONFIG": {
+			{"CONFIG GET save", "*2 $4 save $0 "}, {"CONFIG GET appendonly SAVE save", "*4 $4 save $0  $10 appendonly $2 no"}, {"CONFIG GET maxmemory", "*0"},
+			{"CONFIG SET save x", "-ERR only CONFIG GET"}, {"CONFIG GET", "-ERR only CONFIG GET"}, {"HELLO 3", "%7 "}, {"CONFIG GET save", "%1 $4 save $0 "},
+		},
+		"AUTH":  {{"AUTH token", "-ERR AUTH <password> called without any password"}, {"PING", "+PONG"}},
+		"RESET": {{"HELLO 3 SETNAME me", "%7 "}, {"RESET", "+RESET"}, {"CLIENT GETNAME", "$-1"}},
+		"INFO":  {{"INFO server", "rankd_version:v9 "}, {"INFO", "# Stats"}, {"INFO", "uptime_in_seconds:"}},
 		"COMMAND": {
 			{"COMMAND COUNT", ":N"}, {"COMMAND LIST", "*14 $4 rank $9 rank.many $5 plans "}, {"COMMAND", "*14 *10 $4 rank :-3 *1 +readonly :0 :0 :0 *0 *0 *0 *0 *10 "},
 			{"COMMAND INFO ping nope quit", "*3 *10 $4 ping :-1 *1 +readonly :0 :0 :0 *0 *0 *0 *0 *-1 *10 $4 quit :-1 *1 +no_auth "},
@@ -76,7 +79,7 @@ func TestCommands(t *testing.T) {
 			c := dial(t, addr)
 			for _, said := range conversation {
 				c.send(said[0])
-				assert.Contains(t, number.ReplaceAllString(c.receive(), "${1}:N"), said[1], said[0])
+				assert.Contains(t, connectionID.ReplaceAllString(c.receive(), "${1}:N"), said[1], said[0])
 			}
 		})
 	}

@@ -28,12 +28,25 @@ func runSelect(_ *session, args [][]byte, dst []byte) []byte {
 	return redcon.AppendOK(dst)
 }
 
-// runConfig is CONFIG GET pattern, which redis-benchmark asks for.
+// runConfig is CONFIG GET name... redis-benchmark asks what Redis keeps on disk; rankd keeps nothing.
 func runConfig(s *session, args [][]byte, dst []byte) []byte {
 	if !strings.EqualFold(string(args[1]), "GET") || len(args) < 3 {
-		return redcon.AppendError(dst, "ERR only CONFIG GET pattern is known")
+		return redcon.AppendError(dst, "ERR only CONFIG GET name is known")
 	}
-	return s.appendMap(dst, 0)
+	var found [][2]string
+	for _, parameter := range [...][2]string{{"save", ""}, {"appendonly", "no"}} {
+		for _, name := range args[2:] {
+			if strings.EqualFold(string(name), parameter[0]) {
+				found = append(found, parameter)
+				break
+			}
+		}
+	}
+	dst = s.appendMap(dst, len(found))
+	for _, parameter := range found {
+		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, parameter[0]), parameter[1])
+	}
+	return dst
 }
 
 // runInfo is INFO. It shows all that there is, whatever sections are asked for.

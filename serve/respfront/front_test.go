@@ -87,7 +87,7 @@ func TestRankMany(t *testing.T) {
 	c := dial(t, w.listenTCP(t))
 	c.send("RANK.MANY three 1 0 2 3 4 5", "PING", "RANK.MANY nothing 1 2", "RANK.MANY gated 1 2 3 4 5 6 7")
 	three := " " + answerOfThree
-	assert.Equal(t, "*6"+three+" -BADREQ Invalid request: user_id must be an integer from 1 to 4294967295, got 0"+strings.Repeat(three, 4), c.receive())
+	assert.Equal(t, "*6"+three+" -BADREQ Invalid request: user_id as a string must be decimal digits for an integer from 1 to 4294967295, got \"0\""+strings.Repeat(three, 4), c.receive())
 	assert.Equal(t, "+PONG", c.receive())
 	assert.Equal(t, 2, strings.Count(c.receive(), "-NOPERM "))
 	for range 3 {
@@ -95,7 +95,7 @@ func TestRankMany(t *testing.T) {
 	}
 	w.onLoop(func() {
 		for s := range sessionsOf(w) {
-			assert.Equal(t, 4, s.owed, "the header is sent before: three run")
+			assert.Equal(t, 3, s.owed)
 		}
 	})
 	assert.Empty(t, w.gate.entered)
@@ -223,12 +223,11 @@ func TestStrangersAreCutOff(t *testing.T) {
 		options Options
 		send    string
 	}{
-		"idle":                        {Options{IdleTimeout: 20 * time.Millisecond}, ""},
-		"half a command":              {Options{ReadTimeout: 20 * time.Millisecond}, "*2\r\n$4\r\nPING\r\n"},
-		"reads nothing":               {Options{WriteTimeout: 20 * time.Millisecond, MaxUnsentBytes: 1 << 20}, many},
-		"reads nothing, no time over": {Options{MaxPipeline: 100, MaxUnsentBytes: 1000}, many},
-		"a browser":                   {Options{}, "POST / HTTP/1.1\r\nHost: x\r\n\r\nPING\r\n"},
-		"a browser's second line":     {Options{}, "Host: x\r\nPING\r\n"},
+		"idle":                    {Options{IdleTimeout: 20 * time.Millisecond}, ""},
+		"half a command":          {Options{ReadTimeout: 20 * time.Millisecond}, "*2\r\n$4\r\nPING\r\n"},
+		"reads nothing":           {Options{WriteTimeout: 20 * time.Millisecond, MaxUnsentBytes: 1 << 20}, many},
+		"a browser":               {Options{}, "POST / HTTP/1.1\r\nHost: x\r\n\r\nPING\r\n"},
+		"a browser's second line": {Options{}, "Host: x\r\nPING\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, everybody(t), test.options, nil)

@@ -33,9 +33,8 @@ type Options struct {
 	MaxPipeline int
 	// MaxBacklogBytes bounds what waits unread, beside one command. A client that sends more loses its connection.
 	MaxBacklogBytes int
-	// MaxUnsentBytes bounds the replies that wait for a client to read them: no further command of that connection begins. The
-	// requests under way still get their replies. If these would exceed four times as much, the client loses
-	// its connection. A single reply may be longer.
+	// MaxUnsentBytes bounds the replies that wait for a client to read them. From there on no further command of that connection
+	// begins, and the replies of the requests that run wait. A single reply may be longer.
 	MaxUnsentBytes int
 	// IdleTimeout is how long a connection may stay without a command. A negative one means for ever.
 	IdleTimeout time.Duration

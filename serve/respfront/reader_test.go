@@ -12,6 +12,7 @@ import (
 
 // readAll feeds data in pieces of the given ends, as a connection does: each time with the bytes that were left.
 func readAll(argsMax, bytesMax int, data []byte, ends ...int) (commands []string, err error) {
+	commands = []string{}
 	r := reader{argsMax: argsMax, bytesMax: bytesMax}
 	var argv [][]byte
 	start := 0
@@ -66,13 +67,13 @@ func TestReader(t *testing.T) {
 		"a length that overflows":    {"*1\r\n$18446744073709551617\r\nx\r\n", nil, "invalid bulk length"},
 		"no line end of a length":    {"*1\r\n$1\nx", nil, "invalid bulk length"},
 		"a wrong end":                {"*1\r\n$1\r\nxyz", nil, "invalid bulk length"},
-		"a long command":             {"*1\r\n$1990\r\n" + strings.Repeat("x", 1990) + "\r\n", []string{fmt.Sprintf("[%q]", strings.Repeat("x", 1990))}, ""},
-		"a command that is too long": {"*1\r\n$1991\r\n", nil, errBytesMax.Error()},
+		"a long command":             {"*1\r\n$1989\r\n" + strings.Repeat("x", 1989) + "\r\n", []string{fmt.Sprintf("[%q]", strings.Repeat("x", 1989))}, ""},
+		"a command that is too long": {"*1\r\n$1990\r\n", nil, errBytesMax.Error()},
 		"too long with the second":   {"*2\r\n$990\r\n" + strings.Repeat("x", 990) + "\r\n$999\r\n", nil, errBytesMax.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			commands, err := readAll(10, 2000, []byte(test.data))
-			assert.Equal(t, test.want, commands)
+			assert.Equal(t, append([]string{}, test.want...), commands)
 			if test.err == "" {
 				assert.NoError(t, err)
 			} else {
@@ -85,6 +86,7 @@ func TestReader(t *testing.T) {
 // plain reads commands as the protocol describes them, from input that is there whole, without limits. It stops at what is not an array of bulk
 // strings. left says that there was something left.
 func plain(data string) (commands []string, left bool) {
+	commands = []string{}
 	for data != "" {
 		count, rest, ok := plainNumber(data, '*')
 		if !ok {

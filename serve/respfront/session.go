@@ -90,18 +90,23 @@ func (s *session) begin(data []byte) (consumed int) {
 // mayBegin reports whether another command may begin.
 func (s *session) mayBegin() bool { return s.many.done() && s.mayAsk() }
 
-// mayAsk reports whether another request may begin. If too much is unsent, proceed is called when it has left.
-func (s *session) mayAsk() bool {
-	o := &s.front.options
-	if s.conn.Unsent() >= o.MaxUnsentBytes {
-		s.conn.AwaitDrain()
+// mayAsk reports whether another request may begin.
+func (s *session) mayAsk() bool { return s.owed < s.front.options.MaxPipeline && !s.full() }
+
+// full reports whether too much is unsent. OnDrain is then called when all of it has left.
+func (s *session) full() bool {
+	if s.conn.Unsent() < s.front.options.MaxUnsentBytes {
 		return false
 	}
-	return s.owed < o.MaxPipeline
+	s.conn.AwaitDrain()
+	return true
 }
 
 // OnDrain implements transport.AcceptedHandler.
-func (s *session) OnDrain() { s.proceed() }
+func (s *session) OnDrain() {
+	s.deliver()
+	s.proceed()
+}
 
 // proceed goes on with what had to wait: the rest of a RANK.MANY, commands that are left in the connection, the end. A session that
 // was full goes on when half of its slots are free, since each time moves all the bytes that are left.
@@ -179,9 +184,10 @@ func (s *session) reply(text []byte) {
 	s.push(p)
 }
 
-// deliver sends the replies whose turn it is.
+// deliver sends the replies whose turn it is, until too much is unsent. The others stay as they are: an answer takes no more memory
+// than its text.
 func (s *session) deliver() {
-	for p := s.first; p != nil && p.ready; p = s.first {
+	for p := s.first; p != nil && p.ready && !s.full(); p = s.first {
 		s.first = p.next
 		if s.first == nil {
 			s.last = nil
@@ -193,12 +199,8 @@ func (s *session) deliver() {
 	s.front.trim()
 }
 
-// send writes a reply. A client that lets replies pile up, although no further command begins, is cut off.
+// send writes a reply.
 func (s *session) send(reply []byte) {
-	if s.conn.Unsent() > 4*s.front.options.MaxUnsentBytes {
-		s.cutOff(serve.CutSlowWrite)
-		return
-	}
 	if s.conn.Write(reply) == nil {
 		s.times.sent(s.now(), len(reply))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -116,11 +117,12 @@ func TestUnsentBytesHoldBackTheRestOfRankMany(t *testing.T) {
 	c := w.wire()
 	w.onLoop(func() {
 		c.receive(commands("RANK.MANY gated 1 2 3 4", "ECHO x"))
-		assert.Equal(t, 4, c.session.owed)
+		assert.Equal(t, 5, c.session.owed)
 	})
 	w.hangUp(c)
 	c = w.wire()
 	w.onLoop(func() {
+		assert.True(t, c.session.renew())
 		c.unsent = 1000
 		c.session.many = newMany([]byte("three"), [][]byte{[]byte("1"), []byte("22"), nil})
 		c.session.OnEOF()
@@ -132,6 +134,29 @@ func TestUnsentBytesHoldBackTheRestOfRankMany(t *testing.T) {
 	w.rest(t, c)
 	assert.Contains(t, readable(c.out.String()), answerOfThree+" "+answerOfThree+" -BADREQ ")
 	assert.True(t, c.finished)
+	w.hangUp(c)
+}
+
+// TestUnsentBytesHoldRepliesBack has requests end while the socket takes nothing.
+func TestUnsentBytesHoldRepliesBack(t *testing.T) {
+	w := newWorld(t, everybody(t), Options{MaxUnsentBytes: 1000}, nil)
+	c := w.wire()
+	w.onLoop(func() {
+		c.receive(commands("RANK gated 1", "RANK gated 2", "ECHO x"))
+		c.unsent = 1000
+	})
+	w.gate.passAll()
+	eventually(t, func() (ready bool) {
+		w.onLoop(func() { ready = c.session.first.ready && c.session.first.next.ready })
+		return ready
+	}, "both requests end")
+	w.onLoop(func() {
+		assert.Empty(t, c.out.String())
+		assert.True(t, c.awaited)
+		c.unsent = 0
+		c.session.OnDrain()
+		assert.Contains(t, readable(c.out.String()), `"candidates":[{"id":1}]} $1 x`)
+	})
 	w.hangUp(c)
 }
 
@@ -178,15 +203,22 @@ func TestSlotsKeepNothingLarge(t *testing.T) {
 	assert.Nil(t, l.take())
 }
 
-// converse returns what a session answers to data that comes in two pieces, and whether it then has closed.
-func (w *world) converse(t testing.TB, data []byte, split int) (out string, ended bool) {
+// A conversation is what came of an input. Immutable.
+type conversation struct {
+	out      string
+	finished bool // the session closed after its last reply
+	cut      bool // it closed at once: replies to requests that ran then are missing
+}
+
+// converse hands data to a session in two pieces.
+func (w *world) converse(t testing.TB, data []byte, split int) conversation {
 	c := w.wire()
 	w.onLoop(func() { c.receive(data[:split]) })
 	w.onLoop(func() { c.receive(data[split:]) })
 	w.rest(t, c)
-	out, ended = readable(c.out.String()), c.finished || c.closed != nil
+	result := conversation{stable(readable(c.out.String())), c.finished, c.closed != nil}
 	w.hangUp(c)
-	return out, ended
+	return result
 }
 
 // FuzzSession compares the replies to a whole input with those to the same input in two pieces.
@@ -203,11 +235,13 @@ func FuzzSession(f *testing.F) {
 	w := newWorld(f, everybody(f), Options{MaxPipeline: 3, MaxArguments: 8, MaxCommandBytes: 512, MaxBacklogBytes: 1 << 20}, nil)
 	w.gate.passAll()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		whole, ended := w.converse(t, data, 0)
+		whole := w.converse(t, data, 0)
 		for split := 1; split < len(data); split++ {
-			out, endedToo := w.converse(t, data, split)
-			assert.Equal(t, stable(whole), stable(out), "split at %d", split)
-			assert.Equal(t, ended, endedToo, "split at %d", split)
+			pieces := w.converse(t, data, split)
+			if pieces.cut && whole.cut && (strings.HasPrefix(pieces.out, whole.out) || strings.HasPrefix(whole.out, pieces.out)) {
+				continue
+			}
+			assert.Equal(t, whole, pieces, "split at %d", split)
 		}
 	})
 }

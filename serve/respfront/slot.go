@@ -114,20 +114,20 @@ func (p *slot) reply() (text []byte) {
 }
 
 // encode returns the reply to a request. It is in memory that begins as buf, which encode returns for the next use. Any goroutine.
-func encode(buf []byte, r *serve.Reply) (text, memory []byte) {
+func encode(buf []byte, r *serve.Reply) (reply, memory []byte) {
 	if r.Class != serve.OK {
 		buf = appendFailure(buf[:0], r)
 		return buf, buf
 	}
 	// The length of a bulk string comes first, and is known last.
-	var header [len("$\r\n") + 20]byte
-	buf = r.AppendBody(append(buf[:0], header[:]...))
-	length := len(buf) - len(header)
+	var room [len("$\r\n") + 20]byte
+	buf = r.AppendBody(append(buf[:0], room[:]...))
+	length := len(buf) - len(room)
 	buf = append(buf, '\r', '\n')
-	text = append(strconv.AppendInt(append(header[:0], '$'), int64(length), 10), '\r', '\n')
-	start := len(header) - len(text)
-	copy(buf[start:], text)
-	return buf[start:], buf
+	header := append(strconv.AppendInt(append(room[:0], '$'), int64(length), 10), '\r', '\n')
+	reply = buf[len(room)-len(header):]
+	copy(reply, header)
+	return reply, buf
 }
 
 // appendFailure appends the error reply that says how a request ended.

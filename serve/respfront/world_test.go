@@ -120,7 +120,7 @@ func newWorld(t testing.TB, store *access.Store, o Options, tune func(*rankd.Opt
 			`{"schema_version": 1, "plan_name": %q, "nodes": [%s], "outputs": ["out"]}`, name, nodes))}
 	}
 	options := rankd.Options{
-		Redis: "127.0.0.1:1" /* not used */, Plans: plans, Tasks: g.tasks(), CPUThreads: 16,
+		Redis: "127.0.0.1:1" /* not used */, Plans: plans, Tasks: g.tasks(), CPUThreads: 16, AllowRequestTrace: true,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	if tune != nil {
@@ -266,4 +266,4 @@ func readable(replies string) string {
 }
 
 // answerOfThree is the reply to RANK three.
-const answerOfThree = `$117 {"request_id":"ID","engine_request_id":"ID","candidates":[{"id":1},{"id":2},{"id":3}]}`
+const answerOfThree = `$154 {"request_id":"ID","engine_request_id":"ID","candidates":[{"id":1},{"id":2},{"id":3}]}`
