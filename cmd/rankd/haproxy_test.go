@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,12 +100,17 @@ func startFleet(t *testing.T) *fleet {
 			t.Logf("the log of HAProxy:\n%s", f.proxy.text())
 		}
 	})
-	f.proxy.awaitLine(t, 0, "Proxy resp started")
+	for _, addr := range []string{f.front, f.respFront} { // HAProxy does not say when it listens.
+		require.Eventually(t, func() bool {
+			conn, err := net.Dial("tcp", addr)
+			return err == nil && conn.Close() == nil
+		}, patience, 10*time.Millisecond)
+	}
 	return f
 }
 
-// load is clients that ask through HAProxy until they are told to stop. Any goroutine.
-type load struct {
+// traffic is clients that ask through HAProxy until they are told to stop. Any goroutine.
+type traffic struct {
 	stop     atomic.Bool
 	clients  sync.WaitGroup
 	answered atomic.Int64
@@ -122,9 +128,9 @@ func sound(answer string) bool {
 	return strings.HasPrefix(answer, `{"request_id":"r",`) && strings.HasSuffix(answer, `"candidates":[{"id":1},{"id":2},{"id":3}]}`)
 }
 
-// startLoad starts clients of both protocols.
-func startLoad(t *testing.T, f *fleet) *load {
-	l := &load{progress: make(chan struct{}, 1)}
+// startTraffic starts clients of both protocols.
+func startTraffic(t *testing.T, f *fleet) *traffic {
+	l := &traffic{progress: make(chan struct{}, 1)}
 	client := newClient(t)
 	for range 12 {
 		l.clients.Go(func() {
@@ -158,7 +164,7 @@ func askThrough(client *http.Client, front string) error {
 
 // askOverRESP asks over one connection as long as it holds. A request whose connection broke is asked again on another
 // connection, as the clients of Redis do.
-func (l *load) askOverRESP(front string) {
+func (l *traffic) askOverRESP(front string) {
 	var conn *redisConn
 	defer func() {
 		if conn != nil {
@@ -188,7 +194,7 @@ func (l *load) askOverRESP(front string) {
 	}
 }
 
-func (l *load) count(err error) {
+func (l *traffic) count(err error) {
 	if err != nil {
 		l.mu.Lock()
 		l.failures = append(l.failures, err.Error())
@@ -202,14 +208,14 @@ func (l *load) count(err error) {
 }
 
 // more waits for some more answers.
-func (l *load) more(n int64) {
+func (l *traffic) more(n int64) {
 	for until := l.answered.Load() + n; l.answered.Load() < until; {
 		<-l.progress
 	}
 }
 
 // finish stops the clients and checks that each request was answered.
-func (l *load) finish(t *testing.T) {
+func (l *traffic) finish(t *testing.T) {
 	l.stop.Store(true)
 	l.clients.Wait()
 	assert.Empty(t, l.failures)
@@ -219,7 +225,7 @@ func (l *load) finish(t *testing.T) {
 // TestRollingRestartBehindHAProxy restarts three replicas one by one under load. No request fails.
 func TestRollingRestartBehindHAProxy(t *testing.T) {
 	f := startFleet(t)
-	l := startLoad(t, f)
+	l := startTraffic(t, f)
 	for _, name := range []string{"a", "b", "c"} {
 		l.more(100)
 		seen := f.proxy.count()
@@ -235,7 +241,7 @@ func TestRollingRestartBehindHAProxy(t *testing.T) {
 // TestKilledReplicasBehindHAProxy kills three replicas one by one under load. HAProxy asks another replica, so that no request fails.
 func TestKilledReplicasBehindHAProxy(t *testing.T) {
 	f := startFleet(t)
-	l := startLoad(t, f)
+	l := startTraffic(t, f)
 	for _, name := range []string{"a", "b", "c"} {
 		l.more(100)
 		seen := f.proxy.count()

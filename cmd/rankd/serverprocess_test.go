@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds each wait for a process. Only a failure waits for it.
-const patience = 60 * time.Second
+const patience = 30 * time.Second
 
 // serverProcess is "rankd serve" as a process. One goroutine.
 type serverProcess struct {
@@ -186,7 +186,7 @@ func digestOf(token string) string {
 type httpReply struct {
 	status int
 	body   string
-	header http.Header
+	last   bool // The server closes the connection.
 }
 
 // ask sends a request over HTTP. A token may be empty.
@@ -215,7 +215,7 @@ func read(t *testing.T, reply *http.Response) httpReply {
 	defer reply.Body.Close()
 	body, err := io.ReadAll(reply.Body)
 	require.NoError(t, err)
-	return httpReply{reply.StatusCode, string(body), reply.Header}
+	return httpReply{reply.StatusCode, string(body), reply.Close}
 }
 
 // newClient returns a client with connections of its own, which close with the test.

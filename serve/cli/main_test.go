@@ -3,7 +3,7 @@ package cli
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/rankd/rankd/loop/looptest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { looptest.Main(m) }

@@ -37,8 +37,7 @@ type entrance struct {
 	name     string
 	address  address
 	front    front
-	tls      *tls.Config // of a front that knows no TLS of its own; nil: none
-	secured  bool        // by this TLS or its own
+	tls      *tls.Config // nil: none
 	listener net.Listener
 }
 
@@ -101,21 +100,17 @@ func (s *server) build(o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	var secured *tls.Config
-	if s.certificates != nil {
-		secured = s.certificates.Config()
-	}
 	if o.httpAddress.on() {
 		s.http, err = httpfront.New(s.service, s.store, httpfront.Options{
 			MaxConnections: o.maxConnections, MaxHeaderBytes: o.maxHeaderBytes, MaxRequestBytes: o.maxRequestBytes,
 			MaxBodyBytes: o.maxBodyBytes, BatchInflight: o.batchInflight,
 			IdleTimeout: engineflags.Milliseconds(o.httpIdleTimeoutMS), ReadTimeout: engineflags.Milliseconds(o.readTimeoutMS),
-			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), TLS: secured, Logger: s.log,
+			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), Logger: s.log,
 		})
 		if err != nil {
 			return err
 		}
-		s.entrances = append(s.entrances, entrance{name: "http", address: o.httpAddress, front: s.http, secured: secured != nil})
+		s.entrances = append(s.entrances, entrance{name: "http", address: o.httpAddress, front: s.http, tls: s.secured("http/1.1")})
 	}
 	if o.respAddress.on() {
 		s.resp = respfront.New(s.service, s.store, s.engine.Reactor(), respfront.Options{
@@ -123,7 +118,7 @@ func (s *server) build(o *options) (err error) {
 			IdleTimeout: engineflags.Milliseconds(o.respIdleTimeoutMS), ReadTimeout: engineflags.Milliseconds(o.readTimeoutMS),
 			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), CancelAtEOF: o.respCancelAtEOF, Logger: s.log,
 		})
-		s.entrances = append(s.entrances, entrance{name: "resp", address: o.respAddress, front: s.resp, tls: secured, secured: secured != nil})
+		s.entrances = append(s.entrances, entrance{name: "resp", address: o.respAddress, front: s.resp, tls: s.secured()})
 	}
 	if !o.adminAddress.on() {
 		return nil
@@ -136,6 +131,16 @@ func (s *server) build(o *options) (err error) {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	return nil
+}
+
+// secured returns how a front speaks TLS, with these protocols over it, or nil.
+func (s *server) secured(protocols ...string) *tls.Config {
+	if s.certificates == nil {
+		return nil
+	}
+	config := s.certificates.Config()
+	config.NextProtos = protocols
+	return config
 }
 
 // The limits of the port for operators. Answers have no bound in time, because a CPU profile takes as long as it is asked for.
@@ -165,8 +170,8 @@ func (s *server) listen(o *options) error {
 			return cannotListen(e.address.flag, err)
 		}
 		e.listener = l
-		s.log.Info("listening", "front", e.name, "address", l.Addr().String(), "tls", e.secured)
-		if o.tokens != "" && !e.secured && !e.address.local() {
+		s.log.Info("listening", "front", e.name, "address", l.Addr().String(), "tls", e.tls != nil)
+		if o.tokens != "" && e.tls == nil && !e.address.local() {
 			s.log.Warn("tokens travel in clear, since there is no TLS", "front", e.name)
 		}
 	}

@@ -65,9 +65,9 @@ func TestCommands(t *testing.T) {
 			{"CONFIG GET save", "*2 $4 save $0 "}, {"CONFIG GET appendonly SAVE save", "*4 $4 save $0  $10 appendonly $2 no"}, {"CONFIG GET maxmemory", "*0"},
 			{"CONFIG SET save x", "-ERR only CONFIG GET"}, {"CONFIG GET", "-ERR only CONFIG GET"}, {"HELLO 3", "%7 "}, {"CONFIG GET save", "%1 $4 save $0 "},
 		},
-		"AUTH":   {{"AUTH token", "-ERR AUTH <password> called without any password"}, {"PING", "+PONG"}},
-		"RESET":  {{"HELLO 3 SETNAME me", "%7 "}, {"RESET", "+RESET"}, {"CLIENT GETNAME", "$-1"}},
-		"INFO":   {{"INFO server", "rankd_version:v9 "}, {"INFO", "# Stats"}, {"INFO", "uptime_in_seconds:"}},
+		"AUTH":  {{"AUTH token", "-ERR AUTH <password> called without any password"}, {"PING", "+PONG"}},
+		"RESET": {{"HELLO 3 SETNAME me", "%7 "}, {"RESET", "+RESET"}, {"CLIENT GETNAME", "$-1"}},
+		"INFO":  {{"INFO server", "rankd_version:v9 "}, {"INFO", "# Stats"}, {"INFO", "uptime_in_seconds:"}},
 		"COMMAND": {
 			{"COMMAND COUNT", ":N"}, {"COMMAND LIST", "*14 $4 rank $9 rank.many $5 plans "}, {"COMMAND", "*14 *10 $4 rank :-3 *1 +readonly :0 :0 :0 *0 *0 *0 *0 *10 "},
 			{"COMMAND INFO ping nope quit", "*3 *10 $4 ping :-1 *1 +readonly :0 :0 :0 *0 *0 *0 *0 *-1 *10 $4 quit :-1 *1 +no_auth "},

@@ -28,16 +28,13 @@ func runSelect(_ *session, args [][]byte, dst []byte) []byte {
 	return redcon.AppendOK(dst)
 }
 
-// parameters are those of Redis's configuration that redis-benchmark asks for. rankd keeps nothing.
-var parameters = [...][2]string{{"save", ""}, {"appendonly", "no"}}
-
-// runConfig is CONFIG GET name...
+// runConfig is CONFIG GET name... redis-benchmark asks what Redis keeps on disk; rankd keeps nothing.
 func runConfig(s *session, args [][]byte, dst []byte) []byte {
 	if !strings.EqualFold(string(args[1]), "GET") || len(args) < 3 {
 		return redcon.AppendError(dst, "ERR only CONFIG GET name is known")
 	}
 	var found [][2]string
-	for _, parameter := range parameters {
+	for _, parameter := range [...][2]string{{"save", ""}, {"appendonly", "no"}} {
 		for _, name := range args[2:] {
 			if strings.EqualFold(string(name), parameter[0]) {
 				found = append(found, parameter)
