@@ -80,7 +80,7 @@ type gate struct {
 	opened  chan struct{}
 }
 
-func newGate() *gate { return &gate{entered: make(chan struct{}, 64), opened: make(chan struct{})} }
+func newGate() *gate { return &gate{entered: make(chan struct{}, 1024), opened: make(chan struct{})} }
 
 func (g *gate) spec() task.Spec {
 	return task.Spec{Op: "test::gate", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
