@@ -21,7 +21,7 @@ func TestParseGiven(t *testing.T) {
 	}{
 		"nothing given":                    {`{"user_id": 7, "request_id": "r"}`, Given{}, Parsed{RequestID: "r", UserID: 7}, ""},
 		"no document":                      {``, Given{UserID: 7, Plan: "p", RequestID: "g"}, Parsed{RequestID: "g", UserID: 7, Plan: "p"}, ""},
-		"no document and no user":          {``, Given{Plan: "p", RequestID: "g"}, Parsed{}, "Invalid JSON input: unexpected end"},
+		"no document and no user":          {``, Given{Plan: "p", RequestID: "g"}, Parsed{}, "Invalid JSON input: empty document"},
 		"the user and the plan":            {`{"request_id": "r"}`, Given{UserID: 7, Plan: "p", RequestID: "g"}, Parsed{RequestID: "r", UserID: 7, Plan: "p"}, ""},
 		"said twice":                       {`{"request_id": "r", "user_id": "7", "plan": "p"}`, Given{UserID: 7, Plan: "p"}, Parsed{RequestID: "r", UserID: 7, Plan: "p"}, ""},
 		"an id that is not a string":       {`{"request_id": 5, "user_id": 7}`, Given{RequestID: "g"}, Parsed{RequestID: "g", UserID: 7}, ""},
@@ -30,7 +30,7 @@ func TestParseGiven(t *testing.T) {
 		"another user":                     {`{"user_id": 8}`, Given{UserID: 7, RequestID: "g"}, Parsed{}, "Invalid request: user_id is 8, and the request came for user 7"},
 		"a bad user":                       {`{"user_id": 0}`, Given{UserID: 7, RequestID: "g"}, Parsed{}, "Invalid request: user_id must be an integer from 1 to 4294967295, got 0"},
 		"another plan":                     {`{"user_id": 7, "plan": "q"}`, Given{Plan: "p", RequestID: "g"}, Parsed{}, `Invalid request: plan is "q", and the request came for plan "p"`},
-		"a document that is not an object": {`[]`, Given{UserID: 7, RequestID: "g"}, Parsed{}, ""},
+		"a document that is not an object": {`[]`, Given{UserID: 7, RequestID: "g"}, Parsed{}, "Invalid request: missing required field: user_id"},
 		"a fault of the grammar":           {`{`, Given{UserID: 7, RequestID: "g"}, Parsed{}, "Invalid JSON input"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,9 +53,9 @@ func TestParseNamesWhatIsOverridden(t *testing.T) {
 	require.NoError(t, err)
 	for doc, want := range map[string][]string{
 		`{"user_id": 1}`: nil,
-		`{"user_id": 1, "param_overrides": null}`:                                                  nil,
-		`{"user_id": 1, "param_overrides": {}}`:                                                    nil,
-		`{"user_id": 1, "param_overrides": {"weight": 1, "blocklist_regex": "a", "weight": null}}`: {"weight", "blocklist_regex"},
+		`{"user_id": 1, "param_overrides": null}`:                                               nil,
+		`{"user_id": 1, "param_overrides": {}}`:                                                 nil,
+		`{"user_id": 1, "param_overrides": {"weight": 1, "blocklist_regex": "a", "weight": 2}}`: {"weight", "blocklist_regex"},
 	} {
 		got, err := Parse([]byte(doc), reg)
 		require.NoError(t, err, doc)

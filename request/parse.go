@@ -151,7 +151,7 @@ func badDecimal(text string) string {
 // readUserID reads the user, which is given if it is not zero.
 func (r *Parsed) readUserID(root *jsondoc.Value, given int64) *Error {
 	v := root.Get("user_id")
-	if v == nil && given != 0 {
+	if v == nil && given != 0 && root.Kind == jsondoc.Object {
 		r.UserID = given
 		return nil
 	}

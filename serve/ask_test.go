@@ -99,8 +99,7 @@ func TestEachClass(t *testing.T) {
 			expect(serve.Unauthenticated, func(q *serve.Query) { user("rows")(q); q.Caller = nil })
 			expect(serve.Forbidden, func(q *serve.Query) { user("rows")(q); q.Caller = caller(t, access.Rules{}) })
 			expect(serve.Internal, user("broken"))
-			expect(serve.Timeout, func(q *serve.Query) { user("held")(q); q.Timeout = time.Millisecond })
-			<-w.gate.entered
+			expect(serve.Timeout, func(q *serve.Query) { user("slow")(q); q.Timeout = time.Millisecond })
 
 			running, ran := w.start(user("held"))
 			<-w.gate.entered
@@ -243,7 +242,7 @@ func TestPlans(t *testing.T) {
 		}
 		return names
 	}
-	assert.Equal(t, []string{"broken", "held", "own", "rows", "viewer", "weighted"}, names(root(t)))
+	assert.Equal(t, []string{"broken", "held", "own", "rows", "slow", "viewer", "weighted"}, names(root(t)))
 	assert.Equal(t, []string{"viewer"}, names(caller(t, access.Rules{Plans: []string{"v*"}})))
 	assert.Empty(t, names(caller(t, access.Rules{})))
 	assert.Empty(t, names(nil))
@@ -284,23 +283,31 @@ func TestAnAbandonedRequestEnds(t *testing.T) {
 	assert.Contains(t, []string{"abandoned", "ok"}, q.Reply.Class.Label()) // The gate is the plan's last node.
 }
 
-// Hundreds of requests in flight have no goroutine.
+// Requests that wait have no goroutine, nor have those that are refused.
 func TestNoGoroutinePerRequest(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "slow", Plans: slowPlans, MaxInflight: 200, MaxQueue: 100})
-	ask := func(n int) {
-		done := make(chan struct{}, n)
-		for range n {
-			q := w.NewQuery(serve.RESP, func(*serve.Query) { done <- struct{}{} })
-			q.Caller, q.User = root(t), []byte("1")
-			w.Ask(q)
-		}
-		before := runtime.NumGoroutine()
-		assert.Less(t, before, 60)
-		for range n {
-			<-done
-		}
+	const waiting = 400
+	w := open(t, rankd.Options{Plan: "held", MaxInflight: 1, MaxQueue: waiting})
+	done := make(chan struct{}, waiting+1)
+	ask := func() {
+		q := w.NewQuery(serve.RESP, func(*serve.Query) { done <- struct{}{} })
+		q.Caller, q.User = w.caller, []byte("1")
+		w.Ask(q)
 	}
-	ask(1)
-	ask(400) // 100 of them are refused
-	assert.EqualValues(t, 100, w.value(`rankd_requests_total{class="overloaded",front="resp",plan="slow"}`))
+	ask()
+	<-w.gate.entered
+	before := runtime.NumGoroutine()
+	for range waiting {
+		ask()
+	}
+	for range waiting {
+		ask()
+		<-done // refused inside
+	}
+	assert.InDelta(t, before, runtime.NumGoroutine(), 5)
+	assert.EqualValues(t, waiting, w.value(`rankd_requests_total{class="overloaded",front="resp",plan="held"}`))
+	close(w.gate.opened)
+	for range waiting + 1 {
+		<-done
+	}
+	assert.EqualValues(t, waiting+1, w.value(`rankd_requests_total{class="ok",front="resp",plan="held"}`))
 }

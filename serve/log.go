@@ -23,6 +23,7 @@ type failure struct {
 	plan   string         // of the library; empty: none
 	caller *access.Caller // nil: unknown
 	trace  traceID
+	silent int // failures before it that have no line
 }
 
 // defaultLogPerSecond is how many lines a second the log gets unless told otherwise.
@@ -62,6 +63,7 @@ func (l *failureLog) add(f failure) {
 		l.dropped.Inc()
 		return
 	}
+	f.silent, l.silent = l.silent, 0
 	l.lines = append(l.lines, f)
 	if !l.writing {
 		l.writing = true
@@ -73,22 +75,21 @@ func (l *failureLog) add(f failure) {
 func (l *failureLog) write() {
 	for {
 		l.mu.Lock()
-		lines, silent := l.lines, l.silent
-		l.lines, l.silent = nil, 0
+		lines := l.lines
+		l.lines = nil
 		l.writing = len(lines) > 0
 		l.mu.Unlock()
 		if len(lines) == 0 {
 			return
 		}
 		for _, f := range lines {
-			f.log(l.logger, silent)
-			silent = 0
+			f.log(l.logger)
 		}
 	}
 }
 
-// log writes one line. silent failures had none since the last one.
-func (f *failure) log(logger *slog.Logger, silent int) {
+// log writes one line.
+func (f *failure) log(logger *slog.Logger) {
 	attrs := make([]slog.Attr, 0, 12)
 	add := func(name, value string) {
 		if value != "" {
@@ -110,8 +111,8 @@ func (f *failure) log(logger *slog.Logger, silent int) {
 	if f.err.Elapsed > 0 {
 		attrs = append(attrs, slog.Duration("elapsed", f.err.Elapsed))
 	}
-	if silent > 0 {
-		attrs = append(attrs, slog.Int("unlogged", silent))
+	if f.silent > 0 {
+		attrs = append(attrs, slog.Int("unlogged", f.silent))
 	}
 	logger.LogAttrs(context.Background(), f.class.level(), "request failed", attrs...)
 }

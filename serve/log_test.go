@@ -32,7 +32,7 @@ func TestTheLineOfAFailedRequest(t *testing.T) {
 	assert.Equal(t, map[string]any{
 		"level": "INFO", "msg": "request failed", "front": "http", "class": "bad_request", "caller": "tester", "plan": "viewer",
 		"trace_id": "0af7651916cd43dd8448eb211c80319c", "request_id": strings.Repeat("long", 50) + "… (4000 bytes)", "error": "Invalid request",
-		"detail": `require names the node "nobody", and plan "viewer" has none of that id or label`,
+		"detail": `require names the node "nobody", and plan "viewer" has none of that id or label; did you mean "out"?`,
 	}, lines[0])
 	assert.Equal(t, map[string]any{
 		"level": "INFO", "msg": "request failed", "front": "resp", "class": "unauthenticated", "request_id": "mine", "error": "Not authenticated",
@@ -69,7 +69,7 @@ func TestAStalledLogHoldsUpNobody(t *testing.T) {
 		w.Refuse(serve.HTTP, serve.BadRequest, "x", "again")
 	}
 	w.log.mu.Unlock()
-	lines := w.log.lines(t, 65)
+	lines := w.log.lines(t, 64)
 	assert.Less(t, len(lines), 200)
 }
 

@@ -64,13 +64,9 @@ var folder = fstest.MapFS{
 	"viewer.plan.json": plan("viewer", `{"node_id": "out", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}}`),
 	"weighted.plan.json": plan("weighted", `{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}},
 		{"node_id": "out", "op": "core::vm", "inputs": ["rows"], "params": {"out_key": 2002, "expr_id": "e"}}`),
-	"broken.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "broken"}`)},
-}
-
-// slowPlans has a plan that sleeps, which takes no CPU worker.
-var slowPlans = fstest.MapFS{
 	"slow.plan.json": plan("slow", `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
 		{"node_id": "out", "op": "test::sleep", "inputs": ["rows"], "params": {"duration_ms": 50}}`),
+	"broken.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "broken"}`)},
 }
 
 func plan(name, nodes string) *fstest.MapFile {
@@ -84,7 +80,7 @@ type gate struct {
 	opened  chan struct{}
 }
 
-func newGate() *gate { return &gate{entered: make(chan struct{}, 64), opened: make(chan struct{})} }
+func newGate() *gate { return &gate{entered: make(chan struct{}, 1024), opened: make(chan struct{})} }
 
 func (g *gate) spec() task.Spec {
 	return task.Spec{Op: "test::gate", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
