@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -38,9 +39,10 @@ type Caller interface {
 }
 
 // Async is the asynchronous engine: it drives any number of requests on one loop. Its state is
-// loop only. Any goroutine may call Submit, Post, Close, Clock and Metrics.
+// loop only. Any goroutine may call Submit, Post, Close, Clock, Reactor and Metrics.
 type Async struct {
 	loop        *loop.Loop
+	reactor     *reactor.Reactor // hosts loop if OpenAsync started it; otherwise nil
 	cpu         CPU
 	reg         *registry.Registry
 	clients     []Caller // by endpoint index; nil for an endpoint that is not a Redis

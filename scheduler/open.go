@@ -99,6 +99,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
 		MaxInflight: cfg.MaxInflight, MaxQueue: cfg.MaxQueue, Placement: cfg.Placement, Memory: cfg.Memory,
 	})
+	e.reactor = host
 	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]Remote, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
@@ -116,6 +117,10 @@ func OpenAsync(cfg Config) (*Async, error) {
 	}
 	return e, nil
 }
+
+// Reactor returns the reactor that OpenAsync started, nil on a loop of somebody else's. It ends when Close
+// returns. Any goroutine.
+func (e *Async) Reactor() *reactor.Reactor { return e.reactor }
 
 // RedisOptions returns an endpoint's policy as the clients of package resp take it.
 func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {

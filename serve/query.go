@@ -73,6 +73,14 @@ func (q *Query) Release() {
 	q.Reply, q.request, q.plan = Reply{}, rankd.Request{}, nil
 }
 
+// longRows is how many rows take some 0.2 ms to encode.
+const longRows = 2048
+
+// Long reports whether the reply takes so long to encode that an event loop should leave it to another goroutine.
+func (q *Query) Long() bool {
+	return q.request.Trace || q.request.Explain.Asked() || q.Reply.answer != nil && q.Reply.answer.Len() > longRows
+}
+
 // start checks the request and hands it to the engine, or returns why not.
 func (q *Query) start() (Class, *rankd.Error) {
 	s, r := q.service, &q.request

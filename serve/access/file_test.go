@@ -46,7 +46,6 @@ func TestProblemsOfAFile(t *testing.T) {
 		{"a token instead of its digest", "[[token]]\nname = \"a\"\nplans = [\"*\"]\nsha256 = \"" + secret + "\"", "token 1 (a): sha256 must be the SHA-256 of the token, 64 hexadecimal digits"},
 		{"an unknown field", "[[token]]\nname = \"a\"\ntoken = \"" + secret + "\"", "line 3: unknown field; a [[token]] has name, sha256"},
 		{"an unknown field of that name", entry("a", "t", allPlans, secret+" = 1"), "line 5: unknown field"},
-		{"a table in place of a list", "[token]\nname = \"" + secret + "\"", "malformed TOML, or a value of the wrong type"},
 		{"a wrong type", "[[token]]\nname = 7 # " + secret, "line 2: malformed TOML, or a value of the wrong type"},
 		{"no name", entry("", "t", allPlans), "token 1: name must be"},
 		{"a bad name", entry(secret+"!", "t", allPlans), "token 1: name must be"},

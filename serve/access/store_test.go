@@ -134,7 +134,7 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 	for name, spoil := range map[string]func(){
 		"malformed": func() { replace("[[token") },
 		"writable":  func() { replace(entry("b", "tb", allPlans)); require.NoError(t, os.Chmod(s.path, 0o666)) },
-		"removed":   func() { require.NoError(t, os.Remove(s.path)) },
+		"removed":   func() { require.NoError(t, os.RemoveAll(s.path)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			spoil()
