@@ -127,6 +127,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
 	e.inliner.resume = e.resumeParked
+	e.inliner.ctx = task.Ctx{Registry: cfg.Registry, Outside: &e.outside, Waiter: task.NoWaiter{}}
 	return e
 }
 
