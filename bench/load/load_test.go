@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"strconv"
@@ -143,6 +144,23 @@ func TestFailuresAreCountedNotTimed(t *testing.T) {
 	assert.ErrorIs(t, r.FirstError, broken)
 	assert.EqualValues(t, 2000, r.Latency.TotalCount(), "over all shards")
 	assert.InEpsilon(t, 2000/r.Elapsed.Seconds(), r.PerSecond(), 1e-9)
+}
+
+func TestRefusalsAreCountedAndTimedApart(t *testing.T) {
+	target := &serving{answer: func(user int64) error {
+		if user == 2 {
+			return fmt.Errorf("OVERLOADED: %w", ErrRefused)
+		}
+		return nil
+	}}
+	r, err := Driver{}.Run(t.Context(), target, Load{Users: []int64{1, 2, 3}, Heavy: []int64{2}, Concurrency: 16, Requests: 3000})
+	target.Close()
+	require.NoError(t, err)
+	assert.EqualValues(t, 2000, r.Answered)
+	assert.Zero(t, r.Errors)
+	assert.EqualValues(t, 1000, r.Refused.Count)
+	assert.EqualValues(t, 1000, r.Refused.Latency.TotalCount())
+	assert.Zero(t, r.Heavy.Answered, "a refusal is nothing else")
 }
 
 // oversleeper is a clock and a sleep that takes longer once.
