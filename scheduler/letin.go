@@ -99,4 +99,6 @@ func (e *Async) dropWaiting() {
 }
 
 // pending reports whether requests run or wait.
-func (e *Async) pending() bool { return e.runs.len() > 0 || e.admission.Queued() > 0 }
+func (e *Async) pending() bool {
+	return e.runs.len() > 0 || e.admission.Queued() > 0
+}

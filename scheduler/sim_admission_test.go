@@ -82,5 +82,6 @@ func (w *simWorld) checkBegun() {
 	w.check(s.Refused == refused, "%d requests were refused, counted %d", refused, s.Refused)
 	begun := w.engine.counts.Requests
 	w.check(begun+s.Expired+s.Dropped == taken, "%d requests begun, %d expired and %d dropped of %d", begun, s.Expired, s.Dropped, taken)
-	w.check(w.held == 0 && (w.cfg.maxInflight == 0 || w.engine.admission.held.Load() == 0), "%d requests are held after the last answer", w.held)
+	held := w.engine.admission.held.Load()
+	w.check(w.held == 0 && held == 0, "%d requests are unanswered, and %d hold a place, after the last answer", w.held, held)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -264,6 +265,18 @@ func TestFlagsGrant(t *testing.T) {
 	}
 	assert.Equal(t, 200, ask(t, closed, `{"user_id": 1}`).status)
 	assert.Equal(t, 403, ask(t, other, `{"user_id": 1}`).status, "another plan")
+}
+
+// TestTheBlockingEnginesServeHTTP: they have no loop for RESP.
+func TestTheBlockingEnginesServeHTTP(t *testing.T) {
+	for _, engine := range []string{engineflags.Pool, engineflags.Sequential} {
+		s := startServer(t, "--engine", engine, "--resp", "off", "--admin", "off", "--drain_delay_ms", "0")
+		r := ask(t, newClient(t), "http://"+s.http+"/v1/rank/diamond", "", `{"user_id": 3}`)
+		assert.Equal(t, 200, r.status, engine)
+		assert.Contains(t, r.body, `"candidates"`)
+		require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+		assert.Equal(t, exitOK, s.awaitEnd(t))
+	}
 }
 
 // TestAServerInProcess runs the command in this process, for the check of goroutines that every test here ends with.

@@ -50,6 +50,9 @@ func parse(text []byte) ([]*Caller, error) {
 	if err := decoder.Decode(&file); err != nil {
 		return nil, withoutText(err)
 	}
+	if len(file.Token) == 0 { // perhaps its writer has just begun
+		return nil, errors.New("no [[token]]")
+	}
 	if len(file.Token) > tokensMax {
 		return nil, fmt.Errorf("%d tokens are too many; a file has at most %d", len(file.Token), tokensMax)
 	}

@@ -43,6 +43,7 @@ func TestProblemsOfAFile(t *testing.T) {
 	const secret = "s3cret"
 	for _, c := range []struct{ name, text, want string }{
 		{"no TOML", secret, "line 1: malformed TOML"},
+		{"nothing", "", "no [[token]]"},
 		{"a token instead of its digest", "[[token]]\nname = \"a\"\nplans = [\"*\"]\nsha256 = \"" + secret + "\"", "token 1 (a): sha256 must be the SHA-256 of the token, 64 hexadecimal digits"},
 		{"an unknown field", "[[token]]\nname = \"a\"\ntoken = \"" + secret + "\"", "line 3: unknown field; a [[token]] has name, sha256"},
 		{"an unknown field of that name", entry("a", "t", allPlans, secret+" = 1"), "line 5: unknown field"},

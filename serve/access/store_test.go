@@ -133,6 +133,7 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 	before, _ := s.Lookup([]byte("ta"))
 	for name, spoil := range map[string]func(){
 		"malformed": func() { replace("[[token") },
+		"empty":     func() { replace("# to be written") },
 		"writable":  func() { replace(entry("b", "tb", allPlans)); require.NoError(t, os.Chmod(s.path, 0o666)) },
 		"removed":   func() { require.NoError(t, os.RemoveAll(s.path)) },
 	} {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -85,15 +86,13 @@ func TestAnswersEqualStdin(t *testing.T) {
 		"bad name of a plan":     `{"user_id": 1, "request_id": "r", "plan": "../x"}`,
 		"unknown parameter":      `{"user_id": 1, "request_id": "r", "plan": "diamond", "param_overrides": {"x": 1}}`,
 		"unknown required node":  `{"user_id": 1, "request_id": "r", "plan": "diamond", "require": ["x"]}`,
-		"a deadline":             `{"user_id": 1, "request_id": "r", "plan": "parallel_sleep_plan", "deadline_ms": 1}`,
 		"explained":              `{"user_id": 1, "request_id": "r", "plan": "diamond", "explain": [1]}`,
 		"a mode that is unknown": `{"user_id": 1, "request_id": "r", "plan": "diamond", "scheduling": "x"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := stdin(t, s.engine, request.NewStream(strings.NewReader(body), 0))
 			got := s.do(t, post("/v1/rank", body))
-			elapsed := regexp.MustCompile(`[0-9.]+(µs|ms|s)\b`) // of a deadline that has passed
-			assert.Equal(t, elapsed.ReplaceAllString(same(want[0]), "T"), elapsed.ReplaceAllString(same(got.body), "T")+"\n")
+			assert.Equal(t, same(want[0]), same(got.body)+"\n")
 			assert.Equal(t, "application/json", got.Header.Get("Content-Type"))
 		})
 	}
@@ -163,7 +162,7 @@ func TestPlans(t *testing.T) {
 		store *access.Store
 		want  string
 	}{
-		{everything(t), `{"plans":[{"name":"chain"},{"name":"down"},{"name":"held"},{"name":"one"},{"name":"wrong"}]}`},
+		{everything(t), `{"plans":[{"name":"chain"},{"name":"down"},{"name":"held"},{"name":"one"},{"name":"slow"},{"name":"wrong"}]}`},
 		{access.Anyone(few), `{"plans":[{"name":"one"}]}`},
 	} {
 		s := start(t, func(o *setup) { o.store = c.store })
@@ -258,7 +257,7 @@ func TestHeadersAreEchoed(t *testing.T) {
 			assert.Contains(t, got.body, fmt.Sprintf(`"request_id":%q`, c.bodyID))
 		})
 	}
-	assert.Contains(t, s.log.String(), "4bf92f3577b34da6a3ce929d0e0e4736", "a failed request shows its trace")
+	assert.Eventually(t, func() bool { return strings.Contains(s.log.String(), "4bf92f3577b34da6a3ce929d0e0e4736") }, patience, time.Millisecond, "a failed request shows its trace")
 }
 
 func TestNothingOfARequestBecomesAHeader(t *testing.T) {
@@ -303,7 +302,7 @@ func TestTimeouts(t *testing.T) {
 	for _, c := range []struct{ header, body string }{
 		{"1", `{"user_id": 1}`}, {"1", `{"user_id": 1, "deadline_ms": 100000}`}, {"100000", `{"user_id": 1, "deadline_ms": 1}`},
 	} {
-		got := s.do(t, post("/v1/rank/held", c.body, "X-Request-Timeout-Ms: "+c.header))
+		got := s.do(t, post("/v1/rank/slow", c.body, "X-Request-Timeout-Ms: "+c.header))
 		assert.Equal(t, 504, got.StatusCode)
 	}
 }
@@ -311,7 +310,7 @@ func TestTimeouts(t *testing.T) {
 func TestBatchEqualsStdin(t *testing.T) {
 	s := start(t, withData(t))
 	var in strings.Builder
-	for i := range 200 {
+	for i := range 64 {
 		switch i % 8 {
 		case 3:
 			fmt.Fprintf(&in, "{\"user_id\": %d, \"plan\": \n", i)

@@ -37,7 +37,7 @@ type setup struct {
 }
 
 // server is a front with an engine of its own. Its plans: one gives a row with the user as its id; held waits for the test, and chain has a node
-// behind such a one; wrong fails; down asks a Redis that is not there; broken does not load.
+// behind such a one; slow takes a minute; wrong fails; down asks a Redis that is not there; broken does not load.
 type server struct {
 	engine  *rankd.Engine
 	service *serve.Service
@@ -92,6 +92,12 @@ func plan(name, op, params string) *fstest.MapFile {
 		`{"schema_version": 1, "plan_name": %q, "nodes": [{"node_id": "n", "op": %q, "inputs": [], "params": {%s}}], "outputs": ["n"]}`, name, op, params)}
 }
 
+// two returns an artifact with a source node and one behind it.
+func two(name, source, op, params string) *fstest.MapFile {
+	return &fstest.MapFile{Data: fmt.Appendf(nil, `{"schema_version": 1, "plan_name": %q, "nodes": [{"node_id": "a", "op": %q, "inputs": []},
+		{"node_id": "b", "op": %q, "inputs": ["a"], "params": {%s}}], "outputs": ["b"]}`, name, source, op, params)}
+}
+
 // noRedis is the address of a server that is not there.
 func noRedis(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,9 +124,8 @@ func start(t testing.TB, changes ...func(*setup)) *server {
 			AllowRequestScheduling: true, AllowRequestTrace: true, AllowRequestExplain: true,
 			Plans: planFolder{
 				"one.plan.json": plan("one", "test::one", ""), "held.plan.json": plan("held", "test::held", ""),
-				"wrong.plan.json": plan("wrong", "test::wrong", ""), "down.plan.json": plan("down", "core::viewer", `"endpoint": "ep_0001"`),
-				"broken.plan.json": plan("broken", "test::missing", ""), "chain.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "chain",
-					"nodes": [{"node_id": "a", "op": "test::held", "inputs": []}, {"node_id": "b", "op": "test::next", "inputs": ["a"]}], "outputs": ["b"]}`)},
+				"slow.plan.json": two("slow", "test::one", "test::sleep", `"duration_ms": 60000`), "wrong.plan.json": plan("wrong", "test::wrong", ""), "down.plan.json": plan("down", "core::viewer", `"endpoint": "ep_0001"`),
+				"broken.plan.json": plan("broken", "test::missing", ""), "chain.plan.json": two("chain", "test::held", "test::next", ""),
 			},
 			Tasks: []task.Spec{
 				{Op: "test::one", Output: task.Source, Run: one, Inline: true, Cheap: true},

@@ -57,11 +57,12 @@ const (
 func (h *head) read(raw []byte, http11 bool) fault {
 	*h = head{}
 	for len(raw) > 0 {
-		line, rest, ok := bytes.Cut(raw, []byte("\n"))
-		if !ok || len(line) == 0 || line[len(line)-1] != '\r' {
+		end := bytes.IndexByte(raw, '\n')
+		if end < 1 || raw[end-1] != '\r' {
 			return faultLine
 		}
-		line, raw = line[:len(line)-1], rest
+		line := raw[:end-1]
+		raw = raw[end+1:]
 		if len(line) == 0 {
 			break
 		}
@@ -93,12 +94,15 @@ func (h *head) read(raw []byte, http11 bool) fault {
 	return ""
 }
 
-// trim returns a value without the white space around it. An empty value is not nil.
+// trim returns a value without the white space around it. The result is not nil.
 func trim(value []byte) []byte {
-	if value = bytes.Trim(value, " \t"); value != nil {
-		return value
+	for len(value) > 0 && (value[0] == ' ' || value[0] == '\t') {
+		value = value[1:]
 	}
-	return []byte{}
+	for len(value) > 0 && (value[len(value)-1] == ' ' || value[len(value)-1] == '\t') {
+		value = value[:len(value)-1]
+	}
+	return value
 }
 
 // fieldOf returns the field of that name.
@@ -129,12 +133,21 @@ func fieldOf(name []byte) (field, bool) {
 	return f, bytes.EqualFold(name, []byte(fieldNames[f]))
 }
 
+// tokenBytes are the characters that the name of a header may have.
+const tokenBytes = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// inToken says of each byte whether it is in tokenBytes.
+var inToken = func() (table [256]bool) {
+	for i := range len(tokenBytes) {
+		table[tokenBytes[i]] = true
+	}
+	return table
+}()
+
 // isToken reports whether name has only characters that the name of a header may have.
 func isToken(name []byte) bool {
 	for _, c := range name {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
-		case bytes.IndexByte([]byte("!#$%&'*+.^`|~"), c) < 0:
+		if !inToken[c] {
 			return false
 		}
 	}
@@ -144,7 +157,7 @@ func isToken(name []byte) bool {
 // closes reports whether the client ends the connection after this request.
 func (h *head) closes() bool {
 	for option := range bytes.SplitSeq(h.get(connection), []byte(",")) {
-		if bytes.EqualFold(bytes.Trim(option, " \t"), []byte("close")) {
+		if bytes.EqualFold(trim(option), []byte("close")) {
 			return true
 		}
 	}

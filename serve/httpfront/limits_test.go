@@ -160,7 +160,7 @@ func TestASlowReaderIsCut(t *testing.T) {
 		s := start(t, func(o *setup) {
 			o.front.WriteTimeout = short
 			o.listen = func(l net.Listener) net.Listener { return narrow{l} }
-			o.engine.Plans.(planFolder)["many.plan.json"] = plan("many", "test::fixed_source", `"row_count": 1000000`)
+			o.engine.Plans.(planFolder)["many.plan.json"] = plan("many", "test::fixed_source", `"row_count": 100000`)
 		})
 		nc, err := net.Dial("tcp", s.addr)
 		require.NoError(t, err)

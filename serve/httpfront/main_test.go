@@ -3,10 +3,7 @@ package httpfront
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/rankd/rankd/loop/looptest"
 )
 
-// fasthttp starts one goroutine for the header Date, which lives as long as the process.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
-}
+func TestMain(m *testing.M) { looptest.Main(m) }

@@ -52,12 +52,19 @@ func (s *server) exchangeOf(t testing.TB, input string, cuts ...int) string {
 	return dates.ReplaceAllString(same(joined(t, string(output))), "")
 }
 
-// conversation has one request of each kind.
-var conversation = post("/v1/rank/one", `{"user_id": 1, "request_id": "a"}`, "X-Request-Id: x", "traceparent: "+traceContext) +
-	get("/v1/plans") + message("HEAD", "/v1/plans", "") + post("/nowhere", "body") +
-	post("/v1/rank", `{"user_id": 2, "request_id": "b", "plan": "one"}`, "Expect: 100-continue") +
-	post("/v1/rank/wrong", `{"user_id": 3}`) + post("/v1/rank/one", "oops", "X-Request-Timeout-Ms: 1000") +
-	chunkedBatch("{\"user_id\": 4, \"plan\": \"one\", \"request_id\": \"c\"}\nbroken\n\n{\"user_id\": 5, \"plan\": \"one\", \"request_id\": \"d\"}", 5)
+// conversations have requests of each kind, and what must be in the answers.
+var conversations = []struct {
+	text  string
+	parts []string
+}{
+	{post("/v1/rank/one", `{"user_id": 1, "request_id": "a"}`, "X-Request-Id: x", "traceparent: "+traceContext) + post("/v1/rank/wrong", `{"user_id": 3}`),
+		[]string{`{"id":1}`, "as it is meant to be"}},
+	{get("/v1/plans") + message("HEAD", "/v1/plans", "") + post("/nowhere", "body") + post("/v1/rank/one", "oops", "X-Request-Timeout-Ms: 1000"),
+		[]string{`"plans":`, "404", "'o'"}},
+	{post("/v1/rank", `{"user_id": 2, "request_id": "b", "plan": "one"}`, "Expect: 100-continue") +
+		strings.Replace(chunkedBatch(`{"user_id": 6}`, 5), "/v1/batch", "/v1/rank/one", 1), []string{"100 Continue", `{"id":2}`, `{"id":6}`}},
+	{chunkedBatch("{\"user_id\": 4, \"plan\": \"one\", \"request_id\": \"c\"}\nbroken\n\n{\"user_id\": 5, \"plan\": \"one\"}", 25), []string{`{"id":4}`, "'b'", `{"id":5}`}},
+}
 
 // joined returns the output with the chunks of a batch put together: where they are cut depends on time.
 func joined(t testing.TB, output string) string {
@@ -71,25 +78,27 @@ func joined(t testing.TB, output string) string {
 	return head + rest + string(body)
 }
 
-func TestConversationAtEverySplit(t *testing.T) {
+func TestConversationsAtEverySplit(t *testing.T) {
 	s := start(t)
-	whole := s.exchangeOf(t, conversation)
-	for _, part := range []string{`{"id":1}`, `"plans":`, "404", "100 Continue", `{"id":2}`, "as it is meant to be", "oops"[:1], `{"id":4}`, `{"id":5}`} {
-		require.Contains(t, whole, part)
+	for _, c := range conversations {
+		whole := s.exchangeOf(t, c.text)
+		for _, part := range c.parts {
+			require.Contains(t, whole, part)
+		}
+		var each []int
+		for i := 1; i < len(c.text); i++ {
+			require.Equal(t, whole, s.exchangeOf(t, c.text, i), "cut at %d", i)
+			each = append(each, i)
+		}
+		assert.Equal(t, whole, s.exchangeOf(t, c.text, each...), "byte by byte")
 	}
-	for i := 1; i < len(conversation); i++ {
-		assert.Equal(t, whole, s.exchangeOf(t, conversation, i), "cut at %d", i)
-	}
-	each := make([]int, len(conversation))
-	for i := range each {
-		each[i] = i
-	}
-	assert.Equal(t, whole, s.exchangeOf(t, conversation, each...), "byte by byte")
 }
 
 // FuzzSplits sends any bytes whole and in pieces: the front answers the same, and ends.
 func FuzzSplits(f *testing.F) {
-	f.Add(conversation, uint16(3), uint16(40))
+	for _, c := range conversations {
+		f.Add(c.text, uint16(3), uint16(40))
+	}
 	for _, seed := range []string{"GET / HTTP/1.1\r\n\r\n", "\r\n\r\n", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n{}", chunkedBatch("x\ny\n", 1), chunkedBatch("", 1)[:60]} {
 		f.Add(seed, uint16(10), uint16(20))
 	}
