@@ -118,7 +118,7 @@ func TestTraceOfAQueue(t *testing.T) {
 			second := <-answers
 			ran := second.Trace()
 			assert.Positive(t, ran.Request.QueueDelay)
-			assert.Equal(t, second.QueueDelay, ran.Request.QueueDelay)
+			assert.Equal(t, second.QueueDelay(), ran.Request.QueueDelay)
 			require.NoError(t, ran.Check())
 			assert.Contains(t, ran.Segments()[:2], segmentOf(ran, "place"))
 		})

@@ -20,8 +20,6 @@ type Answer struct {
 	Plan string
 	// Elapsed is the time from the request's arrival to its completion.
 	Elapsed time.Duration
-	// QueueDelay is the part of Elapsed in which the request waited to be let in.
-	QueueDelay time.Duration
 
 	engine     *Engine
 	result     *scheduler.Result
@@ -29,6 +27,9 @@ type Answer struct {
 	recording  *trace.Recording // nil unless the request asked for it, and ran
 	explained  *explained       // nil unless the request asked for it, and ran
 }
+
+// QueueDelay returns the part of Elapsed in which the request waited to be let in.
+func (a *Answer) QueueDelay() time.Duration { return a.result.QueueDelay }
 
 // Outputs returns the number of outputs of the plan.
 func (a *Answer) Outputs() int { return len(a.result.Outputs) }

@@ -448,8 +448,7 @@ func (c *call) deliver(result *scheduler.Result) {
 		return
 	}
 	a := &Answer{
-		RequestID: id, Elapsed: elapsed, QueueDelay: result.QueueDelay,
-		engine: e, result: result, showDeltas: c.run.Deltas, recording: recording,
+		RequestID: id, Elapsed: elapsed, engine: e, result: result, showDeltas: c.run.Deltas, recording: recording,
 	}
 	if c.run.Graph != nil {
 		a.Plan = c.run.Graph.Name

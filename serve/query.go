@@ -121,7 +121,7 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 	q.Reply = Reply{Class: OK, RequestID: a.RequestID, answer: a, format: q.service.format}
 	m := q.series()
 	m.requests[OK].Inc()
-	m.observe(a.Elapsed, a.QueueDelay)
+	m.observe(a.Elapsed, a.QueueDelay())
 	if a.Degraded() {
 		m.degraded.Inc()
 	}

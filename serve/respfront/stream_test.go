@@ -69,14 +69,14 @@ func TestTLSInBulk(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{MaxPipeline: 4, MaxUnsentBytes: 100_000, MaxCommandBytes: 1000, MaxBacklogBytes: 1000}, nil)
 	_, dialTLS := w.listenTLS(t)
 	c := dialTLS()
-	const n = 300
+	const n = 20
 	sent := make(chan error, 1)
 	go func() {
 		_, err := c.Write([]byte(strings.Repeat("RANK many 1\r\nPING\r\n", n)))
 		sent <- err
 	}()
 	for range n {
-		assert.Greater(t, len(c.receive()), 100_000)
+		assert.Greater(t, c.receiveLong(), 100_000)
 		assert.Equal(t, "+PONG", c.receive())
 	}
 	assert.NoError(t, <-sent)

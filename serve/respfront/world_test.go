@@ -217,6 +217,14 @@ func (c *client) receive() string {
 	return readable(reply)
 }
 
+// receiveLong reads the next reply, and returns how long it is.
+func (c *client) receiveLong() int {
+	c.t.Helper()
+	reply, err := readReply(c.r)
+	require.NoError(c.t, err)
+	return len(reply)
+}
+
 // ended checks that nothing more comes.
 func (c *client) ended() {
 	c.t.Helper()
