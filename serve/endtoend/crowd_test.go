@@ -34,8 +34,7 @@ func TestCrowd(t *testing.T) {
 	}
 	for i, name := range []string{"RESP", "HTTP"} {
 		t.Run(name, func(t *testing.T) {
-			// A server for crowds is told its memory, since its collector is set up for small heaps.
-			server := demo(t, []string{"GOMEMLIMIT=256MiB"}, "--max_connections", strconv.Itoa(needed), "--read_timeout_ms", "60000", "--write_timeout_ms", "60000")
+			server := demo(t, nil, "--max_connections", strconv.Itoa(needed), "--read_timeout_ms", "60000", "--write_timeout_ms", "60000")
 			f := frontsOf(server.RESP, server.HTTP)[i]
 			before, err := server.Resident()
 			require.NoError(t, err)
