@@ -64,7 +64,7 @@ func (a *Answer) Candidates() iter.Seq[Candidate] {
 
 // SchemaDeltas says which columns each node took in and gave out, in the plan's order. It is nil
 // unless Request.SchemaDeltas was set.
-func (a *Answer) SchemaDeltas() []SchemaDelta { return a.result.Deltas }
+func (a *Answer) SchemaDeltas() []SchemaDelta { return a.result.Deltas() }
 
 // Trace says what ran when. It is nil unless Request.Trace was set, and for a synthetic answer. Each call assembles it
 // anew.
@@ -101,7 +101,7 @@ const (
 func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.result.Outputs,
-		Deltas: a.result.Deltas, ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
+		Deltas: a.result.Deltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
 		Completeness: a.completenessJSON(),
 	}
 	return a.engine.encoders[f].AppendResponse(dst, &r)
@@ -162,20 +162,21 @@ func (o Output) Columns() []Column {
 		return nil
 	}
 	var columns []Column
-	for i := range o.rows.Batch.Floats {
-		columns = append(columns, Column{o.name(o.rows.Batch.Floats[i].Key), FloatColumn})
+	all := o.rows.Batch.Columns()
+	for i := range all.Floats {
+		columns = append(columns, Column{o.name(all.Floats[i].Key), FloatColumn})
 	}
-	for i := range o.rows.Batch.Strings {
-		columns = append(columns, Column{o.name(o.rows.Batch.Strings[i].Key), StringColumn})
+	for i := range all.Strings {
+		columns = append(columns, Column{o.name(all.Strings[i].Key), StringColumn})
 	}
-	for i := range o.rows.Batch.Ints {
-		columns = append(columns, Column{o.name(o.rows.Batch.Ints[i].Key), IntColumn})
+	for i := range all.Ints {
+		columns = append(columns, Column{o.name(all.Ints[i].Key), IntColumn})
 	}
-	for i := range o.rows.Batch.Bools {
-		columns = append(columns, Column{o.name(o.rows.Batch.Bools[i].Key), BoolColumn})
+	for i := range all.Bools {
+		columns = append(columns, Column{o.name(all.Bools[i].Key), BoolColumn})
 	}
-	for i := range o.rows.Batch.Sets {
-		columns = append(columns, Column{o.name(o.rows.Batch.Sets[i].Key), SetColumn})
+	for i := range all.Sets {
+		columns = append(columns, Column{o.name(all.Sets[i].Key), SetColumn})
 	}
 	return columns
 }
@@ -191,27 +192,27 @@ func (o Output) name(id registry.KeyID) string {
 // values[i] is null; a column without nulls has a nil null. ok is false if the output lacks a float
 // column of that name.
 func (o Output) Floats(column string) (values []float64, null []bool, ok bool) {
-	return valuesOf(o, column, (*rowset.Columns).Float, (*rowset.FloatColumn).Value)
+	return valuesOf(o, column, (*rowset.Batch).Float, (*rowset.FloatColumn).Value)
 }
 
 // Strings is Floats for a string column.
 func (o Output) Strings(column string) (values []string, null []bool, ok bool) {
-	return valuesOf(o, column, (*rowset.Columns).String, (*rowset.StringColumn).Value)
+	return valuesOf(o, column, (*rowset.Batch).String, (*rowset.StringColumn).Value)
 }
 
 // Ints is Floats for an int column.
 func (o Output) Ints(column string) (values []int64, null []bool, ok bool) {
-	return valuesOf(o, column, (*rowset.Columns).Int, (*rowset.IntColumn).Value)
+	return valuesOf(o, column, (*rowset.Batch).Int, (*rowset.IntColumn).Value)
 }
 
 // Bools is Floats for a bool column.
 func (o Output) Bools(column string) (values, null []bool, ok bool) {
-	return valuesOf(o, column, (*rowset.Columns).Bool, (*rowset.BoolColumn).Value)
+	return valuesOf(o, column, (*rowset.Batch).Bool, (*rowset.BoolColumn).Value)
 }
 
 // Sets is Floats for a column of string sets. The members of each ascend by their bytes.
 func (o Output) Sets(column string) (values [][]string, null []bool, ok bool) {
-	return valuesOf(o, column, (*rowset.Columns).Set, setValue)
+	return valuesOf(o, column, (*rowset.Batch).Set, setValue)
 }
 
 // setValue returns the set of a batch row.
@@ -219,7 +220,7 @@ func setValue(c *rowset.SetColumn, row int) ([]string, bool) { return c.AppendVa
 
 // valuesOf returns the values of a column of type C, one per candidate. of finds the column in a batch, and value
 // returns the value of a batch row, or the zero value and false for a null.
-func valuesOf[C, T any](o Output, name string, of func(*rowset.Columns, registry.KeyID) *C, value func(*C, int) (T, bool)) (values []T, null []bool, ok bool) {
+func valuesOf[C, T any](o Output, name string, of func(*rowset.Batch, registry.KeyID) *C, value func(*C, int) (T, bool)) (values []T, null []bool, ok bool) {
 	c := columnOf(o, name, of)
 	if c == nil {
 		return nil, nil, false
@@ -239,12 +240,12 @@ func valuesOf[C, T any](o Output, name string, of func(*rowset.Columns, registry
 }
 
 // columnOf returns the column of that name, or nil.
-func columnOf[C any](o Output, name string, of func(*rowset.Columns, registry.KeyID) *C) *C {
+func columnOf[C any](o Output, name string, of func(*rowset.Batch, registry.KeyID) *C) *C {
 	key, ok := o.registry.KeyByName(name)
 	if !ok || o.rows.Batch == nil {
 		return nil
 	}
-	return of(&o.rows.Batch.Columns, key.ID)
+	return of(o.rows.Batch, key.ID)
 }
 
 // Candidate is one ranked row. Immutable; any goroutine.
@@ -259,35 +260,35 @@ func (c Candidate) ID() int64 { return c.output.rows.Batch.IDs[c.row] }
 // Float returns the candidate's value in a float column. ok is false if the value is null
 // or the output lacks a float column of that name.
 func (c Candidate) Float(column string) (value float64, ok bool) {
-	return valueOf(c, column, (*rowset.Columns).Float, (*rowset.FloatColumn).Value)
+	return valueOf(c, column, (*rowset.Batch).Float, (*rowset.FloatColumn).Value)
 }
 
 // String returns the candidate's value in a string column. ok is false if the value is null
 // or the output lacks a string column of that name.
 func (c Candidate) String(column string) (value string, ok bool) {
-	return valueOf(c, column, (*rowset.Columns).String, (*rowset.StringColumn).Value)
+	return valueOf(c, column, (*rowset.Batch).String, (*rowset.StringColumn).Value)
 }
 
 // Int returns the candidate's value in an int column. ok is false if the value is null or the output lacks
 // an int column of that name.
 func (c Candidate) Int(column string) (value int64, ok bool) {
-	return valueOf(c, column, (*rowset.Columns).Int, (*rowset.IntColumn).Value)
+	return valueOf(c, column, (*rowset.Batch).Int, (*rowset.IntColumn).Value)
 }
 
 // Bool returns the candidate's value in a bool column. ok is false if the value is null or the output lacks
 // a bool column of that name.
 func (c Candidate) Bool(column string) (value, ok bool) {
-	return valueOf(c, column, (*rowset.Columns).Bool, (*rowset.BoolColumn).Value)
+	return valueOf(c, column, (*rowset.Batch).Bool, (*rowset.BoolColumn).Value)
 }
 
 // Set returns the candidate's value in a column of string sets, its members ascending by their bytes. ok is
 // false if the value is null or the output lacks such a column of that name.
 func (c Candidate) Set(column string) (value []string, ok bool) {
-	return valueOf(c, column, (*rowset.Columns).Set, setValue)
+	return valueOf(c, column, (*rowset.Batch).Set, setValue)
 }
 
 // valueOf is valuesOf for one candidate.
-func valueOf[C, T any](c Candidate, name string, of func(*rowset.Columns, registry.KeyID) *C, value func(*C, int) (T, bool)) (v T, ok bool) {
+func valueOf[C, T any](c Candidate, name string, of func(*rowset.Batch, registry.KeyID) *C, value func(*C, int) (T, bool)) (v T, ok bool) {
 	column := columnOf(c.output, name, of)
 	if column == nil {
 		return v, false

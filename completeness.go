@@ -37,11 +37,12 @@ type NodeCompleteness struct {
 // Completeness says what each lenient node contributed that was due, and each other node that lacks something, in the
 // plan's order. It is nil if the plan has no lenient node and nothing is missing.
 func (a *Answer) Completeness() []NodeCompleteness {
-	if a.result.Completeness == nil {
+	lenient := a.result.Completeness()
+	if lenient == nil {
 		return nil
 	}
-	all := make([]NodeCompleteness, len(a.result.Completeness))
-	for i, c := range a.result.Completeness {
+	all := make([]NodeCompleteness, len(lenient))
+	for i, c := range lenient {
 		all[i] = NodeCompleteness{
 			Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Status: c.Status, Dropped: c.Dropped, Err: c.Err,
 		}

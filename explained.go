@@ -24,7 +24,7 @@ type explained struct {
 // newExplained returns what an explanation needs of a run that is over.
 func newExplained(x *scheduler.Execution, result *scheduler.Result, asked Explain) *explained {
 	asked.IDs = slices.Clone(asked.IDs)
-	return &explained{graph: x.Graph, rows: result.Rows, userID: x.UserID, params: x.Params, asked: asked}
+	return &explained{graph: x.Graph, rows: result.Rows(), userID: x.UserID, params: x.Params, asked: asked}
 }
 
 // Explanation says why the rows of the answer are where they are, and why ids are missing. It is nil for a

@@ -89,7 +89,7 @@ func TestExplanationsOfRandomPlans(t *testing.T) {
 			for i := range r.Outputs {
 				require.Equal(t, idsOf(plainly, i), idsOf(r, i), "seed %d", seed)
 			}
-			require.Nil(t, plainly.Rows)
+			require.Nil(t, plainly.Rows())
 			doc, err := e.MarshalJSON()
 			require.NoError(t, err)
 			if want == "" {
@@ -135,7 +135,7 @@ func checkMissing(t *testing.T, g *plan.Graph, r *scheduler.Result, e *explain.E
 			continue
 		}
 		kinds[m.Kind]++
-		at := lostAt(g, r.Rows, id)
+		at := lostAt(g, r.Rows(), id)
 		if at < 0 {
 			assert.Equal(t, explain.NeverACandidate, m.Kind)
 			assert.Nil(t, m.At)
@@ -151,14 +151,14 @@ func checkMissing(t *testing.T, g *plan.Graph, r *scheduler.Result, e *explain.E
 		case "core::take":
 			assert.Equal(t, task.Cut, m.Kind)
 			assert.Greater(t, m.At.Before, m.At.Kept)
-			assert.Equal(t, r.Rows[at].Out.Len(), m.At.Kept)
+			assert.Equal(t, r.Rows()[at].Out.Len(), m.At.Kept)
 		case "test::children":
 			assert.Equal(t, task.Expanded, m.Kind)
 		case "core::dedupe":
 			assert.Equal(t, task.Deduplicated, m.Kind)
 			assert.NotEmpty(t, m.At.Instead)
 			for _, instead := range m.At.Instead {
-				assert.True(t, slices.ContainsFunc(idsIn(r.Rows[at].Out), func(id int64) bool { return id == instead }))
+				assert.True(t, slices.ContainsFunc(idsIn(r.Rows()[at].Out), func(id int64) bool { return id == instead }))
 			}
 		case "core::join":
 			assert.Equal(t, task.Unmatched, m.Kind)
@@ -188,7 +188,7 @@ func checkRows(t *testing.T, g *plan.Graph, r *scheduler.Result, e *explain.Expl
 			assert.Equal(t, row.Output, row.Steps[len(row.Steps)-1].Node)
 			for k, s := range row.Steps {
 				at := slices.IndexFunc(g.Nodes, func(n *plan.Node) bool { return n.ID == s.Node })
-				assert.Equal(t, row.ID, r.Rows[at].Out.ID(s.After-1), "the row has its id after each step")
+				assert.Equal(t, row.ID, r.Rows()[at].Out.ID(s.After-1), "the row has its id after each step")
 				if k == 0 {
 					assert.Contains(t, []string{"test::fixed_source", "test::children"}, s.Op)
 					assert.Zero(t, s.Before)

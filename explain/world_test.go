@@ -110,7 +110,7 @@ func (w *world) explain(engine string, g *plan.Graph, asked explain.Asked) (*exp
 	r := w.run(engine, g, true)
 	var params expr.Params
 	params.SetFloat(4, 0.25)
-	run := explain.Run{Graph: g, Rows: r.Rows, UserID: 1, Params: params}
+	run := explain.Run{Graph: g, Rows: r.Rows(), UserID: 1, Params: params}
 	return run.Of(asked), r
 }
 

@@ -95,12 +95,17 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 	}
 	dst = append(dst, `,"candidates":[`...)
 	n := 0
-	for _, output := range r.Outputs {
+	var few [8]string
+	for i := range r.Outputs {
+		output := &r.Outputs[i]
 		// Look names up once per output, not once per row.
-		columns := e.columns(output.Batch)
+		c := candidates{names: few[:0]}
+		if output.Batch != nil {
+			e.look(&c, output.Batch)
+		}
 		for i := range output.Len() {
 			dst = appendComma(dst, n)
-			dst = e.appendCandidate(dst, &columns, output.Row(i))
+			dst = e.appendCandidate(dst, &c, output.Row(i))
 			n++
 		}
 	}
@@ -148,34 +153,32 @@ func appendTrace(dst, trace []byte) []byte {
 	return append(append(dst, `,"trace":`...), trace...)
 }
 
-// columns is a batch with the encoded name of each column.
-type columns struct {
-	batch                                                  *rowset.Batch
-	floatNames, stringNames, intNames, boolNames, setNames []string
-	members                                                []string // scratch: those of one set
+// candidates are the rows of a batch, with the encoded name of each column.
+type candidates struct {
+	ids []int64
+	rowset.Columns
+	names   []string // of the columns, type by type
+	members []string // scratch: those of one set
 }
 
-func (e *Encoder) columns(b *rowset.Batch) columns {
-	c := columns{batch: b}
-	if b == nil {
-		return c
+// look gives c the rows of b. names is empty before.
+func (e *Encoder) look(c *candidates, b *rowset.Batch) {
+	c.ids, c.Columns = b.IDs, b.Columns()
+	for i := range c.Floats {
+		c.names = append(c.names, e.name(c.Floats[i].Key))
 	}
-	for i := range b.Floats {
-		c.floatNames = append(c.floatNames, e.name(b.Floats[i].Key))
+	for i := range c.Strings {
+		c.names = append(c.names, e.name(c.Strings[i].Key))
 	}
-	for i := range b.Strings {
-		c.stringNames = append(c.stringNames, e.name(b.Strings[i].Key))
+	for i := range c.Ints {
+		c.names = append(c.names, e.name(c.Ints[i].Key))
 	}
-	for i := range b.Ints {
-		c.intNames = append(c.intNames, e.name(b.Ints[i].Key))
+	for i := range c.Bools {
+		c.names = append(c.names, e.name(c.Bools[i].Key))
 	}
-	for i := range b.Bools {
-		c.boolNames = append(c.boolNames, e.name(b.Bools[i].Key))
+	for i := range c.Sets {
+		c.names = append(c.names, e.name(c.Sets[i].Key))
 	}
-	for i := range b.Sets {
-		c.setNames = append(c.setNames, e.name(b.Sets[i].Key))
-	}
-	return c
 }
 
 // name returns `"name":` for a key, with its number if the registry lacks the key.
@@ -186,54 +189,54 @@ func (e *Encoder) name(key registry.KeyID) string {
 	return `"` + strconv.FormatUint(uint64(key), 10) + `":`
 }
 
-func (e *Encoder) appendCandidate(dst []byte, c *columns, row int32) []byte {
+func (e *Encoder) appendCandidate(dst []byte, c *candidates, row int32) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = strconv.AppendInt(dst, c.batch.IDs[row], 10)
+	dst = strconv.AppendInt(dst, c.ids[row], 10)
 	first := 1 // position of the first key in its object
 	if e.format == Fields {
 		dst = append(dst, `,"fields":{`...)
 		first = 0
 	}
-	for i := range c.batch.Floats {
-		column := &c.batch.Floats[i]
-		if column.Valid != nil && column.Valid[row/64]>>(row%64)&1 == 0 {
-			continue
+	names := c.names
+	for i := range c.Floats {
+		if column := &c.Floats[i]; column.Valid.Get(int(row)) {
+			dst = append(appendComma(dst, first), names[i]...)
+			dst = appendFloat(dst, column.Values[row])
+			first++
 		}
-		dst = append(appendComma(dst, first), c.floatNames[i]...)
-		dst = appendFloat(dst, column.Values[row])
-		first++
 	}
-	for i := range c.batch.Strings {
-		column := &c.batch.Strings[i]
-		code := column.Codes[row]
-		if code == rowset.NullCode {
-			continue
+	names = names[len(c.Floats):]
+	for i := range c.Strings {
+		if column := &c.Strings[i]; column.Codes[row] != rowset.NullCode {
+			dst = append(appendComma(dst, first), names[i]...)
+			dst = appendString(dst, column.Dict.Values[column.Codes[row]])
+			first++
 		}
-		dst = append(appendComma(dst, first), c.stringNames[i]...)
-		dst = appendString(dst, column.Dict.Values[code])
-		first++
 	}
-	for i := range c.batch.Ints {
-		if column := &c.batch.Ints[i]; column.Valid.Get(int(row)) {
-			dst = append(appendComma(dst, first), c.intNames[i]...)
+	names = names[len(c.Strings):]
+	for i := range c.Ints {
+		if column := &c.Ints[i]; column.Valid.Get(int(row)) {
+			dst = append(appendComma(dst, first), names[i]...)
 			dst = strconv.AppendInt(dst, column.Values[row], 10)
 			first++
 		}
 	}
-	for i := range c.batch.Bools {
-		if column := &c.batch.Bools[i]; column.Valid.Get(int(row)) {
-			dst = append(appendComma(dst, first), c.boolNames[i]...)
+	names = names[len(c.Ints):]
+	for i := range c.Bools {
+		if column := &c.Bools[i]; column.Valid.Get(int(row)) {
+			dst = append(appendComma(dst, first), names[i]...)
 			dst = strconv.AppendBool(dst, column.Values.Get(int(row)))
 			first++
 		}
 	}
-	for i := range c.batch.Sets {
-		set, ok := c.batch.Sets[i].AppendValues(c.members[:0], int(row))
+	names = names[len(c.Bools):]
+	for i := range c.Sets {
+		set, ok := c.Sets[i].AppendValues(c.members[:0], int(row))
 		if !ok {
 			continue
 		}
 		c.members = set
-		dst = append(append(appendComma(dst, first), c.setNames[i]...), '[')
+		dst = append(append(appendComma(dst, first), names[i]...), '[')
 		for k, member := range set {
 			dst = appendString(appendComma(dst, k), member)
 		}

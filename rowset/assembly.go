@@ -1,6 +1,10 @@
 package rowset
 
-import "github.com/rankd/rankd/registry"
+import (
+	"slices"
+
+	"github.com/rankd/rankd/registry"
+)
 
 // An assembly makes a dense batch of the listed rows of several batches, with the columns of all of them. It does not
 // hold the Memory of the result: with it, the list of sides would not fit the stack of the caller.
@@ -12,167 +16,153 @@ type assembly struct {
 }
 
 func (a *assembly) batch(m *Memory) *Batch {
-	ids := m.IDs(a.n)
-	collect(a, ids, 0, func(b *Batch) []int64 { return b.IDs })
-	return &Batch{IDs: ids, Columns: a.columns(m)}
-}
-
-func (a *assembly) columns(m *Memory) Columns {
-	return Columns{
-		Floats:  join(a, func(b *Batch) []FloatColumn { return b.Floats }, func(key registry.KeyID) FloatColumn { return a.floats(m, key) }),
-		Strings: join(a, func(b *Batch) []StringColumn { return b.Strings }, func(key registry.KeyID) StringColumn { return a.strings(m, key) }),
-		Ints:    join(a, func(b *Batch) []IntColumn { return b.Ints }, func(key registry.KeyID) IntColumn { return a.ints(m, key) }),
-		Bools:   join(a, func(b *Batch) []BoolColumn { return b.Bools }, a.bools),
-		Sets:    join(a, func(b *Batch) []SetColumn { return b.Sets }, func(key registry.KeyID) SetColumn { return a.sets(m, key) }),
-	}
-}
-
-// join makes the columns of one type: one for each key that has this type in the first side that has the key at all.
-func join[C column](a *assembly, of func(*Batch) []C, column func(registry.KeyID) C) []C {
-	var joined []C
+	b := &Batch{IDs: m.IDs(a.n)}
+	rest := b.IDs
 	for i := range a.sides {
-		list := of(a.sides[i].Batch)
-		for k := range list {
-			key := list[k].key()
-			if a.before(i, key) {
-				continue
-			}
-			if joined == nil {
-				joined = make([]C, 0, most(a, of))
-			}
-			joined = append(joined, column(key))
-		}
+		side := &a.sides[i]
+		gather(rest[:side.N], side.Batch.IDs, side.Rows, 0)
+		rest = rest[side.N:]
 	}
-	sortByKey(joined)
-	return joined
+	a.columns(m, b)
+	return b
 }
 
-// before reports whether a side before side i has that key.
-func (a *assembly) before(i int, key registry.KeyID) bool {
-	for k := range i {
-		if a.sides[k].Batch.TypeOf(key) != 0 {
-			return true
+// columns gives b the columns of all sides, type by type.
+func (a *assembly) columns(m *Memory, b *Batch) {
+	var few [fewFields]field
+	for fields := a.fields(few[:0]); len(fields) > 0; {
+		n := 1
+		for n < len(fields) && fields[n].typ == fields[0].typ {
+			n++
 		}
+		a.columnsOf(m, b, fields[:n])
+		fields = fields[n:]
 	}
-	return false
 }
 
-// most returns how many columns of one type the side with the most of them has.
-func most[C column](a *assembly, of func(*Batch) []C) (n int) {
+// fields appends the fields of the result, grouped by type, each group ascending by key. A key has the type that it has
+// in the first side that has it at all.
+func (a *assembly) fields(dst []field) []field {
 	for i := range a.sides {
-		n = max(n, len(of(a.sides[i].Batch)))
+		known := len(dst)
+		dst = a.sides[i].Batch.appendFields(dst)
+		if known == 0 {
+			continue
+		}
+		old := dst[:known]
+		dst = append(old, slices.DeleteFunc(dst[known:], func(f field) bool {
+			return slices.ContainsFunc(old, func(o field) bool { return o.key == f.key })
+		})...)
+		if len(dst) > known {
+			slices.SortFunc(dst, field.compare)
+		}
 	}
-	return n
+	return dst
 }
 
-func (a *assembly) floats(m *Memory, key registry.KeyID) FloatColumn {
-	out := FloatColumn{Key: key, Values: m.Floats(a.n)}
-	collect(a, out.Values, 0, func(b *Batch) []float64 {
+// columnsOf gives b the columns of one type.
+func (a *assembly) columnsOf(m *Memory, b *Batch, fields []field) {
+	typ := fields[0].typ
+	if typ != registry.Float && typ != registry.String && b.rare == nil {
+		b.rare = new(rareColumns)
+	}
+	switch typ {
+	case registry.Float:
+		b.Floats = make([]FloatColumn, len(fields))
+		for i, f := range fields {
+			a.floats(m, f.key, &b.Floats[i])
+		}
+	case registry.String:
+		b.Strings = make([]StringColumn, len(fields))
+		for i, f := range fields {
+			a.strings(m, f.key, &b.Strings[i])
+		}
+	case registry.Int:
+		b.rare.ints = make([]IntColumn, len(fields))
+		for i, f := range fields {
+			a.ints(m, f.key, &b.rare.ints[i])
+		}
+	case registry.Bool:
+		b.rare.bools = make([]BoolColumn, len(fields))
+		for i, f := range fields {
+			a.bools(f.key, &b.rare.bools[i])
+		}
+	case registry.StringSet:
+		b.rare.sets = make([]SetColumn, len(fields))
+		for i, f := range fields {
+			a.sets(m, f.key, &b.rare.sets[i])
+		}
+	}
+}
+
+func (a *assembly) floats(m *Memory, key registry.KeyID, out *FloatColumn) {
+	out.Key, out.Values = key, m.Floats(a.n)
+	out.Valid = numbers(a, out.Values, func(b *Batch) ([]float64, Bitmap, bool) {
 		if c := b.Float(key); c != nil {
-			return c.Values
+			return c.Values, c.Valid, true
 		}
-		return nil
+		return nil, nil, false
 	})
-	out.Valid = a.valid(func(b *Batch) (Bitmap, bool) {
-		if c := b.Float(key); c != nil {
-			return c.Valid, true
-		}
-		return nil, false
-	})
-	return out
 }
 
-func (a *assembly) ints(m *Memory, key registry.KeyID) IntColumn {
-	out := IntColumn{Key: key, Values: m.IDs(a.n)}
-	collect(a, out.Values, 0, func(b *Batch) []int64 {
+func (a *assembly) ints(m *Memory, key registry.KeyID, out *IntColumn) {
+	out.Key, out.Values = key, m.IDs(a.n)
+	out.Valid = numbers(a, out.Values, func(b *Batch) ([]int64, Bitmap, bool) {
 		if c := b.Int(key); c != nil {
-			return c.Values
+			return c.Values, c.Valid, true
 		}
-		return nil
+		return nil, nil, false
 	})
-	out.Valid = a.valid(func(b *Batch) (Bitmap, bool) {
-		if c := b.Int(key); c != nil {
-			return c.Valid, true
-		}
-		return nil, false
-	})
-	return out
 }
 
-func (a *assembly) bools(key registry.KeyID) BoolColumn {
-	out := BoolColumn{Key: key}
+// numbers gathers a column of numbers into dst, and returns its validity: nil if no row is null. of returns the column's
+// values and validity in a batch; false means that the batch lacks it.
+func numbers[T any](a *assembly, dst []T, of func(*Batch) ([]T, Bitmap, bool)) Bitmap {
+	nulls := a.holes
+	for i := range a.sides {
+		side := &a.sides[i]
+		part := dst[:side.N]
+		dst = dst[side.N:]
+		values, valid, ok := of(side.Batch)
+		if ok {
+			var zero T
+			gather(part, values, side.Rows, zero)
+		} else {
+			clear(part)
+		}
+		nulls = nulls || side.N > 0 && (!ok || valid != nil)
+	}
+	if !nulls || a.n == 0 {
+		return nil
+	}
+	return a.bits(func(b *Batch) (Bitmap, bool) {
+		_, valid, ok := of(b)
+		return valid, ok
+	})
+}
+
+func (a *assembly) bools(key registry.KeyID, out *BoolColumn) {
+	out.Key = key
 	out.Values = a.bits(func(b *Batch) (Bitmap, bool) {
 		if c := b.Bool(key); c != nil {
 			return c.Values, true
 		}
 		return nil, false
 	})
-	out.Valid = a.valid(func(b *Batch) (Bitmap, bool) {
+	nulls := a.holes
+	for i := range a.sides {
+		c := a.sides[i].Batch.Bool(key)
+		nulls = nulls || a.sides[i].N > 0 && (c == nil || c.Valid != nil)
+	}
+	if !nulls || a.n == 0 {
+		return
+	}
+	out.Valid = a.bits(func(b *Batch) (Bitmap, bool) {
 		if c := b.Bool(key); c != nil {
 			return c.Valid, true
 		}
 		return nil, false
 	})
-	return out
-}
-
-func (a *assembly) strings(m *Memory, key registry.KeyID) StringColumn {
-	out := StringColumn{Key: key, Codes: m.Rows(a.n)}
-	collect(a, out.Codes, NullCode, func(b *Batch) []int32 {
-		if c := b.String(key); c != nil {
-			return c.Codes
-		}
-		return nil
-	})
-	merge, rest := newDictMerge(a.sides, key), out.Codes
-	for i := range a.sides {
-		side := &a.sides[i]
-		codes := rest[:side.N]
-		rest = rest[side.N:]
-		if c := side.Batch.String(key); c != nil && c.Dict != merge.base {
-			merge.recode(codes, c.Dict)
-		}
-	}
-	out.Dict = merge.result()
-	return out
-}
-
-func (a *assembly) sets(m *Memory, key registry.KeyID) SetColumn {
-	out := SetColumn{Key: key, Codes: m.Rows(a.n)}
-	collect(a, out.Codes, NullCode, func(b *Batch) []int32 {
-		if c := b.Set(key); c != nil {
-			return c.Codes
-		}
-		return nil
-	})
-	merge, rest := newSetMerge(a.sides, key), out.Codes
-	for i := range a.sides {
-		side := &a.sides[i]
-		codes := rest[:side.N]
-		rest = rest[side.N:]
-		if c := side.Batch.Set(key); c != nil && c.Dict != merge.base {
-			merge.recode(codes, c.Dict)
-		}
-	}
-	out.Dict = merge.result()
-	return out
-}
-
-// collect gathers the rows of all sides into dst. of returns the values of a batch, or nothing if it lacks
-// them; its rows are then missing.
-func collect[T any](a *assembly, dst []T, missing T, of func(*Batch) []T) {
-	for i := range a.sides {
-		side := &a.sides[i]
-		part := dst[:side.N]
-		dst = dst[side.N:]
-		if values := of(side.Batch); len(values) > 0 {
-			gather(part, values, *side, missing)
-			continue
-		}
-		for k := range part {
-			part[k] = missing
-		}
-	}
 }
 
 // bits gathers one bit per row. of returns the bits of a batch; false means that it lacks them, and those of its rows are then clear.
@@ -188,13 +178,48 @@ func (a *assembly) bits(of func(*Batch) (Bitmap, bool)) Bitmap {
 	return out
 }
 
-// valid gathers the validity of a column's rows, or returns nil if none is null. of returns the validity in
-// a batch; false means that it lacks the column.
-func (a *assembly) valid(of func(*Batch) (Bitmap, bool)) Bitmap {
+func (a *assembly) strings(m *Memory, key registry.KeyID, out *StringColumn) {
+	out.Key, out.Codes = key, m.Rows(a.n)
+	merge, rest := newDictMerge(a.sides, key), out.Codes
 	for i := range a.sides {
-		if valid, ok := of(a.sides[i].Batch); a.sides[i].N > 0 && (a.holes || !ok || valid != nil) {
-			return a.bits(of)
+		side := &a.sides[i]
+		part := rest[:side.N]
+		rest = rest[side.N:]
+		c := side.Batch.String(key)
+		if c == nil {
+			fillCodes(part, NullCode)
+			continue
+		}
+		gather(part, c.Codes, side.Rows, NullCode)
+		if c.Dict != merge.base {
+			merge.recode(part, c.Dict)
 		}
 	}
-	return nil
+	out.Dict = merge.result()
+}
+
+func (a *assembly) sets(m *Memory, key registry.KeyID, out *SetColumn) {
+	out.Key, out.Codes = key, m.Rows(a.n)
+	merge, rest := newSetMerge(a.sides, key), out.Codes
+	for i := range a.sides {
+		side := &a.sides[i]
+		part := rest[:side.N]
+		rest = rest[side.N:]
+		c := side.Batch.Set(key)
+		if c == nil {
+			fillCodes(part, NullCode)
+			continue
+		}
+		gather(part, c.Codes, side.Rows, NullCode)
+		if c.Dict != merge.base {
+			merge.recode(part, c.Dict)
+		}
+	}
+	out.Dict = merge.result()
+}
+
+func fillCodes(codes []int32, code int32) {
+	for i := range codes {
+		codes[i] = code
+	}
 }

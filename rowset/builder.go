@@ -19,7 +19,7 @@ func NewStringBuilder(key registry.KeyID, rows int) StringBuilder {
 
 // NewStringBuilderIn is NewStringBuilder with room that m lends.
 func NewStringBuilderIn(m *Memory, key registry.KeyID, rows int) StringBuilder {
-	return StringBuilder{key: key, codes: m.Rows(rows)[:0], dict: newDictBuilder(nil)}
+	return StringBuilder{key: key, codes: m.Rows(rows)[:0], dict: dictBuilder{dict: newDict(rows)}}
 }
 
 // Append adds a row. The caller may reuse value.
@@ -49,18 +49,28 @@ type dictBuilder struct {
 	index map[string]int32 // nil while there are at most dictScanMax values
 }
 
+// newDict returns an empty dictionary with room for its first values, in one allocation. most is how many values it gets
+// at most; zero stands for any number.
+func newDict(most int) *Dict {
+	if most == 1 {
+		one := new(struct {
+			Dict
+			first [1]string
+		})
+		one.Values = one.first[:0]
+		return &one.Dict
+	}
+	few := new(struct {
+		Dict
+		first [4]string
+	})
+	few.Values = few.first[:0]
+	return &few.Dict
+}
+
 // newDictBuilder starts from values, which are distinct. It shares them until the
 // first new value.
 func newDictBuilder(values []string) dictBuilder {
-	if values == nil {
-		// One allocation for the dictionary and its first values.
-		block := new(struct {
-			dict  Dict
-			first [4]string
-		})
-		block.dict.Values = block.first[:0]
-		return dictBuilder{dict: &block.dict}
-	}
 	b := dictBuilder{dict: &Dict{Values: values[:len(values):len(values)]}}
 	if len(values) > dictScanMax {
 		b.buildIndex()

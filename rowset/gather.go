@@ -9,14 +9,14 @@ func Gather(m *Memory, b *Batch, rows []int32) *Batch {
 	return a.batch(m)
 }
 
-// gather copies the listed rows of a column, in their order, to dst. dst has one element per row. A row -1
-// becomes missing.
-func gather[T any](dst, column []T, rows RowSet, missing T) {
-	if rows.Rows == nil {
-		copy(dst, column[:rows.N])
+// gather copies the listed rows of a column, in their order, to dst, which has one element per row. Nil rows stand for
+// the first ones. A row -1 becomes missing.
+func gather[T any](dst, column []T, rows []int32, missing T) {
+	if rows == nil {
+		copy(dst, column[:len(dst)])
 		return
 	}
-	for i, row := range rows.Rows {
+	for i, row := range rows {
 		// The comparison takes the place of the check of the index, so -1 costs other rows nothing.
 		if uint(row) < uint(len(column)) {
 			dst[i] = column[row]

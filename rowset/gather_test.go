@@ -144,7 +144,7 @@ func TestWithAgreesWithPlainRows(t *testing.T) {
 	forRandom(t, 300, func(t *testing.T, rng *rand.Rand) {
 		n := rng.IntN(100)
 		b, from := rowsettest.Batch(rng, n), rowsettest.Batch(rng, n)
-		added := from.Columns
+		added := from.Columns()
 		if rng.IntN(2) == 0 { // a key that b may have with another type
 			added = rowset.Columns{Ints: []rowset.IntColumn{{Key: rowsettest.FloatKeys[0], Values: make([]int64, n)}}}
 			from = rowset.NewBatch(from.IDs, added)
@@ -173,7 +173,7 @@ func TestScatterAgreesWithPlainRows(t *testing.T) {
 	forRandom(t, 150, func(t *testing.T, rng *rand.Rand) {
 		in := rowsettest.RowSet(rng, 300)
 		values := rowsettest.Batch(rng, in.N)
-		out := rowset.Scatter(lend(rng), in, values.Columns)
+		out := rowset.Scatter(lend(rng), in, values.Columns())
 		require.NoError(t, out.Validate())
 		require.Equal(t, in.Rows, out.Rows)
 		require.Equal(t, in.N, out.N)

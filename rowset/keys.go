@@ -64,7 +64,7 @@ func gatherInts(m *Memory, rs RowSet, column []int64) []int64 {
 		return column[:rs.N]
 	}
 	values := m.IDs(rs.N)
-	gather(values, column, rs, 0)
+	gather(values, column, rs.Rows, 0)
 	return values
 }
 

@@ -27,15 +27,25 @@ func newDictMerge(sides []RowSet, key registry.KeyID) dictMerge {
 	return dictMerge{}
 }
 
-// recode replaces codes of from, which is not the base, by codes of the result.
-func (m *dictMerge) recode(codes []int32, from *Dict) {
+// intern returns the code of a value in the result. A small base costs nothing unless the value is new.
+func (m *dictMerge) intern(value string) int32 {
 	if m.grow.dict == nil {
 		if m.base == nil {
-			m.grow = newDictBuilder(nil)
+			m.grow = dictBuilder{dict: newDict(0)}
 		} else {
+			if len(m.base.Values) <= dictScanMax {
+				if code := slices.Index(m.base.Values, value); code >= 0 {
+					return int32(code)
+				}
+			}
 			m.grow = newDictBuilder(m.base.Values)
 		}
 	}
+	return m.grow.intern(value)
+}
+
+// recode replaces codes of from, which is not the base, by codes of the result.
+func (m *dictMerge) recode(codes []int32, from *Dict) {
 	var few [16]int32
 	codeOf := few[:] // new code plus 1, by old code; 0 means unknown
 	if len(from.Values) > len(few) {
@@ -46,7 +56,7 @@ func (m *dictMerge) recode(codes []int32, from *Dict) {
 			continue
 		}
 		if codeOf[code] == 0 {
-			codeOf[code] = m.grow.intern(from.Values[code]) + 1
+			codeOf[code] = m.intern(from.Values[code]) + 1
 		}
 		codes[i] = codeOf[code] - 1
 	}
@@ -100,7 +110,7 @@ func (m *setMerge) recode(codes []int32, from *SetDict) {
 // start begins the result with the sets of the base. It shares them until the first new one.
 func (m *setMerge) start() {
 	if m.base == nil {
-		m.strings = newDictBuilder(nil)
+		m.strings = dictBuilder{dict: newDict(0)}
 		m.grow = &SetDict{Offsets: []int32{0}}
 		return
 	}

@@ -7,18 +7,20 @@ import "slices"
 // It panics on another number of values. The result may take over the columns' memory, and shares all
 // other columns with in. Its new slices are m's.
 func Scatter(m *Memory, in RowSet, columns Columns) RowSet {
-	if err := columns.checkLengths(in.N); err != nil {
+	var added Batch
+	added.own(columns)
+	if err := added.checkLengths(in.N); err != nil {
 		panic(err)
 	}
 	if in.Rows != nil || in.N < in.Batch.Len() {
-		columns = columns.spread(m, in)
+		added.spread(m, in)
 	}
-	in.Batch = With(in.Batch, columns)
+	in.Batch = in.Batch.with(&added)
 	return in
 }
 
-// spread returns columns for all rows of in's batch from columns for its active rows.
-func (c Columns) spread(m *Memory, in RowSet) Columns {
+// spread makes the columns of in's active rows columns of all rows of in's batch.
+func (b *Batch) spread(m *Memory, in RowSet) {
 	n := in.Batch.Len()
 	at := m.Rows(n) // the position of each row of the batch among the active ones, or -1
 	for row := range at {
@@ -27,6 +29,8 @@ func (c Columns) spread(m *Memory, in RowSet) Columns {
 	for i := range in.N {
 		at[in.Row(i)] = int32(i)
 	}
-	a := assembly{sides: []RowSet{{Batch: &Batch{Columns: c}, Rows: at, N: n}}, n: n, holes: slices.Contains(at, -1)}
-	return a.columns(m)
+	active := *b
+	*b = Batch{}
+	a := assembly{sides: []RowSet{{Batch: &active, Rows: at, N: n}}, n: n, holes: slices.Contains(at, -1)}
+	a.columns(m, b)
 }

@@ -54,9 +54,10 @@ func (b *Batch) Validate() error {
 			return fmt.Errorf("rowset: string column %d %w", b.Strings[i].Key, err)
 		}
 	}
-	for i := range b.Sets {
-		if err := b.Sets[i].Dict.validate(); err != nil {
-			return fmt.Errorf("rowset: string_set column %d %w", b.Sets[i].Key, err)
+	sets := b.Columns().Sets
+	for i := range sets {
+		if err := sets[i].Dict.validate(); err != nil {
+			return fmt.Errorf("rowset: string_set column %d %w", sets[i].Key, err)
 		}
 	}
 	return nil
@@ -88,7 +89,7 @@ func (d *SetDict) validate() error {
 // and codes within their dictionaries. It does not look at columns that b shares with from, which may
 // be nil.
 func (b *Batch) Check(from *Batch) error {
-	if err := b.Columns.checkKeys(); err != nil {
+	if err := b.checkKeys(); err != nil {
 		return err
 	}
 	if err := b.checkLengths(b.Len()); err != nil {
@@ -103,8 +104,9 @@ func (b *Batch) Check(from *Batch) error {
 			return err
 		}
 	}
-	for i := range b.Sets {
-		c := &b.Sets[i]
+	sets := b.Columns().Sets
+	for i := range sets {
+		c := &sets[i]
 		if from != nil && SharesColumn(from, b, c.Key) {
 			continue
 		}
@@ -119,7 +121,8 @@ func (b *Batch) Check(from *Batch) error {
 }
 
 // checkKeys checks that each list ascends, and that no key is in two of them.
-func (c *Columns) checkKeys() error {
+func (b *Batch) checkKeys() error {
+	c := b.Columns()
 	for _, err := range [...]error{
 		checkAscending(registry.Float, c.Floats), checkAscending(registry.String, c.Strings), checkAscending(registry.Int, c.Ints),
 		checkAscending(registry.Bool, c.Bools), checkAscending(registry.StringSet, c.Sets),
@@ -129,7 +132,7 @@ func (c *Columns) checkKeys() error {
 		}
 	}
 	var few [16]registry.KeyID
-	keys := c.AppendKeys(few[:0])
+	keys := b.AppendKeys(few[:0])
 	for i := 1; i < len(keys); i++ {
 		if keys[i-1] == keys[i] {
 			return fmt.Errorf("rowset: column %d is there with two types", keys[i])
@@ -148,8 +151,8 @@ func checkAscending[C column](t registry.Type, columns []C) error {
 }
 
 // checkLengths checks that each column has n values and a dictionary, if it needs one.
-func (c *Columns) checkLengths(n int) error {
-	words := BitmapWords(n)
+func (b *Batch) checkLengths(n int) error {
+	c, words := b.Columns(), BitmapWords(n)
 	for i := range c.Floats {
 		c := &c.Floats[i]
 		if err := checkLength(registry.Float, c.Key, len(c.Values), n, c.Valid); err != nil {

@@ -56,7 +56,7 @@ func TestChainIsOneJob(t *testing.T) {
 			hand := newHandWorld(t, 0)
 			want := hand.start(req)
 			require.Equal(t, 4, hand.finishAll())
-			assert.Equal(t, want.Deltas, p.Deltas)
+			assert.Equal(t, want.Deltas(), p.Deltas())
 		}
 		again := w.start(w.within(g, 0))
 		require.Zero(t, w.finishAll(), "each node took no time")

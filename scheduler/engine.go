@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -23,8 +21,8 @@ type Execution struct {
 	Params    expr.Params
 	Arrived   clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline  clock.Time // on the engine's clock; zero means none
-	Deltas    bool       // fill Result.Deltas
-	// KeepRows fills Result.Rows. The nodes then show each other all their rows: none stops at a task.Limit.
+	Deltas    bool       // fill Result.Deltas()
+	// KeepRows fills Result.Rows(). The nodes then show each other all their rows: none stops at a task.Limit.
 	KeepRows bool
 	Mode     *Mode // of this request; nil means the engine's
 	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on
@@ -50,24 +48,6 @@ func (x *Execution) Check(reg *registry.Registry) error {
 	return nil
 }
 
-// Result is the outcome of a request. It belongs to the receiver.
-type Result struct {
-	Outputs []rowset.RowSet      // one per output of the plan, in order; nil on error
-	Deltas  []rowset.SchemaDelta // one per node that was due, in the plan's order; nil unless asked for, or on error
-	Rows    []NodeRows           // one per node, in the plan's order; nil unless asked for, or on error
-	// Completeness says what each lenient node contributed that has settled, and any other that lacks something, in the
-	// plan's order. It is nil if there are none of them.
-	Completeness []Completeness
-	QueueDelay   time.Duration    // how long the request waited to be let in, at last in vain
-	Err          error            // nil, or a *NodeError, or an error of no node
-	Recording    *trace.Recording // valid until done returns; nil unless asked for, or if the request never began
-}
-
-// Degraded reports whether something is missing in the answer.
-func (r *Result) Degraded() bool {
-	return slices.ContainsFunc(r.Completeness, func(c Completeness) bool { return c.Status != NodeOK })
-}
-
 // Engine runs requests, any number at a time. Any goroutine.
 type Engine interface {
 	// Submit starts a request. Either it returns an error and never calls done: that of Execution.Check,
@@ -84,21 +64,3 @@ type Engine interface {
 
 // Forever is a grace that never ends.
 const Forever time.Duration = 1<<63 - 1
-
-// Result returns the answer of a finished request: its outputs and notes, or its first error.
-func (s *State) Result() *Result {
-	if node, err := s.Err(); err != nil {
-		if node >= 0 {
-			n := s.graph.Nodes[node]
-			err = &NodeError{Node: n.ID, Op: n.Op, Err: err}
-		}
-		return &Result{Err: err, Completeness: s.completeness()}
-	}
-	r := &Result{
-		Outputs: make([]rowset.RowSet, len(s.graph.Outputs)), Deltas: s.dueDeltas(), Rows: s.notes.rows, Completeness: s.completeness(),
-	}
-	for i := range r.Outputs {
-		r.Outputs[i] = s.Output(i)
-	}
-	return r
-}

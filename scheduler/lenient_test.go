@@ -108,7 +108,7 @@ func runOn(e scheduler.Engine, x *scheduler.Execution) *scheduler.Result {
 
 // statuses returns what an answer says of its nodes: "n2 failed".
 func statuses(r *scheduler.Result) (all []string) {
-	for _, c := range r.Completeness {
+	for _, c := range r.Completeness() {
 		all = append(all, c.Node.ID+" "+string(c.Status))
 	}
 	return all
@@ -169,7 +169,7 @@ func TestAPlanGoesOnWithoutAFailedNode(t *testing.T) {
 					r := runOn(e, &scheduler.Execution{Graph: g, UserID: 1})
 					requireRows(t, r, c.want...)
 					assert.Equal(t, c.told, statuses(r))
-					for _, one := range r.Completeness {
+					for _, one := range r.Completeness() {
 						assert.Equal(t, one.Status == scheduler.NodeOK, one.Err == nil, "%v", one.Err)
 					}
 				}
@@ -343,10 +343,10 @@ func TestDeltasOfLenientPlans(t *testing.T) {
 		r := runOn(e, &scheduler.Execution{Graph: g, UserID: 1, Deltas: true})
 		require.NoError(t, r.Err)
 		var ids []string
-		for _, d := range r.Deltas {
+		for _, d := range r.Deltas() {
 			ids = append(ids, d.NodeID)
 		}
 		assert.Equal(t, []string{"src", "x", "y"}, ids)
-		assert.Equal(t, []registry.KeyID{finalScore}, r.Deltas[1].New, "the empty result has the column")
+		assert.Equal(t, []registry.KeyID{finalScore}, r.Deltas()[1].New, "the empty result has the column")
 	})
 }

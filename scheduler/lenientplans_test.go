@@ -119,7 +119,7 @@ func described(r *scheduler.Result) string {
 		}
 		fmt.Fprintln(&b, out.Batch.AppendKeys(nil))
 	}
-	for _, c := range r.Completeness {
+	for _, c := range r.Completeness() {
 		fmt.Fprintln(&b, c.Node.ID, c.Status, c.Dropped, c.Err)
 	}
 	return b.String()
@@ -153,7 +153,7 @@ func TestEnginesAgreeOnLenientPlans(t *testing.T) {
 			if r.Err != nil {
 				seen["error"]++
 			}
-			for _, c := range r.Completeness {
+			for _, c := range r.Completeness() {
 				seen[string(c.Status)]++
 			}
 			for name, e := range engines {

@@ -64,21 +64,21 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 		w.check(r.Err == ErrShuttingDown, "request %d came after Close and got %v", q.user, r.Err)
 		return
 	}
-	want := w.lab.reference(q, r.Completeness)
+	want := w.lab.reference(q, r.Completeness())
 	w.checkCompleteness(q, r, want)
 	if r.Err == nil {
 		w.check(want.rows <= w.rowsMax(), "request %d succeeded with %d rows of %d", q.user, want.rows, w.rowsMax())
 		w.check(len(want.failures) == 0, "request %d succeeded, should fail with %q", q.user, want.failures)
 		w.check(len(r.Outputs) == len(want.outputs), "request %d has %d outputs", q.user, len(r.Outputs))
-		w.check((r.Deltas != nil) == q.req.Deltas && (r.Deltas == nil || len(r.Deltas) == len(q.graph.Nodes)-want.idle()), "request %d has %d deltas",
-			q.user, len(r.Deltas))
+		w.check((r.Deltas() != nil) == q.req.Deltas && (r.Deltas() == nil || len(r.Deltas()) == len(q.graph.Nodes)-want.idle()), "request %d has %d deltas",
+			q.user, len(r.Deltas()))
 		for i := range r.Outputs {
 			w.check(rowsettest.Equal(r.Outputs[i], want.outputs[i]), "output %d of request %d differs from the sequential engine's",
 				i, q.user)
 		}
 		return
 	}
-	w.check(r.Outputs == nil && r.Deltas == nil, "request %d has an error and outputs", q.user)
+	w.check(r.Outputs == nil && r.Deltas() == nil, "request %d has an error and outputs", q.user)
 	text := r.Err.Error()
 	w.checkNamed(q, r.Err)
 	for _, failure := range want.failures {
@@ -189,17 +189,17 @@ func digestOf(sets ...rowset.RowSet) uint64 {
 			for _, c := range rs.Batch.Strings {
 				sum = (sum ^ uint64(c.Codes[row])) * prime
 			}
-			for _, c := range rs.Batch.Ints {
+			for _, c := range rs.Batch.Columns().Ints {
 				if c.Valid.Get(row) {
 					sum = (sum ^ uint64(c.Values[row])) * prime
 				}
 			}
-			for _, c := range rs.Batch.Bools {
+			for _, c := range rs.Batch.Columns().Bools {
 				if c.Valid.Get(row) && c.Values.Get(row) {
 					sum = (sum ^ 1) * prime
 				}
 			}
-			for _, c := range rs.Batch.Sets {
+			for _, c := range rs.Batch.Columns().Sets {
 				sum = (sum ^ uint64(c.Codes[row])) * prime
 			}
 		}

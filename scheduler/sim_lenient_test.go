@@ -155,7 +155,7 @@ func standIn(n *plan.Node, inputs, refs []rowset.RowSet) rowset.RowSet {
 		inherit(inputs)
 	}
 	slices.Sort(keys)
-	empty := &rowset.Batch{IDs: []int64{}}
+	var empty rowset.Columns
 	for _, key := range slices.Compact(keys) {
 		switch key {
 		case simInt:
@@ -170,14 +170,14 @@ func standIn(n *plan.Node, inputs, refs []rowset.RowSet) rowset.RowSet {
 			empty.Floats = append(empty.Floats, rowset.FloatColumn{Key: key})
 		}
 	}
-	return rowset.Dense(empty)
+	return rowset.Dense(rowset.NewBatch([]int64{}, empty))
 }
 
 // checkCompleteness compares what an answer says of its nodes with the reference, which was made for it.
 func (w *simWorld) checkCompleteness(q *simRequest, r *Result, ref *reference) {
 	last := -1
-	for i := range r.Completeness {
-		c := &r.Completeness[i]
+	for i := range r.Completeness() {
+		c := &r.Completeness()[i]
 		w.answers["node "+string(c.Status)]++
 		w.check(c.Node.Index > last, "request %d: completeness lists node %s behind later ones", q.user, c.Node.ID)
 		last = c.Node.Index

@@ -210,10 +210,10 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"expand, ints, bools and sets", Expand, in, rowset.Dense(typed(1)), true},
 		{"expand, undeclared ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
 			Ints: []rowset.IntColumn{{Key: 5002, Values: []int64{1}}}})), false},
-		{"expand, too few ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, typed(1).Columns)), false},
+		{"expand, too few ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, typed(1).Columns())), false},
 		{"expand, bools without values", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Bools: []rowset.BoolColumn{{Key: 5101}}})), false},
 		{"expand, set out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Sets: []rowset.SetColumn{
-			{Key: 5201, Codes: []int32{1}, Dict: typed(1).Sets[0].Dict}}})), false},
+			{Key: 5201, Codes: []int32{1}, Dict: typed(1).Set(5201).Dict}}})), false},
 		{"same rows, inherited ints, bools and sets", SameRows, rowset.Dense(typed(4)), rowset.Dense(withColumn(typed(4), 2001)), false}, // other ids,
 		{"same rows, the very ints, bools and sets", SameRows, rowset.Dense(inherited), rowset.Dense(withColumn(inherited, 2001)), true},
 		{"one key of two types", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{

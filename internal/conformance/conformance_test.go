@@ -160,7 +160,7 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 	if result.Err != nil {
 		return "run", result.Err.Error()
 	}
-	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas, ShowDeltas: true}
+	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas(), ShowDeltas: true}
 	return "", string(encoder.AppendResponse(nil, &response))
 }
 

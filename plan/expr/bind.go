@@ -20,27 +20,22 @@ const (
 
 // A binding is the value of an instruction for one batch and one request.
 type binding struct {
-	kind   bindKind
-	at     int32   // bindCompute: the instruction that computes it
-	value  float64 // bindScalar
-	column *rowset.FloatColumn
-	ints   *rowset.IntColumn
-	bools  *rowset.BoolColumn
+	kind bindKind
+	null bool // bindColumn, bindInts, bindBools: some row may be null
+	// at is the instruction that computes the value (bindCompute), or that names the column (bindInts, bindBools). Such columns
+	// are looked up again for each chunk, since they are rare and a larger binding costs every expression.
+	at     int32
+	value  float64             // bindScalar
+	column *rowset.FloatColumn // bindColumn
 }
 
 // neverNull reports whether no row can be null.
 func (b *binding) neverNull() bool {
 	switch b.kind {
-	case bindScalar, bindIDs:
-		return true
-	case bindInts:
-		return b.ints.Valid == nil
-	case bindBools:
-		return b.bools.Valid == nil
-	case bindColumn:
-		return b.column.Valid == nil
+	case bindNull, bindCompute:
+		return false
 	}
-	return false
+	return !b.null
 }
 
 // bind evaluates every instruction as far as possible without looking at rows.
@@ -54,9 +49,9 @@ func bind(p []instruction, bound []binding, batch *rowset.Batch, params *Params)
 		case opNull:
 			*out = binding{kind: bindNull}
 		case opKey:
-			*out = bindKey(in.key, batch)
+			*out = bindKey(in.key, int32(i), batch)
 		case opParam:
-			*out = bindParam(in.param, params)
+			*out = scalarOrNull(params.number(in.param))
 		case opNow:
 			*out = scalarOrNull(params.Now())
 		case opIf:
@@ -77,14 +72,6 @@ func bind(p []instruction, bound []binding, batch *rowset.Batch, params *Params)
 	}
 }
 
-// bindParam binds a number, or a truth value as 0 or 1.
-func bindParam(id registry.ParamID, params *Params) binding {
-	if truth, ok := params.Bool(id); ok {
-		return binding{kind: bindScalar, value: float64(bit(truth))}
-	}
-	return scalarOrNull(params.Float(id))
-}
-
 func scalarOrNull(value float64, ok bool) binding {
 	if !ok {
 		return binding{kind: bindNull}
@@ -94,13 +81,12 @@ func scalarOrNull(value float64, ok bool) binding {
 
 // bindOperation binds an operation that is null if one of its operands is.
 func bindOperation(in *instruction, at int32, bound []binding) binding {
-	operands, values, scalars := [...]int32{in.a, in.b, in.c}, [3]float64{}, true
-	for i := range in.of.Operands {
-		switch b := &bound[operands[i]]; b.kind {
+	operands, scalars := [...]int32{in.a, in.b, in.c}, true
+	for _, operand := range operands[:len(in.of.Operands)] {
+		switch bound[operand].kind {
 		case bindNull:
 			return binding{kind: bindNull}
 		case bindScalar:
-			values[i] = b.value
 		default:
 			scalars = false
 		}
@@ -108,23 +94,24 @@ func bindOperation(in *instruction, at int32, bound []binding) binding {
 	if !scalars {
 		return binding{kind: bindCompute, at: at}
 	}
-	value := in.of.row(values[0], values[1], values[2])
+	// A row function does not look at operands that its operator lacks.
+	value := in.of.row(bound[in.a].value, bound[in.b].value, bound[in.c].value)
 	return scalarOrNull(value, !in.checked || isFinite(value))
 }
 
-// bindKey binds a column of numbers. A string or a set is null.
-func bindKey(key registry.KeyID, batch *rowset.Batch) binding {
+// bindKey binds a column of numbers, which instruction at names. A string or a set is null.
+func bindKey(key registry.KeyID, at int32, batch *rowset.Batch) binding {
 	if key == registry.IDKey {
 		return binding{kind: bindIDs}
 	}
 	if c := batch.Float(key); c != nil {
-		return binding{kind: bindColumn, column: c}
+		return binding{kind: bindColumn, null: c.Valid != nil, column: c}
 	}
 	if c := batch.Int(key); c != nil {
-		return binding{kind: bindInts, ints: c}
+		return binding{kind: bindInts, null: c.Valid != nil, at: at}
 	}
 	if c := batch.Bool(key); c != nil {
-		return binding{kind: bindBools, bools: c}
+		return binding{kind: bindBools, null: c.Valid != nil, at: at}
 	}
 	return binding{kind: bindNull}
 }

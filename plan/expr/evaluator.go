@@ -100,17 +100,19 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 	case bindColumn:
 		return readColumn(b.column, c, dst)
 	case bindInts:
+		column := ev.batch.Int(ev.code.program[b.at].key)
 		if c.rows == nil {
-			convertInts(vals, b.ints.Values[c.lo:c.lo+c.n])
+			convertInts(vals, column.Values[c.lo:c.lo+c.n])
 		} else {
-			gatherInts(vals, b.ints.Values, c.rows)
+			gatherInts(vals, column.Values, c.rows)
 		}
-		return vector{vals, readValid(b.ints.Valid, c, dst)}
+		return vector{vals, readValid(column.Valid, c, dst)}
 	case bindBools:
+		column := ev.batch.Bool(ev.code.program[b.at].key)
 		for i := range vals {
-			vals[i] = float64(bit(b.bools.Values.Get(int(c.row(i)))))
+			vals[i] = float64(bit(column.Values.Get(int(c.row(i)))))
 		}
-		return vector{vals, readValid(b.bools.Valid, c, dst)}
+		return vector{vals, readValid(column.Valid, c, dst)}
 	default:
 		i = b.at
 	}

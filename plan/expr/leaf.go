@@ -7,62 +7,51 @@ import (
 
 // A leaf is a value that tests read as it stands, and exactly: an integer, a string, a set or a list.
 type leaf struct {
-	op    opcode // opConst, opText, opKey or opParam
-	typ   Type
-	key   registry.KeyID
-	param registry.ParamID
-	whole int64
-	text  string
+	op       opcode // opConst, opText, opKey or opParam
+	typ      Type
+	key      registry.KeyID
+	param    registry.ParamID
+	constant param // opConst, opText
 }
 
 // leaf appends a leaf and returns its index.
 func (c *compiler) leaf(n *node) int32 {
-	c.leaves = append(c.leaves, leaf{op: n.op.code, typ: n.typ, key: n.key, param: n.param, whole: n.whole, text: n.text})
+	c.leaves = append(c.leaves, leaf{
+		op: n.op.code, typ: n.typ, key: n.key, param: n.param, constant: param{bits: uint64(n.whole), text: n.text},
+	})
 	return int32(len(c.leaves) - 1)
 }
 
-// A leafBinding is the value of a leaf for one batch and one request. kind says which fields count.
+// A leafBinding is the value of a leaf for one batch and one request. kind says which field counts.
 type leafBinding struct {
-	kind  bindKind
-	whole int64    // bindScalar
-	text  string   // bindScalar
-	ints  []int64  // bindScalar: a list; bindInts: by batch row
-	texts []string // bindScalar: a list
-
-	valid   rowset.Bitmap        // bindInts; nil: no nulls
+	kind    bindKind
+	value   *param               // bindScalar
+	ints    *rowset.IntColumn    // bindInts
 	strings *rowset.StringColumn // bindColumn
 	sets    *rowset.SetColumn    // bindColumn
 }
+
+// whole returns the integer of a scalar.
+func (b *leafBinding) whole() int64 { return int64(b.value.bits) }
 
 // bindLeaf looks a leaf up. A column of another type than the key's is as good as none.
 func bindLeaf(l *leaf, batch *rowset.Batch, params *Params) leafBinding {
 	switch l.op {
 	case opConst, opText:
-		return leafBinding{kind: bindScalar, whole: l.whole, text: l.text}
+		return leafBinding{kind: bindScalar, value: &l.constant}
 	case opParam:
-		b, ok := leafBinding{kind: bindScalar}, false
-		switch l.typ {
-		case Int:
-			b.whole, ok = params.Int(l.param)
-		case String:
-			b.text, ok = params.String(l.param)
-		case Ints:
-			b.ints, ok = params.IntList(l.param)
-		case Strings:
-			b.texts, ok = params.StringList(l.param)
-		}
-		if ok {
-			return b
+		if v := params.get(l.param, paramTypes[l.typ]); v != nil {
+			return leafBinding{kind: bindScalar, value: v}
 		}
 		return leafBinding{kind: bindNull}
 	}
 	switch l.typ {
 	case Int:
 		if l.key == registry.IDKey {
-			return leafBinding{kind: bindInts, ints: batch.IDs}
+			return leafBinding{kind: bindIDs}
 		}
 		if c := batch.Int(l.key); c != nil {
-			return leafBinding{kind: bindInts, ints: c.Values, valid: c.Valid}
+			return leafBinding{kind: bindInts, ints: c}
 		}
 	case String:
 		if c := batch.String(l.key); c != nil {
@@ -76,21 +65,29 @@ func bindLeaf(l *leaf, batch *rowset.Batch, params *Params) leafBinding {
 	return leafBinding{kind: bindNull}
 }
 
+// paramTypes has the types of parameters by the types of leaves.
+var paramTypes = [...]registry.Type{Int: registry.Int, String: registry.String, Ints: registry.IntList, Strings: registry.StringList, Predicate: 0}
+
 // readInts returns the integers of a leaf for the rows of a chunk, and which of them are not null (nil: all).
-// The leaf has a column, or is the id. The slices are views of the batch or lie in scratch.
-func (b *leafBinding) readInts(c *chunk, scratch *intRegister) (vals []int64, valid []uint64) {
+// The leaf has a column, or is the id. The slices are views of the batch or lie in that register.
+func (ev *evaluator) readInts(b *leafBinding, c *chunk, register int) (vals []int64, valid []uint64) {
+	column, nulls := ev.batch.IDs, rowset.Bitmap(nil)
+	if b.kind == bindInts {
+		column, nulls = b.ints.Values, b.ints.Valid
+	}
 	if c.rows == nil {
-		vals = b.ints[c.lo : c.lo+c.n]
-		if b.valid != nil {
-			valid = b.valid[c.lo/64:][:c.words()]
+		vals = column[c.lo : c.lo+c.n]
+		if nulls != nil {
+			valid = nulls[c.lo/64:][:c.words()]
 		}
 		return vals, valid
 	}
+	scratch := ev.intRegister(register)
 	vals = scratch.vals[:c.n]
-	gather(vals, b.ints, c.rows)
-	if b.valid != nil {
+	gather(vals, column, c.rows)
+	if nulls != nil {
 		valid = scratch.valid[:c.words()]
-		gatherBits(valid, b.valid, c.rows)
+		gatherBits(valid, nulls, c.rows)
 	}
 	return vals, valid
 }

@@ -18,19 +18,19 @@ func (ev *evaluator) testLeaves(t *test, b *testBinding, c *chunk, in, answer *m
 	case testCmpInts:
 		ev.compareInts(t.cmp, x, y, c, answer)
 	case testInInts:
-		vals, valid := x.readInts(c, ev.intRegister(0))
+		vals, valid := ev.readInts(x, c, 0)
 		memberOf(answer, vals, &t.wholes)
 		answer.and(valid)
 	case testIntMember:
-		vals, valid := x.readInts(c, ev.intRegister(0))
-		memberOf(answer, vals, b.intList(y))
+		vals, valid := ev.readInts(x, c, 0)
+		memberOf(answer, vals, b.look().intList(y))
 		answer.and(valid)
 	case testIsNullLeaf:
 		x.nullBits(c, answer)
 	case testCmpStrings:
 		switch {
 		case x.kind == bindColumn && y.kind == bindColumn:
-			b.compareStrings(t.cmp, x.strings, y.strings, ev.batch.Len(), c, in, answer)
+			b.look().compareStrings(t.cmp, x.strings, y.strings, ev.batch.Len(), c, in, answer)
 		case x.kind == bindColumn:
 			return ev.testStrings(t, b, x.strings, c, in, answer)
 		default:
@@ -41,9 +41,9 @@ func (ev *evaluator) testLeaves(t *test, b *testBinding, c *chunk, in, answer *m
 		case y.kind == bindScalar:
 			return ev.testStrings(t, b, x.strings, c, in, answer)
 		case x.kind == bindScalar:
-			b.testSets(y.sets, x.text, c, in, answer)
+			b.look().testSets(y.sets, x.value.text, c, in, answer)
 		default:
-			b.testElements(x.strings, y.sets, c, in, answer)
+			b.look().testElements(x.strings, y.sets, c, in, answer)
 		}
 	default:
 		return ev.testStrings(t, b, x.strings, c, in, answer)
@@ -56,13 +56,13 @@ func (ev *evaluator) compareInts(op cmpOp, x, y *leafBinding, c *chunk, answer *
 	if x.kind == bindScalar {
 		op, x, y = op.swapped(), y, x
 	}
-	a, valid := x.readInts(c, ev.intRegister(0))
+	a, valid := ev.readInts(x, c, 0)
 	if y.kind == bindScalar {
-		compareScalar(answer, op, a, y.whole)
+		compareScalar(answer, op, a, y.whole())
 		answer.and(valid)
 		return
 	}
-	b, alsoValid := y.readInts(c, ev.intRegister(1))
+	b, alsoValid := ev.readInts(y, c, 1)
 	compareVector(answer, op, a, b)
 	answer.and(valid)
 	answer.and(alsoValid)
@@ -81,10 +81,10 @@ func (m *mask) set(pos int, value bool) { m[pos/64] |= bit(value) << (uint(pos) 
 
 // compareStrings answers a comparison of two columns for the positions of in. Small dictionaries are recoded,
 // so that rows compare codes.
-func (b *testBinding) compareStrings(op cmpOp, x, y *rowset.StringColumn, rows int, c *chunk, in, answer *mask) {
+func (l *lookups) compareStrings(op cmpOp, x, y *rowset.StringColumn, rows int, c *chunk, in, answer *mask) {
 	recoded := x.Dict != y.Dict && len(x.Dict.Values)+len(y.Dict.Values) <= rows
-	if recoded && len(b.recoded) == 0 {
-		b.recoded = recode(x.Dict, y.Dict)
+	if recoded && len(l.recoded) == 0 {
+		l.recoded = recode(x.Dict, y.Dict)
 	}
 	for k, w := range in[:c.words()] {
 		for ; w != 0; w &= w - 1 {
@@ -97,7 +97,7 @@ func (b *testBinding) compareStrings(op cmpOp, x, y *rowset.StringColumn, rows i
 			var same bool
 			switch {
 			case recoded:
-				same = b.recoded[left] == right
+				same = l.recoded[left] == right
 			case x.Dict == y.Dict:
 				same = left == right
 			default:
@@ -153,9 +153,9 @@ func (ev *evaluator) testString(t *test, b *testBinding, s string) (bool, error)
 		if other.kind != bindScalar {
 			other = &ev.boundLeaves[t.x]
 		}
-		return (s == other.text) == (t.cmp == cmpEq), nil
+		return (s == other.value.text) == (t.cmp == cmpEq), nil
 	case testStringMember:
-		return b.textList(&ev.boundLeaves[t.y]).contains(s), nil
+		return b.look().textList(&ev.boundLeaves[t.y]).contains(s), nil
 	}
 	if ev.stop != nil && ev.stop.Cancelled() {
 		return false, rowset.ErrStopped
@@ -171,11 +171,11 @@ func (ev *evaluator) testString(t *test, b *testBinding, s string) (bool, error)
 }
 
 // testSets answers whether the sets have a string, for the positions of in.
-func (b *testBinding) testSets(column *rowset.SetColumn, s string, c *chunk, in, answer *mask) {
-	if len(b.recoded) == 0 {
-		b.recoded = []int32{int32(slices.Index(column.Dict.Strings.Values, s))}
+func (l *lookups) testSets(column *rowset.SetColumn, s string, c *chunk, in, answer *mask) {
+	if len(l.recoded) == 0 {
+		l.recoded = []int32{int32(slices.Index(column.Dict.Strings.Values, s))}
 	}
-	member := b.recoded[0]
+	member := l.recoded[0]
 	if member < 0 {
 		return
 	}
@@ -190,9 +190,9 @@ func (b *testBinding) testSets(column *rowset.SetColumn, s string, c *chunk, in,
 }
 
 // testElements answers whether the row's set has the row's string, for the positions of in.
-func (b *testBinding) testElements(x *rowset.StringColumn, y *rowset.SetColumn, c *chunk, in, answer *mask) {
-	if len(b.recoded) == 0 {
-		b.recoded = recode(x.Dict, y.Dict.Strings)
+func (l *lookups) testElements(x *rowset.StringColumn, y *rowset.SetColumn, c *chunk, in, answer *mask) {
+	if len(l.recoded) == 0 {
+		l.recoded = recode(x.Dict, y.Dict.Strings)
 	}
 	for k, w := range in[:c.words()] {
 		for ; w != 0; w &= w - 1 {
@@ -202,7 +202,7 @@ func (b *testBinding) testElements(x *rowset.StringColumn, y *rowset.SetColumn, 
 			if code < 0 || set < 0 {
 				continue
 			}
-			code = b.recoded[code]
+			code = l.recoded[code]
 			answer.set(pos, code >= 0 && has(y.Dict, set, code))
 		}
 	}
@@ -233,27 +233,27 @@ func recode(from, to *rowset.Dict) []int32 {
 }
 
 // intList returns the elements of a list of the request.
-func (b *testBinding) intList(y *leafBinding) *elements[int64] {
-	if b.wholes.few == nil && b.wholes.many == nil {
-		b.wholes = elementsOf(y.ints)
+func (l *lookups) intList(y *leafBinding) *elements[int64] {
+	if l.wholes.few == nil && l.wholes.many == nil {
+		l.wholes = elementsOf(y.value.ints)
 	}
-	return &b.wholes
+	return &l.wholes
 }
 
 // numberList is intList for a value that is a double.
-func (b *testBinding) numberList(y *leafBinding) *elements[float64] {
-	if b.numbers.few == nil && b.numbers.many == nil {
-		list := make([]float64, len(y.ints))
-		convertInts(list, y.ints)
-		b.numbers = elementsOf(list)
+func (l *lookups) numberList(y *leafBinding) *elements[float64] {
+	if l.numbers.few == nil && l.numbers.many == nil {
+		list := make([]float64, len(y.value.ints))
+		convertInts(list, y.value.ints)
+		l.numbers = elementsOf(list)
 	}
-	return &b.numbers
+	return &l.numbers
 }
 
 // textList is intList for strings.
-func (b *testBinding) textList(y *leafBinding) *elements[string] {
-	if b.texts.few == nil && b.texts.many == nil {
-		b.texts = elementsOf(y.texts)
+func (l *lookups) textList(y *leafBinding) *elements[string] {
+	if l.texts.few == nil && l.texts.many == nil {
+		l.texts = elementsOf(y.value.strings)
 	}
-	return &b.texts
+	return &l.texts
 }

@@ -90,6 +90,30 @@ func (p *Params) get(id registry.ParamID, t registry.Type) *param {
 	return nil
 }
 
+// number returns the value of a parameter that expressions compute with: of a float, of an int as a double, or of a bool
+// as 0 or 1. It returns false if the parameter is null or of another type.
+func (p *Params) number(id registry.ParamID) (float64, bool) {
+	if p == nil {
+		return 0, false
+	}
+	for i := range p.values {
+		v := &p.values[i]
+		if v.id != id {
+			continue
+		}
+		switch v.typ {
+		case registry.Float:
+			return math.Float64frombits(v.bits), true
+		case registry.Int:
+			return float64(int64(v.bits)), true
+		case registry.Bool:
+			return float64(v.bits), true
+		}
+		return 0, false
+	}
+	return 0, false
+}
+
 // Float returns the value of a float parameter, or of an int parameter as a double. It returns false if the
 // parameter is null or of another type.
 func (p *Params) Float(id registry.ParamID) (float64, bool) {

@@ -14,17 +14,32 @@ type testBinding struct {
 	// value is looked at once, when the first row asks. Empty until then.
 	verdicts []uint8
 	matcher  *matcher // of testRegex; nil until the first row with a value
+	lookups  *lookups // of tests that few plans have; nil until the first row of the first batch asks
+}
 
-	// Of tests of a list of the request, which are few. Empty until the first row asks.
+// lookups find values of rows in a list of the request or in a dictionary. Each is empty until the first row asks.
+type lookups struct {
 	wholes  elements[int64]
 	numbers elements[float64]
 	texts   elements[string]
-	// recoded has, by code of a string column, the code of the same string in the dictionary of a set
-	// column, or -1. Empty until the first row asks.
+	// recoded has, by code of a string column, the code of the same string in the dictionary of another column, or -1.
 	recoded []int32
 }
 
-func (b *testBinding) end() { *b = testBinding{verdicts: b.verdicts[:0]} }
+// look returns the lookups of a test.
+func (b *testBinding) look() *lookups {
+	if b.lookups == nil {
+		b.lookups = new(lookups)
+	}
+	return b.lookups
+}
+
+func (b *testBinding) end() {
+	b.verdicts, b.matcher = b.verdicts[:0], nil
+	if b.lookups != nil {
+		*b.lookups = lookups{}
+	}
+}
 
 // The values of a verdict.
 const (
@@ -89,10 +104,11 @@ func (ev *evaluator) bindLeafTest(t *test, known func(bool)) {
 	switch t.op {
 	case testInInts:
 		if x.kind == bindScalar {
-			known(t.wholes.contains(x.whole))
+			known(t.wholes.contains(x.whole()))
 		}
 	case testInStrings:
-		if _, ok := t.texts[x.text]; x.kind == bindScalar {
+		if x.kind == bindScalar {
+			_, ok := t.texts[x.value.text]
 			known(ok)
 		}
 	case testCmpInts, testCmpStrings, testIntMember, testStringMember:
@@ -102,13 +118,13 @@ func (ev *evaluator) bindLeafTest(t *test, known func(bool)) {
 		case y.kind == bindNull:
 			known(false)
 		case scalars && t.op == testCmpInts:
-			known(holds(t.cmp, x.whole, y.whole))
+			known(holds(t.cmp, x.whole(), y.whole()))
 		case scalars && t.op == testCmpStrings:
-			known((x.text == y.text) == (t.cmp == cmpEq))
+			known((x.value.text == y.value.text) == (t.cmp == cmpEq))
 		case scalars && t.op == testIntMember:
-			known(slices.Contains(y.ints, x.whole))
+			known(slices.Contains(y.value.ints, x.whole()))
 		case scalars:
-			known(slices.Contains(y.texts, x.text))
+			known(slices.Contains(y.value.strings, x.value.text))
 		}
 	}
 }
@@ -166,7 +182,7 @@ func (ev *evaluator) test(i int32, c *chunk, in, out *mask, free int) error {
 		answer.and(v.valid)
 	case testNumberMember:
 		v := ev.eval(t.a, c, ev.reg(free), free+1)
-		memberOf(&answer, v.vals, b.numberList(&ev.boundLeaves[t.y]))
+		memberOf(&answer, v.vals, b.look().numberList(&ev.boundLeaves[t.y]))
 		answer.and(v.valid)
 	case testFail:
 		if anyOnes(in[:words]) {

@@ -205,7 +205,7 @@ func (d *lookupDecoder) result(in rowset.RowSet, ids distinctIDs) rowset.RowSet 
 	}
 	m := d.c.Memory
 	if ids.at != nil {
-		columns = rowset.Gather(m, rowset.NewBatch(make([]int64, d.rows), columns), ids.at).Columns
+		columns = rowset.Gather(m, rowset.NewBatch(make([]int64, d.rows), columns), ids.at).Columns()
 	}
 	out := rowset.Scatter(m, in, columns)
 	if d.dropped == nil && d.failed == nil {

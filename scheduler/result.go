@@ -1,0 +1,101 @@
+package scheduler
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/trace"
+)
+
+// Result is the outcome of a request. It belongs to the receiver.
+type Result struct {
+	Outputs    []rowset.RowSet  // one per output of the plan, in order; nil on error
+	QueueDelay time.Duration    // how long the request waited to be let in, at last in vain
+	Err        error            // nil, or a *NodeError, or an error of no node
+	Recording  *trace.Recording // valid until done returns; nil unless asked for, or if the request never began
+	remarks    *remarks         // nil: none, as usual
+}
+
+// remarks are what a Result says of its nodes. Immutable.
+type remarks struct {
+	deltas       []rowset.SchemaDelta
+	rows         []NodeRows
+	completeness []Completeness
+}
+
+// Deltas says which columns each node that was due took in and gave out, in the plan's order. It is nil unless asked for, and
+// on error.
+func (r *Result) Deltas() []rowset.SchemaDelta {
+	if r.remarks == nil {
+		return nil
+	}
+	return r.remarks.deltas
+}
+
+// Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
+func (r *Result) Rows() []NodeRows {
+	if r.remarks == nil {
+		return nil
+	}
+	return r.remarks.rows
+}
+
+// Completeness says what each lenient node contributed that has settled, and any other that lacks something, in the
+// plan's order. It is nil if there are none of them.
+func (r *Result) Completeness() []Completeness {
+	if r.remarks == nil {
+		return nil
+	}
+	return r.remarks.completeness
+}
+
+// Degraded reports whether something is missing in the answer.
+func (r *Result) Degraded() bool {
+	return slices.ContainsFunc(r.Completeness(), func(c Completeness) bool { return c.Status != NodeOK })
+}
+
+// Result returns the answer of a finished request: its outputs and remarks, or its first error.
+func (s *State) Result() *Result {
+	if node, err := s.Err(); err != nil {
+		if node >= 0 {
+			n := s.graph.Nodes[node]
+			err = &NodeError{Node: n.ID, Op: n.Op, Err: err}
+		}
+		return &Result{Err: err, remarks: s.remarks()}
+	}
+	r := newResult(len(s.graph.Outputs))
+	r.remarks = s.remarks()
+	for i := range r.Outputs {
+		r.Outputs[i] = s.Output(i)
+	}
+	return r
+}
+
+// newResult returns a result with that many outputs.
+func newResult(outputs int) *Result {
+	if outputs != 1 {
+		return &Result{Outputs: make([]rowset.RowSet, outputs)}
+	}
+	// One allocation for the result and its only output.
+	one := new(struct {
+		Result
+		output [1]rowset.RowSet
+	})
+	one.Outputs = one.output[:]
+	return &one.Result
+}
+
+// remarks returns what there is to say of the nodes. Of a request that has failed that is its completeness alone.
+func (s *State) remarks() *remarks {
+	var deltas []rowset.SchemaDelta
+	var rows []NodeRows
+	if s.err == nil {
+		deltas, rows = s.dueDeltas(), s.notes.rows
+	}
+	completeness := s.completeness()
+	if deltas == nil && rows == nil && completeness == nil {
+		return nil
+	}
+	return &remarks{deltas, rows, completeness}
+}
