@@ -2,6 +2,7 @@ package respfront
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/tidwall/redcon"
 
@@ -213,7 +214,8 @@ func (s *session) refuseBytes(err error) {
 		refused := f.service.Refuse(serve.RESP, serve.TooLarge, "", err.Error())
 		s.reply(appendFailure(nil, &refused))
 	} else {
-		s.reply(redcon.AppendError(nil, "ERR "+err.Error()))
+		const word = "Protocol error: " // redcon's errors have it
+		s.reply(redcon.AppendError(nil, "ERR "+word+strings.TrimPrefix(err.Error(), word)))
 	}
 	s.count(serve.CutProtocol)
 	s.ending = true
