@@ -32,7 +32,8 @@ type Engine struct {
 	options  Options
 	registry *registry.Registry
 	library  *plan.Library
-	plan     *plan.Graph         // for requests that name none; nil if there is none
+	plan     *plan.Graph // for requests that name none; nil if there is none
+	requests *request.Parser
 	encoders [2]*request.Encoder // by Format
 
 	clock        clock.Clock
@@ -99,6 +100,7 @@ func (e *Engine) open() (err error) {
 	if err != nil {
 		return err
 	}
+	e.requests = request.NewParser(e.registry)
 	for _, f := range [...]Format{FormatFlat, FormatFields} {
 		e.encoders[f] = request.NewEncoder(e.registry, f)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -69,20 +70,38 @@ func Parse(doc []byte, reg *registry.Registry) (Parsed, error) { return ParseGiv
 // The last of several members with the same name counts. ParseGiven ignores unknown members.
 // A null context, param_overrides, plan, deadline_ms, scheduling, trace, explain or require is the same as none.
 func ParseGiven(doc []byte, g Given, reg *registry.Registry) (Parsed, error) {
+	return NewParser(reg).Parse(doc, g)
+}
+
+// Parser checks requests as ParseGiven does. It uses what one has allocated again for another. Any goroutine.
+type Parser struct {
+	registry  *registry.Registry
+	documents sync.Pool // of *jsondoc.Parser
+}
+
+// NewParser returns a parser of requests with the parameters of reg.
+func NewParser(reg *registry.Registry) *Parser {
+	return &Parser{registry: reg, documents: sync.Pool{New: func() any { return new(jsondoc.Parser) }}}
+}
+
+// Parse is ParseGiven.
+func (p *Parser) Parse(doc []byte, g Given) (Parsed, error) {
 	if len(doc) == 0 && g.UserID != 0 {
 		return Parsed{RequestID: g.requestID(), UserID: g.UserID, Plan: g.Plan}, nil
 	}
-	root, err := jsondoc.Parse(doc)
+	document := p.documents.Get().(*jsondoc.Parser)
+	root, err := document.Parse(doc)
+	p.documents.Put(document)
 	if err != nil {
 		return Parsed{}, syntaxError(err, g.requestID())
 	}
 	req := Parsed{RequestID: g.requestIDOf(&root)}
 	refused := req.readUserID(&root, g.UserID)
 	if refused == nil {
-		refused = req.readValues(&root, &byContext, reg)
+		refused = req.readValues(&root, &byContext, p.registry)
 	}
 	if refused == nil {
-		refused = req.readValues(&root, &byOverride, reg) // on top of the context
+		refused = req.readValues(&root, &byOverride, p.registry) // on top of the context
 	}
 	if refused == nil {
 		refused = req.readPlan(&root, g.Plan)
