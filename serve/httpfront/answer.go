@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"syscall"
 
@@ -33,6 +32,7 @@ type problem struct {
 var (
 	tooSlow    = &problem{serve.BadRequest, http.StatusRequestTimeout, "the request did not arrive in time", true}
 	brokenBody = &problem{serve.BadRequest, 0, "the body ends early, or its chunks are broken", true}
+	cutShort   = &problem{serve.BadRequest, 0, "the request ends early", true}
 	manyBodies = &problem{serve.Overloaded, 0, "too many long bodies are on their way", true}
 	longHead   = &problem{serve.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "request line and headers are too long together", true}
 	badHead    = &problem{serve.BadRequest, 0, "the request line or a header is malformed", true}
@@ -119,27 +119,25 @@ func (f *Front) write(response *fasthttp.Response, reply *serve.Reply, status in
 	response.SwapBody(body)
 }
 
-// handleError answers a request that fasthttp does not understand, or that does not arrive.
+// handleError answers a request that fasthttp does not understand, or that does not arrive. fasthttp sends the answer in any case, so
+// that a client that has only stopped sending gets one.
 func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
-	if gone(err) {
-		return // nobody reads an answer
-	}
-	p := badHead
+	p, c := badHead, ctx.Conn().(*conn)
 	switch {
 	case errors.As(err, new(*fasthttp.ErrSmallBuffer)):
 		p = longHead
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case c.late:
 		p = tooSlow
-	case errors.As(err, new(fasthttp.ErrBrokenChunk)):
-		p = brokenBody
+	case gone(err):
+		p = cutShort
 	}
 	reply := f.service.Refuse(serve.HTTP, p.class, "", p.detail)
 	ctx.Response.Reset()
 	f.write(&ctx.Response, &reply, p.statusCode())
-	ctx.Conn().(*conn).lingering = true
+	c.lingering = !gone(err)
 }
 
-// gone reports whether a read failed since the client has closed the connection.
+// gone reports whether a read failed since the client has closed the connection, or stopped sending.
 func gone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }

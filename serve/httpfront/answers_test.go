@@ -230,6 +230,31 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+func TestATokenIsRevokedWithinABatch(t *testing.T) {
+	path := tokenFile(t, tokenEntry("first", "first-token", "*"))
+	store, err := access.Open(path)
+	require.NoError(t, err)
+	s := start(t, func(o *setup) { o.store = store })
+	c := dial(t, s.addr)
+	c.send("POST /v1/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer first-token\r\nTransfer-Encoding: chunked\r\n\r\n")
+	response, err := http.ReadResponse(c.r, &http.Request{Method: "POST"})
+	require.NoError(t, err)
+	lines := bufio.NewReader(response.Body)
+	c.chunk("{\"user_id\": 1, \"plan\": \"one\"}\n")
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	assert.Contains(t, line, `"id":1`)
+	require.NoError(t, os.WriteFile(path, []byte(tokenEntry("second", "second-token", "*")), 0o600))
+	_, err = store.Reload()
+	require.NoError(t, err)
+	c.chunk("{\"user_id\": 1, \"plan\": \"one\"}\n{\"user_id\": 1, \"plan\": \"one\"}\n")
+	rest, err := io.ReadAll(lines)
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(string(rest), "Not authenticated"))
+	c.ends()
+	assert.Equal(t, 1.0, s.cuts(t, "revoked"))
+}
+
 const traceContext = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 func TestHeadersAreEchoed(t *testing.T) {

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -37,10 +38,19 @@ type batch struct {
 	abandoned atomic.Bool    // no further line is asked
 	reading   sync.WaitGroup // the reader goroutine
 
+	partial int   // bytes that have come of a line which has not ended
+	held    int64 // what the batch counts of Options.MaxBodyBytes
+
 	first *exchange // taken from line, and not answered yet; nil if none
 	out   []byte    // answers on their way to Read
 	sent  int       // how much of out has left
 }
+
+// batchBytes is what a batch holds whatever it reads: the buffer of its stream.
+const batchBytes = 64 << 10
+
+// errManyBodies ends a batch whose line would make all bodies together too long.
+var errManyBodies = errors.New(manyBodies.detail)
 
 // batch is POST /v1/batch.
 func (x *exchange) batch() {
@@ -62,13 +72,17 @@ func (x *exchange) batch() {
 		all: make([]*exchange, n), free: make(chan *exchange, n), line: make(chan *exchange, n),
 	}
 	b.pending = b
+	if !b.hold(batchBytes) {
+		b.hold(0)
+		x.refuse(manyBodies)
+		return
+	}
 	for i := range b.all {
 		b.all[i] = b.front.exchanges.Get().(*exchange)
 		b.free <- b.all[i]
 	}
 	x.unread = false
 	x.ctx.SetConnectionClose() // The body may turn out to be broken when this head has left.
-	x.conn.enter(between)
 	x.conn.asked.Store(&b.pending)
 	b.reading.Go(b.read)
 
@@ -80,33 +94,73 @@ func (x *exchange) batch() {
 	response.SetBodyStream(b, -1)
 }
 
+// hold counts what the batch holds. It reports false if all bodies together become too long.
+func (b *batch) hold(n int64) bool {
+	more := n - b.held
+	b.held = n
+	return b.front.bodyBytes.Add(more) <= int64(b.front.options.MaxBodyBytes) || more <= 0
+}
+
+// lines reads the body of a batch for its stream.
+type lines struct{ *batch }
+
+// Read implements io.Reader. The wait for a line is idle; its arrival has the timeout of a request.
+func (l lines) Read(p []byte) (int, error) {
+	if l.partial == 0 {
+		l.conn.enter(between)
+	}
+	n, err := l.body.Read(p)
+	arriving := l.partial > 0
+	if end := bytes.LastIndexByte(p[:n], '\n'); end >= 0 {
+		l.partial, arriving = n-end-1, false
+	} else {
+		l.partial += n
+	}
+	if l.partial > 0 && !arriving {
+		l.conn.enter(busy)
+	}
+	if !l.hold(batchBytes + 2*int64(max(l.partial-bodyBytesFree, 0))) {
+		return n, errManyBodies
+	}
+	return n, err
+}
+
 // read is the reader goroutine.
 func (b *batch) read() {
 	defer close(b.line)
-	stream := request.NewLineStream(&b.body, b.front.options.MaxRequestBytes)
+	stream := request.NewLineStream(lines{b}, b.front.options.MaxRequestBytes)
 	for x := range b.free {
-		b.conn.started = false // The deadline of a line counts from here.
 		doc, err := stream.Next()
-		if err == io.EOF || b.abandoned.Load() {
-			return
-		}
 		lost := err != nil && !errors.As(err, new(*request.Error))
 		switch {
+		case err == io.EOF, b.abandoned.Load():
+			return
+		case lost && b.conn.leaves() && b.partial == 0: // The front drains.
+			return
 		case lost:
-			b.fail(x, b.front.service.Refuse(serve.HTTP, serve.BadRequest, "", bodyProblem(err).detail))
+			b.fail(x, b.lost(err))
 		case err != nil:
 			b.fail(x, b.front.service.Fail(serve.HTTP, err))
 		default:
-			b.ask(x, doc, func(err error) error { return stream.Locate(err, doc) })
+			lost = !b.ask(x, doc, func(err error) error { return stream.Locate(err, doc) })
 		}
 		b.line <- x
 		if lost {
-			if gone(err) {
-				b.abandon()
-			}
 			return
 		}
 	}
+}
+
+// lost returns the reply behind the last line that could be read. Nobody needs the others if the client has gone.
+func (b *batch) lost(err error) serve.Reply {
+	if gone(err) {
+		b.abandon()
+	}
+	p := b.conn.bodyProblem()
+	if err == errManyBodies {
+		p = manyBodies
+	}
+	return b.front.service.Refuse(serve.HTTP, p.class, "", p.detail)
 }
 
 // fail has x answer a line that is not a request.
@@ -115,17 +169,19 @@ func (b *batch) fail(x *exchange, reply serve.Reply) {
 	x.answered <- struct{}{}
 }
 
-// ask asks the engine for a line.
-func (b *batch) ask(x *exchange, doc []byte, locate func(error) error) {
+// ask asks the engine for a line. It reports false if the batch ends behind it: the token of its caller has been revoked.
+func (b *batch) ask(x *exchange, doc []byte, locate func(error) error) (goesOn bool) {
 	q := x.query
 	q.Body, q.Timeout, q.TraceParent, q.Locate = doc, b.timeout, b.trace, locate
-	if q.Caller, _ = b.front.store.Renew(b.caller); q.Caller == nil {
+	if q.Caller, goesOn = b.front.store.Renew(b.caller); !goesOn {
+		q.Caller = nil // The answer says so.
 		b.front.service.ConnCut(serve.HTTP, serve.CutRevoked)
 	}
 	b.front.service.Ask(q)
 	if b.abandoned.Load() || b.front.cutting.Load() {
 		q.Abandon()
 	}
+	return goesOn
 }
 
 // abandon implements abandoner.
@@ -205,6 +261,7 @@ func (b *batch) Close() error {
 		b.release(x)
 	}
 	b.reading.Wait()
+	b.hold(0)
 	b.conn.asked.Store(nil)
 	b.conn.lingering = true // The client may have more to send.
 	for _, x := range b.all {

@@ -1,9 +1,7 @@
 package httpfront
 
 import (
-	"errors"
 	"io"
-	"os"
 	"slices"
 )
 
@@ -19,12 +17,15 @@ type body struct {
 	stream io.Reader // of fasthttp; nil if there is no body
 	conn   *conn
 	length int // or chunked
+	got    int // bytes that have been read
 }
 
-// Read implements io.Reader. fasthttp takes the end of the connection for the end of a body where a chunk may begin: that is an error here.
+// Read implements io.Reader. fasthttp takes the end of the connection for the end of the body, except within a chunk: that is an
+// error here.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.stream.Read(p)
-	if err == io.EOF && b.length == chunked && b.conn.ended {
+	b.got += n
+	if err == io.EOF && (b.got < b.length || b.length == chunked && b.conn.ended) {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err
@@ -53,7 +54,7 @@ func (x *exchange) readBody() *problem {
 			x.bodyEnded()
 			return nil
 		case err != nil:
-			return bodyProblem(err)
+			return x.conn.bodyProblem()
 		}
 	}
 }
@@ -109,8 +110,8 @@ func (x *exchange) settleBody() {
 }
 
 // bodyProblem returns the problem of a body that ended early.
-func bodyProblem(err error) *problem {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+func (c *conn) bodyProblem() *problem {
+	if c.late { // The error does not tell: fasthttp's reader of chunks drops its cause.
 		return tooSlow
 	}
 	return brokenBody

@@ -45,12 +45,13 @@ type conn struct {
 	lingering bool                      // the client may still be sending when the answer has left
 
 	ended   bool      // the client sends nothing any more
+	late    bool      // what should have come has not come in time
 	started bool      // the deadline of this phase counts
 	writeBy time.Time // the write deadline that is armed
 
 	mu      sync.Mutex
 	phase   phase
-	leaving bool      // it closes instead of waiting for a request
+	leaving bool      // it ends instead of waiting for a request or a line
 	deaf    bool      // it reads nothing any more
 	readBy  time.Time // the read deadline that is armed; zero if unknown
 }
@@ -89,7 +90,7 @@ func (c *conn) startReading() error {
 	}
 	by := now.Add(timeout)
 	switch {
-	case c.deaf, c.leaving && (c.phase == fresh || c.phase == idle):
+	case c.deaf, c.leaving && c.phase != busy:
 		by = longAgo
 	case !c.readBy.Before(by.Add(-slack(timeout))) && !c.readBy.After(by):
 		return nil
@@ -108,6 +109,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.ended = err == io.EOF
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		c.late = true
 		c.tooSlow()
 	}
 	return n, err
@@ -147,15 +149,22 @@ func (c *conn) Write(p []byte) (written int, err error) {
 	}
 }
 
-// interrupt has the connection close instead of waiting for a request, now or later.
+// interrupt has the connection end instead of waiting for a request or a line, now or later.
 func (c *conn) interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leaving = true
-	if c.phase == fresh || c.phase == idle {
+	if c.phase != busy {
 		c.readBy = time.Time{} // a request that has just come begins with a deadline of its own
 		_ = c.Conn.SetReadDeadline(longAgo)
 	}
+}
+
+// leaves reports whether interrupt was called.
+func (c *conn) leaves() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leaving
 }
 
 // stopReading ends the read that waits, and all that follow.

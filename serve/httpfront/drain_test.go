@@ -66,6 +66,48 @@ func TestDrain(t *testing.T) {
 	assert.NoError(t, s.front.Serve(other), "it serves no more")
 }
 
+// A batch between two lines ends at once, and properly. One within a line gets this line answered.
+func TestDrainEndsBatches(t *testing.T) {
+	s := start(t)
+	waiting, waitingLines := openBatch(t, s)
+	within, withinLines := openBatch(t, s)
+	running, runningLines := openBatch(t, s)
+	within.chunk("{\"user_id\": 1, ")
+	running.chunk("{\"user_id\": 2, \"plan\": \"held\"}\n")
+	h := <-s.held
+	require.Eventually(t, func() bool { // The front has read the half of the line.
+		s.front.mu.Lock()
+		defer s.front.mu.Unlock()
+		for c := range s.front.conns {
+			c.mu.Lock()
+			p := c.phase
+			c.mu.Unlock()
+			if p == busy {
+				return true
+			}
+		}
+		return false
+	}, patience, time.Millisecond)
+	drained := make(chan error, 1)
+	go func() { drained <- s.front.Drain(t.Context()) }()
+	rest, err := io.ReadAll(waitingLines)
+	require.NoError(t, err)
+	assert.Empty(t, rest)
+	waiting.ends()
+	within.chunk("\"plan\": \"one\"}\n")
+	rest, err = io.ReadAll(withinLines)
+	require.NoError(t, err)
+	assert.Contains(t, string(rest), `"id":1`)
+	assert.Equal(t, 1, strings.Count(string(rest), "\n"))
+	within.ends()
+	h.answer()
+	rest, err = io.ReadAll(runningLines)
+	require.NoError(t, err)
+	assert.Contains(t, string(rest), `"id":2`)
+	running.ends()
+	require.NoError(t, <-drained)
+}
+
 func TestDrainGivesUp(t *testing.T) {
 	s := start(t)
 	c := dial(t, s.addr)

@@ -8,7 +8,7 @@ func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 	defer x.free()
 	headers := &ctx.Request.Header
 	x.conn, x.ctx = ctx.Conn().(*conn), ctx
-	x.incoming = body{ctx.RequestBodyStream(), x.conn, headers.ContentLength()}
+	x.incoming = body{stream: ctx.RequestBodyStream(), conn: x.conn, length: headers.ContentLength()}
 	x.unread = x.incoming.stream != nil
 	if fault := x.head.read(headers.RawHeaders(), headers.IsHTTP11()); fault != "" {
 		x.refuse(fault.problem())

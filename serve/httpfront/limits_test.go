@@ -36,6 +36,8 @@ func TestLimits(t *testing.T) {
 		{"a body that does not end", func(o *setup) { o.front.ReadTimeout = short }, "POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", 408, true, "in time"},
 		{"a chunk that does not end", func(o *setup) { o.front.ReadTimeout = short },
 			"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{", 408, true, "in time"},
+		{"the size of a chunk that does not end", func(o *setup) { o.front.ReadTimeout = short },
+			"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1", 408, true, "in time"},
 		{"an encoding", nil, post("/v1/rank/one", "{}", "Content-Encoding: gzip"), 415, false, "Content-Encoding"},
 		{"a version", nil, "GET /openapi.json HTTP/2.0\r\nHost: x\r\n\r\n", 505, true, "HTTP/1.1"},
 		{"the preface of HTTP/2", nil, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, true, "HTTP/1.1"},
@@ -72,6 +74,62 @@ func TestALongLineOfABatch(t *testing.T) {
 	assert.Contains(t, lines[0], `"id":1`)
 	assert.Contains(t, lines[1], "longer than 100 bytes")
 	assert.Contains(t, lines[2], `"id":2`)
+}
+
+// A client that stops sending in the middle of a request, and goes on reading, is told so.
+func TestRequestsThatEndEarly(t *testing.T) {
+	s := start(t)
+	for _, text := range []string{
+		"POST /v1/ra", "POST /v1/rank/one HTTP/1.1\r\nHost: x\r\n", "\x16\x03\x01\x02\x00\x01\x00",
+		"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{\"user_id\":",
+		"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\n" + strings.Repeat(" ", 20_000),
+		"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"use",
+		"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{\"user_id\": 1}\r\n",
+	} {
+		c := dial(t, s.addr)
+		c.send(text)
+		require.NoError(t, c.Conn.(*net.TCPConn).CloseWrite())
+		got := c.receive("POST")
+		assert.Equal(t, 400, got.StatusCode, "%.100q", text)
+		assert.Contains(t, got.body, "ends early", "%.100q", text)
+		c.ends()
+	}
+	c := dial(t, s.addr)
+	c.send(post("/v1/rank/held", `{"user_id": 1}`))
+	require.NoError(t, c.Conn.(*net.TCPConn).CloseWrite())
+	(<-s.held).answer()
+	assert.Equal(t, 200, c.receive("POST").StatusCode, "a whole request before the end")
+	c.ends()
+}
+
+func TestBatchesCountAsBodies(t *testing.T) {
+	s := start(t, func(o *setup) { o.front.MaxBodyBytes = 3 * batchBytes / 2 })
+	c, lines := openBatch(t, s)
+	assert.Equal(t, 503, s.do(t, post("/v1/batch", "{}\n")).StatusCode, "a second batch")
+	c.chunk("{\"user_id\": 1, \"plan\": \"one\"}\n")
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	assert.Contains(t, line, `"id":1`)
+	c.chunk(strings.Repeat(" ", 30_000))
+	c.chunk(strings.Repeat(" ", 30_000))
+	rest, err := io.ReadAll(lines)
+	require.NoError(t, err)
+	assert.Contains(t, string(rest), manyBodies.detail)
+	c.ends()
+	assert.Eventually(t, func() bool { return s.front.bodyBytes.Load() == 0 }, patience, time.Millisecond)
+}
+
+func TestALineThatDoesNotEnd(t *testing.T) {
+	s := start(t, func(o *setup) { o.front.ReadTimeout = 4 * short })
+	c, lines := openBatch(t, s)
+	c.chunk("{\"user_id\": 1, \"plan\": \"one\"}\n{\"user_id\"")
+	rest, err := io.ReadAll(lines)
+	require.NoError(t, err)
+	assert.Contains(t, string(rest), `"id":1`)
+	assert.Contains(t, string(rest), tooSlow.detail)
+	c.ends()
+	require.NoError(t, s.front.Close())
+	assert.Equal(t, 1.0, s.cuts(t, "slow_read"))
 }
 
 func TestIdleConnectionsEnd(t *testing.T) {

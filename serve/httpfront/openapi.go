@@ -117,15 +117,18 @@ func (r *route) outcomes() []outcome {
 			}
 		}
 	}
-	problems := []*problem{badHead, tooSlow, longHead, badVersion}
+	problems := []*problem{badHead, cutShort, tooSlow, longHead, badVersion}
 	if !r.open {
 		problems = append(problems, noToken, badToken)
 	}
 	if r.asks {
 		problems = append(problems, encoded, badTimeout)
 	}
+	if r.asks {
+		problems = append(problems, manyBodies)
+	}
 	if r.asks && !r.lines {
-		problems = append(problems, brokenBody, manyBodies)
+		problems = append(problems, brokenBody)
 	}
 	if r.lines {
 		problems = append(problems, noBody, oldVersion)

@@ -84,6 +84,7 @@ func TestEachStatusIsServed(t *testing.T) {
 					try(tokens, message(method, at("one"), content))
 				}
 				if operation.RequestBody != nil {
+					try(small, message(method, at("one"), body))
 					try(open, message(method, at("one"), body, "Content-Encoding: br"))
 				}
 				if operation.RequestBody != nil && !strings.HasSuffix(path, "/batch") {

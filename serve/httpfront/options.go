@@ -10,7 +10,7 @@ import (
 // The defaults of Options.
 const (
 	DefaultMaxConnections  = 10_000
-	DefaultMaxHeaderBytes  = 8 << 10
+	DefaultMaxHeaderBytes  = 4 << 10 // each connection that has asked once keeps as much
 	DefaultMaxRequestBytes = 1 << 20
 	DefaultMaxBodyBytes    = 64 << 20
 	DefaultBatchInflight   = 16
@@ -27,16 +27,16 @@ type Options struct {
 	MaxHeaderBytes int
 	// MaxRequestBytes bounds the body of a request, and each line of a batch. Beyond: 413.
 	MaxRequestBytes int
-	// MaxBodyBytes bounds what all connections together hold of bodies on their way, apart from 8 KiB a connection.
-	// Beyond: 503. It is what bounds the memory that slow senders take.
+	// MaxBodyBytes bounds what all connections together hold of bodies on their way, apart from 8 KiB a connection. A batch
+	// counts 64 KiB, and twice the line that it reads. Beyond: 503. It is what bounds the memory that slow senders take.
 	MaxBodyBytes int
 	// BatchInflight bounds the requests of one batch that run at the same time.
 	BatchInflight int
 
 	// IdleTimeout bounds the wait for the next request of a connection, and for the next line of a batch.
 	IdleTimeout time.Duration
-	// ReadTimeout bounds the arrival of one request, from its first byte to its last. It also bounds the wait for
-	// the first byte of a connection, with the handshake of TLS.
+	// ReadTimeout bounds the arrival of one request, or of one line of a batch, from its first byte to its last. It also bounds
+	// the wait for the first byte of a connection, with the handshake of TLS.
 	ReadTimeout time.Duration
 	// WriteTimeout bounds the time in which a client takes 64 KiB of its answer, or what is left of it.
 	WriteTimeout time.Duration
