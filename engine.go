@@ -34,6 +34,7 @@ type Engine struct {
 	library  *plan.Library
 	plan     *plan.Graph         // for requests that name none; nil if there is none
 	encoders [2]*request.Encoder // by Format
+	requests *request.Parser
 
 	clock        clock.Clock
 	scheduler    scheduler.Engine
@@ -99,6 +100,7 @@ func (e *Engine) open() (err error) {
 	if err != nil {
 		return err
 	}
+	e.requests = request.NewParser(e.registry)
 	for _, f := range [...]Format{FormatFlat, FormatFields} {
 		e.encoders[f] = request.NewEncoder(e.registry, f)
 	}

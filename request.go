@@ -44,7 +44,8 @@ type Request struct {
 	Require []string
 
 	// Abandoned may be set by the caller when it no longer wants the answer, at any time and on any goroutine. The
-	// request then starts no further node and fails with ErrAbandoned. Nil means that the caller waits to the end.
+	// request then starts no further node and fails with ErrAbandoned. Rank sets it when its context ends. Nil means that the
+	// caller waits to the end.
 	Abandoned *atomic.Bool
 
 	// Of a request that ParseRequest has made. Context and Params come on top.
@@ -71,7 +72,7 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) { return e.ParseReque
 // ParseRequestFor is ParseRequest for a document that came with facts of its own, such as the plan in a path. The document may be
 // empty if the user is given. Any goroutine.
 func (e *Engine) ParseRequestFor(doc []byte, g Given) (Request, error) {
-	p, err := request.ParseGiven(doc, g, e.registry)
+	p, err := e.requests.Parse(doc, g)
 	if err != nil {
 		return Request{}, Refused(err)
 	}

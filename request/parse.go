@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -58,21 +59,36 @@ type Given struct {
 }
 
 // Parse checks one document of which nothing else is known. Any goroutine.
-func Parse(doc []byte, reg *registry.Registry) (Parsed, error) { return ParseGiven(doc, Given{}, reg) }
+func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
+	return NewParser(reg).Parse(doc, Given{})
+}
 
-// ParseGiven checks one document. It may be empty if the user is given. Any goroutine.
+// A Parser checks requests against one registry, with memory that it uses again. Any goroutine.
+type Parser struct {
+	registry  *registry.Registry
+	documents sync.Pool // of *jsondoc.Parser
+}
+
+// NewParser returns a parser of requests.
+func NewParser(reg *registry.Registry) *Parser {
+	return &Parser{registry: reg, documents: sync.Pool{New: func() any { return new(jsondoc.Parser) }}}
+}
+
+// Parse checks one document. It may be empty if the user is given.
 //
-// ParseGiven checks in a fixed order and reports the first fault: syntax, user_id, context,
+// Parse checks in a fixed order and reports the first fault: syntax, user_id, context,
 // param_overrides, plan, deadline_ms, scheduling, trace, explain, require. The error is an *Error. Stream.Locate adds the line
 // of the input to a syntax error.
 //
-// The last of several members with the same name counts. ParseGiven ignores unknown members.
+// The last of several members with the same name counts. Parse ignores unknown members.
 // A null context, param_overrides, plan, deadline_ms, scheduling, trace, explain or require is the same as none.
-func ParseGiven(doc []byte, g Given, reg *registry.Registry) (Parsed, error) {
+func (p *Parser) Parse(doc []byte, g Given) (Parsed, error) {
 	if len(doc) == 0 && g.UserID != 0 {
 		return Parsed{RequestID: g.requestID(), UserID: g.UserID, Plan: g.Plan}, nil
 	}
-	root, err := jsondoc.Parse(doc)
+	document, reg := p.documents.Get().(*jsondoc.Parser), p.registry
+	root, err := document.Parse(doc)
+	p.documents.Put(document)
 	if err != nil {
 		return Parsed{}, syntaxError(err, g.requestID())
 	}

@@ -45,8 +45,8 @@ var dates = regexp.MustCompile(`Date: [^\r]*\r\n`)
 // conversations.
 func (s *server) exchangeOf(t testing.TB, input string, cuts ...int) string {
 	near, far := net.Pipe()
-	s.front.accept(&pieces{Conn: near, input: []byte(input), cuts: cuts})
 	require.NoError(t, far.SetDeadline(time.Now().Add(patience)))
+	s.front.accept(&pieces{Conn: near, input: []byte(input), cuts: cuts})
 	output, err := io.ReadAll(far)
 	require.NoError(t, err)
 	return dates.ReplaceAllString(same(joined(t, string(output))), "")
