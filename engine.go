@@ -32,9 +32,9 @@ type Engine struct {
 	options  Options
 	registry *registry.Registry
 	library  *plan.Library
-	plan     *plan.Graph // for requests that name none; nil if there is none
-	requests *request.Parser
+	plan     *plan.Graph         // for requests that name none; nil if there is none
 	encoders [2]*request.Encoder // by Format
+	requests *request.Parser
 
 	clock        clock.Clock
 	scheduler    scheduler.Engine

@@ -44,7 +44,8 @@ type Request struct {
 	Require []string
 
 	// Abandoned may be set by the caller when it no longer wants the answer, at any time and on any goroutine. The
-	// request then starts no further node and fails with ErrAbandoned. Nil means that the caller waits to the end.
+	// request then starts no further node and fails with ErrAbandoned. Rank sets it when its context ends. Nil means that the
+	// caller waits to the end.
 	Abandoned *atomic.Bool
 
 	// Of a request that ParseRequest has made. Context and Params come on top.

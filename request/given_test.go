@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-func TestParseGiven(t *testing.T) {
+func TestParseOfWhatIsGiven(t *testing.T) {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
@@ -34,7 +34,7 @@ func TestParseGiven(t *testing.T) {
 		"a fault of the grammar":           {`{`, Given{UserID: 7, RequestID: "g"}, Parsed{}, "Invalid JSON input"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseGiven([]byte(c.doc), c.given, reg)
+			got, err := NewParser(reg).Parse([]byte(c.doc), c.given)
 			if c.want.UserID != 0 {
 				require.NoError(t, err)
 				assert.Equal(t, c.want, got)

@@ -59,37 +59,34 @@ type Given struct {
 }
 
 // Parse checks one document of which nothing else is known. Any goroutine.
-func Parse(doc []byte, reg *registry.Registry) (Parsed, error) { return ParseGiven(doc, Given{}, reg) }
-
-// ParseGiven checks one document. It may be empty if the user is given. Any goroutine.
-//
-// ParseGiven checks in a fixed order and reports the first fault: syntax, user_id, context,
-// param_overrides, plan, deadline_ms, scheduling, trace, explain, require. The error is an *Error. Stream.Locate adds the line
-// of the input to a syntax error.
-//
-// The last of several members with the same name counts. ParseGiven ignores unknown members.
-// A null context, param_overrides, plan, deadline_ms, scheduling, trace, explain or require is the same as none.
-func ParseGiven(doc []byte, g Given, reg *registry.Registry) (Parsed, error) {
-	return NewParser(reg).Parse(doc, g)
+func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
+	return NewParser(reg).Parse(doc, Given{})
 }
 
-// Parser checks requests as ParseGiven does. It uses what one has allocated again for another. Any goroutine.
+// A Parser checks requests against one registry, with memory that it uses again. Any goroutine.
 type Parser struct {
 	registry  *registry.Registry
 	documents sync.Pool // of *jsondoc.Parser
 }
 
-// NewParser returns a parser of requests with the parameters of reg.
+// NewParser returns a parser of requests.
 func NewParser(reg *registry.Registry) *Parser {
 	return &Parser{registry: reg, documents: sync.Pool{New: func() any { return new(jsondoc.Parser) }}}
 }
 
-// Parse is ParseGiven.
+// Parse checks one document. It may be empty if the user is given.
+//
+// Parse checks in a fixed order and reports the first fault: syntax, user_id, context,
+// param_overrides, plan, deadline_ms, scheduling, trace, explain, require. The error is an *Error. Stream.Locate adds the line
+// of the input to a syntax error.
+//
+// The last of several members with the same name counts. Parse ignores unknown members.
+// A null context, param_overrides, plan, deadline_ms, scheduling, trace, explain or require is the same as none.
 func (p *Parser) Parse(doc []byte, g Given) (Parsed, error) {
 	if len(doc) == 0 && g.UserID != 0 {
 		return Parsed{RequestID: g.requestID(), UserID: g.UserID, Plan: g.Plan}, nil
 	}
-	document := p.documents.Get().(*jsondoc.Parser)
+	document, reg := p.documents.Get().(*jsondoc.Parser), p.registry
 	root, err := document.Parse(doc)
 	p.documents.Put(document)
 	if err != nil {
@@ -98,10 +95,10 @@ func (p *Parser) Parse(doc []byte, g Given) (Parsed, error) {
 	req := Parsed{RequestID: g.requestIDOf(&root)}
 	refused := req.readUserID(&root, g.UserID)
 	if refused == nil {
-		refused = req.readValues(&root, &byContext, p.registry)
+		refused = req.readValues(&root, &byContext, reg)
 	}
 	if refused == nil {
-		refused = req.readValues(&root, &byOverride, p.registry) // on top of the context
+		refused = req.readValues(&root, &byOverride, reg) // on top of the context
 	}
 	if refused == nil {
 		refused = req.readPlan(&root, g.Plan)

@@ -16,21 +16,23 @@ type assembly struct {
 }
 
 func (a *assembly) batch(m *Memory) *Batch {
-	b := &Batch{IDs: m.IDs(a.n)}
+	var few [fewFields]field
+	fields := a.fields(few[:0])
+	b := newBatch(fields)
+	b.IDs = m.IDs(a.n)
 	rest := b.IDs
 	for i := range a.sides {
 		side := &a.sides[i]
 		gather(rest[:side.N], side.Batch.IDs, side.Rows, 0)
 		rest = rest[side.N:]
 	}
-	a.columns(m, b)
+	a.columns(m, b, fields)
 	return b
 }
 
-// columns gives b the columns of all sides, type by type.
-func (a *assembly) columns(m *Memory, b *Batch) {
-	var few [fewFields]field
-	for fields := a.fields(few[:0]); len(fields) > 0; {
+// columns gives b the columns of these fields, type by type.
+func (a *assembly) columns(m *Memory, b *Batch, fields []field) {
+	for len(fields) > 0 {
 		n := 1
 		for n < len(fields) && fields[n].typ == fields[0].typ {
 			n++
@@ -44,16 +46,16 @@ func (a *assembly) columns(m *Memory, b *Batch) {
 // in the first side that has it at all.
 func (a *assembly) fields(dst []field) []field {
 	for i := range a.sides {
-		known := len(dst)
-		dst = a.sides[i].Batch.appendFields(dst)
-		if known == 0 {
+		if i > 0 && a.sides[i].Batch.sameFields(a.sides[0].Batch) {
 			continue
 		}
-		old := dst[:known]
-		dst = append(old, slices.DeleteFunc(dst[known:], func(f field) bool {
-			return slices.ContainsFunc(old, func(o field) bool { return o.key == f.key })
-		})...)
-		if len(dst) > known {
+		known, all := len(dst), a.sides[i].Batch.appendFields(dst)
+		for _, f := range all[known:] {
+			if known == 0 || !slices.ContainsFunc(all[:known], func(k field) bool { return k.key == f.key }) {
+				dst = append(dst, f)
+			}
+		}
+		if known > 0 && len(dst) > known {
 			slices.SortFunc(dst, field.compare)
 		}
 	}
@@ -73,7 +75,9 @@ func (a *assembly) columnsOf(m *Memory, b *Batch, fields []field) {
 			a.floats(m, f.key, &b.Floats[i])
 		}
 	case registry.String:
-		b.Strings = make([]StringColumn, len(fields))
+		if b.Strings == nil {
+			b.Strings = make([]StringColumn, len(fields))
+		}
 		for i, f := range fields {
 			a.strings(m, f.key, &b.Strings[i])
 		}

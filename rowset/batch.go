@@ -41,6 +41,27 @@ func NewBatch(ids []int64, columns Columns) *Batch {
 	return b
 }
 
+// NewStrings returns a batch with one string column, of len(ids) rows. It is one allocation.
+func NewStrings(ids []int64, column StringColumn) *Batch {
+	b := newBatch([]field{{column.Key, registry.String}})
+	b.IDs, b.Strings[0] = ids, column
+	return b
+}
+
+// newBatch returns a batch without rows for columns of these fields. A single string column, which is what users have, has
+// its place in the same allocation.
+func newBatch(fields []field) *Batch {
+	if len(fields) != 1 || fields[0].typ != registry.String {
+		return new(Batch)
+	}
+	one := new(struct {
+		Batch
+		column [1]StringColumn
+	})
+	one.Strings = one.column[:]
+	return &one.Batch
+}
+
 // own gives b these columns, and no others.
 func (b *Batch) own(columns Columns) {
 	sortByKey(columns.Floats)

@@ -17,9 +17,27 @@ func NewStringBuilder(key registry.KeyID, rows int) StringBuilder {
 	return NewStringBuilderIn(nil, key, rows)
 }
 
-// NewStringBuilderIn is NewStringBuilder with room that m lends.
+// NewStringBuilderIn is NewStringBuilder with room that m lends. A column of few rows is one allocation.
 func NewStringBuilderIn(m *Memory, key registry.KeyID, rows int) StringBuilder {
-	return StringBuilder{key: key, codes: m.Rows(rows)[:0], dict: dictBuilder{dict: newDict(rows)}}
+	switch {
+	case rows == 1:
+		one := new(struct {
+			dict  Dict
+			first [1]string
+			codes [1]int32
+		})
+		one.dict.Values = one.first[:0]
+		return StringBuilder{key: key, codes: one.codes[:0], dict: dictBuilder{dict: &one.dict}}
+	case rows <= 4:
+		few := new(struct {
+			dict  Dict
+			first [4]string
+			codes [4]int32
+		})
+		few.dict.Values = few.first[:0]
+		return StringBuilder{key: key, codes: few.codes[:0], dict: dictBuilder{dict: &few.dict}}
+	}
+	return StringBuilder{key: key, codes: m.Rows(rows)[:0], dict: dictBuilder{dict: newDict()}}
 }
 
 // Append adds a row. The caller may reuse value.
@@ -49,23 +67,14 @@ type dictBuilder struct {
 	index map[string]int32 // nil while there are at most dictScanMax values
 }
 
-// newDict returns an empty dictionary with room for its first values, in one allocation. most is how many values it gets
-// at most; zero stands for any number.
-func newDict(most int) *Dict {
-	if most == 1 {
-		one := new(struct {
-			Dict
-			first [1]string
-		})
-		one.Values = one.first[:0]
-		return &one.Dict
-	}
-	few := new(struct {
-		Dict
+// newDict returns an empty dictionary. It is one allocation with its first values.
+func newDict() *Dict {
+	block := new(struct {
+		dict  Dict
 		first [4]string
 	})
-	few.Values = few.first[:0]
-	return &few.Dict
+	block.dict.Values = block.first[:0]
+	return &block.dict
 }
 
 // newDictBuilder starts from values, which are distinct. It shares them until the

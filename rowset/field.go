@@ -12,6 +12,24 @@ type field struct {
 	typ registry.Type
 }
 
+// sameFields reports whether both batches have the same floats and strings, and nothing else.
+func (b *Batch) sameFields(o *Batch) bool {
+	if len(b.Floats) != len(o.Floats) || len(b.Strings) != len(o.Strings) || b.rare != nil || o.rare != nil {
+		return false
+	}
+	for i := range b.Floats {
+		if b.Floats[i].Key != o.Floats[i].Key {
+			return false
+		}
+	}
+	for i := range b.Strings {
+		if b.Strings[i].Key != o.Strings[i].Key {
+			return false
+		}
+	}
+	return true
+}
+
 // compare orders fields by type, and those of one type by key.
 func (f field) compare(g field) int {
 	return cmp.Or(cmp.Compare(f.typ, g.typ), cmp.Compare(f.key, g.key))

@@ -31,7 +31,7 @@ func newDictMerge(sides []RowSet, key registry.KeyID) dictMerge {
 func (m *dictMerge) intern(value string) int32 {
 	if m.grow.dict == nil {
 		if m.base == nil {
-			m.grow = dictBuilder{dict: newDict(0)}
+			m.grow = dictBuilder{dict: newDict()}
 		} else {
 			if len(m.base.Values) <= dictScanMax {
 				if code := slices.Index(m.base.Values, value); code >= 0 {
@@ -110,7 +110,7 @@ func (m *setMerge) recode(codes []int32, from *SetDict) {
 // start begins the result with the sets of the base. It shares them until the first new one.
 func (m *setMerge) start() {
 	if m.base == nil {
-		m.strings = dictBuilder{dict: newDict(0)}
+		m.strings = dictBuilder{dict: newDict()}
 		m.grow = &SetDict{Offsets: []int32{0}}
 		return
 	}

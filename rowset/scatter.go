@@ -32,5 +32,6 @@ func (b *Batch) spread(m *Memory, in RowSet) {
 	active := *b
 	*b = Batch{}
 	a := assembly{sides: []RowSet{{Batch: &active, Rows: at, N: n}}, n: n, holes: slices.Contains(at, -1)}
-	a.columns(m, b)
+	var few [fewFields]field
+	a.columns(m, b, a.fields(few[:0]))
 }

@@ -31,7 +31,7 @@ var (
 	// ErrAbandoned: the caller no longer wants the result.
 	ErrAbandoned = errors.New("request abandoned")
 	// ErrOverloaded: as many requests run and wait as may.
-	ErrOverloaded = errors.New("overloaded: as many requests run and wait as may")
+	ErrOverloaded = errors.New("as many requests run and wait as may")
 	// ErrShuttingDown: the request came after Close, or Close gave it up.
 	ErrShuttingDown = errors.New("shutting down")
 )

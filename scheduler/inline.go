@@ -83,22 +83,20 @@ func (r *run) runInline(node int, start clock.Time) {
 	for depth, parent := 0, -1; ; depth++ {
 		c := &e.inliner.ctx
 		out, end, err := r.invokeInline(node, start)
-		o := trace.Outcome{Rows: out.N, Err: err}
-		if err == nil {
-			r.state.Note(node, c.Inputs, c.Refs, out)
-			o.Dropped, o.Lack = r.noteLack(node, c)
-		} else {
-			o.StandIn, o.Rows = r.state.Fail(node, err, end)
-		}
-		if r.recorder != nil {
-			r.recordInline(node, parent, depth, start, end, o)
-		}
-		clear(c.Inputs) // a kept slice must not keep rows alive
-		clear(c.Refs)
-		c.Params, c.Required = nil, nil // the request is its caller's again
 		if err != nil {
+			how, rows := r.state.Fail(node, err, end)
+			if r.recorder != nil {
+				r.recordInline(node, parent, depth, start, end, trace.Outcome{Err: err, StandIn: how, Rows: rows})
+			}
+			e.inliner.reset()
 			return
 		}
+		r.state.Note(node, c.Inputs, c.Refs, out)
+		lack := r.noteLack(node, c)
+		if r.recorder != nil {
+			r.recordInline(node, parent, depth, start, end, trace.Outcome{Rows: out.N, Dropped: lack.Dropped, Lack: lack.Err})
+		}
+		e.inliner.reset()
 		if e.placement.NoChaining || depth == e.placement.InlineDepthMax {
 			r.state.Succeed(node, out)
 			return
@@ -119,13 +117,20 @@ func (r *run) runInline(node int, start clock.Time) {
 	}
 }
 
+// reset ends the use of the arguments: a kept slice must not keep rows alive, and the request is its caller's again.
+func (i *inliner) reset() {
+	clear(i.ctx.Inputs)
+	clear(i.ctx.Refs)
+	i.ctx.Params, i.ctx.Required = nil, nil
+}
+
 // invokeInline runs the code of one node and measures it. The time is all that the node costs the
 // loop. A node that ends after its deadline has failed.
 func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end clock.Time, err error) {
 	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
 	c := &e.inliner.ctx
-	c.Node, c.UserID, c.RequestID, c.Params, c.Registry, c.Rows, c.Waiter = node, r.req.UserID, r.req.RequestID, &r.req.Params, e.reg, r.rows, task.NoWaiter{}
-	c.Limit, c.Memory, c.Outside, c.Required = r.limitOf(index), r.memory, &e.outside, r.req.Required
+	c.Node, c.UserID, c.RequestID, c.Params, c.Rows = node, r.req.UserID, r.req.RequestID, &r.req.Params, r.rows
+	c.Limit, c.Memory, c.Required = r.limitOf(index), r.memory, r.req.Required
 	rows := r.state.Rows(index) + p.makes
 	if r.recorder != nil {
 		r.recorder.Spawn(index, trace.Inline, rows-p.makes)

@@ -40,8 +40,25 @@ func (s *State) beginLenient() {
 	}
 }
 
+// countOptional counts a node that begins (1) or ends (-1) to run, if it is optional.
+func (s *State) countOptional(node, by int) {
+	if s.isOptional(node) {
+		s.optional += by
+	}
+}
+
+// standFor gives the result of a fallback to the readers of the node that has failed.
+func (s *State) standFor(node int, result rowset.RowSet) {
+	if failed := s.graph.Nodes[node].StandsFor; failed != nil {
+		s.stand(failed.Index, result)
+	}
+}
+
 // letGo drops what a lenient node holds.
 func (s *State) letGo(n *plan.Node) {
+	if !n.Lenient() {
+		return
+	}
 	for _, in := range n.Inputs {
 		s.read(in)
 	}
@@ -100,7 +117,8 @@ func (s *State) stand(node int, value rowset.RowSet) {
 	s.notes.standIn(node)
 	s.letGo(n)
 	s.keep(node, value)
-	s.conclude(node, value)
+	s.readyDependents(node)
+	s.standFor(node, value)
 }
 
 // results returns the results of nodes, which somebody holds.

@@ -63,7 +63,7 @@ func (e *Async) newNodeRun() *nodeRun {
 	n := e.freeNodes.take()
 	if n == nil {
 		n = &nodeRun{engine: e}
-		n.ctx.Params, n.ctx.Cancellation = &n.params, &n.cancel
+		n.ctx.Params, n.ctx.Cancellation, n.ctx.Registry, n.ctx.Outside = &n.params, &n.cancel, e.reg, &e.outside
 	}
 	return n
 }
@@ -76,7 +76,7 @@ func (n *nodeRun) free() {
 	e.active.remove(n)
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
-	n.ctx.Node, n.ctx.Registry, n.ctx.Waiter, n.ctx.Required = nil, nil, nil, nil
+	n.ctx.Node, n.ctx.Waiter, n.ctx.Required = nil, nil, nil
 	n.params = expr.Params{}
 	n.cancel.Reset()
 	n.node, n.spec, n.profile, n.body = nil, nil, nil, nil
@@ -267,17 +267,18 @@ func (n *nodeRun) orphan(err error) *run {
 // body's result. The caller pumps the run.
 func (n *nodeRun) settle(err error) *run {
 	r := n.leave()
-	o := trace.Outcome{Err: err}
 	if err != nil { // A worker may have the result.
-		o.StandIn, o.Rows = r.state.Fail(n.node.Index, err, n.engine.loop.Clock().Now())
-	} else {
-		o.Rows = n.out.N
-		o.Dropped, o.Lack = r.noteLack(n.node.Index, &n.ctx)
-		r.state.Note(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
-		r.state.Succeed(n.node.Index, n.out)
+		how, rows := r.state.Fail(n.node.Index, err, n.engine.loop.Clock().Now())
+		if r.recorder != nil {
+			n.recordEnd(r.recorder, trace.Outcome{Err: err, StandIn: how, Rows: rows})
+		}
+		return r
 	}
+	lack := r.noteLack(n.node.Index, &n.ctx)
+	r.state.Note(n.node.Index, n.ctx.Inputs, n.ctx.Refs, n.out)
+	r.state.Succeed(n.node.Index, n.out)
 	if r.recorder != nil {
-		n.recordEnd(r.recorder, o)
+		n.recordEnd(r.recorder, trace.Outcome{Rows: n.out.N, Dropped: lack.Dropped, Lack: lack.Err})
 	}
 	return r
 }

@@ -20,8 +20,12 @@ type notes struct {
 	rows   []NodeRows           // by node; nil unless the request asks for them
 }
 
-// notesFor returns empty notes for a request.
-func notesFor(e *Execution) (n notes) {
+// notesFor returns empty notes for a request, or nil if it wants to know nothing, as usual.
+func notesFor(e *Execution) *notes {
+	if !e.Deltas && !e.KeepRows {
+		return nil
+	}
+	n := new(notes)
 	if e.Deltas {
 		n.deltas = make([]rowset.SchemaDelta, len(e.Graph.Nodes))
 	}
@@ -30,9 +34,6 @@ func notesFor(e *Execution) (n notes) {
 	}
 	return n
 }
-
-// wanted reports whether there is something to note.
-func (n *notes) wanted() bool { return n.deltas != nil || n.rows != nil }
 
 // take notes the outcome of a node. It copies both lists of rows.
 func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet) {
@@ -46,21 +47,21 @@ func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.R
 
 // Note notes the outcome of a running node, if the request asks for that. The engine calls it before Succeed.
 func (s *State) Note(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
-	if s.notes.wanted() {
+	if s.notes != nil {
 		s.notes.take(s.graph.Nodes[node], inputs, refs, out)
 	}
 }
 
 // standIn notes that the result of a node is not its own.
 func (n *notes) standIn(node int) {
-	if n.rows != nil {
+	if n != nil && n.rows != nil {
 		n.rows[node].StoodIn = true
 	}
 }
 
 // limit returns the task.Limit of a node, or zero if the request wants to see all rows.
 func (n *notes) limit(rows int) int {
-	if n.rows != nil {
+	if n != nil && n.rows != nil {
 		return 0
 	}
 	return rows

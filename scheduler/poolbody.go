@@ -27,7 +27,7 @@ type poolBody struct {
 	deadline    clock.Time   // of the request
 	failed      *atomic.Bool // the request has failed; nil: run regardless
 	abandoned   *atomic.Bool // may be nil
-	notes       notes
+	notes       *notes       // nil: the request wants to know nothing of its nodes
 	nodeTimeout time.Duration
 
 	ended    clock.Time   // of the work; zero if no node ran
@@ -107,7 +107,7 @@ func (b *poolBody) work() {
 			b.worked.Store(true)
 			return
 		}
-		if b.notes.wanted() {
+		if b.notes != nil {
 			b.notes.take(c.Node, c.Inputs, c.Refs, n.out)
 		}
 		index = int(p.next)
@@ -193,7 +193,7 @@ func (b *poolBody) free() {
 	if cap(b.steps) > keepSteps {
 		b.steps = nil
 	}
-	b.node, b.graph, b.failed, b.abandoned, b.notes = nil, nil, nil, nil, notes{}
+	b.node, b.graph, b.failed, b.abandoned, b.notes = nil, nil, nil, nil, nil
 	b.engine.freePoolBodies.put(b)
 }
 

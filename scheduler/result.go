@@ -88,9 +88,12 @@ func newResult(outputs int) *Result {
 
 // remarks returns what there is to say of the nodes. Of a request that has failed that is its completeness alone.
 func (s *State) remarks() *remarks {
+	if s.notes == nil && !s.lenient && len(s.lacks) == 0 {
+		return nil
+	}
 	var deltas []rowset.SchemaDelta
 	var rows []NodeRows
-	if s.err == nil {
+	if s.notes != nil && s.err == nil {
 		deltas, rows = s.dueDeltas(), s.notes.rows
 	}
 	completeness := s.completeness()

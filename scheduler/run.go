@@ -91,7 +91,7 @@ func (r *run) pump() {
 	if r.recorder != nil {
 		r.recorder.Enter()
 	}
-	for r.startReady(); r.runKept() || r.giveUpOptional(); r.startReady() {
+	for r.startReady(); r.runKept() || r.state.optional > 0 && r.giveUpOptional(); r.startReady() {
 	}
 	r.pumping = false
 	if r.state.err != nil {
@@ -130,8 +130,8 @@ func (r *run) start(node int, there where) {
 	if r.recorder != nil {
 		r.recorder.Spawn(node, places[there], rows)
 	}
-	n.ctx.Node, n.ctx.UserID, n.ctx.RequestID, n.ctx.Registry, n.ctx.Rows = n.node, r.req.UserID, r.req.RequestID, e.reg, r.rows
-	n.ctx.Limit, n.ctx.Memory, n.ctx.Outside, n.ctx.Required = r.limitOf(node), r.memory, &e.outside, r.req.Required
+	n.ctx.Node, n.ctx.UserID, n.ctx.RequestID, n.ctx.Rows = n.node, r.req.UserID, r.req.RequestID, r.rows
+	n.ctx.Limit, n.ctx.Memory, n.ctx.Required = r.limitOf(node), r.memory, r.req.Required
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.start(there); err != nil {
@@ -156,12 +156,12 @@ func (r *run) giveUpOptional() bool {
 }
 
 // noteLack notes what the result of a node lacks, as its body says, and returns it.
-func (r *run) noteLack(node int, c *task.Ctx) (dropped int, why error) {
+func (r *run) noteLack(node int, c *task.Ctx) task.Lack {
 	lack := c.Lack()
 	if lack.Err != nil {
 		r.state.ReportLack(node, lack)
 	}
-	return lack.Dropped, lack.Err
+	return lack
 }
 
 // finish delivers the result, once, and frees the run.

@@ -359,7 +359,7 @@ func (w *simWorld) checkFree() {
 	for _, b := range e.freePoolBodies.items {
 		w.check(!poolBodies[b], "a body on the pool was freed twice")
 		poolBodies[b] = true
-		w.check(b.node == nil && b.failed == nil && !b.notes.wanted(), "a free body on the pool is not reset")
+		w.check(b.node == nil && b.failed == nil && b.notes == nil, "a free body on the pool is not reset")
 	}
 }
 

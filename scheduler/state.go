@@ -42,7 +42,7 @@ type State struct {
 	arrived   clock.Time
 	deadline  clock.Time   // of the request; zero: none
 	abandoned *atomic.Bool // Execution.Abandoned; may be nil
-	notes     notes        // what the request wants to know of its nodes
+	notes     *notes       // what the request wants to know of its nodes; nil: nothing
 	nodes     []nodeState
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
@@ -104,7 +104,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.notes, s.err, s.required, s.lacks = nil, notes{}, nil, nil, nil
+	s.graph, s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil, nil
 }
 
 // Next hands out the next node to start and counts it as in flight. It returns false if none is
@@ -174,21 +174,19 @@ func (s *State) read(node int) rowset.RowSet {
 // Succeed settles a running node with its result and readies the dependents that waited only for
 // this node.
 func (s *State) Succeed(node int, result rowset.RowSet) {
-	s.markDone(node, result)
-	s.conclude(node, result)
+	s.markDone(node)
+	s.keep(node, result)
+	s.readyDependents(node)
+	if s.lenient {
+		s.standFor(node, result)
+	}
 }
 
-// conclude readies the dependents that waited only for a node, which has its result now, or a stand-in. The result of
-// a fallback stands in for another node's.
-func (s *State) conclude(node int, result rowset.RowSet) {
+// readyDependents readies the dependents that waited only for a node, which has its result now, or a stand-in.
+func (s *State) readyDependents(node int) {
 	for _, succ := range s.graph.Nodes[node].Succs {
 		if s.nodes[succ].waits--; s.nodes[succ].waits == 0 {
 			s.markReady(succ)
-		}
-	}
-	if s.lenient {
-		if failed := s.graph.Nodes[node].StandsFor; failed != nil {
-			s.stand(failed.Index, result)
 		}
 	}
 }
@@ -203,7 +201,8 @@ func (s *State) Continue(node int, result rowset.RowSet, now clock.Time) (next i
 		return 0, false
 	}
 	next = succs[0]
-	s.markDone(node, result)
+	s.markDone(node)
+	s.keep(node, result)
 	s.nodes[next].waits = 0
 	s.move(next, waiting, ready)
 	s.markRunning(next)
@@ -214,7 +213,7 @@ func (s *State) Continue(node int, result rowset.RowSet, now clock.Time) (next i
 // dependent. The result has gone to it directly.
 func (s *State) Advance(node int) (next int) {
 	next = s.graph.Nodes[node].Succs[0]
-	s.markDone(node, rowset.RowSet{})
+	s.markDone(node)
 	s.nodes[node].readers--
 	s.nodes[next].waits--
 	s.move(next, waiting, ready)
@@ -276,18 +275,17 @@ func (s *State) markReady(node int) {
 func (s *State) markRunning(node int) {
 	s.move(node, ready, running)
 	s.inflight++
-	if s.lenient && s.isOptional(node) {
-		s.optional++
+	if s.lenient {
+		s.countOptional(node, 1)
 	}
 }
 
-func (s *State) markDone(node int, result rowset.RowSet) {
+func (s *State) markDone(node int) {
 	s.move(node, running, done)
 	s.leave(node)
-	if s.lenient && s.graph.Nodes[node].Lenient() {
+	if s.lenient {
 		s.letGo(s.graph.Nodes[node])
 	}
-	s.keep(node, result)
 }
 
 func (s *State) markFailed(node int) {
@@ -299,8 +297,8 @@ func (s *State) markFailed(node int) {
 func (s *State) leave(node int) {
 	s.inflight--
 	s.settled++
-	if s.lenient && s.isOptional(node) {
-		s.optional--
+	if s.lenient {
+		s.countOptional(node, -1)
 	}
 }
 
@@ -314,9 +312,13 @@ func (s *State) keep(node int, result rowset.RowSet) {
 // move is the one place where a node changes its state. It panics on a transition that the diagram
 // does not have: a node settled twice is a fault of the engine, not of a plan.
 func (s *State) move(node int, from, to nodeStatus) {
-	if n := &s.nodes[node]; n.status == from {
-		n.status = to
-		return
+	n := &s.nodes[node]
+	if n.status != from {
+		s.misplaced(node, from)
 	}
-	panic(fmt.Sprintf("scheduler: node %s: status %d where %d is due", s.graph.Nodes[node].ID, s.nodes[node].status, from))
+	n.status = to
+}
+
+func (s *State) misplaced(node int, due nodeStatus) {
+	panic(fmt.Sprintf("scheduler: node %s: status %d where %d is due", s.graph.Nodes[node].ID, s.nodes[node].status, due))
 }

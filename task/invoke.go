@@ -13,7 +13,7 @@ import (
 // the part that failed. A body returns the error of a stopped kernel as it is: Invoke makes
 // rowset.ErrStopped ErrCancelled.
 func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
-	if n := len(c.Inputs); n < spec.Inputs || n > spec.inputsMax() {
+	if n := len(c.Inputs); n != spec.Inputs && (n < spec.Inputs || n > spec.inputsMax()) {
 		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: n, least: spec.Inputs, most: spec.inputsMax()})
 	}
 	defer func() {

@@ -159,6 +159,7 @@ func (p *Program) measureOverload(ctx context.Context, o *overloadOptions, scena
 		return nil, facts, err
 	}
 	defer redis.Close()
+	p.warnOfEmbedded(redis)
 	facts = compare.ReadFacts()
 	facts.Redis = redis.Version
 	workers, stop, err := p.startWorkers(ctx, &fleet{specs: []engines.Spec{{Kind: engines.Reactor}}, cpuThreads: o.cpuThreads, env: "dev"})

@@ -87,6 +87,7 @@ func (p *Program) startServe(ctx context.Context, b *serveBench) (facts compare.
 	}
 	stops = append(stops, redis.Close)
 	b.redis = redis.Addr(0)
+	p.warnOfEmbedded(redis)
 	facts = compare.ReadFacts()
 	facts.Redis = redis.Version
 	own := engines.Spec{Kind: engines.Reactor}
@@ -102,6 +103,13 @@ func (p *Program) startServe(ctx context.Context, b *serveBench) (facts compare.
 		stops = append(stops, b.served.Kill)
 	}
 	return facts, stop, err
+}
+
+// warnOfEmbedded says on stderr that the figures are mostly those of the embedded Redis, if they are.
+func (p *Program) warnOfEmbedded(redis *backend.Backend) {
+	if redis.Embedded {
+		fmt.Fprintf(p.Stderr, "rankd: %s\n", compare.EmbeddedWarning)
+	}
 }
 
 // startReplica starts "rankd serve" of a program; empty means this one.

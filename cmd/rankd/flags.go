@@ -78,6 +78,9 @@ const examples = `  # Rank for user 1, with nothing but this program:
   # Why is item 42 in the answer, or why is it not (see rankd explain --help)?
   rankd explain --plan_name diamond --user 1 --item 42
 
+  # Answer applications over HTTP and over RESP (see rankd serve --help):
+  rankd serve --listen :8080 --resp :6390 --plan_dir plans --redis 127.0.0.1:6379
+
   # Throughput and latency, 64 requests in flight:
   rankd --plan_name concat_plan --bench 10000 --bench_concurrency 64
 

@@ -95,6 +95,7 @@ func TestTheEndOfAServer(t *testing.T) {
 		text, _ := pending.do("RANK", "simple_viewer", "8")
 		reply <- text
 	}()
+	s.awaitInFlight(t, 2)
 	idle := mustDial(t, s.resp)
 	require.Equal(t, "PONG", idle.mustDo(t, "PING"))
 
@@ -142,13 +143,23 @@ func TestASecondSignalEndsTheServerAtOnce(t *testing.T) {
 
 func TestAGraceThatIsTooShort(t *testing.T) {
 	redis, asked, _ := heldRedis(t)
-	s := startServer(t, "--redis", redis, "--registry_dir", patientTables(t), "--drain_delay_ms", "0", "--shutdown_grace_ms", "100")
-	inFlight := askAside(t, "http://"+s.http+"/v1/rank/simple_viewer")
+	s := startServer(t, "--redis", redis, "--registry_dir", patientTables(t), "--drain_delay_ms", "0", "--shutdown_grace_ms", "300")
+	pending := mustDial(t, s.resp)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := pending.do("RANK", "simple_viewer", "8")
+		failed <- err
+	}()
 	awaitAsked(t, asked)
+	inFlight := askAside(t, "http://"+s.http+"/v1/rank/simple_viewer")
+	s.awaitInFlight(t, 2)
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	assert.Equal(t, exitFailed, s.awaitEnd(t))
-	assert.Contains(t, s.log.text(), "rankd: --shutdown_grace_ms was too short for 1 requests")
-	<-inFlight // an answer or a closed connection
+	assert.Contains(t, s.log.text(), "rankd: --shutdown_grace_ms was too short for 2 requests")
+	r := <-inFlight
+	assert.Equal(t, 503, r.status, r.body)
+	assert.Contains(t, r.body, `"error":"Shutting down"`)
+	assert.Error(t, <-failed, "the connection is closed")
 }
 
 func TestServersThatDoNotStart(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -89,6 +90,15 @@ func (s *serverProcess) awaitEnd(t *testing.T) int {
 		t.Fatalf("the server did not end:\n%s", s.log.text())
 	}
 	return s.cmd.ProcessState.ExitCode()
+}
+
+// awaitInFlight waits until so many requests run.
+func (s *serverProcess) awaitInFlight(t *testing.T, n int) {
+	t.Helper()
+	client := newClient(t)
+	line := fmt.Sprintf("\nrankd_requests_running %d\n", n)
+	require.Eventually(t, func() bool { return strings.Contains(get(t, client, "http://"+s.host+"/metrics").body, line) },
+		patience, 10*time.Millisecond)
 }
 
 // logLines are the lines that a process has written so far. Any goroutine.

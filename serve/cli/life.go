@@ -25,6 +25,7 @@ func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 		return err
 	}
 	p.Tune(o.CPUThreads)
+	defer boundMemory()()
 	traces, err := o.OpenTraceFile()
 	if err != nil {
 		return err

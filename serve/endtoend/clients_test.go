@@ -49,7 +49,7 @@ func port(t testing.TB, addr string) string {
 
 func TestRedisCLI(t *testing.T) {
 	cli := installed(t, "redis-cli")
-	server := demo(t, nil)
+	server := demo(t)
 	for _, protocol := range []string{"-2", "-3"} {
 		t.Run("RESP"+protocol, func(t *testing.T) {
 			run := func(stdin string, args ...string) string {
@@ -101,7 +101,7 @@ func TestPythonRedis(t *testing.T) {
 	if out, err := call(t, "", python, "-c", "import redis"); err != nil {
 		missing(t, fmt.Sprintf("%s: %v: %s", python, err, out))
 	}
-	server := demo(t, nil)
+	server := demo(t)
 	out, err := call(t, "", python, filepath.Join("testdata", "client.py"), port(t, server.RESP))
 	require.NoError(t, err, out)
 	assert.Equal(t, "ok\n", out)
@@ -109,7 +109,7 @@ func TestPythonRedis(t *testing.T) {
 
 func TestCurl(t *testing.T) {
 	curl := installed(t, "curl")
-	server := demo(t, nil)
+	server := demo(t)
 	base := "http://" + server.HTTP
 	run := func(args ...string) string {
 		t.Helper()
@@ -163,7 +163,7 @@ func TestForeignLoadGenerators(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			installed(t, f.Program)
 			t.Parallel() // they mostly wait for their seconds to pass
-			server := demo(t, nil)
+			server := demo(t)
 			c := fronts.Call{
 				Addr: server.RESP, Plan: "simple_viewer", User: 1, InFlight: 32, Requests: 2000, Duration: time.Second, Folder: t.TempDir(),
 			}

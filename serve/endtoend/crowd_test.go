@@ -3,7 +3,10 @@ package endtoend
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -21,6 +24,12 @@ const (
 	residentMax     = 300 << 20
 )
 
+// crowdPlan answers with 100 rows, some 3 KB, and asks nobody.
+const crowdPlan = `{"schema_version": 1, "plan_name": "crowd", "nodes": [
+    {"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 100}},
+    {"node_id": "score", "op": "vm", "inputs": ["rows"], "params": {"out_key": 2001, "expr_id": "halved"}}
+], "outputs": ["score"], "expr_table": {"halved": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 0.5}}}}`
+
 // TestCrowd opens thousands of connections to a front and has the server answer others meanwhile.
 func TestCrowd(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -32,30 +41,27 @@ func TestCrowd(t *testing.T) {
 	if limit.Cur < needed {
 		missing(t, fmt.Sprintf("the crowd needs %d descriptors, and the limit is %d (ulimit -n)", needed, limit.Cur))
 	}
+	plans := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(plans, "crowd.plan.json"), []byte(crowdPlan), 0o600))
 	for i, name := range []string{"RESP", "HTTP"} {
 		t.Run(name, func(t *testing.T) {
 			// A server for crowds is told its memory, since its collector is set up for small heaps.
-			server := demo(t, []string{"GOMEMLIMIT=256MiB"}, "--max_connections", strconv.Itoa(needed), "--read_timeout_ms", "60000", "--write_timeout_ms", "60000")
+			server := serve(t, programs.plain.get(t, false), []string{"GOMEMLIMIT=256MiB"}, "--plan_dir", plans, "--env", "test", "--max_connections", strconv.Itoa(needed), "--read_timeout_ms", "60000", "--write_timeout_ms", "60000")
 			f := frontsOf(server.RESP, server.HTTP)[i]
 			before, err := server.Resident()
 			require.NoError(t, err)
 
 			idle := f.crowd(t, idleConnections)
-			for _, w := range idle { // each has asked once before it falls idle
-				require.Empty(t, f.rank(t, w, "simple_viewer", 1, "idle").code)
+			f.askAll(t, idle, f.ask("crowd", 1, "idle")) // each has asked once before it falls idle
+			for _, w := range idle {
+				f.expect(t, w, "idle")
 			}
 			afterIdle, err := server.Resident()
 			require.NoError(t, err)
 
-			request := f.ask("complex_dag", 1, "slow")
+			request := f.ask("crowd", 1, "slow")
 			writers, readers := f.crowd(t, slowConnections/2), f.crowd(t, slowConnections/2)
-			for _, w := range readers {
-				_, err := w.Write(bytes.Repeat(request, unread))
-				require.NoError(t, err)
-				_, err = w.in.ReadByte()
-				require.NoError(t, err)
-				require.NoError(t, w.in.UnreadByte())
-			}
+			f.askAll(t, readers, bytes.Repeat(request, unread))
 			const slowBytes = 20
 			for i := range slowBytes { // byte by byte, each writer once in turn
 				for _, w := range writers {
@@ -70,7 +76,7 @@ func TestCrowd(t *testing.T) {
 			var slowest time.Duration
 			for range 100 {
 				asked := time.Now()
-				require.Empty(t, f.rank(t, fresh, "complex_dag", 1, "fresh").code)
+				require.Empty(t, f.rank(t, fresh, "crowd", 1, "fresh").code)
 				slowest = max(slowest, time.Since(asked))
 			}
 			resident, err := server.Resident()
@@ -87,19 +93,15 @@ func TestCrowd(t *testing.T) {
 				require.NoError(t, err)
 			}
 			for _, w := range writers {
-				r, err := f.read(w)
-				require.NoError(t, err)
-				require.Equal(t, "slow", decode(t, r.text).RequestID)
+				f.expect(t, w, "slow")
 			}
 			for _, w := range readers {
 				for range unread {
-					r, err := f.read(w)
-					require.NoError(t, err)
-					require.Equal(t, "slow", decode(t, r.text).RequestID)
+					f.expect(t, w, "slow")
 				}
 			}
 			for _, w := range idle[:100] {
-				require.Empty(t, f.rank(t, w, "simple_viewer", 1, "again").code)
+				require.Empty(t, f.rank(t, w, "crowd", 1, "again").code)
 			}
 		})
 	}
@@ -116,4 +118,28 @@ func (f *front) crowd(t testing.TB, n int) []*wire {
 		all[i] = w
 	}
 	return all
+}
+
+// askAll sends the same bytes on each connection and waits for the first byte of each answer. No more connections ask at once
+// than the server lets in.
+func (f *front) askAll(t testing.TB, all []*wire, request []byte) {
+	t.Helper()
+	for group := range slices.Chunk(all, 100) {
+		for _, w := range group {
+			_, err := w.Write(request)
+			require.NoError(t, err)
+		}
+		for _, w := range group {
+			_, err := w.in.Peek(1)
+			require.NoError(t, err)
+		}
+	}
+}
+
+// expect reads the answer to a request with that id.
+func (f *front) expect(t testing.TB, w *wire, id string) {
+	t.Helper()
+	r, err := f.read(w)
+	require.NoError(t, err)
+	require.Equal(t, id, decode(t, r.text).RequestID, r.text)
 }

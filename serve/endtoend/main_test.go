@@ -70,11 +70,11 @@ func serve(t testing.TB, program string, env []string, args ...string) *replica.
 }
 
 // demo starts a server of the example plans on a redis-server with the demo data.
-func demo(t testing.TB, env []string, args ...string) *replica.Replica {
+func demo(t testing.TB) *replica.Replica {
 	t.Helper()
 	redis := redistest.Start(t)
 	require.NoError(t, devredis.Load(t.Context(), redis.Addr))
-	return serve(t, programs.plain.get(t, false), env, append([]string{"--redis", redis.Addr}, args...)...)
+	return serve(t, programs.plain.get(t, false), nil, "--redis", redis.Addr)
 }
 
 // installed returns the path of a program that others wrote. Without it the test is skipped, unless

@@ -235,7 +235,43 @@ func (s *soak) polite(ctx context.Context, t *testing.T, f *front, name string) 
 		if _, err := w.Write(requests); !assert.NoError(t, err, f.name) || !s.answers(t, f, w, ids) {
 			return
 		}
+		if random.IntN(10) == 0 && !s.many(t, f, 1+random.IntN(depth)) {
+			return
+		}
 	}
+}
+
+// many asks for several users in one command or batch, on a connection of its own, since HTTP ends it after a
+// batch. It reads an answer for each.
+func (s *soak) many(t *testing.T, f *front, n int) bool {
+	w, err := open(f.addr)
+	if !assert.NoError(t, err) {
+		return false
+	}
+	defer w.Close()
+	_, err = w.Write(f.askMany("simple_viewer", n))
+	if !assert.NoError(t, err, f.name) {
+		return false
+	}
+	answers, err := f.readMany(w)
+	if !assert.NoError(t, err, f.name) || !assert.Len(t, answers, n, f.name) {
+		return false
+	}
+	for i, r := range answers {
+		var a answer
+		if f.name == "RESP" && r.code != "" {
+			if !sound(t, r, "") {
+				return false
+			}
+		} else if !assert.NoError(t, json.Unmarshal([]byte(r.text), &a), r.text) {
+			return false
+		}
+		if len(a.Candidates) > 0 && !assert.EqualValues(t, i+1, a.Candidates[0]["id"], "%s: in order", f.name) {
+			return false
+		}
+		s.count(f, reply{code: r.code})
+	}
+	return true
 }
 
 // rude behaves badly in one way after the other, on a connection each.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,12 +101,70 @@ func (w *wire) readHTTP() (reply, error) {
 	return r, response.Body.Close()
 }
 
+// rankMany returns the command that ranks for users 1 to n.
+func rankMany(plan string, n int) []byte {
+	words := []string{"RANK.MANY", plan}
+	for user := range n {
+		words = append(words, strconv.Itoa(user+1))
+	}
+	return command(words...)
+}
+
+// readArray reads an array of strings and errors.
+func (w *wire) readArray() (replies []reply, err error) {
+	_ = w.SetReadDeadline(time.Now().Add(patience)) // fails only on a closed connection, as reading does
+	line, err := w.in.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "*")))
+	if err != nil || line[0] != '*' {
+		return nil, fmt.Errorf("reply %q", line)
+	}
+	for range n {
+		r, err := w.readRESP()
+		if err != nil {
+			return nil, err
+		}
+		replies = append(replies, r)
+	}
+	return replies, nil
+}
+
+// batch returns a batch of requests for users 1 to n.
+func batch(plan string, n int) []byte {
+	var lines strings.Builder
+	for user := range n {
+		fmt.Fprintf(&lines, "{\"user_id\": %d, \"plan\": %q}\n", user+1, plan)
+	}
+	return post("/v1/batch", lines.String())
+}
+
+// readBatch reads the lines of a response. Each of them is an answer or an error.
+func (w *wire) readBatch() (replies []reply, err error) {
+	r, err := w.readHTTP()
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(r.text) {
+		one := reply{text: line, code: r.code}
+		if strings.Contains(line, `"error":`) {
+			one.code = "line"
+		}
+		replies = append(replies, one)
+	}
+	return replies, nil
+}
+
 // front is one way to ask for a ranking, over a wire.
 type front struct {
 	name string
 	addr string
 	ask  func(plan string, user int, id string) []byte
 	read func(*wire) (reply, error)
+	// askMany asks for users 1 to n at once; readMany reads an answer for each.
+	askMany  func(plan string, n int) []byte
+	readMany func(*wire) ([]reply, error)
 }
 
 // fronts returns both fronts of a server.
@@ -115,13 +174,13 @@ func frontsOf(resp, http string) []front {
 	}
 	return []front{
 		{
-			name: "RESP", addr: resp, read: (*wire).readRESP,
+			name: "RESP", addr: resp, read: (*wire).readRESP, askMany: rankMany, readMany: (*wire).readArray,
 			ask: func(plan string, user int, id string) []byte {
 				return command("RANK", plan, strconv.Itoa(user), document(plan, user, id))
 			},
 		},
 		{
-			name: "HTTP", addr: http, read: (*wire).readHTTP,
+			name: "HTTP", addr: http, read: (*wire).readHTTP, askMany: batch, readMany: (*wire).readBatch,
 			ask: func(plan string, user int, id string) []byte {
 				return post("/v1/rank/"+plan, document(plan, user, id))
 			},

@@ -136,7 +136,8 @@ const unsentMost = 1 << 30
 // turnAway tells a client that there are too many. It does not wait for a handshake.
 func (f *Front) turnAway(nc net.Conn) {
 	f.service.ConnCut(serve.RESP, serve.CutLimit)
-	if _, plain := nc.(*net.TCPConn); plain {
+	switch nc.(type) {
+	case *net.TCPConn, *net.UnixConn:
 		_ = nc.SetWriteDeadline(time.Now().Add(goodbye))
 		_, _ = nc.Write(redcon.AppendError(nil, "ERR max number of clients reached"))
 	}

@@ -103,8 +103,8 @@ func TestBytesThatAreNoCommand(t *testing.T) {
 	for sent, want := range map[string]string{
 		"*1\r\n:1\r\n":                   "-ERR Protocol error: expected '$'",
 		"PING \"\r\n":                    "-ERR Protocol error: unbalanced quotes in request",
-		"*5\r\n":                         "-TOOLARGE Request too large: the command has too many arguments",
-		"*2\r\n$4\r\nPING\r\n$100\r\n":   "-TOOLARGE Request too large: the command is too long",
+		"*5\r\n":                         "-TOOLARGE Request too large: a command may have 4 arguments, its name among them",
+		"*2\r\n$4\r\nPING\r\n$100\r\n":   "-TOOLARGE Request too large: a command may have 100 bytes",
 		strings.Repeat("x", inlineMax+1): "-ERR Protocol error: too big inline request",
 		"*1\r\n$99999999999999999999\r\nPING\r\n*1": "-ERR Protocol error: invalid bulk length",
 	} {

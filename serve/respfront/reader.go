@@ -16,11 +16,11 @@ const digitsMax = 9
 
 // Errors of what a client sends. None can be mended by more bytes.
 var (
-	errCount    = errors.New("Protocol error: invalid multibulk length")
-	errLength   = errors.New("Protocol error: invalid bulk length")
-	errNoBulk   = errors.New("Protocol error: expected '$'")
-	errNoArray  = errors.New("Protocol error: expected '*'")
-	errInline   = errors.New("Protocol error: too big inline request")
+	errCount    = errors.New("invalid multibulk length")
+	errLength   = errors.New("invalid bulk length")
+	errNoBulk   = errors.New("expected '$'")
+	errNoArray  = errors.New("expected '*'")
+	errInline   = errors.New("too big inline request")
 	errArgsMax  = errors.New("the command has too many arguments")
 	errBytesMax = errors.New("the command is too long")
 )

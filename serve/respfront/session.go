@@ -2,6 +2,8 @@ package respfront
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/tidwall/redcon"
 
@@ -208,15 +210,24 @@ func (s *session) send(reply []byte) {
 
 // refuseBytes answers bytes that are not a command, and ends the session.
 func (s *session) refuseBytes(err error) {
-	f := s.front
-	if errors.Is(err, errArgsMax) || errors.Is(err, errBytesMax) {
-		refused := f.service.Refuse(serve.RESP, serve.TooLarge, "", err.Error())
-		s.reply(appendFailure(nil, &refused))
-	} else {
-		s.reply(redcon.AppendError(nil, "ERR "+err.Error()))
+	o := &s.front.options
+	switch {
+	case errors.Is(err, errArgsMax):
+		s.refuseLength(fmt.Sprintf("a command may have %d arguments, its name among them", o.MaxArguments))
+	case errors.Is(err, errBytesMax):
+		s.refuseLength(fmt.Sprintf("a command may have %d bytes", o.MaxCommandBytes))
+	default:
+		const word = "Protocol error: " // redcon's errors have it
+		s.reply(redcon.AppendError(nil, "ERR "+word+strings.TrimPrefix(err.Error(), word)))
 	}
 	s.count(serve.CutProtocol)
 	s.ending = true
+}
+
+// refuseLength answers a command that is too long.
+func (s *session) refuseLength(limit string) {
+	refused := s.front.service.Refuse(serve.RESP, serve.TooLarge, "", limit)
+	s.reply(appendFailure(nil, &refused))
 }
 
 // cutOff closes the connection at once.

@@ -25,6 +25,8 @@ type idList struct {
 // grow makes room for n more ids.
 func (l *idList) grow(c *task.Ctx, n int) {
 	switch {
+	case l.last == nil && n <= idChunk: // of most nodes the whole list
+		l.last = make([]int64, 0, n)
 	case len(l.last)+n <= cap(l.last):
 	case len(l.last)+n <= idChunk:
 		l.last = slices.Grow(l.last, n)

@@ -59,36 +59,36 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 		parts := redis.Parts(b)
 		for parts.Next() {
 			replies := parts.Replies()
-			for i := range replies.Len() {
-				reply := replies.At(i)
-				if reply.Kind() != resp.Array {
-					at := from + parts.From() + i
-					if err := c.DropKey(redis, reply, resp.Array, "HGETALL", "user:", ids[at]); err != nil {
-						return rowset.RowSet{}, err
-					}
-					refused = append(refused, at)
-					continue
+			for i := takeCountries(&countries, replies, 0); i < replies.Len(); i = takeCountries(&countries, replies, i+1) {
+				at := from + parts.From() + i
+				if err := c.DropKey(redis, replies.At(i), resp.Array, "HGETALL", "user:", ids[at]); err != nil {
+					return rowset.RowSet{}, err
 				}
-				if value, ok := task.HashField(reply, "country"); ok {
-					countries.Append(value)
-				} else {
-					countries.AppendNull()
-				}
+				refused = append(refused, at)
 			}
 		}
 		if err := parts.Err(); err != nil {
 			return rowset.RowSet{}, err
 		}
 	}
-	ids = leaveOut(ids, refused)
-	// One allocation for the batch and its list of columns.
-	users := new(struct {
-		rowset.Batch
-		columns [1]rowset.StringColumn
-	})
-	users.columns[0] = countries.Column()
-	users.IDs, users.Strings = ids, users.columns[:]
-	return rowset.Dense(&users.Batch), nil
+	return rowset.Dense(rowset.NewStrings(leaveOut(ids, refused), countries.Column())), nil
+}
+
+// takeCountries appends the countries of users from reply i on, up to the next one that Redis refused. It returns the
+// position of that, or the number of replies.
+func takeCountries(countries *rowset.StringBuilder, replies resp.Replies, i int) int {
+	for ; i < replies.Len(); i++ {
+		reply := replies.At(i)
+		if reply.Kind() != resp.Array {
+			break
+		}
+		if value, ok := task.HashField(reply, "country"); ok {
+			countries.Append(value)
+		} else {
+			countries.AppendNull()
+		}
+	}
+	return i
 }
 
 // leaveOut returns ids without those at some positions, which ascend. It uses the memory of ids.
