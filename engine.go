@@ -100,6 +100,7 @@ func (e *Engine) open() (err error) {
 	if err != nil {
 		return err
 	}
+	e.requests = request.NewParser(e.registry)
 	for _, f := range [...]Format{FormatFlat, FormatFields} {
 		e.encoders[f] = request.NewEncoder(e.registry, f)
 	}

@@ -72,7 +72,7 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) { return e.ParseReque
 // ParseRequestFor is ParseRequest for a document that came with facts of its own, such as the plan in a path. The document may be
 // empty if the user is given. Any goroutine.
 func (e *Engine) ParseRequestFor(doc []byte, g Given) (Request, error) {
-	p, err := request.ParseGiven(doc, g, e.registry)
+	p, err := e.requests.Parse(doc, g)
 	if err != nil {
 		return Request{}, Refused(err)
 	}
