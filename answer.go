@@ -28,6 +28,9 @@ type Answer struct {
 	explained  *explained       // nil unless the request asked for it, and ran
 }
 
+// QueueDelay returns the part of Elapsed in which the request waited to be let in.
+func (a *Answer) QueueDelay() time.Duration { return a.result.QueueDelay }
+
 // Outputs returns the number of outputs of the plan.
 func (a *Answer) Outputs() int { return len(a.result.Outputs) }
 

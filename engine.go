@@ -34,6 +34,7 @@ type Engine struct {
 	library  *plan.Library
 	plan     *plan.Graph         // for requests that name none; nil if there is none
 	encoders [2]*request.Encoder // by Format
+	requests *request.Parser
 
 	clock        clock.Clock
 	scheduler    scheduler.Engine
@@ -99,6 +100,7 @@ func (e *Engine) open() (err error) {
 	if err != nil {
 		return err
 	}
+	e.requests = request.NewParser(e.registry)
 	for _, f := range [...]Format{FormatFlat, FormatFields} {
 		e.encoders[f] = request.NewEncoder(e.registry, f)
 	}
@@ -181,6 +183,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	cfg := scheduler.Config{
 		Registry: e.registry, CPUThreads: o.CPUThreads, IOThreads: o.IOThreads, RedisConnections: o.RedisConnections,
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
+		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
 		Placement: o.Scheduling.placement(),
 		OnPanic: func(recovered any, stack []byte) {
@@ -215,7 +218,12 @@ func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 		}
 	}
 	w := &rankWait{done: make(chan struct{})}
-	e.submit(&r, &w.abandoned, w.deliver)
+	if r.Abandoned == nil {
+		r.Abandoned = &w.abandoned
+	}
+	if err := e.Start(&r, w.deliver); err != nil {
+		w.deliver(nil, err)
+	}
 	select {
 	case <-w.done:
 		if w.err == nil {
@@ -226,7 +234,7 @@ func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 		}
 		return nil, w.err
 	case <-ctx.Done():
-		w.abandoned.Store(true)
+		r.Abandoned.Store(true)
 		return nil, cancelled(r.ID, ctx)
 	}
 }
@@ -252,46 +260,55 @@ func (w *rankWait) deliver(a *Answer, err error) {
 // every model it must not call Rank, Close, Shutdown or Metrics. A panic of done is logged, and
 // harms nothing else. runtime.Goexit on the loop (t.FailNow in a test, and so package require) ends
 // the process.
-func (e *Engine) Submit(r Request, done func(*Answer, error)) { e.submit(&r, nil, done) }
+func (e *Engine) Submit(r Request, done func(*Answer, error)) {
+	if err := e.Start(&r, done); err != nil {
+		go e.deliver(done, nil, err)
+	}
+}
 
-// submit starts a request. A plan that no request has named before is first loaded on a goroutine
-// of its own, because that takes long and a callback may call Submit on the loop.
-func (e *Engine) submit(r *Request, abandoned *atomic.Bool, done func(*Answer, error)) {
+// Start is Submit for a caller that takes a refusal at once, which costs no goroutine: either it returns an *Error and
+// never calls done, or it returns nil, and done is called as by Submit. It reads r before it returns.
+//
+// A plan that no request has named before is first loaded on a goroutine of its own, because that takes long and a
+// callback may call Start on the loop.
+func (e *Engine) Start(r *Request, done func(*Answer, error)) error {
 	arrived := e.clock.Now()
 	if graph, err, ok := e.loaded(r.Plan); ok {
-		e.start(r, graph, err, arrived, abandoned, done)
-		return
+		return e.start(r, graph, err, arrived, done)
+	}
+	if !e.loads.begin() {
+		return runError(r.ID, scheduler.ErrShuttingDown, nil)
 	}
 	later := *r // so that only this branch moves the request to the heap
-	if !e.loads.begin() {
-		go e.deliver(done, nil, runError(later.ID, scheduler.ErrShuttingDown, nil))
-		return
-	}
 	go func() {
 		defer e.loads.end()
 		graph, err := e.library.Get(later.Plan)
-		e.start(&later, graph, err, arrived, abandoned, done)
+		if err := e.start(&later, graph, err, arrived, done); err != nil {
+			e.deliver(done, nil, err)
+		}
 	}()
+	return nil
 }
 
 // start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
-// is no plan.
-func (e *Engine) start(
-	r *Request, graph *plan.Graph, planErr error, arrived clock.Time, abandoned *atomic.Bool, done func(*Answer, error),
-) {
+// is no plan. The error is an *Error, and done is then never called.
+func (e *Engine) start(r *Request, graph *plan.Graph, planErr error, arrived clock.Time, done func(*Answer, error)) error {
 	c := e.calls.Get().(*call)
 	c.id, c.done = r.ID, done
 	if err := c.prepare(r, graph, planErr, arrived); err != nil {
 		c.free()
-		go e.deliver(done, nil, err)
-		return
+		return err
 	}
-	c.run.Arrived, c.run.Abandoned = arrived, abandoned
-	if c.run.Graph == nil {
-		go c.deliverFn(&scheduler.Result{Outputs: synthetic()})
-		return
+	c.run.Arrived, c.run.Abandoned = arrived, r.Abandoned
+	if graph == nil {
+		c.answerWithoutPlan()
+		return nil
 	}
-	e.scheduler.Submit(&c.run, c.deliverFn)
+	if err := e.scheduler.Submit(&c.run, c.deliverFn); err != nil {
+		c.free()
+		return runError(r.ID, err, graph)
+	}
+	return nil
 }
 
 // call is one request on its way through the scheduler. It is used again, so that a request
@@ -408,6 +425,14 @@ func (e *Engine) loaded(name string) (graph *plan.Graph, err error, ok bool) {
 	return e.library.Loaded(name)
 }
 
+// answerWithoutPlan delivers the synthetic answer: on the loop if there is one that runs.
+func (c *call) answerWithoutPlan() {
+	answer := func() { c.deliverFn(&scheduler.Result{Outputs: synthetic()}) }
+	if async, ok := c.engine.scheduler.(*scheduler.Async); !ok || !async.Post(answer) {
+		go answer()
+	}
+}
+
 // synthetic returns the answer to a request without a plan: five candidates without fields.
 func synthetic() []rowset.RowSet {
 	return []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3, 4, 5}})}
@@ -416,15 +441,17 @@ func synthetic() []rowset.RowSet {
 // deliver receives the scheduler's result.
 func (c *call) deliver(result *scheduler.Result) {
 	e, id, done := c.engine, c.id, c.done
-	recording := c.recording(result)
+	recording, elapsed := c.recording(result), e.ended(result).Sub(c.run.Arrived)
 	if result.Err != nil {
 		failed := runError(id, result.Err, c.run.Graph)
-		failed.recording = recording
+		failed.Elapsed, failed.QueueDelay, failed.recording = elapsed, result.QueueDelay, recording
 		c.free()
 		e.deliver(done, nil, failed)
 		return
 	}
-	a := &Answer{RequestID: id, Elapsed: e.ended(result).Sub(c.run.Arrived), engine: e, result: result, showDeltas: c.run.Deltas, recording: recording}
+	a := &Answer{
+		RequestID: id, Elapsed: elapsed, engine: e, result: result, showDeltas: c.run.Deltas, recording: recording,
+	}
 	if c.run.Graph != nil {
 		a.Plan = c.run.Graph.Name
 		if c.run.KeepRows {

@@ -3,6 +3,7 @@ package rankd
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/excerpt"
@@ -27,12 +28,18 @@ var (
 	ErrTimeout = errors.New("timed out")
 	// ErrRequestDeadline: the request's deadline passed before all nodes had started.
 	ErrRequestDeadline = scheduler.ErrRequestDeadline
+	// ErrNotLetIn: the request's deadline passed while it waited to be let in, so it never ran; also an ErrRequestDeadline.
+	ErrNotLetIn = scheduler.ErrNotLetIn
 	// ErrNodeTimeout: a node was running when its deadline came.
 	ErrNodeTimeout = scheduler.ErrNodeTimeout
 	// ErrDeadlineBeforeStart: a node's deadline had passed when it was about to start.
 	ErrDeadlineBeforeStart = scheduler.ErrDeadlineBeforeStart
 	// ErrClosed: the engine is closing or closed.
 	ErrClosed = scheduler.ErrShuttingDown
+	// ErrOverloaded: Options.MaxInflight requests run and Options.MaxQueue wait, so this one was refused at once.
+	ErrOverloaded = scheduler.ErrOverloaded
+	// ErrAbandoned: Request.Abandoned was set before the request had ended.
+	ErrAbandoned = scheduler.ErrAbandoned
 	// ErrCallback: the caller is a callback of an engine or the body of a task, which must not
 	// wait for an engine.
 	ErrCallback = errors.New("called from a callback or a body")
@@ -64,6 +71,7 @@ const (
 	textShuttingDown = "Shutting down"
 	textGivenUp      = "Given up" // of an optional node, in an answer
 	textCancelled    = "Request cancelled"
+	textOverloaded   = "Overloaded"
 
 	textRedisConnect  = "Redis connection failed"        // no connection could be made
 	textRedisLost     = "Redis connection lost"          // a connection was lost
@@ -109,6 +117,10 @@ type Error struct {
 	// SourceSpan is the place in the source of the plan that the node or its expression came
 	// from, "plans/x.plan.ts:14:9". Empty if the plan's artifact has none.
 	SourceSpan string
+	// Elapsed is the time from the arrival of a request that ran or waited to its failure. Zero: it did neither.
+	Elapsed time.Duration
+	// QueueDelay is the part of Elapsed in which the request waited to be let in.
+	QueueDelay time.Duration
 
 	causes    []error
 	recording *trace.Recording // nil unless the request asked for it, and ran
@@ -177,6 +189,12 @@ func planError(id string, err error) *Error {
 	return &Error{RequestID: id, Text: textInvalidPlan, Detail: err.Error(), causes: []error{ErrInvalidPlan, err}}
 }
 
+// UnknownPlan returns the *Error of a request for a plan that the engine does not have. It takes the caller's word for that and reads
+// no folder, but for the first time: a server that knows its plans refuses other names with it. Any goroutine.
+func (e *Engine) UnknownPlan(requestID, plan string) *Error {
+	return planError(requestID, e.library.Unknown(plan))
+}
+
 // cancelled returns the *Error for a request whose context has ended.
 func cancelled(id string, ctx context.Context) *Error {
 	cause := context.Cause(ctx)
@@ -215,12 +233,14 @@ func textOf(err error, other string) (text string, class error) {
 		kind, class error
 		text        string
 	}{
+		{scheduler.ErrOverloaded, nil, textOverloaded}, // first, so that a refusal costs little
 		{scheduler.ErrNoPlan, ErrInvalidPlan, textInvalidPlan},
 		{scheduler.ErrForeignPlan, ErrInvalidPlan, textInvalidPlan},
 		{scheduler.ErrRequestDeadline, ErrTimeout, textRequestDeadline},
 		{scheduler.ErrNodeTimeout, ErrTimeout, textNodeTimeout},
 		{scheduler.ErrDeadlineBeforeStart, ErrTimeout, textDeadlineBeforeStart},
 		{scheduler.ErrShuttingDown, nil, textShuttingDown},
+		{scheduler.ErrAbandoned, nil, textCancelled},
 		{scheduler.ErrGivenUp, nil, textGivenUp},
 		// An error of Redis matches task.ErrRedis too, and may have another of these as its cause.
 		{resp.ErrConnectionLost, nil, textRedisLost},

@@ -107,6 +107,14 @@ type Options struct {
 	// NodeTimeout bounds each node, from its start. Zero means no bound.
 	NodeTimeout time.Duration
 
+	// MaxInflight bounds the requests that run at the same time, so that each that runs is answered soon. Zero means no
+	// bound.
+	MaxInflight int
+	// MaxQueue bounds the requests that wait for a place among those that run, first in first out. One more fails at
+	// once with ErrOverloaded. A request whose deadline passes while it waits fails then, and never runs. Zero means that
+	// none waits. It needs MaxInflight.
+	MaxQueue int
+
 	// MaxRows bounds the rows that the nodes of one request may make together. Zero means
 	// task.DefaultMaxRows, ten million; task.MaxRowsLimit is the most.
 	MaxRows int
@@ -208,7 +216,7 @@ func (o Options) withDefaults() (Options, error) {
 		value int64
 	}{
 		{"CPUThreads", int64(o.CPUThreads)}, {"IOThreads", int64(o.IOThreads)}, {"RedisConnections", int64(o.RedisConnections)}, {"MaxRows", int64(o.MaxRows)},
-		{"MaxReplyBytes", int64(o.MaxReplyBytes)},
+		{"MaxReplyBytes", int64(o.MaxReplyBytes)}, {"MaxInflight", int64(o.MaxInflight)}, {"MaxQueue", int64(o.MaxQueue)},
 		{"Timeout", int64(o.Timeout)}, {"NodeTimeout", int64(o.NodeTimeout)},
 		{"Scheduling.InlineThreshold", int64(o.Scheduling.InlineThreshold)}, {"Scheduling.MaxInlineDepth", int64(o.Scheduling.MaxInlineDepth)},
 		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)}, {"TraceSample", int64(o.TraceSample)},
@@ -216,6 +224,9 @@ func (o Options) withDefaults() (Options, error) {
 		if n.value < 0 {
 			problem("%s must not be negative", n.name)
 		}
+	}
+	if o.MaxQueue > 0 && o.MaxInflight == 0 {
+		problem("MaxQueue needs MaxInflight")
 	}
 	if (o.TraceSample > 0) != (o.TraceSink != nil) {
 		problem("TraceSample and TraceSink need each other")

@@ -1,6 +1,9 @@
 package rankd
 
 import (
+	"maps"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/plan/expr"
@@ -40,18 +43,40 @@ type Request struct {
 	// rows, the request fails, though the plan would go on without it. The plan waits for it even if it is optional.
 	Require []string
 
-	parsed expr.Params // of a request that ParseRequest has made; Context and Params come on top
+	// Abandoned may be set by the caller when it no longer wants the answer, at any time and on any goroutine. The
+	// request then starts no further node and fails with ErrAbandoned. Rank sets it when its context ends. Nil means that the
+	// caller waits to the end.
+	Abandoned *atomic.Bool
+
+	// Of a request that ParseRequest has made. Context and Params come on top.
+	parsed    expr.Params
+	overrides []string
 }
+
+// Overrides returns the names of the parameters that the request overrides. Nobody changes the list.
+func (r *Request) Overrides() []string {
+	if len(r.Params) == 0 {
+		return r.overrides
+	}
+	return slices.AppendSeq(slices.Clone(r.overrides), maps.Keys(r.Params))
+}
+
+// Given has what is known of a request beside its document.
+type Given = request.Given
 
 // ParseRequest checks a request in its JSON form, one document such as
 // {"user_id": 1, "plan": "diamond"}. It generates an ID if the document has none. The error
 // is an *Error of class ErrInvalidRequest. Any goroutine.
-func (e *Engine) ParseRequest(doc []byte) (Request, error) {
-	p, err := request.Parse(doc, e.registry)
+func (e *Engine) ParseRequest(doc []byte) (Request, error) { return e.ParseRequestFor(doc, Given{}) }
+
+// ParseRequestFor is ParseRequest for a document that came with facts of its own, such as the plan in a path. The document may be
+// empty if the user is given. Any goroutine.
+func (e *Engine) ParseRequestFor(doc []byte, g Given) (Request, error) {
+	p, err := e.requests.Parse(doc, g)
 	if err != nil {
 		return Request{}, Refused(err)
 	}
-	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, Require: p.Require, parsed: p.Params}
+	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, Require: p.Require, parsed: p.Params, overrides: p.Overrides}
 	if r.Scheduling != "" {
 		if _, err := e.requestMode(r.Scheduling); err != nil {
 			return Request{}, notPermitted(r.ID, err)

@@ -11,9 +11,13 @@
 //	report     a comparison as one HTML page with charts
 //	eventloop  posts, timers, sleeping, offloading, interference
 //	placement  the scheduling modes on plans of cheap, heavy and waiting nodes
+//	isolation  what a large request costs small ones beside it
+//	caller     clients of "rankd serve" as the target of a load
+//	fronts     what the fronts of "rankd serve" cost over the engine in process
+//	overload   "rankd serve" beyond its capacity
 //	kernels    vm, filter, sort, take and concat by number of rows
 //	loopback   a program: the reactor against redis-benchmark
 //	peers      a module of its own: the plans hand-written on other Redis clients
 //
-// docs/benchmarks.md describes the method and the limits of the figures.
+// docs/benchmarks.md and docs/serving-benchmarks.md describe the method and the limits of the figures.
 package bench

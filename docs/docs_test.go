@@ -28,7 +28,7 @@ const root = ".."
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	paths := []string{"../README.md", "../examples/articles/README.md"}
-	for _, pattern := range []string{"*.md", "reference/*.md", "reference/tasks/*.md"} {
+	for _, pattern := range []string{"*.md", "deploy/*.md", "reference/*.md", "reference/tasks/*.md"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		paths = append(paths, found...)
@@ -127,7 +127,7 @@ func readTree(t *testing.T) *tree {
 			return nil
 		}
 		tr.add(file)
-		if strings.HasPrefix(folder, "cmd") || strings.HasPrefix(folder, "bench") {
+		if hasFlags(folder) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 					text, _ := strconv.Unquote(literal.Value) // the parser has accepted it
@@ -139,6 +139,13 @@ func readTree(t *testing.T) *tree {
 		return nil
 	}))
 	return tr
+}
+
+// hasFlags reports whether the sources in a folder may declare flags.
+func hasFlags(folder string) bool {
+	return slices.ContainsFunc([]string{"cmd", "bench", "serve", "internal/engineflags"}, func(room string) bool {
+		return strings.HasPrefix(filepath.ToSlash(folder), room)
+	})
 }
 
 // add adds the exported names of a file.

@@ -83,7 +83,7 @@ type Loop struct {
 	held     int      // Hold minus Release; never negative
 	drained  int      // iterations of the wind-down since the host has drained
 	winding  bool     // the wind-down has begun
-	count    Metrics  // without PostsPending, CallbackTime, CallbackCPU and the present wait
+	count    Metrics  // without PostsPending, the times of callbacks and the present wait
 
 	meter meter
 

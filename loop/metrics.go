@@ -15,6 +15,7 @@ type Metrics struct {
 	PostsPending    int               // accepted, and not yet taken by an iteration
 	PostsPendingMax int               // the most posts that one iteration has taken
 	CallbackTime    latency.Quantiles // of the same measurements
+	CallbackBuckets latency.Buckets   // of the same measurements
 	CallbackCPU     latency.Quantiles // their processor time: CallbackTimes.CPU; empty where unknown
 	LateTimers      uint64            // fired later than Config.LateAfter after their due time
 	Panics          uint64            // contained
@@ -27,6 +28,7 @@ func (l *Loop) Metrics() Metrics {
 	defer l.mu.Unlock()
 	m := l.mu.count
 	m.CallbackTime, m.CallbackCPU = latency.Of(&l.meter.all.Wall), latency.Of(&l.meter.all.CPU)
+	m.CallbackBuckets = l.meter.all.Wall.Buckets()
 	m.PostsPending = len(l.mu.inbox)
 	if l.mu.waiting {
 		m.Idle += l.clock.Now().Sub(l.mu.since)

@@ -35,6 +35,9 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 // nameLimit bounds a plan name in bytes, so that file systems take the name of its file.
 const nameLimit = 200
 
+// isName reports whether a plan can have that name.
+func isName(name string) bool { return len(name) <= nameLimit && validName.MatchString(name) }
+
 // The suffixes that follow the plan's name in the name of its file.
 const (
 	ArtifactSuffix = ".plan.json" // an artifact
@@ -111,11 +114,8 @@ func (l *Library) Get(name string) (*Graph, error) {
 // find adds an entry for the file of the plan with that name. Names without a file get none,
 // since anyone may ask for any name.
 func (l *Library) find(name string) (*entry, error) {
-	if !validName.MatchString(name) {
-		return nil, fmt.Errorf("%w, not %s", ErrBadName, excerpt.Quote(name))
-	}
-	if len(name) > nameLimit {
-		return nil, fmt.Errorf("%w %s in %s", ErrUnknown, excerpt.Quote(name), l.place)
+	if !isName(name) {
+		return nil, l.Unknown(name)
 	}
 	file, err := l.file(name)
 	if err != nil {
@@ -148,7 +148,7 @@ func (l *Library) file(name string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", l.unknown(name)
+		return "", l.Unknown(name)
 	case 1:
 		return found[0], nil
 	default:
@@ -197,8 +197,15 @@ func (l *Library) artifact(file string) ([]byte, error) {
 	return l.compile(file)
 }
 
-// unknown returns the error for a name without a file. It names the place and the nearest plan.
-func (l *Library) unknown(name string) error {
+// Unknown returns the error of Get for a name without a file, and does not look for the file. It names the place and the nearest
+// plan.
+func (l *Library) Unknown(name string) error {
+	switch {
+	case !validName.MatchString(name):
+		return fmt.Errorf("%w, not %s", ErrBadName, excerpt.Quote(name))
+	case len(name) > nameLimit:
+		return fmt.Errorf("%w %s in %s", ErrUnknown, excerpt.Quote(name), l.place)
+	}
 	near, found := nearest.Name(name, l.listing())
 	if !found {
 		return fmt.Errorf("%w %s: there are no plans in %s", ErrUnknown, excerpt.Quote(name), l.place)
@@ -212,7 +219,7 @@ func (l *Library) names() []string {
 	var names []string
 	for _, file := range files {
 		name, ok := NameOfFile(file.Name())
-		if ok && !file.IsDir() && validName.MatchString(name) && len(name) <= nameLimit {
+		if ok && !file.IsDir() && isName(name) {
 			names = append(names, name)
 		}
 	}

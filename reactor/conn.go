@@ -2,12 +2,10 @@ package reactor
 
 import (
 	"context"
+	"errors"
 	"io"
-	"os"
-	"syscall"
 
 	"github.com/panjf2000/gnet/v2"
-	"golang.org/x/sys/unix"
 
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/reactor/transport"
@@ -45,6 +43,7 @@ type conn struct {
 	state     connState
 	connected bool      // OnConnect(nil) has been called, or is being called
 	gc        gnet.Conn // nil unless gnet has it open: gnet would write to the descriptor's next owner
+	direct    *direct   // of an accepted connection; nil: gnet writes
 	out       []byte    // written and not flushed
 	dirty     bool      // listed in reactor.dirty
 	expecting bool      // bytes have left since the last ones came
@@ -65,21 +64,32 @@ func newConn(r *Reactor, addr string, opts transport.DialOptions, h transport.Ha
 
 // Write implements transport.Conn.
 func (c *conn) Write(p []byte) error {
-	if c.state == ended {
+	if c.state == ended || c.direct != nil && c.direct.finishing {
 		return transport.ErrClosed
 	}
 	if len(p) > c.unsentMax-c.Unsent() {
 		c.end(transport.ErrUnsentLimit)
 		return transport.ErrUnsentLimit
 	}
+	if c.out == nil && c.direct != nil {
+		c.out = c.reactor.spare.take()
+	}
 	c.out = append(c.out, p...)
 	if c.state == open {
 		c.markDirty()
-		if len(c.out) >= flushBytes {
+		if len(c.out) >= c.flushAt() {
 			c.flush()
 		}
 	}
 	return nil
+}
+
+// flushAt returns the number of buffered bytes at which the connection flushes before the end of the iteration.
+func (c *conn) flushAt() int {
+	if c.direct != nil {
+		return directFlushBytes
+	}
+	return flushBytes
 }
 
 // markDirty lists an open connection with buffered bytes for the flush at the end of the
@@ -123,7 +133,10 @@ func (c *conn) end(reason error) {
 // phase.
 func (c *conn) finish() {
 	r := c.reactor
-	if c.gc != nil {
+	if c.direct != nil {
+		c.writeDirect()
+		c.direct.release()
+	} else if c.gc != nil {
 		c.flush()
 	}
 	if c.gc != nil { // unless the flush has found it broken
@@ -142,8 +155,14 @@ func (c *conn) finish() {
 }
 
 // flush hands the buffered bytes to gnet, which makes one system call and keeps the bytes
-// that the kernel does not take.
+// that the kernel does not take. An accepted connection writes them itself.
 func (c *conn) flush() {
+	if c.direct != nil {
+		if !c.direct.blocked {
+			c.writeDirect()
+		}
+		return
+	}
 	out := c.out
 	c.out = reuse(out)
 	if c.gc != nil && len(out) > 0 {
@@ -168,6 +187,9 @@ func (c *conn) received(data []byte) {
 		consumed := c.handler.OnData(c.in)
 		c.in = keep(c.in, consumed)
 	}
+	if len(c.in) == 0 && c.direct != nil {
+		c.in = nil // Thousands of connections are idle, and few send half a command.
+	}
 	if len(c.in) > c.unreadMax {
 		c.end(transport.ErrUnreadLimit)
 	}
@@ -179,14 +201,18 @@ func (c *conn) closed(gc gnet.Conn, err error) {
 		return // it opened too late; opened has refused it
 	}
 	c.gc = nil
+	if c.direct != nil {
+		c.direct.fd = -1 // gnet closes it
+	}
 	switch {
 	case err == nil:
 		err = loop.ErrStopped // gnet itself ends
 	case err == io.EOF:
 		// A hang-up without data: gnet reports io.EOF, the socket knows the reason.
-		if errno, e := unix.GetsockoptInt(gc.Fd(), unix.SOL_SOCKET, unix.SO_ERROR); e == nil && errno != 0 {
-			err = os.NewSyscallError("poll", syscall.Errno(errno))
-		}
+		err = socketError(gc)
+	}
+	if errors.Is(err, io.EOF) && c.direct != nil && c.halfClose(gc) {
+		return
 	}
 	c.end(err)
 }

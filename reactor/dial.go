@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/panjf2000/gnet/v2"
@@ -49,9 +50,22 @@ func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Hand
 func (r *Reactor) connect(ctx context.Context, c *conn) {
 	network, address := transport.SplitAddr(c.addr)
 	nc, err := r.connectTo(ctx, network, address)
-	if err == nil {
-		_, err = r.client.EnrollContext(nc, c) // waits for OnOpen
+	if err != nil {
+		r.report(ctx, c, err)
+		return
 	}
+	_ = r.enroll(ctx, nc, c) // reported
+}
+
+// enroll has gnet poll a connection, waits for OnOpen, and reports to the loop.
+func (r *Reactor) enroll(ctx context.Context, nc net.Conn, c *conn) error {
+	_, err := r.client.EnrollContext(nc, c)
+	r.report(ctx, c, err)
+	return err
+}
+
+// report has the loop hear of the end of an attempt to open a connection.
+func (r *Reactor) report(ctx context.Context, c *conn, err error) {
 	_ = r.poller.Execute(ctx, runnable(func() error {
 		r.event(c, func() {
 			r.dialing--
@@ -68,6 +82,9 @@ func (c *conn) opened(gc gnet.Conn) gnet.Action {
 	}
 	c.gc = gc
 	c.state = open
+	if c.direct != nil {
+		c.direct.fd = gc.Fd()
+	}
 	c.stopDial()
 	c.markDirty()
 	c.handler.OnConnect(nil)
@@ -79,7 +96,11 @@ func (c *conn) dialed(err error) {
 	if c.state != connecting {
 		return // it is open, or was given up
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.direct != nil:
+		err = errRegister
+	default:
 		err = c.dialError(errRegister)
 	}
 	c.end(err)

@@ -46,12 +46,22 @@
 // net.Dialer connects, on a goroutine that lives as long as the attempt, because gnet
 // blocks while it connects. The loop ends only after each attempt has reported.
 //
+// # Connections that peers open
+//
+// gnet's own acceptor ends the engine when descriptors run out. So the owner of a net.Listener accepts, and Enroll
+// gives the connection to the loop. It differs from a dialled one in how it writes. gnet closes a
+// connection at once when the peer stops sending, and drops the bytes that the socket has not taken. An
+// accepted connection therefore writes to the socket itself. At the peer's FIN it keeps a copy of gnet's descriptor, if
+// its handler wants to go on answering. A full socket is tried again after 1 to 128 ms, because gnet polls sockets only
+// for its own buffer. The same timer looks for the reset with which a closed peer answers our answers.
+//
 // # What gnet does not let us offer
 //
 //   - No half-close: gnet closes the connection at once when the peer sends FIN. The
 //     handler gets the data before it, then OnClose(io.EOF). The iteration that has the
 //     data completes before the connection closes. Answers made in it are sent, also by
-//     deferred and posted work. Answers made in a later iteration cannot be sent.
+//     deferred and posted work. A connection that was dialled cannot send answers made in a later
+//     iteration. One that was accepted can: see below.
 //   - No read-stop: the connection buffers unconsumed bytes, up to UnreadMaxBytes.
 //   - No completion per write: only a reply shows that the peer has read. Unsent
 //     returns the number of bytes that still wait.

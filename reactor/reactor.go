@@ -39,7 +39,7 @@ type Config struct {
 }
 
 // A Reactor is a running loop with connections. Start, Stop and Loop: any
-// goroutine. Dial: loop only.
+// goroutine. Enroll: any goroutine except the loop's. Dial: loop only.
 type Reactor struct {
 	cfg  Config
 	loop *loop.Loop
@@ -61,8 +61,9 @@ type Reactor struct {
 	inside   int                // callbacks and iterations on the stack; they nest, because gnet calls back within its calls
 	armed    clock.Time         // when timer fires; 0 if it has fired or was never set
 	conns    map[*conn]struct{} // those whose handler has not heard of a failure or close
-	dialing  int                // goroutines that are connecting and have not reported
+	dialing  int                // goroutines that are connecting or enrolling and have not reported
 	dirty    []*conn            // connections that wait for the flush, each once
+	spare    spareBuffers
 	busy     busyPoll
 	draining bool // the loop is stopping: no more dials
 	broken   bool // gnet's goroutine ends because its poller has failed

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -17,6 +18,7 @@ type Parsed struct {
 	RequestID string        // the request's own, may be empty; generated if absent or not a string
 	UserID    int64         // 1 … 2^32-1
 	Params    expr.Params   // context, and param_overrides on top
+	Overrides []string      // names of the parameters in param_overrides; nil: none
 	Plan      string        // name of a plan; empty means the caller's choice
 	Timeout   time.Duration // deadline_ms, from the request's arrival; 0 means none
 	// Scheduling is the name of a scheduling mode, which the caller checks; empty means the
@@ -48,7 +50,31 @@ const RequireMax = 64
 // UserIDMax is the largest user_id that a request may carry.
 const UserIDMax = math.MaxUint32
 
-// Parse checks one document. Any goroutine.
+// Given has what is known of a request beside its document, such as the path or the command that it came with. A zero field is
+// not known. Immutable; any goroutine.
+type Given struct {
+	UserID    int64  // the document need not say it then, and must not say another one
+	Plan      string // as UserID
+	RequestID string // of a document that has none
+}
+
+// Parse checks one document of which nothing else is known. Any goroutine.
+func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
+	return NewParser(reg).Parse(doc, Given{})
+}
+
+// A Parser checks requests against one registry, with memory that it uses again. Any goroutine.
+type Parser struct {
+	registry  *registry.Registry
+	documents sync.Pool // of *jsondoc.Parser
+}
+
+// NewParser returns a parser of requests.
+func NewParser(reg *registry.Registry) *Parser {
+	return &Parser{registry: reg, documents: sync.Pool{New: func() any { return new(jsondoc.Parser) }}}
+}
+
+// Parse checks one document. It may be empty if the user is given.
 //
 // Parse checks in a fixed order and reports the first fault: syntax, user_id, context,
 // param_overrides, plan, deadline_ms, scheduling, trace, explain, require. The error is an *Error. Stream.Locate adds the line
@@ -56,13 +82,18 @@ const UserIDMax = math.MaxUint32
 //
 // The last of several members with the same name counts. Parse ignores unknown members.
 // A null context, param_overrides, plan, deadline_ms, scheduling, trace, explain or require is the same as none.
-func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
-	root, err := jsondoc.Parse(doc)
-	if err != nil {
-		return Parsed{}, syntaxError(err)
+func (p *Parser) Parse(doc []byte, g Given) (Parsed, error) {
+	if len(doc) == 0 && g.UserID != 0 {
+		return Parsed{RequestID: g.requestID(), UserID: g.UserID, Plan: g.Plan}, nil
 	}
-	req := Parsed{RequestID: requestID(&root)}
-	refused := req.readUserID(&root)
+	document, reg := p.documents.Get().(*jsondoc.Parser), p.registry
+	root, err := document.Parse(doc)
+	p.documents.Put(document)
+	if err != nil {
+		return Parsed{}, syntaxError(err, g.requestID())
+	}
+	req := Parsed{RequestID: g.requestIDOf(&root)}
+	refused := req.readUserID(&root, g.UserID)
 	if refused == nil {
 		refused = req.readValues(&root, &byContext, reg)
 	}
@@ -70,7 +101,7 @@ func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 		refused = req.readValues(&root, &byOverride, reg) // on top of the context
 	}
 	if refused == nil {
-		refused = req.readPlan(&root)
+		refused = req.readPlan(&root, g.Plan)
 	}
 	if refused == nil {
 		refused = req.readTimeout(&root)
@@ -94,8 +125,8 @@ func Parse(doc []byte, reg *registry.Registry) (Parsed, error) {
 	return req, nil
 }
 
-func syntaxError(err error) *Error {
-	refused := &Error{RequestID: NewID(), Code: CodeInvalidJSON, Detail: err.Error(), Offset: -1}
+func syntaxError(err error, requestID string) *Error {
+	refused := &Error{RequestID: requestID, Code: CodeInvalidJSON, Detail: err.Error(), Offset: -1}
 	var syntax *jsondoc.SyntaxError
 	if errors.As(err, &syntax) {
 		refused.Offset = syntax.Offset
@@ -104,15 +135,42 @@ func syntaxError(err error) *Error {
 	return refused
 }
 
-func requestID(root *jsondoc.Value) string {
-	if v := root.Get("request_id"); v != nil && v.Kind == jsondoc.String {
-		return v.Str
+// requestID returns the id of a request whose document has none.
+func (g *Given) requestID() string {
+	if g.RequestID != "" {
+		return g.RequestID
 	}
 	return NewID()
 }
 
-func (r *Parsed) readUserID(root *jsondoc.Value) *Error {
+func (g *Given) requestIDOf(root *jsondoc.Value) string {
+	if v := root.Get("request_id"); v != nil && v.Kind == jsondoc.String {
+		return v.Str
+	}
+	return g.requestID()
+}
+
+// UserID reads a user id from text, such as an argument of a command: as "user_id" of a document may be a string. The error is an
+// *Error without a RequestID. Any goroutine.
+func UserID(text []byte) (int64, error) {
+	id, ok := decimalID(text)
+	if !ok {
+		return 0, &Error{Code: CodeInvalid, Detail: badDecimal(string(text)), Offset: -1}
+	}
+	return id, nil
+}
+
+func badDecimal(text string) string {
+	return fmt.Sprintf("user_id as a string must be decimal digits for an integer from 1 to %d, got %s", int64(UserIDMax), excerpt.Quote(text))
+}
+
+// readUserID reads the user, which is given if it is not zero.
+func (r *Parsed) readUserID(root *jsondoc.Value, given int64) *Error {
 	v := root.Get("user_id")
+	if v == nil && given != 0 && root.Kind == jsondoc.Object {
+		r.UserID = given
+		return nil
+	}
 	if v == nil {
 		return refuse(CodeInvalid, root, "missing required field: user_id")
 	}
@@ -127,8 +185,7 @@ func (r *Parsed) readUserID(root *jsondoc.Value) *Error {
 	case jsondoc.String:
 		id, ok := decimalID(v.Str)
 		if !ok {
-			return refuse(CodeInvalid, v, "user_id as a string must be decimal digits for an integer from 1 to %d, got %s",
-				int64(UserIDMax), excerpt.Quote(v.Str))
+			return refuse(CodeInvalid, v, "%s", badDecimal(v.Str))
 		}
 		r.UserID = id
 	case jsondoc.Float:
@@ -140,11 +197,14 @@ func (r *Parsed) readUserID(root *jsondoc.Value) *Error {
 	default:
 		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", v.Describe())
 	}
+	if given != 0 && r.UserID != given {
+		return refuse(CodeInvalid, v, "user_id is %d, and the request came for user %d", r.UserID, given)
+	}
 	return nil
 }
 
 // decimalID reads a user id from ASCII digits, with any number of leading zeros.
-func decimalID(s string) (int64, bool) {
+func decimalID[T string | []byte](s T) (int64, bool) {
 	var id int64
 	for i := range len(s) {
 		if !isDigit(s[i]) {
@@ -193,16 +253,23 @@ members:
 		if err := by.set(&r.Params, g.param, g.value); err != nil {
 			return refuse(by.code, g.value, "%v", err)
 		}
+		if by == &byOverride {
+			r.Overrides = append(r.Overrides, g.param.Name)
+		}
 	}
 	return nil
 }
 
-func (r *Parsed) readPlan(root *jsondoc.Value) *Error {
+// readPlan reads the name of the plan, which is given if it is not empty.
+func (r *Parsed) readPlan(root *jsondoc.Value, given string) *Error {
 	v := root.Get("plan")
 	switch {
 	case v == nil || v.Kind == jsondoc.Null:
+		r.Plan = given
 	case v.Kind != jsondoc.String || v.Str == "":
 		return refuse(CodeInvalid, v, "plan must be the name of a plan")
+	case given != "" && v.Str != given:
+		return refuse(CodeInvalid, v, "plan is %s, and the request came for plan %s", excerpt.Quote(v.Str), excerpt.Quote(given))
 	default:
 		r.Plan = v.Str
 	}

@@ -47,6 +47,7 @@ type Call struct {
 	gathered int32 // handed to conn, to leave with the others of this iteration
 	launched int32 // of these, written
 	answered int32
+	rests    bool       // its replies are long or many
 	received int        // bytes of the replies so far
 	by       clock.Time // when it times out
 	since    clock.Time // when Do accepted it

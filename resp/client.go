@@ -57,7 +57,7 @@ type Client struct {
 
 	inflight int  // commands gathered or sent, and not answered
 	bulk     bulk // of these, those of large calls
-	rest     rest // of large calls
+	rest     rest // of calls that are long
 	stats    Stats
 }
 
@@ -85,7 +85,7 @@ func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	o = o.WithDefaults()
 	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), armed: clock.Never, shedBytes: shedBytes}
 	c.deliverFn, c.launchFn = c.deliverSettled, c.launchAll
-	c.timer = l.NewTimer(c.tick)
+	c.timer, c.rest.timer = l.NewTimer(c.tick), l.NewTimer(c.sendWaiting)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))
 	for i := range o.Connections {
 		c.conns = append(c.conns, &conn{client: c, number: i, decoder: NewDecoder(o.Limits), pace: NewPace(&o, jitter)})
@@ -157,6 +157,7 @@ func (c *Client) Close() {
 		cn.shut(nil)
 	}
 	c.timer.Close(nil)
+	c.rest.timer.Close(nil)
 }
 
 // Stats returns the counters as they are now.
@@ -182,6 +183,10 @@ func (c *Client) forget(call *Call) {
 	call.generation++
 	if call.pieces != nil {
 		call.pieces.kept = nil
+	}
+	if call.rests {
+		call.rests = false
+		c.rest.calls--
 	}
 	call.conn = nil
 	call.gathered, call.launched = 0, 0

@@ -127,11 +127,15 @@ func checkInvariants(t testing.TB, c *Client) {
 	require.Equal(t, large, c.bulk)
 	require.LessOrEqual(t, c.bulk.commands, max(c.opts.bulkCommands(), c.opts.partCommands()))
 	require.Equal(t, ready, c.ready)
+	rests := 0
 	for _, l := range []*callList{&c.underWay, &c.settled} {
 		n := 0
 		for call := l.first; call != nil; call = call.next() {
 			n++
 			require.Same(t, l, call.links[stateList].list)
+			if call.rests {
+				rests++
+			}
 			require.Equal(t, l == &c.underWay && int(call.gathered) < call.Batch.Len(), call.turn != nil, "a call that is not gathered waits")
 			if l == &c.settled {
 				continue
@@ -149,11 +153,17 @@ func checkInvariants(t testing.TB, c *Client) {
 		}
 		require.Equal(t, n, l.len)
 	}
+	require.Equal(t, rests, c.rest.calls)
 	checkTurns(t, &c.whole)
 	checkTurns(t, &c.large)
 	if c.whole.first != nil && ready > 0 {
 		call := c.whole.first.calls.first
 		require.Greater(t, c.inflight+call.Batch.Len(), c.opts.MaxInflight, "what fits has been gathered")
+	}
+	for turn := c.large.first; turn != nil && ready > 0; turn = turn.after {
+		call := turn.calls.first
+		mayGo := (call.conn == nil || call.conn.state == connReady) && !call.by.Passed(c.loop.Now())
+		require.True(t, c.inflight > 0 || c.rest.timer.Active() || !mayGo, "a large call waits for nobody")
 	}
 }
 

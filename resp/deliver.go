@@ -47,6 +47,9 @@ func (c *Client) answer(cn *conn, p part) {
 	}
 	replies := cn.repliesTo(&p)
 	call.answered += int32(n)
+	if call.turn != nil {
+		c.learn(call)
+	}
 	switch last := int(call.answered) == call.Batch.Len(); {
 	case whole || last && call.Part != nil:
 		c.finish(call, int(p.from), replies)

@@ -24,7 +24,7 @@ type Batch struct {
 	starts []int // starts[i] is where command i begins in buf; ascending.
 	// missing counts the arguments that the last command still lacks.
 	missing int
-	// replyBytes is how long a reply may be expected to be; 0: not known.
+	// replyBytes is how long a reply may be; 0: not known.
 	replyBytes int
 }
 
@@ -39,9 +39,9 @@ func (b *Batch) Shrink(keepBytes int) {
 	b.buf, b.starts, b.missing, b.replyBytes = b.buf[:0], b.starts[:0], 0, 0
 }
 
-// ExpectReplies says how many bytes the reply to each command may have. A client that knows sends
-// commands with long replies in small parts from the start, so that others need not wait
-// long behind them. Zero means that nobody knows.
+// ExpectReplies says how many bytes the reply to each command has at most, as far as the caller can tell. A client
+// sends a call whose replies may be long in parts, of which the first is small, so that others need not wait
+// long behind it. Zero means that nobody knows.
 func (b *Batch) ExpectReplies(bytes int) { b.replyBytes = bytes }
 
 // Len returns the number of commands, which is the number of replies to expect.
@@ -132,15 +132,14 @@ func (b *Batch) MustBeWhole() {
 
 // Span returns commands from to to-1 as they go on the wire: a view, valid until the batch
 // changes.
-func (b *Batch) Span(from, to int) []byte {
-	start, end := len(b.buf), len(b.buf)
-	if from < len(b.starts) {
-		start = b.starts[from]
+func (b *Batch) Span(from, to int) []byte { return b.buf[b.begin(from):b.begin(to)] }
+
+// begin returns where command i begins, or the end of the last.
+func (b *Batch) begin(i int) int {
+	if i < len(b.starts) {
+		return b.starts[i]
 	}
-	if to < len(b.starts) {
-		end = b.starts[to]
-	}
-	return b.buf[start:end]
+	return len(b.buf)
 }
 
 // idMark is where a Template's id goes.

@@ -19,8 +19,10 @@ type outbox struct {
 	stale bool // a call that asks for something here has given up
 
 	// For commands that are shared:
-	starts []uint32  // where each begins
-	reads  readTable // of those since the last that may write
+	starts  []uint32  // where each begins
+	reads   readTable // of those since the last that may write
+	heads   [4]head   // of commands lately
+	oldHead int       // the oldest of them
 }
 
 func (o *outbox) full() bool { return len(o.buf) >= outboxBytes }
@@ -48,50 +50,74 @@ func (o *outbox) add(c *Call, from, to int, share bool) {
 	p.end = int32(o.len)
 }
 
-// join gathers the commands of a part one by one, and finds equal reads.
+// join gathers the commands of a part, and finds equal reads. It copies commands that are new together.
 func (o *outbox) join(p *part) {
 	b := &p.call.Batch
-	var head []byte // of the command before, its name included: a batch has few names
-	var read bool
+	var head *head
+	begin := b.begin(int(p.from))
+	fresh := begin // what follows it in the batch up to begin is noted, and not in buf yet
 	for k := p.from; k < p.to; k++ {
-		command := b.Span(int(k), int(k)+1)
-		if head == nil || !bytes.HasPrefix(command, head) {
-			_, end := commandName(command)
-			head, read = command[:end], readOnly(command)
+		end := b.begin(int(k) + 1)
+		command := b.buf[begin:end]
+		if head == nil || !bytes.HasPrefix(command, head.text) {
+			head = o.headOf(command)
 		}
-		place := o.place(command, read)
-		p.end = max(p.end, place+1)
-		switch {
-		case k == p.from:
-			p.at = place
-		case p.at != scattered && place != p.at+k-p.from:
-			p.scatter(k)
+		place, shared := o.len, false
+		if !head.read {
+			o.reads.clear() // A read behind a write must not be answered from before it.
+		} else if hash := readHash(command[len(head.text):]); o.reads.add(hash, place) {
+			o.buf = append(o.buf, b.buf[fresh:begin]...)
+			fresh = begin
+			if place, shared = o.find(hash, command); !shared {
+				place = o.len
+				o.reads.enter(hash, place)
+			}
 		}
-		if p.at == scattered {
-			p.call.pieces.places[k] = uint32(place)
+		if shared {
+			fresh = end
+		} else {
+			o.starts = append(o.starts, uint32(len(o.buf)+begin-fresh))
+			o.len++
 		}
+		p.end = max(p.end, int32(place)+1)
+		if p.at == scattered || int32(place) != p.at+k-p.from {
+			p.take(k, int32(place))
+		}
+		begin = end
 	}
+	o.buf = append(o.buf, b.buf[fresh:begin]...)
 }
 
-// place returns where an equal read is, or appends the command. read says that it is a read.
-func (o *outbox) place(command []byte, read bool) int32 {
-	var hash uint32
-	if read {
-		hash = readHash(command)
-		if place := o.find(hash, command); place >= 0 {
-			return int32(place)
+// A head is an encoded command up to the end of its name.
+type head struct {
+	text []byte
+	read bool // the command is known to be a read
+}
+
+// headOf returns the head of a command. Few names follow each other, so that it is mostly one of the last.
+func (o *outbox) headOf(command []byte) *head {
+	for i := range o.heads {
+		if h := &o.heads[i]; len(h.text) > 0 && bytes.HasPrefix(command, h.text) {
+			return h
 		}
 	}
-	place := o.len
-	o.len++
-	o.starts = append(o.starts, uint32(len(o.buf)))
-	o.buf = append(o.buf, command...)
-	if read {
-		o.reads.enter(hash, place)
-	} else {
-		o.reads.clear() // A read behind a write must not be answered from before it.
+	h := &o.heads[o.oldHead]
+	o.oldHead = (o.oldHead + 1) % len(o.heads)
+	_, end := commandName(command)
+	h.text, h.read = append(h.text[:0], command[:end]...), readOnly(command)
+	return h
+}
+
+// take notes the place of command k of the part, which does not follow the one before.
+func (p *part) take(k, place int32) {
+	if k == p.from {
+		p.at = place
+		return
 	}
-	return int32(place)
+	if p.at != scattered {
+		p.scatter(k)
+	}
+	p.call.pieces.places[k] = uint32(place)
 }
 
 // scatter has pieces.places tell the places of the part, of which the commands before k have
@@ -108,16 +134,31 @@ func (p *part) scatter(k int32) {
 	p.at = scattered
 }
 
-// find returns the place of a read equal to command, or -1.
-func (o *outbox) find(hash uint32, command []byte) int {
-	return o.reads.find(hash, func(i int) bool { return bytes.Equal(o.command(i), command) })
+// find returns the place of a read equal to command, if there is one.
+func (o *outbox) find(hash uint32, command []byte) (place int, ok bool) {
+	if o.reads.len == 0 {
+		return 0, false
+	}
+	for i := hash; ; i++ {
+		e := o.reads.at(i)
+		if e.index == 0 {
+			return 0, false
+		}
+		if e.hash == hash && bytes.Equal(o.command(int(e.index-1)), command) {
+			return int(e.index - 1), true
+		}
+	}
 }
 
 // hasAll reports whether all these commands of a call are reads that are here already.
 func (o *outbox) hasAll(c *Call, from, to int) bool {
 	for k := from; k < to; k++ {
 		command := c.Batch.Span(k, k+1)
-		if !readOnly(command) || o.find(readHash(command), command) < 0 {
+		head := o.headOf(command)
+		if !head.read {
+			return false
+		}
+		if _, ok := o.find(readHash(command[len(head.text):]), command); !ok {
 			return false
 		}
 	}
@@ -165,42 +206,52 @@ const readTableKeep = 4096
 
 var readSeed = maphash.MakeSeed()
 
-func readHash(command []byte) uint32 {
-	h := maphash.Bytes(readSeed, command)
+// readHash returns the hash of a command without its head.
+func readHash(arguments []byte) uint32 {
+	h := maphash.Bytes(readSeed, arguments)
 	return uint32(h ^ h>>32)
 }
 
-func (t *readTable) find(hash uint32, equal func(index int) bool) int {
-	if t.len == 0 {
-		return -1
+// at returns the entry in which the search for a hash goes on.
+func (t *readTable) at(i uint32) *readEntry { return &t.entries[i&uint32(len(t.entries)-1)] }
+
+// add enters a read, unless there is one of the same hash. It reports whether there is.
+func (t *readTable) add(hash uint32, index int) (found bool) {
+	if 2*(t.len+1) > len(t.entries) {
+		t.double()
 	}
 	for i := hash; ; i++ {
-		e := &t.entries[i&uint32(len(t.entries)-1)]
+		e := t.at(i)
 		if e.index == 0 {
-			return -1
+			*e = readEntry{hash, uint32(index + 1)}
+			t.len++
+			return false
 		}
-		if e.hash == hash && equal(int(e.index-1)) {
-			return int(e.index - 1)
+		if e.hash == hash {
+			return true
 		}
 	}
 }
 
+// enter enters a read for which there is room.
 func (t *readTable) enter(hash uint32, index int) {
-	if 2*(t.len+1) > len(t.entries) {
-		old := t.entries
-		t.entries, t.len = make([]readEntry, max(128, 2*len(old))), 0
-		for _, e := range old {
-			if e.index > 0 {
-				t.enter(e.hash, int(e.index-1))
-			}
-		}
-	}
 	i := hash
-	for t.entries[i&uint32(len(t.entries)-1)].index > 0 {
+	for t.at(i).index > 0 {
 		i++
 	}
-	t.entries[i&uint32(len(t.entries)-1)] = readEntry{hash, uint32(index + 1)}
+	*t.at(i) = readEntry{hash, uint32(index + 1)}
 	t.len++
+}
+
+// double makes room for as many reads again.
+func (t *readTable) double() {
+	old := t.entries
+	t.entries, t.len = make([]readEntry, max(128, 2*len(old))), 0
+	for _, e := range old {
+		if e.index > 0 {
+			t.enter(e.hash, int(e.index-1))
+		}
+	}
 }
 
 func (t *readTable) clear() {

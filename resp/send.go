@@ -4,17 +4,25 @@ import "github.com/rankd/rankd/loop/clock"
 
 // Bounds of what large calls have in flight, so that others never wait for long behind them.
 const (
-	// wholeBytes: a call whose replies may be longer leaves in several parts.
-	wholeBytes = 256 << 10
+	// wholeBytes: a call whose replies may be longer leaves in several parts. Most replies are far shorter
+	// than they may be: few lists have the 10,000 entries that a plan reads at most. Redis needs some 1.4 ms
+	// for 512 KiB of LRANGE.
+	wholeBytes = 512 << 10
+	// shortBytes: a call leaves in parts, but as small calls do, if its replies have no more in all, as far
+	// as those so far tell.
+	shortBytes = 64 << 10
 	// partBytes is how long the replies to one part of a large call shall be. Redis needs some
 	// 0.3 ms for 128 KiB of LRANGE, and the loop as much to read them.
 	partBytes = 128 << 10
 	// bulkBytes bounds the replies that all large calls together wait for, but for one part: two
-	// parts, one at the server and one on its way.
-	bulkBytes = 256 << 10
+	// parts that are somewhat longer than they should, one at the server and one on its way.
+	bulkBytes = 320 << 10
 	// firstPart is the number of commands in the first part of a large call whose replies are of
 	// unknown length. No other part leaves before the first has been answered.
 	firstPart = 16
+	// partGrowth is how many unanswered commands a large call may have for each that was answered: the next
+	// replies may be longer than those so far.
+	partGrowth = 4
 )
 
 // waiting returns the number of calls with commands that are not gathered.
@@ -75,51 +83,60 @@ func (c *Client) sendWhole() bool {
 // sendLarge gathers a part of the first large call that may send one now, and reports whether
 // there was one.
 func (c *Client) sendLarge() bool {
-	if !c.largeMaySend() {
-		return false
-	}
-	room := c.largeRoom()
+	may := c.mayBurst()
 	for range c.large.len {
 		call := c.large.first.calls.first
-		b := c.nextPart(call)
-		if c.bulk.commands > 0 && (c.bulk.commands+b.commands > room.commands || c.bulk.bytes+b.bytes > room.bytes) {
-			return false
-		}
-		sent := b.commands > 0 && c.sendPart(call, b.commands, b)
+		n, b := c.nextPart(call)
+		sent := n > 0 && (!call.rests || may && c.hasRoom(b)) && c.sendPart(call, n, b)
 		c.large.rotate()
 		if int(call.gathered) == call.Batch.Len() {
 			call.leaveTurn()
 		}
+		if sent && call.rests {
+			c.rest.sent(c)
+		}
 		if sent {
-			c.rest.burst = c.loop.Iteration()
 			return true
 		}
 	}
 	return false
 }
 
-// nextPart returns how many commands the next part of a large call has, and how long the replies
-// to them may be. A part without commands has to wait: the first was sent, and nobody knows yet how
-// long its replies are.
-func (c *Client) nextPart(call *Call) bulk {
-	expected := call.Batch.replyBytes
-	switch {
-	case call.answered > 0:
-		expected = call.received/int(call.answered) + 1
-	case expected > 0:
-	case call.gathered > 0:
-		return bulk{}
-	default:
-		expected = partBytes / firstPart
+// nextPart returns how many commands the next part of a large call has, and what it takes of the
+// room for large calls. None has to wait for replies, which tell how long those to come may be. A call whose
+// replies are not known to be long takes no room, as small calls do.
+func (c *Client) nextPart(call *Call) (n int, b bulk) {
+	unsent := call.Batch.Len() - int(call.gathered)
+	if call.answered == 0 {
+		switch each := call.Batch.replyBytes; {
+		case call.gathered > 0:
+			return 0, bulk{}
+		case each > 0:
+			n = max(1, partBytes/each)
+		default:
+			n = firstPart
+		}
+		return min(n, c.opts.partCommands(), unsent), bulk{}
 	}
-	n := min(max(1, partBytes/expected), c.opts.partCommands(), call.Batch.Len()-int(call.gathered))
-	return bulk{n, n * expected}
+	each, unanswered := call.replyBytes(), int(call.gathered-call.answered)
+	n = min(max(1, partBytes/each), c.opts.partCommands(), unsent, partGrowth*int(call.answered)-unanswered)
+	switch {
+	case n <= 0:
+		return 0, bulk{}
+	case call.rests:
+		return n, bulk{n, n * each}
+	}
+	return n, bulk{}
 }
+
+// replyBytes returns how long a reply to the call is on average, as far as those so far tell.
+func (c *Call) replyBytes() int { return c.received/int(c.answered) + 1 }
 
 // sendPart gathers the next n commands of a call, and reports whether there is room for them and
 // a connection. b is what they take of the room for large calls.
 func (c *Client) sendPart(call *Call, n int, b bulk) bool {
 	if n > c.opts.MaxInflight-c.inflight || call.by.Passed(c.loop.Now()) {
+		c.launchFull() // It need not wait for equal reads, since no call is gathered now.
 		return false
 	}
 	cn := call.conn
@@ -164,6 +181,15 @@ func (c *Client) launchAll() {
 		}
 	}
 	c.sendWaiting() // if calls have given up their places
+}
+
+// launchFull launches outboxes that are full.
+func (c *Client) launchFull() {
+	for _, cn := range c.conns {
+		if cn.outbox.full() && cn.state == connReady {
+			c.launch(cn)
+		}
+	}
 }
 
 // launch writes what was gathered for a connection. It is the one place where commands leave.

@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -38,9 +39,10 @@ type Caller interface {
 }
 
 // Async is the asynchronous engine: it drives any number of requests on one loop. Its state is
-// loop only. Any goroutine may call Submit, Close, Clock and Metrics.
+// loop only. Any goroutine may call Submit, Post, Close, Clock, Reactor and Metrics.
 type Async struct {
 	loop        *loop.Loop
+	reactor     *reactor.Reactor // hosts loop if OpenAsync started it; otherwise nil
 	cpu         CPU
 	reg         *registry.Registry
 	clients     []Caller // by endpoint index; nil for an endpoint that is not a Redis
@@ -58,6 +60,10 @@ type Async struct {
 	profiles  map[*plan.Graph]*profile
 	forgotten profile // the sum of those that were forgotten
 
+	admission Admission[*loop.Timer]
+	lettingIn bool   // letIn is deferred
+	letInFn   func() // the method letIn, bound once
+
 	runs   bag[*run]     // requests in flight
 	active bag[*nodeRun] // nodes whose body has not ended, orphans among them
 	counts Counts
@@ -71,6 +77,7 @@ type Async struct {
 	release  func() // ends loop and pool if OpenAsync started them; otherwise nil
 
 	// The free lists keep state, batches and coroutines of a request warm for the next one.
+	freeWaiting    freeList[waitingRun]
 	freeRuns       freeList[run]
 	freeNodes      freeList[nodeRun]
 	freeLoopBodies freeList[loopBody]
@@ -107,6 +114,8 @@ type AsyncConfig struct {
 	// MaxRows bounds the rows that the nodes of one request make together: see
 	// task.RowBudget. Zero means task.DefaultMaxRows.
 	MaxRows int
+	// MaxInflight and MaxQueue bound the requests that run, and those that wait: see Config.
+	MaxInflight, MaxQueue int
 	// Placement says where computing nodes run.
 	Placement Placement
 	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
@@ -126,7 +135,8 @@ func NewAsync(cfg AsyncConfig) *Async {
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
-	e.inliner.resume = e.resumeParked
+	e.inliner.resume, e.letInFn = e.resumeParked, e.letIn
+	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.inliner.ctx = task.Ctx{Registry: cfg.Registry, Outside: &e.outside, Waiter: task.NoWaiter{}}
 	return e
 }
@@ -134,19 +144,26 @@ func NewAsync(cfg AsyncConfig) *Async {
 // Clock returns the clock on which deadlines are instants. Any goroutine.
 func (e *Async) Clock() clock.Clock { return e.loop.Clock() }
 
-// Submit implements Engine. done runs on the loop, unless the engine refuses the request.
-func (e *Async) Submit(req *Execution, done func(*Result)) {
+// Post has fn run on the loop. It reports false, and fn does not run, if the loop has stopped. Any goroutine.
+func (e *Async) Post(fn func()) bool { return e.loop.Post(fn) }
+
+// Submit implements Engine. done runs on the loop.
+func (e *Async) Submit(req *Execution, done func(*Result)) error {
 	if err := req.Check(e.reg); err != nil {
-		go done(&Result{Err: err})
-		return
+		return err
+	}
+	if !e.admission.Enter() {
+		return ErrOverloaded
 	}
 	arrived := req.Arrived
 	if arrived == 0 {
 		arrived = e.loop.Clock().Now()
 	}
-	if !e.loop.Post(func() { e.begin(req, arrived, done) }) {
-		go done(&Result{Err: ErrShuttingDown})
+	if !e.loop.Post(func() { e.admit(req, arrived, done) }) {
+		e.admission.Retract()
+		return ErrShuttingDown
 	}
+	return nil
 }
 
 // Close implements Engine. It leaves the loop and the pool that NewAsync was given to their
@@ -171,7 +188,7 @@ func (e *Async) beginClose(grace time.Duration) {
 	}
 	e.closing = true
 	switch {
-	case e.runs.len() == 0 || grace == Forever:
+	case !e.pending() || grace == Forever:
 	case grace <= 0:
 		e.giveUp()
 	default:
@@ -190,9 +207,10 @@ func (e *Async) armGrace(grace time.Duration) {
 	}
 }
 
-// giveUp fails the requests in flight. No request ends before all nodes have settled: the end of
+// giveUp fails the requests that wait and those in flight. No request ends before all nodes have settled: the end of
 // the last request ends orphans, which changes the list of active nodes.
 func (e *Async) giveUp() {
+	e.dropWaiting()
 	for _, r := range e.runs.items {
 		r.state.Abort(-1, ErrShuttingDown)
 	}
@@ -207,10 +225,10 @@ func (e *Async) giveUp() {
 }
 
 // checkDrained ends the drain in three steps, each when the one before is done. First no request
-// is in flight. Then no orphan is left, whose calls the closed clients fail. Then Close returns.
+// is in flight or waits. Then no orphan is left, whose calls the closed clients fail. Then Close returns.
 // Each orphan's end comes here, so a call costs the same however many there are.
 func (e *Async) checkDrained() {
-	if !e.closing || e.ended || e.runs.len() > 0 {
+	if !e.closing || e.ended || e.pending() {
 		return
 	}
 	for _, c := range e.clients {
@@ -232,6 +250,10 @@ func (e *Async) checkDrained() {
 	for _, b := range e.freeLoopBodies.items {
 		b.close()
 	}
+	for _, w := range e.freeWaiting.items {
+		w.Timer.Close(nil)
+	}
+	e.freeWaiting = freeList[waitingRun]{}
 	e.freeRuns, e.freeNodes = freeList[run]{}, freeList[nodeRun]{}
 	e.freeLoopBodies, e.freePoolBodies = freeList[loopBody]{}, freeList[poolBody]{}
 	e.freeRecorders = freeList[trace.Recorder]{}

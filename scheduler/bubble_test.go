@@ -112,7 +112,9 @@ func openBubbleAsync(t testing.TB, cfg scheduler.Config) (e *scheduler.Async, st
 	require.NoError(t, l.Start(host))
 	go l.Run(loop.RunDefault, host.poll)
 	workers := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
-	e = scheduler.NewAsync(scheduler.AsyncConfig{Loop: l, CPU: workers, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout})
+	e = scheduler.NewAsync(scheduler.AsyncConfig{
+		Loop: l, CPU: workers, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxInflight: cfg.MaxInflight, MaxQueue: cfg.MaxQueue,
+	})
 	return e, func() {
 		l.Stop()
 		<-l.Done()
@@ -159,10 +161,13 @@ func (b *bubble) close() {
 func (b *bubble) start(req *scheduler.Execution) *bubbleResult {
 	r := &bubbleResult{done: make(chan struct{})}
 	submitted := b.clock.Now()
-	b.Submit(req, func(result *scheduler.Result) {
+	done := func(result *scheduler.Result) {
 		r.Result, r.at = result, b.clock.Now().Sub(submitted)
 		close(r.done) // a second result panics
-	})
+	}
+	if err := b.Submit(req, done); err != nil {
+		done(&scheduler.Result{Err: err})
+	}
 	return r
 }
 

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,69 +13,126 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop/loopsim"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
 )
+
+// distant is an engine in virtual time. Its Redis is 1 ms away.
+type distant struct {
+	*Async
+	t           *testing.T
+	sim         *loopsim.Sim
+	panics      []any
+	connections int
+}
+
+func newDistant(t *testing.T) *distant {
+	d := &distant{t: t}
+	rng := rand.New(rand.NewPCG(1, 1))
+	d.sim = loopsim.New(rng, func(recovered any, _ []byte) { d.panics = append(d.panics, recovered) })
+	net := simnet.New(d.sim, rng, simnet.Config{Latency: func() time.Duration { return time.Millisecond }})
+	reg := testRegistry(t)
+	clients := make([]Caller, len(reg.Endpoints()))
+	clients[0] = resp.NewClient(d.sim.Loop, net, resp.Options{Addr: "redis:1"})
+	net.Listen("redis:1", func(p *simnet.Peer) {
+		d.connections++
+		p.OnData = func(data []byte) int {
+			rest, out := data, []byte(nil)
+			for len(rest) > 0 {
+				complete, args, _, left, err := redcon.ReadNextCommand(rest, nil)
+				assert.NoError(t, err)
+				if !complete {
+					break
+				}
+				out, rest = simAnswer(out, args), left
+			}
+			p.Write(out)
+			return len(data) - len(rest)
+		}
+	})
+	pool := cpupool.New(d.sim.Loop, cpupool.Config{Clock: d.sim.Clock})
+	t.Cleanup(pool.Close)
+	d.Async = NewAsync(AsyncConfig{Loop: d.sim.Loop, CPU: pool, Registry: reg, Clients: clients})
+	return d
+}
+
+// play lets time pass until nothing happens any more.
+func (d *distant) play() {
+	for {
+		require.NoError(d.t, d.sim.Settle())
+		at, ok := d.sim.Next()
+		if !ok {
+			return
+		}
+		d.sim.MoveTo(at)
+	}
+}
+
+// end closes the engine, of which nothing may be left.
+func (d *distant) end() {
+	d.sim.Loop.Post(func() { d.beginClose(0) })
+	d.play()
+	assert.True(d.t, d.ended)
+	assertNothingLeft(d.t, d.Async)
+	require.NoError(d.t, d.sim.Stop())
+}
 
 // The replies to two requests come in one piece. The first answer's receiver panics; the other
 // request still gets its reply, on the same connection.
 func TestAPanicInDoneKeepsTheConnection(t *testing.T) {
 	bug := errors.New("a bug of the caller")
-	var panics []any
-	rng := rand.New(rand.NewPCG(1, 1))
-	sim := loopsim.New(rng, func(recovered any, _ []byte) { panics = append(panics, recovered) })
-	net := simnet.New(sim, rng, simnet.Config{Latency: func() time.Duration { return time.Millisecond }})
-	reg := testRegistry(t)
-	connections := 0
-	clients := make([]Caller, len(reg.Endpoints()))
-	clients[0] = resp.NewClient(sim.Loop, net, resp.Options{Addr: "redis:1"})
-	net.Listen("redis:1", func(p *simnet.Peer) {
-		connections++
-		p.OnData = func(data []byte) int {
-			rest, out := data, []byte(nil)
-			for len(rest) > 0 {
-				_, args, _, left, err := redcon.ReadNextCommand(rest, nil)
-				require.NoError(t, err)
-				out, rest = simAnswer(out, args), left
-			}
-			p.Write(out)
-			return len(data)
-		}
-	})
-	pool := cpupool.New(sim.Loop, cpupool.Config{Clock: sim.Clock})
-	defer pool.Close()
-	e := NewAsync(AsyncConfig{Loop: sim.Loop, CPU: pool, Registry: reg, Clients: clients})
-	play := func() {
-		for {
-			require.NoError(t, sim.Settle())
-			at, ok := sim.Next()
-			if !ok {
-				return
-			}
-			sim.MoveTo(at)
-		}
-	}
-
+	d := newDistant(t)
 	g := builtinGraph(t, "viewer", node("viewer", "viewer", "", `"endpoint": "ep_0001"`, ""))
 	var results []*Result
 	for range 2 {
-		e.Submit(&Execution{Graph: g, UserID: 3}, func(r *Result) {
+		d.Submit(&Execution{Graph: g, UserID: 3}, func(r *Result) {
 			results = append(results, r)
 			if len(results) == 1 {
 				panic(bug)
 			}
 		})
 	}
-	play()
+	d.play()
 	require.Len(t, results, 2)
 	assert.NoError(t, results[0].Err)
 	assert.NoError(t, results[1].Err)
-	assert.Equal(t, []any{bug}, panics)
-	assert.Equal(t, 1, connections)
+	assert.Equal(t, []any{bug}, d.panics)
+	assert.Equal(t, 1, d.connections)
+	d.end()
+}
 
-	sim.Loop.Post(func() { e.beginClose(0) })
-	play()
-	assert.True(t, e.ended)
-	assertNothingLeft(t, e)
-	require.NoError(t, sim.Stop())
+// TestASleepGivesUpTheOtherParts: a body takes the first part of the replies, and sleeps. The parts that it leaves
+// do not end the sleep.
+func TestASleepGivesUpTheOtherParts(t *testing.T) {
+	d := newDistant(t)
+	const nap = time.Second
+	var slept time.Duration
+	naps := func(c *task.Ctx) (rowset.RowSet, error) {
+		redis := c.Redis(c.Node.Endpoint)
+		b := redis.NewBatch()
+		for id := range 1000 {
+			b.Cmd("HGETALL", "user:"+strconv.Itoa(id))
+		}
+		parts := redis.Parts(b)
+		assert.True(t, parts.Next())
+		assert.Less(t, parts.Replies().Len(), 1000)
+		began := d.sim.Clock.Now()
+		err := c.Sleep(nap)
+		slept = d.sim.Clock.Now().Sub(began)
+		assert.False(t, parts.Next())
+		return rowset.Dense(new(rowset.Batch)), err
+	}
+	endpoint := plan.ParamSchema{Name: "endpoint", Type: plan.Endpoint, Required: true}
+	tasks := builtins(t, task.Spec{Op: "test::naps", Params: []plan.ParamSchema{endpoint}, Output: task.Source, Place: task.Waits, Run: naps})
+	g := graph(t, tasks, "src", node("src", "test::naps", "", `"endpoint": "ep_0001"`, ""))
+	var result *Result
+	d.Submit(&Execution{Graph: g, UserID: 3}, func(r *Result) { result = r })
+	d.play()
+	require.NotNil(t, result)
+	assert.NoError(t, result.Err)
+	assert.Equal(t, nap, slept)
+	d.end()
 }

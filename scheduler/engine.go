@@ -50,11 +50,11 @@ func (x *Execution) Check(reg *registry.Registry) error {
 
 // Engine runs requests, any number at a time. Any goroutine.
 type Engine interface {
-	// Submit starts a request. It calls done exactly once, on a goroutine of the engine's choosing,
-	// never inside Submit. done must not block. A request that the engine cannot run gets the error of
-	// Execution.Check.
-	Submit(req *Execution, done func(*Result))
-	// Close refuses new requests, waits up to grace for those in flight, fails the rest with
+	// Submit starts a request. Either it returns an error and never calls done: that of Execution.Check,
+	// ErrOverloaded or ErrShuttingDown. Or it calls done exactly once, on a goroutine of the engine's choosing, never
+	// inside Submit. done must not block.
+	Submit(req *Execution, done func(*Result)) error
+	// Close refuses new requests, waits up to grace for those that run or wait, fails the rest with
 	// ErrShuttingDown, waits until abandoned work has ended, and frees all that the engine holds.
 	// done must not call it. Several calls may wait side by side; the grace that ends first counts.
 	Close(grace time.Duration)

@@ -19,6 +19,8 @@ var (
 	// ErrRequestDeadline: the request's deadline passed while nodes were still
 	// to be started.
 	ErrRequestDeadline = errors.New("request deadline exceeded")
+	// ErrNotLetIn: the request's deadline passed while it waited to be let in; also an ErrRequestDeadline.
+	ErrNotLetIn = errors.New("request was not let in before its deadline")
 	// ErrNodeTimeout: a node was running when its effective deadline came, which is the
 	// earliest of the request's deadline and the node's timeouts.
 	ErrNodeTimeout = errors.New("node execution timeout")
@@ -28,6 +30,8 @@ var (
 	ErrGivenUp = errors.New("given up: only optional nodes were left running")
 	// ErrAbandoned: the caller no longer wants the result.
 	ErrAbandoned = errors.New("request abandoned")
+	// ErrOverloaded: as many requests run and wait as may.
+	ErrOverloaded = errors.New("as many requests run and wait as may")
 	// ErrShuttingDown: the request came after Close, or Close gave it up.
 	ErrShuttingDown = errors.New("shutting down")
 )
@@ -53,12 +57,20 @@ type TimeoutError struct {
 	Kind    error         // ErrRequestDeadline, ErrNodeTimeout or ErrDeadlineBeforeStart
 	Elapsed time.Duration // since the request's arrival or, for ErrNodeTimeout, the node's start
 	Limit   time.Duration // allowed, measured from the same instant
+	Waiting bool          // the request waited to be let in, and never ran
 }
 
 // Error implements error.
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("%v: %v elapsed, limit %v", e.Kind, e.Elapsed.Round(time.Microsecond), e.Limit.Round(time.Microsecond))
+	text := fmt.Sprintf("%v: %v elapsed, limit %v", e.Kind, e.Elapsed.Round(time.Microsecond), e.Limit.Round(time.Microsecond))
+	if e.Waiting {
+		text += ", waiting to be let in"
+	}
+	return text
 }
+
+// Is reports whether the error is an ErrNotLetIn, too.
+func (e *TimeoutError) Is(target error) bool { return e.Waiting && target == ErrNotLetIn }
 
 // Unwrap returns Kind.
 func (e *TimeoutError) Unwrap() error { return e.Kind }

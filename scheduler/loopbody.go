@@ -236,6 +236,7 @@ func (b *loopBody) Sleep(d time.Duration) error {
 	case d <= 0:
 		return nil
 	}
+	b.giveUpCall() // Its next part would end the sleep.
 	if err := b.wakeAfter(d); err != nil {
 		return err
 	}

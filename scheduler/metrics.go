@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"time"
+
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/remote"
@@ -10,11 +12,13 @@ import (
 // Metrics are the counters of an engine and of everything that it drives. A copy; any goroutine.
 type Metrics struct {
 	Loop   loop.Metrics
+	Lag    time.Duration  // until the loop came to read these counters
 	CPU    cpupool.Stats  // zero if the CPU given to NewAsync does not count
 	Redis  []resp.Stats   // by endpoint index; zero for an endpoint that is not a Redis
 	Remote []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
 	Counts
 	Live      int                       // requests in flight
+	Admission AdmissionStats            // of requests before they run
 	Malformed uint64                    // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
 	Placement PlacementStats            // of all plans
 	Plans     map[string]PlacementStats // by name of the plan
@@ -39,12 +43,14 @@ func (e *Async) Metrics() Metrics {
 				m.Remote[i] = c.Stats()
 			}
 		}
-		m.Counts, m.Live = e.counts, e.runs.len()
+		m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
 		m.Placement, m.Plans = e.placementMetrics()
 	}
 	done := make(chan struct{})
+	asked := e.loop.Clock().Now()
 	if e.loop.Post(func() {
 		defer close(done)
+		m.Lag = e.loop.Clock().Now().Sub(asked)
 		read()
 	}) {
 		<-done

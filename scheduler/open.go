@@ -33,6 +33,11 @@ type Config struct {
 	// asks for more memory than there is; a node that would exceed it fails with a
 	// *task.RowsError. Zero means task.DefaultMaxRows, and task.MaxRowsLimit is the most.
 	MaxRows int
+	// MaxInflight bounds the requests that run at the same time. Zero means no bound.
+	MaxInflight int
+	// MaxQueue bounds the requests that wait for a place among those that run. One more is refused with ErrOverloaded.
+	// Zero means that none waits.
+	MaxQueue int
 	// MaxReplyBytes bounds the replies to one call to Redis. A call whose replies grow beyond it fails
 	// with resp.ErrTooLarge. Zero means resp.DefaultMaxReplyBytes.
 	MaxReplyBytes int
@@ -92,8 +97,9 @@ func OpenAsync(cfg Config) (*Async, error) {
 	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
 	e := NewAsync(AsyncConfig{
 		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
-		Placement: cfg.Placement, Memory: cfg.Memory,
+		MaxInflight: cfg.MaxInflight, MaxQueue: cfg.MaxQueue, Placement: cfg.Placement, Memory: cfg.Memory,
 	})
+	e.reactor = host
 	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]Remote, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
@@ -111,6 +117,10 @@ func OpenAsync(cfg Config) (*Async, error) {
 	}
 	return e, nil
 }
+
+// Reactor returns the reactor that OpenAsync started, nil on a loop of somebody else's. It ends when Close
+// returns. Any goroutine.
+func (e *Async) Reactor() *reactor.Reactor { return e.reactor }
 
 // RedisOptions returns an endpoint's policy as the clients of package resp take it.
 func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {

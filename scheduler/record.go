@@ -19,6 +19,7 @@ func (r *run) record(arrived clock.Time) {
 		r.recorder = trace.NewRecorder(e.loop.Clock(), e.events)
 	}
 	r.recorder.Begin(r.req.Record, r.req.Graph, trace.Reactor, r.mode.String(), arrived)
+	r.recorder.LetIn(r.delay)
 }
 
 // freeRecorder ends the use of a recorder whose recording was delivered. It may be nil.

@@ -30,7 +30,9 @@ func TestARequestThatCannotRunGetsAnError(t *testing.T) {
 				e := m.open(t, scheduler.Config{Registry: reg})
 				answers := make(chan *scheduler.Result, 4) // more than there may be
 				submit := func(g *plan.Graph) {
-					e.Submit(&scheduler.Execution{Graph: g, UserID: 1}, func(r *scheduler.Result) { answers <- r })
+					if err := e.Submit(&scheduler.Execution{Graph: g, UserID: 1}, func(r *scheduler.Result) { answers <- r }); err != nil {
+						answers <- &scheduler.Result{Err: err}
+					}
 				}
 				submit(c.graph)
 				assert.ErrorIs(t, (<-answers).Err, c.want)

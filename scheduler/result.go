@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/trace"
@@ -9,10 +10,11 @@ import (
 
 // Result is the outcome of a request. It belongs to the receiver.
 type Result struct {
-	Outputs   []rowset.RowSet  // one per output of the plan, in order; nil on error
-	Err       error            // nil, or a *NodeError, or an error of no node
-	Recording *trace.Recording // valid until done returns; nil unless asked for, or if the request never began
-	remarks   *remarks         // nil: none, as usual
+	Outputs    []rowset.RowSet  // one per output of the plan, in order; nil on error
+	QueueDelay time.Duration    // how long the request waited to be let in, at last in vain
+	Err        error            // nil, or a *NodeError, or an error of no node
+	Recording  *trace.Recording // valid until done returns; nil unless asked for, or if the request never began
+	remarks    *remarks         // nil: none, as usual
 }
 
 // remarks are what a Result says of its nodes. Immutable.

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
@@ -15,6 +16,7 @@ type run struct {
 	engine  *Async
 	req     *Execution
 	done    func(*Result)
+	delay   time.Duration // until it was let in
 	state   State
 	mode    Mode
 	profile *profile // of its plan
@@ -37,14 +39,10 @@ type run struct {
 
 func (r *run) bagIndex() *int { return &r.index }
 
-// begin starts a request.
-func (e *Async) begin(req *Execution, arrived clock.Time, done func(*Result)) {
-	if e.closing {
-		done(&Result{Err: ErrShuttingDown})
-		return
-	}
+// begin starts a request that was let in after it had waited for delay.
+func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, done func(*Result)) {
 	r := e.newRun()
-	r.req, r.done = req, done
+	r.req, r.done, r.delay = req, done, delay
 	if r.mode = e.placement.Mode; req.Mode != nil {
 		r.mode = *req.Mode
 	}
@@ -170,6 +168,7 @@ func (r *run) noteLack(node int, c *task.Ctx) task.Lack {
 func (r *run) finish() {
 	e := r.engine
 	result, done := r.state.Result(), r.done
+	result.QueueDelay = r.delay
 	recorder := r.recorder
 	if recorder != nil {
 		result.Recording = recorder.Finish(result.Err)
@@ -180,6 +179,9 @@ func (r *run) finish() {
 		r.profile.counts.Degraded++
 	}
 	e.runs.remove(r)
+	if e.admission.End() {
+		e.letInSoon()
+	}
 	if !r.orphaned {
 		r.memory.Release(result.Outputs)
 	}

@@ -21,6 +21,9 @@ var answerKinds = []struct {
 	err  error
 }{
 	{"rows", nil},
+	{"overloaded", ErrOverloaded},
+	{"not let in", ErrNotLetIn},
+	{"abandoned", ErrAbandoned},
 	{"request deadline", ErrRequestDeadline},
 	{"deadline before start", ErrDeadlineBeforeStart},
 	{"node timeout", ErrNodeTimeout},
@@ -122,6 +125,10 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	switch {
 	case errors.Is(err, ErrShuttingDown):
 		return w.closing
+	case errors.Is(err, ErrAbandoned):
+		return q.abandoned != nil && q.abandoned.Load()
+	case errors.Is(err, ErrNotLetIn) && len(q.begun) > 0:
+		return false
 	case errors.As(err, &late):
 		if late.Elapsed < late.Limit {
 			return false
@@ -216,12 +223,13 @@ func (w *simWorld) checkSettled() {
 		w.check(!r.req.Deadline.Passed(now), "request %d is unanswered past its deadline", r.req.UserID)
 		w.checkState(r, active[r])
 	}
+	w.checkAdmission()
 	if w.graceEnd.Passed(now) {
-		w.check(e.runs.len() == 0, "%d requests are unanswered past the grace", e.runs.len())
+		w.check(!e.pending(), "%d requests are unanswered past the grace", e.runs.len()+e.admission.Queued())
 	}
-	w.check(!e.closing || e.runs.len()+e.active.len() > 0 || w.drained(), "nothing is left and Close does not end")
+	w.check(!e.closing || e.pending() || e.active.len() > 0 || w.drained(), "nothing is left and Close does not end")
 	if w.drained() {
-		w.check(e.runs.len() == 0 && e.active.len() == 0 && w.bodies == 0,
+		w.check(!e.pending() && e.active.len() == 0 && w.bodies == 0,
 			"drained with %d requests, %d nodes and %d bodies", e.runs.len(), e.active.len(), w.bodies)
 	}
 	orphans := 0
@@ -300,13 +308,7 @@ func (w *simWorld) checkQuiet() {
 	w.check(e.counts.LateCompletions >= w.late && e.counts.Cancelled >= w.stopped,
 		"counted %d late and %d cancelled bodies, of which on the loop there were %d and %d", e.counts.LateCompletions,
 		e.counts.Cancelled, w.late, w.stopped)
-	begun := uint64(0)
-	for _, q := range w.requests {
-		if !q.refused {
-			begun++
-		}
-	}
-	w.check(e.counts.Requests == begun, "%d requests begun, counted %d", begun, e.counts.Requests)
+	w.checkBegun()
 	// A worker that was started for a job that is cancelled since may still be on its way.
 	w.check(w.pool.Stats().Queued == 0 && len(w.exec.idle) == w.cfg.workers, "the CPU pool is not idle")
 	for i, c := range w.clients {
@@ -333,6 +335,9 @@ func (w *simWorld) checkFree() {
 				w.check(rows.Batch == nil, "a free node holds rows")
 			}
 		}
+	}
+	for _, waiting := range e.freeWaiting.items {
+		w.check(waiting.Request == nil && waiting.Done == nil && !waiting.Timer.Active(), "a free place in the queue is not reset")
 	}
 	runs := map[*run]bool{}
 	for _, r := range e.freeRuns.items {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing/fstest"
 	"time"
 
@@ -116,6 +117,8 @@ type simConfig struct {
 	placement    Placement
 	modes        float64 // that a request has a mode of its own
 	hints        bool    // of nodes
+	maxInflight  int     // of requests that run; 0: no bound
+	maxQueue     int     // of requests that wait
 	workers      int
 	queueMax     int // of the CPU pool
 	requests     int
@@ -215,6 +218,9 @@ type simWorld struct {
 
 	traces simTraces
 
+	crowding *rand.Rand // draws what concerns admission, so that worlds without bounds stay as they are
+	held     int        // requests that the engine has taken and not answered
+
 	sim     *loopsim.Sim
 	net     *simnet.Net
 	exec    *simExecutor
@@ -268,6 +274,8 @@ type simRequest struct {
 	lateBodies map[int]bool
 	faults     map[int][]fault // replies that servers did not mean, by node
 	refused    bool            // submitted after the engine was told to close
+	overloaded bool            // the engine has refused it at once
+	abandoned  *atomic.Bool    // nil: its caller waits to the end
 	answers    int
 	outputs    []rowset.RowSet // of the answer
 	digest     uint64          // of outputs
@@ -287,6 +295,7 @@ func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
 		}
 	}()
 	w.drawConfig()
+	w.drawAdmission()
 	w.build()
 	w.populate()
 	w.play()
@@ -333,7 +342,7 @@ func (w *simWorld) build() {
 	}
 	w.engine = NewAsync(AsyncConfig{
 		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, Remotes: w.remotes, NodeTimeout: c.nodeTimeout,
-		MaxRows: c.maxRows, Placement: c.placement, Memory: poisonedPool(), TraceEvents: w.traces.events,
+		MaxRows: c.maxRows, MaxInflight: c.maxInflight, MaxQueue: c.maxQueue, Placement: c.placement, Memory: poisonedPool(), TraceEvents: w.traces.events,
 	})
 	for i := range 1 + w.rng.IntN(3) {
 		w.plans = append(w.plans, w.makePlan(fmt.Sprintf("plan_%d", i)))
@@ -404,14 +413,17 @@ func (w *simWorld) submit(g *plan.Graph) {
 	}
 	w.requests = append(w.requests, q)
 	w.logf("request %d of %s, %v, deadline %v", q.user, q.graph.Name, q.mode, time.Duration(q.deadline))
+	w.drawAbandoned(q)
 	w.submitting = true
-	w.engine.Submit(&q.req, func(r *Result) { w.answered(q, r) })
+	err := w.engine.Submit(&q.req, func(r *Result) { w.answered(q, r) })
 	w.submitting = false
+	w.admitted(q, err)
 }
 
 // answered takes a request's answer.
 func (w *simWorld) answered(q *simRequest, r *Result) {
 	w.logf("answer to %d: %v", q.user, r.Err)
+	w.held--
 	w.check(!w.submitting, "request %d was answered inside Submit", q.user)
 	w.check(w.exec.current == nil, "request %d was answered off the loop", q.user)
 	w.check(!w.sim.Ended(), "request %d was answered after the end of the loop", q.user)
@@ -535,15 +547,10 @@ func (w *simWorld) drained() bool {
 // afterTheEnd is posted to a loop that must not run it.
 func (w *simWorld) afterTheEnd() { w.violate("a post ran after the end of the loop") }
 
-// checkSubmitAfterEnd submits to an engine whose loop is gone. It answers from a goroutine of its own.
+// checkSubmitAfterEnd submits to an engine whose loop is gone.
 func (w *simWorld) checkSubmitAfterEnd() {
-	if w.seed%64 != 0 {
-		return // a goroutine each
-	}
-	results := make(chan *Result, 1)
-	w.engine.Submit(&Execution{Graph: w.plans[0], UserID: 1}, func(r *Result) { results <- r })
-	r := <-results
-	w.check(r.Err == ErrShuttingDown, "a request after the end got %v", r.Err)
+	err := w.engine.Submit(&Execution{Graph: w.plans[0], UserID: 1}, func(*Result) { w.violate("a request after the end was answered") })
+	w.check(err == ErrShuttingDown, "a request after the end got %v", err)
 }
 
 // requestOf returns the request that a node belongs to.

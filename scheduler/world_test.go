@@ -156,6 +156,13 @@ func assertNothingLeft(t testing.TB, e *Async) {
 	assert.Empty(t, e.freeLoopBodies.items, "coroutines")
 }
 
+// Submit submits a request. A refusal is a result like any other.
+func (w *world) Submit(req *Execution, done func(*Result)) {
+	if err := w.Async.Submit(req, done); err != nil {
+		done(&Result{Err: err})
+	}
+}
+
 // start submits a request and returns where its result will be, exactly one.
 func (w *world) start(req *Execution) <-chan *Result {
 	results := make(chan *Result, 2) // a second result would be a bug, and is seen as such
@@ -193,10 +200,15 @@ func newHandWorld(t testing.TB, nodeTimeout time.Duration) *handWorld {
 
 // newPlacedWorld returns a world in which nodes run where p says.
 func newPlacedWorld(t testing.TB, nodeTimeout time.Duration, p Placement) *handWorld {
+	return newWorldOf(t, AsyncConfig{NodeTimeout: nodeTimeout, Placement: p})
+}
+
+// newWorldOf returns a world with the rest of that configuration.
+func newWorldOf(t testing.TB, cfg AsyncConfig) *handWorld {
 	h := looptest.New(t)
 	cpu := &handCPU{loop: h.Loop}
-	e := NewAsync(AsyncConfig{Loop: h.Loop, CPU: cpu, Registry: testRegistry(t), NodeTimeout: nodeTimeout, Placement: p})
-	w := &handWorld{Async: e, Harness: h, cpu: cpu, t: t}
+	cfg.Loop, cfg.CPU, cfg.Registry = h.Loop, cpu, testRegistry(t)
+	w := &handWorld{Async: NewAsync(cfg), Harness: h, cpu: cpu, t: t}
 	t.Cleanup(w.end)
 	return w
 }
@@ -226,10 +238,13 @@ type pending struct {
 // start submits a request; the loop turns only when told.
 func (w *handWorld) start(req *Execution) *pending {
 	p, began := new(pending), w.Harness.Clock.Now()
-	w.Submit(req, func(r *Result) {
+	err := w.Submit(req, func(r *Result) {
 		assert.Nil(w.t, p.Result, "a second result")
 		p.Result, p.at = r, w.Harness.Clock.Now().Sub(began)
 	})
+	if err != nil {
+		p.Result = &Result{Err: err}
+	}
 	return p
 }
 

@@ -70,7 +70,7 @@ type Waiter interface {
 	// Begin sends that batch to a Redis endpoint, and Next waits for more of the replies: those to
 	// the commands from on, each once and in order. None and no error mean that there are no more.
 	// They stay valid until the next call of this Waiter or the end of the body. NewBatch, Begin,
-	// Do and the end of the body give up what is still to come.
+	// Do, Exchange, Sleep and the end of the body give up what is still to come.
 	Begin(ep *registry.Endpoint, b *resp.Batch) error
 	Next() (from int, part resp.Replies, err error)
 	// Exchange posts to the service behind an endpoint of kind http and waits until the call ends. Until then another

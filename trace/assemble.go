@@ -17,7 +17,7 @@ func (r *Recording) Trace() *Trace {
 		from: r, tracks: map[trackKey]*Track{}, nodes: make([]nodeAssembly, len(r.nodes)),
 		trace: &Trace{
 			Version: Version, TraceID: r.ID(), RequestID: r.RequestID, At: r.At, Plan: r.Graph.Name, Engine: r.Engine, Scheduling: r.Scheduling,
-			Request: Request{Begun: r.instant(r.Begun), Ended: r.instant(r.Ended)},
+			Request: Request{Begun: r.instant(r.Begun), QueueDelay: r.QueueDelay, Ended: r.instant(r.Ended)},
 			Nodes:   make([]Node, len(r.nodes)), Tracks: []Track{}, Flows: []Flow{}, Timers: []Timer{}, Dropped: r.Dropped,
 		},
 	}

@@ -8,6 +8,7 @@ import (
 // Check returns all that is wrong with a Trace, or nil. These hold for every one:
 //
 //   - Ready <= Start <= End for each node that ran, all within the request's time, and Ready is the end of the last input;
+//   - the queue delay of the request ends at Begun or before;
 //   - awaits are in order, within the node;
 //   - the slices of a track are in order, and no two overlap;
 //   - each flow has two points or more, in the order of time, each within a slice of its track;
@@ -34,6 +35,7 @@ func (c *checker) problem(ok bool, format string, args ...any) {
 
 func (c *checker) nodes() {
 	t := c.trace
+	c.problem(0 <= t.Request.QueueDelay && t.Request.QueueDelay <= max(0, t.Request.Begun), "queue delay %v, begun at %v", t.Request.QueueDelay, t.Request.Begun)
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		c.problem(n.Index == i, "node %d has the index %d", i, n.Index)

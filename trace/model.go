@@ -27,8 +27,10 @@ type Trace struct {
 // Request has the instants of the request as a whole. Immutable.
 type Request struct {
 	Begun time.Duration `json:"begun_ns"` // the engine took it up
-	Ended time.Duration `json:"ended_ns"` // the engine delivered its answer: the request's time
-	Error string        `json:"error,omitempty"`
+	// QueueDelay is how long it waited to be let in, up to Begun or shortly before. Zero: it did not wait.
+	QueueDelay time.Duration `json:"queue_delay_ns,omitempty"`
+	Ended      time.Duration `json:"ended_ns"` // the engine delivered its answer: the request's time
+	Error      string        `json:"error,omitempty"`
 	// Degraded: the engine answered, and something is missing in the answer.
 	Degraded bool `json:"degraded,omitempty"`
 }

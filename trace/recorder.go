@@ -3,6 +3,7 @@ package trace
 import (
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -102,7 +103,7 @@ func NewRecorder(c clock.Clock, b *Budget) *Recorder {
 // Begin prepares r for a request, and reuses its memory. engine and mode are Trace.Engine and Trace.Scheduling.
 func (r *Recorder) Begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time) {
 	t := &r.taken
-	t.Detail, t.Graph, t.Engine, t.Scheduling, t.Arrived, t.Begun = d, g, engine, mode, arrived, 0
+	t.Detail, t.Graph, t.Engine, t.Scheduling, t.Arrived, t.Begun, t.QueueDelay = d, g, engine, mode, arrived, 0, 0
 	t.id = [2]uint64{r.ids.Uint64(), r.ids.Uint64()}
 	if cap(t.nodes) < len(g.Nodes) {
 		t.nodes = make([]nodeRecord, len(g.Nodes))
@@ -111,6 +112,9 @@ func (r *Recorder) Begin(d Detail, g *plan.Graph, engine, mode string, arrived c
 	clear(t.nodes)
 	r.reset()
 }
+
+// LetIn notes how long the request has waited to be let in. It follows Begin.
+func (r *Recorder) LetIn(delay time.Duration) { r.taken.QueueDelay = delay }
 
 // BeginBody prepares r for the body of one node on a worker that blocks. Merge ends that.
 func (r *Recorder) BeginBody(d Detail) {

@@ -28,6 +28,7 @@ type Recording struct {
 	Scheduling string // as Trace.Scheduling
 	Arrived    clock.Time
 	Begun      clock.Time
+	QueueDelay time.Duration // as Request.QueueDelay
 	Ended      clock.Time
 	Err        error // of the answer
 
@@ -47,7 +48,10 @@ func (r *Recording) ID() string { return fmt.Sprintf("%016x%016x", r.id[0], r.id
 
 // Events returns all events in the order of their instants.
 func (r *Recording) Events() []Event {
-	events := make([]Event, 0, len(r.events)+2*len(r.nodes))
+	events := make([]Event, 0, len(r.events)+2*len(r.nodes)+1)
+	if r.QueueDelay > 0 {
+		events = append(events, Event{Kind: QueueDelay, Node: -1, At: r.Begun, Delay: r.QueueDelay})
+	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if n.place == 0 {

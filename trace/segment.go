@@ -17,6 +17,7 @@ const (
 	ForTimer  Reason = "timer"  // the end of a sleep
 	ForWorker Reason = "worker" // a free worker
 	ForLoop   Reason = "loop"   // the loop was not at it yet
+	ForPlace  Reason = "place"  // a place among the requests that run
 )
 
 // Segment is a stretch of the request's time, in which the critical path was at one node and did, or waited for, one
@@ -33,8 +34,12 @@ type Segment struct {
 func (t *Trace) Segments() []Segment {
 	var s segments
 	runs := t.runs()
-	for _, step := range t.CriticalPath(Latency).Steps {
+	for i, step := range t.CriticalPath(Latency).Steps {
 		n := &t.Nodes[step.Node]
+		if delay := t.Request.QueueDelay; i == 0 && delay > 0 {
+			s.until(min(t.Request.Begun-delay, n.Start), n.Index, ForLoop)
+			s.until(min(t.Request.Begun, n.Start), n.Index, ForPlace)
+		}
 		if n.QueueDelay != nil {
 			s.until(n.Start-*n.QueueDelay, n.Index, ForLoop)
 			s.until(n.Start, n.Index, ForWorker)

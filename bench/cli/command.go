@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/caller"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/placement"
@@ -56,7 +57,8 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetUsageTemplate(benchUsageTemplate)
-	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.placementCommand(ctx), p.isolationCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
+	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.placementCommand(ctx), p.isolationCommand(ctx),
+		p.serveCommand(ctx), p.overloadCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Flags().SortFlags = false
 		c.Flags().SetNormalizeFunc(command.Normalize)
@@ -102,10 +104,14 @@ func (p *Program) workerCommand() *cobra.Command {
 }
 
 // opener returns how a worker opens its engine: with all Redis endpoints at the address, and
-// with the plan, that the setup of the round names; or with the plans of a scenario, which ask no Redis.
+// with the plan, that the setup of the round names; or with the plans of a scenario, which ask no Redis. Where
+// the setup names a front, the worker opens no engine, and calls the front.
 func opener(o rankd.Options) worker.Open {
 	return func(setup worker.Setup) (load.Target, error) {
 		o := o
+		if setup.Front != "" {
+			return openCaller(setup)
+		}
 		if setup.Scenario != "" {
 			return placement.Open(o, setup.Scenario)
 		}
@@ -113,6 +119,9 @@ func opener(o rankd.Options) worker.Open {
 		target, err := engines.Open(o)
 		if err != nil {
 			return nil, err // not a nil *Target in an interface
+		}
+		if setup.JSON {
+			target.PassJSON()
 		}
 		if setup.Context != "" {
 			if err := target.SetContext(setup.Context); err != nil {
@@ -122,4 +131,15 @@ func opener(o rankd.Options) worker.Open {
 		}
 		return target, nil
 	}
+}
+
+// openCaller opens the connections to a front.
+func openCaller(setup worker.Setup) (load.Target, error) {
+	target, err := caller.Open(caller.Options{
+		Front: setup.Front, Addr: setup.Server, Plan: setup.Plan, Connections: setup.Connections, Deadline: setup.Deadline,
+	})
+	if err != nil {
+		return nil, err // not a nil *Target in an interface
+	}
+	return target, nil
 }

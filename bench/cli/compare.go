@@ -344,9 +344,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 		},
 	}
 	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.CommandLine, back.Version, back.Embedded
-	if back.Embedded {
-		fmt.Fprintf(p.Stderr, "rankd: %s\n", compare.EmbeddedWarning)
-	}
+	p.warnOfEmbedded(back)
 	if o.redisBenchmark != "" {
 		if c.Settings.Ceiling, err = backend.RedisBenchmarkVersion(ctx, o.redisBenchmark); err != nil {
 			return &command.RuntimeError{Err: err}

@@ -69,6 +69,7 @@ the large requests among the small ones. The command starts a redis-server of it
 	f.DurationVar(&o.Duration, "duration", 10*time.Second, "how `long` requests arrive in a round")
 	f.IntVar(&o.Large, "large", 5, "`number` of large requests in a round, evenly spread")
 	f.Float64Var(&o.Share, "share", 0.5, "the `share` of an engine's capacity at which small requests arrive")
+	f.Float64Var(&o.Rate, "rate", 0, "small requests per second for all engines, in place of a share of their capacities: rounds and builds then compare")
 	f.DurationVar(&o.requestTimeout, "request_timeout", 10*time.Second, "the endpoint's request `timeout`; the built-in registry has 1s, in which many_rows may not end")
 	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
 	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
@@ -105,6 +106,9 @@ func (o *isolationOptions) check(known []string) error {
 	}
 	if !(o.Share > 0 && o.Share <= 10) {
 		problem("--share is a number above 0 and up to 10, not %v", o.Share)
+	}
+	if !(o.Rate >= 0 && o.Rate <= 1e6) {
+		problem("--rate is a number from 0 to 1e6, not %v", o.Rate)
 	}
 	if o.requestTimeout < time.Millisecond || o.requestTimeout > time.Hour {
 		problem("--request_timeout is a time from 1ms to 1h, not %v", o.requestTimeout)
@@ -156,10 +160,14 @@ func (p *Program) benchIsolation(ctx context.Context, o *isolationOptions) error
 			}
 		}
 	} else {
+		load := fmt.Sprintf("at %g of the engine's capacity", o.Share)
+		if o.Rate > 0 {
+			load = fmt.Sprintf("at %g/s", o.Rate)
+		}
 		head := fmt.Sprintf("%s, %d cores, %s, %s, %s, rankd %s, commit %s\n"+
-			"%d interleaved rounds of %v, %d large requests in each; %d small users in turn, at %g of the engine's capacity",
+			"%d interleaved rounds of %v, %d large requests in each; %d small users in turn, %s",
 			facts.CPU, facts.Cores, facts.OS, facts.Go, facts.Redis, facts.Version, facts.Commit,
-			o.Rounds, o.Duration, o.Large, isolation.SmallUsers, o.Share)
+			o.Rounds, o.Duration, o.Large, isolation.SmallUsers, load)
 		err = isolation.WriteText(p.Stdout, head, scenarios, results)
 	}
 	if err != nil {

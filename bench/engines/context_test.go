@@ -44,3 +44,20 @@ func TestEachRequestHasTheContext(t *testing.T) {
 		assert.Equal(t, [2]int64{user, 18}, <-seen)
 	}
 }
+
+func TestRequestsAndAnswersAsJSON(t *testing.T) {
+	target, err := Open(rankd.Options{
+		Redis: "127.0.0.1:1", PlanFile: "p.plan.json", Model: rankd.Sequential,
+		PlanText: []byte(`{"schema_version": 1, "plan_name": "p", "nodes": [{"node_id": "n", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}}], "outputs": ["n"]}`),
+	})
+	require.NoError(t, err)
+	defer target.Close()
+	target.PassJSON()
+	answered := make(chan error, 1)
+	client := target.NewClient(func(err error) { answered <- err })
+	client.Send(7)
+	require.NoError(t, <-answered)
+	assert.Contains(t, string(client.(*jsonClient).text), `"candidates":[{"id":1},{"id":2}]`)
+	client.Send(-1)
+	assert.ErrorContains(t, <-answered, "user_id")
+}

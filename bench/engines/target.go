@@ -11,6 +11,7 @@ import (
 type Target struct {
 	engine  *rankd.Engine
 	request rankd.Request // of each user
+	json    bool          // requests are parsed from JSON, and answers written as JSON
 }
 
 // Open opens an engine and makes a target of it. The options choose the plan.
@@ -31,8 +32,17 @@ func (t *Target) SetContext(json string) (err error) {
 	return err
 }
 
+// PassJSON has each request parsed from JSON, and each answer written as JSON, as rankd does for its users. It
+// must come before the first client.
+func (t *Target) PassJSON() { t.json = true }
+
 // NewClient implements load.Target.
 func (t *Target) NewClient(answered func(err error)) load.Client {
+	if t.json {
+		c := &jsonClient{engine: t.engine, answered: answered}
+		c.done = c.finished
+		return c
+	}
 	return &client{engine: t.engine, request: t.request, done: func(_ *rankd.Answer, err error) { answered(err) }}
 }
 
@@ -64,6 +74,32 @@ func (c *client) Send(user int64) {
 	r := c.request
 	r.UserID = user
 	c.engine.Submit(r, c.done)
+}
+
+// jsonClient keeps its texts and the callback, for the same reason.
+type jsonClient struct {
+	engine    *rankd.Engine
+	doc, text []byte // of the request, of its answer
+	answered  func(err error)
+	done      func(*rankd.Answer, error)
+}
+
+// Send implements load.Client.
+func (c *jsonClient) Send(user int64) {
+	c.doc = fmt.Appendf(c.doc[:0], `{"user_id":%d}`, user)
+	r, err := c.engine.ParseRequest(c.doc)
+	if err != nil {
+		go c.answered(err) // never inside Send
+		return
+	}
+	c.engine.Submit(r, c.done)
+}
+
+func (c *jsonClient) finished(a *rankd.Answer, err error) {
+	if err == nil {
+		c.text = a.AppendJSON(c.text[:0], rankd.FormatFlat)
+	}
+	c.answered(err)
 }
 
 var _ load.Counting = (*Target)(nil)

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/plan"
@@ -62,6 +64,7 @@ func encoded(t testing.TB, latencies ...time.Duration) string {
 
 // TestMeasure runs three engines that answer as told: a sound one, an older build, and one that fails.
 func TestMeasure(t *testing.T) {
+	capacity := 1000 * 51 / 64. // the search ends less than 1/64 below 800
 	s := Scenarios()[1]
 	var order []string
 	run := func(_ context.Context, engine int, r *worker.Round) (*worker.Report, error) {
@@ -72,14 +75,21 @@ func TestMeasure(t *testing.T) {
 		if r.Rate == 0 {
 			return &worker.Report{Elapsed: time.Second, Answered: n, Latency: encoded(t, time.Millisecond)}, nil
 		}
-		assert.Equal(t, 500.0, r.Rate, "half of the capacity")
+		if len(r.Heavy) == 0 { // the search for the capacity
+			took := 4 * time.Millisecond
+			if r.Rate > 800 {
+				took = 6 * time.Millisecond
+			}
+			return &worker.Report{Elapsed: time.Second, Answered: r.Requests, Latency: encoded(t, took), Lag: encoded(t, 0)}, nil
+		}
+		assert.Equal(t, capacity/2, r.Rate, "half of the capacity")
 		if !slices.Contains(r.Users, rowsUser) {
-			assert.EqualValues(t, 500, r.Requests)
+			assert.EqualValues(t, int(capacity)/2, r.Requests)
 			return &worker.Report{Elapsed: time.Second, Answered: 500, Latency: encoded(t, 3*time.Microsecond), Lag: encoded(t, time.Microsecond)}, nil
 		}
 		order = append(order, string(rune('a'+engine)))
-		assert.EqualValues(t, 1000, r.Requests)
-		assert.Len(t, r.Users, 1000)
+		assert.EqualValues(t, int(capacity), r.Requests)
+		assert.Len(t, r.Users, int(capacity))
 		assert.Equal(t, []int64{rowsUser}, r.Heavy)
 		assert.Equal(t, "many_rows", r.Plan)
 		report := &worker.Report{Elapsed: 2 * time.Second, Answered: n, Latency: encoded(t, time.Millisecond, 2*time.Millisecond), Lag: encoded(t, time.Microsecond)}
@@ -98,12 +108,13 @@ func TestMeasure(t *testing.T) {
 	assert.Len(t, progress, 2+4)
 
 	a, b, c := results[0], results[1], results[2]
-	assert.Equal(t, 1000.0, a.Capacity)
+	assert.Equal(t, capacity, a.Capacity)
 	assert.EqualValues(t, 2000, a.Small.Answered)
 	assert.Equal(t, &Figures{Answered: 10, Errors: 2, FirstError: "too large", P50: a.Large.P50, P99: a.Large.P99, Max: a.Large.Max}, a.Large)
 	assert.InDelta(t, 2000, a.Small.P99, 2)
 	assert.EqualValues(t, 1000, a.Alone.Answered)
 	assert.InDelta(t, 3, a.Alone.P99, 0.1)
+	assert.InDelta(t, 3, a.AloneP99.Median, 0.1)
 	assert.False(t, a.SmallFail || a.Slow)
 	assert.EqualValues(t, 18, b.Small.Errors)
 	assert.Nil(t, b.Large)
@@ -122,11 +133,52 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// A rate that is given is that of all engines, and nobody looks for their capacities.
+func TestRateInPlaceOfAShare(t *testing.T) {
+	s := Scenarios()[0]
+	results, err := Measure(t.Context(), &s, []string{"a"}, worker.Setup{}, Settings{Rounds: 1, Duration: time.Second, Large: 1, Share: 0.5, Rate: 70},
+		func(_ context.Context, _ int, r *worker.Round) (*worker.Report, error) {
+			assert.Equal(t, 70.0, r.Rate)
+			return &worker.Report{Answered: r.Requests, Latency: encoded(t, 0), Lag: encoded(t, 0), Heavy: &worker.Tally{Latency: encoded(t)}}, nil
+		}, func(string) {})
+	require.NoError(t, err)
+	assert.Equal(t, 70.0, results[0].Rate)
+	assert.Zero(t, results[0].Capacity)
+	var out bytes.Buffer
+	require.NoError(t, WriteText(&out, "head", []Scenario{s}, [][]Result{results}))
+	assert.Contains(t, strings.Join(strings.Fields(out.String()), " "), " a – 70 ")
+}
+
+// An engine that bears no rate, or whose requests fail, still has a capacity, or a failure.
+func TestCapacity(t *testing.T) {
+	for name, c := range map[string]struct {
+		latency time.Duration
+		failure string
+		want    float64
+	}{
+		"bears all":     {time.Microsecond, "", 64 * 63 / 64.},
+		"bears none":    {time.Second, "", 1},
+		"fails at once": {0, "no luck", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := search{duration: time.Second, run: func(r *worker.Round) (*worker.Report, error) {
+				return &worker.Report{Elapsed: time.Second, Answered: 64, FirstError: c.failure, Latency: encoded(t, c.latency), Lag: encoded(t, 0)}, nil
+			}}
+			rate, err := s.capacity()
+			require.NoError(t, err)
+			assert.Equal(t, c.want, rate)
+			if c.failure != "" {
+				assert.EqualError(t, s.failure, c.failure)
+			}
+		})
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	s := Scenarios()[0]
 	for want, r := range map[string]*Result{
-		"KEPT large_replies, e: no small request fails, and their p99 is 19.99ms, below 20ms":      {Large: &Figures{}, Small: Figures{P99: 19_990}},
-		"MISSED large_replies, e: the p99 of the small requests is 20ms, and should be below 20ms": {Slow: true, Small: Figures{P99: 20_000}},
+		"KEPT large_replies, e: no small request fails, and their p99 is 19.99ms, below 20ms":      {Large: &Figures{}, P99: compare.Estimate{Median: 19_990}},
+		"MISSED large_replies, e: the p99 of the small requests is 20ms, and should be below 20ms": {Slow: true, P99: compare.Estimate{Median: 20_000}},
 		"MISSED large_replies, e: 1 small requests failed and 0 were turned away; none should":     {Large: &Figures{}, SmallFail: true, Small: Figures{Errors: 1}},
 	} {
 		r.Engine = "e"

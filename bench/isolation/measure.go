@@ -18,10 +18,9 @@ type Settings struct {
 	Duration time.Duration `json:"duration_ns"` // of a round
 	Large    int           `json:"large"`       // large requests in a round
 	Share    float64       `json:"share"`       // of its capacity at which an engine is loaded
+	// Rate is the number of small requests per second for all engines, in place of a share. Zero: a share.
+	Rate float64 `json:"rate,omitempty"`
 }
-
-// inFlight is the concurrency at which capacity is measured.
-const inFlight = 64
 
 // backlog bounds the requests in flight of the open loop. An engine that stalls for a second has to hold them all.
 const backlog = 1 << 16
@@ -35,7 +34,7 @@ type Result struct {
 	Scenario string  `json:"scenario"`
 	Engine   string  `json:"engine"`
 	Failure  string  `json:"failure,omitempty"` // why it was not measured
-	Capacity float64 `json:"capacity_rps"`      // small requests per second in a closed loop of 64
+	Capacity float64 `json:"capacity_rps"`      // small requests per second that the engine bears; 0 if the rate was given
 	Rate     float64 `json:"rate_rps"`          // of the arrivals
 
 	Small Figures `json:"small"`
@@ -45,11 +44,13 @@ type Result struct {
 	Large *Figures `json:"large"`
 	Shed  int64    `json:"shed"`       // arrivals turned away
 	Lag   float64  `json:"lag_p99_us"` // how late the driver sent arrivals, which counts as latency
-	// P99 is the 99th percentile of the small requests, by round.
-	P99 compare.Estimate `json:"p99_by_round_us"`
+	// P99 is the 99th percentile of the small requests, by round. The machine may pause for milliseconds: that
+	// spoils a round, and the median of the rounds passes over it.
+	P99      compare.Estimate `json:"p99_by_round_us"`
+	AloneP99 compare.Estimate `json:"alone_p99_by_round_us"`
 
 	SmallFail bool `json:"small_fail"` // a small one failed or was turned away
-	Slow      bool `json:"slow"`       // their p99 exceeds the scenario's bound
+	Slow      bool `json:"slow"`       // the median of P99 exceeds the scenario's bound
 }
 
 // Figures describe some requests. Immutable once built.
@@ -69,25 +70,25 @@ func Measure(ctx context.Context, s *Scenario, engines []string, base worker.Set
 	results := make([]Result, len(engines))
 	samples := make([]sample, len(engines))
 	for i, engine := range engines {
-		results[i] = Result{Scenario: s.Name, Engine: engine}
-		report, err := run(ctx, i, &worker.Round{
-			Setup: base, Users: s.users(SmallUsers, 0), Concurrency: inFlight, Warmup: o.Duration / 10, Duration: o.Duration / 4,
-		})
-		if err != nil {
-			return nil, err
+		r := &results[i]
+		*r = Result{Scenario: s.Name, Engine: engine, Rate: o.Rate}
+		if o.Rate == 0 {
+			c := search{duration: o.Duration, run: func(r *worker.Round) (*worker.Report, error) {
+				r.Setup, r.Users = base, s.users(SmallUsers, 0)
+				return run(ctx, i, r)
+			}}
+			var err error
+			if r.Capacity, err = c.capacity(); err != nil {
+				return nil, err
+			}
+			if c.failure != nil {
+				r.Failure = c.failure.Error()
+				continue
+			}
+			r.Rate = o.Share * r.Capacity
+			progress(fmt.Sprintf("%s: %s bears %.0f small requests/s", s.Name, engine, r.Capacity))
 		}
-		capacity, err := report.Result()
-		if err != nil {
-			results[i].Failure = err.Error()
-			continue
-		}
-		if capacity.FirstError != nil {
-			results[i].Failure = capacity.FirstError.Error()
-			continue
-		}
-		results[i].Capacity = capacity.PerSecond()
-		results[i].Rate = min(o.Share*capacity.PerSecond(), float64(arrivalsMax)/o.Duration.Seconds())
-		progress(fmt.Sprintf("%s: %s answers %.0f small requests/s", s.Name, engine, results[i].Capacity))
+		r.Rate = min(r.Rate, float64(arrivalsMax)/o.Duration.Seconds())
 	}
 	for round := range o.Rounds {
 		for i := range engines {
@@ -141,7 +142,7 @@ type sample struct {
 	apart               bool // large ones are not among small
 	shed                int64
 	lag                 *hdrhistogram.Histogram
-	p99                 []float64
+	p99, aloneP99       []float64
 }
 
 func p99(r *load.Result) time.Duration {
@@ -163,12 +164,13 @@ func (s *sample) add(alone, r *load.Result) {
 	s.shed += r.Shed
 	s.lag.Merge(r.Lag)
 	s.p99 = append(s.p99, micros(r.Latency.ValueAtPercentile(99)))
+	s.aloneP99 = append(s.aloneP99, micros(alone.Latency.ValueAtPercentile(99)))
 }
 
 // fill computes the figures. large is the number of large requests in all rounds.
 func (s *sample) fill(r *Result, scenario *Scenario, large int) {
-	r.Small, r.Shed, r.Lag, r.P99 = figures(&s.small), s.shed, micros(s.lag.ValueAtPercentile(99)), compare.EstimateOf(s.p99)
-	r.Alone = figures(&s.alone)
+	r.Small, r.Shed, r.Lag, r.Alone = figures(&s.small), s.shed, micros(s.lag.ValueAtPercentile(99)), figures(&s.alone)
+	r.P99, r.AloneP99 = compare.EstimateOf(s.p99), compare.EstimateOf(s.aloneP99)
 	failures := r.Small.Errors
 	if s.apart {
 		f := figures(&s.large)
@@ -177,7 +179,7 @@ func (s *sample) fill(r *Result, scenario *Scenario, large int) {
 		failures -= int64(large) // at most so many failures are of large ones
 	}
 	r.SmallFail = failures > 0 || s.shed > 0
-	r.Slow = r.Small.P99 >= micros(int64(scenario.MaxP99))
+	r.Slow = r.P99.Median >= micros(int64(scenario.MaxP99))
 }
 
 func tally(r *load.Result) *load.Tally {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/rankd/rankd/bench/compare"
 )
 
 // Verdict says whether the small requests of the engine keep the scenario's promise.
@@ -17,9 +19,9 @@ func (s *Scenario) Verdict(r *Result) string {
 	case r.SmallFail:
 		return fmt.Sprintf("MISSED %s, %s: %d small requests failed and %d were turned away%s; none should", s.Name, r.Engine, r.Small.Errors, r.Shed, among(r))
 	case r.Slow:
-		return fmt.Sprintf("MISSED %s, %s: the p99 of the small requests is %v, and should be below %v", s.Name, r.Engine, duration(r.Small.P99), s.MaxP99)
+		return fmt.Sprintf("MISSED %s, %s: the p99 of the small requests is %v, and should be below %v", s.Name, r.Engine, duration(r.P99.Median), s.MaxP99)
 	default:
-		return fmt.Sprintf("KEPT %s, %s: no small request fails, and their p99 is %v, below %v", s.Name, r.Engine, duration(r.Small.P99), s.MaxP99)
+		return fmt.Sprintf("KEPT %s, %s: no small request fails, and their p99 is %v, below %v", s.Name, r.Engine, duration(r.P99.Median), s.MaxP99)
 	}
 }
 
@@ -42,7 +44,7 @@ func WriteText(w io.Writer, head string, scenarios []Scenario, results [][]Resul
 		}
 		fmt.Fprintln(&out)
 		t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(t, "engine\tcapacity/s\tarrivals/s\tsmall\tfailed\tturned away\tp50\tp99\tp99 alone\tp99 by round\tmax\tsent late, p99\tlarge\tfailed\tp50\tmax\t")
+		fmt.Fprintln(t, "engine\tcapacity/s\tarrivals/s\tsmall\tfailed\tturned away\tp50\tp99 of all\tp99 by round\talone, by round\tmax\tsent late, p99\tlarge\tfailed\tp50\tmax\t")
 		for j := range results[i] {
 			fmt.Fprintln(t, row(&results[i][j]))
 		}
@@ -67,8 +69,8 @@ func row(r *Result) string {
 		return r.Engine + "\tnot measured\t"
 	}
 	cells := []string{
-		r.Engine, fmt.Sprintf("%.0f", r.Capacity), fmt.Sprintf("%.0f", r.Rate), fmt.Sprint(r.Small.Answered), fmt.Sprint(r.Small.Errors),
-		fmt.Sprint(r.Shed), duration(r.Small.P50).String(), duration(r.Small.P99).String(), duration(r.Alone.P99).String(), byRound(r), duration(r.Small.Max).String(), duration(r.Lag).String(),
+		r.Engine, capacity(r), fmt.Sprintf("%.0f", r.Rate), fmt.Sprint(r.Small.Answered), fmt.Sprint(r.Small.Errors),
+		fmt.Sprint(r.Shed), duration(r.Small.P50).String(), duration(r.Small.P99).String(), byRound(r.P99), byRound(r.AloneP99), duration(r.Small.Max).String(), duration(r.Lag).String(),
 	}
 	if r.Large == nil {
 		cells = append(cells, "–", "–", "–", "–")
@@ -78,12 +80,20 @@ func row(r *Result) string {
 	return strings.Join(cells, "\t") + "\t"
 }
 
-// byRound returns the interval of the p99, if there were enough rounds.
-func byRound(r *Result) string {
-	if r.P99.Low == nil {
-		return "±∞"
+// capacity returns the capacity, or a dash if the rate was given.
+func capacity(r *Result) string {
+	if r.Capacity == 0 {
+		return "–"
 	}
-	return fmt.Sprintf("%v–%v", duration(*r.P99.Low), duration(*r.P99.High))
+	return fmt.Sprintf("%.0f", r.Capacity)
+}
+
+// byRound returns the median of the rounds, and its interval if there were enough of them.
+func byRound(p99 compare.Estimate) string {
+	if p99.Low == nil {
+		return fmt.Sprintf("%v (±∞)", duration(p99.Median))
+	}
+	return fmt.Sprintf("%v (%v–%v)", duration(p99.Median), duration(*p99.Low), duration(*p99.High))
 }
 
 // duration returns µs as a duration of some three digits.

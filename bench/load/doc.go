@@ -17,5 +17,5 @@
 // switches around it. A target that needs a goroutine per request starts it itself.
 //
 // Latencies of successful requests go into an HdrHistogram, in nanoseconds, with three
-// significant digits. Failures are counted, not timed.
+// significant digits. Failures are counted, not timed. Refusals (ErrRefused) are counted and timed apart.
 package load

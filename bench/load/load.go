@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -57,9 +58,22 @@ type Result struct {
 	Latency    *hdrhistogram.Histogram // of successes, ns
 	// Heavy is the measurement of Load.Heavy, which the fields above leave out. Nil without any.
 	Heavy *Tally
+	// Refused is the measurement of the requests that the target refused (ErrRefused), which the
+	// fields above leave out. Nil without any.
+	Refused *Refusals
 	// Lag is how late arrivals were sent, ns: the driver's own share in the latencies of an
 	// open loop. Nil in a closed loop.
 	Lag *hdrhistogram.Histogram
+}
+
+// ErrRefused is in the error of a request that the target turned away because it has too much to do. A refusal is
+// neither an answer nor a failure.
+var ErrRefused = errors.New("refused")
+
+// Refusals are the refused requests of a load. Immutable once returned.
+type Refusals struct {
+	Count   int64
+	Latency *hdrhistogram.Histogram // until the refusal, ns
 }
 
 // Tally is the measurement of some of the requests of a load. Immutable once returned.
@@ -156,6 +170,9 @@ type run struct {
 	live   sync.WaitGroup // closed: clients; open: requests in flight
 	shards [8]shard
 	heavy  *shard // of Load.Heavy; nil without any
+
+	refusedMu sync.Mutex
+	refused   *Refusals // nil without any
 }
 
 // shard records the answers of some of the clients. A histogram per client would take a
@@ -182,17 +199,31 @@ func (s *shard) record(took time.Duration, err error) {
 
 // record counts the answer to a request for user.
 func (r *run) record(user int64, s *shard, took time.Duration, err error) {
+	if errors.Is(err, ErrRefused) {
+		r.refuse(took)
+		return
+	}
 	if r.heavy != nil && slices.Contains(r.load.Heavy, user) {
 		s = r.heavy
 	}
 	s.record(took, err)
 }
 
+func (r *run) refuse(took time.Duration) {
+	r.refusedMu.Lock()
+	defer r.refusedMu.Unlock()
+	if r.refused == nil {
+		r.refused = &Refusals{Latency: NewHistogram()}
+	}
+	r.refused.Count++
+	record(r.refused.Latency, took)
+}
+
 // user returns the user of the n-th request, counted from 1.
 func (r *run) user(n int64) int64 { return r.load.Users[(n-1)%int64(len(r.load.Users))] }
 
 func (r *run) result(elapsed time.Duration) *Result {
-	res := &Result{Elapsed: elapsed, Shed: r.shed, Latency: r.shards[0].Latency, Lag: r.lag}
+	res := &Result{Elapsed: elapsed, Shed: r.shed, Latency: r.shards[0].Latency, Refused: r.refused, Lag: r.lag}
 	for i := range r.shards {
 		s := &r.shards[i]
 		if i > 0 {

@@ -3,8 +3,10 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -144,6 +146,23 @@ func TestFailuresAreCountedNotTimed(t *testing.T) {
 	assert.InEpsilon(t, 2000/r.Elapsed.Seconds(), r.PerSecond(), 1e-9)
 }
 
+func TestRefusalsAreCountedAndTimedApart(t *testing.T) {
+	target := &serving{answer: func(user int64) error {
+		if user == 2 {
+			return fmt.Errorf("OVERLOADED: %w", ErrRefused)
+		}
+		return nil
+	}}
+	r, err := Driver{}.Run(t.Context(), target, Load{Users: []int64{1, 2, 3}, Heavy: []int64{2}, Concurrency: 16, Requests: 3000})
+	target.Close()
+	require.NoError(t, err)
+	assert.EqualValues(t, 2000, r.Answered)
+	assert.Zero(t, r.Errors)
+	assert.EqualValues(t, 1000, r.Refused.Count)
+	assert.EqualValues(t, 1000, r.Refused.Latency.TotalCount())
+	assert.Zero(t, r.Heavy.Answered, "a refusal is nothing else")
+}
+
 // oversleeper is a clock and a sleep that takes longer once.
 type oversleeper struct {
 	*clock.Manual
@@ -242,20 +261,25 @@ func (c *stallingClient) Send(int64) {
 }
 
 func TestOpenLoopShedsBeyondItsBound(t *testing.T) {
-	target := new(stalling)
-	o := &oversleeper{Manual: clock.NewManual()}
-	sleep := func(d time.Duration) {
-		o.sleep(d)
-		if o.sleeps == 8 { // of ten arrivals eight have been
-			target.release()
-		}
+	for _, bound := range []int{3, readyClients + 3} {
+		t.Run(strconv.Itoa(bound), func(t *testing.T) {
+			target := new(stalling)
+			o := &oversleeper{Manual: clock.NewManual()}
+			sleep := func(d time.Duration) {
+				o.sleep(d)
+				if o.sleeps == bound+5 { // of the arrivals all but two have been
+					target.release()
+				}
+			}
+			r, err := Driver{Clock: o, Sleep: sleep}.Run(t.Context(), target,
+				Load{Users: []int64{1}, Concurrency: bound, Rate: 1000, Requests: int64(bound) + 7})
+			require.NoError(t, err)
+			assert.Equal(t, bound, target.most)
+			assert.EqualValues(t, bound+2, r.Answered)
+			assert.EqualValues(t, 5, r.Shed)
+			assert.InEpsilon(t, time.Duration(bound+5)*time.Millisecond, r.Latency.Max(), 0.001, "the first waited from its arrival to the release")
+		})
 	}
-	r, err := Driver{Clock: o, Sleep: sleep}.Run(t.Context(), target, Load{Users: []int64{1}, Concurrency: 3, Rate: 1000, Requests: 10})
-	require.NoError(t, err)
-	assert.Equal(t, 3, target.most)
-	assert.EqualValues(t, 5, r.Answered)
-	assert.EqualValues(t, 5, r.Shed)
-	assert.InEpsilon(t, 8*time.Millisecond, r.Latency.Max(), 0.001, "the first waited from its arrival to the release")
 }
 
 func TestCancelEndsALoad(t *testing.T) {

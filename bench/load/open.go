@@ -47,21 +47,35 @@ func (r *run) arrival(n int64) clock.Time {
 	return r.began.Add(time.Duration(float64(n-1) / r.load.Rate * float64(time.Second)))
 }
 
+// readyClients is how many clients are there when an open loop begins. Others are made when they are needed:
+// tens of thousands that wait for a backlog would only be work for the garbage collector.
+const readyClients = 1024
+
 // clientPool holds the clients with no request in flight. The client used last is taken
 // first, because its memory is warm. Any goroutine.
 type clientPool struct {
+	run    *run
+	target Target
+
 	mu   sync.Mutex
+	made int
 	free []*openClient
 }
 
 func newClientPool(r *run, target Target) *clientPool {
-	p := new(clientPool)
-	for i := range r.load.Concurrency {
-		c := &openClient{run: r, pool: p, shard: &r.shards[i%len(r.shards)]}
-		c.conn = target.NewClient(c.answered)
-		p.free = append(p.free, c)
+	p := &clientPool{run: r, target: target}
+	for range min(r.load.Concurrency, readyClients) {
+		p.free = append(p.free, p.make())
 	}
 	return p
+}
+
+// make returns a new client. Its caller holds mu, or is alone.
+func (p *clientPool) make() *openClient {
+	c := &openClient{run: p.run, pool: p, shard: &p.run.shards[p.made%len(p.run.shards)]}
+	p.made++
+	c.conn = p.target.NewClient(c.answered)
+	return c
 }
 
 // take returns a free client, or nil if all have a request in flight.
@@ -69,7 +83,11 @@ func (p *clientPool) take() *openClient {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.free) - 1
-	if last < 0 {
+	switch {
+	case last >= 0:
+	case p.made < p.run.load.Concurrency:
+		return p.make()
+	default:
 		return nil
 	}
 	c := p.free[last]

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -59,35 +58,4 @@ func residentBytes() uint64 {
 		return 0
 	}
 	return pages * uint64(os.Getpagesize())
-}
-
-// ticksPerSecond is USER_HZ, the unit of /proc: 100 on every Linux that Go runs on.
-const ticksPerSecond = 100
-
-// ProcessCPU returns the CPU time that another process has used, user and
-// system, with a resolution of 10 ms. It needs Linux's /proc.
-func ProcessCPU(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	return parseStat(text)
-}
-
-// parseStat reads utime and stime, fields 14 and 15 of /proc/<pid>/stat. The
-// second field is the program's name in parentheses and may hold anything.
-func parseStat(text []byte) (time.Duration, error) {
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // from the third on
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("process statistics have %d fields", len(fields))
-	}
-	var ticks uint64
-	for _, f := range fields[11:13] {
-		n, err := strconv.ParseUint(string(f), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("process statistics: %w", err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }

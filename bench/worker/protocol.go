@@ -28,6 +28,17 @@ type Setup struct {
 	// Scenario names a load of package placement, which brings its own plans. Only engines of
 	// this build know it.
 	Scenario string `json:"scenario,omitempty"`
+	// JSON has an engine read each request as JSON and write each answer as JSON.
+	JSON bool `json:"json,omitempty"`
+	// Front is the front of a running server that the worker calls instead of an engine of its own: "resp" or
+	// "http". Only callers read this field and those below, up to Serial.
+	Front string `json:"front,omitempty"`
+	// Server is the address of the front, "host:port".
+	Server string `json:"server,omitempty"`
+	// Connections is the number of connections to it.
+	Connections int `json:"connections,omitempty"`
+	// Deadline bounds each request, as the request asks for it. Zero means that it asks for none.
+	Deadline time.Duration `json:"deadline,omitempty"`
 	// Serial numbers setups that are otherwise equal, so that each opens a target of its own.
 	Serial int `json:"serial,omitempty"`
 }
@@ -45,6 +56,8 @@ type Round struct {
 	// RedisPID is the server's process if the worker shall report its CPU time; absent
 	// means that it shall not.
 	RedisPID int `json:"redis_pid,omitempty"`
+	// ServerPID is likewise the process behind Setup.Front.
+	ServerPID int `json:"server_pid,omitempty"`
 }
 
 // Load returns the measured load.
@@ -73,14 +86,17 @@ type Report struct {
 	// Heavy is the measurement of Round.Heavy, which the fields above leave out. It is absent
 	// without any, and where the worker is a build that does not know them and counts them above.
 	Heavy *Tally `json:"heavy,omitempty"`
+	// Refused is the measurement of the requests that the target refused, which the fields above leave out.
+	Refused *Refusals `json:"refused,omitempty"`
 
 	CPU        time.Duration `json:"cpu"`         // of the worker, user and system
 	Allocs     uint64        `json:"allocs"`      // heap objects
 	AllocBytes uint64        `json:"alloc_bytes"` // heap bytes
 	GCs        uint64        `json:"gcs"`
-	RSSBytes   uint64        `json:"rss_bytes"`           // at the end of the round
-	RedisCPU   time.Duration `json:"redis_cpu,omitempty"` // of the server, if asked for
-	Traffic    *load.Traffic `json:"traffic,omitempty"`   // absent if the target does not count
+	RSSBytes   uint64        `json:"rss_bytes"`            // at the end of the round
+	RedisCPU   time.Duration `json:"redis_cpu,omitempty"`  // of the server, if asked for
+	ServerCPU  time.Duration `json:"server_cpu,omitempty"` // likewise, of the process behind Setup.Front
+	Traffic    *load.Traffic `json:"traffic,omitempty"`    // absent if the target does not count
 
 	Figures json.RawMessage `json:"figures,omitempty"` // of a load.Reporting target
 }
@@ -91,6 +107,12 @@ type Tally struct {
 	Errors     int64  `json:"errors"`
 	FirstError string `json:"first_error,omitempty"`
 	Latency    string `json:"latency"` // as in Report
+}
+
+// Refusals are the refused requests of a round. Immutable once built.
+type Refusals struct {
+	Count   int64  `json:"count"`
+	Latency string `json:"latency"` // as in Report
 }
 
 // newReport encodes a result for the wire.
@@ -115,6 +137,13 @@ func newReport(r *load.Result, used load.Usage) (*Report, error) {
 		if r.Heavy.FirstError != nil {
 			rep.Heavy.FirstError = r.Heavy.FirstError.Error()
 		}
+	}
+	if r.Refused != nil {
+		latency, err := r.Refused.Latency.EncodeV2()
+		if err != nil {
+			return nil, fmt.Errorf("encode latencies of refusals: %w", err)
+		}
+		rep.Refused = &Refusals{Count: r.Refused.Count, Latency: string(latency)}
 	}
 	if r.Lag != nil {
 		lag, err := r.Lag.EncodeV2()
@@ -146,6 +175,12 @@ func (r *Report) Result() (*load.Result, error) {
 		}
 		if res.Heavy.Latency, err = hdrhistogram.Decode([]byte(h.Latency)); err != nil {
 			return nil, fmt.Errorf("decode heavy latencies: %w", err)
+		}
+	}
+	if f := r.Refused; f != nil {
+		res.Refused = &load.Refusals{Count: f.Count}
+		if res.Refused.Latency, err = hdrhistogram.Decode([]byte(f.Latency)); err != nil {
+			return nil, fmt.Errorf("decode latencies of refusals: %w", err)
 		}
 	}
 	if r.Lag != "" {

@@ -87,9 +87,9 @@ func (w *server) run(r *Round) (*Report, error) {
 		if reporting != nil {
 			reporting.BeginFigures()
 		}
-		before, beginErr = w.count(r.RedisPID)
+		before, beginErr = w.count(r)
 	}
-	driver.End = func() { after, endErr = w.count(r.RedisPID) }
+	driver.End = func() { after, endErr = w.count(r) }
 	result, err := driver.Run(context.Background(), w.target, measured)
 	if err := errors.Join(err, beginErr, endErr); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (w *server) run(r *Round) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report.RedisCPU = after.redis - before.redis
+	report.RedisCPU, report.ServerCPU = after.redis-before.redis, after.server-before.server
 	if after.traffic != nil {
 		traffic := after.traffic.Sub(*before.traffic)
 		report.Traffic = &traffic
@@ -113,20 +113,24 @@ func (w *server) run(r *Round) (*Report, error) {
 type counters struct {
 	used    load.Usage
 	redis   time.Duration
+	server  time.Duration
 	traffic *load.Traffic // nil if the target does not count
 }
 
-func (w *server) count(redisPID int) (c counters, err error) {
+func (w *server) count(r *Round) (c counters, err error) {
 	if target, ok := w.target.(load.Counting); ok {
 		traffic := target.Traffic()
 		c.traffic = &traffic
 	}
-	c.redis, err = redisCPU(redisPID)
+	var serverErr error
+	c.redis, err = processCPU(r.RedisPID)
+	c.server, serverErr = processCPU(r.ServerPID)
 	c.used = load.ReadUsage()
-	return c, err
+	return c, errors.Join(err, serverErr)
 }
 
-func redisCPU(pid int) (time.Duration, error) {
+// processCPU returns the CPU time of a process, zero if there is none.
+func processCPU(pid int) (time.Duration, error) {
 	if pid == 0 {
 		return 0, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,33 @@ func TestServeReportsWhatWasMeasured(t *testing.T) {
 	assert.Positive(t, result.Latency.Max())
 	assert.Nil(t, result.Lag)
 	assert.JSONEq(t, `{"asked": 100}`, string(r.Figures), "without the warm-up, too")
+}
+
+func TestServeReportsTheServersCPU(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs the processor clocks of Linux")
+	}
+	r := round("p")
+	r.ServerPID = os.Getpid() // this process stands in for the server
+	report := serve(t, new(fake), r)[0]
+	assert.Empty(t, report.Failure)
+	assert.Positive(t, report.ServerCPU)
+	assert.Zero(t, report.RedisCPU)
+}
+
+func TestReportCarriesRefusals(t *testing.T) {
+	refused := load.Refusals{Count: 2, Latency: load.NewHistogram()}
+	require.NoError(t, refused.Latency.RecordValue(1000))
+	report, err := newReport(&load.Result{Latency: load.NewHistogram(), Refused: &refused}, load.Usage{})
+	require.NoError(t, err)
+	result, err := report.Result()
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, result.Refused.Count)
+	assert.EqualValues(t, 1000, result.Refused.Latency.Max())
+
+	report.Refused.Latency = "?"
+	_, err = report.Result()
+	assert.ErrorContains(t, err, "refusals")
 }
 
 func TestServeKeepsATargetWhileItsSetupStays(t *testing.T) {

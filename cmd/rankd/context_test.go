@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -40,7 +41,7 @@ func TestContextOfARequest(t *testing.T) {
 		`{"user_id": 1, "request_id": "none"}`,
 		`{"user_id": 1, "request_id": "weight", "context": {"weight": 1}}`,
 	}, "\n")
-	for _, engine := range []string{engineReactor, enginePool, engineSequential} {
+	for _, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
 		t.Run(engine, func(t *testing.T) {
 			o := run(t, strings.NewReader(requests), "--registry_dir", tables, "--plan", plan, "--engine", engine)
 			assert.Equal(t, exitFailed, o.status)

@@ -7,10 +7,10 @@
 //	                  rankd.Engine ── done callbacks, in any order
 //
 // This package is flags, stdin and printing in front of package rankd: flags.go says which
-// flags there are, effect.go which flag has an effect on which job, engine.go turns flags into
-// options of an engine, serve.go moves requests and answers, run.go is "rankd run", reference.go "rankd tasks" and "rankd schema", print.go lists plans,
-// metrics.go prints --metrics, trace.go is "rankd trace". Packages trace/... draw, and package
-// bench/cli holds the benchmarks.
+// flags there are beside those of package internal/engineflags, effect.go which flag has an effect on which job, engine.go opens
+// an engine, serve.go moves requests and answers, run.go is "rankd run", reference.go "rankd tasks" and "rankd schema", print.go lists plans,
+// metrics.go prints --metrics, trace.go is "rankd trace". Packages trace/... draw, package
+// bench/cli holds the benchmarks, and package serve/cli is "rankd serve".
 //
 // Exit status: 0 if all went well, 1 if a request failed or the output could not be written,
 // 2 for bad usage or a bad plan, in which case nothing is written to stdout. One job

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/command"
 )
 
@@ -89,46 +88,14 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 			idle.Add(f.Name, "without --"+string(jobs[0]))
 		}
 	})
-	if asked.runsPlans() && o.engine != string(rankd.Pool) {
-		idle.Add("io_threads", "with engine "+o.engine+"; --engine pool has I/O workers")
-	}
-	if asked.runsPlans() && o.engine != engineReactor {
-		idle.Add("coalesce_reads", "with --engine "+o.engine)
-		idle.Add("busy_poll_us", "with --engine "+o.engine)
-	}
 	if asked.runsPlans() {
-		o.checkScheduling(&idle)
+		o.Idle(&idle, o.AllowRequestScheduling)
 	}
-	if (asked == jobServe || asked == jobBench) && o.traceFile == "" {
-		idle.Add("trace_sample", "without --trace_file")
-		if !o.allowRequestTrace {
-			idle.Add("trace_detail", "without --trace_file or --allow_request_trace")
-		}
+	if asked == jobServe || asked == jobBench {
+		o.IdleRecording(&idle, o.AllowRequestTrace)
 	}
-	if (asked == jobBench || asked == jobPrintPlan) && o.plan != "" {
+	if (asked == jobBench || asked == jobPrintPlan) && o.Plan != "" {
 		idle.Add("plan_dir", "with --plan and --"+string(asked))
 	}
 	return idle.Problems()
-}
-
-// checkScheduling adds the settings of inline execution that have no effect. A mode from which
-// no request can depart, or another engine, makes some of them idle.
-func (o *options) checkScheduling(idle *command.IdleFlags) {
-	inline := []string{"inline_threshold_ns", "max_inline_depth"}
-	all := append([]string{"enable_inline_execution", "enable_continuation_chaining"}, inline...)
-	add := func(names []string, why string) {
-		for _, name := range names {
-			idle.Add(name, why)
-		}
-	}
-	switch {
-	case o.engine != engineReactor:
-		add(append(all, "allow_request_scheduling", "metrics"), "with engine "+o.engine+"; --engine reactor has a loop")
-	case o.scheduling == string(rankd.OffloadAll) && !o.allowRequestScheduling:
-		add(all, "with --scheduling "+o.scheduling)
-	case !o.enableInlineExecution:
-		add(inline, "with --enable_inline_execution=false")
-	case o.scheduling == string(rankd.InlineAll) && !o.allowRequestScheduling:
-		add(inline[:1], "with --scheduling "+o.scheduling)
-	}
 }

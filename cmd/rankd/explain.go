@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/explain"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/request"
 )
@@ -58,7 +59,7 @@ type explainOptions struct {
 
 // explainCommand returns "rankd explain".
 func (p *program) explainCommand(ctx context.Context) *cobra.Command {
-	o := explainOptions{options: options{tracing: true, allowRequestExplain: true}}
+	o := explainOptions{options: options{tracing: true, Flags: engineflags.Flags{AllowRequestExplain: true}}}
 	cmd := &cobra.Command{
 		Use: "explain", Short: "Run one request and say why rows are in its answer, or are not", Long: explainLong, Example: explainExamples,
 		Args: cobra.NoArgs,
@@ -77,10 +78,10 @@ func (p *program) explainCommand(ctx context.Context) *cobra.Command {
 	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
 	f.StringSliceVar(&o.items, "item", nil, "explain these `ids`, with commas between them; all rows of the answer if this flag is missing")
 	f.BoolVar(&o.json, "json", false, "print the explanation as JSON")
-	o.addPlan(f)
-	o.addEngine(f)
-	o.addScheduling(f)
-	o.addDeadlines(f)
+	o.AddPlan(f)
+	o.AddEngine(f)
+	o.AddScheduling(f)
+	o.AddDeadlines(f)
 	return cmd
 }
 
@@ -90,7 +91,7 @@ func (o *explainOptions) check(given *pflag.FlagSet) error {
 		return err
 	}
 	problems := []error{o.options.check(given)}
-	if o.plan == "" && o.planName == "" && (o.request == "" || o.planDir == "") {
+	if o.Plan == "" && o.PlanName == "" && (o.request == "" || o.PlanDir == "") {
 		problems = append(problems, errors.New("rankd explain needs a plan: --plan_name or --plan"))
 	}
 	if o.user < 1 || o.user > request.UserIDMax {
@@ -112,9 +113,9 @@ func (o *explainOptions) check(given *pflag.FlagSet) error {
 
 // explainRequest runs the request and prints its explanation.
 func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
-	p.tune(o.cpuThreads)
-	redis := new(embeddedRedis)
-	defer redis.close()
+	p.tune(o.CPUThreads)
+	redis := new(engineflags.EmbeddedRedis)
+	defer redis.Close()
 	e, err := openEngine(&o.options, setting{stderr: p.stderr, plans: p.plans, redis: redis})
 	if err != nil {
 		return err

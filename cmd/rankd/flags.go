@@ -5,25 +5,14 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/request"
-	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/task"
-	"github.com/rankd/rankd/trace"
-)
-
-// The engines to choose from.
-const (
-	engineReactor    = string(rankd.Reactor)
-	enginePool       = string(rankd.Pool)
-	engineSequential = string(rankd.Sequential)
 )
 
 // The forms of the input.
@@ -32,54 +21,17 @@ const (
 	inputLines = "jsonl" // lines, each of which is one document
 )
 
-// limitMSMax is the longest limit of time that one can set: some 24 days.
-const limitMSMax = 1<<31 - 1
-
-// busyPollUSMax is the longest busy poll that one can set: a tenth of a second.
-const busyPollUSMax = 100_000
-
 // options are the flags of the root command. Immutable once checked.
 type options struct {
-	plan, planDir, planName string
-
-	engine                   string
-	asyncScheduler           bool
-	withinRequestParallelism bool
-	cpuThreads               int
-	ioThreads                int
-	redisPool                int // 0: as the endpoint's policy says
-
-	env, registryDir, modelDir, redis string
+	engineflags.Flags
 
 	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
 	deltas          bool
 	input           string
-	response        string
 	maxInflight     int
 	maxRequestBytes int
-	maxRows         int
-	maxReplyBytes   int
-	coalesceReads   bool
-	busyPollUS      int
-
-	scheduling                 string
-	enableInlineExecution      bool
-	enableContinuationChaining bool
-	inlineThresholdNS          int
-	maxInlineDepth             int
-	allowRequestScheduling     bool
-	metrics                    bool
-
-	allowRequestTrace   bool
-	allowRequestExplain bool
-	traceSample         int
-	traceFile           string
-	traceDetail         string
-
-	deadlineMS, nodeTimeoutMS, shutdownGraceMS int
-	// The same, set by check. Zero: no deadline, no timeout, no grace.
-	deadline, nodeTimeout, shutdownGrace time.Duration
+	metrics         bool
 
 	tracing bool // of rankd trace or explain, which have fewer flags
 
@@ -125,6 +77,9 @@ const examples = `  # Rank for user 1, with nothing but this program:
 
   # Why is item 42 in the answer, or why is it not (see rankd explain --help)?
   rankd explain --plan_name diamond --user 1 --item 42
+
+  # Answer applications over HTTP and over RESP (see rankd serve --help):
+  rankd serve --listen :8080 --resp :6390 --plan_dir plans --redis 127.0.0.1:6379
 
   # Throughput and latency, 64 requests in flight:
   rankd --plan_name concat_plan --bench 10000 --bench_concurrency 64
@@ -178,33 +133,23 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.SortFlags = false
 	f.SetNormalizeFunc(command.Normalize)
 
-	o.addPlan(f)
-	o.addEngine(f)
+	o.AddPlan(f)
+	o.AddEngine(f)
 	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time; "+
 		"its product with --max_request_bytes bounds the memory that requests take")
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes; "+
 		"times --max_inflight it bounds the memory that their texts take")
-	o.addScheduling(f)
-	f.BoolVar(&o.allowRequestScheduling, "allow_request_scheduling", false,
-		"let a request choose its mode with \"scheduling\"; without this flag such a request fails")
-	o.addDeadlines(f)
-	f.IntVar(&o.shutdownGraceMS, "shutdown_grace_ms", 5000,
-		"after SIGINT or SIGTERM give requests in flight this `number` of milliseconds, then fail them")
+	o.AddScheduling(f)
+	o.AddGrants(f)
+	o.AddDeadlines(f)
+	o.AddGrace(f)
 
 	f.StringVar(&o.input, "input", inputJSON,
 		"`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)")
-	f.StringVar(&o.response, "response", "flat",
-		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
+	o.AddResponse(f)
 	f.BoolVar(&o.deltas, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
 
-	f.BoolVar(&o.allowRequestTrace, "allow_request_trace", false,
-		"give a request with \"trace\": true a trace of its run in its answer; without this flag such a request fails")
-	f.BoolVar(&o.allowRequestExplain, "allow_request_explain", false,
-		"give a request with \"explain\" the reasons of its answer; without this flag such a request fails")
-	f.StringVar(&o.traceFile, "trace_file", "", "write a trace of each request to this `file`, as one line of JSON; what the file holds is replaced")
-	f.IntVar(&o.traceSample, "trace_sample", 1, "write a trace of only one request in this `number`, with --trace_file")
-	f.StringVar(&o.traceDetail, "trace_detail", trace.Full.String(),
-		"how `much` a trace says: nodes (when and where each node ran) or full (what each thread and connection did, too)")
+	o.AddRecording(f)
 
 	f.BoolVar(&o.metrics, "metrics", false, "at the end print where nodes ran, and what that cost, on stderr: one line of JSON")
 
@@ -220,61 +165,6 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	o.eventLoop.Add(f)
 	f.BoolVar(&o.version, "version", false, "print the version and the commit of this program, and exit")
 	return cmd
-}
-
-// addPlan adds the flags that choose a plan, and where it reads.
-func (o *options) addPlan(f *pflag.FlagSet) {
-	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json or <name>.plan.ts; "+
-		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
-	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`, an artifact or <name>.plan.ts")
-	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` for every Redis endpoint: host:port, redis://user@host:port/db?password_env=NAME "+
-		"(or password_file=PATH), unix:///path?db=1")
-	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
-	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
-	f.StringVar(&o.modelDir, "model_dir", "", "load the models in this `folder`, files <name>.json of XGBoost, for the task model")
-}
-
-// addEngine adds the flags that choose and size an engine.
-func (o *options) addEngine(f *pflag.FlagSet) {
-	f.StringVar(&o.engine, "engine", engineReactor,
-		"`engine`: reactor (asynchronous, all requests on one loop), pool (blocking, a CPU pool and an I/O pool) "+
-			"or sequential (blocking, one node at a time)")
-	f.BoolVar(&o.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
-	f.BoolVar(&o.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
-	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
-	f.IntVar(&o.ioThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
-	f.IntVar(&o.redisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
-	f.IntVar(&o.maxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
-	f.IntVar(&o.maxReplyBytes, "max_reply_bytes", resp.DefaultMaxReplyBytes, "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once")
-	f.BoolVar(&o.coalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once")
-	f.IntVar(&o.busyPollUS, "busy_poll_us", int(rankd.DefaultBusyPoll/time.Microsecond), "have the loop look for Redis's answers for so many `microseconds` before it sleeps (0: it sleeps at once)")
-	// The original engine's names for --engine.
-	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
-		f.Lookup(name).Hidden = true
-	}
-}
-
-// addScheduling adds the flags that say where nodes run.
-func (o *options) addScheduling(f *pflag.FlagSet) {
-	f.StringVar(&o.scheduling, "scheduling", string(rankd.Adaptive),
-		"where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), "+
-			"offload_all (each on a CPU worker, one by one) or inline_all (all on the loop, for experiments)")
-	f.BoolVar(&o.enableInlineExecution, "enable_inline_execution", true, "let nodes that compute run on the loop")
-	f.IntVar(&o.inlineThresholdNS, "inline_threshold_ns", 10_000,
-		"run a node on the loop if its predicted time is below this `number` of nanoseconds")
-	f.IntVar(&o.maxInlineDepth, "max_inline_depth", 3,
-		"follow a chain of nodes on the loop for this `number` of nodes; the next one passes through the ready queue")
-	f.BoolVar(&o.enableContinuationChaining, "enable_continuation_chaining", true,
-		"go straight on from a node to its only successor, and hand chains of nodes to the CPU workers as one job")
-}
-
-// addDeadlines adds the flags that bound the time of a request and of a node.
-func (o *options) addDeadlines(f *pflag.FlagSet) {
-	f.IntVar(&o.deadlineMS, "deadline_ms", 0,
-		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
-	f.IntVar(&o.nodeTimeoutMS, "node_timeout_ms", 0,
-		"fail a node that takes longer than this `number` of milliseconds (0: no limit), and its request with it")
 }
 
 // noFile refuses arguments, and says where a file of requests goes.
@@ -309,121 +199,42 @@ func (o *options) check(given *pflag.FlagSet) error {
 	if err := command.CheckValues(given); err != nil {
 		problems = append(problems, err)
 	}
-	if err := o.chooseEngine(given); err != nil {
+	if err := o.ChooseEngine(given); err != nil {
 		problems = append(problems, err)
 	} else if err := o.checkEffect(given); err != nil {
 		problems = append(problems, err)
 	}
-	if has(given, "input") && o.input != inputJSON && o.input != inputLines {
+	if engineflags.Has(given, "input") && o.input != inputJSON && o.input != inputLines {
 		problem("--input is json or jsonl, not %q", o.input)
 	}
-	switch rankd.SchedulingMode(o.scheduling) {
-	case rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll:
-	default:
-		problem("--scheduling is adaptive, offload_all or inline_all, not %q", o.scheduling)
-	}
-	if has(given, "response") && o.response != "flat" && o.response != "fields" {
-		problem("--response is flat or fields, not %q", o.response)
-	}
-	for _, flag := range []struct {
-		name        string
-		value, most int
-	}{
-		{"cpu_threads", o.cpuThreads, 1 << 10},
-		{"io_threads", o.ioThreads, 1 << 14},
-		{"max_inflight", o.maxInflight, 1 << 20},
-		{"max_request_bytes", o.maxRequestBytes, 1 << 30},
-		{"max_rows", o.maxRows, task.MaxRowsLimit},
-		{"max_reply_bytes", o.maxReplyBytes, resp.MaxReplyBytesLimit},
-		{"inline_threshold_ns", o.inlineThresholdNS, int(time.Second)},
-		{"max_inline_depth", o.maxInlineDepth, 1 << 16},
-		{"bench_concurrency", o.benchConcurrency, 1 << 20},
-		{"trace_sample", o.traceSample, 1 << 30},
-	} {
-		if has(given, flag.name) && (flag.value < 1 || flag.value > flag.most) {
-			problem("--%s is a number from 1 to %d, not %d", flag.name, flag.most, flag.value)
-		}
-	}
-	if o.busyPollUS < 0 || o.busyPollUS > busyPollUSMax {
-		problem("--busy_poll_us is a number from 0 to %d, not %d", busyPollUSMax, o.busyPollUS)
-	}
-	for _, limit := range []struct {
-		name string
-		ms   int
-		set  *time.Duration
-	}{
-		{"deadline_ms", o.deadlineMS, &o.deadline},
-		{"node_timeout_ms", o.nodeTimeoutMS, &o.nodeTimeout},
-		{"shutdown_grace_ms", o.shutdownGraceMS, &o.shutdownGrace},
-	} {
-		if limit.ms < 0 || limit.ms > limitMSMax {
-			problem("--%s is a number from 0 to %d, not %d", limit.name, limitMSMax, limit.ms)
-		}
-		*limit.set = time.Duration(limit.ms) * time.Millisecond
-	}
-	if detail, err := trace.ParseDetail(o.traceDetail); has(given, "trace_detail") && (err != nil || detail == trace.Off) {
-		problem("--trace_detail is nodes or full, not %q", o.traceDetail)
-	}
-	if o.redisPool < 0 || o.redisPool > 1<<12 {
-		problem("--redis_pool is a number from 0 to %d, not %d", 1<<12, o.redisPool)
-	}
+	problems = append(problems, o.Check(given), engineflags.CheckNumbers(given,
+		engineflags.Number{Name: "max_inflight", Value: o.maxInflight, Least: 1, Most: 1 << 20},
+		engineflags.Number{Name: "max_request_bytes", Value: o.maxRequestBytes, Least: 1, Most: 1 << 30},
+		engineflags.Number{Name: "bench_concurrency", Value: o.benchConcurrency, Least: 1, Most: 1 << 20},
+	))
 	if o.bench != 0 && !given.Changed("coalesce_reads") {
-		o.coalesceReads = false // The benchmark has one user, who makes all reads equal.
+		o.CoalesceReads = false // The benchmark has one user, who makes all reads equal.
 	}
 	if given.Changed("bench") {
 		if o.bench < 1 || o.bench > 1<<30 {
 			problem("--bench is a number from 1 to %d, not %d", 1<<30, o.bench)
 		}
-		if o.plan == "" && o.planName == "" {
+		if o.Plan == "" && o.PlanName == "" {
 			problem("--bench needs a plan: --plan_name or --plan")
 		}
 	}
 	if o.eventLoop.Asked {
-		if err := o.eventLoop.Check(o.cpuThreads); err != nil {
+		if err := o.eventLoop.Check(o.CPUThreads); err != nil {
 			problem("--bench_eventloop: %w", err)
 		}
 	}
-	if o.printPlanInfo && o.plan == "" && o.planName == "" {
+	if o.printPlanInfo && o.Plan == "" && o.PlanName == "" {
 		problem("--print-plan-info needs a plan: --plan_name or --plan")
 	}
-	if o.loadDemoData && o.redis == "" {
+	if o.loadDemoData && o.Redis == "" {
 		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
-	if o.redis != "" {
-		if _, err := rankd.RedisAddr(o.redis); err != nil {
-			problem("--redis is host:port or a URL: %w", err)
-		}
-	}
 	return errors.Join(problems...)
-}
-
-// has reports whether a command has a flag.
-func has(flags *pflag.FlagSet, name string) bool { return flags.Lookup(name) != nil }
-
-// chooseEngine sets the engine that the three flags name together.
-func (o *options) chooseEngine(given *pflag.FlagSet) error {
-	switch o.engine {
-	case engineReactor, enginePool, engineSequential:
-	default:
-		return fmt.Errorf("--engine is reactor, pool or sequential, not %q", o.engine)
-	}
-	async, parallel := given.Changed("async_scheduler"), o.withinRequestParallelism
-	engine := o.engine
-	switch {
-	case async && o.asyncScheduler && parallel:
-		return errors.New("--async_scheduler contradicts --within_request_parallelism")
-	case async && o.asyncScheduler:
-		engine = engineReactor
-	case parallel:
-		engine = enginePool
-	case async && (!given.Changed("engine") || o.engine == engineReactor): // not the reactor
-		engine = engineSequential
-	}
-	if given.Changed("engine") && o.engine != engine {
-		return fmt.Errorf("--engine %s contradicts --async_scheduler or --within_request_parallelism", o.engine)
-	}
-	o.engine = engine
-	return nil
 }
 
 // quiet keeps cobra from writing anything but help.

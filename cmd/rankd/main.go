@@ -12,9 +12,21 @@ import (
 
 func main() {
 	compiler.Main() // returns unless this process is to compile plans for another
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks for an orderly end; from then on another one kills.
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2) // has room for both that count
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go endOn(signals, cancel)
 	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, tune: rankd.TuneRuntime}
 	os.Exit(p.run(ctx, os.Args[1:]))
+}
+
+// endOn asks for an orderly end at the first signal. The second one ends the process, as if nobody had asked for signals.
+func endOn(signals <-chan os.Signal, cancel context.CancelFunc) {
+	<-signals
+	cancel()
+	second := <-signals
+	signal.Reset(second)
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Signal(second)
+	}
 }

@@ -342,7 +342,7 @@ func TestBadUsageAndBadPlans(t *testing.T) {
 		{"RateAndConcurrency", []string{"bench", "compare", "--rate", "5", "--concurrency", "3"}, []string{"--rate and --concurrency exclude each other: give one of them"}},
 		{"OneDash", []string{"-plan_name", "x"}, []string{"flags begin with --"}},
 		{"NameForAFile", []string{"--plan", "complex_dag"}, []string{"--plan: complex_dag: no such file or directory; --plan_name complex_dag names a plan"}},
-		{"Argument", []string{"serve"}, []string{`unknown command "serve"`}},
+		{"Argument", []string{"answer"}, []string{`unknown command "answer"`}},
 		{"File", []string{"--plan_name", "diamond", "requests.jsonl"}, []string{"a file of requests comes on stdin: rankd [flags] < requests.jsonl"}},
 		{"FileWithAnOddName", []string{"my\nrequests"}, []string{`"my\nrequests"`, "rankd [flags] < file"}},
 		{"ValueOfASwitch", []string{"--async_scheduler", "false"}, []string{`"false"`, "--flag=false"}},

@@ -17,8 +17,10 @@ import (
 	plancli "github.com/rankd/rankd/compiler/cli"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/version"
+	servecli "github.com/rankd/rankd/serve/cli"
 )
 
 // The exit statuses.
@@ -50,7 +52,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	cmd.AddCommand(p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), bench.Command(ctx))
+	server := &servecli.Program{Stderr: p.stderr, Tune: p.tune, Compiler: p.plans}
+	cmd.AddCommand(server.Command(ctx), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
 	cmd.AddCommand(p.referenceCommands()...)
 	quiet(cmd, p.stdout)
@@ -143,28 +146,28 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	asked := o.job()
 	switch asked {
 	case jobBenchLoop:
-		return bench.EventLoop(ctx, &o.eventLoop, o.cpuThreads)
+		return bench.EventLoop(ctx, &o.eventLoop, o.CPUThreads)
 	case jobLoadDemoData:
-		return p.loadDemoData(ctx, o.redis)
+		return p.loadDemoData(ctx, o.Redis)
 	case jobVersion:
 		_, err := fmt.Fprintln(p.stdout, "rankd", version.Read())
 		return err
 	case jobServe, jobBench:
-		p.tune(o.cpuThreads)
+		p.tune(o.CPUThreads)
 	}
-	traces, err := openTraceFile(o.traceFile)
+	traces, err := o.OpenTraceFile()
 	if err != nil {
 		return err
 	}
-	redis := new(embeddedRedis)
-	defer redis.close()
-	e, err := openEngine(o, setting{stderr: p.stderr, plans: p.plans, redis: redis, sink: traces.sink()})
+	redis := new(engineflags.EmbeddedRedis)
+	defer redis.Close()
+	e, err := openEngine(o, setting{stderr: p.stderr, plans: p.plans, redis: redis, sink: traces.Sink()})
 	if err != nil {
-		return errors.Join(err, traces.close(p.stderr))
+		return errors.Join(err, p.closeTraces(traces))
 	}
 	defer func() {
 		_ = e.Close() // after it nothing is recorded
-		failure = errors.Join(failure, traces.close(p.stderr))
+		failure = errors.Join(failure, p.closeTraces(traces))
 	}()
 	switch asked {
 	case jobListPlans:
@@ -179,7 +182,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 		defer func() { // whatever came of the requests
 			_ = e.Close() // abandoned work counts when it ends
 			m := e.Metrics()
-			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.scheduling), e.Registry(), &m) // fails only if stderr does
+			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.Scheduling), e.Registry(), &m) // fails only if stderr does
 		}()
 	}
 	if asked == jobServe {
@@ -190,9 +193,18 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 		return err
 	}
 	return bench.Bench(ctx, e, cli.Bench{
-		Requests: o.bench, Concurrency: o.benchConcurrency, Plan: info.Name, Model: rankd.Model(o.engine), CPUThreads: o.cpuThreads,
-		CoalesceReads: o.coalesceReads && o.engine == engineReactor,
+		Requests: o.bench, Concurrency: o.benchConcurrency, Plan: info.Name, Model: rankd.Model(o.Engine), CPUThreads: o.CPUThreads,
+		CoalesceReads: o.CoalesceReads && o.Engine == engineflags.Reactor,
 	})
+}
+
+// closeTraces closes the file of --trace_file. It reports on stderr how many traces came too fast for the file.
+func (p *program) closeTraces(traces *engineflags.TraceFile) error {
+	dropped, err := traces.Close()
+	if dropped > 0 {
+		fmt.Fprintf(p.stderr, "rankd: --trace_file: %d traces were dropped, since they came faster than they could be written\n", dropped)
+	}
+	return err
 }
 
 // watchedWriter remembers its first failure. One goroutine at a time.

@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/internal/filewatch"
 )
 
@@ -69,31 +70,31 @@ func (p *program) watch(ctx context.Context, o *options) error {
 	if err != nil {
 		return &command.RuntimeError{Err: fmt.Errorf("reading requests: %w", err)}
 	}
-	p.tune(o.cpuThreads)
-	redis := new(embeddedRedis)
-	defer redis.close()
+	p.tune(o.CPUThreads)
+	redis := new(engineflags.EmbeddedRedis)
+	defer redis.Close()
 	watcher, err := filewatch.New()
 	if err != nil {
 		return &command.RuntimeError{Err: err}
 	}
 	defer watcher.Close()
-	if err := watcher.Add(o.plan); err != nil {
+	if err := watcher.Add(o.Plan); err != nil {
 		return &command.RuntimeError{Err: err}
 	}
 	for ctx.Err() == nil {
-		files := []string{o.plan}
+		files := []string{o.Plan}
 		err := p.answerOnce(ctx, o, redis, bytes.NewReader(requests), func(r compiler.Result) {
 			p.warn(r)
 			files = append(files, r.Files...)
 		})
 		if err != nil && !errors.Is(err, command.ErrFailed) {
-			p.explain(err, []string{o.plan})
+			p.explain(err, []string{o.Plan})
 		}
 		if err := watcher.Add(files...); err != nil {
 			return &command.RuntimeError{Err: err}
 		}
-		fmt.Fprintf(p.stderr, "rankd: waiting for a change of %s\n", o.plan)
-		plan := filepath.Clean(o.plan)
+		fmt.Fprintf(p.stderr, "rankd: waiting for a change of %s\n", o.Plan)
+		plan := filepath.Clean(o.Plan)
 		_, err = watcher.Changed(ctx, func(path string) bool { return strings.HasSuffix(path, ".ts") || path == plan })
 		if err != nil && !errors.Is(err, filewatch.ErrOverflow) && ctx.Err() == nil {
 			return &command.RuntimeError{Err: err}
@@ -103,7 +104,7 @@ func (p *program) watch(ctx context.Context, o *options) error {
 }
 
 // answerOnce compiles the plan and answers the requests.
-func (p *program) answerOnce(ctx context.Context, o *options, redis *embeddedRedis, requests io.Reader, report func(compiler.Result)) error {
+func (p *program) answerOnce(ctx context.Context, o *options, redis *engineflags.EmbeddedRedis, requests io.Reader, report func(compiler.Result)) error {
 	plans := &compiler.ForEngine{Report: report}
 	defer plans.Close()
 	e, err := openEngine(o, setting{stderr: p.stderr, plans: plans, redis: redis})

@@ -62,10 +62,7 @@ const answerBytesKept = 1 << 20
 
 func newServer(e *rankd.Engine, o *options) *server {
 	n := o.maxInflight
-	s := &server{engine: e, format: rankd.FormatFlat, deltas: o.deltas, free: make(chan *slot, n), line: make(chan *slot, n)}
-	if o.response == "fields" {
-		s.format = rankd.FormatFields
-	}
+	s := &server{engine: e, format: o.Format(), deltas: o.deltas, free: make(chan *slot, n), line: make(chan *slot, n)}
 	for range n {
 		p := &slot{done: make(chan struct{}, 1)}
 		p.finish = func(a *rankd.Answer, err error) {

@@ -64,7 +64,7 @@ func held(t *testing.T, inFlight int) (*options, *heldEngine) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Close()) })
-	return &options{input: inputJSON, maxInflight: inFlight, maxRequestBytes: request.DefaultMaxBytes, response: "flat"}, e
+	return &options{input: inputJSON, maxInflight: inFlight, maxRequestBytes: request.DefaultMaxBytes}, e
 }
 
 func requests(n int) string {
@@ -241,7 +241,7 @@ func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
 
 func TestRequestsReachTheEngineAsAsked(t *testing.T) {
 	o, e := held(t, 1)
-	o.deltas, o.response = true, "fields"
+	o.deltas, o.Response = true, "fields"
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
 	stdin := strings.NewReader(`{"user_id": "77", "param_overrides": {"weight": 0.5}}` + "\n" + `{"user_id": 1, "request_id": "r"}`)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/trace"
@@ -90,7 +91,7 @@ const warmupMost = 1_000_000
 
 // traceCommand returns "rankd trace".
 func (p *program) traceCommand(ctx context.Context) *cobra.Command {
-	o := traceOptions{options: options{tracing: true, allowRequestTrace: true, traceDetail: trace.Full.String()}}
+	o := traceOptions{options: options{tracing: true, Flags: engineflags.Flags{AllowRequestTrace: true, TraceDetail: trace.Full.String()}}}
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Run one request and draw what ran when", Long: traceLong, Example: traceExamples,
 		Args: cobra.NoArgs,
@@ -115,10 +116,10 @@ func (p *program) traceCommand(ctx context.Context) *cobra.Command {
 	f.StringVar(&o.json, "json", "", "write the trace as JSON to this `file`, one line per trace; --from reads it")
 	f.StringVar(&o.from, "from", "", "draw the traces in this `file`, which --json wrote, or answers with a trace; run nothing")
 	f.BoolVar(&o.full, "full", false, "draw all lines of a long timeline, and all nodes")
-	o.addPlan(f)
-	o.addEngine(f)
-	o.addScheduling(f)
-	o.addDeadlines(f)
+	o.AddPlan(f)
+	o.AddEngine(f)
+	o.AddScheduling(f)
+	o.AddDeadlines(f)
 	return cmd
 }
 
@@ -140,7 +141,7 @@ func (o *traceOptions) check(given *pflag.FlagSet) error {
 		return err
 	}
 	problems := []error{o.chooseVariants(given)}
-	if o.plan == "" && o.planName == "" && (o.request == "" || o.planDir == "") {
+	if o.Plan == "" && o.PlanName == "" && (o.request == "" || o.PlanDir == "") {
 		problems = append(problems, errors.New("rankd trace needs a plan: --plan_name or --plan"))
 	}
 	if o.user < 1 || o.user > request.UserIDMax {
@@ -169,10 +170,10 @@ func (o *traceOptions) chooseVariants(given *pflag.FlagSet) error {
 	for name := range strings.SplitSeq(o.compare, ",") {
 		v := variant{name, o.options}
 		switch name {
-		case engineReactor, enginePool, engineSequential:
-			v.engine = name
+		case engineflags.Reactor, engineflags.Pool, engineflags.Sequential:
+			v.Engine = name
 		case string(rankd.Adaptive), string(rankd.OffloadAll), string(rankd.InlineAll):
-			v.scheduling = name
+			v.Scheduling = name
 			modes++
 		default:
 			return fmt.Errorf("--compare lists some of adaptive, offload_all, inline_all, reactor, pool and sequential, not %s", excerpt.Quote(name))
@@ -205,7 +206,7 @@ func (p *program) trace(ctx context.Context, o *traceOptions) error {
 			runs = append(runs, caption.Run{Name: strconv.Itoa(i + 1), Trace: t})
 		}
 	} else {
-		p.tune(o.cpuThreads)
+		p.tune(o.CPUThreads)
 		for i := range o.variants {
 			v := &o.variants[i]
 			t, err := p.record(ctx, o, v)
@@ -227,8 +228,8 @@ func (p *program) trace(ctx context.Context, o *traceOptions) error {
 
 // record runs the request in one way and returns its trace, which is nil if it did not get to the engine.
 func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*trace.Trace, error) {
-	redis := new(embeddedRedis)
-	defer redis.close()
+	redis := new(engineflags.EmbeddedRedis)
+	defer redis.Close()
 	e, err := openEngine(&v.options, setting{stderr: p.stderr, plans: p.plans, redis: redis})
 	if err != nil {
 		return nil, err

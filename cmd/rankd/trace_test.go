@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/trace"
 )
 
 func TestTraceDrawsARequest(t *testing.T) {
-	for _, engine := range []string{engineReactor, enginePool, engineSequential} {
+	for _, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
 		t.Run(engine, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			o := run(t, nil, "trace", "--plan_name", "mixed_pipeline", "--engine", engine, "--user", "7",
@@ -57,7 +58,7 @@ func TestTraceOfAFailure(t *testing.T) {
 		{"node_id": "a", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}},
 		{"node_id": "b", "op": "core::take", "inputs": ["a"], "params": {"count": 0}},
 		{"node_id": "c", "op": "core::take", "inputs": ["b"], "params": {"count": 1}}], "outputs": ["c"]}`)
-	for _, engine := range []string{engineReactor, enginePool, engineSequential} {
+	for _, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
 		o := run(t, nil, "trace", "--plan_name", "bad", "--plan_dir", folder, "--engine", engine)
 		assert.Equal(t, exitFailed, o.status, engine)
 		assert.Contains(t, o.stdout, "and failed: node b (core::take): ", engine)

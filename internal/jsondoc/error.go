@@ -15,7 +15,7 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Msg
 
 // syntaxError translates an error of the tokenizer. It keeps the offset. It replaces
 // the words, because they may change and name parts of the library.
-func (p *parser) syntaxError(err error) error {
+func (p *Parser) syntaxError(err error) error {
 	var syn *jsontext.SyntacticError
 	if !errors.As(err, &syn) {
 		// Only io.EOF remains; reading memory cannot fail.
@@ -33,7 +33,7 @@ func (p *parser) syntaxError(err error) error {
 }
 
 // endsName reports whether the byte at offset is the colon between a name and its value.
-func (p *parser) endsName(offset int) bool {
+func (p *Parser) endsName(offset int) bool {
 	kind, length := p.dec.StackIndex(p.dec.StackDepth())
 	return kind == jsontext.KindBeginObject && length%2 == 1 && strings.HasPrefix(p.text[offset:], ":") &&
 		strings.HasSuffix(strings.TrimRight(p.text[:offset], whiteSpace), `"`)
@@ -46,7 +46,7 @@ const whiteSpace = " \t\r\n"
 func trimSpace(s string) string { return strings.TrimLeft(s, whiteSpace) }
 
 // unexpected says what is wrong with the faulty byte at offset.
-func (p *parser) unexpected(offset int) string {
+func (p *Parser) unexpected(offset int) string {
 	if offset >= len(p.text) {
 		return "document ends too early"
 	}

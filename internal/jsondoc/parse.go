@@ -28,15 +28,35 @@ const byteOrderMark = "\ufeff"
 // mark may precede it. The error is a *SyntaxError. Any goroutine.
 //
 // The tree shares no memory with doc, so the caller may reuse doc at once.
-func Parse(doc []byte) (Value, error) { return parse(doc, MaxValues) }
+func Parse(doc []byte) (Value, error) { return new(Parser).Parse(doc) }
 
-func parse(doc []byte, maxValues int) (Value, error) {
-	p := parser{text: string(doc), left: maxValues, maxValues: maxValues}
+// A Parser is Parse with memory that it uses again: some 2 KB. The zero value is ready. One goroutine at a time.
+type Parser struct {
+	dec  *jsontext.Decoder // nil before the first document
+	body bytes.Buffer      // what dec reads
+	text string            // the document; strings without escapes are parts of it
+	base int               // offset of the decoder's first byte in text
+
+	left, maxValues int // left of the maxValues values may still begin
+	// pending is a stack of the children of the open containers. A container pops its own
+	// at its end, so that it gets one slice of exact length. Children of arrays have no
+	// name.
+	pending []Member
+	room    [8]Member // pending starts here; a request seldom needs more
+}
+
+// Parse reads one document, as the function does.
+func (p *Parser) Parse(doc []byte) (Value, error) { return p.parse(doc, MaxValues) }
+
+func (p *Parser) parse(doc []byte, maxValues int) (Value, error) {
+	defer p.release()
+	p.text, p.left, p.maxValues = string(doc), maxValues, maxValues
 	p.pending = p.room[:0]
 	body := bytes.TrimPrefix(doc, []byte(byteOrderMark))
 	p.base = len(doc) - len(body)
 	// The decoder reads the bytes of a bytes.Buffer in place.
-	p.dec = jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	p.body = *bytes.NewBuffer(body)
+	p.decode()
 
 	root, err := p.value(0)
 	if err == nil {
@@ -48,23 +68,25 @@ func parse(doc []byte, maxValues int) (Value, error) {
 	return root, nil
 }
 
-// parser builds the tree of one document. One goroutine at a time.
-type parser struct {
-	dec  *jsontext.Decoder
-	text string // the document; strings without escapes are parts of it
-	base int    // offset of the decoder's first byte in text
+// decode has the decoder begin at the start of body.
+func (p *Parser) decode() {
+	if p.dec == nil {
+		p.dec = jsontext.NewDecoder(&p.body, jsontext.AllowDuplicateNames(true))
+	} else {
+		p.dec.Reset(&p.body, jsontext.AllowDuplicateNames(true))
+	}
+}
 
-	left, maxValues int // left of the maxValues values may still begin
-	// pending is a stack of the children of the open containers. A container pops its own
-	// at its end, so that it gets one slice of exact length. Children of arrays have no
-	// name.
-	pending []Member
-	room    [8]Member // pending starts here; a request seldom needs more
+// release lets go of the document and of what the tree holds.
+func (p *Parser) release() {
+	clear(p.room[:])
+	p.text, p.pending, p.body = "", nil, bytes.Buffer{}
+	p.decode()
 }
 
 // value reads the next value. depth counts the containers around it. Filling a pointer
 // instead of returning the value would move each value to the heap.
-func (p *parser) value(depth int) (Value, error) {
+func (p *Parser) value(depth int) (Value, error) {
 	switch p.dec.PeekKind() {
 	case jsontext.KindBeginArray:
 		return p.array(depth + 1)
@@ -91,7 +113,7 @@ func (p *parser) value(depth int) (Value, error) {
 	}
 }
 
-func (p *parser) array(depth int) (Value, error) {
+func (p *Parser) array(depth int) (Value, error) {
 	offset, err := p.open(depth)
 	if err != nil {
 		return Value{}, err
@@ -112,7 +134,7 @@ func (p *parser) array(depth int) (Value, error) {
 	return Value{Kind: Array, Items: items, Offset: offset}, p.delimiter()
 }
 
-func (p *parser) object(depth int) (Value, error) {
+func (p *Parser) object(depth int) (Value, error) {
 	offset, err := p.open(depth)
 	if err != nil {
 		return Value{}, err
@@ -140,7 +162,7 @@ func (p *parser) object(depth int) (Value, error) {
 }
 
 // open reads the bracket that begins a container and returns its offset.
-func (p *parser) open(depth int) (int, error) {
+func (p *Parser) open(depth int) (int, error) {
 	if err := p.delimiter(); err != nil {
 		return 0, err
 	}
@@ -152,7 +174,7 @@ func (p *parser) open(depth int) (int, error) {
 }
 
 // admit counts the value at offset.
-func (p *parser) admit(offset int) error {
+func (p *Parser) admit(offset int) error {
 	if p.left--; p.left < 0 {
 		return p.fail(offset, fmt.Sprintf("more than %d values", p.maxValues))
 	}
@@ -160,7 +182,7 @@ func (p *parser) admit(offset int) error {
 }
 
 // delimiter reads one of []{}.
-func (p *parser) delimiter() error {
+func (p *Parser) delimiter() error {
 	if _, err := p.dec.ReadToken(); err != nil {
 		return p.syntaxError(err)
 	}
@@ -169,7 +191,7 @@ func (p *parser) delimiter() error {
 
 // scalar reads a string (a name, too), a number or a literal. It returns its offset and
 // its text.
-func (p *parser) scalar() (int, string, error) {
+func (p *Parser) scalar() (int, string, error) {
 	raw, err := p.dec.ReadValue()
 	if err != nil {
 		return 0, "", p.syntaxError(err)
@@ -180,7 +202,7 @@ func (p *parser) scalar() (int, string, error) {
 }
 
 // offset returns the offset of the first unread byte of text.
-func (p *parser) offset() int { return p.base + int(p.dec.InputOffset()) }
+func (p *Parser) offset() int { return p.base + int(p.dec.InputOffset()) }
 
 // unquote returns the string that a literal denotes.
 func unquote(raw string) (string, error) {
@@ -194,7 +216,7 @@ func unquote(raw string) (string, error) {
 }
 
 // number returns the number of a literal. The tokenizer has checked its grammar.
-func (p *parser) number(offset int, raw string) (Value, error) {
+func (p *Parser) number(offset int, raw string) (Value, error) {
 	if !strings.ContainsAny(raw, ".eE") {
 		if raw[0] == '-' {
 			if i, err := strconv.ParseInt(raw, 10, 64); err == nil {
@@ -213,13 +235,13 @@ func (p *parser) number(offset int, raw string) (Value, error) {
 }
 
 // end checks that only white space follows the document.
-func (p *parser) end() error {
+func (p *Parser) end() error {
 	if tail := trimSpace(p.text[p.offset():]); tail != "" {
 		return p.fail(len(p.text)-len(tail), "unexpected data after the document")
 	}
 	return nil
 }
 
-func (p *parser) fail(offset int, msg string) error {
+func (p *Parser) fail(offset int, msg string) error {
 	return &SyntaxError{Offset: int64(offset), Msg: msg}
 }

@@ -198,11 +198,11 @@ func TestParseBoundsNesting(t *testing.T) {
 func TestParseBoundsValues(t *testing.T) {
 	const limit = 5
 	for _, doc := range []string{`[1,2,3,4]`, `{"a":1,"b":[2,{}]}`, `[[[[[]]]]]`} {
-		_, err := parse([]byte(doc), limit)
+		_, err := new(Parser).parse([]byte(doc), limit)
 		assert.NoError(t, err, doc)
 	}
 	for doc, offset := range map[string]int64{`[1,2,3,4, 5]`: 10, `{"a":1,"b":[2,{"c":3}]}`: 19, `[[[[[[]]]]]]`: 5} {
-		_, err := parse([]byte(doc), limit)
+		_, err := new(Parser).parse([]byte(doc), limit)
 		assert.Equal(t, &SyntaxError{Offset: offset, Msg: "more than 5 values"}, err, doc)
 	}
 }
@@ -294,6 +294,18 @@ func BenchmarkParseRequest(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Parse(doc); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkParserRequest(b *testing.B) {
+	doc := []byte(`{"user_id": 123456, "request_id": "9f1c2f", "param_overrides": {"media_age_penalty_weight": 0.25}}`)
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	var p Parser
+	for b.Loop() {
+		if _, err := p.Parse(doc); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -64,6 +64,37 @@ type Conn interface {
 	Close(reason error)
 }
 
+// AcceptOptions bound one connection that a peer has opened. A zero field means its default. Immutable once given to
+// Enroll.
+type AcceptOptions struct {
+	UnsentMaxBytes int // zero means 64 MiB
+	UnreadMaxBytes int // zero means 64 MiB
+}
+
+// An Accepted is a handle to a connection that the peer has opened. Loop only.
+type Accepted interface {
+	Conn
+	// Finish closes the connection once all that was written has gone to the kernel, for the reason
+	// ErrClosed. Later writes fail.
+	Finish()
+	// Resume has OnData called again with the bytes that it has left, if there are any: later, never inside Resume.
+	Resume()
+	// AwaitDrain has OnDrain called once nothing is unsent: later, never inside AwaitDrain. Several calls before that
+	// are one.
+	AwaitDrain()
+}
+
+// An AcceptedHandler handles a connection that the peer has opened. Loop only.
+type AcceptedHandler interface {
+	Handler
+	// OnEOF says that the peer sends no more; bytes that OnData has left are still there. If it returns true, the
+	// connection stays open for writes until somebody closes it, or the peer turns out to have gone; otherwise
+	// OnClose(io.EOF) follows.
+	OnEOF() (stay bool)
+	// OnDrain answers AwaitDrain.
+	OnDrain()
+}
+
 // A Handler receives the events of one connection. Its methods are called on the loop,
 // never inside a call that the handler itself makes. OnConnect comes first, once. If
 // its err is nil, OnData follows any number of times, then OnClose once; otherwise nothing

@@ -40,9 +40,10 @@ type engine struct {
 	execute func(exec *scheduler.Execution, arrived clock.Time, recorder *trace.Recorder, result *scheduler.Result)
 	model   string // its name in a trace
 
-	mu      sync.Mutex
-	closing bool           // guarded by mu
-	live    sync.WaitGroup // requests in flight; Add only under mu while not closing
+	mu        sync.Mutex
+	admission scheduler.Admission[*time.Timer] // guarded by mu, where it says so
+	closing   bool                             // guarded by mu
+	live      sync.WaitGroup                   // requests that run or wait; Add only under mu while not closing
 	// degraded counts the answers in which something is missing, by name of the plan; guarded by mu.
 	degraded map[string]uint64
 
@@ -58,6 +59,7 @@ type engine struct {
 func (e *engine) init(cfg *scheduler.Config) {
 	e.reg, e.clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
 	e.mode, e.events = cfg.Placement.Mode, trace.NewBudget(0)
+	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.degraded = make(map[string]uint64)
 	e.recorders.New = func() any { return trace.NewRecorder(e.clock, e.events) }
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
@@ -76,36 +78,48 @@ func (e *engine) init(cfg *scheduler.Config) {
 // Clock returns the clock on which deadlines are instants.
 func (e *engine) Clock() clock.Clock { return e.clock }
 
-// Submit implements scheduler.Engine. Each request has a goroutine.
-func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result)) {
+// Submit implements scheduler.Engine. Each request that runs has a goroutine.
+func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result)) error {
 	if err := exec.Check(e.reg); err != nil {
-		go done(&scheduler.Result{Err: err})
-		return
+		return err
 	}
 	arrived := exec.Arrived
 	if arrived == 0 {
 		arrived = e.clock.Now()
 	}
+	if !e.admission.Enter() {
+		return scheduler.ErrOverloaded
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closing {
-		go done(&scheduler.Result{Err: scheduler.ErrShuttingDown})
-		return
+		e.admission.Retract()
+		return scheduler.ErrShuttingDown
 	}
 	e.live.Add(1)
-	go func() {
-		defer e.live.Done()
-		result := new(scheduler.Result)
-		recorder := e.record(exec, arrived)
-		defer func() {
-			if result.Err == nil && result.Degraded() {
-				e.countDegraded(exec.Graph.Name)
-			}
-			done(result)
-			e.freeRecorder(recorder)
-		}()
-		e.execute(exec, arrived, recorder, result)
+	if e.admission.Start() {
+		go e.run(exec, arrived, 0, done)
+	} else {
+		e.wait(exec, arrived, done)
+	}
+	return nil
+}
+
+// run runs a request that was let in after it had waited for delay, on its goroutine.
+func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.Duration, done func(*scheduler.Result)) {
+	defer e.live.Done()
+	result := new(scheduler.Result)
+	recorder := e.record(exec, arrived, delay)
+	defer func() {
+		if result.Err == nil && result.Degraded() {
+			e.countDegraded(exec.Graph.Name)
+		}
+		result.QueueDelay = delay
+		e.letIn()
+		done(result)
+		e.freeRecorder(recorder)
 	}()
+	e.execute(exec, arrived, recorder, result)
 }
 
 func (e *engine) countDegraded(plan string) {
@@ -142,7 +156,8 @@ func (e *engine) endAll() {
 	}
 }
 
-// Metrics implements scheduler.Engine: the counters of the clients, and of degraded answers; the rest is zero.
+// Metrics implements scheduler.Engine: the counters of the clients, of the admission and of degraded answers; the rest
+// is zero.
 func (e *engine) Metrics() scheduler.Metrics {
 	stats := make([]resp.Stats, len(e.clients))
 	for i, c := range e.clients {
@@ -159,6 +174,7 @@ func (e *engine) Metrics() scheduler.Metrics {
 	m := scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed())}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	m.Live, m.Admission = e.admission.Running(), e.admission.Stats()
 	for name, n := range e.degraded {
 		if m.Plans == nil {
 			m.Plans = make(map[string]scheduler.PlacementStats)
@@ -187,8 +203,8 @@ type nodeRun struct {
 	standInRows int
 }
 
-// run runs one node on this goroutine, and fills in how it ended.
-func (e *engine) run(s *scheduler.State, exec *scheduler.Execution, n *nodeRun, w *waiter) {
+// runNode runs one node on this goroutine, and fills in how it ended.
+func (e *engine) runNode(s *scheduler.State, exec *scheduler.Execution, n *nodeRun, w *waiter) {
 	n.out, n.lack, n.err = e.invoke(s, exec, n, w)
 }
 

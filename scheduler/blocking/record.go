@@ -3,19 +3,21 @@ package blocking
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/trace"
 )
 
-// record returns a recorder for a request, or nil if nobody records it.
-func (e *engine) record(exec *scheduler.Execution, arrived clock.Time) *trace.Recorder {
+// record returns a recorder for a request that was let in after it had waited for delay, or nil if nobody records it.
+func (e *engine) record(exec *scheduler.Execution, arrived clock.Time, delay time.Duration) *trace.Recorder {
 	if exec.Record == trace.Off {
 		return nil
 	}
 	r := e.recorders.Get().(*trace.Recorder)
 	r.Begin(exec.Record, exec.Graph, e.model, "", arrived)
+	r.LetIn(delay)
 	r.Enter()
 	return r
 }

@@ -52,7 +52,7 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 		}
 		n.inputs, n.refs = s.Gather(i, nil, nil)
 		running = n
-		e.run(&s, exec, n, w)
+		e.runNode(&s, exec, n, w)
 		running = nil
 		e.settle(&s, n)
 		if recorder != nil {

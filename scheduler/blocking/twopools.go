@@ -126,7 +126,7 @@ func (r *run) spawn(i int, start clock.Time) {
 		if work != nil {
 			w.record(work.body, i)
 		}
-		e.run(&r.state, exec, n, w)
+		e.runNode(&r.state, exec, n, w)
 		e.freeWaiter(w)
 	})
 }

@@ -74,7 +74,13 @@ func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 		for i := from; i < to; i++ {
 			r.ask(b, in.ID(i), 0, most)
 		}
-		if _, err := r.read(b, func(i int) int64 { return in.ID(from + i) }); err != nil {
+		parts := r.redis.Parts(b)
+		for parts.Next() {
+			if _, err := r.take(&parts, func(i int) int64 { return in.ID(from + i) }); err != nil {
+				return nil, err
+			}
+		}
+		if err := parts.Err(); err != nil {
 			return nil, err
 		}
 	}
@@ -84,6 +90,10 @@ func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 // listPart is the most entries of a single list that one command asks for. Redis answers nobody else
 // meanwhile, some 0.3 ms.
 const listPart = 10_000
+
+// longCommands is how many commands for pieces of one list make a batch, once the first was full: some 8 MB of
+// replies. A batch of several commands takes turns with the calls of others.
+const longCommands = 64
 
 // listReader reads lists for one run of a node. Only its body uses it.
 type listReader struct {
@@ -96,20 +106,31 @@ type listReader struct {
 // readLong reads up to fanout entries of one list, by several commands, until one finds the end. So an
 // entry may be missing or there twice if somebody changes the list meanwhile.
 func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
-	for first := int64(0); first < fanout; first += listPart {
-		most := min(fanout-first, listPart, r.c.RowsLeft()+1)
-		b := r.newBatch(most)
-		r.ask(b, id, first, most)
-		entries, err := r.read(b, func(int) int64 { return id })
-		if err != nil {
+	listOf := func(int) int64 { return id }
+	for first, commands := int64(0), 1; first < fanout; commands = longCommands {
+		to := min(fanout, first+int64(commands)*listPart, first+r.c.RowsLeft()+1)
+		b := r.newBatch(min(to-first, listPart))
+		for at := first; at < to; at += listPart {
+			r.ask(b, id, at, min(to-at, listPart))
+		}
+		parts, from := r.redis.Parts(b), first
+		for parts.Next() {
+			entries, err := r.take(&parts, listOf)
+			if err != nil {
+				return nil, err
+			}
+			if r.c.Lack().Dropped > 0 {
+				return nil, nil // The list has failed, with what was read of it.
+			}
+			from += int64(entries)
+			if asked := int64(parts.From() + parts.Replies().Len()); from < min(to, first+asked*listPart) {
+				return r.ids.join(r.c) // The end. What has not been asked yet is given up.
+			}
+		}
+		if err := parts.Err(); err != nil {
 			return nil, err
 		}
-		if r.c.Lack().Dropped > 0 {
-			return nil, nil // The list has failed, with what was read of it.
-		}
-		if int64(entries) < most {
-			break
-		}
+		first = to
 	}
 	return r.ids.join(r.c)
 }
@@ -130,41 +151,36 @@ func (r *listReader) ask(b *resp.Batch, id, first, most int64) {
 	b.ArgInt(first + most - 1)
 }
 
-// read takes the replies to a batch, of which command i asks for the list of listOf(i). It returns the number of
-// entries.
-func (r *listReader) read(b *resp.Batch, listOf func(i int) int64) (all int, err error) {
-	parts := r.redis.Parts(b)
-	for parts.Next() {
-		replies := parts.Replies()
-		entries := 0
-		for i := range replies.Len() {
-			reply := replies.At(i)
-			if reply.Kind() == resp.Array {
-				entries += reply.Len()
-			} else if err := r.c.DropKey(r.redis, reply, resp.Array, "LRANGE", r.prefix, listOf(parts.From()+i)); err != nil {
-				return 0, err
-			}
-		}
-		if err := r.c.MakeRows(int64(entries)); err != nil {
+// take takes one part of the replies to a batch, of which command i asks for the list of listOf(i). It returns the
+// number of entries.
+func (r *listReader) take(parts *task.Parts, listOf func(i int) int64) (entries int, err error) {
+	replies := parts.Replies()
+	for i := range replies.Len() {
+		reply := replies.At(i)
+		if reply.Kind() == resp.Array {
+			entries += reply.Len()
+		} else if err := r.c.DropKey(r.redis, reply, resp.Array, "LRANGE", r.prefix, listOf(parts.From()+i)); err != nil {
 			return 0, err
 		}
-		all += entries
-		r.ids.grow(r.c, entries)
-		ids := r.ids.last
-		for i := range replies.Len() {
-			reply := replies.At(i)
-			if reply.Kind() != resp.Array {
-				continue // left out
-			}
-			for entry := range reply.All() {
-				if id, ok := task.ParseID(entry.Bytes()); ok {
-					ids = append(ids, id)
-				}
+	}
+	if err := r.c.MakeRows(int64(entries)); err != nil {
+		return 0, err
+	}
+	r.ids.grow(r.c, entries)
+	ids := r.ids.last
+	for i := range replies.Len() {
+		reply := replies.At(i)
+		if reply.Kind() != resp.Array {
+			continue // left out
+		}
+		for entry := range reply.All() {
+			if id, ok := task.ParseID(entry.Bytes()); ok {
+				ids = append(ids, id)
 			}
 		}
-		r.ids.last = ids
 	}
-	return all, parts.Err()
+	r.ids.last = ids
+	return entries, nil
 }
 
 // entryBytes is about how long a list entry is in a reply: an id of seven digits, and what RESP

@@ -140,6 +140,8 @@ func Waiting(t *trace.Trace, r trace.Reason) string {
 		return "waiting for a timer"
 	case r == trace.ForWorker:
 		return "waiting for a worker"
+	case r == trace.ForPlace:
+		return "waiting to be let in"
 	case t.Engine == trace.Reactor:
 		return "waiting for the loop"
 	default:

@@ -1,0 +1,136 @@
+package rankd_test
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/trace"
+)
+
+// One request runs and one waits; a third is refused at once, on no goroutine of its own. The one that waits is abandoned.
+func TestAdmission(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			g := newGate()
+			e := open(t, rankd.Options{
+				Model: model, MaxInflight: 1, MaxQueue: 1, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated, "plain": threeRows}), Plan: "gated",
+			})
+			answers := make(chan error, 4)
+			done := func(_ *rankd.Answer, err error) { answers <- err }
+			require.NoError(t, e.Start(&rankd.Request{UserID: 1}, done))
+			<-g.entered
+			var gone atomic.Bool
+			require.NoError(t, e.Start(&rankd.Request{UserID: 2, Abandoned: &gone}, done))
+			err := e.Start(&rankd.Request{UserID: 3, ID: "third"}, done)
+			require.ErrorIs(t, err, rankd.ErrOverloaded)
+			assert.Equal(t, `{"request_id":"third","error":"Overloaded","detail":"as many requests run and wait as may"}`+"\n",
+				string(err.(*rankd.Error).AppendJSON(nil)))
+			e.Submit(rankd.Request{UserID: 4}, done)
+			assert.ErrorIs(t, <-answers, rankd.ErrOverloaded)
+			m := e.Metrics()
+			assert.Equal(t, []int{1, 1}, []int{m.Live, m.Admission.Waiting})
+			assert.EqualValues(t, 2, m.Admission.Refused)
+			gone.Store(true)
+			close(g.opened)
+			first, second := <-answers, <-answers
+			if first != nil {
+				first, second = second, first
+			}
+			require.NoError(t, first)
+			require.ErrorIs(t, second, rankd.ErrAbandoned)
+			assert.Equal(t, "Request cancelled", second.(*rankd.Error).Text)
+			assert.Positive(t, second.(*rankd.Error).QueueDelay)
+			assert.Empty(t, answers)
+		})
+	}
+}
+
+// A running request that is abandoned starts no further node.
+func TestAbandoned(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			g := newGate()
+			e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+			answered := make(chan error, 1)
+			var gone atomic.Bool
+			require.NoError(t, e.Start(&rankd.Request{UserID: 1, Abandoned: &gone}, func(_ *rankd.Answer, err error) { answered <- err }))
+			<-g.entered
+			gone.Store(true)
+			close(g.opened)
+			require.ErrorIs(t, <-answered, rankd.ErrAbandoned)
+			assert.Zero(t, g.marked)
+		})
+	}
+}
+
+// Each request gets its error from Start, or by its callback, and never both.
+func TestStartRefusesAtOnce(t *testing.T) {
+	e := open(t, rankd.Options{Plan: "simple_viewer"})
+	never := func(*rankd.Answer, error) { t.Error("answered") }
+	require.ErrorIs(t, e.Start(&rankd.Request{UserID: 0}, never), rankd.ErrInvalidRequest)
+	require.ErrorIs(t, e.Start(&rankd.Request{UserID: 1, Trace: true}, never), rankd.ErrInvalidRequest)
+	later := make(chan error, 2)
+	require.NoError(t, e.Start(&rankd.Request{UserID: 1, Plan: "nobody_has_it"}, func(_ *rankd.Answer, err error) { later <- err }))
+	err := <-later
+	require.ErrorIs(t, err, rankd.ErrUnknownPlan)
+	assert.Equal(t, err, error(e.UnknownPlan("", "nobody_has_it")))
+	require.NoError(t, e.Close())
+	require.ErrorIs(t, e.Start(&rankd.Request{UserID: 1}, never), rankd.ErrClosed)
+	require.ErrorIs(t, e.Start(&rankd.Request{UserID: 1, Plan: "diamond"}, never), rankd.ErrClosed)
+	assert.Empty(t, later)
+}
+
+func TestAdmissionOptions(t *testing.T) {
+	for want, o := range map[string]rankd.Options{
+		"MaxQueue needs MaxInflight":       {MaxQueue: 1},
+		"MaxInflight must not be negative": {MaxInflight: -1},
+		"MaxQueue must not be negative":    {MaxInflight: 1, MaxQueue: -1},
+	} {
+		_, err := rankd.Open(o)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// A trace says how long its request waited to be let in.
+func TestTraceOfAQueue(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			g := newGate()
+			e := open(t, rankd.Options{
+				Model: model, MaxInflight: 1, MaxQueue: 1, AllowRequestTrace: true, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated",
+			})
+			answers := make(chan *rankd.Answer, 2)
+			done := func(a *rankd.Answer, err error) {
+				assert.NoError(t, err)
+				answers <- a
+			}
+			require.NoError(t, e.Start(&rankd.Request{UserID: 1, Trace: true}, done))
+			<-g.entered
+			require.NoError(t, e.Start(&rankd.Request{UserID: 2, Trace: true}, done))
+			for e.Metrics().Admission.Waiting == 0 { // the loop has yet to see it
+			}
+			close(g.opened)
+			assert.Zero(t, (<-answers).Trace().Request.QueueDelay)
+			second := <-answers
+			ran := second.Trace()
+			assert.Positive(t, ran.Request.QueueDelay)
+			assert.Equal(t, second.QueueDelay(), ran.Request.QueueDelay)
+			require.NoError(t, ran.Check())
+			assert.Contains(t, ran.Segments()[:2], segmentOf(ran, "place"))
+		})
+	}
+}
+
+// segmentOf returns the first segment in which a request waits for that.
+func segmentOf(t *trace.Trace, reason trace.Reason) trace.Segment {
+	for _, s := range t.Segments() {
+		if s.For == reason {
+			return s
+		}
+	}
+	return trace.Segment{}
+}

@@ -1,0 +1,9 @@
+// Package caller has the clients that put load on a running "rankd serve": targets of package load, with
+// connections of their own to one of its fronts.
+//
+//	RESP   commands "RANK plan user", pipelined: many requests share a connection
+//	HTTP   "POST /v1/rank/{plan}" on keep-alive connections
+//
+// The clients are small on purpose: they share the machine with the server that they measure. They read no more of an
+// answer than its end and its outcome. bench/fronts has clients beside them that others wrote.
+package caller

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/backend"
+	"github.com/rankd/rankd/bench/caller"
+	"github.com/rankd/rankd/bench/compare"
+	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/overload"
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/replica"
+)
+
+// overloadOptions are the flags of bench overload. Immutable once checked.
+type overloadOptions struct {
+	scenarios, fronts []string
+	redisServer       string
+	program           string
+	cpuThreads        int
+	asJSON            bool
+	overload.Settings
+}
+
+func (p *Program) overloadCommand(ctx context.Context) *cobra.Command {
+	var o overloadOptions
+	var names []string
+	var long strings.Builder
+	long.WriteString(`Measure "rankd serve" while it is asked for more than it can do. Each round first finds the
+capacity of a front in a closed loop. Then requests arrive at several times that rate, whatever the
+server does. Latencies count from when a request was due. A verdict says whether refusals came soon,
+and whether the requests that were let in answered within their deadline.
+`)
+	for _, s := range overload.Scenarios() {
+		names = append(names, s.Name)
+		fmt.Fprintf(&long, "\n  %-12s %s", s.Name, s.Doc)
+	}
+	cmd := &cobra.Command{
+		Use: "overload", Args: cobra.NoArgs, Long: long.String(),
+		Short:   "Measure rankd serve beyond its capacity",
+		Example: "  rankd bench overload\n  rankd bench overload --scenario busy --fronts http --times 10",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check(names)); err != nil {
+				return err
+			}
+			return p.benchOverload(ctx, &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.scenarios, "scenario", names, "`scenarios` to run")
+	f.StringSliceVar(&o.fronts, "fronts", []string{caller.RESP, caller.HTTP}, "`fronts` to measure")
+	f.Float64Var(&o.Times, "times", 3, "the `factor` of the capacity at which requests arrive")
+	f.IntVar(&o.Rounds, "rounds", 6, "`number` of rounds; fewer than six give no interval")
+	f.DurationVar(&o.Duration, "duration", 3*time.Second, "how `long` requests arrive in a round")
+	f.DurationVar(&o.Warmup, "warmup", 300*time.Millisecond, "how `long` each load runs before it is measured")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of the server")
+	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
+	f.StringVar(&o.program, "program", "", "the `program` whose command serve is measured (default: this program)")
+	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each scenario and front, then a line for each aim")
+	return cmd
+}
+
+// check reports all that is wrong with the flags at once.
+func (o *overloadOptions) check(known []string) error {
+	problems := []error{checkFronts(o.fronts)}
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	for _, name := range o.scenarios {
+		if !slices.Contains(known, name) {
+			problem("--scenario is one of %s, not %q", strings.Join(known, ", "), name)
+		}
+	}
+	if o.Rounds < 1 || o.Rounds > 1000 {
+		problem("--rounds is a number from 1 to 1000, not %d", o.Rounds)
+	}
+	if o.cpuThreads < 1 || o.cpuThreads > 1<<10 {
+		problem("--cpu_threads is a number from 1 to %d, not %d", 1<<10, o.cpuThreads)
+	}
+	if o.Duration <= 0 || o.Duration > time.Hour {
+		problem("--duration is a time up to 1h, not %v", o.Duration)
+	}
+	if o.Warmup < 0 || o.Warmup > time.Hour {
+		problem("--warmup is a time from 0 to 1h, not %v", o.Warmup)
+	}
+	if !(o.Times > 0 && o.Times <= 100) {
+		problem("--times is a number above 0 and up to 100, not %v", o.Times)
+	}
+	return errors.Join(problems...)
+}
+
+// benchOverload runs the scenarios and prints their figures.
+func (p *Program) benchOverload(ctx context.Context, o *overloadOptions) error {
+	scenarios := slices.DeleteFunc(overload.Scenarios(), func(s overload.Scenario) bool { return !slices.Contains(o.scenarios, s.Name) })
+	results, facts, err := p.measureOverload(ctx, o, scenarios)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err() // a process was stopped; its own error is not the reason
+		}
+		return &command.RuntimeError{Err: err}
+	}
+	if o.asJSON {
+		lines := json.NewEncoder(p.Stdout)
+		for _, of := range results {
+			for _, r := range of {
+				err = errors.Join(err, lines.Encode(r))
+			}
+		}
+		for i, of := range results {
+			for _, v := range scenarios[i].Verdicts(of) {
+				err = errors.Join(err, lines.Encode(v))
+			}
+		}
+	} else {
+		head := fmt.Sprintf("%s, %d cores, %s, %s, %s, rankd %s, commit %s\n"+
+			"%d CPU workers, %d interleaved rounds of %v at %g times the capacity; equal reads not shared",
+			facts.CPU, facts.Cores, facts.OS, facts.Go, facts.Redis, facts.Version, facts.Commit, o.cpuThreads, o.Rounds, o.Duration, o.Times)
+		err = overload.WriteText(p.Stdout, head, scenarios, results)
+	}
+	if err != nil {
+		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+	}
+	return nil
+}
+
+func (p *Program) measureOverload(ctx context.Context, o *overloadOptions, scenarios []overload.Scenario) (results [][]overload.Result, facts compare.Facts, err error) {
+	folder, err := os.MkdirTemp("", "rankd-bench-")
+	if err != nil {
+		return nil, facts, err
+	}
+	defer os.RemoveAll(folder)
+	plans := map[string]string{overload.HoldPlan: overload.HoldArtifact}
+	for _, s := range scenarios {
+		plans[s.Name] = s.Artifact
+		if s.Artifact == "" {
+			_, text, err := soundPlan(rankd.Options{Env: "dev", Model: rankd.Sequential, Plan: s.Name}, "")
+			if err != nil {
+				return nil, facts, err
+			}
+			plans[s.Name] = string(text)
+		}
+	}
+	if err := writePlans(folder, plans); err != nil {
+		return nil, facts, err
+	}
+	redis, err := backend.Start(ctx, backend.Options{Server: o.redisServer})
+	if err != nil {
+		return nil, facts, err
+	}
+	defer redis.Close()
+	p.warnOfEmbedded(redis)
+	facts = compare.ReadFacts()
+	facts.Redis = redis.Version
+	workers, stop, err := p.startWorkers(ctx, &fleet{specs: []engines.Spec{{Kind: engines.Reactor}}, cpuThreads: o.cpuThreads, env: "dev"})
+	defer stop()
+	if err != nil {
+		return nil, facts, err
+	}
+	start := func(maxInflight, maxQueue int) (*replica.Replica, error) {
+		return startReplica(ctx, o.program, "--redis", redis.Addr(0), "--plan_dir", folder, "--env", "test", "--coalesce_reads=false", // test has the plans' tasks
+			"--cpu_threads", strconv.Itoa(o.cpuThreads), "--max_inflight", strconv.Itoa(maxInflight), "--max_queue", strconv.Itoa(maxQueue))
+	}
+	full, err := start(1, 0)
+	if err != nil {
+		return nil, facts, err
+	}
+	defer full.Kill()
+	held, err := hold(full.RESP)
+	if err != nil {
+		return nil, facts, err
+	}
+	defer held.Close()
+	for _, s := range scenarios {
+		server, err := start(s.MaxInflight, s.MaxQueue)
+		if err != nil {
+			return nil, facts, err
+		}
+		of, err := overload.Measure(ctx, &s, o.fronts, serverOf(server), serverOf(full), o.Settings, workers[0].Run,
+			func(line string) { fmt.Fprintf(p.Stderr, "rankd: %s\n", line) })
+		server.Kill()
+		if err != nil {
+			return nil, facts, err
+		}
+		results = append(results, of)
+	}
+	return results, facts, nil
+}
+
+func serverOf(r *replica.Replica) overload.Server {
+	return overload.Server{RESP: r.RESP, HTTP: r.HTTP, PID: r.Pid()}
+}
+
+// hold takes the only place of a server, for as long as the connection stays.
+func hold(addr string) (net.Conn, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	command := redcon.AppendArray(nil, 3)
+	for _, word := range []string{"RANK", overload.HoldPlan, "1"} {
+		command = redcon.AppendBulkString(command, word)
+	}
+	if _, err := conn.Write(command); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/caller"
+	"github.com/rankd/rankd/bench/fronts"
+	"github.com/rankd/rankd/internal/command"
+)
+
+// serveOptions are the flags of bench serve. Immutable once checked.
+type serveOptions struct {
+	planName, planDir string
+	fronts, clients   []string
+	redisServer       string
+	program           string
+	connections       int
+	cpuThreads        int
+	rounds            int
+	duration, warmup  time.Duration
+	asJSON            bool
+}
+
+// The bounds of the callers that are judged: µs over the engine in process.
+var frontBounds = map[string]fronts.Caller{
+	caller.RESP: {Name: caller.RESP, CPU: 2.5, P50: 60},
+	caller.HTTP: {Name: caller.HTTP, CPU: 6, P50: 90},
+}
+
+const serveLong = `Measure what the fronts of "rankd serve" cost over the engine in process. The command starts
+"rankd serve" and calls its fronts, and it runs the same plan on an engine in a process that asks
+itself. In each round all take turns, with 64 requests in flight and with one.
+
+The clients of this program call from a process of their own: RESP with pipelined commands on a
+few connections, HTTP on a keep-alive connection for each request in flight. Beside them run
+redis-benchmark, wrk and ab where they are installed. CPU time is what the serving process used, by
+its processor clock. All requests are for user 1, and no equal reads are shared.`
+
+func (p *Program) serveCommand(ctx context.Context) *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use: "serve", Args: cobra.NoArgs, Long: serveLong,
+		Short:   "Measure what the fronts of rankd serve cost",
+		Example: "  rankd bench serve\n  rankd bench serve --fronts resp --clients redis-benchmark --duration 5s",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check(cmd.Flags().Changed("clients"))); err != nil {
+				return err
+			}
+			return p.benchServe(ctx, &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.planName, "plan_name", "concat_plan", "run the plan of this `name`, from --plan_dir or of the built-in examples")
+	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
+	f.StringSliceVar(&o.fronts, "fronts", []string{caller.RESP, caller.HTTP}, "`fronts` to measure")
+	f.StringSliceVar(&o.clients, "clients", foreignPrograms(), "`programs` to call them with, beside this program's own clients (default: those installed)")
+	f.IntVar(&o.connections, "connections", 4, "`number` of pipelined connections of the RESP client")
+	f.IntVar(&o.rounds, "rounds", 6, "`number` of rounds; fewer than six give no interval")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a caller is measured in a round, for either number in flight")
+	f.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how `long` a caller of this program warms up before")
+	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
+	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
+	f.StringVar(&o.program, "program", "", "the `program` whose command serve is measured (default: this program)")
+	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each caller, then a line for each aim")
+	return cmd
+}
+
+// foreignPrograms returns the names of the programs of foreign clients, each once.
+func foreignPrograms() (names []string) {
+	for _, f := range fronts.Foreigners() {
+		names = append(names, f.Program)
+	}
+	return slices.Compact(names)
+}
+
+// check reports all that is wrong with the flags at once, and completes them. Clients that the user has not named need not
+// be installed.
+func (o *serveOptions) check(clientsGiven bool) error {
+	problems := []error{checkFronts(o.fronts)}
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	var installed []string
+	for _, name := range o.clients {
+		_, err := exec.LookPath(name)
+		switch {
+		case !slices.Contains(foreignPrograms(), name):
+			problem("--clients is one of %s, not %q", strings.Join(foreignPrograms(), ", "), name)
+		case err == nil:
+			installed = append(installed, name)
+		case clientsGiven:
+			problem("--clients: %w", err)
+		}
+	}
+	o.clients = installed
+	for _, n := range []struct {
+		name        string
+		value, most int
+	}{{"rounds", o.rounds, 1000}, {"connections", o.connections, fronts.Many}, {"cpu_threads", o.cpuThreads, 1 << 10}} {
+		if n.value < 1 || n.value > n.most {
+			problem("--%s is a number from 1 to %d, not %d", n.name, n.most, n.value)
+		}
+	}
+	if o.duration <= 0 || o.duration > time.Hour {
+		problem("--duration is a time up to 1h, not %v", o.duration)
+	}
+	if o.warmup < 0 || o.warmup > time.Hour {
+		problem("--warmup is a time from 0 to 1h, not %v", o.warmup)
+	}
+	return errors.Join(problems...)
+}
+
+func checkFronts(names []string) error {
+	for _, name := range names {
+		if name != caller.RESP && name != caller.HTTP {
+			return fmt.Errorf("--fronts is one of %s and %s, not %q", caller.RESP, caller.HTTP, name)
+		}
+	}
+	return nil
+}
+
+// benchServe measures the fronts and prints their figures.
+func (p *Program) benchServe(ctx context.Context, o *serveOptions) error {
+	engine := rankd.Options{Env: "dev", Model: rankd.Sequential, Plan: o.planName, Compiler: p.Compiler}
+	if err := command.Folders(&engine, o.planDir, "", ""); err != nil {
+		return err
+	}
+	name, artifact, err := soundPlan(engine, "")
+	if err != nil {
+		return err
+	}
+	callers, results, facts, err := p.measureServe(ctx, o, name, string(artifact))
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err() // a process was stopped; its own error is not the reason
+		}
+		return &command.RuntimeError{Err: err}
+	}
+	if o.asJSON {
+		lines := json.NewEncoder(p.Stdout)
+		for _, r := range results {
+			err = errors.Join(err, lines.Encode(r))
+		}
+		for _, v := range fronts.Verdicts(callers, results) {
+			err = errors.Join(err, lines.Encode(v))
+		}
+	} else {
+		head := fmt.Sprintf("%s, %d cores, %s, %s, %s, rankd %s, commit %s\n"+
+			"plan %s for user %d, equal reads not shared, %d CPU workers, %d interleaved rounds of %v; medians, differences within each round",
+			facts.CPU, facts.Cores, facts.OS, facts.Go, facts.Redis, facts.Version, facts.Commit, name, benchUser, o.cpuThreads, o.rounds, o.duration)
+		err = fronts.WriteText(p.Stdout, head, callers, results)
+	}
+	if err != nil {
+		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+	}
+	return nil
+}

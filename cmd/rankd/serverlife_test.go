@@ -1,0 +1,314 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/registry"
+)
+
+// patientTables is a registry whose Redis may take a minute for an answer.
+func patientTables(t *testing.T) string {
+	tables := t.TempDir()
+	require.NoError(t, os.CopyFS(tables, registry.DefaultTables()))
+	path := filepath.Join(tables, "endpoints.dev.toml")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	text = bytes.ReplaceAll(text, []byte("request_timeout_ms = 1000"), []byte("request_timeout_ms = 60000"))
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return tables
+}
+
+// heldRedis answers the command HGETALL when told. asked has a value for the first such command of each connection.
+func heldRedis(t *testing.T) (addr string, asked chan struct{}, release func()) {
+	asked, held := make(chan struct{}, 16), make(chan struct{})
+	addr = serveRedis(t, func(conn redcon.Conn, cmd redcon.Command) {
+		if strings.EqualFold(string(cmd.Args[0]), "HGETALL") {
+			asked <- struct{}{}
+			<-held
+			conn.WriteArray(2)
+			conn.WriteBulkString("country")
+			conn.WriteBulkString("NZ")
+			return
+		}
+		conn.WriteString("OK")
+	})
+	released := false
+	release = func() {
+		if !released {
+			released = true
+			close(held)
+		}
+	}
+	t.Cleanup(release) // before the server of Redis closes, which waits for its connections
+	return addr, asked, release
+}
+
+// askAside sends a request on a goroutine of its own.
+func askAside(t *testing.T, url string) <-chan httpReply {
+	replied := make(chan httpReply, 1)
+	client := newClient(t)
+	go func() {
+		defer close(replied)
+		reply, err := client.Post(url, "application/json", strings.NewReader(`{"user_id": 7, "request_id": "r7"}`))
+		if err != nil {
+			return
+		}
+		defer reply.Body.Close()
+		body, _ := io.ReadAll(reply.Body) // is cut short if the connection broke
+		replied <- httpReply{reply.StatusCode, string(body), reply.Close}
+	}()
+	return replied
+}
+
+// TestTheEndOfAServer: SIGTERM flips readiness first. Meanwhile the server goes on. It then answers what is in flight, on both
+// fronts, and ends.
+func TestTheEndOfAServer(t *testing.T) {
+	redis, asked, release := heldRedis(t)
+	dir := t.TempDir()
+	writePlan(t, dir, "fixed", fixedPlan("fixed"))
+	viewer, err := os.ReadFile("../../artifacts/plans/simple_viewer.plan.json")
+	require.NoError(t, err)
+	writePlan(t, dir, "simple_viewer", string(viewer))
+	s := startServer(t, "--plan_dir", dir, "--redis", redis, "--registry_dir", patientTables(t), "--drain_delay_ms", "2000", "--shutdown_grace_ms", "60000")
+	client := newClient(t)
+	inFlight := askAside(t, "http://"+s.http+"/v1/rank/simple_viewer")
+	awaitAsked(t, asked)
+	pending := mustDial(t, s.resp)
+	reply := make(chan string, 1)
+	go func() {
+		text, _ := pending.do("RANK", "simple_viewer", "8")
+		reply <- text
+	}()
+	s.awaitInFlight(t, 2)
+	idle := mustDial(t, s.resp)
+	require.Equal(t, "PONG", idle.mustDo(t, "PING"))
+
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	s.log.awaitLine(t, 0, `"msg":"draining"`)
+	assert.Equal(t, 503, get(t, client, "http://"+s.host+"/readyz").status)
+	assert.Equal(t, 200, get(t, client, "http://"+s.host+"/livez").status, "it lives")
+	answered := ask(t, client, "http://"+s.http+"/v1/rank/fixed", "", `{"user_id": 1}`)
+	assert.Equal(t, 200, answered.status, "the server goes on")
+	assert.Contains(t, mustDial(t, s.resp).mustDo(t, "RANK", "fixed", "1"), `"candidates"`, "for new connections, too")
+
+	// The ports are closed once the idle connection is.
+	_, err = idle.replies.ReadByte()
+	assert.Error(t, err)
+	select {
+	case r := <-inFlight:
+		t.Fatalf("an answer before Redis had one: %v", r)
+	case <-s.ended:
+		t.Fatal("the server ended with requests in flight")
+	default:
+	}
+	release()
+	r := <-inFlight
+	assert.Equal(t, 200, r.status)
+	assert.Contains(t, r.body, `"candidates":[{"id":7,"country":"NZ"}]`)
+	assert.True(t, r.last, "the answer ends its connection")
+	assert.Contains(t, <-reply, `"candidates":[{"id":8,"country":"NZ"}]`)
+	assert.Equal(t, exitOK, s.awaitEnd(t))
+	_, err = net.Dial("tcp", s.http)
+	assert.Error(t, err, "the port is closed")
+}
+
+func TestASecondSignalEndsTheServerAtOnce(t *testing.T) {
+	redis, asked, _ := heldRedis(t)
+	s := startServer(t, "--redis", redis, "--registry_dir", patientTables(t), "--drain_delay_ms", "600000")
+	inFlight := askAside(t, "http://"+s.http+"/v1/rank/simple_viewer")
+	awaitAsked(t, asked)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	s.log.awaitLine(t, 0, `"msg":"draining"`)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, -1, s.awaitEnd(t), "by the signal")
+	_, answered := <-inFlight
+	assert.False(t, answered)
+}
+
+func TestAGraceThatIsTooShort(t *testing.T) {
+	redis, asked, _ := heldRedis(t)
+	s := startServer(t, "--redis", redis, "--registry_dir", patientTables(t), "--drain_delay_ms", "0", "--shutdown_grace_ms", "300")
+	pending := mustDial(t, s.resp)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := pending.do("RANK", "simple_viewer", "8")
+		failed <- err
+	}()
+	awaitAsked(t, asked)
+	inFlight := askAside(t, "http://"+s.http+"/v1/rank/simple_viewer")
+	s.awaitInFlight(t, 2)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, exitFailed, s.awaitEnd(t))
+	assert.Contains(t, s.log.text(), "rankd: --shutdown_grace_ms was too short for 2 requests")
+	r := <-inFlight
+	assert.Equal(t, 503, r.status, r.body)
+	assert.Contains(t, r.body, `"error":"Shutting down"`)
+	assert.Error(t, <-failed, "the connection is closed")
+}
+
+func TestServersThatDoNotStart(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	dir := t.TempDir()
+	writePlan(t, dir, "broken", `{"schema_version": 1}`)
+	tokens := filepath.Join(dir, "tokens.toml")
+	require.NoError(t, os.WriteFile(tokens, []byte("s3cret"), 0o600))
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"--listen " + taken.Addr().String() + " --resp 127.0.0.1:0 --admin off", exitFailed, "rankd: --listen: listen tcp " + taken.Addr().String() + ": bind: address already in use"},
+		{"--listen 127.0.0.1:0 --resp 127.0.0.1:0 --admin " + taken.Addr().String(), exitFailed, "rankd: --admin: listen tcp "},
+		{"--listen :8080 --resp 127.0.0.1:8080", exitUsage, "rankd: --listen and --resp have the same port 8080"},
+		{"--listen 8080", exitUsage, `rankd: --listen is host:port, :port or off, not "8080"`},
+		{"--listen off --resp off", exitUsage, "rankd: --listen off and --resp off leave nothing to serve"},
+		{"--port 80", exitUsage, "rankd: unknown flag: --port; rankd serve --help lists the flags"},
+		{"here", exitUsage, `rankd: unknown command "here" for "rankd serve"`},
+		{"--plan_dir " + dir, exitUsage, `broken.plan.json: `},
+		{"--tokens " + tokens, exitUsage, "rankd: --tokens: " + tokens + ": line 1: malformed TOML"},
+		{"--tokens " + tokens + " --allow_plans x", exitUsage, "rankd: --allow_plans has no effect with --tokens, whose file says what each caller may ask"},
+		{"--allow_overrides [", exitUsage, "rankd: --allow_overrides: pattern 1 is malformed"},
+		{"--tls_cert x", exitUsage, "rankd: --tls_cert and --tls_key need each other"},
+		{"--tls_cert " + tokens + " --tls_key " + tokens, exitUsage, "rankd: --tls_cert: " + tokens + ": with the key in "},
+		{"--engine pool", exitUsage, "rankd: RESP runs on the loop of --engine reactor; --resp off turns it off"},
+		{"--log xml", exitUsage, `rankd: --log is text or json, not "xml"`},
+		{"--max_inflight 0", exitUsage, "rankd: --max_inflight is a number from 1 to 1048576, not 0"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			o := run(t, nil, append([]string{"serve"}, strings.Fields(c.args)...)...)
+			assert.Equal(t, c.status, o.status, o.stderr)
+			assert.Empty(t, o.stdout)
+			assert.Contains(t, o.stderr, c.want)
+			assert.NotContains(t, o.stderr, "s3cret")
+		})
+	}
+}
+
+// tokenEntry is an entry of a file of tokens.
+func tokenEntry(name, token, plans string) string {
+	return fmt.Sprintf("[[token]]\nname = %q\nsha256 = %q\nplans = [%q]\n", name, digestOf(token), plans)
+}
+
+// TestTokensChangeWhileTheServerRuns: a token that leaves the file stops working on open connections, too.
+func TestTokensChangeWhileTheServerRuns(t *testing.T) {
+	dir := t.TempDir()
+	plans, tokens := filepath.Join(dir, "plans"), filepath.Join(dir, "tokens.toml")
+	require.NoError(t, os.Mkdir(plans, 0o755))
+	writePlan(t, plans, "fixed", fixedPlan("fixed"))
+	replace := func(text string) {
+		require.NoError(t, os.WriteFile(tokens+".new", []byte(text), 0o600))
+		require.NoError(t, os.Rename(tokens+".new", tokens))
+	}
+	replace(tokenEntry("a", "token-a", "*") + tokenEntry("b", "token-b", "other"))
+	s := startServer(t, "--env", "test", "--plan_dir", plans, "--tokens", tokens, "--drain_delay_ms", "0")
+	client := newClient(t)
+	url := "http://" + s.http + "/v1/rank/fixed"
+	status := func(token string) int { return ask(t, client, url, token, `{"user_id": 1}`).status }
+	assert.Equal(t, 401, status(""))
+	assert.Equal(t, 401, status("b0gus"))
+	assert.Equal(t, 403, status("token-b"), "another plan")
+	assert.Equal(t, 200, status("token-a"))
+	conn := mustDial(t, s.resp)
+	assert.Regexp(t, "^-NOAUTH", conn.mustDo(t, "RANK", "fixed", "1"))
+	assert.Regexp(t, "^-WRONGPASS", conn.mustDo(t, "AUTH", "b0gus"))
+	assert.Equal(t, "OK", conn.mustDo(t, "AUTH", "a", "token-a"))
+	assert.Contains(t, conn.mustDo(t, "RANK", "fixed", "1"), `"candidates"`)
+
+	// A change of the file counts at once.
+	replace(tokenEntry("b", "token-b", "*"))
+	_, seen := s.log.awaitLine(t, 0, `"msg":"tokens changed"`)
+	assert.Equal(t, 401, status("token-a"))
+	assert.Equal(t, 200, status("token-b"))
+	assert.Regexp(t, "^-NOAUTH", conn.mustDo(t, "RANK", "fixed", "1"), "the token has been revoked")
+
+	// A broken file changes nothing. SIGHUP reads it again.
+	replace("[[token")
+	_, seen = s.log.awaitLine(t, seen+1, `"msg":"the tokens stay as they were"`, `"after":"a change of a file"`)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
+	s.log.awaitLine(t, seen+1, `"msg":"the tokens stay as they were"`, `"after":"SIGHUP"`)
+	assert.Equal(t, 200, status("token-b"))
+
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, exitOK, s.awaitEnd(t))
+	for _, token := range []string{"token-a", "token-b", "b0gus", digestOf("token-a"), digestOf("token-b")} {
+		assert.NotContains(t, s.log.text(), token, "no log line has a token")
+	}
+}
+
+// TestFlagsGrant: a field without its flag is refused.
+func TestFlagsGrant(t *testing.T) {
+	ask := func(t *testing.T, s *serverProcess, document string) httpReply {
+		return ask(t, newClient(t), "http://"+s.http+"/v1/rank/concat_plan", "", document)
+	}
+	documents := map[string]string{
+		"scheduling":      `{"user_id": 1, "scheduling": "offload_all"}`,
+		"trace":           `{"user_id": 1, "trace": true}`,
+		"explain":         `{"user_id": 1, "explain": true}`,
+		"param_overrides": `{"user_id": 1, "param_overrides": {"weight": 0.5}}`,
+	}
+	closed := startServer(t, "--drain_delay_ms", "0")
+	open := startServer(t, "--drain_delay_ms", "0", "--allow_request_scheduling", "--allow_request_trace", "--allow_request_explain", "--allow_overrides", "w*")
+	other := startServer(t, "--drain_delay_ms", "0", "--allow_plans", "diamond", "--allow_overrides", "x")
+	for field, document := range documents {
+		refused := ask(t, closed, document)
+		assert.Equal(t, 403, refused.status, field)
+		assert.Contains(t, refused.body, field)
+		assert.Equal(t, 200, ask(t, open, document).status, field)
+		assert.Equal(t, 403, ask(t, other, document).status, field)
+	}
+	assert.Equal(t, 200, ask(t, closed, `{"user_id": 1}`).status)
+	assert.Equal(t, 403, ask(t, other, `{"user_id": 1}`).status, "another plan")
+}
+
+// TestTheBlockingEnginesServeHTTP: they have no loop for RESP.
+func TestTheBlockingEnginesServeHTTP(t *testing.T) {
+	for _, engine := range []string{engineflags.Pool, engineflags.Sequential} {
+		s := startServer(t, "--engine", engine, "--resp", "off", "--admin", "off", "--drain_delay_ms", "0")
+		r := ask(t, newClient(t), "http://"+s.http+"/v1/rank/diamond", "", `{"user_id": 3}`)
+		assert.Equal(t, 200, r.status, engine)
+		assert.Contains(t, r.body, `"candidates"`)
+		require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+		assert.Equal(t, exitOK, s.awaitEnd(t))
+	}
+}
+
+// TestAServerInProcess runs the command in this process, for the check of goroutines that every test here ends with.
+func TestAServerInProcess(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr, write, err := os.Pipe()
+	require.NoError(t, err)
+	log := followLog(stderr)
+	status := make(chan int, 1)
+	go func() {
+		p := program{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: write, tune: func(int) {}}
+		status <- p.run(ctx, []string{"serve", "--log", "json", "--listen", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--drain_delay_ms", "0"})
+		_ = write.Close()
+	}()
+	http := log.await(t, "ready", `"front":"http"`)["address"].(string)
+	resp := log.await(t, "ready", `"front":"resp"`)["address"].(string)
+	client := newClient(t)
+	assert.Equal(t, 200, ask(t, client, "http://"+http+"/v1/rank/diamond", "", `{"user_id": 3}`).status)
+	assert.Contains(t, mustDial(t, resp).mustDo(t, "RANK", "diamond", "3"), `"candidates"`)
+	cancel()
+	assert.Equal(t, exitOK, <-status)
+	<-log.end
+	require.NoError(t, stderr.Close())
+}

@@ -1,0 +1,315 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+)
+
+// patience bounds each wait for a process. Only a failure waits for it.
+const patience = 30 * time.Second
+
+// serverProcess is "rankd serve" as a process. One goroutine.
+type serverProcess struct {
+	cmd              *exec.Cmd
+	log              *logLines
+	ended            chan struct{} // closed when the process has ended
+	http, resp, host string        // addresses; host serves operators
+}
+
+// startServer starts "rankd serve" with a log in JSON and waits until it is ready. Fronts listen on free ports unless args say otherwise.
+func startServer(t *testing.T, args ...string) *serverProcess {
+	t.Helper()
+	s := launchServer(t, args...)
+	for _, front := range []struct {
+		name string
+		addr *string
+	}{{"http", &s.http}, {"resp", &s.resp}, {"admin", &s.host}} {
+		if line := s.log.await(t, "ready", `"listening"`, `"front":"`+front.name+`"`); line != nil {
+			*front.addr = line["address"].(string)
+		}
+	}
+	return s
+}
+
+// launchServer starts "rankd serve" and does not wait for anything.
+func launchServer(t *testing.T, args ...string) *serverProcess {
+	t.Helper()
+	command := []string{"serve", "--log", "json"}
+	for _, flag := range []string{"--listen", "--resp", "--admin"} {
+		if !slices.Contains(args, flag) {
+			command = append(command, flag, "127.0.0.1:0")
+		}
+	}
+	s := &serverProcess{cmd: exec.Command(os.Args[0], append(command, args...)...), ended: make(chan struct{})}
+	s.cmd.Env = append(os.Environ(), "RANKD_TEST_RUN_MAIN=1")
+	stderr, err := s.cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.cmd.Start())
+	s.log = followLog(stderr)
+	go func() {
+		<-s.log.end // Wait closes the pipe, so all is read before.
+		_ = s.cmd.Wait()
+		close(s.ended)
+	}()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+		if t.Failed() {
+			t.Logf("the log of rankd %s:\n%s", strings.Join(s.cmd.Args[1:], " "), s.log.text())
+		}
+	})
+	return s
+}
+
+// awaitEnd waits for the end of the process and returns its exit status, -1 if a signal ended it.
+func (s *serverProcess) awaitEnd(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		_ = s.cmd.Process.Kill()
+		t.Fatalf("the server did not end:\n%s", s.log.text())
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// awaitInFlight waits until so many requests run.
+func (s *serverProcess) awaitInFlight(t *testing.T, n int) {
+	t.Helper()
+	client := newClient(t)
+	line := fmt.Sprintf("\nrankd_requests_running %d\n", n)
+	require.Eventually(t, func() bool { return strings.Contains(get(t, client, "http://"+s.host+"/metrics").body, line) },
+		patience, 10*time.Millisecond)
+}
+
+// logLines are the lines that a process has written so far. Any goroutine.
+type logLines struct {
+	end   chan struct{} // closed after the last line
+	mu    sync.Mutex
+	more  chan struct{} // closed and replaced when a line comes
+	lines []string
+}
+
+func followLog(r io.Reader) *logLines {
+	l := &logLines{end: make(chan struct{}), more: make(chan struct{})}
+	go func() {
+		defer close(l.end)
+		for lines := bufio.NewScanner(r); lines.Scan(); {
+			l.mu.Lock()
+			l.lines = append(l.lines, lines.Text())
+			close(l.more)
+			l.more = make(chan struct{})
+			l.mu.Unlock()
+		}
+	}()
+	return l
+}
+
+func (l *logLines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}
+
+// awaitLine waits for a line with all of the words behind the first skipped lines, and returns it with its number.
+func (l *logLines) awaitLine(t *testing.T, skip int, words ...string) (line string, number int) {
+	t.Helper()
+	for timeout := time.After(patience); ; {
+		l.mu.Lock()
+		lines, more := l.lines, l.more
+		l.mu.Unlock()
+		for i := skip; i < len(lines); i++ {
+			if containsAll(lines[i], words) {
+				return lines[i], i
+			}
+		}
+		skip = max(skip, len(lines))
+		select {
+		case <-more:
+		case <-l.end:
+			if l.count() == len(lines) {
+				t.Fatalf("the process ended without a line with %q:\n%s", words, l.text())
+			}
+		case <-timeout:
+			t.Fatalf("no line with %q:\n%s", words, l.text())
+		}
+	}
+}
+
+// await waits for a line with the message, and returns the first line with all of the words up to there, decoded; nil if there is none.
+func (l *logLines) await(t *testing.T, message string, words ...string) map[string]any {
+	t.Helper()
+	_, last := l.awaitLine(t, 0, `"msg":"`+message+`"`)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines[:last+1] {
+		if containsAll(line, words) {
+			var event map[string]any
+			require.NoError(t, json.Unmarshal([]byte(line), &event), line)
+			return event
+		}
+	}
+	return nil
+}
+
+func (l *logLines) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.lines)
+}
+
+func containsAll(line string, words []string) bool {
+	for _, word := range words {
+		if !strings.Contains(line, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// digestOf returns the SHA-256 of a token, as a file of tokens has it.
+func digestOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// httpReply is an answer over HTTP.
+type httpReply struct {
+	status int
+	body   string
+	last   bool // The server closes the connection.
+}
+
+// ask sends a request over HTTP. A token may be empty.
+func ask(t *testing.T, client *http.Client, url, token, body string) httpReply {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	require.NoError(t, err)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	reply, err := client.Do(r)
+	require.NoError(t, err)
+	return read(t, reply)
+}
+
+// get asks for a page.
+func get(t *testing.T, client *http.Client, url string) httpReply {
+	t.Helper()
+	reply, err := client.Get(url)
+	require.NoError(t, err)
+	return read(t, reply)
+}
+
+func read(t *testing.T, reply *http.Response) httpReply {
+	t.Helper()
+	defer reply.Body.Close()
+	body, err := io.ReadAll(reply.Body)
+	require.NoError(t, err)
+	return httpReply{reply.StatusCode, string(body), reply.Close}
+}
+
+// newClient returns a client with connections of its own, which close with the test.
+func newClient(t *testing.T) *http.Client {
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: patience}
+}
+
+// redisConn is a connection of a Redis client that knows nothing but commands and replies of one part. One goroutine.
+type redisConn struct {
+	net.Conn
+	replies *bufio.Reader
+}
+
+func dialRedis(addr string) (*redisConn, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return newRedisConn(conn), nil
+}
+
+func newRedisConn(conn net.Conn) *redisConn { return &redisConn{conn, bufio.NewReader(conn)} }
+
+// do sends a command and returns its reply: the text of a status, an error with its "-", or a bulk string.
+func (c *redisConn) do(args ...string) (string, error) {
+	command := redcon.AppendArray(nil, len(args))
+	for _, arg := range args {
+		command = redcon.AppendBulkString(command, arg)
+	}
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return "", err
+	}
+	if _, err := c.Write(command); err != nil {
+		return "", err
+	}
+	line, err := c.replies.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	line = strings.TrimSuffix(line, "\r\n")
+	if !strings.HasPrefix(line, "$") {
+		return strings.TrimPrefix(line, "+"), nil
+	}
+	var n int
+	for _, digit := range line[1:] {
+		n = n*10 + int(digit-'0')
+	}
+	bulk := make([]byte, n+2)
+	if _, err := io.ReadFull(c.replies, bulk); err != nil {
+		return "", err
+	}
+	return string(bulk[:n]), nil
+}
+
+// mustDial connects, until the test ends.
+func mustDial(t *testing.T, addr string) *redisConn {
+	t.Helper()
+	conn, err := dialRedis(addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// mustDo is do for a connection that must hold.
+func (c *redisConn) mustDo(t *testing.T, args ...string) string {
+	t.Helper()
+	reply, err := c.do(args...)
+	require.NoError(t, err)
+	return reply
+}
+
+func TestTheServerAnswersOnBothFronts(t *testing.T) {
+	s := startServer(t, "--drain_delay_ms", "0")
+	client := newClient(t)
+	assert.Equal(t, 200, get(t, client, "http://"+s.host+"/readyz").status)
+	answered := ask(t, client, "http://"+s.http+"/v1/rank/complex_dag", "", `{"user_id": 1, "request_id": "r1"}`)
+	assert.Equal(t, 200, answered.status)
+	a := decode(t, answered.body)
+	assert.Equal(t, "r1", a.RequestID)
+	assert.Len(t, a.Candidates, 50)
+	b := decode(t, mustDial(t, s.resp).mustDo(t, "RANK", "complex_dag", "1"))
+	assert.Equal(t, a.Candidates, b.Candidates, "the same over RESP")
+	require.NoError(t, s.cmd.Process.Signal(os.Interrupt))
+	assert.Equal(t, exitOK, s.awaitEnd(t))
+}

@@ -1,0 +1,56 @@
+package blocking
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/scheduler"
+)
+
+// waiting is a request that waits to be let in. It belongs to the holder of the engine's lock.
+type waiting = scheduler.Waiting[*time.Timer]
+
+// wait puts a request into the queue, until its deadline at most. mu is held.
+func (e *engine) wait(exec *scheduler.Execution, arrived clock.Time, done func(*scheduler.Result)) {
+	w, now := &waiting{Request: exec, Arrived: arrived, Done: done}, e.clock.Now()
+	e.admission.Wait(w, now)
+	if exec.Deadline != 0 {
+		w.Timer = time.AfterFunc(exec.Deadline.Sub(now), func() { e.expire(w) })
+	}
+}
+
+// expire fails a request whose deadline has passed while it waited.
+func (e *engine) expire(w *waiting) {
+	e.mu.Lock()
+	err := e.admission.Expire(w, e.clock.Now())
+	e.mu.Unlock()
+	if err != nil {
+		e.fail(w, err)
+	}
+}
+
+// letIn counts the end of a request that ran, and starts the next one.
+func (e *engine) letIn() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.admission.End() {
+		return
+	}
+	now := e.clock.Now()
+	for w, err := e.admission.Next(now); w != nil; w, err = e.admission.Next(now) {
+		if w.Timer != nil {
+			w.Timer.Stop()
+		}
+		if err != nil {
+			go e.fail(w, err)
+		} else {
+			go e.run(w.Request, w.Arrived, now.Sub(w.Since()), w.Done)
+		}
+	}
+}
+
+// fail delivers the error of a request that has left the queue and will not run.
+func (e *engine) fail(w *waiting, err error) {
+	defer e.live.Done()
+	w.Done(&scheduler.Result{Err: err, QueueDelay: e.clock.Now().Sub(w.Since())})
+}

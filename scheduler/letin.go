@@ -1,0 +1,104 @@
+package scheduler
+
+import (
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
+)
+
+// This file has what the loop does with a request before it begins.
+
+// waitingRun is a request that waits to be let in. Loop only.
+type waitingRun = Waiting[*loop.Timer]
+
+// admit takes up a request that has entered: it begins at once, or it waits.
+func (e *Async) admit(req *Execution, arrived clock.Time, done func(*Result)) {
+	if e.closing {
+		e.admission.Retract()
+		done(&Result{Err: ErrShuttingDown})
+		return
+	}
+	if e.admission.Start() {
+		e.begin(req, arrived, 0, done)
+	} else {
+		e.wait(req, arrived, done)
+	}
+}
+
+// wait puts a request into the queue, until its deadline at most.
+func (e *Async) wait(req *Execution, arrived clock.Time, done func(*Result)) {
+	w := e.freeWaiting.take()
+	if w == nil {
+		w = new(waitingRun)
+		w.Timer = e.loop.NewTimer(func() { e.expire(w) })
+	}
+	w.Request, w.Arrived, w.Done = req, arrived, done
+	e.admission.Wait(w, e.loop.Clock().Now())
+	if req.Deadline != 0 {
+		_ = w.Timer.StartAt(req.Deadline) // Only a stopped loop refuses, and it ends all anyway.
+	}
+}
+
+// expire fails a request whose deadline has passed while it waited.
+func (e *Async) expire(w *waitingRun) {
+	if err := e.admission.Expire(w, e.loop.Clock().Now()); err != nil {
+		e.failWaiting(w, err)
+	}
+}
+
+// letInSoon has the queue looked at in this iteration, once. A request that ends does not begin the next one itself:
+// requests that end at once would pile up on the stack, and the next one's work would count as this one's.
+func (e *Async) letInSoon() {
+	if !e.lettingIn {
+		e.lettingIn = true
+		e.loop.Defer(e.letInFn)
+	}
+}
+
+// letIn begins as many waiting requests as there are free places now. Places that become free meanwhile are for the
+// next iteration, so that I/O comes in between.
+func (e *Async) letIn() {
+	e.lettingIn = false
+	now := e.loop.Clock().Now()
+	for free := e.admission.Free(); free > 0; {
+		w, err := e.admission.Next(now)
+		switch {
+		case w == nil:
+			return
+		case err != nil:
+			e.failWaiting(w, err)
+		default:
+			free--
+			req, arrived, delay, done := w.Request, w.Arrived, now.Sub(w.Since()), w.Done
+			e.freeWait(w)
+			e.begin(req, arrived, delay, done)
+		}
+	}
+}
+
+// failWaiting delivers the error of a request that has left the queue and will not run.
+func (e *Async) failWaiting(w *waitingRun, err error) {
+	result, done := &Result{Err: err, QueueDelay: e.loop.Clock().Now().Sub(w.Since())}, w.Done
+	e.freeWait(w)
+	e.deliver(result, done)
+	e.checkDrained()
+}
+
+func (e *Async) freeWait(w *waitingRun) {
+	w.Timer.Stop()
+	w.Request, w.Done = nil, nil
+	if !e.freeWaiting.put(w) {
+		w.Timer.Close(nil)
+	}
+}
+
+// dropWaiting fails all requests that wait, because the engine gives up.
+func (e *Async) dropWaiting() {
+	for w := e.admission.Drop(); w != nil; w = e.admission.Drop() {
+		e.failWaiting(w, ErrShuttingDown)
+	}
+}
+
+// pending reports whether requests run or wait.
+func (e *Async) pending() bool {
+	return e.runs.len() > 0 || e.admission.Queued() > 0
+}

@@ -1,0 +1,119 @@
+package access
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"sync/atomic"
+)
+
+// Grant is one field of a request that a caller may be allowed to set.
+type Grant uint8
+
+// The grants, by the name of the field.
+const (
+	Scheduling Grant = iota // "scheduling"
+	Trace                   // "trace"
+	Explain                 // "explain"
+	grants                  // their number
+)
+
+var grantNames = [grants]string{Scheduling: "scheduling", Trace: "trace", Explain: "explain"}
+
+// String returns the name of the field.
+func (g Grant) String() string { return grantNames[g] }
+
+// Rules say what a caller may ask. The zero value allows nothing. One goroutine at a time.
+type Rules struct {
+	// Name tells callers apart in logs and metrics: 1 to 64 letters, digits, ".", "_" and "-".
+	Name string
+	// Plans are patterns of the plans that the caller may name, as path.Match reads them: "feed_*".
+	Plans []string
+	// Overrides are patterns of the parameters that he may set in "param_overrides".
+	Overrides []string
+	// Grants are the fields that he may set.
+	Grants []Grant
+}
+
+// Anonymous is the name of the caller without a token.
+const Anonymous = "anonymous"
+
+// Caller is who asks, and what he may ask. Immutable, except that the store marks a caller whose entry has changed;
+// any goroutine.
+type Caller struct {
+	name             string
+	plans, overrides patterns
+	granted          [grants]bool
+
+	digest     [sha256.Size]byte // of his token; zero if he has none
+	superseded atomic.Bool       // The file has another entry for the token, or none any more.
+}
+
+// nameForm is how names look. It bounds what logs and metrics show of a file.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// NewCaller returns a caller without a token. The error says what is wrong with the rules, and quotes nothing
+// of them.
+func NewCaller(r Rules) (*Caller, error) {
+	if !nameForm.MatchString(r.Name) {
+		return nil, errors.New("name must be 1 to 64 letters, digits, \".\", \"_\" or \"-\"")
+	}
+	c := &Caller{name: r.Name, plans: slices.Clone(r.Plans), overrides: slices.Clone(r.Overrides)}
+	if err := errors.Join(c.plans.check("plans"), c.overrides.check("overrides")); err != nil {
+		return nil, err
+	}
+	for _, g := range r.Grants {
+		c.granted[g] = true
+	}
+	return c, nil
+}
+
+// Name returns the name of the caller.
+func (c *Caller) Name() string { return c.name }
+
+// May reports whether the caller may set a field of a request.
+func (c *Caller) May(g Grant) bool { return c.granted[g] }
+
+// MayPlan reports whether the caller may ask for the plan.
+func (c *Caller) MayPlan(plan string) bool { return c.plans.match(plan) }
+
+// MayOverride reports whether the caller may set the parameter in "param_overrides".
+func (c *Caller) MayOverride(param string) bool { return c.overrides.match(param) }
+
+// sameRights reports whether both may ask the same under the same name.
+func (c *Caller) sameRights(other *Caller) bool {
+	return c.name == other.name && c.granted == other.granted &&
+		slices.Equal(c.plans, other.plans) && slices.Equal(c.overrides, other.overrides)
+}
+
+// patterns are checked patterns of path.Match.
+type patterns []string
+
+func (p patterns) check(field string) error {
+	for i, pattern := range p {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			return fmt.Errorf("%s: pattern %d is malformed; it has letters, \"*\", \"?\" and sets such as [a-z]", field, i+1)
+		}
+	}
+	return nil
+}
+
+// match reports whether some pattern matches the name. It allocates nothing.
+func (p patterns) match(name string) bool {
+	for _, pattern := range p {
+		if pattern == "*" {
+			return true
+		}
+		if ok, _ := path.Match(pattern, name); ok { // check has refused what is malformed
+			return true
+		}
+	}
+	return false
+}
+
+// Format prints the name of the caller, for every verb: a digest belongs in no log.
+func (c *Caller) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.name) }

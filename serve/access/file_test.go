@@ -1,0 +1,126 @@
+package access
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func digestOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// entry returns the entry of a token with some further lines.
+func entry(name, token string, more ...string) string {
+	return fmt.Sprintf("[[token]]\nname = %q\nsha256 = %q\n%s\n", name, digestOf(token), strings.Join(more, "\n"))
+}
+
+const allPlans = `plans = ["*"]`
+
+func TestParse(t *testing.T) {
+	callers, err := parse([]byte("# comment\n" + entry("feed", "t1", `plans = ["feed_*"]`, `overrides = ["weight"]`, `allow = ["trace", "explain"]`) +
+		entry("ops", "t2", allPlans)))
+	require.NoError(t, err)
+	require.Len(t, callers, 2)
+	feed, ops := callers[0], callers[1]
+	assert.Equal(t, "feed", feed.Name())
+	assert.True(t, feed.MayPlan("feed_1") && feed.MayOverride("weight") && feed.May(Trace) && feed.May(Explain))
+	assert.False(t, feed.MayPlan("other") || feed.MayOverride("other") || feed.May(Scheduling))
+	assert.True(t, ops.MayPlan("other"))
+	assert.False(t, ops.MayOverride("weight") || ops.May(Trace) || ops.May(Explain) || ops.May(Scheduling))
+}
+
+// A token may stand where it does not belong: no problem quotes any of it.
+func TestProblemsOfAFile(t *testing.T) {
+	const secret = "s3cret"
+	for _, c := range []struct{ name, text, want string }{
+		{"no TOML", secret, "line 1: malformed TOML"},
+		{"nothing", "", "no [[token]]"},
+		{"a token instead of its digest", "[[token]]\nname = \"a\"\nplans = [\"*\"]\nsha256 = \"" + secret + "\"", "token 1 (a): sha256 must be the SHA-256 of the token, 64 hexadecimal digits"},
+		{"an unknown field", "[[token]]\nname = \"a\"\ntoken = \"" + secret + "\"", "line 3: unknown field; a [[token]] has name, sha256"},
+		{"an unknown field of that name", entry("a", "t", allPlans, secret+" = 1"), "line 5: unknown field"},
+		{"a wrong type", "[[token]]\nname = 7 # " + secret, "line 2: malformed TOML, or a value of the wrong type"},
+		{"no name", entry("", "t", allPlans), "token 1: name must be"},
+		{"a bad name", entry(secret+"!", "t", allPlans), "token 1: name must be"},
+		{"no digest", "[[token]]\nname = \"a\"\nplans = [\"*\"]", "token 1 (a): sha256 must be"},
+		{"the digest of nothing", entry("a", "", allPlans), "token 1 (a): sha256 is the digest of an empty token"},
+		{"no plans", entry("a", "t"), "token 1 (a): plans is missing"},
+		{"a broken pattern", entry("a", "t", `plans = ["[`+secret+`"]`), "token 1 (a): plans: pattern 1 is malformed"},
+		{"an unknown grant", entry("a", "t", allPlans, `allow = ["trace", "`+secret+`"]`), "token 1 (a): allow: word 2 is none of scheduling, trace and explain"},
+		{"the same name", entry("a", "t1", allPlans) + entry("a", "t2", allPlans), "token 2 (a): another token has this name"},
+		{"the same token", entry("a", "t", allPlans) + entry("b", "t", allPlans), "token 2 (b): another entry has this token"},
+		{"many problems", strings.Repeat("[[token]]\n", 20), "token 10: name must be 1 to 64 letters, digits, \".\", \"_\" or \"-\"\nand 10 more problems"},
+		{"too many tokens", strings.Repeat("[[token]]\n", tokensMax+1), "4097 tokens are too many; a file has at most 4096"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parse([]byte(c.text))
+			require.ErrorContains(t, err, c.want)
+			assert.NotContains(t, err.Error(), secret)
+		})
+	}
+}
+
+// FuzzParse feeds any text. No problem is long or quotes the token in it.
+func FuzzParse(f *testing.F) {
+	const secret = "c4n4ry-s3cret"
+	f.Add(entry("a", "t", allPlans), "\n")
+	f.Add("[[token]]\nname = \"", "\"")
+	f.Add("[[token]]\nplans = [", "")
+	f.Add("[token.", "]\nx = 1")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		callers, err := parse([]byte(before + secret + after))
+		if err != nil {
+			// A name that is sound may be quoted.
+			assert.False(t, strings.Contains(err.Error(), secret) && !strings.Contains(err.Error(), "("), err.Error())
+			assert.Less(t, len(err.Error()), 4096)
+		}
+		for _, c := range callers {
+			assert.Regexp(t, nameForm, c.Name())
+		}
+	})
+}
+
+func TestReadFileRefuses(t *testing.T) {
+	if os.Getuid() < 0 {
+		t.Skip("this system has no file modes")
+	}
+	dir := t.TempDir()
+	write := func(name string, mode os.FileMode, size int) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
+		require.NoError(t, os.Chmod(path, mode))
+		return path
+	}
+	for _, c := range []struct {
+		path    string
+		refused os.FileMode
+		want    string
+	}{
+		{write("owner", 0o600, 1), othersWrite | othersRead, ""},
+		{write("group reads", 0o640, 1), othersWrite | othersRead, ""},
+		{write("all read", 0o644, 1), othersWrite, ""},
+		{write("all read a key", 0o644, 1), othersWrite | othersRead, "everybody may read it: its mode is 0644, and must not have 0004"},
+		{write("group writes", 0o660, 1), othersWrite, "others than its owner may change it: its mode is 0660, and must not have 0020"},
+		{write("all write", 0o606, 1), othersWrite | othersRead, "others than its owner may change it: its mode is 0606, and must not have 0006"},
+		{write("large", 0o600, fileMaxBytes+1), othersWrite, "is larger than 1048576 bytes"},
+		{dir, othersWrite, "is not a regular file"},
+		{filepath.Join(dir, "none"), othersWrite, "no such file or directory"},
+	} {
+		t.Run(filepath.Base(c.path), func(t *testing.T) {
+			_, err := readFile(c.path, c.refused)
+			if c.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.EqualError(t, err, c.path+": "+c.want)
+			}
+		})
+	}
+}

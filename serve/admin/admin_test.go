@@ -1,0 +1,185 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/admin"
+	"github.com/rankd/rankd/trace"
+)
+
+func TestMain(m *testing.M) {
+	// gnet's worker pool starts its two goroutines when it is imported.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
+		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
+}
+
+// world is the pages of an engine with demo data.
+type world struct {
+	t        *testing.T
+	service  *serve.Service
+	registry *prometheus.Registry
+	handler  http.Handler
+	unready  atomic.Pointer[string]
+}
+
+func open(t *testing.T, o rankd.Options) *world {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	o.Redis, o.AllowRequestTrace = redis.Addr(), true
+	e, err := rankd.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, e.Close()) })
+	w := &world{t: t, registry: prometheus.NewRegistry()}
+	w.service, err = serve.New(e, serve.Options{Registerer: w.registry, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	caller, err := access.NewCaller(access.Rules{Name: "admin", Plans: []string{"*"}, Grants: []access.Grant{access.Trace}})
+	require.NoError(t, err)
+	w.handler = admin.Handler(admin.Options{Service: w.service, Registry: w.registry, Caller: caller, Ready: func() error {
+		if why := w.unready.Load(); why != nil {
+			return errors.New(*why)
+		}
+		return nil
+	}})
+	return w
+}
+
+// get returns the page at a path; with a body it posts.
+func (w *world) get(path, body string) (status int, contentType, page string) {
+	w.t.Helper()
+	method, in := http.MethodGet, io.Reader(nil)
+	if body != "" {
+		method, in = http.MethodPost, strings.NewReader(body)
+	}
+	answer := httptest.NewRecorder()
+	w.handler.ServeHTTP(answer, httptest.NewRequest(method, path, in))
+	return answer.Code, answer.Header().Get("Content-Type"), answer.Body.String()
+}
+
+func TestLiveAndReady(t *testing.T) {
+	w := open(t, rankd.Options{})
+	for _, path := range []string{"/livez", "/readyz"} {
+		status, _, page := w.get(path, "")
+		assert.Equal(t, 200, status)
+		assert.Equal(t, "ok\n", page)
+	}
+	why := "draining"
+	w.unready.Store(&why)
+	status, _, page := w.get("/readyz", "")
+	assert.Equal(t, 503, status)
+	assert.Equal(t, "draining\n", page)
+	status, _, _ = w.get("/livez", "")
+	assert.Equal(t, 200, status, "a process that drains lives")
+}
+
+func TestProfilesWithoutTheCommandLine(t *testing.T) {
+	w := open(t, rankd.Options{})
+	for path, want := range map[string]int{
+		"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/heap?debug=1": 200, "/debug/pprof/cmdline": 404, "/debug/nothing": 404, "/": 404,
+	} {
+		status, _, _ := w.get(path, "")
+		assert.Equal(t, want, status, path)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	w := open(t, rankd.Options{})
+	for path, body := range map[string]string{
+		"/v1/trace?plan=diamond&user_id=7": "",
+		"/v1/trace?plan=diamond":           `{"user_id": 7, "request_id": "r"}`,
+		"/v1/trace":                        `{"user_id": 7, "plan": "diamond", "request_id": "r", "trace": false}`,
+	} {
+		status, contentType, page := w.get(path, body)
+		require.Equal(t, 200, status, page)
+		assert.Equal(t, "application/json", contentType)
+		ran, err := trace.Decode([]byte(page))
+		require.NoError(t, err)
+		assert.Equal(t, "diamond", ran.Plan)
+		assert.NotEmpty(t, ran.Tracks)
+	}
+	status, contentType, page := w.get("/v1/trace?plan=diamond&user_id=7&format=html", "")
+	assert.Equal(t, 200, status)
+	assert.Equal(t, "text/html; charset=utf-8", contentType)
+	assert.Contains(t, page, "<html")
+	assert.Contains(t, page, "diamond")
+
+	for path, c := range map[string]struct {
+		body   string
+		status int
+		want   string
+	}{
+		"/v1/trace":                          {"", 400, "Invalid JSON input"},
+		"/v1/trace?user_id=7":                {"", 400, "plan is missing"},
+		"/v1/trace?plan=nobody&user_id=7":    {"", 404, "Unknown plan"},
+		"/v1/trace?plan=diamond&user_id=x":   {"", 400, "decimal digits"},
+		"/v1/trace?plan=diamond&format=html": {"{", 400, "middle of a document"},
+		"/v1/trace?plan=complex_dag":         {`"` + strings.Repeat("x", 2<<20) + `"`, 413, "Request too large"},
+	} {
+		status, _, page := w.get(path, c.body)
+		assert.Equal(t, c.status, status, path)
+		assert.Contains(t, page, c.want)
+		assert.True(t, json.Valid([]byte(page)), page)
+	}
+	status, _, page = w.get("/v1/trace?plan=diamond", `{"user_id": 7, "deadline_ms": 1, "param_overrides": {"weight": 1}}`)
+	assert.Equal(t, 403, status, page)
+}
+
+func TestMetrics(t *testing.T) {
+	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool} {
+		t.Run(string(model), func(t *testing.T) {
+			w := open(t, rankd.Options{Model: model, MaxInflight: 4})
+			for range 3 {
+				w.get("/v1/trace?plan=diamond&user_id=7", "")
+			}
+			status, _, page := w.get("/metrics", "")
+			require.Equal(t, 200, status)
+			for _, want := range []string{
+				`rankd_requests_total{class="ok",front="admin",plan="diamond"} 3`,
+				`rankd_request_duration_seconds_count{front="admin",plan="diamond"} 3`,
+				"rankd_requests_running 0",
+				`rankd_endpoint_calls_failed_total{endpoint="redis_default"} 0`,
+				"# TYPE rankd_loop_callback_seconds histogram",
+				"go_goroutines ", "process_open_fds ",
+			} {
+				assert.Contains(t, page, want)
+			}
+			assert.NotContains(t, page, `rankd_endpoint_commands_sent_total{endpoint="redis_default"} 0`)
+			if model == rankd.Reactor {
+				assert.NotContains(t, page, "rankd_loop_iterations_total 0")
+			}
+			problems, err := promlint.New(strings.NewReader(page)).Lint()
+			require.NoError(t, err)
+			for _, p := range problems {
+				assert.False(t, strings.HasPrefix(p.Metric, "rankd_"), "%s: %s", p.Metric, p.Text)
+			}
+		})
+	}
+}
+
+// A scrape of an engine that is closed shows its last counters.
+func TestMetricsAfterClose(t *testing.T) {
+	w := open(t, rankd.Options{})
+	require.NoError(t, w.service.Engine().Close())
+	status, _, page := w.get("/metrics", "")
+	assert.Equal(t, 200, status)
+	assert.Contains(t, page, "rankd_loop_iterations_total")
+}

@@ -1,0 +1,69 @@
+package admin
+
+import (
+	"io"
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/access"
+)
+
+// Options say what the pages show. Service, Registry and Caller are required. Handler reads them once. One goroutine at a time.
+type Options struct {
+	Service *serve.Service
+	// Registry is what /metrics shows. Handler registers the metrics of the engine, the process and the Go runtime.
+	Registry *prometheus.Registry
+	// Ready says why the process should get no requests now, for /readyz. Nil, or a nil error: it should. Any goroutine.
+	Ready func() error
+	// Caller is who asks in /v1/trace: it needs the grant access.Trace.
+	Caller *access.Caller
+}
+
+// Handler returns the pages:
+//
+//	/livez          200: the process answers
+//	/readyz         200, or 503 and why
+//	/metrics        in the format of Prometheus
+//	/debug/pprof/   profiles, without the command line, which may hold a password
+//	/v1/trace       runs one request, and shows its trace
+func Handler(o Options) http.Handler {
+	o.Registry.MustRegister(
+		newEngineMetrics(o.Service.Engine()), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector(),
+	)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if o.Ready != nil {
+			if err := o.Ready(); err != nil {
+				say(w, http.StatusServiceUnavailable, err.Error())
+				return
+			}
+		}
+		say(w, http.StatusOK, "ok")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{Registry: o.Registry}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.Handle("GET /debug/pprof/cmdline", http.NotFoundHandler())
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	t := &tracer{service: o.Service, caller: o.Caller}
+	mux.Handle("GET /v1/trace", t)
+	mux.Handle("POST /v1/trace", t)
+	return mux
+}
+
+// say answers with a line of text.
+func say(w http.ResponseWriter, status int, line string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, line+"\n") // The client may have gone.
+}

@@ -1,0 +1,134 @@
+package admin
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/loop/latency"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
+	"github.com/rankd/rankd/resp"
+)
+
+// engineMetrics shows the counters of an engine. Each scrape asks the loop for them, once. Immutable; any goroutine.
+type engineMetrics struct {
+	engine     *rankd.Engine
+	ofEngine   []figure[rankd.Metrics]
+	ofEndpoint []figure[calls]
+	ofRedis    []figure[resp.Stats]
+	callback   *prometheus.Desc
+}
+
+// figure is one metric, and how to read it from a source. Immutable.
+type figure[S any] struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	read func(*S) float64
+}
+
+// calls are what the clients of Redis and those of services both count.
+type calls struct {
+	begun, failed, timedOut, connects, bytesSent, bytesReceived uint64
+	inflight, waiting                                           int
+}
+
+func ofRedis(s *resp.Stats) *calls {
+	return &calls{s.Batches, s.Failed, s.TimedOut, s.Connects, s.BytesSent, s.BytesReceived, s.Inflight, s.Waiting}
+}
+
+func ofService(s *remote.Stats) *calls {
+	return &calls{s.Calls, s.Failed, s.TimedOut, s.Connects, s.BytesSent, s.BytesReceived, s.Inflight, s.Waiting}
+}
+
+// newEngineMetrics returns the metrics of an engine. Each line below is one of them.
+func newEngineMetrics(e *rankd.Engine) *engineMetrics {
+	type all = rankd.Metrics
+	const endpoint = "endpoint"
+	return &engineMetrics{
+		engine: e,
+		ofEngine: []figure[all]{
+			gauge("rankd_requests_running", "Requests that run now.", func(m *all) float64 { return float64(m.Live) }),
+			gauge("rankd_requests_waiting", "Requests that wait to be let in now.", func(m *all) float64 { return float64(m.Admission.Waiting) }),
+			counter("rankd_loop_iterations_total", "Iterations of the loop.", func(m *all) float64 { return float64(m.Loop.Iterations) }),
+			counter("rankd_loop_io_callbacks_total", "I/O callbacks of the loop.", func(m *all) float64 { return float64(m.Loop.Events) }),
+			counter("rankd_loop_idle_seconds_total", "Time that the loop spent waiting for work.", func(m *all) float64 { return m.Loop.Idle.Seconds() }),
+			counter("rankd_loop_late_timers_total", "Timers that fired more than 10 ms late.", func(m *all) float64 { return float64(m.Loop.LateTimers) }),
+			counter("rankd_loop_panics_total", "Panics of callbacks, which the loop contained.", func(m *all) float64 { return float64(m.Loop.Panics) }),
+			gauge("rankd_loop_lag_seconds", "Time until the loop took up the question of this scrape.", func(m *all) float64 { return m.Lag.Seconds() }),
+			gauge("rankd_loop_longest_callback_seconds", "The longest callback since the start.", func(m *all) float64 { return m.Loop.LongestCallback.Seconds() }),
+			gauge("rankd_loop_posts_pending", "Functions of other goroutines that wait for the loop now.", func(m *all) float64 { return float64(m.Loop.PostsPending) }),
+			counter("rankd_cpu_jobs_total", "Jobs that CPU workers have ended.", func(m *all) float64 { return float64(m.CPU.Finished) }),
+			gauge("rankd_cpu_jobs_running", "Jobs that CPU workers have now.", func(m *all) float64 { return float64(m.CPU.Running) }),
+			gauge("rankd_cpu_jobs_queued", "Jobs that wait for a CPU worker now.", func(m *all) float64 { return float64(m.CPU.Queued) }),
+			counter("rankd_cpu_job_queue_delay_seconds_total", "Time for which jobs waited for a CPU worker, together.", func(m *all) float64 { return m.CPU.WaitTotal.Seconds() }),
+			counter("rankd_cpu_job_run_seconds_total", "Time for which CPU workers ran jobs, together.", func(m *all) float64 { return m.CPU.RunTotal.Seconds() }),
+		},
+		ofEndpoint: []figure[calls]{
+			counter("rankd_endpoint_calls_total", "Calls of nodes to a Redis or a service.", func(c *calls) float64 { return float64(c.begun) }, endpoint),
+			counter("rankd_endpoint_calls_failed_total", "Calls that ended with an error.", func(c *calls) float64 { return float64(c.failed) }, endpoint),
+			counter("rankd_endpoint_calls_timed_out_total", "Calls that failed because the time had run out.", func(c *calls) float64 { return float64(c.timedOut) }, endpoint),
+			gauge("rankd_endpoint_in_flight", "Commands to a Redis, or requests to a service, without an answer now.", func(c *calls) float64 { return float64(c.inflight) }, endpoint),
+			gauge("rankd_endpoint_calls_waiting", "Calls that are not sent, or sent in part, now.", func(c *calls) float64 { return float64(c.waiting) }, endpoint),
+			counter("rankd_endpoint_connects_total", "Attempts to connect.", func(c *calls) float64 { return float64(c.connects) }, endpoint),
+			counter("rankd_endpoint_sent_bytes_total", "Bytes sent; to a service, of bodies that got an answer.", func(c *calls) float64 { return float64(c.bytesSent) }, endpoint),
+			counter("rankd_endpoint_received_bytes_total", "Bytes received; from a service, of bodies.", func(c *calls) float64 { return float64(c.bytesReceived) }, endpoint),
+		},
+		ofRedis: []figure[resp.Stats]{
+			counter("rankd_endpoint_round_trips_total", "Times that commands left for a Redis together.", func(s *resp.Stats) float64 { return float64(s.RoundTrips) }, endpoint),
+			counter("rankd_endpoint_commands_asked_total", "Commands to a Redis that nodes asked for.", func(s *resp.Stats) float64 { return float64(s.Asked) }, endpoint),
+			counter("rankd_endpoint_commands_sent_total", "Commands sent to a Redis: fewer than asked for, since equal reads are shared.", func(s *resp.Stats) float64 { return float64(s.Commands) }, endpoint),
+			counter("rankd_endpoint_reconnects_total", "Connections to a Redis that took the place of lost ones.", func(s *resp.Stats) float64 { return float64(s.Reconnects) }, endpoint),
+			gauge("rankd_endpoint_connections_ready", "Connections to a Redis that can take calls now.", func(s *resp.Stats) float64 { return float64(s.Ready) }, endpoint),
+		},
+		callback: prometheus.NewDesc("rankd_loop_callback_seconds", "Time that callbacks of the loop took. The sum is estimated.", nil, nil),
+	}
+}
+
+func counter[S any](name, help string, read func(*S) float64, labels ...string) figure[S] {
+	return figure[S]{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue, read}
+}
+
+func gauge[S any](name, help string, read func(*S) float64, labels ...string) figure[S] {
+	return figure[S]{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue, read}
+}
+
+// Describe implements prometheus.Collector.
+func (e *engineMetrics) Describe(to chan<- *prometheus.Desc) {
+	describe(to, e.ofEngine)
+	describe(to, e.ofEndpoint)
+	describe(to, e.ofRedis)
+	to <- e.callback
+}
+
+func describe[S any](to chan<- *prometheus.Desc, figures []figure[S]) {
+	for _, f := range figures {
+		to <- f.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (e *engineMetrics) Collect(to chan<- prometheus.Metric) {
+	m := e.engine.Metrics()
+	collect(to, e.ofEngine, &m)
+	for i, endpoint := range e.engine.Registry().Endpoints() {
+		switch endpoint.Kind {
+		case registry.Redis:
+			collect(to, e.ofEndpoint, ofRedis(&m.Redis[i]), endpoint.Name)
+			collect(to, e.ofRedis, &m.Redis[i], endpoint.Name)
+		case registry.HTTP:
+			collect(to, e.ofEndpoint, ofService(&m.Remote[i]), endpoint.Name)
+		}
+	}
+	b := &m.Loop.CallbackBuckets
+	buckets := make(map[float64]uint64, len(b.Below))
+	for i, n := range b.Below {
+		buckets[latency.Bound(i).Seconds()] = n
+	}
+	to <- prometheus.MustNewConstHistogram(e.callback, b.Count, b.Sum.Seconds(), buckets)
+}
+
+func collect[S any](to chan<- prometheus.Metric, figures []figure[S], from *S, labels ...string) {
+	for _, f := range figures {
+		to <- prometheus.MustNewConstMetric(f.desc, f.kind, f.read(from), labels...)
+	}
+}

@@ -1,0 +1,81 @@
+package admin_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/serve"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/serving.md")
+
+// TestServingPage compares the tables of docs/serving.md with the metrics that an engine shows and with the classes of replies.
+func TestServingPage(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "serving.md")
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	text := replaced(t, string(page), "metrics", metricsTable(t))
+	text = replaced(t, text, "errors", errorsTable())
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return
+	}
+	assert.Equal(t, text, string(page), "go test ./serve/admin -run TestServingPage -update")
+}
+
+// replaced returns the page with a table between the two comments that mark its place.
+func replaced(t *testing.T, page, name, table string) string {
+	before, rest, ok := strings.Cut(page, "<!-- "+name+":")
+	require.True(t, ok, "the page has no place for %s", name)
+	comment, rest, ok := strings.Cut(rest, "-->\n")
+	require.True(t, ok)
+	_, after, ok := strings.Cut(rest, "<!-- /"+name+" -->")
+	require.True(t, ok, "the place for %s has no end", name)
+	return before + "<!-- " + name + ":" + comment + "-->\n" + table + "<!-- /" + name + " -->" + after
+}
+
+// metricsTable lists the metrics of rankd in the order of their names.
+func metricsTable(t *testing.T) string {
+	w := open(t, rankd.Options{MaxInflight: 4})
+	w.get("/v1/trace?plan=diamond&user_id=7", "") // A plan has metrics from its first request on.
+	families, err := w.registry.Gather()
+	require.NoError(t, err)
+	var table strings.Builder
+	table.WriteString("| metric | type | labels | |\n|---|---|---|---|\n")
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "rankd_") {
+			continue
+		}
+		var labels []string
+		for _, l := range f.Metric[0].Label {
+			labels = append(labels, l.GetName())
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp())
+	}
+	return table.String()
+}
+
+// errorsTable lists the classes of replies.
+func errorsTable() string {
+	var table strings.Builder
+	table.WriteString("| RESP | HTTP | `class` in metrics and logs | `Retry-After` | |\n|---|---|---|---|---|\n")
+	for _, c := range serve.Classes() {
+		code, retry := "", ""
+		if c != serve.OK {
+			code = "`-" + c.Code() + "`"
+		}
+		if c.RetryAfter() > 0 {
+			retry = fmt.Sprintf("%d s", c.RetryAfter())
+		}
+		fmt.Fprintf(&table, "| %s | %d | `%s` | %s | %s |\n", code, c.Status(), c.Label(), retry, c.Text())
+	}
+	return table.String()
+}

@@ -1,0 +1,313 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/access"
+)
+
+// onStdin returns the line that rankd prints for a document on stdin.
+func onStdin(t *testing.T, e *rankd.Engine, doc string) string {
+	stream := request.NewStream(strings.NewReader(doc), 0)
+	text, err := stream.Next()
+	require.NotEqual(t, io.EOF, err)
+	var r rankd.Request
+	if err == nil {
+		r, err = e.ParseRequest(text)
+		err = stream.Locate(err, text)
+	}
+	if err != nil {
+		return string(rankd.Refused(err).AppendJSON(nil))
+	}
+	a, err := e.Rank(context.Background(), r)
+	if err != nil {
+		return string(err.(*rankd.Error).AppendJSON(nil))
+	}
+	return string(a.AppendJSON(nil, rankd.FormatFlat))
+}
+
+var uuids = regexp.MustCompile(`"(engine_request_id|request_id)":"[0-9a-f]{8}-[0-9a-f-]{27}"`)
+
+// Answers and errors have the bytes of stdin.
+func TestBodiesAreThoseOfStdin(t *testing.T) {
+	w := open(t, rankd.Options{Plan: "rows"})
+	for _, doc := range []string{
+		`{"user_id": 1}`,
+		`{"user_id": 1, "request_id": "mine"}`,
+		`{"user_id": "2", "plan": "viewer", "request_id": "mine"}`,
+		`{"user_id": 1, "plan": "weighted", "param_overrides": {"weight": 7}, "request_id": "mine"}`,
+		`{"user_id": 1, "plan": "weighted", "param_overrides": {"wieght": 7}, "request_id": "mine"}`,
+		`{"user_id": 1, "plan": "nobody_has_it", "request_id": "mine"}`,
+		`{"user_id": 1, "plan": "../../etc/passwd", "request_id": "mine"}`,
+		`{"user_id": 1, "plan": "` + strings.Repeat("x", 300) + `", "request_id": "mine"}`,
+		`{"user_id": 1, "plan": "broken", "request_id": "mine"}`,
+		`{"user_id": -1, "request_id": "mine"}`,
+		`{"user_id": 1, "deadline_ms": 0, "request_id": "mine"}`,
+		`{"user_id": 1, "scheduling": "sideways", "request_id": "mine"}`,
+		`{"user_id": 1, "require": ["nobody"], "request_id": "mine"}`,
+		`oops`, ``, " \n ", `{"user_id": 1`, "{\"user_id\":\n1,}", `{"user_id": 1} {"user_id": 2}`, `[1]`, "\xff", `{"user_id": 1e}`,
+	} {
+		reply := w.ask(func(q *serve.Query) { q.Body = []byte(doc) })
+		want := uuids.ReplaceAllString(onStdin(t, w.Engine(), doc), "$1")
+		assert.Equal(t, want, uuids.ReplaceAllString(string(reply.AppendBody(nil)), "$1")+"\n", doc)
+		if strings.Contains(doc, "mine") && reply.Class != serve.OK {
+			assert.Equal(t, "mine", reply.RequestID)
+		}
+	}
+}
+
+// Each class has a request that ends that way.
+func TestEachClass(t *testing.T) {
+	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool} {
+		t.Run(string(model), func(t *testing.T) {
+			w := open(t, rankd.Options{Model: model, MaxInflight: 1, MaxQueue: 1})
+			seen := map[serve.Class]bool{}
+			expect := func(c serve.Class, fill func(q *serve.Query)) {
+				t.Helper()
+				reply := w.ask(fill)
+				assert.Equal(t, c.Label(), reply.Class.Label(), string(reply.AppendBody(nil)))
+				assert.Equal(t, reply.RequestID, body(t, reply)["request_id"])
+				seen[reply.Class] = true
+				if c == serve.OK {
+					assert.Empty(t, reply.Message())
+					return
+				}
+				assert.Contains(t, reply.Message(), body(t, reply)["error"])
+			}
+			user := func(plan string) func(q *serve.Query) {
+				return func(q *serve.Query) { q.Plan, q.User = []byte(plan), []byte("1") }
+			}
+			expect(serve.OK, user("rows"))
+			expect(serve.BadRequest, func(q *serve.Query) { q.Body = []byte(`{"user_id": 0}`) })
+			expect(serve.BadRequest, func(q *serve.Query) { q.Plan, q.User = []byte("rows"), []byte("zero") })
+			expect(serve.BadRequest, user("")) // The engine has no plan of its own.
+			expect(serve.BadRequest, func(q *serve.Query) { user("rows")(q); q.Timeout = -1 })
+			expect(serve.UnknownPlan, user("nobody_has_it"))
+			expect(serve.Unauthenticated, func(q *serve.Query) { user("rows")(q); q.Caller = nil })
+			expect(serve.Forbidden, func(q *serve.Query) { user("rows")(q); q.Caller = caller(t, access.Rules{}) })
+			expect(serve.Internal, user("broken"))
+			expect(serve.Timeout, func(q *serve.Query) { user("slow")(q); q.Timeout = time.Millisecond })
+
+			running, ran := w.start(user("held"))
+			<-w.gate.entered
+			late := func(q *serve.Query) { user("rows")(q); q.Timeout = time.Millisecond }
+			expect(serve.Timeout, late) // in the queue
+			waiting, waited := w.start(user("rows"))
+			expect(serve.Overloaded, user("rows"))
+			waiting.Abandon()
+			close(w.gate.opened)
+			<-ran
+			<-waited
+			assert.Equal(t, serve.OK, running.Reply.Class)
+			assert.Equal(t, serve.Abandoned, waiting.Reply.Class)
+			seen[serve.Abandoned] = true
+
+			assert.EqualValues(t, 1, w.value(`rankd_requests_shed_total{plan="rows",reason="deadline"}`))
+			assert.EqualValues(t, 1, w.value(`rankd_requests_shed_total{plan="rows",reason="queue_full"}`))
+			assert.EqualValues(t, 1, w.value(`rankd_requests_total{class="abandoned",front="http",plan="rows"}`))
+			assert.EqualValues(t, 1, w.value(`rankd_requests_total{class="unknown_plan",front="http",plan="(none)"}`))
+			assert.EqualValues(t, 2, w.value(`rankd_request_queue_delay_seconds{plan="rows"}`))
+
+			require.NoError(t, w.Engine().Close())
+			expect(serve.ShuttingDown, user("rows"))
+			refused := w.Refuse(serve.RESP, serve.TooLarge, "", "more than 5 bytes")
+			assert.Equal(t, "Request too large: more than 5 bytes", refused.Message())
+			seen[refused.Class] = true
+			for _, c := range serve.Classes() {
+				if c != serve.Unavailable { // TestRedisIsUnavailable
+					assert.True(t, seen[c], c.Label())
+				}
+			}
+		})
+	}
+}
+
+func TestRedisIsUnavailable(t *testing.T) {
+	w := open(t, rankd.Options{Plan: "viewer", Redis: "127.0.0.1:1"})
+	reply := w.ask(func(q *serve.Query) { q.User = []byte("1") })
+	assert.Equal(t, serve.Unavailable, reply.Class)
+	assert.Contains(t, reply.Message(), "Redis connection failed: node out (core::viewer): ")
+}
+
+func TestWhatTheFrontKnowsGoesTogetherWithTheBody(t *testing.T) {
+	w := open(t, rankd.Options{Plan: "rows"})
+	for name, c := range map[string]struct {
+		plan, user, body, id string
+		class                serve.Class
+		wantID, wantError    string
+	}{
+		"the engine's own plan":    {"", "1", ``, "", serve.OK, "", ""},
+		"the plan of a path":       {"viewer", "1", ``, "h", serve.OK, "h", ""},
+		"the body's id goes first": {"viewer", "", `{"user_id": 1, "request_id": "b"}`, "h", serve.OK, "b", ""},
+		"the plan said twice":      {"viewer", "", `{"user_id": 1, "plan": "viewer"}`, "h", serve.OK, "h", ""},
+		"two plans":                {"viewer", "", `{"user_id": 1, "plan": "rows"}`, "h", serve.BadRequest, "h", `plan is "rows", and the request came for plan "viewer"`},
+		"two users":                {"viewer", "2", `{"user_id": 1}`, "h", serve.BadRequest, "h", "user_id is 1, and the request came for user 2"},
+		"a bad user":               {"viewer", "2x", `{}`, "h", serve.BadRequest, "h", `user_id as a string must be decimal digits for an integer from 1 to 4294967295, got "2x"`},
+		"a broken body":            {"viewer", "2", `{`, "h", serve.BadRequest, "h", "the input ends in the middle of a document"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reply := w.ask(func(q *serve.Query) {
+				q.Plan, q.User, q.Body, q.RequestID = []byte(c.plan), []byte(c.user), []byte(c.body), []byte(c.id)
+			})
+			assert.Equal(t, c.class.Label(), reply.Class.Label())
+			if c.wantID != "" {
+				assert.Equal(t, c.wantID, body(t, reply)["request_id"])
+			}
+			if c.wantError != "" {
+				assert.Contains(t, body(t, reply)["detail"], c.wantError)
+			}
+		})
+	}
+}
+
+// The shorter timeout counts.
+func TestTimeouts(t *testing.T) {
+	w := open(t, rankd.Options{Plan: "held"})
+	defer close(w.gate.opened)
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		body    string
+		limit   string
+	}{
+		"of the front":               {2 * time.Millisecond, `{"user_id": 1}`, "limit 2ms"},
+		"of the body":                {0, `{"user_id": 1, "deadline_ms": 3}`, "limit 3ms"},
+		"of both, the front's first": {2 * time.Millisecond, `{"user_id": 1, "deadline_ms": 60000}`, "limit 2ms"},
+		"of both, the body's first":  {time.Minute, `{"user_id": 1, "deadline_ms": 3}`, "limit 3ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reply := w.ask(func(q *serve.Query) { q.Timeout, q.Body = c.timeout, []byte(c.body) })
+			assert.Equal(t, serve.Timeout, reply.Class)
+			assert.Contains(t, reply.Message(), "limit ")
+		})
+	}
+}
+
+func TestGrants(t *testing.T) {
+	w := open(t, rankd.Options{Plan: "rows"})
+	for name, c := range map[string]struct {
+		rules  access.Rules
+		body   string
+		detail string // of the refusal; empty: the request is answered
+	}{
+		"nothing, the engine's own plan":   {access.Rules{}, `{"user_id": 1}`, `plan "rows"`},
+		"another plan":                     {access.Rules{Plans: []string{"rows"}}, `{"user_id": 1, "plan": "viewer"}`, `plan "viewer"`},
+		"a plan that nobody has":           {access.Rules{Plans: []string{"rows"}}, `{"user_id": 1, "plan": "nobody_has_it"}`, `plan "nobody_has_it"`},
+		"by pattern":                       {access.Rules{Plans: []string{"view*"}}, `{"user_id": 1, "plan": "viewer"}`, ""},
+		"scheduling":                       {access.Rules{Plans: []string{"*"}}, `{"user_id": 1, "scheduling": "inline_all"}`, "scheduling is set"},
+		"scheduling granted":               {access.Rules{Plans: []string{"*"}, Grants: []access.Grant{access.Scheduling}}, `{"user_id": 1, "scheduling": "inline_all"}`, ""},
+		"trace":                            {access.Rules{Plans: []string{"*"}}, `{"user_id": 1, "trace": true}`, "trace is set"},
+		"trace granted":                    {access.Rules{Plans: []string{"*"}, Grants: []access.Grant{access.Trace}}, `{"user_id": 1, "trace": true}`, ""},
+		"trace not asked for":              {access.Rules{Plans: []string{"*"}}, `{"user_id": 1, "trace": false}`, ""},
+		"explain":                          {access.Rules{Plans: []string{"*"}}, `{"user_id": 1, "explain": [1]}`, "explain is set"},
+		"explain granted":                  {access.Rules{Plans: []string{"*"}, Grants: []access.Grant{access.Explain}}, `{"user_id": 1, "explain": [1]}`, ""},
+		"an override":                      {access.Rules{Plans: []string{"*"}}, `{"user_id": 1, "param_overrides": {"weight": 1}}`, `param_overrides sets "weight"`},
+		"an override granted":              {access.Rules{Plans: []string{"*"}, Overrides: []string{"weight"}}, `{"user_id": 1, "param_overrides": {"weight": 1}}`, ""},
+		"one of two overrides":             {access.Rules{Plans: []string{"*"}, Overrides: []string{"weight"}}, `{"user_id": 1, "param_overrides": {"weight": 1, "blocklist_regex": "a"}}`, `param_overrides sets "blocklist_regex"`},
+		"no overrides":                     {access.Rules{Plans: []string{"*"}}, `{"user_id": 1, "param_overrides": {}}`, ""},
+		"a request that is wrong, besides": {access.Rules{}, `{"user_id": 0}`, "user_id must be"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reply := w.ask(func(q *serve.Query) { q.Caller, q.Body = caller(t, c.rules), []byte(c.body) })
+			if c.detail == "" {
+				assert.Equal(t, serve.OK, reply.Class, string(reply.AppendBody(nil)))
+				return
+			}
+			assert.Contains(t, reply.Message(), c.detail)
+			if name != "a request that is wrong, besides" {
+				assert.Equal(t, serve.Forbidden, reply.Class)
+			}
+		})
+	}
+}
+
+func TestPlans(t *testing.T) {
+	w := open(t, rankd.Options{PlanFile: "own", PlanText: plan("own", `{"node_id": "out", "op": "test::fixed_source", "inputs": []}`).Data})
+	names := func(c *access.Caller) (names []string) {
+		for _, p := range w.Plans(c) {
+			names = append(names, p.Name)
+			assert.Equal(t, p.Name == "broken", p.Err != nil)
+		}
+		return names
+	}
+	assert.Equal(t, []string{"broken", "held", "own", "rows", "slow", "viewer", "weighted"}, names(root(t)))
+	assert.Equal(t, []string{"viewer"}, names(caller(t, access.Rules{Plans: []string{"v*"}})))
+	assert.Empty(t, names(caller(t, access.Rules{})))
+	assert.Empty(t, names(nil))
+	reply := w.ask(func(q *serve.Query) { q.Plan, q.User = []byte("own"), []byte("1") })
+	assert.Equal(t, serve.OK, reply.Class)
+}
+
+// A query serves one request after the other, and takes nothing with it.
+func TestAQueryIsUsedAgain(t *testing.T) {
+	w := open(t, rankd.Options{Plan: "rows"})
+	done := make(chan struct{}, 1)
+	q := w.NewQuery(serve.RESP, func(*serve.Query) { done <- struct{}{} })
+	buffer := []byte(`{"user_id": 1, "request_id": "first"}`)
+	q.Caller, q.Body = root(t), buffer
+	q.Abandon() // of the use before
+	w.Ask(q)
+	copy(buffer, bytes.Repeat([]byte("!"), len(buffer)))
+	<-done
+	assert.Equal(t, serve.OK, q.Reply.Class)
+	assert.Equal(t, "first", q.Reply.RequestID)
+	q.Release()
+	assert.Equal(t, serve.Reply{}, q.Reply)
+	q.Caller, q.User = root(t), []byte("2")
+	w.Ask(q)
+	<-done
+	assert.Equal(t, serve.OK, q.Reply.Class)
+	assert.NotEqual(t, "first", q.Reply.RequestID)
+	assert.EqualValues(t, 2, w.value(`rankd_requests_total{class="ok",front="resp",plan="rows"}`))
+}
+
+func TestAnAbandonedRequestEnds(t *testing.T) {
+	w := open(t, rankd.Options{Plan: "held"})
+	q, done := w.start(func(q *serve.Query) { q.User = []byte("1") })
+	<-w.gate.entered
+	q.Abandon()
+	close(w.gate.opened)
+	<-done
+	assert.Contains(t, []string{"abandoned", "ok"}, q.Reply.Class.Label()) // The gate is the plan's last node.
+}
+
+// Requests that wait have no goroutine, nor have those that are refused.
+func TestNoGoroutinePerRequest(t *testing.T) {
+	const waiting = 400
+	w := open(t, rankd.Options{Plan: "held", MaxInflight: 1, MaxQueue: waiting})
+	done := make(chan struct{}, waiting+1)
+	ask := func() {
+		q := w.NewQuery(serve.RESP, func(*serve.Query) { done <- struct{}{} })
+		q.Caller, q.User = w.caller, []byte("1")
+		w.Ask(q)
+	}
+	ask()
+	<-w.gate.entered
+	before := runtime.NumGoroutine()
+	for range waiting {
+		ask()
+	}
+	for range waiting {
+		ask()
+		<-done // refused inside
+	}
+	assert.InDelta(t, before, runtime.NumGoroutine(), 5)
+	assert.EqualValues(t, waiting, w.value(`rankd_requests_total{class="overloaded",front="resp",plan="held"}`))
+	close(w.gate.opened)
+	for range waiting + 1 {
+		<-done
+	}
+	assert.EqualValues(t, waiting+1, w.value(`rankd_requests_total{class="ok",front="resp",plan="held"}`))
+}

@@ -1,0 +1,114 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/serve/access"
+)
+
+// refusal returns the error of a request that the engine has nothing to do with.
+func refusal(c Class, requestID, detail string) *rankd.Error {
+	return &rankd.Error{RequestID: requestID, Text: c.Sentence(), Detail: detail}
+}
+
+// ofEngine returns an error of the engine with its class. Each is an *rankd.Error, as Start, ParseRequestFor and Refused promise.
+func ofEngine(err error) (Class, *rankd.Error) { return classOf(err), err.(*rankd.Error) }
+
+// idOr returns the id that came with a request, or a new one.
+func idOr(given []byte) string {
+	if len(given) > 0 {
+		return string(given)
+	}
+	return request.NewID()
+}
+
+// parse reads the request. The error is an *rankd.Error.
+func (q *Query) parse() (err error) {
+	s := q.service
+	g := rankd.Given{Plan: s.planName(q.Plan), RequestID: string(q.RequestID)}
+	if q.Timeout < 0 {
+		return rankd.Refused(&request.Error{RequestID: idOr(q.RequestID), Code: request.CodeInvalid, Detail: "the timeout must be positive", Offset: -1})
+	}
+	if len(q.User) > 0 {
+		if g.UserID, err = request.UserID(q.User); err != nil {
+			return withID(err, idOr(q.RequestID))
+		}
+	}
+	if q.request, err = s.engine.ParseRequestFor(q.Body, g); err != nil {
+		return q.located(err)
+	}
+	return nil
+}
+
+// planName returns the name of a plan, without a copy if the service has it.
+func (s *Service) planName(name []byte) string {
+	if p := s.plans[string(name)]; p != nil {
+		return p.name
+	}
+	return string(name)
+}
+
+// located returns the error of a body as it would be on stdin, where a syntax error names its line.
+func (q *Query) located(err error) error {
+	var refused *request.Error
+	if !errors.As(err, &refused) || refused.Code != request.CodeInvalidJSON {
+		return err
+	}
+	if q.Locate != nil {
+		return withID(q.Locate(refused), refused.RequestID)
+	}
+	stream := request.NewStream(bytes.NewReader(q.Body), len(q.Body)+1)
+	doc, fault := stream.Next()
+	switch {
+	case fault == nil:
+		return withID(stream.Locate(refused, doc), refused.RequestID)
+	case fault == io.EOF:
+		return err
+	default:
+		return withID(fault, refused.RequestID)
+	}
+}
+
+// withID returns the *rankd.Error for an error of package request, with the id of the request.
+func withID(err error, requestID string) *rankd.Error {
+	failed := *rankd.Refused(err)
+	failed.RequestID = requestID
+	return &failed
+}
+
+// notGranted says what the request asks for and its caller may not. It is empty if the caller may ask for all of it.
+func (q *Query) notGranted() (detail string) {
+	c, r := q.Caller, &q.request
+	if name := q.planAsked(); name != "" && !c.MayPlan(name) {
+		return "the caller may not ask for plan " + excerpt.Quote(name)
+	}
+	for _, asked := range [...]struct {
+		set   bool
+		grant access.Grant
+	}{
+		{r.Scheduling != "", access.Scheduling}, {r.Trace, access.Trace}, {r.Explain.Asked(), access.Explain},
+	} {
+		if asked.set && !c.May(asked.grant) {
+			return asked.grant.String() + " is set, and the caller may not set it"
+		}
+	}
+	for _, param := range r.Overrides() {
+		if !c.MayOverride(param) {
+			return "param_overrides sets " + excerpt.Quote(param) + ", and the caller may not set it"
+		}
+	}
+	return ""
+}
+
+// planAsked returns the name of the plan that the request asks for, or would run. It is empty if there is none.
+func (q *Query) planAsked() string {
+	if q.request.Plan != "" {
+		return q.request.Plan
+	}
+	return q.service.own.name
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+// off is the value of an address flag that turns its front off.
+const off = "off"
+
+// address is where a front listens. Immutable; any goroutine.
+type address struct {
+	flag       string
+	host, port string // port: "" if the front is off
+}
+
+// parseAddress reads "host:port", ":port" or "off".
+func parseAddress(flag, value string) (address, error) {
+	if value == off {
+		return address{flag: flag}, nil
+	}
+	host, port, err := net.SplitHostPort(value)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return address{}, fmt.Errorf("--%s is host:port, :port or off, not %s", flag, excerpt.Quote(value))
+	}
+	return address{flag, host, port}, nil
+}
+
+func (a address) on() bool { return a.port != "" }
+
+func (a address) String() string { return net.JoinHostPort(a.host, a.port) }
+
+// clashes reports whether two fronts ask for the same port. Port 0 means any free port.
+func (a address) clashes(b address) bool {
+	if !a.on() || a.port == "0" || a.port != b.port {
+		return false
+	}
+	return a.host == b.host || a.everywhere() || b.everywhere()
+}
+
+// everywhere reports whether the front listens on all addresses of the machine.
+func (a address) everywhere() bool {
+	ip := net.ParseIP(a.host)
+	return a.host == "" || ip != nil && ip.IsUnspecified()
+}
+
+// local reports whether only this machine reaches the front.
+func (a address) local() bool {
+	ip := net.ParseIP(a.host)
+	return a.host == "localhost" || ip != nil && ip.IsLoopback()
+}

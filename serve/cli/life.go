@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/engineflags"
+)
+
+// serve runs a server from its start to its end.
+func (p *Program) serve(ctx context.Context, o *options) (failure error) {
+	log := p.logger(o.log)
+	store, err := o.store()
+	if err != nil {
+		return err
+	}
+	certificates, err := o.certificates()
+	if err != nil {
+		return err
+	}
+	p.Tune(o.CPUThreads)
+	defer boundMemory()()
+	traces, err := o.OpenTraceFile()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		dropped, err := traces.Close()
+		if dropped > 0 {
+			log.Warn("traces came faster than they could be written, and were dropped", "dropped", dropped)
+		}
+		failure = errors.Join(failure, err)
+	}()
+	redis := new(engineflags.EmbeddedRedis)
+	defer redis.Close()
+	engine, err := p.openEngine(o, log, redis, traces)
+	if err != nil {
+		return err
+	}
+	s := &server{log: log, engine: engine, store: store, certificates: certificates}
+	if err := s.build(o); err != nil {
+		return errors.Join(err, engine.Close())
+	}
+	reloading := s.startReloading(o)
+	defer reloading.stop()
+	return s.run(ctx, o)
+}
+
+// run listens, serves until ctx ends or a front fails, and ends in order.
+func (s *server) run(ctx context.Context, o *options) error {
+	var serving sync.WaitGroup
+	failed := make(chan error, len(s.entrances)+1) // has room for each front
+	err := s.listen(o)
+	if err == nil {
+		for i := range s.entrances {
+			e := &s.entrances[i]
+			serving.Go(func() { failed <- s.serveFront(e) })
+		}
+		if s.admin != nil {
+			serving.Go(func() { failed <- s.serveOperators() })
+		}
+		s.ready.Store(true)
+		s.started()
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+		}
+	}
+	if err == nil {
+		s.leave(o)
+	}
+	err = errors.Join(err, s.end(o.ShutdownGrace))
+	serving.Wait()
+	return err
+}
+
+// serveFront serves one front. An error means that it can take no more connections.
+func (s *server) serveFront(e *entrance) error {
+	l := e.listener
+	if e.tls != nil {
+		l = tls.NewListener(l, e.tls)
+	}
+	if err := e.front.Serve(l); err != nil {
+		return &command.RuntimeError{Err: fmt.Errorf("%s: %w", e.name, err)}
+	}
+	return nil
+}
+
+func (s *server) serveOperators() error {
+	if err := s.admin.Serve(s.operators); !errors.Is(err, http.ErrServerClosed) {
+		return &command.RuntimeError{Err: fmt.Errorf("admin: %w", err)}
+	}
+	return nil
+}
+
+// leave tells load balancers that the server ends, and serves on for as long as they may need to see it.
+func (s *server) leave(o *options) {
+	s.ready.Store(false)
+	s.log.Info("draining", "delay_ms", o.drainDelayMS, "grace_ms", o.ShutdownGraceMS)
+	if s.http != nil {
+		s.http.Leave()
+	}
+	time.Sleep(engineflags.Milliseconds(o.drainDelayMS))
+}
+
+// lastWords is how long HTTP clients have to take the answer that their requests were left.
+const lastWords = time.Second
+
+// end stops accepting, lets requests in flight have their answers for as long as grace, and closes everything. The error says that
+// requests were left.
+func (s *server) end(grace time.Duration) error {
+	s.ready.Store(false)
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	var draining sync.WaitGroup
+	for i := range s.entrances {
+		e := &s.entrances[i]
+		draining.Go(func() {
+			if err := e.front.Drain(ctx); err != nil {
+				s.log.Warn("connections are left, and the grace is over", "front", e.name)
+			}
+			if e.listener != nil {
+				_ = e.listener.Close() // of a front that never served
+			}
+		})
+	}
+	draining.Wait()
+	m := s.engine.Metrics()
+	left := m.Live + m.Admission.Waiting
+	if s.resp != nil {
+		_ = s.resp.Close() // before the engine: its connections live on the engine's loop
+	}
+	_ = s.engine.Shutdown(ctx) // fails the requests that are left
+	if s.http != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+		_ = s.http.Drain(ctx)
+		cancel()
+		_ = s.http.Close()
+	}
+	if s.admin != nil {
+		_ = s.admin.Close() // last, so that operators can watch the end
+		if s.operators != nil {
+			_ = s.operators.Close() // of a port that was never served
+		}
+	}
+	s.log.Info("ended", "requests_left", left)
+	if left > 0 {
+		return &command.RuntimeError{Err: fmt.Errorf("--shutdown_grace_ms was too short for %d requests", left)}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/serve/access"
+)
+
+func page(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../docs", path))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestTheServingPageListsEachFlag compares the tables of flags with the flags, and their defaults.
+func TestTheServingPageListsEachFlag(t *testing.T) {
+	listed := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `--([a-z_]+)` \\| .* \\| (.*) \\|$").FindAllStringSubmatch(page(t, "serving.md"), -1) {
+		assert.NotContains(t, listed, row[1], "listed once")
+		listed[row[1]] = strings.Trim(row[2], "`")
+	}
+	newCommand(new(options), nil).Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		want := f.DefValue
+		switch {
+		case f.Name == "cpu_threads":
+			want = "by cores"
+		case want == "" || want == "[]":
+			want = "none"
+		}
+		assert.Equal(t, want, listed[f.Name], "--%s", f.Name)
+		delete(listed, f.Name)
+	})
+	assert.Empty(t, listed, "rows without a flag")
+}
+
+// TestTheServingPageShowsASoundFileOfTokens reads the file that the page shows.
+func TestTheServingPageShowsASoundFileOfTokens(t *testing.T) {
+	shown := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(page(t, "serving.md"))
+	require.NotNil(t, shown)
+	path := filepath.Join(t.TempDir(), "tokens.toml")
+	require.NoError(t, os.WriteFile(path, []byte(shown[1]), 0o600))
+	store, err := access.Open(path)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"feed"}, store.Names())
+	caller, ok := store.Lookup([]byte("test"))
+	require.True(t, ok)
+	assert.True(t, caller.MayPlan("feed_1"))
+}
+
+// TestTheServingPageMakesADigest runs the commands of the page that make a token.
+func TestTheServingPageMakesADigest(t *testing.T) {
+	if _, err := exec.LookPath("sha256sum"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.token"), []byte("test\n"), 0o600)) // as openssl ends its output
+	shown := regexp.MustCompile(`(?m)^\$ (tr .* sha256sum)$`).FindStringSubmatch(page(t, "serving.md"))
+	require.NotNil(t, shown)
+	command := exec.CommandContext(t.Context(), "sh", "-c", shown[1])
+	command.Dir = dir
+	output, err := command.Output()
+	require.NoError(t, err)
+	digest, _, _ := strings.Cut(string(output), " ")
+	assert.Contains(t, page(t, "serving.md"), digest)
+}
+
+// TestDeployedCommandLines: rankd accepts the command lines of the unit and of the image, and the image's build needs no C compiler.
+func TestDeployedCommandLines(t *testing.T) {
+	unit := regexp.MustCompile(`(?m)^ExecStart=\S+/rankd serve (.*)$`).FindStringSubmatch(page(t, "deploy/rankd.service"))
+	require.NotNil(t, unit)
+	o, err := parsed(strings.Fields(unit[1])...)
+	require.NoError(t, err)
+	stop := regexp.MustCompile(`(?m)^TimeoutStopSec=15$`).FindString(page(t, "deploy/rankd.service"))
+	assert.NotEmpty(t, stop)
+	assert.Less(t, o.drainDelayMS+o.ShutdownGraceMS, 15_000, "systemd waits for the drain")
+
+	image := page(t, "deploy/Containerfile")
+	entry := regexp.MustCompile(`(?m)^ENTRYPOINT (.*)$`).FindStringSubmatch(image)
+	require.NotNil(t, entry)
+	var words []string
+	require.NoError(t, json.Unmarshal([]byte(entry[1]), &words))
+	require.Equal(t, []string{"/rankd", "serve"}, words[:2])
+	for _, more := range []string{"", " " + regexp.MustCompile(`(?m)^#.* rankd (--.*)$`).FindStringSubmatch(image)[1]} {
+		_, err = parsed(append(words[2:], strings.Fields(more)...)...)
+		assert.NoError(t, err, more)
+	}
+	assert.Contains(t, image, "RUN CGO_ENABLED=0 go build ")
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", "./cmd/rankd")
+	list.Dir, list.Env = "../..", append(os.Environ(), "CGO_ENABLED=1")
+	needCgo, err := list.Output()
+	require.NoError(t, err)
+	assert.Empty(t, strings.TrimSpace(string(needCgo)), "packages that need a C compiler")
+}

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"io"
+	"log/slog"
+
+	"github.com/rankd/rankd"
+)
+
+// Program is the program whose command this is. Its errors tell the exit status, as in package
+// command. One goroutine.
+type Program struct {
+	Stderr   io.Writer            // takes the log
+	Tune     func(cpuThreads int) // sets the process up before the engine is opened
+	Compiler rankd.Compiler       // of plans that are sources; nil: none
+}
+
+// logger returns the log in the form that the flag names.
+func (p *Program) logger(form string) *slog.Logger {
+	if form == logJSON {
+		return slog.New(slog.NewJSONHandler(p.Stderr, nil))
+	}
+	return slog.New(slog.NewTextHandler(p.Stderr, nil))
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/version"
+	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/admin"
+	"github.com/rankd/rankd/serve/httpfront"
+	"github.com/rankd/rankd/serve/respfront"
+)
+
+// front is a way in. Any goroutine.
+type front interface {
+	// Serve takes connections until Drain closes the listener; it then returns nil.
+	Serve(net.Listener) error
+	// Drain takes no more connections, and returns when the last one is closed or ctx ends.
+	Drain(ctx context.Context) error
+}
+
+// entrance is a front and where it listens. Immutable once it listens.
+type entrance struct {
+	name     string
+	address  address
+	front    front
+	tls      *tls.Config // nil: none
+	listener net.Listener
+}
+
+// server is the parts of a running server. One goroutine.
+type server struct {
+	log          *slog.Logger
+	engine       *rankd.Engine
+	service      *serve.Service
+	store        *access.Store
+	certificates *access.Certificates // nil: no TLS
+
+	entrances []entrance
+	http      *httpfront.Front // nil: off
+	resp      *respfront.Front // nil: off
+	admin     *http.Server     // nil: off
+	operators net.Listener     // of admin
+	operator  *access.Caller   // on whose behalf admin asks
+
+	ready atomic.Bool // read by /readyz, on any goroutine
+}
+
+// openEngine opens the engine, which lets requests choose whatever their callers may.
+func (p *Program) openEngine(o *options, log *slog.Logger, redis *engineflags.EmbeddedRedis, traces *engineflags.TraceFile) (*rankd.Engine, error) {
+	options, err := o.Options()
+	if err != nil {
+		return nil, err
+	}
+	options.Logger, options.Compiler = log, p.Compiler
+	options.MaxInflight, options.MaxQueue = o.maxInflight, o.maxQueue
+	options.AllowRequestScheduling, options.AllowRequestTrace, options.AllowRequestExplain = true, true, true
+	o.Record(&options, traces.Sink())
+	if o.Env == "dev" {
+		options.EmbeddedRedis = redis.Start
+	}
+	e, err := rankd.Open(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.CheckOffer(e); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	redis.Announce(func(addr string, users int) {
+		log.Info("using an embedded Redis with demo data; --redis host:port for your own", "address", addr, "users", users)
+	})
+	return e, nil
+}
+
+// build makes the fronts that the flags ask for. It opens nothing but the service.
+func (s *server) build(o *options) (err error) {
+	s.operator, err = access.NewCaller(access.Rules{
+		Name: "admin", Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []access.Grant{access.Scheduling, access.Trace, access.Explain},
+	})
+	if err != nil {
+		return err
+	}
+	metrics := prometheus.NewRegistry()
+	s.service, err = serve.New(s.engine, serve.Options{
+		Format: o.Format(), Logger: s.log, LogPerSecond: o.logPerSecond, Registerer: metrics,
+	})
+	if err != nil {
+		return err
+	}
+	if o.httpAddress.on() {
+		s.http, err = httpfront.New(s.service, s.store, httpfront.Options{
+			MaxConnections: o.maxConnections, MaxHeaderBytes: o.maxHeaderBytes, MaxRequestBytes: o.maxRequestBytes,
+			MaxBodyBytes: o.maxBodyBytes, BatchInflight: o.batchInflight,
+			IdleTimeout: engineflags.Milliseconds(o.httpIdleTimeoutMS), ReadTimeout: engineflags.Milliseconds(o.readTimeoutMS),
+			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), Logger: s.log,
+		})
+		if err != nil {
+			return err
+		}
+		s.entrances = append(s.entrances, entrance{name: "http", address: o.httpAddress, front: s.http, tls: s.secured("http/1.1")})
+	}
+	if o.respAddress.on() {
+		s.resp = respfront.New(s.service, s.store, s.engine.Reactor(), respfront.Options{
+			MaxConnections: o.maxConnections, MaxCommandBytes: o.maxRequestBytes, MaxPipeline: o.maxPipeline, MaxUnsentBytes: o.maxUnsentBytes,
+			IdleTimeout: engineflags.Milliseconds(o.respIdleTimeoutMS), ReadTimeout: engineflags.Milliseconds(o.readTimeoutMS),
+			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), CancelAtEOF: o.respCancelAtEOF, Logger: s.log,
+		})
+		s.entrances = append(s.entrances, entrance{name: "resp", address: o.respAddress, front: s.resp, tls: s.secured()})
+	}
+	if !o.adminAddress.on() {
+		return nil
+	}
+	s.admin = &http.Server{
+		Handler: admin.Handler(admin.Options{
+			Service: s.service, Registry: metrics, Ready: s.readiness, Caller: s.operator,
+		}),
+		ReadHeaderTimeout: adminHeaderTimeout, IdleTimeout: adminIdleTimeout, MaxHeaderBytes: adminHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	return nil
+}
+
+// secured returns how a front speaks TLS, with these protocols over it, or nil.
+func (s *server) secured(protocols ...string) *tls.Config {
+	if s.certificates == nil {
+		return nil
+	}
+	config := s.certificates.Config()
+	config.NextProtos = protocols
+	return config
+}
+
+// The limits of the port for operators. Answers have no bound in time, because a CPU profile takes as long as it is asked for.
+const (
+	adminHeaderTimeout = 5 * time.Second
+	adminIdleTimeout   = 2 * time.Minute
+	adminHeaderBytes   = 16 << 10
+)
+
+// errNotReady is what /readyz says before the fronts listen and once the server drains.
+var errNotReady = errors.New("starting or draining")
+
+// readiness says why load balancers should send nothing. Any goroutine.
+func (s *server) readiness() error {
+	if !s.ready.Load() {
+		return errNotReady
+	}
+	return nil
+}
+
+// listen opens all ports. The caller closes what is open after an error, too.
+func (s *server) listen(o *options) error {
+	for i := range s.entrances {
+		e := &s.entrances[i]
+		l, err := net.Listen("tcp", e.address.String())
+		if err != nil {
+			return cannotListen(e.address.flag, err)
+		}
+		e.listener = l
+		s.log.Info("listening", "front", e.name, "address", l.Addr().String(), "tls", e.tls != nil)
+		if o.tokens != "" && e.tls == nil && !e.address.local() {
+			s.log.Warn("tokens travel in clear, since there is no TLS", "front", e.name)
+		}
+	}
+	if s.admin == nil {
+		return nil
+	}
+	l, err := net.Listen("tcp", o.adminAddress.String())
+	if err != nil {
+		return cannotListen(o.adminAddress.flag, err)
+	}
+	s.operators = l
+	s.log.Info("listening", "front", "admin", "address", l.Addr().String(), "tls", false)
+	return nil
+}
+
+func cannotListen(flag string, err error) error {
+	return &command.RuntimeError{Err: fmt.Errorf("--%s: %w", flag, err)}
+}
+
+// started logs that the server is ready, and for whom.
+func (s *server) started() {
+	v := version.Read()
+	attributes := []any{"version", v.String(), "plans", len(s.service.Plans(s.operator))}
+	if s.store.Anonymous() == nil {
+		attributes = append(attributes, "tokens", len(s.store.Names()))
+	}
+	if s.certificates != nil {
+		attributes = append(attributes, "certificate_expires", s.certificates.Expires())
+	}
+	s.log.Info("ready", attributes...)
+}

@@ -1,0 +1,145 @@
+package endtoend
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The crowd of each front, and the memory in which the server bears it.
+const (
+	idleConnections = 10_000
+	slowConnections = 1_000 // one half writes slowly, the other reads slowly
+	unread          = 8     // requests whose answers a slow reader leaves alone, but for a byte
+	residentMax     = 300 << 20
+)
+
+// crowdPlan answers with 100 rows, some 3 KB, and asks nobody.
+const crowdPlan = `{"schema_version": 1, "plan_name": "crowd", "nodes": [
+    {"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 100}},
+    {"node_id": "score", "op": "vm", "inputs": ["rows"], "params": {"out_key": 2001, "expr_id": "halved"}}
+], "outputs": ["score"], "expr_table": {"halved": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 0.5}}}}`
+
+// TestCrowd opens thousands of connections to a front and has the server answer others meanwhile.
+func TestCrowd(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	const needed = idleConnections + slowConnections + 500
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)) // Go has raised it as far as it goes
+	if limit.Cur < needed {
+		missing(t, fmt.Sprintf("the crowd needs %d descriptors, and the limit is %d (ulimit -n)", needed, limit.Cur))
+	}
+	plans := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(plans, "crowd.plan.json"), []byte(crowdPlan), 0o600))
+	for i, name := range []string{"RESP", "HTTP"} {
+		t.Run(name, func(t *testing.T) {
+			// A server for crowds is told its memory, since its collector is set up for small heaps.
+			server := serve(t, programs.plain.get(t, false), []string{"GOMEMLIMIT=256MiB"}, "--plan_dir", plans, "--env", "test", "--max_connections", strconv.Itoa(needed), "--read_timeout_ms", "60000", "--write_timeout_ms", "60000")
+			f := frontsOf(server.RESP, server.HTTP)[i]
+			before, err := server.Resident()
+			require.NoError(t, err)
+
+			idle := f.crowd(t, idleConnections)
+			f.askAll(t, idle, f.ask("crowd", 1, "idle")) // each has asked once before it falls idle
+			for _, w := range idle {
+				f.expect(t, w, "idle")
+			}
+			afterIdle, err := server.Resident()
+			require.NoError(t, err)
+
+			request := f.ask("crowd", 1, "slow")
+			writers, readers := f.crowd(t, slowConnections/2), f.crowd(t, slowConnections/2)
+			f.askAll(t, readers, bytes.Repeat(request, unread))
+			const slowBytes = 20
+			for i := range slowBytes { // byte by byte, each writer once in turn
+				for _, w := range writers {
+					_, err := w.Write(request[i : i+1])
+					require.NoError(t, err)
+				}
+			}
+
+			fresh, err := open(f.addr)
+			require.NoError(t, err)
+			defer fresh.Close()
+			var slowest time.Duration
+			for range 100 {
+				asked := time.Now()
+				require.Empty(t, f.rank(t, fresh, "crowd", 1, "fresh").code)
+				slowest = max(slowest, time.Since(asked))
+			}
+			resident, err := server.Resident()
+			require.NoError(t, err)
+			heap, err := server.Heap(t.Context())
+			require.NoError(t, err)
+			t.Logf("resident: %d MiB at first, %d MiB with %d idle connections, %d MiB with %d slow ones, too; the slowest of 100 requests beside them took %v; the heap then holds %d MiB",
+				before>>20, afterIdle>>20, idleConnections, resident>>20, slowConnections, slowest, heap>>20)
+			assert.LessOrEqual(t, resident, int64(residentMax))
+
+			// Nobody has lost a thing.
+			for _, w := range writers {
+				_, err := w.Write(request[slowBytes:])
+				require.NoError(t, err)
+			}
+			for _, w := range writers {
+				f.expect(t, w, "slow")
+			}
+			for _, w := range readers {
+				for range unread {
+					f.expect(t, w, "slow")
+				}
+			}
+			for _, w := range idle[:100] {
+				require.Empty(t, f.rank(t, w, "crowd", 1, "again").code)
+			}
+		})
+	}
+}
+
+// crowd opens connections that end with the test.
+func (f *front) crowd(t testing.TB, n int) []*wire {
+	t.Helper()
+	all := make([]*wire, n)
+	for i := range all {
+		w, err := open(f.addr)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = w.Close() })
+		all[i] = w
+	}
+	return all
+}
+
+// askAll sends the same bytes on each connection and waits for the first byte of each answer. No more connections ask at once
+// than the server lets in.
+func (f *front) askAll(t testing.TB, all []*wire, request []byte) {
+	t.Helper()
+	for group := range slices.Chunk(all, 100) {
+		for _, w := range group {
+			_, err := w.Write(request)
+			require.NoError(t, err)
+		}
+		for _, w := range group {
+			_, err := w.in.Peek(1)
+			require.NoError(t, err)
+		}
+	}
+}
+
+// expect reads the answer to a request with that id.
+func (f *front) expect(t testing.TB, w *wire, id string) {
+	t.Helper()
+	r, err := f.read(w)
+	require.NoError(t, err)
+	require.Equal(t, id, decode(t, r.text).RequestID, r.text)
+}

@@ -1,0 +1,145 @@
+package httpfront
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/rankd/rankd/serve"
+)
+
+// The content types of answers.
+const (
+	typeJSON      = "application/json"
+	typeJSONLines = "application/x-ndjson"
+)
+
+// problem is a refusal of the front itself: the request does not get as far as the service. Immutable.
+type problem struct {
+	class  serve.Class // for the metrics and the log
+	status int         // 0: the status of the class
+	detail string
+	ends   bool // the connection ends, since nobody knows where the next request begins
+}
+
+// The problems whose details do not depend on the request.
+var (
+	tooSlow    = &problem{serve.BadRequest, http.StatusRequestTimeout, "the request did not arrive in time", true}
+	brokenBody = &problem{serve.BadRequest, 0, "the body ends early, or its chunks are broken", true}
+	manyBodies = &problem{serve.Overloaded, 0, "too many long bodies are on their way", true}
+	longHead   = &problem{serve.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "request line and headers are too long together", true}
+	badHead    = &problem{serve.BadRequest, 0, "the request line or a header is malformed", true}
+	badVersion = &problem{serve.BadRequest, http.StatusHTTPVersionNotSupported, "the version must be HTTP/1.1 or HTTP/1.0", true}
+	oldVersion = &problem{serve.BadRequest, http.StatusHTTPVersionNotSupported, "a batch needs HTTP/1.1", false}
+	noBody     = &problem{serve.BadRequest, 0, "a batch needs a body", false}
+	noPath     = &problem{serve.BadRequest, http.StatusNotFound, "no such path; GET /openapi.json lists the paths", false}
+	noMethod   = &problem{serve.BadRequest, http.StatusMethodNotAllowed, "the path takes another method", false}
+	noToken    = &problem{serve.Unauthenticated, 0, "the header Authorization must be: Bearer, and a token", false}
+	badToken   = &problem{serve.Unauthenticated, 0, "the token is unknown", false}
+	badTimeout = &problem{serve.BadRequest, 0, "X-Request-Timeout-Ms must be a number of milliseconds, 1 or more", false}
+	encoded    = &problem{serve.BadRequest, http.StatusUnsupportedMediaType, "a body with a Content-Encoding is not understood", false}
+)
+
+func tooLarge(most int) *problem {
+	return &problem{class: serve.TooLarge, detail: fmt.Sprintf("the body is longer than %d bytes", most)}
+}
+
+func (f fault) problem() *problem {
+	return &problem{class: serve.BadRequest, detail: string(f), ends: true}
+}
+
+func (p *problem) statusCode() int {
+	if p.status != 0 {
+		return p.status
+	}
+	return p.class.Status()
+}
+
+// refuse answers a request with a problem.
+func (x *exchange) refuse(p *problem) {
+	reply := x.front.service.Refuse(serve.HTTP, p.class, string(x.head.id()), p.detail)
+	if p.ends {
+		x.ctx.SetConnectionClose()
+		x.conn.lingering = true
+	}
+	x.answer(&reply, p.statusCode())
+}
+
+// answer writes the reply with its headers.
+func (x *exchange) answer(reply *serve.Reply, status int) {
+	x.echo(reply.RequestID)
+	x.front.write(&x.ctx.Response, reply, status)
+}
+
+// echo repeats the ids of the request in the answer. An id of the front's own, or of the body, stands in for a missing one.
+func (x *exchange) echo(replyID string) {
+	headers := &x.ctx.Response.Header
+	if id := x.head.id(); id != nil {
+		headers.SetBytesV(fieldNames[requestID], id)
+	} else if isID(replyID) {
+		headers.Set(fieldNames[requestID], replyID)
+	}
+	if trace := x.head.trace(); trace != nil {
+		headers.SetBytesV(fieldNames[traceParent], trace)
+	}
+}
+
+// document answers with a JSON document of the front's own.
+func (x *exchange) document(body []byte) {
+	x.echo("")
+	x.ctx.Response.Header.SetContentType(typeJSON)
+	x.ctx.Response.SetBodyRaw(body)
+}
+
+// answerBytesKept bounds the buffer that one answer leaves to the next.
+const answerBytesKept = 64 << 10
+
+// write writes the body of a reply, its status and the headers that come with them.
+func (f *Front) write(response *fasthttp.Response, reply *serve.Reply, status int) {
+	response.SetStatusCode(status)
+	response.Header.SetContentType(typeJSON)
+	if seconds := reply.Class.RetryAfter(); seconds > 0 {
+		response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(seconds))
+	}
+	if status == http.StatusUnauthorized {
+		response.Header.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
+	}
+	body := reply.AppendBody(response.SwapBody(nil)[:0])
+	if cap(body) > answerBytesKept {
+		response.SetBodyRaw(body)
+		return
+	}
+	response.SwapBody(body)
+}
+
+// handleError answers a request that fasthttp does not understand, or that does not arrive.
+func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
+	if gone(err) {
+		return // nobody reads an answer
+	}
+	p := badHead
+	switch {
+	case errors.As(err, new(*fasthttp.ErrSmallBuffer)):
+		p = longHead
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		p = tooSlow
+	case errors.As(err, new(fasthttp.ErrBrokenChunk)):
+		p = brokenBody
+	}
+	reply := f.service.Refuse(serve.HTTP, p.class, "", p.detail)
+	ctx.Response.Reset()
+	f.write(&ctx.Response, &reply, p.statusCode())
+	ctx.Conn().(*conn).lingering = true
+}
+
+// gone reports whether a read failed since the client has closed the connection.
+func gone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
+}

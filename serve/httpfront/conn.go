@@ -1,0 +1,196 @@
+package httpfront
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rankd/rankd/serve"
+)
+
+// phase says what a connection waits for when it reads.
+type phase int
+
+const (
+	fresh   phase = iota // the first byte of its first request
+	idle                 // the first byte of its next request
+	busy                 // the rest of a request
+	between              // the next line of a batch
+)
+
+// pieceBytes is what WriteTimeout counts for: a client that takes less in that time is cut off.
+const pieceBytes = 64 << 10
+
+// lingerTimeout bounds the wait for a client to read an answer that came before its request had ended.
+const lingerTimeout = time.Second
+
+// abandoner is what the engine works on for a connection: an exchange or a batch.
+type abandoner interface{ abandon() }
+
+// conn is a connection with its deadlines. fasthttp sets none: each phase has one deadline, which counts from the first read
+// in it. Most reads and writes find a deadline that serves, and arm none.
+//
+// The goroutine of the connection owns it. cut and interrupt are for any goroutine.
+type conn struct {
+	net.Conn          // with TLS: a tls.Conn
+	tcp      net.Conn // the connection below TLS; the same without
+	front    *Front
+
+	asked     atomic.Pointer[abandoner] // what the engine has of this connection, nil if nothing
+	lingering bool                      // the client may still be sending when the answer has left
+
+	ended   bool      // the client sends nothing any more
+	started bool      // the deadline of this phase counts
+	writeBy time.Time // the write deadline that is armed
+
+	mu      sync.Mutex
+	phase   phase
+	leaving bool      // it closes instead of waiting for a request
+	deaf    bool      // it reads nothing any more
+	readBy  time.Time // the read deadline that is armed; zero if unknown
+}
+
+func newConn(f *Front, nc net.Conn) *conn {
+	c := &conn{Conn: nc, tcp: nc, front: f}
+	if secure, ok := nc.(*tls.Conn); ok {
+		c.tcp = secure.NetConn()
+	}
+	return c
+}
+
+// enter begins a phase.
+func (c *conn) enter(p phase) {
+	c.mu.Lock()
+	c.phase = p
+	c.mu.Unlock()
+	c.started = false
+}
+
+// longAgo is a deadline that ends a read at once.
+var longAgo = time.Unix(1, 0)
+
+// slack is by how much an armed deadline may be earlier than the exact one, so that few are armed.
+func slack(timeout time.Duration) time.Duration { return min(timeout/8, time.Second) }
+
+// startReading arms the deadline of the phase, unless an armed one serves.
+func (c *conn) startReading() error {
+	c.started = true
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	timeout := c.front.options.ReadTimeout
+	if c.phase == idle || c.phase == between {
+		timeout = c.front.options.IdleTimeout
+	}
+	by := now.Add(timeout)
+	switch {
+	case c.deaf, c.leaving && (c.phase == fresh || c.phase == idle):
+		by = longAgo
+	case !c.readBy.Before(by.Add(-slack(timeout))) && !c.readBy.After(by):
+		return nil
+	}
+	c.readBy = by
+	return c.Conn.SetReadDeadline(by)
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	if !c.started {
+		if err := c.startReading(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := c.Conn.Read(p)
+	c.ended = err == io.EOF
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		c.tooSlow()
+	}
+	return n, err
+}
+
+// tooSlow counts a connection that ends since nothing came in time.
+func (c *conn) tooSlow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.leaving, c.deaf: // the front ends it
+	case c.phase == busy:
+		c.front.service.ConnCut(serve.HTTP, serve.CutSlowRead)
+	default:
+		c.front.service.ConnCut(serve.HTTP, serve.CutIdle)
+	}
+}
+
+// Write implements net.Conn. Each piece has a deadline of its own.
+func (c *conn) Write(p []byte) (written int, err error) {
+	for {
+		timeout := c.front.options.WriteTimeout
+		if now := time.Now(); c.writeBy.Sub(now) < timeout-slack(timeout) {
+			c.writeBy = now.Add(timeout)
+			if err := c.Conn.SetWriteDeadline(c.writeBy); err != nil {
+				return written, err
+			}
+		}
+		n, err := c.Conn.Write(p[written:min(len(p), written+pieceBytes)])
+		written += n
+		if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			c.front.service.ConnCut(serve.HTTP, serve.CutSlowWrite)
+		}
+		if err != nil || written == len(p) {
+			return written, err
+		}
+	}
+}
+
+// interrupt has the connection close instead of waiting for a request, now or later.
+func (c *conn) interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leaving = true
+	if c.phase == fresh || c.phase == idle {
+		c.readBy = time.Time{} // a request that has just come begins with a deadline of its own
+		_ = c.Conn.SetReadDeadline(longAgo)
+	}
+}
+
+// stopReading ends the read that waits, and all that follow.
+func (c *conn) stopReading() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deaf = true
+	_ = c.Conn.SetReadDeadline(longAgo)
+}
+
+// cut ends the connection, and what the engine has of it.
+func (c *conn) cut() {
+	_ = c.tcp.Close()
+	if a := c.asked.Load(); a != nil {
+		(*a).abandon()
+	}
+}
+
+// Close implements net.Conn. It lingers for a client that may still be sending: the system would otherwise answer the
+// bytes that nobody reads by a reset, at which the client may lose the answer.
+func (c *conn) Close() error {
+	if c.lingering {
+		c.lingering = false
+		c.linger()
+	}
+	return c.Conn.Close()
+}
+
+func (c *conn) linger() {
+	for _, layer := range [...]net.Conn{c.Conn, c.tcp} {
+		if half, ok := layer.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+	}
+	if c.tcp.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
+		_, _ = io.Copy(io.Discard, c.tcp)
+	}
+}

@@ -1,0 +1,250 @@
+package httpfront
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/serve/access"
+)
+
+func TestDrain(t *testing.T) {
+	s := start(t)
+	unused, idle, running, sending := dial(t, s.addr), dial(t, s.addr), dial(t, s.addr), dial(t, s.addr)
+	idle.goesOn()
+	running.send(post("/v1/rank/held", `{"user_id": 1}`))
+	h := <-s.held
+	text := post("/v1/rank/one", strings.Repeat(" ", 20_000)+`{"user_id": 2}`)
+	sending.send(text[:10_000])
+	require.Eventually(t, func() bool { return s.front.bodyBytes.Load() > 0 }, patience, time.Millisecond)
+	drained := make(chan error, 1)
+	go func() { drained <- s.front.Drain(t.Context()) }()
+	unused.ends()
+	idle.ends()
+	_, err := net.Dial("tcp", s.addr)
+	require.Error(t, err, "nobody listens any more")
+	select {
+	case err := <-drained:
+		t.Fatalf("drained while requests run: %v", err)
+	default:
+	}
+	sending.send(text[10_000:])
+	for _, c := range []*client{sending, running} {
+		if c == running {
+			h.answer()
+		}
+		got := c.receive("POST")
+		assert.Equal(t, 200, got.StatusCode)
+		assert.True(t, got.Close)
+		c.ends()
+	}
+	require.NoError(t, <-drained)
+	require.NoError(t, s.front.Drain(t.Context()), "a second time")
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	assert.NoError(t, s.front.Serve(other), "it serves no more")
+}
+
+func TestDrainGivesUp(t *testing.T) {
+	s := start(t)
+	c := dial(t, s.addr)
+	c.send(post("/v1/rank/chain", `{"user_id": 1}`))
+	h := <-s.held
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.Equal(t, context.Canceled, s.front.Drain(ctx))
+	closed := make(chan error, 1)
+	go func() { closed <- s.front.Close() }()
+	c.ends()
+	h.answer()
+	require.NoError(t, <-closed)
+}
+
+func TestLeave(t *testing.T) {
+	s := start(t)
+	before := dial(t, s.addr)
+	before.goesOn()
+	running := dial(t, s.addr)
+	running.send(post("/v1/rank/held", `{"user_id": 1}`))
+	h := <-s.held
+	s.front.Leave()
+	h.answer()
+	for _, c := range []*client{running, before, dial(t, s.addr)} { // The front still accepts.
+		if c != running {
+			c.send(post("/v1/rank/one", `{"user_id": 1}`))
+		}
+		got := c.receive("POST")
+		assert.Equal(t, 200, got.StatusCode)
+		assert.True(t, got.Close)
+		c.ends()
+	}
+}
+
+// Requests come while the front drains: each gets its answer, or its connection ends before a byte of an answer.
+func TestDrainUnderLoad(t *testing.T) {
+	s := start(t)
+	var clients sync.WaitGroup
+	var answered atomic.Int64
+	for range 16 {
+		clients.Go(func() {
+			nc, err := net.Dial("tcp", s.addr)
+			if err != nil {
+				return
+			}
+			defer nc.Close()
+			c := &client{Conn: nc, t: t}
+			for {
+				if _, err := io.WriteString(nc, post("/v1/rank/one", `{"user_id": 77}`)); err != nil {
+					return
+				}
+				answer := make([]byte, 4096)
+				n, err := nc.Read(answer)
+				if err != nil {
+					return
+				}
+				assert.Contains(c.t, string(answer[:n]), `"candidates":[{"id":77}]`)
+				answered.Add(1)
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return answered.Load() > 200 }, patience, time.Millisecond)
+	require.NoError(t, s.front.Drain(t.Context()))
+	clients.Wait()
+}
+
+// exhausted is a listener of a process that has too few descriptors, several times.
+type exhausted struct {
+	net.Listener
+	left *atomic.Int64
+}
+
+func (e exhausted) Accept() (net.Conn, error) {
+	if e.left.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return e.Listener.Accept()
+}
+
+func TestAcceptingGoesOn(t *testing.T) {
+	left := new(atomic.Int64)
+	left.Store(4)
+	s := start(t, func(o *setup) { o.listen = func(l net.Listener) net.Listener { return exhausted{l, left} } })
+	dial(t, s.addr).goesOn()
+	assert.Equal(t, 1, strings.Count(s.log.String(), "accepting pauses"), "one line, however often")
+}
+
+// broken is a listener that fails for good.
+type broken struct{ net.Listener }
+
+func (broken) Accept() (net.Conn, error) { return nil, errors.New("no more") }
+
+func TestServeFails(t *testing.T) {
+	s := start(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	assert.ErrorContains(t, s.front.Serve(broken{l}), "no more")
+}
+
+// issue writes a certificate for 127.0.0.1 with its key, and returns it.
+func issue(t *testing.T, certFile, keyFile string, serial int64) *x509.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+	cert, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return cert
+}
+
+func TestTLS(t *testing.T) {
+	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	trusted := issue(t, certFile, keyFile, 1)
+	certs, err := access.OpenCertificates(certFile, keyFile)
+	require.NoError(t, err)
+	s := start(t, func(o *setup) {
+		o.front.ReadTimeout = 20 * short
+		o.listen = func(l net.Listener) net.Listener {
+			config := certs.Config()
+			config.NextProtos = []string{"http/1.1"}
+			return tls.NewListener(l, config)
+		}
+	})
+	secure := func(trusted *x509.Certificate) *client {
+		pool := x509.NewCertPool()
+		pool.AddCert(trusted)
+		nc, err := tls.Dial("tcp", s.addr, &tls.Config{RootCAs: pool, NextProtos: []string{"h2", "http/1.1"}})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = nc.Close() })
+		require.NoError(t, nc.SetDeadline(time.Now().Add(patience)))
+		c := &client{Conn: nc, t: t, r: bufio.NewReader(nc)}
+		return c
+	}
+	first := secure(trusted)
+	first.goesOn()
+	second := issue(t, certFile, keyFile, 2)
+	_, err = certs.Reload()
+	require.NoError(t, err)
+	fresh := secure(second)
+	fresh.goesOn()
+	first.goesOn()
+	first.send(post("/v1/rank/held", `{"user_id": 1}`))
+	h := <-s.held
+	drained := make(chan error, 1)
+	go func() { drained <- s.front.Drain(t.Context()) }()
+	fresh.ends()
+	h.answer()
+	assert.Equal(t, 200, first.receive("POST").StatusCode)
+	first.ends()
+	require.NoError(t, <-drained)
+}
+
+// Bytes that are not of TLS, a handshake that is not begun and one that is not ended end, and cost nobody else a thing.
+func TestTLSWithoutAHandshake(t *testing.T) {
+	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	issue(t, certFile, keyFile, 1)
+	certs, err := access.OpenCertificates(certFile, keyFile)
+	require.NoError(t, err)
+	s := start(t, func(o *setup) {
+		o.front.ReadTimeout = short
+		o.front.MaxConnections = 3
+		o.listen = func(l net.Listener) net.Listener { return tls.NewListener(l, certs.Config()) }
+	})
+	for _, text := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "", "\x16\x03\x01\x02\x00"} {
+		c := dial(t, s.addr)
+		c.send(text)
+		rest, err := io.ReadAll(c.r)
+		if !errors.Is(err, syscall.ECONNRESET) {
+			require.NoError(t, err)
+		}
+		assert.NotContains(t, string(rest), "HTTP/1.1 2", fmt.Sprintf("%q", text))
+	}
+	require.NoError(t, s.front.Drain(t.Context()))
+}

@@ -1,0 +1,66 @@
+package httpfront
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/access"
+)
+
+// exchange is one request of a client and its answer. A pool keeps exchanges, so that a request allocates few things beside its
+// answer. The goroutine of the connection owns it, or a batch.
+type exchange struct {
+	front *Front
+	conn  *conn
+	ctx   *fasthttp.RequestCtx // of this request; nil in a batch
+
+	head   head
+	plan   []byte // of the path
+	caller *access.Caller
+
+	incoming body
+	unread   bool   // the end of incoming has not been read
+	body     []byte // what has been read of it; kept for the next request
+	held     int64  // what body counts of Options.MaxBodyBytes
+
+	query    *serve.Query
+	answered chan struct{} // one value a query
+	refused  *serve.Reply  // of a line of a batch that is not a request; nil otherwise
+	pending  abandoner     // the exchange itself, for conn.asked
+}
+
+func newExchange(f *Front) *exchange {
+	x := &exchange{front: f, answered: make(chan struct{}, 1)}
+	x.pending = x
+	x.query = f.service.NewQuery(serve.HTTP, func(*serve.Query) { x.answered <- struct{}{} })
+	return x
+}
+
+// free forgets the request and gives the exchange back.
+func (x *exchange) free() {
+	x.query.Release()
+	x.dropBody()
+	x.conn, x.ctx, x.head, x.plan, x.caller, x.incoming, x.refused = nil, nil, head{}, nil, nil, body{}, nil
+	x.front.exchanges.Put(x)
+}
+
+// reply returns what answers the query, or the line that is not a request.
+func (x *exchange) reply() *serve.Reply {
+	if x.refused != nil {
+		return x.refused
+	}
+	return &x.query.Reply
+}
+
+// abandon implements abandoner.
+func (x *exchange) abandon() { x.query.Abandon() }
+
+// wait waits for the reply to the query that has been asked.
+func (x *exchange) wait() {
+	x.conn.asked.Store(&x.pending)
+	if x.front.cutting.Load() {
+		x.abandon()
+	}
+	<-x.answered
+	x.conn.asked.Store(nil)
+}

@@ -1,0 +1,280 @@
+package httpfront
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/task"
+)
+
+// setup is what a test may change before the server starts.
+type setup struct {
+	engine rankd.Options
+	front  Options
+	store  *access.Store
+	listen func(net.Listener) net.Listener
+}
+
+// server is a front with an engine of its own. Its plans: one gives a row with the user as its id; held waits for the test, and chain has a node
+// behind such a one; slow takes a minute; wrong fails; down asks a Redis that is not there; broken does not load.
+type server struct {
+	engine  *rankd.Engine
+	service *serve.Service
+	front   *Front
+	addr    string
+	held    chan held
+	metrics *prometheus.Registry
+	served  chan error
+	log     *lockedBuffer
+	chained atomic.Int64 // runs of the second node of the plan chain
+}
+
+// abandoned returns a channel that is closed once the only connection has abandoned what the engine has of it.
+func (s *server) abandoned() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			s.front.mu.Lock()
+			for c := range s.front.conns {
+				if a := c.asked.Load(); a != nil && (*a).(*batch).abandoned.Load() {
+					s.front.mu.Unlock()
+					return
+				}
+			}
+			s.front.mu.Unlock()
+			runtime.Gosched()
+		}
+	}()
+	return done
+}
+
+// held is a request that has got to its only node.
+type held struct {
+	*task.Ctx
+	done chan<- struct{}
+}
+
+// answer lets the request go on.
+func (h held) answer() { close(h.done) }
+
+func one(c *task.Ctx) (rowset.RowSet, error) {
+	return rowset.Dense(&rowset.Batch{IDs: []int64{c.UserID}}), nil
+}
+
+// planFolder has the plans of a server.
+type planFolder = fstest.MapFS
+
+// plan returns an artifact with one source node.
+func plan(name, op, params string) *fstest.MapFile {
+	return &fstest.MapFile{Data: fmt.Appendf(nil,
+		`{"schema_version": 1, "plan_name": %q, "nodes": [{"node_id": "n", "op": %q, "inputs": [], "params": {%s}}], "outputs": ["n"]}`, name, op, params)}
+}
+
+// two returns an artifact with a source node and one behind it.
+func two(name, source, op, params string) *fstest.MapFile {
+	return &fstest.MapFile{Data: fmt.Appendf(nil, `{"schema_version": 1, "plan_name": %q, "nodes": [{"node_id": "a", "op": %q, "inputs": []},
+		{"node_id": "b", "op": %q, "inputs": ["a"], "params": {%s}}], "outputs": ["b"]}`, name, source, op, params)}
+}
+
+// noRedis is the address of a server that is not there.
+func noRedis(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// everything is a caller who may ask for all.
+func everything(t testing.TB) *access.Store {
+	c, err := access.NewCaller(access.Rules{
+		Name: access.Anonymous, Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []access.Grant{access.Scheduling, access.Trace, access.Explain},
+	})
+	require.NoError(t, err)
+	return access.Anyone(c)
+}
+
+func start(t testing.TB, changes ...func(*setup)) *server {
+	s := &server{held: make(chan held, 64), metrics: prometheus.NewRegistry(), served: make(chan error, 1), log: new(lockedBuffer)}
+	logger := slog.New(slog.NewJSONHandler(s.log, nil))
+	o := &setup{
+		engine: rankd.Options{
+			Env: "test", CPUThreads: 8, Redis: noRedis(t), Logger: logger,
+			AllowRequestScheduling: true, AllowRequestTrace: true, AllowRequestExplain: true,
+			Plans: planFolder{
+				"one.plan.json": plan("one", "test::one", ""), "held.plan.json": plan("held", "test::held", ""),
+				"slow.plan.json": two("slow", "test::one", "test::sleep", `"duration_ms": 60000`), "wrong.plan.json": plan("wrong", "test::wrong", ""), "down.plan.json": plan("down", "core::viewer", `"endpoint": "ep_0001"`),
+				"broken.plan.json": plan("broken", "test::missing", ""), "chain.plan.json": two("chain", "test::held", "test::next", ""),
+			},
+			Tasks: []task.Spec{
+				{Op: "test::one", Output: task.Source, Run: one, Inline: true, Cheap: true},
+				{Op: "test::held", Output: task.Source, Expensive: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+					done := make(chan struct{})
+					s.held <- held{c, done}
+					select {
+					case <-done:
+					case <-c.Cancellation.Done():
+					}
+					return one(c)
+				}},
+				{Op: "test::next", Inputs: 1, Output: task.Subset, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+					s.chained.Add(1)
+					return c.Inputs[0], nil
+				}},
+				{Op: "test::wrong", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
+					return rowset.RowSet{}, errors.New("as it is meant to be")
+				}},
+			},
+		},
+		front:  Options{Logger: logger},
+		store:  everything(t),
+		listen: func(l net.Listener) net.Listener { return l },
+	}
+	for _, change := range changes {
+		change(o)
+	}
+	var err error
+	s.engine, err = rankd.Open(o.engine)
+	require.NoError(t, err)
+	s.service, err = serve.New(s.engine, serve.Options{Logger: logger, LogPerSecond: 1000, Registerer: s.metrics})
+	require.NoError(t, err)
+	s.front, err = New(s.service, o.store, o.front)
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s.addr = l.Addr().String()
+	go func() { s.served <- s.front.Serve(o.listen(l)) }()
+	t.Cleanup(func() {
+		assert.NoError(t, s.front.Close())
+		assert.NoError(t, <-s.served)
+		assert.NoError(t, s.engine.Close())
+	})
+	return s
+}
+
+// lockedBuffer is a log. Any goroutine.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// client is one connection of a client.
+type client struct {
+	net.Conn
+	t testing.TB
+	r *bufio.Reader
+}
+
+// patience bounds each wait of a test for what must come.
+const patience = 20 * time.Second
+
+func dial(t testing.TB, addr string) *client {
+	nc, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = nc.Close() })
+	require.NoError(t, nc.SetDeadline(time.Now().Add(patience)))
+	return &client{Conn: nc, t: t, r: bufio.NewReader(nc)}
+}
+
+func (c *client) send(text string) {
+	c.t.Helper()
+	_, err := io.WriteString(c, text)
+	require.NoError(c.t, err)
+}
+
+// answer is a response with its body.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// receive reads the response to a request with that method.
+func (c *client) receive(method string) answer {
+	c.t.Helper()
+	response, err := http.ReadResponse(c.r, &http.Request{Method: method})
+	require.NoError(c.t, err)
+	body, err := io.ReadAll(response.Body)
+	require.NoError(c.t, err)
+	return answer{response, string(body)}
+}
+
+// ends reports how the connection ends: nothing more comes.
+func (c *client) ends() {
+	c.t.Helper()
+	rest, err := io.ReadAll(c.r)
+	if !errors.Is(err, syscall.ECONNRESET) {
+		assert.NoError(c.t, err)
+	}
+	assert.Empty(c.t, string(rest))
+}
+
+// goesOn reports that the connection serves another request.
+func (c *client) goesOn() {
+	c.t.Helper()
+	c.send(post("/v1/rank/one", `{"user_id": 77, "request_id": "next"}`))
+	assert.Contains(c.t, c.receive("POST").body, `"candidates":[{"id":77}]`)
+}
+
+// do sends one request over a connection of its own.
+func (s *server) do(t testing.TB, request string) answer {
+	t.Helper()
+	c := dial(t, s.addr)
+	defer c.Close()
+	c.send(request)
+	method, _, _ := strings.Cut(request, " ")
+	return c.receive(method)
+}
+
+// message returns the text of a request. Each header is a whole line.
+func message(method, path, body string, headers ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: rank.example\r\n", method, path)
+	for _, h := range headers {
+		b.WriteString(h + "\r\n")
+	}
+	if body != "" || method == http.MethodPost {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
+	}
+	return b.String() + "\r\n" + body
+}
+
+func post(path, body string, headers ...string) string {
+	return message(http.MethodPost, path, body, headers...)
+}
+
+func get(path string, headers ...string) string {
+	return message(http.MethodGet, path, "", headers...)
+}

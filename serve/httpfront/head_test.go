@@ -1,0 +1,225 @@
+package httpfront
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+)
+
+// Each request is followed by another one, which a front that misjudges its end would answer.
+func TestFraming(t *testing.T) {
+	const next = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+	s := start(t)
+	for _, c := range []struct {
+		name, request string
+		detail        string
+	}{
+		{"both lengths", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", string(faultBoth)},
+		{"both, the other way round", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n", string(faultBoth)},
+		{"two equal lengths", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}", badHead.detail},
+		{"two lengths in one line", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 2, 2\r\n\r\n{}", badHead.detail},
+		{"a negative length", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", badHead.detail},
+		{"a signed length", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n{}", badHead.detail},
+		{"a huge length", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", badHead.detail},
+		{"two codings", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", string(faultTwice)},
+		{"identity", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n\r\n", string(faultEncoding)},
+		{"a list of codings", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", badHead.detail},
+		{"a coding of HTTP/1.0", "POST /v1/rank HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", string(faultOldCoding)},
+		{"a space before the colon", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", string(faultName)},
+		{"a space before the colon of a length", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length : 40\r\n\r\n", string(faultName)},
+		{"a folded line", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nX-A: b\r\n Content-Length: 40\r\n\r\n", string(faultName)},
+		{"a bare LF", "POST /v1/rank HTTP/1.1\r\nHost: x\nContent-Length: 0\r\n\r\n", string(faultLine)},
+		{"an end of bare LFs", "POST /v1/rank HTTP/1.1\r\nHost: x\r\n\nContent-Length: 40\r\n\r\n", ""},
+		{"a line without a colon", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n", badHead.detail},
+		{"no name", "POST /v1/rank HTTP/1.1\r\nHost: x\r\n: nonsense\r\n\r\n", badHead.detail},
+		{"a NUL", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nX-A: \x00\r\n\r\n", badHead.detail},
+		{"a CR in a value", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nX-A: b\rContent-Length: 40\r\n\r\n", badHead.detail},
+		{"no host", "POST /v1/rank HTTP/1.1\r\nContent-Length: 0\r\n\r\n", string(faultHost)},
+		{"two hosts", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nHost: y\r\nContent-Length: 0\r\n\r\n", string(faultTwice)},
+		{"an empty host and another", "POST /v1/rank HTTP/1.1\r\nHost:\r\nHost: y\r\nContent-Length: 0\r\n\r\n", string(faultTwice)},
+		{"two tokens", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\nContent-Length: 0\r\n\r\n", string(faultTwice)},
+		{"a chunk of bad size", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", brokenBody.detail},
+		{"a chunk without its end", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}x\r\n0\r\n\r\n", brokenBody.detail},
+		{"an extension with a LF", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2;a\n{}\r\n0\r\n\r\n", brokenBody.detail},
+		{"a method that is not a token", "PO(ST /v1/rank HTTP/1.1\r\nHost: x\r\n\r\n", badHead.detail},
+		{"two spaces", "POST  /v1/rank HTTP/1.1\r\nHost: x\r\n\r\n", badHead.detail},
+		{"no version", "POST /v1/rank\r\nHost: x\r\n\r\n", badHead.detail},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := dial(t, s.addr)
+			client.send(c.request + next)
+			got := client.receive("POST")
+			assert.Equal(t, 400, got.StatusCode)
+			assert.Contains(t, got.body, c.detail)
+			assert.True(t, got.Close)
+			client.ends()
+		})
+	}
+}
+
+// What follows a body belongs to the next request, whatever the front thought of the first.
+func TestABodyIsNotTheNextRequest(t *testing.T) {
+	s := start(t)
+	inner := post("/v1/rank/one", `{"user_id": 66, "request_id": "smuggled"}`)
+	for _, c := range []struct {
+		name, request string
+		status        int
+		ends          bool
+	}{
+		{"a path that does not exist", post("/nowhere", inner), 404, false},
+		{"a short body of a GET", message("GET", "/v1/plans", inner), 200, false},
+		{"a long body of a GET", message("GET", "/v1/plans", strings.Repeat(" ", 20_000)+inner), 200, true},
+		{"a long body of a path that does not exist", post("/nowhere", strings.Repeat(" ", 20_000)+inner), 404, true},
+		{"a chunked body of a path that does not exist", strings.Replace(chunkedBatch(inner, 1000), "/v1/batch", "/nowhere", 1), 404, true},
+		{"a chunked body", strings.Replace(chunkedBatch(`{"user_id": 1}`, 3), "/v1/batch", "/v1/rank/one", 1) + inner, 200, true},
+		{"a trailer", "POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{\"user_id\": 1}\r\n0\r\nX-T: y\r\n\r\n" + inner, 200, true},
+		{"a broken batch", "POST /v1/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n" + inner, 200, true},
+		{"an expectation", post("/nowhere", inner, "Expect: 100-continue"), 404, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := dial(t, s.addr)
+			client.send(c.request)
+			got := client.receive("POST")
+			if got.StatusCode == http.StatusContinue {
+				got = client.receive("POST")
+			}
+			assert.Equal(t, c.status, got.StatusCode)
+			assert.Equal(t, c.ends, got.Close)
+			assert.NotContains(t, got.body, "smuggled")
+			if c.ends {
+				client.ends()
+			} else {
+				client.goesOn()
+			}
+		})
+	}
+}
+
+func TestKeepAlive(t *testing.T) {
+	s := start(t)
+	for _, c := range []struct {
+		version, connection string
+		keeps               bool
+	}{
+		{"1.1", "", true}, {"1.1", "keep-alive", true}, {"1.1", "close", false}, {"1.1", "Close", false}, {"1.1", "TE, close", false},
+		{"1.0", "", false}, {"1.0", "keep-alive", true}, {"1.0", "Keep-Alive", true}, {"1.0", "close", false},
+	} {
+		client := dial(t, s.addr)
+		text := post("/v1/rank/one", `{"user_id": 1}`, "Connection: "+c.connection)
+		if c.connection == "" {
+			text = post("/v1/rank/one", `{"user_id": 1}`)
+		}
+		client.send(strings.Replace(text, "HTTP/1.1", "HTTP/"+c.version, 1))
+		got := client.receive("POST")
+		assert.Equal(t, 200, got.StatusCode)
+		assert.Equal(t, !c.keeps, got.Close, "%+v", c)
+		assert.Positive(t, got.ContentLength)
+		if c.keeps {
+			client.goesOn()
+		} else {
+			client.ends()
+		}
+	}
+}
+
+func TestPipelining(t *testing.T) {
+	s := start(t)
+	c := dial(t, s.addr)
+	var text strings.Builder
+	for i := 1; i <= 50; i++ {
+		text.WriteString(post("/v1/rank/one", fmt.Sprintf(`{"user_id": %d}`, i)))
+	}
+	c.send(text.String())
+	for i := 1; i <= 50; i++ {
+		assert.Contains(t, c.receive("POST").body, fmt.Sprintf(`"candidates":[{"id":%d}]`, i))
+	}
+	c.goesOn()
+}
+
+func TestTraceParent(t *testing.T) {
+	for _, c := range []struct {
+		value string
+		sound bool
+	}{
+		{traceContext, true},
+		{"cc" + traceContext[2:], true},
+		{"cc" + traceContext[2:] + "-what-later-versions-add", true},
+		{traceContext + "-00", false},
+		{"cc" + traceContext[2:] + "x", false},
+		{"ff" + traceContext[2:], false},
+		{strings.ToUpper(traceContext), false},
+		{traceContext[:54], false},
+		{"00-" + strings.Repeat("0", 32) + traceContext[35:], false},
+		{traceContext[:36] + strings.Repeat("0", 16) + "-01", false},
+		{"cc" + traceContext[2:] + "-" + strings.Repeat("x", 100), false},
+		{"", false},
+	} {
+		var h head
+		require.Empty(t, h.read([]byte("Host: x\r\ntraceparent: "+c.value+"\r\n\r\n"), true))
+		if c.sound {
+			assert.Equal(t, c.value, string(h.trace()))
+		} else {
+			assert.Nil(t, h.trace(), c.value)
+		}
+	}
+}
+
+func TestTimeoutsAreBounded(t *testing.T) {
+	var h head
+	require.Empty(t, h.read([]byte("Host: x\r\nX-Request-Timeout-Ms: 9223372036854775807\r\n\r\n"), true))
+	d, ok := h.timeout()
+	assert.True(t, ok)
+	assert.Greater(t, d, 290*365*24*time.Hour)
+}
+
+// FuzzHead compares with net/http: a request that the front takes has the same length, coding and host there.
+func FuzzHead(f *testing.F) {
+	for _, headers := range []string{
+		"", "Host: x\r\n", "Host: x\r\nContent-Length: 5\r\n", "Host: x\r\nTransfer-Encoding: chunked\r\n", "Host: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+		"Host: x\r\n Content-Length: 5\r\n", "Host: x\r\nContent-Length : 5\r\n", "Host: x\nContent-Length: 5\r\n", "Host: x\r\nX: y\r\n\tz\r\n",
+		"Host:x\r\nTransfer-Encoding: identity\r\n", "Host: x\r\ncontent-length: 05\r\n", "Host: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+		"Host: x\r\n\r\nContent-Length: 5\r\n", "Host: x\r\n\nContent-Length: 5\r\n", "Host: x\r\nX-\xff: y\r\n", "Host: x\r\nContent-Length: 5 \r\n", "Host: \x0bx\r\n",
+	} {
+		f.Add(headers)
+	}
+	f.Fuzz(func(t *testing.T, headers string) {
+		text := "POST /v1/rank HTTP/1.1\r\n" + headers + "\r\n"
+		var ours fasthttp.RequestHeader
+		buffered := bufio.NewReaderSize(strings.NewReader(text), 64<<10)
+		if ours.Read(buffered) != nil {
+			return
+		}
+		var h head
+		if h.read(ours.RawHeaders(), ours.IsHTTP11()) != "" {
+			return
+		}
+		rest := bufio.NewReader(strings.NewReader(text))
+		theirs, err := http.ReadRequest(rest)
+		if err != nil {
+			// net/http looks into the values of some headers that neither fasthttp nor the front reads.
+			require.True(t, strings.Contains(err.Error(), "malformed MIME header") || strings.Contains(err.Error(), "invalid") || strings.Contains(err.Error(), "bad"), "%v", err)
+			return
+		}
+		length, chunks := theirs.ContentLength, len(theirs.TransferEncoding) > 0
+		if ours.ContentLength() == chunked {
+			assert.True(t, chunks)
+		} else {
+			assert.False(t, chunks)
+			assert.EqualValues(t, length, max(ours.ContentLength(), 0))
+		}
+		assert.Equal(t, theirs.Host, string(h.get(host)))
+		left, _ := io.ReadAll(buffered)
+		body := new(bytes.Buffer)
+		_, _ = rest.WriteTo(body)
+		assert.Equal(t, body.String(), string(left), "where the head ends")
+	})
+}

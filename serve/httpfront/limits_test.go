@@ -1,0 +1,198 @@
+package httpfront
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// short is a timeout that tests wait for.
+const short = 50 * time.Millisecond
+
+func TestLimits(t *testing.T) {
+	pad := func(n int) string { return `{"user_id": 1, "x": "` + strings.Repeat("x", n) + `"}` }
+	for _, c := range []struct {
+		name   string
+		change func(*setup)
+		send   string
+		status int
+		ends   bool
+		detail string
+	}{
+		{"a long body", func(o *setup) { o.front.MaxRequestBytes = 1000 }, post("/v1/rank/one", pad(1000)), 413, false, "longer than 1000 bytes"},
+		{"a body that claims to be long", nil, "POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n" + strings.Repeat("x", 9000), 413, true, "longer"},
+		{"a long body in chunks", func(o *setup) { o.front.MaxRequestBytes = 1000 },
+			"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\n" + strings.Repeat("x", 0xfff) + "\r\n", 413, true, "longer"},
+		{"a body as long as allowed", func(o *setup) { o.front.MaxRequestBytes = len(pad(1000)) }, post("/v1/rank/one", pad(1000)), 200, false, ""},
+		{"long headers", func(o *setup) { o.front.MaxHeaderBytes = 1000 }, post("/v1/rank/one", "{}", "X-Long: "+strings.Repeat("x", 1000)), 431, true, "too long"},
+		{"a long path", nil, post("/v1/rank/"+strings.Repeat("x", 8<<10), "{}"), 431, true, "too long"},
+		{"all bodies together", func(o *setup) { o.front.MaxBodyBytes = 10_000 }, post("/v1/rank/one", pad(20_000)), 503, true, "long bodies"},
+		{"headers that do not end", func(o *setup) { o.front.ReadTimeout = short }, "POST /v1/rank/one HTTP/1.1\r\nHost: x\r\n", 408, true, "in time"},
+		{"a body that does not end", func(o *setup) { o.front.ReadTimeout = short }, "POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", 408, true, "in time"},
+		{"a chunk that does not end", func(o *setup) { o.front.ReadTimeout = short },
+			"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{", 408, true, "in time"},
+		{"an encoding", nil, post("/v1/rank/one", "{}", "Content-Encoding: gzip"), 415, false, "Content-Encoding"},
+		{"a version", nil, "GET /openapi.json HTTP/2.0\r\nHost: x\r\n\r\n", 505, true, "HTTP/1.1"},
+		{"the preface of HTTP/2", nil, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, true, "HTTP/1.1"},
+		{"an old batch", nil, "POST /v1/batch HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}", 505, true, "HTTP/1.1"},
+		{"a batch without a body", nil, "POST /v1/batch HTTP/1.1\r\nHost: x\r\n\r\n", 400, false, "needs a body"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			change := c.change
+			if change == nil {
+				change = func(*setup) {}
+			}
+			s := start(t, change)
+			client := dial(t, s.addr)
+			client.send(c.send)
+			got := client.receive("POST")
+			assert.Equal(t, c.status, got.StatusCode)
+			assert.Contains(t, got.body, c.detail)
+			assert.Equal(t, c.ends, got.Close)
+			if c.ends {
+				client.ends()
+			} else {
+				client.goesOn()
+			}
+			assert.Eventually(t, func() bool { return s.front.bodyBytes.Load() == 0 }, patience, time.Millisecond)
+		})
+	}
+}
+
+func TestALongLineOfABatch(t *testing.T) {
+	s := start(t, func(o *setup) { o.front.MaxRequestBytes = 100 })
+	got := s.do(t, post("/v1/batch", "{\"user_id\": 1, \"plan\": \"one\"}\n{\"x\": \""+strings.Repeat("x", 200)+"\"}\n{\"user_id\": 2, \"plan\": \"one\"}\n"))
+	lines := strings.Split(got.body, "\n")
+	require.Len(t, lines, 4)
+	assert.Contains(t, lines[0], `"id":1`)
+	assert.Contains(t, lines[1], "longer than 100 bytes")
+	assert.Contains(t, lines[2], `"id":2`)
+}
+
+func TestIdleConnectionsEnd(t *testing.T) {
+	for _, c := range []struct {
+		name, send string
+		change     func(*setup)
+		cut        string
+	}{
+		{"before the first request", "", func(o *setup) { o.front.ReadTimeout = short }, "idle"},
+		{"after a request", post("/v1/rank/one", `{"user_id": 1}`), func(o *setup) { o.front.IdleTimeout = short }, "idle"},
+		{"between lines", "POST /v1/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1e\r\n{\"user_id\": 1, \"plan\": \"one\"}\n\r\n",
+			func(o *setup) { o.front.IdleTimeout = short }, "idle"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := start(t, c.change)
+			client := dial(t, s.addr)
+			client.send(c.send)
+			if c.send != "" {
+				got := client.receive("POST")
+				assert.Contains(t, got.body, `"candidates":[{"id":1}]`)
+			}
+			client.ends()
+			require.NoError(t, s.front.Close())
+			assert.Equal(t, 1.0, s.cuts(t, c.cut))
+		})
+	}
+}
+
+// cuts returns how many connections the metrics count as cut for a reason.
+func (s *server) cuts(t *testing.T, reason string) (n float64) {
+	families, err := s.metrics.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() != "rankd_connections_cut_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["front"] == "http" && labels["reason"] == reason {
+				n += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
+}
+
+func TestTooManyConnections(t *testing.T) {
+	s := start(t, func(o *setup) { o.front.MaxConnections = 2 })
+	first, second := dial(t, s.addr), dial(t, s.addr)
+	first.goesOn()
+	second.goesOn()
+	third := dial(t, s.addr)
+	got := third.receive("GET")
+	assert.Equal(t, 503, got.StatusCode)
+	assert.Equal(t, "1", got.Header.Get("Retry-After"))
+	assert.Contains(t, got.body, "2 connections are open")
+	third.ends()
+	require.NoError(t, first.Close())
+	assert.Eventually(t, func() bool { // The front sees the end of the first one in its own time.
+		c := dial(t, s.addr)
+		defer c.Close()
+		_, _ = io.WriteString(c, post("/v1/rank/one", `{"user_id": 77}`))
+		line, _ := c.r.ReadString('\n')
+		return strings.Contains(line, "200")
+	}, patience, time.Millisecond)
+	second.goesOn()
+	assert.GreaterOrEqual(t, s.cuts(t, "limit"), 1.0)
+}
+
+// narrow gives connections small buffers, so that a client that does not read is soon noticed.
+type narrow struct{ net.Listener }
+
+func (n narrow) Accept() (net.Conn, error) {
+	nc, err := n.Listener.Accept()
+	if err == nil {
+		err = nc.(*net.TCPConn).SetWriteBuffer(4096)
+	}
+	return nc, err
+}
+
+func TestASlowReaderIsCut(t *testing.T) {
+	for _, path := range []string{"/v1/rank/many", "/v1/batch"} {
+		s := start(t, func(o *setup) {
+			o.front.WriteTimeout = short
+			o.listen = func(l net.Listener) net.Listener { return narrow{l} }
+			o.engine.Plans.(planFolder)["many.plan.json"] = plan("many", "test::fixed_source", `"row_count": 100000`)
+		})
+		nc, err := net.Dial("tcp", s.addr)
+		require.NoError(t, err)
+		require.NoError(t, nc.(*net.TCPConn).SetReadBuffer(4096))
+		_, err = io.WriteString(nc, post(path, `{"user_id": 1, "plan": "many"}`))
+		require.NoError(t, err)
+		assert.Eventually(t, func() bool { return s.cuts(t, "slow_write") == 1 }, patience, time.Millisecond)
+		require.NoError(t, nc.Close())
+		require.NoError(t, s.front.Close())
+	}
+}
+
+func TestOverloadAndShutdown(t *testing.T) {
+	s := start(t, func(o *setup) { o.engine.MaxInflight = 1 })
+	running := dial(t, s.addr)
+	running.send(post("/v1/rank/held", `{"user_id": 1}`))
+	h := <-s.held
+	got := s.do(t, post("/v1/rank/one", `{"user_id": 2}`))
+	assert.Equal(t, 503, got.StatusCode)
+	assert.Equal(t, "1", got.Header.Get("Retry-After"))
+	h.answer()
+	assert.Equal(t, 200, running.receive("POST").StatusCode)
+	require.NoError(t, s.engine.Close())
+	got = s.do(t, post("/v1/rank/one", `{"user_id": 2}`))
+	assert.Equal(t, 503, got.StatusCode)
+	assert.Equal(t, "1", got.Header.Get("Retry-After"))
+}
+
+func TestOptions(t *testing.T) {
+	_, err := New(nil, nil, Options{MaxConnections: -1, MaxHeaderBytes: -1, IdleTimeout: -1})
+	require.Error(t, err)
+	for _, name := range []string{"MaxConnections", "MaxHeaderBytes", "IdleTimeout"} {
+		assert.ErrorContains(t, err, name+" must not be negative")
+	}
+}

@@ -1,0 +1,227 @@
+package httpfront
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rankd/rankd/internal/version"
+	"github.com/rankd/rankd/serve"
+)
+
+// object is a JSON object of the description. Its members are sorted by name.
+type object map[string]any
+
+// member is one member of a JSON object that clients send or get.
+type member struct {
+	name     string
+	required bool
+	schema   object
+	text     string
+}
+
+// requestMembers are the members of a request that the engine reads. It ignores others.
+var requestMembers = []member{
+	{"user_id", true, object{"oneOf": []object{
+		{"type": "integer", "minimum": 1, "maximum": int64(1<<32 - 1)}, {"type": "string", "pattern": "^[0-9]+$"},
+	}}, "The user to rank for."},
+	{"request_id", false, object{"type": "string"}, "The answer repeats it. One is generated if it is missing."},
+	{"plan", false, object{"type": "string"}, "The name of the plan. A plan in the path must be the same."},
+	{"deadline_ms", false, object{"type": "integer", "minimum": 1}, "How long the answer may take. The header X-Request-Timeout-Ms can only shorten it."},
+	{"context", false, object{"type": []string{"object", "null"}}, "What the caller knows about the request, by the names of parameters."},
+	{"param_overrides", false, object{"type": []string{"object", "null"}}, "Parameters by name. A caller needs permission for each."},
+	{"require", false, object{"type": []string{"array", "null"}, "items": object{"type": "string"}}, "Nodes, by id or label, without which the request fails."},
+	{"scheduling", false, object{"type": "string"}, "Where the nodes run. A caller needs permission."},
+	{"trace", false, object{"type": "boolean"}, "Whether the answer says what ran when. A caller needs permission."},
+	{"explain", false, object{"oneOf": []object{{"type": "boolean"}, {"type": "array", "items": object{"type": "integer"}}}},
+		"Whether the answer says why its rows are where they are, or these ids. A caller needs permission."},
+}
+
+// answerMembers are the members of an answer.
+var answerMembers = []member{
+	{"request_id", true, object{"type": "string"}, "The id of the request."},
+	{"engine_request_id", true, object{"type": "string"}, "An id that is new with each answer."},
+	{"candidates", true, object{"type": "array", "items": object{
+		"type": "object", "required": []string{"id"}, "properties": object{"id": object{"type": "integer"}},
+	}}, "The ranked rows: id, and the columns of the plan that are not null, by name."},
+	{"completeness", false, object{"type": "object"}, "Which nodes lack something, if the plan goes on without them."},
+	{"explain", false, object{"type": "object"}, "What the request's explain asked for."},
+	{"trace", false, object{"type": "object"}, "What the request's trace asked for."},
+}
+
+// errorMembers are the members of an error.
+var errorMembers = []member{
+	{"request_id", true, object{"type": "string"}, "The id of the request."},
+	{"error", true, object{"type": "string"}, "One of a few known sentences."},
+	{"detail", true, object{"type": "string"}, "The exact cause, one line."},
+	{"node", false, object{"type": "string"}, "The node that failed, if one did."},
+	{"op", false, object{"type": "string"}, "Its op."},
+	{"source_span", false, object{"type": "string"}, "The place in the source of the plan."},
+	{"trace", false, object{"type": "object"}, "What the request's trace asked for."},
+}
+
+// schemaOf returns the JSON Schema of an object with these members.
+func schemaOf(text string, members []member) object {
+	properties, required := object{}, []string{}
+	for _, m := range members {
+		property := object{"description": m.text}
+		for name, value := range m.schema {
+			property[name] = value
+		}
+		properties[m.name] = property
+		if m.required {
+			required = append(required, m.name)
+		}
+	}
+	return object{"type": "object", "description": text, "properties": properties, "required": required}
+}
+
+// headerParameters are the headers of a request that the description names. It has Authorization as a security scheme.
+var headerParameters = []struct {
+	field  field
+	asks   bool // only routes that ask read it
+	schema object
+	text   string
+}{
+	{requestTimeout, true, object{"type": "integer", "minimum": 1}, "How long the answer may take, in milliseconds. In a batch: the answer to each line."},
+	{requestID, false, object{"type": "string", "maxLength": idBytesMax}, "The id of the request, unless its body has one: printable ASCII without spaces. Another value is ignored. The answer repeats it."},
+	{traceParent, false, object{"type": "string"}, "W3C Trace Context. Another value is ignored. The answer repeats it, and the log of failed requests shows its trace id."},
+}
+
+// outcome is a status with the reasons for it.
+type outcome struct {
+	status  int
+	reasons []string
+	retry   bool
+}
+
+// outcomes returns the statuses of failures of a route, ascending.
+func (r *route) outcomes() []outcome {
+	var all []outcome
+	add := func(status int, reason string, retry bool) {
+		i := slices.IndexFunc(all, func(o outcome) bool { return o.status == status })
+		if i < 0 {
+			all = append(all, outcome{status: status})
+			i = len(all) - 1
+		}
+		all[i].reasons = append(all[i].reasons, reason)
+		all[i].retry = all[i].retry || retry
+	}
+	if r.asks && !r.lines {
+		for _, c := range serve.Classes() {
+			if c != serve.OK && c != serve.Abandoned { // Nobody reads the answer to an abandoned request.
+				add(c.Status(), c.Text(), c.RetryAfter() > 0)
+			}
+		}
+	}
+	problems := []*problem{badHead, tooSlow, longHead, badVersion}
+	if !r.open {
+		problems = append(problems, noToken, badToken)
+	}
+	if r.asks {
+		problems = append(problems, encoded, badTimeout)
+	}
+	if r.asks && !r.lines {
+		problems = append(problems, brokenBody, manyBodies)
+	}
+	if r.lines {
+		problems = append(problems, noBody, oldVersion)
+	}
+	for _, p := range problems {
+		add(p.statusCode(), p.detail, p.class.RetryAfter() > 0)
+	}
+	slices.SortFunc(all, func(a, b outcome) int { return a.status - b.status })
+	return all
+}
+
+// describe returns the OpenAPI operation of the route.
+func (r *route) describe() object {
+	ref := func(name string) object { return object{"$ref": "#/components/" + name} }
+	parameters := []object{}
+	if strings.HasSuffix(r.path, planParameter) {
+		parameters = append(parameters, object{"name": "plan", "in": "path", "required": true, "schema": object{"type": "string", "pattern": "^[A-Za-z0-9_]+$"}})
+	}
+	for _, h := range headerParameters {
+		if r.asks || !h.asks {
+			parameters = append(parameters, ref("parameters/"+fieldNames[h.field]))
+		}
+	}
+	contentType, answer := typeJSON, object{"type": "object"}
+	switch {
+	case r.lines:
+		contentType, answer = typeJSONLines, object{"description": "One line a request, in order.", "anyOf": []object{ref("schemas/Answer"), ref("schemas/Error")}}
+	case r.asks:
+		answer = ref("schemas/Answer")
+	case r.id == "plans":
+		answer = ref("schemas/Plans")
+	}
+	echoed := object{fieldNames[requestID]: ref("headers/" + fieldNames[requestID]), fieldNames[traceParent]: ref("headers/" + fieldNames[traceParent])}
+	responses := object{strconv.Itoa(http.StatusOK): object{
+		"description": "OK", "headers": echoed, "content": object{contentType: object{"schema": answer}},
+	}}
+	for _, o := range r.outcomes() {
+		headers := echoed
+		if o.retry {
+			headers = object{"Retry-After": ref("headers/Retry-After")}
+			for name, value := range echoed {
+				headers[name] = value
+			}
+		}
+		responses[strconv.Itoa(o.status)] = object{
+			"description": strings.Join(o.reasons, "; "), "headers": headers,
+			"content": object{typeJSON: object{"schema": ref("schemas/Error")}},
+		}
+	}
+	operation := object{"operationId": r.id, "summary": r.summary, "parameters": parameters, "responses": responses}
+	if r.asks {
+		operation["requestBody"] = object{"required": true, "content": object{contentType: object{"schema": ref("schemas/Request")}}}
+	}
+	if r.open {
+		operation["security"] = []object{}
+	}
+	return operation
+}
+
+// openAPI returns the description of the routes.
+func openAPI() []byte {
+	paths := object{}
+	for i := range routes {
+		r := &routes[i]
+		paths[r.path] = object{strings.ToLower(r.method): r.describe()}
+	}
+	parameters := object{}
+	for _, h := range headerParameters {
+		parameters[fieldNames[h.field]] = object{"name": fieldNames[h.field], "in": "header", "description": h.text, "schema": h.schema}
+	}
+	document, err := json.MarshalIndent(object{
+		"openapi": "3.1.0",
+		"info":    object{"title": "rankd", "version": version.Read().Module, "description": "A request is the document that `rankd` reads on stdin, and an answer is what it prints."},
+		"paths":   paths,
+		// A server without tokens asks for none: the second alternative.
+		"security": []object{{"token": []string{}}, {}},
+		"components": object{
+			"parameters": parameters,
+			"headers": object{
+				fieldNames[requestID]:   object{"description": "The id of the request, if it may stand in a header.", "schema": object{"type": "string", "maxLength": idBytesMax}},
+				fieldNames[traceParent]: object{"description": "The header of the request.", "schema": object{"type": "string"}},
+				"Retry-After":           object{"description": "Seconds until a retry may help.", "schema": object{"type": "integer"}},
+			},
+			"schemas": object{
+				"Request": schemaOf("A request. Other members are ignored.", requestMembers),
+				"Answer":  schemaOf("The answer to a request that succeeded.", answerMembers),
+				"Error":   schemaOf("Why a request failed.", errorMembers),
+				"Plans": object{"type": "object", "required": []string{"plans"}, "properties": object{"plans": object{"type": "array", "items": object{
+					"type": "object", "required": []string{"name"}, "properties": object{"name": object{"type": "string"}},
+				}}}},
+			},
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}},
+		},
+	}, "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("httpfront: OpenAPI: %v", err)) // The tables are at fault.
+	}
+	return document
+}

@@ -1,0 +1,86 @@
+package httpfront
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// The defaults of Options.
+const (
+	DefaultMaxConnections  = 10_000
+	DefaultMaxHeaderBytes  = 8 << 10
+	DefaultMaxRequestBytes = 1 << 20
+	DefaultMaxBodyBytes    = 64 << 20
+	DefaultBatchInflight   = 16
+	DefaultIdleTimeout     = 75 * time.Second // longer than proxies keep a connection that nobody uses
+	DefaultReadTimeout     = 10 * time.Second
+	DefaultWriteTimeout    = 10 * time.Second
+)
+
+// Options bound a front. The zero value of a field means its default. New reads Options once. One goroutine at a time.
+type Options struct {
+	// MaxConnections bounds the open connections. A further one gets 503 and is closed.
+	MaxConnections int
+	// MaxHeaderBytes bounds the request line and the headers together. Beyond: 431.
+	MaxHeaderBytes int
+	// MaxRequestBytes bounds the body of a request, and each line of a batch. Beyond: 413.
+	MaxRequestBytes int
+	// MaxBodyBytes bounds what all connections together hold of bodies on their way, apart from 8 KiB a connection.
+	// Beyond: 503. It is what bounds the memory that slow senders take.
+	MaxBodyBytes int
+	// BatchInflight bounds the requests of one batch that run at the same time.
+	BatchInflight int
+
+	// IdleTimeout bounds the wait for the next request of a connection, and for the next line of a batch.
+	IdleTimeout time.Duration
+	// ReadTimeout bounds the arrival of one request, from its first byte to its last. It also bounds the wait for
+	// the first byte of a connection, with the handshake of TLS.
+	ReadTimeout time.Duration
+	// WriteTimeout bounds the time in which a client takes 64 KiB of its answer, or what is left of it.
+	WriteTimeout time.Duration
+
+	// Logger gets what no answer reports. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// withDefaults fills in the defaults. The error names each field that is out of range.
+func (o Options) withDefaults() (Options, error) {
+	var problems []error
+	for _, n := range [...]struct {
+		name     string
+		value    *int
+		fallback int
+	}{
+		{"MaxConnections", &o.MaxConnections, DefaultMaxConnections}, {"MaxHeaderBytes", &o.MaxHeaderBytes, DefaultMaxHeaderBytes},
+		{"MaxRequestBytes", &o.MaxRequestBytes, DefaultMaxRequestBytes}, {"MaxBodyBytes", &o.MaxBodyBytes, DefaultMaxBodyBytes},
+		{"BatchInflight", &o.BatchInflight, DefaultBatchInflight},
+	} {
+		switch {
+		case *n.value < 0:
+			problems = append(problems, fmt.Errorf("%s must not be negative", n.name))
+		case *n.value == 0:
+			*n.value = n.fallback
+		}
+	}
+	for _, d := range [...]struct {
+		name     string
+		value    *time.Duration
+		fallback time.Duration
+	}{
+		{"IdleTimeout", &o.IdleTimeout, DefaultIdleTimeout}, {"ReadTimeout", &o.ReadTimeout, DefaultReadTimeout},
+		{"WriteTimeout", &o.WriteTimeout, DefaultWriteTimeout},
+	} {
+		switch {
+		case *d.value < 0:
+			problems = append(problems, fmt.Errorf("%s must not be negative", d.name))
+		case *d.value == 0:
+			*d.value = d.fallback
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o, errors.Join(problems...)
+}

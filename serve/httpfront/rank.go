@@ -1,0 +1,43 @@
+package httpfront
+
+import "encoding/json"
+
+// rank is POST /v1/rank and POST /v1/rank/{plan}.
+func (x *exchange) rank() {
+	timeout, ok := x.head.timeout()
+	if !ok {
+		x.refuse(badTimeout)
+		return
+	}
+	if p := x.readBody(); p != nil {
+		x.refuse(p)
+		return
+	}
+	q := x.query
+	q.Caller, q.Plan, q.Body, q.Timeout, q.Locate = x.caller, x.plan, x.body, timeout, nil
+	q.RequestID, q.TraceParent = x.head.id(), x.head.trace()
+	x.front.service.Ask(q)
+	x.dropBody()
+	x.wait()
+	x.answer(&q.Reply, q.Reply.Class.Status())
+}
+
+// plans is GET /v1/plans.
+func (x *exchange) plans() {
+	type plan struct {
+		Name string `json:"name"`
+	}
+	list := struct {
+		Plans []plan `json:"plans"`
+	}{[]plan{}}
+	for _, p := range x.front.service.Plans(x.caller) {
+		if p.Err == nil {
+			list.Plans = append(list.Plans, plan{p.Name})
+		}
+	}
+	body, _ := json.Marshal(list) // Strings alone have a JSON form.
+	x.document(body)
+}
+
+// describe is GET /openapi.json.
+func (x *exchange) describe() { x.document(x.front.openapi) }

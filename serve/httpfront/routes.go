@@ -1,0 +1,74 @@
+package httpfront
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+)
+
+// route is an endpoint. The front serves by this table, and GET /openapi.json describes it. Immutable.
+type route struct {
+	method  string
+	path    string // as OpenAPI writes it; {plan} may stand at its end
+	open    bool   // it needs no token
+	handle  func(*exchange)
+	id      string // its name in the description
+	summary string
+	asks    bool // it runs requests, so that a body, a deadline and all classes of outcomes belong to it
+	lines   bool // body and answer are JSON Lines
+}
+
+// planParameter stands in a path for the name of a plan.
+const planParameter = "{plan}"
+
+// routes are the endpoints, those that are used most first.
+var routes = [...]route{
+	{
+		method: http.MethodPost, path: "/v1/rank/" + planParameter, handle: (*exchange).rank, asks: true,
+		id: "rankByPlan", summary: "Runs one request with the plan of the path.",
+	},
+	{
+		method: http.MethodPost, path: "/v1/rank", handle: (*exchange).rank, asks: true,
+		id: "rank", summary: "Runs one request with the plan that the body names, or the server's own.",
+	},
+	{
+		method: http.MethodPost, path: "/v1/batch", handle: (*exchange).batch, asks: true, lines: true,
+		id: "batch", summary: "Runs one request a line, and answers one line each, in order.",
+	},
+	{
+		method: http.MethodGet, path: "/v1/plans", handle: (*exchange).plans,
+		id: "plans", summary: "Lists the plans that the caller may ask for.",
+	},
+	{
+		method: http.MethodGet, path: "/openapi.json", handle: (*exchange).describe, open: true,
+		id: "openapi", summary: "Describes this API.",
+	},
+}
+
+// routeOf returns the route of a path, nil if there is none, and the plan in the path.
+func routeOf(path []byte) (r *route, plan []byte) {
+	for i := range routes {
+		r := &routes[i]
+		prefix, named := strings.CutSuffix(r.path, planParameter)
+		if !named && string(path) == r.path {
+			return r, nil
+		}
+		if named && len(path) > len(prefix) && string(path[:len(prefix)]) == prefix && bytes.IndexByte(path[len(prefix):], '/') < 0 {
+			return r, path[len(prefix):]
+		}
+	}
+	return nil, nil
+}
+
+// takes reports whether the route takes the method. HEAD is GET without the body of the answer.
+func (r *route) takes(method []byte) bool {
+	return string(method) == r.method || r.method == http.MethodGet && string(method) == http.MethodHead
+}
+
+// allow returns the methods that the route takes, as the header Allow lists them.
+func (r *route) allow() string {
+	if r.method == http.MethodGet {
+		return http.MethodGet + ", " + http.MethodHead
+	}
+	return r.method
+}

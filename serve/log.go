@@ -1,0 +1,130 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/serve/access"
+)
+
+// failure is a request that failed, for the log. Immutable.
+type failure struct {
+	front  Front
+	class  Class
+	err    *rankd.Error
+	plan   string         // of the library; empty: none
+	caller *access.Caller // nil: unknown
+	trace  traceID
+	silent int // failures before it that have no line
+}
+
+// defaultLogPerSecond is how many lines a second the log gets unless told otherwise.
+const defaultLogPerSecond = 10
+
+// lineQueueMax bounds the lines that wait for the log to be written.
+const lineQueueMax = 64
+
+// failureLog writes a line for each failed request, but only so many a second: strangers can make requests fail. A goroutine that
+// ends with the last line writes them, because a logger may wait for its reader, and a loop must not. Any goroutine.
+type failureLog struct {
+	logger  *slog.Logger
+	limiter *rate.Limiter
+	clock   clock.Clock
+	dropped prometheus.Counter
+
+	mu      sync.Mutex
+	lines   []failure // to be written; guarded by mu
+	writing bool      // a goroutine writes; guarded by mu
+	silent  int       // failures without a line since the last line; guarded by mu
+}
+
+func newFailureLog(logger *slog.Logger, perSecond int, c clock.Clock, dropped prometheus.Counter) *failureLog {
+	if perSecond <= 0 {
+		perSecond = defaultLogPerSecond
+	}
+	return &failureLog{logger: logger, limiter: rate.NewLimiter(rate.Limit(perSecond), perSecond), clock: c, dropped: dropped}
+}
+
+// add has a failure logged, unless there are too many.
+func (l *failureLog) add(f failure) {
+	allowed := l.limiter.AllowN(time.Unix(0, int64(l.clock.Now())), 1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !allowed || len(l.lines) >= lineQueueMax {
+		l.silent++
+		l.dropped.Inc()
+		return
+	}
+	f.silent, l.silent = l.silent, 0
+	l.lines = append(l.lines, f)
+	if !l.writing {
+		l.writing = true
+		go l.write()
+	}
+}
+
+// write writes lines until there are none.
+func (l *failureLog) write() {
+	for {
+		l.mu.Lock()
+		lines := l.lines
+		l.lines = nil
+		l.writing = len(lines) > 0
+		l.mu.Unlock()
+		if len(lines) == 0 {
+			return
+		}
+		for _, f := range lines {
+			f.log(l.logger)
+		}
+	}
+}
+
+// log writes one line.
+func (f *failure) log(logger *slog.Logger) {
+	attrs := make([]slog.Attr, 0, 12)
+	add := func(name, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(name, excerpt.Cut(value)))
+		}
+	}
+	add("front", f.front.String())
+	add("class", f.class.Label())
+	add("request_id", f.err.RequestID)
+	add("trace_id", f.trace.String())
+	if f.caller != nil {
+		add("caller", f.caller.Name())
+	}
+	add("plan", f.plan)
+	add("error", f.err.Text)
+	add("detail", f.err.Detail)
+	add("node", f.err.Node)
+	add("op", f.err.Op)
+	if f.err.Elapsed > 0 {
+		attrs = append(attrs, slog.Duration("elapsed", f.err.Elapsed))
+	}
+	if f.silent > 0 {
+		attrs = append(attrs, slog.Int("unlogged", f.silent))
+	}
+	logger.LogAttrs(context.Background(), f.class.level(), "request failed", attrs...)
+}
+
+// level returns how loud a failure is: by who has to act.
+func (c Class) level() slog.Level {
+	switch c {
+	case Internal:
+		return slog.LevelError
+	case Overloaded, ShuttingDown, Timeout, Unavailable:
+		return slog.LevelWarn
+	default:
+		return slog.LevelInfo
+	}
+}

@@ -1,0 +1,100 @@
+package serve
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// noPlan is the label of requests that named no plan of the library: no plan can have this name.
+const noPlan = "(none)"
+
+// durations are the bounds of the histograms, in seconds: from the time of a cheap plan to that of a patient client.
+var durations = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10}
+
+// metrics are the figures of the service. Labels come from the plans of the library and from the tables of this package, never from a
+// request. Any goroutine.
+type metrics struct {
+	requests   *prometheus.CounterVec   // plan, front, class
+	duration   *prometheus.HistogramVec // plan, front
+	queueDelay *prometheus.HistogramVec // plan
+	shed       *prometheus.CounterVec   // plan, reason
+	degraded   *prometheus.CounterVec   // plan, front
+
+	connections [fronts]prometheus.Gauge
+	opened      [fronts]prometheus.Counter
+	cut         [fronts][cuts]prometheus.Counter
+	unlogged    prometheus.Counter
+}
+
+// newMetrics registers the metrics. r may be nil.
+func newMetrics(r prometheus.Registerer) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: durations}, labels)
+	}
+	m := &metrics{
+		requests:   counter("rankd_requests_total", "Requests that have ended, by how.", "plan", "front", "class"),
+		duration:   histogram("rankd_request_duration_seconds", "Time from the arrival of a request that ran or waited to its end.", "plan", "front"),
+		queueDelay: histogram("rankd_request_queue_delay_seconds", "Time for which requests waited to be let in; of those that waited.", "plan"),
+		shed:       counter("rankd_requests_shed_total", "Requests that were refused at once since the queue was full, or whose deadline passed in it.", "plan", "reason"),
+		degraded:   counter("rankd_answers_degraded_total", "Answers that lack something.", "plan", "front"),
+		unlogged:   prometheus.NewCounter(prometheus.CounterOpts{Name: "rankd_log_lines_dropped_total", Help: "Failed requests without a line in the log, because of its rate."}),
+	}
+	connections := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rankd_connections", Help: "Connections of clients."}, []string{"front"})
+	opened := counter("rankd_connections_opened_total", "Connections of clients that were taken.", "front")
+	cut := counter("rankd_connections_cut_total", "Connections of clients that the server ended or refused, by why.", "front", "reason")
+	for _, f := range []Front{RESP, HTTP} {
+		m.connections[f] = connections.WithLabelValues(f.String())
+		m.opened[f] = opened.WithLabelValues(f.String())
+		for why := range m.cut[f] {
+			m.cut[f][why] = cut.WithLabelValues(f.String(), Cut(why).String())
+		}
+	}
+	if r != nil {
+		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.unlogged, connections, opened, cut)
+	}
+	return m
+}
+
+// planMetrics are the metrics of one plan, by front. They exist from the first request on. Any goroutine.
+type planMetrics [fronts]atomic.Pointer[series]
+
+// series are the metrics of one plan and one front. Any goroutine.
+type series struct {
+	requests         [classes]prometheus.Counter
+	duration         prometheus.Observer
+	queueDelay       prometheus.Observer
+	refused, expired prometheus.Counter
+	degraded         prometheus.Counter
+}
+
+// of returns the metrics of a plan and a front.
+func (p *planMetrics) of(m *metrics, plan string, f Front) *series {
+	if known := p[f].Load(); known != nil {
+		return known
+	}
+	s := &series{
+		duration: m.duration.WithLabelValues(plan, f.String()), queueDelay: m.queueDelay.WithLabelValues(plan),
+		refused: m.shed.WithLabelValues(plan, "queue_full"), expired: m.shed.WithLabelValues(plan, "deadline"),
+		degraded: m.degraded.WithLabelValues(plan, f.String()),
+	}
+	for c := range s.requests {
+		s.requests[c] = m.requests.WithLabelValues(plan, f.String(), Class(c).Label())
+	}
+	p[f].Store(s) // Another goroutine may have stored one of the same counters.
+	return s
+}
+
+// observe counts how long a request took, if it ran or waited, and how long it waited.
+func (s *series) observe(elapsed, delay time.Duration) {
+	if elapsed > 0 {
+		s.duration.Observe(elapsed.Seconds())
+	}
+	if delay > 0 {
+		s.queueDelay.Observe(delay.Seconds())
+	}
+}

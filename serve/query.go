@@ -1,0 +1,150 @@
+package serve
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/serve/access"
+)
+
+// Query is one request on its way from a front through the service and back. A front uses it again for its next request, so that a
+// request allocates its answer and next to nothing else.
+//
+// One goroutine at a time: the front's until Ask, the service's until done, then the front's again. Any goroutine may call
+// Abandon.
+type Query struct {
+	// The front says what it knows. The service keeps nothing of the slices once Ask has returned.
+
+	Caller    *access.Caller // who asks; nil: the request is refused as Unauthenticated
+	Plan      []byte         // of a path or a command; empty: the body's "plan" counts, or the engine's own plan
+	User      []byte         // of a command, as text; empty: the body's "user_id" counts
+	Body      []byte         // the document as on stdin; may be empty if there is a User
+	RequestID []byte         // of a header; the body's "request_id" goes before it, and one is generated if both are missing
+	// TraceParent is the header of that name, as W3C Trace Context has it. The log shows its trace id.
+	TraceParent []byte
+	// Timeout bounds the request from its arrival. The body and the engine can only shorten it. Zero means no bound.
+	Timeout time.Duration
+	// Locate gives a syntax error of the body its place in a longer input. Nil: the body is the whole input.
+	Locate func(error) error
+
+	// Traced has the request recorded, whatever the body says.
+	Traced bool
+
+	// Reply is the outcome, from the call of done to the next Ask or Release.
+	Reply Reply
+
+	service   *Service
+	front     Front
+	done      func(*Query)
+	finishFn  func(*rankd.Answer, error) // the method finish, bound once
+	plan      *plan
+	request   rankd.Request
+	trace     traceID
+	abandoned atomic.Bool
+}
+
+// NewQuery returns a query of a front. done is called once for each Ask. With a Reactor engine it runs on the loop, so it must not block.
+func (s *Service) NewQuery(f Front, done func(*Query)) *Query {
+	q := &Query{service: s, front: f, done: done}
+	q.finishFn = q.finish
+	return q
+}
+
+// Ask starts the request that q describes. It calls q's done exactly once: before it returns if the request is refused, and otherwise
+// later. Any goroutine, the engine's loop too.
+func (s *Service) Ask(q *Query) {
+	q.abandoned.Store(false)
+	q.plan = &s.unknown
+	q.trace.set(q.TraceParent)
+	if c, err := q.start(); err != nil {
+		q.fail(c, err)
+	}
+}
+
+// Abandon says that nobody waits for the reply any more. The request then starts no further node. done is called all the same.
+func (q *Query) Abandon() { q.abandoned.Store(true) }
+
+// Release forgets the request and its reply, whose answer may be large. A front calls it before it keeps q for later.
+func (q *Query) Release() {
+	q.Caller, q.Plan, q.User, q.Body, q.RequestID, q.TraceParent = nil, nil, nil, nil, nil, nil
+	q.Timeout, q.Locate, q.Traced = 0, nil, false
+	q.Reply, q.request, q.plan = Reply{}, rankd.Request{}, nil
+}
+
+// longRows is how many rows take some 0.2 ms to encode.
+const longRows = 2048
+
+// Long reports whether the reply takes so long to encode that an event loop should leave it to another goroutine.
+func (q *Query) Long() bool {
+	return q.request.Trace || q.request.Explain.Asked() || q.Reply.answer != nil && q.Reply.answer.Len() > longRows
+}
+
+// start checks the request and hands it to the engine, or returns why not.
+func (q *Query) start() (Class, *rankd.Error) {
+	s, r := q.service, &q.request
+	if q.Caller == nil {
+		return Unauthenticated, refusal(Unauthenticated, idOr(q.RequestID), "a token is required")
+	}
+	if err := q.parse(); err != nil {
+		return ofEngine(err)
+	}
+	if q.plan = s.own; r.Plan != "" {
+		if q.plan = s.plans[r.Plan]; q.plan == nil {
+			q.plan = &s.unknown
+		}
+	}
+	r.Trace = r.Trace || q.Traced
+	if detail := q.notGranted(); detail != "" {
+		return Forbidden, refusal(Forbidden, r.ID, detail)
+	}
+	if r.Plan != "" && q.plan == &s.unknown {
+		return ofEngine(s.engine.UnknownPlan(r.ID, r.Plan))
+	}
+	if r.Timeout == 0 || q.Timeout != 0 && q.Timeout < r.Timeout {
+		r.Timeout = q.Timeout
+	}
+	r.Abandoned = &q.abandoned
+	if err := s.engine.Start(r, q.finishFn); err != nil {
+		return ofEngine(err)
+	}
+	return OK, nil
+}
+
+// finish takes the outcome of a request that the engine has started.
+func (q *Query) finish(a *rankd.Answer, err error) {
+	if err != nil {
+		q.fail(ofEngine(err))
+		return
+	}
+	q.Reply = Reply{Class: OK, RequestID: a.RequestID, answer: a, format: q.service.format}
+	m := q.series()
+	m.requests[OK].Inc()
+	m.observe(a.Elapsed, a.QueueDelay())
+	if a.Degraded() {
+		m.degraded.Inc()
+	}
+	q.done(q)
+}
+
+// fail ends the request with an error.
+func (q *Query) fail(c Class, err *rankd.Error) {
+	q.Reply = Reply{Class: c, RequestID: err.RequestID, err: err}
+	m := q.series()
+	m.requests[c].Inc()
+	m.observe(err.Elapsed, err.QueueDelay)
+	switch {
+	case c == Overloaded && errors.Is(err, rankd.ErrOverloaded):
+		m.refused.Inc()
+	case c == Timeout && errors.Is(err, rankd.ErrNotLetIn):
+		m.expired.Inc()
+	}
+	q.service.log.add(failure{front: q.front, class: c, err: err, plan: q.plan.name, caller: q.Caller, trace: q.trace})
+	q.done(q)
+}
+
+// series returns the metrics of the request's plan and front.
+func (q *Query) series() *series {
+	return q.plan.metrics.of(q.service.metrics, q.plan.label(), q.front)
+}

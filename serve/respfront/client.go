@@ -1,0 +1,86 @@
+package respfront
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+// What a client may say of itself: the places in session.about.
+const (
+	aboutName = iota
+	aboutLib
+	aboutLibVersion
+	aboutFields
+)
+
+// aboutMax bounds each of them.
+const aboutMax = 64
+
+const textName = "ERR Client names cannot contain spaces, newlines or special characters, and have at most 64 bytes"
+
+// fitsAbout reports whether a client may call itself so.
+func fitsAbout(text []byte) bool {
+	for _, b := range text {
+		if b <= ' ' || b > '~' {
+			return false
+		}
+	}
+	return len(text) <= aboutMax
+}
+
+// runClient is CLIENT with a subcommand. Those that concern Redis's keys have nothing to do here: their clients are content with OK.
+func runClient(s *session, args [][]byte, dst []byte) []byte {
+	sub := strings.ToUpper(excerpt.Text(string(args[1])))
+	rest := args[2:]
+	switch {
+	case sub == "ID" && len(rest) == 0:
+		return redcon.AppendInt(dst, s.id)
+	case sub == "INFO" && len(rest) == 0:
+		return redcon.AppendBulkString(dst, s.describe()+"\n")
+	case sub == "GETNAME" && len(rest) == 0:
+		if s.about[aboutName] == "" {
+			return s.appendNull(dst)
+		}
+		return redcon.AppendBulkString(dst, s.about[aboutName])
+	case sub == "SETNAME" && len(rest) == 1:
+		return s.setAbout(aboutName, rest[0], dst)
+	case sub == "SETINFO" && len(rest) == 2:
+		switch strings.ToUpper(excerpt.Text(string(rest[0]))) {
+		case "LIB-NAME":
+			return s.setAbout(aboutLib, rest[1], dst)
+		case "LIB-VER":
+			return s.setAbout(aboutLibVersion, rest[1], dst)
+		}
+		return redcon.AppendError(dst, "ERR Unrecognized option '"+excerpt.Text(string(rest[0]))+"'")
+	case (sub == "TRACKING" || sub == "CAPA") && len(rest) > 0,
+		(sub == "NO-EVICT" || sub == "NO-TOUCH" || sub == "CACHING") && len(rest) == 1,
+		sub == "REPLY" && len(rest) == 1 && strings.EqualFold(string(rest[0]), "ON"):
+		return redcon.AppendOK(dst)
+	case sub == "GETREDIR" && len(rest) == 0:
+		return redcon.AppendInt(dst, -1)
+	}
+	return redcon.AppendError(dst, "ERR unknown subcommand or wrong number of arguments for '"+strings.ToLower(sub)+"'")
+}
+
+// setAbout notes what the client says of itself.
+func (s *session) setAbout(field int, text, dst []byte) []byte {
+	if !fitsAbout(text) {
+		return redcon.AppendError(dst, textName)
+	}
+	s.about[field] = string(text)
+	return redcon.AppendOK(dst)
+}
+
+// describe returns what CLIENT INFO says.
+func (s *session) describe() string {
+	proto := 2
+	if s.proto3 {
+		proto = 3
+	}
+	return fmt.Sprintf("id=%d addr=%s name=%s resp=%d lib-name=%s lib-ver=%s", s.id, s.remote,
+		s.about[aboutName], proto, s.about[aboutLib], s.about[aboutLibVersion])
+}

@@ -1,0 +1,156 @@
+package respfront
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/internal/excerpt"
+)
+
+// runPing is PING [message].
+func runPing(_ *session, args [][]byte, dst []byte) []byte {
+	if len(args) == 2 {
+		return redcon.AppendBulk(dst, args[1])
+	}
+	return redcon.AppendString(dst, "PONG")
+}
+
+// runEcho is ECHO message.
+func runEcho(_ *session, args [][]byte, dst []byte) []byte { return redcon.AppendBulk(dst, args[1]) }
+
+// runSelect is SELECT index.
+func runSelect(_ *session, args [][]byte, dst []byte) []byte {
+	if string(args[1]) != "0" {
+		return redcon.AppendError(dst, "ERR DB index is out of range")
+	}
+	return redcon.AppendOK(dst)
+}
+
+// runConfig is CONFIG GET name... redis-benchmark asks what Redis keeps on disk; rankd keeps nothing.
+func runConfig(s *session, args [][]byte, dst []byte) []byte {
+	if !strings.EqualFold(string(args[1]), "GET") || len(args) < 3 {
+		return redcon.AppendError(dst, "ERR only CONFIG GET name is known")
+	}
+	var found [][2]string
+	for _, parameter := range [...][2]string{{"save", ""}, {"appendonly", "no"}} {
+		for _, name := range args[2:] {
+			if strings.EqualFold(string(name), parameter[0]) {
+				found = append(found, parameter)
+				break
+			}
+		}
+	}
+	dst = s.appendMap(dst, len(found))
+	for _, parameter := range found {
+		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, parameter[0]), parameter[1])
+	}
+	return dst
+}
+
+// runInfo is INFO. It shows all that there is, whatever sections are asked for.
+func runInfo(s *session, _ [][]byte, dst []byte) []byte {
+	f := s.front
+	return redcon.AppendBulkString(dst, fmt.Sprintf("# Server\r\nrankd_version:%s\r\nredis_version:%s\r\nredis_mode:standalone\r\nuptime_in_seconds:%d\r\n"+
+		"\r\n# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\n"+
+		"\r\n# Stats\r\ntotal_connections_received:%d\r\ntotal_commands_processed:%d\r\n",
+		f.options.Version, imitated, int64(f.loop.Now().Sub(f.began).Seconds()), len(f.sessions), f.options.MaxConnections, f.lastID, f.commandsRun))
+}
+
+// runCommand is COMMAND, alone or with one of its subcommands.
+func runCommand(s *session, args [][]byte, dst []byte) []byte {
+	f := s.front
+	sub, names := "INFO", args[1:]
+	if len(args) > 1 {
+		sub, names = strings.ToUpper(excerpt.Text(string(args[1]))), args[2:]
+	}
+	switch sub {
+	case "COUNT":
+		return redcon.AppendInt(dst, int64(len(f.table)))
+	case "LIST":
+		dst = redcon.AppendArray(dst, len(f.table))
+		for i := range f.table {
+			dst = redcon.AppendBulkString(dst, strings.ToLower(f.table[i].name))
+		}
+		return dst
+	case "DOCS":
+		return s.appendDocs(dst, f.named(names))
+	case "INFO":
+		commands := f.named(names)
+		dst = redcon.AppendArray(dst, len(commands))
+		for _, c := range commands {
+			if c == nil {
+				dst = s.appendNullArray(dst)
+			} else {
+				dst = c.appendInfo(dst)
+			}
+		}
+		return dst
+	}
+	return redcon.AppendError(dst, "ERR unknown subcommand '"+sub+"'. Try COMMAND COUNT, LIST, DOCS or INFO")
+}
+
+// named returns the commands of those names, nil where there is none, or all commands if there are no names.
+func (f *Front) named(names [][]byte) []*command {
+	var commands []*command
+	for i := range f.table {
+		if len(names) == 0 {
+			commands = append(commands, &f.table[i])
+		}
+	}
+	for _, name := range names {
+		c, _ := f.command(name)
+		commands = append(commands, c)
+	}
+	return commands
+}
+
+// appendInfo appends what COMMAND INFO says: no command has keys.
+func (c *command) appendInfo(dst []byte) []byte {
+	arity := c.min
+	if c.max != c.min {
+		arity = -c.min
+	}
+	dst = redcon.AppendArray(dst, 10)
+	dst = redcon.AppendBulkString(dst, strings.ToLower(c.name))
+	dst = redcon.AppendInt(dst, int64(arity))
+	if c.open {
+		dst = redcon.AppendString(redcon.AppendArray(dst, 1), "no_auth")
+	} else {
+		dst = redcon.AppendString(redcon.AppendArray(dst, 1), "readonly")
+	}
+	for range 3 { // first key, last key, step
+		dst = redcon.AppendInt(dst, 0)
+	}
+	for range 4 { // categories, tips, key specifications, subcommands
+		dst = redcon.AppendArray(dst, 0)
+	}
+	return dst
+}
+
+// appendDocs appends what COMMAND DOCS says; redis-cli shows it to a person who types.
+func (s *session) appendDocs(dst []byte, commands []*command) []byte {
+	known := commands[:0]
+	for _, c := range commands {
+		if c != nil {
+			known = append(known, c)
+		}
+	}
+	dst = s.appendMap(dst, len(known))
+	for _, c := range known {
+		dst = redcon.AppendBulkString(dst, strings.ToLower(c.name))
+		dst = s.appendMap(dst, 4)
+		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "summary"), c.summary)
+		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "since"), "1.0.0")
+		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "group"), c.group)
+		dst = redcon.AppendArray(redcon.AppendBulkString(dst, "arguments"), len(c.usage))
+		for _, argument := range c.usage {
+			dst = s.appendMap(dst, 3)
+			dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "name"), argument)
+			dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "type"), "string")
+			dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "display_text"), argument)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,31 @@
+package respfront
+
+import (
+	"strconv"
+
+	"github.com/tidwall/redcon"
+)
+
+// appendMap appends the header of a map: in RESP2 an array of keys and values.
+func (s *session) appendMap(dst []byte, pairs int) []byte {
+	if !s.proto3 {
+		return redcon.AppendArray(dst, 2*pairs)
+	}
+	return append(strconv.AppendInt(append(dst, '%'), int64(pairs), 10), '\r', '\n')
+}
+
+// appendNull appends the reply that stands for nothing.
+func (s *session) appendNull(dst []byte) []byte {
+	if s.proto3 {
+		return append(dst, "_\r\n"...)
+	}
+	return redcon.AppendNull(dst)
+}
+
+// appendNullArray appends the reply that stands for no array.
+func (s *session) appendNullArray(dst []byte) []byte {
+	if s.proto3 {
+		return append(dst, "_\r\n"...)
+	}
+	return append(dst, "*-1\r\n"...)
+}

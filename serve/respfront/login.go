@@ -1,0 +1,141 @@
+package respfront
+
+import (
+	"strings"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/serve"
+)
+
+// imitated is the version of Redis whose commands about connections a session mirrors. Clients read it in the reply to
+// HELLO, and choose by it what they may ask.
+const imitated = "7.2.0"
+
+// refusedLoginsMax is how many wrong tokens a connection may show.
+const refusedLoginsMax = 8
+
+// Errors about a login, worded as Redis does: clients look for the words.
+const (
+	textWrongPass  = "WRONGPASS invalid token, or one of another name"
+	textNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	textNoProto    = "NOPROTO unsupported protocol version"
+	textSyntax     = "ERR syntax error"
+)
+
+// renew refreshes what the client may ask. It reports whether the client has logged in, or need not.
+func (s *session) renew() bool {
+	store := s.front.store
+	if s.caller != nil {
+		if c, ok := store.Renew(s.caller); ok {
+			s.caller = c
+			return true
+		}
+	}
+	s.caller = store.Anonymous()
+	return s.caller != nil
+}
+
+// login logs the client in. It returns the text of an error, "" if there is none. name may be nil.
+func (s *session) login(name, token []byte) string {
+	store := s.front.store
+	if store.Anonymous() != nil {
+		return textNoPassword
+	}
+	c, ok := store.Lookup(token)
+	if name != nil {
+		c, ok = store.Login(name, token)
+	}
+	if ok {
+		s.caller = c
+		return ""
+	}
+	s.front.service.Refuse(serve.RESP, serve.Unauthenticated, "", "a login with a wrong token")
+	if s.refusedLogins++; s.refusedLogins >= refusedLoginsMax {
+		s.ending = true
+	}
+	return textWrongPass
+}
+
+// runAuth is AUTH [name] token.
+func runAuth(s *session, args [][]byte, dst []byte) []byte {
+	var name []byte
+	if len(args) == 3 {
+		name = args[1]
+	}
+	if text := s.login(name, args[len(args)-1]); text != "" {
+		return redcon.AppendError(dst, text)
+	}
+	return redcon.AppendOK(dst)
+}
+
+// runHello is HELLO [2|3] [AUTH name token] [SETNAME name]. Nothing changes if a part of it is refused.
+func runHello(s *session, args [][]byte, dst []byte) []byte {
+	proto3 := s.proto3
+	if len(args) > 1 {
+		switch string(args[1]) {
+		case "2":
+			proto3 = false
+		case "3":
+			proto3 = true
+		default:
+			return redcon.AppendError(dst, textNoProto)
+		}
+	}
+	var name, user, token []byte
+	for rest := args[min(2, len(args)):]; len(rest) > 0; {
+		switch option := strings.ToUpper(string(rest[0])); {
+		case option == "AUTH" && len(rest) > 2:
+			user, token, rest = rest[1], rest[2], rest[3:]
+		case option == "SETNAME" && len(rest) > 1:
+			name, rest = rest[1], rest[2:]
+			if !fitsAbout(name) {
+				return redcon.AppendError(dst, textName)
+			}
+		default:
+			return redcon.AppendError(dst, textSyntax)
+		}
+	}
+	if token != nil {
+		if text := s.login(user, token); text != "" {
+			return redcon.AppendError(dst, text)
+		}
+	}
+	if !s.renew() {
+		return redcon.AppendError(dst, "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used")
+	}
+	s.proto3 = proto3
+	if name != nil {
+		s.about[aboutName] = string(name)
+	}
+	return s.appendHello(dst)
+}
+
+// appendHello appends what HELLO answers.
+func (s *session) appendHello(dst []byte) []byte {
+	proto := 2
+	if s.proto3 {
+		proto = 3
+	}
+	dst = s.appendMap(dst, 7)
+	dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "server"), "rankd")
+	dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "version"), imitated)
+	dst = redcon.AppendInt(redcon.AppendBulkString(dst, "proto"), int64(proto))
+	dst = redcon.AppendInt(redcon.AppendBulkString(dst, "id"), s.id)
+	dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "mode"), "standalone")
+	dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "role"), "master")
+	return redcon.AppendArray(redcon.AppendBulkString(dst, "modules"), 0)
+}
+
+// runReset is RESET: the connection is as new.
+func runReset(s *session, _ [][]byte, dst []byte) []byte {
+	s.proto3, s.caller = false, nil
+	s.about[aboutName] = ""
+	return redcon.AppendString(dst, "RESET")
+}
+
+// runQuit is QUIT.
+func runQuit(s *session, _ [][]byte, dst []byte) []byte {
+	s.ending = true
+	return redcon.AppendOK(dst)
+}

@@ -1,0 +1,250 @@
+package respfront
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/reactor/transport"
+	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/access"
+)
+
+// A session is one client's connection. Loop only.
+type session struct {
+	front *Front
+	conn  transport.Accepted
+	index int // in front.sessions
+
+	reader      reader
+	first, last *slot // replies that are owed
+	owed        int   // their number
+	many        many  // the RANK.MANY under way
+
+	held       bool // the connection has bytes that wait for a slot or for unsent bytes to leave
+	eof        bool // the client sends no more
+	ending     bool // no further command begins; the connection closes when nothing is owed
+	proceeding bool // proceed is on the stack
+	closed     bool // OnClose has been called
+	counted    bool // as cut off
+
+	id            int64
+	remote        string         // address of the client
+	proto3        bool           // the client has asked for RESP3
+	caller        *access.Caller // nil: not logged in
+	refusedLogins int
+	about         [aboutFields]string // what the client says of itself
+
+	times times
+}
+
+// OnConnect implements transport.Handler.
+func (s *session) OnConnect(err error) {
+	if err != nil {
+		s.front.leave(s)
+		return
+	}
+	s.times.active = s.now()
+	s.front.service.ConnOpened(serve.RESP)
+	s.proceed() // the front may be draining
+}
+
+// OnData implements transport.Handler.
+func (s *session) OnData(data []byte) (consumed int) {
+	now := s.now()
+	consumed = s.begin(data)
+	s.times.received(now, consumed > 0, !s.held && consumed < len(data))
+	s.proceed()
+	return consumed
+}
+
+// begin begins the commands in data, as far as the limits allow.
+func (s *session) begin(data []byte) (consumed int) {
+	s.held = false
+	for consumed < len(data) {
+		if s.ending {
+			return len(data)
+		}
+		if !s.mayBegin() {
+			s.held = true
+			return consumed
+		}
+		args, size, err := s.reader.next(data[consumed:], s.front.argv)
+		if err != nil {
+			s.refuseBytes(err)
+			return len(data)
+		}
+		if size == 0 {
+			return consumed
+		}
+		consumed += size
+		if len(args) > 0 {
+			s.front.argv = args
+			s.run(args)
+		}
+	}
+	return consumed
+}
+
+// mayBegin reports whether another command may begin.
+func (s *session) mayBegin() bool { return s.many.done() && s.mayAsk() }
+
+// mayAsk reports whether another request may begin.
+func (s *session) mayAsk() bool { return s.owed < s.front.options.MaxPipeline && !s.full() }
+
+// full reports whether too much is unsent. OnDrain is then called when all of it has left.
+func (s *session) full() bool {
+	if s.conn.Unsent() < s.front.options.MaxUnsentBytes {
+		return false
+	}
+	s.conn.AwaitDrain()
+	return true
+}
+
+// OnDrain implements transport.AcceptedHandler.
+func (s *session) OnDrain() {
+	s.deliver()
+	s.proceed()
+}
+
+// proceed goes on with what had to wait: the rest of a RANK.MANY, commands that are left in the connection, the end. A session that
+// was full goes on when half of its slots are free, since each time moves all the bytes that are left.
+func (s *session) proceed() {
+	if s.closed || s.proceeding {
+		return
+	}
+	s.proceeding = true
+	for !s.many.done() && s.mayAsk() {
+		s.rank(s.many.plan, s.many.next(), nil)
+	}
+	s.proceeding = false
+	switch {
+	case s.held && s.owed <= s.front.options.MaxPipeline/2 && s.mayBegin():
+		s.held = false
+		s.conn.Resume()
+	case s.first == nil && s.many.done() && (s.ending || s.front.draining || s.eof && !s.held):
+		s.ending = true
+		s.conn.Finish()
+	}
+}
+
+// OnEOF implements transport.AcceptedHandler. A client that stops sending gets its replies.
+func (s *session) OnEOF() (stay bool) {
+	if s.front.options.CancelAtEOF || s.first == nil && !s.held && s.conn.Unsent() == 0 {
+		return false
+	}
+	s.eof = true
+	s.proceed()
+	return true
+}
+
+// OnClose implements transport.Handler. Nobody waits for the replies any more, so the requests are abandoned. Their slots are free
+// when the service has answered.
+func (s *session) OnClose(reason error) {
+	s.closed = true
+	for p := s.first; p != nil; {
+		next := p.next
+		p.next = nil
+		if p.ready {
+			s.front.free.put(p)
+		} else {
+			p.query.Abandon()
+		}
+		p = next
+	}
+	s.first, s.last, s.many = nil, nil, many{}
+	if errors.Is(reason, transport.ErrUnreadLimit) {
+		s.count(serve.CutProtocol)
+	}
+	s.front.service.ConnClosed(serve.RESP)
+	s.front.leave(s)
+}
+
+// push gives a slot the next place.
+func (s *session) push(p *slot) {
+	p.session = s
+	if s.last == nil {
+		s.first = p
+	} else {
+		s.last.next = p
+	}
+	s.last = p
+	s.owed++
+}
+
+// reply owes the client a reply that is there already.
+func (s *session) reply(text []byte) {
+	if s.first == nil {
+		s.send(text)
+		return
+	}
+	p := s.front.slot()
+	p.text, p.ready = append(p.text, text...), true
+	s.push(p)
+}
+
+// deliver sends the replies whose turn it is, until too much is unsent. The others stay as they are: an answer takes no more memory
+// than its text.
+func (s *session) deliver() {
+	for p := s.first; p != nil && p.ready && !s.full(); p = s.first {
+		s.first = p.next
+		if s.first == nil {
+			s.last = nil
+		}
+		s.owed--
+		s.send(p.reply())
+		s.front.free.put(p)
+	}
+	s.front.trim()
+}
+
+// send writes a reply.
+func (s *session) send(reply []byte) {
+	if s.conn.Write(reply) == nil {
+		s.times.sent(s.now(), len(reply))
+	}
+}
+
+// refuseBytes answers bytes that are not a command, and ends the session.
+func (s *session) refuseBytes(err error) {
+	o := &s.front.options
+	switch {
+	case errors.Is(err, errArgsMax):
+		s.refuseLength(fmt.Sprintf("a command may have %d arguments, its name among them", o.MaxArguments))
+	case errors.Is(err, errBytesMax):
+		s.refuseLength(fmt.Sprintf("a command may have %d bytes", o.MaxCommandBytes))
+	default:
+		const word = "Protocol error: " // redcon's errors have it
+		s.reply(redcon.AppendError(nil, "ERR "+word+strings.TrimPrefix(err.Error(), word)))
+	}
+	s.count(serve.CutProtocol)
+	s.ending = true
+}
+
+// refuseLength answers a command that is too long.
+func (s *session) refuseLength(limit string) {
+	refused := s.front.service.Refuse(serve.RESP, serve.TooLarge, "", limit)
+	s.reply(appendFailure(nil, &refused))
+}
+
+// cutOff closes the connection at once.
+func (s *session) cutOff(why serve.Cut) {
+	s.count(why)
+	s.ending = true
+	s.conn.Close(errCutOff)
+}
+
+var errCutOff = errors.New("cut off")
+
+// count counts the session among those that were cut off, once.
+func (s *session) count(why serve.Cut) {
+	if !s.counted {
+		s.counted = true
+		s.front.service.ConnCut(serve.RESP, why)
+	}
+}
+
+func (s *session) now() clock.Time { return s.front.loop.Now() }

@@ -1,0 +1,137 @@
+package respfront
+
+import (
+	"strconv"
+
+	"github.com/rankd/rankd/serve"
+)
+
+// A slot is one reply in the order in which a session owes them. Loop only.
+type slot struct {
+	front   *Front
+	session *session
+	next    *slot
+	query   *serve.Query // of a request; made at the slot's first one
+	asked   bool         // query is in use
+	ready   bool
+	text    []byte // the reply, if nobody needs to encode it any more
+}
+
+// Bounds of what is kept for the next requests of any session.
+const (
+	keepSlots     = 1 << 10
+	keepTextBytes = 4 << 10
+	keepBytes     = 1 << 20 // of a buffer that all sessions share
+)
+
+// slots are those that no session uses. Loop only.
+type slots struct {
+	first *slot
+	n     int
+}
+
+func (l *slots) take() *slot {
+	p := l.first
+	if p != nil {
+		l.first, p.next = p.next, nil
+		l.n--
+	}
+	return p
+}
+
+func (l *slots) put(p *slot) {
+	if p.asked {
+		p.query.Release()
+	}
+	if cap(p.text) > keepTextBytes {
+		p.text = nil
+	}
+	p.session, p.asked, p.ready, p.text = nil, false, false, p.text[:0]
+	if l.n < keepSlots {
+		l.first, p.next = p, l.first
+		l.n++
+	}
+}
+
+// slot returns a free slot.
+func (f *Front) slot() *slot {
+	if p := f.free.take(); p != nil {
+		return p
+	}
+	return &slot{front: f}
+}
+
+// ask has the service answer the query of the slot.
+func (p *slot) ask() {
+	p.asked = true
+	p.front.service.Ask(p.query)
+}
+
+// request returns the slot's query, whose fields are to be filled in.
+func (p *slot) request() *serve.Query {
+	if p.query == nil {
+		p.query = p.front.service.NewQuery(serve.RESP, func(*serve.Query) { p.answered() })
+	}
+	return p.query
+}
+
+// answered is called by the service, inside ask or later. A goroutine encodes a long answer.
+func (p *slot) answered() {
+	if p.session.closed || !p.query.Long() {
+		p.complete()
+		return
+	}
+	go func() {
+		text, _ := encode(nil, &p.query.Reply)
+		p.front.loop.Post(func() {
+			p.text = text
+			p.complete()
+		})
+	}()
+}
+
+// complete has the reply sent when its turn comes.
+func (p *slot) complete() {
+	s := p.session
+	if s.closed {
+		p.front.free.put(p)
+		return
+	}
+	p.ready = true
+	if s.first == p {
+		s.deliver()
+		s.proceed()
+	}
+}
+
+// reply returns what the session's client gets. It is valid until the next call.
+func (p *slot) reply() (text []byte) {
+	if len(p.text) > 0 {
+		return p.text
+	}
+	text, p.front.encoded = encode(p.front.encoded, &p.query.Reply)
+	return text
+}
+
+// encode returns the reply to a request. It is in memory that begins as buf, which encode returns for the next use. Any goroutine.
+func encode(buf []byte, r *serve.Reply) (reply, memory []byte) {
+	if r.Class != serve.OK {
+		buf = appendFailure(buf[:0], r)
+		return buf, buf
+	}
+	// The length of a bulk string comes first, and is known last.
+	var room [len("$\r\n") + 20]byte
+	buf = r.AppendBody(append(buf[:0], room[:]...))
+	length := len(buf) - len(room)
+	buf = append(buf, '\r', '\n')
+	header := append(strconv.AppendInt(append(room[:0], '$'), int64(length), 10), '\r', '\n')
+	reply = buf[len(room)-len(header):]
+	copy(reply, header)
+	return reply, buf
+}
+
+// appendFailure appends the error reply that says how a request ended.
+func appendFailure(dst []byte, r *serve.Reply) []byte {
+	dst = append(append(append(dst, '-'), r.Class.Code()...), ' ')
+	return append(append(dst, r.Message()...), '\r', '\n')
+}

@@ -1,0 +1,88 @@
+package respfront
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/serve"
+)
+
+// times say since when a session waits for its client. Loop only.
+type times struct {
+	active     clock.Time // bytes came, or a reply was written
+	incomplete clock.Time // a command began whose end is missing; zero: none
+	written    int64      // bytes given to the connection
+	gone       int64      // of these, taken by the client's socket when somebody looked last
+	stuck      clock.Time // since when gone has not grown; zero: nothing is unsent
+}
+
+// received notes that bytes have come. more says that a command among them was whole, incomplete that the last one is not.
+func (t *times) received(now clock.Time, more, incomplete bool) {
+	t.active = now
+	switch {
+	case !incomplete:
+		t.incomplete = 0
+	case more || t.incomplete == 0:
+		t.incomplete = now
+	}
+}
+
+// sent notes that a reply was written.
+func (t *times) sent(now clock.Time, bytes int) {
+	t.active = now
+	t.written += int64(bytes)
+}
+
+// A sweep looks at each session this often before a timeout is over, and at so many portions of the sessions one after
+// the other: ten thousand at once would hold up the loop for a millisecond.
+const (
+	looks    = 16
+	portions = 8
+)
+
+// sweepEvery returns the time between two portions of a sweep.
+func (o *Options) sweepEvery() time.Duration {
+	shortest := min(o.ReadTimeout, o.WriteTimeout)
+	if o.IdleTimeout > 0 {
+		shortest = min(shortest, o.IdleTimeout)
+	}
+	return min(max(shortest/looks/portions, time.Millisecond), time.Second/portions)
+}
+
+// sweep cuts off the sessions that have waited too long for their clients, as far as they are in the next portion. A timer for
+// each session would be moved at each command.
+func (f *Front) sweep() {
+	now := f.loop.Now()
+	for range (len(f.sessions) + portions - 1) / portions {
+		f.swept = (f.swept + 1) % len(f.sessions)
+		f.sessions[f.swept].checkTimes(now)
+	}
+	if len(f.sessions) == 0 {
+		f.sweeper.Stop()
+	}
+}
+
+// checkTimes cuts the session off if its client has kept it waiting for too long.
+func (s *session) checkTimes(now clock.Time) {
+	t, o := &s.times, &s.front.options
+	unsent := s.conn.Unsent()
+	gone := t.written - int64(unsent)
+	switch {
+	case unsent == 0:
+		t.gone, t.stuck = gone, 0
+	case t.stuck == 0 || gone != t.gone:
+		t.gone, t.stuck = gone, now
+	case now.Sub(t.stuck) > o.WriteTimeout:
+		s.cutOff(serve.CutSlowWrite)
+		return
+	}
+	switch {
+	case t.incomplete != 0:
+		if now.Sub(t.incomplete) > o.ReadTimeout {
+			s.cutOff(serve.CutSlowRead)
+		}
+	case s.owed > 0 || s.held || unsent > 0:
+	case o.IdleTimeout > 0 && now.Sub(t.active) > o.IdleTimeout:
+		s.cutOff(serve.CutIdle)
+	}
+}

@@ -1,0 +1,120 @@
+package serve
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/serve/access"
+)
+
+// Options configure a Service. The zero value works. New reads them once. One goroutine at a time.
+type Options struct {
+	// Format says how answers show the columns of a candidate.
+	Format rankd.Format
+	// Logger receives a line per failed request. Nil means slog.Default().
+	Logger *slog.Logger
+	// LogPerSecond bounds these lines. Zero means 10.
+	LogPerSecond int
+	// Registerer receives the metrics. Nil: nobody can read them.
+	Registerer prometheus.Registerer
+	// Clock tells the log when a second is over. Nil means a real clock.
+	Clock clock.Clock
+}
+
+// Service asks an engine on behalf of clients. Any goroutine, the engine's loop too.
+type Service struct {
+	engine  *rankd.Engine
+	format  rankd.Format
+	plans   map[string]*plan // by name; never changes
+	own     *plan            // of requests that name none; its name is empty if there is none
+	listing []rankd.Plan     // of plans, by name
+	unknown plan             // stands for all that the engine does not have
+	metrics *metrics
+	log     *failureLog
+}
+
+// plan is one plan that the service offers. Any goroutine.
+type plan struct {
+	name    string // empty: it stands for all that the engine does not have
+	metrics planMetrics
+}
+
+// label returns the name of the plan in the metrics.
+func (p *plan) label() string {
+	if p.name == "" {
+		return noPlan
+	}
+	return p.name
+}
+
+// New returns the service of an engine. It loads all plans of the engine, so that no request waits for one to be loaded: the
+// service refuses other names from then on. The error says that the plan folder cannot be read.
+func New(e *rankd.Engine, o Options) (*Service, error) {
+	listing, err := e.Plans()
+	if err != nil {
+		return nil, err
+	}
+	if own, err := e.PlanInfo(""); err == nil && !slices.ContainsFunc(listing, func(p rankd.Plan) bool { return p.Name == own.Name }) {
+		listing = append(listing, rankd.Plan{Name: own.Name, Info: own}) // of a file outside the folder
+	}
+	slices.SortFunc(listing, func(a, b rankd.Plan) int { return cmp.Compare(a.Name, b.Name) })
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.NewReal()
+	}
+	s := &Service{
+		engine: e, format: o.Format, plans: make(map[string]*plan, len(listing)), listing: listing, metrics: newMetrics(o.Registerer),
+	}
+	s.log = newFailureLog(o.Logger, o.LogPerSecond, o.Clock, s.metrics.unlogged)
+	for _, p := range listing {
+		s.plans[p.Name] = &plan{name: p.Name}
+	}
+	s.own = &s.unknown
+	if own, err := e.PlanInfo(""); err == nil {
+		s.own = s.plans[own.Name]
+	}
+	return s, nil
+}
+
+// Engine returns the engine that the service asks.
+func (s *Service) Engine() *rankd.Engine { return s.engine }
+
+// Plans returns the plans that a caller may ask for, by name. Those that do not load have an Err. The list does not change.
+func (s *Service) Plans(c *access.Caller) []rankd.Plan {
+	var plans []rankd.Plan
+	for _, p := range s.listing {
+		if c != nil && c.MayPlan(p.Name) {
+			plans = append(plans, p)
+		}
+	}
+	return plans
+}
+
+// Refuse counts and logs a request that a front itself refuses, and returns the reply to it. detail is one line, and has nothing
+// unbounded that comes from input. An empty requestID is generated.
+func (s *Service) Refuse(f Front, c Class, requestID, detail string) Reply {
+	if requestID == "" {
+		requestID = request.NewID()
+	}
+	return s.refused(f, c, refusal(c, requestID, detail))
+}
+
+// Fail is Refuse for an error of a request.Stream that cut requests out of a body.
+func (s *Service) Fail(f Front, err error) Reply {
+	c, failed := ofEngine(rankd.Refused(err))
+	return s.refused(f, c, failed)
+}
+
+func (s *Service) refused(f Front, c Class, err *rankd.Error) Reply {
+	s.unknown.metrics.of(s.metrics, s.unknown.label(), f).requests[c].Inc()
+	s.log.add(failure{front: f, class: c, err: err})
+	return Reply{Class: c, RequestID: err.RequestID, err: err}
+}
