@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -45,7 +46,8 @@ func TestCrowd(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(plans, "crowd.plan.json"), []byte(crowdPlan), 0o600))
 	for i, name := range []string{"RESP", "HTTP"} {
 		t.Run(name, func(t *testing.T) {
-			server := serve(t, programs.plain.get(t, false), nil, "--plan_dir", plans, "--env", "test", "--max_connections", strconv.Itoa(needed), "--read_timeout_ms", "60000", "--write_timeout_ms", "60000")
+			server := serve(t, programs.plain.get(t, false), nil, "--plan_dir", plans, "--env", "test", "--max_connections", strconv.Itoa(needed),
+				"--read_timeout_ms", "600000", "--write_timeout_ms", "600000", "--http_idle_timeout_ms", "600000")
 			f := frontsOf(server.RESP, server.HTTP)[i]
 			before, err := server.Resident()
 			require.NoError(t, err)
@@ -140,5 +142,7 @@ func (f *front) expect(t testing.TB, w *wire, id string) {
 	t.Helper()
 	r, err := f.read(w)
 	require.NoError(t, err)
-	require.Equal(t, id, decode(t, r.text).RequestID, r.text)
+	if !strings.Contains(r.text, `"request_id":"`+id+`"`) { // decoding thousands of answers takes long
+		require.Fail(t, "another answer", r.text)
+	}
 }
