@@ -172,13 +172,13 @@ func TestResume(t *testing.T) {
 		g.conn.Finish()
 		return 0
 	}
-	client := visit(t, r, "tcp", transport.AcceptOptions{}, g)
 	g.onEOF = func(g *guest) {
 		g.conn.Resume() // twice is once
 		g.conn.Resume()
 		hold = false
 		assert.Equal(t, []string{"abc"}, seen, "never inside Resume")
 	}
+	client := visit(t, r, "tcp", transport.AcceptOptions{}, g)
 	_, err := client.Write([]byte("abc"))
 	require.NoError(t, err)
 	require.NoError(t, client.(*net.TCPConn).CloseWrite())

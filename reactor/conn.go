@@ -185,7 +185,11 @@ func (c *conn) received(data []byte) {
 	} else {
 		c.in = append(c.in, data...)
 		consumed := c.handler.OnData(c.in)
-		c.in = keep(c.in, consumed)
+		if c.direct == nil {
+			c.in = keep(c.in, consumed)
+		} else {
+			c.in = c.in[consumed:] // A client may have sent megabytes, of which a few commands go at a time.
+		}
 	}
 	if len(c.in) == 0 && c.direct != nil {
 		c.in = nil // Thousands of connections are idle, and few send half a command.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"syscall"
 	"time"
@@ -117,7 +118,7 @@ func (f *Front) admit(nc net.Conn) {
 	entered := false
 	err := f.reactor.Enroll(nc, transport.AcceptOptions{
 		UnsentMaxBytes: unsentMost,
-		UnreadMaxBytes: f.options.MaxCommandBytes + f.options.MaxBacklogBytes,
+		UnreadMaxBytes: math.MaxInt, // The session looks itself, and says so.
 	}, func(conn transport.Accepted) transport.AcceptedHandler {
 		entered = true
 		return f.enter(conn, remote)

@@ -178,6 +178,28 @@ func TestWrongTokensEndTheConnection(t *testing.T) {
 	c.ended()
 }
 
+// TestStrangersSendLittle bounds commands before login.
+func TestStrangersSendLittle(t *testing.T) {
+	store, _ := tokens(t, map[string]string{"feed": "three"})
+	w := newWorld(t, store, Options{}, nil)
+	addr := w.listenTCP(t)
+	for sent, want := range map[string]string{
+		"*11\r\n":                          "-TOOLARGE Request too large: a command may have 10 arguments, its name among them",
+		"*2\r\n$4\r\nAUTH\r\n$20000\r\nxx": "-TOOLARGE Request too large: a command may have 16384 bytes",
+	} {
+		c := dial(t, addr)
+		_, err := c.Write([]byte(sent))
+		require.NoError(t, err)
+		assert.Equal(t, want, c.receive())
+		c.ended()
+	}
+	c := dial(t, addr)
+	c.send("AUTH feed-token", "ECHO "+strings.Repeat("x", 20_000), "RANK.MANY three 1 2 3 4 5 6 7 8 9 10 11 12")
+	assert.Equal(t, "+OK", c.receive())
+	assert.Greater(t, c.receiveLong(), 20_000)
+	assert.Equal(t, 12, strings.Count(c.receive(), answerOfThree))
+}
+
 // TestRevokedTokens has a token vanish, and its plans change, while a client is logged in.
 func TestRevokedTokens(t *testing.T) {
 	store, path := tokens(t, map[string]string{"feed": "three", "other": "three"})

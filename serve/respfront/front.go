@@ -40,6 +40,7 @@ type Front struct {
 	argv        [][]byte // arguments of the command that runs
 	text        []byte   // its reply
 	encoded     []byte   // reply of a request
+	unread      int      // bytes that sessions have left in their connections
 	sweeper     *loop.Timer
 	swept       int // index of the session that a sweep has looked at last
 	lastID      int64
@@ -120,7 +121,6 @@ func (f *Front) tellIfEmpty() {
 func (f *Front) enter(conn transport.Accepted, remote string) *session {
 	f.lastID++
 	s := &session{front: f, conn: conn, index: len(f.sessions), id: f.lastID, remote: remote}
-	s.reader.argsMax, s.reader.bytesMax = f.options.MaxArguments, f.options.MaxCommandBytes
 	f.sessions = append(f.sessions, s)
 	if len(f.sessions) == 1 {
 		if f.sweeper == nil {

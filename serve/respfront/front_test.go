@@ -138,17 +138,66 @@ func TestPipelineIsBounded(t *testing.T) {
 	}
 }
 
-// TestBacklogIsBounded has a client send far more than may run.
+// TestBacklogIsBounded has a client send far more than may run. It gets what is due, and then why it is cut off.
 func TestBacklogIsBounded(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{MaxPipeline: 1, MaxCommandBytes: 100, MaxBacklogBytes: 1000}, nil)
 	c := dial(t, w.listenTCP(t))
 	c.send("RANK gated 1")
 	<-w.gate.entered
 	_, err := c.Write(bytes.Repeat(commands("RANK three 1"), 1000))
-	if err == nil {
-		_, err = c.r.ReadByte()
+	require.NoError(t, err)
+	eventually(t, func() (ending bool) {
+		w.onLoop(func() { ending = w.sessions[0].ending })
+		return ending
+	}, "the bytes have come")
+	w.gate.pass(1)
+	assert.Contains(t, c.receive(), `"candidates":[{"id":1}]`)
+	assert.Equal(t, "-TOOLARGE Request too large: 1100 bytes may wait unread", c.receive())
+	c.ended()
+}
+
+// TestUnreadBytesOfAllAreBounded has two clients that stop within a command.
+func TestUnreadBytesOfAllAreBounded(t *testing.T) {
+	w := newWorld(t, everybody(t), Options{MaxUnreadBytes: 50_000}, nil)
+	addr := w.listenTCP(t)
+	half := append([]byte("*2\r\n$4\r\nECHO\r\n$40000\r\n"), make([]byte, 30_000)...)
+	first, second, third := dial(t, addr), dial(t, addr), dial(t, addr)
+	_, err := first.Write(half)
+	require.NoError(t, err)
+	eventually(t, func() (come bool) {
+		w.onLoop(func() { come = w.unread == len(half) })
+		return come
+	}, "the first half has come")
+	_, err = second.Write(half)
+	require.NoError(t, err)
+	assert.Equal(t, "-OVERLOADED Overloaded: all connections together have too many bytes unread", second.receive())
+	third.send("PING")
+	assert.Equal(t, "+PONG", third.receive())
+	_, err = first.Write(append(make([]byte, 10_000), "\r\n"...))
+	require.NoError(t, err)
+	assert.Equal(t, 40_000+len("$40000\r\n\r\n"), first.receiveLong())
+	w.onLoop(func() { assert.Zero(t, w.unread) })
+}
+
+// TestHalfCloseWithABacklog has a client send far more than may run, and stop sending at once. Requests that are refused at once are
+// among them.
+func TestHalfCloseWithABacklog(t *testing.T) {
+	for _, pipeline := range []int{1, 2, 4, 128} {
+		w := newWorld(t, everybody(t), Options{MaxPipeline: pipeline, MaxUnsentBytes: 1000}, nil)
+		addr := w.listenTCP(t)
+		for range 5 {
+			c := dial(t, addr)
+			const n = 200
+			_, err := c.Write(bytes.Repeat(commands("RANK three 1", "RANK nothing 1", "PING"), n))
+			require.NoError(t, err)
+			require.NoError(t, c.Conn.(*net.TCPConn).CloseWrite())
+			all, err := io.ReadAll(c.r)
+			require.NoError(t, err)
+			assert.Equal(t, n, strings.Count(string(all), `"candidates"`))
+			assert.Equal(t, n, strings.Count(string(all), "-NOPERM"))
+			assert.Equal(t, n, strings.Count(string(all), "+PONG"))
+		}
 	}
-	assert.Error(t, err)
 }
 
 // TestHalfClose has a client stop sending once it has asked. Requests that wait unread get their replies, too.

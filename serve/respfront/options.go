@@ -13,7 +13,8 @@ const (
 	DefaultMaxCommandBytes = 1 << 20
 	DefaultMaxArguments    = 1024
 	DefaultMaxPipeline     = 128
-	DefaultMaxBacklogBytes = 1 << 20
+	DefaultMaxBacklogBytes = 16 << 20
+	DefaultMaxUnreadBytes  = 256 << 20
 	DefaultMaxUnsentBytes  = 256 << 10
 	DefaultIdleTimeout     = time.Hour
 	DefaultReadTimeout     = 10 * time.Second
@@ -33,6 +34,9 @@ type Options struct {
 	MaxPipeline int
 	// MaxBacklogBytes bounds what waits unread, beside one command. A client that sends more loses its connection.
 	MaxBacklogBytes int
+	// MaxUnreadBytes bounds what waits unread, or is half a command, on all connections together. Beyond it a client that has more
+	// than 16 KiB of it, and sends more, loses its connection.
+	MaxUnreadBytes int
 	// MaxUnsentBytes bounds the replies that wait for a client to read them. From there on no further command of that connection
 	// begins, and the replies of the requests that run wait. A single reply may be longer.
 	MaxUnsentBytes int
@@ -64,6 +68,7 @@ func (o Options) withDefaults() Options {
 		{&o.MaxArguments, DefaultMaxArguments},
 		{&o.MaxPipeline, DefaultMaxPipeline},
 		{&o.MaxBacklogBytes, DefaultMaxBacklogBytes},
+		{&o.MaxUnreadBytes, DefaultMaxUnreadBytes},
 		{&o.MaxUnsentBytes, DefaultMaxUnsentBytes},
 	} {
 		if *f.value <= 0 {

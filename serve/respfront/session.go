@@ -22,12 +22,14 @@ type session struct {
 	reader      reader
 	first, last *slot // replies that are owed
 	owed        int   // their number
+	texts       int   // bytes of those that are there as text
 	many        many  // the RANK.MANY under way
 
 	held       bool // the connection has bytes that wait for a slot or for unsent bytes to leave
+	unread     int  // bytes that the connection has kept
 	eof        bool // the client sends no more
 	ending     bool // no further command begins; the connection closes when nothing is owed
-	proceeding bool // proceed is on the stack
+	proceeding bool // OnData or proceed is on the stack
 	closed     bool // OnClose has been called
 	counted    bool // as cut off
 
@@ -55,10 +57,38 @@ func (s *session) OnConnect(err error) {
 // OnData implements transport.Handler.
 func (s *session) OnData(data []byte) (consumed int) {
 	now := s.now()
+	s.proceeding = true // The end waits until all that has come is looked at.
 	consumed = s.begin(data)
+	if s.keepsTooMuch(len(data) - consumed) {
+		consumed = len(data)
+	}
+	s.proceeding = false
 	s.times.received(now, consumed > 0, !s.held && consumed < len(data))
 	s.proceed()
 	return consumed
+}
+
+// keepsTooMuch notes how many bytes stay unread. It ends the session if these are too many, for one connection or for all
+// together.
+func (s *session) keepsTooMuch(unread int) bool {
+	f := s.front
+	f.unread += unread - s.unread
+	s.unread = unread
+	o := &f.options
+	var refused serve.Reply
+	switch {
+	case unread > o.MaxCommandBytes+o.MaxBacklogBytes:
+		refused = f.service.Refuse(serve.RESP, serve.TooLarge, "", fmt.Sprintf("%d bytes may wait unread", o.MaxCommandBytes+o.MaxBacklogBytes))
+	case unread > strangerBytesMax && f.unread > o.MaxUnreadBytes:
+		refused = f.service.Refuse(serve.RESP, serve.Overloaded, "", "all connections together have too many bytes unread")
+	default:
+		return false
+	}
+	f.unread -= unread
+	s.unread, s.held, s.ending = 0, false, true
+	s.reply(appendFailure(nil, &refused))
+	s.count(serve.CutProtocol)
+	return true
 }
 
 // begin begins the commands in data, as far as the limits allow.
@@ -72,6 +102,7 @@ func (s *session) begin(data []byte) (consumed int) {
 			s.held = true
 			return consumed
 		}
+		s.limit()
 		args, size, err := s.reader.next(data[consumed:], s.front.argv)
 		if err != nil {
 			s.refuseBytes(err)
@@ -92,8 +123,26 @@ func (s *session) begin(data []byte) (consumed int) {
 // mayBegin reports whether another command may begin.
 func (s *session) mayBegin() bool { return s.many.done() && s.mayAsk() }
 
+// A client that has not logged in may send commands with so many arguments and bytes, as in Redis.
+const (
+	strangerArgsMax  = 10
+	strangerBytesMax = 16 << 10
+)
+
+// limit sets the limits of the next command.
+func (s *session) limit() {
+	f := s.front
+	s.reader.argsMax, s.reader.bytesMax = f.options.MaxArguments, f.options.MaxCommandBytes
+	if s.caller == nil && f.store.Anonymous() == nil {
+		s.reader.argsMax, s.reader.bytesMax = min(strangerArgsMax, s.reader.argsMax), min(strangerBytesMax, s.reader.bytesMax)
+	}
+}
+
 // mayAsk reports whether another request may begin.
-func (s *session) mayAsk() bool { return s.owed < s.front.options.MaxPipeline && !s.full() }
+func (s *session) mayAsk() bool {
+	o := &s.front.options
+	return s.owed < o.MaxPipeline && s.texts < o.MaxUnsentBytes && !s.full()
+}
 
 // full reports whether too much is unsent. OnDrain is then called when all of it has left.
 func (s *session) full() bool {
@@ -123,9 +172,8 @@ func (s *session) proceed() {
 	s.proceeding = false
 	switch {
 	case s.held && s.owed <= s.front.options.MaxPipeline/2 && s.mayBegin():
-		s.held = false
-		s.conn.Resume()
-	case s.first == nil && s.many.done() && (s.ending || s.front.draining || s.eof && !s.held):
+		s.conn.Resume() // OnData finds out what is still held.
+	case !s.held && s.first == nil && s.many.done() && (s.ending || s.front.draining || s.eof):
 		s.ending = true
 		s.conn.Finish()
 	}
@@ -143,7 +191,7 @@ func (s *session) OnEOF() (stay bool) {
 
 // OnClose implements transport.Handler. Nobody waits for the replies any more, so the requests are abandoned. Their slots are free
 // when the service has answered.
-func (s *session) OnClose(reason error) {
+func (s *session) OnClose(error) {
 	s.closed = true
 	for p := s.first; p != nil; {
 		next := p.next
@@ -156,9 +204,7 @@ func (s *session) OnClose(reason error) {
 		p = next
 	}
 	s.first, s.last, s.many = nil, nil, many{}
-	if errors.Is(reason, transport.ErrUnreadLimit) {
-		s.count(serve.CutProtocol)
-	}
+	s.front.unread -= s.unread
 	s.front.service.ConnClosed(serve.RESP)
 	s.front.leave(s)
 }
@@ -183,6 +229,7 @@ func (s *session) reply(text []byte) {
 	}
 	p := s.front.slot()
 	p.text, p.ready = append(p.text, text...), true
+	s.texts += len(text)
 	s.push(p)
 }
 
@@ -195,6 +242,7 @@ func (s *session) deliver() {
 			s.last = nil
 		}
 		s.owed--
+		s.texts -= len(p.text)
 		s.send(p.reply())
 		s.front.free.put(p)
 	}
@@ -210,12 +258,11 @@ func (s *session) send(reply []byte) {
 
 // refuseBytes answers bytes that are not a command, and ends the session.
 func (s *session) refuseBytes(err error) {
-	o := &s.front.options
 	switch {
 	case errors.Is(err, errArgsMax):
-		s.refuseLength(fmt.Sprintf("a command may have %d arguments, its name among them", o.MaxArguments))
+		s.refuseLength(fmt.Sprintf("a command may have %d arguments, its name among them", s.reader.argsMax))
 	case errors.Is(err, errBytesMax):
-		s.refuseLength(fmt.Sprintf("a command may have %d bytes", o.MaxCommandBytes))
+		s.refuseLength(fmt.Sprintf("a command may have %d bytes", s.reader.bytesMax))
 	default:
 		const word = "Protocol error: " // redcon's errors have it
 		s.reply(redcon.AppendError(nil, "ERR "+word+strings.TrimPrefix(err.Error(), word)))

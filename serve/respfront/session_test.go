@@ -160,6 +160,24 @@ func TestUnsentBytesHoldRepliesBack(t *testing.T) {
 	w.hangUp(c)
 }
 
+// TestTextsThatWaitAreBounded has replies that are there wait behind a slow request.
+func TestTextsThatWaitAreBounded(t *testing.T) {
+	w := newWorld(t, everybody(t), Options{MaxUnsentBytes: 1000}, nil)
+	c := w.wire()
+	echo := "ECHO " + strings.Repeat("x", 600)
+	w.onLoop(func() {
+		c.receive(commands("RANK gated 1", echo, echo, echo, "PING"))
+		assert.Equal(t, 3, c.session.owed)
+		assert.True(t, c.session.held)
+	})
+	w.gate.passAll()
+	w.rest(t, c)
+	assert.Equal(t, 3, strings.Count(c.out.String(), "$600"))
+	assert.True(t, strings.HasSuffix(c.out.String(), "+PONG\r\n"))
+	assert.Zero(t, c.session.texts)
+	w.hangUp(c)
+}
+
 // TestEndOfAnIdleClient closes at once, unless bytes are unsent.
 func TestEndOfAnIdleClient(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{}, nil)

@@ -98,6 +98,7 @@ func (p *slot) complete() {
 		return
 	}
 	p.ready = true
+	s.texts += len(p.text)
 	if s.first == p {
 		s.deliver()
 		s.proceed()

@@ -49,7 +49,7 @@ func (f *Front) serveStream(nc net.Conn, remote string) {
 	defer context.AfterFunc(f.closing, func() { unblock(nc) })()
 	st := &stream{
 		front: f, nc: nc, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1),
-		unreadMax: f.options.MaxCommandBytes + f.options.MaxBacklogBytes,
+		unreadMax: f.options.MaxCommandBytes,
 	}
 	if !st.shakeHands() || !f.loop.Post(func() { st.open(remote) }) {
 		_ = nc.Close()
@@ -130,8 +130,7 @@ func (st *stream) handOver(data []byte) {
 	case st.ended:
 		st.unread = nil
 	case len(st.unread) > 0:
-		consumed := st.handler.OnData(st.unread)
-		st.unread = st.unread[:copy(st.unread, st.unread[consumed:])]
+		st.unread = st.unread[st.handler.OnData(st.unread):]
 	case len(data) > 0:
 		st.unread = append(st.unread, data[st.handler.OnData(data):]...)
 	}
@@ -278,16 +277,30 @@ func (st *stream) write() {
 			if len(buf) == 0 {
 				break
 			}
-			_, err := st.nc.Write(buf)
-			st.mu.Lock()
-			st.writing = 0
-			st.mu.Unlock()
-			if err != nil {
+			if err := st.writePieces(buf); err != nil {
 				st.front.loop.Post(func() { st.Close(err) })
 				return
 			}
 		}
 	}
+}
+
+// streamWriteBytes is how much a stream writes at a time: what a record of TLS takes.
+const streamWriteBytes = 16 << 10
+
+// writePieces writes buf so that Unsent falls while a slow client reads. Not on the loop.
+func (st *stream) writePieces(buf []byte) error {
+	for len(buf) > 0 {
+		n, err := st.nc.Write(buf[:min(len(buf), streamWriteBytes)])
+		if err != nil {
+			return err
+		}
+		buf = buf[n:]
+		st.mu.Lock()
+		st.writing = len(buf)
+		st.mu.Unlock()
+	}
+	return nil
 }
 
 // nextBytes returns what the writer writes next. If that is nothing, it says so to whoever waits for it. over says that

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"runtime"
@@ -80,6 +81,23 @@ func TestTLSInBulk(t *testing.T) {
 		assert.Equal(t, "+PONG", c.receive())
 	}
 	assert.NoError(t, <-sent)
+}
+
+// TestUnsentFallsWhileAClientReadsSlowly looks at a write that is under way.
+func TestUnsentFallsWhileAClientReadsSlowly(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	st := &stream{nc: ours, writing: 3 * streamWriteBytes}
+	written := make(chan error, 1)
+	go func() { written <- st.writePieces(make([]byte, 3*streamWriteBytes)) }()
+	for left := 2 * streamWriteBytes; left >= 0; left -= streamWriteBytes {
+		_, err := io.ReadFull(theirs, make([]byte, streamWriteBytes))
+		require.NoError(t, err)
+		eventually(t, func() bool { return st.Unsent() == left }, "a piece has left")
+	}
+	assert.NoError(t, <-written)
+	require.NoError(t, ours.Close())
+	assert.Error(t, st.writePieces(make([]byte, 1)))
 }
 
 // TestTLSHalfClose has a client say that it sends no more.
