@@ -100,6 +100,24 @@ func TestUnsentFallsWhileAClientReadsSlowly(t *testing.T) {
 	assert.Error(t, st.writePieces(make([]byte, 1)))
 }
 
+// TestTLSTheLongestCommand sends a command that is as long as may be, and its last byte in a record of its own.
+func TestTLSTheLongestCommand(t *testing.T) {
+	w := newWorld(t, everybody(t), Options{MaxCommandBytes: 100}, nil)
+	_, dialTLS := w.listenTLS(t)
+	c := dialTLS()
+	echo := "*2\r\n$4\r\nECHO\r\n$81\r\n" + strings.Repeat("x", 81) + "\r"
+	require.Len(t, echo, 101)
+	_, err := c.Write([]byte(echo))
+	require.NoError(t, err)
+	eventually(t, func() (received bool) {
+		w.onLoop(func() { received = len(w.sessions) == 1 && w.sessions[0].unread == len(echo) })
+		return received
+	}, "the loop has all but the last byte")
+	_, err = c.Write([]byte("\n"))
+	require.NoError(t, err)
+	assert.Equal(t, 81, strings.Count(c.receive(), "x"))
+}
+
 // TestTLSHalfClose has a client say that it sends no more.
 func TestTLSHalfClose(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{}, nil)
