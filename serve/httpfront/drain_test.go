@@ -232,7 +232,6 @@ func TestTLS(t *testing.T) {
 	certs, err := access.OpenCertificates(certFile, keyFile)
 	require.NoError(t, err)
 	s := start(t, func(o *setup) {
-		o.front.ReadTimeout = 20 * short
 		o.listen = func(l net.Listener) net.Listener {
 			config := certs.Config()
 			config.NextProtos = []string{"http/1.1"}

@@ -54,7 +54,7 @@ func TestEachStatusIsServed(t *testing.T) {
 	busy := dial(t, open.addr)
 	tokens := start(t, func(o *setup) { o.store = guarded })
 	small := start(t, func(o *setup) {
-		o.front.MaxRequestBytes, o.front.MaxHeaderBytes, o.front.MaxBodyBytes, o.front.ReadTimeout = 30_000, 500, 1, short
+		o.front.MaxRequestBytes, o.front.MaxHeaderBytes, o.front.MaxBodyBytes, o.front.ReadTimeout = 30_000, 500, 1, arrival
 	})
 	down := start(t, withData(t), func(o *setup) { o.engine.Redis = noRedis(t) })
 	d := described(t, open)
