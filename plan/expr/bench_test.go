@@ -63,8 +63,8 @@ func BenchmarkExpr(b *testing.B) {
 		e := mustExpr(b, c.tree)
 		for _, n := range benchSizes {
 			for _, shape := range []string{"dense", "selected"} {
-				rows := benchShapes(n)[shape]
 				b.Run(fmt.Sprintf("%s/rows=%d/%s", c.name, n, shape), func(b *testing.B) {
+					rows := benchShapes(n)[shape]
 					b.ReportAllocs()
 					for b.Loop() {
 						columnOf(e, rows, nil)
@@ -88,8 +88,8 @@ func BenchmarkFilter(b *testing.B) {
 		p := mustPred(b, c.tree)
 		for _, n := range benchSizes {
 			for _, shape := range []string{"dense", "selected"} {
-				rows := benchShapes(n)[shape]
 				b.Run(fmt.Sprintf("%s/rows=%d/%s", c.name, n, shape), func(b *testing.B) {
+					rows := benchShapes(n)[shape]
 					b.ReportAllocs()
 					for b.Loop() {
 						if _, err := p.Filter(nil, nil, rows, nil); err != nil {

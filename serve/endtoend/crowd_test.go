@@ -45,8 +45,7 @@ func TestCrowd(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(plans, "crowd.plan.json"), []byte(crowdPlan), 0o600))
 	for i, name := range []string{"RESP", "HTTP"} {
 		t.Run(name, func(t *testing.T) {
-			// A server for crowds is told its memory, since its collector is set up for small heaps.
-			server := serve(t, programs.plain.get(t, false), []string{"GOMEMLIMIT=256MiB"}, "--plan_dir", plans, "--env", "test", "--max_connections", strconv.Itoa(needed), "--read_timeout_ms", "60000", "--write_timeout_ms", "60000")
+			server := serve(t, programs.plain.get(t, false), nil, "--plan_dir", plans, "--env", "test", "--max_connections", strconv.Itoa(needed), "--read_timeout_ms", "60000", "--write_timeout_ms", "60000")
 			f := frontsOf(server.RESP, server.HTTP)[i]
 			before, err := server.Resident()
 			require.NoError(t, err)
