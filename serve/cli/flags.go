@@ -86,6 +86,8 @@ type options struct {
 	maxBodyBytes                int
 	batchInflight               int
 	maxPipeline, maxUnsentBytes int
+	maxBacklogBytes             int
+	maxUnreadBytes              int
 	respCancelAtEOF             bool
 
 	httpIdleTimeoutMS, respIdleTimeoutMS, readTimeoutMS, writeTimeoutMS int
@@ -140,7 +142,11 @@ func newCommand(o *options, run func() error) *cobra.Command {
 	f.IntVar(&o.batchInflight, "batch_inflight", httpfront.DefaultBatchInflight, "HTTP: run at most this `number` of requests of one batch at the same time")
 	f.IntVar(&o.maxPipeline, "max_pipeline", respfront.DefaultMaxPipeline, "RESP: run at most this `number` of commands of one connection; those behind them wait")
 	f.IntVar(&o.maxUnsentBytes, "max_unsent_bytes", respfront.DefaultMaxUnsentBytes,
-		"RESP: begin no command of a connection that leaves this `number` of bytes of answers unread, and cut it at four times as many")
+		"RESP: begin no command of a connection that leaves this `number` of bytes of answers unread; --write_timeout_ms cuts it")
+	f.IntVar(&o.maxBacklogBytes, "max_backlog_bytes", respfront.DefaultMaxBacklogBytes,
+		"RESP: cut a client that has sent this `number` of bytes of commands, beside --max_request_bytes, that have not begun")
+	f.IntVar(&o.maxUnreadBytes, "max_unread_bytes", respfront.DefaultMaxUnreadBytes,
+		"RESP: hold at most this `number` of bytes of commands that have not begun, of all connections")
 	f.IntVar(&o.httpIdleTimeoutMS, "http_idle_timeout_ms", milliseconds(httpfront.DefaultIdleTimeout), "HTTP: close a connection without a request after this `number` of milliseconds")
 	f.IntVar(&o.respIdleTimeoutMS, "resp_idle_timeout_ms", milliseconds(respfront.DefaultIdleTimeout), "RESP: close a connection without a command after this `number` of milliseconds")
 	f.BoolVar(&o.respCancelAtEOF, "resp_cancel_at_eof", false, "RESP: cancel the requests of a client that stops sending; without this flag it gets its answers")
@@ -175,6 +181,8 @@ func (o *options) check(given *pflag.FlagSet) error {
 		engineflags.Number{Name: "batch_inflight", Value: o.batchInflight, Least: 1, Most: 1 << 16},
 		engineflags.Number{Name: "max_pipeline", Value: o.maxPipeline, Least: 1, Most: 1 << 20},
 		engineflags.Number{Name: "max_unsent_bytes", Value: o.maxUnsentBytes, Least: 1 << 10, Most: 1 << 30},
+		engineflags.Number{Name: "max_backlog_bytes", Value: o.maxBacklogBytes, Least: 1 << 10, Most: 1 << 30},
+		engineflags.Number{Name: "max_unread_bytes", Value: o.maxUnreadBytes, Least: 1 << 10, Most: engineflags.LimitMSMax},
 		engineflags.Number{Name: "http_idle_timeout_ms", Value: o.httpIdleTimeoutMS, Least: 1, Most: engineflags.LimitMSMax},
 		engineflags.Number{Name: "resp_idle_timeout_ms", Value: o.respIdleTimeoutMS, Least: 1, Most: engineflags.LimitMSMax},
 		engineflags.Number{Name: "read_timeout_ms", Value: o.readTimeoutMS, Least: 1, Most: engineflags.LimitMSMax},
@@ -206,7 +214,7 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 		}
 	}
 	if o.resp == off {
-		for _, flag := range [...]string{"max_pipeline", "max_unsent_bytes", "resp_idle_timeout_ms", "resp_cancel_at_eof"} {
+		for _, flag := range [...]string{"max_pipeline", "max_unsent_bytes", "max_backlog_bytes", "max_unread_bytes", "resp_idle_timeout_ms", "resp_cancel_at_eof"} {
 			idle.Add(flag, "with --resp off")
 		}
 	}

@@ -115,6 +115,7 @@ func (s *server) build(o *options) (err error) {
 	if o.respAddress.on() {
 		s.resp = respfront.New(s.service, s.store, s.engine.Reactor(), respfront.Options{
 			MaxConnections: o.maxConnections, MaxCommandBytes: o.maxRequestBytes, MaxPipeline: o.maxPipeline, MaxUnsentBytes: o.maxUnsentBytes,
+			MaxBacklogBytes: o.maxBacklogBytes, MaxUnreadBytes: o.maxUnreadBytes,
 			IdleTimeout: engineflags.Milliseconds(o.respIdleTimeoutMS), ReadTimeout: engineflags.Milliseconds(o.readTimeoutMS),
 			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), CancelAtEOF: o.respCancelAtEOF, Logger: s.log,
 		})
