@@ -49,7 +49,7 @@ func (f *Front) serveStream(nc net.Conn, remote string) {
 	defer context.AfterFunc(f.closing, func() { unblock(nc) })()
 	st := &stream{
 		front: f, nc: nc, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1),
-		unreadMax: f.options.MaxCommandBytes,
+		unreadMax: f.options.MaxCommandBytes + len("\r\n"), // the longest command
 	}
 	if !st.shakeHands() || !f.loop.Post(func() { st.open(remote) }) {
 		_ = nc.Close()
