@@ -69,6 +69,18 @@ func TestBodiesAreThoseOfStdin(t *testing.T) {
 	}
 }
 
+// Only a caller who may ask for every plan hears which plan is nearest to one that does not exist.
+func TestUnknownPlanNamesNoForeignPlan(t *testing.T) {
+	w := open(t, rankd.Options{})
+	ask := func(c *access.Caller) string {
+		reply := w.ask(func(q *serve.Query) { q.Plan, q.User, q.Caller = []byte("hold"), []byte("1"), c })
+		assert.Equal(t, serve.UnknownPlan, reply.Class)
+		return reply.Message()
+	}
+	assert.Contains(t, ask(root(t)), `the nearest is "held"`)
+	assert.Equal(t, `Unknown plan: unknown plan "hold"`, ask(caller(t, access.Rules{Plans: []string{"rows", "hold"}})))
+}
+
 // Each class has a request that ends that way.
 func TestEachClass(t *testing.T) {
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool} {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/serve/access"
 )
 
@@ -100,6 +101,9 @@ func (q *Query) start() (Class, *rankd.Error) {
 		return Forbidden, refusal(Forbidden, r.ID, detail)
 	}
 	if r.Plan != "" && q.plan == &s.unknown {
+		if len(s.Plans(q.Caller)) < len(s.listing) { // The engine's text names a plan that the caller may not know.
+			return UnknownPlan, refusal(UnknownPlan, r.ID, "unknown plan "+excerpt.Quote(r.Plan))
+		}
 		return ofEngine(s.engine.UnknownPlan(r.ID, r.Plan))
 	}
 	if r.Timeout == 0 || q.Timeout != 0 && q.Timeout < r.Timeout {
