@@ -71,7 +71,7 @@ func (s state) String() string {
 // flat reports whether s is not more than an earlier state, apart from what settles late: connections to Redis, idle
 // workers, pages that the system has not taken back.
 func (s *state) flat(earlier *state) bool {
-	return s.goroutines <= earlier.goroutines+8 && s.descriptors <= earlier.descriptors+8 &&
+	return s.goroutines <= earlier.goroutines+20 && s.descriptors <= earlier.descriptors+8 &&
 		s.heap <= earlier.heap+earlier.heap/4+4<<20 && s.resident <= earlier.resident+earlier.resident/2+32<<20
 }
 
