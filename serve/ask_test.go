@@ -115,6 +115,10 @@ func TestEachClass(t *testing.T) {
 
 			running, ran := w.start(user("held"))
 			<-w.gate.entered
+			few := caller(t, access.Rules{Plans: []string{"*"}, MaxInflight: 1})
+			require.True(t, few.Begin())
+			expect(serve.TooMany, func(q *serve.Query) { user("rows")(q); q.Caller = few })
+			few.End()
 			late := func(q *serve.Query) { user("rows")(q); q.Timeout = time.Millisecond }
 			expect(serve.Timeout, late) // in the queue
 			waiting, waited := w.start(user("rows"))

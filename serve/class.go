@@ -18,6 +18,7 @@ const (
 	Unauthenticated
 	Forbidden
 	TooLarge
+	TooMany
 	Overloaded
 	ShuttingDown
 	Timeout
@@ -46,6 +47,7 @@ var table = [classes]struct {
 	Unauthenticated: {"NOAUTH", 401, 0, "unauthenticated", "Not authenticated", "the request came without a token, or with one that is not valid"},
 	Forbidden:       {"NOPERM", 403, 0, "forbidden", "Not permitted", "the caller may not ask for this plan or set this field"},
 	TooLarge:        {"TOOLARGE", 413, 0, "too_large", "Request too large", "the request is longer than a limit allows"},
+	TooMany:         {"TOOMANY", 429, retryAfterSeconds, "too_many", "Too many requests", "the caller has as many requests under way as max_inflight of his token allows"},
 	Overloaded:      {"OVERLOADED", 503, retryAfterSeconds, "overloaded", "Overloaded", "the server, or something that it asks, has too much to do; a retry elsewhere or later may succeed"},
 	ShuttingDown:    {"CLOSING", 503, retryAfterSeconds, "shutting_down", "Shutting down", "the server is closing; a retry elsewhere succeeds"},
 	Timeout:         {"TIMEOUT", 504, 0, "timeout", "Request deadline exceeded", "the deadline of the request or of a node passed, while the request waited or while it ran"},

@@ -110,7 +110,11 @@ func (q *Query) start() (Class, *rankd.Error) {
 		r.Timeout = q.Timeout
 	}
 	r.Abandoned = &q.abandoned
+	if !q.Caller.Begin() {
+		return TooMany, refusal(TooMany, r.ID, "the caller has as many requests under way as he may have")
+	}
 	if err := s.engine.Start(r, q.finishFn); err != nil {
+		q.Caller.End()
 		return ofEngine(err)
 	}
 	return OK, nil
@@ -118,6 +122,7 @@ func (q *Query) start() (Class, *rankd.Error) {
 
 // finish takes the outcome of a request that the engine has started.
 func (q *Query) finish(a *rankd.Answer, err error) {
+	q.Caller.End()
 	if err != nil {
 		q.fail(ofEngine(err))
 		return

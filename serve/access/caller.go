@@ -37,17 +37,21 @@ type Rules struct {
 	Overrides []string
 	// Grants are the fields that he may set.
 	Grants []Grant
+	// MaxInflight is how many requests of the caller may be under way at the same time. Zero means no bound.
+	MaxInflight int
 }
 
 // Anonymous is the name of the caller without a token.
 const Anonymous = "anonymous"
 
-// Caller is who asks, and what he may ask. Immutable, except that the store marks a caller whose entry has changed;
-// any goroutine.
+// Caller is who asks, and what he may ask. Immutable, except that the store marks a caller whose entry has changed, and
+// that his requests under way are counted; any goroutine.
 type Caller struct {
 	name             string
 	plans, overrides patterns
 	granted          [grants]bool
+	maxInflight      int64
+	inflight         *atomic.Int64 // requests under way, of all entries that the token has had
 
 	digest     [sha256.Size]byte // of his token; zero if he has none
 	superseded atomic.Bool       // The file has another entry for the token, or none any more.
@@ -62,7 +66,13 @@ func NewCaller(r Rules) (*Caller, error) {
 	if !nameForm.MatchString(r.Name) {
 		return nil, errors.New("name must be 1 to 64 letters, digits, \".\", \"_\" or \"-\"")
 	}
-	c := &Caller{name: r.Name, plans: slices.Clone(r.Plans), overrides: slices.Clone(r.Overrides)}
+	if r.MaxInflight < 0 {
+		return nil, errors.New("max_inflight must not be negative")
+	}
+	c := &Caller{
+		name: r.Name, plans: slices.Clone(r.Plans), overrides: slices.Clone(r.Overrides),
+		maxInflight: int64(r.MaxInflight), inflight: new(atomic.Int64),
+	}
 	if err := errors.Join(c.plans.check("plans"), c.overrides.check("overrides")); err != nil {
 		return nil, err
 	}
@@ -84,9 +94,22 @@ func (c *Caller) MayPlan(plan string) bool { return c.plans.match(plan) }
 // MayOverride reports whether the caller may set the parameter in "param_overrides".
 func (c *Caller) MayOverride(param string) bool { return c.overrides.match(param) }
 
+// Begin counts a request of the caller. It reports false, and counts nothing, if as many are under way as he may have. Each Begin
+// that succeeds needs one End, on the same Caller.
+func (c *Caller) Begin() bool {
+	if c.inflight.Add(1) > c.maxInflight && c.maxInflight > 0 {
+		c.inflight.Add(-1)
+		return false
+	}
+	return true
+}
+
+// End says that a request of the caller is no longer under way.
+func (c *Caller) End() { c.inflight.Add(-1) }
+
 // sameRights reports whether both may ask the same under the same name.
 func (c *Caller) sameRights(other *Caller) bool {
-	return c.name == other.name && c.granted == other.granted &&
+	return c.name == other.name && c.granted == other.granted && c.maxInflight == other.maxInflight &&
 		slices.Equal(c.plans, other.plans) && slices.Equal(c.overrides, other.overrides)
 }
 

@@ -40,6 +40,8 @@ type tokenEntry struct {
 	Plans     []string `toml:"plans"`
 	Overrides []string `toml:"overrides"`
 	Allow     []string `toml:"allow"`
+
+	MaxInflight int `toml:"max_inflight"`
 }
 
 // parse returns the callers in the text of a file of tokens. The error has a line for each problem, and quotes
@@ -87,7 +89,7 @@ func withoutText(err error) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) {
 		line, _ := unknown.Errors[0].Position()
-		return fmt.Errorf("line %d: unknown field; a [[token]] has name, sha256, plans, overrides and allow", line)
+		return fmt.Errorf("line %d: unknown field; a [[token]] has name, sha256, plans, overrides, allow and max_inflight", line)
 	}
 	var malformed *toml.DecodeError
 	if errors.As(err, &malformed) {
@@ -106,7 +108,7 @@ func (e *tokenEntry) label(i int) string {
 }
 
 func (e *tokenEntry) caller() (*Caller, error) {
-	rules := Rules{Name: e.Name, Plans: e.Plans, Overrides: e.Overrides}
+	rules := Rules{Name: e.Name, Plans: e.Plans, Overrides: e.Overrides, MaxInflight: e.MaxInflight}
 	for i, word := range e.Allow {
 		g := slices.Index(grantNames[:], word)
 		if g < 0 {

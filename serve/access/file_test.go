@@ -45,6 +45,7 @@ func TestProblemsOfAFile(t *testing.T) {
 		{"no TOML", secret, "line 1: malformed TOML"},
 		{"nothing", "", "no [[token]]"},
 		{"a token instead of its digest", "[[token]]\nname = \"a\"\nplans = [\"*\"]\nsha256 = \"" + secret + "\"", "token 1 (a): sha256 must be the SHA-256 of the token, 64 hexadecimal digits"},
+		{"a negative bound", entry("a", "t", allPlans, "max_inflight = -1"), "token 1 (a): max_inflight must not be negative"},
 		{"an unknown field", "[[token]]\nname = \"a\"\ntoken = \"" + secret + "\"", "line 3: unknown field; a [[token]] has name, sha256"},
 		{"an unknown field of that name", entry("a", "t", allPlans, secret+" = 1"), "line 5: unknown field"},
 		{"a wrong type", "[[token]]\nname = 7 # " + secret, "line 2: malformed TOML, or a value of the wrong type"},

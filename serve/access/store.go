@@ -99,8 +99,11 @@ func (s *Store) Reload() (changed bool, err error) {
 	before := *s.table.Load()
 	after := make(table, len(callers))
 	for _, c := range callers {
-		if known, ok := before.find(&c.digest); ok && known.sameRights(c) {
-			c = known
+		if known, ok := before.find(&c.digest); ok {
+			c.inflight = known.inflight
+			if known.sameRights(c) {
+				c = known
+			}
 		}
 		after[key(&c.digest)] = c
 	}

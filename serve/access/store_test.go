@@ -127,6 +127,31 @@ func TestReload(t *testing.T) {
 	assert.False(t, ok)
 }
 
+// TestABoundOnRequestsUnderWay: a new entry for the same token counts what began before.
+func TestABoundOnRequestsUnderWay(t *testing.T) {
+	s, replace := store(t, entry("a", "ta", allPlans, "max_inflight = 2")+entry("b", "tb", allPlans))
+	a, _ := s.Lookup([]byte("ta"))
+	b, _ := s.Lookup([]byte("tb"))
+	for range 100 {
+		require.True(t, b.Begin(), "no bound")
+	}
+	require.True(t, a.Begin())
+	require.True(t, a.Begin())
+	require.False(t, a.Begin())
+	a.End()
+	require.True(t, a.Begin(), "a refusal is not counted")
+
+	replace(entry("a", "ta", allPlans, "max_inflight = 1"))
+	reload(t, s)
+	now, ok := s.Renew(a)
+	require.True(t, ok)
+	require.NotSame(t, a, now)
+	a.End()
+	require.False(t, now.Begin(), "one that began before is under way")
+	a.End()
+	require.True(t, now.Begin())
+}
+
 // TestABrokenFileChangesNothing: the tokens stay until the file is sound again.
 func TestABrokenFileChangesNothing(t *testing.T) {
 	s, replace := store(t, entry("a", "ta", allPlans))

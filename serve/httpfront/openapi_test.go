@@ -53,6 +53,10 @@ func TestEachStatusIsServed(t *testing.T) {
 	open := start(t, func(o *setup) { o.engine.MaxInflight = 1 })
 	busy := dial(t, open.addr)
 	tokens := start(t, func(o *setup) { o.store = guarded })
+	few, err := access.NewCaller(access.Rules{Name: "few", Plans: []string{"*"}, MaxInflight: 1})
+	require.NoError(t, err)
+	require.True(t, few.Begin())
+	limited := start(t, func(o *setup) { o.store = access.Anyone(few) })
 	small := start(t, func(o *setup) {
 		o.front.MaxRequestBytes, o.front.MaxHeaderBytes, o.front.MaxBodyBytes, o.front.ReadTimeout = 30_000, 500, 1, arrival
 	})
@@ -97,6 +101,7 @@ func TestEachStatusIsServed(t *testing.T) {
 					ask(tokens, "chain", "Authorization: Bearer first-token")
 					ask(open, "slow", "X-Request-Timeout-Ms: 1")
 					ask(down, "simple_viewer")
+					ask(limited, "one")
 					try(small, message(method, at("one"), long))
 					try(small, message(method, at("one"), long[:20_000]))
 					busy.send(post("/v1/rank/held", body))
