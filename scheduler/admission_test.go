@@ -61,7 +61,7 @@ func TestSoManyRunAndSoManyWait(t *testing.T) {
 	})
 }
 
-// A request fails at its deadline, whoever runs. It never begins, and another may take its place.
+// A request fails at its deadline, whatever else runs. It never begins, and another may take its place.
 func TestADeadlinePassesInTheQueue(t *testing.T) {
 	admissionTest(t, 1, 2, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
 		within := func(limit int) *bubbleResult {

@@ -163,7 +163,7 @@ func TestABrokenConnection(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	_, err := Open(Options{Front: "gopher", Connections: 1})
-	assert.ErrorContains(t, err, `no front "gopher"`)
+	assert.ErrorContains(t, err, `front is "gopher"`)
 	_, err = Open(Options{Front: RESP})
 	assert.ErrorContains(t, err, "0 connections")
 	l, err := net.Listen("tcp", "127.0.0.1:0")

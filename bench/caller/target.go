@@ -42,7 +42,7 @@ func Open(o Options) (*Target, error) {
 	case HTTP:
 		speak = newHTTP(o)
 	default:
-		return nil, fmt.Errorf("there is no front %q, but %s and %s", o.Front, RESP, HTTP)
+		return nil, fmt.Errorf("front is %q, and must be %s or %s", o.Front, RESP, HTTP)
 	}
 	if o.Connections < 1 {
 		return nil, fmt.Errorf("caller: %d connections", o.Connections)

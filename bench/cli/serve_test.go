@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What is wrong with the flags is said at once, before anything starts.
+// The command reports all faults of its flags at once, before it starts anything.
 func TestServingBenchmarksCheckTheirFlags(t *testing.T) {
 	for _, tc := range []struct {
 		args []string

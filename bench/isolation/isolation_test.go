@@ -133,7 +133,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// A rate that is given is that of all engines, and nobody looks for their capacities.
+// A given rate loads every engine alike. The benchmark then looks for no capacity.
 func TestRateInPlaceOfAShare(t *testing.T) {
 	s := Scenarios()[0]
 	results, err := Measure(t.Context(), &s, []string{"a"}, worker.Setup{}, Settings{Rounds: 1, Duration: time.Second, Large: 1, Share: 0.5, Rate: 70},

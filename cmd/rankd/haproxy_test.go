@@ -31,9 +31,9 @@ func haproxyProgram(t *testing.T) string {
 		}
 	}
 	if os.Getenv("RANKD_REQUIRE_HAPROXY") == "1" {
-		t.Fatal("RANKD_REQUIRE_HAPROXY is set, but there is no haproxy; RANKD_HAPROXY names it")
+		t.Fatal("RANKD_REQUIRE_HAPROXY is set, but haproxy is missing; RANKD_HAPROXY names it")
 	}
-	t.Skip("there is no haproxy; RANKD_HAPROXY names it")
+	t.Skip("haproxy is missing; RANKD_HAPROXY names it")
 	return ""
 }
 

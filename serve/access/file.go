@@ -35,13 +35,12 @@ type tokenFile struct {
 }
 
 type tokenEntry struct {
-	Name      string   `toml:"name"`
-	SHA256    string   `toml:"sha256"`
-	Plans     []string `toml:"plans"`
-	Overrides []string `toml:"overrides"`
-	Allow     []string `toml:"allow"`
-
-	MaxInflight int `toml:"max_inflight"`
+	Name        string   `toml:"name"`
+	SHA256      string   `toml:"sha256"`
+	Plans       []string `toml:"plans"`
+	Overrides   []string `toml:"overrides"`
+	Allow       []string `toml:"allow"`
+	MaxInflight int      `toml:"max_inflight"`
 }
 
 // parse returns the callers in the text of a file of tokens. The error has a line for each problem, and quotes
