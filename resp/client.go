@@ -123,7 +123,7 @@ func (c *Client) Do(call *Call) error {
 	if c.ready < len(c.conns) {
 		c.connect(now)
 	}
-	if !c.queue.ahead(call, now) || !c.gather(span{call: call, n: call.Batch.Len()}) {
+	if !c.queue.ahead(call) || !c.gather(span{call: call, n: call.Batch.Len()}) {
 		c.queue.push(call)
 	}
 	return nil

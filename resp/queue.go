@@ -62,7 +62,6 @@ type queue struct {
 
 // A pass is one attempt to hand out all that may leave. A part of a large call and a whole call take turns.
 type pass struct {
-	now      clock.Time
 	accepted uint64 // calls that the client has accepted
 	burst    bool   // calls that rest may send
 	noWhole  bool   // none fits
@@ -112,19 +111,19 @@ func (q *queue) isLarge(call *Call) bool {
 }
 
 // ahead reports whether a call that is not in the queue may leave whole at once: nobody waits, and it fits.
-func (q *queue) ahead(call *Call, now clock.Time) bool {
-	return q.waiting() == 0 && !q.isLarge(call) && q.fits(call, call.Batch.Len(), now)
+func (q *queue) ahead(call *Call) bool {
+	return q.waiting() == 0 && !q.isLarge(call) && q.fits(call, call.Batch.Len())
 }
 
-// fits reports whether there is room for n commands of a call, and whether it still has time.
-func (q *queue) fits(call *Call, n int, now clock.Time) bool {
-	return n <= q.opts.MaxInflight-q.inflight && !call.by.Passed(now) && q.able(call)
+// fits reports whether there is room for n commands of a call.
+func (q *queue) fits(call *Call, n int) bool {
+	return n <= q.opts.MaxInflight-q.inflight && q.able(call)
 }
 
 // begin begins a pass. underWay is the number of calls that the client has, accepted that of all it ever had. If a
 // burst has to wait, begin returns the instant until which; otherwise 0.
 func (q *queue) begin(now clock.Time, underWay int, accepted uint64) (till clock.Time) {
-	q.pass = pass{now: now, accepted: accepted, large: true}
+	q.pass = pass{accepted: accepted, large: true}
 	if q.resting == 0 {
 		return 0
 	}
@@ -172,7 +171,7 @@ func (q *queue) nextWhole() (s span, ok bool) {
 		return span{}, false
 	}
 	call := q.whole.first.calls.first
-	if n := call.Batch.Len(); q.fits(call, n, q.pass.now) {
+	if n := call.Batch.Len(); q.fits(call, n) {
 		return span{call: call, n: n}, true
 	}
 	return span{}, false
@@ -183,7 +182,7 @@ func (q *queue) nextLarge() (s span, ok bool) {
 	for range q.large.len {
 		call := q.large.first.calls.first
 		n, b := q.nextPart(call)
-		if n > 0 && (!call.rests || q.pass.burst && q.hasRoom(b)) && q.fits(call, n, q.pass.now) {
+		if n > 0 && (!call.rests || q.pass.burst && q.hasRoom(b)) && q.fits(call, n) {
 			return span{call, n, b}, true
 		}
 		q.large.rotate()

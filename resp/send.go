@@ -10,9 +10,9 @@ func (c *Client) pumpLater() {
 	}
 }
 
-// pump moves what may leave from the queue through the outboxes to the connections. It runs once an iteration, after
-// all that happened in it: whatever gives room, adds a call or a connection just asks for it with pumpLater. Small calls
-// that nobody has to wait for are gathered before, by Do, so that loop and server work at the same time.
+// pump moves what may leave from the queue through the outboxes to the connections. It runs once an iteration, behind
+// the timers, so that calls whose time is over have failed. Whatever gives room, adds a call or a connection asks for it
+// with pumpLater. Do gathers a small call that nobody is ahead of before, so that loop and server work at the same time.
 func (c *Client) pump() {
 	defer func() { c.pumpDeferred = false }() // What asks for it meanwhile has it already.
 	for _, cn := range c.conns {
