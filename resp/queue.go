@@ -110,15 +110,13 @@ func (q *queue) isLarge(call *Call) bool {
 	return n > 1 && (n > q.opts.wholeCommands() || n*call.Batch.replyBytes > wholeBytes)
 }
 
-// ahead reports whether a call that is not in the queue may leave whole at once: nobody waits, and it fits.
+// ahead reports whether a call that is not in the queue may leave whole at once: nobody waits, and there is room.
 func (q *queue) ahead(call *Call) bool {
-	return q.waiting() == 0 && !q.isLarge(call) && q.fits(call, call.Batch.Len())
+	return q.waiting() == 0 && !q.isLarge(call) && q.hasPlaces(call.Batch.Len())
 }
 
-// fits reports whether there is room for n commands of a call.
-func (q *queue) fits(call *Call, n int) bool {
-	return n <= q.opts.MaxInflight-q.inflight && q.able(call)
-}
+// hasPlaces reports whether n more commands may be in flight.
+func (q *queue) hasPlaces(n int) bool { return n <= q.opts.MaxInflight-q.inflight }
 
 // begin begins a pass. underWay is the number of calls that the client has, accepted that of all it ever had. If a
 // burst has to wait, begin returns the instant until which; otherwise 0.
@@ -171,7 +169,7 @@ func (q *queue) nextWhole() (s span, ok bool) {
 		return span{}, false
 	}
 	call := q.whole.first.calls.first
-	if n := call.Batch.Len(); q.fits(call, n) {
+	if n := call.Batch.Len(); q.hasPlaces(n) && q.able(call) {
 		return span{call: call, n: n}, true
 	}
 	return span{}, false
@@ -182,7 +180,7 @@ func (q *queue) nextLarge() (s span, ok bool) {
 	for range q.large.len {
 		call := q.large.first.calls.first
 		n, b := q.nextPart(call)
-		if n > 0 && (!call.rests || q.pass.burst && q.hasRoom(b)) && q.fits(call, n) {
+		if n > 0 && (!call.rests || q.pass.burst && q.hasRoom(b)) && q.hasPlaces(n) && q.able(call) {
 			return span{call, n, b}, true
 		}
 		q.large.rotate()
@@ -232,12 +230,12 @@ func (q *queue) hasRoom(b bulk) bool {
 func (q *queue) took(s span, added int) bulk {
 	call := s.call
 	call.gathered += int32(s.n)
-	b := bulk{min(s.bulk.commands, added), s.bulk.bytes * added / s.n}
 	q.inflight += added
-	q.bulk.add(b)
 	if call.turn == nil {
-		return b
+		return bulk{}
 	}
+	b := bulk{min(s.bulk.commands, added), s.bulk.bytes * added / s.n}
+	q.bulk.add(b)
 	if call.rests {
 		q.accepted = q.pass.accepted
 	}

@@ -46,10 +46,13 @@ func (c *Client) connFor(call *Call) *conn {
 	return cn
 }
 
-// gather puts a span of a call into the outbox of its connection, and reports whether that connection still works. A
-// full outbox leaves first, unless it has all these reads already.
+// gather puts a span of a call into the outbox of its connection, and reports whether there is one that works. A full
+// outbox leaves first, unless it has all these reads already.
 func (c *Client) gather(s span) bool {
 	call, cn, share := s.call, c.connFor(s.call), !c.opts.NoCoalesceReads
+	if cn == nil {
+		return false
+	}
 	o := &cn.outbox
 	from, to := int(call.gathered), int(call.gathered)+s.n
 	if o.full() && !o.hasAll(call, from, to) {
