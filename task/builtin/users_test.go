@@ -14,20 +14,22 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// shopTables are tables of a shop whose key 3001 is a price, with one more key.
-func shopTables(key string) fstest.MapFS {
-	return fstest.MapFS{
-		"keys.toml": {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n" +
-			"[[key]]\nid = 3001\nname = \"price\"\ntype = \"float\"\nnullable = true\n" + key)},
-		"params.toml":         {Data: []byte("")},
-		"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 6379\n")},
-	}
+// shopRegistry is of a shop whose key 3001 is a price, with one more key.
+func shopRegistry(key string) *registry.Registry {
+	return registryOf(func() fstest.MapFS {
+		return fstest.MapFS{
+			"keys.toml": {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n" +
+				"[[key]]\nid = 3001\nname = \"price\"\ntype = \"float\"\nnullable = true\n" + key)},
+			"params.toml":         {Data: []byte("")},
+			"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 6379\n")},
+		}
+	})()
 }
 
 // usersCase runs a task that reads user 7, in the country PL, whose list has user 8 alone.
 func usersCase(t *testing.T, op, key string) (rowset.RowSet, error) {
 	s := spec(t, op)
-	c := rankdtest.Case{Registry: shopTables(key), UserID: 7, Params: map[string]any{"endpoint": "ep_0001"},
+	c := rankdtest.Case{Registry: shopRegistry(key), UserID: 7, Params: map[string]any{"endpoint": "ep_0001"},
 		Redis: func(command []string) any {
 			if command[0] == "LRANGE" {
 				return []string{"8"}
@@ -52,7 +54,7 @@ func TestTheCountryOfUsersHasItsKey(t *testing.T) {
 		assert.Equal(t, []registry.KeyID{42}, out.Batch.AppendKeys(nil), op)
 
 		products := rankdtest.WithFloats(rankdtest.Rows(100, 200), 3001, 9.5, nil)
-		all, err := rankdtest.Run(spec(t, "core::union"), rankdtest.Case{Registry: shopTables(land), Inputs: rankdtest.Inputs(out, products)})
+		all, err := rankdtest.Run(spec(t, "core::union"), rankdtest.Case{Registry: shopRegistry(land), Inputs: rankdtest.Inputs(out, products)})
 		require.NoError(t, err, op)
 		assert.Equal(t, []any{nil, 9.5, nil}, rankdtest.Values(all, 3001), op)
 		assert.Equal(t, []any{"PL", nil, nil}, rankdtest.Values(all, 42), op)
@@ -88,7 +90,7 @@ func TestColumnsHaveTheTypesOfTheirKeys(t *testing.T) {
 		if c.Refs != nil {
 			op = "core::concat"
 		}
-		c.Registry = shopTables("")
+		c.Registry = shopRegistry("")
 		_, err := rankdtest.Run(spec(t, op), c)
 		require.ErrorIs(t, err, task.ErrContract, op)
 		assert.Contains(t, err.Error(), "input has string column 3001 (price), which is float in the registry", op)
