@@ -30,9 +30,10 @@ type Execution struct {
 	Required []int
 	// Record says how much to record of this run, in Result.Recording.
 	Record trace.Detail
-	// Context is the caller's. Once it has ended, the request starts no further node: it fails with ErrAbandoned, or with
-	// ErrRequestDeadline if the context's deadline has passed. The engine asks only for Err, and arms no timer: Deadline
-	// should not be later than the context's. Nil means that the caller waits to the end.
+	// Context is the caller's: bodies derive theirs from it (task.Ctx.Context). Once it has ended, the request starts no
+	// further node: it fails with ErrAbandoned, or with ErrRequestDeadline if the context's deadline has passed. The engine
+	// itself only polls it, and arms no timer: Deadline should not be later than the context's. Nil means that the caller
+	// waits to the end.
 	Context context.Context
 }
 
