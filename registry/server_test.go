@@ -125,7 +125,7 @@ func TestParseServerErrors(t *testing.T) {
 }
 
 func FuzzParseServer(f *testing.F) {
-	for _, seed := range []string{"h:1", "redis://u:p@h:1/2?db=3", "unix://u:p@/run/r.sock?db=2", "uniX://0:0@//0", "unix:///a%2520b", "unix:///a%3Fdb=1", "redis://h?password_env=A&username=b", "rediss://x"} {
+	for _, seed := range []string{"h:1", "redis://u:p@h:1/2?db=3", "unix://u:p@/run/r.sock?db=2", "uniX://0:0@//0", "uniX:////0", "unix:///a%2520b", "unix:///a%3Fdb=1", "redis://h?password_env=A&username=b", "rediss://x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
