@@ -130,4 +130,6 @@ func text(name, value string) attribute.KeyValue {
 	return attribute.String(name, strings.ToValidUTF8(value, "\uFFFD"))
 }
 
-func seconds(name string, d time.Duration) attribute.KeyValue { return attribute.Float64(name, d.Seconds()) }
+func seconds(name string, d time.Duration) attribute.KeyValue {
+	return attribute.Float64(name, d.Seconds())
+}
