@@ -59,6 +59,7 @@ func TestErrorTextsAndClasses(t *testing.T) {
 			assert.ErrorIs(t, e, c.class, c.text)
 		}
 	}
+	assert.Equal(t, "two lines", runError("r", errors.New("two\r\nlines\n"), nil).Detail)
 	for text, err := range map[string]error{
 		"Shutting down":             scheduler.ErrShuttingDown,
 		"Request failed":            errors.New("x"),

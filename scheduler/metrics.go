@@ -18,6 +18,7 @@ type Metrics struct {
 	Remote []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
 	Counts
 	Live      int                       // requests in flight
+	Bodies    int                       // of nodes that run now, on the loop or the pool, and orphans; zero with the blocking engines
 	Admission AdmissionStats            // of requests before they run
 	Malformed uint64                    // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
 	Placement PlacementStats            // of all plans
@@ -43,7 +44,7 @@ func (e *Async) Metrics() Metrics {
 				m.Remote[i] = c.Stats()
 			}
 		}
-		m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
+		m.Counts, m.Live, m.Bodies, m.Admission = e.counts, e.runs.len(), e.active.len(), e.admission.Stats()
 		m.Placement, m.Plans = e.placementMetrics()
 	}
 	done := make(chan struct{})
