@@ -20,10 +20,11 @@ type session struct {
 	index int // in front.sessions
 
 	reader      reader
-	first, last *slot // replies that are owed
-	owed        int   // their number
-	texts       int   // bytes of those that are there as text
-	many        many  // the RANK.MANY under way
+	first, last *slot  // replies that are owed
+	owed        int    // their number
+	texts       int    // bytes of those that are there as text
+	many        many   // the RANK.MANY under way
+	farewell    []byte // the last reply, which leaves behind the places of that RANK.MANY; nil: none
 
 	held       bool // the connection has bytes that wait for a slot or for unsent bytes to leave
 	unread     int  // bytes that the connection has kept
@@ -85,10 +86,16 @@ func (s *session) keepsTooMuch(unread int) bool {
 		return false
 	}
 	f.unread -= unread
-	s.unread, s.held, s.ending = 0, false, true
-	s.reply(appendFailure(nil, &refused))
-	s.count(serve.CutProtocol)
+	s.unread, s.held = 0, false
+	s.endWith(appendFailure(nil, &refused))
 	return true
+}
+
+// endWith ends the session, which has broken a limit or the protocol, with one more reply. The places of a RANK.MANY under way belong to
+// its users, so that the reply waits until all of them have begun.
+func (s *session) endWith(reply []byte) {
+	s.farewell, s.ending = reply, true
+	s.count(serve.CutProtocol)
 }
 
 // begin begins the commands in data, as far as the limits allow.
@@ -167,7 +174,12 @@ func (s *session) proceed() {
 	}
 	s.proceeding = true
 	for !s.many.done() && s.mayAsk() {
+		s.renew() // The reply says so if the token has been revoked meanwhile.
 		s.rank(s.many.plan, s.many.next(), nil)
+	}
+	if s.many.done() && s.farewell != nil {
+		s.reply(s.farewell)
+		s.farewell = nil
 	}
 	s.proceeding = false
 	switch {
@@ -265,16 +277,14 @@ func (s *session) refuseBytes(err error) {
 		s.refuseLength(fmt.Sprintf("a command may have %d bytes", s.reader.bytesMax))
 	default:
 		const word = "Protocol error: " // redcon's errors have it
-		s.reply(redcon.AppendError(nil, "ERR "+word+strings.TrimPrefix(err.Error(), word)))
+		s.endWith(redcon.AppendError(nil, "ERR "+word+strings.TrimPrefix(err.Error(), word)))
 	}
-	s.count(serve.CutProtocol)
-	s.ending = true
 }
 
 // refuseLength answers a command that is too long.
 func (s *session) refuseLength(limit string) {
 	refused := s.front.service.Refuse(serve.RESP, serve.TooLarge, "", limit)
-	s.reply(appendFailure(nil, &refused))
+	s.endWith(appendFailure(nil, &refused))
 }
 
 // cutOff closes the connection at once.
