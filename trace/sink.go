@@ -18,65 +18,82 @@ type SinkFunc func(*Recording)
 // Take implements Sink.
 func (f SinkFunc) Take(r *Recording) { f(r) }
 
-// A Writer is a Sink that writes each trace as one line of JSON. A goroutine of its own does so: what comes while
-// writerQueue recordings wait is dropped and counted. Any goroutine.
-type Writer struct {
-	queue   chan *Recording
+// A Queue is a Sink that hands recordings to a function on a goroutine of its own: what comes while queueMax recordings
+// wait is dropped and counted. Any goroutine.
+type Queue struct {
+	waiting chan *Recording
 	done    chan struct{}
 	mu      sync.Mutex // guards closed and dropped
 	closed  bool
 	dropped int
-	err     error // of the first failed write; read after done
 }
 
-// writerQueue is how many recordings a Writer holds that are not written yet.
-const writerQueue = 256
+// queueMax is how many recordings a Queue holds.
+const queueMax = 256
+
+// NewQueue returns a Queue that calls handle for one recording after the other. Each is a copy that handle may keep. Close ends it.
+func NewQueue(handle func(*Recording)) *Queue {
+	q := &Queue{waiting: make(chan *Recording, queueMax), done: make(chan struct{})}
+	go func() {
+		defer close(q.done)
+		for r := range q.waiting {
+			handle(r)
+		}
+	}()
+	return q
+}
+
+// Take implements Sink. It never blocks.
+func (q *Queue) Take(r *Recording) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.waiting) == cap(q.waiting) {
+		q.dropped++
+		return
+	}
+	q.waiting <- r.Keep() // has room: nobody else fills the queue without mu
+}
+
+// Close handles what waits, and returns how many recordings were dropped. A second call returns the same.
+func (q *Queue) Close() (dropped int) {
+	q.mu.Lock()
+	if !q.closed {
+		q.closed = true
+		close(q.waiting)
+	}
+	dropped = q.dropped
+	q.mu.Unlock()
+	<-q.done
+	return dropped
+}
+
+// A Writer is a Sink that writes each trace as one line of JSON, through a Queue. Any goroutine.
+type Writer struct {
+	queue *Queue
+	err   error // of the first failed write; of the queue's goroutine until Close
+}
 
 // NewWriter returns a Writer to w. Close ends it.
 func NewWriter(w io.Writer) *Writer {
-	s := &Writer{queue: make(chan *Recording, writerQueue), done: make(chan struct{})}
-	go s.write(w)
-	return s
-}
-
-func (s *Writer) write(w io.Writer) {
-	defer close(s.done)
-	for r := range s.queue {
+	s := new(Writer)
+	s.queue = NewQueue(func(r *Recording) {
 		if s.err != nil {
-			continue
+			return
 		}
 		var line []byte
 		if line, s.err = r.Trace().MarshalJSON(); s.err == nil {
 			_, s.err = w.Write(append(line, '\n'))
 		}
-	}
+	})
+	return s
 }
 
 // Take implements Sink. It never blocks.
-func (s *Writer) Take(r *Recording) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		s.dropped++
-		return
-	}
-	if len(s.queue) == cap(s.queue) {
-		s.dropped++
-		return
-	}
-	s.queue <- r.Keep() // has room: nobody else fills the queue without mu
-}
+func (s *Writer) Take(r *Recording) { s.queue.Take(r) }
 
 // Close writes what waits, and returns how many recordings were dropped and the first error of writing. A second call
 // returns the same.
 func (s *Writer) Close() (dropped int, err error) {
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.queue)
-	}
-	dropped = s.dropped
-	s.mu.Unlock()
-	<-s.done
+	dropped = s.queue.Close()
 	return dropped, s.err
 }

@@ -52,19 +52,19 @@ func (w slowWriter) Write(p []byte) (int, error) {
 
 // A writer that is too slow costs traces, and never holds up who gives them.
 func TestWriterDropsWhatComesTooFast(t *testing.T) {
-	slow := slowWriter{make(chan struct{}, writerQueue+1), make(chan struct{})}
+	slow := slowWriter{make(chan struct{}, queueMax+1), make(chan struct{})}
 	w := NewWriter(slow)
 	r := recorded(t, "r")
 	w.Take(r)
 	<-slow.begun // The queue is empty, and the goroutine is busy.
-	for range writerQueue + 10 {
+	for range queueMax + 10 {
 		w.Take(r)
 	}
 	close(slow.goOn)
 	dropped, err := w.Close()
 	require.NoError(t, err)
 	assert.Equal(t, 10, dropped)
-	assert.Len(t, slow.begun, writerQueue)
+	assert.Len(t, slow.begun, queueMax)
 }
 
 type brokenWriter struct{ writes int }

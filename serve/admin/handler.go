@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rankd/rankd/rankdprom"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 )
@@ -33,7 +34,7 @@ type Options struct {
 //	/v1/trace       runs one request, and shows its trace
 func Handler(o Options) http.Handler {
 	o.Registry.MustRegister(
-		newEngineMetrics(o.Service.Engine()), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		rankdprom.New(o.Service.Engine()), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
 	)
 	mux := http.NewServeMux()

@@ -60,10 +60,12 @@ func specNamed(t testing.TB, op string) task.Spec {
 	return *schema.Impl.(*task.Spec)
 }
 
+var remoteRegistry = registryOf(func() fstest.MapFS { return remoteTables })
+
 // remoteCase is a case of a node that asks a service, which answers with that text.
 func remoteCase(params map[string]any, answer string, in rowset.RowSet) rankdtest.Case {
 	params["endpoint"] = "ep_0002"
-	return rankdtest.Case{Params: params, Registry: remoteTables, UserID: 9, Inputs: rankdtest.Inputs(in),
+	return rankdtest.Case{Params: params, Registry: remoteRegistry(), UserID: 9, Inputs: rankdtest.Inputs(in),
 		Service: func([]byte) ([]byte, error) { return []byte(answer), nil }}
 }
 

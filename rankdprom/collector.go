@@ -1,4 +1,10 @@
-package admin
+// Package rankdprom shows the metrics of an engine to Prometheus.
+//
+//	prometheus.MustRegister(rankdprom.New(engine))
+//
+// docs/serving.md lists the metrics: those that rankd serve has of its engine. The others in that table count what its
+// fronts do, and come from package serve.
+package rankdprom
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,8 +16,9 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// engineMetrics shows the counters of an engine. Each scrape asks the loop for them, once. Immutable; any goroutine.
-type engineMetrics struct {
+// Collector is a prometheus.Collector with the metrics of one engine. Each scrape asks the engine for them, once. Two engines in
+// one registry need a label each: prometheus.WrapRegistererWith adds it. Immutable; any goroutine.
+type Collector struct {
 	engine     *rankd.Engine
 	ofEngine   []figure[rankd.Metrics]
 	ofEndpoint []figure[calls]
@@ -40,11 +47,11 @@ func ofService(s *remote.Stats) *calls {
 	return &calls{s.Calls, s.Failed, s.TimedOut, s.Connects, s.BytesSent, s.BytesReceived, s.Inflight, s.Waiting}
 }
 
-// newEngineMetrics returns the metrics of an engine. Each line below is one of them.
-func newEngineMetrics(e *rankd.Engine) *engineMetrics {
+// New returns the metrics of an engine. They may be scraped until the engine closes, and after it.
+func New(e *rankd.Engine) *Collector {
 	type all = rankd.Metrics
 	const endpoint = "endpoint"
-	return &engineMetrics{
+	return &Collector{ // Each line below is one metric.
 		engine: e,
 		ofEngine: []figure[all]{
 			gauge("rankd_requests_running", "Requests that run now.", func(m *all) float64 { return float64(m.Live) }),
@@ -93,11 +100,11 @@ func gauge[S any](name, help string, read func(*S) float64, labels ...string) fi
 }
 
 // Describe implements prometheus.Collector.
-func (e *engineMetrics) Describe(to chan<- *prometheus.Desc) {
-	describe(to, e.ofEngine)
-	describe(to, e.ofEndpoint)
-	describe(to, e.ofRedis)
-	to <- e.callback
+func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+	describe(to, c.ofEngine)
+	describe(to, c.ofEndpoint)
+	describe(to, c.ofRedis)
+	to <- c.callback
 }
 
 func describe[S any](to chan<- *prometheus.Desc, figures []figure[S]) {
@@ -107,16 +114,16 @@ func describe[S any](to chan<- *prometheus.Desc, figures []figure[S]) {
 }
 
 // Collect implements prometheus.Collector.
-func (e *engineMetrics) Collect(to chan<- prometheus.Metric) {
-	m := e.engine.Metrics()
-	collect(to, e.ofEngine, &m)
-	for i, endpoint := range e.engine.Registry().Endpoints() {
+func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	m := c.engine.Metrics()
+	collect(to, c.ofEngine, &m)
+	for i, endpoint := range c.engine.Registry().Endpoints() {
 		switch endpoint.Kind {
 		case registry.Redis:
-			collect(to, e.ofEndpoint, ofRedis(&m.Redis[i]), endpoint.Name)
-			collect(to, e.ofRedis, &m.Redis[i], endpoint.Name)
+			collect(to, c.ofEndpoint, ofRedis(&m.Redis[i]), endpoint.Name)
+			collect(to, c.ofRedis, &m.Redis[i], endpoint.Name)
 		case registry.HTTP:
-			collect(to, e.ofEndpoint, ofService(&m.Remote[i]), endpoint.Name)
+			collect(to, c.ofEndpoint, ofService(&m.Remote[i]), endpoint.Name)
 		}
 	}
 	b := &m.Loop.CallbackBuckets
@@ -124,7 +131,7 @@ func (e *engineMetrics) Collect(to chan<- prometheus.Metric) {
 	for i, n := range b.Below {
 		buckets[latency.Bound(i).Seconds()] = n
 	}
-	to <- prometheus.MustNewConstHistogram(e.callback, b.Count, b.Sum.Seconds(), buckets)
+	to <- prometheus.MustNewConstHistogram(c.callback, b.Count, b.Sum.Seconds(), buckets)
 }
 
 func collect[S any](to chan<- prometheus.Metric, figures []figure[S], from *S, labels ...string) {
