@@ -35,7 +35,7 @@ type abandoner interface{ abandon() }
 // conn is a connection with its deadlines. fasthttp sets none: each phase has one deadline, which counts from the first read
 // in it. Most reads and writes find a deadline that serves, and arm none.
 //
-// The goroutine of the connection owns it. cut and interrupt are for any goroutine.
+// The goroutine of the connection owns it. cut, interrupt, Room and Cut are for any goroutine.
 type conn struct {
 	net.Conn          // with TLS: a tls.Conn
 	tcp      net.Conn // the connection below TLS; the same without
@@ -43,6 +43,11 @@ type conn struct {
 
 	asked     atomic.Pointer[abandoner] // what the engine has of this connection, nil if nothing
 	lingering bool                      // the client may still be sending when the answer has left
+
+	outbox *serve.Outbox
+	owed   int           // bytes of answers that have not left
+	room   chan struct{} // a value when outbox has room, or the connection has been cut
+	gone   atomic.Bool   // cut was called
 
 	ended   bool      // the client sends nothing any more
 	late    bool      // what should have come has not come in time
@@ -57,7 +62,8 @@ type conn struct {
 }
 
 func newConn(f *Front, nc net.Conn) *conn {
-	c := &conn{Conn: nc, tcp: nc, front: f}
+	c := &conn{Conn: nc, tcp: nc, front: f, room: make(chan struct{}, 1)}
+	c.outbox = f.service.NewOutbox(c)
 	if secure, ok := nc.(*tls.Conn); ok {
 		c.tcp = secure.NetConn()
 	}
@@ -140,6 +146,7 @@ func (c *conn) Write(p []byte) (written int, err error) {
 		}
 		n, err := c.Conn.Write(p[written:min(len(p), written+pieceBytes)])
 		written += n
+		c.owe(-n)
 		if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 			c.front.service.ConnCut(serve.HTTP, serve.CutSlowWrite)
 		}
@@ -175,9 +182,40 @@ func (c *conn) stopReading() {
 	_ = c.Conn.SetReadDeadline(longAgo)
 }
 
+// makeRoom waits until all connections together have room for an answer of so many bytes. It reports false if the connection has been
+// cut meanwhile.
+func (c *conn) makeRoom(bytes int) bool {
+	if !c.outbox.Encode(bytes) {
+		<-c.room
+	}
+	return !c.gone.Load()
+}
+
+// owe counts bytes of answers, or those that have left with what stands around them.
+func (c *conn) owe(bytes int) {
+	c.owed = max(c.owed+bytes, 0)
+	c.outbox.Settle(c.owed)
+}
+
+// Room implements serve.Sender.
+func (c *conn) Room() {
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+}
+
+// Cut implements serve.Sender.
+func (c *conn) Cut() {
+	c.front.service.ConnCut(serve.HTTP, serve.CutUnsent)
+	c.cut()
+}
+
 // cut ends the connection, and what the engine has of it.
 func (c *conn) cut() {
 	_ = c.tcp.Close()
+	c.gone.Store(true)
+	c.Room()
 	if a := c.asked.Load(); a != nil {
 		(*a).abandon()
 	}

@@ -20,9 +20,13 @@ type session struct {
 	index int // in front.sessions
 
 	reader      reader
-	first, last *slot  // replies that are owed
-	owed        int    // their number
-	texts       int    // bytes of those that are there as text
+	first, last *slot // replies that are owed
+	owed        int   // their number
+	texts       int   // bytes of those that are there as text
+	waiting     int   // bytes of those that are there as answers, about
+	told        int   // of waiting, what outbox counts
+	outbox      *serve.Outbox
+	asksRoom    bool   // outbox has no room for the first of these answers
 	many        many   // the RANK.MANY under way
 	farewell    []byte // the last reply, which leaves behind the places of that RANK.MANY; nil: none
 
@@ -148,7 +152,7 @@ func (s *session) limit() {
 // mayAsk reports whether another request may begin.
 func (s *session) mayAsk() bool {
 	o := &s.front.options
-	return s.owed < o.MaxPipeline && s.texts < o.MaxUnsentBytes && !s.full()
+	return s.owed < o.MaxPipeline && s.texts+s.waiting < o.MaxUnsentBytes && !s.full()
 }
 
 // full reports whether too much is unsent. OnDrain is then called when all of it has left.
@@ -208,13 +212,15 @@ func (s *session) OnClose(error) {
 	for p := s.first; p != nil; {
 		next := p.next
 		p.next = nil
-		if p.ready {
-			s.front.free.put(p)
-		} else {
+		switch {
+		case !p.ready:
 			p.query.Abandon()
+		case !p.encoding:
+			s.front.free.put(p)
 		}
 		p = next
 	}
+	s.outbox.Close()
 	s.first, s.last, s.many = nil, nil, many{}
 	s.front.unread -= s.unread
 	s.front.service.ConnClosed(serve.RESP)
@@ -245,20 +251,63 @@ func (s *session) reply(text []byte) {
 	s.push(p)
 }
 
-// deliver sends the replies whose turn it is, until too much is unsent. The others stay as they are: an answer takes no more memory
-// than its text.
+// deliver sends the replies whose turn it is, until too much is unsent. The others stay as they are: a long answer is encoded when its
+// turn has come, and all connections together have room for it.
 func (s *session) deliver() {
 	for p := s.first; p != nil && p.ready && !s.full(); p = s.first {
+		if p.long() {
+			if !p.encoding && !s.asksRoom {
+				s.settle()
+				if s.asksRoom = !s.outbox.Encode(p.bytes); !s.asksRoom {
+					p.encode()
+				}
+			}
+			return
+		}
 		s.first = p.next
 		if s.first == nil {
 			s.last = nil
 		}
 		s.owed--
 		s.texts -= len(p.text)
+		s.waiting -= p.bytes
 		s.send(p.reply())
 		s.front.free.put(p)
 	}
+	s.settle()
 	s.front.trim()
+}
+
+// Room implements serve.Sender.
+func (s *session) Room() {
+	s.front.loop.Post(func() {
+		if s.asksRoom = false; !s.closed {
+			s.first.encode()
+		}
+	})
+}
+
+// Cut implements serve.Sender. The client may have taken something that nobody has looked at.
+func (s *session) Cut() {
+	s.front.loop.Post(func() {
+		if s.settle(); !s.closed && !s.outbox.Spared() {
+			s.cutOff(serve.CutUnsent)
+		}
+	})
+}
+
+// settle has the outbox count what the session holds, unless it differs by little.
+func (s *session) settle() {
+	change := s.waiting - s.told
+	if change >= serve.OutboxStep || change <= -serve.OutboxStep || s.waiting == 0 && s.told > 0 {
+		s.outbox.Hold(change)
+		s.told = s.waiting
+	}
+	unsent := s.conn.Unsent()
+	s.outbox.Settle(unsent + s.texts)
+	if unsent >= serve.OutboxStep {
+		s.conn.AwaitDrain()
+	}
 }
 
 // send writes a reply.
