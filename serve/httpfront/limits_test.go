@@ -330,3 +330,71 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// deadlines is a connection that notes its read deadline.
+type deadlines struct {
+	net.Conn
+	readBy time.Time
+}
+
+func (c *deadlines) SetReadDeadline(by time.Time) error {
+	c.readBy = by
+	return nil
+}
+
+// A request whose first byte comes as the front begins to drain has its own time to arrive.
+func TestARequestThatComesAsTheFrontDrainsHasItsTime(t *testing.T) {
+	s := start(t, func(o *setup) { o.front.ReadTimeout = time.Hour })
+	nc := new(deadlines)
+	c := newConn(s.front, nc)
+	require.NoError(t, c.startReading())
+	assert.Equal(t, fresh, c.phase)
+	c.interrupt()
+	assert.True(t, nc.readBy.Before(time.Now()), "it reads no more, unless the first byte is there already")
+	c.enter(busy)
+	require.NoError(t, c.startReading())
+	assert.True(t, nc.readBy.After(time.Now().Add(time.Hour/2)))
+	c.enter(idle)
+	require.NoError(t, c.startReading())
+	assert.True(t, nc.readBy.Before(time.Now()), "no further request")
+}
+
+// portions are reads of a body.
+type portions []string
+
+func (p *portions) Read(buf []byte) (int, error) {
+	n := copy(buf, (*p)[0])
+	*p = (*p)[1:]
+	return n, nil
+}
+
+// Each line of a batch has the time of a request from its first byte on, also if that comes with the end of the line before.
+func TestEachLineOfABatchHasItsTime(t *testing.T) {
+	s := start(t)
+	c := newConn(s.front, new(deadlines))
+	l := lines{&batch{front: s.front, conn: c, body: body{stream: &portions{"{", "}\n{", "}", "\n", "{}\n"}, conn: c, length: chunked}}}
+	for i, want := range []struct {
+		begins  bool // a deadline
+		phase   phase
+		partial int
+	}{{true, busy, 1}, {true, busy, 1}, {false, busy, 2}, {false, busy, 0}, {true, between, 0}} {
+		c.started = true
+		_, err := l.Read(make([]byte, 100))
+		require.NoError(t, err)
+		assert.Equal(t, want.begins, !c.started, "piece %d", i)
+		assert.Equal(t, want.phase, c.phase, "piece %d", i)
+		assert.Equal(t, want.partial, l.partial, "piece %d", i)
+	}
+	l.hold(0)
+	assert.Zero(t, s.front.bodyBytes.Load())
+}
+
+// What a body counts is given back once.
+func TestABodyCountsOnce(t *testing.T) {
+	s := start(t)
+	for range 3 {
+		got := s.do(t, post("/v1/rank/one", strings.Repeat(" ", 64<<10)+`{"user_id": 2}`))
+		assert.Equal(t, 200, got.StatusCode)
+		assert.Zero(t, s.front.bodyBytes.Load(), "the front gives it back before it answers")
+	}
+}
