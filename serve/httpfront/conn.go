@@ -1,13 +1,13 @@
 package httpfront
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/serve"
@@ -29,9 +29,6 @@ const pieceBytes = 64 << 10
 // lingerTimeout bounds the wait for a client to read an answer that came before its request had ended.
 const lingerTimeout = time.Second
 
-// abandoner is what the engine works on for a connection: an exchange or a batch.
-type abandoner interface{ abandon() }
-
 // conn is a connection with its deadlines. fasthttp sets none: each phase has one deadline, which counts from the first read
 // in it. Most reads and writes find a deadline that serves, and arm none.
 //
@@ -41,13 +38,13 @@ type conn struct {
 	tcp      net.Conn // the connection below TLS; the same without
 	front    *Front
 
-	asked     atomic.Pointer[abandoner] // what the engine has of this connection, nil if nothing
-	lingering bool                      // the client may still be sending when the answer has left
+	context   context.Context    // of its requests; ends with abandon
+	abandon   context.CancelFunc // says that nobody waits for the answers any more
+	lingering bool               // the client may still be sending when the answer has left
 
 	outbox *serve.Outbox
 	owed   int           // bytes of answers that have not left
-	room   chan struct{} // a value when outbox has room, or the connection has been cut
-	gone   atomic.Bool   // cut was called
+	room   chan struct{} // a value when outbox has room
 
 	ended   bool      // the client sends nothing any more
 	late    bool      // what should have come has not come in time
@@ -64,6 +61,7 @@ type conn struct {
 func newConn(f *Front, nc net.Conn) *conn {
 	c := &conn{Conn: nc, tcp: nc, front: f, room: make(chan struct{}, 1)}
 	c.outbox = f.service.NewOutbox(c)
+	c.context, c.abandon = context.WithCancel(context.Background())
 	if secure, ok := nc.(*tls.Conn); ok {
 		c.tcp = secure.NetConn()
 	}
@@ -182,13 +180,16 @@ func (c *conn) stopReading() {
 	_ = c.Conn.SetReadDeadline(longAgo)
 }
 
-// makeRoom waits until all connections together have room for an answer of so many bytes. It reports false if the connection has been
-// cut meanwhile.
+// makeRoom waits until all connections together have room for an answer of so many bytes. It reports false if nobody waits for the
+// answer any more.
 func (c *conn) makeRoom(bytes int) bool {
-	if !c.outbox.Encode(bytes) {
-		<-c.room
+	if c.context.Err() == nil && !c.outbox.Encode(bytes) {
+		select {
+		case <-c.room:
+		case <-c.context.Done():
+		}
 	}
-	return !c.gone.Load()
+	return c.context.Err() == nil
 }
 
 // owe counts bytes of answers, or those that have left with what stands around them.
@@ -198,12 +199,7 @@ func (c *conn) owe(bytes int) {
 }
 
 // Room implements serve.Sender.
-func (c *conn) Room() {
-	select {
-	case c.room <- struct{}{}:
-	default:
-	}
-}
+func (c *conn) Room() { c.room <- struct{}{} }
 
 // Cut implements serve.Sender.
 func (c *conn) Cut() {
@@ -214,11 +210,7 @@ func (c *conn) Cut() {
 // cut ends the connection, and what the engine has of it.
 func (c *conn) cut() {
 	_ = c.tcp.Close()
-	c.gone.Store(true)
-	c.Room()
-	if a := c.asked.Load(); a != nil {
-		(*a).abandon()
-	}
+	c.abandon()
 }
 
 // Close implements net.Conn. It lingers for a client that may still be sending: the system would otherwise answer the

@@ -27,12 +27,10 @@ type exchange struct {
 	waiting  int           // bytes of its answer, about, that the outbox of conn counts; from answered on
 	answered chan struct{} // one value a query
 	refused  *serve.Reply  // of a line of a batch that is not a request; nil otherwise
-	pending  abandoner     // the exchange itself, for conn.asked
 }
 
 func newExchange(f *Front) *exchange {
 	x := &exchange{front: f, answered: make(chan struct{}, 1)}
-	x.pending = x
 	x.query = f.service.NewQuery(serve.HTTP, func(q *serve.Query) {
 		if bytes := q.Reply.Bytes(); bytes >= serve.OutboxStep {
 			x.waiting = bytes
@@ -68,15 +66,7 @@ func (x *exchange) reply() *serve.Reply {
 	return &x.query.Reply
 }
 
-// abandon implements abandoner.
-func (x *exchange) abandon() { x.query.Abandon() }
-
 // wait waits for the reply to the query that has been asked.
 func (x *exchange) wait() {
-	x.conn.asked.Store(&x.pending)
-	if x.front.cutting.Load() {
-		x.abandon()
-	}
 	<-x.answered
-	x.conn.asked.Store(nil)
 }

@@ -32,7 +32,7 @@ func addUserPlan(o *rankd.Options) {
 		case c.UserID%5 == 0:
 			return rowset.RowSet{}, fmt.Errorf("user %d fails", c.UserID)
 		case c.UserID%7 == 0:
-			<-c.Done()
+			<-c.Context().Done()
 			return rowset.RowSet{}, task.ErrCancelled
 		}
 		time.Sleep(time.Duration(c.UserID%3) * 50 * time.Microsecond)

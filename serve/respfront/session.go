@@ -1,6 +1,7 @@
 package respfront
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,9 @@ type session struct {
 	front *Front
 	conn  transport.Accepted
 	index int // in front.sessions
+
+	context context.Context    // of its requests
+	leave   context.CancelFunc // says that nobody waits for the replies any more
 
 	reader      reader
 	first, last *slot // replies that are owed
@@ -209,13 +213,11 @@ func (s *session) OnEOF() (stay bool) {
 // when the service has answered.
 func (s *session) OnClose(error) {
 	s.closed = true
+	s.leave()
 	for p := s.first; p != nil; {
 		next := p.next
 		p.next = nil
-		switch {
-		case !p.ready:
-			p.query.Abandon()
-		case !p.encoding:
+		if p.ready && !p.encoding {
 			s.front.free.put(p)
 		}
 		p = next

@@ -93,6 +93,19 @@ func TestRemoteRequest(t *testing.T) {
 	assert.Equal(t, []any{1.0, 2.0}, rankdtest.Values(out, 1002))
 }
 
+// A service learns the label of the node that asks, or its id if it has none.
+func TestRemoteRequestNamesTheNode(t *testing.T) {
+	for label, want := range map[any]string{nil: "task", "": "task", "brand \"x\"": `brand \"x\"`} {
+		c := remoteCase(map[string]any{"send": []any{}, "columns": []any{"f2"}, "trace": label}, "", rankdtest.Rows(1))
+		c.Service = func(request []byte) ([]byte, error) {
+			assert.Contains(t, string(request), `{"node":"`+want+`","user_id":9`)
+			return []byte(`{"columns":{"f2":[1]}}`), nil
+		}
+		_, err := rankdtest.Run(specNamed(t, "remote"), c)
+		require.NoError(t, err)
+	}
+}
+
 // Each value of an answer is of the key's type, or missing.
 func TestRemoteValues(t *testing.T) {
 	values := `[1, 2.0, 1.5, -0, 1e3, 9223372036854775807, 9223372036854775808, 1e999, true, "x", "1", null, ["b","a","b"], [1], {}, ""]`
