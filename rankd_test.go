@@ -99,7 +99,7 @@ func (g *gate) tasks() []task.Spec {
 			g.entered <- struct{}{}
 			select {
 			case <-g.opened:
-			case <-c.Done():
+			case <-c.Context().Done():
 				return rowset.RowSet{}, task.ErrCancelled
 			}
 			return c.Inputs[0], nil
@@ -868,7 +868,7 @@ func TestMetricsOfAbandonedWork(t *testing.T) {
 	abandoned := func(op string, end error) task.Spec {
 		return task.Spec{Op: "test::" + op, Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			entered <- struct{}{}
-			<-c.Done()
+			<-c.Context().Done()
 			return c.Inputs[0], end
 		}}
 	}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,9 @@ type Execution struct {
 	Required []int
 	// Record says how much to record of this run, in Result.Recording.
 	Record trace.Detail
+	// Context is the caller's: bodies derive theirs from it (task.Ctx.Context). Its end ends those; it does not end the
+	// request. Nil means that there is none.
+	Context context.Context
 	// Abandoned is set by a caller that no longer wants the result, at any time and on any
 	// goroutine. The request then starts no further node and fails with ErrAbandoned. Nil means
 	// that the caller waits to the end.

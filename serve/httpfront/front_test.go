@@ -134,7 +134,7 @@ func start(t testing.TB, changes ...func(*setup)) *server {
 					s.held <- held{c, done}
 					select {
 					case <-done:
-					case <-c.Cancellation.Done():
+					case <-c.Context().Done():
 					}
 					return one(c)
 				}},
