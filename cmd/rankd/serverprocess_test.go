@@ -50,9 +50,8 @@ func startServer(t *testing.T, args ...string) *serverProcess {
 	return s
 }
 
-// launchServer starts "rankd serve" and does not wait for anything.
-func launchServer(t *testing.T, args ...string) *serverProcess {
-	t.Helper()
+// newServerProcess returns a "rankd serve" that has not been started.
+func newServerProcess(args ...string) *serverProcess {
 	command := []string{"serve", "--log", "json"}
 	for _, flag := range []string{"--listen", "--resp", "--admin"} {
 		if !slices.Contains(args, flag) {
@@ -61,6 +60,13 @@ func launchServer(t *testing.T, args ...string) *serverProcess {
 	}
 	s := &serverProcess{cmd: exec.Command(os.Args[0], append(command, args...)...), ended: make(chan struct{})}
 	s.cmd.Env = append(os.Environ(), "RANKD_TEST_RUN_MAIN=1")
+	return s
+}
+
+// launchServer starts "rankd serve" and does not wait for anything.
+func launchServer(t *testing.T, args ...string) *serverProcess {
+	t.Helper()
+	s := newServerProcess(args...)
 	stderr, err := s.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())

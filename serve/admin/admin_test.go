@@ -54,7 +54,7 @@ func open(t *testing.T, o rankd.Options) *world {
 	require.NoError(t, err)
 	caller, err := access.NewCaller(access.Rules{Name: "admin", Plans: []string{"*"}, Grants: []access.Grant{access.Trace}})
 	require.NoError(t, err)
-	w.handler = admin.Handler(admin.Options{Service: w.service, Registry: w.registry, Caller: caller, Ready: func() error {
+	w.handler = admin.Handler(admin.Options{Service: w.service, Registry: w.registry, Caller: caller, Outputs: map[string]admin.Output{"log": output{}}, Ready: func() error {
 		if why := w.unready.Load(); why != nil {
 			return errors.New(*why)
 		}
@@ -62,6 +62,12 @@ func open(t *testing.T, o rankd.Options) *world {
 	}})
 	return w
 }
+
+// output is an output with figures of its own.
+type output struct{}
+
+func (output) Dropped() uint64  { return 7 }
+func (output) Failures() uint64 { return 3 }
 
 // get returns the page at a path; with a body it posts.
 func (w *world) get(path, body string) (status int, contentType, page string) {

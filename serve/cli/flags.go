@@ -60,7 +60,7 @@ Flags ("-" and "_" in a name are the same):
 
 Exit status:
   0  a signal ended the server, and every request got its answer
-  1  the server could not listen, or --shutdown_grace_ms was too short for requests in flight
+  1  the server could not listen, --shutdown_grace_ms was too short for requests in flight, or traces could not be written
   2  bad usage, a bad plan, or a bad file of tokens or certificates
 `
 

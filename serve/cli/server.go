@@ -48,6 +48,7 @@ type server struct {
 	service      *serve.Service
 	store        *access.Store
 	certificates *access.Certificates // nil: no TLS
+	outputs      map[string]admin.Output
 
 	entrances []entrance
 	http      *httpfront.Front // nil: off
@@ -126,7 +127,7 @@ func (s *server) build(o *options) (err error) {
 	}
 	s.admin = &http.Server{
 		Handler: admin.Handler(admin.Options{
-			Service: s.service, Registry: metrics, Ready: s.readiness, Caller: s.operator,
+			Service: s.service, Registry: metrics, Ready: s.readiness, Caller: s.operator, Outputs: s.outputs,
 		}),
 		ReadHeaderTimeout: adminHeaderTimeout, IdleTimeout: adminIdleTimeout, MaxHeaderBytes: adminHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
