@@ -21,6 +21,8 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Ready says why the process should get no requests now, for /readyz. Nil, or a nil error: it should. Any goroutine.
 	Ready func() error
+	// Hosts are the names that operators may ask for. Nil: all. Another one: 403.
+	Hosts *access.Hosts
 	// Outputs are what leaves the process beside answers, by the label of their metrics.
 	Outputs map[string]Output
 	// Caller is who asks in /v1/trace: it needs the grant access.Trace.
@@ -75,7 +77,13 @@ func Handler(o Options) http.Handler {
 	t := &tracer{service: o.Service, caller: o.Caller}
 	mux.Handle("GET /v1/trace", t)
 	mux.Handle("POST /v1/trace", t)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := o.Hosts.Check(r.Host, r.Header.Get("Origin")); err != nil {
+			say(w, http.StatusForbidden, err.Error())
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // say answers with a line of text.

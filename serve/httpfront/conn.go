@@ -44,6 +44,9 @@ type conn struct {
 	asked     atomic.Pointer[abandoner] // what the engine has of this connection, nil if nothing
 	lingering bool                      // the client may still be sending when the answer has left
 
+	name  string // the header Host of a request that was let in
+	named bool   // name is set
+
 	ended   bool      // the client sends nothing any more
 	late    bool      // what should have come has not come in time
 	started bool      // the deadline of this phase counts
