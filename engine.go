@@ -361,7 +361,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clo
 	if refused != nil {
 		return refused
 	}
-	params.SetNow(float64(e.date(arrived, arrived).UnixMicro()) / 1e6)
+	params.SetNow(float64(e.date(arrived).UnixMicro()) / 1e6)
 	if planErr == errNoPlan {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalid, Detail: planErr.Error(), causes: []error{ErrInvalidRequest}}
 	}

@@ -111,7 +111,7 @@ type flow struct {
 // node fills in what the plan and the record of a node say.
 func (a *assembly) node(i int) {
 	from, rec, n := a.from.Graph.Nodes[i], &a.from.nodes[i], &a.trace.Nodes[i]
-	*n = Node{SpanID: int64(i) + 1, ID: from.ID, Index: i, Op: from.Op, Output: from.IsOutput, SourceSpan: from.SourceSpan, Status: Skipped, Track: -1, Parent: -1,
+	*n = Node{SpanID: int64(i) + 1, ID: from.ID, Index: i, Op: from.Op, Label: from.Trace, Output: from.IsOutput, SourceSpan: from.SourceSpan, Status: Skipped, Track: -1, Parent: -1,
 		Inputs: a.inputs(from)}
 	if rec.place == 0 {
 		return
