@@ -9,11 +9,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +50,20 @@ func startServer(t *testing.T, args ...string) *serverProcess {
 		}
 	}
 	return s
+}
+
+// fixedPort returns a port that is free, and that the kernel gives nobody who asks for any: a server that is
+// restarted finds it free again.
+func fixedPort(t *testing.T) string {
+	for range 100 {
+		port := strconv.Itoa(20000 + rand.IntN(12000)) // below the range of /proc/sys/net/ipv4/ip_local_port_range
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return ""
 }
 
 // newServerProcess returns a "rankd serve" that has not been started.
