@@ -112,7 +112,7 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 		ctx.Refs = append(ctx.Refs, c.Refs[name])
 	}
 	if c.Cancelled {
-		ctx.Cancellation.Cancel()
+		ctx.Cancellation.Cancel(task.ErrCancelled)
 	}
 	if spec.Place != task.Computes {
 		w := &waiter{answer: c.Redis, service: c.Service, ctx: ctx}
