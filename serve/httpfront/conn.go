@@ -46,6 +46,9 @@ type conn struct {
 	owed   int           // bytes of answers that have not left
 	room   chan struct{} // a value when outbox has room
 
+	name  string // the header Host of a request that was let in
+	named bool   // name is set
+
 	ended   bool      // the client sends nothing any more
 	late    bool      // what should have come has not come in time
 	started bool      // the deadline of this phase counts
