@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"context"
 	"io"
 	"sync"
 )
@@ -10,6 +11,15 @@ import (
 // returns. A sink that chooses, slow requests for example, copies with Keep what it wants.
 type Sink interface {
 	Take(*Recording)
+}
+
+// A Chooser is a Sink that chooses requests before they run: the engine records only those that the sink wants. Any
+// goroutine.
+type Chooser interface {
+	Sink
+	// Wants reports whether the sink wants the recording of a request, whose caller gave ctx to the engine. Any goroutine calls it, the
+	// loop among them, so it must not block.
+	Wants(ctx context.Context) bool
 }
 
 // SinkFunc is a function that is a Sink. Any goroutine.
