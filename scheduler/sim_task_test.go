@@ -187,19 +187,25 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 	})
 	// watchful goes by its cancellation alone. It sleeps and waits for functions in turns.
 	passThrough("sim::watchful", true, func(c *task.Ctx) (rowset.RowSet, error) {
-		done := c.Cancellation.Done()
+		isClosed := func(done <-chan struct{}) bool {
+			select {
+			case <-done:
+				return true
+			default:
+				return false
+			}
+		}
+		done := c.Context().Done()
+		cancelled := c.Cancellation.Done()
 		for i := range 10 {
 			if i%2 == 0 {
 				_ = c.Sleep(3 * time.Millisecond)
 			} else {
 				lab.awaitsFunction(c, c.UserID+int64(i))
 			}
-			closed := false
-			select {
-			case <-done:
-				closed = true
-			default:
-			}
+			closed := isClosed(done)
+			lab.world.check(isClosed(cancelled) == c.Cancelled(), "node %s of request %d: cancelled is closed: %v, it is: %v",
+				c.Node.ID, c.UserID, isClosed(cancelled), c.Cancelled())
 			due := c.Cancelled() || c.Caller != nil && c.Caller.Err() != nil
 			lab.world.check(closed == due && (c.Context().Err() != nil) == closed,
 				"node %s of request %d: done is closed: %v, cancelled or its caller gone: %v", c.Node.ID, c.UserID, closed, due)
