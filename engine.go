@@ -421,7 +421,7 @@ func (e *Engine) requestMode(asked SchedulingMode) (scheduler.Mode, error) {
 	return mode, nil
 }
 
-var errRequestScheduling = errors.New("scheduling is set, and this engine lets no request choose it")
+var errRequestScheduling = errors.New("this engine does not allow \"scheduling\" in requests")
 
 var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
 
