@@ -66,6 +66,8 @@ func TestSpansOfAnyTrace(t *testing.T) {
 				span := byNode[text("", n.ID).Value.AsString()]
 				require.NotNil(t, span, n.ID)
 				assert.Equal(t, n.Op, span.Name)
+				label, _ := has(span, "rankd.label")
+				assert.Equal(t, text("", n.Label).Value.AsString(), label)
 				assert.True(t, span.StartTime.Equal(tr.At.Add(n.Start)))
 				assert.True(t, span.EndTime.Equal(tr.At.Add(n.End)))
 				assert.Equal(t, n.Error != "", span.Status.Code == codes.Error)

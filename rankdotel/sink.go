@@ -10,7 +10,7 @@
 //
 //	span                        attributes
 //	rank <plan>                 rankd.plan, .request_id, .engine, .scheduling, .queue_delay, .degraded
-//	<op>, core::follow say      rankd.node, .place, .status, .rows_in, .rows_out, .wait, .source_span
+//	<op>, core::follow say      rankd.node, .label, .place, .status, .rows_in, .rows_out, .wait, .source_span
 //	redis <endpoint>, or http   rankd.endpoint, .connection, .commands, .bytes_sent, .bytes_received, .given_up
 //
 // Times are in seconds. Calls need Options.TraceDetail trace.Full, the default.
@@ -72,7 +72,7 @@ func (s *Sink) emit(ctx context.Context, t *trace.Trace) {
 		below[i] = ctx
 		if n := &t.Nodes[i]; n.Ran() {
 			below[i], spans[i] = s.start(ctx, t, n.Op, n.Start, oteltrace.SpanKindInternal,
-				text("rankd.node", n.ID), text("rankd.place", string(n.Place)), text("rankd.status", string(n.Status)),
+				text("rankd.node", n.ID), text("rankd.label", n.Label), text("rankd.place", string(n.Place)), text("rankd.status", string(n.Status)),
 				attribute.Int("rankd.rows_in", n.RowsIn), attribute.Int("rankd.rows_out", n.RowsOut),
 				seconds("rankd.wait", n.Wait()), text("rankd.source_span", n.SourceSpan))
 		}
