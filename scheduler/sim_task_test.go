@@ -195,8 +195,9 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 				closed = true
 			default:
 			}
-			lab.world.check(closed == c.Cancelled() && (c.Context().Err() != nil) == closed,
-				"node %s of request %d: done is closed: %v, cancelled: %v", c.Node.ID, c.UserID, closed, c.Cancelled())
+			due := c.Cancelled() || c.Caller != nil && c.Caller.Err() != nil
+			lab.world.check(closed == due && (c.Context().Err() != nil) == closed,
+				"node %s of request %d: done is closed: %v, cancelled or its caller gone: %v", c.Node.ID, c.UserID, closed, due)
 			if closed {
 				return rowset.RowSet{}, task.ErrCancelled
 			}
