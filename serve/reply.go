@@ -2,6 +2,7 @@ package serve
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/rankd/rankd"
@@ -39,7 +40,7 @@ func (r *Reply) Message() string {
 		return ""
 	}
 	text := strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
+		if unicode.IsControl(c) {
 			return ' '
 		}
 		return c
