@@ -1,5 +1,6 @@
-// Package caption has the words and numbers that all drawings of a trace share: times, places, and the sentences
-// that say what bounds a request. All texts are plain; a drawing escapes them for its own form.
+// Package caption, which follows the engine's needs, has the words and numbers that all drawings of a trace
+// share: times, places, and the sentences that say what bounds a request. All texts are plain; a drawing escapes
+// them for its own form.
 package caption
 
 import (
