@@ -158,6 +158,8 @@ func Waiting(t *trace.Trace, r trace.Reason) string {
 		return "waiting for a service"
 	case r == trace.ForTimer:
 		return "waiting for a timer"
+	case r == trace.ForFunction:
+		return "waiting for a function"
 	case r == trace.ForWorker:
 		return "waiting for a worker"
 	case r == trace.ForPlace:
