@@ -3,6 +3,7 @@ package serve
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/rankd/rankd"
@@ -48,7 +49,7 @@ func (r *Reply) Message() string {
 		return ""
 	}
 	text := strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
+		if unicode.IsControl(c) {
 			return ' '
 		}
 		return c
