@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-var errRequestTrace = errors.New("trace is set, and this engine lets no request ask for it")
+var errRequestTrace = errors.New("this engine does not allow \"trace\" in requests")
 
 // sample reports whether the present request, whose caller gave ctx, is one that the engine's sink gets.
 func (e *Engine) sample(ctx context.Context) bool {

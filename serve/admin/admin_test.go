@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -39,6 +40,7 @@ type world struct {
 	registry *prometheus.Registry
 	handler  http.Handler
 	unready  atomic.Pointer[string]
+	stuck    atomic.Int64 // how long the loop has been, as a duration
 }
 
 func open(t *testing.T, o rankd.Options) *world {
@@ -54,7 +56,9 @@ func open(t *testing.T, o rankd.Options) *world {
 	require.NoError(t, err)
 	caller, err := access.NewCaller(access.Rules{Name: "admin", Plans: []string{"*"}, Grants: []access.Grant{access.Trace}})
 	require.NoError(t, err)
-	w.handler = admin.Handler(admin.Options{Service: w.service, Registry: w.registry, Caller: caller, Ready: func() error {
+	hosts, err := access.NewHosts([]string{"example.com"}) // the name of httptest
+	require.NoError(t, err)
+	w.handler = admin.Handler(admin.Options{Service: w.service, Registry: w.registry, Caller: caller, Hosts: hosts, Stuck: func() time.Duration { return time.Duration(w.stuck.Load()) }, Outputs: map[string]admin.Output{"log": output{}}, Ready: func() error {
 		if why := w.unready.Load(); why != nil {
 			return errors.New(*why)
 		}
@@ -62,6 +66,12 @@ func open(t *testing.T, o rankd.Options) *world {
 	}})
 	return w
 }
+
+// output is an output with figures of its own.
+type output struct{}
+
+func (output) Dropped() uint64  { return 7 }
+func (output) Failures() uint64 { return 3 }
 
 // get returns the page at a path; with a body it posts.
 func (w *world) get(path, body string) (status int, contentType, page string) {
@@ -82,6 +92,12 @@ func TestLiveAndReady(t *testing.T) {
 		assert.Equal(t, 200, status)
 		assert.Equal(t, "ok\n", page)
 	}
+	for stuck, want := range map[time.Duration]int{10*time.Second - 1: 200, 10 * time.Second: 503} {
+		w.stuck.Store(int64(stuck))
+		status, _, _ := w.get("/livez", "")
+		assert.Equal(t, want, status, stuck)
+	}
+	w.stuck.Store(0)
 	why := "draining"
 	w.unready.Store(&why)
 	status, _, page := w.get("/readyz", "")
@@ -89,6 +105,24 @@ func TestLiveAndReady(t *testing.T) {
 	assert.Equal(t, "draining\n", page)
 	status, _, _ = w.get("/livez", "")
 	assert.Equal(t, 200, status, "a process that drains lives")
+}
+
+func TestHosts(t *testing.T) {
+	w := open(t, rankd.Options{})
+	for _, path := range []string{"/livez", "/metrics", "/debug/pprof/heap", "/v1/trace?plan=diamond&user_id=7"} {
+		for name, want := range map[string]int{"localhost:8081": 200, "127.0.0.1:8081": 200, "evil.test": 403} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Host = name
+			answer := httptest.NewRecorder()
+			w.handler.ServeHTTP(answer, r)
+			assert.Equal(t, want, answer.Code, "%s at %s", path, name)
+			r.Host = "localhost"
+			r.Header.Set("Origin", "http://"+name)
+			answer = httptest.NewRecorder()
+			w.handler.ServeHTTP(answer, r)
+			assert.Equal(t, want, answer.Code, "%s from %s", path, name)
+		}
+	}
 }
 
 func TestProfilesWithoutTheCommandLine(t *testing.T) {

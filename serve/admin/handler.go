@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/pprof"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -21,13 +23,36 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Ready says why the process should get no requests now, for /readyz. Nil, or a nil error: it should. Any goroutine.
 	Ready func() error
+	// Stuck says for how long a callback has held up the loop. Nil asks the engine. Any goroutine.
+	Stuck func() time.Duration
+	// Hosts are the names that operators may ask for. Nil: all. Another one: 403.
+	Hosts *access.Hosts
+	// Outputs are what leaves the process beside answers, by the label of their metrics.
+	Outputs map[string]Output
 	// Caller is who asks in /v1/trace: it needs the grant access.Trace.
 	Caller *access.Caller
 }
 
+// An Output is a log or a file that takes what comes without holding up the server. Any goroutine.
+type Output interface {
+	Dropped() uint64  // lines that came faster than they could be written
+	Failures() uint64 // writes that ended with an error
+}
+
+// deadAfter is how long a callback may hold up the loop before /livez says so: whoever asks there restarts the process.
+const deadAfter = 10 * time.Second
+
+// stuckFor returns how long a callback has held up the loop.
+func (o *Options) stuckFor() time.Duration {
+	if o.Stuck != nil {
+		return o.Stuck()
+	}
+	return o.Service.Engine().StuckFor()
+}
+
 // Handler returns the pages:
 //
-//	/livez          200: the process answers
+//	/livez          200, or 503 once a callback has held up the loop for 10 s
 //	/readyz         200, or 503 and why
 //	/metrics        in the format of Prometheus
 //	/debug/pprof/   profiles, without the command line, which may hold a password
@@ -37,8 +62,23 @@ func Handler(o Options) http.Handler {
 		rankdprom.New(o.Service.Engine()), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
 	)
+	for name, output := range o.Outputs {
+		register := func(metric, help string, read func() uint64) {
+			o.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name: metric, Help: help, ConstLabels: prometheus.Labels{"output": name},
+			}, func() float64 { return float64(read()) }))
+		}
+		register("rankd_output_lines_dropped_total", "Lines of the log, or traces, that came faster than they could be written.", output.Dropped)
+		register("rankd_output_write_errors_total", "Writes of the log, or of traces, that failed.", output.Failures)
+	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		if stuck := o.stuckFor(); stuck >= deadAfter {
+			say(w, http.StatusServiceUnavailable, fmt.Sprintf("a callback has held up the loop for %v", stuck.Round(time.Second)))
+			return
+		}
+		say(w, http.StatusOK, "ok")
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if o.Ready != nil {
 			if err := o.Ready(); err != nil {
@@ -58,7 +98,13 @@ func Handler(o Options) http.Handler {
 	t := &tracer{service: o.Service, caller: o.Caller}
 	mux.Handle("GET /v1/trace", t)
 	mux.Handle("POST /v1/trace", t)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := o.Hosts.Check(r.Host, r.Header.Get("Origin")); err != nil {
+			say(w, http.StatusForbidden, err.Error())
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // say answers with a line of text.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/httpfront"
 	"github.com/rankd/rankd/serve/respfront"
@@ -60,7 +61,7 @@ Flags ("-" and "_" in a name are the same):
 
 Exit status:
   0  a signal ended the server, and every request got its answer
-  1  the server could not listen, or --shutdown_grace_ms was too short for requests in flight
+  1  the server could not listen, --shutdown_grace_ms was too short for requests in flight, or traces could not be written
   2  bad usage, a bad plan, or a bad file of tokens or certificates
 `
 
@@ -78,6 +79,7 @@ type options struct {
 	tokens                      string
 	tlsCert, tlsKey             string
 	allowPlans, allowOverrides  []string
+	allowHosts                  []string
 	log                         string
 	logPerSecond                int
 	maxConnections              int
@@ -88,6 +90,7 @@ type options struct {
 	maxPipeline, maxUnsentBytes int
 	maxBacklogBytes             int
 	maxUnreadBytes              int
+	maxUnsentTotalBytes         int
 	respCancelAtEOF             bool
 
 	httpIdleTimeoutMS, respIdleTimeoutMS, readTimeoutMS, writeTimeoutMS int
@@ -123,6 +126,8 @@ func newCommand(o *options, run func() error) *cobra.Command {
 	f.StringSliceVar(&o.allowOverrides, "allow_overrides", nil,
 		"without --tokens: the parameters that a request may set in \"param_overrides\", `patterns` with commas between them (default none)")
 	o.AddGrants(f)
+	f.StringSliceVar(&o.allowHosts, "allow_hosts", nil, "HTTP: the names under which clients and operators may ask, beside localhost and addresses, `patterns` with commas between them "+
+		"(default: all names, but none on a loopback address where no token is needed)")
 	f.StringVar(&o.tlsCert, "tls_cert", "", "serve HTTP and RESP over TLS with the certificate in this `file`, and the chain that leads to it, PEM")
 	f.StringVar(&o.tlsKey, "tls_key", "", "the key of --tls_cert, a PEM `file` that not everybody may read")
 	f.StringVar(&o.log, "log", logText, "`form` of the log on stderr: text or json")
@@ -136,6 +141,8 @@ func newCommand(o *options, run func() error) *cobra.Command {
 	o.AddRecording(f)
 
 	f.IntVar(&o.maxConnections, "max_connections", httpfront.DefaultMaxConnections, "take at most this `number` of connections, for HTTP and for RESP each")
+	f.IntVar(&o.maxUnsentTotalBytes, "max_unsent_total_bytes", serve.DefaultMaxUnsentBytes,
+		"hold at most this `number` of bytes of answers that clients have not taken, of all connections; beyond it the slowest clients are cut")
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", httpfront.DefaultMaxRequestBytes, "refuse requests longer than this `number` of bytes")
 	f.IntVar(&o.maxHeaderBytes, "max_header_bytes", httpfront.DefaultMaxHeaderBytes, "HTTP: refuse requests whose headers are longer than this `number` of bytes")
 	f.IntVar(&o.maxBodyBytes, "max_body_bytes", httpfront.DefaultMaxBodyBytes, "HTTP: hold at most this `number` of bytes of long bodies that are still arriving, of all connections")
@@ -175,6 +182,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		engineflags.Number{Name: "drain_delay_ms", Value: o.drainDelayMS, Least: 0, Most: engineflags.LimitMSMax},
 		engineflags.Number{Name: "log_per_second", Value: o.logPerSecond, Least: 1, Most: 1 << 20},
 		engineflags.Number{Name: "max_connections", Value: o.maxConnections, Least: 1, Most: 1 << 20},
+		engineflags.Number{Name: "max_unsent_total_bytes", Value: o.maxUnsentTotalBytes, Least: 1 << 10, Most: engineflags.LimitMSMax},
 		engineflags.Number{Name: "max_request_bytes", Value: o.maxRequestBytes, Least: 1, Most: 1 << 30},
 		engineflags.Number{Name: "max_header_bytes", Value: o.maxHeaderBytes, Least: 1 << 10, Most: 1 << 20},
 		engineflags.Number{Name: "max_body_bytes", Value: o.maxBodyBytes, Least: 1, Most: engineflags.LimitMSMax},
@@ -212,6 +220,9 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 		for _, flag := range [...]string{"max_header_bytes", "max_body_bytes", "batch_inflight", "http_idle_timeout_ms"} {
 			idle.Add(flag, "with --listen off")
 		}
+	}
+	if o.listen == off && o.admin == off {
+		idle.Add("allow_hosts", "with --listen off and --admin off")
 	}
 	if o.resp == off {
 		for _, flag := range [...]string{"max_pipeline", "max_unsent_bytes", "max_backlog_bytes", "max_unread_bytes", "resp_idle_timeout_ms", "resp_cancel_at_eof"} {
@@ -269,6 +280,19 @@ func (o *options) store() (*access.Store, error) {
 		return nil, fmt.Errorf("--allow_%w", err) // The error begins with plans or overrides.
 	}
 	return access.Anyone(anyone), nil
+}
+
+// hosts returns the names under which a listener may be asked, nil for all. A web page must not get at a listener that needs no token
+// through the name of this machine's loopback address.
+func (o *options) hosts(a address, tokens bool) (*access.Hosts, error) {
+	if len(o.allowHosts) == 0 && (tokens || !a.local()) {
+		return nil, nil
+	}
+	hosts, err := access.NewHosts(o.allowHosts)
+	if err != nil {
+		return nil, fmt.Errorf("--allow_%w", err) // The error begins with hosts.
+	}
+	return hosts, nil
 }
 
 // certificates returns the certificates that the flags name, or nil.

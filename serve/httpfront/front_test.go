@@ -31,6 +31,7 @@ import (
 // setup is what a test may change before the server starts.
 type setup struct {
 	engine rankd.Options
+	unsent int // serve.Options.MaxUnsentBytes
 	front  Options
 	store  *access.Store
 	listen func(net.Listener) net.Listener
@@ -50,20 +51,21 @@ type server struct {
 	chained atomic.Int64 // runs of the second node of the plan chain
 }
 
-// abandoned returns a channel that is closed once the only connection has abandoned what the engine has of it.
+// abandoned returns a channel that is closed once the only connection has abandoned what the engine has of it, or has gone.
 func (s *server) abandoned() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
 			s.front.mu.Lock()
+			over := true
 			for c := range s.front.conns {
-				if c.context.Err() != nil {
-					s.front.mu.Unlock()
-					return
-				}
+				over = c.context.Err() != nil
 			}
 			s.front.mu.Unlock()
+			if over {
+				return
+			}
 			runtime.Gosched()
 		}
 	}()
@@ -157,7 +159,7 @@ func start(t testing.TB, changes ...func(*setup)) *server {
 	var err error
 	s.engine, err = rankd.Open(o.engine)
 	require.NoError(t, err)
-	s.service, err = serve.New(s.engine, serve.Options{Logger: logger, LogPerSecond: 1000, Registerer: s.metrics})
+	s.service, err = serve.New(s.engine, serve.Options{Logger: logger, LogPerSecond: 1000, Registerer: s.metrics, MaxUnsentBytes: o.unsent})
 	require.NoError(t, err)
 	s.front, err = New(s.service, o.store, o.front)
 	require.NoError(t, err)
