@@ -22,6 +22,7 @@ type Metrics struct {
 	Malformed uint64                    // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
 	Placement PlacementStats            // of all plans
 	Plans     map[string]PlacementStats // by name of the plan
+	Ops       map[string]OpStats        // by op of the tasks that ran
 }
 
 // Metrics implements Engine. It returns the counters as they are between two callbacks, or as they
@@ -45,6 +46,7 @@ func (e *Async) Metrics() Metrics {
 		}
 		m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
 		m.Placement, m.Plans = e.placementMetrics()
+		m.Ops = e.opMetrics()
 	}
 	done := make(chan struct{})
 	asked := e.loop.Clock().Now()
