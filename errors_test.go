@@ -2,8 +2,8 @@ package rankd
 
 import (
 	"errors"
-	"strings"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"

@@ -212,7 +212,7 @@ func (e *engine) runNode(s *scheduler.State, exec *scheduler.Execution, n *nodeR
 
 func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRun, w *waiter) (rowset.RowSet, task.Lack, error) {
 	fails := func(err error) (rowset.RowSet, task.Lack, error) { return rowset.RowSet{}, task.Lack{}, err }
-	deadline := s.NodeDeadline(n.node, n.start, e.nodeTimeout)
+	deadline := s.NodeDeadline(n.node, n.start, e.nodeTimeout) // The timer below may outlive the use of w.
 	w.deadline, w.cancel = deadline, &n.cancel
 	if deadline != 0 {
 		now := e.clock.Now()
@@ -236,7 +236,7 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 		Limit: limit,
 		Node:  n.node, Inputs: n.inputs, Refs: n.refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
 		Registry: e.reg, Waiter: w, Rows: n.rows, Cancellation: &n.cancel, Required: exec.Required, Outside: &e.outside,
-		Caller: exec.Context, Deadline: w.deadline, Clock: e.clock,
+		Caller: exec.Context, Deadline: deadline, Clock: e.clock,
 	}
 	out, err := task.Invoke(task.SpecOf(n.node), &c)
 	if deadline != 0 && deadline.Passed(e.clock.Now()) {
