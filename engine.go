@@ -192,7 +192,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
 		Placement: o.Scheduling.placement(),
-		OnStuck: func(s scheduler.Stuck) { s.Log(o.Logger) },
+		OnStuck:   func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},
