@@ -268,6 +268,7 @@ func (e *Engine) Submit(r Request, done func(*Answer, error)) {
 
 // Start is Submit for a caller that takes a refusal at once, which costs no goroutine: either it returns an *Error and
 // never calls done, or it returns nil, and done is called as by Submit. It reads r before it returns.
+// A request that has to wait may still be refused, by done, in favor of a caller with fewer: see Options.MaxQueue.
 //
 // A plan that no request has named before is first loaded on a goroutine of its own, because that takes long and a
 // callback may call Start on the loop.
@@ -299,7 +300,7 @@ func (e *Engine) start(r *Request, graph *plan.Graph, planErr error, arrived clo
 		c.free()
 		return err
 	}
-	c.run.Arrived, c.run.Abandoned = arrived, r.Abandoned
+	c.run.Arrived, c.run.Abandoned, c.run.Flow = arrived, r.Abandoned, r.Flow
 	if graph == nil {
 		c.answerWithoutPlan()
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/scheduler"
 )
 
 // Request asks for one ranking. The engine does not change it.
@@ -48,10 +49,19 @@ type Request struct {
 	// caller waits to the end.
 	Abandoned *atomic.Bool
 
+	// Flow says whose request this is, if it has to wait for Options.MaxInflight: callers take turns, and so do the connections
+	// of each. Two requests of one user of the library need not wait in line if they have different flows. The zero value is a flow
+	// like any other.
+	Flow Flow
+
 	// Of a request that ParseRequest has made. Context and Params come on top.
 	parsed    expr.Params
 	overrides []string
 }
+
+// Flow names a caller and one of its connections by two numbers of the program's choice: see Request.Flow. Requests without a
+// caller, number 0, take turns by connection.
+type Flow = scheduler.Flow
 
 // Overrides returns the names of the parameters that the request overrides. Nobody changes the list.
 func (r *Request) Overrides() []string {

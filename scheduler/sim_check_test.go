@@ -125,6 +125,8 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	switch {
 	case errors.Is(err, ErrShuttingDown):
 		return w.closing
+	case errors.Is(err, ErrOverloaded):
+		return q.overloaded
 	case errors.Is(err, ErrAbandoned):
 		return q.abandoned != nil && q.abandoned.Load()
 	case errors.Is(err, ErrNotLetIn) && len(q.begun) > 0:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -37,6 +38,8 @@ type Service struct {
 	unknown plan             // stands for all that the engine does not have
 	metrics *metrics
 	log     *failureLog
+
+	connections atomic.Uint64 // opened so far
 }
 
 // plan is one plan that the service offers. Any goroutine.

@@ -40,6 +40,7 @@ type conn struct {
 	net.Conn          // with TLS: a tls.Conn
 	tcp      net.Conn // the connection below TLS; the same without
 	front    *Front
+	number   uint64 // among all connections of the service
 
 	asked     atomic.Pointer[abandoner] // what the engine has of this connection, nil if nothing
 	lingering bool                      // the client may still be sending when the answer has left
