@@ -152,6 +152,10 @@ type Options struct {
 	// plan works.
 	AllowRequestExplain bool
 
+	// Now is the calendar: what now() is in a plan as a request arrives, and the date of its trace. A test fixes it. Timers and
+	// deadlines have a clock of their own. Any goroutine calls it, the loop among them. Nil means time.Now.
+	Now func() time.Time
+
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
 	// slog.Default().
 	Logger *slog.Logger

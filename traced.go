@@ -2,6 +2,7 @@ package rankd
 
 import (
 	"errors"
+	"math"
 	"runtime/debug"
 	"time"
 
@@ -33,15 +34,17 @@ type calendar struct {
 // calendarAge is how old a reading of the calendar may be that another instant is dated by.
 const calendarAge = time.Second
 
-// date returns the date of an instant, given the present one. It reads the calendar, which costs two readings of the clock,
-// only now and then.
-func (e *Engine) date(then, now clock.Time) time.Time {
+// date returns the date of the present instant. It reads the calendar, which costs two readings of the clock, only now and then.
+func (e *Engine) date(now clock.Time) time.Time {
+	if e.options.Now != nil {
+		return e.options.Now()
+	}
 	c := e.calendar.Load()
 	if c == nil || now.Sub(c.at) > calendarAge {
 		c = &calendar{date: time.Now().Round(0).UTC(), at: e.clock.Now()}
 		e.calendar.Store(c)
 	}
-	return c.date.Add(then.Sub(c.at))
+	return c.date.Add(now.Sub(c.at))
 }
 
 // recording completes the recording of a request that has ended, gives it to the engine's sink if it is due there, and
@@ -51,7 +54,8 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r == nil {
 		return nil
 	}
-	r.RequestID, r.At = c.id, c.engine.date(r.Arrived, r.Ended)
+	arrived, _ := c.run.Params.Now()
+	r.RequestID, r.At = c.id, time.UnixMicro(int64(math.Round(arrived*1e6))).UTC()
 	if c.sampled {
 		c.engine.emit(r)
 	}

@@ -23,8 +23,7 @@ var (
 	ErrClosed    = errors.New("cpu pool: closed")
 	ErrBusy      = errors.New("cpu pool: job has already started")
 	ErrCancelled = errors.New("cpu pool: job was cancelled")
-
-	errGoexit = errors.New("cpu pool: work called runtime.Goexit")
+	ErrGoexit    = errors.New("cpu pool: work called runtime.Goexit")
 )
 
 // PanicError is the error that Done gets if Work has panicked. Immutable.
@@ -125,7 +124,7 @@ type Job struct {
 	Work func()
 	// Done runs exactly once per accepted Submit, on the loop, never inside Submit or
 	// Cancel. If the loop has stopped before the job ends, Done runs inside Pool.Close.
-	// err is nil, ErrCancelled, a *PanicError, or says that Work called runtime.Goexit.
+	// err is nil, ErrCancelled, a *PanicError or ErrGoexit.
 	// Done may be nil.
 	Done func(err error)
 	// Worker is the number of the worker that runs Work, or ran it last: 0, 1, ... Work and Done may read it.
@@ -290,11 +289,11 @@ func (j *Job) onWorker() {
 	for old := p.waitMax.Load(); wait > old && !p.waitMax.CompareAndSwap(old, wait); old = p.waitMax.Load() {
 	}
 	number := j.Worker
-	j.err = errGoexit // stays if Work never returns
+	j.err = ErrGoexit // stays if Work never returns
 	defer func() {
 		p.runTotal.Add(int64(p.clock.Now().Sub(start)))
 		p.finished.Add(1)
-		if j.err == errGoexit {
+		if j.err == ErrGoexit {
 			p.replaceWorker(number)
 		}
 		j.handBack()

@@ -295,7 +295,7 @@ func TestPanicBecomesAnError(t *testing.T) {
 
 	require.NoError(t, p.Submit(&Job{Work: runtime.Goexit, Done: func(err error) { got = err }}))
 	l.run(1)
-	assert.ErrorIs(t, got, errGoexit)
+	assert.ErrorIs(t, got, ErrGoexit)
 
 	require.NoError(t, p.Submit(&Job{Work: func() {}, Done: func(err error) { got = err }}), "the pool goes on")
 	l.run(1)
@@ -351,7 +351,7 @@ func TestDoneComesOnceThoughTheLoopHasStopped(t *testing.T) {
 		want error
 	}{
 		"ended":  {func(gate chan struct{}) { <-gate }, nil},
-		"goexit": {func(gate chan struct{}) { <-gate; runtime.Goexit() }, errGoexit},
+		"goexit": {func(gate chan struct{}) { <-gate; runtime.Goexit() }, ErrGoexit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newHandLoop()
@@ -431,7 +431,7 @@ func TestGoexitWhileThePoolCloses(t *testing.T) {
 		close(gate)
 		receive(t, closed)
 		l.run(5 + probes - 1)
-		assert.Equal(t, []error{errGoexit, errGoexit, errGoexit, errGoexit, errGoexit}, dones)
+		assert.Equal(t, []error{ErrGoexit, ErrGoexit, ErrGoexit, ErrGoexit, ErrGoexit}, dones)
 		assert.Zero(t, p.Stats().Running)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 // lostAt finds where an id went the plain way: on all ways back from the outputs, the nodes of which an input has the id and
 // the result does not. Of several the one with the longest way from a source, those that expand last. -1: no node that leads to an output has it.
+// If that is an inner join, the node on its right side where the id went before.
 func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 	has := func(node int) bool {
 		ids := rows[node].Out
@@ -69,6 +70,23 @@ func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 			best = node
 		}
 	}
+	// An inner join loses what its right side has lost.
+	for best >= 0 && g.Nodes[best].Op == "core::join" && g.Nodes[best].Params.String("how") == "inner" && has(g.Nodes[best].Inputs[0]) {
+		lost = nil
+		if right := g.Nodes[best].Refs[0]; !has(right) {
+			walk(right)
+		}
+		lost = slices.DeleteFunc(lost, func(node int) bool { return g.Nodes[node].Op == "test::children" })
+		if len(lost) == 0 {
+			break
+		}
+		best = lost[0]
+		for _, node := range lost {
+			if better(node, best) {
+				best = node
+			}
+		}
+	}
 	return best
 }
 
@@ -77,7 +95,7 @@ func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 func TestExplanationsOfRandomPlans(t *testing.T) {
 	w := newWorld(t)
 	kinds := map[string]int{}
-	for seed := range uint64(60) {
+	for seed := range uint64(90) {
 		rng := rand.New(rand.NewPCG(seed, 14))
 		g := w.randomPlan(rng)
 		asked := explain.Asked{All: true, IDs: []int64{0, 1, 2, 5, 10, 11, 20, 30, 39, 40, 41, 1000}}
@@ -283,6 +301,161 @@ id 77 is not in the answer: it never was a candidate
 			{"node":"score","op":"core::vm","kind":"computed","rank_before":2,"rank_after":2,"of":6,"column":"final_score","value":0.5,
 			"tree":{"op":"mul","value":0.5,"terms":[{"op":"key_ref","name":"id","value":2},
 				{"op":"coalesce","value":0.25,"terms":[{"op":"param_ref","name":"weight","value":0.25}]}]}}]}]}`, string(doc))
+}
+
+// scored are nodes that score and cut the rows of the source of six, with labels.
+var scored = []string{
+	node("src", "fixed_source", `"row_count": 6`),
+	node("score", "vm", `"out_key": 2001, "expr_id": "half", "trace": "the score"`, "src"),
+	node("good", "filter", `"pred_id": "middle"`, "score"),
+	node("sorted", "sort", `"by": 2001, "order": "desc"`, "good"),
+	node("top", "take", `"count": 2, "trace": "best"`, "sorted"),
+}
+
+// The columns of a join are explained by the row that it met, and so is an id that the other side has lost. A node with a
+// label has it before its id.
+func TestTheOtherSideOfAJoinIsFollowed(t *testing.T) {
+	w := newWorld(t)
+	g := w.load(append(slices.Clone(scored),
+		node("bare", "fixed_source", `"row_count": 9`),
+		node("both", "join", `"right": "top", "how": "inner", "columns": ["final_score"]`, "bare"),
+		node("out", "take", `"count": 1, "trace": "list"`, "both"),
+	), "out")
+	e, _ := w.explain("sequential", g, explain.Asked{IDs: []int64{5, 3, 2, 8}})
+	var out strings.Builder
+	require.NoError(t, explain.Text(&out, e))
+	assert.Equal(t, strings.TrimPrefix(`
+id 3 is not in the answer: cut by best (top, core::take), where it had rank 4 of 4, and 2 were kept
+      final_score is 0.75, and lacks 0.5
+   before that:
+   · src (test::fixed_source): source, rank 3 of 6
+   · the score (score, core::vm): computed final_score = 0.75, rank 3 of 6
+      mul = 0.75
+         id = 3
+         coalesce = 0.25
+            weight = 0.25
+   · good (core::filter): kept, rank 3 → 1 of 4
+   · sorted (core::sort): sorted final_score = 0.75, rank 1 → 4 of 4
+   it also went elsewhere:
+      without a match in both (core::join), where it had rank 3 of 9
+
+id 2 is not in the answer: filtered out by good (core::filter), where it had rank 2 of 6
+      because:
+         cmp > = false
+            id = 2
+            2
+   before that:
+   · src (test::fixed_source): source, rank 2 of 6
+   · the score (score, core::vm): computed final_score = 0.5, rank 2 of 6
+      mul = 0.5
+         id = 2
+         coalesce = 0.25
+            weight = 0.25
+   it also went elsewhere:
+      without a match in both (core::join), where it had rank 2 of 9
+
+id 8 is not in the answer: without a match in both (core::join), where it had rank 8 of 9
+      the right side does not have it
+      id = 8
+   before that:
+   · bare (test::fixed_source): source, rank 8 of 9
+
+1. id 5, of the 1 rows of list
+   source  bare (test::fixed_source), rank 5 of 9
+   column  final_score = 1.25, written by the score (score, core::vm)
+   · bare (test::fixed_source): source, rank 5 of 9
+   · both (core::join): joined, rank 5 → 1 of 2
+      it got its columns from row 2 of the right side
+      id = 5
+      the row that it met:
+      · src (test::fixed_source): source, rank 5 of 6
+      · the score (score, core::vm): computed final_score = 1.25, rank 5 of 6
+         mul = 1.25
+            id = 5
+            coalesce = 0.25
+               weight = 0.25
+      · good (core::filter): kept, rank 5 → 3 of 4
+      · sorted (core::sort): sorted final_score = 1.25, rank 3 → 2 of 4
+      · best (top, core::take): kept, rank 2 of 2
+   · list (out, core::take): kept, rank 1 of 1
+
+`, "\n"), out.String())
+
+	row := e.Rows[0]
+	assert.Equal(t, "list", row.Label)
+	assert.Equal(t, explain.Column{Name: "final_score", Value: explain.Value{Is: 1.25}, Node: "score", Op: "core::vm", Label: "the score"}, row.Columns[0])
+	assert.Equal(t, "best", row.Steps[1].Joined[4].Label)
+}
+
+// A join by another column than the id explains the row that it met, and does not take it for a source.
+func TestAJoinByAColumn(t *testing.T) {
+	w := newWorld(t)
+	g := w.load([]string{
+		node("src", "fixed_source", `"row_count": 8`),
+		node("quarter", "vm", `"out_key": 2001, "expr_id": "half"`, "src"),
+		node("other", "fixed_source", `"row_count": 99`),
+		node("rest", "vm", `"out_key": 2002, "expr_id": "back"`, "other"),
+		node("wanted", "vm", `"out_key": 1001, "expr_id": "half"`, "rest"),
+		node("met", "join", `"right": "wanted", "on": "final_score", "right_on": "score", "columns": ["model_score_1"]`, "quarter"),
+		node("same", "join", `"right": "quarter", "columns": ["final_score"]`, "met"),
+	}, "same")
+	e, _ := w.explain("sequential", g, explain.Asked{IDs: []int64{4, 50}})
+	require.Len(t, e.Rows, 1)
+	row := e.Rows[0]
+	assert.Equal(t, []string{"src", "quarter", "met", "same"}, nodesOf(row.Steps))
+	assert.Equal(t, []string{"other", "rest", "wanted"}, nodesOf(row.Steps[2].Joined))
+	assert.Equal(t, 99, row.Steps[2].Joined[2].After, "id 99, since 100 - 99 is 4 / 4")
+	assert.Empty(t, row.Steps[3].Joined, "the row has been at src and quarter itself")
+	assert.Equal(t, []explain.Source{{Node: "src", Op: "test::fixed_source", Rank: 4, Of: 8}}, row.Sources)
+	written := map[string]string{}
+	for _, c := range row.Columns {
+		written[c.Name] = c.Node
+	}
+	assert.Equal(t, map[string]string{"final_score": "quarter", "model_score_1": "wanted"}, written)
+	assert.Equal(t, task.Unmatched, e.Missing[0].Kind, "a join by another column says nothing of ids")
+	assert.Equal(t, "met", e.Missing[0].At.Node)
+}
+
+// A task whose From names rows that are not there is taken at its word for the others alone.
+func TestFromBeyondTheRows(t *testing.T) {
+	w := newWorld(t, task.Spec{
+		Op: "test::wrong", Inputs: 1, Output: task.SameRows, Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil },
+		From: func(c *task.Ctx, _ rowset.RowSet, pos int) []task.RowAt {
+			n := c.Inputs[0].Len()
+			return []task.RowAt{{Pos: n}, {Pos: -1}, {Pos: n + 7}, {Side: 1}, {Side: -2}, {Side: task.InResult}, {Pos: pos}}
+		},
+	})
+	g := w.load([]string{node("src", "fixed_source", `"row_count": 3`), node("wrong", "test::wrong", "", "src")}, "wrong")
+	e, _ := w.explain("sequential", g, explain.Asked{All: true})
+	require.Len(t, e.Rows, 3)
+	for i, row := range e.Rows {
+		assert.Equal(t, []explain.Source{{Node: "src", Op: "test::fixed_source", Rank: i + 1, Of: 3}}, row.Sources)
+		assert.Equal(t, []string{"src", "wrong"}, nodesOf(row.Steps))
+	}
+}
+
+// What a cut row lacks is how far its score is from the last row's that was kept, whatever the order.
+func TestLacks(t *testing.T) {
+	for _, order := range []string{"asc", "desc"} {
+		w := newWorld(t)
+		g := w.load([]string{
+			node("src", "fixed_source", `"row_count": 5`),
+			node("score", "vm", `"out_key": 2001, "expr_id": "half"`, "src"),
+			node("sorted", "sort", `"by": 2001, "order": "`+order+`"`, "score"),
+			node("top", "take", `"count": 2`, "sorted"),
+		}, "top")
+		e, _ := w.explain("sequential", g, explain.Asked{IDs: []int64{3}})
+		require.Len(t, e.Missing, 1)
+		assert.Equal(t, &explain.Value{Is: 0.25}, e.Missing[0].At.Lacks, order)
+		assert.Equal(t, &explain.Value{Is: 0.75}, e.Missing[0].At.Score, order)
+	}
+}
+
+func nodesOf(steps []explain.Step) (ids []string) {
+	for _, s := range steps {
+		ids = append(ids, s.Node)
+	}
+	return ids
 }
 
 // More rows than the bound are counted.

@@ -35,8 +35,9 @@ func marshal(v any) ([]byte, error) {
 // Row explains one returned row. Immutable; any goroutine.
 type Row struct {
 	ID      int64    `json:"id"`
-	Output  string   `json:"output"` // the node that is the output of the plan
-	Rank    int      `json:"rank"`   // in the output, from 1
+	Output  string   `json:"output"`          // the node that is the output of the plan
+	Label   string   `json:"label,omitempty"` // of that node, the common parameter "trace"
+	Rank    int      `json:"rank"`            // in the output, from 1
 	Of      int      `json:"of"`
 	Sources []Source `json:"sources"`
 	Columns []Column `json:"columns,omitempty"`
@@ -46,10 +47,11 @@ type Row struct {
 
 // Source is a node that made the row, and its rank there. Immutable; any goroutine.
 type Source struct {
-	Node string `json:"node"`
-	Op   string `json:"op"`
-	Rank int    `json:"rank"` // from 1
-	Of   int    `json:"of"`
+	Node  string `json:"node"`
+	Op    string `json:"op"`
+	Label string `json:"label,omitempty"` // of the node
+	Rank  int    `json:"rank"`            // from 1
+	Of    int    `json:"of"`
 }
 
 // Column is a column of a returned row, with the node that wrote it. Immutable; any goroutine.
@@ -58,13 +60,15 @@ type Column struct {
 	Value Value  `json:"value"`
 	Node  string `json:"node"`
 	Op    string `json:"op"`
+	Label string `json:"label,omitempty"` // of the node
 }
 
 // Step is what one node did to a row. Zero fields are absent. Immutable; any goroutine.
 type Step struct {
 	Node    string  `json:"node"`
 	Op      string  `json:"op"`
-	Kind    string  `json:"kind"` // a word of package task, such as "sorted" or "cut"
+	Label   string  `json:"label,omitempty"` // of the node
+	Kind    string  `json:"kind"`            // a word of package task, such as "sorted" or "cut"
 	Text    string  `json:"text,omitempty"`
 	Before  int     `json:"rank_before,omitempty"` // in the input, from 1
 	After   int     `json:"rank_after,omitempty"`  // in the result, from 1
@@ -79,6 +83,8 @@ type Step struct {
 	Lacks   *Value  `json:"lacks,omitempty"` // by how much the score missed the last row that was kept
 	Fired   []Fired `json:"fired,omitempty"`
 	Values  []Named `json:"values,omitempty"`
+	// Joined are the nodes on the way of the row that gave this one columns, save those on its own way.
+	Joined []Step `json:"joined,omitempty"`
 }
 
 // Fired is a rule that applied to a row. Immutable; any goroutine.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task"
 )
 
@@ -21,10 +22,11 @@ func (r *Run) missing(id int64) Missing {
 	if len(losses) == 0 {
 		if stopped >= 0 {
 			n := r.Graph.Nodes[stopped]
-			m.Kind, m.At = DidNotRun, &Step{Node: n.ID, Op: n.Op, Kind: DidNotRun}
+			m.Kind, m.At = DidNotRun, &Step{Node: n.ID, Op: n.Op, Label: n.Trace, Kind: DidNotRun}
 		}
 		return m
 	}
+	r.preferOtherSide(losses)
 	first := losses[0]
 	step := r.loss(first.node, first.row)
 	m.Kind, m.At = step.Kind, &step
@@ -34,6 +36,52 @@ func (r *Run) missing(id int64) Missing {
 	}
 	return m
 }
+
+// preferOtherSide puts the loss first that explains the first one: a node that keeps the rows whose ids another node has
+// dropped the row because that node lacks it. So what counts is where that node lost it.
+func (r *Run) preferOtherSide(losses []gone) {
+	for {
+		node := losses[0].node
+		c, out := r.node(node)
+		spec := task.SpecOf(c.Node)
+		byID := slices.Contains(columnsOf(r.Graph, node, spec.RefReads), registry.IDKey) && slices.Contains(columnsOf(r.Graph, node, spec.Reads), registry.IDKey)
+		if spec.Output != task.Pick || !byID || losses[0].row.Side >= len(c.Node.Inputs) {
+			return
+		}
+		id := c.SideRows(out, losses[0].row.Side).ID(losses[0].row.Pos)
+		before := make([]bool, len(r.Graph.Nodes)) // nodes that lead to a reference without the id
+		for i, ref := range c.Node.Refs {
+			if find(c.Refs[i], id) < 0 {
+				r.markBefore(before, ref)
+			}
+		}
+		i := slices.IndexFunc(losses, func(l gone) bool { return before[l.node] && !r.expands(l.node) })
+		if i < 0 {
+			return
+		}
+		found := losses[i]
+		copy(losses[1:i+1], losses[:i])
+		losses[0] = found
+	}
+}
+
+// markBefore marks a node, and all on a way to it.
+func (r *Run) markBefore(marks []bool, node int) {
+	if marks[node] {
+		return
+	}
+	marks[node] = true
+	n := r.Graph.Nodes[node]
+	for s := range len(n.Inputs) + len(n.Refs) {
+		r.markBefore(marks, r.before(node, s))
+	}
+	if n.Fallback != nil {
+		r.markBefore(marks, n.Fallback.Index)
+	}
+}
+
+// expands reports whether a node puts other rows in the place of its input's.
+func (r *Run) expands(node int) bool { return task.SpecOf(r.Graph.Nodes[node]).Output == task.Expand }
 
 // losses returns the nodes that lead to an output and at which the id went, the nearest to an output first; nodes
 // that put other rows in the place of theirs come last. stopped is a node that has the id in an input and no result,
@@ -68,7 +116,7 @@ func (r *Run) losses(id int64) (losses []gone, stopped int) {
 		}
 	}
 	expands := func(g gone) int {
-		if task.SpecOf(r.Graph.Nodes[g.node]).Output == task.Expand {
+		if r.expands(g.node) {
 			return 1
 		}
 		return 0

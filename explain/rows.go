@@ -3,6 +3,7 @@ package explain
 import (
 	"slices"
 
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -53,7 +54,7 @@ func (r *Run) Of(asked Asked) *Explanation {
 func (r *Run) row(output, pos int) Row {
 	out := r.Rows[output].Out
 	row := Row{
-		ID: out.ID(pos), Output: r.Graph.Nodes[output].ID, Rank: pos + 1, Of: out.Len(),
+		ID: out.ID(pos), Output: r.Graph.Nodes[output].ID, Label: r.Graph.Nodes[output].Trace, Rank: pos + 1, Of: out.Len(),
 		Sources: r.sources(at{output, pos}), Columns: r.columns(at{output, pos}), Steps: r.steps(at{output, pos}),
 	}
 	return row
@@ -63,7 +64,7 @@ func (r *Run) row(output, pos int) Row {
 func (r *Run) way(end at) []at {
 	way := []at{end}
 	for here := end; ; {
-		from := r.from(here)
+		from, _ := r.from(here)
 		if len(from) == 0 {
 			break
 		}
@@ -84,10 +85,10 @@ func (r *Run) sources(end at) []Source {
 	for todo := []at{end}; len(todo) > 0 && len(sources) < sourcesMax; {
 		here := todo[0]
 		todo = todo[1:]
-		from := r.from(here)
+		from, _ := r.from(here)
 		if len(from) == 0 {
 			n := r.Graph.Nodes[here.node]
-			sources = append(sources, Source{Node: n.ID, Op: n.Op, Rank: here.pos + 1, Of: r.Rows[here.node].Out.Len()})
+			sources = append(sources, Source{Node: n.ID, Op: n.Op, Label: n.Trace, Rank: here.pos + 1, Of: r.Rows[here.node].Out.Len()})
 		}
 		for _, next := range from {
 			if !seen[next] {
@@ -108,18 +109,22 @@ func (r *Run) columns(end at) (columns []Column) {
 			continue
 		}
 		n := r.Graph.Nodes[r.writer(end, key)]
-		columns = append(columns, Column{Name: r.name(key), Value: Value{value}, Node: n.ID, Op: n.Op})
+		columns = append(columns, Column{Name: r.name(key), Value: Value{value}, Node: n.ID, Op: n.Op, Label: n.Trace})
 	}
 	return columns
 }
 
-// writer returns the node that wrote a column of a row.
+// writer returns the node that wrote a column of a row. A node that took the column from a row of another node did not
+// write it.
 func (r *Run) writer(here at, key registry.KeyID) int {
 	for {
+		from, joined := r.from(here)
 		if r.writes(here.node, key) {
-			return here.node
+			if !slices.Contains(columnsOf(r.Graph, here.node, task.SpecOf(r.Graph.Nodes[here.node]).RefReads), key) {
+				return here.node
+			}
+			from = joined
 		}
-		from := r.from(here)
 		i := slices.IndexFunc(from, func(before at) bool { return has(r.Rows[before.node].Out, key) })
 		if i < 0 {
 			return here.node
@@ -133,9 +138,15 @@ func (r *Run) writes(node int, key registry.KeyID) bool {
 	if r.Rows[node].StoodIn {
 		return false
 	}
-	n := r.Graph.Nodes[node]
-	spec := task.SpecOf(n)
-	return spec.Writes != nil && slices.Contains(spec.Writes(n, r.Graph.Registry), key)
+	return slices.Contains(columnsOf(r.Graph, node, task.SpecOf(r.Graph.Nodes[node]).Writes), key)
+}
+
+// columnsOf returns the columns that a Reads, RefReads or Writes names for a node.
+func columnsOf(g *plan.Graph, node int, columns plan.ColumnsOf) []registry.KeyID {
+	if columns == nil {
+		return nil
+	}
+	return columns(g.Nodes[node], g.Registry)
 }
 
 func has(rows rowset.RowSet, key registry.KeyID) bool {

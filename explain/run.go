@@ -45,17 +45,23 @@ func (r *Run) before(node, side int) int {
 // at is a row of a node's result.
 type at struct{ node, pos int }
 
-// from returns from which rows of other nodes' results a row comes. The first one gave it its id.
-func (r *Run) from(here at) []at {
+// from returns from which rows of other nodes' results a row comes. The first one gave it its id. joined are rows that gave
+// it columns, and neither its id nor its place: a node that keeps the rows of its input has them on its node references.
+func (r *Run) from(here at) (rows, joined []at) {
 	n := r.Graph.Nodes[here.node]
 	if r.Rows[here.node].StoodIn {
-		return standIn(n, here.pos)
+		return standIn(n, here.pos), nil
 	}
-	var rows []at
+	shape := task.SpecOf(n).Output
 	for _, row := range r.sides(here.node, here.pos) {
-		rows = append(rows, at{r.before(here.node, row.Side), row.Pos})
+		before := at{r.before(here.node, row.Side), row.Pos}
+		if row.Side >= len(n.Inputs) && (shape == task.Pick || shape == task.SameRows) {
+			joined = append(joined, before)
+		} else {
+			rows = append(rows, before)
+		}
 	}
-	return rows
+	return rows, joined
 }
 
 // standIn returns the row that stands in for a row of a node that has failed.

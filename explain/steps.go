@@ -11,15 +11,29 @@ import (
 )
 
 // steps returns what each node did to a row on its way.
-func (r *Run) steps(end at) []Step {
+func (r *Run) steps(end at) []Step { return r.newSteps(end, make(map[at]bool)) }
+
+// newSteps returns what each node did to a row on its way, without the steps that were told before.
+func (r *Run) newSteps(end at, told map[at]bool) (steps []Step) {
 	way := r.way(end)
-	steps := make([]Step, len(way))
-	for i, here := range way {
+	from := 0
+	for from < len(way) && told[way[from]] {
+		from++
+	}
+	for _, here := range way {
+		told[here] = true
+	}
+	for i := from; i < len(way); i++ {
 		before := -1
 		if i > 0 {
 			before = way[i-1].pos
 		}
-		steps[i] = r.step(here, before)
+		s := r.step(way[i], before)
+		_, joined := r.from(way[i])
+		for _, other := range joined {
+			s.Joined = append(s.Joined, r.newSteps(other, told)...)
+		}
+		steps = append(steps, s)
 	}
 	return steps
 }
@@ -53,7 +67,7 @@ func (r *Run) step(here at, before int) Step {
 func stoodIn(n *plan.Node) string {
 	switch n.OnError {
 	case plan.OnErrorFallback:
-		return "the node failed, and " + excerpt.Text(n.Fallback.ID) + " stood in for it"
+		return "the node failed, and " + excerpt.Text(n.Fallback.Title()) + " stood in for it"
 	case plan.OnErrorSkip:
 		return "the node failed, and its input stood in for its result"
 	default:
@@ -97,7 +111,7 @@ func (r *Run) sortKey(node int) registry.KeyID {
 // stepOf returns a step with what a task says.
 func (r *Run) stepOf(c *task.Ctx, reason *task.Reason) Step {
 	s := Step{
-		Node: c.Node.ID, Op: c.Node.Op, Kind: reason.Kind, Text: reason.Text, Column: r.name(reason.Column),
+		Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Kind: reason.Kind, Text: reason.Text, Column: r.name(reason.Column),
 		Tree: tree(reason.Tree), Instead: reason.Instead, Kept: reason.Limit,
 	}
 	if reason.Tree != nil && reason.Kind == task.Filtered {

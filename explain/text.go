@@ -38,19 +38,23 @@ func (t *text) line(indent int, format string, args ...any) {
 }
 
 func (t *text) row(r *Row) {
-	t.line(0, "%d. id %d, of the %d rows of %s", r.Rank, r.ID, r.Of, excerpt.Text(r.Output))
+	output := r.Label
+	if output == "" {
+		output = r.Output
+	}
+	t.line(0, "%d. id %d, of the %d rows of %s", r.Rank, r.ID, r.Of, excerpt.Text(output))
 	for i, s := range r.Sources {
-		label := "source"
+		first := "source"
 		if i > 0 {
-			label = "and"
+			first = "and"
 		}
-		t.line(1, "%-8s%s, rank %d of %d", label, nodeName(s.Node, s.Op), s.Rank, s.Of)
+		t.line(1, "%-8s%s, rank %d of %d", first, nodeName(s.Node, s.Label, s.Op), s.Rank, s.Of)
 	}
 	for _, c := range r.Columns {
-		t.line(1, "column  %s = %s, written by %s", excerpt.Text(c.Name), c.Value, nodeName(c.Node, c.Op))
+		t.line(1, "column  %s = %s, written by %s", excerpt.Text(c.Name), c.Value, nodeName(c.Node, c.Label, c.Op))
 	}
 	for i := range r.Steps {
-		t.step(&r.Steps[i])
+		t.step(1, &r.Steps[i])
 	}
 	t.line(0, "")
 }
@@ -60,16 +64,16 @@ func (t *text) missing(m *Missing) {
 	case m.At == nil:
 		t.line(0, "id %d is not in the answer: it never was a candidate", m.ID)
 	case m.Kind == DidNotRun:
-		t.line(0, "id %d is not in the answer: %s has no result", m.ID, nodeName(m.At.Node, m.At.Op))
+		t.line(0, "id %d is not in the answer: %s has no result", m.ID, nodeName(m.At.Node, m.At.Label, m.At.Op))
 	default:
 		t.line(0, "id %d is not in the answer: %s", m.ID, sentence(m.At))
-		t.detail(m.At)
+		t.detail(2, m.At)
 	}
 	for i := range m.Steps {
 		if i == 0 {
 			t.line(1, "before that:")
 		}
-		t.step(&m.Steps[i])
+		t.step(1, &m.Steps[i])
 	}
 	for i := range m.Also {
 		if i == 0 {
@@ -90,7 +94,7 @@ func sentence(s *Step) string {
 	if verb == "" {
 		verb = s.Kind + " by"
 	}
-	said := verb + " " + nodeName(s.Node, s.Op)
+	said := verb + " " + nodeName(s.Node, s.Label, s.Op)
 	if s.Before > 0 {
 		said += fmt.Sprintf(", where it had rank %d of %d", s.Before, s.Of)
 	}
@@ -104,7 +108,7 @@ func sentence(s *Step) string {
 }
 
 // step writes what a node did to a row that it kept.
-func (t *text) step(s *Step) {
+func (t *text) step(indent int, s *Step) {
 	said := s.Kind
 	if s.Column != "" {
 		said += " " + excerpt.Text(s.Column)
@@ -118,34 +122,40 @@ func (t *text) step(s *Step) {
 	case s.After > 0:
 		said += fmt.Sprintf(", rank %d of %d", s.After, s.Of)
 	}
-	t.line(1, "· %s: %s", nodeName(s.Node, s.Op), said)
-	t.detail(s)
+	t.line(indent, "· %s: %s", nodeName(s.Node, s.Label, s.Op), said)
+	t.detail(indent+1, s)
+	for i := range s.Joined {
+		if i == 0 {
+			t.line(indent+1, "the row that it met:")
+		}
+		t.step(indent+1, &s.Joined[i])
+	}
 }
 
 // detail writes all else that is known of a step.
-func (t *text) detail(s *Step) {
+func (t *text) detail(indent int, s *Step) {
 	if s.Text != "" {
-		t.line(2, "%s", excerpt.Text(s.Text))
+		t.line(indent, "%s", excerpt.Text(s.Text))
 	}
 	switch {
 	case s.Score != nil && s.Lacks != nil:
-		t.line(2, "%s is %s, and lacks %s", orScore(s.Column), s.Score, s.Lacks)
+		t.line(indent, "%s is %s, and lacks %s", orScore(s.Column), s.Score, s.Lacks)
 	case s.Score != nil:
-		t.line(2, "%s is %s", orScore(s.Column), s.Score)
+		t.line(indent, "%s is %s", orScore(s.Column), s.Score)
 	}
 	for _, v := range s.Values {
-		t.line(2, "%s = %s", excerpt.Text(v.Name), v.Value)
+		t.line(indent, "%s = %s", excerpt.Text(v.Name), v.Value)
 	}
 	for _, f := range s.Fired {
-		t.line(2, "rule %s fired", excerpt.Text(f.Rule))
-		t.tree(3, f.Tree)
+		t.line(indent, "rule %s fired", excerpt.Text(f.Rule))
+		t.tree(indent+1, f.Tree)
 	}
 	if s.Because != nil {
-		t.line(2, "because:")
-		t.tree(3, s.Because)
+		t.line(indent, "because:")
+		t.tree(indent+1, s.Because)
 		return
 	}
-	t.tree(2, s.Tree)
+	t.tree(indent, s.Tree)
 }
 
 func orScore(column string) string {
@@ -183,8 +193,13 @@ func (t *text) tree(indent int, term *Term) {
 	}
 }
 
-// nodeName returns the id of a node and its op.
-func nodeName(id, op string) string { return excerpt.Text(id) + " (" + op + ")" }
+// nodeName returns the id of a node and its op, behind the node's label if it has one.
+func nodeName(id, label, op string) string {
+	if label != "" {
+		return excerpt.Text(label) + " (" + excerpt.Text(id) + ", " + op + ")"
+	}
+	return excerpt.Text(id) + " (" + op + ")"
+}
 
 // idsShown bounds the ids in a sentence.
 const idsShown = 10

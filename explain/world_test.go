@@ -3,6 +3,7 @@ package explain_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ import (
 )
 
 // world has the engines of a test, and the tasks of its plans: the built-in ones and children, which puts two rows in
-// the place of each.
+// the place of each, and those that a test adds.
 type world struct {
 	t       testing.TB
 	reg     *registry.Registry
@@ -28,7 +29,7 @@ type world struct {
 	engines map[string]scheduler.Engine
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB, more ...task.Spec) *world {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
 	children := task.Spec{
@@ -42,7 +43,7 @@ func newWorld(t testing.TB) *world {
 			return rowset.Dense(&rowset.Batch{IDs: ids}), nil
 		},
 	}
-	tasks, err := task.NewCatalog(append(builtin.Specs(), children)...)
+	tasks, err := task.NewCatalog(slices.Concat(builtin.Specs(), []task.Spec{children}, more)...)
 	require.NoError(t, err)
 	w := &world{t: t, reg: reg, tasks: tasks, engines: map[string]scheduler.Engine{}}
 	cfg := scheduler.Config{Registry: reg, CPUThreads: 2}
@@ -129,7 +130,7 @@ func (w *world) randomPlan(rng *rand.Rand) *plan.Graph {
 	for range 3 + rng.IntN(9) {
 		from := max(rng.IntN(len(nodes)), rng.IntN(len(nodes)))
 		in, score := id(from), scored[from]
-		switch rng.IntN(13) {
+		switch rng.IntN(15) {
 		case 0:
 			add(true, "vm", `"out_key": 2001, "expr_id": "half"`, in)
 		case 1:
@@ -160,8 +161,8 @@ func (w *world) randomPlan(rng *rand.Rand) *plan.Graph {
 			} else {
 				add(false, "dedupe", "", in)
 			}
-		case 10:
-			add(score, "join", fmt.Sprintf(`"right": %q, "how": %q`, id(rng.IntN(len(nodes))), []string{"inner", "anti"}[rng.IntN(2)]), in)
+		case 10, 13, 14:
+			add(score, "join", fmt.Sprintf(`"right": %q, "how": %q`, id(rng.IntN(len(nodes))), []string{"inner", "inner", "anti"}[rng.IntN(3)]), in)
 		case 11:
 			with := rng.IntN(len(nodes))
 			add(score && scored[with], "blend", `"ratio": [2, 1]`, in, id(with))

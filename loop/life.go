@@ -20,8 +20,9 @@ func (l *Loop) Start(h Host) error {
 	}
 }
 
-// Stop ends the loop. It refuses further posts. Accepted posts run, then deferred
-// work. Timers and hooks end without being called. The host closes its connections, tells
+// Stop ends the loop. It refuses further posts. The present iteration finishes: if its timers phase has begun,
+// the timers that were due then fire. Accepted posts run, then deferred work, and hooks run in each iteration up to
+// that one. After it, timers and hooks end without being called. The host closes its connections, tells
 // their users, and finishes. Stop never waits: Done says when the loop has ended. Before
 // Start, and after the first Stop, it does nothing. Any goroutine.
 func (l *Loop) Stop() {

@@ -35,6 +35,42 @@ func TestPostInTheFinalDrainIsRefused(t *testing.T) {
 	assert.True(t, refused)
 }
 
+// The iteration in which Stop is called finishes, and hooks run until the accepted posts have run. No timers phase begins
+// any more.
+func TestStopLetsThePresentIterationFinish(t *testing.T) {
+	for where, want := range map[string]journal{
+		"timer":   {"timer", "due, too", "idle", "prepare", "post", "check"},
+		"idle":    {"timer", "due, too", "idle", "prepare", "post", "check"},
+		"prepare": {"timer", "due, too", "idle", "prepare", "post", "check"},
+		"check":   {"timer", "due, too", "idle", "prepare", "check", "idle", "prepare", "post", "check"},
+	} {
+		t.Run(where, func(t *testing.T) {
+			v := newVirtual(t)
+			var j journal
+			note := func(name string) func() {
+				return func() {
+					j = append(j, name)
+					if name == where {
+						v.Post(j.note("post"))
+						v.Stop()
+					}
+				}
+			}
+			start(t, v.NewTimer(func() {
+				require.NoError(t, v.NewIdle(note("idle")).Start())
+				require.NoError(t, v.NewPrepare(note("prepare")).Start())
+				require.NoError(t, v.NewCheck(note("check")).Start())
+				note("timer")()
+			}), ms, 0)
+			start(t, v.NewTimer(note("due, too")), ms, 0)
+			start(t, v.NewTimer(note("later")), 2*ms, 0)
+			assert.False(t, v.run())
+			<-v.Done()
+			assert.Equal(t, want, j)
+		})
+	}
+}
+
 // What a post of the last batch defers and closes still runs; so does what that defers.
 func TestWindDownRunsDeferredWorkAndCloseCallbacks(t *testing.T) {
 	v := newVirtual(t)

@@ -59,6 +59,14 @@ type Node struct {
 	SourceSpan, ExprSpan string
 }
 
+// Title returns the node's label, the common parameter "trace", or its id if it has none.
+func (n *Node) Title() string {
+	if n.Trace != "" {
+		return n.Trace
+	}
+	return n.ID
+}
+
 // SourceSpan returns the place in the plan's source where the error of a node arose: its
 // expression or predicate, if that failed, or the node. It is empty if the artifact does not say.
 func (g *Graph) SourceSpan(node string, err error) string {

@@ -1,3 +1,12 @@
-// Package rankdtest helps to test programs that embed rankd. Run runs one task without Redis
-// and without an engine. StartRedis starts a Redis with demo data inside the process.
+// Package rankdtest helps to test tasks, plans and programs that embed rankd.
+//
+// [Run] runs one task without Redis and without an engine.
+//
+// A whole plan runs in an engine as it does in production. [StartRedisWith] starts a Redis inside the process with data of the test, and
+// rankd.Options.Now fixes the date that now() and age() in plans go by:
+//
+//	redis, err := rankdtest.StartRedisWith(map[string]any{"follow:7": []int64{8, 9}})
+//	e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Now: func() time.Time { return noon }, …})
+//
+// One engine serves a table of cases: [Redis.Replace] changes the data between two of them.
 package rankdtest

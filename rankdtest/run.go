@@ -3,8 +3,8 @@ package rankdtest
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/rankd/rankd/plan"
@@ -39,9 +39,9 @@ type Case struct {
 	Arrival time.Time
 	// Outside counts texts from Redis that the task could not use. Nil counts nothing.
 	Outside *task.Outside
-	// Registry is a folder with the tables of keys, params and endpoints. Nil means the
+	// Registry has the keys, params and endpoints: what registry.Load returns, read once for all cases. Nil means the
 	// built-in tables, whose Redis endpoint is "ep_0001".
-	Registry fs.FS
+	Registry *registry.Registry
 
 	// Redis answers one command of a batch: see Replies. Nil answers every command with
 	// an error.
@@ -69,9 +69,12 @@ type Case struct {
 //
 // The error is a *plan.Error if Params, Exprs or Preds are wrong. Any goroutine.
 func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
-	reg, err := loadRegistry(c.Registry)
-	if err != nil {
-		return rowset.RowSet{}, err
+	reg := c.Registry
+	if reg == nil {
+		var err error
+		if reg, err = builtinRegistry(); err != nil {
+			return rowset.RowSet{}, err
+		}
 	}
 	params, err := request.Context(expr.Params{}, c.Context, reg)
 	if err == nil {
@@ -109,7 +112,7 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 		ctx.Refs = append(ctx.Refs, c.Refs[name])
 	}
 	if c.Cancelled {
-		ctx.Cancellation.Cancel()
+		ctx.Cancellation.Cancel(task.ErrCancelled)
 	}
 	if spec.Place != task.Computes {
 		w := &waiter{answer: c.Redis, service: c.Service, ctx: ctx}
@@ -123,12 +126,8 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	return out, err
 }
 
-func loadRegistry(tables fs.FS) (*registry.Registry, error) {
-	if tables == nil {
-		return registry.Default("test")
-	}
-	return registry.Load(tables, "test")
-}
+// builtinRegistry reads the built-in tables once.
+var builtinRegistry = sync.OnceValues(func() (*registry.Registry, error) { return registry.Default("test") })
 
 // The nodes around the task under test have this op, and ids with these prefixes.
 const (

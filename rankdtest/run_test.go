@@ -3,7 +3,6 @@ package rankdtest_test
 import (
 	"errors"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -97,7 +96,6 @@ func TestRunFails(t *testing.T) {
 			Exprs: map[string]string{"e": `{"op": "no_op"}`}, Inputs: one}, nil, "no_op"},
 		{"unknown request parameter", builtinTask(t, "take"), rankdtest.Case{Params: map[string]any{"count": 1}, Inputs: one,
 			RequestParams: map[string]any{"much": 1}}, nil, "much"},
-		{"faulty registry", builtinTask(t, "take"), rankdtest.Case{Registry: fstest.MapFS{}}, nil, "keys.toml"},
 		{"faulty input", builtinTask(t, "take"), rankdtest.Case{Params: map[string]any{"count": 1},
 			Inputs: rankdtest.Inputs(rankdtest.Select(rankdtest.Rows(1), 5))}, nil, "input 0"},
 		{"faulty reference", builtinTask(t, "concat"), rankdtest.Case{Inputs: one,

@@ -51,7 +51,7 @@ func taskPage(t *Task) string {
 	}
 	b.WriteString("\n## Parameters\n\n| parameter | in TypeScript | type | meaning |\n|---|---|---|---|\n")
 	writeParams(&b, t.Params, "")
-	b.WriteString("| `trace` | `trace` | string, optional | A label for people; it has no effect. |\n")
+	b.WriteString("| `trace` | `trace` | string, optional | " + labelDoc + " |\n")
 	b.WriteString("\n## Rows and columns\n\n| | |\n|---|---|\n")
 	for _, f := range t.facts() {
 		fmt.Fprintf(&b, "| %s | %s |\n", f.title, cell(f.text))

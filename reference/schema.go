@@ -112,7 +112,7 @@ func (s *schemaMaker) node(catalog *task.Catalog) object {
 // nodeOf returns the schema of the nodes of one task.
 func (s *schemaMaker) nodeOf(spec *task.Spec) object {
 	all, required := s.params(spec.Params)
-	all["trace"] = object{"type": []string{"string", "null"}, "description": "A label for people; it has no effect."}
+	all["trace"] = object{"type": []string{"string", "null"}, "description": labelDoc}
 	params := object{"properties": all, "required": required, "additionalProperties": false, "description": spec.Doc}
 	node := object{"properties": object{
 		"params": ref(paramsOf(spec)),

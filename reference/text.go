@@ -11,6 +11,9 @@ import (
 // textWidth is the width of texts for a terminal, in characters.
 const textWidth = 100
 
+// labelDoc says what the common parameter "trace" is for.
+const labelDoc = "A label of the node. Traces and explanations show it, a service gets it in place of the id, and a request may require the node by it."
+
 // WriteList writes one line per task. The error is w's.
 func WriteList(w io.Writer, tasks []Task) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -38,7 +41,7 @@ func WriteText(w io.Writer, t *Task) error {
 	}
 	b.WriteString("\nParameters\n")
 	writeParamTexts(&b, t.Params, "")
-	b.WriteString("  trace\n" + wrap("string, optional. A label for people; it has no effect.", "      "))
+	b.WriteString("  trace\n" + wrap("string, optional. "+labelDoc, "      "))
 	b.WriteString("\nRows and columns\n")
 	for _, f := range t.facts() {
 		fmt.Fprintf(&b, "  %s\n%s", f.title, wrap(plain(f.text), "      "))

@@ -13,7 +13,7 @@ import (
 // A Client sends batches to one server over pipelined connections and never blocks.
 // Loop only.
 //
-//	Do ──▶ waiting in turns ──gather──▶ outbox ──launch──▶ in flight ──last reply──▶ Done(replies)
+//	Do ──▶ queue, in turns ──gather──▶ outbox ──launch──▶ in flight ──last reply──▶ Done(replies)
 //	          │                           │                    │
 //	          └──── timeout, connection lost, no connection, replies too large, Close ────▶ settled ──deferred──▶ Done(err)
 //
@@ -38,27 +38,23 @@ type Client struct {
 	// Every call under way is in one of two lists.
 	underWay callList
 	settled  callList // failed, or without commands; deliverSettled is to invoke Done
-	// Calls of underWay with commands that are not gathered wait in one of two rings.
-	whole turns // calls that leave in one part
-	large turns // calls that leave in several
+	queue    queue    // those of underWay with commands that are not gathered
 
 	deliverFn       func() // deliverSettled, bound once
 	deliverDeferred bool   // deliverSettled is to run
-	launchFn        func() // launchAll, bound once
-	launchDeferred  bool   // launchAll is to run
+	pumpFn          func() // pump, bound once
+	pumpDeferred    bool   // pump is to run, or runs
 
 	// One timer serves all calls and connections. It fires at the first instant at which
 	// something may be due, or before; a call that is answered in time does not touch it.
-	timer  *loop.Timer
-	armed  clock.Time // when the timer fires; Never if it is not set
-	closed bool
+	timer     *loop.Timer
+	armed     clock.Time  // when the timer fires; Never if it is not set
+	restTimer *loop.Timer // fires when a burst that waits may begin
+	closed    bool
 
 	shedBytes int // the constant, except in tests
 
-	inflight int  // commands gathered or sent, and not answered
-	bulk     bulk // of these, those of large calls
-	rest     rest // of calls that are long
-	stats    Stats
+	stats Stats
 }
 
 // Stats counts what a client has done since it was built. A copy; any goroutine.
@@ -84,8 +80,10 @@ type Stats struct {
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	o = o.WithDefaults()
 	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), armed: clock.Never, shedBytes: shedBytes}
-	c.deliverFn, c.launchFn = c.deliverSettled, c.launchAll
-	c.timer, c.rest.timer = l.NewTimer(c.tick), l.NewTimer(c.sendWaiting)
+	c.deliverFn, c.pumpFn = c.deliverSettled, c.pump
+	c.queue.opts, c.queue.changed = &c.opts, c.pumpLater
+	c.queue.able = func(call *Call) bool { return c.connFor(call) != nil }
+	c.timer, c.restTimer = l.NewTimer(c.tick), l.NewTimer(c.pumpLater)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))
 	for i := range o.Connections {
 		c.conns = append(c.conns, &conn{client: c, number: i, decoder: NewDecoder(o.Limits), pace: NewPace(&o, jitter)})
@@ -108,7 +106,7 @@ func (c *Client) Do(call *Call) error {
 		return c.opError(ErrClosed, nil)
 	case call.Deadline.Passed(now):
 		return c.opError(ErrTimeout, ErrDeadline)
-	case c.waiting() >= c.opts.MaxWaiting:
+	case c.queue.waiting() >= c.opts.MaxWaiting:
 		return c.opError(ErrQueueFull, nil)
 	}
 	call.Replies, call.Err = Replies{}, nil
@@ -125,7 +123,9 @@ func (c *Client) Do(call *Call) error {
 	if c.ready < len(c.conns) {
 		c.connect(now)
 	}
-	c.enqueue(call)
+	if !c.queue.ahead(call) || !c.gather(span{call: call, n: call.Batch.Len()}) {
+		c.queue.push(call)
+	}
 	return nil
 }
 
@@ -137,7 +137,6 @@ func (c *Client) Cancel(call *Call) bool {
 		return false
 	}
 	c.forget(call)
-	c.sendWaiting() // It may have held up those behind it.
 	return true
 }
 
@@ -157,13 +156,13 @@ func (c *Client) Close() {
 		cn.shut(nil)
 	}
 	c.timer.Close(nil)
-	c.rest.timer.Close(nil)
+	c.restTimer.Close(nil)
 }
 
 // Stats returns the counters as they are now.
 func (c *Client) Stats() Stats {
 	s := c.stats
-	s.Inflight, s.Waiting, s.Ready = c.inflight, c.waiting(), c.ready
+	s.Inflight, s.Waiting, s.Ready = c.queue.inflight, c.queue.waiting(), c.ready
 	return s
 }
 
@@ -174,19 +173,13 @@ func (c *Client) Addr() string { return c.opts.Addr }
 // and commands that only it has asked for do not leave any more.
 func (c *Client) forget(call *Call) {
 	call.leave(stateList)
-	if call.turn != nil {
-		call.leaveTurn()
-	}
+	c.queue.remove(call)
 	if call.gathered > call.launched {
 		call.conn.outbox.stale = true
 	}
 	call.generation++
 	if call.pieces != nil {
 		call.pieces.kept = nil
-	}
-	if call.rests {
-		call.rests = false
-		c.rest.calls--
 	}
 	call.conn = nil
 	call.gathered, call.launched = 0, 0
@@ -296,10 +289,9 @@ func (c *Client) tick() {
 	for _, cn := range c.conns {
 		cn.tick(now)
 	}
-	if c.waiting() > 0 {
+	if c.queue.waiting() > 0 {
 		c.connect(now)
 	}
-	c.sendWaiting()
 }
 
 // timeout returns the error of a call that has waited too long, saying for what.
@@ -312,7 +304,7 @@ func (c *Client) timeout(call *Call) error {
 	case call.launched > 0:
 		limit = fmt.Errorf("%w: %d of %d replies missing", limit, call.Batch.Len()-int(call.answered), call.Batch.Len())
 	case c.ready > 0:
-		limit = fmt.Errorf("%w: not sent, %d commands are in flight", limit, c.inflight)
+		limit = fmt.Errorf("%w: not sent, %d commands are in flight", limit, c.queue.inflight)
 	default:
 		limit = fmt.Errorf("%w: not connected: %w", limit, c.connectError())
 	}

@@ -89,7 +89,7 @@ func (cn *conn) becomeReady() {
 		c.stats.Reconnects++
 	}
 	cn.connected = true
-	c.sendWaiting()
+	c.pumpLater()
 }
 
 // OnData implements transport.Handler.
@@ -117,7 +117,6 @@ func (cn *conn) read(data []byte) (consumed int) {
 				break
 			}
 			cn.decoder.Reset(0) // An idle connection holds no replies.
-			cn.client.sendWaiting()
 			return consumed
 		}
 		if !cn.decoding {
@@ -134,15 +133,13 @@ func (cn *conn) read(data []byte) (consumed int) {
 		switch {
 		case cn.state != connReady: // A callback has closed the client.
 		case done:
-			cn.client.flightAnswered(cn.flights.pop())
-			cn.decoding = false
+			cn.flightAnswered()
 			answerable--
 		case n > 0 && !cn.decoder.skipping: // The end of a reply that nobody wanted.
 		default:
 			if unread := max(len(rest)-n, cn.decoder.need); unread >= cn.client.shedBytes {
 				consumed += cn.shedReplies(unread)
 			}
-			cn.client.sendWaiting()
 			return consumed
 		}
 	}
@@ -223,10 +220,9 @@ func (cn *conn) lost(reason error) {
 	if c.closed {
 		return
 	}
-	if c.waiting() > 0 {
+	if c.queue.waiting() > 0 {
 		c.connect(now)
 	}
-	c.sendWaiting()
 }
 
 // failSent fails every call that has sent a command on this connection. Calls of which all was
@@ -236,8 +232,8 @@ func (cn *conn) failSent(err error) {
 	c := cn.client
 	for cn.flights.len > 0 {
 		f := cn.flights.pop()
-		c.inflight -= f.commands - f.answered
-		c.bulk.sub(f.bulk)
+		c.queue.answered(f.commands - f.answered)
+		c.queue.release(f.bulk)
 	}
 	for cn.parts.len > 0 {
 		cn.parts.pop()
@@ -255,8 +251,8 @@ func (cn *conn) failSent(err error) {
 // ungather has the calls of the outbox wait again.
 func (cn *conn) ungather() {
 	c, o := cn.client, &cn.outbox
-	c.inflight -= o.len
-	c.bulk.sub(o.bulk)
+	c.queue.answered(o.len)
+	c.queue.release(o.bulk)
 	for i := range o.parts {
 		p := &o.parts[i]
 		if !p.wanted() || p.call.conn == nil {
@@ -265,7 +261,7 @@ func (cn *conn) ungather() {
 		call := p.call
 		call.conn, call.gathered = nil, 0
 		if call.turn == nil {
-			c.wait(call)
+			c.queue.push(call)
 		}
 	}
 	o.reset()

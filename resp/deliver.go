@@ -15,7 +15,7 @@ func (cn *conn) deliver() {
 	complete := cn.shed + cn.decoder.complete()
 	f := cn.flights.front()
 	if complete > f.answered {
-		c.inflight -= complete - f.answered
+		c.queue.answered(complete - f.answered)
 		f.answered = complete
 	}
 	// A callback may push flights, so that f moves, or fail them all.
@@ -25,6 +25,16 @@ func (cn *conn) deliver() {
 		cn.delivering = true
 		c.answer(cn, cn.parts.pop())
 		cn.delivering = false
+	}
+}
+
+// flightAnswered takes the oldest flight out, all of which is delivered.
+func (cn *conn) flightAnswered() {
+	f, c := cn.flights.pop(), cn.client
+	cn.decoding = false
+	if c.queue.release(f.bulk) {
+		now := c.loop.Clock().Now() // Reading the replies has taken time, too.
+		c.queue.rest(now, now.Sub(f.sentAt))
 	}
 }
 
@@ -48,7 +58,7 @@ func (c *Client) answer(cn *conn, p part) {
 	replies := cn.repliesTo(&p)
 	call.answered += int32(n)
 	if call.turn != nil {
-		c.learn(call)
+		c.queue.learn(call)
 	}
 	switch last := int(call.answered) == call.Batch.Len(); {
 	case whole || last && call.Part != nil:

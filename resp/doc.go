@@ -2,15 +2,20 @@
 // decodes their replies without copying, and has a client for the loop, which never blocks.
 // Package resp/blocking has a client for ordinary goroutines, built from the same parts.
 //
-//	Batch ──▶ Client.Do ──▶ turns ──▶ outbox ──Write──▶ transport.Conn ──▶ server
+//	Batch ──▶ Client.Do ──▶ queue ──▶ outbox ──Write──▶ transport.Conn ──▶ server
 //	                                                                        │
 //	            inflight FIFOs: flights, and the parts of calls in them     │
 //	                                    ▼                                   ▼
 //	Call.Done ◀──Replies── part at the front ◀── Decoder ◀──OnData── bytes as read
 //
-// A Call is what somebody asks for; a part is a span of its commands that leaves in one flight.
-// Calls wait in turns by request (Asker). An outbox gathers what leaves next on a connection, and
-// finds equal reads. So a part may share commands with others.
+// A Call is what somebody asks for; a part is a span of its commands that leaves in one flight. A client has three
+// stages. The queue decides what leaves next: calls wait in turns by request (Asker), and large ones leave room to
+// small ones. An outbox gathers what leaves on a connection, and finds equal reads, so a part may share commands with
+// others. The wire (conn, flight, deliver) carries flights and hands replies to calls. The pump moves commands through
+// the stages once an iteration of the loop.
+//
+// What answers a command without a server stands before the queue. What sends a command again elsewhere stands where
+// the wire delivers its reply.
 //
 // Replies carry no number: the server answers in the order of the commands, so the
 // n-th reply belongs to the n-th command sent on that connection and to nothing

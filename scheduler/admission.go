@@ -225,10 +225,15 @@ func (a *Admission[T]) Next(now clock.Time) (*Waiting[T], error) {
 	if err := a.expire(w, now); err != nil {
 		return w, err
 	}
-	if r := w.Request; r.Abandoned != nil && r.Abandoned.Load() {
-		a.dropped++
+	if err := abandoned(w.Request.Context, w.Arrived, w.Request.Deadline, now); err != nil {
 		a.remove(w)
-		return w, ErrAbandoned
+		if late, ok := err.(*TimeoutError); ok {
+			late.Waiting = true
+			a.expired++
+		} else {
+			a.dropped++
+		}
+		return w, err
 	}
 	s := w.share
 	a.unlink(w, true)

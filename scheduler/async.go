@@ -137,7 +137,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	}
 	e.inliner.resume, e.letInFn = e.resumeParked, e.letIn
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
-	e.inliner.ctx = task.Ctx{Registry: cfg.Registry, Outside: &e.outside, Waiter: task.NoWaiter{}}
+	e.inliner.ctx = task.Ctx{Registry: cfg.Registry, Outside: &e.outside, Waiter: task.NoWaiter{}, Clock: e.loop.Clock()}
 	return e
 }
 

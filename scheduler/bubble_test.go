@@ -86,7 +86,7 @@ func bubbleTasks(t testing.TB, more []task.Spec) *task.Catalog {
 				select {
 				case <-time.After(time.Duration(c.Node.Params.Int("busy_wait_ms")) * time.Millisecond):
 					return c.Inputs[0], nil
-				case <-c.Done():
+				case <-c.Context().Done():
 					return rowset.RowSet{}, task.ErrCancelled
 				}
 			}

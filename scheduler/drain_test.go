@@ -97,7 +97,7 @@ func TestCloseWaitsForWorkThatIsDeaf(t *testing.T) {
 		close(closed)
 	}()
 	assert.ErrorIs(t, (<-result).Err, ErrShuttingDown)
-	<-body.Done() // it is asked to stop
+	<-body.Context().Done() // it is asked to stop
 	select {
 	case <-closed:
 		t.Error("closed while work was running")

@@ -21,6 +21,7 @@ var (
 	IDsUpTo           = idsUpTo
 	MS                = ms
 	PlanJSON          = planJSON
+	NoRows            = noRows
 )
 
 const (

@@ -121,7 +121,7 @@ func (r *run) runInline(node int, start clock.Time) {
 func (i *inliner) reset() {
 	clear(i.ctx.Inputs)
 	clear(i.ctx.Refs)
-	i.ctx.Params, i.ctx.Required = nil, nil
+	i.ctx.Params, i.ctx.Required, i.ctx.Caller, i.ctx.Cancellation = nil, nil, nil, nil
 }
 
 // invokeInline runs the code of one node and measures it. The time is all that the node costs the
@@ -130,7 +130,8 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
 	c := &e.inliner.ctx
 	c.Node, c.UserID, c.RequestID, c.Params, c.Rows = node, r.req.UserID, r.req.RequestID, &r.req.Params, r.rows
-	c.Limit, c.Memory, c.Required = r.limitOf(index), r.memory, r.req.Required
+	c.Limit, c.Memory, c.Required, c.Caller = r.limitOf(index), r.memory, r.req.Required, r.req.Context
+	c.Deadline = r.state.NodeDeadline(node, start, e.nodeTimeout)
 	rows := r.state.Rows(index) + p.makes
 	if r.recorder != nil {
 		r.recorder.Spawn(index, trace.Inline, rows-p.makes)
@@ -143,12 +144,11 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 	e.inliner.spent += took
 	r.profile.counts.Inline++
 	r.profile.inlineTime.Add(took)
-	deadline := r.state.NodeDeadline(node, start, e.nodeTimeout)
-	if deadline.Passed(end) {
+	if c.Deadline.Passed(end) {
 		e.counts.NodeTimeouts++
 		e.counts.LateCompletions++
 		r.profile.counts.LateCompletions++
-		err = &TimeoutError{Kind: ErrNodeTimeout, Elapsed: took, Limit: deadline.Sub(start)}
+		err = &TimeoutError{Kind: ErrNodeTimeout, Elapsed: took, Limit: c.Deadline.Sub(start)}
 	}
 	return out, end, err
 }

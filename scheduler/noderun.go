@@ -64,6 +64,7 @@ func (e *Async) newNodeRun() *nodeRun {
 	if n == nil {
 		n = &nodeRun{engine: e}
 		n.ctx.Params, n.ctx.Cancellation, n.ctx.Registry, n.ctx.Outside = &n.params, &n.cancel, e.reg, &e.outside
+		n.ctx.Clock = e.loop.Clock()
 	}
 	return n
 }
@@ -76,7 +77,7 @@ func (n *nodeRun) free() {
 	e.active.remove(n)
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
-	n.ctx.Node, n.ctx.Waiter, n.ctx.Required = nil, nil, nil
+	n.ctx.Node, n.ctx.Waiter, n.ctx.Required, n.ctx.Caller = nil, nil, nil, nil
 	n.params = expr.Params{}
 	n.cancel.Reset()
 	n.node, n.spec, n.profile, n.body = nil, nil, nil, nil
@@ -101,6 +102,7 @@ func (n *nodeRun) start(there where) error {
 	if err := n.armDeadline(); err != nil {
 		return err
 	}
+	n.ctx.Deadline = n.deadline
 	n.body = n.engine.newBody(there)
 	return n.body.start(n)
 }
@@ -258,7 +260,7 @@ func (n *nodeRun) orphan(err error) *run {
 	r := n.settle(err)
 	r.orphaned = true
 	n.engine.counts.Orphans++
-	n.cancel.Cancel()
+	n.cancel.Cancel(err)
 	n.body.cancel()
 	return r
 }

@@ -43,9 +43,9 @@ func (w *waits) spec(l *loop.Loop) task.Spec {
 			w.iterations = append(w.iterations, l.Iteration())
 		}
 		sleep(ample)
-		w.cancelled = c.Cancelled() && c.Err() != nil
+		w.cancelled = c.Cancelled() && c.Context().Err() != nil
 		select {
-		case <-c.Done():
+		case <-c.Context().Done():
 			w.done = true
 		default:
 		}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -22,12 +23,11 @@ type poolBody struct {
 
 	// The worker reads these facts about the request. They are set at the submission.
 	graph       *plan.Graph
-	index       int          // of the first node
-	first       clock.Time   // deadline of the first node
-	deadline    clock.Time   // of the request
-	failed      *atomic.Bool // the request has failed; nil: run regardless
-	abandoned   *atomic.Bool // may be nil
-	notes       *notes       // nil: the request wants to know nothing of its nodes
+	index       int             // of the first node
+	deadline    clock.Time      // of the request
+	failed      *atomic.Bool    // the request has failed; nil: run regardless
+	context     context.Context // Execution.Context; may be nil
+	notes       *notes          // nil: the request wants to know nothing of its nodes
 	nodeTimeout time.Duration
 
 	ended    clock.Time   // of the work; zero if no node ran
@@ -57,12 +57,11 @@ func (b *poolBody) start(n *nodeRun) error {
 	b.node, n.ctx.Waiter = n, task.NoWaiter{}
 	b.graph, b.index, b.deadline, b.nodeTimeout = r.req.Graph, n.node.Index, r.state.deadline, e.nodeTimeout
 	b.ended = 0
-	b.first = n.deadline
 	b.position.Store(notBegun)
 	b.worked.Store(false)
 	length := 1
 	if r.mode != OffloadAll {
-		b.failed, b.abandoned, b.notes = r.failed, r.state.abandoned, r.state.notes
+		b.failed, b.context, b.notes = r.failed, r.req.Context, r.state.notes
 		if n.chained {
 			length = int(n.profile.nodes[b.index].length)
 		}
@@ -103,7 +102,7 @@ func (b *poolBody) work() {
 		n.out, n.err = task.Invoke(p.spec, c)
 		now = clock.Now()
 		step.end, b.ended = now, now
-		if n.err != nil || k == len(b.steps)-1 || c.Lack().Err != nil || b.stops(n, k, now) {
+		if n.err != nil || k == len(b.steps)-1 || c.Lack().Err != nil || b.stops(n, now) {
 			b.worked.Store(true)
 			return
 		}
@@ -116,18 +115,15 @@ func (b *poolBody) work() {
 		clear(c.Inputs)
 		clear(c.Refs)
 		c.Node, c.Limit = b.graph.Nodes[index], b.notes.limit(next.limit)
+		c.Deadline = effectiveDeadline(now, b.deadline, b.nodeTimeout, c.Node)
 		c.Inputs, c.Refs = append(c.Inputs[:0], n.out), c.Refs[:0]
 	}
 }
 
 // stops reports, after a step, whether the rest of the chain does not run: the node that has ended
 // was late, or nobody waits for the result any more.
-func (b *poolBody) stops(n *nodeRun, step int, now clock.Time) bool {
-	deadline := b.first
-	if step > 0 {
-		deadline = effectiveDeadline(b.steps[step].start, b.deadline, b.nodeTimeout, n.ctx.Node)
-	}
-	return deadline.Passed(now) || n.cancel.Cancelled() || b.failed.Load() || b.abandoned != nil && b.abandoned.Load()
+func (b *poolBody) stops(n *nodeRun, now clock.Time) bool {
+	return n.ctx.Deadline.Passed(now) || n.cancel.Cancelled() || b.failed.Load() || b.context != nil && b.context.Err() != nil
 }
 
 // done is the hand-back, on the loop.
@@ -135,6 +131,8 @@ func (b *poolBody) done(err error) {
 	n := b.node
 	ran, last := b.ended != 0, b.step()
 	switch {
+	case err == cpupool.ErrGoexit:
+		n.err = task.ErrGoexit
 	case err != nil:
 		n.err = err
 	case !ran, n.settled && last < len(b.steps)-1 && n.err == nil:
@@ -193,7 +191,7 @@ func (b *poolBody) free() {
 	if cap(b.steps) > keepSteps {
 		b.steps = nil
 	}
-	b.node, b.graph, b.failed, b.abandoned, b.notes = nil, nil, nil, nil, nil
+	b.node, b.graph, b.failed, b.context, b.notes = nil, nil, nil, nil, nil
 	b.engine.freePoolBodies.put(b)
 }
 

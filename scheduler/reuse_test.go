@@ -72,7 +72,7 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			user := c.UserID
 			entered <- c
-			<-c.Done() // the request is answered, and whatever is not this body's is in use again
+			<-c.Context().Done() // the request is answered, and whatever is not this body's is in use again
 			for range looks {
 				if err := checkWeighted(c, user, rows); err != nil {
 					spoilt.Store(user, err)

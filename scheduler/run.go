@@ -131,7 +131,7 @@ func (r *run) start(node int, there where) {
 		r.recorder.Spawn(node, places[there], rows)
 	}
 	n.ctx.Node, n.ctx.UserID, n.ctx.RequestID, n.ctx.Rows = n.node, r.req.UserID, r.req.RequestID, r.rows
-	n.ctx.Limit, n.ctx.Memory, n.ctx.Required = r.limitOf(node), r.memory, r.req.Required
+	n.ctx.Limit, n.ctx.Memory, n.ctx.Required, n.ctx.Caller = r.limitOf(node), r.memory, r.req.Required, r.req.Context
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	e.active.add(n)
 	if err := n.start(there); err != nil {

@@ -128,7 +128,7 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	case errors.Is(err, ErrOverloaded):
 		return q.overloaded
 	case errors.Is(err, ErrAbandoned):
-		return q.abandoned != nil && q.abandoned.Load()
+		return q.req.Context != nil && q.req.Context.Err() != nil
 	case errors.Is(err, ErrNotLetIn) && len(q.begun) > 0:
 		return false
 	case errors.As(err, &late):
@@ -255,8 +255,8 @@ func (w *simWorld) checkSettled() {
 	w.check(orphans == e.counts.Orphans, "%d orphans, counted %d", orphans, e.counts.Orphans)
 	w.check(w.bodies <= e.active.len(), "%d bodies run, %d nodes are active", w.bodies, e.active.len())
 	for i, c := range w.clients {
-		s := c.Stats()
-		w.check(s.Inflight >= 0 && s.Inflight <= w.options[i].MaxInflight, "client %d has %d commands in flight", i, s.Inflight)
+		err := c.(*resp.Client).CheckInvariants()
+		w.check(err == nil, "client %d: %v", i, err)
 	}
 }
 

@@ -186,7 +186,7 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 	})
 	// watchful goes by its cancellation alone.
 	passThrough("sim::watchful", true, func(c *task.Ctx) (rowset.RowSet, error) {
-		done := c.Done()
+		done := c.Context().Done()
 		for range 10 {
 			_ = c.Sleep(3 * time.Millisecond)
 			closed := false
@@ -195,7 +195,7 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 				closed = true
 			default:
 			}
-			lab.world.check(closed == c.Cancelled() && (c.Err() != nil) == closed,
+			lab.world.check(closed == c.Cancelled() && (c.Context().Err() != nil) == closed,
 				"node %s of request %d: done is closed: %v, cancelled: %v", c.Node.ID, c.UserID, closed, c.Cancelled())
 			if closed {
 				return rowset.RowSet{}, task.ErrCancelled

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing/fstest"
 	"time"
 
@@ -284,7 +283,6 @@ type simRequest struct {
 	since      clock.Time    // when its wait to be let in began, if it was seen to wait
 	delay      time.Duration // until it was let in, or had to leave
 	came, left clock.Time    // when it was submitted and answered
-	abandoned  *atomic.Bool  // nil: its caller waits to the end
 	answers    int
 	outputs    []rowset.RowSet // of the answer
 	digest     uint64          // of outputs

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ var (
 	requireNode       = scheduler.RequireNode
 	assertNothingLeft = scheduler.AssertNothingLeft
 	idsUpTo           = scheduler.IDsUpTo
+	noRows            = scheduler.NoRows
 	ms                = scheduler.MS
 )
 
@@ -133,4 +135,17 @@ func TestSequentialTimeoutsCountFromTheNodesStart(t *testing.T) {
 	answer := make(chan *scheduler.Result, 1)
 	e.Submit(&scheduler.Execution{Graph: g, UserID: 1}, func(r *scheduler.Result) { answer <- r })
 	requireRows(t, <-answer, 1)
+}
+
+// A body off the loop that ends its goroutine fails its node with one error. On the loop it ends the process.
+func TestGoexitOnEveryEngine(t *testing.T) {
+	leave := task.Spec{Op: "test::leave", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
+		runtime.Goexit()
+		return rowset.RowSet{}, nil
+	}}
+	inBubbles(t, bubbleEngines, scheduler.Config{}, func(t *testing.T, b *bubble) {
+		r := b.run(&scheduler.Execution{Graph: graph(t, b.tasks, "x", node("x", "leave", "", "", "")), UserID: 1})
+		assert.ErrorIs(t, r.Err, task.ErrGoexit)
+		requireNode(t, r.Err, "x")
+	}, leave)
 }

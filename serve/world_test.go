@@ -88,7 +88,7 @@ func (g *gate) spec() task.Spec {
 		select {
 		case <-g.opened:
 			return rankdtest.Rows(1), nil
-		case <-c.Done():
+		case <-c.Context().Done():
 			return rowset.RowSet{}, task.ErrCancelled
 		}
 	}}

@@ -1,10 +1,12 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -32,14 +34,20 @@ type Ctx struct {
 	Memory *rowset.Memory
 	// Cancellation is how the engine asks the body to stop; nil if it never does.
 	Cancellation *Cancellation
+	// Caller is the context that the caller gave Rank: see Context. Nil if there is none.
+	Caller context.Context
+	// Deadline is the node's, an instant on Clock. Zero means none; Clock may then be nil.
+	Deadline clock.Time
+	Clock    clock.Clock
 	// Required has the indices of the nodes that the request requires: their results must be whole.
 	Required []int
 
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
 
-	counted int64 // rows that the body has counted in this run
-	lack    Lack  // what the result of this run lacks, as the body says
+	counted int64           // rows that the body has counted in this run
+	lack    Lack            // what the result of this run lacks, as the body says
+	context context.Context // of this run; nil: the body has not asked for it
 }
 
 // Outside counts texts from outside, of all requests of an engine. Any goroutine.

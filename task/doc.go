@@ -27,6 +27,7 @@
 //	Quote                             a text in an error, cut short
 //	Redis.CheckKind, Redis.Errorf     a reply of the wrong kind
 //	ErrCancelled, Ctx.Cancelled       nobody waits for the result any more
+//	Ctx.Context                       a context.Context for libraries that take one
 //	Ctx.MakeRows, Ctx.RowsLeft        the rows that the request may make
 //	Ctx.Key, Ctx.KeyByName            key lookup, by number and by name
 //	Columns, ColumnParam, KeyParams,  a Spec's Reads and Writes

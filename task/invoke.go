@@ -17,6 +17,7 @@ func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: n, least: spec.Inputs, most: spec.inputsMax()})
 	}
 	defer func() {
+		c.endContext()
 		if v := recover(); v != nil {
 			out, err = rowset.RowSet{}, &PanicError{Value: v, Stack: debug.Stack()}
 		}

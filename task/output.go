@@ -52,6 +52,11 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 	if out.Batch == nil {
 		return contractf("output has no batch")
 	}
+	for s := range c.Sides() {
+		if err := checkTypes(c, "input", c.SideRows(out, s)); err != nil {
+			return err
+		}
+	}
 	if err := checkRows(c, out); err != nil {
 		return err
 	}
@@ -204,15 +209,24 @@ func checkMerged(c *Ctx, out rowset.RowSet) error {
 func checkColumns(spec *Spec, c *Ctx, out rowset.RowSet, inherited func(registry.KeyID) bool) error {
 	var few [16]registry.KeyID
 	for _, key := range out.Batch.AppendKeys(few[:0]) {
-		if inherited != nil && inherited(key) {
-			continue
+		if (inherited == nil || !inherited(key)) && !c.writes(spec, key) {
+			return contractf("output has %s column %d, which the task does not declare", out.Batch.TypeOf(key), key)
 		}
-		has := out.Batch.TypeOf(key)
-		if !c.writes(spec, key) {
-			return contractf("output has %s column %d, which the task does not declare", has, key)
-		}
-		if registered, ok := c.Registry.Key(key); ok && registered.Type != has {
-			return contractf("output has %s column %d (%s), which is %s in the registry", has, key, registered.Name, registered.Type)
+	}
+	return checkTypes(c, "output", out)
+}
+
+// checkTypes refuses a column whose type is not that of its key in the registry. It passes columns over that have no
+// key there.
+func checkTypes(c *Ctx, what string, rows rowset.RowSet) error {
+	if rows.Batch == nil {
+		return nil
+	}
+	var few [16]registry.KeyID
+	for _, id := range rows.Batch.AppendKeys(few[:0]) {
+		has := rows.Batch.TypeOf(id)
+		if key, ok := c.Registry.Key(id); ok && key.Type != has {
+			return contractf("%s has %s column %d (%s), which is %s in the registry", what, has, id, key.Name, key.Type)
 		}
 	}
 	return nil

@@ -128,6 +128,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		return rowset.Dense(c)
 	}
 	fullIn, inherited := rowset.Dense(full), typed(4)
+	strings := rowset.NewBatch([]int64{1}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 1001, Codes: []int32{-1}, Dict: &rowset.Dict{}}}})
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
 	writes := Columns(2001, 3002, 5001, 5101, 5201)
@@ -216,6 +217,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 			{Key: 5201, Codes: []int32{1}, Dict: typed(1).Set(5201).Dict}}})), false},
 		{"same rows, inherited ints, bools and sets", SameRows, rowset.Dense(typed(4)), rowset.Dense(withColumn(typed(4), 2001)), false}, // other ids,
 		{"same rows, the very ints, bools and sets", SameRows, rowset.Dense(inherited), rowset.Dense(withColumn(inherited, 2001)), true},
+		{"merge, an inherited column of another type than its key", Merge, rowset.Dense(strings), rowset.Dense(strings), false},
 		{"one key of two types", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
 			Ints: []rowset.IntColumn{{Key: 5001, Values: []int64{1}}}, Floats: []rowset.FloatColumn{{Key: 5001, Values: []float64{1}}}})), false},
 		{"fewer rows than listed", Subset, in, rowset.RowSet{Batch: b, Rows: []int32{3, 1}, N: 1}, false},

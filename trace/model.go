@@ -76,7 +76,8 @@ type Node struct {
 	SpanID int64  `json:"span_id"` // 1 + Index; the request is span 0
 	ID     string `json:"node_id"`
 	Index  int    `json:"node_index"`
-	Op     string `json:"op"` // with namespace
+	Op     string `json:"op"`              // with namespace
+	Label  string `json:"label,omitempty"` // the common parameter "trace" of the plan's node; several nodes may have it
 	// Inputs has the indices of the nodes that it waits for, references behind inputs; may repeat. Behind them come the fallbacks that
 	// ran for some of them, and the node that it stood in for.
 	Inputs []int `json:"inputs"`

@@ -18,48 +18,74 @@ type Server struct{ redis *miniredis.Miniredis }
 
 // Start starts a server on a free loopback port, filled with the data set.
 func Start() (*Server, error) {
-	redis := miniredis.NewMiniRedis()
+	var commands []Command
 	for id := 1; id <= Users; id++ {
-		if err := store(redis, makeUser(id)); err != nil {
-			return nil, fmt.Errorf("embedded redis: load user %d: %w", id, err)
-		}
+		commands = append(commands, makeUser(id).commands()...)
 	}
-	if err := redis.StartAddr("127.0.0.1:0"); err != nil {
-		return nil, fmt.Errorf("embedded redis: %w", err)
-	}
-	return &Server{redis: redis}, nil
+	return StartWith(commands)
 }
 
-// store writes a user without a round trip.
-func store(redis *miniredis.Miniredis, u user) error {
-	for _, c := range u.commands() {
-		var err error
-		switch c.name {
+// StartWith starts a server on a free loopback port that has run the commands.
+func StartWith(commands []Command) (*Server, error) {
+	s := &Server{redis: miniredis.NewMiniRedis()}
+	if err := s.store(commands); err != nil {
+		return nil, err
+	}
+	if err := s.redis.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("embedded redis: %w", err)
+	}
+	return s, nil
+}
+
+// Replace removes all that the server has and runs the commands.
+func (s *Server) Replace(commands []Command) error {
+	s.redis.FlushAll()
+	return s.store(commands)
+}
+
+// store runs commands without a round trip.
+func (s *Server) store(commands []Command) (err error) {
+	for _, c := range commands {
+		switch c.Name {
+		case "SET":
+			err = s.redis.Set(c.Key, c.Args[0])
 		case "HSET":
-			redis.HSet(c.key, c.args...)
+			s.redis.HSet(c.Key, c.Args...)
 		case "RPUSH":
-			_, err = redis.Push(c.key, c.args...)
+			_, err = s.redis.Push(c.Key, c.Args...)
+		case "SADD":
+			_, err = s.redis.SAdd(c.Key, c.Args...)
+		case "ZADD":
+			for i := 0; err == nil && i < len(c.Args); i += 2 {
+				var score float64
+				if score, err = strconv.ParseFloat(c.Args[i+1], 64); err == nil {
+					_, err = s.redis.ZAdd(c.Key, score, c.Args[i])
+				}
+			}
+		default:
+			err = fmt.Errorf("unknown command %s", c.Name)
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("embedded redis: %s %s: %w", c.Name, c.Key, err)
 		}
 	}
 	return nil
 }
 
-// command is one write: HSET key field value… or RPUSH key entry….
-type command struct {
-	name, key string
-	args      []string
+// A Command writes a key: SET key value, HSET key field value…, RPUSH key entry…, SADD key member… or ZADD key member score….
+// Immutable.
+type Command struct {
+	Name, Key string
+	Args      []string
 }
 
-func (u user) commands() []command {
+func (u user) commands() []Command {
 	id := strconv.Itoa(u.id)
 	fields := []string{"name", u.name}
 	if u.country != "" {
 		fields = append(fields, "country", u.country)
 	}
-	return []command{
+	return []Command{
 		{"HSET", "user:" + id, fields},
 		{"RPUSH", "follow:" + id, u.follow},
 		{"RPUSH", "recommendation:" + id, u.recommendations},
@@ -102,8 +128,8 @@ func load(client *blocking.Client) error {
 	for id := 1; id <= Users; id++ {
 		b.Reset()
 		for _, c := range makeUser(id).commands() {
-			b.Cmd("DEL", c.key)
-			b.Cmd(append([]string{c.name, c.key}, c.args...)...)
+			b.Cmd("DEL", c.Key)
+			b.Cmd(append([]string{c.Name, c.Key}, c.Args...)...)
 		}
 		err := client.Do(&b, 0, func(replies resp.Replies) error {
 			for _, r := range replies.All() {

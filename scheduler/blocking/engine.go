@@ -227,12 +227,12 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 		if err := s.CheckNodeStart(w.deadline, now); err != nil {
 			return fails(err)
 		}
-		defer time.AfterFunc(w.deadline.Sub(now), n.cancel.Cancel).Stop()
+		defer time.AfterFunc(w.deadline.Sub(now), func() { n.cancel.Cancel(e.late(n, w.deadline)) }).Stop()
 	}
 	if e.stopped.Err() != nil {
 		return fails(scheduler.ErrShuttingDown)
 	}
-	defer context.AfterFunc(e.stopped, n.cancel.Cancel)()
+	defer context.AfterFunc(e.stopped, func() { n.cancel.Cancel(scheduler.ErrShuttingDown) })()
 	mode, limit := e.mode, 0
 	if exec.Mode != nil {
 		mode = *exec.Mode
@@ -244,13 +244,12 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 		Limit: limit,
 		Node:  n.node, Inputs: n.inputs, Refs: n.refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
 		Registry: e.reg, Waiter: w, Rows: n.rows, Cancellation: &n.cancel, Required: exec.Required, Outside: &e.outside,
+		Caller: exec.Context, Deadline: w.deadline, Clock: e.clock,
 	}
 	out, err := task.Invoke(task.SpecOf(n.node), &c)
 	if w.deadline != 0 {
-		if now := e.clock.Now(); w.deadline.Passed(now) {
-			return fails(&scheduler.TimeoutError{
-				Kind: scheduler.ErrNodeTimeout, Elapsed: now.Sub(n.start), Limit: w.deadline.Sub(n.start),
-			})
+		if w.deadline.Passed(e.clock.Now()) {
+			return fails(e.late(n, w.deadline))
 		}
 	}
 	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) ||
@@ -258,6 +257,13 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 		err = scheduler.ErrShuttingDown
 	}
 	return out, c.Lack(), err
+}
+
+// late returns the error of a node whose deadline has passed.
+func (e *engine) late(n *nodeRun, deadline clock.Time) error {
+	return &scheduler.TimeoutError{
+		Kind: scheduler.ErrNodeTimeout, Elapsed: e.clock.Now().Sub(n.start), Limit: deadline.Sub(n.start),
+	}
 }
 
 // settle settles a node that has ended.

@@ -159,7 +159,7 @@ func (r *run) giveUpOptional(now clock.Time) {
 			continue
 		}
 		n.settled = true
-		n.cancel.Cancel()
+		n.cancel.Cancel(scheduler.ErrGivenUp)
 		o := trace.Outcome{Err: scheduler.ErrGivenUp, Late: true}
 		o.StandIn, o.Rows = r.state.Fail(n.node.Index, o.Err, now)
 		if r.recorder != nil {

@@ -1,6 +1,7 @@
 package blocking
 
 import (
+	"context"
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
@@ -90,7 +91,7 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	if client == nil {
 		return scheduler.NoRemoteError(ep)
 	}
-	asker := &task.Ctx{Cancellation: w.cancel} // as a context.Context
+	asker := asker{context.Background(), w.cancel}
 	if w.recorder == nil {
 		return client.Exchange(asker, x, w.deadline, nil)
 	}
@@ -98,6 +99,23 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	w.recorder.AwaitHTTP(w.node)
 	defer w.recorder.Resume(w.node)
 	return client.Exchange(asker, x, w.deadline, w)
+}
+
+// asker is a context that is done once the body is cancelled.
+type asker struct {
+	context.Context
+	cancel *task.Cancellation
+}
+
+// Done implements context.Context.
+func (a asker) Done() <-chan struct{} { return a.cancel.Done() }
+
+// Err implements context.Context.
+func (a asker) Err() error {
+	if a.cancel.Cancelled() {
+		return context.Canceled
+	}
+	return nil
 }
 
 // Sent implements resp.Watch.

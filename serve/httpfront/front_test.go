@@ -58,7 +58,7 @@ func (s *server) abandoned() <-chan struct{} {
 		for {
 			s.front.mu.Lock()
 			for c := range s.front.conns {
-				if a := c.asked.Load(); a != nil && (*a).(*batch).abandoned.Load() {
+				if c.context.Err() != nil {
 					s.front.mu.Unlock()
 					return
 				}
@@ -134,7 +134,7 @@ func start(t testing.TB, changes ...func(*setup)) *server {
 					s.held <- held{c, done}
 					select {
 					case <-done:
-					case <-c.Cancellation.Done():
+					case <-c.Context().Done():
 					}
 					return one(c)
 				}},

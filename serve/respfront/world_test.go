@@ -86,7 +86,7 @@ func (g *gate) tasks() []task.Spec {
 			select {
 			case <-g.of(c.UserID):
 				return c.Inputs[0], nil
-			case <-c.Done():
+			case <-c.Context().Done():
 				return rowset.RowSet{}, task.ErrCancelled
 			}
 		}},

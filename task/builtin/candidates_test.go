@@ -60,7 +60,7 @@ func (l lists) answer(command []string) any {
 
 func runCandidates(t *testing.T, c rankdtest.Case) (rowset.RowSet, error) {
 	t.Helper()
-	c.Registry = lookupTables()
+	c.Registry = lookupRegistry()
 	return rankdtest.Run(specOf(t, "candidates"), c)
 }
 

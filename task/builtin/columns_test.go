@@ -23,7 +23,7 @@ const (
 )
 
 // tables returns the built-in tables with a key of each type that they lack.
-func tables(t *testing.T) fs.FS {
+func tables(t *testing.T) *registry.Registry {
 	t.Helper()
 	folder := fstest.MapFS{}
 	for _, file := range []string{"keys.toml", "params.toml", "endpoints.test.toml"} {
@@ -34,7 +34,9 @@ func tables(t *testing.T) fs.FS {
 	for i, typ := range []string{"int", "bool", "string_set"} {
 		folder["keys.toml"].Data = fmt.Appendf(folder["keys.toml"].Data, "\n[[key]]\nid = %d\nname = \"k%d\"\ntype = %q\nnullable = true\n", keyInt+registry.KeyID(i), i, typ)
 	}
-	return folder
+	reg, err := registry.Load(folder, "test")
+	require.NoError(t, err)
+	return reg
 }
 
 // typedRows returns four rows with a column of each type.

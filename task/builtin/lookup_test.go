@@ -63,6 +63,8 @@ func lookupTables() fstest.MapFS {
 	return tables
 }
 
+var lookupRegistry = registryOf(lookupTables)
+
 // hashes answers HMGET and GET from plain maps.
 type hashes struct {
 	fields   map[string]map[string]string
@@ -90,7 +92,7 @@ func (h *hashes) answer(command []string) any {
 
 func runLookup(t *testing.T, c rankdtest.Case) (rowset.RowSet, error) {
 	t.Helper()
-	c.Registry = lookupTables()
+	c.Registry = lookupRegistry()
 	before := tableOf(c.Inputs[0])
 	out, err := rankdtest.Run(specOf(t, "lookup"), c)
 	require.Equal(t, before, tableOf(c.Inputs[0]), "the input has changed")

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -296,4 +297,17 @@ func sourceTables() fstest.MapFS {
 			"[[param]]\nid = 3\nname = \"tab\"\ntype = \"string\"\nnullable = true\ncontext = true\n")},
 		"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 6379\n")},
 	}
+}
+
+var sourceRegistry = registryOf(sourceTables)
+
+// registryOf returns a function that reads tables at its first call, and returns their registry at each.
+func registryOf(tables func() fstest.MapFS) func() *registry.Registry {
+	return sync.OnceValue(func() *registry.Registry {
+		reg, err := registry.Load(tables(), "test")
+		if err != nil {
+			panic(err)
+		}
+		return reg
+	})
 }

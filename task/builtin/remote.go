@@ -25,7 +25,7 @@ func remoteParams(more ...plan.ParamSchema) []plan.ParamSchema {
 
 const remoteText = "The node posts one JSON document to the service, with all active rows:\n\n" +
 	"`{\"node\":\"score\",\"user_id\":1,\"params\":{\"hour\":18},\"ids\":[7,9],\"columns\":{\"price\":[1.5,null]}}`\n\n" +
-	"Integers are written exactly, also those beyond 2^53, and a string set as an array of strings. " +
+	"`node` is the node's label, the parameter `trace`, or its id if it has none. Integers are written exactly, also those beyond 2^53, and a string set as an array of strings. " +
 	"A parameter without a value is `null`. "
 
 const remoteFailures = "The node fails if the service cannot be reached, answers too late or with a status other than 2xx, or if the request or " +

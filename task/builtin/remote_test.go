@@ -60,10 +60,12 @@ func specNamed(t testing.TB, op string) task.Spec {
 	return *schema.Impl.(*task.Spec)
 }
 
+var remoteRegistry = registryOf(func() fstest.MapFS { return remoteTables })
+
 // remoteCase is a case of a node that asks a service, which answers with that text.
 func remoteCase(params map[string]any, answer string, in rowset.RowSet) rankdtest.Case {
 	params["endpoint"] = "ep_0002"
-	return rankdtest.Case{Params: params, Registry: remoteTables, UserID: 9, Inputs: rankdtest.Inputs(in),
+	return rankdtest.Case{Params: params, Registry: remoteRegistry(), UserID: 9, Inputs: rankdtest.Inputs(in),
 		Service: func([]byte) ([]byte, error) { return []byte(answer), nil }}
 }
 
@@ -89,6 +91,19 @@ func TestRemoteRequest(t *testing.T) {
 	out, err := rankdtest.Run(specNamed(t, "remote"), c)
 	require.NoError(t, err)
 	assert.Equal(t, []any{1.0, 2.0}, rankdtest.Values(out, 1002))
+}
+
+// A service learns the label of the node that asks, or its id if it has none.
+func TestRemoteRequestNamesTheNode(t *testing.T) {
+	for label, want := range map[any]string{nil: "task", "": "task", "brand \"x\"": `brand \"x\"`} {
+		c := remoteCase(map[string]any{"send": []any{}, "columns": []any{"f2"}, "trace": label}, "", rankdtest.Rows(1))
+		c.Service = func(request []byte) ([]byte, error) {
+			assert.Contains(t, string(request), `{"node":"`+want+`","user_id":9`)
+			return []byte(`{"columns":{"f2":[1]}}`), nil
+		}
+		_, err := rankdtest.Run(specNamed(t, "remote"), c)
+		require.NoError(t, err)
+	}
 }
 
 // Each value of an answer is of the key's type, or missing.

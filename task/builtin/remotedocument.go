@@ -19,7 +19,7 @@ const remoteBlock = 4096
 // appendRequest appends the document that a service gets.
 func (r *remoteNode) appendRequest(dst []byte, c *task.Ctx) ([]byte, error) {
 	in := c.Inputs[0]
-	dst = appendQuoted(append(dst, `{"node":`...), r.node.ID)
+	dst = appendQuoted(append(dst, `{"node":`...), r.node.Title())
 	dst = strconv.AppendInt(append(dst, `,"user_id":`...), c.UserID, 10)
 	dst = append(dst, `,"params":{`...)
 	for i, p := range r.params {

@@ -286,7 +286,7 @@ func TestAFanOutReadsNoMoreThanItMayMake(t *testing.T) {
 func TestALargeSourceStops(t *testing.T) {
 	ctx := ctxOf(t, "fixed_source", `"row_count": 1000000`)
 	ctx.Cancellation = new(task.Cancellation)
-	ctx.Cancellation.Cancel()
+	ctx.Cancellation.Cancel(task.ErrCancelled)
 	_, err := invoke(ctx)
 	assert.ErrorIs(t, err, task.ErrCancelled)
 }

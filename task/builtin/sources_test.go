@@ -57,7 +57,7 @@ func keyOf(rng *rand.Rand, rows rowset.RowSet, keys ...registry.KeyID) registry.
 // runSource runs a task over the tables of this file. It checks that the inputs stay as they are.
 func runSource(t *testing.T, op string, c rankdtest.Case) (rowset.RowSet, error) {
 	t.Helper()
-	c.Registry = sourceTables()
+	c.Registry = sourceRegistry()
 	var before []table
 	given := slices.Clone(c.Inputs)
 	for _, ref := range c.Refs {
@@ -501,7 +501,7 @@ func TestSourcesRefuse(t *testing.T) {
 		{"exclude", one, `{"context": "seen", "by": "f1"}`, "params.by: "},
 	} {
 		t.Run(tt.op+" "+tt.params, func(t *testing.T) {
-			c := rankdtest.Case{Inputs: tt.inputs, Registry: sourceTables()}
+			c := rankdtest.Case{Inputs: tt.inputs, Registry: sourceRegistry()}
 			require.NoError(t, json.Unmarshal([]byte(tt.params), &c.Params))
 			if tt.op == "join" {
 				c.Refs = right

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/rankd/rankd/plan"
@@ -10,8 +11,29 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// keyCountry is the one column that is read from users.
-const keyCountry registry.KeyID = 3001
+// countryName names the key of the one column that is read from users, whatever its id.
+const countryName = "country"
+
+// prepareUsers returns the key of the column that a node reads from users, a *registry.Key. It refuses the node if the
+// registry has no such key.
+func prepareUsers(_ *plan.Node, reg *registry.Registry) (any, error) {
+	const need = "the task writes the column %[1]q, so the registry must have a nullable key %[1]q of type string; %s"
+	key, ok := reg.KeyByName(countryName)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf(need, countryName, "it has no key of that name")
+	case key.Type != registry.String:
+		return nil, fmt.Errorf(need, countryName, "its key is of type "+key.Type.String())
+	case !key.Nullable:
+		return nil, fmt.Errorf(need, countryName, "its key is not nullable")
+	}
+	return key, nil
+}
+
+// writesCountry is the Writes of the tasks that read users.
+func writesCountry(n *plan.Node, _ *registry.Registry) []registry.KeyID {
+	return []registry.KeyID{n.Prepared.(*registry.Key).ID}
+}
 
 // userCommand returns the command that reads one user.
 func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", "user:{id}") }
@@ -30,7 +52,8 @@ func fanOut(op, prefix, doc string) task.Spec {
 		Reference: fanOutReference(op, prefix),
 		Inputs:    1,
 		Output:    task.Expand,
-		Writes:    task.Columns(keyCountry),
+		Prepare:   prepareUsers,
+		Writes:    writesCountry,
 		Place:     task.Waits,
 		Forgets:   true,
 		Partial:   true,
@@ -49,7 +72,8 @@ func fanOut(op, prefix, doc string) task.Spec {
 // that Redis refuses fails the node, or is left out and counted if the node may be partial. ids are changed then.
 func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
 	redis := c.Redis(c.Node.Endpoint)
-	countries := rowset.NewStringBuilderIn(c.Memory, keyCountry, len(ids))
+	key := c.Node.Prepared.(*registry.Key)
+	countries := rowset.NewStringBuilderIn(c.Memory, key.ID, len(ids))
 	var refused []int // positions in ids, ascending
 	for from := 0; from < len(ids); from += task.PartCommands {
 		b := redis.NewBatch()
@@ -59,7 +83,7 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 		parts := redis.Parts(b)
 		for parts.Next() {
 			replies := parts.Replies()
-			for i := takeCountries(&countries, replies, 0); i < replies.Len(); i = takeCountries(&countries, replies, i+1) {
+			for i := takeCountries(&countries, key.Field, replies, 0); i < replies.Len(); i = takeCountries(&countries, key.Field, replies, i+1) {
 				at := from + parts.From() + i
 				if err := c.DropKey(redis, replies.At(i), resp.Array, "HGETALL", "user:", ids[at]); err != nil {
 					return rowset.RowSet{}, err
@@ -74,15 +98,15 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 	return rowset.Dense(rowset.NewStrings(leaveOut(ids, refused), countries.Column())), nil
 }
 
-// takeCountries appends the countries of users from reply i on, up to the next one that Redis refused. It returns the
+// takeCountries appends that field of users from reply i on, up to the next one that Redis refused. It returns the
 // position of that, or the number of replies.
-func takeCountries(countries *rowset.StringBuilder, replies resp.Replies, i int) int {
+func takeCountries(countries *rowset.StringBuilder, field string, replies resp.Replies, i int) int {
 	for ; i < replies.Len(); i++ {
 		reply := replies.At(i)
 		if reply.Kind() != resp.Array {
 			break
 		}
-		if value, ok := task.HashField(reply, "country"); ok {
+		if value, ok := task.HashField(reply, field); ok {
 			countries.Append(value)
 		} else {
 			countries.AppendNull()
@@ -103,11 +127,14 @@ func leaveOut(ids []int64, positions []int) []int64 {
 	return ids[:len(ids)-len(positions)]
 }
 
-const countryNulls = "`country` is null for a user without a hash, or without the field. An empty text is a value."
+const (
+	countryWrites = "The column of the key `country`, which the registry must have, of type string and nullable. "
+	countryNulls  = "`country` is null for a user without a hash, or without the field. An empty text is a value."
+)
 
 func fanOutReference(op, prefix string) task.Reference {
 	r := listReference(prefix, "Then one `HGETALL` of `user:{id}` for each new row, all in a second round trip.")
-	r.Writes = "`country`, from the hash of each new row."
+	r.Writes = countryWrites + "Its value comes from the hash of each new row."
 	r.Nulls = countryNulls + " Such a row stays."
 	r.Example.Plan = "ctx.viewer({ endpoint: redis })." + strings.TrimPrefix(op, "core::") + "({ endpoint: redis, fanout: 3 })"
 	return r

@@ -16,7 +16,8 @@ func viewer() task.Spec {
 		Params:    []plan.ParamSchema{endpointParam},
 		Reference: viewerReference(),
 		Output:    task.Source,
-		Writes:    task.Columns(keyCountry),
+		Prepare:   prepareUsers,
+		Writes:    writesCountry,
 		Place:     task.Waits,
 		Forgets:   true,
 		Partial:   true,
@@ -32,7 +33,7 @@ func viewer() task.Spec {
 func viewerReference() task.Reference {
 	return task.Reference{
 		Text:       "Most plans start here: the next node expands the user to candidates. The id of the row is `user_id` of the request.",
-		Writes:     "`country`, from the hash `user:{id}`.",
+		Writes:     countryWrites + "Its value comes from the hash `user:{id}`.",
 		Redis:      "One `HGETALL`, in one round trip.",
 		Order:      "There is one row.",
 		Nulls:      countryNulls,

@@ -76,12 +76,31 @@ func Name(name string, width int) string {
 // Op returns the op of a node without its namespace.
 func Op(n *trace.Node) string { return n.Op[strings.LastIndex(n.Op, ":")+1:] }
 
-// Node returns the id of a node, and its op if the id does not tell, in at most width cells.
-func Node(n *trace.Node, width int) string {
-	if op := Op(n); op != "" && !strings.Contains(n.ID, op) {
-		return Name(n.ID+" "+op, width)
+// title returns the label of a node, or its id if it has none.
+func title(n *trace.Node) string {
+	if n.Label != "" {
+		return n.Label
 	}
-	return Name(n.ID, width)
+	return n.ID
+}
+
+// Title returns the label of a node, or its id if it has none, in at most width cells.
+func Title(n *trace.Node, width int) string { return Name(title(n), width) }
+
+// Titles returns the id of a node, behind its label if it has one: "brand (n17)". The label takes at most width cells.
+func Titles(n *trace.Node, width int) string {
+	if n.Label == "" {
+		return Name(n.ID, width)
+	}
+	return fmt.Sprintf("%s (%s)", Name(n.Label, width), Name(n.ID, width))
+}
+
+// Node returns the title of a node, and its op if the title does not tell, in at most width cells.
+func Node(n *trace.Node, width int) string {
+	if op := Op(n); op != "" && !strings.Contains(title(n), op) {
+		return Name(title(n)+" "+op, width)
+	}
+	return Title(n, width)
 }
 
 // Engine says on what a trace ran: "the reactor (adaptive)", "two pools".
@@ -111,7 +130,7 @@ func Place(t *trace.Trace, n *trace.Node) string {
 			}
 			first = t.Nodes[first].Parent
 		}
-		return "fused into " + Name(t.Nodes[first].ID, 20)
+		return "fused into " + Title(&t.Nodes[first], 20)
 	case n.Place == trace.OnPool && n.Fused > 1:
 		return fmt.Sprintf("pool, %d fused", n.Fused)
 	default:
@@ -202,7 +221,11 @@ func Bound(t *trace.Trace) string {
 	}
 	n := &t.Nodes[p.Bound]
 	weight := n.End - n.Ready
-	text := fmt.Sprintf("%s (%s) bounds the request: %s, %s of it", Name(n.ID, 40), Name(n.Op, 40), Time(weight), Share(weight, t.Request.Ended))
+	op := Name(n.Op, 40)
+	if n.Label != "" {
+		op = Name(n.ID, 40) + ", " + op
+	}
+	text := fmt.Sprintf("%s (%s) bounds the request: %s, %s of it", Title(n, 40), op, Time(weight), Share(weight, t.Request.Ended))
 	longest, reason := time.Duration(0), trace.Running
 	waits := make(map[trace.Reason]time.Duration)
 	for _, s := range t.Segments() {

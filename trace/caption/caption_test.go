@@ -69,7 +69,7 @@ func TestPlace(t *testing.T) {
 
 func TestPathLeavesOutTheMiddleOfALongOne(t *testing.T) {
 	tr := tracetest.Chain(100)
-	assert.True(t, strings.HasPrefix(Path(tr, trace.Latency), "n0 media → n1 media → n2 media → n3 media → n4 media → n5 media → … 88 nodes … → n94 sort → "), Path(tr, trace.Latency))
+	assert.True(t, strings.HasPrefix(Path(tr, trace.Latency), "n0 media → n1 media → n2 media → label 1 media → n4 media → n5 media → … 88 nodes … → n94 sort → "), Path(tr, trace.Latency))
 	assert.Regexp(t, `^n0 media → n1 concat → n2 media: \S+ .s from start to end, \S+ .s waiting to start, \S+ .s after the last$`, Path(tracetest.Chain(3), trace.Latency))
 	assert.Regexp(t, `^n0 media → n1 concat → n2 media: \S+ .s from start to end$`, Path(tracetest.Chain(3), trace.Service))
 }

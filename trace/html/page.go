@@ -43,7 +43,7 @@ type run struct {
 
 // node is what the page shows of a node on hover, and in the table.
 type node struct {
-	ID, Op, Place, Rows     string
+	ID, Op, Place, Rows     string // ID is behind the label, if there is one
 	Ready, Wait, Run, Own   string
 	Share, Status, Critical string
 }
@@ -91,7 +91,7 @@ func newRun(n caption.Run, until time.Duration) run {
 	}
 	for i := range t.Nodes {
 		one := &t.Nodes[i]
-		shown := node{ID: caption.Name(one.ID, 60), Op: caption.Name(one.Op, 60), Place: caption.Place(t, one), Status: caption.Status(one), Critical: critical[i]}
+		shown := node{ID: caption.Titles(one, 60), Op: caption.Name(one.Op, 60), Place: caption.Place(t, one), Status: caption.Status(one), Critical: critical[i]}
 		if one.Error != "" {
 			shown.Status += ": " + caption.Name(one.Error, 200)
 		}

@@ -141,7 +141,7 @@ func (p *process) segment(s trace.Segment) string {
 	return name + ": " + caption.Waiting(p.trace, s.For)
 }
 
-func (p *process) nodeName(node int) string { return caption.Name(p.trace.Nodes[node].ID, 100) }
+func (p *process) nodeName(node int) string { return caption.Title(&p.trace.Nodes[node], 100) }
 
 func (p *process) sliceName(s trace.Slice) string {
 	if s.Node < 0 {
@@ -161,6 +161,9 @@ func (p *process) args(s trace.Slice) map[string]any {
 	}
 	n := &p.trace.Nodes[s.Node]
 	args["op"], args["place"], args["status"] = n.Op, caption.Place(p.trace, n), caption.Status(n)
+	if n.Label != "" {
+		args["node_id"] = caption.Name(n.ID, 100)
+	}
 	if n.SourceSpan != "" {
 		args["source_span"] = n.SourceSpan
 	}

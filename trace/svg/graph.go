@@ -84,10 +84,10 @@ func (p *plane) box(d *document, t *trace.Trace, i int, own time.Duration, crit 
 		d.text(right, base, "soft", "end", atRight)
 	}
 	if !n.Ran() {
-		line(0, "bold", n.ID, "")
+		line(0, "bold", caption.Titles(n, 60), "")
 		line(1, "soft", n.Op, string(n.Status))
 	} else {
-		line(0, "bold", n.ID, caption.Share(n.Run(), t.Request.Ended))
+		line(0, "bold", caption.Titles(n, 60), caption.Share(n.Run(), t.Request.Ended))
 		op, place := n.Op, caption.Place(t, n)
 		if uniseg.StringWidth(op+" "+place) > room {
 			op = caption.Op(n)

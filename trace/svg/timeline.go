@@ -212,7 +212,7 @@ func (p *plot) sliceNames(s trace.Slice) [2]string {
 
 func (p *plot) nodeNames(node int) [2]string {
 	n := &p.trace.Nodes[node]
-	return [2]string{caption.Node(n, 40), caption.Name(n.ID, 40)}
+	return [2]string{caption.Node(n, 40), caption.Title(n, 40)}
 }
 
 // labels returns the attributes that tell a page the texts on a mark.

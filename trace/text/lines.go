@@ -170,7 +170,7 @@ func (d *drawing) text(i instant) string {
 	case sent, replied, givenUp, started, posted:
 		return i.text
 	case handsOver, takesBack, fires:
-		text := i.text + caption.Name(d.trace.Nodes[i.node].ID, d.names)
+		text := i.text + caption.Title(&d.trace.Nodes[i.node], d.names)
 		if n := d.trace.Nodes[i.node].Fused; n > 1 && i.word != fires {
 			text += fmt.Sprintf(" +%d", n-1)
 		}
@@ -178,7 +178,7 @@ func (d *drawing) text(i instant) string {
 	case starts:
 		return caption.Node(&d.trace.Nodes[i.node], d.names) + " " + i.text
 	default:
-		return caption.Name(d.trace.Nodes[i.node].ID, d.names) + " " + i.text
+		return caption.Title(&d.trace.Nodes[i.node], d.names) + " " + i.text
 	}
 }
 

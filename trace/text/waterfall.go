@@ -30,7 +30,7 @@ func waterfall(out *strings.Builder, t *trace.Trace, o Options) {
 	table := [][]string{{"", "node", "op", "place", "rows", "wait", "run", "own", ""}}
 	for _, i := range nodes {
 		n := &t.Nodes[i]
-		row := []string{marks[i], caption.Name(n.ID, 24), caption.Name(n.Op, 24), caption.Place(t, n), caption.Rows(n), "", "", "", ""}
+		row := []string{marks[i], caption.Titles(n, 24), caption.Name(n.Op, 24), caption.Place(t, n), caption.Rows(n), "", "", "", ""}
 		if n.Ran() {
 			row[5], row[6], row[7] = caption.Time(n.Wait()), caption.Time(n.Run()), caption.Time(own[i])
 			row[8] = bar(n, bodies[i], t.Request.Ended)

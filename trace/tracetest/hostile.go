@@ -58,7 +58,7 @@ func Hostile() map[string]*trace.Trace {
 		"名前はとても長いです名前はとても長いです", "<script>alert(1)</script>", "a\nb\tc\x1b[31m", "</text></svg><img src=x onerror=alert(1)>",
 		"\"quoted\" & 'single'", "👩‍👩‍👧‍👦 family", "\xff\xfe", "e\u0301\u0301\u0301", "\u202eright to left", strings.Repeat("W", 300), " ", "--><!--",
 	} {
-		names.Nodes[i].ID, names.Nodes[i].Op = id, id
+		names.Nodes[i].ID, names.Nodes[i].Op, names.Nodes[i].Label = id, id, id
 	}
 	names.Plan, names.Tracks[0].Name, names.Scheduling, names.RequestID = "</title><script>alert(2)</script>", "<i>Loop</i>", "<u>", "\x00\"><script>"
 

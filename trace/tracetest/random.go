@@ -77,6 +77,9 @@ func (w *world) plan(nodes int, inputs func(node int) []int) {
 		if i <= nodes/20 || w.random.IntN(4) == 0 {
 			n.Op = "core::media"
 		}
+		if i%5 == 3 {
+			n.Label = fmt.Sprintf("label %d", i%2)
+		}
 		for _, in := range n.Inputs {
 			w.readers[in] = append(w.readers[in], i)
 			w.left[i]++
