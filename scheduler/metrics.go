@@ -20,6 +20,7 @@ type Metrics struct {
 	Live      int                       // requests in flight
 	Admission AdmissionStats            // of requests before they run
 	Malformed uint64                    // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
+	Awaits    AwaitStats                // functions of task.Ctx.Await
 	Placement PlacementStats            // of all plans
 	Plans     map[string]PlacementStats // by name of the plan
 }
@@ -32,7 +33,7 @@ func (e *Async) Metrics() Metrics {
 		m.CPU = counting.Stats()
 	}
 	read := func() {
-		m.Malformed = uint64(e.outside.Malformed())
+		m.Malformed, m.Awaits = uint64(e.outside.Malformed()), e.awaits.Stats()
 		for i, c := range e.clients {
 			if c != nil {
 				m.Redis[i] = c.Stats()

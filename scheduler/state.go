@@ -231,6 +231,9 @@ func (s *State) Skip(node int) {
 // for its result, and how many rows that has, as far as it is there. Otherwise the request fails; the first error of a request stands.
 func (s *State) Fail(node int, err error, now clock.Time) (how trace.StandIn, rows int) {
 	s.markFailed(node)
+	if gone := abandoned(s.context, s.arrived, s.deadline, now); gone == ErrAbandoned {
+		s.Abort(-1, gone) // The body has seen it, too: its context has ended.
+	}
 	if s.catches(node, err, now) {
 		return s.standIn(node, err)
 	}

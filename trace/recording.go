@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,8 @@ type Recording struct {
 	Dropped int        // events that did not fit
 	cut     clock.Time // the instant of the first dropped event; zero: none, or a worker's
 
+	// Context is what the caller gave to the engine, for its values: the span of the caller, for example.
+	Context    context.Context
 	RequestID  string
 	At         time.Time // of the arrival, on the calendar; zero: unknown
 	Graph      *plan.Graph
@@ -84,6 +87,8 @@ func (e *event) appendTo(events []Event) []Event {
 			p.Reason, p.Due = ForTimer, clock.Time(e.arg)
 		case e.is(ofHTTP):
 			p.Reason = ForHTTP
+		case e.is(ofFunction):
+			p.Reason = ForFunction
 		}
 	case CommandSent, ReplyReceived:
 		p.Endpoint, p.Connection, p.Commands, p.Bytes = int(e.endpoint), int(e.a), int(e.b), int(e.arg)
