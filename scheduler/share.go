@@ -4,7 +4,7 @@ import "github.com/rankd/rankd/internal/list"
 
 // Flow says whose a request is: waiting requests take turns by caller, and those of one caller by connection. The numbers mean
 // nothing but themselves. Requests without a caller, number 0, take turns by connection alone. The zero value is a flow like any
-// other.
+// other. Immutable.
 type Flow struct{ Caller, Connection uint64 }
 
 // A share is what a connection, a caller or all callers together have of the queue. Shares form a tree: all callers, a caller, its
