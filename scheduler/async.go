@@ -69,6 +69,7 @@ type Async struct {
 	active bag[*nodeRun] // nodes whose body has not ended, orphans among them
 	counts Counts
 
+	watchdog *watchdog // nil: nobody looks whether the loop is stuck
 	closing  bool
 	grace    *loop.Timer
 	graceEnd clock.Time    // when grace fires; zero: not armed

@@ -49,6 +49,7 @@ func (b *loopBody) start(n *nodeRun) error {
 	if b.recorder != nil {
 		b.recorder.Start(b.index)
 	}
+	b.engine.noteRunning(n.node)
 	if b.co.start(b.code) {
 		b.ended()
 	}
@@ -76,6 +77,7 @@ func (b *loopBody) wake() {
 	if b.recorder != nil {
 		b.recorder.Resume(b.index)
 	}
+	e.noteRunning(b.node.node)
 	if b.co.resume() {
 		b.ended()
 	} else if b.recorder != nil {
