@@ -98,6 +98,7 @@ func (r *run) runInline(node int, start clock.Time) {
 		}
 		e.inliner.reset()
 		if e.placement.NoChaining || depth == e.placement.InlineDepthMax {
+			r.state.Tell(end)
 			r.state.Succeed(node, out)
 			return
 		}
@@ -145,8 +146,11 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 	e.inliner.spent += took
 	r.profile.counts.Inline++
 	r.profile.inlineTime.Add(took)
+	r.profile.started(start.Sub(r.readyAt(index)))
+	p.ran.count(1, took)
 	if c.Deadline.Passed(end) {
 		e.counts.NodeTimeouts++
+		r.profile.counts.NodeTimeouts++
 		e.counts.LateCompletions++
 		r.profile.counts.LateCompletions++
 		err = &TimeoutError{Kind: ErrNodeTimeout, Elapsed: took, Limit: c.Deadline.Sub(start)}

@@ -44,6 +44,7 @@ type State struct {
 	context  context.Context // Execution.Context; may be nil
 	notes    *notes          // what the request wants to know of its nodes; nil: nothing
 	nodes    []nodeState
+	now      clock.Time // the last instant that s was told of: see Tell
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
 	readyQueue []int32
@@ -67,6 +68,7 @@ type nodeState struct {
 	// readers counts edges to dependents that have not gathered the result yet, to lenient ones that have not settled,
 	// and one for an output.
 	readers int32
+	ready   clock.Time // when it became ready; the arrival of the request for the first nodes
 	result  rowset.RowSet
 }
 
@@ -85,7 +87,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], readyQueue: s.readyQueue[:0], due: n}
+	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], now: arrived, readyQueue: s.readyQueue[:0], due: n}
 	for i, node := range g.Nodes {
 		readers := len(node.Succs)
 		if node.IsOutput {
@@ -100,6 +102,12 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.markReady(i)
 	}
 }
+
+// Tell says what time it is. Nodes become ready at the latest instant that s was told of, by this method or as the argument of another one.
+func (s *State) Tell(now clock.Time) { s.now = max(s.now, now) }
+
+// ReadyAt returns when a node that was handed out had become ready.
+func (s *State) ReadyAt(node int) clock.Time { return s.nodes[node].ready }
 
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
@@ -124,6 +132,7 @@ func (s *State) Next(now clock.Time) (node int, ok bool) {
 // deadline has passed, the request fails. An engine asks it again about a node that it has kept
 // since Next.
 func (s *State) MayStart(now clock.Time) bool {
+	s.Tell(now)
 	if s.err != nil {
 		return false
 	}
@@ -203,6 +212,7 @@ func (s *State) Continue(node int, result rowset.RowSet, now clock.Time) (next i
 	s.markDone(node)
 	s.keep(node, result)
 	s.nodes[next].waits = 0
+	s.nodes[next].ready = s.now
 	s.move(next, waiting, ready)
 	s.markRunning(next)
 	return next, true
@@ -230,6 +240,7 @@ func (s *State) Skip(node int) {
 // Fail settles a running node with an error, now. If the node is lenient, the plan goes on without it: Fail returns what stands in
 // for its result, and how many rows that has, as far as it is there. Otherwise the request fails; the first error of a request stands.
 func (s *State) Fail(node int, err error, now clock.Time) (how trace.StandIn, rows int) {
+	s.Tell(now)
 	s.markFailed(node)
 	if gone := abandoned(s.context, s.arrived, s.deadline, now); gone == ErrAbandoned {
 		s.Abort(-1, gone) // The body has seen it, too: its context has ended.
@@ -271,6 +282,7 @@ func (s *State) late(kind error, now, deadline clock.Time) error {
 
 func (s *State) markReady(node int) {
 	s.move(node, waiting, ready)
+	s.nodes[node].ready = s.now
 	s.readyQueue = append(s.readyQueue, int32(node))
 }
 
