@@ -86,6 +86,7 @@ type Async struct {
 	freeLoopBodies freeList[loopBody]
 	freePoolBodies freeList[poolBody]
 	freeRecorders  freeList[trace.Recorder]
+	idle           *loop.Timer // ends free loopBodies that nobody uses; nil until there are many
 }
 
 // Counts are the counters of an Async since it was built. A copy; any goroutine.
@@ -267,6 +268,9 @@ func (e *Async) checkDrained() {
 	e.freeRecorders = freeList[trace.Recorder]{}
 	if e.grace != nil {
 		e.grace.Close(nil)
+	}
+	if e.idle != nil {
+		e.idle.Close(nil)
 	}
 	e.ended = true
 	close(e.drained)
