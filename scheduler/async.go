@@ -159,15 +159,16 @@ func (e *Async) Submit(req *Execution, done func(*Result)) error {
 	if err := req.Check(e.reg); err != nil {
 		return err
 	}
-	if !e.admission.Enter() {
+	entry, ok := e.admission.Enter(req.Flow)
+	if !ok {
 		return ErrOverloaded
 	}
 	arrived := req.Arrived
 	if arrived == 0 {
 		arrived = e.loop.Clock().Now()
 	}
-	if !e.loop.Post(func() { e.admit(req, arrived, done) }) {
-		e.admission.Retract()
+	if !e.loop.Post(func() { e.admit(req, entry, arrived, done) }) {
+		e.admission.Retract(entry)
 		return ErrShuttingDown
 	}
 	return nil
