@@ -66,6 +66,9 @@ func newDoors(free ...string) *doors {
 			waits = waits && op != spec.Op
 		}
 		spec.Output, spec.Writes, spec.Limited = task.Source, nil, false
+		if max(spec.Inputs, spec.InputsMax) > 0 {
+			spec.Output = task.Expand
+		}
 		spec.Run = func(*task.Ctx) (rowset.RowSet, error) {
 			if waits {
 				d.inside[kind].Add(1)
