@@ -84,9 +84,9 @@ func (r *run) runInline(node int, start clock.Time) {
 		c := &e.inliner.ctx
 		out, end, err := r.invokeInline(node, start)
 		if err != nil {
-			how, rows := r.state.Fail(node, err, end)
+			instead, rows := r.state.Fail(node, err, end)
 			if r.recorder != nil {
-				r.recordInline(node, parent, depth, start, end, trace.Outcome{Err: err, StandIn: how, Rows: rows})
+				r.recordInline(node, parent, depth, start, end, trace.Outcome{Err: err, Instead: instead, Rows: rows})
 			}
 			e.inliner.reset()
 			return

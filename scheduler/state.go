@@ -7,7 +7,6 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/trace"
 )
 
 // nodeStatus is the state of a node. Each transition has one function below.
@@ -56,16 +55,14 @@ type State struct {
 	err      error // the first error; never changes once set
 
 	required []int      // Execution.Required
-	lenient  bool       // the plan has lenient nodes; otherwise the rest is idle
 	optional int        // optional nodes among those that run
 	lacks    []nodeLack // what is missing in the answer so far
 }
 
 type nodeState struct {
 	status nodeStatus
-	waits  int32 // deps_remaining: dependencies not done, one per edge
-	// readers counts edges to dependents that have not gathered the result yet, to lenient ones that have not settled,
-	// and one for an output.
+	waits  int32 // deps_remaining: dependencies not done, one per edge, and the demand for a node on demand
+	// readers is the number of reads of the result that are still to come: see plan.Node.Readers.
 	readers int32
 	result  rowset.RowSet
 }
@@ -85,16 +82,12 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], readyQueue: s.readyQueue[:0], due: n}
+	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], readyQueue: s.readyQueue[:0], due: g.Due}
 	for i, node := range g.Nodes {
-		readers := len(node.Succs)
-		if node.IsOutput {
-			readers++
+		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
+		if node.OnDemand {
+			s.nodes[i].status = onDemand
 		}
-		s.nodes[i] = nodeState{waits: int32(node.Deps), readers: int32(readers)}
-	}
-	if g.Lenient {
-		s.beginLenient()
 	}
 	for _, i := range g.Sources {
 		s.markReady(i)
@@ -177,9 +170,7 @@ func (s *State) Succeed(node int, result rowset.RowSet) {
 	s.markDone(node)
 	s.keep(node, result)
 	s.readyDependents(node)
-	if s.lenient {
-		s.standFor(node, result)
-	}
+	s.standFor(node, result)
 }
 
 // readyDependents readies the dependents that waited only for a node, which has its result now, or a stand-in.
@@ -228,15 +219,16 @@ func (s *State) Skip(node int) {
 	s.leave(node)
 }
 
-// Fail settles a running node with an error, now. If the node is lenient, the plan goes on without it: Fail returns what stands in
-// for its result, and how many rows that has, as far as it is there. Otherwise the request fails; the first error of a request stands.
-func (s *State) Fail(node int, err error, now clock.Time) (how trace.StandIn, rows int) {
+// Fail settles a running node with an error, now. If the plan goes on without the node, Fail returns what its readers see
+// instead, and its row count; the count is 0 while a fallback has yet to run. Otherwise that is plan.OnErrorFail, and the
+// request fails; the first error of a request stands.
+func (s *State) Fail(node int, err error, now clock.Time) (instead plan.OnError, rows int) {
 	s.markFailed(node)
 	if s.catches(node, err, now) {
-		return s.standIn(node, err)
+		return s.substitute(node, err)
 	}
 	s.Abort(node, err)
-	return trace.NoStandIn, 0
+	return plan.OnErrorFail, 0
 }
 
 // Abort ends the request with an error that no running node reports. node is -1 if the error is
@@ -275,17 +267,13 @@ func (s *State) markReady(node int) {
 func (s *State) markRunning(node int) {
 	s.move(node, ready, running)
 	s.inflight++
-	if s.lenient {
-		s.countOptional(node, 1)
-	}
+	s.countOptional(node, 1)
 }
 
 func (s *State) markDone(node int) {
 	s.move(node, running, done)
 	s.leave(node)
-	if s.lenient {
-		s.letGo(s.graph.Nodes[node])
-	}
+	s.letGo(s.graph.Nodes[node])
 }
 
 func (s *State) markFailed(node int) {
@@ -297,9 +285,7 @@ func (s *State) markFailed(node int) {
 func (s *State) leave(node int) {
 	s.inflight--
 	s.settled++
-	if s.lenient {
-		s.countOptional(node, -1)
-	}
+	s.countOptional(node, -1)
 }
 
 // keep holds the result of a node for those that read it.

@@ -46,8 +46,14 @@ func graphOf(t *testing.T, lines ...string) *plan.Graph {
 			n.Inputs = append(n.Inputs, index[d])
 			g.Nodes[index[d]].Succs = append(g.Nodes[index[d]].Succs, n.Index)
 		}
-		if len(deps) == 0 {
+		if n.Waits = len(deps); n.Waits == 0 {
 			g.Sources = append(g.Sources, n.Index)
+		}
+	}
+	g.Due = len(g.Nodes)
+	for _, n := range g.Nodes {
+		if n.Readers = len(n.Succs); n.IsOutput {
+			n.Readers++
 		}
 	}
 	return g

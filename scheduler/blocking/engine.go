@@ -199,8 +199,8 @@ type nodeRun struct {
 	lack task.Lack // of out
 	err  error
 
-	standIn     trace.StandIn // of a node that has failed
-	standInRows int
+	instead     plan.OnError // what the readers of a failed node see
+	insteadRows int
 }
 
 // runNode runs one node on this goroutine, and fills in how it ended.
@@ -258,7 +258,7 @@ func (e *engine) late(n *nodeRun, deadline clock.Time) error {
 // settle settles a node that has ended.
 func (e *engine) settle(s *scheduler.State, n *nodeRun) {
 	if n.err != nil {
-		n.standIn, n.standInRows = s.Fail(n.node.Index, n.err, e.clock.Now())
+		n.instead, n.insteadRows = s.Fail(n.node.Index, n.err, e.clock.Now())
 		return
 	}
 	if n.lack.Err != nil {

@@ -161,7 +161,7 @@ func (r *run) giveUpOptional(now clock.Time) {
 		n.settled = true
 		n.cancel.Cancel(scheduler.ErrGivenUp)
 		o := trace.Outcome{Err: scheduler.ErrGivenUp, Late: true}
-		o.StandIn, o.Rows = r.state.Fail(n.node.Index, o.Err, now)
+		o.Instead, o.Rows = r.state.Fail(n.node.Index, o.Err, now)
 		if r.recorder != nil {
 			r.recorder.End(n.node.Index, now, o)
 		}
