@@ -1,7 +1,8 @@
 package rankd_test
 
 import (
-	"sync/atomic"
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,28 +22,29 @@ func TestAdmission(t *testing.T) {
 			})
 			answers := make(chan error, 4)
 			done := func(_ *rankd.Answer, err error) { answers <- err }
-			require.NoError(t, e.Start(&rankd.Request{UserID: 1}, done))
+			require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: 1}, done))
 			<-g.entered
-			var gone atomic.Bool
-			require.NoError(t, e.Start(&rankd.Request{UserID: 2, Abandoned: &gone}, done))
-			err := e.Start(&rankd.Request{UserID: 3, ID: "third"}, done)
+			ctx, cancel := context.WithCancelCause(context.Background())
+			require.NoError(t, e.Start(ctx, rankd.Request{UserID: 2}, done))
+			err := e.Start(context.Background(), rankd.Request{UserID: 3, ID: "third"}, done)
 			require.ErrorIs(t, err, rankd.ErrOverloaded)
 			assert.Equal(t, `{"request_id":"third","error":"Overloaded","detail":"as many requests run and wait as may"}`+"\n",
 				string(err.(*rankd.Error).AppendJSON(nil)))
-			e.Submit(rankd.Request{UserID: 4}, done)
+			e.Submit(context.Background(), rankd.Request{UserID: 4}, done)
 			assert.ErrorIs(t, <-answers, rankd.ErrOverloaded)
 			m := e.Metrics()
 			assert.Equal(t, []int{1, 1}, []int{m.Live, m.Admission.Waiting})
 			assert.EqualValues(t, 2, m.Admission.Refused)
-			gone.Store(true)
+			gone := errors.New("the caller has gone")
+			cancel(gone)
 			close(g.opened)
 			first, second := <-answers, <-answers
 			if first != nil {
 				first, second = second, first
 			}
 			require.NoError(t, first)
-			require.ErrorIs(t, second, rankd.ErrAbandoned)
-			assert.Equal(t, "Request cancelled", second.(*rankd.Error).Text)
+			requireClasses(t, second, rankd.ErrAbandoned, context.Canceled, gone)
+			assert.Equal(t, "Request cancelled: the caller has gone", second.Error())
 			assert.Positive(t, second.(*rankd.Error).QueueDelay)
 			assert.Empty(t, answers)
 		})
@@ -56,31 +58,45 @@ func TestAbandoned(t *testing.T) {
 			g := newGate()
 			e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
 			answered := make(chan error, 1)
-			var gone atomic.Bool
-			require.NoError(t, e.Start(&rankd.Request{UserID: 1, Abandoned: &gone}, func(_ *rankd.Answer, err error) { answered <- err }))
+			ctx, cancel := context.WithCancelCause(context.Background())
+			require.NoError(t, e.Start(ctx, rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err }))
 			<-g.entered
-			gone.Store(true)
+			gone := errors.New("the caller has gone")
+			cancel(gone)
 			close(g.opened)
-			require.ErrorIs(t, <-answered, rankd.ErrAbandoned)
+			requireClasses(t, <-answered, rankd.ErrAbandoned, context.Canceled, gone)
 			assert.Zero(t, g.marked)
+			require.ErrorIs(t, e.Start(ctx, rankd.Request{UserID: 1}, nobody(t)), gone)
 		})
 	}
+}
+
+func requireClasses(t *testing.T, err error, classes ...error) {
+	t.Helper()
+	for _, class := range classes {
+		require.ErrorIs(t, err, class)
+	}
+}
+
+// nobody returns a callback that must not be called.
+func nobody(t *testing.T) func(*rankd.Answer, error) {
+	return func(*rankd.Answer, error) { t.Error("answered") }
 }
 
 // Each request gets its error from Start, or by its callback, and never both.
 func TestStartRefusesAtOnce(t *testing.T) {
 	e := open(t, rankd.Options{Plan: "simple_viewer"})
-	never := func(*rankd.Answer, error) { t.Error("answered") }
-	require.ErrorIs(t, e.Start(&rankd.Request{UserID: 0}, never), rankd.ErrInvalidRequest)
-	require.ErrorIs(t, e.Start(&rankd.Request{UserID: 1, Trace: true}, never), rankd.ErrInvalidRequest)
+	never := nobody(t)
+	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 0}, never), rankd.ErrInvalidRequest)
+	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 1, Trace: true}, never), rankd.ErrInvalidRequest)
 	later := make(chan error, 2)
-	require.NoError(t, e.Start(&rankd.Request{UserID: 1, Plan: "nobody_has_it"}, func(_ *rankd.Answer, err error) { later <- err }))
+	require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: 1, Plan: "nobody_has_it"}, func(_ *rankd.Answer, err error) { later <- err }))
 	err := <-later
 	require.ErrorIs(t, err, rankd.ErrUnknownPlan)
 	assert.Equal(t, err, error(e.UnknownPlan("", "nobody_has_it")))
 	require.NoError(t, e.Close())
-	require.ErrorIs(t, e.Start(&rankd.Request{UserID: 1}, never), rankd.ErrClosed)
-	require.ErrorIs(t, e.Start(&rankd.Request{UserID: 1, Plan: "diamond"}, never), rankd.ErrClosed)
+	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 1}, never), rankd.ErrClosed)
+	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 1, Plan: "diamond"}, never), rankd.ErrClosed)
 	assert.Empty(t, later)
 }
 
@@ -108,9 +124,9 @@ func TestTraceOfAQueue(t *testing.T) {
 				assert.NoError(t, err)
 				answers <- a
 			}
-			require.NoError(t, e.Start(&rankd.Request{UserID: 1, Trace: true}, done))
+			require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: 1, Trace: true}, done))
 			<-g.entered
-			require.NoError(t, e.Start(&rankd.Request{UserID: 2, Trace: true}, done))
+			require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: 2, Trace: true}, done))
 			for e.Metrics().Admission.Waiting == 0 { // the loop has yet to see it
 			}
 			close(g.opened)

@@ -1,6 +1,7 @@
 package rankd_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -83,13 +84,13 @@ func TestSubmitDoesNotWaitForACompiler(t *testing.T) {
 		}
 	}
 	submitted := make(chan struct{})
-	e.Submit(rankd.Request{UserID: 1}, func(*rankd.Answer, error) {
-		e.Submit(rankd.Request{Plan: "typed", UserID: 1}, count)
+	e.Submit(context.Background(), rankd.Request{UserID: 1}, func(*rankd.Answer, error) {
+		e.Submit(context.Background(), rankd.Request{Plan: "typed", UserID: 1}, count)
 		close(submitted)
 	})
 	<-submitted
 	<-c.began
-	e.Submit(rankd.Request{UserID: 1}, count)
+	e.Submit(context.Background(), rankd.Request{UserID: 1}, count)
 	assert.Equal(t, 3, <-answered, "the loop does not wait for the compiler")
 	close(c.finished)
 	assert.Equal(t, 4, <-answered)
@@ -100,7 +101,7 @@ func TestCloseWaitsForACompiler(t *testing.T) {
 	c := newSlowCompiler()
 	e := open(t, rankd.Options{Plans: typedPlan(), Compiler: c})
 	answered := make(chan error, 1)
-	e.Submit(rankd.Request{Plan: "typed", UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
+	e.Submit(context.Background(), rankd.Request{Plan: "typed", UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
 	<-c.began
 	closed := make(chan error)
 	go func() { closed <- e.Close() }()

@@ -41,6 +41,8 @@ type Engine struct {
 	loads        loads
 	stopEmbedded func() // nil if no server was started
 
+	lateAnswer time.Duration // see the constant
+
 	calls  sync.Pool     // of *call
 	asked  atomic.Uint64 // requests that a sample was drawn from
 	closed sync.Once
@@ -56,7 +58,7 @@ func Open(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rankd: options: %w", err)
 	}
-	e := &Engine{options: o, clock: clock.NewReal()}
+	e := &Engine{options: o, clock: clock.NewReal(), lateAnswer: lateAnswer}
 	if err := e.open(); err != nil {
 		if e.stopEmbedded != nil {
 			e.stopEmbedded()
@@ -200,90 +202,106 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	}
 }
 
-// Rank runs a request and waits for its answer. The error is an *Error. When ctx ends first,
-// Rank returns at once, and the request starts no further nodes. A callback of an engine and
-// the body of a task must not call Rank: the error is then of class ErrCallback.
+// Rank runs a request and waits for its answer. The error is an *Error. When ctx is cancelled, Rank returns at once,
+// and the request starts no further nodes. A deadline of ctx is the request's, too: Rank returns the engine's error,
+// with its node and trace, and at most 50 ms later than ctx ends. A callback of an engine and the body of a task
+// must not call Rank: the error is then of class ErrCallback.
 func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 	if inCallback() {
 		return nil, &Error{RequestID: r.ID, Text: textRun,
 			Detail: "Rank waits, so a callback or a body must use Submit", causes: []error{ErrCallback}}
 	}
-	if ctx.Err() != nil {
-		return nil, cancelled(r.ID, ctx)
-	}
-	shortened := false // the context's deadline is the request's
-	if end, ok := ctx.Deadline(); ok {
-		if left := max(time.Until(end), 1); r.Timeout == 0 || left < r.Timeout {
-			r.Timeout, shortened = left, true
-		}
-	}
 	w := &rankWait{done: make(chan struct{})}
-	if r.Abandoned == nil {
-		r.Abandoned = &w.abandoned
-	}
-	if err := e.Start(&r, w.deliver); err != nil {
-		w.deliver(nil, err)
+	if err := e.Start(ctx, r, w.deliver); err != nil {
+		return nil, err
 	}
 	select {
 	case <-w.done:
-		if w.err == nil {
-			return w.answer, nil
-		}
-		if shortened && errors.Is(w.err, ErrTimeout) {
-			w.err.causes = append(w.err.causes, context.DeadlineExceeded)
-		}
-		return nil, w.err
 	case <-ctx.Done():
-		r.Abandoned.Store(true)
-		return nil, cancelled(r.ID, ctx)
+		if !w.outlasts(ctx, e.lateAnswer) {
+			return nil, cancelled(r.ID, ctx)
+		}
 	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w.answer, nil
 }
+
+// lateAnswer is how long Rank waits for the engine's error when the deadline of its context has passed: both come at the same instant.
+const lateAnswer = 50 * time.Millisecond
 
 // rankWait is one goroutine's wait for an answer.
 type rankWait struct {
-	done      chan struct{} // closed when answer and err are there
-	answer    *Answer
-	err       *Error
-	abandoned atomic.Bool
+	done   chan struct{} // closed when answer and err are there
+	answer *Answer
+	err    error
 }
 
 func (w *rankWait) deliver(a *Answer, err error) {
-	if err != nil {
-		w.err = err.(*Error) // as Submit promises
-	}
-	w.answer = a
+	w.answer, w.err = a, err
 	close(w.done)
 }
 
+// outlasts reports whether the outcome comes within that time of the deadline of ctx, which has ended. It does not wait if ctx was
+// cancelled.
+func (w *rankWait) outlasts(ctx context.Context, by time.Duration) bool {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return false
+	}
+	timer := time.NewTimer(by)
+	defer timer.Stop()
+	select {
+	case <-w.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
 // Submit starts a request and returns. It calls done exactly once, never inside Submit, with an
-// answer or an *Error. With the Reactor model done runs on the loop, so it must not block. With
+// answer or an *Error. When ctx ends, the request starts no further nodes, and its error is of class ErrAbandoned or, if the
+// deadline of ctx has passed, ErrTimeout. With the Reactor model done runs on the loop, so it must not block. With
 // every model it must not call Rank, Close, Shutdown or Metrics. A panic of done is logged, and
 // harms nothing else. runtime.Goexit on the loop (t.FailNow in a test, and so package require) ends
-// the process.
-func (e *Engine) Submit(r Request, done func(*Answer, error)) {
-	if err := e.Start(&r, done); err != nil {
+// the process. Submit panics if done is nil.
+func (e *Engine) Submit(ctx context.Context, r Request, done func(*Answer, error)) {
+	if err := e.Start(ctx, r, done); err != nil {
 		go e.deliver(done, nil, err)
 	}
 }
 
 // Start is Submit for a caller that takes a refusal at once, which costs no goroutine: either it returns an *Error and
-// never calls done, or it returns nil, and done is called as by Submit. It reads r before it returns.
+// never calls done, or it returns nil, and done is called as by Submit.
 //
 // A plan that no request has named before is first loaded on a goroutine of its own, because that takes long and a
 // callback may call Start on the loop.
-func (e *Engine) Start(r *Request, done func(*Answer, error)) error {
-	arrived := e.clock.Now()
+func (e *Engine) Start(ctx context.Context, r Request, done func(*Answer, error)) error {
+	if done == nil {
+		panic("rankd: the callback of a request is nil")
+	}
+	if ctx.Err() != nil {
+		return cancelled(r.ID, ctx)
+	}
+	c := e.calls.Get().(*call)
+	c.id, c.done, c.run.Context, c.run.Arrived = r.ID, done, ctx, e.clock.Now()
+	if end, ok := ctx.Deadline(); ok {
+		if left := max(time.Until(end), 1); r.Timeout == 0 || left < r.Timeout {
+			r.Timeout, c.shortened = left, true
+		}
+	}
 	if graph, err, ok := e.loaded(r.Plan); ok {
-		return e.start(r, graph, err, arrived, done)
+		return c.start(&r, graph, err)
 	}
 	if !e.loads.begin() {
+		c.free()
 		return runError(r.ID, scheduler.ErrShuttingDown, nil)
 	}
-	later := *r // so that only this branch moves the request to the heap
+	later := r // so that only this branch moves the request to the heap
 	go func() {
 		defer e.loads.end()
 		graph, err := e.library.Get(later.Plan)
-		if err := e.start(&later, graph, err, arrived, done); err != nil {
+		if err := c.start(&later, graph, err); err != nil {
 			e.deliver(done, nil, err)
 		}
 	}()
@@ -292,19 +310,16 @@ func (e *Engine) Start(r *Request, done func(*Answer, error)) error {
 
 // start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
 // is no plan. The error is an *Error, and done is then never called.
-func (e *Engine) start(r *Request, graph *plan.Graph, planErr error, arrived clock.Time, done func(*Answer, error)) error {
-	c := e.calls.Get().(*call)
-	c.id, c.done = r.ID, done
-	if err := c.prepare(r, graph, planErr, arrived); err != nil {
+func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
+	if err := c.prepare(r, graph, planErr); err != nil {
 		c.free()
 		return err
 	}
-	c.run.Arrived, c.run.Abandoned = arrived, r.Abandoned
 	if graph == nil {
 		c.answerWithoutPlan()
 		return nil
 	}
-	if err := e.scheduler.Submit(&c.run, c.deliverFn); err != nil {
+	if err := c.engine.scheduler.Submit(&c.run, c.deliverFn); err != nil {
 		c.free()
 		return runError(r.ID, err, graph)
 	}
@@ -322,13 +337,14 @@ type call struct {
 	explain   Explain
 	traced    bool // the request asked for its trace
 	sampled   bool // the engine's sink gets a recording
+	shortened bool // the deadline is that of the caller's context
 	done      func(*Answer, error)
 	deliverFn func(*scheduler.Result) // the method deliver, bound once
 }
 
 // prepare checks the request and fills in run.
-func (c *call) prepare(r *Request, graph *plan.Graph, planErr error, arrived clock.Time) error {
-	e := c.engine
+func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
+	e, arrived := c.engine, c.run.Arrived
 	if r.UserID < 1 || r.UserID > request.UserIDMax {
 		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
 			Detail: fmt.Sprintf("user_id must be an integer from 1 to %d, got %d", int64(request.UserIDMax), r.UserID)}
@@ -443,7 +459,7 @@ func (c *call) deliver(result *scheduler.Result) {
 	e, id, done := c.engine, c.id, c.done
 	recording, elapsed := c.recording(result), e.ended(result).Sub(c.run.Arrived)
 	if result.Err != nil {
-		failed := runError(id, result.Err, c.run.Graph)
+		failed := c.failed(result.Err)
 		failed.Elapsed, failed.QueueDelay, failed.recording = elapsed, result.QueueDelay, recording
 		c.free()
 		e.deliver(done, nil, failed)
@@ -462,6 +478,18 @@ func (c *call) deliver(result *scheduler.Result) {
 	e.deliver(done, a, nil)
 }
 
+// failed returns the *Error for the error of a run.
+func (c *call) failed(err error) *Error {
+	if err == scheduler.ErrAbandoned {
+		return cancelled(c.id, c.run.Context)
+	}
+	e := runError(c.id, err, c.run.Graph)
+	if c.shortened && errors.Is(e, ErrTimeout) {
+		e.causes = append(e.causes, context.DeadlineExceeded, context.Cause(c.run.Context))
+	}
+	return e
+}
+
 // deliver calls the callback of a request, on the loop or on any other goroutine. It logs a panic
 // of done. inCallback looks for this function by its name.
 func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
@@ -475,7 +503,7 @@ func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
 
 func (c *call) free() {
 	c.run, c.id, c.done = scheduler.Execution{}, "", nil
-	c.explain, c.traced, c.sampled = Explain{}, false, false
+	c.explain, c.traced, c.sampled, c.shortened = Explain{}, false, false, false
 	c.engine.calls.Put(c)
 }
 

@@ -38,7 +38,7 @@ var (
 	ErrClosed = scheduler.ErrShuttingDown
 	// ErrOverloaded: Options.MaxInflight requests run and Options.MaxQueue wait, so this one was refused at once.
 	ErrOverloaded = scheduler.ErrOverloaded
-	// ErrAbandoned: Request.Abandoned was set before the request had ended.
+	// ErrAbandoned: the context of the request was cancelled before the request had ended.
 	ErrAbandoned = scheduler.ErrAbandoned
 	// ErrCallback: the caller is a callback of an engine or the body of a task, which must not
 	// wait for an engine.
@@ -198,12 +198,10 @@ func (e *Engine) UnknownPlan(requestID, plan string) *Error {
 // cancelled returns the *Error for a request whose context has ended.
 func cancelled(id string, ctx context.Context) *Error {
 	cause := context.Cause(ctx)
-	e := &Error{RequestID: id, Text: textCancelled, Detail: cause.Error(), causes: []error{cause, ctx.Err()}}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		e.Text = textRequestDeadline
-		e.causes = append(e.causes, ErrTimeout, ErrRequestDeadline)
+		return &Error{RequestID: id, Text: textRequestDeadline, Detail: cause.Error(), causes: []error{cause, ctx.Err(), ErrTimeout, ErrRequestDeadline}}
 	}
-	return e
+	return &Error{RequestID: id, Text: textCancelled, Detail: cause.Error(), causes: []error{cause, ctx.Err(), ErrAbandoned}}
 }
 
 // runError returns the *Error for an error of the scheduler: the text tells the kind of

@@ -121,7 +121,7 @@ func ExampleEngine_Submit() {
 	}
 	defer e.Close()
 	done := make(chan string)
-	e.Submit(rankd.Request{Plan: "no_such_plan", UserID: 1}, func(a *rankd.Answer, err error) {
+	e.Submit(context.Background(), rankd.Request{Plan: "no_such_plan", UserID: 1}, func(a *rankd.Answer, err error) {
 		if err != nil {
 			go func() { done <- "failed" }() // the callback runs on the loop and must not block
 			return

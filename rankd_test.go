@@ -378,7 +378,7 @@ func TestRequestErrors(t *testing.T) {
 				assert.Contains(t, err.Error(), tt.text)
 
 				done := make(chan error, 2)
-				e.Submit(tt.request, func(a *rankd.Answer, err error) { done <- err })
+				e.Submit(context.Background(), tt.request, func(a *rankd.Answer, err error) { done <- err })
 				assert.ErrorIs(t, <-done, tt.class)
 			})
 		}
@@ -680,13 +680,13 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 				e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plan: "gated",
 					Plans: plans(map[string]string{"gated": gated, "plain": threeRows})})
 				answered := make(chan error, 1)
-				e.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
+				e.Submit(context.Background(), rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
 				<-g.entered
 				closed := make(chan error, 1)
 				go func() { closed <- e.Close() }()
 				require.Eventually(t, func() bool { // intake stops first; until then requests are answered
 					probed := make(chan error, 1)
-					e.Submit(rankd.Request{Plan: "plain", UserID: 1}, func(_ *rankd.Answer, err error) { probed <- err })
+					e.Submit(context.Background(), rankd.Request{Plan: "plain", UserID: 1}, func(_ *rankd.Answer, err error) { probed <- err })
 					return errors.Is(<-probed, rankd.ErrClosed)
 				}, 10*time.Second, time.Millisecond)
 				close(g.opened)
@@ -699,7 +699,7 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 				g := newGate()
 				e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
 				answered := make(chan error, 1)
-				e.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
+				e.Submit(context.Background(), rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
 				<-g.entered
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
@@ -756,7 +756,7 @@ func TestCallbacksMustNotWait(t *testing.T) {
 					metrics                error
 				}
 				done := make(chan seen, 1)
-				e.Submit(test.request, func(*rankd.Answer, error) {
+				e.Submit(context.Background(), test.request, func(*rankd.Answer, error) {
 					var got seen
 					defer func() {
 						got.metrics, _ = recover().(error)
@@ -784,7 +784,7 @@ func TestPanicInACallbackIsLogged(t *testing.T) {
 			t.Run(string(model)+test.name, func(t *testing.T) {
 				var log syncBuffer
 				e := open(t, rankd.Options{Model: model, Synthetic: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-				e.Submit(test.request, func(*rankd.Answer, error) { panic("boom") })
+				e.Submit(context.Background(), test.request, func(*rankd.Answer, error) { panic("boom") })
 				require.Eventually(t, func() bool { return strings.Contains(log.String(), "boom") }, 10*time.Second, time.Millisecond)
 				_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
 				assert.NoError(t, err)
@@ -878,7 +878,7 @@ func TestMetricsOfAbandonedWork(t *testing.T) {
 	})})
 	failed := make(chan error)
 	for _, plan := range []string{"late", "early"} {
-		e.Submit(rankd.Request{UserID: 1, Plan: plan}, func(_ *rankd.Answer, err error) { go func() { failed <- err }() })
+		e.Submit(context.Background(), rankd.Request{UserID: 1, Plan: plan}, func(_ *rankd.Answer, err error) { go func() { failed <- err }() })
 		<-entered
 	}
 	ended, end := context.WithCancel(t.Context())

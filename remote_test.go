@@ -259,7 +259,7 @@ func TestRemoteRequestsEnd(t *testing.T) {
 		<-gone
 
 		failed := make(chan error, 1)
-		e.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { failed <- err })
+		e.Submit(context.Background(), rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { failed <- err })
 		<-begun
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

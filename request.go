@@ -3,7 +3,6 @@ package rankd
 import (
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/plan/expr"
@@ -42,11 +41,6 @@ type Request struct {
 	// Require names nodes of the plan by their ids or labels (the common parameter "trace"). If such a node fails, or lacks
 	// rows, the request fails, though the plan would go on without it. The plan waits for it even if it is optional.
 	Require []string
-
-	// Abandoned may be set by the caller when it no longer wants the answer, at any time and on any goroutine. The
-	// request then starts no further node and fails with ErrAbandoned. Rank sets it when its context ends. Nil means that the
-	// caller waits to the end.
-	Abandoned *atomic.Bool
 
 	// Of a request that ParseRequest has made. Context and Params come on top.
 	parsed    expr.Params

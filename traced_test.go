@@ -2,6 +2,7 @@ package rankd_test
 
 import (
 	"cmp"
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -46,7 +47,7 @@ func TestTracesOfManyRequests(t *testing.T) {
 					r.Timeout = time.Duration(1 + rng.IntN(int(20*time.Millisecond)))
 				}
 				answered.Add(1)
-				e.Submit(r, func(*rankd.Answer, error) { answered.Done() })
+				e.Submit(context.Background(), r, func(*rankd.Answer, error) { answered.Done() })
 			}
 			answered.Wait()
 			require.NoError(t, e.Close())

@@ -37,7 +37,7 @@ var (
 	errPort    = errors.New("host is missing, or port is not a number from 1 to 65535")
 	errHost    = errors.New("host must be a host name or an IP address")
 	errDB      = errors.New("the database must be a number from 0 to 65536, once: after the host or as db=")
-	errSocket  = errors.New("a unix socket needs an absolute path: unix:///path/to/redis.sock")
+	errSocket  = errors.New("a unix socket needs an absolute path without %, ? and #: unix:///path/to/redis.sock")
 	errQuery   = errors.New("after ? there are db, username, password, password_file and password_env, each at most once")
 	errTwice   = errors.New("the user or the password is given twice")
 	errUser    = errors.New("a username needs a password: user:password@, password_file= or password_env=")
@@ -124,16 +124,17 @@ func (s *Server) setSocket(u *url.URL) error {
 	if u.Host != "" || !path.IsAbs(u.Path) || strings.HasSuffix(u.Path, "/") || !validSocket(u.Path) {
 		return errSocket
 	}
-	s.Socket = u.Path
+	s.Socket = "/" + strings.TrimLeft(u.Path, "/") // unix://h would have a host
 	return nil
 }
 
 // socketMaxBytes is the longest path of a unix socket that every system takes.
 const socketMaxBytes = 103
 
-// validSocket reports whether a socket can have the path.
+// validSocket reports whether a socket can have the path. Its address is read as a URL again, so it has no character that means
+// something there.
 func validSocket(path string) bool {
-	return path != "" && path[0] == '/' && len(path) <= socketMaxBytes && !strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return path != "" && path[0] == '/' && len(path) <= socketMaxBytes && !strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("%?#", r) })
 }
 
 // setDatabase reads the number of the database, which must not be set yet.

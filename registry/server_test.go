@@ -39,6 +39,7 @@ func TestParseServer(t *testing.T) {
 		"unix:///run/redis.sock":      {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
 		"unix:/run/redis.sock":        {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
 		"unix:///a%20b":               {registry.Server{Socket: "/a b"}, "unix:/a b"},
+		"unix:////run/r":              {registry.Server{Socket: "/run/r"}, "unix:/run/r"},
 		"unix://u:p@/run/r?db=2": {registry.Server{Socket: "/run/r", Username: "u", Password: secret("p"), Database: 2, HasDatabase: true},
 			"unix:/run/r"},
 		"unix:///run/r?username=u&password=p": {registry.Server{Socket: "/run/r", Username: "u", Password: secret("p")}, "unix:/run/r"},
@@ -105,6 +106,9 @@ func TestParseServerErrors(t *testing.T) {
 		"unix://":                                  "a unix socket needs an absolute path",
 		"unix:///run/":                             "a unix socket needs an absolute path",
 		"unix:///a%00b":                            "a unix socket needs an absolute path",
+		"unix:///a%2520b":                          "a unix socket needs an absolute path without %",
+		"unix:///a%3Fdb=1":                         "a unix socket needs an absolute path without %",
+		"unix:///a%23b":                            "a unix socket needs an absolute path without %",
 		"unix:c4n4ry":                              "malformed",
 		"unix:///" + strings.Repeat("x", 120):      "a unix socket needs an absolute path",
 		"redis://u:c4n4ry@h/1/2":                   "the database must be a number",
@@ -121,7 +125,7 @@ func TestParseServerErrors(t *testing.T) {
 }
 
 func FuzzParseServer(f *testing.F) {
-	for _, seed := range []string{"h:1", "redis://u:p@h:1/2?db=3", "unix://u:p@/run/r.sock?db=2", "redis://h?password_env=A&username=b", "rediss://x"} {
+	for _, seed := range []string{"h:1", "redis://u:p@h:1/2?db=3", "unix://u:p@/run/r.sock?db=2", "uniX://0:0@//0", "uniX:////0", "unix:///a%2520b", "unix:///a%3Fdb=1", "redis://h?password_env=A&username=b", "rediss://x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -42,7 +42,7 @@ func (e *Endpoint) URL() *url.URL {
 	if e.Service.TLS {
 		u.Scheme = "https"
 	}
-	if at, err := url.Parse(e.Service.Path); err == nil && e.Service.Path != "" {
+	if at, err := url.ParseRequestURI(e.Service.Path); err == nil { // of "//a", url.Parse would take a as a host
 		u.Path, u.RawPath, u.RawQuery = at.Path, at.RawPath, at.RawQuery
 	}
 	return u

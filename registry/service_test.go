@@ -129,7 +129,7 @@ func TestServiceSecretsThatCannotBeRead(t *testing.T) {
 
 // Whatever the URL of a service is, its errors show nothing of it, and a good one is where requests go.
 func FuzzServiceURL(f *testing.F) {
-	for _, url := range []string{"http://h", "https://h:8443/a/b?c=d", "http://u:p@h", "http://[::1]:80/", "h", "http://h/%zz", "http://h:0"} {
+	for _, url := range []string{"http://h", "https://h:8443/a/b?c=d", "http://u:p@h", "http://[::1]:80/", "h", "http://h/%zz", "http://h:0", "http://h//a?b"} {
 		f.Add(url)
 	}
 	f.Fuzz(func(t *testing.T, url string) {

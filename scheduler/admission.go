@@ -120,10 +120,15 @@ func (a *Admission[T]) Next(now clock.Time) (*Waiting[T], error) {
 		return w, err
 	}
 	a.remove(w)
-	if r := w.Request; r.Abandoned != nil && r.Abandoned.Load() {
+	if err := abandoned(w.Request.Context, w.Arrived, w.Request.Deadline, now); err != nil {
 		a.Retract()
-		a.dropped++
-		return w, ErrAbandoned
+		if late, ok := err.(*TimeoutError); ok {
+			late.Waiting = true
+			a.expired++
+		} else {
+			a.dropped++
+		}
+		return w, err
 	}
 	a.running++
 	a.delays.Add(now.Sub(w.since))

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 
@@ -95,15 +96,15 @@ func TestADeadlinePassesInTheQueue(t *testing.T) {
 func TestAnAbandonedRequestIsNotLetIn(t *testing.T) {
 	admissionTest(t, 1, 3, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
 		first := b.start(sleep())
-		var gone atomic.Bool
+		asks, goes := context.WithCancel(t.Context())
 		var abandoned []*bubbleResult
 		for range 2 {
 			x := sleep()
-			x.Abandoned = &gone
+			x.Context = asks
 			abandoned = append(abandoned, b.start(x))
 		}
 		last := b.start(sleep())
-		gone.Store(true)
+		goes()
 		<-last.done
 		assert.Equal(t, ms(20), last.at)
 		require.NoError(t, last.Err)

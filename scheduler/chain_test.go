@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -114,9 +115,10 @@ func TestChainsSplit(t *testing.T) {
 func TestChainMeanwhile(t *testing.T) {
 	const length = 4 // a, b, c, d
 	type setup struct {
-		w   *handWorld
-		p   *pending
-		req *Execution
+		w    *handWorld
+		p    *pending
+		req  *Execution
+		goes context.CancelFunc // has the caller go
 	}
 	for _, c := range []struct {
 		name     string
@@ -159,7 +161,7 @@ func TestChainMeanwhile(t *testing.T) {
 			s.w.Loop.Post(func() { s.w.beginClose(0) })
 			s.w.Settle()
 		}, ran: "ab", wantErr: ErrShuttingDown, counts: Counts{Failed: 1, Cancelled: 1}},
-		{name: "abandoned", at: "b", during: func(s *setup) { s.req.Abandoned.Store(true) }, ran: "ab", wantErr: ErrAbandoned,
+		{name: "abandoned", at: "b", during: func(s *setup) { s.goes() }, ran: "ab", wantErr: ErrAbandoned,
 			counts: Counts{Failed: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -174,7 +176,7 @@ func TestChainMeanwhile(t *testing.T) {
 				return nil
 			}))
 			s.req = s.w.within(graph(t, tasks, "d", steps(length, c.more)...), c.request)
-			s.req.Abandoned = new(atomic.Bool)
+			s.req.Context, s.goes = context.WithCancel(t.Context())
 			s.p = s.w.start(s.req)
 			require.Equal(t, 1, s.w.finishAll())
 			require.NotNil(t, s.p.Result)

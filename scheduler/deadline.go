@@ -1,6 +1,9 @@
 package scheduler
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
@@ -32,4 +35,20 @@ func (s *State) CheckNodeStart(deadline, now clock.Time) error {
 		return s.late(ErrDeadlineBeforeStart, now, deadline)
 	}
 	return nil
+}
+
+// abandoned returns why nobody waits for the result of a request any more, or nil: ErrAbandoned, or an ErrRequestDeadline if it is the
+// context's own deadline that has passed, which an engine may see before its own clock says so.
+func abandoned(ctx context.Context, arrived, deadline, now clock.Time) error {
+	if ctx == nil {
+		return nil
+	}
+	switch err := ctx.Err(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return &TimeoutError{Kind: ErrRequestDeadline, Elapsed: now.Sub(arrived), Limit: cmp.Or(deadline, now).Sub(arrived)}
+	default:
+		return ErrAbandoned
+	}
 }

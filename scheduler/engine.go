@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
@@ -31,13 +30,11 @@ type Execution struct {
 	Required []int
 	// Record says how much to record of this run, in Result.Recording.
 	Record trace.Detail
-	// Context is the caller's: bodies derive theirs from it (task.Ctx.Context). Its end ends those; it does not end the
-	// request. Nil means that there is none.
+	// Context is the caller's: bodies derive theirs from it (task.Ctx.Context). Once it has ended, the request starts no
+	// further node: it fails with ErrAbandoned, or with ErrRequestDeadline if the context's deadline has passed. The engine
+	// itself only polls it, and arms no timer: Deadline should not be later than the context's. Nil means that the caller
+	// waits to the end.
 	Context context.Context
-	// Abandoned is set by a caller that no longer wants the result, at any time and on any
-	// goroutine. The request then starts no further node and fails with ErrAbandoned. Nil means
-	// that the caller waits to the end.
-	Abandoned *atomic.Bool
 }
 
 // Check returns an error if an engine of that registry cannot run x: ErrNoPlan or

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -22,11 +23,11 @@ type poolBody struct {
 
 	// The worker reads these facts about the request. They are set at the submission.
 	graph       *plan.Graph
-	index       int          // of the first node
-	deadline    clock.Time   // of the request
-	failed      *atomic.Bool // the request has failed; nil: run regardless
-	abandoned   *atomic.Bool // may be nil
-	notes       *notes       // nil: the request wants to know nothing of its nodes
+	index       int             // of the first node
+	deadline    clock.Time      // of the request
+	failed      *atomic.Bool    // the request has failed; nil: run regardless
+	context     context.Context // Execution.Context; may be nil
+	notes       *notes          // nil: the request wants to know nothing of its nodes
 	nodeTimeout time.Duration
 
 	ended    clock.Time   // of the work; zero if no node ran
@@ -60,7 +61,7 @@ func (b *poolBody) start(n *nodeRun) error {
 	b.worked.Store(false)
 	length := 1
 	if r.mode != OffloadAll {
-		b.failed, b.abandoned, b.notes = r.failed, r.state.abandoned, r.state.notes
+		b.failed, b.context, b.notes = r.failed, r.req.Context, r.state.notes
 		if n.chained {
 			length = int(n.profile.nodes[b.index].length)
 		}
@@ -122,7 +123,7 @@ func (b *poolBody) work() {
 // stops reports, after a step, whether the rest of the chain does not run: the node that has ended
 // was late, or nobody waits for the result any more.
 func (b *poolBody) stops(n *nodeRun, now clock.Time) bool {
-	return n.ctx.Deadline.Passed(now) || n.cancel.Cancelled() || b.failed.Load() || b.abandoned != nil && b.abandoned.Load()
+	return n.ctx.Deadline.Passed(now) || n.cancel.Cancelled() || b.failed.Load() || b.context != nil && b.context.Err() != nil
 }
 
 // done is the hand-back, on the loop.
@@ -190,7 +191,7 @@ func (b *poolBody) free() {
 	if cap(b.steps) > keepSteps {
 		b.steps = nil
 	}
-	b.node, b.graph, b.failed, b.abandoned, b.notes = nil, nil, nil, nil, nil
+	b.node, b.graph, b.failed, b.context, b.notes = nil, nil, nil, nil, nil
 	b.engine.freePoolBodies.put(b)
 }
 

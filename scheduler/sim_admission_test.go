@@ -1,8 +1,8 @@
 package scheduler
 
 import (
+	"context"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,11 +21,11 @@ func (w *simWorld) drawAbandoned(q *simRequest) {
 	if w.cfg.maxInflight == 0 || w.crowding.Float64() < 0.8 {
 		return
 	}
-	q.abandoned = new(atomic.Bool)
-	q.req.Abandoned = q.abandoned
+	ctx, goes := context.WithCancel(context.Background())
+	q.req.Context = ctx
 	w.sim.After(time.Duration(w.crowding.Int64N(int64(20*time.Millisecond))), func() {
 		w.logf("the caller of %d goes away", q.user)
-		q.abandoned.Store(true)
+		goes()
 	})
 }
 

@@ -126,7 +126,7 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	case errors.Is(err, ErrShuttingDown):
 		return w.closing
 	case errors.Is(err, ErrAbandoned):
-		return q.abandoned != nil && q.abandoned.Load()
+		return q.req.Context != nil && q.req.Context.Err() != nil
 	case errors.Is(err, ErrNotLetIn) && len(q.begun) > 0:
 		return false
 	case errors.As(err, &late):

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing/fstest"
 	"time"
 
@@ -275,7 +274,6 @@ type simRequest struct {
 	faults     map[int][]fault // replies that servers did not mean, by node
 	refused    bool            // submitted after the engine was told to close
 	overloaded bool            // the engine has refused it at once
-	abandoned  *atomic.Bool    // nil: its caller waits to the end
 	answers    int
 	outputs    []rowset.RowSet // of the answer
 	digest     uint64          // of outputs

@@ -26,6 +26,13 @@ func TestSimulation(t *testing.T) {
 		replay(t, uint64(*simSeed))
 		return
 	}
+	t.Run("seeds that once failed", func(t *testing.T) {
+		t.Parallel()
+		lab := openSimLab(t)
+		for _, seed := range []uint64{82951, 607836, 842715} { // a trace of which only the first events fitted
+			assert.NoError(t, lab.run(seed, nil), "seed %d", seed)
+		}
+	})
 	var next atomic.Int64
 	next.Store(*simFirst)
 	end := *simFirst + *simSeeds

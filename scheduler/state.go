@@ -1,8 +1,8 @@
 package scheduler
 
 import (
+	"context"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -37,12 +37,12 @@ const (
 // only values that stay from Begin to Release, and Note writes an entry that belongs to its
 // node. The goroutine that runs a node may call these three beside the others.
 type State struct {
-	graph     *plan.Graph
-	arrived   clock.Time
-	deadline  clock.Time   // of the request; zero: none
-	abandoned *atomic.Bool // Execution.Abandoned; may be nil
-	notes     *notes       // what the request wants to know of its nodes; nil: nothing
-	nodes     []nodeState
+	graph    *plan.Graph
+	arrived  clock.Time
+	deadline clock.Time      // of the request; zero: none
+	context  context.Context // Execution.Context; may be nil
+	notes    *notes          // what the request wants to know of its nodes; nil: nothing
+	nodes    []nodeState
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
 	readyQueue []int32
@@ -70,7 +70,7 @@ type nodeState struct {
 // Begin prepares s for a request that arrived at that time, reusing its memory.
 func (s *State) Begin(e *Execution, arrived clock.Time) {
 	s.Reset(e.Graph, arrived, e.Deadline)
-	s.abandoned, s.required = e.Abandoned, e.Required
+	s.context, s.required = e.Context, e.Required
 	s.notes = notesFor(e)
 }
 
@@ -97,7 +97,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil, nil
+	s.graph, s.context, s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil, nil, nil
 }
 
 // Next hands out the next node to start and counts it as in flight. It returns false if none is
@@ -117,16 +117,15 @@ func (s *State) Next(now clock.Time) (node int, ok bool) {
 // deadline has passed, the request fails. An engine asks it again about a node that it has kept
 // since Next.
 func (s *State) MayStart(now clock.Time) bool {
-	switch {
-	case s.err != nil:
-	case s.abandoned != nil && s.abandoned.Load():
-		s.Abort(-1, ErrAbandoned)
-	case s.deadline.Passed(now):
-		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
-	default:
-		return true
+	if s.err != nil {
+		return false
 	}
-	return false
+	if err := abandoned(s.context, s.arrived, s.deadline, now); err != nil {
+		s.Abort(-1, err)
+	} else if s.deadline.Passed(now) {
+		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
+	}
+	return s.err == nil
 }
 
 // Rows returns how many active rows a node will read. An engine calls it before Gather.

@@ -121,9 +121,10 @@ func TestEachClass(t *testing.T) {
 			few.End()
 			late := func(q *serve.Query) { user("rows")(q); q.Timeout = time.Millisecond }
 			expect(serve.Timeout, late) // in the queue
-			waiting, waited := w.start(user("rows"))
+			ctx, abandon := context.WithCancel(context.Background())
+			waiting, waited := w.start(func(q *serve.Query) { user("rows")(q); q.Context = ctx })
 			expect(serve.Overloaded, user("rows"))
-			waiting.Abandon()
+			abandon()
 			close(w.gate.opened)
 			<-ran
 			<-waited
@@ -273,7 +274,14 @@ func TestAQueryIsUsedAgain(t *testing.T) {
 	q := w.NewQuery(serve.RESP, func(*serve.Query) { done <- struct{}{} })
 	buffer := []byte(`{"user_id": 1, "request_id": "first"}`)
 	q.Caller, q.Body = root(t), buffer
-	q.Abandon() // of the use before
+	gone, goes := context.WithCancel(context.Background())
+	goes()
+	q.Context = gone
+	w.Ask(q)
+	<-done
+	assert.Equal(t, serve.Abandoned, q.Reply.Class)
+	q.Release()
+	q.Caller, q.Body = root(t), buffer
 	w.Ask(q)
 	copy(buffer, bytes.Repeat([]byte("!"), len(buffer)))
 	<-done
@@ -291,9 +299,10 @@ func TestAQueryIsUsedAgain(t *testing.T) {
 
 func TestAnAbandonedRequestEnds(t *testing.T) {
 	w := open(t, rankd.Options{Plan: "held"})
-	q, done := w.start(func(q *serve.Query) { q.User = []byte("1") })
+	ctx, abandon := context.WithCancel(context.Background())
+	q, done := w.start(func(q *serve.Query) { q.Context, q.User = ctx, []byte("1") })
 	<-w.gate.entered
-	q.Abandon()
+	abandon()
 	close(w.gate.opened)
 	<-done
 	assert.Contains(t, []string{"abandoned", "ok"}, q.Reply.Class.Label()) // The gate is the plan's last node.

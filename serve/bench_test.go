@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,7 +21,7 @@ func BenchmarkAsk(b *testing.B) {
 		r := rankd.Request{UserID: 1, ID: "r"}
 		done := func(*rankd.Answer, error) { answered <- struct{}{} }
 		for b.Loop() {
-			require.NoError(b, e.Start(&r, done))
+			require.NoError(b, e.Start(context.Background(), r, done))
 			<-answered
 		}
 	})

@@ -1,8 +1,9 @@
 package serve
 
 import (
+	"cmp"
+	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd"
@@ -13,9 +14,12 @@ import (
 // Query is one request on its way from a front through the service and back. A front uses it again for its next request, so that a
 // request allocates its answer and next to nothing else.
 //
-// One goroutine at a time: the front's until Ask, the service's until done, then the front's again. Any goroutine may call
-// Abandon.
+// One goroutine at a time: the front's until Ask, the service's until done, then the front's again.
 type Query struct {
+	// Context ends when nobody waits for the reply any more. The request then starts no further node. done is called all the same.
+	// Nil: the front waits to the end.
+	Context context.Context
+
 	// The front says what it knows. The service keeps nothing of the slices once Ask has returned.
 
 	Caller    *access.Caller // who asks; nil: the request is refused as Unauthenticated
@@ -36,14 +40,13 @@ type Query struct {
 	// Reply is the outcome, from the call of done to the next Ask or Release.
 	Reply Reply
 
-	service   *Service
-	front     Front
-	done      func(*Query)
-	finishFn  func(*rankd.Answer, error) // the method finish, bound once
-	plan      *plan
-	request   rankd.Request
-	trace     traceID
-	abandoned atomic.Bool
+	service  *Service
+	front    Front
+	done     func(*Query)
+	finishFn func(*rankd.Answer, error) // the method finish, bound once
+	plan     *plan
+	request  rankd.Request
+	trace    traceID
 }
 
 // NewQuery returns a query of a front. done is called once for each Ask. With a Reactor engine it runs on the loop, so it must not block.
@@ -56,7 +59,6 @@ func (s *Service) NewQuery(f Front, done func(*Query)) *Query {
 // Ask starts the request that q describes. It calls q's done exactly once: before it returns if the request is refused, and otherwise
 // later. Any goroutine, the engine's loop too.
 func (s *Service) Ask(q *Query) {
-	q.abandoned.Store(false)
 	q.plan = &s.unknown
 	q.trace.set(q.TraceParent)
 	if c, err := q.start(); err != nil {
@@ -64,13 +66,10 @@ func (s *Service) Ask(q *Query) {
 	}
 }
 
-// Abandon says that nobody waits for the reply any more. The request then starts no further node. done is called all the same.
-func (q *Query) Abandon() { q.abandoned.Store(true) }
-
 // Release forgets the request and its reply, whose answer may be large. A front calls it before it keeps q for later.
 func (q *Query) Release() {
 	q.Caller, q.Plan, q.User, q.Body, q.RequestID, q.TraceParent = nil, nil, nil, nil, nil, nil
-	q.Timeout, q.Locate, q.Traced = 0, nil, false
+	q.Context, q.Timeout, q.Locate, q.Traced = nil, 0, nil, false
 	q.Reply, q.request, q.plan = Reply{}, rankd.Request{}, nil
 }
 
@@ -109,11 +108,10 @@ func (q *Query) start() (Class, *rankd.Error) {
 	if r.Timeout == 0 || q.Timeout != 0 && q.Timeout < r.Timeout {
 		r.Timeout = q.Timeout
 	}
-	r.Abandoned = &q.abandoned
 	if !q.Caller.Begin() {
 		return TooMany, refusal(TooMany, r.ID, "the caller has as many requests under way as he may have")
 	}
-	if err := s.engine.Start(r, q.finishFn); err != nil {
+	if err := s.engine.Start(cmp.Or(q.Context, context.Background()), *r, q.finishFn); err != nil {
 		q.Caller.End()
 		return ofEngine(err)
 	}

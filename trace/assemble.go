@@ -91,7 +91,7 @@ type call struct {
 	endpoint int
 	conn     int
 	lane     int
-	asked    time.Duration
+	asked    time.Duration // -1: nobody waited for it
 	resumed  time.Duration // -1: nobody went on with it
 }
 
@@ -237,6 +237,9 @@ func (a *assembly) replay() {
 				slice:    Slice{Kind: CallSlice, Node: node, Start: at, Commands: int(e.b), Sent: int(e.arg)},
 				endpoint: int(e.endpoint), conn: int(e.a), asked: -1, resumed: -1,
 			})
+			if a.nodes[node].awaiting {
+				a.ask(node)
+			}
 		case ReplyReceived:
 			a.reply(node, at, e)
 		case TimerFired:
@@ -308,6 +311,7 @@ func (a *assembly) suspend(node int, at time.Duration, e *event) {
 		state.asked = at
 		a.giveUp(node, state.stale, state.wokeAt)
 	}
+	a.ask(node)
 	await := Await{For: ForRedis, Start: at, End: at, Commands: int(e.b)}
 	switch {
 	case e.is(ofTimer):
@@ -348,10 +352,17 @@ func (a *assembly) wake(node int, at time.Duration) {
 		state.awaiting = false
 		n.Awaits[len(n.Awaits)-1].End = at
 	}
-	for _, c := range append(state.open, state.replied...) {
-		a.calls[c].asked = min(state.asked, a.calls[c].slice.Start)
-	}
 	state.stale, state.wokeAt = len(state.open), at
+}
+
+// ask gives the open calls of a node that waits for them the instant since when it does. A call without one has not been
+// waited for, as far as the events go.
+func (a *assembly) ask(node int) {
+	for _, c := range a.nodes[node].open {
+		if call := &a.calls[c]; call.asked < 0 {
+			call.asked = min(a.nodes[node].asked, call.slice.Start)
+		}
+	}
 }
 
 // giveUp ends the first n calls that a node has asked for and not got.

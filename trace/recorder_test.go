@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -172,6 +173,48 @@ func TestRecordingIsBounded(t *testing.T) {
 		r.Free()
 		assert.True(t, b.Unused(budgetChunk))
 	}
+}
+
+// Nobody waits for a call, as far as a trace goes, if the event that says so did not fit.
+func TestACallWhoseWaitWasDropped(t *testing.T) {
+	g, c := concatPlan(t), clock.NewReal()
+	waitless := 0
+	for sleeps := range 40 {
+		r := NewRecorder(c, NewBudget(budgetChunk))
+		r.Begin(Full, g, Reactor, "adaptive", c.Now())
+		r.Enter()
+		for node := range 2 {
+			r.Spawn(node, OnLoop, 0)
+			r.Start(node)
+			for range sleeps * (1 - node) { // of the first node
+				r.AwaitTimer(node, c.Now())
+				r.Fired(node, true, c.Now())
+				r.Resume(node)
+			}
+			for range 2 {
+				r.Sent(node, 0, 1, 1, 10, c.Now())
+				r.Sent(node, 0, 2, 1, 10, c.Now())
+				r.Await(node, 2)
+				r.Replied(node, 0, 1, 1, 10, 0)
+				r.Replied(node, 0, 2, 1, 10, 0)
+				r.Resume(node)
+			}
+			r.End(node, 0, Outcome{Rows: 1})
+		}
+		tr := r.Finish(nil).Trace()
+		require.NoError(t, tr.Check(), sleeps)
+		for _, track := range tr.Tracks[1:] {
+			waitless += len(track.Slices)
+		}
+		for _, f := range tr.Flows {
+			waited := func(a Await) bool { return a.Start >= f.Points[1].At && a.For == ForRedis }
+			if f.Kind == RedisFlow {
+				assert.True(t, slices.ContainsFunc(tr.Nodes[f.Node].Awaits, waited), "%d sleeps: %v", sleeps, f)
+				waitless--
+			}
+		}
+	}
+	assert.Positive(t, waitless)
 }
 
 // One request cannot have all that an engine may hold.

@@ -56,6 +56,7 @@ func TestAnswer(t *testing.T) {
 		{"level, ahead at 1", []Cell{reactor(64), pool(64, 0.95, 0.99, 1.02), reactor(1), pool(1, 0.4, 0.5, 0.6)}},
 		{"level at every point", []Cell{reactor(64), pool(64, 0.95, 0.99, 1.02), reactor(1), pool(1, 0.9, 1, 1.1)}},
 		{"a lead that the digits do not show", []Cell{reactor(64), pool(64, 0.997, 0.998, 0.999)}},
+		{"a lag that the digits do not show", []Cell{reactor(64), pool(64, 1.001, 1.002, 1.003)}},
 		{"interval ends at 1", []Cell{reactor(64), pool(64, 0.8, 0.9, 1)}},
 		{"one round", []Cell{reactor(64), closed("pool", 64, 6400, Estimate{Median: 0.1}), reactor(1), closed("pool", 1, 9000, Estimate{Median: 1})}},
 		{"interval from 0", []Cell{reactor(64), pool(64, 0, 0.5, 1.2)}},

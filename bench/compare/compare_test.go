@@ -147,6 +147,18 @@ func TestEstimate(t *testing.T) {
 	assert.Equal(t, []float64{6, 5, 4, 3, 2, 1}, values, "left as they are")
 	assert.Equal(t, 3.5, enough.Median)
 	assert.Equal(t, []float64{1, 6}, []float64{*enough.Low, *enough.High}, "six values: the least and the greatest")
+	for n, bounds := range map[int][]float64{9: {2, 8}, 12: {3, 10}, 20: {6, 15}} { // of 95 %, by the binomial distribution
+		values = values[:0]
+		for i := range n {
+			values = append(values, float64(i+1))
+		}
+		e := EstimateOf(values)
+		assert.Equal(t, bounds, []float64{*e.Low, *e.High}, n)
+		assert.Equal(t, float64(n+1)/2, e.Median, n)
+	}
+	assert.Equal(t, between(1./8, 1./4, 1./2), between(2, 4, 8).inverse())
+	assert.Equal(t, "±50%", between(5, 8, 12).Spread())
+	assert.Equal(t, "±75%", between(1, 4, 5).Spread())
 	assert.Equal(t, Estimate{}, EstimateOf(nil))
 	assert.Equal(t, []float64{2}, ratios([]float64{1, 4, 9}, []float64{0, 2}))
 }
@@ -173,6 +185,7 @@ func TestFindKnee(t *testing.T) {
 		{"Flattens", []float64{100, 190, 300, 320, 325}, []float64{10, 11, 14, 30, 61}, 4, true,
 			"e: the knee is at 4 in flight with 300 requests/s and a p99 of 14µs; at 16 in flight it is +8 % throughput for 4.4 times the p99 (61µs)"},
 		{"JustBelowNineTenths", []float64{100, 190, 292, 325}, []float64{1, 1, 1, 1}, 8, false, ""},
+		{"AtNineTenths", []float64{100, 180, 200}, []float64{1, 1, 1}, 2, true, ""},
 		{"Collapses", []float64{100, 300, 200, 50}, []float64{10, 12, 900, 5000}, 2, true,
 			"e: the knee is at 2 in flight with 300 requests/s and a p99 of 12µs; at 8 in flight it is -83 % throughput for 416.7 times the p99 (5ms)"},
 		{"StillRises", []float64{100, 200, 400}, []float64{10, 10, 11}, 4, false,

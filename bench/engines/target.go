@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/rankd/rankd"
@@ -73,7 +74,7 @@ type client struct {
 func (c *client) Send(user int64) {
 	r := c.request
 	r.UserID = user
-	c.engine.Submit(r, c.done)
+	c.engine.Submit(context.Background(), r, c.done)
 }
 
 // jsonClient keeps its texts and the callback, for the same reason.
@@ -92,7 +93,7 @@ func (c *jsonClient) Send(user int64) {
 		go c.answered(err) // never inside Send
 		return
 	}
-	c.engine.Submit(r, c.done)
+	c.engine.Submit(context.Background(), r, c.done)
 }
 
 func (c *jsonClient) finished(a *rankd.Answer, err error) {

@@ -26,8 +26,9 @@ func TestMeasure(t *testing.T) {
 		if len(order) > 2*len(callers)*(round+1) {
 			round++
 		}
-		drift := 10 * float64(round) // the machine slows down, for all alike
-		s := Sample{PerSecond: 1000 * float64(inFlight), CPU: 10 + drift + over[caller].CPU, P50: 30 + drift + over[caller].P50, P99: 400}
+		drift := 10 * float64(round)  // the machine slows down, for all alike
+		busy := 5 * float64(inFlight) // each load has its own figures
+		s := Sample{PerSecond: 1000 * float64(inFlight), CPU: 10 + drift + busy + over[caller].CPU, P50: 30 + drift + busy + over[caller].P50, P99: 400}
 		if caller == 3 {
 			s.P99 = 0
 		}
@@ -40,6 +41,7 @@ func TestMeasure(t *testing.T) {
 	assert.Len(t, progress, 6*4*2)
 	assert.Equal(t, 64_000.0, results[1].PerSecond.Median)
 	assert.Equal(t, 2.0, results[1].CPUOver.Median, "the drift is not in differences within a round")
+	assert.Equal(t, 50.0, *results[1].P50Over.Low)
 	assert.Equal(t, 50.0, *results[1].P50Over.High)
 
 	var verdicts []string

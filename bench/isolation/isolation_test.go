@@ -154,15 +154,21 @@ func TestCapacity(t *testing.T) {
 	for name, c := range map[string]struct {
 		latency time.Duration
 		failure string
+		sheds   float64 // above this rate of arrivals, and answers the rest at once; 0: never
 		want    float64
 	}{
-		"bears all":     {time.Microsecond, "", 64 * 63 / 64.},
-		"bears none":    {time.Second, "", 1},
-		"fails at once": {0, "no luck", 0},
+		"bears all":     {time.Microsecond, "", 0, 64 * 63 / 64.},
+		"bears none":    {time.Second, "", 0, 1},
+		"fails at once": {0, "no luck", 0, 0},
+		"sheds":         {time.Microsecond, "", 20, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := search{duration: time.Second, run: func(r *worker.Round) (*worker.Report, error) {
-				return &worker.Report{Elapsed: time.Second, Answered: 64, FirstError: c.failure, Latency: encoded(t, c.latency), Lag: encoded(t, 0)}, nil
+				report := &worker.Report{Elapsed: time.Second, Answered: 64, FirstError: c.failure, Latency: encoded(t, c.latency), Lag: encoded(t, 0)}
+				if c.sheds > 0 && r.Rate > c.sheds {
+					report.Shed = 1
+				}
+				return report, nil
 			}}
 			rate, err := s.capacity()
 			require.NoError(t, err)

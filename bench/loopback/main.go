@@ -234,7 +234,7 @@ func latencies(engine *rankd.Engine, addr string, n int) (request, plain time.Du
 	answered := make(chan error, 1)
 	for i := range n {
 		start := time.Now()
-		engine.Submit(rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) {
+		engine.Submit(context.Background(), rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) {
 			requests[i] = time.Since(start)
 			answered <- err
 		})

@@ -63,7 +63,7 @@ func TestMeasure(t *testing.T) {
 		switch {
 		case r.ServerPID == closed.PID:
 			assert.Equal(t, closed.addr(r.Front), r.Server)
-			return &worker.Report{Elapsed: time.Second, Latency: none, ServerCPU: time.Microsecond,
+			return &worker.Report{Elapsed: time.Second, Latency: none, ServerCPU: 3 * time.Microsecond,
 				Refused: &worker.Refusals{Count: 1, Latency: refusal}}, nil
 		case r.Rate == 0:
 			fronts = append(fronts, r.Front)
@@ -96,7 +96,7 @@ func TestMeasure(t *testing.T) {
 	assert.InDelta(t, 500, resp.RefusalP99.Median, 1)
 	assert.InDelta(t, 2000, resp.AnswerMax, 2)
 	assert.Equal(t, 7.0, resp.CPUAnswer.Median)
-	assert.Equal(t, 1.0, resp.CPURefusal.Median)
+	assert.Equal(t, 3.0, resp.CPURefusal.Median)
 	assert.Equal(t, 0.5, resp.CPUBusy.Median)
 	assert.Equal(t, [5]int64{12, 0, 6, 0, 30}, [5]int64{resp.Answered, resp.Late, resp.Refused, resp.Errors, resp.Unsent})
 	assert.Equal(t, [3]int64{12, 6, 6}, [3]int64{http.Answered, http.Late, http.Errors})
@@ -108,7 +108,7 @@ func TestMeasure(t *testing.T) {
 		"KEPT busy, resp: each of 12 requests that were let in answered within 100ms",
 		"MISSED busy, http: 12 of 18 requests that were let in did not answer within 100ms",
 		"http: the first request that failed: TIMEOUT",
-		"resp: goodput 1/s at 3 arrivals/s, 100% of the capacity of 1/s; a refusal takes 1.0 µs of CPU time, an answer 7.0 µs",
+		"resp: goodput 1/s at 3 arrivals/s, 100% of the capacity of 1/s; a refusal takes 3.0 µs of CPU time, an answer 7.0 µs",
 	} {
 		assert.Contains(t, out.String(), want)
 	}

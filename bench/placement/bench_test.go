@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func BenchmarkScenario(b *testing.B) {
 			var answered func(*rankd.Answer, error) // on the loop
 			send := func(now time.Time) {
 				sent = now
-				e.Submit(rankd.Request{UserID: 1, Plan: s.Name}, answered)
+				e.Submit(context.Background(), rankd.Request{UserID: 1, Plan: s.Name}, answered)
 			}
 			answered = func(_ *rankd.Answer, err error) {
 				now := time.Now()

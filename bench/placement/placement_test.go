@@ -144,6 +144,15 @@ func TestMeasure(t *testing.T) {
 	assert.ErrorContains(t, err, `no scenario "nope"`)
 }
 
+// Better is more requests a second, or less time.
+func TestBetter(t *testing.T) {
+	first := []sample{{perSecond: 300, p50: 4, figures: figures{CheapP99: 10}}}
+	than := []sample{{perSecond: 100, p50: 20, figures: figures{CheapP99: 20}}}
+	for key, want := range map[Figure]float64{PerSecond: 3, P50: 5, CheapP99: 2} {
+		assert.Equal(t, want, (&Scenario{Key: key}).better(first, than).Median, key)
+	}
+}
+
 // Another build takes part where a scenario has one plan, which it reads as text. Its engine tells no
 // figures of its own.
 func TestMeasureAnotherBuild(t *testing.T) {

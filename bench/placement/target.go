@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -102,7 +103,7 @@ func (c *client) Send(user int64) {
 	if r.Plan == large {
 		r.Scheduling = c.target.ask
 	}
-	c.target.engine.Submit(r, c.done)
+	c.target.engine.Submit(context.Background(), r, c.done)
 }
 
 func (c *client) finished(a *rankd.Answer, err error) {

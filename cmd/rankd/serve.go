@@ -113,7 +113,7 @@ func (s *server) join(p *slot) bool {
 	case p.err != nil:
 		p.done <- struct{}{}
 	default:
-		s.engine.Submit(p.request, p.finish)
+		s.engine.Submit(context.Background(), p.request, p.finish)
 	}
 	return true
 }

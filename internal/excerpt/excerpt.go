@@ -1,6 +1,7 @@
 // Package excerpt shortens texts that errors quote, so that no input makes an
-// error long. An excerpt shows at most [Limit] bytes of a text. It ends with a whole
-// character, an ellipsis and the length of the text.
+// error long. An excerpt shows at most [Limit] bytes of a text, which take at most twice as
+// many where characters are escaped. It ends with a whole character, an ellipsis and the
+// length of the text.
 //
 // Requests, plans, registries, command lines and Redis replies are input. The package
 // has functions only; any goroutine may call them.
@@ -15,32 +16,32 @@ import (
 // Limit is how many bytes of a text an error shows.
 const Limit = 200
 
-// Quote returns s as a Go string literal: `"abc"`. If s is longer than Limit it shows
+// Quote returns s as a Go string literal: `"abc"`. If s is too long it shows
 // the beginning and the length: `"abc…" (15000000 bytes)`.
 func Quote(s string) string {
-	if len(s) <= Limit {
-		return strconv.Quote(s)
+	if shown := head(s); len(shown) < len(s) {
+		return strconv.Quote(shown+ellipsis) + length(s)
 	}
-	return strconv.Quote(head(s)+ellipsis) + length(s)
+	return strconv.Quote(s)
 }
 
 // Text returns s on one line, without quotes. It escapes characters that are not
-// printable, as in a Go string literal. If s is longer than Limit it shows the beginning
+// printable, as in a Go string literal. If s is too long it shows the beginning
 // and the length: `abc… (15000000 bytes)`.
 func Text(s string) string {
-	if len(s) <= Limit {
-		return escape(s)
+	if shown := head(s); len(shown) < len(s) {
+		return escape(shown) + ellipsis + length(s)
 	}
-	return escape(head(s)) + ellipsis + length(s)
+	return escape(s)
 }
 
-// Cut returns s as it is. If s is longer than Limit it shows the beginning and the
+// Cut returns s as it is. If s is too long it shows the beginning and the
 // length. Use it where a text stands alone and is escaped already, as in JSON.
 func Cut(s string) string {
-	if len(s) <= Limit {
-		return s
+	if shown := head(s); len(shown) < len(s) {
+		return shown + ellipsis + length(s)
 	}
-	return head(s) + ellipsis + length(s)
+	return s
 }
 
 // Name returns the name of a file as it is if it is short and printable, otherwise
@@ -54,14 +55,18 @@ func Name(s string) string {
 
 const ellipsis = "…"
 
-// head returns the first Limit bytes of s, or a few less so that it ends with a whole
-// character.
+// head returns as much of s as an excerpt shows.
 func head(s string) string {
-	end := Limit
-	for end > Limit-utf8.UTFMax && !utf8.RuneStart(s[end]) {
-		end--
+	escaped := 0
+	for end := 0; end < len(s); {
+		_, size := utf8.DecodeRuneInString(s[end:])
+		escaped += len(strconv.Quote(s[end:end+size])) - len(`""`)
+		if end+size > Limit || escaped > 2*Limit {
+			return s[:end]
+		}
+		end += size
 	}
-	return s[:end]
+	return s
 }
 
 func length(s string) string { return " (" + strconv.Itoa(len(s)) + " bytes)" }

@@ -57,8 +57,8 @@ func upper(i int) time.Duration {
 	return time.Duration((uint64(i%steps)+steps+1)<<exp - 1)
 }
 
-// Quantiles say how durations are distributed. Each is at most an eighth above the true one.
-// Immutable.
+// Quantiles say how durations are distributed. Each is at most an eighth above the true one, that of the
+// nearest rank, as in hdrhistogram. Immutable.
 type Quantiles struct {
 	Count               uint64
 	P50, P99, P999, Max time.Duration
@@ -76,15 +76,15 @@ func Of(hs ...*Histogram) Quantiles {
 		}
 		q.Max = max(q.Max, time.Duration(h.max.Load()))
 	}
-	at := func(part float64) time.Duration {
-		rank, seen := uint64(part*float64(max(q.Count, 1)-1)), uint64(0)
+	at := func(thousandths uint64) time.Duration {
+		rank, seen := (thousandths*q.Count+500)/1000, uint64(0)
 		for i, n := range counts {
-			if seen += n; seen > rank {
+			if seen += n; seen >= rank {
 				return min(upper(i), q.Max)
 			}
 		}
 		return q.Max
 	}
-	q.P50, q.P99, q.P999 = at(0.50), at(0.99), at(0.999)
+	q.P50, q.P99, q.P999 = at(500), at(990), at(999)
 	return q
 }

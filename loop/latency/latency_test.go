@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/loop/latency"
 )
@@ -31,10 +33,46 @@ func TestQuantilesAreAtMostAnEighthTooHigh(t *testing.T) {
 	assert.Equal(t, q, latency.Of(&h))
 	assert.EqualValues(t, len(all), q.Count)
 	assert.Equal(t, all[len(all)-1], q.Max)
-	for part, got := range map[float64]time.Duration{0.5: q.P50, 0.99: q.P99, 0.999: q.P999} {
-		want := all[int(part*float64(len(all)-1))]
+	for part, got := range map[int]time.Duration{500: q.P50, 990: q.P99, 999: q.P999} {
+		want := all[part*len(all)/1000-1]
 		assert.GreaterOrEqual(t, got, want, part)
 		assert.LessOrEqual(t, got, want+want/8+1, part)
+	}
+}
+
+// The quantiles of few durations, some of them long, are those of hdrhistogram.
+func TestQuantilesAreNearestRanks(t *testing.T) {
+	const short, long = time.Microsecond, time.Second
+	want := hdrhistogram.New(1, int64(time.Hour), 1)
+	for n := 1; n <= 250; n++ {
+		for ofLong := range min(n, 8) + 1 {
+			var h latency.Histogram
+			want.Reset()
+			for range n - ofLong {
+				h.Add(short)
+			}
+			for range ofLong {
+				h.Add(long)
+			}
+			_ = want.RecordValues(int64(short), int64(n-ofLong))
+			_ = want.RecordValues(int64(long), int64(ofLong))
+			q := latency.Of(&h)
+			for percent, got := range map[float64]time.Duration{50: q.P50, 99: q.P99, 99.9: q.P999} {
+				require.Equal(t, time.Duration(want.ValueAtPercentile(percent)) >= long/2, got >= long/2, "%g %% of %d, %d of them long", percent, n, ofLong)
+			}
+		}
+	}
+}
+
+func TestHistogramsCountTogether(t *testing.T) {
+	var long, short latency.Histogram
+	long.Add(time.Second)
+	short.Add(time.Millisecond)
+	for _, q := range []latency.Quantiles{latency.Of(&long, &short), latency.Of(&short, &long)} {
+		assert.EqualValues(t, 2, q.Count)
+		assert.Equal(t, time.Second, q.Max)
+		assert.Equal(t, time.Second, q.P99)
+		assert.InEpsilon(t, time.Millisecond, q.P50, 1./8)
 	}
 }
 

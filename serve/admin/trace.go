@@ -46,15 +46,10 @@ func (t *tracer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answered := make(chan struct{})
 	q := t.service.NewQuery(serve.Admin, func(*serve.Query) { close(answered) })
 	ask := r.URL.Query()
-	q.Caller, q.Traced, q.Timeout = t.caller, true, traceTimeout
+	q.Context, q.Caller, q.Traced, q.Timeout = r.Context(), t.caller, true, traceTimeout
 	q.Plan, q.User, q.Body = []byte(ask.Get("plan")), []byte(ask.Get("user_id")), body
 	t.service.Ask(q)
-	select {
-	case <-answered:
-	case <-r.Context().Done():
-		q.Abandon()
-		<-answered
-	}
+	<-answered
 	ran := q.Reply.Trace()
 	if ran == nil {
 		t.fail(w, q.Reply)

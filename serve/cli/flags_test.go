@@ -110,7 +110,7 @@ func TestLocalAddresses(t *testing.T) {
 }
 
 func FuzzAddress(f *testing.F) {
-	for _, seed := range []string{"127.0.0.1:80", ":0", "off", "[::1]:1", "a:b:c", "x:99999"} {
+	for _, seed := range []string{"127.0.0.1:80", ":0", "off", "[::1]:1", "a:b:c", "x:99999", strings.Repeat("\xff", 128), strings.Repeat("\xff", 500)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

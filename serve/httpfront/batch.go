@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/request"
@@ -31,12 +30,10 @@ type batch struct {
 	timeout time.Duration
 	trace   []byte // of the head, which lasts as long as the batch
 
-	all       []*exchange
-	free      chan *exchange // exchanges not in use
-	line      chan *exchange // exchanges in use, in input order; has room for all
-	pending   abandoner      // the batch itself, for conn.asked
-	abandoned atomic.Bool    // no further line is asked
-	reading   sync.WaitGroup // the reader goroutine
+	all     []*exchange
+	free    chan *exchange // exchanges not in use
+	line    chan *exchange // exchanges in use, in input order; has room for all
+	reading sync.WaitGroup // the reader goroutine
 
 	partial int   // bytes that have come of a line which has not ended
 	held    int64 // what the batch counts of Options.MaxBodyBytes
@@ -71,7 +68,6 @@ func (x *exchange) batch() {
 		front: x.front, conn: x.conn, body: x.incoming, caller: x.caller, timeout: timeout, trace: x.head.trace(),
 		all: make([]*exchange, n), free: make(chan *exchange, n), line: make(chan *exchange, n),
 	}
-	b.pending = b
 	if !b.hold(batchBytes) {
 		b.hold(0)
 		x.refuse(manyBodies)
@@ -83,7 +79,6 @@ func (x *exchange) batch() {
 	}
 	x.unread = false
 	x.ctx.SetConnectionClose() // The body may turn out to be broken when this head has left.
-	x.conn.asked.Store(&b.pending)
 	b.reading.Go(b.read)
 
 	response := &x.ctx.Response
@@ -133,7 +128,7 @@ func (b *batch) read() {
 		doc, err := stream.Next()
 		lost := err != nil && !errors.As(err, new(*request.Error))
 		switch {
-		case err == io.EOF, b.abandoned.Load():
+		case err == io.EOF, b.conn.context.Err() != nil:
 			return
 		case lost && b.conn.leaves() && b.partial == 0: // The front drains.
 			return
@@ -154,7 +149,7 @@ func (b *batch) read() {
 // lost returns the reply behind the last line that could be read. Nobody needs the others if the client has gone.
 func (b *batch) lost(err error) serve.Reply {
 	if gone(err) {
-		b.abandon()
+		b.conn.abandon()
 	}
 	p := b.conn.bodyProblem()
 	if err == errManyBodies {
@@ -172,24 +167,13 @@ func (b *batch) fail(x *exchange, reply serve.Reply) {
 // ask asks the engine for a line. It reports false if the batch ends behind it: the token of its caller has been revoked.
 func (b *batch) ask(x *exchange, doc []byte, locate func(error) error) (goesOn bool) {
 	q := x.query
-	q.Body, q.Timeout, q.TraceParent, q.Locate = doc, b.timeout, b.trace, locate
+	q.Context, q.Body, q.Timeout, q.TraceParent, q.Locate = b.conn.context, doc, b.timeout, b.trace, locate
 	if q.Caller, goesOn = b.front.store.Renew(b.caller); !goesOn {
 		q.Caller = nil // The answer says so.
 		b.front.service.ConnCut(serve.HTTP, serve.CutRevoked)
 	}
 	b.front.service.Ask(q)
-	if b.abandoned.Load() || b.front.cutting.Load() {
-		q.Abandon()
-	}
 	return goesOn
-}
-
-// abandon implements abandoner.
-func (b *batch) abandon() {
-	b.abandoned.Store(true)
-	for _, x := range b.all {
-		x.abandon()
-	}
 }
 
 // Read implements io.Reader for fasthttp, which sends what it gets at once. It waits for the first answer, and takes those
@@ -255,14 +239,13 @@ func (b *batch) release(x *exchange) {
 
 // Close implements io.Closer for fasthttp. It ends the batch wherever it is, and returns when nothing of it runs any more.
 func (b *batch) Close() error {
-	b.abandon()
+	b.conn.abandon()
 	b.conn.stopReading()
 	for x := b.next(true); x != nil; x = b.next(true) {
 		b.release(x)
 	}
 	b.reading.Wait()
 	b.hold(0)
-	b.conn.asked.Store(nil)
 	b.conn.lingering = true // The client may have more to send.
 	for _, x := range b.all {
 		x.free()

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -138,7 +139,7 @@ func BenchmarkInProcess(b *testing.B) {
 				answered[i] = make(chan *rankd.Answer, 1)
 			}
 			measure(b, connections, func(i int) {
-				s.engine.Submit(rankd.Request{Plan: "one", UserID: 1, ID: "r"}, func(a *rankd.Answer, err error) { answered[i] <- a })
+				s.engine.Submit(context.Background(), rankd.Request{Plan: "one", UserID: 1, ID: "r"}, func(a *rankd.Answer, err error) { answered[i] <- a })
 				out[i] = (<-answered[i]).AppendJSON(out[i][:0], rankd.FormatFlat)
 			})
 		})

@@ -1,13 +1,13 @@
 package httpfront
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/serve"
@@ -29,9 +29,6 @@ const pieceBytes = 64 << 10
 // lingerTimeout bounds the wait for a client to read an answer that came before its request had ended.
 const lingerTimeout = time.Second
 
-// abandoner is what the engine works on for a connection: an exchange or a batch.
-type abandoner interface{ abandon() }
-
 // conn is a connection with its deadlines. fasthttp sets none: each phase has one deadline, which counts from the first read
 // in it. Most reads and writes find a deadline that serves, and arm none.
 //
@@ -41,8 +38,9 @@ type conn struct {
 	tcp      net.Conn // the connection below TLS; the same without
 	front    *Front
 
-	asked     atomic.Pointer[abandoner] // what the engine has of this connection, nil if nothing
-	lingering bool                      // the client may still be sending when the answer has left
+	context   context.Context    // of its requests; ends with abandon
+	abandon   context.CancelFunc // says that nobody waits for the answers any more
+	lingering bool               // the client may still be sending when the answer has left
 
 	ended   bool      // the client sends nothing any more
 	late    bool      // what should have come has not come in time
@@ -58,6 +56,7 @@ type conn struct {
 
 func newConn(f *Front, nc net.Conn) *conn {
 	c := &conn{Conn: nc, tcp: nc, front: f}
+	c.context, c.abandon = context.WithCancel(context.Background())
 	if secure, ok := nc.(*tls.Conn); ok {
 		c.tcp = secure.NetConn()
 	}
@@ -178,9 +177,7 @@ func (c *conn) stopReading() {
 // cut ends the connection, and what the engine has of it.
 func (c *conn) cut() {
 	_ = c.tcp.Close()
-	if a := c.asked.Load(); a != nil {
-		(*a).abandon()
-	}
+	c.abandon()
 }
 
 // Close implements net.Conn. It lingers for a client that may still be sending: the system would otherwise answer the

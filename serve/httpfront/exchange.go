@@ -26,12 +26,10 @@ type exchange struct {
 	query    *serve.Query
 	answered chan struct{} // one value a query
 	refused  *serve.Reply  // of a line of a batch that is not a request; nil otherwise
-	pending  abandoner     // the exchange itself, for conn.asked
 }
 
 func newExchange(f *Front) *exchange {
 	x := &exchange{front: f, answered: make(chan struct{}, 1)}
-	x.pending = x
 	x.query = f.service.NewQuery(serve.HTTP, func(*serve.Query) { x.answered <- struct{}{} })
 	return x
 }
@@ -52,15 +50,7 @@ func (x *exchange) reply() *serve.Reply {
 	return &x.query.Reply
 }
 
-// abandon implements abandoner.
-func (x *exchange) abandon() { x.query.Abandon() }
-
 // wait waits for the reply to the query that has been asked.
 func (x *exchange) wait() {
-	x.conn.asked.Store(&x.pending)
-	if x.front.cutting.Load() {
-		x.abandon()
-	}
 	<-x.answered
-	x.conn.asked.Store(nil)
 }

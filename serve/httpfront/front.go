@@ -29,7 +29,6 @@ type Front struct {
 	exchanges sync.Pool    // of *exchange
 	bodyBytes atomic.Int64 // what bodies on their way hold: see Options.MaxBodyBytes
 	leaving   atomic.Bool  // each answer ends its connection
-	cutting   atomic.Bool  // Close has begun
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -247,7 +246,6 @@ func (f *Front) stopAccepting() {
 // Close cuts all connections, abandons their requests, and returns when nothing of the front runs any more. A request that
 // the engine still has holds it up until that engine has ended it. The error is nil.
 func (f *Front) Close() error {
-	f.cutting.Store(true)
 	f.mu.Lock()
 	f.stopAccepting()
 	for c := range f.conns {

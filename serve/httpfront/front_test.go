@@ -58,7 +58,7 @@ func (s *server) abandoned() <-chan struct{} {
 		for {
 			s.front.mu.Lock()
 			for c := range s.front.conns {
-				if a := c.asked.Load(); a != nil && (*a).(*batch).abandoned.Load() {
+				if c.context.Err() != nil {
 					s.front.mu.Unlock()
 					return
 				}

@@ -14,7 +14,7 @@ func (x *exchange) rank() {
 		return
 	}
 	q := x.query
-	q.Caller, q.Plan, q.Body, q.Timeout, q.Locate = x.caller, x.plan, x.body, timeout, nil
+	q.Context, q.Caller, q.Plan, q.Body, q.Timeout, q.Locate = x.conn.context, x.caller, x.plan, x.body, timeout, nil
 	q.RequestID, q.TraceParent = x.head.id(), x.head.trace()
 	x.front.service.Ask(q)
 	x.dropBody()

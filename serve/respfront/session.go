@@ -1,6 +1,7 @@
 package respfront
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,9 @@ type session struct {
 	front *Front
 	conn  transport.Accepted
 	index int // in front.sessions
+
+	context context.Context    // of its requests
+	leave   context.CancelFunc // says that nobody waits for the replies any more
 
 	reader      reader
 	first, last *slot // replies that are owed
@@ -193,13 +197,12 @@ func (s *session) OnEOF() (stay bool) {
 // when the service has answered.
 func (s *session) OnClose(error) {
 	s.closed = true
+	s.leave()
 	for p := s.first; p != nil; {
 		next := p.next
 		p.next = nil
 		if p.ready {
 			s.front.free.put(p)
-		} else {
-			p.query.Abandon()
 		}
 		p = next
 	}

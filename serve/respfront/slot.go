@@ -72,6 +72,7 @@ func (p *slot) request() *serve.Query {
 	if p.query == nil {
 		p.query = p.front.service.NewQuery(serve.RESP, func(*serve.Query) { p.answered() })
 	}
+	p.query.Context = p.session.context
 	return p.query
 }
 
