@@ -307,7 +307,7 @@ func TestAbandonedWork(t *testing.T) {
 			w.Advance(ms(10))
 			require.NotNil(t, p.Result)
 			if job != nil {
-				assert.Equal(t, 1, w.counts.Orphans)
+				assert.Equal(t, 1, w.orphans.len())
 				w.cpu.finish(job)
 				w.Settle()
 			} else {

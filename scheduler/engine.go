@@ -37,6 +37,15 @@ type Execution struct {
 	Context context.Context
 }
 
+// MayStart reports whether a node of x may start now. It ends the run in s if nobody waits for x any more, or if its
+// deadline has passed.
+func (x *Execution) MayStart(s *State, now clock.Time) bool {
+	if s.err == nil {
+		s.Expire(now, abandoned(x.Context, s.arrived, s.deadline, now))
+	}
+	return s.err == nil
+}
+
 // Check returns an error if an engine of that registry cannot run x: ErrNoPlan or
 // ErrForeignPlan.
 func (x *Execution) Check(reg *registry.Registry) error {

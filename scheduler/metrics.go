@@ -44,6 +44,7 @@ func (e *Async) Metrics() Metrics {
 			}
 		}
 		m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
+		m.Counts.Orphans = e.orphans.len()
 		m.Placement, m.Plans = e.placementMetrics()
 	}
 	done := make(chan struct{})

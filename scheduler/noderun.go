@@ -42,7 +42,7 @@ type nodeRun struct {
 	profile *profile // of its plan
 	rows    int      // that it reads and makes, as the cost model counts them
 	body    body     // nil before it starts
-	index   int      // in engine.active
+	index   int      // in run.active, or in engine.orphans
 
 	ctx     task.Ctx
 	params  expr.Params // a copy: an answered request is its caller's again
@@ -74,7 +74,6 @@ func (n *nodeRun) bagIndex() *int { return &n.index }
 // free ends the use of a settled nodeRun whose body has ended.
 func (n *nodeRun) free() {
 	e := n.engine
-	e.active.remove(n)
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
 	n.ctx.Node, n.ctx.Waiter, n.ctx.Required, n.ctx.Caller = nil, nil, nil, nil
@@ -196,9 +195,8 @@ func (n *nodeRun) outcome() error {
 	if n.ended == 0 {
 		n.ended = n.engine.loop.Clock().Now()
 	}
-	// In the mode OffloadAll the timer decides, unless the client's timer for the call was ahead of
-	// it for the same instant.
-	if n.deadline.Passed(n.ended) && (n.run.mode != OffloadAll || errors.Is(n.err, resp.ErrTimeout) || errors.Is(n.err, remote.ErrTimeout)) {
+	// If the timer decides, the client's timer for the call may have been ahead of it for the same instant.
+	if n.deadline.Passed(n.ended) && (n.run.policy.strict || errors.Is(n.err, resp.ErrTimeout) || errors.Is(n.err, remote.ErrTimeout)) {
 		n.countLate(n.err)
 		return n.timedOut(n.ended)
 	}
@@ -259,7 +257,7 @@ func (n *nodeRun) timedOut(then clock.Time) error {
 func (n *nodeRun) orphan(err error) *run {
 	r := n.settle(err)
 	r.orphaned = true
-	n.engine.counts.Orphans++
+	n.engine.orphans.add(n)
 	n.cancel.Cancel(err)
 	n.body.cancel()
 	return r
@@ -289,6 +287,7 @@ func (n *nodeRun) settle(err error) *run {
 func (n *nodeRun) leave() *run {
 	r := n.run
 	n.settled, n.run = true, nil
+	r.active.remove(n)
 	if n.expiry != nil {
 		n.expiry.Stop()
 	}
@@ -298,7 +297,7 @@ func (n *nodeRun) leave() *run {
 // orphanEnded counts how the body of an orphan ended, and frees the orphan.
 func (n *nodeRun) orphanEnded() {
 	e := n.engine
-	e.counts.Orphans--
+	e.orphans.remove(n)
 	n.countLate(n.err)
 	n.free()
 	e.checkDrained()

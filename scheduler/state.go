@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/rankd/rankd/loop/clock"
@@ -39,9 +38,8 @@ const (
 type State struct {
 	graph    *plan.Graph
 	arrived  clock.Time
-	deadline clock.Time      // of the request; zero: none
-	context  context.Context // Execution.Context; may be nil
-	notes    *notes          // what the request wants to know of its nodes; nil: nothing
+	deadline clock.Time // of the request; zero: none
+	notes    *notes     // what the request wants to know of its nodes; nil: nothing
 	nodes    []nodeState
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
@@ -70,7 +68,7 @@ type nodeState struct {
 // Begin prepares s for a request that arrived at that time, reusing its memory.
 func (s *State) Begin(e *Execution, arrived clock.Time) {
 	s.Reset(e.Graph, arrived, e.Deadline)
-	s.context, s.required = e.Context, e.Required
+	s.required = e.Required
 	s.notes = notesFor(e)
 }
 
@@ -97,35 +95,33 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.context, s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil, nil, nil
+	s.graph, s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil, nil
 }
 
+// Expire ends the request if nobody waits for its result any more, as gone says, or if its deadline has passed. An engine
+// tells it so before it starts a node.
+func (s *State) Expire(now clock.Time, gone error) {
+	switch {
+	case gone != nil:
+		s.Abort(-1, gone)
+	case s.deadline.Passed(now):
+		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
+	}
+}
+
+// Ready reports whether Next has a node to hand out.
+func (s *State) Ready() bool { return s.head < len(s.readyQueue) && s.err == nil }
+
 // Next hands out the next node to start and counts it as in flight. It returns false if none is
-// ready or the request has failed. Next checks the deadline before it hands out a node: past it
-// nothing starts, and the request fails.
-func (s *State) Next(now clock.Time) (node int, ok bool) {
-	if s.head == len(s.readyQueue) || !s.MayStart(now) {
+// ready or the request has failed.
+func (s *State) Next() (node int, ok bool) {
+	if !s.Ready() {
 		return 0, false
 	}
 	node = int(s.readyQueue[s.head])
 	s.head++
 	s.markRunning(node)
 	return node, true
-}
-
-// MayStart reports whether a node may start now. If nobody waits for the result any more, or the
-// deadline has passed, the request fails. An engine asks it again about a node that it has kept
-// since Next.
-func (s *State) MayStart(now clock.Time) bool {
-	if s.err != nil {
-		return false
-	}
-	if err := abandoned(s.context, s.arrived, s.deadline, now); err != nil {
-		s.Abort(-1, err)
-	} else if s.deadline.Passed(now) {
-		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
-	}
-	return s.err == nil
 }
 
 // Rows returns how many active rows a node will read. An engine calls it before Gather.
@@ -181,22 +177,24 @@ func (s *State) readyDependents(node int) {
 	}
 }
 
-// Continue is Succeed, and then Next for a dependent that is the only one of the node and waited
-// for it alone: the dependent does not pass through the ready queue. False means that there is no
-// such dependent, or that it may not start.
-func (s *State) Continue(node int, result rowset.RowSet, now clock.Time) (next int, ok bool) {
+// Follower returns the dependent of a running node that waits for it alone, if it has no other dependent.
+func (s *State) Follower(node int) (next int, ok bool) {
 	succs := s.graph.Nodes[node].Succs
-	if len(succs) != 1 || s.nodes[succs[0]].waits != 1 || !s.MayStart(now) {
-		s.Succeed(node, result)
+	if len(succs) != 1 || s.nodes[succs[0]].waits != 1 || s.err != nil {
 		return 0, false
 	}
-	next = succs[0]
+	return succs[0], true
+}
+
+// Continue is Succeed for a node with a Follower, and then Next for that: it does not pass through the ready queue.
+func (s *State) Continue(node int, result rowset.RowSet) (next int) {
+	next = s.graph.Nodes[node].Succs[0]
 	s.markDone(node)
 	s.keep(node, result)
 	s.nodes[next].waits = 0
 	s.move(next, waiting, ready)
 	s.markRunning(next)
-	return next, true
+	return next
 }
 
 // Advance settles a node of a chain whose only dependent has begun meanwhile, and returns the

@@ -144,7 +144,7 @@ func runCommands(t *testing.T, w *strings.Builder, g *plan.Graph, commands []str
 		words := strings.Fields(c)
 		switch words[0] {
 		case "next":
-			for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
+			for i, ok := s.Next(); ok; i, ok = s.Next() {
 				in, _ := s.Gather(i, nil, nil)
 				var sizes []int
 				for _, r := range in {
@@ -220,7 +220,7 @@ func TestStateRandomGraphs(t *testing.T) {
 		var failedNode = -1
 		for !s.Finished() {
 			if rng.IntN(2) == 0 || len(inflight) == 0 {
-				if i, ok := s.Next(now); ok {
+				if i, ok := s.Next(); ok {
 					require.Equal(t, -1, failedNode, "seed %d: started after the first error", seed)
 					for _, d := range g.Nodes[i].Inputs {
 						require.Contains(t, settled, d, "seed %d", seed)
@@ -268,7 +268,7 @@ func TestStateRandomGraphs(t *testing.T) {
 func TestStateSettlingTwicePanics(t *testing.T) {
 	var s State
 	s.Reset(graphOf(t, "a:", "b: a", "out: b"), 1, 0)
-	i, ok := s.Next(now)
+	i, ok := s.Next()
 	require.True(t, ok)
 	s.Succeed(i, rowsOf(1))
 	assert.Panics(t, func() { s.Succeed(i, rowsOf(1)) })
@@ -281,7 +281,7 @@ func TestStateResetReusesMemory(t *testing.T) {
 	var in []rowset.RowSet
 	once := func() {
 		s.Reset(g, 1, 0)
-		for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
+		for i, ok := s.Next(); ok; i, ok = s.Next() {
 			in, _ = s.Gather(i, in[:0], nil)
 			s.Succeed(i, rowset.RowSet{})
 		}

@@ -226,7 +226,7 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 	if exec.Mode != nil {
 		mode = *exec.Mode
 	}
-	if mode != scheduler.OffloadAll && !exec.KeepRows {
+	if mode.TopK() && !exec.KeepRows {
 		limit = task.Limit(exec.Graph, n.node)
 	}
 	c := task.Ctx{

@@ -43,7 +43,8 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 	w := e.takeWaiter()
 	defer e.freeWaiter(w)
 	now := e.clock.Now()
-	for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
+	for s.Ready() && exec.MayStart(&s, now) {
+		i, _ := s.Next()
 		n := &nodeRun{node: exec.Graph.Nodes[i], start: now, rows: rows}
 		if recorder != nil {
 			recorder.Spawn(i, trace.OnGoroutine, s.Rows(i))

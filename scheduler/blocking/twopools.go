@@ -59,7 +59,8 @@ func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, recor
 	r.state.Begin(exec, arrived)
 	for {
 		now := e.clock.Now()
-		if i, ok := r.state.Next(now); ok {
+		if r.state.Ready() && exec.MayStart(&r.state, now) {
+			i, _ := r.state.Next()
 			r.spawn(i, now)
 			continue
 		}
@@ -153,7 +154,7 @@ func (r *run) settle(n *nodeRun, work *work) {
 
 // giveUpOptional settles the optional nodes that run. Their bodies are asked to stop, and nobody waits for them. mu is held.
 func (r *run) giveUpOptional(now clock.Time) {
-	r.state.MayStart(now) // Past the deadline of the request that is the error.
+	r.exec.MayStart(&r.state, now) // Past the deadline of the request that is the error.
 	for _, n := range r.optional {
 		if n.settled {
 			continue
