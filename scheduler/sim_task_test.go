@@ -195,7 +195,8 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 				closed = true
 			default:
 			}
-			lab.world.check(closed == c.Cancelled() && (c.Context().Err() != nil) == closed,
+			gone := c.Caller != nil && c.Caller.Err() != nil // The engine looks at that when it starts the next node.
+			lab.world.check(closed == (c.Cancelled() || gone) && (c.Context().Err() != nil) == closed,
 				"node %s of request %d: done is closed: %v, cancelled: %v", c.Node.ID, c.UserID, closed, c.Cancelled())
 			if closed {
 				return rowset.RowSet{}, task.ErrCancelled
