@@ -28,7 +28,7 @@ func TestAdmission(t *testing.T) {
 			require.NoError(t, e.Start(ctx, rankd.Request{UserID: 2}, done))
 			err := e.Start(context.Background(), rankd.Request{UserID: 3, ID: "third"}, done)
 			require.ErrorIs(t, err, rankd.ErrOverloaded)
-			assert.Equal(t, `{"request_id":"third","error":"Overloaded","detail":"as many requests run and wait as may"}`+"\n",
+			assert.Equal(t, `{"request_id":"third","error":"Overloaded","detail":"too many requests: the run limit and the queue are full"}`+"\n",
 				string(err.(*rankd.Error).AppendJSON(nil)))
 			e.Submit(context.Background(), rankd.Request{UserID: 4}, done)
 			assert.ErrorIs(t, <-answers, rankd.ErrOverloaded)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -93,6 +95,34 @@ func TestCompleteness(t *testing.T) {
 		assert.JSONEq(t, `{"out": {"op": "test::open", "status": "failed", "reason": "Node execution failed", "detail": "this task is broken"}}`,
 			string(answerJSON(t, a)["completeness"]))
 	})
+}
+
+// A label that several nodes have stands for all of them.
+func TestRequireByALabelOfSeveralNodes(t *testing.T) {
+	node := func(id, op string) string {
+		return fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": ["src"], "params": {"trace": "both"}, "on_error": "empty"}`, id, op)
+	}
+	folder := func(first, second string) fstest.MapFS {
+		return lenientPlans(map[string]string{"p": `{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},` +
+			node("a", first) + "," + node("b", second) + `, {"node_id": "out", "op": "core::concat", "inputs": ["a"], "params": {"rhs": "b"}}`})
+	}
+	for broken, plans := range map[string]fstest.MapFS{"a": folder("test::broken", "test::open"), "b": folder("test::fine", "test::broken")} {
+		fine := task.Spec{Op: "test::fine", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil }}
+		e := open(t, rankd.Options{Plans: plans, Tasks: append([]task.Spec{fine}, brokenTasks...)})
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
+		require.NoError(t, err)
+		_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Require: []string{"both"}})
+		var failed *rankd.Error
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, broken, failed.Node)
+
+		// A request may name so many nodes, and not one more.
+		names := slices.Repeat([]string{"src"}, request.RequireMax)
+		_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Require: names})
+		require.NoError(t, err)
+		_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Require: append(names, "src")})
+		require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+	}
 }
 
 func TestALateNodeIsNamed(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
+	"github.com/rankd/rankd/trace"
 )
 
 // Engine ranks candidates. Any goroutine.
@@ -46,6 +47,8 @@ type Engine struct {
 	calls  sync.Pool     // of *call
 	asked  atomic.Uint64 // requests that a sample was drawn from
 	closed sync.Once
+
+	chooser trace.Chooser // the sink, if it chooses; else nil
 
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 }
@@ -106,6 +109,7 @@ func (e *Engine) open() (err error) {
 	for _, f := range [...]Format{FormatFlat, FormatFields} {
 		e.encoders[f] = request.NewEncoder(e.registry, f)
 	}
+	e.chooser, _ = o.TraceSink.(trace.Chooser)
 	e.calls.New = func() any {
 		c := &call{engine: e}
 		c.deliverFn = c.deliver
@@ -392,7 +396,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		c.run.Required = indices
 	}
 	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
-	c.traced, c.sampled = r.Trace, e.sample()
+	c.traced, c.sampled = r.Trace, e.sample(c.run.Context)
 	if c.traced || c.sampled {
 		c.run.Record = e.options.TraceDetail
 	}
@@ -417,7 +421,7 @@ func (e *Engine) requestMode(asked SchedulingMode) (scheduler.Mode, error) {
 	return mode, nil
 }
 
-var errRequestScheduling = errors.New("scheduling is set, and this engine lets no request choose it")
+var errRequestScheduling = errors.New("this engine does not allow \"scheduling\" in requests")
 
 var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
 

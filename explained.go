@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/scheduler"
 )
 
-var errRequestExplain = errors.New("explain is set, and this engine lets no request ask for it")
+var errRequestExplain = errors.New("this engine does not allow \"explain\" in requests")
 
 // explained is a run whose rows were kept, and what its request wants to know of them. Immutable.
 type explained struct {

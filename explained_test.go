@@ -51,7 +51,7 @@ func TestExplanationMustBePermitted(t *testing.T) {
 	e := open(t, rankd.Options{})
 	_, err := e.ParseRequest([]byte(`{"user_id": 1, "explain": true}`))
 	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
-	assert.ErrorContains(t, err, "explain is set, and this engine lets no request ask for it")
+	assert.ErrorContains(t, err, `this engine does not allow "explain" in requests`)
 	_, err = e.Rank(t.Context(), rankd.Request{Plan: "diamond", UserID: 1, Explain: rankd.Explain{All: true}})
 	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
 	_, err = e.ParseRequest([]byte(`{"user_id": 1, "explain": false}`))

@@ -141,7 +141,8 @@ type Options struct {
 	// AllowRequestTrace permits Request.Trace. Its answer is many times as long, and says how the plan
 	// and the machine work.
 	AllowRequestTrace bool
-	// TraceSample has one request in so many recorded for TraceSink, the first one among them. Zero means none.
+	// TraceSample has one request in so many recorded for TraceSink, the first one among them. Zero means none. It counts only those that
+	// a trace.Chooser wants.
 	TraceSample int
 	// TraceSink takes the recordings. TraceSample needs it, and it needs TraceSample.
 	TraceSink trace.Sink

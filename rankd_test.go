@@ -291,7 +291,7 @@ func TestTraceMustBePermitted(t *testing.T) {
 			require.ErrorAs(t, err, &failed)
 			assert.ErrorIs(t, err, rankd.ErrInvalidRequest)
 			assert.Equal(t, "Invalid request", failed.Text)
-			assert.Equal(t, "trace is set, and this engine lets no request ask for it", failed.Detail)
+			assert.Equal(t, `this engine does not allow "trace" in requests`, failed.Detail)
 			assert.Equal(t, "a", failed.RequestID)
 		}
 		r, err := e.ParseRequest([]byte(`{"user_id": 1, "plan": "diamond", "trace": false}`))
@@ -445,7 +445,7 @@ func TestRequestScheduling(t *testing.T) {
 	}{
 		{"None", rankd.Options{}, `{"user_id": 1}`, ""},
 		{"Null", rankd.Options{}, `{"user_id": 1, "scheduling": null}`, ""},
-		{"NotPermitted", rankd.Options{}, `{"user_id": 1, "scheduling": "adaptive"}`, "scheduling is set, and this engine lets no request choose it"},
+		{"NotPermitted", rankd.Options{}, `{"user_id": 1, "scheduling": "adaptive"}`, `this engine does not allow "scheduling" in requests`},
 		{"NotAName", rankd.Options{}, `{"user_id": 1, "scheduling": 1}`, "scheduling must be the name of a scheduling mode"},
 		{"Adaptive", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "adaptive"}`, ""},
 		{"OffloadAll", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "offload_all"}`, ""},

@@ -1,8 +1,6 @@
 package rankd
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/rankd/rankd/plan/expr"
@@ -43,16 +41,7 @@ type Request struct {
 	Require []string
 
 	// Of a request that ParseRequest has made. Context and Params come on top.
-	parsed    expr.Params
-	overrides []string
-}
-
-// Overrides returns the names of the parameters that the request overrides. Nobody changes the list.
-func (r *Request) Overrides() []string {
-	if len(r.Params) == 0 {
-		return r.overrides
-	}
-	return slices.AppendSeq(slices.Clone(r.overrides), maps.Keys(r.Params))
+	parsed expr.Params
 }
 
 // Given has what is known of a request beside its document.
@@ -70,7 +59,7 @@ func (e *Engine) ParseRequestFor(doc []byte, g Given) (Request, error) {
 	if err != nil {
 		return Request{}, Refused(err)
 	}
-	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, Require: p.Require, parsed: p.Params, overrides: p.Overrides}
+	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, Require: p.Require, parsed: p.Params}
 	if r.Scheduling != "" {
 		if _, err := e.requestMode(r.Scheduling); err != nil {
 			return Request{}, notPermitted(r.ID, err)

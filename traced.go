@@ -1,6 +1,7 @@
 package rankd
 
 import (
+	"context"
 	"errors"
 	"math"
 	"runtime/debug"
@@ -11,10 +12,13 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-var errRequestTrace = errors.New("trace is set, and this engine lets no request ask for it")
+var errRequestTrace = errors.New("this engine does not allow \"trace\" in requests")
 
-// sample reports whether the present request is one that the engine's sink gets.
-func (e *Engine) sample() bool {
+// sample reports whether the present request, whose caller gave ctx, is one that the engine's sink gets.
+func (e *Engine) sample(ctx context.Context) bool {
+	if e.chooser != nil && !e.chooser.Wants(ctx) {
+		return false
+	}
 	switch every := uint64(e.options.TraceSample); every {
 	case 0:
 		return false
@@ -55,7 +59,7 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 		return nil
 	}
 	arrived, _ := c.run.Params.Now()
-	r.RequestID, r.At = c.id, time.UnixMicro(int64(math.Round(arrived*1e6))).UTC()
+	r.Context, r.RequestID, r.At = c.run.Context, c.id, time.UnixMicro(int64(math.Round(arrived*1e6))).UTC()
 	if c.sampled {
 		c.engine.emit(r)
 	}

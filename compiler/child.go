@@ -153,10 +153,9 @@ const (
 // watch ends the plan at its time limit, by an interrupt if it hears that. At the memory limit, or
 // if it does not hear, watch ends the process. It answers with the statement that ran.
 func (c *child) watch(u *unit, stop <-chan struct{}) {
-	started, running := time.Now(), false
+	t := timekeeper{limit: c.limits.Timeout, begun: time.Now()}
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	interrupted := false
 	slow := interruption{"timeout", "the plan takes longer than " + seconds(c.limits.Timeout) + " to compile", "build runs once at compile time: look for a loop without an end"}
 	for {
 		select {
@@ -165,23 +164,49 @@ func (c *child) watch(u *unit, stop <-chan struct{}) {
 		case <-ticker.C:
 		}
 		vm := u.running.Load()
-		if vm != nil && !running {
-			started, running = time.Now(), true // reading and parsing have had their own time
-		}
-		elapsed := time.Since(started)
+		verdict := t.look(time.Now(), vm != nil)
 		switch {
 		case heapBytes() > c.limits.MemoryBytes:
 			c.expire(u, interruption{"memory", fmt.Sprintf("the plan needs more than %d MiB to compile", c.limits.MemoryBytes>>20),
 				"build runs once at compile time: look for an array or a text that grows"})
-		case elapsed > c.limits.Timeout+interruptGrace:
+		case verdict == overdue:
 			c.expire(u, slow)
-		case elapsed > c.limits.Timeout && !interrupted:
-			interrupted = true
-			if vm != nil {
-				vm.Interrupt(slow)
-			}
+		case verdict == due && vm != nil:
+			vm.Interrupt(slow)
 		}
 	}
+}
+
+// timekeeper says when a plan has used up its time. Reading and parsing have as much as the plan's code then has. One goroutine at a time.
+type timekeeper struct {
+	limit   time.Duration
+	begun   time.Time // of the reading, then of the code
+	running bool      // whether the code runs
+	told    bool      // that the time is up
+}
+
+// The verdicts of a timekeeper.
+type verdict int
+
+const (
+	inTime  verdict = iota
+	due             // the time is up; said once
+	overdue         // and the grace, too
+)
+
+// look takes the time, and whether the plan's code runs.
+func (t *timekeeper) look(now time.Time, running bool) verdict {
+	if running && !t.running {
+		t.begun, t.running, t.told = now, true, false
+	}
+	switch elapsed := now.Sub(t.begun); {
+	case elapsed > t.limit+interruptGrace:
+		return overdue
+	case elapsed > t.limit && !t.told:
+		t.told = true
+		return due
+	}
+	return inTime
 }
 
 // expire answers for a plan that does not end, and ends the process.

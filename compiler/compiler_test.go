@@ -625,6 +625,17 @@ func TestNotAChild(t *testing.T) {
 	}
 }
 
+// A child gets nothing of the environment, in which a program may have secrets.
+func TestAChildHasNoEnvironment(t *testing.T) {
+	t.Setenv("COMPILER_TEST_SECRET", "hunter2")
+	c := newCompilerOf(t, compiler.Config{Command: []string{"/bin/sh", "-c",
+		`echo "child=$RANKD_COMPILER_CHILD secret=$COMPILER_TEST_SECRET home=$HOME" >&2`}})
+	_, err := c.Compile(t.Context(), compiler.SourceFile("../plans/diamond.plan.ts"))
+	require.Error(t, err)
+	assert.ErrorContains(t, err, "child=1 secret= home=")
+	assert.NotContains(t, err.Error(), "hunter2")
+}
+
 // TestKilledChild: a child that dies without a word costs one plan.
 func TestKilledChild(t *testing.T) {
 	self, err := os.Executable()

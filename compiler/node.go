@@ -433,12 +433,14 @@ func (h *host) outputs(d *definition, result goja.Value) {
 	if h.isBroken(result) {
 		return
 	}
+	if isPromise(result) {
+		h.u.failAt(at, "outputs", "build must not be async: it returned a promise, and nothing waits for that",
+			"build runs once, from start to end, when the plan is compiled: leave out async and await")
+		return
+	}
 	if !ok || array.ClassName() != "Array" {
-		hint := "an arrow function with braces needs a return"
-		if ok && array.ClassName() == "Promise" {
-			hint = "build runs from start to end, without async"
-		}
-		h.u.failAt(at, "outputs", "build must return a candidate set or an array of them, not "+plainWords(result), hint)
+		h.u.failAt(at, "outputs", "build must return a candidate set or an array of them, not "+plainWords(result),
+			"an arrow function with braces needs a return")
 		return
 	}
 	length := array.Get("length").ToInteger()

@@ -258,8 +258,12 @@ func (o *optionReader) integer(option *Option, name string, v goja.Value) (any, 
 		return nil, false
 	}
 	f := v.ToFloat()
-	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+	switch {
+	case f != math.Trunc(f):
 		o.wrong(name, "an integer", v, o.hint(option, name))
+		return nil, false
+	case math.Abs(f) > 1<<53: // which a double may not have exactly
+		o.wrong(name, "an integer from -2^53 to 2^53", v, o.hint(option, name))
 		return nil, false
 	}
 	i := int64(f)

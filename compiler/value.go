@@ -207,15 +207,21 @@ func plainWords(v goja.Value) string {
 		return "a function"
 	}
 	if object, ok := v.(*goja.Object); ok {
-		switch object.ClassName() {
-		case "Array":
+		switch {
+		case object.ClassName() == "Array":
 			return "an array"
-		case "Promise":
+		case isPromise(v):
 			return "a promise"
 		}
 		return "an object"
 	}
 	return v.String()
+}
+
+// isPromise reports whether v is what an async function returns.
+func isPromise(v goja.Value) bool {
+	object, ok := v.(*goja.Object)
+	return ok && object.ExportType() == reflect.TypeFor[*goja.Promise]()
 }
 
 // tree returns the tree of an operand of this kind, or nil after it has reported a fault at the

@@ -29,7 +29,11 @@ func (p *planter) plant(t *rawTree) error {
 	for at := 0; at < len(order); depth++ {
 		for end := len(order); at < end; at++ {
 			i := order[at]
-			if t.left[i] < 0 {
+			leaf, err := t.leaf(i)
+			if err != nil {
+				return err
+			}
+			if leaf {
 				p.nodes = append(p.nodes, node{bound: math.MinInt32, next: int32(at), leaf: t.condition[i]})
 				continue
 			}
@@ -87,6 +91,20 @@ func (t *rawTree) check() error {
 		return fmt.Errorf("split_type: has %d elements, left_children has %d", len(t.kind), n)
 	}
 	return nil
+}
+
+// leaf reports whether node i is a leaf: both children are -1. A node with one child is neither leaf nor split.
+func (t *rawTree) leaf(i int32) (bool, error) {
+	left, right := t.left[i], t.right[i]
+	switch {
+	case left == -1 && right == -1:
+		return true, nil
+	case left < -1:
+		return false, fmt.Errorf("left_children[%d]: is %d, must be -1 or a node", i, left)
+	case left == -1:
+		return false, fmt.Errorf("right_children[%d]: is %d, must be -1 as left_children[%d] is", i, right, i)
+	}
+	return false, nil // the caller looks at the children
 }
 
 // split returns the split at node i, without its place in the tree.

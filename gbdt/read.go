@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -56,8 +57,9 @@ func (r *reader) document() error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.dec.ReadToken(); err == nil {
-		return fmt.Errorf("byte %d: data after the document", r.dec.InputOffset())
+	end := r.dec.InputOffset()
+	if _, err := r.dec.ReadToken(); err != io.EOF {
+		return fmt.Errorf("data after the document, which ends at byte %d", end)
 	}
 	return nil
 }

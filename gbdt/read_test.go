@@ -1,6 +1,7 @@
 package gbdt
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -99,12 +100,17 @@ func TestReadRefuses(t *testing.T) {
 		edit func(d *document)
 		want string
 	}{
-		"a cycle":            {tree(func(p *jsonTree) { p.Left[0] = 0 }), inTrees + "left_children[0]: node 0 is reached twice: the nodes form no tree"},
-		"a shared child":     {tree(func(p *jsonTree) { p.Right[0] = 1 }), inTrees + "right_children[0]: node 1 is reached twice: the nodes form no tree"},
-		"a child too high":   {tree(func(p *jsonTree) { p.Right[0] = 3 }), inTrees + "right_children[0]: is 3, must be from 0 to 2"},
-		"one child":          {tree(func(p *jsonTree) { p.Right[0] = -1 }), inTrees + "right_children[0]: is -1, must be from 0 to 2"},
-		"a feature too high": {tree(func(p *jsonTree) { p.Features[0] = 2 }), inTrees + "split_indices[0]: is 2, must be below num_feature, 2"},
-		"a negative feature": {tree(func(p *jsonTree) { p.Features[0] = -1 }), inTrees + "split_indices[0]: is -1, must be from 0 to 65535"},
+		"a cycle":          {tree(func(p *jsonTree) { p.Left[0] = 0 }), inTrees + "left_children[0]: node 0 is reached twice: the nodes form no tree"},
+		"a shared child":   {tree(func(p *jsonTree) { p.Right[0] = 1 }), inTrees + "right_children[0]: node 1 is reached twice: the nodes form no tree"},
+		"a child too high": {tree(func(p *jsonTree) { p.Right[0] = 3 }), inTrees + "right_children[0]: is 3, must be from 0 to 2"},
+		"a left child beside a negative right one": {tree(func(p *jsonTree) { p.Right[0] = -7 }), inTrees + "right_children[0]: is -7, must be from 0 to 2"},
+		"a right child alone":                      {tree(func(p *jsonTree) { p.Left[0] = -1 }), inTrees + "right_children[0]: is 2, must be -1 as left_children[0] is"},
+		"a right child beside a negative left one": {tree(func(p *jsonTree) { p.Left[0] = -2 }), inTrees + "left_children[0]: is -2, must be -1 or a node"},
+		"two negative children":                    {tree(func(p *jsonTree) { p.Left[0], p.Right[0] = -2, -2 }), inTrees + "left_children[0]: is -2, must be -1 or a node"},
+		"a leaf with a negative right child":       {tree(func(p *jsonTree) { p.Right[1] = math.MinInt32 }), inTrees + "right_children[1]: is -2147483648, must be -1 as left_children[1] is"},
+		"one child":                                {tree(func(p *jsonTree) { p.Right[0] = -1 }), inTrees + "right_children[0]: is -1, must be from 0 to 2"},
+		"a feature too high":                       {tree(func(p *jsonTree) { p.Features[0] = 2 }), inTrees + "split_indices[0]: is 2, must be below num_feature, 2"},
+		"a negative feature":                       {tree(func(p *jsonTree) { p.Features[0] = -1 }), inTrees + "split_indices[0]: is -1, must be from 0 to 65535"},
 		"a categorical split": {tree(func(p *jsonTree) { p.Kinds[0] = 1 }),
 			inTrees + "split_type[0]: categorical splits are not supported"},
 		"a short list":  {tree(func(p *jsonTree) { p.DefaultLeft = p.DefaultLeft[:2] }), inTrees + "default_left: has 2 elements, left_children has 3"},
@@ -148,7 +154,13 @@ func TestReadRefusesTexts(t *testing.T) {
 		"cut off":      {sound[:200], "byte 200: the text is not JSON"},
 		"an array":     {"[]", "the document: must be an object"},
 		"no learner":   {"{}", `learner.gradient_booster.name: is "", must be "gbtree"`},
-		"more":         {sound + "1", "data after the document"},
+		"more":         {sound + "1", fmt.Sprintf("data after the document, which ends at byte %d", len(sound))},
+		"rubbish":      {sound + " rubbish", "data after the document"},
+		"a bracket":    {sound + "]", "data after the document"},
+		"a brace":      {sound + "\n}", "data after the document"},
+		"half a text":  {sound + `"`, "data after the document"},
+		"a zero byte":  {sound + "\x00", "data after the document"},
+		"two models":   {sound + sound, "data after the document"},
 		"a name twice": {`{"learner":{"objective":{},"objective":{}}}`, "a name stands twice in one object"},
 		"not a number": {strings.Replace(sound, "[0.5,10,20]", `[0.5,"10",20]`, 1), "trees[0].split_conditions[1]: is not a number; categorical splits are not supported"},
 		"NaN":          {strings.Replace(sound, "[0.5,10,20]", `[NaN,10,20]`, 1), "trees[0].split_conditions[0]: is not a number; categorical splits are not supported"},

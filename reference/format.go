@@ -72,7 +72,7 @@ var (
 	}
 	schedulingMembers = []member{
 		{name: "inline", kind: "boolean", schema: object{"type": "boolean"},
-			doc: "Whether the node runs on the loop, whatever its predicted time."},
+			doc: "Whether the node may run on the loop. `false` keeps it off the loop; `true` permits, as no hint does, and the predicted time decides."},
 		{name: "cost_estimate_us", kind: "integer of at least 0", schema: object{"type": "integer", "minimum": 0},
 			doc: "The predicted time of the node until it has been measured, in microseconds."},
 	}

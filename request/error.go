@@ -13,6 +13,7 @@ const (
 	CodeInvalidJSON   = "Invalid JSON input"      // the input is not one JSON document
 	CodeInvalid       = "Invalid request"         // user_id, context, plan, deadline_ms, scheduling, trace or require is missing or mistyped
 	CodeInvalidParams = "Invalid param_overrides" // unknown parameter, or a value of the wrong type
+	CodeForbidden     = "Not permitted"           // a parameter that Given.Overrides hides
 	CodeTooLarge      = "Request too large"       // longer than the stream accepts
 )
 

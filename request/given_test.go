@@ -2,6 +2,8 @@ package request
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,19 +50,32 @@ func TestParseOfWhatIsGiven(t *testing.T) {
 	}
 }
 
-func TestParseNamesWhatIsOverridden(t *testing.T) {
+// allowed are the parameters that a caller may override.
+type allowed map[string]bool
+
+func (a allowed) MayOverride(param string) bool { return a[param] }
+
+// Errors about parameters that a caller may not set do not tell which exist.
+func TestHiddenParameters(t *testing.T) {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
-	for doc, want := range map[string][]string{
-		`{"user_id": 1}`: nil,
-		`{"user_id": 1, "param_overrides": null}`:                                               nil,
-		`{"user_id": 1, "param_overrides": {}}`:                                                 nil,
-		`{"user_id": 1, "param_overrides": {"weight": 1, "blocklist_regex": "a", "weight": 2}}`: {"weight", "blocklist_regex"},
-	} {
-		got, err := Parse([]byte(doc), reg)
-		require.NoError(t, err, doc)
-		assert.Equal(t, want, got.Overrides, doc)
+	parse := func(body string) *Error {
+		_, err := NewParser(reg).Parse([]byte(`{"user_id": 1, `+body+`}`), Given{Overrides: allowed{"weight": true, "nobody": true}})
+		if err == nil {
+			return nil
+		}
+		return err.(*Error)
 	}
+	for _, body := range []string{`"param_overrides": {"%s": "x"}`, `"param_overrides": {"%s": null}`, `"param_overrides": {"weight": 1, "%s": 1}`, `"context": {"%s": 1}`} {
+		existing, missing := parse(fmt.Sprintf(body, "blocklist_regex")), parse(fmt.Sprintf(body, "blocklist_regexp"))
+		require.NotNil(t, existing, body)
+		require.NotNil(t, missing, body)
+		assert.Equal(t, existing.Code, missing.Code, body)
+		assert.Equal(t, strings.ReplaceAll(existing.Detail, "blocklist_regex", "blocklist_regexp"), missing.Detail)
+	}
+	assert.Equal(t, CodeForbidden, parse(`"param_overrides": {"blocklist_regex": 1}`).Code)
+	assert.Nil(t, parse(`"param_overrides": {"weight": 1}`))
+	assert.Equal(t, `unknown parameter "nobody"`, parse(`"param_overrides": {"nobody": 1}`).Detail, "a caller who may set all of a pattern learns which exist")
 }
 
 func TestUserID(t *testing.T) {

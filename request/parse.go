@@ -18,7 +18,6 @@ type Parsed struct {
 	RequestID string        // the request's own, may be empty; generated if absent or not a string
 	UserID    int64         // 1 … 2^32-1
 	Params    expr.Params   // context, and param_overrides on top
-	Overrides []string      // names of the parameters in param_overrides; nil: none
 	Plan      string        // name of a plan; empty means the caller's choice
 	Timeout   time.Duration // deadline_ms, from the request's arrival; 0 means none
 	// Scheduling is the name of a scheduling mode, which the caller checks; empty means the
@@ -56,6 +55,14 @@ type Given struct {
 	UserID    int64  // the document need not say it then, and must not say another one
 	Plan      string // as UserID
 	RequestID string // of a document that has none
+	// Overrides says which parameters may stand in param_overrides. The error about another one is the same whether that exists or not.
+	// Nil: all may.
+	Overrides interface{ MayOverride(param string) bool }
+}
+
+// hides reports whether nobody may learn from an error whether there is such a parameter.
+func (g *Given) hides(param string) bool {
+	return g.Overrides != nil && !g.Overrides.MayOverride(param)
 }
 
 // Parse checks one document of which nothing else is known. Any goroutine.
@@ -95,10 +102,10 @@ func (p *Parser) Parse(doc []byte, g Given) (Parsed, error) {
 	req := Parsed{RequestID: g.requestIDOf(&root)}
 	refused := req.readUserID(&root, g.UserID)
 	if refused == nil {
-		refused = req.readValues(&root, &byContext, reg)
+		refused = req.readValues(&root, &byContext, reg, &g)
 	}
 	if refused == nil {
-		refused = req.readValues(&root, &byOverride, reg) // on top of the context
+		refused = req.readValues(&root, &byOverride, reg, &g) // on top of the context
 	}
 	if refused == nil {
 		refused = req.readPlan(&root, g.Plan)
@@ -218,7 +225,7 @@ func decimalID[T string | []byte](s T) (int64, bool) {
 }
 
 // readValues sets the parameters of a member of the request: its context or its param_overrides.
-func (r *Parsed) readValues(root *jsondoc.Value, by *setter, reg *registry.Registry) *Error {
+func (r *Parsed) readValues(root *jsondoc.Value, by *setter, reg *registry.Registry, g *Given) *Error {
 	v := root.Get(by.member)
 	if v == nil || v.Kind == jsondoc.Null {
 		return nil
@@ -237,7 +244,13 @@ func (r *Parsed) readValues(root *jsondoc.Value, by *setter, reg *registry.Regis
 members:
 	for i := range v.Members {
 		m := &v.Members[i]
+		if by == &byOverride && g.hides(m.Name) {
+			return refuse(CodeForbidden, &m.Value, "param_overrides sets %s, and the caller may not set it", excerpt.Quote(m.Name))
+		}
 		param, err := by.param(reg, m.Name)
+		if param != nil && err != nil && g.hides(m.Name) {
+			err = by.unknown(m.Name)
+		}
 		if err != nil {
 			return refuse(by.code, &m.Value, "%v", err)
 		}
@@ -252,9 +265,6 @@ members:
 	for _, g := range values {
 		if err := by.set(&r.Params, g.param, g.value); err != nil {
 			return refuse(by.code, g.value, "%v", err)
-		}
-		if by == &byOverride {
-			r.Overrides = append(r.Overrides, g.param.Name)
 		}
 	}
 	return nil

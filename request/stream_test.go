@@ -72,6 +72,7 @@ var streamCases = []struct {
 	{"FaultOnLaterLineResumesAfterIt", "{\n\"a\":1,\n]\n{\"b\":2}\n", []string{broken, `{"b":2}`}},
 	{"LinesAfterTheFaultAreTriedAlone", "{\"a\":x\n\"b\":2}\n{\"c\":3}\n", []string{broken, broken, `{"c":3}`}},
 	{"BraceNotFirstOnItsLineIsNoNewDocument", "{\"a\":1\n1 {\"b\":2}\n{\"c\":3}\n", []string{broken, `{"c":3}`}},
+	{"BraceAfterAValueOnALaterLineIsNoNewDocument", "{\"a\":\n1 {\"b\":2}\n{\"c\":3}\n", []string{broken, `{"c":3}`}},
 	{"EndsInTheMiddle", "{\"a\":1}\n{\"b\":", []string{`{"a":1}`, broken}},
 	{"EndsInString", `"abc`, []string{broken}},
 	{"EndsInLiteral", `nul`, []string{broken}},

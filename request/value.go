@@ -46,16 +46,20 @@ var (
 	}
 )
 
-// param returns the parameter of that name, if it may be set.
+// param returns the parameter of that name. The error says that it may not be set, or that there is none.
 func (s *setter) param(reg *registry.Registry, name string) (*registry.Param, error) {
 	p, ok := reg.ParamByName(name)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("unknown %s %s", s.noun, excerpt.Quote(name))
+		return nil, s.unknown(name)
 	case !s.allows(p):
-		return nil, fmt.Errorf("%s %s %s", s.noun, excerpt.Quote(name), s.refusal)
+		return p, fmt.Errorf("%s %s %s", s.noun, excerpt.Quote(name), s.refusal)
 	}
 	return p, nil
+}
+
+func (s *setter) unknown(name string) error {
+	return fmt.Errorf("unknown %s %s", s.noun, excerpt.Quote(name))
 }
 
 // set sets a parameter. A null unsets it.

@@ -51,6 +51,23 @@ func topInputs(n int) map[string][]float64 {
 	return inputs
 }
 
+// A sample finds 0.0 as the limit of a descending order, and the key beside it is that of -0.0, which no row has.
+func TestTopOfZeros(t *testing.T) {
+	const n, k = 1_000, 10
+	for _, zero := range []float64{0, math.Copysign(0, -1)} {
+		for _, first := range []float64{-1, 1} {
+			values := slices.Repeat([]float64{zero}, n)
+			values[0] = first
+			in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001, Values: values}}}))
+			for _, desc := range []bool{true, false} {
+				top, err := rowset.TopUntil(nil, nil, in, 1001, desc, k)
+				require.NoError(t, err)
+				require.Equal(t, sortedRows(in, 1001, desc)[:k], rowsOf(top), "%v first, desc %v", first, desc)
+			}
+		}
+	}
+}
+
 // Inputs long enough that the buffer is cut many times.
 func TestTopOfLongInputs(t *testing.T) {
 	const n = 20_000

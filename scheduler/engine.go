@@ -46,6 +46,15 @@ func (x *Execution) MayStart(s *State, now clock.Time) bool {
 	return s.err == nil
 }
 
+// Fail is State.Fail for a node of x. If the caller has gone, that is the error: the body has seen it, too, since its
+// context has ended.
+func (x *Execution) Fail(s *State, node int, err error, now clock.Time) (instead plan.OnError, rows int) {
+	if gone := abandoned(x.Context, s.arrived, s.deadline, now); gone == ErrAbandoned {
+		s.Abort(-1, gone)
+	}
+	return s.Fail(node, err, now)
+}
+
 // Check returns an error if an engine of that registry cannot run x: ErrNoPlan or
 // ErrForeignPlan.
 func (x *Execution) Check(reg *registry.Registry) error {

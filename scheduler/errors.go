@@ -30,8 +30,8 @@ var (
 	ErrGivenUp = errors.New("given up: only optional nodes were left running")
 	// ErrAbandoned: the caller no longer wants the result.
 	ErrAbandoned = errors.New("request abandoned")
-	// ErrOverloaded: as many requests run and wait as may.
-	ErrOverloaded = errors.New("as many requests run and wait as may")
+	// ErrOverloaded: as many requests run as Config.MaxInflight allows, and as many wait as Config.MaxQueue does.
+	ErrOverloaded = errors.New("too many requests: the run limit and the queue are full")
 	// ErrShuttingDown: the request came after Close, or Close gave it up.
 	ErrShuttingDown = errors.New("shutting down")
 )

@@ -84,7 +84,7 @@ func (r *run) runInline(node int, start clock.Time) {
 		c := &e.inliner.ctx
 		out, end, err := r.invokeInline(node, start)
 		if err != nil {
-			instead, rows := r.state.Fail(node, err, end)
+			instead, rows := r.req.Fail(&r.state, node, err, end)
 			if r.recorder != nil {
 				r.recordInline(node, parent, depth, start, end, trace.Outcome{Err: err, Instead: instead, Rows: rows})
 			}

@@ -268,7 +268,7 @@ func (n *nodeRun) orphan(err error) *run {
 func (n *nodeRun) settle(err error) *run {
 	r := n.leave()
 	if err != nil { // A worker may have the result.
-		instead, rows := r.state.Fail(n.node.Index, err, n.engine.loop.Clock().Now())
+		instead, rows := r.req.Fail(&r.state, n.node.Index, err, n.engine.loop.Clock().Now())
 		if r.recorder != nil {
 			n.recordEnd(r.recorder, trace.Outcome{Err: err, Instead: instead, Rows: rows})
 		}

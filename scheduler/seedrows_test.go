@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -228,6 +229,19 @@ func TestSeedRows(t *testing.T) {
 				assert.Equal(t, row.counts, got)
 			}, deaf())
 		})
+	}
+}
+
+// The filters of docs/simulation.md find cases.
+func TestSeedFilters(t *testing.T) {
+	for filter, least := range map[string]int{"deadline": 5, "timeout": 10, "repeated": 2, "alternating": 1} {
+		found := 0
+		for _, row := range seedRows() {
+			if strings.Contains(row.name, filter) {
+				found++
+			}
+		}
+		assert.GreaterOrEqual(t, found, least, filter)
 	}
 }
 

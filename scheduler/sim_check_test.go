@@ -125,7 +125,7 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	switch {
 	case errors.Is(err, ErrShuttingDown):
 		return w.closing
-	case errors.Is(err, ErrAbandoned), errors.Is(err, task.ErrCancelled): // A body sees the end of its caller's context, too.
+	case errors.Is(err, ErrAbandoned):
 		return q.req.Context != nil && q.req.Context.Err() != nil
 	case errors.Is(err, ErrNotLetIn) && len(q.begun) > 0:
 		return false

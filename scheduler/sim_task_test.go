@@ -195,9 +195,9 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 				closed = true
 			default:
 			}
-			gone := c.Caller != nil && c.Caller.Err() != nil // The engine looks at that when it starts the next node.
-			lab.world.check(closed == (c.Cancelled() || gone) && (c.Context().Err() != nil) == closed,
-				"node %s of request %d: done is closed: %v, cancelled: %v", c.Node.ID, c.UserID, closed, c.Cancelled())
+			due := c.Cancelled() || c.Caller != nil && c.Caller.Err() != nil
+			lab.world.check(closed == due && (c.Context().Err() != nil) == closed,
+				"node %s of request %d: done is closed: %v, cancelled or its caller gone: %v", c.Node.ID, c.UserID, closed, due)
 			if closed {
 				return rowset.RowSet{}, task.ErrCancelled
 			}

@@ -30,7 +30,7 @@ func idOr(given []byte) string {
 // parse reads the request. The error is an *rankd.Error.
 func (q *Query) parse() (err error) {
 	s := q.service
-	g := rankd.Given{Plan: s.planName(q.Plan), RequestID: string(q.RequestID)}
+	g := rankd.Given{Plan: s.planName(q.Plan), RequestID: string(q.RequestID), Overrides: q.Caller}
 	if q.Timeout < 0 {
 		return rankd.Refused(&request.Error{RequestID: idOr(q.RequestID), Code: request.CodeInvalid, Detail: "the timeout must be positive", Offset: -1})
 	}
@@ -81,7 +81,7 @@ func withID(err error, requestID string) *rankd.Error {
 	return &failed
 }
 
-// notGranted says what the request asks for and its caller may not. It is empty if the caller may ask for all of it.
+// notGranted says what the request asks for and its caller may not, apart from overrides, which the parser checks. It is empty if the caller may ask for all of it.
 func (q *Query) notGranted() (detail string) {
 	c, r := q.Caller, &q.request
 	if name := q.planAsked(); name != "" && !c.MayPlan(name) {
@@ -95,11 +95,6 @@ func (q *Query) notGranted() (detail string) {
 	} {
 		if asked.set && !c.May(asked.grant) {
 			return asked.grant.String() + " is set, and the caller may not set it"
-		}
-	}
-	for _, param := range r.Overrides() {
-		if !c.MayOverride(param) {
-			return "param_overrides sets " + excerpt.Quote(param) + ", and the caller may not set it"
 		}
 	}
 	return ""

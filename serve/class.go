@@ -45,9 +45,9 @@ var table = [classes]struct {
 	BadRequest:      {"BADREQ", 400, 0, "bad_request", "Invalid request", "the request is wrong: its JSON, its fields, its parameters or the protocol around it"},
 	UnknownPlan:     {"NOPLAN", 404, 0, "unknown_plan", "Unknown plan", "the request names a plan that does not exist"},
 	Unauthenticated: {"NOAUTH", 401, 0, "unauthenticated", "Not authenticated", "the request came without a token, or with one that is not valid"},
-	Forbidden:       {"NOPERM", 403, 0, "forbidden", "Not permitted", "the caller may not ask for this plan or set this field"},
+	Forbidden:       {"NOPERM", 403, 0, "forbidden", request.CodeForbidden, "the caller may not ask for this plan or set this field"},
 	TooLarge:        {"TOOLARGE", 413, 0, "too_large", "Request too large", "the request is longer than a limit allows"},
-	TooMany:         {"TOOMANY", 429, retryAfterSeconds, "too_many", "Too many requests", "the caller has as many requests under way as max_inflight of his token allows"},
+	TooMany:         {"TOOMANY", 429, retryAfterSeconds, "too_many", "Too many requests", "the token has reached its max_inflight: so many of its requests are under way"},
 	Overloaded:      {"OVERLOADED", 503, retryAfterSeconds, "overloaded", "Overloaded", "the server, or something that it asks, has too much to do; a retry elsewhere or later may succeed"},
 	ShuttingDown:    {"CLOSING", 503, retryAfterSeconds, "shutting_down", "Shutting down", "the server is closing; a retry elsewhere succeeds"},
 	Timeout:         {"TIMEOUT", 504, 0, "timeout", "Request deadline exceeded", "the deadline of the request or of a node passed, while the request waited or while it ran"},
@@ -100,8 +100,8 @@ func classOf(err error) Class {
 		{rankd.ErrRemote, Unavailable},
 	} {
 		if errors.Is(err, known.err) {
-			if known.class == BadRequest && isTooLarge(err) {
-				return TooLarge
+			if known.class == BadRequest {
+				return refusedAs(err)
 			}
 			return known.class
 		}
@@ -109,7 +109,15 @@ func classOf(err error) Class {
 	return Internal
 }
 
-func isTooLarge(err error) bool {
+// refusedAs returns the class of an error about the text of a request.
+func refusedAs(err error) Class {
 	var refused *request.Error
-	return errors.As(err, &refused) && refused.Code == request.CodeTooLarge
+	switch {
+	case !errors.As(err, &refused):
+	case refused.Code == request.CodeTooLarge:
+		return TooLarge
+	case refused.Code == request.CodeForbidden:
+		return Forbidden
+	}
+	return BadRequest
 }

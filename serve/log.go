@@ -11,6 +11,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/outlet"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/serve/access"
 )
@@ -32,25 +33,26 @@ const defaultLogPerSecond = 10
 // lineQueueMax bounds the lines that wait for the log to be written.
 const lineQueueMax = 64
 
-// failureLog writes a line for each failed request, but only so many a second: strangers can make requests fail. A goroutine that
-// ends with the last line writes them, because a logger may wait for its reader, and a loop must not. Any goroutine.
+// failureLog writes a line for each failed request, but only so many a second: strangers can make requests fail. A queue takes the lines, because
+// a logger may wait for its reader, and a loop must not. Any goroutine.
 type failureLog struct {
-	logger  *slog.Logger
 	limiter *rate.Limiter
 	clock   clock.Clock
 	dropped prometheus.Counter
+	lines   *outlet.Queue[failure]
 
-	mu      sync.Mutex
-	lines   []failure // to be written; guarded by mu
-	writing bool      // a goroutine writes; guarded by mu
-	silent  int       // failures without a line since the last line; guarded by mu
+	mu     sync.Mutex
+	silent int // failures without a line since the last line; guarded by mu
 }
 
 func newFailureLog(logger *slog.Logger, perSecond int, c clock.Clock, dropped prometheus.Counter) *failureLog {
 	if perSecond <= 0 {
 		perSecond = defaultLogPerSecond
 	}
-	return &failureLog{logger: logger, limiter: rate.NewLimiter(rate.Limit(perSecond), perSecond), clock: c, dropped: dropped}
+	return &failureLog{
+		limiter: rate.NewLimiter(rate.Limit(perSecond), perSecond), clock: c, dropped: dropped,
+		lines: outlet.NewQueue(lineQueueMax, func(f failure) { f.log(logger) }),
+	}
 }
 
 // add has a failure logged, unless there are too many.
@@ -58,34 +60,12 @@ func (l *failureLog) add(f failure) {
 	allowed := l.limiter.AllowN(time.Unix(0, int64(l.clock.Now())), 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !allowed || len(l.lines) >= lineQueueMax {
-		l.silent++
-		l.dropped.Inc()
+	if allowed && l.lines.Add(1, func() failure { f.silent = l.silent; return f }) {
+		l.silent = 0
 		return
 	}
-	f.silent, l.silent = l.silent, 0
-	l.lines = append(l.lines, f)
-	if !l.writing {
-		l.writing = true
-		go l.write()
-	}
-}
-
-// write writes lines until there are none.
-func (l *failureLog) write() {
-	for {
-		l.mu.Lock()
-		lines := l.lines
-		l.lines = nil
-		l.writing = len(lines) > 0
-		l.mu.Unlock()
-		if len(lines) == 0 {
-			return
-		}
-		for _, f := range lines {
-			f.log(l.logger)
-		}
-	}
+	l.silent++
+	l.dropped.Inc()
 }
 
 // log writes one line.

@@ -109,7 +109,7 @@ func (q *Query) start() (Class, *rankd.Error) {
 		r.Timeout = q.Timeout
 	}
 	if !q.Caller.Begin() {
-		return TooMany, refusal(TooMany, r.ID, "the caller has as many requests under way as he may have")
+		return TooMany, refusal(TooMany, r.ID, "this token has reached its max_inflight")
 	}
 	if err := s.engine.Start(cmp.Or(q.Context, context.Background()), *r, q.finishFn); err != nil {
 		q.Caller.End()

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"slices"
 
@@ -118,3 +119,6 @@ func (s *Service) refused(f Front, c Class, err *rankd.Error) Reply {
 	s.log.add(failure{front: f, class: c, err: err})
 	return Reply{Class: c, RequestID: err.RequestID, err: err}
 }
+
+// FlushLog waits until the logger has the lines of all failed requests, or ctx ends.
+func (s *Service) FlushLog(ctx context.Context) { _ = s.log.lines.Flush(ctx) }

@@ -3,6 +3,7 @@ package trace
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -173,6 +174,66 @@ func TestRecordingIsBounded(t *testing.T) {
 		r.Free()
 		assert.True(t, b.Unused(budgetChunk))
 	}
+}
+
+// A call takes the first lane of its connection that is free: at the instant at which another ends, too.
+func TestACallTakesALaneAtTheInstantThatItIsFree(t *testing.T) {
+	g, c := concatPlan(t), clock.NewManual()
+	r := NewRecorder(c, NewBudget(0))
+	r.Begin(Full, g, Reactor, "adaptive", c.Now())
+	r.Enter()
+	r.Spawn(0, OnLoop, 1)
+	r.Start(0)
+	for range 3 {
+		r.Sent(0, 0, 0, 1, 10, c.Now())
+		r.Await(0, 1)
+		c.Advance(time.Millisecond)
+		r.Replied(0, 0, 0, 1, 10, 0)
+		r.Resume(0)
+	}
+	r.End(0, 0, Outcome{Rows: 1})
+	tr := r.Finish(nil).Trace()
+	require.NoError(t, tr.Check())
+	require.Len(t, tr.Tracks, 2, "the loop, and one lane")
+	assert.Len(t, tr.Tracks[1].Slices, 3)
+}
+
+// A node that waits again gives up the calls that were open when it went on. One that was answered since is not among
+// them, nor is one that was sent since.
+func TestWhichCallIsGivenUp(t *testing.T) {
+	g, c := concatPlan(t), clock.NewManual()
+	r := NewRecorder(c, NewBudget(0))
+	r.Begin(Full, g, Reactor, "adaptive", c.Now())
+	r.Enter()
+	r.Spawn(0, OnLoop, 1)
+	r.Start(0)
+	step := func(call func()) {
+		c.Advance(time.Millisecond)
+		call()
+	}
+	sent := func(conn, commands int) { step(func() { r.Sent(0, 0, conn, commands, 10, c.Now()) }) }
+	replied := func(conn, commands int) { step(func() { r.Replied(0, 0, conn, commands, 10, 0) }) }
+	sent(0, 1)
+	sent(1, 2)
+	step(func() { r.Await(0, 3) })
+	step(func() { r.Resume(0) })
+	replied(0, 1)
+	sent(2, 4)
+	step(func() { r.Await(0, 4) })
+	replied(2, 4)
+	step(func() { r.Resume(0) })
+	step(func() { r.End(0, 0, Outcome{Rows: 1}) })
+	tr := r.Finish(nil).Trace()
+	require.NoError(t, tr.Check())
+	givenUp := map[int]bool{} // by the number of commands
+	for _, track := range tr.Tracks {
+		for _, s := range track.Slices {
+			if s.Kind == CallSlice {
+				givenUp[s.Commands] = s.GivenUp
+			}
+		}
+	}
+	assert.Equal(t, map[int]bool{1: false, 2: true, 4: false}, givenUp)
 }
 
 // Nobody waits for a call, as far as a trace goes, if the event that says so did not fit.

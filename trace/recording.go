@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,8 @@ type Recording struct {
 	Dropped int        // events that did not fit
 	cut     clock.Time // the instant of the first dropped event; zero: none, or a worker's
 
+	// Context is what the caller gave to the engine, for its values: the span of the caller, for example.
+	Context    context.Context
 	RequestID  string
 	At         time.Time // of the arrival, on the calendar; zero: unknown
 	Graph      *plan.Graph

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func recorded(t testing.TB, id string) *Recording {
 
 func TestWriterWritesLines(t *testing.T) {
 	var out bytes.Buffer
-	w := NewWriter(&out)
+	w := NewWriter(&out, nil)
 	for _, id := range []string{"a", "b", "c"} {
 		w.Take(recorded(t, id))
 	}
@@ -53,7 +54,7 @@ func (w slowWriter) Write(p []byte) (int, error) {
 // A writer that is too slow costs traces, and never holds up who gives them.
 func TestWriterDropsWhatComesTooFast(t *testing.T) {
 	slow := slowWriter{make(chan struct{}, queueMax+1), make(chan struct{})}
-	w := NewWriter(slow)
+	w := NewWriter(slow, nil)
 	r := recorded(t, "r")
 	w.Take(r)
 	<-slow.begun // The queue is empty, and the goroutine is busy.
@@ -78,11 +79,32 @@ func (w *brokenWriter) Write([]byte) (int, error) {
 
 func TestWriterReportsTheFirstError(t *testing.T) {
 	broken := new(brokenWriter)
-	w := NewWriter(broken)
+	var reports []error
+	w := NewWriter(broken, func(err error) { reports = append(reports, err) })
 	for range 3 {
 		w.Take(recorded(t, "r"))
 	}
 	_, err := w.Close()
 	assert.ErrorIs(t, err, errBroken)
-	assert.Equal(t, 1, broken.writes)
+	assert.Equal(t, []error{errBroken}, reports)
+	assert.Equal(t, 3, broken.writes, "it goes on: a disk may have room again")
+	assert.EqualValues(t, 3, w.Failures())
+}
+
+// A file that takes nothing holds up Shutdown as long as its context.
+func TestWriterShutsDownInTime(t *testing.T) {
+	slow := slowWriter{make(chan struct{}, 2), make(chan struct{})}
+	w := NewWriter(slow, nil)
+	w.Take(recorded(t, "a"))
+	<-slow.begun
+	w.Take(recorded(t, "b"))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errBroken)
+	dropped, err := w.Shutdown(ctx)
+	assert.ErrorIs(t, err, errBroken)
+	assert.Equal(t, 1, dropped)
+	assert.EqualValues(t, 1, w.Dropped())
+	close(slow.goOn)
+	_, err = w.Close()
+	assert.NoError(t, err)
 }

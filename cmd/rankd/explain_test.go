@@ -29,7 +29,7 @@ func TestExplain(t *testing.T) {
 	assert.Contains(t, o.stdout, `"explain":{"rows":[{"id":991,`)
 	o = run(t, strings.NewReader(`{"user_id": 7, "explain": true}`), "--plan_name", "mixed_pipeline")
 	assert.Equal(t, exitFailed, o.status)
-	assert.Contains(t, o.stdout, "explain is set, and this engine lets no request ask for it")
+	assert.Contains(t, o.stdout, `this engine does not allow \"explain\" in requests`)
 }
 
 func TestExplainRefusesBadUsage(t *testing.T) {

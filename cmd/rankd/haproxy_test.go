@@ -5,13 +5,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,20 +32,6 @@ func haproxyProgram(t *testing.T) string {
 		t.Fatal("RANKD_REQUIRE_HAPROXY is set, but haproxy is missing; RANKD_HAPROXY names it")
 	}
 	t.Skip("haproxy is missing; RANKD_HAPROXY names it")
-	return ""
-}
-
-// fixedPort returns a port that is free, and that the kernel gives nobody who asks for any: a server that is
-// restarted finds it free again.
-func fixedPort(t *testing.T) string {
-	for range 100 {
-		port := strconv.Itoa(20000 + rand.IntN(12000)) // below the range of /proc/sys/net/ipv4/ip_local_port_range
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			require.NoError(t, l.Close())
-			return port
-		}
-	}
-	t.Fatal("no free port")
 	return ""
 }
 

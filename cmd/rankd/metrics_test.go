@@ -82,7 +82,7 @@ func TestARequestMayChooseItsSchedulingIfPermitted(t *testing.T) {
 	require.Len(t, o.lines(), 2)
 	refused := decode(t, o.lines()[0])
 	assert.Equal(t, "Invalid request", refused.Error)
-	assert.Contains(t, refused.Detail, "scheduling is set")
+	assert.Contains(t, refused.Detail, `does not allow "scheduling"`)
 	ranked := decode(t, o.lines()[1])
 	assert.Empty(t, ranked.Error)
 

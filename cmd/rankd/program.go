@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +19,7 @@ import (
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/outlet"
 	"github.com/rankd/rankd/internal/version"
 	servecli "github.com/rankd/rankd/serve/cli"
 )
@@ -28,6 +29,12 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // a request failed
 	exitUsage  = 2 // bad usage, or a bad plan
+)
+
+// How long the end waits for who reads diagnostics and traces, before it leaves them unread.
+const (
+	stderrPatience = 2 * time.Second
+	tracesPatience = 10 * time.Second // what waits may be tens of megabytes
 )
 
 // program is rankd with its surroundings, so that tests can run it in process.
@@ -41,9 +48,15 @@ type program struct {
 // run runs the program and returns its exit status. When ctx ends, run stops reading, answers
 // the requests in flight and returns. Requests that outlast the grace are answered with a
 // failure. A read of stdin that blocks is left behind. Output that cannot be written is a
-// failure of every job.
+// failure of every job. Diagnostics never hold up the work: a goroutine writes them to stderr.
 func (p *program) run(ctx context.Context, args []string) int {
-	p.stderr = &lockedWriter{w: p.stderr}
+	stderr := outlet.NewWriter(p.stderr)
+	p.stderr = stderr
+	defer func() {
+		patience, cancel := context.WithTimeout(context.Background(), stderrPatience)
+		defer cancel()
+		_ = stderr.Close(patience) // Nobody is left to tell.
+	}()
 	stdout := &watchedWriter{w: p.stdout}
 	p.stdout = stdout
 	p.plans = &compiler.ForEngine{Report: p.warn}
@@ -52,7 +65,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		CommandLine: commandLine(args)}
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	server := &servecli.Program{Stderr: p.stderr, Tune: p.tune, Compiler: p.plans}
+	server := &servecli.Program{Stderr: stderr, Tune: p.tune, Compiler: p.plans}
 	cmd.AddCommand(server.Command(ctx), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
 	cmd.AddCommand(p.referenceCommands()...)
@@ -155,7 +168,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	case jobServe, jobBench:
 		p.tune(o.CPUThreads)
 	}
-	traces, err := o.OpenTraceFile()
+	traces, err := o.OpenTraceFile(nil) // The end reports an error.
 	if err != nil {
 		return err
 	}
@@ -200,7 +213,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 
 // closeTraces closes the file of --trace_file. It reports on stderr how many traces came too fast for the file.
 func (p *program) closeTraces(traces *engineflags.TraceFile) error {
-	dropped, err := traces.Close()
+	dropped, err := traces.Close(tracesPatience)
 	if dropped > 0 {
 		fmt.Fprintf(p.stderr, "rankd: --trace_file: %d traces were dropped, since they came faster than they could be written\n", dropped)
 	}
@@ -232,16 +245,4 @@ func (p *program) loadDemoData(ctx context.Context, redis string) error {
 	}
 	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, addr)
 	return nil
-}
-
-// lockedWriter lets several goroutines write whole messages. Any goroutine.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }

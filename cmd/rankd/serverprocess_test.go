@@ -9,11 +9,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -50,9 +52,22 @@ func startServer(t *testing.T, args ...string) *serverProcess {
 	return s
 }
 
-// launchServer starts "rankd serve" and does not wait for anything.
-func launchServer(t *testing.T, args ...string) *serverProcess {
-	t.Helper()
+// fixedPort returns a port that is free, and that the kernel gives nobody who asks for any: a server that is
+// restarted finds it free again.
+func fixedPort(t *testing.T) string {
+	for range 100 {
+		port := strconv.Itoa(20000 + rand.IntN(12000)) // below the range of /proc/sys/net/ipv4/ip_local_port_range
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// newServerProcess returns a "rankd serve" that has not been started.
+func newServerProcess(args ...string) *serverProcess {
 	command := []string{"serve", "--log", "json"}
 	for _, flag := range []string{"--listen", "--resp", "--admin"} {
 		if !slices.Contains(args, flag) {
@@ -61,6 +76,13 @@ func launchServer(t *testing.T, args ...string) *serverProcess {
 	}
 	s := &serverProcess{cmd: exec.Command(os.Args[0], append(command, args...)...), ended: make(chan struct{})}
 	s.cmd.Env = append(os.Environ(), "RANKD_TEST_RUN_MAIN=1")
+	return s
+}
+
+// launchServer starts "rankd serve" and does not wait for anything.
+func launchServer(t *testing.T, args ...string) *serverProcess {
+	t.Helper()
+	s := newServerProcess(args...)
 	stderr, err := s.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())

@@ -25,11 +25,17 @@ import (
 // writeCertificate replaces the files of a certificate for 127.0.0.1 and its key. It returns who trusts it.
 func writeCertificate(t *testing.T, certFile, keyFile string, serial int64) *x509.CertPool {
 	t.Helper()
+	return writeCertificateUntil(t, certFile, keyFile, serial, time.Now().Add(time.Hour))
+}
+
+// writeCertificateUntil is writeCertificate with an end.
+func writeCertificateUntil(t *testing.T, certFile, keyFile string, serial int64, end time.Time) *x509.CertPool {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: end.Add(-2 * time.Hour),
+		NotAfter: end, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
@@ -78,4 +84,20 @@ func TestServingOverTLS(t *testing.T) {
 	assert.Error(t, err, "nothing in clear")
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	assert.Equal(t, exitOK, s.awaitEnd(t))
+}
+
+// TestAnExpiredCertificate: the log warns of it, at the start and when it comes later.
+func TestAnExpiredCertificate(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificateUntil(t, certFile, keyFile, 1, time.Now().Add(-time.Minute))
+	s := startServer(t, "--tls_cert", certFile, "--tls_key", keyFile, "--drain_delay_ms", "0")
+	const warning = `"level":"WARN","msg":"the certificate has expired`
+	_, first := s.log.awaitLine(t, 0, warning)
+	writeCertificate(t, certFile, keyFile, 2)
+	_, sound := s.log.awaitLine(t, first+1, `"msg":"certificate changed"`)
+	writeCertificateUntil(t, certFile, keyFile, 3, time.Now().Add(-time.Minute))
+	_, second := s.log.awaitLine(t, sound+1, warning)
+	_, last := s.log.awaitLine(t, sound+1, `"msg":"certificate changed"`)
+	assert.Equal(t, last+1, second, "the sound certificate has no warning")
 }

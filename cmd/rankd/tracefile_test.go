@@ -21,7 +21,7 @@ func TestARequestMayAskForItsTraceIfPermitted(t *testing.T) {
 	require.Len(t, o.lines(), 2)
 	refused := decode(t, o.lines()[0])
 	assert.Equal(t, "Invalid request", refused.Error)
-	assert.Contains(t, refused.Detail, "trace is set")
+	assert.Contains(t, refused.Detail, `does not allow "trace"`)
 	assert.Empty(t, decode(t, o.lines()[1]).Error)
 
 	for _, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {

@@ -1,8 +1,10 @@
 package engineflags
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/excerpt"
@@ -11,12 +13,13 @@ import (
 
 // TraceFile is the file of --trace_file. A nil TraceFile takes nothing. One goroutine; its sink is for any.
 type TraceFile struct {
-	file   *os.File
-	writer *trace.Writer
+	*trace.Writer
+	file *os.File
 }
 
-// OpenTraceFile creates the file. It returns nil without the flag.
-func (e *Flags) OpenTraceFile() (*TraceFile, error) {
+// OpenTraceFile creates the file. It returns nil without the flag. It tells report, on another goroutine, when writing begins to fail and when
+// it works again, as trace.NewWriter does.
+func (e *Flags) OpenTraceFile(report func(error)) (*TraceFile, error) {
 	if e.TraceFile == "" {
 		return nil, nil
 	}
@@ -24,7 +27,7 @@ func (e *Flags) OpenTraceFile() (*TraceFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--trace_file: %w", err)
 	}
-	return &TraceFile{file, trace.NewWriter(file)}, nil
+	return &TraceFile{trace.NewWriter(file, report), file}, nil
 }
 
 // Sink returns the sink that writes to the file, or nil.
@@ -32,15 +35,17 @@ func (f *TraceFile) Sink() trace.Sink {
 	if f == nil {
 		return nil
 	}
-	return f.writer
+	return f.Writer
 }
 
-// Close writes what waits. It returns how many traces came too fast for the file.
-func (f *TraceFile) Close() (dropped int, err error) {
+// Close writes what waits for at most that time. It returns how many traces came too fast for the file.
+func (f *TraceFile) Close(patience time.Duration) (dropped int, err error) {
 	if f == nil {
 		return 0, nil
 	}
-	dropped, err = f.writer.Close()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("it took too little in %v", patience))
+	defer cancel()
+	dropped, err = f.Shutdown(ctx)
 	if closing := f.file.Close(); err == nil {
 		err = closing
 	}

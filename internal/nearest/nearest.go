@@ -2,19 +2,30 @@
 // may call them.
 package nearest
 
-// Name returns the first of names that takes the fewest edits to become name. An edit
-// inserts, removes or replaces a byte. It returns false if there are no names.
+// Name returns the one of names that takes the fewest edits to become name. An edit inserts, removes or replaces a
+// byte. Of several it returns the one that begins like name for longest, and of several such the first. It returns
+// false if there are no names.
 func Name(name string, names []string) (near string, found bool) {
 	least := 0
 	for _, candidate := range names {
-		if found && abs(len(candidate)-len(name)) >= least {
-			continue // it takes at least that many edits
+		if found && abs(len(candidate)-len(name)) > least {
+			continue // it takes more edits
 		}
-		if d := edits(name, candidate); !found || d < least {
+		d := edits(name, candidate)
+		if !found || d < least || d == least && common(name, candidate) > common(name, near) {
 			near, least, found = candidate, d, true
 		}
 	}
 	return near, found
+}
+
+// common returns how many bytes at their beginnings a and b share.
+func common(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // edits returns the Levenshtein distance of a and b.

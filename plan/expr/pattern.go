@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -168,12 +169,25 @@ func compilePattern(text string, ignoreCase bool) *matcher {
 	if err != nil {
 		return refuse("%s", syntaxWords(err))
 	}
+	if name := twice(tree.CapNames()); name != "" { // package regexp takes such a pattern, RE2 does not
+		return refuse("two groups have the name %s", excerpt.Quote(name))
+	}
 	size := sizeOf(tree)
 	if size.bytes() > patternMaxSize {
 		return refuse("pattern compiles to %d bytes, at most %d are accepted", size.bytes(), patternMaxSize)
 	}
 	// The text differs only in its captures, so it is as well-formed.
 	return &matcher{re: regexp.MustCompile(prefix + scan.plain.String()), instructions: size.instructions + programFrame}
+}
+
+// twice returns the first name that is there a second time, "" if none is. A group without a name has the name "".
+func twice(names []string) string {
+	for i, name := range names {
+		if name != "" && slices.Contains(names[:i], name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // syntaxWords says what is wrong with a pattern and quotes the faulty part.

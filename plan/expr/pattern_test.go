@@ -37,6 +37,7 @@ func TestPatternsAreThoseOfRE2(t *testing.T) {
 		{`\Qa.b`, false, []string{`a.b`}, []string{"axb"}},
 		{`\\p{Letter}`, false, []string{`\p{Letter}`}, []string{"p"}},
 		{`(?P<n>a)`, false, []string{"a"}, nil},
+		{`(?P<n>a)(?P<m>b)(c)(d)`, false, []string{"abcd"}, nil},
 
 		{`(?=a)`, false, nil, nil},
 		{`(?<!a)b`, false, nil, nil},
@@ -56,6 +57,9 @@ func TestPatternsAreThoseOfRE2(t *testing.T) {
 		{`\p{Greek`, false, nil, nil},
 		{`\p{Nonsense}`, false, nil, nil},
 		// Known to Go only.
+		{`(?P<n>a)(?P<n>b)`, false, nil, nil},
+		{`(?P<n>a)|(?<n>b)`, true, nil, nil},
+		{`(?P<n>a(?P<m>b(?P<n>c)){0})`, false, nil, nil},
 		{`\p{Letter}`, false, nil, nil},
 		{`\P{Letter}`, true, nil, nil},
 		{`[\p{greek}]`, false, nil, nil},

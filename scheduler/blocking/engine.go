@@ -256,9 +256,9 @@ func (e *engine) late(n *nodeRun, deadline clock.Time) error {
 }
 
 // settle settles a node that has ended.
-func (e *engine) settle(s *scheduler.State, n *nodeRun) {
+func (e *engine) settle(s *scheduler.State, exec *scheduler.Execution, n *nodeRun) {
 	if n.err != nil {
-		n.instead, n.insteadRows = s.Fail(n.node.Index, n.err, e.clock.Now())
+		n.instead, n.insteadRows = exec.Fail(s, n.node.Index, n.err, e.clock.Now())
 		return
 	}
 	if n.lack.Err != nil {

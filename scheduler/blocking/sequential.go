@@ -29,7 +29,7 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 	defer func() {
 		if running != nil {
 			running.err = task.ErrGoexit
-			e.settle(&s, running)
+			e.settle(&s, exec, running)
 			if recorder != nil {
 				recorder.End(running.node.Index, 0, outcome(running))
 			}
@@ -55,7 +55,7 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 		running = n
 		e.runNode(&s, exec, n, w)
 		running = nil
-		e.settle(&s, n)
+		e.settle(&s, exec, n)
 		if recorder != nil {
 			recorder.End(i, 0, outcome(n))
 		}

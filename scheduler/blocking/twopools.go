@@ -144,7 +144,7 @@ func (r *run) settle(n *nodeRun, work *work) {
 		return
 	}
 	n.settled = true
-	e.settle(&r.state, n)
+	e.settle(&r.state, r.exec, n)
 	if work != nil {
 		work.into(r.recorder, n.node.Index, outcome(n), &e.engine)
 		r.returned = append(r.returned, n.node.Index)
@@ -162,7 +162,7 @@ func (r *run) giveUpOptional(now clock.Time) {
 		n.settled = true
 		n.cancel.Cancel(scheduler.ErrGivenUp)
 		o := trace.Outcome{Err: scheduler.ErrGivenUp, Late: true}
-		o.Instead, o.Rows = r.state.Fail(n.node.Index, o.Err, now)
+		o.Instead, o.Rows = r.exec.Fail(&r.state, n.node.Index, o.Err, now)
 		if r.recorder != nil {
 			r.recorder.End(n.node.Index, now, o)
 		}

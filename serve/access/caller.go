@@ -33,9 +33,9 @@ type Rules struct {
 	Name string
 	// Plans are patterns of the plans that the caller may name, as path.Match reads them: "feed_*".
 	Plans []string
-	// Overrides are patterns of the parameters that he may set in "param_overrides".
+	// Overrides are patterns of the parameters that it may set in "param_overrides".
 	Overrides []string
-	// Grants are the fields that he may set.
+	// Grants are the fields that it may set.
 	Grants []Grant
 	// MaxInflight is how many requests of the caller may be under way at the same time. Zero means no bound.
 	MaxInflight int
@@ -44,8 +44,8 @@ type Rules struct {
 // Anonymous is the name of the caller without a token.
 const Anonymous = "anonymous"
 
-// Caller is who asks, and what he may ask. Immutable, except that the store marks a caller whose entry has changed, and
-// that his requests under way are counted; any goroutine.
+// Caller is who asks, and what it may ask. Immutable, except that the store marks a caller whose entry has changed, and
+// that its requests under way are counted; any goroutine.
 type Caller struct {
 	name             string
 	plans, overrides patterns
@@ -53,7 +53,7 @@ type Caller struct {
 	maxInflight      int64
 	inflight         *atomic.Int64 // requests under way, of all entries that the token has had
 
-	digest     [sha256.Size]byte // of his token; zero if he has none
+	digest     [sha256.Size]byte // of its token; zero if it has none
 	superseded atomic.Bool       // The file has another entry for the token, or none any more.
 }
 
@@ -94,7 +94,7 @@ func (c *Caller) MayPlan(plan string) bool { return c.plans.match(plan) }
 // MayOverride reports whether the caller may set the parameter in "param_overrides".
 func (c *Caller) MayOverride(param string) bool { return c.overrides.match(param) }
 
-// Begin counts a request of the caller. It reports false, and counts nothing, if as many are under way as he may have. Each Begin
+// Begin counts a request of the caller. It reports false, and counts nothing, if as many are under way as it may have. Each Begin
 // that succeeds needs one End, on the same Caller.
 func (c *Caller) Begin() bool {
 	if c.inflight.Add(1) > c.maxInflight && c.maxInflight > 0 {

@@ -4,7 +4,7 @@
 //	                    ▲                          │
 //	                 Reload                      Renew, once a request on a long connection
 //
-// A [Store] knows a [Caller] by the digest of his token. The file holds digests alone, so a copy of the
+// A [Store] knows a [Caller] by the digest of its token. The file holds digests alone, so a copy of the
 // file opens nothing. Without a file everybody is one anonymous caller, whose rights come from flags.
 // [Certificates] are the other secret of a server that changes while it runs.
 //

@@ -48,7 +48,7 @@ func (s *Store) Lookup(token []byte) (*Caller, bool) {
 	return s.table.Load().find(&digest)
 }
 
-// Login returns the caller with that token if name is his, or "default", which clients of Redis
+// Login returns the caller with that token if name is its name, or "default", which clients of Redis
 // send for no name.
 func (s *Store) Login(name, token []byte) (*Caller, bool) {
 	c, ok := s.Lookup(token)
@@ -58,8 +58,8 @@ func (s *Store) Login(name, token []byte) (*Caller, bool) {
 	return c, true
 }
 
-// Renew returns a caller with the rights that he has now. It costs one atomic load unless his entry
-// has changed. It reports false if his token has been revoked.
+// Renew returns a caller with the rights that it has now. It costs one atomic load unless its entry
+// has changed. It reports false if its token has been revoked.
 func (s *Store) Renew(c *Caller) (*Caller, bool) {
 	if !c.superseded.Load() {
 		return c, true

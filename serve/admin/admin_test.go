@@ -54,7 +54,9 @@ func open(t *testing.T, o rankd.Options) *world {
 	require.NoError(t, err)
 	caller, err := access.NewCaller(access.Rules{Name: "admin", Plans: []string{"*"}, Grants: []access.Grant{access.Trace}})
 	require.NoError(t, err)
-	w.handler = admin.Handler(admin.Options{Service: w.service, Registry: w.registry, Caller: caller, Ready: func() error {
+	hosts, err := access.NewHosts([]string{"example.com"}) // the name of httptest
+	require.NoError(t, err)
+	w.handler = admin.Handler(admin.Options{Service: w.service, Registry: w.registry, Caller: caller, Hosts: hosts, Outputs: map[string]admin.Output{"log": output{}}, Ready: func() error {
 		if why := w.unready.Load(); why != nil {
 			return errors.New(*why)
 		}
@@ -62,6 +64,12 @@ func open(t *testing.T, o rankd.Options) *world {
 	}})
 	return w
 }
+
+// output is an output with figures of its own.
+type output struct{}
+
+func (output) Dropped() uint64  { return 7 }
+func (output) Failures() uint64 { return 3 }
 
 // get returns the page at a path; with a body it posts.
 func (w *world) get(path, body string) (status int, contentType, page string) {
@@ -89,6 +97,24 @@ func TestLiveAndReady(t *testing.T) {
 	assert.Equal(t, "draining\n", page)
 	status, _, _ = w.get("/livez", "")
 	assert.Equal(t, 200, status, "a process that drains lives")
+}
+
+func TestHosts(t *testing.T) {
+	w := open(t, rankd.Options{})
+	for _, path := range []string{"/livez", "/metrics", "/debug/pprof/heap", "/v1/trace?plan=diamond&user_id=7"} {
+		for name, want := range map[string]int{"localhost:8081": 200, "127.0.0.1:8081": 200, "evil.test": 403} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Host = name
+			answer := httptest.NewRecorder()
+			w.handler.ServeHTTP(answer, r)
+			assert.Equal(t, want, answer.Code, "%s at %s", path, name)
+			r.Host = "localhost"
+			r.Header.Set("Origin", "http://"+name)
+			answer = httptest.NewRecorder()
+			w.handler.ServeHTTP(answer, r)
+			assert.Equal(t, want, answer.Code, "%s from %s", path, name)
+		}
+	}
 }
 
 func TestProfilesWithoutTheCommandLine(t *testing.T) {

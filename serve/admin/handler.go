@@ -21,8 +21,18 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Ready says why the process should get no requests now, for /readyz. Nil, or a nil error: it should. Any goroutine.
 	Ready func() error
+	// Hosts are the names that operators may ask for. Nil: all. Another one: 403.
+	Hosts *access.Hosts
+	// Outputs are what leaves the process beside answers, by the label of their metrics.
+	Outputs map[string]Output
 	// Caller is who asks in /v1/trace: it needs the grant access.Trace.
 	Caller *access.Caller
+}
+
+// An Output is a log or a file that takes what comes without holding up the server. Any goroutine.
+type Output interface {
+	Dropped() uint64  // lines that came faster than they could be written
+	Failures() uint64 // writes that ended with an error
 }
 
 // Handler returns the pages:
@@ -37,6 +47,15 @@ func Handler(o Options) http.Handler {
 		rankdprom.New(o.Service.Engine()), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
 	)
+	for name, output := range o.Outputs {
+		register := func(metric, help string, read func() uint64) {
+			o.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name: metric, Help: help, ConstLabels: prometheus.Labels{"output": name},
+			}, func() float64 { return float64(read()) }))
+		}
+		register("rankd_output_lines_dropped_total", "Lines of the log, or traces, that came faster than they could be written.", output.Dropped)
+		register("rankd_output_write_errors_total", "Writes of the log, or of traces, that failed.", output.Failures)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -58,7 +77,13 @@ func Handler(o Options) http.Handler {
 	t := &tracer{service: o.Service, caller: o.Caller}
 	mux.Handle("GET /v1/trace", t)
 	mux.Handle("POST /v1/trace", t)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := o.Hosts.Check(r.Host, r.Header.Get("Origin")); err != nil {
+			say(w, http.StatusForbidden, err.Error())
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // say answers with a line of text.

@@ -60,7 +60,7 @@ Flags ("-" and "_" in a name are the same):
 
 Exit status:
   0  a signal ended the server, and every request got its answer
-  1  the server could not listen, or --shutdown_grace_ms was too short for requests in flight
+  1  the server could not listen, --shutdown_grace_ms was too short for requests in flight, or traces could not be written
   2  bad usage, a bad plan, or a bad file of tokens or certificates
 `
 
@@ -78,6 +78,7 @@ type options struct {
 	tokens                      string
 	tlsCert, tlsKey             string
 	allowPlans, allowOverrides  []string
+	allowHosts                  []string
 	log                         string
 	logPerSecond                int
 	maxConnections              int
@@ -123,6 +124,8 @@ func newCommand(o *options, run func() error) *cobra.Command {
 	f.StringSliceVar(&o.allowOverrides, "allow_overrides", nil,
 		"without --tokens: the parameters that a request may set in \"param_overrides\", `patterns` with commas between them (default none)")
 	o.AddGrants(f)
+	f.StringSliceVar(&o.allowHosts, "allow_hosts", nil, "HTTP: the names under which clients and operators may ask, beside localhost and addresses, `patterns` with commas between them "+
+		"(default: all names, but none on a loopback address where no token is needed)")
 	f.StringVar(&o.tlsCert, "tls_cert", "", "serve HTTP and RESP over TLS with the certificate in this `file`, and the chain that leads to it, PEM")
 	f.StringVar(&o.tlsKey, "tls_key", "", "the key of --tls_cert, a PEM `file` that not everybody may read")
 	f.StringVar(&o.log, "log", logText, "`form` of the log on stderr: text or json")
@@ -213,6 +216,9 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 			idle.Add(flag, "with --listen off")
 		}
 	}
+	if o.listen == off && o.admin == off {
+		idle.Add("allow_hosts", "with --listen off and --admin off")
+	}
 	if o.resp == off {
 		for _, flag := range [...]string{"max_pipeline", "max_unsent_bytes", "max_backlog_bytes", "max_unread_bytes", "resp_idle_timeout_ms", "resp_cancel_at_eof"} {
 			idle.Add(flag, "with --resp off")
@@ -269,6 +275,19 @@ func (o *options) store() (*access.Store, error) {
 		return nil, fmt.Errorf("--allow_%w", err) // The error begins with plans or overrides.
 	}
 	return access.Anyone(anyone), nil
+}
+
+// hosts returns the names under which a listener may be asked, nil for all. A web page must not get at a listener that needs no token
+// through the name of this machine's loopback address.
+func (o *options) hosts(a address, tokens bool) (*access.Hosts, error) {
+	if len(o.allowHosts) == 0 && (tokens || !a.local()) {
+		return nil, nil
+	}
+	hosts, err := access.NewHosts(o.allowHosts)
+	if err != nil {
+		return nil, fmt.Errorf("--allow_%w", err) // The error begins with hosts.
+	}
+	return hosts, nil
 }
 
 // certificates returns the certificates that the flags name, or nil.

@@ -45,6 +45,7 @@ func TestFlagsThatAreRefused(t *testing.T) {
 		{"--admin :http", `--admin is host:port, :port or off, not ":http"`},
 		{"--listen off --resp off", "--listen off and --resp off leave nothing to serve"},
 		{"--listen off --max_header_bytes 5000 --batch_inflight 2", "--max_header_bytes has no effect with --listen off\n--batch_inflight has no effect with --listen off"},
+		{"--listen off --admin off --allow_hosts x", "--allow_hosts has no effect with --listen off and --admin off"},
 		{"--resp off --max_pipeline 5", "--max_pipeline has no effect with --resp off"},
 		{"--tokens f --allow_request_trace", "--allow_request_trace has no effect with --tokens, whose file says what each caller may ask"},
 		{"--tokens=", "--tokens needs a value, but it is empty"},
@@ -97,6 +98,39 @@ func TestGrantsOfFlags(t *testing.T) {
 			assert.Equal(t, slices.Contains(want.grants, g), caller.May(g), "%s: %s", args, g)
 		}
 	}
+}
+
+// TestHostsOfFlags: who needs no token on a loopback address must name it.
+func TestHostsOfFlags(t *testing.T) {
+	for args, want := range map[string]struct{ http, admin string }{ // the names that are allowed beside localhost
+		"":                                     {"", ""},
+		"--listen localhost:0 --admin [::1]:0": {"", ""},
+		"--tokens f":                           {"*", ""},
+		"--listen :8080":                       {"*", ""},
+		"--listen :8080 --admin :8081":         {"*", "*"},
+		"--allow_hosts rankd,other":            {"rankd", "rankd"},
+		"--tokens f --allow_hosts rankd":       {"rankd", "rankd"},
+		"--listen :1 --admin :2 --allow_hosts rankd": {"rankd", "rankd"},
+		"--allow_hosts *": {"*", "*"},
+	} {
+		o, err := parsed(strings.Fields(args)...)
+		require.NoError(t, err, args)
+		for _, l := range []struct {
+			address address
+			tokens  bool
+			want    string
+		}{{o.httpAddress, o.tokens != "", want.http}, {o.adminAddress, false, want.admin}} {
+			hosts, err := o.hosts(l.address, l.tokens)
+			require.NoError(t, err, args)
+			assert.Equal(t, l.want != "", hosts.Check("rankd", "") == nil, "%s: %v", args, l.address)
+			assert.Equal(t, l.want == "*", hosts.Check("evil.test", "") == nil, "%s: %v", args, l.address)
+			assert.NoError(t, hosts.Check("localhost", ""))
+		}
+	}
+	o, err := parsed("--allow_hosts", "[")
+	require.NoError(t, err)
+	_, err = o.hosts(o.adminAddress, false)
+	assert.EqualError(t, err, `--allow_hosts: pattern 1 is malformed; it has letters, "*", "?" and sets such as [a-z]`)
 }
 
 func TestLocalAddresses(t *testing.T) {

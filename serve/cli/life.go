@@ -6,15 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/serve/admin"
 )
+
+// tracesPatience is how long the end waits for the file of --trace_file to take the traces that wait.
+const tracesPatience = time.Second
 
 // serve runs a server from its start to its end.
 func (p *Program) serve(ctx context.Context, o *options) (failure error) {
+	signal.Ignore(syscall.SIGPIPE) // Otherwise the next line of the log ends the server once stderr has no reader.
 	log := p.logger(o.log)
 	store, err := o.store()
 	if err != nil {
@@ -26,12 +34,18 @@ func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 	}
 	p.Tune(o.CPUThreads)
 	defer boundMemory()()
-	traces, err := o.OpenTraceFile()
+	traces, err := o.OpenTraceFile(func(err error) {
+		if err != nil {
+			log.Error("traces cannot be written, and are lost", "file", excerpt.Name(o.TraceFile), "error", err)
+		} else {
+			log.Info("traces are written again", "file", excerpt.Name(o.TraceFile))
+		}
+	})
 	if err != nil {
 		return err
 	}
 	defer func() {
-		dropped, err := traces.Close()
+		dropped, err := traces.Close(tracesPatience)
 		if dropped > 0 {
 			log.Warn("traces came faster than they could be written, and were dropped", "dropped", dropped)
 		}
@@ -43,7 +57,10 @@ func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 	if err != nil {
 		return err
 	}
-	s := &server{log: log, engine: engine, store: store, certificates: certificates}
+	s := &server{log: log, engine: engine, store: store, certificates: certificates, outputs: map[string]admin.Output{"log": p.Stderr}}
+	if traces != nil {
+		s.outputs["trace_file"] = traces
+	}
 	if err := s.build(o); err != nil {
 		return errors.Join(err, engine.Close())
 	}
@@ -149,6 +166,7 @@ func (s *server) end(grace time.Duration) error {
 			_ = s.operators.Close() // of a port that was never served
 		}
 	}
+	s.service.FlushLog(context.Background()) // The log takes lines at once.
 	s.log.Info("ended", "requests_left", left)
 	if left > 0 {
 		return &command.RuntimeError{Err: fmt.Errorf("--shutdown_grace_ms was too short for %d requests", left)}

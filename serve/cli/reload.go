@@ -103,5 +103,6 @@ func (s *server) reload(why string) {
 		s.log.Error("the certificate stays as it was", "after", why, "error", err)
 	} else if changed {
 		s.log.Info("certificate changed", "after", why, "expires", s.certificates.Expires())
+		s.checkCertificate()
 	}
 }

@@ -48,6 +48,7 @@ type server struct {
 	service      *serve.Service
 	store        *access.Store
 	certificates *access.Certificates // nil: no TLS
+	outputs      map[string]admin.Output
 
 	entrances []entrance
 	http      *httpfront.Front // nil: off
@@ -101,11 +102,15 @@ func (s *server) build(o *options) (err error) {
 		return err
 	}
 	if o.httpAddress.on() {
+		hosts, err := o.hosts(o.httpAddress, o.tokens != "")
+		if err != nil {
+			return err
+		}
 		s.http, err = httpfront.New(s.service, s.store, httpfront.Options{
 			MaxConnections: o.maxConnections, MaxHeaderBytes: o.maxHeaderBytes, MaxRequestBytes: o.maxRequestBytes,
 			MaxBodyBytes: o.maxBodyBytes, BatchInflight: o.batchInflight,
 			IdleTimeout: engineflags.Milliseconds(o.httpIdleTimeoutMS), ReadTimeout: engineflags.Milliseconds(o.readTimeoutMS),
-			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), Logger: s.log,
+			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), Hosts: hosts, Logger: s.log,
 		})
 		if err != nil {
 			return err
@@ -124,9 +129,13 @@ func (s *server) build(o *options) (err error) {
 	if !o.adminAddress.on() {
 		return nil
 	}
+	hosts, err := o.hosts(o.adminAddress, false)
+	if err != nil {
+		return err
+	}
 	s.admin = &http.Server{
 		Handler: admin.Handler(admin.Options{
-			Service: s.service, Registry: metrics, Ready: s.readiness, Caller: s.operator,
+			Service: s.service, Registry: metrics, Ready: s.readiness, Caller: s.operator, Outputs: s.outputs, Hosts: hosts,
 		}),
 		ReadHeaderTimeout: adminHeaderTimeout, IdleTimeout: adminIdleTimeout, MaxHeaderBytes: adminHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
@@ -192,6 +201,13 @@ func cannotListen(flag string, err error) error {
 	return &command.RuntimeError{Err: fmt.Errorf("--%s: %w", flag, err)}
 }
 
+// checkCertificate warns of a certificate that clients refuse.
+func (s *server) checkCertificate() {
+	if end := s.certificates.Expires(); !time.Now().Before(end) {
+		s.log.Warn("the certificate has expired, so that clients refuse it", "expired", end)
+	}
+}
+
 // started logs that the server is ready, and for whom.
 func (s *server) started() {
 	v := version.Read()
@@ -201,6 +217,7 @@ func (s *server) started() {
 	}
 	if s.certificates != nil {
 		attributes = append(attributes, "certificate_expires", s.certificates.Expires())
+		s.checkCertificate()
 	}
 	s.log.Info("ready", attributes...)
 }

@@ -42,6 +42,9 @@ type conn struct {
 	abandon   context.CancelFunc // says that nobody waits for the answers any more
 	lingering bool               // the client may still be sending when the answer has left
 
+	name  string // the header Host of a request that was let in
+	named bool   // name is set
+
 	ended   bool      // the client sends nothing any more
 	late    bool      // what should have come has not come in time
 	started bool      // the deadline of this phase counts

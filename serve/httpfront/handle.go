@@ -1,6 +1,10 @@
 package httpfront
 
-import "github.com/valyala/fasthttp"
+import (
+	"github.com/valyala/fasthttp"
+
+	"github.com/rankd/rankd/serve"
+)
 
 // handle answers one request. The steps stand in the order in which they refuse.
 func (f *Front) handle(ctx *fasthttp.RequestCtx) {
@@ -18,11 +22,28 @@ func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 		x.refuse(badVersion)
 		return
 	}
-	x.serve()
+	if err := x.checkHost(); err != nil {
+		x.refuse(&problem{class: serve.Forbidden, detail: err.Error()})
+	} else {
+		x.serve()
+	}
 	x.settleBody()
 	if f.leaving.Load() || x.head.closes() {
 		ctx.SetConnectionClose()
 	}
+}
+
+// checkHost says why the name that the client asked for keeps it out.
+func (x *exchange) checkHost() error {
+	host, origin := x.head.get(host), x.head.get(origin)
+	hosts := x.front.options.Hosts
+	if hosts == nil || origin == nil && x.conn.named && string(host) == x.conn.name {
+		return nil
+	}
+	name := string(host)
+	err := hosts.Check(name, string(origin))
+	x.conn.name, x.conn.named = name, err == nil
+	return err
 }
 
 // serve finds the endpoint and calls it.

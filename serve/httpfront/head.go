@@ -17,6 +17,7 @@ type field int
 
 const (
 	host field = iota
+	origin
 	connection
 	contentLength
 	contentEncoding
@@ -29,7 +30,7 @@ const (
 
 // fieldNames are the names of the fields, as documents show them.
 var fieldNames = [...]string{
-	host: "Host", connection: "Connection", contentLength: "Content-Length", contentEncoding: "Content-Encoding",
+	host: "Host", origin: "Origin", connection: "Connection", contentLength: "Content-Length", contentEncoding: "Content-Encoding",
 	transferEncoding: "Transfer-Encoding", authorization: "Authorization", requestID: "X-Request-Id",
 	requestTimeout: "X-Request-Timeout-Ms", traceParent: "traceparent",
 }
@@ -111,6 +112,8 @@ func fieldOf(name []byte) (field, bool) {
 	switch len(name) { // most headers are decided here
 	case len("Host"):
 		f = host
+	case len("Origin"):
+		f = origin
 	case len("Connection"):
 		f = connection
 	case len("traceparent"):

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/rankd/rankd/serve/access"
 )
 
 // The defaults of Options.
@@ -40,6 +42,9 @@ type Options struct {
 	ReadTimeout time.Duration
 	// WriteTimeout bounds the time in which a client takes 64 KiB of its answer, or what is left of it.
 	WriteTimeout time.Duration
+
+	// Hosts are the names that clients may ask for. Nil: all. Another one: 403.
+	Hosts *access.Hosts
 
 	// Logger gets what no answer reports. Nil means slog.Default().
 	Logger *slog.Logger

@@ -192,6 +192,16 @@ func TestDecay(t *testing.T) {
 	assert.EqualError(t, err, "out_key: the result is null for 1 rows, and strict is not nullable")
 }
 
+// A score falls by a part of its size, and stays finite.
+func TestDecayOfHugeScores(t *testing.T) {
+	in := rankdtest.WithStrings(rankdtest.Rows(1, 2, 3, 4), keyText, "a", "a", "b", "b")
+	in = rankdtest.WithFloats(in, keyFloat, -math.MaxFloat64, -math.MaxFloat64, math.MaxFloat64, math.MaxFloat64)
+	out, err := nodeCase{params: map[string]any{"by": "k3001", "method": "decay", "score": "k1001", "out_key": "score"}}.runner(t, diversify())(in, 0)
+	require.NoError(t, err)
+	assert.Equal(t, []int64{3, 4, 1, 2}, rankdtest.IDs(out))
+	assert.Equal(t, []any{math.MaxFloat64, math.MaxFloat64 / 2, -math.MaxFloat64, -math.MaxFloat64}, rankdtest.Values(out, keyScore))
+}
+
 // decayReference computes the score of each row on its own: it counts the rows of its key that rank before it.
 func decayReference(rows []plainRow, by, score registry.KeyID, factor, floor float64) ([]plainRow, map[int32]float64) {
 	ranked := slices.Clone(rows)

@@ -122,7 +122,7 @@ func runExclude(c *task.Ctx) (rowset.RowSet, error) {
 		return in, err
 	}
 	out, err := e.withoutMembers(c, in)
-	if e.failOpen && errors.Is(err, task.ErrRedis) {
+	if e.failOpen && errors.Is(err, task.ErrRedis) && !errors.Is(err, task.ErrCancelled) {
 		c.FailOpen(err)
 		return in, nil
 	}

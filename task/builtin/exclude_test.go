@@ -165,6 +165,18 @@ func TestExcludeFails(t *testing.T) {
 	}
 }
 
+// fail_open covers a failure of Redis, and nothing else: not a key that cannot be made, nor the end of the request.
+func TestFailOpenCoversRedisAlone(t *testing.T) {
+	c := rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.Rows(1, 2)), Context: map[string]any{"tab": strings.Repeat("x", 600)},
+		Params: map[string]any{"endpoint": "ep_0001", "key": "seen:{tab}", "fail_open": true}, Redis: func([]string) any { return []any{0, 0} }}
+	_, err := runSource(t, "exclude", c)
+	require.ErrorContains(t, err, "a Redis key takes 512 at most")
+
+	c.Context, c.Cancelled = map[string]any{"tab": "a"}, true
+	_, err = runSource(t, "exclude", c)
+	require.ErrorIs(t, err, task.ErrCancelled)
+}
+
 // A key may have a text of the request in it. The error is one line all the same.
 func TestExcludeFailsInOneLine(t *testing.T) {
 	for _, reply := range []any{errors.New("WRONGTYPE"), "OK"} {

@@ -65,6 +65,15 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 }
 
+// The page has an excerpt of a long error, wherever it shows it.
+func TestErrorsAreCut(t *testing.T) {
+	tr := tracetest.Random(3, 5)
+	tr.Nodes[2].Status, tr.Nodes[2].Error = trace.Failed, "first "+strings.Repeat("x", 10_000)
+	page := render(t, caption.Run{Trace: tr})
+	assert.Contains(t, page, "first "+strings.Repeat("x", 100))
+	assert.NotContains(t, page, strings.Repeat("x", 200))
+}
+
 func TestABrokenWriterIsReported(t *testing.T) {
 	assert.ErrorContains(t, Write(brokenWriter{}, caption.Run{Trace: tracetest.Random(1, 5)}), "no space")
 }

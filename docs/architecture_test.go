@@ -1,0 +1,130 @@
+package docs_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/trace"
+)
+
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// packages returns the folders of the sources without tests, as seen from the root, with their imports.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	imports := map[string][]string{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		folder = filepath.ToSlash(folder)
+		imports[folder] = append(imports[folder], "")
+		for _, spec := range file.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value) // the parser has accepted it
+			imports[folder] = append(imports[folder], name)
+		}
+		return err
+	}))
+	return imports
+}
+
+// The table of rooms names each folder with a package at the top, and each folder once.
+func TestRooms(t *testing.T) {
+	text := readPage(t, "architecture.md")
+	_, text, _ = strings.Cut(text, "## The rooms\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	var rooms []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \|`).FindAllStringSubmatch(text, -1) {
+		for _, name := range code.FindAllStringSubmatch(row[1], -1) {
+			if name[1] != "rankd" { // the root
+				rooms = append(rooms, name[1])
+			}
+		}
+	}
+	for i, room := range rooms {
+		assert.NotContains(t, rooms[:i], room, "the table has it twice")
+		info, err := os.Stat(filepath.Join(root, room))
+		if assert.NoError(t, err) {
+			assert.True(t, info.IsDir(), room)
+		}
+	}
+	for folder := range packages(t) {
+		top, _, _ := strings.Cut(folder, "/")
+		named := func(room string) bool { return room == top || strings.HasPrefix(room, top+"/") }
+		assert.True(t, slices.Contains([]string{".", "docs", "examples"}, top) || slices.ContainsFunc(rooms, named), "no room %s", top)
+	}
+}
+
+// onlyImports matches "only `a` and `b` import x and y" in the page.
+var onlyImports = regexp.MustCompile("[Oo]nly ((?:`[a-z/]+`(?: and )?)+) imports? ([a-z]+(?: and [a-z]+)*)")
+
+// Where the page says that only these packages import a library, only these do.
+func TestOnlyTheseImport(t *testing.T) {
+	imports := packages(t)
+	libraries := map[string]bool{}
+	for _, promise := range onlyImports.FindAllStringSubmatch(readPage(t, "architecture.md"), -1) {
+		var want []string
+		for _, name := range code.FindAllStringSubmatch(promise[1], -1) {
+			want = append(want, name[1])
+		}
+		for library := range strings.SplitSeq(promise[2], " and ") {
+			libraries[library] = true
+			var importers []string
+			for folder, names := range imports {
+				if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(strings.Split(name, "/"), library) }) {
+					importers = append(importers, folder)
+				}
+			}
+			assert.ElementsMatch(t, want, importers, "who imports %s", library)
+		}
+	}
+	for _, library := range []string{"gnet", "pond", "esbuild", "goja", "fasthttp"} {
+		assert.True(t, libraries[library], "the page says nothing of %s", library)
+	}
+}
+
+// The pages have the statuses of a node in a trace, and the number of rows from which on placement takes no guess.
+func TestPagesHaveTheNumbersAndWordsOfTheSources(t *testing.T) {
+	for _, page := range []string{"trace.md", "trace-format.md"} {
+		text := readPage(t, page)
+		i := strings.Index(text, "| `SpanStatus` |")
+		if i < 0 {
+			i = strings.Index(text, "| `status` |")
+		}
+		row, _, _ := strings.Cut(text[i:], "\n")
+		for _, status := range []trace.Status{trace.OK, trace.Failed, trace.Timeout, trace.Late, trace.Skipped} {
+			assert.Contains(t, row, "`"+string(status)+"`", page)
+		}
+	}
+	source, err := os.ReadFile("../scheduler/profile.go")
+	require.NoError(t, err)
+	bound := regexp.MustCompile(`const firstRowsMax = (\d+)`).FindSubmatch(source)
+	require.NotNil(t, bound)
+	assert.Contains(t, readPage(t, "scheduling.md"), "reads or makes more than "+string(bound[1])+" rows, is offloaded")
+}

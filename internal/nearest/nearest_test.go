@@ -1,0 +1,31 @@
+package nearest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestName(t *testing.T) {
+	plans := []string{"complex_dag", "concat_plan", "diamond", "regex_plan", "simple_viewer"}
+	for _, c := range []struct {
+		name  string
+		names []string
+		want  string
+	}{
+		{"diamnod", plans, "diamond"},
+		{"complex_plan", plans, "complex_dag"},
+		{"simple_plan", plans, "simple_viewer"}, // as far from three others
+		{"", plans, "diamond"},
+		{"ab", []string{"cd", "ef"}, "cd"},
+		{"ab", []string{"b", "a"}, "a"},
+		{"ab", []string{"a", "ac"}, "a"},
+		{"abc", []string{"abcd", "abc"}, "abc"},
+	} {
+		near, found := Name(c.name, c.names)
+		assert.True(t, found)
+		assert.Equal(t, c.want, near, c.name)
+	}
+	_, found := Name("a", nil)
+	assert.False(t, found)
+}
