@@ -37,13 +37,25 @@ type Execution struct {
 	Context context.Context
 }
 
-// MayStart reports whether a node of x may start now. It ends the run in s if nobody waits for x any more, or if its
-// deadline has passed.
+// Next is State.Next for x, now.
+func (x *Execution) Next(s *State, now clock.Time) (node int, ok bool) {
+	if s.Ready() {
+		x.expire(s, now)
+	}
+	return s.Next()
+}
+
+// MayStart reports whether a node of x that was handed out before may start now.
 func (x *Execution) MayStart(s *State, now clock.Time) bool {
+	x.expire(s, now)
+	return s.err == nil
+}
+
+// expire ends the run in s if nobody waits for x any more, or if its deadline has passed.
+func (x *Execution) expire(s *State, now clock.Time) {
 	if s.err == nil {
 		s.Expire(now, abandoned(x.Context, s.arrived, s.deadline, now))
 	}
-	return s.err == nil
 }
 
 // Fail is State.Fail for a node of x. If the caller has gone, that is the error: the body has seen it, too, since its

@@ -110,8 +110,7 @@ func (r *run) pump() {
 // startReady hands out all nodes that are ready. It keeps those that will run inline.
 func (r *run) startReady() {
 	now := r.engine.loop.Now
-	for r.state.Ready() && r.req.MayStart(&r.state, now()) {
-		node, _ := r.state.Next()
+	for node, ok := r.req.Next(&r.state, now()); ok; node, ok = r.req.Next(&r.state, now()) {
 		if there := r.place(node); there != inline {
 			r.start(node, there)
 		} else {

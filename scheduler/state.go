@@ -109,13 +109,13 @@ func (s *State) Expire(now clock.Time, gone error) {
 	}
 }
 
-// Ready reports whether Next has a node to hand out.
-func (s *State) Ready() bool { return s.head < len(s.readyQueue) && s.err == nil }
+// Ready reports whether some node is ready.
+func (s *State) Ready() bool { return s.head < len(s.readyQueue) }
 
 // Next hands out the next node to start and counts it as in flight. It returns false if none is
 // ready or the request has failed.
 func (s *State) Next() (node int, ok bool) {
-	if !s.Ready() {
+	if s.err != nil || s.head == len(s.readyQueue) {
 		return 0, false
 	}
 	node = int(s.readyQueue[s.head])

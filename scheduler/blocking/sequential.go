@@ -43,8 +43,7 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 	w := e.takeWaiter()
 	defer e.freeWaiter(w)
 	now := e.clock.Now()
-	for s.Ready() && exec.MayStart(&s, now) {
-		i, _ := s.Next()
+	for i, ok := exec.Next(&s, now); ok; i, ok = exec.Next(&s, now) {
 		n := &nodeRun{node: exec.Graph.Nodes[i], start: now, rows: rows}
 		if recorder != nil {
 			recorder.Spawn(i, trace.OnGoroutine, s.Rows(i))

@@ -59,8 +59,7 @@ func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, recor
 	r.state.Begin(exec, arrived)
 	for {
 		now := e.clock.Now()
-		if r.state.Ready() && exec.MayStart(&r.state, now) {
-			i, _ := r.state.Next()
+		if i, ok := exec.Next(&r.state, now); ok {
 			r.spawn(i, now)
 			continue
 		}
