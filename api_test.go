@@ -9,8 +9,11 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,8 +23,66 @@ import (
 
 var updateAPI = flag.Bool("update-api", false, "write testdata/api.txt anew")
 
-// publicPackages are the packages that a program imports to embed rankd and to write tasks.
-var publicPackages = []string{".", "rankdtest", "task", "rowset"}
+// publicPackages are the packages behind which a promise stands: what a program imports to embed rankd and to write tasks.
+var publicPackages = []string{
+	".", "task", "task/builtin", "rowset", "registry", "plan", "rankdtest", "trace", "rankdprom", "rankdotel", "compiler", "compiler/editor",
+}
+
+// TestPackagesSayWhatHolds: README and the comment of package rankd name the packages behind which a promise stands. The first sentence of
+// each other package says that there is none.
+func TestPackagesSayWhatHolds(t *testing.T) {
+	var names []string
+	for _, dir := range publicPackages {
+		names = append(names, strings.Replace(dir, ".", "rankd", 1))
+	}
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, table, ok := strings.Cut(string(readme), "| package | for |\n|---|---|\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\n")
+	var inREADME []string
+	for row := range strings.Lines(table) {
+		for _, name := range regexp.MustCompile("`([a-z/]+)`").FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
+			inREADME = append(inREADME, name[1])
+		}
+	}
+	assert.ElementsMatch(t, names, inREADME)
+	comments := packageComments(t)
+	_, stability, ok := strings.Cut(comments["."], "# Stability")
+	require.True(t, ok)
+	inDoc := []string{}
+	for _, line := range regexp.MustCompile(`(?m)^\t([a-z/]+(?:, [a-z/]+)*)  `).FindAllStringSubmatch(stability, -1) {
+		inDoc = append(inDoc, strings.Split(line[1], ", ")...)
+	}
+	assert.ElementsMatch(t, names, inDoc)
+
+	for dir, comment := range comments {
+		first := new(doc.Package).Synopsis(comment)
+		assert.Equal(t, !slices.Contains(publicPackages, dir), strings.Contains(first, "follows the engine's needs"), "package %s: %s", dir, first)
+	}
+}
+
+// packageComments returns the comments of all packages that others can import, by folder.
+func packageComments(t *testing.T) map[string]string {
+	comments := map[string]string{}
+	require.NoError(t, filepath.WalkDir(".", func(path string, file fs.DirEntry, err error) error {
+		switch name := file.Name(); {
+		case err != nil:
+			return err
+		case file.IsDir() && (name == "testdata" || name == "internal" || name == "peers" || name != "." && strings.HasPrefix(name, ".")):
+			return fs.SkipDir
+		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		source, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+		require.NoError(t, err)
+		if source.Name.Name != "main" {
+			comments[filepath.ToSlash(filepath.Dir(path))] += source.Doc.Text()
+		}
+		return nil
+	}))
+	return comments
+}
 
 // The exported API is kept as a file, so that a change of it is seen in review.
 func TestAPI(t *testing.T) {

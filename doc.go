@@ -29,8 +29,19 @@
 //
 // # Stability
 //
-// The exported names are kept in testdata/api.txt, so that a change is seen. These parts
-// are not stable yet: Metrics and what it contains; package rowset's
-// columns, since a result may soon borrow buffers of the engine; and replies of
-// Redis as tasks see them (resp.Reply), which will soon be shared between requests.
+// A promise stands behind twelve packages: a version that breaks what they export says so in CHANGELOG.md, and how to go on.
+//
+//	rankd                    open an engine, ask it
+//	task, task/builtin       write a task; the tasks that are there
+//	rowset, registry, plan   what a task works on: rows, keys and endpoints, its node
+//	rankdtest                test tasks and plans
+//	trace                    take the traces of an engine
+//	rankdprom, rankdotel     its metrics for Prometheus, its traces for OpenTelemetry
+//	compiler                 compile plans that are written in TypeScript
+//	compiler/editor          the types of that language for an editor
+//
+// testdata/api.txt has their exported names, so that a change is seen. All other packages follow the engine's needs, as their first
+// sentences say. So do four parts of the twelve: Metrics and what it contains; package rowset's columns, since a result may soon borrow
+// buffers of the engine; replies of Redis as tasks see them (resp.Reply); and of package plan all that a task does not need
+// (Graph, Library, Ops and their kin).
 package rankd

@@ -192,6 +192,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
 		Placement: o.Scheduling.placement(),
+		OnStuck: func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},
@@ -591,6 +592,16 @@ func (e *Engine) Metrics() Metrics {
 		panic(&Error{Text: textRun, Detail: "Metrics waits, so a callback or a body must not call it", causes: []error{ErrCallback}})
 	}
 	return e.scheduler.Metrics()
+}
+
+// StuckFor returns for how long one callback has held up the loop of the model Reactor, such as a body that never
+// returns: no request goes on meanwhile. Zero means that the loop goes round. It takes one or two seconds to be seen. The
+// engine logs it, and Metrics counts it. Any goroutine.
+func (e *Engine) StuckFor() time.Duration {
+	if async, ok := e.scheduler.(*scheduler.Async); ok {
+		return async.StuckFor()
+	}
+	return 0
 }
 
 // Close refuses new requests, waits for those in flight however long they take, and frees all

@@ -1,6 +1,7 @@
-// Package bench is the folder of the benchmarks; "rankd bench" runs them. It holds no code
-// itself. Its packages open engines with rankd.Open, as any program does, and nothing outside
-// imports them but the program rankd, which imports cli:
+// Package bench, which follows the engine's needs, is the folder of the benchmarks; "rankd
+// bench" runs them. It holds no code itself. Its packages open engines with rankd.Open, as
+// any program does, and nothing outside imports them but the program rankd, which imports
+// cli:
 //
 //	cli        the commands "rankd bench …" and the figures of --bench
 //	load       closed and open loop, histograms, resource facts

@@ -1,4 +1,5 @@
-// Package docs_test keeps README and docs true: whatever they name must exist.
+// Package docs_test, which follows the engine's needs, keeps README and docs true:
+// whatever they name must exist.
 package docs_test
 
 import (

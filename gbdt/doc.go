@@ -1,4 +1,5 @@
-// Package gbdt evaluates gradient-boosted tree models that XGBoost saved as JSON.
+// Package gbdt, which follows the engine's needs, evaluates gradient-boosted tree
+// models that XGBoost saved as JSON.
 //
 // Read checks a file and lays its trees out; Predict evaluates a Model for many rows:
 //

@@ -35,3 +35,12 @@ func (l *Loop) Metrics() Metrics {
 	}
 	return m
 }
+
+// Progress returns a number that grows with each iteration and each measured callback, and whether the loop has nothing
+// to do: it waits in its poll, or has ended. A watchdog that sees the same number twice, and no wait, knows that one
+// callback runs. Any goroutine.
+func (l *Loop) Progress() (n uint64, idle bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.count.Iterations + latency.Of(&l.meter.all.Wall).Count, l.mu.waiting || l.phase.Load() == stopped
+}

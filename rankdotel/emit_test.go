@@ -51,7 +51,7 @@ func TestSpansOfAnyTrace(t *testing.T) {
 				assert.Equal(t, caller.SpanContext().TraceID(), spans[i].SpanContext.TraceID())
 				assert.False(t, spans[i].EndTime.Before(spans[i].StartTime))
 				for _, a := range spans[i].Attributes {
-					assert.True(t, utf8.ValidString(a.Value.Emit()), "%q", a.Value.Emit())
+					assert.True(t, utf8.ValidString(a.Value.String()), "%q", a.Value.String())
 				}
 				if id, ok := has(&spans[i], "rankd.node"); ok {
 					byNode[id] = &spans[i]
@@ -66,6 +66,8 @@ func TestSpansOfAnyTrace(t *testing.T) {
 				span := byNode[text("", n.ID).Value.AsString()]
 				require.NotNil(t, span, n.ID)
 				assert.Equal(t, n.Op, span.Name)
+				label, _ := has(span, "rankd.label")
+				assert.Equal(t, text("", n.Label).Value.AsString(), label)
 				assert.True(t, span.StartTime.Equal(tr.At.Add(n.Start)))
 				assert.True(t, span.EndTime.Equal(tr.At.Add(n.End)))
 				assert.Equal(t, n.Error != "", span.Status.Code == codes.Error)
@@ -87,7 +89,7 @@ func TestSpansOfAnyTrace(t *testing.T) {
 func has(span *sdktracetest.SpanStub, key attribute.Key) (string, bool) {
 	for _, a := range span.Attributes {
 		if a.Key == key {
-			return a.Value.Emit(), true
+			return a.Value.String(), true
 		}
 	}
 	return "", false

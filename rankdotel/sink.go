@@ -10,7 +10,7 @@
 //
 //	span                        attributes
 //	rank <plan>                 rankd.plan, .request_id, .engine, .scheduling, .queue_delay, .degraded
-//	<op>, core::follow say      rankd.node, .place, .status, .rows_in, .rows_out, .wait, .source_span
+//	<op>, core::follow say      rankd.node, .label, .place, .status, .rows_in, .rows_out, .wait, .source_span
 //	redis <endpoint>, or http   rankd.endpoint, .connection, .commands, .bytes_sent, .bytes_received, .given_up
 //
 // Times are in seconds. Calls need Options.TraceDetail trace.Full, the default.
@@ -28,17 +28,17 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// Sink is a trace.Sink that makes spans, on a goroutine of its own. Recordings that come faster than that are dropped. The tracer's
-// provider has to outlive it. Any goroutine.
+// Sink is a trace.Sink that makes spans, on a goroutine of its own: its queue drops recordings that come faster than that. Close the
+// engine first, then the sink, which makes the spans of what waits, and then shut down the provider. Any goroutine.
 type Sink struct {
+	*trace.Queue
 	tracer oteltrace.Tracer
-	queue  *trace.Queue
 }
 
 // New returns a Sink that makes spans with a tracer of the provider. Close ends it.
 func New(provider oteltrace.TracerProvider) *Sink {
 	s := &Sink{tracer: provider.Tracer("github.com/rankd/rankd/rankdotel")}
-	s.queue = trace.NewQueue(func(r *trace.Recording) { s.emit(r.Context, r.Trace()) })
+	s.Queue = trace.NewQueue(func(r *trace.Recording) { s.emit(r.Context, r.Trace()) })
 	return s
 }
 
@@ -48,13 +48,6 @@ func (s *Sink) Wants(ctx context.Context) bool {
 	caller := oteltrace.SpanContextFromContext(ctx)
 	return !caller.IsValid() || caller.IsSampled()
 }
-
-// Take implements trace.Sink. It never blocks.
-func (s *Sink) Take(r *trace.Recording) { s.queue.Take(r) }
-
-// Close makes the spans of the recordings that wait, and returns how many were dropped. Close the engine before it, and shut the
-// provider down after it. A second call returns the same.
-func (s *Sink) Close() (dropped int) { return s.queue.Close() }
 
 // emit makes the spans of one request, below the span in ctx.
 func (s *Sink) emit(ctx context.Context, t *trace.Trace) {
@@ -72,7 +65,7 @@ func (s *Sink) emit(ctx context.Context, t *trace.Trace) {
 		below[i] = ctx
 		if n := &t.Nodes[i]; n.Ran() {
 			below[i], spans[i] = s.start(ctx, t, n.Op, n.Start, oteltrace.SpanKindInternal,
-				text("rankd.node", n.ID), text("rankd.place", string(n.Place)), text("rankd.status", string(n.Status)),
+				text("rankd.node", n.ID), text("rankd.label", n.Label), text("rankd.place", string(n.Place)), text("rankd.status", string(n.Status)),
 				attribute.Int("rankd.rows_in", n.RowsIn), attribute.Int("rankd.rows_out", n.RowsOut),
 				seconds("rankd.wait", n.Wait()), text("rankd.source_span", n.SourceSpan))
 		}

@@ -45,13 +45,13 @@ func Example() {
 		name[span.SpanContext.SpanID()] = span.Name
 	}
 	for _, span := range exporter.GetSpans() {
-		fmt.Printf("%s < %s\n", span.Name, name[span.Parent.SpanID()])
+		fmt.Printf("%s, below %q\n", span.Name, name[span.Parent.SpanID()])
 	}
 	// Unordered output:
-	// front page <
-	// rank simple_viewer < front page
-	// core::viewer < rank simple_viewer
-	// redis ep_0001 < core::viewer
+	// front page, below ""
+	// rank simple_viewer, below "front page"
+	// core::viewer, below "rank simple_viewer"
+	// redis ep_0001, below "core::viewer"
 }
 
 // TestCallersSpan: on each model, the spans of a request lie below the span of whoever asked with Rank or Submit. A request

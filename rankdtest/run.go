@@ -64,7 +64,8 @@ type Case struct {
 
 // Run runs the task once and returns its output or its error, as an engine gets them:
 // task.Invoke checks the number of inputs and the output, and contains a panic. A sleep takes
-// no time. A task whose Place is task.Computes must not wait, and gets an error if it does. Run
+// no time. A function of task.Ctx.Await runs at once, on this goroutine. A task whose Place is
+// task.Computes has no Redis and no services, and gets an error if it asks. Run
 // overwrites replies once they are no longer valid, so that a task that keeps them shows.
 //
 // The error is a *plan.Error if Params, Exprs or Preds are wrong. Any goroutine.
@@ -92,7 +93,7 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	}
 	node := graph.Nodes[0]
 	ctx := &task.Ctx{
-		Node: node, Inputs: c.Inputs, UserID: c.UserID, RequestID: c.RequestID, Params: &params, Registry: reg, Waiter: task.NoWaiter{},
+		Node: node, Inputs: c.Inputs, UserID: c.UserID, RequestID: c.RequestID, Params: &params, Registry: reg,
 		Rows: task.NewRowBudget(c.MaxRows), Cancellation: new(task.Cancellation),
 		Outside: c.Outside,
 	}
@@ -114,11 +115,9 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	if c.Cancelled {
 		ctx.Cancellation.Cancel(task.ErrCancelled)
 	}
-	if spec.Place != task.Computes {
-		w := &waiter{answer: c.Redis, service: c.Service, ctx: ctx}
-		defer w.invalidate()
-		ctx.Waiter = w
-	}
+	w := &waiter{answer: c.Redis, service: c.Service, ctx: ctx}
+	defer w.invalidate()
+	ctx.Waiter = w
 	out, err := task.Invoke(task.SpecOf(node), ctx)
 	if c.Lack != nil {
 		*c.Lack = ctx.Lack()

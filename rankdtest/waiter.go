@@ -150,6 +150,15 @@ func (w *waiter) Sleep(time.Duration) error {
 	return nil
 }
 
+// Await implements task.Waiter. fn runs on this goroutine.
+func (w *waiter) Await(fn func() error) error {
+	w.invalidate()
+	if w.ctx.Cancelled() {
+		return task.ErrCancelled
+	}
+	return fn()
+}
+
 // invalidate overwrites the replies that the body must no longer use.
 func (w *waiter) invalidate() {
 	for i := range w.replies {

@@ -1,7 +1,7 @@
-// Package request is the border of the engine. It frames a byte stream into JSON
-// documents, checks one document into a [Parsed] request, and encodes one answer as a
-// line of JSON. Its only I/O is reading from the io.Reader of a Stream. It knows neither
-// plans nor engines.
+// Package request, which follows the engine's needs, is the border of the engine. It
+// frames a byte stream into JSON documents, checks one document into a [Parsed] request,
+// and encodes one answer as a line of JSON. Its only I/O is reading from the io.Reader
+// of a Stream. It knows neither plans nor engines.
 //
 //	io.Reader ─▶ Stream.Next ─▶ one document ─▶ Parse ─▶ Parsed ─▶ (engine) ─▶ Encoder.AppendResponse ─▶ one line
 //	                 │                            │                    │

@@ -1,6 +1,7 @@
-// Package resp speaks RESP2, the protocol of Redis: it encodes batches of commands,
-// decodes their replies without copying, and has a client for the loop, which never blocks.
-// Package resp/blocking has a client for ordinary goroutines, built from the same parts.
+// Package resp, which follows the engine's needs, speaks RESP2, the protocol of Redis: it
+// encodes batches of commands, decodes their replies without copying, and has a client for
+// the loop, which never blocks. Package resp/blocking has a client for ordinary goroutines,
+// built from the same parts.
 //
 //	Batch ──▶ Client.Do ──▶ queue ──▶ outbox ──Write──▶ transport.Conn ──▶ server
 //	                                                                        │

@@ -50,6 +50,7 @@ type Async struct {
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
+	awaits      Awaits
 	memory      *rowset.Pool
 	placement   Placement
 	inliner     inliner
@@ -68,6 +69,7 @@ type Async struct {
 	orphans bag[*nodeRun] // settled nodes whose body has not ended
 	counts  Counts        // without Orphans
 
+	watchdog *watchdog // nil: nobody looks whether the loop is stuck
 	closing  bool
 	grace    *loop.Timer
 	graceEnd clock.Time    // when grace fires; zero: not armed
@@ -118,6 +120,8 @@ type AsyncConfig struct {
 	MaxInflight, MaxQueue int
 	// Placement says where computing nodes run.
 	Placement Placement
+	// Go runs the functions of task.Ctx.Await. Nil means a go statement.
+	Go func(fn func())
 	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
 	Memory *rowset.Pool
 	// TraceEvents bounds the events that recorded requests in flight hold together. Zero means
@@ -135,6 +139,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
+	e.awaits.Go = cfg.Go
 	e.inliner.resume, e.letInFn = e.resumeParked, e.letIn
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.inliner.ctx = task.Ctx{Registry: cfg.Registry, Outside: &e.outside, Waiter: task.NoWaiter{}, Clock: e.loop.Clock()}
@@ -174,6 +179,7 @@ func (e *Async) Close(grace time.Duration) {
 	}
 	e.closed.Do(func() {
 		e.cpu.WaitIdle()
+		e.awaits.Wait()
 		if e.release != nil {
 			e.release()
 		}

@@ -128,7 +128,7 @@ func TestTaskFaults(t *testing.T) {
 	for _, f := range taskFaults {
 		for _, op := range []string{faultOnPool, faultOnLoop} {
 			if f.endless && op == faultOnPool {
-				continue // there it may not wait at all: see TestWaitingOnThePoolIsRefused
+				continue // there it has no Redis: see TestWhoMayWait
 			}
 			t.Run(f.name+"/"+op, func(t *testing.T) {
 				// Only an endless body meets its limit: on a busy machine any other might.
@@ -190,17 +190,6 @@ func TestPanicKeepsItsStack(t *testing.T) {
 			assert.NotContains(t, r.Err.Error(), "\n")
 		})
 	}
-}
-
-// TestWaitingOnThePoolIsRefused: a body that is registered as CPU work may not wait.
-func TestWaitingOnThePoolIsRefused(t *testing.T) {
-	reg := registryAt(t, "127.0.0.1:1", "")
-	f := taskFault{output: task.PassThrough, body: func(c *task.Ctx) (rowset.RowSet, error) {
-		return c.Inputs[0], c.Sleep(math.MaxInt64)
-	}}
-	g := loadPlan(t, reg, eightRows+`{"node_id": "out", "op": "fault::on_pool", "inputs": ["src"], "params": {}}`, f.specs()...)
-	r, _ := run(openAsync(t, scheduler.Config{Registry: reg}), g, user, 0)
-	assert.ErrorContains(t, r.Err, "must have Place Waits or OnLoop")
 }
 
 // TestAFullPool has more CPU work than a pool of one worker and a queue of one takes.

@@ -135,6 +135,7 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 		r.recorder.Spawn(index, trace.Inline, rows-p.makes)
 	}
 	c.Inputs, c.Refs = r.state.Gather(index, c.Inputs[:0], c.Refs[:0])
+	e.noteRunning(node)
 	out, err = task.Invoke(p.spec, c)
 	end = e.loop.Clock().Now()
 	took := end.Sub(start)

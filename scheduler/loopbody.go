@@ -27,6 +27,7 @@ type loopBody struct {
 	endpoint  int              // of the call, if it is recorded
 	cancelled bool             // nobody waits for the result any more
 	remote    *remoteWait      // the one await of a service at a time; nil before the first
+	await     *await           // the one await of a function at a time; nil: not under way
 	call      resp.Call        // the one await of Redis at a time
 }
 
@@ -48,6 +49,7 @@ func (b *loopBody) start(n *nodeRun) error {
 	if b.recorder != nil {
 		b.recorder.Start(b.index)
 	}
+	b.engine.noteRunning(n.node)
 	if b.co.start(b.code) {
 		b.ended()
 	}
@@ -75,6 +77,7 @@ func (b *loopBody) wake() {
 	if b.recorder != nil {
 		b.recorder.Resume(b.index)
 	}
+	e.noteRunning(b.node.node)
 	if b.co.resume() {
 		b.ended()
 	} else if b.recorder != nil {
@@ -111,7 +114,7 @@ func (b *loopBody) ended() {
 func (b *loopBody) cancel() {
 	b.cancelled, b.recorder = true, nil
 	b.remote.giveUp()
-	waits := b.timer != nil && b.timer.Active()
+	waits := b.dropAwait() || b.timer != nil && b.timer.Active()
 	if b.client != nil && !b.call.Deadline.Passed(b.engine.loop.Clock().Now()) {
 		b.giveUpCall()
 		b.call.Err = task.ErrCancelled

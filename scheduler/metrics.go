@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
@@ -11,53 +13,81 @@ import (
 
 // Metrics are the counters of an engine and of everything that it drives. A copy; any goroutine.
 type Metrics struct {
-	Loop   loop.Metrics
-	Lag    time.Duration  // until the loop came to read these counters
-	CPU    cpupool.Stats  // zero if the CPU given to NewAsync does not count
-	Redis  []resp.Stats   // by endpoint index; zero for an endpoint that is not a Redis
-	Remote []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
+	Loop loop.Metrics
+	Lag  time.Duration // until the loop came to read these counters
+	// Stuck counts the times that one callback held up the loop for over a second, and StuckFor is how long one does
+	// now. What the loop counts is then of the last reading before.
+	Stuck    uint64
+	StuckFor time.Duration
+	CPU      cpupool.Stats  // zero if the CPU given to NewAsync does not count
+	Redis    []resp.Stats   // by endpoint index; zero for an endpoint that is not a Redis
+	Remote   []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
 	Counts
 	Live      int                       // requests in flight
 	Admission AdmissionStats            // of requests before they run
 	Malformed uint64                    // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
+	Awaits    AwaitStats                // functions of task.Ctx.Await
 	Placement PlacementStats            // of all plans
 	Plans     map[string]PlacementStats // by name of the plan
 }
 
 // Metrics implements Engine. It returns the counters as they are between two callbacks, or as they
-// were when the loop stopped. Any goroutine but the loop.
+// were when the loop stopped. While the loop is stuck it returns the last copy. Any goroutine but the loop.
 func (e *Async) Metrics() Metrics {
-	m := Metrics{Loop: e.loop.Metrics(), Redis: make([]resp.Stats, len(e.clients)), Remote: make([]remote.Stats, len(e.remotes))}
+	asked := e.loop.Clock().Now()
+	read := make(chan Metrics, 1)
+	var m Metrics
+	if e.loop.Post(func() { read <- e.readMetrics(e.loop.Clock().Now().Sub(asked)) }) {
+		select {
+		case m = <-read:
+			e.watchdog.keep(&m)
+		case <-e.watchdog.frozen():
+			m = e.lastMetrics()
+		}
+	} else {
+		<-e.loop.Done() // nothing touches the counters any more
+		m = e.readMetrics(0)
+	}
+	m.Loop = e.loop.Metrics()
 	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {
 		m.CPU = counting.Stats()
 	}
-	read := func() {
-		m.Malformed = uint64(e.outside.Malformed())
-		for i, c := range e.clients {
-			if c != nil {
-				m.Redis[i] = c.Stats()
-			}
-		}
-		for i, c := range e.remotes {
-			if c != nil {
-				m.Remote[i] = c.Stats()
-			}
-		}
-		m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
-		m.Counts.Orphans = e.orphans.len()
-		m.Placement, m.Plans = e.placementMetrics()
-	}
-	done := make(chan struct{})
-	asked := e.loop.Clock().Now()
-	if e.loop.Post(func() {
-		defer close(done)
-		m.Lag = e.loop.Clock().Now().Sub(asked)
-		read()
-	}) {
-		<-done
-	} else {
-		<-e.loop.Done() // nothing touches the counters any more
-		read()
-	}
+	m.Malformed, m.Awaits = uint64(e.outside.Malformed()), e.awaits.Stats()
+	e.watchdog.count(&m)
 	return m
 }
+
+// lastMetrics returns what Metrics has read last, zeros if it has read nothing, of a loop that is stuck.
+func (e *Async) lastMetrics() (m Metrics) {
+	if last := e.watchdog.last.Load(); last != nil {
+		m = *last
+		m.Redis, m.Remote, m.Plans = slices.Clone(m.Redis), slices.Clone(m.Remote), maps.Clone(m.Plans)
+	} else {
+		m.Redis, m.Remote = make([]resp.Stats, len(e.clients)), make([]remote.Stats, len(e.remotes))
+	}
+	m.Lag = e.watchdog.StuckFor()
+	return m
+}
+
+// readMetrics reads what the loop owns. Loop only.
+func (e *Async) readMetrics(lag time.Duration) Metrics {
+	m := Metrics{Lag: lag, Redis: make([]resp.Stats, len(e.clients)), Remote: make([]remote.Stats, len(e.remotes))}
+	for i, c := range e.clients {
+		if c != nil {
+			m.Redis[i] = c.Stats()
+		}
+	}
+	for i, c := range e.remotes {
+		if c != nil {
+			m.Remote[i] = c.Stats()
+		}
+	}
+	m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
+	m.Counts.Orphans = e.orphans.len()
+	m.Placement, m.Plans = e.placementMetrics()
+	return m
+}
+
+// StuckFor returns for how long one callback has held up the loop, such as a body that never returns. Zero means that the
+// loop goes round. The watchdog of OpenAsync sees it after one or two seconds; other engines have none. Any goroutine.
+func (e *Async) StuckFor() time.Duration { return e.watchdog.StuckFor() }

@@ -57,6 +57,9 @@ type Config struct {
 	// OnPanic receives a panic in a callback on the loop, which contains it. Nil logs it: see
 	// loop.Config.
 	OnPanic func(recovered any, stack []byte)
+	// OnStuck hears when one callback holds up the loop, and when that has ended, on a goroutine of the engine. Nil logs it
+	// with slog.Default().
+	OnStuck func(Stuck)
 }
 
 // WithDefaults returns c with a default in each field that has one and is zero. Each engine calls
@@ -100,6 +103,8 @@ func OpenAsync(cfg Config) (*Async, error) {
 		MaxInflight: cfg.MaxInflight, MaxQueue: cfg.MaxQueue, Placement: cfg.Placement, Memory: cfg.Memory,
 	})
 	e.reactor = host
+	e.watchdog = newWatchdog(l, cfg.OnStuck)
+	e.watchdog.start(time.NewTicker(stuckAfter).C)
 	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]Remote, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
@@ -112,6 +117,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	}
 	e.release = func() {
 		pool.Close()
+		e.watchdog.close()
 		host.Stop()
 		<-l.Done()
 	}

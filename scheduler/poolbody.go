@@ -17,9 +17,10 @@ import (
 // From the submission to the hand-back the worker owns the node's ctx, out and err. The loop may
 // look at position, and at the starts of the steps up to there.
 type poolBody struct {
-	engine *Async
-	node   *nodeRun // nil while free
-	job    cpupool.Job
+	task.NoWaiter // of a body that asks Redis: there is no connection
+	engine        *Async
+	node          *nodeRun // nil while free
+	job           cpupool.Job
 
 	// The worker reads these facts about the request. They are set at the submission.
 	graph       *plan.Graph
@@ -54,7 +55,7 @@ func (e *Async) newPoolBody() *poolBody {
 // start implements body. The error is the pool's refusal of the job.
 func (b *poolBody) start(n *nodeRun) error {
 	e, r := b.engine, n.run
-	b.node, n.ctx.Waiter = n, task.NoWaiter{}
+	b.node, n.ctx.Waiter = n, b
 	b.graph, b.index, b.deadline, b.nodeTimeout = r.req.Graph, n.node.Index, r.state.deadline, e.nodeTimeout
 	b.ended = 0
 	b.position.Store(notBegun)
@@ -126,6 +127,12 @@ func (b *poolBody) work() {
 func (b *poolBody) stops(n *nodeRun, now clock.Time) bool {
 	return n.ctx.Deadline.Passed(now) || n.cancel.Cancelled() || b.failed.Load() || b.context != nil && b.context.Err() != nil
 }
+
+// Sleep implements task.Waiter, on the worker. It blocks.
+func (b *poolBody) Sleep(d time.Duration) error { return b.node.cancel.Sleep(d) }
+
+// Await implements task.Waiter, on the worker. It blocks.
+func (b *poolBody) Await(fn func() error) error { return b.engine.awaits.Block(fn, &b.node.cancel) }
 
 // done is the hand-back, on the loop.
 func (b *poolBody) done(err error) {

@@ -187,5 +187,8 @@ func (r *refWaiter) Exchange(_ *registry.Endpoint, x *remote.Exchange) error {
 	return x.Answer(simScore(request))
 }
 
+// Await implements task.Waiter.
+func (r *refWaiter) Await(fn func() error) error { return fn() }
+
 // Sleep implements task.Waiter.
 func (r *refWaiter) Sleep(time.Duration) error { return nil }

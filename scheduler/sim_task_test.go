@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -184,17 +185,27 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		}
 		return c.Inputs[0], nil
 	})
-	// watchful goes by its cancellation alone.
+	// watchful goes by its cancellation alone. It sleeps and waits for functions in turns.
 	passThrough("sim::watchful", true, func(c *task.Ctx) (rowset.RowSet, error) {
-		done := c.Context().Done()
-		for range 10 {
-			_ = c.Sleep(3 * time.Millisecond)
-			closed := false
+		isClosed := func(done <-chan struct{}) bool {
 			select {
 			case <-done:
-				closed = true
+				return true
 			default:
+				return false
 			}
+		}
+		done := c.Context().Done()
+		cancelled := c.Cancellation.Done()
+		for i := range 10 {
+			if i%2 == 0 {
+				_ = c.Sleep(3 * time.Millisecond)
+			} else {
+				lab.awaitsFunction(c, c.UserID+int64(i))
+			}
+			closed := isClosed(done)
+			lab.world.check(isClosed(cancelled) == c.Cancelled(), "node %s of request %d: cancelled is closed: %v, it is: %v",
+				c.Node.ID, c.UserID, isClosed(cancelled), c.Cancelled())
 			due := c.Cancelled() || c.Caller != nil && c.Caller.Err() != nil
 			lab.world.check(closed == due && (c.Context().Err() != nil) == closed,
 				"node %s of request %d: done is closed: %v, cancelled or its caller gone: %v", c.Node.ID, c.UserID, closed, due)
@@ -208,6 +219,28 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		lab.watch(&specs[i])
 	}
 	return task.NewCatalog(specs...)
+}
+
+var errSimFunction = errors.New("this function fails")
+
+// awaitsFunction waits for a function that fails, or not, as n says.
+func (lab *simLab) awaitsFunction(c *task.Ctx, n int64) {
+	w, user, want := lab.world, c.UserID, error(nil)
+	if n%3 == 0 {
+		want = errSimFunction
+	}
+	cancelled, returned := c.Cancelled(), 0
+	err := c.Await(func(ctx context.Context) error {
+		returned++
+		w.check(!cancelled && returned == 1, "request %d: a function runs %d times, its body was cancelled: %v", user, returned, cancelled)
+		if ctx.Err() != nil {
+			w.lateFunctions++
+		}
+		return want
+	})
+	if !errors.Is(err, task.ErrCancelled) {
+		w.check(returned == 1 && err == want, "request %d: a function that has returned %d times has the error %v, want %v", user, returned, err, want)
+	}
 }
 
 // watch has each run of a body checked: when it may start, that what it was given
@@ -447,6 +480,18 @@ func (s *simWaiter) Sleep(d time.Duration) error {
 	if err == nil {
 		s.w.check(s.w.sim.Now().Sub(start) >= d, "node %s of request %d woke up early", s.given.node.ID, s.given.user)
 	}
+	return err
+}
+
+// Await implements task.Waiter.
+func (s *simWaiter) Await(fn func() error) error {
+	err := s.inner.Await(fn)
+	if s.node.settled {
+		s.w.countWoken()
+	}
+	s.woke("await")
+	s.w.check(errors.Is(err, task.ErrCancelled) == s.node.settled, "an await of node %s of request %d ended with %v, orphan: %v",
+		s.given.node.ID, s.given.user, err, s.node.settled)
 	return err
 }
 

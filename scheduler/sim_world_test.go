@@ -231,30 +231,32 @@ type simWorld struct {
 	service *simService
 	plans   []*plan.Graph
 
-	requests   []*simRequest // by user id, which is the number of the request from 1 on
-	submitting bool          // Submit is on the stack
-	closing    bool          // the engine was told to close
-	graceEnd   clock.Time    // when it gives up what is in flight; zero: never
-	stalled    bool          // some callback took time
-	bodies     int           // begun and not ended
-	woken      int           // sleeps of orphans that have ended at the instant wokenAt
-	wokenMax   int           // the most at one instant
-	wokenAt    clock.Time
-	lateSleeps int           // begun by orphans after Close
-	late       uint64        // bodies on the loop that ended after their node, of themselves
-	stopped    uint64        // and because they, or what they awaited, noticed
-	retries    int           // attempts after the first
-	inline     int           // bodies that ran inline
-	queueFull  int           // refusals of the CPU pool
-	asked      commandCounts // commands that bodies have handed to the clients
-	reached    commandCounts // of these, executed by a server
-	faults     int           // of servers
-	givenUp    int           // calls that bodies gave up before they had left
-	tooLarge   int           // calls whose replies were too large
-	parts      int           // batches that exceed the bound on commands in flight
-	answers    map[string]int
-	instants   int
-	violation  error // the first; ends the run
+	requests      []*simRequest // by user id, which is the number of the request from 1 on
+	submitting    bool          // Submit is on the stack
+	closing       bool          // the engine was told to close
+	graceEnd      clock.Time    // when it gives up what is in flight; zero: never
+	stalled       bool          // some callback took time
+	bodies        int           // begun and not ended
+	woken         int           // sleeps of orphans that have ended at the instant wokenAt
+	wokenMax      int           // the most at one instant
+	wokenAt       clock.Time
+	lateSleeps    int           // begun by orphans after Close
+	lateFunctions int           // of Await, that ran when nobody waited any more
+	away          int           // functions of Await that have not returned
+	late          uint64        // bodies on the loop that ended after their node, of themselves
+	stopped       uint64        // and because they, or what they awaited, noticed
+	retries       int           // attempts after the first
+	inline        int           // bodies that ran inline
+	queueFull     int           // refusals of the CPU pool
+	asked         commandCounts // commands that bodies have handed to the clients
+	reached       commandCounts // of these, executed by a server
+	faults        int           // of servers
+	givenUp       int           // calls that bodies gave up before they had left
+	tooLarge      int           // calls whose replies were too large
+	parts         int           // batches that exceed the bound on commands in flight
+	answers       map[string]int
+	instants      int
+	violation     error // the first; ends the run
 }
 
 // simRequest is one request of a simulation, with copies of what the engine was given.
@@ -341,6 +343,7 @@ func (w *simWorld) build() {
 	w.engine = NewAsync(AsyncConfig{
 		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, Remotes: w.remotes, NodeTimeout: c.nodeTimeout,
 		MaxRows: c.maxRows, MaxInflight: c.maxInflight, MaxQueue: c.maxQueue, Placement: c.placement, Memory: poisonedPool(), TraceEvents: w.traces.events,
+		Go: w.goAway,
 	})
 	for i := range 1 + w.rng.IntN(3) {
 		w.plans = append(w.plans, w.makePlan(fmt.Sprintf("plan_%d", i)))
@@ -471,7 +474,7 @@ func (w *simWorld) play() {
 			return
 		}
 		w.checkSettled()
-		if w.cfg.stopAtOnce && w.drained() && !w.sim.Ended() {
+		if w.cfg.stopAtOnce && w.drained() && w.away == 0 && !w.sim.Ended() {
 			return
 		}
 		at, ok := w.sim.Next()
@@ -587,4 +590,14 @@ func (w *simWorld) logf(format string, args ...any) {
 		now = time.Duration(w.sim.Now()) - time.Second // when a manual clock begins
 	}
 	fmt.Fprintf(w.trace, "%12v  %s\n", now, fmt.Sprintf(format, args...))
+}
+
+// goAway runs a function of Await, later.
+func (w *simWorld) goAway(fn func()) {
+	w.away++
+	w.sim.After(w.between(0, 8*time.Millisecond), func() {
+		w.check(!w.sim.Ended(), "the loop has ended before a function of Await has returned")
+		w.away--
+		fn()
+	})
 }

@@ -118,6 +118,7 @@ func TestSimulationReachesEverything(t *testing.T) {
 		seen["stopped bodies on the loop"] += int(w.stopped)
 		seen["further attempts"] += w.retries
 		seen["sleeps begun after Close"] += w.lateSleeps
+		seen["functions that nobody waits for"] += w.lateFunctions
 		seen["calls given up before they have left"] += w.givenUp
 		seen["exchanges with a service"] += w.service.carried
 		seen["exchanges given up on their way"] += w.service.gaveUp

@@ -336,3 +336,20 @@ func TestNoGoroutinePerRequest(t *testing.T) {
 	}
 	assert.EqualValues(t, waiting+1, w.value(`rankd_requests_total{class="ok",front="resp",plan="held"}`))
 }
+
+// A request that the engine refuses leaves its caller the place that it had.
+func TestARefusedRequestIsNotUnderWay(t *testing.T) {
+	w := open(t, rankd.Options{MaxInflight: 1})
+	user := func(plan string) func(*serve.Query) {
+		return func(q *serve.Query) { q.Plan, q.User = []byte(plan), []byte("1") }
+	}
+	_, ran := w.start(user("held"))
+	<-w.gate.entered
+	few := caller(t, access.Rules{Plans: []string{"*"}, MaxInflight: 1})
+	for range 3 {
+		r := w.ask(func(q *serve.Query) { user("rows")(q); q.Caller = few })
+		assert.Equal(t, serve.Overloaded, r.Class)
+	}
+	close(w.gate.opened)
+	<-ran
+}

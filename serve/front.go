@@ -26,6 +26,7 @@ const (
 	CutSlowWrite            // the client takes too long to read its answers, or has left too many unread
 	CutProtocol             // the client breaks the protocol
 	CutRevoked              // the token of the client was revoked
+	CutUnsent               // all connections together have too many answers unread, and this client has taken nothing for longest
 
 	cuts int = iota
 )
@@ -34,6 +35,7 @@ const (
 func (c Cut) String() string {
 	return [...]string{
 		CutLimit: "limit", CutIdle: "idle", CutSlowRead: "slow_read", CutSlowWrite: "slow_write", CutProtocol: "protocol", CutRevoked: "revoked",
+		CutUnsent: "unsent",
 	}[c]
 }
 

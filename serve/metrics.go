@@ -28,8 +28,8 @@ type metrics struct {
 	unlogged    prometheus.Counter
 }
 
-// newMetrics registers the metrics. r may be nil.
-func newMetrics(r prometheus.Registerer) *metrics {
+// newMetrics registers the metrics. r may be nil. unsent returns the bytes that clients have not taken.
+func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
@@ -55,7 +55,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}
 	}
 	if r != nil {
-		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.unlogged, connections, opened, cut)
+		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.unlogged, connections, opened, cut,
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "rankd_unsent_bytes", Help: "Answers that clients have not taken, encoded or waiting for their turn."},
+				func() float64 { return float64(unsent()) }))
 	}
 	return m
 }

@@ -15,6 +15,7 @@ import (
 func FuzzMessage(f *testing.F) {
 	f.Add("a text", "detail\r\n+OK")
 	f.Add("ä\x00\x7f\u2028", string(make([]byte, 600)))
+	f.Add("\u0080", "")
 	f.Fuzz(func(t *testing.T, text, detail string) {
 		r := Reply{Class: Internal, err: &rankd.Error{Text: text, Detail: detail}}
 		message := r.Message()

@@ -22,6 +22,9 @@ type Options struct {
 	Logger *slog.Logger
 	// LogPerSecond bounds these lines. Zero means 10.
 	LogPerSecond int
+	// MaxUnsentBytes bounds the answers that clients have not taken, of all connections of all fronts. Those that wait for their turn
+	// count about as much as they take when they are encoded. Zero means DefaultMaxUnsentBytes. See Outbox.
+	MaxUnsentBytes int
 	// Registerer receives the metrics. Nil: nobody can read them.
 	Registerer prometheus.Registerer
 	// Clock tells the log when a second is over. Nil means a real clock.
@@ -38,6 +41,7 @@ type Service struct {
 	unknown plan             // stands for all that the engine does not have
 	metrics *metrics
 	log     *failureLog
+	unsent  unsent
 }
 
 // plan is one plan that the service offers. Any goroutine.
@@ -72,8 +76,10 @@ func New(e *rankd.Engine, o Options) (*Service, error) {
 		o.Clock = clock.NewReal()
 	}
 	s := &Service{
-		engine: e, format: o.Format, plans: make(map[string]*plan, len(listing)), listing: listing, metrics: newMetrics(o.Registerer),
+		engine: e, format: o.Format, plans: make(map[string]*plan, len(listing)), listing: listing,
+		unsent: unsent{max: int64(cmp.Or(o.MaxUnsentBytes, DefaultMaxUnsentBytes)), patience: unsentPatience},
 	}
+	s.metrics = newMetrics(o.Registerer, s.Unsent)
 	s.log = newFailureLog(o.Logger, o.LogPerSecond, o.Clock, s.metrics.unlogged)
 	for _, p := range listing {
 		s.plans[p.Name] = &plan{name: p.Name}

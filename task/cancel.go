@@ -21,7 +21,7 @@ var ErrReturned = errors.New("the body of the node has returned")
 // timed out, or the engine shuts down. It does not force the body: a body that never
 // looks runs to its end, and the engine drops its result. The zero value is ready.
 //
-// Cancel, Cancelled and Done: any goroutine. Reset: the owner, while no body
+// Cancel, Cancelled, Done and Sleep: any goroutine. Reset: the owner, while no body
 // has it.
 type Cancellation struct {
 	flag  atomic.Bool // written under mu, read without
@@ -61,6 +61,24 @@ func (c *Cancellation) Done() <-chan struct{} {
 		}
 	}
 	return c.done
+}
+
+// Sleep blocks for d, or until Cancel: it then returns ErrCancelled.
+func (c *Cancellation) Sleep(d time.Duration) error {
+	switch {
+	case c.Cancelled():
+		return ErrCancelled
+	case d <= 0:
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-c.Done():
+		return ErrCancelled
+	}
 }
 
 // Reset makes c ready for another body. Owner only, while no body has it.

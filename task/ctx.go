@@ -45,6 +45,7 @@ type Ctx struct {
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
 
+	spec    *Spec           // of the task that runs; nil before Invoke
 	counted int64           // rows that the body has counted in this run
 	lack    Lack            // what the result of this run lacks, as the body says
 	context context.Context // of this run; nil: the body has not asked for it
@@ -66,7 +67,7 @@ func (c *Ctx) CountMalformed(n int) {
 	}
 }
 
-// Waiter is an engine's way to wait. Bodies use Ctx.Redis and Ctx.Sleep.
+// Waiter is an engine's way to wait. Bodies use Ctx.Redis, Ctx.Sleep and Ctx.Await.
 // Only the body of the Ctx calls it.
 type Waiter interface {
 	// NewBatch returns an empty batch, valid until the next NewBatch or the
@@ -87,21 +88,72 @@ type Waiter interface {
 	// Sleep waits for d. It ends early, with ErrCancelled, when nobody waits for the body's
 	// result any more; a sleep that begins after that ends at once with ErrCancelled.
 	Sleep(d time.Duration) error
+	// Await runs fn on a goroutine of its own and waits until it has returned. It ends early, with ErrCancelled, as a
+	// Sleep does. The error is that of fn, a *PanicError, ErrGoexit or ErrTooManyAwaits.
+	Await(fn func() error) error
 }
 
-// Redis returns the body's access to a Redis endpoint.
-func (c *Ctx) Redis(ep *registry.Endpoint) Redis { return Redis{waiter: c.Waiter, endpoint: ep} }
+// Redis returns the body's access to a Redis endpoint. It needs Place Waits or OnLoop.
+func (c *Ctx) Redis(ep *registry.Endpoint) Redis { return Redis{waiter: c.calls(), endpoint: ep} }
 
-// Sleep waits for d. It suspends the coroutine on the loop, elsewhere it blocks the
-// goroutine. It ends early, with ErrCancelled, when nobody waits for the result any more.
-// The body must return the error: every further wait fails at once.
-func (c *Ctx) Sleep(d time.Duration) error { return c.Waiter.Sleep(d) }
+// calls returns the Waiter for calls to Redis and to services. A worker of the asynchronous engine has no connections,
+// so a body that computes has none on any engine.
+func (c *Ctx) calls() Waiter {
+	if c.spec != nil && c.spec.Place == Computes {
+		return NoWaiter{}
+	}
+	return c.Waiter
+}
+
+// mayWait returns an error if the body must not wait, on any engine.
+func (c *Ctx) mayWait() error {
+	if c.spec != nil && (c.spec.Inline || c.spec.Cheap) {
+		return errInline
+	}
+	return nil
+}
+
+var errInline = errors.New("a task whose Spec has Inline or Cheap must not wait: the loop may run it, and would wait with it")
+
+// Sleep waits for d. A body on the loop is suspended; elsewhere its goroutine, such as a worker of the CPU pool,
+// blocks. Sleep ends early, with ErrCancelled, when nobody waits for the result any more.
+// The body must return the error: every further wait fails at once. A task whose Spec has Inline or Cheap must not
+// sleep.
+func (c *Ctx) Sleep(d time.Duration) error {
+	if err := c.mayWait(); err != nil {
+		return err
+	}
+	return c.Waiter.Sleep(d)
+}
+
+// Await runs fn on a goroutine of its own and waits until it has returned. It is for what blocks, such as a client of
+// a database. A body on the loop is suspended meanwhile; elsewhere its goroutine, such as a worker of the CPU pool,
+// blocks. Await returns the error of fn. A panic of fn is the body's, and the error is ErrGoexit if fn has called
+// runtime.Goexit. It is ErrTooManyAwaits if too many functions run, and fn has not run then. A task whose Spec has Inline
+// or Cheap must not wait.
+//
+// fn gets the context of the body. It must not use c, and must not close the engine. It leaves results in variables
+// of its own.
+//
+// Await ends early, with ErrCancelled, when nobody waits for the result any more. The context of fn has ended then, and
+// fn should return soon. The body must return the error, and leave alone what fn may still write.
+func (c *Ctx) Await(fn func(ctx context.Context) error) error {
+	if err := c.mayWait(); err != nil {
+		return err
+	}
+	ctx := c.Context()
+	err := c.Waiter.Await(func() error { return fn(ctx) })
+	if p, ok := err.(*PanicError); ok {
+		panic(p)
+	}
+	return err
+}
 
 // NoWaiter is the Waiter of a place where a body must not wait. Every wait fails.
 // Immutable; any goroutine.
 type NoWaiter struct{}
 
-var errNoWaiting = errors.New("a task that waits must have Place Waits or OnLoop: the CPU pool does no I/O")
+var errNoWaiting = errors.New("a task that asks Redis or a service must have Place Waits or OnLoop: the CPU pool does no I/O")
 
 // NewBatch implements Waiter.
 func (NoWaiter) NewBatch() *resp.Batch { return new(resp.Batch) }
@@ -121,7 +173,10 @@ func (NoWaiter) Next() (int, resp.Replies, error) { return 0, resp.Replies{}, er
 func (NoWaiter) Exchange(*registry.Endpoint, *remote.Exchange) error { return errNoWaiting }
 
 // Sleep implements Waiter; it fails.
-func (NoWaiter) Sleep(time.Duration) error { return errNoWaiting }
+func (NoWaiter) Sleep(time.Duration) error { return errInline }
+
+// Await implements Waiter; it fails.
+func (NoWaiter) Await(func() error) error { return errInline }
 
 // Redis sends commands to one endpoint on behalf of one body. Only that body uses it.
 type Redis struct {

@@ -5,7 +5,7 @@
 // that its output must have, its body, and where the body runs:
 //
 //	Place     asynchronous engine               two-pool engine
-//	Computes  CPU pool; the body must not wait  CPU workers
+//	Computes  CPU pool; the body computes       CPU workers
 //	Waits     the loop, as a coroutine          I/O workers
 //	OnLoop    the loop, as a coroutine          CPU workers
 //
@@ -27,6 +27,7 @@
 //	Quote                             a text in an error, cut short
 //	Redis.CheckKind, Redis.Errorf     a reply of the wrong kind
 //	ErrCancelled, Ctx.Cancelled       nobody waits for the result any more
+//	Ctx.Sleep, Ctx.Await              a time, a function on a goroutine of its own
 //	Ctx.Context                       a context.Context for libraries that take one
 //	Ctx.MakeRows, Ctx.RowsLeft        the rows that the request may make
 //	Ctx.Key, Ctx.KeyByName            key lookup, by number and by name

@@ -19,6 +19,8 @@ var (
 	ErrInvalid = errors.New("invalid node")
 	// ErrGoexit: the body called runtime.Goexit, as testing.T.FailNow does.
 	ErrGoexit = errors.New("task called runtime.Goexit")
+	// ErrTooManyAwaits: as many functions of Ctx.Await run in the engine as may.
+	ErrTooManyAwaits = errors.New("too many functions of Await run")
 	// ErrPanic: the body panicked.
 	ErrPanic = errors.New("task panic")
 )

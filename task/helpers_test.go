@@ -39,7 +39,8 @@ func TestColumns(t *testing.T) {
 // A body of a place that must not wait gets an error from each way of waiting.
 func TestNoWaiter(t *testing.T) {
 	c := &task.Ctx{Waiter: task.NoWaiter{}}
-	assert.ErrorContains(t, c.Sleep(1), "must have Place Waits or OnLoop")
+	assert.ErrorContains(t, c.Sleep(1), "must not wait")
+	assert.ErrorContains(t, c.Await(nil), "must not wait")
 	_, err := c.Redis(&registry.Endpoint{ID: "ep_0001"}).Do("PING")
 	assert.ErrorContains(t, err, "must have Place Waits or OnLoop")
 	assert.ErrorIs(t, err, task.ErrRedis)

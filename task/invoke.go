@@ -19,10 +19,10 @@ func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	defer func() {
 		c.endContext()
 		if v := recover(); v != nil {
-			out, err = rowset.RowSet{}, &PanicError{Value: v, Stack: debug.Stack()}
+			out, err = rowset.RowSet{}, panicOf(v)
 		}
 	}()
-	c.counted, c.lack = 0, Lack{}
+	c.spec, c.counted, c.lack = spec, 0, Lack{}
 	out, err = spec.Run(c)
 	if err == nil {
 		err = c.countResult(out)
@@ -43,4 +43,13 @@ func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 		return rowset.RowSet{}, err
 	}
 	return out, nil
+}
+
+// panicOf returns the error of a recovered value. It has been one already if the panic is that of a function of
+// Ctx.Await.
+func panicOf(recovered any) error {
+	if p, ok := recovered.(*PanicError); ok {
+		return p
+	}
+	return &PanicError{Value: recovered, Stack: debug.Stack()}
 }

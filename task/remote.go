@@ -19,7 +19,7 @@ type Remote struct {
 }
 
 // Remote returns the body's access to a service.
-func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.Waiter, ep} }
+func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.calls(), ep} }
 
 // Exchange posts a JSON document to the service and waits for the answer. request appends the document, answer takes
 // the body of a good answer, which it must not keep. Both run while the body waits, in the asynchronous engine off the

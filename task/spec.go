@@ -92,7 +92,8 @@ type Place uint8
 
 // The places. "The loop" is the asynchronous engine's; "workers" are the two-pool engine's.
 const (
-	// Computes: on the CPU pool or a CPU worker. The body must not wait.
+	// Computes: on the CPU pool or a CPU worker. The body has no Redis and no services. Ctx.Sleep and Ctx.Await block its
+	// worker.
 	Computes Place = iota
 	// Waits: on the loop, as a coroutine, or on an I/O worker. The body waits for Redis
 	// and must not compute for long.

@@ -307,7 +307,7 @@ func (a *assembly) jobPoint(node int, step Step, track trackKey, at time.Duratio
 func (a *assembly) suspend(node int, at time.Duration, e *event) {
 	n, state := &a.trace.Nodes[node], &a.nodes[node]
 	state.awaiting, state.wasAsleep = true, e.is(ofTimer)
-	if more := !e.is(ofTimer) && e.b == 0; !more { // It waits for something else than further parts of its call.
+	if more := !e.is(ofTimer|ofFunction) && e.b == 0; !more { // It waits for something else than further parts of its call.
 		state.asked = at
 		a.giveUp(node, state.stale, state.wokeAt)
 	}
@@ -318,6 +318,8 @@ func (a *assembly) suspend(node int, at time.Duration, e *event) {
 		await.For = ForTimer
 	case e.is(ofHTTP):
 		await.For = ForHTTP
+	case e.is(ofFunction):
+		await.For = ForFunction
 	}
 	n.Awaits = append(n.Awaits, await)
 	switch {

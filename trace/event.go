@@ -67,11 +67,12 @@ type event struct {
 type eventFlags uint8
 
 const (
-	ofTimer  eventFlags = 1 << iota // Reason is ForTimer
-	suspends                        // of a CommandSent: the body suspended at once, too
-	resumes                         // of a ReplyReceived or TimerFired: the body went on at once, too
-	leaves                          // the engine left at once, too
-	ofHTTP                          // Reason is ForHTTP
+	ofTimer    eventFlags = 1 << iota // Reason is ForTimer
+	suspends                          // of a CommandSent: the body suspended at once, too
+	resumes                           // of a ReplyReceived or TimerFired: the body went on at once, too
+	leaves                            // the engine left at once, too
+	ofHTTP                            // Reason is ForHTTP
+	ofFunction                        // Reason is ForFunction
 )
 
 func (e *event) is(f eventFlags) bool { return e.also&f != 0 }

@@ -129,7 +129,7 @@ func (n *Node) Run() time.Duration { return n.End - n.Start }
 // Await is one time that a body waited, from the instant at which it gave up its thread, or blocked it, to the
 // instant at which it went on. Immutable.
 type Await struct {
-	For   Reason        `json:"for"` // ForRedis, ForHTTP or ForTimer
+	For   Reason        `json:"for"` // ForRedis, ForHTTP, ForTimer or ForFunction
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"` // the node's end if the body was not resumed before it
 	// Commands is how many commands the body waited for. Zero for a timer.

@@ -350,6 +350,14 @@ func (r *Recorder) AwaitHTTP(node int) {
 	}
 }
 
+// AwaitFunction notes that a body waits for a function on a goroutine of its own.
+func (r *Recorder) AwaitFunction(node int) {
+	if r.taken.Detail >= Full {
+		r.turn = r.clock.Now()
+		r.add(event{kind: Suspended, also: ofFunction, node: int32(node), at: r.turn})
+	}
+}
+
 // AwaitTimer notes that a body waits for a timer that is due then.
 func (r *Recorder) AwaitTimer(node int, due clock.Time) {
 	if r.taken.Detail >= Full {

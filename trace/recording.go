@@ -87,6 +87,8 @@ func (e *event) appendTo(events []Event) []Event {
 			p.Reason, p.Due = ForTimer, clock.Time(e.arg)
 		case e.is(ofHTTP):
 			p.Reason = ForHTTP
+		case e.is(ofFunction):
+			p.Reason = ForFunction
 		}
 	case CommandSent, ReplyReceived:
 		p.Endpoint, p.Connection, p.Commands, p.Bytes = int(e.endpoint), int(e.a), int(e.b), int(e.arg)

@@ -11,13 +11,15 @@ type Reason string
 
 // The reasons. ForLoop stands for the request's goroutine in the engines without a loop.
 const (
-	Running   Reason = ""       // nothing: the body runs
-	ForRedis  Reason = "redis"  // a reply
-	ForHTTP   Reason = "http"   // the answer of a service
-	ForTimer  Reason = "timer"  // the end of a sleep
-	ForWorker Reason = "worker" // a free worker
-	ForLoop   Reason = "loop"   // the loop was not at it yet
-	ForPlace  Reason = "place"  // a place among the requests that run
+	Running  Reason = ""      // nothing: the body runs
+	ForRedis Reason = "redis" // a reply
+	ForHTTP  Reason = "http"  // the answer of a service
+	ForTimer Reason = "timer" // the end of a sleep
+	// ForFunction is a function that runs on a goroutine of its own: task.Ctx.Await.
+	ForFunction Reason = "function"
+	ForWorker   Reason = "worker" // a free worker
+	ForLoop     Reason = "loop"   // the loop was not at it yet
+	ForPlace    Reason = "place"  // a place among the requests that run
 )
 
 // Segment is a stretch of the request's time, in which the critical path was at one node and did, or waited for, one

@@ -1,6 +1,6 @@
-// Package compare measures several engines side by side and reports how they differ. Each
-// report opens with the answer in one sentence: who is ahead, by how much, and where the
-// lead stops. See Comparison.Answer.
+// Package compare, which follows the engine's needs, measures several engines side by
+// side and reports how they differ. Each report opens with the answer in one sentence:
+// who is ahead, by how much, and where the lead stops. See Comparison.Answer.
 //
 //	for each Redis latency, for each load:           a Point
 //	    for each round:

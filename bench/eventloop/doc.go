@@ -1,5 +1,6 @@
-// Package eventloop measures the event loop as the engine runs it: hosted by gnet,
-// with posts from other goroutines, timers, and work offloaded to the CPU pool.
+// Package eventloop, which follows the engine's needs, measures the event loop as the
+// engine runs it: hosted by gnet, with posts from other goroutines, timers, and work
+// offloaded to the CPU pool.
 //
 //	Posts         functions posted to the loop per second, by number of producers
 //	Timers        timers started and fired per second, and how late they fire

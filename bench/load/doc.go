@@ -1,4 +1,5 @@
-// Package load puts load on a target and measures its answers.
+// Package load, which follows the engine's needs, puts load on a target and measures
+// its answers.
 //
 // A Target is anything that answers requests for users: an engine, or a peer in
 // another module. The load is one of two:

@@ -18,7 +18,6 @@ import (
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/loop/looptest"
-	"github.com/rankd/rankd/request"
 )
 
 // TestMain lets the test binary stand in for the program, for tests that need
@@ -137,105 +136,6 @@ func TestEveryExamplePlanAnswers(t *testing.T) {
 	}
 }
 
-func TestWithoutAPlanFiveSyntheticCandidates(t *testing.T) {
-	o := run(t, strings.NewReader(`{"user_id": 1}`), "--env", "test", "--response", "fields")
-	assert.Equal(t, exitOK, o.status, o.stderr)
-	assert.Contains(t, o.stdout, `"candidates":[{"id":1,"fields":{}},{"id":2,"fields":{}},{"id":3,"fields":{}},{"id":4,"fields":{}},{"id":5,"fields":{}}]`)
-	assert.Equal(t, "rankd: no plan is chosen (--plan_name, --plan or --plan_dir): a request that names none gets five synthetic candidates\n",
-		o.stderr, "and no embedded Redis outside dev")
-}
-
-func TestTheStreamGoesOnPastBadInput(t *testing.T) {
-	dir := t.TempDir()
-	writePlan(t, dir, "fixed", fixedPlan("fixed"))
-	writePlan(t, dir, "late", `{"schema_version": 1}`)
-	in := strings.Join([]string{
-		`{"user_id": 1, "request_id": "first"}`,
-		`hello`,
-		`{"user_id": 0, "request_id": "zero"}`,
-		`{"user_id": 1, "request_id": "params", "param_overrides": {"nope": 1}}`,
-		`{"user_id": 1, "request_id": "unknown", "plan": "nope"}`,
-		`{"user_id": 1, "request_id": "path", "plan": "../fixed"}`,
-		`{"user_id": 1, "request_id": "invalid", "plan": "late"}`,
-		`{"user_id": 1, "request_id": "large", "x": "` + strings.Repeat("x", 200) + `"}`,
-		`{"user_id": 1, "request_id": "two"} {"user_id": 2}`,
-		``,
-		`{"user_id": 1,`,
-		`{"user_id": 1, "request_id": "last"}`,
-		`{"user_id": 1`,
-	}, "\n")
-	o := run(t, strings.NewReader(in), "--plan_dir", dir, "--plan_name", "fixed", "--max_request_bytes", "128", "--env", "test")
-	assert.Equal(t, exitFailed, o.status)
-	assert.Empty(t, o.stderr)
-	var got [][2]string
-	for _, line := range o.lines() {
-		a := decode(t, line)
-		id := a.RequestID
-		if len(id) == 36 {
-			id = "generated"
-		}
-		if a.Error != "" {
-			assert.NotEmpty(t, a.Detail, line)
-			assert.Empty(t, a.Candidates, line)
-			assert.Empty(t, a.EngineRequestID, line)
-		} else {
-			assert.Len(t, a.Candidates, 3, line)
-		}
-		got = append(got, [2]string{id, a.Error})
-	}
-	assert.Equal(t, [][2]string{
-		{"first", ""},
-		{"generated", "Invalid JSON input"},
-		{"zero", "Invalid request"},
-		{"params", "Invalid param_overrides"},
-		{"unknown", "Unknown plan"},
-		{"path", "Unknown plan"},
-		{"invalid", "Invalid plan"},
-		{"generated", "Request too large"},
-		{"generated", "Invalid JSON input"},
-		{"generated", "Invalid JSON input"},
-		{"last", ""},
-		{"generated", "Invalid JSON input"},
-	}, got)
-}
-
-// A document cut off where a value may follow takes the next line with it, and a line of
-// its own cannot.
-func TestALineForEachDocument(t *testing.T) {
-	const in = `{"user_id": 1, "request_id": "first"}
-{"user_id": 2, "param_overrides":
-{"user_id": 3, "request_id": "third"}
-{"user_id": 4, "request_id":
-
-[
-{"user_id": 5, "request_id": "fifth"}
-`
-	for form, want := range map[string][]string{
-		"json":  {"first", "Invalid JSON input", "Invalid JSON input"},
-		"jsonl": {"first", "Invalid JSON input", "third", "Invalid JSON input", "Invalid JSON input", "fifth"},
-	} {
-		o := run(t, strings.NewReader(in), "--input", form, "--env", "test")
-		assert.Equal(t, exitFailed, o.status)
-		var got []string
-		for _, line := range o.lines() {
-			a := decode(t, line)
-			if a.Error == "" {
-				got = append(got, a.RequestID)
-			} else {
-				got = append(got, a.Error)
-			}
-		}
-		assert.Equal(t, want, got, form)
-	}
-}
-
-func TestEmptyInputIsAnsweredToo(t *testing.T) {
-	o := run(t, strings.NewReader("\n"), "--env", "test")
-	assert.Equal(t, exitFailed, o.status)
-	require.Len(t, o.lines(), 1)
-	assert.Equal(t, "Invalid JSON input", decode(t, o.lines()[0]).Error)
-}
-
 func TestAHugeLineIsRefused(t *testing.T) {
 	huge := io.MultiReader(strings.NewReader(`{"user_id": "`), io.LimitReader(zeros{}, 100<<20), strings.NewReader("\"}\n{\"user_id\": 1}\n"))
 	o := run(t, huge, "--env", "test")
@@ -253,69 +153,6 @@ func (zeros) Read(p []byte) (int, error) {
 		p[i] = '0'
 	}
 	return len(p), nil
-}
-
-func TestAFailingNodeIsNamed(t *testing.T) {
-	path := writePlan(t, t.TempDir(), "fails", `{"schema_version": 1, "plan_name": "fails", "nodes": [
-		{"node_id": "s", "op": "fixed_source", "inputs": []},
-		{"node_id": "z", "op": "sleep", "inputs": ["s"], "params": {"duration_ms": 0, "fail_after_sleep": true}}], "outputs": ["z"]}`)
-	o := run(t, strings.NewReader(`{"user_id": 1}`), "--plan", path, "--env", "test")
-	assert.Equal(t, exitFailed, o.status)
-	a := decode(t, o.lines()[0])
-	assert.Equal(t, "Node execution failed", a.Error)
-	assert.Equal(t, "z", a.Node)
-	assert.Equal(t, "test::sleep", a.Op)
-	assert.NotEmpty(t, a.Detail)
-}
-
-func TestAnUnreachableRedisIsNamed(t *testing.T) {
-	for _, engine := range []string{"reactor", "pool", "sequential"} {
-		o := run(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 1, \"plan\": \"nope\"}"),
-			"--plan_name", "simple_viewer", "--redis", "127.0.0.1:1", "--engine", engine)
-		assert.Equal(t, exitFailed, o.status)
-		require.Len(t, o.lines(), 2)
-		a := decode(t, o.lines()[0])
-		assert.Equal(t, "Redis connection failed", a.Error)
-		assert.Contains(t, a.Detail, "127.0.0.1:1")
-		assert.Empty(t, o.stderr, "--redis needs no embedded one")
-	}
-}
-
-func TestPlansByFlags(t *testing.T) {
-	dir := t.TempDir()
-	writePlan(t, dir, "one", fixedPlan("one"))
-	file := writePlan(t, t.TempDir(), "elsewhere", fixedPlan("by file"))
-	for _, tc := range []struct {
-		name string
-		args []string
-		plan string // of the request
-		want int    // candidates; 0 means an error
-	}{
-		{"ByFile", []string{"--plan", file}, "", 3},
-		{"ByFileAndItsName", []string{"--plan", file}, "by file", 3},
-		{"ByFileAndAnotherOfTheFolder", []string{"--plan", file, "--plan_dir", dir}, "one", 3},
-		{"ByFolderAndName", []string{"--plan_dir", dir, "--plan_name", "one"}, "", 3},
-		{"ByFolderAndRequest", []string{"--plan_dir", dir}, "one", 3},
-		{"ByFolderAndNobody", []string{"--plan_dir", dir}, "", 0},
-		{"ByNobody", nil, "", 5},
-		{"BuiltinIsNotInTheFolder", []string{"--plan_dir", dir}, "simple_viewer", 0},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			doc, err := json.Marshal(map[string]any{"user_id": 1})
-			if tc.plan != "" {
-				doc, err = json.Marshal(map[string]any{"user_id": 1, "plan": tc.plan})
-			}
-			require.NoError(t, err)
-			o := run(t, bytes.NewReader(doc), append(tc.args, "--env", "test")...)
-			a := decode(t, o.lines()[0])
-			assert.Len(t, a.Candidates, tc.want)
-			assert.Equal(t, tc.want == 0, a.Error != "", a.Detail)
-			if tc.name == "ByFolderAndNobody" {
-				assert.Equal(t, request.CodeInvalid, a.Error)
-				assert.Equal(t, "plan is missing, and the engine has none of its own", a.Detail)
-			}
-		})
-	}
 }
 
 func TestBadUsageAndBadPlans(t *testing.T) {
@@ -429,54 +266,6 @@ func TestLoadDemoData(t *testing.T) {
 	assert.Contains(t, o.stderr, addr)
 }
 
-func TestListPlansWithABrokenOne(t *testing.T) {
-	dir := t.TempDir()
-	writePlan(t, dir, "good", fixedPlan("good"))
-	writePlan(t, dir, "bad", `{`)
-	o := run(t, nil, "--list_plans", "--plan-dir", dir)
-	assert.Equal(t, exitUsage, o.status)
-	assert.Equal(t, []string{"PLAN  NODES  OUTPUTS  OPS", "good  1      1        test::fixed_source"}, o.lines())
-	assert.Regexp(t, `^rankd: bad\.plan\.json: .*\n$`, o.stderr, "one line for one bad plan")
-}
-
-func TestFlagsInEitherSpelling(t *testing.T) {
-	for _, args := range [][]string{
-		{"--print-plan-info", "--plan_name", "diamond"},
-		{"--print_plan_info", "--plan-name", "diamond"},
-	} {
-		o := run(t, nil, args...)
-		require.Equal(t, exitOK, o.status, o.stderr)
-		var info struct {
-			Name  string           `json:"plan_name"`
-			Nodes []map[string]any `json:"nodes"`
-		}
-		require.NoError(t, json.Unmarshal([]byte(o.stdout), &info))
-		assert.Equal(t, "diamond", info.Name)
-		assert.Len(t, info.Nodes, 4)
-		assert.Empty(t, o.stderr)
-	}
-}
-
-func TestPrintRegistry(t *testing.T) {
-	o := run(t, nil, "--print-registry", "--redis", "[::1]:7000")
-	assert.Equal(t, exitOK, o.status, o.stderr)
-	for _, want := range []string{"final_score", "blocklist_regex", "ep_0001", "[::1]:7000"} {
-		assert.Contains(t, o.stdout, want)
-	}
-}
-
-func TestHelpTeaches(t *testing.T) {
-	o := run(t, nil, "--help")
-	assert.Equal(t, exitOK, o.status)
-	assert.Empty(t, o.stderr)
-	for _, want := range []string{"Examples:", "--plan_name", "--list-plans", "--dump-run-trace", "--bench_concurrency", "Exit status:"} {
-		assert.Contains(t, o.stdout, want)
-	}
-	for _, repeated := range []string{"--async", "--within", "--bench_eventloop", "--bench_n", "--bench_json"} {
-		assert.NotContains(t, o.stdout, repeated, "another flag or command does the same")
-	}
-}
-
 func TestVersion(t *testing.T) {
 	o := run(t, nil, "--version")
 	assert.Equal(t, exitOK, o.status, o.stderr)
@@ -502,16 +291,4 @@ func TestTheProcessIsTunedWherePlansRun(t *testing.T) {
 	stdin := strings.NewReader(`{"user_id": 1}`)
 	assert.Equal(t, 3, run(t, stdin, "--cpu_threads", "3", "--env", "test").tunedFor)
 	assert.Zero(t, run(t, nil, "--list-plans").tunedFor)
-}
-
-func TestAsyncSchedulerChoosesTheEngine(t *testing.T) {
-	for _, tc := range []struct{ flag, engine string }{
-		{"--async_scheduler", "reactor"}, {"--async-scheduler=true", "reactor"}, {"--async_scheduler=false", "sequential"},
-		{"--within_request_parallelism", "pool"}, {"--within-request-parallelism", "pool"}, {"--within_request_parallelism=false", "reactor"},
-	} {
-		path := writePlan(t, t.TempDir(), "fixed", fixedPlan("fixed"))
-		o := run(t, nil, tc.flag, "--plan", path, "--env", "test", "--bench", "1")
-		require.Equal(t, exitOK, o.status, o.stderr)
-		assert.Contains(t, o.stdout, `"engine":"`+tc.engine+`"`)
-	}
 }

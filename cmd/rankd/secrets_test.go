@@ -169,21 +169,6 @@ func TestErrorsOfCommandLinesHidePasswords(t *testing.T) {
 	}
 }
 
-// The registry is for reading where its secrets are missing, too; requests are not served there.
-func TestMissingSecrets(t *testing.T) {
-	const redis = "redis://ranker@127.0.0.1:1?password_env=RANKD_TEST_NO_SUCH"
-	for _, args := range [][]string{{"--print-registry", "--redis", redis}} {
-		o := run(t, nil, args...)
-		assert.Equal(t, exitOK, o.status, o.stderr)
-		assert.Contains(t, o.stdout, "from the environment variable RANKD_TEST_NO_SUCH")
-	}
-	o := run(t, strings.NewReader(`{"user_id": 1}`), "--plan_name", "diamond", "--redis", redis)
-	assert.Equal(t, exitUsage, o.status)
-	assert.Equal(t, "rankd: endpoint ep_0001: password_env RANKD_TEST_NO_SUCH: the environment has no such variable\n", o.stderr)
-	o = run(t, nil, "--load_demo_data", "--redis", redis)
-	assert.Contains(t, o.stderr, "the environment has no such variable")
-}
-
 // A registry of one's own names its servers by URL, and keeps the password out of the table.
 func TestRegistryWithURLs(t *testing.T) {
 	addr := locked(t)

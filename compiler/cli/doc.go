@@ -1,4 +1,5 @@
-// Package cli holds the commands of rankd around plans in TypeScript: compile, check and init.
+// Package cli, which follows the engine's needs, holds the commands of rankd around plans in
+// TypeScript: compile, check and init.
 //
 //	plans/*.plan.ts ── sources ──▶ Compiler ──▶ results ──▶ artifacts/plans/*.plan.json (compile)
 //	                                              │    └──▶ compared with them (check)

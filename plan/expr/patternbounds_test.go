@@ -221,7 +221,9 @@ func FuzzPattern(f *testing.F) {
 		f.Add(text, "US", true)
 	}
 	for _, c := range hostilePatterns {
-		f.Add(c.text, "x", false)
+		if len(c.text) <= 10_000 { // package regexp, with the fuzzer's counters, takes long over megabytes
+			f.Add(c.text, "x", false)
+		}
 	}
 	f.Fuzz(func(t *testing.T, text, input string, ignoreCase bool) {
 		input = input[:min(len(input), 100)] // package regexp, with captures, is slow on more

@@ -1,5 +1,6 @@
-// Package blocking has RESP2 clients for ordinary goroutines: each call blocks its goroutine
-// until the server has answered. The engines without a loop use them, and so do tools and tests.
+// Package blocking, which follows the engine's needs, has RESP2 clients for ordinary goroutines:
+// each call blocks its goroutine until the server has answered. The engines without a loop use
+// them, and so do tools and tests.
 //
 //	Connections ──a free connection per call──▶ Client ──Write──▶ net.Conn ──▶ server
 //	                                              │                             │

@@ -32,6 +32,7 @@ type engine struct {
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
+	awaits      scheduler.Awaits
 	mode        scheduler.Mode
 
 	// execute runs a request, blocks, and fills in result, even if a body ends the goroutine by
@@ -138,6 +139,7 @@ func (e *engine) Close(grace time.Duration) {
 		defer time.AfterFunc(grace, e.endAll).Stop()
 	}
 	e.live.Wait()
+	e.awaits.Wait()
 	e.endAll()
 }
 
@@ -171,7 +173,7 @@ func (e *engine) Metrics() scheduler.Metrics {
 			remotes[i] = c.Stats()
 		}
 	}
-	m := scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed())}
+	m := scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed()), Awaits: e.awaits.Stats()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m.Live, m.Admission = e.admission.Running(), e.admission.Stats()

@@ -130,20 +130,23 @@ func (w *waiter) Replied(conn, n, bytes int) {
 
 // Sleep implements task.Waiter.
 func (w *waiter) Sleep(d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	due := w.engine.clock.Now().Add(d)
 	if w.recorder != nil {
 		w.recorder.AwaitTimer(w.node, due)
 		defer w.recorder.Resume(w.node)
 	}
-	select {
-	case <-timer.C:
-		if w.recorder != nil {
-			w.recorder.Fired(w.node, true, due)
-		}
-		return nil
-	case <-w.cancel.Done():
-		return task.ErrCancelled
+	err := w.cancel.Sleep(d)
+	if w.recorder != nil && err == nil {
+		w.recorder.Fired(w.node, true, due)
 	}
+	return err
+}
+
+// Await implements task.Waiter.
+func (w *waiter) Await(fn func() error) error {
+	if w.recorder != nil {
+		w.recorder.AwaitFunction(w.node)
+		defer w.recorder.Resume(w.node)
+	}
+	return w.engine.awaits.Block(fn, w.cancel)
 }

@@ -1,4 +1,4 @@
-// Package access says who may ask a server for what.
+// Package access, which follows the engine's needs, says who may ask a server for what.
 //
 //	file of tokens ─▶ Store ─▶ Lookup(token) ─▶ *Caller ─▶ May, MayPlan, MayOverride
 //	                    ▲                          │

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -39,6 +40,7 @@ type world struct {
 	registry *prometheus.Registry
 	handler  http.Handler
 	unready  atomic.Pointer[string]
+	stuck    atomic.Int64 // how long the loop has been, as a duration
 }
 
 func open(t *testing.T, o rankd.Options) *world {
@@ -56,7 +58,7 @@ func open(t *testing.T, o rankd.Options) *world {
 	require.NoError(t, err)
 	hosts, err := access.NewHosts([]string{"example.com"}) // the name of httptest
 	require.NoError(t, err)
-	w.handler = admin.Handler(admin.Options{Service: w.service, Registry: w.registry, Caller: caller, Hosts: hosts, Outputs: map[string]admin.Output{"log": output{}}, Ready: func() error {
+	w.handler = admin.Handler(admin.Options{Service: w.service, Registry: w.registry, Caller: caller, Hosts: hosts, Stuck: func() time.Duration { return time.Duration(w.stuck.Load()) }, Outputs: map[string]admin.Output{"log": output{}}, Ready: func() error {
 		if why := w.unready.Load(); why != nil {
 			return errors.New(*why)
 		}
@@ -90,6 +92,12 @@ func TestLiveAndReady(t *testing.T) {
 		assert.Equal(t, 200, status)
 		assert.Equal(t, "ok\n", page)
 	}
+	for stuck, want := range map[time.Duration]int{10*time.Second - 1: 200, 10 * time.Second: 503} {
+		w.stuck.Store(int64(stuck))
+		status, _, _ := w.get("/livez", "")
+		assert.Equal(t, want, status, stuck)
+	}
+	w.stuck.Store(0)
 	why := "draining"
 	w.unready.Store(&why)
 	status, _, page := w.get("/readyz", "")

@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/pprof"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -21,6 +23,8 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Ready says why the process should get no requests now, for /readyz. Nil, or a nil error: it should. Any goroutine.
 	Ready func() error
+	// Stuck says for how long a callback has held up the loop. Nil asks the engine. Any goroutine.
+	Stuck func() time.Duration
 	// Hosts are the names that operators may ask for. Nil: all. Another one: 403.
 	Hosts *access.Hosts
 	// Outputs are what leaves the process beside answers, by the label of their metrics.
@@ -35,9 +39,20 @@ type Output interface {
 	Failures() uint64 // writes that ended with an error
 }
 
+// deadAfter is how long a callback may hold up the loop before /livez says so: whoever asks there restarts the process.
+const deadAfter = 10 * time.Second
+
+// stuckFor returns how long a callback has held up the loop.
+func (o *Options) stuckFor() time.Duration {
+	if o.Stuck != nil {
+		return o.Stuck()
+	}
+	return o.Service.Engine().StuckFor()
+}
+
 // Handler returns the pages:
 //
-//	/livez          200: the process answers
+//	/livez          200, or 503 once a callback has held up the loop for 10 s
 //	/readyz         200, or 503 and why
 //	/metrics        in the format of Prometheus
 //	/debug/pprof/   profiles, without the command line, which may hold a password
@@ -57,7 +72,13 @@ func Handler(o Options) http.Handler {
 		register("rankd_output_write_errors_total", "Writes of the log, or of traces, that failed.", output.Failures)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		if stuck := o.stuckFor(); stuck >= deadAfter {
+			say(w, http.StatusServiceUnavailable, fmt.Sprintf("a callback has held up the loop for %v", stuck.Round(time.Second)))
+			return
+		}
+		say(w, http.StatusOK, "ok")
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if o.Ready != nil {
 			if err := o.Ready(); err != nil {

@@ -1,4 +1,5 @@
-// Package cli is "rankd serve": its flags, and the life of the server.
+// Package cli, which follows the engine's needs, is "rankd serve": its flags, and the
+// life of the server.
 //
 //	flags ─▶ engine, tokens, certificates ─▶ listen ─▶ ready ─▶ SIGTERM: not ready ─▶ drain delay
 //	                                                      ─▶ stop accepting ─▶ answer what is in flight ─▶ close

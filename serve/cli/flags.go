@@ -11,6 +11,7 @@ import (
 
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/httpfront"
 	"github.com/rankd/rankd/serve/respfront"
@@ -89,6 +90,7 @@ type options struct {
 	maxPipeline, maxUnsentBytes int
 	maxBacklogBytes             int
 	maxUnreadBytes              int
+	maxUnsentTotalBytes         int
 	respCancelAtEOF             bool
 
 	httpIdleTimeoutMS, respIdleTimeoutMS, readTimeoutMS, writeTimeoutMS int
@@ -139,6 +141,8 @@ func newCommand(o *options, run func() error) *cobra.Command {
 	o.AddRecording(f)
 
 	f.IntVar(&o.maxConnections, "max_connections", httpfront.DefaultMaxConnections, "take at most this `number` of connections, for HTTP and for RESP each")
+	f.IntVar(&o.maxUnsentTotalBytes, "max_unsent_total_bytes", serve.DefaultMaxUnsentBytes,
+		"hold at most this `number` of bytes of answers that clients have not taken, of all connections; beyond it the slowest clients are cut")
 	f.IntVar(&o.maxRequestBytes, "max_request_bytes", httpfront.DefaultMaxRequestBytes, "refuse requests longer than this `number` of bytes")
 	f.IntVar(&o.maxHeaderBytes, "max_header_bytes", httpfront.DefaultMaxHeaderBytes, "HTTP: refuse requests whose headers are longer than this `number` of bytes")
 	f.IntVar(&o.maxBodyBytes, "max_body_bytes", httpfront.DefaultMaxBodyBytes, "HTTP: hold at most this `number` of bytes of long bodies that are still arriving, of all connections")
@@ -178,6 +182,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 		engineflags.Number{Name: "drain_delay_ms", Value: o.drainDelayMS, Least: 0, Most: engineflags.LimitMSMax},
 		engineflags.Number{Name: "log_per_second", Value: o.logPerSecond, Least: 1, Most: 1 << 20},
 		engineflags.Number{Name: "max_connections", Value: o.maxConnections, Least: 1, Most: 1 << 20},
+		engineflags.Number{Name: "max_unsent_total_bytes", Value: o.maxUnsentTotalBytes, Least: 1 << 10, Most: engineflags.LimitMSMax},
 		engineflags.Number{Name: "max_request_bytes", Value: o.maxRequestBytes, Least: 1, Most: 1 << 30},
 		engineflags.Number{Name: "max_header_bytes", Value: o.maxHeaderBytes, Least: 1 << 10, Most: 1 << 20},
 		engineflags.Number{Name: "max_body_bytes", Value: o.maxBodyBytes, Least: 1, Most: engineflags.LimitMSMax},

@@ -72,10 +72,14 @@ func (x *exchange) refuse(p *problem) {
 	x.answer(&reply, p.statusCode())
 }
 
-// answer writes the reply with its headers.
+// answer writes the reply with its headers. A long one waits until all connections together have room for it.
 func (x *exchange) answer(reply *serve.Reply, status int) {
+	if x.waiting > 0 && !x.conn.makeRoom(x.waiting) {
+		return // The connection has been cut.
+	}
 	x.echo(reply.RequestID)
 	x.front.write(&x.ctx.Response, reply, status)
+	x.conn.owe(len(x.ctx.Response.Body()))
 }
 
 // echo repeats the ids of the request in the answer. An id of the front's own, or of the body, stands in for a missing one.

@@ -75,6 +75,7 @@ func (x *exchange) batch() {
 	}
 	for i := range b.all {
 		b.all[i] = b.front.exchanges.Get().(*exchange)
+		b.all[i].conn = b.conn
 		b.free <- b.all[i]
 	}
 	x.unread = false
@@ -186,12 +187,16 @@ func (b *batch) Read(p []byte) (int, error) {
 			if x == nil {
 				break
 			}
+			if x.waiting > 0 {
+				b.conn.makeRoom(x.waiting) // A client that has gone may still read.
+			}
 			b.out = append(x.reply().AppendBody(b.out), '\n')
 			b.release(x)
 		}
 		if len(b.out) == 0 {
 			return 0, io.EOF
 		}
+		b.conn.owe(len(b.out))
 	}
 	n := copy(p, b.out[b.sent:])
 	b.sent += n
@@ -233,7 +238,7 @@ func (b *batch) next(wait bool) *exchange {
 // release gives x back to the reader.
 func (b *batch) release(x *exchange) {
 	x.refused = nil
-	x.query.Release()
+	x.release()
 	b.free <- x
 }
 

@@ -32,7 +32,7 @@ const lingerTimeout = time.Second
 // conn is a connection with its deadlines. fasthttp sets none: each phase has one deadline, which counts from the first read
 // in it. Most reads and writes find a deadline that serves, and arm none.
 //
-// The goroutine of the connection owns it. cut and interrupt are for any goroutine.
+// The goroutine of the connection owns it. cut, interrupt, Room and Cut are for any goroutine.
 type conn struct {
 	net.Conn          // with TLS: a tls.Conn
 	tcp      net.Conn // the connection below TLS; the same without
@@ -41,6 +41,10 @@ type conn struct {
 	context   context.Context    // of its requests; ends with abandon
 	abandon   context.CancelFunc // says that nobody waits for the answers any more
 	lingering bool               // the client may still be sending when the answer has left
+
+	outbox *serve.Outbox
+	owed   int           // bytes of answers that have not left
+	room   chan struct{} // a value when outbox has room
 
 	name  string // the header Host of a request that was let in
 	named bool   // name is set
@@ -58,7 +62,8 @@ type conn struct {
 }
 
 func newConn(f *Front, nc net.Conn) *conn {
-	c := &conn{Conn: nc, tcp: nc, front: f}
+	c := &conn{Conn: nc, tcp: nc, front: f, room: make(chan struct{}, 1)}
+	c.outbox = f.service.NewOutbox(c)
 	c.context, c.abandon = context.WithCancel(context.Background())
 	if secure, ok := nc.(*tls.Conn); ok {
 		c.tcp = secure.NetConn()
@@ -142,6 +147,7 @@ func (c *conn) Write(p []byte) (written int, err error) {
 		}
 		n, err := c.Conn.Write(p[written:min(len(p), written+pieceBytes)])
 		written += n
+		c.owe(-n)
 		if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 			c.front.service.ConnCut(serve.HTTP, serve.CutSlowWrite)
 		}
@@ -175,6 +181,33 @@ func (c *conn) stopReading() {
 	defer c.mu.Unlock()
 	c.deaf = true
 	_ = c.Conn.SetReadDeadline(longAgo)
+}
+
+// makeRoom waits until all connections together have room for an answer of so many bytes. It reports false if nobody waits for the
+// answer any more.
+func (c *conn) makeRoom(bytes int) bool {
+	if c.context.Err() == nil && !c.outbox.Encode(bytes) {
+		select {
+		case <-c.room:
+		case <-c.context.Done():
+		}
+	}
+	return c.context.Err() == nil
+}
+
+// owe counts bytes of answers, or those that have left with what stands around them.
+func (c *conn) owe(bytes int) {
+	c.owed = max(c.owed+bytes, 0)
+	c.outbox.Settle(c.owed)
+}
+
+// Room implements serve.Sender.
+func (c *conn) Room() { c.room <- struct{}{} }
+
+// Cut implements serve.Sender.
+func (c *conn) Cut() {
+	c.front.service.ConnCut(serve.HTTP, serve.CutUnsent)
+	c.cut()
 }
 
 // cut ends the connection, and what the engine has of it.

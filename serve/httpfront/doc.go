@@ -1,5 +1,5 @@
-// Package httpfront serves requests over HTTP/1.1 and JSON. It is a thin front of package serve: a body is a request as on
-// stdin, and an answer has the bytes that stdin prints, without the line end.
+// Package httpfront, which follows the engine's needs, serves requests over HTTP/1.1 and JSON. It is a thin front of
+// package serve: a body is a request as on stdin, and an answer has the bytes that stdin prints, without the line end.
 //
 //	client ──▶ connection: one goroutine ─────────────────▶ fasthttp: bytes to a request
 //	                                                            │

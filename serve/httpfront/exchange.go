@@ -24,19 +24,35 @@ type exchange struct {
 	held     int64  // what body counts of Options.MaxBodyBytes
 
 	query    *serve.Query
+	waiting  int           // bytes of its answer, about, that the outbox of conn counts; from answered on
 	answered chan struct{} // one value a query
 	refused  *serve.Reply  // of a line of a batch that is not a request; nil otherwise
 }
 
 func newExchange(f *Front) *exchange {
 	x := &exchange{front: f, answered: make(chan struct{}, 1)}
-	x.query = f.service.NewQuery(serve.HTTP, func(*serve.Query) { x.answered <- struct{}{} })
+	x.query = f.service.NewQuery(serve.HTTP, func(q *serve.Query) {
+		if bytes := q.Reply.Bytes(); bytes >= serve.OutboxStep {
+			x.waiting = bytes
+			x.conn.outbox.Hold(bytes)
+		}
+		x.answered <- struct{}{}
+	})
 	return x
+}
+
+// release forgets the query and its answer.
+func (x *exchange) release() {
+	x.query.Release()
+	if x.waiting > 0 {
+		x.conn.outbox.Hold(-x.waiting)
+		x.waiting = 0
+	}
 }
 
 // free forgets the request and gives the exchange back.
 func (x *exchange) free() {
-	x.query.Release()
+	x.release()
 	x.dropBody()
 	x.conn, x.ctx, x.head, x.plan, x.caller, x.incoming, x.refused = nil, nil, head{}, nil, nil, body{}, nil
 	x.front.exchanges.Put(x)

@@ -188,6 +188,7 @@ func (f *Front) serve(c *conn) {
 }
 
 func (f *Front) removeConn(c *conn) {
+	c.outbox.Close()
 	f.service.ConnClosed(serve.HTTP)
 	f.mu.Lock()
 	delete(f.conns, c)

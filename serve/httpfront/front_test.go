@@ -31,6 +31,7 @@ import (
 // setup is what a test may change before the server starts.
 type setup struct {
 	engine rankd.Options
+	unsent int // serve.Options.MaxUnsentBytes
 	front  Options
 	store  *access.Store
 	listen func(net.Listener) net.Listener
@@ -157,7 +158,7 @@ func start(t testing.TB, changes ...func(*setup)) *server {
 	var err error
 	s.engine, err = rankd.Open(o.engine)
 	require.NoError(t, err)
-	s.service, err = serve.New(s.engine, serve.Options{Logger: logger, LogPerSecond: 1000, Registerer: s.metrics})
+	s.service, err = serve.New(s.engine, serve.Options{Logger: logger, LogPerSecond: 1000, Registerer: s.metrics, MaxUnsentBytes: o.unsent})
 	require.NoError(t, err)
 	s.front, err = New(s.service, o.store, o.front)
 	require.NoError(t, err)

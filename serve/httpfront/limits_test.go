@@ -1,8 +1,11 @@
 package httpfront
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -255,5 +258,143 @@ func TestOptions(t *testing.T) {
 	require.Error(t, err)
 	for _, name := range []string{"MaxConnections", "MaxHeaderBytes", "IdleTimeout"} {
 		assert.ErrorContains(t, err, name+" must not be negative")
+	}
+}
+
+// smallSockets accepts connections whose sockets take little.
+type smallSockets struct{ net.Listener }
+
+func (l smallSockets) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err == nil {
+		err = nc.(*net.TCPConn).SetWriteBuffer(64 << 10)
+	}
+	return nc, err
+}
+
+// liveHeap returns the bytes that live on.
+func liveHeap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// longAnswers has a server with a plan of so many rows.
+func longAnswers(rows, unsent int) func(*setup) {
+	return func(o *setup) {
+		o.engine.Plans.(planFolder)["long.plan.json"] = plan("long", "test::fixed_source", fmt.Sprintf(`"row_count": %d`, rows))
+		o.unsent, o.front.WriteTimeout = unsent, time.Hour
+		o.listen = func(l net.Listener) net.Listener { return smallSockets{l} }
+	}
+}
+
+// Clients ask for 30 MB or more together and read nothing, one answer each or batches of them. The server holds what may be unsent, and those
+// who are left get it all.
+func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	const clients, rows, bound = 24, 100_000, 16 << 20
+	for name, request := range map[string]string{
+		"answers": post("/v1/rank/long", `{"user_id": 1}`),
+		"batches": post("/v1/batch", strings.Repeat("{\"user_id\": 1, \"plan\": \"long\"}\n", 2)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, longAnswers(rows, bound))
+			before := liveHeap()
+			all := make([]*client, clients)
+			for i := range all {
+				all[i] = dial(t, s.addr)
+				require.NoError(t, all[i].Conn.(*net.TCPConn).SetReadBuffer(64<<10))
+				all[i].send(request)
+			}
+			require.Eventually(t, func() bool {
+				m, unsent := s.engine.Metrics(), s.service.Unsent()
+				return m.Requests >= clients && m.Live == 0 && unsent > 0 && unsent <= bound
+			}, patience, time.Millisecond)
+			assert.Less(t, liveHeap()-before, int64(3*bound))
+			polite := s.do(t, post("/v1/rank/long", `{"user_id": 1}`))
+			assert.Equal(t, 200, polite.StatusCode)
+			served := 0
+			for _, c := range all {
+				response, err := http.ReadResponse(c.r, nil)
+				if err != nil {
+					continue
+				}
+				if body, err := io.ReadAll(response.Body); err == nil {
+					assert.Greater(t, len(body), rows*10)
+					served++
+				}
+			}
+			assert.Positive(t, served)
+			assert.Less(t, served, clients)
+			require.Eventually(t, func() bool { return s.service.Unsent() == 0 }, patience, time.Millisecond)
+		})
+	}
+}
+
+// deadlines is a connection that notes its read deadline.
+type deadlines struct {
+	net.Conn
+	readBy time.Time
+}
+
+func (c *deadlines) SetReadDeadline(by time.Time) error {
+	c.readBy = by
+	return nil
+}
+
+// A request whose first byte comes as the front begins to drain has its own time to arrive.
+func TestARequestThatComesAsTheFrontDrainsHasItsTime(t *testing.T) {
+	s := start(t, func(o *setup) { o.front.ReadTimeout = time.Hour })
+	nc := new(deadlines)
+	c := newConn(s.front, nc)
+	require.NoError(t, c.startReading())
+	assert.Equal(t, fresh, c.phase)
+	c.interrupt()
+	assert.True(t, nc.readBy.Before(time.Now()), "it reads no more, unless the first byte is there already")
+	c.enter(busy)
+	require.NoError(t, c.startReading())
+	assert.True(t, nc.readBy.After(time.Now().Add(time.Hour/2)))
+	c.enter(idle)
+	require.NoError(t, c.startReading())
+	assert.True(t, nc.readBy.Before(time.Now()), "no further request")
+}
+
+// portions are reads of a body.
+type portions []string
+
+func (p *portions) Read(buf []byte) (int, error) {
+	n := copy(buf, (*p)[0])
+	*p = (*p)[1:]
+	return n, nil
+}
+
+// Each line of a batch has the time of a request from its first byte on, also if that comes with the end of the line before.
+func TestEachLineOfABatchHasItsTime(t *testing.T) {
+	s := start(t)
+	c := newConn(s.front, new(deadlines))
+	l := lines{&batch{front: s.front, conn: c, body: body{stream: &portions{"{", "}\n{", "}", "\n", "{}\n"}, conn: c, length: chunked}}}
+	for i, want := range []struct {
+		begins  bool // a deadline
+		phase   phase
+		partial int
+	}{{true, busy, 1}, {true, busy, 1}, {false, busy, 2}, {false, busy, 0}, {true, between, 0}} {
+		c.started = true
+		_, err := l.Read(make([]byte, 100))
+		require.NoError(t, err)
+		assert.Equal(t, want.begins, !c.started, "piece %d", i)
+		assert.Equal(t, want.phase, c.phase, "piece %d", i)
+		assert.Equal(t, want.partial, l.partial, "piece %d", i)
+	}
+	l.hold(0)
+	assert.Zero(t, s.front.bodyBytes.Load())
+}
+
+// What a body counts is given back once.
+func TestABodyCountsOnce(t *testing.T) {
+	s := start(t)
+	for range 3 {
+		got := s.do(t, post("/v1/rank/one", strings.Repeat(" ", 64<<10)+`{"user_id": 2}`))
+		assert.Equal(t, 200, got.StatusCode)
+		assert.Zero(t, s.front.bodyBytes.Load(), "the front gives it back before it answers")
 	}
 }

@@ -1,4 +1,5 @@
-// Package respfront answers requests in the protocol of Redis, so that any client of Redis is a client of rankd.
+// Package respfront, which follows the engine's needs, answers requests in the protocol of Redis, so that any
+// client of Redis is a client of rankd.
 //
 //	net.Listener ── accept ──▶ reactor.Enroll        one goroutine per listener
 //	                               │

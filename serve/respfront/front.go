@@ -121,6 +121,7 @@ func (f *Front) tellIfEmpty() {
 func (f *Front) enter(conn transport.Accepted, remote string) *session {
 	f.lastID++
 	s := &session{front: f, conn: conn, index: len(f.sessions), id: f.lastID, remote: remote}
+	s.outbox = f.service.NewOutbox(s)
 	s.context, s.leave = context.WithCancel(context.Background())
 	f.sessions = append(f.sessions, s)
 	if len(f.sessions) == 1 {

@@ -293,18 +293,6 @@ func TestStrangersAreCutOff(t *testing.T) {
 	}
 }
 
-// TestAWaitingClientIsNotIdle has one connection wait for a reply while another becomes idle.
-func TestAWaitingClientIsNotIdle(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{IdleTimeout: 20 * time.Millisecond}, nil)
-	addr := w.listenTCP(t)
-	waiting := dial(t, addr)
-	waiting.send("RANK gated 1")
-	<-w.gate.entered
-	dial(t, addr).ended()
-	w.gate.pass(1)
-	assert.Contains(t, waiting.receive(), `"candidates":[{"id":1}]`)
-}
-
 // TestASlowReaderGetsAll reads after a while what is more than the front keeps for it.
 func TestASlowReaderGetsAll(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{MaxPipeline: 4, MaxUnsentBytes: 256 << 10}, nil)

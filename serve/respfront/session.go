@@ -27,7 +27,12 @@ type session struct {
 	first, last *slot // replies that are owed
 	owed        int   // their number
 	texts       int   // bytes of those that are there as text
-	many        many  // the RANK.MANY under way
+	waiting     int   // bytes of those that are there as answers, about
+	told        int   // of waiting, what outbox counts
+	outbox      *serve.Outbox
+	asksRoom    bool   // outbox has no room for the first of these answers
+	many        many   // the RANK.MANY under way
+	farewell    []byte // the last reply, which leaves behind the places of that RANK.MANY; nil: none
 
 	held       bool // the connection has bytes that wait for a slot or for unsent bytes to leave
 	unread     int  // bytes that the connection has kept
@@ -89,10 +94,16 @@ func (s *session) keepsTooMuch(unread int) bool {
 		return false
 	}
 	f.unread -= unread
-	s.unread, s.held, s.ending = 0, false, true
-	s.reply(appendFailure(nil, &refused))
-	s.count(serve.CutProtocol)
+	s.unread, s.held = 0, false
+	s.endWith(appendFailure(nil, &refused))
 	return true
+}
+
+// endWith ends the session, which has broken a limit or the protocol, with one more reply. The places of a RANK.MANY under way belong to
+// its users, so that the reply waits until all of them have begun.
+func (s *session) endWith(reply []byte) {
+	s.farewell, s.ending = reply, true
+	s.count(serve.CutProtocol)
 }
 
 // begin begins the commands in data, as far as the limits allow.
@@ -145,7 +156,7 @@ func (s *session) limit() {
 // mayAsk reports whether another request may begin.
 func (s *session) mayAsk() bool {
 	o := &s.front.options
-	return s.owed < o.MaxPipeline && s.texts < o.MaxUnsentBytes && !s.full()
+	return s.owed < o.MaxPipeline && s.texts+s.waiting < o.MaxUnsentBytes && !s.full()
 }
 
 // full reports whether too much is unsent. OnDrain is then called when all of it has left.
@@ -171,7 +182,12 @@ func (s *session) proceed() {
 	}
 	s.proceeding = true
 	for !s.many.done() && s.mayAsk() {
+		s.renew() // The reply says so if the token has been revoked meanwhile.
 		s.rank(s.many.plan, s.many.next(), nil)
+	}
+	if s.many.done() && s.farewell != nil {
+		s.reply(s.farewell)
+		s.farewell = nil
 	}
 	s.proceeding = false
 	switch {
@@ -201,11 +217,12 @@ func (s *session) OnClose(error) {
 	for p := s.first; p != nil; {
 		next := p.next
 		p.next = nil
-		if p.ready {
+		if p.ready && !p.encoding {
 			s.front.free.put(p)
 		}
 		p = next
 	}
+	s.outbox.Close()
 	s.first, s.last, s.many = nil, nil, many{}
 	s.front.unread -= s.unread
 	s.front.service.ConnClosed(serve.RESP)
@@ -236,20 +253,63 @@ func (s *session) reply(text []byte) {
 	s.push(p)
 }
 
-// deliver sends the replies whose turn it is, until too much is unsent. The others stay as they are: an answer takes no more memory
-// than its text.
+// deliver sends the replies whose turn it is, until too much is unsent. The others stay as they are: a long answer is encoded when its
+// turn has come, and all connections together have room for it.
 func (s *session) deliver() {
 	for p := s.first; p != nil && p.ready && !s.full(); p = s.first {
+		if p.long() {
+			if !p.encoding && !s.asksRoom {
+				s.settle()
+				if s.asksRoom = !s.outbox.Encode(p.bytes); !s.asksRoom {
+					p.encode()
+				}
+			}
+			return
+		}
 		s.first = p.next
 		if s.first == nil {
 			s.last = nil
 		}
 		s.owed--
 		s.texts -= len(p.text)
+		s.waiting -= p.bytes
 		s.send(p.reply())
 		s.front.free.put(p)
 	}
+	s.settle()
 	s.front.trim()
+}
+
+// Room implements serve.Sender.
+func (s *session) Room() {
+	s.front.loop.Post(func() {
+		if s.asksRoom = false; !s.closed {
+			s.first.encode()
+		}
+	})
+}
+
+// Cut implements serve.Sender. The client may have taken something that nobody has looked at.
+func (s *session) Cut() {
+	s.front.loop.Post(func() {
+		if s.settle(); !s.closed && !s.outbox.Spared() {
+			s.cutOff(serve.CutUnsent)
+		}
+	})
+}
+
+// settle has the outbox count what the session holds, unless it differs by little.
+func (s *session) settle() {
+	change := s.waiting - s.told
+	if change >= serve.OutboxStep || change <= -serve.OutboxStep || s.waiting == 0 && s.told > 0 {
+		s.outbox.Hold(change)
+		s.told = s.waiting
+	}
+	unsent := s.conn.Unsent()
+	s.outbox.Settle(unsent + s.texts)
+	if unsent >= serve.OutboxStep {
+		s.conn.AwaitDrain()
+	}
 }
 
 // send writes a reply.
@@ -268,16 +328,14 @@ func (s *session) refuseBytes(err error) {
 		s.refuseLength(fmt.Sprintf("a command may have %d bytes", s.reader.bytesMax))
 	default:
 		const word = "Protocol error: " // redcon's errors have it
-		s.reply(redcon.AppendError(nil, "ERR "+word+strings.TrimPrefix(err.Error(), word)))
+		s.endWith(redcon.AppendError(nil, "ERR "+word+strings.TrimPrefix(err.Error(), word)))
 	}
-	s.count(serve.CutProtocol)
-	s.ending = true
 }
 
 // refuseLength answers a command that is too long.
 func (s *session) refuseLength(limit string) {
 	refused := s.front.service.Refuse(serve.RESP, serve.TooLarge, "", limit)
-	s.reply(appendFailure(nil, &refused))
+	s.endWith(appendFailure(nil, &refused))
 }
 
 // cutOff closes the connection at once.

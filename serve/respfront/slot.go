@@ -14,7 +14,10 @@ type slot struct {
 	query   *serve.Query // of a request; made at the slot's first one
 	asked   bool         // query is in use
 	ready   bool
+	bytes   int    // about what the answer of query takes; 0 once it is text
 	text    []byte // the reply, if nobody needs to encode it any more
+
+	encoding bool // a goroutine encodes the answer
 }
 
 // Bounds of what is kept for the next requests of any session.
@@ -46,7 +49,7 @@ func (l *slots) put(p *slot) {
 	if cap(p.text) > keepTextBytes {
 		p.text = nil
 	}
-	p.session, p.asked, p.ready, p.text = nil, false, false, p.text[:0]
+	p.session, p.asked, p.ready, p.bytes, p.text = nil, false, false, 0, p.text[:0]
 	if l.n < keepSlots {
 		l.first, p.next = p, l.first
 		l.n++
@@ -76,34 +79,48 @@ func (p *slot) request() *serve.Query {
 	return p.query
 }
 
-// answered is called by the service, inside ask or later. A goroutine encodes a long answer.
+// answered has the reply sent when its turn comes. The service calls it, inside ask or later.
 func (p *slot) answered() {
-	if p.session.closed || !p.query.Long() {
-		p.complete()
-		return
-	}
-	go func() {
-		text, _ := encode(nil, &p.query.Reply)
-		p.front.loop.Post(func() {
-			p.text = text
-			p.complete()
-		})
-	}()
-}
-
-// complete has the reply sent when its turn comes.
-func (p *slot) complete() {
 	s := p.session
 	if s.closed {
 		p.front.free.put(p)
 		return
 	}
-	p.ready = true
-	s.texts += len(p.text)
+	p.ready, p.bytes = true, p.query.Reply.Bytes()
+	s.waiting += p.bytes
 	if s.first == p {
 		s.deliver()
 		s.proceed()
+	} else {
+		s.settle()
 	}
+}
+
+// long reports whether a goroutine must encode the reply before it can leave.
+func (p *slot) long() bool { return p.asked && len(p.text) == 0 && p.query.Long() }
+
+// encode has a goroutine encode the answer, whose turn has come and for which there is room.
+func (p *slot) encode() {
+	p.encoding = true
+	go func() {
+		text, _ := encode(nil, &p.query.Reply)
+		p.front.loop.Post(func() { p.encoded(text) })
+	}()
+}
+
+// encoded has the answer sent, which is text now.
+func (p *slot) encoded(text []byte) {
+	s := p.session
+	p.encoding = false
+	if s.closed {
+		p.front.free.put(p)
+		return
+	}
+	s.waiting -= p.bytes
+	s.texts += len(text)
+	p.bytes, p.text = 0, text
+	s.deliver()
+	s.proceed()
 }
 
 // reply returns what the session's client gets. It is valid until the next call.

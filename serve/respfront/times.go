@@ -65,6 +65,7 @@ func (f *Front) sweep() {
 // checkTimes cuts the session off if its client has kept it waiting for too long.
 func (s *session) checkTimes(now clock.Time) {
 	t, o := &s.times, &s.front.options
+	s.settle()
 	unsent := s.conn.Unsent()
 	gone := t.written - int64(unsent)
 	switch {

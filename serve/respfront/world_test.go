@@ -107,6 +107,12 @@ func everybody(t testing.TB) *access.Store {
 // newWorld starts a world, which ends with the test. tune may change the options of the engine.
 func newWorld(t testing.TB, store *access.Store, o Options, tune func(*rankd.Options)) *world {
 	t.Helper()
+	return newServiceWorld(t, store, o, serve.Options{}, tune)
+}
+
+// newServiceWorld is newWorld with options of the service.
+func newServiceWorld(t testing.TB, store *access.Store, o Options, so serve.Options, tune func(*rankd.Options)) *world {
+	t.Helper()
 	g := &gate{entered: make(chan int64, 1000), open: map[int64]chan struct{}{}}
 	plans := fstest.MapFS{"broken.plan.json": {Data: []byte("{}")}}
 	for name, nodes := range map[string]string{
@@ -128,7 +134,8 @@ func newWorld(t testing.TB, store *access.Store, o Options, tune func(*rankd.Opt
 	}
 	engine, err := rankd.Open(options)
 	require.NoError(t, err)
-	service, err := serve.New(engine, serve.Options{Logger: options.Logger})
+	so.Logger = options.Logger
+	service, err := serve.New(engine, so)
 	require.NoError(t, err)
 	o.Logger = options.Logger
 	w := &world{Front: New(service, store, engine.Reactor(), o), engine: engine, gate: g}

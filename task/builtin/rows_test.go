@@ -84,6 +84,8 @@ func (r *fakeRedis) Exchange(*registry.Endpoint, *remote.Exchange) error { panic
 
 func (r *fakeRedis) Sleep(time.Duration) error { return nil }
 
+func (r *fakeRedis) Await(fn func() error) error { return fn() }
+
 // listsOf answers as resptest.Followers does, from lists of that many entries.
 func listsOf(entries int) resptest.Answer {
 	return func(args []string) []byte {

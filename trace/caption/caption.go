@@ -1,5 +1,6 @@
-// Package caption has the words and numbers that all drawings of a trace share: times, places, and the sentences
-// that say what bounds a request. All texts are plain; a drawing escapes them for its own form.
+// Package caption, which follows the engine's needs, has the words and numbers that all drawings of a trace
+// share: times, places, and the sentences that say what bounds a request. All texts are plain; a drawing escapes
+// them for its own form.
 package caption
 
 import (
@@ -157,6 +158,8 @@ func Waiting(t *trace.Trace, r trace.Reason) string {
 		return "waiting for a service"
 	case r == trace.ForTimer:
 		return "waiting for a timer"
+	case r == trace.ForFunction:
+		return "waiting for a function"
 	case r == trace.ForWorker:
 		return "waiting for a worker"
 	case r == trace.ForPlace:

@@ -1,5 +1,5 @@
-// Package html shows traces as one HTML page: the plan as a graph, what ran when as a timeline, and a table of the nodes.
-// The page needs neither a network nor other files.
+// Package html, which follows the engine's needs, shows traces as one HTML page: the plan as a graph, what ran when as a
+// timeline, and a table of the nodes. The page needs neither a network nor other files.
 //
 // Package svg draws; page.js adds details on hover and zooms the timeline. It also makes the table. Without
 // scripts the page shows the same drawings.

@@ -1,4 +1,5 @@
-// Package perfetto writes traces in Chrome's trace event format, which Perfetto and chrome://tracing open.
+// Package perfetto, which follows the engine's needs, writes traces in Chrome's trace event format, which
+// Perfetto and chrome://tracing open.
 //
 // A trace becomes a process, a track a thread, a slice a complete event ("X"), and a flow one flow event per point ("s",
 // "t", "f"). One more thread shows what the critical path was doing. The format is described in "Trace Event Format"

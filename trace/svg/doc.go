@@ -1,5 +1,5 @@
-// Package svg draws traces as SVG: the plan as a graph, and the timeline of threads and connections. A page may embed a
-// drawing, and a drawing alone is a picture.
+// Package svg, which follows the engine's needs, draws traces as SVG: the plan as a graph, and the timeline of threads
+// and connections. A page may embed a drawing, and a drawing alone is a picture.
 //
 //	arrange.go    where the nodes of a graph stand
 //	graph.go      the graph

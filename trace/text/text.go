@@ -1,5 +1,5 @@
-// Package text draws traces for a terminal: who ran what when, as a timeline with one column per thread and one
-// for Redis, and the nodes as a waterfall.
+// Package text, which follows the engine's needs, draws traces for a terminal: who ran what when, as a timeline
+// with one column per thread and one for Redis, and the nodes as a waterfall.
 //
 //	timeline.go   the instants of a trace, and which of them share a line
 //	lines.go      draws the lines: texts, arrows, and calls under way

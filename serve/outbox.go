@@ -1,0 +1,267 @@
+package serve
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// DefaultMaxUnsentBytes is the default of Options.MaxUnsentBytes.
+const DefaultMaxUnsentBytes = 256 << 20
+
+// OutboxStep is the number of bytes by which what a connection holds may differ from what it counts: short answers cost no lock.
+const OutboxStep = 16 << 10
+
+// unsentPatience is how long an answer waits for room before clients that take nothing are cut off for it.
+const unsentPatience = time.Second
+
+// unsent is the account of the answers that clients have not taken, of all connections of all fronts. Answers that wait for their turn
+// count, and so do encoded ones. The latter may take half of the bound. Any goroutine.
+type unsent struct {
+	max      int64
+	patience time.Duration
+
+	mu      sync.Mutex // guards all below, and the Outboxes where they say so
+	total   int64      // what all hold
+	encoded int64      // of that
+	leaving int64      // of the total: of connections that are being cut off
+	holders list.List  // of *Outbox with bytes, except for those: the one whose client has taken nothing for longest comes first
+	asking  list.List  // of *Outbox that wait for room, in order
+	timer   *time.Timer
+}
+
+// A Sender sends what an Outbox counts. Its methods are called on any goroutine, and must not block.
+type Sender interface {
+	// Room says that there is room for the answer for which Encode had none. It is called once.
+	Room()
+	// Cut says that all connections together hold too much, and that the client of this one has taken nothing for longest.
+	Cut()
+}
+
+// An Outbox counts the answers of one connection that its client has not taken. Any goroutine, except for Settle, Encode and Close: the
+// one that sends.
+type Outbox struct {
+	account *unsent
+	sender  Sender
+	settled int64 // what Settle has said last; negative: it must say so again
+
+	// Guarded by account.mu.
+	waiting, encoded int64
+	asks             int64         // what Encode waits for; 0: nothing
+	asked            *list.Element // in account.asking
+	place            *list.Element // in account.holders; nil: it holds nothing, or is doomed
+	moved            time.Time     // when the client took something, or there began to be something to take
+	doomed, closed   bool
+	took             bool // doomed, and the client has taken something since
+}
+
+// NewOutbox returns the outbox of a connection, which holds nothing yet.
+func (s *Service) NewOutbox(sender Sender) *Outbox {
+	return &Outbox{account: &s.unsent, sender: sender}
+}
+
+// Unsent returns how many bytes of answers clients have not taken.
+func (s *Service) Unsent() int64 {
+	s.unsent.mu.Lock()
+	defer s.unsent.mu.Unlock()
+	return s.unsent.total
+}
+
+// Hold counts an answer of so many bytes that waits for its turn. Fewer than zero take it back.
+func (o *Outbox) Hold(bytes int) {
+	o.account.do(func() { o.add(int64(bytes), 0) })
+}
+
+// Encode asks for room for an answer of so many bytes, whose turn has come. It counts as encoded if there is room. Otherwise Encode
+// returns false, and the same follows once there is: see Sender. The caller then encodes the answer and calls Settle.
+func (o *Outbox) Encode(bytes int) (ok bool) {
+	o.settled = -1
+	o.account.do(func() {
+		if o.closed {
+			return
+		}
+		o.asks = int64(bytes)
+		if ok = o.account.asking.Len() == 0 && o.account.fits(o); ok {
+			o.grant()
+			return
+		}
+		o.asked = o.account.asking.PushBack(o)
+		o.account.watch()
+	})
+	return ok
+}
+
+// Settle says how many encoded bytes have not left; less than OutboxStep counts as none. Fewer than before mean that the client has taken
+// some.
+func (o *Outbox) Settle(bytes int) {
+	now := int64(bytes)
+	if now < OutboxStep {
+		now = 0
+	}
+	before := o.settled
+	if before >= 0 && max(now-before, before-now) < OutboxStep {
+		return
+	}
+	o.settled = now
+	o.account.do(func() {
+		if now < before {
+			o.move()
+		}
+		o.add(0, now-o.encoded)
+	})
+}
+
+// Spared reports whether the client has taken something since Cut was called. The connection then goes on, and another one may be cut off.
+func (o *Outbox) Spared() (spared bool) {
+	o.account.do(func() {
+		if spared = o.doomed && o.took && !o.closed; spared {
+			o.doomed = false
+			o.account.leaving -= o.waiting + o.encoded
+			o.account.hold(o)
+		}
+	})
+	return spared
+}
+
+// Close gives everything back. Nothing counts any more.
+func (o *Outbox) Close() {
+	o.account.do(func() {
+		o.add(-o.waiting, -o.encoded)
+		o.closed = true
+		if o.asked != nil {
+			o.account.asking.Remove(o.asked)
+			o.asked = nil
+		}
+	})
+}
+
+// do changes the account, and tells the connections that are concerned.
+func (u *unsent) do(change func()) {
+	u.mu.Lock()
+	change()
+	woken := u.admit()
+	cut := u.slowest()
+	u.mu.Unlock()
+	for _, o := range woken {
+		o.sender.Room()
+	}
+	for _, o := range cut {
+		o.sender.Cut()
+	}
+}
+
+// add counts bytes. The caller holds the lock.
+func (o *Outbox) add(waiting, encoded int64) {
+	u := o.account
+	if o.closed {
+		return
+	}
+	o.waiting += waiting
+	o.encoded += encoded
+	u.total += waiting + encoded
+	u.encoded += encoded
+	if o.doomed {
+		u.leaving += waiting + encoded
+	} else {
+		u.hold(o)
+	}
+}
+
+// hold lists o if it holds something. The caller holds the lock.
+func (u *unsent) hold(o *Outbox) {
+	switch holds := o.waiting+o.encoded > 0; {
+	case holds && o.place == nil:
+		o.moved = time.Now()
+		o.place = u.holders.PushBack(o)
+	case !holds && o.place != nil:
+		u.holders.Remove(o.place)
+		o.place = nil
+	}
+}
+
+// move notes that the client has taken something, or that there is something new to take. The caller holds the lock.
+func (o *Outbox) move() {
+	o.moved, o.took = time.Now(), true
+	if o.place != nil {
+		o.account.holders.MoveToBack(o.place)
+	}
+}
+
+// doom has the connection end. The caller holds the lock.
+func (o *Outbox) doom() {
+	u := o.account
+	o.doomed, o.took = true, false
+	u.leaving += o.waiting + o.encoded
+	u.holders.Remove(o.place)
+	o.place = nil
+}
+
+// grant counts what Encode has asked for. The caller holds the lock.
+func (o *Outbox) grant() {
+	asks := o.asks
+	o.asks, o.asked = 0, nil
+	o.add(0, asks)
+	o.move()
+}
+
+// fits reports whether there is room for what o asks. One answer may always be encoded. The caller holds the lock.
+func (u *unsent) fits(o *Outbox) bool { return u.encoded == 0 || u.encoded+o.asks <= u.max/2 }
+
+// admit gives room to those who wait for it, as far as there is some. The caller holds the lock.
+func (u *unsent) admit() (woken []*Outbox) {
+	for first := u.asking.Front(); first != nil; first = u.asking.Front() {
+		o := first.Value.(*Outbox)
+		if !u.fits(o) {
+			return woken
+		}
+		u.asking.Remove(first)
+		o.grant()
+		woken = append(woken, o)
+	}
+	return woken
+}
+
+// slowest returns the connections to be cut off, so that the rest is within the bound. One alone may hold more. The caller holds the
+// lock.
+func (u *unsent) slowest() (cut []*Outbox) {
+	for u.total-u.leaving > u.max && u.holders.Len() > 1 {
+		o := u.holders.Front().Value.(*Outbox)
+		o.doom()
+		cut = append(cut, o)
+	}
+	return cut
+}
+
+// watch has those cut off who take nothing while others wait for room. The caller holds the lock.
+func (u *unsent) watch() {
+	if u.timer == nil {
+		u.timer = time.AfterFunc(u.patience, u.relieve)
+	}
+}
+
+// relieve cuts off connections whose encoded answers nobody takes, until there is room for the answer that waits first.
+func (u *unsent) relieve() {
+	u.mu.Lock()
+	u.timer = nil
+	var cut []*Outbox
+	if first := u.asking.Front(); first != nil {
+		u.watch()
+		over := u.encoded + first.Value.(*Outbox).asks - u.max/2
+		for place := u.holders.Front(); place != nil && over > 0; {
+			o := place.Value.(*Outbox)
+			place = place.Next()
+			if time.Since(o.moved) < u.patience {
+				break
+			}
+			if o.encoded > 0 {
+				over -= o.encoded
+				o.doom()
+				cut = append(cut, o)
+			}
+		}
+	}
+	u.mu.Unlock()
+	for _, o := range cut {
+		o.sender.Cut()
+	}
+}
