@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/scheduler"
 )
 
 // Collector is a prometheus.Collector with the metrics of one engine. Each scrape asks the engine for them, once. Two engines in
@@ -23,7 +24,18 @@ type Collector struct {
 	ofEngine   []figure[rankd.Metrics]
 	ofEndpoint []figure[calls]
 	ofRedis    []figure[resp.Stats]
-	callback   *prometheus.Desc
+	ofPlan     []figure[rankd.PlacementStats]
+	ofOp       []figure[opStats]
+	histograms []histogram
+}
+
+// opStats are what the tasks of one op have cost.
+type opStats = scheduler.OpStats
+
+// histogram is one distribution of an engine. Immutable.
+type histogram struct {
+	desc *prometheus.Desc
+	read func(*rankd.Metrics) *latency.Buckets
 }
 
 // figure is one metric, and how to read it from a source. Immutable.
@@ -50,7 +62,7 @@ func ofService(s *remote.Stats) *calls {
 // New returns the metrics of an engine. They may be scraped until the engine closes, and after it.
 func New(e *rankd.Engine) *Collector {
 	type all = rankd.Metrics
-	const endpoint = "endpoint"
+	const endpoint, plan = "endpoint", "plan"
 	return &Collector{ // Each line below is one metric.
 		engine: e,
 		ofEngine: []figure[all]{
@@ -91,12 +103,34 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_endpoint_reconnects_total", "Connections to a Redis that took the place of lost ones.", func(s *resp.Stats) float64 { return float64(s.Reconnects) }, endpoint),
 			gauge("rankd_endpoint_connections_ready", "Connections to a Redis that can take calls now.", func(s *resp.Stats) float64 { return float64(s.Ready) }, endpoint),
 		},
-		callback: prometheus.NewDesc("rankd_loop_callback_seconds", "Time that callbacks of the loop took. The sum is estimated.", nil, nil),
+		ofPlan: []figure[rankd.PlacementStats]{
+			counter("rankd_nodes_inline_total", "Computing nodes that ran on the loop.", func(s *rankd.PlacementStats) float64 { return float64(s.Inline) }, plan),
+			counter("rankd_nodes_offloaded_total", "Computing nodes that ran on a CPU worker.", func(s *rankd.PlacementStats) float64 { return float64(s.Offloaded) }, plan),
+			counter("rankd_nodes_fused_total", "Of the offloaded nodes, those that shared a job with others.", func(s *rankd.PlacementStats) float64 { return float64(s.Fused) }, plan),
+			counter("rankd_requests_deferred_total", "Times that cheap nodes of a request waited for the loop's next iteration.", func(s *rankd.PlacementStats) float64 { return float64(s.Deferred) }, plan),
+			counter("rankd_node_timeouts_total", "Nodes whose deadline passed while they ran.", func(s *rankd.PlacementStats) float64 { return float64(s.NodeTimeouts) }, plan),
+			counter("rankd_node_late_completions_total", "Nodes that were given up and ran on to their own end.", func(s *rankd.PlacementStats) float64 { return float64(s.LateCompletions) }, plan),
+			counter("rankd_nodes_cancelled_total", "Nodes that were given up and stopped early.", func(s *rankd.PlacementStats) float64 { return float64(s.Cancelled) }, plan),
+		},
+		ofOp: []figure[opStats]{
+			counter("rankd_op_runs_total", "Nodes that ended, by op.", func(s *opStats) float64 { return float64(s.Runs) }, "op"),
+			counter("rankd_op_run_seconds_total", "Time that nodes took from their start to their end, together. Of ops that wait, their waits included.", func(s *opStats) float64 { return s.Time.Seconds() }, "op"),
+		},
+		histograms: []histogram{
+			distribution("rankd_loop_callback_seconds", "Time that callbacks of the loop took. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Loop.CallbackBuckets }),
+			distribution("rankd_node_inline_seconds", "Time that computing nodes took on the loop. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Placement.InlineBuckets }),
+			distribution("rankd_node_queue_delay_seconds", "Time from the hand-over of offloaded nodes, a job each or several in one, to their start on a CPU worker. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Placement.QueueBuckets }),
+			distribution("rankd_node_start_delay_seconds", "Time from the instant at which a node was ready to its start, of all nodes wherever they ran. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Placement.StartBuckets }),
+		},
 	}
 }
 
 func counter[S any](name, help string, read func(*S) float64, labels ...string) figure[S] {
 	return figure[S]{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue, read}
+}
+
+func distribution(name, help string, read func(*rankd.Metrics) *latency.Buckets) histogram {
+	return histogram{prometheus.NewDesc(name, help, nil, nil), read}
 }
 
 func gauge[S any](name, help string, read func(*S) float64, labels ...string) figure[S] {
@@ -108,7 +142,11 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.ofEngine)
 	describe(to, c.ofEndpoint)
 	describe(to, c.ofRedis)
-	to <- c.callback
+	describe(to, c.ofPlan)
+	describe(to, c.ofOp)
+	for _, h := range c.histograms {
+		to <- h.desc
+	}
 }
 
 func describe[S any](to chan<- *prometheus.Desc, figures []figure[S]) {
@@ -130,12 +168,20 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 			collect(to, c.ofEndpoint, ofService(&m.Remote[i]), endpoint.Name)
 		}
 	}
-	b := &m.Loop.CallbackBuckets
-	buckets := make(map[float64]uint64, len(b.Below))
-	for i, n := range b.Below {
-		buckets[latency.Bound(i).Seconds()] = n
+	for name, s := range m.Plans {
+		collect(to, c.ofPlan, &s, name)
 	}
-	to <- prometheus.MustNewConstHistogram(c.callback, b.Count, b.Sum.Seconds(), buckets)
+	for op, s := range m.Ops {
+		collect(to, c.ofOp, &s, op)
+	}
+	for _, h := range c.histograms {
+		b := h.read(&m)
+		buckets := make(map[float64]uint64, len(b.Below))
+		for i, n := range b.Below {
+			buckets[latency.Bound(i).Seconds()] = n
+		}
+		to <- prometheus.MustNewConstHistogram(h.desc, b.Count, b.Sum.Seconds(), buckets)
+	}
 }
 
 func collect[S any](to chan<- prometheus.Metric, figures []figure[S], from *S, labels ...string) {

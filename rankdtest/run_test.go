@@ -2,6 +2,7 @@ package rankdtest_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,6 +105,25 @@ func TestRunFails(t *testing.T) {
 		{"panic", own(task.Computes, func(*task.Ctx) (rowset.RowSet, error) { panic("boom") }), rankdtest.Case{Inputs: one}, task.ErrPanic, "boom"},
 		{"wrong output", own(task.Computes, func(*task.Ctx) (rowset.RowSet, error) { return rankdtest.Rows(2), nil }), rankdtest.Case{Inputs: one},
 			task.ErrContract, "must keep its input's batch"},
+		{"writes into its input", own(task.Computes, func(c *task.Ctx) (rowset.RowSet, error) {
+			c.Inputs[0].Batch.Floats[0].Values[1]++
+			return c.Inputs[0], nil
+		}), rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.WithFloats(rankdtest.Rows(5, 7), 2001, 1.5, 2.5))}, task.ErrContract,
+			"the body of task has written into input 0: column 2001 (final_score), row 1"},
+		{"sorts its input", own(task.Computes, func(c *task.Ctx) (rowset.RowSet, error) {
+			slices.Sort(c.Inputs[0].Rows)
+			return c.Inputs[0], nil
+		}), rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.Select(rankdtest.Rows(5, 7), 1, 0))}, task.ErrContract,
+			"input 0: active row 0 is row 0 of the batch, and was 1"},
+		{"writes ids", own(task.Computes, func(c *task.Ctx) (rowset.RowSet, error) {
+			c.Inputs[0].Batch.IDs[0] = 9
+			return c.Inputs[0], nil
+		}), rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.Rows(5, 7))}, task.ErrContract, "input 0: row 0 has the id 9, and had 5"},
+		{"writes a null", own(task.Computes, func(c *task.Ctx) (rowset.RowSet, error) {
+			c.Inputs[0].Batch.Strings[0].Codes[1] = rowset.NullCode
+			return c.Inputs[0], nil
+		}), rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.WithStrings(rankdtest.Rows(5, 7), 3001, "DE", "PL"))}, task.ErrContract,
+			"column 3001 (country), row 1"},
 		{"too many rows", builtinTask(t, "fixed_source"), rankdtest.Case{Params: map[string]any{"row_count": 11}, MaxRows: 10}, task.ErrTooManyRows, "11"},
 		{"cancelled source", builtinTask(t, "fixed_source"), rankdtest.Case{Cancelled: true}, task.ErrCancelled, ""},
 		{"cancelled sleep", builtinTask(t, "sleep"), rankdtest.Case{Params: map[string]any{"duration_ms": 1}, Inputs: one, Cancelled: true}, task.ErrCancelled, ""},

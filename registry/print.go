@@ -42,7 +42,7 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 			e.ID, e.Name, e.Kind, e.Host, e.Port, e.Socket, e.Embedded, e.Policy.MaxInflight, e.Policy.Connections,
 			e.Policy.ConnectTimeout.Milliseconds(), e.Policy.RequestTimeout.Milliseconds(),
 			e.Policy.Username, !e.Policy.Password.IsZero(), e.Policy.Password.File, e.Policy.Password.Env, e.Policy.Database,
-			e.Service.TLS, e.Service.publicPath(), e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
+			e.Service.TLS, e.Service.Path, e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
 			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes,
 		}
 	}
@@ -89,7 +89,7 @@ func (r *Registry) WriteText(w io.Writer) error {
 		}
 		secret := e.Policy.Password
 		if e.Kind == HTTP {
-			addr += e.Service.publicPath()
+			addr += e.Service.Path
 			if e.Service.TLS {
 				addr = "https://" + addr
 			}

@@ -16,7 +16,8 @@ import (
 // Service is how an endpoint of kind http is asked, beside its host and port. Immutable once built; any goroutine.
 type Service struct {
 	TLS     bool     // https
-	Path    string   // with the query, if there is one: "/v1/score". Empty means "/"
+	Path    string   // without the query: "/v1/score". Empty means "/"
+	Query   Secret   // of the URL, without "?": somebody may have put a secret into it
 	Headers []Header // sent with each request, in the order of the table
 	// BearerToken goes into the header Authorization. Registry.ReadSecrets fills it in.
 	BearerToken     Secret
@@ -43,8 +44,9 @@ func (e *Endpoint) URL() *url.URL {
 		u.Scheme = "https"
 	}
 	if at, err := url.ParseRequestURI(e.Service.Path); err == nil { // of "//a", url.Parse would take a as a host
-		u.Path, u.RawPath, u.RawQuery = at.Path, at.RawPath, at.RawQuery
+		u.Path, u.RawPath = at.Path, at.RawPath
 	}
+	u.RawQuery = e.Service.Query.Reveal()
 	return u
 }
 
@@ -58,12 +60,6 @@ func (e *Endpoint) Header() http.Header {
 		h.Set("Authorization", "Bearer "+e.Service.BearerToken.Reveal())
 	}
 	return h
-}
-
-// publicPath returns the path without the query, in which somebody may have put a secret.
-func (s *Service) publicPath() string {
-	path, _, _ := strings.Cut(s.Path, "?")
-	return path
 }
 
 // headerNames returns the names of the headers.
@@ -140,7 +136,8 @@ func (l *loader) service(file, label string, row *endpointRow) Service {
 	s := Service{BearerToken: token}
 	if row.URL != nil {
 		u, _ := parseServiceURL(*row.URL) // server has reported the error
-		s.TLS, s.Path = u.tls, u.path
+		path, query, _ := strings.Cut(u.path, "?")
+		s.TLS, s.Path, s.Query = u.tls, path, NewSecret(query)
 	}
 	bytes := func(field string, given *int64) int {
 		switch {

@@ -39,6 +39,8 @@ func TestServices(t *testing.T) {
 		{"host = \"::1\"\nport = 81", "http://[::1]:81/", http.Header{}},
 		{`url = "http://h"`, "http://h:80/", http.Header{}},
 		{`url = "https://models.internal/v1/score?version=2"`, "https://models.internal:443/v1/score?version=2", http.Header{}},
+		{fmt.Sprintf("url = \"http://h/v1?key=%s\"", canary), "http://h:80/v1?key=" + canary, http.Header{}},
+		{fmt.Sprintf("url = \"http://h?key=%s\"", canary), "http://h:80/?key=" + canary, http.Header{}},
 		{`url = "http://[::1]:9000/a%2Fb"`, "http://[::1]:9000/a%2Fb", http.Header{}},
 		{"url = \"http://h\"\npolicy.bearer_token = \"t\"", "http://h:80/", bearer("t")},
 		{fmt.Sprintf("url = \"http://h\"\npolicy.bearer_token_file = %q", file), "http://h:80/", bearer("from-file")},

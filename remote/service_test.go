@@ -119,6 +119,18 @@ func TestExchange(t *testing.T) {
 	}
 }
 
+// TestBytesOfAnExchange: the bodies count, and nothing else.
+func TestBytesOfAnExchange(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "an answer") })
+	o := remote.Options{URL: urlOf(t, s.URL), RequestTimeout: ample, ConnectTimeout: ample}
+	b := remote.NewBlocking(clock.NewReal(), o)
+	defer b.Close()
+	var answer string
+	require.NoError(t, b.Exchange(t.Context(), echo("[1, 2, 3]", &answer), 0, nil))
+	assert.EqualValues(t, len("[1, 2, 3]"), b.Stats().BytesSent)
+	assert.EqualValues(t, len("an answer"), b.Stats().BytesReceived)
+}
+
 // A client keeps its connections, and makes no more than it may, however many ask.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	var open, most, made atomic.Int64

@@ -58,8 +58,9 @@ type Async struct {
 	left        clock.Time // when the loop left the request that it has just worked for; zero: it is not recorded
 
 	// The engine learns these from the plans that ran.
-	profiles  map[*plan.Graph]*profile
-	forgotten profile // the sum of those that were forgotten
+	profiles     map[*plan.Graph]*profile
+	forgotten    profile            // the sum of those that were forgotten
+	forgottenOps map[string]OpStats // of the same
 
 	admission Admission[*loop.Timer]
 	lettingIn bool   // letIn is deferred
@@ -134,7 +135,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, remotes: cfg.Remotes, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
-		profiles: make(map[*plan.Graph]*profile), events: trace.NewBudget(cfg.TraceEvents), memory: cfg.Memory,
+		profiles: make(map[*plan.Graph]*profile), forgottenOps: make(map[string]OpStats), events: trace.NewBudget(cfg.TraceEvents), memory: cfg.Memory,
 	}
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})

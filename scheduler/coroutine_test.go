@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/looptest"
@@ -85,4 +86,30 @@ func BenchmarkCoroutineResume(b *testing.B) {
 	}
 	stop = true
 	c.resume()
+}
+
+// BenchmarkSuspendedNode is the memory of a node that waits on the loop, with its request: heap and stacks, by so many that
+// wait at once.
+func BenchmarkSuspendedNode(b *testing.B) {
+	const nodes = 10_000
+	w := newHandWorld(b, 0)
+	g := graph(b, builtins(b, loopTask("test::nap", func(c *task.Ctx) (rowset.RowSet, error) { return noRows, c.Sleep(ms(1)) })),
+		"x", node("x", "nap", "", "", ""))
+	used := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	for b.Loop() {
+		before := used()
+		for range nodes {
+			w.start(&Execution{Graph: g, UserID: 1})
+		}
+		w.Settle()
+		require.Equal(b, nodes, len(w.nodes()))
+		b.ReportMetric(float64(used()-before)/nodes, "B/node")
+		w.Advance(ms(1))
+		require.Zero(b, len(w.nodes()))
+	}
 }

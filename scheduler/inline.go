@@ -97,6 +97,7 @@ func (r *run) runInline(node int, start clock.Time) {
 			r.recordInline(node, parent, depth, start, end, trace.Outcome{Rows: out.N, Dropped: lack.Dropped, Lack: lack.Err})
 		}
 		e.inliner.reset()
+		r.state.Tell(end)
 		next, ok := r.state.Follower(node)
 		if !ok || !r.policy.chains || depth == e.placement.InlineDepthMax || !r.req.MayStart(&r.state, end) {
 			r.state.Succeed(node, out)
@@ -143,8 +144,11 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 	e.inliner.spent += took
 	r.profile.counts.Inline++
 	r.profile.inlineTime.Add(took)
+	r.profile.started(start.Sub(r.readyAt(index)))
+	p.ran.count(1, took)
 	if c.Deadline.Passed(end) {
 		e.counts.NodeTimeouts++
+		r.profile.counts.NodeTimeouts++
 		e.counts.LateCompletions++
 		r.profile.counts.LateCompletions++
 		err = &TimeoutError{Kind: ErrNodeTimeout, Elapsed: took, Limit: c.Deadline.Sub(start)}

@@ -46,6 +46,7 @@ func (e *Async) newLoopBody() *loopBody {
 func (b *loopBody) start(n *nodeRun) error {
 	b.node, n.ctx.Waiter = n, b
 	b.recorder, b.index = n.run.recorder, n.node.Index
+	n.profile.started(n.begun.Sub(n.ready))
 	if b.recorder != nil {
 		b.recorder.Start(b.index)
 	}
@@ -99,6 +100,7 @@ const keepBatchBytes = 64 << 10
 
 func (b *loopBody) ended() {
 	n := b.node
+	n.profile.nodes[b.index].ran.count(1, b.engine.loop.Now().Sub(n.begun))
 	b.node, b.recorder, b.cancelled = nil, nil, false
 	b.giveUpCall()
 	b.call.Batch.Shrink(keepBatchBytes)

@@ -29,6 +29,7 @@ type Metrics struct {
 	Awaits    AwaitStats                // functions of task.Ctx.Await
 	Placement PlacementStats            // of all plans
 	Plans     map[string]PlacementStats // by name of the plan
+	Ops       map[string]OpStats        // by op of the tasks that ran
 }
 
 // Metrics implements Engine. It returns the counters as they are between two callbacks, or as they
@@ -62,6 +63,7 @@ func (e *Async) lastMetrics() (m Metrics) {
 	if last := e.watchdog.last.Load(); last != nil {
 		m = *last
 		m.Redis, m.Remote, m.Plans = slices.Clone(m.Redis), slices.Clone(m.Remote), maps.Clone(m.Plans)
+		m.Ops = maps.Clone(m.Ops)
 	} else {
 		m.Redis, m.Remote = make([]resp.Stats, len(e.clients)), make([]remote.Stats, len(e.remotes))
 	}
@@ -85,6 +87,7 @@ func (e *Async) readMetrics(lag time.Duration) Metrics {
 	m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
 	m.Counts.Orphans = e.orphans.len()
 	m.Placement, m.Plans = e.placementMetrics()
+	m.Ops = e.opMetrics()
 	return m
 }
 

@@ -53,6 +53,8 @@ type nodeRun struct {
 	steps   int           // of the chain that have settled before node
 	ended   clock.Time    // of a body on the pool; zero: the body has ended just now
 
+	ready    clock.Time // when it became ready
+	begun    clock.Time // when it was handed over, as its State was told
 	started  clock.Time // if there is a deadline
 	deadline clock.Time // effective; zero: none
 	expiry   *loop.Timer
@@ -245,6 +247,7 @@ func (n *nodeRun) expire() {
 // timedOut counts a node whose deadline came while it ran, as was seen then, and returns its error.
 func (n *nodeRun) timedOut(then clock.Time) error {
 	n.engine.counts.NodeTimeouts++
+	n.profile.counts.NodeTimeouts++
 	return &TimeoutError{
 		Kind:    ErrNodeTimeout,
 		Elapsed: then.Sub(n.started),
@@ -267,6 +270,7 @@ func (n *nodeRun) orphan(err error) *run {
 // body's result. The caller pumps the run.
 func (n *nodeRun) settle(err error) *run {
 	r := n.leave()
+	r.state.Tell(n.engine.loop.Now())
 	if err != nil { // A worker may have the result.
 		instead, rows := r.req.Fail(&r.state, n.node.Index, err, n.engine.loop.Clock().Now())
 		if r.recorder != nil {

@@ -112,15 +112,22 @@ type PlacementStats struct {
 	// Degraded counts requests that were answered although something is missing: see Result.Completeness.
 	Degraded uint64
 
+	NodeTimeouts    uint64 // as Counts has them
 	LateCompletions uint64 // as Counts has them
 	Cancelled       uint64 // as Counts has them
 
 	InlineTime latency.Quantiles // of one inline node
 	// QueueDelay is the time from the hand-over of a job to its start on a worker.
 	QueueDelay latency.Quantiles
+	// StartDelay is the time from the instant at which a node became ready to its start, of all nodes wherever they ran: for a worker, for the
+	// budget of inline nodes, for others on the loop. Where a node starts or becomes ready between two readings of the clock, the
+	// loop's time counts, which moves once an iteration.
+	StartDelay latency.Quantiles
 	// OffloadRoundTrip is the time from the hand-over of a job to its hand-back on the loop,
 	// without the time of the work itself: the price of offloading.
 	OffloadRoundTrip latency.Quantiles
+	// The same distributions, for programs that subtract one reading from another.
+	InlineBuckets, QueueBuckets, StartBuckets latency.Buckets
 	// CallbackTime is the time of the loop's callbacks that worked for requests of the plan, and
 	// CallbackCPU their processor time: see loop.CallbackTimes. A callback that worked for several
 	// plans counts for each of them, and in the sum over all plans as often.

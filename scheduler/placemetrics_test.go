@@ -37,6 +37,12 @@ func TestPlacementMetrics(t *testing.T) {
 	assert.Equal(t, ms(5), all.OffloadRoundTrip.Max)
 	assert.EqualValues(t, 1, all.QueueDelay.Count)
 	assert.EqualValues(t, 1, all.InlineTime.Count, "the source")
+	assert.EqualValues(t, 3, all.StartDelay.Count, "each node, wherever it ran")
+	assert.Equal(t, ms(3), all.StartDelay.Max, "of the first node of the job")
+	assert.Zero(t, all.StartDelay.P50, "the source, and the second node of the job, start at once")
+	assert.EqualValues(t, 3, all.StartBuckets.Count)
+	assert.EqualValues(t, 2, all.StartBuckets.Below[0])
+	assert.Equal(t, OpStats{Runs: 2, Time: ms(80)}, w.opMetrics()["test::work"])
 	assert.EqualValues(t, 2, all.Offloaded)
 	assert.EqualValues(t, 2, all.Fused)
 	assert.Equal(t, map[string]PlacementStats{"test": all}, plans)
@@ -122,4 +128,27 @@ func TestMetricsHaveThePlacement(t *testing.T) {
 		assert.Equal(t, m.Placement.CallbackTime.Count, m.Placement.CallbackCPU.Count)
 		assert.LessOrEqual(t, m.Loop.CallbackCPU.Max, m.Loop.CallbackTime.Max)
 	}
+}
+
+// A node that waits for the loop's budget waits for its start, and so does one behind a slow one; a task that waits takes as long as it waits.
+func TestStartDelayOnTheLoop(t *testing.T) {
+	w := newPlacedWorld(t, 0, Placement{InlineBudget: ms(1), NoChaining: true})
+	long := ms(3)
+	sleeps := task.Spec{Op: "test::sleeps", Inputs: 1, Output: task.PassThrough, Place: task.OnLoop, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		return c.Inputs[0], c.Sleep(ms(100))
+	}}
+	tasks := builtins(t, sleeps, timedTask(w, "test::long", &long, func(s *task.Spec) { s.Cheap = true }))
+	g := graph(t, tasks, "out", source(1), node("a", "long", "src", "", ""), node("b", "long", "src", "", ""), node("c", "sleeps", "a", "", ""),
+		`{"node_id": "out", "op": "core::concat", "inputs": ["c"], "params": {"rhs": "b"}}`)
+	p := w.start(w.within(g, 0))
+	w.Settle()
+	w.Advance(ms(100))
+	require.NotNil(t, p.Result)
+	require.NoError(t, p.Err)
+	all, _ := w.placementMetrics()
+	assert.EqualValues(t, 1, all.Deferred)
+	assert.EqualValues(t, 5, all.StartDelay.Count)
+	assert.Equal(t, ms(3), all.StartDelay.Max, "b, behind a")
+	assert.Equal(t, OpStats{Runs: 1, Time: ms(100)}, w.opMetrics()["test::sleeps"])
+	assert.Equal(t, OpStats{Runs: 2, Time: ms(6)}, w.opMetrics()["test::long"])
 }

@@ -179,6 +179,7 @@ func (b *poolBody) measured(last int) {
 			err = n.err
 		}
 		node.learn(step.rows, step.end.Sub(step.start), err)
+		node.ran.count(1, step.end.Sub(step.start))
 		if k > 0 && b.notes.limit(node.limit) > 0 {
 			p.counts.TopK++
 		}
@@ -188,6 +189,8 @@ func (b *poolBody) measured(last int) {
 		p.counts.Fused += uint64(last + 1)
 	}
 	p.queueDelay.Add(b.job.Started.Sub(b.job.Queued))
+	p.started(b.job.Started.Sub(n.ready))
+	p.atOnce += uint64(last) // The steps of a chain follow each other.
 	p.roundTrip.Add(b.engine.loop.Clock().Now().Sub(b.job.Queued) - b.ended.Sub(b.job.Started))
 }
 

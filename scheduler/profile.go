@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"maps"
 	"time"
 
 	"github.com/rankd/rankd/loop"
@@ -18,6 +19,8 @@ type profile struct {
 	counts     PlacementStats // without the quantiles
 	inlineTime latency.Histogram
 	queueDelay latency.Histogram
+	startDelay latency.Histogram // of those that did not start at once
+	atOnce     uint64            // nodes that started when they became ready
 	roundTrip  latency.Histogram
 	callbacks  loop.CallbackTimes // of the loop, that work for requests of this plan
 }
@@ -35,6 +38,30 @@ type nodeProfile struct {
 	timeoutMin time.Duration // the least timeout that the plan sets for a later one; zero: none
 
 	cost costModel
+	ran  OpStats
+}
+
+// OpStats say how often the tasks of one op ran, and for how long. Immutable.
+type OpStats struct {
+	Runs uint64 // that ended
+	// Time is what they took together: on a worker and inline by the clock; of a task that may wait, its waits included, by the
+	// loop's time, which moves once an iteration.
+	Time time.Duration
+}
+
+func (s *OpStats) count(runs uint64, took time.Duration) {
+	s.Runs += runs
+	s.Time += took
+}
+
+// started counts how long a node waited for its start. It costs an inline node that follows another one two comparisons: some 1 ns, and
+// no reading of the clock.
+func (p *profile) started(delay time.Duration) {
+	if delay <= 0 {
+		p.atOnce++
+	} else {
+		p.startDelay.Add(delay)
+	}
 }
 
 // profilesMax is how many plans an engine remembers. A program that loads plans for ever must not
@@ -59,6 +86,7 @@ func (e *Async) forgetProfiles() {
 	for g, p := range e.profiles {
 		if p.live == 0 {
 			e.forgotten.add(p)
+			p.addOps(e.forgottenOps)
 			delete(e.profiles, g)
 		}
 	}
@@ -121,6 +149,8 @@ func (p *profile) add(other *profile) {
 	p.counts.add(&other.counts)
 	p.inlineTime.Merge(&other.inlineTime)
 	p.queueDelay.Merge(&other.queueDelay)
+	p.startDelay.Merge(&other.startDelay)
+	p.startDelay.AddN(0, other.atOnce)
 	p.roundTrip.Merge(&other.roundTrip)
 	p.callbacks.Wall.Merge(&other.callbacks.Wall)
 	p.callbacks.CPU.Merge(&other.callbacks.CPU)
@@ -133,8 +163,30 @@ func (s *PlacementStats) add(other *PlacementStats) {
 	s.Deferred += other.Deferred
 	s.TopK += other.TopK
 	s.Degraded += other.Degraded
+	s.NodeTimeouts += other.NodeTimeouts
 	s.LateCompletions += other.LateCompletions
 	s.Cancelled += other.Cancelled
+}
+
+// addOps adds what the nodes of p have cost to the figures of their ops.
+func (p *profile) addOps(ops map[string]OpStats) {
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		if n.ran.Runs > 0 {
+			op := ops[n.spec.Op]
+			op.count(n.ran.Runs, n.ran.Time)
+			ops[n.spec.Op] = op
+		}
+	}
+}
+
+// opMetrics returns the figures of all ops that ran.
+func (e *Async) opMetrics() map[string]OpStats {
+	ops := maps.Clone(e.forgottenOps)
+	for _, p := range e.profiles {
+		p.addOps(ops)
+	}
+	return ops
 }
 
 // stats returns what the metrics tell of p.
@@ -142,6 +194,8 @@ func (p *profile) stats() PlacementStats {
 	s := p.counts
 	s.InlineTime = latency.Of(&p.inlineTime)
 	s.QueueDelay = latency.Of(&p.queueDelay)
+	s.StartDelay = latency.Of(&p.startDelay)
+	s.InlineBuckets, s.QueueBuckets, s.StartBuckets = p.inlineTime.Buckets(), p.queueDelay.Buckets(), p.startDelay.Buckets()
 	s.OffloadRoundTrip = latency.Of(&p.roundTrip)
 	s.CallbackTime, s.CallbackCPU = latency.Of(&p.callbacks.Wall), latency.Of(&p.callbacks.CPU)
 	return s

@@ -128,6 +128,7 @@ func (r *run) start(node int, there where) {
 	n.chained = there == onPool && r.policy.chains && r.profile.nodes[node].length > 1
 	n.spec = r.profile.nodes[node].spec
 	n.params = r.req.Params
+	n.ready, n.begun = r.readyAt(node), r.state.now
 	rows := r.state.Rows(node)
 	n.rows = rows + r.profile.nodes[node].makes
 	if r.recorder != nil {
@@ -140,6 +141,11 @@ func (r *run) start(node int, there where) {
 	if err := n.start(there); err != nil {
 		n.end(err)
 	}
+}
+
+// readyAt returns when a node became ready that was handed out. The first nodes are not ready before the request is let in.
+func (r *run) readyAt(node int) clock.Time {
+	return max(r.state.ReadyAt(node), r.state.arrived.Add(r.delay))
 }
 
 // giveUpOptional gives up on the optional nodes that run, if the plan waits for nothing else. It reports whether it did. Nodes that

@@ -41,6 +41,7 @@ type State struct {
 	deadline clock.Time // of the request; zero: none
 	notes    *notes     // what the request wants to know of its nodes; nil: nothing
 	nodes    []nodeState
+	now      clock.Time // the last instant that s was told of: see Tell
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
 	readyQueue []int32
@@ -62,6 +63,7 @@ type nodeState struct {
 	waits  int32 // deps_remaining: dependencies not done, one per edge, and the demand for a node on demand
 	// readers is the number of reads of the result that are still to come: see plan.Node.Readers.
 	readers int32
+	ready   clock.Time // when it became ready; the arrival of the request for the first nodes
 	result  rowset.RowSet
 }
 
@@ -80,7 +82,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], readyQueue: s.readyQueue[:0], due: g.Due}
+	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], now: arrived, readyQueue: s.readyQueue[:0], due: g.Due}
 	for i, node := range g.Nodes {
 		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
 		if node.OnDemand {
@@ -92,6 +94,12 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	}
 }
 
+// Tell says what time it is. Nodes become ready at the latest instant that s was told of, by this method or as the argument of another one.
+func (s *State) Tell(now clock.Time) { s.now = max(s.now, now) }
+
+// ReadyAt returns when a node that was handed out had become ready.
+func (s *State) ReadyAt(node int) clock.Time { return s.nodes[node].ready }
+
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
@@ -101,6 +109,7 @@ func (s *State) Release() {
 // Expire ends the request if nobody waits for its result any more, as gone says, or if its deadline has passed. An engine
 // tells it so before it starts a node.
 func (s *State) Expire(now clock.Time, gone error) {
+	s.Tell(now)
 	switch {
 	case gone != nil:
 		s.Abort(-1, gone)
@@ -192,6 +201,7 @@ func (s *State) Continue(node int, result rowset.RowSet) (next int) {
 	s.markDone(node)
 	s.keep(node, result)
 	s.nodes[next].waits = 0
+	s.nodes[next].ready = s.now
 	s.move(next, waiting, ready)
 	s.markRunning(next)
 	return next
@@ -220,6 +230,7 @@ func (s *State) Skip(node int) {
 // instead, and its row count; the count is 0 while a fallback has yet to run. Otherwise that is plan.OnErrorFail, and the
 // request fails; the first error of a request stands.
 func (s *State) Fail(node int, err error, now clock.Time) (instead plan.OnError, rows int) {
+	s.Tell(now)
 	s.markFailed(node)
 	if s.catches(node, err, now) {
 		return s.substitute(node, err)
@@ -258,6 +269,7 @@ func (s *State) late(kind error, now, deadline clock.Time) error {
 
 func (s *State) markReady(node int) {
 	s.move(node, waiting, ready)
+	s.nodes[node].ready = s.now
 	s.readyQueue = append(s.readyQueue, int32(node))
 }
 

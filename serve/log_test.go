@@ -57,7 +57,12 @@ func TestTheLogIsBounded(t *testing.T) {
 	require.Len(t, lines, 12)
 	assert.EqualValues(t, 990, lines[10]["unlogged"])
 	assert.EqualValues(t, 1088, w.value("rankd_log_lines_dropped_total"))
-	assert.EqualValues(t, 1100, w.value(`rankd_requests_total{class="bad_request",front="http",plan="(none)"}`))
+	w.clock.Advance(time.Second)
+	fail(1)
+	lines = w.log.lines(t, 13)
+	assert.EqualValues(t, 98, lines[12]["unlogged"], "of the second burst alone")
+	assert.NotContains(t, lines[11], "unlogged")
+	assert.EqualValues(t, 1101, w.value(`rankd_requests_total{class="bad_request",front="http",plan="(none)"}`))
 }
 
 // A log that nobody reads holds up no request.

@@ -8,7 +8,7 @@ import (
 
 // Invoke runs the body of spec for one node. It checks the number of inputs,
 // contains a panic, counts the rows that the body has made and not counted, and checks
-// the output unless the catalog trusts the task. The error is the body's, or matches ErrContract,
+// the output, and that the inputs are as they were, unless the catalog trusts the task. The error is the body's, or matches ErrContract,
 // ErrInvalid, ErrTooManyRows or ErrPanic. If the result lacks something and must not, it is the error of
 // the part that failed. A body returns the error of a stopped kernel as it is: Invoke makes
 // rowset.ErrStopped ErrCancelled.
@@ -23,6 +23,10 @@ func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 		}
 	}()
 	c.spec, c.counted, c.lack = spec, 0, Lack{}
+	var given inputsCopy
+	if !spec.unchecked {
+		given = copyInputs(c)
+	}
 	out, err = spec.Run(c)
 	if err == nil {
 		err = c.countResult(out)
@@ -38,6 +42,9 @@ func Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	}
 	if spec.unchecked {
 		return out, nil
+	}
+	if err := given.check(c); err != nil {
+		return rowset.RowSet{}, err
 	}
 	if err := check(spec, c, out); err != nil {
 		return rowset.RowSet{}, err

@@ -3,16 +3,19 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,10 +102,13 @@ func TestTheEndOfAServer(t *testing.T) {
 	idle := mustDial(t, s.resp)
 	require.Equal(t, "PONG", idle.mustDo(t, "PING"))
 
+	keptAlive := newClient(t)
+	assert.False(t, ask(t, keptAlive, "http://"+s.http+"/v1/rank/fixed", "", `{"user_id": 1}`).last)
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	s.log.awaitLine(t, 0, `"msg":"draining"`)
 	assert.Equal(t, 503, get(t, client, "http://"+s.host+"/readyz").status)
 	assert.Equal(t, 200, get(t, client, "http://"+s.host+"/livez").status, "it lives")
+	assert.True(t, ask(t, keptAlive, "http://"+s.http+"/v1/rank/fixed", "", `{"user_id": 1}`).last, "Connection: close, within the drain delay")
 	answered := ask(t, client, "http://"+s.http+"/v1/rank/fixed", "", `{"user_id": 1}`)
 	assert.Equal(t, 200, answered.status, "the server goes on")
 	assert.Contains(t, mustDial(t, s.resp).mustDo(t, "RANK", "fixed", "1"), `"candidates"`, "for new connections, too")
@@ -160,6 +166,56 @@ func TestAGraceThatIsTooShort(t *testing.T) {
 	assert.Equal(t, 503, r.status, r.body)
 	assert.Contains(t, r.body, `"error":"Shutting down"`)
 	assert.Error(t, <-failed, "the connection is closed")
+}
+
+// TestRequestsThatWaitAreLeft: those that were not let in count, too.
+func TestRequestsThatWaitAreLeft(t *testing.T) {
+	redis, asked, _ := heldRedis(t)
+	s := startServer(t, "--redis", redis, "--registry_dir", patientTables(t), "--max_inflight", "1", "--drain_delay_ms", "0", "--shutdown_grace_ms", "300")
+	replies := []<-chan httpReply{askAside(t, "http://"+s.http+"/v1/rank/simple_viewer")}
+	awaitAsked(t, asked)
+	for range 2 {
+		replies = append(replies, askAside(t, "http://"+s.http+"/v1/rank/simple_viewer"))
+	}
+	client := newClient(t)
+	await(t, func() bool {
+		return strings.Contains(get(t, client, "http://"+s.host+"/metrics").body, "\nrankd_requests_waiting 2\n")
+	})
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, exitFailed, s.awaitEnd(t))
+	s.log.awaitLine(t, 0, `"msg":"ended"`, `"requests_left":3`)
+	for _, reply := range replies {
+		assert.Equal(t, 503, (<-reply).status)
+	}
+}
+
+// TestIdleTimeoutsAreOfTheirFronts: an idle RESP client is closed by --resp_idle_timeout_ms, and an idle HTTP client is not.
+func TestIdleTimeoutsAreOfTheirFronts(t *testing.T) {
+	s := startServer(t, "--resp_idle_timeout_ms", "50", "--drain_delay_ms", "0")
+	kept, err := net.Dial("tcp", s.http)
+	require.NoError(t, err)
+	defer kept.Close()
+	idle := mustDial(t, s.resp)
+	require.NoError(t, idle.SetDeadline(time.Now().Add(patience)))
+	_, err = idle.replies.ReadByte()
+	assert.ErrorIs(t, err, io.EOF)
+	_, err = io.WriteString(kept, "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	require.NoError(t, err)
+	reply, err := http.ReadResponse(bufio.NewReader(kept), nil)
+	require.NoError(t, err)
+	assert.Equal(t, 200, reply.StatusCode)
+	require.NoError(t, reply.Body.Close())
+}
+
+// TestTokensInClear: the log warns of a front that others than this machine reach without TLS.
+func TestTokensInClear(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens.toml")
+	require.NoError(t, os.WriteFile(tokens, []byte(tokenEntry("a", "token-a", "*")), 0o600))
+	s := startServer(t, "--tokens", tokens, "--listen", "0.0.0.0:0", "--drain_delay_ms", "0")
+	s.log.awaitLine(t, 0, `"msg":"ready"`)
+	const warning = "tokens travel in clear"
+	assert.Equal(t, 1, strings.Count(s.log.text(), warning), s.log.text())
+	s.log.awaitLine(t, 0, warning, `"front":"http"`)
 }
 
 func TestServersThatDoNotStart(t *testing.T) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -81,4 +83,37 @@ func countFollowed(c *task.Ctx) (rowset.RowSet, error) {
 		counts.Append(float64(reply.Int()))
 	}
 	return rowset.Scatter(c.Memory, in, rowset.Columns{Floats: []rowset.FloatColumn{counts.Column()}}), nil
+}
+
+// inStock keeps the rows that a warehouse has. stock blocks: it asks a database.
+func inStock(stock func(ctx context.Context, ids []int64) ([]bool, error)) task.Spec {
+	return task.Spec{
+		Op:     "shop::in_stock",
+		Doc:    "Keeps the rows that the warehouse has in stock.",
+		Inputs: 1,
+		Output: task.Subset,
+		Place:  task.Waits,
+		Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			in := c.Inputs[0]
+			ids := make([]int64, in.Len())
+			for i := range ids {
+				ids[i] = in.ID(i)
+			}
+			var have []bool
+			err := c.Await(func(ctx context.Context) (err error) {
+				have, err = stock(ctx, ids)
+				return err
+			})
+			if err != nil {
+				return rowset.RowSet{}, err
+			}
+			rows := make([]int32, 0, len(ids))
+			for i, ok := range have {
+				if ok {
+					rows = append(rows, in.Row(i))
+				}
+			}
+			return rowset.RowSet{Batch: in.Batch, Rows: rows, N: len(rows)}, nil
+		},
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"testing"
 
@@ -62,4 +63,17 @@ func TestProgram(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(&out, redis.Addr()))
 	assert.Equal(t, "323 101\n306 88\n168 81\n", out.String())
+}
+
+func TestInStock(t *testing.T) {
+	spec := inStock(func(_ context.Context, ids []int64) ([]bool, error) {
+		have := make([]bool, len(ids))
+		for i, id := range ids {
+			have[i] = id > 5
+		}
+		return have, nil
+	})
+	out, err := rankdtest.Run(spec, rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.Rows(5, 7, 9))})
+	require.NoError(t, err)
+	assert.Equal(t, []int64{7, 9}, rankdtest.IDs(out))
 }

@@ -29,6 +29,14 @@ func (h *Histogram) Add(d time.Duration) {
 	}
 }
 
+// AddN counts n equal durations. It is a call of Add.
+func (h *Histogram) AddN(d time.Duration, n uint64) {
+	if n > 0 {
+		h.counts[bucket(d)].Add(uint32(n))
+		h.max.Store(max(h.max.Load(), int64(d)))
+	}
+}
+
 // Merge adds all that other has counted. It is a call of Add to h.
 func (h *Histogram) Merge(other *Histogram) {
 	for i := range other.counts {

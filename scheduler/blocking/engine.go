@@ -212,13 +212,14 @@ func (e *engine) runNode(s *scheduler.State, exec *scheduler.Execution, n *nodeR
 
 func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRun, w *waiter) (rowset.RowSet, task.Lack, error) {
 	fails := func(err error) (rowset.RowSet, task.Lack, error) { return rowset.RowSet{}, task.Lack{}, err }
-	w.deadline, w.cancel = s.NodeDeadline(n.node, n.start, e.nodeTimeout), &n.cancel
-	if w.deadline != 0 {
+	deadline := s.NodeDeadline(n.node, n.start, e.nodeTimeout) // The timer below may outlive the use of w.
+	w.deadline, w.cancel = deadline, &n.cancel
+	if deadline != 0 {
 		now := e.clock.Now()
-		if err := s.CheckNodeStart(w.deadline, now); err != nil {
+		if err := s.CheckNodeStart(deadline, now); err != nil {
 			return fails(err)
 		}
-		defer time.AfterFunc(w.deadline.Sub(now), func() { n.cancel.Cancel(e.late(n, w.deadline)) }).Stop()
+		defer time.AfterFunc(deadline.Sub(now), func() { n.cancel.Cancel(e.late(n, deadline)) }).Stop()
 	}
 	if e.stopped.Err() != nil {
 		return fails(scheduler.ErrShuttingDown)
@@ -235,12 +236,12 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 		Limit: limit,
 		Node:  n.node, Inputs: n.inputs, Refs: n.refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
 		Registry: e.reg, Waiter: w, Rows: n.rows, Cancellation: &n.cancel, Required: exec.Required, Outside: &e.outside,
-		Caller: exec.Context, Deadline: w.deadline, Clock: e.clock,
+		Caller: exec.Context, Deadline: deadline, Clock: e.clock,
 	}
 	out, err := task.Invoke(task.SpecOf(n.node), &c)
-	if w.deadline != 0 {
-		if w.deadline.Passed(e.clock.Now()) {
-			return fails(e.late(n, w.deadline))
+	if deadline != 0 {
+		if deadline.Passed(e.clock.Now()) {
+			return fails(e.late(n, deadline))
 		}
 	}
 	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) ||

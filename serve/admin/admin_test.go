@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,9 +22,11 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/admin"
+	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -175,6 +179,35 @@ func TestTrace(t *testing.T) {
 	}
 	status, _, page = w.get("/v1/trace?plan=diamond", `{"user_id": 7, "deadline_ms": 1, "param_overrides": {"weight": 1}}`)
 	assert.Equal(t, 403, status, page)
+}
+
+// TestATraceWhoseOperatorHasGone: the request ends abandoned, instead of running on.
+func TestATraceWhoseOperatorHasGone(t *testing.T) {
+	entered := make(chan struct{})
+	w := open(t, rankd.Options{
+		Plans: fstest.MapFS{"held.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "held", "outputs": ["out"],
+			"nodes": [{"node_id": "out", "op": "test::held", "inputs": []}]}`)}},
+		Tasks: []task.Spec{{Op: "test::held", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			close(entered)
+			<-c.Context().Done()
+			return rowset.RowSet{}, task.ErrCancelled
+		}}},
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		w.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/v1/trace?plan=held&user_id=7", nil).WithContext(ctx))
+	}()
+	<-entered
+	leave()
+	select {
+	case <-served:
+	case <-time.After(10 * time.Second): // only a failure waits
+		t.Fatal("the request runs on")
+	}
+	_, _, page := w.get("/metrics", "")
+	assert.Contains(t, page, `rankd_requests_total{class="abandoned",front="admin",plan="held"} 1`)
 }
 
 func TestMetrics(t *testing.T) {

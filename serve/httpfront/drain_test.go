@@ -72,22 +72,26 @@ func TestDrainEndsBatches(t *testing.T) {
 	waiting, waitingLines := openBatch(t, s)
 	within, withinLines := openBatch(t, s)
 	running, runningLines := openBatch(t, s)
-	within.chunk("{\"user_id\": 1, ")
 	running.chunk("{\"user_id\": 2, \"plan\": \"held\"}\n")
 	h := <-s.held
-	require.Eventually(t, func() bool { // The front has read the half of the line.
-		s.front.mu.Lock()
-		defer s.front.mu.Unlock()
-		for c := range s.front.conns {
-			c.mu.Lock()
-			p := c.phase
-			c.mu.Unlock()
-			if p == busy {
-				return true
+	inPhase := func(p phase, want int) func() bool {
+		return func() bool {
+			s.front.mu.Lock()
+			defer s.front.mu.Unlock()
+			n := 0
+			for c := range s.front.conns {
+				c.mu.Lock()
+				if c.phase == p {
+					n++
+				}
+				c.mu.Unlock()
 			}
+			return n == want
 		}
-		return false
-	}, patience, time.Millisecond)
+	}
+	require.Eventually(t, inPhase(between, 3), patience, time.Millisecond, "each is done with its head")
+	within.chunk("{\"user_id\": 1, ")
+	require.Eventually(t, inPhase(busy, 1), patience, time.Millisecond, "the front has read the half of the line")
 	drained := make(chan error, 1)
 	go func() { drained <- s.front.Drain(t.Context()) }()
 	rest, err := io.ReadAll(waitingLines)

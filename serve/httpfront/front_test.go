@@ -51,20 +51,21 @@ type server struct {
 	chained atomic.Int64 // runs of the second node of the plan chain
 }
 
-// abandoned returns a channel that is closed once the only connection has abandoned what the engine has of it.
+// abandoned returns a channel that is closed once the only connection has abandoned what the engine has of it, or has gone.
 func (s *server) abandoned() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
 			s.front.mu.Lock()
+			over := true
 			for c := range s.front.conns {
-				if c.context.Err() != nil {
-					s.front.mu.Unlock()
-					return
-				}
+				over = c.context.Err() != nil
 			}
 			s.front.mu.Unlock()
+			if over {
+				return
+			}
 			runtime.Gosched()
 		}
 	}()
