@@ -278,6 +278,7 @@ func (e *Engine) Submit(ctx context.Context, r Request, done func(*Answer, error
 
 // Start is Submit for a caller that takes a refusal at once, which costs no goroutine: either it returns an *Error and
 // never calls done, or it returns nil, and done is called as by Submit.
+// A request that has to wait may still be refused, by done, in favor of a caller with fewer: see Options.MaxQueue.
 //
 // A plan that no request has named before is first loaded on a goroutine of its own, because that takes long and a
 // callback may call Start on the loop.
@@ -396,6 +397,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		}
 		c.run.Required = indices
 	}
+	c.run.Flow = r.Flow
 	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample(c.run.Context)
 	if c.traced || c.sampled {

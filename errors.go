@@ -36,7 +36,8 @@ var (
 	ErrDeadlineBeforeStart = scheduler.ErrDeadlineBeforeStart
 	// ErrClosed: the engine is closing or closed.
 	ErrClosed = scheduler.ErrShuttingDown
-	// ErrOverloaded: Options.MaxInflight requests run and Options.MaxQueue wait, so this one was refused at once.
+	// ErrOverloaded: Options.MaxInflight requests run and Options.MaxQueue wait, so this one was refused: at once, or later, in
+	// favor of a caller with fewer requests that wait.
 	ErrOverloaded = scheduler.ErrOverloaded
 	// ErrAbandoned: the context of the request was cancelled before the request had ended.
 	ErrAbandoned = scheduler.ErrAbandoned

@@ -110,9 +110,9 @@ type Options struct {
 	// MaxInflight bounds the requests that run at the same time, so that each that runs is answered soon. Zero means no
 	// bound.
 	MaxInflight int
-	// MaxQueue bounds the requests that wait for a place among those that run, first in first out. One more fails at
-	// once with ErrOverloaded. A request whose deadline passes while it waits fails then, and never runs. Zero means that
-	// none waits. It needs MaxInflight.
+	// MaxQueue bounds the requests that wait for a place among those that run. They take turns by Request.Flow. One more fails at
+	// once with ErrOverloaded, or has the caller with the most waiting requests lose its newest one, which then fails so. A request
+	// whose deadline passes while it waits fails then, and never runs. Zero means that none waits. It needs MaxInflight.
 	MaxQueue int
 
 	// MaxRows bounds the rows that the nodes of one request may make together. Zero means

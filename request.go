@@ -5,6 +5,7 @@ import (
 
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/scheduler"
 )
 
 // Request asks for one ranking. The engine does not change it.
@@ -40,9 +41,18 @@ type Request struct {
 	// rows, the request fails, though the plan would go on without it. The plan waits for it even if it is optional.
 	Require []string
 
+	// Flow says whose request this is, if it has to wait for Options.MaxInflight: callers take turns, and so do the connections
+	// of each. Two requests of one user of the library need not wait in line if they have different flows. The zero value is a flow
+	// like any other.
+	Flow Flow
+
 	// Of a request that ParseRequest has made. Context and Params come on top.
 	parsed expr.Params
 }
+
+// Flow names a caller and one of its connections by two numbers of the program's choice: see Request.Flow. Requests without a
+// caller, number 0, take turns by connection.
+type Flow = scheduler.Flow
 
 // Given has what is known of a request beside its document.
 type Given = request.Given

@@ -11,6 +11,7 @@ import (
 	"github.com/alitto/pond/v2"
 
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
 )
 
@@ -74,7 +75,7 @@ type Pool struct {
 
 	mu struct { // guards these fields, and the links of queued jobs
 		sync.Mutex
-		queue     queue
+		queue     list.List[Job]
 		queuedMax int
 		working   int    // workers under way; at most Pool.workers
 		numbers   []int  // of workers that are not under way, or have not taken a job yet
@@ -132,12 +133,11 @@ type Job struct {
 	// read them: nobody needs to read the clock again.
 	Queued, Started clock.Time
 
-	pool       *Pool
-	inUse      bool // from Submit to Done
-	queued     bool
-	prev, next *Job // in the queue
-	err        error
-	back       func() // bound once, so that submitting again allocates nothing
+	pool  *Pool
+	inUse bool           // from Submit to Done
+	place list.Link[Job] // in the queue
+	err   error
+	back  func() // bound once, so that submitting again allocates nothing
 }
 
 // Submit queues j. Neither Work nor Done runs if it returns an error
@@ -172,12 +172,12 @@ func (p *Pool) enqueue(j *Job) error {
 	switch {
 	case p.mu.closed:
 		return ErrClosed
-	case p.mu.queue.len >= p.queueMax:
+	case p.mu.queue.Len() >= p.queueMax:
 		return ErrQueueFull
 	}
 	p.pending.Add(1)
-	p.mu.queue.push(j)
-	p.mu.queuedMax = max(p.mu.queuedMax, p.mu.queue.len)
+	p.mu.queue.Push(j, &j.place)
+	p.mu.queuedMax = max(p.mu.queuedMax, p.mu.queue.Len())
 	return nil
 }
 
@@ -201,7 +201,7 @@ func (p *Pool) startWorker() {
 // wantsWorker reports whether another worker has something to do, and counts it as
 // working. The caller holds mu.
 func (p *Pool) wantsWorker() bool {
-	if p.mu.queue.len == 0 || p.mu.working >= p.workers {
+	if p.mu.queue.Len() == 0 || p.mu.working >= p.workers {
 		return false
 	}
 	p.mu.working++
@@ -236,12 +236,14 @@ const noNumber = -1
 // number is its own in between.
 func (p *Pool) take(number *int) *Job {
 	p.mu.Lock()
-	j := p.mu.queue.pop()
-	if last := len(p.mu.numbers) - 1; j != nil && *number == noNumber {
-		*number, p.mu.numbers = p.mu.numbers[last], p.mu.numbers[:last]
-	}
+	j := p.mu.queue.First()
 	if j == nil {
 		p.retire(*number)
+	} else {
+		p.mu.queue.Remove(&j.place)
+		if last := len(p.mu.numbers) - 1; *number == noNumber {
+			*number, p.mu.numbers = p.mu.numbers[last], p.mu.numbers[:last]
+		}
 	}
 	wanted := p.wantsWorker()
 	p.mu.Unlock()
@@ -264,11 +266,11 @@ func (p *Pool) retire(number int) {
 // leaves a job that has started alone and returns ErrBusy.
 func (p *Pool) Cancel(j *Job) error {
 	p.mu.Lock()
-	if !j.queued {
+	if !j.place.In() {
 		p.mu.Unlock()
 		return ErrBusy
 	}
-	p.mu.queue.remove(j)
+	p.mu.queue.Remove(&j.place)
 	p.mu.Unlock()
 	j.err = ErrCancelled
 	p.cancelled.Add(1)
@@ -401,7 +403,7 @@ type Stats struct {
 // Stats returns the counters. Any goroutine.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
-	queued, queuedMax := int64(p.mu.queue.len), int64(p.mu.queuedMax)
+	queued, queuedMax := int64(p.mu.queue.Len()), int64(p.mu.queuedMax)
 	running := p.pending.Load() - queued
 	p.mu.Unlock()
 	return Stats{

@@ -26,6 +26,7 @@ type Collector struct {
 	ofRedis    []figure[resp.Stats]
 	ofPlan     []figure[rankd.PlacementStats]
 	ofOp       []figure[opStats]
+	malformed  *prometheus.Desc
 	histograms []histogram
 }
 
@@ -116,6 +117,7 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_op_runs_total", "Nodes that ended, by op.", func(s *opStats) float64 { return float64(s.Runs) }, "op"),
 			counter("rankd_op_run_seconds_total", "Time that nodes took from their start to their end, together. Of ops that wait, their waits included.", func(s *opStats) float64 { return s.Time.Seconds() }, "op"),
 		},
+		malformed: prometheus.NewDesc("rankd_values_malformed_total", "Texts from Redis or a service that did not parse, and failed no node, by the key that they were for.", []string{"key"}, nil),
 		histograms: []histogram{
 			distribution("rankd_loop_callback_seconds", "Time that callbacks of the loop took. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Loop.CallbackBuckets }),
 			distribution("rankd_node_inline_seconds", "Time that computing nodes took on the loop. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Placement.InlineBuckets }),
@@ -144,6 +146,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.ofRedis)
 	describe(to, c.ofPlan)
 	describe(to, c.ofOp)
+	to <- c.malformed
 	for _, h := range c.histograms {
 		to <- h.desc
 	}
@@ -170,6 +173,12 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	for name, s := range m.Plans {
 		collect(to, c.ofPlan, &s, name)
+	}
+	if m.MalformedByKey["id"] == 0 { // The family is there from the start.
+		to <- prometheus.MustNewConstMetric(c.malformed, prometheus.CounterValue, 0, "id")
+	}
+	for key, n := range m.MalformedByKey {
+		to <- prometheus.MustNewConstMetric(c.malformed, prometheus.CounterValue, float64(n), key)
 	}
 	for op, s := range m.Ops {
 		collect(to, c.ofOp, &s, op)

@@ -1,20 +1,25 @@
 package scheduler
 
 import (
+	"sync"
 	"sync/atomic"
 
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/latency"
 )
 
-// Admission is the one place where an engine lets requests in. So many run, so many wait, first in first out, and
-// the rest is refused. Admission decides. The engine runs what it lets in, and tells it of each end.
+// Admission is the one place where an engine lets requests in. So many run, so many wait, and the rest is refused. Those that wait
+// take turns by caller, and those of a caller by connection: deficit round robin, in which a request that runs costs the whole turn,
+// and one that never runs costs nothing. When the queue is full, the caller with the most in it loses its newest request to one who
+// has less. Admission decides. The engine runs what it lets in, and tells it of each end.
 //
 //	Enter ─┬─▶ refused
 //	       ├─▶ Retract                  the engine is closing
-//	       └─┬─▶ Start ─────────▶ runs ──▶ End
-//	         └─▶ Wait ─┬─ Next ─▶ runs ──▶ End
-//	                   └─ Next, Expire or Drop: it never runs
+//	       └─▶ TakeUp ─┬─▶ Refused
+//	                   ├─▶ Runs ─────────────────▶ End
+//	                   └─▶ Waits, Wait ─┬─ Next ─▶ runs ──▶ End
+//	                                    └─ Next, Expire, Displaced or Drop: it never runs
 //
 // T is what the engine ends the wait of a request with, at its deadline. Any goroutine calls Enter and Retract. All else
 // belongs to the loop, or to the holder of the engine's lock.
@@ -22,21 +27,27 @@ type Admission[T any] struct {
 	inflightMax int   // of requests that run; 0: no bound, and nothing below is counted but running
 	heldMax     int64 // of requests that run or wait
 
-	held    atomic.Int64 // requests that have entered and not ended: Enter counts up to heldMax
+	held    atomic.Int64 // requests with a right to run or wait: Enter counts up to heldMax
 	refused atomic.Uint64
 
-	running        int
-	waiting        int
-	oldest, newest *Waiting[T]
-	expired        uint64
-	dropped        uint64
-	delays         latency.Histogram // of requests that waited and were let in
+	mu      sync.Mutex // guards these and the rights of shares, which Enter needs once requests have to wait
+	shares  map[Flow]*share[T]
+	callers map[uint64]*share[T]
+	all     share[T]
+	debtors list.List[share[T]] // with more requests to refuse than are coming
+	spare   list.List[share[T]] // for reuse, by turn
+
+	running int
+	waiting int
+	expired uint64
+	dropped uint64
+	delays  latency.Histogram // of requests that waited and were let in
 }
 
 // AdmissionStats count what an Admission has decided. A copy; any goroutine.
 type AdmissionStats struct {
 	Waiting    int               // requests that wait now
-	Refused    uint64            // at once
+	Refused    uint64            // at once, or later in favor of a caller that had fewer waiting
 	Expired    uint64            // requests whose deadline passed while they waited
 	Dropped    uint64            // requests that waited until their caller had gone, or the engine gave up
 	QueueDelay latency.Quantiles // of the requests that waited and were let in
@@ -49,29 +60,60 @@ type Waiting[T any] struct {
 	Done    func(*Result)
 	Timer   T // ends the wait at the deadline of the request
 
-	since      clock.Time
-	prev, next *Waiting[T]
-	queued     bool
+	since clock.Time
+	share *share[T]             // nil: it does not wait
+	place list.Link[Waiting[T]] // in share.queue
 }
 
 // Since returns when the wait began.
 func (w *Waiting[T]) Since() clock.Time { return w.since }
 
+// An Entry is the right with which a request has entered. It belongs to the engine, which hands it to TakeUp or to Retract, once.
+type Entry[T any] struct {
+	share *share[T] // with a claim of the request; nil: it entered while there were places to run at
+}
+
+// Contends reports whether others may have to leave the queue for the request.
+func (e Entry[T]) Contends() bool { return e.share != nil }
+
+// Verdict is what becomes of a request that is taken up.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Refused Verdict = iota // It has lost its right to another since it entered.
+	Runs                   // End is to be called.
+	Waits                  // Wait is to be called.
+)
+
 // Bound sets the bounds: inflightMax requests run at the same time and queueMax wait. An inflightMax of zero means no
 // bound. Bound comes first.
 func (a *Admission[T]) Bound(inflightMax, queueMax int) {
 	a.inflightMax, a.heldMax = inflightMax, int64(inflightMax)+int64(queueMax)
+	a.shares, a.callers = make(map[Flow]*share[T]), make(map[uint64]*share[T])
 }
 
 // Enter counts one more request in, or refuses it. Any goroutine.
-func (a *Admission[T]) Enter() bool {
-	if a.inflightMax == 0 {
-		return true
+func (a *Admission[T]) Enter(f Flow) (Entry[T], bool) {
+	if a.inflightMax == 0 || a.hold(int64(a.inflightMax)) {
+		return Entry[T]{}, true
 	}
+	if a.heldMax > int64(a.inflightMax) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if s := a.claim(f); s != nil {
+			return Entry[T]{s}, true
+		}
+	}
+	a.refused.Add(1) // A refusal writes nothing else that other requests read.
+	return Entry[T]{}, false
+}
+
+// hold counts one more request if fewer than most are counted.
+func (a *Admission[T]) hold(most int64) bool {
 	for {
 		held := a.held.Load()
-		if held >= a.heldMax { // A refusal writes nothing that other requests read.
-			a.refused.Add(1)
+		if held >= most {
 			return false
 		}
 		if a.held.CompareAndSwap(held, held+1) {
@@ -80,48 +122,111 @@ func (a *Admission[T]) Enter() bool {
 	}
 }
 
-// Retract takes back an Enter that neither Start nor Wait has followed. Any goroutine.
-func (a *Admission[T]) Retract() {
-	if a.inflightMax > 0 {
+// claim returns the share of a flow with a claim for one more request. When the queue is full, another share loses one. If none has
+// to, claim returns nil. The caller holds mu.
+func (a *Admission[T]) claim(f Flow) *share[T] {
+	s := a.shareOf(f)
+	if !a.hold(a.heldMax) {
+		loser := s.rival()
+		if loser == nil {
+			a.release(s)
+			return nil
+		}
+		loser.add(-1)
+		if loser.owed++; loser.owed > loser.coming && !loser.debt.In() {
+			a.debtors.Push(loser, &loser.debt)
+		}
+	}
+	s.add(1)
+	s.coming++
+	return s
+}
+
+// Retract takes back an Enter that TakeUp has not followed. Any goroutine.
+func (a *Admission[T]) Retract(e Entry[T]) {
+	if s := e.share; s != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		s.coming--
+		a.leave(s)
+		a.restore()
+	} else if a.inflightMax > 0 {
 		a.held.Add(-1)
 	}
 }
 
-// Start reports whether a request that has entered runs at once, and counts it. Otherwise Wait follows.
-func (a *Admission[T]) Start() bool {
-	if a.inflightMax > 0 && (a.running >= a.inflightMax || a.waiting > 0) {
-		return false
+// restore gives a place that has become free back to a share that lost one. The caller holds mu.
+func (a *Admission[T]) restore() {
+	if s := a.debtors.First(); s != nil && s.owed > s.coming && a.hold(a.heldMax) {
+		s.owed--
+		s.add(1)
 	}
-	a.running++
-	return true
 }
 
-// Wait puts a request at the end of the queue.
-func (a *Admission[T]) Wait(w *Waiting[T], now clock.Time) {
-	w.since, w.queued = now, true
-	w.prev, w.next = a.newest, nil
-	if a.newest != nil {
-		a.newest.next = w
+// leave counts a request out that never runs. The caller holds mu.
+func (a *Admission[T]) leave(s *share[T]) {
+	if s.owed > 0 { // Its place is another's already.
+		s.owed--
 	} else {
-		a.oldest = w
+		s.add(-1)
+		a.held.Add(-1)
 	}
-	a.newest = w
+	a.release(s)
+}
+
+// TakeUp decides on a request that has entered.
+func (a *Admission[T]) TakeUp(e Entry[T]) Verdict {
+	runs := a.inflightMax == 0 || a.running < a.inflightMax && a.waiting == 0
+	if s := e.share; s != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if s.coming--; s.owed > s.coming {
+			a.refused.Add(1)
+			a.leave(s)
+			return Refused
+		}
+		if runs {
+			s.add(-1)
+			a.release(s)
+		}
+	}
+	if !runs {
+		return Waits
+	}
+	a.running++
+	return Runs
+}
+
+// Wait puts a request at the end of its connection's queue.
+func (a *Admission[T]) Wait(e Entry[T], w *Waiting[T], now clock.Time) {
+	w.since, w.share = now, e.share
+	if w.share == nil {
+		a.mu.Lock()
+		w.share = a.shareOf(w.Request.Flow)
+		w.share.add(1)
+		a.mu.Unlock()
+	}
+	w.share.enqueue(w)
 	a.waiting++
 }
 
-// Next takes the oldest request out of the queue if one more may run. It returns nil if none may. An error means that
-// the request fails with it and never runs: its deadline has passed, or its caller has gone.
+// Next takes the request whose turn it is out of the queue if one more may run. It returns nil if none may. An error means that
+// the request fails with it and never runs: it has lost its place, its deadline has passed, or its caller has gone.
 func (a *Admission[T]) Next(now clock.Time) (*Waiting[T], error) {
-	w := a.oldest
-	if w == nil || a.running >= a.inflightMax {
+	if a.waiting == 0 || a.running >= a.inflightMax {
 		return nil, nil
 	}
-	if err := a.Expire(w, now); err != nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if w := a.displaced(); w != nil {
+		return w, ErrOverloaded
+	}
+	w := a.all.next()
+	if err := a.expire(w, now); err != nil {
 		return w, err
 	}
-	a.remove(w)
 	if err := abandoned(w.Request.Context, w.Arrived, w.Request.Deadline, now); err != nil {
-		a.Retract()
+		a.remove(w)
 		if late, ok := err.(*TimeoutError); ok {
 			late.Waiting = true
 			a.expired++
@@ -130,39 +235,73 @@ func (a *Admission[T]) Next(now clock.Time) (*Waiting[T], error) {
 		}
 		return w, err
 	}
+	s := w.share
+	a.unlink(w, true)
+	s.add(-1)
+	a.release(s)
 	a.running++
 	a.delays.Add(now.Sub(w.since))
 	return w, nil
 }
 
+// Displaced takes a request out of the queue that has lost its place to another, to be refused with ErrOverloaded. It returns nil if
+// there is none. It follows the TakeUp of each request that contends.
+func (a *Admission[T]) Displaced() *Waiting[T] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.displaced()
+}
+
+func (a *Admission[T]) displaced() *Waiting[T] {
+	for s := a.debtors.First(); s != nil; s = a.debtors.First() {
+		if s.owed > s.coming { // Otherwise those that are coming are newer.
+			w := s.queue.Last()
+			a.refused.Add(1)
+			a.remove(w)
+			return w
+		}
+		a.settled(s)
+	}
+	return nil
+}
+
 // Expire takes a request whose deadline has passed out of the queue, and returns the error that it fails with. It
 // returns nil, and does nothing, if the deadline is still to come or the request does not wait any more.
 func (a *Admission[T]) Expire(w *Waiting[T], now clock.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.expire(w, now)
+}
+
+func (a *Admission[T]) expire(w *Waiting[T], now clock.Time) error {
 	deadline := w.Request.Deadline
-	if !w.queued || !deadline.Passed(now) {
+	if w.share == nil || !deadline.Passed(now) {
 		return nil
 	}
 	a.remove(w)
-	a.Retract()
 	a.expired++
 	return &TimeoutError{Kind: ErrRequestDeadline, Elapsed: now.Sub(w.Arrived), Limit: deadline.Sub(w.Arrived), Waiting: true}
 }
 
-// Drop takes the oldest request out of the queue, whatever its deadline. It returns nil if none waits.
+// Drop takes a request out of the queue, whatever its deadline. It returns nil if none waits.
 func (a *Admission[T]) Drop() *Waiting[T] {
-	w := a.oldest
-	if w != nil {
-		a.remove(w)
-		a.Retract()
-		a.dropped++
+	if a.waiting == 0 {
+		return nil
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := a.all.next()
+	a.remove(w)
+	a.dropped++
 	return w
 }
 
 // End counts the end of a request that ran. It reports whether Next may let another one in.
 func (a *Admission[T]) End() bool {
 	a.running--
-	a.Retract()
+	if a.inflightMax > 0 {
+		a.held.Add(-1)
+	}
 	return a.waiting > 0
 }
 
@@ -180,18 +319,15 @@ func (a *Admission[T]) Stats() AdmissionStats {
 	return AdmissionStats{Waiting: a.waiting, Refused: a.refused.Load(), Expired: a.expired, Dropped: a.dropped, QueueDelay: latency.Of(&a.delays)}
 }
 
-// remove unlinks a request that waits.
+// remove takes a request that will not run out of the queue. The caller holds mu.
 func (a *Admission[T]) remove(w *Waiting[T]) {
-	if w.prev != nil {
-		w.prev.next = w.next
-	} else {
-		a.oldest = w.next
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	} else {
-		a.newest = w.prev
-	}
-	w.prev, w.next, w.queued = nil, nil, false
+	s := w.share
+	a.unlink(w, false)
+	a.leave(s)
+}
+
+func (a *Admission[T]) unlink(w *Waiting[T], ran bool) {
+	w.share.dequeue(w, ran)
+	w.share = nil
 	a.waiting--
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -186,5 +187,39 @@ func TestWithoutABoundAllRun(t *testing.T) {
 			assert.Zero(t, r.QueueDelay)
 		}
 		assert.Zero(t, b.Metrics().Admission)
+	})
+}
+
+// Those that wait take turns by caller, and those of one caller by connection. One with fewer in a full queue takes the place of the
+// newest of the caller, and of its connection, with the most.
+func TestWaitingRequestsTakeTurns(t *testing.T) {
+	admissionTest(t, 1, 6, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
+		start := func(caller, connection uint64) *bubbleResult {
+			x := sleep()
+			x.Flow = scheduler.Flow{Caller: caller, Connection: connection}
+			r := b.start(x)
+			synctest.Wait()
+			return r
+		}
+		first := start(1, 1)
+		greedy := []*bubbleResult{start(1, 1), start(1, 1), start(1, 1), start(1, 1)}
+		beside := start(1, 2) // of the same caller
+		alone := start(0, 1)  // of no caller
+		require.False(t, greedy[3].answered())
+		late := start(0, 2)
+		require.True(t, greedy[3].answered(), "the newest of the greediest connection has left the full queue")
+		assert.Equal(t, scheduler.ErrOverloaded, greedy[3].Err)
+		refused := start(1, 1)
+		require.True(t, refused.answered())
+		assert.Equal(t, scheduler.ErrOverloaded, refused.Err)
+		for at, r := range []*bubbleResult{nil, first, greedy[0], alone, late, beside, greedy[1], greedy[2]} {
+			if r != nil {
+				<-r.done
+				require.NoError(t, r.Err)
+				assert.Equal(t, ms(10*at), r.at)
+			}
+		}
+		assert.EqualValues(t, 2, b.Metrics().Admission.Refused)
+		assert.EqualValues(t, 7, began.Load())
 	})
 }

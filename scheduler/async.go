@@ -86,6 +86,7 @@ type Async struct {
 	freeLoopBodies freeList[loopBody]
 	freePoolBodies freeList[poolBody]
 	freeRecorders  freeList[trace.Recorder]
+	idle           *loop.Timer // ends free loopBodies that nobody uses; nil until there are many
 }
 
 // Counts are the counters of an Async since it was built. A copy; any goroutine.
@@ -158,15 +159,16 @@ func (e *Async) Submit(req *Execution, done func(*Result)) error {
 	if err := req.Check(e.reg); err != nil {
 		return err
 	}
-	if !e.admission.Enter() {
+	entry, ok := e.admission.Enter(req.Flow)
+	if !ok {
 		return ErrOverloaded
 	}
 	arrived := req.Arrived
 	if arrived == 0 {
 		arrived = e.loop.Clock().Now()
 	}
-	if !e.loop.Post(func() { e.admit(req, arrived, done) }) {
-		e.admission.Retract()
+	if !e.loop.Post(func() { e.admit(req, entry, arrived, done) }) {
+		e.admission.Retract(entry)
 		return ErrShuttingDown
 	}
 	return nil
@@ -262,6 +264,9 @@ func (e *Async) checkDrained() {
 	e.freeRecorders = freeList[trace.Recorder]{}
 	if e.grace != nil {
 		e.grace.Close(nil)
+	}
+	if e.idle != nil {
+		e.idle.Close(nil)
 	}
 	e.ended = true
 	close(e.drained)

@@ -28,6 +28,8 @@ type Execution struct {
 	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on
 	// without them. Nobody changes it any more.
 	Required []int
+	// Flow says whose the request is, should it have to wait.
+	Flow Flow
 	// Record says how much to record of this run, in Result.Recording.
 	Record trace.Detail
 	// Context is the caller's: bodies derive theirs from it (task.Ctx.Context). Once it has ended, the request starts no
@@ -83,7 +85,7 @@ func (x *Execution) Check(reg *registry.Registry) error {
 type Engine interface {
 	// Submit starts a request. Either it returns an error and never calls done: that of Execution.Check,
 	// ErrOverloaded or ErrShuttingDown. Or it calls done exactly once, on a goroutine of the engine's choosing, never
-	// inside Submit. done must not block.
+	// inside Submit, with ErrOverloaded if the request waited and had to leave to one of a caller with fewer. done must not block.
 	Submit(req *Execution, done func(*Result)) error
 	// Close refuses new requests, waits up to grace for those that run or wait, fails the rest with
 	// ErrShuttingDown, waits until abandoned work has ended, and frees all that the engine holds.

@@ -1,8 +1,13 @@
 package scheduler
 
+import "slices"
+
 // A freeList keeps objects for their next use. It returns the last one first, which the
 // processor's cache still holds. One goroutine at a time.
-type freeList[E any] struct{ items []*E }
+type freeList[E any] struct {
+	items []*E
+	least int // the fewest items since the last dropIdle
+}
 
 // take returns an object of an earlier use, or nil if there is none.
 func (f *freeList[E]) take() *E {
@@ -12,7 +17,18 @@ func (f *freeList[E]) take() *E {
 	}
 	e := f.items[last]
 	f.items = f.items[:last]
+	f.least = min(f.least, last)
 	return e
+}
+
+// dropIdle returns at most so many of the objects that nobody has taken since the last call, beyond those to keep, and keeps them no
+// longer. The caller closes what they hold.
+func (f *freeList[E]) dropIdle(keep, most int) []*E {
+	n := max(min(f.least-keep, most), 0)
+	idle := slices.Clone(f.items[:n])
+	f.items = slices.Delete(f.items, 0, n)
+	f.least = len(f.items)
+	return idle
 }
 
 // freeMax is how many objects a freeList keeps. What a burst made beyond that is given back.

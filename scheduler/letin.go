@@ -10,29 +10,38 @@ import (
 // waitingRun is a request that waits to be let in. Loop only.
 type waitingRun = Waiting[*loop.Timer]
 
-// admit takes up a request that has entered: it begins at once, or it waits.
-func (e *Async) admit(req *Execution, arrived clock.Time, done func(*Result)) {
+// admit takes up a request that has entered: it begins at once, it waits, or it has lost its place. Others may have lost theirs to
+// it.
+func (e *Async) admit(req *Execution, entry Entry[*loop.Timer], arrived clock.Time, done func(*Result)) {
 	if e.closing {
-		e.admission.Retract()
+		e.admission.Retract(entry)
 		done(&Result{Err: ErrShuttingDown})
 		return
 	}
-	if e.admission.Start() {
+	switch e.admission.TakeUp(entry) {
+	case Runs:
 		e.begin(req, arrived, 0, done)
-	} else {
-		e.wait(req, arrived, done)
+	case Waits:
+		e.wait(req, entry, arrived, done)
+	default:
+		e.deliver(&Result{Err: ErrOverloaded}, done)
+	}
+	if entry.Contends() {
+		for w := e.admission.Displaced(); w != nil; w = e.admission.Displaced() {
+			e.failWaiting(w, ErrOverloaded)
+		}
 	}
 }
 
 // wait puts a request into the queue, until its deadline at most.
-func (e *Async) wait(req *Execution, arrived clock.Time, done func(*Result)) {
+func (e *Async) wait(req *Execution, entry Entry[*loop.Timer], arrived clock.Time, done func(*Result)) {
 	w := e.freeWaiting.take()
 	if w == nil {
 		w = new(waitingRun)
 		w.Timer = e.loop.NewTimer(func() { e.expire(w) })
 	}
 	w.Request, w.Arrived, w.Done = req, arrived, done
-	e.admission.Wait(w, e.loop.Clock().Now())
+	e.admission.Wait(entry, w, e.loop.Clock().Now())
 	if req.Deadline != 0 {
 		_ = w.Timer.StartAt(req.Deadline) // Only a stopped loop refuses, and it ends all anyway.
 	}

@@ -37,19 +37,62 @@ func TestAQueueOfInstantRequestsTakesTurnsWithIO(t *testing.T) {
 	assert.Equal(t, n, total)
 }
 
-// A refusal costs no goroutine, no post and next to no memory.
+// A refusal costs no goroutine, no post and next to no memory: of one with nothing in the queue, and of one with its share.
 func TestARefusalIsCheap(t *testing.T) {
-	w := newWorldOf(t, AsyncConfig{MaxInflight: 1})
-	held := w.start(w.within(builtinGraph(t, "s", source(1), sleepNode("s", "src", ms(5))), 0))
-	x := w.within(builtinGraph(t, "src", source(1)), 0)
-	never := func(*Result) { t.Error("answered") }
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		if err := w.Submit(x, never); err != ErrOverloaded {
-			t.Error(err)
+	for _, queue := range []int{0, 1} {
+		w := newWorldOf(t, AsyncConfig{MaxInflight: 1, MaxQueue: queue})
+		sleep := builtinGraph(t, "s", source(1), sleepNode("s", "src", ms(5)))
+		held := w.start(w.within(sleep, 0))
+		for range queue {
+			w.start(w.within(sleep, 0))
 		}
-	}))
-	assert.Equal(t, 1, w.Loop.Metrics().PostsPending, "the request that is held")
-	w.Advance(ms(5))
-	require.NotNil(t, held.Result)
-	require.NoError(t, held.Err)
+		never := func(*Result) { t.Error("answered") }
+		for _, flow := range []Flow{{}, {Caller: 1, Connection: 1}} {
+			x := w.within(builtinGraph(t, "src", source(1)), 0)
+			x.Flow = flow
+			assert.Zero(t, testing.AllocsPerRun(100, func() {
+				if err := w.Submit(x, never); err != ErrOverloaded {
+					t.Error(err)
+				}
+			}))
+		}
+		assert.Equal(t, 1+queue, w.Loop.Metrics().PostsPending, "the requests that were taken")
+		w.Advance(ms(5))
+		require.NotNil(t, held.Result)
+		require.NoError(t, held.Err)
+		w.Advance(ms(5))
+	}
+}
+
+// Flows come and go without allocations: the queue keeps the places of those that have gone for others.
+func TestFlowsAllocateNothing(t *testing.T) {
+	var a Admission[int]
+	a.Bound(1, 2)
+	first, _ := a.Enter(Flow{})
+	require.Equal(t, Runs, a.TakeUp(first))
+	n := uint64(0)
+	var x, y Execution
+	one, two := Waiting[int]{Request: &x}, Waiting[int]{Request: &y}
+	turn := func() {
+		for _, w := range []*Waiting[int]{&one, &two} {
+			n++
+			w.Request.Flow = Flow{Caller: n % 512, Connection: n}
+			entry, ok := a.Enter(w.Request.Flow)
+			require.True(t, ok)
+			require.Equal(t, Waits, a.TakeUp(entry))
+			a.Wait(entry, w, 0)
+		}
+		for range 2 {
+			a.End()
+			w, err := a.Next(0)
+			require.NoError(t, err)
+			require.NotNil(t, w)
+		}
+	}
+	for range 1000 {
+		turn()
+	}
+	assert.Zero(t, testing.AllocsPerRun(1000, turn))
+	assert.Empty(t, a.shares)
+	assert.Empty(t, a.callers)
 }

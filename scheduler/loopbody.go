@@ -104,10 +104,37 @@ func (b *loopBody) ended() {
 	b.node, b.recorder, b.cancelled = nil, nil, false
 	b.giveUpCall()
 	b.call.Batch.Shrink(keepBatchBytes)
-	if !b.engine.freeLoopBodies.put(b) {
+	b.engine.freeLoopBody(b)
+	n.bodyEnded()
+}
+
+// Each free loopBody has a goroutine. Those that a burst has left end when nobody has used them for a while, some at a time.
+const (
+	loopBodiesWarm   = 32
+	loopBodiesIdle   = time.Second
+	loopBodiesEndMax = 256
+)
+
+// freeLoopBody keeps a body for the next node.
+func (e *Async) freeLoopBody(b *loopBody) {
+	if !e.freeLoopBodies.put(b) {
+		b.close()
+	} else if len(e.freeLoopBodies.items) > loopBodiesWarm && (e.idle == nil || !e.idle.Active()) {
+		if e.idle == nil {
+			e.idle = e.loop.NewTimer(e.endIdleLoopBodies)
+		}
+		_ = e.idle.Start(loopBodiesIdle, 0) // Only a stopped loop refuses, and its engine ends all bodies.
+	}
+}
+
+// endIdleLoopBodies ends free bodies that nobody has used since the last time.
+func (e *Async) endIdleLoopBodies() {
+	for _, b := range e.freeLoopBodies.dropIdle(loopBodiesWarm, loopBodiesEndMax) {
 		b.close()
 	}
-	n.bodyEnded()
+	if len(e.freeLoopBodies.items) > loopBodiesWarm {
+		_ = e.idle.Start(loopBodiesIdle, 0)
+	}
 }
 
 // cancel implements body. A sleep or a Redis call ends in the next iteration, in a timer callback of its own,

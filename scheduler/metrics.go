@@ -23,13 +23,15 @@ type Metrics struct {
 	Redis    []resp.Stats   // by endpoint index; zero for an endpoint that is not a Redis
 	Remote   []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
 	Counts
-	Live      int                       // requests in flight
-	Admission AdmissionStats            // of requests before they run
-	Malformed uint64                    // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
-	Awaits    AwaitStats                // functions of task.Ctx.Await
-	Placement PlacementStats            // of all plans
-	Plans     map[string]PlacementStats // by name of the plan
-	Ops       map[string]OpStats        // by op of the tasks that ran
+	Live      int            // requests in flight
+	Admission AdmissionStats // of requests before they run
+	Malformed uint64         // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
+	// MalformedByKey are the same by what they were for.
+	MalformedByKey map[string]uint64
+	Awaits         AwaitStats                // functions of task.Ctx.Await
+	Placement      PlacementStats            // of all plans
+	Plans          map[string]PlacementStats // by name of the plan
+	Ops            map[string]OpStats        // by op of the tasks that ran
 }
 
 // Metrics implements Engine. It returns the counters as they are between two callbacks, or as they
@@ -53,7 +55,7 @@ func (e *Async) Metrics() Metrics {
 	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {
 		m.CPU = counting.Stats()
 	}
-	m.Malformed, m.Awaits = uint64(e.outside.Malformed()), e.awaits.Stats()
+	m.Malformed, m.MalformedByKey, m.Awaits = uint64(e.outside.Malformed()), e.outside.MalformedByKey(), e.awaits.Stats()
 	e.watchdog.count(&m)
 	return m
 }

@@ -35,8 +35,8 @@ type Config struct {
 	MaxRows int
 	// MaxInflight bounds the requests that run at the same time. Zero means no bound.
 	MaxInflight int
-	// MaxQueue bounds the requests that wait for a place among those that run. One more is refused with ErrOverloaded.
-	// Zero means that none waits.
+	// MaxQueue bounds the requests that wait for a place among those that run, in turns by Execution.Flow. When one more comes, the
+	// newest of the caller with the most is refused with ErrOverloaded. Zero means that none waits.
 	MaxQueue int
 	// MaxReplyBytes bounds the replies to one call to Redis. A call whose replies grow beyond it fails
 	// with resp.ErrTooLarge. Zero means resp.DefaultMaxReplyBytes.

@@ -125,6 +125,8 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	switch {
 	case errors.Is(err, ErrShuttingDown):
 		return w.closing
+	case errors.Is(err, ErrOverloaded):
+		return q.overloaded
 	case errors.Is(err, ErrAbandoned):
 		return q.req.Context != nil && q.req.Context.Err() != nil
 	case errors.Is(err, ErrNotLetIn) && len(q.begun) > 0:

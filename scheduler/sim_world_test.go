@@ -217,8 +217,10 @@ type simWorld struct {
 
 	traces simTraces
 
+	crowds   [2]uint64  // callers and connections of each, if there are bounds
 	crowding *rand.Rand // draws what concerns admission, so that worlds without bounds stay as they are
 	held     int        // requests that the engine has taken and not answered
+	failed   uint64     // requests that ran and were answered with an error
 
 	sim     *loopsim.Sim
 	net     *simnet.Net
@@ -275,7 +277,14 @@ type simRequest struct {
 	lateBodies map[int]bool
 	faults     map[int][]fault // replies that servers did not mean, by node
 	refused    bool            // submitted after the engine was told to close
-	overloaded bool            // the engine has refused it at once
+	flow       Flow
+	taken      bool          // the engine has not refused it at once
+	contends   bool          // it came while as many ran as may
+	overloaded bool          // the engine has refused it, at once or later
+	ran        bool          // it was let in
+	since      clock.Time    // when its wait to be let in began, if it was seen to wait
+	delay      time.Duration // until it was let in, or had to leave
+	came, left clock.Time    // when it was submitted and answered
 	answers    int
 	outputs    []rowset.RowSet // of the answer
 	digest     uint64          // of outputs
@@ -415,10 +424,8 @@ func (w *simWorld) submit(g *plan.Graph) {
 	w.requests = append(w.requests, q)
 	w.logf("request %d of %s, %v, deadline %v", q.user, q.graph.Name, q.mode, time.Duration(q.deadline))
 	w.drawAbandoned(q)
-	w.submitting = true
-	err := w.engine.Submit(&q.req, func(r *Result) { w.answered(q, r) })
-	w.submitting = false
-	w.admitted(q, err)
+	w.drawFlow(q)
+	w.ask(q)
 }
 
 // answered takes a request's answer.
@@ -432,6 +439,7 @@ func (w *simWorld) answered(q *simRequest, r *Result) {
 		w.violate("request %d was answered %d times", q.user, q.answers)
 		return
 	}
+	w.leaves(q, r)
 	w.judge(q, r)
 	w.checkTrace(q, r)
 	q.outputs, q.digest = r.Outputs, digestOf(r.Outputs...)

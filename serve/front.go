@@ -39,10 +39,11 @@ func (c Cut) String() string {
 	}[c]
 }
 
-// ConnOpened counts a connection that a front has taken.
-func (s *Service) ConnOpened(f Front) {
+// ConnOpened counts a connection that a front has taken, and numbers it: see Query.Connection.
+func (s *Service) ConnOpened(f Front) uint64 {
 	s.metrics.connections[f].Inc()
 	s.metrics.opened[f].Inc()
+	return s.connections.Add(1)
 }
 
 // ConnClosed counts the end of a connection that ConnOpened has counted.

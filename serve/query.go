@@ -22,6 +22,8 @@ type Query struct {
 
 	// The front says what it knows. The service keeps nothing of the slices once Ask has returned.
 
+	Connection uint64 // as ConnOpened has numbered it: those of one caller take turns when requests wait; zero: of none
+
 	Caller    *access.Caller // who asks; nil: the request is refused as Unauthenticated
 	Plan      []byte         // of a path or a command; empty: the body's "plan" counts, or the engine's own plan
 	User      []byte         // of a command, as text; empty: the body's "user_id" counts
@@ -69,7 +71,7 @@ func (s *Service) Ask(q *Query) {
 // Release forgets the request and its reply, whose answer may be large. A front calls it before it keeps q for later.
 func (q *Query) Release() {
 	q.Caller, q.Plan, q.User, q.Body, q.RequestID, q.TraceParent = nil, nil, nil, nil, nil, nil
-	q.Context, q.Timeout, q.Locate, q.Traced = nil, 0, nil, false
+	q.Context, q.Connection, q.Timeout, q.Locate, q.Traced = nil, 0, 0, nil, false
 	q.Reply, q.request, q.plan = Reply{}, rankd.Request{}, nil
 }
 
@@ -108,6 +110,7 @@ func (q *Query) start() (Class, *rankd.Error) {
 	if r.Timeout == 0 || q.Timeout != 0 && q.Timeout < r.Timeout {
 		r.Timeout = q.Timeout
 	}
+	r.Flow = rankd.Flow{Caller: q.Caller.Number(), Connection: q.Connection}
 	if !q.Caller.Begin() {
 		return TooMany, refusal(TooMany, r.ID, "this token has reached its max_inflight")
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -42,6 +43,8 @@ type Service struct {
 	metrics *metrics
 	log     *failureLog
 	unsent  unsent
+
+	connections atomic.Uint64 // opened so far
 }
 
 // plan is one plan that the service offers. Any goroutine.

@@ -3,7 +3,8 @@ package task
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
@@ -53,18 +54,39 @@ type Ctx struct {
 
 // Outside counts texts from outside, of all requests of an engine. Any goroutine.
 type Outside struct {
-	malformed atomic.Int64
+	mu        sync.Mutex
+	malformed map[string]uint64 // guarded by mu
 }
 
 // Malformed returns how many texts did not parse.
-func (o *Outside) Malformed() int64 { return o.malformed.Load() }
+func (o *Outside) Malformed() (sum int64) {
+	for _, n := range o.MalformedByKey() {
+		sum += int64(n)
+	}
+	return sum
+}
+
+// MalformedByKey returns how many texts did not parse, by what they were for: see Ctx.CountMalformed.
+func (o *Outside) MalformedByKey() map[string]uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.malformed)
+}
 
 // CountMalformed notes that n texts from Redis, such as list entries or fields of hashes, did not parse as what the
-// task expects, and that it goes on without them.
-func (c *Ctx) CountMalformed(n int) {
-	if c.Outside != nil && n > 0 {
-		c.Outside.malformed.Add(int64(n))
+// task expects, and that it goes on without them. key says what they were for: the name of a key of the registry, or a word of the task's own,
+// such as "id". It is a label of a metric, so it must not come from data.
+func (c *Ctx) CountMalformed(key string, n int) {
+	if c.Outside == nil || n <= 0 {
+		return
 	}
+	o := c.Outside
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.malformed == nil {
+		o.malformed = make(map[string]uint64)
+	}
+	o.malformed[key] += uint64(n)
 }
 
 // Waiter is an engine's way to wait. Bodies use Ctx.Redis, Ctx.Sleep and Ctx.Await.

@@ -88,20 +88,31 @@ func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result))
 	if arrived == 0 {
 		arrived = e.clock.Now()
 	}
-	if !e.admission.Enter() {
+	entry, ok := e.admission.Enter(exec.Flow)
+	if !ok {
 		return scheduler.ErrOverloaded
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closing {
-		e.admission.Retract()
+		e.admission.Retract(entry)
 		return scheduler.ErrShuttingDown
 	}
-	e.live.Add(1)
-	if e.admission.Start() {
+	verdict := e.admission.TakeUp(entry)
+	if entry.Contends() {
+		for w := e.admission.Displaced(); w != nil; w = e.admission.Displaced() {
+			e.refuse(w, scheduler.ErrOverloaded)
+		}
+	}
+	switch verdict {
+	case scheduler.Runs:
+		e.live.Add(1)
 		go e.run(exec, arrived, 0, done)
-	} else {
-		e.wait(exec, arrived, done)
+	case scheduler.Waits:
+		e.live.Add(1)
+		e.wait(exec, entry, arrived, done)
+	default:
+		return scheduler.ErrOverloaded
 	}
 	return nil
 }
@@ -173,7 +184,7 @@ func (e *engine) Metrics() scheduler.Metrics {
 			remotes[i] = c.Stats()
 		}
 	}
-	m := scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed()), Awaits: e.awaits.Stats()}
+	m := scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed()), MalformedByKey: e.outside.MalformedByKey(), Awaits: e.awaits.Stats()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m.Live, m.Admission = e.admission.Running(), e.admission.Stats()

@@ -11,9 +11,9 @@ import (
 type waiting = scheduler.Waiting[*time.Timer]
 
 // wait puts a request into the queue, until its deadline at most. mu is held.
-func (e *engine) wait(exec *scheduler.Execution, arrived clock.Time, done func(*scheduler.Result)) {
+func (e *engine) wait(exec *scheduler.Execution, entry scheduler.Entry[*time.Timer], arrived clock.Time, done func(*scheduler.Result)) {
 	w, now := &waiting{Request: exec, Arrived: arrived, Done: done}, e.clock.Now()
-	e.admission.Wait(w, now)
+	e.admission.Wait(entry, w, now)
 	if exec.Deadline != 0 {
 		w.Timer = time.AfterFunc(exec.Deadline.Sub(now), func() { e.expire(w) })
 	}
@@ -38,14 +38,25 @@ func (e *engine) letIn() {
 	}
 	now := e.clock.Now()
 	for w, err := e.admission.Next(now); w != nil; w, err = e.admission.Next(now) {
-		if w.Timer != nil {
-			w.Timer.Stop()
-		}
 		if err != nil {
-			go e.fail(w, err)
-		} else {
-			go e.run(w.Request, w.Arrived, now.Sub(w.Since()), w.Done)
+			e.refuse(w, err)
+			continue
 		}
+		stop(w)
+		go e.run(w.Request, w.Arrived, now.Sub(w.Since()), w.Done)
+	}
+}
+
+// refuse fails a request that has left the queue and will not run, without a wait. mu is held.
+func (e *engine) refuse(w *waiting, err error) {
+	stop(w)
+	go e.fail(w, err)
+}
+
+// stop ends the timer of a request that has left the queue.
+func stop(w *waiting) {
+	if w.Timer != nil {
+		w.Timer.Stop()
 	}
 }
 

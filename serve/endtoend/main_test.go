@@ -24,7 +24,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	programs.folder = folder
-	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.Cleanup(func(status int) {
+	// The clock of an HTTP front's dates runs as long as the process.
+	date := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), date, goleak.Cleanup(func(status int) {
 		_ = os.RemoveAll(folder)
 		os.Exit(status)
 	}))

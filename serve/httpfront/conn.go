@@ -37,6 +37,7 @@ type conn struct {
 	net.Conn          // with TLS: a tls.Conn
 	tcp      net.Conn // the connection below TLS; the same without
 	front    *Front
+	number   uint64 // among all connections of the service
 
 	context   context.Context    // of its requests; ends with abandon
 	abandon   context.CancelFunc // says that nobody waits for the answers any more

@@ -149,7 +149,7 @@ func (f *Front) accept(nc net.Conn) {
 		f.conns[c] = struct{}{}
 		f.serving.Add(1)
 		f.mu.Unlock()
-		f.service.ConnOpened(serve.HTTP)
+		c.number = f.service.ConnOpened(serve.HTTP)
 		go f.serve(c)
 		return
 	}

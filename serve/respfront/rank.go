@@ -7,7 +7,7 @@ func (s *session) rank(plan, user, body []byte) {
 	p := s.front.slot()
 	s.push(p)
 	q := p.request()
-	q.Caller, q.Plan, q.User, q.Body = s.caller, plan, user, body
+	q.Caller, q.Connection, q.Plan, q.User, q.Body = s.caller, s.number, plan, user, body
 	p.ask()
 }
 

@@ -43,6 +43,7 @@ type session struct {
 	counted    bool // as cut off
 
 	id            int64
+	number        uint64         // among all connections of the service
 	remote        string         // address of the client
 	proto3        bool           // the client has asked for RESP3
 	caller        *access.Caller // nil: not logged in
@@ -59,7 +60,7 @@ func (s *session) OnConnect(err error) {
 		return
 	}
 	s.times.active = s.now()
-	s.front.service.ConnOpened(serve.RESP)
+	s.number = s.front.service.ConnOpened(serve.RESP)
 	s.proceed() // the front may be draining
 }
 

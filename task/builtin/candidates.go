@@ -103,7 +103,8 @@ type candidateReader struct {
 	text      []byte // of a key
 	ids       idList
 	scores    []float64
-	malformed int
+	malformed int // ids
+	unscored  int // scores of ids that parse
 	failed    int // 1 + the number of the key that failed last
 }
 
@@ -133,7 +134,10 @@ func (r *candidateReader) read(keys int) error {
 			return err
 		}
 	}
-	r.c.CountMalformed(r.malformed)
+	r.c.CountMalformed("id", r.malformed)
+	if r.score != nil {
+		r.c.CountMalformed(r.score.Name, r.unscored)
+	}
 	return nil
 }
 
@@ -252,8 +256,12 @@ func (r *candidateReader) add(reply resp.Reply) {
 		for member, score := range reply.Pairs() {
 			id, known := rowset.ParseInt(member.Bytes())
 			value, finite := rowset.ParseFloat(score.Bytes())
-			if !known || !finite {
+			switch {
+			case !known:
 				r.malformed++
+				continue
+			case !finite:
+				r.unscored++
 				continue
 			}
 			r.ids.last = append(r.ids.last, id)

@@ -156,6 +156,9 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 			return rowset.RowSet{}, err
 		}
 	}
-	c.CountMalformed(d.malformed)
+	for i, n := range d.malformed {
+		c.CountMalformed(l.keys[i].Name, n)
+	}
+	c.CountMalformed("timestamp", d.stamps)
 	return d.result(in, ids), nil
 }

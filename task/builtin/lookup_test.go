@@ -374,6 +374,7 @@ func TestLookup(t *testing.T) {
 		assert.Equal(t, want, rankdtest.Values(out, key), key)
 	}
 	assert.Equal(t, int64(3), c.Outside.Malformed(), "nan, maybe and 1e3")
+	assert.Equal(t, map[string]uint64{"price": 1, "premium": 1, "at": 1}, c.Outside.MalformedByKey())
 }
 
 func TestLookupOfStrings(t *testing.T) {

@@ -20,7 +20,8 @@ type lookupDecoder struct {
 	rows      int           // read so far
 	dropped   rowset.Bitmap // of the ids whose rows go; nil: none
 	ids       int           // that will be read, and one more for rows without an id
-	malformed int
+	stamps    int           // timestamps that do not parse
+	malformed []int         // texts that do not parse, by column; nil: none
 
 	failed  rowset.Bitmap // of the ids whose keys failed; nil: none
 	failure error         // the first of them
@@ -113,7 +114,7 @@ func (d *lookupDecoder) fresh(timestamp resp.Reply) bool {
 	}
 	at, ok := rowset.ParseFloat(timestamp.Bytes())
 	if !ok {
-		d.malformed++
+		d.stamps++
 	}
 	return ok && at >= d.oldest
 }
@@ -126,7 +127,10 @@ func (d *lookupDecoder) value(i int, value resp.Reply, id int64) error {
 	if d.columns[i].parse(value.Bytes()) {
 		return nil
 	}
-	d.malformed++
+	if d.malformed == nil {
+		d.malformed = make([]int, len(d.keys))
+	}
+	d.malformed[i]++
 	if d.missing == missingFail {
 		return d.missed(i, id, "is "+task.Quote(string(value.Bytes()))+", which is not of type "+d.keys[i].Type.String())
 	}

@@ -172,7 +172,7 @@ func runRemoteColumns(c *task.Ctx) (out rowset.RowSet, err error) {
 		if err := readColumns(body, answer, in.Len()); err != nil {
 			return err
 		}
-		c.CountMalformed(answer.malformed())
+		answer.countMalformed(c)
 		out = rowset.Scatter(c.Memory, in, answer.columns())
 		return nil
 	})
@@ -190,7 +190,7 @@ func runRemoteCandidates(c *task.Ctx) (out rowset.RowSet, err error) {
 		answer := r.builders(0)
 		ids, err := readCandidates(body, answer, limit, func(rows int) error { return c.MakeRows(int64(rows)) })
 		if err == nil {
-			c.CountMalformed(answer.malformed())
+			answer.countMalformed(c)
 			out = rowset.Dense(rowset.NewBatch(ids, answer.columns()))
 		}
 		return err

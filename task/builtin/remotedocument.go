@@ -221,12 +221,11 @@ func (a answerColumns) columns() (c rowset.Columns) {
 	return c
 }
 
-// malformed returns how many values are of another type than their key's.
-func (a answerColumns) malformed() (n int) {
+// countMalformed counts the values of another type than their key's.
+func (a answerColumns) countMalformed(c *task.Ctx) {
 	for i := range a {
-		n += a[i].bad
+		c.CountMalformed(a[i].key.Name, a[i].bad)
 	}
-	return n
 }
 
 // named returns the column of that name that the answer has not had yet, or nil.
