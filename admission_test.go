@@ -3,6 +3,7 @@ package rankd_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -98,6 +99,36 @@ func TestStartRefusesAtOnce(t *testing.T) {
 	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 1}, never), rankd.ErrClosed)
 	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 1, Plan: "diamond"}, never), rankd.ErrClosed)
 	assert.Empty(t, later)
+}
+
+// A nil callback is a bug of the program, found at once.
+func TestANilCallback(t *testing.T) {
+	e := open(t, rankd.Options{Plan: "simple_viewer"})
+	assert.Panics(t, func() { e.Submit(t.Context(), rankd.Request{UserID: 1}, nil) })
+	assert.Panics(t, func() { _ = e.Start(t.Context(), rankd.Request{UserID: 1}, nil) })
+}
+
+// The zero values are empty.
+func TestZeroAnswer(t *testing.T) {
+	var a rankd.Answer
+	assert.Zero(t, a.Len()+a.Outputs()+int(a.QueueDelay()))
+	assert.Empty(t, slices.Collect(a.Candidates()))
+	assert.Nil(t, a.SchemaDeltas())
+	assert.Nil(t, a.Completeness())
+	assert.Nil(t, a.Explanation())
+	assert.False(t, a.Degraded())
+	assert.Nil(t, a.Trace())
+	assert.Contains(t, string(a.AppendJSON(nil, rankd.FormatFlat)), `"candidates":[]`)
+	var o rankd.Output
+	assert.Zero(t, o.Len())
+	assert.Empty(t, slices.Collect(o.Candidates()))
+	assert.Empty(t, o.Columns())
+	_, _, ok := o.Floats("score")
+	assert.False(t, ok)
+	var c rankd.Candidate
+	assert.Zero(t, c.ID())
+	_, ok = c.String("country")
+	assert.False(t, ok)
 }
 
 func TestAdmissionOptions(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // Answer is the result of a request that succeeded. It owns its memory: it stays valid after
-// Close. Immutable; any goroutine.
+// Close. The zero value has no outputs. Immutable; any goroutine.
 type Answer struct {
 	// RequestID is Request.ID.
 	RequestID string
@@ -29,10 +29,23 @@ type Answer struct {
 }
 
 // QueueDelay returns the part of Elapsed in which the request waited to be let in.
-func (a *Answer) QueueDelay() time.Duration { return a.result.QueueDelay }
+func (a *Answer) QueueDelay() time.Duration {
+	if a.result == nil {
+		return 0
+	}
+	return a.result.QueueDelay
+}
+
+// outputs returns the rows of each output.
+func (a *Answer) outputs() []rowset.RowSet {
+	if a.result == nil {
+		return nil
+	}
+	return a.result.Outputs
+}
 
 // Outputs returns the number of outputs of the plan.
-func (a *Answer) Outputs() int { return len(a.result.Outputs) }
+func (a *Answer) Outputs() int { return len(a.outputs()) }
 
 // Output returns the candidates of the i-th output of the plan.
 func (a *Answer) Output(i int) Output {
@@ -42,8 +55,8 @@ func (a *Answer) Output(i int) Output {
 // Len returns the number of candidates over all outputs.
 func (a *Answer) Len() int {
 	n := 0
-	for i := range a.result.Outputs {
-		n += a.result.Outputs[i].Len()
+	for _, rows := range a.outputs() {
+		n += rows.Len()
 	}
 	return n
 }
@@ -52,7 +65,7 @@ func (a *Answer) Len() int {
 // Nothing is merged.
 func (a *Answer) Candidates() iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
-		for i := range a.result.Outputs {
+		for i := range a.outputs() {
 			for c := range a.Output(i).Candidates() {
 				if !yield(c) {
 					return
@@ -64,7 +77,12 @@ func (a *Answer) Candidates() iter.Seq[Candidate] {
 
 // SchemaDeltas says which columns each node took in and gave out, in the plan's order. It is nil
 // unless Request.SchemaDeltas was set.
-func (a *Answer) SchemaDeltas() []SchemaDelta { return a.result.Deltas() }
+func (a *Answer) SchemaDeltas() []SchemaDelta {
+	if a.result == nil {
+		return nil
+	}
+	return a.result.Deltas()
+}
 
 // Trace says what ran when. It is nil unless Request.Trace was set, and for a synthetic answer. Each call assembles it
 // anew.
@@ -100,14 +118,17 @@ const (
 // buffer. Each call makes a new "engine_request_id".
 func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
-		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.result.Outputs,
-		Deltas: a.result.Deltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
+		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.outputs(),
+		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
 		Completeness: a.completenessJSON(),
+	}
+	if a.engine == nil {
+		return request.NewEncoder(new(registry.Registry), f).AppendResponse(dst, &r) // without rows, which need a registry
 	}
 	return a.engine.encoders[f].AppendResponse(dst, &r)
 }
 
-// Output is an ordered list of candidates that share columns. Immutable; any goroutine.
+// Output is an ordered list of candidates that share columns. The zero value is empty. Immutable; any goroutine.
 type Output struct {
 	rows     rowset.RowSet
 	registry *registry.Registry
@@ -241,21 +262,29 @@ func valuesOf[C, T any](o Output, name string, of func(*rowset.Batch, registry.K
 
 // columnOf returns the column of that name, or nil.
 func columnOf[C any](o Output, name string, of func(*rowset.Batch, registry.KeyID) *C) *C {
+	if o.rows.Batch == nil {
+		return nil
+	}
 	key, ok := o.registry.KeyByName(name)
-	if !ok || o.rows.Batch == nil {
+	if !ok {
 		return nil
 	}
 	return of(o.rows.Batch, key.ID)
 }
 
-// Candidate is one ranked row. Immutable; any goroutine.
+// Candidate is one ranked row. The zero value has ID 0 and no columns. Immutable; any goroutine.
 type Candidate struct {
 	output Output
 	row    int // of the batch
 }
 
 // ID returns the candidate's id.
-func (c Candidate) ID() int64 { return c.output.rows.Batch.IDs[c.row] }
+func (c Candidate) ID() int64 {
+	if c.output.rows.Batch == nil {
+		return 0
+	}
+	return c.output.rows.Batch.IDs[c.row]
+}
 
 // Float returns the candidate's value in a float column. ok is false if the value is null
 // or the output lacks a float column of that name.

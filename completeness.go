@@ -37,10 +37,10 @@ type NodeCompleteness struct {
 // Completeness says what each lenient node contributed that was due, and each other node that lacks something, in the
 // plan's order. It is nil if the plan has no lenient node and nothing is missing.
 func (a *Answer) Completeness() []NodeCompleteness {
-	lenient := a.result.Completeness()
-	if lenient == nil {
+	if a.result == nil || a.result.Completeness() == nil {
 		return nil
 	}
+	lenient := a.result.Completeness()
 	all := make([]NodeCompleteness, len(lenient))
 	for i, c := range lenient {
 		all[i] = NodeCompleteness{
@@ -57,7 +57,7 @@ func (a *Answer) Completeness() []NodeCompleteness {
 }
 
 // Degraded reports whether something is missing in the answer: Completeness says what.
-func (a *Answer) Degraded() bool { return a.result.Degraded() }
+func (a *Answer) Degraded() bool { return a.result != nil && a.result.Degraded() }
 
 // completenessJSON returns the completeness of an answer as the encoder takes it.
 func (a *Answer) completenessJSON() []request.NodeCompleteness {

@@ -192,7 +192,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
 		Placement: o.Scheduling.placement(),
-		OnStuck: func(s scheduler.Stuck) { s.Log(o.Logger) },
+		OnStuck:   func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},
@@ -233,7 +233,8 @@ func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 	return w.answer, nil
 }
 
-// lateAnswer is how long Rank waits for the engine's error when the deadline of its context has passed: both come at the same instant.
+// lateAnswer is how long Rank and Shutdown wait for what the engine has to say once their context has ended. The error of a deadline
+// comes at the same instant.
 const lateAnswer = 50 * time.Millisecond
 
 // rankWait is one goroutine's wait for an answer.
@@ -292,7 +293,8 @@ func (e *Engine) Start(ctx context.Context, r Request, done func(*Answer, error)
 	c := e.calls.Get().(*call)
 	c.id, c.done, c.run.Context, c.run.Arrived = r.ID, done, ctx, e.clock.Now()
 	if end, ok := ctx.Deadline(); ok {
-		if left := max(time.Until(end), 1); r.Timeout == 0 || left < r.Timeout {
+		left := max(time.Until(end), 1)
+		if own := e.options.Timeout; (own == 0 || left < own) && (r.Timeout == 0 || left < r.Timeout) {
 			r.Timeout, c.shortened = left, true
 		}
 	}
@@ -491,7 +493,7 @@ func (c *call) failed(err error) *Error {
 		return cancelled(c.id, c.run.Context)
 	}
 	e := runError(c.id, err, c.run.Graph)
-	if c.shortened && errors.Is(e, ErrTimeout) {
+	if late := (*scheduler.TimeoutError)(nil); c.shortened && errors.As(err, &late) && late.OfRequest() {
 		e.causes = append(e.causes, context.DeadlineExceeded, context.Cause(c.run.Context))
 	}
 	return e
@@ -611,29 +613,42 @@ func (e *Engine) StuckFor() time.Duration {
 // callback of an engine or the body of a task calls Close; otherwise it is nil.
 func (e *Engine) Close() error { return e.Shutdown(context.Background()) }
 
-// Shutdown refuses new requests and waits for those in flight until ctx ends. It then fails the
-// rest with ErrClosed, waits until abandoned work has ended, and frees all that the engine
-// holds. With the models Pool and Sequential a request that can only finish a running body is not
-// abandoned: it gets its answer. The error is the cause of ctx if ctx ended first.
+// Shutdown refuses new requests and waits for those in flight until ctx ends. It then fails the rest with ErrClosed, and returns at most
+// 50 ms later: what is left ends in the background, and Close waits for it. With the models Pool and Sequential a request that
+// only a running body can finish is not abandoned: it gets its answer. The error wraps the cause of ctx if ctx ended first, and says
+// how many requests and bodies were left.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	if inCallback() {
 		return &Error{Text: textRun, Detail: "Close waits, so a callback or a body must not call it", causes: []error{ErrCallback}}
 	}
 	ended := make(chan struct{})
-	hurry := context.AfterFunc(ctx, func() {
+	go func() {
 		defer close(ended)
-		e.scheduler.Close(0)
-	})
-	e.loads.close()
-	e.scheduler.Close(scheduler.Forever)
-	e.closed.Do(func() {
-		if e.stopEmbedded != nil {
-			e.stopEmbedded()
-		}
-	})
-	if hurry() {
+		e.loads.close()
+		e.scheduler.Close(scheduler.Forever)
+		e.closed.Do(func() {
+			if e.stopEmbedded != nil {
+				e.stopEmbedded()
+			}
+		})
+	}()
+	select {
+	case <-ended:
 		return nil
+	case <-ctx.Done():
 	}
-	<-ended
-	return context.Cause(ctx)
+	counted := make(chan Metrics, 1)
+	go func() {
+		counted <- e.scheduler.Metrics() // before the requests fail
+		e.scheduler.Close(0)
+	}()
+	timer := time.NewTimer(e.lateAnswer)
+	defer timer.Stop()
+	select {
+	case m := <-counted:
+		return fmt.Errorf("rankd: shutdown: %w: %d requests fail that have not ended, and %d bodies run on",
+			context.Cause(ctx), m.Live+m.Admission.Waiting, m.Bodies)
+	case <-timer.C:
+		return fmt.Errorf("rankd: shutdown: %w: the loop does not answer, so some body holds it", context.Cause(ctx))
+	}
 }

@@ -3,11 +3,15 @@ package rankd
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
@@ -113,7 +117,7 @@ const (
 type Error struct {
 	RequestID string // Request.ID
 	Text      string // one of a few known sentences: "Node execution timeout"
-	Detail    string // the exact cause, one line
+	Detail    string // the exact cause, one line: line ends of a cause are shown as spaces
 	Node, Op  string // the node that failed; empty if it was none
 	// SourceSpan is the place in the source of the plan that the node or its expression came
 	// from, "plans/x.plan.ts:14:9". Empty if the plan's artifact has none.
@@ -172,22 +176,22 @@ func Refused(err error) *Error {
 		}
 	}
 	return &Error{
-		RequestID: request.NewID(), Text: request.CodeInvalidJSON, Detail: "reading failed: " + err.Error(),
+		RequestID: request.NewID(), Text: request.CodeInvalidJSON, Detail: oneLine("reading failed: " + err.Error()),
 		causes: []error{ErrInvalidRequest, err},
 	}
 }
 
 // notPermitted returns the *Error for a request that asks for what the engine does not let requests choose.
 func notPermitted(id string, err error) *Error {
-	return Refused(&request.Error{RequestID: id, Code: request.CodeInvalid, Detail: err.Error(), Offset: -1})
+	return Refused(&request.Error{RequestID: id, Code: request.CodeInvalid, Detail: oneLine(err.Error()), Offset: -1})
 }
 
 // planError returns the *Error for an error of the plan library.
 func planError(id string, err error) *Error {
 	if err == errNoPlan || errors.Is(err, plan.ErrUnknown) || errors.Is(err, plan.ErrBadName) {
-		return &Error{RequestID: id, Text: textUnknownPlan, Detail: err.Error(), causes: []error{ErrUnknownPlan, err}}
+		return &Error{RequestID: id, Text: textUnknownPlan, Detail: oneLine(err.Error()), causes: []error{ErrUnknownPlan, err}}
 	}
-	return &Error{RequestID: id, Text: textInvalidPlan, Detail: err.Error(), causes: []error{ErrInvalidPlan, err}}
+	return &Error{RequestID: id, Text: textInvalidPlan, Detail: oneLine(err.Error()), causes: []error{ErrInvalidPlan, err}}
 }
 
 // UnknownPlan returns the *Error of a request for a plan that the engine does not have. It takes the caller's word for that and reads
@@ -200,9 +204,9 @@ func (e *Engine) UnknownPlan(requestID, plan string) *Error {
 func cancelled(id string, ctx context.Context) *Error {
 	cause := context.Cause(ctx)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &Error{RequestID: id, Text: textRequestDeadline, Detail: cause.Error(), causes: []error{cause, ctx.Err(), ErrTimeout, ErrRequestDeadline}}
+		return &Error{RequestID: id, Text: textRequestDeadline, Detail: oneLine(cause.Error()), causes: []error{cause, ctx.Err(), ErrTimeout, ErrRequestDeadline}}
 	}
-	return &Error{RequestID: id, Text: textCancelled, Detail: cause.Error(), causes: []error{cause, ctx.Err(), ErrAbandoned}}
+	return &Error{RequestID: id, Text: textCancelled, Detail: oneLine(cause.Error()), causes: []error{cause, ctx.Err(), ErrAbandoned}}
 }
 
 // runError returns the *Error for an error of the scheduler: the text tells the kind of
@@ -217,12 +221,30 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 			e.SourceSpan = excerpt.Cut(graph.SourceSpan(node.Node, err))
 		}
 	}
-	e.Detail = err.Error()
+	e.Detail = oneLine(err.Error())
+	if param := (*expr.ParamError)(nil); graph != nil && errors.As(err, &param) {
+		e.Detail = paramDetail(graph.Registry, param)
+		e.causes = append(e.causes, ErrInvalidRequest)
+	}
 	var class error
 	if e.Text, class = textOf(err, e.Text); class != nil {
 		e.causes = append(e.causes, class)
 	}
 	return e
+}
+
+// paramDetail says which value of the request is at fault, and why.
+func paramDetail(reg *registry.Registry, e *expr.ParamError) string {
+	p, _ := reg.Param(e.Param) // a plan reads none that it lacks
+	place := "param"
+	if p.Context {
+		place = "context member"
+	}
+	if errors.Is(e.Err, expr.ErrNullPattern) {
+		return fmt.Sprintf("the pattern in %s %s is missing: it is null, unset or not a string", place, excerpt.Quote(p.Name))
+	}
+	cause := strings.TrimPrefix(oneLine(e.Err.Error()), expr.ErrBadPattern.Error()+": ")
+	return fmt.Sprintf("%v in %s %s: %s", expr.ErrBadPattern, place, excerpt.Quote(p.Name), cause)
 }
 
 // textOf returns the text for an error of the scheduler or of a node, and its class, which may be nil. other is the text
@@ -298,4 +320,12 @@ func replyText(err error) string {
 	default:
 		return textRedis
 	}
+}
+
+// oneLine returns text with its line ends as spaces.
+func oneLine(text string) string {
+	if !strings.ContainsAny(text, "\r\n") {
+		return text
+	}
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' }), " ")
 }

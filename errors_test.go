@@ -3,6 +3,7 @@ package rankd
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,11 +55,12 @@ func TestErrorTextsAndClasses(t *testing.T) {
 		{errors.New("no luck"), "Node execution failed", nil},
 	} {
 		e := runError("r", &scheduler.NodeError{Node: "n", Op: "core::vm", Err: c.err}, nil)
-		assert.Equal(t, []string{"r", c.text, c.err.Error(), "n", "core::vm"}, []string{e.RequestID, e.Text, e.Detail, e.Node, e.Op})
+		assert.Equal(t, []string{"r", c.text, strings.ReplaceAll(c.err.Error(), "\n", " "), "n", "core::vm"}, []string{e.RequestID, e.Text, e.Detail, e.Node, e.Op})
 		if c.class != nil {
 			assert.ErrorIs(t, e, c.class, c.text)
 		}
 	}
+	assert.Equal(t, "two lines", runError("r", errors.New("two\r\nlines\n"), nil).Detail)
 	for text, err := range map[string]error{
 		"Shutting down":             scheduler.ErrShuttingDown,
 		"Request failed":            errors.New("x"),

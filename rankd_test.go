@@ -644,6 +644,46 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// The deadline of a request, given or of its context, ends the node that runs. The error names both, and has the trace.
+func TestADeadlineNamesTheNodeThatRan(t *testing.T) {
+	for _, model := range models {
+		for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
+			t.Run(string(model)+"/"+string(mode), func(t *testing.T) {
+				g := newGate()
+				e := open(t, rankd.Options{
+					Model: model, Scheduling: rankd.Scheduling{Mode: mode, NoInlineExecution: true}, AllowRequestTrace: true,
+					Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated",
+				})
+				rankd.Patient(e)
+				late := func(ctx context.Context, r rankd.Request) *rankd.Error {
+					for { // until there is time to begin the node
+						_, err := e.Rank(ctx, r)
+						var failed *rankd.Error
+						require.ErrorAs(t, err, &failed)
+						require.ErrorIs(t, err, rankd.ErrTimeout)
+						require.NotNil(t, failed.Trace())
+						if failed.Node == "held" && errors.Is(err, rankd.ErrNodeTimeout) {
+							assert.Equal(t, "Node execution timeout", failed.Text)
+							return failed
+						}
+						require.NoError(t, ctx.Err())
+						r.Timeout *= 2
+					}
+				}
+				given := rankd.Request{UserID: 1, Trace: true, Timeout: 30 * time.Millisecond}
+				failed := late(t.Context(), given)
+				assert.Regexp(t, `^the request's deadline of \d+ms passed while held \(test::gate\) ran$`, failed.Detail)
+				assert.NotErrorIs(t, failed, context.DeadlineExceeded)
+
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				failed = late(ctx, rankd.Request{UserID: 1, Trace: true, Timeout: time.Hour})
+				assert.ErrorIs(t, failed, context.DeadlineExceeded)
+			})
+		}
+	}
+}
+
 // A request whose context is cancelled returns at once and starts no further node.
 func TestRankEndsWithItsContext(t *testing.T) {
 	for _, model := range models {
@@ -705,6 +745,36 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 				cancel()
 				assert.ErrorIs(t, e.Shutdown(ctx), context.Canceled)
 				assert.ErrorIs(t, <-answered, rankd.ErrClosed)
+			})
+			// Shutdown outlives its context by nothing that a body does.
+			t.Run("Shutdown beside a body that never looks", func(t *testing.T) {
+				g := newGate()
+				deaf := g.tasks()
+				deaf[0].Run = func(c *task.Ctx) (rowset.RowSet, error) {
+					g.entered <- struct{}{}
+					<-g.opened
+					return c.Inputs[0], nil
+				}
+				e := open(t, rankd.Options{Model: model, Tasks: deaf, Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+				rankd.Patient(e)
+				answered := make(chan error, 1)
+				e.Submit(context.Background(), rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
+				<-g.entered
+				enough := errors.New("enough")
+				ctx, cancel := context.WithCancelCause(t.Context())
+				cancel(enough)
+				err := e.Shutdown(ctx)
+				require.ErrorIs(t, err, enough)
+				bodies := 0
+				if model == rankd.Reactor {
+					bodies = 1
+				}
+				assert.EqualError(t, err, fmt.Sprintf("rankd: shutdown: enough: 1 requests fail that have not ended, and %d bodies run on", bodies))
+				if model == rankd.Reactor {
+					assert.ErrorIs(t, <-answered, rankd.ErrClosed)
+				}
+				close(g.opened)
+				require.NoError(t, e.Close())
 			})
 		})
 	}
@@ -887,6 +957,7 @@ func TestMetricsOfAbandonedWork(t *testing.T) {
 	for range 2 {
 		require.ErrorIs(t, <-failed, rankd.ErrClosed)
 	}
+	require.NoError(t, e.Close())
 	m := e.Metrics()
 	for name, want := range map[string][2]uint64{"late": {1, 0}, "early": {0, 1}} {
 		require.Contains(t, m.Plans, name)

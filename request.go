@@ -105,5 +105,5 @@ func (e *Engine) params(r *Request) (expr.Params, *Error) {
 }
 
 func refusedValue(r *Request, code string, err error) *Error {
-	return &Error{RequestID: r.ID, Text: code, Detail: err.Error(), causes: []error{ErrInvalidRequest, err}}
+	return &Error{RequestID: r.ID, Text: code, Detail: oneLine(err.Error()), causes: []error{ErrInvalidRequest, err}}
 }

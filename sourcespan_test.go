@@ -59,6 +59,20 @@ func fails(t *testing.T, e *rankd.Engine) *rankd.Error {
 	return failed
 }
 
+// A pattern of the caller that is missing or malformed is the caller's fault. The error names the parameter.
+func TestAPatternOfTheCaller(t *testing.T) {
+	artifact := fmt.Sprintf(spannedPlan, `"core::filter"`, `{"pred_id": "pattern"}`)
+	forModels(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}}, func(t *testing.T, e *rankd.Engine) {
+		missing := fails(t, e)
+		assert.ErrorIs(t, missing, rankd.ErrInvalidRequest)
+		assert.Equal(t, `the pattern in param "blocklist_regex" is missing: it is null, unset or not a string`, missing.Detail)
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Params: map[string]any{"blocklist_regex": "("}})
+		require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+		assert.Equal(t, `bad pattern in param "blocklist_regex": missing closing ): "("`, err.(*rankd.Error).Detail)
+		assert.Equal(t, "Node execution failed", err.(*rankd.Error).Text)
+	})
+}
+
 func TestPlanInfoShowsTheSource(t *testing.T) {
 	artifact := fmt.Sprintf(spannedPlan, `"core::sort"`, `{"by": 1}`)
 	e := open(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}})

@@ -21,8 +21,9 @@ type ForEngine struct {
 	Report func(Result)
 
 	mu       sync.Mutex
-	compiler *Compiler // nil until the first plan; guarded by mu, as is copied
-	copied   string    // path of a copy of the plan folder; "" if there is none
+	compiler *Compiler // nil until the first plan; guarded by mu, as are copied and closed
+	closed   bool
+	copied   string // path of a copy of the plan folder; "" if there is none
 }
 
 // copyName is the name of the copy, with which spans begin.
@@ -64,7 +65,10 @@ func (e *ForEngine) Compile(folder fs.FS, dir, file string, tasks *task.Catalog,
 func (e *ForEngine) start(tasks *task.Catalog, reg *registry.Registry) (_ *Compiler, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.compiler == nil {
+	switch {
+	case e.closed:
+		return nil, ErrClosed
+	case e.compiler == nil:
 		e.compiler, err = New(Config{Tasks: tasks, Registry: reg})
 	}
 	return e.compiler, err
@@ -95,7 +99,7 @@ func (e *ForEngine) copy(folder fs.FS) (path string, err error) {
 	})
 }
 
-// Close ends the compiler's processes and removes what it wrote.
+// Close ends the compiler's processes and removes what it wrote. Compile then fails with ErrClosed.
 func (e *ForEngine) Close() (err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,7 +109,7 @@ func (e *ForEngine) Close() (err error) {
 	if e.copied != "" {
 		err = errors.Join(err, os.RemoveAll(filepath.Dir(e.copied)))
 	}
-	e.compiler, e.copied = nil, ""
+	e.compiler, e.copied, e.closed = nil, "", true
 	return err
 }
 

@@ -66,6 +66,8 @@ export default definePlan({ name: "typed", build: (ctx) => ctx.fixedSource({ row
 		assert.Contains(t, refused.Text(), refused.Diagnostics[0].String()+"\n")
 		assert.Equal(t, map[string]bool{"typed.plan.ts": true, "broken.plan.ts": false}, reported)
 		assert.NoError(t, plans.Close())
+		_, err = plans.Compile(folder, dir, "typed.plan.ts", tasks, reg)
+		require.ErrorIs(t, err, compiler.ErrClosed)
 	}
 	left, err := os.ReadDir(os.TempDir())
 	assert.NoError(t, err)

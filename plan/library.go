@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/inputfile"
@@ -49,13 +50,15 @@ const (
 type Compile func(file string) ([]byte, error)
 
 // A Library finds plans by name in one folder. It loads each at its first use and keeps
-// the plan, or the error that refused it. Any goroutine.
+// the plan, or the error that refused it. A refused plan is loaded again when it is asked for and a file has changed: it looks at most
+// once a second. Any goroutine.
 type Library struct {
 	folder   fs.FS
 	place    string // names the folder in errors
 	ops      Ops
 	registry *registry.Registry
 	compile  Compile // nil: the library refuses sources
+	now      func() time.Time
 
 	listing func() []string // names of the plans when one was first not found, ascending
 
@@ -67,18 +70,31 @@ type Library struct {
 
 // entry is one plan of the library.
 type entry struct {
-	file   string // the only file of that plan
-	once   sync.Once
-	loaded atomic.Bool // once is done
-	graph  *Graph      // guarded by once, as is err
+	loading sync.Mutex              // held while the plan is loaded
+	outcome atomic.Pointer[outcome] // the last one; nil: none yet
+}
+
+// outcome is what came of loading a plan. Immutable.
+type outcome struct {
+	graph  *Graph
 	err    error
+	stamp  string    // of the files at that time
+	looked time.Time // when stamp was last found to be the same
+}
+
+// retryAfter is how often the files of a refused plan are looked at, when it is asked for.
+const retryAfter = time.Second
+
+// stands reports whether the outcome need not be looked at again.
+func (l *Library) stands(o *outcome) bool {
+	return o != nil && (o.err == nil || l.now().Sub(o.looked) < retryAfter)
 }
 
 // NewLibrary returns a library of the files <name>.plan.json and <name>.plan.ts in folder. place
 // names the folder in errors: "folder /plans", "the built-in examples". A nil compile refuses
 // sources. NewLibrary reads nothing.
 func NewLibrary(folder fs.FS, place string, ops Ops, reg *registry.Registry, compile Compile) *Library {
-	l := &Library{folder: folder, place: place, ops: ops, registry: reg, compile: compile}
+	l := &Library{folder: folder, place: place, ops: ops, registry: reg, compile: compile, now: time.Now}
 	l.entries.Store(&map[string]*entry{})
 	l.listing = sync.OnceValue(l.names)
 	return l
@@ -88,10 +104,14 @@ func NewLibrary(folder fs.FS, place string, ops Ops, reg *registry.Registry, com
 // never waits.
 func (l *Library) Loaded(name string) (graph *Graph, err error, ok bool) {
 	e := (*l.entries.Load())[name]
-	if e == nil || !e.loaded.Load() {
+	if e == nil {
 		return nil, nil, false
 	}
-	return e.graph, e.err, true
+	o := e.outcome.Load()
+	if !l.stands(o) {
+		return nil, nil, false
+	}
+	return o.graph, o.err, true
 }
 
 // Get returns the plan with that name. The file and the plan's own plan_name have the same
@@ -104,11 +124,44 @@ func (l *Library) Get(name string) (*Graph, error) {
 			return nil, err
 		}
 	}
-	e.once.Do(func() {
-		e.graph, e.err = l.load(name, e.file)
-		e.loaded.Store(true)
+	e.loading.Lock()
+	defer e.loading.Unlock()
+	last := e.outcome.Load()
+	if l.stands(last) {
+		return last.graph, last.err
+	}
+	next := &outcome{stamp: l.stamp(name)} // before the files are read
+	if last != nil && last.stamp == next.stamp {
+		next.err = last.err
+	} else {
+		next.graph, next.err = l.load(name)
+	}
+	next.looked = l.now()
+	e.outcome.Store(next)
+	return next.graph, next.err
+}
+
+// stamp returns a text that changes when somebody writes the file of a plan, or any source, which the plan may import.
+func (l *Library) stamp(name string) string {
+	var all strings.Builder
+	note := func(path string, file fs.FileInfo) {
+		fmt.Fprintln(&all, path, file.Size(), file.ModTime().UnixNano())
+	}
+	if file, err := fs.Stat(l.folder, name+ArtifactSuffix); err == nil {
+		note(name, file)
+	}
+	if _, err := fs.Stat(l.folder, name+SourceSuffix); err != nil {
+		return all.String()
+	}
+	_ = fs.WalkDir(l.folder, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".ts") {
+			if file, err := entry.Info(); err == nil {
+				note(path, file)
+			}
+		}
+		return nil // What cannot be read has no stamp.
 	})
-	return e.graph, e.err
+	return all.String()
 }
 
 // find adds an entry for the file of the plan with that name. Names without a file get none,
@@ -117,8 +170,7 @@ func (l *Library) find(name string) (*entry, error) {
 	if !isName(name) {
 		return nil, l.Unknown(name)
 	}
-	file, err := l.file(name)
-	if err != nil {
+	if _, err := l.file(name); err != nil {
 		return nil, err
 	}
 	l.adding.Lock()
@@ -128,7 +180,7 @@ func (l *Library) find(name string) (*entry, error) {
 		return e, nil
 	}
 	entries = maps.Clone(entries)
-	e := &entry{file: file}
+	e := new(entry)
 	entries[name] = e
 	l.entries.Store(&entries)
 	return e, nil
@@ -156,7 +208,11 @@ func (l *Library) file(name string) (string, error) {
 	}
 }
 
-func (l *Library) load(name, file string) (*Graph, error) {
+func (l *Library) load(name string) (*Graph, error) {
+	file, err := l.file(name)
+	if err != nil {
+		return nil, err
+	}
 	artifact, err := l.artifact(file)
 	if err != nil {
 		return nil, err
@@ -179,7 +235,11 @@ func (l *Library) Artifact(name string) ([]byte, error) {
 	if _, err := l.Get(name); err != nil {
 		return nil, err
 	}
-	return l.artifact((*l.entries.Load())[name].file)
+	file, err := l.file(name)
+	if err != nil {
+		return nil, err
+	}
+	return l.artifact(file)
 }
 
 // artifact reads or compiles the artifact of one file.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -261,4 +262,34 @@ func BenchmarkLibraryGet(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A mended plan loads without a restart. Nobody can make the library read a refused plan more than once a change, nor look at
+// its file more than once a second.
+func TestLibraryLoadsAMendedPlan(t *testing.T) {
+	folder := testFolder()
+	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t), nil)
+	now := time.Unix(0, 0)
+	library.SetNow(func() time.Time { return now })
+	_, err := library.Get("bad")
+	require.Error(t, err)
+	now = now.Add(time.Second)
+	_, _, ok := library.Loaded("bad")
+	assert.False(t, ok, "it is time to look again")
+	_, again := library.Get("bad")
+	assert.Same(t, err, again)
+	assert.EqualValues(t, 1, folder.opened.Load(), "the file is the same")
+
+	folder.MapFS["bad.plan.json"] = &fstest.MapFile{Data: []byte(strings.Replace(nodesPlan(source, ``), `"p"`, `"bad"`, 1))}
+	now = now.Add(time.Second - 1)
+	_, again = library.Get("bad")
+	assert.Same(t, err, again, "too early to look")
+	now = now.Add(1)
+	g, err := library.Get("bad")
+	require.NoError(t, err)
+	same, err, ok := library.Loaded("bad")
+	require.NoError(t, err)
+	assert.True(t, ok)
+	assert.Same(t, g, same)
+	assert.EqualValues(t, 2, folder.opened.Load())
 }

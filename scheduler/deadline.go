@@ -30,11 +30,20 @@ func effectiveDeadline(start, deadline clock.Time, timeout time.Duration, node *
 
 // CheckNodeStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if a node's effective deadline
 // has passed when its body is about to start.
-func (s *State) CheckNodeStart(deadline, now clock.Time) error {
+func (s *State) CheckNodeStart(node *plan.Node, deadline, now clock.Time) error {
 	if deadline.Passed(now) {
-		return s.late(ErrDeadlineBeforeStart, now, deadline)
+		return s.NodeLate(ErrDeadlineBeforeStart, node, s.arrived, deadline, now)
 	}
 	return nil
+}
+
+// NodeLate returns the error of a node whose effective deadline has passed, measured from start. If that is the request's deadline, the
+// error says so, and measures from the request's arrival.
+func (s *State) NodeLate(kind error, node *plan.Node, start, deadline, now clock.Time) *TimeoutError {
+	if deadline == s.deadline {
+		return &TimeoutError{Kind: kind, Elapsed: now.Sub(s.arrived), Limit: deadline.Sub(s.arrived), Node: node.ID, Op: node.Op}
+	}
+	return &TimeoutError{Kind: kind, Elapsed: now.Sub(start), Limit: deadline.Sub(start)}
 }
 
 // abandoned returns why nobody waits for the result of a request any more, or nil: ErrAbandoned, or an ErrRequestDeadline if it is the

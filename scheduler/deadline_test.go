@@ -84,7 +84,12 @@ func TestTheEarliestLimitEndsTheNode(t *testing.T) {
 				late := requireTimeout(t, p.Err, ErrNodeTimeout)
 				assert.Equal(t, ms(c.want), late.Limit)
 				assert.Equal(t, ms(c.want), late.Elapsed)
-				assert.Equal(t, fmt.Sprintf("node execution timeout: %v elapsed, limit %v", ms(c.want), ms(c.want)), late.Error())
+				text := fmt.Sprintf("node execution timeout: %v elapsed, limit %v", ms(c.want), ms(c.want))
+				if c.request == c.want {
+					text = fmt.Sprintf("the request's deadline of %v passed while x (%s) ran", ms(c.want), g.Nodes[g.Outputs[0]].Op)
+				}
+				assert.Equal(t, text, late.Error())
+				assert.Equal(t, c.request == c.want, late.OfRequest())
 			})
 		}
 	}
@@ -179,7 +184,7 @@ func TestDeadlineAtNodeStart(t *testing.T) {
 		require.NotNil(t, p.Result)
 		requireNode(t, p.Err, "second")
 		late := requireTimeout(t, p.Err, ErrDeadlineBeforeStart)
-		assert.Equal(t, TimeoutError{Kind: ErrDeadlineBeforeStart, Elapsed: ms(10), Limit: ms(10)}, *late)
+		assert.Equal(t, TimeoutError{Kind: ErrDeadlineBeforeStart, Elapsed: ms(10), Limit: ms(10), Node: "second", Op: "test::burn"}, *late)
 		assert.Equal(t, ms(10), p.at, "the second did not run")
 	})
 	t.Run("in time", func(t *testing.T) {

@@ -55,19 +55,32 @@ func (e *NodeError) Unwrap() error { return e.Err }
 // it was allowed to take. Immutable.
 type TimeoutError struct {
 	Kind    error         // ErrRequestDeadline, ErrNodeTimeout or ErrDeadlineBeforeStart
-	Elapsed time.Duration // since the request's arrival or, for ErrNodeTimeout, the node's start
+	Elapsed time.Duration // since the request's arrival or, if a timeout of the node has passed while it ran, its start
 	Limit   time.Duration // allowed, measured from the same instant
 	Waiting bool          // the request waited to be let in, and never ran
+	// Node and Op name the node that ran, or was about to start, when the request's deadline passed. They are empty if no node did, and
+	// if it was a timeout of the node that passed.
+	Node, Op string
 }
 
 // Error implements error.
 func (e *TimeoutError) Error() string {
+	if e.Node != "" {
+		how := "while %v (%v) ran"
+		if e.Kind == ErrDeadlineBeforeStart {
+			how = "before %v (%v) started"
+		}
+		return fmt.Sprintf("the request's deadline of %v passed "+how, e.Limit.Round(time.Microsecond), excerpt.Text(e.Node), e.Op)
+	}
 	text := fmt.Sprintf("%v: %v elapsed, limit %v", e.Kind, e.Elapsed.Round(time.Microsecond), e.Limit.Round(time.Microsecond))
 	if e.Waiting {
 		text += ", waiting to be let in"
 	}
 	return text
 }
+
+// OfRequest reports whether it is the request's deadline that has passed.
+func (e *TimeoutError) OfRequest() bool { return e.Node != "" || e.Kind == ErrRequestDeadline }
 
 // Is reports whether the error is an ErrNotLetIn, too.
 func (e *TimeoutError) Is(target error) bool { return e.Waiting && target == ErrNotLetIn }

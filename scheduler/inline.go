@@ -151,7 +151,7 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 		r.profile.counts.NodeTimeouts++
 		e.counts.LateCompletions++
 		r.profile.counts.LateCompletions++
-		err = &TimeoutError{Kind: ErrNodeTimeout, Elapsed: took, Limit: c.Deadline.Sub(start)}
+		err = r.state.NodeLate(ErrNodeTimeout, node, start, c.Deadline, end)
 	}
 	return out, end, err
 }

@@ -24,6 +24,7 @@ type Metrics struct {
 	Remote   []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
 	Counts
 	Live      int            // requests in flight
+	Bodies    int            // of nodes that run now, on the loop or the pool, and orphans; zero with the blocking engines
 	Admission AdmissionStats // of requests before they run
 	Malformed uint64         // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
 	// MalformedByKey are the same by what they were for.
@@ -87,7 +88,10 @@ func (e *Async) readMetrics(lag time.Duration) Metrics {
 		}
 	}
 	m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
-	m.Counts.Orphans = e.orphans.len()
+	m.Counts.Orphans, m.Bodies = e.orphans.len(), e.orphans.len()
+	for _, r := range e.runs.items {
+		m.Bodies += r.active.len()
+	}
 	m.Placement, m.Plans = e.placementMetrics()
 	m.Ops = e.opMetrics()
 	return m

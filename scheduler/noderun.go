@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -117,7 +118,7 @@ func (n *nodeRun) armDeadline() error {
 	}
 	n.started = e.loop.Clock().Now()
 	n.deadline = s.NodeDeadline(n.node, n.started, e.nodeTimeout)
-	if err := s.CheckNodeStart(n.deadline, n.started); err != nil {
+	if err := s.CheckNodeStart(n.node, n.deadline, n.started); err != nil {
 		return err
 	}
 	return n.startTimer(n.started)
@@ -197,8 +198,10 @@ func (n *nodeRun) outcome() error {
 	if n.ended == 0 {
 		n.ended = n.engine.loop.Clock().Now()
 	}
-	// If the timer decides, the client's timer for the call may have been ahead of it for the same instant.
-	if n.deadline.Passed(n.ended) && (n.run.policy.strict || errors.Is(n.err, resp.ErrTimeout) || errors.Is(n.err, remote.ErrTimeout)) {
+	// If the timer decides, the client's timer for the call may have been ahead of it for the same instant, or the body's
+	// context was.
+	if n.deadline.Passed(n.ended) && (n.run.policy.strict || errors.Is(n.err, resp.ErrTimeout) || errors.Is(n.err, remote.ErrTimeout) ||
+		stoppedEarly(n.err) || errors.Is(n.err, context.DeadlineExceeded)) {
 		n.countLate(n.err)
 		return n.timedOut(n.ended)
 	}
@@ -248,11 +251,7 @@ func (n *nodeRun) expire() {
 func (n *nodeRun) timedOut(then clock.Time) error {
 	n.engine.counts.NodeTimeouts++
 	n.profile.counts.NodeTimeouts++
-	return &TimeoutError{
-		Kind:    ErrNodeTimeout,
-		Elapsed: then.Sub(n.started),
-		Limit:   n.deadline.Sub(n.started),
-	}
+	return n.run.state.NodeLate(ErrNodeTimeout, n.node, n.started, n.deadline, then)
 }
 
 // orphan settles the node without its body, and asks the body to stop. An orphan waits for

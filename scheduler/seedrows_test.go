@@ -56,6 +56,11 @@ func fails(at time.Duration, err ...string) seedAnswer { return seedAnswer{at: a
 
 func succeeds(at time.Duration, rows ...int64) seedAnswer { return seedAnswer{at: at, rows: rows} }
 
+// pastDeadline is the error of a node that ran when the request's deadline passed.
+func pastDeadline(node string, limit time.Duration) string {
+	return fmt.Sprintf("node %s: the request's deadline of %v passed while %[1]s ran", node, limit)
+}
+
 // timedOut is the text of a node's timeout, noticed at once.
 func timedOut(node string, limit time.Duration) string {
 	return fmt.Sprintf("node %s: node execution timeout: %v elapsed, limit %[2]v", node, limit)
@@ -106,7 +111,7 @@ func seedRows() []seedRow {
 			on: sequentially(fails(ms(5), "node failing (test::sleep): "+builtin.ErrInjected.Error())),
 		}), seedStep{nodes: []string{source(2)}, want: succeeds(0, 1, 2)})},
 		{name: "request deadline exceeded", counts: failed(1), steps: []seedStep{{
-			nodes: append(busyFor(ample), sleepNode("end", "busy", 0)), deadline: ms(10), want: fails(ms(10), timedOut(busyIs, ms(10))),
+			nodes: append(busyFor(ample), sleepNode("end", "busy", 0)), deadline: ms(10), want: fails(ms(10), pastDeadline(busyIs, ms(10))),
 		}}},
 		{name: "node timeout on CPU work", nodeTimeout: ms(10), counts: failed(1), steps: []seedStep{{
 			nodes: busyFor(ample), want: fails(ms(10), timedOut(busyIs, ms(10))),
@@ -119,7 +124,7 @@ func seedRows() []seedRow {
 			nodes: busyFor(ample), waited: ms(20), deadline: ms(15), want: fails(0, "request deadline exceeded: 20ms elapsed, limit 15ms"),
 		}}},
 		{name: "very short deadline (1ms)", counts: failed(1), steps: []seedStep{{
-			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), timedOut(busyIs, ms(1))),
+			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), pastDeadline(busyIs, ms(1))),
 		}}},
 		{name: "generous deadline succeeds", counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
 			nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3),
@@ -134,11 +139,11 @@ func seedRows() []seedRow {
 			nodes: busyFor(ample), deadline: ample, want: fails(ms(10), timedOut(busyIs, ms(10))),
 		}}},
 		{name: "both set, the deadline first", nodeTimeout: ample, counts: failed(1), steps: []seedStep{{
-			nodes: busyFor(ample), deadline: ms(10), want: fails(ms(10), timedOut(busyIs, ms(10))),
+			nodes: busyFor(ample), deadline: ms(10), want: fails(ms(10), pastDeadline(busyIs, ms(10))),
 		}}},
 		{name: "multi-stage pipeline timeout", counts: failed(1), steps: []seedStep{{
 			// The second stage has what the first has left.
-			nodes: stages(ample), deadline: ms(50), want: fails(ms(50), timedOut("second (test::busy_cpu)", ms(49))),
+			nodes: stages(ample), deadline: ms(50), want: fails(ms(50), pastDeadline("second (test::busy_cpu)", ms(50))),
 		}}},
 		{name: "multi-stage pipeline succeeds", counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
 			nodes: stages(ms(1)), deadline: ample, want: succeeds(ms(2), 1, 2, 3),
@@ -147,17 +152,17 @@ func seedRows() []seedRow {
 			nodes: []string{source(5)}, deadline: ample, want: succeeds(0, 1, 2, 3, 4, 5),
 		}}},
 		{name: "repeated timeout operations", counts: failed(5), steps: repeat(5, seedStep{
-			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), timedOut(busyIs, ms(1))),
+			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), pastDeadline(busyIs, ms(1))),
 		})},
 		{name: "repeated success operations", counts: scheduler.Counts{Requests: 10}, steps: repeat(10, seedStep{
 			nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3),
 		})},
 		{name: "alternating success and timeout", counts: scheduler.Counts{Requests: 6, Failed: 3, NodeTimeouts: 3, Cancelled: 3}, steps: repeat(3,
 			seedStep{nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3)},
-			seedStep{nodes: busyFor(ample), deadline: ms(5), want: fails(ms(5), timedOut(busyIs, ms(5)))},
+			seedStep{nodes: busyFor(ample), deadline: ms(5), want: fails(ms(5), pastDeadline(busyIs, ms(5)))},
 		)},
 		{name: "sleep respects request deadline", counts: failed(1), steps: []seedStep{{
-			nodes: nap, deadline: ms(10), want: fails(ms(10), timedOut(napIs, ms(10))),
+			nodes: nap, deadline: ms(10), want: fails(ms(10), pastDeadline(napIs, ms(10))),
 		}}},
 		{name: "sleep respects node timeout", nodeTimeout: ms(10), counts: failed(1), steps: []seedStep{{
 			nodes: nap, want: fails(ms(10), timedOut(napIs, ms(10))),
@@ -190,9 +195,9 @@ func seedRows() []seedRow {
 			steps: []seedStep{{
 				nodes: []string{source(3), sleepNode("left", "src", ample), sleepNode("right", "src", ample), concatNode("both", "left", "right")},
 				// Timers of one instant fire in the order of their starts.
-				deadline: ms(50), want: fails(ms(50), timedOut("left (test::sleep)", ms(50))),
+				deadline: ms(50), want: fails(ms(50), pastDeadline("left (test::sleep)", ms(50))),
 				// Two threads wake at one instant.
-				on: map[string]seedAnswer{"pool": fails(ms(50), timedOut("left (test::sleep)", ms(50)), timedOut("right (test::sleep)", ms(50)))},
+				on: map[string]seedAnswer{"pool": fails(ms(50), pastDeadline("left (test::sleep)", ms(50)), pastDeadline("right (test::sleep)", ms(50)))},
 			}},
 		},
 	}

@@ -32,7 +32,7 @@ const (
 // Fail-fast: after the first error Next hands out nothing more, and the request is finished once
 // no node is in flight.
 //
-// One goroutine at a time: the loop in the Async engine. NodeDeadline and CheckNodeStart read
+// One goroutine at a time: the loop in the Async engine. NodeDeadline, CheckNodeStart and NodeLate read
 // only values that stay from Begin to Release, and Note writes an entry that belongs to its
 // node. The goroutine that runs a node may call these three beside the others.
 type State struct {

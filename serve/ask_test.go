@@ -199,15 +199,15 @@ func TestTimeouts(t *testing.T) {
 		body    string
 		limit   string
 	}{
-		"of the front":               {2 * time.Millisecond, `{"user_id": 1}`, "limit 2ms"},
-		"of the body":                {0, `{"user_id": 1, "deadline_ms": 3}`, "limit 3ms"},
-		"of both, the front's first": {2 * time.Millisecond, `{"user_id": 1, "deadline_ms": 60000}`, "limit 2ms"},
-		"of both, the body's first":  {time.Minute, `{"user_id": 1, "deadline_ms": 3}`, "limit 3ms"},
+		"of the front":               {2 * time.Millisecond, `{"user_id": 1}`, "(deadline of|limit) 2ms"},
+		"of the body":                {0, `{"user_id": 1, "deadline_ms": 3}`, "(deadline of|limit) 3ms"},
+		"of both, the front's first": {2 * time.Millisecond, `{"user_id": 1, "deadline_ms": 60000}`, "(deadline of|limit) 2ms"},
+		"of both, the body's first":  {time.Minute, `{"user_id": 1, "deadline_ms": 3}`, "(deadline of|limit) 3ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reply := w.ask(func(q *serve.Query) { q.Timeout, q.Body = c.timeout, []byte(c.body) })
 			assert.Equal(t, serve.Timeout, reply.Class)
-			assert.Contains(t, reply.Message(), "limit ")
+			assert.Regexp(t, c.limit, reply.Message())
 		})
 	}
 }

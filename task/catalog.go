@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ type entry struct {
 	schema plan.OpSchema
 	spec   *Spec
 }
+
+// opWord matches the namespace and the name of an op.
+var opWord = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
 // NewCatalog returns a catalog of these tasks. Invoke checks the results of all. The error
 // reports every incomplete or ambiguous spec at once.
@@ -44,12 +48,14 @@ func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 		spec.unchecked = i < len(trusted)
 		space, bare, ok := strings.Cut(spec.Op, "::")
 		switch {
-		case !ok || space == "" || bare == "":
-			problems = append(problems, fmt.Sprintf("%q: an op is named namespace::name", spec.Op))
+		case !ok || !opWord.MatchString(space) || !opWord.MatchString(bare):
+			problems = append(problems, fmt.Sprintf("%q: an op is named namespace::name, each of letters, digits and _", spec.Op))
 		case spec.Run == nil:
 			problems = append(problems, spec.Op+": Run is missing")
 		case spec.Inputs < 0 || spec.inputsMax() < spec.Inputs || spec.inputsMax() > InputsLimit:
 			problems = append(problems, fmt.Sprintf("%s: Inputs must be 0 to InputsMax, and that %d at most", spec.Op, InputsLimit))
+		case spec.Output == Source && spec.inputsMax() > 0:
+			problems = append(problems, spec.Op+": a task whose Output is Source has no inputs: for rows made of others there is Expand")
 		case spec.Output == 0:
 			problems = append(problems, spec.Op+": Output is missing")
 		case spec.Place > OnLoop:

@@ -40,6 +40,8 @@ func TestCatalogRefusesFaultySpecs(t *testing.T) {
 	body := func(*Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }
 	_, err := NewCatalog(
 		Spec{Op: "noNamespace", Run: body, Output: Source},
+		Spec{Op: "w::a b", Run: body, Output: Source},
+		Spec{Op: "a::fed", Run: body, Output: Source, Inputs: 1},
 		Spec{Op: "a::noBody", Output: Source},
 		Spec{Op: "a::inputs", Run: body, Output: Subset, Inputs: 2, InputsMax: 1},
 		Spec{Op: "a::many", Run: body, Output: Append, InputsMax: InputsLimit + 1},
@@ -57,7 +59,7 @@ func TestCatalogRefusesFaultySpecs(t *testing.T) {
 		Spec{Op: "b::twice", Run: body, Output: Source},
 	)
 	require.Error(t, err)
-	for _, want := range []string{"noNamespace", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", "a::io: Cost", "a::place: Place", `"twice" is taken`,
+	for _, want := range []string{"noNamespace", `"w::a b": an op is named`, "a::fed: a task whose Output is Source has no inputs", "a::noBody: Run", "a::inputs: Inputs", "a::shape: Output", "a::io: Cost", "a::place: Place", `"twice" is taken`,
 		"a::many: Inputs", "a::with: parameter with", "parameter enum: an Enum", "parameter items: MinItems", "parameter untyped: Type",
 		"parameter empty: an Object has", "parameter outer.inner: an Object holds", "parameter long: MinItems", "parameter keys: a List of keys"} {
 		assert.Contains(t, err.Error(), want)

@@ -104,15 +104,17 @@ func (r *stoppableRunes) ReadRune() (rune, int, error) {
 }
 
 // matcher returns the pattern compiled, for one request. The error wraps
-// ErrBadPattern or is ErrNullPattern.
+// ErrBadPattern or ErrNullPattern, in a *ParamError if a parameter has the pattern.
 func (p *pattern) matcher(params *Params) (*matcher, error) {
 	m := p.literal
 	if m == nil {
 		text, ok := params.String(p.param)
 		if !ok {
-			return nil, ErrNullPattern
+			return nil, &ParamError{p.param, ErrNullPattern}
 		}
-		m = p.compiled(text)
+		if m = p.compiled(text); m.err != nil {
+			return nil, &ParamError{p.param, m.err}
+		}
 	}
 	return m, m.err
 }

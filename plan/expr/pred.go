@@ -29,6 +29,18 @@ type EvalError struct {
 	Err  error  // of a predicate: wraps ErrListOperand, ErrNullPattern or ErrBadPattern
 }
 
+// ParamError says that a request's value of a parameter is at fault. Immutable; any goroutine.
+type ParamError struct {
+	Param registry.ParamID
+	Err   error // wraps ErrNullPattern or ErrBadPattern
+}
+
+// Error implements error. It does not name the parameter.
+func (e *ParamError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ParamError) Unwrap() error { return e.Err }
+
 // Error implements error: one line.
 func (e *EvalError) Error() string {
 	if e.Path == "" {

@@ -227,10 +227,10 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 	w.deadline, w.cancel = deadline, &n.cancel
 	if deadline != 0 {
 		now := e.clock.Now()
-		if err := s.CheckNodeStart(deadline, now); err != nil {
+		if err := s.CheckNodeStart(n.node, deadline, now); err != nil {
 			return fails(err)
 		}
-		defer time.AfterFunc(deadline.Sub(now), func() { n.cancel.Cancel(e.late(n, deadline)) }).Stop()
+		defer time.AfterFunc(deadline.Sub(now), func() { n.cancel.Cancel(e.late(s, n, deadline)) }).Stop()
 	}
 	if e.stopped.Err() != nil {
 		return fails(scheduler.ErrShuttingDown)
@@ -250,10 +250,8 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 		Caller: exec.Context, Deadline: deadline, Clock: e.clock,
 	}
 	out, err := task.Invoke(task.SpecOf(n.node), &c)
-	if deadline != 0 {
-		if deadline.Passed(e.clock.Now()) {
-			return fails(e.late(n, deadline))
-		}
+	if deadline != 0 && deadline.Passed(e.clock.Now()) {
+		return fails(e.late(s, n, deadline))
 	}
 	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) ||
 		(errors.Is(err, task.ErrCancelled) || errors.Is(err, remote.ErrGivenUp)) && e.stopped.Err() != nil {
@@ -263,10 +261,8 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 }
 
 // late returns the error of a node whose deadline has passed.
-func (e *engine) late(n *nodeRun, deadline clock.Time) error {
-	return &scheduler.TimeoutError{
-		Kind: scheduler.ErrNodeTimeout, Elapsed: e.clock.Now().Sub(n.start), Limit: deadline.Sub(n.start),
-	}
+func (e *engine) late(s *scheduler.State, n *nodeRun, deadline clock.Time) error {
+	return s.NodeLate(scheduler.ErrNodeTimeout, n.node, n.start, deadline, e.clock.Now())
 }
 
 // settle settles a node that has ended.
