@@ -83,7 +83,7 @@ func (c *compiler) compile() (*Graph, *Error) {
 	if bad := c.onErrors(); bad != nil {
 		return nil, bad
 	}
-	c.sources()
+	c.begin()
 	if bad := c.acyclic(); bad != nil {
 		return nil, bad
 	}
@@ -205,10 +205,27 @@ func (c *compiler) link() {
 	}
 }
 
-// sources lists the nodes that are ready when a request begins.
-func (c *compiler) sources() {
+// begin notes what the state machine of a run starts from: the nodes that are ready, what each waits for, and who
+// needs its result.
+func (c *compiler) begin() {
+	c.graph.Due = len(c.graph.Nodes)
 	for _, n := range c.graph.Nodes {
-		if n.Deps == 0 && !n.OnDemand {
+		n.Waits = n.Deps
+		n.Readers += len(n.Succs)
+		if n.IsOutput {
+			n.Readers++
+		}
+		if n.OnDemand {
+			n.Waits++
+			c.graph.Due--
+		}
+		if n.Lenient() {
+			n.Holds = slices.Concat(n.Inputs, n.Refs)
+		}
+		for _, i := range n.Holds {
+			c.graph.Nodes[i].Readers++
+		}
+		if n.Waits == 0 {
 			c.graph.Sources = append(c.graph.Sources, n.Index)
 		}
 	}

@@ -15,6 +15,7 @@ type Graph struct {
 	Nodes   []*Node // in the plan's order; position i has Index i
 	Outputs []int   // indices of nodes, in order; may repeat
 	Sources []int   // nodes without dependencies, in the plan's order; not those on demand
+	Due     int     // nodes that have to settle: all but those on demand
 	Lenient bool    // some node is lenient: see Node.Lenient
 
 	Registry *registry.Registry // for which it is compiled
@@ -53,6 +54,11 @@ type Node struct {
 	StandsFor *Node   // the node whose fallback this one is; nil if there is none
 	Optional  bool    // optional: the plan waits for the node only while a required one runs
 	OnDemand  bool    // whether the node runs only if a fallback needs it
+
+	// The state machine of a run starts from these, which follow from the fields above.
+	Waits   int   // completions that the node waits for: Deps, and the demand for a node on demand
+	Readers int   // reads of its result: one for each edge, for an output, and for each node that holds it
+	Holds   []int // nodes whose results it holds until it settles: of a lenient node, those that its substitute is made from
 
 	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9", and
 	// ExprSpan the place of its expression or predicate. Empty if the artifact has none.

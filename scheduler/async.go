@@ -66,9 +66,9 @@ type Async struct {
 	lettingIn bool   // letIn is deferred
 	letInFn   func() // the method letIn, bound once
 
-	runs   bag[*run]     // requests in flight
-	active bag[*nodeRun] // nodes whose body has not ended, orphans among them
-	counts Counts
+	runs    bag[*run]     // requests in flight
+	orphans bag[*nodeRun] // settled nodes whose body has not ended
+	counts  Counts        // without Orphans
 
 	watchdog *watchdog // nil: nobody looks whether the loop is stuck
 	closing  bool
@@ -217,16 +217,12 @@ func (e *Async) armGrace(grace time.Duration) {
 }
 
 // giveUp fails the requests that wait and those in flight. No request ends before all nodes have settled: the end of
-// the last request ends orphans, which changes the list of active nodes.
+// the last request ends orphans.
 func (e *Async) giveUp() {
 	e.dropWaiting()
 	for _, r := range e.runs.items {
 		r.state.Abort(-1, ErrShuttingDown)
-	}
-	for _, n := range e.active.items {
-		if !n.settled {
-			n.orphan(ErrShuttingDown)
-		}
+		r.giveUp(ErrShuttingDown)
 	}
 	for _, r := range slices.Clone(e.runs.items) {
 		r.pump()
@@ -250,7 +246,7 @@ func (e *Async) checkDrained() {
 			c.Close()
 		}
 	}
-	if e.active.len() > 0 {
+	if e.orphans.len() > 0 {
 		return // CPU work, or a wait whose end is on its way: each checks again at its end
 	}
 	for _, n := range e.freeNodes.items {

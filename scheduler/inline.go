@@ -57,7 +57,7 @@ func (r *run) runKept() bool {
 		return false
 	}
 	now := r.now()
-	if !r.state.MayStart(now) {
+	if !r.req.MayStart(&r.state, now) {
 		r.skipKept()
 		return false
 	}
@@ -84,9 +84,9 @@ func (r *run) runInline(node int, start clock.Time) {
 		c := &e.inliner.ctx
 		out, end, err := r.invokeInline(node, start)
 		if err != nil {
-			how, rows := r.state.Fail(node, err, end)
+			instead, rows := r.req.Fail(&r.state, node, err, end)
 			if r.recorder != nil {
-				r.recordInline(node, parent, depth, start, end, trace.Outcome{Err: err, StandIn: how, Rows: rows})
+				r.recordInline(node, parent, depth, start, end, trace.Outcome{Err: err, Instead: instead, Rows: rows})
 			}
 			e.inliner.reset()
 			return
@@ -97,15 +97,13 @@ func (r *run) runInline(node int, start clock.Time) {
 			r.recordInline(node, parent, depth, start, end, trace.Outcome{Rows: out.N, Dropped: lack.Dropped, Lack: lack.Err})
 		}
 		e.inliner.reset()
-		if e.placement.NoChaining || depth == e.placement.InlineDepthMax {
-			r.state.Tell(end)
+		r.state.Tell(end)
+		next, ok := r.state.Follower(node)
+		if !ok || !r.policy.chains || depth == e.placement.InlineDepthMax || !r.req.MayStart(&r.state, end) {
 			r.state.Succeed(node, out)
 			return
 		}
-		next, ok := r.state.Continue(node, out, end)
-		if !ok {
-			return
-		}
+		r.state.Continue(node, out)
 		if there := r.place(next); there != inline {
 			r.start(next, there)
 			return

@@ -9,36 +9,14 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
-	"github.com/rankd/rankd/trace"
 )
 
-// State goes on without a lenient node that fails. Its readers then see its stand-in. A plan without lenient nodes
-// passes by here.
+// State goes on without a lenient node that fails. Its readers then see its substitute. What that takes is in the graph:
+// a lenient node holds its inputs until it settles (Node.Holds), and a node on demand waits for the demand, too.
 //
 //	onDemand ── a fallback needs it ─▶ waiting
-//	running ── Fail, caught ─▶ failed ─┬─ the stand-in is there ─────────────────────▶ dependents are readied
+//	running ── Fail, caught ─▶ failed ─┬─ the substitute is there ───────────────────▶ dependents are readied
 //	                                   └─ its fallback is needed, runs and succeeds ─▶ dependents are readied
-
-// beginLenient prepares the nodes of a plan with lenient ones. A lenient node holds its inputs until it settles,
-// since its stand-in is made from them. Nodes on demand wait for being needed, besides for their inputs.
-func (s *State) beginLenient() {
-	s.lenient = true
-	for i, n := range s.graph.Nodes {
-		if n.OnDemand {
-			s.nodes[i].status = onDemand
-			s.nodes[i].waits++
-			s.due--
-		}
-		if n.Lenient() {
-			for _, in := range n.Inputs {
-				s.nodes[in].readers++
-			}
-			for _, in := range n.Refs {
-				s.nodes[in].readers++
-			}
-		}
-	}
-}
 
 // countOptional counts a node that begins (1) or ends (-1) to run, if it is optional.
 func (s *State) countOptional(node, by int) {
@@ -54,16 +32,10 @@ func (s *State) standFor(node int, result rowset.RowSet) {
 	}
 }
 
-// letGo drops what a lenient node holds.
+// letGo drops what a node holds.
 func (s *State) letGo(n *plan.Node) {
-	if !n.Lenient() {
-		return
-	}
-	for _, in := range n.Inputs {
-		s.read(in)
-	}
-	for _, in := range n.Refs {
-		s.read(in)
+	for _, i := range n.Holds {
+		s.read(i)
 	}
 }
 
@@ -84,17 +56,17 @@ func (s *State) OnlyOptional() bool {
 // catches reports whether the plan goes on without a node that has failed. Past the deadline of the request, or
 // when nobody waits for it, nothing does.
 func (s *State) catches(node int, err error, now clock.Time) bool {
-	return s.lenient && s.err == nil && s.graph.Nodes[node].Lenient() && !s.requires(node) &&
+	return s.err == nil && s.graph.Nodes[node].Lenient() && !s.requires(node) &&
 		!s.deadline.Passed(now) && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, task.ErrGoexit)
 }
 
-// standIn finds what stands in for the result of a failed node, or has its fallback make it.
-func (s *State) standIn(node int, err error) (how trace.StandIn, rows int) {
+// substitute finds what the readers of a failed node see instead of its result, or has its fallback make it.
+func (s *State) substitute(node int, err error) (instead plan.OnError, rows int) {
 	n := s.graph.Nodes[node]
 	if n.OnError == plan.OnErrorFallback {
 		s.lacks = append(s.lacks, nodeLack{node, NodeFallback, task.Lack{Err: err}})
 		s.demand(n.Fallback.Index)
-		return trace.FallbackStandIn, 0
+		return plan.OnErrorFallback, 0
 	}
 	status := NodeFailed
 	if errors.Is(err, ErrGivenUp) {
@@ -104,13 +76,13 @@ func (s *State) standIn(node int, err error) (how trace.StandIn, rows int) {
 	if n.OnError == plan.OnErrorSkip {
 		input := s.nodes[n.Inputs[0]].result
 		s.stand(node, input)
-		return trace.SkipStandIn, input.N
+		return plan.OnErrorSkip, input.N
 	}
 	s.stand(node, task.Nothing(n, s.graph.Registry, s.results(n.Inputs), s.results(n.Refs)))
-	return trace.EmptyStandIn, 0
+	return plan.OnErrorEmpty, 0
 }
 
-// stand gives the readers of a failed node what stands in for its result.
+// stand gives the readers of a failed node its substitute.
 func (s *State) stand(node int, value rowset.RowSet) {
 	n := s.graph.Nodes[node]
 	s.Note(node, s.results(n.Inputs), s.results(n.Refs), value)
@@ -200,7 +172,7 @@ type Completeness struct {
 // completeness returns what the lenient nodes that ran, and others that lack something, have contributed to the
 // answer, in the plan's order. It is nil for a plan without lenient nodes that lacks nothing.
 func (s *State) completeness() []Completeness {
-	if !s.lenient && len(s.lacks) == 0 {
+	if !s.graph.Lenient && len(s.lacks) == 0 {
 		return nil
 	}
 	lacks := s.lacks

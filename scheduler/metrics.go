@@ -87,7 +87,11 @@ func (e *Async) readMetrics(lag time.Duration) Metrics {
 			m.Remote[i] = c.Stats()
 		}
 	}
-	m.Counts, m.Live, m.Bodies, m.Admission = e.counts, e.runs.len(), e.active.len(), e.admission.Stats()
+	m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
+	m.Counts.Orphans, m.Bodies = e.orphans.len(), e.orphans.len()
+	for _, r := range e.runs.items {
+		m.Bodies += r.active.len()
+	}
 	m.Placement, m.Plans = e.placementMetrics()
 	m.Ops = e.opMetrics()
 	return m

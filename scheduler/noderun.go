@@ -43,7 +43,7 @@ type nodeRun struct {
 	profile *profile // of its plan
 	rows    int      // that it reads and makes, as the cost model counts them
 	body    body     // nil before it starts
-	index   int      // in engine.active
+	index   int      // in run.active, or in engine.orphans
 
 	ctx     task.Ctx
 	params  expr.Params // a copy: an answered request is its caller's again
@@ -77,7 +77,6 @@ func (n *nodeRun) bagIndex() *int { return &n.index }
 // free ends the use of a settled nodeRun whose body has ended.
 func (n *nodeRun) free() {
 	e := n.engine
-	e.active.remove(n)
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
 	n.ctx.Node, n.ctx.Waiter, n.ctx.Required, n.ctx.Caller = nil, nil, nil, nil
@@ -199,9 +198,9 @@ func (n *nodeRun) outcome() error {
 	if n.ended == 0 {
 		n.ended = n.engine.loop.Clock().Now()
 	}
-	// In the mode OffloadAll the timer decides, unless the client's timer for the call was ahead of
-	// it for the same instant, or the body's context was.
-	if n.deadline.Passed(n.ended) && (n.run.mode != OffloadAll || errors.Is(n.err, resp.ErrTimeout) || errors.Is(n.err, remote.ErrTimeout) ||
+	// If the timer decides, the client's timer for the call may have been ahead of it for the same instant, or the body's
+	// context was.
+	if n.deadline.Passed(n.ended) && (n.run.policy.strict || errors.Is(n.err, resp.ErrTimeout) || errors.Is(n.err, remote.ErrTimeout) ||
 		stoppedEarly(n.err) || errors.Is(n.err, context.DeadlineExceeded)) {
 		n.countLate(n.err)
 		return n.timedOut(n.ended)
@@ -260,7 +259,7 @@ func (n *nodeRun) timedOut(then clock.Time) error {
 func (n *nodeRun) orphan(err error) *run {
 	r := n.settle(err)
 	r.orphaned = true
-	n.engine.counts.Orphans++
+	n.engine.orphans.add(n)
 	n.cancel.Cancel(err)
 	n.body.cancel()
 	return r
@@ -272,9 +271,9 @@ func (n *nodeRun) settle(err error) *run {
 	r := n.leave()
 	r.state.Tell(n.engine.loop.Now())
 	if err != nil { // A worker may have the result.
-		how, rows := r.state.Fail(n.node.Index, err, n.engine.loop.Clock().Now())
+		instead, rows := r.req.Fail(&r.state, n.node.Index, err, n.engine.loop.Clock().Now())
 		if r.recorder != nil {
-			n.recordEnd(r.recorder, trace.Outcome{Err: err, StandIn: how, Rows: rows})
+			n.recordEnd(r.recorder, trace.Outcome{Err: err, Instead: instead, Rows: rows})
 		}
 		return r
 	}
@@ -291,6 +290,7 @@ func (n *nodeRun) settle(err error) *run {
 func (n *nodeRun) leave() *run {
 	r := n.run
 	n.settled, n.run = true, nil
+	r.active.remove(n)
 	if n.expiry != nil {
 		n.expiry.Stop()
 	}
@@ -300,7 +300,7 @@ func (n *nodeRun) leave() *run {
 // orphanEnded counts how the body of an orphan ended, and frees the orphan.
 func (n *nodeRun) orphanEnded() {
 	e := n.engine
-	e.counts.Orphans--
+	e.orphans.remove(n)
 	n.countLate(n.err)
 	n.free()
 	e.checkDrained()

@@ -140,7 +140,7 @@ func TestABodyThatTriesAgainDoesNotHoldUpClose(t *testing.T) {
 			w.Settle()
 			if c.asleep {
 				w.Advance(ms(5))
-				require.True(t, w.active.items[0].body.(*loopBody).timer.Active(), "the call has failed and the body sleeps")
+				require.True(t, w.nodes()[0].body.(*loopBody).timer.Active(), "the call has failed and the body sleeps")
 			}
 			w.close(0)
 			assert.ErrorIs(t, p.Err, ErrShuttingDown)
@@ -172,10 +172,10 @@ func TestTheDrainIsALoop(t *testing.T) {
 				w.start(w.within(g, 0))
 			}
 			w.Settle()
-			require.Equal(t, n, w.active.len())
+			require.Len(t, w.nodes(), n)
 			w.Advance(timeout)
 			if timeout > 0 {
-				assert.Zero(t, w.active.len(), "an orphan is left to the drain")
+				assert.Empty(t, w.nodes(), "an orphan is left to the drain")
 			}
 			before := new(runtime.MemStats)
 			runtime.ReadMemStats(before)
@@ -222,7 +222,7 @@ func TestANodeIsLateWhicheverTimerFires(t *testing.T) {
 			assert.Equal(t, TimeoutError{Kind: ErrNodeTimeout, Elapsed: ms(10), Limit: ms(10)},
 				*requireTimeout(t, p.Err, ErrNodeTimeout))
 			assert.Equal(t, uint64(1), w.counts.NodeTimeouts)
-			assert.Zero(t, w.counts.Orphans)
+			assert.Zero(t, w.orphans.len())
 		})
 	}
 }

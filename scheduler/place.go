@@ -34,9 +34,9 @@ func place(spec *task.Spec, node *plan.Node) where {
 func (r *run) place(index int) where {
 	n := &r.profile.nodes[index]
 	switch {
-	case r.mode == OffloadAll || r.engine.placement.NoInline || !n.mayInline:
+	case !r.policy.inline || !n.mayInline:
 		return n.there
-	case r.mode == InlineAll || r.isCheap(index):
+	case r.policy.always || r.isCheap(index):
 		return inline
 	default:
 		return onPool
@@ -57,7 +57,7 @@ func (r *run) isCheap(index int) bool {
 		if sum += took; sum >= e.placement.InlineThreshold {
 			return false
 		}
-		if n.next < 0 || e.placement.NoChaining {
+		if n.next < 0 || !r.policy.chains {
 			return true
 		}
 	}

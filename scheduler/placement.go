@@ -39,6 +39,33 @@ func ParseMode(name string) (Mode, error) {
 	return 0, fmt.Errorf("must be adaptive, offload_all or inline_all, not %s", excerpt.Quote(name))
 }
 
+// TopK reports whether a sort that a take follows selects the first rows. Otherwise it sorts in full.
+func (m Mode) TopK() bool { return m != OffloadAll }
+
+// A policy is what a mode means for a run, under the engine's settings. Modes differ here, and nowhere else. Immutable;
+// any goroutine.
+type policy struct {
+	mode   Mode
+	inline bool // nodes may run inline
+	always bool // those run inline that may, whatever they cost
+	chains bool // a node goes straight on to its single successor, on the loop or as part of one job
+	topK   bool // a sort that a take follows selects the first rows
+	// strict: a body that ends after its deadline has failed, though the timer has not fired yet. Otherwise the timer
+	// decides, as in the original engine.
+	strict bool
+	// skips: a job that finds its request failed does not run. Otherwise it does, as in the original engine.
+	skips bool
+}
+
+// policy returns what a mode means.
+func (p *Placement) policy(m Mode) policy {
+	today := m != OffloadAll
+	return policy{
+		mode: m, inline: today && !p.NoInline, always: m == InlineAll, chains: today && !p.NoChaining,
+		topK: m.TopK(), strict: today, skips: today,
+	}
+}
+
 // Placement configures where computing nodes run. The zero value means the defaults. Immutable
 // once an engine has it; any goroutine.
 type Placement struct {

@@ -60,12 +60,13 @@ func (b *poolBody) start(n *nodeRun) error {
 	b.ended = 0
 	b.position.Store(notBegun)
 	b.worked.Store(false)
+	b.context, b.notes = r.req.Context, r.state.notes
+	if r.policy.skips {
+		b.failed = r.failed
+	}
 	length := 1
-	if r.mode != OffloadAll {
-		b.failed, b.context, b.notes = r.failed, r.req.Context, r.state.notes
-		if n.chained {
-			length = int(n.profile.nodes[b.index].length)
-		}
+	if n.chained {
+		length = int(n.profile.nodes[b.index].length)
 	}
 	if cap(b.steps) < length {
 		b.steps = make([]chainStep, length)

@@ -28,7 +28,7 @@ type profile struct {
 // nodeProfile is what the plan and its tasks say of one node, and what the node has cost so far.
 type nodeProfile struct {
 	spec      *task.Spec
-	there     where // in the mode OffloadAll
+	there     where // if it does not run inline
 	mayInline bool  // the author and the plan permit it
 	makes     int   // rows besides those of its inputs: Spec.Cost
 	limit     int   // task.Limit
@@ -112,7 +112,7 @@ func newProfile(g *plan.Graph) *profile {
 // limitOf returns the Ctx.Limit of a node of r, and counts a node that has one.
 func (r *run) limitOf(node int) int {
 	limit := r.state.notes.limit(r.profile.nodes[node].limit)
-	if limit == 0 || r.mode == OffloadAll {
+	if limit == 0 || !r.policy.topK {
 		return 0
 	}
 	r.profile.counts.TopK++

@@ -18,7 +18,7 @@ func (r *run) record(arrived clock.Time) {
 	if r.recorder = e.freeRecorders.take(); r.recorder == nil {
 		r.recorder = trace.NewRecorder(e.loop.Clock(), e.events)
 	}
-	r.recorder.Begin(r.req.Record, r.req.Graph, trace.Reactor, r.mode.String(), arrived)
+	r.recorder.Begin(r.req.Record, r.req.Graph, trace.Reactor, r.policy.mode.String(), arrived)
 	r.recorder.LetIn(r.delay)
 }
 

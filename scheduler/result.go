@@ -88,7 +88,7 @@ func newResult(outputs int) *Result {
 
 // remarks returns what there is to say of the nodes. Of a request that has failed that is its completeness alone.
 func (s *State) remarks() *remarks {
-	if s.notes == nil && !s.lenient && len(s.lacks) == 0 {
+	if s.notes == nil && !s.graph.Lenient && len(s.lacks) == 0 {
 		return nil
 	}
 	var deltas []rowset.SchemaDelta

@@ -18,8 +18,9 @@ type run struct {
 	done    func(*Result)
 	delay   time.Duration // until it was let in
 	state   State
-	mode    Mode
-	profile *profile // of its plan
+	policy  policy
+	profile *profile      // of its plan
+	active  bag[*nodeRun] // its nodes in flight, but for those that run inline
 	kept    keptNodes
 	asker   resp.Asker // its calls to Redis take turns with other requests'
 	index   int        // in engine.runs
@@ -43,9 +44,11 @@ func (r *run) bagIndex() *int { return &r.index }
 func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, done func(*Result)) {
 	r := e.newRun()
 	r.req, r.done, r.delay = req, done, delay
-	if r.mode = e.placement.Mode; req.Mode != nil {
-		r.mode = *req.Mode
+	mode := e.placement.Mode
+	if req.Mode != nil {
+		mode = *req.Mode
 	}
+	r.policy = e.placement.policy(mode)
 	r.profile = e.profileOf(req.Graph)
 	r.profile.live++
 	r.state.Begin(req, arrived)
@@ -107,7 +110,7 @@ func (r *run) pump() {
 // startReady hands out all nodes that are ready. It keeps those that will run inline.
 func (r *run) startReady() {
 	now := r.engine.loop.Now
-	for node, ok := r.state.Next(now()); ok; node, ok = r.state.Next(now()) {
+	for node, ok := r.req.Next(&r.state, now()); ok; node, ok = r.req.Next(&r.state, now()) {
 		if there := r.place(node); there != inline {
 			r.start(node, there)
 		} else {
@@ -122,7 +125,7 @@ func (r *run) start(node int, there where) {
 	n := e.newNodeRun()
 	n.run, n.node = r, r.req.Graph.Nodes[node]
 	n.profile = r.profile
-	n.chained = there == onPool && r.mode != OffloadAll && !e.placement.NoChaining && r.profile.nodes[node].length > 1
+	n.chained = there == onPool && r.policy.chains && r.profile.nodes[node].length > 1
 	n.spec = r.profile.nodes[node].spec
 	n.params = r.req.Params
 	n.ready, n.begun = r.readyAt(node), r.state.now
@@ -134,7 +137,7 @@ func (r *run) start(node int, there where) {
 	n.ctx.Node, n.ctx.UserID, n.ctx.RequestID, n.ctx.Rows = n.node, r.req.UserID, r.req.RequestID, r.rows
 	n.ctx.Limit, n.ctx.Memory, n.ctx.Required, n.ctx.Caller = r.limitOf(node), r.memory, r.req.Required, r.req.Context
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
-	e.active.add(n)
+	r.active.add(n)
 	if err := n.start(there); err != nil {
 		n.end(err)
 	}
@@ -151,14 +154,17 @@ func (r *run) giveUpOptional() bool {
 	if !r.state.OnlyOptional() || !r.kept.empty() {
 		return false
 	}
-	r.state.MayStart(r.now()) // Past the deadline of the request that is the error.
-	for _, n := range r.engine.active.items {
-		if n.run == r {
-			r.engine.counts.GivenUp++
-			n.orphan(ErrGivenUp)
-		}
-	}
+	r.req.MayStart(&r.state, r.now()) // Past the deadline of the request that is the error.
+	r.engine.counts.GivenUp += uint64(r.active.len())
+	r.giveUp(ErrGivenUp)
 	return true
+}
+
+// giveUp settles all nodes that run, without their bodies. The caller pumps the run.
+func (r *run) giveUp(err error) {
+	for r.active.len() > 0 {
+		r.active.items[0].orphan(err)
+	}
 }
 
 // noteLack notes what the result of a node lacks, as its body says, and returns it.

@@ -215,30 +215,24 @@ func (w *simWorld) checkSettled() {
 		return
 	}
 	e, now := w.engine, w.sim.Now()
-	active := map[*run]int{}
-	for _, n := range e.active.items {
-		if !n.settled {
-			active[n.run]++
-		}
-	}
 	for _, r := range e.runs.items {
 		w.check(!r.req.Deadline.Passed(now), "request %d is unanswered past its deadline", r.req.UserID)
-		w.checkState(r, active[r])
+		w.checkState(r, r.active.len())
 	}
+	nodes := e.nodes()
 	w.checkAdmission()
 	if w.graceEnd.Passed(now) {
 		w.check(!e.pending(), "%d requests are unanswered past the grace", e.runs.len()+e.admission.Queued())
 	}
-	w.check(!e.closing || e.pending() || e.active.len() > 0 || w.drained(), "nothing is left and Close does not end")
+	w.check(!e.closing || e.pending() || len(nodes) > 0 || w.drained(), "nothing is left and Close does not end")
 	if w.drained() {
-		w.check(!e.pending() && e.active.len() == 0 && w.bodies == 0,
-			"drained with %d requests, %d nodes and %d bodies", e.runs.len(), e.active.len(), w.bodies)
+		w.check(!e.pending() && len(nodes) == 0 && w.bodies == 0,
+			"drained with %d requests, %d nodes and %d bodies", e.runs.len(), len(nodes), w.bodies)
 	}
-	orphans := 0
-	for _, n := range e.active.items {
+	for i, n := range nodes {
 		_, onLoop := n.body.(*loopBody)
+		w.check(n.settled == (i >= len(nodes)-e.orphans.len()), "node %s is settled: %v, among the wrong ones", n.node.ID, n.settled)
 		if n.settled {
-			orphans++
 			w.check(n.run == nil, "an orphan of node %s belongs to a request", n.node.ID)
 			w.check(!onLoop, "an orphan of node %s waits on the loop", n.node.ID)
 		} else if n.deadline.Passed(now) {
@@ -252,8 +246,7 @@ func (w *simWorld) checkSettled() {
 				n.node.ID, s.given.user, limit)
 		}
 	}
-	w.check(orphans == e.counts.Orphans, "%d orphans, counted %d", orphans, e.counts.Orphans)
-	w.check(w.bodies <= e.active.len(), "%d bodies run, %d nodes are active", w.bodies, e.active.len())
+	w.check(w.bodies <= len(nodes), "%d bodies run, %d nodes are active", w.bodies, len(nodes))
 	for i, c := range w.clients {
 		err := c.(*resp.Client).CheckInvariants()
 		w.check(err == nil, "client %d: %v", i, err)
@@ -303,8 +296,8 @@ func (w *simWorld) checkQuiet() {
 	}
 	e := w.engine
 	w.check(e.runs.len() == 0, "%d requests are in flight after the last answer", e.runs.len())
-	w.check(e.active.len() == 0 && w.bodies == 0, "%d nodes are active, %d bodies run after all has ended",
-		e.active.len(), w.bodies)
+	w.check(len(e.nodes()) == 0 && w.bodies == 0, "%d nodes are active, %d bodies run after all has ended",
+		len(e.nodes()), w.bodies)
 	w.check(e.counts.LateCompletions+e.counts.Cancelled <= e.counts.NodeTimeouts+e.counts.GivenUp || w.closing,
 		"%d late and %d cancelled bodies of %d timed out and %d given up", e.counts.LateCompletions, e.counts.Cancelled, e.counts.NodeTimeouts, e.counts.GivenUp)
 	w.check(e.counts.LateCompletions >= w.late && e.counts.Cancelled >= w.stopped,
@@ -368,7 +361,7 @@ func (w *simWorld) checkFree() {
 // checkClosed checks an engine that was closed and is drained.
 func (w *simWorld) checkClosed() {
 	w.check(w.drained(), "the engine was closed and is not drained: %d requests, %d nodes", w.engine.runs.len(),
-		w.engine.active.len())
+		len(w.engine.nodes()))
 	w.checkQuiet()
 	w.check(w.net.Open() == 0, "%d connections are open after Close", w.net.Open())
 	w.sim.Unhold()

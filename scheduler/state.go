@@ -1,13 +1,11 @@
 package scheduler
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/trace"
 )
 
 // nodeStatus is the state of a node. Each transition has one function below.
@@ -40,9 +38,8 @@ const (
 type State struct {
 	graph    *plan.Graph
 	arrived  clock.Time
-	deadline clock.Time      // of the request; zero: none
-	context  context.Context // Execution.Context; may be nil
-	notes    *notes          // what the request wants to know of its nodes; nil: nothing
+	deadline clock.Time // of the request; zero: none
+	notes    *notes     // what the request wants to know of its nodes; nil: nothing
 	nodes    []nodeState
 	now      clock.Time // the last instant that s was told of: see Tell
 
@@ -57,16 +54,14 @@ type State struct {
 	err      error // the first error; never changes once set
 
 	required []int      // Execution.Required
-	lenient  bool       // the plan has lenient nodes; otherwise the rest is idle
 	optional int        // optional nodes among those that run
 	lacks    []nodeLack // what is missing in the answer so far
 }
 
 type nodeState struct {
 	status nodeStatus
-	waits  int32 // deps_remaining: dependencies not done, one per edge
-	// readers counts edges to dependents that have not gathered the result yet, to lenient ones that have not settled,
-	// and one for an output.
+	waits  int32 // deps_remaining: dependencies not done, one per edge, and the demand for a node on demand
+	// readers is the number of reads of the result that are still to come: see plan.Node.Readers.
 	readers int32
 	ready   clock.Time // when it became ready; the arrival of the request for the first nodes
 	result  rowset.RowSet
@@ -75,7 +70,7 @@ type nodeState struct {
 // Begin prepares s for a request that arrived at that time, reusing its memory.
 func (s *State) Begin(e *Execution, arrived clock.Time) {
 	s.Reset(e.Graph, arrived, e.Deadline)
-	s.context, s.required = e.Context, e.Required
+	s.required = e.Required
 	s.notes = notesFor(e)
 }
 
@@ -87,16 +82,12 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], now: arrived, readyQueue: s.readyQueue[:0], due: n}
+	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], now: arrived, readyQueue: s.readyQueue[:0], due: g.Due}
 	for i, node := range g.Nodes {
-		readers := len(node.Succs)
-		if node.IsOutput {
-			readers++
+		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
+		if node.OnDemand {
+			s.nodes[i].status = onDemand
 		}
-		s.nodes[i] = nodeState{waits: int32(node.Deps), readers: int32(readers)}
-	}
-	if g.Lenient {
-		s.beginLenient()
 	}
 	for _, i := range g.Sources {
 		s.markReady(i)
@@ -112,36 +103,34 @@ func (s *State) ReadyAt(node int) clock.Time { return s.nodes[node].ready }
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.context, s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil, nil, nil
+	s.graph, s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil, nil
 }
 
+// Expire ends the request if nobody waits for its result any more, as gone says, or if its deadline has passed. An engine
+// tells it so before it starts a node.
+func (s *State) Expire(now clock.Time, gone error) {
+	s.Tell(now)
+	switch {
+	case gone != nil:
+		s.Abort(-1, gone)
+	case s.deadline.Passed(now):
+		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
+	}
+}
+
+// Ready reports whether some node is ready.
+func (s *State) Ready() bool { return s.head < len(s.readyQueue) }
+
 // Next hands out the next node to start and counts it as in flight. It returns false if none is
-// ready or the request has failed. Next checks the deadline before it hands out a node: past it
-// nothing starts, and the request fails.
-func (s *State) Next(now clock.Time) (node int, ok bool) {
-	if s.head == len(s.readyQueue) || !s.MayStart(now) {
+// ready or the request has failed.
+func (s *State) Next() (node int, ok bool) {
+	if s.err != nil || s.head == len(s.readyQueue) {
 		return 0, false
 	}
 	node = int(s.readyQueue[s.head])
 	s.head++
 	s.markRunning(node)
 	return node, true
-}
-
-// MayStart reports whether a node may start now. If nobody waits for the result any more, or the
-// deadline has passed, the request fails. An engine asks it again about a node that it has kept
-// since Next.
-func (s *State) MayStart(now clock.Time) bool {
-	s.Tell(now)
-	if s.err != nil {
-		return false
-	}
-	if err := abandoned(s.context, s.arrived, s.deadline, now); err != nil {
-		s.Abort(-1, err)
-	} else if s.deadline.Passed(now) {
-		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
-	}
-	return s.err == nil
 }
 
 // Rows returns how many active rows a node will read. An engine calls it before Gather.
@@ -185,9 +174,7 @@ func (s *State) Succeed(node int, result rowset.RowSet) {
 	s.markDone(node)
 	s.keep(node, result)
 	s.readyDependents(node)
-	if s.lenient {
-		s.standFor(node, result)
-	}
+	s.standFor(node, result)
 }
 
 // readyDependents readies the dependents that waited only for a node, which has its result now, or a stand-in.
@@ -199,23 +186,25 @@ func (s *State) readyDependents(node int) {
 	}
 }
 
-// Continue is Succeed, and then Next for a dependent that is the only one of the node and waited
-// for it alone: the dependent does not pass through the ready queue. False means that there is no
-// such dependent, or that it may not start.
-func (s *State) Continue(node int, result rowset.RowSet, now clock.Time) (next int, ok bool) {
+// Follower returns the dependent of a running node that waits for it alone, if it has no other dependent.
+func (s *State) Follower(node int) (next int, ok bool) {
 	succs := s.graph.Nodes[node].Succs
-	if len(succs) != 1 || s.nodes[succs[0]].waits != 1 || !s.MayStart(now) {
-		s.Succeed(node, result)
+	if len(succs) != 1 || s.nodes[succs[0]].waits != 1 || s.err != nil {
 		return 0, false
 	}
-	next = succs[0]
+	return succs[0], true
+}
+
+// Continue is Succeed for a node with a Follower, and then Next for that: it does not pass through the ready queue.
+func (s *State) Continue(node int, result rowset.RowSet) (next int) {
+	next = s.graph.Nodes[node].Succs[0]
 	s.markDone(node)
 	s.keep(node, result)
 	s.nodes[next].waits = 0
 	s.nodes[next].ready = s.now
 	s.move(next, waiting, ready)
 	s.markRunning(next)
-	return next, true
+	return next
 }
 
 // Advance settles a node of a chain whose only dependent has begun meanwhile, and returns the
@@ -237,19 +226,17 @@ func (s *State) Skip(node int) {
 	s.leave(node)
 }
 
-// Fail settles a running node with an error, now. If the node is lenient, the plan goes on without it: Fail returns what stands in
-// for its result, and how many rows that has, as far as it is there. Otherwise the request fails; the first error of a request stands.
-func (s *State) Fail(node int, err error, now clock.Time) (how trace.StandIn, rows int) {
+// Fail settles a running node with an error, now. If the plan goes on without the node, Fail returns what its readers see
+// instead, and its row count; the count is 0 while a fallback has yet to run. Otherwise that is plan.OnErrorFail, and the
+// request fails; the first error of a request stands.
+func (s *State) Fail(node int, err error, now clock.Time) (instead plan.OnError, rows int) {
 	s.Tell(now)
 	s.markFailed(node)
-	if gone := abandoned(s.context, s.arrived, s.deadline, now); gone == ErrAbandoned {
-		s.Abort(-1, gone) // The body has seen it, too: its context has ended.
-	}
 	if s.catches(node, err, now) {
-		return s.standIn(node, err)
+		return s.substitute(node, err)
 	}
 	s.Abort(node, err)
-	return trace.NoStandIn, 0
+	return plan.OnErrorFail, 0
 }
 
 // Abort ends the request with an error that no running node reports. node is -1 if the error is
@@ -289,17 +276,13 @@ func (s *State) markReady(node int) {
 func (s *State) markRunning(node int) {
 	s.move(node, ready, running)
 	s.inflight++
-	if s.lenient {
-		s.countOptional(node, 1)
-	}
+	s.countOptional(node, 1)
 }
 
 func (s *State) markDone(node int) {
 	s.move(node, running, done)
 	s.leave(node)
-	if s.lenient {
-		s.letGo(s.graph.Nodes[node])
-	}
+	s.letGo(s.graph.Nodes[node])
 }
 
 func (s *State) markFailed(node int) {
@@ -311,9 +294,7 @@ func (s *State) markFailed(node int) {
 func (s *State) leave(node int) {
 	s.inflight--
 	s.settled++
-	if s.lenient {
-		s.countOptional(node, -1)
-	}
+	s.countOptional(node, -1)
 }
 
 // keep holds the result of a node for those that read it.

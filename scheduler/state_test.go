@@ -46,8 +46,14 @@ func graphOf(t *testing.T, lines ...string) *plan.Graph {
 			n.Inputs = append(n.Inputs, index[d])
 			g.Nodes[index[d]].Succs = append(g.Nodes[index[d]].Succs, n.Index)
 		}
-		if len(deps) == 0 {
+		if n.Waits = len(deps); n.Waits == 0 {
 			g.Sources = append(g.Sources, n.Index)
+		}
+	}
+	g.Due = len(g.Nodes)
+	for _, n := range g.Nodes {
+		if n.Readers = len(n.Succs); n.IsOutput {
+			n.Readers++
 		}
 	}
 	return g
@@ -138,7 +144,7 @@ func runCommands(t *testing.T, w *strings.Builder, g *plan.Graph, commands []str
 		words := strings.Fields(c)
 		switch words[0] {
 		case "next":
-			for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
+			for i, ok := s.Next(); ok; i, ok = s.Next() {
 				in, _ := s.Gather(i, nil, nil)
 				var sizes []int
 				for _, r := range in {
@@ -214,7 +220,7 @@ func TestStateRandomGraphs(t *testing.T) {
 		var failedNode = -1
 		for !s.Finished() {
 			if rng.IntN(2) == 0 || len(inflight) == 0 {
-				if i, ok := s.Next(now); ok {
+				if i, ok := s.Next(); ok {
 					require.Equal(t, -1, failedNode, "seed %d: started after the first error", seed)
 					for _, d := range g.Nodes[i].Inputs {
 						require.Contains(t, settled, d, "seed %d", seed)
@@ -262,7 +268,7 @@ func TestStateRandomGraphs(t *testing.T) {
 func TestStateSettlingTwicePanics(t *testing.T) {
 	var s State
 	s.Reset(graphOf(t, "a:", "b: a", "out: b"), 1, 0)
-	i, ok := s.Next(now)
+	i, ok := s.Next()
 	require.True(t, ok)
 	s.Succeed(i, rowsOf(1))
 	assert.Panics(t, func() { s.Succeed(i, rowsOf(1)) })
@@ -275,7 +281,7 @@ func TestStateResetReusesMemory(t *testing.T) {
 	var in []rowset.RowSet
 	once := func() {
 		s.Reset(g, 1, 0)
-		for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
+		for i, ok := s.Next(); ok; i, ok = s.Next() {
 			in, _ = s.Gather(i, in[:0], nil)
 			s.Succeed(i, rowset.RowSet{})
 		}

@@ -134,7 +134,13 @@ func (a *assembly) node(i int) {
 	default:
 		n.Status = Failed
 	}
-	n.StandIn = standInNames[rec.standIn]
+	n.StandIn = standIns[rec.instead]
+}
+
+// standIns are what the readers of a node see, by what the scheduler says of it.
+var standIns = [...]StandIn{
+	plan.OnErrorFail: NoStandIn, plan.OnErrorEmpty: EmptyStandIn, plan.OnErrorSkip: SkipStandIn,
+	plan.OnErrorPartial: EmptyStandIn, plan.OnErrorFallback: FallbackStandIn,
 }
 
 // inputs returns Node.Inputs.

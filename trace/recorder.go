@@ -37,7 +37,7 @@ type nodeRecord struct {
 	runsOn             bool // the body runs on when the node settles
 	failed             bool // its error is in Recording.errors
 	timedOut, late     bool // as Outcome has them
-	standIn            standInCode
+	instead            plan.OnError
 	queued, start, end clock.Time // queued is zero for a node that was in no queue
 	workedUntil        clock.Time // the end of the body, if the node settled later; zero: the same
 	worker             int32
@@ -65,26 +65,6 @@ func (p Place) code() placeCode {
 		return 5
 	default:
 		panic("trace: no place " + string(p))
-	}
-}
-
-// standInCode is the index of a StandIn in standInNames.
-type standInCode uint8
-
-var standInNames = [...]StandIn{NoStandIn, EmptyStandIn, SkipStandIn, FallbackStandIn}
-
-func (s StandIn) code() standInCode {
-	switch s {
-	case NoStandIn:
-		return 0
-	case EmptyStandIn:
-		return 1
-	case SkipStandIn:
-		return 2
-	case FallbackStandIn:
-		return 3
-	default:
-		panic("trace: no stand-in " + string(s))
 	}
 }
 
@@ -259,13 +239,13 @@ func (r *Recorder) StartAt(node int, now clock.Time) {
 
 // Outcome is how a node settled. Immutable.
 type Outcome struct {
-	Rows     int     // of its result, or of what stands in for it
-	Err      error   // nil: it has a result
-	TimedOut bool    // a deadline settled it
-	Late     bool    // the plan did not wait for it any longer
-	StandIn  StandIn // of a node that failed
-	Lack     error   // why the result lacks something; nil: it does not
-	Dropped  int     // rows that it lacks
+	Rows     int          // of its result, or of what stands in for it
+	Err      error        // nil: it has a result
+	TimedOut bool         // a deadline settled it
+	Late     bool         // the plan did not wait for it any longer
+	Instead  plan.OnError // what the readers of a node that failed see; OnErrorFail: the request fails
+	Lack     error        // why the result lacks something; nil: it does not
+	Dropped  int          // rows that it lacks
 }
 
 // End notes that a node has settled, just now or, if at is not zero, at that instant.
@@ -281,7 +261,7 @@ func (r *Recorder) End(node int, at clock.Time, o Outcome) {
 	n.rowsOut = int32(o.Rows)
 	switch {
 	case o.Err != nil:
-		n.failed, n.timedOut, n.late, n.standIn = true, o.TimedOut, o.Late, o.StandIn.code()
+		n.failed, n.timedOut, n.late, n.instead = true, o.TimedOut, o.Late, o.Instead
 		r.taken.errors = append(r.taken.errors, nodeError{node: node, err: o.Err})
 	case o.Lack != nil:
 		r.taken.errors = append(r.taken.errors, nodeError{node, o.Lack, o.Dropped})

@@ -212,8 +212,8 @@ type nodeRun struct {
 	lack task.Lack // of out
 	err  error
 
-	standIn     trace.StandIn // of a node that has failed
-	standInRows int
+	instead     plan.OnError // what the readers of a failed node see
+	insteadRows int
 }
 
 // runNode runs one node on this goroutine, and fills in how it ended.
@@ -240,7 +240,7 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 	if exec.Mode != nil {
 		mode = *exec.Mode
 	}
-	if mode != scheduler.OffloadAll && !exec.KeepRows {
+	if mode.TopK() && !exec.KeepRows {
 		limit = task.Limit(exec.Graph, n.node)
 	}
 	c := task.Ctx{
@@ -266,9 +266,9 @@ func (e *engine) late(s *scheduler.State, n *nodeRun, deadline clock.Time) error
 }
 
 // settle settles a node that has ended.
-func (e *engine) settle(s *scheduler.State, n *nodeRun) {
+func (e *engine) settle(s *scheduler.State, exec *scheduler.Execution, n *nodeRun) {
 	if n.err != nil {
-		n.standIn, n.standInRows = s.Fail(n.node.Index, n.err, e.clock.Now())
+		n.instead, n.insteadRows = exec.Fail(s, n.node.Index, n.err, e.clock.Now())
 		return
 	}
 	if n.lack.Err != nil {

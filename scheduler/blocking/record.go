@@ -36,7 +36,7 @@ func outcome(n *nodeRun) trace.Outcome {
 	if n.err != nil {
 		var late *scheduler.TimeoutError
 		o.TimedOut, o.Late = errors.As(n.err, &late), errors.Is(n.err, scheduler.ErrGivenUp)
-		o.StandIn, o.Rows = n.standIn, n.standInRows
+		o.Instead, o.Rows = n.instead, n.insteadRows
 	}
 	return o
 }

@@ -29,7 +29,7 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 	defer func() {
 		if running != nil {
 			running.err = task.ErrGoexit
-			e.settle(&s, running)
+			e.settle(&s, exec, running)
 			if recorder != nil {
 				recorder.End(running.node.Index, 0, outcome(running))
 			}
@@ -43,7 +43,7 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 	w := e.takeWaiter()
 	defer e.freeWaiter(w)
 	now := e.clock.Now()
-	for i, ok := s.Next(now); ok; i, ok = s.Next(now) {
+	for i, ok := exec.Next(&s, now); ok; i, ok = exec.Next(&s, now) {
 		n := &nodeRun{node: exec.Graph.Nodes[i], start: now, rows: rows}
 		if recorder != nil {
 			recorder.Spawn(i, trace.OnGoroutine, s.Rows(i))
@@ -54,7 +54,7 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 		running = n
 		e.runNode(&s, exec, n, w)
 		running = nil
-		e.settle(&s, n)
+		e.settle(&s, exec, n)
 		if recorder != nil {
 			recorder.End(i, 0, outcome(n))
 		}

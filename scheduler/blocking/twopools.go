@@ -59,7 +59,7 @@ func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, recor
 	r.state.Begin(exec, arrived)
 	for {
 		now := e.clock.Now()
-		if i, ok := r.state.Next(now); ok {
+		if i, ok := exec.Next(&r.state, now); ok {
 			r.spawn(i, now)
 			continue
 		}
@@ -143,7 +143,7 @@ func (r *run) settle(n *nodeRun, work *work) {
 		return
 	}
 	n.settled = true
-	e.settle(&r.state, n)
+	e.settle(&r.state, r.exec, n)
 	if work != nil {
 		work.into(r.recorder, n.node.Index, outcome(n), &e.engine)
 		r.returned = append(r.returned, n.node.Index)
@@ -153,7 +153,7 @@ func (r *run) settle(n *nodeRun, work *work) {
 
 // giveUpOptional settles the optional nodes that run. Their bodies are asked to stop, and nobody waits for them. mu is held.
 func (r *run) giveUpOptional(now clock.Time) {
-	r.state.MayStart(now) // Past the deadline of the request that is the error.
+	r.exec.MayStart(&r.state, now) // Past the deadline of the request that is the error.
 	for _, n := range r.optional {
 		if n.settled {
 			continue
@@ -161,7 +161,7 @@ func (r *run) giveUpOptional(now clock.Time) {
 		n.settled = true
 		n.cancel.Cancel(scheduler.ErrGivenUp)
 		o := trace.Outcome{Err: scheduler.ErrGivenUp, Late: true}
-		o.StandIn, o.Rows = r.state.Fail(n.node.Index, o.Err, now)
+		o.Instead, o.Rows = r.exec.Fail(&r.state, n.node.Index, o.Err, now)
 		if r.recorder != nil {
 			r.recorder.End(n.node.Index, now, o)
 		}
