@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
 )
 
 // Collector is a prometheus.Collector with the metrics of one engine. Each scrape asks the engine for them, once. Two engines in
@@ -26,7 +27,7 @@ type Collector struct {
 	ofRedis    []figure[resp.Stats]
 	ofPlan     []figure[rankd.PlacementStats]
 	ofOp       []figure[opStats]
-	malformed  *prometheus.Desc
+	ofKey      []figure[task.Values]
 	histograms []histogram
 }
 
@@ -117,7 +118,11 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_op_runs_total", "Nodes that ended, by op.", func(s *opStats) float64 { return float64(s.Runs) }, "op"),
 			counter("rankd_op_run_seconds_total", "Time that nodes took from their start to their end, together. Of ops that wait, their waits included.", func(s *opStats) float64 { return s.Time.Seconds() }, "op"),
 		},
-		malformed: prometheus.NewDesc("rankd_values_malformed_total", "Texts from Redis or a service that did not parse, and failed no node, by the key that they were for.", []string{"key"}, nil),
+		ofKey: []figure[task.Values]{
+			counter("rankd_values_read_total", "Values that lookup has read, by key.", func(s *task.Values) float64 { return float64(s.Read) }, "key"),
+			counter("rankd_values_null_total", "Of these, those that were missing: they are null or have the key's default.", func(s *task.Values) float64 { return float64(s.Missing) }, "key"),
+			counter("rankd_values_malformed_total", "Texts from Redis or a service that did not parse, and failed no node, by the key that they were for.", func(s *task.Values) float64 { return float64(s.Malformed) }, "key"),
+		},
 		histograms: []histogram{
 			distribution("rankd_loop_callback_seconds", "Time that callbacks of the loop took. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Loop.CallbackBuckets }),
 			distribution("rankd_node_inline_seconds", "Time that computing nodes took on the loop. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Placement.InlineBuckets }),
@@ -146,7 +151,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.ofRedis)
 	describe(to, c.ofPlan)
 	describe(to, c.ofOp)
-	to <- c.malformed
+	describe(to, c.ofKey)
 	for _, h := range c.histograms {
 		to <- h.desc
 	}
@@ -174,11 +179,11 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	for name, s := range m.Plans {
 		collect(to, c.ofPlan, &s, name)
 	}
-	if m.MalformedByKey["id"] == 0 { // The family is there from the start.
-		to <- prometheus.MustNewConstMetric(c.malformed, prometheus.CounterValue, 0, "id")
+	if _, counted := m.Values["id"]; !counted { // The families are there from the start.
+		collect(to, c.ofKey, new(task.Values), "id")
 	}
-	for key, n := range m.MalformedByKey {
-		to <- prometheus.MustNewConstMetric(c.malformed, prometheus.CounterValue, float64(n), key)
+	for key, n := range m.Values {
+		collect(to, c.ofKey, &n, key)
 	}
 	for op, s := range m.Ops {
 		collect(to, c.ofOp, &s, op)

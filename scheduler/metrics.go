@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/task"
 )
 
 // Metrics are the counters of an engine and of everything that it drives. A copy; any goroutine.
@@ -27,12 +28,12 @@ type Metrics struct {
 	Bodies    int            // of nodes that run now, on the loop or the pool, and orphans; zero with the blocking engines
 	Admission AdmissionStats // of requests before they run
 	Malformed uint64         // texts from Redis that did not parse and failed no node: see task.Ctx.CountMalformed
-	// MalformedByKey are the same by what they were for.
-	MalformedByKey map[string]uint64
-	Awaits         AwaitStats                // functions of task.Ctx.Await
-	Placement      PlacementStats            // of all plans
-	Plans          map[string]PlacementStats // by name of the plan
-	Ops            map[string]OpStats        // by op of the tasks that ran
+	// Values counts values from outside by what they were for: the name of a key, or a word such as "id".
+	Values    map[string]task.Values
+	Awaits    AwaitStats                // functions of task.Ctx.Await
+	Placement PlacementStats            // of all plans
+	Plans     map[string]PlacementStats // by name of the plan
+	Ops       map[string]OpStats        // by op of the tasks that ran
 }
 
 // Metrics implements Engine. It returns the counters as they are between two callbacks, or as they
@@ -56,7 +57,7 @@ func (e *Async) Metrics() Metrics {
 	if counting, ok := e.cpu.(interface{ Stats() cpupool.Stats }); ok {
 		m.CPU = counting.Stats()
 	}
-	m.Malformed, m.MalformedByKey, m.Awaits = uint64(e.outside.Malformed()), e.outside.MalformedByKey(), e.awaits.Stats()
+	m.Malformed, m.Values, m.Awaits = uint64(e.outside.Malformed()), e.outside.ByKey(), e.awaits.Stats()
 	e.watchdog.count(&m)
 	return m
 }

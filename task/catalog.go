@@ -26,14 +26,18 @@ type entry struct {
 // opWord matches the namespace and the name of an op.
 var opWord = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
-// NewCatalog returns a catalog of these tasks. Invoke checks the results of all. The error
-// reports every incomplete or ambiguous spec at once.
-func NewCatalog(specs ...Spec) (*Catalog, error) { return NewTrustingCatalog(nil, specs...) }
+// NewCatalog returns a catalog of these tasks, for tests: Invoke checks the results of all, and that no body writes into
+// its inputs. The error reports every incomplete or ambiguous spec at once.
+func NewCatalog(specs ...Spec) (*Catalog, error) { return newCatalog(nil, specs, true) }
 
-// NewTrustingCatalog is NewCatalog for the tasks trusted and specs. Invoke does not check the results
-// of trusted. It is for the built-in tasks: rankd's tests check their results, so a check at each run only
-// costs time, on large inputs an eighth of the whole.
+// NewTrustingCatalog returns the catalog of an engine. Invoke checks the results of specs, and trusts the others, which are
+// the built-in tasks: rankd's tests check their results, so a check at each run only costs time, on large inputs an
+// eighth of the whole. It looks at nobody's inputs, since that takes a copy of them.
 func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
+	return newCatalog(trusted, specs, false)
+}
+
+func newCatalog(trusted, specs []Spec, inputs bool) (*Catalog, error) {
 	c := &Catalog{entries: make(map[string]*entry)}
 	var problems []string
 	add := func(name string, e *entry) {
@@ -45,7 +49,7 @@ func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 	}
 	for i, s := range slices.Concat(trusted, specs) {
 		spec := &s
-		spec.unchecked = i < len(trusted)
+		spec.unchecked, spec.guardsInputs = i < len(trusted), inputs
 		space, bare, ok := strings.Cut(spec.Op, "::")
 		switch {
 		case !ok || !opWord.MatchString(space) || !opWord.MatchString(bare):

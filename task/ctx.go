@@ -52,41 +52,60 @@ type Ctx struct {
 	context context.Context // of this run; nil: the body has not asked for it
 }
 
-// Outside counts texts from outside, of all requests of an engine. Any goroutine.
+// Outside counts values from outside, of all requests of an engine. Any goroutine.
 type Outside struct {
-	mu        sync.Mutex
-	malformed map[string]uint64 // guarded by mu
+	mu     sync.Mutex
+	values map[string]Values // by what they were for; guarded by mu
+}
+
+// Values counts values from outside that were for one key. A copy; any goroutine.
+type Values struct {
+	Read      uint64 // looked up: see Ctx.CountRead
+	Missing   uint64 // of these, those that were not there
+	Malformed uint64 // texts that did not parse: see Ctx.CountMalformed
 }
 
 // Malformed returns how many texts did not parse.
 func (o *Outside) Malformed() (sum int64) {
-	for _, n := range o.MalformedByKey() {
-		sum += int64(n)
+	for _, n := range o.ByKey() {
+		sum += int64(n.Malformed)
 	}
 	return sum
 }
 
-// MalformedByKey returns how many texts did not parse, by what they were for: see Ctx.CountMalformed.
-func (o *Outside) MalformedByKey() map[string]uint64 {
+// ByKey returns the values by what they were for.
+func (o *Outside) ByKey() map[string]Values {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return maps.Clone(o.malformed)
+	return maps.Clone(o.values)
+}
+
+// add adds values for a key.
+func (o *Outside) add(key string, v Values) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.values == nil {
+		o.values = make(map[string]Values)
+	}
+	sum := o.values[key]
+	o.values[key] = Values{sum.Read + v.Read, sum.Missing + v.Missing, sum.Malformed + v.Malformed}
+}
+
+// CountRead notes that n values were looked up for a key of that name, of which some were not there: they are null, or
+// have the key's default. The share tells a misspelt field from a rare one.
+func (c *Ctx) CountRead(key string, n, missing int) {
+	if c.Outside != nil && n > 0 {
+		c.Outside.add(key, Values{Read: uint64(n), Missing: uint64(missing)})
+	}
 }
 
 // CountMalformed notes that n texts from Redis, such as list entries or fields of hashes, did not parse as what the
 // task expects, and that it goes on without them. key says what they were for: the name of a key of the registry, or a word of the task's own,
 // such as "id". It is a label of a metric, so it must not come from data.
 func (c *Ctx) CountMalformed(key string, n int) {
-	if c.Outside == nil || n <= 0 {
-		return
+	if c.Outside != nil && n > 0 {
+		c.Outside.add(key, Values{Malformed: uint64(n)})
 	}
-	o := c.Outside
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.malformed == nil {
-		o.malformed = make(map[string]uint64)
-	}
-	o.malformed[key] += uint64(n)
 }
 
 // Waiter is an engine's way to wait. Bodies use Ctx.Redis, Ctx.Sleep and Ctx.Await.

@@ -84,7 +84,8 @@ type Spec struct {
 	// again what the run computed for a few rows. Any goroutine calls them, never the loop.
 	Explain func(c *Ctx, out rowset.RowSet, at RowAt) Reason
 
-	unchecked bool // Invoke does not check the result: see NewTrustingCatalog
+	unchecked    bool // Invoke does not check the result: see NewTrustingCatalog
+	guardsInputs bool // Invoke checks that the inputs stay as they are: see NewCatalog
 }
 
 // Place says where a body runs. The task's author chooses it.

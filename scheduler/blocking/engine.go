@@ -184,7 +184,7 @@ func (e *engine) Metrics() scheduler.Metrics {
 			remotes[i] = c.Stats()
 		}
 	}
-	m := scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed()), MalformedByKey: e.outside.MalformedByKey(), Awaits: e.awaits.Stats()}
+	m := scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed()), Values: e.outside.ByKey(), Awaits: e.awaits.Stats()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m.Live, m.Admission = e.admission.Running(), e.admission.Stats()

@@ -156,9 +156,6 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 			return rowset.RowSet{}, err
 		}
 	}
-	for i, n := range d.malformed {
-		c.CountMalformed(l.keys[i].Name, n)
-	}
-	c.CountMalformed("timestamp", d.stamps)
+	d.count()
 	return d.result(in, ids), nil
 }

@@ -17,14 +17,38 @@ type lookupDecoder struct {
 	columns []valueColumn // in the order of keys; one value per id that was read
 	oldest  float64       // timestamps below it are too old
 
-	rows      int           // read so far
-	dropped   rowset.Bitmap // of the ids whose rows go; nil: none
-	ids       int           // that will be read, and one more for rows without an id
-	stamps    int           // timestamps that do not parse
-	malformed []int         // texts that do not parse, by column; nil: none
+	rows    int           // read so far
+	dropped rowset.Bitmap // of the ids whose rows go; nil: none
+	ids     int           // that will be read, and one more for rows without an id
+	stamps  int           // timestamps that do not parse
+	lacking []lacking     // by column; nil: nothing lacks
 
 	failed  rowset.Bitmap // of the ids whose keys failed; nil: none
 	failure error         // the first of them
+}
+
+// lacking counts the values of a column that are not there, and the texts that do not parse.
+type lacking struct{ missing, malformed int }
+
+// lacks returns the counts of column i.
+func (d *lookupDecoder) lacks(i int) *lacking {
+	if d.lacking == nil {
+		d.lacking = make([]lacking, len(d.keys))
+	}
+	return &d.lacking[i]
+}
+
+// count tells the engine what was read.
+func (d *lookupDecoder) count() {
+	for i, key := range d.keys {
+		var n lacking
+		if d.lacking != nil {
+			n = d.lacking[i]
+		}
+		d.c.CountRead(key.Name, d.rows, n.missing)
+		d.c.CountMalformed(key.Name, n.malformed)
+	}
+	d.c.CountMalformed("timestamp", d.stamps)
 }
 
 func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int) (*lookupDecoder, error) {
@@ -122,15 +146,13 @@ func (d *lookupDecoder) fresh(timestamp resp.Reply) bool {
 // value appends a value to column i.
 func (d *lookupDecoder) value(i int, value resp.Reply, id int64) error {
 	if value.Kind() != resp.Bulk {
+		d.lacks(i).missing++
 		return d.missed(i, id, "is missing")
 	}
 	if d.columns[i].parse(value.Bytes()) {
 		return nil
 	}
-	if d.malformed == nil {
-		d.malformed = make([]int, len(d.keys))
-	}
-	d.malformed[i]++
+	d.lacks(i).malformed++
 	if d.missing == missingFail {
 		return d.missed(i, id, "is "+task.Quote(string(value.Bytes()))+", which is not of type "+d.keys[i].Type.String())
 	}
