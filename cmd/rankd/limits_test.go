@@ -24,14 +24,15 @@ func napPlan(t *testing.T, d time.Duration) (path string) {
 
 func TestLimitsOfTime(t *testing.T) {
 	late, quick := napPlan(t, time.Hour), napPlan(t, time.Millisecond)
+	const requests = "the request's deadline of 400ms passed while nap (test::sleep) ran"
 	for _, engine := range []string{"reactor", "pool", "sequential"} {
 		for _, c := range []struct{ name, plan, in, flag, detail string }{
 			// Long enough for the node before the late one, on any machine.
-			{"deadline", late, `{"user_id": 1}`, "--deadline_ms=400", "limit"},
-			{"node timeout", late, `{"user_id": 1}`, "--node-timeout-ms=400", "limit 400ms"},
-			{"the request's own deadline", late, `{"user_id": 1, "deadline_ms": 400}`, "--deadline_ms=3600000", "limit"},
-			{"the request's own, alone", late, `{"user_id": 1, "deadline_ms": 400}`, "--deadline_ms=0", "limit"},
-			{"a request cannot lengthen it", late, `{"user_id": 1, "deadline_ms": 3600000}`, "--deadline_ms=400", "limit"},
+			{"deadline", late, `{"user_id": 1}`, "--deadline_ms=400", requests},
+			{"node timeout", late, `{"user_id": 1}`, "--node-timeout-ms=400", "elapsed, limit 400ms"},
+			{"the request's own deadline", late, `{"user_id": 1, "deadline_ms": 400}`, "--deadline_ms=3600000", requests},
+			{"the request's own, alone", late, `{"user_id": 1, "deadline_ms": 400}`, "--deadline_ms=0", requests},
+			{"a request cannot lengthen it", late, `{"user_id": 1, "deadline_ms": 3600000}`, "--deadline_ms=400", requests},
 			{"generous", quick, `{"user_id": 1, "deadline_ms": 3600000}`, "--node_timeout_ms=3600000", ""},
 		} {
 			t.Run(engine+", "+c.name, func(t *testing.T) {
@@ -44,7 +45,6 @@ func TestLimitsOfTime(t *testing.T) {
 					return
 				}
 				assert.Equal(t, exitFailed, o.status)
-				assert.Contains(t, a.Detail, "elapsed")
 				assert.Contains(t, a.Detail, c.detail)
 				require.Equal(t, "Node execution timeout", a.Error)
 				assert.Equal(t, "nap", a.Node)
