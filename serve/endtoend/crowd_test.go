@@ -47,6 +47,7 @@ func TestCrowd(t *testing.T) {
 	for i, name := range []string{"RESP", "HTTP"} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, programs.plain.get(t, false), nil, "--plan_dir", plans, "--env", "test", "--max_connections", strconv.Itoa(needed),
+				"--max_queue", strconv.Itoa(unread*slowConnections), // Overload is the subject of other tests.
 				"--read_timeout_ms", "600000", "--write_timeout_ms", "600000", "--http_idle_timeout_ms", "600000")
 			f := frontsOf(server.RESP, server.HTTP)[i]
 			before, err := server.Resident()
@@ -121,8 +122,8 @@ func (f *front) crowd(t testing.TB, n int) []*wire {
 	return all
 }
 
-// askAll sends the same bytes on each connection and waits for the first byte of each answer. No more connections ask at once
-// than the server lets in.
+// askAll sends the same bytes on each connection and waits for the first byte of each answer, a group of connections after the
+// other.
 func (f *front) askAll(t testing.TB, all []*wire, request []byte) {
 	t.Helper()
 	for group := range slices.Chunk(all, 100) {
