@@ -157,9 +157,15 @@ func (a *Admission[T]) Retract(e Entry[T]) {
 
 // restore gives a place that has become free back to a share that lost one. The caller holds mu.
 func (a *Admission[T]) restore() {
-	if s := a.debtors.First(); s != nil && s.owed > s.coming && a.hold(a.heldMax) {
-		s.owed--
-		s.add(1)
+	for s := a.debtors.First(); s != nil; s = s.debt.Next() {
+		if s.owed <= s.coming { // Those that are coming will be refused, or give back what they take.
+			continue
+		}
+		if a.hold(a.heldMax) {
+			s.owed--
+			s.add(1)
+		}
+		return
 	}
 }
 
