@@ -345,7 +345,7 @@ type call struct {
 	explain   Explain
 	traced    bool // the request asked for its trace
 	sampled   bool // the engine's sink gets a recording
-	shortened bool // the deadline is that of the caller's context
+	shortened bool // the caller's context has set the deadline
 	done      func(*Answer, error)
 	deliverFn func(*scheduler.Result) // the method deliver, bound once
 }

@@ -47,8 +47,9 @@ func (x *Execution) Next(s *State, now clock.Time) (node int, ok bool) {
 	return s.Next()
 }
 
-// MayStart reports whether a node of x that was handed out before may start now.
-func (x *Execution) MayStart(s *State, now clock.Time) bool {
+// Proceed ends the run in s if nobody waits for x any more, or if its deadline has passed. It reports whether a node that was
+// handed out before may start.
+func (x *Execution) Proceed(s *State, now clock.Time) bool {
 	x.expire(s, now)
 	return s.err == nil
 }

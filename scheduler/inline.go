@@ -57,7 +57,7 @@ func (r *run) runKept() bool {
 		return false
 	}
 	now := r.now()
-	if !r.req.MayStart(&r.state, now) {
+	if !r.req.Proceed(&r.state, now) {
 		r.skipKept()
 		return false
 	}
@@ -99,7 +99,7 @@ func (r *run) runInline(node int, start clock.Time) {
 		e.inliner.reset()
 		r.state.Tell(end)
 		next, ok := r.state.Follower(node)
-		if !ok || !r.policy.chains || depth == e.placement.InlineDepthMax || !r.req.MayStart(&r.state, end) {
+		if !ok || !r.policy.chains || depth == e.placement.InlineDepthMax || !r.req.Proceed(&r.state, end) {
 			r.state.Succeed(node, out)
 			return
 		}

@@ -356,7 +356,7 @@ func TestStateContinues(t *testing.T) {
 	s.Reset(g, 0, clock.Time(10))
 	src, _ = s.Next()
 	s.Skip(src)
-	assert.False(t, (&Execution{}).MayStart(&s, 10))
+	assert.False(t, (&Execution{}).Proceed(&s, 10))
 	_, err := s.Err()
 	assert.ErrorIs(t, err, ErrRequestDeadline)
 }

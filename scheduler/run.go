@@ -154,7 +154,7 @@ func (r *run) giveUpOptional() bool {
 	if !r.state.OnlyOptional() || !r.kept.empty() {
 		return false
 	}
-	r.req.MayStart(&r.state, r.now()) // Past the deadline of the request that is the error.
+	r.req.Proceed(&r.state, r.now()) // Past the deadline of the request that is the error.
 	r.engine.counts.GivenUp += uint64(r.active.len())
 	r.giveUp(ErrGivenUp)
 	return true

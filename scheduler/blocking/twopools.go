@@ -153,7 +153,7 @@ func (r *run) settle(n *nodeRun, work *work) {
 
 // giveUpOptional settles the optional nodes that run. Their bodies are asked to stop, and nobody waits for them. mu is held.
 func (r *run) giveUpOptional(now clock.Time) {
-	r.exec.MayStart(&r.state, now) // Past the deadline of the request that is the error.
+	r.exec.Proceed(&r.state, now) // Past the deadline of the request that is the error.
 	for _, n := range r.optional {
 		if n.settled {
 			continue
