@@ -111,17 +111,16 @@ func (k *checker) call(call *Call, underWay bool) {
 // turns checks that each asker has one turn, and that no turn is empty.
 func (k *checker) turns(r *turns) {
 	n, calls := 0, 0
-	var before *turn
-	for t := r.first; t != nil; before, t = t, t.after {
+	for t := r.list.First(); t != nil; t = t.place.Next() {
 		n++
 		calls += t.calls.len
-		k.that(t.before == before && t.calls.len > 0, "a turn is empty or out of its ring")
+		k.that(t.ring == r && t.calls.len > 0, "a turn is empty or in another ring")
 		k.that(t.asker == nil || r.of(t.asker) == t, "an asker has two turns")
 		for call := t.calls.first; call != nil; call = call.links[turnList].next {
 			k.that(call.turn == t && call.Asker == t.asker, "a call waits in the turn of another")
 		}
 	}
-	k.that(r.last == before && r.len == n && r.calls == calls, "a ring counts its turns wrongly")
+	k.that(r.list.Len() == n && r.calls == calls, "a ring counts its turns wrongly")
 }
 
 // nobodyIsForgotten checks that what waits has a reason, or that the pump is to run.
@@ -130,11 +129,11 @@ func (k *checker) nobodyIsForgotten(q *queue) {
 	if k.ready == 0 || c.pumpDeferred {
 		return
 	}
-	if t := q.whole.first; t != nil {
+	if t := q.whole.list.First(); t != nil {
 		n := t.calls.first.Batch.Len()
 		k.that(q.inflight+n > c.opts.MaxInflight, "a call waits though it fits")
 	}
-	for t := q.large.first; t != nil; t = t.after {
+	for t := q.large.list.First(); t != nil; t = t.place.Next() {
 		call := t.calls.first
 		mayGo := (call.conn == nil || call.conn.state == connReady) && !call.by.Passed(c.loop.Now())
 		k.that(q.inflight > 0 || c.restTimer.Active() || !mayGo, "a large call waits for nobody")

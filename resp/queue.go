@@ -165,10 +165,11 @@ func (q *queue) next() (s span, ok bool) {
 
 // nextWhole returns the whole call whose turn it is, if it fits.
 func (q *queue) nextWhole() (s span, ok bool) {
-	if q.whole.first == nil {
+	first := q.whole.list.First()
+	if first == nil {
 		return span{}, false
 	}
-	call := q.whole.first.calls.first
+	call := first.calls.first
 	if n := call.Batch.Len(); q.hasPlaces(n) && q.able(call) {
 		return span{call: call, n: n}, true
 	}
@@ -177,8 +178,8 @@ func (q *queue) nextWhole() (s span, ok bool) {
 
 // nextLarge returns a part of the first large call that may send one now.
 func (q *queue) nextLarge() (s span, ok bool) {
-	for range q.large.len {
-		call := q.large.first.calls.first
+	for range q.large.list.Len() {
+		call := q.large.list.First().calls.first
 		n, b := q.nextPart(call)
 		if n > 0 && (!call.rests || q.pass.burst && q.hasRoom(b)) && q.hasPlaces(n) && q.able(call) {
 			return span{call, n, b}, true

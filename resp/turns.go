@@ -1,5 +1,7 @@
 package resp
 
+import "github.com/rankd/rankd/internal/list"
+
 // An Asker is one request as clients see it: calls that have the same Asker share its turns. The
 // zero value is ready. Loop only.
 type Asker struct{ turns *turn }
@@ -10,18 +12,16 @@ type turn struct {
 	ring  *turns
 	next  *turn // of the same asker, in another ring
 	calls callList
-
-	before, after *turn // in the ring; nil at its ends
+	place list.Link[turn] // in ring.list
 }
 
 // turns is the ring of those whose calls wait to be sent. The first sends a part and goes to the
 // end, so that each request gets as many turns as any other, however much it asks for. Loop only.
 type turns struct {
-	first, last *turn
-	len         int
-	calls       int   // in all turns
-	free        *turn // linked by next; at most turnsKeep
-	freeLen     int
+	list    list.List[turn]
+	calls   int   // in all turns
+	free    *turn // linked by next; at most turnsKeep
+	freeLen int
 }
 
 // turnsKeep bounds the turns kept for reuse.
@@ -35,7 +35,7 @@ func (r *turns) push(c *Call) {
 		if t.asker = c.Asker; t.asker != nil {
 			t.next, t.asker.turns = t.asker.turns, t
 		}
-		r.append(t)
+		r.list.Push(t, &t.place)
 	}
 	c.turn = t
 	t.calls.push(c)
@@ -64,7 +64,7 @@ func (c *Call) leaveTurn() {
 	if t.calls.len > 0 {
 		return
 	}
-	r.unlink(t)
+	r.list.Remove(&t.place)
 	if a := t.asker; a != nil {
 		at := &a.turns
 		for *at != t {
@@ -82,15 +82,15 @@ func (c *Call) leaveTurn() {
 // rotate ends the first turn: the next asker is first, and so is the asker's next call when its
 // turn comes.
 func (r *turns) rotate() {
-	t := r.first
+	t := r.list.First()
 	if t.calls.len > 1 {
 		c := t.calls.first
 		c.leave(turnList)
 		t.calls.push(c)
 	}
-	if r.len > 1 {
-		r.unlink(t)
-		r.append(t)
+	if r.list.Len() > 1 {
+		r.list.Remove(&t.place)
+		r.list.Push(t, &t.place)
 	}
 }
 
@@ -104,29 +104,4 @@ func (r *turns) take() *turn {
 	}
 	t.ring, t.calls.kind = r, turnList
 	return t
-}
-
-func (r *turns) append(t *turn) {
-	t.before, t.after = r.last, nil
-	if r.last == nil {
-		r.first = t
-	} else {
-		r.last.after = t
-	}
-	r.last = t
-	r.len++
-}
-
-func (r *turns) unlink(t *turn) {
-	if t.before == nil {
-		r.first = t.after
-	} else {
-		t.before.after = t.after
-	}
-	if t.after == nil {
-		r.last = t.before
-	} else {
-		t.after.before = t.before
-	}
-	r.len--
 }
