@@ -150,19 +150,22 @@ func TestTraceOfAQueue(t *testing.T) {
 			e := open(t, rankd.Options{
 				Model: model, MaxInflight: 1, MaxQueue: 1, AllowRequestTrace: true, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated",
 			})
-			answers := make(chan *rankd.Answer, 2)
-			done := func(a *rankd.Answer, err error) {
-				assert.NoError(t, err)
-				answers <- a
+			ask := func(user int64) <-chan *rankd.Answer {
+				answer := make(chan *rankd.Answer, 1)
+				require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: user, Trace: true}, func(a *rankd.Answer, err error) {
+					assert.NoError(t, err)
+					answer <- a
+				}))
+				return answer
 			}
-			require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: 1, Trace: true}, done))
+			first := ask(1)
 			<-g.entered
-			require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: 2, Trace: true}, done))
+			next := ask(2) // Its answer may come before the first one, but on the loop.
 			for e.Metrics().Admission.Waiting == 0 { // the loop has yet to see it
 			}
 			close(g.opened)
-			assert.Zero(t, (<-answers).Trace().Request.QueueDelay)
-			second := <-answers
+			assert.Zero(t, (<-first).Trace().Request.QueueDelay)
+			second := <-next
 			ran := second.Trace()
 			assert.Positive(t, ran.Request.QueueDelay)
 			assert.Equal(t, second.QueueDelay(), ran.Request.QueueDelay)
