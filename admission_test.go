@@ -160,7 +160,7 @@ func TestTraceOfAQueue(t *testing.T) {
 			}
 			first := ask(1)
 			<-g.entered
-			next := ask(2) // Its answer may come before the first one, but on the loop.
+			next := ask(2)                           // Its answer may come before the first one, but on the loop.
 			for e.Metrics().Admission.Waiting == 0 { // the loop has yet to see it
 			}
 			close(g.opened)
