@@ -44,7 +44,7 @@ func (e *Async) newLoopBody() *loopBody {
 
 // start implements body. It never fails.
 func (b *loopBody) start(n *nodeRun) error {
-	b.node, n.ctx.Waiter = n, b
+	b.node, tasks.Env(&n.ctx).Waiter = n, b
 	b.recorder, b.index = n.run.recorder, n.node.Index
 	n.profile.started(n.begun.Sub(n.ready))
 	if b.recorder != nil {
@@ -170,14 +170,14 @@ func (b *loopBody) close() {
 	}
 }
 
-// NewBatch implements task.Waiter. It gives up the call of which the code has not taken all parts.
+// NewBatch implements taskrun.Waiter. It gives up the call of which the code has not taken all parts.
 func (b *loopBody) NewBatch() *resp.Batch {
 	b.giveUpCall()
 	b.call.Batch.Reset()
 	return &b.call.Batch
 }
 
-// Do implements task.Waiter. It suspends the code until the replies are there. The replies are
+// Do implements taskrun.Waiter. It suspends the code until the replies are there. The replies are
 // views into the connection's bytes and stay valid until the code waits again.
 func (b *loopBody) Do(ep *registry.Endpoint, batch *resp.Batch) (resp.Replies, error) {
 	b.call.Part = nil
@@ -188,13 +188,13 @@ func (b *loopBody) Do(ep *registry.Endpoint, batch *resp.Batch) (resp.Replies, e
 	return replies, err
 }
 
-// Begin implements task.Waiter.
+// Begin implements taskrun.Waiter.
 func (b *loopBody) Begin(ep *registry.Endpoint, batch *resp.Batch) error {
 	b.call.Part = b.wakeFn
 	return b.send(ep, batch)
 }
 
-// Next implements task.Waiter. It suspends the code until the next replies are there. Other
+// Next implements taskrun.Waiter. It suspends the code until the next replies are there. Other
 // callbacks of the loop run meanwhile.
 func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client == nil {
@@ -258,7 +258,7 @@ func NoClientError(ep *registry.Endpoint) error {
 	return fmt.Errorf("no redis client for endpoint %s (%s)", ep.ID, ep.Name)
 }
 
-// Sleep implements task.Waiter. A sleep of zero does not suspend. The sleep of a cancelled body
+// Sleep implements taskrun.Waiter. A sleep of zero does not suspend. The sleep of a cancelled body
 // lasts until the next iteration, so code that ignores the error and tries again for ever
 // leaves the loop to the others.
 func (b *loopBody) Sleep(d time.Duration) error {
