@@ -132,7 +132,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	}
 }
 
-func TestB37_WorkOnceOffTheLoopDoneOnceOnIt(t *testing.T) {
+func TestWorkOnceOffTheLoopDoneOnceOnIt(t *testing.T) {
 	p, l := newTestPool(t, Config{})
 	var works, dones atomic.Int32
 	j := &Job{Work: func() { works.Add(1) }}
@@ -147,7 +147,7 @@ func TestB37_WorkOnceOffTheLoopDoneOnceOnIt(t *testing.T) {
 	assert.Zero(t, l.pending())
 }
 
-func TestB38_NilWorkIsRefused(t *testing.T) {
+func TestNilWorkIsRefused(t *testing.T) {
 	p, l := newTestPool(t, Config{})
 	assert.ErrorIs(t, p.Submit(&Job{Done: func(error) { t.Error("called") }}), ErrNilWork)
 	p.WaitIdle()
@@ -155,7 +155,7 @@ func TestB38_NilWorkIsRefused(t *testing.T) {
 	assert.Zero(t, l.held)
 }
 
-func TestB39_CancelOfQueuedJobs(t *testing.T) {
+func TestCancelOfQueuedJobs(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 2})
 	release := block(t, p, l, 2)
 	var worked, cancelled int
@@ -184,7 +184,7 @@ func TestB39_CancelOfQueuedJobs(t *testing.T) {
 	assert.EqualValues(t, 16, p.Stats().Cancelled)
 }
 
-func TestB40_CancelCompletesLater(t *testing.T) {
+func TestCancelCompletesLater(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 1})
 	release := block(t, p, l, 1)
 	done := false
@@ -250,7 +250,7 @@ func TestCancelledJobsFreeTheQueueAtOnce(t *testing.T) {
 	assert.Equal(t, []int{2, 4, 5, 6}, order, "first come first served")
 }
 
-func TestB41_CancelOfARunningJobIsBusy(t *testing.T) {
+func TestCancelOfARunningJobIsBusy(t *testing.T) {
 	p, l := newTestPool(t, Config{})
 	started, gate := make(chan struct{}), make(chan struct{})
 	completed := false
@@ -265,7 +265,7 @@ func TestB41_CancelOfARunningJobIsBusy(t *testing.T) {
 	assert.ErrorIs(t, p.Cancel(j), ErrBusy, "a finished job")
 }
 
-func TestB43_QueuedJobsHoldTheLoopAndAreNeverDropped(t *testing.T) {
+func TestQueuedJobsHoldTheLoopAndAreNeverDropped(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 1})
 	release := block(t, p, l, 1)
 	done := 0

@@ -1,8 +1,8 @@
-package svg
+package draw
 
-// Style is the style sheet of all drawings. Colors follow the reader's preference. A page may use its
+// style is the style sheet of all pictures. Colors follow the reader's preference. A page may use its
 // variables, and may override them.
-const Style = `
+const style = `
 :root { color-scheme: light dark; --bg: #ffffff; --panel: #f6f8fa; --ink: #1b2430; --soft: #566273; --rule: #d5dce4;
   --loop: #2563b0; --inline: #0b7468; --pool: #a04f06; --redis: #6d43b8; --engine: #5d6978; --crit: #c2143d; --on: #ffffff; --tint: #fdeef2; }
 @media (prefers-color-scheme: dark) {

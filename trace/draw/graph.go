@@ -1,14 +1,11 @@
-package svg
+package draw
 
 import (
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/rivo/uniseg"
 
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
 )
 
 // measures are the sizes of a graph's parts, in CSS pixels.
@@ -28,28 +25,27 @@ var (
 	compact = measures{columns: 8, boxWidth: 130, boxHeight: 40, gutter: 22, lane: 10, between: 16, top: 6, size: 9.5, class: "graph compact"}
 )
 
-// Graph draws the plan of a trace: a box per node with its id, op, place, rows, own time and share of the request.
-func Graph(t *trace.Trace) string {
+// Graph returns a picture of the plan of a trace, as SVG: a box per node with its id, op, place, rows, own time and share of the
+// request.
+func Graph(t *trace.Trace) string { return alone(newScene(t).graph()) }
+
+// graph draws the plan.
+func (s *scene) graph() string {
 	m := roomy
-	if len(t.Nodes) >= largeGraph {
+	if len(s.Nodes) >= largeGraph {
 		m = compact
 	}
-	inputs := make([][]int, len(t.Nodes))
-	for i := range t.Nodes {
-		inputs[i] = slices.Compact(slices.Sorted(slices.Values(t.Nodes[i].Inputs)))
-	}
-	g := arrange(inputs, m.columns)
-	p := plane{measures: m, grid: g}
+	inputs := s.inputs()
+	p := plane{measures: m, grid: arrange(inputs, m.columns)}
 	p.layBands()
-	onPath, own := critical(t), t.Own()
 	next := make(map[[2]int]bool) // edges of the critical path
-	steps := t.CriticalPath(trace.Latency).Steps
+	steps := s.latency.Steps
 	for k := 1; k < len(steps); k++ {
 		next[[2]int{steps[k-1].Node, steps[k].Node}] = true
 	}
 
 	var d document
-	d.begin(m.class, fmt.Sprintf("The plan %s as a graph of %d nodes", caption.Name(t.Plan, 60), len(t.Nodes)), p.height)
+	d.begin(m.class, fmt.Sprintf("The plan %s as a graph of %d nodes", clip(s.Plan, 60), len(s.Nodes)), p.height)
 	for _, crit := range [...]bool{false, true} { // critical edges lie above the others
 		for to := range inputs {
 			for _, from := range inputs[to] {
@@ -59,18 +55,18 @@ func Graph(t *trace.Trace) string {
 			}
 		}
 	}
-	for i := range t.Nodes {
-		p.box(&d, t, i, own[i], onPath[i])
+	for i := range s.Nodes {
+		p.box(&d, s, i)
 	}
 	d.add("</svg>\n")
 	return d.String()
 }
 
 // box draws a node.
-func (p *plane) box(d *document, t *trace.Trace, i int, own time.Duration, crit bool) {
-	n := &t.Nodes[i]
+func (p *plane) box(d *document, s *scene, i int) {
+	from, n := &s.Nodes[i], &s.nodes[i]
 	x, y := p.corner(i)
-	d.add(`<g class="node %s%s" data-n="%d" tabindex="0">`, class(n.Place), critClass(crit), i)
+	d.add(`<g class="node %s%s" data-n="%d" tabindex="0">`, placeClass(from.Place), critClass(s.critical(i)), i)
 	d.add(`<rect class="box" x="%s" y="%s" width="%s" height="%s" rx="4"/>`, number(x), number(y), number(p.boxWidth), number(p.boxHeight))
 	d.add(`<rect class="mark" x="%s" y="%s" width="4" height="%s"/>`+"\n", number(x), number(y), number(p.boxHeight))
 	left, right := x+10, x+p.boxWidth-6
@@ -83,17 +79,16 @@ func (p *plane) box(d *document, t *trace.Trace, i int, own time.Duration, crit 
 		d.text(left, base, classes, "", text)
 		d.text(right, base, "soft", "end", atRight)
 	}
-	if !n.Ran() {
-		line(0, "bold", caption.Titles(n, 60), "")
-		line(1, "soft", n.Op, string(n.Status))
+	line(0, "bold", n.ID, n.Share)
+	if !from.Ran() {
+		line(1, "soft", from.Op, n.Place)
 	} else {
-		line(0, "bold", caption.Titles(n, 60), caption.Share(n.Run(), t.Request.Ended))
-		op, place := n.Op, caption.Place(t, n)
-		if uniseg.StringWidth(op+" "+place) > room {
-			op = caption.Op(n)
+		op := from.Op
+		if uniseg.StringWidth(op+" "+n.Place) > room {
+			op = opName(from)
 		}
-		line(1, "", op, place)
-		line(2, "soft", caption.Rows(n), caption.Time(own))
+		line(1, "", op, n.Place)
+		line(2, "soft", n.Rows, n.Own)
 	}
 	d.add("</g>\n")
 }

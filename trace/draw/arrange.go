@@ -1,4 +1,4 @@
-package svg
+package draw
 
 import (
 	"cmp"
@@ -43,22 +43,8 @@ func arrange(inputs [][]int, columns int) grid {
 
 // layers groups nodes by the length of the longest path that leads to them.
 func layers(inputs [][]int) [][]int {
-	depth := make([]int, len(inputs)) // 0: not known yet
-	var of func(i int) int
-	of = func(i int) int {
-		if depth[i] == 0 {
-			depth[i] = 1 // ends the recursion should a hostile trace have a cycle
-			deepest := 0
-			for _, in := range inputs[i] {
-				deepest = max(deepest, of(in))
-			}
-			depth[i] = deepest + 1
-		}
-		return depth[i]
-	}
 	var all [][]int
-	for i := range inputs {
-		d := of(i)
+	for i, d := range depths(inputs) {
 		for len(all) < d {
 			all = append(all, nil)
 		}

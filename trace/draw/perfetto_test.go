@@ -1,4 +1,4 @@
-package perfetto
+package draw
 
 import (
 	"bytes"
@@ -14,12 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
-// read is an event as a reader of the format sees it. Times are in ns.
-type read struct {
+// readEvent is an event as a reader of the format sees it. Times are in ns.
+type readEvent struct {
 	Ph, Name, Cat string
 	Pid, Tid, ID  int
 	Ts, Dur       float64
@@ -27,14 +26,14 @@ type read struct {
 	Args          map[string]any
 }
 
-func (r *read) start() int64 { return int64(math.Round(r.Ts * 1000)) }
-func (r *read) end() int64   { return int64(math.Round((r.Ts + r.Dur) * 1000)) }
+func (r *readEvent) start() int64 { return int64(math.Round(r.Ts * 1000)) }
+func (r *readEvent) end() int64   { return int64(math.Round((r.Ts + r.Dur) * 1000)) }
 
 // written returns the events of a document that the package writes.
-func written(t *testing.T, runs ...caption.Run) []read {
+func written(t *testing.T, runs ...Run) []readEvent {
 	var out bytes.Buffer
-	require.NoError(t, Write(&out, runs...))
-	var d struct{ TraceEvents []read }
+	require.NoError(t, Perfetto(&out, runs...))
+	var d struct{ TraceEvents []readEvent }
 	require.NoError(t, json.Unmarshal(out.Bytes(), &d))
 	return d.TraceEvents
 }
@@ -45,9 +44,9 @@ var whole = regexp.MustCompile(`^st*f$`)
 const moved = 100
 
 // check checks that no two slices of a thread overlap, and that each flow begins, goes on and ends inside a slice.
-func check(t *testing.T, events []read, flows int) {
+func check(t *testing.T, events []readEvent, flows int) {
 	type thread struct{ pid, tid int }
-	slices := make(map[thread][]read)
+	slices := make(map[thread][]readEvent)
 	named := make(map[thread]bool)
 	for _, e := range events {
 		at := thread{e.Pid, e.Tid}
@@ -110,17 +109,17 @@ func TestFlowsBeginAndEndInsideSlices(t *testing.T) {
 		require.NoError(t, err)
 		tr, err := trace.Decode(doc)
 		require.NoError(t, err)
-		check(t, written(t, caption.Run{Trace: tr}), len(tr.Flows))
+		check(t, written(t, Run{Trace: tr}), len(tr.Flows))
 	}
 	for seed := range uint64(20) {
 		tr := tracetest.Random(seed, 1+int(seed)*8)
-		check(t, written(t, caption.Run{Trace: tr}), len(tr.Flows))
+		check(t, written(t, Run{Trace: tr}), len(tr.Flows))
 	}
 }
 
 func TestTracesOfAComparisonAreProcesses(t *testing.T) {
 	a, b := tracetest.Random(1, 9), tracetest.Random(2, 9)
-	events := written(t, caption.Run{Name: "offload_all", Trace: a}, caption.Run{Name: "adaptive", Trace: b})
+	events := written(t, Run{Name: "offload_all", Trace: a}, Run{Name: "adaptive", Trace: b})
 	check(t, events, len(a.Flows)+len(b.Flows))
 	var names []string
 	for _, e := range events {
@@ -136,7 +135,7 @@ func TestTracesOfAComparisonAreProcesses(t *testing.T) {
 // An empty slice has a width of 1 ns, and flows find it.
 func TestEmptySlices(t *testing.T) {
 	for name, tr := range tracetest.Hostile() {
-		t.Run(name, func(t *testing.T) { check(t, written(t, caption.Run{Trace: tr}), len(tr.Flows)) })
+		t.Run(name, func(t *testing.T) { check(t, written(t, Run{Trace: tr}), len(tr.Flows)) })
 	}
 }
 

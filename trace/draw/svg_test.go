@@ -1,8 +1,7 @@
-package svg
+package draw
 
 import (
 	"encoding/xml"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,10 +16,8 @@ import (
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
-var update = flag.Bool("update", false, "write the drawings in testdata anew")
-
-// TestDrawings draws the fixtures of package trace, whose clocks were set by hand.
-func TestDrawings(t *testing.T) {
+// TestPictures draws the fixtures of package trace, whose clocks were set by hand.
+func TestPictures(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -29,8 +26,7 @@ func TestDrawings(t *testing.T) {
 		require.NoError(t, err)
 		tr, err := trace.Decode(doc)
 		require.NoError(t, err)
-		for kind, drawing := range map[string]string{"graph": Graph(tr), "timeline": Timeline(tr, 0)} {
-			drawing = Alone(drawing)
+		for kind, drawing := range map[string]string{"graph": Graph(tr), "timeline": Timeline(tr)} {
 			wellFormed(t, drawing)
 			golden := filepath.Join("testdata", strings.TrimSuffix(filepath.Base(file), ".json")+"."+kind+".svg")
 			if *update {
@@ -72,10 +68,10 @@ func wellFormed(t *testing.T, drawing string) (texts []string) {
 	}
 }
 
-func TestHostileTraces(t *testing.T) {
+func TestPicturesOfHostileTraces(t *testing.T) {
 	for name, tr := range tracetest.Hostile() {
 		t.Run(name, func(t *testing.T) {
-			wellFormed(t, Timeline(tr, 0))
+			wellFormed(t, Timeline(tr))
 			texts := wellFormed(t, Graph(tr))
 			assert.LessOrEqual(t, len(texts), 6*len(tr.Nodes))
 		})
@@ -109,7 +105,7 @@ func TestArrange(t *testing.T) {
 // Texts of a graph lie within their boxes, and beside each other.
 func TestTextsFit(t *testing.T) {
 	tr := tracetest.Hostile()["names"]
-	for _, drawing := range []string{Graph(tr), Graph(tracetest.Random(1, 100))} {
+	for _, drawing := range []string{newScene(tr).graph(), newScene(tracetest.Random(1, 100)).graph()} {
 		size := roomy.size
 		room := roomy.boxWidth
 		if strings.Contains(drawing, "compact") {

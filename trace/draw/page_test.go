@@ -1,9 +1,8 @@
-package html
+package draw
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html"
 	"os"
@@ -17,13 +16,12 @@ import (
 
 	"github.com/rankd/rankd/internal/browser"
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
-func render(t *testing.T, runs ...caption.Run) string {
+func render(t *testing.T, runs ...Run) string {
 	var out bytes.Buffer
-	require.NoError(t, Write(&out, runs...))
+	require.NoError(t, HTML(&out, runs...))
 	return out.String()
 }
 
@@ -32,7 +30,7 @@ func TestThePageSaysWhatBoundsTheRequest(t *testing.T) {
 	require.NoError(t, err)
 	tr, err := trace.Decode(doc)
 	require.NoError(t, err)
-	text := html.UnescapeString(render(t, caption.Run{Trace: tr}))
+	text := html.UnescapeString(render(t, Run{Trace: tr}))
 	for _, want := range []string{
 		"mixed_pipeline took 34.1 ms on the reactor (adaptive).", "n1 (core::follow) bounds the request: 15 ms, 44 % of it, of which 14.9 ms waiting for Redis.",
 		"n0 viewer → n1 follow → n2 vm → n3 filter → n4 sort → n5 take", "fused into n2", "100→60", ">ep_0001 #0<", ">CPU 1<",
@@ -42,7 +40,7 @@ func TestThePageSaysWhatBoundsTheRequest(t *testing.T) {
 }
 
 func TestThePageNeedsNothingElse(t *testing.T) {
-	page := render(t, caption.Run{Trace: tracetest.Random(1, 9)})
+	page := render(t, Run{Trace: tracetest.Random(1, 9)})
 	assert.NotRegexp(t, `(?i)<(script|img|iframe)[^>]*\ssrc=|<link|@import|url\(`, page)
 	assert.Regexp(t, `</html>\s*$`, page)
 }
@@ -51,7 +49,7 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 func TestNamesAreEscaped(t *testing.T) {
 	for name, tr := range tracetest.Hostile() {
 		t.Run(name, func(t *testing.T) {
-			page := render(t, caption.Run{Name: "<b>x</b>", Trace: tr})
+			page := render(t, Run{Name: "<b>x</b>", Trace: tr})
 			for _, mark := range []string{"<script>alert", "<img", "<b>x", "<i>Loop", "<u>", "--><!--"} {
 				assert.NotContains(t, page, mark)
 			}
@@ -69,18 +67,10 @@ func TestNamesAreEscaped(t *testing.T) {
 func TestErrorsAreCut(t *testing.T) {
 	tr := tracetest.Random(3, 5)
 	tr.Nodes[2].Status, tr.Nodes[2].Error = trace.Failed, "first "+strings.Repeat("x", 10_000)
-	page := render(t, caption.Run{Trace: tr})
+	page := render(t, Run{Trace: tr})
 	assert.Contains(t, page, "first "+strings.Repeat("x", 100))
 	assert.NotContains(t, page, strings.Repeat("x", 200))
 }
-
-func TestABrokenWriterIsReported(t *testing.T) {
-	assert.ErrorContains(t, Write(brokenWriter{}, caption.Run{Trace: tracetest.Random(1, 5)}), "no space")
-}
-
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 // probe is a script that a test adds to a page. It uses the page as a reader does, and writes down what it finds.
 const probe = `<script>
@@ -130,13 +120,13 @@ type found struct {
 // them. The time that a page took is logged: a test on a busy machine asserts none.
 func TestInChromium(t *testing.T) {
 	b := browser.New(t)
-	pages := map[string]string{"compare": render(t, caption.Run{Name: "offload_all", Trace: tracetest.Random(5, 12)}, caption.Run{Name: "adaptive", Trace: tracetest.Random(6, 12)})}
+	pages := map[string]string{"compare": render(t, Run{Name: "offload_all", Trace: tracetest.Random(5, 12)}, Run{Name: "adaptive", Trace: tracetest.Random(6, 12)})}
 	for _, n := range []int{5, 50, 500} {
-		pages[fmt.Sprintf("nodes_%d", n)] = render(t, caption.Run{Trace: tracetest.Random(3, n)})
+		pages[fmt.Sprintf("nodes_%d", n)] = render(t, Run{Trace: tracetest.Random(3, n)})
 	}
 	hostile := tracetest.Hostile()
 	for _, name := range []string{"names", "fan", "skipped"} {
-		pages[name] = render(t, caption.Run{Trace: hostile[name]})
+		pages[name] = render(t, Run{Trace: hostile[name]})
 	}
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package html
+package draw
 
 import (
 	"encoding/json"
@@ -10,9 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
-	"github.com/rankd/rankd/trace/perfetto"
-	"github.com/rankd/rankd/trace/text"
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
@@ -38,8 +35,8 @@ func FuzzDraw(f *testing.F) {
 		if err != nil {
 			return
 		}
-		require.NoError(t, text.Write(io.Discard, tr, text.Options{Full: true}))
-		require.NoError(t, Write(io.Discard, caption.Run{Trace: tr}, caption.Run{Name: "again", Trace: tr}))
-		require.NoError(t, perfetto.Write(io.Discard, caption.Run{Trace: tr}))
+		require.NoError(t, Text(io.Discard, Options{Full: true}, Run{Trace: tr}))
+		require.NoError(t, HTML(io.Discard, Run{Trace: tr}, Run{Name: "again", Trace: tr}))
+		require.NoError(t, Perfetto(io.Discard, Run{Trace: tr}))
 	})
 }

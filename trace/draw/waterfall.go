@@ -1,4 +1,4 @@
-package text
+package draw
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
 )
 
 const (
@@ -18,27 +17,27 @@ const (
 	nodesMost = 60 // of a waterfall that is not drawn in full
 )
 
-// waterfall draws the nodes in the order in which they started, each with its waits and runs.
-func waterfall(out *strings.Builder, t *trace.Trace, o Options) {
-	if len(t.Nodes) == 0 {
+// writeWaterfall draws the nodes in the order in which they started, each with its waits and runs.
+func (s *scene) writeWaterfall(out *strings.Builder, o Options) {
+	if len(s.Nodes) == 0 {
 		out.WriteString("The plan has no nodes.\n")
 		return
 	}
-	marks := pathMarks(t)
-	nodes, left := chosen(t, marks, o)
-	bodies, own := bodiesOf(t), t.Own()
-	table := [][]string{{"", "node", "op", "place", "rows", "wait", "run", "own", ""}}
+	nodes, left := s.heaviest(o)
+	service, bodies := onPath(s.service, len(s.Nodes)), s.Bodies()
+	total := duration(s.Request.Ended)
+	table := [][]string{{"", "node", "op", "place", "rows", "wait", "run", "own", "0" + strings.Repeat(" ", max(1, barWidth-1-uniseg.StringWidth(total))) + total}}
 	for _, i := range nodes {
-		n := &t.Nodes[i]
-		row := []string{marks[i], caption.Titles(n, 24), caption.Name(n.Op, 24), caption.Place(t, n), caption.Rows(n), "", "", "", ""}
-		if n.Ran() {
-			row[5], row[6], row[7] = caption.Time(n.Wait()), caption.Time(n.Run()), caption.Time(own[i])
-			row[8] = bar(n, bodies[i], t.Request.Ended)
+		from, n := &s.Nodes[i], &s.nodes[i]
+		mark, times := n.Critical, ""
+		if mark == "" && service[i] {
+			mark = "○"
 		}
-		table = append(table, row)
+		if from.Ran() {
+			times = bar(from, bodies[i], s.Request.Ended)
+		}
+		table = append(table, []string{mark, titles(from, 24), clip(from.Op, 24), n.Place, n.Rows, n.Wait, n.Run, n.Own, times})
 	}
-	total := caption.Time(t.Request.Ended)
-	table[0][8] = "0" + strings.Repeat(" ", max(1, barWidth-1-uniseg.StringWidth(total))) + total
 	writeTable(out, table)
 	if left > 0 {
 		fmt.Fprintf(out, "… %d lighter nodes left out; --full draws them\n", left)
@@ -46,61 +45,40 @@ func waterfall(out *strings.Builder, t *trace.Trace, o Options) {
 	out.WriteString("● on the critical path (latency)  ○ only on the path of service   · ready, waits to start  █ runs  ░ waits for Redis or a timer\n")
 }
 
-// pathMarks returns the mark of each node that is on a critical path.
-func pathMarks(t *trace.Trace) []string {
-	marks := make([]string, len(t.Nodes))
-	for _, s := range t.CriticalPath(trace.Service).Steps {
-		marks[s.Node] = "○"
-	}
-	for _, s := range t.CriticalPath(trace.Latency).Steps {
-		marks[s.Node] = "●"
-	}
-	return marks
-}
-
-// chosen returns the nodes to draw, by start, and how many are left out: the lightest, and none of a critical path
+// heaviest returns the nodes to draw, by start, and how many are left out: the lightest, and none of a critical path
 // unless that is too long itself. Nodes that never ran come last.
-func chosen(t *trace.Trace, marks []string, o Options) (nodes []int, left int) {
-	for i := range t.Nodes {
+func (s *scene) heaviest(o Options) (nodes []int, left int) {
+	for i := range s.Nodes {
 		nodes = append(nodes, i)
 	}
-	if !o.Full && len(nodes) > nodesMost {
-		weight := func(i int) time.Duration { return t.Nodes[i].End - t.Nodes[i].Ready }
-		onPath := func(i int) int {
-			if marks[i] == "" {
-				return 1
-			}
-			return 0
+	if left = len(nodes) - nodesMost; o.Full || left < 0 {
+		left = 0
+	}
+	if left > 0 {
+		service := onPath(s.service, len(s.Nodes))
+		weight := func(i int) (light int, weight time.Duration) {
+			return rank(s.critical(i) || service[i]), s.Nodes[i].End - s.Nodes[i].Ready
 		}
 		slices.SortStableFunc(nodes, func(a, b int) int {
-			return cmp.Or(cmp.Compare(onPath(a), onPath(b)), cmp.Compare(weight(b), weight(a)))
+			lightA, weightA := weight(a)
+			lightB, weightB := weight(b)
+			return cmp.Or(cmp.Compare(lightA, lightB), cmp.Compare(weightB, weightA))
 		})
-		left = len(nodes) - nodesMost
-		nodes = nodes[:nodesMost]
-	}
-	ran := func(i int) int {
-		if t.Nodes[i].Ran() {
-			return 0
-		}
-		return 1
+		nodes = nodes[:len(nodes)-left]
 	}
 	slices.SortFunc(nodes, func(a, b int) int {
-		return cmp.Or(cmp.Compare(ran(a), ran(b)), cmp.Compare(t.Nodes[a].Start, t.Nodes[b].Start), cmp.Compare(a, b))
+		x, y := &s.Nodes[a], &s.Nodes[b]
+		return cmp.Or(cmp.Compare(rank(x.Ran()), rank(y.Ran())), cmp.Compare(x.Start, y.Start), cmp.Compare(a, b))
 	})
 	return nodes, left
 }
 
-// bodiesOf returns the slices of each node.
-func bodiesOf(t *trace.Trace) [][]trace.Slice {
-	all := make([][]trace.Slice, len(t.Nodes))
-	for _, track := range t.Tracks {
-		for _, s := range track.Slices {
-			if s.Kind == trace.NodeSlice {
-				all[s.Node] = append(all[s.Node], s)
-			}
-		}
+// rank puts what is so before what is not.
+func rank(so bool) int {
+	if so {
+		return 0
 	}
-	return all
+	return 1
 }
 
 // bar draws one node. A cell shows what took most of its time there.

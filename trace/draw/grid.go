@@ -1,4 +1,4 @@
-package text
+package draw
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
 )
 
 const (
@@ -29,13 +28,12 @@ type column struct {
 
 // A drawing is a timeline on a grid of cells. One goroutine at a time.
 type drawing struct {
-	trace   *trace.Trace
+	*scene
 	lines   []line
 	names   int // width of a node's name
 	columns []column
 	column  []int // of each track; -1: not drawn
 	lane    []int // of each track, in its column
-	sleep   []int // lane of each flow that is a sleep
 	timers  int   // column of sleeps; -1: none
 	under   []underWay
 }
@@ -47,8 +45,8 @@ type underWay struct {
 	begins, ends   time.Duration
 }
 
-func newDrawing(t *trace.Trace, lines []line, names int) *drawing {
-	d := &drawing{trace: t, lines: lines, names: names, timers: -1}
+func newDrawing(s *scene, lines []line, names int) *drawing {
+	d := &drawing{scene: s, lines: lines, names: names, timers: -1}
 	d.layColumns()
 	d.follow()
 	return d
@@ -57,9 +55,9 @@ func newDrawing(t *trace.Trace, lines []line, names int) *drawing {
 // layColumns gives each thread a column as wide as its texts, all connections to Redis one together, and those to
 // services one.
 func (d *drawing) layColumns() {
-	d.column, d.lane = make([]int, len(d.trace.Tracks)), make([]int, len(d.trace.Tracks))
+	d.column, d.lane = make([]int, len(d.Tracks)), make([]int, len(d.Tracks))
 	lanes := map[trace.TrackKind]int{}
-	for k, track := range d.trace.Tracks {
+	for k, track := range d.Tracks {
 		d.column[k] = -1
 		switch {
 		case track.Kind == trace.RedisTrack, track.Kind == trace.HTTPTrack:
@@ -67,7 +65,7 @@ func (d *drawing) layColumns() {
 			lanes[track.Kind]++
 		case len(track.Slices) > 0 || k == 0:
 			d.column[k] = len(d.columns)
-			c := column{name: caption.Name(track.Name, d.names)}
+			c := column{name: clip(track.Name, d.names)}
 			if track.Kind == trace.CPUTrack || track.Kind == trace.IOTrack {
 				c.lanes = 1
 			}
@@ -77,10 +75,9 @@ func (d *drawing) layColumns() {
 	if len(d.columns) == 0 { // a trace without tracks
 		d.columns = append(d.columns, column{name: "Loop"})
 	}
-	var sleeps int
-	if d.sleep, sleeps = caption.Sleeps(d.trace); sleeps > 0 {
+	if d.sleeps > 0 {
 		d.timers = len(d.columns)
-		d.columns = append(d.columns, column{name: "Timers", lanes: min(sleeps, lanesMost)})
+		d.columns = append(d.columns, column{name: "Timers", lanes: min(d.sleeps, lanesMost)})
 	}
 	for _, group := range [...]struct {
 		kind trace.TrackKind
@@ -89,7 +86,7 @@ func (d *drawing) layColumns() {
 		if lanes[group.kind] == 0 {
 			continue
 		}
-		for k, track := range d.trace.Tracks {
+		for k, track := range d.Tracks {
 			if track.Kind == group.kind {
 				d.column[k] = len(d.columns)
 			}
@@ -134,7 +131,7 @@ func (d *drawing) texts(l *line) map[int]string {
 		case text == "" || i.word == sent && texts[c] == text || i.word == replied && l.has(goesOn) || i.word == asks && k > 0 && before.word == asks:
 			continue
 		case i.word == ends && i.text == "done" && l.has(starts) && sameNode:
-			texts[c] = strings.TrimSuffix(texts[c], "starts") + "runs " + caption.Time(i.at-d.startOf(l, i))
+			texts[c] = strings.TrimSuffix(texts[c], "starts") + "runs " + duration(i.at-d.startOf(l, i))
 		case texts[c] != "" && sameNode:
 			texts[c] += ", " + i.text
 		case texts[c] != "":
@@ -163,30 +160,30 @@ func (d *drawing) text(i instant) string {
 	case begins:
 		return "request begins"
 	case answers:
-		if d.trace.Request.Error != "" {
+		if d.Request.Error != "" {
 			return "request fails"
 		}
 		return "answers"
 	case sent, replied, givenUp, started, posted:
 		return i.text
 	case handsOver, takesBack, fires:
-		text := i.text + caption.Title(&d.trace.Nodes[i.node], d.names)
-		if n := d.trace.Nodes[i.node].Fused; n > 1 && i.word != fires {
+		text := i.text + title(&d.Nodes[i.node], d.names)
+		if n := d.Nodes[i.node].Fused; n > 1 && i.word != fires {
 			text += fmt.Sprintf(" +%d", n-1)
 		}
 		return text
 	case starts:
-		return caption.Node(&d.trace.Nodes[i.node], d.names) + " " + i.text
+		return nodeName(&d.Nodes[i.node], d.names) + " " + i.text
 	default:
-		return caption.Title(&d.trace.Nodes[i.node], d.names) + " " + i.text
+		return title(&d.Nodes[i.node], d.names) + " " + i.text
 	}
 }
 
 // follow finds the lines on which calls, jobs and sleeps leave and come back.
 func (d *drawing) follow() {
-	all := make([]underWay, len(d.trace.Flows))
-	ofNode := make([][]int, len(d.trace.Nodes))
-	for k, f := range d.trace.Flows {
+	all := make([]underWay, len(d.Flows))
+	ofNode := make([][]int, len(d.Nodes))
+	for k, f := range d.Flows {
 		all[k] = d.newUnderWay(k)
 		ofNode[f.Node] = append(ofNode[f.Node], k)
 	}
@@ -219,7 +216,7 @@ func (d *drawing) follow() {
 
 // newUnderWay returns what a flow draws, without its lines. Its cell is -1 if it is not drawn.
 func (d *drawing) newUnderWay(flow int) underWay {
-	f := &d.trace.Flows[flow]
+	f := &d.flows[flow]
 	u := underWay{flow: flow, from: -1, to: len(d.lines), at: -1}
 	for _, p := range f.Points {
 		switch p.Step {
@@ -232,16 +229,16 @@ func (d *drawing) newUnderWay(flow int) underWay {
 			u.ends = p.At
 		}
 	}
-	if f.Kind == trace.TimerFlow {
-		u.at = d.columns[d.timers].left + 2*min(d.sleep[flow], lanesMost-1)
+	if f.row > 0 {
+		u.at = d.columns[d.timers].left + 2*min(f.row-1-len(d.Tracks), lanesMost-1)
 	}
 	return u
 }
 
 // write writes the heading and the lines, without the middle of a long timeline.
 func (d *drawing) write(out *strings.Builder, o Options) {
-	heading := newRow()
-	unit, digits := scale(d.trace.Request.Ended)
+	heading := new(gridLine)
+	unit, digits := scale(d.Request.Ended)
 	heading.put(timeWidth-uniseg.StringWidth(unit), unit)
 	for _, c := range d.columns {
 		heading.put(c.left, c.name)
@@ -255,7 +252,7 @@ func (d *drawing) write(out *strings.Builder, o Options) {
 			}
 			continue
 		}
-		r := d.row(k)
+		r := d.drawn(k)
 		if l := &d.lines[k]; l.gap == "" {
 			r.put(0, fmt.Sprintf("%*.*f", timeWidth, digits, float64(l.at)/float64(units[unit])))
 		}
@@ -280,9 +277,9 @@ func scale(total time.Duration) (unit string, digits int) {
 	}
 }
 
-// row draws a line without its time.
-func (d *drawing) row(k int) *row {
-	l, r := &d.lines[k], newRow()
+// drawn draws a line without its time.
+func (d *drawing) drawn(k int) *gridLine {
+	l, r := &d.lines[k], new(gridLine)
 	for _, u := range d.under {
 		if u.from < k && k < u.to {
 			mark := "│"
@@ -308,8 +305,8 @@ func (d *drawing) row(k int) *row {
 }
 
 // arrow draws the way of a call or a job from its thread to its cell, or back.
-func (d *drawing) arrow(r *row, l *line, texts map[int]string, u underWay, out bool) {
-	points := d.trace.Flows[u.flow].Points
+func (d *drawing) arrow(r *gridLine, l *line, texts map[int]string, u underWay, out bool) {
+	points := d.Flows[u.flow].Points
 	c := d.column[points[0].Track]
 	if c < 0 {
 		return
@@ -339,13 +336,11 @@ func (d *drawing) arrow(r *row, l *line, texts map[int]string, u underWay, out b
 	}
 }
 
-// A row is one line of cells. One goroutine at a time.
-type row struct{ cells []string }
-
-func newRow() *row { return &row{} }
+// A gridLine is one line of cells. One goroutine at a time.
+type gridLine struct{ cells []string }
 
 // put writes a text from a cell on. A wide character takes two cells, the second of which is empty.
-func (r *row) put(x int, text string) {
+func (r *gridLine) put(x int, text string) {
 	for g := uniseg.NewGraphemes(text); g.Next(); {
 		width := max(1, g.Width())
 		for len(r.cells) < x+width {
@@ -359,13 +354,13 @@ func (r *row) put(x int, text string) {
 	}
 }
 
-func (r *row) at(x int) string {
+func (r *gridLine) at(x int) string {
 	if x < len(r.cells) {
 		return r.cells[x]
 	}
 	return " "
 }
 
-func (r *row) write(out *strings.Builder) {
+func (r *gridLine) write(out *strings.Builder) {
 	out.WriteString(strings.TrimRight(strings.Join(r.cells, ""), " ") + "\n")
 }

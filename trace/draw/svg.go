@@ -1,4 +1,4 @@
-package svg
+package draw
 
 import (
 	"fmt"
@@ -9,11 +9,10 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
 )
 
-// Width is the width of every drawing, in CSS pixels.
-const Width = 1232
+// pictureWidth is the width of every picture, in CSS pixels.
+const pictureWidth = 1232
 
 // cellWidth is the width of one cell of a monospaced text, in parts of its size.
 const cellWidth = 0.605
@@ -41,7 +40,7 @@ func (d *document) text(x, y float64, class, anchor, text string) {
 // begin opens a drawing.
 func (d *document) begin(class, label string, height float64) {
 	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="drawing %s" viewBox="0 0 %d %s" width="%d" height="%s" role="img" aria-label="%s">`+"\n",
-		class, Width, number(height), Width, number(height), html.EscapeString(label))
+		class, pictureWidth, number(height), pictureWidth, number(height), html.EscapeString(label))
 }
 
 // number returns a coordinate with at most two decimals.
@@ -63,16 +62,7 @@ func fit(name string, cells int) string {
 	if cells < 2 {
 		return ""
 	}
-	return caption.Name(name, cells)
-}
-
-// critical reports for each node whether it is on the critical path.
-func critical(t *trace.Trace) []bool {
-	on := make([]bool, len(t.Nodes))
-	for _, s := range t.CriticalPath(trace.Latency).Steps {
-		on[s.Node] = true
-	}
-	return on
+	return clip(name, cells)
 }
 
 // critClass returns " crit" for what is on the critical path.
@@ -83,8 +73,8 @@ func critClass(on bool) string {
 	return ""
 }
 
-// class returns the class of a place, which has a color.
-func class(p trace.Place) string {
+// placeClass returns the class of a place, which has a color.
+func placeClass(p trace.Place) string {
 	switch p {
 	case trace.OnLoop, trace.Inline, trace.OnPool, trace.OnIOWorker, trace.OnGoroutine:
 		return string(p)
@@ -93,10 +83,10 @@ func class(p trace.Place) string {
 	}
 }
 
-// Alone makes a picture of a drawing: it adds the style, and a background.
-func Alone(drawing string) string {
+// alone makes a picture of a drawing: it adds the style, and a background.
+func alone(drawing string) string {
 	head, rest, _ := strings.Cut(drawing, "\n")
-	return head + "\n<style>" + Style + "</style>\n<rect class=\"background\" width=\"100%\" height=\"100%\"/>\n" + rest
+	return head + "\n<style>" + style + "</style>\n<rect class=\"background\" width=\"100%\" height=\"100%\"/>\n" + rest
 }
 
 // escape makes a text the value of an attribute.

@@ -1,4 +1,4 @@
-package svg
+package draw
 
 import (
 	"math"
@@ -13,7 +13,7 @@ import (
 
 // TestContrast holds the contrast that WCAG 2.2 asks for, 4.5 to 1, for each text on what it stands on.
 func TestContrast(t *testing.T) {
-	light, dark, _ := strings.Cut(Style, "@media (prefers-color-scheme: dark)")
+	light, dark, _ := strings.Cut(style, "@media (prefers-color-scheme: dark)")
 	for scheme, rules := range map[string]string{"light": light, "dark": dark} {
 		colors := make(map[string]float64)
 		for _, m := range regexp.MustCompile(`--(\w+): #([0-9a-f]{6});`).FindAllStringSubmatch(rules, -1) {

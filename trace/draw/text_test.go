@@ -1,4 +1,4 @@
-package text
+package draw
 
 import (
 	"errors"
@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
@@ -29,7 +28,7 @@ func TestDrawings(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			require.NoError(t, Write(&out, read(t, file), Options{}))
+			require.NoError(t, Text(&out, Options{}, Run{Trace: read(t, file)}))
 			golden := filepath.Join("testdata", name+".txt")
 			if *update {
 				require.NoError(t, os.MkdirAll("testdata", 0o755))
@@ -55,9 +54,9 @@ func TestHostileTraces(t *testing.T) {
 	for name, tr := range tracetest.Hostile() {
 		t.Run(name, func(t *testing.T) {
 			var out, full strings.Builder
-			require.NoError(t, Write(&out, tr, Options{}))
-			require.NoError(t, Write(&full, tr, Options{Full: true}))
-			require.NoError(t, Compare(&full, []caption.Run{{Name: "a", Trace: tr}, {Name: "b", Trace: tr}}, Options{}))
+			require.NoError(t, Text(&out, Options{}, Run{Trace: tr}))
+			require.NoError(t, Text(&full, Options{Full: true}, Run{Trace: tr}))
+			require.NoError(t, Text(&full, Options{}, Run{Name: "a", Trace: tr}, Run{Name: "b", Trace: tr}))
 			assert.LessOrEqual(t, strings.Count(out.String(), "\n"), linesMost+nodesMost+20)
 			assert.True(t, utf8.ValidString(full.String()))
 			unseen := func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }
@@ -70,8 +69,9 @@ func TestHostileTraces(t *testing.T) {
 func TestDrawingsShowAll(t *testing.T) {
 	for seed := range uint64(40) {
 		tr := tracetest.Random(seed, 1+int(seed))
+		s := newScene(tr)
 		seen := make(map[string]int)
-		for _, i := range instants(tr) {
+		for _, i := range s.instants() {
 			switch i.word {
 			case starts, ends:
 				seen[tr.Nodes[i.node].ID]++
@@ -81,12 +81,12 @@ func TestDrawingsShowAll(t *testing.T) {
 			assert.Equal(t, 2, seen[n.ID], "seed %d, node %s", seed, n.ID)
 		}
 		drawn, all := 0, 0
-		for _, l := range join(instants(tr), tr.Request.Ended) {
+		for _, l := range join(s.instants(), tr.Request.Ended) {
 			drawn += len(l.instants)
 		}
-		all = len(instants(tr))
+		all = len(s.instants())
 		assert.Equal(t, all, drawn)
-		d := newDrawing(tr, withGaps(tr, join(instants(tr), tr.Request.Ended)), 20)
+		d := newDrawing(s, s.lines(), 20)
 		assert.Len(t, d.under, len(tr.Flows))
 		for _, u := range d.under {
 			assert.Less(t, u.from, u.to, "seed %d", seed)
@@ -98,21 +98,26 @@ func TestDrawingsShowAll(t *testing.T) {
 func TestCompareDrawsOneAboveTheOther(t *testing.T) {
 	reactor, pool := read(t, "../testdata/mixed_pipeline.reactor.json"), read(t, "../testdata/mixed_pipeline.pool.json")
 	var out strings.Builder
-	require.NoError(t, Compare(&out, []caption.Run{{Name: "adaptive", Trace: reactor}, {Name: "pool", Trace: pool}}, Options{}))
+	require.NoError(t, Text(&out, Options{}, Run{Name: "adaptive", Trace: reactor}, Run{Name: "pool", Trace: pool}))
 	text := out.String()
 	assert.Contains(t, text, "adaptive  34.1 ms ███")
 	first, second := strings.Index(text, "── adaptive ──"), strings.Index(text, "── pool ──")
 	assert.True(t, 0 < first && first < second)
 	var alone strings.Builder
-	timeline(&alone, pool, Options{})
+	newScene(pool).writeTimeline(&alone, Options{})
 	assert.Contains(t, text[second:], alone.String())
+	assert.NotContains(t, text, "░ waits for Redis", "a comparison has no waterfalls")
 	assert.Equal(t, 2, strings.Count(text, "\nCritical path (latency) n0 viewer → n1 follow → n2 vm → n3 filter → n4 sort → n5 take: "))
 }
 
 func TestABrokenWriterIsReported(t *testing.T) {
-	tr := tracetest.Random(1, 5)
-	assert.ErrorContains(t, Write(brokenWriter{}, tr, Options{}), "no space")
-	assert.ErrorContains(t, Compare(brokenWriter{}, []caption.Run{{Name: "a", Trace: tr}}, Options{}), "no space")
+	run := Run{Trace: tracetest.Random(1, 5)}
+	for name, err := range map[string]error{
+		"text": Text(brokenWriter{}, Options{}, run), "a comparison": Text(brokenWriter{}, Options{}, run, run),
+		"html": HTML(brokenWriter{}, run), "perfetto": Perfetto(brokenWriter{}, run),
+	} {
+		assert.ErrorContains(t, err, "no space", name)
+	}
 }
 
 type brokenWriter struct{}

@@ -1,4 +1,4 @@
-package text
+package draw
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
 )
 
 // word says what happened at an instant.
@@ -50,11 +49,11 @@ type line struct {
 	gap      string // text of a line without instants
 }
 
-// timeline draws a trace as lines, one column per thread and one for Redis.
-func timeline(out *strings.Builder, t *trace.Trace, o Options) {
-	lines := withGaps(t, join(instants(t), t.Request.Ended))
+// writeTimeline draws the trace as lines, with one column per thread, one for Redis and one for services.
+func (s *scene) writeTimeline(out *strings.Builder, o Options) {
+	lines := s.lines()
 	for names := 20; ; names -= 4 {
-		d := newDrawing(t, lines, names)
+		d := newDrawing(s, lines, names)
 		if d.width() <= widthMost || names <= 12 {
 			d.write(out, o)
 			return
@@ -62,27 +61,32 @@ func timeline(out *strings.Builder, t *trace.Trace, o Options) {
 	}
 }
 
+// lines returns the lines of the timeline.
+func (s *scene) lines() []line { return s.withGaps(join(s.instants(), s.Request.Ended)) }
+
 // instants returns what the timeline shows, in the order of time. At the same time a node comes after those that it reads.
-func instants(t *trace.Trace) []instant {
-	all := []instant{{at: t.Request.Begun, word: begins, node: -1, flow: -1}, {at: t.Request.Ended, word: answers, node: -1, flow: -1}}
-	all = append(all, bodies(t)...)
-	for k := range t.Flows {
-		all = append(all, points(t, k)...)
+func (s *scene) instants() []instant {
+	all := []instant{{at: s.Request.Begun, word: begins, node: -1, flow: -1}, {at: s.Request.Ended, word: answers, node: -1, flow: -1}}
+	all = append(all, s.bodies()...)
+	for k, f := range s.Flows {
+		for _, p := range f.Points {
+			all = append(all, s.point(k, p))
+		}
 	}
-	for _, timer := range t.Timers {
+	for _, timer := range s.Timers {
 		if timer.Kind == trace.DeadlineTimer {
 			all = append(all, instant{at: timer.Fired, word: fires, node: timer.Node, flow: -1, text: "deadline of "})
 		}
 	}
-	depth := depths(t)
+	depth := depths(s.inputs())
 	for k := range all {
 		switch i := &all[k]; {
 		case i.word == begins:
 			i.rank = -1
 		case i.word == answers:
-			i.rank = len(t.Nodes) + 1
+			i.rank = len(s.Nodes) + 1
 		case i.flow >= 0 && i.word >= posted:
-			i.rank = depth[lastOfJob(t, i.node)]
+			i.rank = depth[lastOfJob(s.Trace, i.node)]
 		default:
 			i.rank = depth[i.node]
 		}
@@ -91,25 +95,6 @@ func instants(t *trace.Trace) []instant {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.word, b.word))
 	})
 	return all
-}
-
-// depths returns the length of the longest path to each node.
-func depths(t *trace.Trace) []int {
-	depth := make([]int, len(t.Nodes))
-	var of func(i int) int
-	of = func(i int) int {
-		if depth[i] == 0 {
-			depth[i] = 1
-			for _, in := range t.Nodes[i].Inputs {
-				depth[i] = max(depth[i], of(in)+1)
-			}
-		}
-		return depth[i]
-	}
-	for i := range t.Nodes {
-		of(i)
-	}
-	return depth
 }
 
 // lastOfJob returns the last node of the job that begins with a node.
@@ -124,84 +109,62 @@ func lastOfJob(t *trace.Trace, first int) int {
 }
 
 // bodies returns the instants at which bodies start and end, and calls are given up.
-func bodies(t *trace.Trace) (all []instant) {
-	first, last := make([]*trace.Slice, len(t.Nodes)), make([]*trace.Slice, len(t.Nodes))
-	track := make([]int, len(t.Nodes)) // of the last slice
-	for k := range t.Tracks {
-		for i := range t.Tracks[k].Slices {
-			s := &t.Tracks[k].Slices[i]
-			switch {
-			case s.Kind == trace.CallSlice && s.GivenUp:
-				all = append(all, instant{at: s.End, track: k, word: givenUp, node: s.Node, flow: -1, text: "given up"})
-			case s.Kind != trace.NodeSlice:
-			default:
-				if f := first[s.Node]; f == nil || s.Start < f.Start {
-					first[s.Node] = s
+func (s *scene) bodies() (all []instant) {
+	first, last := make([]*trace.Slice, len(s.Nodes)), make([]*trace.Slice, len(s.Nodes))
+	track := make([]int, len(s.Nodes)) // of the last slice
+	for k := range s.Tracks {
+		for i := range s.Tracks[k].Slices {
+			slice := &s.Tracks[k].Slices[i]
+			switch node := slice.Node; {
+			case slice.Kind == trace.CallSlice && slice.GivenUp:
+				all = append(all, instant{at: slice.End, track: k, word: givenUp, node: node, flow: -1, text: "given up"})
+			case slice.Kind == trace.NodeSlice:
+				if first[node] == nil || slice.Start < first[node].Start {
+					first[node] = slice
 				}
-				if l := last[s.Node]; l == nil || s.End >= l.End {
-					last[s.Node], track[s.Node] = s, k
+				if last[node] == nil || slice.End >= last[node].End {
+					last[node], track[node] = slice, k
 				}
 			}
 		}
 	}
-	for i := range t.Nodes {
-		n := &t.Nodes[i]
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
 		if first[i] == nil {
 			continue
 		}
 		all = append(all, instant{at: first[i].Start, track: n.Track, word: starts, node: i, flow: -1, text: "starts"})
 		// The body may sleep when a deadline settles its node. Then the deadline is the end.
 		if !slices.ContainsFunc(n.Awaits, func(a trace.Await) bool { return a.Start == last[i].End && a.End > a.Start }) {
-			all = append(all, instant{at: last[i].End, track: track[i], word: ends, node: i, flow: -1, text: ending(n)})
+			all = append(all, instant{at: last[i].End, track: track[i], word: ends, node: i, flow: -1, text: cmp.Or(endings[n.Status], "done")})
 		}
 	}
 	return all
 }
 
-// ending says how a node ended.
-func ending(n *trace.Node) string {
-	switch n.Status {
-	case trace.Failed:
-		return "fails"
-	case trace.Timeout:
-		return "ends too late"
-	case trace.Late:
-		return "is given up"
-	default:
-		return "done"
-	}
+// endings say how a node ended that is not done.
+var endings = map[trace.Status]string{trace.Failed: "fails", trace.Timeout: "ends too late", trace.Late: "is given up"}
+
+// steps are the words and texts of the points of a flow.
+var steps = map[trace.Step]instant{
+	trace.Asked: {word: asks, text: "asks"}, trace.Sent: {word: sent}, trace.Replied: {word: replied, text: "replied"},
+	trace.Submitted: {word: handsOver, text: "offloads "}, trace.Started: {word: started}, trace.Posted: {word: posted},
+	trace.Resumed: {word: goesOn, text: "goes on"},
 }
 
-// points returns the instants of a flow.
-func points(t *trace.Trace, k int) (all []instant) {
-	f := &t.Flows[k]
-	for _, p := range f.Points {
-		i := instant{at: p.At, track: p.Track, node: f.Node, flow: k}
-		switch p.Step {
-		case trace.Asked:
-			i.word, i.text = asks, "asks"
-			if f.Kind == trace.TimerFlow {
-				i.text = "sleeps"
-			}
-		case trace.Sent:
-			i.word, i.text = sent, call(t, p)
-		case trace.Replied:
-			i.word, i.text = replied, "replied"
-		case trace.Submitted:
-			i.word, i.text = handsOver, "offloads "
-		case trace.Started:
-			i.word = started
-		case trace.Posted:
-			i.word = posted
-		case trace.Resumed:
-			i.word, i.text = goesOn, "goes on"
-			if f.Kind == trace.OffloadFlow {
-				i.word, i.text = takesBack, "takes back "
-			}
-		}
-		all = append(all, i)
+// point returns the instant of a point of a flow.
+func (s *scene) point(flow int, p trace.Point) instant {
+	i, f := steps[p.Step], &s.Flows[flow]
+	switch {
+	case p.Step == trace.Sent:
+		i.text = call(s.Trace, p)
+	case p.Step == trace.Asked && f.Kind == trace.TimerFlow:
+		i.text = "sleeps"
+	case p.Step == trace.Resumed && f.Kind == trace.OffloadFlow:
+		i.word, i.text = takesBack, "takes back "
 	}
-	return all
+	i.at, i.track, i.node, i.flow = p.At, p.Track, f.Node, flow
+	return i
 }
 
 // call describes the call at a point of a connection.
@@ -260,9 +223,9 @@ func (l *line) has(words ...word) bool {
 }
 
 // withGaps adds a line for each gap of the critical path, after the one in which it begins.
-func withGaps(t *trace.Trace, lines []line) []line {
-	for _, g := range t.Gaps() {
-		text := fmt.Sprintf("~ %s %s", caption.Time(g.End-g.Start), caption.Waiting(t, g.For))
+func (s *scene) withGaps(lines []line) []line {
+	for _, g := range s.gaps {
+		text := fmt.Sprintf("~ %s %s", duration(g.End-g.Start), waiting(s.Trace, g.For))
 		after := 0
 		for i, l := range lines {
 			if l.gap == "" && l.at <= g.Start {

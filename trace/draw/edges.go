@@ -1,4 +1,4 @@
-package svg
+package draw
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func (p *plane) layBands() {
 // corner returns the upper left corner of a node's box.
 func (p *plane) corner(node int) (x, y float64) {
 	at := p.cells[node]
-	x = (Width-float64(p.columns)*p.boxWidth-float64(p.columns-1)*p.gutter)/2 + float64(at.column)*(p.boxWidth+p.gutter)
+	x = (pictureWidth-float64(p.columns)*p.boxWidth-float64(p.columns-1)*p.gutter)/2 + float64(at.column)*(p.boxWidth+p.gutter)
 	return x, p.bandTop[at.band] + float64(at.row)*(p.boxHeight+p.lane)
 }
 
