@@ -12,17 +12,16 @@ import (
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// Errors of Submit, Cancel and Done.
+// Errors of Submit and Done. A job that was cancelled has loop.ErrCancelled.
 var (
 	ErrNilWork   = errors.New("cpu pool: job without work")
 	ErrInUse     = errors.New("cpu pool: job is already submitted")
 	ErrQueueFull = errors.New("cpu pool: queue is full")
 	ErrClosed    = errors.New("cpu pool: closed")
-	ErrBusy      = errors.New("cpu pool: job has already started")
-	ErrCancelled = errors.New("cpu pool: job was cancelled")
 	ErrGoexit    = errors.New("cpu pool: work called runtime.Goexit")
 )
 
@@ -124,7 +123,7 @@ type Job struct {
 	Work func()
 	// Done runs exactly once per accepted Submit, on the loop, never inside Submit or
 	// Cancel. If the loop has stopped before the job ends, Done runs inside Pool.Close.
-	// err is nil, ErrCancelled, a *PanicError or ErrGoexit.
+	// err is nil, loop.ErrCancelled, a *PanicError or ErrGoexit.
 	// Done may be nil.
 	Done func(err error)
 	// Worker is the number of the worker that runs Work, or ran it last: 0, 1, ... Work and Done may read it.
@@ -261,18 +260,17 @@ func (p *Pool) retire(number int) {
 	}
 }
 
-// Cancel removes a job that no worker has started. Its Work will not run, its place in the
-// queue is free at once, and its Done gets ErrCancelled later, on the loop. Cancel
-// leaves a job that has started alone and returns ErrBusy.
+// Cancel removes a job that no worker has started, by the contract of loop.ErrCancelled. Its Work will not run, and its place in the
+// queue is free at once.
 func (p *Pool) Cancel(j *Job) error {
 	p.mu.Lock()
 	if !j.place.In() {
 		p.mu.Unlock()
-		return ErrBusy
+		return loop.ErrBusy
 	}
 	p.mu.queue.Remove(&j.place)
 	p.mu.Unlock()
-	j.err = ErrCancelled
+	j.err = loop.ErrCancelled
 	p.cancelled.Add(1)
 	p.loop.Defer(j.back)
 	p.settled()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/looptest"
 )
 
@@ -162,7 +163,7 @@ func TestCancelOfQueuedJobs(t *testing.T) {
 	var jobs []*Job
 	for range 16 {
 		j := &Job{Work: func() { worked++ }, Done: func(err error) {
-			if errors.Is(err, ErrCancelled) {
+			if errors.Is(err, loop.ErrCancelled) {
 				cancelled++
 			}
 		}}
@@ -171,7 +172,7 @@ func TestCancelOfQueuedJobs(t *testing.T) {
 	}
 	for _, j := range jobs {
 		assert.NoError(t, p.Cancel(j))
-		assert.ErrorIs(t, p.Cancel(j), ErrBusy, "a second cancel")
+		assert.ErrorIs(t, p.Cancel(j), loop.ErrBusy, "a second cancel")
 	}
 	assert.Zero(t, cancelled, "not inside Cancel")
 	l.endIteration()
@@ -188,7 +189,7 @@ func TestCancelCompletesLater(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 1})
 	release := block(t, p, l, 1)
 	done := false
-	j := &Job{Work: func() {}, Done: func(err error) { done = true; assert.ErrorIs(t, err, ErrCancelled) }}
+	j := &Job{Work: func() {}, Done: func(err error) { done = true; assert.ErrorIs(t, err, loop.ErrCancelled) }}
 	require.NoError(t, p.Submit(j))
 	require.NoError(t, p.Cancel(j))
 	assert.False(t, done, "not inside Cancel")
@@ -223,7 +224,7 @@ func TestCancelOnALoop(t *testing.T) {
 		inside = false
 	})
 	h.Settle()
-	assert.Equal(t, []error{ErrCancelled}, dones, "though the worker is blocked")
+	assert.Equal(t, []error{loop.ErrCancelled}, dones, "though the worker is blocked")
 	close(gate)
 }
 
@@ -258,11 +259,11 @@ func TestCancelOfARunningJobIsBusy(t *testing.T) {
 	require.NoError(t, p.Submit(j))
 	l.endIteration()
 	receive(t, started)
-	assert.ErrorIs(t, p.Cancel(j), ErrBusy)
+	assert.ErrorIs(t, p.Cancel(j), loop.ErrBusy)
 	close(gate)
 	l.run(1)
 	assert.True(t, completed)
-	assert.ErrorIs(t, p.Cancel(j), ErrBusy, "a finished job")
+	assert.ErrorIs(t, p.Cancel(j), loop.ErrBusy, "a finished job")
 }
 
 func TestQueuedJobsHoldTheLoopAndAreNeverDropped(t *testing.T) {

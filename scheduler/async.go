@@ -30,8 +30,8 @@ type CPU interface {
 type Caller interface {
 	// Do starts a call, which ends by its Done unless Do returns an error. Loop only.
 	Do(c *resp.Call) error
-	// Cancel gives a call up, whose Done is then not invoked. Loop only.
-	Cancel(c *resp.Call) bool
+	// Cancel ends a call early, by the contract of loop.ErrCancelled. Loop only.
+	Cancel(c *resp.Call) error
 	// Close fails the calls under way and refuses later ones. Loop only.
 	Close()
 	// Stats returns the counters as they are now. Loop only.
@@ -84,6 +84,7 @@ type Async struct {
 	freeRuns       freeList[run]
 	freeNodes      freeList[nodeRun]
 	freeLoopBodies freeList[loopBody]
+	freeRedisCalls freeList[redisCall]
 	freePoolBodies freeList[poolBody]
 	freeRecorders  freeList[trace.Recorder]
 	idle           *loop.Timer // ends free loopBodies that nobody uses; nil until there are many

@@ -105,7 +105,7 @@ func (b *loopBody) Await(fn func() error) error {
 	if b.cancelled {
 		return b.Sleep(0)
 	}
-	b.giveUpCall()
+	b.dropCall()
 	e, w := b.engine, &await{body: b}
 	back := func() { e.awaitEnded(w) }
 	err := e.awaits.Start(fn, func(err error) {

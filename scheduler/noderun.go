@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
@@ -314,10 +313,10 @@ func (n *nodeRun) orphanEnded() {
 }
 
 // stoppedEarly reports whether the body of an orphan ended before its own end: it saw that it
-// was cancelled, it had not started, or the client gave up its call.
+// was cancelled, it had not started, or the client ended its call.
 func stoppedEarly(err error) bool {
 	for _, sign := range [...]error{
-		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed, remote.ErrGivenUp,
+		task.ErrCancelled, loop.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed,
 	} {
 		if errors.Is(err, sign) {
 			return true

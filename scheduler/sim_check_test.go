@@ -350,6 +350,12 @@ func (w *simWorld) checkFree() {
 		w.check(b.node == nil && !b.cancelled, "a free body on the loop is not reset")
 		w.check(b.timer == nil || !b.timer.Active(), "a free body on the loop sleeps")
 	}
+	redisCalls := map[*redisCall]bool{}
+	for _, c := range e.freeRedisCalls.items {
+		w.check(!redisCalls[c], "a call to Redis was freed twice")
+		redisCalls[c] = true
+		w.check(c.body == nil && c.Asker == nil && c.Watch == nil && c.Batch.Len() == 0, "a free call to Redis is not reset")
+	}
 	poolBodies := map[*poolBody]bool{}
 	for _, b := range e.freePoolBodies.items {
 		w.check(!poolBodies[b], "a body on the pool was freed twice")

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 )
@@ -40,7 +41,7 @@ func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(b
 		},
 	}
 	err := r.waiter.Exchange(r.endpoint, x)
-	if errors.Is(err, remote.ErrGivenUp) {
+	if errors.Is(err, loop.ErrCancelled) {
 		return ErrCancelled
 	}
 	if errors.As(err, new(*remote.OpError)) {

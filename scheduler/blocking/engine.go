@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -260,7 +261,7 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 		return fails(e.late(s, n, deadline))
 	}
 	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) ||
-		(errors.Is(err, task.ErrCancelled) || errors.Is(err, remote.ErrGivenUp)) && e.stopped.Err() != nil {
+		(errors.Is(err, task.ErrCancelled) || errors.Is(err, loop.ErrCancelled)) && e.stopped.Err() != nil {
 		err = scheduler.ErrShuttingDown
 	}
 	return out, c.Lack(), err
