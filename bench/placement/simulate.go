@@ -11,6 +11,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -156,7 +157,7 @@ func (s *Scenario) load(m *machine, reg *registry.Registry) (graphs []*plan.Grap
 			return run(c)
 		}
 	}
-	tasks, err := task.NewTrustingCatalog(append(specs, burnTask(func(d time.Duration) {
+	tasks, err := task.Engine(taskrun.Key{}).NewTrustingCatalog(append(specs, burnTask(func(d time.Duration) {
 		m.payForNode()
 		m.compute(d)
 	})))
