@@ -12,9 +12,10 @@ import (
 
 // profile is what an engine has learned about one plan. Loop only.
 type profile struct {
-	nodes   []nodeProfile // as the plan's nodes
-	live    int           // requests in flight
-	forgets bool          // all tasks have Spec.Forgets
+	nodes    []nodeProfile // as the plan's nodes
+	live     int           // requests in flight
+	requests uint64        // begun
+	forgets  bool          // all tasks have Spec.Forgets
 
 	counts     PlacementStats // without the quantiles
 	inlineTime latency.Histogram
@@ -39,6 +40,7 @@ type nodeProfile struct {
 
 	cost costModel
 	ran  OpStats
+	path time.Duration // from its start to the end of the plan: see path.go
 }
 
 // OpStats say how often the tasks of one op ran, and for how long. Immutable.
@@ -48,6 +50,9 @@ type OpStats struct {
 	// loop's time, which moves once an iteration.
 	Time time.Duration
 }
+
+// mean returns what a run takes, zero if none has ended.
+func (s *OpStats) mean() time.Duration { return s.Time / time.Duration(max(s.Runs, 1)) }
 
 func (s *OpStats) count(runs uint64, took time.Duration) {
 	s.Runs += runs
