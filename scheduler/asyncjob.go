@@ -87,11 +87,13 @@ func (r *run) start(node int, there where) {
 
 // begin begins the race between the deadline and the body. With an error the race is lost already, and no body runs.
 func (j *asyncJob) begin() error {
-	if err := j.run.CheckStart(&j.Job, j.started); err != nil {
-		return err
-	}
-	if err := j.startTimer(j.started); err != nil {
-		return err
+	if j.started != 0 {
+		if err := j.run.CheckStart(&j.Job, j.started); err != nil {
+			return err
+		}
+		if err := j.startTimer(j.started); err != nil {
+			return err
+		}
 	}
 	if j.there == onPool {
 		return j.submit()

@@ -39,6 +39,14 @@ type Execution struct {
 	Context context.Context
 }
 
+// contextErr returns why the caller's context has ended, nil if it has not, or if there is none.
+func (x *Execution) contextErr() error {
+	if x.Context == nil {
+		return nil
+	}
+	return x.Context.Err()
+}
+
 // Check returns an error if an engine of that registry cannot run x: ErrNoPlan or
 // ErrForeignPlan.
 func (x *Execution) Check(reg *registry.Registry) error {

@@ -49,9 +49,14 @@ func (r *Run) Proceed(now clock.Time) bool {
 
 // expire ends the run if nobody waits for it any more, or if its deadline has passed.
 func (r *Run) expire(now clock.Time) {
-	if r.State.err == nil {
-		r.State.Expire(now, r.State.abandoned(r.Req.Context, now))
+	if r.State.err != nil {
+		return
 	}
+	gone := r.Req.contextErr()
+	if gone != nil {
+		gone = r.State.abandoned(gone, now)
+	}
+	r.State.Expire(now, gone)
 }
 
 // Load has j run a node that Next has handed out. It fills in the arguments of the body, whose timeout counts from start. limit is the
@@ -82,8 +87,8 @@ func (r *Run) TimedOut(j *Job, now clock.Time) error {
 // Fail settles a running node with an error, now. Its body has ended then; ended is zero for a body that ends just now, or goes on. If
 // the caller has gone, that is the error: the body has seen it, too, since its context has ended.
 func (r *Run) Fail(node int, err error, ended, now clock.Time) {
-	if gone := r.State.abandoned(r.Req.Context, now); gone == ErrAbandoned {
-		r.State.Abort(-1, gone)
+	if gone := r.Req.contextErr(); gone != nil && !errors.Is(gone, context.DeadlineExceeded) {
+		r.State.Abort(-1, ErrAbandoned)
 	}
 	instead, rows := r.State.Fail(node, err, now)
 	if r.Recorder != nil {
@@ -158,8 +163,11 @@ func (j *Job) follow(node *plan.Node, spec *task.Spec, limit int, b *bounds) {
 // Late reports whether the body has ended after the deadline of its node. If that is not strict, a timer decides, unless the
 // client's timer for a call was ahead of it for the same instant, or the context of the body was.
 func (j *Job) Late(strict bool) bool {
-	return j.Ctx.Deadline.Passed(j.Ended) && (strict || stoppedEarly(j.Err) || errors.Is(j.Err, context.DeadlineExceeded))
+	return j.Ctx.Deadline.Passed(j.Ended) && (strict || outOfTime(j.Err))
 }
+
+// outOfTime reports whether a body has ended because of its deadline, or early for another reason.
+func outOfTime(err error) bool { return stoppedEarly(err) || errors.Is(err, context.DeadlineExceeded) }
 
 // clear ends the use of the arguments: a kept slice must not keep rows alive, and what is the caller's is its own again.
 func (j *Job) clear() {

@@ -114,7 +114,9 @@ func (j *asyncJob) nextStep() bool {
 		o.worked.Store(true)
 		return false
 	}
-	o.notes.take(c.Node, c.Inputs, c.Refs, j.Out)
+	if o.notes != nil {
+		o.notes.take(c.Node, c.Inputs, c.Refs, j.Out)
+	}
 	index := j.profile.nodes[c.Node.Index].next
 	next := &j.profile.nodes[index]
 	o.steps[k+1] = jobStep{start: j.Ended, rows: j.Out.N + next.makes}
