@@ -1,8 +1,11 @@
 package cpupool
 
 import (
+	"cmp"
 	"errors"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/looptest"
 )
 
@@ -132,7 +137,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	}
 }
 
-func TestB37_WorkOnceOffTheLoopDoneOnceOnIt(t *testing.T) {
+func TestWorkOnceOffTheLoopDoneOnceOnIt(t *testing.T) {
 	p, l := newTestPool(t, Config{})
 	var works, dones atomic.Int32
 	j := &Job{Work: func() { works.Add(1) }}
@@ -147,7 +152,7 @@ func TestB37_WorkOnceOffTheLoopDoneOnceOnIt(t *testing.T) {
 	assert.Zero(t, l.pending())
 }
 
-func TestB38_NilWorkIsRefused(t *testing.T) {
+func TestNilWorkIsRefused(t *testing.T) {
 	p, l := newTestPool(t, Config{})
 	assert.ErrorIs(t, p.Submit(&Job{Done: func(error) { t.Error("called") }}), ErrNilWork)
 	p.WaitIdle()
@@ -155,14 +160,14 @@ func TestB38_NilWorkIsRefused(t *testing.T) {
 	assert.Zero(t, l.held)
 }
 
-func TestB39_CancelOfQueuedJobs(t *testing.T) {
+func TestCancelOfQueuedJobs(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 2})
 	release := block(t, p, l, 2)
 	var worked, cancelled int
 	var jobs []*Job
 	for range 16 {
 		j := &Job{Work: func() { worked++ }, Done: func(err error) {
-			if errors.Is(err, ErrCancelled) {
+			if errors.Is(err, loop.ErrCancelled) {
 				cancelled++
 			}
 		}}
@@ -171,7 +176,7 @@ func TestB39_CancelOfQueuedJobs(t *testing.T) {
 	}
 	for _, j := range jobs {
 		assert.NoError(t, p.Cancel(j))
-		assert.ErrorIs(t, p.Cancel(j), ErrBusy, "a second cancel")
+		assert.ErrorIs(t, p.Cancel(j), loop.ErrBusy, "a second cancel")
 	}
 	assert.Zero(t, cancelled, "not inside Cancel")
 	l.endIteration()
@@ -184,11 +189,11 @@ func TestB39_CancelOfQueuedJobs(t *testing.T) {
 	assert.EqualValues(t, 16, p.Stats().Cancelled)
 }
 
-func TestB40_CancelCompletesLater(t *testing.T) {
+func TestCancelCompletesLater(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 1})
 	release := block(t, p, l, 1)
 	done := false
-	j := &Job{Work: func() {}, Done: func(err error) { done = true; assert.ErrorIs(t, err, ErrCancelled) }}
+	j := &Job{Work: func() {}, Done: func(err error) { done = true; assert.ErrorIs(t, err, loop.ErrCancelled) }}
 	require.NoError(t, p.Submit(j))
 	require.NoError(t, p.Cancel(j))
 	assert.False(t, done, "not inside Cancel")
@@ -223,7 +228,7 @@ func TestCancelOnALoop(t *testing.T) {
 		inside = false
 	})
 	h.Settle()
-	assert.Equal(t, []error{ErrCancelled}, dones, "though the worker is blocked")
+	assert.Equal(t, []error{loop.ErrCancelled}, dones, "though the worker is blocked")
 	close(gate)
 }
 
@@ -250,7 +255,7 @@ func TestCancelledJobsFreeTheQueueAtOnce(t *testing.T) {
 	assert.Equal(t, []int{2, 4, 5, 6}, order, "first come first served")
 }
 
-func TestB41_CancelOfARunningJobIsBusy(t *testing.T) {
+func TestCancelOfARunningJobIsBusy(t *testing.T) {
 	p, l := newTestPool(t, Config{})
 	started, gate := make(chan struct{}), make(chan struct{})
 	completed := false
@@ -258,14 +263,14 @@ func TestB41_CancelOfARunningJobIsBusy(t *testing.T) {
 	require.NoError(t, p.Submit(j))
 	l.endIteration()
 	receive(t, started)
-	assert.ErrorIs(t, p.Cancel(j), ErrBusy)
+	assert.ErrorIs(t, p.Cancel(j), loop.ErrBusy)
 	close(gate)
 	l.run(1)
 	assert.True(t, completed)
-	assert.ErrorIs(t, p.Cancel(j), ErrBusy, "a finished job")
+	assert.ErrorIs(t, p.Cancel(j), loop.ErrBusy, "a finished job")
 }
 
-func TestB43_QueuedJobsHoldTheLoopAndAreNeverDropped(t *testing.T) {
+func TestQueuedJobsHoldTheLoopAndAreNeverDropped(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 1})
 	release := block(t, p, l, 1)
 	done := 0
@@ -552,5 +557,39 @@ func BenchmarkOffload(b *testing.B) {
 			}
 			l.run((b.N/inflight + 1) * inflight)
 		})
+	}
+}
+
+// Jobs start by Due, then in the order of their submission, whichever are cancelled meanwhile.
+func TestJobsStartByDue(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		p, l := newTestPool(t, Config{Workers: 1})
+		release := block(t, p, l, 1)
+		type submitted struct {
+			job *Job
+			id  int
+		}
+		var waiting []submitted
+		var ran []int
+		for id := range rng.IntN(60) {
+			if len(waiting) > 0 && rng.IntN(4) == 0 {
+				at := rng.IntN(len(waiting))
+				require.NoError(t, p.Cancel(waiting[at].job))
+				waiting = slices.Delete(waiting, at, at+1)
+				continue
+			}
+			j := &Job{Due: clock.Time(rng.IntN(6)), Work: func() { ran = append(ran, id) }}
+			require.NoError(t, p.Submit(j))
+			waiting = append(waiting, submitted{j, id})
+		}
+		slices.SortStableFunc(waiting, func(a, b submitted) int { return cmp.Compare(a.job.Due, b.job.Due) })
+		var want []int
+		for _, w := range waiting {
+			want = append(want, w.id)
+		}
+		release()
+		p.WaitIdle()
+		assert.Equal(t, want, ran, "seed %d", seed)
 	}
 }

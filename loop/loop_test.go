@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/loop/looptest"
 )
 
-func TestB19_WakesFromAnotherGoroutine(t *testing.T) {
+func TestWakesFromAnotherGoroutine(t *testing.T) {
 	h := newThreaded(t, loop.Config{})
 	ran := make(chan int)
 	calls := 0
@@ -26,7 +26,7 @@ func TestB19_WakesFromAnotherGoroutine(t *testing.T) {
 	assert.Equal(t, 3, calls)
 }
 
-func TestB20_WakesCoalesceAndPostsAreAllDelivered(t *testing.T) {
+func TestWakesCoalesceAndPostsAreAllDelivered(t *testing.T) {
 	const posts = 1000
 	v := newVirtual(t)
 	v.Hold()
@@ -63,7 +63,7 @@ func TestPostToAnAwakeLoopWakesNobody(t *testing.T) {
 	assert.Equal(t, 100, ran)
 }
 
-func TestB21_WakeWithoutWorkCompletesAnIteration(t *testing.T) {
+func TestWakeWithoutWorkCompletesAnIteration(t *testing.T) {
 	h := newThreaded(t, loop.Config{})
 	checked := make(chan struct{}, 1)
 	h.do(t, func() {
@@ -81,7 +81,7 @@ func TestB21_WakeWithoutWorkCompletesAnIteration(t *testing.T) {
 }
 
 // A post without work that arrives when the iteration has taken its posts leads to another one.
-func TestB21_WakeWithoutWorkFromAnyPhaseCompletesAnIteration(t *testing.T) {
+func TestWakeWithoutWorkFromAnyPhaseCompletesAnIteration(t *testing.T) {
 	for phase, cause := range causes {
 		t.Run(phase, func(t *testing.T) {
 			v := newVirtual(t)
@@ -105,14 +105,14 @@ func TestB21_WakeWithoutWorkFromAnyPhaseCompletesAnIteration(t *testing.T) {
 	}
 }
 
-func TestB21_WakeWithoutWorkKeepsTheLoopAlive(t *testing.T) {
+func TestWakeWithoutWorkKeepsTheLoopAlive(t *testing.T) {
 	v := newVirtual(t)
 	start(t, v.NewTimer(func() { v.Post(nil) }), ms, 0)
 	assert.True(t, v.runOnce())
 	assert.False(t, v.runOnce())
 }
 
-func TestB22_PostFromAPostRunsInALaterIterationAfterIOAndTimers(t *testing.T) {
+func TestPostFromAPostRunsInALaterIterationAfterIOAndTimers(t *testing.T) {
 	h := looptest.New(t)
 	var j journal
 	h.OnPoll = j.note("io")
@@ -126,7 +126,7 @@ func TestB22_PostFromAPostRunsInALaterIterationAfterIOAndTimers(t *testing.T) {
 	assert.Equal(t, journal{"io", "post", "timer", "io", "nested"}, j)
 }
 
-func TestB22_SelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
+func TestSelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
 	h := looptest.New(t)
 	polls, posts, fired := 0, 0, 0
 	h.OnPoll = func() { polls++; h.Clock.Advance(ms) }
@@ -142,7 +142,7 @@ func TestB22_SelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
 	assert.Equal(t, 10, fired)
 }
 
-func TestB23_NoWakeAfterTheEnd(t *testing.T) {
+func TestNoWakeAfterTheEnd(t *testing.T) {
 	for range 50 {
 		h := newThreaded(t, loop.Config{})
 		var posters sync.WaitGroup
@@ -158,7 +158,7 @@ func TestB23_NoWakeAfterTheEnd(t *testing.T) {
 	}
 }
 
-func TestB24_IdleHookStarvesNoTimer(t *testing.T) {
+func TestIdleHookStarvesNoTimer(t *testing.T) {
 	v := newVirtual(t)
 	idles := 0
 	idle := v.NewIdle(func() { idles++ })
@@ -209,7 +209,7 @@ func TestDueTimersAloneMakeOneIteration(t *testing.T) {
 	assert.EqualValues(t, 1, v.Metrics().Iterations, "nothing is alive now")
 }
 
-func TestB25_DeferredWorkRunsOnceAtTheEndBeforeCloseCallbacks(t *testing.T) {
+func TestDeferredWorkRunsOnceAtTheEndBeforeCloseCallbacks(t *testing.T) {
 	h := looptest.New(t)
 	var j journal
 	h.OnPoll = func() {
@@ -257,7 +257,7 @@ func TestWhatDeferredWorkDefersWaitsForTheNextIteration(t *testing.T) {
 	assert.Equal(t, journal{"poll", "first", "poll", "second"}, j)
 }
 
-func TestB26_CheckRunsBeforeCloseCallbacks(t *testing.T) {
+func TestCheckRunsBeforeCloseCallbacks(t *testing.T) {
 	v := newVirtual(t)
 	var j journal
 	a, b, c := v.NewTimer(nil), v.NewTimer(nil), v.NewTimer(nil)
@@ -281,7 +281,7 @@ var kinds = map[string]func(*loop.Loop, func()) *loop.Hook{
 	"idle": (*loop.Loop).NewIdle, "prepare": (*loop.Loop).NewPrepare, "check": (*loop.Loop).NewCheck,
 }
 
-func TestB27_HookStartedByAHookWaitsForTheNextIteration(t *testing.T) {
+func TestHookStartedByAHookWaitsForTheNextIteration(t *testing.T) {
 	for kind, newHook := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			h := looptest.New(t)
@@ -300,7 +300,7 @@ func TestB27_HookStartedByAHookWaitsForTheNextIteration(t *testing.T) {
 	}
 }
 
-func TestB28_HookThatStopsOrClosesItselfOrASibling(t *testing.T) {
+func TestHookThatStopsOrClosesItselfOrASibling(t *testing.T) {
 	for kind, newHook := range kinds {
 		for _, tc := range []struct {
 			name string
@@ -356,7 +356,7 @@ func TestHookStartRefusals(t *testing.T) {
 	assert.ErrorIs(t, other.Start(), loop.ErrStopped)
 }
 
-func TestB29_NothingIsCalledFromWithinTheCallThatCausedIt(t *testing.T) {
+func TestNothingIsCalledFromWithinTheCallThatCausedIt(t *testing.T) {
 	h := looptest.New(t)
 	inside := false
 	calls := 0
@@ -379,7 +379,7 @@ func TestB29_NothingIsCalledFromWithinTheCallThatCausedIt(t *testing.T) {
 	assert.GreaterOrEqual(t, calls, 5)
 }
 
-func TestB30_LifeOfATimer(t *testing.T) {
+func TestLifeOfATimer(t *testing.T) {
 	h := looptest.New(t)
 	tm := h.Loop.NewTimer(func() { t.Error("fired") })
 	closed := 0
@@ -397,7 +397,7 @@ func TestB30_LifeOfATimer(t *testing.T) {
 	assert.Equal(t, 1, closed)
 }
 
-func TestB31_Alive(t *testing.T) {
+func TestAlive(t *testing.T) {
 	v := newVirtual(t)
 	nothing := func() {}
 	assert.False(t, v.Alive())
@@ -421,7 +421,7 @@ func TestB31_Alive(t *testing.T) {
 	assert.Panics(t, v.Release, "nothing is held")
 }
 
-func TestB32_CloseIsRefusedWhileBusy(t *testing.T) {
+func TestCloseIsRefusedWhileBusy(t *testing.T) {
 	v := newVirtual(t)
 	tm := v.NewTimer(nil)
 	assert.ErrorIs(t, v.Close(), loop.ErrBusy, "an open handle, though inactive")
@@ -447,7 +447,7 @@ func TestCloseBeforeStart(t *testing.T) {
 	<-l.Done()
 }
 
-func TestB44_IdleTime(t *testing.T) {
+func TestIdleTime(t *testing.T) {
 	v := newVirtual(t)
 	v.runNoWait()
 	start(t, v.NewTimer(func() { v.clock.Advance(600 * ms) }), 1000*ms, 0)
@@ -462,7 +462,7 @@ func TestB44_IdleTime(t *testing.T) {
 	assert.Equal(t, 1000*ms, v.Metrics().Idle, "without the 600 ms of the callback")
 }
 
-func TestB45_ZeroTimerIsNoIdleTime(t *testing.T) {
+func TestZeroTimerIsNoIdleTime(t *testing.T) {
 	v := newVirtual(t)
 	left := 10
 	var tm *loop.Timer

@@ -95,7 +95,7 @@ func refusing(t testing.TB) string {
 	return ln.Addr().String()
 }
 
-func TestB47_RefusedConnectFailsLaterAndOnce(t *testing.T) {
+func TestRefusedConnectFailsLaterAndOnce(t *testing.T) {
 	r := started(t)
 	p := newProbe()
 	addr := refusing(t)
@@ -116,7 +116,7 @@ func TestB47_RefusedConnectFailsLaterAndOnce(t *testing.T) {
 	do(t, r, func() { assert.Equal(t, []string{"connect"}, p.calls) })
 }
 
-func TestB48_WritesBeforeARefusedConnectAreDropped(t *testing.T) {
+func TestWritesBeforeARefusedConnectAreDropped(t *testing.T) {
 	r := started(t)
 	p := newProbe()
 	p.onConnect = func(error) { assert.Zero(t, p.conn.Unsent(), "nothing of them will be sent") }
@@ -151,7 +151,7 @@ func TestWritesBeforeTheConnectGoOutInOrder(t *testing.T) {
 	assert.Equal(t, "abcdefghi", <-p.data)
 }
 
-func TestB49_CloseWhileConnecting(t *testing.T) {
+func TestCloseWhileConnecting(t *testing.T) {
 	why := errors.New("changed my mind")
 	for name, addr := range map[string]string{"answering": echoServer(t), "unanswering": unanswering(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestB49_CloseWhileConnecting(t *testing.T) {
 	}
 }
 
-func TestB50_TimerClosesAConnectToAnUnansweringPeer(t *testing.T) {
+func TestTimerClosesAConnectToAnUnansweringPeer(t *testing.T) {
 	r := started(t)
 	p := newProbe()
 	p.opts.ConnectTimeout = time.Hour
@@ -245,7 +245,7 @@ func TestDialRefusals(t *testing.T) {
 	})
 }
 
-func TestB51_WritesBeforeACloseArriveInOrder(t *testing.T) {
+func TestWritesBeforeACloseArriveInOrder(t *testing.T) {
 	got := make(chan string, 1)
 	addr := server(t, func(c net.Conn) {
 		all, _ := io.ReadAll(c)
@@ -288,7 +288,7 @@ func mute(t testing.TB) (addr string, release chan struct{}, total chan []byte) 
 	return addr, release, total
 }
 
-func TestB52_TenThousandWritesToAPeerThatNeverReads(t *testing.T) {
+func TestTenThousandWritesToAPeerThatNeverReads(t *testing.T) {
 	addr, release, _ := mute(t)
 	defer close(release)
 	r := started(t)
@@ -327,7 +327,7 @@ func TestB52_TenThousandWritesToAPeerThatNeverReads(t *testing.T) {
 	assert.Equal(t, transport.ErrUnsentLimit, <-p.closed)
 }
 
-func TestB53_WriteThatCannotFinish(t *testing.T) {
+func TestWriteThatCannotFinish(t *testing.T) {
 	addr, release, total := mute(t)
 	r := started(t)
 	p := newProbe()
@@ -362,7 +362,7 @@ func TestB53_WriteThatCannotFinish(t *testing.T) {
 	assert.Equal(t, byte('y'), all[len(all)-1])
 }
 
-func TestB55_PeerResets(t *testing.T) {
+func TestPeerResets(t *testing.T) {
 	addr := server(t, func(c net.Conn) {
 		_, _ = c.Write([]byte("last words"))
 		buf := make([]byte, 1)
@@ -464,7 +464,7 @@ func TestEndBehindDataThatMakesTheHandlerStop(t *testing.T) {
 }
 
 // The peer's FIN closes the connection: gnet knows no half-close.
-func TestB56_EndOfStreamIsToldOnceAfterTheData(t *testing.T) {
+func TestEndOfStreamIsToldOnceAfterTheData(t *testing.T) {
 	addr := server(t, func(c net.Conn) { _, _ = c.Write([]byte("bye")) })
 	r := started(t)
 	p := newProbe()
@@ -475,7 +475,7 @@ func TestB56_EndOfStreamIsToldOnceAfterTheData(t *testing.T) {
 	do(t, r, func() { assert.Equal(t, []string{"connect", "close"}, p.calls) })
 }
 
-func TestB57_WriteOnADeadDescriptorIsReportedLater(t *testing.T) {
+func TestWriteOnADeadDescriptorIsReportedLater(t *testing.T) {
 	addr, release, _ := mute(t)
 	defer close(release)
 	r := started(t)
@@ -489,7 +489,7 @@ func TestB57_WriteOnADeadDescriptorIsReportedLater(t *testing.T) {
 	assert.ErrorIs(t, <-p.closed, syscall.EPIPE)
 }
 
-func TestB58_UnreadDataDoesNotMakeTheLoopSpin(t *testing.T) {
+func TestUnreadDataDoesNotMakeTheLoopSpin(t *testing.T) {
 	const size = 100_000
 	addr, hold := holding(t, make([]byte, size))
 	defer close(hold)
@@ -826,7 +826,7 @@ func TestStaleHandleCannotReachTheNextOwnerOfItsDescriptor(t *testing.T) {
 	assert.ErrorIs(t, err, unix.EAGAIN, "nothing has arrived, and it is still open")
 }
 
-func TestB29_NoCallbackOfAConnectionFromWithinACall(t *testing.T) {
+func TestNoCallbackOfAConnectionFromWithinACall(t *testing.T) {
 	r := started(t)
 	addr := echoServer(t)
 	p := newProbe()

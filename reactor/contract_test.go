@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -13,9 +14,8 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// The cases C01 to C19 are what the original engine promises of starting,
-// posting and stopping, on a real host. What it promises of time is shown
-// in package loop, where time stands still.
+// These tests hold what the original engine promises of starting, posting and stopping, on a real
+// host. Package loop holds what it promises of time, which stands still there.
 
 // do runs fn on the loop and waits for it. fn uses assert, not require: that would
 // end the loop's goroutine.
@@ -44,22 +44,20 @@ func postAll(r *Reactor, producers, n int, fn func()) int {
 	return int(accepted.Load())
 }
 
-func TestC01_PostedCallbackRuns(t *testing.T) {
+func TestPostedCallbackRuns(t *testing.T) {
 	r := started(t)
 	value := make(chan int, 1)
 	require.True(t, r.Loop().Post(func() { value <- 42 }))
 	assert.Equal(t, 42, <-value)
 }
 
-func TestC02_HundredPostsRun(t *testing.T) { checkPosts(t, 1, 100) }
-
-func TestC05_TenThousandPostsRun(t *testing.T) { checkPosts(t, 1, 10_000) }
-
-func TestC06_EightProducers(t *testing.T) { checkPosts(t, 8, 1000) }
-
-func TestC17_SixteenProducers(t *testing.T) { checkPosts(t, 16, 500) }
-
-func TestC18_EightProducersOfTenThousand(t *testing.T) { checkPosts(t, 8, 10_000) }
+func TestPostsOfManyProducersAllRun(t *testing.T) {
+	for _, test := range []struct{ producers, posts int }{{1, 100}, {1, 10_000}, {8, 1000}, {16, 500}, {8, 10_000}} {
+		t.Run(fmt.Sprintf("%d producers of %d posts", test.producers, test.posts), func(t *testing.T) {
+			checkPosts(t, test.producers, test.posts)
+		})
+	}
+}
 
 // checkPosts checks that all posts run, each once.
 func checkPosts(t *testing.T, producers, n int) {
@@ -93,7 +91,7 @@ func TestPostsOfAProducerKeepTheirOrder(t *testing.T) {
 	}
 }
 
-func TestC03_PostBeforeStartIsRefused(t *testing.T) {
+func TestPostBeforeStartIsRefused(t *testing.T) {
 	r := New(Config{})
 	assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
 	require.NoError(t, r.Start())
@@ -101,13 +99,13 @@ func TestC03_PostBeforeStartIsRefused(t *testing.T) {
 	end(r)
 }
 
-func TestC04_PostAfterStopIsRefused(t *testing.T) {
+func TestPostAfterStopIsRefused(t *testing.T) {
 	r := started(t)
 	end(r)
 	assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
 }
 
-func TestC07_FiftyCycles(t *testing.T) {
+func TestFiftyCycles(t *testing.T) {
 	before := descriptors(t)
 	for range 50 {
 		r := New(Config{})
@@ -118,13 +116,13 @@ func TestC07_FiftyCycles(t *testing.T) {
 	assert.Equal(t, before, descriptors(t))
 }
 
-func TestC08_StopFromACallback(t *testing.T) {
+func TestStopFromACallback(t *testing.T) {
 	r := started(t)
 	do(t, r, r.Stop)
 	<-r.Loop().Done()
 }
 
-func TestC09_StopThreeTimes(t *testing.T) {
+func TestStopThreeTimes(t *testing.T) {
 	r := started(t)
 	for range 3 {
 		r.Stop()
@@ -134,7 +132,7 @@ func TestC09_StopThreeTimes(t *testing.T) {
 
 // There are no destructors here: a deferred end is what ends a reactor that
 // nothing else has stopped.
-func TestC10_EndWithPostsOnTheirWay(t *testing.T) {
+func TestEndWithPostsOnTheirWay(t *testing.T) {
 	var ran int
 	func() {
 		r := New(Config{})
@@ -145,14 +143,14 @@ func TestC10_EndWithPostsOnTheirWay(t *testing.T) {
 	assert.Equal(t, 100, ran)
 }
 
-func TestC11_NeverStarted(t *testing.T) {
+func TestNeverStarted(t *testing.T) {
 	before := descriptors(t)
 	r := New(Config{})
 	r.Stop()
 	assert.Equal(t, before, descriptors(t))
 }
 
-func TestC12_PostsRacingAStop(t *testing.T) {
+func TestPostsRacingAStop(t *testing.T) {
 	for range 20 {
 		r := started(t)
 		executed := 0
@@ -173,7 +171,7 @@ func TestC12_PostsRacingAStop(t *testing.T) {
 	}
 }
 
-func TestC13_StopOnTheLoopDrains(t *testing.T) {
+func TestStopOnTheLoopDrains(t *testing.T) {
 	r := started(t)
 	executed := 0
 	busy, release := make(chan struct{}), make(chan struct{})
@@ -191,7 +189,7 @@ func TestC13_StopOnTheLoopDrains(t *testing.T) {
 }
 
 // The original process ends at a callback that throws. Here it does not.
-func TestC14_PanicInACallbackIsContained(t *testing.T) {
+func TestPanicInACallbackIsContained(t *testing.T) {
 	panics := make(chan any, 1)
 	r := New(Config{OnPanic: func(v any, _ []byte) { panics <- v }})
 	require.NoError(t, r.Start())
@@ -201,7 +199,7 @@ func TestC14_PanicInACallbackIsContained(t *testing.T) {
 	do(t, r, func() {})
 }
 
-func TestC15_NestedPosts(t *testing.T) {
+func TestNestedPosts(t *testing.T) {
 	r := started(t)
 	deepest := make(chan int, 1)
 	var nest func(depth int)
@@ -217,7 +215,7 @@ func TestC15_NestedPosts(t *testing.T) {
 }
 
 // A loop that kept callbacks it has run would keep what they refer to.
-func TestC16_WhatACallbackCapturedIsCollectedAndItsCleanupMayPost(t *testing.T) {
+func TestWhatACallbackCapturedIsCollectedAndItsCleanupMayPost(t *testing.T) {
 	const objects = 10
 	r := started(t)
 	var posted atomic.Int64
@@ -233,7 +231,7 @@ func TestC16_WhatACallbackCapturedIsCollectedAndItsCleanupMayPost(t *testing.T) 
 	}
 }
 
-func TestC19_TwentyCyclesOfTwoHundredPosts(t *testing.T) {
+func TestTwentyCyclesOfTwoHundredPosts(t *testing.T) {
 	for range 20 {
 		checkPosts(t, 1, 200)
 	}

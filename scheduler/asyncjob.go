@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -34,7 +34,7 @@ type asyncJob struct {
 	index   int       // in run.active, or in engine.orphans
 
 	params expr.Params // a copy: an answered request is its caller's again
-	cancel task.Cancellation
+	cancel taskrun.Cancellation
 
 	// Of the node that has not settled. A worker may be further in its chain.
 	node     *plan.Node
@@ -51,7 +51,7 @@ func (e *Async) newAsyncJob() *asyncJob {
 	j := e.freeJobs.take()
 	if j == nil {
 		j = &asyncJob{engine: e}
-		j.Ctx = task.Ctx{Params: &j.params, Cancellation: &j.cancel, Registry: e.reg, Outside: &e.outside, Clock: e.loop.Clock()}
+		j.Init(e.reg, &e.outside, e.loop.Clock(), &j.cancel)
 		j.offload.init(j)
 	}
 	return j
@@ -76,7 +76,7 @@ func (r *run) start(node int, there where) {
 		j.started = r.engine.loop.Clock().Now()
 	}
 	r.Load(&j.Job, node, p.spec, r.limitOf(node), j.started)
-	j.deadline = j.Ctx.Deadline
+	j.deadline = j.Deadline
 	j.params = r.Req.Params
 	j.Ctx.Params = &j.params
 	r.active.add(j)
@@ -242,7 +242,7 @@ func (j *asyncJob) orphanEnded() {
 // free ends the use of a settled asyncJob whose body has ended.
 func (j *asyncJob) free() {
 	j.clear()
-	j.Ctx.Waiter = nil
+	tasks.Env(&j.Ctx).Waiter = nil
 	j.params = expr.Params{}
 	j.cancel.Reset()
 	if j.there == onPool {
@@ -280,10 +280,10 @@ func (e *Async) countLate(p *profile, err error) {
 }
 
 // stoppedEarly reports whether a body ended before its own end: it saw that it
-// was cancelled, it had not started, or the client gave up its call.
+// was cancelled, it had not started, or the client ended its call.
 func stoppedEarly(err error) bool {
 	for _, sign := range [...]error{
-		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed, remote.ErrGivenUp,
+		task.ErrCancelled, loop.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed,
 	} {
 		if errors.Is(err, sign) {
 			return true

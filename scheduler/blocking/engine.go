@@ -7,6 +7,7 @@ import (
 
 	"github.com/alitto/pond/v2"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
@@ -16,6 +17,9 @@ import (
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
 
 // TwoPools is the model that scheduler.Async replaces: two pools of workers that block. Each
 // request has a goroutine that dispatches ready nodes by their task's Place, and waits for
