@@ -117,7 +117,7 @@ type AsyncConfig struct {
 	// NodeTimeout bounds each node from its start. Zero means no bound.
 	NodeTimeout time.Duration
 	// MaxRows bounds the rows that the nodes of one request make together: see
-	// task.RowBudget. Zero means task.DefaultMaxRows.
+	// taskrun.RowBudget. Zero means task.DefaultMaxRows.
 	MaxRows int
 	// MaxInflight and MaxQueue bound the requests that run, and those that wait: see Config.
 	MaxInflight, MaxQueue int
@@ -145,7 +145,9 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e.awaits.Go = cfg.Go
 	e.inliner.resume, e.letInFn = e.resumeParked, e.letIn
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
-	e.inliner.ctx = task.Ctx{Registry: cfg.Registry, Outside: &e.outside, Waiter: task.NoWaiter{}, Clock: e.loop.Clock()}
+	e.inliner.ctx.Registry = cfg.Registry
+	env := tasks.Env(&e.inliner.ctx)
+	env.Outside, env.Clock = &e.outside, e.loop.Clock()
 	return e
 }
 

@@ -71,7 +71,7 @@ func (e *Async) newLoopBody() *loopBody {
 
 // start implements body. It never fails.
 func (b *loopBody) start(n *nodeRun) error {
-	b.node, n.ctx.Waiter = n, b
+	b.node, tasks.Env(&n.ctx).Waiter = n, b
 	b.recorder, b.index = n.run.recorder, n.node.Index
 	n.profile.started(n.begun.Sub(n.ready))
 	if b.recorder != nil {
@@ -193,14 +193,14 @@ func (b *loopBody) close() {
 	}
 }
 
-// NewBatch implements task.Waiter. It drops the call of which the code has not taken all parts.
+// NewBatch implements taskrun.Waiter. It drops the call of which the code has not taken all parts.
 func (b *loopBody) NewBatch() *resp.Batch {
 	b.dropCall()
 	b.batch.Reset()
 	return &b.batch
 }
 
-// Do implements task.Waiter. It suspends the code until the replies are there. The replies are
+// Do implements taskrun.Waiter. It suspends the code until the replies are there. The replies are
 // views into the connection's bytes and stay valid until the code waits again.
 func (b *loopBody) Do(ep *registry.Endpoint, batch *resp.Batch) (resp.Replies, error) {
 	if err := b.send(ep, batch, nil); err != nil {
@@ -210,12 +210,12 @@ func (b *loopBody) Do(ep *registry.Endpoint, batch *resp.Batch) (resp.Replies, e
 	return replies, err
 }
 
-// Begin implements task.Waiter.
+// Begin implements taskrun.Waiter.
 func (b *loopBody) Begin(ep *registry.Endpoint, batch *resp.Batch) error {
 	return b.send(ep, batch, b.wakeFn)
 }
 
-// Next implements task.Waiter. It suspends the code until the next replies are there. Other
+// Next implements taskrun.Waiter. It suspends the code until the next replies are there. Other
 // callbacks of the loop run meanwhile.
 func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client == nil {
@@ -288,7 +288,7 @@ func NoClientError(ep *registry.Endpoint) error {
 	return fmt.Errorf("no redis client for endpoint %s (%s)", ep.ID, ep.Name)
 }
 
-// Sleep implements task.Waiter. A sleep of zero does not suspend. The sleep of a cancelled body
+// Sleep implements taskrun.Waiter. A sleep of zero does not suspend. The sleep of a cancelled body
 // lasts until the next iteration, so code that ignores the error and tries again for ever
 // leaves the loop to the others.
 func (b *loopBody) Sleep(d time.Duration) error {

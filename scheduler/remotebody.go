@@ -28,7 +28,7 @@ type remoteWait struct {
 	call   remote.Call
 }
 
-// Exchange implements task.Waiter. It suspends the code until the call has ended. Until then a goroutine off the loop
+// Exchange implements taskrun.Waiter. It suspends the code until the call has ended. Until then a goroutine off the loop
 // may work with all that the functions of x refer to.
 func (b *loopBody) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	if b.cancelled {

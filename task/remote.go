@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
@@ -15,7 +16,7 @@ var ErrRemote = errors.New("remote error")
 
 // Remote is a body's access to the service behind an endpoint of kind http. Only the body uses it.
 type Remote struct {
-	waiter   Waiter
+	waiter   taskrun.Waiter
 	endpoint *registry.Endpoint
 }
 

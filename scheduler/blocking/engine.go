@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -18,6 +19,9 @@ import (
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
 
 // engine has all that both engines share: intake, drain, and a node's run on a goroutine that
 // blocks where the body waits. Any goroutine.
@@ -205,8 +209,8 @@ type nodeRun struct {
 	node         *plan.Node
 	start        clock.Time // when it was spawned
 	inputs, refs []rowset.RowSet
-	rows         *task.RowBudget // of the request
-	cancel       task.Cancellation
+	rows         *taskrun.RowBudget // of the request
+	cancel       taskrun.Cancellation
 	settled      bool // guarded by the request's lock, if it has one
 
 	out  rowset.RowSet
@@ -242,15 +246,17 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 		mode = *exec.Mode
 	}
 	if mode.TopK() && !exec.KeepRows {
-		limit = task.Limit(exec.Graph, n.node)
+		limit = tasks.Limit(exec.Graph, n.node)
 	}
 	c := task.Ctx{
 		Limit: limit,
 		Node:  n.node, Inputs: n.inputs, Refs: n.refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
-		Registry: e.reg, Waiter: w, Rows: n.rows, Cancellation: &n.cancel, Required: exec.Required, Outside: &e.outside,
-		Caller: exec.Context, Deadline: deadline, Clock: e.clock,
+		Registry: e.reg,
 	}
-	out, err := task.Invoke(task.SpecOf(n.node), &c)
+	env := tasks.Env(&c)
+	env.Waiter, env.Rows, env.Cancellation, env.Outside = w, n.rows, &n.cancel, &e.outside
+	env.Required, env.Caller, env.Deadline, env.Clock = exec.Required, exec.Context, deadline, e.clock
+	out, err := tasks.Invoke(tasks.SpecOf(n.node), &c)
 	if deadline != 0 && deadline.Passed(e.clock.Now()) {
 		return fails(e.late(s, n, deadline))
 	}
