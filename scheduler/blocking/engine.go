@@ -56,7 +56,7 @@ func OpenSequential(cfg scheduler.Config) *Sequential {
 // stop. A body that neither waits nor looks runs on, and the answer waits for it.
 type engine struct {
 	reg         *registry.Registry
-	clients     []*respblocking.Connections // by endpoint index; nil where the endpoint is not a Redis
+	clients     []*respblocking.Client // by endpoint index; nil where the endpoint is not a Redis
 	remotes     []*remote.Blocking          // by endpoint index; nil where the endpoint is of another kind than http
 	clock       clock.Clock                 // at the pace of real time
 	nodeTimeout time.Duration
@@ -91,12 +91,12 @@ func (e *engine) init(cfg *scheduler.Config, model string) {
 	e.degraded = make(map[string]uint64)
 	e.recorders.New = func() any { return trace.NewRecorder(e.clock, e.events) }
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
-	e.clients = make([]*respblocking.Connections, len(cfg.Registry.Endpoints()))
+	e.clients = make([]*respblocking.Client, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]*remote.Blocking, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		switch ep.Kind {
 		case registry.Redis:
-			e.clients[i] = respblocking.NewConnections(cfg.Clock, cfg.RedisOptions(ep))
+			e.clients[i] = respblocking.NewClient(cfg.Clock, cfg.RedisOptions(ep))
 		case registry.HTTP:
 			e.remotes[i] = remote.NewBlocking(cfg.Clock, scheduler.RemoteOptions(ep))
 		}
