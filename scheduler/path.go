@@ -23,7 +23,7 @@ func (r *run) due(node int) clock.Time {
 	if !r.policy.byDeadline {
 		return r.engine.loop.Now().Add(patience) // among themselves, first come, first served
 	}
-	return r.state.deadline.Earlier(r.state.arrived.Add(patience)).Add(-r.profile.nodes[node].path)
+	return r.State.deadline.Earlier(r.State.arrived.Add(patience)).Add(-r.profile.nodes[node].path)
 }
 
 // begun counts a request of the plan, and looks at the paths after some.

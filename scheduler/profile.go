@@ -124,7 +124,7 @@ func (r *run) limitOf(node int) int {
 	return limit
 }
 
-// firstRowsMax is how many rows a node may read and make that runs inline before it was measured.
+// firstRowsMax is how many rows a node may read and make that runs inline before it was measured, without a hint in its plan.
 const firstRowsMax = 256
 
 // predict returns how long a node will take for so many rows. False means that nobody knows.
@@ -132,12 +132,12 @@ func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
 	switch {
 	case n.cost.knows(rows):
 		return n.cost.predict(rows), true
-	case n.cost.runs > 0 || rows > firstRowsMax:
+	case n.cost.runs > 0:
 		return 0, false
 	case node.CostHint > 0:
 		return node.CostHint, true
 	default:
-		return 0, n.spec.Cheap
+		return 0, n.spec.Cheap && rows <= firstRowsMax
 	}
 }
 
