@@ -218,43 +218,16 @@ func TestTokensInClear(t *testing.T) {
 	s.log.awaitLine(t, 0, warning, `"front":"http"`)
 }
 
-func TestServersThatDoNotStart(t *testing.T) {
+// TestATakenPort: the script refused has the other servers that do not start.
+func TestATakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	dir := t.TempDir()
-	writePlan(t, dir, "broken", `{"schema_version": 1}`)
-	tokens := filepath.Join(dir, "tokens.toml")
-	require.NoError(t, os.WriteFile(tokens, []byte("s3cret"), 0o600))
-	for _, c := range []struct {
-		args   string
-		status int
-		want   string
-	}{
-		{"--listen " + taken.Addr().String() + " --resp 127.0.0.1:0 --admin off", exitFailed, "rankd: --listen: listen tcp " + taken.Addr().String() + ": bind: address already in use"},
-		{"--listen 127.0.0.1:0 --resp 127.0.0.1:0 --admin " + taken.Addr().String(), exitFailed, "rankd: --admin: listen tcp "},
-		{"--listen :8080 --resp 127.0.0.1:8080", exitUsage, "rankd: --listen and --resp have the same port 8080"},
-		{"--listen 8080", exitUsage, `rankd: --listen is host:port, :port or off, not "8080"`},
-		{"--listen off --resp off", exitUsage, "rankd: --listen off and --resp off leave nothing to serve"},
-		{"--port 80", exitUsage, "rankd: unknown flag: --port; rankd serve --help lists the flags"},
-		{"here", exitUsage, `rankd: unknown command "here" for "rankd serve"`},
-		{"--plan_dir " + dir, exitUsage, `broken.plan.json: `},
-		{"--tokens " + tokens, exitUsage, "rankd: --tokens: " + tokens + ": line 1: malformed TOML"},
-		{"--tokens " + tokens + " --allow_plans x", exitUsage, "rankd: --allow_plans has no effect with --tokens, whose file says what each caller may ask"},
-		{"--allow_overrides [", exitUsage, "rankd: --allow_overrides: pattern 1 is malformed"},
-		{"--tls_cert x", exitUsage, "rankd: --tls_cert and --tls_key need each other"},
-		{"--tls_cert " + tokens + " --tls_key " + tokens, exitUsage, "rankd: --tls_cert: " + tokens + ": with the key in "},
-		{"--engine pool", exitUsage, "rankd: RESP runs on the loop of --engine reactor; --resp off turns it off"},
-		{"--log xml", exitUsage, `rankd: --log is text or json, not "xml"`},
-		{"--max_inflight 0", exitUsage, "rankd: --max_inflight is a number from 1 to 1048576, not 0"},
-	} {
-		t.Run(c.args, func(t *testing.T) {
-			o := run(t, nil, append([]string{"serve"}, strings.Fields(c.args)...)...)
-			assert.Equal(t, c.status, o.status, o.stderr)
-			assert.Empty(t, o.stdout)
-			assert.Contains(t, o.stderr, c.want)
-			assert.NotContains(t, o.stderr, "s3cret")
-		})
+	for front, args := range map[string]string{"listen": "--admin off", "admin": "--listen 127.0.0.1:0"} {
+		o := run(t, nil, append([]string{"serve", "--resp", "127.0.0.1:0", "--" + front, taken.Addr().String()}, strings.Fields(args)...)...)
+		assert.Equal(t, exitFailed, o.status, o.stderr)
+		assert.Empty(t, o.stdout)
+		assert.Contains(t, o.stderr, "rankd: --"+front+": listen tcp "+taken.Addr().String()+": bind: address already in use")
 	}
 }
 
