@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // patientTables is a registry whose Redis may take a minute for an answer.
@@ -210,7 +210,7 @@ func TestIdleTimeoutsAreOfTheirFronts(t *testing.T) {
 // TestTokensInClear: the log warns of a front that others than this machine reach without TLS.
 func TestTokensInClear(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens.toml")
-	require.NoError(t, os.WriteFile(tokens, []byte(tokenEntry("a", "token-a", "*")), 0o600))
+	require.NoError(t, os.WriteFile(tokens, []byte(servetest.Token("a", "token-a", servetest.Plans("*"))), 0o600))
 	s := startServer(t, "--tokens", tokens, "--listen", "0.0.0.0:0", "--drain_delay_ms", "0")
 	s.log.awaitLine(t, 0, `"msg":"ready"`)
 	const warning = "tokens travel in clear"
@@ -231,22 +231,14 @@ func TestATakenPort(t *testing.T) {
 	}
 }
 
-// tokenEntry is an entry of a file of tokens.
-func tokenEntry(name, token, plans string) string {
-	return fmt.Sprintf("[[token]]\nname = %q\nsha256 = %q\nplans = [%q]\n", name, digestOf(token), plans)
-}
-
 // TestTokensChangeWhileTheServerRuns: a token that leaves the file stops working on open connections, too.
 func TestTokensChangeWhileTheServerRuns(t *testing.T) {
 	dir := t.TempDir()
 	plans, tokens := filepath.Join(dir, "plans"), filepath.Join(dir, "tokens.toml")
 	require.NoError(t, os.Mkdir(plans, 0o755))
 	writePlan(t, plans, "fixed", fixedPlan("fixed"))
-	replace := func(text string) {
-		require.NoError(t, os.WriteFile(tokens+".new", []byte(text), 0o600))
-		require.NoError(t, os.Rename(tokens+".new", tokens))
-	}
-	replace(tokenEntry("a", "token-a", "*") + tokenEntry("b", "token-b", "other"))
+	replace := func(text string) { servetest.Replace(t, tokens, text) }
+	replace(servetest.Token("a", "token-a", servetest.Plans("*")) + servetest.Token("b", "token-b", servetest.Plans("other")))
 	s := startServer(t, "--env", "test", "--plan_dir", plans, "--tokens", tokens, "--drain_delay_ms", "0")
 	client := newClient(t)
 	url := "http://" + s.http + "/v1/rank/fixed"
@@ -262,7 +254,7 @@ func TestTokensChangeWhileTheServerRuns(t *testing.T) {
 	assert.Contains(t, conn.mustDo(t, "RANK", "fixed", "1"), `"candidates"`)
 
 	// A change of the file counts at once.
-	replace(tokenEntry("b", "token-b", "*"))
+	replace(servetest.Token("b", "token-b", servetest.Plans("*")))
 	_, seen := s.log.awaitLine(t, 0, `"msg":"tokens changed"`)
 	assert.Equal(t, 401, status("token-a"))
 	assert.Equal(t, 200, status("token-b"))
@@ -277,7 +269,7 @@ func TestTokensChangeWhileTheServerRuns(t *testing.T) {
 
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	assert.Equal(t, exitOK, s.awaitEnd(t))
-	for _, token := range []string{"token-a", "token-b", "b0gus", digestOf("token-a"), digestOf("token-b")} {
+	for _, token := range []string{"token-a", "token-b", "b0gus", servetest.Digest("token-a"), servetest.Digest("token-b")} {
 		assert.NotContains(t, s.log.text(), token, "no log line has a token")
 	}
 }
