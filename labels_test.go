@@ -11,11 +11,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/explain"
-	"github.com/rankd/rankd/trace/caption"
-	"github.com/rankd/rankd/trace/html"
-	"github.com/rankd/rankd/trace/perfetto"
-	"github.com/rankd/rankd/trace/svg"
-	"github.com/rankd/rankd/trace/text"
+	"github.com/rankd/rankd/trace/draw"
 )
 
 // A plan of which two nodes have labels.
@@ -54,20 +50,19 @@ func TestLabels(t *testing.T) {
 		assert.Equal(t, []any{"brand & co", "shelf"}, []any{row.Steps[0]["label"], row.Steps[1]["label"]})
 
 		tr := a.Trace()
-		drawing := func(draw func(out *bytes.Buffer) error) string {
+		drawing := func(write func(out *bytes.Buffer) error) string {
 			var out bytes.Buffer
-			require.NoError(t, draw(&out))
+			require.NoError(t, write(&out))
 			return out.String()
 		}
-		run := caption.Run{Trace: tr}
+		run := draw.Run{Trace: tr}
 		for name, drawn := range map[string]string{
-			"text":       drawing(func(out *bytes.Buffer) error { return text.Write(out, tr, text.Options{}) }),
-			"html":       drawing(func(out *bytes.Buffer) error { return html.Write(out, run) }),
-			"perfetto":   drawing(func(out *bytes.Buffer) error { return perfetto.Write(out, run) }),
-			"graph":      svg.Graph(tr),
-			"timeline":   svg.Timeline(tr, svg.End(tr)),
-			"why a row":  drawing(func(out *bytes.Buffer) error { return explain.Text(out, a.Explanation()) }),
-			"bound, say": caption.Path(tr, "latency"),
+			"text":      drawing(func(out *bytes.Buffer) error { return draw.Text(out, draw.Options{}, run) }),
+			"html":      drawing(func(out *bytes.Buffer) error { return draw.HTML(out, run) }),
+			"perfetto":  drawing(func(out *bytes.Buffer) error { return draw.Perfetto(out, run) }),
+			"graph":     draw.Graph(tr),
+			"timeline":  draw.Timeline(tr),
+			"why a row": drawing(func(out *bytes.Buffer) error { return explain.Text(out, a.Explanation()) }),
 		} {
 			assert.Regexp(t, `brand (&|&amp;|\\u0026) co`, drawn, name)
 			assert.Contains(t, drawn, "shelf", name)

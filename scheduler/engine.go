@@ -22,7 +22,7 @@ type Execution struct {
 	Arrived   clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline  clock.Time // on the engine's clock; zero means none
 	Deltas    bool       // fill Result.Deltas()
-	// KeepRows fills Result.Rows(). The nodes then show each other all their rows: none stops at a task.Limit.
+	// KeepRows fills Result.Rows(). The nodes then show each other all their rows: none stops at a task.Ctx.Limit.
 	KeepRows bool
 	Mode     *Mode // of this request; nil means the engine's
 	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on

@@ -120,7 +120,9 @@ func (r *run) runInline(node int, start clock.Time) {
 func (i *inliner) reset() {
 	clear(i.ctx.Inputs)
 	clear(i.ctx.Refs)
-	i.ctx.Params, i.ctx.Required, i.ctx.Caller, i.ctx.Cancellation = nil, nil, nil, nil
+	i.ctx.Params = nil
+	env := tasks.Env(&i.ctx)
+	env.Required, env.Caller, env.Cancellation = nil, nil, nil
 }
 
 // invokeInline runs the code of one node and measures it. The time is all that the node costs the
@@ -128,16 +130,18 @@ func (i *inliner) reset() {
 func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end clock.Time, err error) {
 	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
 	c := &e.inliner.ctx
-	c.Node, c.UserID, c.RequestID, c.Params, c.Rows = node, r.req.UserID, r.req.RequestID, &r.req.Params, r.rows
-	c.Limit, c.Memory, c.Required, c.Caller = r.limitOf(index), r.memory, r.req.Required, r.req.Context
-	c.Deadline = r.state.NodeDeadline(node, start, e.nodeTimeout)
+	c.Node, c.UserID, c.RequestID, c.Params = node, r.req.UserID, r.req.RequestID, &r.req.Params
+	c.Limit, c.Memory = r.limitOf(index), r.memory
+	env := tasks.Env(c)
+	env.Rows, env.Required, env.Caller = r.rows, r.req.Required, r.req.Context
+	env.Deadline = r.state.NodeDeadline(node, start, e.nodeTimeout)
 	rows := r.state.Rows(index) + p.makes
 	if r.recorder != nil {
 		r.recorder.Spawn(index, trace.Inline, rows-p.makes)
 	}
 	c.Inputs, c.Refs = r.state.Gather(index, c.Inputs[:0], c.Refs[:0])
 	e.noteRunning(node)
-	out, err = task.Invoke(p.spec, c)
+	out, err = tasks.Invoke(p.spec, c)
 	end = e.loop.Clock().Now()
 	took := end.Sub(start)
 	p.learn(rows, took, err)
@@ -146,12 +150,12 @@ func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end 
 	r.profile.inlineTime.Add(took)
 	r.profile.started(start.Sub(r.readyAt(index)))
 	p.ran.count(1, took)
-	if c.Deadline.Passed(end) {
+	if env.Deadline.Passed(end) {
 		e.counts.NodeTimeouts++
 		r.profile.counts.NodeTimeouts++
 		e.counts.LateCompletions++
 		r.profile.counts.LateCompletions++
-		err = r.state.NodeLate(ErrNodeTimeout, node, start, c.Deadline, end)
+		err = r.state.NodeLate(ErrNodeTimeout, node, start, env.Deadline, end)
 	}
 	return out, end, err
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -16,6 +16,9 @@ import (
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
 
 // body runs the code of a task for one node, at one place. Loop only.
 type body interface {
@@ -47,7 +50,7 @@ type nodeRun struct {
 
 	ctx     task.Ctx
 	params  expr.Params // a copy: an answered request is its caller's again
-	cancel  task.Cancellation
+	cancel  taskrun.Cancellation
 	out     rowset.RowSet // of the body
 	err     error         // of the body
 	chained bool          // the body runs the rest of the chain, too
@@ -66,8 +69,9 @@ func (e *Async) newNodeRun() *nodeRun {
 	n := e.freeNodes.take()
 	if n == nil {
 		n = &nodeRun{engine: e}
-		n.ctx.Params, n.ctx.Cancellation, n.ctx.Registry, n.ctx.Outside = &n.params, &n.cancel, e.reg, &e.outside
-		n.ctx.Clock = e.loop.Clock()
+		n.ctx.Params, n.ctx.Registry = &n.params, e.reg
+		env := tasks.Env(&n.ctx)
+		env.Cancellation, env.Outside, env.Clock = &n.cancel, &e.outside, e.loop.Clock()
 	}
 	return n
 }
@@ -79,7 +83,9 @@ func (n *nodeRun) free() {
 	e := n.engine
 	clear(n.ctx.Inputs) // a kept slice must not keep rows alive
 	clear(n.ctx.Refs)
-	n.ctx.Node, n.ctx.Waiter, n.ctx.Required, n.ctx.Caller = nil, nil, nil, nil
+	n.ctx.Node = nil
+	env := tasks.Env(&n.ctx)
+	env.Waiter, env.Required, env.Caller = nil, nil, nil
 	n.params = expr.Params{}
 	n.cancel.Reset()
 	n.node, n.spec, n.profile, n.body = nil, nil, nil, nil
@@ -104,7 +110,7 @@ func (n *nodeRun) start(there where) error {
 	if err := n.armDeadline(); err != nil {
 		return err
 	}
-	n.ctx.Deadline = n.deadline
+	tasks.Env(&n.ctx).Deadline = n.deadline
 	n.body = n.engine.newBody(there)
 	return n.body.start(n)
 }
@@ -178,7 +184,7 @@ func (n *nodeRun) skip() {
 }
 
 // invoke runs the code of the task. The body calls it, on the loop or on a worker.
-func (n *nodeRun) invoke() { n.out, n.err = task.Invoke(n.spec, &n.ctx) }
+func (n *nodeRun) invoke() { n.out, n.err = tasks.Invoke(n.spec, &n.ctx) }
 
 // bodyEnded is the end of the body. It wins the race unless the node has settled.
 func (n *nodeRun) bodyEnded() {
@@ -307,10 +313,10 @@ func (n *nodeRun) orphanEnded() {
 }
 
 // stoppedEarly reports whether the body of an orphan ended before its own end: it saw that it
-// was cancelled, it had not started, or the client gave up its call.
+// was cancelled, it had not started, or the client ended its call.
 func stoppedEarly(err error) bool {
 	for _, sign := range [...]error{
-		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed, remote.ErrGivenUp,
+		task.ErrCancelled, loop.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed,
 	} {
 		if errors.Is(err, sign) {
 			return true

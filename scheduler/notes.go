@@ -59,7 +59,7 @@ func (n *notes) standIn(node int) {
 	}
 }
 
-// limit returns the task.Limit of a node, or zero if the request wants to see all rows.
+// limit returns the task.Ctx.Limit of a node, or zero if the request wants to see all rows.
 func (n *notes) limit(rows int) int {
 	if n != nil && n.rows != nil {
 		return 0

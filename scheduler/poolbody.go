@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
@@ -17,10 +18,10 @@ import (
 // From the submission to the hand-back the worker owns the node's ctx, out and err. The loop may
 // look at position, and at the starts of the steps up to there.
 type poolBody struct {
-	task.NoWaiter // of a body that asks Redis: there is no connection
-	engine        *Async
-	node          *nodeRun // nil while free
-	job           cpupool.Job
+	taskrun.NoWaiter // of a body that asks Redis: there is no connection
+	engine           *Async
+	node             *nodeRun // nil while free
+	job              cpupool.Job
 
 	// The worker reads these facts about the request. They are set at the submission.
 	graph       *plan.Graph
@@ -55,7 +56,7 @@ func (e *Async) newPoolBody() *poolBody {
 // start implements body. The error is the pool's refusal of the job.
 func (b *poolBody) start(n *nodeRun) error {
 	e, r := b.engine, n.run
-	b.node, n.ctx.Waiter = n, b
+	b.node, tasks.Env(&n.ctx).Waiter = n, b
 	b.graph, b.index, b.deadline, b.nodeTimeout = r.req.Graph, n.node.Index, r.state.deadline, e.nodeTimeout
 	b.ended = 0
 	b.position.Store(notBegun)
@@ -101,7 +102,7 @@ func (b *poolBody) work() {
 		p, step := &n.profile.nodes[index], &b.steps[k]
 		step.start = now
 		b.position.Store(int32(k))
-		n.out, n.err = task.Invoke(p.spec, c)
+		n.out, n.err = tasks.Invoke(p.spec, c)
 		now = clock.Now()
 		step.end, b.ended = now, now
 		if n.err != nil || k == len(b.steps)-1 || c.Lack().Err != nil || b.stops(n, now) {
@@ -117,7 +118,7 @@ func (b *poolBody) work() {
 		clear(c.Inputs)
 		clear(c.Refs)
 		c.Node, c.Limit = b.graph.Nodes[index], b.notes.limit(next.limit)
-		c.Deadline = effectiveDeadline(now, b.deadline, b.nodeTimeout, c.Node)
+		tasks.Env(c).Deadline = effectiveDeadline(now, b.deadline, b.nodeTimeout, c.Node)
 		c.Inputs, c.Refs = append(c.Inputs[:0], n.out), c.Refs[:0]
 	}
 }
@@ -125,13 +126,13 @@ func (b *poolBody) work() {
 // stops reports, after a step, whether the rest of the chain does not run: the node that has ended
 // was late, or nobody waits for the result any more.
 func (b *poolBody) stops(n *nodeRun, now clock.Time) bool {
-	return n.ctx.Deadline.Passed(now) || n.cancel.Cancelled() || b.failed.Load() || b.context != nil && b.context.Err() != nil
+	return tasks.Env(&n.ctx).Deadline.Passed(now) || n.cancel.Cancelled() || b.failed.Load() || b.context != nil && b.context.Err() != nil
 }
 
-// Sleep implements task.Waiter, on the worker. It blocks.
+// Sleep implements taskrun.Waiter, on the worker. It blocks.
 func (b *poolBody) Sleep(d time.Duration) error { return b.node.cancel.Sleep(d) }
 
-// Await implements task.Waiter, on the worker. It blocks.
+// Await implements taskrun.Waiter, on the worker. It blocks.
 func (b *poolBody) Await(fn func() error) error { return b.engine.awaits.Block(fn, &b.node.cancel) }
 
 // done is the hand-back, on the loop.

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -26,7 +27,7 @@ type run struct {
 	index   int        // in engine.runs
 	// rows is shared with the bodies, workers' among them, and kept for the next request, unless an orphan may still
 	// count on it.
-	rows *task.RowBudget
+	rows *taskrun.RowBudget
 	// failed tells workers that the request has failed. It is shared and kept as rows is.
 	failed *atomic.Bool
 	// memory lends slices to the bodies. It is shared and kept as rows is.
@@ -53,7 +54,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	r.profile.live++
 	r.state.Begin(req, arrived)
 	if r.rows == nil {
-		r.rows = task.NewRowBudget(e.maxRows)
+		r.rows = tasks.NewRowBudget(e.maxRows)
 	} else {
 		r.rows.Refill()
 	}
@@ -134,8 +135,10 @@ func (r *run) start(node int, there where) {
 	if r.recorder != nil {
 		r.recorder.Spawn(node, places[there], rows)
 	}
-	n.ctx.Node, n.ctx.UserID, n.ctx.RequestID, n.ctx.Rows = n.node, r.req.UserID, r.req.RequestID, r.rows
-	n.ctx.Limit, n.ctx.Memory, n.ctx.Required, n.ctx.Caller = r.limitOf(node), r.memory, r.req.Required, r.req.Context
+	n.ctx.Node, n.ctx.UserID, n.ctx.RequestID = n.node, r.req.UserID, r.req.RequestID
+	n.ctx.Limit, n.ctx.Memory = r.limitOf(node), r.memory
+	env := tasks.Env(&n.ctx)
+	env.Rows, env.Required, env.Caller = r.rows, r.req.Required, r.req.Context
 	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
 	r.active.add(n)
 	if err := n.start(there); err != nil {

@@ -114,7 +114,7 @@ func (w *simWorld) checkNamed(q *simRequest, err error) {
 }
 
 // rowsMax returns how many rows the nodes of a request may make together.
-func (w *simWorld) rowsMax() int64 { return task.NewRowBudget(w.cfg.maxRows).Left() }
+func (w *simWorld) rowsMax() int64 { return tasks.NewRowBudget(w.cfg.maxRows).Left() }
 
 // mayFail reports whether the world explains an error that the plan does not.
 func (w *simWorld) mayFail(q *simRequest, err error) bool {
@@ -238,7 +238,7 @@ func (w *simWorld) checkSettled() {
 		} else if n.deadline.Passed(now) {
 			w.violate("node %s of request %d runs past its deadline", n.node.ID, n.ctx.UserID)
 		}
-		if s, ok := n.ctx.Waiter.(*simWaiter); ok && onLoop && s.inRedis {
+		if s, ok := tasks.Env(&n.ctx).Waiter.(*simWaiter); ok && onLoop && s.inRedis {
 			w.check(!n.deadline.Passed(now), "a Redis call of node %s of request %d waits past the deadline",
 				n.node.ID, s.given.user)
 			limit := w.options[n.node.Endpoint.Index].RequestTimeout
@@ -349,6 +349,12 @@ func (w *simWorld) checkFree() {
 		loopBodies[b] = true
 		w.check(b.node == nil && !b.cancelled, "a free body on the loop is not reset")
 		w.check(b.timer == nil || !b.timer.Active(), "a free body on the loop sleeps")
+	}
+	redisCalls := map[*redisCall]bool{}
+	for _, c := range e.freeRedisCalls.items {
+		w.check(!redisCalls[c], "a call to Redis was freed twice")
+		redisCalls[c] = true
+		w.check(c.body == nil && c.Asker == nil && c.Watch == nil && c.Batch.Len() == 0, "a free call to Redis is not reset")
 	}
 	poolBodies := map[*poolBody]bool{}
 	for _, b := range e.freePoolBodies.items {

@@ -251,11 +251,9 @@ type Timer struct {
 // Own returns how long threads ran the body of each node: the sum of its slices, waits left out.
 func (t *Trace) Own() []time.Duration {
 	own := make([]time.Duration, len(t.Nodes))
-	for _, track := range t.Tracks {
-		for _, s := range track.Slices {
-			if s.Kind == NodeSlice {
-				own[s.Node] += s.End - s.Start
-			}
+	for i, bodies := range t.Bodies() {
+		for _, s := range bodies {
+			own[i] += s.End - s.Start
 		}
 	}
 	return own

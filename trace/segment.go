@@ -35,7 +35,7 @@ type Segment struct {
 // without gap or overlap, from the arrival to the answer. None is empty.
 func (t *Trace) Segments() []Segment {
 	var s segments
-	runs := t.runs()
+	runs := t.Bodies()
 	for i, step := range t.CriticalPath(Latency).Steps {
 		n := &t.Nodes[step.Node]
 		if delay := t.Request.QueueDelay; i == 0 && delay > 0 {
@@ -87,8 +87,8 @@ func (t *Trace) inside(s *segments, n *Node, runs []Slice) {
 	}
 }
 
-// runs returns the slices of each node, in order.
-func (t *Trace) runs() [][]Slice {
+// Bodies returns the slices of the body of each node, in order.
+func (t *Trace) Bodies() [][]Slice {
 	runs := make([][]Slice, len(t.Nodes))
 	for _, track := range t.Tracks {
 		for _, s := range track.Slices {

@@ -20,10 +20,7 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
-	"github.com/rankd/rankd/trace/html"
-	"github.com/rankd/rankd/trace/perfetto"
-	"github.com/rankd/rankd/trace/text"
+	"github.com/rankd/rankd/trace/draw"
 )
 
 const traceLong = `Run one request and draw what ran when: on the loop, on each worker, on Redis.
@@ -195,7 +192,7 @@ func (o *traceOptions) chooseVariants(given *pflag.FlagSet) error {
 
 // trace runs the request, or reads traces, and draws. A request that failed is drawn, too.
 func (p *program) trace(ctx context.Context, o *traceOptions) error {
-	var runs []caption.Run
+	var runs []draw.Run
 	var failed error
 	if o.from != "" {
 		read, err := readTraces(o.from)
@@ -203,7 +200,7 @@ func (p *program) trace(ctx context.Context, o *traceOptions) error {
 			return fmt.Errorf("--from: %w", err)
 		}
 		for i, t := range read {
-			runs = append(runs, caption.Run{Name: strconv.Itoa(i + 1), Trace: t})
+			runs = append(runs, draw.Run{Name: strconv.Itoa(i + 1), Trace: t})
 		}
 	} else {
 		p.tune(o.CPUThreads)
@@ -214,7 +211,7 @@ func (p *program) trace(ctx context.Context, o *traceOptions) error {
 				return err
 			}
 			failed = errors.Join(failed, err)
-			runs = append(runs, caption.Run{Name: v.name, Trace: t})
+			runs = append(runs, draw.Run{Name: v.name, Trace: t})
 		}
 	}
 	if err := o.draw(p.stdout, runs); err != nil {
@@ -259,22 +256,19 @@ func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*tra
 }
 
 // draw writes the drawing to stdout, and the files that the flags name.
-func (o *traceOptions) draw(stdout io.Writer, runs []caption.Run) error {
-	drawn := text.Options{Full: o.full}
+func (o *traceOptions) draw(stdout io.Writer, runs []draw.Run) error {
 	if len(runs) == 1 {
 		runs[0].Name = ""
-		if err := text.Write(stdout, runs[0].Trace, drawn); err != nil {
-			return err
-		}
-	} else if err := text.Compare(stdout, runs, drawn); err != nil {
+	}
+	if err := draw.Text(stdout, draw.Options{Full: o.full}, runs...); err != nil {
 		return err
 	}
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer) error
 	}{
-		{o.html, func(w io.Writer) error { return html.Write(w, runs...) }},
-		{o.perfetto, func(w io.Writer) error { return perfetto.Write(w, runs...) }},
+		{o.html, func(w io.Writer) error { return draw.HTML(w, runs...) }},
+		{o.perfetto, func(w io.Writer) error { return draw.Perfetto(w, runs...) }},
 		{o.json, func(w io.Writer) error { return writeTraces(w, runs) }},
 	} {
 		if f.name == "" {
@@ -288,7 +282,7 @@ func (o *traceOptions) draw(stdout io.Writer, runs []caption.Run) error {
 }
 
 // writeTraces writes one line of JSON per trace.
-func writeTraces(w io.Writer, runs []caption.Run) error {
+func writeTraces(w io.Writer, runs []draw.Run) error {
 	out := json.NewEncoder(w)
 	for _, r := range runs {
 		if err := out.Encode(r.Trace); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/browser"
-	"github.com/rankd/rankd/trace/svg"
+	"github.com/rankd/rankd/trace/draw"
 )
 
 var updateTraces = flag.Bool("update-traces", false, "run the traces that pages show, and write their outputs and pictures anew")
@@ -51,7 +51,7 @@ func TestPagesShowRealTraces(t *testing.T) {
 				require.Zero(t, o.status, o.stderr)
 				if *updateTraces {
 					block = strings.Replace(block, "\n"+shown+"```", "\n"+o.stdout+"```", 1)
-					draw(t, pictures, picture)
+					keepPicture(t, pictures, picture)
 					return
 				}
 				assert.Equal(t, shape(shown), shape(o.stdout))
@@ -76,13 +76,13 @@ func extra(args string) string {
 	return " --json kept.json"
 }
 
-// draw writes a picture of the trace that was kept: of its timeline, or of its page in a browser.
-func draw(t *testing.T, folder, picture string) {
+// keepPicture writes a picture of the trace that was kept: of its timeline, or of its page in a browser.
+func keepPicture(t *testing.T, folder, picture string) {
 	switch filepath.Ext(picture) {
 	case ".svg":
 		kept, err := readTraces("kept.json")
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(folder, picture), []byte(svg.Alone(svg.Timeline(kept[0], 0))), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, picture), []byte(draw.Timeline(kept[0])), 0o644))
 	case ".png":
 		b := browser.New(t)
 		b.Height = 900

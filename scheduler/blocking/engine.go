@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -18,6 +20,9 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
+
 // engine has all that both engines share: intake, drain, and a node's run on a goroutine that
 // blocks where the body waits. Any goroutine.
 //
@@ -26,7 +31,7 @@ import (
 // stop. A body that neither waits nor looks runs on, and the answer waits for it.
 type engine struct {
 	reg         *registry.Registry
-	clients     []*respblocking.Connections // by endpoint index; nil where the endpoint is not a Redis
+	clients     []*respblocking.Client // by endpoint index; nil where the endpoint is not a Redis
 	remotes     []*remote.Blocking          // by endpoint index; nil where the endpoint is of another kind than http
 	clock       clock.Clock                 // at the pace of real time
 	nodeTimeout time.Duration
@@ -64,12 +69,12 @@ func (e *engine) init(cfg *scheduler.Config) {
 	e.degraded = make(map[string]uint64)
 	e.recorders.New = func() any { return trace.NewRecorder(e.clock, e.events) }
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
-	e.clients = make([]*respblocking.Connections, len(cfg.Registry.Endpoints()))
+	e.clients = make([]*respblocking.Client, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]*remote.Blocking, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		switch ep.Kind {
 		case registry.Redis:
-			e.clients[i] = respblocking.NewConnections(cfg.Clock, cfg.RedisOptions(ep))
+			e.clients[i] = respblocking.NewClient(cfg.Clock, cfg.RedisOptions(ep))
 		case registry.HTTP:
 			e.remotes[i] = remote.NewBlocking(cfg.Clock, scheduler.RemoteOptions(ep))
 		}
@@ -204,8 +209,8 @@ type nodeRun struct {
 	node         *plan.Node
 	start        clock.Time // when it was spawned
 	inputs, refs []rowset.RowSet
-	rows         *task.RowBudget // of the request
-	cancel       task.Cancellation
+	rows         *taskrun.RowBudget // of the request
+	cancel       taskrun.Cancellation
 	settled      bool // guarded by the request's lock, if it has one
 
 	out  rowset.RowSet
@@ -241,20 +246,22 @@ func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRu
 		mode = *exec.Mode
 	}
 	if mode.TopK() && !exec.KeepRows {
-		limit = task.Limit(exec.Graph, n.node)
+		limit = tasks.Limit(exec.Graph, n.node)
 	}
 	c := task.Ctx{
 		Limit: limit,
 		Node:  n.node, Inputs: n.inputs, Refs: n.refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
-		Registry: e.reg, Waiter: w, Rows: n.rows, Cancellation: &n.cancel, Required: exec.Required, Outside: &e.outside,
-		Caller: exec.Context, Deadline: deadline, Clock: e.clock,
+		Registry: e.reg,
 	}
-	out, err := task.Invoke(task.SpecOf(n.node), &c)
+	env := tasks.Env(&c)
+	env.Waiter, env.Rows, env.Cancellation, env.Outside = w, n.rows, &n.cancel, &e.outside
+	env.Required, env.Caller, env.Deadline, env.Clock = exec.Required, exec.Context, deadline, e.clock
+	out, err := tasks.Invoke(tasks.SpecOf(n.node), &c)
 	if deadline != 0 && deadline.Passed(e.clock.Now()) {
 		return fails(e.late(s, n, deadline))
 	}
 	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) ||
-		(errors.Is(err, task.ErrCancelled) || errors.Is(err, remote.ErrGivenUp)) && e.stopped.Err() != nil {
+		(errors.Is(err, task.ErrCancelled) || errors.Is(err, loop.ErrCancelled)) && e.stopped.Err() != nil {
 		err = scheduler.ErrShuttingDown
 	}
 	return out, c.Lack(), err

@@ -39,7 +39,7 @@ func (e *Sequential) oneByOne(exec *scheduler.Execution, arrived clock.Time, rec
 			result.Recording = recorder.Finish(result.Err)
 		}
 	}()
-	rows := task.NewRowBudget(e.maxRows)
+	rows := tasks.NewRowBudget(e.maxRows)
 	w := e.takeWaiter()
 	defer e.freeWaiter(w)
 	now := e.clock.Now()

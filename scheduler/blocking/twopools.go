@@ -5,6 +5,7 @@ import (
 
 	"github.com/alitto/pond/v2"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -37,7 +38,7 @@ func OpenTwoPools(cfg scheduler.Config) *TwoPools {
 type run struct {
 	engine *TwoPools
 	exec   *scheduler.Execution
-	rows   *task.RowBudget
+	rows   *taskrun.RowBudget
 
 	mu      sync.Mutex
 	changed sync.Cond       // on mu: a node has settled
@@ -52,7 +53,7 @@ type run struct {
 // dispatch runs on the request's goroutine: it hands out ready nodes and
 // sleeps while there is none, until nothing is in flight and nothing is left.
 func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, recorder *trace.Recorder, result *scheduler.Result) {
-	r := &run{engine: e, exec: exec, recorder: recorder, rows: task.NewRowBudget(e.maxRows)}
+	r := &run{engine: e, exec: exec, recorder: recorder, rows: tasks.NewRowBudget(e.maxRows)}
 	r.changed.L = &r.mu
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +90,7 @@ func (e *TwoPools) dispatch(exec *scheduler.Execution, arrived clock.Time, recor
 func (r *run) spawn(i int, start clock.Time) {
 	e, node := r.engine, r.exec.Graph.Nodes[i]
 	workers, numbers, place := e.cpu, &e.cpuNumbers, trace.OnPool
-	if task.SpecOf(node).Place == task.Waits {
+	if tasks.SpecOf(node).Place == task.Waits {
 		workers, numbers, place = e.io, &e.ioNumbers, trace.OnIOWorker
 	}
 	if r.recorder != nil {

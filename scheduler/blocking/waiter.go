@@ -4,22 +4,22 @@ import (
 	"context"
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
-// A waiter is the task.Waiter of a body that waits by blocking its goroutine. One goroutine at a
+// A waiter is the taskrun.Waiter of a body that waits by blocking its goroutine. One goroutine at a
 // time.
 type waiter struct {
 	engine   *engine
-	deadline clock.Time         // of the node that runs; zero: none
-	cancel   *task.Cancellation // of the node that runs
+	deadline clock.Time            // of the node that runs; zero: none
+	cancel   *taskrun.Cancellation // of the node that runs
 	batch    resp.Batch
 	replies  respblocking.ReplyBuffer
 	part     resp.Replies // for Next
@@ -51,14 +51,14 @@ func (w *waiter) record(r *trace.Recorder, node int) {
 	}
 }
 
-// NewBatch implements task.Waiter.
+// NewBatch implements taskrun.Waiter.
 func (w *waiter) NewBatch() *resp.Batch {
 	w.batch.Reset()
 	w.part = resp.Replies{}
 	return &w.batch
 }
 
-// Do implements task.Waiter.
+// Do implements taskrun.Waiter.
 func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 	client := w.engine.clients[ep.Index]
 	if client == nil {
@@ -73,19 +73,19 @@ func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) 
 	return client.Exchange(b, w.deadline, &w.replies)
 }
 
-// Begin implements task.Waiter. It waits for all replies.
+// Begin implements taskrun.Waiter. It waits for all replies.
 func (w *waiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
 	w.part, err = w.Do(ep, b)
 	return err
 }
 
-// Next implements task.Waiter. All replies are one part.
+// Next implements taskrun.Waiter. All replies are one part.
 func (w *waiter) Next() (from int, part resp.Replies, err error) {
 	part, w.part = w.part, resp.Replies{}
 	return 0, part, nil
 }
 
-// Exchange implements task.Waiter. It blocks.
+// Exchange implements taskrun.Waiter. It blocks.
 func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	client := w.engine.remotes[ep.Index]
 	if client == nil {
@@ -104,7 +104,7 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 // asker is a context that is done once the body is cancelled.
 type asker struct {
 	context.Context
-	cancel *task.Cancellation
+	cancel *taskrun.Cancellation
 }
 
 // Done implements context.Context.
@@ -128,7 +128,7 @@ func (w *waiter) Replied(conn, n, bytes int) {
 	w.recorder.Replied(w.node, w.endpoint, conn, n, bytes, 0)
 }
 
-// Sleep implements task.Waiter.
+// Sleep implements taskrun.Waiter.
 func (w *waiter) Sleep(d time.Duration) error {
 	due := w.engine.clock.Now().Add(d)
 	if w.recorder != nil {
@@ -142,7 +142,7 @@ func (w *waiter) Sleep(d time.Duration) error {
 	return err
 }
 
-// Await implements task.Waiter.
+// Await implements taskrun.Waiter.
 func (w *waiter) Await(fn func() error) error {
 	if w.recorder != nil {
 		w.recorder.AwaitFunction(w.node)

@@ -10,8 +10,7 @@ import (
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/caption"
-	"github.com/rankd/rankd/trace/html"
+	"github.com/rankd/rankd/trace/draw"
 )
 
 // traceTimeout bounds a request that is traced: somebody waits in front of a browser.
@@ -67,7 +66,7 @@ func (t *tracer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // page answers with the page that rankd trace --html writes.
 func page(w http.ResponseWriter, ran *trace.Trace) {
 	var drawn bytes.Buffer
-	_ = html.Write(&drawn, caption.Run{Trace: ran}) // A buffer takes everything.
+	_ = draw.HTML(&drawn, draw.Run{Trace: ran}) // A buffer takes everything.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = drawn.WriteTo(w)
 }

@@ -1,0 +1,42 @@
+package draw
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/trace"
+	"github.com/rankd/rankd/trace/tracetest"
+)
+
+// FuzzDraw draws what Decode accepts, in every form: no document makes a drawing panic, or endless.
+func FuzzDraw(f *testing.F) {
+	files, err := filepath.Glob("../testdata/*.json")
+	require.NoError(f, err)
+	for _, file := range files {
+		doc, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(doc)
+	}
+	for name, t := range tracetest.Hostile() {
+		if name == "large" || name == "chain" || name == "fan" {
+			continue
+		}
+		doc, err := json.Marshal(t)
+		require.NoError(f, err)
+		f.Add(doc)
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		tr, err := trace.Decode(doc)
+		if err != nil {
+			return
+		}
+		require.NoError(t, Text(io.Discard, Options{Full: true}, Run{Trace: tr}))
+		require.NoError(t, HTML(io.Discard, Run{Trace: tr}, Run{Name: "again", Trace: tr}))
+		require.NoError(t, Perfetto(io.Discard, Run{Trace: tr}))
+	})
+}

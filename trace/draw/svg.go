@@ -1,0 +1,93 @@
+package draw
+
+import (
+	"fmt"
+	"html"
+	"strconv"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/rankd/rankd/trace"
+)
+
+// pictureWidth is the width of every picture, in CSS pixels.
+const pictureWidth = 1232
+
+// cellWidth is the width of one cell of a monospaced text, in parts of its size.
+const cellWidth = 0.605
+
+// A document is SVG text under construction. One goroutine at a time.
+type document struct{ strings.Builder }
+
+func (d *document) add(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+
+// text writes a text, escaped. Its classes come first.
+func (d *document) text(x, y float64, class, anchor, text string) {
+	if text == "" {
+		return
+	}
+	d.add(`<text x="%s" y="%s"`, number(x), number(y))
+	if class != "" {
+		d.add(` class="%s"`, class)
+	}
+	if anchor != "" {
+		d.add(` text-anchor="%s"`, anchor)
+	}
+	d.add(">%s</text>\n", html.EscapeString(text))
+}
+
+// begin opens a drawing.
+func (d *document) begin(class, label string, height float64) {
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="drawing %s" viewBox="0 0 %d %s" width="%d" height="%s" role="img" aria-label="%s">`+"\n",
+		class, pictureWidth, number(height), pictureWidth, number(height), html.EscapeString(label))
+}
+
+// number returns a coordinate with at most two decimals.
+func number(x float64) string {
+	text := strconv.FormatFloat(x, 'f', 2, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// cells returns how many cells of a text fit into a width.
+func cells(width, size float64) int { return max(0, int(width/(size*cellWidth))) }
+
+// textWidth returns the width of a text.
+func textWidth(text string, size float64) float64 {
+	return float64(uniseg.StringWidth(text)) * size * cellWidth
+}
+
+// fit returns a name that takes at most the cells given.
+func fit(name string, cells int) string {
+	if cells < 2 {
+		return ""
+	}
+	return clip(name, cells)
+}
+
+// critClass returns " crit" for what is on the critical path.
+func critClass(on bool) string {
+	if on {
+		return " crit"
+	}
+	return ""
+}
+
+// placeClass returns the class of a place, which has a color.
+func placeClass(p trace.Place) string {
+	switch p {
+	case trace.OnLoop, trace.Inline, trace.OnPool, trace.OnIOWorker, trace.OnGoroutine:
+		return string(p)
+	default:
+		return "nowhere"
+	}
+}
+
+// alone makes a picture of a drawing: it adds the style, and a background.
+func alone(drawing string) string {
+	head, rest, _ := strings.Cut(drawing, "\n")
+	return head + "\n<style>" + style + "</style>\n<rect class=\"background\" width=\"100%\" height=\"100%\"/>\n" + rest
+}
+
+// escape makes a text the value of an attribute.
+func escape(text string) string { return html.EscapeString(text) }

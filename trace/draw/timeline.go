@@ -1,0 +1,196 @@
+package draw
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/rankd/rankd/trace"
+)
+
+// The parts of a timeline, in CSS pixels.
+const (
+	gutterWidth = 128 // names of rows
+	plotWidth   = pictureWidth - gutterWidth - 8
+	axisHeight  = 22
+	pathHeight  = 20 // the row of the critical path
+	textSize    = 11
+)
+
+// manyRows is how many rows a timeline has from which on they are low.
+const manyRows = 40
+
+// manyNodes is how many nodes a timeline has from which on its flows are pale.
+const manyNodes = 150
+
+// A plot is a timeline under construction: rows below each other, time from left to right. One goroutine at a time.
+type plot struct {
+	document
+	*scene
+	total         time.Duration
+	height, pitch float64 // of a row, and from one to the next
+}
+
+// Timeline returns a picture of what ran when, as SVG: a row per thread and per lane of a connection, with flows between them, and
+// above them what the critical path was doing.
+func Timeline(t *trace.Trace) string { return alone(newScene(t).timeline(0)) }
+
+// timeline draws what ran when. The time axis ends at until, or at the end of the trace if that is later, so that several
+// drawings can have the same axis.
+//
+// The marks are in a nested svg of the class "plot". A page that changes its viewBox zooms the time axis.
+func (s *scene) timeline(until time.Duration) string {
+	p := plot{scene: s, total: max(s.end, until, 1), height: 20, pitch: 28}
+	if len(s.rows) > manyRows {
+		p.height, p.pitch = 9, 12
+	}
+	height := p.y(len(s.rows))
+	classes := "timeline"
+	if len(s.Nodes) >= manyNodes {
+		classes = "timeline many"
+	}
+	p.begin(classes, "The timeline of "+clip(s.Plan, 60), axisHeight+height)
+	p.axis(axisHeight + height)
+	p.text(gutterWidth-8, axisHeight+14, "soft", "end", "critical path")
+	for k := 1; k < len(s.rows); k++ {
+		y := axisHeight + p.y(k)
+		p.add(`<rect class="track" x="%d" y="%s" width="%s" height="%s"/>`+"\n", gutterWidth, number(y), number(plotWidth), number(p.height))
+		if p.height >= textSize || s.rows[k].kind != s.rows[k-1].kind {
+			p.text(gutterWidth-8, y+p.height/2+4, "", "end", fit(s.rows[k].name, cells(gutterWidth-8, textSize)))
+		}
+	}
+	p.add(`<svg class="plot" x="%d" y="%d" width="%[3]d" height="%[4]s" viewBox="0 0 %[3]d %[4]s" preserveAspectRatio="none" data-total="%[5]d">`+"\n",
+		gutterWidth, axisHeight, plotWidth, number(height), int64(p.total))
+	for _, g := range s.gaps {
+		p.add(`<rect class="gap" x="%s" y="0" width="%s" height="%s"/>`+"\n", number(p.x(g.Start)), number(p.x(g.End)-p.x(g.Start)), number(height))
+	}
+	for k := range 1 + len(s.Tracks) {
+		for i := range s.rows[k].spans {
+			p.mark(k, &s.rows[k].spans[i])
+		}
+	}
+	for i := range s.flows {
+		p.flow(&s.flows[i])
+	}
+	p.add("</svg>\n")
+	p.labels()
+	p.add("</svg>\n")
+	return p.String()
+}
+
+// axis draws the time axis.
+func (p *plot) axis(height float64) {
+	p.add(`<g class="axis">`)
+	for _, tick := range ticks(p.total) {
+		p.add(`<line class="rule" x1="%[1]s" x2="%[1]s" y1="%[2]d" y2="%[3]s"/>`, number(gutterWidth+p.x(tick)), axisHeight-4, number(height))
+		p.text(gutterWidth+p.x(tick), 12, "soft", anchorOf(p.x(tick)), duration(tick))
+	}
+	p.add("</g>\n")
+}
+
+// x returns the place of an instant in the plot.
+func (p *plot) x(at time.Duration) float64 { return float64(at) / float64(p.total) * plotWidth }
+
+// y returns the top of a row in the plot.
+func (p *plot) y(row int) float64 {
+	if row == 0 {
+		return 0
+	}
+	return pathHeight + 8 + float64(row-1)*p.pitch
+}
+
+// anchorOf keeps the texts at both ends of the axis inside.
+func anchorOf(x float64) string {
+	switch {
+	case x < 30:
+		return "start"
+	case x > plotWidth-30:
+		return "end"
+	default:
+		return "middle"
+	}
+}
+
+// ticks returns round instants, some eight of them.
+func ticks(total time.Duration) (all []time.Duration) {
+	step := math.Pow(10, math.Floor(math.Log10(float64(total)/8)))
+	for _, factor := range [...]float64{1, 2, 5, 10} {
+		if float64(total)/(step*factor) <= 10 {
+			step *= factor
+			break
+		}
+	}
+	for at := 0.0; at <= float64(total); at += max(step, 1) {
+		all = append(all, time.Duration(at))
+	}
+	return all
+}
+
+// mark draws a span. Its attributes tell a page the texts on it, and its details.
+func (p *plot) mark(row int, s *span) {
+	class, height := "slice "+s.kind+critClass(p.critical(s.Node)), p.height
+	if row == 0 {
+		class, height = s.kind, pathHeight-2
+	}
+	details := fmt.Sprintf("%s, %s – %s\n%s", duration(s.End-s.Start), duration(s.Start), duration(s.End), s.details)
+	p.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" data-n="%d" data-l="%s" data-s="%s" data-d="%s"/>`+"\n",
+		class, number(p.x(s.Start)), number(p.y(row)), number(p.x(s.End)-p.x(s.Start)), number(height), s.Node, escape(s.names[0]), escape(s.names[1]), escape(details))
+}
+
+// flow draws the ways of a flow between rows. A sleep goes by way of its row, and is drawn there.
+func (p *plot) flow(f *flow) {
+	points := f.Points
+	if f.row > 0 {
+		p.mark(f.row, &f.sleep)
+		begin, end := points[0], points[len(points)-1]
+		points = []trace.Point{begin, {Track: f.row - 1, At: begin.At}, {Track: f.row - 1, At: end.At}, end}
+	}
+	for k := 1; k < len(points); k++ {
+		if a, b := points[k-1], points[k]; a.Track != b.Track { // otherwise a slice shows it
+			p.add(`<path class="flow%s" data-n="%d" d="%s"/>`+"\n", critClass(p.critical(f.Node)), f.Node, p.way(a, b))
+		}
+	}
+}
+
+// way returns a curve from one row to another.
+func (p *plot) way(a, b trace.Point) string {
+	x1, x2, y1, y2 := p.x(a.At), p.x(b.At), p.y(1+a.Track), p.y(1+b.Track)
+	if y1 < y2 {
+		y1 += p.height
+	} else {
+		y2 += p.height
+	}
+	middle := number((y1 + y2) / 2)
+	return fmt.Sprintf("M%s %sC%s %s %s %s %s %s", number(x1), number(y1), number(x1), middle, number(x2), middle, number(x2), number(y2))
+}
+
+// labels writes, on each span of a row that is high enough, the longest of its names that fits.
+func (p *plot) labels() {
+	p.add(`<g class="names" transform="translate(%d %d)">`+"\n", gutterWidth, axisHeight)
+	for k, row := range p.rows {
+		y := p.y(k) + 14
+		switch {
+		case k == 0:
+			y = 13
+		case p.height < textSize:
+			continue
+		}
+		for i := range row.spans {
+			p.label(&row.spans[i], y)
+		}
+	}
+	p.add("</g>\n")
+}
+
+func (p *plot) label(s *span, y float64) {
+	class := "on"
+	if s.kind == "wait" || s.kind == "sleep" {
+		class = ""
+	}
+	for _, name := range s.names {
+		if textWidth(name, textSize)+8 <= p.x(s.End)-p.x(s.Start) {
+			p.text(p.x(s.Start)+4, y, class, "", name)
+			return
+		}
+	}
+}
