@@ -88,7 +88,7 @@ func Token(name, token string, lines ...string) string {
 // Plans returns the line of a token's entry that grants the plans of a pattern.
 func Plans(pattern string) string { return fmt.Sprintf("plans = [%q]", pattern) }
 
-// SmallSockets accepts connections whose sockets take little.
+// SmallSockets accepts connections whose sockets take little. Any goroutine.
 type SmallSockets struct{ net.Listener }
 
 // Accept implements net.Listener.
