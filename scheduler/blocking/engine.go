@@ -32,8 +32,8 @@ var tasks = task.Engine(taskrun.Key{})
 type engine struct {
 	reg         *registry.Registry
 	clients     []*respblocking.Client // by endpoint index; nil where the endpoint is not a Redis
-	remotes     []*remote.Blocking          // by endpoint index; nil where the endpoint is of another kind than http
-	clock       clock.Clock                 // at the pace of real time
+	remotes     []*remote.Blocking     // by endpoint index; nil where the endpoint is of another kind than http
+	clock       clock.Clock            // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
