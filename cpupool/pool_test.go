@@ -1,8 +1,11 @@
 package cpupool
 
 import (
+	"cmp"
 	"errors"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/looptest"
 )
 
@@ -553,5 +557,39 @@ func BenchmarkOffload(b *testing.B) {
 			}
 			l.run((b.N/inflight + 1) * inflight)
 		})
+	}
+}
+
+// Jobs start by Due, then in the order of their submission, whichever are cancelled meanwhile.
+func TestJobsStartByDue(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		p, l := newTestPool(t, Config{Workers: 1})
+		release := block(t, p, l, 1)
+		type submitted struct {
+			job *Job
+			id  int
+		}
+		var waiting []submitted
+		var ran []int
+		for id := range rng.IntN(60) {
+			if len(waiting) > 0 && rng.IntN(4) == 0 {
+				at := rng.IntN(len(waiting))
+				require.NoError(t, p.Cancel(waiting[at].job))
+				waiting = slices.Delete(waiting, at, at+1)
+				continue
+			}
+			j := &Job{Due: clock.Time(rng.IntN(6)), Work: func() { ran = append(ran, id) }}
+			require.NoError(t, p.Submit(j))
+			waiting = append(waiting, submitted{j, id})
+		}
+		slices.SortStableFunc(waiting, func(a, b submitted) int { return cmp.Compare(a.job.Due, b.job.Due) })
+		var want []int
+		for _, w := range waiting {
+			want = append(want, w.id)
+		}
+		release()
+		p.WaitIdle()
+		assert.Equal(t, want, ran, "seed %d", seed)
 	}
 }
