@@ -255,11 +255,11 @@ func (tr *tree) hasTest(pkg, name string) bool {
 	return false
 }
 
-// TestDrawingsAreThoseOfTheTimelines: the life of a request shows what scheduler's TestTimelines draws.
+// TestDrawingsAreThoseOfTheTimelines: the page shows what scheduler's TestTimelines draws.
 func TestDrawingsAreThoseOfTheTimelines(t *testing.T) {
-	page, err := os.ReadFile("life-of-a-request.md")
+	page, err := os.ReadFile("how-a-request-runs.md")
 	require.NoError(t, err)
-	for _, name := range []string{"7_life_cycle", "7_life_cycle_timeout", "6_complex_dag"} {
+	for _, name := range []string{"7_life_cycle", "7_life_cycle_timeout"} {
 		text, err := os.ReadFile("../scheduler/testdata/timelines/" + name + ".txt")
 		require.NoError(t, err)
 		_, drawing, _ := strings.Cut(string(text), "---\n")
