@@ -26,10 +26,10 @@ func concatPlan(t testing.TB) *plan.Graph {
 }
 
 // playConcat has a request of concat_plan happen as on the reactor: eleven commands in four round trips.
-func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording {
+func playConcat(r *Journal, g *plan.Graph, c clock.Clock, d Detail) *Recording {
 	call := func(node, commands int) {
 		r.Sent(node, 0, 0, commands, 40*commands, c.Now())
-		r.Await(node, commands)
+		r.Wait(node, ForRedis, commands, 0)
 	}
 	reply := func(node, commands int) {
 		r.Replied(node, 0, 0, commands, 60*commands, 0)
@@ -37,7 +37,7 @@ func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording 
 	}
 	begin := func(node int) {
 		r.Spawn(node, OnLoop, 1)
-		r.Start(node)
+		r.Start(node, 0)
 	}
 	inline := func(node, parent int, start clock.Time) clock.Time {
 		end := c.Now()
@@ -45,11 +45,11 @@ func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording 
 		if parent >= 0 {
 			r.Follow(node, parent, 1)
 		}
-		r.StartAt(node, start)
+		r.Start(node, start)
 		r.End(node, end, Outcome{Rows: 8})
 		return end
 	}
-	r.Begin(d, g, Reactor, "adaptive", c.Now())
+	r.Begin(d, g, Reactor, "adaptive", c.Now(), 0)
 	r.Enter()
 	begin(0)
 	call(0, 1)
@@ -77,12 +77,12 @@ func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording 
 	return r.Finish(nil)
 }
 
-// BenchmarkRecorder is the price of recording one request of concat_plan: reading the clock is most of it.
-func BenchmarkRecorder(b *testing.B) {
+// BenchmarkJournal is the price of recording one request of concat_plan: reading the clock is most of it.
+func BenchmarkJournal(b *testing.B) {
 	g, c := concatPlan(b), clock.NewReal()
 	for _, d := range []Detail{JustNodes, Full} {
 		b.Run(d.String(), func(b *testing.B) {
-			r := NewRecorder(c, NewBudget(0))
+			r := NewJournal(c, NewBudget(0))
 			b.ReportAllocs()
 			for b.Loop() {
 				playConcat(r, g, c, d)
@@ -100,7 +100,7 @@ func BenchmarkRecorder(b *testing.B) {
 // BenchmarkTrace is the price of looking at a recording, which who asks for the trace pays.
 func BenchmarkTrace(b *testing.B) {
 	g, c := concatPlan(b), clock.NewReal()
-	recording := playConcat(NewRecorder(c, NewBudget(0)), g, c, Full)
+	recording := playConcat(NewJournal(c, NewBudget(0)), g, c, Full)
 	b.Run("assemble", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -116,9 +116,9 @@ func BenchmarkTrace(b *testing.B) {
 	})
 }
 
-func TestRecorder(t *testing.T) {
+func TestJournal(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
-	r := NewRecorder(c, NewBudget(0))
+	r := NewJournal(c, NewBudget(0))
 	for range 3 { // its memory is used again
 		recording := playConcat(r, g, c, Full).Keep()
 		r.Free()
@@ -144,15 +144,15 @@ func TestRecordingIsBounded(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	for sleeps := range 80 {
 		b := NewBudget(budgetChunk)
-		r := NewRecorder(c, b)
-		r.Begin(Full, g, Reactor, "adaptive", c.Now())
+		r := NewJournal(c, b)
+		r.Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
 		r.Enter()
 		r.Spawn(0, OnLoop, 0)
-		r.Start(0)
+		r.Start(0, 0)
 		for range sleeps {
-			r.AwaitTimer(0, c.Now())
+			r.Wait(0, ForTimer, 0, c.Now())
 			r.Leave()
-			r.Fired(0, true, c.Now())
+			r.Fired(0, ForTimer, c.Now())
 			r.Resume(0)
 		}
 		r.End(0, 0, Outcome{Rows: 1})
@@ -179,14 +179,14 @@ func TestRecordingIsBounded(t *testing.T) {
 // A call takes the first lane of its connection that is free: at the instant at which another ends, too.
 func TestACallTakesALaneAtTheInstantThatItIsFree(t *testing.T) {
 	g, c := concatPlan(t), clock.NewManual()
-	r := NewRecorder(c, NewBudget(0))
-	r.Begin(Full, g, Reactor, "adaptive", c.Now())
+	r := NewJournal(c, NewBudget(0))
+	r.Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
 	r.Enter()
 	r.Spawn(0, OnLoop, 1)
-	r.Start(0)
+	r.Start(0, 0)
 	for range 3 {
 		r.Sent(0, 0, 0, 1, 10, c.Now())
-		r.Await(0, 1)
+		r.Wait(0, ForRedis, 1, 0)
 		c.Advance(time.Millisecond)
 		r.Replied(0, 0, 0, 1, 10, 0)
 		r.Resume(0)
@@ -202,11 +202,11 @@ func TestACallTakesALaneAtTheInstantThatItIsFree(t *testing.T) {
 // them, nor is one that was sent since.
 func TestWhichCallIsGivenUp(t *testing.T) {
 	g, c := concatPlan(t), clock.NewManual()
-	r := NewRecorder(c, NewBudget(0))
-	r.Begin(Full, g, Reactor, "adaptive", c.Now())
+	r := NewJournal(c, NewBudget(0))
+	r.Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
 	r.Enter()
 	r.Spawn(0, OnLoop, 1)
-	r.Start(0)
+	r.Start(0, 0)
 	step := func(call func()) {
 		c.Advance(time.Millisecond)
 		call()
@@ -215,11 +215,11 @@ func TestWhichCallIsGivenUp(t *testing.T) {
 	replied := func(conn, commands int) { step(func() { r.Replied(0, 0, conn, commands, 10, 0) }) }
 	sent(0, 1)
 	sent(1, 2)
-	step(func() { r.Await(0, 3) })
+	step(func() { r.Wait(0, ForRedis, 3, 0) })
 	step(func() { r.Resume(0) })
 	replied(0, 1)
 	sent(2, 4)
-	step(func() { r.Await(0, 4) })
+	step(func() { r.Wait(0, ForRedis, 4, 0) })
 	replied(2, 4)
 	step(func() { r.Resume(0) })
 	step(func() { r.End(0, 0, Outcome{Rows: 1}) })
@@ -241,21 +241,21 @@ func TestACallWhoseWaitWasDropped(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	waitless := 0
 	for sleeps := range 40 {
-		r := NewRecorder(c, NewBudget(budgetChunk))
-		r.Begin(Full, g, Reactor, "adaptive", c.Now())
+		r := NewJournal(c, NewBudget(budgetChunk))
+		r.Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
 		r.Enter()
 		for node := range 2 {
 			r.Spawn(node, OnLoop, 0)
-			r.Start(node)
+			r.Start(node, 0)
 			for range sleeps * (1 - node) { // of the first node
-				r.AwaitTimer(node, c.Now())
-				r.Fired(node, true, c.Now())
+				r.Wait(node, ForTimer, 0, c.Now())
+				r.Fired(node, ForTimer, c.Now())
 				r.Resume(node)
 			}
 			for range 2 {
 				r.Sent(node, 0, 1, 1, 10, c.Now())
 				r.Sent(node, 0, 2, 1, 10, c.Now())
-				r.Await(node, 2)
+				r.Wait(node, ForRedis, 2, 0)
 				r.Replied(node, 0, 1, 1, 10, 0)
 				r.Replied(node, 0, 2, 1, 10, 0)
 				r.Resume(node)
@@ -281,10 +281,10 @@ func TestACallWhoseWaitWasDropped(t *testing.T) {
 // One request cannot have all that an engine may hold.
 func TestOneRequestIsBounded(t *testing.T) {
 	g, c := concatPlan(t), clock.NewManual()
-	r := NewRecorder(c, NewBudget(4*requestEvents))
-	r.Begin(Full, g, Reactor, "", c.Now())
+	r := NewJournal(c, NewBudget(4*requestEvents))
+	r.Begin(Full, g, Reactor, "", c.Now(), 0)
 	for range requestEvents + 100 {
-		r.Fired(0, true, c.Now())
+		r.Fired(0, ForTimer, c.Now())
 	}
 	recording := r.Finish(nil)
 	assert.Len(t, recording.events, requestEvents)
@@ -298,8 +298,8 @@ func TestMerge(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	for _, events := range []int{8 * budgetChunk, 2 * budgetChunk} {
 		b := NewBudget(events)
-		r, body := NewRecorder(c, b), NewRecorder(c, b)
-		r.Begin(Full, g, TwoPools, "", c.Now())
+		r, body := NewJournal(c, b), NewJournal(c, b)
+		r.Begin(Full, g, TwoPools, "", c.Now(), 0)
 		r.Enter()
 		r.Spawn(0, OnIOWorker, 0)
 		r.Submit(0, c.Now(), 1)
@@ -307,15 +307,14 @@ func TestMerge(t *testing.T) {
 		body.BeginBody(Full)
 		start := c.Now()
 		for range 30 {
-			body.Await(0, 2)
+			body.Wait(0, ForRedis, 2, 0)
 			body.Sent(0, 0, 1, 2, 10, c.Now())
 			body.Replied(0, 0, 1, 2, 10, 0)
 			body.Resume(0)
 		}
 		end := c.Now()
 		r.Worked(0, 3, start)
-		r.Started(0, 3, start)
-		r.Posted(0, 3, end)
+		r.Offloaded(0, 3, start, end)
 		r.Merge(body)
 		r.End(0, end, Outcome{})
 		r.Returned(0)
@@ -338,7 +337,7 @@ func TestEvents(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	count := map[EventKind]int{}
 	last := clock.Time(0)
-	for _, e := range playConcat(NewRecorder(c, NewBudget(0)), g, c, Full).Events() {
+	for _, e := range playConcat(NewJournal(c, NewBudget(0)), g, c, Full).Events() {
 		count[e.Kind]++
 		assert.GreaterOrEqual(t, e.At, last)
 		last = e.At
@@ -355,8 +354,8 @@ func TestEvents(t *testing.T) {
 	assert.Equal(t, map[EventKind]int{EngineEntered: 1, EngineLeft: 6, NodeStarted: 5, NodeEnded: 5, NodeInlined: 1,
 		CommandSent: 5, ReplyReceived: 5, Suspended: 5, CoroutineResumed: 5}, count)
 
-	r := NewRecorder(c, NewBudget(0))
-	r.Begin(JustNodes, g, Reactor, "", c.Now())
+	r := NewJournal(c, NewBudget(0))
+	r.Begin(JustNodes, g, Reactor, "", c.Now(), 0)
 	r.Enter()
 	r.Spawn(0, OnPool, 0)
 	queued := c.Now()

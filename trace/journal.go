@@ -1,0 +1,445 @@
+package trace
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+)
+
+// A Journal takes down what happens to one request. It is the one place that makes events. A nil Journal takes nothing down.
+//
+// The engine notes a fact with the instant that it has just read, or without one. Reading the clock is most of the price of recording,
+// so a fact without an instant shares that of its neighbor: the one before it, or for an end and for Enter the one after it, unless a
+// body has run or the engine has left in between. Only then the Journal reads the clock. Nobody gets a reading of the Journal to
+// decide by.
+//
+// A Journal keeps the facts about nodes per node and never loses them. All else is a list of events, which is bounded: once an event
+// does not fit, it and all later ones are dropped and counted, so that what is there has no holes.
+//
+// One goroutine at a time: the loop, or who holds the lock of the request. A worker that blocks has a Journal of its
+// own for its node, and Merge takes it over.
+type Journal struct {
+	clock    clock.Clock
+	turn     clock.Time // the last instant of the engine's thread, or zero once a body has run on it since, or the engine has left
+	inside   bool       // the engine, or a body on its thread, works for the request
+	entering bool       // it has entered at the next instant
+	ended    int32      // 1 + the node that has ended at the next instant; 0: none
+	room     int        // taken from budget
+	taken    Recording  // so far
+	budget   *Budget
+	ids      *rand.PCG // a generator of its own, which costs a fifth of the common one
+}
+
+// nodeRecord is how a node ran. It has no pointers, as event has none, and fills one line of the processor's cache.
+type nodeRecord struct {
+	place              placeCode
+	worked             bool // a worker began the body
+	runsOn             bool // the body runs on when the node settles
+	failed             bool // its error is in Recording.errors
+	timedOut, late     bool // as Outcome has them
+	instead            plan.OnError
+	queued, start, end clock.Time // queued is zero for a node that was in no queue
+	workedUntil        clock.Time // the end of the body, if the node settled later; zero: the same
+	worker             int32
+	fused              int32
+	parent, depth      int32
+	rowsIn, rowsOut    int32
+}
+
+// placeCode is the index of a Place in placeNames.
+type placeCode uint8
+
+var placeNames = [...]Place{Nowhere, OnLoop, Inline, OnPool, OnIOWorker, OnGoroutine}
+
+func (p Place) code() placeCode { return placeCode(codeOf(placeNames[:], p)) }
+
+// codeOf returns the index of a name that is one of all.
+func codeOf[T ~string](all []T, name T) int {
+	for i := range all {
+		if all[i] == name {
+			return i
+		}
+	}
+	panic("trace: no code for " + string(name))
+}
+
+// nodeError is the error of a node that failed, or why it lacks something.
+type nodeError struct {
+	node    int
+	err     error
+	dropped int
+}
+
+// NewJournal returns a Journal that takes nothing down before Begin.
+func NewJournal(c clock.Clock, b *Budget) *Journal {
+	return &Journal{clock: c, budget: b, ids: rand.NewPCG(rand.Uint64(), rand.Uint64())}
+}
+
+// Begin prepares j for a request that was let in after it had waited for delay, and reuses its memory. engine and mode are
+// Trace.Engine and Trace.Scheduling.
+func (j *Journal) Begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time, delay time.Duration) {
+	t := &j.taken
+	t.Detail, t.Graph, t.Engine, t.Scheduling, t.Arrived, t.Begun, t.QueueDelay = d, g, engine, mode, arrived, 0, delay
+	t.id = [2]uint64{j.ids.Uint64(), j.ids.Uint64()}
+	if cap(t.nodes) < len(g.Nodes) {
+		t.nodes = make([]nodeRecord, len(g.Nodes))
+	}
+	t.nodes = t.nodes[:len(g.Nodes)]
+	clear(t.nodes)
+	j.reset()
+}
+
+// BeginBody prepares j for the body of one node on a worker that blocks. Merge ends that.
+func (j *Journal) BeginBody(d Detail) {
+	j.taken.Detail = d
+	j.reset()
+}
+
+func (j *Journal) reset() {
+	j.room, j.inside, j.entering, j.ended, j.turn = 0, false, false, 0, 0
+	j.taken.Dropped, j.taken.cut = 0, 0
+}
+
+// keepEvents and keepNodes are how many events and nodes an idle Journal keeps room for: 8 KiB and 16 KiB.
+const (
+	keepEvents = 256
+	keepNodes  = 256
+)
+
+// release gives back what the budget gave.
+func (j *Journal) release() {
+	j.budget.give(j.room)
+	j.room = 0
+	if cap(j.taken.events) > keepEvents {
+		j.taken.events = nil
+	}
+	j.taken.events = j.taken.events[:0]
+	if cap(j.taken.nodes) > keepNodes {
+		j.taken.nodes = nil
+	}
+}
+
+// add adds an event, if the level of detail is Full. It stores each field by itself: e travels in registers, and a copy of 16 bytes
+// at once has to wait until the fields that it consists of have reached the cache, which took half of add.
+func (j *Journal) add(e event) {
+	if j.taken.Detail < Full {
+		return
+	}
+	n := len(j.taken.events)
+	if n == j.room && !j.grow(1) {
+		if j.taken.Dropped == 0 {
+			j.taken.cut = e.at
+		}
+		j.taken.Dropped++
+		return
+	}
+	j.taken.events = j.taken.events[:n+1]
+	to := &j.taken.events[n]
+	to.kind, to.also, to.endpoint, to.node = e.kind, e.also, e.endpoint, e.node
+	to.at, to.arg, to.a, to.b = e.at, e.arg, e.a, e.b
+}
+
+// grow makes room for n more events. False means that there is none, and will not be.
+func (j *Journal) grow(n int) bool {
+	for j.room < len(j.taken.events)+n {
+		if j.taken.Dropped > 0 || j.room >= requestEvents || !j.budget.take() {
+			return false
+		}
+		j.room += budgetChunk
+	}
+	j.taken.events = slices.Grow(j.taken.events, j.room-len(j.taken.events))
+	return true
+}
+
+// full reports whether events are taken down, and not only how nodes ran.
+func (j *Journal) full() bool { return j != nil && j.taken.Detail >= Full }
+
+// last returns the last event, or nil if there is none, or if later ones were dropped.
+func (j *Journal) last() *event {
+	if len(j.taken.events) == 0 || j.taken.Dropped > 0 {
+		return nil
+	}
+	return &j.taken.events[len(j.taken.events)-1]
+}
+
+// instant returns at, or if that is zero the last instant, or the present one. What has waited for the next instant has it.
+func (j *Journal) instant(at clock.Time) clock.Time {
+	if at == 0 {
+		at = j.turn
+	}
+	if at == 0 {
+		at = j.clock.Now()
+	}
+	if j.entering {
+		j.entering = false
+		if j.taken.Begun == 0 {
+			j.taken.Begun = at
+		}
+		j.add(event{kind: EngineEntered, node: -1, at: at})
+	}
+	if j.ended > 0 {
+		node := j.ended - 1
+		j.ended = 0
+		j.end(int(node), at)
+	}
+	j.turn = at
+	return at
+}
+
+// present is instant for what comes after a body, or from outside.
+func (j *Journal) present() clock.Time { return j.instant(j.clock.Now()) }
+
+// Enter notes that the engine begins to work for the request. It does nothing if the engine does already.
+func (j *Journal) Enter() {
+	if j != nil && !j.inside {
+		j.inside, j.entering, j.turn = true, true, 0
+	}
+}
+
+// Leave notes that the engine has done all that it can do for the request now. It returns the instant of that; zero: it was
+// not recorded.
+func (j *Journal) Leave() clock.Time {
+	if j == nil {
+		return 0
+	}
+	if j.entering || j.ended > 0 {
+		j.instant(0)
+	}
+	inside := j.inside
+	j.inside, j.turn = false, 0
+	if !inside || !j.full() {
+		return 0
+	}
+	if e := j.last(); e != nil && (e.kind == Suspended || e.is(suspends) || e.kind == NodeEnded) {
+		e.also |= leaves // A body that has just suspended leaves nothing to do; one that has ended, next to nothing.
+		return e.at
+	}
+	at := j.clock.Now()
+	j.add(event{kind: EngineLeft, node: -1, at: at})
+	return at
+}
+
+// Spawn notes that a node will run there, and how many rows it reads.
+func (j *Journal) Spawn(node int, there Place, rows int) {
+	if j != nil {
+		n := &j.taken.nodes[node] // Begin has cleared it.
+		n.place, n.rowsIn, n.parent = there.code(), int32(rows), -1
+	}
+}
+
+// Unspawn takes Spawn back: the node does not run at all.
+func (j *Journal) Unspawn(node int) {
+	if j != nil {
+		j.taken.nodes[node] = nodeRecord{}
+	}
+}
+
+// Follow notes that a node followed another one directly, as the one of that depth.
+func (j *Journal) Follow(node, parent, depth int) {
+	if j != nil {
+		j.taken.nodes[node].parent, j.taken.nodes[node].depth = int32(parent), int32(depth)
+	}
+}
+
+// Fuse notes that a node ran as part of the job of the one before it in its chain, and how many rows it read.
+func (j *Journal) Fuse(node, parent, depth, rows int) {
+	if j != nil {
+		before := &j.taken.nodes[parent]
+		j.taken.nodes[node] = nodeRecord{place: before.place, worker: before.worker, fused: before.fused, parent: int32(parent), depth: int32(depth), rowsIn: int32(rows)}
+	}
+}
+
+// Start notes that the body of a node begins on the engine's thread.
+func (j *Journal) Start(node int, at clock.Time) {
+	if j == nil {
+		return
+	}
+	at = j.instant(at)
+	j.taken.nodes[node].start = at
+	j.inside, j.turn = true, 0
+	j.add(event{kind: NodeStarted, node: int32(node), at: at})
+}
+
+// Outcome is how a node settled. Immutable.
+type Outcome struct {
+	Rows     int          // of its result, or of what stands in for it
+	Err      error        // nil: it has a result
+	TimedOut bool         // a deadline settled it
+	Late     bool         // the plan did not wait for it any longer
+	Instead  plan.OnError // what the readers of a node that failed see; OnErrorFail: the request fails
+	Lack     error        // why the result lacks something; nil: it does not
+	Dropped  int          // rows that it lacks
+}
+
+// End notes that a node has settled.
+func (j *Journal) End(node int, at clock.Time, o Outcome) {
+	if j == nil {
+		return
+	}
+	n := &j.taken.nodes[node]
+	n.rowsOut = int32(o.Rows)
+	switch {
+	case o.Err != nil:
+		n.failed, n.timedOut, n.late, n.instead = true, o.TimedOut, o.Late, o.Instead
+		j.taken.errors = append(j.taken.errors, nodeError{node: node, err: o.Err})
+	case o.Lack != nil:
+		j.taken.errors = append(j.taken.errors, nodeError{node, o.Lack, o.Dropped})
+	}
+	switch {
+	case n.worked && at != 0: // which is the worker's instant
+		j.end(node, at)
+	case n.worked:
+		j.end(node, j.present())
+	case at == 0 && j.turn == 0 && j.ended == 0:
+		j.ended = int32(node) + 1
+	default:
+		j.end(node, j.instant(at))
+	}
+}
+
+// end notes when a node has settled.
+func (j *Journal) end(node int, at clock.Time) {
+	n := &j.taken.nodes[node]
+	if n.end = at; n.start == 0 {
+		n.start = at
+	}
+	if !n.worked {
+		j.add(event{kind: NodeEnded, node: int32(node), at: at})
+	}
+}
+
+// Submit notes that a job was handed to a pool. The node is its first of so many.
+func (j *Journal) Submit(node int, at clock.Time, fused int) {
+	if j == nil {
+		return
+	}
+	n := &j.taken.nodes[node]
+	if n.queued = j.instant(at); fused > 1 {
+		n.fused = int32(fused)
+	}
+	j.add(event{kind: OffloadSubmitted, node: int32(node), at: n.queued})
+}
+
+// Worked notes when a worker began the body of a node.
+func (j *Journal) Worked(node, worker int, start clock.Time) {
+	if j != nil {
+		n := &j.taken.nodes[node]
+		n.worked, n.worker, n.start = true, int32(worker), start
+	}
+}
+
+// Outlived notes that a node is about to settle that its worker has, or had until then if that is not zero.
+func (j *Journal) Outlived(node int, until clock.Time) {
+	if j != nil {
+		n := &j.taken.nodes[node]
+		n.runsOn, n.workedUntil = until == 0, until
+	}
+}
+
+// Offloaded notes when a worker began the job of which a node is the first, and when it had done it; zero: it had not.
+func (j *Journal) Offloaded(node, worker int, began, done clock.Time) {
+	if j == nil {
+		return
+	}
+	j.add(event{kind: OffloadStarted, node: int32(node), at: began, a: int32(worker)})
+	if done != 0 {
+		j.add(event{kind: OffloadPosted, node: int32(node), at: done, a: int32(worker)})
+	}
+}
+
+// Returned notes that the engine takes the result of the job of which a node is the first.
+func (j *Journal) Returned(node int) {
+	if j.full() {
+		j.Enter()
+		j.add(event{kind: OffloadReturned, node: int32(node), at: j.present()})
+	}
+}
+
+// Wait notes that a body waits: for the replies to so many commands, for a service, for a function, or for a timer that is due then.
+// A body whose commands have just left has waited since then.
+func (j *Journal) Wait(node int, reason Reason, commands int, due clock.Time) {
+	if !j.full() {
+		return
+	}
+	if e := j.last(); reason == ForRedis && e != nil && e.kind == CommandSent && e.node == int32(node) && int(e.b) == commands {
+		e.also |= suspends
+		j.turn = e.at
+		return
+	}
+	j.add(event{kind: Suspended, node: int32(node), at: j.present(), arg: int64(due), a: reason.code(), b: int32(commands)})
+}
+
+// Resume notes that a body goes on. It goes on with a reply, or because of a timer, as soon as that is there.
+func (j *Journal) Resume(node int) {
+	if j == nil {
+		return
+	}
+	if j.full() {
+		if e := j.last(); !j.entering && e != nil && (e.kind == ReplyReceived || e.kind == TimerFired) && e.node == int32(node) {
+			e.also |= resumes
+		} else {
+			j.add(event{kind: CoroutineResumed, node: int32(node), at: j.present()})
+		}
+	}
+	j.inside, j.turn = true, 0
+}
+
+// Sent notes that commands of a node left on a connection, or a request to a service.
+func (j *Journal) Sent(node, endpoint, conn, commands, bytes int, at clock.Time) {
+	if j != nil {
+		j.add(event{kind: CommandSent, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
+	}
+}
+
+// Replied notes that the replies to them, or the answer, were read.
+func (j *Journal) Replied(node, endpoint, conn, commands, bytes int, at clock.Time) {
+	if !j.full() {
+		return
+	}
+	if at == 0 {
+		at = j.clock.Now()
+	}
+	j.add(event{kind: ReplyReceived, endpoint: uint16(endpoint), node: int32(node), at: at, arg: int64(bytes), a: int32(conn), b: int32(commands)})
+}
+
+// Fired notes that a timer of a node fired that was due then: ForTimer is the end of a sleep, Running its deadline.
+func (j *Journal) Fired(node int, reason Reason, due clock.Time) {
+	if j.full() {
+		j.add(event{kind: TimerFired, node: int32(node), at: j.present(), arg: int64(due), a: reason.code()})
+	}
+}
+
+// Merge takes over what the Journal of a worker has of its body, all of it or nothing, and ends its use.
+func (j *Journal) Merge(body *Journal) {
+	if body.taken.Dropped > 0 || !j.grow(len(body.taken.events)) {
+		j.taken.Dropped += len(body.taken.events) + body.taken.Dropped
+	} else {
+		j.taken.events = append(j.taken.events, body.taken.events...)
+	}
+	body.release()
+}
+
+// Finish ends the recording of a request that ends now. err is the error of its answer. The Recording is the Journal's
+// own memory, up to Free: only what somebody keeps is copied. It is nil for a nil Journal.
+func (j *Journal) Finish(err error) *Recording {
+	if j == nil {
+		return nil
+	}
+	now := j.instant(0)
+	if j.inside {
+		j.inside = false
+		j.add(event{kind: EngineLeft, node: -1, at: now})
+	}
+	j.taken.Ended, j.taken.Err = now, err
+	return &j.taken
+}
+
+// Free ends the use of what Finish has returned. The Journal is ready for the next Begin.
+func (j *Journal) Free() {
+	t := &j.taken
+	t.RequestID, t.Graph, t.Err, t.errors = "", nil, nil, nil
+	j.release()
+}
