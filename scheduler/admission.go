@@ -231,10 +231,11 @@ func (a *Admission[T]) Next(now clock.Time) (*Waiting[T], error) {
 	if err := a.expire(w, now); err != nil {
 		return w, err
 	}
-	if err := abandoned(w.Request.Context, w.Arrived, w.Request.Deadline, now); err != nil {
+	limits := bounds{arrived: w.Arrived, deadline: w.Request.Deadline}
+	if err := limits.abandoned(w.Request.Context, now); err != nil {
 		a.remove(w)
-		if late, ok := err.(*TimeoutError); ok {
-			late.Waiting = true
+		if timeout, ok := err.(*TimeoutError); ok {
+			timeout.Waiting = true
 			a.expired++
 		} else {
 			a.dropped++
@@ -286,7 +287,9 @@ func (a *Admission[T]) expire(w *Waiting[T], now clock.Time) error {
 	}
 	a.remove(w)
 	a.expired++
-	return &TimeoutError{Kind: ErrRequestDeadline, Elapsed: now.Sub(w.Arrived), Limit: deadline.Sub(w.Arrived), Waiting: true}
+	timeout := late(ErrRequestDeadline, w.Arrived, deadline, now)
+	timeout.Waiting = true
+	return timeout
 }
 
 // Drop takes a request out of the queue, whatever its deadline. It returns nil if none waits.

@@ -66,9 +66,9 @@ type Async struct {
 	lettingIn bool   // letIn is deferred
 	letInFn   func() // the method letIn, bound once
 
-	runs    bag[*run]     // requests in flight
-	orphans bag[*nodeRun] // settled nodes whose body has not ended
-	counts  Counts        // without Orphans
+	runs    bag[*run]      // requests in flight
+	orphans bag[*asyncJob] // settled nodes whose body has not ended
+	counts  Counts         // without Orphans
 
 	watchdog *watchdog // nil: nobody looks whether the loop is stuck
 	closing  bool
@@ -82,9 +82,8 @@ type Async struct {
 	// The free lists keep state, batches and coroutines of a request warm for the next one.
 	freeWaiting    freeList[waitingRun]
 	freeRuns       freeList[run]
-	freeNodes      freeList[nodeRun]
+	freeJobs       freeList[asyncJob]
 	freeLoopBodies freeList[loopBody]
-	freePoolBodies freeList[poolBody]
 	freeRecorders  freeList[trace.Recorder]
 	idle           *loop.Timer // ends free loopBodies that nobody uses; nil until there are many
 }
@@ -142,9 +141,9 @@ func NewAsync(cfg AsyncConfig) *Async {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
 	e.awaits.Go = cfg.Go
-	e.inliner.resume, e.letInFn = e.resumeParked, e.letIn
+	e.inliner.engine, e.inliner.resume, e.inliner.step, e.letInFn = e, e.resumeParked, e.inliner.nextStep, e.letIn
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
-	e.inliner.ctx = task.Ctx{Registry: cfg.Registry, Outside: &e.outside, Waiter: task.NoWaiter{}, Clock: e.loop.Clock()}
+	e.inliner.job.Ctx = task.Ctx{Registry: cfg.Registry, Outside: &e.outside, Waiter: task.NoWaiter{}, Clock: e.loop.Clock()}
 	return e
 }
 
@@ -221,7 +220,7 @@ func (e *Async) armGrace(grace time.Duration) {
 func (e *Async) giveUp() {
 	e.dropWaiting()
 	for _, r := range e.runs.items {
-		r.state.Abort(-1, ErrShuttingDown)
+		r.State.Abort(-1, ErrShuttingDown)
 		r.giveUp(ErrShuttingDown)
 	}
 	for _, r := range slices.Clone(e.runs.items) {
@@ -249,8 +248,8 @@ func (e *Async) checkDrained() {
 	if e.orphans.len() > 0 {
 		return // CPU work, or a wait whose end is on its way: each checks again at its end
 	}
-	for _, n := range e.freeNodes.items {
-		n.close()
+	for _, j := range e.freeJobs.items {
+		j.close()
 	}
 	for _, b := range e.freeLoopBodies.items {
 		b.close()
@@ -259,8 +258,7 @@ func (e *Async) checkDrained() {
 		w.Timer.Close(nil)
 	}
 	e.freeWaiting = freeList[waitingRun]{}
-	e.freeRuns, e.freeNodes = freeList[run]{}, freeList[nodeRun]{}
-	e.freeLoopBodies, e.freePoolBodies = freeList[loopBody]{}, freeList[poolBody]{}
+	e.freeRuns, e.freeJobs, e.freeLoopBodies = freeList[run]{}, freeList[asyncJob]{}, freeList[loopBody]{}
 	e.freeRecorders = freeList[trace.Recorder]{}
 	if e.grace != nil {
 		e.grace.Close(nil)

@@ -10,17 +10,23 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// NodeDeadline returns the effective deadline of a node that was spawned at start. timeout is the
-// engine's.
-func (s *State) NodeDeadline(node *plan.Node, start clock.Time, timeout time.Duration) clock.Time {
-	return effectiveDeadline(start, s.deadline, timeout, node)
+// bounds say how long a request and its nodes may take. Immutable while the request runs; any goroutine.
+type bounds struct {
+	arrived     clock.Time
+	deadline    clock.Time    // of the request; zero: none
+	nodeTimeout time.Duration // the engine's, of each node; zero: none
 }
 
-// effectiveDeadline returns the earliest of the request's deadline and, counted from the start of the
-// node, of timeout (the engine's; zero: none) and the plan's own for this node. Zero means that there
-// is none of them.
-func effectiveDeadline(start, deadline clock.Time, timeout time.Duration, node *plan.Node) clock.Time {
-	for _, timeout := range [...]time.Duration{timeout, node.Timeout} {
+// timeLimited reports whether a node has a deadline.
+func (b *bounds) timeLimited(node *plan.Node) bool {
+	return b.deadline != 0 || b.nodeTimeout != 0 || node.Timeout != 0
+}
+
+// nodeDeadline returns the effective deadline of a node: the earliest of the request's deadline and, counted from the start of the
+// node, of the engine's timeout and of the plan's own for this node. Zero means that there is none of them.
+func (b *bounds) nodeDeadline(node *plan.Node, start clock.Time) clock.Time {
+	deadline := b.deadline
+	for _, timeout := range [...]time.Duration{b.nodeTimeout, node.Timeout} {
 		if timeout > 0 {
 			deadline = deadline.Earlier(start.Add(timeout))
 		}
@@ -28,27 +34,20 @@ func effectiveDeadline(start, deadline clock.Time, timeout time.Duration, node *
 	return deadline
 }
 
-// CheckNodeStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if a node's effective deadline
-// has passed when its body is about to start.
-func (s *State) CheckNodeStart(node *plan.Node, deadline, now clock.Time) error {
-	if deadline.Passed(now) {
-		return s.NodeLate(ErrDeadlineBeforeStart, node, s.arrived, deadline, now)
-	}
-	return nil
-}
-
-// NodeLate returns the error of a node whose effective deadline has passed, measured from start. If that is the request's deadline, the
+// nodeLate returns the error of a node whose effective deadline has passed, measured from start. If that is the request's deadline, the
 // error says so, and measures from the request's arrival.
-func (s *State) NodeLate(kind error, node *plan.Node, start, deadline, now clock.Time) *TimeoutError {
-	if deadline == s.deadline {
-		return &TimeoutError{Kind: kind, Elapsed: now.Sub(s.arrived), Limit: deadline.Sub(s.arrived), Node: node.ID, Op: node.Op}
+func (b *bounds) nodeLate(kind error, node *plan.Node, start, deadline, now clock.Time) error {
+	if deadline != b.deadline {
+		return late(kind, start, deadline, now)
 	}
-	return &TimeoutError{Kind: kind, Elapsed: now.Sub(start), Limit: deadline.Sub(start)}
+	err := late(kind, b.arrived, deadline, now)
+	err.Node, err.Op = node.ID, node.Op
+	return err
 }
 
 // abandoned returns why nobody waits for the result of a request any more, or nil: ErrAbandoned, or an ErrRequestDeadline if it is the
 // context's own deadline that has passed, which an engine may see before its own clock says so.
-func abandoned(ctx context.Context, arrived, deadline, now clock.Time) error {
+func (b *bounds) abandoned(ctx context.Context, now clock.Time) error {
 	if ctx == nil {
 		return nil
 	}
@@ -56,8 +55,13 @@ func abandoned(ctx context.Context, arrived, deadline, now clock.Time) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return &TimeoutError{Kind: ErrRequestDeadline, Elapsed: now.Sub(arrived), Limit: cmp.Or(deadline, now).Sub(arrived)}
+		return late(ErrRequestDeadline, b.arrived, cmp.Or(b.deadline, now), now)
 	default:
 		return ErrAbandoned
 	}
+}
+
+// late returns the error of a deadline that has passed, measured from some instant. It makes all of them.
+func late(kind error, from, deadline, now clock.Time) *TimeoutError {
+	return &TimeoutError{Kind: kind, Elapsed: now.Sub(from), Limit: deadline.Sub(from)}
 }

@@ -47,8 +47,8 @@ func TestEffectiveDeadlineIsTheEarliest(t *testing.T) {
 			if c.want != none {
 				want = start.Add(ms(c.want))
 			}
-			s := State{deadline: request}
-			got := s.NodeDeadline(&plan.Node{Timeout: ms(c.node)}, start, ms(c.engine))
+			b := bounds{deadline: request, nodeTimeout: ms(c.engine)}
+			got := b.nodeDeadline(&plan.Node{Timeout: ms(c.node)}, start)
 			assert.Equal(t, want, got)
 		})
 	}
@@ -105,7 +105,7 @@ func TestBranchesWaitSideBySide(t *testing.T) {
 		concatNode("sleepers", "left", "right"),
 		concatNode("all", "sleepers", "score")), 0))
 	w.Settle()
-	assert.Equal(t, 2, w.runs.items[0].state.Inflight(), "both sleeps wait at the same time, vm is done")
+	assert.Equal(t, 2, w.runs.items[0].State.Inflight(), "both sleeps wait at the same time, vm is done")
 	w.Advance(ample)
 	require.NotNil(t, p.Result)
 	assert.Equal(t, ms(30), p.at, "as long as the longest branch, not their sum")

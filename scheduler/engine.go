@@ -39,37 +39,6 @@ type Execution struct {
 	Context context.Context
 }
 
-// Next is State.Next for x, now.
-func (x *Execution) Next(s *State, now clock.Time) (node int, ok bool) {
-	if s.Ready() {
-		x.expire(s, now)
-	}
-	return s.Next()
-}
-
-// Proceed ends the run in s if nobody waits for x any more, or if its deadline has passed. It reports whether a node that was
-// handed out before may start.
-func (x *Execution) Proceed(s *State, now clock.Time) bool {
-	x.expire(s, now)
-	return s.err == nil
-}
-
-// expire ends the run in s if nobody waits for x any more, or if its deadline has passed.
-func (x *Execution) expire(s *State, now clock.Time) {
-	if s.err == nil {
-		s.Expire(now, abandoned(x.Context, s.arrived, s.deadline, now))
-	}
-}
-
-// Fail is State.Fail for a node of x. If the caller has gone, that is the error: the body has seen it, too, since its
-// context has ended.
-func (x *Execution) Fail(s *State, node int, err error, now clock.Time) (instead plan.OnError, rows int) {
-	if gone := abandoned(x.Context, s.arrived, s.deadline, now); gone == ErrAbandoned {
-		s.Abort(-1, gone)
-	}
-	return s.Fail(node, err, now)
-}
-
 // Check returns an error if an engine of that registry cannot run x: ErrNoPlan or
 // ErrForeignPlan.
 func (x *Execution) Check(reg *registry.Registry) error {

@@ -23,7 +23,7 @@ func TestABurstIsGivenBack(t *testing.T) {
 		require.NotNil(t, p.Result)
 		require.NoError(t, p.Err)
 	}
-	assert.Len(t, w.freeNodes.items, freeMax)
+	assert.Len(t, w.freeJobs.items, freeMax)
 	assert.Len(t, w.freeLoopBodies.items, freeMax)
 	assert.Len(t, w.freeRuns.items, freeMax)
 }

@@ -4,15 +4,21 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
 // inliner runs computing nodes on the loop, one after the other. Nothing else happens on the loop
 // meanwhile, so such a node needs no timer, no cancellation and no coroutine. Loop only.
 type inliner struct {
-	ctx task.Ctx // of the node that runs
+	engine *Async
+	job    Job
+	step   func() bool // the method nextStep, bound once
+
+	// Of the node that runs.
+	run    *run
+	rows   int // as the cost model counts them
+	parent int // the node that it follows directly; -1: none
+	depth  int // how many nodes it follows directly
 
 	// Within one iteration of the loop, nodes run inline for Placement.InlineBudget only.
 	iteration uint64        // the last one in which a node ran inline
@@ -57,7 +63,7 @@ func (r *run) runKept() bool {
 		return false
 	}
 	now := r.now()
-	if !r.req.Proceed(&r.state, now) {
+	if !r.Proceed(now) {
 		r.skipKept()
 		return false
 	}
@@ -72,88 +78,93 @@ func (r *run) runKept() bool {
 // skipKept settles the kept nodes of a request that has failed.
 func (r *run) skipKept() {
 	for !r.kept.empty() {
-		r.state.Skip(r.kept.take())
+		r.State.Skip(r.kept.take())
 	}
 }
 
-// runInline runs a node, then its single successor, and so on. A node of another place is started
-// there. The end of one node is the start of the next: the clock is read once for each.
+// runInline runs a node, then its single successor, and so on. The end of one node is the start of the next: the clock is read once
+// for each.
 func (r *run) runInline(node int, start clock.Time) {
-	e := r.engine
-	for depth, parent := 0, -1; ; depth++ {
-		c := &e.inliner.ctx
-		out, end, err := r.invokeInline(node, start)
-		if err != nil {
-			instead, rows := r.req.Fail(&r.state, node, err, end)
-			if r.recorder != nil {
-				r.recordInline(node, parent, depth, start, end, trace.Outcome{Err: err, Instead: instead, Rows: rows})
-			}
-			e.inliner.reset()
-			return
-		}
-		r.state.Note(node, c.Inputs, c.Refs, out)
-		lack := r.noteLack(node, c)
-		if r.recorder != nil {
-			r.recordInline(node, parent, depth, start, end, trace.Outcome{Rows: out.N, Dropped: lack.Dropped, Lack: lack.Err})
-		}
-		e.inliner.reset()
-		r.state.Tell(end)
-		next, ok := r.state.Follower(node)
-		if !ok || !r.policy.chains || depth == e.placement.InlineDepthMax || !r.req.Proceed(&r.state, end) {
-			r.state.Succeed(node, out)
-			return
-		}
-		r.state.Continue(node, out)
-		if there := r.place(next); there != inline {
-			r.start(next, there)
-			return
-		}
-		if !e.hasBudget() {
-			r.kept.add(next)
-			return
-		}
-		parent, node, start = node, next, end
-	}
+	in := &r.engine.inliner
+	in.run, in.parent, in.depth = r, -1, 0
+	in.load(node, start)
+	in.job.Steps(in.step)
+	in.run = nil
 }
 
-// reset ends the use of the arguments: a kept slice must not keep rows alive, and the request is its caller's again.
-func (i *inliner) reset() {
-	clear(i.ctx.Inputs)
-	clear(i.ctx.Refs)
-	i.ctx.Params, i.ctx.Required, i.ctx.Caller, i.ctx.Cancellation = nil, nil, nil, nil
+// load has the job run a node from start on.
+func (in *inliner) load(node int, start clock.Time) {
+	r, p := in.run, &in.run.profile.nodes[node]
+	rows := r.State.Rows(node)
+	in.rows = rows + p.makes
+	r.profile.started(start.Sub(r.readyAt(node)))
+	if r.Recorder != nil {
+		r.Recorder.Spawn(node, trace.Inline, rows)
+	}
+	r.Load(&in.job, node, p.spec, r.limitOf(node), start)
+	in.engine.noteRunning(in.job.Ctx.Node)
 }
 
-// invokeInline runs the code of one node and measures it. The time is all that the node costs the
-// loop. A node that ends after its deadline has failed.
-func (r *run) invokeInline(index int, start clock.Time) (out rowset.RowSet, end clock.Time, err error) {
-	e, p, node := r.engine, &r.profile.nodes[index], r.req.Graph.Nodes[index]
-	c := &e.inliner.ctx
-	c.Node, c.UserID, c.RequestID, c.Params, c.Rows = node, r.req.UserID, r.req.RequestID, &r.req.Params, r.rows
-	c.Limit, c.Memory, c.Required, c.Caller = r.limitOf(index), r.memory, r.req.Required, r.req.Context
-	c.Deadline = r.state.NodeDeadline(node, start, e.nodeTimeout)
-	rows := r.state.Rows(index) + p.makes
-	if r.recorder != nil {
-		r.recorder.Spawn(index, trace.Inline, rows-p.makes)
+// nextStep settles the node that has ended, and takes up the one that follows it, unless that runs elsewhere or later. A node that ends
+// after its deadline has failed.
+func (in *inliner) nextStep() bool {
+	e, r, j := in.engine, in.run, &in.job
+	node, out, end := j.Ctx.Node, j.Out, j.Ended
+	in.measure()
+	if r.Recorder != nil {
+		if in.parent >= 0 {
+			r.Recorder.Follow(node.Index, in.parent, in.depth)
+		}
+		r.Recorder.StartAt(node.Index, j.Started)
 	}
-	c.Inputs, c.Refs = r.state.Gather(index, c.Inputs[:0], c.Refs[:0])
-	e.noteRunning(node)
-	out, err = task.Invoke(p.spec, c)
-	end = e.loop.Clock().Now()
-	took := end.Sub(start)
-	p.learn(rows, took, err)
-	e.inliner.spent += took
-	r.profile.counts.Inline++
-	r.profile.inlineTime.Add(took)
-	r.profile.started(start.Sub(r.readyAt(index)))
-	p.ran.count(1, took)
-	if c.Deadline.Passed(end) {
-		e.counts.NodeTimeouts++
-		r.profile.counts.NodeTimeouts++
-		e.counts.LateCompletions++
-		r.profile.counts.LateCompletions++
-		err = r.state.NodeLate(ErrNodeTimeout, node, start, c.Deadline, end)
+	err := j.Err
+	if j.Late(true) {
+		e.countTimeout(r.profile)
+		e.countLate(r.profile, nil)
+		err = r.TimedOut(j, end)
 	}
-	return out, end, err
+	if err != nil {
+		r.Fail(node.Index, err, end, end)
+		in.clear()
+		return false
+	}
+	r.note(j)
+	in.clear()
+	r.State.Tell(end)
+	next, ok := r.State.Follower(node.Index)
+	if !ok || !r.policy.chains || in.depth == e.placement.InlineDepthMax || !r.Proceed(end) {
+		r.State.Succeed(node.Index, out)
+		return false
+	}
+	r.State.Continue(node.Index, out)
+	if there := r.place(next); there != inline {
+		r.start(next, there)
+		return false
+	}
+	if !e.hasBudget() {
+		r.kept.add(next)
+		return false
+	}
+	in.parent, in.depth = node.Index, in.depth+1
+	in.load(next, end)
+	return true
+}
+
+// measure takes in how long the node took: all that it costs the loop.
+func (in *inliner) measure() {
+	p, j := in.run.profile, &in.job
+	node, took := &p.nodes[j.Ctx.Node.Index], j.Ended.Sub(j.Started)
+	node.learn(in.rows, took, j.Err)
+	node.ran.count(1, took)
+	p.counts.Inline++
+	p.inlineTime.Add(took)
+	in.spent += took
+}
+
+// clear ends the use of the arguments.
+func (in *inliner) clear() {
+	in.job.clear()
+	in.job.Ctx.Cancellation = nil // The body has made it, if it has asked for its context.
 }
 
 // park has r go on in the next iteration. One post serves all runs.
@@ -177,7 +188,7 @@ func (e *Async) resumeParked() {
 	for i, r := range runs {
 		runs[i] = nil
 		r.kept.parked = false
-		if r.req == nil {
+		if r.Req == nil {
 			e.freeRuns.put(r) // It has ended meanwhile.
 			continue
 		}

@@ -356,8 +356,9 @@ func TestStateContinues(t *testing.T) {
 	s.Reset(g, 0, clock.Time(10))
 	src, _ = s.Next()
 	s.Skip(src)
-	assert.False(t, (&Execution{}).Proceed(&s, 10))
-	_, err := s.Err()
+	r := Run{Req: &Execution{}, State: s}
+	assert.False(t, r.Proceed(10))
+	_, err := r.State.Err()
 	assert.ErrorIs(t, err, ErrRequestDeadline)
 }
 

@@ -16,7 +16,7 @@ import (
 // one node after the other. Loop only.
 type loopBody struct {
 	engine    *Async
-	node      *nodeRun        // nil while free
+	job       *asyncJob       // nil while free
 	recorder  *trace.Recorder // of the node's request; nil: nobody records it, or the node has settled
 	index     int             // of the node
 	co        *coroutine
@@ -42,22 +42,21 @@ func (e *Async) newLoopBody() *loopBody {
 	return b
 }
 
-// start implements body. It never fails.
-func (b *loopBody) start(n *nodeRun) error {
-	b.node, n.ctx.Waiter = n, b
-	b.recorder, b.index = n.run.recorder, n.node.Index
-	n.profile.started(n.begun.Sub(n.ready))
+// start begins the code. At its end, perhaps inside start, the body calls j.bodyEnded.
+func (b *loopBody) start(j *asyncJob) {
+	b.job, j.body, j.Ctx.Waiter = j, b, b
+	b.recorder, b.index = j.run.Recorder, j.node.Index
+	j.profile.started(j.begun.Sub(j.ready))
 	if b.recorder != nil {
 		b.recorder.Start(b.index)
 	}
-	b.engine.noteRunning(n.node)
+	b.engine.noteRunning(j.node)
 	if b.co.start(b.code) {
 		b.ended()
 	}
-	return nil
 }
 
-func (b *loopBody) run() { b.node.invoke() }
+func (b *loopBody) run() { b.job.Steps(nil) }
 
 // callEnded resumes the code with the last replies, or because the call has failed.
 func (b *loopBody) callEnded() {
@@ -74,11 +73,11 @@ func (b *loopBody) callEnded() {
 func (b *loopBody) wake() {
 	e := b.engine
 	e.left = 0
-	e.loop.CountIn(&b.node.profile.callbacks)
+	e.loop.CountIn(&b.job.profile.callbacks)
 	if b.recorder != nil {
 		b.recorder.Resume(b.index)
 	}
-	e.noteRunning(b.node.node)
+	e.noteRunning(b.job.node)
 	if b.co.resume() {
 		b.ended()
 	} else if b.recorder != nil {
@@ -99,13 +98,13 @@ func (b *loopBody) slept() {
 const keepBatchBytes = 64 << 10
 
 func (b *loopBody) ended() {
-	n := b.node
-	n.profile.nodes[b.index].ran.count(1, b.engine.loop.Now().Sub(n.begun))
-	b.node, b.recorder, b.cancelled = nil, nil, false
+	j := b.job
+	j.profile.nodes[b.index].ran.count(1, b.engine.loop.Now().Sub(j.begun))
+	b.job, b.recorder, b.cancelled = nil, nil, false
 	b.giveUpCall()
 	b.call.Batch.Shrink(keepBatchBytes)
 	b.engine.freeLoopBody(b)
-	n.bodyEnded()
+	j.bodyEnded()
 }
 
 // Each free loopBody has a goroutine. Those that a burst has left end when nobody has used them for a while, some at a time.
@@ -137,7 +136,7 @@ func (e *Async) endIdleLoopBodies() {
 	}
 }
 
-// cancel implements body. A sleep or a Redis call ends in the next iteration, in a timer callback of its own,
+// cancel ends what the body waits for, because nobody waits for its result any more. A sleep or a Redis call ends in the next iteration, in a timer callback of its own,
 // however many bodies there are. A Redis call whose deadline has come is the client's to end. A call to a service
 // is cancelled at once.
 func (b *loopBody) cancel() {
@@ -229,9 +228,9 @@ func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch) error {
 		return NoClientError(ep)
 	}
 	b.giveUpCall()
-	b.call.Deadline = b.node.deadline // A command never waits past its request.
+	b.call.Deadline = b.job.deadline // A command never waits past its request.
 	b.call.Asker, b.call.Watch = nil, nil
-	if r := b.node.run; r != nil { // An orphan asks for itself.
+	if r := b.job.run; r != nil { // An orphan asks for itself.
 		b.call.Asker = &r.asker
 	}
 	if b.recorder != nil {

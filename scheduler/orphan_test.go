@@ -140,7 +140,7 @@ func TestABodyThatTriesAgainDoesNotHoldUpClose(t *testing.T) {
 			w.Settle()
 			if c.asleep {
 				w.Advance(ms(5))
-				require.True(t, w.nodes()[0].body.(*loopBody).timer.Active(), "the call has failed and the body sleeps")
+				require.True(t, w.nodes()[0].body.timer.Active(), "the call has failed and the body sleeps")
 			}
 			w.close(0)
 			assert.ErrorIs(t, p.Err, ErrShuttingDown)

@@ -47,10 +47,10 @@ func (r *run) place(index int) where {
 // predicted to take less time than the threshold.
 func (r *run) isCheap(index int) bool {
 	e, first := r.engine, &r.profile.nodes[index]
-	rows, sum := r.state.Rows(index), time.Duration(0)
+	rows, sum := r.State.Rows(index), time.Duration(0)
 	for n := first; n.mayInline; index, n = int(n.next), &r.profile.nodes[n.next] {
 		rows += n.makes
-		took, known := n.predict(r.req.Graph.Nodes[index], rows)
+		took, known := n.predict(r.Req.Graph.Nodes[index], rows)
 		if !known {
 			return n == first && n.there == onLoop && n.cost.runs == 0 // its author has it run on the loop
 		}
@@ -62,12 +62,4 @@ func (r *run) isCheap(index int) bool {
 		}
 	}
 	return false
-}
-
-// newBody returns a body that runs there.
-func (e *Async) newBody(there where) body {
-	if there == onPool {
-		return e.newPoolBody()
-	}
-	return e.newLoopBody()
 }

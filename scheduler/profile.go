@@ -109,9 +109,9 @@ func newProfile(g *plan.Graph) *profile {
 	return p
 }
 
-// limitOf returns the Ctx.Limit of a node of r, and counts a node that has one.
+// limitOf returns the task.Limit of a node of r, and counts a node that has one.
 func (r *run) limitOf(node int) int {
-	limit := r.state.notes.limit(r.profile.nodes[node].limit)
+	limit := r.State.notes.limit(r.profile.nodes[node].limit)
 	if limit == 0 || !r.policy.topK {
 		return 0
 	}

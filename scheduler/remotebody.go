@@ -44,7 +44,7 @@ func (b *loopBody) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 		b.remote.call.Done = func(*remote.Call) { b.exchanged() }
 	}
 	call := &b.remote.call
-	call.Exchange, call.Deadline, call.Watch = x, b.node.deadline, nil
+	call.Exchange, call.Deadline, call.Watch = x, b.job.deadline, nil
 	if b.recorder != nil {
 		b.endpoint, call.Watch = ep.Index, serviceWatch{b}
 	}

@@ -13,37 +13,35 @@ import (
 
 // run is one request in flight. Loop only.
 type run struct {
+	Run
 	engine  *Async
-	req     *Execution
 	done    func(*Result)
 	delay   time.Duration // until it was let in
-	state   State
 	policy  policy
-	profile *profile      // of its plan
-	active  bag[*nodeRun] // its nodes in flight, but for those that run inline
+	profile *profile       // of its plan
+	active  bag[*asyncJob] // its nodes in flight, but for those that run inline
 	kept    keptNodes
 	asker   resp.Asker // its calls to Redis take turns with other requests'
 	index   int        // in engine.runs
-	// rows is shared with the bodies, workers' among them, and kept for the next request, unless an orphan may still
-	// count on it.
-	rows *task.RowBudget
-	// failed tells workers that the request has failed. It is shared and kept as rows is.
-	failed *atomic.Bool
-	// memory lends slices to the bodies. It is shared and kept as rows is.
-	memory *rowset.Memory
-	// orphaned says that a node has left an orphan, which may still use rows, failed and memory.
-	orphaned bool
 
-	recorder *trace.Recorder // nil: nobody records the request
-	pumping  bool            // pump is on the stack
+	shared   *shared // kept for the next request, unless an orphan may still use it
+	orphaned bool    // a node has left an orphan
+	pumping  bool    // pump is on the stack
 }
 
 func (r *run) bagIndex() *int { return &r.index }
 
+// shared is what the bodies of a request use side by side, workers' among them. Each field says who may touch it.
+type shared struct {
+	rows   *task.RowBudget // any goroutine
+	memory *rowset.Memory  // any goroutine
+	failed atomic.Bool     // tells workers that the request has failed; any goroutine
+}
+
 // begin starts a request that was let in after it had waited for delay.
 func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, done func(*Result)) {
 	r := e.newRun()
-	r.req, r.done, r.delay = req, done, delay
+	r.Req, r.done, r.delay = req, done, delay
 	mode := e.placement.Mode
 	if req.Mode != nil {
 		mode = *req.Mode
@@ -51,21 +49,15 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	r.policy = e.placement.policy(mode)
 	r.profile = e.profileOf(req.Graph)
 	r.profile.live++
-	r.state.Begin(req, arrived)
-	if r.rows == nil {
-		r.rows = task.NewRowBudget(e.maxRows)
+	r.State.Begin(req, arrived, e.nodeTimeout)
+	if r.shared == nil {
+		r.shared = &shared{rows: task.NewRowBudget(e.maxRows), memory: rowset.NewMemory(e.memory)}
+		r.Rows, r.Memory = r.shared.rows, r.shared.memory
 	} else {
-		r.rows.Refill()
+		r.shared.rows.Refill()
+		r.shared.failed.Store(false)
 	}
-	if r.failed == nil {
-		r.failed = new(atomic.Bool)
-	} else {
-		r.failed.Store(false)
-	}
-	if r.memory == nil {
-		r.memory = rowset.NewMemory(e.memory)
-	}
-	r.memory.SetLending(r.profile.forgets && !req.KeepRows)
+	r.Memory.SetLending(r.profile.forgets && !req.KeepRows)
 	if req.Record != trace.Off {
 		r.record(arrived)
 	}
@@ -91,26 +83,26 @@ func (r *run) pump() {
 	}
 	r.pumping = true
 	r.engine.loop.CountIn(&r.profile.callbacks)
-	if r.recorder != nil {
-		r.recorder.Enter()
+	if r.Recorder != nil {
+		r.Recorder.Enter()
 	}
-	for r.startReady(); r.runKept() || r.state.optional > 0 && r.giveUpOptional(); r.startReady() {
+	for r.startReady(); r.runKept() || r.State.optional > 0 && r.giveUpOptional(); r.startReady() {
 	}
 	r.pumping = false
-	if r.state.err != nil {
-		r.failed.Store(true)
+	if r.State.err != nil {
+		r.shared.failed.Store(true)
 	}
-	if r.state.Finished() {
+	if r.State.Finished() {
 		r.finish()
-	} else if r.recorder != nil {
-		r.engine.left = r.recorder.Leave()
+	} else if r.Recorder != nil {
+		r.engine.left = r.Recorder.Leave()
 	}
 }
 
 // startReady hands out all nodes that are ready. It keeps those that will run inline.
 func (r *run) startReady() {
 	now := r.engine.loop.Now
-	for node, ok := r.req.Next(&r.state, now()); ok; node, ok = r.req.Next(&r.state, now()) {
+	for node, ok := r.Next(now()); ok; node, ok = r.Next(now()) {
 		if there := r.place(node); there != inline {
 			r.start(node, there)
 		} else {
@@ -119,42 +111,18 @@ func (r *run) startReady() {
 	}
 }
 
-// start begins one node with the results of its inputs, at another place than inline.
-func (r *run) start(node int, there where) {
-	e := r.engine
-	n := e.newNodeRun()
-	n.run, n.node = r, r.req.Graph.Nodes[node]
-	n.profile = r.profile
-	n.chained = there == onPool && r.policy.chains && r.profile.nodes[node].length > 1
-	n.spec = r.profile.nodes[node].spec
-	n.params = r.req.Params
-	n.ready, n.begun = r.readyAt(node), r.state.now
-	rows := r.state.Rows(node)
-	n.rows = rows + r.profile.nodes[node].makes
-	if r.recorder != nil {
-		r.recorder.Spawn(node, places[there], rows)
-	}
-	n.ctx.Node, n.ctx.UserID, n.ctx.RequestID, n.ctx.Rows = n.node, r.req.UserID, r.req.RequestID, r.rows
-	n.ctx.Limit, n.ctx.Memory, n.ctx.Required, n.ctx.Caller = r.limitOf(node), r.memory, r.req.Required, r.req.Context
-	n.ctx.Inputs, n.ctx.Refs = r.state.Gather(node, n.ctx.Inputs[:0], n.ctx.Refs[:0])
-	r.active.add(n)
-	if err := n.start(there); err != nil {
-		n.end(err)
-	}
-}
-
 // readyAt returns when a node became ready that was handed out. The first nodes are not ready before the request is let in.
 func (r *run) readyAt(node int) clock.Time {
-	return max(r.state.ReadyAt(node), r.state.arrived.Add(r.delay))
+	return max(r.State.ReadyAt(node), r.State.arrived.Add(r.delay))
 }
 
 // giveUpOptional gives up on the optional nodes that run, if the plan waits for nothing else. It reports whether it did. Nodes that
 // are kept to run inline end soon.
 func (r *run) giveUpOptional() bool {
-	if !r.state.OnlyOptional() || !r.kept.empty() {
+	if !r.State.OnlyOptional() || !r.kept.empty() {
 		return false
 	}
-	r.req.Proceed(&r.state, r.now()) // Past the deadline of the request that is the error.
+	r.Proceed(r.now()) // Past the deadline of the request that is the error.
 	r.engine.counts.GivenUp += uint64(r.active.len())
 	r.giveUp(ErrGivenUp)
 	return true
@@ -163,28 +131,17 @@ func (r *run) giveUpOptional() bool {
 // giveUp settles all nodes that run, without their bodies. The caller pumps the run.
 func (r *run) giveUp(err error) {
 	for r.active.len() > 0 {
-		r.active.items[0].orphan(err)
+		j := r.active.items[0]
+		j.advance()
+		j.orphan(err)
 	}
-}
-
-// noteLack notes what the result of a node lacks, as its body says, and returns it.
-func (r *run) noteLack(node int, c *task.Ctx) task.Lack {
-	lack := c.Lack()
-	if lack.Err != nil {
-		r.state.ReportLack(node, lack)
-	}
-	return lack
 }
 
 // finish delivers the result, once, and frees the run.
 func (r *run) finish() {
 	e := r.engine
-	result, done := r.state.Result(), r.done
+	result, done, recorder := r.Result(), r.done, r.Recorder
 	result.QueueDelay = r.delay
-	recorder := r.recorder
-	if recorder != nil {
-		result.Recording = recorder.Finish(result.Err)
-	}
 	if result.Err != nil {
 		e.counts.Failed++
 	} else if result.Degraded() {
@@ -195,7 +152,7 @@ func (r *run) finish() {
 		e.letInSoon()
 	}
 	if !r.orphaned {
-		r.memory.Release(result.Outputs)
+		r.Memory.Release(result.Outputs)
 	}
 	r.free()
 	e.deliver(result, done)
@@ -211,11 +168,11 @@ func (e *Async) deliver(result *Result, done func(*Result)) {
 }
 
 func (r *run) free() {
-	r.state.Release()
+	r.State.Release()
 	r.profile.live--
-	r.req, r.done, r.profile, r.recorder = nil, nil, nil, nil
+	r.Req, r.done, r.profile, r.Recorder = nil, nil, nil, nil
 	if r.orphaned {
-		r.rows, r.failed, r.memory, r.orphaned = nil, nil, nil, false
+		r.shared, r.Rows, r.Memory, r.orphaned = nil, nil, nil, false
 	}
 	if !r.kept.parked { // otherwise resumeParked still has it
 		r.engine.freeRuns.put(r)

@@ -59,7 +59,7 @@ func (w *simWorld) queue() simQueue {
 	a := &w.engine.admission
 	runs, waits := map[int64]bool{}, map[int64]bool{}
 	for _, r := range w.engine.runs.items {
-		runs[r.req.UserID] = true
+		runs[r.Req.UserID] = true
 	}
 	for _, s := range a.shares {
 		for waiting := s.queue.First(); waiting != nil; waiting = waiting.place.Next() {
@@ -178,9 +178,9 @@ func (w *simWorld) checkAdmission() {
 	w.check(a.Queued() <= w.cfg.maxQueue, "%d requests wait", a.Queued())
 	w.check(a.Queued() == 0 || a.Running() == w.cfg.maxInflight, "%d requests wait, and only %d of %d run", a.Queued(), a.Running(), w.cfg.maxInflight)
 	for _, r := range e.runs.items {
-		if s := a.shares[w.requests[r.req.UserID-1].flow]; s != nil && s.queue.Len() > 0 {
+		if s := a.shares[w.requests[r.Req.UserID-1].flow]; s != nil && s.queue.Len() > 0 {
 			waits := s.queue.First().Request.UserID
-			w.check(r.req.UserID < waits, "request %d runs, and request %d of the same flow, which came before, waits", r.req.UserID, waits)
+			w.check(r.Req.UserID < waits, "request %d runs, and request %d of the same flow, which came before, waits", r.Req.UserID, waits)
 		}
 	}
 	claims := 0

@@ -216,7 +216,7 @@ func (w *simWorld) checkSettled() {
 	}
 	e, now := w.engine, w.sim.Now()
 	for _, r := range e.runs.items {
-		w.check(!r.req.Deadline.Passed(now), "request %d is unanswered past its deadline", r.req.UserID)
+		w.check(!r.Req.Deadline.Passed(now), "request %d is unanswered past its deadline", r.Req.UserID)
 		w.checkState(r, r.active.len())
 	}
 	nodes := e.nodes()
@@ -230,15 +230,15 @@ func (w *simWorld) checkSettled() {
 			"drained with %d requests, %d nodes and %d bodies", e.runs.len(), len(nodes), w.bodies)
 	}
 	for i, n := range nodes {
-		_, onLoop := n.body.(*loopBody)
+		onLoop := n.there == onLoop
 		w.check(n.settled == (i >= len(nodes)-e.orphans.len()), "node %s is settled: %v, among the wrong ones", n.node.ID, n.settled)
 		if n.settled {
 			w.check(n.run == nil, "an orphan of node %s belongs to a request", n.node.ID)
 			w.check(!onLoop, "an orphan of node %s waits on the loop", n.node.ID)
 		} else if n.deadline.Passed(now) {
-			w.violate("node %s of request %d runs past its deadline", n.node.ID, n.ctx.UserID)
+			w.violate("node %s of request %d runs past its deadline", n.node.ID, n.Ctx.UserID)
 		}
-		if s, ok := n.ctx.Waiter.(*simWaiter); ok && onLoop && s.inRedis {
+		if s, ok := n.Ctx.Waiter.(*simWaiter); ok && onLoop && s.inRedis {
 			w.check(!n.deadline.Passed(now), "a Redis call of node %s of request %d waits past the deadline",
 				n.node.ID, s.given.user)
 			limit := w.options[n.node.Endpoint.Index].RequestTimeout
@@ -255,7 +255,7 @@ func (w *simWorld) checkSettled() {
 
 // checkState checks a request in flight, of which that many nodes are active, between two callbacks.
 func (w *simWorld) checkState(r *run, active int) {
-	s, user := &r.state, r.req.UserID
+	s, user := &r.State, r.Req.UserID
 	inflight := 0
 	for i := range s.nodes {
 		n := &s.nodes[i]
@@ -317,15 +317,15 @@ func (w *simWorld) checkQuiet() {
 // checkFree checks that what waits to be used again holds nothing and is nowhere else.
 func (w *simWorld) checkFree() {
 	e := w.engine
-	nodes := map[*nodeRun]bool{}
-	for _, n := range e.freeNodes.items {
+	nodes := map[*asyncJob]bool{}
+	for _, n := range e.freeJobs.items {
 		w.check(!nodes[n], "a node was freed twice")
 		nodes[n] = true
-		w.check(n.run == nil && n.node == nil && n.body == nil && !n.settled && n.err == nil && n.out.Batch == nil,
+		w.check(n.run == nil && n.node == nil && n.body == nil && !n.settled && n.Err == nil && n.Out.Batch == nil && n.offload.failed == nil && n.offload.notes == nil,
 			"a free node is not reset")
 		w.check(!n.cancel.Cancelled(), "a free node is cancelled")
 		w.check(n.expiry == nil || !n.expiry.Active(), "the deadline of a free node is armed")
-		for _, held := range [][]rowset.RowSet{n.ctx.Inputs, n.ctx.Refs} {
+		for _, held := range [][]rowset.RowSet{n.Ctx.Inputs, n.Ctx.Refs} {
 			for _, rows := range held[:cap(held)] {
 				w.check(rows.Batch == nil, "a free node holds rows")
 			}
@@ -339,22 +339,16 @@ func (w *simWorld) checkFree() {
 		w.check(!runs[r], "a run was freed twice")
 		runs[r] = true
 		w.check(r.kept.empty() && !r.kept.parked, "a free run has kept nodes")
-		for i := range r.state.nodes {
-			w.check(r.state.nodes[i].result.Batch == nil, "a free run holds the result of a node")
+		for i := range r.State.nodes {
+			w.check(r.State.nodes[i].result.Batch == nil, "a free run holds the result of a node")
 		}
 	}
 	loopBodies := map[*loopBody]bool{}
 	for _, b := range e.freeLoopBodies.items {
 		w.check(!loopBodies[b], "a body on the loop was freed twice")
 		loopBodies[b] = true
-		w.check(b.node == nil && !b.cancelled, "a free body on the loop is not reset")
+		w.check(b.job == nil && !b.cancelled, "a free body on the loop is not reset")
 		w.check(b.timer == nil || !b.timer.Active(), "a free body on the loop sleeps")
-	}
-	poolBodies := map[*poolBody]bool{}
-	for _, b := range e.freePoolBodies.items {
-		w.check(!poolBodies[b], "a body on the pool was freed twice")
-		poolBodies[b] = true
-		w.check(b.node == nil && b.failed == nil && b.notes == nil, "a free body on the pool is not reset")
 	}
 }
 

@@ -206,9 +206,9 @@ func (ref *reference) idle() (n int) {
 
 // waitsForRequired reports whether a node runs that the plan has to wait for.
 func (w *simWorld) waitsForRequired(r *run) bool {
-	q := w.requests[r.req.UserID-1]
+	q := w.requests[r.Req.UserID-1]
 	for i, n := range q.graph.Nodes {
-		if r.state.nodes[i].status == running && (!n.Optional || slices.Contains(q.required, i)) {
+		if r.State.nodes[i].status == running && (!n.Optional || slices.Contains(q.required, i)) {
 			return true
 		}
 	}

@@ -278,7 +278,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 		w.loopBodyStarts(c)
 		start := w.sim.Now()
 		span := w.began(c, trace.OnLoop)
-		n, given := b.node, snapshotOf(c)
+		n, given := b.job, snapshotOf(c)
 		c.Waiter = &simWaiter{w: w, inner: b, node: n, given: given, ctx: c}
 		defer func() {
 			w.bodies--
@@ -342,8 +342,8 @@ func (w *simWorld) poolBodyStarts(c *task.Ctx) {
 	w.check(!w.sim.Ended(), "node %s of request %d: work after the end of the loop", c.Node.ID, c.UserID)
 	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
 	for _, r := range w.engine.runs.items {
-		if r.req == &q.req && q.mode != OffloadAll {
-			w.check(r.state.err == nil, "node %s of request %d: started on a worker after an error", c.Node.ID, c.UserID)
+		if r.Req == &q.req && q.mode != OffloadAll {
+			w.check(r.State.err == nil, "node %s of request %d: started on a worker after an error", c.Node.ID, c.UserID)
 		}
 	}
 }
@@ -363,7 +363,7 @@ func (w *simWorld) inlineBodyStarts(c *task.Ctx) {
 	w.check(q.mode != OffloadAll && !w.cfg.placement.NoInline && (spec.Inline || spec.Cheap) && !spec.Expensive &&
 		(c.Node.Inline == nil || *c.Node.Inline), "node %s of request %d: must not run inline", c.Node.ID, c.UserID)
 	if r := w.startsOnLoop(c); r != nil {
-		w.check(r.state.head == len(r.state.readyQueue), "node %s of request %d: runs inline while others are ready",
+		w.check(r.State.head == len(r.State.readyQueue), "node %s of request %d: runs inline while others are ready",
 			c.Node.ID, c.UserID)
 	}
 }
@@ -376,8 +376,8 @@ func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
 	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
 	w.check(!q.req.Deadline.Passed(w.sim.Now()), "node %s of request %d: started past the deadline", c.Node.ID, c.UserID)
 	for _, r := range w.engine.runs.items {
-		if r.req == &q.req {
-			w.check(r.state.err == nil, "node %s of request %d: started after an error", c.Node.ID, c.UserID)
+		if r.Req == &q.req {
+			w.check(r.State.err == nil, "node %s of request %d: started after an error", c.Node.ID, c.UserID)
 			return r
 		}
 	}
@@ -389,8 +389,8 @@ func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
 // wherever it ran.
 func (w *simWorld) bodyEnds(c *task.Ctx, start clock.Time) {
 	q := w.requestOf(c)
-	s := State{deadline: q.deadline}
-	if q.mode != OffloadAll && s.NodeDeadline(c.Node, start, w.cfg.nodeTimeout).Passed(w.sim.Now()) {
+	b := bounds{deadline: q.deadline, nodeTimeout: w.cfg.nodeTimeout}
+	if q.mode != OffloadAll && b.nodeDeadline(c.Node, start).Passed(w.sim.Now()) {
 		q.lateBodies[c.Node.Index] = true
 	}
 }
@@ -436,7 +436,7 @@ func sameMemory(a, b rowset.RowSet) bool {
 type simWaiter struct {
 	w     *simWorld
 	inner *loopBody
-	node  *nodeRun
+	node  *asyncJob
 	ctx   *task.Ctx
 	given snapshot
 

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -32,16 +33,13 @@ const (
 // Fail-fast: after the first error Next hands out nothing more, and the request is finished once
 // no node is in flight.
 //
-// One goroutine at a time: the loop in the Async engine. NodeDeadline, CheckNodeStart and NodeLate read
-// only values that stay from Begin to Release, and Note writes an entry that belongs to its
-// node. The goroutine that runs a node may call these three beside the others.
+// One goroutine at a time: the loop in the Async engine. The bounds stay from Begin to Release.
 type State struct {
-	graph    *plan.Graph
-	arrived  clock.Time
-	deadline clock.Time // of the request; zero: none
-	notes    *notes     // what the request wants to know of its nodes; nil: nothing
-	nodes    []nodeState
-	now      clock.Time // the last instant that s was told of: see Tell
+	bounds
+	graph *plan.Graph
+	notes *notes // what the request wants to know of its nodes; nil: nothing
+	nodes []nodeState
+	now   clock.Time // the last instant that s was told of: see Tell
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
 	readyQueue []int32
@@ -67,11 +65,10 @@ type nodeState struct {
 	result  rowset.RowSet
 }
 
-// Begin prepares s for a request that arrived at that time, reusing its memory.
-func (s *State) Begin(e *Execution, arrived clock.Time) {
-	s.Reset(e.Graph, arrived, e.Deadline)
-	s.required = e.Required
-	s.notes = notesFor(e)
+// Begin prepares s for a request that arrived at that time, reusing its memory. nodeTimeout bounds each node; zero does not.
+func (s *State) Begin(x *Execution, arrived clock.Time, nodeTimeout time.Duration) {
+	s.Reset(x.Graph, arrived, x.Deadline)
+	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(x)
 }
 
 // Reset prepares s for a new run of g, reusing its memory. The request arrived
@@ -82,7 +79,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	*s = State{graph: g, arrived: arrived, deadline: deadline, nodes: s.nodes[:n], now: arrived, readyQueue: s.readyQueue[:0], due: g.Due}
+	*s = State{bounds: bounds{arrived: arrived, deadline: deadline}, graph: g, nodes: s.nodes[:n], now: arrived, readyQueue: s.readyQueue[:0], due: g.Due}
 	for i, node := range g.Nodes {
 		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
 		if node.OnDemand {
@@ -114,7 +111,7 @@ func (s *State) Expire(now clock.Time, gone error) {
 	case gone != nil:
 		s.Abort(-1, gone)
 	case s.deadline.Passed(now):
-		s.Abort(-1, s.late(ErrRequestDeadline, now, s.deadline))
+		s.Abort(-1, late(ErrRequestDeadline, s.arrived, s.deadline, now))
 	}
 }
 
@@ -261,11 +258,6 @@ func (s *State) Err() (node int, err error) { return s.errNode, s.err }
 // Output returns the result of the i-th output of the plan. The state must be finished, without
 // error.
 func (s *State) Output(i int) rowset.RowSet { return s.nodes[s.graph.Outputs[i]].result }
-
-// late returns the error of a deadline that has passed, measured from the request's arrival.
-func (s *State) late(kind error, now, deadline clock.Time) error {
-	return &TimeoutError{Kind: kind, Elapsed: now.Sub(s.arrived), Limit: deadline.Sub(s.arrived)}
-}
 
 func (s *State) markReady(node int) {
 	s.move(node, waiting, ready)

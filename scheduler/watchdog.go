@@ -196,7 +196,7 @@ func (w *watchdog) keep(m *Metrics) {
 // The frames by which a body is found in stacks.
 const (
 	resumeFrame = "scheduler.(*coroutine).resume("
-	inlineFrame = "scheduler.(*run).invokeInline("
+	inlineFrame = "scheduler.(*run).runInline("
 	bodyFrame   = "scheduler.(*loopBody).run("
 	suspended   = "[coroutine"
 )

@@ -148,7 +148,7 @@ func poisonedPool() *rowset.Pool {
 }
 
 // nodes returns the nodes whose body has not ended, orphans last.
-func (e *Async) nodes() (all []*nodeRun) {
+func (e *Async) nodes() (all []*asyncJob) {
 	for _, r := range e.runs.items {
 		all = append(all, r.active.items...)
 	}

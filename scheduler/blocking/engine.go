@@ -2,24 +2,50 @@ package blocking
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
+	"github.com/alitto/pond/v2"
+
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
-	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
-// engine has all that both engines share: intake, drain, and a node's run on a goroutine that
-// blocks where the body waits. Any goroutine.
+// TwoPools is the model that scheduler.Async replaces: two pools of workers that block. Each
+// request has a goroutine that dispatches ready nodes by their task's Place, and waits for
+// completions under a mutex and a condition. Any goroutine.
+type TwoPools struct{ engine }
+
+// OpenTwoPools starts a two-pool engine. Close ends it.
+func OpenTwoPools(cfg scheduler.Config) *TwoPools {
+	cfg = cfg.WithDefaults()
+	e := new(TwoPools)
+	e.init(&cfg, trace.TwoPools)
+	e.cpu, e.io = &workers{Pool: pond.NewPool(cfg.CPUThreads)}, &workers{Pool: pond.NewPool(cfg.IOThreads)}
+	return e
+}
+
+// Sequential is TwoPools without pools, the simplest engine: each request on a goroutine of its own, one node at a time,
+// in the order in which nodes become ready. Requests
+// share the endpoint's connections (one, unless its policy says otherwise). A node that runs runs alone, so the engine
+// waits for optional nodes, too. Any goroutine.
+type Sequential struct{ engine }
+
+// OpenSequential starts a sequential engine. Close ends it.
+func OpenSequential(cfg scheduler.Config) *Sequential {
+	cfg = cfg.WithDefaults()
+	e := new(Sequential)
+	e.init(&cfg, trace.Sequential)
+	return e
+}
+
+// engine is either of them: intake, drain, and what their requests share. Any goroutine.
 //
 // Deadlines hold as far as blocking calls allow. The engine checks them before it spawns a node,
 // at the node's start and at its end. Sleeps and Redis calls end at them, and CPU work is asked to
@@ -34,12 +60,8 @@ type engine struct {
 	outside     task.Outside
 	awaits      scheduler.Awaits
 	mode        scheduler.Mode
-
-	// execute runs a request, blocks, and fills in result, even if a body ends the goroutine by
-	// runtime.Goexit.
-	// recorder may be nil.
-	execute func(exec *scheduler.Execution, arrived clock.Time, recorder *trace.Recorder, result *scheduler.Result)
-	model   string // its name in a trace
+	model       string   // its name in a trace
+	cpu, io     *workers // nil: each node runs on the goroutine of its request
 
 	mu        sync.Mutex
 	admission scheduler.Admission[*time.Timer] // guarded by mu, where it says so
@@ -57,7 +79,8 @@ type engine struct {
 }
 
 // init fills in the fields that both engines have.
-func (e *engine) init(cfg *scheduler.Config) {
+func (e *engine) init(cfg *scheduler.Config, model string) {
+	e.model = model
 	e.reg, e.clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
 	e.mode, e.events = cfg.Placement.Mode, trace.NewBudget(0)
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
@@ -115,23 +138,6 @@ func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result))
 		return scheduler.ErrOverloaded
 	}
 	return nil
-}
-
-// run runs a request that was let in after it had waited for delay, on its goroutine.
-func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.Duration, done func(*scheduler.Result)) {
-	defer e.live.Done()
-	result := new(scheduler.Result)
-	recorder := e.record(exec, arrived, delay)
-	defer func() {
-		if result.Err == nil && result.Degraded() {
-			e.countDegraded(exec.Graph.Name)
-		}
-		result.QueueDelay = delay
-		e.letIn()
-		done(result)
-		e.freeRecorder(recorder)
-	}()
-	e.execute(exec, arrived, recorder, result)
 }
 
 func (e *engine) countDegraded(plan string) {
@@ -196,84 +202,4 @@ func (e *engine) Metrics() scheduler.Metrics {
 		m.Plans[name] = scheduler.PlacementStats{Degraded: n}
 	}
 	return m
-}
-
-// nodeRun is one run of a node, on a goroutine that blocks where the body waits. One goroutine at a time, except that any
-// goroutine may cancel it.
-type nodeRun struct {
-	node         *plan.Node
-	start        clock.Time // when it was spawned
-	inputs, refs []rowset.RowSet
-	rows         *task.RowBudget // of the request
-	cancel       task.Cancellation
-	settled      bool // guarded by the request's lock, if it has one
-
-	out  rowset.RowSet
-	lack task.Lack // of out
-	err  error
-
-	instead     plan.OnError // what the readers of a failed node see
-	insteadRows int
-}
-
-// runNode runs one node on this goroutine, and fills in how it ended.
-func (e *engine) runNode(s *scheduler.State, exec *scheduler.Execution, n *nodeRun, w *waiter) {
-	n.out, n.lack, n.err = e.invoke(s, exec, n, w)
-}
-
-func (e *engine) invoke(s *scheduler.State, exec *scheduler.Execution, n *nodeRun, w *waiter) (rowset.RowSet, task.Lack, error) {
-	fails := func(err error) (rowset.RowSet, task.Lack, error) { return rowset.RowSet{}, task.Lack{}, err }
-	deadline := s.NodeDeadline(n.node, n.start, e.nodeTimeout) // The timer below may outlive the use of w.
-	w.deadline, w.cancel = deadline, &n.cancel
-	if deadline != 0 {
-		now := e.clock.Now()
-		if err := s.CheckNodeStart(n.node, deadline, now); err != nil {
-			return fails(err)
-		}
-		defer time.AfterFunc(deadline.Sub(now), func() { n.cancel.Cancel(e.late(s, n, deadline)) }).Stop()
-	}
-	if e.stopped.Err() != nil {
-		return fails(scheduler.ErrShuttingDown)
-	}
-	defer context.AfterFunc(e.stopped, func() { n.cancel.Cancel(scheduler.ErrShuttingDown) })()
-	mode, limit := e.mode, 0
-	if exec.Mode != nil {
-		mode = *exec.Mode
-	}
-	if mode.TopK() && !exec.KeepRows {
-		limit = task.Limit(exec.Graph, n.node)
-	}
-	c := task.Ctx{
-		Limit: limit,
-		Node:  n.node, Inputs: n.inputs, Refs: n.refs, UserID: exec.UserID, RequestID: exec.RequestID, Params: &exec.Params,
-		Registry: e.reg, Waiter: w, Rows: n.rows, Cancellation: &n.cancel, Required: exec.Required, Outside: &e.outside,
-		Caller: exec.Context, Deadline: deadline, Clock: e.clock,
-	}
-	out, err := task.Invoke(task.SpecOf(n.node), &c)
-	if deadline != 0 && deadline.Passed(e.clock.Now()) {
-		return fails(e.late(s, n, deadline))
-	}
-	if errors.Is(err, resp.ErrClosed) || errors.Is(err, remote.ErrClosed) ||
-		(errors.Is(err, task.ErrCancelled) || errors.Is(err, remote.ErrGivenUp)) && e.stopped.Err() != nil {
-		err = scheduler.ErrShuttingDown
-	}
-	return out, c.Lack(), err
-}
-
-// late returns the error of a node whose deadline has passed.
-func (e *engine) late(s *scheduler.State, n *nodeRun, deadline clock.Time) error {
-	return s.NodeLate(scheduler.ErrNodeTimeout, n.node, n.start, deadline, e.clock.Now())
-}
-
-// settle settles a node that has ended.
-func (e *engine) settle(s *scheduler.State, exec *scheduler.Execution, n *nodeRun) {
-	if n.err != nil {
-		n.instead, n.insteadRows = exec.Fail(s, n.node.Index, n.err, e.clock.Now())
-		return
-	}
-	if n.lack.Err != nil {
-		s.ReportLack(n.node.Index, n.lack)
-	}
-	s.Note(n.node.Index, n.inputs, n.refs, n.out)
-	s.Succeed(n.node.Index, n.out)
 }

@@ -1,7 +1,6 @@
 package blocking
 
 import (
-	"errors"
 	"sync"
 	"time"
 
@@ -30,50 +29,59 @@ func (e *engine) freeRecorder(r *trace.Recorder) {
 	}
 }
 
-// outcome returns how a node settles whose body has ended.
-func outcome(n *nodeRun) trace.Outcome {
-	o := trace.Outcome{Rows: n.out.N, Err: n.err, Dropped: n.lack.Dropped, Lack: n.lack.Err}
-	if n.err != nil {
-		var late *scheduler.TimeoutError
-		o.TimedOut, o.Late = errors.As(n.err, &late), errors.Is(n.err, scheduler.ErrGivenUp)
-		o.Instead, o.Rows = n.instead, n.insteadRows
+// recorded has a job that spawns now take down what happens to it.
+func (j *job) recorded(node int, place trace.Place, now clock.Time) {
+	r := j.run
+	r.Recorder.Spawn(node, place, r.State.Rows(node))
+	if j.workers == nil {
+		r.Recorder.Start(node)
+		j.body = r.Recorder
+		return
 	}
-	return o
+	r.Recorder.Submit(node, now, 1)
+	j.body = r.engine.recorders.Get().(*trace.Recorder)
+	j.body.BeginBody(r.Req.Record)
 }
 
-// work is what the worker of a recorded node takes down. It belongs to the worker until the node settles, and then to
-// the holder of the request's lock.
-type work struct {
-	body       *trace.Recorder // what the body waited for
-	worker     int
-	start, end clock.Time
-}
-
-// begin starts the record of a node, on its worker. nil: nobody records the request.
-func (e *engine) begin(exec *scheduler.Execution, worker int) *work {
-	if exec.Record == trace.Off {
-		return nil
+// begin notes that a worker has the job now.
+func (j *job) begin() {
+	if j.workers != nil {
+		j.worker = j.workers.numbers.take()
+		if j.body != nil {
+			j.begun = j.run.engine.clock.Now()
+		}
 	}
-	w := &work{body: e.recorders.Get().(*trace.Recorder), worker: worker}
-	w.body.BeginBody(exec.Record)
-	w.start = e.clock.Now()
-	return w
 }
 
-// into adds a node that settles to the record of its request.
-func (w *work) into(r *trace.Recorder, node int, o trace.Outcome, e *engine) {
-	r.Worked(node, w.worker, w.start)
-	r.Started(node, w.worker, w.start)
-	r.Posted(node, w.worker, w.end)
-	r.Merge(w.body)
-	e.recorders.Put(w.body)
-	r.End(node, w.end, o)
+// end notes that the worker is done with the job.
+func (j *job) end() {
+	if j.workers != nil {
+		if j.body != nil {
+			j.Ended = j.run.engine.clock.Now()
+		}
+		j.workers.numbers.give(j.worker)
+	}
 }
 
-// drop ends the record of a node that has settled before.
-func (w *work) drop(e *engine) {
-	w.body.Free()
-	e.recorders.Put(w.body)
+// merge adds what the worker of a job has taken down to the record of the request. The lock of the request is held.
+func (j *job) merge() {
+	if j.workers == nil || j.body == nil {
+		return
+	}
+	r, node := j.run, j.Ctx.Node.Index
+	r.Recorder.Worked(node, j.worker, j.begun)
+	r.Recorder.Started(node, j.worker, j.begun)
+	r.Recorder.Posted(node, j.worker, j.Ended)
+	r.Recorder.Merge(j.body)
+	r.engine.recorders.Put(j.body)
+	r.returned = append(r.returned, node)
+}
+
+// drop forgets what the worker of a job has taken down that has settled before.
+func (j *job) drop() {
+	if j.body != nil {
+		j.run.engine.freeRecorder(j.body)
+	}
 }
 
 // numbers gives each worker that is busy a number of its own, the lowest that is free. Any goroutine.

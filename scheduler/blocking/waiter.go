@@ -18,38 +18,33 @@ import (
 // time.
 type waiter struct {
 	engine   *engine
-	deadline clock.Time         // of the node that runs; zero: none
-	cancel   *task.Cancellation // of the node that runs
+	job      *job // whose body it is
 	batch    resp.Batch
 	replies  respblocking.ReplyBuffer
 	part     resp.Replies // for Next
-
-	recorder *trace.Recorder // of the body; nil: nobody records the request
-	node     int             // index of the node that runs, if it is recorded
-	endpoint int             // of the call under way, if it is recorded
+	endpoint int          // of the call under way, if it is recorded
 }
 
-// takeWaiter returns a waiter with the buffers of an earlier use; freeWaiter takes
+// takeWaiter returns a waiter for the body of j, with the buffers of an earlier use; freeWaiter takes
 // it back when no body has it any more.
-func (e *engine) takeWaiter() *waiter {
-	if w, ok := e.waiters.Get().(*waiter); ok {
-		return w
+func (e *engine) takeWaiter(j *job) *waiter {
+	w, ok := e.waiters.Get().(*waiter)
+	if !ok {
+		w = &waiter{engine: e}
 	}
-	return &waiter{engine: e}
+	if w.job = j; j.body != nil {
+		w.replies.Watch = w
+	}
+	return w
 }
 
 func (e *engine) freeWaiter(w *waiter) {
-	w.record(nil, 0)
+	w.job, w.replies.Watch = nil, nil
 	e.waiters.Put(w)
 }
 
-// record has the recorder see what the node waits for, from now on. It may be nil.
-func (w *waiter) record(r *trace.Recorder, node int) {
-	w.recorder, w.node, w.replies.Watch = r, node, nil
-	if r != nil {
-		w.replies.Watch = w
-	}
-}
+// recorder returns what takes down the waits of the body, and the index of its node. It may be nil.
+func (w *waiter) recorder() (*trace.Recorder, int) { return w.job.body, w.job.Ctx.Node.Index }
 
 // NewBatch implements task.Waiter.
 func (w *waiter) NewBatch() *resp.Batch {
@@ -64,13 +59,12 @@ func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) 
 	if client == nil {
 		return resp.Replies{}, scheduler.NoClientError(ep)
 	}
-	if w.recorder == nil {
-		return client.Exchange(b, w.deadline, &w.replies)
+	if rec, node := w.recorder(); rec != nil {
+		w.endpoint = ep.Index
+		rec.Await(node, b.Len())
+		defer rec.Resume(node)
 	}
-	w.endpoint = ep.Index
-	w.recorder.Await(w.node, b.Len())
-	defer w.recorder.Resume(w.node)
-	return client.Exchange(b, w.deadline, &w.replies)
+	return client.Exchange(b, w.job.Ctx.Deadline, &w.replies)
 }
 
 // Begin implements task.Waiter. It waits for all replies.
@@ -91,14 +85,13 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	if client == nil {
 		return scheduler.NoRemoteError(ep)
 	}
-	asker := asker{context.Background(), w.cancel}
-	if w.recorder == nil {
-		return client.Exchange(asker, x, w.deadline, nil)
+	var watch remote.Watch
+	if rec, node := w.recorder(); rec != nil {
+		w.endpoint, watch = ep.Index, w
+		rec.AwaitHTTP(node)
+		defer rec.Resume(node)
 	}
-	w.endpoint = ep.Index
-	w.recorder.AwaitHTTP(w.node)
-	defer w.recorder.Resume(w.node)
-	return client.Exchange(asker, x, w.deadline, w)
+	return client.Exchange(asker{context.Background(), &w.job.cancel}, x, w.job.Ctx.Deadline, watch)
 }
 
 // asker is a context that is done once the body is cancelled.
@@ -120,33 +113,37 @@ func (a asker) Err() error {
 
 // Sent implements resp.Watch.
 func (w *waiter) Sent(conn, n, bytes int, at clock.Time) {
-	w.recorder.Sent(w.node, w.endpoint, conn, n, bytes, at)
+	rec, node := w.recorder()
+	rec.Sent(node, w.endpoint, conn, n, bytes, at)
 }
 
 // Replied implements resp.Watch.
 func (w *waiter) Replied(conn, n, bytes int) {
-	w.recorder.Replied(w.node, w.endpoint, conn, n, bytes, 0)
+	rec, node := w.recorder()
+	rec.Replied(node, w.endpoint, conn, n, bytes, 0)
 }
 
 // Sleep implements task.Waiter.
 func (w *waiter) Sleep(d time.Duration) error {
-	due := w.engine.clock.Now().Add(d)
-	if w.recorder != nil {
-		w.recorder.AwaitTimer(w.node, due)
-		defer w.recorder.Resume(w.node)
+	rec, node := w.recorder()
+	if rec == nil {
+		return w.job.cancel.Sleep(d)
 	}
-	err := w.cancel.Sleep(d)
-	if w.recorder != nil && err == nil {
-		w.recorder.Fired(w.node, true, due)
+	due := w.engine.clock.Now().Add(d)
+	rec.AwaitTimer(node, due)
+	defer rec.Resume(node)
+	err := w.job.cancel.Sleep(d)
+	if err == nil {
+		rec.Fired(node, true, due)
 	}
 	return err
 }
 
 // Await implements task.Waiter.
 func (w *waiter) Await(fn func() error) error {
-	if w.recorder != nil {
-		w.recorder.AwaitFunction(w.node)
-		defer w.recorder.Resume(w.node)
+	if rec, node := w.recorder(); rec != nil {
+		rec.AwaitFunction(node)
+		defer rec.Resume(node)
 	}
-	return w.engine.awaits.Block(fn, w.cancel)
+	return w.engine.awaits.Block(fn, &w.job.cancel)
 }

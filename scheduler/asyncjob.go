@@ -1,0 +1,291 @@
+package scheduler
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/remote"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/task"
+)
+
+// asyncJob is a Job that takes its time, in a coroutine on the loop or on the CPU pool: the race that settles its node.
+//
+// Two things happen, in either order. The node settles, once: its body ends, its deadline
+// comes, or Close or the plan gives it up; or its body could not start. And its body ends. A node that
+// settles first leaves an orphan: an asyncJob without a run, which keeps all that its body still
+// uses. The asyncJob is used again only when its body has ended.
+//
+// Loop only, but for what the worker has: see offload.
+type asyncJob struct {
+	Job
+	engine  *Async
+	run     *run // nil once settled
+	profile *profile
+	there   where
+	body    *loopBody // on the loop; nil before it starts
+	offload offload   // on the pool
+	rows    int       // that the node reads and makes, as the cost model counts them
+	index   int       // in run.active, or in engine.orphans
+
+	params expr.Params // a copy: an answered request is its caller's again
+	cancel task.Cancellation
+
+	// Of the node that has not settled. A worker may be further in its chain.
+	node     *plan.Node
+	started  clock.Time // as Job has it
+	deadline clock.Time // effective; zero: none
+
+	ready   clock.Time // when it became ready
+	begun   clock.Time // when it was handed over, as its State was told
+	expiry  *loop.Timer
+	settled bool // first-wins guard
+}
+
+func (e *Async) newAsyncJob() *asyncJob {
+	j := e.freeJobs.take()
+	if j == nil {
+		j = &asyncJob{engine: e}
+		j.Ctx = task.Ctx{Params: &j.params, Cancellation: &j.cancel, Registry: e.reg, Outside: &e.outside, Clock: e.loop.Clock()}
+		j.offload.init(j)
+	}
+	return j
+}
+
+func (j *asyncJob) bagIndex() *int { return &j.index }
+
+// start begins one node with the results of its inputs, at another place than inline.
+func (r *run) start(node int, there where) {
+	j, p := r.engine.newAsyncJob(), &r.profile.nodes[node]
+	j.run, j.profile, j.node, j.there = r, r.profile, r.Req.Graph.Nodes[node], there
+	j.ready, j.begun = r.readyAt(node), r.State.now
+	rows := r.State.Rows(node)
+	j.rows = rows + p.makes
+	if r.Recorder != nil {
+		r.Recorder.Spawn(node, places[there], rows)
+	}
+	if there == onPool {
+		j.offload.load(j)
+	}
+	if r.State.timeLimited(j.node) || j.laterTimeout() > 0 { // Usually not: that costs not even reading the clock.
+		j.started = r.engine.loop.Clock().Now()
+	}
+	r.Load(&j.Job, node, p.spec, r.limitOf(node), j.started)
+	j.deadline = j.Ctx.Deadline
+	j.params = r.Req.Params
+	j.Ctx.Params = &j.params
+	r.active.add(j)
+	if err := j.begin(); err != nil {
+		j.end(err)
+	}
+}
+
+// begin begins the race between the deadline and the body. With an error the race is lost already, and no body runs.
+func (j *asyncJob) begin() error {
+	if err := j.run.CheckStart(&j.Job, j.started); err != nil {
+		return err
+	}
+	if err := j.startTimer(j.started); err != nil {
+		return err
+	}
+	if j.there == onPool {
+		return j.submit()
+	}
+	j.engine.newLoopBody().start(j)
+	return nil
+}
+
+// startTimer starts the timer of the node's deadline. In a chain it fires as well before any later
+// node can time out, to see which one runs.
+func (j *asyncJob) startTimer(now clock.Time) error {
+	due := j.deadline
+	if later := j.laterTimeout(); later > 0 {
+		due = due.Earlier(now.Add(later))
+	}
+	if due == 0 {
+		return nil
+	}
+	if j.expiry == nil {
+		j.expiry = j.engine.loop.NewTimer(j.expire)
+	}
+	return j.expiry.StartAt(due)
+}
+
+// laterTimeout returns the least timeout that the plan sets for a node after this one in its
+// chain, or zero.
+func (j *asyncJob) laterTimeout() time.Duration {
+	if !j.chained() {
+		return 0
+	}
+	return j.profile.nodes[j.node.Index].timeoutMin
+}
+
+// bodyEnded is the end of the body. It wins the race unless the node has settled. A node whose body ends after the
+// deadline has failed, even if the timer has not fired yet.
+func (j *asyncJob) bodyEnded() {
+	if j.settled {
+		j.orphanEnded()
+		return
+	}
+	err := j.Err
+	if j.deadline != 0 && j.Ended == 0 {
+		j.Ended = j.engine.loop.Clock().Now()
+	}
+	if j.Late(j.run.policy.strict) {
+		j.engine.countLate(j.profile, err)
+		err = j.timedOut(j.Ended)
+	}
+	j.end(err)
+}
+
+// end settles a node whose body has ended, or could not start, and starts what became ready.
+func (j *asyncJob) end(err error) {
+	r := j.settle(err, j.Ended)
+	j.free()
+	r.pump()
+}
+
+// expire is the deadline winning the race. The node fails now, and the later result of its body
+// is dropped. In a chain that is the node that runs, if its time is over.
+func (j *asyncJob) expire() {
+	now := j.engine.loop.Clock().Now()
+	if j.chained() {
+		j.advance()
+		if !j.deadline.Passed(now) {
+			_ = j.startTimer(now) // Only a stopped loop refuses, and it ends all anyway.
+			return
+		}
+	}
+	if r := j.run; r.Recorder != nil {
+		r.Recorder.Enter()
+		r.Recorder.Fired(j.node.Index, false, j.deadline)
+	}
+	r := j.orphan(j.timedOut(now))
+	r.pump()
+}
+
+// timedOut counts a node whose deadline came while it ran, as was seen then, and returns its error.
+func (j *asyncJob) timedOut(then clock.Time) error {
+	j.engine.countTimeout(j.profile)
+	return j.run.State.nodeLate(ErrNodeTimeout, j.node, j.started, j.deadline, then)
+}
+
+// orphan settles the node without its body, and asks the body to stop. An orphan waits for
+// nothing from now on. The caller pumps the run.
+func (j *asyncJob) orphan(err error) *run {
+	if j.there == onPool {
+		j.recordGivenUp()
+	}
+	r := j.settle(err, 0)
+	r.orphaned = true
+	j.engine.orphans.add(j)
+	j.cancel.Cancel(err)
+	if j.there == onPool {
+		_ = j.engine.cpu.Cancel(&j.offload.job) // A queued job does not run at all. The error says that it has started: it sees j.cancel when it looks.
+	} else {
+		j.body.cancel()
+	}
+	return r
+}
+
+// settle is the one way in which a node settles, whatever wins the race. A nil err means the
+// body's result; otherwise a worker may still have that. The caller pumps the run.
+func (j *asyncJob) settle(err error, ended clock.Time) *run {
+	r := j.leave()
+	r.State.Tell(j.engine.loop.Now())
+	if err != nil {
+		r.Fail(j.node.Index, err, ended, j.engine.loop.Clock().Now())
+	} else {
+		r.Succeed(&j.Job)
+	}
+	return r
+}
+
+// skip settles a node whose job found the request failed before it began.
+func (j *asyncJob) skip() {
+	r := j.leave()
+	if r.Recorder != nil {
+		r.Recorder.Unspawn(j.node.Index)
+	}
+	r.State.Skip(j.node.Index)
+	j.free()
+	r.pump()
+}
+
+// leave marks the node as settled, and returns its run.
+func (j *asyncJob) leave() *run {
+	r := j.run
+	j.settled, j.run = true, nil
+	r.active.remove(j)
+	if j.expiry != nil {
+		j.expiry.Stop()
+	}
+	return r
+}
+
+// orphanEnded counts how the body of an orphan ended, and frees the orphan.
+func (j *asyncJob) orphanEnded() {
+	e := j.engine
+	e.orphans.remove(j)
+	e.countLate(j.profile, j.Err)
+	j.free()
+	e.checkDrained()
+}
+
+// free ends the use of a settled asyncJob whose body has ended.
+func (j *asyncJob) free() {
+	j.clear()
+	j.Ctx.Waiter = nil
+	j.params = expr.Params{}
+	j.cancel.Reset()
+	if j.there == onPool {
+		j.offload.clear()
+	}
+	j.node, j.profile, j.body = nil, nil, nil
+	j.started, j.deadline, j.settled = 0, 0, false
+	if !j.engine.freeJobs.put(j) {
+		j.close()
+	}
+}
+
+// close gives the timer of an asyncJob that is free back to the loop, which may outlive the engine.
+func (j *asyncJob) close() {
+	if j.expiry != nil {
+		j.expiry.Close(nil)
+	}
+}
+
+// countTimeout counts a node of a plan whose deadline came while it ran.
+func (e *Async) countTimeout(p *profile) {
+	e.counts.NodeTimeouts++
+	p.counts.NodeTimeouts++
+}
+
+// countLate counts a body whose result is dropped, by the way in which it ended.
+func (e *Async) countLate(p *profile, err error) {
+	if stoppedEarly(err) {
+		e.counts.Cancelled++
+		p.counts.Cancelled++
+	} else {
+		e.counts.LateCompletions++
+		p.counts.LateCompletions++
+	}
+}
+
+// stoppedEarly reports whether a body ended before its own end: it saw that it
+// was cancelled, it had not started, or the client gave up its call.
+func stoppedEarly(err error) bool {
+	for _, sign := range [...]error{
+		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed, remote.ErrGivenUp,
+	} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
+}

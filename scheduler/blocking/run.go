@@ -1,0 +1,220 @@
+package blocking
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/alitto/pond/v2"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/remote"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
+)
+
+// run is one request in flight. The holder of mu has it.
+type run struct {
+	scheduler.Run
+	engine *engine
+
+	mu       sync.Mutex
+	changed  sync.Cond // on mu: a node has settled
+	optional []*job    // spawned optional nodes, settled ones among them
+	returned []int     // recorded nodes that have settled since dispatch last looked
+}
+
+// run runs a request that was let in after it had waited for delay, on its goroutine. It delivers the result even if a body ends the
+// goroutine by runtime.Goexit.
+func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.Duration, done func(*scheduler.Result)) {
+	defer e.live.Done()
+	r := &run{engine: e}
+	r.Req, r.Rows, r.Recorder, r.changed.L = exec, task.NewRowBudget(e.maxRows), e.record(exec, arrived, delay), &r.mu
+	r.State.Begin(exec, arrived, e.nodeTimeout)
+	defer func() {
+		result := r.Result()
+		if result.Err == nil && result.Degraded() {
+			e.countDegraded(exec.Graph.Name)
+		}
+		result.QueueDelay = delay
+		e.letIn()
+		done(result)
+		e.freeRecorder(r.Recorder)
+	}()
+	r.dispatch()
+}
+
+// dispatch hands out ready nodes and
+// sleeps while there is none, until nothing is in flight and nothing is left.
+func (r *run) dispatch() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		now := r.engine.clock.Now()
+		if i, ok := r.Next(now); ok {
+			r.spawn(i, now)
+			continue
+		}
+		if r.State.OnlyOptional() {
+			r.giveUpOptional(now)
+			continue
+		}
+		if r.State.Finished() {
+			return
+		}
+		if r.Recorder != nil {
+			r.Recorder.Leave()
+		}
+		r.changed.Wait()
+		for _, node := range r.returned {
+			r.Recorder.Returned(node)
+		}
+		r.returned = r.returned[:0]
+	}
+}
+
+// workers are one of the pools. Its queue is unbounded: a request waits for the nodes that it submits, so the callers
+// bound them. Nobody has to stop a pool: a worker ends when its queue is empty, and Close
+// returns when no request is in flight. Any goroutine.
+type workers struct {
+	pond.Pool
+	numbers numbers
+}
+
+// spawn has a worker run a node, or runs it here if there are none. mu is held.
+func (r *run) spawn(i int, start clock.Time) {
+	e, node := r.engine, r.Req.Graph.Nodes[i]
+	spec, limit, mode := task.SpecOf(node), 0, e.mode
+	workers, place := e.cpu, trace.OnPool
+	if spec.Place == task.Waits {
+		workers, place = e.io, trace.OnIOWorker
+	}
+	if workers == nil {
+		place = trace.OnGoroutine
+	}
+	if r.Req.Mode != nil {
+		mode = *r.Req.Mode
+	}
+	if mode.TopK() {
+		limit = task.Limit(r.Req.Graph, node)
+	}
+	j := &job{run: r, workers: workers}
+	j.Ctx = task.Ctx{Registry: e.reg, Outside: &e.outside, Clock: e.clock, Cancellation: &j.cancel}
+	if r.Recorder != nil {
+		j.recorded(i, place, start)
+	}
+	r.Load(&j.Job, i, spec, limit, start)
+	if workers == nil {
+		r.mu.Unlock()
+		defer r.mu.Lock()
+		j.work()
+		return
+	}
+	if node.Optional {
+		r.optional = append(r.optional, j)
+		params := r.Req.Params // The body may outlive the request, which is its caller's again then.
+		j.Ctx.Params = &params
+		e.live.Add(1)
+	}
+	_ = workers.Go(func() { // Only a pool that was stopped refuses.
+		if node.Optional {
+			defer e.live.Done()
+		}
+		j.work()
+	})
+}
+
+// giveUpOptional settles the optional nodes that run. Their bodies are asked to stop, and nobody waits for them. mu is held.
+func (r *run) giveUpOptional(now clock.Time) {
+	r.Proceed(now) // Past the deadline of the request that is the error.
+	for _, j := range r.optional {
+		if !j.settled {
+			j.settled = true
+			j.cancel.Cancel(scheduler.ErrGivenUp)
+			r.Fail(j.Ctx.Node.Index, scheduler.ErrGivenUp, now, now)
+		}
+	}
+	r.optional = nil
+}
+
+// job is one run of a node, on a goroutine that blocks where the body waits. One goroutine at a time, except that any
+// goroutine may cancel it.
+type job struct {
+	scheduler.Job
+	run     *run
+	workers *workers // that run it; nil: the goroutine of the request does
+	cancel  task.Cancellation
+	settled bool // guarded by run.mu
+
+	// What is taken down if the request is recorded belongs to the goroutine of the body until the node settles, and then to
+	// the holder of run.mu.
+	body   *trace.Recorder // what the body waits for; nil: nobody records the request
+	worker int             // its number
+	begun  clock.Time      // by the worker
+}
+
+// work runs the body on this goroutine, and settles the node unless it was given up.
+func (j *job) work() {
+	j.Err = task.ErrGoexit // stays if the body never returns
+	j.begin()
+	defer func() {
+		j.end()
+		j.settle()
+	}()
+	if j.cancel.Cancelled() {
+		return // given up in the queue
+	}
+	w := j.run.engine.takeWaiter(j)
+	j.invoke(w)
+	j.run.engine.freeWaiter(w)
+}
+
+// invoke runs the body, and fills in its error.
+func (j *job) invoke(w *waiter) {
+	e, r := j.run.engine, j.run
+	if deadline := j.Ctx.Deadline; deadline != 0 {
+		now := e.clock.Now()
+		if j.Err = r.CheckStart(&j.Job, now); j.Err != nil {
+			return
+		}
+		timer := time.AfterFunc(deadline.Sub(now), func() { j.cancel.Cancel(r.TimedOut(&j.Job, e.clock.Now())) })
+		defer timer.Stop()
+	}
+	if e.stopped.Err() != nil {
+		j.Err = scheduler.ErrShuttingDown
+		return
+	}
+	defer context.AfterFunc(e.stopped, func() { j.cancel.Cancel(scheduler.ErrShuttingDown) })()
+	j.Err = task.ErrGoexit
+	j.Ctx.Waiter = w
+	j.Steps(nil)
+	switch err := j.Err; {
+	case j.Late(true):
+		j.Err = r.TimedOut(&j.Job, j.Ended)
+	case errors.Is(err, resp.ErrClosed), errors.Is(err, remote.ErrClosed),
+		(errors.Is(err, task.ErrCancelled) || errors.Is(err, remote.ErrGivenUp)) && e.stopped.Err() != nil:
+		j.Err = scheduler.ErrShuttingDown
+	}
+}
+
+// settle settles the node, unless it was given up.
+func (j *job) settle() {
+	r := j.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if j.settled {
+		j.drop()
+		return
+	}
+	j.settled = true
+	j.merge()
+	if j.Err != nil {
+		r.Fail(j.Ctx.Node.Index, j.Err, j.Ended, r.engine.clock.Now())
+	} else {
+		r.Succeed(&j.Job)
+	}
+	r.changed.Signal()
+}

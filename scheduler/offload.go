@@ -1,0 +1,214 @@
+package scheduler
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/task"
+)
+
+// offload is what an asyncJob needs on the CPU pool, where it runs the nodes of a chain, or one node.
+//
+// From the submission to the hand-back the worker owns the Job. The loop may
+// look at position, and at the starts of the steps up to there.
+type offload struct {
+	waiter  poolWaiter
+	job     cpupool.Job
+	next    func() bool // the method nextStep, bound once
+	settled int         // steps whose nodes have settled
+
+	// The worker reads these facts about the request. They are set at the submission.
+	graph  *plan.Graph
+	head   int // the first node
+	bounds bounds
+	failed *atomic.Bool // the request has failed; nil: run regardless
+	notes  *notes       // nil: the request wants to know nothing of its nodes
+
+	steps    []jobStep    // of each node of the chain
+	position atomic.Int32 // of the step that has begun last, or notBegun
+	worked   atomic.Bool  // the last step has ended: Job.Ended and its end are there
+}
+
+// jobStep is how one node of a job ran.
+type jobStep struct {
+	start, end clock.Time
+	rows       int
+}
+
+// notBegun is the position of a job that no worker has begun.
+const notBegun = -1
+
+// init binds the methods of j.
+func (o *offload) init(j *asyncJob) {
+	o.waiter.job, o.next = j, j.nextStep
+	o.job.Work, o.job.Done = j.work, j.handedBack
+}
+
+// load sets the facts about the node of j, and how many follow it in its chain.
+func (o *offload) load(j *asyncJob) {
+	r := j.run
+	o.graph, o.head, o.bounds, o.notes = r.Req.Graph, j.node.Index, r.State.bounds, r.State.notes
+	if r.policy.skips {
+		o.failed = &r.shared.failed
+	}
+	length := 1
+	if r.policy.chains {
+		length = int(j.profile.nodes[o.head].length)
+	}
+	if cap(o.steps) < length {
+		o.steps = make([]jobStep, length)
+	}
+	o.steps = o.steps[:length]
+	o.steps[0].rows = j.rows
+	o.position.Store(notBegun)
+	o.worked.Store(false)
+}
+
+// keepSteps bounds the steps that a free asyncJob keeps: 24 KB.
+const keepSteps = 1024
+
+func (o *offload) clear() {
+	clear(o.steps)
+	if o.steps = o.steps[:0]; cap(o.steps) > keepSteps {
+		o.steps = nil
+	}
+	o.graph, o.failed, o.notes, o.settled = nil, nil, nil, 0
+}
+
+// chained reports whether the job runs several nodes.
+func (j *asyncJob) chained() bool { return len(j.offload.steps) > 1 }
+
+// submit hands the job to the pool. The error is the pool's refusal.
+func (j *asyncJob) submit() error {
+	o := &j.offload
+	j.Ctx.Waiter = &o.waiter
+	if err := j.engine.cpu.Submit(&o.job); err != nil {
+		return err
+	}
+	if rec := j.run.Recorder; rec != nil {
+		rec.Submit(o.head, o.job.Queued, len(o.steps))
+	}
+	return nil
+}
+
+// work runs on a worker. The inputs are immutable.
+func (j *asyncJob) work() {
+	o := &j.offload
+	if o.failed != nil && o.failed.Load() {
+		return
+	}
+	o.steps[0].start = o.job.Started
+	o.position.Store(0)
+	j.Steps(o.next)
+}
+
+// nextStep ends a step on the worker, and begins the next one unless the job stops.
+func (j *asyncJob) nextStep() bool {
+	o, c := &j.offload, &j.Ctx
+	k := int(o.position.Load())
+	o.steps[k].end = j.Ended
+	if k == len(o.steps)-1 || j.stops() {
+		o.worked.Store(true)
+		return false
+	}
+	o.notes.take(c.Node, c.Inputs, c.Refs, j.Out)
+	index := j.profile.nodes[c.Node.Index].next
+	next := &j.profile.nodes[index]
+	o.steps[k+1] = jobStep{start: j.Ended, rows: j.Out.N + next.makes}
+	j.follow(o.graph.Nodes[index], next.spec, o.notes.limit(next.limit), &o.bounds)
+	o.position.Store(int32(k + 1))
+	return true
+}
+
+// stops reports, after a step, whether the rest of the chain does not run: the node has failed, lacks something or was late, or
+// nobody waits for the result any more.
+func (j *asyncJob) stops() bool {
+	return j.Err != nil || j.Ctx.Lack().Err != nil || j.Late(true) || j.cancel.Cancelled() || j.offload.failed.Load() ||
+		j.Ctx.Caller != nil && j.Ctx.Caller.Err() != nil
+}
+
+// poolWaiter is the task.Waiter of a body on the pool. If that asks Redis: there is no connection. The worker only.
+type poolWaiter struct {
+	task.NoWaiter
+	job *asyncJob
+}
+
+// Sleep implements task.Waiter. It blocks.
+func (w *poolWaiter) Sleep(d time.Duration) error { return w.job.cancel.Sleep(d) }
+
+// Await implements task.Waiter. It blocks.
+func (w *poolWaiter) Await(fn func() error) error {
+	return w.job.engine.awaits.Block(fn, &w.job.cancel)
+}
+
+// advance settles the nodes of a chain before the step that runs, or was the last to run.
+func (j *asyncJob) advance() {
+	o, r := &j.offload, j.run
+	if !j.chained() {
+		return
+	}
+	for last := int(o.position.Load()); o.settled < last; o.settled++ {
+		j.recordStep(o.settled)
+		j.node = o.graph.Nodes[r.State.Advance(j.node.Index)]
+		j.started = o.steps[o.settled+1].start
+		j.deadline = o.bounds.nodeDeadline(j.node, j.started)
+	}
+}
+
+// handedBack is the end of the job, on the loop.
+func (j *asyncJob) handedBack(err error) {
+	o := &j.offload
+	ran, last := j.Ended != 0, int(o.position.Load())
+	switch {
+	case err == cpupool.ErrGoexit:
+		j.Err = task.ErrGoexit
+	case err != nil:
+		j.Err = err
+	case !ran, j.settled && last < len(o.steps)-1 && j.Err == nil:
+		j.Err = task.ErrCancelled // The work has stopped before its end.
+	}
+	if ran {
+		j.measure(last)
+	}
+	if !j.settled {
+		if !ran && err == nil {
+			j.skip()
+			return
+		}
+		j.advance()
+		j.recordReturn()
+	}
+	j.bodyEnded()
+}
+
+// measure takes in how long each node took, and the way to the pool and back.
+func (j *asyncJob) measure(last int) {
+	o, p := &j.offload, j.profile
+	for k, index := 0, o.head; k <= last; k, index = k+1, int(p.nodes[index].next) {
+		step, node := &o.steps[k], &p.nodes[index]
+		if step.end < step.start {
+			break // It has not returned.
+		}
+		var err error
+		if k == last {
+			err = j.Err
+		}
+		node.learn(step.rows, step.end.Sub(step.start), err)
+		node.ran.count(1, step.end.Sub(step.start))
+		if k > 0 && o.notes.limit(node.limit) > 0 {
+			p.counts.TopK++
+		}
+	}
+	p.counts.Offloaded += uint64(last + 1)
+	if j.chained() {
+		p.counts.Fused += uint64(last + 1)
+	}
+	job := &o.job
+	p.queueDelay.Add(job.Started.Sub(job.Queued))
+	p.started(job.Started.Sub(j.ready))
+	p.atOnce += uint64(last) // The steps of a chain follow each other.
+	p.roundTrip.Add(j.engine.loop.Clock().Now().Sub(job.Queued) - j.Ended.Sub(job.Started))
+}
