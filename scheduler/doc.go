@@ -29,7 +29,7 @@
 //	loopbody.go  runs the code of a task on the loop, and waits for it
 //	poolbody.go  runs the code of a task on the CPU pool
 //	state.go     the state machine, with every transition of a node
-//	record.go    tells the recorder of a request what happens to it, if it has one
+//	journal.go   notes what happens to a request on workers and connections
 //
 // A computing node runs inline if its author and the plan permit it, and its predicted time is
 // under a threshold. Otherwise it goes to the pool, with the rest of its chain. In the mode

@@ -27,9 +27,10 @@ type Journal struct {
 	inside   bool       // the engine, or a body on its thread, works for the request
 	entering bool       // it has entered at the next instant
 	ended    int32      // 1 + the node that has ended at the next instant; 0: none
-	room     int        // taken from budget
+	worker   int32      // of a body
+	room     int        // taken from all
 	taken    Recording  // so far
-	budget   *Budget
+	all      *Journals
 	ids      *rand.PCG // a generator of its own, which costs a fifth of the common one
 }
 
@@ -73,14 +74,13 @@ type nodeError struct {
 	dropped int
 }
 
-// NewJournal returns a Journal that takes nothing down before Begin.
-func NewJournal(c clock.Clock, b *Budget) *Journal {
-	return &Journal{clock: c, budget: b, ids: rand.NewPCG(rand.Uint64(), rand.Uint64())}
-}
-
-// Begin prepares j for a request that was let in after it had waited for delay, and reuses its memory. engine and mode are
-// Trace.Engine and Trace.Scheduling.
-func (j *Journal) Begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time, delay time.Duration) {
+// Begin returns a Journal for a request that was let in after it had waited for delay, or nil if nothing is to be taken down. engine
+// and mode are Trace.Engine and Trace.Scheduling. Free ends its use.
+func (s *Journals) Begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time, delay time.Duration) *Journal {
+	if d == Off {
+		return nil
+	}
+	j := s.free.Get().(*Journal)
 	t := &j.taken
 	t.Detail, t.Graph, t.Engine, t.Scheduling, t.Arrived, t.Begun, t.QueueDelay = d, g, engine, mode, arrived, 0, delay
 	t.id = [2]uint64{j.ids.Uint64(), j.ids.Uint64()}
@@ -90,12 +90,18 @@ func (j *Journal) Begin(d Detail, g *plan.Graph, engine, mode string, arrived cl
 	t.nodes = t.nodes[:len(g.Nodes)]
 	clear(t.nodes)
 	j.reset()
+	return j
 }
 
-// BeginBody prepares j for the body of one node on a worker that blocks. Merge ends that.
-func (j *Journal) BeginBody(d Detail) {
-	j.taken.Detail = d
-	j.reset()
+// Body returns a Journal for the body of one node, on a worker that blocks. Merge or Free ends its use. It is nil for a nil Journal.
+func (j *Journal) Body() *Journal {
+	if j == nil {
+		return nil
+	}
+	body := j.all.free.Get().(*Journal)
+	body.taken.Detail = j.taken.Detail
+	body.reset()
+	return body
 }
 
 func (j *Journal) reset() {
@@ -109,9 +115,9 @@ const (
 	keepNodes  = 256
 )
 
-// release gives back what the budget gave.
+// release gives back the room.
 func (j *Journal) release() {
-	j.budget.give(j.room)
+	j.all.give(j.room)
 	j.room = 0
 	if cap(j.taken.events) > keepEvents {
 		j.taken.events = nil
@@ -145,10 +151,10 @@ func (j *Journal) add(e event) {
 // grow makes room for n more events. False means that there is none, and will not be.
 func (j *Journal) grow(n int) bool {
 	for j.room < len(j.taken.events)+n {
-		if j.taken.Dropped > 0 || j.room >= requestEvents || !j.budget.take() {
+		if j.taken.Dropped > 0 || j.room >= requestEvents || !j.all.take() {
 			return false
 		}
-		j.room += budgetChunk
+		j.room += chunkEvents
 	}
 	j.taken.events = slices.Grow(j.taken.events, j.room-len(j.taken.events))
 	return true
@@ -263,30 +269,15 @@ func (j *Journal) Start(node int, at clock.Time) {
 	j.add(event{kind: NodeStarted, node: int32(node), at: at})
 }
 
-// Outcome is how a node settled. Immutable.
-type Outcome struct {
-	Rows     int          // of its result, or of what stands in for it
-	Err      error        // nil: it has a result
-	TimedOut bool         // a deadline settled it
-	Late     bool         // the plan did not wait for it any longer
-	Instead  plan.OnError // what the readers of a node that failed see; OnErrorFail: the request fails
-	Lack     error        // why the result lacks something; nil: it does not
-	Dropped  int          // rows that it lacks
-}
-
-// End notes that a node has settled.
-func (j *Journal) End(node int, at clock.Time, o Outcome) {
+// End notes that a node has settled with a result, or what stands in for one, of so many rows.
+func (j *Journal) End(node int, at clock.Time, rows int) {
 	if j == nil {
 		return
 	}
 	n := &j.taken.nodes[node]
-	n.rowsOut = int32(o.Rows)
-	switch {
-	case o.Err != nil:
-		n.failed, n.timedOut, n.late, n.instead = true, o.TimedOut, o.Late, o.Instead
-		j.taken.errors = append(j.taken.errors, nodeError{node: node, err: o.Err})
-	case o.Lack != nil:
-		j.taken.errors = append(j.taken.errors, nodeError{node, o.Lack, o.Dropped})
+	n.rowsOut = int32(rows)
+	if at == 0 {
+		at = n.end // as Merge has noted
 	}
 	switch {
 	case n.worked && at != 0: // which is the worker's instant
@@ -297,6 +288,32 @@ func (j *Journal) End(node int, at clock.Time, o Outcome) {
 		j.ended = int32(node) + 1
 	default:
 		j.end(node, j.instant(at))
+	}
+}
+
+// Lack notes why the result of a node lacks something, and how many rows.
+func (j *Journal) Lack(node int, err error, dropped int) {
+	if j != nil {
+		j.taken.errors = append(j.taken.errors, nodeError{node, err, dropped})
+	}
+}
+
+// Failure is why a node has no result. Immutable.
+type Failure struct {
+	Err      error
+	TimedOut bool         // a deadline settled it
+	Late     bool         // the plan did not wait for it any longer
+	Instead  plan.OnError // what the readers of the node see; OnErrorFail: the request fails
+	Rows     int          // of that
+}
+
+// Fail notes that a node has settled without a result.
+func (j *Journal) Fail(node int, at clock.Time, f Failure) {
+	if j != nil {
+		n := &j.taken.nodes[node]
+		n.failed, n.timedOut, n.late, n.instead = true, f.TimedOut, f.Late, f.Instead
+		j.Lack(node, f.Err, 0)
+		j.End(node, at, f.Rows)
 	}
 }
 
@@ -412,14 +429,36 @@ func (j *Journal) Fired(node int, reason Reason, due clock.Time) {
 	}
 }
 
-// Merge takes over what the Journal of a worker has of its body, all of it or nothing, and ends its use.
-func (j *Journal) Merge(body *Journal) {
+// Work notes that the worker of that number begins the body of the node that j is for.
+func (j *Journal) Work(worker int) {
+	if j != nil {
+		j.worker, j.taken.Begun = int32(worker), j.clock.Now()
+	}
+}
+
+// Done notes that the worker is done with it.
+func (j *Journal) Done() {
+	if j != nil {
+		j.taken.Ended = j.clock.Now()
+	}
+}
+
+// Merge takes over what the Journal of a worker has of the body of a node that is about to settle, and ends its use. Of what the body
+// has waited for that is all or nothing. Both may be nil.
+func (j *Journal) Merge(node int, body *Journal) {
+	if j == nil || body == nil {
+		return
+	}
+	began, done := body.taken.Begun, body.taken.Ended
+	j.Worked(node, int(body.worker), began)
+	j.taken.nodes[node].end = done
+	j.Offloaded(node, int(body.worker), began, done)
 	if body.taken.Dropped > 0 || !j.grow(len(body.taken.events)) {
 		j.taken.Dropped += len(body.taken.events) + body.taken.Dropped
 	} else {
 		j.taken.events = append(j.taken.events, body.taken.events...)
 	}
-	body.release()
+	body.Free()
 }
 
 // Finish ends the recording of a request that ends now. err is the error of its answer. The Recording is the Journal's
@@ -437,9 +476,13 @@ func (j *Journal) Finish(err error) *Recording {
 	return &j.taken
 }
 
-// Free ends the use of what Finish has returned. The Journal is ready for the next Begin.
+// Free ends the use of j, and of what Finish has returned.
 func (j *Journal) Free() {
+	if j == nil {
+		return
+	}
 	t := &j.taken
-	t.RequestID, t.Graph, t.Err, t.errors = "", nil, nil, nil
+	t.Context, t.RequestID, t.Graph, t.Err, t.errors = nil, "", nil, nil, nil
 	j.release()
+	j.all.free.Put(j)
 }
