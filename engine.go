@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -82,7 +83,7 @@ func (e *Engine) open() (err error) {
 			return err
 		}
 	}
-	tasks, err := task.NewTrustingCatalog(builtin.SpecsWith(models), o.Tasks...)
+	tasks, err := task.Engine(taskrun.Key{}).NewTrustingCatalog(builtin.SpecsWith(models), o.Tasks...)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 // of the loop, of its host, and of a coroutine, whose stack begins there.
 var callbackFrames = [...]string{
 	"github.com/rankd/rankd.(*Engine).deliver",
-	"github.com/rankd/rankd/task.Invoke",
+	"github.com/rankd/rankd/task.engine.Invoke",
 	"github.com/rankd/rankd/loop.",
 	"github.com/rankd/rankd/reactor.",
 	"github.com/rankd/rankd/scheduler.newCoroutine.",

@@ -8,7 +8,7 @@
 // it once and may submit it again after Done, so that a steady state allocates nothing
 // here.
 //
-// Submit returns an error if the queue is full. It never waits, because the loop submits
+// Jobs start in the order of Job.Due, and of their submission if they are due together. Submit returns an error if the queue is full. It never waits, because the loop submits
 // and must not block. A cancelled job leaves the queue at once and completes at the end
 // of the iteration, whatever the workers do.
 //

@@ -11,18 +11,16 @@ import (
 	"github.com/alitto/pond/v2"
 
 	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// Errors of Submit, Cancel and Done.
+// Errors of Submit and Done. A job that was cancelled has loop.ErrCancelled.
 var (
 	ErrNilWork   = errors.New("cpu pool: job without work")
 	ErrInUse     = errors.New("cpu pool: job is already submitted")
 	ErrQueueFull = errors.New("cpu pool: queue is full")
 	ErrClosed    = errors.New("cpu pool: closed")
-	ErrBusy      = errors.New("cpu pool: job has already started")
-	ErrCancelled = errors.New("cpu pool: job was cancelled")
 	ErrGoexit    = errors.New("cpu pool: work called runtime.Goexit")
 )
 
@@ -73,9 +71,9 @@ type Pool struct {
 	work, start func() // methods worker and startFirst, bound once
 	starting    bool   // startFirst is deferred; loop only
 
-	mu struct { // guards these fields, and the links of queued jobs
+	mu struct { // guards these fields, and the places of jobs in the queue
 		sync.Mutex
-		queue     list.List[Job]
+		queue     queue
 		queuedMax int
 		working   int    // workers under way; at most Pool.workers
 		numbers   []int  // of workers that are not under way, or have not taken a job yet
@@ -124,20 +122,24 @@ type Job struct {
 	Work func()
 	// Done runs exactly once per accepted Submit, on the loop, never inside Submit or
 	// Cancel. If the loop has stopped before the job ends, Done runs inside Pool.Close.
-	// err is nil, ErrCancelled, a *PanicError or ErrGoexit.
+	// err is nil, loop.ErrCancelled, a *PanicError or ErrGoexit.
 	// Done may be nil.
 	Done func(err error)
 	// Worker is the number of the worker that runs Work, or ran it last: 0, 1, ... Work and Done may read it.
 	Worker int
+	// Due says where the job stands in the queue: those of an earlier Due start first. Jobs of the same Due, such as the zero one,
+	// start in the order of their submission. Its owner sets it before Submit.
+	Due clock.Time
 	// Queued is when Submit accepted the job, and Started when its worker took it. Work and Done may
 	// read them: nobody needs to read the clock again.
 	Queued, Started clock.Time
 
-	pool  *Pool
-	inUse bool           // from Submit to Done
-	place list.Link[Job] // in the queue
-	err   error
-	back  func() // bound once, so that submitting again allocates nothing
+	pool   *Pool
+	inUse  bool   // from Submit to Done
+	place  int    // in the queue: see jobHeap; 0: not in it
+	number uint64 // of the submission
+	err    error
+	back   func() // bound once, so that submitting again allocates nothing
 }
 
 // Submit queues j. Neither Work nor Done runs if it returns an error
@@ -176,7 +178,7 @@ func (p *Pool) enqueue(j *Job) error {
 		return ErrQueueFull
 	}
 	p.pending.Add(1)
-	p.mu.queue.Push(j, &j.place)
+	p.mu.queue.push(j)
 	p.mu.queuedMax = max(p.mu.queuedMax, p.mu.queue.Len())
 	return nil
 }
@@ -231,16 +233,15 @@ func growStack(at int) byte {
 // noNumber is the number of a worker that has not taken a job.
 const noNumber = -1
 
-// take returns the oldest job to the worker that calls it, and starts another worker if it
+// take returns the first job to the worker that calls it, and starts another worker if it
 // leaves jobs behind. It returns nil, which ends the worker, if the queue is empty. The worker's
 // number is its own in between.
 func (p *Pool) take(number *int) *Job {
 	p.mu.Lock()
-	j := p.mu.queue.First()
+	j := p.mu.queue.pop()
 	if j == nil {
 		p.retire(*number)
 	} else {
-		p.mu.queue.Remove(&j.place)
 		if last := len(p.mu.numbers) - 1; *number == noNumber {
 			*number, p.mu.numbers = p.mu.numbers[last], p.mu.numbers[:last]
 		}
@@ -261,18 +262,16 @@ func (p *Pool) retire(number int) {
 	}
 }
 
-// Cancel removes a job that no worker has started. Its Work will not run, its place in the
-// queue is free at once, and its Done gets ErrCancelled later, on the loop. Cancel
-// leaves a job that has started alone and returns ErrBusy.
+// Cancel removes a job that no worker has started, by the contract of loop.ErrCancelled. Its Work will not run, and its place in the
+// queue is free at once.
 func (p *Pool) Cancel(j *Job) error {
 	p.mu.Lock()
-	if !j.place.In() {
-		p.mu.Unlock()
-		return ErrBusy
-	}
-	p.mu.queue.Remove(&j.place)
+	queued := p.mu.queue.remove(j)
 	p.mu.Unlock()
-	j.err = ErrCancelled
+	if !queued {
+		return loop.ErrBusy
+	}
+	j.err = loop.ErrCancelled
 	p.cancelled.Add(1)
 	p.loop.Defer(j.back)
 	p.settled()

@@ -1,8 +1,11 @@
 package cpupool
 
 import (
+	"cmp"
 	"errors"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/looptest"
 )
 
@@ -162,7 +167,7 @@ func TestCancelOfQueuedJobs(t *testing.T) {
 	var jobs []*Job
 	for range 16 {
 		j := &Job{Work: func() { worked++ }, Done: func(err error) {
-			if errors.Is(err, ErrCancelled) {
+			if errors.Is(err, loop.ErrCancelled) {
 				cancelled++
 			}
 		}}
@@ -171,7 +176,7 @@ func TestCancelOfQueuedJobs(t *testing.T) {
 	}
 	for _, j := range jobs {
 		assert.NoError(t, p.Cancel(j))
-		assert.ErrorIs(t, p.Cancel(j), ErrBusy, "a second cancel")
+		assert.ErrorIs(t, p.Cancel(j), loop.ErrBusy, "a second cancel")
 	}
 	assert.Zero(t, cancelled, "not inside Cancel")
 	l.endIteration()
@@ -188,7 +193,7 @@ func TestCancelCompletesLater(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 1})
 	release := block(t, p, l, 1)
 	done := false
-	j := &Job{Work: func() {}, Done: func(err error) { done = true; assert.ErrorIs(t, err, ErrCancelled) }}
+	j := &Job{Work: func() {}, Done: func(err error) { done = true; assert.ErrorIs(t, err, loop.ErrCancelled) }}
 	require.NoError(t, p.Submit(j))
 	require.NoError(t, p.Cancel(j))
 	assert.False(t, done, "not inside Cancel")
@@ -223,7 +228,7 @@ func TestCancelOnALoop(t *testing.T) {
 		inside = false
 	})
 	h.Settle()
-	assert.Equal(t, []error{ErrCancelled}, dones, "though the worker is blocked")
+	assert.Equal(t, []error{loop.ErrCancelled}, dones, "though the worker is blocked")
 	close(gate)
 }
 
@@ -258,11 +263,11 @@ func TestCancelOfARunningJobIsBusy(t *testing.T) {
 	require.NoError(t, p.Submit(j))
 	l.endIteration()
 	receive(t, started)
-	assert.ErrorIs(t, p.Cancel(j), ErrBusy)
+	assert.ErrorIs(t, p.Cancel(j), loop.ErrBusy)
 	close(gate)
 	l.run(1)
 	assert.True(t, completed)
-	assert.ErrorIs(t, p.Cancel(j), ErrBusy, "a finished job")
+	assert.ErrorIs(t, p.Cancel(j), loop.ErrBusy, "a finished job")
 }
 
 func TestQueuedJobsHoldTheLoopAndAreNeverDropped(t *testing.T) {
@@ -552,5 +557,39 @@ func BenchmarkOffload(b *testing.B) {
 			}
 			l.run((b.N/inflight + 1) * inflight)
 		})
+	}
+}
+
+// Jobs start by Due, then in the order of their submission, whichever are cancelled meanwhile.
+func TestJobsStartByDue(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		p, l := newTestPool(t, Config{Workers: 1})
+		release := block(t, p, l, 1)
+		type submitted struct {
+			job *Job
+			id  int
+		}
+		var waiting []submitted
+		var ran []int
+		for id := range rng.IntN(60) {
+			if len(waiting) > 0 && rng.IntN(4) == 0 {
+				at := rng.IntN(len(waiting))
+				require.NoError(t, p.Cancel(waiting[at].job))
+				waiting = slices.Delete(waiting, at, at+1)
+				continue
+			}
+			j := &Job{Due: clock.Time(rng.IntN(6)), Work: func() { ran = append(ran, id) }}
+			require.NoError(t, p.Submit(j))
+			waiting = append(waiting, submitted{j, id})
+		}
+		slices.SortStableFunc(waiting, func(a, b submitted) int { return cmp.Compare(a.job.Due, b.job.Due) })
+		var want []int
+		for _, w := range waiting {
+			want = append(want, w.id)
+		}
+		release()
+		p.WaitIdle()
+		assert.Equal(t, want, ran, "seed %d", seed)
 	}
 }

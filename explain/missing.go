@@ -43,7 +43,7 @@ func (r *Run) preferOtherSide(losses []gone) {
 	for {
 		node := losses[0].node
 		c, out := r.node(node)
-		spec := task.SpecOf(c.Node)
+		spec := tasks.SpecOf(c.Node)
 		byID := slices.Contains(columnsOf(r.Graph, node, spec.RefReads), registry.IDKey) && slices.Contains(columnsOf(r.Graph, node, spec.Reads), registry.IDKey)
 		if spec.Output != task.Pick || !byID || losses[0].row.Side >= len(c.Node.Inputs) {
 			return
@@ -81,7 +81,7 @@ func (r *Run) markBefore(marks []bool, node int) {
 }
 
 // expands reports whether a node puts other rows in the place of its input's.
-func (r *Run) expands(node int) bool { return task.SpecOf(r.Graph.Nodes[node]).Output == task.Expand }
+func (r *Run) expands(node int) bool { return tasks.SpecOf(r.Graph.Nodes[node]).Output == task.Expand }
 
 // losses returns the nodes that lead to an output and at which the id went, the nearest to an output first; nodes
 // that put other rows in the place of theirs come last. stopped is a node that has the id in an input and no result,

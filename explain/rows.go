@@ -6,7 +6,6 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/task"
 )
 
 // Asked says what to explain. Immutable; any goroutine.
@@ -120,7 +119,7 @@ func (r *Run) writer(here at, key registry.KeyID) int {
 	for {
 		from, joined := r.from(here)
 		if r.writes(here.node, key) {
-			if !slices.Contains(columnsOf(r.Graph, here.node, task.SpecOf(r.Graph.Nodes[here.node]).RefReads), key) {
+			if !slices.Contains(columnsOf(r.Graph, here.node, tasks.SpecOf(r.Graph.Nodes[here.node]).RefReads), key) {
 				return here.node
 			}
 			from = joined
@@ -138,7 +137,7 @@ func (r *Run) writes(node int, key registry.KeyID) bool {
 	if r.Rows[node].StoodIn {
 		return false
 	}
-	return slices.Contains(columnsOf(r.Graph, node, task.SpecOf(r.Graph.Nodes[node]).Writes), key)
+	return slices.Contains(columnsOf(r.Graph, node, tasks.SpecOf(r.Graph.Nodes[node]).Writes), key)
 }
 
 // columnsOf returns the columns that a Reads, RefReads or Writes names for a node.

@@ -3,6 +3,7 @@ package explain
 import (
 	"slices"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -10,6 +11,9 @@ import (
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 )
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
 
 // Run is a run of a plan that is over, with the rows of each node. One goroutine at a time.
 type Run struct {
@@ -29,7 +33,7 @@ func (r *Run) node(i int) (*task.Ctx, rowset.RowSet) {
 	rows := &r.Rows[i]
 	return &task.Ctx{
 		Node: r.Graph.Nodes[i], Inputs: rows.Inputs, Refs: rows.Refs, UserID: r.UserID, Params: &r.Params,
-		Registry: r.Graph.Registry, Waiter: task.NoWaiter{},
+		Registry: r.Graph.Registry,
 	}, rows.Out
 }
 
@@ -52,7 +56,7 @@ func (r *Run) from(here at) (rows, joined []at) {
 	if r.Rows[here.node].StoodIn {
 		return standIn(n, here.pos), nil
 	}
-	shape := task.SpecOf(n).Output
+	shape := tasks.SpecOf(n).Output
 	for _, row := range r.sides(here.node, here.pos) {
 		before := at{r.before(here.node, row.Side), row.Pos}
 		if row.Side >= len(n.Inputs) && (shape == task.Pick || shape == task.SameRows) {
@@ -79,7 +83,7 @@ func standIn(n *plan.Node, pos int) []at {
 // sides returns from which rows of a node's inputs and references a row of its own result comes.
 func (r *Run) sides(node, pos int) []task.RowAt {
 	c, out := r.node(node)
-	spec := task.SpecOf(c.Node)
+	spec := tasks.SpecOf(c.Node)
 	if spec.From != nil {
 		return slices.DeleteFunc(spec.From(c, out, pos), func(at task.RowAt) bool {
 			return at.Side < 0 || at.Side >= c.Sides() || at.Pos < 0 || at.Pos >= c.SideRows(out, at.Side).Len()

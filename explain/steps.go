@@ -41,7 +41,7 @@ func (r *Run) newSteps(end at, told map[at]bool) (steps []Step) {
 // step returns what a node did to a row of its result, which was at that position of its input; -1: the node made it.
 func (r *Run) step(here at, before int) Step {
 	c, out := r.node(here.node)
-	spec := task.SpecOf(c.Node)
+	spec := tasks.SpecOf(c.Node)
 	var reason task.Reason
 	switch {
 	case r.Rows[here.node].StoodIn:
@@ -78,7 +78,7 @@ func stoodIn(n *plan.Node) string {
 // usual returns the kind of a step that the shape of the result tells.
 func (r *Run) usual(here at, before int) string {
 	n := r.Graph.Nodes[here.node]
-	spec := task.SpecOf(n)
+	spec := tasks.SpecOf(n)
 	switch {
 	case before < 0:
 		return task.FromSource
@@ -98,7 +98,7 @@ func (r *Run) usual(here at, before int) string {
 // sortKey returns the column by which a node orders its rows, or 0 if nobody knows.
 func (r *Run) sortKey(node int) registry.KeyID {
 	n := r.Graph.Nodes[node]
-	spec := task.SpecOf(n)
+	spec := tasks.SpecOf(n)
 	if spec.Output != task.Permutation || spec.Reads == nil {
 		return 0
 	}
@@ -138,7 +138,7 @@ func (r *Run) stepOf(c *task.Ctx, reason *task.Reason) Step {
 func (r *Run) loss(node int, row task.RowAt) Step {
 	c, out := r.node(node)
 	in := c.SideRows(out, row.Side)
-	spec := task.SpecOf(c.Node)
+	spec := tasks.SpecOf(c.Node)
 	var reason task.Reason
 	switch {
 	case r.Rows[node].StoodIn:
@@ -185,7 +185,7 @@ func (r *Run) cut(node int, in, out rowset.RowSet, pos int) task.Reason {
 func (r *Run) sortedBy(node int) registry.KeyID {
 	for {
 		n := r.Graph.Nodes[node]
-		switch task.SpecOf(n).Output {
+		switch tasks.SpecOf(n).Output {
 		case task.Permutation:
 			return r.sortKey(node)
 		case task.SameRows, task.Subset, task.Prefix, task.PassThrough:

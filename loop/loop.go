@@ -13,8 +13,14 @@ import (
 var (
 	// ErrStopped: the loop is stopping or has stopped; nothing can be started.
 	ErrStopped = errors.New("loop stopped")
-	// ErrBusy: handles are open, callbacks are pending or requests are held.
-	ErrBusy = errors.New("loop busy")
+	// ErrBusy: the loop cannot close, since handles are open, callbacks are pending or requests are held; or it is too late to
+	// cancel a request.
+	ErrBusy = errors.New("busy")
+	// ErrCancelled: the owner of a request has cancelled it (libuv's ECANCELED). Packages resp, remote and cpupool cancel by one
+	// contract, that of uv_cancel. Cancel returns nil if it accepts. The request's Done then follows once, later on the loop and
+	// never inside Cancel, with an error that matches ErrCancelled. The owner may use the request again from Done on, not before.
+	// Cancel returns ErrBusy and changes nothing if a worker has started the request, if its Done is due, or if it is not under way.
+	ErrCancelled = errors.New("cancelled")
 	// ErrHandleClosed: the timer or hook was closed.
 	ErrHandleClosed = errors.New("handle closed")
 	// ErrNoCallback: the handle was made without a function to call.

@@ -48,6 +48,15 @@ func (t *Timer) StartAt(due clock.Time) error {
 	return t.start(max(due, clock.First), 0)
 }
 
+// StartBy is StartAt for a timer that many deadlines share: one that fires at due or earlier stays as it is. Its function
+// starts it again for the deadlines that are left.
+func (t *Timer) StartBy(due clock.Time) error {
+	if t.Active() && t.due <= due {
+		return nil
+	}
+	return t.StartAt(due)
+}
+
 func (t *Timer) start(due clock.Time, repeat time.Duration) error {
 	switch {
 	case t.closed:

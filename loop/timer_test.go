@@ -357,6 +357,23 @@ func TestStartAt(t *testing.T) {
 	}
 }
 
+func TestStartByKeepsTheEarliestOfManyDeadlines(t *testing.T) {
+	h := looptest.New(t)
+	var fired []time.Duration
+	began := h.Loop.Now()
+	tm := h.Loop.NewTimer(func() { fired = append(fired, h.Loop.Now().Sub(began)) })
+	for _, after := range []time.Duration{30 * ms, 10 * ms, 20 * ms, 10 * ms} {
+		require.NoError(t, tm.StartBy(began.Add(after)))
+	}
+	h.Advance(100 * ms)
+	assert.Equal(t, []time.Duration{10 * ms}, fired, "once, at the earliest")
+	require.NoError(t, tm.StartBy(began.Add(120*ms)), "a deadline after the last that fired")
+	h.Advance(100 * ms)
+	assert.Equal(t, []time.Duration{10 * ms, 120 * ms}, fired)
+	tm.Close(nil)
+	assert.ErrorIs(t, tm.StartBy(began.Add(300*ms)), loop.ErrHandleClosed)
+}
+
 // A deadline that has passed fires in the next iteration, however long ago it was.
 func TestStartAtInThePast(t *testing.T) {
 	for name, before := range map[string]func(now clock.Time) clock.Time{

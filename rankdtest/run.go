@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -14,6 +15,9 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
 
 // Case is one run of a task. The zero Case suits a task without inputs and parameters.
 // Run only reads it; any goroutine.
@@ -62,8 +66,8 @@ type Case struct {
 	Lack *task.Lack
 }
 
-// Run runs the task once and returns its output or its error, as an engine gets them:
-// task.Invoke checks the number of inputs and the output, and contains a panic. A sleep takes
+// Run runs the task once and returns its output or its error, as an engine gets them: Run
+// checks the number of inputs and the output, and contains a panic. A sleep takes
 // no time. A function of task.Ctx.Await runs at once, on this goroutine. A task whose Place is
 // task.Computes has no Redis and no services, and gets an error if it asks. Run
 // overwrites replies once they are no longer valid, so that a task that keeps them shows.
@@ -94,11 +98,12 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	node := graph.Nodes[0]
 	ctx := &task.Ctx{
 		Node: node, Inputs: c.Inputs, UserID: c.UserID, RequestID: c.RequestID, Params: &params, Registry: reg,
-		Rows: task.NewRowBudget(c.MaxRows), Cancellation: new(task.Cancellation),
-		Outside: c.Outside,
 	}
+	w := &waiter{answer: c.Redis, service: c.Service, ctx: ctx}
+	env := tasks.Env(ctx)
+	env.Waiter, env.Rows, env.Cancellation, env.Outside = w, tasks.NewRowBudget(c.MaxRows), new(taskrun.Cancellation), c.Outside
 	if c.Required {
-		ctx.Required = []int{node.Index}
+		env.Required = []int{node.Index}
 	}
 	for i, in := range c.Inputs {
 		if err := in.Validate(); err != nil {
@@ -113,12 +118,10 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 		ctx.Refs = append(ctx.Refs, c.Refs[name])
 	}
 	if c.Cancelled {
-		ctx.Cancellation.Cancel(task.ErrCancelled)
+		env.Cancellation.Cancel(task.ErrCancelled)
 	}
-	w := &waiter{answer: c.Redis, service: c.Service, ctx: ctx}
 	defer w.invalidate()
-	ctx.Waiter = w
-	out, err := task.Invoke(task.SpecOf(node), ctx)
+	out, err := tasks.Invoke(tasks.SpecOf(node), ctx)
 	if c.Lack != nil {
 		*c.Lack = ctx.Lack()
 	}
@@ -151,7 +154,7 @@ func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error)
 	rows := task.Spec{Op: rowsOp, Output: task.Source,
 		Writes: func(n *plan.Node, _ *registry.Registry) []registry.KeyID { return columns[n.ID] },
 		Run:    func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
-	tasks, err := task.NewCatalog(spec, rows)
+	catalog, err := task.NewCatalog(spec, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +188,7 @@ func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error)
 	if err != nil {
 		return nil, fmt.Errorf("rankdtest: parameters as JSON: %w", err)
 	}
-	return plan.Load("rankdtest.plan.json", artifact, tasks, reg)
+	return plan.Load("rankdtest.plan.json", artifact, catalog, reg)
 }
 
 func rawTable(table map[string]string) map[string]json.RawMessage {

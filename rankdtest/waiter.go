@@ -55,13 +55,13 @@ type waiter struct {
 	from    int          // so many of them were taken
 }
 
-// NewBatch implements task.Waiter.
+// NewBatch implements taskrun.Waiter.
 func (w *waiter) NewBatch() *resp.Batch {
 	w.batch.Reset()
 	return &w.batch
 }
 
-// Do implements task.Waiter.
+// Do implements taskrun.Waiter.
 func (w *waiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 	w.invalidate()
 	if b != &w.batch {
@@ -99,14 +99,14 @@ func (w *waiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 	return decoder.Replies(), nil
 }
 
-// Begin implements task.Waiter.
+// Begin implements taskrun.Waiter.
 func (w *waiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
 	w.rest, err = w.Do(ep, b)
 	w.from = 0
 	return err
 }
 
-// Next implements task.Waiter. Each part is one reply, so that a body which takes the first part
+// Next implements taskrun.Waiter. Each part is one reply, so that a body which takes the first part
 // for all fails.
 func (w *waiter) Next() (from int, part resp.Replies, err error) {
 	if w.from == w.rest.Len() {
@@ -116,7 +116,7 @@ func (w *waiter) Next() (from int, part resp.Replies, err error) {
 	return w.from - 1, w.rest.Slice(w.from-1, w.from), nil
 }
 
-// Exchange implements task.Waiter.
+// Exchange implements taskrun.Waiter.
 func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	w.invalidate()
 	if w.ctx.Cancelled() {
@@ -141,7 +141,7 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	return err
 }
 
-// Sleep implements task.Waiter.
+// Sleep implements taskrun.Waiter.
 func (w *waiter) Sleep(time.Duration) error {
 	w.invalidate()
 	if w.ctx.Cancelled() {
@@ -150,7 +150,7 @@ func (w *waiter) Sleep(time.Duration) error {
 	return nil
 }
 
-// Await implements task.Waiter. fn runs on this goroutine.
+// Await implements taskrun.Waiter. fn runs on this goroutine.
 func (w *waiter) Await(fn func() error) error {
 	w.invalidate()
 	if w.ctx.Cancelled() {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 )
 
@@ -32,7 +33,7 @@ func NewBlocking(clk clock.Clock, o Options) *Blocking {
 }
 
 // Exchange makes one request and waits for its end. It ends at the deadline (zero: none) and after RequestTimeout,
-// and with ErrGivenUp when asker, the context of the caller, is done. watch may be nil. A call that waits for others
+// and with loop.ErrCancelled when asker, the context of the caller, is done. watch may be nil. A call that waits for others
 // waits no longer than it may take itself.
 func (b *Blocking) Exchange(asker context.Context, x *Exchange, deadline clock.Time, watch Watch) error {
 	now := b.clock.Now()
@@ -66,7 +67,7 @@ func (b *Blocking) exchange(asker context.Context, x *Exchange, by, deadline clo
 		}
 	}
 	if errors.Is(err, context.Canceled) { // the asker's, since all other causes are errors of this package
-		err = b.service.opError(ErrGivenUp, nil)
+		err = b.service.opError(loop.ErrCancelled, nil)
 	}
 	return err
 }

@@ -1,8 +1,7 @@
 package remote
 
 import (
-	"container/list"
-
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
 )
 
@@ -33,8 +32,8 @@ type Call struct {
 	Err error
 
 	state  callState
-	place  *list.Element // in line, or among those on their way
-	by     clock.Time    // when it times out
+	place  list.Link[Call] // in line, or among those on their way
+	by     clock.Time      // when it times out
 	cancel func(cause error)
 	number int // of those on their way: the least that is free
 }

@@ -1,9 +1,10 @@
 package remote
 
 import (
-	"container/list"
 	"context"
+	"errors"
 
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 )
@@ -39,28 +40,25 @@ func (g onGoroutines) Carry(x *Exchange, back func(received int, err error)) (ca
 //
 //	Do ──▶ waiting in line ──launch──▶ on its way ──the goroutine posts──▶ Done
 //	             │                         │
-//	             │                         └── timeout, GiveUp, Close: its request is cancelled ─┐
-//	             └──────────────────────────── timeout, GiveUp, Close ──▶ Done(err)       post ──┴─▶ Done(err)
+//	             │                         └── timeout, Cancel, Close: its request is cancelled ─┐
+//	             └──────────────────────────── timeout, Cancel, Close ──▶ Done(err)       post ──┴─▶ Done(err)
 type Client struct {
 	loop    *loop.Loop
 	service *Service
 	carrier Carrier
-	waiting *list.List // of *Call, in the order of their Do
-	onWay   *list.List // of *Call
-	taken   []bool     // numbers of the calls on their way
+	waiting list.List[Call] // in the order of their Do
+	onWay   list.List[Call]
+	taken   []bool // numbers of the calls on their way
 
 	// One timer serves all calls. It fires at the first instant at which one may be late, or before.
 	timer  *loop.Timer
-	armed  clock.Time // when it fires; Never if it is not set
 	closed bool
 }
 
 // NewClient returns a client that has not connected yet. A nil carrier means net/http.
 func NewClient(l *loop.Loop, carrier Carrier, o Options) *Client {
 	o = o.withDefaults()
-	c := &Client{
-		loop: l, service: newService(o), waiting: list.New(), onWay: list.New(), taken: make([]bool, o.atOnce()), armed: clock.Never,
-	}
+	c := &Client{loop: l, service: newService(o), taken: make([]bool, o.atOnce())}
 	if c.carrier = carrier; carrier == nil {
 		c.carrier = onGoroutines{l, c.service}
 	}
@@ -86,19 +84,21 @@ func (c *Client) Do(call *Call) error {
 	}
 	call.Err, call.by = nil, now.Add(c.service.opts.RequestTimeout).Earlier(call.Deadline)
 	c.service.calls.Add(1)
-	call.state, call.place = waiting, c.waiting.PushBack(call)
+	call.state = waiting
+	c.waiting.Push(call, &call.place)
 	c.schedule(call.by)
 	c.launch()
 	return nil
 }
 
-// GiveUp ends the call early, with ErrGivenUp, and reports whether it was under way. Its Done is still invoked.
-func (c *Client) GiveUp(call *Call) bool {
+// Cancel ends the call early, by the contract of loop.ErrCancelled. Its request is cancelled if it has left, and its answer is dropped
+// if it comes all the same.
+func (c *Client) Cancel(call *Call) error {
 	if call.state != waiting && call.state != sent {
-		return false
+		return loop.ErrBusy
 	}
-	c.end(call, c.service.opError(ErrGivenUp, nil))
-	return true
+	c.end(call, c.service.opError(loop.ErrCancelled, nil))
+	return nil
 }
 
 // Close ends all calls under way with ErrClosed and refuses later ones. A second Close does nothing. The owner closes
@@ -110,10 +110,10 @@ func (c *Client) Close() {
 	c.closed = true
 	err := c.service.opError(ErrClosed, nil)
 	for c.waiting.Len() > 0 {
-		c.end(c.waiting.Front().Value.(*Call), err)
+		c.end(c.waiting.First(), err)
 	}
-	for e := c.onWay.Front(); e != nil; e = e.Next() {
-		c.end(e.Value.(*Call), err)
+	for call := c.onWay.First(); call != nil; call = call.place.Next() {
+		c.end(call, err)
 	}
 	c.timer.Close(nil)
 	c.service.transport.CloseIdleConnections()
@@ -129,13 +129,14 @@ func (c *Client) Stats() Stats {
 // end has a call end with an error: one in line as soon as the caller has returned, one on its way when its
 // goroutine has come back.
 func (c *Client) end(call *Call, err error) {
+	call.Err = err
 	switch call.state {
 	case sent:
 		call.state = ending
 		call.cancel(err)
 	case waiting:
-		c.waiting.Remove(call.place)
-		call.state, call.place = ended, nil
+		c.waiting.Remove(&call.place)
+		call.state = ended
 		c.loop.Defer(func() { c.settle(call, err) })
 	}
 }
@@ -143,8 +144,10 @@ func (c *Client) end(call *Call, err error) {
 // launch sends the calls in line for which there is room.
 func (c *Client) launch() {
 	for !c.closed && c.waiting.Len() > 0 && c.onWay.Len() < len(c.taken) {
-		call := c.waiting.Remove(c.waiting.Front()).(*Call)
-		call.state, call.place, call.number = sent, c.onWay.PushBack(call), c.takeNumber()
+		call := c.waiting.First()
+		c.waiting.Remove(&call.place)
+		c.onWay.Push(call, &call.place)
+		call.state, call.number = sent, c.takeNumber()
 		if call.Watch != nil {
 			call.Watch.Sent(call.number, 1, 0, c.loop.Clock().Now())
 		}
@@ -169,8 +172,8 @@ func (c *Client) cameBack(call *Call, received int, err error) {
 	c.loop.Release()
 	call.cancel(nil) // It frees what the carrier has.
 	c.taken[call.number] = false
-	c.onWay.Remove(call.place)
-	call.state, call.place, call.cancel = ended, nil, nil
+	c.onWay.Remove(&call.place)
+	call.state, call.cancel = ended, nil
 	if c.closed && c.onWay.Len() == 0 {
 		c.service.transport.CloseIdleConnections()
 	}
@@ -178,6 +181,9 @@ func (c *Client) cameBack(call *Call, received int, err error) {
 		call.Watch.Replied(call.number, 1, received)
 	}
 	c.launch()
+	if errors.Is(call.Err, loop.ErrCancelled) {
+		err = call.Err // The answer may have come meanwhile.
+	}
 	c.settle(call, err)
 }
 
@@ -190,11 +196,7 @@ func (c *Client) settle(call *Call, err error) {
 
 // schedule has tick run at an instant, or before.
 func (c *Client) schedule(at clock.Time) {
-	if at >= c.armed || c.closed {
-		return
-	}
-	c.armed = at
-	if err := c.timer.StartAt(at); err != nil {
+	if !c.closed && c.timer.StartBy(at) != nil {
 		c.loop.Defer(c.Close) // The loop is stopping, and nothing would end a call that waits.
 	}
 }
@@ -202,11 +204,9 @@ func (c *Client) schedule(at clock.Time) {
 // tick ends the calls that are late, and sets the timer for the next instant.
 func (c *Client) tick() {
 	now := c.loop.Now()
-	c.armed = clock.Never
-	for _, calls := range [...]*list.List{c.waiting, c.onWay} {
-		for e := calls.Front(); e != nil; {
-			call := e.Value.(*Call)
-			e = e.Next() // end takes a waiting call out of the list.
+	for _, calls := range [...]*list.List[Call]{&c.waiting, &c.onWay} {
+		for call := calls.First(); call != nil; {
+			next := call.place.Next() // end takes a waiting call out of the list.
 			switch {
 			case call.state == ending:
 			case !call.by.Passed(now):
@@ -216,6 +216,7 @@ func (c *Client) tick() {
 			default:
 				c.end(call, c.service.late(call.by == call.Deadline, nil))
 			}
+			call = next
 		}
 	}
 }

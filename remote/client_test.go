@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/remote"
@@ -164,26 +165,29 @@ func TestCallsThatCannotBegin(t *testing.T) {
 	assert.Equal(t, []string{"fine: http model:8080: client closed"}, w.ended())
 }
 
-// A call is given up once, and its Done still comes. A call that has succeeded meanwhile has succeeded.
-func TestGiveUp(t *testing.T) {
+// The contract of loop.ErrCancelled: a call is cancelled once, and its Done comes later and says so, even if the answer came meanwhile.
+func TestCancel(t *testing.T) {
 	w := newWorld(t, remote.Options{Connections: 1})
 	first, err := w.call("first", 0)
 	require.NoError(t, err)
 	second, err := w.call("second", 0)
 	require.NoError(t, err)
-	assert.True(t, w.client.GiveUp(second))
-	assert.False(t, w.client.GiveUp(second))
+	assert.NoError(t, w.client.Cancel(second))
+	assert.ErrorIs(t, w.client.Cancel(second), loop.ErrBusy)
 	assert.Panics(t, func() { _ = w.client.Do(second) }, "it is under way until its Done")
-	assert.Equal(t, []string{"second: http model:8080: given up"}, w.ended())
-	assert.False(t, w.client.GiveUp(second))
-	assert.True(t, w.client.GiveUp(first))
+	assert.Equal(t, []string{"second: http model:8080: cancelled"}, w.ended())
+	assert.ErrorIs(t, w.client.Cancel(second), loop.ErrBusy)
+	assert.NoError(t, w.client.Cancel(first))
+	assert.ErrorIs(t, w.hand.onWay[0].cause, loop.ErrCancelled)
+	assert.ErrorIs(t, w.client.Cancel(first), loop.ErrBusy)
 	assert.Empty(t, w.ended())
+	w.hand.onWay[0].cause = nil // the answer was faster
 	w.hand.end(0, 0)
-	assert.Equal(t, []string{"first: http model:8080: given up"}, w.ended())
+	assert.Equal(t, []string{"first: http model:8080: cancelled"}, w.ended())
 	require.NoError(t, w.client.Do(second), "a call may be used again")
 	w.hand.end(1, 3)
 	assert.Equal(t, []string{"second: <nil>"}, w.ended())
-	assert.Equal(t, uint64(2), w.client.Stats().GivenUp)
+	assert.Equal(t, uint64(2), w.client.Stats().Cancelled)
 }
 
 // A Done that begins another call, or panics, harms no other call.

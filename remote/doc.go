@@ -20,7 +20,7 @@
 // # Ownership
 //
 // From Do to Done the goroutine may call both functions of the Exchange. So a call that times out, or that its owner
-// gives up, ends in two steps: its request is cancelled, and Done follows when the goroutine has come back. A call
+// cancels, ends in two steps: its request is cancelled, and Done follows when the goroutine has come back. A call
 // that is still in line ends at once.
 //
 // # Repetition

@@ -10,8 +10,8 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 )
 
-// Conditions of a failure, for errors.Is. Each error of this package is an *OpError that matches one of them,
-// except those that the functions of an Exchange return.
+// Conditions of a failure, for errors.Is. Each error of this package is an *OpError that matches one of them or
+// loop.ErrCancelled, except those that the functions of an Exchange return.
 var (
 	// ErrConnect: no connection could be made; nothing was sent.
 	ErrConnect = errors.New("cannot connect")
@@ -22,8 +22,6 @@ var (
 	ErrTimeout = errors.New("timeout")
 	// ErrQueueFull: MaxWaiting calls are waiting already; nothing was sent.
 	ErrQueueFull = errors.New("too many waiting calls")
-	// ErrGivenUp: the owner of the call lost interest.
-	ErrGivenUp = errors.New("given up")
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("client closed")
 	// ErrStatus: the service answered with another status than 2xx. The cause is a *StatusError.

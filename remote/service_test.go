@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/remote"
@@ -86,7 +87,7 @@ func clients(t *testing.T, o remote.Options) map[string]asker {
 					ended <- err
 				}
 			})
-			defer context.AfterFunc(ctx, func() { on(l.Post, func() { c.GiveUp(call) }) })()
+			defer context.AfterFunc(ctx, func() { on(l.Post, func() { _ = c.Cancel(call) }) })()
 			return <-ended
 		},
 	}
@@ -299,8 +300,8 @@ func TestIdleConnectionThatWasClosed(t *testing.T) {
 	}
 }
 
-// A call that is given up ends its request at the service, and soon itself.
-func TestGivingUpEndsTheRequest(t *testing.T) {
+// A call that is cancelled ends its request at the service, and soon itself.
+func TestCancelEndsTheRequest(t *testing.T) {
 	begun, gone := make(chan struct{}), make(chan struct{})
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -315,7 +316,7 @@ func TestGivingUpEndsTheRequest(t *testing.T) {
 		<-begun
 		cancel()
 		<-gone
-		assert.ErrorIs(t, <-ended, remote.ErrGivenUp, name)
+		assert.ErrorIs(t, <-ended, loop.ErrCancelled, name)
 	}
 }
 

@@ -3,6 +3,8 @@ package remote
 import (
 	"errors"
 	"sync/atomic"
+
+	"github.com/rankd/rankd/loop"
 )
 
 // Stats counts what a client has done since it was built. A copy; any goroutine.
@@ -10,7 +12,7 @@ type Stats struct {
 	Calls         uint64 // accepted
 	Failed        uint64 // calls that ended with an error
 	TimedOut      uint64 // of these, with ErrTimeout
-	GivenUp       uint64 // of these, with ErrGivenUp
+	Cancelled     uint64 // of these, with loop.ErrCancelled
 	Statuses      uint64 // of these, with ErrStatus
 	TooLarge      uint64 // of these, with ErrTooLarge
 	Connects      uint64 // attempts to connect
@@ -22,7 +24,7 @@ type Stats struct {
 
 // counters are the Stats of a Service. Any goroutine.
 type counters struct {
-	calls, failed, timedOut, givenUp, statuses, tooLarge, connects, bytesSent, bytesReceived atomic.Uint64
+	calls, failed, timedOut, cancelled, statuses, tooLarge, connects, bytesSent, bytesReceived atomic.Uint64
 }
 
 // ended counts the end of a call.
@@ -34,8 +36,8 @@ func (c *counters) ended(err error) {
 	switch {
 	case errors.Is(err, ErrTimeout):
 		c.timedOut.Add(1)
-	case errors.Is(err, ErrGivenUp):
-		c.givenUp.Add(1)
+	case errors.Is(err, loop.ErrCancelled):
+		c.cancelled.Add(1)
 	case errors.Is(err, ErrStatus):
 		c.statuses.Add(1)
 	case errors.Is(err, ErrTooLarge):
@@ -45,7 +47,7 @@ func (c *counters) ended(err error) {
 
 func (c *counters) stats() Stats {
 	return Stats{
-		Calls: c.calls.Load(), Failed: c.failed.Load(), TimedOut: c.timedOut.Load(), GivenUp: c.givenUp.Load(),
+		Calls: c.calls.Load(), Failed: c.failed.Load(), TimedOut: c.timedOut.Load(), Cancelled: c.cancelled.Load(),
 		Statuses: c.statuses.Load(), TooLarge: c.tooLarge.Load(), Connects: c.connects.Load(),
 		BytesSent: c.bytesSent.Load(), BytesReceived: c.bytesReceived.Load(),
 	}

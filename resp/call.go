@@ -1,13 +1,17 @@
 package resp
 
-import "github.com/rankd/rankd/loop/clock"
+import (
+	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/loop/clock"
+)
 
 // A Call is one batch on its way to a server and back. Its owner fills in the exported fields
 // down to Done, gives the call to Client.Do, and may use it again from Done on, even inside it; a
 // call that is reused allocates nothing, unless its replies come in several parts. The zero value
 // is ready. Loop only.
 type Call struct {
-	// Batch holds the commands. It must not change while the call is under way.
+	// Batch holds the commands. It must not change while the call is under way. The client does not look at it any more once it
+	// has accepted a Cancel.
 	Batch Batch
 	// Deadline is the instant at which the caller loses interest. Zero means none. The
 	// call never waits past it, nor past RequestTimeout.
@@ -22,7 +26,7 @@ type Call struct {
 	// come with Done instead. Part may cancel the call.
 	Part func(*Call)
 	// Done is invoked exactly once for each accepted Do, on the loop, never inside a
-	// call to the client; not at all after Cancel.
+	// call to the client.
 	Done func(*Call)
 	// Watch sees the commands on their way. Nil: nobody looks.
 	Watch Watch
@@ -51,8 +55,19 @@ type Call struct {
 	received int        // bytes of the replies so far
 	by       clock.Time // when it times out
 	since    clock.Time // when Do accepted it
-	links    [2]callLinks
+	state    callState
+	place    list.Link[Call] // among those under way, or settled
+	queued   list.Link[Call] // in turn
 }
+
+// callState says where a Call is.
+type callState uint8
+
+const (
+	callIdle     callState = iota // its owner has it
+	callUnderWay                  // replies or a failure are to come
+	callSettled                   // Done is due
+)
 
 // pieces is what only a call needs whose replies are not in a row on one tape: a small call fits into
 // few cache lines without it.
@@ -79,59 +94,4 @@ type Watch interface {
 	// Replied says that the replies to the oldest n of these commands were read. Nobody says so about
 	// commands whose call has given up.
 	Replied(conn, n, bytes int)
-}
-
-// The two kinds of list that a call is in.
-const (
-	stateList = iota // under way, or settled
-	turnList         // of the waiting calls of a turn
-)
-
-// callLinks are a call's place in a list.
-type callLinks struct {
-	list       *callList // nil: in none
-	prev, next *Call
-}
-
-// A callList is a FIFO of calls, threaded through them: each is in at most one of a kind, and
-// can leave from anywhere in it.
-type callList struct {
-	kind        int
-	first, last *Call
-	len         int
-}
-
-func (l *callList) push(c *Call) {
-	c.links[l.kind] = callLinks{l, l.last, nil}
-	if l.last == nil {
-		l.first = c
-	} else {
-		l.last.links[l.kind].next = c
-	}
-	l.last = c
-	l.len++
-}
-
-// next returns the call behind c in the list of its state.
-func (c *Call) next() *Call { return c.links[stateList].next }
-
-// underWay reports whether Done is still to come.
-func (c *Call) underWay() bool { return c.links[stateList].list != nil }
-
-// leave takes the call out of its list of a kind.
-func (c *Call) leave(kind int) {
-	at := &c.links[kind]
-	l := at.list
-	if at.prev == nil {
-		l.first = at.next
-	} else {
-		at.prev.links[kind].next = at.next
-	}
-	if at.next == nil {
-		l.last = at.prev
-	} else {
-		at.next.links[kind].prev = at.prev
-	}
-	l.len--
-	*at = callLinks{}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor/transport"
@@ -15,7 +16,7 @@ import (
 //
 //	Do ──▶ queue, in turns ──gather──▶ outbox ──launch──▶ in flight ──last reply──▶ Done(replies)
 //	          │                           │                    │
-//	          └──── timeout, connection lost, no connection, replies too large, Close ────▶ settled ──deferred──▶ Done(err)
+//	          └─ timeout, connection lost, no connection, replies too large, Cancel, Close ─▶ settled ──deferred──▶ Done(err)
 //
 // Commands gathered in an iteration leave at its end, or as soon as they fill 2 KiB. Until then equal
 // reads are one command.
@@ -36,9 +37,9 @@ type Client struct {
 	downSince clock.Time // when the last of them was lost; zero before the first
 
 	// Every call under way is in one of two lists.
-	underWay callList
-	settled  callList // failed, or without commands; deliverSettled is to invoke Done
-	queue    queue    // those of underWay with commands that are not gathered
+	underWay list.List[Call]
+	settled  list.List[Call] // failed, or without commands; deliverSettled is to invoke Done
+	queue    queue           // those of underWay with commands that are not gathered
 
 	deliverFn       func() // deliverSettled, bound once
 	deliverDeferred bool   // deliverSettled is to run
@@ -48,9 +49,9 @@ type Client struct {
 	// One timer serves all calls and connections. It fires at the first instant at which
 	// something may be due, or before; a call that is answered in time does not touch it.
 	timer     *loop.Timer
-	armed     clock.Time  // when the timer fires; Never if it is not set
 	restTimer *loop.Timer // fires when a burst that waits may begin
 	closed    bool
+	cancelled error // of every call that was cancelled
 
 	shedBytes int // the constant, except in tests
 
@@ -66,7 +67,7 @@ type Stats struct {
 	BytesSent     uint64
 	BytesReceived uint64
 	Dropped       uint64 // replies to calls that had given up
-	Failed        uint64 // calls that ended with an error
+	Failed        uint64 // calls that ended with an error, except for those that their owners cancelled
 	TimedOut      uint64 // of these, with ErrTimeout
 	TooLarge      uint64 // of these, with ErrTooLarge
 	Connects      uint64 // attempts to connect
@@ -79,7 +80,8 @@ type Stats struct {
 // NewClient returns a client that has not connected yet.
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	o = o.WithDefaults()
-	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), armed: clock.Never, shedBytes: shedBytes}
+	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), shedBytes: shedBytes}
+	c.cancelled = c.opError(loop.ErrCancelled, nil)
 	c.deliverFn, c.pumpFn = c.deliverSettled, c.pump
 	c.queue.opts, c.queue.changed = &c.opts, c.pumpLater
 	c.queue.able = func(call *Call) bool { return c.connFor(call) != nil }
@@ -96,7 +98,7 @@ func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 // deadline that has passed), nothing was sent and Done is not invoked. Done of an empty batch
 // is invoked later, too. Do panics if the call is under way already.
 func (c *Client) Do(call *Call) error {
-	if call.underWay() {
+	if call.state != callIdle {
 		panic("resp: the call is under way already")
 	}
 	call.Batch.MustBeWhole()
@@ -114,11 +116,11 @@ func (c *Client) Do(call *Call) error {
 	call.since, call.by = now, now.Add(c.opts.RequestTimeout).Earlier(call.Deadline)
 	c.stats.Batches++
 	if call.Batch.Len() == 0 {
-		c.settled.push(call)
-		c.deferDeliver()
+		c.settle(call, nil)
 		return nil
 	}
-	c.underWay.push(call)
+	call.state = callUnderWay
+	c.underWay.Push(call, &call.place)
 	c.schedule(call.by)
 	if c.ready < len(c.conns) {
 		c.connect(now)
@@ -129,15 +131,14 @@ func (c *Client) Do(call *Call) error {
 	return nil
 }
 
-// Cancel gives the call up and reports whether it was under way. Its Done will not be
-// invoked, and it may be used again at once. Its unsent commands are not sent, and replies
-// to the sent ones are dropped.
-func (c *Client) Cancel(call *Call) bool {
-	if !call.underWay() {
-		return false
+// Cancel ends the call early, by the contract of loop.ErrCancelled. Its unsent commands are not sent, and replies
+// to the sent ones are dropped when they come.
+func (c *Client) Cancel(call *Call) error {
+	if call.state != callUnderWay {
+		return loop.ErrBusy
 	}
-	c.forget(call)
-	return true
+	c.settle(call, c.cancelled)
+	return nil
 }
 
 // Close fails all calls under way with ErrClosed, later, and closes the connections.
@@ -149,8 +150,8 @@ func (c *Client) Close() {
 	}
 	c.closed = true
 	err := c.opError(ErrClosed, nil)
-	for c.underWay.first != nil {
-		c.failLater(c.underWay.first, err)
+	for call := c.underWay.First(); call != nil; call = c.underWay.First() {
+		c.failLater(call, err)
 	}
 	for _, cn := range c.conns {
 		cn.shut(nil)
@@ -169,10 +170,11 @@ func (c *Client) Stats() Stats {
 // Addr returns the server's address: see Options.
 func (c *Client) Addr() string { return c.opts.Addr }
 
-// forget takes the call out of the client: replies to it that are still to come reach nobody,
+// forget takes a call under way out of the client: replies to it that are still to come reach nobody,
 // and commands that only it has asked for do not leave any more.
 func (c *Client) forget(call *Call) {
-	call.leave(stateList)
+	call.state = callIdle
+	c.underWay.Remove(&call.place)
 	c.queue.remove(call)
 	if call.gathered > call.launched {
 		call.conn.outbox.stale = true
@@ -185,11 +187,20 @@ func (c *Client) forget(call *Call) {
 	call.gathered, call.launched = 0, 0
 }
 
-// failLater settles the call with err. Its Done is invoked by deliverSettled, never within the
+// settle ends a call without replies. Its Done is invoked by deliverSettled, never within the
 // caller's own call to the client.
+func (c *Client) settle(call *Call, err error) {
+	if call.state == callUnderWay {
+		c.forget(call)
+	}
+	call.Err, call.state = err, callSettled
+	c.settled.Push(call, &call.place)
+	c.deferDeliver()
+}
+
+// failLater settles a call that has failed with err.
 func (c *Client) failLater(call *Call, err error) {
-	c.forget(call)
-	call.Err = err
+	c.settle(call, err)
 	c.stats.Failed++
 	switch {
 	case errors.Is(err, ErrTimeout):
@@ -197,8 +208,6 @@ func (c *Client) failLater(call *Call, err error) {
 	case errors.Is(err, ErrTooLarge):
 		c.stats.TooLarge++
 	}
-	c.settled.push(call)
-	c.deferDeliver()
 }
 
 // deferDeliver has deliverSettled run at the end of this iteration or the next.
@@ -213,15 +222,15 @@ func (c *Client) deferDeliver() {
 // began: calls that are settled meanwhile wait for the next iteration.
 func (c *Client) deliverSettled() {
 	c.deliverDeferred = false
-	n := c.settled.len
 	defer func() { // also if a Done panics
-		if c.settled.len > 0 {
+		if c.settled.Len() > 0 {
 			c.deferDeliver()
 		}
 	}()
-	for ; n > 0 && c.settled.first != nil; n-- {
-		call := c.settled.first
-		c.forget(call)
+	for range c.settled.Len() {
+		call := c.settled.First()
+		c.settled.Remove(&call.place)
+		call.state = callIdle
 		call.Done(call)
 	}
 }
@@ -255,11 +264,7 @@ func (c *Client) connect(now clock.Time) {
 
 // schedule has tick run at an instant, or before.
 func (c *Client) schedule(at clock.Time) {
-	if at >= c.armed || c.closed {
-		return
-	}
-	c.armed = at
-	if err := c.timer.StartAt(at); err != nil {
+	if !c.closed && c.timer.StartBy(at) != nil {
 		// The loop is stopping, and nothing would end a call that waits. Close is deferred
 		// because callers of schedule walk the lists.
 		c.loop.Defer(c.Close)
@@ -269,9 +274,8 @@ func (c *Client) schedule(at clock.Time) {
 // tick does everything that is due and sets the timer for the next instant.
 func (c *Client) tick() {
 	now := c.loop.Now()
-	c.armed = clock.Never
-	for call := c.underWay.first; call != nil; {
-		next := call.next() // failLater moves the call to another list.
+	for call := c.underWay.First(); call != nil; {
+		next := call.place.Next() // failLater moves the call to another list.
 		connectBy := clock.Never
 		if c.ready == 0 && call.conn == nil {
 			connectBy = max(call.since, c.downSince).Add(c.opts.ConnectTimeout)

@@ -238,8 +238,8 @@ func (cn *conn) failSent(err error) {
 	for cn.parts.len > 0 {
 		cn.parts.pop()
 	}
-	for call := c.underWay.first; call != nil; {
-		next := call.next() // failLater moves the call to another list.
+	for call := c.underWay.First(); call != nil; {
+		next := call.place.Next() // failLater moves the call to another list.
 		if call.conn == cn && (call.launched > 0 || errors.Is(err, transport.ErrUnsentLimit)) {
 			c.failLater(call, err)
 		}
@@ -269,8 +269,8 @@ func (cn *conn) ungather() {
 
 // failUnsent fails every call that has sent nothing.
 func (c *Client) failUnsent(err error) {
-	for call := c.underWay.first; call != nil; {
-		next := call.next() // failLater moves the call to another list.
+	for call := c.underWay.First(); call != nil; {
+		next := call.place.Next() // failLater moves the call to another list.
 		if call.conn == nil {
 			c.failLater(call, err)
 		}

@@ -66,9 +66,7 @@ func (c *Client) answer(cn *conn, p part) {
 	case call.Part != nil:
 		call.From, call.Replies = int(p.from), replies
 		call.Part(call)
-		if p.wanted() {
-			call.Replies = Replies{}
-		}
+		call.Replies = Replies{}
 	default:
 		for i, r := range replies.All() {
 			if k := int(p.from) + i; !call.has(k) {

@@ -2,7 +2,7 @@ package resp
 
 import "errors"
 
-// Conditions of a transport-level failure, for errors.Is. A server's error reply does not match
+// Conditions of a transport-level failure, for errors.Is. A call that its owner cancelled has loop.ErrCancelled instead. A server's error reply does not match
 // them: it is a Reply whose Err is a *ServerError.
 var (
 	// ErrConnectionLost: the connection ended after commands of the call had been

@@ -3,7 +3,7 @@ package resp
 import "github.com/rankd/rankd/loop/clock"
 
 // A part is a span of a call's commands that leaves in one flight. It is separate from the call
-// so that a call that gave up can be used again at once, while the replies still find their
+// so that a call that ended early can be used again, while the replies still find their
 // place and are dropped.
 type part struct {
 	call       *Call

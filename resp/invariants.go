@@ -1,6 +1,10 @@
 package resp
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/rankd/rankd/internal/list"
+)
 
 // CheckInvariants compares the client's counters, lists and FIFOs with each other, and says which of its promises is
 // broken. Simulations and tests call it between two callbacks. Loop only.
@@ -14,20 +18,9 @@ func (c *Client) CheckInvariants() error {
 	k.that(k.bulk == q.bulk, "the room that calls which rest take is counted wrongly")
 	k.that(q.bulk.commands <= max(c.opts.bulkCommands(), c.opts.partCommands()), "calls that rest take more than their room")
 	k.that(k.ready == c.ready, "the connections that are ready are counted wrongly")
-	resting := 0
-	for _, l := range []*callList{&c.underWay, &c.settled} {
-		n := 0
-		for call := l.first; call != nil; call = call.next() {
-			n++
-			if call.rests {
-				resting++
-			}
-			k.that(call.links[stateList].list == l, "a call is in another list than it says")
-			k.call(call, l == &c.underWay)
-		}
-		k.that(n == l.len, "a list counts its calls wrongly")
-	}
-	k.that(resting == q.resting, "the calls that rest are counted wrongly")
+	k.calls(&c.underWay, callUnderWay)
+	k.calls(&c.settled, callSettled)
+	k.that(k.resting == q.resting, "the calls that rest are counted wrongly")
 	k.turns(&q.whole)
 	k.turns(&q.large)
 	k.nobodyIsForgotten(q)
@@ -39,6 +32,7 @@ type checker struct {
 	c                  *Client
 	err                error
 	inflight, ready    int
+	resting            int
 	bulk               bulk
 	launched, gathered map[*Call]int // commands in flights and in outboxes; nil: none
 }
@@ -92,7 +86,21 @@ func (k *checker) part(cn *conn, p *part, count *map[*Call]int) {
 	}
 }
 
-func (k *checker) call(call *Call, underWay bool) {
+func (k *checker) calls(l *list.List[Call], state callState) {
+	n := 0
+	for call := l.First(); call != nil; call = call.place.Next() {
+		n++
+		if call.rests {
+			k.resting++
+		}
+		k.that(call.state == state, "a call is in another list than it says")
+		k.call(call)
+	}
+	k.that(n == l.Len(), "a list counts its calls wrongly")
+}
+
+func (k *checker) call(call *Call) {
+	underWay := call.state == callUnderWay
 	n, gathered := call.Batch.Len(), int(call.gathered)
 	k.that((underWay && gathered < n) == (call.turn != nil), "a call waits and is gathered, or neither")
 	if !underWay {
@@ -105,7 +113,7 @@ func (k *checker) call(call *Call, underWay bool) {
 	if call.conn != nil {
 		k.that(call.conn.state == connReady || call.conn.state == connClosing, "a call is on a connection that is down")
 	}
-	k.that(k.c.closed || k.c.armed <= call.by, "the timer fires after a call's time")
+	k.that(k.c.closed || k.c.timer.Active() && k.c.timer.Due() <= call.by, "the timer fires after a call's time")
 }
 
 // turns checks that each asker has one turn, and that no turn is empty.
@@ -113,10 +121,10 @@ func (k *checker) turns(r *turns) {
 	n, calls := 0, 0
 	for t := r.list.First(); t != nil; t = t.place.Next() {
 		n++
-		calls += t.calls.len
-		k.that(t.ring == r && t.calls.len > 0, "a turn is empty or in another ring")
+		calls += t.calls.Len()
+		k.that(t.ring == r && t.calls.Len() > 0, "a turn is empty or in another ring")
 		k.that(t.asker == nil || r.of(t.asker) == t, "an asker has two turns")
-		for call := t.calls.first; call != nil; call = call.links[turnList].next {
+		for call := t.calls.First(); call != nil; call = call.queued.Next() {
 			k.that(call.turn == t && call.Asker == t.asker, "a call waits in the turn of another")
 		}
 	}
@@ -130,11 +138,11 @@ func (k *checker) nobodyIsForgotten(q *queue) {
 		return
 	}
 	if t := q.whole.list.First(); t != nil {
-		n := t.calls.first.Batch.Len()
+		n := t.calls.First().Batch.Len()
 		k.that(q.inflight+n > c.opts.MaxInflight, "a call waits though it fits")
 	}
 	for t := q.large.list.First(); t != nil; t = t.place.Next() {
-		call := t.calls.first
+		call := t.calls.First()
 		mayGo := (call.conn == nil || call.conn.state == connReady) && !call.by.Passed(c.loop.Now())
 		k.that(q.inflight > 0 || c.restTimer.Active() || !mayGo, "a large call waits for nobody")
 	}

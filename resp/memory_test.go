@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/loop"
 )
 
 // What a burst has made to grow is given back: each test here makes something grow far
@@ -129,7 +131,7 @@ func TestIdleCallHoldsNoReplies(t *testing.T) {
 		}, nil},
 		{"timed out", func(n *network, _ *Client, _ *Call) { n.advance(time.Second) }, ErrTimeout},
 		{"lost", func(n *network, _ *Client, _ *Call) { n.last().hangUp() }, ErrConnectionLost},
-		{"cancelled", func(_ *network, c *Client, call *Call) { c.Cancel(call) }, nil},
+		{"cancelled", func(_ *network, c *Client, call *Call) { _ = c.Cancel(call) }, loop.ErrCancelled},
 		{"closed", func(_ *network, c *Client, _ *Call) { c.Close() }, ErrClosed},
 	} {
 		t.Run(c.name, func(t *testing.T) {

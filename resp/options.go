@@ -37,8 +37,7 @@ type Options struct {
 	// 400 bytes each. If more wait, the server is far too slow for the load, and Do returns
 	// ErrQueueFull.
 	MaxWaiting int
-	// Connections is the number of connections. Zero means 1. A blocking.Client always
-	// has 1.
+	// Connections is the number of connections. Zero means 1.
 	Connections int
 
 	// ConnectTimeout bounds one attempt to connect, with AUTH and SELECT, and how

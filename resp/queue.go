@@ -169,7 +169,7 @@ func (q *queue) nextWhole() (s span, ok bool) {
 	if first == nil {
 		return span{}, false
 	}
-	call := first.calls.first
+	call := first.calls.First()
 	if n := call.Batch.Len(); q.hasPlaces(n) && q.able(call) {
 		return span{call: call, n: n}, true
 	}
@@ -179,7 +179,7 @@ func (q *queue) nextWhole() (s span, ok bool) {
 // nextLarge returns a part of the first large call that may send one now.
 func (q *queue) nextLarge() (s span, ok bool) {
 	for range q.large.list.Len() {
-		call := q.large.list.First().calls.first
+		call := q.large.list.First().calls.First()
 		n, b := q.nextPart(call)
 		if n > 0 && (!call.rests || q.pass.burst && q.hasRoom(b)) && q.hasPlaces(n) && q.able(call) {
 			return span{call, n, b}, true

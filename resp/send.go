@@ -19,7 +19,7 @@ func (c *Client) pump() {
 		c.dropStale(cn)
 	}
 	if c.ready > 0 && c.queue.waiting() > 0 { // Otherwise a connection that comes or goes pumps again.
-		till := c.queue.begin(c.loop.Now(), c.underWay.len, c.stats.Batches)
+		till := c.queue.begin(c.loop.Now(), c.underWay.Len(), c.stats.Batches)
 		if t := c.restTimer; till > 0 && !(t.Active() && t.Due() == till) {
 			_ = t.StartAt(till) // A loop that stops refuses. The owner has closed the client before.
 		}

@@ -133,7 +133,7 @@ func replay(t testing.TB, lines []string) string {
 	s.net.settle()
 	checkInvariants(t, s.client)
 	for _, c := range s.calls {
-		require.False(t, c.call.underWay(), "call %s has not ended", c.name)
+		require.Equal(t, callIdle, c.call.state, "call %s has not ended", c.name)
 	}
 	return text
 }
@@ -221,7 +221,9 @@ func (s *story) command(text string) {
 	case "panic":
 		panic(errStory)
 	case "cancel":
-		n.log("cancel %s: %v", rest, s.client.Cancel(&s.call(rest).call))
+		if err := s.client.Cancel(&s.call(rest).call); err != nil {
+			n.log("cancel %s: %v", rest, err)
+		}
 	case "close":
 		s.client.Close()
 	case "wait":
@@ -326,7 +328,7 @@ func (s *story) do(text string) {
 	head, commands, given := strings.Cut(text, ": ")
 	words := strings.Fields(head)
 	c := s.call(words[0])
-	if !c.call.underWay() {
+	if c.call.state == callIdle {
 		c.call.Batch.Reset()
 		c.call.Deadline = 0
 		c.call.Part = nil

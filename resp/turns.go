@@ -11,7 +11,7 @@ type turn struct {
 	asker *Asker
 	ring  *turns
 	next  *turn // of the same asker, in another ring
-	calls callList
+	calls list.List[Call]
 	place list.Link[turn] // in ring.list
 }
 
@@ -38,7 +38,7 @@ func (r *turns) push(c *Call) {
 		r.list.Push(t, &t.place)
 	}
 	c.turn = t
-	t.calls.push(c)
+	t.calls.Push(c, &c.queued)
 	r.calls++
 }
 
@@ -58,10 +58,10 @@ func (r *turns) of(a *Asker) *turn {
 func (c *Call) leaveTurn() {
 	t := c.turn
 	c.turn = nil
-	c.leave(turnList)
+	t.calls.Remove(&c.queued)
 	r := t.ring
 	r.calls--
-	if t.calls.len > 0 {
+	if t.calls.Len() > 0 {
 		return
 	}
 	r.list.Remove(&t.place)
@@ -83,10 +83,10 @@ func (c *Call) leaveTurn() {
 // turn comes.
 func (r *turns) rotate() {
 	t := r.list.First()
-	if t.calls.len > 1 {
-		c := t.calls.first
-		c.leave(turnList)
-		t.calls.push(c)
+	if t.calls.Len() > 1 {
+		c := t.calls.First()
+		t.calls.Remove(&c.queued)
+		t.calls.Push(c, &c.queued)
 	}
 	if r.list.Len() > 1 {
 		r.list.Remove(&t.place)
@@ -102,6 +102,6 @@ func (r *turns) take() *turn {
 		r.free, t.next = t.next, nil
 		r.freeLen--
 	}
-	t.ring, t.calls.kind = r, turnList
+	t.ring = r
 	return t
 }

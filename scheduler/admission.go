@@ -231,9 +231,10 @@ func (a *Admission[T]) Next(now clock.Time) (*Waiting[T], error) {
 	if err := a.expire(w, now); err != nil {
 		return w, err
 	}
-	limits := bounds{arrived: w.Arrived, deadline: w.Request.Deadline}
-	if err := limits.abandoned(w.Request.Context, now); err != nil {
+	if err := w.Request.contextErr(); err != nil {
 		a.remove(w)
+		limits := bounds{arrived: w.Arrived, deadline: w.Request.Deadline}
+		err = limits.abandoned(err, now)
 		if timeout, ok := err.(*TimeoutError); ok {
 			timeout.Waiting = true
 			a.expired++

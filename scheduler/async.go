@@ -30,8 +30,8 @@ type CPU interface {
 type Caller interface {
 	// Do starts a call, which ends by its Done unless Do returns an error. Loop only.
 	Do(c *resp.Call) error
-	// Cancel gives a call up, whose Done is then not invoked. Loop only.
-	Cancel(c *resp.Call) bool
+	// Cancel ends a call early, by the contract of loop.ErrCancelled. Loop only.
+	Cancel(c *resp.Call) error
 	// Close fails the calls under way and refuses later ones. Loop only.
 	Close()
 	// Stats returns the counters as they are now. Loop only.
@@ -84,6 +84,7 @@ type Async struct {
 	freeRuns       freeList[run]
 	freeJobs       freeList[asyncJob]
 	freeLoopBodies freeList[loopBody]
+	freeRedisCalls freeList[redisCall]
 	idle           *loop.Timer // ends free loopBodies that nobody uses; nil until there are many
 }
 
@@ -114,7 +115,7 @@ type AsyncConfig struct {
 	// NodeTimeout bounds each node from its start. Zero means no bound.
 	NodeTimeout time.Duration
 	// MaxRows bounds the rows that the nodes of one request make together: see
-	// task.RowBudget. Zero means task.DefaultMaxRows.
+	// taskrun.RowBudget. Zero means task.DefaultMaxRows.
 	MaxRows int
 	// MaxInflight and MaxQueue bound the requests that run, and those that wait: see Config.
 	MaxInflight, MaxQueue int
@@ -142,7 +143,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e.awaits.Go = cfg.Go
 	e.inliner.engine, e.inliner.resume, e.inliner.step, e.letInFn = e, e.resumeParked, e.inliner.nextStep, e.letIn
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
-	e.inliner.job.Ctx = task.Ctx{Registry: cfg.Registry, Outside: &e.outside, Waiter: task.NoWaiter{}, Clock: e.loop.Clock()}
+	e.inliner.job.Init(cfg.Registry, &e.outside, e.loop.Clock(), nil)
 	return e
 }
 

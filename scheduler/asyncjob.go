@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -35,7 +35,7 @@ type asyncJob struct {
 	index   int       // in run.active, or in engine.orphans
 
 	params expr.Params // a copy: an answered request is its caller's again
-	cancel task.Cancellation
+	cancel taskrun.Cancellation
 
 	// Of the node that has not settled. A worker may be further in its chain.
 	node     *plan.Node
@@ -52,7 +52,7 @@ func (e *Async) newAsyncJob() *asyncJob {
 	j := e.freeJobs.take()
 	if j == nil {
 		j = &asyncJob{engine: e}
-		j.Ctx = task.Ctx{Params: &j.params, Cancellation: &j.cancel, Registry: e.reg, Outside: &e.outside, Clock: e.loop.Clock()}
+		j.Init(e.reg, &e.outside, e.loop.Clock(), &j.cancel)
 		j.offload.init(j)
 	}
 	return j
@@ -75,7 +75,7 @@ func (r *run) start(node int, there where) {
 		j.started = r.engine.loop.Clock().Now()
 	}
 	r.Load(&j.Job, node, p.spec, r.limitOf(node), j.started)
-	j.deadline = j.Ctx.Deadline
+	j.deadline = j.Deadline
 	j.params = r.Req.Params
 	j.Ctx.Params = &j.params
 	r.active.add(j)
@@ -86,11 +86,13 @@ func (r *run) start(node int, there where) {
 
 // begin begins the race between the deadline and the body. With an error the race is lost already, and no body runs.
 func (j *asyncJob) begin() error {
-	if err := j.run.CheckStart(&j.Job, j.started); err != nil {
-		return err
-	}
-	if err := j.startTimer(j.started); err != nil {
-		return err
+	if j.started != 0 {
+		if err := j.run.CheckStart(&j.Job, j.started); err != nil {
+			return err
+		}
+		if err := j.startTimer(j.started); err != nil {
+			return err
+		}
 	}
 	if j.there == onPool {
 		return j.submit()
@@ -235,7 +237,7 @@ func (j *asyncJob) orphanEnded() {
 // free ends the use of a settled asyncJob whose body has ended.
 func (j *asyncJob) free() {
 	j.clear()
-	j.Ctx.Waiter = nil
+	tasks.Env(&j.Ctx).Waiter = nil
 	j.params = expr.Params{}
 	j.cancel.Reset()
 	if j.there == onPool {
@@ -273,10 +275,10 @@ func (e *Async) countLate(p *profile, err error) {
 }
 
 // stoppedEarly reports whether a body ended before its own end: it saw that it
-// was cancelled, it had not started, or the client gave up its call.
+// was cancelled, it had not started, or the client ended its call.
 func stoppedEarly(err error) bool {
 	for _, sign := range [...]error{
-		task.ErrCancelled, cpupool.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed, remote.ErrGivenUp,
+		task.ErrCancelled, loop.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed,
 	} {
 		if errors.Is(err, sign) {
 			return true

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
@@ -67,7 +68,7 @@ func (a *Awaits) Start(fn func() error, back func(error)) error {
 }
 
 // Block has fn run and blocks until it has returned, or the body is cancelled: the first wins.
-func (a *Awaits) Block(fn func() error, cancel *task.Cancellation) error {
+func (a *Awaits) Block(fn func() error, cancel *taskrun.Cancellation) error {
 	if cancel.Cancelled() {
 		return task.ErrCancelled
 	}
@@ -100,12 +101,12 @@ type await struct {
 	err  error     // of the function
 }
 
-// Await implements task.Waiter. It suspends the code until the function has returned.
+// Await implements taskrun.Waiter. It suspends the code until the function has returned.
 func (b *loopBody) Await(fn func() error) error {
 	if b.cancelled {
 		return b.Sleep(0)
 	}
-	b.giveUpCall()
+	b.dropCall()
 	e, w := b.engine, &await{body: b}
 	back := func() { e.awaitEnded(w) }
 	err := e.awaits.Start(fn, func(err error) {

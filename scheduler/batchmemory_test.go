@@ -23,12 +23,12 @@ func TestIdleNodesKeepLittleOfTheirBatches(t *testing.T) {
 	)
 	for name, after := range map[string]func(*task.Ctx){
 		"large":            func(*task.Ctx) {},
-		"large then small": func(c *task.Ctx) { c.Waiter.NewBatch().Cmd("PING") },
+		"large then small": func(c *task.Ctx) { tasks.Env(c).Waiter.NewBatch().Cmd("PING") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			filled := 0
 			fill := func(c *task.Ctx) (rowset.RowSet, error) {
-				b := c.Waiter.NewBatch()
+				b := tasks.Env(c).Waiter.NewBatch()
 				for b.Size() < batchBytes {
 					b.Cmd("ECHO", "0123456789012345678901234567890123456789")
 				}

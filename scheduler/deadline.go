@@ -26,10 +26,11 @@ func (b *bounds) timeLimited(node *plan.Node) bool {
 // node, of the engine's timeout and of the plan's own for this node. Zero means that there is none of them.
 func (b *bounds) nodeDeadline(node *plan.Node, start clock.Time) clock.Time {
 	deadline := b.deadline
-	for _, timeout := range [...]time.Duration{b.nodeTimeout, node.Timeout} {
-		if timeout > 0 {
-			deadline = deadline.Earlier(start.Add(timeout))
-		}
+	if b.nodeTimeout > 0 {
+		deadline = deadline.Earlier(start.Add(b.nodeTimeout))
+	}
+	if node.Timeout > 0 {
+		deadline = deadline.Earlier(start.Add(node.Timeout))
 	}
 	return deadline
 }
@@ -45,20 +46,13 @@ func (b *bounds) nodeLate(kind error, node *plan.Node, start, deadline, now cloc
 	return err
 }
 
-// abandoned returns why nobody waits for the result of a request any more, or nil: ErrAbandoned, or an ErrRequestDeadline if it is the
-// context's own deadline that has passed, which an engine may see before its own clock says so.
-func (b *bounds) abandoned(ctx context.Context, now clock.Time) error {
-	if ctx == nil {
-		return nil
-	}
-	switch err := ctx.Err(); {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.DeadlineExceeded):
+// abandoned returns why nobody waits for the result of a request any more whose context has ended with err: ErrAbandoned, or an
+// ErrRequestDeadline if it is the context's own deadline that has passed, which an engine may see before its own clock says so.
+func (b *bounds) abandoned(err error, now clock.Time) error {
+	if errors.Is(err, context.DeadlineExceeded) {
 		return late(ErrRequestDeadline, b.arrived, cmp.Or(b.deadline, now), now)
-	default:
-		return ErrAbandoned
 	}
+	return ErrAbandoned
 }
 
 // late returns the error of a deadline that has passed, measured from some instant. It makes all of them.

@@ -22,7 +22,7 @@ type Execution struct {
 	Arrived   clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline  clock.Time // on the engine's clock; zero means none
 	Deltas    bool       // fill Result.Deltas()
-	// KeepRows fills Result.Rows(). The nodes then show each other all their rows: none stops at a task.Limit.
+	// KeepRows fills Result.Rows(). The nodes then show each other all their rows: none stops at a task.Ctx.Limit.
 	KeepRows bool
 	Mode     *Mode // of this request; nil means the engine's
 	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on
@@ -37,6 +37,14 @@ type Execution struct {
 	// itself only polls it, and arms no timer: Deadline should not be later than the context's. Nil means that the caller
 	// waits to the end.
 	Context context.Context
+}
+
+// contextErr returns why the caller's context has ended, nil if it has not, or if there is none.
+func (x *Execution) contextErr() error {
+	if x.Context == nil {
+		return nil
+	}
+	return x.Context.Err()
 }
 
 // Check returns an error if an engine of that registry cannot run x: ErrNoPlan or

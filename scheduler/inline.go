@@ -160,7 +160,7 @@ func (in *inliner) measure() {
 // clear ends the use of the arguments.
 func (in *inliner) clear() {
 	in.job.clear()
-	in.job.Ctx.Cancellation = nil // The body has made it, if it has asked for its context.
+	tasks.Env(&in.job.Ctx).Cancellation = nil // The body has made it, if it has asked for its context.
 }
 
 // park has r go on in the next iteration. One post serves all runs.

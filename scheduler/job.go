@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -27,9 +29,9 @@ import (
 type Run struct {
 	Req     *Execution
 	State   State
-	Journal *trace.Journal  // nil: nobody records the request
-	Rows    *task.RowBudget // of the request, for its bodies
-	Memory  *rowset.Memory  // of the request, for its bodies; nil: none
+	Journal *trace.Journal     // nil: nobody records the request
+	Rows    *taskrun.RowBudget // of the request, for its bodies
+	Memory  *rowset.Memory     // of the request, for its bodies; nil: none
 }
 
 // Next is State.Next, now.
@@ -49,26 +51,31 @@ func (r *Run) Proceed(now clock.Time) bool {
 
 // expire ends the run if nobody waits for it any more, or if its deadline has passed.
 func (r *Run) expire(now clock.Time) {
-	if r.State.err == nil {
-		r.State.Expire(now, r.State.abandoned(r.Req.Context, now))
+	if r.State.err != nil {
+		return
 	}
+	gone := r.Req.contextErr()
+	if gone != nil {
+		gone = r.State.abandoned(gone, now)
+	}
+	r.State.Expire(now, gone)
 }
 
 // Load has j run a node that Next has handed out. It fills in the arguments of the body, whose timeout counts from start. limit is the
-// node's task.Limit.
+// node's task.Ctx.Limit, if all may be left out that its reader does not look at.
 func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Time) {
-	x, c := r.Req, &j.Ctx
-	j.spec, j.Started, j.Ended = spec, start, 0
-	c.Node, c.UserID, c.RequestID, c.Params, c.Required, c.Caller = x.Graph.Nodes[node], x.UserID, x.RequestID, &x.Params, x.Required, x.Context
-	c.Rows, c.Memory, c.Limit = r.Rows, r.Memory, r.State.notes.limit(limit)
-	c.Deadline = r.State.nodeDeadline(c.Node, start)
+	x, c, env := r.Req, &j.Ctx, tasks.Env(&j.Ctx)
+	c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Nodes[node], x.UserID, x.RequestID, &x.Params
+	c.Memory, c.Limit = r.Memory, r.State.notes.limit(limit)
+	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
+	env.Rows, env.Required, env.Caller, env.Deadline = r.Rows, x.Required, x.Context, j.Deadline
 	c.Inputs, c.Refs = r.State.Gather(node, c.Inputs[:0], c.Refs[:0])
 }
 
 // CheckStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if the deadline of a node has passed when its body is about to start.
 func (r *Run) CheckStart(j *Job, now clock.Time) error {
-	if j.Ctx.Deadline.Passed(now) {
-		return r.State.nodeLate(ErrDeadlineBeforeStart, j.Ctx.Node, r.State.arrived, j.Ctx.Deadline, now)
+	if j.Deadline.Passed(now) {
+		return r.State.nodeLate(ErrDeadlineBeforeStart, j.Ctx.Node, r.State.arrived, j.Deadline, now)
 	}
 	return nil
 }
@@ -76,14 +83,14 @@ func (r *Run) CheckStart(j *Job, now clock.Time) error {
 // TimedOut returns ErrNodeTimeout, in a *TimeoutError, for a node whose deadline has passed while it ran. Any goroutine, from Load to the
 // end of the run.
 func (r *Run) TimedOut(j *Job, now clock.Time) error {
-	return r.State.nodeLate(ErrNodeTimeout, j.Ctx.Node, j.Started, j.Ctx.Deadline, now)
+	return r.State.nodeLate(ErrNodeTimeout, j.Ctx.Node, j.Started, j.Deadline, now)
 }
 
 // Fail settles a running node with an error, now. Its body has ended then; ended is zero for a body that ends just now, or goes on. If
 // the caller has gone, that is the error: the body has seen it, too, since its context has ended.
 func (r *Run) Fail(node int, err error, ended, now clock.Time) {
-	if gone := r.State.abandoned(r.Req.Context, now); gone == ErrAbandoned {
-		r.State.Abort(-1, gone)
+	if gone := r.Req.contextErr(); gone != nil && !errors.Is(gone, context.DeadlineExceeded) {
+		r.State.Abort(-1, ErrAbandoned)
 	}
 	instead, rows := r.State.Fail(node, err, now)
 	_, timedOut := errors.AsType[*TimeoutError](err)
@@ -118,24 +125,32 @@ func (r *Run) Result() *Result {
 
 // Job runs a node, or the nodes of a chain one after the other. One goroutine at a time, on which nothing else uses it meanwhile.
 type Job struct {
-	// Ctx has the arguments of the body. Its owner sets once what all nodes of an engine share: Registry, Waiter, Cancellation,
-	// Outside and Clock. Run.Load fills in the rest.
-	Ctx  task.Ctx
+	Ctx  task.Ctx // the arguments of the body; the engine sets how it waits
 	spec *task.Spec
 
-	Started clock.Time // from which the timeout of the node counts; zero if it has no deadline
-	Ended   clock.Time // of the body; zero: it has not ended, or nobody needs to know when
-	Out     rowset.RowSet
-	Err     error
+	Started  clock.Time // from which the timeout of the node counts; it may be zero without a deadline
+	Deadline clock.Time // of the node; zero: none
+	Ended    clock.Time // of the body; zero: it has not ended, or nobody needs to know when
+	Out      rowset.RowSet
+	Err      error
+}
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
+
+// Init sets what all nodes of an engine share, and how their bodies are asked to stop; nil: they are not.
+func (j *Job) Init(reg *registry.Registry, outside *task.Outside, c clock.Clock, cancel *taskrun.Cancellation) {
+	env := tasks.Env(&j.Ctx)
+	j.Ctx.Registry, env.Outside, env.Clock, env.Cancellation = reg, outside, c, cancel
 }
 
 // Steps runs the body of the node, and those of others as long as next, at the end of each, has filled in the arguments of one more
 // and returns true. A nil next is for a single node. Without a deadline its end costs no reading of the clock.
 func (j *Job) Steps(next func() bool) {
 	for more := true; more; more = next != nil && next() {
-		j.Out, j.Err = task.Invoke(j.spec, &j.Ctx)
-		if next != nil || j.Ctx.Deadline != 0 {
-			j.Ended = j.Ctx.Clock.Now()
+		j.Out, j.Err = tasks.Invoke(j.spec, &j.Ctx)
+		if next != nil || j.Deadline != 0 {
+			j.Ended = tasks.Env(&j.Ctx).Clock.Now()
 		}
 	}
 }
@@ -143,8 +158,8 @@ func (j *Job) Steps(next func() bool) {
 // follow fills in the arguments of the node that reads the result alone.
 func (j *Job) follow(node *plan.Node, spec *task.Spec, limit int, b *bounds) {
 	c := &j.Ctx
-	j.spec, j.Started = spec, j.Ended
-	c.Node, c.Limit, c.Deadline = node, limit, b.nodeDeadline(node, j.Ended)
+	j.spec, j.Started, j.Deadline = spec, j.Ended, b.nodeDeadline(node, j.Ended)
+	c.Node, c.Limit, tasks.Env(c).Deadline = node, limit, j.Deadline
 	clear(c.Inputs)
 	clear(c.Refs)
 	c.Inputs, c.Refs = append(c.Inputs[:0], j.Out), c.Refs[:0]
@@ -153,14 +168,17 @@ func (j *Job) follow(node *plan.Node, spec *task.Spec, limit int, b *bounds) {
 // Late reports whether the body has ended after the deadline of its node. If that is not strict, a timer decides, unless the
 // client's timer for a call was ahead of it for the same instant, or the context of the body was.
 func (j *Job) Late(strict bool) bool {
-	return j.Ctx.Deadline.Passed(j.Ended) && (strict || stoppedEarly(j.Err) || errors.Is(j.Err, context.DeadlineExceeded))
+	return j.Deadline.Passed(j.Ended) && (strict || outOfTime(j.Err))
 }
+
+// outOfTime reports whether a body has ended because of its deadline, or early for another reason.
+func outOfTime(err error) bool { return stoppedEarly(err) || errors.Is(err, context.DeadlineExceeded) }
 
 // clear ends the use of the arguments: a kept slice must not keep rows alive, and what is the caller's is its own again.
 func (j *Job) clear() {
-	c := &j.Ctx
+	c, env := &j.Ctx, tasks.Env(&j.Ctx)
 	clear(c.Inputs)
 	clear(c.Refs)
-	c.Node, c.Params, c.Required, c.Caller = nil, nil, nil, nil
+	c.Node, c.Params, env.Required, env.Caller = nil, nil, nil, nil
 	j.Out, j.Err = rowset.RowSet{}, nil
 }

@@ -78,7 +78,7 @@ func (s *State) substitute(node int, err error) (instead plan.OnError, rows int)
 		s.stand(node, input)
 		return plan.OnErrorSkip, input.N
 	}
-	s.stand(node, task.Nothing(n, s.graph.Registry, s.results(n.Inputs), s.results(n.Refs)))
+	s.stand(node, tasks.Nothing(n, s.graph.Registry, s.results(n.Inputs), s.results(n.Refs)))
 	return plan.OnErrorEmpty, 0
 }
 

@@ -20,6 +20,8 @@ type loopBody struct {
 	journal   *trace.Journal // of the node's request; nil: nobody records it, or the node has settled
 	index     int            // of the node
 	co        *coroutine
+	batch     resp.Batch       // of the code
+	call      *redisCall       // the one await of Redis at a time; nil before the first
 	client    Caller           // has the call; nil: not under way
 	code      func()           // the method run, bound once
 	wakeFn    func(*resp.Call) // wake, bound once
@@ -28,7 +30,33 @@ type loopBody struct {
 	cancelled bool             // nobody waits for the result any more
 	remote    *remoteWait      // the one await of a service at a time; nil before the first
 	await     *await           // the one await of a function at a time; nil: not under way
-	call      resp.Call        // the one await of Redis at a time
+}
+
+// redisCall is a call to Redis for a loopBody. One that is cancelled leaves its body, which may ask again, and is used again from its
+// Done on. Loop only.
+type redisCall struct {
+	resp.Call
+	body *loopBody // nil: nobody waits for it
+}
+
+func (e *Async) newRedisCall(b *loopBody) *redisCall {
+	c := e.freeRedisCalls.take()
+	if c == nil {
+		c = new(redisCall)
+		c.Done = func(*resp.Call) { e.redisCallEnded(c) }
+	}
+	c.body = b
+	return c
+}
+
+func (e *Async) redisCallEnded(c *redisCall) {
+	c.Batch, c.Asker, c.Watch = resp.Batch{}, nil, nil
+	if c.body != nil {
+		c.body.callEnded()
+	} else {
+		c.Part = nil
+		e.freeRedisCalls.put(c)
+	}
 }
 
 func (e *Async) newLoopBody() *loopBody {
@@ -37,14 +65,13 @@ func (e *Async) newLoopBody() *loopBody {
 		b = &loopBody{engine: e, co: newCoroutine()}
 		b.code = b.run
 		b.wakeFn = func(*resp.Call) { b.wake() }
-		b.call.Done = func(*resp.Call) { b.callEnded() }
 	}
 	return b
 }
 
 // start begins the code. At its end, perhaps inside start, the body calls j.bodyEnded.
 func (b *loopBody) start(j *asyncJob) {
-	b.job, j.body, j.Ctx.Waiter = j, b, b
+	b.job, j.body, tasks.Env(&j.Ctx).Waiter = j, b, b
 	b.journal, b.index = j.run.Journal, j.node.Index
 	j.profile.started(j.begun.Sub(j.ready))
 	b.journal.Start(b.index, j.started)
@@ -93,8 +120,8 @@ func (b *loopBody) ended() {
 	j := b.job
 	j.profile.nodes[b.index].ran.count(1, b.engine.loop.Now().Sub(j.begun))
 	b.job, b.journal, b.cancelled = nil, nil, false
-	b.giveUpCall()
-	b.call.Batch.Shrink(keepBatchBytes)
+	b.dropCall()
+	b.batch.Shrink(keepBatchBytes)
 	b.engine.freeLoopBody(b)
 	j.bodyEnded()
 }
@@ -128,19 +155,15 @@ func (e *Async) endIdleLoopBodies() {
 	}
 }
 
-// cancel ends what the body waits for, because nobody waits for its result any more. A sleep or a Redis call ends in the next iteration, in a timer callback of its own,
-// however many bodies there are. A Redis call whose deadline has come is the client's to end. A call to a service
-// is cancelled at once.
+// cancel has the code end, because nobody waits for its result any more. It goes on when its call has ended, which its client ends if its deadline has come. A sleep, or a
+// wait for a function, ends in the next iteration, in a timer callback of its own, however many bodies there are.
 func (b *loopBody) cancel() {
 	b.cancelled, b.journal = true, nil
-	b.remote.giveUp()
-	waits := b.dropAwait() || b.timer != nil && b.timer.Active()
+	b.remote.cancel()
 	if b.client != nil && !b.call.Deadline.Passed(b.engine.loop.Clock().Now()) {
-		b.giveUpCall()
-		b.call.Err = task.ErrCancelled
-		waits = true
+		_ = b.client.Cancel(&b.call.Call) // The error says that its end is due.
 	}
-	if waits {
+	if b.dropAwait() || b.timer != nil && b.timer.Active() {
 		_ = b.wakeAfter(0) // Only a stopped loop refuses, and it fires no timer anyway.
 	}
 }
@@ -161,31 +184,29 @@ func (b *loopBody) close() {
 	}
 }
 
-// NewBatch implements task.Waiter. It gives up the call of which the code has not taken all parts.
+// NewBatch implements taskrun.Waiter. It drops the call of which the code has not taken all parts.
 func (b *loopBody) NewBatch() *resp.Batch {
-	b.giveUpCall()
-	b.call.Batch.Reset()
-	return &b.call.Batch
+	b.dropCall()
+	b.batch.Reset()
+	return &b.batch
 }
 
-// Do implements task.Waiter. It suspends the code until the replies are there. The replies are
+// Do implements taskrun.Waiter. It suspends the code until the replies are there. The replies are
 // views into the connection's bytes and stay valid until the code waits again.
 func (b *loopBody) Do(ep *registry.Endpoint, batch *resp.Batch) (resp.Replies, error) {
-	b.call.Part = nil
-	if err := b.send(ep, batch); err != nil {
+	if err := b.send(ep, batch, nil); err != nil {
 		return resp.Replies{}, err
 	}
 	_, replies, err := b.Next()
 	return replies, err
 }
 
-// Begin implements task.Waiter.
+// Begin implements taskrun.Waiter.
 func (b *loopBody) Begin(ep *registry.Endpoint, batch *resp.Batch) error {
-	b.call.Part = b.wakeFn
-	return b.send(ep, batch)
+	return b.send(ep, batch, b.wakeFn)
 }
 
-// Next implements task.Waiter. It suspends the code until the next replies are there. Other
+// Next implements taskrun.Waiter. It suspends the code until the next replies are there. Other
 // callbacks of the loop run meanwhile.
 func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client == nil {
@@ -202,13 +223,16 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client != nil {
 		return b.call.From, b.call.Replies, nil
 	}
+	if errors.Is(b.call.Err, loop.ErrCancelled) {
+		return 0, resp.Replies{}, task.ErrCancelled
+	}
 	return b.call.From, b.call.Replies, b.call.Err
 }
 
-// send gives the call to the endpoint's client.
-func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch) error {
+// send gives a call to the endpoint's client. part wakes the code for each part of the replies; nil: for all at once.
+func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch, part func(*resp.Call)) error {
 	switch {
-	case batch != &b.call.Batch:
+	case batch != &b.batch:
 		return errors.New("batch is not of this task's NewBatch")
 	case b.cancelled:
 		return task.ErrCancelled
@@ -217,27 +241,33 @@ func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch) error {
 	if client == nil {
 		return NoClientError(ep)
 	}
-	b.giveUpCall()
-	b.call.Deadline = b.job.deadline // A command never waits past its request.
-	b.call.Asker, b.call.Watch = nil, nil
+	b.dropCall()
+	if b.call == nil {
+		b.call = b.engine.newRedisCall(b)
+	}
+	c := &b.call.Call
+	c.Batch, c.Part = b.batch, part
+	c.Deadline = b.job.deadline // A command never waits past its request.
+	c.Asker, c.Watch = nil, nil
 	if r := b.job.run; r != nil { // An orphan asks for itself.
-		b.call.Asker = &r.asker
+		c.Asker = &r.asker
 	}
 	if b.journal != nil {
-		b.endpoint, b.call.Watch = ep.Index, b
+		b.endpoint, c.Watch = ep.Index, b
 	}
-	if err := client.Do(&b.call); err != nil {
+	if err := client.Do(c); err != nil {
 		return err
 	}
 	b.client = client
 	return nil
 }
 
-// giveUpCall cancels the call if it is under way.
-func (b *loopBody) giveUpCall() {
+// dropCall cancels the call if it is under way, and does not wait for its end.
+func (b *loopBody) dropCall() {
 	if b.client != nil {
-		b.client.Cancel(&b.call)
-		b.client = nil
+		_ = b.client.Cancel(&b.call.Call) // The error says that its end is due.
+		b.call.body = nil
+		b.call, b.client = nil, nil
 	}
 }
 
@@ -247,7 +277,7 @@ func NoClientError(ep *registry.Endpoint) error {
 	return fmt.Errorf("no redis client for endpoint %s (%s)", ep.ID, ep.Name)
 }
 
-// Sleep implements task.Waiter. A sleep of zero does not suspend. The sleep of a cancelled body
+// Sleep implements taskrun.Waiter. A sleep of zero does not suspend. The sleep of a cancelled body
 // lasts until the next iteration, so code that ignores the error and tries again for ever
 // leaves the loop to the others.
 func (b *loopBody) Sleep(d time.Duration) error {
@@ -257,7 +287,7 @@ func (b *loopBody) Sleep(d time.Duration) error {
 	case d <= 0:
 		return nil
 	}
-	b.giveUpCall() // Its next part would end the sleep.
+	b.dropCall() // Its next part would end the sleep.
 	if err := b.wakeAfter(d); err != nil {
 		return err
 	}

@@ -35,11 +35,8 @@ func notesFor(e *Execution) *notes {
 	return n
 }
 
-// take notes the outcome of a node, unless n is nil. It copies both lists of rows.
+// take notes the outcome of a node. It copies both lists of rows.
 func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet) {
-	if n == nil {
-		return
-	}
 	if n.deltas != nil {
 		n.deltas[node.Index] = rowset.NewSchemaDelta(node.ID, inputs, refs, out)
 	}
@@ -50,7 +47,9 @@ func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.R
 
 // Note notes the outcome of a running node, if the request asks for that. The engine calls it before Succeed.
 func (s *State) Note(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
-	s.notes.take(s.graph.Nodes[node], inputs, refs, out)
+	if s.notes != nil {
+		s.notes.take(s.graph.Nodes[node], inputs, refs, out)
+	}
 }
 
 // standIn notes that the result of a node is not its own.
@@ -60,7 +59,7 @@ func (n *notes) standIn(node int) {
 	}
 }
 
-// limit returns the task.Limit of a node, or zero if the request wants to see all rows.
+// limit returns the task.Ctx.Limit of a node, or zero if the request wants to see all rows.
 func (n *notes) limit(rows int) int {
 	if n != nil && n.rows != nil {
 		return 0

@@ -1,10 +1,12 @@
 package scheduler
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
@@ -21,11 +23,12 @@ type offload struct {
 	settled int         // steps whose nodes have settled
 
 	// The worker reads these facts about the request. They are set at the submission.
-	graph  *plan.Graph
-	head   int // the first node
-	bounds bounds
-	failed *atomic.Bool // the request has failed; nil: run regardless
-	notes  *notes       // nil: the request wants to know nothing of its nodes
+	graph   *plan.Graph
+	head    int // the first node
+	bounds  bounds
+	failed  *atomic.Bool    // the request has failed; nil: run regardless
+	context context.Context // Execution.Context; may be nil
+	notes   *notes          // nil: the request wants to know nothing of its nodes
 
 	steps    []jobStep    // of each node of the chain
 	position atomic.Int32 // of the step that has begun last, or notBegun
@@ -50,7 +53,7 @@ func (o *offload) init(j *asyncJob) {
 // load sets the facts about the node of j, and how many follow it in its chain.
 func (o *offload) load(j *asyncJob) {
 	r := j.run
-	o.graph, o.head, o.bounds, o.notes = r.Req.Graph, j.node.Index, r.State.bounds, r.State.notes
+	o.graph, o.head, o.bounds, o.context, o.notes = r.Req.Graph, j.node.Index, r.State.bounds, r.Req.Context, r.State.notes
 	if r.policy.skips {
 		o.failed = &r.shared.failed
 	}
@@ -75,7 +78,7 @@ func (o *offload) clear() {
 	if o.steps = o.steps[:0]; cap(o.steps) > keepSteps {
 		o.steps = nil
 	}
-	o.graph, o.failed, o.notes, o.settled = nil, nil, nil, 0
+	o.graph, o.failed, o.context, o.notes, o.settled = nil, nil, nil, nil, 0
 }
 
 // chained reports whether the job runs several nodes.
@@ -84,7 +87,7 @@ func (j *asyncJob) chained() bool { return len(j.offload.steps) > 1 }
 // submit hands the job to the pool. The error is the pool's refusal.
 func (j *asyncJob) submit() error {
 	o := &j.offload
-	j.Ctx.Waiter = &o.waiter
+	tasks.Env(&j.Ctx).Waiter = &o.waiter
 	if err := j.engine.cpu.Submit(&o.job); err != nil {
 		return err
 	}
@@ -112,7 +115,9 @@ func (j *asyncJob) nextStep() bool {
 		o.worked.Store(true)
 		return false
 	}
-	o.notes.take(c.Node, c.Inputs, c.Refs, j.Out)
+	if o.notes != nil {
+		o.notes.take(c.Node, c.Inputs, c.Refs, j.Out)
+	}
 	index := j.profile.nodes[c.Node.Index].next
 	next := &j.profile.nodes[index]
 	o.steps[k+1] = jobStep{start: j.Ended, rows: j.Out.N + next.makes}
@@ -124,20 +129,21 @@ func (j *asyncJob) nextStep() bool {
 // stops reports, after a step, whether the rest of the chain does not run: the node has failed, lacks something or was late, or
 // nobody waits for the result any more.
 func (j *asyncJob) stops() bool {
-	return j.Err != nil || j.Ctx.Lack().Err != nil || j.Late(true) || j.cancel.Cancelled() || j.offload.failed.Load() ||
-		j.Ctx.Caller != nil && j.Ctx.Caller.Err() != nil
+	o := &j.offload
+	return j.Err != nil || j.Ctx.Lack().Err != nil || j.Late(true) || j.cancel.Cancelled() || o.failed.Load() ||
+		o.context != nil && o.context.Err() != nil
 }
 
-// poolWaiter is the task.Waiter of a body on the pool. If that asks Redis: there is no connection. The worker only.
+// poolWaiter is the taskrun.Waiter of a body on the pool. If that asks Redis: there is no connection. The worker only.
 type poolWaiter struct {
-	task.NoWaiter
+	taskrun.NoWaiter
 	job *asyncJob
 }
 
-// Sleep implements task.Waiter. It blocks.
+// Sleep implements taskrun.Waiter. It blocks.
 func (w *poolWaiter) Sleep(d time.Duration) error { return w.job.cancel.Sleep(d) }
 
-// Await implements task.Waiter. It blocks.
+// Await implements taskrun.Waiter. It blocks.
 func (w *poolWaiter) Await(fn func() error) error {
 	return w.job.engine.awaits.Block(fn, &w.job.cancel)
 }

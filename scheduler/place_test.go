@@ -38,7 +38,7 @@ func TestPlace(t *testing.T) {
 	} {
 		g := builtinGraph(t, "x", source(1), node("x", c.op, c.input, c.params, ""))
 		n := g.Nodes[1]
-		assert.Equal(t, c.want, place(task.SpecOf(n), n), "%s {%s}", c.op, c.params)
+		assert.Equal(t, c.want, place(tasks.SpecOf(n), n), "%s {%s}", c.op, c.params)
 	}
 }
 

@@ -31,7 +31,7 @@ type nodeProfile struct {
 	there     where // if it does not run inline
 	mayInline bool  // the author and the plan permit it
 	makes     int   // rows besides those of its inputs: Spec.Cost
-	limit     int   // task.Limit
+	limit     int   // task.Ctx.Limit
 	// The chain from this node on: see chain.go.
 	next       int32         // the node that follows; -1 if none does
 	length     int32         // nodes, this one among them
@@ -95,12 +95,12 @@ func (e *Async) forgetProfiles() {
 func newProfile(g *plan.Graph) *profile {
 	p := &profile{nodes: make([]nodeProfile, len(g.Nodes)), forgets: true}
 	for i, node := range g.Nodes {
-		spec := task.SpecOf(node)
+		spec := tasks.SpecOf(node)
 		n := &p.nodes[i]
 		n.spec, n.there = spec, place(spec, node)
 		p.forgets = p.forgets && spec.Forgets
 		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
-		n.limit = task.Limit(g, node)
+		n.limit = tasks.Limit(g, node)
 		if spec.Cost != nil {
 			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))
 		}

@@ -15,8 +15,8 @@ import (
 type Remote interface {
 	// Do begins a call, which ends by its Done unless Do returns an error. Loop only.
 	Do(c *remote.Call) error
-	// GiveUp ends a call early, whose Done is still invoked. Loop only.
-	GiveUp(c *remote.Call) bool
+	// Cancel ends a call early, by the contract of loop.ErrCancelled. Loop only.
+	Cancel(c *remote.Call) error
 	// Close ends the calls under way and refuses later ones. Loop only.
 	Close()
 	// Stats returns the counters as they are now. Loop only.
@@ -29,13 +29,13 @@ type remoteWait struct {
 	call   remote.Call
 }
 
-// Exchange implements task.Waiter. It suspends the code until the call has ended. Until then a goroutine off the loop
+// Exchange implements taskrun.Waiter. It suspends the code until the call has ended. Until then a goroutine off the loop
 // may work with all that the functions of x refer to.
 func (b *loopBody) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	if b.cancelled {
 		return task.ErrCancelled
 	}
-	b.giveUpCall()
+	b.dropCall()
 	client := b.engine.remotes[ep.Index]
 	if client == nil {
 		return NoRemoteError(ep)
@@ -82,10 +82,10 @@ func (s serviceWatch) Replied(number, requests, bytes int) {
 	s.body.journal.Replied(s.body.index, s.body.endpoint, number, requests, bytes, 0)
 }
 
-// giveUp ends a call to a service of which nobody wants the answer any more.
-func (w *remoteWait) giveUp() {
+// cancel ends a call to a service of which nobody wants the answer any more.
+func (w *remoteWait) cancel() {
 	if w != nil && w.client != nil {
-		w.client.GiveUp(&w.call)
+		_ = w.client.Cancel(&w.call) // The error says that its end is due.
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/plan"
@@ -45,9 +46,9 @@ func benchmarkRequest(b *testing.B, name string, inflight int) {
 	}
 	text, err := fs.ReadFile(artifacts.Plans(), name+".plan.json")
 	require.NoError(b, err)
-	tasks, err := task.NewTrustingCatalog(builtin.Specs())
+	catalog, err := task.Engine(taskrun.Key{}).NewTrustingCatalog(builtin.Specs())
 	require.NoError(b, err)
-	g, err := plan.Load(name, text, tasks, reg)
+	g, err := plan.Load(name, text, catalog, reg)
 	require.NoError(b, err)
 
 	requests, answered, rows := make([]Execution, inflight), 0, 0

@@ -4,10 +4,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -33,9 +33,9 @@ func (r *run) bagIndex() *int { return &r.index }
 
 // shared is what the bodies of a request use side by side, workers' among them. Each field says who may touch it.
 type shared struct {
-	rows   *task.RowBudget // any goroutine
-	memory *rowset.Memory  // any goroutine
-	failed atomic.Bool     // tells workers that the request has failed; any goroutine
+	rows   *taskrun.RowBudget // any goroutine
+	memory *rowset.Memory     // any goroutine
+	failed atomic.Bool        // tells workers that the request has failed; any goroutine
 }
 
 // begin starts a request that was let in after it had waited for delay.
@@ -51,7 +51,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	r.profile.live++
 	r.State.Begin(req, arrived, e.nodeTimeout)
 	if r.shared == nil {
-		r.shared = &shared{rows: task.NewRowBudget(e.maxRows), memory: rowset.NewMemory(e.memory)}
+		r.shared = &shared{rows: tasks.NewRowBudget(e.maxRows), memory: rowset.NewMemory(e.memory)}
 		r.Rows, r.Memory = r.shared.rows, r.shared.memory
 	} else {
 		r.shared.rows.Refill()

@@ -114,7 +114,7 @@ func (w *simWorld) checkNamed(q *simRequest, err error) {
 }
 
 // rowsMax returns how many rows the nodes of a request may make together.
-func (w *simWorld) rowsMax() int64 { return task.NewRowBudget(w.cfg.maxRows).Left() }
+func (w *simWorld) rowsMax() int64 { return tasks.NewRowBudget(w.cfg.maxRows).Left() }
 
 // mayFail reports whether the world explains an error that the plan does not.
 func (w *simWorld) mayFail(q *simRequest, err error) bool {
@@ -238,7 +238,7 @@ func (w *simWorld) checkSettled() {
 		} else if n.deadline.Passed(now) {
 			w.violate("node %s of request %d runs past its deadline", n.node.ID, n.Ctx.UserID)
 		}
-		if s, ok := n.Ctx.Waiter.(*simWaiter); ok && onLoop && s.inRedis {
+		if s, ok := tasks.Env(&n.Ctx).Waiter.(*simWaiter); ok && onLoop && s.inRedis {
 			w.check(!n.deadline.Passed(now), "a Redis call of node %s of request %d waits past the deadline",
 				n.node.ID, s.given.user)
 			limit := w.options[n.node.Endpoint.Index].RequestTimeout
@@ -344,6 +344,12 @@ func (w *simWorld) checkFree() {
 		}
 	}
 	loopBodies := map[*loopBody]bool{}
+	redisCalls := map[*redisCall]bool{}
+	for _, c := range e.freeRedisCalls.items {
+		w.check(!redisCalls[c], "a call to Redis was freed twice")
+		redisCalls[c] = true
+		w.check(c.body == nil && c.Asker == nil && c.Watch == nil && c.Batch.Len() == 0, "a free call to Redis is not reset")
+	}
 	for _, b := range e.freeLoopBodies.items {
 		w.check(!loopBodies[b], "a body on the loop was freed twice")
 		loopBodies[b] = true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
@@ -40,7 +41,7 @@ type refRun struct {
 	request *simRequest
 	results []rowset.RowSet
 	waiter  *refWaiter
-	budget  *task.RowBudget
+	budget  *taskrun.RowBudget
 }
 
 // reference runs a request, of which completeness is told.
@@ -51,7 +52,7 @@ func (lab *simLab) reference(q *simRequest, completeness []Completeness) *refere
 	n := len(g.Nodes)
 	r := &refRun{
 		reference: reference{told: make([]*Completeness, n), status: make([]refStatus, n), errors: make([]error, n), lacks: make([]task.Lack, n)},
-		lab:       lab, request: q, results: make([]rowset.RowSet, n), waiter: &refWaiter{lab: lab}, budget: task.NewRowBudget(0),
+		lab:       lab, request: q, results: make([]rowset.RowSet, n), waiter: &refWaiter{lab: lab}, budget: tasks.NewRowBudget(0),
 	}
 	for i := range completeness {
 		r.told[completeness[i].Node.Index] = &completeness[i]
@@ -81,7 +82,9 @@ func (r *refRun) visit(i int) refStatus {
 func (r *refRun) run(i int) refStatus {
 	q, told := r.request, r.told[i]
 	node := q.graph.Nodes[i]
-	c := task.Ctx{Node: node, UserID: q.user, Params: &q.params, Registry: r.lab.reg, Waiter: r.waiter, Rows: r.budget, Required: q.required}
+	c := task.Ctx{Node: node, UserID: q.user, Params: &q.params, Registry: r.lab.reg}
+	env := tasks.Env(&c)
+	env.Waiter, env.Rows, env.Required = r.waiter, r.budget, q.required
 	ok := true
 	for _, in := range node.Inputs {
 		ok = r.visit(in) == refGood && ok
@@ -96,13 +99,13 @@ func (r *refRun) run(i int) refStatus {
 	}
 	stands := told == nil || told.Status == NodeOK || told.Status == NodePartial
 	if !stands {
-		c.Rows = nil // It may have failed before it made any.
+		env.Rows = nil // It may have failed before it made any.
 	}
 	r.waiter.command, r.waiter.faults = 0, nil
 	if c.Partial() {
 		r.waiter.faults = q.faults[i]
 	}
-	out, err := task.Invoke(task.SpecOf(node), &c)
+	out, err := tasks.Invoke(tasks.SpecOf(node), &c)
 	r.errors[i], r.lacks[i] = err, c.Lack()
 	switch {
 	case !stands && strings.HasPrefix(told.Err.Error(), openPrefix):
@@ -136,13 +139,13 @@ type refWaiter struct {
 	faults  []fault // of the node, by their commands
 }
 
-// NewBatch implements task.Waiter.
+// NewBatch implements taskrun.Waiter.
 func (r *refWaiter) NewBatch() *resp.Batch {
 	r.batch.Reset()
 	return &r.batch
 }
 
-// Do implements task.Waiter.
+// Do implements taskrun.Waiter.
 func (r *refWaiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 	r.bytes = r.bytes[:0]
 	var args [][]byte
@@ -166,19 +169,19 @@ func (r *refWaiter) Do(_ *registry.Endpoint, b *resp.Batch) (resp.Replies, error
 	return r.lab.decoder.Replies(), nil
 }
 
-// Begin implements task.Waiter.
+// Begin implements taskrun.Waiter.
 func (r *refWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
 	r.rest, err = r.Do(ep, b)
 	return err
 }
 
-// Next implements task.Waiter.
+// Next implements taskrun.Waiter.
 func (r *refWaiter) Next() (from int, part resp.Replies, err error) {
 	part, r.rest = r.rest, resp.Replies{}
 	return 0, part, nil
 }
 
-// Exchange implements task.Waiter.
+// Exchange implements taskrun.Waiter.
 func (r *refWaiter) Exchange(_ *registry.Endpoint, x *remote.Exchange) error {
 	request, err := x.Request(nil)
 	if err != nil {
@@ -187,8 +190,8 @@ func (r *refWaiter) Exchange(_ *registry.Endpoint, x *remote.Exchange) error {
 	return x.Answer(simScore(request))
 }
 
-// Await implements task.Waiter.
+// Await implements taskrun.Waiter.
 func (r *refWaiter) Await(fn func() error) error { return fn() }
 
-// Sleep implements task.Waiter.
+// Sleep implements taskrun.Waiter.
 func (r *refWaiter) Sleep(time.Duration) error { return nil }

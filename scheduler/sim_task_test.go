@@ -196,7 +196,8 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 			}
 		}
 		done := c.Context().Done()
-		cancelled := c.Cancellation.Done()
+		env := tasks.Env(c)
+		cancelled := env.Cancellation.Done()
 		for i := range 10 {
 			if i%2 == 0 {
 				_ = c.Sleep(3 * time.Millisecond)
@@ -206,7 +207,7 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 			closed := isClosed(done)
 			lab.world.check(isClosed(cancelled) == c.Cancelled(), "node %s of request %d: cancelled is closed: %v, it is: %v",
 				c.Node.ID, c.UserID, isClosed(cancelled), c.Cancelled())
-			due := c.Cancelled() || c.Caller != nil && c.Caller.Err() != nil
+			due := c.Cancelled() || env.Caller != nil && env.Caller.Err() != nil
 			lab.world.check(closed == due && (c.Context().Err() != nil) == closed,
 				"node %s of request %d: done is closed: %v, cancelled or its caller gone: %v", c.Node.ID, c.UserID, closed, due)
 			if closed {
@@ -279,7 +280,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 		start := w.sim.Now()
 		span := w.began(c, trace.OnLoop)
 		n, given := b.job, snapshotOf(c)
-		c.Waiter = &simWaiter{w: w, inner: b, node: n, given: given, ctx: c}
+		tasks.Env(c).Waiter = &simWaiter{w: w, inner: b, node: n, given: given, ctx: c}
 		defer func() {
 			w.bodies--
 			span.end = w.sim.Now()
@@ -306,7 +307,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 		if lab.inReference {
 			return run(c)
 		}
-		if b, ok := c.Waiter.(*loopBody); ok {
+		if b, ok := tasks.Env(c).Waiter.(*loopBody); ok {
 			return onLoop(c, b)
 		}
 		return computes(c)
@@ -358,7 +359,7 @@ func (w *simWorld) loopBodyStarts(c *task.Ctx) {
 // inlineBodyStarts checks that a body may run on the loop that does not wait.
 func (w *simWorld) inlineBodyStarts(c *task.Ctx) {
 	w.logf("inline runs %s of %d", c.Node.ID, c.UserID)
-	q, spec := w.requestOf(c), task.SpecOf(c.Node)
+	q, spec := w.requestOf(c), tasks.SpecOf(c.Node)
 	w.inline++
 	w.check(q.mode != OffloadAll && !w.cfg.placement.NoInline && (spec.Inline || spec.Cheap) && !spec.Expensive &&
 		(c.Node.Inline == nil || *c.Node.Inline), "node %s of request %d: must not run inline", c.Node.ID, c.UserID)
@@ -454,17 +455,17 @@ type simWaiter struct {
 	args     [][]byte
 }
 
-// Exchange implements task.Waiter.
+// Exchange implements taskrun.Waiter.
 func (s *simWaiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	err := s.inner.Exchange(ep, x)
 	s.woke("exchange")
 	return err
 }
 
-// NewBatch implements task.Waiter.
+// NewBatch implements taskrun.Waiter.
 func (s *simWaiter) NewBatch() *resp.Batch { return s.inner.NewBatch() }
 
-// Sleep implements task.Waiter.
+// Sleep implements taskrun.Waiter.
 func (s *simWaiter) Sleep(d time.Duration) error {
 	start := s.w.sim.Now()
 	if s.node.settled && s.w.closing {
@@ -483,7 +484,7 @@ func (s *simWaiter) Sleep(d time.Duration) error {
 	return err
 }
 
-// Await implements task.Waiter.
+// Await implements taskrun.Waiter.
 func (s *simWaiter) Await(fn func() error) error {
 	err := s.inner.Await(fn)
 	if s.node.settled {
@@ -495,7 +496,7 @@ func (s *simWaiter) Await(fn func() error) error {
 	return err
 }
 
-// Do implements task.Waiter.
+// Do implements taskrun.Waiter.
 func (s *simWaiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 	s.begins(ep, b)
 	replies, err := s.inner.Do(ep, b)
@@ -506,7 +507,7 @@ func (s *simWaiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, erro
 	return replies, err
 }
 
-// Begin implements task.Waiter.
+// Begin implements taskrun.Waiter.
 func (s *simWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) error {
 	s.begins(ep, b)
 	err := s.inner.Begin(ep, b)
@@ -515,7 +516,7 @@ func (s *simWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) error {
 	return err
 }
 
-// Next implements task.Waiter.
+// Next implements taskrun.Waiter.
 func (s *simWaiter) Next() (from int, part resp.Replies, err error) {
 	from, part, err = s.inner.Next()
 	s.ends(s.batch, err)

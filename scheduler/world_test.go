@@ -290,10 +290,10 @@ func (c *handCPU) Submit(j *cpupool.Job) error {
 func (c *handCPU) Cancel(j *cpupool.Job) error {
 	i := slices.Index(c.queued, j)
 	if i < 0 {
-		return cpupool.ErrBusy
+		return loop.ErrBusy
 	}
 	c.queued = slices.Delete(c.queued, i, i+1)
-	c.loop.Post(func() { j.Done(cpupool.ErrCancelled) })
+	c.loop.Post(func() { j.Done(loop.ErrCancelled) })
 	return nil
 }
 

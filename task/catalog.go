@@ -26,16 +26,9 @@ type entry struct {
 // opWord matches the namespace and the name of an op.
 var opWord = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
-// NewCatalog returns a catalog of these tasks, for tests: Invoke checks the results of all, and that no body writes into
+// NewCatalog returns a catalog of these tasks, for tests: each run checks the result, and that the body has not written into
 // its inputs. The error reports every incomplete or ambiguous spec at once.
 func NewCatalog(specs ...Spec) (*Catalog, error) { return newCatalog(nil, specs, true) }
-
-// NewTrustingCatalog returns the catalog of an engine. Invoke checks the results of specs, and trusts the others, which are
-// the built-in tasks: rankd's tests check their results, so a check at each run only costs time, on large inputs an
-// eighth of the whole. It looks at nobody's inputs, since that takes a copy of them.
-func NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
-	return newCatalog(trusted, specs, false)
-}
 
 func newCatalog(trusted, specs []Spec, inputs bool) (*Catalog, error) {
 	c := &Catalog{entries: make(map[string]*entry)}
@@ -103,6 +96,3 @@ func (c *Catalog) OpSchema(op string) (*plan.OpSchema, bool) {
 
 // Specs returns all tasks, ascending by name. The caller must not change them.
 func (c *Catalog) Specs() []*Spec { return c.specs }
-
-// SpecOf returns the spec of a node whose plan was loaded with a Catalog.
-func SpecOf(n *plan.Node) *Spec { return n.Schema.Impl.(*Spec) }

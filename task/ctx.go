@@ -2,22 +2,20 @@ package task
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"sync"
 	"time"
 
-	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 )
 
 // Ctx holds the arguments of a body for one run of one node. It belongs to the
-// body from its call to its return.
+// body from its call to its return. An engine makes it, and in tests rankdtest.Run.
 type Ctx struct {
 	Node      *plan.Node
 	Inputs    []rowset.RowSet // one per input of the node, in order
@@ -26,27 +24,14 @@ type Ctx struct {
 	RequestID string             // as the caller gave it; it need not be unique, and may be empty
 	Params    *expr.Params       // the parameters that the request's context brings or that it overrides
 	Registry  *registry.Registry // keys, params, endpoints
-	Waiter    Waiter             // how this engine waits
 	// Limit is how many of the first rows of the result will be read; zero means all. A body
 	// whose Spec is Limited then returns only so many, the same as without a limit.
 	Limit int
-	Rows  *RowBudget // of the request; nil: no bound
 	// Memory has the big slices that the request makes. Its methods take a nil Memory, too.
 	Memory *rowset.Memory
-	// Cancellation is how the engine asks the body to stop; nil if it never does.
-	Cancellation *Cancellation
-	// Caller is the context that the caller gave Rank: see Context. Nil if there is none.
-	Caller context.Context
-	// Deadline is the node's, an instant on Clock. Zero means none; Clock may then be nil.
-	Deadline clock.Time
-	Clock    clock.Clock
-	// Required has the indices of the nodes that the request requires: their results must be whole.
-	Required []int
 
-	// Outside counts what came from outside and could not be used. Nil counts nothing.
-	Outside *Outside
-
-	spec    *Spec           // of the task that runs; nil before Invoke
+	env     env
+	spec    *Spec           // of the task that runs; nil before it
 	counted int64           // rows that the body has counted in this run
 	lack    Lack            // what the result of this run lacks, as the body says
 	context context.Context // of this run; nil: the body has not asked for it
@@ -94,8 +79,8 @@ func (o *Outside) add(key string, v Values) {
 // CountRead notes that n values were looked up for a key of that name, of which some were not there: they are null, or
 // have the key's default. The share tells a misspelt field from a rare one.
 func (c *Ctx) CountRead(key string, n, missing int) {
-	if c.Outside != nil && n > 0 {
-		c.Outside.add(key, Values{Read: uint64(n), Missing: uint64(missing)})
+	if c.env.Outside != nil && n > 0 {
+		c.env.Outside.add(key, Values{Read: uint64(n), Missing: uint64(missing)})
 	}
 }
 
@@ -103,35 +88,9 @@ func (c *Ctx) CountRead(key string, n, missing int) {
 // task expects, and that it goes on without them. key says what they were for: the name of a key of the registry, or a word of the task's own,
 // such as "id". It is a label of a metric, so it must not come from data.
 func (c *Ctx) CountMalformed(key string, n int) {
-	if c.Outside != nil && n > 0 {
-		c.Outside.add(key, Values{Malformed: uint64(n)})
+	if c.env.Outside != nil && n > 0 {
+		c.env.Outside.add(key, Values{Malformed: uint64(n)})
 	}
-}
-
-// Waiter is an engine's way to wait. Bodies use Ctx.Redis, Ctx.Sleep and Ctx.Await.
-// Only the body of the Ctx calls it.
-type Waiter interface {
-	// NewBatch returns an empty batch, valid until the next NewBatch or the
-	// end of the body.
-	NewBatch() *resp.Batch
-	// Do sends that batch to a Redis endpoint and waits for all its replies.
-	// They stay valid until the next call of this Waiter or the end of the body.
-	Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error)
-	// Begin sends that batch to a Redis endpoint, and Next waits for more of the replies: those to
-	// the commands from on, each once and in order. None and no error mean that there are no more.
-	// They stay valid until the next call of this Waiter or the end of the body. NewBatch, Begin,
-	// Do, Exchange, Sleep and the end of the body give up what is still to come.
-	Begin(ep *registry.Endpoint, b *resp.Batch) error
-	Next() (from int, part resp.Replies, err error)
-	// Exchange posts to the service behind an endpoint of kind http and waits until the call ends. Until then another
-	// goroutine may call the functions of x.
-	Exchange(ep *registry.Endpoint, x *remote.Exchange) error
-	// Sleep waits for d. It ends early, with ErrCancelled, when nobody waits for the body's
-	// result any more; a sleep that begins after that ends at once with ErrCancelled.
-	Sleep(d time.Duration) error
-	// Await runs fn on a goroutine of its own and waits until it has returned. It ends early, with ErrCancelled, as a
-	// Sleep does. The error is that of fn, a *PanicError, ErrGoexit or ErrTooManyAwaits.
-	Await(fn func() error) error
 }
 
 // Redis returns the body's access to a Redis endpoint. It needs Place Waits or OnLoop.
@@ -139,22 +98,28 @@ func (c *Ctx) Redis(ep *registry.Endpoint) Redis { return Redis{waiter: c.calls(
 
 // calls returns the Waiter for calls to Redis and to services. A worker of the asynchronous engine has no connections,
 // so a body that computes has none on any engine.
-func (c *Ctx) calls() Waiter {
+func (c *Ctx) calls() taskrun.Waiter {
 	if c.spec != nil && c.spec.Place == Computes {
-		return NoWaiter{}
+		return taskrun.NoWaiter{}
 	}
-	return c.Waiter
+	return c.waiter()
+}
+
+// waiter returns the Waiter of the engine, or one that fails.
+func (c *Ctx) waiter() taskrun.Waiter {
+	if c.env.Waiter == nil {
+		return taskrun.NoWaiter{}
+	}
+	return c.env.Waiter
 }
 
 // mayWait returns an error if the body must not wait, on any engine.
 func (c *Ctx) mayWait() error {
 	if c.spec != nil && (c.spec.Inline || c.spec.Cheap) {
-		return errInline
+		return taskrun.ErrMustNotWait
 	}
 	return nil
 }
-
-var errInline = errors.New("a task whose Spec has Inline or Cheap must not wait: the loop may run it, and would wait with it")
 
 // Sleep waits for d. A body on the loop is suspended; elsewhere its goroutine, such as a worker of the CPU pool,
 // blocks. Sleep ends early, with ErrCancelled, when nobody waits for the result any more.
@@ -164,7 +129,7 @@ func (c *Ctx) Sleep(d time.Duration) error {
 	if err := c.mayWait(); err != nil {
 		return err
 	}
-	return c.Waiter.Sleep(d)
+	return c.waiter().Sleep(d)
 }
 
 // Await runs fn on a goroutine of its own and waits until it has returned. It is for what blocks, such as a client of
@@ -183,45 +148,16 @@ func (c *Ctx) Await(fn func(ctx context.Context) error) error {
 		return err
 	}
 	ctx := c.Context()
-	err := c.Waiter.Await(func() error { return fn(ctx) })
+	err := c.waiter().Await(func() error { return fn(ctx) })
 	if p, ok := err.(*PanicError); ok {
 		panic(p)
 	}
 	return err
 }
 
-// NoWaiter is the Waiter of a place where a body must not wait. Every wait fails.
-// Immutable; any goroutine.
-type NoWaiter struct{}
-
-var errNoWaiting = errors.New("a task that asks Redis or a service must have Place Waits or OnLoop: the CPU pool does no I/O")
-
-// NewBatch implements Waiter.
-func (NoWaiter) NewBatch() *resp.Batch { return new(resp.Batch) }
-
-// Do implements Waiter; it fails.
-func (NoWaiter) Do(*registry.Endpoint, *resp.Batch) (resp.Replies, error) {
-	return resp.Replies{}, errNoWaiting
-}
-
-// Begin implements Waiter; it fails.
-func (NoWaiter) Begin(*registry.Endpoint, *resp.Batch) error { return errNoWaiting }
-
-// Next implements Waiter; it fails.
-func (NoWaiter) Next() (int, resp.Replies, error) { return 0, resp.Replies{}, errNoWaiting }
-
-// Exchange implements Waiter; it fails.
-func (NoWaiter) Exchange(*registry.Endpoint, *remote.Exchange) error { return errNoWaiting }
-
-// Sleep implements Waiter; it fails.
-func (NoWaiter) Sleep(time.Duration) error { return errInline }
-
-// Await implements Waiter; it fails.
-func (NoWaiter) Await(func() error) error { return errInline }
-
 // Redis sends commands to one endpoint on behalf of one body. Only that body uses it.
 type Redis struct {
-	waiter   Waiter
+	waiter   taskrun.Waiter
 	endpoint *registry.Endpoint
 }
 

@@ -1,5 +1,5 @@
-// Package task is the contract between engines and tasks. The twelve tasks that rankd
-// comes with are in package task/builtin.
+// Package task is what an author of tasks needs. The tasks that rankd comes with are in package
+// task/builtin.
 //
 // A Spec describes a task: its op name, its parameters, how many inputs it takes, the shape
 // that its output must have, its body, and where the body runs:
@@ -12,12 +12,13 @@
 // A body on the loop may wait for Redis or a timer, and must not compute for long. A node of
 // Place OnLoop whose Cost is high runs on the CPU pool.
 //
-// A task has one body for all engines. It waits through its Ctx, and each engine brings its
-// own Waiter, which suspends a coroutine or blocks a goroutine.
+// A task has one body for all engines. It waits through its Ctx, which suspends a coroutine or
+// blocks a goroutine.
 //
-// Invoke runs the body. It checks the number of inputs, contains a panic, and checks the
-// output against the Spec, so that a wrong task fails only its request. It also counts each
-// new batch against the rows that the nodes of a request may make together: see RowBudget.
+// Each run checks the number of inputs, contains a panic, and checks the output against the
+// Spec, so that a wrong task fails only its request. It also counts each new batch against the
+// rows that the nodes of a request may make together: see Ctx.MakeRows. Package rankdtest runs
+// a task in a test.
 //
 // # Helpers
 //

@@ -13,7 +13,7 @@ type Lack struct {
 	Err     error // the first failure; nil: the result is whole
 }
 
-// Lack returns what the result of the last run lacks.
+// Lack returns what the result lacks so far, as the body has said.
 func (c *Ctx) Lack() Lack { return c.lack }
 
 // Partial reports whether the body may leave out rows whose keys failed, one by one. The node
@@ -58,5 +58,5 @@ func (c *Ctx) mayLack() bool {
 }
 
 func (c *Ctx) required() bool {
-	return len(c.Required) > 0 && slices.Contains(c.Required, c.Node.Index)
+	return len(c.env.Required) > 0 && slices.Contains(c.env.Required, c.Node.Index)
 }

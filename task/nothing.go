@@ -10,8 +10,8 @@ import (
 
 // Nothing returns what the readers of a failed node see by "on_error": "empty": no rows, with each column that
 // the node could have given, so that readers find the columns they read. inputs and refs are the node's.
-func Nothing(n *plan.Node, reg *registry.Registry, inputs, refs []rowset.RowSet) rowset.RowSet {
-	spec := SpecOf(n)
+func (e engine) Nothing(n *plan.Node, reg *registry.Registry, inputs, refs []rowset.RowSet) rowset.RowSet {
+	spec := e.SpecOf(n)
 	var sides []rowset.RowSet
 	switch spec.Output.inherits() {
 	case plan.InheritsInputs:

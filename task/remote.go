@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 )
@@ -14,7 +16,7 @@ var ErrRemote = errors.New("remote error")
 
 // Remote is a body's access to the service behind an endpoint of kind http. Only the body uses it.
 type Remote struct {
-	waiter   Waiter
+	waiter   taskrun.Waiter
 	endpoint *registry.Endpoint
 }
 
@@ -39,7 +41,7 @@ func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(b
 		},
 	}
 	err := r.waiter.Exchange(r.endpoint, x)
-	if errors.Is(err, remote.ErrGivenUp) {
+	if errors.Is(err, loop.ErrCancelled) {
 		return ErrCancelled
 	}
 	if errors.As(err, new(*remote.OpError)) {

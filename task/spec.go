@@ -23,7 +23,7 @@ type Spec struct {
 	// Params is the schema of the node's parameters; every op also takes "trace".
 	Params []plan.ParamSchema
 	// Inputs is the least number of inputs that a node must list, and InputsMax the most: 0 stands for
-	// exactly Inputs, and InputsLimit is the highest. Invoke checks it. Node references count as
+	// exactly Inputs, and InputsLimit is the highest. Each run checks it. Node references count as
 	// parameters.
 	Inputs, InputsMax int
 	// Strict makes a plan's load check all that the schema says of a node: ranges, key types, texts and
@@ -33,8 +33,7 @@ type Spec struct {
 	// Prepare makes what all runs of a node share, when a plan is loaded. The result is n.Prepared, which
 	// runs only read. It may refuse the node: see plan.ParamErrorf. Nil prepares nothing.
 	Prepare func(n *plan.Node, reg *registry.Registry) (any, error)
-	// Output is the shape of the result. Invoke checks it after every run, except for tasks that a
-	// catalog trusts; a violation fails the node with ErrContract.
+	// Output is the shape of the result. It is checked after every run, except for the built-in tasks; a violation fails the node with ErrContract.
 	Output Output
 	// Writes returns the columns that a node may add to its inputs' columns or replace
 	// (for Source and Expand: the columns of its result). A column of the result that is
@@ -84,8 +83,8 @@ type Spec struct {
 	// again what the run computed for a few rows. Any goroutine calls them, never the loop.
 	Explain func(c *Ctx, out rowset.RowSet, at RowAt) Reason
 
-	unchecked    bool // Invoke does not check the result: see NewTrustingCatalog
-	guardsInputs bool // Invoke checks that the inputs stay as they are: see NewCatalog
+	unchecked    bool // nobody checks the result: see engine.NewTrustingCatalog
+	guardsInputs bool // a run checks that the inputs stay as they are: see NewCatalog
 }
 
 // Place says where a body runs. The task's author chooses it.
@@ -108,22 +107,3 @@ var placeNames = [...]string{"computes", "waits", "on_loop"}
 
 // String returns the name of the place.
 func (p Place) String() string { return placeNames[p] }
-
-// Limit returns the Ctx.Limit of a node: how many rows its only reader will look at. Zero means
-// all of them, or that the node's task does not honour a limit. A reader that passes its input on if it
-// fails looks at all.
-func Limit(g *plan.Graph, n *plan.Node) int {
-	if !SpecOf(n).Limited || n.IsOutput || len(n.Succs) != 1 {
-		return 0
-	}
-	reader := g.Nodes[n.Succs[0]]
-	first := SpecOf(reader).First
-	if first == nil || len(reader.Inputs) != 1 || len(reader.Refs) > 0 || reader.OnError == plan.OnErrorSkip {
-		return 0
-	}
-	rows, ok := first(reader)
-	if !ok || rows <= 0 {
-		return 0
-	}
-	return int(min(rows, MaxRowsLimit))
-}

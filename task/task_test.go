@@ -71,7 +71,7 @@ func TestCatalogTrusts(t *testing.T) {
 	breaks := func(op string) Spec {
 		return Spec{Op: op, Output: Source, Run: func(*Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
 	}
-	trusting, err := NewTrustingCatalog([]Spec{breaks("a::trusted")}, breaks("a::own"))
+	trusting, err := engine{}.NewTrustingCatalog([]Spec{breaks("a::trusted")}, breaks("a::own"))
 	require.NoError(t, err)
 	checking, err := NewCatalog(breaks("a::own"), *trusting.Specs()[1])
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestCatalogTrusts(t *testing.T) {
 	}{{trusting, "a::trusted", false}, {trusting, "a::own", true}, {checking, "a::own", true}, {checking, "a::trusted", true}} {
 		schema, ok := c.catalog.OpSchema(c.op)
 		require.True(t, ok)
-		_, err := Invoke(schema.Impl.(*Spec), new(Ctx))
+		_, err := engine{}.Invoke(schema.Impl.(*Spec), new(Ctx))
 		if c.checked {
 			assert.ErrorIs(t, err, ErrContract, c.op)
 		} else {
@@ -233,7 +233,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			body := func(*Ctx) (rowset.RowSet, error) { return tt.out, nil }
 			spec := &Spec{Op: "test::it", Inputs: 1, Output: tt.output, Writes: writes, Run: body}
-			out, err := Invoke(spec, &Ctx{Inputs: []rowset.RowSet{tt.in}, Registry: reg})
+			out, err := engine{}.Invoke(spec, &Ctx{Inputs: []rowset.RowSet{tt.in}, Registry: reg})
 			if tt.ok {
 				require.NoError(t, err)
 				assert.Equal(t, tt.out, out)
@@ -262,7 +262,7 @@ func TestInvokeChecksALimitedOutput(t *testing.T) {
 		{0, []int32{3, 1}, false},
 	} {
 		body := func(*Ctx) (rowset.RowSet, error) { return view(in.Batch, tt.rows...), nil }
-		_, err := Invoke(&Spec{Inputs: 1, Output: Permutation, Limited: true, Run: body},
+		_, err := engine{}.Invoke(&Spec{Inputs: 1, Output: Permutation, Limited: true, Run: body},
 			&Ctx{Inputs: []rowset.RowSet{in}, Limit: tt.limit})
 		if tt.ok {
 			assert.NoError(t, err, "%v", tt)
@@ -287,7 +287,7 @@ func TestInvokeChecksAppendedRefs(t *testing.T) {
 		{[]int64{3, 1, 7, 8, 8}, false},
 	} {
 		body := func(*Ctx) (rowset.RowSet, error) { return rowset.Dense(batchOf(tt.ids...)), nil }
-		_, err := Invoke(&Spec{Inputs: 1, Output: Append, Run: body},
+		_, err := engine{}.Invoke(&Spec{Inputs: 1, Output: Append, Run: body},
 			&Ctx{Inputs: []rowset.RowSet{in}, Refs: []rowset.RowSet{ref}})
 		if tt.ok {
 			assert.NoError(t, err)
@@ -303,22 +303,22 @@ func TestInvokeChecksTheNumberOfInputs(t *testing.T) {
 	spec := &Spec{Op: "test::it", Inputs: 1, Output: PassThrough, Run: body}
 	in := rowset.Dense(batchOf(1))
 	for _, inputs := range [][]rowset.RowSet{nil, {in, in}} {
-		_, err := Invoke(spec, &Ctx{Inputs: inputs})
+		_, err := engine{}.Invoke(spec, &Ctx{Inputs: inputs})
 		require.ErrorIs(t, err, ErrInvalid)
 	}
 	assert.False(t, called)
 
 	spec = &Spec{Op: "test::many", Inputs: 1, InputsMax: 2, Output: Append,
 		Run: func(*Ctx) (rowset.RowSet, error) { return rowset.Dense(batchOf(1, 1)), nil }}
-	_, err := Invoke(spec, &Ctx{Inputs: []rowset.RowSet{in, in}})
+	_, err := engine{}.Invoke(spec, &Ctx{Inputs: []rowset.RowSet{in, in}})
 	require.NoError(t, err)
-	_, err = Invoke(spec, &Ctx{Inputs: []rowset.RowSet{in, in, in}})
+	_, err = engine{}.Invoke(spec, &Ctx{Inputs: []rowset.RowSet{in, in, in}})
 	assert.EqualError(t, err, "takes 1 to 2 inputs, has 3")
 }
 
 func TestInvokeContainsAPanic(t *testing.T) {
 	body := func(*Ctx) (rowset.RowSet, error) { panic("boom") }
-	_, err := Invoke(&Spec{Output: Source, Run: body}, &Ctx{})
+	_, err := engine{}.Invoke(&Spec{Output: Source, Run: body}, &Ctx{})
 	require.ErrorIs(t, err, ErrPanic)
 	var p *PanicError
 	require.ErrorAs(t, err, &p)

@@ -26,6 +26,7 @@ type placementOptions struct {
 	scenarios []string
 	writeTo   string
 	base      string
+	cores     []int // virtual
 	asJSON    bool
 	fleet
 	placement.Settings
@@ -37,7 +38,8 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 	var long strings.Builder
 	long.WriteString("Measure where nodes should run: each scenario with --scheduling offload_all, with adaptive,\n" +
 		"with adaptive that runs nothing inline, and with inline_all, in interleaved rounds, each in a process of its own.\n" +
-		"It judges each aim: met, not met, or not decided if the interval contains the bound.\n")
+		"It judges each aim: met, not met, or not decided if the interval contains the bound.\n" +
+		"With --virtual_cores it runs dag_50 and dag_500 in virtual time instead, on so many cores that nobody else uses.\n")
 	for _, s := range placement.Scenarios() {
 		names = append(names, s.Name)
 		fmt.Fprintf(&long, "\n  %-10s  %s", s.Name, s.Doc)
@@ -49,6 +51,16 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check(names)); err != nil {
 				return err
+			}
+			if o.cores != nil {
+				idle := command.IdleFlags{Given: cmd.Flags()}
+				for _, flag := range []string{"rounds", "warmup", "cpu_threads", "base", "write_plans"} {
+					idle.Add(flag, "with --virtual_cores")
+				}
+				if err := idle.Problems(); err != nil {
+					return err
+				}
+				return p.simulatePlacement(&o)
 			}
 			if o.writeTo != "" {
 				idle := command.IdleFlags{Given: cmd.Flags()}
@@ -71,6 +83,7 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
 	f.StringVar(&o.base, "base", "", "measure the reactor of this `program`, too, another build of rankd, where a scenario has one plan")
 	f.StringVar(&o.writeTo, "write_plans", "", "write the plans of the scenarios into this `folder`, for rankd bench compare --plan, and exit")
+	f.IntSliceVar(&o.cores, "virtual_cores", nil, "run the scenarios of random plans in virtual time instead, on machines of so many `cores`, --duration of it each")
 	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each scenario and variant, then a line for each aim")
 	return cmd
 }
@@ -95,7 +108,38 @@ func (o *placementOptions) check(known []string) error {
 	if o.cpuThreads < 1 || o.cpuThreads > 1<<10 {
 		problems = append(problems, fmt.Errorf("--cpu_threads is a number from 1 to %d, not %d", 1<<10, o.cpuThreads))
 	}
+	for _, cores := range o.cores {
+		if cores < 1 || cores > 1<<10 {
+			problems = append(problems, fmt.Errorf("--virtual_cores are numbers from 1 to %d, not %d", 1<<10, cores))
+		}
+	}
 	return errors.Join(problems...)
+}
+
+// simulatePlacement runs the scenarios in virtual time. Nothing but their code decides the figures.
+func (p *Program) simulatePlacement(o *placementOptions) error {
+	var results []placement.Simulated
+	for _, s := range o.chosen() {
+		if !s.Simulable() {
+			continue
+		}
+		of, err := placement.Simulate(&s, o.cores, o.Duration)
+		if err != nil {
+			return &command.RuntimeError{Err: err}
+		}
+		results = append(results, of...)
+	}
+	if len(results) == 0 {
+		return errors.New("--virtual_cores needs dag_50 or dag_500 in --scenario: the nodes of the others have no known cost")
+	}
+	write := placement.WriteSimulated
+	if o.asJSON {
+		write = placement.WriteSimulatedJSON
+	}
+	if err := write(p.Stdout, results); err != nil {
+		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+	}
+	return nil
 }
 
 // chosen returns the scenarios to run.
@@ -110,7 +154,7 @@ func (o *placementOptions) writePlans() error {
 		for name := range folder {
 			text, err := fs.ReadFile(folder, name)
 			if err == nil {
-				err = os.WriteFile(filepath.Join(o.writeTo, name), text, 0o644)
+				err = os.WriteFile(filepath.Join(o.writeTo, name), placement.WithBuiltins(text), 0o644)
 			}
 			if err != nil {
 				return &command.RuntimeError{Err: err}

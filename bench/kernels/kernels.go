@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -13,6 +14,9 @@ import (
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
 
 // artifact has one node per kernel, with its name. Rows provides the columns.
 const artifact = `{"schema_version": 1, "plan_name": "kernels", "nodes": [
@@ -95,11 +99,11 @@ func prepare(kernel string, rows int) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := task.NewTrustingCatalog(builtin.Specs())
+	catalog, err := tasks.NewTrustingCatalog(builtin.Specs())
 	if err != nil {
 		return nil, err
 	}
-	graph, err := plan.Load("kernels", fmt.Appendf(nil, artifact, (rows+1)/2), tasks, reg)
+	graph, err := plan.Load("kernels", fmt.Appendf(nil, artifact, (rows+1)/2), catalog, reg)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +116,9 @@ func prepare(kernel string, rows int) (func() error, error) {
 		for range node.Refs {
 			c.Refs = append(c.Refs, in)
 		}
-		spec := task.SpecOf(node)
+		spec := tasks.SpecOf(node)
 		return func() error {
-			_, err := task.Invoke(spec, c)
+			_, err := tasks.Invoke(spec, c)
 			return err
 		}, nil
 	}

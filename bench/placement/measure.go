@@ -28,6 +28,7 @@ type Result struct {
 	P99       compare.Estimate `json:"p99_us"`
 	// CheapP99 is the 99th percentile of the requests for the plan "cheap"; zero without one.
 	CheapP99 compare.Estimate `json:"cheap_p99_us"`
+	CPU      compare.Estimate `json:"cpu_us"` // processor time of the engine's process per request
 	// Better is how many times better than offload_all the scenario's figure is, and BetterThanBase
 	// how many times better than the other build's.
 	Better         compare.Estimate `json:"better"`
@@ -38,6 +39,8 @@ type Result struct {
 	OffloadRate  compare.Estimate `json:"offload_rate"`
 	FusedRate    compare.Estimate `json:"fused_rate"`
 	QueueDelay   compare.Estimate `json:"queue_delay_p50_us"`
+	StartMean    compare.Estimate `json:"start_delay_mean_us"` // from ready to start, of all nodes
+	StartP99     compare.Estimate `json:"start_delay_p99_us"`
 	RoundTrip    compare.Estimate `json:"offload_round_trip_p50_us"`
 	CallbackP50  compare.Estimate `json:"loop_callback_p50_us"`
 	CallbackP99  compare.Estimate `json:"loop_callback_p99_us"`
@@ -51,7 +54,7 @@ type Result struct {
 
 // sample is one round.
 type sample struct {
-	perSecond, p50, p99 float64
+	perSecond, p50, p99, cpu float64
 	figures
 }
 
@@ -106,6 +109,8 @@ func result(samples []sample) Result {
 		P50:       of(func(s *sample) float64 { return s.p50 }), P99: of(func(s *sample) float64 { return s.p99 }),
 		CheapP99:   of(func(s *sample) float64 { return s.CheapP99 }),
 		InlineRate: of(func(s *sample) float64 { return s.InlineRate }), OffloadRate: of(func(s *sample) float64 { return s.OffloadRate }),
+		CPU:       of(func(s *sample) float64 { return s.cpu }),
+		StartMean: of(func(s *sample) float64 { return s.StartMean }), StartP99: of(func(s *sample) float64 { return s.StartP99 }),
 		FusedRate:  of(func(s *sample) float64 { return s.FusedRate }),
 		QueueDelay: of(func(s *sample) float64 { return s.QueueDelay }), RoundTrip: of(func(s *sample) float64 { return s.RoundTrip }),
 		CallbackP50: of(func(s *sample) float64 { return s.figures.CallbackP50 }), CallbackP99: of(func(s *sample) float64 { return s.figures.CallbackP99 }),
@@ -165,7 +170,8 @@ func measure(s *Scenario, o Settings, round int, run func(*worker.Round) (*worke
 	us := func(percent float64) float64 {
 		return float64(result.Latency.ValueAtPercentile(percent)) / float64(time.Microsecond)
 	}
-	one := sample{perSecond: result.PerSecond(), p50: us(50), p99: us(99)}
+	one := sample{perSecond: result.PerSecond(), p50: us(50), p99: us(99),
+		cpu: float64(report.CPU) / float64(time.Microsecond) / float64(result.Answered)}
 	if report.Figures != nil {
 		err = json.Unmarshal(report.Figures, &one.figures)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/task"
 )
 
 // A library that gnet uses starts two goroutines from init.
@@ -32,7 +33,7 @@ func TestPlansOfScenarios(t *testing.T) {
 			assert.ElementsMatch(t, slices.Collect(maps.Keys(s.Plans)), slices.Compact(slices.Sorted(slices.Values(s.Order))))
 			var first map[string]string
 			for _, v := range Variants("") {
-				e, err := rankd.Open(v.Engine.Options(rankd.Options{Env: "test", Plans: s.Folder()}))
+				e, err := rankd.Open(v.Engine.Options(rankd.Options{Env: "test", Plans: s.Folder(), Tasks: []task.Spec{burnTask(burn)}}))
 				require.NoError(t, err)
 				answers := map[string]string{}
 				for name := range s.Plans {
@@ -64,7 +65,7 @@ func TestRandomPlansHaveTheirSize(t *testing.T) {
 		s := dags(n)
 		assert.Len(t, s.Plans, 8)
 		assert.Equal(t, s.Plans, dags(n).Plans, "the same in every run")
-		e, err := rankd.Open(rankd.Options{Env: "test", Plans: s.Folder()})
+		e, err := rankd.Open(rankd.Options{Env: "test", Plans: s.Folder(), Tasks: []task.Spec{burnTask(burn)}})
 		require.NoError(t, err)
 		for _, name := range s.Order {
 			info, err := e.PlanInfo(name)

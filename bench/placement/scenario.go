@@ -85,7 +85,7 @@ func Scenarios() []Scenario {
 	}
 	full := single("large", "fixed_source → vm → filter → sort on 100000 rows", rank(100_000, 0))
 	full.Aims = []Aim{ratioOf(0.97)}
-	mixed := mix("mix", "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", heavy, burn(10))
+	mixed := mix("mix", "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", heavy, heavyPlan(10))
 	mixed.Aims = []Aim{ratioOf(1), {Callback, compare.AtMost(1000)}}
 	scenarios = append(scenarios, full, mixed, dags(50), dags(500))
 	for _, rows := range []int{10, 30, 100, 300, 1000, 3000} {
@@ -233,10 +233,10 @@ func takes(n int) string {
 	return b.plan(out)
 }
 
-// burn returns a plan with one node that computes for so many milliseconds.
-func burn(ms int) string {
+// heavyPlan returns a plan with one node that computes for so many milliseconds.
+func heavyPlan(ms int) string {
 	var b builder
-	return b.plan(b.add("busy_cpu", b.source(10), fmt.Sprintf(`"busy_wait_ms": %d`, ms)))
+	return b.plan(b.add(burnOp, b.source(10), fmt.Sprintf(`"busy_wait_ms": %d`, ms)))
 }
 
 // dag returns a random plan of n nodes, the same for the same seed. Cheap nodes work on at
@@ -250,7 +250,7 @@ func dag(n int, seed uint64) string {
 		input := scored[random.IntN(len(scored))]
 		switch kind := random.IntN(100); {
 		case kind < 2:
-			scored = append(scored, b.add("busy_cpu", input, `"busy_wait_ms": 1`))
+			scored = append(scored, b.add(burnOp, input, `"busy_wait_ms": 1`))
 		case kind < 10:
 			scored = append(scored, b.add("sleep", input, `"duration_ms": 1`))
 		case kind < 40:

@@ -18,6 +18,7 @@ func Open(o rankd.Options, name string) (load.Target, error) {
 	for _, s := range Scenarios() {
 		if s.Name == name {
 			o.Plans, o.AllowRequestScheduling = s.Folder(), s.Ask != ""
+			o.Tasks = append(o.Tasks, burnTask(burn))
 			e, err := rankd.Open(o)
 			if err != nil {
 				return nil, err
@@ -36,6 +37,8 @@ type figures struct {
 	OffloadRate   float64 `json:"offload_rate"`
 	FusedRate     float64 `json:"fused_rate"`
 	QueueDelay    float64 `json:"queue_delay_p50_us"`
+	StartMean     float64 `json:"start_delay_mean_us"` // of all nodes
+	StartP99      float64 `json:"start_delay_p99_us"`
 	RoundTrip     float64 `json:"offload_round_trip_p50_us"`
 	CallbackP50   float64 `json:"loop_callback_p50_us"`
 	CallbackP99   float64 `json:"loop_callback_p99_us"`
@@ -82,6 +85,7 @@ func (t *target) Figures() any {
 	return figures{
 		CheapP99:   us(time.Duration(t.cheap.ValueAtPercentile(99))),
 		InlineRate: m.Placement.InlineRate(), OffloadRate: m.Placement.OffloadRate(), FusedRate: m.Placement.FusedRate(),
+		StartMean: startMean(&m.Placement), StartP99: us(m.Placement.StartDelay.P99),
 		QueueDelay: us(m.Placement.QueueDelay.P50), RoundTrip: us(m.Placement.OffloadRoundTrip.P50),
 		CallbackP50: us(wall.P50), CallbackP99: us(wall.P99), CallbackP999: us(wall.P999), CallbackMax: us(wall.Max),
 		CallbackCPU99: us(cpu.P99), CallbackCPU: us(cpu.P999),

@@ -54,17 +54,17 @@ func Verdicts(scenarios []Scenario, results [][]Result) (verdicts []compare.Verd
 func WriteText(w io.Writer, head string, scenarios []Scenario, results [][]Result) error {
 	fmt.Fprintf(w, "%s\n\n%s\n\n", Answer(scenarios, results), head)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "scenario\tvariant\trequests/s\tp50 µs\tp99 µs\tcheap p99\tbetter by\tinline\tfused\tqueue p50\thop p50\tcallback p50\tp99\tp99.9\tmax\tits CPU p99\tp99.9\t")
+	fmt.Fprintln(t, "scenario\tvariant\trequests/s\tp50 µs\tp99 µs\tcheap p99\tCPU µs\tbetter by\tinline\tfused\tqueue p50\tstart mean\tp99\thop p50\tcallback p50\tp99\tp99.9\tmax\tits CPU p99\tp99.9\t")
 	for i := range results {
 		for j, r := range results[i] {
-			fmt.Fprintf(t, "%s\t%s\t%.0f\t%.1f\t%.1f\t%s\t%s\t", r.Scenario, r.Variant, r.PerSecond.Median, r.P50.Median, r.P99.Median,
-				known("%.0f", r.CheapP99), r.Better.Factor())
+			fmt.Fprintf(t, "%s\t%s\t%.0f\t%.1f\t%.1f\t%s\t%s\t%s\t", r.Scenario, r.Variant, r.PerSecond.Median, r.P50.Median, r.P99.Median,
+				known("%.0f", r.CheapP99), known("%.1f", r.CPU), r.Better.Factor())
 			if j >= base {
-				fmt.Fprintln(t, strings.Repeat("–\t", 10))
+				fmt.Fprintln(t, strings.Repeat("–\t", 12))
 				continue
 			}
-			fmt.Fprintf(t, "%.0f %%\t%.0f %%\t%s\t%s\t%.1f\t%.1f\t%.1f\t%.0f\t%s\t%s\t\n", 100*r.InlineRate.Median, 100*r.FusedRate.Median,
-				known("%.1f", r.QueueDelay), known("%.1f", r.RoundTrip), r.CallbackP50.Median, r.CallbackP99.Median, r.CallbackP999.Median,
+			fmt.Fprintf(t, "%.0f %%\t%.0f %%\t%s\t%s\t%s\t%s\t%.1f\t%.1f\t%.1f\t%.0f\t%s\t%s\t\n", 100*r.InlineRate.Median, 100*r.FusedRate.Median,
+				known("%.1f", r.QueueDelay), known("%.1f", r.StartMean), known("%.1f", r.StartP99), known("%.1f", r.RoundTrip), r.CallbackP50.Median, r.CallbackP99.Median, r.CallbackP999.Median,
 				r.CallbackMax.Median, known("%.1f", r.CallbackCPU99), known("%.1f", r.CallbackCPU))
 		}
 	}

@@ -334,7 +334,7 @@ func TestIdleConnectionIsChecked(t *testing.T) {
 			text, err := get(t, client, "a", 1, 0)
 			require.NoError(t, err)
 			require.Equal(t, got("a", 1), text)
-			cn := client.mu.conn
+			cn := client.conns[0]
 			require.NoError(t, cn.checkIdle())
 			close(answered)
 			// The operating system decides when it arrives.
@@ -463,7 +463,7 @@ func TestDeadlineWhileWaitingForTheConnection(t *testing.T) {
 	<-heard
 	_, err := get(t, c, "b", 1, c.clock.Now().Add(200*time.Millisecond))
 	require.ErrorIs(t, err, resp.ErrTimeout)
-	require.ErrorContains(t, err, "other calls have the connection")
+	require.ErrorContains(t, err, "other calls have the connections")
 	other.Go(func() {
 		_, err := get(t, c, "c", 1, 0)
 		assert.ErrorIs(t, err, resp.ErrClosed)
@@ -486,9 +486,9 @@ func TestLargeReplyGrowsTheBufferForOneCall(t *testing.T) {
 		require.Equal(t, large, string(r.At(0).Bytes()))
 		return nil
 	}))
-	r := &reader{decoder: resp.NewDecoder(resp.Limits{}), buf: make([]byte, 3*readBufferKeepBytes)}
+	r := &ReplyBuffer{buf: make([]byte, 3*readBytesKeep)}
 	c.giveBack(r)
-	assert.Equal(t, readBufferBytes, len(r.buf))
+	assert.Equal(t, readBytes, len(r.buf))
 }
 
 // hashValues is the number of fields and values in a hash of five fields.
@@ -511,8 +511,8 @@ func answerHashes(s *session) {
 	}
 }
 
-func TestConnectionsDoesNotAllocate(t *testing.T) {
-	p := NewConnections(clock.NewReal(), resp.Options{
+func TestExchangeDoesNotAllocate(t *testing.T) {
+	p := NewClient(clock.NewReal(), resp.Options{
 		RequestTimeout: time.Minute, Connections: 2, Addr: serve(t, answerHashes).addr(),
 	})
 	defer p.Close()

@@ -1,41 +1,201 @@
 package blocking
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"syscall"
+	"time"
+
+	"github.com/rankd/rankd/reactor/transport"
+	"github.com/rankd/rankd/resp"
 )
 
-// A conn is a client's connection. The owner of the client's token may use it; any goroutine
-// may close it.
+// A conn is one of a client's places for a connection. It belongs to the call that has taken it.
 type conn struct {
-	net.Conn
-	raw   syscall.RawConn // nil: the system cannot look ahead
-	look  func(fd uintptr) bool
-	first [1]byte // the byte that look has seen
-	found error   // the result of look
+	client  *Client
+	number  int       // in client.conns
+	pace    resp.Pace // of the attempts to connect
+	lastErr error     // why the last connection or attempt ended; nil before the first end
+	used    bool      // it had a connection before
+
+	net.Conn                    // nil: none
+	unhook   func() bool        // keeps Close from closing it
+	raw      syscall.RawConn    // of it
+	lookFn   func(uintptr) bool // look, bound once
+	first    [1]byte            // the byte that look has seen
+	found    error              // the result of look
 }
 
-func newConn(nc net.Conn) *conn {
-	c := &conn{Conn: nc}
-	if socket, ok := nc.(syscall.Conn); ok && canLookAhead {
-		c.raw, _ = socket.SyscallConn() // A closed connection says so in the first read.
+// sameLimit decides which timeout a failed attempt to connect reports. The attempt's own limit
+// is the reason if it comes at most so long after the call's. Where the two timeouts are equal,
+// as they are by default, the call's began to run a moment earlier; but it is the connection
+// that the server did not give.
+const sameLimit = 10 * time.Millisecond
+
+// ready makes a connection unless there is one that can take a batch. The error is that of the call.
+func (cn *conn) ready(limit time.Time, buf *ReplyBuffer) error {
+	c := cn.client
+	if c.life.Err() != nil {
+		return c.failed(resp.ErrClosed, nil)
 	}
-	c.look = func(fd uintptr) bool {
-		c.found = lookAhead(fd, c.first[:])
+	if cn.Conn != nil {
+		err := cn.checkIdle()
+		if err == nil {
+			return nil
+		}
+		cn.drop(err)
+	}
+	late := resp.ErrTimeout // of the call, unless the attempt's own limit comes first
+	by := time.Now().Add(c.opts.ConnectTimeout)
+	if by.Before(limit.Add(sameLimit)) {
+		late = resp.ErrConnect
+	}
+	if by.Before(limit) {
+		limit = by
+	}
+	ctx, cancel := context.WithDeadline(c.life, limit)
+	defer cancel()
+	if !cn.waitOutPause(ctx) {
+		return c.failed(late, fmt.Errorf("not connected: %w", cn.lastErr))
+	}
+	c.count(func(s *resp.Stats) { s.Connects++ })
+	err := cn.dial(ctx)
+	if err == nil {
+		err = cn.greet(buf, limit)
+	}
+	if err != nil {
+		cn.drop(err)
+		return c.classify(resp.ErrConnect, late, err)
+	}
+	cn.pace.Ready(c.clock.Now())
+	return nil
+}
+
+// waitOutPause waits until the pace allows an attempt to connect, and reports whether ctx has lasted.
+func (cn *conn) waitOutPause(ctx context.Context) bool {
+	pause := cn.pace.RetryAt().Sub(cn.client.clock.Now())
+	if pause <= 0 {
 		return true
 	}
-	return c
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// dial makes a connection, which ends with its client. It resolves a host name anew each time.
+func (cn *conn) dial(ctx context.Context) error {
+	c := cn.client
+	network, address := transport.SplitAddr(c.opts.Addr)
+	nc, err := c.connectTo(ctx, network, address)
+	if err != nil {
+		return err
+	}
+	cn.Conn = nc
+	cn.raw, _ = nc.(syscall.Conn).SyscallConn() // A net.Conn of a net.Dialer has one.
+	cn.unhook = context.AfterFunc(c.life, func() { _ = nc.Close() })
+	if cn.used {
+		c.count(func(s *resp.Stats) { s.Reconnects++ })
+	}
+	cn.used = true
+	return nil
+}
+
+// drop notes the end of a connection that no call can use any more, or of an attempt to make one.
+func (cn *conn) drop(reason error) {
+	if cn.Conn != nil {
+		cn.unhook()
+		_ = cn.Close() // It failed already.
+		cn.Conn = nil
+	}
+	cn.pace.Ended(cn.client.clock.Now())
+	cn.lastErr = reason
 }
 
 // checkIdle returns the reason why the connection cannot take the next batch, or nil. While no
 // command is unanswered, nothing may be there to be read. The client would take bytes that nobody
 // asked for as the answer to the next batch, and that batch would fail if the connection has ended.
-func (c *conn) checkIdle() error {
-	if c.raw == nil {
-		return nil
-	}
-	if err := c.raw.Read(c.look); err != nil {
+func (cn *conn) checkIdle() error {
+	if err := cn.raw.Read(cn.lookFn); err != nil {
 		return err
 	}
-	return c.found
+	return cn.found
+}
+
+// greetingMaxBytes bounds the replies to a greeting, each a line.
+const greetingMaxBytes = 1 << 20
+
+// greet sends AUTH, SELECT and the names. It looks at each reply as soon as it is there.
+func (cn *conn) greet(buf *ReplyBuffer, limit time.Time) error {
+	c := cn.client
+	n := c.hello.Len()
+	if n == 0 {
+		return nil
+	}
+	if err := cn.SetDeadline(limit); err != nil {
+		return err
+	}
+	if _, err := cn.Write(c.hello.Encoded()); err != nil {
+		return err
+	}
+	for i := range n {
+		reply, _, err := buf.read(cn, 1, greetingMaxBytes)
+		switch {
+		case err == resp.ErrTooLarge:
+			return transport.ErrUnreadLimit
+		case err != nil:
+			return err
+		}
+		if err := c.opts.CheckGreeting(i, reply.At(0)); err != nil {
+			return err
+		}
+	}
+	return buf.finish()
+}
+
+// roundTrips sends the batch and reads its replies.
+func (cn *conn) roundTrips(b *resp.Batch, buf *ReplyBuffer, limit time.Time) (resp.Replies, error) {
+	c := cn.client
+	if err := cn.SetDeadline(limit); err != nil {
+		return resp.Replies{}, err
+	}
+	for sent, received := 0, 0; sent < b.Len(); {
+		n := min(b.Len()-sent, c.opts.MaxInflight)
+		part := b.Span(sent, sent+n)
+		if _, err := cn.Write(part); err != nil {
+			return resp.Replies{}, err
+		}
+		c.count(func(s *resp.Stats) {
+			s.RoundTrips++
+			s.Asked += uint64(n)
+			s.Commands += uint64(n)
+			s.BytesSent += uint64(len(part))
+		})
+		if buf.Watch != nil {
+			buf.Watch.Sent(cn.number, n, len(part), c.clock.Now())
+		}
+		replies, size, err := buf.read(cn, n, c.opts.MaxReplyBytes-received)
+		if err == nil {
+			err = buf.finish()
+		}
+		if err != nil {
+			return resp.Replies{}, err
+		}
+		if buf.Watch != nil {
+			buf.Watch.Replied(cn.number, n, size)
+		}
+		c.count(func(s *resp.Stats) { s.BytesReceived += uint64(size) })
+		if n == b.Len() {
+			return replies, nil
+		}
+		buf.parts.Add(replies)
+		sent += n
+		received += size
+	}
+	return buf.parts.Replies(), nil
 }

@@ -1,10 +1,10 @@
-// Package blocking, which follows the engine's needs, has RESP2 clients for ordinary goroutines:
+// Package blocking, which follows the engine's needs, has a RESP2 client for ordinary goroutines:
 // each call blocks its goroutine until the server has answered. The engines without a loop use
-// them, and so do tools and tests.
+// it, and so do tools and tests.
 //
-//	Connections ──a free connection per call──▶ Client ──Write──▶ net.Conn ──▶ server
-//	                                              │                             │
-//	        Replies ◀── Decoder ◀── buffer ◀──────┴──────────Read◀──────────────┘
+//	Client ──a free connection per call──▶ conn ──Write──▶ net.Conn ──▶ server
+//	                                        │                            │
+//	  Replies ◀── Decoder ◀── ReplyBuffer ◀─┴──────────Read◀─────────────┘
 //
 // Encoding, decoding, greeting, pauses, options and errors are package resp's, as for the
 // client of the loop. So the two threading models differ in how they wait, not in what they send.

@@ -27,7 +27,7 @@ func TestUnixSocket(t *testing.T) {
 	text, err := get(t, c, "a", 20, 0)
 	require.NoError(t, err)
 	require.Equal(t, got("a", 20), text)
-	assert.NoError(t, c.mu.conn.checkIdle())
+	assert.NoError(t, c.conns[0].checkIdle())
 
 	// The client sees on an idle unix socket, too, that the server has gone.
 	s.close()
@@ -39,7 +39,7 @@ func TestUnixSocket(t *testing.T) {
 
 // seesTheEnd waits until the end of the idle connection has arrived.
 func seesTheEnd(t *testing.T, c *Client) {
-	require.Eventually(t, func() bool { return c.mu.conn.checkIdle() != nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.conns[0].checkIdle() != nil }, 10*time.Second, time.Millisecond)
 }
 
 // Each connection asks for the address of the name anew, so that a server that has moved is found.

@@ -16,8 +16,8 @@ import (
 // A burst makes memory grow, and the client gives it back: each test here makes something grow
 // far beyond its bound, uses it once more for little or not at all, and looks at what is held.
 
-// burstValues makes a burst of several times readBufferKeepBytes.
-const burstValues = readBufferKeepBytes / 4
+// burstValues makes a burst of several times readBytesKeep.
+const burstValues = readBytesKeep / 4
 
 // burst is a reply of burstValues values.
 func burst() []byte {
@@ -32,7 +32,7 @@ func TestClientKeepsLittle(t *testing.T) {
 	large := string(burst())
 	// Many callers hold replies at a time.
 	c := openClient(t, resp.Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute})
-	const callers = 4 * readersKeep
+	const callers = 4 * buffersKeep
 	var holding, all sync.WaitGroup
 	holding.Add(callers)
 	for range callers {
@@ -47,7 +47,7 @@ func TestClientKeepsLittle(t *testing.T) {
 		})
 	}
 	all.Wait()
-	assert.Len(t, c.mu.readers, readersKeep)
+	assert.Len(t, c.spare, buffersKeep)
 
 	// A reply is large.
 	c = openClient(t, resp.Options{Addr: serve(t, say(large), echo).addr(), RequestTimeout: time.Minute})
@@ -57,13 +57,13 @@ func TestClientKeepsLittle(t *testing.T) {
 		require.Equal(t, burstValues, r.At(0).Len())
 		return nil
 	}))
-	require.Len(t, c.mu.readers, 1)
-	assertSmallReader(t, c.mu.readers[0])
+	require.Len(t, c.spare, 1)
+	assertSmallBuffer(t, <-c.spare)
 
 	// A large batch goes in parts.
 	c = openClient(t, resp.Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute, MaxInflight: 2})
 	b.Reset()
-	const commands = 2 * readBufferKeepBytes / (20 << 10)
+	const commands = 2 * readBytesKeep / (20 << 10)
 	for range commands {
 		b.Cmd("GET", strings.Repeat("x", 20<<10))
 	}
@@ -74,8 +74,8 @@ func TestClientKeepsLittle(t *testing.T) {
 		}
 		return nil
 	}))
-	require.Greater(t, held, readBufferKeepBytes)
-	assertSmallReader(t, c.mu.readers[0])
+	require.Greater(t, held, readBytesKeep)
+	assertSmallBuffer(t, <-c.spare)
 }
 
 // TestReplyBufferKeepsLittle: a buffer holds the replies of one exchange until the next.
@@ -96,13 +96,13 @@ func TestReplyBufferKeepsLittle(t *testing.T) {
 	r, err = c.Exchange(&b, 0, &buf)
 	require.NoError(t, err)
 	require.Equal(t, "a", text(t, r))
-	assertSmallReader(t, buf.reader)
+	assertSmallBuffer(t, &buf)
 }
 
-// assertSmallReader checks an idle reader. Package resp holds that an empty Decoder and an empty
+// assertSmallBuffer checks an idle buffer. Package resp holds that an empty Decoder and an empty
 // Gathered keep little.
-func assertSmallReader(t *testing.T, r *reader) {
+func assertSmallBuffer(t *testing.T, r *ReplyBuffer) {
 	t.Helper()
-	assert.LessOrEqual(t, cap(r.buf), readBufferKeepBytes)
+	assert.LessOrEqual(t, cap(r.buf), readBytesKeep)
 	assert.Zero(t, r.parts.Size()+r.parts.Replies().Len())
 }

@@ -111,7 +111,7 @@ func TestPace(t *testing.T) {
 			_, err := get(t, c, "a", 1, 0)
 			assert.ErrorIs(t, err, resp.ErrClosed)
 		})
-		require.Eventually(t, func() bool { return len(c.token) == 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(c.idle) == 0 }, 10*time.Second, time.Millisecond)
 		c.Close()
 		other.Wait()
 	})
@@ -121,15 +121,15 @@ func TestPace(t *testing.T) {
 func TestConnectionsHaveTheirOwnJitter(t *testing.T) {
 	s := serve(t, echo)
 	s.close()
-	p := NewConnections(clock.NewManual(), resp.Options{
+	p := NewClient(clock.NewManual(), resp.Options{
 		Addr: s.addr(), Connections: 4, BackoffMin: time.Hour, BackoffMax: time.Hour,
 	})
 	defer p.Close()
 	pauses := map[clock.Time]bool{}
-	for _, c := range p.all {
-		_, err := get(t, c, "a", 1, 0)
+	for _, cn := range p.conns {
+		_, err := get(t, p, "a", 1, 0)
 		require.ErrorIs(t, err, resp.ErrConnect)
-		pauses[c.pace.RetryAt()] = true
+		pauses[cn.pace.RetryAt()] = true
 	}
 	assert.Len(t, pauses, 4)
 }

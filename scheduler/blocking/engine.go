@@ -7,6 +7,7 @@ import (
 
 	"github.com/alitto/pond/v2"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
@@ -16,6 +17,9 @@ import (
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
 
 // TwoPools is the model that scheduler.Async replaces: two pools of workers that block. Each
 // request has a goroutine that dispatches ready nodes by their task's Place, and waits for
@@ -52,9 +56,9 @@ func OpenSequential(cfg scheduler.Config) *Sequential {
 // stop. A body that neither waits nor looks runs on, and the answer waits for it.
 type engine struct {
 	reg         *registry.Registry
-	clients     []*respblocking.Connections // by endpoint index; nil where the endpoint is not a Redis
-	remotes     []*remote.Blocking          // by endpoint index; nil where the endpoint is of another kind than http
-	clock       clock.Clock                 // at the pace of real time
+	clients     []*respblocking.Client // by endpoint index; nil where the endpoint is not a Redis
+	remotes     []*remote.Blocking     // by endpoint index; nil where the endpoint is of another kind than http
+	clock       clock.Clock            // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -84,12 +88,12 @@ func (e *engine) init(cfg *scheduler.Config, model string) {
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.degraded = make(map[string]uint64)
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
-	e.clients = make([]*respblocking.Connections, len(cfg.Registry.Endpoints()))
+	e.clients = make([]*respblocking.Client, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]*remote.Blocking, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		switch ep.Kind {
 		case registry.Redis:
-			e.clients[i] = respblocking.NewConnections(cfg.Clock, cfg.RedisOptions(ep))
+			e.clients[i] = respblocking.NewClient(cfg.Clock, cfg.RedisOptions(ep))
 		case registry.HTTP:
 			e.remotes[i] = remote.NewBlocking(cfg.Clock, scheduler.RemoteOptions(ep))
 		}

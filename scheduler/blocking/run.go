@@ -8,6 +8,8 @@ import (
 
 	"github.com/alitto/pond/v2"
 
+	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
@@ -32,7 +34,7 @@ type run struct {
 func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.Duration, done func(*scheduler.Result)) {
 	defer e.live.Done()
 	r := &run{engine: e}
-	r.Req, r.Rows, r.changed.L = exec, task.NewRowBudget(e.maxRows), &r.mu
+	r.Req, r.Rows, r.changed.L = exec, tasks.NewRowBudget(e.maxRows), &r.mu
 	r.Journal = e.journals.Begin(exec.Record, exec.Graph, e.model, "", arrived, delay)
 	r.Journal.Enter()
 	r.State.Begin(exec, arrived, e.nodeTimeout)
@@ -87,7 +89,7 @@ type workers struct {
 // spawn has a worker run a node, or runs it here if there are none. mu is held.
 func (r *run) spawn(i int, start clock.Time) {
 	e, node := r.engine, r.Req.Graph.Nodes[i]
-	spec, limit, mode := task.SpecOf(node), 0, e.mode
+	spec, limit, mode := tasks.SpecOf(node), 0, e.mode
 	workers, place := e.cpu, trace.OnPool
 	if spec.Place == task.Waits {
 		workers, place = e.io, trace.OnIOWorker
@@ -99,10 +101,10 @@ func (r *run) spawn(i int, start clock.Time) {
 		mode = *r.Req.Mode
 	}
 	if mode.TopK() {
-		limit = task.Limit(r.Req.Graph, node)
+		limit = tasks.Limit(r.Req.Graph, node)
 	}
 	j := &job{run: r, workers: workers}
-	j.Ctx = task.Ctx{Registry: e.reg, Outside: &e.outside, Clock: e.clock, Cancellation: &j.cancel}
+	j.Init(e.reg, &e.outside, e.clock, &j.cancel)
 	r.Journal.Spawn(i, place, r.State.Rows(i))
 	if workers == nil {
 		r.Journal.Start(i, start)
@@ -151,7 +153,7 @@ type job struct {
 	scheduler.Job
 	run     *run
 	workers *workers // that run it; nil: the goroutine of the request does
-	cancel  task.Cancellation
+	cancel  taskrun.Cancellation
 	settled bool // guarded by run.mu
 
 	// waits has what the body waits for; nil: nobody records the request. It belongs to the goroutine of the body until the node
@@ -180,7 +182,7 @@ func (j *job) work() {
 // invoke runs the body, and fills in its error.
 func (j *job) invoke(w *waiter) {
 	e, r := j.run.engine, j.run
-	if deadline := j.Ctx.Deadline; deadline != 0 {
+	if deadline := j.Deadline; deadline != 0 {
 		now := e.clock.Now()
 		if j.Err = r.CheckStart(&j.Job, now); j.Err != nil {
 			return
@@ -194,13 +196,13 @@ func (j *job) invoke(w *waiter) {
 	}
 	defer context.AfterFunc(e.stopped, func() { j.cancel.Cancel(scheduler.ErrShuttingDown) })()
 	j.Err = task.ErrGoexit
-	j.Ctx.Waiter = w
+	tasks.Env(&j.Ctx).Waiter = w
 	j.Steps(nil)
 	switch err := j.Err; {
 	case j.Late(true):
 		j.Err = r.TimedOut(&j.Job, j.Ended)
 	case errors.Is(err, resp.ErrClosed), errors.Is(err, remote.ErrClosed),
-		(errors.Is(err, task.ErrCancelled) || errors.Is(err, remote.ErrGivenUp)) && e.stopped.Err() != nil:
+		(errors.Is(err, task.ErrCancelled) || errors.Is(err, loop.ErrCancelled)) && e.stopped.Err() != nil:
 		j.Err = scheduler.ErrShuttingDown
 	}
 }

@@ -4,17 +4,17 @@ import (
 	"context"
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
-// A waiter is the task.Waiter of a body that waits by blocking its goroutine. One goroutine at a
+// A waiter is the taskrun.Waiter of a body that waits by blocking its goroutine. One goroutine at a
 // time.
 type waiter struct {
 	engine   *engine
@@ -46,14 +46,14 @@ func (e *engine) freeWaiter(w *waiter) {
 // journal returns what takes down the waits of the body, and the index of its node.
 func (w *waiter) journal() (*trace.Journal, int) { return w.job.waits, w.job.Ctx.Node.Index }
 
-// NewBatch implements task.Waiter.
+// NewBatch implements taskrun.Waiter.
 func (w *waiter) NewBatch() *resp.Batch {
 	w.batch.Reset()
 	w.part = resp.Replies{}
 	return &w.batch
 }
 
-// Do implements task.Waiter.
+// Do implements taskrun.Waiter.
 func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 	client := w.engine.clients[ep.Index]
 	if client == nil {
@@ -63,22 +63,22 @@ func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) 
 	journal, node := w.journal()
 	journal.Wait(node, trace.ForRedis, b.Len(), 0)
 	defer journal.Resume(node)
-	return client.Exchange(b, w.job.Ctx.Deadline, &w.replies)
+	return client.Exchange(b, w.job.Deadline, &w.replies)
 }
 
-// Begin implements task.Waiter. It waits for all replies.
+// Begin implements taskrun.Waiter. It waits for all replies.
 func (w *waiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
 	w.part, err = w.Do(ep, b)
 	return err
 }
 
-// Next implements task.Waiter. All replies are one part.
+// Next implements taskrun.Waiter. All replies are one part.
 func (w *waiter) Next() (from int, part resp.Replies, err error) {
 	part, w.part = w.part, resp.Replies{}
 	return 0, part, nil
 }
 
-// Exchange implements task.Waiter. It blocks.
+// Exchange implements taskrun.Waiter. It blocks.
 func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	client := w.engine.remotes[ep.Index]
 	if client == nil {
@@ -91,13 +91,13 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	}
 	journal.Wait(node, trace.ForHTTP, 1, 0)
 	defer journal.Resume(node)
-	return client.Exchange(asker{context.Background(), &w.job.cancel}, x, w.job.Ctx.Deadline, watch)
+	return client.Exchange(asker{context.Background(), &w.job.cancel}, x, w.job.Deadline, watch)
 }
 
 // asker is a context that is done once the body is cancelled.
 type asker struct {
 	context.Context
-	cancel *task.Cancellation
+	cancel *taskrun.Cancellation
 }
 
 // Done implements context.Context.
@@ -123,7 +123,7 @@ func (w *waiter) Replied(conn, n, bytes int) {
 	journal.Replied(node, w.endpoint, conn, n, bytes, 0)
 }
 
-// Sleep implements task.Waiter.
+// Sleep implements taskrun.Waiter.
 func (w *waiter) Sleep(d time.Duration) error {
 	journal, node := w.journal()
 	if journal == nil {
@@ -139,7 +139,7 @@ func (w *waiter) Sleep(d time.Duration) error {
 	return err
 }
 
-// Await implements task.Waiter.
+// Await implements taskrun.Waiter.
 func (w *waiter) Await(fn func() error) error {
 	journal, node := w.journal()
 	journal.Wait(node, trace.ForFunction, 0, 0)

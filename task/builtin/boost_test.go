@@ -157,9 +157,9 @@ func TestBoostFails(t *testing.T) {
 	}
 	node, err := nodeCase{params: map[string]any{"score": "k1001", "out_key": "score", "rules": []any{rule("all", "old")}}, exprs: boostExprs, preds: boostPreds}.load(t, boost())
 	require.NoError(t, err)
-	ctx := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry(t), Cancellation: new(task.Cancellation)}
-	ctx.Cancellation.Cancel(task.ErrCancelled)
-	_, err = task.Invoke(task.SpecOf(node), ctx)
+	ctx := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry(t)}
+	cancel(ctx)
+	_, err = invoke(ctx)
 	assert.ErrorIs(t, err, task.ErrCancelled)
 }
 

@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
 // sleepCounter counts how often others may run, and cancels the body at a sleep.
 type sleepCounter struct {
-	task.NoWaiter
+	taskrun.NoWaiter
 	sleeps, cancelAt int
 }
 
@@ -46,7 +47,8 @@ func TestIDsAreGatheredInChunks(t *testing.T) {
 				memory := rowset.NewMemory(pool)
 				memory.SetLending(true)
 				waiter := &sleepCounter{cancelAt: c.cancelAt}
-				ctx := &task.Ctx{Memory: memory, Waiter: waiter}
+				ctx := &task.Ctx{Memory: memory}
+				tasks.Env(ctx).Waiter = waiter
 				var l idList
 				next := int64(0)
 				for range c.parts {

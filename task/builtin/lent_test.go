@@ -53,7 +53,7 @@ func (s sourceCase) ctx(t testing.TB) *task.Ctx {
 			}
 			return keys
 		}}
-	tasks, err := task.NewCatalog(append(Specs(), source)...)
+	catalog, err := task.NewCatalog(append(Specs(), source)...)
 	require.NoError(t, err)
 	artifact, err := json.Marshal(map[string]any{
 		"schema_version": 1, "plan_name": "p", "outputs": []string{"it"},
@@ -63,9 +63,11 @@ func (s sourceCase) ctx(t testing.TB) *task.Ctx {
 		},
 	})
 	require.NoError(t, err)
-	g, err := plan.Load("p.plan.json", artifact, tasks, reg)
+	g, err := plan.Load("p.plan.json", artifact, catalog, reg)
 	require.NoError(t, err)
-	return &task.Ctx{Node: g.Nodes[0], UserID: 1, RequestID: "r", Params: new(expr.Params), Registry: reg, Waiter: &fakeRedis{answer: everyThird}}
+	c := &task.Ctx{Node: g.Nodes[0], UserID: 1, RequestID: "r", Params: new(expr.Params), Registry: reg}
+	tasks.Env(c).Waiter = &fakeRedis{answer: everyThird}
+	return c
 }
 
 // everyThird answers SMISMEMBER and ZMSCORE: every third member is in the set.
@@ -146,7 +148,7 @@ func TestSourcesAllocateNothingPerRow(t *testing.T) {
 				for range c.Node.Refs {
 					c.Refs = append(c.Refs, sourceRows(rng, rows))
 				}
-				body := task.SpecOf(c.Node).Run
+				body := tasks.SpecOf(c.Node).Run
 				return testing.AllocsPerRun(5, func() {
 					_, err := body(c)
 					assert.NoError(t, err)

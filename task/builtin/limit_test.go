@@ -43,8 +43,8 @@ func TestLimit(t *testing.T) {
 			g, err := plan.Load("p.plan.json", []byte(fmt.Sprintf(`{"schema_version": 1, "plan_name": "p", "nodes": [%s, %s, %s], "outputs": [%s]}`,
 				source, sort, c.nodes, c.outputs)), builtin.Catalog(), reg)
 			require.NoError(t, err)
-			assert.Equal(t, c.want, task.Limit(g, g.Nodes[1]))
-			assert.Zero(t, task.Limit(g, g.Nodes[0]), "the source honours no limit")
+			assert.Equal(t, c.want, tasks.Limit(g, g.Nodes[1]))
+			assert.Zero(t, tasks.Limit(g, g.Nodes[0]), "the source honours no limit")
 		})
 	}
 }

@@ -122,9 +122,9 @@ func TestModelFails(t *testing.T) {
 
 	node, err := nodeCase{params: map[string]any{"model": "named", "out_key": "score"}}.load(t, model(testModels(t)))
 	require.NoError(t, err)
-	ctx := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry(t), Cancellation: new(task.Cancellation)}
-	ctx.Cancellation.Cancel(task.ErrCancelled)
-	_, err = task.Invoke(task.SpecOf(node), ctx)
+	ctx := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry(t)}
+	cancel(ctx)
+	_, err = invoke(ctx)
 	assert.ErrorIs(t, err, task.ErrCancelled)
 }
 

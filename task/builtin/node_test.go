@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -16,6 +17,9 @@ import (
 	"github.com/rankd/rankd/rowset/rowsettest"
 	"github.com/rankd/rankd/task"
 )
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
 
 // The keys that the tests of tasks write, besides those of random batches.
 const (
@@ -67,7 +71,7 @@ type nodeCase struct {
 func (n nodeCase) load(t testing.TB, spec task.Spec) (*plan.Node, error) {
 	source := task.Spec{Op: "test::all", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil },
 		Writes: task.Columns(1001, 1002, 2001, 3001, 3002, 5001, 5002, 5101, 5201, 5202)}
-	tasks, err := task.NewCatalog(spec, source)
+	catalog, err := task.NewCatalog(spec, source)
 	require.NoError(t, err)
 	table := func(texts map[string]string) map[string]json.RawMessage {
 		raw := make(map[string]json.RawMessage)
@@ -84,7 +88,7 @@ func (n nodeCase) load(t testing.TB, spec task.Spec) (*plan.Node, error) {
 		},
 	})
 	require.NoError(t, err)
-	g, err := plan.Load("p.plan.json", artifact, tasks, testRegistry(t))
+	g, err := plan.Load("p.plan.json", artifact, catalog, testRegistry(t))
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +101,18 @@ func (n nodeCase) runner(t testing.TB, spec task.Spec) func(in rowset.RowSet, li
 	require.NoError(t, err)
 	reg := testRegistry(t)
 	return func(in rowset.RowSet, limit int) (rowset.RowSet, error) {
-		return task.Invoke(task.SpecOf(node), &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Limit: limit, Params: new(expr.Params), Registry: reg,
-			Waiter: task.NoWaiter{}, Cancellation: new(task.Cancellation)})
+		return invoke(&task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Limit: limit, Params: new(expr.Params), Registry: reg})
 	}
+}
+
+// invoke runs the node of c, as an engine does.
+func invoke(c *task.Ctx) (rowset.RowSet, error) { return tasks.Invoke(tasks.SpecOf(c.Node), c) }
+
+// cancel has nobody wait for the result of c.
+func cancel(c *task.Ctx) {
+	env := tasks.Env(c)
+	env.Cancellation = new(taskrun.Cancellation)
+	env.Cancellation.Cancel(task.ErrCancelled)
 }
 
 // plainRow is an active row as the references of the tasks see it: columns by key, without nulls.

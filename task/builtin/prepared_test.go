@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/rankdtest"
@@ -18,10 +19,13 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
+
 // sameReplies answers every command with the same bytes, as one part. It allocates nothing for a batch of a size that
 // it has answered before. One goroutine.
 type sameReplies struct {
-	task.NoWaiter
+	taskrun.NoWaiter
 	reply []byte
 	batch resp.Batch
 	known map[int]resp.Replies
@@ -79,8 +83,8 @@ func preparedRun(t testing.TB, spec task.Spec, params map[string]any, in rowset.
 	require.NoError(t, err)
 	graph, err := plan.Load("p", artifact, catalog, reg)
 	require.NoError(t, err)
-	c := &task.Ctx{Node: graph.Nodes[1], UserID: 42, Params: new(expr.Params), Registry: reg,
-		Waiter: &sameReplies{reply: reply, known: make(map[int]resp.Replies)}}
+	c := &task.Ctx{Node: graph.Nodes[1], UserID: 42, Params: new(expr.Params), Registry: reg}
+	tasks.Env(c).Waiter = &sameReplies{reply: reply, known: make(map[int]resp.Replies)}
 	if in.Batch != nil {
 		c.Inputs = []rowset.RowSet{in}
 	}

@@ -103,10 +103,10 @@ func listsOf(entries int) resptest.Answer {
 func ctxOf(t testing.TB, op, params string, more ...task.Spec) *task.Ctx {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
-	tasks, err := task.NewCatalog(append(Specs(), more...)...)
+	catalog, err := task.NewCatalog(append(Specs(), more...)...)
 	require.NoError(t, err)
 	inputs := `"in"`
-	if s, ok := tasks.OpSchema(op); ok && s.Impl.(*task.Spec).Inputs == 0 {
+	if s, ok := catalog.OpSchema(op); ok && s.Impl.(*task.Spec).Inputs == 0 {
 		inputs = ""
 	}
 	g, err := plan.Load("p.plan.json", fmt.Appendf(nil, `{"schema_version": 1, "plan_name": "p", "outputs": ["out"],
@@ -114,15 +114,11 @@ func ctxOf(t testing.TB, op, params string, more ...task.Spec) *task.Ctx {
 			{"node_id": "out", "op": %q, "inputs": [%s], "params": {%s}}],
 		"expr_table": {"e": {"op": "key_ref", "key_id": 1}},
 		"pred_table": {"p": {"op": "cmp", "cmp": "<", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 3}}}}`,
-		op, inputs, params), tasks, reg)
+		op, inputs, params), catalog, reg)
 	require.NoError(t, err)
-	return &task.Ctx{
-		Node: g.Nodes[1], UserID: 1, Params: new(expr.Params), Registry: reg, Waiter: &fakeRedis{answer: listsOf(1 << 30)},
-	}
-}
-
-func invoke(c *task.Ctx) (rowset.RowSet, error) {
-	return task.Invoke(task.SpecOf(c.Node), c)
+	c := &task.Ctx{Node: g.Nodes[1], UserID: 1, Params: new(expr.Params), Registry: reg}
+	tasks.Env(c).Waiter = &fakeRedis{answer: listsOf(1 << 30)}
+	return c
 }
 
 const endpoint = `"endpoint": "ep_0001"`
@@ -167,7 +163,7 @@ func TestEachNewBatchCounts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := ctxOf(t, c.op, c.params, c.more...)
-			if task.SpecOf(ctx.Node).Inputs > 0 {
+			if tasks.SpecOf(ctx.Node).Inputs > 0 {
 				ctx.Inputs = []rowset.RowSet{c.in}
 			}
 			if c.ref.Batch != nil {
@@ -176,7 +172,7 @@ func TestEachNewBatchCounts(t *testing.T) {
 			unbounded, err := invoke(ctx)
 			require.NoError(t, err)
 			for range 2 { // the second run of a context counts for itself
-				ctx.Rows = task.NewRowBudget(100)
+				tasks.Env(ctx).Rows = tasks.NewRowBudget(100)
 				out, err := invoke(ctx)
 				require.NoError(t, err)
 				assert.Equal(t, 100-c.want, int(ctx.RowsLeft()))
@@ -185,10 +181,10 @@ func TestEachNewBatchCounts(t *testing.T) {
 			if c.want == 0 {
 				return
 			}
-			ctx.Rows = task.NewRowBudget(c.want)
+			tasks.Env(ctx).Rows = tasks.NewRowBudget(c.want)
 			_, err = invoke(ctx)
 			assert.NoError(t, err, "just enough")
-			ctx.Rows = task.NewRowBudget(c.want)
+			tasks.Env(ctx).Rows = tasks.NewRowBudget(c.want)
 			require.NoError(t, ctx.MakeRows(1))
 			_, err = invoke(ctx)
 			assert.ErrorIs(t, err, task.ErrTooManyRows, "one too few")
@@ -214,7 +210,7 @@ func TestRowsAreCountedBeforeMemoryIsAllocated(t *testing.T) {
 	} {
 		t.Run(c.op, func(t *testing.T) {
 			ctx := ctxOf(t, c.op, c.params)
-			ctx.Rows = task.NewRowBudget(1000)
+			tasks.Env(ctx).Rows = tasks.NewRowBudget(1000)
 			if c.in.Batch != nil {
 				ctx.Inputs = []rowset.RowSet{c.in}
 				ctx.Refs = ctx.Inputs
@@ -259,7 +255,9 @@ func TestAFanOutReadsNoMoreThanItMayMake(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := ctxOf(t, "media", fmt.Sprintf(`%s, "fanout": %d`, endpoint, c.fanout))
 			redis := &fakeRedis{answer: listsOf(c.listed)}
-			ctx.Inputs, ctx.Waiter, ctx.Rows = []rowset.RowSet{rowset.Dense(batchOf(many[:c.rows]...))}, redis, task.NewRowBudget(c.limit)
+			ctx.Inputs = []rowset.RowSet{rowset.Dense(batchOf(many[:c.rows]...))}
+			env := tasks.Env(ctx)
+			env.Waiter, env.Rows = redis, tasks.NewRowBudget(c.limit)
 			if c.limit == 0x7fff_ffff {
 				require.NoError(t, ctx.MakeRows(0x7fff_ffff))
 			}
@@ -287,8 +285,7 @@ func TestAFanOutReadsNoMoreThanItMayMake(t *testing.T) {
 // A source that nobody waits for any more stops.
 func TestALargeSourceStops(t *testing.T) {
 	ctx := ctxOf(t, "fixed_source", `"row_count": 1000000`)
-	ctx.Cancellation = new(task.Cancellation)
-	ctx.Cancellation.Cancel(task.ErrCancelled)
+	cancel(ctx)
 	_, err := invoke(ctx)
 	assert.ErrorIs(t, err, task.ErrCancelled)
 }
@@ -335,7 +332,9 @@ func TestLongListsAreReadInParts(t *testing.T) {
 			return reply
 		}}
 		ctx := ctxOf(t, "core::media", `"endpoint": "ep_0001", "fanout": 1`)
-		ctx.Inputs, ctx.Waiter, ctx.Rows = []rowset.RowSet{rowset.Dense(batchOf(7))}, redis, task.NewRowBudget(c.rowsMax)
+		ctx.Inputs = []rowset.RowSet{rowset.Dense(batchOf(7))}
+		env := tasks.Env(ctx)
+		env.Waiter, env.Rows = redis, tasks.NewRowBudget(c.rowsMax)
 		r := listReader{c: ctx, redis: ctx.Redis(ctx.Node.Endpoint), prefix: "follow:"}
 		ids, err := r.readLong(7, int64(c.fanout))
 		var sent []string

@@ -88,12 +88,12 @@ func BenchmarkScores(b *testing.B) {
 		for name, c := range scoreCases(b) {
 			node, err := c.load(b, c.spec)
 			require.NoError(b, err)
-			ctx := task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry(b), Waiter: task.NoWaiter{}}
+			ctx := task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry(b)}
 			b.Run(fmt.Sprintf("%s/rows=%d", name, rows), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					c := ctx
-					if _, err := task.SpecOf(node).Run(&c); err != nil {
+					if _, err := tasks.SpecOf(node).Run(&c); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -18,8 +18,8 @@ import (
 func reasons(t *testing.T, n nodeCase, spec task.Spec, in rowset.RowSet) []string {
 	node, err := n.load(t, spec)
 	require.NoError(t, err)
-	c := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Params: new(expr.Params), Registry: testRegistry(t), Waiter: task.NoWaiter{}}
-	out, err := task.Invoke(task.SpecOf(node), c)
+	c := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Params: new(expr.Params), Registry: testRegistry(t)}
+	out, err := invoke(c)
 	require.NoError(t, err)
 	var all []string
 	for i := range in.Len() {

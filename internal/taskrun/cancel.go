@@ -1,0 +1,102 @@
+package taskrun
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrCancelled is task.ErrCancelled.
+var ErrCancelled = errors.New("task cancelled")
+
+// Cancellation tells a body that nobody waits for its result any more: its node
+// timed out, or the engine shuts down. It does not force the body: a body that never
+// looks runs to its end, and the engine drops its result. The zero value is ready.
+//
+// Cancel, Cancelled, Done and Sleep: any goroutine. Reset: the owner, while no body
+// has it. Derive and Release: the goroutine that runs the body.
+type Cancellation struct {
+	flag  atomic.Bool // written under mu, read without
+	mu    sync.Mutex
+	cause error                   // of the first Cancel; guarded by mu
+	done  chan struct{}           // made by the first Done, closed by Cancel; guarded by mu
+	end   context.CancelCauseFunc // ends the context of the body that runs; nil: it has none; guarded by mu
+}
+
+// Cancel asks the body to stop, and ends its context with that cause. A second call does nothing.
+func (c *Cancellation) Cancel(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.flag.Swap(true) {
+		return
+	}
+	c.cause = cause
+	if c.done != nil {
+		close(c.done)
+	}
+	if c.end != nil {
+		c.end(cause)
+	}
+}
+
+// Cancelled reports whether Cancel was called. It costs one atomic load.
+func (c *Cancellation) Cancelled() bool { return c.flag.Load() }
+
+// Done returns a channel that Cancel closes.
+func (c *Cancellation) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		if c.flag.Load() {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+// Sleep blocks for d, or until Cancel: it then returns ErrCancelled.
+func (c *Cancellation) Sleep(d time.Duration) error {
+	switch {
+	case c.Cancelled():
+		return ErrCancelled
+	case d <= 0:
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-c.Done():
+		return ErrCancelled
+	}
+}
+
+// Reset makes c ready for another body. Owner only, while no body has it.
+func (c *Cancellation) Reset() {
+	c.flag.Store(false)
+	c.done, c.cause = nil, nil
+}
+
+// Derive returns a context of the body. It ends with parent, by Cancel, and by Release.
+func (c *Cancellation) Derive(parent context.Context) context.Context {
+	ctx, end := context.WithCancelCause(parent)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end = end
+	if c.flag.Load() {
+		end(c.cause)
+	}
+	return ctx
+}
+
+// Release ends the context of a body that has returned. The cause stands unless the context has ended before.
+func (c *Cancellation) Release(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end(cause)
+	c.end = nil
+}

@@ -1,0 +1,75 @@
+package blocking
+
+import (
+	"net"
+
+	"github.com/rankd/rankd/resp"
+)
+
+const (
+	readBytes     = 16 << 10 // of a new buffer; Redis writes in pieces of 16 KiB
+	readBytesKeep = 1 << 20  // the most that an idle buffer keeps
+	// buffersKeep is how many idle buffers a client keeps for Do. More are in use only while callers look at their
+	// replies; a buffer keeps up to some 3 MiB.
+	buffersKeep = 8
+)
+
+// A ReplyBuffer holds the bytes and replies of one call until the next Exchange into it. So they stay valid while other
+// calls use the connection. The zero value is ready; it belongs to the client that used it first. One goroutine at a time.
+type ReplyBuffer struct {
+	// Watch sees the commands of the next Exchange on their way. Nil: nobody looks.
+	Watch resp.Watch
+
+	decoder      *resp.Decoder
+	buf          []byte
+	used, filled int           // buf[used:filled] was read and is not decoded
+	parts        resp.Gathered // the replies to a batch sent in parts
+}
+
+// reset forgets the replies, and memory that is out of proportion.
+func (r *ReplyBuffer) reset(c *Client) {
+	if r.decoder == nil {
+		r.decoder = resp.NewDecoder(c.opts.Limits)
+	}
+	if r.buf == nil || cap(r.buf) > readBytesKeep {
+		r.buf = make([]byte, readBytes)
+	}
+	r.used, r.filled = 0, 0
+	r.decoder.Reset(0)
+	r.parts.Reset()
+}
+
+// read reads the next n replies, of at most maxBytes in all, and returns how many bytes they have.
+func (r *ReplyBuffer) read(nc net.Conn, n, maxBytes int) (replies resp.Replies, size int, err error) {
+	r.decoder.Reset(n)
+	for {
+		size, done, err := r.decoder.Decode(r.buf[r.used:r.filled])
+		switch {
+		case err != nil:
+			return resp.Replies{}, 0, err
+		case done && size > maxBytes, !done && max(r.filled-r.used, r.decoder.Need()) > maxBytes:
+			return resp.Replies{}, 0, resp.ErrTooLarge
+		case done:
+			r.used += size
+			return r.decoder.Replies(), size, nil
+		case r.filled == len(r.buf):
+			buf := make([]byte, min(2*r.filled, max(r.filled+1, r.used+maxBytes)))
+			copy(buf, r.buf)
+			r.buf = buf
+		}
+		got, err := nc.Read(r.buf[r.filled:])
+		r.filled += got
+		if got == 0 && err != nil {
+			return resp.Replies{}, 0, err
+		}
+	}
+}
+
+// finish makes room for the next replies. The error says that more was read than was asked for.
+func (r *ReplyBuffer) finish() error {
+	if r.used < r.filled {
+		return resp.ErrUnsolicited
+	}
+	r.used, r.filled = 0, 0
+	return nil
+}

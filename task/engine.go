@@ -1,0 +1,132 @@
+package task
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
+)
+
+// Engine returns what the engines of this module need to run tasks. Nothing of it is for authors, and other modules
+// cannot name its argument. They run a task by rankdtest.Run, or in an engine of package rankd.
+func Engine(taskrun.Key) engine { return engine{} }
+
+// engine is the view that an engine has of this package. Immutable; any goroutine.
+type engine struct{}
+
+// env is what an engine gives to a body besides the arguments. Zero fields mean that there is none. It belongs to the
+// body as its Ctx does.
+type env struct {
+	Waiter taskrun.Waiter     // how this engine waits; nil: every wait fails
+	Rows   *taskrun.RowBudget // of the request; nil: no bound
+	// Cancellation is how the engine asks the body to stop; nil if it never does.
+	Cancellation *taskrun.Cancellation
+	// Caller is the context that the caller gave Rank: see Ctx.Context. Nil if there is none.
+	Caller context.Context
+	// Deadline is the node's, an instant on Clock. Zero means none; Clock may then be nil.
+	Deadline clock.Time
+	Clock    clock.Clock
+	// Required has the indices of the nodes that the request requires: their results must be whole.
+	Required []int
+	// Outside counts what came from outside and could not be used. Nil counts nothing.
+	Outside *Outside
+}
+
+// Env returns the engine's part of c, for the engine to fill before Invoke.
+func (engine) Env(c *Ctx) *env { return &c.env }
+
+// NewRowBudget returns the full budget of a request: DefaultMaxRows if limit is not
+// positive, MaxRowsLimit at most.
+func (engine) NewRowBudget(limit int) *taskrun.RowBudget {
+	if limit <= 0 {
+		limit = DefaultMaxRows
+	}
+	return taskrun.NewRowBudget(int64(min(limit, MaxRowsLimit)))
+}
+
+// NewTrustingCatalog returns the catalog of an engine. Invoke checks the results of specs, and trusts those of trusted, which are
+// the built-in tasks: rankd's tests check their results, so a check at each run only costs time, on large inputs an
+// eighth of the whole. It looks at nobody's inputs, since that takes a copy of them.
+func (engine) NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
+	return newCatalog(trusted, specs, false)
+}
+
+// SpecOf returns the spec of a node whose plan was loaded with a Catalog.
+func (engine) SpecOf(n *plan.Node) *Spec { return n.Schema.Impl.(*Spec) }
+
+// Limit returns the Ctx.Limit of a node: how many rows its only reader will look at. Zero means
+// all of them, or that the node's task does not honour a limit. A reader that passes its input on if it
+// fails looks at all.
+func (e engine) Limit(g *plan.Graph, n *plan.Node) int {
+	if !e.SpecOf(n).Limited || n.IsOutput || len(n.Succs) != 1 {
+		return 0
+	}
+	reader := g.Nodes[n.Succs[0]]
+	first := e.SpecOf(reader).First
+	if first == nil || len(reader.Inputs) != 1 || len(reader.Refs) > 0 || reader.OnError == plan.OnErrorSkip {
+		return 0
+	}
+	rows, ok := first(reader)
+	if !ok || rows <= 0 {
+		return 0
+	}
+	return int(min(rows, MaxRowsLimit))
+}
+
+// Invoke runs the body of spec for one node. It checks the number of inputs,
+// contains a panic, counts the rows that the body has made and not counted, and checks the output unless the
+// catalog trusts the task. A catalog for tests has it check that the inputs are as they were, too. The error is the body's, or
+// matches ErrContract, ErrInvalid, ErrTooManyRows or ErrPanic. If the result lacks something and must not, it is the error of
+// the part that failed. A body returns the error of a stopped kernel as it is: Invoke makes
+// rowset.ErrStopped ErrCancelled.
+func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
+	if n := len(c.Inputs); n != spec.Inputs && (n < spec.Inputs || n > spec.inputsMax()) {
+		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: n, least: spec.Inputs, most: spec.inputsMax()})
+	}
+	defer func() {
+		c.endContext()
+		if v := recover(); v != nil {
+			out, err = rowset.RowSet{}, panicOf(v)
+		}
+	}()
+	c.spec, c.counted, c.lack = spec, 0, Lack{}
+	var given inputsCopy
+	if spec.guardsInputs {
+		given = copyInputs(c)
+	}
+	out, err = spec.Run(c)
+	if err == nil {
+		err = c.countResult(out)
+	}
+	if err == nil && c.lack.Err != nil && !c.mayLack() {
+		err = c.lack.Err
+	}
+	if err == rowset.ErrStopped {
+		err = ErrCancelled
+	}
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	if spec.unchecked {
+		return out, nil
+	}
+	if err := given.check(c); err != nil {
+		return rowset.RowSet{}, err
+	}
+	if err := check(spec, c, out); err != nil {
+		return rowset.RowSet{}, err
+	}
+	return out, nil
+}
+
+// panicOf returns the error of a recovered value. It has been one already if the panic is that of a function of
+// Ctx.Await.
+func panicOf(recovered any) error {
+	if p, ok := recovered.(*PanicError); ok {
+		return p
+	}
+	return &PanicError{Value: recovered, Stack: debug.Stack()}
+}
