@@ -1,15 +1,16 @@
 // Package scheduler, which follows the engine's needs, runs plans. It holds the DAG state machine,
 // which is pure, and Async, the engine that drives it on a loop.
 //
-//	               ┌───────────── State: what is ready, running, done ─────────────┐
-//	               │ Next                                           Succeed │ Fail │
-//	               ▼                                                        │      │
-//	Async:       place ─┬─▶ loopBody: a coroutine, awaits ─▶ body ends ─────┤ settle
-//	                    ├─▶ poolBody: a job, of a chain of nodes ─▶ ends ───┤ first wins
-//	                    └─▶ inline: on the loop, after all else has started ┤
-//	                                          deadline, refusal, giving up ─┘
+//	       ┌──────────────── State: what is ready, running, done ───────────────┐
+//	       │ Next                                                  Succeed │ Fail │
+//	       ▼                                                               │      │
+//	   place ─▶ Run.Load ─▶ Job.Steps ─┬─▶ inliner: on the loop, no wait ──┤      │
+//	                                   ├─▶ loopBody: a coroutine, awaits ──┤ first wins
+//	                                   └─▶ offload: a worker, a chain ─────┤      │
+//	                                       deadline, refusal, giving up ───┴──────┘
 //
-// Package scheduler/blocking has the engines without a loop, which drive the same State.
+// Read state.go first, then job.go: together they say how a node runs, in every engine. Package scheduler/blocking has the engines
+// without a loop, which drive the same jobs.
 //
 // # The Async engine
 //
@@ -19,16 +20,14 @@
 //
 // Each file has one part of this:
 //
-//	async.go     the engine: intake and drain
+//	async.go     the engine: intake and drain, with letin.go
 //	run.go       one request: it starts ready nodes and delivers the result
-//	noderun.go   one node: the race that settles it
 //	place.go     decides where a node runs, with placement.go, its configuration
-//	profile.go   what the engine has learned about a plan, with cost.go, the prediction
-//	inline.go    runs cheap nodes on the loop, without a coroutine
-//	chain.go     finds the nodes that are one job
-//	loopbody.go  runs the code of a task on the loop, and waits for it
-//	poolbody.go  runs the code of a task on the CPU pool
-//	state.go     the state machine, with every transition of a node
+//	profile.go   what the engine has learned about a plan, with cost.go, the prediction, and chain.go, the nodes that are one job
+//	inline.go    runs the steps of cheap nodes on the loop, without a coroutine
+//	asyncjob.go  the race that settles a node that takes its time, in one of two places:
+//	loopbody.go  runs one step on the loop, in a coroutine, and waits for it
+//	offload.go   runs the steps of a chain on the CPU pool
 //	journal.go   notes what happens to a request on workers and connections
 //
 // A computing node runs inline if its author and the plan permit it, and its predicted time is

@@ -16,6 +16,8 @@ import (
 // body has run or the engine has left in between. Only then the Journal reads the clock. Nobody gets a reading of the Journal to
 // decide by.
 //
+// A method asks whether there is a Journal, and leaves the rest to a second one where the compiler would not inline both.
+//
 // A Journal keeps the facts about nodes per node and never loses them. All else is a list of events, which is bounded: once an event
 // does not fit, it and all later ones are dropped and counted, so that what is there has no holes.
 //
@@ -80,6 +82,10 @@ func (s *Journals) Begin(d Detail, g *plan.Graph, engine, mode string, arrived c
 	if d == Off {
 		return nil
 	}
+	return s.begin(d, g, engine, mode, arrived, delay)
+}
+
+func (s *Journals) begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time, delay time.Duration) *Journal {
 	j := s.free.Get().(*Journal)
 	t := &j.taken
 	t.Detail, t.Graph, t.Engine, t.Scheduling, t.Arrived, t.Begun, t.QueueDelay = d, g, engine, mode, arrived, 0, delay
@@ -211,6 +217,10 @@ func (j *Journal) Leave() clock.Time {
 	if j == nil {
 		return 0
 	}
+	return j.leave()
+}
+
+func (j *Journal) leave() clock.Time {
 	if j.entering || j.ended > 0 {
 		j.instant(0)
 	}
@@ -260,9 +270,12 @@ func (j *Journal) Fuse(node, parent, depth, rows int) {
 
 // Start notes that the body of a node begins on the engine's thread.
 func (j *Journal) Start(node int, at clock.Time) {
-	if j == nil {
-		return
+	if j != nil {
+		j.start(node, at)
 	}
+}
+
+func (j *Journal) start(node int, at clock.Time) {
 	at = j.instant(at)
 	j.taken.nodes[node].start = at
 	j.inside, j.turn = true, 0
@@ -271,9 +284,12 @@ func (j *Journal) Start(node int, at clock.Time) {
 
 // End notes that a node has settled with a result, or what stands in for one, of so many rows.
 func (j *Journal) End(node int, at clock.Time, rows int) {
-	if j == nil {
-		return
+	if j != nil {
+		j.settle(node, at, rows)
 	}
+}
+
+func (j *Journal) settle(node int, at clock.Time, rows int) {
 	n := &j.taken.nodes[node]
 	n.rowsOut = int32(rows)
 	if at == 0 {
@@ -378,9 +394,12 @@ func (j *Journal) Returned(node int) {
 // Wait notes that a body waits: for the replies to so many commands, for a service, for a function, or for a timer that is due then.
 // A body whose commands have just left has waited since then.
 func (j *Journal) Wait(node int, reason Reason, commands int, due clock.Time) {
-	if !j.full() {
-		return
+	if j.full() {
+		j.wait(node, reason, commands, due)
 	}
+}
+
+func (j *Journal) wait(node int, reason Reason, commands int, due clock.Time) {
 	if e := j.last(); reason == ForRedis && e != nil && e.kind == CommandSent && e.node == int32(node) && int(e.b) == commands {
 		e.also |= suspends
 		j.turn = e.at
@@ -391,9 +410,12 @@ func (j *Journal) Wait(node int, reason Reason, commands int, due clock.Time) {
 
 // Resume notes that a body goes on. It goes on with a reply, or because of a timer, as soon as that is there.
 func (j *Journal) Resume(node int) {
-	if j == nil {
-		return
+	if j != nil {
+		j.resume(node)
 	}
+}
+
+func (j *Journal) resume(node int) {
 	if j.full() {
 		if e := j.last(); !j.entering && e != nil && (e.kind == ReplyReceived || e.kind == TimerFired) && e.node == int32(node) {
 			e.also |= resumes

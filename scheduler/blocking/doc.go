@@ -7,7 +7,7 @@
 //	                   └──────────────── lock, settle the node, signal ◀───────────────┘
 //	Sequential: one node at a time on the request's goroutine
 //
-// Both drive the same scheduler.State as Async and run the same task bodies with the same
+// Both drive the same scheduler.Run and scheduler.Job as Async, with the same
 // batched commands (package resp/blocking), so the engines differ in the model alone. Package
 // scheduler does not know them. Its external tests hold all three engines to one contract.
 package blocking
