@@ -489,6 +489,10 @@ func (j *Journal) Finish(err error) *Recording {
 	if j == nil {
 		return nil
 	}
+	return j.finish(err)
+}
+
+func (j *Journal) finish(err error) *Recording {
 	now := j.instant(0)
 	if j.inside {
 		j.inside = false
@@ -500,9 +504,12 @@ func (j *Journal) Finish(err error) *Recording {
 
 // Free ends the use of j, and of what Finish has returned.
 func (j *Journal) Free() {
-	if j == nil {
-		return
+	if j != nil {
+		j.recycle()
 	}
+}
+
+func (j *Journal) recycle() {
 	t := &j.taken
 	t.Context, t.RequestID, t.Graph, t.Err, t.errors = nil, "", nil, nil, nil
 	j.release()
