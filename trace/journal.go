@@ -292,8 +292,8 @@ func (j *Journal) End(node int, at clock.Time, rows int) {
 func (j *Journal) settle(node int, at clock.Time, rows int) {
 	n := &j.taken.nodes[node]
 	n.rowsOut = int32(rows)
-	if at == 0 {
-		at = n.end // as Merge has noted
+	if n.end != 0 { // Merge has noted it.
+		at = n.end
 	}
 	switch {
 	case n.worked && at != 0: // which is the worker's instant

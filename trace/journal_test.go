@@ -353,9 +353,10 @@ func TestMerge(t *testing.T) {
 			body.Replied(0, 0, 1, 2, 10, 0)
 			body.Resume(0)
 		}
+		end := c.Now()
 		body.Done()
 		r.Merge(0, body)
-		r.End(0, 0, 0)
+		r.End(0, end, 0) // which the worker has not reached before it was done
 		r.Returned(0)
 		tr := r.Finish(nil).Trace()
 		require.NoError(t, tr.Check())
