@@ -2,8 +2,8 @@ package respfront
 
 import (
 	"bytes"
+	"io"
 	"net"
-	"runtime"
 	"testing"
 	"time"
 
@@ -13,26 +13,9 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 )
-
-// smallSockets accepts connections whose sockets take little.
-type smallSockets struct{ net.Listener }
-
-func (l smallSockets) Accept() (net.Conn, error) {
-	nc, err := l.Listener.Accept()
-	if err == nil {
-		err = nc.(*net.TCPConn).SetWriteBuffer(64 << 10)
-	}
-	return nc, err
-}
-
-// liveHeap returns the bytes that live on.
-func liveHeap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
 
 // cutBy returns how many connections were cut off for that reason.
 func cutBy(t *testing.T, metrics *prometheus.Registry, why serve.Cut) float64 {
@@ -59,8 +42,8 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		func(o *rankd.Options) { o.MaxInflight, o.MaxQueue = 8, 2*clients*requests })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	addr := w.listen(t, smallSockets{l})
-	before := liveHeap()
+	addr := w.listen(t, servetest.SmallSockets{Listener: l})
+	before := servetest.LiveHeap()
 	all := make([]*client, clients)
 	for i := range all {
 		all[i] = dial(t, addr)
@@ -79,7 +62,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		m := w.engine.Metrics()
 		return waiting && m.Live+m.Admission.Waiting == 0 && w.service.Unsent() > 0 && w.service.Unsent() <= bound
 	}, "the slowest are cut off until the rest is within the bound")
-	assert.Less(t, liveHeap()-before, int64(2*bound))
+	assert.Less(t, servetest.LiveHeap()-before, int64(2*bound))
 
 	polite := dial(t, addr)
 	polite.send("RANK many 1")
@@ -100,4 +83,59 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	assert.Positive(t, served)
 	assert.Equal(t, float64(clients-served), cutBy(t, metrics, serve.CutUnsent), "each other client was cut off")
 	eventually(t, func() bool { return w.service.Unsent() == 0 }, "nothing is left")
+}
+
+// idle is a Sender that is never called.
+type idle struct{}
+
+func (idle) Room() {}
+func (idle) Cut()  {}
+
+// TestAnAnswerThatIsEncodedCountsUntilItIsGone has a client leave while its answer is encoded.
+func TestAnAnswerThatIsEncodedCountsUntilItIsGone(t *testing.T) {
+	const bound = 8 << 20
+	w := newServiceWorld(t, everybody(t), Options{}, serve.Options{MaxUnsentBytes: bound}, nil)
+	c := w.wire()
+	other := w.service.NewOutbox(idle{})
+	require.True(t, other.Encode(bound/2))
+	w.onLoop(func() { c.receive(commands("RANK many 1")) })
+	eventually(t, func() bool {
+		asks := false
+		w.onLoop(func() { asks = c.session.asksRoom })
+		return asks
+	}, "there is no room for its answer")
+	w.onLoop(func() {
+		other.Close()
+		w.loop.Post(func() { // behind the Room that follows, and before the goroutine comes back
+			require.True(t, c.session.first.encoding)
+			c.closed = io.EOF
+			c.session.OnClose(io.EOF)
+			assert.Greater(t, w.service.Unsent(), int64(100_000), "a goroutine encodes it still")
+		})
+	})
+	eventually(t, func() bool { return w.service.Unsent() == 0 }, "nothing is left")
+}
+
+// TestATraceCounts has answers of three rows wait with their traces.
+func TestATraceCounts(t *testing.T) {
+	caller, err := access.NewCaller(access.Rules{Name: "anyone", Plans: []string{"*"}, Grants: []access.Grant{access.Trace}})
+	require.NoError(t, err)
+	w := newServiceWorld(t, access.Anyone(caller), Options{}, serve.Options{}, nil)
+	c := w.wire()
+	const requests = 40
+	w.onLoop(func() {
+		c.receive(commands("RANK gated 1")) // The others wait behind it.
+		for range requests {
+			c.receive(commands(`RANK three 1 {"trace":true}`))
+		}
+	})
+	eventually(t, func() bool { return w.service.Unsent() > requests*1000 }, "the traces wait")
+	w.gate.passAll()
+	eventually(t, func() bool {
+		size := 0
+		w.onLoop(func() { size = c.out.Len() })
+		return size > requests*1000
+	}, "they are long")
+	eventually(t, func() bool { return w.service.Unsent() == 0 }, "nothing is left")
+	w.hangUp(c)
 }
