@@ -12,10 +12,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,11 +52,20 @@ func startServer(t *testing.T, args ...string) *serverProcess {
 	return s
 }
 
-// fixedPort returns a port that is free, and that the kernel gives nobody who asks for any: a server that is
-// restarted finds it free again.
+// fixedPort returns a port that is free, and that neither the kernel nor another such test gives to anybody until the test ends: a
+// server that is restarted finds it free again.
 func fixedPort(t *testing.T) string {
-	for range 100 {
+	for range 1000 {
 		port := strconv.Itoa(20000 + rand.IntN(12000)) // below the range of /proc/sys/net/ipv4/ip_local_port_range
+		lock, err := os.OpenFile(filepath.Join(os.TempDir(), "rankd-test-port-"+port), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			continue // another user's test has it
+		}
+		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+			_ = lock.Close()
+			continue
+		}
+		t.Cleanup(func() { _ = lock.Close() }) // The file stays: whoever has opened it meanwhile would lock another one than the next.
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
 			require.NoError(t, l.Close())
 			return port
