@@ -23,7 +23,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // patience bounds each wait for a process. Only a failure waits for it.
@@ -278,33 +279,14 @@ func newRedisConn(conn net.Conn) *redisConn { return &redisConn{conn, bufio.NewR
 
 // do sends a command and returns its reply: the text of a status, an error with its "-", or a bulk string.
 func (c *redisConn) do(args ...string) (string, error) {
-	command := redcon.AppendArray(nil, len(args))
-	for _, arg := range args {
-		command = redcon.AppendBulkString(command, arg)
-	}
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return "", err
 	}
-	if _, err := c.Write(command); err != nil {
+	if _, err := c.Write(servetest.Command(args...)); err != nil {
 		return "", err
 	}
-	line, err := c.replies.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	line = strings.TrimSuffix(line, "\r\n")
-	if !strings.HasPrefix(line, "$") {
-		return strings.TrimPrefix(line, "+"), nil
-	}
-	var n int
-	for _, digit := range line[1:] {
-		n = n*10 + int(digit-'0')
-	}
-	bulk := make([]byte, n+2)
-	if _, err := io.ReadFull(c.replies, bulk); err != nil {
-		return "", err
-	}
-	return string(bulk[:n]), nil
+	reply, err := servetest.ReadReply(c.replies)
+	return servetest.Text(reply), err
 }
 
 // mustDial connects, until the test ends.
