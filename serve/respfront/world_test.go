@@ -2,7 +2,6 @@ package respfront
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -122,8 +121,7 @@ func newServiceWorld(t testing.TB, store *access.Store, o Options, so serve.Opti
 		"gated": `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
 			{"node_id": "held", "op": "test::gate", "inputs": ["rows"]}, {"node_id": "out", "op": "test::behind", "inputs": ["held"]}`,
 	} {
-		plans[name+".plan.json"] = &fstest.MapFile{Data: []byte(fmt.Sprintf(
-			`{"schema_version": 1, "plan_name": %q, "nodes": [%s], "outputs": ["out"]}`, name, nodes))}
+		plans[name+".plan.json"] = servetest.Artifact(name, nodes)
 	}
 	options := rankd.Options{
 		Redis: "127.0.0.1:1" /* not used */, Plans: plans, Tasks: g.tasks(), CPUThreads: 16, AllowRequestTrace: true,
