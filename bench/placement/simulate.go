@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -78,15 +79,16 @@ func simulate(s *Scenario, v Variant, cores int, duration time.Duration) (r Simu
 	})
 
 	warm := m.sim.Now().Add(duration / 5)
-	end, sent, answered, latencies := warm.Add(duration), 0, 0, load.NewHistogram()
+	end, inFlight, latencies := warm.Add(duration), 0, load.NewHistogram()
+	random := rand.New(rand.NewPCG(2, 2)) // Plans that take turns would fall into step.
 	var submit func()
 	submit = func() {
 		began := m.sim.Now()
-		x := &scheduler.Execution{Graph: graphs[sent%len(graphs)], UserID: 1, Arrived: began}
-		sent++
+		inFlight++
+		x := &scheduler.Execution{Graph: graphs[random.IntN(len(graphs))], UserID: 1, Arrived: began}
 		refused := e.Submit(x, func(a *scheduler.Result) {
 			now := m.sim.Now()
-			answered++
+			inFlight--
 			if now > warm && now <= end {
 				_ = latencies.RecordValue(int64(now.Sub(began))) // fails only out of range: minutes
 			}
@@ -112,7 +114,7 @@ func simulate(s *Scenario, v Variant, cores int, duration time.Duration) (r Simu
 	}
 	used, loopTime = m.used-used, m.loopTime-loopTime
 
-	for answered < sent && err == nil { // Close comes at no instant of virtual time, so it must not meet a request.
+	for inFlight > 0 && err == nil { // Close comes at no instant of virtual time, so it must not meet a request.
 		if err := m.runUntil(m.sim.Now().Add(time.Millisecond)); err != nil {
 			return r, err
 		}
