@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
@@ -28,10 +29,10 @@ type asyncJob struct {
 	run     *run // nil once settled
 	profile *profile
 	there   where
-	body    *loopBody // on the loop; nil before it starts
-	offload offload   // on the pool
-	rows    int       // that the node reads and makes, as the cost model counts them
-	index   int       // in run.active, or in engine.orphans
+	body    *loopBody           // on the loop; nil before it starts
+	offload offload             // on the pool
+	rows    int                 // that the node reads and makes, as the cost model counts them
+	link    list.Link[asyncJob] // in run.active, or in engine.orphans
 
 	params expr.Params // a copy: an answered request is its caller's again
 	cancel taskrun.Cancellation
@@ -57,8 +58,6 @@ func (e *Async) newAsyncJob() *asyncJob {
 	return j
 }
 
-func (j *asyncJob) bagIndex() *int { return &j.index }
-
 // start begins one node with the results of its inputs, at another place than inline.
 func (r *run) start(node int, there where) {
 	j, p := r.engine.newAsyncJob(), &r.profile.nodes[node]
@@ -79,7 +78,7 @@ func (r *run) start(node int, there where) {
 	j.deadline = j.Deadline
 	j.params = r.Req.Params
 	j.Ctx.Params = &j.params
-	r.active.add(j)
+	r.active.Push(j, &j.link)
 	if err := j.begin(); err != nil {
 		j.end(err)
 	}
@@ -185,7 +184,7 @@ func (j *asyncJob) orphan(err error) *run {
 	}
 	r := j.settle(err, 0)
 	r.orphaned = true
-	j.engine.orphans.add(j)
+	j.engine.orphans.Push(j, &j.link)
 	j.cancel.Cancel(err)
 	if j.there == onPool {
 		_ = j.engine.cpu.Cancel(&j.offload.job) // A queued job does not run at all. The error says that it has started: it sees j.cancel when it looks.
@@ -223,7 +222,7 @@ func (j *asyncJob) skip() {
 func (j *asyncJob) leave() *run {
 	r := j.run
 	j.settled, j.run = true, nil
-	r.active.remove(j)
+	r.active.Remove(&j.link)
 	if j.expiry != nil {
 		j.expiry.Stop()
 	}
@@ -233,7 +232,7 @@ func (j *asyncJob) leave() *run {
 // orphanEnded counts how the body of an orphan ended, and frees the orphan.
 func (j *asyncJob) orphanEnded() {
 	e := j.engine
-	e.orphans.remove(j)
+	e.orphans.Remove(&j.link)
 	e.countLate(j.profile, j.Err)
 	j.free()
 	e.checkDrained()

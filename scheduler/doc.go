@@ -1,13 +1,13 @@
 // Package scheduler, which follows the engine's needs, runs plans. It holds the DAG state machine,
 // which is pure, and Async, the engine that drives it on a loop.
 //
-//	       ┌──────────────── State: what is ready, running, done ───────────────┐
-//	       │ Next                                                  Succeed │ Fail │
-//	       ▼                                                               │      │
-//	   place ─▶ Run.Load ─▶ Job.Steps ─┬─▶ inliner: on the loop, no wait ──┤      │
-//	                                   ├─▶ loopBody: a coroutine, awaits ──┤ first wins
-//	                                   └─▶ offload: a worker, a chain ─────┤      │
-//	                                       deadline, refusal, giving up ───┴──────┘
+//	    ┌──────────────── State: what is ready, running, done ───────────────┐
+//	    │ Next                                                  Succeed │ Fail │
+//	    ▼                                                               │      │
+//	place ─▶ Run.Load ─▶ Job.Steps ─┬─▶ inliner: on the loop, no wait ──┤      │
+//	                                ├─▶ loopBody: a coroutine, awaits ──┤ first wins
+//	                                └─▶ offload: a worker, a chain ─────┤      │
+//	                                    deadline, refusal, giving up ───┴──────┘
 //
 // Read state.go first, then job.go: together they say how a node runs, in every engine. Package scheduler/blocking has the engines
 // without a loop, which drive the same jobs.

@@ -36,9 +36,10 @@ type Run struct {
 
 // Next is State.Next, now.
 func (r *Run) Next(now clock.Time) (node int, ok bool) {
-	if r.State.Ready() {
-		r.expire(now)
+	if !r.State.Ready() {
+		return 0, false
 	}
+	r.expire(now)
 	return r.State.Next()
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
@@ -18,18 +19,16 @@ type run struct {
 	done    func(*Result)
 	delay   time.Duration // until it was let in
 	policy  policy
-	profile *profile       // of its plan
-	active  bag[*asyncJob] // its nodes in flight, but for those that run inline
+	profile *profile            // of its plan
+	active  list.List[asyncJob] // its nodes in flight, but for those that run inline
 	kept    keptNodes
-	asker   resp.Asker // its calls to Redis take turns with other requests'
-	index   int        // in engine.runs
+	asker   resp.Asker     // its calls to Redis take turns with other requests'
+	link    list.Link[run] // in engine.runs
 
 	shared   *shared // kept for the next request, unless an orphan may still use it
 	orphaned bool    // a node has left an orphan
 	pumping  bool    // pump is on the stack
 }
-
-func (r *run) bagIndex() *int { return &r.index }
 
 // shared is what the bodies of a request use side by side, workers' among them. Each field says who may touch it.
 type shared struct {
@@ -62,7 +61,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 		r.record(arrived)
 	}
 	e.counts.Requests++
-	e.runs.add(r)
+	e.runs.Push(r, &r.link)
 	r.pump()
 }
 
@@ -123,15 +122,15 @@ func (r *run) giveUpOptional() bool {
 		return false
 	}
 	r.Proceed(r.now()) // Past the deadline of the request that is the error.
-	r.engine.counts.GivenUp += uint64(r.active.len())
+	r.engine.counts.GivenUp += uint64(r.active.Len())
 	r.giveUp(ErrGivenUp)
 	return true
 }
 
 // giveUp settles all nodes that run, without their bodies. The caller pumps the run.
 func (r *run) giveUp(err error) {
-	for r.active.len() > 0 {
-		j := r.active.items[0]
+	for r.active.Len() > 0 {
+		j := r.active.First()
 		j.advance()
 		j.orphan(err)
 	}
@@ -147,7 +146,7 @@ func (r *run) finish() {
 	} else if result.Degraded() {
 		r.profile.counts.Degraded++
 	}
-	e.runs.remove(r)
+	e.runs.Remove(&r.link)
 	if e.admission.End() {
 		e.letInSoon()
 	}
