@@ -9,7 +9,6 @@ import (
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
@@ -31,10 +30,8 @@ type asyncJob struct {
 	there   where
 	body    *loopBody           // on the loop; nil before it starts
 	offload offload             // on the pool
-	rows    int                 // that the node reads and makes, as the cost model counts them
 	link    list.Link[asyncJob] // in run.active, or in engine.orphans
 
-	params expr.Params // a copy: an answered request is its caller's again
 	cancel taskrun.Cancellation
 
 	// Of the node that has not settled. A worker may be further in its chain.
@@ -64,20 +61,17 @@ func (r *run) start(node int, there where) {
 	j.run, j.profile, j.node, j.there = r, r.profile, r.Req.Graph.Nodes[node], there
 	j.ready, j.begun = r.readyAt(node), r.State.now
 	rows := r.State.Rows(node)
-	j.rows = rows + p.makes
 	if r.Recorder != nil {
 		r.Recorder.Spawn(node, places[there], rows)
 	}
 	if there == onPool {
-		j.offload.load(j)
+		j.offload.load(j, rows+p.makes)
 	}
 	if r.State.timeLimited(j.node) || j.laterTimeout() > 0 { // Usually not: that costs not even reading the clock.
 		j.started = r.engine.loop.Clock().Now()
 	}
 	r.Load(&j.Job, node, p.spec, r.limitOf(node), j.started)
 	j.deadline = j.Deadline
-	j.params = r.Req.Params
-	j.Ctx.Params = &j.params
 	r.active.Push(j, &j.link)
 	if err := j.begin(); err != nil {
 		j.end(err)
@@ -242,7 +236,6 @@ func (j *asyncJob) orphanEnded() {
 func (j *asyncJob) free() {
 	j.clear()
 	tasks.Env(&j.Ctx).Waiter = nil
-	j.params = expr.Params{}
 	j.cancel.Reset()
 	if j.there == onPool {
 		j.offload.clear()

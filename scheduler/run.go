@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/internal/list"
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/trace"
@@ -30,11 +30,11 @@ type run struct {
 	pumping  bool    // pump is on the stack
 }
 
-// shared is what the bodies of a request use side by side, workers' among them. Each field says who may touch it.
+// shared is what the bodies of a request use side by side, workers' among them, besides Run.Rows and Run.Memory, which live as long. Any
+// goroutine.
 type shared struct {
-	rows   *taskrun.RowBudget // any goroutine
-	memory *rowset.Memory     // any goroutine
-	failed atomic.Bool        // tells workers that the request has failed; any goroutine
+	params expr.Params // immutable while the request runs
+	failed atomic.Bool // tells workers that the request has failed
 }
 
 // begin starts a request that was let in after it had waited for delay.
@@ -50,12 +50,13 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	r.profile.live++
 	r.State.Begin(req, arrived, e.nodeTimeout)
 	if r.shared == nil {
-		r.shared = &shared{rows: tasks.NewRowBudget(e.maxRows), memory: rowset.NewMemory(e.memory)}
-		r.Rows, r.Memory = r.shared.rows, r.shared.memory
+		r.shared = new(shared)
+		r.Params, r.Rows, r.Memory = &r.shared.params, tasks.NewRowBudget(e.maxRows), rowset.NewMemory(e.memory)
 	} else {
-		r.shared.rows.Refill()
 		r.shared.failed.Store(false)
+		r.Rows.Refill()
 	}
+	*r.Params = req.Params
 	r.Memory.SetLending(r.profile.forgets && !req.KeepRows)
 	if req.Record != trace.Off {
 		r.record(arrived)
@@ -171,7 +172,9 @@ func (r *run) free() {
 	r.profile.live--
 	r.Req, r.done, r.profile, r.Recorder = nil, nil, nil, nil
 	if r.orphaned {
-		r.shared, r.Rows, r.Memory, r.orphaned = nil, nil, nil, false
+		r.shared, r.Params, r.Rows, r.Memory, r.orphaned = nil, nil, nil, nil, false
+	} else {
+		*r.Params = expr.Params{}
 	}
 	if !r.kept.parked { // otherwise resumeParked still has it
 		r.engine.freeRuns.put(r)

@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
@@ -22,6 +23,7 @@ import (
 type run struct {
 	scheduler.Run
 	engine *engine
+	params expr.Params // immutable
 
 	mu       sync.Mutex
 	changed  sync.Cond // on mu: a node has settled
@@ -33,7 +35,8 @@ type run struct {
 // goroutine by runtime.Goexit.
 func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.Duration, done func(*scheduler.Result)) {
 	defer e.live.Done()
-	r := &run{engine: e}
+	r := &run{engine: e, params: exec.Params}
+	r.Params = &r.params
 	r.Req, r.Rows, r.Recorder, r.changed.L = exec, tasks.NewRowBudget(e.maxRows), e.record(exec, arrived, delay), &r.mu
 	r.State.Begin(exec, arrived, e.nodeTimeout)
 	defer func() {
@@ -117,8 +120,6 @@ func (r *run) spawn(i int, start clock.Time) {
 	}
 	if node.Optional {
 		r.optional = append(r.optional, j)
-		params := r.Req.Params // The body may outlive the request, which is its caller's again then.
-		j.Ctx.Params = &params
 		e.live.Add(1)
 	}
 	_ = workers.Go(func() { // Only a pool that was stopped refuses.
