@@ -27,7 +27,7 @@ type columnSet map[registry.KeyID]*Node
 func (g *Graph) columnFault(file string, strict bool) *Error {
 	columns := make([]columnSet, len(g.Nodes))
 	faults := make([]*Error, len(g.Nodes))
-	for _, index := range g.order() {
+	for _, index := range g.Order {
 		n := g.Nodes[index]
 		inputs, refs := gather(columns, n.Inputs), gather(columns, n.Refs)
 		if faults[index] = g.missing(n, n.Schema.Reads, inputs, strict); faults[index] == nil {

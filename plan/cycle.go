@@ -6,21 +6,18 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 )
 
-// acyclic refuses a graph with a cycle. Nodes that never become ready depend on a cycle. The error
+// acyclic finds the order of the nodes, and refuses a graph with a cycle. Nodes that never become ready depend on a cycle. The error
 // names one cycle.
 func (c *compiler) acyclic() *Error {
 	nodes := c.graph.Nodes
 	waiting := make([]int, len(nodes))
-	if order := c.graph.run(waiting); len(order) == len(nodes) {
+	if c.graph.Order = c.graph.run(waiting); len(c.graph.Order) == len(nodes) {
 		return nil
 	}
 	cycle := c.graph.findCycle(waiting)
 	first := nodes[cycle[0]]
 	return c.fail(first.ID, element("nodes", first.Index), "depends on itself: %s", describeCycle(nodes, cycle))
 }
-
-// order returns the indices of the nodes, each behind its dependencies.
-func (g *Graph) order() []int { return g.run(make([]int, len(g.Nodes))) }
 
 // run returns the nodes in an order in which they can run (Kahn's algorithm), those on demand among them, and leaves in
 // waiting, one per node, how many of those before it never settle.

@@ -15,6 +15,7 @@ type Graph struct {
 	Nodes   []*Node // in the plan's order; position i has Index i
 	Outputs []int   // indices of nodes, in order; may repeat
 	Sources []int   // nodes without dependencies, in the plan's order; not those on demand
+	Order   []int   // indices of all nodes, each behind those before it
 	Due     int     // nodes that have to settle: all but those on demand
 	Lenient bool    // some node is lenient: see Node.Lenient
 

@@ -20,8 +20,6 @@ import (
 // The tests of this file show what happens at the very instant of a deadline, on a clock that the
 // test moves. TestSeedRows has the seeds' rows on all engines.
 
-func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-
 func TestEffectiveDeadlineIsTheEarliest(t *testing.T) {
 	const none = 0
 	start := clock.Time(ms(1000))

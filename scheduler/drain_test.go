@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -11,19 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
 )
-
-// silentRedis returns a registry whose Redis takes connections and never answers.
-func silentRedis(t *testing.T) *registry.Registry {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts: the kernel does
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, l.Close()) })
-	return testRegistry(t).WithRedis(registry.Server{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port})
-}
-
-func viewerNode(id string) string { return node(id, "viewer", "", `"endpoint": "ep_0001"`, "") }
 
 // TestCloseGivesUp closes the engine while work of each kind is in flight that will not end
 // in an hour. Each request is told so, once, and nothing of it is left.

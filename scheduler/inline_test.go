@@ -69,7 +69,7 @@ func TestEligibility(t *testing.T) {
 		{name: "expensive by its author", spec: func(s *task.Spec) { s.Expensive, s.Inline = true, false }, rows: 10, took: cheap},
 		{name: "foreign without permission", spec: func(s *task.Spec) { s.Inline = false }, rows: 10, took: cheap},
 		{name: "estimate below the threshold", more: `"scheduling": {"cost_estimate_us": 5}`, rows: 10, took: cheap, first: true, afterwards: true},
-		{name: "estimate below the threshold, many rows", more: `"scheduling": {"cost_estimate_us": 5}`, rows: firstRowsMax + 1, took: cheap, afterwards: true},
+		{name: "estimate below the threshold, many rows", more: `"scheduling": {"cost_estimate_us": 5}`, rows: firstRowsMax + 1, took: cheap, first: true, afterwards: true},
 		{name: "estimate at the threshold", more: `"scheduling": {"cost_estimate_us": 10}`, rows: 10, took: cheap, afterwards: true},
 		{name: "estimate beats the author", spec: func(s *task.Spec) { s.Cheap = true }, more: `"scheduling": {"cost_estimate_us": 50}`, rows: 10, took: cheap, afterwards: true},
 		{name: "measured beats the estimate", more: `"scheduling": {"cost_estimate_us": 5}`, rows: 10, took: heavy, first: true},

@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
+	"github.com/rankd/rankd/scheduler/schedulertest"
 	"github.com/rankd/rankd/task"
 )
 
@@ -59,12 +60,12 @@ func newBrokenTasks() *brokenTasks {
 	return b
 }
 
-const finalScore = scheduler.FinalScore
+const finalScore = schedulertest.FinalScore
 
 // lenientGraph loads a plan of nodes, the last of which is the output, whose nodes may say on_error.
 func lenientGraph(t *testing.T, b *brokenTasks, output string, nodes ...string) *plan.Graph {
 	t.Helper()
-	artifact := strings.Replace(scheduler.PlanJSON(output, nodes...), `"schema_version"`, `"capabilities_required": ["cap.rankd.on_error.v1"], "schema_version"`, 1)
+	artifact := strings.Replace(schedulertest.PlanJSON(output, nodes...), `"schema_version"`, `"capabilities_required": ["cap.rankd.on_error.v1"], "schema_version"`, 1)
 	g, err := plan.Load("test.plan.json", []byte(artifact), builtins(t, b.specs...), testRegistry(t))
 	require.NoError(t, err)
 	return g
@@ -301,7 +302,7 @@ func TestAGivenUpCallEnds(t *testing.T) {
 			}
 			return c.Inputs[0], nil
 		}}
-	artifact := strings.Replace(scheduler.PlanJSON("out", source(3), node("x", "asks", "src", `"endpoint": "ep_0001"`, `"optional": true`), sleepNode("r", "src", soon),
+	artifact := strings.Replace(schedulertest.PlanJSON("out", source(3), node("x", "asks", "src", `"endpoint": "ep_0001"`, `"optional": true`), sleepNode("r", "src", soon),
 		concatNode("out", "r", "x")), `"schema_version"`, `"capabilities_required": ["cap.rankd.on_error.v1"], "schema_version"`, 1)
 	g, err := plan.Load("test.plan.json", []byte(artifact), builtins(t, asks), reg)
 	require.NoError(t, err)

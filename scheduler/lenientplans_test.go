@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
+	"github.com/rankd/rankd/scheduler/schedulertest"
 	"github.com/rankd/rankd/task"
 )
 
@@ -85,7 +86,7 @@ func lenientPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog) *plan.Graph 
 		for i := range text {
 			nodes[i] = text[i] + lenient[i] + "}"
 		}
-		artifact := strings.Replace(scheduler.PlanJSON(output, nodes...), `"schema_version"`, `"capabilities_required": ["cap.rankd.on_error.v1"], "schema_version"`, 1)
+		artifact := strings.Replace(schedulertest.PlanJSON(output, nodes...), `"schema_version"`, `"capabilities_required": ["cap.rankd.on_error.v1"], "schema_version"`, 1)
 		g, err := plan.Load("random", []byte(artifact), tasks, testRegistry(t))
 		if err == nil {
 			return g

@@ -110,7 +110,7 @@ func withBugs(bugs []mutantPlace) (text []byte, name string, err error) {
 			}
 			choice.WriteString(call)
 			at := offset(f.Name.End())
-			fmt.Fprintf(&doubles, "\n%s_%s%s%s%s\n", source[from:at], b.bug.name, source[at:b.pos], b.translate(b.bug.bug), source[b.end:to])
+			fmt.Fprintf(&doubles, "\n%s_%s%s%s%s\n", source[from:at], b.bug.name, source[at:b.pos], b.bug.text(b.goPlace), source[b.end:to])
 		}
 		if choice.Len() > 0 {
 			open := offset(f.Body.Lbrace) + 1

@@ -25,8 +25,16 @@ const mutationSeeds = 20_000
 
 const mutationDir = "testdata/mutations"
 
-// A mutation is one deliberate bug: a piece of a package and its replacement. The anchor finds the piece,
-// and the replacement takes the names that the anchor finds there.
+// A mutation is one deliberate bug. It breaks a promise of a function:
+//
+//	# What the bug does.
+//	=== scheduler State.Expire
+//	call deadline.Passed
+//	>>>
+//	false && $
+//
+// Where no promise says it, the bug replaces a piece of the package. The anchor finds the piece, and the replacement takes the
+// names that the anchor finds there.
 //
 //	# What the bug does.
 //	=== scheduler State.Next
@@ -40,7 +48,8 @@ const mutationDir = "testdata/mutations"
 //	=== resp conn.nextIsWanted resp TestClientStories
 type mutation struct {
 	name, doc string
-	dir       string // of the package, from the root of the module
+	dir       string   // of the package, from the root of the module
+	promise   *promise // or else
 	anchor    anchor
 	bug       string
 	tests     [2]string // package and name of the tests that find it; empty: the simulation
@@ -54,14 +63,20 @@ func readMutations(t *testing.T) (list []mutation) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		doc, rest, ok1 := strings.Cut(string(text), "\n=== ")
-		where, rest, ok2 := strings.Cut(rest, "\n<<<\n")
+		where, rest, ok2 := strings.Cut(rest, "\n")
 		words := strings.Fields(where)
 		ok3 := len(words) == 2 || len(words) == 4
-		piece, bug, ok4 := strings.Cut(rest, "\n>>>\n")
-		require.True(t, ok1 && ok2 && ok3 && ok4 && strings.HasPrefix(doc, "# "), file)
-		m := mutation{
-			name: strings.TrimSuffix(filepath.Base(file), ".mutation"), doc: doc[2:], dir: words[0],
-			anchor: anchor{words[1], piece}, bug: strings.TrimSuffix(bug, "\n"),
+		require.True(t, ok1 && ok2 && ok3 && strings.HasPrefix(doc, "# "), file)
+		m := mutation{name: strings.TrimSuffix(filepath.Base(file), ".mutation"), doc: doc[2:], dir: words[0]}
+		piece, bug, replaces := strings.Cut(strings.TrimSuffix(rest, "\n"), "\n>>>")
+		m.bug = strings.TrimPrefix(bug, "\n")
+		if p, ok := parsePromise(words[1], piece); ok {
+			require.Equal(t, p.kind != "without", replaces, file)
+			m.promise = &p
+		} else {
+			piece, ok = strings.CutPrefix(piece, "<<<\n")
+			require.True(t, ok && replaces, file)
+			m.anchor = anchor{words[1], piece}
 		}
 		copy(m.tests[:], words[2:])
 		list = append(list, m)
@@ -69,13 +84,25 @@ func readMutations(t *testing.T) (list []mutation) {
 	return list
 }
 
-// place finds the mutation's piece in the sources.
+// place finds where the bug goes in the sources.
 func (m *mutation) place(t *testing.T) *goPlace {
 	dir, err := filepath.Abs(filepath.Join("..", m.dir))
 	require.NoError(t, err)
-	place, err := m.anchor.find(dir)
+	find := m.anchor.find
+	if m.promise != nil {
+		find = m.promise.find
+	}
+	place, err := find(dir)
 	require.NoError(t, err, "%s: bring it up to date with %s", m.name, m.dir)
 	return place
+}
+
+// text returns the bug as it stands at the place.
+func (m *mutation) text(place *goPlace) string {
+	if m.promise != nil {
+		return m.promise.text(place, m.bug)
+	}
+	return place.translate(m.bug)
 }
 
 // TestMutationsApply finds the place of each bug, and its name in the README. With -update it writes today's names
@@ -90,7 +117,7 @@ func TestMutationsApply(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			place := m.place(t)
 			t.Log(place)
-			if *update {
+			if *update && m.promise == nil {
 				where := strings.TrimSpace(strings.Join([]string{m.dir, place.function, m.tests[0], m.tests[1]}, " "))
 				text := fmt.Sprintf("# %s\n=== %s\n<<<\n%s\n>>>\n%s\n", m.doc, where,
 					place.translate(m.anchor.piece), place.translate(m.bug))

@@ -88,6 +88,7 @@ func (j *asyncJob) chained() bool { return len(j.offload.steps) > 1 }
 func (j *asyncJob) submit() error {
 	o := &j.offload
 	tasks.Env(&j.Ctx).Waiter = &o.waiter
+	o.job.Due = j.run.due(o.head)
 	if err := j.engine.cpu.Submit(&o.job); err != nil {
 		return err
 	}

@@ -20,13 +20,6 @@ import (
 // The tests of this file are about bodies that nobody waits for any more, and about the
 // waits that such a body begins or is in.
 
-// loopTask returns a task whose body runs on the loop, or blocks where there is none.
-func loopTask(op string, body task.Body) task.Spec {
-	return task.Spec{Op: op, Output: task.Source, Place: task.Waits, Run: body}
-}
-
-var noRows = rowset.Dense(new(rowset.Batch))
-
 // waits is what a body that ignores every error has seen.
 type waits struct {
 	errs       []error  // of its sleeps

@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"time"
-
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 )
@@ -43,23 +41,15 @@ func (r *run) place(index int) where {
 	}
 }
 
-// isCheap reports whether a node, with all that follows it in its chain, may run inline and is
-// predicted to take less time than the threshold.
+// isCheap reports whether a node is predicted to take less time than the threshold. What follows it in its chain does not
+// count: nodes of some microseconds each that leave the loop together pay for the way there and back, and those behind
+// them would have paid no more. Five nodes on 1,000 rows take 16 µs of processor time one by one, and 31 µs as a job
+// (bench placement, top_1000).
 func (r *run) isCheap(index int) bool {
-	e, first := r.engine, &r.profile.nodes[index]
-	rows, sum := r.State.Rows(index), time.Duration(0)
-	for n := first; n.mayInline; index, n = int(n.next), &r.profile.nodes[n.next] {
-		rows += n.makes
-		took, known := n.predict(r.Req.Graph.Nodes[index], rows)
-		if !known {
-			return n == first && n.there == onLoop && n.cost.runs == 0 // its author has it run on the loop
-		}
-		if sum += took; sum >= e.placement.InlineThreshold {
-			return false
-		}
-		if n.next < 0 || !r.policy.chains {
-			return true
-		}
+	n := &r.profile.nodes[index]
+	took, known := n.predict(r.Req.Graph.Nodes[index], r.State.Rows(index)+n.makes)
+	if !known {
+		return n.there == onLoop && n.cost.runs == 0 // its author has it run on the loop
 	}
-	return false
+	return took < r.engine.placement.InlineThreshold
 }

@@ -55,6 +55,8 @@ type policy struct {
 	strict bool
 	// skips: a job that finds its request failed does not run. Otherwise it does, as in the original engine.
 	skips bool
+	// byDeadline: jobs start in the order of path.go. Otherwise first come, first served, as in the original engine.
+	byDeadline bool
 }
 
 // policy returns what a mode means.
@@ -62,7 +64,7 @@ func (p *Placement) policy(m Mode) policy {
 	today := m != OffloadAll
 	return policy{
 		mode: m, inline: today && !p.NoInline, always: m == InlineAll, chains: today && !p.NoChaining,
-		topK: m.TopK(), strict: today, skips: today,
+		topK: m.TopK(), strict: today, skips: today, byDeadline: today,
 	}
 }
 

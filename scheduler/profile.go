@@ -12,9 +12,10 @@ import (
 
 // profile is what an engine has learned about one plan. Loop only.
 type profile struct {
-	nodes   []nodeProfile // as the plan's nodes
-	live    int           // requests in flight
-	forgets bool          // all tasks have Spec.Forgets
+	nodes    []nodeProfile // as the plan's nodes
+	live     int           // requests in flight
+	requests uint64        // begun
+	forgets  bool          // all tasks have Spec.Forgets
 
 	counts     PlacementStats // without the quantiles
 	inlineTime latency.Histogram
@@ -39,6 +40,7 @@ type nodeProfile struct {
 
 	cost costModel
 	ran  OpStats
+	path time.Duration // from its start to the end of the plan: see path.go
 }
 
 // OpStats say how often the tasks of one op ran, and for how long. Immutable.
@@ -48,6 +50,9 @@ type OpStats struct {
 	// loop's time, which moves once an iteration.
 	Time time.Duration
 }
+
+// mean returns what a run takes, zero if none has ended.
+func (s *OpStats) mean() time.Duration { return s.Time / time.Duration(max(s.Runs, 1)) }
 
 func (s *OpStats) count(runs uint64, took time.Duration) {
 	s.Runs += runs
@@ -119,7 +124,7 @@ func (r *run) limitOf(node int) int {
 	return limit
 }
 
-// firstRowsMax is how many rows a node may read and make that runs inline before it was measured.
+// firstRowsMax is how many rows a node may read and make that runs inline before it was measured, without a hint in its plan.
 const firstRowsMax = 256
 
 // predict returns how long a node will take for so many rows. False means that nobody knows.
@@ -127,12 +132,12 @@ func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
 	switch {
 	case n.cost.knows(rows):
 		return n.cost.predict(rows), true
-	case n.cost.runs > 0 || rows > firstRowsMax:
+	case n.cost.runs > 0:
 		return 0, false
 	case node.CostHint > 0:
 		return node.CostHint, true
 	default:
-		return 0, n.spec.Cheap
+		return 0, n.spec.Cheap && rows <= firstRowsMax
 	}
 }
 

@@ -48,6 +48,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	r.policy = e.placement.policy(mode)
 	r.profile = e.profileOf(req.Graph)
 	r.profile.live++
+	r.profile.begun(req.Graph)
 	r.State.Begin(req, arrived, e.nodeTimeout)
 	if r.shared == nil {
 		r.shared = new(shared)

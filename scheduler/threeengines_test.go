@@ -13,37 +13,38 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
+	"github.com/rankd/rankd/scheduler/schedulertest"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
 
 // Package scheduler's own tests cannot import scheduler/blocking, which imports scheduler. So the
-// tests of all three engines are external, and these are the helpers that they share with its own.
+// tests of all three engines are external. These are the helpers that they share with its own.
 var (
-	node              = scheduler.Node
-	source            = scheduler.Source
-	sleepNode         = scheduler.SleepNode
-	busyNode          = scheduler.BusyNode
-	concatNode        = scheduler.ConcatNode
-	vmNode            = scheduler.VMNode
-	viewerNode        = scheduler.ViewerNode
-	graph             = scheduler.Graph
-	graphFor          = scheduler.GraphFor
-	builtins          = scheduler.Builtins
-	testRegistry      = scheduler.TestRegistry
-	silentRedis       = scheduler.SilentRedis
-	loopTask          = scheduler.LoopTask
+	node              = schedulertest.Node
+	source            = schedulertest.Source
+	sleepNode         = schedulertest.SleepNode
+	busyNode          = schedulertest.BusyNode
+	concatNode        = schedulertest.ConcatNode
+	vmNode            = schedulertest.VMNode
+	viewerNode        = schedulertest.ViewerNode
+	graph             = schedulertest.Graph
+	graphFor          = schedulertest.GraphFor
+	builtins          = schedulertest.Catalog
+	testRegistry      = schedulertest.Registry
+	silentRedis       = schedulertest.SilentRedis
+	loopTask          = schedulertest.LoopTask
 	requireRows       = scheduler.RequireRows
 	requireNode       = scheduler.RequireNode
 	assertNothingLeft = scheduler.AssertNothingLeft
-	idsUpTo           = scheduler.IDsUpTo
-	noRows            = scheduler.NoRows
-	ms                = scheduler.MS
+	idsUpTo           = schedulertest.IDsUpTo
+	noRows            = schedulertest.NoRows
+	ms                = schedulertest.MS
 )
 
 const (
-	ample = scheduler.Ample
-	soon  = scheduler.Soon
+	ample = schedulertest.Ample
+	soon  = schedulertest.Soon
 )
 
 // TestBlockingEnginesDrain holds the blocking engines to the same contract, as far as

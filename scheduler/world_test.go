@@ -2,10 +2,8 @@ package scheduler
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,8 +15,8 @@ import (
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler/schedulertest"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -26,88 +24,32 @@ import (
 // Two worlds to run requests in: the real one (a loop hosted by gnet, a real
 // pool, real time), and one by hand, whose clock, loop and CPU the test moves.
 
-// ample is longer than any test takes: what has it as its limit is in time, what
-// has it as its duration is late.
-const ample = time.Hour
+// The tests read their plans and tasks from schedulertest, by shorter names.
+var (
+	node         = schedulertest.Node
+	source       = schedulertest.Source
+	sleepNode    = schedulertest.SleepNode
+	busyNode     = schedulertest.BusyNode
+	concatNode   = schedulertest.ConcatNode
+	vmNode       = schedulertest.VMNode
+	viewerNode   = schedulertest.ViewerNode
+	planJSON     = schedulertest.PlanJSON
+	graph        = schedulertest.Graph
+	graphFor     = schedulertest.GraphFor
+	builtins     = schedulertest.Catalog
+	testRegistry = schedulertest.Registry
+	silentRedis  = schedulertest.SilentRedis
+	loopTask     = schedulertest.LoopTask
+	idsUpTo      = schedulertest.IDsUpTo
+	ms           = schedulertest.MS
+	noRows       = schedulertest.NoRows
+)
 
-// soon is a limit that a test waits for in real time.
-const soon = 10 * time.Millisecond
-
-// node writes one node of a plan: its input ("" for none), its parameters in
-// JSON, and other members of the node ("" for none).
-func node(id, op, input, params, more string) string {
-	inputs := ""
-	if input != "" {
-		inputs = fmt.Sprintf("%q", input)
-	}
-	if more != "" {
-		more = ", " + more
-	}
-	return fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}%s}`, id, op, inputs, params, more)
-}
-
-func source(rows int) string {
-	return node("src", "fixed_source", "", fmt.Sprintf(`"row_count": %d`, rows), "")
-}
-
-func sleepNode(id, input string, d time.Duration) string {
-	return node(id, "sleep", input, fmt.Sprintf(`"duration_ms": %d`, d.Milliseconds()), "")
-}
-
-func busyNode(id, input string, d time.Duration) string {
-	return node(id, "busy_cpu", input, fmt.Sprintf(`"busy_wait_ms": %d`, d.Milliseconds()), "")
-}
-
-func concatNode(id, left, right string) string {
-	return node(id, "concat", left, fmt.Sprintf(`"rhs": %q`, right), "")
-}
-
-// vmNode writes final_score = id × weight, which is 2 unless the request sets it.
-func vmNode(id, input string) string {
-	return node(id, "vm", input, `"out_key": 2001, "expr_id": "score"`, "")
-}
-
-const finalScore = 2001
-
-// planJSON puts nodes together; the last one is the output.
-func planJSON(output string, nodes ...string) string {
-	return fmt.Sprintf(`{"schema_version": 1, "plan_name": "test", "nodes": [%s], "outputs": [%q],
-		"expr_table": {"score": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b":
-			{"op": "coalesce", "a": {"op": "param_ref", "param_id": 4}, "b": {"op": "const_number", "value": 2}}}},
-		"pred_table": {"big": {"op": "cmp", "cmp": ">=",
-			"a": {"op": "key_ref", "key_id": 2001}, "b": {"op": "const_number", "value": 0}}}}`,
-		strings.Join(nodes, ",\n"), output)
-}
-
-// tables is one registry for all tests: an engine runs the plans of its own registry only.
-var tables = sync.OnceValues(func() (*registry.Registry, error) { return registry.Default("test") })
-
-func testRegistry(t testing.TB) *registry.Registry {
-	reg, err := tables()
-	require.NoError(t, err)
-	return reg
-}
-
-// builtins returns the task registry with more tasks in it.
-func builtins(t testing.TB, more ...task.Spec) *task.Catalog {
-	tasks, err := task.NewCatalog(append(builtin.Specs(), more...)...)
-	require.NoError(t, err)
-	return tasks
-}
-
-// graph loads a plan of nodes, the last of which is the output.
-func graph(t testing.TB, tasks *task.Catalog, output string, nodes ...string) *plan.Graph {
-	t.Helper()
-	return graphFor(t, testRegistry(t), tasks, output, nodes...)
-}
-
-// graphFor loads a plan for engines of that registry.
-func graphFor(t testing.TB, reg *registry.Registry, tasks *task.Catalog, output string, nodes ...string) *plan.Graph {
-	t.Helper()
-	g, err := plan.Load("test.plan.json", []byte(planJSON(output, nodes...)), tasks, reg)
-	require.NoError(t, err)
-	return g
-}
+const (
+	ample      = schedulertest.Ample
+	soon       = schedulertest.Soon
+	finalScore = schedulertest.FinalScore
+)
 
 // builtinGraph loads a plan of built-in tasks.
 func builtinGraph(t testing.TB, output string, nodes ...string) *plan.Graph {
@@ -356,16 +298,6 @@ func requireRows(t testing.TB, r *Result, ids ...int64) {
 		got[i] = r.Outputs[0].ID(i)
 	}
 	require.Equal(t, ids, got)
-}
-
-// idsUpTo returns 1 … n, and again as often as told.
-func idsUpTo(n int64, times int) (ids []int64) {
-	for range times {
-		for id := range n {
-			ids = append(ids, id+1)
-		}
-	}
-	return ids
 }
 
 // gate is a task that waits on the CPU until the test opens it, deaf to

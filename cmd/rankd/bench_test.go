@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,33 +28,4 @@ func TestBenchReport(t *testing.T) {
 		assert.LessOrEqual(t, report["min_us"], report["p50_us"])
 		assert.LessOrEqual(t, report["p999_us"], report["max_us"])
 	}
-}
-
-// One user makes all reads equal, so --bench shares none unless it is told to.
-func TestBenchSharesReadsOnlyIfAsked(t *testing.T) {
-	for flag, want := range map[string]string{
-		"": `"coalesce_reads":false`, "--coalesce_reads=true": `"coalesce_reads":true`, "--coalesce_reads=false": `"coalesce_reads":false`,
-	} {
-		args := []string{"--plan_name", "simple_viewer", "--bench", "5"}
-		if flag != "" {
-			args = append(args, flag)
-		}
-		o := run(t, nil, args...)
-		require.Equal(t, exitOK, o.status, o.stderr)
-		assert.Contains(t, o.stdout, want)
-		words := "equal reads not shared"
-		if strings.HasSuffix(want, "true") {
-			words = "equal reads shared"
-		}
-		assert.Contains(t, o.stderr, words)
-	}
-}
-
-func TestBenchCountsErrorsAndGoesOn(t *testing.T) {
-	o := run(t, nil, "--plan_name", "simple_viewer", "--redis", "127.0.0.1:1", "--bench", "5", "--bench_concurrency", "9")
-	assert.Equal(t, exitFailed, o.status)
-	assert.Contains(t, o.stdout, `"iterations":5`)
-	assert.Contains(t, o.stdout, `"errors":5`)
-	assert.Equal(t, 1, strings.Count(o.stderr, "first error: "))
-	assert.Contains(t, o.stderr, "127.0.0.1:1")
 }

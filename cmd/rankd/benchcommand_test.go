@@ -183,43 +183,6 @@ func TestBenchSaysThatRequestsFailed(t *testing.T) {
 	assert.Contains(t, o.stdout, "injected failure")
 }
 
-func TestBenchUsage(t *testing.T) {
-	plan := []string{"compare", "--plan_name", "concat_plan"}
-	for name, tc := range map[string]struct {
-		args   []string
-		stderr []string
-	}{
-		"NoPlan":  {[]string{"compare"}, []string{"which plan?"}},
-		"Unknown": {[]string{"compare", "--plan_name", "nope"}, []string{"nope"}},
-		"Path":    {[]string{"compare", "--plan_name", "../concat_plan"}, []string{"plan name"}},
-		"Isolation": {[]string{"isolation", "--scenario", "x", "--engines", "peer:rueidis", "--rounds", "0", "--large", "0", "--share", "0", "--rate", "-1", "--duration", "0s",
-			"--request_timeout", "0s", "--cpu_threads", "0"},
-			[]string{"--scenario", "--engines", "--rounds", "--large", "--share", "--rate", "--duration", "--request_timeout", "--cpu_threads"}},
-		"AllAtOnce": {append(plan, "--engines", "libuv", "--users", "0", "--rounds", "0", "--concurrency", "0", "--redis_latency", "-1s",
-			"--duration", "0s", "--fanout", "-1", "--redis", "x"),
-			[]string{"--engines", "--users", "--rounds", "--concurrency", "--redis_latency", "--duration", "--fanout", "--redis"}},
-		"Wants": {append(plan, "--engines", "reactor,pool", "--concurrency", "4", "--want", "p99 reactor <= 1 sequential", "--want", "p99 fast <= 1 pool",
-			"--want", "commands pool >= 1 redis-benchmark", "--want", "p50 reactor <= 1 pool at 4,64"),
-			[]string{`--want names the engine "sequential"; --engines has reactor, pool`, `the kind is`, "with --redis_benchmark only", "the load 64, which is not measured"}},
-		"Rate":            {append(plan, "--rate", "-5"), []string{"--rate"}},
-		"BothLoops":       {append(plan, "--rate", "5", "--concurrency", "5"), []string{"rate", "concurrency"}},
-		"Mode":            {[]string{"loop", "--mode", "fly"}, []string{`"fly"`}},
-		"LoopNumbers":     {[]string{"loop", "--n", "0", "--tasks", "0", "--payload", "-1"}, []string{"posts and timers", "tasks", "payload"}},
-		"KernelRows":      {[]string{"kernels", "--rows", "0"}, []string{"--rows"}},
-		"WorkerEngine":    {[]string{"worker", "--engine", "libuv"}, []string{"libuv"}},
-		"UnknownBenchFly": {[]string{"fly"}, []string{"fly"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := measure(t, tc.args...)
-			assert.Equal(t, exitUsage, o.status)
-			assert.Empty(t, o.stdout)
-			for _, want := range tc.stderr {
-				assert.Contains(t, o.stderr, want)
-			}
-		})
-	}
-}
-
 func TestPeersThatAreNotThere(t *testing.T) {
 	for name, args := range map[string][]string{
 		"Program": {"--peers", "/nowhere/peer"},

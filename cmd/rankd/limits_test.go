@@ -54,63 +54,6 @@ func TestLimitsOfTime(t *testing.T) {
 	}
 }
 
-func TestLimitsAreChecked(t *testing.T) {
-	for _, flag := range []string{"--deadline_ms", "--node_timeout_ms", "--shutdown_grace_ms"} {
-		for _, value := range []string{"-1", "2147483648", "x", "1.5"} {
-			o := run(t, nil, flag+"="+value)
-			assert.Equal(t, exitUsage, o.status)
-			assert.Contains(t, o.stderr, flag)
-			assert.Empty(t, o.stdout)
-		}
-	}
-}
-
-// The bound holds for a request: neither node of the plan makes too many rows by itself.
-func TestMaxRows(t *testing.T) {
-	path := writePlan(t, t.TempDir(), "two", `{"schema_version": 1, "plan_name": "two", "nodes": [
-		{"node_id": "a", "op": "fixed_source", "inputs": [], "params": {"row_count": 30}},
-		{"node_id": "b", "op": "fixed_source", "inputs": [], "params": {"row_count": 30}}], "outputs": ["a", "b"]}`)
-	for _, engine := range []string{"reactor", "pool", "sequential"} {
-		args := []string{"--plan", path, "--env", "test", "--engine", engine}
-		o := run(t, strings.NewReader(`{"user_id": 1}`), append(args, "--max_rows=60")...)
-		assert.Equal(t, exitOK, o.status, o.stdout)
-		o = run(t, strings.NewReader(`{"user_id": 1}`), append(args, "--max-rows=59")...)
-		assert.Equal(t, exitFailed, o.status)
-		a := decode(t, o.lines()[0])
-		assert.Equal(t, "Too many rows", a.Error)
-		assert.Contains(t, a.Detail, "59")
-		o = run(t, nil, append(args, "--max-rows=59", "--bench=2")...)
-		assert.Equal(t, exitFailed, o.status)
-		assert.Contains(t, o.stdout, `"errors":2`)
-	}
-	for _, value := range []string{"0", "-1", "2147483648", "x"} {
-		o := run(t, nil, "--max_rows", value)
-		assert.Equal(t, exitUsage, o.status)
-		assert.Contains(t, o.stderr, "--max_rows")
-	}
-}
-
-// The bound of the replies to one call: the request that exceeds it fails, the others do not.
-func TestMaxReplyBytes(t *testing.T) {
-	requests := `{"user_id": 1, "plan": "simple_viewer"}
-		{"user_id": 1, "plan": "complex_dag"}
-		{"user_id": 1, "plan": "simple_viewer"}`
-	for _, engine := range []string{"reactor", "pool", "sequential"} {
-		args := []string{"--plan_dir", "../../artifacts/plans", "--plan_name", "simple_viewer", "--env", "dev", "--engine", engine}
-		o := run(t, strings.NewReader(requests), append(args, "--max_reply_bytes=100")...)
-		assert.Equal(t, exitFailed, o.status, o.stderr)
-		require.Len(t, o.lines(), 3)
-		assert.Empty(t, decode(t, o.lines()[0]).Error)
-		assert.Contains(t, decode(t, o.lines()[1]).Detail, "replies too large: more than 100 bytes (max_reply_bytes)")
-		assert.Empty(t, decode(t, o.lines()[2]).Error)
-	}
-	for _, value := range []string{"0", "-1", "2147483648", "x"} {
-		o := run(t, nil, "--max_reply_bytes", value)
-		assert.Equal(t, exitUsage, o.status)
-		assert.Contains(t, o.stderr, "--max_reply_bytes")
-	}
-}
-
 // TestCoalesceReads: the metrics say what requests that run side by side have asked for, and what was sent.
 func TestCoalesceReads(t *testing.T) {
 	requests := strings.Repeat(`{"user_id": 1}`+"\n", 200)

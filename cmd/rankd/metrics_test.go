@@ -73,33 +73,3 @@ func TestMetricsHaveAbandonedWork(t *testing.T) {
 	assert.EqualValues(t, 1, m.Plans["busy"].Cancelled)
 	assert.Equal(t, runtime.GOOS == "linux", m.CPU != nil)
 }
-
-// TestARequestMayChooseItsSchedulingIfPermitted: it is refused otherwise, and the next request is not.
-func TestARequestMayChooseItsSchedulingIfPermitted(t *testing.T) {
-	const in = `{"user_id": 1, "scheduling": "inline_all"}` + "\n" + `{"user_id": 1}`
-	o := run(t, strings.NewReader(in), "--plan_name=diamond")
-	assert.Equal(t, exitFailed, o.status)
-	require.Len(t, o.lines(), 2)
-	refused := decode(t, o.lines()[0])
-	assert.Equal(t, "Invalid request", refused.Error)
-	assert.Contains(t, refused.Detail, `does not allow "scheduling"`)
-	ranked := decode(t, o.lines()[1])
-	assert.Empty(t, ranked.Error)
-
-	o = run(t, strings.NewReader(in), "--plan_name=diamond", "--allow_request_scheduling")
-	assert.Equal(t, exitOK, o.status, o.stdout)
-	require.Len(t, o.lines(), 2)
-	assert.Equal(t, ranked.Candidates, decode(t, o.lines()[0]).Candidates)
-	assert.Equal(t, ranked.Candidates, decode(t, o.lines()[1]).Candidates)
-}
-
-func TestSchedulingFlagsAreChecked(t *testing.T) {
-	for args, want := range map[string]string{
-		"--scheduling=fast":         `--scheduling is adaptive, offload_all or inline_all, not "fast"`,
-		"--inline_threshold_ns=0":   "--inline_threshold_ns is a number from 1 to 1000000000, not 0",
-		"--max_inline_depth=0":      "--max_inline_depth is a number from 1 to 65536, not 0",
-		"--max-inline-depth=100000": "--max_inline_depth is a number from 1 to 65536, not 100000",
-	} {
-		assert.EqualError(t, accepted(args), want)
-	}
-}

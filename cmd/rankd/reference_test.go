@@ -40,25 +40,6 @@ func TestTasksAreListedAndDescribed(t *testing.T) {
 	assert.NotEmpty(t, one.Example.Answer)
 }
 
-func TestBadUseOfTheReference(t *testing.T) {
-	for _, tc := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"tasks", "srot"}, `task "srot" does not exist; did you mean sort? rankd tasks lists all`},
-		{[]string{"tasks", "sort", "take"}, "rankd tasks takes the name of one task, not 2"},
-		{[]string{"schema", "sort"}, "rankd schema takes no arguments"},
-		{[]string{"schema", "--env", "moon"}, "moon"},
-		{[]string{"schema", "--registry_dir", "nowhere"}, "nowhere"},
-	} {
-		o := run(t, nil, tc.args...)
-		assert.Equal(t, exitUsage, o.status, tc.args)
-		assert.Empty(t, o.stdout)
-		assert.Contains(t, o.stderr, tc.want)
-		assert.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
-	}
-}
-
 func TestSchemaIsJSON(t *testing.T) {
 	o := run(t, nil, "schema")
 	require.Equal(t, exitOK, o.status, o.stderr)

@@ -6,20 +6,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/internal/engineflags"
 )
 
 // TestScripts plays the command lines of testdata/script, each in a folder of its own that holds the script's files. Beside the
 // commands of testscript there are
 //
 //	rankd [STATUS] ARGUMENT...   the program, which ends with that status, 0 if none is given
+//	engines FILE [STATUS] ARGUMENT... the program with each engine and that stdin; all print the same, but for the engine's own
+//	                             request ids
 //	answers LINE...              stdout has an answer for each LINE, which is a request id or -, if the engine has made it up,
 //	                             and the number of candidates or the error
+//	refuses TEXT ARGUMENT...     the program, which ends with status 2, prints nothing, and says just TEXT on stderr; there "\n"
+//	                             parts lines, … stands for anything, and each line follows "rankd: "
 //
 // and $REPOSITORY is the root of the sources.
 func TestScripts(t *testing.T) {
@@ -32,25 +39,66 @@ func TestScripts(t *testing.T) {
 			env.Setenv("REPOSITORY", root)
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"rankd": runScripted, "answers": checkAnswers},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"rankd": runScripted, "engines": runOnEngines, "answers": checkAnswers, "refuses": checkRefusal,
+		},
 	})
 }
 
 func runScripted(ts *testscript.TestScript, _ bool, args []string) {
-	want := 0
+	status, args := wantedStatus(args)
+	checkStatus(ts, status, os.Args[0], args...)
+}
+
+// wantedStatus cuts a status off the arguments of a command.
+func wantedStatus(args []string) (status int, rest []string) {
 	if len(args) > 0 {
 		if status, err := strconv.Atoi(args[0]); err == nil {
-			want, args = status, args[1:]
+			return status, args[1:]
 		}
 	}
+	return exitOK, args
+}
+
+// checkStatus runs a program and checks how it ends.
+func checkStatus(ts *testscript.TestScript, want int, program string, args ...string) {
 	status := 0
-	err := ts.Exec(os.Args[0], args...)
+	err := ts.Exec(program, args...)
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		status, err = exit.ExitCode(), nil
 	}
 	ts.Check(err)
 	if status != want {
 		ts.Fatalf("status %d, not %d", status, want)
+	}
+}
+
+var engineRequestID = regexp.MustCompile(`"engine_request_id":"[^"]*"`)
+
+func runOnEngines(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv("REQUESTS", ts.MkAbs(args[0]))
+	status, args := wantedStatus(args[1:])
+	first := ""
+	for i, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
+		checkStatus(ts, status, "sh", append([]string{"-c", `exec "$0" "$@" <"$REQUESTS"`, os.Args[0], "--engine", engine}, args...)...)
+		got := engineRequestID.ReplaceAllString(ts.ReadFile("stdout"), "")
+		if i == 0 {
+			first = got
+		} else if got != first {
+			ts.Fatalf("%s prints:\n%sreactor:\n%s", engine, got, first)
+		}
+	}
+}
+
+func checkRefusal(ts *testscript.TestScript, _ bool, args []string) {
+	checkStatus(ts, exitUsage, os.Args[0], args[1:]...)
+	lines := strings.ReplaceAll("rankd: "+args[0]+"\n", `\n`, "\nrankd: ")
+	want := strings.ReplaceAll(regexp.QuoteMeta(lines), "…", "(?s:.*)")
+	if got := ts.ReadFile("stderr"); !regexp.MustCompile(`\A` + want + `\z`).MatchString(got) {
+		ts.Fatalf("says:\n%swanted:\n%s", got, lines)
+	}
+	if got := ts.ReadFile("stdout"); got != "" {
+		ts.Fatalf("prints:\n%s", got)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/serve/servetest"
 	"github.com/rankd/rankd/task"
 )
 
@@ -327,7 +328,7 @@ func TestNoSlotKeepsAResult(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- serve(context.Background(), e.Engine, o, stdin, stdout) }()
 
-	before := liveBytes()
+	before := servetest.LiveHeap()
 	var results []weak.Pointer[rowset.Batch]
 	for i := range slots { // one after the other, so that each slot is used once
 		_, err := fmt.Fprintf(in, "{\"user_id\": %d}\n", i+1)
@@ -346,16 +347,7 @@ func TestNoSlotKeepsAResult(t *testing.T) {
 	_, err := io.WriteString(in, "oops\n") // its answer comes when the last buffer has been let go
 	require.NoError(t, err)
 	<-stdout.lines
-	assert.Less(t, liveBytes()-before, int64(1<<20), "an answer has two megabytes of text, and a result 1.6")
+	assert.Less(t, servetest.LiveHeap()-before, int64(1<<20), "an answer has two megabytes of text, and a result 1.6")
 	require.NoError(t, in.Close())
 	assert.ErrorIs(t, <-served, command.ErrFailed)
-}
-
-// liveBytes returns how much memory is reachable.
-func liveBytes() int64 {
-	runtime.GC()
-	runtime.GC() // once more for what pools held on to
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // patientTables is a registry whose Redis may take a minute for an answer.
@@ -210,7 +210,7 @@ func TestIdleTimeoutsAreOfTheirFronts(t *testing.T) {
 // TestTokensInClear: the log warns of a front that others than this machine reach without TLS.
 func TestTokensInClear(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens.toml")
-	require.NoError(t, os.WriteFile(tokens, []byte(tokenEntry("a", "token-a", "*")), 0o600))
+	require.NoError(t, os.WriteFile(tokens, []byte(servetest.Token("a", "token-a", servetest.Plans("*"))), 0o600))
 	s := startServer(t, "--tokens", tokens, "--listen", "0.0.0.0:0", "--drain_delay_ms", "0")
 	s.log.awaitLine(t, 0, `"msg":"ready"`)
 	const warning = "tokens travel in clear"
@@ -218,49 +218,17 @@ func TestTokensInClear(t *testing.T) {
 	s.log.awaitLine(t, 0, warning, `"front":"http"`)
 }
 
-func TestServersThatDoNotStart(t *testing.T) {
+// TestATakenPort: the script refused has the other servers that do not start.
+func TestATakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	dir := t.TempDir()
-	writePlan(t, dir, "broken", `{"schema_version": 1}`)
-	tokens := filepath.Join(dir, "tokens.toml")
-	require.NoError(t, os.WriteFile(tokens, []byte("s3cret"), 0o600))
-	for _, c := range []struct {
-		args   string
-		status int
-		want   string
-	}{
-		{"--listen " + taken.Addr().String() + " --resp 127.0.0.1:0 --admin off", exitFailed, "rankd: --listen: listen tcp " + taken.Addr().String() + ": bind: address already in use"},
-		{"--listen 127.0.0.1:0 --resp 127.0.0.1:0 --admin " + taken.Addr().String(), exitFailed, "rankd: --admin: listen tcp "},
-		{"--listen :8080 --resp 127.0.0.1:8080", exitUsage, "rankd: --listen and --resp have the same port 8080"},
-		{"--listen 8080", exitUsage, `rankd: --listen is host:port, :port or off, not "8080"`},
-		{"--listen off --resp off", exitUsage, "rankd: --listen off and --resp off leave nothing to serve"},
-		{"--port 80", exitUsage, "rankd: unknown flag: --port; rankd serve --help lists the flags"},
-		{"here", exitUsage, `rankd: unknown command "here" for "rankd serve"`},
-		{"--plan_dir " + dir, exitUsage, `broken.plan.json: `},
-		{"--tokens " + tokens, exitUsage, "rankd: --tokens: " + tokens + ": line 1: malformed TOML"},
-		{"--tokens " + tokens + " --allow_plans x", exitUsage, "rankd: --allow_plans has no effect with --tokens, whose file says what each caller may ask"},
-		{"--allow_overrides [", exitUsage, "rankd: --allow_overrides: pattern 1 is malformed"},
-		{"--tls_cert x", exitUsage, "rankd: --tls_cert and --tls_key need each other"},
-		{"--tls_cert " + tokens + " --tls_key " + tokens, exitUsage, "rankd: --tls_cert: " + tokens + ": with the key in "},
-		{"--engine pool", exitUsage, "rankd: RESP runs on the loop of --engine reactor; --resp off turns it off"},
-		{"--log xml", exitUsage, `rankd: --log is text or json, not "xml"`},
-		{"--max_inflight 0", exitUsage, "rankd: --max_inflight is a number from 1 to 1048576, not 0"},
-	} {
-		t.Run(c.args, func(t *testing.T) {
-			o := run(t, nil, append([]string{"serve"}, strings.Fields(c.args)...)...)
-			assert.Equal(t, c.status, o.status, o.stderr)
-			assert.Empty(t, o.stdout)
-			assert.Contains(t, o.stderr, c.want)
-			assert.NotContains(t, o.stderr, "s3cret")
-		})
+	for front, args := range map[string]string{"listen": "--admin off", "admin": "--listen 127.0.0.1:0"} {
+		o := run(t, nil, append([]string{"serve", "--resp", "127.0.0.1:0", "--" + front, taken.Addr().String()}, strings.Fields(args)...)...)
+		assert.Equal(t, exitFailed, o.status, o.stderr)
+		assert.Empty(t, o.stdout)
+		assert.Contains(t, o.stderr, "rankd: --"+front+": listen tcp "+taken.Addr().String()+": bind: address already in use")
 	}
-}
-
-// tokenEntry is an entry of a file of tokens.
-func tokenEntry(name, token, plans string) string {
-	return fmt.Sprintf("[[token]]\nname = %q\nsha256 = %q\nplans = [%q]\n", name, digestOf(token), plans)
 }
 
 // TestTokensChangeWhileTheServerRuns: a token that leaves the file stops working on open connections, too.
@@ -269,11 +237,8 @@ func TestTokensChangeWhileTheServerRuns(t *testing.T) {
 	plans, tokens := filepath.Join(dir, "plans"), filepath.Join(dir, "tokens.toml")
 	require.NoError(t, os.Mkdir(plans, 0o755))
 	writePlan(t, plans, "fixed", fixedPlan("fixed"))
-	replace := func(text string) {
-		require.NoError(t, os.WriteFile(tokens+".new", []byte(text), 0o600))
-		require.NoError(t, os.Rename(tokens+".new", tokens))
-	}
-	replace(tokenEntry("a", "token-a", "*") + tokenEntry("b", "token-b", "other"))
+	replace := func(text string) { servetest.Replace(t, tokens, text) }
+	replace(servetest.Token("a", "token-a", servetest.Plans("*")) + servetest.Token("b", "token-b", servetest.Plans("other")))
 	s := startServer(t, "--env", "test", "--plan_dir", plans, "--tokens", tokens, "--drain_delay_ms", "0")
 	client := newClient(t)
 	url := "http://" + s.http + "/v1/rank/fixed"
@@ -289,7 +254,7 @@ func TestTokensChangeWhileTheServerRuns(t *testing.T) {
 	assert.Contains(t, conn.mustDo(t, "RANK", "fixed", "1"), `"candidates"`)
 
 	// A change of the file counts at once.
-	replace(tokenEntry("b", "token-b", "*"))
+	replace(servetest.Token("b", "token-b", servetest.Plans("*")))
 	_, seen := s.log.awaitLine(t, 0, `"msg":"tokens changed"`)
 	assert.Equal(t, 401, status("token-a"))
 	assert.Equal(t, 200, status("token-b"))
@@ -304,7 +269,7 @@ func TestTokensChangeWhileTheServerRuns(t *testing.T) {
 
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	assert.Equal(t, exitOK, s.awaitEnd(t))
-	for _, token := range []string{"token-a", "token-b", "b0gus", digestOf("token-a"), digestOf("token-b")} {
+	for _, token := range []string{"token-a", "token-b", "b0gus", servetest.Digest("token-a"), servetest.Digest("token-b")} {
 		assert.NotContains(t, s.log.text(), token, "no log line has a token")
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // startMute starts "rankd serve" with stderr in the hands of the test, and waits until it is ready.
@@ -68,13 +70,10 @@ func TestALogThatNobodyReads(t *testing.T) {
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	require.NoError(t, os.Mkdir(plans, 0o755))
 	writePlan(t, plans, "fixed", fixedPlan("fixed"))
-	replace := func(text string) {
-		require.NoError(t, os.WriteFile(tokens+".new", []byte(text), 0o600))
-		require.NoError(t, os.Rename(tokens+".new", tokens))
-	}
-	a, b, c := tokenEntry("a", "token-a", "*"), tokenEntry("b", "token-b", "*"), tokenEntry("c", "token-c", "*")
+	replace := func(text string) { servetest.Replace(t, tokens, text) }
+	a, b, c := servetest.Token("a", "token-a", servetest.Plans("*")), servetest.Token("b", "token-b", servetest.Plans("*")), servetest.Token("c", "token-c", servetest.Plans("*"))
 	replace(a + b + c)
-	writeCertificate(t, certFile, keyFile, 1)
+	servetest.WriteCertificate(t, certFile, keyFile, 1)
 	_, full := fullPipe(t)
 	s := startMute(t, full, "--env", "test", "--plan_dir", plans, "--tokens", tokens, "--tls_cert", certFile, "--tls_key", keyFile, "--drain_delay_ms", "600")
 	client, serial := newClient(t), int64(0)
@@ -94,7 +93,7 @@ func TestALogThatNobodyReads(t *testing.T) {
 	replace(c)
 	await(t, func() bool { return status("token-b") == 401 })
 	for want := int64(2); want <= 3; want++ {
-		writeCertificate(t, certFile, keyFile, want)
+		servetest.WriteCertificate(t, certFile, keyFile, want)
 		await(t, func() bool { return status("token-c") == 200 && serial == want })
 	}
 	for range 20 { // lines about failed requests

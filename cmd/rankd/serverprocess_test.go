@@ -4,8 +4,6 @@ package main
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -206,12 +204,6 @@ func containsAll(line string, words []string) bool {
 		}
 	}
 	return true
-}
-
-// digestOf returns the SHA-256 of a token, as a file of tokens has it.
-func digestOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
 }
 
 // httpReply is an answer over HTTP.

@@ -68,13 +68,3 @@ func TestTraceFile(t *testing.T) {
 		assert.Contains(t, o.stderr, "rankd: writing /dev/full: ")
 	}
 }
-
-func TestTraceFlagsAreChecked(t *testing.T) {
-	for args, want := range map[string]string{
-		"--trace_file=f --trace_sample=0":    "--trace_sample is a number from 1 to 1073741824, not 0",
-		"--trace_file=f --trace_detail=much": `--trace_detail is nodes or full, not "much"`,
-		"--trace_file=f --trace_detail=off":  `--trace_detail is nodes or full, not "off"`,
-	} {
-		assert.EqualError(t, accepted(strings.Fields(args)...), want)
-	}
-}

@@ -1,9 +1,6 @@
 package access
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,23 +8,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/serve/servetest"
 )
 
-func digestOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
-// entry returns the entry of a token with some further lines.
-func entry(name, token string, more ...string) string {
-	return fmt.Sprintf("[[token]]\nname = %q\nsha256 = %q\n%s\n", name, digestOf(token), strings.Join(more, "\n"))
-}
-
-const allPlans = `plans = ["*"]`
-
 func TestParse(t *testing.T) {
-	callers, err := parse([]byte("# comment\n" + entry("feed", "t1", `plans = ["feed_*"]`, `overrides = ["weight"]`, `allow = ["trace", "explain"]`) +
-		entry("ops", "t2", allPlans)))
+	callers, err := parse([]byte("# comment\n" + servetest.Token("feed", "t1", `plans = ["feed_*"]`, `overrides = ["weight"]`, `allow = ["trace", "explain"]`) +
+		servetest.Token("ops", "t2", servetest.AllPlans)))
 	require.NoError(t, err)
 	require.Len(t, callers, 2)
 	feed, ops := callers[0], callers[1]
@@ -45,19 +32,19 @@ func TestProblemsOfAFile(t *testing.T) {
 		{"no TOML", secret, "line 1: malformed TOML"},
 		{"nothing", "", "no [[token]]"},
 		{"a token instead of its digest", "[[token]]\nname = \"a\"\nplans = [\"*\"]\nsha256 = \"" + secret + "\"", "token 1 (a): sha256 must be the SHA-256 of the token, 64 hexadecimal digits"},
-		{"a negative bound", entry("a", "t", allPlans, "max_inflight = -1"), "token 1 (a): max_inflight must not be negative"},
+		{"a negative bound", servetest.Token("a", "t", servetest.AllPlans, "max_inflight = -1"), "token 1 (a): max_inflight must not be negative"},
 		{"an unknown field", "[[token]]\nname = \"a\"\ntoken = \"" + secret + "\"", "line 3: unknown field; a [[token]] has name, sha256"},
-		{"an unknown field of that name", entry("a", "t", allPlans, secret+" = 1"), "line 5: unknown field"},
+		{"an unknown field of that name", servetest.Token("a", "t", servetest.AllPlans, secret+" = 1"), "line 5: unknown field"},
 		{"a wrong type", "[[token]]\nname = 7 # " + secret, "line 2: malformed TOML, or a value of the wrong type"},
-		{"no name", entry("", "t", allPlans), "token 1: name must be"},
-		{"a bad name", entry(secret+"!", "t", allPlans), "token 1: name must be"},
+		{"no name", servetest.Token("", "t", servetest.AllPlans), "token 1: name must be"},
+		{"a bad name", servetest.Token(secret+"!", "t", servetest.AllPlans), "token 1: name must be"},
 		{"no digest", "[[token]]\nname = \"a\"\nplans = [\"*\"]", "token 1 (a): sha256 must be"},
-		{"the digest of nothing", entry("a", "", allPlans), "token 1 (a): sha256 is the digest of an empty token"},
-		{"no plans", entry("a", "t"), "token 1 (a): plans is missing"},
-		{"a broken pattern", entry("a", "t", `plans = ["[`+secret+`"]`), "token 1 (a): plans: pattern 1 is malformed"},
-		{"an unknown grant", entry("a", "t", allPlans, `allow = ["trace", "`+secret+`"]`), "token 1 (a): allow: word 2 is none of scheduling, trace and explain"},
-		{"the same name", entry("a", "t1", allPlans) + entry("a", "t2", allPlans), "token 2 (a): another token has this name"},
-		{"the same token", entry("a", "t", allPlans) + entry("b", "t", allPlans), "token 2 (b): another entry has this token"},
+		{"the digest of nothing", servetest.Token("a", "", servetest.AllPlans), "token 1 (a): sha256 is the digest of an empty token"},
+		{"no plans", servetest.Token("a", "t"), "token 1 (a): plans is missing"},
+		{"a broken pattern", servetest.Token("a", "t", `plans = ["[`+secret+`"]`), "token 1 (a): plans: pattern 1 is malformed"},
+		{"an unknown grant", servetest.Token("a", "t", servetest.AllPlans, `allow = ["trace", "`+secret+`"]`), "token 1 (a): allow: word 2 is none of scheduling, trace and explain"},
+		{"the same name", servetest.Token("a", "t1", servetest.AllPlans) + servetest.Token("a", "t2", servetest.AllPlans), "token 2 (a): another token has this name"},
+		{"the same token", servetest.Token("a", "t", servetest.AllPlans) + servetest.Token("b", "t", servetest.AllPlans), "token 2 (b): another entry has this token"},
 		{"many problems", strings.Repeat("[[token]]\n", 20), "token 10: name must be 1 to 64 letters, digits, \".\", \"_\" or \"-\"\nand 10 more problems"},
 		{"too many tokens", strings.Repeat("[[token]]\n", tokensMax+1), "4097 tokens are too many; a file has at most 4096"},
 	} {
@@ -72,7 +59,7 @@ func TestProblemsOfAFile(t *testing.T) {
 // FuzzParse feeds any text. No problem is long or quotes the token in it.
 func FuzzParse(f *testing.F) {
 	const secret = "c4n4ry-s3cret"
-	f.Add(entry("a", "t", allPlans), "\n")
+	f.Add(servetest.Token("a", "t", servetest.AllPlans), "\n")
 	f.Add("[[token]]\nname = \"", "\"")
 	f.Add("[[token]]\nplans = [", "")
 	f.Add("[token.", "]\nx = 1")

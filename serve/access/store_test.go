@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // store returns a store with the text as its file, and how to replace the text.
@@ -30,11 +32,11 @@ func reload(t testing.TB, s *Store) {
 }
 
 func TestLookup(t *testing.T) {
-	s, _ := store(t, entry("feed", "t1", allPlans)+entry("ops", "t2", allPlans))
+	s, _ := store(t, servetest.Token("feed", "t1", servetest.AllPlans)+servetest.Token("ops", "t2", servetest.AllPlans))
 	assert.Equal(t, []string{"feed", "ops"}, s.Names())
 	assert.Nil(t, s.Anonymous(), "a token is required")
 	for token, want := range map[string]string{
-		"t1": "feed", "t2": "ops", "t3": "", "": "", "T1": "", "t1 ": "", digestOf("t1"): "", string(make([]byte, 32)): "",
+		"t1": "feed", "t2": "ops", "t3": "", "": "", "T1": "", "t1 ": "", servetest.Digest("t1"): "", string(make([]byte, 32)): "",
 	} {
 		c, ok := s.Lookup([]byte(token))
 		assert.Equal(t, want != "", ok, "%q", token)
@@ -47,7 +49,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestLogin(t *testing.T) {
-	s, _ := store(t, entry("feed", "t1", allPlans)+entry("ops", "t2", allPlans))
+	s, _ := store(t, servetest.Token("feed", "t1", servetest.AllPlans)+servetest.Token("ops", "t2", servetest.AllPlans))
 	for _, c := range []struct {
 		name, token string
 		want        bool
@@ -61,7 +63,7 @@ func TestLogin(t *testing.T) {
 
 // TestAPartOfADigestOpensNothing: the part that finds an entry is no proof of the token.
 func TestAPartOfADigestOpensNothing(t *testing.T) {
-	s, _ := store(t, entry("feed", "t1", allPlans))
+	s, _ := store(t, servetest.Token("feed", "t1", servetest.AllPlans))
 	c, ok := s.Lookup([]byte("t1"))
 	require.True(t, ok)
 	near := c.digest
@@ -92,7 +94,7 @@ func TestWithoutAFileEverybodyIsOne(t *testing.T) {
 
 // TestReload follows three callers through changes of the file.
 func TestReload(t *testing.T) {
-	s, replace := store(t, entry("a", "ta", allPlans)+entry("b", "tb", allPlans)+entry("c", "tc", allPlans))
+	s, replace := store(t, servetest.Token("a", "ta", servetest.AllPlans)+servetest.Token("b", "tb", servetest.AllPlans)+servetest.Token("c", "tc", servetest.AllPlans))
 	changed, err := s.Reload()
 	require.NoError(t, err)
 	assert.False(t, changed, "nothing has changed")
@@ -102,7 +104,7 @@ func TestReload(t *testing.T) {
 	}
 
 	// a stays, b gets other rights, c is revoked, d is new.
-	replace(entry("b", "tb", `plans = ["x"]`) + entry("a", "ta", allPlans) + entry("d", "td", allPlans))
+	replace(servetest.Token("b", "tb", `plans = ["x"]`) + servetest.Token("a", "ta", servetest.AllPlans) + servetest.Token("d", "td", servetest.AllPlans))
 	reload(t, s)
 	a, ok := s.Renew(callers["a"])
 	assert.True(t, ok)
@@ -119,7 +121,7 @@ func TestReload(t *testing.T) {
 	assert.True(t, ok)
 
 	// A token that comes back counts again.
-	replace(entry("c", "tc", allPlans))
+	replace(servetest.Token("c", "tc", servetest.AllPlans))
 	reload(t, s)
 	_, ok = s.Renew(callers["c"])
 	assert.True(t, ok)
@@ -129,7 +131,7 @@ func TestReload(t *testing.T) {
 
 // TestABoundOnRequestsUnderWay: a new entry for the same token counts what began before.
 func TestABoundOnRequestsUnderWay(t *testing.T) {
-	s, replace := store(t, entry("a", "ta", allPlans, "max_inflight = 2")+entry("b", "tb", allPlans))
+	s, replace := store(t, servetest.Token("a", "ta", servetest.AllPlans, "max_inflight = 2")+servetest.Token("b", "tb", servetest.AllPlans))
 	a, _ := s.Lookup([]byte("ta"))
 	b, _ := s.Lookup([]byte("tb"))
 	for range 100 {
@@ -141,7 +143,7 @@ func TestABoundOnRequestsUnderWay(t *testing.T) {
 	a.End()
 	require.True(t, a.Begin(), "a refusal is not counted")
 
-	replace(entry("a", "ta", allPlans, "max_inflight = 1"))
+	replace(servetest.Token("a", "ta", servetest.AllPlans, "max_inflight = 1"))
 	reload(t, s)
 	now, ok := s.Renew(a)
 	require.True(t, ok)
@@ -154,13 +156,16 @@ func TestABoundOnRequestsUnderWay(t *testing.T) {
 
 // TestABrokenFileChangesNothing: the tokens stay until the file is sound again.
 func TestABrokenFileChangesNothing(t *testing.T) {
-	s, replace := store(t, entry("a", "ta", allPlans))
+	s, replace := store(t, servetest.Token("a", "ta", servetest.AllPlans))
 	before, _ := s.Lookup([]byte("ta"))
 	for name, spoil := range map[string]func(){
 		"malformed": func() { replace("[[token") },
 		"empty":     func() { replace("# to be written") },
-		"writable":  func() { replace(entry("b", "tb", allPlans)); require.NoError(t, os.Chmod(s.path, 0o666)) },
-		"removed":   func() { require.NoError(t, os.RemoveAll(s.path)) },
+		"writable": func() {
+			replace(servetest.Token("b", "tb", servetest.AllPlans))
+			require.NoError(t, os.Chmod(s.path, 0o666))
+		},
+		"removed": func() { require.NoError(t, os.RemoveAll(s.path)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			spoil()
@@ -173,14 +178,14 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 			require.NoError(t, os.RemoveAll(s.path))
 		})
 	}
-	replace(entry("b", "tb", allPlans))
+	replace(servetest.Token("b", "tb", servetest.AllPlans))
 	reload(t, s)
 	assert.Equal(t, []string{"b"}, s.Names())
 }
 
 // TestNoPrintedFormHasADigest: a caller that ends up in a log shows no digest.
 func TestNoPrintedFormHasADigest(t *testing.T) {
-	s, _ := store(t, entry("a", "ta", allPlans))
+	s, _ := store(t, servetest.Token("a", "ta", servetest.AllPlans))
 	c, _ := s.Lookup([]byte("ta"))
 	for _, format := range []string{"%v", "%+v", "%s", "%#v", "%x", "%d"} {
 		printed := fmt.Sprintf(format, c)
@@ -190,7 +195,7 @@ func TestNoPrintedFormHasADigest(t *testing.T) {
 
 // TestReloadWhileOthersAsk lets the race detector watch. A token that is in every file is always found.
 func TestReloadWhileOthersAsk(t *testing.T) {
-	always := entry("always", "t", allPlans)
+	always := servetest.Token("always", "t", servetest.AllPlans)
 	s, replace := store(t, always)
 	var done sync.WaitGroup
 	stop := make(chan struct{})
@@ -212,7 +217,7 @@ func TestReloadWhileOthersAsk(t *testing.T) {
 	for i := range 50 {
 		text := always
 		if i%2 == 0 {
-			text = entry("sometimes", "sometimes", allPlans) + entry("always", "t", `plans = ["x"]`)
+			text = servetest.Token("sometimes", "sometimes", servetest.AllPlans) + servetest.Token("always", "t", `plans = ["x"]`)
 		}
 		replace(text)
 		reload(t, s)
@@ -222,7 +227,7 @@ func TestReloadWhileOthersAsk(t *testing.T) {
 }
 
 func TestLookupAllocatesNothing(t *testing.T) {
-	s, _ := store(t, entry("a", "ta", allPlans))
+	s, _ := store(t, servetest.Token("a", "ta", servetest.AllPlans))
 	token, wrong := []byte("ta"), []byte("tb")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		c, ok := s.Lookup(token)
@@ -235,7 +240,7 @@ func TestLookupAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkLookup(b *testing.B) {
-	s, _ := store(b, entry("a", "ta", allPlans))
+	s, _ := store(b, servetest.Token("a", "ta", servetest.AllPlans))
 	token := []byte("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -15,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // reloader returns a server that has nothing but tokens, and the lines of its log.
@@ -35,9 +34,8 @@ func reloader(t *testing.T, tokens string) (*server, *bufio.Scanner) {
 
 func tokenFile(t *testing.T, path, name string) {
 	t.Helper()
-	text := fmt.Sprintf("[[token]]\nname = %q\nsha256 = \"%x\"\nplans = [\"*\"]\n", name, sha256.Sum256([]byte(name)))
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(servetest.Token(name, name, servetest.AllPlans)), 0o600))
 }
 
 // TestChangesThatAreSeen replaces a file of tokens as editors, as deployments and as Kubernetes do.

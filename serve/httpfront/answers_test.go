@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // stdin returns the answers of the program to an input, one a line, as its loop makes them.
@@ -170,11 +170,6 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// tokenEntry returns the entry of a token for the plans that match a pattern.
-func tokenEntry(name, token, plans string) string {
-	return fmt.Sprintf("[[token]]\nname = %q\nsha256 = \"%x\"\nplans = [%q]\n", name, sha256.Sum256([]byte(token)), plans)
-}
-
 func tokenFile(t testing.TB, text string) string {
 	path := filepath.Join(t.TempDir(), "tokens.toml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -182,7 +177,7 @@ func tokenFile(t testing.TB, text string) string {
 }
 
 func TestTokens(t *testing.T) {
-	path := tokenFile(t, tokenEntry("first", "first-token", "one")+tokenEntry("second", "second-token", "*"))
+	path := tokenFile(t, servetest.Token("first", "first-token", servetest.Plans("one"))+servetest.Token("second", "second-token", servetest.Plans("*")))
 	store, err := access.Open(path)
 	require.NoError(t, err)
 	s := start(t, func(o *setup) { o.store = store })
@@ -220,7 +215,7 @@ func TestTokens(t *testing.T) {
 	c.send(get("/openapi.json"))
 	assert.Equal(t, 200, c.receive("GET").StatusCode)
 
-	require.NoError(t, os.WriteFile(path, []byte(tokenEntry("second", "second-token", "*")), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(servetest.Token("second", "second-token", servetest.Plans("*"))), 0o600))
 	_, err = store.Reload()
 	require.NoError(t, err)
 	c.send(post("/v1/rank/one", `{"user_id": 1}`, "Authorization: Bearer first-token"))
@@ -231,7 +226,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestATokenIsRevokedWithinABatch(t *testing.T) {
-	path := tokenFile(t, tokenEntry("first", "first-token", "*"))
+	path := tokenFile(t, servetest.Token("first", "first-token", servetest.Plans("*")))
 	store, err := access.Open(path)
 	require.NoError(t, err)
 	s := start(t, func(o *setup) { o.store = store })
@@ -244,7 +239,7 @@ func TestATokenIsRevokedWithinABatch(t *testing.T) {
 	line, err := lines.ReadString('\n')
 	require.NoError(t, err)
 	assert.Contains(t, line, `"id":1`)
-	require.NoError(t, os.WriteFile(path, []byte(tokenEntry("second", "second-token", "*")), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(servetest.Token("second", "second-token", servetest.Plans("*"))), 0o600))
 	_, err = store.Reload()
 	require.NoError(t, err)
 	c.chunk("{\"user_id\": 1, \"plan\": \"one\"}\n{\"user_id\": 1, \"plan\": \"one\"}\n")

@@ -3,16 +3,10 @@ package httpfront
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -27,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 func TestDrain(t *testing.T) {
@@ -212,27 +207,9 @@ func TestServeFails(t *testing.T) {
 	assert.ErrorContains(t, s.front.Serve(broken{l}), "no more")
 }
 
-// issue writes a certificate for 127.0.0.1 with its key, and returns it.
-func issue(t *testing.T, certFile, keyFile string, serial int64) *x509.Certificate {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	return cert
-}
-
 func TestTLS(t *testing.T) {
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	trusted := issue(t, certFile, keyFile, 1)
+	trusted := servetest.WriteCertificate(t, certFile, keyFile, 1)
 	certs, err := access.OpenCertificates(certFile, keyFile)
 	require.NoError(t, err)
 	s := start(t, func(o *setup) {
@@ -242,10 +219,8 @@ func TestTLS(t *testing.T) {
 			return tls.NewListener(l, config)
 		}
 	})
-	secure := func(trusted *x509.Certificate) *client {
-		pool := x509.NewCertPool()
-		pool.AddCert(trusted)
-		nc, err := tls.Dial("tcp", s.addr, &tls.Config{RootCAs: pool, NextProtos: []string{"h2", "http/1.1"}})
+	secure := func(trusted servetest.Certificate) *client {
+		nc, err := tls.Dial("tcp", s.addr, &tls.Config{RootCAs: trusted.Roots, NextProtos: []string{"h2", "http/1.1"}})
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = nc.Close() })
 		require.NoError(t, nc.SetDeadline(time.Now().Add(patience)))
@@ -254,7 +229,7 @@ func TestTLS(t *testing.T) {
 	}
 	first := secure(trusted)
 	first.goesOn()
-	second := issue(t, certFile, keyFile, 2)
+	second := servetest.WriteCertificate(t, certFile, keyFile, 2)
 	_, err = certs.Reload()
 	require.NoError(t, err)
 	fresh := secure(second)
@@ -274,7 +249,7 @@ func TestTLS(t *testing.T) {
 // Bytes that are not of TLS, a handshake that is not begun and one that is not ended end, and cost nobody else a thing.
 func TestTLSWithoutAHandshake(t *testing.T) {
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	issue(t, certFile, keyFile, 1)
+	servetest.WriteCertificate(t, certFile, keyFile, 1)
 	certs, err := access.OpenCertificates(certFile, keyFile)
 	require.NoError(t, err)
 	s := start(t, func(o *setup) {

@@ -5,13 +5,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // short is a timeout that tests wait for. arrival is one within which a request must arrive, too, on a busy machine.
@@ -261,31 +262,12 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// smallSockets accepts connections whose sockets take little.
-type smallSockets struct{ net.Listener }
-
-func (l smallSockets) Accept() (net.Conn, error) {
-	nc, err := l.Listener.Accept()
-	if err == nil {
-		err = nc.(*net.TCPConn).SetWriteBuffer(64 << 10)
-	}
-	return nc, err
-}
-
-// liveHeap returns the bytes that live on.
-func liveHeap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
 // longAnswers has a server with a plan of so many rows.
 func longAnswers(rows, unsent int) func(*setup) {
 	return func(o *setup) {
 		o.engine.Plans.(planFolder)["long.plan.json"] = plan("long", "test::fixed_source", fmt.Sprintf(`"row_count": %d`, rows))
 		o.unsent, o.front.WriteTimeout = unsent, time.Hour
-		o.listen = func(l net.Listener) net.Listener { return smallSockets{l} }
+		o.listen = func(l net.Listener) net.Listener { return servetest.SmallSockets{Listener: l} }
 	}
 }
 
@@ -299,7 +281,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, longAnswers(rows, bound))
-			before := liveHeap()
+			before := servetest.LiveHeap()
 			all := make([]*client, clients)
 			for i := range all {
 				all[i] = dial(t, s.addr)
@@ -310,7 +292,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 				m, unsent := s.engine.Metrics(), s.service.Unsent()
 				return m.Requests >= clients && m.Live == 0 && unsent > 0 && unsent <= bound
 			}, patience, time.Millisecond)
-			assert.Less(t, liveHeap()-before, int64(3*bound))
+			assert.Less(t, servetest.LiveHeap()-before, int64(3*bound))
 			polite := s.do(t, post("/v1/rank/long", `{"user_id": 1}`))
 			assert.Equal(t, 200, polite.StatusCode)
 			served := 0

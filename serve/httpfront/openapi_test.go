@@ -13,6 +13,7 @@ import (
 
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // description is the part of an OpenAPI document that the tests look at.
@@ -48,7 +49,7 @@ func described(t *testing.T, s *server) description {
 
 // Each status that the document lists for a path is one that the running front gives there, and no other is seen.
 func TestEachStatusIsServed(t *testing.T) {
-	guarded, err := access.Open(tokenFile(t, tokenEntry("first", "first-token", "[onwdh]*")))
+	guarded, err := access.Open(tokenFile(t, servetest.Token("first", "first-token", servetest.Plans("[onwdh]*"))))
 	require.NoError(t, err)
 	open := start(t, func(o *setup) { o.engine.MaxInflight = 1 })
 	busy := dial(t, open.addr)

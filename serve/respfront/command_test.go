@@ -1,8 +1,6 @@
 package respfront
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // connectionID matches the id of a connection, in the reply to HELLO or alone.
@@ -131,7 +130,7 @@ func tokens(t *testing.T, plans map[string]string) (*access.Store, string) {
 func writeTokens(t *testing.T, path string, plans map[string]string) {
 	var text strings.Builder
 	for name, plan := range plans {
-		fmt.Fprintf(&text, "[[token]]\nname = %q\nsha256 = \"%x\"\nplans = [%q]\n", name, sha256.Sum256([]byte(name+"-token")), plan)
+		text.WriteString(servetest.Token(name, name+"-token", servetest.Plans(plan)))
 	}
 	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
 }

@@ -2,7 +2,6 @@ package respfront
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -21,6 +20,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 	"github.com/rankd/rankd/task"
 )
 
@@ -174,10 +174,7 @@ func allPlans(t *testing.T) *access.Store {
 // TestARevokedTokenEndsWithinRankMany revokes a token while the first users of an array run.
 func TestARevokedTokenEndsWithinRankMany(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.toml")
-	entry := func(token string) string {
-		return fmt.Sprintf("[[token]]\nname = %q\nsha256 = \"%x\"\nplans = [\"*\"]\n", token, sha256.Sum256([]byte(token)))
-	}
-	require.NoError(t, os.WriteFile(path, []byte(entry("first")+entry("second")), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(servetest.Token("first", "first", servetest.AllPlans)+servetest.Token("second", "second", servetest.AllPlans)), 0o600))
 	store, err := access.Open(path)
 	require.NoError(t, err)
 	w := newWorld(t, store, Options{MaxPipeline: 2}, nil)
@@ -185,7 +182,7 @@ func TestARevokedTokenEndsWithinRankMany(t *testing.T) {
 	w.onLoop(func() { c.receive(commands("AUTH first", "RANK.MANY gated 1 2 3 4 5", "PING")) })
 	<-w.gate.entered
 	<-w.gate.entered
-	require.NoError(t, os.WriteFile(path, []byte(entry("second")), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(servetest.Token("second", "second", servetest.AllPlans)), 0o600))
 	_, err = store.Reload()
 	require.NoError(t, err)
 	w.gate.passAll()

@@ -1,14 +1,9 @@
 package respfront
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"runtime"
 	"strings"
@@ -17,33 +12,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// certificate returns a certificate for 127.0.0.1 that signs itself, and a pool that trusts it.
-func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	parsed, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	pool := x509.NewCertPool()
-	pool.AddCert(parsed)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
-}
+	"github.com/rankd/rankd/serve/servetest"
+)
 
 // listenTLS serves TLS. dial connects a client.
 func (w *world) listenTLS(t testing.TB) (addr net.Addr, dial func() *client) {
 	t.Helper()
-	cert, pool := certificate(t)
+	cert := servetest.Issue(t, 1, time.Now().Add(time.Hour))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	addr = w.listen(t, tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}}))
+	addr = w.listen(t, tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert.Certificate}}))
 	return addr, func() *client {
-		nc, err := tls.Dial("tcp", addr.String(), &tls.Config{RootCAs: pool})
+		nc, err := tls.Dial("tcp", addr.String(), &tls.Config{RootCAs: cert.Roots})
 		require.NoError(t, err)
 		return newClient(t, nc)
 	}

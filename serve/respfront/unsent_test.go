@@ -3,7 +3,6 @@ package respfront
 import (
 	"bytes"
 	"net"
-	"runtime"
 	"testing"
 	"time"
 
@@ -13,26 +12,8 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/servetest"
 )
-
-// smallSockets accepts connections whose sockets take little.
-type smallSockets struct{ net.Listener }
-
-func (l smallSockets) Accept() (net.Conn, error) {
-	nc, err := l.Listener.Accept()
-	if err == nil {
-		err = nc.(*net.TCPConn).SetWriteBuffer(64 << 10)
-	}
-	return nc, err
-}
-
-// liveHeap returns the bytes that live on.
-func liveHeap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
 
 // cutBy returns how many connections were cut off for that reason.
 func cutBy(t *testing.T, metrics *prometheus.Registry, why serve.Cut) float64 {
@@ -59,8 +40,8 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		func(o *rankd.Options) { o.MaxInflight, o.MaxQueue = 8, 2*clients*requests })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	addr := w.listen(t, smallSockets{l})
-	before := liveHeap()
+	addr := w.listen(t, servetest.SmallSockets{Listener: l})
+	before := servetest.LiveHeap()
 	all := make([]*client, clients)
 	for i := range all {
 		all[i] = dial(t, addr)
@@ -79,7 +60,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		m := w.engine.Metrics()
 		return waiting && m.Live+m.Admission.Waiting == 0 && w.service.Unsent() > 0 && w.service.Unsent() <= bound
 	}, "the slowest are cut off until the rest is within the bound")
-	assert.Less(t, liveHeap()-before, int64(2*bound))
+	assert.Less(t, servetest.LiveHeap()-before, int64(2*bound))
 
 	polite := dial(t, addr)
 	polite.send("RANK many 1")
