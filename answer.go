@@ -122,6 +122,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
 		Completeness: a.completenessJSON(),
 	}
+	dst = a.grow(dst)
 	if a.engine == nil {
 		return request.NewEncoder(new(registry.Registry), f).AppendResponse(dst, &r) // without rows, which need a registry
 	}

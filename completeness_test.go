@@ -106,7 +106,7 @@ func TestRequireByALabelOfSeveralNodes(t *testing.T) {
 		return lenientPlans(map[string]string{"p": `{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},` +
 			node("a", first) + "," + node("b", second) + `, {"node_id": "out", "op": "core::concat", "inputs": ["a"], "params": {"rhs": "b"}}`})
 	}
-	for broken, plans := range map[string]fstest.MapFS{"a": folder("test::broken", "test::open"), "b": folder("test::fine", "test::broken")} {
+	for broken, plans := range map[string]fstest.MapFS{"a": folder("test::broken", "test::fine"), "b": folder("test::fine", "test::broken")} {
 		fine := task.Spec{Op: "test::fine", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil }}
 		e := open(t, rankd.Options{Plans: plans, Tasks: append([]task.Spec{fine}, brokenTasks...)})
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})

@@ -23,8 +23,12 @@ func (r *run) due(node int) clock.Time {
 	if !r.policy.byDeadline {
 		return r.engine.loop.Now().Add(patience) // among themselves, first come, first served
 	}
-	return r.State.deadline.Earlier(r.State.arrived.Add(patience)).Add(-r.profile.nodes[node].path)
+	return r.State.deadline.Earlier(r.State.arrived.Add(patience)).Add(-r.profile.nodes[node].path.Round(pathGrain))
 }
+
+// pathGrain is the least difference of two paths that changes an order. Less is noise: the nodes of a request then start in the order in
+// which they became ready.
+const pathGrain = 100 * time.Microsecond
 
 // begun counts a request of the plan, and looks at the paths after some.
 func (p *profile) begun(g *plan.Graph) {

@@ -1,9 +1,10 @@
 package serve
 
 import (
-	"container/list"
 	"sync"
 	"time"
+
+	"github.com/rankd/rankd/internal/list"
 )
 
 // DefaultMaxUnsentBytes is the default of Options.MaxUnsentBytes.
@@ -21,12 +22,12 @@ type unsent struct {
 	max      int64
 	patience time.Duration
 
-	mu      sync.Mutex // guards all below, and the Outboxes where they say so
-	total   int64      // what all hold
-	encoded int64      // of that
-	leaving int64      // of the total: of connections that are being cut off
-	holders list.List  // of *Outbox with bytes, except for those: the one whose client has taken nothing for longest comes first
-	asking  list.List  // of *Outbox that wait for room, in order
+	mu      sync.Mutex        // guards all below, and the Outboxes where they say so
+	total   int64             // what all hold
+	encoded int64             // of that
+	leaving int64             // of the total: of connections that are being cut off
+	holders list.List[Outbox] // with bytes, except for those: in the order of moved
+	asking  list.List[Outbox] // that wait for room, in order
 	timer   *time.Timer
 }
 
@@ -34,7 +35,8 @@ type unsent struct {
 type Sender interface {
 	// Room says that there is room for the answer for which Encode had none. It is called once.
 	Room()
-	// Cut says that all connections together hold too much, and that the client of this one has taken nothing for longest.
+	// Cut says that all connections together hold too much, and that this one is the slowest: its client has taken nothing of an answer
+	// for long or, if there is no such client, for longest.
 	Cut()
 }
 
@@ -47,10 +49,10 @@ type Outbox struct {
 
 	// Guarded by account.mu.
 	waiting, encoded int64
-	asks             int64         // what Encode waits for; 0: nothing
-	asked            *list.Element // in account.asking
-	place            *list.Element // in account.holders; nil: it holds nothing, or is doomed
-	moved            time.Time     // when the client took something, or there began to be something to take
+	asks             int64             // what Encode waits for; 0: nothing
+	asked            list.Link[Outbox] // in account.asking
+	place            list.Link[Outbox] // in account.holders, unless it holds nothing or is doomed
+	moved            time.Time         // when the client took something, or there began to be something to take
 	doomed, closed   bool
 	took             bool // doomed, and the client has taken something since
 }
@@ -85,7 +87,7 @@ func (o *Outbox) Encode(bytes int) (ok bool) {
 			o.grant()
 			return
 		}
-		o.asked = o.account.asking.PushBack(o)
+		o.account.asking.Push(o, &o.asked)
 		o.account.watch()
 	})
 	return ok
@@ -128,9 +130,8 @@ func (o *Outbox) Close() {
 	o.account.do(func() {
 		o.add(-o.waiting, -o.encoded)
 		o.closed = true
-		if o.asked != nil {
-			o.account.asking.Remove(o.asked)
-			o.asked = nil
+		if o.asked.In() {
+			o.account.asking.Remove(&o.asked)
 		}
 	})
 }
@@ -170,20 +171,20 @@ func (o *Outbox) add(waiting, encoded int64) {
 // hold lists o if it holds something. The caller holds the lock.
 func (u *unsent) hold(o *Outbox) {
 	switch holds := o.waiting+o.encoded > 0; {
-	case holds && o.place == nil:
+	case holds && !o.place.In():
 		o.moved = time.Now()
-		o.place = u.holders.PushBack(o)
-	case !holds && o.place != nil:
-		u.holders.Remove(o.place)
-		o.place = nil
+		u.holders.Push(o, &o.place)
+	case !holds && o.place.In():
+		u.holders.Remove(&o.place)
 	}
 }
 
 // move notes that the client has taken something, or that there is something new to take. The caller holds the lock.
 func (o *Outbox) move() {
 	o.moved, o.took = time.Now(), true
-	if o.place != nil {
-		o.account.holders.MoveToBack(o.place)
+	if o.place.In() {
+		o.account.holders.Remove(&o.place)
+		o.account.holders.Push(o, &o.place)
 	}
 }
 
@@ -192,14 +193,13 @@ func (o *Outbox) doom() {
 	u := o.account
 	o.doomed, o.took = true, false
 	u.leaving += o.waiting + o.encoded
-	u.holders.Remove(o.place)
-	o.place = nil
+	u.holders.Remove(&o.place)
 }
 
 // grant counts what Encode has asked for. The caller holds the lock.
 func (o *Outbox) grant() {
 	asks := o.asks
-	o.asks, o.asked = 0, nil
+	o.asks = 0
 	o.add(0, asks)
 	o.move()
 }
@@ -209,27 +209,37 @@ func (u *unsent) fits(o *Outbox) bool { return u.encoded == 0 || u.encoded+o.ask
 
 // admit gives room to those who wait for it, as far as there is some. The caller holds the lock.
 func (u *unsent) admit() (woken []*Outbox) {
-	for first := u.asking.Front(); first != nil; first = u.asking.Front() {
-		o := first.Value.(*Outbox)
-		if !u.fits(o) {
-			return woken
-		}
-		u.asking.Remove(first)
+	for o := u.asking.First(); o != nil && u.fits(o); o = u.asking.First() {
+		u.asking.Remove(&o.asked)
 		o.grant()
 		woken = append(woken, o)
 	}
 	return woken
 }
 
-// slowest returns the connections to be cut off, so that the rest is within the bound. One alone may hold more. The caller holds the
-// lock.
+// slowest returns the connections to be cut off, so that the rest is within the bound: first those that are stalled. One alone may hold
+// more. The caller holds the lock.
 func (u *unsent) slowest() (cut []*Outbox) {
 	for u.total-u.leaving > u.max && u.holders.Len() > 1 {
-		o := u.holders.Front().Value.(*Outbox)
+		o := u.stalled()
+		if o == nil {
+			o = u.holders.First()
+		}
 		o.doom()
 		cut = append(cut, o)
 	}
 	return cut
+}
+
+// stalled returns the connection whose client has taken nothing of an encoded answer for longest, if that is long; otherwise nil. A
+// connection whose answer waits for room is not stalled: there is nothing to take. The caller holds the lock.
+func (u *unsent) stalled() *Outbox {
+	for o := u.holders.First(); o != nil && time.Since(o.moved) >= u.patience; o = o.place.Next() {
+		if o.encoded > 0 {
+			return o
+		}
+	}
+	return nil
 }
 
 // watch has those cut off who take nothing while others wait for room. The caller holds the lock.
@@ -244,20 +254,13 @@ func (u *unsent) relieve() {
 	u.mu.Lock()
 	u.timer = nil
 	var cut []*Outbox
-	if first := u.asking.Front(); first != nil {
+	if first := u.asking.First(); first != nil {
 		u.watch()
-		over := u.encoded + first.Value.(*Outbox).asks - u.max/2
-		for place := u.holders.Front(); place != nil && over > 0; {
-			o := place.Value.(*Outbox)
-			place = place.Next()
-			if time.Since(o.moved) < u.patience {
-				break
-			}
-			if o.encoded > 0 {
-				over -= o.encoded
-				o.doom()
-				cut = append(cut, o)
-			}
+		over := u.encoded + first.asks - u.max/2
+		for o := u.stalled(); o != nil && over > 0; o = u.stalled() {
+			over -= o.encoded
+			o.doom()
+			cut = append(cut, o)
 		}
 	}
 	u.mu.Unlock()

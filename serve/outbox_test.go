@@ -52,6 +52,23 @@ func TestTheSlowestIsCutOff(t *testing.T) {
 	assert.EqualValues(t, 9*step, s.Unsent(), "nothing counts behind Close")
 }
 
+// TestWhoWaitsForTheServerIsNotTheSlowest has an answer wait for room that comes from a client that takes nothing.
+func TestWhoWaitsForTheServerIsNotTheSlowest(t *testing.T) {
+	s, c := senders(10*step, 3)
+	c[0].Hold(3 * step)
+	require.True(t, c[1].Encode(4*step))
+	require.False(t, c[0].Encode(3*step), "there is nothing to take for its client")
+	c[1].Settle(4 * step)
+	for _, x := range c[:2] {
+		x.moved = x.moved.Add(-2 * s.unsent.patience)
+	}
+	c[2].Hold(4 * step)
+	assert.Equal(t, []int{0, 1, 0}, []int{c[0].cuts, c[1].cuts, c[2].cuts}, "though it has held nothing for longer")
+	assert.Zero(t, c[0].rooms, "an answer that is cut off counts until it is gone")
+	c[1].Close()
+	assert.Equal(t, 1, c[0].rooms)
+}
+
 func TestOneAloneMayHoldMore(t *testing.T) {
 	_, c := senders(10*step, 2)
 	c[0].Hold(100 * step)
@@ -108,7 +125,10 @@ func TestNobodyWaitsForAClientThatTakesNothing(t *testing.T) {
 	for _, x := range c {
 		x.moved = x.moved.Add(-time.Hour)
 	}
-	s.unsent.holders.MoveToFront(c[2].place)
+	for _, x := range c[:2] { // c[2] is first
+		s.unsent.holders.Remove(&x.place)
+		s.unsent.holders.Push(x.Outbox, &x.place)
+	}
 	s.unsent.relieve()
 	assert.Equal(t, []int{1, 0, 0}, []int{c[0].cuts, c[1].cuts, c[2].cuts}, "as few as make room, and not the one that waits")
 	require.NotNil(t, s.unsent.timer)
@@ -136,11 +156,11 @@ func TestRandomOutboxes(t *testing.T) {
 			case 1:
 				x.Hold(-int(x.waiting))
 			case 2, 3:
-				if x.asked == nil {
+				if !x.asked.In() {
 					x.Settle(min(bytes, int(x.encoded)))
 				}
 			case 4:
-				if x.asked == nil {
+				if !x.asked.In() {
 					x.Encode(bytes)
 				}
 			case 5:
@@ -164,8 +184,8 @@ func TestRandomOutboxes(t *testing.T) {
 			require.Equal(t, [...]int64{total, encoded, leaving}, [...]int64{u.total, u.encoded, u.leaving}, "seed %d", seed)
 			require.Equal(t, holding, u.holders.Len(), "seed %d", seed)
 			require.True(t, total-leaving <= u.max || holding == 1, "seed %d: %d of %d bytes by %d", seed, total-leaving, u.max, holding)
-			if first := u.asking.Front(); first != nil {
-				require.False(t, u.fits(first.Value.(*Outbox)), "seed %d: nobody waits although there is room", seed)
+			if first := u.asking.First(); first != nil {
+				require.False(t, u.fits(first), "seed %d: nobody waits although there is room", seed)
 			}
 		}
 		for _, x := range c {

@@ -1,13 +1,11 @@
 package serve
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -27,13 +25,6 @@ func (r *Reply) AppendBody(dst []byte) []byte {
 	if r.err != nil {
 		dst = r.err.AppendJSON(dst)
 	} else {
-		if r.answer.Len() > longRows { // Growing by and by would cost five times the memory.
-			n := 0
-			for i := range r.answer.Outputs() {
-				n += encodedBytes(r.answer.Output(i).Rows())
-			}
-			dst = slices.Grow(dst, n)
-		}
 		dst = r.answer.AppendJSON(dst, r.format)
 	}
 	return dst[:len(dst)-1]
@@ -72,32 +63,12 @@ func (r *Reply) Rows() int {
 	return r.answer.Len()
 }
 
-// Bytes returns about how many bytes the answer takes, now or once it is encoded, whichever is more. It is for an Outbox.
+// Bytes returns about how many bytes the reply takes, now or once it is encoded, whichever is more. It is for an Outbox.
 func (r *Reply) Bytes() int {
-	n := 0
-	if r.answer != nil {
-		for i := range r.answer.Outputs() {
-			rows := r.answer.Output(i).Rows()
-			n += max(encodedBytes(rows), heldBytes(rows))
-		}
+	if r.err != nil {
+		return r.err.Size()
 	}
-	return n
-}
-
-// encodedBytes returns about how many bytes the rows take in JSON. {"id":1234567}, and "score":0.12345678901234567, are common.
-func encodedBytes(rows rowset.RowSet) int {
-	if rows.Batch == nil {
-		return 0
-	}
-	return rows.Len() * (16 + 24*rows.Batch.Count())
-}
-
-// heldBytes returns about how many bytes the rows hold, with those of their batch that are not among them.
-func heldBytes(rows rowset.RowSet) int {
-	if rows.Batch == nil {
-		return 0
-	}
-	return rows.Batch.Len() * 8 * (1 + rows.Batch.Count())
+	return r.answer.Size()
 }
 
 // Trace returns what ran when, if the request asked for it and ran; otherwise nil.

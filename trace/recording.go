@@ -46,6 +46,14 @@ func (r *Recording) Keep() *Recording {
 	return &kept
 }
 
+// JSONSize returns about how many bytes Trace takes as JSON, which is more than the recording. It is 0 for nil.
+func (r *Recording) JSONSize() int {
+	if r == nil {
+		return 0
+	}
+	return 512 + 400*len(r.nodes) + 180*len(r.events)
+}
+
 // ID returns Trace.TraceID.
 func (r *Recording) ID() string { return fmt.Sprintf("%016x%016x", r.id[0], r.id[1]) }
 

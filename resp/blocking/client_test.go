@@ -255,6 +255,40 @@ func TestManyGoroutines(t *testing.T) {
 	assert.Equal(t, uint64(1), c.Stats().Connects)
 }
 
+// TestEachCallHasAConnectionToItself: one call more than connections waits, no longer than its deadline.
+func TestEachCallHasAConnectionToItself(t *testing.T) {
+	const connections = 3
+	heard, answer := make(chan struct{}), make(chan struct{})
+	s := serve(t, func(s *session) {
+		for args := s.command(); args != nil; args = s.command() {
+			heard <- struct{}{}
+			<-answer
+			_, _ = s.Write(redcon.AppendBulkString(nil, args[len(args)-1]))
+		}
+	})
+	c := openClient(t, resp.Options{Addr: s.addr(), Connections: connections, RequestTimeout: time.Minute})
+	var all sync.WaitGroup
+	for i := range connections + 1 {
+		all.Go(func() {
+			text, err := get(t, c, strconv.Itoa(i), 1, 0)
+			assert.NoError(t, err)
+			assert.Equal(t, got(strconv.Itoa(i), 1), text)
+		})
+	}
+	for range connections {
+		<-heard
+	}
+	_, err := get(t, c, "late", 1, c.clock.Now().Add(20*time.Millisecond))
+	require.ErrorIs(t, err, resp.ErrTimeout)
+	require.ErrorContains(t, err, "not sent, other calls have the connections")
+	close(answer)
+	<-heard
+	all.Wait()
+	stats := c.Stats()
+	assert.Equal(t, [4]uint64{connections, connections + 1, connections + 1, 1},
+		[4]uint64{stats.Connects, stats.Batches, stats.Asked, stats.TimedOut})
+}
+
 func TestFailures(t *testing.T) {
 	// So long that the answers that come take less on any machine, and less than the default bounds.
 	const soon = 500 * time.Millisecond

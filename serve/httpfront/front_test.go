@@ -201,7 +201,7 @@ type client struct {
 }
 
 // patience bounds each wait of a test for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func dial(t testing.TB, addr string) *client {
 	nc, err := net.Dial("tcp", addr)

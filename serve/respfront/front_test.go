@@ -25,7 +25,7 @@ import (
 // eventually waits for a condition that a loop or a kernel brings about soon.
 func eventually(t *testing.T, condition func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, condition, 20*time.Second, time.Millisecond, what)
+	require.Eventually(t, condition, time.Minute, time.Millisecond, what)
 }
 
 // TestRankOverSockets compares the reply with what rankd prints on stdout for the same request.

@@ -215,6 +215,9 @@ func (s *session) OnEOF() (stay bool) {
 func (s *session) OnClose(error) {
 	s.closed = true
 	s.leave()
+	if s.first == nil || !s.first.encoding {
+		s.outbox.Close()
+	}
 	for p := s.first; p != nil; {
 		next := p.next
 		p.next = nil
@@ -223,7 +226,6 @@ func (s *session) OnClose(error) {
 		}
 		p = next
 	}
-	s.outbox.Close()
 	s.first, s.last, s.many = nil, nil, many{}
 	s.front.unread -= s.unread
 	s.front.service.ConnClosed(serve.RESP)
@@ -293,7 +295,10 @@ func (s *session) Room() {
 // Cut implements serve.Sender. The client may have taken something that nobody has looked at.
 func (s *session) Cut() {
 	s.front.loop.Post(func() {
-		if s.settle(); !s.closed && !s.outbox.Spared() {
+		if s.closed {
+			return
+		}
+		if s.settle(); !s.outbox.Spared() {
 			s.cutOff(serve.CutUnsent)
 		}
 	})

@@ -112,7 +112,8 @@ func (p *slot) encode() {
 func (p *slot) encoded(text []byte) {
 	s := p.session
 	p.encoding = false
-	if s.closed {
+	if s.closed { // The answer has taken memory until now.
+		s.outbox.Close()
 		p.front.free.put(p)
 		return
 	}

@@ -133,7 +133,7 @@ func TestTLSClientsThatLeave(t *testing.T) {
 			require.NoError(t, w.Close())
 		}},
 		"idle":           {options: Options{IdleTimeout: 20 * time.Millisecond}},
-		"half a command": {options: Options{ReadTimeout: time.Second}, send: "*1\r\n"},
+		"half a command": {options: Options{ReadTimeout: 3 * time.Second}, send: "*1\r\n"},
 		"reads nothing":  {options: Options{WriteTimeout: 20 * time.Millisecond}, send: strings.Repeat("RANK many 1\r\n", 100)},
 		"floods":         {options: Options{MaxPipeline: 1, MaxCommandBytes: 10}, send: "RANK gated 1 " + strings.Repeat("x", 2000) + "\r\n"},
 	} {

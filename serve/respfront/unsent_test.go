@@ -2,6 +2,7 @@ package respfront
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/servetest"
 )
 
@@ -81,4 +83,59 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	assert.Positive(t, served)
 	assert.Equal(t, float64(clients-served), cutBy(t, metrics, serve.CutUnsent), "each other client was cut off")
 	eventually(t, func() bool { return w.service.Unsent() == 0 }, "nothing is left")
+}
+
+// idle is a Sender that is never called.
+type idle struct{}
+
+func (idle) Room() {}
+func (idle) Cut()  {}
+
+// TestAnAnswerThatIsEncodedCountsUntilItIsGone has a client leave while its answer is encoded.
+func TestAnAnswerThatIsEncodedCountsUntilItIsGone(t *testing.T) {
+	const bound = 8 << 20
+	w := newServiceWorld(t, everybody(t), Options{}, serve.Options{MaxUnsentBytes: bound}, nil)
+	c := w.wire()
+	other := w.service.NewOutbox(idle{})
+	require.True(t, other.Encode(bound/2))
+	w.onLoop(func() { c.receive(commands("RANK many 1")) })
+	eventually(t, func() bool {
+		asks := false
+		w.onLoop(func() { asks = c.session.asksRoom })
+		return asks
+	}, "there is no room for its answer")
+	w.onLoop(func() {
+		other.Close()
+		w.loop.Post(func() { // behind the Room that follows, and before the goroutine comes back
+			require.True(t, c.session.first.encoding)
+			c.closed = io.EOF
+			c.session.OnClose(io.EOF)
+			assert.Greater(t, w.service.Unsent(), int64(100_000), "a goroutine encodes it still")
+		})
+	})
+	eventually(t, func() bool { return w.service.Unsent() == 0 }, "nothing is left")
+}
+
+// TestATraceCounts has answers of three rows wait with their traces.
+func TestATraceCounts(t *testing.T) {
+	caller, err := access.NewCaller(access.Rules{Name: "anyone", Plans: []string{"*"}, Grants: []access.Grant{access.Trace}})
+	require.NoError(t, err)
+	w := newServiceWorld(t, access.Anyone(caller), Options{}, serve.Options{}, nil)
+	c := w.wire()
+	const requests = 40
+	w.onLoop(func() {
+		c.receive(commands("RANK gated 1")) // The others wait behind it.
+		for range requests {
+			c.receive(commands(`RANK three 1 {"trace":true}`))
+		}
+	})
+	eventually(t, func() bool { return w.service.Unsent() > requests*1000 }, "the traces wait")
+	w.gate.passAll()
+	eventually(t, func() bool {
+		size := 0
+		w.onLoop(func() { size = c.out.Len() })
+		return size > requests*1000
+	}, "they are long")
+	eventually(t, func() bool { return w.service.Unsent() == 0 }, "nothing is left")
+	w.hangUp(c)
 }
