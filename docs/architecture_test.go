@@ -126,5 +126,5 @@ func TestPagesHaveTheNumbersAndWordsOfTheSources(t *testing.T) {
 	require.NoError(t, err)
 	bound := regexp.MustCompile(`const firstRowsMax = (\d+)`).FindSubmatch(source)
 	require.NotNil(t, bound)
-	assert.Contains(t, readPage(t, "scheduling.md"), "reads or makes more than "+string(bound[1])+" rows, is offloaded")
+	assert.Contains(t, readPage(t, "scheduling.md"), "and makes "+string(bound[1])+" rows at most")
 }

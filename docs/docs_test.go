@@ -221,6 +221,9 @@ func TestNamesExist(t *testing.T) {
 			quoted := match[1]
 			if name := testName.FindStringSubmatch(quoted); name != nil {
 				assert.True(t, tr.hasTest(name[1], name[2]), "%s: no test %s", page, quoted)
+				if name[2] == "TestScripts" {
+					assert.FileExists(t, filepath.Join(root, name[1], "testdata/script", name[3]+".txtar"), "%s: %s", page, quoted)
+				}
 				continue
 			}
 			if name := goName.FindStringSubmatch(quoted); name != nil && tr.known[name[1]] {

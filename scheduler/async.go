@@ -54,7 +54,7 @@ type Async struct {
 	memory      *rowset.Pool
 	placement   Placement
 	inliner     inliner
-	events      *trace.Budget
+	journals    *trace.Journals
 	left        clock.Time // when the loop left the request that it has just worked for; zero: it is not recorded
 
 	// The engine learns these from the plans that ran.
@@ -85,7 +85,6 @@ type Async struct {
 	freeJobs       freeList[asyncJob]
 	freeLoopBodies freeList[loopBody]
 	freeRedisCalls freeList[redisCall]
-	freeRecorders  freeList[trace.Recorder]
 	idle           *loop.Timer // ends free loopBodies that nobody uses; nil until there are many
 }
 
@@ -136,7 +135,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, remotes: cfg.Remotes, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
-		profiles: make(map[*plan.Graph]*profile), forgottenOps: make(map[string]OpStats), events: trace.NewBudget(cfg.TraceEvents), memory: cfg.Memory,
+		profiles: make(map[*plan.Graph]*profile), forgottenOps: make(map[string]OpStats), journals: trace.NewJournals(cfg.Loop.Clock(), cfg.TraceEvents), memory: cfg.Memory,
 	}
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
@@ -262,7 +261,6 @@ func (e *Async) checkDrained() {
 	}
 	e.freeWaiting = freeList[waitingRun]{}
 	e.freeRuns, e.freeJobs, e.freeLoopBodies = freeList[run]{}, freeList[asyncJob]{}, freeList[loopBody]{}
-	e.freeRecorders = freeList[trace.Recorder]{}
 	if e.grace != nil {
 		e.grace.Close(nil)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // asyncJob is a Job that takes its time, in a coroutine on the loop or on the CPU pool: the race that settles its node.
@@ -61,9 +62,7 @@ func (r *run) start(node int, there where) {
 	j.run, j.profile, j.node, j.there = r, r.profile, r.Req.Graph.Nodes[node], there
 	j.ready, j.begun = r.readyAt(node), r.State.now
 	rows := r.State.Rows(node)
-	if r.Recorder != nil {
-		r.Recorder.Spawn(node, places[there], rows)
-	}
+	r.Journal.Spawn(node, places[there], rows)
 	if there == onPool {
 		j.offload.load(j, rows+p.makes)
 	}
@@ -156,10 +155,8 @@ func (j *asyncJob) expire() {
 			return
 		}
 	}
-	if r := j.run; r.Recorder != nil {
-		r.Recorder.Enter()
-		r.Recorder.Fired(j.node.Index, false, j.deadline)
-	}
+	j.run.Journal.Enter()
+	j.run.Journal.Fired(j.node.Index, trace.Running, j.deadline)
 	r := j.orphan(j.timedOut(now))
 	r.pump()
 }
@@ -174,7 +171,7 @@ func (j *asyncJob) timedOut(then clock.Time) error {
 // nothing from now on. The caller pumps the run.
 func (j *asyncJob) orphan(err error) *run {
 	if j.there == onPool {
-		j.recordGivenUp()
+		j.noteGivenUp()
 	}
 	r := j.settle(err, 0)
 	r.orphaned = true
@@ -204,9 +201,7 @@ func (j *asyncJob) settle(err error, ended clock.Time) *run {
 // skip settles a node whose job found the request failed before it began.
 func (j *asyncJob) skip() {
 	r := j.leave()
-	if r.Recorder != nil {
-		r.Recorder.Unspawn(j.node.Index)
-	}
+	r.Journal.Unspawn(j.node.Index)
 	r.State.Skip(j.node.Index)
 	j.free()
 	r.pump()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // AwaitsMax is how many functions of task.Ctx.Await run at once in one engine, among them those for which nobody waits
@@ -117,9 +118,7 @@ func (b *loopBody) Await(fn func() error) error {
 	}
 	e.loop.Hold()
 	b.await = w
-	if b.recorder != nil {
-		b.recorder.AwaitFunction(b.index)
-	}
+	b.journal.Wait(b.index, trace.ForFunction, 0, 0)
 	if !b.co.suspend() || b.cancelled {
 		b.dropAwait()
 		return task.ErrCancelled

@@ -28,7 +28,7 @@
 //	asyncjob.go  the race that settles a node that takes its time, in one of two places:
 //	loopbody.go  runs one step on the loop, in a coroutine, and waits for it
 //	offload.go   runs the steps of a chain on the CPU pool
-//	record.go    tells the recorder of a request what happens to it, if it has one
+//	journal.go   notes what happens to a request on workers and connections
 //
 // A computing node runs inline if its author and the plan permit it, and its predicted time is
 // under a threshold. Otherwise it goes to the pool, with the rest of its chain. In the mode

@@ -62,7 +62,7 @@ func (r *run) runKept() bool {
 	if r.kept.empty() {
 		return false
 	}
-	now := r.now()
+	now := r.engine.loop.Clock().Now()
 	if !r.Proceed(now) {
 		r.skipKept()
 		return false
@@ -98,9 +98,7 @@ func (in *inliner) load(node int, start clock.Time) {
 	rows := r.State.Rows(node)
 	in.rows = rows + p.makes
 	r.profile.started(start.Sub(r.readyAt(node)))
-	if r.Recorder != nil {
-		r.Recorder.Spawn(node, trace.Inline, rows)
-	}
+	r.Journal.Spawn(node, trace.Inline, rows)
 	r.Load(&in.job, node, p.spec, r.limitOf(node), start)
 	in.engine.noteRunning(in.job.Ctx.Node)
 }
@@ -111,12 +109,10 @@ func (in *inliner) nextStep() bool {
 	e, r, j := in.engine, in.run, &in.job
 	node, out, end := j.Ctx.Node, j.Out, j.Ended
 	in.measure()
-	if r.Recorder != nil {
-		if in.parent >= 0 {
-			r.Recorder.Follow(node.Index, in.parent, in.depth)
-		}
-		r.Recorder.StartAt(node.Index, j.Started)
+	if in.parent >= 0 {
+		r.Journal.Follow(node.Index, in.parent, in.depth)
 	}
+	r.Journal.Start(node.Index, j.Started)
 	err := j.Err
 	if j.Late(true) {
 		e.countTimeout(r.profile)

@@ -28,9 +28,9 @@ import (
 
 // Run is one request in flight: its State, and what its nodes share. One goroutine at a time.
 type Run struct {
-	Req      *Execution
-	State    State
-	Recorder *trace.Recorder // nil: nobody records the request
+	Req     *Execution
+	State   State
+	Journal *trace.Journal // nil: nobody records the request
 
 	// The bodies share these, also those that outlive the run.
 	Params *expr.Params // a copy: an answered request is its caller's again
@@ -102,12 +102,10 @@ func (r *Run) Fail(node int, err error, ended, now clock.Time) {
 		r.State.Abort(-1, ErrAbandoned)
 	}
 	instead, rows := r.State.Fail(node, err, now)
-	if r.Recorder != nil {
-		var timeout *TimeoutError
-		r.Recorder.End(node, ended, trace.Outcome{
-			Err: err, TimedOut: errors.As(err, &timeout), Late: errors.Is(err, ErrGivenUp), Instead: instead, Rows: rows,
-		})
-	}
+	_, timedOut := errors.AsType[*TimeoutError](err)
+	r.Journal.Fail(node, ended, trace.Failure{
+		Err: err, TimedOut: timedOut, Late: errors.Is(err, ErrGivenUp), Instead: instead, Rows: rows,
+	})
 }
 
 // Succeed settles the node of j with the result of its body.
@@ -121,19 +119,16 @@ func (r *Run) note(j *Job) {
 	node, lack := j.Ctx.Node.Index, j.Ctx.Lack()
 	if lack.Err != nil {
 		r.State.ReportLack(node, lack)
+		r.Journal.Lack(node, lack.Err, lack.Dropped)
 	}
 	r.State.Note(node, j.Ctx.Inputs, j.Ctx.Refs, j.Out)
-	if r.Recorder != nil {
-		r.Recorder.End(node, j.Ended, trace.Outcome{Rows: j.Out.N, Dropped: lack.Dropped, Lack: lack.Err})
-	}
+	r.Journal.End(node, j.Ended, j.Out.N)
 }
 
 // Result returns the answer of a finished run.
 func (r *Run) Result() *Result {
 	result := r.State.Result()
-	if r.Recorder != nil {
-		result.Recording = r.Recorder.Finish(result.Err)
-	}
+	result.Recording = r.Journal.Finish(result.Err)
 	return result
 }
 

@@ -16,9 +16,9 @@ import (
 // one node after the other. Loop only.
 type loopBody struct {
 	engine    *Async
-	job       *asyncJob       // nil while free
-	recorder  *trace.Recorder // of the node's request; nil: nobody records it, or the node has settled
-	index     int             // of the node
+	job       *asyncJob      // nil while free
+	journal   *trace.Journal // of the node's request; nil: nobody records it, or the node has settled
+	index     int            // of the node
 	co        *coroutine
 	batch     resp.Batch       // of the code
 	call      *redisCall       // the one await of Redis at a time; nil before the first
@@ -72,11 +72,9 @@ func (e *Async) newLoopBody() *loopBody {
 // start begins the code. At its end, perhaps inside start, the body calls j.bodyEnded.
 func (b *loopBody) start(j *asyncJob) {
 	b.job, j.body, tasks.Env(&j.Ctx).Waiter = j, b, b
-	b.recorder, b.index = j.run.Recorder, j.node.Index
+	b.journal, b.index = j.run.Journal, j.node.Index
 	j.profile.started(j.begun.Sub(j.ready))
-	if b.recorder != nil {
-		b.recorder.Start(b.index)
-	}
+	b.journal.Start(b.index, j.started)
 	b.engine.noteRunning(j.node)
 	if b.co.start(b.code) {
 		b.ended()
@@ -89,9 +87,7 @@ func (b *loopBody) run() { b.job.Steps(nil) }
 func (b *loopBody) callEnded() {
 	b.client = nil
 	if b.call.Err != nil {
-		if b.recorder != nil {
-			b.recorder.Enter() // It goes on now, and not since the replies to earlier commands came.
-		}
+		b.journal.Enter() // It goes on now, and not since the replies to earlier commands came.
 	}
 	b.wake()
 }
@@ -101,22 +97,18 @@ func (b *loopBody) wake() {
 	e := b.engine
 	e.left = 0
 	e.loop.CountIn(&b.job.profile.callbacks)
-	if b.recorder != nil {
-		b.recorder.Resume(b.index)
-	}
+	b.journal.Resume(b.index)
 	e.noteRunning(b.job.node)
 	if b.co.resume() {
 		b.ended()
-	} else if b.recorder != nil {
-		e.left = b.recorder.Leave()
+	} else {
+		e.left = b.journal.Leave()
 	}
 }
 
 // slept is the end of a sleep.
 func (b *loopBody) slept() {
-	if b.recorder != nil {
-		b.recorder.Fired(b.index, true, b.timer.Due())
-	}
+	b.journal.Fired(b.index, trace.ForTimer, b.timer.Due())
 	b.wake()
 }
 
@@ -127,7 +119,7 @@ const keepBatchBytes = 64 << 10
 func (b *loopBody) ended() {
 	j := b.job
 	j.profile.nodes[b.index].ran.count(1, b.engine.loop.Now().Sub(j.begun))
-	b.job, b.recorder, b.cancelled = nil, nil, false
+	b.job, b.journal, b.cancelled = nil, nil, false
 	b.dropCall()
 	b.batch.Shrink(keepBatchBytes)
 	b.engine.freeLoopBody(b)
@@ -167,7 +159,7 @@ func (e *Async) endIdleLoopBodies() {
 // ends if its deadline has come. A sleep, or a wait for a function, ends in the next iteration, in a timer callback of its own,
 // however many bodies there are.
 func (b *loopBody) cancel() {
-	b.cancelled, b.recorder = true, nil
+	b.cancelled, b.journal = true, nil
 	b.remote.cancel()
 	if b.client != nil && !b.call.Deadline.Passed(b.engine.loop.Clock().Now()) {
 		_ = b.client.Cancel(&b.call.Call) // The error says that its end is due.
@@ -221,13 +213,11 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client == nil {
 		return 0, resp.Replies{}, nil
 	}
-	if b.recorder != nil {
-		commands := b.call.Batch.Len()
-		if b.call.Replies.Len() > 0 {
-			commands = 0 // It has waited for all of them when it waited for the first part.
-		}
-		b.recorder.Await(b.index, commands)
+	commands := b.call.Batch.Len()
+	if b.call.Replies.Len() > 0 {
+		commands = 0 // It has waited for all of them when it waited for the first part.
 	}
+	b.journal.Wait(b.index, trace.ForRedis, commands, 0)
 	if !b.co.suspend() {
 		return 0, resp.Replies{}, task.ErrCancelled
 	}
@@ -263,7 +253,7 @@ func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch, part func(*res
 	if r := b.job.run; r != nil { // An orphan asks for itself.
 		c.Asker = &r.asker
 	}
-	if b.recorder != nil {
+	if b.journal != nil {
 		b.endpoint, c.Watch = ep.Index, b
 	}
 	if err := client.Do(c); err != nil {
@@ -302,9 +292,7 @@ func (b *loopBody) Sleep(d time.Duration) error {
 	if err := b.wakeAfter(d); err != nil {
 		return err
 	}
-	if b.recorder != nil {
-		b.recorder.AwaitTimer(b.index, b.timer.Due())
-	}
+	b.journal.Wait(b.index, trace.ForTimer, 0, b.timer.Due())
 	if !b.co.suspend() || b.cancelled {
 		return task.ErrCancelled
 	}

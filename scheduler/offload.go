@@ -92,9 +92,7 @@ func (j *asyncJob) submit() error {
 	if err := j.engine.cpu.Submit(&o.job); err != nil {
 		return err
 	}
-	if rec := j.run.Recorder; rec != nil {
-		rec.Submit(o.head, o.job.Queued, len(o.steps))
-	}
+	j.run.Journal.Submit(o.head, o.job.Queued, len(o.steps))
 	return nil
 }
 
@@ -158,7 +156,7 @@ func (j *asyncJob) advance() {
 		return
 	}
 	for last := int(o.position.Load()); o.settled < last; o.settled++ {
-		j.recordStep(o.settled)
+		j.noteStep(o.settled)
 		j.node = o.graph.Nodes[r.State.Advance(j.node.Index)]
 		j.started = o.steps[o.settled+1].start
 		j.deadline = o.bounds.nodeDeadline(j.node, j.started)
@@ -186,7 +184,7 @@ func (j *asyncJob) handedBack(err error) {
 			return
 		}
 		j.advance()
-		j.recordReturn()
+		j.noteReturn()
 	}
 	j.bodyEnded()
 }

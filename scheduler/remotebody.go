@@ -7,6 +7,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace"
 )
 
 // Remote asks the service behind one endpoint of kind http: a *remote.Client, or a simulated one. Each method says who
@@ -45,16 +46,14 @@ func (b *loopBody) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	}
 	call := &b.remote.call
 	call.Exchange, call.Deadline, call.Watch = x, b.job.deadline, nil
-	if b.recorder != nil {
+	if b.journal != nil {
 		b.endpoint, call.Watch = ep.Index, serviceWatch{b}
 	}
 	if err := client.Do(call); err != nil {
 		return err
 	}
 	b.remote.client = client
-	if b.recorder != nil {
-		b.recorder.AwaitHTTP(b.index)
-	}
+	b.journal.Wait(b.index, trace.ForHTTP, 1, 0)
 	if !b.co.suspend() {
 		return task.ErrCancelled
 	}
@@ -64,13 +63,13 @@ func (b *loopBody) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 // exchanged resumes the code when its call to a service has ended.
 func (b *loopBody) exchanged() {
 	b.remote.client, b.remote.call.Exchange = nil, nil
-	if b.remote.call.Err != nil && b.recorder != nil {
-		b.recorder.Enter()
+	if b.remote.call.Err != nil {
+		b.journal.Enter()
 	}
 	b.wake()
 }
 
-// serviceWatch tells the recorder of a body's request what happens to its call.
+// serviceWatch notes in the journal of a body's request what happens to its call.
 type serviceWatch struct{ body *loopBody }
 
 // Sent implements remote.Watch.
@@ -80,9 +79,7 @@ func (s serviceWatch) Sent(number, requests, bytes int, at clock.Time) {
 
 // Replied implements remote.Watch. It reads the clock: the loop may have worked for others since it left a request.
 func (s serviceWatch) Replied(number, requests, bytes int) {
-	if b := s.body; b.recorder != nil {
-		b.recorder.Replied(b.index, b.endpoint, number, requests, bytes, 0)
-	}
+	s.body.journal.Replied(s.body.index, s.body.endpoint, number, requests, bytes, 0)
 }
 
 // cancel ends a call to a service of which nobody wants the answer any more.

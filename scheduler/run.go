@@ -59,9 +59,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	}
 	*r.Params = req.Params
 	r.Memory.SetLending(r.profile.forgets && !req.KeepRows)
-	if req.Record != trace.Off {
-		r.record(arrived)
-	}
+	r.Journal = e.journals.Begin(req.Record, req.Graph, trace.Reactor, mode.String(), arrived, delay)
 	e.counts.Requests++
 	e.runs.Push(r, &r.link)
 	r.pump()
@@ -84,9 +82,7 @@ func (r *run) pump() {
 	}
 	r.pumping = true
 	r.engine.loop.CountIn(&r.profile.callbacks)
-	if r.Recorder != nil {
-		r.Recorder.Enter()
-	}
+	r.Journal.Enter()
 	for r.startReady(); r.runKept() || r.State.optional > 0 && r.giveUpOptional(); r.startReady() {
 	}
 	r.pumping = false
@@ -95,8 +91,8 @@ func (r *run) pump() {
 	}
 	if r.State.Finished() {
 		r.finish()
-	} else if r.Recorder != nil {
-		r.engine.left = r.Recorder.Leave()
+	} else {
+		r.engine.left = r.Journal.Leave()
 	}
 }
 
@@ -123,7 +119,7 @@ func (r *run) giveUpOptional() bool {
 	if !r.State.OnlyOptional() || !r.kept.empty() {
 		return false
 	}
-	r.Proceed(r.now()) // Past the deadline of the request that is the error.
+	r.Proceed(r.engine.loop.Clock().Now()) // Past the deadline of the request that is the error.
 	r.engine.counts.GivenUp += uint64(r.active.Len())
 	r.giveUp(ErrGivenUp)
 	return true
@@ -141,7 +137,7 @@ func (r *run) giveUp(err error) {
 // finish delivers the result, once, and frees the run.
 func (r *run) finish() {
 	e := r.engine
-	result, done, recorder := r.Result(), r.done, r.Recorder
+	result, done, journal := r.Result(), r.done, r.Journal
 	result.QueueDelay = r.delay
 	if result.Err != nil {
 		e.counts.Failed++
@@ -157,7 +153,7 @@ func (r *run) finish() {
 	}
 	r.free()
 	e.deliver(result, done)
-	e.freeRecorder(recorder)
+	journal.Free()
 	e.checkDrained()
 }
 
@@ -171,7 +167,7 @@ func (e *Async) deliver(result *Result, done func(*Result)) {
 func (r *run) free() {
 	r.State.Release()
 	r.profile.live--
-	r.Req, r.done, r.profile, r.Recorder = nil, nil, nil, nil
+	r.Req, r.done, r.profile, r.Journal = nil, nil, nil, nil
 	if r.orphaned {
 		r.shared, r.Params, r.Rows, r.Memory, r.orphaned = nil, nil, nil, nil, false
 	} else {

@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // onStdin returns the line that rankd prints for a document on stdin.
@@ -251,7 +252,7 @@ func TestGrants(t *testing.T) {
 }
 
 func TestPlans(t *testing.T) {
-	w := open(t, rankd.Options{PlanFile: "own", PlanText: plan("own", `{"node_id": "out", "op": "test::fixed_source", "inputs": []}`).Data})
+	w := open(t, rankd.Options{PlanFile: "own", PlanText: servetest.Artifact("own", `{"node_id": "out", "op": "test::fixed_source", "inputs": []}`).Data})
 	names := func(c *access.Caller) (names []string) {
 		for _, p := range w.Plans(c) {
 			names = append(names, p.Name)

@@ -24,7 +24,7 @@ func TestTheLineOfAFailedRequest(t *testing.T) {
 	})
 	w.Refuse(serve.RESP, serve.Unauthenticated, "mine", "no token")
 	w.Fail(serve.HTTP, &request.Error{RequestID: "line", Code: request.CodeTooLarge, Detail: "too long"})
-	lines := w.log.lines(t, 3)
+	lines := w.lines(3)
 	require.Len(t, lines, 3)
 	for _, line := range lines {
 		delete(line, "time")
@@ -49,17 +49,17 @@ func TestTheLogIsBounded(t *testing.T) {
 		}
 	}
 	fail(1000)
-	assert.Len(t, w.log.lines(t, 10), 10)
+	assert.Len(t, w.lines(10), 10)
 	assert.EqualValues(t, 990, w.value("rankd_log_lines_dropped_total"))
 	w.clock.Advance(200 * time.Millisecond) // two more lines
 	fail(100)
-	lines := w.log.lines(t, 12)
+	lines := w.lines(12)
 	require.Len(t, lines, 12)
 	assert.EqualValues(t, 990, lines[10]["unlogged"])
 	assert.EqualValues(t, 1088, w.value("rankd_log_lines_dropped_total"))
 	w.clock.Advance(time.Second)
 	fail(1)
-	lines = w.log.lines(t, 13)
+	lines = w.lines(13)
 	assert.EqualValues(t, 98, lines[12]["unlogged"], "of the second burst alone")
 	assert.NotContains(t, lines[11], "unlogged")
 	assert.EqualValues(t, 1101, w.value(`rankd_requests_total{class="bad_request",front="http",plan="(none)"}`))
@@ -68,13 +68,13 @@ func TestTheLogIsBounded(t *testing.T) {
 // A log that nobody reads holds up no request.
 func TestAStalledLogHoldsUpNobody(t *testing.T) {
 	w := open(t, rankd.Options{})
-	w.log.mu.Lock()
+	resume := w.log.Stall()
 	for range 10_000 {
 		w.clock.Advance(time.Second)
 		w.Refuse(serve.HTTP, serve.BadRequest, "x", "again")
 	}
-	w.log.mu.Unlock()
-	lines := w.log.lines(t, 64)
+	resume()
+	lines := w.lines(64)
 	assert.Less(t, len(lines), 200)
 }
 

@@ -1,12 +1,10 @@
 package serve_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 	"github.com/rankd/rankd/task"
 )
 
@@ -29,7 +28,7 @@ type world struct {
 	*serve.Service
 	t        testing.TB
 	registry *prometheus.Registry
-	log      *logged
+	log      *servetest.Log
 	clock    *clock.Manual
 	gate     *gate
 	caller   *access.Caller // who may ask for everything
@@ -37,7 +36,7 @@ type world struct {
 
 // open opens an engine and its service. Plan "held" waits at the gate.
 func open(t testing.TB, o rankd.Options) *world {
-	w := &world{t: t, registry: prometheus.NewRegistry(), log: new(logged), clock: clock.NewManual(), gate: newGate(), caller: root(t)}
+	w := &world{t: t, registry: prometheus.NewRegistry(), log: new(servetest.Log), clock: clock.NewManual(), gate: newGate(), caller: root(t)}
 	if o.Redis == "" {
 		redis, err := rankdtest.StartRedis()
 		require.NoError(t, err)
@@ -59,19 +58,14 @@ func open(t testing.TB, o rankd.Options) *world {
 
 // folder has the plans of the tests: rows, held, and one that does not load.
 var folder = fstest.MapFS{
-	"rows.plan.json":   plan("rows", `{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}}`),
-	"held.plan.json":   plan("held", `{"node_id": "out", "op": "test::gate", "inputs": []}`),
-	"viewer.plan.json": plan("viewer", `{"node_id": "out", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}}`),
-	"weighted.plan.json": plan("weighted", `{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}},
+	"rows.plan.json":   servetest.Artifact("rows", `{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}}`),
+	"held.plan.json":   servetest.Artifact("held", `{"node_id": "out", "op": "test::gate", "inputs": []}`),
+	"viewer.plan.json": servetest.Artifact("viewer", `{"node_id": "out", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}}`),
+	"weighted.plan.json": servetest.Artifact("weighted", `{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}},
 		{"node_id": "out", "op": "core::vm", "inputs": ["rows"], "params": {"out_key": 2002, "expr_id": "e"}}`),
-	"slow.plan.json": plan("slow", `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
+	"slow.plan.json": servetest.Artifact("slow", `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
 		{"node_id": "out", "op": "test::sleep", "inputs": ["rows"], "params": {"duration_ms": 50}}`),
 	"broken.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "broken"}`)},
-}
-
-func plan(name, nodes string) *fstest.MapFile {
-	return &fstest.MapFile{Data: []byte(fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "nodes": [%s], "outputs": ["out"],
-		"expr_table": {"e": {"op": "param_ref", "param_id": 4}}}`, name, nodes))}
 }
 
 // gate is a task that waits until it is opened.
@@ -170,30 +164,13 @@ func (w *world) value(name string) float64 {
 	return 0
 }
 
-// logged is a log that tests read. Any goroutine.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// lines returns the records once there are n of them.
-func (l *logged) lines(t testing.TB, n int) (records []map[string]any) {
-	require.Eventually(t, func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return bytes.Count(l.text.Bytes(), []byte("\n")) >= n
-	}, 10*time.Second, time.Millisecond)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.text.String()) {
+// lines returns the records of the log once there are n of them.
+func (w *world) lines(n int) (records []map[string]any) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool { return strings.Count(w.log.String(), "\n") >= n }, 10*time.Second, time.Millisecond)
+	for line := range strings.Lines(w.log.String()) {
 		var record map[string]any
-		require.NoError(t, json.Unmarshal([]byte(line), &record))
+		require.NoError(w.t, json.Unmarshal([]byte(line), &record))
 		records = append(records, record)
 	}
 	return records

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // Trace assembles the trace of a recording.
 func (r *Recording) Trace() *Trace {
 	a := &assembly{
-		from: r, tracks: map[trackKey]*Track{}, nodes: make([]nodeAssembly, len(r.nodes)),
+		from: r, tracks: map[trackKey]int{}, nodes: make([]nodeAssembly, len(r.nodes)),
 		trace: &Trace{
 			Version: Version, TraceID: r.ID(), RequestID: r.RequestID, At: r.At, Plan: r.Graph.Name, Engine: r.Engine, Scheduling: r.Scheduling,
 			Request: Request{Begun: r.instant(r.Begun), QueueDelay: r.QueueDelay, Ended: r.instant(r.Ended)},
@@ -49,15 +50,14 @@ func (r *Recording) Trace() *Trace {
 // instant returns the time since the arrival.
 func (r *Recording) instant(t clock.Time) time.Duration { return t.Sub(r.Arrived) }
 
-// assembly is a Trace under construction. One goroutine at a time.
+// assembly is a Trace under construction. Until arrange its tracks are in the order in which they were found. One goroutine at a time.
 type assembly struct {
 	from   *Recording
 	trace  *Trace
 	main   thread
 	nodes  []nodeAssembly
-	tracks map[trackKey]*Track
+	tracks map[trackKey]int // indices in trace.Tracks
 	calls  []call
-	flows  []flow
 }
 
 // nodeAssembly is what is known of a node while its events are replayed.
@@ -67,7 +67,7 @@ type nodeAssembly struct {
 	wokeAt    time.Duration // the last time that it was resumed
 	asked     time.Duration // the last time that it suspended for something new
 	awaiting  bool          // it has not been resumed since
-	job       []pointAt     // points of its offload flow so far
+	job       []Point       // of its offload flow so far
 	replied   []int         // its calls that were answered since it suspended
 	wasAsleep bool          // it suspended for a timer
 }
@@ -90,22 +90,8 @@ type call struct {
 	slice    Slice
 	endpoint int
 	conn     int
-	lane     int
 	asked    time.Duration // -1: nobody waited for it
 	resumed  time.Duration // -1: nobody went on with it
-}
-
-// pointAt is a Point whose track has no index yet.
-type pointAt struct {
-	step  Step
-	track trackKey
-	at    time.Duration
-}
-
-type flow struct {
-	kind   FlowKind
-	node   int
-	points []pointAt
 }
 
 // node fills in what the plan and the record of a node say.
@@ -184,72 +170,87 @@ func (a *assembly) key(node int) trackKey {
 // onMain reports whether the body of a node runs on the engine's own thread.
 func (a *assembly) onMain(node int) bool { return a.key(node) == a.mainKey() }
 
-func (a *assembly) track(key trackKey) *Track {
-	t := a.tracks[key]
-	if t == nil {
-		t = &Track{Kind: key.kind, Number: key.number, Lane: key.lane, Slices: []Slice{}}
-		switch key.kind {
-		case LoopTrack:
-			t.Name = "Loop"
-		case RequestTrack:
-			t.Name = "Request"
-		case CPUTrack:
-			t.Name = fmt.Sprintf("CPU %d", key.number)
-		case IOTrack:
-			t.Name = fmt.Sprintf("I/O %d", key.number)
-		case RedisTrack, HTTPTrack:
-			t.Endpoint = a.from.Graph.Registry.Endpoints()[key.endpoint].ID
-			t.Name = fmt.Sprintf("%s #%d", t.Endpoint, key.number)
-			if key.lane > 0 {
-				t.Name += fmt.Sprintf(" lane %d", key.lane)
-			}
-		}
-		a.tracks[key] = t
+// track returns the index of a track, which it adds if it is new.
+func (a *assembly) track(key trackKey) int {
+	if k, ok := a.tracks[key]; ok {
+		return k
 	}
-	return t
+	t := Track{Kind: key.kind, Number: key.number, Lane: key.lane, Slices: []Slice{}}
+	switch key.kind {
+	case LoopTrack:
+		t.Name = "Loop"
+	case RequestTrack:
+		t.Name = "Request"
+	case CPUTrack:
+		t.Name = fmt.Sprintf("CPU %d", key.number)
+	case IOTrack:
+		t.Name = fmt.Sprintf("I/O %d", key.number)
+	case RedisTrack, HTTPTrack:
+		t.Endpoint = a.from.Graph.Registry.Endpoints()[key.endpoint].ID
+		t.Name = fmt.Sprintf("%s #%d", t.Endpoint, key.number)
+		if key.lane > 0 {
+			t.Name += fmt.Sprintf(" lane %d", key.lane)
+		}
+	}
+	a.tracks[key] = len(a.trace.Tracks)
+	a.trace.Tracks = append(a.trace.Tracks, t)
+	return a.tracks[key]
+}
+
+// slice adds a slice to a track.
+func (a *assembly) slice(key trackKey, s Slice) {
+	t := &a.trace.Tracks[a.track(key)]
+	t.Slices = append(t.Slices, s)
+}
+
+func (a *assembly) point(step Step, key trackKey, at time.Duration) Point {
+	return Point{step, a.track(key), at}
+}
+
+func (a *assembly) flow(kind FlowKind, node int, points ...Point) {
+	a.trace.Flows = append(a.trace.Flows, Flow{kind, node, points})
 }
 
 // replay goes through the events. The engine's thread runs one thing from each of its events to the next.
 func (a *assembly) replay() {
 	a.track(a.mainKey())
-	for i := range a.from.events {
-		e := &a.from.events[i]
-		at, node := a.from.instant(e.at), int(e.node)
-		switch e.kind {
+	for e := range a.from.all() {
+		at, node := a.from.instant(e.At), e.Node
+		switch e.Kind {
 		case EngineEntered:
-			a.main.run(a, -1, at)
+			a.run(-1, at)
 		case EngineLeft:
-			a.main.stop(a, at)
+			a.stop(at)
 		case NodeStarted:
-			a.main.run(a, node, at)
+			a.run(node, at)
 		case NodeEnded:
 			a.settle(node, at)
 			if a.main.on && a.main.node == node {
-				a.main.run(a, -1, at)
+				a.run(-1, at)
 			}
 		case Suspended:
-			a.suspend(node, at, e)
+			a.suspend(&e, at)
 		case CoroutineResumed:
 			a.resume(node, at)
 		case CommandSent:
 			a.nodes[node].open = append(a.nodes[node].open, len(a.calls))
 			a.calls = append(a.calls, call{
-				slice:    Slice{Kind: CallSlice, Node: node, Start: at, Commands: int(e.b), Sent: int(e.arg)},
-				endpoint: int(e.endpoint), conn: int(e.a), asked: -1, resumed: -1,
+				slice:    Slice{Kind: CallSlice, Node: node, Start: at, Commands: e.Commands, Sent: e.Bytes},
+				endpoint: e.Endpoint, conn: e.Connection, asked: -1, resumed: -1,
 			})
 			if a.nodes[node].awaiting {
 				a.ask(node)
 			}
 		case ReplyReceived:
-			a.reply(node, at, e)
+			a.reply(&e, at)
 		case TimerFired:
-			timer := Timer{Kind: DeadlineTimer, Node: node, Due: a.from.instant(clock.Time(e.arg)), Fired: at}
-			if e.is(ofTimer) {
+			timer := Timer{Kind: DeadlineTimer, Node: node, Due: a.from.instant(e.Due), Fired: at}
+			if e.Reason == ForTimer {
 				timer.Kind = SleepTimer
 			}
 			a.trace.Timers = append(a.trace.Timers, timer)
 		case OffloadSubmitted:
-			a.nodes[node].job = []pointAt{{Submitted, a.mainKey(), at}}
+			a.nodes[node].job = []Point{a.point(Submitted, a.mainKey(), at)}
 		case OffloadStarted:
 			a.jobPoint(node, Started, a.key(node), at)
 		case OffloadPosted:
@@ -257,77 +258,59 @@ func (a *assembly) replay() {
 		case OffloadReturned:
 			a.jobPoint(node, Resumed, a.mainKey(), at)
 		}
-		if e.is(suspends) {
-			a.suspend(node, at, e)
-		}
-		if e.is(resumes) {
-			a.resume(node, at)
-		}
-		if e.is(leaves) {
-			a.main.stop(a, at)
-		}
 	}
-	a.main.stop(a, max(a.main.since, a.from.instant(a.from.cut))) // Only a dropped event leaves it running.
+	a.stop(max(a.main.since, a.from.instant(a.from.cut))) // Only a dropped event leaves it running.
 	for i := range a.nodes {
 		if n := &a.trace.Nodes[i]; n.Ran() {
 			a.settle(i, n.End) // if its end was dropped, or was before a deadline that it did not know
 		}
 		if job := a.nodes[i].job; len(job) > 1 {
-			a.flows = append(a.flows, flow{OffloadFlow, i, job})
+			a.flow(OffloadFlow, i, job...)
 		}
 	}
 }
 
-// run has the thread go over to something else.
-func (t *thread) run(a *assembly, node int, at time.Duration) {
-	t.stop(a, at)
-	t.on, t.node, t.since = true, node, at
+// run has the engine's thread go over to something else.
+func (a *assembly) run(node int, at time.Duration) {
+	a.stop(at)
+	a.main = thread{true, node, at}
 }
 
-// stop ends what the thread runs.
-func (t *thread) stop(a *assembly, at time.Duration) {
-	if !t.on {
+// stop ends what the engine's thread runs.
+func (a *assembly) stop(at time.Duration) {
+	if !a.main.on {
 		return
 	}
-	t.on = false
-	s := Slice{Kind: NodeSlice, Node: t.node, Start: t.since, End: at}
-	if t.node < 0 {
+	a.main.on = false
+	s := Slice{Kind: NodeSlice, Node: a.main.node, Start: a.main.since, End: at}
+	if s.Node < 0 {
 		s.Kind = EngineSlice
 	}
-	main := a.track(a.mainKey())
-	main.Slices = append(main.Slices, s)
+	a.slice(a.mainKey(), s)
 }
 
 func (a *assembly) jobPoint(node int, step Step, track trackKey, at time.Duration) {
 	if job := a.nodes[node].job; len(job) > 0 {
-		a.nodes[node].job = append(job, pointAt{step, track, at})
+		a.nodes[node].job = append(job, a.point(step, track, at))
 	}
 }
 
-func (a *assembly) suspend(node int, at time.Duration, e *event) {
+func (a *assembly) suspend(e *Event, at time.Duration) {
+	node := e.Node
 	n, state := &a.trace.Nodes[node], &a.nodes[node]
-	state.awaiting, state.wasAsleep = true, e.is(ofTimer)
-	if more := !e.is(ofTimer|ofFunction) && e.b == 0; !more { // It waits for something else than further parts of its call.
+	state.awaiting, state.wasAsleep = true, e.Reason == ForTimer
+	if e.Reason != ForRedis || e.Commands > 0 { // It waits for something else than further parts of its call.
 		state.asked = at
 		a.giveUp(node, state.stale, state.wokeAt)
 	}
 	a.ask(node)
-	await := Await{For: ForRedis, Start: at, End: at, Commands: int(e.b)}
-	switch {
-	case e.is(ofTimer):
-		await.For = ForTimer
-	case e.is(ofHTTP):
-		await.For = ForHTTP
-	case e.is(ofFunction):
-		await.For = ForFunction
-	}
-	n.Awaits = append(n.Awaits, await)
+	n.Awaits = append(n.Awaits, Await{For: e.Reason, Start: at, End: at, Commands: e.Commands})
 	switch {
 	case !a.onMain(node):
 	case a.from.Engine == Reactor:
-		a.main.run(a, -1, at)
+		a.run(-1, at)
 	default:
-		a.main.stop(a, at) // It blocks.
+		a.stop(at) // It blocks.
 	}
 }
 
@@ -336,14 +319,14 @@ func (a *assembly) resume(node int, at time.Duration) {
 	a.wake(node, at)
 	if state.wasAsleep {
 		key := a.key(node)
-		a.flows = append(a.flows, flow{TimerFlow, node, []pointAt{{Asked, key, state.asked}, {Resumed, key, at}}})
+		a.flow(TimerFlow, node, a.point(Asked, key, state.asked), a.point(Resumed, key, at))
 	}
 	for _, c := range state.replied {
 		a.calls[c].resumed = at
 	}
 	state.replied = state.replied[:0]
 	if a.onMain(node) {
-		a.main.run(a, node, at)
+		a.run(node, at)
 	}
 }
 
@@ -383,11 +366,11 @@ func (a *assembly) settle(node int, at time.Duration) {
 }
 
 // reply ends the oldest call of a node on that connection.
-func (a *assembly) reply(node int, at time.Duration, e *event) {
-	state := &a.nodes[node]
+func (a *assembly) reply(e *Event, at time.Duration) {
+	state := &a.nodes[e.Node]
 	for k, c := range state.open {
-		if call := &a.calls[c]; call.endpoint == int(e.endpoint) && call.conn == int(e.a) {
-			call.slice.End, call.slice.Received = at, int(e.arg)
+		if call := &a.calls[c]; call.endpoint == e.Endpoint && call.conn == e.Connection {
+			call.slice.End, call.slice.Received = at, e.Bytes
 			state.open = slices.Delete(state.open, k, k+1)
 			if k < state.stale {
 				state.stale--
@@ -401,93 +384,87 @@ func (a *assembly) reply(node int, at time.Duration, e *event) {
 // workers draws the bodies that ran on workers, without the times that they waited.
 func (a *assembly) workers() {
 	for i := range a.trace.Nodes {
-		n := &a.trace.Nodes[i]
-		rec := &a.from.nodes[i]
+		n, rec := &a.trace.Nodes[i], &a.from.nodes[i]
 		if !n.Ran() || a.onMain(i) || !rec.worked {
 			continue
 		}
-		t := a.track(a.key(i))
 		since, until := n.Start, n.End
 		if rec.workedUntil != 0 {
 			until = a.from.instant(rec.workedUntil)
 		}
 		for _, await := range n.Awaits {
-			t.Slices = append(t.Slices, Slice{Kind: NodeSlice, Node: i, Start: since, End: await.Start})
+			a.slice(a.key(i), Slice{Kind: NodeSlice, Node: i, Start: since, End: await.Start})
 			since = await.End
 		}
-		t.Slices = append(t.Slices, Slice{Kind: NodeSlice, Node: i, Start: since, End: until, GivenUp: rec.runsOn})
+		a.slice(a.key(i), Slice{Kind: NodeSlice, Node: i, Start: since, End: until, GivenUp: rec.runsOn})
 	}
 }
 
 // lanes gives each call the first lane of its connection that is free, and draws it there.
 func (a *assembly) lanes() {
 	slices.SortStableFunc(a.calls, func(x, y call) int { return cmp.Compare(x.slice.Start, y.slice.Start) })
-	type connection struct{ endpoint, conn int }
-	ends := map[connection][]time.Duration{}
+	ends := map[trackKey][]time.Duration{} // by connection
 	for i := range a.calls {
 		c := &a.calls[i]
-		key := connection{c.endpoint, c.conn}
-		for c.lane = 0; c.lane < len(ends[key]) && ends[key][c.lane] > c.slice.Start; c.lane++ {
-		}
-		if c.lane == len(ends[key]) {
-			ends[key] = append(ends[key], 0)
-		}
-		ends[key][c.lane] = c.slice.End
-		track, flowKind := RedisTrack, RedisFlow
+		on, kind := trackKey{kind: RedisTrack, endpoint: c.endpoint, number: c.conn}, RedisFlow
 		if a.from.Graph.Registry.Endpoints()[c.endpoint].Kind == registry.HTTP {
-			track, flowKind = HTTPTrack, HTTPFlow
+			on.kind, kind = HTTPTrack, HTTPFlow
 		}
-		on := trackKey{kind: track, endpoint: c.endpoint, number: c.conn, lane: c.lane}
-		t := a.track(on)
-		t.Slices = append(t.Slices, c.slice)
-		body := a.key(c.slice.Node)
+		lanes := ends[on]
+		lane := slices.IndexFunc(lanes, func(end time.Duration) bool { return end <= c.slice.Start })
+		if lane < 0 {
+			lane, lanes = len(lanes), append(lanes, 0)
+		}
+		lanes[lane] = c.slice.End
+		ends[on], on.lane = lanes, lane
+		a.slice(on, c.slice)
 		if c.asked < 0 {
 			continue
 		}
-		f := flow{flowKind, c.slice.Node, []pointAt{{Asked, body, c.asked}, {Sent, on, c.slice.Start}}}
+		body := a.key(c.slice.Node)
+		points := []Point{a.point(Asked, body, c.asked), a.point(Sent, on, c.slice.Start)}
 		if c.resumed >= 0 {
-			f.points = append(f.points, pointAt{Replied, on, c.slice.End}, pointAt{Resumed, body, c.resumed})
+			points = append(points, a.point(Replied, on, c.slice.End), a.point(Resumed, body, c.resumed))
 		}
-		a.flows = append(a.flows, f)
+		a.flow(kind, c.slice.Node, points...)
 	}
 }
 
-// arrange puts tracks and flows into their order, and gives tracks their indices.
+// arrange puts tracks and flows into their order.
 func (a *assembly) arrange() {
-	keys := make([]trackKey, 0, len(a.tracks))
-	for key := range a.tracks {
-		keys = append(keys, key)
-	}
-	order := map[TrackKind]int{LoopTrack: 0, RequestTrack: 0, CPUTrack: 1, IOTrack: 2, RedisTrack: 3, HTTPTrack: 4}
+	keys := slices.Collect(maps.Keys(a.tracks))
 	slices.SortFunc(keys, func(x, y trackKey) int {
-		return cmp.Or(cmp.Compare(order[x.kind], order[y.kind]), cmp.Compare(x.endpoint, y.endpoint), cmp.Compare(x.number, y.number), cmp.Compare(x.lane, y.lane))
+		return cmp.Or(cmp.Compare(trackOrder[x.kind], trackOrder[y.kind]), cmp.Compare(x.endpoint, y.endpoint), cmp.Compare(x.number, y.number), cmp.Compare(x.lane, y.lane))
 	})
-	index := map[trackKey]int{}
-	for i, key := range keys {
-		index[key] = i
-		t := a.tracks[key]
+	found := a.trace.Tracks
+	a.trace.Tracks = make([]Track, len(keys))
+	index := make([]int, len(keys)) // by the index until now
+	for k, key := range keys {
+		index[a.tracks[key]] = k
+		t := found[a.tracks[key]]
 		slices.SortStableFunc(t.Slices, func(x, y Slice) int {
 			return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End))
 		})
 		t.Slices = withoutEmpty(t.Slices)
-		a.trace.Tracks = append(a.trace.Tracks, *t)
+		a.trace.Tracks[k] = t
 	}
 	for i := range a.trace.Nodes {
 		if n := &a.trace.Nodes[i]; n.Ran() {
-			if t, ok := index[a.key(i)]; ok {
-				n.Track = t
+			if k, ok := a.tracks[a.key(i)]; ok {
+				n.Track = index[k]
 			}
 		}
 	}
-	for _, f := range a.flows {
-		points := make([]Point, len(f.points))
-		for i, p := range f.points {
-			points[i] = Point{Step: p.step, Track: index[p.track], At: p.at}
+	for _, f := range a.trace.Flows {
+		for i := range f.Points {
+			f.Points[i].Track = index[f.Points[i].Track]
 		}
-		a.trace.Flows = append(a.trace.Flows, Flow{Kind: f.kind, Node: f.node, Points: points})
 	}
 	slices.SortStableFunc(a.trace.Flows, func(x, y Flow) int { return cmp.Compare(x.Points[0].At, y.Points[0].At) })
 }
+
+// trackOrder is the order of the kinds of tracks.
+var trackOrder = map[TrackKind]int{LoopTrack: 0, RequestTrack: 0, CPUTrack: 1, IOTrack: 2, RedisTrack: 3, HTTPTrack: 4}
 
 // withoutEmpty leaves out empty slices of the engine that touch another slice.
 func withoutEmpty(all []Slice) []Slice {

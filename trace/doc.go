@@ -1,16 +1,16 @@
 // Package trace says what ran when for one request: on the loop, on each worker, on each connection to Redis.
 //
-//	hooks in the engines ──▶ Recorder: events of one request ──▶ Recording ──▶ Sink
-//	                                                               │ Trace
-//	                                                               ▼
-//	                                         Trace: nodes, tracks, flows ──▶ CriticalPath, Segments, Gaps, JSON
+//	facts from the engines ──▶ Journal: events of one request ──▶ Recording ──▶ Sink
+//	                                                                │ Trace
+//	                                                                ▼
+//	                                          Trace: nodes, tracks, flows ──▶ CriticalPath, Segments, Gaps, JSON
 //
-// A Recorder takes down what happens to one request. Its Recording, when the request has ended, has the plain events.
+// A Journal takes down what happens to one request. Its Recording, when the request has ended, has the plain events.
 // docs/recording.md describes both.
 //
-//	recorder.go  what the engines' hooks call
+//	journal.go   what the engines note
 //	event.go     the events
-//	budget.go    the bound of the events of an engine
+//	journals.go  the journals of an engine, and the bound of their events
 //	recording.go what was taken down; assemble.go makes a Trace of it
 //	sink.go      who takes recordings; Writer writes them as lines
 //

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"iter"
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
@@ -51,7 +52,7 @@ type Event struct {
 	Worker               int
 }
 
-// event is an Event as a Recorder keeps it. It has no pointers, so that the garbage collector does not look at it. What
+// event is an Event as a Journal keeps it. It has no pointers, so that the garbage collector does not look at it. What
 // happens at once is one event: a body that suspends with its commands sent, and the engine that then has nothing to do.
 type event struct {
 	kind     EventKind
@@ -60,19 +61,51 @@ type event struct {
 	node     int32
 	at       clock.Time
 	arg      int64 // Due or Bytes
-	a, b     int32 // connection or worker; commands
+	a, b     int32 // connection, worker or code of the reason; commands
 }
 
-// eventFlags say more of an event. They are one field, so that an event travels in registers.
+// eventFlags say what else happened at once. They are one field, so that an event travels in registers.
 type eventFlags uint8
 
 const (
-	ofTimer    eventFlags = 1 << iota // Reason is ForTimer
-	suspends                          // of a CommandSent: the body suspended at once, too
-	resumes                           // of a ReplyReceived or TimerFired: the body went on at once, too
-	leaves                            // the engine left at once, too
-	ofHTTP                            // Reason is ForHTTP
-	ofFunction                        // Reason is ForFunction
+	suspends eventFlags = 1 << iota // of a CommandSent: the body suspended
+	resumes                         // of a ReplyReceived or TimerFired: the body went on
+	leaves                          // the engine left
 )
 
 func (e *event) is(f eventFlags) bool { return e.also&f != 0 }
+
+// The reasons of events by their codes.
+var reasons = [...]Reason{Running, ForRedis, ForHTTP, ForTimer, ForFunction}
+
+func (r Reason) code() int32 { return int32(codeOf(reasons[:], r)) }
+
+// all returns the events of the list, each by itself.
+func (r *Recording) all() iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		for i := range r.events {
+			e := &r.events[i]
+			p := e.first()
+			if !yield(p) ||
+				e.is(suspends) && !yield(Event{Kind: Suspended, Node: p.Node, At: p.At, Reason: ForRedis, Commands: p.Commands}) ||
+				e.is(resumes) && !yield(Event{Kind: CoroutineResumed, Node: p.Node, At: p.At}) ||
+				e.is(leaves) && !yield(Event{Kind: EngineLeft, Node: -1, At: p.At}) {
+				return
+			}
+		}
+	}
+}
+
+// first returns what e says without its flags.
+func (e *event) first() Event {
+	p := Event{Kind: e.kind, Node: int(e.node), At: e.at}
+	switch e.kind {
+	case Suspended, TimerFired:
+		p.Reason, p.Commands, p.Due = reasons[e.a], int(e.b), clock.Time(e.arg)
+	case CommandSent, ReplyReceived:
+		p.Endpoint, p.Connection, p.Commands, p.Bytes = int(e.endpoint), int(e.a), int(e.b), int(e.arg)
+	case OffloadStarted, OffloadPosted:
+		p.Worker = int(e.a)
+	}
+	return p
+}

@@ -11,11 +11,11 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// A Recording is what a Recorder took down about one request, which has ended. Events and Trace make something of it
+// A Recording is what a Journal took down about one request, which has ended. Events and Trace make something of it
 // to look at, at the expense of who asks. It is valid only during the callback that gets it, a Sink's or the request's: who
 // wants it for longer has Keep. Immutable; any goroutine, while it is valid.
 type Recording struct {
-	// The fields that each event touches come first, on two lines of the processor's cache with the first fields of Recorder.
+	// The fields that each event touches come first, on two lines of the processor's cache with the first fields of Journal.
 	events  []event
 	nodes   []nodeRecord
 	Detail  Detail
@@ -77,48 +77,11 @@ func (r *Recording) Events() []Event {
 		events = append(events, Event{Kind: NodeStarted, Node: i, At: n.start, Worker: int(n.worker)},
 			Event{Kind: NodeEnded, Node: i, At: n.end, Worker: int(n.worker)})
 	}
-	for i := range r.events {
-		events = r.events[i].appendTo(events)
+	for e := range r.all() {
+		if e.Kind != NodeStarted && e.Kind != NodeEnded { // The records of the nodes have these.
+			events = append(events, e)
+		}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
-	return events
-}
-
-// appendTo appends what e says. Starts and ends of nodes are in their records.
-func (e *event) appendTo(events []Event) []Event {
-	p := Event{Kind: e.kind, Node: int(e.node), At: e.at}
-	switch e.kind {
-	case Suspended:
-		p.Commands, p.Reason = int(e.b), ForRedis
-		switch {
-		case e.is(ofTimer):
-			p.Reason, p.Due = ForTimer, clock.Time(e.arg)
-		case e.is(ofHTTP):
-			p.Reason = ForHTTP
-		case e.is(ofFunction):
-			p.Reason = ForFunction
-		}
-	case CommandSent, ReplyReceived:
-		p.Endpoint, p.Connection, p.Commands, p.Bytes = int(e.endpoint), int(e.a), int(e.b), int(e.arg)
-	case TimerFired:
-		p.Due = clock.Time(e.arg)
-		if e.is(ofTimer) {
-			p.Reason = ForTimer
-		}
-	case OffloadStarted, OffloadPosted:
-		p.Worker = int(e.a)
-	}
-	if e.kind != NodeStarted && e.kind != NodeEnded {
-		events = append(events, p)
-	}
-	if e.is(suspends) {
-		events = append(events, Event{Kind: Suspended, Node: p.Node, At: e.at, Reason: ForRedis, Commands: p.Commands})
-	}
-	if e.is(resumes) {
-		events = append(events, Event{Kind: CoroutineResumed, Node: p.Node, At: e.at})
-	}
-	if e.is(leaves) {
-		events = append(events, Event{Kind: EngineLeft, Node: -1, At: e.at})
-	}
 	return events
 }

@@ -15,7 +15,7 @@ import (
 
 func recorded(t testing.TB, id string) *Recording {
 	c := clock.NewReal()
-	r := playConcat(NewRecorder(c, NewBudget(0)), concatPlan(t), c, Full)
+	_, r := playConcat(NewJournals(c, 0), concatPlan(t), c, Full)
 	r.RequestID = id
 	return r
 }

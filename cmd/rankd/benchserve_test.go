@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,10 +65,18 @@ func TestBenchOverload(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs the processor clocks of Linux")
 	}
-	o := measure(t, "overload", "--rounds", "1", "--duration", "300ms", "--warmup", "50ms", "--times", "4", "--json")
-	require.Equal(t, exitOK, o.status, o.stderr)
-	results, verdicts := figuresAndVerdicts[overload.Result](t, o.lines())
-	require.Len(t, results, 4)
+	var o outcome
+	var results []overload.Result
+	var verdicts []compare.Verdict
+	for range 5 { // A machine that has much else to do may answer nothing in time, or too slowly for requests to pile up.
+		o = measure(t, "overload", "--rounds", "1", "--duration", "300ms", "--warmup", "50ms", "--times", "4", "--json")
+		require.Equal(t, exitOK, o.status, o.stderr)
+		results, verdicts = figuresAndVerdicts[overload.Result](t, o.lines())
+		require.Len(t, results, 4)
+		if !slices.ContainsFunc(results, func(r overload.Result) bool { return r.Answered == 0 || r.Scenario == "busy" && r.Refused == 0 }) {
+			break
+		}
+	}
 	for i, r := range results {
 		assert.Equal(t, []string{"busy", "busy", "concat_plan", "concat_plan"}[i], r.Scenario)
 		assert.Equal(t, []string{"resp", "http"}[i%2], r.Front)

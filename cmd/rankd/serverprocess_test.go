@@ -12,16 +12,19 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // patience bounds each wait for a process. Only a failure waits for it.
@@ -50,11 +53,20 @@ func startServer(t *testing.T, args ...string) *serverProcess {
 	return s
 }
 
-// fixedPort returns a port that is free, and that the kernel gives nobody who asks for any: a server that is
-// restarted finds it free again.
+// fixedPort returns a port that is free, and that neither the kernel nor another such test gives to anybody until the test ends: a
+// server that is restarted finds it free again.
 func fixedPort(t *testing.T) string {
-	for range 100 {
+	for range 1000 {
 		port := strconv.Itoa(20000 + rand.IntN(12000)) // below the range of /proc/sys/net/ipv4/ip_local_port_range
+		lock, err := os.OpenFile(filepath.Join(os.TempDir(), "rankd-test-port-"+port), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			continue // another user's test has it
+		}
+		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+			_ = lock.Close()
+			continue
+		}
+		t.Cleanup(func() { _ = lock.Close() }) // The file stays: whoever has opened it meanwhile would lock another one than the next.
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
 			require.NoError(t, l.Close())
 			return port
@@ -267,33 +279,14 @@ func newRedisConn(conn net.Conn) *redisConn { return &redisConn{conn, bufio.NewR
 
 // do sends a command and returns its reply: the text of a status, an error with its "-", or a bulk string.
 func (c *redisConn) do(args ...string) (string, error) {
-	command := redcon.AppendArray(nil, len(args))
-	for _, arg := range args {
-		command = redcon.AppendBulkString(command, arg)
-	}
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return "", err
 	}
-	if _, err := c.Write(command); err != nil {
+	if _, err := c.Write(servetest.Command(args...)); err != nil {
 		return "", err
 	}
-	line, err := c.replies.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	line = strings.TrimSuffix(line, "\r\n")
-	if !strings.HasPrefix(line, "$") {
-		return strings.TrimPrefix(line, "+"), nil
-	}
-	var n int
-	for _, digit := range line[1:] {
-		n = n*10 + int(digit-'0')
-	}
-	bulk := make([]byte, n+2)
-	if _, err := io.ReadFull(c.replies, bulk); err != nil {
-		return "", err
-	}
-	return string(bulk[:n]), nil
+	reply, err := servetest.ReadReply(c.replies)
+	return servetest.Text(reply), err
 }
 
 // mustDial connects, until the test ends.

@@ -74,22 +74,19 @@ type engine struct {
 	// degraded counts the answers in which something is missing, by name of the plan; guarded by mu.
 	degraded map[string]uint64
 
-	events    *trace.Budget
-	recorders sync.Pool // of *trace.Recorder
-
-	waiters sync.Pool       // of *waiter that no body has: only their buffers are kept
-	stopped context.Context // done when the grace is over
-	giveUp  context.CancelFunc
+	journals *trace.Journals
+	waiters  sync.Pool       // of *waiter that no body has: only their buffers are kept
+	stopped  context.Context // done when the grace is over
+	giveUp   context.CancelFunc
 }
 
 // init fills in the fields that both engines have.
 func (e *engine) init(cfg *scheduler.Config, model string) {
 	e.model = model
 	e.reg, e.clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
-	e.mode, e.events = cfg.Placement.Mode, trace.NewBudget(0)
+	e.mode, e.journals = cfg.Placement.Mode, trace.NewJournals(cfg.Clock, 0)
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.degraded = make(map[string]uint64)
-	e.recorders.New = func() any { return trace.NewRecorder(e.clock, e.events) }
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
 	e.clients = make([]*respblocking.Client, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]*remote.Blocking, len(cfg.Registry.Endpoints()))

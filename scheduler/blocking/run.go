@@ -36,8 +36,9 @@ type run struct {
 func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.Duration, done func(*scheduler.Result)) {
 	defer e.live.Done()
 	r := &run{engine: e, params: exec.Params}
-	r.Params = &r.params
-	r.Req, r.Rows, r.Recorder, r.changed.L = exec, tasks.NewRowBudget(e.maxRows), e.record(exec, arrived, delay), &r.mu
+	r.Req, r.Params, r.Rows, r.changed.L = exec, &r.params, tasks.NewRowBudget(e.maxRows), &r.mu
+	r.Journal = e.journals.Begin(exec.Record, exec.Graph, e.model, "", arrived, delay)
+	r.Journal.Enter()
 	r.State.Begin(exec, arrived, e.nodeTimeout)
 	defer func() {
 		result := r.Result()
@@ -47,7 +48,7 @@ func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.D
 		result.QueueDelay = delay
 		e.letIn()
 		done(result)
-		e.freeRecorder(r.Recorder)
+		r.Journal.Free()
 	}()
 	r.dispatch()
 }
@@ -70,12 +71,10 @@ func (r *run) dispatch() {
 		if r.State.Finished() {
 			return
 		}
-		if r.Recorder != nil {
-			r.Recorder.Leave()
-		}
+		r.Journal.Leave()
 		r.changed.Wait()
 		for _, node := range r.returned {
-			r.Recorder.Returned(node)
+			r.Journal.Returned(node)
 		}
 		r.returned = r.returned[:0]
 	}
@@ -108,8 +107,13 @@ func (r *run) spawn(i int, start clock.Time) {
 	}
 	j := &job{run: r, workers: workers}
 	j.Init(e.reg, &e.outside, e.clock, &j.cancel)
-	if r.Recorder != nil {
-		j.recorded(i, place, start)
+	r.Journal.Spawn(i, place, r.State.Rows(i))
+	if workers == nil {
+		r.Journal.Start(i, start)
+		j.waits = r.Journal
+	} else {
+		r.Journal.Submit(i, start, 1)
+		j.waits = r.Journal.Body()
 	}
 	r.Load(&j.Job, i, spec, limit, start)
 	if workers == nil {
@@ -152,21 +156,21 @@ type job struct {
 	cancel  taskrun.Cancellation
 	settled bool // guarded by run.mu
 
-	// What is taken down if the request is recorded belongs to the goroutine of the body until the node settles, and then to
-	// the holder of run.mu.
-	body   *trace.Recorder // what the body waits for; nil: nobody records the request
-	worker int             // its number
-	begun  clock.Time      // by the worker
+	// waits has what the body waits for; nil: nobody records the request. It belongs to the goroutine of the body until the node
+	// settles, and then to the holder of run.mu.
+	waits *trace.Journal
 }
 
 // work runs the body on this goroutine, and settles the node unless it was given up.
 func (j *job) work() {
 	j.Err = task.ErrGoexit // stays if the body never returns
-	j.begin()
-	defer func() {
-		j.end()
-		j.settle()
-	}()
+	defer j.settle()
+	if j.workers != nil {
+		number := j.workers.numbers.take()
+		defer j.workers.numbers.give(number)
+		j.waits.Work(number)
+		defer j.waits.Done()
+	}
 	if j.cancel.Cancelled() {
 		return // given up in the queue
 	}
@@ -209,11 +213,14 @@ func (j *job) settle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if j.settled {
-		j.drop()
+		j.waits.Free()
 		return
 	}
 	j.settled = true
-	j.merge()
+	if j.workers != nil && j.waits != nil {
+		r.Journal.Merge(j.Ctx.Node.Index, j.waits)
+		r.returned = append(r.returned, j.Ctx.Node.Index)
+	}
 	if j.Err != nil {
 		r.Fail(j.Ctx.Node.Index, j.Err, j.Ended, r.engine.clock.Now())
 	} else {

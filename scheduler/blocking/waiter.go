@@ -32,7 +32,7 @@ func (e *engine) takeWaiter(j *job) *waiter {
 	if !ok {
 		w = &waiter{engine: e}
 	}
-	if w.job = j; j.body != nil {
+	if w.job = j; j.waits != nil {
 		w.replies.Watch = w
 	}
 	return w
@@ -43,8 +43,8 @@ func (e *engine) freeWaiter(w *waiter) {
 	e.waiters.Put(w)
 }
 
-// recorder returns what takes down the waits of the body, and the index of its node. It may be nil.
-func (w *waiter) recorder() (*trace.Recorder, int) { return w.job.body, w.job.Ctx.Node.Index }
+// journal returns what takes down the waits of the body, and the index of its node.
+func (w *waiter) journal() (*trace.Journal, int) { return w.job.waits, w.job.Ctx.Node.Index }
 
 // NewBatch implements taskrun.Waiter.
 func (w *waiter) NewBatch() *resp.Batch {
@@ -59,11 +59,10 @@ func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) 
 	if client == nil {
 		return resp.Replies{}, scheduler.NoClientError(ep)
 	}
-	if rec, node := w.recorder(); rec != nil {
-		w.endpoint = ep.Index
-		rec.Await(node, b.Len())
-		defer rec.Resume(node)
-	}
+	w.endpoint = ep.Index
+	journal, node := w.journal()
+	journal.Wait(node, trace.ForRedis, b.Len(), 0)
+	defer journal.Resume(node)
 	return client.Exchange(b, w.job.Deadline, &w.replies)
 }
 
@@ -86,11 +85,12 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 		return scheduler.NoRemoteError(ep)
 	}
 	var watch remote.Watch
-	if rec, node := w.recorder(); rec != nil {
-		w.endpoint, watch = ep.Index, w
-		rec.AwaitHTTP(node)
-		defer rec.Resume(node)
+	journal, node := w.journal()
+	if w.endpoint = ep.Index; journal != nil {
+		watch = w
 	}
+	journal.Wait(node, trace.ForHTTP, 1, 0)
+	defer journal.Resume(node)
 	return client.Exchange(asker{context.Background(), &w.job.cancel}, x, w.job.Deadline, watch)
 }
 
@@ -113,37 +113,36 @@ func (a asker) Err() error {
 
 // Sent implements resp.Watch.
 func (w *waiter) Sent(conn, n, bytes int, at clock.Time) {
-	rec, node := w.recorder()
-	rec.Sent(node, w.endpoint, conn, n, bytes, at)
+	journal, node := w.journal()
+	journal.Sent(node, w.endpoint, conn, n, bytes, at)
 }
 
 // Replied implements resp.Watch.
 func (w *waiter) Replied(conn, n, bytes int) {
-	rec, node := w.recorder()
-	rec.Replied(node, w.endpoint, conn, n, bytes, 0)
+	journal, node := w.journal()
+	journal.Replied(node, w.endpoint, conn, n, bytes, 0)
 }
 
 // Sleep implements taskrun.Waiter.
 func (w *waiter) Sleep(d time.Duration) error {
-	rec, node := w.recorder()
-	if rec == nil {
+	journal, node := w.journal()
+	if journal == nil {
 		return w.job.cancel.Sleep(d)
 	}
 	due := w.engine.clock.Now().Add(d)
-	rec.AwaitTimer(node, due)
-	defer rec.Resume(node)
+	journal.Wait(node, trace.ForTimer, 0, due)
+	defer journal.Resume(node)
 	err := w.job.cancel.Sleep(d)
 	if err == nil {
-		rec.Fired(node, true, due)
+		journal.Fired(node, trace.ForTimer, due)
 	}
 	return err
 }
 
 // Await implements taskrun.Waiter.
 func (w *waiter) Await(fn func() error) error {
-	if rec, node := w.recorder(); rec != nil {
-		rec.AwaitFunction(node)
-		defer rec.Resume(node)
-	}
+	journal, node := w.journal()
+	journal.Wait(node, trace.ForFunction, 0, 0)
+	defer journal.Resume(node)
 	return w.engine.awaits.Block(fn, &w.job.cancel)
 }

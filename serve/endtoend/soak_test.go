@@ -19,6 +19,7 @@ import (
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/redistest"
 	"github.com/rankd/rankd/internal/replica"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // soakFor is the length of TestSoak. .ci/long asks for half an hour.
@@ -162,7 +163,7 @@ func (s *soak) faults(ctx context.Context, t *testing.T) {
 		pause(200 * time.Millisecond)
 		w, err := open(s.redis.Addr)
 		if assert.NoError(t, err) {
-			_, err = w.Write(command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"))
+			_, err = w.Write(servetest.Command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"))
 			assert.NoError(t, err)
 			_ = w.Close()
 		}

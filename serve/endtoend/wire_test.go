@@ -2,7 +2,6 @@ package endtoend
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -13,7 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // wire is a connection that a test writes and reads itself.
@@ -34,15 +34,6 @@ func open(addr string) (*wire, error) {
 	return &wire{Conn: conn, in: bufio.NewReaderSize(conn, 512)}, nil
 }
 
-// command returns a RESP command.
-func command(words ...string) []byte {
-	out := redcon.AppendArray(nil, len(words))
-	for _, word := range words {
-		out = redcon.AppendBulkString(out, word)
-	}
-	return out
-}
-
 // reply is what came back for one request, over either front.
 type reply struct {
 	code string // RESP: the first word of an error; HTTP: the status. Empty for a success
@@ -52,30 +43,19 @@ type reply struct {
 // readRESP reads one reply that is a string or an error.
 func (w *wire) readRESP() (reply, error) {
 	_ = w.SetReadDeadline(time.Now().Add(patience)) // fails only on a closed connection, as reading does
-	line, err := w.in.ReadString('\n')
+	raw, err := servetest.ReadReply(w.in)
 	if err != nil {
 		return reply{}, err
 	}
-	line = line[:len(line)-2]
-	switch line[0] {
-	case '-':
-		word, _, _ := bytes.Cut([]byte(line[1:]), []byte(" "))
-		return reply{code: string(word), text: line}, nil
-	case '+':
-		return reply{text: line[1:]}, nil
-	case '$':
-		n, err := strconv.Atoi(line[1:])
-		if err != nil || n < 0 {
-			return reply{}, fmt.Errorf("reply %q", line)
-		}
-		text := make([]byte, n+2)
-		if _, err := io.ReadFull(w.in, text); err != nil {
-			return reply{}, err
-		}
-		return reply{text: string(text[:n])}, nil
-	default:
-		return reply{}, fmt.Errorf("reply %q", line)
+	text := servetest.Text(raw)
+	switch {
+	case raw[0] == '-':
+		code, _, _ := strings.Cut(text[1:], " ")
+		return reply{code: code, text: text}, nil
+	case raw[0] != '+' && raw[0] != '$' || strings.HasPrefix(raw, "$-"):
+		return reply{}, fmt.Errorf("reply %q", raw)
 	}
+	return reply{text: text}, nil
 }
 
 // post returns a request of HTTP.
@@ -107,7 +87,7 @@ func rankMany(plan string, n int) []byte {
 	for user := range n {
 		words = append(words, strconv.Itoa(user+1))
 	}
-	return command(words...)
+	return servetest.Command(words...)
 }
 
 // readArray reads an array of strings and errors.
@@ -176,7 +156,7 @@ func frontsOf(resp, http string) []front {
 		{
 			name: "RESP", addr: resp, read: (*wire).readRESP, askMany: rankMany, readMany: (*wire).readArray,
 			ask: func(plan string, user int, id string) []byte {
-				return command("RANK", plan, strconv.Itoa(user), document(plan, user, id))
+				return servetest.Command("RANK", plan, strconv.Itoa(user), document(plan, user, id))
 			},
 		},
 		{

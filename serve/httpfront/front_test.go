@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -25,6 +24,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 	"github.com/rankd/rankd/task"
 )
 
@@ -47,7 +47,7 @@ type server struct {
 	held    chan held
 	metrics *prometheus.Registry
 	served  chan error
-	log     *lockedBuffer
+	log     *servetest.Log
 	chained atomic.Int64 // runs of the second node of the plan chain
 }
 
@@ -90,14 +90,13 @@ type planFolder = fstest.MapFS
 
 // plan returns an artifact with one source node.
 func plan(name, op, params string) *fstest.MapFile {
-	return &fstest.MapFile{Data: fmt.Appendf(nil,
-		`{"schema_version": 1, "plan_name": %q, "nodes": [{"node_id": "n", "op": %q, "inputs": [], "params": {%s}}], "outputs": ["n"]}`, name, op, params)}
+	return servetest.Artifact(name, fmt.Sprintf(`{"node_id": "out", "op": %q, "inputs": [], "params": {%s}}`, op, params))
 }
 
 // two returns an artifact with a source node and one behind it.
 func two(name, source, op, params string) *fstest.MapFile {
-	return &fstest.MapFile{Data: fmt.Appendf(nil, `{"schema_version": 1, "plan_name": %q, "nodes": [{"node_id": "a", "op": %q, "inputs": []},
-		{"node_id": "b", "op": %q, "inputs": ["a"], "params": {%s}}], "outputs": ["b"]}`, name, source, op, params)}
+	return servetest.Artifact(name, fmt.Sprintf(`{"node_id": "a", "op": %q, "inputs": []},
+		{"node_id": "out", "op": %q, "inputs": ["a"], "params": {%s}}`, source, op, params))
 }
 
 // noRedis is the address of a server that is not there.
@@ -118,7 +117,7 @@ func everything(t testing.TB) *access.Store {
 }
 
 func start(t testing.TB, changes ...func(*setup)) *server {
-	s := &server{held: make(chan held, 64), metrics: prometheus.NewRegistry(), served: make(chan error, 1), log: new(lockedBuffer)}
+	s := &server{held: make(chan held, 64), metrics: prometheus.NewRegistry(), served: make(chan error, 1), log: new(servetest.Log)}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
 	o := &setup{
 		engine: rankd.Options{
@@ -173,24 +172,6 @@ func start(t testing.TB, changes ...func(*setup)) *server {
 		assert.NoError(t, s.engine.Close())
 	})
 	return s
-}
-
-// lockedBuffer is a log. Any goroutine.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // client is one connection of a client.

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // eventually waits for a condition that a loop or a kernel brings about soon.
@@ -55,7 +56,7 @@ func TestLongAnswersAreEncodedOffTheLoop(t *testing.T) {
 	c := dial(t, w.listenTCP(t))
 	c.send("RANK many 1", "RANK three 1", "RANK many 1")
 	for _, rows := range []int{20000, 3, 20000} {
-		reply, err := readReply(c.r)
+		reply, err := servetest.ReadReply(c.r)
 		require.NoError(t, err)
 		_, body, _ := strings.Cut(reply, "\r\n")
 		var answer struct{ Candidates []struct{ ID int } }

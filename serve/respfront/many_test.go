@@ -64,7 +64,7 @@ func checkPlaces(t *testing.T, said []string, out string, finished bool) (refuse
 		head, err := r.Peek(1)
 		require.NoError(t, err, "a reply is missing to %s", line)
 		if head[0] == '-' {
-			reply, err := readReply(r)
+			reply, err := servetest.ReadReply(r)
 			require.NoError(t, err)
 			require.Regexp(t, `^-(TOOLARGE Request too large: \d+ bytes may wait|OVERLOADED Overloaded: all connections together)`, reply)
 			require.True(t, finished, "the session ends")
@@ -72,7 +72,7 @@ func checkPlaces(t *testing.T, said []string, out string, finished bool) (refuse
 			break
 		}
 		if words[0] == "PING" {
-			reply, err := readReply(r)
+			reply, err := servetest.ReadReply(r)
 			require.NoError(t, err)
 			require.Equal(t, "+PONG\r\n", reply)
 			continue
@@ -82,7 +82,7 @@ func checkPlaces(t *testing.T, said []string, out string, finished bool) (refuse
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprintf("*%d\r\n", len(users)), header)
 		for i, user := range users {
-			reply, err := readReply(r)
+			reply, err := servetest.ReadReply(r)
 			require.NoError(t, err, "place %d of %s", i, line)
 			require.Regexp(t, placeOf(user), readable(reply), "place %d of %s", i, line)
 			require.NotContains(t, reply, "all connections together", "a refusal of the session")

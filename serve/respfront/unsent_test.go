@@ -71,7 +71,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	for _, c := range all {
 		n := 0
 		for n < requests {
-			if _, err := readReply(c.r); err != nil {
+			if _, err := servetest.ReadReply(c.r); err != nil {
 				break
 			}
 			n++

@@ -2,7 +2,6 @@ package respfront
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -16,13 +15,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/servetest"
 	"github.com/rankd/rankd/task"
 )
 
@@ -122,8 +121,7 @@ func newServiceWorld(t testing.TB, store *access.Store, o Options, so serve.Opti
 		"gated": `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
 			{"node_id": "held", "op": "test::gate", "inputs": ["rows"]}, {"node_id": "out", "op": "test::behind", "inputs": ["held"]}`,
 	} {
-		plans[name+".plan.json"] = &fstest.MapFile{Data: []byte(fmt.Sprintf(
-			`{"schema_version": 1, "plan_name": %q, "nodes": [%s], "outputs": ["out"]}`, name, nodes))}
+		plans[name+".plan.json"] = servetest.Artifact(name, nodes)
 	}
 	options := rankd.Options{
 		Redis: "127.0.0.1:1" /* not used */, Plans: plans, Tasks: g.tasks(), CPUThreads: 16, AllowRequestTrace: true,
@@ -207,11 +205,7 @@ func (c *client) send(lines ...string) {
 // commands returns commands as a client sends them.
 func commands(lines ...string) (all []byte) {
 	for _, line := range lines {
-		words := strings.Fields(line)
-		all = redcon.AppendArray(all, len(words))
-		for _, word := range words {
-			all = redcon.AppendBulkString(all, word)
-		}
+		all = append(all, servetest.Command(strings.Fields(line)...)...)
 	}
 	return all
 }
@@ -219,7 +213,7 @@ func commands(lines ...string) (all []byte) {
 // receive returns the next reply, in the form that readable describes.
 func (c *client) receive() string {
 	c.t.Helper()
-	reply, err := readReply(c.r)
+	reply, err := servetest.ReadReply(c.r)
 	require.NoError(c.t, err)
 	return readable(reply)
 }
@@ -227,7 +221,7 @@ func (c *client) receive() string {
 // receiveLong reads the next reply, and returns how long it is.
 func (c *client) receiveLong() int {
 	c.t.Helper()
-	reply, err := readReply(c.r)
+	reply, err := servetest.ReadReply(c.r)
 	require.NoError(c.t, err)
 	return len(reply)
 }
@@ -238,39 +232,6 @@ func (c *client) ended() {
 	rest, err := io.ReadAll(c.r)
 	assert.NoError(c.t, err)
 	assert.Empty(c.t, string(rest))
-}
-
-// readReply reads one reply of RESP2 or RESP3.
-func readReply(r *bufio.Reader) (string, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return line, err
-	}
-	var n int
-	switch line[0] {
-	case '$':
-		if _, err := fmt.Sscanf(line[1:], "%d", &n); err != nil || n < 0 {
-			return line, err
-		}
-		body := make([]byte, n+2)
-		_, err := io.ReadFull(r, body)
-		return line + string(body), err
-	case '*', '%':
-		if _, err := fmt.Sscanf(line[1:], "%d", &n); err != nil {
-			return line, err
-		}
-		if line[0] == '%' {
-			n *= 2
-		}
-		for range n {
-			element, err := readReply(r)
-			if err != nil {
-				return line, err
-			}
-			line += element
-		}
-	}
-	return line, nil
 }
 
 var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)

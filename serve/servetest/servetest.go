@@ -17,7 +17,9 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -107,4 +109,36 @@ func LiveHeap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// Log keeps what is written to it. Any goroutine.
+type Log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns all that was written so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Stall holds up whoever writes, until resume is called.
+func (l *Log) Stall() (resume func()) {
+	l.mu.Lock()
+	return l.mu.Unlock
+}
+
+// Artifact returns a plan of these nodes. The one named "out" is its output.
+func Artifact(name, nodes string) *fstest.MapFile {
+	return &fstest.MapFile{Data: fmt.Appendf(nil, `{"schema_version": 1, "plan_name": %q, "nodes": [%s], "outputs": ["out"],
+		"expr_table": {"e": {"op": "param_ref", "param_id": 4}}}`, name, nodes)}
 }

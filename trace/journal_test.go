@@ -26,10 +26,11 @@ func concatPlan(t testing.TB) *plan.Graph {
 }
 
 // playConcat has a request of concat_plan happen as on the reactor: eleven commands in four round trips.
-func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording {
+func playConcat(s *Journals, g *plan.Graph, c clock.Clock, d Detail) (*Journal, *Recording) {
+	r := s.Begin(d, g, Reactor, "adaptive", c.Now(), 0)
 	call := func(node, commands int) {
 		r.Sent(node, 0, 0, commands, 40*commands, c.Now())
-		r.Await(node, commands)
+		r.Wait(node, ForRedis, commands, 0)
 	}
 	reply := func(node, commands int) {
 		r.Replied(node, 0, 0, commands, 60*commands, 0)
@@ -37,7 +38,7 @@ func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording 
 	}
 	begin := func(node int) {
 		r.Spawn(node, OnLoop, 1)
-		r.Start(node)
+		r.Start(node, 0)
 	}
 	inline := func(node, parent int, start clock.Time) clock.Time {
 		end := c.Now()
@@ -45,17 +46,16 @@ func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording 
 		if parent >= 0 {
 			r.Follow(node, parent, 1)
 		}
-		r.StartAt(node, start)
-		r.End(node, end, Outcome{Rows: 8})
+		r.Start(node, start)
+		r.End(node, end, 8)
 		return end
 	}
-	r.Begin(d, g, Reactor, "adaptive", c.Now())
 	r.Enter()
 	begin(0)
 	call(0, 1)
 	r.Leave()
 	reply(0, 1)
-	r.End(0, 0, Outcome{Rows: 1})
+	r.End(0, 0, 1)
 	begin(1)
 	call(1, 1)
 	begin(2)
@@ -68,24 +68,24 @@ func playConcat(r *Recorder, g *plan.Graph, c clock.Clock, d Detail) *Recording 
 	}
 	for _, node := range []int{1, 2} {
 		reply(node, 4)
-		r.End(node, 0, Outcome{Rows: 4})
+		r.End(node, 0, 4)
 		if node == 1 {
 			r.Leave()
 		}
 	}
 	inline(4, 3, inline(3, -1, c.Now()))
-	return r.Finish(nil)
+	return r, r.Finish(nil)
 }
 
-// BenchmarkRecorder is the price of recording one request of concat_plan: reading the clock is most of it.
-func BenchmarkRecorder(b *testing.B) {
+// BenchmarkJournal is the price of recording one request of concat_plan: reading the clock is most of it.
+func BenchmarkJournal(b *testing.B) {
 	g, c := concatPlan(b), clock.NewReal()
 	for _, d := range []Detail{JustNodes, Full} {
 		b.Run(d.String(), func(b *testing.B) {
-			r := NewRecorder(c, NewBudget(0))
+			s := NewJournals(c, 0)
 			b.ReportAllocs()
 			for b.Loop() {
-				playConcat(r, g, c, d)
+				r, _ := playConcat(s, g, c, d)
 				r.Free()
 			}
 		})
@@ -100,7 +100,7 @@ func BenchmarkRecorder(b *testing.B) {
 // BenchmarkTrace is the price of looking at a recording, which who asks for the trace pays.
 func BenchmarkTrace(b *testing.B) {
 	g, c := concatPlan(b), clock.NewReal()
-	recording := playConcat(NewRecorder(c, NewBudget(0)), g, c, Full)
+	_, recording := playConcat(NewJournals(c, 0), g, c, Full)
 	b.Run("assemble", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -116,11 +116,12 @@ func BenchmarkTrace(b *testing.B) {
 	})
 }
 
-func TestRecorder(t *testing.T) {
+func TestJournal(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
-	r := NewRecorder(c, NewBudget(0))
+	s := NewJournals(c, 0)
 	for range 3 { // its memory is used again
-		recording := playConcat(r, g, c, Full).Keep()
+		r, taken := playConcat(s, g, c, Full)
+		recording := taken.Keep()
 		r.Free()
 		tr := recording.Trace()
 		require.NoError(t, tr.Check())
@@ -136,62 +137,106 @@ func TestRecorder(t *testing.T) {
 		}
 		assert.Equal(t, 5, calls)
 	}
-	assert.True(t, r.budget.Unused(0))
+	assert.True(t, s.Unused(0))
 }
 
-// A recorder drops events that do not fit, and counts them. The others stay true, and the critical path is whole.
+// A request that nobody records has no Journal, and its engine asks nothing: no method minds.
+func TestANilJournalTakesNothingDown(t *testing.T) {
+	s := NewJournals(forbiddenClock{t}, 0)
+	r := s.Begin(Off, concatPlan(t), Reactor, "", 1, 0)
+	require.Nil(t, r)
+	body := r.Body()
+	assert.Nil(t, body)
+	allocs := testing.AllocsPerRun(10, func() {
+		r.Enter()
+		r.Spawn(0, OnLoop, 1)
+		r.Start(0, 0)
+		r.Wait(0, ForRedis, 1, 0)
+		r.Sent(0, 0, 0, 1, 1, 1)
+		r.Replied(0, 0, 0, 1, 1, 0)
+		r.Fired(0, ForTimer, 1)
+		r.Resume(0)
+		r.Submit(0, 0, 1)
+		r.Worked(0, 1, 1)
+		r.Offloaded(0, 1, 1, 1)
+		r.Outlived(0, 0)
+		r.Returned(0)
+		r.Follow(1, 0, 1)
+		r.Fuse(1, 0, 1, 1)
+		r.Unspawn(1)
+		r.Lack(0, assert.AnError, 1)
+		r.End(0, 0, 1)
+		r.Fail(0, 0, Failure{Err: assert.AnError})
+		body.Work(1)
+		body.Done()
+		r.Merge(0, body)
+		assert.Zero(t, r.Leave())
+		assert.Nil(t, r.Finish(nil))
+		r.Free()
+	})
+	assert.Zero(t, allocs)
+	assert.True(t, s.Unused(0))
+}
+
+// forbiddenClock is a clock that nobody may read.
+type forbiddenClock struct{ t *testing.T }
+
+func (c forbiddenClock) Now() clock.Time {
+	c.t.Error("somebody has read the clock")
+	return 0
+}
+
+// A Journal drops events that do not fit, and counts them. The others stay true, and the critical path is whole.
 func TestRecordingIsBounded(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	for sleeps := range 80 {
-		b := NewBudget(budgetChunk)
-		r := NewRecorder(c, b)
-		r.Begin(Full, g, Reactor, "adaptive", c.Now())
+		b := NewJournals(c, chunkEvents)
+		r := b.Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
 		r.Enter()
 		r.Spawn(0, OnLoop, 0)
-		r.Start(0)
+		r.Start(0, 0)
 		for range sleeps {
-			r.AwaitTimer(0, c.Now())
+			r.Wait(0, ForTimer, 0, c.Now())
 			r.Leave()
-			r.Fired(0, true, c.Now())
+			r.Fired(0, ForTimer, c.Now())
 			r.Resume(0)
 		}
-		r.End(0, 0, Outcome{Rows: 1})
+		r.End(0, 0, 1)
 		tr := r.Finish(nil).Trace()
 		require.NoError(t, tr.Check(), sleeps)
 		all := 2 + 2*sleeps + 2 // entered and started, a sleep, ended and left
-		assert.Equal(t, max(0, all-budgetChunk) > 0, tr.Dropped > 0, sleeps)
+		assert.Equal(t, max(0, all-chunkEvents) > 0, tr.Dropped > 0, sleeps)
 		if tr.Dropped == 0 {
 			assert.Len(t, tr.Timers, sleeps)
 			assert.Len(t, tr.Nodes[0].Awaits, sleeps)
 		} else {
-			assert.GreaterOrEqual(t, tr.Dropped, all-budgetChunk)
+			assert.GreaterOrEqual(t, tr.Dropped, all-chunkEvents)
 			assert.NotEmpty(t, tr.Tracks[0].Slices)
 		}
 		path := tr.CriticalPath(Latency)
 		require.Len(t, path.Steps, 1)
 		assert.Equal(t, tr.Request.Ended, path.Length()+path.Tail)
-		assert.False(t, b.Unused(budgetChunk))
+		assert.False(t, b.Unused(chunkEvents))
 		r.Free()
-		assert.True(t, b.Unused(budgetChunk))
+		assert.True(t, b.Unused(chunkEvents))
 	}
 }
 
 // A call takes the first lane of its connection that is free: at the instant at which another ends, too.
 func TestACallTakesALaneAtTheInstantThatItIsFree(t *testing.T) {
 	g, c := concatPlan(t), clock.NewManual()
-	r := NewRecorder(c, NewBudget(0))
-	r.Begin(Full, g, Reactor, "adaptive", c.Now())
+	r := NewJournals(c, 0).Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
 	r.Enter()
 	r.Spawn(0, OnLoop, 1)
-	r.Start(0)
+	r.Start(0, 0)
 	for range 3 {
 		r.Sent(0, 0, 0, 1, 10, c.Now())
-		r.Await(0, 1)
+		r.Wait(0, ForRedis, 1, 0)
 		c.Advance(time.Millisecond)
 		r.Replied(0, 0, 0, 1, 10, 0)
 		r.Resume(0)
 	}
-	r.End(0, 0, Outcome{Rows: 1})
+	r.End(0, 0, 1)
 	tr := r.Finish(nil).Trace()
 	require.NoError(t, tr.Check())
 	require.Len(t, tr.Tracks, 2, "the loop, and one lane")
@@ -202,11 +247,10 @@ func TestACallTakesALaneAtTheInstantThatItIsFree(t *testing.T) {
 // them, nor is one that was sent since.
 func TestWhichCallIsGivenUp(t *testing.T) {
 	g, c := concatPlan(t), clock.NewManual()
-	r := NewRecorder(c, NewBudget(0))
-	r.Begin(Full, g, Reactor, "adaptive", c.Now())
+	r := NewJournals(c, 0).Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
 	r.Enter()
 	r.Spawn(0, OnLoop, 1)
-	r.Start(0)
+	r.Start(0, 0)
 	step := func(call func()) {
 		c.Advance(time.Millisecond)
 		call()
@@ -215,14 +259,14 @@ func TestWhichCallIsGivenUp(t *testing.T) {
 	replied := func(conn, commands int) { step(func() { r.Replied(0, 0, conn, commands, 10, 0) }) }
 	sent(0, 1)
 	sent(1, 2)
-	step(func() { r.Await(0, 3) })
+	step(func() { r.Wait(0, ForRedis, 3, 0) })
 	step(func() { r.Resume(0) })
 	replied(0, 1)
 	sent(2, 4)
-	step(func() { r.Await(0, 4) })
+	step(func() { r.Wait(0, ForRedis, 4, 0) })
 	replied(2, 4)
 	step(func() { r.Resume(0) })
-	step(func() { r.End(0, 0, Outcome{Rows: 1}) })
+	step(func() { r.End(0, 0, 1) })
 	tr := r.Finish(nil).Trace()
 	require.NoError(t, tr.Check())
 	givenUp := map[int]bool{} // by the number of commands
@@ -241,26 +285,25 @@ func TestACallWhoseWaitWasDropped(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	waitless := 0
 	for sleeps := range 40 {
-		r := NewRecorder(c, NewBudget(budgetChunk))
-		r.Begin(Full, g, Reactor, "adaptive", c.Now())
+		r := NewJournals(c, chunkEvents).Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
 		r.Enter()
 		for node := range 2 {
 			r.Spawn(node, OnLoop, 0)
-			r.Start(node)
+			r.Start(node, 0)
 			for range sleeps * (1 - node) { // of the first node
-				r.AwaitTimer(node, c.Now())
-				r.Fired(node, true, c.Now())
+				r.Wait(node, ForTimer, 0, c.Now())
+				r.Fired(node, ForTimer, c.Now())
 				r.Resume(node)
 			}
 			for range 2 {
 				r.Sent(node, 0, 1, 1, 10, c.Now())
 				r.Sent(node, 0, 2, 1, 10, c.Now())
-				r.Await(node, 2)
+				r.Wait(node, ForRedis, 2, 0)
 				r.Replied(node, 0, 1, 1, 10, 0)
 				r.Replied(node, 0, 2, 1, 10, 0)
 				r.Resume(node)
 			}
-			r.End(node, 0, Outcome{Rows: 1})
+			r.End(node, 0, 1)
 		}
 		tr := r.Finish(nil).Trace()
 		require.NoError(t, tr.Check(), sleeps)
@@ -281,10 +324,9 @@ func TestACallWhoseWaitWasDropped(t *testing.T) {
 // One request cannot have all that an engine may hold.
 func TestOneRequestIsBounded(t *testing.T) {
 	g, c := concatPlan(t), clock.NewManual()
-	r := NewRecorder(c, NewBudget(4*requestEvents))
-	r.Begin(Full, g, Reactor, "", c.Now())
+	r := NewJournals(c, 4*requestEvents).Begin(Full, g, Reactor, "", c.Now(), 0)
 	for range requestEvents + 100 {
-		r.Fired(0, true, c.Now())
+		r.Fired(0, ForTimer, c.Now())
 	}
 	recording := r.Finish(nil)
 	assert.Len(t, recording.events, requestEvents)
@@ -296,32 +338,29 @@ func TestOneRequestIsBounded(t *testing.T) {
 // The events of a worker fit as a whole or not at all.
 func TestMerge(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
-	for _, events := range []int{8 * budgetChunk, 2 * budgetChunk} {
-		b := NewBudget(events)
-		r, body := NewRecorder(c, b), NewRecorder(c, b)
-		r.Begin(Full, g, TwoPools, "", c.Now())
+	for _, events := range []int{8 * chunkEvents, 2 * chunkEvents} {
+		b := NewJournals(c, events)
+		r := b.Begin(Full, g, TwoPools, "", c.Now(), 0)
 		r.Enter()
 		r.Spawn(0, OnIOWorker, 0)
 		r.Submit(0, c.Now(), 1)
 		r.Leave()
-		body.BeginBody(Full)
-		start := c.Now()
+		body := r.Body()
+		body.Work(3)
 		for range 30 {
-			body.Await(0, 2)
+			body.Wait(0, ForRedis, 2, 0)
 			body.Sent(0, 0, 1, 2, 10, c.Now())
 			body.Replied(0, 0, 1, 2, 10, 0)
 			body.Resume(0)
 		}
 		end := c.Now()
-		r.Worked(0, 3, start)
-		r.Started(0, 3, start)
-		r.Posted(0, 3, end)
-		r.Merge(body)
-		r.End(0, end, Outcome{})
+		body.Done()
+		r.Merge(0, body)
+		r.End(0, end, 0) // which the worker has not reached before it was done
 		r.Returned(0)
 		tr := r.Finish(nil).Trace()
 		require.NoError(t, tr.Check())
-		assert.Equal(t, events == 2*budgetChunk, tr.Dropped > 0)
+		assert.Equal(t, events == 2*chunkEvents, tr.Dropped > 0)
 		if tr.Dropped == 0 {
 			assert.Equal(t, "I/O 3", tr.Tracks[1].Name)
 			assert.Len(t, tr.Tracks[1].Slices, 31)
@@ -338,7 +377,8 @@ func TestEvents(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	count := map[EventKind]int{}
 	last := clock.Time(0)
-	for _, e := range playConcat(NewRecorder(c, NewBudget(0)), g, c, Full).Events() {
+	_, recording := playConcat(NewJournals(c, 0), g, c, Full)
+	for _, e := range recording.Events() {
 		count[e.Kind]++
 		assert.GreaterOrEqual(t, e.At, last)
 		last = e.At
@@ -355,15 +395,14 @@ func TestEvents(t *testing.T) {
 	assert.Equal(t, map[EventKind]int{EngineEntered: 1, EngineLeft: 6, NodeStarted: 5, NodeEnded: 5, NodeInlined: 1,
 		CommandSent: 5, ReplyReceived: 5, Suspended: 5, CoroutineResumed: 5}, count)
 
-	r := NewRecorder(c, NewBudget(0))
-	r.Begin(JustNodes, g, Reactor, "", c.Now())
+	r := NewJournals(c, 0).Begin(JustNodes, g, Reactor, "", c.Now(), 0)
 	r.Enter()
 	r.Spawn(0, OnPool, 0)
 	queued := c.Now()
 	r.Submit(0, queued, 1)
 	start := c.Now()
 	r.Worked(0, 1, start)
-	r.End(0, 0, Outcome{})
+	r.End(0, 0, 0)
 	var kinds []string
 	for _, e := range r.Finish(nil).Events() {
 		kinds = append(kinds, e.Kind.String())

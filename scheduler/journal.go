@@ -1,0 +1,75 @@
+package scheduler
+
+import (
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/trace"
+)
+
+// This file has what the reactor notes in the journal of a request that happens elsewhere than on the loop.
+
+// places are the names of the places in a trace.
+var places = [...]trace.Place{onLoop: trace.OnLoop, onPool: trace.OnPool, inline: trace.Inline}
+
+// turn returns when the loop left the request for which it has worked in this callback just now. Zero means that it has done
+// something else since, or that nobody recorded it. Journals alone ask.
+func (e *Async) turn() clock.Time {
+	if e.left < e.loop.Began() {
+		return 0
+	}
+	return e.left
+}
+
+// noteGivenUp notes what a job has done that is about to settle and is not back on the loop.
+func (j *asyncJob) noteGivenUp() {
+	o, done, until := &j.offload, clock.Time(0), clock.Time(0)
+	worked, position := o.worked.Load(), int(o.position.Load()) // in this order: what has worked has its last position
+	if position == notBegun {
+		return
+	}
+	if worked {
+		done = j.Ended
+	}
+	if worked || position > o.settled { // The worker has gone on since the loop looked last.
+		until = o.steps[o.settled].end
+	}
+	j.noteWork(done)
+	j.run.Journal.Outlived(j.node.Index, until)
+}
+
+// noteStep notes that the node at a step of a chain has ended, and that the next one has begun.
+func (j *asyncJob) noteStep(k int) {
+	o, journal, node := &j.offload, j.run.Journal, j.node.Index
+	next := int(j.profile.nodes[node].next)
+	rows := o.steps[k+1].rows - j.profile.nodes[next].makes
+	journal.Worked(node, o.job.Worker, o.steps[k].start)
+	journal.End(node, o.steps[k].end, rows)
+	journal.Fuse(next, node, k+1, rows)
+}
+
+// noteReturn notes that a job is back on the loop. Its steps but the last are noted.
+func (j *asyncJob) noteReturn() {
+	if j.offload.position.Load() == notBegun {
+		return
+	}
+	j.noteWork(j.Ended)
+	if j.Ended != 0 {
+		j.run.Journal.Returned(j.offload.head)
+	}
+}
+
+// noteWork notes when the worker began the node that has not settled, and the job, and when it had done that; zero: it has not.
+func (j *asyncJob) noteWork(done clock.Time) {
+	o, journal := &j.offload, j.run.Journal
+	journal.Worked(j.node.Index, o.job.Worker, o.steps[o.settled].start)
+	journal.Offloaded(o.head, o.job.Worker, o.steps[0].start, done)
+}
+
+// Sent implements resp.Watch.
+func (b *loopBody) Sent(conn, n, bytes int, at clock.Time) {
+	b.journal.Sent(b.index, b.endpoint, conn, n, bytes, at)
+}
+
+// Replied implements resp.Watch.
+func (b *loopBody) Replied(conn, n, bytes int) {
+	b.journal.Replied(b.index, b.endpoint, conn, n, bytes, b.engine.turn())
+}
