@@ -332,7 +332,7 @@ func TestOneRequestIsBounded(t *testing.T) {
 	assert.Len(t, recording.events, requestEvents)
 	assert.Equal(t, 100, recording.Dropped)
 	r.Free()
-	assert.LessOrEqual(t, cap(r.taken.events), keepEvents, "a free recorder keeps little")
+	assert.LessOrEqual(t, cap(r.taken.events), keepEvents, "a free journal keeps little")
 }
 
 // The events of a worker fit as a whole or not at all.

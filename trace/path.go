@@ -1,6 +1,9 @@
 package trace
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Mode says how the critical path weighs a node.
 type Mode string
@@ -86,9 +89,7 @@ func (t *Trace) CriticalPath(m Mode) Path {
 	for i := last; i >= 0; i = before[i] {
 		p.Steps = append(p.Steps, t.step(i))
 	}
-	for i, j := 0, len(p.Steps)-1; i < j; i, j = i+1, j-1 {
-		p.Steps[i], p.Steps[j] = p.Steps[j], p.Steps[i]
-	}
+	slices.Reverse(p.Steps)
 	heaviest := time.Duration(-1)
 	for _, s := range p.Steps {
 		if w := s.weight(m); w > heaviest {

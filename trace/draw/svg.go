@@ -88,6 +88,3 @@ func alone(drawing string) string {
 	head, rest, _ := strings.Cut(drawing, "\n")
 	return head + "\n<style>" + style + "</style>\n<rect class=\"background\" width=\"100%\" height=\"100%\"/>\n" + rest
 }
-
-// escape makes a text the value of an attribute.
-func escape(text string) string { return html.EscapeString(text) }

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"html"
 	"math"
 	"time"
 
@@ -134,7 +135,7 @@ func (p *plot) mark(row int, s *span) {
 	}
 	details := fmt.Sprintf("%s, %s – %s\n%s", duration(s.End-s.Start), duration(s.Start), duration(s.End), s.details)
 	p.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" data-n="%d" data-l="%s" data-s="%s" data-d="%s"/>`+"\n",
-		class, number(p.x(s.Start)), number(p.y(row)), number(p.x(s.End)-p.x(s.Start)), number(height), s.Node, escape(s.names[0]), escape(s.names[1]), escape(details))
+		class, number(p.x(s.Start)), number(p.y(row)), number(p.x(s.End)-p.x(s.Start)), number(height), s.Node, html.EscapeString(s.names[0]), html.EscapeString(s.names[1]), html.EscapeString(details))
 }
 
 // flow draws the ways of a flow between rows. A sleep goes by way of its row, and is drawn there.

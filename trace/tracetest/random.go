@@ -4,7 +4,6 @@ package tracetest
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -46,7 +45,8 @@ func run(seed uint64, plan string, nodes int, inputs func(node int) []int) *trac
 		}
 	}
 	for len(w.events) > 0 {
-		e := heap.Pop(&w.events).(event)
+		e := w.events[0]
+		w.events = w.events[1:]
 		w.now = max(e.at, w.loopFree)
 		e.do(e.node)
 	}
@@ -60,8 +60,7 @@ func run(seed uint64, plan string, nodes int, inputs func(node int) []int) *trac
 type world struct {
 	random   *rand.Rand
 	trace    *trace.Trace
-	events   events
-	order    int // of events
+	events   []event // by instant
 	now      time.Duration
 	loopFree time.Duration
 	left     []int // inputs that have not ended
@@ -198,28 +197,18 @@ func (w *world) end(n *trace.Node, at time.Duration) {
 
 // An event is something that the loop does at an instant, or as soon as it is free. Immutable.
 type event struct {
-	at    time.Duration
-	order int
-	node  int
-	do    func(node int)
+	at   time.Duration
+	node int
+	do   func(node int)
 }
 
+// push adds an event, after those of the same instant.
 func (w *world) push(at time.Duration, node int, do func(int)) {
-	w.order++
-	heap.Push(&w.events, event{at, w.order, node, do})
-}
-
-// events is a heap. One goroutine at a time.
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].order < e[j].order
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+	i, _ := slices.BinarySearchFunc(w.events, at, func(e event, at time.Duration) int {
+		if e.at <= at {
+			return -1
+		}
+		return 1
+	})
+	w.events = slices.Insert(w.events, i, event{at, node, do})
 }
