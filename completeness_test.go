@@ -114,7 +114,7 @@ func TestRequireByALabelOfSeveralNodes(t *testing.T) {
 		_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Require: []string{"both"}})
 		var failed *rankd.Error
 		require.ErrorAs(t, err, &failed)
-		assert.Equal(t, broken, failed.Node)
+		assert.Equal(t, broken, failed.Node, "%v", err)
 
 		// A request may name so many nodes, and not one more.
 		names := slices.Repeat([]string{"src"}, request.RequireMax)

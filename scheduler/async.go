@@ -1,11 +1,11 @@
 package scheduler
 
 import (
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -66,9 +66,9 @@ type Async struct {
 	lettingIn bool   // letIn is deferred
 	letInFn   func() // the method letIn, bound once
 
-	runs    bag[*run]      // requests in flight
-	orphans bag[*asyncJob] // settled nodes whose body has not ended
-	counts  Counts         // without Orphans
+	runs    list.List[run]      // requests in flight
+	orphans list.List[asyncJob] // settled nodes whose body has not ended
+	counts  Counts              // without Orphans
 
 	watchdog *watchdog // nil: nobody looks whether the loop is stuck
 	closing  bool
@@ -219,12 +219,14 @@ func (e *Async) armGrace(grace time.Duration) {
 // the last request ends orphans.
 func (e *Async) giveUp() {
 	e.dropWaiting()
-	for _, r := range e.runs.items {
+	for r := e.runs.First(); r != nil; r = r.link.Next() {
 		r.State.Abort(-1, ErrShuttingDown)
 		r.giveUp(ErrShuttingDown)
 	}
-	for _, r := range slices.Clone(e.runs.items) {
+	for r := e.runs.First(); r != nil; {
+		next := r.link.Next()
 		r.pump()
+		r = next
 	}
 }
 
@@ -245,7 +247,7 @@ func (e *Async) checkDrained() {
 			c.Close()
 		}
 	}
-	if e.orphans.len() > 0 {
+	if e.orphans.Len() > 0 {
 		return // CPU work, or a wait whose end is on its way: each checks again at its end
 	}
 	for _, j := range e.freeJobs.items {

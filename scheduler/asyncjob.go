@@ -4,11 +4,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
@@ -29,12 +29,10 @@ type asyncJob struct {
 	run     *run // nil once settled
 	profile *profile
 	there   where
-	body    *loopBody // on the loop; nil before it starts
-	offload offload   // on the pool
-	rows    int       // that the node reads and makes, as the cost model counts them
-	index   int       // in run.active, or in engine.orphans
+	body    *loopBody           // on the loop; nil before it starts
+	offload offload             // on the pool
+	link    list.Link[asyncJob] // in run.active, or in engine.orphans
 
-	params expr.Params // a copy: an answered request is its caller's again
 	cancel taskrun.Cancellation
 
 	// Of the node that has not settled. A worker may be further in its chain.
@@ -58,27 +56,22 @@ func (e *Async) newAsyncJob() *asyncJob {
 	return j
 }
 
-func (j *asyncJob) bagIndex() *int { return &j.index }
-
 // start begins one node with the results of its inputs, at another place than inline.
 func (r *run) start(node int, there where) {
 	j, p := r.engine.newAsyncJob(), &r.profile.nodes[node]
 	j.run, j.profile, j.node, j.there = r, r.profile, r.Req.Graph.Nodes[node], there
 	j.ready, j.begun = r.readyAt(node), r.State.now
 	rows := r.State.Rows(node)
-	j.rows = rows + p.makes
 	r.Journal.Spawn(node, places[there], rows)
 	if there == onPool {
-		j.offload.load(j)
+		j.offload.load(j, rows+p.makes)
 	}
 	if r.State.timeLimited(j.node) || j.laterTimeout() > 0 { // Usually not: that costs not even reading the clock.
 		j.started = r.engine.loop.Clock().Now()
 	}
 	r.Load(&j.Job, node, p.spec, r.limitOf(node), j.started)
 	j.deadline = j.Deadline
-	j.params = r.Req.Params
-	j.Ctx.Params = &j.params
-	r.active.add(j)
+	r.active.Push(j, &j.link)
 	if err := j.begin(); err != nil {
 		j.end(err)
 	}
@@ -182,7 +175,7 @@ func (j *asyncJob) orphan(err error) *run {
 	}
 	r := j.settle(err, 0)
 	r.orphaned = true
-	j.engine.orphans.add(j)
+	j.engine.orphans.Push(j, &j.link)
 	j.cancel.Cancel(err)
 	if j.there == onPool {
 		_ = j.engine.cpu.Cancel(&j.offload.job) // A queued job does not run at all. The error says that it has started: it sees j.cancel when it looks.
@@ -218,7 +211,7 @@ func (j *asyncJob) skip() {
 func (j *asyncJob) leave() *run {
 	r := j.run
 	j.settled, j.run = true, nil
-	r.active.remove(j)
+	r.active.Remove(&j.link)
 	if j.expiry != nil {
 		j.expiry.Stop()
 	}
@@ -228,7 +221,7 @@ func (j *asyncJob) leave() *run {
 // orphanEnded counts how the body of an orphan ended, and frees the orphan.
 func (j *asyncJob) orphanEnded() {
 	e := j.engine
-	e.orphans.remove(j)
+	e.orphans.Remove(&j.link)
 	e.countLate(j.profile, j.Err)
 	j.free()
 	e.checkDrained()
@@ -238,7 +231,6 @@ func (j *asyncJob) orphanEnded() {
 func (j *asyncJob) free() {
 	j.clear()
 	tasks.Env(&j.Ctx).Waiter = nil
-	j.params = expr.Params{}
 	j.cancel.Reset()
 	if j.there == onPool {
 		j.offload.clear()

@@ -103,7 +103,7 @@ func TestBranchesWaitSideBySide(t *testing.T) {
 		concatNode("sleepers", "left", "right"),
 		concatNode("all", "sleepers", "score")), 0))
 	w.Settle()
-	assert.Equal(t, 2, w.runs.items[0].State.Inflight(), "both sleeps wait at the same time, vm is done")
+	assert.Equal(t, 2, w.runs.First().State.Inflight(), "both sleeps wait at the same time, vm is done")
 	w.Advance(ample)
 	require.NotNil(t, p.Result)
 	assert.Equal(t, ms(30), p.at, "as long as the longest branch, not their sum")
@@ -235,7 +235,7 @@ func TestFirstWins(t *testing.T) {
 		require.NotNil(t, p.Result)
 		requireTimeout(t, p.Err, ErrNodeTimeout)
 		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1}, w.counts)
-		assert.Equal(t, 1, w.orphans.len())
+		assert.Equal(t, 1, w.orphans.Len())
 		job.Work() // busy_cpu of 0 ms does not look
 		w.Loop.Post(func() { job.Done(nil) })
 		w.Settle()
@@ -311,7 +311,7 @@ func TestAbandonedWork(t *testing.T) {
 			w.Advance(ms(10))
 			require.NotNil(t, p.Result)
 			if job != nil {
-				assert.Equal(t, 1, w.orphans.len())
+				assert.Equal(t, 1, w.orphans.Len())
 				w.cpu.finish(job)
 				w.Settle()
 			} else {

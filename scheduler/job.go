@@ -7,6 +7,7 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -29,16 +30,20 @@ import (
 type Run struct {
 	Req     *Execution
 	State   State
-	Journal *trace.Journal     // nil: nobody records the request
-	Rows    *taskrun.RowBudget // of the request, for its bodies
-	Memory  *rowset.Memory     // of the request, for its bodies; nil: none
+	Journal *trace.Journal // nil: nobody records the request
+
+	// The bodies share these, also those that outlive the run.
+	Params *expr.Params // a copy: an answered request is its caller's again
+	Rows   *taskrun.RowBudget
+	Memory *rowset.Memory // nil: none
 }
 
 // Next is State.Next, now.
 func (r *Run) Next(now clock.Time) (node int, ok bool) {
-	if r.State.Ready() {
-		r.expire(now)
+	if !r.State.Ready() {
+		return 0, false
 	}
+	r.expire(now)
 	return r.State.Next()
 }
 
@@ -55,6 +60,10 @@ func (r *Run) expire(now clock.Time) {
 		return
 	}
 	gone := r.Req.contextErr()
+	if gone == nil && !r.State.deadline.Passed(now) {
+		r.State.Tell(now) // as usual
+		return
+	}
 	if gone != nil {
 		gone = r.State.abandoned(gone, now)
 	}
@@ -65,7 +74,7 @@ func (r *Run) expire(now clock.Time) {
 // node's task.Ctx.Limit, if all may be left out that its reader does not look at.
 func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Time) {
 	x, c, env := r.Req, &j.Ctx, tasks.Env(&j.Ctx)
-	c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Nodes[node], x.UserID, x.RequestID, &x.Params
+	c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Nodes[node], x.UserID, x.RequestID, r.Params
 	c.Memory, c.Limit = r.Memory, r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
 	env.Rows, env.Required, env.Caller, env.Deadline = r.Rows, x.Required, x.Context, j.Deadline

@@ -109,5 +109,5 @@ func (e *Async) dropWaiting() {
 
 // pending reports whether requests run or wait.
 func (e *Async) pending() bool {
-	return e.runs.len() > 0 || e.admission.Queued() > 0
+	return e.runs.Len() > 0 || e.admission.Queued() > 0
 }

@@ -155,8 +155,9 @@ func (e *Async) endIdleLoopBodies() {
 	}
 }
 
-// cancel has the code end, because nobody waits for its result any more. It goes on when its call has ended, which its client ends if its deadline has come. A sleep, or a
-// wait for a function, ends in the next iteration, in a timer callback of its own, however many bodies there are.
+// cancel has the code end, because nobody waits for its result any more. The code goes on when its call has ended, which its client
+// ends if its deadline has come. A sleep, or a wait for a function, ends in the next iteration, in a timer callback of its own,
+// however many bodies there are.
 func (b *loopBody) cancel() {
 	b.cancelled, b.journal = true, nil
 	b.remote.cancel()
@@ -223,7 +224,7 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client != nil {
 		return b.call.From, b.call.Replies, nil
 	}
-	if errors.Is(b.call.Err, loop.ErrCancelled) {
+	if b.call.Err != nil && errors.Is(b.call.Err, loop.ErrCancelled) {
 		return 0, resp.Replies{}, task.ErrCancelled
 	}
 	return b.call.From, b.call.Replies, b.call.Err

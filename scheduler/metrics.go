@@ -88,10 +88,10 @@ func (e *Async) readMetrics(lag time.Duration) Metrics {
 			m.Remote[i] = c.Stats()
 		}
 	}
-	m.Counts, m.Live, m.Admission = e.counts, e.runs.len(), e.admission.Stats()
-	m.Counts.Orphans, m.Bodies = e.orphans.len(), e.orphans.len()
-	for _, r := range e.runs.items {
-		m.Bodies += r.active.len()
+	m.Counts, m.Live, m.Admission = e.counts, e.runs.Len(), e.admission.Stats()
+	m.Counts.Orphans, m.Bodies = e.orphans.Len(), e.orphans.Len()
+	for r := e.runs.First(); r != nil; r = r.link.Next() {
+		m.Bodies += r.active.Len()
 	}
 	m.Placement, m.Plans = e.placementMetrics()
 	m.Ops = e.opMetrics()

@@ -50,8 +50,8 @@ func (o *offload) init(j *asyncJob) {
 	o.job.Work, o.job.Done = j.work, j.handedBack
 }
 
-// load sets the facts about the node of j, and how many follow it in its chain.
-func (o *offload) load(j *asyncJob) {
+// load sets the facts about the node of j, which reads and makes so many rows, and how many follow it in its chain.
+func (o *offload) load(j *asyncJob, rows int) {
 	r := j.run
 	o.graph, o.head, o.bounds, o.context, o.notes = r.Req.Graph, j.node.Index, r.State.bounds, r.Req.Context, r.State.notes
 	if r.policy.skips {
@@ -65,7 +65,7 @@ func (o *offload) load(j *asyncJob) {
 		o.steps = make([]jobStep, length)
 	}
 	o.steps = o.steps[:length]
-	o.steps[0].rows = j.rows
+	o.steps[0].rows = rows
 	o.position.Store(notBegun)
 	o.worked.Store(false)
 }

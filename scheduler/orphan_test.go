@@ -215,7 +215,7 @@ func TestANodeIsLateWhicheverTimerFires(t *testing.T) {
 			assert.Equal(t, TimeoutError{Kind: ErrNodeTimeout, Elapsed: ms(10), Limit: ms(10)},
 				*requireTimeout(t, p.Err, ErrNodeTimeout))
 			assert.Equal(t, uint64(1), w.counts.NodeTimeouts)
-			assert.Zero(t, w.orphans.len())
+			assert.Zero(t, w.orphans.Len())
 		})
 	}
 }

@@ -94,7 +94,7 @@ func TestAnOrphanCountsForItsOwnRequest(t *testing.T) {
 	}})
 	first := w.start(w.within(graph(t, tasks, "late", node("late", "late", "", "", "")), ms(10)))
 	w.Settle()
-	place := w.runs.items[0]
+	place := w.runs.First()
 	job := w.cpu.take()
 	w.Advance(ms(10))
 	require.NotNil(t, first.Result)
@@ -103,7 +103,7 @@ func TestAnOrphanCountsForItsOwnRequest(t *testing.T) {
 	w.cpu.auto = true
 	second := w.start(w.within(builtinGraph(t, "x", source(3), sleepNode("nap", "src", ms(10)), concatNode("x", "nap", "nap")), 0))
 	w.Settle()
-	require.Same(t, place, w.runs.items[0])
+	require.Same(t, place, w.runs.First())
 	w.cpu.finish(job)
 	w.Advance(ms(10))
 	require.NoError(t, late, "8 of 10")

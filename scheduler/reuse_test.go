@@ -148,7 +148,7 @@ func TestLateResultsAreDropped(t *testing.T) {
 		require.NotNil(t, r.Result)
 		requireTimeout(t, r.Err, ErrNodeTimeout)
 	}
-	assert.Equal(t, 4, w.orphans.len(), "four had not begun")
+	assert.Equal(t, 4, w.orphans.Len(), "four had not begun")
 
 	w.cpu.auto = true
 	for i, complete := range begun {

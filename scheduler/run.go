@@ -4,8 +4,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/trace"
@@ -18,24 +19,22 @@ type run struct {
 	done    func(*Result)
 	delay   time.Duration // until it was let in
 	policy  policy
-	profile *profile       // of its plan
-	active  bag[*asyncJob] // its nodes in flight, but for those that run inline
+	profile *profile            // of its plan
+	active  list.List[asyncJob] // its nodes in flight, but for those that run inline
 	kept    keptNodes
-	asker   resp.Asker // its calls to Redis take turns with other requests'
-	index   int        // in engine.runs
+	asker   resp.Asker     // its calls to Redis take turns with other requests'
+	link    list.Link[run] // in engine.runs
 
 	shared   *shared // kept for the next request, unless an orphan may still use it
 	orphaned bool    // a node has left an orphan
 	pumping  bool    // pump is on the stack
 }
 
-func (r *run) bagIndex() *int { return &r.index }
-
-// shared is what the bodies of a request use side by side, workers' among them. Each field says who may touch it.
+// shared is what the bodies of a request use side by side, workers' among them, besides Run.Rows and Run.Memory, which live as long. Any
+// goroutine.
 type shared struct {
-	rows   *taskrun.RowBudget // any goroutine
-	memory *rowset.Memory     // any goroutine
-	failed atomic.Bool        // tells workers that the request has failed; any goroutine
+	params expr.Params // immutable while the request runs
+	failed atomic.Bool // tells workers that the request has failed
 }
 
 // begin starts a request that was let in after it had waited for delay.
@@ -52,16 +51,17 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	r.profile.begun(req.Graph)
 	r.State.Begin(req, arrived, e.nodeTimeout)
 	if r.shared == nil {
-		r.shared = &shared{rows: tasks.NewRowBudget(e.maxRows), memory: rowset.NewMemory(e.memory)}
-		r.Rows, r.Memory = r.shared.rows, r.shared.memory
+		r.shared = new(shared)
+		r.Params, r.Rows, r.Memory = &r.shared.params, tasks.NewRowBudget(e.maxRows), rowset.NewMemory(e.memory)
 	} else {
-		r.shared.rows.Refill()
 		r.shared.failed.Store(false)
+		r.Rows.Refill()
 	}
+	*r.Params = req.Params
 	r.Memory.SetLending(r.profile.forgets && !req.KeepRows)
 	r.Journal = e.journals.Begin(req.Record, req.Graph, trace.Reactor, mode.String(), arrived, delay)
 	e.counts.Requests++
-	e.runs.add(r)
+	e.runs.Push(r, &r.link)
 	r.pump()
 }
 
@@ -120,15 +120,15 @@ func (r *run) giveUpOptional() bool {
 		return false
 	}
 	r.Proceed(r.engine.loop.Clock().Now()) // Past the deadline of the request that is the error.
-	r.engine.counts.GivenUp += uint64(r.active.len())
+	r.engine.counts.GivenUp += uint64(r.active.Len())
 	r.giveUp(ErrGivenUp)
 	return true
 }
 
 // giveUp settles all nodes that run, without their bodies. The caller pumps the run.
 func (r *run) giveUp(err error) {
-	for r.active.len() > 0 {
-		j := r.active.items[0]
+	for r.active.Len() > 0 {
+		j := r.active.First()
 		j.advance()
 		j.orphan(err)
 	}
@@ -144,7 +144,7 @@ func (r *run) finish() {
 	} else if result.Degraded() {
 		r.profile.counts.Degraded++
 	}
-	e.runs.remove(r)
+	e.runs.Remove(&r.link)
 	if e.admission.End() {
 		e.letInSoon()
 	}
@@ -169,7 +169,9 @@ func (r *run) free() {
 	r.profile.live--
 	r.Req, r.done, r.profile, r.Journal = nil, nil, nil, nil
 	if r.orphaned {
-		r.shared, r.Rows, r.Memory, r.orphaned = nil, nil, nil, false
+		r.shared, r.Params, r.Rows, r.Memory, r.orphaned = nil, nil, nil, nil, false
+	} else {
+		*r.Params = expr.Params{}
 	}
 	if !r.kept.parked { // otherwise resumeParked still has it
 		r.engine.freeRuns.put(r)

@@ -58,7 +58,7 @@ func (w *simWorld) queue() simQueue {
 	inside := simQueue{claims: map[Flow]int{}}
 	a := &w.engine.admission
 	runs, waits := map[int64]bool{}, map[int64]bool{}
-	for _, r := range w.engine.runs.items {
+	for r := w.engine.runs.First(); r != nil; r = r.link.Next() {
 		runs[r.Req.UserID] = true
 	}
 	for _, s := range a.shares {
@@ -172,12 +172,12 @@ func (w *simWorld) leaves(q *simRequest, r *Result) {
 // checkAdmission checks the queue when the loop has nothing left to do at an instant.
 func (w *simWorld) checkAdmission() {
 	a, e := &w.engine.admission, w.engine
-	w.check(a.Running() == e.runs.len(), "%d requests run, counted %d", e.runs.len(), a.Running())
-	w.check(w.held == e.runs.len()+a.Queued(), "%d requests are unanswered, %d run and %d wait", w.held, e.runs.len(), a.Queued())
+	w.check(a.Running() == e.runs.Len(), "%d requests run, counted %d", e.runs.Len(), a.Running())
+	w.check(w.held == e.runs.Len()+a.Queued(), "%d requests are unanswered, %d run and %d wait", w.held, e.runs.Len(), a.Queued())
 	w.check(w.cfg.maxInflight == 0 || a.held.Load() == int64(w.held), "%d requests are unanswered, counted %d", w.held, a.held.Load())
 	w.check(a.Queued() <= w.cfg.maxQueue, "%d requests wait", a.Queued())
 	w.check(a.Queued() == 0 || a.Running() == w.cfg.maxInflight, "%d requests wait, and only %d of %d run", a.Queued(), a.Running(), w.cfg.maxInflight)
-	for _, r := range e.runs.items {
+	for r := e.runs.First(); r != nil; r = r.link.Next() {
 		if s := a.shares[w.requests[r.Req.UserID-1].flow]; s != nil && s.queue.Len() > 0 {
 			waits := s.queue.First().Request.UserID
 			w.check(r.Req.UserID < waits, "request %d runs, and request %d of the same flow, which came before, waits", r.Req.UserID, waits)

@@ -215,23 +215,23 @@ func (w *simWorld) checkSettled() {
 		return
 	}
 	e, now := w.engine, w.sim.Now()
-	for _, r := range e.runs.items {
+	for r := e.runs.First(); r != nil; r = r.link.Next() {
 		w.check(!r.Req.Deadline.Passed(now), "request %d is unanswered past its deadline", r.Req.UserID)
-		w.checkState(r, r.active.len())
+		w.checkState(r, r.active.Len())
 	}
 	nodes := e.nodes()
 	w.checkAdmission()
 	if w.graceEnd.Passed(now) {
-		w.check(!e.pending(), "%d requests are unanswered past the grace", e.runs.len()+e.admission.Queued())
+		w.check(!e.pending(), "%d requests are unanswered past the grace", e.runs.Len()+e.admission.Queued())
 	}
 	w.check(!e.closing || e.pending() || len(nodes) > 0 || w.drained(), "nothing is left and Close does not end")
 	if w.drained() {
 		w.check(!e.pending() && len(nodes) == 0 && w.bodies == 0,
-			"drained with %d requests, %d nodes and %d bodies", e.runs.len(), len(nodes), w.bodies)
+			"drained with %d requests, %d nodes and %d bodies", e.runs.Len(), len(nodes), w.bodies)
 	}
 	for i, n := range nodes {
 		onLoop := n.there == onLoop
-		w.check(n.settled == (i >= len(nodes)-e.orphans.len()), "node %s is settled: %v, among the wrong ones", n.node.ID, n.settled)
+		w.check(n.settled == (i >= len(nodes)-e.orphans.Len()), "node %s is settled: %v, among the wrong ones", n.node.ID, n.settled)
 		if n.settled {
 			w.check(n.run == nil, "an orphan of node %s belongs to a request", n.node.ID)
 			w.check(!onLoop, "an orphan of node %s waits on the loop", n.node.ID)
@@ -295,7 +295,7 @@ func (w *simWorld) checkQuiet() {
 		w.check(q.digest == digestOf(q.outputs...), "the answer to request %d has changed", q.user)
 	}
 	e := w.engine
-	w.check(e.runs.len() == 0, "%d requests are in flight after the last answer", e.runs.len())
+	w.check(e.runs.Len() == 0, "%d requests are in flight after the last answer", e.runs.Len())
 	w.check(len(e.nodes()) == 0 && w.bodies == 0, "%d nodes are active, %d bodies run after all has ended",
 		len(e.nodes()), w.bodies)
 	w.check(e.counts.LateCompletions+e.counts.Cancelled <= e.counts.NodeTimeouts+e.counts.GivenUp || w.closing,
@@ -360,7 +360,7 @@ func (w *simWorld) checkFree() {
 
 // checkClosed checks an engine that was closed and is drained.
 func (w *simWorld) checkClosed() {
-	w.check(w.drained(), "the engine was closed and is not drained: %d requests, %d nodes", w.engine.runs.len(),
+	w.check(w.drained(), "the engine was closed and is not drained: %d requests, %d nodes", w.engine.runs.Len(),
 		len(w.engine.nodes()))
 	w.checkQuiet()
 	w.check(w.net.Open() == 0, "%d connections are open after Close", w.net.Open())

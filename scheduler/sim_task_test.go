@@ -342,7 +342,7 @@ func (w *simWorld) poolBodyStarts(c *task.Ctx) {
 	w.check(!c.Cancelled(), "node %s of request %d: work that was cancelled before it started, runs", c.Node.ID, c.UserID)
 	w.check(!w.sim.Ended(), "node %s of request %d: work after the end of the loop", c.Node.ID, c.UserID)
 	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
-	for _, r := range w.engine.runs.items {
+	for r := w.engine.runs.First(); r != nil; r = r.link.Next() {
 		if r.Req == &q.req && q.mode != OffloadAll {
 			w.check(r.State.err == nil, "node %s of request %d: started on a worker after an error", c.Node.ID, c.UserID)
 		}
@@ -376,7 +376,7 @@ func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
 	w.check(!w.sim.Ended(), "node %s of request %d: started after the end of the loop", c.Node.ID, c.UserID)
 	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
 	w.check(!q.req.Deadline.Passed(w.sim.Now()), "node %s of request %d: started past the deadline", c.Node.ID, c.UserID)
-	for _, r := range w.engine.runs.items {
+	for r := w.engine.runs.First(); r != nil; r = r.link.Next() {
 		if r.Req == &q.req {
 			w.check(r.State.err == nil, "node %s of request %d: started after an error", c.Node.ID, c.UserID)
 			return r

@@ -306,6 +306,7 @@ func (s *State) move(node int, from, to nodeStatus) {
 	n.status = to
 }
 
+//go:noinline
 func (s *State) misplaced(node int, due nodeStatus) {
 	panic(fmt.Sprintf("scheduler: node %s: status %d where %d is due", s.graph.Nodes[node].ID, s.nodes[node].status, due))
 }

@@ -91,16 +91,21 @@ func poisonedPool() *rowset.Pool {
 
 // nodes returns the nodes whose body has not ended, orphans last.
 func (e *Async) nodes() (all []*asyncJob) {
-	for _, r := range e.runs.items {
-		all = append(all, r.active.items...)
+	for r := e.runs.First(); r != nil; r = r.link.Next() {
+		for j := r.active.First(); j != nil; j = j.link.Next() {
+			all = append(all, j)
+		}
 	}
-	return append(all, e.orphans.items...)
+	for j := e.orphans.First(); j != nil; j = j.link.Next() {
+		all = append(all, j)
+	}
+	return all
 }
 
 // assertNothingLeft checks a closed engine: no request, no body, no orphan, no coroutine.
 func assertNothingLeft(t testing.TB, e *Async) {
 	t.Helper()
-	assert.Zero(t, e.runs.len(), "requests in flight")
+	assert.Zero(t, e.runs.Len(), "requests in flight")
 	assert.Empty(t, e.nodes(), "bodies that have not ended")
 	assert.Empty(t, e.freeLoopBodies.items, "coroutines")
 }

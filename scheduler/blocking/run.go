@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
@@ -22,6 +23,7 @@ import (
 type run struct {
 	scheduler.Run
 	engine *engine
+	params expr.Params // immutable
 
 	mu       sync.Mutex
 	changed  sync.Cond // on mu: a node has settled
@@ -33,8 +35,8 @@ type run struct {
 // goroutine by runtime.Goexit.
 func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.Duration, done func(*scheduler.Result)) {
 	defer e.live.Done()
-	r := &run{engine: e}
-	r.Req, r.Rows, r.changed.L = exec, tasks.NewRowBudget(e.maxRows), &r.mu
+	r := &run{engine: e, params: exec.Params}
+	r.Req, r.Params, r.Rows, r.changed.L = exec, &r.params, tasks.NewRowBudget(e.maxRows), &r.mu
 	r.Journal = e.journals.Begin(exec.Record, exec.Graph, e.model, "", arrived, delay)
 	r.Journal.Enter()
 	r.State.Begin(exec, arrived, e.nodeTimeout)
@@ -122,8 +124,6 @@ func (r *run) spawn(i int, start clock.Time) {
 	}
 	if node.Optional {
 		r.optional = append(r.optional, j)
-		params := r.Req.Params // The body may outlive the request, which is its caller's again then.
-		j.Ctx.Params = &params
 		e.live.Add(1)
 	}
 	_ = workers.Go(func() { // Only a pool that was stopped refuses.
