@@ -72,7 +72,7 @@ func TestSimulate(t *testing.T) {
 	require.Len(t, first, 6)
 	for _, r := range first {
 		assert.LessOrEqual(t, r.PerSecond*r.CPU, 1.001e6*float64(r.Cores), r.Variant)
-		assert.Greater(t, r.CPU, 1125.0, "%s: nine heavy nodes in eight plans", r.Variant)
+		assert.Greater(t, r.CPU, 900.0, "%s: nine heavy nodes in eight plans, which come at random", r.Variant)
 		assert.LessOrEqual(t, r.P50, r.P99)
 		if r.Cores == 2 {
 			assert.InDelta(t, 0, r.Idle, 0.02, r.Variant)
