@@ -71,7 +71,7 @@ func TestSimulate(t *testing.T) {
 	assert.Equal(t, first, again)
 	require.Len(t, first, 6)
 	for _, r := range first {
-		assert.LessOrEqual(t, r.PerSecond*r.CPU, 1.001e6*float64(r.Cores), r.Variant)
+		assert.LessOrEqual(t, r.PerSecond*r.CPU, 1.01e6*float64(r.Cores), r.Variant)
 		assert.Greater(t, r.CPU, 900.0, "%s: nine heavy nodes in eight plans, which come at random", r.Variant)
 		assert.LessOrEqual(t, r.P50, r.P99)
 		if r.Cores == 2 {
