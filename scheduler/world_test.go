@@ -33,7 +33,6 @@ var (
 	concatNode   = schedulertest.ConcatNode
 	vmNode       = schedulertest.VMNode
 	viewerNode   = schedulertest.ViewerNode
-	planJSON     = schedulertest.PlanJSON
 	graph        = schedulertest.Graph
 	graphFor     = schedulertest.GraphFor
 	builtins     = schedulertest.Catalog
