@@ -3,6 +3,8 @@ package clock_test
 import (
 	"os"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +41,28 @@ func TestThreadCPUCountsWorkAndNotWaits(t *testing.T) {
 	}
 	assert.NoError(t, r.Close())
 	assert.NoError(t, w.Close())
+}
+
+// A reading has the time of the thread that it names, though the goroutine may change threads in the midst of it: two readings of one
+// thread never go back.
+func TestThreadCPUIsOfOneThread(t *testing.T) {
+	read := clock.NewThreadCPU()
+	var back atomic.Int64
+	var all sync.WaitGroup
+	for range 4 * runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			thread, used := read()
+			for range 60_000 {
+				there, now := read()
+				if there == thread && now < used {
+					back.Add(1)
+				}
+				thread, used = there, now
+			}
+		})
+	}
+	all.Wait()
+	assert.Zero(t, back.Load())
 }
 
 func BenchmarkThreadCPU(b *testing.B) {
