@@ -259,7 +259,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 			place = trace.Inline
 			w.inlineBodyStarts(c)
 		} else {
-			w.poolBodyStarts(c)
+			w.workStarts(c)
 		}
 		span := w.began(c, place)
 		defer func() { w.ended(c, span) }()
@@ -334,8 +334,8 @@ func (w *simWorld) cpuTime() time.Duration {
 	return w.between(0, w.cfg.cpuMax)
 }
 
-// poolBodyStarts checks that work may start on a worker.
-func (w *simWorld) poolBodyStarts(c *task.Ctx) {
+// workStarts checks that work may start on a worker.
+func (w *simWorld) workStarts(c *task.Ctx) {
 	w.logf("cpu runs %s of %d", c.Node.ID, c.UserID)
 	q := w.requestOf(c)
 	w.check(w.exec.current != nil, "node %s of request %d: CPU work on the loop", c.Node.ID, c.UserID)

@@ -11,7 +11,7 @@ import (
 
 // A Journal takes down what happens to one request. It is the one place that makes events. A nil Journal takes nothing down.
 //
-// The engine notes a fact with the instant that it has just read, or without one. Reading the clock is most of the price of recording,
+// The engine notes a fact with the instant that it has just read, or with none. Reading the clock is most of the price of recording,
 // so a fact without an instant shares that of its neighbor: the one before it, or for an end and for Enter the one after it, unless a
 // body has run or the engine has left in between. Only then the Journal reads the clock. Nobody gets a reading of the Journal to
 // decide by.
@@ -42,7 +42,7 @@ type nodeRecord struct {
 	worked             bool // a worker began the body
 	runsOn             bool // the body runs on when the node settles
 	failed             bool // its error is in Recording.errors
-	timedOut, late     bool // as Outcome has them
+	timedOut, late     bool // as Failure has them
 	instead            plan.OnError
 	queued, start, end clock.Time // queued is zero for a node that was in no queue
 	workedUntil        clock.Time // the end of the body, if the node settled later; zero: the same

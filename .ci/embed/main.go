@@ -27,7 +27,7 @@ func run() error {
 		return err
 	}
 
-	e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Plans: plans, Tasks: tasks})
+	e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Plans: plans, Tasks: append(tasks(), pause, inStock(stock))})
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func (o *placementOptions) check(known []string) error {
 func (p *Program) simulatePlacement(o *placementOptions) error {
 	var results []placement.Simulated
 	for _, s := range o.chosen() {
-		if !s.Simulable() {
+		if !s.Costed {
 			continue
 		}
 		of, err := placement.Simulate(&s, o.cores, o.Duration)

@@ -13,8 +13,8 @@ import (
 )
 
 // machine has virtual cores in virtual time. Its threads are a loop and the workers of a CPU pool. Threads that compute
-// share the cores evenly, and each uses one core at most. What runs on it is the true code of the loop, the pool and
-// the scheduler; only the time that they take is made up. Everything runs on the caller's goroutine.
+// share the cores evenly, and each uses one core at most. The machine runs the real code of the loop, the pool and the
+// scheduler; only the time that they take is made up. Everything runs on the caller's goroutine.
 type machine struct {
 	cores     int
 	costs     costs

@@ -22,6 +22,8 @@ type Scenario struct {
 	Rate        float64 // arrivals per second; zero means a closed loop
 	Key         Figure
 	Aims        []Aim
+	// Costed says that Simulate knows what the nodes cost: each is heavy, waits, or works on a few rows.
+	Costed bool
 	// Ask is the mode that requests for the plan "large" ask for; empty means that they ask for none.
 	Ask rankd.SchedulingMode
 }
@@ -119,7 +121,7 @@ func mix(name, doc, other, plan string) Scenario {
 func dags(n int) Scenario {
 	s := Scenario{
 		Name: fmt.Sprintf("dag_%d", n), Doc: fmt.Sprintf("8 random plans of %d nodes, 90 %% cheap, 8 %% waiting for 1 ms, 2 %% heavy (1 ms)", n),
-		Plans: make(map[string]string), Concurrency: 16, Key: PerSecond,
+		Plans: make(map[string]string), Concurrency: 16, Key: PerSecond, Costed: true,
 	}
 	for seed := range uint64(8) {
 		name := fmt.Sprintf("dag_%d_%d", n, seed)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -40,7 +39,7 @@ type Simulated struct {
 }
 
 // Simulate runs a scenario in virtual time for each of the numbers of cores, with each mode: a closed loop that warms up for
-// a fifth of the duration. Two calls return the same. Only for scenarios that are Simulable.
+// a fifth of the duration. Two calls return the same. Only for scenarios with Costed.
 func Simulate(s *Scenario, cores []int, duration time.Duration) (results []Simulated, err error) {
 	for _, cores := range cores {
 		for _, v := range []Variant{Variants("")[offloadAll], Variants("")[adaptive], Variants("")[inlineAll]} {
@@ -187,7 +186,7 @@ func (s *Scenario) load(m *machine, reg *registry.Registry) (graphs []*plan.Grap
 	return graphs, nil
 }
 
-// payForNode takes the time of a cheap node and, on a worker, that of taking the job.
+// payForNode computes for as long as a cheap node takes. A worker also pays for taking the job.
 func (m *machine) payForNode() {
 	work := m.costs.cheap
 	if m.current != &m.loop {
@@ -215,6 +214,3 @@ func WriteSimulatedJSON(w io.Writer, results []Simulated) (err error) {
 	}
 	return err
 }
-
-// Simulable reports whether Simulate knows what the nodes of a scenario cost.
-func (s *Scenario) Simulable() bool { return strings.HasPrefix(s.Name, "dag_") }

@@ -66,7 +66,7 @@ func fixedPort(t *testing.T) string {
 			_ = lock.Close()
 			continue
 		}
-		t.Cleanup(func() { _ = lock.Close() }) // The file stays: whoever has opened it meanwhile would lock another one than the next.
+		t.Cleanup(func() { _ = lock.Close() }) // The file stays: without it, two processes could lock two files of the same name.
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
 			require.NoError(t, l.Close())
 			return port

@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
@@ -101,14 +98,7 @@ func check(t *testing.T, events []readEvent, flows int) {
 }
 
 func TestFlowsBeginAndEndInsideSlices(t *testing.T) {
-	files, err := filepath.Glob("../testdata/*.json")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		doc, err := os.ReadFile(file)
-		require.NoError(t, err)
-		tr, err := trace.Decode(doc)
-		require.NoError(t, err)
+	for _, tr := range fixtures(t) {
 		check(t, written(t, Run{Trace: tr}), len(tr.Flows))
 	}
 	for seed := range uint64(20) {

@@ -12,23 +12,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
-// TestPictures draws the fixtures of package trace, whose clocks were set by hand.
+// TestPictures draws the fixtures.
 func TestPictures(t *testing.T) {
-	files, err := filepath.Glob("../testdata/*.json")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		doc, err := os.ReadFile(file)
-		require.NoError(t, err)
-		tr, err := trace.Decode(doc)
-		require.NoError(t, err)
+	for name, tr := range fixtures(t) {
 		for kind, drawing := range map[string]string{"graph": Graph(tr), "timeline": Timeline(tr)} {
 			wellFormed(t, drawing)
-			golden := filepath.Join("testdata", strings.TrimSuffix(filepath.Base(file), ".json")+"."+kind+".svg")
+			golden := filepath.Join("testdata", name+"."+kind+".svg")
 			if *update {
 				require.NoError(t, os.MkdirAll("testdata", 0o755))
 				require.NoError(t, os.WriteFile(golden, []byte(drawing), 0o644))

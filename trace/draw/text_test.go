@@ -19,16 +19,12 @@ import (
 
 var update = flag.Bool("update", false, "write the drawings in testdata anew")
 
-// TestDrawings draws the fixtures of package trace, whose clocks were set by hand.
+// TestDrawings draws the fixtures.
 func TestDrawings(t *testing.T) {
-	files, err := filepath.Glob("../testdata/*.json")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".json")
+	for name, tr := range fixtures(t) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			require.NoError(t, Text(&out, Options{}, Run{Trace: read(t, file)}))
+			require.NoError(t, Text(&out, Options{}, Run{Trace: tr}))
 			golden := filepath.Join("testdata", name+".txt")
 			if *update {
 				require.NoError(t, os.MkdirAll("testdata", 0o755))
@@ -41,12 +37,20 @@ func TestDrawings(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, file string) *trace.Trace {
-	doc, err := os.ReadFile(file)
+// fixtures returns the traces of package trace's tests, whose clocks were set by hand, by the name of their file.
+func fixtures(t testing.TB) map[string]*trace.Trace {
+	files, err := filepath.Glob("../testdata/*.json")
 	require.NoError(t, err)
-	tr, err := trace.Decode(doc)
-	require.NoError(t, err)
-	return tr
+	require.NotEmpty(t, files)
+	traces := make(map[string]*trace.Trace)
+	for _, file := range files {
+		doc, err := os.ReadFile(file)
+		require.NoError(t, err)
+		tr, err := trace.Decode(doc)
+		require.NoError(t, err)
+		traces[strings.TrimSuffix(filepath.Base(file), ".json")] = tr
+	}
+	return traces
 }
 
 // TestHostileTraces draws traces that no engine makes: the drawings stay within bounds, and names change no terminal.
@@ -96,7 +100,7 @@ func TestDrawingsShowAll(t *testing.T) {
 }
 
 func TestCompareDrawsOneAboveTheOther(t *testing.T) {
-	reactor, pool := read(t, "../testdata/mixed_pipeline.reactor.json"), read(t, "../testdata/mixed_pipeline.pool.json")
+	reactor, pool := fixtures(t)["mixed_pipeline.reactor"], fixtures(t)["mixed_pipeline.pool"]
 	var out strings.Builder
 	require.NoError(t, Text(&out, Options{}, Run{Name: "adaptive", Trace: reactor}, Run{Name: "pool", Trace: pool}))
 	text := out.String()
