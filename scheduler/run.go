@@ -83,7 +83,7 @@ func (r *run) pump() {
 	r.pumping = true
 	r.engine.loop.CountIn(&r.profile.callbacks)
 	r.Journal.Enter()
-	for r.startReady(); r.runKept() || r.State.optional > 0 && r.giveUpOptional(); r.startReady() {
+	for r.startReady(); !r.kept.empty() && r.runKept() || r.State.optional > 0 && r.giveUpOptional(); r.startReady() {
 	}
 	r.pumping = false
 	if r.State.err != nil {
@@ -98,8 +98,11 @@ func (r *run) pump() {
 
 // startReady hands out all nodes that are ready. It keeps those that will run inline.
 func (r *run) startReady() {
-	now := r.engine.loop.Now
-	for node, ok := r.Next(now()); ok; node, ok = r.Next(now()) {
+	for r.State.Ready() {
+		node, ok := r.Next(r.engine.loop.Now())
+		if !ok {
+			return
+		}
 		if there := r.place(node); there != inline {
 			r.start(node, there)
 		} else {

@@ -79,7 +79,10 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	*s = State{bounds: bounds{arrived: arrived, deadline: deadline}, graph: g, nodes: s.nodes[:n], now: arrived, readyQueue: s.readyQueue[:0], due: g.Due}
+	s.bounds = bounds{arrived: arrived, deadline: deadline}
+	s.graph, s.nodes, s.readyQueue, s.now, s.due = g, s.nodes[:n], s.readyQueue[:0], arrived, g.Due
+	s.head, s.inflight, s.settled, s.optional, s.errNode = 0, 0, 0, 0, 0
+	s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil
 	for i, node := range g.Nodes {
 		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
 		if node.OnDemand {
@@ -150,8 +153,10 @@ func (s *State) Gather(node int, inputs, refs []rowset.RowSet) (in, ref []rowset
 	for _, i := range n.Inputs {
 		inputs = append(inputs, s.read(i))
 	}
-	for _, i := range n.Refs {
-		refs = append(refs, s.read(i))
+	if len(n.Refs) > 0 {
+		for _, i := range n.Refs {
+			refs = append(refs, s.read(i))
+		}
 	}
 	return inputs, refs
 }
