@@ -53,6 +53,7 @@ type Async struct {
 	awaits      Awaits
 	memory      *rowset.Pool
 	placement   Placement
+	policies    [len(modeNames)]policy // by mode
 	inliner     inliner
 	journals    *trace.Journals
 	left        clock.Time // when the loop left the request that it has just worked for; zero: it is not recorded
@@ -138,6 +139,9 @@ func NewAsync(cfg AsyncConfig) *Async {
 	}
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
+	}
+	for m := range e.policies {
+		e.policies[m] = e.placement.policy(Mode(m))
 	}
 	e.awaits.Go = cfg.Go
 	e.inliner.engine, e.inliner.resume, e.inliner.step, e.letInFn = e, e.resumeParked, e.inliner.nextStep, e.letIn

@@ -206,11 +206,13 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client == nil {
 		return 0, resp.Replies{}, nil
 	}
-	commands := b.call.Batch.Len()
-	if b.call.Replies.Len() > 0 {
-		commands = 0 // It has waited for all of them when it waited for the first part.
+	if b.journal != nil {
+		commands := b.call.Batch.Len()
+		if b.call.Replies.Len() > 0 {
+			commands = 0 // It has waited for all of them when it waited for the first part.
+		}
+		b.journal.Wait(b.index, trace.ForRedis, commands, 0)
 	}
-	b.journal.Wait(b.index, trace.ForRedis, commands, 0)
 	if !b.co.suspend() {
 		return 0, resp.Replies{}, task.ErrCancelled
 	}

@@ -18,7 +18,7 @@ type run struct {
 	engine  *Async
 	done    func(*Result)
 	delay   time.Duration // until it was let in
-	policy  policy
+	policy  *policy
 	profile *profile            // of its plan
 	active  list.List[asyncJob] // its nodes in flight, but for those that run inline
 	kept    keptNodes
@@ -45,7 +45,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	if req.Mode != nil {
 		mode = *req.Mode
 	}
-	r.policy = e.placement.policy(mode)
+	r.policy = &e.policies[mode]
 	r.profile = e.profileOf(req.Graph)
 	r.profile.live++
 	r.profile.begun(req.Graph)

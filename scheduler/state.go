@@ -173,15 +173,16 @@ func (s *State) read(node int) rowset.RowSet {
 // Succeed settles a running node with its result and readies the dependents that waited only for
 // this node.
 func (s *State) Succeed(node int, result rowset.RowSet) {
-	s.markDone(node)
+	n := s.graph.Nodes[node]
+	s.markDone(n)
 	s.keep(node, result)
-	s.readyDependents(node)
-	s.standFor(node, result)
+	s.readyDependents(n)
+	s.standFor(n, result)
 }
 
 // readyDependents readies the dependents that waited only for a node, which has its result now, or a stand-in.
-func (s *State) readyDependents(node int) {
-	for _, succ := range s.graph.Nodes[node].Succs {
+func (s *State) readyDependents(n *plan.Node) {
+	for _, succ := range n.Succs {
 		if s.nodes[succ].waits--; s.nodes[succ].waits == 0 {
 			s.markReady(succ)
 		}
@@ -199,8 +200,9 @@ func (s *State) Follower(node int) (next int, ok bool) {
 
 // Continue is Succeed for a node with a Follower, and then Next for that: it does not pass through the ready queue.
 func (s *State) Continue(node int, result rowset.RowSet) (next int) {
-	next = s.graph.Nodes[node].Succs[0]
-	s.markDone(node)
+	n := s.graph.Nodes[node]
+	next = n.Succs[0]
+	s.markDone(n)
 	s.keep(node, result)
 	s.nodes[next].waits = 0
 	s.nodes[next].ready = s.now
@@ -212,8 +214,9 @@ func (s *State) Continue(node int, result rowset.RowSet) (next int) {
 // Advance settles a node of a chain whose only dependent has begun meanwhile, and returns the
 // dependent. The result has gone to it directly.
 func (s *State) Advance(node int) (next int) {
-	next = s.graph.Nodes[node].Succs[0]
-	s.markDone(node)
+	n := s.graph.Nodes[node]
+	next = n.Succs[0]
+	s.markDone(n)
 	s.nodes[node].readers--
 	s.nodes[next].waits--
 	s.move(next, waiting, ready)
@@ -225,7 +228,7 @@ func (s *State) Advance(node int) (next int) {
 // request has failed meanwhile.
 func (s *State) Skip(node int) {
 	s.move(node, running, skipped)
-	s.leave(node)
+	s.leave(s.graph.Nodes[node])
 }
 
 // Fail settles a running node with an error, now. If the plan goes on without the node, Fail returns what its readers see
@@ -273,25 +276,25 @@ func (s *State) markReady(node int) {
 func (s *State) markRunning(node int) {
 	s.move(node, ready, running)
 	s.inflight++
-	s.countOptional(node, 1)
+	s.countOptional(s.graph.Nodes[node], 1)
 }
 
-func (s *State) markDone(node int) {
-	s.move(node, running, done)
-	s.leave(node)
-	s.letGo(s.graph.Nodes[node])
+func (s *State) markDone(n *plan.Node) {
+	s.move(n.Index, running, done)
+	s.leave(n)
+	s.letGo(n)
 }
 
 func (s *State) markFailed(node int) {
 	s.move(node, running, failed)
-	s.leave(node)
+	s.leave(s.graph.Nodes[node])
 }
 
 // leave counts a running node as settled.
-func (s *State) leave(node int) {
+func (s *State) leave(n *plan.Node) {
 	s.inflight--
 	s.settled++
-	s.countOptional(node, -1)
+	s.countOptional(n, -1)
 }
 
 // keep holds the result of a node for those that read it.
