@@ -23,6 +23,8 @@ type Query struct {
 	// The front says what it knows. The service keeps nothing of the slices once Ask has returned.
 
 	Connection uint64 // as ConnOpened has numbered it: those of one caller take turns when requests wait; zero: of none
+	// Outbox counts the answer from the call of done on, if the answer is long: see Held. Nil: nobody counts it.
+	Outbox *Outbox
 
 	Caller    *access.Caller // who asks; nil: the request is refused as Unauthenticated
 	Plan      []byte         // of a path or a command; empty: the body's "plan" counts, or the engine's own plan
@@ -49,6 +51,7 @@ type Query struct {
 	plan     *plan
 	request  rankd.Request
 	trace    traceID
+	held     int
 }
 
 // NewQuery returns a query of a front. done is called once for each Ask. With a Reactor engine it runs on the loop, so it must not block.
@@ -71,9 +74,13 @@ func (s *Service) Ask(q *Query) {
 // Release forgets the request and its reply, whose answer may be large. A front calls it before it keeps q for later.
 func (q *Query) Release() {
 	q.Caller, q.Plan, q.User, q.Body, q.RequestID, q.TraceParent = nil, nil, nil, nil, nil, nil
-	q.Context, q.Connection, q.Timeout, q.Locate, q.Traced = nil, 0, 0, nil, false
-	q.Reply, q.request, q.plan = Reply{}, rankd.Request{}, nil
+	q.Context, q.Connection, q.Outbox, q.Timeout, q.Locate, q.Traced = nil, 0, nil, 0, nil, false
+	q.Reply, q.request, q.plan, q.held = Reply{}, rankd.Request{}, nil, 0
 }
+
+// Held returns how many bytes the Outbox counts for the answer: about what it takes, from OutboxStep on, and otherwise zero. The front takes
+// them back with Hold.
+func (q *Query) Held() int { return q.held }
 
 // longRows is how many rows take some 0.2 ms to encode.
 const longRows = 2048
@@ -128,7 +135,17 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 		q.fail(ofEngine(err))
 		return
 	}
-	q.Reply = Reply{Class: OK, RequestID: a.RequestID, answer: a, format: q.service.format}
+	bytes := a.Size()
+	if q.Outbox != nil && bytes >= OutboxStep {
+		if !q.Outbox.hold(bytes) {
+			refused := refusal(Overloaded, a.RequestID, "answers that the client has not taken leave no room for this one")
+			refused.Elapsed, refused.QueueDelay = a.Elapsed, a.QueueDelay()
+			q.fail(Overloaded, refused)
+			return
+		}
+		q.held = bytes
+	}
+	q.Reply = Reply{Class: OK, RequestID: a.RequestID, bytes: bytes, answer: a, format: q.service.format}
 	m := q.series()
 	m.requests[OK].Inc()
 	m.observe(a.Elapsed, a.QueueDelay())
@@ -140,7 +157,11 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 
 // fail ends the request with an error.
 func (q *Query) fail(c Class, err *rankd.Error) {
-	q.Reply = Reply{Class: c, RequestID: err.RequestID, err: err}
+	q.Reply = Reply{Class: c, RequestID: err.RequestID, bytes: err.Size(), err: err}
+	if bytes := q.Reply.bytes; q.Outbox != nil && bytes >= OutboxStep { // with its trace
+		q.Outbox.Hold(bytes)
+		q.held = bytes
+	}
 	m := q.series()
 	m.requests[c].Inc()
 	m.observe(err.Elapsed, err.QueueDelay)

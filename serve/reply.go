@@ -14,6 +14,7 @@ type Reply struct {
 	Class     Class
 	RequestID string // of the client, or generated
 
+	bytes  int
 	answer *rankd.Answer // nil unless Class is OK
 	format rankd.Format
 	err    *rankd.Error // nil if Class is OK
@@ -64,12 +65,7 @@ func (r *Reply) Rows() int {
 }
 
 // Bytes returns about how many bytes the reply takes, now or once it is encoded, whichever is more. It is for an Outbox.
-func (r *Reply) Bytes() int {
-	if r.err != nil {
-		return r.err.Size()
-	}
-	return r.answer.Size()
-}
+func (r *Reply) Bytes() int { return r.bytes }
 
 // Trace returns what ran when, if the request asked for it and ran; otherwise nil.
 func (r *Reply) Trace() *trace.Trace {

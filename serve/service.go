@@ -126,7 +126,7 @@ func (s *Service) Fail(f Front, err error) Reply {
 func (s *Service) refused(f Front, c Class, err *rankd.Error) Reply {
 	s.unknown.metrics.of(s.metrics, s.unknown.label(), f).requests[c].Inc()
 	s.log.add(failure{front: f, class: c, err: err})
-	return Reply{Class: c, RequestID: err.RequestID, err: err}
+	return Reply{Class: c, RequestID: err.RequestID, bytes: err.Size(), err: err}
 }
 
 // FlushLog waits until the logger has the lines of all failed requests, or ctx ends.

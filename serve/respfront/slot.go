@@ -75,7 +75,7 @@ func (p *slot) request() *serve.Query {
 	if p.query == nil {
 		p.query = p.front.service.NewQuery(serve.RESP, func(*serve.Query) { p.answered() })
 	}
-	p.query.Context = p.session.context
+	p.query.Context, p.query.Outbox = p.session.context, p.session.outbox
 	return p.query
 }
 
@@ -88,6 +88,7 @@ func (p *slot) answered() {
 	}
 	p.ready, p.bytes = true, p.query.Reply.Bytes()
 	s.waiting += p.bytes
+	s.told += p.query.Held()
 	if s.first == p {
 		s.deliver()
 		s.proceed()
