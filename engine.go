@@ -192,7 +192,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
 		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
-		Placement: o.Scheduling.placement(),
+		Placement: o.Scheduling,
 		OnStuck:   func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
@@ -341,7 +341,6 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 type call struct {
 	engine    *Engine
 	run       scheduler.Execution
-	mode      scheduler.Mode // of this request, where run points to it
 	id        string
 	explain   Explain
 	traced    bool // the request asked for its trace
@@ -363,12 +362,11 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 			Detail: fmt.Sprintf("Timeout must not be negative, got %v", r.Timeout)}
 	}
 	if r.Scheduling != "" {
-		mode, err := e.requestMode(r.Scheduling)
+		err := e.checkMode(r.Scheduling)
 		if err != nil {
 			return notPermitted(r.ID, err)
 		}
-		c.mode = mode
-		c.run.Mode = &c.mode
+		c.run.Mode = r.Scheduling
 	}
 	if r.Trace && !e.options.AllowRequestTrace {
 		return notPermitted(r.ID, errRequestTrace)
@@ -414,17 +412,15 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	return nil
 }
 
-// requestMode returns the scheduling mode that a request asks for. The error says that the engine
-// refuses it.
-func (e *Engine) requestMode(asked SchedulingMode) (scheduler.Mode, error) {
+// checkMode returns an error if the engine refuses the scheduling mode that a request asks for.
+func (e *Engine) checkMode(asked SchedulingMode) error {
 	if !e.options.AllowRequestScheduling {
-		return 0, errRequestScheduling
+		return errRequestScheduling
 	}
-	mode, err := scheduler.ParseMode(string(asked))
-	if err != nil {
-		return 0, fmt.Errorf("scheduling %w", err)
+	if err := asked.Check(); err != nil {
+		return fmt.Errorf("scheduling %w", err)
 	}
-	return mode, nil
+	return nil
 }
 
 var errRequestScheduling = errors.New("this engine does not allow \"scheduling\" in requests")

@@ -71,7 +71,7 @@ func (e *Engine) ParseRequestFor(doc []byte, g Given) (Request, error) {
 	}
 	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, Require: p.Require, parsed: p.Params}
 	if r.Scheduling != "" {
-		if _, err := e.requestMode(r.Scheduling); err != nil {
+		if err := e.checkMode(r.Scheduling); err != nil {
 			return Request{}, notPermitted(r.ID, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -41,11 +42,7 @@ type shared struct {
 func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, done func(*Result)) {
 	r := e.newRun()
 	r.Req, r.done, r.delay = req, done, delay
-	mode := e.placement.Mode
-	if req.Mode != nil {
-		mode = *req.Mode
-	}
-	r.policy = e.placement.policy(mode)
+	r.policy = e.placement.policy(cmp.Or(req.Mode, e.placement.Mode))
 	r.profile = e.profileOf(req.Graph)
 	r.profile.live++
 	r.profile.begun(req.Graph)
@@ -59,7 +56,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	}
 	*r.Params = req.Params
 	r.Memory.SetLending(r.profile.forgets && !req.KeepRows)
-	r.Journal = e.journals.Begin(req.Record, req.Graph, trace.Reactor, mode.String(), arrived, delay)
+	r.Journal = e.journals.Begin(req.Record, req.Graph, trace.Reactor, string(r.policy.mode), arrived, delay)
 	e.counts.Requests++
 	e.runs.Push(r, &r.link)
 	r.pump()
