@@ -53,7 +53,7 @@ type Async struct {
 	awaits      Awaits
 	memory      *rowset.Pool
 	placement   Placement
-	policies    [len(modeNames)]policy // by mode
+	policy      policy // of requests without a mode of their own
 	inliner     inliner
 	journals    *trace.Journals
 	left        clock.Time // when the loop left the request that it has just worked for; zero: it is not recorded
@@ -140,9 +140,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
-	for m := range e.policies {
-		e.policies[m] = e.placement.policy(Mode(m))
-	}
+	e.policy = e.placement.policy(e.placement.Mode)
 	e.awaits.Go = cfg.Go
 	e.inliner.engine, e.inliner.resume, e.inliner.step, e.letInFn = e, e.resumeParked, e.inliner.nextStep, e.letIn
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)

@@ -125,7 +125,7 @@ func (in *inliner) nextStep() bool {
 	in.clear()
 	r.State.Tell(end)
 	next, ok := r.State.Follower(node.Index)
-	if !ok || !r.policy.chains || in.depth == e.placement.InlineDepthMax || !r.Proceed(end) {
+	if !ok || !r.policy.chains || in.depth == e.placement.MaxInlineDepth || !r.Proceed(end) {
 		r.State.Succeed(node.Index, out)
 		return false
 	}
