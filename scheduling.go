@@ -3,12 +3,12 @@ package rankd
 import (
 	"time"
 
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/scheduler"
 )
 
-// SchedulingMode says which computing nodes a Reactor engine runs on the loop, and which on the
-// CPU pool. All modes give the same answers.
-type SchedulingMode string
+// SchedulingMode says which computing nodes a Reactor engine runs on the loop, and which on the CPU pool.
+type SchedulingMode = request.SchedulingMode
 
 // The scheduling modes.
 const (
@@ -22,12 +22,6 @@ const (
 	// experiments: one heavy node holds up all requests.
 	InlineAll SchedulingMode = "inline_all"
 )
-
-// check returns an error if m is not one of the modes.
-func (m SchedulingMode) check() error {
-	_, err := scheduler.ParseMode(string(m))
-	return err
-}
 
 // Scheduling says where computing nodes run. The zero value means the defaults. A node runs
 // inline if it runs on the loop. The models Pool and Sequential take from it only whether a

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/request"
 )
 
 const root = ".."
@@ -256,6 +257,23 @@ func (tr *tree) hasTest(pkg, name string) bool {
 		}
 	}
 	return false
+}
+
+// TestReadmeHasEachMemberOfARequest compares the table of README with the members that the engine reads.
+func TestReadmeHasEachMemberOfARequest(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	_, table, ok := strings.Cut(string(readme), "| field of a request | |\n|---|---|\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\n")
+	var told, read []string
+	for row := range strings.Lines(table) {
+		told = append(told, strings.Split(row, "`")[1])
+	}
+	for _, m := range request.Members() {
+		read = append(read, m.Name)
+	}
+	assert.ElementsMatch(t, read, told)
 }
 
 // TestDrawingsAreThoseOfTheTimelines: the page shows what scheduler's TestTimelines draws.
