@@ -10,9 +10,8 @@ import (
 // Request asks for one ranking.
 type Request = request.Request
 
-// Flow names a caller and one of its connections by two numbers of the program's choice: see Request.Flow. Requests without a
-// caller, number 0, take turns by connection.
-type Flow = scheduler.Flow
+// Flow names a caller and one of its connections by two numbers of the program's choice: see Request.Flow.
+type Flow = request.Flow
 
 // Given has what is known of a request beside its document.
 type Given = request.Given

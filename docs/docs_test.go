@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,12 +97,13 @@ type tree struct {
 	tests   map[string][]string // names of tests by folder
 	names   map[string]bool     // "package.Name", and "package.Type.Member"
 	known   map[string]bool     // packages
+	aliases map[string]string   // "package.Name" of a type of another package, by the other name
 	strings map[string]bool     // string literals of the programs, flags among them, and cobra's flag "help"
 }
 
 func readTree(t *testing.T) *tree {
 	t.Helper()
-	tr := &tree{tests: map[string][]string{}, names: map[string]bool{}, known: map[string]bool{}, strings: map[string]bool{"help": true}}
+	tr := &tree{tests: map[string][]string{}, names: map[string]bool{}, known: map[string]bool{}, aliases: map[string]string{}, strings: map[string]bool{"help": true}}
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -140,6 +142,13 @@ func readTree(t *testing.T) *tree {
 		}
 		return nil
 	}))
+	for alias, target := range tr.aliases {
+		for name := range maps.Clone(tr.names) {
+			if member, ok := strings.CutPrefix(name, target+"."); ok {
+				tr.names[alias+"."+member] = true
+			}
+		}
+	}
 	return tr
 }
 
@@ -171,6 +180,9 @@ func (tr *tree) add(file *ast.File) {
 					}
 				case *ast.TypeSpec:
 					tr.names[pkg+"."+s.Name.Name] = true
+					if target, ok := s.Type.(*ast.SelectorExpr); ok && s.Assign.IsValid() {
+						tr.aliases[pkg+"."+s.Name.Name] = target.X.(*ast.Ident).Name + "." + target.Sel.Name
+					}
 					for _, member := range members(s.Type) {
 						tr.names[pkg+"."+s.Name.Name+"."+member] = true
 					}

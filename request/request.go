@@ -7,7 +7,6 @@ import (
 
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/scheduler"
 )
 
 // Request asks for one ranking, and is one from the front to the answer: a program fills it in, or Parse does. The engine does not
@@ -47,10 +46,14 @@ type Request struct {
 	// Flow says whose request this is, if it has to wait for Options.MaxInflight: callers take turns, and so do the connections
 	// of each. Two requests of one user of the library need not wait in line if they have different flows. The zero value is a flow
 	// like any other.
-	Flow scheduler.Flow
+	Flow Flow
 
 	parsed expr.Params // what the document sets; Context and Params come on top
 }
+
+// Flow names a caller and one of its connections by two numbers of the program's choice: see Request.Flow. Requests without a
+// caller, number 0, take turns by connection. Immutable; any goroutine.
+type Flow struct{ Caller, Connection uint64 }
 
 // SchedulingMode says which computing nodes a Reactor engine runs on the loop, and which on the
 // CPU pool. All modes give the same answers.
