@@ -214,8 +214,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 // must not call Rank: the error is then of class ErrCallback.
 func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 	if inCallback() {
-		return nil, &Error{RequestID: r.ID, Text: textRun,
-			Detail: "Rank waits, so a callback or a body must use Submit", causes: []error{ErrCallback}}
+		return nil, waits(r.ID, "Rank waits, so a callback or a body must use Submit")
 	}
 	w := &rankWait{done: make(chan struct{})}
 	if err := e.Start(ctx, r, w.deliver); err != nil {
@@ -351,35 +350,17 @@ type call struct {
 	deliverFn func(*scheduler.Result) // the method deliver, bound once
 }
 
-// prepare checks the request and fills in run.
+// prepare checks the request, and is the one place that fills in run.
 func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	e, arrived := c.engine, c.run.Arrived
-	if r.UserID < 1 || r.UserID > request.UserIDMax {
-		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
-			Detail: fmt.Sprintf("user_id must be an integer from 1 to %d, got %d", int64(request.UserIDMax), r.UserID)}
-	}
-	if r.Timeout < 0 {
-		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
-			Detail: fmt.Sprintf("Timeout must not be negative, got %v", r.Timeout)}
+	if refused := e.check(r); refused != nil {
+		return refused
 	}
 	if r.Scheduling != "" {
-		mode, err := e.requestMode(r.Scheduling)
-		if err != nil {
-			return notPermitted(r.ID, err)
-		}
-		c.mode = mode
+		c.mode, _ = scheduler.ParseMode(string(r.Scheduling))
 		c.run.Mode = &c.mode
 	}
-	if r.Trace && !e.options.AllowRequestTrace {
-		return notPermitted(r.ID, errRequestTrace)
-	}
 	if r.Explain.Asked() {
-		if !e.options.AllowRequestExplain {
-			return notPermitted(r.ID, errRequestExplain)
-		}
-		if n := len(r.Explain.IDs); n > request.ExplainIDsMax {
-			return notPermitted(r.ID, fmt.Errorf("explain has %d ids, and may have %d", n, request.ExplainIDsMax))
-		}
 		c.explain, c.run.KeepRows = r.Explain, true
 	}
 	params, refused := e.params(r)
@@ -388,7 +369,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	}
 	params.SetNow(float64(e.date(arrived).UnixMicro()) / 1e6)
 	if planErr == errNoPlan {
-		return &Error{RequestID: r.ID, Text: request.CodeInvalid, Detail: planErr.Error(), causes: []error{ErrInvalidRequest}}
+		return invalid(r.ID, request.CodeInvalid, planErr)
 	}
 	if planErr != nil {
 		return planError(r.ID, planErr)
@@ -396,7 +377,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if len(r.Require) > 0 {
 		indices, err := required(graph, r.Require)
 		if err != nil {
-			return notPermitted(r.ID, err)
+			return invalid(r.ID, request.CodeInvalid, err)
 		}
 		c.run.Required = indices
 	}
@@ -413,21 +394,6 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	}
 	return nil
 }
-
-// requestMode returns the scheduling mode that a request asks for. The error says that the engine
-// refuses it.
-func (e *Engine) requestMode(asked SchedulingMode) (scheduler.Mode, error) {
-	if !e.options.AllowRequestScheduling {
-		return 0, errRequestScheduling
-	}
-	mode, err := scheduler.ParseMode(string(asked))
-	if err != nil {
-		return 0, fmt.Errorf("scheduling %w", err)
-	}
-	return mode, nil
-}
-
-var errRequestScheduling = errors.New("this engine does not allow \"scheduling\" in requests")
 
 var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
 
@@ -594,7 +560,7 @@ type PlacementStats = scheduler.PlacementStats
 // body of a task must not call it: Metrics then panics with an *Error of class ErrCallback.
 func (e *Engine) Metrics() Metrics {
 	if inCallback() {
-		panic(&Error{Text: textRun, Detail: "Metrics waits, so a callback or a body must not call it", causes: []error{ErrCallback}})
+		panic(waits("", "Metrics waits, so a callback or a body must not call it"))
 	}
 	return e.scheduler.Metrics()
 }
@@ -620,7 +586,7 @@ func (e *Engine) Close() error { return e.Shutdown(context.Background()) }
 // how many requests and bodies were left.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	if inCallback() {
-		return &Error{Text: textRun, Detail: "Close waits, so a callback or a body must not call it", causes: []error{ErrCallback}}
+		return waits("", "Close waits, so a callback or a body must not call it")
 	}
 	ended := make(chan struct{})
 	go func() {

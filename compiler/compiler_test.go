@@ -383,7 +383,7 @@ func TestHugeExpressions(t *testing.T) {
 
 // TestHostileValues: code of the plan that runs while the compiler reads what the plan made.
 func TestHostileValues(t *testing.T) {
-	c := newCompilerOf(t, compiler.Config{Timeout: time.Second})
+	c := newCompilerOf(t, compiler.Config{Timeout: 500 * time.Millisecond})
 	for body, code := range map[string]string{
 		`return new Proxy([], { get() { throw new Error("no") } });`:                                   "outputs",
 		`return [{ get x() { throw new Error("no") } }];`:                                              "outputs",

@@ -134,7 +134,7 @@ var large = map[string]string{
 // names the line that ran.
 func TestSlow(t *testing.T) {
 	t.Parallel()
-	testHungry(t, slow, "timeout", compiler.Config{Timeout: 300 * time.Millisecond, MemoryBytes: 4 << 30})
+	testHungry(t, slow, "timeout", compiler.Config{Timeout: 150 * time.Millisecond, MemoryBytes: 4 << 30})
 }
 
 func TestLarge(t *testing.T) {

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"flag"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,11 +12,13 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
+var soakRounds = flag.Int("rounds", 6, "number of rounds of TestSoak")
+
 // TestSoak runs closed loops of clients, each with one request in flight, whose requests
 // must time out or must succeed, all mixed: each outcome is known beforehand and checked.
 // After each round nothing may be left, neither in the engine nor of the process.
 func TestSoak(t *testing.T) {
-	const rounds, clients, each = 20, 12, 12
+	const clients, each = 12, 12
 	late := []*plan.Graph{
 		builtinGraph(t, "x", source(50), sleepNode("x", "src", ample)),
 		builtinGraph(t, "x", source(50), busyNode("x", "src", ample)),
@@ -29,7 +32,7 @@ func TestSoak(t *testing.T) {
 	}
 	open(t, Config{}).Close(0) // whatever the process opens once
 	before := openFDs(t)
-	for round := range rounds {
+	for round := range *soakRounds {
 		w := open(t, Config{CPUThreads: 2 + round%3})
 		var mustFail atomic.Uint64
 		var all sync.WaitGroup

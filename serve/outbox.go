@@ -69,7 +69,24 @@ func (s *Service) Unsent() int64 {
 	return s.unsent.total
 }
 
-// Hold counts an answer of so many bytes that waits for its turn. Fewer than zero take it back.
+// hold counts an answer of so many bytes that waits for its turn. It reports false, and counts nothing, if more than half of the bound would
+// be taken, and the connection has its share already: the client gets a refusal, instead of being cut off later. The shares of those who hold
+// something, and of one who is yet to come, are the bound in equal parts. An answer longer than a share comes through alone.
+func (o *Outbox) hold(bytes int) (ok bool) {
+	u := o.account
+	u.do(func() {
+		sharers := u.holders.Len() + 1
+		if !o.place.In() {
+			sharers++
+		}
+		if ok = u.total-u.leaving+int64(bytes) <= u.max/2 || o.waiting+o.encoded < u.max/int64(sharers); ok {
+			o.add(int64(bytes), 0)
+		}
+	})
+	return ok
+}
+
+// Hold counts so many bytes of answers that wait for their turn. Fewer than zero take them back.
 func (o *Outbox) Hold(bytes int) {
 	o.account.do(func() { o.add(int64(bytes), 0) })
 }
@@ -119,7 +136,7 @@ func (o *Outbox) Spared() (spared bool) {
 		if spared = o.doomed && o.took && !o.closed; spared {
 			o.doomed = false
 			o.account.leaving -= o.waiting + o.encoded
-			o.account.hold(o)
+			o.account.list(o)
 		}
 	})
 	return spared
@@ -164,12 +181,12 @@ func (o *Outbox) add(waiting, encoded int64) {
 	if o.doomed {
 		u.leaving += waiting + encoded
 	} else {
-		u.hold(o)
+		u.list(o)
 	}
 }
 
-// hold lists o if it holds something. The caller holds the lock.
-func (u *unsent) hold(o *Outbox) {
+// list has o among the holders if it holds something. The caller holds the lock.
+func (u *unsent) list(o *Outbox) {
 	switch holds := o.waiting+o.encoded > 0; {
 	case holds && !o.place.In():
 		o.moved = time.Now()

@@ -80,6 +80,20 @@ func TestOneAloneMayHoldMore(t *testing.T) {
 	assert.Zero(t, c[1].cuts)
 }
 
+// TestWhoHasItsShareIsRefused has a connection ask for more and more, and a second one come.
+func TestWhoHasItsShareIsRefused(t *testing.T) {
+	_, c := senders(12*step, 3)
+	require.True(t, c[0].hold(6*step), "half of all, alone")
+	require.False(t, c[0].hold(step))
+	require.True(t, c[1].hold(2*step), "there is room for those who come later")
+	require.True(t, c[1].hold(2*step))
+	require.False(t, c[1].hold(step), "a third of all, of two and one to come")
+	c[0].Hold(-3 * step)
+	require.True(t, c[0].hold(2*step), "its client has taken some")
+	require.True(t, c[2].hold(100*step), "one answer always comes through")
+	assert.Equal(t, []int{1, 1, 0}, []int{c[0].cuts, c[1].cuts, c[2].cuts})
+}
+
 func TestAClientThatReadsIsSpared(t *testing.T) {
 	s, c := senders(10*step, 2)
 	c[0].Settle(8 * step)
@@ -150,7 +164,12 @@ func TestRandomOutboxes(t *testing.T) {
 			i := random.IntN(len(c))
 			x := c[i]
 			open[x] = true
-			switch bytes := random.IntN(12 * step); random.IntN(6) {
+			switch bytes := random.IntN(12 * step); random.IntN(7) {
+			case 6:
+				before, alone := u.total, x.waiting+x.encoded == 0
+				ok := x.hold(bytes)
+				require.True(t, ok || !alone && before+int64(bytes) > u.max/2, "seed %d: refused without need", seed)
+				require.True(t, ok || u.total == before, "seed %d: what is refused does not count", seed)
 			case 0:
 				x.Hold(bytes)
 			case 1:

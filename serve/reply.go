@@ -6,14 +6,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/trace"
 )
 
 // Reply is what a client is told: an answer, or why there is none. Immutable; any goroutine, until its Query is used again.
 type Reply struct {
-	Class     Class
+	Class     outcome.Class
 	RequestID string // of the client, or generated
 
+	bytes  int
 	answer *rankd.Answer // nil unless Class is OK
 	format rankd.Format
 	err    *rankd.Error // nil if Class is OK
@@ -64,12 +66,7 @@ func (r *Reply) Rows() int {
 }
 
 // Bytes returns about how many bytes the reply takes, now or once it is encoded, whichever is more. It is for an Outbox.
-func (r *Reply) Bytes() int {
-	if r.err != nil {
-		return r.err.Size()
-	}
-	return r.answer.Size()
-}
+func (r *Reply) Bytes() int { return r.bytes }
 
 // Trace returns what ran when, if the request asked for it and ran; otherwise nil.
 func (r *Reply) Trace() *trace.Trace {

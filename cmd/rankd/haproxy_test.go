@@ -208,6 +208,7 @@ func (l *traffic) finish(t *testing.T) {
 
 // TestRollingRestartBehindHAProxy restarts three replicas one by one under load. No request fails.
 func TestRollingRestartBehindHAProxy(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t)
 	l := startTraffic(t, f)
 	for _, name := range []string{"a", "b", "c"} {
@@ -224,6 +225,7 @@ func TestRollingRestartBehindHAProxy(t *testing.T) {
 
 // TestKilledReplicasBehindHAProxy kills three replicas one by one under load. HAProxy asks another replica, so that no request fails.
 func TestKilledReplicasBehindHAProxy(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t)
 	l := startTraffic(t, f)
 	for _, name := range []string{"a", "b", "c"} {

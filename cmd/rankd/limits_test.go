@@ -23,6 +23,7 @@ func napPlan(t *testing.T, d time.Duration) (path string) {
 }
 
 func TestLimitsOfTime(t *testing.T) {
+	t.Parallel()
 	late, quick := napPlan(t, time.Hour), napPlan(t, time.Millisecond)
 	const requests = "the request's deadline of 400ms passed while nap (test::sleep) ran"
 	for _, engine := range []string{"reactor", "pool", "sequential"} {

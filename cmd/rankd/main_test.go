@@ -24,8 +24,12 @@ import (
 // a process.
 func TestMain(m *testing.M) {
 	compiler.Main()
-	if os.Getenv("RANKD_TEST_RUN_MAIN") == "1" {
+	switch os.Getenv("RANKD_TEST_RUN_MAIN") {
+	case "1":
 		main() // exits
+	case "again":
+		runAgain(os.Stdin, os.Stdout)
+		os.Exit(0)
 	}
 	looptest.Main(m)
 }

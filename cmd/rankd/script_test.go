@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,6 +39,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("RANKD_TEST_RUN_MAIN", "1")
 			env.Setenv("REPOSITORY", root)
+			r := new(refuser)
+			env.Values[refuser{}] = r
+			env.Defer(r.close)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -90,14 +95,75 @@ func runOnEngines(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// A refuser is a process that runs the program again and again, for the refusals of one script: to start a process for each
+// costs ten times as much. One goroutine.
+type refuser struct {
+	cmd *exec.Cmd // nil until the first one
+	in  io.WriteCloser
+	ask *json.Encoder
+	got *json.Decoder
+}
+
+// refused is how a run of the program ended, as a refuser prints it.
+type refused struct {
+	Status         int
+	Stdout, Stderr string
+}
+
+// run runs the program in the folder of the script.
+func (r *refuser) run(ts *testscript.TestScript, args []string) (o refused) {
+	if r.cmd == nil {
+		cmd := exec.Command(os.Args[0])
+		cmd.Dir, cmd.Env, cmd.Stderr = ts.MkAbs("."), append(os.Environ(), "RANKD_TEST_RUN_MAIN=again"), os.Stderr
+		in, err := cmd.StdinPipe()
+		ts.Check(err)
+		out, err := cmd.StdoutPipe()
+		ts.Check(err)
+		ts.Check(cmd.Start())
+		*r = refuser{cmd, in, json.NewEncoder(in), json.NewDecoder(out)}
+	}
+	ts.Check(r.ask.Encode(args))
+	ts.Check(r.got.Decode(&o))
+	return o
+}
+
+// close ends the process.
+func (r *refuser) close() {
+	if r.cmd != nil {
+		_ = r.in.Close()
+		_ = r.cmd.Wait()
+	}
+}
+
+// runAgain is the process of a refuser: it runs the program with each list of arguments on stdin.
+func runAgain(in io.Reader, out io.Writer) {
+	os.Setenv("RANKD_TEST_RUN_MAIN", "1") // for processes that the program starts
+	ask, answer := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var args []string
+		if ask.Decode(&args) != nil {
+			return
+		}
+		var stdout, stderr strings.Builder
+		p := program{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, tune: func(int) {}}
+		status := p.run(context.Background(), args)
+		if answer.Encode(refused{status, stdout.String(), stderr.String()}) != nil {
+			return
+		}
+	}
+}
+
 func checkRefusal(ts *testscript.TestScript, _ bool, args []string) {
-	checkStatus(ts, exitUsage, os.Args[0], args[1:]...)
+	o := ts.Value(refuser{}).(*refuser).run(ts, args[1:])
+	if o.Status != exitUsage {
+		ts.Fatalf("status %d, not %d; it says:\n%s", o.Status, exitUsage, o.Stderr)
+	}
 	lines := strings.ReplaceAll("rankd: "+args[0]+"\n", `\n`, "\nrankd: ")
 	want := strings.ReplaceAll(regexp.QuoteMeta(lines), "…", "(?s:.*)")
-	if got := ts.ReadFile("stderr"); !regexp.MustCompile(`\A` + want + `\z`).MatchString(got) {
+	if got := o.Stderr; !regexp.MustCompile(`\A` + want + `\z`).MatchString(got) {
 		ts.Fatalf("says:\n%swanted:\n%s", got, lines)
 	}
-	if got := ts.ReadFile("stdout"); got != "" {
+	if got := o.Stdout; got != "" {
 		ts.Fatalf("prints:\n%s", got)
 	}
 }

@@ -82,6 +82,7 @@ func askAside(t *testing.T, url string) <-chan httpReply {
 // TestTheEndOfAServer: SIGTERM flips readiness first. Meanwhile the server goes on. It then answers what is in flight, on both
 // fronts, and ends.
 func TestTheEndOfAServer(t *testing.T) {
+	t.Parallel()
 	redis, asked, release := heldRedis(t)
 	dir := t.TempDir()
 	writePlan(t, dir, "fixed", fixedPlan("fixed"))

@@ -65,6 +65,7 @@ func fullPipe(t *testing.T) (read, write *os.File) {
 // TestALogThatNobodyReads: stderr is a full pipe from the first line on. Tokens and certificates are still read again, each time, and
 // SIGTERM ends the server in order.
 func TestALogThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	plans, tokens := filepath.Join(dir, "plans"), filepath.Join(dir, "tokens.toml")
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -160,6 +161,7 @@ func TestTracesThatCannotBeWritten(t *testing.T) {
 
 // TestTheEndOfStdinWithoutReaders: neither diagnostics nor traces that nobody reads hold up the end.
 func TestTheEndOfStdinWithoutReaders(t *testing.T) {
+	t.Parallel()
 	_, full := fullPipe(t)
 	var stdout bytes.Buffer
 	p := program{stdin: strings.NewReader("{}\n"), stdout: &stdout, stderr: full, tune: func(int) {}}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -126,9 +127,12 @@ func TestArtifactsDoNotDependOnTheWorkingFolder(t *testing.T) {
 	}
 }
 
+var manyPlans = flag.Int("plans", 100, "how many plans TestCompileManyWithThreeBroken compiles")
+
 // Broken plans cost the others nothing, and their old artifacts stay as they were.
 func TestCompileManyWithThreeBroken(t *testing.T) {
-	const plans, broken = manyPlans, 3
+	const broken = 3
+	plans := *manyPlans
 	dir := t.TempDir()
 	files := make(map[string]string)
 	for i := range plans {

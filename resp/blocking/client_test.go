@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,11 +68,16 @@ func (s *session) command() []string {
 }
 
 // echo answers every command with its last argument, byte by byte.
-func echo(s *session) {
-	for args := s.command(); args != nil; args = s.command() {
-		for _, c := range redcon.AppendBulkString(nil, args[len(args)-1]) {
-			if _, err := s.Write([]byte{c}); err != nil {
-				return
+var echo = echoIn(1)
+
+// echoIn answers every command with its last argument, in pieces of size bytes.
+func echoIn(size int) script {
+	return func(s *session) {
+		for args := s.command(); args != nil; args = s.command() {
+			for piece := range slices.Chunk(redcon.AppendBulkString(nil, args[len(args)-1]), size) {
+				if _, err := s.Write(piece); err != nil {
+					return
+				}
 			}
 		}
 	}

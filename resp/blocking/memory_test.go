@@ -61,7 +61,7 @@ func TestClientKeepsLittle(t *testing.T) {
 	assertSmallBuffer(t, <-c.spare)
 
 	// A large batch goes in parts.
-	c = openClient(t, resp.Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute, MaxInflight: 2})
+	c = openClient(t, resp.Options{Addr: serve(t, echoIn(readBytes)).addr(), RequestTimeout: time.Minute, MaxInflight: 2})
 	b.Reset()
 	const commands = 2 * readBytesKeep / (20 << 10)
 	for range commands {

@@ -2,6 +2,7 @@ package endtoend
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,12 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The crowd of each front, and the memory in which the server bears it.
+var crowd = flag.Int("crowd", 1_000, "how many idle connections TestCrowd opens; a tenth as many are slow")
+
+// The crowd of each front, and the memory in which the server bears the largest.
 const (
-	idleConnections = 10_000
-	slowConnections = 1_000 // one half writes slowly, the other reads slowly
-	unread          = 8     // requests whose answers a slow reader leaves alone, but for a byte
-	residentMax     = 300 << 20
+	unread      = 8 // requests whose answers a slow reader leaves alone, but for a byte
+	residentMax = 300 << 20
 )
 
 // crowdPlan answers with 100 rows, some 3 KB, and asks nobody.
@@ -36,10 +37,11 @@ func TestCrowd(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
-	const needed = idleConnections + slowConnections + 500
+	idleConnections, slowConnections := *crowd, *crowd/10 // of the slow ones, one half writes slowly, the other reads slowly
+	needed := idleConnections + slowConnections + 500
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)) // Go has raised it as far as it goes
-	if limit.Cur < needed {
+	if limit.Cur < uint64(needed) {
 		missing(t, fmt.Sprintf("the crowd needs %d descriptors, and the limit is %d (ulimit -n)", needed, limit.Cur))
 	}
 	plans := t.TempDir()

@@ -168,7 +168,8 @@ func (b *batch) fail(x *exchange, reply serve.Reply) {
 // ask asks the engine for a line. It reports false if the batch ends behind it: the token of its caller has been revoked.
 func (b *batch) ask(x *exchange, doc []byte, locate func(error) error) (goesOn bool) {
 	q := x.query
-	q.Context, q.Connection, q.Body, q.Timeout, q.TraceParent, q.Locate = b.conn.context, b.conn.number, doc, b.timeout, b.trace, locate
+	q.Context, q.Connection, q.Outbox = b.conn.context, b.conn.number, b.conn.outbox
+	q.Body, q.Timeout, q.TraceParent, q.Locate = doc, b.timeout, b.trace, locate
 	if q.Caller, goesOn = b.front.store.Renew(b.caller); !goesOn {
 		q.Caller = nil // The answer says so.
 		b.front.service.ConnCut(serve.HTTP, serve.CutRevoked)

@@ -32,10 +32,7 @@ type exchange struct {
 func newExchange(f *Front) *exchange {
 	x := &exchange{front: f, answered: make(chan struct{}, 1)}
 	x.query = f.service.NewQuery(serve.HTTP, func(q *serve.Query) {
-		if bytes := q.Reply.Bytes(); bytes >= serve.OutboxStep {
-			x.waiting = bytes
-			x.conn.outbox.Hold(bytes)
-		}
+		x.waiting = q.Held()
 		x.answered <- struct{}{}
 	})
 	return x

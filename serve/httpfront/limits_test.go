@@ -52,6 +52,7 @@ func TestLimits(t *testing.T) {
 		{"a batch without a body", nil, "POST /v1/batch HTTP/1.1\r\nHost: x\r\n\r\n", 400, false, "needs a body"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			change := c.change
 			if change == nil {
 				change = func(*setup) {}

@@ -15,7 +15,7 @@ func (x *exchange) rank() {
 	}
 	q := x.query
 	q.Context, q.Caller, q.Plan, q.Body, q.Timeout, q.Locate = x.conn.context, x.caller, x.plan, x.body, timeout, nil
-	q.Connection, q.RequestID, q.TraceParent = x.conn.number, x.head.id(), x.head.trace()
+	q.Connection, q.Outbox, q.RequestID, q.TraceParent = x.conn.number, x.conn.outbox, x.head.id(), x.head.trace()
 	x.front.service.Ask(q)
 	x.dropBody()
 	x.wait()

@@ -1,7 +1,9 @@
 package respfront
 
 import (
+	"bufio"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // TestEachCommandHasItsTime has half a command, its end with half of the next one, and more of that.
@@ -92,6 +95,52 @@ func TestAConnectionIsCutOnce(t *testing.T) {
 	w.hangUp(c)
 	assert.EqualValues(t, 1, cutBy(t, metrics, serve.CutProtocol))
 	assert.Zero(t, cutBy(t, metrics, serve.CutSlowWrite))
+}
+
+// TestAGreedyReaderIsRefusedAndNotCut has a client ask for more long answers than there is room for, behind a slow one, and another client
+// come. Each command has its reply in its place.
+func TestAGreedyReaderIsRefusedAndNotCut(t *testing.T) {
+	const asked = 12
+	metrics := prometheus.NewRegistry()
+	w := newServiceWorld(t, everybody(t), Options{MaxUnsentBytes: 1 << 30}, serve.Options{MaxUnsentBytes: 2 << 20, Registerer: metrics}, nil)
+	greedy, polite := w.wire(), w.wire()
+	w.onLoop(func() {
+		greedy.receive(commands("RANK gated 1"))
+		for range asked {
+			greedy.receive(commands("RANK many 1"))
+		}
+		greedy.receive(commands("RANK.MANY three 1 2"))
+	})
+	eventually(t, func() (only bool) {
+		w.onLoop(func() { only = greedy.session.owed == 1+asked+3 })
+		return only && w.engine.Metrics().Live == 1
+	}, "all other requests have run")
+	w.onLoop(func() { polite.receive(commands("RANK many 2")) })
+	w.rest(t, polite)
+	assert.Equal(t, "$", polite.out.String()[:1])
+	w.gate.passAll()
+	w.rest(t, greedy)
+	assert.NoError(t, greedy.closed)
+	answered, refused := 0, 0
+	read := bufio.NewReader(strings.NewReader(greedy.out.String()))
+	_, err := servetest.ReadReply(read) // of the slow one
+	require.NoError(t, err)
+	for range asked {
+		reply, err := servetest.ReadReply(read)
+		require.NoError(t, err)
+		if strings.HasPrefix(reply, "-OVERLOADED ") {
+			refused++
+		} else if assert.Contains(t, reply, `"candidates"`) {
+			answered++
+		}
+	}
+	assert.Equal(t, []int{4, asked - 4}, []int{answered, refused}, "half of the room")
+	many, err := servetest.ReadReply(read)
+	require.NoError(t, err)
+	assert.Equal(t, 2, strings.Count(many, `"candidates"`), "short answers need no room")
+	assert.Zero(t, cutBy(t, metrics, serve.CutUnsent))
+	w.hangUp(greedy)
+	w.hangUp(polite)
 }
 
 // TestAFreeSlotKeepsNoAnswer has long answers and short ones leave their slots.

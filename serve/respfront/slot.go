@@ -3,6 +3,7 @@ package respfront
 import (
 	"strconv"
 
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
 )
 
@@ -75,7 +76,7 @@ func (p *slot) request() *serve.Query {
 	if p.query == nil {
 		p.query = p.front.service.NewQuery(serve.RESP, func(*serve.Query) { p.answered() })
 	}
-	p.query.Context = p.session.context
+	p.query.Context, p.query.Outbox = p.session.context, p.session.outbox
 	return p.query
 }
 
@@ -88,6 +89,7 @@ func (p *slot) answered() {
 	}
 	p.ready, p.bytes = true, p.query.Reply.Bytes()
 	s.waiting += p.bytes
+	s.told += p.query.Held()
 	if s.first == p {
 		s.deliver()
 		s.proceed()
@@ -135,7 +137,7 @@ func (p *slot) reply() (text []byte) {
 
 // encode returns the reply to a request. It is in memory that begins as buf, which encode returns for the next use. Any goroutine.
 func encode(buf []byte, r *serve.Reply) (reply, memory []byte) {
-	if r.Class != serve.OK {
+	if r.Class != outcome.OK {
 		buf = appendFailure(buf[:0], r)
 		return buf, buf
 	}

@@ -138,6 +138,7 @@ func TestTLSClientsThatLeave(t *testing.T) {
 		"floods":         {options: Options{MaxPipeline: 1, MaxCommandBytes: 10}, send: "RANK gated 1 " + strings.Repeat("x", 2000) + "\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, everybody(t), test.options, nil)
 			_, dialTLS := w.listenTLS(t)
 			c := dialTLS()

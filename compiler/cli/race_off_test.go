@@ -1,6 +1,0 @@
-//go:build !race
-
-package cli
-
-// manyPlans is the size of a large folder.
-const manyPlans = 1000
