@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Faults says what a Reader's document must be, in the words of its format.
+// Faults says what a Reader's document must be, in the words of its format. One goroutine at a time.
 type Faults interface {
 	// Syntax translates an error of the tokenizer. It returns nil for nil.
 	Syntax(err error) error
