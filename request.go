@@ -96,7 +96,7 @@ func (e *Engine) check(r *Request) *Error {
 		}
 	}
 	if err == nil && r.Scheduling != "" {
-		if _, fault := scheduler.ParseMode(string(r.Scheduling)); fault != nil {
+		if fault := r.Scheduling.Check(); fault != nil {
 			err = fmt.Errorf("scheduling %w", fault)
 		}
 	}
