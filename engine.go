@@ -196,7 +196,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
 		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
-		Placement: o.Scheduling.placement(),
+		Placement: o.Scheduling,
 		OnStuck:   func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
@@ -344,7 +344,6 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 type call struct {
 	engine    *Engine
 	run       scheduler.Execution
-	mode      scheduler.Mode // of this request, where run points to it
 	id        string
 	explain   Explain
 	traced    bool // the request asked for its trace
@@ -360,10 +359,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if refused := e.check(r); refused != nil {
 		return refused
 	}
-	if r.Scheduling != "" {
-		c.mode, _ = scheduler.ParseMode(string(r.Scheduling))
-		c.run.Mode = &c.mode
-	}
+	c.run.Mode = r.Scheduling
 	if r.Explain.Asked() {
 		c.explain, c.run.KeepRows = r.Explain, true
 	}

@@ -44,9 +44,15 @@ func (e *Engine) check(r *Request) *Error {
 			return invalid(r.ID, request.CodeInvalid, fmt.Errorf("this engine does not allow %q in requests", g.String()))
 		}
 	}
+<<<<<<< HEAD
 	if r.Scheduling != "" {
 		if _, err := scheduler.ParseMode(string(r.Scheduling)); err != nil {
 			return invalid(r.ID, request.CodeInvalid, fmt.Errorf("scheduling %w", err))
+=======
+	if err == nil && r.Scheduling != "" {
+		if fault := r.Scheduling.Check(); fault != nil {
+			err = fmt.Errorf("scheduling %w", fault)
+>>>>>>> main
 		}
 	}
 	return nil

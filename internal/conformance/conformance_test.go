@@ -98,7 +98,7 @@ func testServer(t *testing.T, addr string) {
 		}},
 	}
 	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
-		engines = append(engines, openEngine{"async " + mode.String(), func(t *testing.T) scheduler.Engine {
+		engines = append(engines, openEngine{"async " + string(mode), func(t *testing.T) scheduler.Engine {
 			e, err := scheduler.OpenAsync(scheduler.Config{
 				Registry: reg, Placement: scheduler.Placement{Mode: mode},
 				Memory: rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true}), // what is read too late is wrong
