@@ -131,12 +131,12 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 		return v
 	default:
 		switch k := &in.of.kernel; {
+		case k.two != nil:
+			v = ev.ofTwo(in, c, dst, free)
 		case k.one != nil:
 			v = ev.eval(in.a, c, dst, free)
 			k.one(vals, v.vals)
 			v.vals = vals
-		case k.two != nil:
-			v = ev.arithmetic(in, c, dst, free)
 		default:
 			v = ev.ofThree(in, c, dst, free)
 		}
@@ -170,8 +170,8 @@ func readValid(valid rowset.Bitmap, c *chunk, dst *register) []uint64 {
 	return dst.valid[:c.words()]
 }
 
-// arithmetic computes an operation of two operands. Neither is bound to null, and not both are scalars.
-func (ev *evaluator) arithmetic(in *instruction, c *chunk, dst *register, free int) vector {
+// ofTwo computes an operation of two operands. Neither is bound to null, and not both are scalars.
+func (ev *evaluator) ofTwo(in *instruction, c *chunk, dst *register, free int) vector {
 	vals, k := dst.vals[:c.n], &in.of.kernel
 	if a := &ev.bound[in.a]; a.kind == bindScalar && k.before != nil {
 		y := ev.eval(in.b, c, dst, free)
