@@ -50,7 +50,7 @@ func (a *Answer) Completeness() []NodeCompleteness {
 			all[i].Fallback = c.Node.Fallback.ID
 		}
 		if c.Err != nil {
-			all[i].Reason, _ = textOf(c.Err, textNode)
+			all[i].Reason = failureOf(c.Err, textNode).text
 		}
 	}
 	return all

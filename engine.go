@@ -214,8 +214,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 // must not call Rank: the error is then of class ErrCallback.
 func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 	if inCallback() {
-		return nil, &Error{RequestID: r.ID, Text: textRun,
-			Detail: "Rank waits, so a callback or a body must use Submit", causes: []error{ErrCallback}}
+		return nil, waits(r.ID, "Rank waits, so a callback or a body must use Submit")
 	}
 	w := &rankWait{done: make(chan struct{})}
 	if err := e.Start(ctx, r, w.deliver); err != nil {
@@ -350,34 +349,14 @@ type call struct {
 	deliverFn func(*scheduler.Result) // the method deliver, bound once
 }
 
-// prepare checks the request and fills in run.
+// prepare checks the request, and is the one place that fills in run.
 func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	e, arrived := c.engine, c.run.Arrived
-	if r.UserID < 1 || r.UserID > request.UserIDMax {
-		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
-			Detail: fmt.Sprintf("user_id must be an integer from 1 to %d, got %d", int64(request.UserIDMax), r.UserID)}
+	if refused := e.check(r); refused != nil {
+		return refused
 	}
-	if r.Timeout < 0 {
-		return &Error{RequestID: r.ID, Text: request.CodeInvalid, causes: []error{ErrInvalidRequest},
-			Detail: fmt.Sprintf("Timeout must not be negative, got %v", r.Timeout)}
-	}
-	if r.Scheduling != "" {
-		err := e.checkMode(r.Scheduling)
-		if err != nil {
-			return notPermitted(r.ID, err)
-		}
-		c.run.Mode = r.Scheduling
-	}
-	if r.Trace && !e.options.AllowRequestTrace {
-		return notPermitted(r.ID, errRequestTrace)
-	}
+	c.run.Mode = r.Scheduling
 	if r.Explain.Asked() {
-		if !e.options.AllowRequestExplain {
-			return notPermitted(r.ID, errRequestExplain)
-		}
-		if n := len(r.Explain.IDs); n > request.ExplainIDsMax {
-			return notPermitted(r.ID, fmt.Errorf("explain has %d ids, and may have %d", n, request.ExplainIDsMax))
-		}
 		c.explain, c.run.KeepRows = r.Explain, true
 	}
 	params, refused := e.params(r)
@@ -386,7 +365,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	}
 	params.SetNow(float64(e.date(arrived).UnixMicro()) / 1e6)
 	if planErr == errNoPlan {
-		return &Error{RequestID: r.ID, Text: request.CodeInvalid, Detail: planErr.Error(), causes: []error{ErrInvalidRequest}}
+		return invalid(r.ID, request.CodeInvalid, planErr)
 	}
 	if planErr != nil {
 		return planError(r.ID, planErr)
@@ -394,7 +373,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if len(r.Require) > 0 {
 		indices, err := required(graph, r.Require)
 		if err != nil {
-			return notPermitted(r.ID, err)
+			return invalid(r.ID, request.CodeInvalid, err)
 		}
 		c.run.Required = indices
 	}
@@ -411,19 +390,6 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	}
 	return nil
 }
-
-// checkMode returns an error if the engine refuses the scheduling mode that a request asks for.
-func (e *Engine) checkMode(asked SchedulingMode) error {
-	if !e.options.AllowRequestScheduling {
-		return errRequestScheduling
-	}
-	if err := asked.Check(); err != nil {
-		return fmt.Errorf("scheduling %w", err)
-	}
-	return nil
-}
-
-var errRequestScheduling = errors.New("this engine does not allow \"scheduling\" in requests")
 
 var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
 
@@ -590,7 +556,7 @@ type PlacementStats = scheduler.PlacementStats
 // body of a task must not call it: Metrics then panics with an *Error of class ErrCallback.
 func (e *Engine) Metrics() Metrics {
 	if inCallback() {
-		panic(&Error{Text: textRun, Detail: "Metrics waits, so a callback or a body must not call it", causes: []error{ErrCallback}})
+		panic(waits("", "Metrics waits, so a callback or a body must not call it"))
 	}
 	return e.scheduler.Metrics()
 }
@@ -616,7 +582,7 @@ func (e *Engine) Close() error { return e.Shutdown(context.Background()) }
 // how many requests and bodies were left.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	if inCallback() {
-		return &Error{Text: textRun, Detail: "Close waits, so a callback or a body must not call it", causes: []error{ErrCallback}}
+		return waits("", "Close waits, so a callback or a body must not call it")
 	}
 	ended := make(chan struct{})
 	go func() {

@@ -1,6 +1,7 @@
 package rankd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -64,61 +66,18 @@ var (
 	ErrPanic = task.ErrPanic
 )
 
-// The texts of errors about requests that were sound but failed. Those about time are the
-// original engine's. Texts about unsound requests are in package request.
 const (
-	textRequestDeadline     = "Request deadline exceeded"
-	textNodeTimeout         = "Node execution timeout"
-	textDeadlineBeforeStart = "Deadline exceeded before node start"
-
-	textUnknownPlan  = "Unknown plan"
-	textInvalidPlan  = "Invalid plan"
-	textShuttingDown = "Shutting down"
-	textGivenUp      = "Given up" // of an optional node, in an answer
-	textCancelled    = "Request cancelled"
-	textOverloaded   = "Overloaded"
-
-	textRedisConnect  = "Redis connection failed"        // no connection could be made
-	textRedisLost     = "Redis connection lost"          // a connection was lost
-	textRedisTimeout  = "Redis timeout"                  // no answer in time
-	textRedisBusy     = "Redis in-flight limit exceeded" // too much in flight
-	textRedisProtocol = "Redis protocol error"           // malformed replies
-	textRedis         = "Redis error"                    // an error reply
-
-	// Error replies that concern the server and not the command: see resp.ServerError.Meaning.
-	textRedisLoading    = "Redis is loading its data"
-	textRedisReadOnly   = "Redis is a read-only replica"
-	textRedisMasterDown = "Redis replica has lost its primary"
-	textRedisTryAgain   = "Redis Cluster is moving keys"
-	textRedisDown       = "Redis Cluster is down"
-	textRedisMoved      = "Redis Cluster redirects"
-	textRedisNoAuth     = "Redis wants a password"
-	textRedisNoPerm     = "Redis denies permission"
-
-	// The same for a service behind an endpoint of kind http.
-	textRemoteConnect  = "Service connection failed"
-	textRemoteLost     = "Service connection lost"
-	textRemoteTimeout  = "Service timeout"
-	textRemoteBusy     = "Service in-flight limit exceeded"
-	textRemoteProtocol = "Service protocol error"
-	textRemoteTooLarge = "Service answer too large"
-	textRemote         = "Service error" // an answer with a status that is not 2xx
-
-	textRows      = "Too many rows"
-	textPoolBusy  = "CPU queue full"
-	textPanic     = "Task panicked"
-	textContract  = "Task contract violation"
-	textParameter = "Invalid node"
-	textNode      = "Node execution failed" // any other error of a task
-	textRun       = "Request failed"
+	textInvalidPlan = "Invalid plan"
+	textNode        = "Node execution failed" // an error of a task that is of no known kind
 )
 
 // Error says why a request failed. Immutable; any goroutine.
 type Error struct {
-	RequestID string // Request.ID
-	Text      string // one of a few known sentences: "Node execution timeout"
-	Detail    string // the exact cause, one line: line ends of a cause are shown as spaces
-	Node, Op  string // the node that failed; empty if it was none
+	Class     outcome.Class // what fronts and metrics make of it; never outcome.OK
+	RequestID string        // Request.ID
+	Text      string        // one of a few known sentences: "Node execution timeout"
+	Detail    string        // the exact cause, one line: line ends of a cause are shown as spaces
+	Node, Op  string        // the node that failed; empty if it was none
 	// SourceSpan is the place in the source of the plan that the node or its expression came
 	// from, "plans/x.plan.ts:14:9". Empty if the plan's artifact has none.
 	SourceSpan string
@@ -166,32 +125,36 @@ func (e *Error) AppendJSON(dst []byte) []byte {
 	})
 }
 
-// Refused returns the *Error for an error of package request, or of reading requests.
+// Refused returns the *Error for an error of package request, or of reading requests. It returns an *Error as it is.
 func Refused(err error) *Error {
-	var refused *request.Error
-	if errors.As(err, &refused) {
-		return &Error{
-			RequestID: refused.RequestID, Text: refused.Code, Detail: refused.Detail,
-			causes: []error{ErrInvalidRequest, err},
-		}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
 	}
-	return &Error{
-		RequestID: request.NewID(), Text: request.CodeInvalidJSON, Detail: oneLine("reading failed: " + err.Error()),
-		causes: []error{ErrInvalidRequest, err},
+	if refused := (*request.Error)(nil); errors.As(err, &refused) {
+		e := invalid(refused.RequestID, refused.Code, err)
+		e.Class, e.Detail = refused.Class(), refused.Detail
+		return e
 	}
+	return invalid(request.NewID(), request.CodeInvalidJSON, fmt.Errorf("reading failed: %w", err))
 }
 
-// notPermitted returns the *Error for a request that asks for what the engine does not let requests choose.
-func notPermitted(id string, err error) *Error {
-	return Refused(&request.Error{RequestID: id, Code: request.CodeInvalid, Detail: oneLine(err.Error()), Offset: -1})
+// invalid returns the *Error for a request that is wrong, or asks for what the engine does not let requests choose.
+func invalid(id, code string, why error) *Error {
+	return &Error{Class: outcome.BadRequest, RequestID: id, Text: code, Detail: oneLine(why.Error()), causes: []error{ErrInvalidRequest, why}}
+}
+
+// waits returns the *Error for a caller that must not wait for an engine.
+func waits(id, detail string) *Error {
+	return &Error{Class: outcome.Internal, RequestID: id, Text: outcome.Internal.Sentence(), Detail: detail, causes: []error{ErrCallback}}
 }
 
 // planError returns the *Error for an error of the plan library.
 func planError(id string, err error) *Error {
+	e := &Error{Class: outcome.Internal, RequestID: id, Text: textInvalidPlan, Detail: oneLine(err.Error()), causes: []error{ErrInvalidPlan, err}}
 	if err == errNoPlan || errors.Is(err, plan.ErrUnknown) || errors.Is(err, plan.ErrBadName) {
-		return &Error{RequestID: id, Text: textUnknownPlan, Detail: oneLine(err.Error()), causes: []error{ErrUnknownPlan, err}}
+		e.Class, e.Text, e.causes[0] = outcome.UnknownPlan, outcome.UnknownPlan.Sentence(), ErrUnknownPlan
 	}
-	return &Error{RequestID: id, Text: textInvalidPlan, Detail: oneLine(err.Error()), causes: []error{ErrInvalidPlan, err}}
+	return e
 }
 
 // UnknownPlan returns the *Error of a request for a plan that the engine does not have. It takes the caller's word for that and reads
@@ -203,16 +166,17 @@ func (e *Engine) UnknownPlan(requestID, plan string) *Error {
 // cancelled returns the *Error for a request whose context has ended.
 func cancelled(id string, ctx context.Context) *Error {
 	cause := context.Cause(ctx)
+	e := &Error{Class: outcome.Abandoned, RequestID: id, Text: outcome.Abandoned.Sentence(), Detail: oneLine(cause.Error()), causes: []error{cause, ctx.Err(), ErrAbandoned}}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &Error{RequestID: id, Text: textRequestDeadline, Detail: oneLine(cause.Error()), causes: []error{cause, ctx.Err(), ErrTimeout, ErrRequestDeadline}}
+		e.Class, e.Text, e.causes = outcome.Timeout, outcome.Timeout.Sentence(), []error{cause, ctx.Err(), ErrTimeout, ErrRequestDeadline}
 	}
-	return &Error{RequestID: id, Text: textCancelled, Detail: oneLine(cause.Error()), causes: []error{cause, ctx.Err(), ErrAbandoned}}
+	return e
 }
 
 // runError returns the *Error for an error of the scheduler: the text tells the kind of
 // failure, the detail this one. graph is the plan that ran, nil if there was none.
 func runError(id string, err error, graph *plan.Graph) *Error {
-	e := &Error{RequestID: id, Text: textRun, causes: []error{err}}
+	e := &Error{RequestID: id, Text: outcome.Internal.Sentence(), causes: []error{err}}
 	var node *scheduler.NodeError
 	if errors.As(err, &node) {
 		e.Text, e.Node, e.Op = textNode, excerpt.Cut(node.Node), node.Op
@@ -224,11 +188,14 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 	e.Detail = oneLine(err.Error())
 	if param := (*expr.ParamError)(nil); graph != nil && errors.As(err, &param) {
 		e.Detail = paramDetail(graph.Registry, param)
-		e.causes = append(e.causes, ErrInvalidRequest)
+		e.Class, e.causes = outcome.BadRequest, append(e.causes, ErrInvalidRequest)
 	}
-	var class error
-	if e.Text, class = textOf(err, e.Text); class != nil {
-		e.causes = append(e.causes, class)
+	known := failureOf(err, e.Text)
+	if e.Text = known.text; e.Class == outcome.OK {
+		e.Class = known.class
+	}
+	if known.family != nil {
+		e.causes = append(e.causes, known.family)
 	}
 	return e
 }
@@ -247,79 +214,89 @@ func paramDetail(reg *registry.Registry, e *expr.ParamError) string {
 	return fmt.Sprintf("%v in %s %s: %s", expr.ErrBadPattern, place, excerpt.Quote(p.Name), cause)
 }
 
-// textOf returns the text for an error of the scheduler or of a node, and its class, which may be nil. other is the text
-// for errors of no known kind.
-func textOf(err error, other string) (text string, class error) {
-	for _, known := range [...]struct {
-		kind, class error
-		text        string
-	}{
-		{scheduler.ErrOverloaded, nil, textOverloaded}, // first, so that a refusal costs little
-		{scheduler.ErrNoPlan, ErrInvalidPlan, textInvalidPlan},
-		{scheduler.ErrForeignPlan, ErrInvalidPlan, textInvalidPlan},
-		{scheduler.ErrRequestDeadline, ErrTimeout, textRequestDeadline},
-		{scheduler.ErrNodeTimeout, ErrTimeout, textNodeTimeout},
-		{scheduler.ErrDeadlineBeforeStart, ErrTimeout, textDeadlineBeforeStart},
-		{scheduler.ErrShuttingDown, nil, textShuttingDown},
-		{scheduler.ErrAbandoned, nil, textCancelled},
-		{scheduler.ErrGivenUp, nil, textGivenUp},
-		// An error of Redis matches task.ErrRedis too, and may have another of these as its cause.
-		{resp.ErrConnectionLost, nil, textRedisLost},
-		{resp.ErrTimeout, nil, textRedisTimeout},
-		{resp.ErrConnect, nil, textRedisConnect},
-		{resp.ErrQueueFull, ErrBusy, textRedisBusy},
-		{resp.ErrProtocol, nil, textRedisProtocol},
-		{task.ErrRedis, nil, textRedis},
-		{remote.ErrConnectionLost, nil, textRemoteLost},
-		{remote.ErrTimeout, nil, textRemoteTimeout},
-		{remote.ErrConnect, nil, textRemoteConnect},
-		{remote.ErrQueueFull, ErrBusy, textRemoteBusy},
-		{remote.ErrProtocol, nil, textRemoteProtocol},
-		{remote.ErrTooLarge, nil, textRemoteTooLarge},
-		{task.ErrRemote, nil, textRemote},
-		{cpupool.ErrQueueFull, ErrBusy, textPoolBusy},
-		{task.ErrPanic, nil, textPanic},
-		{task.ErrContract, nil, textContract},
-		{task.ErrTooManyRows, nil, textRows},
-		{task.ErrInvalid, nil, textParameter},
-	} {
-		switch {
-		case !errors.Is(err, known.kind):
-		case known.kind == task.ErrRedis:
-			return replyText(err), known.class
-		default:
-			return known.text, known.class
-		}
-	}
-	return other, nil
+// failure is a kind of error, and what a client is told of it. Immutable.
+type failure struct {
+	kind   error
+	class  outcome.Class
+	text   string // Error.Text; empty: that of an error of no known kind
+	family error  // a class that the kind belongs to, beside itself; nil: none
 }
 
-// replyText returns the text for an error reply of Redis.
+// failures are the kinds of errors of the scheduler, of nodes and of what they ask. The first that matches counts.
+var failures = [...]failure{
+	{scheduler.ErrOverloaded, outcome.Overloaded, outcome.Overloaded.Sentence(), nil}, // first, so that a refusal costs little
+	{scheduler.ErrNoPlan, outcome.Internal, textInvalidPlan, ErrInvalidPlan},
+	{scheduler.ErrForeignPlan, outcome.Internal, textInvalidPlan, ErrInvalidPlan},
+	{scheduler.ErrRequestDeadline, outcome.Timeout, outcome.Timeout.Sentence(), ErrTimeout},
+	{scheduler.ErrNodeTimeout, outcome.Timeout, "Node execution timeout", ErrTimeout},
+	{scheduler.ErrDeadlineBeforeStart, outcome.Timeout, "Deadline exceeded before node start", ErrTimeout},
+	{scheduler.ErrShuttingDown, outcome.ShuttingDown, outcome.ShuttingDown.Sentence(), nil},
+	{scheduler.ErrAbandoned, outcome.Abandoned, outcome.Abandoned.Sentence(), nil},
+	{scheduler.ErrGivenUp, outcome.Internal, "Given up", nil}, // of an optional node, in an answer
+
+	// An error of Redis matches task.ErrRedis too, and may have another of these as its cause.
+	{resp.ErrConnectionLost, outcome.Unavailable, "Redis connection lost", nil},
+	{resp.ErrTimeout, outcome.Unavailable, "Redis timeout", nil},
+	{resp.ErrConnect, outcome.Unavailable, "Redis connection failed", nil},
+	{resp.ErrQueueFull, outcome.Overloaded, "Redis in-flight limit exceeded", ErrBusy},
+	{resp.ErrProtocol, outcome.Unavailable, "Redis protocol error", nil},
+	{task.ErrRedis, outcome.Unavailable, "Redis error", nil},
+
+	// The same for a service behind an endpoint of kind http.
+	{remote.ErrConnectionLost, outcome.Unavailable, "Service connection lost", nil},
+	{remote.ErrTimeout, outcome.Unavailable, "Service timeout", nil},
+	{remote.ErrConnect, outcome.Unavailable, "Service connection failed", nil},
+	{remote.ErrQueueFull, outcome.Overloaded, "Service in-flight limit exceeded", ErrBusy},
+	{remote.ErrProtocol, outcome.Unavailable, "Service protocol error", nil},
+	{remote.ErrTooLarge, outcome.Unavailable, "Service answer too large", nil},
+	{task.ErrRemote, outcome.Unavailable, "Service error", nil}, // an answer with a status that is not 2xx
+
+	{cpupool.ErrQueueFull, outcome.Overloaded, "CPU queue full", ErrBusy},
+	{task.ErrPanic, outcome.Internal, "Task panicked", nil},
+	{task.ErrContract, outcome.Internal, "Task contract violation", nil},
+	{task.ErrTooManyRows, outcome.Internal, "Too many rows", nil},
+	{task.ErrInvalid, outcome.Internal, "Invalid node", nil},
+
+	// A body may give its error one of these classes.
+	{ErrTimeout, outcome.Timeout, "", nil},
+	{ErrUnknownPlan, outcome.UnknownPlan, "", nil},
+	{ErrInvalidRequest, outcome.BadRequest, "", nil},
+	{ErrBusy, outcome.Overloaded, "", nil},
+}
+
+// failureOf returns the kind of an error of the scheduler or of a node. other is the text for errors of no known kind.
+func failureOf(err error, other string) failure {
+	for _, f := range failures {
+		if errors.Is(err, f.kind) {
+			if f.kind == task.ErrRedis {
+				f.text = cmp.Or(replyText(err), f.text)
+			}
+			f.text = cmp.Or(f.text, other)
+			return f
+		}
+	}
+	return failure{class: outcome.Internal, text: other}
+}
+
+// replies are the texts for error replies of Redis that concern the server and not the command, by the code of the reply.
+var replies = map[string]string{
+	"LOADING":     "Redis is loading its data",
+	"READONLY":    "Redis is a read-only replica",
+	"MASTERDOWN":  "Redis replica has lost its primary",
+	"TRYAGAIN":    "Redis Cluster is moving keys",
+	"CLUSTERDOWN": "Redis Cluster is down",
+	"MOVED":       "Redis Cluster redirects",
+	"ASK":         "Redis Cluster redirects",
+	"NOAUTH":      "Redis wants a password",
+	"NOPERM":      "Redis denies permission",
+}
+
+// replyText returns the text for an error reply of Redis, "" if it has none of its own.
 func replyText(err error) string {
-	var reply *resp.ServerError
-	if !errors.As(err, &reply) {
-		return textRedis
+	if reply := (*resp.ServerError)(nil); errors.As(err, &reply) {
+		return replies[reply.Code()]
 	}
-	switch reply.Code() {
-	case "LOADING":
-		return textRedisLoading
-	case "READONLY":
-		return textRedisReadOnly
-	case "MASTERDOWN":
-		return textRedisMasterDown
-	case "TRYAGAIN":
-		return textRedisTryAgain
-	case "CLUSTERDOWN":
-		return textRedisDown
-	case "MOVED", "ASK":
-		return textRedisMoved
-	case "NOAUTH":
-		return textRedisNoAuth
-	case "NOPERM":
-		return textRedisNoPerm
-	default:
-		return textRedis
-	}
+	return ""
 }
 
 // oneLine returns text with its line ends as spaces.

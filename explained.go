@@ -1,7 +1,6 @@
 package rankd
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/rankd/rankd/explain"
@@ -9,8 +8,6 @@ import (
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/scheduler"
 )
-
-var errRequestExplain = errors.New("this engine does not allow \"explain\" in requests")
 
 // explained is a run whose rows were kept, and what its request wants to know of them. Immutable.
 type explained struct {

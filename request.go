@@ -1,6 +1,7 @@
 package rankd
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/rankd/rankd/plan/expr"
@@ -70,18 +71,42 @@ func (e *Engine) ParseRequestFor(doc []byte, g Given) (Request, error) {
 		return Request{}, Refused(err)
 	}
 	r := Request{Plan: p.Plan, UserID: p.UserID, Timeout: p.Timeout, Scheduling: SchedulingMode(p.Scheduling), ID: p.RequestID, Trace: p.Trace, Explain: p.Explain, Require: p.Require, parsed: p.Params}
-	if r.Scheduling != "" {
-		if err := e.checkMode(r.Scheduling); err != nil {
-			return Request{}, notPermitted(r.ID, err)
-		}
-	}
-	if r.Trace && !e.options.AllowRequestTrace {
-		return Request{}, notPermitted(r.ID, errRequestTrace)
-	}
-	if r.Explain.Asked() && !e.options.AllowRequestExplain {
-		return Request{}, notPermitted(r.ID, errRequestExplain)
+	if refused := e.check(&r); refused != nil {
+		return Request{}, refused
 	}
 	return r, nil
+}
+
+// check returns the *Error of a request that no engine can run, or that asks for what this one does not let requests choose.
+func (e *Engine) check(r *Request) *Error {
+	err := request.CheckUserID(r.UserID)
+	if err == nil && r.Timeout < 0 {
+		err = fmt.Errorf("Timeout must not be negative, got %v", r.Timeout)
+	}
+	for _, field := range [...]struct {
+		name           string
+		asked, allowed bool
+	}{
+		{"scheduling", r.Scheduling != "", e.options.AllowRequestScheduling},
+		{"trace", r.Trace, e.options.AllowRequestTrace},
+		{"explain", r.Explain.Asked(), e.options.AllowRequestExplain},
+	} {
+		if err == nil && field.asked && !field.allowed {
+			err = fmt.Errorf("this engine does not allow %q in requests", field.name)
+		}
+	}
+	if err == nil && r.Scheduling != "" {
+		if fault := r.Scheduling.Check(); fault != nil {
+			err = fmt.Errorf("scheduling %w", fault)
+		}
+	}
+	if n := len(r.Explain.IDs); err == nil && n > request.ExplainIDsMax {
+		err = fmt.Errorf("explain has %d ids, and may have %d", n, request.ExplainIDsMax)
+	}
+	if err != nil {
+		return invalid(r.ID, request.CodeInvalid, err)
+	}
+	return nil
 }
 
 // Explain says what a request wants to have explained: all rows of the answer, or ids. The zero value is nothing.
@@ -93,17 +118,13 @@ func (e *Engine) params(r *Request) (expr.Params, *Error) {
 	var err error
 	if len(r.Context) > 0 {
 		if params, err = request.Context(params, r.Context, e.registry); err != nil {
-			return expr.Params{}, refusedValue(r, request.CodeInvalid, err)
+			return expr.Params{}, invalid(r.ID, request.CodeInvalid, err)
 		}
 	}
 	if len(r.Params) > 0 {
 		if params, err = request.Override(params, r.Params, e.registry); err != nil {
-			return expr.Params{}, refusedValue(r, request.CodeInvalidParams, err)
+			return expr.Params{}, invalid(r.ID, request.CodeInvalidParams, err)
 		}
 	}
 	return params, nil
-}
-
-func refusedValue(r *Request, code string, err error) *Error {
-	return &Error{RequestID: r.ID, Text: code, Detail: oneLine(err.Error()), causes: []error{ErrInvalidRequest, err}}
 }

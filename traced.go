@@ -2,7 +2,6 @@ package rankd
 
 import (
 	"context"
-	"errors"
 	"math"
 	"runtime/debug"
 	"time"
@@ -11,8 +10,6 @@ import (
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/trace"
 )
-
-var errRequestTrace = errors.New("this engine does not allow \"trace\" in requests")
 
 // sample reports whether the present request, whose caller gave ctx, is one that the engine's sink gets.
 func (e *Engine) sample(ctx context.Context) bool {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/google/uuid"
+
+	"github.com/rankd/rankd/outcome"
 )
 
 // The error texts of answers to requests that were refused before they ran. The first
@@ -27,6 +29,17 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
+
+// Class returns the class of the error.
+func (e *Error) Class() outcome.Class {
+	switch e.Code {
+	case CodeTooLarge:
+		return outcome.TooLarge
+	case CodeForbidden:
+		return outcome.Forbidden
+	}
+	return outcome.BadRequest
+}
 
 // NewID returns a new random id (a version 4 UUID). It must be unique, and need not be secret: so it comes from the generator of
 // the runtime, which costs no system call. Any goroutine.

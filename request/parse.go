@@ -167,6 +167,19 @@ func UserID(text []byte) (int64, error) {
 	return id, nil
 }
 
+// CheckUserID returns an error unless id is a user id that a request may carry. Any goroutine.
+func CheckUserID(id int64) error {
+	if id < 1 || id > UserIDMax {
+		return badUserID(id)
+	}
+	return nil
+}
+
+// badUserID returns the error for a number that is not a user id.
+func badUserID[T int64 | uint64 | string](got T) error {
+	return fmt.Errorf("user_id must be an integer from 1 to %d, got %v", int64(UserIDMax), got)
+}
+
 func badDecimal(text string) string {
 	return fmt.Sprintf("user_id as a string must be decimal digits for an integer from 1 to %d, got %s", int64(UserIDMax), excerpt.Quote(text))
 }
@@ -184,11 +197,11 @@ func (r *Parsed) readUserID(root *jsondoc.Value, given int64) *Error {
 	switch v.Kind {
 	case jsondoc.Uint:
 		if v.Uint < 1 || v.Uint > UserIDMax {
-			return refuse(CodeInvalid, v, "user_id must be an integer from 1 to %d, got %d", int64(UserIDMax), v.Uint)
+			return refuse(CodeInvalid, v, "%v", badUserID(v.Uint))
 		}
 		r.UserID = int64(v.Uint)
 	case jsondoc.Int:
-		return refuse(CodeInvalid, v, "user_id must be an integer from 1 to %d, got %d", int64(UserIDMax), v.Int)
+		return refuse(CodeInvalid, v, "%v", badUserID(v.Int))
 	case jsondoc.String:
 		id, ok := decimalID(v.Str)
 		if !ok {
@@ -198,7 +211,7 @@ func (r *Parsed) readUserID(root *jsondoc.Value, given int64) *Error {
 	case jsondoc.Float:
 		if v.Float < 1 || v.Float > UserIDMax {
 			// An integer literal beyond 64 bits is a Float, too, so the text does not speak of literals.
-			return refuse(CodeInvalid, v, "user_id must be an integer from 1 to %d, got a number out of that range", int64(UserIDMax))
+			return refuse(CodeInvalid, v, "%v", badUserID("a number out of that range"))
 		}
 		fallthrough
 	default:

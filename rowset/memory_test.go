@@ -37,6 +37,31 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	assert.NotSame(t, &rows[0], &m.Rows(4096)[0], "of another class")
 }
 
+// Short slices are parts of blocks, which grow with the request, and each is its own.
+func TestShortSlicesAreParts(t *testing.T) {
+	p := rowset.NewPool(rowset.PoolConfig{Poison: true})
+	m := lendingMemory(p)
+	var all [][]int32
+	for i := range 40 {
+		part := m.Rows(100 + i)
+		assert.Len(t, part, 100+i)
+		assert.Equal(t, 100+i, cap(part), "appending to it must not reach the next one")
+		for j := range part {
+			part[j] = int32(i)
+		}
+		all = append(all, part)
+	}
+	for i, part := range all {
+		assert.Equal(t, int32(i), part[0])
+		assert.Equal(t, int32(i), part[len(part)-1])
+	}
+	m.Release(nil)
+	assert.Equal(t, 4*(512+1024+2048+4096), p.Bytes(), "few blocks have all")
+	assert.Zero(t, all[0][0], "poisoned")
+	assert.Same(t, &all[0][0], &m.Rows(32)[0], "the next request begins with the short block")
+	m.Release(nil)
+}
+
 // A memory that does not lend allocates each slice, and the pool never sees it.
 func TestMemoryThatIsNotLent(t *testing.T) {
 	p := rowset.NewPool(rowset.PoolConfig{BytesMax: 1 << 20, LengthMin: 100})

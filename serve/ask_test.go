@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
@@ -64,7 +65,7 @@ func TestBodiesAreThoseOfStdin(t *testing.T) {
 		reply := w.ask(func(q *serve.Query) { q.Body = []byte(doc) })
 		want := uuids.ReplaceAllString(onStdin(t, w.Engine(), doc), "$1")
 		assert.Equal(t, want, uuids.ReplaceAllString(string(reply.AppendBody(nil)), "$1")+"\n", doc)
-		if strings.Contains(doc, "mine") && reply.Class != serve.OK {
+		if strings.Contains(doc, "mine") && reply.Class != outcome.OK {
 			assert.Equal(t, "mine", reply.RequestID)
 		}
 	}
@@ -75,7 +76,7 @@ func TestUnknownPlanNamesNoForeignPlan(t *testing.T) {
 	w := open(t, rankd.Options{})
 	ask := func(c *access.Caller) string {
 		reply := w.ask(func(q *serve.Query) { q.Plan, q.User, q.Caller = []byte("hold"), []byte("1"), c })
-		assert.Equal(t, serve.UnknownPlan, reply.Class)
+		assert.Equal(t, outcome.UnknownPlan, reply.Class)
 		return reply.Message()
 	}
 	assert.Contains(t, ask(root(t)), `the nearest is "held"`)
@@ -87,14 +88,14 @@ func TestEachClass(t *testing.T) {
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool} {
 		t.Run(string(model), func(t *testing.T) {
 			w := open(t, rankd.Options{Model: model, MaxInflight: 1, MaxQueue: 1})
-			seen := map[serve.Class]bool{}
-			expect := func(c serve.Class, fill func(q *serve.Query)) {
+			seen := map[outcome.Class]bool{}
+			expect := func(c outcome.Class, fill func(q *serve.Query)) {
 				t.Helper()
 				reply := w.ask(fill)
 				assert.Equal(t, c.Label(), reply.Class.Label(), string(reply.AppendBody(nil)))
 				assert.Equal(t, reply.RequestID, body(t, reply)["request_id"])
 				seen[reply.Class] = true
-				if c == serve.OK {
+				if c == outcome.OK {
 					assert.Empty(t, reply.Message())
 					return
 				}
@@ -103,35 +104,35 @@ func TestEachClass(t *testing.T) {
 			user := func(plan string) func(q *serve.Query) {
 				return func(q *serve.Query) { q.Plan, q.User = []byte(plan), []byte("1") }
 			}
-			expect(serve.OK, user("rows"))
-			expect(serve.BadRequest, func(q *serve.Query) { q.Body = []byte(`{"user_id": 0}`) })
-			expect(serve.BadRequest, func(q *serve.Query) { q.Plan, q.User = []byte("rows"), []byte("zero") })
-			expect(serve.BadRequest, user("")) // The engine has no plan of its own.
-			expect(serve.BadRequest, func(q *serve.Query) { user("rows")(q); q.Timeout = -1 })
-			expect(serve.UnknownPlan, user("nobody_has_it"))
-			expect(serve.Unauthenticated, func(q *serve.Query) { user("rows")(q); q.Caller = nil })
-			expect(serve.Forbidden, func(q *serve.Query) { user("rows")(q); q.Caller = caller(t, access.Rules{}) })
-			expect(serve.Internal, user("broken"))
-			expect(serve.Timeout, func(q *serve.Query) { user("slow")(q); q.Timeout = time.Millisecond })
+			expect(outcome.OK, user("rows"))
+			expect(outcome.BadRequest, func(q *serve.Query) { q.Body = []byte(`{"user_id": 0}`) })
+			expect(outcome.BadRequest, func(q *serve.Query) { q.Plan, q.User = []byte("rows"), []byte("zero") })
+			expect(outcome.BadRequest, user("")) // The engine has no plan of its own.
+			expect(outcome.BadRequest, func(q *serve.Query) { user("rows")(q); q.Timeout = -1 })
+			expect(outcome.UnknownPlan, user("nobody_has_it"))
+			expect(outcome.Unauthenticated, func(q *serve.Query) { user("rows")(q); q.Caller = nil })
+			expect(outcome.Forbidden, func(q *serve.Query) { user("rows")(q); q.Caller = caller(t, access.Rules{}) })
+			expect(outcome.Internal, user("broken"))
+			expect(outcome.Timeout, func(q *serve.Query) { user("slow")(q); q.Timeout = time.Millisecond })
 
 			running, ran := w.start(user("held"))
 			<-w.gate.entered
 			few := caller(t, access.Rules{Plans: []string{"*"}, MaxInflight: 1})
 			require.True(t, few.Begin())
-			expect(serve.TooMany, func(q *serve.Query) { user("rows")(q); q.Caller = few })
+			expect(outcome.TooMany, func(q *serve.Query) { user("rows")(q); q.Caller = few })
 			few.End()
 			late := func(q *serve.Query) { user("rows")(q); q.Timeout = time.Millisecond }
-			expect(serve.Timeout, late) // in the queue
+			expect(outcome.Timeout, late) // in the queue
 			ctx, abandon := context.WithCancel(context.Background())
 			waiting, waited := w.start(func(q *serve.Query) { user("rows")(q); q.Context = ctx })
-			expect(serve.Overloaded, user("rows"))
+			expect(outcome.Overloaded, user("rows"))
 			abandon()
 			close(w.gate.opened)
 			<-ran
 			<-waited
-			assert.Equal(t, serve.OK, running.Reply.Class)
-			assert.Equal(t, serve.Abandoned, waiting.Reply.Class)
-			seen[serve.Abandoned] = true
+			assert.Equal(t, outcome.OK, running.Reply.Class)
+			assert.Equal(t, outcome.Abandoned, waiting.Reply.Class)
+			seen[outcome.Abandoned] = true
 
 			assert.EqualValues(t, 1, w.value(`rankd_requests_shed_total{plan="rows",reason="deadline"}`))
 			assert.EqualValues(t, 1, w.value(`rankd_requests_shed_total{plan="rows",reason="queue_full"}`))
@@ -140,12 +141,12 @@ func TestEachClass(t *testing.T) {
 			assert.EqualValues(t, 2, w.value(`rankd_request_queue_delay_seconds{plan="rows"}`))
 
 			require.NoError(t, w.Engine().Close())
-			expect(serve.ShuttingDown, user("rows"))
-			refused := w.Refuse(serve.RESP, serve.TooLarge, "", "more than 5 bytes")
+			expect(outcome.ShuttingDown, user("rows"))
+			refused := w.Refuse(serve.RESP, outcome.TooLarge, "", "more than 5 bytes")
 			assert.Equal(t, "Request too large: more than 5 bytes", refused.Message())
 			seen[refused.Class] = true
-			for _, c := range serve.Classes() {
-				if c != serve.Unavailable { // TestRedisIsUnavailable
+			for _, c := range outcome.Classes() {
+				if c != outcome.Unavailable { // TestRedisIsUnavailable
 					assert.True(t, seen[c], c.Label())
 				}
 			}
@@ -156,7 +157,7 @@ func TestEachClass(t *testing.T) {
 func TestRedisIsUnavailable(t *testing.T) {
 	w := open(t, rankd.Options{Plan: "viewer", Redis: "127.0.0.1:1"})
 	reply := w.ask(func(q *serve.Query) { q.User = []byte("1") })
-	assert.Equal(t, serve.Unavailable, reply.Class)
+	assert.Equal(t, outcome.Unavailable, reply.Class)
 	assert.Contains(t, reply.Message(), "Redis connection failed: node out (core::viewer): ")
 }
 
@@ -164,17 +165,17 @@ func TestWhatTheFrontKnowsGoesTogetherWithTheBody(t *testing.T) {
 	w := open(t, rankd.Options{Plan: "rows"})
 	for name, c := range map[string]struct {
 		plan, user, body, id string
-		class                serve.Class
+		class                outcome.Class
 		wantID, wantError    string
 	}{
-		"the engine's own plan":    {"", "1", ``, "", serve.OK, "", ""},
-		"the plan of a path":       {"viewer", "1", ``, "h", serve.OK, "h", ""},
-		"the body's id goes first": {"viewer", "", `{"user_id": 1, "request_id": "b"}`, "h", serve.OK, "b", ""},
-		"the plan said twice":      {"viewer", "", `{"user_id": 1, "plan": "viewer"}`, "h", serve.OK, "h", ""},
-		"two plans":                {"viewer", "", `{"user_id": 1, "plan": "rows"}`, "h", serve.BadRequest, "h", `plan is "rows", and the request came for plan "viewer"`},
-		"two users":                {"viewer", "2", `{"user_id": 1}`, "h", serve.BadRequest, "h", "user_id is 1, and the request came for user 2"},
-		"a bad user":               {"viewer", "2x", `{}`, "h", serve.BadRequest, "h", `user_id as a string must be decimal digits for an integer from 1 to 4294967295, got "2x"`},
-		"a broken body":            {"viewer", "2", `{`, "h", serve.BadRequest, "h", "the input ends in the middle of a document"},
+		"the engine's own plan":    {"", "1", ``, "", outcome.OK, "", ""},
+		"the plan of a path":       {"viewer", "1", ``, "h", outcome.OK, "h", ""},
+		"the body's id goes first": {"viewer", "", `{"user_id": 1, "request_id": "b"}`, "h", outcome.OK, "b", ""},
+		"the plan said twice":      {"viewer", "", `{"user_id": 1, "plan": "viewer"}`, "h", outcome.OK, "h", ""},
+		"two plans":                {"viewer", "", `{"user_id": 1, "plan": "rows"}`, "h", outcome.BadRequest, "h", `plan is "rows", and the request came for plan "viewer"`},
+		"two users":                {"viewer", "2", `{"user_id": 1}`, "h", outcome.BadRequest, "h", "user_id is 1, and the request came for user 2"},
+		"a bad user":               {"viewer", "2x", `{}`, "h", outcome.BadRequest, "h", `user_id as a string must be decimal digits for an integer from 1 to 4294967295, got "2x"`},
+		"a broken body":            {"viewer", "2", `{`, "h", outcome.BadRequest, "h", "the input ends in the middle of a document"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reply := w.ask(func(q *serve.Query) {
@@ -207,7 +208,7 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reply := w.ask(func(q *serve.Query) { q.Timeout, q.Body = c.timeout, []byte(c.body) })
-			assert.Equal(t, serve.Timeout, reply.Class)
+			assert.Equal(t, outcome.Timeout, reply.Class)
 			assert.Regexp(t, c.limit, reply.Message())
 		})
 	}
@@ -240,12 +241,12 @@ func TestGrants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reply := w.ask(func(q *serve.Query) { q.Caller, q.Body = caller(t, c.rules), []byte(c.body) })
 			if c.detail == "" {
-				assert.Equal(t, serve.OK, reply.Class, string(reply.AppendBody(nil)))
+				assert.Equal(t, outcome.OK, reply.Class, string(reply.AppendBody(nil)))
 				return
 			}
 			assert.Contains(t, reply.Message(), c.detail)
 			if name != "a request that is wrong, besides" {
-				assert.Equal(t, serve.Forbidden, reply.Class)
+				assert.Equal(t, outcome.Forbidden, reply.Class)
 			}
 		})
 	}
@@ -265,7 +266,7 @@ func TestPlans(t *testing.T) {
 	assert.Empty(t, names(caller(t, access.Rules{})))
 	assert.Empty(t, names(nil))
 	reply := w.ask(func(q *serve.Query) { q.Plan, q.User = []byte("own"), []byte("1") })
-	assert.Equal(t, serve.OK, reply.Class)
+	assert.Equal(t, outcome.OK, reply.Class)
 }
 
 // A query serves one request after the other, and takes nothing with it.
@@ -280,20 +281,20 @@ func TestAQueryIsUsedAgain(t *testing.T) {
 	q.Context = gone
 	w.Ask(q)
 	<-done
-	assert.Equal(t, serve.Abandoned, q.Reply.Class)
+	assert.Equal(t, outcome.Abandoned, q.Reply.Class)
 	q.Release()
 	q.Caller, q.Body = root(t), buffer
 	w.Ask(q)
 	copy(buffer, bytes.Repeat([]byte("!"), len(buffer)))
 	<-done
-	assert.Equal(t, serve.OK, q.Reply.Class)
+	assert.Equal(t, outcome.OK, q.Reply.Class)
 	assert.Equal(t, "first", q.Reply.RequestID)
 	q.Release()
 	assert.Equal(t, serve.Reply{}, q.Reply)
 	q.Caller, q.User = root(t), []byte("2")
 	w.Ask(q)
 	<-done
-	assert.Equal(t, serve.OK, q.Reply.Class)
+	assert.Equal(t, outcome.OK, q.Reply.Class)
 	assert.NotEqual(t, "first", q.Reply.RequestID)
 	assert.EqualValues(t, 2, w.value(`rankd_requests_total{class="ok",front="resp",plan="rows"}`))
 }
@@ -349,7 +350,7 @@ func TestARefusedRequestIsNotUnderWay(t *testing.T) {
 	few := caller(t, access.Rules{Plans: []string{"*"}, MaxInflight: 1})
 	for range 3 {
 		r := w.ask(func(q *serve.Query) { user("rows")(q); q.Caller = few })
-		assert.Equal(t, serve.Overloaded, r.Class)
+		assert.Equal(t, outcome.Overloaded, r.Class)
 	}
 	close(w.gate.opened)
 	<-ran

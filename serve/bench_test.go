@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
 )
 
@@ -59,6 +60,6 @@ func BenchmarkAsk(b *testing.B) {
 		}
 		close(full.gate.opened)
 		<-ran
-		require.Equal(b, serve.OK, running.Reply.Class)
+		require.Equal(b, outcome.OK, running.Reply.Class)
 	})
 }

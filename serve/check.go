@@ -7,17 +7,15 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve/access"
 )
 
 // refusal returns the error of a request that the engine has nothing to do with.
-func refusal(c Class, requestID, detail string) *rankd.Error {
-	return &rankd.Error{RequestID: requestID, Text: c.Sentence(), Detail: detail}
+func refusal(c outcome.Class, requestID, detail string) *rankd.Error {
+	return &rankd.Error{Class: c, RequestID: requestID, Text: c.Sentence(), Detail: detail}
 }
-
-// ofEngine returns an error of the engine with its class. Each is an *rankd.Error, as Start, ParseRequestFor and Refused promise.
-func ofEngine(err error) (Class, *rankd.Error) { return classOf(err), err.(*rankd.Error) }
 
 // idOr returns the id that came with a request, or a new one.
 func idOr(given []byte) string {

@@ -5,8 +5,7 @@
 //	bytes ◀── front ◀── Reply ── done ◀── metrics, log ◀──────────────────────────────────────┘
 //
 // A [Service] gives every request to the same engine, checks what its caller may ask for, counts it and logs its failure.
-// A [Query] is one request, and brings the [Reply] back. A [Class] says how a request ended: one table gives its word in
-// RESP, its status in HTTP and its label in the metrics.
+// A [Query] is one request, and brings the [Reply] back. An [outcome.Class] says how a request ended.
 //
 // An answer has the bytes that the program rankd prints on stdout, and so has an error of a request that stdin could bring.
 package serve

@@ -19,7 +19,6 @@ import (
 // failure is a request that failed, for the log. Immutable.
 type failure struct {
 	front  Front
-	class  Class
 	err    *rankd.Error
 	plan   string         // of the library; empty: none
 	caller *access.Caller // nil: unknown
@@ -77,7 +76,7 @@ func (f *failure) log(logger *slog.Logger) {
 		}
 	}
 	add("front", f.front.String())
-	add("class", f.class.Label())
+	add("class", f.err.Class.Label())
 	add("request_id", f.err.RequestID)
 	add("trace_id", f.trace.String())
 	if f.caller != nil {
@@ -94,17 +93,5 @@ func (f *failure) log(logger *slog.Logger) {
 	if f.silent > 0 {
 		attrs = append(attrs, slog.Int("unlogged", f.silent))
 	}
-	logger.LogAttrs(context.Background(), f.class.level(), "request failed", attrs...)
-}
-
-// level returns how loud a failure is: by who has to act.
-func (c Class) level() slog.Level {
-	switch c {
-	case Internal:
-		return slog.LevelError
-	case Overloaded, ShuttingDown, Timeout, Unavailable:
-		return slog.LevelWarn
-	default:
-		return slog.LevelInfo
-	}
+	logger.LogAttrs(context.Background(), f.err.Class.Level(), "request failed", attrs...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 )
@@ -22,7 +23,7 @@ func TestTheLineOfAFailedRequest(t *testing.T) {
 		q.Body = []byte(`{"user_id": 1, "plan": "viewer", "request_id": "` + strings.Repeat("long", 1000) + `", "require": ["nobody"]}`)
 		q.TraceParent = []byte("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	})
-	w.Refuse(serve.RESP, serve.Unauthenticated, "mine", "no token")
+	w.Refuse(serve.RESP, outcome.Unauthenticated, "mine", "no token")
 	w.Fail(serve.HTTP, &request.Error{RequestID: "line", Code: request.CodeTooLarge, Detail: "too long"})
 	lines := w.lines(3)
 	require.Len(t, lines, 3)
@@ -45,7 +46,7 @@ func TestTheLogIsBounded(t *testing.T) {
 	w := open(t, rankd.Options{})
 	fail := func(n int) {
 		for range n {
-			w.Refuse(serve.HTTP, serve.BadRequest, "x", "again")
+			w.Refuse(serve.HTTP, outcome.BadRequest, "x", "again")
 		}
 	}
 	fail(1000)
@@ -71,7 +72,7 @@ func TestAStalledLogHoldsUpNobody(t *testing.T) {
 	resume := w.log.Stall()
 	for range 10_000 {
 		w.clock.Advance(time.Second)
-		w.Refuse(serve.HTTP, serve.BadRequest, "x", "again")
+		w.Refuse(serve.HTTP, outcome.BadRequest, "x", "again")
 	}
 	resume()
 	lines := w.lines(64)
@@ -102,7 +103,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	for i := range 200 {
 		ask(strings.Repeat("x", i+1))
 		ask("rows\n" + strings.Repeat("{", i))
-		w.Refuse(serve.HTTP, serve.BadRequest, strings.Repeat("y", i), strings.Repeat("z", i))
+		w.Refuse(serve.HTTP, outcome.BadRequest, strings.Repeat("y", i), strings.Repeat("z", i))
 	}
 	assert.Equal(t, before, count())
 }
@@ -132,7 +133,7 @@ func TestLocate(t *testing.T) {
 			return &located
 		}
 	})
-	assert.Equal(t, serve.BadRequest, reply.Class)
+	assert.Equal(t, outcome.BadRequest, reply.Class)
 	assert.Contains(t, body(t, reply)["detail"], ", line 7 of the input")
 	assert.Equal(t, "h", reply.RequestID)
 }

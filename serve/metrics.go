@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rankd/rankd/outcome"
 )
 
 // noPlan is the label of requests that named no plan of the library: no plan can have this name.
@@ -67,7 +69,7 @@ type planMetrics [fronts]atomic.Pointer[series]
 
 // series are the metrics of one plan and one front. Any goroutine.
 type series struct {
-	requests         [classes]prometheus.Counter
+	requests         [outcome.Count]prometheus.Counter
 	duration         prometheus.Observer
 	queueDelay       prometheus.Observer
 	refused, expired prometheus.Counter
@@ -85,7 +87,7 @@ func (p *planMetrics) of(m *metrics, plan string, f Front) *series {
 		degraded: m.degraded.WithLabelValues(plan, f.String()),
 	}
 	for c := range s.requests {
-		s.requests[c] = m.requests.WithLabelValues(plan, f.String(), Class(c).Label())
+		s.requests[c] = m.requests.WithLabelValues(plan, f.String(), outcome.Class(c).Label())
 	}
 	p[f].Store(s) // Another goroutine may have stored one of the same counters.
 	return s

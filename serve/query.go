@@ -8,6 +8,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve/access"
 )
 
@@ -66,8 +67,8 @@ func (s *Service) NewQuery(f Front, done func(*Query)) *Query {
 func (s *Service) Ask(q *Query) {
 	q.plan = &s.unknown
 	q.trace.set(q.TraceParent)
-	if c, err := q.start(); err != nil {
-		q.fail(c, err)
+	if err := q.start(); err != nil {
+		q.fail(err)
 	}
 }
 
@@ -91,13 +92,13 @@ func (q *Query) Long() bool {
 }
 
 // start checks the request and hands it to the engine, or returns why not.
-func (q *Query) start() (Class, *rankd.Error) {
+func (q *Query) start() error {
 	s, r := q.service, &q.request
 	if q.Caller == nil {
-		return Unauthenticated, refusal(Unauthenticated, idOr(q.RequestID), "a token is required")
+		return refusal(outcome.Unauthenticated, idOr(q.RequestID), "a token is required")
 	}
 	if err := q.parse(); err != nil {
-		return ofEngine(err)
+		return err
 	}
 	if q.plan = s.own; r.Plan != "" {
 		if q.plan = s.plans[r.Plan]; q.plan == nil {
@@ -106,48 +107,48 @@ func (q *Query) start() (Class, *rankd.Error) {
 	}
 	r.Trace = r.Trace || q.Traced
 	if detail := q.notGranted(); detail != "" {
-		return Forbidden, refusal(Forbidden, r.ID, detail)
+		return refusal(outcome.Forbidden, r.ID, detail)
 	}
 	if r.Plan != "" && q.plan == &s.unknown {
 		if len(s.Plans(q.Caller)) < len(s.listing) { // The engine's text names a plan that the caller may not know.
-			return UnknownPlan, refusal(UnknownPlan, r.ID, "unknown plan "+excerpt.Quote(r.Plan))
+			return refusal(outcome.UnknownPlan, r.ID, "unknown plan "+excerpt.Quote(r.Plan))
 		}
-		return ofEngine(s.engine.UnknownPlan(r.ID, r.Plan))
+		return s.engine.UnknownPlan(r.ID, r.Plan)
 	}
 	if r.Timeout == 0 || q.Timeout != 0 && q.Timeout < r.Timeout {
 		r.Timeout = q.Timeout
 	}
 	r.Flow = rankd.Flow{Caller: q.Caller.Number(), Connection: q.Connection}
 	if !q.Caller.Begin() {
-		return TooMany, refusal(TooMany, r.ID, "this token has reached its max_inflight")
+		return refusal(outcome.TooMany, r.ID, "this token has reached its max_inflight")
 	}
 	if err := s.engine.Start(cmp.Or(q.Context, context.Background()), *r, q.finishFn); err != nil {
 		q.Caller.End()
-		return ofEngine(err)
+		return err
 	}
-	return OK, nil
+	return nil
 }
 
 // finish takes the outcome of a request that the engine has started.
 func (q *Query) finish(a *rankd.Answer, err error) {
 	q.Caller.End()
 	if err != nil {
-		q.fail(ofEngine(err))
+		q.fail(err)
 		return
 	}
 	bytes := a.Size()
 	if q.Outbox != nil && bytes >= OutboxStep {
 		if !q.Outbox.hold(bytes) {
-			refused := refusal(Overloaded, a.RequestID, "answers that the client has not taken leave no room for this one")
+			refused := refusal(outcome.Overloaded, a.RequestID, "answers that the client has not taken leave no room for this one")
 			refused.Elapsed, refused.QueueDelay = a.Elapsed, a.QueueDelay()
-			q.fail(Overloaded, refused)
+			q.fail(refused)
 			return
 		}
 		q.held = bytes
 	}
-	q.Reply = Reply{Class: OK, RequestID: a.RequestID, bytes: bytes, answer: a, format: q.service.format}
+	q.Reply = Reply{Class: outcome.OK, RequestID: a.RequestID, bytes: bytes, answer: a, format: q.service.format}
 	m := q.series()
-	m.requests[OK].Inc()
+	m.requests[outcome.OK].Inc()
 	m.observe(a.Elapsed, a.QueueDelay())
 	if a.Degraded() {
 		m.degraded.Inc()
@@ -155,23 +156,24 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 	q.done(q)
 }
 
-// fail ends the request with an error.
-func (q *Query) fail(c Class, err *rankd.Error) {
-	q.Reply = Reply{Class: c, RequestID: err.RequestID, bytes: err.Size(), err: err}
+// fail ends the request with an error, an *rankd.Error: Start, ParseRequestFor and a request's callback promise that.
+func (q *Query) fail(failed error) {
+	err := failed.(*rankd.Error)
+	q.Reply = Reply{Class: err.Class, RequestID: err.RequestID, bytes: err.Size(), err: err}
 	if bytes := q.Reply.bytes; q.Outbox != nil && bytes >= OutboxStep { // with its trace
 		q.Outbox.Hold(bytes)
 		q.held = bytes
 	}
 	m := q.series()
-	m.requests[c].Inc()
+	m.requests[err.Class].Inc()
 	m.observe(err.Elapsed, err.QueueDelay)
 	switch {
-	case c == Overloaded && errors.Is(err, rankd.ErrOverloaded):
+	case err.Class == outcome.Overloaded && errors.Is(err, rankd.ErrOverloaded):
 		m.refused.Inc()
-	case c == Timeout && errors.Is(err, rankd.ErrNotLetIn):
+	case err.Class == outcome.Timeout && errors.Is(err, rankd.ErrNotLetIn):
 		m.expired.Inc()
 	}
-	q.service.log.add(failure{front: q.front, class: c, err: err, plan: q.plan.name, caller: q.Caller, trace: q.trace})
+	q.service.log.add(failure{front: q.front, err: err, plan: q.plan.name, caller: q.Caller, trace: q.trace})
 	q.done(q)
 }
 

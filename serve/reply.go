@@ -6,12 +6,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/trace"
 )
 
 // Reply is what a client is told: an answer, or why there is none. Immutable; any goroutine, until its Query is used again.
 type Reply struct {
-	Class     Class
+	Class     outcome.Class
 	RequestID string // of the client, or generated
 
 	bytes  int

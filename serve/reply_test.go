@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/outcome"
 )
 
 // A message is one short line, whatever is in the error.
@@ -17,7 +18,7 @@ func FuzzMessage(f *testing.F) {
 	f.Add("ä\x00\x7f\u2028", string(make([]byte, 600)))
 	f.Add("\u0080", "")
 	f.Fuzz(func(t *testing.T, text, detail string) {
-		r := Reply{Class: Internal, err: &rankd.Error{Text: text, Detail: detail}}
+		r := Reply{Class: outcome.Internal, err: &rankd.Error{Text: text, Detail: detail}}
 		message := r.Message()
 		require.LessOrEqual(t, len(message), messageMax)
 		require.True(t, utf8.ValidString(message))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve/access"
 )
@@ -110,23 +111,20 @@ func (s *Service) Plans(c *access.Caller) []rankd.Plan {
 
 // Refuse counts and logs a request that a front itself refuses, and returns the reply to it. detail is one line, and has nothing
 // unbounded that comes from input. An empty requestID is generated.
-func (s *Service) Refuse(f Front, c Class, requestID, detail string) Reply {
+func (s *Service) Refuse(f Front, c outcome.Class, requestID, detail string) Reply {
 	if requestID == "" {
 		requestID = request.NewID()
 	}
-	return s.refused(f, c, refusal(c, requestID, detail))
+	return s.refused(f, refusal(c, requestID, detail))
 }
 
 // Fail is Refuse for an error of a request.Stream that cut requests out of a body.
-func (s *Service) Fail(f Front, err error) Reply {
-	c, failed := ofEngine(rankd.Refused(err))
-	return s.refused(f, c, failed)
-}
+func (s *Service) Fail(f Front, err error) Reply { return s.refused(f, rankd.Refused(err)) }
 
-func (s *Service) refused(f Front, c Class, err *rankd.Error) Reply {
-	s.unknown.metrics.of(s.metrics, s.unknown.label(), f).requests[c].Inc()
-	s.log.add(failure{front: f, class: c, err: err})
-	return Reply{Class: c, RequestID: err.RequestID, bytes: err.Size(), err: err}
+func (s *Service) refused(f Front, err *rankd.Error) Reply {
+	s.unknown.metrics.of(s.metrics, s.unknown.label(), f).requests[err.Class].Inc()
+	s.log.add(failure{front: f, err: err})
+	return Reply{Class: err.Class, RequestID: err.RequestID, bytes: err.Size(), err: err}
 }
 
 // FlushLog waits until the logger has the lines of all failed requests, or ctx ends.

@@ -28,6 +28,9 @@
 //
 // Positions 0 to 1023 number the rows of a chunk in the active list. Kernels read
 // the columns of a dense row set in place, and gather the columns of any other first.
+// Explain compiles the tree as it stands, with a probe after each part, and runs this code for one row. So an
+// explanation has what the evaluator computes, and skips what it skips.
+//
 // A predicate takes a mask of positions to look at and returns the mask of those
 // that are true, so and, or and not are operations on words. If less than a quarter
 // of the positions is left, the predicate compacts them and skips the rest.

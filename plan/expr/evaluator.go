@@ -33,6 +33,7 @@ type evaluator struct {
 	ints        [2]*intRegister        // allocated as they are needed
 	compacted   [compactLevels][]int32 // rows of compacted chunks, by level
 	failed      error                  // of the condition of an if; rowset.ErrStopped or nil
+	notes       []note                 // by part; only for Explain
 }
 
 func newEvaluator(c code) evaluator {
@@ -124,6 +125,10 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 		return ev.coalesce(in, c, dst, free)
 	case opIf:
 		return ev.choose(in, c, dst, free)
+	case opProbe:
+		v = ev.eval(in.a, c, dst, free)
+		ev.notes[in.test] = note{reached: true, null: v.valid != nil && v.valid[0]&1 == 0, number: v.vals[0]}
+		return v
 	case opClamp:
 		v = ev.clamp(in, c, dst, free)
 	default:

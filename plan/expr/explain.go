@@ -1,7 +1,8 @@
 package expr
 
 import (
-	"slices"
+	"errors"
+	"sync"
 
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -19,20 +20,6 @@ type Term struct {
 	Fault string           // why the part, or a part of it, has no value
 }
 
-// Explain returns the value of e for an active row of in and how it came about. pos is the row's position. It
-// computes by the row, so it is not for many rows.
-func (e *Expr) Explain(in rowset.RowSet, pos int, params *Params) Term {
-	x := explainer{batch: in.Batch, row: int(in.Row(pos)), params: params, registry: e.registry}
-	return x.term(e.tree)
-}
-
-// Explain returns whether p is true for an active row of in, and why. pos is the row's position. It computes by
-// the row, so it is not for many rows.
-func (p *Pred) Explain(in rowset.RowSet, pos int, params *Params) Term {
-	x := explainer{batch: in.Batch, row: int(in.Row(pos)), params: params, registry: p.registry}
-	return x.term(p.tree)
-}
-
 // Culprit returns the smallest part of a predicate that is false that alone made it false.
 func (t *Term) Culprit() *Term {
 	for t.Op == "and" {
@@ -41,271 +28,168 @@ func (t *Term) Culprit() *Term {
 	return t
 }
 
-// An explainer evaluates trees for one row. One goroutine at a time.
-type explainer struct {
-	batch    *rowset.Batch
-	row      int
-	params   *Params
-	registry *registry.Registry // nil: names are not known
+// Explain returns the value of e for an active row of in and how it came about. pos is the row's position. It
+// runs e for this row alone, so it is not for many rows.
+func (e *Expr) Explain(in rowset.RowSet, pos int, params *Params) Term {
+	return e.explain(in, pos, params)
 }
 
-func (x *explainer) term(n *node) Term {
-	t := Term{Op: n.op.Name, Name: n.op.Cmp}
-	switch n.op.code {
-	case opConst:
-		t.Value = n.number
-		if n.typ == Int {
-			t.Value = n.whole
-		}
-	case opNull:
-	case opText:
-		t.Value = n.text
-	case opTruth:
-		t.Value = n.truth
-	case opKey:
-		x.key(n, &t)
-	case opParam:
-		x.param(n, &t)
-	case opNow:
-		if now, ok := x.params.Now(); ok {
-			t.Value = now
-		}
-	case opAnd, opOr:
-		if x.part(&t, n.args[0]); t.Fault == "" && t.Terms[0].Value == (n.op.code == opAnd) {
-			x.part(&t, n.args[1])
-		}
-		t.setValue(t.Terms[len(t.Terms)-1].Value)
-	case opCoalesce:
-		if x.part(&t, n.args[0]); t.Terms[0].Value == nil {
-			x.part(&t, n.args[1])
-		}
-		t.setValue(t.Terms[len(t.Terms)-1].Value)
-	case opIf:
-		if x.part(&t, n.args[0]); t.Terms[0].Value == true {
-			x.part(&t, n.args[1])
+// Explain returns whether p is true for an active row of in, and why. pos is the row's position. It runs p for this
+// row alone, so it is not for many rows.
+func (p *Pred) Explain(in rowset.RowSet, pos int, params *Params) Term {
+	return p.explain(in, pos, params)
+}
+
+// A source is what an expression or a predicate was compiled from. Immutable, except code with probes that the first
+// explanation compiles. Any goroutine.
+type source struct {
+	tree     *node // as the artifact has it
+	registry *registry.Registry
+
+	once   sync.Once
+	probed compiler // the tree compiled as it stands, with a probe after each part
+	root   int32
+}
+
+// A part is where the code has a node of the tree. Immutable; any goroutine.
+type part struct {
+	leaf bool
+	at   int32 // of a leaf: which one; else the instruction or the test
+	note int32 // else: which note the probe takes
+}
+
+// A note is what a probe saw: the value of its part for the one row. One goroutine at a time.
+type note struct {
+	reached bool
+	null    bool
+	number  float64 // of an expression
+	truth   bool    // of a predicate
+	err     error   // of a predicate
+}
+
+// part notes where the code has a node, and returns the number of its note.
+func (c *compiler) part(n *node, at int32) int32 {
+	number := int32(len(c.parts)) // leaves have a number, too, and no note
+	c.parts[n] = part{at: at, note: number}
+	return number
+}
+
+// explain runs the code with probes for one row.
+func (s *source) explain(in rowset.RowSet, pos int, params *Params) Term {
+	s.once.Do(func() {
+		s.probed.parts = make(map[*node]part)
+		if s.tree.op.Makes == Predicate {
+			s.root = s.probed.pred(s.tree, false)
 		} else {
-			x.part(&t, n.args[2])
+			s.root = s.probed.number(s.tree)
 		}
-		t.setValue(t.Terms[1].Value)
-	case opIn:
-		x.in(n, &t)
-	case opRegex:
-		x.regex(n, &t)
-	default:
-		for _, arg := range n.args {
-			x.part(&t, arg)
-		}
-		if t.Fault == "" {
-			t.Value = x.operation(n, t.Terms)
-		}
+	})
+	x := explanation{source: s, evaluator: newEvaluator(s.probed.code), row: int(in.Row(pos))}
+	x.notes = make([]note, len(s.probed.parts))
+	x.begin(nil, in.Batch, params)
+	one := chunk{n: 1, rows: []int32{int32(x.row)}}
+	if s.tree.op.Makes == Predicate {
+		all, out := fullMask(1), mask{}
+		_ = x.test(s.root, &one, &all, &out, 0) // the probes have noted it
+	} else {
+		x.eval(s.root, &one, x.reg(0), 1)
 	}
+	t, _ := x.term(s.tree)
 	return t
 }
 
-// part appends an operand. A fault of it is a fault of t.
-func (x *explainer) part(t *Term, n *node) {
-	part := x.term(n)
-	t.Terms = append(t.Terms, part)
-	t.Fault = part.Fault
+// An explanation reads the notes of a run. One goroutine at a time.
+type explanation struct {
+	evaluator
+	source *source
+	row    int // of the batch
 }
 
-// setValue sets the value unless a part has a fault.
-func (t *Term) setValue(v any) {
-	if t.Fault == "" {
-		t.Value = v
+// term returns the value of a node, and false if the run has skipped it.
+func (x *explanation) term(n *node) (Term, bool) {
+	t := Term{Op: n.op.Name, Name: n.op.Cmp, Key: n.key, Param: n.param}
+	if reg := x.source.registry; reg != nil && n.op.code == opKey {
+		key, _ := reg.Key(n.key)
+		t.Name = key.Name
+	} else if reg != nil && n.op.code == opParam {
+		param, _ := reg.Param(n.param)
+		t.Name = param.Name
 	}
+	part, compiled := x.source.probed.parts[n]
+	switch {
+	case !compiled: // the literal null, with which something is compared
+		return t, true
+	case part.leaf:
+		t.Value = x.leafValue(&x.boundLeaves[part.at])
+		return t, true
+	}
+	seen := &x.notes[part.note]
+	if !seen.reached {
+		return t, false
+	}
+	for _, arg := range n.args {
+		if operand, ok := x.term(arg); ok {
+			t.Terms = append(t.Terms, operand)
+		}
+	}
+	var failed *EvalError
+	switch {
+	case errors.As(seen.err, &failed):
+		t.Fault = failed.Err.Error()
+	case n.op.Makes == Predicate:
+		t.Value = seen.truth
+	case !seen.null:
+		t.Value = x.value(n, part.at, &t, seen.number)
+	}
+	return t, true
 }
 
-// operation returns the value of an operator all of whose operands were evaluated.
-func (x *explainer) operation(n *node, parts []Term) any {
+// value returns a number as it stands in a column, in the request or in the tree, where the code reads it as a double.
+func (x *explanation) value(n *node, at int32, t *Term, number float64) any {
 	switch n.op.code {
-	case opIsNull:
-		return parts[0].Value == nil
-	case opNotNull:
-		return parts[0].Value != nil
-	case opNot:
-		return parts[0].Value == false
-	case opCmp:
-		return x.comparison(n, parts[0].Value, parts[1].Value)
-	case opMember:
-		return isMember(n, parts[0].Value, parts[1].Value)
-	}
-	var values [3]float64
-	for i := range parts {
-		value, ok := asNumber(parts[i].Value)
-		if !ok {
-			return nil
+	case opConst:
+		if n.typ == Int {
+			return n.whole
 		}
-		values[i] = value
-	}
-	if n.op.code == opAge {
-		now, ok := x.params.Now()
-		if age := now - values[0]; ok && isFinite(age) {
-			return age
+	case opKey:
+		switch x.bound[at].kind {
+		case bindIDs:
+			return x.batch.IDs[x.row]
+		case bindInts:
+			return x.batch.Int(n.key).Values[x.row]
+		case bindBools:
+			return x.batch.Bool(n.key).Values.Get(x.row)
 		}
-		return nil
+	case opParam:
+		if truth, ok := x.params.Bool(n.param); ok {
+			return truth
+		}
+		if whole, ok := x.params.Int(n.param); ok && n.typ == Int {
+			return whole
+		}
+	case opCoalesce, opIf: // what they choose comes last
+		return t.Terms[len(t.Terms)-1].Value
 	}
-	if value, ok := n.op.apply(values); ok {
-		return value
+	return number
+}
+
+// leafValue returns the value of a leaf.
+func (x *explanation) leafValue(b *leafBinding) any {
+	switch {
+	case b.kind == bindScalar:
+		return b.value.value()
+	case b.kind == bindIDs:
+		return x.batch.IDs[x.row]
+	case b.kind == bindInts && b.ints.Valid.Get(x.row):
+		return b.ints.Values[x.row]
+	case b.strings != nil:
+		if s, ok := b.strings.Value(x.row); ok {
+			return s
+		}
+	case b.sets != nil:
+		if members, ok := b.sets.AppendValues([]string{}, x.row); ok {
+			return members
+		}
 	}
 	return nil
-}
-
-// asNumber returns a value as arithmetic sees it.
-func asNumber(v any) (float64, bool) {
-	switch v := v.(type) {
-	case float64:
-		return v, true
-	case int64:
-		return float64(v), true
-	case bool:
-		return float64(bit(v)), true
-	}
-	return 0, false
-}
-
-func (x *explainer) comparison(n *node, a, b any) bool {
-	op := cmpOf(n.op.Cmp)
-	if n.args[0].op.code == opNull || n.args[1].op.code == opNull {
-		return op == cmpEq && a == nil && b == nil || op == cmpNe && (a == nil) != (b == nil)
-	}
-	if a == nil || b == nil {
-		return false
-	}
-	if n.args[0].typ == Int && n.args[1].typ == Int {
-		return holds(op, a.(int64), b.(int64))
-	}
-	if s, ok := a.(string); ok {
-		return (s == b.(string)) == (op == cmpEq)
-	}
-	left, _ := asNumber(a)
-	right, _ := asNumber(b)
-	return holds(op, left, right)
-}
-
-func isMember(n *node, v, of any) bool {
-	switch list := of.(type) {
-	case []string:
-		s, ok := v.(string)
-		return ok && slices.Contains(list, s)
-	case []int64:
-		if whole, ok := v.(int64); ok && n.args[0].typ == Int {
-			return slices.Contains(list, whole)
-		}
-		number, ok := asNumber(v)
-		return ok && slices.ContainsFunc(list, func(i int64) bool { return float64(i) == number })
-	}
-	return false
-}
-
-// key looks the row up in a column. Trees without types read strings as null.
-func (x *explainer) key(n *node, t *Term) {
-	t.Key, t.Name = n.key, x.keyName(n.key)
-	switch n.typ {
-	case String:
-		if c := x.batch.String(n.key); c != nil {
-			if s, ok := c.Value(x.row); ok {
-				t.Value = s
-			}
-		}
-		return
-	case Strings:
-		if c := x.batch.Set(n.key); c != nil {
-			if list, ok := c.AppendValues([]string{}, x.row); ok {
-				t.Value = list
-			}
-		}
-		return
-	}
-	if n.key == registry.IDKey {
-		t.Value = x.batch.IDs[x.row]
-		return
-	}
-	if c := x.batch.Float(n.key); c != nil && n.typ != Int {
-		if c.Valid.Get(x.row) {
-			t.Value = c.Values[x.row]
-		}
-	} else if c := x.batch.Int(n.key); c != nil {
-		if c.Valid.Get(x.row) {
-			t.Value = c.Values[x.row]
-		}
-	} else if c := x.batch.Bool(n.key); c != nil && n.typ != Int && c.Valid.Get(x.row) {
-		t.Value = c.Values.Get(x.row)
-	}
-}
-
-func (x *explainer) keyName(id registry.KeyID) string {
-	if x.registry != nil {
-		if key, ok := x.registry.Key(id); ok {
-			return key.Name
-		}
-	}
-	return ""
-}
-
-// param looks a parameter up. Trees without types read strings as null.
-func (x *explainer) param(n *node, t *Term) {
-	t.Param = n.param
-	if x.registry != nil {
-		if param, ok := x.registry.Param(n.param); ok {
-			t.Name = param.Name
-		}
-	}
-	var v any
-	ok := false
-	switch n.typ {
-	case Int:
-		v, ok = x.params.Int(n.param)
-	case String:
-		v, ok = x.params.String(n.param)
-	case Ints:
-		v, ok = x.params.IntList(n.param)
-	case Strings:
-		v, ok = x.params.StringList(n.param)
-	default:
-		if v, ok = x.params.Bool(n.param); !ok {
-			v, ok = x.params.Float(n.param)
-		}
-	}
-	if ok {
-		t.Value = v
-	}
-}
-
-func (x *explainer) in(n *node, t *Term) {
-	lhs := *n.args[0]
-	if len(n.list.texts) > 0 && lhs.op.code == opKey {
-		lhs.typ = String
-	}
-	x.part(t, &lhs)
-	v := t.Terms[0].Value
-	switch s, isString := v.(string); {
-	case n.list.fails:
-		t.Fault = ErrListOperand.Error()
-	case isString:
-		_, t.Value = n.list.texts[s]
-	case v == nil || len(n.list.numbers) == 0:
-		t.Value = false
-	case lhs.typ == Int:
-		t.Value = slices.Contains(n.list.wholes, v.(int64))
-	default:
-		number, _ := asNumber(v)
-		t.Value = slices.Contains(n.list.numbers, number)
-	}
-}
-
-func (x *explainer) regex(n *node, t *Term) {
-	column := Term{Op: "key_ref"}
-	x.key(&node{key: n.key, typ: String}, &column)
-	t.Key, t.Terms, t.Value = n.key, []Term{column}, false
-	s, ok := column.Value.(string)
-	if !ok {
-		return
-	}
-	m, err := n.pattern.matcher(x.params)
-	if err != nil {
-		t.Value, t.Fault = nil, err.Error()
-		return
-	}
-	t.Value, _ = m.match(nil, s)
 }

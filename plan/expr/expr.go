@@ -10,10 +10,9 @@ import (
 // Expr is a compiled expression: per row a double or null. Immutable once
 // built; any goroutine.
 type Expr struct {
+	source
 	code       code
 	root       int32
-	tree       *node // as the artifact has it
-	registry   *registry.Registry
 	keys       []registry.KeyID
 	params     []registry.ParamID
 	evaluators sync.Pool // of *exprEvaluator; only scratch memory

@@ -14,12 +14,16 @@ type leaf struct {
 	constant param // opConst, opText
 }
 
-// leaf appends a leaf and returns its index.
-func (c *compiler) leaf(n *node) int32 {
+// leaf appends a leaf of that type and returns its index.
+func (c *compiler) leaf(n *node, typ Type) int32 {
 	c.leaves = append(c.leaves, leaf{
-		op: n.op.code, typ: n.typ, key: n.key, param: n.param, constant: param{bits: uint64(n.whole), text: n.text},
+		op: n.op.code, typ: typ, key: n.key, param: n.param, constant: param{typ: paramTypes[typ], bits: uint64(n.whole), text: n.text},
 	})
-	return int32(len(c.leaves) - 1)
+	at := int32(len(c.leaves) - 1)
+	if c.parts != nil {
+		c.parts[n] = part{leaf: true, at: at}
+	}
+	return at
 }
 
 // A leafBinding is the value of a leaf for one batch and one request. kind says which field counts.

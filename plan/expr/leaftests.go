@@ -242,7 +242,7 @@ func (l *lookups) intList(y *leafBinding) *elements[int64] {
 
 // numberList is intList for a value that is a double.
 func (l *lookups) numberList(y *leafBinding) *elements[float64] {
-	if l.numbers.few == nil && l.numbers.many == nil {
+	if y.kind == bindScalar && l.numbers.few == nil && l.numbers.many == nil {
 		list := make([]float64, len(y.value.ints))
 		convertInts(list, y.value.ints)
 		l.numbers = elementsOf(list)

@@ -26,6 +26,20 @@ type param struct {
 	strings []string // of a StringList
 }
 
+// value returns the value of an integer, a string or a list.
+func (p *param) value() any {
+	switch p.typ {
+	case registry.Int:
+		return int64(p.bits)
+	case registry.String:
+		return p.text
+	case registry.IntList:
+		return p.ints
+	default:
+		return p.strings
+	}
+}
+
 // SetFloat sets a parameter while the Params are being built. Setting it again
 // replaces the value, as with all that follow.
 func (p *Params) SetFloat(id registry.ParamID, v float64) {

@@ -54,9 +54,9 @@ func (l Language) ParseExpr(v *jsondoc.Value) (*Expr, error) {
 		return nil, err
 	}
 	var c compiler
-	root := c.expr(simplified(tree))
+	root := c.number(tree)
 	return &Expr{
-		code: c.code, root: root, tree: tree, registry: l.Registry,
+		code: c.code, root: root, source: source{tree: tree, registry: l.Registry},
 		keys: sortedSet(p.keys), params: sortedSet(p.params),
 	}, nil
 }
@@ -73,7 +73,7 @@ func (l Language) ParsePred(v *jsondoc.Value) (*Pred, error) {
 	var c compiler
 	root := c.pred(tree, false)
 	return &Pred{
-		code: c.code, root: root, tree: tree, registry: l.Registry,
+		code: c.code, root: root, source: source{tree: tree, registry: l.Registry},
 		keys: sortedSet(p.keys), params: sortedSet(p.params),
 	}, nil
 }
@@ -81,7 +81,7 @@ func (l Language) ParsePred(v *jsondoc.Value) (*Pred, error) {
 // A node is a parsed operation, as the artifact has it.
 type node struct {
 	op   *Operator
-	args []*node // in the order of op.Operands
+	args []*node // in the order of op.Operands; of a regex the key
 	typ  Type
 
 	number  float64          // const_number
@@ -418,7 +418,7 @@ func (p *parser) regex(v *jsondoc.Value, n *node) (err error) {
 	if err != nil {
 		return err
 	}
-	n.path = p.where()
+	n.args, n.path = []*node{{op: operatorNamed("key_ref"), typ: String, key: n.key}}, p.where()
 	n.pattern, err = p.pattern(source, ignoreCase)
 	return err
 }

@@ -55,10 +55,9 @@ func (e *EvalError) Unwrap() error { return e.Err }
 // Pred is a compiled predicate. Immutable once built, except a cache of compiled
 // patterns behind a lock. Any goroutine.
 type Pred struct {
+	source
 	code       code
 	root       int32
-	tree       *node // as the artifact has it
-	registry   *registry.Registry
 	keys       []registry.KeyID
 	params     []registry.ParamID
 	evaluators sync.Pool // of *predEvaluator; only scratch memory

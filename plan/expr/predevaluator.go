@@ -76,10 +76,11 @@ func (ev *evaluator) bindTest(t *test, out *testBinding) {
 			known(t.numbers.contains(a.value))
 		}
 	case testNumberMember:
-		if ev.bound[t.a].kind == bindNull || ev.boundLeaves[t.y].kind == bindNull {
+		unset := ev.boundLeaves[t.y].kind == bindNull && ev.notes == nil // an explanation has the value that was not found
+		if unset || ev.bound[t.a].kind == bindNull {
 			known(false)
 		}
-	case testAnd, testOr, testFail:
+	case testAnd, testOr, testFail, testProbe:
 	default:
 		ev.bindLeafTest(t, known)
 	}
@@ -164,6 +165,10 @@ func (ev *evaluator) test(i int32, c *chunk, in, out *mask, free int) error {
 			out[k] = left[k] | right[k]
 		}
 		return nil
+	case testProbe:
+		err := ev.test(t.a, c, in, out, free)
+		ev.notes[t.x] = note{reached: true, truth: out[0]&1 == 1 != t.negate, err: err}
+		return err
 	}
 
 	var answer mask
@@ -186,6 +191,7 @@ func (ev *evaluator) test(i int32, c *chunk, in, out *mask, free int) error {
 		answer.and(v.valid)
 	case testFail:
 		if anyOnes(in[:words]) {
+			ev.eval(t.a, c, ev.reg(free), free+1)
 			return &EvalError{Path: t.path, Err: ErrListOperand}
 		}
 	default:

@@ -36,6 +36,7 @@ const (
 	opDecay
 	opCoalesce // a, or b where a is null
 	opIf       // a where test is true, else b
+	opProbe    // a, which is noted for the part test: see explain.go
 
 	// Of predicates.
 	opTruth
@@ -56,7 +57,7 @@ type instruction struct {
 	need    uint8 // about how many registers computing it takes, like an Ershov number
 	checked bool  // a result that is not finite is null
 	a, b, c int32 // operands: indices of instructions
-	test    int32 // opIf: index of the condition
+	test    int32 // opIf: index of the condition; opProbe: of the part
 	value   float64
 	key     registry.KeyID
 	param   registry.ParamID
@@ -73,6 +74,15 @@ type code struct {
 // A compiler turns parsed trees into code.
 type compiler struct {
 	code
+	parts map[*node]part // of the tree, for Explain: each has a probe, or is a leaf, and nothing is folded. Nil: no probes
+}
+
+// number appends an expression that is not an operand of another one, and returns the index of its last instruction.
+func (c *compiler) number(n *node) int32 {
+	if c.parts == nil {
+		n = simplified(n)
+	}
+	return c.expr(n)
 }
 
 // simplified returns an expression of the same value, with constants folded.
@@ -161,6 +171,14 @@ func (c *compiler) expr(n *node) int32 {
 			in.need = increased(max(in.need, need))
 		}
 	}
+	at := c.instruction(in)
+	if c.parts != nil {
+		at = c.instruction(instruction{op: opProbe, need: in.need, a: at, test: c.part(n, at)})
+	}
+	return at
+}
+
+func (c *compiler) instruction(in instruction) int32 {
 	c.program = append(c.program, in)
 	return int32(len(c.program) - 1)
 }

@@ -10,7 +10,8 @@ const (
 	testCmp                     // expressions a, b compared by cmp
 	testIsNull                  // expression a is null
 	testInNumbers               // expression a is one of numbers
-	testFail                    // fails with ErrListOperand
+	testFail                    // fails with ErrListOperand, once expression a is computed
+	testProbe                   // test a, which is noted for the part x: see explain.go
 
 	// On values that are read as they stand.
 	testCmpInts      // integers x, y compared by cmp
@@ -44,6 +45,15 @@ type test struct {
 // De Morgan's laws push a not down to the leaves. Both "not (a and b)" and "(not a)
 // or (not b)" look at b only where a is true.
 func (c *compiler) pred(n *node, negate bool) int32 {
+	at := c.test(n, negate)
+	if c.parts != nil {
+		at = c.emit(test{op: testProbe, a: at, x: c.part(n, at), negate: negate})
+	}
+	return at
+}
+
+// test is pred without a probe of n itself.
+func (c *compiler) test(n *node, negate bool) int32 {
 	switch n.op.code {
 	case opTruth:
 		return c.emit(test{op: testConst, value: n.truth, negate: negate})
@@ -64,10 +74,7 @@ func (c *compiler) pred(n *node, negate bool) int32 {
 	case opMember:
 		return c.emit(c.member(n, negate))
 	case opRegex:
-		return c.emit(test{
-			op: testRegex, x: c.leaf(&node{op: operatorNamed("key_ref"), typ: String, key: n.key}),
-			pattern: n.pattern, path: n.path, negate: negate,
-		})
+		return c.emit(test{op: testRegex, x: c.leaf(n.args[0], String), pattern: n.pattern, path: n.path, negate: negate})
 	}
 	panic("expr: not a predicate: " + n.op.Name)
 }
@@ -77,15 +84,12 @@ func (c *compiler) emit(t test) int32 {
 	return int32(len(c.tests) - 1)
 }
 
-// number appends an operand of a test.
-func (c *compiler) number(n *node) int32 { return c.expr(simplified(n)) }
-
 // nullTest returns the test whether x is null.
 func (c *compiler) nullTest(x *node, negate bool) test {
 	if x.typ.isNumber() {
 		return test{op: testIsNull, a: c.number(x), negate: negate}
 	}
-	return test{op: testIsNullLeaf, x: c.leaf(x), negate: negate}
+	return test{op: testIsNullLeaf, x: c.leaf(x, x.typ), negate: negate}
 }
 
 func (c *compiler) comparison(n *node, negate bool) test {
@@ -96,20 +100,16 @@ func (c *compiler) comparison(n *node, negate bool) test {
 	if a.op.code == opNull {
 		other = b
 	}
+	null := a.op.code == opNull || b.op.code == opNull
 	switch {
-	case a.op.code != opNull && b.op.code != opNull:
-	case cmp == cmpEq:
+	case null && cmp == cmpEq:
 		return c.nullTest(other, negate)
-	case cmp == cmpNe:
+	case null && cmp == cmpNe:
 		return c.nullTest(other, !negate)
-	default:
-		return test{op: testConst, value: false, negate: negate}
-	}
-	switch {
 	case a.typ == Int && b.typ == Int:
-		return test{op: testCmpInts, cmp: cmp, x: c.leaf(a), y: c.leaf(b), negate: negate}
+		return test{op: testCmpInts, cmp: cmp, x: c.leaf(a, Int), y: c.leaf(b, Int), negate: negate}
 	case a.typ == String && b.typ == String:
-		return test{op: testCmpStrings, cmp: cmp, x: c.leaf(a), y: c.leaf(b), negate: negate}
+		return test{op: testCmpStrings, cmp: cmp, x: c.leaf(a, String), y: c.leaf(b, String), negate: negate}
 	}
 	return test{op: testCmp, cmp: cmp, a: c.number(a), b: c.number(b), negate: negate}
 }
@@ -117,34 +117,28 @@ func (c *compiler) comparison(n *node, negate bool) test {
 func (c *compiler) in(n *node, negate bool) test {
 	lhs, t := n.args[0], test{negate: negate, path: n.path}
 	switch {
-	case len(n.list.numbers) > 0 && lhs.typ == Int:
-		t.op, t.x, t.wholes = testInInts, c.leaf(lhs), elementsOf(n.list.wholes)
-	case len(n.list.numbers) > 0:
-		t.op, t.a, t.numbers = testInNumbers, c.number(lhs), elementsOf(n.list.numbers)
 	case n.list.fails:
-		t.op = testFail
-	case len(n.list.texts) == 0 || lhs.typ == Null:
-		t.op = testConst
+		t.op, t.a = testFail, c.number(lhs)
+	case len(n.list.texts) > 0 || lhs.typ == String:
+		t.op, t.x, t.texts = testInStrings, c.leaf(lhs, String), n.list.texts // trees without types say no more than that it is a key
+	case lhs.typ == Int:
+		t.op, t.x, t.wholes = testInInts, c.leaf(lhs, Int), elementsOf(n.list.wholes)
 	default:
-		leaf := *lhs
-		leaf.typ = String // trees without types say no more than that it is a key
-		t.op, t.x, t.texts = testInStrings, c.leaf(&leaf), n.list.texts
+		t.op, t.a, t.numbers = testInNumbers, c.number(lhs), elementsOf(n.list.numbers)
 	}
 	return t
 }
 
 func (c *compiler) member(n *node, negate bool) test {
 	x, set := n.args[0], n.args[1]
-	t := test{negate: negate}
+	t := test{negate: negate, y: c.leaf(set, set.typ)}
 	switch {
-	case x.typ == Null:
-		t.op = testConst
 	case set.typ == Strings:
-		t.op, t.x, t.y = testStringMember, c.leaf(x), c.leaf(set)
+		t.op, t.x = testStringMember, c.leaf(x, String)
 	case x.typ == Int:
-		t.op, t.x, t.y = testIntMember, c.leaf(x), c.leaf(set)
+		t.op, t.x = testIntMember, c.leaf(x, Int)
 	default:
-		t.op, t.a, t.y = testNumberMember, c.number(x), c.leaf(set)
+		t.op, t.a = testNumberMember, c.number(x)
 	}
 	return t
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/outcome"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/serving.md")
@@ -67,9 +67,9 @@ func metricsTable(t *testing.T) string {
 func errorsTable() string {
 	var table strings.Builder
 	table.WriteString("| RESP | HTTP | `class` in metrics and logs | `Retry-After` | |\n|---|---|---|---|---|\n")
-	for _, c := range serve.Classes() {
+	for _, c := range outcome.Classes() {
 		code, retry := "", ""
-		if c != serve.OK {
+		if c != outcome.OK {
 			code = "`-" + c.Code() + "`"
 		}
 		if c.RetryAfter() > 0 {

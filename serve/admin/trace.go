@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/trace"
@@ -34,9 +35,9 @@ func (t *tracer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		var err error
 		if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax)); err != nil {
-			class := serve.BadRequest
+			class := outcome.BadRequest
 			if errors.As(err, new(*http.MaxBytesError)) {
-				class = serve.TooLarge
+				class = outcome.TooLarge
 			}
 			t.fail(w, t.service.Refuse(serve.Admin, class, "", err.Error()))
 			return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
 )
 
@@ -22,37 +23,37 @@ const (
 
 // problem is a refusal of the front itself: the request does not get as far as the service. Immutable.
 type problem struct {
-	class  serve.Class // for the metrics and the log
-	status int         // 0: the status of the class
+	class  outcome.Class // for the metrics and the log
+	status int           // 0: the status of the class
 	detail string
 	ends   bool // the connection ends, since nobody knows where the next request begins
 }
 
 // The problems whose details do not depend on the request.
 var (
-	tooSlow    = &problem{serve.BadRequest, http.StatusRequestTimeout, "the request did not arrive in time", true}
-	brokenBody = &problem{serve.BadRequest, 0, "the body ends early, or its chunks are broken", true}
-	cutShort   = &problem{serve.BadRequest, 0, "the request ends early", true}
-	manyBodies = &problem{serve.Overloaded, 0, "too many long bodies are on their way", true}
-	longHead   = &problem{serve.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "request line and headers are too long together", true}
-	badHead    = &problem{serve.BadRequest, 0, "the request line or a header is malformed", true}
-	badVersion = &problem{serve.BadRequest, http.StatusHTTPVersionNotSupported, "the version must be HTTP/1.1 or HTTP/1.0", true}
-	oldVersion = &problem{serve.BadRequest, http.StatusHTTPVersionNotSupported, "a batch needs HTTP/1.1", false}
-	noBody     = &problem{serve.BadRequest, 0, "a batch needs a body", false}
-	noPath     = &problem{serve.BadRequest, http.StatusNotFound, "no such path; GET /openapi.json lists the paths", false}
-	noMethod   = &problem{serve.BadRequest, http.StatusMethodNotAllowed, "the path takes another method", false}
-	noToken    = &problem{serve.Unauthenticated, 0, "the header Authorization must be: Bearer, and a token", false}
-	badToken   = &problem{serve.Unauthenticated, 0, "the token is unknown", false}
-	badTimeout = &problem{serve.BadRequest, 0, "X-Request-Timeout-Ms must be a number of milliseconds, 1 or more", false}
-	encoded    = &problem{serve.BadRequest, http.StatusUnsupportedMediaType, "a body with a Content-Encoding is not understood", false}
+	tooSlow    = &problem{outcome.BadRequest, http.StatusRequestTimeout, "the request did not arrive in time", true}
+	brokenBody = &problem{outcome.BadRequest, 0, "the body ends early, or its chunks are broken", true}
+	cutShort   = &problem{outcome.BadRequest, 0, "the request ends early", true}
+	manyBodies = &problem{outcome.Overloaded, 0, "too many long bodies are on their way", true}
+	longHead   = &problem{outcome.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "request line and headers are too long together", true}
+	badHead    = &problem{outcome.BadRequest, 0, "the request line or a header is malformed", true}
+	badVersion = &problem{outcome.BadRequest, http.StatusHTTPVersionNotSupported, "the version must be HTTP/1.1 or HTTP/1.0", true}
+	oldVersion = &problem{outcome.BadRequest, http.StatusHTTPVersionNotSupported, "a batch needs HTTP/1.1", false}
+	noBody     = &problem{outcome.BadRequest, 0, "a batch needs a body", false}
+	noPath     = &problem{outcome.BadRequest, http.StatusNotFound, "no such path; GET /openapi.json lists the paths", false}
+	noMethod   = &problem{outcome.BadRequest, http.StatusMethodNotAllowed, "the path takes another method", false}
+	noToken    = &problem{outcome.Unauthenticated, 0, "the header Authorization must be: Bearer, and a token", false}
+	badToken   = &problem{outcome.Unauthenticated, 0, "the token is unknown", false}
+	badTimeout = &problem{outcome.BadRequest, 0, "X-Request-Timeout-Ms must be a number of milliseconds, 1 or more", false}
+	encoded    = &problem{outcome.BadRequest, http.StatusUnsupportedMediaType, "a body with a Content-Encoding is not understood", false}
 )
 
 func tooLarge(most int) *problem {
-	return &problem{class: serve.TooLarge, detail: fmt.Sprintf("the body is longer than %d bytes", most)}
+	return &problem{class: outcome.TooLarge, detail: fmt.Sprintf("the body is longer than %d bytes", most)}
 }
 
 func (f fault) problem() *problem {
-	return &problem{class: serve.BadRequest, detail: string(f), ends: true}
+	return &problem{class: outcome.BadRequest, detail: string(f), ends: true}
 }
 
 func (p *problem) statusCode() int {

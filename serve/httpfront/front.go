@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 )
@@ -167,7 +168,7 @@ func (f *Front) refuseConn(nc net.Conn) {
 	if _, secure := nc.(*tls.Conn); secure {
 		return
 	}
-	reply := f.service.Refuse(serve.HTTP, serve.Overloaded, "", fmt.Sprintf("%d connections are open", f.options.MaxConnections))
+	reply := f.service.Refuse(serve.HTTP, outcome.Overloaded, "", fmt.Sprintf("%d connections are open", f.options.MaxConnections))
 	var response fasthttp.Response
 	f.write(&response, &reply, reply.Class.Status())
 	response.SetConnectionClose()

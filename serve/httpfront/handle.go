@@ -3,7 +3,7 @@ package httpfront
 import (
 	"github.com/valyala/fasthttp"
 
-	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/outcome"
 )
 
 // handle answers one request. The steps stand in the order in which they refuse.
@@ -23,7 +23,7 @@ func (f *Front) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	if err := x.checkHost(); err != nil {
-		x.refuse(&problem{class: serve.Forbidden, detail: err.Error()})
+		x.refuse(&problem{class: outcome.Forbidden, detail: err.Error()})
 	} else {
 		x.serve()
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/internal/version"
-	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/outcome"
 )
 
 // object is a JSON object of the description. Its members are sorted by name.
@@ -91,28 +91,28 @@ var headerParameters = []struct {
 	{traceParent, false, object{"type": "string"}, "W3C Trace Context. Another value is ignored. The answer repeats it, and the log of failed requests shows its trace id."},
 }
 
-// outcome is a status with the reasons for it.
-type outcome struct {
+// failing is a status with the reasons for it.
+type failing struct {
 	status  int
 	reasons []string
 	retry   bool
 }
 
-// outcomes returns the statuses of failures of a route, ascending.
-func (r *route) outcomes() []outcome {
-	var all []outcome
+// failures returns the statuses of failures of a route, ascending.
+func (r *route) failures() []failing {
+	var all []failing
 	add := func(status int, reason string, retry bool) {
-		i := slices.IndexFunc(all, func(o outcome) bool { return o.status == status })
+		i := slices.IndexFunc(all, func(o failing) bool { return o.status == status })
 		if i < 0 {
-			all = append(all, outcome{status: status})
+			all = append(all, failing{status: status})
 			i = len(all) - 1
 		}
 		all[i].reasons = append(all[i].reasons, reason)
 		all[i].retry = all[i].retry || retry
 	}
 	if r.asks && !r.lines {
-		for _, c := range serve.Classes() {
-			if c != serve.OK && c != serve.Abandoned { // Nobody reads the answer to an abandoned request.
+		for _, c := range outcome.Classes() {
+			if c != outcome.OK && c != outcome.Abandoned { // Nobody reads the answer to an abandoned request.
 				add(c.Status(), c.Text(), c.RetryAfter() > 0)
 			}
 		}
@@ -136,7 +136,7 @@ func (r *route) outcomes() []outcome {
 	for _, p := range problems {
 		add(p.statusCode(), p.detail, p.class.RetryAfter() > 0)
 	}
-	slices.SortFunc(all, func(a, b outcome) int { return a.status - b.status })
+	slices.SortFunc(all, func(a, b failing) int { return a.status - b.status })
 	return all
 }
 
@@ -165,7 +165,7 @@ func (r *route) describe() object {
 	responses := object{strconv.Itoa(http.StatusOK): object{
 		"description": "OK", "headers": echoed, "content": object{contentType: object{"schema": answer}},
 	}}
-	for _, o := range r.outcomes() {
+	for _, o := range r.failures() {
 		headers := echoed
 		if o.retry {
 			headers = object{"Retry-After": ref("headers/Retry-After")}

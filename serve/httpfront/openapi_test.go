@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/serve"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/servetest"
 )
@@ -181,11 +181,11 @@ func TestEachMemberOfAnAnswerIsDescribed(t *testing.T) {
 func TestTheDescriptionFollowsTheTables(t *testing.T) {
 	for i := range routes {
 		r := &routes[i]
-		for _, c := range serve.Classes() {
-			listed := slices.ContainsFunc(r.outcomes(), func(o outcome) bool {
+		for _, c := range outcome.Classes() {
+			listed := slices.ContainsFunc(r.failures(), func(o failing) bool {
 				return o.status == c.Status() && strings.Contains(strings.Join(o.reasons, "; "), c.Text())
 			})
-			assert.Equal(t, r.asks && !r.lines && c != serve.OK && c != serve.Abandoned, listed, "%s %s", r.path, c.Label())
+			assert.Equal(t, r.asks && !r.lines && c != outcome.OK && c != outcome.Abandoned, listed, "%s %s", r.path, c.Label())
 		}
 	}
 	assert.True(t, json.Valid(openAPI()))

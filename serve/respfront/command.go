@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
 )
 
@@ -68,7 +69,7 @@ func (s *session) run(args [][]byte) {
 		text = s.unknown(args, text)
 	} else if len(args) < c.min || c.max > 0 && len(args) > c.max {
 		text = redcon.AppendError(text, "ERR wrong number of arguments for '"+strings.ToLower(c.name)+"' command")
-	} else if class := s.mayRun(c); class != serve.OK {
+	} else if class := s.mayRun(c); class != outcome.OK {
 		refused := f.service.Refuse(serve.RESP, class, "", refusal(class))
 		text = appendFailure(text, &refused)
 	} else {
@@ -81,8 +82,8 @@ func (s *session) run(args [][]byte) {
 }
 
 // refusal returns the detail for a class that mayRun returns.
-func refusal(class serve.Class) string {
-	if class == serve.ShuttingDown {
+func refusal(class outcome.Class) string {
+	if class == outcome.ShuttingDown {
 		return "the server closes this connection"
 	}
 	return "log in with AUTH or HELLO"
@@ -105,16 +106,16 @@ func (f *Front) command(name []byte) (c *command, ok bool) {
 }
 
 // mayRun returns OK, or why the client may not run c now. The rights of its token may have changed.
-func (s *session) mayRun(c *command) serve.Class {
+func (s *session) mayRun(c *command) outcome.Class {
 	switch {
 	case c.open:
-		return serve.OK
+		return outcome.OK
 	case s.front.draining:
-		return serve.ShuttingDown
+		return outcome.ShuttingDown
 	case !s.renew():
-		return serve.Unauthenticated
+		return outcome.Unauthenticated
 	}
-	return serve.OK
+	return outcome.OK
 }
 
 // unknown answers a command that does not exist. A browser that was made to connect here sends a header of HTTP: it

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
 )
 
@@ -50,7 +51,7 @@ func (s *session) login(name, token []byte) string {
 		s.caller = c
 		return ""
 	}
-	s.front.service.Refuse(serve.RESP, serve.Unauthenticated, "", "a login with a wrong token")
+	s.front.service.Refuse(serve.RESP, outcome.Unauthenticated, "", "a login with a wrong token")
 	if s.refusedLogins++; s.refusedLogins >= refusedLoginsMax {
 		s.ending = true
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
@@ -88,9 +89,9 @@ func (s *session) keepsTooMuch(unread int) bool {
 	var refused serve.Reply
 	switch {
 	case unread > o.MaxCommandBytes+o.MaxBacklogBytes:
-		refused = f.service.Refuse(serve.RESP, serve.TooLarge, "", fmt.Sprintf("%d bytes may wait unread", o.MaxCommandBytes+o.MaxBacklogBytes))
+		refused = f.service.Refuse(serve.RESP, outcome.TooLarge, "", fmt.Sprintf("%d bytes may wait unread", o.MaxCommandBytes+o.MaxBacklogBytes))
 	case unread > strangerBytesMax && f.unread > o.MaxUnreadBytes:
-		refused = f.service.Refuse(serve.RESP, serve.Overloaded, "", "all connections together have too many bytes unread")
+		refused = f.service.Refuse(serve.RESP, outcome.Overloaded, "", "all connections together have too many bytes unread")
 	default:
 		return false
 	}
@@ -340,7 +341,7 @@ func (s *session) refuseBytes(err error) {
 
 // refuseLength answers a command that is too long.
 func (s *session) refuseLength(limit string) {
-	refused := s.front.service.Refuse(serve.RESP, serve.TooLarge, "", limit)
+	refused := s.front.service.Refuse(serve.RESP, outcome.TooLarge, "", limit)
 	s.endWith(appendFailure(nil, &refused))
 }
 

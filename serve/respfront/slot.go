@@ -3,6 +3,7 @@ package respfront
 import (
 	"strconv"
 
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
 )
 
@@ -136,7 +137,7 @@ func (p *slot) reply() (text []byte) {
 
 // encode returns the reply to a request. It is in memory that begins as buf, which encode returns for the next use. Any goroutine.
 func encode(buf []byte, r *serve.Reply) (reply, memory []byte) {
-	if r.Class != serve.OK {
+	if r.Class != outcome.OK {
 		buf = appendFailure(buf[:0], r)
 		return buf, buf
 	}
