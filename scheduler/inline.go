@@ -59,9 +59,6 @@ func (e *Async) hasBudget() bool {
 
 // runKept runs the oldest kept node, and those that follow it directly. It reports whether it did.
 func (r *run) runKept() bool {
-	if r.kept.empty() {
-		return false
-	}
 	now := r.engine.loop.Clock().Now()
 	if !r.Proceed(now) {
 		r.skipKept()

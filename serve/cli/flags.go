@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/httpfront"
@@ -279,8 +280,8 @@ func (o *options) store() (*access.Store, error) {
 	rules := access.Rules{Name: access.Anonymous, Plans: o.allowPlans, Overrides: o.allowOverrides}
 	for _, grant := range []struct {
 		allowed bool
-		grant   access.Grant
-	}{{o.AllowRequestScheduling, access.Scheduling}, {o.AllowRequestTrace, access.Trace}, {o.AllowRequestExplain, access.Explain}} {
+		grant   request.Grant
+	}{{o.AllowRequestScheduling, request.GrantScheduling}, {o.AllowRequestTrace, request.GrantTrace}, {o.AllowRequestExplain, request.GrantExplain}} {
 		if grant.allowed {
 			rules.Grants = append(rules.Grants, grant.grant)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/internal/version"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/admin"
@@ -88,7 +89,7 @@ func (p *Program) openEngine(o *options, log *slog.Logger, redis *engineflags.Em
 // build makes the fronts that the flags ask for. It opens nothing but the service.
 func (s *server) build(o *options) (err error) {
 	s.operator, err = access.NewCaller(access.Rules{
-		Name: "admin", Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []access.Grant{access.Scheduling, access.Trace, access.Explain},
+		Name: "admin", Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain},
 	})
 	if err != nil {
 		return err
