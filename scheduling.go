@@ -1,33 +1,30 @@
 package rankd
 
-import (
-	"time"
+import "github.com/rankd/rankd/scheduler"
 
+<<<<<<< HEAD
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/scheduler"
 )
 
+// SchedulingMode says which computing nodes a Reactor engine runs on the loop, and which on the CPU pool.
+type SchedulingMode = request.SchedulingMode
+=======
+// Scheduling says where computing nodes run.
+type Scheduling = scheduler.Placement
+
 // SchedulingMode says which computing nodes a Reactor engine runs on the loop, and which on the
-// CPU pool. All modes give the same answers.
-type SchedulingMode string
+// CPU pool.
+type SchedulingMode = scheduler.Mode
+>>>>>>> main
 
 // The scheduling modes.
 const (
-	// Adaptive runs a node on the loop if its predicted time is short. It hands chains of the
-	// others to the pool as one job.
-	Adaptive SchedulingMode = "adaptive"
-	// OffloadAll hands every computing node to the pool, one by one, and sorts in full even if
-	// a take follows.
-	OffloadAll SchedulingMode = "offload_all"
-	// InlineAll runs every node on the loop that may run there, whatever it costs. It is for
-	// experiments: one heavy node holds up all requests.
-	InlineAll SchedulingMode = "inline_all"
+	Adaptive   = scheduler.Adaptive   // on the loop if the predicted time is short
+	OffloadAll = scheduler.OffloadAll // on the pool, one by one
+	InlineAll  = scheduler.InlineAll  // on the loop whatever it costs, for experiments
 )
-
-// check returns an error if m is not one of the modes.
-func (m SchedulingMode) check() error {
-	_, err := scheduler.ParseMode(string(m))
-	return err
-}
+<<<<<<< HEAD
 
 // Scheduling says where computing nodes run. The zero value means the defaults. A node runs
 // inline if it runs on the loop. The models Pool and Sequential take from it only whether a
@@ -62,3 +59,5 @@ func (s *Scheduling) placement() scheduler.Placement {
 		InlineThreshold: s.InlineThreshold, InlineDepthMax: s.MaxInlineDepth, InlineBudget: s.InlineBudget,
 	}
 }
+=======
+>>>>>>> main
