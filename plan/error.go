@@ -18,7 +18,13 @@ type Error struct {
 
 	// SourceSpan is the place in the plan's source that made the node, as in Node; "" if there is none.
 	SourceSpan string
+
+	// Others are the further faults of the artifact, in order, without Others of their own. Error does not name them.
+	Others []*Error
 }
+
+// All returns the error and its Others.
+func (e *Error) All() []*Error { return append([]*Error{e}, e.Others...) }
 
 // errorLimit bounds the length of an error in bytes. Paths and texts come from the
 // artifact and can have any length.

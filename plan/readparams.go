@@ -13,28 +13,27 @@ import (
 )
 
 // params checks the parameters of n against the op's schema and fills in defaults.
-func (c *compiler) params(n *Node, v *jsondoc.Value, path string) *Error {
+func (c *compiler) params(n *Node, v *jsondoc.Value, path string) {
 	if v == nil || v.Kind == jsondoc.Null {
 		v = &jsondoc.Value{Kind: jsondoc.Object}
 	}
 	if v.Kind != jsondoc.Object {
-		return c.wrongKind(n.ID, path, "an object", v)
+		c.report(c.wrongKind(n.ID, path, "an object", v))
+		return
 	}
 	for i := range v.Members {
 		if name := v.Members[i].Name; name != "trace" && !has(n.Schema.Params, name) {
-			return c.fail(n.ID, member(path, name), "%s has no such parameter", n.Op)
+			c.report(c.fail(n.ID, member(path, name), "%s has no such parameter", n.Op))
 		}
 	}
 	if trace := v.Get("trace"); trace != nil && trace.Kind != jsondoc.Null {
 		if trace.Kind != jsondoc.String {
-			return c.wrongKind(n.ID, member(path, "trace"), "a string or null", trace)
+			c.report(c.wrongKind(n.ID, member(path, "trace"), "a string or null", trace))
 		}
 		n.Trace = trace.Str
 	}
 	r := paramReader{compiler: c, node: n}
-	params, bad := r.fields(n.Schema.Params, v, path)
-	n.Params = params
-	return bad
+	n.Params = r.fields(n.Schema.Params, v, path)
 }
 
 func has(schemas []ParamSchema, name string) bool {
@@ -52,17 +51,15 @@ func (r *paramReader) fail(path, format string, args ...any) *Error {
 }
 
 // fields reads the members of an object, one value for each schema.
-func (r *paramReader) fields(schemas []ParamSchema, v *jsondoc.Value, path string) (NodeParams, *Error) {
+func (r *paramReader) fields(schemas []ParamSchema, v *jsondoc.Value, path string) NodeParams {
 	p := NodeParams{values: make([]paramValue, len(schemas))}
 	for i := range schemas {
 		schema := &schemas[i]
 		value, bad := r.param(schema, v.Get(schema.Name), member(path, schema.Name))
-		if bad != nil {
-			return p, bad
-		}
+		r.report(bad)
 		p.values[i] = value
 	}
-	return p, nil
+	return p
 }
 
 // param checks one parameter; v is nil if it is absent.
@@ -96,9 +93,8 @@ func (r *paramReader) list(schema *ParamSchema, v *jsondoc.Value, path string) (
 	value.items = make([]paramValue, len(v.Items))
 	for i := range v.Items {
 		var bad *Error
-		if value.items[i], bad = r.item(schema, &v.Items[i], element(path, i)); bad != nil {
-			return value, bad
-		}
+		value.items[i], bad = r.item(schema, &v.Items[i], element(path, i))
+		r.report(bad)
 	}
 	return value, nil
 }
@@ -142,9 +138,8 @@ func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (
 				return value, r.fail(member(path, name), "there is no such field; there are %s", names(schema.Fields))
 			}
 		}
-		fields, bad := r.fields(schema.Fields, v, path)
+		fields := r.fields(schema.Fields, v, path)
 		value.object = &fields
-		return value, bad
 	default:
 		if v.Kind != jsondoc.String {
 			return wrong()
@@ -321,14 +316,9 @@ func (t ParamType) describe() string {
 
 // references resolves the references in the parameters of n: first those inside the
 // plan, then endpoints. It skips an optional reference that is not given.
-func (c *compiler) references(n *Node, path string) *Error {
-	bad := n.Params.each(path, func(v *paramValue, path string) *Error { return c.reference(n, v, path) })
-	if bad != nil {
-		return bad
-	}
-	if bad := n.Params.each(path, func(v *paramValue, path string) *Error { return c.endpoint(n, v, path) }); bad != nil {
-		return bad
-	}
+func (c *compiler) references(n *Node, path string) {
+	n.Params.each(path, func(v *paramValue, path string) { c.report(c.reference(n, v, path)) })
+	n.Params.each(path, func(v *paramValue, path string) { c.report(c.endpoint(n, v, path)) })
 	if len(n.Exprs) > 0 {
 		n.Expr = n.Exprs[0]
 	}
@@ -336,7 +326,6 @@ func (c *compiler) references(n *Node, path string) *Error {
 		n.Pred = n.Preds[0]
 	}
 	n.Params.collect()
-	return nil
 }
 
 // reference resolves a reference inside the plan.
