@@ -97,7 +97,9 @@ func (c *compiler) compile() {
 	}
 	c.report(c.optionals())
 	if strict := c.checksColumns(); strict || c.graph.Lenient {
-		c.report(c.graph.columnFault(c.file, strict))
+		for _, bad := range c.graph.columnFaults(c.file, strict) {
+			c.report(bad)
+		}
 	}
 }
 

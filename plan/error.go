@@ -26,6 +26,15 @@ type Error struct {
 // All returns the error and its Others.
 func (e *Error) All() []*Error { return append([]*Error{e}, e.Others...) }
 
+// joined returns the first fault with the others, or nil.
+func joined(faults []*Error) *Error {
+	if len(faults) == 0 {
+		return nil
+	}
+	faults[0].Others = faults[1:]
+	return faults[0]
+}
+
 // errorLimit bounds the length of an error in bytes. Paths and texts come from the
 // artifact and can have any length.
 const errorLimit = 2048

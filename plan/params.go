@@ -181,7 +181,7 @@ func objectItem[T any](item *paramValue) T {
 }
 
 // each calls visit for every given value that is neither a List nor an Object, at any depth, with
-// its path. It stops at the first fault.
+// its path.
 func (p *NodeParams) each(path string, visit func(v *paramValue, path string)) {
 	for i := range p.values {
 		v := &p.values[i]

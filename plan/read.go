@@ -59,15 +59,8 @@ func (r *reader) report(bad *Error) {
 	}
 }
 
-// fault returns the first fault with the others, or nil.
-func (r *reader) fault() *Error {
-	if len(r.faults) == 0 {
-		return nil
-	}
-	first := r.faults[0]
-	first.Others = r.faults[1:]
-	return first
-}
+// fault returns what has been reported, or nil.
+func (r *reader) fault() *Error { return joined(r.faults) }
 
 func (r *reader) fail(node, field, format string, args ...any) *Error {
 	return &Error{File: r.file, Node: node, Field: field, Msg: fmt.Sprintf(format, args...)}

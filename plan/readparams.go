@@ -87,8 +87,8 @@ func (r *paramReader) list(schema *ParamSchema, v *jsondoc.Value, path string) (
 	if v.Kind != jsondoc.Array {
 		return value, r.wrongKind(r.node.ID, path, schema.describe(), v)
 	}
-	if count := len(v.Items); count < schema.MinItems || count > schema.ItemsMax() {
-		return value, r.fail(path, "must have %d to %d items, not %d", schema.MinItems, schema.ItemsMax(), count)
+	if fault := ItemsFault(schema.MinItems, schema.ItemsMax(), len(v.Items)); fault != "" {
+		return value, r.fail(path, "%s", fault)
 	}
 	value.items = make([]paramValue, len(v.Items))
 	for i := range v.Items {
@@ -167,18 +167,18 @@ func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, p
 	if !r.node.Schema.Strict {
 		return nil
 	}
-	least, most := schema.Source.Min, schema.Source.Max
-	switch wraps := v.Kind == jsondoc.Uint && v.Uint > math.MaxInt64; {
-	case schema.IsKey:
+	if schema.IsKey {
 		_, bad := r.key(schema, v, path)
 		return bad
-	case least != nil && most != nil && (wraps || i < *least || i > *most):
-		return r.fail(path, "must be %d to %d, not %s", *least, *most, v.Describe())
-	case least != nil && (wraps || i < *least):
-		return r.fail(path, "must be at least %d, not %s", *least, v.Describe())
-	case most != nil && (wraps || i > *most):
-		return r.fail(path, "must be at most %d, not %s", *most, v.Describe())
-	case wraps:
+	}
+	wraps := v.Kind == jsondoc.Uint && v.Uint > math.MaxInt64
+	if wraps {
+		i = math.MaxInt64
+	}
+	if fault := schema.Source.IntFault(i, v.Describe()); fault != "" {
+		return r.fail(path, "%s", fault)
+	}
+	if wraps {
 		return r.wrongKind(r.node.ID, path, schema.Type.describe(), v)
 	}
 	return nil
@@ -186,13 +186,8 @@ func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, p
 
 // checkFloat checks the range of a Float.
 func (r *paramReader) checkFloat(schema *ParamSchema, f float64, path string) *Error {
-	switch least, most := schema.Source.FloatMin, schema.Source.FloatMax; {
-	case least != nil && most != nil && (f < *least || f > *most):
-		return r.fail(path, "must be %v to %v, not %v", *least, *most, f)
-	case least != nil && f < *least:
-		return r.fail(path, "must be at least %v, not %v", *least, f)
-	case most != nil && f > *most:
-		return r.fail(path, "must be at most %v, not %v", *most, f)
+	if fault := schema.Source.FloatFault(f); fault != "" {
+		return r.fail(path, "%s", fault)
 	}
 	return nil
 }
@@ -207,28 +202,15 @@ func (r *paramReader) checkText(schema *ParamSchema, value *paramValue, path str
 		}
 		value.object = t
 	case Enum, String:
-		oneOf := schema.Source.OneOf
-		switch {
+		switch fault := schema.Source.TextFault(&value.s, excerpt.Quote(value.s)); {
 		case schema.Type == String && !r.node.Schema.Strict:
-		case oneOf != nil && !slices.Contains(oneOf, value.s):
-			return r.fail(path, "must be %s, not %s", quotedChoices(oneOf), excerpt.Quote(value.s))
+		case fault != "":
+			return r.fail(path, "%s", fault)
 		case len(value.s) > MaxTextBytes:
 			return r.fail(path, "has %d bytes, more than %d", len(value.s), MaxTextBytes)
 		}
 	}
 	return nil
-}
-
-// quotedChoices writes: "a", "b" or "c".
-func quotedChoices(all []string) string {
-	quoted := make([]string, len(all))
-	for i, each := range all {
-		quoted[i] = excerpt.Quote(each)
-	}
-	if last := len(quoted) - 1; last > 0 {
-		return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
-	}
-	return quoted[0]
 }
 
 // key returns the key that a name or an id stands for.
@@ -250,11 +232,8 @@ func (r *paramReader) key(schema *ParamSchema, v *jsondoc.Value, path string) (*
 	default:
 		return nil, r.wrongKind(r.node.ID, path, Key.describe(), v)
 	}
-	switch types := schema.Source.KeyTypes; {
-	case types != nil && !slices.Contains(types, key.Type):
-		return nil, r.fail(path, "key %d (%s) has type %s, must be %s", key.ID, key.Name, key.Type, typeChoices(types))
-	case schema.Source.Writes && !key.Writable:
-		return nil, r.fail(path, "key %d (%s) is read-only", key.ID, key.Name)
+	if fault := schema.Source.KeyFault(key, fmt.Sprintf("key %d (%s)", key.ID, key.Name)); fault != "" {
+		return nil, r.fail(path, "%s", fault)
 	}
 	return key, nil
 }
@@ -268,14 +247,6 @@ func (r *paramReader) nearestKey(name string) string {
 		return "; the nearest is " + excerpt.Quote(near)
 	}
 	return ""
-}
-
-func typeChoices(types []registry.Type) string {
-	all := make([]string, len(types))
-	for i, t := range types {
-		all[i] = t.String()
-	}
-	return strings.Join(all, " or ")
 }
 
 // describe says what a parameter must be.
