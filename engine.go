@@ -37,6 +37,7 @@ type Engine struct {
 	plan     *plan.Graph         // for requests that name none; nil if there is none
 	encoders [2]*request.Encoder // by Format
 	requests *request.Parser
+	allowed  [request.GrantCount]bool // what a request may ask for
 
 	clock        clock.Clock
 	scheduler    scheduler.Engine
@@ -107,6 +108,9 @@ func (e *Engine) open() (err error) {
 		return err
 	}
 	e.requests = request.NewParser(e.registry)
+	e.allowed = [...]bool{
+		request.GrantScheduling: o.AllowRequestScheduling, request.GrantTrace: o.AllowRequestTrace, request.GrantExplain: o.AllowRequestExplain,
+	}
 	for _, f := range [...]Format{FormatFlat, FormatFields} {
 		e.encoders[f] = request.NewEncoder(e.registry, f)
 	}
@@ -359,9 +363,9 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if r.Explain.Asked() {
 		c.explain, c.run.KeepRows = r.Explain, true
 	}
-	params, refused := e.params(r)
+	params, refused := request.Values(r, e.registry)
 	if refused != nil {
-		return refused
+		return Refused(refused)
 	}
 	params.SetNow(float64(e.date(arrived).UnixMicro()) / 1e6)
 	if planErr == errNoPlan {

@@ -153,14 +153,18 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 	if planErr != nil {
 		return "plan", planErr.Error()
 	}
+	params, refused := request.Values(&req, reg)
+	if refused != nil {
+		return "request", refused.Error()
+	}
 	results := make(chan *scheduler.Result, 1)
-	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Deltas: true},
+	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: params, Deltas: true},
 		func(r *scheduler.Result) { results <- r })
 	result := <-results
 	if result.Err != nil {
 		return "run", result.Err.Error()
 	}
-	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas(), ShowDeltas: true}
+	response := request.Response{RequestID: req.ID, Outputs: result.Outputs, Deltas: result.Deltas(), ShowDeltas: true}
 	return "", string(encoder.AppendResponse(nil, &response))
 }
 
