@@ -69,7 +69,7 @@ type SetBuilder struct {
 // NewSetBuilder returns a builder with room for that many rows. It grows if there are more.
 func NewSetBuilder(key registry.KeyID, rows int) SetBuilder {
 	return SetBuilder{
-		key: key, codes: make([]int32, 0, rows), offsets: append(make([]int32, 0, rows+1), 0), strings: dictBuilder{dict: newDict()},
+		key: key, codes: make([]int32, 0, rows), offsets: append(make([]int32, 0, rows+1), 0), strings: dictBuilder{dict: newDict(), rows: rows},
 	}
 }
 
