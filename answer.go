@@ -183,22 +183,9 @@ func (o Output) Columns() []Column {
 	if o.rows.Batch == nil {
 		return nil
 	}
-	var columns []Column
-	all := o.rows.Batch.Columns()
-	for i := range all.Floats {
-		columns = append(columns, Column{o.name(all.Floats[i].Key), FloatColumn})
-	}
-	for i := range all.Strings {
-		columns = append(columns, Column{o.name(all.Strings[i].Key), StringColumn})
-	}
-	for i := range all.Ints {
-		columns = append(columns, Column{o.name(all.Ints[i].Key), IntColumn})
-	}
-	for i := range all.Bools {
-		columns = append(columns, Column{o.name(all.Bools[i].Key), BoolColumn})
-	}
-	for i := range all.Sets {
-		columns = append(columns, Column{o.name(all.Sets[i].Key), SetColumn})
+	columns := make([]Column, 0, o.rows.Batch.Count())
+	for _, c := range o.rows.Batch.Columns() {
+		columns = append(columns, Column{o.name(c.KeyID()), ColumnType(c.Type().String())})
 	}
 	return columns
 }

@@ -73,10 +73,13 @@ var typedSource = task.Spec{
 			}
 			sets.Append()
 		}
-		return rowset.Dense(rowset.NewBatch(out, rowset.Columns{
-			Floats: []rowset.FloatColumn{floats.Column()}, Strings: []rowset.StringColumn{strings.Column()},
-			Ints: []rowset.IntColumn{ints.Column()}, Bools: []rowset.BoolColumn{bools.Column()}, Sets: []rowset.SetColumn{sets.Column()},
-		})), nil
+		return rowset.Dense(rowset.NewBatch(out,
+			floats.Column(),
+			strings.Column(),
+			ints.Column(),
+			bools.Column(),
+			sets.Column(),
+		)), nil
 	},
 	Forgets: true,
 }

@@ -364,9 +364,9 @@ func batchOf(rows []row) rowset.RowSet {
 			countries.AppendNull()
 		}
 	}
-	b = rowset.NewBatch(b.IDs, rowset.Columns{Strings: []rowset.StringColumn{countries.Column()}})
-	b = rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: keyScore, Values: score, Valid: scoreValid}}})
-	b = rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: keyModel, Values: model, Valid: modelValid}}})
+	b = rowset.NewBatch(b.IDs, countries.Column())
+	b = rowset.With(b, &rowset.FloatColumn{Key: keyScore, Values: score, Valid: scoreValid})
+	b = rowset.With(b, &rowset.FloatColumn{Key: keyModel, Values: model, Valid: modelValid})
 	return rowset.Dense(b)
 }
 

@@ -158,27 +158,8 @@ func valueOf(rows rowset.RowSet, pos int, key registry.KeyID) any {
 	if key == registry.IDKey {
 		return rows.Batch.IDs[row]
 	}
-	switch rows.Batch.TypeOf(key) {
-	case registry.Float:
-		if c := rows.Batch.Float(key); c.Valid.Get(row) {
-			return c.Values[row]
-		}
-	case registry.String:
-		if s, ok := rows.Batch.String(key).Value(row); ok {
-			return s
-		}
-	case registry.Int:
-		if c := rows.Batch.Int(key); c.Valid.Get(row) {
-			return c.Values[row]
-		}
-	case registry.Bool:
-		if c := rows.Batch.Bool(key); c.Valid.Get(row) {
-			return c.Values.Get(row)
-		}
-	case registry.StringSet:
-		if members, ok := rows.Batch.Set(key).AppendValues([]string{}, row); ok {
-			return members
-		}
+	if c := rows.Batch.Column(key); c != nil {
+		return c.Any(row)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func TestRunFails(t *testing.T) {
 		{"wrong output", own(task.Computes, func(*task.Ctx) (rowset.RowSet, error) { return rankdtest.Rows(2), nil }), rankdtest.Case{Inputs: one},
 			task.ErrContract, "must keep its input's batch"},
 		{"writes into its input", own(task.Computes, func(c *task.Ctx) (rowset.RowSet, error) {
-			c.Inputs[0].Batch.Floats[0].Values[1]++
+			c.Inputs[0].Batch.Float(2001).Values[1]++
 			return c.Inputs[0], nil
 		}), rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.WithFloats(rankdtest.Rows(5, 7), 2001, 1.5, 2.5))}, task.ErrContract,
 			"the body of task has written into input 0: column 2001 (final_score), row 1"},
@@ -120,7 +120,7 @@ func TestRunFails(t *testing.T) {
 			return c.Inputs[0], nil
 		}), rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.Rows(5, 7))}, task.ErrContract, "input 0: row 0 has the id 9, and had 5"},
 		{"writes a null", own(task.Computes, func(c *task.Ctx) (rowset.RowSet, error) {
-			c.Inputs[0].Batch.Strings[0].Codes[1] = rowset.NullCode
+			c.Inputs[0].Batch.String(3001).Codes[1] = rowset.NullCode
 			return c.Inputs[0], nil
 		}), rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.WithStrings(rankdtest.Rows(5, 7), 3001, "DE", "PL"))}, task.ErrContract,
 			"column 3001 (country), row 1"},

@@ -1,11 +1,9 @@
 package request
 
 import (
-	"math"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
@@ -68,7 +66,7 @@ type Encoder struct {
 func NewEncoder(reg *registry.Registry, format Format) *Encoder {
 	e := &Encoder{format: format, names: make(map[registry.KeyID]string)}
 	for _, k := range reg.Keys() {
-		e.names[k.ID] = string(append(appendString(nil, k.Name), ':'))
+		e.names[k.ID] = string(append(jsondoc.AppendString(nil, k.Name), ':'))
 	}
 	return e
 }
@@ -82,13 +80,13 @@ func NewEncoder(reg *registry.Registry, format Format) *Encoder {
 // array of its strings, ascending by their bytes.
 func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 	dst = append(dst, `{"request_id":`...)
-	dst = appendString(dst, r.RequestID)
+	dst = jsondoc.AppendString(dst, r.RequestID)
 	dst = append(dst, `,"engine_request_id":`...)
-	dst = appendString(dst, r.EngineRequestID)
+	dst = jsondoc.AppendString(dst, r.EngineRequestID)
 	if r.ShowDeltas {
 		dst = append(dst, `,"schema_deltas":[`...)
 		for i := range r.Deltas {
-			dst = appendComma(dst, i)
+			dst = jsondoc.AppendComma(dst, i)
 			dst = appendDelta(dst, &r.Deltas[i])
 		}
 		dst = append(dst, ']')
@@ -104,7 +102,7 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 			e.look(&c, output.Batch)
 		}
 		for i := range output.Len() {
-			dst = appendComma(dst, n)
+			dst = jsondoc.AppendComma(dst, n)
 			dst = e.appendCandidate(dst, &c, output.Row(i))
 			n++
 		}
@@ -124,21 +122,21 @@ func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
 	dst = append(dst, `,"completeness":{`...)
 	for i := range nodes {
 		n := &nodes[i]
-		dst = appendString(appendComma(dst, i), n.Node)
-		dst = appendString(append(dst, `:{"op":`...), n.Op)
+		dst = jsondoc.AppendString(jsondoc.AppendComma(dst, i), n.Node)
+		dst = jsondoc.AppendString(append(dst, `:{"op":`...), n.Op)
 		for _, member := range [...]struct{ name, text string }{
 			{`,"label":`, n.Label}, {`,"status":`, n.Status}, {`,"fallback":`, n.Fallback},
 		} {
 			if member.text != "" {
-				dst = appendString(append(dst, member.name...), member.text)
+				dst = jsondoc.AppendString(append(dst, member.name...), member.text)
 			}
 		}
 		if n.Dropped > 0 {
 			dst = strconv.AppendInt(append(dst, `,"dropped":`...), int64(n.Dropped), 10)
 		}
 		if n.Reason != "" {
-			dst = appendString(append(dst, `,"reason":`...), n.Reason)
-			dst = appendString(append(dst, `,"detail":`...), n.Detail)
+			dst = jsondoc.AppendString(append(dst, `,"reason":`...), n.Reason)
+			dst = jsondoc.AppendString(append(dst, `,"detail":`...), n.Detail)
 		}
 		dst = append(dst, '}')
 	}
@@ -153,31 +151,18 @@ func appendTrace(dst, trace []byte) []byte {
 	return append(append(dst, `,"trace":`...), trace...)
 }
 
-// candidates are the rows of a batch, with the encoded name of each column.
+// candidates are the rows of a batch, with the encoded name of each column. One goroutine at a time.
 type candidates struct {
-	ids []int64
-	rowset.Columns
-	names   []string // of the columns, type by type
-	members []string // scratch: those of one set
+	ids     []int64
+	columns []rowset.Column
+	names   []string // of the columns
 }
 
 // look gives c the rows of b. names is empty before.
 func (e *Encoder) look(c *candidates, b *rowset.Batch) {
-	c.ids, c.Columns = b.IDs, b.Columns()
-	for i := range c.Floats {
-		c.names = append(c.names, e.name(c.Floats[i].Key))
-	}
-	for i := range c.Strings {
-		c.names = append(c.names, e.name(c.Strings[i].Key))
-	}
-	for i := range c.Ints {
-		c.names = append(c.names, e.name(c.Ints[i].Key))
-	}
-	for i := range c.Bools {
-		c.names = append(c.names, e.name(c.Bools[i].Key))
-	}
-	for i := range c.Sets {
-		c.names = append(c.names, e.name(c.Sets[i].Key))
+	c.ids, c.columns = b.IDs, b.Columns()
+	for _, column := range c.columns {
+		c.names = append(c.names, e.name(column.KeyID()))
 	}
 }
 
@@ -197,51 +182,14 @@ func (e *Encoder) appendCandidate(dst []byte, c *candidates, row int32) []byte {
 		dst = append(dst, `,"fields":{`...)
 		first = 0
 	}
-	names := c.names
-	for i := range c.Floats {
-		if column := &c.Floats[i]; column.Valid.Get(int(row)) {
-			dst = append(appendComma(dst, first), names[i]...)
-			dst = appendFloat(dst, column.Values[row])
+	for i, column := range c.columns {
+		before := len(dst)
+		value, ok := column.AppendJSON(append(jsondoc.AppendComma(dst, first), c.names[i]...), int(row))
+		if dst = value; ok {
 			first++
+		} else {
+			dst = dst[:before]
 		}
-	}
-	names = names[len(c.Floats):]
-	for i := range c.Strings {
-		if column := &c.Strings[i]; column.Codes[row] != rowset.NullCode {
-			dst = append(appendComma(dst, first), names[i]...)
-			dst = appendString(dst, column.Dict.Values[column.Codes[row]])
-			first++
-		}
-	}
-	names = names[len(c.Strings):]
-	for i := range c.Ints {
-		if column := &c.Ints[i]; column.Valid.Get(int(row)) {
-			dst = append(appendComma(dst, first), names[i]...)
-			dst = strconv.AppendInt(dst, column.Values[row], 10)
-			first++
-		}
-	}
-	names = names[len(c.Ints):]
-	for i := range c.Bools {
-		if column := &c.Bools[i]; column.Valid.Get(int(row)) {
-			dst = append(appendComma(dst, first), names[i]...)
-			dst = strconv.AppendBool(dst, column.Values.Get(int(row)))
-			first++
-		}
-	}
-	names = names[len(c.Bools):]
-	for i := range c.Sets {
-		set, ok := c.Sets[i].AppendValues(c.members[:0], int(row))
-		if !ok {
-			continue
-		}
-		c.members = set
-		dst = append(append(appendComma(dst, first), names[i]...), '[')
-		for k, member := range set {
-			dst = appendString(appendComma(dst, k), member)
-		}
-		dst = append(dst, ']')
-		first++
 	}
 	if e.format == Fields {
 		dst = append(dst, '}')
@@ -250,7 +198,7 @@ func (e *Encoder) appendCandidate(dst []byte, c *candidates, row int32) []byte {
 }
 
 func appendDelta(dst []byte, d *rowset.SchemaDelta) []byte {
-	dst = appendString(append(dst, `{"node_id":`...), d.NodeID)
+	dst = jsondoc.AppendString(append(dst, `{"node_id":`...), d.NodeID)
 	dst = appendKeys(append(dst, `,"in_keys_union":`...), d.In)
 	dst = appendKeys(append(dst, `,"out_keys":`...), d.Out)
 	dst = appendKeys(append(dst, `,"new_keys":`...), d.New)
@@ -261,7 +209,7 @@ func appendDelta(dst []byte, d *rowset.SchemaDelta) []byte {
 func appendKeys(dst []byte, keys []registry.KeyID) []byte {
 	dst = append(dst, '[')
 	for i, key := range keys {
-		dst = strconv.AppendUint(appendComma(dst, i), uint64(key), 10)
+		dst = strconv.AppendUint(jsondoc.AppendComma(dst, i), uint64(key), 10)
 	}
 	return append(dst, ']')
 }
@@ -269,49 +217,15 @@ func appendKeys(dst []byte, keys []registry.KeyID) []byte {
 // AppendFailure appends the answer f as one line, line end included, and returns the
 // extended buffer.
 func AppendFailure(dst []byte, f *Failure) []byte {
-	dst = appendString(append(dst, `{"request_id":`...), f.RequestID)
-	dst = appendString(append(dst, `,"error":`...), f.Error)
-	dst = appendString(append(dst, `,"detail":`...), f.Detail)
+	dst = jsondoc.AppendString(append(dst, `{"request_id":`...), f.RequestID)
+	dst = jsondoc.AppendString(append(dst, `,"error":`...), f.Error)
+	dst = jsondoc.AppendString(append(dst, `,"detail":`...), f.Detail)
 	if f.Node != "" || f.Op != "" {
-		dst = appendString(append(dst, `,"node":`...), f.Node)
-		dst = appendString(append(dst, `,"op":`...), f.Op)
+		dst = jsondoc.AppendString(append(dst, `,"node":`...), f.Node)
+		dst = jsondoc.AppendString(append(dst, `,"op":`...), f.Op)
 	}
 	if f.SourceSpan != "" {
-		dst = appendString(append(dst, `,"source_span":`...), f.SourceSpan)
+		dst = jsondoc.AppendString(append(dst, `,"source_span":`...), f.SourceSpan)
 	}
 	return append(appendTrace(dst, f.Trace), "}\n"...)
-}
-
-// appendComma appends a comma unless position i is the first.
-func appendComma(dst []byte, i int) []byte {
-	if i == 0 {
-		return dst
-	}
-	return append(dst, ',')
-}
-
-// appendString appends s as a JSON string. U+FFFD replaces invalid UTF-8, which Redis may
-// hold. AppendQuote reports that by an error, which appendString ignores.
-func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
-}
-
-// appendFloat appends the shortest decimal that reads back as f. A fraction or an
-// exponent tells readers that it is a double. JSON has no infinities and no NaN, and tasks
-// return none. If one came it would be null.
-func appendFloat(dst []byte, f float64) []byte {
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return append(dst, "null"...)
-	}
-	// The plain form serves from 1e-5 up to where its last digits cease to be
-	// significant. Beyond, the exponent form is shorter and as exact.
-	if abs := math.Abs(f); abs != 0 && (abs < 1e-5 || abs >= 1e15) {
-		return strconv.AppendFloat(dst, f, 'e', -1, 64)
-	}
-	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
-	if f == math.Trunc(f) {
-		dst = append(dst, ".0"...)
-	}
-	return dst
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
 
 // sample has rows 10, 20, 30; row 20 has neither score nor country.
 func sample() *rowset.Batch {
-	return rowset.NewBatch([]int64{10, 20, 30}, rowset.Columns{Floats: []rowset.FloatColumn{
-		{Key: 1001, Values: []float64{1, 2, 3}},
-		{Key: 2002, Values: []float64{0.5, 99, math.Copysign(0, -1)}, Valid: rowset.Bitmap{0b101}},
-	}, Strings: []rowset.StringColumn{
-		{Key: 3001, Codes: []int32{1, rowset.NullCode, 0}, Dict: &rowset.Dict{Values: []string{"DE", "US"}}},
-		{Key: 3002, Codes: []int32{-1, -1, 0}, Dict: &rowset.Dict{Values: []string{"a \"quoted\"\n\xff\u2028"}}},
-	}})
+	return rowset.NewBatch([]int64{10, 20, 30},
+		&rowset.FloatColumn{Key: 1001, Values: []float64{1, 2, 3}},
+		&rowset.FloatColumn{Key: 2002, Values: []float64{0.5, 99, math.Copysign(0, -1)}, Valid: rowset.Bitmap{0b101}},
+		&rowset.StringColumn{Key: 3001, Codes: []int32{1, rowset.NullCode, 0}, Dict: &rowset.Dict{Values: []string{"DE", "US"}}},
+		&rowset.StringColumn{Key: 3002, Codes: []int32{-1, -1, 0}, Dict: &rowset.Dict{Values: []string{"a \"quoted\"\n\xff\u2028"}}},
+	)
 }
 
 // typedBatch has a column of each type; the rows are null in turn.
@@ -34,13 +34,13 @@ func typedBatch() *rowset.Batch {
 	}
 	sets.AppendNull()
 	sets.AppendText([]byte(`["quoted \"\u2028\"", "a,b"]`))
-	return rowset.NewBatch([]int64{1, 2, 3, 1<<53 + 1}, rowset.Columns{
-		Floats:  []rowset.FloatColumn{{Key: 2002, Values: []float64{1, 2, 3, 4}, Valid: rowset.Bitmap{0b0001}}},
-		Strings: []rowset.StringColumn{{Key: 3001, Codes: []int32{0, -1, -1, -1}, Dict: &rowset.Dict{Values: []string{"DE"}}}},
-		Ints:    []rowset.IntColumn{{Key: 5001, Values: []int64{1<<53 + 1, math.MinInt64, 7, 0}, Valid: rowset.Bitmap{0b1011}}},
-		Bools:   []rowset.BoolColumn{{Key: 5101, Values: rowset.Bitmap{0b0101}, Valid: rowset.Bitmap{0b0011}}},
-		Sets:    []rowset.SetColumn{sets.Column()},
-	})
+	return rowset.NewBatch([]int64{1, 2, 3, 1<<53 + 1},
+		&rowset.FloatColumn{Key: 2002, Values: []float64{1, 2, 3, 4}, Valid: rowset.Bitmap{0b0001}},
+		&rowset.StringColumn{Key: 3001, Codes: []int32{0, -1, -1, -1}, Dict: &rowset.Dict{Values: []string{"DE"}}},
+		&rowset.IntColumn{Key: 5001, Values: []int64{1<<53 + 1, math.MinInt64, 7, 0}, Valid: rowset.Bitmap{0b1011}},
+		&rowset.BoolColumn{Key: 5101, Values: rowset.Bitmap{0b0101}, Valid: rowset.Bitmap{0b0011}},
+		sets.Column(),
+	)
 }
 
 func TestAppendResponseOfAllTypes(t *testing.T) {
@@ -80,7 +80,7 @@ func TestAppendResponse(t *testing.T) {
 			{}, rowset.Dense(&rowset.Batch{IDs: []int64{1, 2}}), {Batch: sample(), N: 0},
 			rowset.Dense(&rowset.Batch{IDs: []int64{1}}), {Batch: &rowset.Batch{IDs: []int64{7, 8}}, N: 1}}},
 			`{"request_id":"","engine_request_id":"","candidates":[{"id":1},{"id":2},{"id":1},{"id":7}]}`},
-		{"UnregisteredKey", Flat, Response{Outputs: []rowset.RowSet{rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 9, Values: []float64{2}}}}))}},
+		{"UnregisteredKey", Flat, Response{Outputs: []rowset.RowSet{rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.FloatColumn{Key: 9, Values: []float64{2}}))}},
 			`{"request_id":"","engine_request_id":"","candidates":[{"id":1,"9":2.0}]}`},
 		{"Deltas", Flat, Response{RequestID: "r", ShowDeltas: true, Deltas: []rowset.SchemaDelta{
 			{NodeID: "a\"b", Out: []registry.KeyID{3001}, New: []registry.KeyID{3001}},
@@ -102,8 +102,7 @@ func TestAppendResponse(t *testing.T) {
 }
 
 func TestValidityBeyondOneWord(t *testing.T) {
-	b := rowset.NewBatch(make([]int64, 130), rowset.Columns{Floats: []rowset.FloatColumn{
-		{Key: 2002, Values: make([]float64, 130), Valid: rowset.Bitmap{0, 1 << 3, 1}}}})
+	b := rowset.NewBatch(make([]int64, 130), &rowset.FloatColumn{Key: 2002, Values: make([]float64, 130), Valid: rowset.Bitmap{0, 1 << 3, 1}})
 	line := NewEncoder(builtin(t), Flat).AppendResponse(nil, &Response{Outputs: []rowset.RowSet{rowset.Dense(b)}})
 	var answer struct{ Candidates []map[string]float64 }
 	require.NoError(t, json.Unmarshal(line, &answer))
@@ -125,19 +124,6 @@ func TestAppendFailure(t *testing.T) {
 		string(AppendFailure(nil, &Failure{RequestID: "r", Error: "e", Detail: "d", Node: "n", Op: "o", SourceSpan: "a.plan.ts:3:4"})))
 }
 
-func TestAppendFloat(t *testing.T) {
-	for f, want := range map[float64]string{
-		0: "0.0", 1: "1.0", -1: "-1.0", 0.1: "0.1", 20.3: "20.3", 1e-5: "0.00001", 9.9e-6: "9.9e-06", 1e14: "100000000000000.0",
-		1e15: "1e+15", 123456789012345678: "1.2345678901234568e+17", 13995.900000000001: "13995.900000000001",
-		math.MaxFloat64: "1.7976931348623157e+308", math.SmallestNonzeroFloat64: "5e-324", 999999999999999: "999999999999999.0",
-		math.Inf(1): "null", math.Inf(-1): "null",
-	} {
-		assert.Equal(t, want, string(appendFloat(nil, f)))
-	}
-	assert.Equal(t, "-0.0", string(appendFloat(nil, math.Copysign(0, -1))))
-	assert.Equal(t, "null", string(appendFloat(nil, math.NaN())))
-}
-
 // FuzzEncode checks that numbers read back as the same double, and strings as
 // the same text.
 func FuzzEncode(f *testing.F) {
@@ -145,7 +131,7 @@ func FuzzEncode(f *testing.F) {
 	f.Add(math.Float64bits(math.Copysign(0, -1)), "")
 	f.Fuzz(func(t *testing.T, bits uint64, text string) {
 		value := math.Float64frombits(bits)
-		number := string(appendFloat(nil, value))
+		number := string(jsondoc.AppendFloat(nil, value))
 		if math.IsInf(value, 0) || math.IsNaN(value) {
 			assert.Equal(t, "null", number)
 		} else {
@@ -155,7 +141,7 @@ func FuzzEncode(f *testing.F) {
 			assert.True(t, strings.ContainsAny(number, ".e"), number)
 			assert.True(t, json.Valid([]byte(number)), number)
 		}
-		quoted := appendString(nil, text)
+		quoted := jsondoc.AppendString(nil, text)
 		var back string
 		require.NoError(t, json.Unmarshal(quoted, &back))
 		assert.Equal(t, string([]rune(text)), back, "each invalid byte becomes one U+FFFD")
@@ -166,9 +152,9 @@ func FuzzEncode(f *testing.F) {
 
 func BenchmarkAppendResponse(b *testing.B) {
 	const rows = 50
-	batch := rowset.NewBatch(make([]int64, rows), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2002, Values: make([]float64, rows)}}, Strings: []rowset.StringColumn{{Key: 3001, Codes: make([]int32, rows), Dict: &rowset.Dict{Values: []string{"US"}}}}})
+	batch := rowset.NewBatch(make([]int64, rows), &rowset.FloatColumn{Key: 2002, Values: make([]float64, rows)}, &rowset.StringColumn{Key: 3001, Codes: make([]int32, rows), Dict: &rowset.Dict{Values: []string{"US"}}})
 	for i := range batch.IDs {
-		batch.IDs[i], batch.Floats[0].Values[i] = int64(139959-i), float64(139959-i)*0.1
+		batch.IDs[i], batch.Float(2002).Values[i] = int64(139959-i), float64(139959-i)*0.1
 	}
 	e := NewEncoder(builtin(b), Flat)
 	r := &Response{RequestID: NewID(), EngineRequestID: NewID(), Outputs: []rowset.RowSet{rowset.Dense(batch)}}

@@ -16,9 +16,21 @@ type assembly struct {
 }
 
 func (a *assembly) batch(m *Memory) *Batch {
-	var few [fewFields]field
-	fields := a.fields(few[:0])
-	b := newBatch(fields)
+	var few [fewColumns]Column
+	like := a.like(few[:0])
+	var b *Batch
+	var oneString []StringColumn
+	if len(like) == 1 && like[0].Type() == registry.String { // what users have: one block
+		one := new(struct {
+			Batch
+			list   [1]Column
+			column [1]StringColumn
+		})
+		b, oneString = &one.Batch, one.column[:]
+		b.columns = one.list[:0]
+	} else {
+		b = newBatch(len(like))
+	}
 	b.IDs = m.IDs(a.n)
 	rest := b.IDs
 	for i := range a.sides {
@@ -26,77 +38,44 @@ func (a *assembly) batch(m *Memory) *Batch {
 		gather(rest[:side.N], side.Batch.IDs, side.Rows, 0)
 		rest = rest[side.N:]
 	}
-	a.columns(m, b, fields)
+	a.columns(m, b, like, oneString)
 	return b
 }
 
-// columns gives b the columns of these fields, type by type.
-func (a *assembly) columns(m *Memory, b *Batch, fields []field) {
-	for len(fields) > 0 {
+// columns gives b columns with the keys of these, kind by kind. oneString has room for one column of strings, or for none.
+func (a *assembly) columns(m *Memory, b *Batch, like []Column, oneString []StringColumn) {
+	for len(like) > 0 {
 		n := 1
-		for n < len(fields) && fields[n].typ == fields[0].typ {
+		for n < len(like) && like[n].Type() == like[0].Type() {
 			n++
 		}
-		a.columnsOf(m, b, fields[:n])
-		fields = fields[n:]
+		b.columns = a.columnsOf(m, like[:n], oneString, b.columns)
+		like = like[n:]
 	}
 }
 
-// fields appends the fields of the result, grouped by type, each group ascending by key. A key has the type that it has
-// in the first side that has it at all.
-func (a *assembly) fields(dst []field) []field {
+// fewColumns is how many columns a list on the stack has room for.
+const fewColumns = 16
+
+// like appends a column for each one of the result that has its key and type, in the order of the result. A key has the
+// type that it has in the first side that has it at all.
+func (a *assembly) like(dst []Column) []Column {
 	for i := range a.sides {
-		if i > 0 && a.sides[i].Batch.sameFields(a.sides[0].Batch) {
+		b := a.sides[i].Batch
+		if i > 0 && b.sameFields(a.sides[0].Batch) {
 			continue
 		}
-		known, all := len(dst), a.sides[i].Batch.appendFields(dst)
-		for _, f := range all[known:] {
-			if known == 0 || !slices.ContainsFunc(all[:known], func(k field) bool { return k.key == f.key }) {
-				dst = append(dst, f)
+		known := len(dst)
+		for _, c := range b.columns {
+			if known == 0 || !slices.ContainsFunc(dst[:known], func(k Column) bool { return k.KeyID() == c.KeyID() }) {
+				dst = append(dst, c)
 			}
 		}
 		if known > 0 && len(dst) > known {
-			slices.SortFunc(dst, field.compare)
+			sortColumns(dst)
 		}
 	}
 	return dst
-}
-
-// columnsOf gives b the columns of one type.
-func (a *assembly) columnsOf(m *Memory, b *Batch, fields []field) {
-	typ := fields[0].typ
-	if typ != registry.Float && typ != registry.String && b.rare == nil {
-		b.rare = new(rareColumns)
-	}
-	switch typ {
-	case registry.Float:
-		b.Floats = make([]FloatColumn, len(fields))
-		for i, f := range fields {
-			a.floats(m, f.key, &b.Floats[i])
-		}
-	case registry.String:
-		if b.Strings == nil {
-			b.Strings = make([]StringColumn, len(fields))
-		}
-		for i, f := range fields {
-			a.strings(m, f.key, &b.Strings[i])
-		}
-	case registry.Int:
-		b.rare.ints = make([]IntColumn, len(fields))
-		for i, f := range fields {
-			a.ints(m, f.key, &b.rare.ints[i])
-		}
-	case registry.Bool:
-		b.rare.bools = make([]BoolColumn, len(fields))
-		for i, f := range fields {
-			a.bools(f.key, &b.rare.bools[i])
-		}
-	case registry.StringSet:
-		b.rare.sets = make([]SetColumn, len(fields))
-		for i, f := range fields {
-			a.sets(m, f.key, &b.rare.sets[i])
-		}
-	}
 }
 
 func (a *assembly) floats(m *Memory, key registry.KeyID, out *FloatColumn) {

@@ -1,104 +1,72 @@
 package rowset
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/rankd/rankd/registry"
 )
 
-// Columns are columns by type. Each key is in one of them. Immutable once built; any goroutine.
-type Columns struct {
-	Floats  []FloatColumn
-	Strings []StringColumn
-	Ints    []IntColumn
-	Bools   []BoolColumn
-	Sets    []SetColumn
-}
-
-// Batch is a set of columns of equal length. Each list of columns ascends by key, and no key is in two of
-// them. Immutable once built; any goroutine.
+// Batch is a set of columns of equal length, no two of one key. Immutable once built; any goroutine.
 type Batch struct {
 	IDs     []int64
-	Floats  []FloatColumn
-	Strings []StringColumn
-	rare    *rareColumns // nil: none
-}
-
-// rareColumns are the columns of the types that most batches lack. Every node makes a batch, so lists that
-// are mostly empty are behind one pointer: they would take half of a batch. Immutable once built; any goroutine.
-type rareColumns struct {
-	ints  []IntColumn
-	bools []BoolColumn
-	sets  []SetColumn
+	columns []Column // in the order of kinds, those of one kind ascending by key
 }
 
 // NewBatch returns a batch of these columns, which may come in any order. Each has
-// len(ids) rows and a key of its own. The slices belong to the batch from now on.
-func NewBatch(ids []int64, columns Columns) *Batch {
-	b := &Batch{IDs: ids}
-	b.own(columns)
+// len(ids) rows and a key of its own. They belong to the batch from now on.
+func NewBatch(ids []int64, columns ...Column) *Batch {
+	b := newBatch(len(columns))
+	b.IDs, b.columns = ids, append(b.columns, columns...)
+	sortColumns(b.columns)
 	return b
 }
 
-// NewStrings returns a batch with one string column, of len(ids) rows. It is one allocation.
-func NewStrings(ids []int64, column StringColumn) *Batch {
-	b := newBatch([]field{{column.Key, registry.String}})
-	b.IDs, b.Strings[0] = ids, column
-	return b
-}
-
-// newBatch returns a batch without rows for columns of these fields. A single string column, which is what users have, has
-// its place in the same allocation.
-func newBatch(fields []field) *Batch {
-	if len(fields) != 1 || fields[0].typ != registry.String {
+// newBatch returns a batch without rows and columns, which has room for so many of these. It is one allocation unless
+// they are many.
+func newBatch(columns int) *Batch {
+	switch {
+	case columns == 0:
 		return new(Batch)
+	case columns <= 2:
+		few := new(struct {
+			Batch
+			list [2]Column
+		})
+		few.columns = few.list[:0]
+		return &few.Batch
+	case columns <= 8:
+		some := new(struct {
+			Batch
+			list [8]Column
+		})
+		some.columns = some.list[:0]
+		return &some.Batch
 	}
-	one := new(struct {
-		Batch
-		column [1]StringColumn
-	})
-	one.Strings = one.column[:]
-	return &one.Batch
-}
-
-// own gives b these columns, and no others.
-func (b *Batch) own(columns Columns) {
-	sortByKey(columns.Floats)
-	sortByKey(columns.Strings)
-	b.Floats, b.Strings = columns.Floats, columns.Strings
-	if len(columns.Ints)+len(columns.Bools)+len(columns.Sets) > 0 {
-		sortByKey(columns.Ints)
-		sortByKey(columns.Bools)
-		sortByKey(columns.Sets)
-		b.rare = &rareColumns{columns.Ints, columns.Bools, columns.Sets}
-	}
-}
-
-func sortByKey[C column](columns []C) {
-	if len(columns) < 2 {
-		return
-	}
-	slices.SortFunc(columns, func(a, b C) int { return cmp.Compare(a.key(), b.key()) })
+	return &Batch{columns: make([]Column, 0, columns)}
 }
 
 // Len returns the number of rows of the batch, active or not.
 func (b *Batch) Len() int { return len(b.IDs) }
 
-// Columns returns the columns of all types, each list ascending by key. The lists are the batch's.
-func (b *Batch) Columns() Columns {
-	c := Columns{Floats: b.Floats, Strings: b.Strings}
-	if b.rare != nil {
-		c.Ints, c.Bools, c.Sets = b.rare.ints, b.rare.bools, b.rare.sets
+// Columns returns all columns: floats, strings, ints, bools and sets, those of one type ascending by key. The list is the
+// batch's.
+func (b *Batch) Columns() []Column { return b.columns }
+
+// Column returns the column of that key, or nil. The id is not a column.
+func (b *Batch) Column(key registry.KeyID) Column {
+	for _, c := range b.columns {
+		if c.KeyID() == key {
+			return c
+		}
 	}
-	return c
+	return nil
 }
 
 // Float returns the float column of that key, or nil.
 func (b *Batch) Float(key registry.KeyID) *FloatColumn {
-	for i := range b.Floats {
-		if b.Floats[i].Key == key {
-			return &b.Floats[i]
+	for _, c := range b.columns {
+		if c, ok := c.(*FloatColumn); ok && c.Key == key {
+			return c
 		}
 	}
 	return nil
@@ -106,9 +74,9 @@ func (b *Batch) Float(key registry.KeyID) *FloatColumn {
 
 // String returns the string column of that key, or nil.
 func (b *Batch) String(key registry.KeyID) *StringColumn {
-	for i := range b.Strings {
-		if b.Strings[i].Key == key {
-			return &b.Strings[i]
+	for _, c := range b.columns {
+		if c, ok := c.(*StringColumn); ok && c.Key == key {
+			return c
 		}
 	}
 	return nil
@@ -116,12 +84,9 @@ func (b *Batch) String(key registry.KeyID) *StringColumn {
 
 // Int returns the int column of that key, or nil.
 func (b *Batch) Int(key registry.KeyID) *IntColumn {
-	if b.rare == nil {
-		return nil
-	}
-	for i := range b.rare.ints {
-		if b.rare.ints[i].Key == key {
-			return &b.rare.ints[i]
+	for _, c := range b.columns {
+		if c, ok := c.(*IntColumn); ok && c.Key == key {
+			return c
 		}
 	}
 	return nil
@@ -129,12 +94,9 @@ func (b *Batch) Int(key registry.KeyID) *IntColumn {
 
 // Bool returns the bool column of that key, or nil.
 func (b *Batch) Bool(key registry.KeyID) *BoolColumn {
-	if b.rare == nil {
-		return nil
-	}
-	for i := range b.rare.bools {
-		if b.rare.bools[i].Key == key {
-			return &b.rare.bools[i]
+	for _, c := range b.columns {
+		if c, ok := c.(*BoolColumn); ok && c.Key == key {
+			return c
 		}
 	}
 	return nil
@@ -142,12 +104,9 @@ func (b *Batch) Bool(key registry.KeyID) *BoolColumn {
 
 // Set returns the column of string sets of that key, or nil.
 func (b *Batch) Set(key registry.KeyID) *SetColumn {
-	if b.rare == nil {
-		return nil
-	}
-	for i := range b.rare.sets {
-		if b.rare.sets[i].Key == key {
-			return &b.rare.sets[i]
+	for _, c := range b.columns {
+		if c, ok := c.(*SetColumn); ok && c.Key == key {
+			return c
 		}
 	}
 	return nil
@@ -155,43 +114,90 @@ func (b *Batch) Set(key registry.KeyID) *SetColumn {
 
 // TypeOf returns the type of the column of that key, or 0 if there is none. The id is not a column.
 func (b *Batch) TypeOf(key registry.KeyID) registry.Type {
-	switch {
-	case b.Float(key) != nil:
-		return registry.Float
-	case b.String(key) != nil:
-		return registry.String
-	case b.rare == nil:
-		return 0
-	case b.Int(key) != nil:
-		return registry.Int
-	case b.Bool(key) != nil:
-		return registry.Bool
-	case b.Set(key) != nil:
-		return registry.StringSet
+	if c := b.Column(key); c != nil {
+		return c.Type()
 	}
 	return 0
 }
 
 // Has reports whether the rows have a value of that key: it is the id, or the batch has such a column.
-func (b *Batch) Has(key registry.KeyID) bool { return key == registry.IDKey || b.TypeOf(key) != 0 }
+func (b *Batch) Has(key registry.KeyID) bool { return key == registry.IDKey || b.Column(key) != nil }
 
 // Count returns the number of columns.
-func (b *Batch) Count() int {
-	n := len(b.Floats) + len(b.Strings)
-	if b.rare != nil {
-		n += len(b.rare.ints) + len(b.rare.bools) + len(b.rare.sets)
-	}
-	return n
-}
+func (b *Batch) Count() int { return len(b.columns) }
 
 // AppendKeys appends the keys of all columns to dst, ascending. The id is not a
 // column, so it is not among them.
 func (b *Batch) AppendKeys(dst []registry.KeyID) []registry.KeyID {
-	var few [fewFields]field
 	start := len(dst)
-	for _, f := range b.appendFields(few[:0]) {
-		dst = append(dst, f.key)
+	for _, c := range b.columns {
+		dst = append(dst, c.KeyID())
 	}
 	slices.Sort(dst[start:])
 	return dst
+}
+
+// sameFields reports whether both batches have columns of the same keys and types.
+func (b *Batch) sameFields(o *Batch) bool { return slices.EqualFunc(b.columns, o.columns, sameField) }
+
+// Clone returns a copy of b with its own ids and columns. Dictionaries are shared: they do not change.
+func (b *Batch) Clone() *Batch {
+	columns := make([]Column, len(b.columns))
+	for i, c := range b.columns {
+		columns[i] = c.clone()
+	}
+	return NewBatch(slices.Clone(b.IDs), columns...)
+}
+
+// FirstChange returns the first column of which a row differs from the one of was, and that row. Row -1 means that no
+// column does. was is a Clone of b from before; the comparison sees what stands under nulls, too.
+func (b *Batch) FirstChange(was *Batch) (key registry.KeyID, row int) {
+	for _, c := range b.columns {
+		before := was.Column(c.KeyID())
+		if before == nil || before.Type() != c.Type() {
+			continue
+		}
+		if row := c.firstChange(before, len(was.IDs)); row >= 0 {
+			return c.KeyID(), row
+		}
+	}
+	return 0, -1
+}
+
+// firstRow returns the first of n rows that is not the same, or -1.
+func firstRow(n int, same func(row int) bool) int {
+	for row := range n {
+		if !same(row) {
+			return row
+		}
+	}
+	return -1
+}
+
+// Project returns a batch of b's ids and of the columns of these keys alone, which it shares. A column that b
+// lacks, or has in another type than its key, is null in all rows. Feature bundles and the id have no column.
+func Project(b *Batch, keys []*registry.Key) *Batch {
+	var columns []Column
+	for _, key := range keys {
+		c := b.Column(key.ID)
+		if c == nil || c.Type() != key.Type {
+			c = nullColumn(key, b.Len())
+		}
+		if c != nil {
+			columns = append(columns, c)
+		}
+	}
+	return NewBatch(b.IDs, columns...)
+}
+
+// nullColumn returns a column of n nulls, or nil if no column has the key's type.
+func nullColumn(key *registry.Key, n int) Column {
+	b := NewBuilder(nil, key.Type, key.ID, n)
+	if b == nil {
+		return nil
+	}
+	for range n {
+		b.AppendNull()
+	}
+	return b.Column()
 }

@@ -57,8 +57,12 @@ func TestBuildersAgreeWithPlainRows(t *testing.T) {
 			want = append(want, rowsettest.Row{Fields: fields})
 		}
 		require.Equal(t, [4]int{n, n, n, n}, [4]int{floats.Len(), ints.Len(), bools.Len(), sets.Len()})
-		batch := rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{floats.Column()},
-			Ints: []rowset.IntColumn{ints.Column()}, Bools: []rowset.BoolColumn{bools.Column()}, Sets: []rowset.SetColumn{sets.Column()}})
+		batch := rowset.NewBatch(make([]int64, n),
+			floats.Column(),
+			ints.Column(),
+			bools.Column(),
+			sets.Column(),
+		)
 		require.NoError(t, batch.Validate())
 		assert.Equal(t, want, rowsettest.PlainRows(rowset.Dense(batch)))
 		if nulls == 0 {
@@ -74,7 +78,7 @@ func TestFloatBuilderTakesNoNonFiniteValue(t *testing.T) {
 	for _, v := range []float64{1, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		b.Append(v)
 	}
-	c := b.Column()
+	c := b.Column().(*rowset.FloatColumn)
 	assert.Equal(t, 1, c.Valid.Count(4))
 	assert.Equal(t, []float64{1, 0, 0, 0}, c.Values)
 }
@@ -87,7 +91,7 @@ func TestSetColumn(t *testing.T) {
 	b.Append()
 	b.Append()
 	b.AppendNull()
-	c := b.Column()
+	c := b.Column().(*rowset.SetColumn)
 	set, ok := c.AppendValues([]string{"before"}, 0)
 	assert.True(t, ok)
 	assert.Equal(t, []string{"before", "a", "b", "ä"}, set)

@@ -1,76 +1,149 @@
 package rowset
 
-import "github.com/rankd/rankd/registry"
+import (
+	"cmp"
+	"slices"
 
-// FloatColumn is a column of doubles. Immutable once built; any goroutine.
-type FloatColumn struct {
-	Key    registry.KeyID
-	Values []float64 // one per row of the batch; undefined where invalid
-	Valid  Bitmap    // nil: no nulls
+	"github.com/rankd/rankd/registry"
+)
+
+// Column is a column of a batch, of one of the kinds below. What differs between the types of values stands with
+// the kind: a new type is a new kind, and an entry in kinds and in assembly.columnsOf. Code that loops over rows asks
+// once for the kind, as Batch.Float does, and reads its slices. Immutable once built; any goroutine.
+type Column interface {
+	// KeyID returns the key whose values the column has.
+	KeyID() registry.KeyID
+	// Type returns the type of the values.
+	Type() registry.Type
+	// Any returns the value of a batch row as Go has it: a float64, string, int64, bool or []string, the latter not nil and
+	// ascending by its bytes. It is nil for a null.
+	Any(row int) any
+	// AppendJSON appends the value of a batch row as JSON: a double with a fraction or an exponent, a set as the array of its
+	// strings, ascending by their bytes. False means that the value is null, and nothing was appended.
+	AppendJSON(dst []byte, row int) (_ []byte, ok bool)
+
+	// builder returns a builder of the kind. The column may be a nil pointer.
+	builder(m *Memory, key registry.KeyID, rows int) Builder
+	// rowKeys returns the values of the active rows of rs, to tell rows apart. The slices are m's, or the column's.
+	rowKeys(m *Memory, rs RowSet) (rowKeys, error)
+	// check checks that the column has n values and a dictionary, if it needs one.
+	check(n int) error
+	// checkCodes checks that codes are within their dictionary.
+	checkCodes() error
+	// validate checks the dictionary. It looks at each entry, so it is for tests.
+	validate() error
+	// shares reports whether both columns have their memory in common. with is of the same kind.
+	shares(with Column) bool
+	// clone returns a copy with its own rows. Dictionaries are shared.
+	clone() Column
+	// firstChange returns the first of n rows at which the memory of both differs, or -1. was is of the same kind.
+	firstChange(was Column, n int) int
 }
 
-// Value returns the number of a batch row, or false if it is null.
-func (c *FloatColumn) Value(row int) (float64, bool) { return valueAt(c.Values, c.Valid, row) }
+// kinds has a nil pointer of each kind, in the order in which batches have columns and answers show them. Immutable.
+var kinds = [...]Column{(*FloatColumn)(nil), (*StringColumn)(nil), (*IntColumn)(nil), (*BoolColumn)(nil), (*SetColumn)(nil)}
 
-// IntColumn is a column of integers. Immutable once built; any goroutine.
-type IntColumn struct {
-	Key    registry.KeyID
-	Values []int64 // one per row of the batch; undefined where invalid
-	Valid  Bitmap  // nil: no nulls
-}
-
-// Value returns the integer of a batch row, or false if it is null.
-func (c *IntColumn) Value(row int) (int64, bool) { return valueAt(c.Values, c.Valid, row) }
-
-func valueAt[T any](values []T, valid Bitmap, row int) (value T, ok bool) {
-	if !valid.Get(row) {
-		return value, false
+// ranks has the position of each type in kinds, from 1, or 0 if no column has the type. Immutable.
+var ranks = func() (ranks [256]uint8) {
+	for i, kind := range kinds {
+		ranks[kind.Type()] = uint8(i) + 1
 	}
-	return values[row], true
-}
+	return ranks
+}()
 
-// BoolColumn is a column of truth values. Immutable once built; any goroutine.
-type BoolColumn struct {
-	Key    registry.KeyID
-	Values Bitmap // one bit per row of the batch, set for true; undefined where invalid. Never nil if there are rows
-	Valid  Bitmap // nil: no nulls
-}
-
-// Value returns the truth value of a batch row. ok is false if it is null.
-func (c *BoolColumn) Value(row int) (value, ok bool) {
-	return c.Values.Get(row) && c.Valid.Get(row), c.Valid.Get(row)
-}
-
-// NullCode is the code of a null in a StringColumn or a SetColumn.
-const NullCode int32 = -1
-
-// Dict is the list of distinct strings of a column. Immutable once built; any goroutine.
-type Dict struct {
-	Values []string
-}
-
-// StringColumn is a column of strings, each a code into a dictionary.
-// Immutable once built; any goroutine.
-type StringColumn struct {
-	Key   registry.KeyID
-	Codes []int32 // one per row of the batch; NullCode or an index into Dict.Values
-	Dict  *Dict
-}
-
-// Value returns the string of a batch row, or false if it is null.
-func (c *StringColumn) Value(row int) (string, bool) {
-	code := c.Codes[row]
-	if code < 0 {
-		return "", false
+// compareColumns orders columns by kind, and those of one kind by key.
+func compareColumns(a, b Column) int {
+	if s, t := a.Type(), b.Type(); s != t {
+		return cmp.Compare(ranks[s], ranks[t])
 	}
-	return c.Dict.Values[code], true
+	return cmp.Compare(a.KeyID(), b.KeyID())
 }
 
-// column is what all types of column have in common.
-type column interface{ key() registry.KeyID }
+// sortColumns sorts columns as a batch has them.
+func sortColumns(columns []Column) {
+	if len(columns) > 1 {
+		slices.SortFunc(columns, compareColumns)
+	}
+}
 
-func (c FloatColumn) key() registry.KeyID  { return c.Key }
-func (c IntColumn) key() registry.KeyID    { return c.Key }
-func (c BoolColumn) key() registry.KeyID   { return c.Key }
-func (c StringColumn) key() registry.KeyID { return c.Key }
-func (c SetColumn) key() registry.KeyID    { return c.Key }
+// sameField reports whether two columns have the same key and type.
+func sameField(a, b Column) bool { return a == b || a.KeyID() == b.KeyID() && a.Type() == b.Type() }
+
+// columnsOf appends to dst the columns with the keys of these, which are of one kind. Each kind has one block for all of
+// its columns. The calls are static, so that a stays on the stack.
+func (a *assembly) columnsOf(m *Memory, like []Column, oneString []StringColumn, dst []Column) []Column {
+	switch like[0].(type) {
+	case *FloatColumn:
+		block := make([]FloatColumn, len(like))
+		for i := range block {
+			a.floats(m, like[i].KeyID(), &block[i])
+			dst = append(dst, &block[i])
+		}
+	case *StringColumn:
+		block := oneString
+		if len(like) != len(block) {
+			block = make([]StringColumn, len(like))
+		}
+		for i := range block {
+			a.strings(m, like[i].KeyID(), &block[i])
+			dst = append(dst, &block[i])
+		}
+	case *IntColumn:
+		block := make([]IntColumn, len(like))
+		for i := range block {
+			a.ints(m, like[i].KeyID(), &block[i])
+			dst = append(dst, &block[i])
+		}
+	case *BoolColumn:
+		block := make([]BoolColumn, len(like))
+		for i := range block {
+			a.bools(like[i].KeyID(), &block[i])
+			dst = append(dst, &block[i])
+		}
+	case *SetColumn:
+		block := make([]SetColumn, len(like))
+		for i := range block {
+			a.sets(m, like[i].KeyID(), &block[i])
+			dst = append(dst, &block[i])
+		}
+	}
+	return dst
+}
+
+// Builder builds a column row by row, from whatever its values come as. It is the one way from outside into a column: texts of
+// Redis, documents of services, defaults, and what tests write down. One goroutine at a time.
+type Builder interface {
+	// AppendText adds a row with the value of a text from outside, such as a field of a Redis hash. False means that the text
+	// has none, and that nothing was appended. The caller may reuse the text.
+	AppendText(text []byte) (ok bool)
+	// AppendJSON is AppendText for a value of a JSON document whose syntax was checked, without blanks around it.
+	AppendJSON(value []byte) (ok bool)
+	// AppendAny adds a row with a value as Column.Any gives it; nil adds a null. Columns of numbers also take an int. False
+	// means that the value is of another type, and that nothing was appended.
+	AppendAny(value any) (ok bool)
+	// AppendNull adds a null row.
+	AppendNull()
+	// Len returns the number of rows so far.
+	Len() int
+	// Column returns the column. It is the last call on the builder.
+	Column() Column
+}
+
+// NewBuilder returns a builder of a column of this type, or nil if no column has it. It has room for so many rows, and
+// grows if there are more. Long slices are m's.
+func NewBuilder(m *Memory, t registry.Type, key registry.KeyID, rows int) Builder {
+	if ranks[t] == 0 {
+		return nil
+	}
+	return kinds[ranks[t]-1].builder(m, key, rows)
+}
+
+// Types returns the types of columns, ascending.
+func Types() []registry.Type {
+	types := make([]registry.Type, len(kinds))
+	for i, kind := range kinds {
+		types[i] = kind.Type()
+	}
+	slices.Sort(types)
+	return types
+}

@@ -40,7 +40,7 @@ func TestConcatAgreesWithPlainRows(t *testing.T) {
 }
 
 func TestConcatOfNothing(t *testing.T) {
-	one := rowset.Dense(rowset.NewBatch([]int64{5}, rowset.Columns{Strings: []rowset.StringColumn{stringColumn(3001, "DE")}}))
+	one := rowset.Dense(rowset.NewBatch([]int64{5}, stringColumn(3001, "DE")))
 	for name, c := range map[string]struct {
 		a, b rowset.RowSet
 		want []rowsettest.Row
@@ -58,28 +58,28 @@ func TestConcatOfNothing(t *testing.T) {
 }
 
 func TestConcatKeepsColumnsOfASideWithoutRows(t *testing.T) {
-	columns := rowset.NewBatch([]int64{1}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001, Values: []float64{1}}}, Strings: []rowset.StringColumn{stringColumn(3001, "DE")}})
-	out := rowset.Concat(nil, rowset.Take(rowset.Dense(columns), 0), rowset.Dense(rowset.NewBatch([]int64{2}, rowset.Columns{})))
+	columns := rowset.NewBatch([]int64{1}, &rowset.FloatColumn{Key: 1001, Values: []float64{1}}, stringColumn(3001, "DE"))
+	out := rowset.Concat(nil, rowset.Take(rowset.Dense(columns), 0), rowset.Dense(rowset.NewBatch([]int64{2})))
 	require.NoError(t, out.Validate())
 	assert.Equal(t, []registry.KeyID{1001, 3001}, out.Batch.AppendKeys(nil))
 	assert.Equal(t, []rowsettest.Row{{ID: 2}}, rowsettest.PlainRows(out))
 }
 
 func TestConcatHasNoValidityIfNothingIsNull(t *testing.T) {
-	b := rowset.NewBatch([]int64{1, 2}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001, Values: []float64{1, 2}}}})
+	b := rowset.NewBatch([]int64{1, 2}, &rowset.FloatColumn{Key: 1001, Values: []float64{1, 2}})
 	assert.Nil(t, rowset.Concat(nil, rowset.Dense(b), rowset.Dense(b)).Batch.Float(1001).Valid)
 }
 
 func TestConcatSharesADictionaryThatFits(t *testing.T) {
 	a := stringColumn(3001, "DE", "US", "FR")
-	for name, b := range map[string]rowset.StringColumn{
+	for name, b := range map[string]*rowset.StringColumn{
 		"the same":         a,
 		"one with no news": stringColumn(3001, "FR", "DE"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := rowset.Concat(nil,
-				rowset.Dense(rowset.NewBatch(make([]int64, 3), rowset.Columns{Strings: []rowset.StringColumn{a}})),
-				rowset.Dense(rowset.NewBatch(make([]int64, len(b.Codes)), rowset.Columns{Strings: []rowset.StringColumn{b}})))
+				rowset.Dense(rowset.NewBatch(make([]int64, 3), a)),
+				rowset.Dense(rowset.NewBatch(make([]int64, len(b.Codes)), b)))
 			assert.Same(t, a.Dict, out.Batch.String(3001).Dict)
 		})
 	}
@@ -90,7 +90,7 @@ func TestConcatLeavesUnusedStringsBehind(t *testing.T) {
 	for i := range 1000 {
 		values = append(values, strconv.Itoa(i))
 	}
-	b := rowset.NewBatch(make([]int64, 1000), rowset.Columns{Strings: []rowset.StringColumn{stringColumn(3001, values...)}})
+	b := rowset.NewBatch(make([]int64, 1000), stringColumn(3001, values...))
 	few := rowset.RowSet{Batch: b, Rows: []int32{900, 17}, N: 2}
 	out := rowset.Concat(nil, few, few)
 	require.NoError(t, out.Validate())
@@ -108,7 +108,7 @@ func BenchmarkConcat(b *testing.B) {
 			values[i] = rng.Float64()
 		}
 		side := func() rowset.RowSet {
-			return rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values}}, Strings: []rowset.StringColumn{stringColumn(3001, countries...)}}))
+			return rowset.Dense(rowset.NewBatch(make([]int64, n), &rowset.FloatColumn{Key: 2001, Values: values}, stringColumn(3001, countries...)))
 		}
 		left, right := side(), side()
 		b.Run("rows="+strconv.Itoa(n), func(b *testing.B) {

@@ -51,7 +51,7 @@ func Dedupe(stop Stop, m *Memory, rs RowSet, d Distinction) (RowSet, error) {
 	}
 	out := RowSet{Batch: rs.Batch, Rows: g.keptRows(m, rs), N: len(g.kept)}
 	if c := rs.Batch.Set(d.Sets); d.Sets != 0 && c != nil {
-		out.Batch = With(rs.Batch, Columns{Sets: []SetColumn{unionSets(m, rs, c, g)}})
+		out.Batch = With(rs.Batch, unionSets(m, rs, c, g))
 	}
 	return out, nil
 }

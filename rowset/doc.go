@@ -1,6 +1,6 @@
 // Package rowset holds candidate rows as columns.
 //
-// A Batch is immutable. It has ids and columns of five types: float64, int64 and bool with validity,
+// A Batch is immutable. It has ids and columns. A Column is of one of five kinds: float64, int64 and bool with validity,
 // and strings and string sets as codes into a dictionary. A RowSet is a batch and the ordered list of its
 // active rows. filter, sort and take make a new list over the same batch. vm makes a
 // new batch that shares all columns except one. concat and the sources make new
@@ -18,7 +18,8 @@
 //
 // Concat joins row sets, Gather makes a batch of any rows of another, Scatter spreads values of the active
 // rows over their batch, With adds columns to a batch. Each takes all types of column; the assembly
-// behind them does the work. Builders make columns row by row, and ParseInt and its siblings read texts from outside.
+// behind them does the work. A Builder makes a column row by row,
+// from texts, from JSON or from values of Go; ParseInt and its siblings read the texts.
 //
 // Sort is the only long computation here: a Stop ends it early. SchemaDelta compares
 // the columns of a node's inputs and result.

@@ -63,7 +63,7 @@ func TestGatherOfNoRows(t *testing.T) {
 }
 
 func TestGatherRefusesARowOutsideOfTheBatch(t *testing.T) {
-	b := rowset.NewBatch([]int64{1, 2}, rowset.Columns{})
+	b := rowset.NewBatch([]int64{1, 2})
 	for _, row := range []int32{2, -2, math.MinInt32} {
 		assert.Panics(t, func() { rowset.Gather(nil, b, []int32{0, row}) }, "row %d", row)
 	}
@@ -71,8 +71,10 @@ func TestGatherRefusesARowOutsideOfTheBatch(t *testing.T) {
 
 // A column that nothing makes null has no validity.
 func TestGatherHasNoValidityIfNothingIsNull(t *testing.T) {
-	b := rowset.NewBatch([]int64{1, 2}, rowset.Columns{
-		Ints: []rowset.IntColumn{{Key: 5001, Values: []int64{1, 2}}}, Bools: []rowset.BoolColumn{{Key: 5101, Values: rowset.NewBitmap(2)}}})
+	b := rowset.NewBatch([]int64{1, 2},
+		&rowset.IntColumn{Key: 5001, Values: []int64{1, 2}},
+		&rowset.BoolColumn{Key: 5101, Values: rowset.NewBitmap(2)},
+	)
 	out := rowset.Gather(nil, b, []int32{1, 1, 0})
 	assert.Nil(t, out.Int(5001).Valid)
 	assert.Nil(t, out.Bool(5101).Valid)
@@ -107,8 +109,8 @@ func TestConcatOfManySidesAgreesWithPlainRows(t *testing.T) {
 
 // A key of two types has that of the first side.
 func TestConcatOfTwoTypes(t *testing.T) {
-	ints := rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Ints: []rowset.IntColumn{{Key: 9, Values: []int64{7}}}}))
-	floats := rowset.Dense(rowset.NewBatch([]int64{2}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 9, Values: []float64{0.5}}}}))
+	ints := rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.IntColumn{Key: 9, Values: []int64{7}}))
+	floats := rowset.Dense(rowset.NewBatch([]int64{2}, &rowset.FloatColumn{Key: 9, Values: []float64{0.5}}))
 	out := rowset.Concat(nil, ints, floats)
 	require.NoError(t, out.Validate())
 	assert.Equal(t, []rowsettest.Row{{ID: 1, Fields: "9=7;"}, {ID: 2}}, rowsettest.PlainRows(out))
@@ -119,8 +121,8 @@ func TestConcatSharesASetDictionary(t *testing.T) {
 	b.Add([]byte("x"))
 	b.Append()
 	b.AppendNull()
-	c := b.Column()
-	side := rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Sets: []rowset.SetColumn{c}}))
+	c := b.Column().(*rowset.SetColumn)
+	side := rowset.Dense(rowset.NewBatch([]int64{1, 2}, c))
 	assert.Same(t, c.Dict, rowset.Concat(nil, side, side).Batch.Set(5201).Dict)
 }
 
@@ -132,7 +134,7 @@ func TestGatherLeavesUnusedSetsBehind(t *testing.T) {
 		b.Add(fmt.Append(nil, i+1))
 		b.Append()
 	}
-	batch := rowset.NewBatch(make([]int64, 1000), rowset.Columns{Sets: []rowset.SetColumn{b.Column()}})
+	batch := rowset.NewBatch(make([]int64, 1000), b.Column())
 	out := rowset.Gather(nil, batch, []int32{900, 17, 900})
 	require.NoError(t, out.Validate())
 	dict := out.Set(5201).Dict
@@ -146,11 +148,11 @@ func TestWithAgreesWithPlainRows(t *testing.T) {
 		b, from := rowsettest.Batch(rng, n), rowsettest.Batch(rng, n)
 		added := from.Columns()
 		if rng.IntN(2) == 0 { // a key that b may have with another type
-			added = rowset.Columns{Ints: []rowset.IntColumn{{Key: rowsettest.FloatKeys[0], Values: make([]int64, n)}}}
-			from = rowset.NewBatch(from.IDs, added)
+			added = []rowset.Column{&rowset.IntColumn{Key: rowsettest.FloatKeys[0], Values: make([]int64, n)}}
+			from = rowset.NewBatch(from.IDs, added...)
 		}
 		before := rowsettest.PlainRows(rowset.Dense(b))
-		out := rowset.With(b, added)
+		out := rowset.With(b, added...)
 		require.NoError(t, out.Validate())
 		keys := slices.Compact(slices.Sorted(slices.Values(from.AppendKeys(b.AppendKeys(nil)))))
 		require.Equal(t, keys, append([]registry.KeyID(nil), out.AppendKeys(nil)...))
@@ -173,7 +175,7 @@ func TestScatterAgreesWithPlainRows(t *testing.T) {
 	forRandom(t, 150, func(t *testing.T, rng *rand.Rand) {
 		in := rowsettest.RowSet(rng, 300)
 		values := rowsettest.Batch(rng, in.N)
-		out := rowset.Scatter(lend(rng), in, values.Columns())
+		out := rowset.Scatter(lend(rng), in, values.Columns()...)
 		require.NoError(t, out.Validate())
 		require.Equal(t, in.Rows, out.Rows)
 		require.Equal(t, in.N, out.N)
@@ -207,9 +209,11 @@ func TestGatherAllocatesColumnsOnly(t *testing.T) {
 		for i := range n {
 			b.Append(fmt.Append(nil, i%7))
 		}
-		batch := rowset.NewBatch(make([]int64, n), rowset.Columns{
-			Floats: []rowset.FloatColumn{{Key: 2001, Values: make([]float64, n), Valid: rowset.NewBitmap(n)}},
-			Ints:   []rowset.IntColumn{{Key: 5001, Values: make([]int64, n)}}, Strings: []rowset.StringColumn{b.Column()}})
+		batch := rowset.NewBatch(make([]int64, n),
+			&rowset.FloatColumn{Key: 2001, Values: make([]float64, n), Valid: rowset.NewBitmap(n)},
+			&rowset.IntColumn{Key: 5001, Values: make([]int64, n)},
+			b.Column(),
+		)
 		rows := make([]int32, n)
 		for i := range rows {
 			rows[i] = int32(i) - int32(i%7/6)*int32(i+1) // some are -1
@@ -237,14 +241,14 @@ func BenchmarkGather(b *testing.B) {
 			holes[i] = -1
 		}
 	}
-	for name, columns := range map[string]rowset.Columns{
-		"float":  {Floats: []rowset.FloatColumn{{Key: 2001, Values: make([]float64, n)}}},
-		"int":    {Ints: []rowset.IntColumn{{Key: 5001, Values: make([]int64, n)}}},
-		"bool":   {Bools: []rowset.BoolColumn{{Key: 5101, Values: rowset.NewBitmap(n)}}},
-		"string": {Strings: []rowset.StringColumn{country.Column()}},
-		"set":    {Sets: []rowset.SetColumn{tags.Column()}},
+	for name, column := range map[string]rowset.Column{
+		"float":  &rowset.FloatColumn{Key: 2001, Values: make([]float64, n)},
+		"int":    &rowset.IntColumn{Key: 5001, Values: make([]int64, n)},
+		"bool":   &rowset.BoolColumn{Key: 5101, Values: rowset.NewBitmap(n)},
+		"string": country.Column(),
+		"set":    tags.Column(),
 	} {
-		batch := rowset.NewBatch(make([]int64, n), columns)
+		batch := rowset.NewBatch(make([]int64, n), column)
 		for list, rows := range map[string][]int32{"all": rows, "holes": holes} {
 			b.Run(name+"/"+list, func(b *testing.B) {
 				b.ReportAllocs()

@@ -42,7 +42,6 @@ func TestGroups(t *testing.T) {
 			require.Equal(t, int(next), n)
 		}
 	}
-	_, _, err := rowset.Groups(nil, nil, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Sets: []rowset.SetColumn{
-		{Key: 5201, Codes: []int32{-1}, Dict: &rowset.SetDict{Offsets: []int32{0}, Strings: new(rowset.Dict)}}}})), 5201)
+	_, _, err := rowset.Groups(nil, nil, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.SetColumn{Key: 5201, Codes: []int32{-1}, Dict: &rowset.SetDict{Offsets: []int32{0}, Strings: new(rowset.Dict)}})), 5201)
 	assert.ErrorAs(t, err, new(*rowset.KeyTypeError))
 }

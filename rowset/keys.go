@@ -2,7 +2,6 @@ package rowset
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/rankd/rankd/registry"
 )
@@ -32,30 +31,14 @@ func keysOf(m *Memory, rs RowSet, key registry.KeyID) (rowKeys, error) {
 		return rowKeys{}, nil
 	}
 	b := rs.Batch
+	c := b.Column(key)
 	switch {
 	case key == registry.IDKey:
 		return rowKeys{values: gatherInts(m, rs, b.IDs)}, nil
-	case b.Int(key) != nil:
-		c := b.Int(key)
-		return rowKeys{gatherInts(m, rs, c.Values), validAt(rs, c.Valid)}, nil
-	case b.Float(key) != nil:
-		c := b.Float(key)
-		return rowKeys{mapInts(m, rs, func(row int32) int64 { return int64(math.Float64bits(c.Values[row] + 0)) }), validAt(rs, c.Valid)}, nil // -0.0 + 0 is 0.0
-	case b.Bool(key) != nil:
-		c := b.Bool(key)
-		return rowKeys{mapInts(m, rs, func(row int32) int64 {
-			if c.Values.Get(int(row)) {
-				return 1
-			}
-			return 0
-		}), validAt(rs, c.Valid)}, nil
-	case b.String(key) != nil:
-		c := b.String(key)
-		return rowKeys{mapInts(m, rs, func(row int32) int64 { return int64(c.Codes[row]) }), codeValidity(rs, c.Codes)}, nil
-	case !b.Has(key):
-		return rowKeys{make([]int64, rs.N), NewBitmap(rs.N)}, nil
+	case c != nil:
+		return c.rowKeys(m, rs)
 	}
-	return rowKeys{}, &KeyTypeError{Key: key, Type: b.TypeOf(key)}
+	return rowKeys{make([]int64, rs.N), NewBitmap(rs.N)}, nil
 }
 
 // gatherInts returns the values of the active rows, by position: a view if the rows are a prefix.

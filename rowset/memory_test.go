@@ -121,7 +121,7 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 			for i := range ids {
 				ids[i], scores[i] = int64(i), float64(i)/2
 			}
-			all := rowset.Dense(rowset.NewBatch(ids, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: scores}}}))
+			all := rowset.Dense(rowset.NewBatch(ids, &rowset.FloatColumn{Key: 2001, Values: scores}))
 			ordered, err := rowset.Sort(nil, m, all, 2001, true)
 			require.NoError(t, err)
 			outputs := []rowset.RowSet{rowset.Take(ordered, c.show), {}}
@@ -149,9 +149,9 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 // Several bodies of a request take memory at the same time, and so do several requests.
 func TestMemoryOfManyGoroutines(t *testing.T) {
 	p := rowset.NewPool(rowset.PoolConfig{BytesMax: 1 << 20, Poison: true})
-	in := rowset.Dense(rowset.NewBatch(make([]int64, 700), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: make([]float64, 700)}}}))
+	in := rowset.Dense(rowset.NewBatch(make([]int64, 700), &rowset.FloatColumn{Key: 2001, Values: make([]float64, 700)}))
 	for i := range in.Batch.IDs {
-		in.Batch.Floats[0].Values[i] = math.Mod(float64(i)*7919, 700)
+		in.Batch.Float(2001).Values[i] = math.Mod(float64(i)*7919, 700)
 	}
 	want := sorted(in, 2001, true)
 	var requests sync.WaitGroup

@@ -27,7 +27,7 @@ func forRandom(t *testing.T, rounds int, check func(t *testing.T, rng *rand.Rand
 }
 
 // stringColumn builds a column; "-" stands for null.
-func stringColumn(key registry.KeyID, values ...string) rowset.StringColumn {
+func stringColumn(key registry.KeyID, values ...string) *rowset.StringColumn {
 	b := rowset.NewStringBuilder(key, len(values))
 	for _, v := range values {
 		if v == "-" {
@@ -36,7 +36,7 @@ func stringColumn(key registry.KeyID, values ...string) rowset.StringColumn {
 			b.Append([]byte(v))
 		}
 	}
-	return b.Column()
+	return b.Column().(*rowset.StringColumn)
 }
 
 func TestRandomRowSetsKeepTheInvariants(t *testing.T) {
@@ -46,7 +46,7 @@ func TestRandomRowSetsKeepTheInvariants(t *testing.T) {
 }
 
 func TestTake(t *testing.T) {
-	b := rowset.NewBatch([]int64{10, 11, 12, 13}, rowset.Columns{})
+	b := rowset.NewBatch([]int64{10, 11, 12, 13})
 	for _, c := range []struct {
 		name string
 		in   rowset.RowSet
@@ -76,14 +76,14 @@ func TestTake(t *testing.T) {
 }
 
 func TestTakeCannotGrowIntoTheRowsItDropped(t *testing.T) {
-	in := rowset.RowSet{Batch: rowset.NewBatch([]int64{1, 2, 3}, rowset.Columns{}), Rows: []int32{2, 1, 0}, N: 3}
+	in := rowset.RowSet{Batch: rowset.NewBatch([]int64{1, 2, 3}), Rows: []int32{2, 1, 0}, N: 3}
 	out := rowset.Take(in, 1)
 	_ = append(out.Rows, 7)
 	assert.Equal(t, []int32{2, 1, 0}, in.Rows)
 }
 
 func TestNewBatchOrdersColumnsByKey(t *testing.T) {
-	b := rowset.NewBatch([]int64{1}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: []float64{1}}, {Key: 1001, Values: []float64{2}}}, Strings: []rowset.StringColumn{stringColumn(3002, "a"), stringColumn(1500, "b")}})
+	b := rowset.NewBatch([]int64{1}, &rowset.FloatColumn{Key: 2001, Values: []float64{1}}, &rowset.FloatColumn{Key: 1001, Values: []float64{2}}, stringColumn(3002, "a"), stringColumn(1500, "b"))
 	require.NoError(t, b.Validate())
 	assert.Equal(t, []registry.KeyID{1001, 1500, 2001, 3002}, b.AppendKeys(nil))
 	assert.Equal(t, []registry.KeyID{9, 1001, 1500, 2001, 3002}, b.AppendKeys([]registry.KeyID{9}))
@@ -93,17 +93,19 @@ func TestNewBatchOrdersColumnsByKey(t *testing.T) {
 }
 
 func TestHas(t *testing.T) {
-	b := rowset.NewBatch(nil, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001}}, Strings: []rowset.StringColumn{stringColumn(3001)}})
+	b := rowset.NewBatch(nil, &rowset.FloatColumn{Key: 1001}, stringColumn(3001))
 	for key, want := range map[registry.KeyID]bool{0: false, registry.IDKey: true, 1001: true, 1002: false, 3001: true, 3002: false} {
 		assert.Equal(t, want, b.Has(key), "key %d", key)
 	}
 }
 
 func TestWithFloat(t *testing.T) {
-	ids, country := []int64{1, 2}, []rowset.StringColumn{stringColumn(3001, "DE", "-")}
-	base := rowset.NewBatch(ids, rowset.Columns{Floats: []rowset.FloatColumn{
-		{Key: 1001, Values: []float64{1, 2}}, {Key: 2001, Values: []float64{3, 4}},
-	}, Strings: country})
+	ids, country := []int64{1, 2}, stringColumn(3001, "DE", "-")
+	base := rowset.NewBatch(ids,
+		&rowset.FloatColumn{Key: 1001, Values: []float64{1, 2}},
+		&rowset.FloatColumn{Key: 2001, Values: []float64{3, 4}},
+		country,
+	)
 	for _, c := range []struct {
 		name string
 		key  registry.KeyID
@@ -117,19 +119,21 @@ func TestWithFloat(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			values, valid := []float64{7, 8}, rowset.NewBitmapOf(2, 1)
-			out := rowset.With(base, rowset.Columns{Floats: []rowset.FloatColumn{{Key: c.key, Values: values, Valid: valid}}})
+			out := rowset.With(base, &rowset.FloatColumn{Key: c.key, Values: values, Valid: valid})
 			require.NoError(t, out.Validate())
 			keys := []registry.KeyID{}
-			for i := range out.Floats {
-				keys = append(keys, out.Floats[i].Key)
+			for _, c := range out.Columns() {
+				if c.Type() == registry.Float {
+					keys = append(keys, c.KeyID())
+				}
 			}
 			assert.Equal(t, c.want, keys)
 			assert.Equal(t, rowset.FloatColumn{Key: c.key, Values: values, Valid: valid}, *out.Float(c.key))
 			assert.Same(t, &base.IDs[0], &out.IDs[0], "ids are shared")
-			assert.Same(t, &base.Floats[1].Values[0], &out.Float(2001).Values[0], "other columns are shared")
-			assert.Same(t, base.Strings[0].Dict, out.Strings[0].Dict, "string columns are shared")
+			assert.Same(t, &base.Float(2001).Values[0], &out.Float(2001).Values[0], "other columns are shared")
+			assert.Same(t, base.String(3001).Dict, out.String(3001).Dict, "string columns are shared")
 			assert.Equal(t, []float64{1, 2}, base.Float(1001).Values, "the batch itself stays")
-			assert.Len(t, base.Floats, 2)
+			assert.Equal(t, []registry.KeyID{1001, 2001, 3001}, base.AppendKeys(nil))
 		})
 	}
 }
@@ -141,7 +145,7 @@ func TestStringBuilder(t *testing.T) {
 	}
 	for _, values := range [][]string{{}, {"-"}, {"DE"}, {"DE", "-", "US", "DE", "", "-", ""}, many} {
 		c := stringColumn(3001, values...)
-		b := rowset.NewBatch(make([]int64, len(values)), rowset.Columns{Strings: []rowset.StringColumn{c}})
+		b := rowset.NewBatch(make([]int64, len(values)), c)
 		require.NoError(t, b.Validate())
 		for i, want := range values {
 			got, ok := c.Value(i)
@@ -158,8 +162,7 @@ func TestStringBuilderKeepsNoView(t *testing.T) {
 	b := rowset.NewStringBuilder(3001, 1)
 	b.Append(view)
 	copy(view, "XX")
-	c := b.Column()
-	got, _ := c.Value(0)
+	got, _ := b.Column().(*rowset.StringColumn).Value(0)
 	assert.Equal(t, "DE", got)
 }
 

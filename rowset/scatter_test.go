@@ -12,10 +12,10 @@ import (
 func TestScatterRefusesAnotherNumberOfValues(t *testing.T) {
 	in := rowset.Take(rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3}}), 2)
 	assert.PanicsWithError(t, "rowset: float column 2001 has 3 values for 2 rows", func() {
-		rowset.Scatter(nil, in, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: make([]float64, 3)}}})
+		rowset.Scatter(nil, in, &rowset.FloatColumn{Key: 2001, Values: make([]float64, 3)})
 	})
 	assert.PanicsWithError(t, "rowset: string column 3001 has 1 values for 2 rows", func() {
-		rowset.Scatter(nil, in, rowset.Columns{Strings: []rowset.StringColumn{{Key: 3001, Codes: make([]int32, 1), Dict: new(rowset.Dict)}}})
+		rowset.Scatter(nil, in, &rowset.StringColumn{Key: 3001, Codes: make([]int32, 1), Dict: new(rowset.Dict)})
 	})
 }
 
@@ -26,7 +26,7 @@ func ExampleScatter() {
 	for i := range in.Len() {
 		scores.Append(float64(in.ID(i)) / 100)
 	}
-	out := rowset.Scatter(nil, in, rowset.Columns{Floats: []rowset.FloatColumn{scores.Column()}})
+	out := rowset.Scatter(nil, in, scores.Column())
 	column := out.Batch.Float(2001)
 	fmt.Println(column.Values[:2], column.Valid.Get(2))
 	// Output: [0.1 0.2] false

@@ -13,16 +13,15 @@ func TestSchemaDelta(t *testing.T) {
 	type keys = []registry.KeyID
 	// of returns a row set with one row and a column for each key: floats below 3000, strings above.
 	of := func(list ...registry.KeyID) rowset.RowSet {
-		var floats []rowset.FloatColumn
-		var strings []rowset.StringColumn
+		var columns []rowset.Column
 		for _, key := range list {
 			if key < 3000 {
-				floats = append(floats, rowset.FloatColumn{Key: key, Values: make([]float64, 1)})
+				columns = append(columns, &rowset.FloatColumn{Key: key, Values: make([]float64, 1)})
 			} else {
-				strings = append(strings, stringColumn(key, "x"))
+				columns = append(columns, stringColumn(key, "x"))
 			}
 		}
-		return rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Floats: floats, Strings: strings}))
+		return rowset.Dense(rowset.NewBatch([]int64{1}, columns...))
 	}
 	type sets = []rowset.RowSet
 	for _, c := range []struct {

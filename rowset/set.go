@@ -1,8 +1,12 @@
 package rowset
 
 import (
+	"bytes"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -36,6 +40,66 @@ func (c *SetColumn) AppendValues(dst []string, row int) ([]string, bool) {
 	return dst, ok
 }
 
+// KeyID implements Column.
+func (c *SetColumn) KeyID() registry.KeyID { return c.Key }
+
+// Type implements Column.
+func (*SetColumn) Type() registry.Type { return registry.StringSet }
+
+// Any implements Column.
+func (c *SetColumn) Any(row int) any { return anyOf(c.AppendValues([]string{}, row)) }
+
+// AppendJSON implements Column.
+func (c *SetColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
+	var few [16]string
+	members, ok := c.AppendValues(few[:0], row)
+	if !ok {
+		return dst, false
+	}
+	return jsondoc.AppendStrings(dst, members), true
+}
+
+func (*SetColumn) builder(m *Memory, key registry.KeyID, rows int) Builder {
+	b := NewSetBuilder(key, 0)
+	b.column.Codes, b.sets.Offsets = m.Rows(rows)[:0], append(m.Rows(rows + 1)[:0], 0)
+	return b
+}
+
+func (c *SetColumn) rowKeys(*Memory, RowSet) (rowKeys, error) {
+	return rowKeys{}, &KeyTypeError{Key: c.Key, Type: c.Type()}
+}
+
+func (c *SetColumn) check(n int) error {
+	if (c.Dict == nil || c.Dict.Strings == nil) && len(c.Codes) == n {
+		return columnErrorf(c, "has no dictionary")
+	}
+	return checkLength(c, len(c.Codes), n, nil)
+}
+
+func (c *SetColumn) checkCodes() error {
+	if err := checkCodes(c, c.Codes, c.Dict.Len()); err != nil {
+		return err
+	}
+	if !c.Dict.sound() {
+		return columnErrorf(c, "has a set outside of its dictionary")
+	}
+	return nil
+}
+
+func (c *SetColumn) validate() error { return c.Dict.validate(c) }
+
+func (c *SetColumn) shares(with Column) bool {
+	o := with.(*SetColumn)
+	return sameSlice(c.Codes, o.Codes) && c.Dict == o.Dict
+}
+
+func (c *SetColumn) clone() Column { return &SetColumn{c.Key, slices.Clone(c.Codes), c.Dict} }
+
+func (c *SetColumn) firstChange(was Column, n int) int {
+	o := was.(*SetColumn)
+	return firstRow(n, func(row int) bool { return c.Codes[row] == o.Codes[row] })
+}
+
 // SetDict is the list of sets of a column. Two of them may be equal. Immutable once built; any goroutine.
 type SetDict struct {
 	// Offsets has one element more than there are sets: set i is Members[Offsets[i]:Offsets[i+1]].
@@ -56,48 +120,121 @@ func (d *SetDict) Has(i int, code int32) bool {
 	return found
 }
 
+// sound reports whether the sets are parts of the members, and the members codes of strings.
+func (d *SetDict) sound() bool {
+	last := int32(0)
+	for _, offset := range d.Offsets {
+		if offset < last || int(offset) > len(d.Members) {
+			return false
+		}
+		last = offset
+	}
+	outside := func(code int32) bool { return uint32(code) >= uint32(len(d.Strings.Values)) }
+	return !slices.ContainsFunc(d.Members, outside)
+}
+
 // A SetBuilder builds one SetColumn row by row. NewSetBuilder makes one; the zero value is not ready.
 // One goroutine at a time.
 type SetBuilder struct {
-	key     registry.KeyID
-	codes   []int32
-	offsets []int32 // Invariant: its last element is at most len(members); the members after it are the next row's
-	members []int32
+	column SetColumn
+	// sets grow. Invariant: the last offset is at most len(Members); the members after it are the next row's.
+	sets    SetDict
 	strings dictBuilder
 }
 
 // NewSetBuilder returns a builder with room for that many rows. It grows if there are more.
-func NewSetBuilder(key registry.KeyID, rows int) SetBuilder {
-	return SetBuilder{
-		key: key, codes: make([]int32, 0, rows), offsets: append(make([]int32, 0, rows+1), 0), strings: dictBuilder{dict: newDict(), rows: rows},
+func NewSetBuilder(key registry.KeyID, rows int) *SetBuilder {
+	b := &SetBuilder{
+		column: SetColumn{Key: key, Codes: make([]int32, 0, rows)}, sets: SetDict{Offsets: append(make([]int32, 0, rows+1), 0)},
+		strings: dictBuilder{dict: newDict(), rows: rows},
 	}
+	b.column.Dict, b.sets.Strings = &b.sets, b.strings.dict
+	return b
 }
 
 // Add adds a member to the set of the next row. A member that is there already counts once. The caller may
 // reuse the bytes.
 func (b *SetBuilder) Add(member []byte) {
-	b.members = append(b.members, b.strings.internBytes(member))
+	b.sets.Members = append(b.sets.Members, b.strings.internBytes(member))
 }
 
 // Append adds a row with the set of the members added since the row before.
 func (b *SetBuilder) Append() {
-	start := b.offsets[len(b.offsets)-1]
-	slices.Sort(b.members[start:])
-	b.members = b.members[:int(start)+len(slices.Compact(b.members[start:]))]
-	b.codes = append(b.codes, int32(len(b.offsets)-1))
-	b.offsets = append(b.offsets, int32(len(b.members)))
+	d := &b.sets
+	start := d.Offsets[len(d.Offsets)-1]
+	slices.Sort(d.Members[start:])
+	d.Members = d.Members[:int(start)+len(slices.Compact(d.Members[start:]))]
+	b.column.Codes = append(b.column.Codes, int32(d.Len()))
+	d.Offsets = append(d.Offsets, int32(len(d.Members)))
 }
 
-// AppendNull adds a null row. It gives up the members added since the row before.
+// AppendNull implements Builder. It gives up the members added since the row before.
 func (b *SetBuilder) AppendNull() {
-	b.members = b.members[:b.offsets[len(b.offsets)-1]]
-	b.codes = append(b.codes, NullCode)
+	b.sets.Members = b.sets.Members[:b.sets.Offsets[b.sets.Len()]]
+	b.column.Codes = append(b.column.Codes, NullCode)
 }
 
-// Len returns the number of rows so far.
-func (b *SetBuilder) Len() int { return len(b.codes) }
+// AppendText adds a row with the set that comes as text from outside: members with commas between them,
+// or a JSON array of strings. Blanks around a member between commas do not count, nor do empty members,
+// so an empty text is the empty set. ok is false for a text that begins with "[" and is not such an array.
+// Nothing is appended then.
+func (b *SetBuilder) AppendText(text []byte) (ok bool) {
+	text = bytes.TrimSpace(text)
+	if len(text) > 0 && text[0] == '[' {
+		return b.appendArray(text)
+	}
+	for member := range bytes.SplitSeq(text, []byte{','}) {
+		if member = bytes.TrimSpace(member); len(member) > 0 {
+			b.Add(member)
+		}
+	}
+	b.Append()
+	return true
+}
 
-// Column returns the column. It is the last call on the builder.
-func (b *SetBuilder) Column() SetColumn {
-	return SetColumn{Key: b.key, Codes: b.codes, Dict: &SetDict{Offsets: b.offsets, Members: b.members, Strings: b.strings.dict}}
+// AppendJSON implements Builder. It takes an array of strings.
+func (b *SetBuilder) AppendJSON(value []byte) bool {
+	return isJSON(value, jsontext.KindBeginArray) && b.appendArray(value)
+}
+
+func (b *SetBuilder) appendArray(text []byte) bool {
+	array, err := jsondoc.Parse(text)
+	if err != nil {
+		return false
+	}
+	for i := range array.Items {
+		if array.Items[i].Kind != jsondoc.String {
+			return false
+		}
+	}
+	for i := range array.Items {
+		b.Add([]byte(array.Items[i].Str))
+	}
+	b.Append()
+	return true
+}
+
+// AppendAny implements Builder.
+func (b *SetBuilder) AppendAny(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		b.AppendNull()
+	case []string:
+		for _, member := range v {
+			b.Add([]byte(member))
+		}
+		b.Append()
+	default:
+		return false
+	}
+	return true
+}
+
+// Len implements Builder.
+func (b *SetBuilder) Len() int { return len(b.column.Codes) }
+
+// Column implements Builder. It returns a *SetColumn.
+func (b *SetBuilder) Column() Column {
+	b.strings = dictBuilder{} // The column keeps b, and shall not keep its index.
+	return &b.column
 }

@@ -10,7 +10,7 @@ const maskMembers = 63
 
 // unionSets returns a set column with the union of the sets of each group in the row that stays. The
 // other rows keep their sets.
-func unionSets(m *Memory, rs RowSet, c *SetColumn, g groups) SetColumn {
+func unionSets(m *Memory, rs RowSet, c *SetColumn, g groups) *SetColumn {
 	u := setUnion{column: c, rows: rs, groups: g, dict: *c.Dict, codes: m.Rows(len(c.Codes))}
 	u.dict.Offsets = slices.Clip(u.dict.Offsets)
 	u.dict.Members = slices.Clip(u.dict.Members)
@@ -20,7 +20,7 @@ func unionSets(m *Memory, rs RowSet, c *SetColumn, g groups) SetColumn {
 	} else {
 		u.byGroup(m)
 	}
-	return SetColumn{Key: c.Key, Codes: u.codes, Dict: &u.dict}
+	return &SetColumn{Key: c.Key, Codes: u.codes, Dict: &u.dict}
 }
 
 // setUnion is one run of unionSets. One goroutine at a time.

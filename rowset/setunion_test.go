@@ -27,12 +27,15 @@ func TestUnionsOfSetsShareNothingThatTheyChange(t *testing.T) {
 			evens.Append(int64(i % 2))
 			thirds.Append(int64(i % 3))
 		}
-		column := b.Column()
+		column := b.Column().(*rowset.SetColumn)
 		// Its slices have room behind their ends, as those of a builder may have.
 		column.Dict.Members = append(make([]int32, 0, 4*members), column.Dict.Members...)
 		column.Dict.Offsets = append(make([]int32, 0, 100), column.Dict.Offsets...)
-		in := rowset.Dense(rowset.NewBatch([]int64{1, 2, 3, 4, 5, 6}, rowset.Columns{
-			Sets: []rowset.SetColumn{column}, Ints: []rowset.IntColumn{evens.Column(), thirds.Column()}}))
+		in := rowset.Dense(rowset.NewBatch([]int64{1, 2, 3, 4, 5, 6},
+			column,
+			evens.Column(),
+			thirds.Column(),
+		))
 		values := func(rs rowset.RowSet) (all [][]string) {
 			for i := range rs.Len() {
 				set, ok := rs.Batch.Set(sets).AppendValues(nil, int(rs.Row(i)))

@@ -123,7 +123,7 @@ func (s *sortScratch) sort(rs RowSet, key registry.KeyID, desc bool) (RowSet, er
 		s.addInts(rs, c.Values, c.Valid)
 	} else if c := rs.Batch.Bool(key); c != nil {
 		s.addBools(rs, c)
-	} else if rs.Batch.Set(key) != nil {
+	} else if rs.Batch.Has(key) {
 		return RowSet{}, ErrNoOrder
 	} else {
 		return rs, nil

@@ -100,10 +100,10 @@ func TestSortOrder(t *testing.T) {
 				c.Valid.Set(i)
 			}
 		}
-		return rowset.NewBatch(make([]int64, len(values)), rowset.Columns{Floats: []rowset.FloatColumn{c}})
+		return rowset.NewBatch(make([]int64, len(values)), &c)
 	}
 	strings := func(values ...string) *rowset.Batch {
-		return rowset.NewBatch(make([]int64, len(values)), rowset.Columns{Strings: []rowset.StringColumn{stringColumn(3001, values...)}})
+		return rowset.NewBatch(make([]int64, len(values)), stringColumn(3001, values...))
 	}
 	const big = int64(1) << 53
 	for _, c := range []struct {
@@ -121,17 +121,15 @@ func TestSortOrder(t *testing.T) {
 		{"strings by bytes", strings("b", "B", "ä", "a", "", "aa"), 3001, []int32{4, 1, 3, 5, 0, 2}, []int32{2, 0, 5, 3, 1, 4}},
 		{"null strings last", strings("-", "b", "-", "a"), 3001, []int32{3, 1, 0, 2}, []int32{1, 3, 0, 2}},
 		{
-			"ids as integers", rowset.NewBatch([]int64{big + 1, big, math.MinInt64, math.MaxInt64, -1}, rowset.Columns{}),
+			"ids as integers", rowset.NewBatch([]int64{big + 1, big, math.MinInt64, math.MaxInt64, -1}),
 			registry.IDKey, []int32{2, 4, 1, 0, 3}, []int32{3, 0, 1, 4, 2},
 		},
 		{
-			"ints exactly", rowset.NewBatch(make([]int64, 5), rowset.Columns{Ints: []rowset.IntColumn{
-				{Key: 5001, Values: []int64{big + 1, 0, big, math.MinInt64, math.MaxInt64}, Valid: rowset.Bitmap{0b11101}}}}),
+			"ints exactly", rowset.NewBatch(make([]int64, 5), &rowset.IntColumn{Key: 5001, Values: []int64{big + 1, 0, big, math.MinInt64, math.MaxInt64}, Valid: rowset.Bitmap{0b11101}}),
 			5001, []int32{3, 2, 0, 4, 1}, []int32{4, 0, 2, 3, 1},
 		},
 		{
-			"false before true", rowset.NewBatch(make([]int64, 4), rowset.Columns{Bools: []rowset.BoolColumn{
-				{Key: 5101, Values: rowset.Bitmap{0b0111}, Valid: rowset.Bitmap{0b1101}}}}),
+			"false before true", rowset.NewBatch(make([]int64, 4), &rowset.BoolColumn{Key: 5101, Values: rowset.Bitmap{0b0111}, Valid: rowset.Bitmap{0b1101}}),
 			5101, []int32{3, 0, 2, 1}, []int32{0, 2, 3, 1},
 		},
 		{"no such column", floats(2, 1), 1001, []int32{0, 1}, []int32{0, 1}},
@@ -149,7 +147,7 @@ func TestSetsHaveNoOrder(t *testing.T) {
 		for range n {
 			b.Append()
 		}
-		in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Sets: []rowset.SetColumn{b.Column()}}))
+		in := rowset.Dense(rowset.NewBatch(make([]int64, n), b.Column()))
 		_, err := rowset.Sort(nil, nil, in, 5201, false)
 		assert.ErrorIs(t, err, rowset.ErrNoOrder)
 		_, err = rowset.TopUntil(nil, nil, in, 5201, false, 1)
@@ -158,7 +156,7 @@ func TestSetsHaveNoOrder(t *testing.T) {
 }
 
 func TestSortOfSortedRowsCopiesNothing(t *testing.T) {
-	b := rowset.NewBatch([]int64{4, 3, 2, 1}, rowset.Columns{})
+	b := rowset.NewBatch([]int64{4, 3, 2, 1})
 	in := rowset.RowSet{Batch: b, Rows: []int32{3, 2, 1, 0}, N: 4}
 	out := sorted(in, registry.IDKey, false)
 	assert.Same(t, &in.Rows[0], &out.Rows[0])
@@ -173,7 +171,7 @@ func BenchmarkSort(b *testing.B) {
 		for i := range values {
 			values[i], names[i] = rng.Float64(), "C"+strconv.Itoa(rng.IntN(200))
 		}
-		in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values}}, Strings: []rowset.StringColumn{stringColumn(3001, names...)}}))
+		in := rowset.Dense(rowset.NewBatch(make([]int64, n), &rowset.FloatColumn{Key: 2001, Values: values}, stringColumn(3001, names...)))
 		at := "rows=" + strconv.Itoa(n)
 		b.Run(at+"/slices.Sort", func(b *testing.B) {
 			b.ReportAllocs()
@@ -206,7 +204,7 @@ func BenchmarkSortSmall(b *testing.B) {
 		for i := range values {
 			values[i] = rng.Float64()
 		}
-		in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values}}}))
+		in := rowset.Dense(rowset.NewBatch(make([]int64, n), &rowset.FloatColumn{Key: 2001, Values: values}))
 		b.Run("rows="+strconv.Itoa(n), func(b *testing.B) {
 			for b.Loop() {
 				_, _ = rowset.Sort(nil, nil, in, 2001, false)
@@ -234,7 +232,7 @@ func TestSortOfAwkwardKeys(t *testing.T) {
 			for i := range ids {
 				ids[i] = id(i)
 			}
-			in := rowset.Dense(rowset.NewBatch(ids, rowset.Columns{}))
+			in := rowset.Dense(rowset.NewBatch(ids))
 			for _, desc := range []bool{false, true} {
 				assert.Equal(t, sortedRows(in, registry.IDKey, desc), rowsOf(sorted(in, registry.IDKey, desc)))
 			}

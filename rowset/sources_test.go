@@ -39,7 +39,7 @@ func sourceRows(n int, listed bool) RowSet {
 		names.Append(strconv.AppendInt(nil, ids[i]%100, 10))
 		sources.Codes[i] = rng.Int32N(3)
 	}
-	rs := Dense(NewBatch(ids, Columns{Floats: []FloatColumn{scores.Column()}, Strings: []StringColumn{names.Column()}, Sets: []SetColumn{sources}}))
+	rs := Dense(NewBatch(ids, scores.Column(), names.Column(), &sources))
 	if listed {
 		rs.Rows = make([]int32, n)
 		for i, row := range rng.Perm(n) {

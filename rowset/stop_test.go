@@ -28,15 +28,15 @@ func shuffled(n int, withStrings bool) RowSet {
 	for i := range ids {
 		ids[i], values[i] = int64(r.Uint64()), r.Float64()
 	}
-	var strings []StringColumn
+	columns := []Column{&FloatColumn{Key: 2, Values: values}}
 	if withStrings {
-		c := StringColumn{Key: 3, Codes: make([]int32, n), Dict: &Dict{Values: make([]string, n)}}
+		c := &StringColumn{Key: 3, Codes: make([]int32, n), Dict: &Dict{Values: make([]string, n)}}
 		for i := range c.Codes {
 			c.Codes[i], c.Dict.Values[i] = int32(i), strconv.FormatUint(r.Uint64(), 36)
 		}
-		strings = append(strings, c)
+		columns = append(columns, c)
 	}
-	return Dense(NewBatch(ids, Columns{Floats: []FloatColumn{{Key: 2, Values: values}}, Strings: strings}))
+	return Dense(NewBatch(ids, columns...))
 }
 
 func TestSortStops(t *testing.T) {

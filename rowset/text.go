@@ -1,11 +1,8 @@
 package rowset
 
 import (
-	"bytes"
 	"math"
 	"strconv"
-
-	"github.com/rankd/rankd/internal/jsondoc"
 )
 
 // ParseInt reads an integer that comes as text from outside, such as a field of a Redis hash: an optional
@@ -102,39 +99,4 @@ func ParseBool(text []byte) (value, ok bool) {
 		return false, true
 	}
 	return false, false
-}
-
-// AppendText adds a row with the set that comes as text from outside: members with commas between them,
-// or a JSON array of strings. Blanks around a member between commas do not count, nor do empty members,
-// so an empty text is the empty set. ok is false for a text that begins with "[" and is not such an array.
-// Nothing is appended then.
-func (b *SetBuilder) AppendText(text []byte) (ok bool) {
-	text = bytes.TrimSpace(text)
-	if len(text) > 0 && text[0] == '[' {
-		return b.appendArray(text)
-	}
-	for member := range bytes.SplitSeq(text, []byte{','}) {
-		if member = bytes.TrimSpace(member); len(member) > 0 {
-			b.Add(member)
-		}
-	}
-	b.Append()
-	return true
-}
-
-func (b *SetBuilder) appendArray(text []byte) bool {
-	array, err := jsondoc.Parse(text)
-	if err != nil {
-		return false
-	}
-	for i := range array.Items {
-		if array.Items[i].Kind != jsondoc.String {
-			return false
-		}
-	}
-	for i := range array.Items {
-		b.Add([]byte(array.Items[i].Str))
-	}
-	b.Append()
-	return true
 }

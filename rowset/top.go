@@ -47,7 +47,7 @@ func (s *sortScratch) top(rs RowSet, key registry.KeyID, desc bool, k int) (RowS
 		t.addInts(s, rs, c.Values, c.Valid)
 	} else if c := rs.Batch.Bool(key); c != nil {
 		t.addBools(s, rs, c)
-	} else if rs.Batch.Set(key) != nil {
+	} else if rs.Batch.Has(key) {
 		return RowSet{}, ErrNoOrder
 	} else {
 		return Take(rs, k), nil // all rows are equal

@@ -58,7 +58,7 @@ func TestTopOfZeros(t *testing.T) {
 		for _, first := range []float64{-1, 1} {
 			values := slices.Repeat([]float64{zero}, n)
 			values[0] = first
-			in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001, Values: values}}}))
+			in := rowset.Dense(rowset.NewBatch(make([]int64, n), &rowset.FloatColumn{Key: 1001, Values: values}))
 			for _, desc := range []bool{true, false} {
 				top, err := rowset.TopUntil(nil, nil, in, 1001, desc, k)
 				require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestTopOfLongInputs(t *testing.T) {
 				}
 			}
 			for _, valid := range []rowset.Bitmap{nil, valid} {
-				in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values, Valid: valid}}}))
+				in := rowset.Dense(rowset.NewBatch(make([]int64, n), &rowset.FloatColumn{Key: 2001, Values: values, Valid: valid}))
 				for _, k := range []int{1, 10, 1000, n/8 - 1} {
 					for _, desc := range []bool{false, true} {
 						top, err := rowset.TopUntil(nil, nil, in, 2001, desc, k)
@@ -97,7 +97,7 @@ func TestTopOfLongInputs(t *testing.T) {
 
 func TestTopStops(t *testing.T) {
 	const n = 100_000
-	in := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: make([]float64, n)}}}))
+	in := rowset.Dense(rowset.NewBatch(make([]int64, n), &rowset.FloatColumn{Key: 2001, Values: make([]float64, n)}))
 	for _, k := range []int{10, n / 2} {
 		_, err := rowset.TopUntil(stopAtOnce{}, nil, in, 2001, true, k)
 		assert.ErrorIs(t, err, rowset.ErrStopped, k)
@@ -114,7 +114,7 @@ func BenchmarkTop(b *testing.B) {
 	m := lendingMemory(rowset.NewPool(rowset.PoolConfig{}))
 	for _, n := range []int{1000, 10_000, 100_000} {
 		for name, values := range topInputs(n) {
-			all := rowset.Dense(rowset.NewBatch(make([]int64, n), rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: values}}}))
+			all := rowset.Dense(rowset.NewBatch(make([]int64, n), &rowset.FloatColumn{Key: 2001, Values: values}))
 			filtered := all
 			for row := 1; row < n; row++ {
 				filtered.Rows = append(filtered.Rows, int32(row))

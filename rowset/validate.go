@@ -2,7 +2,6 @@ package rowset
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
@@ -49,40 +48,39 @@ func (b *Batch) Validate() error {
 	if err := b.Check(nil); err != nil {
 		return err
 	}
-	for i := range b.Strings {
-		if err := b.Strings[i].Dict.validate(); err != nil {
-			return fmt.Errorf("rowset: string column %d %w", b.Strings[i].Key, err)
-		}
-	}
-	sets := b.Columns().Sets
-	for i := range sets {
-		if err := sets[i].Dict.validate(); err != nil {
-			return fmt.Errorf("rowset: string_set column %d %w", sets[i].Key, err)
+	for _, c := range b.columns {
+		if err := c.validate(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (d *Dict) validate() error {
+func (d *Dict) validate(c Column) error {
 	seen := make(map[string]bool, len(d.Values))
 	for code, s := range d.Values {
 		if seen[s] {
-			return fmt.Errorf("has %s twice in its dictionary (code %d)", excerpt.Quote(s), code)
+			return columnErrorf(c, "has %s twice in its dictionary (code %d)", excerpt.Quote(s), code)
 		}
 		seen[s] = true
 	}
 	return nil
 }
 
-func (d *SetDict) validate() error {
+func (d *SetDict) validate(c Column) error {
 	for i := range d.Len() {
 		for k, code := range d.Set(i) {
 			if k > 0 && d.Set(i)[k-1] >= code {
-				return fmt.Errorf("has a set (%d) whose members do not ascend", i)
+				return columnErrorf(c, "has a set (%d) whose members do not ascend", i)
 			}
 		}
 	}
-	return d.Strings.validate()
+	return d.Strings.validate(c)
+}
+
+// columnErrorf returns an error about a column.
+func columnErrorf(c Column, format string, args ...any) error {
+	return fmt.Errorf("rowset: %s column %d %s", c.Type(), c.KeyID(), fmt.Sprintf(format, args...))
 }
 
 // Check checks what readers of a batch rely on: columns in order, each key once, as many values as rows,
@@ -92,43 +90,27 @@ func (b *Batch) Check(from *Batch) error {
 	if err := b.checkKeys(); err != nil {
 		return err
 	}
-	if err := b.checkLengths(b.Len()); err != nil {
-		return err
-	}
-	for i := range b.Strings {
-		c := &b.Strings[i]
-		if from != nil && SharesColumn(from, b, c.Key) {
-			continue
-		}
-		if err := checkCodes(registry.String, c.Key, c.Codes, len(c.Dict.Values)); err != nil {
+	for _, c := range b.columns {
+		if err := c.check(b.Len()); err != nil {
 			return err
 		}
 	}
-	sets := b.Columns().Sets
-	for i := range sets {
-		c := &sets[i]
-		if from != nil && SharesColumn(from, b, c.Key) {
+	for _, c := range b.columns {
+		if from != nil && SharesColumn(from, b, c.KeyID()) {
 			continue
 		}
-		if err := checkCodes(registry.StringSet, c.Key, c.Codes, c.Dict.Len()); err != nil {
+		if err := c.checkCodes(); err != nil {
 			return err
-		}
-		if !c.Dict.sound() {
-			return fmt.Errorf("rowset: string_set column %d has a set outside of its dictionary", c.Key)
 		}
 	}
 	return nil
 }
 
-// checkKeys checks that each list ascends, and that no key is in two of them.
+// checkKeys checks that the columns are in order, and that no two have one key.
 func (b *Batch) checkKeys() error {
-	c := b.Columns()
-	for _, err := range [...]error{
-		checkAscending(registry.Float, c.Floats), checkAscending(registry.String, c.Strings), checkAscending(registry.Int, c.Ints),
-		checkAscending(registry.Bool, c.Bools), checkAscending(registry.StringSet, c.Sets),
-	} {
-		if err != nil {
-			return err
+	for i := 1; i < len(b.columns); i++ {
+		if compareColumns(b.columns[i-1], b.columns[i]) >= 0 {
+			return columnErrorf(b.columns[i], "is out of order")
 		}
 	}
 	var few [16]registry.KeyID
@@ -141,114 +123,35 @@ func (b *Batch) checkKeys() error {
 	return nil
 }
 
-func checkAscending[C column](t registry.Type, columns []C) error {
-	for i := 1; i < len(columns); i++ {
-		if columns[i-1].key() >= columns[i].key() {
-			return fmt.Errorf("rowset: %s column %d is out of order", t, columns[i].key())
-		}
-	}
-	return nil
-}
-
-// checkLengths checks that each column has n values and a dictionary, if it needs one.
-func (b *Batch) checkLengths(n int) error {
-	c, words := b.Columns(), BitmapWords(n)
-	for i := range c.Floats {
-		c := &c.Floats[i]
-		if err := checkLength(registry.Float, c.Key, len(c.Values), n, c.Valid); err != nil {
-			return err
-		}
-	}
-	for i := range c.Ints {
-		c := &c.Ints[i]
-		if err := checkLength(registry.Int, c.Key, len(c.Values), n, c.Valid); err != nil {
-			return err
-		}
-	}
-	for i := range c.Bools {
-		c := &c.Bools[i]
-		if len(c.Values) != words {
-			return fmt.Errorf("rowset: bool column %d has %d words of values for %d rows", c.Key, len(c.Values), n)
-		}
-		if err := checkLength(registry.Bool, c.Key, n, n, c.Valid); err != nil {
-			return err
-		}
-	}
-	for i := range c.Strings {
-		c := &c.Strings[i]
-		if err := checkLength(registry.String, c.Key, len(c.Codes), n, nil); err != nil {
-			return err
-		}
-		if c.Dict == nil {
-			return fmt.Errorf("rowset: string column %d has no dictionary", c.Key)
-		}
-	}
-	for i := range c.Sets {
-		c := &c.Sets[i]
-		if err := checkLength(registry.StringSet, c.Key, len(c.Codes), n, nil); err != nil {
-			return err
-		}
-		if c.Dict == nil || c.Dict.Strings == nil {
-			return fmt.Errorf("rowset: string_set column %d has no dictionary", c.Key)
-		}
-	}
-	return nil
-}
-
-func checkLength(t registry.Type, key registry.KeyID, values, n int, valid Bitmap) error {
+func checkLength(c Column, values, n int, valid Bitmap) error {
 	if values != n {
-		return fmt.Errorf("rowset: %s column %d has %d values for %d rows", t, key, values, n)
+		return columnErrorf(c, "has %d values for %d rows", values, n)
 	}
 	if valid != nil && len(valid) != BitmapWords(n) {
-		return fmt.Errorf("rowset: %s column %d has %d words of validity for %d rows", t, key, len(valid), n)
+		return columnErrorf(c, "has %d words of validity for %d rows", len(valid), n)
 	}
 	return nil
 }
 
-func checkCodes(t registry.Type, key registry.KeyID, codes []int32, n int) error {
+func checkCodes(c Column, codes []int32, n int) error {
 	for row, code := range codes {
 		// NullCode is -1: one unsigned comparison covers it and all codes.
 		if uint32(code+1) > uint32(n) {
-			return fmt.Errorf("rowset: %s column %d, row %d: code %d of %d", t, key, row, code, n)
+			return fmt.Errorf("rowset: %s column %d, row %d: code %d of %d", c.Type(), c.KeyID(), row, code, n)
 		}
 	}
 	return nil
-}
-
-// sound reports whether the sets are parts of the members, and the members codes of strings.
-func (d *SetDict) sound() bool {
-	last := int32(0)
-	for _, offset := range d.Offsets {
-		if offset < last || int(offset) > len(d.Members) {
-			return false
-		}
-		last = offset
-	}
-	outside := func(code int32) bool { return uint32(code) >= uint32(len(d.Strings.Values)) }
-	return !slices.ContainsFunc(d.Members, outside)
 }
 
 // SharesColumn reports whether a and b have the memory of that column in common. It does not read the values.
 // It is true if b lacks the column.
 func SharesColumn(a, b *Batch, key registry.KeyID) bool {
-	switch b.TypeOf(key) {
-	case registry.Float:
-		from, to := a.Float(key), b.Float(key)
-		return from != nil && sameSlice(from.Values, to.Values) && sameSlice(from.Valid, to.Valid)
-	case registry.Int:
-		from, to := a.Int(key), b.Int(key)
-		return from != nil && sameSlice(from.Values, to.Values) && sameSlice(from.Valid, to.Valid)
-	case registry.Bool:
-		from, to := a.Bool(key), b.Bool(key)
-		return from != nil && sameSlice(from.Values, to.Values) && sameSlice(from.Valid, to.Valid)
-	case registry.String:
-		from, to := a.String(key), b.String(key)
-		return from != nil && sameSlice(from.Codes, to.Codes) && from.Dict == to.Dict
-	case registry.StringSet:
-		from, to := a.Set(key), b.Set(key)
-		return from != nil && sameSlice(from.Codes, to.Codes) && from.Dict == to.Dict
+	to := b.Column(key)
+	if to == nil {
+		return true
 	}
-	return true
+	from := a.Column(key)
+	return from != nil && (from == to || from.Type() == to.Type() && from.shares(to))
 }
 
 // sameSlice reports whether a and b are the same memory.

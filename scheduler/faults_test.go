@@ -72,7 +72,7 @@ var taskFaults = []taskFault{
 			for range out.N {
 				b.AppendNull()
 			}
-			out.Batch.Strings = []rowset.StringColumn{b.Column()}
+			out.Batch = rowset.With(out.Batch, b.Column())
 			return out, nil
 		}},
 	{name: "sleeps for ever", output: task.PassThrough, wantErr: scheduler.ErrNodeTimeout, text: "limit 50ms", endless: true,

@@ -183,26 +183,25 @@ func digestOf(sets ...rowset.RowSet) uint64 {
 		for i := range rs.N {
 			row := int(rs.Row(i))
 			sum = (sum ^ uint64(rs.Batch.IDs[row])) * prime
-			for _, c := range rs.Batch.Floats {
-				if c.Valid.Get(row) {
-					sum = (sum ^ math.Float64bits(c.Values[row])) * prime
+			for _, column := range rs.Batch.Columns() {
+				switch c := column.(type) {
+				case *rowset.FloatColumn:
+					if c.Valid.Get(row) {
+						sum = (sum ^ math.Float64bits(c.Values[row])) * prime
+					}
+				case *rowset.StringColumn:
+					sum = (sum ^ uint64(c.Codes[row])) * prime
+				case *rowset.IntColumn:
+					if c.Valid.Get(row) {
+						sum = (sum ^ uint64(c.Values[row])) * prime
+					}
+				case *rowset.BoolColumn:
+					if c.Valid.Get(row) && c.Values.Get(row) {
+						sum = (sum ^ 1) * prime
+					}
+				case *rowset.SetColumn:
+					sum = (sum ^ uint64(c.Codes[row])) * prime
 				}
-			}
-			for _, c := range rs.Batch.Strings {
-				sum = (sum ^ uint64(c.Codes[row])) * prime
-			}
-			for _, c := range rs.Batch.Columns().Ints {
-				if c.Valid.Get(row) {
-					sum = (sum ^ uint64(c.Values[row])) * prime
-				}
-			}
-			for _, c := range rs.Batch.Columns().Bools {
-				if c.Valid.Get(row) && c.Values.Get(row) {
-					sum = (sum ^ 1) * prime
-				}
-			}
-			for _, c := range rs.Batch.Columns().Sets {
-				sum = (sum ^ uint64(c.Codes[row])) * prime
 			}
 		}
 	}

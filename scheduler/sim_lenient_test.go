@@ -155,22 +155,22 @@ func standIn(n *plan.Node, inputs, refs []rowset.RowSet) rowset.RowSet {
 		inherit(inputs)
 	}
 	slices.Sort(keys)
-	var empty rowset.Columns
+	var empty []rowset.Column
 	for _, key := range slices.Compact(keys) {
 		switch key {
 		case simInt:
-			empty.Ints = append(empty.Ints, rowset.IntColumn{Key: key})
+			empty = append(empty, &rowset.IntColumn{Key: key})
 		case simBool:
-			empty.Bools = append(empty.Bools, rowset.BoolColumn{Key: key})
+			empty = append(empty, &rowset.BoolColumn{Key: key})
 		case simSet:
-			empty.Sets = append(empty.Sets, rowset.SetColumn{Key: key, Dict: &rowset.SetDict{Offsets: []int32{0}, Strings: new(rowset.Dict)}})
+			empty = append(empty, &rowset.SetColumn{Key: key, Dict: &rowset.SetDict{Offsets: []int32{0}, Strings: new(rowset.Dict)}})
 		case 3001:
-			empty.Strings = append(empty.Strings, rowset.StringColumn{Key: key, Dict: new(rowset.Dict)})
+			empty = append(empty, &rowset.StringColumn{Key: key, Dict: new(rowset.Dict)})
 		default:
-			empty.Floats = append(empty.Floats, rowset.FloatColumn{Key: key})
+			empty = append(empty, &rowset.FloatColumn{Key: key})
 		}
 	}
-	return rowset.Dense(rowset.NewBatch([]int64{}, empty))
+	return rowset.Dense(rowset.NewBatch([]int64{}, empty...))
 }
 
 // checkCompleteness compares what an answer says of its nodes with the reference, which was made for it.

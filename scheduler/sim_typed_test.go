@@ -49,7 +49,9 @@ func withTypes(rows rowset.RowSet) rowset.RowSet {
 		bools.Append(id%3 == 0)
 		sets.Append()
 	}
-	return rowset.Scatter(nil, rows, rowset.Columns{
-		Ints: []rowset.IntColumn{ints.Column()}, Bools: []rowset.BoolColumn{bools.Column()}, Sets: []rowset.SetColumn{sets.Column()},
-	})
+	return rowset.Scatter(nil, rows,
+		ints.Column(),
+		bools.Column(),
+		sets.Column(),
+	)
 }

@@ -1,10 +1,8 @@
 package task
 
 import (
-	"math"
 	"slices"
 
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -37,30 +35,7 @@ func copyRows(in rowset.RowSet) rowset.RowSet {
 	if in.Batch == nil {
 		return in
 	}
-	had := in.Batch.Columns()
-	columns := rowset.Columns{
-		Floats: slices.Clone(had.Floats), Strings: slices.Clone(had.Strings), Ints: slices.Clone(had.Ints),
-		Bools: slices.Clone(had.Bools), Sets: slices.Clone(had.Sets),
-	}
-	for i := range columns.Floats {
-		col := &columns.Floats[i]
-		col.Values, col.Valid = slices.Clone(col.Values), slices.Clone(col.Valid)
-	}
-	for i := range columns.Ints {
-		col := &columns.Ints[i]
-		col.Values, col.Valid = slices.Clone(col.Values), slices.Clone(col.Valid)
-	}
-	for i := range columns.Bools {
-		col := &columns.Bools[i]
-		col.Values, col.Valid = slices.Clone(col.Values), slices.Clone(col.Valid)
-	}
-	for i := range columns.Strings {
-		columns.Strings[i].Codes = slices.Clone(columns.Strings[i].Codes)
-	}
-	for i := range columns.Sets {
-		columns.Sets[i].Codes = slices.Clone(columns.Sets[i].Codes)
-	}
-	return rowset.RowSet{Batch: rowset.NewBatch(slices.Clone(in.Batch.IDs), columns), Rows: slices.Clone(in.Rows), N: in.N}
+	return rowset.RowSet{Batch: in.Batch.Clone(), Rows: slices.Clone(in.Rows), N: in.N}
 }
 
 // check returns an error of class ErrContract if the body has written into an input. Texts of dictionaries are not
@@ -83,7 +58,7 @@ func (k *inputsCopy) check(c *Ctx) error {
 			return contractf("the body of %s has written into %s %d: row %d has the id %d, and had %d",
 				c.Node.ID, side, number, row, is.Batch.IDs[row], was.Batch.IDs[row])
 		}
-		if key, row := changedColumn(was.Batch, is.Batch); row >= 0 {
+		if key, row := is.Batch.FirstChange(was.Batch); row >= 0 {
 			name := ""
 			if k, ok := c.Registry.Key(key); ok {
 				name = " (" + k.Name + ")"
@@ -102,57 +77,6 @@ func firstChange[T comparable](was, is []T) int {
 	for i := range was {
 		if was[i] != is[i] {
 			return i
-		}
-	}
-	return -1
-}
-
-// changedColumn returns the first column that differs, and its first row that does; row -1: none.
-func changedColumn(a, b *rowset.Batch) (key registry.KeyID, row int) {
-	was, is := a.Columns(), b.Columns()
-	for i := range min(len(was.Floats), len(is.Floats)) {
-		x, y := &was.Floats[i], &is.Floats[i]
-		row := firstRow(len(x.Values), func(r int) bool {
-			return math.Float64bits(x.Values[r]) == math.Float64bits(y.Values[r]) && x.Valid.Get(r) == y.Valid.Get(r)
-		})
-		if row >= 0 {
-			return x.Key, row
-		}
-	}
-	for i := range min(len(was.Ints), len(is.Ints)) {
-		x, y := &was.Ints[i], &is.Ints[i]
-		row := firstRow(len(x.Values), func(r int) bool { return x.Values[r] == y.Values[r] && x.Valid.Get(r) == y.Valid.Get(r) })
-		if row >= 0 {
-			return x.Key, row
-		}
-	}
-	for i := range min(len(was.Bools), len(is.Bools)) {
-		x, y := &was.Bools[i], &is.Bools[i]
-		row := firstRow(a.Len(), func(r int) bool {
-			return x.Values.Get(r) == y.Values.Get(r) && x.Valid.Get(r) == y.Valid.Get(r)
-		})
-		if row >= 0 {
-			return x.Key, row
-		}
-	}
-	for i := range min(len(was.Strings), len(is.Strings)) {
-		if row := firstChange(was.Strings[i].Codes, is.Strings[i].Codes); row >= 0 {
-			return was.Strings[i].Key, row
-		}
-	}
-	for i := range min(len(was.Sets), len(is.Sets)) {
-		if row := firstChange(was.Sets[i].Codes, is.Sets[i].Codes); row >= 0 {
-			return was.Sets[i].Key, row
-		}
-	}
-	return 0, -1
-}
-
-// firstRow returns the first of n rows that is not the same, or -1.
-func firstRow(n int, same func(row int) bool) int {
-	for row := range n {
-		if !same(row) {
-			return row
 		}
 	}
 	return -1

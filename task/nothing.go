@@ -26,31 +26,19 @@ func (e engine) Nothing(n *plan.Node, reg *registry.Registry, inputs, refs []row
 	if len(sides) > 0 {
 		empty = rowset.Concat(nil, sides...).Batch
 	}
-	return rowset.Dense(rowset.With(empty, spec.emptyColumns(n, reg)))
+	return rowset.Dense(rowset.With(empty, spec.emptyColumns(n, reg)...))
 }
 
 // emptyColumns returns the columns that a node writes, without rows.
-func (s *Spec) emptyColumns(n *plan.Node, reg *registry.Registry) (c rowset.Columns) {
+func (s *Spec) emptyColumns(n *plan.Node, reg *registry.Registry) []rowset.Column {
 	if s.Writes == nil {
-		return c
+		return nil
 	}
+	var keys []*registry.Key
 	for _, id := range s.Writes(n, reg) {
-		key, ok := reg.Key(id)
-		if !ok {
-			continue
-		}
-		switch key.Type {
-		case registry.Float:
-			c.Floats = append(c.Floats, rowset.FloatColumn{Key: id})
-		case registry.String:
-			c.Strings = append(c.Strings, rowset.StringColumn{Key: id, Dict: new(rowset.Dict)})
-		case registry.Int:
-			c.Ints = append(c.Ints, rowset.IntColumn{Key: id})
-		case registry.Bool:
-			c.Bools = append(c.Bools, rowset.BoolColumn{Key: id})
-		case registry.StringSet:
-			c.Sets = append(c.Sets, rowset.SetColumn{Key: id, Dict: &rowset.SetDict{Offsets: []int32{0}, Strings: new(rowset.Dict)}})
+		if key, ok := reg.Key(id); ok {
+			keys = append(keys, key)
 		}
 	}
-	return c
+	return rowset.Project(new(rowset.Batch), keys).Columns()
 }

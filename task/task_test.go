@@ -1,7 +1,6 @@
 package task
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -98,7 +97,7 @@ func view(b *rowset.Batch, rows ...int32) rowset.RowSet {
 }
 
 func withColumn(b *rowset.Batch, key registry.KeyID) *rowset.Batch {
-	return rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key, Values: make([]float64, b.Len())}}})
+	return rowset.With(b, &rowset.FloatColumn{Key: key, Values: make([]float64, b.Len())})
 }
 
 // typed returns a batch of n rows with an int, a bool and a set column.
@@ -109,8 +108,11 @@ func typed(n int) *rowset.Batch {
 		bools.Append(true)
 		sets.Append()
 	}
-	return rowset.NewBatch(make([]int64, n), rowset.Columns{
-		Ints: []rowset.IntColumn{ints.Column()}, Bools: []rowset.BoolColumn{bools.Column()}, Sets: []rowset.SetColumn{sets.Column()}})
+	return rowset.NewBatch(make([]int64, n),
+		ints.Column(),
+		bools.Column(),
+		sets.Column(),
+	)
 }
 
 func TestInvokeChecksTheOutput(t *testing.T) {
@@ -119,18 +121,19 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 	dense := rowset.Dense(b)
 	other := batchOf(10, 20, 30, 40)
 	// An input with columns, and what may become of them.
-	country := func(codes ...int32) []rowset.StringColumn {
-		return []rowset.StringColumn{{Key: 3001, Codes: codes, Dict: &rowset.Dict{Values: []string{"US", "CA"}}}}
-	}
-	full := rowset.NewBatch(b.IDs, rowset.Columns{Strings: country(0, 1, 0, -1), Floats: []rowset.FloatColumn{
-		{Key: 1001, Values: make([]float64, 4), Valid: rowset.NewBitmap(4)}, {Key: 2001, Values: make([]float64, 4)}}})
+	full := rowset.NewBatch(b.IDs,
+		&rowset.StringColumn{Key: 3001, Codes: []int32{0, 1, 0, -1}, Dict: &rowset.Dict{Values: []string{"US", "CA"}}},
+		&rowset.FloatColumn{Key: 1001, Values: make([]float64, 4), Valid: rowset.NewBitmap(4)},
+		&rowset.FloatColumn{Key: 2001, Values: make([]float64, 4)},
+	)
 	columns := func(edit func(b *rowset.Batch)) rowset.RowSet {
-		c := rowset.NewBatch(full.IDs, rowset.Columns{Floats: slices.Clone(full.Floats), Strings: slices.Clone(full.Strings)})
+		first, second, country := *full.Float(1001), *full.Float(2001), *full.String(3001)
+		c := rowset.NewBatch(full.IDs, &first, &second, &country)
 		edit(c)
 		return rowset.Dense(c)
 	}
 	fullIn, inherited := rowset.Dense(full), typed(4)
-	strings := rowset.NewBatch([]int64{1}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 1001, Codes: []int32{-1}, Dict: &rowset.Dict{}}}})
+	strings := rowset.NewBatch([]int64{1}, &rowset.StringColumn{Key: 1001, Codes: []int32{-1}, Dict: &rowset.Dict{}})
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
 	writes := Columns(2001, 3002, 5001, 5101, 5201)
@@ -171,15 +174,14 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"same rows, replaced column", SameRows, fullIn, rowset.Dense(withColumn(full, 2001)), true},
 		{"same rows, replaced column that is not declared", SameRows, fullIn, rowset.Dense(withColumn(full, 1001)), false},
 		{"same rows, other nulls", SameRows, fullIn,
-			columns(func(b *rowset.Batch) { b.Floats[0].Valid = rowset.NewBitmap(4) }), false},
-		{"same rows, nulls lost", SameRows, fullIn, columns(func(b *rowset.Batch) { b.Floats[0].Valid = nil }), false},
+			columns(func(b *rowset.Batch) { b.Float(1001).Valid = rowset.NewBitmap(4) }), false},
+		{"same rows, nulls lost", SameRows, fullIn, columns(func(b *rowset.Batch) { b.Float(1001).Valid = nil }), false},
 		{"same rows, other codes", SameRows, fullIn,
-			columns(func(b *rowset.Batch) { b.Strings[0].Codes = []int32{0, 1, 0, -1} }), false},
+			columns(func(b *rowset.Batch) { b.String(3001).Codes = []int32{0, 1, 0, -1} }), false},
 		{"same rows, other dictionary", SameRows, fullIn,
-			columns(func(b *rowset.Batch) { b.Strings[0].Dict = &rowset.Dict{Values: []string{"US", "CA"}} }), false},
+			columns(func(b *rowset.Batch) { b.String(3001).Dict = &rowset.Dict{Values: []string{"US", "CA"}} }), false},
 		{"same rows, column of another kind", SameRows, rowset.Dense(withColumn(b, 1001)),
-			rowset.Dense(rowset.NewBatch(b.IDs, rowset.Columns{Strings: []rowset.StringColumn{
-				{Key: 1001, Codes: make([]int32, 4), Dict: &rowset.Dict{Values: []string{"a"}}}}})), false},
+			rowset.Dense(rowset.NewBatch(b.IDs, &rowset.StringColumn{Key: 1001, Codes: make([]int32, 4), Dict: &rowset.Dict{Values: []string{"a"}}})), false},
 		{"same rows, column for the id", SameRows, dense, rowset.Dense(withColumn(b, registry.IDKey)), false},
 		{"same rows, other ids", SameRows, in, view(other, 3, 1, 0), false},
 		{"same rows, other order", SameRows, in, view(b, 1, 3, 0), false},
@@ -202,26 +204,24 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"merge of an id more often than inputs", Merge, in, rowset.Dense(batchOf(10, 10)), false},
 		{"merge, declared column", Merge, in, rowset.Dense(withColumn(batchOf(10), 2001)), true},
 		{"merge, undeclared column", Merge, in, rowset.Dense(withColumn(batchOf(10), 1001)), false},
-		{"expand, column too short", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 2001, Values: []float64{1}}}})), false},
-		{"expand, code out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 3002, Codes: []int32{0, 1}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), false},
-		{"expand, nulls and codes", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 3002, Codes: []int32{0, -1}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), true},
-		{"expand, code below null", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Strings: []rowset.StringColumn{{Key: 3002, Codes: []int32{-2}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), false},
-		{"expand, strings for a float key", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
-			Strings: []rowset.StringColumn{{Key: 2001, Codes: []int32{0}, Dict: &rowset.Dict{Values: []string{"a"}}}}})), false},
-		{"expand, ints for a float key", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
-			Ints: []rowset.IntColumn{{Key: 2001, Values: []int64{1}}}})), false},
+		{"expand, column too short", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, &rowset.FloatColumn{Key: 2001, Values: []float64{1}})), false},
+		{"expand, code out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, &rowset.StringColumn{Key: 3002, Codes: []int32{0, 1}, Dict: &rowset.Dict{Values: []string{"a"}}})), false},
+		{"expand, nulls and codes", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, &rowset.StringColumn{Key: 3002, Codes: []int32{0, -1}, Dict: &rowset.Dict{Values: []string{"a"}}})), true},
+		{"expand, code below null", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.StringColumn{Key: 3002, Codes: []int32{-2}, Dict: &rowset.Dict{Values: []string{"a"}}})), false},
+		{"expand, strings for a float key", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.StringColumn{Key: 2001, Codes: []int32{0}, Dict: &rowset.Dict{Values: []string{"a"}}})), false},
+		{"expand, ints for a float key", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.IntColumn{Key: 2001, Values: []int64{1}})), false},
 		{"expand, ints, bools and sets", Expand, in, rowset.Dense(typed(1)), true},
-		{"expand, undeclared ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
-			Ints: []rowset.IntColumn{{Key: 5002, Values: []int64{1}}}})), false},
-		{"expand, too few ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, typed(1).Columns())), false},
-		{"expand, bools without values", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Bools: []rowset.BoolColumn{{Key: 5101}}})), false},
-		{"expand, set out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Sets: []rowset.SetColumn{
-			{Key: 5201, Codes: []int32{1}, Dict: typed(1).Set(5201).Dict}}})), false},
+		{"expand, undeclared ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.IntColumn{Key: 5002, Values: []int64{1}})), false},
+		{"expand, too few ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, typed(1).Columns()...)), false},
+		{"expand, bools without values", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.BoolColumn{Key: 5101})), false},
+		{"expand, set out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.SetColumn{Key: 5201, Codes: []int32{1}, Dict: typed(1).Set(5201).Dict})), false},
 		{"same rows, inherited ints, bools and sets", SameRows, rowset.Dense(typed(4)), rowset.Dense(withColumn(typed(4), 2001)), false}, // other ids,
 		{"same rows, the very ints, bools and sets", SameRows, rowset.Dense(inherited), rowset.Dense(withColumn(inherited, 2001)), true},
 		{"merge, an inherited column of another type than its key", Merge, rowset.Dense(strings), rowset.Dense(strings), false},
-		{"one key of two types", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{
-			Ints: []rowset.IntColumn{{Key: 5001, Values: []int64{1}}}, Floats: []rowset.FloatColumn{{Key: 5001, Values: []float64{1}}}})), false},
+		{"one key of two types", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1},
+			&rowset.IntColumn{Key: 5001, Values: []int64{1}},
+			&rowset.FloatColumn{Key: 5001, Values: []float64{1}},
+		)), false},
 		{"fewer rows than listed", Subset, in, rowset.RowSet{Batch: b, Rows: []int32{3, 1}, N: 1}, false},
 		{"more rows than the batch has", Subset, dense, rowset.RowSet{Batch: b, N: 5}, false},
 		{"append that loses a row", Append, in, rowset.Dense(batchOf(40, 20)), false},

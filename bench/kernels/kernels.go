@@ -135,5 +135,5 @@ func Rows(n int) rowset.RowSet {
 		ids[i], first[i], second[i] = int64(i+1), random.Float64(), random.Float64()
 		country.Append(fmt.Appendf(nil, "C%d", random.IntN(50)))
 	}
-	return rowset.Dense(rowset.NewBatch(ids, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001, Values: first}, {Key: 1002, Values: second}}, Strings: []rowset.StringColumn{country.Column()}}))
+	return rowset.Dense(rowset.NewBatch(ids, &rowset.FloatColumn{Key: 1001, Values: first}, &rowset.FloatColumn{Key: 1002, Values: second}, country.Column()))
 }

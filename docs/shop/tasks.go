@@ -82,7 +82,7 @@ func countFollowed(c *task.Ctx) (rowset.RowSet, error) {
 		}
 		counts.Append(float64(reply.Int()))
 	}
-	return rowset.Scatter(c.Memory, in, rowset.Columns{Floats: []rowset.FloatColumn{counts.Column()}}), nil
+	return rowset.Scatter(c.Memory, in, counts.Column()), nil
 }
 
 // inStock keeps the rows that a warehouse has. stock blocks: it asks a database.

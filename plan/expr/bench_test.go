@@ -22,9 +22,11 @@ func benchRows(n int) rowset.RowSet {
 		}
 		country.Append(fmt.Appendf(nil, "C%d", rng.IntN(200)))
 	}
-	return rowset.Dense(rowset.NewBatch(ids, rowset.Columns{Floats: []rowset.FloatColumn{
-		{Key: 1001, Values: scores}, {Key: 2001, Values: finals, Valid: valid},
-	}, Strings: []rowset.StringColumn{country.Column()}}))
+	return rowset.Dense(rowset.NewBatch(ids,
+		&rowset.FloatColumn{Key: 1001, Values: scores},
+		&rowset.FloatColumn{Key: 2001, Values: finals, Valid: valid},
+		country.Column(),
+	))
 }
 
 // benchShapes are the same rows as they stand, and a random 9 of 10 (dense

@@ -13,7 +13,7 @@ func operatorRows() (rowset.RowSet, *Params) {
 	const n = 10_000
 	rng := rand.New(rand.NewPCG(3, 3))
 	rows := benchRows(n)
-	ints := [2]rowset.IntBuilder{rowset.NewIntBuilder(5001, n), rowset.NewIntBuilder(5002, n)}
+	ints := [2]*rowset.IntBuilder{rowset.NewIntBuilder(5001, n), rowset.NewIntBuilder(5002, n)}
 	bools, sets := rowset.NewBoolBuilder(5101, n), rowset.NewSetBuilder(5201, n)
 	second := rowset.NewStringBuilder(3002, n)
 	for range n {
@@ -27,10 +27,13 @@ func operatorRows() (rowset.RowSet, *Params) {
 		}
 		sets.Append()
 	}
-	rows.Batch = rowset.With(rows.Batch, rowset.Columns{
-		Ints: []rowset.IntColumn{ints[0].Column(), ints[1].Column()}, Bools: []rowset.BoolColumn{bools.Column()},
-		Sets: []rowset.SetColumn{sets.Column()}, Strings: []rowset.StringColumn{second.Column()},
-	})
+	rows.Batch = rowset.With(rows.Batch,
+		ints[0].Column(),
+		ints[1].Column(),
+		bools.Column(),
+		sets.Column(),
+		second.Column(),
+	)
 	params := new(Params)
 	params.SetNow(1e9)
 	params.SetInt(5, 500)

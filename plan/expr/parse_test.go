@@ -179,8 +179,7 @@ func TestNesting(t *testing.T) {
 		"coalesce to the right":   `{"op":"coalesce","a":{"op":"neg","x":{"op":"key_ref","key_id":1001}},"b":`,
 		"mul around a small left": `{"op":"mul","a":{"op":"key_ref","key_id":1001},"b":`,
 	}
-	one := rowset.Dense(rowset.NewBatch([]int64{3, 4}, rowset.Columns{Floats: []rowset.FloatColumn{
-		{Key: 1001, Values: []float64{2, 1}, Valid: rowset.NewBitmapOf(2, 1)}}}))
+	one := rowset.Dense(rowset.NewBatch([]int64{3, 4}, &rowset.FloatColumn{Key: 1001, Values: []float64{2, 1}, Valid: rowset.NewBitmapOf(2, 1)}))
 	for name, open := range exprs {
 		for _, levels := range []int{256, MaxDepth - 1} { // -1: operands beside the deep one go a level deeper
 			text := nested(open, `{"op":"key_ref","key_id":1}`, levels)

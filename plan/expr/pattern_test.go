@@ -137,7 +137,7 @@ func wideStrings() rowset.RowSet {
 	for i := range 3000 {
 		b.Append(fmt.Appendf(nil, "s%d", i%300))
 	}
-	return rowset.Dense(rowset.NewBatch(make([]int64, 3000), rowset.Columns{Strings: []rowset.StringColumn{b.Column()}}))
+	return rowset.Dense(rowset.NewBatch(make([]int64, 3000), b.Column()))
 }
 
 func TestEachStringReachedIsAskedOnce(t *testing.T) {

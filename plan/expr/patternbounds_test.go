@@ -203,7 +203,7 @@ func TestAMatchOfALongStringStops(t *testing.T) {
 func TestAFilterWhoseLastMatchIsStoppedIsStopped(t *testing.T) {
 	b := rowset.NewStringBuilder(3001, 1)
 	b.Append([]byte(strings.Repeat("x", 1<<17)))
-	rows := rowset.Dense(rowset.NewBatch([]int64{1}, rowset.Columns{Strings: []rowset.StringColumn{b.Column()}}))
+	rows := rowset.Dense(rowset.NewBatch([]int64{1}, b.Column()))
 	p := mustPred(t, regex("x{20}y", ""))
 	asked := countdown{n: math.MaxInt}
 	_, err := p.Filter(&asked, nil, rows, nil)

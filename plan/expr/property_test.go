@@ -270,7 +270,7 @@ func allColumns(rng *rand.Rand, n int) rowset.RowSet {
 		if rng.IntN(2) == 0 {
 			valid = nil
 		}
-		b = rowset.With(b, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key, Values: values, Valid: valid}}})
+		b = rowset.With(b, &rowset.FloatColumn{Key: key, Values: values, Valid: valid})
 	}
 	return rowsettest.Rows(rng, b)
 }

@@ -28,7 +28,7 @@ func world() rowset.RowSet {
 	for _, row := range []int{0, 2, 3} {
 		valid.Set(row)
 	}
-	return rowset.Dense(rowset.NewBatch([]int64{1, 2, 1<<53 + 1, -5}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1001, Values: []float64{0.5, math.NaN(), math.Copysign(0, -1), 1e308}, Valid: valid}}, Strings: []rowset.StringColumn{country.Column()}}))
+	return rowset.Dense(rowset.NewBatch([]int64{1, 2, 1<<53 + 1, -5}, &rowset.FloatColumn{Key: 1001, Values: []float64{0.5, math.NaN(), math.Copysign(0, -1), 1e308}, Valid: valid}, country.Column()))
 }
 
 // Trees in short: what the tables below are written in.

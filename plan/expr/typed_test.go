@@ -23,7 +23,7 @@ const big = 1 << 53
 //	 3   -5       1e308 -3       -3       true   ""    ""    {"DE",""}
 func typedWorld() rowset.RowSet {
 	rows := world()
-	ints := [2]rowset.IntBuilder{rowset.NewIntBuilder(5001, 4), rowset.NewIntBuilder(5002, 4)}
+	ints := [2]*rowset.IntBuilder{rowset.NewIntBuilder(5001, 4), rowset.NewIntBuilder(5002, 4)}
 	bools, other, sets := rowset.NewBoolBuilder(5101, 4), rowset.NewStringBuilder(3002, 4), rowset.NewSetBuilder(5201, 4)
 	for row, set := range [][]string{{"a", "b"}, {}, nil, {"DE", ""}} {
 		ints[1].Append([]int64{big, big + 1, big, -3}[row])
@@ -47,10 +47,13 @@ func typedWorld() rowset.RowSet {
 			sets.Append()
 		}
 	}
-	rows.Batch = rowset.With(rows.Batch, rowset.Columns{
-		Ints: []rowset.IntColumn{ints[0].Column(), ints[1].Column()}, Bools: []rowset.BoolColumn{bools.Column()},
-		Strings: []rowset.StringColumn{other.Column()}, Sets: []rowset.SetColumn{sets.Column()},
-	})
+	rows.Batch = rowset.With(rows.Batch,
+		ints[0].Column(),
+		ints[1].Column(),
+		bools.Column(),
+		other.Column(),
+		sets.Column(),
+	)
 	return rows
 }
 

@@ -1,6 +1,7 @@
 package rowsettest
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -38,27 +39,23 @@ func PlainRows(rs rowset.RowSet) []Row {
 
 // Field returns the value of a column at a row of the batch as text, or false if it is null.
 func Field(b *rowset.Batch, key registry.KeyID, row int) (text string, ok bool) {
-	switch b.TypeOf(key) {
-	case registry.Float:
-		v, ok := b.Float(key).Value(row)
-		return strconv.FormatFloat(v, 'g', -1, 64), ok
-	case registry.String:
-		v, ok := b.String(key).Value(row)
-		return strconv.Quote(v), ok
-	case registry.Int:
-		v, ok := b.Int(key).Value(row)
-		return strconv.FormatInt(v, 10), ok
-	case registry.Bool:
-		v, ok := b.Bool(key).Value(row)
-		return strconv.FormatBool(v), ok
-	case registry.StringSet:
-		set, ok := b.Set(key).AppendValues(nil, row)
-		for i := range set {
-			set[i] = strconv.Quote(set[i])
-		}
-		return "{" + strings.Join(set, ",") + "}", ok
+	c := b.Column(key)
+	if c == nil {
+		return "", false
 	}
-	return "", false
+	switch v := c.Any(row).(type) {
+	case nil:
+		return "", false
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), true
+	case []string:
+		for i := range v {
+			v[i] = strconv.Quote(v[i])
+		}
+		return "{" + strings.Join(v, ",") + "}", true
+	default:
+		return fmt.Sprintf("%#v", v), true
+	}
 }
 
 // Equal reports whether two row sets have the same columns and the same active rows: ids in the same order,
@@ -81,40 +78,27 @@ func Equal(a, b rowset.RowSet) bool {
 }
 
 func equalColumns(a, b rowset.RowSet, key registry.KeyID) bool {
-	x, y := a.Batch, b.Batch
-	if x.TypeOf(key) != y.TypeOf(key) {
+	x, y := a.Batch.Column(key), b.Batch.Column(key)
+	if x.Type() != y.Type() {
 		return false
 	}
-	switch x.TypeOf(key) {
-	case registry.Float:
-		bits := func(c *rowset.FloatColumn) func(int) (uint64, bool) {
-			return func(row int) (uint64, bool) {
-				v, ok := c.Value(row)
-				return math.Float64bits(v), ok
-			}
-		}
-		return equalValues(a, b, bits(x.Float(key)), bits(y.Float(key)))
-	case registry.String:
-		return equalValues(a, b, x.String(key).Value, y.String(key).Value)
-	case registry.Int:
-		return equalValues(a, b, x.Int(key).Value, y.Int(key).Value)
-	case registry.Bool:
-		return equalValues(a, b, x.Bool(key).Value, y.Bool(key).Value)
-	}
-	text := func(batch *rowset.Batch) func(int) (string, bool) {
-		return func(row int) (string, bool) { return Field(batch, key, row) }
-	}
-	return equalValues(a, b, text(x), text(y))
-}
-
-// equalValues compares the values of the active rows.
-func equalValues[T comparable](a, b rowset.RowSet, x, y func(row int) (T, bool)) bool {
 	for i := range a.N {
-		v, ok := x(int(a.Row(i)))
-		w, also := y(int(b.Row(i)))
-		if ok != also || ok && v != w {
+		if !equalValues(x.Any(int(a.Row(i))), y.Any(int(b.Row(i)))) {
 			return false
 		}
 	}
 	return true
+}
+
+// equalValues compares values as Column.Any gives them.
+func equalValues(a, b any) bool {
+	switch x := a.(type) {
+	case float64:
+		y, ok := b.(float64)
+		return ok && math.Float64bits(x) == math.Float64bits(y)
+	case []string:
+		y, ok := b.([]string)
+		return ok && slices.Equal(x, y)
+	}
+	return a == b
 }

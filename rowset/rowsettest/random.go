@@ -62,23 +62,20 @@ func Batch(rng *rand.Rand, n int) *rowset.Batch {
 	for i := range ids {
 		ids[i] = ID(rng)
 	}
-	return rowset.NewBatch(ids, rowset.Columns{
-		Floats:  columns(rng, FloatKeys[:], n, floatColumn),
-		Strings: columns(rng, StringKeys[:], n, stringColumn),
-		Ints:    columns(rng, IntKeys[:], n, intColumn),
-		Bools:   columns(rng, BoolKeys[:], n, boolColumn),
-		Sets:    columns(rng, SetKeys[:], n, setColumn),
-	})
-}
-
-// columns makes a column of n rows for three of four keys.
-func columns[C any](rng *rand.Rand, keys []registry.KeyID, n int, column func(*rand.Rand, registry.KeyID, int) C) (made []C) {
-	for _, key := range keys {
-		if rng.IntN(4) > 0 {
-			made = append(made, column(rng, key, n))
+	var columns []rowset.Column
+	for _, keys := range [...]struct {
+		of   []registry.KeyID
+		make func(rng *rand.Rand, key registry.KeyID, n int) rowset.Column
+	}{
+		{FloatKeys[:], floatColumn}, {StringKeys[:], stringColumn}, {IntKeys[:], intColumn}, {BoolKeys[:], boolColumn}, {SetKeys[:], setColumn},
+	} {
+		for _, key := range keys.of {
+			if rng.IntN(4) > 0 {
+				columns = append(columns, keys.make(rng, key, n))
+			}
 		}
 	}
-	return made
+	return rowset.NewBatch(ids, columns...)
 }
 
 // ID returns a random id: often one of few, sometimes too large for a double.
@@ -112,8 +109,8 @@ func String(rng *rand.Rand) string {
 	return "s" + strconv.Itoa(rng.IntN(32))
 }
 
-func floatColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.FloatColumn {
-	c := rowset.FloatColumn{Key: key, Values: make([]float64, n), Valid: validity(rng, n)}
+func floatColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.Column {
+	c := &rowset.FloatColumn{Key: key, Values: make([]float64, n), Valid: validity(rng, n)}
 	for i := range c.Values {
 		if c.Valid.Get(i) {
 			c.Values[i] = Float(rng)
@@ -124,16 +121,16 @@ func floatColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.FloatColumn {
 	return c
 }
 
-func intColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.IntColumn {
-	c := rowset.IntColumn{Key: key, Values: make([]int64, n), Valid: validity(rng, n)}
+func intColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.Column {
+	c := &rowset.IntColumn{Key: key, Values: make([]int64, n), Valid: validity(rng, n)}
 	for i := range c.Values {
 		c.Values[i] = ID(rng) // garbage, where the row is null
 	}
 	return c
 }
 
-func boolColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.BoolColumn {
-	c := rowset.BoolColumn{Key: key, Values: rowset.NewBitmap(n), Valid: validity(rng, n)}
+func boolColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.Column {
+	c := &rowset.BoolColumn{Key: key, Values: rowset.NewBitmap(n), Valid: validity(rng, n)}
 	for i := range c.Values {
 		c.Values[i] = rng.Uint64() // garbage, where the row is null, and past the last row
 	}
@@ -158,7 +155,7 @@ func validity(rng *rand.Rand, n int) rowset.Bitmap {
 	return valid
 }
 
-func stringColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.StringColumn {
+func stringColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.Column {
 	b := rowset.NewStringBuilder(key, n)
 	for range rng.IntN(20) { // entries that no row may use
 		b.Append([]byte(String(rng)))
@@ -172,12 +169,12 @@ func stringColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.StringColumn
 			b.Append([]byte(String(rng)))
 		}
 	}
-	c := b.Column()
+	c := b.Column().(*rowset.StringColumn)
 	c.Codes = c.Codes[unused:]
 	return c
 }
 
-func setColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.SetColumn {
+func setColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.Column {
 	b := rowset.NewSetBuilder(key, n)
 	unused := rng.IntN(20) // sets that no row may use
 	nulls := [...]float64{0, 0.1, 0.5, 1}[rng.IntN(4)]
@@ -191,7 +188,7 @@ func setColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.SetColumn {
 			b.Append()
 		}
 	}
-	c := b.Column()
+	c := b.Column().(*rowset.SetColumn)
 	c.Codes = c.Codes[unused:]
 	if rng.IntN(2) == 0 { // several rows of one set
 		for i, code := range c.Codes {

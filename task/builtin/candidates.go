@@ -308,9 +308,8 @@ func (r *candidateReader) rows() (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	var columns rowset.Columns
-	if r.score != nil {
-		columns.Floats = []rowset.FloatColumn{{Key: r.score.ID, Values: r.scores}}
+	if r.score == nil {
+		return rowset.Dense(rowset.NewBatch(ids)), nil
 	}
-	return rowset.Dense(rowset.NewBatch(ids, columns)), nil
+	return rowset.Dense(rowset.NewBatch(ids, &rowset.FloatColumn{Key: r.score.ID, Values: r.scores})), nil
 }

@@ -145,7 +145,7 @@ func (e *excludeNode) withoutList(c *task.Ctx, in rowset.RowSet) (rowset.RowSet,
 			b.Append([]byte(text))
 		}
 		list.Key = e.by
-		list.Rows = rowset.Dense(rowset.NewBatch(make([]int64, len(texts)), rowset.Columns{Strings: []rowset.StringColumn{b.Column()}}))
+		list.Rows = rowset.Dense(rowset.NewBatch(make([]int64, len(texts)), b.Column()))
 	}
 	rowOf, err := rowset.Match(c, c.Memory, rowset.Side{Rows: in, Key: e.by}, list)
 	if err != nil {

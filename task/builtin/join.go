@@ -126,7 +126,7 @@ func runJoin(c *task.Ctx) (rowset.RowSet, error) {
 			return rowset.RowSet{}, err
 		}
 		from := rowset.Project(right.Batch, j.columns)
-		out.Batch = rowset.With(in.Batch, rowset.Gather(c.Memory, from, byBatchRow(c.Memory, in, rowOf)).Columns())
+		out.Batch = rowset.With(in.Batch, rowset.Gather(c.Memory, from, byBatchRow(c.Memory, in, rowOf)).Columns()...)
 	}
 	if j.how == "left" {
 		return out, nil

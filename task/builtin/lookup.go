@@ -22,7 +22,7 @@ const (
 const lookupFieldsMax = 256
 
 // lookupTypes are the types of the columns that lookup writes.
-var lookupTypes = []registry.Type{registry.Int, registry.Float, registry.String, registry.Bool, registry.StringSet}
+var lookupTypes = rowset.Types()
 
 // lookup reads one hash, or one string, for each distinct id into typed columns.
 func lookup() task.Spec {

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -14,8 +13,8 @@ type lookupDecoder struct {
 	redis   task.Redis
 	key     task.RedisKey
 	command *resp.Template
-	columns []valueColumn // in the order of keys; one value per id that was read
-	oldest  float64       // timestamps below it are too old
+	columns []rowset.Builder // in the order of keys; one value per id that was read
+	oldest  float64          // timestamps below it are too old
 
 	rows    int           // read so far
 	dropped rowset.Bitmap // of the ids whose rows go; nil: none
@@ -54,13 +53,13 @@ func (d *lookupDecoder) count() {
 func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int) (*lookupDecoder, error) {
 	d := &lookupDecoder{
 		preparedLookup: l, c: c, redis: c.Redis(c.Node.Endpoint), key: key, command: l.command,
-		columns: make([]valueColumn, len(l.keys)), ids: ids + 1,
+		columns: make([]rowset.Builder, len(l.keys)), ids: ids + 1,
 	}
 	if d.command == nil {
 		d.command = l.template(key.Prefix, key.Suffix)
 	}
 	for i, key := range l.keys {
-		d.columns[i] = newValueColumn(key, ids)
+		d.columns[i] = rowset.NewBuilder(c.Memory, key.Type, key.ID, ids)
 	}
 	if l.maxAge > 0 {
 		now, ok := c.Params.Now()
@@ -149,7 +148,7 @@ func (d *lookupDecoder) value(i int, value resp.Reply, id int64) error {
 		d.lacks(i).missing++
 		return d.missed(i, id, "is missing")
 	}
-	if d.columns[i].parse(value.Bytes()) {
+	if d.columns[i].AppendText(value.Bytes()) {
 		return nil
 	}
 	d.lacks(i).malformed++
@@ -168,7 +167,7 @@ func (d *lookupDecoder) missed(i int, id int64, why string) error {
 		}
 		return task.Invalidf("field %s of %s %s", task.Quote(d.keys[i].Field), task.Quote(string(d.key.Append(nil, id))), why)
 	case missingDefault:
-		d.columns[i].fallback()
+		d.columns[i].AppendAny(d.keys[i].Default)
 		return nil
 	case missingDrop:
 		if d.dropped == nil {
@@ -176,7 +175,7 @@ func (d *lookupDecoder) missed(i int, id int64, why string) error {
 		}
 		d.dropped.Set(d.rows)
 	}
-	d.columns[i].null()
+	d.columns[i].AppendNull()
 	return nil
 }
 
@@ -204,7 +203,7 @@ func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind) erro
 	}
 	d.failed.Set(d.rows)
 	for _, column := range d.columns {
-		column.null()
+		column.AppendNull()
 	}
 	d.rows++
 	return nil
@@ -225,15 +224,15 @@ func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind) e
 
 // result returns the rows of in with the columns.
 func (d *lookupDecoder) result(in rowset.RowSet, ids distinctIDs) rowset.RowSet {
-	var columns rowset.Columns
-	for _, column := range d.columns {
-		column.into(&columns)
+	columns := make([]rowset.Column, len(d.columns))
+	for i, column := range d.columns {
+		columns[i] = column.Column()
 	}
 	m := d.c.Memory
 	if ids.at != nil {
-		columns = rowset.Gather(m, rowset.NewBatch(make([]int64, d.rows), columns), ids.at).Columns()
+		columns = rowset.Gather(m, rowset.NewBatch(m.IDs(d.rows), columns...), ids.at).Columns()
 	}
-	out := rowset.Scatter(m, in, columns)
+	out := rowset.Scatter(m, in, columns...)
 	if d.dropped == nil && d.failed == nil {
 		return out
 	}
@@ -255,109 +254,3 @@ func (d *lookupDecoder) result(in rowset.RowSet, ids distinctIDs) rowset.RowSet 
 	}
 	return rowset.Where(m, out, keep)
 }
-
-// valueColumn builds a column from texts. Only the body uses it.
-type valueColumn interface {
-	// parse appends the value of a text. It returns false, and appends nothing, if the text has none.
-	parse(text []byte) bool
-	null()     // appends a null
-	fallback() // appends the default of the key
-	into(*rowset.Columns)
-}
-
-// newValueColumn returns the column of a key, with room for that many rows.
-func newValueColumn(key *registry.Key, rows int) valueColumn {
-	switch key.Type {
-	case registry.Int:
-		preset, _ := key.Default.(int64)
-		return &intValues{rowset.NewIntBuilder(key.ID, rows), preset}
-	case registry.Float:
-		preset, _ := key.Default.(float64)
-		return &floatValues{rowset.NewFloatBuilder(key.ID, rows), preset}
-	case registry.Bool:
-		preset, _ := key.Default.(bool)
-		return &boolValues{rowset.NewBoolBuilder(key.ID, rows), preset}
-	case registry.StringSet:
-		preset, _ := key.Default.([]string)
-		return &setValues{rowset.NewSetBuilder(key.ID, rows), preset}
-	default:
-		preset, _ := key.Default.(string)
-		return &stringValues{rowset.NewStringBuilder(key.ID, rows), preset}
-	}
-}
-
-type intValues struct {
-	rowset.IntBuilder
-	preset int64
-}
-
-func (v *intValues) parse(text []byte) bool {
-	n, ok := rowset.ParseInt(text)
-	if ok {
-		v.Append(n)
-	}
-	return ok
-}
-func (v *intValues) null()                  { v.AppendNull() }
-func (v *intValues) fallback()              { v.Append(v.preset) }
-func (v *intValues) into(c *rowset.Columns) { c.Ints = append(c.Ints, v.Column()) }
-
-type floatValues struct {
-	rowset.FloatBuilder
-	preset float64
-}
-
-func (v *floatValues) parse(text []byte) bool {
-	f, ok := rowset.ParseFloat(text)
-	if ok {
-		v.Append(f)
-	}
-	return ok
-}
-func (v *floatValues) null()                  { v.AppendNull() }
-func (v *floatValues) fallback()              { v.Append(v.preset) }
-func (v *floatValues) into(c *rowset.Columns) { c.Floats = append(c.Floats, v.Column()) }
-
-type boolValues struct {
-	rowset.BoolBuilder
-	preset bool
-}
-
-func (v *boolValues) parse(text []byte) bool {
-	b, ok := rowset.ParseBool(text)
-	if ok {
-		v.Append(b)
-	}
-	return ok
-}
-func (v *boolValues) null()                  { v.AppendNull() }
-func (v *boolValues) fallback()              { v.Append(v.preset) }
-func (v *boolValues) into(c *rowset.Columns) { c.Bools = append(c.Bools, v.Column()) }
-
-type stringValues struct {
-	rowset.StringBuilder
-	preset string
-}
-
-func (v *stringValues) parse(text []byte) bool {
-	v.Append(text)
-	return true
-}
-func (v *stringValues) null()                  { v.AppendNull() }
-func (v *stringValues) fallback()              { v.Append([]byte(v.preset)) }
-func (v *stringValues) into(c *rowset.Columns) { c.Strings = append(c.Strings, v.Column()) }
-
-type setValues struct {
-	rowset.SetBuilder
-	preset []string
-}
-
-func (v *setValues) parse(text []byte) bool { return v.AppendText(text) }
-func (v *setValues) null()                  { v.AppendNull() }
-func (v *setValues) fallback() {
-	for _, member := range v.preset {
-		v.Add([]byte(member))
-	}
-	v.Append()
-}
-func (v *setValues) into(c *rowset.Columns) { c.Sets = append(c.Sets, v.Column()) }

@@ -84,8 +84,7 @@ func (s *scores) setNull(row int32) {
 
 // over returns in with the column added or replaced.
 func (s *scores) over(in rowset.RowSet, key *registry.Key) rowset.RowSet {
-	column := rowset.FloatColumn{Key: key.ID, Values: s.values, Valid: s.valid}
-	in.Batch = rowset.With(in.Batch, rowset.Columns{Floats: []rowset.FloatColumn{column}})
+	in.Batch = rowset.With(in.Batch, &rowset.FloatColumn{Key: key.ID, Values: s.values, Valid: s.valid})
 	return in
 }
 

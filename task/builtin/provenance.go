@@ -77,24 +77,22 @@ func (p *provenance) unite(c *task.Ctx) (rowset.RowSet, error) {
 		return rowset.RowSet{}, err
 	}
 	out := rowset.Concat(c.Memory, c.Inputs...)
-	var columns rowset.Columns
 	if p.source != 0 {
-		columns.Sets = []rowset.SetColumn{{Key: p.source, Codes: c.Memory.Rows(rows), Dict: p.names}}
+		codes, at := c.Memory.Rows(rows), 0
+		for input, in := range c.Inputs {
+			fill(codes[at:at+in.Len()], int32(input))
+			at += in.Len()
+		}
+		out.Batch = rowset.With(out.Batch, &rowset.SetColumn{Key: p.source, Codes: codes, Dict: p.names})
 	}
 	if p.rank != 0 {
-		columns.Ints = []rowset.IntColumn{{Key: p.rank, Values: c.Memory.IDs(rows)}}
-	}
-	at := 0
-	for input, in := range c.Inputs {
-		for _, column := range columns.Sets {
-			fill(column.Codes[at:at+in.Len()], int32(input))
+		ranks, at := c.Memory.IDs(rows), 0
+		for _, in := range c.Inputs {
+			count(ranks[at : at+in.Len()])
+			at += in.Len()
 		}
-		for _, column := range columns.Ints {
-			count(column.Values[at : at+in.Len()])
-		}
-		at += in.Len()
+		out.Batch = rowset.With(out.Batch, &rowset.IntColumn{Key: p.rank, Values: ranks})
 	}
-	out.Batch = rowset.With(out.Batch, columns)
 	return out, nil
 }
 

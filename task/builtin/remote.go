@@ -165,7 +165,7 @@ func runRemoteColumns(c *task.Ctx) (out rowset.RowSet, err error) {
 		return rowset.RowSet{}, err
 	}
 	if in.Len() == 0 {
-		return rowset.Scatter(c.Memory, in, r.builders(0).columns()), nil
+		return rowset.Scatter(c.Memory, in, r.builders(0).columns()...), nil
 	}
 	err = r.exchange(c, func(body []byte) error {
 		answer := r.builders(in.Len())
@@ -173,7 +173,7 @@ func runRemoteColumns(c *task.Ctx) (out rowset.RowSet, err error) {
 			return err
 		}
 		answer.countMalformed(c)
-		out = rowset.Scatter(c.Memory, in, answer.columns())
+		out = rowset.Scatter(c.Memory, in, answer.columns()...)
 		return nil
 	})
 	return out, err
@@ -181,7 +181,7 @@ func runRemoteColumns(c *task.Ctx) (out rowset.RowSet, err error) {
 
 func runRemoteCandidates(c *task.Ctx) (out rowset.RowSet, err error) {
 	r := c.Node.Prepared.(*remoteNode)
-	out = rowset.Dense(rowset.NewBatch(nil, r.builders(0).columns()))
+	out = rowset.Dense(rowset.NewBatch(nil, r.builders(0).columns()...))
 	if c.Inputs[0].Len() == 0 {
 		return out, nil
 	}
@@ -191,7 +191,7 @@ func runRemoteCandidates(c *task.Ctx) (out rowset.RowSet, err error) {
 		ids, err := readCandidates(body, answer, limit, func(rows int) error { return c.MakeRows(int64(rows)) })
 		if err == nil {
 			answer.countMalformed(c)
-			out = rowset.Dense(rowset.NewBatch(ids, answer.columns()))
+			out = rowset.Dense(rowset.NewBatch(ids, answer.columns()...))
 		}
 		return err
 	})

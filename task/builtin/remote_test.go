@@ -236,7 +236,7 @@ func TestRemoteErrors(t *testing.T) {
 	require.ErrorIs(t, err, task.ErrRemote)
 	require.ErrorIs(t, err, remote.ErrConnect)
 	assert.EqualError(t, err, "endpoint ep_0002 (model): http h:80: cannot connect: the case has no Service")
-	c.Inputs = rankdtest.Inputs(rowset.Dense(rowset.NewBatch([]int64{7}, rowset.Columns{Floats: []rowset.FloatColumn{{Key: 1002, Values: []float64{math.Inf(1)}}}})))
+	c.Inputs = rankdtest.Inputs(rowset.Dense(rowset.NewBatch([]int64{7}, &rowset.FloatColumn{Key: 1002, Values: []float64{math.Inf(1)}})))
 	_, err = rankdtest.Run(specNamed(t, "remote"), c)
 	require.ErrorIs(t, err, task.ErrInvalid)
 	assert.ErrorContains(t, err, "cannot send column 1002 (f2): row 0 has id 7 and is not finite")

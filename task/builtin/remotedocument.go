@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -19,16 +20,16 @@ const remoteBlock = 4096
 // appendRequest appends the document that a service gets.
 func (r *remoteNode) appendRequest(dst []byte, c *task.Ctx) ([]byte, error) {
 	in := c.Inputs[0]
-	dst = appendQuoted(append(dst, `{"node":`...), r.node.Title())
+	dst = jsondoc.AppendString(append(dst, `{"node":`...), r.node.Title())
 	dst = strconv.AppendInt(append(dst, `,"user_id":`...), c.UserID, 10)
 	dst = append(dst, `,"params":{`...)
 	for i, p := range r.params {
-		dst = appendName(dst, i, p.Name)
+		dst = jsondoc.AppendName(dst, i, p.Name)
 		dst = appendParam(dst, c, p)
 	}
 	dst = append(dst, `},"ids":[`...)
 	for i := range in.Len() {
-		dst = strconv.AppendInt(appendComma(dst, i), in.ID(i), 10)
+		dst = strconv.AppendInt(jsondoc.AppendComma(dst, i), in.ID(i), 10)
 		if i%remoteBlock == 0 && c.Cancelled() {
 			return nil, task.ErrCancelled
 		}
@@ -36,31 +37,13 @@ func (r *remoteNode) appendRequest(dst []byte, c *task.Ctx) ([]byte, error) {
 	dst = append(dst, `],"columns":{`...)
 	var err error
 	for i, key := range r.send {
-		dst = append(appendName(dst, i, key.Name), '[')
+		dst = append(jsondoc.AppendName(dst, i, key.Name), '[')
 		if dst, err = appendColumn(dst, c, in, key); err != nil {
 			return nil, err
 		}
 		dst = append(dst, ']')
 	}
 	return append(dst, "}}"...), nil
-}
-
-// appendName appends the name of the member at position i of an object.
-func appendName(dst []byte, i int, name string) []byte {
-	return append(appendQuoted(appendComma(dst, i), name), ':')
-}
-
-func appendComma(dst []byte, i int) []byte {
-	if i == 0 {
-		return dst
-	}
-	return append(dst, ',')
-}
-
-// appendQuoted appends a JSON string. U+FFFD replaces invalid UTF-8, which AppendQuote reports and this ignores.
-func appendQuoted[T string | []byte](dst []byte, text T) []byte {
-	dst, _ = jsontext.AppendQuote(dst, text)
-	return dst
 }
 
 // appendParam appends the value of a parameter or a context field of the request, null if it has none.
@@ -72,7 +55,7 @@ func appendParam(dst []byte, c *task.Ctx, p *registry.Param) []byte {
 		}
 	case registry.Float:
 		if v, ok := c.Params.Float(p.ID); ok && isFinite(v) {
-			return appendFloat(dst, v)
+			return jsondoc.AppendNumber(dst, v)
 		}
 	case registry.Bool:
 		if v, ok := c.Params.Bool(p.ID); ok {
@@ -80,83 +63,47 @@ func appendParam(dst []byte, c *task.Ctx, p *registry.Param) []byte {
 		}
 	case registry.String:
 		if v, ok := c.Params.String(p.ID); ok {
-			return appendQuoted(dst, v)
+			return jsondoc.AppendString(dst, v)
 		}
 	case registry.IntList:
 		if list, ok := c.Params.IntList(p.ID); ok {
-			dst = append(dst, '[')
-			for i, v := range list {
-				dst = strconv.AppendInt(appendComma(dst, i), v, 10)
-			}
-			return append(dst, ']')
+			return jsondoc.AppendInts(dst, list)
 		}
 	case registry.StringList:
 		if list, ok := c.Params.StringList(p.ID); ok {
-			return appendStrings(dst, list)
+			return jsondoc.AppendStrings(dst, list)
 		}
 	}
 	return append(dst, "null"...)
 }
 
-func appendStrings(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, v := range list {
-		dst = appendQuoted(appendComma(dst, i), v)
-	}
-	return append(dst, ']')
-}
-
 func isFinite(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) }
 
-// appendFloat appends the shortest decimal that reads back as the same double.
-func appendFloat(dst []byte, v float64) []byte {
-	format := byte('f')
-	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		format = 'e'
-	}
-	return strconv.AppendFloat(dst, v, format, -1, 64)
-}
-
-// appendColumn appends the values of the active rows in a column. A double that is not finite has no form in JSON.
+// appendColumn appends the values of the active rows in a column. Services get whole doubles without a fraction, other than
+// readers of answers, and none that is not finite.
 func appendColumn(dst []byte, c *task.Ctx, in rowset.RowSet, key *registry.Key) ([]byte, error) {
-	b := in.Batch
-	floats, ints, bools, texts, sets := b.Float(key.ID), b.Int(key.ID), b.Bool(key.ID), b.String(key.ID), b.Set(key.ID)
-	var members []string
+	column := in.Batch.Column(key.ID)
+	floats, _ := column.(*rowset.FloatColumn)
 	for i := range in.Len() {
 		if i%remoteBlock == 0 && c.Cancelled() {
 			return nil, task.ErrCancelled
 		}
-		dst = appendComma(dst, i)
-		row := int(in.Row(i))
-		switch {
-		case floats != nil && floats.Valid.Get(row):
-			v := floats.Values[row]
-			if !isFinite(v) {
+		dst = jsondoc.AppendComma(dst, i)
+		row, ok := int(in.Row(i)), false
+		if floats != nil {
+			v, valid := floats.Value(row)
+			if valid && !isFinite(v) {
 				return nil, task.Invalidf("cannot send column %d (%s): row %d has id %d and is not finite", key.ID, key.Name, i, in.ID(i))
 			}
-			dst = appendFloat(dst, v)
-			continue
-		case ints != nil && ints.Valid.Get(row):
-			dst = strconv.AppendInt(dst, ints.Values[row], 10)
-			continue
-		case bools != nil && bools.Valid.Get(row):
-			dst = strconv.AppendBool(dst, bools.Values.Get(row))
-			continue
-		}
-		if texts != nil {
-			if v, ok := texts.Value(row); ok {
-				dst = appendQuoted(dst, v)
-				continue
+			if ok = valid; ok {
+				dst = jsondoc.AppendNumber(dst, v)
 			}
+		} else if column != nil {
+			dst, ok = column.AppendJSON(dst, row)
 		}
-		if sets != nil {
-			var ok bool
-			if members, ok = sets.AppendValues(members[:0], row); ok {
-				dst = appendStrings(dst, members)
-				continue
-			}
+		if !ok {
+			dst = append(dst, "null"...)
 		}
-		dst = append(dst, "null"...)
 	}
 	return dst, nil
 }
@@ -164,61 +111,32 @@ func appendColumn(dst []byte, c *task.Ctx, in rowset.RowSet, key *registry.Key) 
 // answerColumns builds the columns of an answer. Only the exchange uses it.
 type answerColumns []answerColumn
 
-// answerColumn builds one column. The builder of its key's type is set.
+// answerColumn builds one column.
 type answerColumn struct {
 	key     *registry.Key
 	missing string
 	read    bool // the answer has it
 	values  int  // that the answer has, those beyond the limit among them
 	bad     int  // of these, the ones of another type than the key's
-	floats  rowset.FloatBuilder
-	ints    rowset.IntBuilder
-	bools   rowset.BoolBuilder
-	texts   rowset.StringBuilder
-	sets    rowset.SetBuilder
-	text    []byte // scratch
+	builder rowset.Builder
 }
 
 // builders returns empty columns with room for so many rows.
 func (r *remoteNode) builders(rows int) answerColumns {
 	columns := make(answerColumns, len(r.columns))
 	for i, key := range r.columns {
-		b := &columns[i]
-		b.key, b.missing = key, r.missing
-		switch key.Type {
-		case registry.Float:
-			b.floats = rowset.NewFloatBuilder(key.ID, rows)
-		case registry.Int:
-			b.ints = rowset.NewIntBuilder(key.ID, rows)
-		case registry.Bool:
-			b.bools = rowset.NewBoolBuilder(key.ID, rows)
-		case registry.String:
-			b.texts = rowset.NewStringBuilder(key.ID, rows)
-		case registry.StringSet:
-			b.sets = rowset.NewSetBuilder(key.ID, rows)
-		}
+		columns[i] = answerColumn{key: key, missing: r.missing, builder: rowset.NewBuilder(nil, key.Type, key.ID, rows)}
 	}
 	return columns
 }
 
 // columns returns what was built.
-func (a answerColumns) columns() (c rowset.Columns) {
+func (a answerColumns) columns() []rowset.Column {
+	columns := make([]rowset.Column, len(a))
 	for i := range a {
-		b := &a[i]
-		switch b.key.Type {
-		case registry.Float:
-			c.Floats = append(c.Floats, b.floats.Column())
-		case registry.Int:
-			c.Ints = append(c.Ints, b.ints.Column())
-		case registry.Bool:
-			c.Bools = append(c.Bools, b.bools.Column())
-		case registry.String:
-			c.Strings = append(c.Strings, b.texts.Column())
-		case registry.StringSet:
-			c.Sets = append(c.Sets, b.sets.Column())
-		}
+		columns[i] = a[i].builder.Column()
 	}
-	return c
+	return columns
 }
 
 // countMalformed counts the values of another type than their key's.
@@ -238,121 +156,23 @@ func (a answerColumns) named(name string) *answerColumn {
 	return nil
 }
 
-// len returns the number of values so far.
-func (b *answerColumn) len() int {
-	switch b.key.Type {
-	case registry.Float:
-		return b.floats.Len()
-	case registry.Int:
-		return b.ints.Len()
-	case registry.Bool:
-		return b.bools.Len()
-	case registry.String:
-		return b.texts.Len()
-	default:
-		return b.sets.Len()
-	}
-}
-
 // append takes one value of the answer. The error says that it is missing, and must not be.
 func (b *answerColumn) append(value jsontext.Value) error {
-	if b.take(value) {
+	if b.builder.AppendJSON(value) {
 		return nil
 	}
-	if value.Kind() != 'n' {
+	if value.Kind() != jsontext.KindNull {
 		b.bad++
 	}
-	if b.missing == missingFail {
-		return task.Malformedf("columns.%s[%d] is %s, must be %s", b.key.Name, b.len(), task.Quote(string(value)), b.key.Type)
+	switch b.missing {
+	case missingFail:
+		return task.Malformedf("columns.%s[%d] is %s, must be %s", b.key.Name, b.builder.Len(), task.Quote(string(value)), b.key.Type)
+	case missingDefault:
+		b.builder.AppendAny(b.key.Default)
+	default:
+		b.builder.AppendNull()
 	}
-	b.appendMissing()
 	return nil
-}
-
-// take appends a value of the key's type. False means that it is of another type, and nothing was appended.
-func (b *answerColumn) take(value jsontext.Value) bool {
-	kind := value.Kind()
-	switch b.key.Type {
-	case registry.Float:
-		v, ok := rowset.ParseFloat(value)
-		if kind == '0' && ok {
-			b.floats.Append(v)
-		}
-		return kind == '0' && ok
-	case registry.Int:
-		v, ok := parseInt(value)
-		if kind == '0' && ok {
-			b.ints.Append(v)
-		}
-		return kind == '0' && ok
-	case registry.Bool:
-		if kind != 't' && kind != 'f' {
-			return false
-		}
-		b.bools.Append(kind == 't')
-		return true
-	case registry.String:
-		if kind != '"' {
-			return false
-		}
-		b.text, _ = jsontext.AppendUnquote(b.text[:0], value) // The decoder has checked it.
-		b.texts.Append(b.text)
-		return true
-	default:
-		return kind == '[' && b.sets.AppendText(value)
-	}
-}
-
-// parseInt reads an integer: exactly if it is written without fraction and exponent, otherwise up to 2^53.
-func parseInt(text []byte) (int64, bool) {
-	if v, ok := rowset.ParseInt(text); ok {
-		return v, true
-	}
-	v, ok := rowset.ParseFloat(text)
-	return int64(v), ok && v == math.Trunc(v) && math.Abs(v) <= 1<<53
-}
-
-// appendMissing appends a null or the key's default.
-func (b *answerColumn) appendMissing() {
-	ifMissing := b.key.Default
-	if b.missing != missingDefault {
-		ifMissing = nil
-	}
-	switch b.key.Type {
-	case registry.Float:
-		if v, ok := ifMissing.(float64); ok {
-			b.floats.Append(v)
-			return
-		}
-		b.floats.AppendNull()
-	case registry.Int:
-		if v, ok := ifMissing.(int64); ok {
-			b.ints.Append(v)
-			return
-		}
-		b.ints.AppendNull()
-	case registry.Bool:
-		if v, ok := ifMissing.(bool); ok {
-			b.bools.Append(v)
-			return
-		}
-		b.bools.AppendNull()
-	case registry.String:
-		if v, ok := ifMissing.(string); ok {
-			b.texts.Append([]byte(v))
-			return
-		}
-		b.texts.AppendNull()
-	default:
-		if members, ok := ifMissing.([]string); ok {
-			for _, m := range members {
-				b.sets.Add([]byte(m))
-			}
-			b.sets.Append()
-			return
-		}
-		b.sets.AppendNull()
-	}
 }
 
 // answerReader reads the answer of a service. Only the exchange uses it.
@@ -394,8 +214,8 @@ func readCandidates(body []byte, columns answerColumns, limit int, makeRows func
 		case "ids":
 			hasIDs = true
 			return r.array("ids", func(i int, value jsontext.Value) error {
-				id, ok := parseInt(value)
-				if value.Kind() != '0' || !ok {
+				id, ok := rowset.ParseJSONInt(value)
+				if !ok {
 					return task.Malformedf("ids[%d] is %s, must be an integer of 64 bits", i, task.Quote(string(value)))
 				}
 				if all++; i < limit {

@@ -56,8 +56,11 @@ func scoreRows(count int) rowset.RowSet {
 		ints.Append(author)
 		texts.Append(fmt.Append(nil, "author ", author))
 	}
-	return rowset.Dense(rowset.NewBatch(ids, rowset.Columns{
-		Floats: []rowset.FloatColumn{floats.Column()}, Ints: []rowset.IntColumn{ints.Column()}, Strings: []rowset.StringColumn{texts.Column()}}))
+	return rowset.Dense(rowset.NewBatch(ids,
+		floats.Column(),
+		ints.Column(),
+		texts.Column(),
+	))
 }
 
 // The allocations of a task do not grow with its rows: a few slices, each as long as it has to be.

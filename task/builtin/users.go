@@ -83,7 +83,7 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 		parts := redis.Parts(b)
 		for parts.Next() {
 			replies := parts.Replies()
-			for i := takeCountries(&countries, key.Field, replies, 0); i < replies.Len(); i = takeCountries(&countries, key.Field, replies, i+1) {
+			for i := takeCountries(countries, key.Field, replies, 0); i < replies.Len(); i = takeCountries(countries, key.Field, replies, i+1) {
 				at := from + parts.From() + i
 				if err := c.DropKey(redis, replies.At(i), resp.Array, "HGETALL", "user:", ids[at]); err != nil {
 					return rowset.RowSet{}, err
@@ -95,7 +95,7 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 			return rowset.RowSet{}, err
 		}
 	}
-	return rowset.Dense(rowset.NewStrings(leaveOut(ids, refused), countries.Column())), nil
+	return rowset.Dense(rowset.NewBatch(leaveOut(ids, refused), countries.Column())), nil
 }
 
 // takeCountries appends that field of users from reply i on, up to the next one that Redis refused. It returns the

@@ -68,7 +68,7 @@ func withScore(c *task.Ctx, in rowset.RowSet, e *expr.Expr, key *registry.Key) (
 	case col.Null && !key.Nullable:
 		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
 	}
-	in.Batch = rowset.With(in.Batch, rowset.Columns{Floats: []rowset.FloatColumn{{Key: key.ID, Values: col.Values, Valid: col.Valid}}})
+	in.Batch = rowset.With(in.Batch, &rowset.FloatColumn{Key: key.ID, Values: col.Values, Valid: col.Valid})
 	return in, nil
 }
 

@@ -1,0 +1,78 @@
+package jsondoc
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// AppendComma appends a comma unless position i is the first of an object or array.
+func AppendComma(dst []byte, i int) []byte {
+	if i == 0 {
+		return dst
+	}
+	return append(dst, ',')
+}
+
+// AppendName appends the name of the member at position i of an object, with its comma and colon.
+func AppendName(dst []byte, i int, name string) []byte {
+	return append(AppendString(AppendComma(dst, i), name), ':')
+}
+
+// AppendString appends a JSON string. U+FFFD replaces invalid UTF-8, which Redis may
+// hold. AppendQuote reports that by an error, which AppendString ignores.
+func AppendString[T string | []byte](dst []byte, s T) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
+}
+
+// AppendStrings appends an array of strings.
+func AppendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		dst = AppendString(AppendComma(dst, i), s)
+	}
+	return append(dst, ']')
+}
+
+// AppendInts appends an array of integers.
+func AppendInts(dst []byte, list []int64) []byte {
+	dst = append(dst, '[')
+	for i, v := range list {
+		dst = strconv.AppendInt(AppendComma(dst, i), v, 10)
+	}
+	return append(dst, ']')
+}
+
+// AppendFloat appends the shortest decimal that reads back as f. A fraction or an
+// exponent tells readers that it is a double. JSON has no infinities and no NaN, and tasks
+// return none. If one came it would be null.
+func AppendFloat(dst []byte, f float64) []byte {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return append(dst, "null"...)
+	}
+	// The plain form serves from 1e-5 up to where its last digits cease to be
+	// significant. Beyond, the exponent form is shorter and as exact.
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-5 || abs >= 1e15) {
+		return strconv.AppendFloat(dst, f, 'e', -1, 64)
+	}
+	if whole := int64(f); float64(whole) == f && (whole != 0 || !math.Signbit(f)) {
+		return append(strconv.AppendInt(dst, whole, 10), ".0"...)
+	}
+	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
+	if f == 0 { // -0
+		dst = append(dst, ".0"...)
+	}
+	return dst
+}
+
+// AppendNumber appends the shortest decimal that reads back as the same double, which is finite. A whole number has no
+// fraction, as ECMAScript writes it.
+func AppendNumber(dst []byte, f float64) []byte {
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, f, format, -1, 64)
+}
