@@ -101,6 +101,45 @@ func TestAPI(t *testing.T) {
 
 // writeAPI prints the exported declarations of the package in dir, without docs and bodies.
 func writeAPI(t *testing.T, w *bytes.Buffer, dir string) {
+	fset, pkg := packageDoc(t, dir)
+	fmt.Fprintf(w, "# %s\n", pkg.ImportPath)
+	for _, values := range [][]*doc.Value{pkg.Consts, pkg.Vars} {
+		for _, v := range values {
+			writeDecl(t, w, fset, v.Decl)
+		}
+	}
+	for _, f := range pkg.Funcs {
+		writeDecl(t, w, fset, f.Decl)
+	}
+	for _, typ := range pkg.Types {
+		target := aliased(typ)
+		writeType(t, w, fset, typ)
+		if target == nil || strings.Contains(typ.Doc, "Not stable yet") {
+			continue
+		}
+		// The promise is about what the alias stands for.
+		if from := target.X.(*ast.Ident).Name; !slices.Contains(publicPackages, from) {
+			theirs, pkg := packageDoc(t, from)
+			i := slices.IndexFunc(pkg.Types, func(t *doc.Type) bool { return t.Name == target.Sel.Name })
+			require.GreaterOrEqual(t, i, 0, "%s.%s", from, target.Sel.Name)
+			pkg.Types[i].Funcs = nil // They are the other package's.
+			writeType(t, w, theirs, pkg.Types[i])
+		}
+	}
+}
+
+// aliased returns the type of another package that typ is another name of, nil if it is none.
+func aliased(typ *doc.Type) *ast.SelectorExpr {
+	spec := typ.Decl.Specs[0].(*ast.TypeSpec)
+	if !spec.Assign.IsValid() {
+		return nil
+	}
+	selector, _ := spec.Type.(*ast.SelectorExpr)
+	return selector
+}
+
+// packageDoc reads the exported declarations of the package in dir.
+func packageDoc(t *testing.T, dir string) (*token.FileSet, *doc.Package) {
 	fset := token.NewFileSet()
 	var files []*ast.File
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -109,55 +148,51 @@ func writeAPI(t *testing.T, w *bytes.Buffer, dir string) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution|parser.ParseComments)
 		require.NoError(t, err)
 		files = append(files, file)
 	}
 	pkg, err := doc.NewFromFiles(fset, files, filepath.ToSlash(filepath.Join("github.com/rankd/rankd", dir)))
 	require.NoError(t, err)
-	print := func(decl ast.Decl) {
-		ast.Inspect(decl, func(n ast.Node) bool { // comments inside a declaration are not API
-			switch n := n.(type) {
-			case *ast.Field:
-				n.Doc, n.Comment = nil, nil
-			case *ast.ValueSpec:
-				n.Doc, n.Comment = nil, nil
-			case *ast.TypeSpec:
-				n.Doc, n.Comment = nil, nil
-			case *ast.GenDecl:
-				n.Doc = nil
-			case *ast.FuncDecl:
-				n.Doc, n.Body = nil, nil
-			}
-			return true
-		})
-		var text bytes.Buffer
-		require.NoError(t, (&printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}).Fprint(&text, fset, decl))
-		for line := range strings.Lines(text.String()) {
-			if strings.TrimSpace(line) != "" {
-				w.WriteString(line)
-			}
-		}
-		w.WriteString("\n")
-	}
-	fmt.Fprintf(w, "# %s\n", pkg.ImportPath)
-	for _, values := range [][]*doc.Value{pkg.Consts, pkg.Vars} {
+	return fset, pkg
+}
+
+// writeType prints a type with what belongs to it.
+func writeType(t *testing.T, w *bytes.Buffer, fset *token.FileSet, typ *doc.Type) {
+	writeDecl(t, w, fset, typ.Decl)
+	for _, values := range [][]*doc.Value{typ.Consts, typ.Vars} {
 		for _, v := range values {
-			print(v.Decl)
+			writeDecl(t, w, fset, v.Decl)
 		}
 	}
-	for _, f := range pkg.Funcs {
-		print(f.Decl)
+	for _, f := range append(typ.Funcs, typ.Methods...) {
+		writeDecl(t, w, fset, f.Decl)
 	}
-	for _, typ := range pkg.Types {
-		print(typ.Decl)
-		for _, values := range [][]*doc.Value{typ.Consts, typ.Vars} {
-			for _, v := range values {
-				print(v.Decl)
-			}
+}
+
+// writeDecl prints a declaration without docs, comments and body.
+func writeDecl(t *testing.T, w *bytes.Buffer, fset *token.FileSet, decl ast.Decl) {
+	ast.Inspect(decl, func(n ast.Node) bool { // comments inside a declaration are not API
+		switch n := n.(type) {
+		case *ast.Field:
+			n.Doc, n.Comment = nil, nil
+		case *ast.ValueSpec:
+			n.Doc, n.Comment = nil, nil
+		case *ast.TypeSpec:
+			n.Doc, n.Comment = nil, nil
+		case *ast.GenDecl:
+			n.Doc = nil
+		case *ast.FuncDecl:
+			n.Doc, n.Body = nil, nil
 		}
-		for _, f := range append(typ.Funcs, typ.Methods...) {
-			print(f.Decl)
+		return true
+	})
+	var text bytes.Buffer
+	require.NoError(t, (&printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}).Fprint(&text, fset, decl))
+	for line := range strings.Lines(text.String()) {
+		if strings.TrimSpace(line) != "" {
+			w.WriteString(line)
 		}
 	}
+	w.WriteString("\n")
 }

@@ -37,6 +37,7 @@ type Engine struct {
 	plan     *plan.Graph         // for requests that name none; nil if there is none
 	encoders [2]*request.Encoder // by Format
 	requests *request.Parser
+	allowed  [request.GrantCount]bool // what a request may ask for
 
 	clock        clock.Clock
 	scheduler    scheduler.Engine
@@ -107,6 +108,9 @@ func (e *Engine) open() (err error) {
 		return err
 	}
 	e.requests = request.NewParser(e.registry)
+	e.allowed = [...]bool{
+		request.GrantScheduling: o.AllowRequestScheduling, request.GrantTrace: o.AllowRequestTrace, request.GrantExplain: o.AllowRequestExplain,
+	}
 	for _, f := range [...]Format{FormatFlat, FormatFields} {
 		e.encoders[f] = request.NewEncoder(e.registry, f)
 	}
@@ -192,7 +196,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
 		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
-		Placement: o.Scheduling.placement(),
+		Placement: o.Scheduling,
 		OnStuck:   func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
@@ -340,7 +344,6 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 type call struct {
 	engine    *Engine
 	run       scheduler.Execution
-	mode      scheduler.Mode // of this request, where run points to it
 	id        string
 	explain   Explain
 	traced    bool // the request asked for its trace
@@ -356,16 +359,13 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if refused := e.check(r); refused != nil {
 		return refused
 	}
-	if r.Scheduling != "" {
-		c.mode, _ = scheduler.ParseMode(string(r.Scheduling))
-		c.run.Mode = &c.mode
-	}
+	c.run.Mode = r.Scheduling
 	if r.Explain.Asked() {
 		c.explain, c.run.KeepRows = r.Explain, true
 	}
-	params, refused := e.params(r)
+	params, refused := request.Values(r, e.registry)
 	if refused != nil {
-		return refused
+		return Refused(refused)
 	}
 	params.SetNow(float64(e.date(arrived).UnixMicro()) / 1e6)
 	if planErr == errNoPlan {

@@ -132,7 +132,7 @@ func Refused(err error) *Error {
 	}
 	if refused := (*request.Error)(nil); errors.As(err, &refused) {
 		e := invalid(refused.RequestID, refused.Code, err)
-		e.Class, e.Detail = refused.Class(), refused.Detail
+		e.Class, e.Detail = refused.Class(), oneLine(refused.Detail)
 		return e
 	}
 	return invalid(request.NewID(), request.CodeInvalidJSON, fmt.Errorf("reading failed: %w", err))

@@ -210,7 +210,7 @@ func (o Options) withDefaults() (Options, error) {
 	default:
 		problem("Model must be reactor, pool or sequential, not %s", excerpt.Quote(string(o.Model)))
 	}
-	if err := o.Scheduling.Mode.check(); err != nil {
+	if err := o.Scheduling.Mode.Check(); err != nil {
 		problem("Scheduling.Mode %w", err)
 	}
 	if o.Plan != "" && o.PlanFile != "" {

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/request"
 )
 
 const root = ".."
@@ -95,12 +97,13 @@ type tree struct {
 	tests   map[string][]string // names of tests by folder
 	names   map[string]bool     // "package.Name", and "package.Type.Member"
 	known   map[string]bool     // packages
+	aliases map[string]string   // "package.Name" of a type of another package, by the other name
 	strings map[string]bool     // string literals of the programs, flags among them, and cobra's flag "help"
 }
 
 func readTree(t *testing.T) *tree {
 	t.Helper()
-	tr := &tree{tests: map[string][]string{}, names: map[string]bool{}, known: map[string]bool{}, strings: map[string]bool{"help": true}}
+	tr := &tree{tests: map[string][]string{}, names: map[string]bool{}, known: map[string]bool{}, aliases: map[string]string{}, strings: map[string]bool{"help": true}}
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -139,6 +142,13 @@ func readTree(t *testing.T) *tree {
 		}
 		return nil
 	}))
+	for alias, target := range tr.aliases {
+		for name := range maps.Clone(tr.names) {
+			if member, ok := strings.CutPrefix(name, target+"."); ok {
+				tr.names[alias+"."+member] = true
+			}
+		}
+	}
 	return tr
 }
 
@@ -170,6 +180,9 @@ func (tr *tree) add(file *ast.File) {
 					}
 				case *ast.TypeSpec:
 					tr.names[pkg+"."+s.Name.Name] = true
+					if target, ok := s.Type.(*ast.SelectorExpr); ok && s.Assign.IsValid() {
+						tr.aliases[pkg+"."+s.Name.Name] = target.X.(*ast.Ident).Name + "." + target.Sel.Name
+					}
 					for _, member := range members(s.Type) {
 						tr.names[pkg+"."+s.Name.Name+"."+member] = true
 					}
@@ -256,6 +269,23 @@ func (tr *tree) hasTest(pkg, name string) bool {
 		}
 	}
 	return false
+}
+
+// TestReadmeHasEachMemberOfARequest compares the table of README with the members that the engine reads.
+func TestReadmeHasEachMemberOfARequest(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	_, table, ok := strings.Cut(string(readme), "| field of a request | |\n|---|---|\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\n")
+	var told, read []string
+	for row := range strings.Lines(table) {
+		told = append(told, strings.Split(row, "`")[1])
+	}
+	for _, m := range request.Members() {
+		read = append(read, m.Name)
+	}
+	assert.ElementsMatch(t, read, told)
 }
 
 // TestDrawingsAreThoseOfTheTimelines: the page shows what scheduler's TestTimelines draws.

@@ -7,10 +7,11 @@
 //	a returned row                        an id that is missing
 //	output ── From ─▶ … ─▶ source         every node that leads to an output:
 //	each node on the way says what        has it the id in an input and not in its result?
-//	it did to the row (Spec.Explain)      the last such node says why (Spec.Explain)
+//	it did to the row (Reason)            the last such node says why (Reason)
 //
-// The package knows no task by its name. It knows the shapes of results (task.Output), and asks the functions From and
-// Explain of a task's Spec. So the row sets alone decide where an id went.
+// The package knows no task by its name. It knows the shapes of results (task.Output), and has the Explain of a task's Spec
+// run a node a second time, at most once for each node. From and Reason of the Account ask what that run found. So the row
+// sets alone decide where an id went.
 //
 // Explanation is the data, with its JSON form. Text writes it for people.
 package explain

@@ -175,6 +175,8 @@ func checkMissing(t *testing.T, g *plan.Graph, r *scheduler.Result, e *explain.E
 		case "core::dedupe":
 			assert.Equal(t, task.Deduplicated, m.Kind)
 			assert.NotEmpty(t, m.At.Instead)
+			require.Len(t, m.At.Values, 1, "the value that another row has, too")
+			assert.NotNil(t, m.At.Values[0].Value.Is)
 			for _, instead := range m.At.Instead {
 				assert.True(t, slices.ContainsFunc(idsIn(r.Rows()[at].Out), func(id int64) bool { return id == instead }))
 			}
@@ -416,18 +418,24 @@ func TestAJoinByAColumn(t *testing.T) {
 	assert.Equal(t, "met", e.Missing[0].At.Node)
 }
 
-// A task whose From names rows that are not there is taken at its word for the others alone.
+// A task whose From names rows that are not there is taken at its word for the others alone. Its node runs a second time
+// once, however many rows are explained.
 func TestFromBeyondTheRows(t *testing.T) {
+	runs := 0
 	w := newWorld(t, task.Spec{
 		Op: "test::wrong", Inputs: 1, Output: task.SameRows, Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil },
-		From: func(c *task.Ctx, _ rowset.RowSet, pos int) []task.RowAt {
-			n := c.Inputs[0].Len()
-			return []task.RowAt{{Pos: n}, {Pos: -1}, {Pos: n + 7}, {Side: 1}, {Side: -2}, {Side: task.InResult}, {Pos: pos}}
+		Explain: func(c *task.Ctx, _ rowset.RowSet) task.Account {
+			runs++
+			return task.Account{From: func(pos int) []task.RowAt {
+				n := c.Inputs[0].Len()
+				return []task.RowAt{{Pos: n}, {Pos: -1}, {Pos: n + 7}, {Side: 1}, {Side: -2}, {Side: task.InResult}, {Pos: pos}}
+			}}
 		},
 	})
 	g := w.load([]string{node("src", "fixed_source", `"row_count": 3`), node("wrong", "test::wrong", "", "src")}, "wrong")
 	e, _ := w.explain("sequential", g, explain.Asked{All: true})
 	require.Len(t, e.Rows, 3)
+	assert.Equal(t, 1, runs)
 	for i, row := range e.Rows {
 		assert.Equal(t, []explain.Source{{Node: "src", Op: "test::fixed_source", Rank: i + 1, Of: 3}}, row.Sources)
 		assert.Equal(t, []string{"src", "wrong"}, nodesOf(row.Steps))

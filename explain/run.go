@@ -23,18 +23,45 @@ type Run struct {
 	Params expr.Params
 
 	positions map[side]map[int32]int
+	accounts  map[int]task.Account // by node: what the second runs tell
 }
 
 // side names the rows of one side of a node.
 type side struct{ node, side int }
 
-// node returns the arguments and the result of a node's run, as Spec.From and Spec.Explain take them.
+// node returns the arguments and the result of a node's run, as Spec.Explain takes them.
 func (r *Run) node(i int) (*task.Ctx, rowset.RowSet) {
 	rows := &r.Rows[i]
 	return &task.Ctx{
 		Node: r.Graph.Nodes[i], Inputs: rows.Inputs, Refs: rows.Refs, UserID: r.UserID, Params: &r.Params,
 		Registry: r.Graph.Registry,
 	}, rows.Out
+}
+
+// account runs a node a second time, unless it has done so before, and returns what that run tells of its rows. A node
+// that has failed tells nothing.
+func (r *Run) account(i int) task.Account {
+	account, ok := r.accounts[i]
+	if ok {
+		return account
+	}
+	c, out := r.node(i)
+	if explain := tasks.SpecOf(c.Node).Explain; explain != nil && !r.Rows[i].StoodIn {
+		account = explain(c, out)
+	}
+	if r.accounts == nil {
+		r.accounts = make(map[int]task.Account)
+	}
+	r.accounts[i] = account
+	return account
+}
+
+// reason returns what a node did to a row, as its task tells.
+func (r *Run) reason(node int, row task.RowAt) task.Reason {
+	if tell := r.account(node).Reason; tell != nil {
+		return tell(row)
+	}
+	return task.Reason{}
 }
 
 // before returns the node whose result is a side of another one.
@@ -84,8 +111,8 @@ func standIn(n *plan.Node, pos int) []at {
 func (r *Run) sides(node, pos int) []task.RowAt {
 	c, out := r.node(node)
 	spec := tasks.SpecOf(c.Node)
-	if spec.From != nil {
-		return slices.DeleteFunc(spec.From(c, out, pos), func(at task.RowAt) bool {
+	if from := r.account(node).From; from != nil {
+		return slices.DeleteFunc(from(pos), func(at task.RowAt) bool {
 			return at.Side < 0 || at.Side >= c.Sides() || at.Pos < 0 || at.Pos >= c.SideRows(out, at.Side).Len()
 		})
 	}

@@ -41,13 +41,10 @@ func (r *Run) newSteps(end at, told map[at]bool) (steps []Step) {
 // step returns what a node did to a row of its result, which was at that position of its input; -1: the node made it.
 func (r *Run) step(here at, before int) Step {
 	c, out := r.node(here.node)
-	spec := tasks.SpecOf(c.Node)
-	var reason task.Reason
-	switch {
-	case r.Rows[here.node].StoodIn:
+	row := task.RowAt{Side: task.InResult, Pos: here.pos}
+	reason := r.reason(here.node, row)
+	if r.Rows[here.node].StoodIn {
 		reason = task.Reason{Kind: task.Passed, Text: stoodIn(c.Node)}
-	case spec.Explain != nil:
-		reason = spec.Explain(c, out, task.RowAt{Side: task.InResult, Pos: here.pos})
 	}
 	if reason.Kind == "" {
 		reason.Kind = r.usual(here, before)
@@ -55,7 +52,7 @@ func (r *Run) step(here at, before int) Step {
 	if reason.Kind == task.Sorted && reason.Column == 0 {
 		reason.Column = r.sortKey(here.node)
 	}
-	s := r.stepOf(c, &reason)
+	s := r.stepOf(here.node, row, &reason)
 	s.Before, s.After, s.Of = before+1, here.pos+1, out.Len()
 	if reason.Column != 0 && out.Batch.Has(reason.Column) {
 		s.Value = &Value{valueOf(out, here.pos, reason.Column)}
@@ -108,8 +105,9 @@ func (r *Run) sortKey(node int) registry.KeyID {
 	return 0
 }
 
-// stepOf returns a step with what a task says.
-func (r *Run) stepOf(c *task.Ctx, reason *task.Reason) Step {
+// stepOf returns a step with what a task says of a row.
+func (r *Run) stepOf(node int, row task.RowAt, reason *task.Reason) Step {
+	c, out := r.node(node)
 	s := Step{
 		Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Kind: reason.Kind, Text: reason.Text, Column: r.name(reason.Column),
 		Tree: tree(reason.Tree), Instead: reason.Instead, Kept: reason.Limit,
@@ -128,6 +126,9 @@ func (r *Run) stepOf(c *task.Ctx, reason *task.Reason) Step {
 	for _, f := range reason.Fired {
 		s.Fired = append(s.Fired, Fired{Rule: f.Rule, Tree: tree(f.Tree)})
 	}
+	if name := r.name(reason.By); name != "" {
+		s.Values = append(s.Values, Named{name, Value{valueOf(c.SideRows(out, row.Side), row.Pos, reason.By)}})
+	}
 	for _, v := range reason.Values {
 		s.Values = append(s.Values, Named{v.Name, Value{v.Value}})
 	}
@@ -138,24 +139,19 @@ func (r *Run) stepOf(c *task.Ctx, reason *task.Reason) Step {
 func (r *Run) loss(node int, row task.RowAt) Step {
 	c, out := r.node(node)
 	in := c.SideRows(out, row.Side)
-	spec := tasks.SpecOf(c.Node)
-	var reason task.Reason
-	switch {
+	reason := r.reason(node, row)
+	switch shape := tasks.SpecOf(c.Node).Output; {
 	case r.Rows[node].StoodIn:
 		reason = task.Reason{Kind: task.FailedNode, Text: stoodIn(c.Node)}
-	case spec.Explain != nil:
-		reason = spec.Explain(c, out, row)
-	}
-	if reason.Kind == "" {
+	case reason.Kind != "":
+	case shape == task.Expand:
+		reason.Kind = task.Expanded
+	case shape == task.Prefix:
+		reason = r.cut(node, in, out, row.Pos)
+	default:
 		reason.Kind = task.Dropped
-		switch {
-		case spec.Output == task.Expand:
-			reason.Kind = task.Expanded
-		case spec.Output == task.Prefix:
-			reason = r.cut(node, in, out, row.Pos)
-		}
 	}
-	s := r.stepOf(c, &reason)
+	s := r.stepOf(node, row, &reason)
 	s.Before, s.Of = row.Pos+1, in.Len()
 	if reason.Rank > 0 {
 		s.Before, s.Of = reason.Rank, reason.Of

@@ -1,16 +1,15 @@
 package gbdt
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/jsondoc"
 )
 
 // Read reads a model in XGBoost's JSON format, as Booster.save_model("name.json") writes it in versions 1.7
@@ -25,7 +24,8 @@ func Read(text []byte) (*Model, error) {
 	if len(text) > 2 && text[0] == '{' && text[1] == 'L' {
 		return nil, errors.New(`the file is UBJSON; save the model with a name that ends in ".json"`)
 	}
-	r := reader{dec: jsontext.NewDecoder(bytes.NewBuffer(withoutNaN(text))), features: -1, targets: 1}
+	r := &reader{features: -1, targets: 1}
+	r.Reader = jsondoc.NewReader(withoutNaN(text), r)
 	if err := r.document(); err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func Read(text []byte) (*Model, error) {
 
 // reader reads one file. It keeps what a Model needs and skips the rest. One goroutine at a time.
 type reader struct {
-	dec *jsontext.Decoder
+	jsondoc.Reader
 
 	booster    string // name of gradient_booster
 	objective  string
@@ -52,13 +52,12 @@ func (r *reader) document() error {
 		if name == "learner" {
 			return r.object(r.learner)
 		}
-		return r.skip()
+		return r.Skip()
 	})
 	if err != nil {
 		return err
 	}
-	end := r.dec.InputOffset()
-	if _, err := r.dec.ReadToken(); err != io.EOF {
+	if end := r.InputOffset(); !r.AtEnd() {
 		return fmt.Errorf("data after the document, which ends at byte %d", end)
 	}
 	return nil
@@ -77,7 +76,7 @@ func (r *reader) learner(name string) error {
 	case "objective":
 		return r.object(func(name string) (err error) {
 			if name != "name" {
-				return r.skip()
+				return r.Skip()
 			}
 			r.objective, err = r.text()
 			return err
@@ -91,10 +90,10 @@ func (r *reader) learner(name string) error {
 			case "model":
 				return r.object(r.gbtree)
 			}
-			return r.skip()
+			return r.Skip()
 		})
 	}
-	return r.skip()
+	return r.Skip()
 }
 
 func (r *reader) param(name string) (err error) {
@@ -108,7 +107,7 @@ func (r *reader) param(name string) (err error) {
 	case "num_target":
 		r.targets, err = r.countText()
 	default:
-		err = r.skip()
+		err = r.Skip()
 	}
 	return err
 }
@@ -137,7 +136,7 @@ func (r *reader) gbtree(name string) error {
 			return nil
 		})
 	}
-	return r.skip()
+	return r.Skip()
 }
 
 // rawTree is a tree as the file has it: one element per node in each list.
@@ -170,12 +169,12 @@ func (r *reader) tree(t *rawTree, name string) (err error) {
 			case "size_leaf_vector":
 				t.leafSize, err = r.countText()
 			default:
-				err = r.skip()
+				err = r.Skip()
 			}
 			return err
 		})
 	default:
-		err = r.skip()
+		err = r.Skip()
 	}
 	return err
 }
@@ -220,37 +219,17 @@ func orMissing(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// object reads an object and calls member for each name. member reads or skips the value.
-func (r *reader) object(member func(name string) error) error {
-	if err := r.open(jsontext.KindBeginObject, "an object"); err != nil {
-		return err
-	}
-	for r.dec.PeekKind() != jsontext.KindEndObject {
-		name, err := r.dec.ReadToken()
-		if err != nil {
-			return r.syntax(err)
-		}
-		if err := member(name.String()); err != nil {
-			return err
-		}
-	}
-	return r.end()
-}
+// object is Object without a path: errors have the tokenizer's.
+func (r *reader) object(member func(name string) error) error { return r.Object("", member) }
 
 // array reads an array of at most so many elements and calls item for each, which reads it.
 func (r *reader) array(most int, item func() error) error {
-	if err := r.open(jsontext.KindBeginArray, "an array"); err != nil {
-		return err
-	}
-	for n := 0; r.dec.PeekKind() != jsontext.KindEndArray; n++ {
+	return r.Array("", func(n int) error {
 		if n == most {
 			return r.fail("has more than %d elements", most)
 		}
-		if err := item(); err != nil {
-			return err
-		}
-	}
-	return r.end()
+		return item()
+	})
 }
 
 // list reads an array of one element per node.
@@ -263,45 +242,28 @@ func list[T any](r *reader, read func() (T, error)) (items []T, err error) {
 	return items, err
 }
 
-func (r *reader) open(kind jsontext.Kind, want string) error {
-	token, err := r.dec.ReadToken()
-	switch {
-	case err != nil:
-		return r.syntax(err)
-	case token.Kind() != kind:
-		return r.fail("must be %s", want)
+// Wrong implements jsondoc.Faults.
+func (r *reader) Wrong(_, want string) error {
+	if _, err := r.ReadToken(); err != nil {
+		return r.Syntax(err)
 	}
-	return nil
-}
-
-func (r *reader) end() error {
-	if _, err := r.dec.ReadToken(); err != nil {
-		return r.syntax(err)
-	}
-	return nil
-}
-
-func (r *reader) skip() error {
-	if err := r.dec.SkipValue(); err != nil {
-		return r.syntax(err)
-	}
-	return nil
+	return r.fail("must be %s", want)
 }
 
 // value reads a value of one of these kinds, which are not containers.
 func (r *reader) value(want string, kinds ...jsontext.Kind) (string, error) {
-	kind := r.dec.PeekKind()
+	kind := r.PeekKind()
 	for _, k := range kinds {
 		if kind != k {
 			continue
 		}
-		token, err := r.dec.ReadToken()
+		token, err := r.ReadToken()
 		if err != nil {
-			return "", r.syntax(err)
+			return "", r.Syntax(err)
 		}
 		return token.String(), nil
 	}
-	if err := r.skip(); err != nil {
+	if err := r.Skip(); err != nil {
 		return "", err
 	}
 	return "", r.fail("must be %s", want)
@@ -331,8 +293,8 @@ func (r *reader) float() (float32, error) {
 
 // condition reads the condition of a split, or the value of a leaf. A categorical split has a NaN: see withoutNaN.
 func (r *reader) condition() (float32, error) {
-	if r.dec.PeekKind() == jsontext.KindString {
-		if err := r.skip(); err != nil {
+	if r.PeekKind() == jsontext.KindString {
+		if err := r.Skip(); err != nil {
 			return 0, err
 		}
 		return 0, r.fail("is not a number; categorical splits are not supported")
@@ -403,7 +365,7 @@ func (r *reader) floatList() ([]float32, error) {
 // path returns the place of the value read last: "learner.gradient_booster.model.trees[3]".
 func (r *reader) path() string {
 	var b strings.Builder
-	for name := range r.dec.StackPointer().Tokens() {
+	for name := range r.StackPointer().Tokens() {
 		if n, err := strconv.ParseUint(name, 10, 32); err == nil {
 			fmt.Fprintf(&b, "[%d]", n)
 			continue
@@ -424,11 +386,14 @@ func (r *reader) fail(format string, args ...any) error {
 	return fmt.Errorf("%s: %s", place, fmt.Sprintf(format, args...))
 }
 
-// syntax translates an error of the tokenizer, whose words may change.
-func (r *reader) syntax(err error) error {
+// Syntax implements jsondoc.Faults: the tokenizer's words may change.
+func (r *reader) Syntax(err error) error {
+	if err == nil {
+		return nil
+	}
 	var bad *jsontext.SyntacticError
 	if !errors.As(err, &bad) {
-		return fmt.Errorf("byte %d: the document ends too early", r.dec.InputOffset())
+		return fmt.Errorf("byte %d: the document ends too early", r.InputOffset())
 	}
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		return fmt.Errorf("byte %d: a name stands twice in one object", bad.ByteOffset)

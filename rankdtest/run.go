@@ -9,7 +9,6 @@ import (
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
@@ -81,12 +80,9 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 			return rowset.RowSet{}, err
 		}
 	}
-	params, err := request.Context(expr.Params{}, c.Context, reg)
-	if err == nil {
-		params, err = request.Override(params, c.RequestParams, reg)
-	}
-	if err != nil {
-		return rowset.RowSet{}, fmt.Errorf("rankdtest: %w", err)
+	params, refused := request.Values(&request.Request{Context: c.Context, Params: c.RequestParams}, reg)
+	if refused != nil {
+		return rowset.RowSet{}, fmt.Errorf("rankdtest: %s", refused.Detail)
 	}
 	if !c.Arrival.IsZero() {
 		params.SetNow(float64(c.Arrival.UnixNano()) / float64(time.Second))

@@ -78,34 +78,34 @@ func TestContext(t *testing.T) {
 	req, err := Parse([]byte(`{"user_id": 1, "context": {"country": "DE", "hour": 9007199254740993, "lat": 1e-3, "logged_in": false,
 		"seen": [3, -9223372036854775808, 9223372036854775807, 3, 2.0], "langs": ["de", "", "de"]}}`), reg)
 	require.NoError(t, err)
-	country, ok := req.Params.String(paramCountry)
+	country, ok := req.parsed.String(paramCountry)
 	assert.True(t, ok)
 	assert.Equal(t, "DE", country)
-	hour, ok := req.Params.Int(paramHour)
+	hour, ok := req.parsed.Int(paramHour)
 	assert.True(t, ok)
 	assert.Equal(t, int64(1<<53+1), hour, "exact beyond 2^53")
-	lat, ok := req.Params.Float(paramLat)
+	lat, ok := req.parsed.Float(paramLat)
 	assert.True(t, ok)
 	assert.Equal(t, 0.001, lat)
-	loggedIn, ok := req.Params.Bool(paramLoggedIn)
+	loggedIn, ok := req.parsed.Bool(paramLoggedIn)
 	assert.True(t, ok, "false is a value")
 	assert.False(t, loggedIn)
-	seen, ok := req.Params.IntList(paramSeen)
+	seen, ok := req.parsed.IntList(paramSeen)
 	assert.True(t, ok)
 	assert.Equal(t, []int64{3, math.MinInt64, math.MaxInt64, 3, 2}, seen, "in the request's order, repeats kept")
-	langs, ok := req.Params.StringList(paramLangs)
+	langs, ok := req.parsed.StringList(paramLangs)
 	assert.True(t, ok)
 	assert.Equal(t, []string{"de", "", "de"}, langs)
 
 	for _, doc := range []string{`{"user_id": 1}`, `{"user_id": 1, "context": null}`, `{"user_id": 1, "context": {}}`, `{"user_id": 1, "context": {"country": null, "langs": null}}`} {
 		req, err := Parse([]byte(doc), reg)
 		require.NoError(t, err, doc)
-		_, ok := req.Params.String(paramCountry)
+		_, ok := req.parsed.String(paramCountry)
 		assert.False(t, ok, doc)
 	}
 	req, err = Parse([]byte(`{"user_id": 1, "context": {"seen": []}}`), reg)
 	require.NoError(t, err)
-	seen, ok = req.Params.IntList(paramSeen)
+	seen, ok = req.parsed.IntList(paramSeen)
 	assert.True(t, ok, "an empty list is not a null")
 	assert.Empty(t, seen)
 }
@@ -120,13 +120,13 @@ func TestOverridesCountOverTheContext(t *testing.T) {
 		} {
 			req, err := Parse([]byte(doc), reg)
 			require.NoError(t, err, doc)
-			seen, _ := req.Params.IntList(paramSeen)
+			seen, _ := req.parsed.IntList(paramSeen)
 			assert.Equal(t, want, seen, doc)
 		}
 	}
 	req, err := Parse([]byte(`{"user_id": 1, "context": {"langs": ["de"]}, "param_overrides": {"langs": null}}`), reg)
 	require.NoError(t, err)
-	_, ok := req.Params.StringList(paramLangs)
+	_, ok := req.parsed.StringList(paramLangs)
 	assert.False(t, ok, "a null, too")
 }
 
@@ -181,7 +181,7 @@ func TestContextFaults(t *testing.T) {
 			if c.name == "LastDuplicate" || len(c.context) > 1000 || json.Unmarshal([]byte(c.context), &values) != nil {
 				return
 			}
-			_, err = Context(expr.Params{}, values, reg)
+			_, err = byContext.values(expr.Params{}, values, reg)
 			assert.Error(t, err, "as %v", values)
 		})
 	}
@@ -194,7 +194,7 @@ func TestContextFaults(t *testing.T) {
 func TestContextOfGoValues(t *testing.T) {
 	type id int64
 	reg := typedParams(t)
-	params, err := Context(expr.Params{}, map[string]any{
+	params, err := byContext.values(expr.Params{}, map[string]any{
 		"country": "DE", "hour": json.Number("9007199254740993"), "lat": float32(0.5), "logged_in": true,
 		"seen": []id{1, math.MaxInt64}, "langs": []any{"de", "en"},
 	}, reg)
@@ -224,7 +224,7 @@ func TestContextOfGoValues(t *testing.T) {
 		"Weight":         {map[string]any{"weight": 1}, `is not for the context`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Context(expr.Params{}, c.values, reg)
+			_, err := byContext.values(expr.Params{}, c.values, reg)
 			assert.ErrorContains(t, err, c.want)
 		})
 	}
@@ -245,7 +245,7 @@ func FuzzInteger(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, ok := req.Params.Int(paramHour)
+		got, ok := req.parsed.Int(paramHour)
 		require.True(t, ok)
 		if want, err := strconv.ParseInt(text, 10, 64); err == nil {
 			require.Equal(t, want, got)

@@ -18,22 +18,22 @@ func TestParseOfWhatIsGiven(t *testing.T) {
 	for name, c := range map[string]struct {
 		doc   string
 		given Given
-		want  Parsed
+		want  Request
 		err   string
 	}{
-		"nothing given":                    {`{"user_id": 7, "request_id": "r"}`, Given{}, Parsed{RequestID: "r", UserID: 7}, ""},
-		"no document":                      {``, Given{UserID: 7, Plan: "p", RequestID: "g"}, Parsed{RequestID: "g", UserID: 7, Plan: "p"}, ""},
-		"no document and no user":          {``, Given{Plan: "p", RequestID: "g"}, Parsed{}, "Invalid JSON input: empty document"},
-		"the user and the plan":            {`{"request_id": "r"}`, Given{UserID: 7, Plan: "p", RequestID: "g"}, Parsed{RequestID: "r", UserID: 7, Plan: "p"}, ""},
-		"said twice":                       {`{"request_id": "r", "user_id": "7", "plan": "p"}`, Given{UserID: 7, Plan: "p"}, Parsed{RequestID: "r", UserID: 7, Plan: "p"}, ""},
-		"an id that is not a string":       {`{"request_id": 5, "user_id": 7}`, Given{RequestID: "g"}, Parsed{RequestID: "g", UserID: 7}, ""},
-		"an id that is empty":              {`{"request_id": "", "user_id": 7}`, Given{RequestID: "g"}, Parsed{UserID: 7}, ""},
-		"a plan that is null":              {`{"request_id": "r", "user_id": 7, "plan": null}`, Given{Plan: "p"}, Parsed{RequestID: "r", UserID: 7, Plan: "p"}, ""},
-		"another user":                     {`{"user_id": 8}`, Given{UserID: 7, RequestID: "g"}, Parsed{}, "Invalid request: user_id is 8, and the request came for user 7"},
-		"a bad user":                       {`{"user_id": 0}`, Given{UserID: 7, RequestID: "g"}, Parsed{}, "Invalid request: user_id must be an integer from 1 to 4294967295, got 0"},
-		"another plan":                     {`{"user_id": 7, "plan": "q"}`, Given{Plan: "p", RequestID: "g"}, Parsed{}, `Invalid request: plan is "q", and the request came for plan "p"`},
-		"a document that is not an object": {`[]`, Given{UserID: 7, RequestID: "g"}, Parsed{}, "Invalid request: missing required field: user_id"},
-		"a fault of the grammar":           {`{`, Given{UserID: 7, RequestID: "g"}, Parsed{}, "Invalid JSON input"},
+		"nothing given":                    {`{"user_id": 7, "request_id": "r"}`, Given{}, Request{ID: "r", UserID: 7}, ""},
+		"no document":                      {``, Given{UserID: 7, Plan: "p", RequestID: "g"}, Request{ID: "g", UserID: 7, Plan: "p"}, ""},
+		"no document and no user":          {``, Given{Plan: "p", RequestID: "g"}, Request{}, "Invalid JSON input: empty document"},
+		"the user and the plan":            {`{"request_id": "r"}`, Given{UserID: 7, Plan: "p", RequestID: "g"}, Request{ID: "r", UserID: 7, Plan: "p"}, ""},
+		"said twice":                       {`{"request_id": "r", "user_id": "7", "plan": "p"}`, Given{UserID: 7, Plan: "p"}, Request{ID: "r", UserID: 7, Plan: "p"}, ""},
+		"an id that is not a string":       {`{"request_id": 5, "user_id": 7}`, Given{RequestID: "g"}, Request{ID: "g", UserID: 7}, ""},
+		"an id that is empty":              {`{"request_id": "", "user_id": 7}`, Given{RequestID: "g"}, Request{UserID: 7}, ""},
+		"a plan that is null":              {`{"request_id": "r", "user_id": 7, "plan": null}`, Given{Plan: "p"}, Request{ID: "r", UserID: 7, Plan: "p"}, ""},
+		"another user":                     {`{"user_id": 8}`, Given{UserID: 7, RequestID: "g"}, Request{}, "Invalid request: user_id is 8, and the request came for user 7"},
+		"a bad user":                       {`{"user_id": 0}`, Given{UserID: 7, RequestID: "g"}, Request{}, "Invalid request: user_id must be an integer from 1 to 4294967295, got 0"},
+		"another plan":                     {`{"user_id": 7, "plan": "q"}`, Given{Plan: "p", RequestID: "g"}, Request{}, `Invalid request: plan is "q", and the request came for plan "p"`},
+		"a document that is not an object": {`[]`, Given{UserID: 7, RequestID: "g"}, Request{}, "Invalid request: missing required field: user_id"},
+		"a fault of the grammar":           {`{`, Given{UserID: 7, RequestID: "g"}, Request{}, "Invalid JSON input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := NewParser(reg).Parse([]byte(c.doc), c.given)

@@ -10,18 +10,9 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Context returns a copy of base with these values of the context set; a nil value makes one null. It applies the rules
-// of Parse to Go values. A number may have any integer or float type, or be a json.Number; a list is a slice. The error names
-// the alphabetically first value that breaks a rule. Any goroutine.
-func Context(base expr.Params, values map[string]any, reg *registry.Registry) (expr.Params, error) {
-	return byContext.values(base, values, reg)
-}
-
-// Override is Context for parameters that the request overrides.
-func Override(base expr.Params, values map[string]any, reg *registry.Registry) (expr.Params, error) {
-	return byOverride.values(base, values, reg)
-}
-
+// values returns a copy of base with these values set; a nil value makes one null. It applies the rules of Parse to Go values. A
+// number may have any integer or float type, or be a json.Number; a list is a slice. The error names the alphabetically first value
+// that breaks a rule.
 func (s *setter) values(base expr.Params, values map[string]any, reg *registry.Registry) (expr.Params, error) {
 	params := base.Clone()
 	for _, name := range slices.Sorted(maps.Keys(values)) {

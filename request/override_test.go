@@ -34,7 +34,7 @@ func TestOverride(t *testing.T) {
 		{"NullForFloat", map[string]any{"weight": nil}, `parameter "weight" must not be null`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Override(expr.Params{}, tt.values, reg)
+			_, err := byOverride.values(expr.Params{}, tt.values, reg)
 			if tt.fault == "" {
 				assert.NoError(t, err)
 			} else {
@@ -52,7 +52,7 @@ func TestOverrideLeavesItsBaseAlone(t *testing.T) {
 	var base expr.Params
 	base.SetFloat(weight.ID, 1)
 	base.SetString(pattern.ID, "x")
-	over, err := Override(base, map[string]any{"weight": 2, "blocklist_regex": nil}, reg)
+	over, err := byOverride.values(base, map[string]any{"weight": 2, "blocklist_regex": nil}, reg)
 	require.NoError(t, err)
 
 	got, _ := base.Float(weight.ID)

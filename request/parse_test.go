@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/scheduler"
 )
 
 func builtin(t testing.TB) *registry.Registry {
@@ -155,7 +156,7 @@ func TestParseRequestID(t *testing.T) {
 	} {
 		req, err := Parse([]byte(doc), reg)
 		require.NoError(t, err, doc)
-		assert.Equal(t, want, req.RequestID, doc)
+		assert.Equal(t, want, req.ID, doc)
 	}
 	seen := make(map[string]bool)
 	for _, doc := range []string{
@@ -163,8 +164,8 @@ func TestParseRequestID(t *testing.T) {
 	} {
 		req, err := Parse([]byte(doc), reg)
 		require.NoError(t, err, doc)
-		assert.NoError(t, uuid.Validate(req.RequestID), doc)
-		seen[req.RequestID] = true
+		assert.NoError(t, uuid.Validate(req.ID), doc)
+		seen[req.ID] = true
 	}
 	assert.Len(t, seen, 4, "each generated id is new")
 }
@@ -176,25 +177,25 @@ func TestParseOptionalFields(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "diamond", req.Plan)
 	assert.Equal(t, 250*time.Millisecond, req.Timeout)
-	assert.Equal(t, "inline_all", req.Scheduling)
+	assert.Equal(t, scheduler.InlineAll, req.Scheduling)
 	assert.True(t, req.Trace)
-	weight, ok := req.Params.Float(4)
+	weight, ok := req.parsed.Float(4)
 	assert.True(t, ok)
 	assert.Equal(t, -0.25, weight)
-	cutoff, ok := req.Params.Float(3)
+	cutoff, ok := req.parsed.Float(3)
 	assert.True(t, ok)
 	assert.Equal(t, 3.0, cutoff)
-	regex, ok := req.Params.String(2)
+	regex, ok := req.parsed.String(2)
 	assert.True(t, ok)
 	assert.Equal(t, "^US", regex)
-	_, ok = req.Params.Float(1)
+	_, ok = req.parsed.Float(1)
 	assert.False(t, ok, "unset")
 
 	req, err = Parse([]byte(`{"user_id": 1, "plan": null, "deadline_ms": null, "param_overrides": {"blocklist_regex": null}}`), reg)
 	require.NoError(t, err)
 	assert.Empty(t, req.Plan)
 	assert.Zero(t, req.Timeout)
-	_, ok = req.Params.String(2)
+	_, ok = req.parsed.String(2)
 	assert.False(t, ok, "an explicit null is the same as unset")
 
 	req, err = Parse([]byte(`{"user_id": 1, "deadline_ms": 18446744073709551615, "param_overrides": null}`), reg)
@@ -213,7 +214,7 @@ func TestParseParamTypesOfOtherRegistries(t *testing.T) {
 	for value, ok := range map[string]bool{`5`: true, `5.0`: true, `-3e2`: true, `5.5`: false, `"5"`: false, `true`: false, `null`: false} {
 		req, err := Parse([]byte(`{"user_id": 1, "param_overrides": {"count": `+value+`}}`), reg)
 		assert.Equal(t, ok, err == nil, value)
-		if _, set := req.Params.Float(1); ok {
+		if _, set := req.parsed.Float(1); ok {
 			assert.True(t, set, value)
 		}
 	}
@@ -228,7 +229,7 @@ func TestParseIsLinearInOverrides(t *testing.T) {
 	doc := `{"user_id": 1, "param_overrides": {` + strings.Repeat(`"weight": 1, `, 250_000) + `"weight": 2}}`
 	req, err := Parse([]byte(doc), builtin(t))
 	require.NoError(t, err)
-	weight, _ := req.Params.Float(4)
+	weight, _ := req.parsed.Float(4)
 	assert.Equal(t, 2.0, weight)
 }
 
@@ -250,13 +251,13 @@ func FuzzParse(f *testing.F) {
 			assert.True(t, 1 <= req.UserID && req.UserID <= UserIDMax)
 			assert.GreaterOrEqual(t, req.Timeout, time.Duration(0))
 			for _, p := range reg.Params() {
-				if w, ok := req.Params.Float(p.ID); ok {
+				if w, ok := req.parsed.Float(p.ID); ok {
 					assert.False(t, math.IsInf(w, 0) || math.IsNaN(w))
 				}
-				if list, ok := req.Params.IntList(p.ID); ok {
+				if list, ok := req.parsed.IntList(p.ID); ok {
 					assert.LessOrEqual(t, len(list), ListItemsMax)
 				}
-				checkType(t, &req.Params, p)
+				checkType(t, &req.parsed, p)
 			}
 			return
 		}

@@ -53,6 +53,7 @@ type Async struct {
 	awaits      Awaits
 	memory      *rowset.Pool
 	placement   Placement
+	policy      policy // of requests without a mode of their own
 	inliner     inliner
 	journals    *trace.Journals
 	left        clock.Time // when the loop left the request that it has just worked for; zero: it is not recorded
@@ -82,10 +83,9 @@ type Async struct {
 	// The free lists keep state, batches and coroutines of a request warm for the next one.
 	freeWaiting    freeList[waitingRun]
 	freeRuns       freeList[run]
-	freeJobs       freeList[asyncJob]
-	freeLoopBodies freeList[loopBody]
+	freeJobs       [2]freeList[asyncJob] // by place: onLoop or onPool
 	freeRedisCalls freeList[redisCall]
-	idle           *loop.Timer // ends free loopBodies that nobody uses; nil until there are many
+	idle           *loop.Timer // ends free jobs on the loop that nobody uses; nil until there are many
 }
 
 // Counts are the counters of an Async since it was built. A copy; any goroutine.
@@ -140,6 +140,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
+	e.policy = e.placement.policy(e.placement.Mode)
 	e.awaits.Go = cfg.Go
 	e.inliner.engine, e.inliner.resume, e.inliner.step, e.letInFn = e, e.resumeParked, e.inliner.nextStep, e.letIn
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
@@ -250,17 +251,16 @@ func (e *Async) checkDrained() {
 	if e.orphans.Len() > 0 {
 		return // CPU work, or a wait whose end is on its way: each checks again at its end
 	}
-	for _, j := range e.freeJobs.items {
-		j.close()
-	}
-	for _, b := range e.freeLoopBodies.items {
-		b.close()
+	for i := range e.freeJobs {
+		for _, j := range e.freeJobs[i].items {
+			j.close()
+		}
+		e.freeJobs[i] = freeList[asyncJob]{}
 	}
 	for _, w := range e.freeWaiting.items {
 		w.Timer.Close(nil)
 	}
-	e.freeWaiting = freeList[waitingRun]{}
-	e.freeRuns, e.freeJobs, e.freeLoopBodies = freeList[run]{}, freeList[asyncJob]{}, freeList[loopBody]{}
+	e.freeWaiting, e.freeRuns = freeList[waitingRun]{}, freeList[run]{}
 	if e.grace != nil {
 		e.grace.Close(nil)
 	}

@@ -28,8 +28,8 @@ type asyncJob struct {
 	engine  *Async
 	run     *run // nil once settled
 	profile *profile
-	there   where
-	body    *loopBody           // on the loop; nil before it starts
+	there   where               // in all its uses
+	body    *loopBody           // on the loop
 	offload offload             // on the pool
 	link    list.Link[asyncJob] // in run.active, or in engine.orphans
 
@@ -46,25 +46,31 @@ type asyncJob struct {
 	settled bool // first-wins guard
 }
 
-func (e *Async) newAsyncJob() *asyncJob {
-	j := e.freeJobs.take()
+func (e *Async) newAsyncJob(there where) *asyncJob {
+	j := e.freeJobs[there].take()
 	if j == nil {
-		j = &asyncJob{engine: e}
+		j = &asyncJob{engine: e, there: there}
 		j.Init(e.reg, &e.outside, e.loop.Clock(), &j.cancel)
-		j.offload.init(j)
+		if there == onPool {
+			j.offload.init(j)
+		} else {
+			j.body = newLoopBody(j)
+		}
 	}
 	return j
 }
 
 // start begins one node with the results of its inputs, at another place than inline.
 func (r *run) start(node int, there where) {
-	j, p := r.engine.newAsyncJob(), &r.profile.nodes[node]
-	j.run, j.profile, j.node, j.there = r, r.profile, r.Req.Graph.Nodes[node], there
+	j, p := r.engine.newAsyncJob(there), &r.profile.nodes[node]
+	j.run, j.profile, j.node = r, r.profile, r.Req.Graph.Nodes[node]
 	j.ready, j.begun = r.readyAt(node), r.State.now
-	rows := r.State.Rows(node)
-	r.Journal.Spawn(node, places[there], rows)
-	if there == onPool {
-		j.offload.load(j, rows+p.makes)
+	if there == onPool || r.Journal != nil { // Nobody else asks for the rows.
+		rows := r.State.Rows(node)
+		r.Journal.Spawn(node, places[there], rows)
+		if there == onPool {
+			j.offload.load(j, rows+p.makes)
+		}
 	}
 	if r.State.timeLimited(j.node) || j.laterTimeout() > 0 { // Usually not: that costs not even reading the clock.
 		j.started = r.engine.loop.Clock().Now()
@@ -90,7 +96,7 @@ func (j *asyncJob) begin() error {
 	if j.there == onPool {
 		return j.submit()
 	}
-	j.engine.newLoopBody().start(j)
+	j.body.start()
 	return nil
 }
 
@@ -230,20 +236,24 @@ func (j *asyncJob) orphanEnded() {
 // free ends the use of a settled asyncJob whose body has ended.
 func (j *asyncJob) free() {
 	j.clear()
-	tasks.Env(&j.Ctx).Waiter = nil
 	j.cancel.Reset()
+	j.node, j.profile = nil, nil
+	j.started, j.deadline, j.settled = 0, 0, false
 	if j.there == onPool {
 		j.offload.clear()
 	}
-	j.node, j.profile, j.body = nil, nil, nil
-	j.started, j.deadline, j.settled = 0, 0, false
-	if !j.engine.freeJobs.put(j) {
+	if !j.engine.freeJobs[j.there].put(j) {
 		j.close()
+	} else if j.there == onLoop {
+		j.engine.watchIdle()
 	}
 }
 
-// close gives the timer of an asyncJob that is free back to the loop, which may outlive the engine.
+// close ends the body of an asyncJob that is free, and gives its timer back to the loop, which may outlive the engine.
 func (j *asyncJob) close() {
+	if j.body != nil {
+		j.body.close()
+	}
 	if j.expiry != nil {
 		j.expiry.Close(nil)
 	}

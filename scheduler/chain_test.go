@@ -96,7 +96,7 @@ func TestChainsSplit(t *testing.T) {
 				source(3), strings.Join(c.nodes, ","), c.outputs)
 			g, err := plan.Load("p.plan.json", []byte(text), tasks, testRegistry(t))
 			require.NoError(t, err)
-			w := newPlacedWorld(t, 0, Placement{NoChaining: c.noChain})
+			w := newPlacedWorld(t, 0, Placement{NoContinuationChaining: c.noChain})
 			p := w.start(w.within(g, 0))
 			jobs := 0
 			for round := 0; p.Result == nil && round < 20; round++ {
@@ -339,7 +339,7 @@ func TestManyNodes(t *testing.T) {
 		w := open(t, Config{Placement: Placement{Mode: mode}})
 		for i := range plans {
 			p := &plans[i]
-			t.Run(p.name+" "+mode.String(), func(t *testing.T) {
+			t.Run(p.name+" "+string(mode), func(t *testing.T) {
 				for range 4 {
 					r := w.run(&Execution{Graph: p.g})
 					if p.want == nil {
@@ -364,10 +364,10 @@ func TestAChainTakesNoStack(t *testing.T) {
 		placement Placement
 	}{
 		{"one by one on the pool", task.Computes, Placement{Mode: OffloadAll}},
-		{"one job", task.Computes, Placement{NoInline: true}},
+		{"one job", task.Computes, Placement{NoInlineExecution: true}},
 		{"inline", task.Computes, Placement{Mode: InlineAll}},
-		{"inline, straight on", task.Computes, Placement{Mode: InlineAll, InlineDepthMax: 2 * length}},
-		{"inline, through the ready queue", task.Computes, Placement{Mode: InlineAll, NoChaining: true}},
+		{"inline, straight on", task.Computes, Placement{Mode: InlineAll, MaxInlineDepth: 2 * length}},
+		{"inline, through the ready queue", task.Computes, Placement{Mode: InlineAll, NoContinuationChaining: true}},
 		{"coroutines", task.OnLoop, Placement{Mode: OffloadAll}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -418,7 +418,7 @@ func BenchmarkPlacement(b *testing.B) {
 	for _, mode := range []Mode{Adaptive, OffloadAll} {
 		w := open(b, Config{Placement: Placement{Mode: mode}})
 		for _, p := range plans {
-			b.Run(p.name+"/"+mode.String(), func(b *testing.B) {
+			b.Run(p.name+"/"+string(mode), func(b *testing.B) {
 				b.ReportAllocs()
 				var took latency.Histogram
 				for b.Loop() {

@@ -24,7 +24,7 @@ type Execution struct {
 	Deltas    bool       // fill Result.Deltas()
 	// KeepRows fills Result.Rows(). The nodes then show each other all their rows: none stops at a task.Ctx.Limit.
 	KeepRows bool
-	Mode     *Mode // of this request; nil means the engine's
+	Mode     Mode // of this request; empty means the engine's
 	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on
 	// without them. Nobody changes it any more.
 	Required []int

@@ -23,8 +23,7 @@ func TestABurstIsGivenBack(t *testing.T) {
 		require.NotNil(t, p.Result)
 		require.NoError(t, p.Err)
 	}
-	assert.Len(t, w.freeJobs.items, freeMax)
-	assert.Len(t, w.freeLoopBodies.items, freeMax)
+	assert.Len(t, w.freeJobs[onLoop].items, freeMax)
 	assert.Len(t, w.freeRuns.items, freeMax)
 }
 
@@ -45,17 +44,17 @@ func TestIdleLoopBodiesEnd(t *testing.T) {
 	}
 	before := runtime.NumGoroutine()
 	burst(600)
-	assert.Len(t, w.freeLoopBodies.items, 600)
+	assert.Len(t, w.freeJobs[onLoop].items, 600)
 	for range 4 {
 		w.Advance(loopBodiesIdle / 2)
 		burst(400)
 		w.Advance(loopBodiesIdle / 2)
 	}
-	assert.Len(t, w.freeLoopBodies.items, 400+loopBodiesWarm, "as many as are used, and some")
+	assert.Len(t, w.freeJobs[onLoop].items, 400+loopBodiesWarm, "as many as are used, and some")
 	for range 4 {
 		w.Advance(loopBodiesIdle)
 	}
-	assert.Len(t, w.freeLoopBodies.items, loopBodiesWarm)
+	assert.Len(t, w.freeJobs[onLoop].items, loopBodiesWarm)
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before+loopBodiesWarm)
 	assert.False(t, w.idle.Active(), "an idle engine does not wake up for it")
 	burst(1)

@@ -59,9 +59,6 @@ func (e *Async) hasBudget() bool {
 
 // runKept runs the oldest kept node, and those that follow it directly. It reports whether it did.
 func (r *run) runKept() bool {
-	if r.kept.empty() {
-		return false
-	}
 	now := r.engine.loop.Clock().Now()
 	if !r.Proceed(now) {
 		r.skipKept()
@@ -128,7 +125,7 @@ func (in *inliner) nextStep() bool {
 	in.clear()
 	r.State.Tell(end)
 	next, ok := r.State.Follower(node.Index)
-	if !ok || !r.policy.chains || in.depth == e.placement.InlineDepthMax || !r.Proceed(end) {
+	if !ok || !r.policy.chains || in.depth == e.placement.MaxInlineDepth || !r.Proceed(end) {
 		r.State.Succeed(node.Index, out)
 		return false
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-func TestParseMode(t *testing.T) {
-	for _, mode := range []Mode{Adaptive, OffloadAll, InlineAll} {
-		got, err := ParseMode(mode.String())
-		require.NoError(t, err)
-		assert.Equal(t, mode, got)
+// modes are all of them.
+var modes = [...]Mode{Adaptive, OffloadAll, InlineAll}
+
+func TestModes(t *testing.T) {
+	for _, mode := range modes {
+		assert.NoError(t, mode.Check())
 	}
-	for _, name := range []string{"", "Adaptive", "offload"} {
-		_, err := ParseMode(name)
-		assert.ErrorContains(t, err, "must be adaptive, offload_all or inline_all", name)
+	for _, name := range []Mode{"", "Adaptive", "offload"} {
+		assert.ErrorContains(t, name.Check(), "must be adaptive, offload_all or inline_all, not", string(name))
 	}
 }
 
@@ -80,8 +80,8 @@ func TestEligibility(t *testing.T) {
 		{name: "inline_all", rows: 10_000, took: time.Second, placement: Placement{Mode: InlineAll}, first: true, afterwards: true},
 		{name: "inline_all and expensive", spec: func(s *task.Spec) { s.Expensive, s.Inline = true, false }, rows: 10, took: cheap, placement: Placement{Mode: InlineAll}},
 		{name: "inline_all and forbidden", more: `"scheduling": {"inline": false}`, rows: 10, took: cheap, placement: Placement{Mode: InlineAll}},
-		{name: "no inline", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, placement: Placement{NoInline: true}},
-		{name: "no inline in inline_all", rows: 10, took: cheap, placement: Placement{NoInline: true, Mode: InlineAll}},
+		{name: "no inline", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, placement: Placement{NoInlineExecution: true}},
+		{name: "no inline in inline_all", rows: 10, took: cheap, placement: Placement{NoInlineExecution: true, Mode: InlineAll}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newPlacedWorld(t, 0, c.placement)
@@ -96,7 +96,7 @@ func TestEligibility(t *testing.T) {
 				require.NoError(t, p.Err)
 				after, _ := w.placementMetrics()
 				sources := uint64(1)
-				if c.placement.Mode == OffloadAll || c.placement.NoInline {
+				if c.placement.Mode == OffloadAll || c.placement.NoInlineExecution {
 					sources = 0 // neither inline nor on the pool
 				}
 				if c.rows > loopRowsMax {
@@ -149,7 +149,7 @@ func TestModeOfARequest(t *testing.T) {
 		for _, own := range []Mode{Adaptive, OffloadAll, InlineAll} {
 			w := newPlacedWorld(t, 0, Placement{Mode: engine})
 			req := w.within(builtinGraph(t, "x", source(3), vmNode("x", "src")), 0)
-			req.Mode = &own
+			req.Mode = own
 			p := w.start(req)
 			jobs := w.finishAll()
 			require.NotNil(t, p.Result)
@@ -371,9 +371,9 @@ func TestInlineDepth(t *testing.T) {
 		order     string
 	}{
 		{"by default", Placement{}, "a0 a1 a2 a3 b0 b1 b2 b3 a4 a5 a6 a7 b4 b5 b6 b7"},
-		{"one", Placement{InlineDepthMax: 1}, "a0 a1 b0 b1 a2 a3 b2 b3 a4 a5 b4 b5 a6 a7 b6 b7"},
-		{"more than there are", Placement{InlineDepthMax: 100}, "a0 a1 a2 a3 a4 a5 a6 a7 b0 b1 b2 b3 b4 b5 b6 b7"},
-		{"no chaining", Placement{NoChaining: true}, "a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5 a6 b6 a7 b7"},
+		{"one", Placement{MaxInlineDepth: 1}, "a0 a1 b0 b1 a2 a3 b2 b3 a4 a5 b4 b5 a6 a7 b6 b7"},
+		{"more than there are", Placement{MaxInlineDepth: 100}, "a0 a1 a2 a3 a4 a5 a6 a7 b0 b1 b2 b3 b4 b5 b6 b7"},
+		{"no chaining", Placement{NoContinuationChaining: true}, "a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5 a6 b6 a7 b7"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.placement.Mode = InlineAll

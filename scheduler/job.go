@@ -54,16 +54,18 @@ func (r *Run) Proceed(now clock.Time) bool {
 	return r.State.err == nil
 }
 
-// expire ends the run if nobody waits for it any more, or if its deadline has passed.
+// expire ends the run if nobody waits for it any more, or if its deadline has passed. Usually the request has no context, or one that
+// goes on, and nothing is called.
 func (r *Run) expire(now clock.Time) {
-	if r.State.err != nil {
-		return
+	if r.Req.Context == nil && !r.State.deadline.Passed(now) {
+		r.State.Tell(now)
+	} else if r.State.err == nil {
+		r.expireAs(now, r.Req.contextErr())
 	}
-	gone := r.Req.contextErr()
-	if gone == nil && !r.State.deadline.Passed(now) {
-		r.State.Tell(now) // as usual
-		return
-	}
+}
+
+// expireAs is expire for a request whose context has ended with gone, if that is not nil.
+func (r *Run) expireAs(now clock.Time, gone error) {
 	if gone != nil {
 		gone = r.State.abandoned(gone, now)
 	}
@@ -116,13 +118,15 @@ func (r *Run) Succeed(j *Job) {
 
 // note notes the outcome of a node that is about to succeed, and what its result lacks.
 func (r *Run) note(j *Job) {
-	node, lack := j.Ctx.Node.Index, j.Ctx.Lack()
-	if lack.Err != nil {
-		r.State.ReportLack(node, lack)
-		r.Journal.Lack(node, lack.Err, lack.Dropped)
+	c := &j.Ctx
+	if lack := c.Lack(); lack.Err != nil {
+		r.State.ReportLack(c.Node.Index, lack)
+		r.Journal.Lack(c.Node.Index, lack.Err, lack.Dropped)
 	}
-	r.State.Note(node, j.Ctx.Inputs, j.Ctx.Refs, j.Out)
-	r.Journal.End(node, j.Ended, j.Out.N)
+	if notes := r.State.notes; notes != nil {
+		notes.take(c.Node, c.Inputs, c.Refs, j.Out)
+	}
+	r.Journal.End(c.Node.Index, j.Ended, j.Out.N)
 }
 
 // Result returns the answer of a finished run.
@@ -180,14 +184,21 @@ func (j *Job) Late(strict bool) bool {
 	return j.Deadline.Passed(j.Ended) && (strict || outOfTime(j.Err))
 }
 
+// dropRows keeps the slice and drops the rows in it. Of the one or two that a node reads the built-in clear costs more.
+func dropRows(rows []rowset.RowSet) {
+	for i := range rows {
+		rows[i].Batch, rows[i].Rows = nil, nil
+	}
+}
+
 // outOfTime reports whether a body has ended because of its deadline, or early for another reason.
 func outOfTime(err error) bool { return stoppedEarly(err) || errors.Is(err, context.DeadlineExceeded) }
 
 // clear ends the use of the arguments: a kept slice must not keep rows alive, and what is the caller's is its own again.
 func (j *Job) clear() {
 	c, env := &j.Ctx, tasks.Env(&j.Ctx)
-	clear(c.Inputs)
-	clear(c.Refs)
+	dropRows(c.Inputs)
+	dropRows(c.Refs)
 	c.Node, c.Params, env.Required, env.Caller = nil, nil, nil, nil
 	j.Out, j.Err = rowset.RowSet{}, nil
 }

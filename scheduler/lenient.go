@@ -18,17 +18,17 @@ import (
 //	running ── Fail, caught ─▶ failed ─┬─ the substitute is there ───────────────────▶ dependents are readied
 //	                                   └─ its fallback is needed, runs and succeeds ─▶ dependents are readied
 
-// countOptional counts a node that begins (1) or ends (-1) to run, if it is optional.
-func (s *State) countOptional(node, by int) {
-	if s.isOptional(node) {
+// countOptional counts a node that begins (1) or ends (-1) to run, if it is optional: the plan waits for it only while a required one runs.
+func (s *State) countOptional(n *plan.Node, by int) {
+	if n.Optional && !s.requires(n.Index) {
 		s.optional += by
 	}
 }
 
-// standFor gives the result of a fallback to the readers of the node that has failed.
-func (s *State) standFor(node int, result rowset.RowSet) {
-	if failed := s.graph.Nodes[node].StandsFor; failed != nil {
-		s.stand(failed.Index, result)
+// standFor gives the result of a fallback to the readers of the node that has failed, if n is one.
+func (s *State) standFor(n *plan.Node, result rowset.RowSet) {
+	if n.StandsFor != nil {
+		s.stand(n.StandsFor.Index, result)
 	}
 }
 
@@ -43,9 +43,6 @@ func (s *State) letGo(n *plan.Node) {
 func (s *State) requires(node int) bool {
 	return len(s.required) > 0 && slices.Contains(s.required, node)
 }
-
-// isOptional reports whether the plan waits for a node only while a required one runs.
-func (s *State) isOptional(node int) bool { return s.graph.Nodes[node].Optional && !s.requires(node) }
 
 // OnlyOptional reports whether optional nodes run, and nothing else runs or will start before they have settled.
 // The engine then gives up on them: it fails each with ErrGivenUp.
@@ -89,8 +86,8 @@ func (s *State) stand(node int, value rowset.RowSet) {
 	s.notes.standIn(node)
 	s.letGo(n)
 	s.keep(node, value)
-	s.readyDependents(node)
-	s.standFor(node, value)
+	s.readyDependents(n)
+	s.standFor(n, value)
 }
 
 // results returns the results of nodes, which somebody holds.

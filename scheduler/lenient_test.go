@@ -102,8 +102,8 @@ func orElse(fallback string) string { return fmt.Sprintf(`"on_error": {"fallback
 // forAllEngines runs a test on each engine, the reactor in each mode and with each switch.
 func forAllEngines(t *testing.T, test func(t *testing.T, e scheduler.Engine)) {
 	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
-		for _, p := range []scheduler.Placement{{Mode: mode}, {Mode: mode, NoInline: true}, {Mode: mode, NoChaining: true}} {
-			t.Run(fmt.Sprintf("reactor, %v, no inline: %v, no chaining: %v", mode, p.NoInline, p.NoChaining), func(t *testing.T) {
+		for _, p := range []scheduler.Placement{{Mode: mode}, {Mode: mode, NoInlineExecution: true}, {Mode: mode, NoContinuationChaining: true}} {
+			t.Run(fmt.Sprintf("reactor, %v, no inline: %v, no chaining: %v", mode, p.NoInlineExecution, p.NoContinuationChaining), func(t *testing.T) {
 				test(t, openAsync(t, scheduler.Config{Registry: testRegistry(t), Placement: p}))
 			})
 		}

@@ -137,8 +137,8 @@ func TestEnginesAgreeOnLenientPlans(t *testing.T) {
 	defer pools.Close(scheduler.Forever)
 	engines := map[string]scheduler.Engine{"pool": pools}
 	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
-		engines[mode.String()] = openAsync(t, scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: mode}})
-		engines[mode.String()+", no chaining"] = openAsync(t, scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: mode, NoChaining: true}})
+		engines[string(mode)] = openAsync(t, scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: mode}})
+		engines[string(mode)+", no chaining"] = openAsync(t, scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: mode, NoContinuationChaining: true}})
 	}
 	seen := map[string]int{}
 	for seed := range uint64(150) {

@@ -13,10 +13,10 @@ import (
 )
 
 // loopBody runs the code of a task on the loop, as a coroutine, and is its Waiter. It serves
-// one node after the other. Loop only.
+// one node of its job after the other. Loop only.
 type loopBody struct {
 	engine    *Async
-	job       *asyncJob      // nil while free
+	job       *asyncJob
 	journal   *trace.Journal // of the node's request; nil: nobody records it, or the node has settled
 	index     int            // of the node
 	co        *coroutine
@@ -43,35 +43,38 @@ func (e *Async) newRedisCall(b *loopBody) *redisCall {
 	c := e.freeRedisCalls.take()
 	if c == nil {
 		c = new(redisCall)
-		c.Done = func(*resp.Call) { e.redisCallEnded(c) }
+		c.Done = func(*resp.Call) {
+			b := c.body
+			if b == nil {
+				c.clear()
+				e.freeRedisCalls.put(c)
+				return
+			}
+			b.client = nil
+			if c.Err != nil {
+				b.journal.Enter() // It goes on now, and not since the replies to earlier commands came.
+			}
+			b.wake()
+		}
 	}
 	c.body = b
 	return c
 }
 
-func (e *Async) redisCallEnded(c *redisCall) {
-	c.Batch, c.Asker, c.Watch = resp.Batch{}, nil, nil
-	if c.body != nil {
-		c.body.callEnded()
-	} else {
-		c.Part = nil
-		e.freeRedisCalls.put(c)
-	}
-}
+// clear drops what the call refers to, before it waits for its next use.
+func (c *redisCall) clear() { c.Batch, c.Asker, c.Watch, c.Part = resp.Batch{}, nil, nil, nil }
 
-func (e *Async) newLoopBody() *loopBody {
-	b := e.freeLoopBodies.take()
-	if b == nil {
-		b = &loopBody{engine: e, co: newCoroutine()}
-		b.code = b.run
-		b.wakeFn = func(*resp.Call) { b.wake() }
-	}
+func newLoopBody(j *asyncJob) *loopBody {
+	b := &loopBody{engine: j.engine, job: j, co: newCoroutine()}
+	b.code = b.run
+	b.wakeFn = func(*resp.Call) { b.wake() }
 	return b
 }
 
-// start begins the code. At its end, perhaps inside start, the body calls j.bodyEnded.
-func (b *loopBody) start(j *asyncJob) {
-	b.job, j.body, tasks.Env(&j.Ctx).Waiter = j, b, b
+// start begins the code. At its end, perhaps inside start, the body calls job.bodyEnded.
+func (b *loopBody) start() {
+	j := b.job
+	tasks.Env(&j.Ctx).Waiter = b
 	b.journal, b.index = j.run.Journal, j.node.Index
 	j.profile.started(j.begun.Sub(j.ready))
 	b.journal.Start(b.index, j.started)
@@ -82,15 +85,6 @@ func (b *loopBody) start(j *asyncJob) {
 }
 
 func (b *loopBody) run() { b.job.Steps(nil) }
-
-// callEnded resumes the code with the last replies, or because the call has failed.
-func (b *loopBody) callEnded() {
-	b.client = nil
-	if b.call.Err != nil {
-		b.journal.Enter() // It goes on now, and not since the replies to earlier commands came.
-	}
-	b.wake()
-}
 
 // wake resumes the code after its wait.
 func (b *loopBody) wake() {
@@ -119,40 +113,39 @@ const keepBatchBytes = 64 << 10
 func (b *loopBody) ended() {
 	j := b.job
 	j.profile.nodes[b.index].ran.count(1, b.engine.loop.Now().Sub(j.begun))
-	b.job, b.journal, b.cancelled = nil, nil, false
+	b.journal, b.cancelled = nil, false
 	b.dropCall()
+	if b.call != nil {
+		b.call.clear()
+	}
 	b.batch.Shrink(keepBatchBytes)
-	b.engine.freeLoopBody(b)
 	j.bodyEnded()
 }
 
-// Each free loopBody has a goroutine. Those that a burst has left end when nobody has used them for a while, some at a time.
+// Each free job on the loop has a goroutine. Those that a burst has left end when nobody has used them for a while, some at a time.
 const (
 	loopBodiesWarm   = 32
 	loopBodiesIdle   = time.Second
 	loopBodiesEndMax = 256
 )
 
-// freeLoopBody keeps a body for the next node.
-func (e *Async) freeLoopBody(b *loopBody) {
-	if !e.freeLoopBodies.put(b) {
-		b.close()
-	} else if len(e.freeLoopBodies.items) > loopBodiesWarm && (e.idle == nil || !e.idle.Active()) {
-		if e.idle == nil {
-			e.idle = e.loop.NewTimer(e.endIdleLoopBodies)
-		}
-		_ = e.idle.Start(loopBodiesIdle, 0) // Only a stopped loop refuses, and its engine ends all bodies.
+// watchIdle has those end that nobody uses, if there are many.
+func (e *Async) watchIdle() {
+	if len(e.freeJobs[onLoop].items) <= loopBodiesWarm || e.idle != nil && e.idle.Active() {
+		return
 	}
+	if e.idle == nil {
+		e.idle = e.loop.NewTimer(e.endIdleLoopBodies)
+	}
+	_ = e.idle.Start(loopBodiesIdle, 0) // Only a stopped loop refuses, and its engine ends all bodies.
 }
 
-// endIdleLoopBodies ends free bodies that nobody has used since the last time.
+// endIdleLoopBodies ends free jobs on the loop that nobody has used since the last time.
 func (e *Async) endIdleLoopBodies() {
-	for _, b := range e.freeLoopBodies.dropIdle(loopBodiesWarm, loopBodiesEndMax) {
-		b.close()
+	for _, j := range e.freeJobs[onLoop].dropIdle(loopBodiesWarm, loopBodiesEndMax) {
+		j.close()
 	}
-	if len(e.freeLoopBodies.items) > loopBodiesWarm {
-		_ = e.idle.Start(loopBodiesIdle, 0)
-	}
+	e.watchIdle()
 }
 
 // cancel has the code end, because nobody waits for its result any more. The code goes on when its call has ended, which its client
@@ -177,7 +170,7 @@ func (b *loopBody) wakeAfter(d time.Duration) error {
 	return b.timer.Start(d, 0)
 }
 
-// close ends a free loopBody. It gives the timer back to the loop, which may outlive the engine.
+// close ends the body of a free job. It gives the timer back to the loop, which may outlive the engine.
 func (b *loopBody) close() {
 	b.co.stop()
 	if b.timer != nil {
@@ -213,11 +206,13 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	if b.client == nil {
 		return 0, resp.Replies{}, nil
 	}
-	commands := b.call.Batch.Len()
-	if b.call.Replies.Len() > 0 {
-		commands = 0 // It has waited for all of them when it waited for the first part.
+	if b.journal != nil {
+		commands := b.call.Batch.Len()
+		if b.call.Replies.Len() > 0 {
+			commands = 0 // It has waited for all of them when it waited for the first part.
+		}
+		b.journal.Wait(b.index, trace.ForRedis, commands, 0)
 	}
-	b.journal.Wait(b.index, trace.ForRedis, commands, 0)
 	if !b.co.suspend() {
 		return 0, resp.Replies{}, task.ErrCancelled
 	}
@@ -249,10 +244,11 @@ func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch, part func(*res
 	c := &b.call.Call
 	c.Batch, c.Part = b.batch, part
 	c.Deadline = b.job.deadline // A command never waits past its request.
-	c.Asker, c.Watch = nil, nil
+	var asker *resp.Asker
 	if r := b.job.run; r != nil { // An orphan asks for itself.
-		c.Asker = &r.asker
+		asker = &r.asker
 	}
+	c.Asker, c.Watch = asker, nil
 	if b.journal != nil {
 		b.endpoint, c.Watch = ep.Index, b
 	}
@@ -265,11 +261,18 @@ func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch, part func(*res
 
 // dropCall cancels the call if it is under way, and does not wait for its end.
 func (b *loopBody) dropCall() {
-	if b.client != nil {
-		_ = b.client.Cancel(&b.call.Call) // The error says that its end is due.
-		b.call.body = nil
-		b.call, b.client = nil, nil
+	if b.client != nil { // Usually not, and then that is all.
+		b.leaveCall()
 	}
+}
+
+// leaveCall cancels the call, which is under way, and leaves it to its end.
+//
+//go:noinline
+func (b *loopBody) leaveCall() {
+	_ = b.client.Cancel(&b.call.Call) // The error says that its end is due.
+	b.call.body = nil
+	b.call, b.client = nil, nil
 }
 
 // NoClientError reports a Redis call to an endpoint for which the engine has no client. It is a

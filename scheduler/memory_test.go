@@ -38,7 +38,7 @@ func TestWhenMemoryIsUsedAgain(t *testing.T) {
 		{"a task that keeps its input", []string{source(2000), vmNode("v", "src"), node("f", "keeper", "v", "", ""), first}, false},
 	} {
 		for _, mode := range []Mode{Adaptive, OffloadAll, InlineAll} {
-			t.Run(c.name+" "+mode.String(), func(t *testing.T) {
+			t.Run(c.name+" "+string(mode), func(t *testing.T) {
 				kept = nil
 				pool := poisonedPool()
 				w := open(t, Config{Memory: pool, Placement: Placement{Mode: mode}})

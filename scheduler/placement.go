@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -8,35 +9,28 @@ import (
 	"github.com/rankd/rankd/loop/latency"
 )
 
-// Mode says which computing nodes run inline, that is on the loop, and which on the CPU pool.
-type Mode uint8
+// Mode says which computing nodes run inline, that is on the loop, and which on the CPU pool. Empty means the engine's, and
+// Adaptive for an engine. All modes give the same answers. Immutable; any goroutine.
+type Mode string
 
 // The modes.
 const (
-	// Adaptive runs nodes inline whose time, as measured, is short, and hands chains of the
-	// others to the pool as one job.
-	Adaptive Mode = iota
-	// OffloadAll hands every computing node to the pool, one by one, and sorts in full.
-	OffloadAll
+	// Adaptive runs a node inline if its predicted time is short. It hands chains of the others to the pool as one job.
+	Adaptive Mode = "adaptive"
+	// OffloadAll hands every computing node to the pool, one by one, and sorts in full even if a take follows.
+	OffloadAll Mode = "offload_all"
 	// InlineAll runs every node inline that may run there, whatever it costs. It is for
 	// experiments: one heavy node holds up all requests.
-	InlineAll
+	InlineAll Mode = "inline_all"
 )
 
-var modeNames = [...]string{"adaptive", "offload_all", "inline_all"}
-
-// String returns the name of the mode.
-func (m Mode) String() string { return modeNames[m] }
-
-// ParseMode returns the mode of that name. The error says which names there are, and fits behind the
-// name of a setting.
-func ParseMode(name string) (Mode, error) {
-	for i, known := range modeNames {
-		if name == known {
-			return Mode(i), nil
-		}
+// Check returns an error if m is not one of the modes. It says which there are, and fits behind the name of a setting.
+func (m Mode) Check() error {
+	switch m {
+	case Adaptive, OffloadAll, InlineAll:
+		return nil
 	}
-	return 0, fmt.Errorf("must be adaptive, offload_all or inline_all, not %s", excerpt.Quote(name))
+	return fmt.Errorf("must be adaptive, offload_all or inline_all, not %s", excerpt.Quote(string(m)))
 }
 
 // TopK reports whether a sort that a take follows selects the first rows. Otherwise it sorts in full.
@@ -63,41 +57,51 @@ type policy struct {
 func (p *Placement) policy(m Mode) policy {
 	today := m != OffloadAll
 	return policy{
-		mode: m, inline: today && !p.NoInline, always: m == InlineAll, chains: today && !p.NoChaining,
+		mode: m, inline: today && !p.NoInlineExecution, always: m == InlineAll, chains: today && !p.NoContinuationChaining,
 		topK: m.TopK(), strict: today, skips: today, byDeadline: today,
 	}
 }
 
-// Placement configures where computing nodes run. The zero value means the defaults. Immutable
-// once an engine has it; any goroutine.
+// The defaults of Placement.
+const (
+	DefaultInlineThreshold = 10 * time.Microsecond // about the price of the way to the pool and back
+	DefaultMaxInlineDepth  = 3
+	DefaultInlineBudget    = 200 * time.Microsecond
+)
+
+// Placement says where computing nodes run. The zero value means the defaults. The blocking engines take from it only whether a
+// sort that a take follows selects the first rows: not in the mode OffloadAll. Immutable once an engine has it; any goroutine.
 type Placement struct {
-	// Mode holds for requests without a mode of their own.
+	// Mode holds for requests without a mode of their own. Empty means Adaptive.
 	Mode Mode
-	// NoInline keeps computing nodes off the loop, in every mode.
-	NoInline bool
-	// NoChaining sends each node through the ready queue. Otherwise a node goes straight on to
-	// its single successor, on the loop or as part of one job.
-	NoChaining bool
+	// NoInlineExecution keeps computing nodes off the loop, in every mode. The flag
+	// --enable_inline_execution is the opposite.
+	NoInlineExecution bool
+	// NoContinuationChaining sends each node through the ready queue. Otherwise a node goes
+	// straight on to its single successor, on the loop or as part of one job. The flag
+	// --enable_continuation_chaining is the opposite.
+	NoContinuationChaining bool
 	// InlineThreshold is the predicted time from which on a node does not run inline. Zero
-	// means 10 µs, about the price of the way to the pool and back.
+	// means DefaultInlineThreshold, 10 µs.
 	InlineThreshold time.Duration
-	// InlineDepthMax is how many successors follow an inline node directly. The next one
-	// passes through the ready queue. Zero means 3.
-	InlineDepthMax int
+	// MaxInlineDepth is how many successors follow an inline node directly. The next one
+	// passes through the ready queue. Zero means DefaultMaxInlineDepth, 3.
+	MaxInlineDepth int
 	// InlineBudget is how long nodes run inline within one iteration of the loop. Those left
-	// wait for the next iteration. Zero means 200 µs.
+	// wait for the next iteration. Zero means DefaultInlineBudget, 200 µs.
 	InlineBudget time.Duration
 }
 
 func (p Placement) withDefaults() Placement {
+	p.Mode = cmp.Or(p.Mode, Adaptive)
 	if p.InlineThreshold <= 0 {
-		p.InlineThreshold = 10 * time.Microsecond
+		p.InlineThreshold = DefaultInlineThreshold
 	}
-	if p.InlineDepthMax <= 0 {
-		p.InlineDepthMax = 3
+	if p.MaxInlineDepth <= 0 {
+		p.MaxInlineDepth = DefaultMaxInlineDepth
 	}
 	if p.InlineBudget <= 0 {
-		p.InlineBudget = 200 * time.Microsecond
+		p.InlineBudget = DefaultInlineBudget
 	}
 	return p
 }

@@ -136,7 +136,7 @@ func TestMetricsHaveThePlacement(t *testing.T) {
 
 // A node that waits for the loop's budget waits for its start, and so does one behind a slow one; a task that waits takes as long as it waits.
 func TestStartDelayOnTheLoop(t *testing.T) {
-	w := newPlacedWorld(t, 0, Placement{InlineBudget: ms(1), NoChaining: true})
+	w := newPlacedWorld(t, 0, Placement{InlineBudget: ms(1), NoContinuationChaining: true})
 	long := ms(3)
 	sleeps := task.Spec{Op: "test::sleeps", Inputs: 1, Output: task.PassThrough, Place: task.OnLoop, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		return c.Inputs[0], c.Sleep(ms(100))

@@ -116,8 +116,8 @@ func newProfile(g *plan.Graph) *profile {
 
 // limitOf returns the task.Limit of a node of r, and counts a node that has one.
 func (r *run) limitOf(node int) int {
-	limit := r.State.notes.limit(r.profile.nodes[node].limit)
-	if limit == 0 || !r.policy.topK {
+	limit := r.profile.nodes[node].limit
+	if limit == 0 || !r.policy.topK || r.State.notes.limit(limit) == 0 {
 		return 0
 	}
 	r.profile.counts.TopK++

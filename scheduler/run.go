@@ -17,8 +17,9 @@ type run struct {
 	Run
 	engine  *Async
 	done    func(*Result)
-	delay   time.Duration // until it was let in
-	policy  policy
+	delay   time.Duration       // until it was let in
+	policy  *policy             // the engine's, or own
+	own     policy              // of a request with a mode of its own
 	profile *profile            // of its plan
 	active  list.List[asyncJob] // its nodes in flight, but for those that run inline
 	kept    keptNodes
@@ -41,11 +42,10 @@ type shared struct {
 func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, done func(*Result)) {
 	r := e.newRun()
 	r.Req, r.done, r.delay = req, done, delay
-	mode := e.placement.Mode
-	if req.Mode != nil {
-		mode = *req.Mode
+	if r.policy = &e.policy; req.Mode != "" {
+		r.own = e.placement.policy(req.Mode)
+		r.policy = &r.own
 	}
-	r.policy = e.placement.policy(mode)
 	r.profile = e.profileOf(req.Graph)
 	r.profile.live++
 	r.profile.begun(req.Graph)
@@ -59,7 +59,7 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 	}
 	*r.Params = req.Params
 	r.Memory.SetLending(r.profile.forgets && !req.KeepRows)
-	r.Journal = e.journals.Begin(req.Record, req.Graph, trace.Reactor, mode.String(), arrived, delay)
+	r.Journal = e.journals.Begin(req.Record, req.Graph, trace.Reactor, string(r.policy.mode), arrived, delay)
 	e.counts.Requests++
 	e.runs.Push(r, &r.link)
 	r.pump()
@@ -83,7 +83,7 @@ func (r *run) pump() {
 	r.pumping = true
 	r.engine.loop.CountIn(&r.profile.callbacks)
 	r.Journal.Enter()
-	for r.startReady(); r.runKept() || r.State.optional > 0 && r.giveUpOptional(); r.startReady() {
+	for r.startReady(); !r.kept.empty() && r.runKept() || r.State.optional > 0 && r.giveUpOptional(); r.startReady() {
 	}
 	r.pumping = false
 	if r.State.err != nil {
@@ -98,8 +98,11 @@ func (r *run) pump() {
 
 // startReady hands out all nodes that are ready. It keeps those that will run inline.
 func (r *run) startReady() {
-	now := r.engine.loop.Now
-	for node, ok := r.Next(now()); ok; node, ok = r.Next(now()) {
+	for r.State.Ready() {
+		node, ok := r.Next(r.engine.loop.Now())
+		if !ok {
+			return
+		}
 		if there := r.place(node); there != inline {
 			r.start(node, there)
 		} else {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rankd/rankd/cpupool"
@@ -317,10 +318,10 @@ func (w *simWorld) checkQuiet() {
 func (w *simWorld) checkFree() {
 	e := w.engine
 	nodes := map[*asyncJob]bool{}
-	for _, n := range e.freeJobs.items {
+	for _, n := range slices.Concat(e.freeJobs[onLoop].items, e.freeJobs[onPool].items) {
 		w.check(!nodes[n], "a node was freed twice")
 		nodes[n] = true
-		w.check(n.run == nil && n.node == nil && n.body == nil && !n.settled && n.Err == nil && n.Out.Batch == nil && n.offload.failed == nil && n.offload.notes == nil,
+		w.check(n.run == nil && n.node == nil && !n.settled && n.Err == nil && n.Out.Batch == nil && n.offload.failed == nil && n.offload.notes == nil,
 			"a free node is not reset")
 		w.check(!n.cancel.Cancelled(), "a free node is cancelled")
 		w.check(n.expiry == nil || !n.expiry.Active(), "the deadline of a free node is armed")
@@ -342,17 +343,15 @@ func (w *simWorld) checkFree() {
 			w.check(r.State.nodes[i].result.Batch == nil, "a free run holds the result of a node")
 		}
 	}
-	loopBodies := map[*loopBody]bool{}
 	redisCalls := map[*redisCall]bool{}
 	for _, c := range e.freeRedisCalls.items {
 		w.check(!redisCalls[c], "a call to Redis was freed twice")
 		redisCalls[c] = true
 		w.check(c.body == nil && c.Asker == nil && c.Watch == nil && c.Batch.Len() == 0, "a free call to Redis is not reset")
 	}
-	for _, b := range e.freeLoopBodies.items {
-		w.check(!loopBodies[b], "a body on the loop was freed twice")
-		loopBodies[b] = true
-		w.check(b.job == nil && !b.cancelled, "a free body on the loop is not reset")
+	for _, j := range e.freeJobs[onLoop].items {
+		b := j.body
+		w.check(b.job == j && b.client == nil && b.journal == nil && !b.cancelled, "a free body on the loop is not reset")
 		w.check(b.timer == nil || !b.timer.Active(), "a free body on the loop sleeps")
 	}
 }

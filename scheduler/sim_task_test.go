@@ -361,7 +361,7 @@ func (w *simWorld) inlineBodyStarts(c *task.Ctx) {
 	w.logf("inline runs %s of %d", c.Node.ID, c.UserID)
 	q, spec := w.requestOf(c), tasks.SpecOf(c.Node)
 	w.inline++
-	w.check(q.mode != OffloadAll && !w.cfg.placement.NoInline && (spec.Inline || spec.Cheap) && !spec.Expensive &&
+	w.check(q.mode != OffloadAll && !w.cfg.placement.NoInlineExecution && (spec.Inline || spec.Cheap) && !spec.Expensive &&
 		(c.Node.Inline == nil || *c.Node.Inline), "node %s of request %d: must not run inline", c.Node.ID, c.UserID)
 	if r := w.startsOnLoop(c); r != nil {
 		w.check(r.State.head == len(r.State.readyQueue), "node %s of request %d: runs inline while others are ready",

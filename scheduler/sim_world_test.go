@@ -137,7 +137,7 @@ func (w *simWorld) drawConfig() {
 	c.workers, c.queueMax = 1+rng.IntN(simWorkersMax), 1<<16
 	c.requests, c.spread = 4+rng.IntN(32), w.between(0, 40*time.Millisecond)
 	c.placement = Placement{
-		Mode: Mode(rng.IntN(3)), NoInline: w.hits(0.1), NoChaining: w.hits(0.2), InlineDepthMax: rng.IntN(4),
+		Mode: modes[rng.IntN(3)], NoInlineExecution: w.hits(0.1), NoContinuationChaining: w.hits(0.2), MaxInlineDepth: rng.IntN(4),
 		InlineThreshold: w.between(0, 2*c.cpuMax), InlineBudget: w.between(0, 2*c.cpuMax),
 	}
 	if w.hits(0.3) {
@@ -418,8 +418,8 @@ func (w *simWorld) submit(g *plan.Graph) {
 		q.req.Arrived = q.arrived
 	}
 	if w.hits(w.cfg.modes) {
-		q.mode = Mode(w.rng.IntN(3))
-		q.req.Mode = &q.mode
+		q.mode = modes[w.rng.IntN(3)]
+		q.req.Mode = q.mode
 	}
 	w.requests = append(w.requests, q)
 	w.logf("request %d of %s, %v, deadline %v", q.user, q.graph.Name, q.mode, time.Duration(q.deadline))

@@ -79,7 +79,10 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	*s = State{bounds: bounds{arrived: arrived, deadline: deadline}, graph: g, nodes: s.nodes[:n], now: arrived, readyQueue: s.readyQueue[:0], due: g.Due}
+	s.bounds = bounds{arrived: arrived, deadline: deadline}
+	s.graph, s.nodes, s.readyQueue, s.now, s.due = g, s.nodes[:n], s.readyQueue[:0], arrived, g.Due
+	s.head, s.inflight, s.settled, s.optional, s.errNode = 0, 0, 0, 0, 0
+	s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil
 	for i, node := range g.Nodes {
 		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
 		if node.OnDemand {
@@ -150,8 +153,10 @@ func (s *State) Gather(node int, inputs, refs []rowset.RowSet) (in, ref []rowset
 	for _, i := range n.Inputs {
 		inputs = append(inputs, s.read(i))
 	}
-	for _, i := range n.Refs {
-		refs = append(refs, s.read(i))
+	if len(n.Refs) > 0 {
+		for _, i := range n.Refs {
+			refs = append(refs, s.read(i))
+		}
 	}
 	return inputs, refs
 }
@@ -168,15 +173,16 @@ func (s *State) read(node int) rowset.RowSet {
 // Succeed settles a running node with its result and readies the dependents that waited only for
 // this node.
 func (s *State) Succeed(node int, result rowset.RowSet) {
-	s.markDone(node)
+	n := s.graph.Nodes[node]
+	s.markDone(n)
 	s.keep(node, result)
-	s.readyDependents(node)
-	s.standFor(node, result)
+	s.readyDependents(n)
+	s.standFor(n, result)
 }
 
 // readyDependents readies the dependents that waited only for a node, which has its result now, or a stand-in.
-func (s *State) readyDependents(node int) {
-	for _, succ := range s.graph.Nodes[node].Succs {
+func (s *State) readyDependents(n *plan.Node) {
+	for _, succ := range n.Succs {
 		if s.nodes[succ].waits--; s.nodes[succ].waits == 0 {
 			s.markReady(succ)
 		}
@@ -194,8 +200,9 @@ func (s *State) Follower(node int) (next int, ok bool) {
 
 // Continue is Succeed for a node with a Follower, and then Next for that: it does not pass through the ready queue.
 func (s *State) Continue(node int, result rowset.RowSet) (next int) {
-	next = s.graph.Nodes[node].Succs[0]
-	s.markDone(node)
+	n := s.graph.Nodes[node]
+	next = n.Succs[0]
+	s.markDone(n)
 	s.keep(node, result)
 	s.nodes[next].waits = 0
 	s.nodes[next].ready = s.now
@@ -207,8 +214,9 @@ func (s *State) Continue(node int, result rowset.RowSet) (next int) {
 // Advance settles a node of a chain whose only dependent has begun meanwhile, and returns the
 // dependent. The result has gone to it directly.
 func (s *State) Advance(node int) (next int) {
-	next = s.graph.Nodes[node].Succs[0]
-	s.markDone(node)
+	n := s.graph.Nodes[node]
+	next = n.Succs[0]
+	s.markDone(n)
 	s.nodes[node].readers--
 	s.nodes[next].waits--
 	s.move(next, waiting, ready)
@@ -220,7 +228,7 @@ func (s *State) Advance(node int) (next int) {
 // request has failed meanwhile.
 func (s *State) Skip(node int) {
 	s.move(node, running, skipped)
-	s.leave(node)
+	s.leave(s.graph.Nodes[node])
 }
 
 // Fail settles a running node with an error, now. If the plan goes on without the node, Fail returns what its readers see
@@ -268,25 +276,25 @@ func (s *State) markReady(node int) {
 func (s *State) markRunning(node int) {
 	s.move(node, ready, running)
 	s.inflight++
-	s.countOptional(node, 1)
+	s.countOptional(s.graph.Nodes[node], 1)
 }
 
-func (s *State) markDone(node int) {
-	s.move(node, running, done)
-	s.leave(node)
-	s.letGo(s.graph.Nodes[node])
+func (s *State) markDone(n *plan.Node) {
+	s.move(n.Index, running, done)
+	s.leave(n)
+	s.letGo(n)
 }
 
 func (s *State) markFailed(node int) {
 	s.move(node, running, failed)
-	s.leave(node)
+	s.leave(s.graph.Nodes[node])
 }
 
 // leave counts a running node as settled.
-func (s *State) leave(node int) {
+func (s *State) leave(n *plan.Node) {
 	s.inflight--
 	s.settled++
-	s.countOptional(node, -1)
+	s.countOptional(n, -1)
 }
 
 // keep holds the result of a node for those that read it.

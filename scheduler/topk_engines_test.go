@@ -23,10 +23,10 @@ func TestTopK(t *testing.T) {
 		for name, e := range map[string]scheduler.Engine{
 			"async": async, "pool": blocking.OpenTwoPools(cfg), "sequential": blocking.OpenSequential(cfg),
 		} {
-			t.Run(name+" "+mode.String(), func(t *testing.T) {
+			t.Run(name+" "+string(mode), func(t *testing.T) {
 				defer e.Close(scheduler.Forever)
 				results := make(chan *scheduler.Result, 1)
-				for _, own := range []*scheduler.Mode{nil, new(scheduler.Mode)} {
+				for _, own := range []scheduler.Mode{"", scheduler.Adaptive} {
 					e.Submit(&scheduler.Execution{Graph: g, Mode: own}, func(r *scheduler.Result) { results <- r })
 					requireRows(t, <-results, want...)
 				}

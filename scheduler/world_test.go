@@ -106,7 +106,7 @@ func assertNothingLeft(t testing.TB, e *Async) {
 	t.Helper()
 	assert.Zero(t, e.runs.Len(), "requests in flight")
 	assert.Empty(t, e.nodes(), "bodies that have not ended")
-	assert.Empty(t, e.freeLoopBodies.items, "coroutines")
+	assert.Empty(t, e.freeJobs[onLoop].items, "coroutines")
 }
 
 // Submit submits a request. A refusal is a result like any other.

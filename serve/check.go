@@ -9,7 +9,6 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/request"
-	"github.com/rankd/rankd/serve/access"
 )
 
 // refusal returns the error of a request that the engine has nothing to do with.
@@ -85,14 +84,9 @@ func (q *Query) notGranted() (detail string) {
 	if name := q.planAsked(); name != "" && !c.MayPlan(name) {
 		return "the caller may not ask for plan " + excerpt.Quote(name)
 	}
-	for _, asked := range [...]struct {
-		set   bool
-		grant access.Grant
-	}{
-		{r.Scheduling != "", access.Scheduling}, {r.Trace, access.Trace}, {r.Explain.Asked(), access.Explain},
-	} {
-		if asked.set && !c.May(asked.grant) {
-			return asked.grant.String() + " is set, and the caller may not set it"
+	for g := range request.GrantCount {
+		if g.AskedBy(r) && !c.May(g) {
+			return g.String() + " is set, and the caller may not set it"
 		}
 	}
 	return ""

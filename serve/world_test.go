@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
@@ -101,7 +102,7 @@ func caller(t testing.TB, r access.Rules) *access.Caller {
 // root returns a caller who may ask for everything.
 func root(t testing.TB) *access.Caller {
 	return caller(t, access.Rules{
-		Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []access.Grant{access.Scheduling, access.Trace, access.Explain},
+		Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain},
 	})
 }
 

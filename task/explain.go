@@ -6,7 +6,19 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// This file has the types with which a task explains one row of a run that is over. See Spec.From and Spec.Explain.
+// This file has the types with which a task explains the rows of a run that is over. See Spec.Explain.
+
+// An Account is what the second run of a node tells of its rows. One goroutine at a time.
+type Account struct {
+	// From returns from which rows of the inputs a row of the result comes, at that position: all of them, first the one
+	// that gave the row its id. None means that the node made the row. Nil means what the shape tells: the same
+	// position, the same row of the batch, the row appended there, or none for Source and Expand; for other shapes the
+	// first row of that id in each input and node reference.
+	From func(pos int) []RowAt
+	// Reason returns what the node did to one row: to a row of the result, or to a row of an input whose id the
+	// result lacks. Nil, and the zero Reason, mean what the shape tells.
+	Reason func(at RowAt) Reason
+}
 
 // InResult is the side of a row of the result.
 const InResult = -1
@@ -67,6 +79,7 @@ type Reason struct {
 	Text   string         // a sentence for people, without the node's name
 	Tree   *expr.Term     // of the expression or predicate that decided, with the values of this row
 	Column registry.KeyID // that Tree is about: the column that was written, or sorted by
+	By     registry.KeyID // the column, or the id, whose value in this row decided
 	// Instead are the ids of the rows that are kept in place of this one.
 	Instead         []int64
 	Rank, Of, Limit int      // the rank, from 1, among Of rows, of which Limit were kept

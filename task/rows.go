@@ -71,11 +71,13 @@ func (c *Ctx) countResult(out rowset.RowSet) error {
 
 // has reports whether b is the batch of an input or a node reference.
 func (c *Ctx) has(b *rowset.Batch) bool {
-	for _, given := range [...][]rowset.RowSet{c.Inputs, c.Refs} {
-		for i := range given {
-			if given[i].Batch == b {
-				return true
-			}
+	return isAmong(b, c.Inputs) || isAmong(b, c.Refs)
+}
+
+func isAmong(b *rowset.Batch, given []rowset.RowSet) bool {
+	for i := range given {
+		if given[i].Batch == b {
+			return true
 		}
 	}
 	return false

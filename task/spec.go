@@ -71,17 +71,11 @@ type Spec struct {
 	// is then a shape that may have fewer rows.
 	Partial bool
 
-	// From says from which rows of its inputs a row of the result comes, at that position: all of them, first the one
-	// that gave the row its id. None means that the node made the row. Nil means what the shape tells: the same
-	// position, the same row of the batch, the row appended there, or none for Source and Expand; for other shapes the
-	// first row of that id in each input and node reference.
-	From func(c *Ctx, out rowset.RowSet, pos int) []RowAt
-	// Explain says what a run of the node did to one row: to a row of the result, or to a row of an input whose id the
-	// result lacks. Nil, and the zero Reason, mean what the shape tells.
-	//
-	// From and Explain get the arguments of a run that is over, and its result. They must not wait, and may compute
-	// again what the run computed for a few rows. Any goroutine calls them, never the loop.
-	Explain func(c *Ctx, out rowset.RowSet, at RowAt) Reason
+	// Explain runs a node that is over a second time, without a change to its inputs, and returns what this run tells of
+	// the rows. It shares the code of Run, so that both say the same. c has the arguments of the first run, and out is its
+	// result. Explain and the functions of the Account must not wait. Any goroutine calls them, never the loop. Nil
+	// means that the shape tells all there is.
+	Explain func(c *Ctx, out rowset.RowSet) Account
 
 	unchecked    bool // nobody checks the result: see engine.NewTrustingCatalog
 	guardsInputs bool // a run checks that the inputs stay as they are: see NewCatalog

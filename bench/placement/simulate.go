@@ -64,16 +64,10 @@ func simulate(s *Scenario, v Variant, cores int, duration time.Duration) (r Simu
 		return r, err
 	}
 	o := v.Engine.Options(rankd.Options{})
-	var p scheduler.Placement
-	if o.Scheduling.Mode != "" {
-		if p.Mode, err = scheduler.ParseMode(string(o.Scheduling.Mode)); err != nil {
-			return r, err
-		}
-	}
 	r = Simulated{Scenario: s.Name, Variant: v.Name, Cores: cores, Workers: scheduler.DefaultCPUThreads(cores)}
 	pool := m.pool(r.Workers)
 	e := scheduler.NewAsync(scheduler.AsyncConfig{
-		Loop: m.sim.Loop, CPU: pool, Registry: reg, Placement: p,
+		Loop: m.sim.Loop, CPU: pool, Registry: reg, Placement: scheduler.Placement{Mode: o.Scheduling.Mode},
 		Clients: make([]scheduler.Caller, len(reg.Endpoints())), MaxInflight: s.Concurrency,
 	})
 

@@ -43,8 +43,7 @@ func (o *options) job() job {
 // runsPlans reports whether a job runs plans.
 func (j job) runsPlans() bool { return j == jobServe || j == jobTrace || j == jobBench }
 
-// jobsOf returns the jobs that read a flag. It knows each flag of the root command
-// but those that ask for a job.
+// jobsOf returns the jobs that read a flag: nil of one that asks for a job.
 func jobsOf(flag string) []job {
 	switch flag {
 	case "env", "registry_dir":
@@ -57,19 +56,16 @@ func jobsOf(flag string) []job {
 		return []job{jobServe, jobTrace, jobBench, jobPrintRegistry, jobLoadDemoData}
 	case "cpu_threads":
 		return []job{jobServe, jobTrace, jobBench, jobBenchLoop}
-	case "engine", "async_scheduler", "within_request_parallelism", "io_threads", "redis_pool",
-		"scheduling", "enable_inline_execution", "inline_threshold_ns", "max_inline_depth", "enable_continuation_chaining", "metrics",
-		"max_rows", "max_reply_bytes", "coalesce_reads", "busy_poll_us", "deadline_ms", "node_timeout_ms", "shutdown_grace_ms",
-		"trace_sample", "trace_file", "trace_detail":
-		return []job{jobServe, jobTrace, jobBench}
 	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace", "allow_request_explain":
 		return []job{jobServe}
 	case "bench_concurrency":
 		return []job{jobBench}
 	case "bench_eventloop_mode", "bench_n", "bench_producers", "bench_sleep_ms", "bench_tasks", "bench_json":
 		return []job{jobBenchLoop}
-	default:
+	case string(jobBench), string(jobBenchLoop), string(jobListPlans), string(jobPrintPlan), string(jobPrintRegistry), string(jobLoadDemoData), string(jobVersion):
 		return nil
+	default: // it is of the engine
+		return []job{jobServe, jobTrace, jobBench}
 	}
 }
 
@@ -89,12 +85,9 @@ func (o *options) checkEffect(given *pflag.FlagSet) error {
 		}
 	})
 	if asked.runsPlans() {
-		o.Idle(&idle, o.AllowRequestScheduling)
+		idle.AddSettings(o.settings())
 	}
-	if asked == jobServe || asked == jobBench {
-		o.IdleRecording(&idle, o.AllowRequestTrace)
-	}
-	if (asked == jobBench || asked == jobPrintPlan) && o.Plan != "" {
+	if (asked == jobBench || asked == jobPrintPlan) && o.PlanFile != "" {
 		idle.Add("plan_dir", "with --plan and --"+string(asked))
 	}
 	return idle.Problems()

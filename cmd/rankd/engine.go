@@ -55,8 +55,8 @@ func openEngine(o *options, with setting) (*rankd.Engine, error) {
 
 // engineOptions returns the flags as options of an engine.
 func engineOptions(o *options) (rankd.Options, error) {
-	e, err := o.Options()
-	e.Synthetic = o.PlanName == "" && o.Plan == "" && o.PlanDir == ""
+	e, err := o.EngineOptions()
+	e.Synthetic = o.Plan == "" && o.PlanFile == "" && o.PlansDir == ""
 	return e, err
 }
 

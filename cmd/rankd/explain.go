@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,7 +60,7 @@ type explainOptions struct {
 
 // explainCommand returns "rankd explain".
 func (p *program) explainCommand(ctx context.Context) *cobra.Command {
-	o := explainOptions{options: options{tracing: true, Flags: engineflags.Flags{AllowRequestExplain: true}}}
+	o := explainOptions{options: options{tracing: true, Flags: engineflags.Flags{Options: rankd.Options{AllowRequestExplain: true}}}}
 	cmd := &cobra.Command{
 		Use: "explain", Short: "Run one request and say why rows are in its answer, or are not", Long: explainLong, Example: explainExamples,
 		Args: cobra.NoArgs,
@@ -78,10 +79,7 @@ func (p *program) explainCommand(ctx context.Context) *cobra.Command {
 	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
 	f.StringSliceVar(&o.items, "item", nil, "explain these `ids`, with commas between them; all rows of the answer if this flag is missing")
 	f.BoolVar(&o.json, "json", false, "print the explanation as JSON")
-	o.AddPlan(f)
-	o.AddEngine(f)
-	o.AddScheduling(f)
-	o.AddDeadlines(f)
+	command.AddSettings(f, slices.Concat(o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings()))
 	return cmd
 }
 
@@ -91,7 +89,7 @@ func (o *explainOptions) check(given *pflag.FlagSet) error {
 		return err
 	}
 	problems := []error{o.options.check(given)}
-	if o.Plan == "" && o.PlanName == "" && (o.request == "" || o.PlanDir == "") {
+	if o.PlanFile == "" && o.Plan == "" && (o.request == "" || o.PlansDir == "") {
 		problems = append(problems, errors.New("rankd explain needs a plan: --plan_name or --plan"))
 	}
 	if o.user < 1 || o.user > request.UserIDMax {

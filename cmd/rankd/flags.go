@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -133,38 +134,35 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.SortFlags = false
 	f.SetNormalizeFunc(command.Normalize)
 
-	o.AddPlan(f)
-	o.AddEngine(f)
-	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time; "+
-		"its product with --max_request_bytes bounds the memory that requests take")
-	f.IntVar(&o.maxRequestBytes, "max_request_bytes", request.DefaultMaxBytes, "refuse requests longer than this `number` of bytes; "+
-		"times --max_inflight it bounds the memory that their texts take")
-	o.AddScheduling(f)
-	o.AddGrants(f)
-	o.AddDeadlines(f)
-	o.AddGrace(f)
-
-	f.StringVar(&o.input, "input", inputJSON,
-		"`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)")
-	o.AddResponse(f)
-	f.BoolVar(&o.deltas, "dump-run-trace", false, "add schema_deltas to answers: the columns each node took in, gave out, added, removed")
-
-	o.AddRecording(f)
-
-	f.BoolVar(&o.metrics, "metrics", false, "at the end print where nodes ran, and what that cost, on stderr: one line of JSON")
-
-	f.BoolVar(&o.listPlans, "list-plans", false, "list the plans that --plan_name can name, and exit")
-	f.BoolVar(&o.printPlanInfo, "print-plan-info", false, "print the chosen plan as checked and compiled, and exit")
-	f.BoolVar(&o.printRegistry, "print-registry", false, "print keys, params and endpoints, and exit")
-	f.BoolVar(&o.loadDemoData, "load_demo_data", false, "write the demo data into the Redis at --redis, and exit: "+
-		"the keys user:, follow:, recommendation: and media: of ids 1 to 1000, replacing what they hold")
-
-	f.IntVar(&o.bench, "bench", 0, "run the plan this `number` of times for user 1 and print figures as JSON; "+
-		"no equal reads are shared then, unless --coalesce_reads is given: one user makes all reads equal")
-	f.IntVar(&o.benchConcurrency, "bench_concurrency", 1, "keep this `number` of benchmark requests in flight")
+	command.AddSettings(f, o.settings())
 	o.eventLoop.Add(f)
-	f.BoolVar(&o.version, "version", false, "print the version and the commit of this program, and exit")
 	return cmd
+}
+
+// settings are the flags of the root command, but those of its old measurement of the event loop.
+func (o *options) settings() []command.Setting {
+	return slices.Concat(o.PlanSettings(), o.EngineSettings(), []command.Setting{
+		{Name: "max_inflight", To: &o.maxInflight, Default: 256, Least: 1, Most: 1 << 20,
+			Help: "run at most this `number` of requests at the same time; its product with --max_request_bytes bounds the memory that requests take"},
+		{Name: "max_request_bytes", To: &o.maxRequestBytes, Default: request.DefaultMaxBytes, Least: 1, Most: 1 << 30,
+			Help: "refuse requests longer than this `number` of bytes; times --max_inflight it bounds the memory that their texts take"},
+	}, o.SchedulingSettings(), o.GrantSettings(nil), o.DeadlineSettings(), o.GraceSettings(), []command.Setting{
+		{Name: "input", To: &o.input, Default: inputJSON, OneOf: []string{inputJSON, inputLines},
+			Help: "`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)"},
+	}, o.ResponseSettings(), []command.Setting{
+		{Name: "dump-run-trace", To: &o.deltas, Help: "add schema_deltas to answers: the columns each node took in, gave out, added, removed"},
+	}, o.RecordingSettings(), []command.Setting{
+		{Name: "metrics", To: &o.metrics, Idle: o.WithoutLoop, Help: "at the end print where nodes ran, and what that cost, on stderr: one line of JSON"},
+		{Name: "list-plans", To: &o.listPlans, Help: "list the plans that --plan_name can name, and exit"},
+		{Name: "print-plan-info", To: &o.printPlanInfo, Help: "print the chosen plan as checked and compiled, and exit"},
+		{Name: "print-registry", To: &o.printRegistry, Help: "print keys, params and endpoints, and exit"},
+		{Name: "load_demo_data", To: &o.loadDemoData, Help: "write the demo data into the Redis at --redis, and exit: " +
+			"the keys user:, follow:, recommendation: and media: of ids 1 to 1000, replacing what they hold"},
+		{Name: "bench", To: &o.bench, Least: 1, Most: 1 << 30, Help: "run the plan this `number` of times for user 1 and print figures as JSON; " +
+			"no equal reads are shared then, unless --coalesce_reads is given: one user makes all reads equal"},
+		{Name: "bench_concurrency", To: &o.benchConcurrency, Default: 1, Least: 1, Most: 1 << 20, Help: "keep this `number` of benchmark requests in flight"},
+		{Name: "version", To: &o.version, Help: "print the version and the commit of this program, and exit"},
+	})
 }
 
 // noFile refuses arguments, and says where a file of requests goes.
@@ -204,31 +202,19 @@ func (o *options) check(given *pflag.FlagSet) error {
 	} else if err := o.checkEffect(given); err != nil {
 		problems = append(problems, err)
 	}
-	if engineflags.Has(given, "input") && o.input != inputJSON && o.input != inputLines {
-		problem("--input is json or jsonl, not %q", o.input)
-	}
-	problems = append(problems, o.Check(given), engineflags.CheckNumbers(given,
-		engineflags.Number{Name: "max_inflight", Value: o.maxInflight, Least: 1, Most: 1 << 20},
-		engineflags.Number{Name: "max_request_bytes", Value: o.maxRequestBytes, Least: 1, Most: 1 << 30},
-		engineflags.Number{Name: "bench_concurrency", Value: o.benchConcurrency, Least: 1, Most: 1 << 20},
-	))
+	problems = append(problems, o.Check(given, o.settings()))
 	if o.bench != 0 && !given.Changed("coalesce_reads") {
-		o.CoalesceReads = false // The benchmark has one user, who makes all reads equal.
+		o.NoCoalesceReads = true // The benchmark has one user, who makes all reads equal.
 	}
-	if given.Changed("bench") {
-		if o.bench < 1 || o.bench > 1<<30 {
-			problem("--bench is a number from 1 to %d, not %d", 1<<30, o.bench)
-		}
-		if o.Plan == "" && o.PlanName == "" {
-			problem("--bench needs a plan: --plan_name or --plan")
-		}
+	if given.Changed("bench") && o.Plan == "" && o.PlanFile == "" {
+		problem("--bench needs a plan: --plan_name or --plan")
 	}
 	if o.eventLoop.Asked {
 		if err := o.eventLoop.Check(o.CPUThreads); err != nil {
 			problem("--bench_eventloop: %w", err)
 		}
 	}
-	if o.printPlanInfo && o.Plan == "" && o.PlanName == "" {
+	if o.printPlanInfo && o.Plan == "" && o.PlanFile == "" {
 		problem("--print-plan-info needs a plan: --plan_name or --plan")
 	}
 	if o.loadDemoData && o.Redis == "" {

@@ -195,7 +195,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 		defer func() { // whatever came of the requests
 			_ = e.Close() // abandoned work counts when it ends
 			m := e.Metrics()
-			_ = printMetrics(p.stderr, rankd.SchedulingMode(o.Scheduling), e.Registry(), &m) // fails only if stderr does
+			_ = printMetrics(p.stderr, o.Scheduling.Mode, e.Registry(), &m) // fails only if stderr does
 		}()
 	}
 	if asked == jobServe {
@@ -206,8 +206,8 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 		return err
 	}
 	return bench.Bench(ctx, e, cli.Bench{
-		Requests: o.bench, Concurrency: o.benchConcurrency, Plan: info.Name, Model: rankd.Model(o.Engine), CPUThreads: o.CPUThreads,
-		CoalesceReads: o.CoalesceReads && o.Engine == engineflags.Reactor,
+		Requests: o.bench, Concurrency: o.benchConcurrency, Plan: info.Name, Model: o.Model, CPUThreads: o.CPUThreads,
+		CoalesceReads: !o.NoCoalesceReads && o.Model == rankd.Reactor,
 	})
 }
 

@@ -78,23 +78,23 @@ func (p *program) watch(ctx context.Context, o *options) error {
 		return &command.RuntimeError{Err: err}
 	}
 	defer watcher.Close()
-	if err := watcher.Add(o.Plan); err != nil {
+	if err := watcher.Add(o.PlanFile); err != nil {
 		return &command.RuntimeError{Err: err}
 	}
 	for ctx.Err() == nil {
-		files := []string{o.Plan}
+		files := []string{o.PlanFile}
 		err := p.answerOnce(ctx, o, redis, bytes.NewReader(requests), func(r compiler.Result) {
 			p.warn(r)
 			files = append(files, r.Files...)
 		})
 		if err != nil && !errors.Is(err, command.ErrFailed) {
-			p.explain(err, []string{o.Plan})
+			p.explain(err, []string{o.PlanFile})
 		}
 		if err := watcher.Add(files...); err != nil {
 			return &command.RuntimeError{Err: err}
 		}
-		fmt.Fprintf(p.stderr, "rankd: waiting for a change of %s\n", o.Plan)
-		plan := filepath.Clean(o.Plan)
+		fmt.Fprintf(p.stderr, "rankd: waiting for a change of %s\n", o.PlanFile)
+		plan := filepath.Clean(o.PlanFile)
 		_, err = watcher.Changed(ctx, func(path string) bool { return strings.HasSuffix(path, ".ts") || path == plan })
 		if err != nil && !errors.Is(err, filewatch.ErrOverflow) && ctx.Err() == nil {
 			return &command.RuntimeError{Err: err}

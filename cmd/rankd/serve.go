@@ -83,6 +83,7 @@ func (s *server) read(stream *request.Stream) {
 		if err == io.EOF {
 			return
 		}
+		broken := err != nil && !errors.As(err, new(*request.Error)) // stdin, not a document
 		if err == nil {
 			p.request, err = s.engine.ParseRequest(doc)
 			p.request.SchemaDeltas = s.deltas
@@ -91,7 +92,6 @@ func (s *server) read(stream *request.Stream) {
 		if err != nil {
 			p.err = rankd.Refused(err)
 		}
-		broken := err != nil && !errors.As(err, new(*request.Error)) // stdin, not a document
 		if !s.join(p) || broken {
 			return
 		}

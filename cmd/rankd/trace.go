@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,7 +89,7 @@ const warmupMost = 1_000_000
 
 // traceCommand returns "rankd trace".
 func (p *program) traceCommand(ctx context.Context) *cobra.Command {
-	o := traceOptions{options: options{tracing: true, Flags: engineflags.Flags{AllowRequestTrace: true, TraceDetail: trace.Full.String()}}}
+	o := traceOptions{options: options{tracing: true, Flags: engineflags.Flags{Options: rankd.Options{AllowRequestTrace: true}, Detail: trace.Full.String()}}}
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Run one request and draw what ran when", Long: traceLong, Example: traceExamples,
 		Args: cobra.NoArgs,
@@ -113,10 +114,7 @@ func (p *program) traceCommand(ctx context.Context) *cobra.Command {
 	f.StringVar(&o.json, "json", "", "write the trace as JSON to this `file`, one line per trace; --from reads it")
 	f.StringVar(&o.from, "from", "", "draw the traces in this `file`, which --json wrote, or answers with a trace; run nothing")
 	f.BoolVar(&o.full, "full", false, "draw all lines of a long timeline, and all nodes")
-	o.AddPlan(f)
-	o.AddEngine(f)
-	o.AddScheduling(f)
-	o.AddDeadlines(f)
+	command.AddSettings(f, slices.Concat(o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings()))
 	return cmd
 }
 
@@ -138,7 +136,7 @@ func (o *traceOptions) check(given *pflag.FlagSet) error {
 		return err
 	}
 	problems := []error{o.chooseVariants(given)}
-	if o.Plan == "" && o.PlanName == "" && (o.request == "" || o.PlanDir == "") {
+	if o.PlanFile == "" && o.Plan == "" && (o.request == "" || o.PlansDir == "") {
 		problems = append(problems, errors.New("rankd trace needs a plan: --plan_name or --plan"))
 	}
 	if o.user < 1 || o.user > request.UserIDMax {
@@ -168,9 +166,9 @@ func (o *traceOptions) chooseVariants(given *pflag.FlagSet) error {
 		v := variant{name, o.options}
 		switch name {
 		case engineflags.Reactor, engineflags.Pool, engineflags.Sequential:
-			v.Engine = name
+			v.Model = rankd.Model(name)
 		case string(rankd.Adaptive), string(rankd.OffloadAll), string(rankd.InlineAll):
-			v.Scheduling = name
+			v.Scheduling.Mode = rankd.SchedulingMode(name)
 			modes++
 		default:
 			return fmt.Errorf("--compare lists some of adaptive, offload_all, inline_all, reactor, pool and sequential, not %s", excerpt.Quote(name))

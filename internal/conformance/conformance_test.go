@@ -98,7 +98,7 @@ func testServer(t *testing.T, addr string) {
 		}},
 	}
 	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
-		engines = append(engines, openEngine{"async " + mode.String(), func(t *testing.T) scheduler.Engine {
+		engines = append(engines, openEngine{"async " + string(mode), func(t *testing.T) scheduler.Engine {
 			e, err := scheduler.OpenAsync(scheduler.Config{
 				Registry: reg, Placement: scheduler.Placement{Mode: mode},
 				Memory: rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true}), // what is read too late is wrong
@@ -153,14 +153,18 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 	if planErr != nil {
 		return "plan", planErr.Error()
 	}
+	params, refused := request.Values(&req, reg)
+	if refused != nil {
+		return "request", refused.Error()
+	}
 	results := make(chan *scheduler.Result, 1)
-	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: req.Params, Deltas: true},
+	engine.Submit(&scheduler.Execution{Graph: graph, UserID: req.UserID, Params: params, Deltas: true},
 		func(r *scheduler.Result) { results <- r })
 	result := <-results
 	if result.Err != nil {
 		return "run", result.Err.Error()
 	}
-	response := request.Response{RequestID: req.RequestID, Outputs: result.Outputs, Deltas: result.Deltas(), ShowDeltas: true}
+	response := request.Response{RequestID: req.ID, Outputs: result.Outputs, Deltas: result.Deltas(), ShowDeltas: true}
 	return "", string(encoder.AppendResponse(nil, &response))
 }
 

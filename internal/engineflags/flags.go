@@ -1,12 +1,13 @@
 package engineflags
 
 import (
+	"cmp"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
@@ -18,126 +19,133 @@ const (
 	Sequential = string(rankd.Sequential)
 )
 
-// Flags are the values of the flags. Immutable once checked.
+// Flags are the values of the flags. Those that are options of the engine are in Options. Immutable once checked.
 type Flags struct {
-	Plan, PlanDir, PlanName string
+	rankd.Options // EngineOptions completes them
 
-	Engine                   string
+	RegistryDir, ModelDir string
+
 	asyncScheduler           bool
 	withinRequestParallelism bool
-	CPUThreads               int
-	IOThreads                int
-	RedisPool                int // 0: as the endpoint's policy says
-
-	Env, RegistryDir, ModelDir, Redis string
-
-	MaxRows       int
-	MaxReplyBytes int
-	CoalesceReads bool
-	BusyPollUS    int
-
-	Scheduling                 string
-	EnableInlineExecution      bool
-	EnableContinuationChaining bool
-	InlineThresholdNS          int
-	MaxInlineDepth             int
-
-	AllowRequestScheduling bool
-	AllowRequestTrace      bool
-	AllowRequestExplain    bool
 
 	Response string
 
-	TraceSample int
+	TracesOneIn int // --trace_sample
 	TraceFile   string
-	TraceDetail string
+	Detail      string // --trace_detail
 
-	DeadlineMS, NodeTimeoutMS, ShutdownGraceMS int
-	// The same, set by Check. Zero: no deadline, no timeout, no grace.
-	Timeout, NodeTimeout, ShutdownGrace time.Duration
+	ShutdownGrace time.Duration
+
+	// Callers may choose a mode, or ask for a trace, whatever the flags of grants say. Set before Check.
+	GrantsModes, GrantsTraces bool
 }
 
-// AddPlan adds the flags that choose a plan, and where it reads.
-func (e *Flags) AddPlan(f *pflag.FlagSet) {
-	f.StringVar(&e.PlanName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&e.PlanDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json or <name>.plan.ts; "+
-		"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)")
-	f.StringVar(&e.Plan, "plan", "", "run the plan in this `file`, an artifact or <name>.plan.ts")
-	f.StringVar(&e.Redis, "redis", "", "use the Redis at this `address` for every Redis endpoint: host:port, redis://user@host:port/db?password_env=NAME "+
-		"(or password_file=PATH), unix:///path?db=1")
-	f.StringVar(&e.Env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
-	f.StringVar(&e.RegistryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
-	f.StringVar(&e.ModelDir, "model_dir", "", "load the models in this `folder`, files <name>.json of XGBoost, for the task model")
-}
-
-// AddEngine adds the flags that choose and size an engine.
-func (e *Flags) AddEngine(f *pflag.FlagSet) {
-	f.StringVar(&e.Engine, "engine", Reactor,
-		"`engine`: reactor (asynchronous, all requests on one loop), pool (blocking, a CPU pool and an I/O pool) "+
-			"or sequential (blocking, one node at a time)")
-	f.BoolVar(&e.asyncScheduler, "async_scheduler", true, "the same as --engine reactor")
-	f.BoolVar(&e.withinRequestParallelism, "within_request_parallelism", false, "the same as --engine pool")
-	f.IntVar(&e.CPUThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
-	f.IntVar(&e.IOThreads, "io_threads", 4, "`number` of workers that block on Redis, with --engine pool")
-	f.IntVar(&e.RedisPool, "redis_pool", 0, "`number` of connections to each Redis endpoint (0: as the registry says)")
-	f.IntVar(&e.MaxRows, "max_rows", task.DefaultMaxRows, "fail a request whose nodes make more than this `number` of rows together")
-	f.IntVar(&e.MaxReplyBytes, "max_reply_bytes", resp.DefaultMaxReplyBytes, "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once")
-	f.BoolVar(&e.CoalesceReads, "coalesce_reads", true, "send equal reads that requests ask for in the same iteration of the loop once")
-	f.IntVar(&e.BusyPollUS, "busy_poll_us", int(rankd.DefaultBusyPoll/time.Microsecond), "have the loop look for Redis's answers for so many `microseconds` before it sleeps (0: it sleeps at once)")
-	// The original engine's names for --engine.
-	for _, name := range []string{"async_scheduler", "within_request_parallelism"} {
-		f.Lookup(name).Hidden = true
+// PlanSettings are the flags that choose a plan, and where it reads.
+func (e *Flags) PlanSettings() []command.Setting {
+	return []command.Setting{
+		{Name: "plan_name", To: &e.Plan, Help: "run the plan of this `name`, from --plan_dir or of the built-in examples"},
+		{Name: "plan_dir", To: &e.PlansDir, Help: "look for plans in this `folder`, in files <name>.plan.json or <name>.plan.ts; " +
+			"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)"},
+		{Name: "plan", To: &e.PlanFile, Help: "run the plan in this `file`, an artifact or <name>.plan.ts"},
+		{Name: "redis", To: &e.Redis, Help: "use the Redis at this `address` for every Redis endpoint: host:port, redis://user@host:port/db?password_env=NAME " +
+			"(or password_file=PATH), unix:///path?db=1"},
+		{Name: "env", To: &e.Env, Default: "dev", Help: "`environment`, which chooses the endpoints: dev, test or prod"},
+		{Name: "registry_dir", To: &e.RegistryDir, Help: "read keys, params and endpoints from the TOML files in this `folder`"},
+		{Name: "model_dir", To: &e.ModelDir, Help: "load the models in this `folder`, files <name>.json of XGBoost, for the task model"},
 	}
 }
 
-// AddScheduling adds the flags that say where nodes run.
-func (e *Flags) AddScheduling(f *pflag.FlagSet) {
-	f.StringVar(&e.Scheduling, "scheduling", string(rankd.Adaptive),
-		"where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), "+
-			"offload_all (each on a CPU worker, one by one) or inline_all (all on the loop, for experiments)")
-	f.BoolVar(&e.EnableInlineExecution, "enable_inline_execution", true, "let nodes that compute run on the loop")
-	f.IntVar(&e.InlineThresholdNS, "inline_threshold_ns", 10_000,
-		"run a node on the loop if its predicted time is below this `number` of nanoseconds")
-	f.IntVar(&e.MaxInlineDepth, "max_inline_depth", 3,
-		"follow a chain of nodes on the loop for this `number` of nodes; the next one passes through the ready queue")
-	f.BoolVar(&e.EnableContinuationChaining, "enable_continuation_chaining", true,
-		"go straight on from a node to its only successor, and hand chains of nodes to the CPU workers as one job")
+// EngineSettings are the flags that choose and size an engine.
+func (e *Flags) EngineSettings() []command.Setting {
+	return []command.Setting{
+		{Name: "engine", To: command.Text(&e.Model), Default: Reactor,
+			Help: "`engine`: reactor (asynchronous, all requests on one loop), pool (blocking, a CPU pool and an I/O pool) " +
+				"or sequential (blocking, one node at a time)"},
+		// The original engine's names for --engine.
+		{Name: "async_scheduler", To: &e.asyncScheduler, Default: true, Hidden: true, Help: "the same as --engine reactor"},
+		{Name: "within_request_parallelism", To: &e.withinRequestParallelism, Hidden: true, Help: "the same as --engine pool"},
+		{Name: "cpu_threads", To: &e.CPUThreads, Default: rankd.DefaultCPUThreads(), Least: 1, Most: 1 << 10, Shown: "by cores",
+			Help: "`number` of workers for CPU work"},
+		{Name: "io_threads", To: &e.IOThreads, Default: 4, Least: 1, Most: 1 << 14, Idle: e.withoutIOWorkers,
+			Help: "`number` of workers that block on Redis, with --engine pool"},
+		{Name: "redis_pool", To: &e.RedisConnections, Least: 0, Most: 1 << 12, Help: "`number` of connections to each Redis endpoint (0: as the registry says)"},
+		{Name: "max_rows", To: &e.MaxRows, Default: task.DefaultMaxRows, Least: 1, Most: task.MaxRowsLimit,
+			Help: "fail a request whose nodes make more than this `number` of rows together"},
+		{Name: "max_reply_bytes", To: &e.MaxReplyBytes, Default: resp.DefaultMaxReplyBytes, Least: 1, Most: resp.MaxReplyBytesLimit,
+			Help: "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once"},
+		{Name: "coalesce_reads", To: command.Not(&e.NoCoalesceReads), Idle: e.besideReactor,
+			Help: "send equal reads that requests ask for in the same iteration of the loop once"},
+		{Name: "busy_poll_us", To: command.Duration(&e.BusyPoll, time.Microsecond), Default: int(rankd.DefaultBusyPoll / time.Microsecond), Least: 0, Most: 100_000,
+			Idle: e.besideReactor, Help: "have the loop look for Redis's answers for so many `microseconds` before it sleeps (0: it sleeps at once)"},
+	}
 }
 
-// AddDeadlines adds the flags that bound the time of a request and of a node.
-func (e *Flags) AddDeadlines(f *pflag.FlagSet) {
-	f.IntVar(&e.DeadlineMS, "deadline_ms", 0,
-		"fail a request that takes longer than this `number` of milliseconds (0: no limit); its own deadline_ms can only shorten it")
-	f.IntVar(&e.NodeTimeoutMS, "node_timeout_ms", 0,
-		"fail a node that takes longer than this `number` of milliseconds (0: no limit), and its request with it")
+// SchedulingSettings are the flags that say where nodes run.
+func (e *Flags) SchedulingSettings() []command.Setting {
+	s := &e.Scheduling
+	return []command.Setting{
+		{Name: "scheduling", To: command.Text(&s.Mode), Default: rankd.Adaptive,
+			OneOf: []string{string(rankd.Adaptive), string(rankd.OffloadAll), string(rankd.InlineAll)},
+			Help: "where nodes that compute run, a `mode`: adaptive (short ones on the loop, chains of others as one job), " +
+				"offload_all (each on a CPU worker, one by one) or inline_all (all on the loop, for experiments)"},
+		{Name: "enable_inline_execution", To: command.Not(&s.NoInlineExecution), Idle: e.withoutPlacement, Help: "let nodes that compute run on the loop"},
+		{Name: "inline_threshold_ns", To: command.Duration(&s.InlineThreshold, time.Nanosecond), Default: int(scheduler.DefaultInlineThreshold),
+			Least: 1, Most: int(time.Second), Idle: e.withoutThreshold, Help: "run a node on the loop if its predicted time is below this `number` of nanoseconds"},
+		{Name: "max_inline_depth", To: &s.MaxInlineDepth, Default: scheduler.DefaultMaxInlineDepth, Least: 1, Most: 1 << 16, Idle: e.withoutInline,
+			Help: "follow a chain of nodes on the loop for this `number` of nodes; the next one passes through the ready queue"},
+		{Name: "enable_continuation_chaining", To: command.Not(&s.NoContinuationChaining), Idle: e.withoutPlacement,
+			Help: "go straight on from a node to its only successor, and hand chains of nodes to the CPU workers as one job"},
+	}
 }
 
-// AddGrace adds the flag that bounds the end of the program.
-func (e *Flags) AddGrace(f *pflag.FlagSet) {
-	f.IntVar(&e.ShutdownGraceMS, "shutdown_grace_ms", 5000,
-		"after SIGINT or SIGTERM give requests in flight this `number` of milliseconds, then fail them")
+// DeadlineSettings are the flags that bound the time of a request and of a node.
+func (e *Flags) DeadlineSettings() []command.Setting {
+	return []command.Setting{
+		{Name: "deadline_ms", To: command.Duration(&e.Timeout, time.Millisecond), Least: 0, Most: command.LimitMSMax,
+			Help: "fail a request that takes longer than this `number` of milliseconds from its arrival (0: no limit); its own deadline_ms can only shorten it"},
+		{Name: "node_timeout_ms", To: command.Duration(&e.NodeTimeout, time.Millisecond), Least: 0, Most: command.LimitMSMax,
+			Help: "fail a node that takes longer than this `number` of milliseconds (0: no limit), and its request with it"},
+	}
 }
 
-// AddGrants adds the flags that let requests choose.
-func (e *Flags) AddGrants(f *pflag.FlagSet) {
-	f.BoolVar(&e.AllowRequestScheduling, "allow_request_scheduling", false,
-		"let a request choose its mode with \"scheduling\"; without this flag such a request fails")
-	f.BoolVar(&e.AllowRequestTrace, "allow_request_trace", false,
-		"give a request with \"trace\": true a trace of its run in its answer; without this flag such a request fails")
-	f.BoolVar(&e.AllowRequestExplain, "allow_request_explain", false,
-		"give a request with \"explain\" the reasons of its answer; without this flag such a request fails")
+// GraceSettings are the flag that bounds the end of the program.
+func (e *Flags) GraceSettings() []command.Setting {
+	return []command.Setting{
+		{Name: "shutdown_grace_ms", To: command.Duration(&e.ShutdownGrace, time.Millisecond), Default: 5000, Least: 0, Most: command.LimitMSMax,
+			Help: "after SIGINT or SIGTERM give requests in flight this `number` of milliseconds, then fail them"},
+	}
 }
 
-// AddResponse adds the flag that chooses the form of answers.
-func (e *Flags) AddResponse(f *pflag.FlagSet) {
-	f.StringVar(&e.Response, "response", "flat",
-		"`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})")
+// GrantSettings are the flags that let requests choose. idle says why none of them has an effect; nil: each has.
+func (e *Flags) GrantSettings(idle func() string) []command.Setting {
+	if idle == nil {
+		idle = func() string { return "" }
+	}
+	return []command.Setting{
+		{Name: "allow_request_scheduling", To: &e.AllowRequestScheduling, Idle: func() string { return cmp.Or(idle(), e.WithoutLoop()) },
+			Help: "let a request choose its mode with \"scheduling\"; without this flag such a request fails"},
+		{Name: "allow_request_trace", To: &e.AllowRequestTrace, Idle: idle,
+			Help: "give a request with \"trace\": true a trace of its run in its answer; without this flag such a request fails"},
+		{Name: "allow_request_explain", To: &e.AllowRequestExplain, Idle: idle,
+			Help: "give a request with \"explain\" the reasons of its answer; without this flag such a request fails"},
+	}
 }
 
-// AddRecording adds the flags that record requests.
-func (e *Flags) AddRecording(f *pflag.FlagSet) {
-	f.StringVar(&e.TraceFile, "trace_file", "", "write a trace of each request to this `file`, as one line of JSON; what the file holds is replaced")
-	f.IntVar(&e.TraceSample, "trace_sample", 1, "write a trace of only one request in this `number`, with --trace_file")
-	f.StringVar(&e.TraceDetail, "trace_detail", trace.Full.String(),
-		"how `much` a trace says: nodes (when and where each node ran) or full (what each thread and connection did, too)")
+// ResponseSettings are the flag that chooses the form of answers.
+func (e *Flags) ResponseSettings() []command.Setting {
+	return []command.Setting{
+		{Name: "response", To: &e.Response, Default: "flat", OneOf: []string{"flat", "fields"},
+			Help: "`form` of a candidate: flat ({\"id\":1,\"score\":0.5}) or fields ({\"id\":1,\"fields\":{\"score\":0.5}})"},
+	}
+}
+
+// RecordingSettings are the flags that record requests.
+func (e *Flags) RecordingSettings() []command.Setting {
+	return []command.Setting{
+		{Name: "trace_file", To: &e.TraceFile, Help: "write a trace of each request to this `file`, as one line of JSON; what the file holds is replaced"},
+		{Name: "trace_sample", To: &e.TracesOneIn, Default: 1, Least: 1, Most: 1 << 30, Idle: e.withoutTraceFile,
+			Help: "write a trace of only one request in this `number`, with --trace_file"},
+		{Name: "trace_detail", To: &e.Detail, Default: trace.Full.String(), OneOf: []string{trace.JustNodes.String(), trace.Full.String()}, Idle: e.withoutTraces,
+			Help: "how `much` a trace says: nodes (when and where each node ran) or full (what each thread and connection did, too)"},
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
@@ -14,37 +13,24 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// Options returns the flags as options of an engine.
-func (e *Flags) Options() (rankd.Options, error) {
-	o := rankd.Options{
-		Redis: e.Redis, Env: e.Env, Plan: e.PlanName, PlanFile: e.Plan,
-		Model: rankd.Model(e.Engine), CPUThreads: e.CPUThreads, IOThreads: e.IOThreads, RedisConnections: e.RedisPool,
-		Scheduling: rankd.Scheduling{
-			Mode: rankd.SchedulingMode(e.Scheduling), NoInlineExecution: !e.EnableInlineExecution,
-			NoContinuationChaining: !e.EnableContinuationChaining,
-			InlineThreshold:        time.Duration(e.InlineThresholdNS), MaxInlineDepth: e.MaxInlineDepth,
-		},
-		AllowRequestScheduling: e.AllowRequestScheduling,
-		AllowRequestTrace:      e.AllowRequestTrace,
-		AllowRequestExplain:    e.AllowRequestExplain,
-		Timeout:                e.Timeout, NodeTimeout: e.NodeTimeout, MaxRows: e.MaxRows,
-		MaxReplyBytes: e.MaxReplyBytes, NoCoalesceReads: !e.CoalesceReads,
-		BusyPoll: time.Duration(e.BusyPollUS) * time.Microsecond,
+// EngineOptions returns the options of an engine, with what the folders of the flags hold.
+func (e *Flags) EngineOptions() (rankd.Options, error) {
+	o := e.Options
+	if o.BusyPoll == 0 {
+		o.BusyPoll = -1 // Options have a default for zero.
 	}
-	if e.BusyPollUS == 0 {
-		o.BusyPoll = -1
-	}
-	o.TraceDetail, _ = trace.ParseDetail(e.TraceDetail) // Check has refused what it refuses.
-	if err := command.Folders(&o, e.PlanDir, e.RegistryDir, e.ModelDir); err != nil {
+	o.TraceDetail, _ = trace.ParseDetail(e.Detail) // Check has refused what it refuses.
+	o.PlansDir = ""
+	if err := command.Folders(&o, e.PlansDir, e.RegistryDir, e.ModelDir); err != nil {
 		return o, err
 	}
-	return o, checkPlanFile(e.Plan, o.Plans)
+	return o, checkPlanFile(o.PlanFile, o.Plans)
 }
 
 // Record makes the engine record a sample of requests for the sink, which may be nil.
 func (e *Flags) Record(o *rankd.Options, sink trace.Sink) {
 	if sink != nil {
-		o.TraceSink, o.TraceSample = sink, e.TraceSample
+		o.TraceSink, o.TraceSample = sink, e.TracesOneIn
 	}
 }
 
@@ -59,7 +45,7 @@ func (e *Flags) Format() rankd.Format {
 // CheckOffer refuses a folder with a bad plan where requests may name any plan of the folder
 // and the flags choose none.
 func (e *Flags) CheckOffer(engine *rankd.Engine) error {
-	if e.PlanDir == "" || e.PlanName != "" || e.Plan != "" {
+	if e.PlansDir == "" || e.Plan != "" || e.PlanFile != "" {
 		return nil
 	}
 	all, err := engine.Plans()

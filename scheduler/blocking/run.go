@@ -1,6 +1,7 @@
 package blocking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -91,7 +92,7 @@ type workers struct {
 // spawn has a worker run a node, or runs it here if there are none. mu is held.
 func (r *run) spawn(i int, start clock.Time) {
 	e, node := r.engine, r.Req.Graph.Nodes[i]
-	spec, limit, mode := tasks.SpecOf(node), 0, e.mode
+	spec, limit := tasks.SpecOf(node), 0
 	workers, place := e.cpu, trace.OnPool
 	if spec.Place == task.Waits {
 		workers, place = e.io, trace.OnIOWorker
@@ -99,10 +100,7 @@ func (r *run) spawn(i int, start clock.Time) {
 	if workers == nil {
 		place = trace.OnGoroutine
 	}
-	if r.Req.Mode != nil {
-		mode = *r.Req.Mode
-	}
-	if mode.TopK() {
+	if cmp.Or(r.Req.Mode, e.mode).TopK() {
 		limit = tasks.Limit(r.Req.Graph, node)
 	}
 	j := &job{run: r, workers: workers}

@@ -10,23 +10,9 @@ import (
 	"regexp"
 	"slices"
 	"sync/atomic"
+
+	"github.com/rankd/rankd/request"
 )
-
-// Grant is one field of a request that a caller may be allowed to set.
-type Grant uint8
-
-// The grants, by the name of the field.
-const (
-	Scheduling Grant = iota // "scheduling"
-	Trace                   // "trace"
-	Explain                 // "explain"
-	grants                  // their number
-)
-
-var grantNames = [grants]string{Scheduling: "scheduling", Trace: "trace", Explain: "explain"}
-
-// String returns the name of the field.
-func (g Grant) String() string { return grantNames[g] }
 
 // Rules say what a caller may ask. The zero value allows nothing. One goroutine at a time.
 type Rules struct {
@@ -37,7 +23,7 @@ type Rules struct {
 	// Overrides are patterns of the parameters that it may set in "param_overrides".
 	Overrides []string
 	// Grants are the fields that it may set.
-	Grants []Grant
+	Grants []request.Grant
 	// MaxInflight is how many requests of the caller may be under way at the same time. Zero means no bound.
 	MaxInflight int
 }
@@ -50,7 +36,7 @@ const Anonymous = "anonymous"
 type Caller struct {
 	name             string
 	plans, overrides patterns
-	granted          [grants]bool
+	granted          [request.GrantCount]bool
 	maxInflight      int64
 	inflight         *atomic.Int64 // requests under way, of all entries that the token has had
 
@@ -90,7 +76,7 @@ func (c *Caller) Name() string { return c.name }
 func (c *Caller) Number() uint64 { return binary.LittleEndian.Uint64(c.digest[:]) }
 
 // May reports whether the caller may set a field of a request.
-func (c *Caller) May(g Grant) bool { return c.granted[g] }
+func (c *Caller) May(g request.Grant) bool { return c.granted[g] }
 
 // MayPlan reports whether the caller may ask for the plan.
 func (c *Caller) MayPlan(plan string) bool { return c.plans.match(plan) }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/request"
 )
 
 func TestRights(t *testing.T) {
@@ -15,14 +17,14 @@ func TestRights(t *testing.T) {
 		rules   Rules
 		plans   map[string]bool
 		params  map[string]bool
-		granted []Grant
+		granted []request.Grant
 	}{
 		{"nothing", Rules{}, map[string]bool{"": false, "a": false}, map[string]bool{"weight": false}, nil},
-		{"all", Rules{Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []Grant{Scheduling, Trace, Explain}},
-			map[string]bool{"": true, "a": true}, map[string]bool{"weight": true}, []Grant{Scheduling, Trace, Explain}},
-		{"patterns", Rules{Plans: []string{"feed_*", "top?", "one"}, Overrides: []string{"w[ae]ight"}, Grants: []Grant{Explain}},
+		{"all", Rules{Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain}},
+			map[string]bool{"": true, "a": true}, map[string]bool{"weight": true}, []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain}},
+		{"patterns", Rules{Plans: []string{"feed_*", "top?", "one"}, Overrides: []string{"w[ae]ight"}, Grants: []request.Grant{request.GrantExplain}},
 			map[string]bool{"feed_": true, "feed_x": true, "xfeed_": false, "top1": true, "top": false, "one": true, "ones": false, "": false},
-			map[string]bool{"weight": true, "waight": true, "wight": false}, []Grant{Explain}},
+			map[string]bool{"weight": true, "waight": true, "wight": false}, []request.Grant{request.GrantExplain}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.rules.Name = "n"
@@ -35,7 +37,7 @@ func TestRights(t *testing.T) {
 			for param, want := range c.params {
 				assert.Equal(t, want, caller.MayOverride(param), "parameter %q", param)
 			}
-			for g := range grants {
+			for g := range request.GrantCount {
 				assert.Equal(t, slices.Contains(c.granted, g), caller.May(g), g)
 			}
 		})
@@ -65,7 +67,7 @@ func TestRightsAllocateNothing(t *testing.T) {
 	caller, err := NewCaller(Rules{Name: "n", Plans: []string{"a*", "feed_[0-9]*"}, Overrides: []string{"w*"}})
 	require.NoError(t, err)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		if !caller.MayPlan("feed_12") || !caller.MayOverride("weight") || caller.May(Trace) {
+		if !caller.MayPlan("feed_12") || !caller.MayOverride("weight") || caller.May(request.GrantTrace) {
 			panic("rights")
 		}
 	}))

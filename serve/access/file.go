@@ -9,11 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/request"
 )
 
 // The bounds of a file of tokens, and of an error about it.
@@ -109,11 +109,11 @@ func (e *tokenEntry) label(i int) string {
 func (e *tokenEntry) caller() (*Caller, error) {
 	rules := Rules{Name: e.Name, Plans: e.Plans, Overrides: e.Overrides, MaxInflight: e.MaxInflight}
 	for i, word := range e.Allow {
-		g := slices.Index(grantNames[:], word)
-		if g < 0 {
+		g, ok := request.ParseGrant(word)
+		if !ok {
 			return nil, fmt.Errorf("allow: word %d is none of scheduling, trace and explain", i+1)
 		}
-		rules.Grants = append(rules.Grants, Grant(g))
+		rules.Grants = append(rules.Grants, g)
 	}
 	c, err := NewCaller(rules)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
@@ -58,7 +59,7 @@ func open(t *testing.T, o rankd.Options) *world {
 	w := &world{t: t, registry: prometheus.NewRegistry()}
 	w.service, err = serve.New(e, serve.Options{Registerer: w.registry, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	caller, err := access.NewCaller(access.Rules{Name: "admin", Plans: []string{"*"}, Grants: []access.Grant{access.Trace}})
+	caller, err := access.NewCaller(access.Rules{Name: "admin", Plans: []string{"*"}, Grants: []request.Grant{request.GrantTrace}})
 	require.NoError(t, err)
 	hosts, err := access.NewHosts([]string{"example.com"}) // the name of httptest
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ type Options struct {
 	Hosts *access.Hosts
 	// Outputs are what leaves the process beside answers, by the label of their metrics.
 	Outputs map[string]Output
-	// Caller is who asks in /v1/trace: it needs the grant access.Trace.
+	// Caller is who asks in /v1/trace: it needs the grant request.GrantTrace.
 	Caller *access.Caller
 }
 

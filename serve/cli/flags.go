@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/httpfront"
@@ -73,27 +77,22 @@ type options struct {
 	// The same, set by check.
 	httpAddress, respAddress, adminAddress address
 
-	maxInflight, maxQueue int
-	drainDelayMS          int
+	drainDelay time.Duration
 
-	tokens                      string
-	tlsCert, tlsKey             string
-	allowPlans, allowOverrides  []string
-	allowHosts                  []string
-	log                         string
-	logPerSecond                int
-	maxConnections              int
-	maxRequestBytes             int
-	maxHeaderBytes              int
-	maxBodyBytes                int
-	batchInflight               int
-	maxPipeline, maxUnsentBytes int
-	maxBacklogBytes             int
-	maxUnreadBytes              int
-	maxUnsentTotalBytes         int
-	respCancelAtEOF             bool
+	tokens                     string
+	tlsCert, tlsKey            string
+	allowPlans, allowOverrides []string
+	allowHosts                 []string
+	log                        string
+	logPerSecond               int
+	maxUnsentTotalBytes        int
 
-	httpIdleTimeoutMS, respIdleTimeoutMS, readTimeoutMS, writeTimeoutMS int
+	// Of both fronts.
+	maxConnections, maxRequestBytes int
+	readTimeout, writeTimeout       time.Duration
+	// Of one, without what is of both.
+	http        httpfront.Options
+	respOptions respfront.Options
 }
 
 // newCommand returns the command, which fills o, checks it and calls run.
@@ -113,56 +112,113 @@ func newCommand(o *options, run func() error) *cobra.Command {
 	f.SortFlags = false
 	f.SetNormalizeFunc(command.Normalize)
 
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "serve HTTP at this `address`: host:port, :port for all addresses, port 0 for a free one, or off")
-	f.StringVar(&o.resp, "resp", "127.0.0.1:6390", "serve RESP at this `address`, or off")
-	f.StringVar(&o.admin, "admin", "127.0.0.1:8081", "serve operators at this `address`, or off; who reaches it may see everything, without a token")
-	f.IntVar(&o.maxInflight, "max_inflight", 256, "run at most this `number` of requests at the same time")
-	f.IntVar(&o.maxQueue, "max_queue", 1024, "let this `number` of requests wait beside those that run (0: none), and refuse the rest at once")
-	f.IntVar(&o.drainDelayMS, "drain_delay_ms", 2000,
-		"after SIGINT or SIGTERM say so at /readyz and serve on for this `number` of milliseconds, so that load balancers see it")
-	o.AddGrace(f)
-	f.StringVar(&o.tokens, "tokens", "", "serve only callers with a token in this `file`, which says what each may ask")
-	f.StringSliceVar(&o.allowPlans, "allow_plans", []string{"*"}, "without --tokens: the plans that a request may name, `patterns` with commas between them")
-	f.StringSliceVar(&o.allowOverrides, "allow_overrides", nil,
-		"without --tokens: the parameters that a request may set in \"param_overrides\", `patterns` with commas between them (default none)")
-	o.AddGrants(f)
-	f.StringSliceVar(&o.allowHosts, "allow_hosts", nil, "HTTP: the names under which clients and operators may ask, beside localhost and addresses, `patterns` with commas between them "+
-		"(default: all names, but none on a loopback address where no token is needed)")
-	f.StringVar(&o.tlsCert, "tls_cert", "", "serve HTTP and RESP over TLS with the certificate in this `file`, and the chain that leads to it, PEM")
-	f.StringVar(&o.tlsKey, "tls_key", "", "the key of --tls_cert, a PEM `file` that not everybody may read")
-	f.StringVar(&o.log, "log", logText, "`form` of the log on stderr: text or json")
-	f.IntVar(&o.logPerSecond, "log_per_second", 10, "log at most this `number` of failed requests a second")
-
-	o.AddPlan(f)
-	o.AddEngine(f)
-	o.AddScheduling(f)
-	o.AddDeadlines(f)
-	o.AddResponse(f)
-	o.AddRecording(f)
-
-	f.IntVar(&o.maxConnections, "max_connections", httpfront.DefaultMaxConnections, "take at most this `number` of connections, for HTTP and for RESP each")
-	f.IntVar(&o.maxUnsentTotalBytes, "max_unsent_total_bytes", serve.DefaultMaxUnsentBytes,
-		"hold at most this `number` of bytes of answers that clients have not taken, of all connections; beyond it the slowest clients are cut")
-	f.IntVar(&o.maxRequestBytes, "max_request_bytes", httpfront.DefaultMaxRequestBytes, "refuse requests longer than this `number` of bytes")
-	f.IntVar(&o.maxHeaderBytes, "max_header_bytes", httpfront.DefaultMaxHeaderBytes, "HTTP: refuse requests whose headers are longer than this `number` of bytes")
-	f.IntVar(&o.maxBodyBytes, "max_body_bytes", httpfront.DefaultMaxBodyBytes, "HTTP: hold at most this `number` of bytes of long bodies that are still arriving, of all connections")
-	f.IntVar(&o.batchInflight, "batch_inflight", httpfront.DefaultBatchInflight, "HTTP: run at most this `number` of requests of one batch at the same time")
-	f.IntVar(&o.maxPipeline, "max_pipeline", respfront.DefaultMaxPipeline, "RESP: run at most this `number` of commands of one connection; those behind them wait")
-	f.IntVar(&o.maxUnsentBytes, "max_unsent_bytes", respfront.DefaultMaxUnsentBytes,
-		"RESP: begin no command of a connection that leaves this `number` of bytes of answers unread; --write_timeout_ms cuts it")
-	f.IntVar(&o.maxBacklogBytes, "max_backlog_bytes", respfront.DefaultMaxBacklogBytes,
-		"RESP: cut a client that has sent this `number` of bytes of commands, beside --max_request_bytes, that have not begun")
-	f.IntVar(&o.maxUnreadBytes, "max_unread_bytes", respfront.DefaultMaxUnreadBytes,
-		"RESP: hold at most this `number` of bytes of commands that have not begun, of all connections")
-	f.IntVar(&o.httpIdleTimeoutMS, "http_idle_timeout_ms", milliseconds(httpfront.DefaultIdleTimeout), "HTTP: close a connection without a request after this `number` of milliseconds")
-	f.IntVar(&o.respIdleTimeoutMS, "resp_idle_timeout_ms", milliseconds(respfront.DefaultIdleTimeout), "RESP: close a connection without a command after this `number` of milliseconds")
-	f.BoolVar(&o.respCancelAtEOF, "resp_cancel_at_eof", false, "RESP: cancel the requests of a client that stops sending; without this flag it gets its answers")
-	f.IntVar(&o.readTimeoutMS, "read_timeout_ms", milliseconds(httpfront.DefaultReadTimeout), "cut a client that takes longer than this `number` of milliseconds to send one request")
-	f.IntVar(&o.writeTimeoutMS, "write_timeout_ms", milliseconds(httpfront.DefaultWriteTimeout), "cut a client that takes nothing of its answer for this `number` of milliseconds")
+	command.AddSettings(f, o.settings())
 	return cmd
 }
 
-func milliseconds(d time.Duration) int { return int(d / time.Millisecond) }
+// settings are the flags of rankd serve.
+func (o *options) settings() []command.Setting {
+	ms := func(name string, to *time.Duration, standard time.Duration, least int, help string) command.Setting {
+		return command.Setting{Name: name, To: command.Duration(to, time.Millisecond), Default: int(standard / time.Millisecond),
+			Least: least, Most: command.LimitMSMax, Help: help}
+	}
+	return slices.Concat([]command.Setting{
+		{Name: "listen", To: &o.listen, Default: "127.0.0.1:8080",
+			Help: "serve HTTP at this `address`: host:port, :port for all addresses, port 0 for a free one, or off"},
+		{Name: "resp", To: &o.resp, Default: "127.0.0.1:6390", Help: "serve RESP at this `address`, or off; it needs --engine reactor"},
+		{Name: "admin", To: &o.admin, Default: "127.0.0.1:8081",
+			Help: "serve operators at this `address`, or off; who reaches it may see everything, without a token"},
+		{Name: "max_inflight", To: &o.MaxInflight, Default: 256, Least: 1, Most: 1 << 20, Help: "run at most this `number` of requests at the same time"},
+		{Name: "max_queue", To: &o.MaxQueue, Default: 1024, Least: 0, Most: 1 << 24, See: "admission.md",
+			Help: "let this `number` of requests wait beside those that run (0: none), and refuse the rest at once"},
+		ms("drain_delay_ms", &o.drainDelay, 2*time.Second, 0,
+			"after SIGINT or SIGTERM say so at /readyz and serve on for this `number` of milliseconds, so that load balancers see it"),
+	}, o.GraceSettings(), []command.Setting{
+		{Name: "tokens", To: &o.tokens, See: "serving.md#tokens", Help: "serve only callers with a token in this `file`, which says what each may ask"},
+		{Name: "allow_plans", To: &o.allowPlans, Default: []string{"*"}, Idle: o.withTokens,
+			Help: "without --tokens: the plans that a request may name, `patterns` with commas between them"},
+		{Name: "allow_overrides", To: &o.allowOverrides, Idle: o.withTokens,
+			Help: "without --tokens: the parameters that a request may set in \"param_overrides\", `patterns` with commas between them (default none)"},
+	}, o.GrantSettings(o.withTokens), []command.Setting{
+		{Name: "allow_hosts", To: &o.allowHosts, See: "serving.md#names-and-web-pages", Idle: o.withoutHosts,
+			Help: "HTTP: the names under which clients and operators may ask, beside localhost and addresses, `patterns` with commas between them " +
+				"(default: all names, but none on a loopback address where no token is needed)"},
+		{Name: "tls_cert", To: &o.tlsCert, Help: "serve HTTP and RESP over TLS with the certificate in this `file`, and the chain that leads to it, PEM"},
+		{Name: "tls_key", To: &o.tlsKey, Help: "the key of --tls_cert, a PEM `file` that not everybody may read"},
+		{Name: "log", To: &o.log, Default: logText, OneOf: []string{logText, logJSON}, Help: "`form` of the log on stderr: text or json"},
+		{Name: "log_per_second", To: &o.logPerSecond, Default: 10, Least: 1, Most: 1 << 20, Help: "log at most this `number` of failed requests a second, and count the others"},
+	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.RecordingSettings(), []command.Setting{
+		{Name: "max_connections", To: &o.maxConnections, Default: httpfront.DefaultMaxConnections, Least: 1, Most: 1 << 20,
+			Help: "take at most this `number` of connections, for HTTP and for RESP each"},
+		{Name: "max_unsent_total_bytes", To: &o.maxUnsentTotalBytes, Default: serve.DefaultMaxUnsentBytes, Least: 1 << 10, Most: math.MaxInt32, See: "serving.md#memory",
+			Help: "hold at most this `number` of bytes of answers that clients have not taken, of all connections; beyond it the slowest clients are cut"},
+		{Name: "max_request_bytes", To: &o.maxRequestBytes, Default: httpfront.DefaultMaxRequestBytes, Least: 1, Most: 1 << 30,
+			Help: "refuse requests, each a body, a line of a batch or a command, longer than this `number` of bytes"},
+	}, withIdle(o.withoutHTTP,
+		command.Setting{Name: "max_header_bytes", To: &o.http.MaxHeaderBytes, Default: httpfront.DefaultMaxHeaderBytes, Least: 1 << 10, Most: 1 << 20,
+			Help: "HTTP: refuse requests whose headers are longer than this `number` of bytes"},
+		command.Setting{Name: "max_body_bytes", To: &o.http.MaxBodyBytes, Default: httpfront.DefaultMaxBodyBytes, Least: 1, Most: math.MaxInt32,
+			Help: "HTTP: hold at most this `number` of bytes of long bodies that are still arriving, of all connections"},
+		command.Setting{Name: "batch_inflight", To: &o.http.BatchInflight, Default: httpfront.DefaultBatchInflight, Least: 1, Most: 1 << 16,
+			Help: "HTTP: run at most this `number` of requests of one batch at the same time"},
+	), withIdle(o.withoutRESP,
+		command.Setting{Name: "max_pipeline", To: &o.respOptions.MaxPipeline, Default: respfront.DefaultMaxPipeline, Least: 1, Most: 1 << 20,
+			Help: "RESP: run at most this `number` of commands of one connection; those behind them wait, as far as --max_backlog_bytes allows"},
+		command.Setting{Name: "max_unsent_bytes", To: &o.respOptions.MaxUnsentBytes, Default: respfront.DefaultMaxUnsentBytes, Least: 1 << 10, Most: 1 << 30,
+			Help: "RESP: begin no command of a connection that leaves this `number` of bytes of answers unread; --write_timeout_ms cuts it"},
+		command.Setting{Name: "max_backlog_bytes", To: &o.respOptions.MaxBacklogBytes, Default: respfront.DefaultMaxBacklogBytes, Least: 1 << 10, Most: 1 << 30,
+			Help: "RESP: cut with -TOOLARGE a client that has sent this `number` of bytes of commands, beside --max_request_bytes, that have not begun"},
+		command.Setting{Name: "max_unread_bytes", To: &o.respOptions.MaxUnreadBytes, Default: respfront.DefaultMaxUnreadBytes, Least: 1 << 10, Most: math.MaxInt32,
+			Help: "RESP: hold at most this `number` of bytes of commands that have not begun, of all connections; beyond it a client that sends more is cut"},
+	), withIdle(o.withoutHTTP,
+		ms("http_idle_timeout_ms", &o.http.IdleTimeout, httpfront.DefaultIdleTimeout, 1, "HTTP: close a connection without a request after this `number` of milliseconds"),
+	), withIdle(o.withoutRESP,
+		ms("resp_idle_timeout_ms", &o.respOptions.IdleTimeout, respfront.DefaultIdleTimeout, 1, "RESP: close a connection without a command after this `number` of milliseconds"),
+		command.Setting{Name: "resp_cancel_at_eof", To: &o.respOptions.CancelAtEOF,
+			Help: "RESP: cancel the requests of a client that stops sending; without this flag it gets its answers"},
+	), []command.Setting{
+		ms("read_timeout_ms", &o.readTimeout, httpfront.DefaultReadTimeout, 1, "cut a client that takes longer than this `number` of milliseconds to send one request"),
+		ms("write_timeout_ms", &o.writeTimeout, httpfront.DefaultWriteTimeout, 1, "cut a client that takes nothing of its answer for this `number` of milliseconds"),
+	})
+}
+
+// withIdle returns settings that all have no effect for the same reason.
+func withIdle(idle func() string, table ...command.Setting) []command.Setting {
+	for i := range table {
+		table[i].Idle = idle
+	}
+	return table
+}
+
+// The reasons why a flag has no effect, or "" if it has one: see command.Setting.Idle.
+
+func (o *options) withTokens() string {
+	if o.tokens == "" {
+		return ""
+	}
+	return "with --tokens, whose file says what each caller may ask"
+}
+
+func (o *options) withoutHTTP() string {
+	if o.listen != off {
+		return ""
+	}
+	return "with --listen off"
+}
+
+func (o *options) withoutRESP() string {
+	if o.resp != off {
+		return ""
+	}
+	return "with --resp off"
+}
+
+func (o *options) withoutHosts() string {
+	if o.listen != off || o.admin != off {
+		return ""
+	}
+	return "with --listen off and --admin off"
+}
 
 // check reports all that is wrong with the options at once, and completes them.
 func (o *options) check(given *pflag.FlagSet) error {
@@ -174,64 +230,19 @@ func (o *options) check(given *pflag.FlagSet) error {
 	if err := o.ChooseEngine(given); err != nil {
 		problems = append(problems, err)
 	} else {
-		problems = append(problems, o.checkEffect(given))
+		o.GrantsModes, o.GrantsTraces = o.tokens != "", true // /v1/trace records, too
+		idle := command.IdleFlags{Given: given}
+		idle.AddSettings(o.settings())
+		problems = append(problems, idle.Problems())
 	}
-	problems = append(problems, o.Check(given), engineflags.CheckNumbers(given,
-		engineflags.Number{Name: "max_inflight", Value: o.maxInflight, Least: 1, Most: 1 << 20},
-		engineflags.Number{Name: "max_queue", Value: o.maxQueue, Least: 0, Most: 1 << 24},
-		engineflags.Number{Name: "drain_delay_ms", Value: o.drainDelayMS, Least: 0, Most: engineflags.LimitMSMax},
-		engineflags.Number{Name: "log_per_second", Value: o.logPerSecond, Least: 1, Most: 1 << 20},
-		engineflags.Number{Name: "max_connections", Value: o.maxConnections, Least: 1, Most: 1 << 20},
-		engineflags.Number{Name: "max_unsent_total_bytes", Value: o.maxUnsentTotalBytes, Least: 1 << 10, Most: engineflags.LimitMSMax},
-		engineflags.Number{Name: "max_request_bytes", Value: o.maxRequestBytes, Least: 1, Most: 1 << 30},
-		engineflags.Number{Name: "max_header_bytes", Value: o.maxHeaderBytes, Least: 1 << 10, Most: 1 << 20},
-		engineflags.Number{Name: "max_body_bytes", Value: o.maxBodyBytes, Least: 1, Most: engineflags.LimitMSMax},
-		engineflags.Number{Name: "batch_inflight", Value: o.batchInflight, Least: 1, Most: 1 << 16},
-		engineflags.Number{Name: "max_pipeline", Value: o.maxPipeline, Least: 1, Most: 1 << 20},
-		engineflags.Number{Name: "max_unsent_bytes", Value: o.maxUnsentBytes, Least: 1 << 10, Most: 1 << 30},
-		engineflags.Number{Name: "max_backlog_bytes", Value: o.maxBacklogBytes, Least: 1 << 10, Most: 1 << 30},
-		engineflags.Number{Name: "max_unread_bytes", Value: o.maxUnreadBytes, Least: 1 << 10, Most: engineflags.LimitMSMax},
-		engineflags.Number{Name: "http_idle_timeout_ms", Value: o.httpIdleTimeoutMS, Least: 1, Most: engineflags.LimitMSMax},
-		engineflags.Number{Name: "resp_idle_timeout_ms", Value: o.respIdleTimeoutMS, Least: 1, Most: engineflags.LimitMSMax},
-		engineflags.Number{Name: "read_timeout_ms", Value: o.readTimeoutMS, Least: 1, Most: engineflags.LimitMSMax},
-		engineflags.Number{Name: "write_timeout_ms", Value: o.writeTimeoutMS, Least: 1, Most: engineflags.LimitMSMax},
-	), o.checkAddresses())
-	if o.log != logText && o.log != logJSON {
-		problem("--log is text or json, not %q", o.log)
-	}
+	problems = append(problems, o.Check(given, o.settings()), o.checkAddresses())
 	if given.Changed("tls_cert") != given.Changed("tls_key") {
 		problem("--tls_cert and --tls_key need each other")
 	}
-	if o.Engine != engineflags.Reactor && o.respAddress.on() {
+	if o.Model != rankd.Reactor && o.respAddress.on() {
 		problem("RESP runs on the loop of --engine reactor; --resp off turns it off")
 	}
 	return errors.Join(problems...)
-}
-
-// checkEffect reports flags that have no effect beside others.
-func (o *options) checkEffect(given *pflag.FlagSet) error {
-	idle := command.IdleFlags{Given: given}
-	if o.tokens != "" {
-		for _, flag := range [...]string{"allow_plans", "allow_overrides", "allow_request_scheduling", "allow_request_trace", "allow_request_explain"} {
-			idle.Add(flag, "with --tokens, whose file says what each caller may ask")
-		}
-	}
-	if o.listen == off {
-		for _, flag := range [...]string{"max_header_bytes", "max_body_bytes", "batch_inflight", "http_idle_timeout_ms"} {
-			idle.Add(flag, "with --listen off")
-		}
-	}
-	if o.listen == off && o.admin == off {
-		idle.Add("allow_hosts", "with --listen off and --admin off")
-	}
-	if o.resp == off {
-		for _, flag := range [...]string{"max_pipeline", "max_unsent_bytes", "max_backlog_bytes", "max_unread_bytes", "resp_idle_timeout_ms", "resp_cancel_at_eof"} {
-			idle.Add(flag, "with --resp off")
-		}
-	}
-	o.Idle(&idle, o.AllowRequestScheduling || o.tokens != "")
-	o.IdleRecording(&idle, true) // /v1/trace records, too
-	return idle.Problems()
 }
 
 // checkAddresses sets the addresses and refuses those that are equal.
@@ -269,8 +280,8 @@ func (o *options) store() (*access.Store, error) {
 	rules := access.Rules{Name: access.Anonymous, Plans: o.allowPlans, Overrides: o.allowOverrides}
 	for _, grant := range []struct {
 		allowed bool
-		grant   access.Grant
-	}{{o.AllowRequestScheduling, access.Scheduling}, {o.AllowRequestTrace, access.Trace}, {o.AllowRequestExplain, access.Explain}} {
+		grant   request.Grant
+	}{{o.AllowRequestScheduling, request.GrantScheduling}, {o.AllowRequestTrace, request.GrantTrace}, {o.AllowRequestExplain, request.GrantExplain}} {
 		if grant.allowed {
 			rules.Grants = append(rules.Grants, grant.grant)
 		}

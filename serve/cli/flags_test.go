@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/request"
 )
 
 // parsed parses and checks a command line, without running it.
@@ -77,14 +77,14 @@ func TestFlagsThatAreRefused(t *testing.T) {
 func TestGrantsOfFlags(t *testing.T) {
 	for args, want := range map[string]struct {
 		plan, override bool
-		grants         []access.Grant
+		grants         []request.Grant
 	}{
 		"":                           {true, false, nil},
 		"--allow_plans feed_*,x":     {false, false, nil},
 		"--allow_plans d*":           {true, false, nil},
 		"--allow_overrides weight,x": {true, true, nil},
-		"--allow_request_trace":      {true, false, []access.Grant{access.Trace}},
-		"--allow_request_explain --allow_request_scheduling": {true, false, []access.Grant{access.Explain, access.Scheduling}},
+		"--allow_request_trace":      {true, false, []request.Grant{request.GrantTrace}},
+		"--allow_request_explain --allow_request_scheduling": {true, false, []request.Grant{request.GrantExplain, request.GrantScheduling}},
 	} {
 		o, err := parsed(strings.Fields(args)...)
 		require.NoError(t, err, args)
@@ -94,7 +94,7 @@ func TestGrantsOfFlags(t *testing.T) {
 		assert.Equal(t, "anonymous", caller.Name())
 		assert.Equal(t, want.plan, caller.MayPlan("diamond"), args)
 		assert.Equal(t, want.override, caller.MayOverride("weight"), args)
-		for _, g := range []access.Grant{access.Scheduling, access.Trace, access.Explain} {
+		for _, g := range []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain} {
 			assert.Equal(t, slices.Contains(want.grants, g), caller.May(g), "%s: %s", args, g)
 		}
 	}

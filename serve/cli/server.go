@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/internal/version"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/admin"
@@ -62,12 +63,11 @@ type server struct {
 
 // openEngine opens the engine, which lets requests choose whatever their callers may.
 func (p *Program) openEngine(o *options, log *slog.Logger, redis *engineflags.EmbeddedRedis, traces *engineflags.TraceFile) (*rankd.Engine, error) {
-	options, err := o.Options()
+	options, err := o.EngineOptions()
 	if err != nil {
 		return nil, err
 	}
 	options.Logger, options.Compiler = log, p.Compiler
-	options.MaxInflight, options.MaxQueue = o.maxInflight, o.maxQueue
 	options.AllowRequestScheduling, options.AllowRequestTrace, options.AllowRequestExplain = true, true, true
 	o.Record(&options, traces.Sink())
 	if o.Env == "dev" {
@@ -89,7 +89,7 @@ func (p *Program) openEngine(o *options, log *slog.Logger, redis *engineflags.Em
 // build makes the fronts that the flags ask for. It opens nothing but the service.
 func (s *server) build(o *options) (err error) {
 	s.operator, err = access.NewCaller(access.Rules{
-		Name: "admin", Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []access.Grant{access.Scheduling, access.Trace, access.Explain},
+		Name: "admin", Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain},
 	})
 	if err != nil {
 		return err
@@ -107,24 +107,22 @@ func (s *server) build(o *options) (err error) {
 		if err != nil {
 			return err
 		}
-		s.http, err = httpfront.New(s.service, s.store, httpfront.Options{
-			MaxConnections: o.maxConnections, MaxHeaderBytes: o.maxHeaderBytes, MaxRequestBytes: o.maxRequestBytes,
-			MaxBodyBytes: o.maxBodyBytes, BatchInflight: o.batchInflight,
-			IdleTimeout: engineflags.Milliseconds(o.httpIdleTimeoutMS), ReadTimeout: engineflags.Milliseconds(o.readTimeoutMS),
-			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), Hosts: hosts, Logger: s.log,
-		})
+		front := o.http
+		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
+		front.ReadTimeout, front.WriteTimeout = o.readTimeout, o.writeTimeout
+		front.Hosts, front.Logger = hosts, s.log
+		s.http, err = httpfront.New(s.service, s.store, front)
 		if err != nil {
 			return err
 		}
 		s.entrances = append(s.entrances, entrance{name: "http", address: o.httpAddress, front: s.http, tls: s.secured("http/1.1")})
 	}
 	if o.respAddress.on() {
-		s.resp = respfront.New(s.service, s.store, s.engine.Reactor(), respfront.Options{
-			MaxConnections: o.maxConnections, MaxCommandBytes: o.maxRequestBytes, MaxPipeline: o.maxPipeline, MaxUnsentBytes: o.maxUnsentBytes,
-			MaxBacklogBytes: o.maxBacklogBytes, MaxUnreadBytes: o.maxUnreadBytes,
-			IdleTimeout: engineflags.Milliseconds(o.respIdleTimeoutMS), ReadTimeout: engineflags.Milliseconds(o.readTimeoutMS),
-			WriteTimeout: engineflags.Milliseconds(o.writeTimeoutMS), CancelAtEOF: o.respCancelAtEOF, Logger: s.log,
-		})
+		front := o.respOptions
+		front.MaxConnections, front.MaxCommandBytes = o.maxConnections, o.maxRequestBytes
+		front.ReadTimeout, front.WriteTimeout = o.readTimeout, o.writeTimeout
+		front.Logger = s.log
+		s.resp = respfront.New(s.service, s.store, s.engine.Reactor(), front)
 		s.entrances = append(s.entrances, entrance{name: "resp", address: o.respAddress, front: s.resp, tls: s.secured()})
 	}
 	if !o.adminAddress.on() {

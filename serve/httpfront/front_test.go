@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
@@ -110,7 +111,7 @@ func noRedis(t testing.TB) string {
 // everything is a caller who may ask for all.
 func everything(t testing.TB) *access.Store {
 	c, err := access.NewCaller(access.Rules{
-		Name: access.Anonymous, Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []access.Grant{access.Scheduling, access.Trace, access.Explain},
+		Name: access.Anonymous, Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain},
 	})
 	require.NoError(t, err)
 	return access.Anyone(c)

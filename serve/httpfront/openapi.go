@@ -10,6 +10,7 @@ import (
 
 	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/request"
 )
 
 // object is a JSON object of the description. Its members are sorted by name.
@@ -24,20 +25,12 @@ type member struct {
 }
 
 // requestMembers are the members of a request that the engine reads. It ignores others.
-var requestMembers = []member{
-	{"user_id", true, object{"oneOf": []object{
-		{"type": "integer", "minimum": 1, "maximum": int64(1<<32 - 1)}, {"type": "string", "pattern": "^[0-9]+$"},
-	}}, "The user to rank for."},
-	{"request_id", false, object{"type": "string"}, "The answer repeats it. One is generated if it is missing."},
-	{"plan", false, object{"type": "string"}, "The name of the plan. A plan in the path must be the same."},
-	{"deadline_ms", false, object{"type": "integer", "minimum": 1}, "How long the answer may take. The header X-Request-Timeout-Ms can only shorten it."},
-	{"context", false, object{"type": []string{"object", "null"}}, "What the caller knows about the request, by the names of parameters."},
-	{"param_overrides", false, object{"type": []string{"object", "null"}}, "Parameters by name. A caller needs permission for each."},
-	{"require", false, object{"type": []string{"array", "null"}, "items": object{"type": "string"}}, "Nodes, by id or label, without which the request fails."},
-	{"scheduling", false, object{"type": "string"}, "Where the nodes run. A caller needs permission."},
-	{"trace", false, object{"type": "boolean"}, "Whether the answer says what ran when. A caller needs permission."},
-	{"explain", false, object{"oneOf": []object{{"type": "boolean"}, {"type": "array", "items": object{"type": "integer"}}}},
-		"Whether the answer says why its rows are where they are, or these ids. A caller needs permission."},
+func requestMembers() []member {
+	var all []member
+	for _, m := range request.Members() {
+		all = append(all, member{m.Name, m.Required(), m.Schema, m.Text})
+	}
+	return all
 }
 
 // answerMembers are the members of an answer.
@@ -213,7 +206,7 @@ func openAPI() []byte {
 				"Retry-After":           object{"description": "Seconds until a retry may help.", "schema": object{"type": "integer"}},
 			},
 			"schemas": object{
-				"Request": schemaOf("A request. Other members are ignored.", requestMembers),
+				"Request": schemaOf("A request. Other members are ignored.", requestMembers()),
 				"Answer":  schemaOf("The answer to a request that succeeded.", answerMembers),
 				"Error":   schemaOf("Why a request failed.", errorMembers),
 				"Plans": object{"type": "object", "required": []string{"plans"}, "properties": object{"plans": object{"type": "array", "items": object{

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/servetest"
@@ -118,7 +119,7 @@ func TestAnAnswerThatIsEncodedCountsUntilItIsGone(t *testing.T) {
 
 // TestATraceCounts has answers of three rows wait with their traces.
 func TestATraceCounts(t *testing.T) {
-	caller, err := access.NewCaller(access.Rules{Name: "anyone", Plans: []string{"*"}, Grants: []access.Grant{access.Trace}})
+	caller, err := access.NewCaller(access.Rules{Name: "anyone", Plans: []string{"*"}, Grants: []request.Grant{request.GrantTrace}})
 	require.NoError(t, err)
 	w := newServiceWorld(t, access.Anyone(caller), Options{}, serve.Options{}, nil)
 	c := w.wire()

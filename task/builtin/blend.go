@@ -68,7 +68,6 @@ func blend() task.Spec {
 		Forgets:   true,
 		Prepare:   prepareBlend,
 		Run:       runBlend,
-		From:      fromBlend,
 		Explain:   explainBlend,
 	}
 }
@@ -220,4 +219,27 @@ func (b *blendNode) first(c *task.Ctx) int {
 	_, _ = io.WriteString(h, c.RequestID) // a hash takes everything
 	_, _ = io.WriteString(h, "\x00"+c.Node.ID)
 	return int(h.Sum64() % uint64(len(b.turns)))
+}
+
+// explainBlend finds the input of a row, and says that the pattern left a row out. The batch has the rows of the inputs
+// one after the other.
+func explainBlend(c *task.Ctx, out rowset.RowSet) task.Account {
+	return task.Account{
+		From: func(pos int) []task.RowAt {
+			row := int(out.Row(pos))
+			for side, in := range c.Inputs {
+				if row < in.Len() {
+					return []task.RowAt{{Side: side, Pos: row}}
+				}
+				row -= in.Len()
+			}
+			return nil
+		},
+		Reason: func(at task.RowAt) task.Reason {
+			if at.Side == task.InResult {
+				return task.Reason{}
+			}
+			return task.Reason{Kind: task.Cut, Text: "the pattern takes no more rows of this input", Rank: at.Pos + 1, Of: c.Inputs[at.Side].Len()}
+		},
+	}
 }

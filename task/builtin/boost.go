@@ -1,7 +1,9 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -80,27 +82,18 @@ func boostReads(n *plan.Node, _ *registry.Registry) []registry.KeyID {
 
 func runBoost(c *task.Ctx) (rowset.RowSet, error) {
 	in, p := c.Inputs[0], &c.Node.Params
-	out, err := newScores(c, in.Batch)
+	b, err := newRuleBook(c, in)
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	base := numbersOf(in.Batch, p.Key("score").ID)
-	for i := range in.Len() {
-		row := in.Row(i)
-		if v, ok := base.get(int(row)); ok {
-			out.set(row, v)
-		}
-	}
-	// The rules read the column while it changes. Nobody else has this batch.
-	b := ruleBook{c: c, out: out, rows: out.over(in, p.Key("out_key")), once: p.String("mode") == "first"}
 	for i, rule := range p.Objects("rules") {
-		if err := b.apply(rule.Pred("pred_id"), rule.Expr("expr_id")); err == rowset.ErrStopped {
+		if _, err := b.apply(rule.Pred("pred_id"), rule.Expr("expr_id")); err == rowset.ErrStopped {
 			return rowset.RowSet{}, err
 		} else if err != nil {
 			return rowset.RowSet{}, fmt.Errorf("rules[%d]: %w", i, err)
 		}
 	}
-	return out.finish(in, p.Key("out_key"))
+	return b.out.finish(in, p.Key("out_key"))
 }
 
 // A ruleBook applies rules to the rows of one run. One goroutine at a time.
@@ -112,19 +105,37 @@ type ruleBook struct {
 	spare []int32       // for the rows of a rule
 }
 
-// apply sets the rows for which when is true to the values of then.
-func (b *ruleBook) apply(when *expr.Pred, then *expr.Expr) error {
+// newRuleBook returns the rule book of the active rows of in, before the first rule.
+func newRuleBook(c *task.Ctx, in rowset.RowSet) (ruleBook, error) {
+	p := &c.Node.Params
+	out, err := newScores(c, in.Batch)
+	if err != nil {
+		return ruleBook{}, err
+	}
+	base := numbersOf(in.Batch, p.Key("score").ID)
+	for i := range in.Len() {
+		row := in.Row(i)
+		if v, ok := base.get(int(row)); ok {
+			out.set(row, v)
+		}
+	}
+	// The rules read the column while it changes. Nobody else has this batch.
+	return ruleBook{c: c, out: out, rows: out.over(in, p.Key("out_key")), once: p.String("mode") == "first"}, nil
+}
+
+// apply sets the rows for which when is true to the values of then, and returns how many these are.
+func (b *ruleBook) apply(when *expr.Pred, then *expr.Expr) (n int, err error) {
 	hits, n, err := when.Matches(b.c, b.rows, b.c.Params)
 	if err != nil || n == 0 {
-		return err
+		return 0, err
 	}
 	matched := b.split(hits, n)
 	values, err := then.Values(b.c, b.c.Memory, matched, b.c.Params)
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case values.NonFinite:
-		return inExpr(task.Invalidf("the expression is not finite for some row"))
+		return 0, inExpr(task.Invalidf("the expression is not finite for some row"))
 	}
 	for i, row := range matched.Rows {
 		if values.Valid.Get(i) {
@@ -133,7 +144,7 @@ func (b *ruleBook) apply(when *expr.Pred, then *expr.Expr) error {
 			b.out.setNull(row)
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // split returns the n rows that a predicate hit. It leaves the others in rows, if a row changes only once.
@@ -157,4 +168,36 @@ func (b *ruleBook) split(hits rowset.Bitmap, n int) rowset.RowSet {
 		b.rows = rowset.RowSet{Batch: b.rows.Batch, Rows: rest, N: len(rest)}
 	}
 	return rowset.RowSet{Batch: b.rows.Batch, Rows: matched, N: n}
+}
+
+// explainBoost applies the rules to one row alone, and says which of them changed it.
+func explainBoost(c *task.Ctx, _ rowset.RowSet) task.Account {
+	p, in := &c.Node.Params, c.Inputs[0]
+	score := p.Key("score")
+	return task.Account{Reason: func(at task.RowAt) task.Reason {
+		why := task.Reason{Kind: task.Passed, Column: p.Key("out_key").ID}
+		row := in.Row(at.Pos)
+		b, err := newRuleBook(c, rowset.RowSet{Batch: in.Batch, Rows: []int32{row}, N: 1})
+		if err != nil {
+			return why
+		}
+		if b.out.valid.Get(int(row)) {
+			why.Values = []task.Value{{Name: score.Name, Value: b.out.values[row]}}
+		}
+		for i, rule := range p.Objects("rules") {
+			if b.rows.Len() == 0 {
+				break
+			}
+			tree := rule.Expr("expr_id").Explain(b.rows, 0, c.Params)
+			n, err := b.apply(rule.Pred("pred_id"), rule.Expr("expr_id"))
+			if err != nil {
+				break
+			}
+			if n > 0 {
+				name := cmp.Or(rule.String("name"), strconv.Itoa(i+1))
+				why.Kind, why.Fired = task.Boosted, append(why.Fired, task.Fired{Rule: name, Tree: &tree})
+			}
+		}
+		return why
+	}}
 }

@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"strconv"
+
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -55,7 +57,6 @@ func dedupe() task.Spec {
 		Forgets: true,
 		Prepare: prepareDedupe,
 		Run:     runDedupe,
-		From:    fromDedupe,
 		Explain: explainDedupe,
 	}
 }
@@ -89,4 +90,53 @@ func runDedupe(c *task.Ctx) (rowset.RowSet, error) {
 		}
 	}
 	return rowset.Dedupe(c, c.Memory, in, *d)
+}
+
+// explainDedupe names the row that stands for a duplicate, says of a row that stands for others how many there are, and
+// from which rows it has its set.
+func explainDedupe(c *task.Ctx, out rowset.RowSet) task.Account {
+	d, in := c.Node.Prepared.(*rowset.Distinction), c.Inputs[0]
+	of, _, err := rowset.Groups(c, c.Memory, in, d.By)
+	if err != nil {
+		return task.Account{}
+	}
+	groups := byBatchRow(c.Memory, in, of)
+	// same returns the positions of the rows with the value of a row.
+	same := func(rows rowset.RowSet, row int32) (at []int) {
+		for pos := range rows.Len() {
+			if groups[rows.Row(pos)] == groups[row] {
+				at = append(at, pos)
+			}
+		}
+		return at
+	}
+	return task.Account{
+		From: func(pos int) []task.RowAt {
+			own := positionIn(in, out.Row(pos))
+			from := []task.RowAt{{Pos: own}}
+			if d.Sets == 0 {
+				return from
+			}
+			for _, at := range same(in, out.Row(pos)) {
+				if at != own {
+					from = append(from, task.RowAt{Pos: at})
+				}
+			}
+			return from
+		},
+		Reason: func(at task.RowAt) task.Reason {
+			row := c.SideRows(out, at.Side).Row(at.Pos)
+			if at.Side == task.InResult {
+				if n := len(same(in, row)); n > 1 {
+					return task.Reason{Kind: task.Merged, Text: strconv.Itoa(n) + " rows had this value", By: d.By}
+				}
+				return task.Reason{}
+			}
+			why := task.Reason{Kind: task.Deduplicated, By: d.By}
+			for _, kept := range same(out, row) {
+				why.Instead = append(why.Instead, out.ID(kept))
+			}
+			return why
+		},
+	}
 }

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/rankd/rankd/plan"
@@ -162,4 +163,37 @@ func lower(score, kept float64) float64 {
 		return score * kept
 	}
 	return max(score*(2-kept), -math.MaxFloat64)
+}
+
+// explainDiversify says whether a row had to wait, or how much of its score it kept.
+func explainDiversify(c *task.Ctx, out rowset.RowSet) task.Account {
+	p, in := &c.Node.Params, c.Inputs[0]
+	by, key := p.Key("by"), p.Key("out_key")
+	return task.Account{Reason: func(at task.RowAt) task.Reason {
+		if at.Side != task.InResult {
+			return task.Reason{} // only a run that was cut short lacks rows
+		}
+		row := out.Row(at.Pos)
+		if key != nil {
+			why := task.Reason{Kind: task.Computed, Column: key.ID, Text: "its score falls with each row of the same " + by.Name + " that ranks before it"}
+			before, okBefore := numbersOf(in.Batch, p.Key("score").ID).get(int(row))
+			after, okAfter := out.Batch.Float(key.ID).Value(int(row))
+			if okBefore && okAfter {
+				why.Values = []task.Value{{Name: p.Key("score").Name, Value: before}, {Name: key.Name, Value: after}}
+			}
+			return why
+		}
+		switch before := positionIn(in, row); {
+		case before < at.Pos:
+			window := "the result"
+			if p.Given("window") {
+				window = fmt.Sprintf("each %d neighbours", p.Int("window"))
+			}
+			return task.Reason{Kind: task.Moved, Text: fmt.Sprintf("it waited: %s has at most %d rows of the same %s", window, p.Int("max"), by.Name)}
+		case before > at.Pos:
+			return task.Reason{Kind: task.Moved, Text: "rows before it had to wait"}
+		default:
+			return task.Reason{Kind: task.Passed}
+		}
+	}}
 }

@@ -287,3 +287,26 @@ func (m *membership) excludes(answer resp.Reply) bool {
 	score, err := strconv.ParseFloat(string(answer.Bytes()), 64)
 	return err == nil && score >= m.oldest
 }
+
+// explainExclude says which list or set a row was in. What the list leaves was in the set.
+func explainExclude(c *task.Ctx, _ rowset.RowSet) task.Account {
+	e, in := c.Node.Prepared.(*excludeNode), c.Inputs[0]
+	rest, err := e.withoutList(c, in)
+	if err != nil {
+		return task.Account{}
+	}
+	return task.Account{Reason: func(at task.RowAt) task.Reason {
+		if at.Side == task.InResult {
+			return task.Reason{}
+		}
+		why := task.Reason{Kind: task.Excluded, By: e.by}
+		if positionIn(rest, in.Row(at.Pos)) < 0 {
+			why.Text = "it is in " + e.context.Name + " of the request's context"
+		} else if e.key != nil {
+			if key, ok, err := c.RedisKey(e.key); ok && err == nil {
+				why.Text = "it is in " + excerpt.Text(key.Prefix) + " in Redis"
+			}
+		}
+		return why
+	}}
+}

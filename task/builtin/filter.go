@@ -27,12 +27,14 @@ func filter() task.Spec {
 			}
 			return c.Node.Pred.Filter(c, c.Memory, c.Inputs[0], c.Params)
 		},
-		Explain: func(c *task.Ctx, _ rowset.RowSet, at task.RowAt) task.Reason {
-			if at.Side == task.InResult || c.Node.Pred == nil {
-				return task.Reason{}
-			}
-			why := c.Node.Pred.Explain(c.Inputs[0], at.Pos, c.Params)
-			return task.Reason{Kind: task.Filtered, Tree: &why}
+		Explain: func(c *task.Ctx, _ rowset.RowSet) task.Account {
+			return task.Account{Reason: func(at task.RowAt) task.Reason {
+				if at.Side == task.InResult {
+					return task.Reason{}
+				}
+				why := c.Node.Pred.Explain(c.Inputs[0], at.Pos, c.Params)
+				return task.Reason{Kind: task.Filtered, Tree: &why}
+			}}
 		},
 	}
 }

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -69,7 +70,6 @@ func join() task.Spec {
 		Forgets: true,
 		Prepare: prepareJoin,
 		Run:     runJoin,
-		From:    fromJoin,
 		Explain: explainJoin,
 	}
 }
@@ -116,7 +116,7 @@ func prepareJoin(n *plan.Node, reg *registry.Registry) (any, error) {
 
 func runJoin(c *task.Ctx) (rowset.RowSet, error) {
 	j, in, right := c.Node.Prepared.(*joinNode), c.Inputs[0], c.Refs[0]
-	rowOf, err := rowset.Match(c, c.Memory, rowset.Side{Rows: in, Key: j.on}, rowset.Side{Rows: right, Key: j.rightOn})
+	rowOf, err := j.match(c)
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
@@ -140,15 +140,44 @@ func runJoin(c *task.Ctx) (rowset.RowSet, error) {
 	return rowset.Where(c.Memory, out, keep), nil
 }
 
-// byBatchRow turns a list by position into one by batch row. Rows that are not active get −1.
-func byBatchRow(m *rowset.Memory, in rowset.RowSet, list []int32) []int32 {
-	if in.Rows == nil && in.Len() == in.Batch.Len() {
-		return list
+// match returns the batch row of the right side that each row of the left side meets, by position, or -1.
+func (j *joinNode) match(c *task.Ctx) ([]int32, error) {
+	return rowset.Match(c, c.Memory, rowset.Side{Rows: c.Inputs[0], Key: j.on}, rowset.Side{Rows: c.Refs[0], Key: j.rightOn})
+}
+
+// explainJoin says which row of the right side a row met, or that there was none.
+func explainJoin(c *task.Ctx, out rowset.RowSet) task.Account {
+	j, in, right := c.Node.Prepared.(*joinNode), c.Inputs[0], c.Refs[0]
+	rowOf, err := j.match(c)
+	if err != nil {
+		return task.Account{}
 	}
-	byRow := m.Rows(in.Batch.Len())
-	fill(byRow, -1)
-	for pos, value := range list {
-		byRow[in.Row(pos)] = value
+	matches := byBatchRow(c.Memory, in, rowOf)
+	return task.Account{
+		From: func(pos int) []task.RowAt {
+			row := out.Row(pos)
+			from := []task.RowAt{{Pos: positionIn(in, row)}}
+			if len(j.columns) > 0 && matches[row] >= 0 {
+				from = append(from, task.RowAt{Side: 1, Pos: positionIn(right, matches[row])})
+			}
+			return from
+		},
+		Reason: func(at task.RowAt) task.Reason {
+			if at.Side == 1 {
+				return task.Reason{Kind: task.Unmatched, Text: "only the right side has it, and a join brings no rows of that side"}
+			}
+			why := task.Reason{Kind: task.Unmatched, By: j.on}
+			switch match := matches[c.SideRows(out, at.Side).Row(at.Pos)]; {
+			case at.Side == task.InResult && match < 0:
+				return task.Reason{}
+			case at.Side == task.InResult:
+				why.Kind, why.Text = task.Joined, "it got its columns from row "+strconv.Itoa(positionIn(right, match)+1)+" of the right side"
+			case match >= 0:
+				why.Text = "the right side has it"
+			default:
+				why.Text = "the right side does not have it"
+			}
+			return why
+		},
 	}
-	return byRow
 }

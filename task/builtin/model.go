@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -188,4 +189,31 @@ func numberColumn[T int64 | float64](in rowset.RowSet, column []T, valid rowset.
 			}
 		}
 	}
+}
+
+// explainModel says for which values of its features a model scored a row.
+func explainModel(c *task.Ctx, _ rowset.RowSet) task.Account {
+	s, in := c.Node.Prepared.(*scorer), c.Inputs[0]
+	return task.Account{Reason: func(at task.RowAt) task.Reason {
+		why := task.Reason{Kind: task.Computed, Column: c.Node.Params.Key("out_key").ID,
+			Text: fmt.Sprintf("model %s (%s), %d trees", task.Quote(c.Node.Params.String("model")), s.model.Objective(), s.model.Trees())}
+		one := rowset.RowSet{Batch: in.Batch, Rows: []int32{in.Row(at.Pos)}, N: 1}
+		var value [1]float32
+		for _, id := range s.reads() {
+			key, ok := c.Registry.Key(id)
+			if !ok {
+				continue
+			}
+			featureColumn(one, id)(value[:], 0)
+			v := task.Value{Name: key.Name}
+			if value[0] == value[0] {
+				v.Value = float64(value[0])
+			}
+			why.Values = append(why.Values, v)
+		}
+		margin := make([]float64, 1)
+		s.model.Predict(nil, s.columns(one), gbdt.Margin, margin)
+		why.Values = append(why.Values, task.Value{Name: "margin", Value: margin[0]})
+		return why
+	}}
 }

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/rankd/rankd/plan"
@@ -168,4 +169,37 @@ func rank(c *task.Ctx, in rowset.RowSet, by registry.KeyID, desc bool, out *scor
 		out.set(row, value)
 	}
 	return nil
+}
+
+// explainNormalize says from which number, among which, the result of a row comes.
+func explainNormalize(c *task.Ctx, _ rowset.RowSet) task.Account {
+	p, in := &c.Node.Params, c.Inputs[0]
+	by, method := p.Key("by"), p.String("method")
+	values := numbersOf(in.Batch, by.ID)
+	ranks, err := newScores(c, in.Batch)
+	ranked := method == "rank" || method == "reciprocal_rank"
+	if ranked && err == nil {
+		err = rank(c, in, by.ID, p.String("order") == "desc", ranks, func(rank int) float64 { return float64(rank) })
+	}
+	if err != nil {
+		return task.Account{}
+	}
+	least, greatest := extremes(in, values)
+	return task.Account{Reason: func(at task.RowAt) task.Reason {
+		why := task.Reason{Kind: task.Normalized, Column: p.Key("out_key").ID}
+		row := int(in.Row(at.Pos))
+		v, ok := values.get(row)
+		if !ok {
+			why.Text = by.Name + " is null"
+			return why
+		}
+		why.Text = fmt.Sprintf("%s of %s among %d rows", method, by.Name, in.Len())
+		why.Values = []task.Value{{Name: by.Name, Value: v}}
+		if ranked {
+			why.Rank, why.Of = int(ranks.values[row]), in.Len()
+		} else {
+			why.Values = append(why.Values, task.Value{Name: "least", Value: least}, task.Value{Name: "greatest", Value: greatest})
+		}
+		return why
+	}}
 }

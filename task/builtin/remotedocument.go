@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"bytes"
-	"io"
 	"math"
 	"strconv"
 
@@ -177,7 +175,7 @@ func (b *answerColumn) append(value jsontext.Value) error {
 
 // answerReader reads the answer of a service. Only the exchange uses it.
 type answerReader struct {
-	in      *jsontext.Decoder
+	jsondoc.Reader
 	columns answerColumns
 	// most is how many values of a column are kept; further ones are skipped. exact says that there must be no more.
 	most  int
@@ -186,16 +184,13 @@ type answerReader struct {
 
 // readColumns reads an answer with exactly so many values in each column.
 func readColumns(body []byte, columns answerColumns, rows int) error {
-	r := &answerReader{in: jsontext.NewDecoder(bytes.NewReader(body)), columns: columns, most: rows, exact: true}
-	err := r.object("", func(name string) error {
+	r := &answerReader{columns: columns, most: rows, exact: true}
+	err := r.document(body, func(name string) error {
 		if name == "columns" {
 			return r.readColumns()
 		}
-		return r.skip()
+		return r.Skip()
 	})
-	if err == nil {
-		err = r.end()
-	}
 	if err != nil {
 		return err
 	}
@@ -205,15 +200,15 @@ func readColumns(body []byte, columns answerColumns, rows int) error {
 // readCandidates reads an answer with ids, of which the first limit count. makeRows is told the number of rows before
 // they are kept.
 func readCandidates(body []byte, columns answerColumns, limit int, makeRows func(int) error) (ids []int64, err error) {
-	r := &answerReader{in: jsontext.NewDecoder(bytes.NewReader(body)), columns: columns, most: limit}
+	r := &answerReader{columns: columns, most: limit}
 	hasIDs, all := false, 0
-	err = r.object("", func(name string) error {
+	err = r.document(body, func(name string) error {
 		switch name {
 		case "columns":
 			return r.readColumns()
 		case "ids":
 			hasIDs = true
-			return r.array("ids", func(i int, value jsontext.Value) error {
+			return r.Values("ids", func(i int, value jsontext.Value) error {
 				id, ok := rowset.ParseJSONInt(value)
 				if !ok {
 					return task.Malformedf("ids[%d] is %s, must be an integer of 64 bits", i, task.Quote(string(value)))
@@ -224,12 +219,9 @@ func readCandidates(body []byte, columns answerColumns, limit int, makeRows func
 				return nil
 			})
 		default:
-			return r.skip()
+			return r.Skip()
 		}
 	})
-	if err == nil {
-		err = r.end()
-	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -258,13 +250,13 @@ func (a answerColumns) check(rows int) error {
 
 // readColumns reads the member columns.
 func (r *answerReader) readColumns() error {
-	return r.object("columns", func(name string) error {
+	return r.Object("columns", func(name string) error {
 		column := r.columns.named(name)
 		if column == nil {
-			return r.skip()
+			return r.Skip()
 		}
 		column.read = true
-		return r.array("columns."+name, func(i int, value jsontext.Value) error {
+		return r.Values("columns."+name, func(i int, value jsontext.Value) error {
 			column.values++
 			switch {
 			case i < r.most:
@@ -278,53 +270,11 @@ func (r *answerReader) readColumns() error {
 	})
 }
 
-// object reads an object and has member read the value of each member. No member may come twice.
-func (r *answerReader) object(path string, member func(name string) error) error {
-	if kind := r.in.PeekKind(); kind != '{' {
-		return r.wrong(path, "an object")
-	}
-	if _, err := r.in.ReadToken(); err != nil {
-		return malformed(err)
-	}
-	for r.in.PeekKind() != '}' {
-		name, err := r.in.ReadToken()
-		if err != nil {
-			return malformed(err)
-		}
-		if err := member(name.String()); err != nil {
-			return err
-		}
-	}
-	_, err := r.in.ReadToken()
-	return malformed(err)
-}
-
-// array reads an array and hands over its elements.
-func (r *answerReader) array(path string, take func(i int, value jsontext.Value) error) error {
-	if kind := r.in.PeekKind(); kind != '[' {
-		return r.wrong(path, "an array")
-	}
-	if _, err := r.in.ReadToken(); err != nil {
-		return malformed(err)
-	}
-	for i := 0; r.in.PeekKind() != ']'; i++ {
-		value, err := r.in.ReadValue()
-		if err != nil {
-			return malformed(err)
-		}
-		if err := take(i, value); err != nil {
-			return err
-		}
-	}
-	_, err := r.in.ReadToken()
-	return malformed(err)
-}
-
-// wrong returns the error for a value of another kind than the document has there, or for a text that is not JSON.
-func (r *answerReader) wrong(path, want string) error {
-	value, err := r.in.ReadValue()
+// Wrong implements jsondoc.Faults.
+func (r *answerReader) Wrong(path, want string) error {
+	value, err := r.ReadValue()
 	if err != nil {
-		return malformed(err)
+		return r.Syntax(err)
 	}
 	if path == "" {
 		path = "the answer"
@@ -332,20 +282,22 @@ func (r *answerReader) wrong(path, want string) error {
 	return task.Malformedf("%s is %s, must be %s", path, task.Quote(string(value)), want)
 }
 
-func (r *answerReader) skip() error { return malformed(r.in.SkipValue()) }
-
-// end checks that nothing follows the document.
-func (r *answerReader) end() error {
-	if _, err := r.in.ReadToken(); err != io.EOF {
-		return task.Malformedf("something follows the JSON document")
-	}
-	return nil
-}
-
-// malformed returns an error of reading JSON as one of the answer.
-func malformed(err error) error {
+// Syntax implements jsondoc.Faults.
+func (*answerReader) Syntax(err error) error {
 	if err == nil {
 		return nil
 	}
 	return task.Malformedf("not JSON: %w", err)
+}
+
+// document reads the answer, an object. Nothing may follow it.
+func (r *answerReader) document(body []byte, member func(name string) error) error {
+	r.Reader = jsondoc.NewReader(body, r)
+	if err := r.Object("", member); err != nil {
+		return err
+	}
+	if !r.AtEnd() {
+		return task.Malformedf("something follows the JSON document")
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package builtin
 import (
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -94,40 +95,62 @@ func prepareTop(n *plan.Node, _ *registry.Registry) (any, error) {
 
 func runTop(c *task.Ctx) (rowset.RowSet, error) {
 	p := &c.Node.Params
-	scored, err := withScore(c, c.Inputs[0], p.Expr("expr_id"), p.Key("out_key"))
-	if err != nil {
-		return rowset.RowSet{}, err
-	}
-	first := p.Key("out_key").ID
-	count, rerank := int(p.Int("count")), int(p.Int("rerank_count"))
-	best, err := rowset.TopUntil(c, c.Memory, scored, first, true, max(count, rerank))
-	if err != nil {
-		return rowset.RowSet{}, err
-	}
-	if p.Given("threshold") {
-		best = rowset.Take(best, atLeastScore(best, first, p.Float("threshold")))
-	}
-	if p.Expr("rerank_expr_id") == nil {
-		return best, nil
-	}
-	return reranked(c, best, rerank, count)
+	ranked, err := rankTop(c, max(int(p.Int("count")), int(p.Int("rerank_count"))))
+	return ranked.out, err
 }
 
-// reranked orders the first rows of best by the second score, and returns the first count rows.
-func reranked(c *task.Ctx, best rowset.RowSet, first, count int) (rowset.RowSet, error) {
+// A ranking is what a run of top found. Immutable once built; any goroutine.
+type ranking struct {
+	best   rowset.RowSet // the first rows by the first score
+	passed int           // how many of them reach the threshold
+	head   rowset.RowSet // the first of these, by the second score; none without a second phase
+	out    rowset.RowSet // the result
+}
+
+// rankTop ranks the rows. So many of the best by the first score are in order.
+func rankTop(c *task.Ctx, ordered int) (r ranking, err error) {
 	p := &c.Node.Params
-	key := p.Key("rerank_out_key")
-	head, err := withScore(c, rowset.Take(best, first), p.Expr("rerank_expr_id"), key)
+	first, count := p.Key("out_key"), int(p.Int("count"))
+	scored, err := withScore(c, c.Inputs[0], p.Expr("expr_id"), first)
+	if err != nil {
+		return ranking{}, err
+	}
+	if r.best, err = rowset.TopUntil(c, c.Memory, scored, first.ID, true, ordered); err != nil {
+		return ranking{}, err
+	}
+	r.passed = r.best.Len()
+	if p.Given("threshold") {
+		r.passed = atLeastScore(r.best, first.ID, p.Float("threshold"))
+	}
+	best := rowset.Take(r.best, r.passed)
+	if p.Expr("rerank_expr_id") == nil {
+		r.out = rowset.Take(best, count)
+		return r, nil
+	}
+	r.head, err = rerank(c, rowset.Take(best, int(p.Int("rerank_count"))))
+	if err != nil {
+		return ranking{}, err
+	}
+	r.out = inFront(c.Memory, r.head, best, count)
+	return r, nil
+}
+
+// rerank orders the rows by the second score.
+func rerank(c *task.Ctx, rows rowset.RowSet) (rowset.RowSet, error) {
+	key := c.Node.Params.Key("rerank_out_key")
+	head, err := withScore(c, rows, c.Node.Params.Expr("rerank_expr_id"), key)
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	if head, err = rowset.Sort(c, c.Memory, head, key.ID, true); err != nil {
-		return rowset.RowSet{}, err
-	}
+	return rowset.Sort(c, c.Memory, head, key.ID, true)
+}
+
+// inFront returns the first count rows of best, with head in place of as many rows.
+func inFront(m *rowset.Memory, head, best rowset.RowSet, count int) rowset.RowSet {
 	if best.Len() <= head.Len() || count <= head.Len() {
-		return rowset.Take(head, count), nil
+		return rowset.Take(head, count)
 	}
-	rows := c.Memory.Rows(min(count, best.Len()))
+	rows := m.Rows(min(count, best.Len()))
 	for i := range rows {
 		if i < head.Len() {
 			rows[i] = head.Row(i)
@@ -135,7 +158,7 @@ func reranked(c *task.Ctx, best rowset.RowSet, first, count int) (rowset.RowSet,
 			rows[i] = best.Row(i)
 		}
 	}
-	return rowset.RowSet{Batch: head.Batch, Rows: rows, N: len(rows)}, nil
+	return rowset.RowSet{Batch: head.Batch, Rows: rows, N: len(rows)}
 }
 
 // atLeastScore returns how many of the first rows have a score of at least threshold. The scores descend, nulls last.
@@ -151,4 +174,59 @@ func atLeastScore(rows rowset.RowSet, key registry.KeyID, threshold float64) int
 		}
 	}
 	return low
+}
+
+// explainTop says how rows were scored, or why they did not stay. It ranks all rows, so that each has a rank.
+func explainTop(c *task.Ctx, out rowset.RowSet) task.Account {
+	p, in := &c.Node.Params, c.Inputs[0]
+	r, err := rankTop(c, in.Len())
+	if err != nil {
+		return task.Account{}
+	}
+	return task.Account{Reason: func(at task.RowAt) task.Reason {
+		row := c.SideRows(out, at.Side).Row(at.Pos)
+		pos, second := positionIn(r.best, row), positionIn(r.head, row)
+		e, key := p.Expr("expr_id"), p.Key("out_key")
+		if second >= 0 {
+			e, key = p.Expr("rerank_expr_id"), p.Key("rerank_out_key")
+		}
+		tree := e.Explain(r.best, pos, c.Params)
+		why := task.Reason{Kind: task.Cut, Tree: &tree, Column: key.ID}
+		switch count := int(p.Int("count")); {
+		case at.Side == task.InResult:
+			why.Kind = task.Sorted
+			if second >= 0 {
+				why.Text = "a second score ordered it among the best " + strconv.FormatInt(p.Int("rerank_count"), 10)
+			}
+		case pos >= r.passed:
+			why.Text = "its score is below the threshold"
+			rankedBy(&why, r.best, pos, key.ID, r.passed)
+			if why.Score != nil {
+				lacks := p.Float("threshold") - *why.Score
+				why.Lacks = &lacks
+			}
+		case second >= 0:
+			rankedBy(&why, r.head, second, key.ID, count)
+		default:
+			rankedBy(&why, rowset.Take(r.best, r.passed), pos, key.ID, count)
+		}
+		return why
+	}}
+}
+
+// rankedBy fills in the rank and the score of a row, and what it lacks to the last of so many rows.
+func rankedBy(why *task.Reason, sorted rowset.RowSet, pos int, key registry.KeyID, limit int) {
+	why.Rank, why.Of, why.Limit = pos+1, sorted.Len(), limit
+	scores := sorted.Batch.Float(key)
+	score, ok := scores.Value(int(sorted.Row(pos)))
+	if !ok {
+		return
+	}
+	why.Score = &score
+	if 0 < limit && limit <= pos {
+		if last, ok := scores.Value(int(sorted.Row(limit - 1))); ok {
+			lacks := last - score
+			why.Lacks = &lacks
+		}
+	}
 }

@@ -27,13 +27,12 @@ func vm() task.Spec {
 		Inline:    true,
 		Forgets:   true,
 		Run:       runVM,
-		Explain: func(c *task.Ctx, _ rowset.RowSet, at task.RowAt) task.Reason {
-			if at.Side != task.InResult || c.Node.Expr == nil {
-				return task.Reason{}
-			}
-			why := c.Node.Expr.Explain(c.Inputs[0], at.Pos, c.Params)
+		Explain: func(c *task.Ctx, _ rowset.RowSet) task.Account {
 			key, _ := c.Key(c.Node.Params.Int("out_key"))
-			return task.Reason{Kind: task.Computed, Tree: &why, Column: key.ID}
+			return task.Account{Reason: func(at task.RowAt) task.Reason {
+				why := c.Node.Expr.Explain(c.Inputs[0], at.Pos, c.Params)
+				return task.Reason{Kind: task.Computed, Tree: &why, Column: key.ID}
+			}}
 		},
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -21,13 +23,14 @@ func reasons(t *testing.T, n nodeCase, spec task.Spec, in rowset.RowSet) []strin
 	c := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Params: new(expr.Params), Registry: testRegistry(t)}
 	out, err := invoke(c)
 	require.NoError(t, err)
+	account := spec.Explain(c, out)
 	var all []string
 	for i := range in.Len() {
 		at := task.RowAt{Side: 0, Pos: i}
 		if pos := positionIn(out, in.Row(i)); pos >= 0 {
 			at = task.RowAt{Side: task.InResult, Pos: pos}
 		}
-		all = append(all, show(spec.Explain(c, out, at)))
+		all = append(all, show(account.Reason(at)))
 	}
 	return all
 }
@@ -108,4 +111,29 @@ func TestScoresSayWhy(t *testing.T) {
 			assert.Equal(t, c.want, reasons(t, nodeCase{params: c.params, exprs: exprs, preds: boostPreds}, c.spec, in))
 		})
 	}
+}
+
+// The id tells rows apart unless a node says otherwise, though it is not a column.
+func TestSourcesSayWhyByID(t *testing.T) {
+	in := rankdtest.Rows(7, 8, 7)
+	run := func(prepared any, refs ...rowset.RowSet) *task.Ctx {
+		return &task.Ctx{Node: &plan.Node{Prepared: prepared}, Inputs: []rowset.RowSet{in}, Refs: refs, Params: new(expr.Params), Registry: testRegistry(t)}
+	}
+	kept, last := rowset.Take(in, 2), task.RowAt{Pos: 2}
+
+	dedupe := run(&rowset.Distinction{By: registry.IDKey, Sets: 5201})
+	account := explainDedupe(dedupe, kept)
+	assert.Equal(t, task.Reason{Kind: task.Deduplicated, Instead: []int64{7}, By: registry.IDKey}, account.Reason(last))
+	assert.Equal(t, []task.RowAt{{Pos: 0}, {Pos: 2}}, account.From(0))
+
+	params := new(expr.Params)
+	params.SetIntList(9, []int64{7})
+	exclude := run(&excludeNode{by: registry.IDKey, context: &registry.Param{ID: 9, Name: "seen", Type: registry.IntList}})
+	exclude.Params = params
+	why := explainExclude(exclude, kept).Reason(last)
+	assert.Equal(t, task.Reason{Kind: task.Excluded, Text: "it is in seen of the request's context", By: registry.IDKey}, why)
+
+	join := run(&joinNode{how: "anti", on: registry.IDKey, rightOn: registry.IDKey}, rankdtest.Rows(7))
+	why = explainJoin(join, kept).Reason(last)
+	assert.Equal(t, task.Reason{Kind: task.Unmatched, Text: "the right side has it", By: registry.IDKey}, why)
 }

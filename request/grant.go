@@ -1,0 +1,39 @@
+package request
+
+import "slices"
+
+// Grant is one field of a request that needs the permission of the engine and, behind a front, of the caller's entry.
+type Grant uint8
+
+// The grants, by the name of the field.
+const (
+	GrantScheduling Grant = iota // "scheduling"
+	GrantTrace                   // "trace"
+	GrantExplain                 // "explain"
+
+	// GrantCount is the number of grants.
+	GrantCount
+)
+
+var grantNames = [GrantCount]string{GrantScheduling: "scheduling", GrantTrace: "trace", GrantExplain: "explain"}
+
+// String returns the name of the field.
+func (g Grant) String() string { return grantNames[g] }
+
+// ParseGrant returns the grant with the name of a field.
+func ParseGrant(name string) (g Grant, ok bool) {
+	i := slices.Index(grantNames[:], name)
+	return Grant(max(i, 0)), i >= 0
+}
+
+// AskedBy reports whether the request sets the field.
+func (g Grant) AskedBy(r *Request) bool {
+	switch g {
+	case GrantScheduling:
+		return r.Scheduling != ""
+	case GrantTrace:
+		return r.Trace
+	default:
+		return r.Explain.Asked()
+	}
+}

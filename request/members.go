@@ -1,0 +1,248 @@
+package request
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/scheduler"
+)
+
+// Member is one member of a request's document. Immutable; any goroutine.
+type Member struct {
+	Name   string
+	Schema map[string]any // of JSON Schema; nobody changes it
+	Text   string         // one or more sentences for the documentation
+
+	read func(*reading, *jsondoc.Value) *Error // of a value that is not null, or of a required one; nil: it was read before the others
+}
+
+// The name of the one member that a document must have, unless the user is given.
+const requiredMember = "user_id"
+
+// Required reports whether the document must have the member.
+func (m *Member) Required() bool { return m.Name == requiredMember }
+
+// members are all that Parse reads, in the order in which it checks them. A new one needs a row here and a field of Request.
+var members = [...]Member{
+	{requiredMember, map[string]any{"oneOf": []map[string]any{
+		{"type": "integer", "minimum": 1, "maximum": int64(UserIDMax)}, {"type": "string", "pattern": "^[0-9]+$"},
+	}}, "The user to rank for.", (*reading).userID},
+	{"request_id", map[string]any{"type": "string"}, "The answer repeats it. One is generated if it is missing.", nil},
+	{"context", map[string]any{"type": []string{"object", "null"}}, "What the caller knows about the request, by the names of parameters.", (*reading).context},
+	{"param_overrides", map[string]any{"type": []string{"object", "null"}}, "Parameters by name. A caller needs permission for each.", (*reading).overrides},
+	{"plan", map[string]any{"type": "string"}, "The name of the plan. A plan in the path must be the same.", (*reading).plan},
+	{"deadline_ms", map[string]any{"type": "integer", "minimum": 1}, "How long the answer may take. The header X-Request-Timeout-Ms can only shorten it.", (*reading).timeout},
+	{"scheduling", map[string]any{"type": "string"}, "Where the nodes run. A caller needs permission.", (*reading).scheduling},
+	{"trace", map[string]any{"type": "boolean"}, "Whether the answer says what ran when. A caller needs permission.", (*reading).trace},
+	{"explain", map[string]any{"oneOf": []map[string]any{{"type": "boolean"}, {"type": "array", "items": map[string]any{"type": "integer"}}}},
+		"Whether the answer says why its rows are where they are, or these ids. A caller needs permission.", (*reading).explain},
+	{"require", map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"}}, "Nodes, by id or label, without which the request fails.", (*reading).require},
+}
+
+// Members returns the members of a request's document in the order in which Parse checks them. Any goroutine.
+func Members() []Member { return slices.Clone(members[:]) }
+
+// reading is a document being read. It is used again. One goroutine at a time.
+type reading struct {
+	document jsondoc.Parser
+	root     jsondoc.Value
+	req      Request
+	given    Given
+	registry *registry.Registry
+}
+
+// members reads the members of the document, up to the first fault.
+func (r *reading) members() *Error {
+	for i := range members {
+		m := &members[i]
+		v := r.root.Get(m.Name)
+		switch {
+		case m.read == nil:
+			continue
+		case v == nil && m.Required() && (r.given.UserID == 0 || r.root.Kind != jsondoc.Object):
+			return refuse(CodeInvalid, &r.root, "missing required field: %s", m.Name)
+		case v == nil || v.Kind == jsondoc.Null && !m.Required():
+			continue
+		}
+		if refused := m.read(r, v); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+func (r *reading) userID(v *jsondoc.Value) *Error {
+	switch v.Kind {
+	case jsondoc.Uint:
+		if v.Uint < 1 || v.Uint > UserIDMax {
+			return refuse(CodeInvalid, v, "%s", badUserID(v.Uint))
+		}
+		r.req.UserID = int64(v.Uint)
+	case jsondoc.Int:
+		return refuse(CodeInvalid, v, "%s", badUserID(v.Int))
+	case jsondoc.String:
+		id, ok := decimalID(v.Str)
+		if !ok {
+			return refuse(CodeInvalid, v, "%s", badDecimal(v.Str))
+		}
+		r.req.UserID = id
+	case jsondoc.Float:
+		if v.Float < 1 || v.Float > UserIDMax {
+			// An integer literal beyond 64 bits is a Float, too, so the text does not speak of literals.
+			return refuse(CodeInvalid, v, "%s", badUserID("a number out of that range"))
+		}
+		fallthrough
+	default:
+		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", v.Describe())
+	}
+	if given := r.given.UserID; given != 0 && r.req.UserID != given {
+		return refuse(CodeInvalid, v, "user_id is %d, and the request came for user %d", r.req.UserID, given)
+	}
+	return nil
+}
+
+func (r *reading) context(v *jsondoc.Value) *Error { return r.values(v, &byContext) }
+
+// overrides come on top of the context.
+func (r *reading) overrides(v *jsondoc.Value) *Error { return r.values(v, &byOverride) }
+
+// values sets the parameters of a member of the request: its context or its param_overrides.
+func (r *reading) values(v *jsondoc.Value, by *setter) *Error {
+	if v.Kind != jsondoc.Object {
+		return refuse(by.code, v, "%s must be an object or null, got %s", by.member, v.Describe())
+	}
+	// Only the last of several members with one name is checked, so find those first.
+	// There are few parameters, so a list serves: an unknown name ends the search,
+	// however long the object is.
+	type given struct {
+		param *registry.Param
+		value *jsondoc.Value
+	}
+	var values []given
+members:
+	for i := range v.Members {
+		m := &v.Members[i]
+		if by == &byOverride && r.given.hides(m.Name) {
+			return refuse(CodeForbidden, &m.Value, "param_overrides sets %s, and the caller may not set it", excerpt.Quote(m.Name))
+		}
+		param, err := by.param(r.registry, m.Name)
+		if param != nil && err != nil && r.given.hides(m.Name) {
+			err = by.unknown(m.Name)
+		}
+		if err != nil {
+			return refuse(by.code, &m.Value, "%v", err)
+		}
+		for j := range values {
+			if values[j].param == param {
+				values[j].value = &m.Value
+				continue members
+			}
+		}
+		values = append(values, given{param, &m.Value})
+	}
+	for _, g := range values {
+		if err := by.set(&r.req.parsed, g.param, g.value); err != nil {
+			return refuse(by.code, g.value, "%v", err)
+		}
+	}
+	return nil
+}
+
+func (r *reading) plan(v *jsondoc.Value) *Error {
+	switch {
+	case v.Kind != jsondoc.String || v.Str == "":
+		return refuse(CodeInvalid, v, "plan must be the name of a plan")
+	case r.given.Plan != "" && v.Str != r.given.Plan:
+		return refuse(CodeInvalid, v, "plan is %s, and the request came for plan %s", excerpt.Quote(v.Str), excerpt.Quote(r.given.Plan))
+	default:
+		r.req.Plan = v.Str
+	}
+	return nil
+}
+
+func (r *reading) timeout(v *jsondoc.Value) *Error {
+	switch {
+	case v.Kind != jsondoc.Uint || v.Uint == 0:
+		return refuse(CodeInvalid, v, "deadline_ms must be an integer from 1 to %d", uint64(math.MaxUint64))
+	default:
+		ms := min(v.Uint, uint64(math.MaxInt64/time.Millisecond))
+		r.req.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	return nil
+}
+
+func (r *reading) scheduling(v *jsondoc.Value) *Error {
+	switch {
+	case v.Kind != jsondoc.String || v.Str == "":
+		return refuse(CodeInvalid, v, "scheduling must be the name of a scheduling mode")
+	default:
+		r.req.Scheduling = scheduler.Mode(v.Str)
+	}
+	return nil
+}
+
+func (r *reading) trace(v *jsondoc.Value) *Error {
+	switch {
+	case v.Kind != jsondoc.Bool:
+		return refuse(CodeInvalid, v, "trace must be true or false")
+	default:
+		r.req.Trace = v.Bool
+	}
+	return nil
+}
+
+func (r *reading) explain(v *jsondoc.Value) *Error {
+	switch {
+	case v.Kind == jsondoc.Bool:
+		r.req.Explain.All = v.Bool
+	case v.Kind == jsondoc.Array:
+		return r.explainIDs(v)
+	default:
+		return refuse(CodeInvalid, v, "explain must be true, false or a list of ids, got %s", v.Describe())
+	}
+	return nil
+}
+
+func (r *reading) explainIDs(v *jsondoc.Value) *Error {
+	if len(v.Items) == 0 || len(v.Items) > ExplainIDsMax {
+		return refuse(CodeInvalid, v, "explain must list 1 to %d ids, got %d", ExplainIDsMax, len(v.Items))
+	}
+	for i := range v.Items {
+		switch id := &v.Items[i]; {
+		case id.Kind == jsondoc.Int:
+			r.req.Explain.IDs = append(r.req.Explain.IDs, id.Int)
+		case id.Kind == jsondoc.Uint && id.Uint <= math.MaxInt64:
+			r.req.Explain.IDs = append(r.req.Explain.IDs, int64(id.Uint))
+		default:
+			return refuse(CodeInvalid, id, "explain[%d] must be an integer of 64 bits, got %s", i, id.Describe())
+		}
+	}
+	return nil
+}
+
+func (r *reading) require(v *jsondoc.Value) *Error {
+	switch {
+	case v.Kind != jsondoc.Array:
+		return refuse(CodeInvalid, v, "require must be an array of nodes, got %s", v.Describe())
+	case len(v.Items) > RequireMax:
+		return refuse(CodeInvalid, v, "require must name at most %d nodes, got %d", RequireMax, len(v.Items))
+	}
+	for i := range v.Items {
+		item := &v.Items[i]
+		if item.Kind != jsondoc.String {
+			return refuse(CodeInvalid, item, "require[%d] must be the id or the label of a node, got %s", i, item.Describe())
+		}
+		r.req.Require = append(r.req.Require, item.Str)
+	}
+	return nil
+}
+
+// refuse returns the error for a fault at v. The caller fills in the request's id.
+func refuse(code string, v *jsondoc.Value, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...), Offset: int64(v.Offset)}
+}

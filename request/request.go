@@ -1,0 +1,105 @@
+package request
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/scheduler"
+)
+
+// Request asks for one ranking, and is one from the front to the answer: a program fills it in, or Parse does. The engine does not
+// change it. One goroutine at a time.
+type Request struct {
+	// Plan names the plan. Empty means the engine's own choice, Options.Plan or PlanFile.
+	Plan string
+	// UserID is the user to rank for, from 1 to 2^32-1.
+	UserID int64
+	// Context has what the caller knows about this request, such as the hour or the items that the user has seen: the
+	// parameters that the registry marks with context, by name. Values are as in Params.
+	Context map[string]any
+	// Params override request parameters by name, on top of the context. A value is a number (of any integer or
+	// float type, or a json.Number), a string, a bool, a slice of integers or strings, or nil for null.
+	Params map[string]any
+	// Timeout bounds this request, from its arrival. Zero means no bound of its own. A negative
+	// one is an error of class ErrInvalidRequest.
+	Timeout time.Duration
+	// Scheduling is the mode of this request. Empty means the engine's. Options.AllowRequestScheduling
+	// permits it; otherwise the request fails with ErrInvalidRequest.
+	Scheduling scheduler.Mode
+	// ID is returned in Answer.RequestID and Error.RequestID. Empty is an ID like any other.
+	ID string
+	// SchemaDeltas asks for Answer.SchemaDeltas.
+	SchemaDeltas bool
+	// Trace asks for a trace of the run: Answer.Trace and Error.Trace. Options.AllowRequestTrace permits it;
+	// otherwise the request fails with ErrInvalidRequest.
+	Trace bool
+	// Explain asks for Answer.Explanation: of all rows, or of ids. Options.AllowRequestExplain permits it; otherwise the
+	// request fails with ErrInvalidRequest.
+	Explain Explain
+
+	// Require names nodes of the plan by their ids or labels (the common parameter "trace"). If such a node fails, or lacks
+	// rows, the request fails, though the plan would go on without it. The plan waits for it even if it is optional.
+	Require []string
+
+	// Flow says whose request this is, if it has to wait for Options.MaxInflight: callers take turns, and so do the connections
+	// of each. Two requests of one user of the library need not wait in line if they have different flows. The zero value is a flow
+	// like any other.
+	Flow scheduler.Flow
+
+	parsed expr.Params // what the document sets; Context and Params come on top
+}
+
+// Values returns the values of a request's parameters: those of its document, its Context and its Params.
+func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {
+	params := r.parsed
+	for _, given := range [...]struct {
+		by     *setter
+		values map[string]any
+	}{{&byContext, r.Context}, {&byOverride, r.Params}} {
+		if len(given.values) == 0 {
+			continue
+		}
+		var err error
+		if params, err = given.by.values(params, given.values, reg); err != nil {
+			return expr.Params{}, &Error{RequestID: r.ID, Code: given.by.code, Detail: err.Error(), Offset: -1}
+		}
+	}
+	return params, nil
+}
+
+// Check returns an error if a request has a value that no engine accepts.
+func Check(r *Request) *Error {
+	detail := ""
+	switch n := len(r.Explain.IDs); {
+	case r.UserID < 1 || r.UserID > UserIDMax:
+		detail = badUserID(r.UserID)
+	case r.Timeout < 0:
+		detail = fmt.Sprintf("Timeout must not be negative, got %v", r.Timeout)
+	case n > ExplainIDsMax:
+		detail = fmt.Sprintf("explain has %d ids, and may have %d", n, ExplainIDsMax)
+	default:
+		return nil
+	}
+	return &Error{RequestID: r.ID, Code: CodeInvalid, Detail: detail, Offset: -1}
+}
+
+// Explain says what a request wants to have explained. The zero value is nothing. Immutable; any goroutine.
+type Explain struct {
+	All bool    // the rows of the answer
+	IDs []int64 // these ids, in the answer or not
+}
+
+// Asked reports whether there is something to explain.
+func (e *Explain) Asked() bool { return e.All || len(e.IDs) > 0 }
+
+// ExplainIDsMax bounds the ids that a request may have explained.
+const ExplainIDsMax = 100
+
+// RequireMax is how many nodes a request may require.
+const RequireMax = 64
+
+// UserIDMax is the largest user_id that a request may carry.
+const UserIDMax = math.MaxUint32
