@@ -59,8 +59,8 @@ func (c *SetColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return jsondoc.AppendStrings(dst, members), true
 }
 
-func (*SetColumn) builder(m *Memory, key registry.KeyID, rows int) Builder {
-	b := NewSetBuilder(key, 0)
+func (*SetColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
+	b := NewSetBuilder(key.ID, 0)
 	b.column.Codes, b.sets.Offsets = m.Rows(rows)[:0], append(m.Rows(rows + 1)[:0], 0)
 	return b
 }

@@ -52,8 +52,8 @@ func (c *StringColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return jsondoc.AppendString(dst, c.Dict.Values[code]), true
 }
 
-func (*StringColumn) builder(m *Memory, key registry.KeyID, rows int) Builder {
-	return NewStringBuilderIn(m, key, rows)
+func (*StringColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
+	return NewStringBuilderIn(m, key.ID, rows)
 }
 
 func (c *StringColumn) rowKeys(m *Memory, rs RowSet) (rowKeys, error) {
