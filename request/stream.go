@@ -97,6 +97,22 @@ func (s *Stream) Locate(err error, doc []byte) error {
 	return &located
 }
 
+// Locate returns what a stream says of an input that is this document alone, of which Parse has returned err, a syntax error. The error
+// keeps its RequestID. Any goroutine.
+func Locate(err *Error, input []byte) error {
+	s := &Stream{maxBytes: len(input) + 1, buf: input, end: len(input), line: 1, readErr: io.EOF}
+	doc, fault := s.Next()
+	if fault == nil {
+		return s.Locate(err, doc)
+	}
+	if refused := (*Error)(nil); errors.As(fault, &refused) {
+		located := *refused
+		located.RequestID = err.RequestID
+		return &located
+	}
+	return err // The input is blank.
+}
+
 func (s *Stream) next() ([]byte, error) {
 	s.begin(s.pos)
 	for {

@@ -146,7 +146,7 @@ type SetBuilder struct {
 func NewSetBuilder(key registry.KeyID, rows int) *SetBuilder {
 	b := &SetBuilder{
 		column: SetColumn{Key: key, Codes: make([]int32, 0, rows)}, sets: SetDict{Offsets: append(make([]int32, 0, rows+1), 0)},
-		strings: dictBuilder{dict: newDict()},
+		strings: dictBuilder{dict: newDict(), rows: rows},
 	}
 	b.column.Dict, b.sets.Strings = &b.sets, b.strings.dict
 	return b
@@ -234,4 +234,7 @@ func (b *SetBuilder) AppendAny(value any) bool {
 func (b *SetBuilder) Len() int { return len(b.column.Codes) }
 
 // Column implements Builder. It returns a *SetColumn.
-func (b *SetBuilder) Column() Column { return &b.column }
+func (b *SetBuilder) Column() Column {
+	b.strings = dictBuilder{} // The column keeps b, and shall not keep its index.
+	return &b.column
+}

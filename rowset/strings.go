@@ -120,7 +120,9 @@ func NewStringBuilderIn(m *Memory, key registry.KeyID, rows int) *StringBuilder 
 		dict  Dict
 		first [4]string
 	})
-	return many.start(key, m.Rows(rows)[:0], &many.dict, many.first[:0])
+	b := many.start(key, m.Rows(rows)[:0], &many.dict, many.first[:0])
+	b.dict.memory, b.dict.rows = m, rows
+	return b
 }
 
 // start gives b its memory.
@@ -172,4 +174,7 @@ func (b *StringBuilder) AppendAny(value any) bool {
 func (b *StringBuilder) Len() int { return len(b.column.Codes) }
 
 // Column implements Builder. It returns a *StringColumn.
-func (b *StringBuilder) Column() Column { return &b.column }
+func (b *StringBuilder) Column() Column {
+	b.dict = dictBuilder{} // The column keeps b, and shall not keep its index.
+	return &b.column
+}
