@@ -120,7 +120,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.outputs(),
 		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
-		Completeness: a.completenessJSON(),
+		Completeness: a.Completeness(),
 	}
 	dst = a.grow(dst)
 	if a.engine == nil {

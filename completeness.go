@@ -23,16 +23,8 @@ const (
 	NodeFailed   = scheduler.NodeFailed   // it failed, or a part of it that it can do without
 )
 
-// NodeCompleteness says what one node contributed to an answer. Immutable.
-type NodeCompleteness struct {
-	Node, Op string // id, and op with namespace
-	Label    string // the common parameter "trace"; empty: none
-	Status   NodeStatus
-	Fallback string // id of the node whose result took the place of this one's, if Status is NodeFallback
-	Dropped  int    // rows left out because their keys failed
-	Reason   string // one of a few known sentences, as Error.Text; empty if Status is NodeOK
-	Err      error  // why the node, or the first key, failed; nil if Status is NodeOK
-}
+// NodeCompleteness says what one node contributed to an answer.
+type NodeCompleteness = request.NodeCompleteness
 
 // Completeness says what each lenient node contributed that was due, and each other node that lacks something, in the
 // plan's order. It is nil if the plan has no lenient node and nothing is missing.
@@ -58,24 +50,6 @@ func (a *Answer) Completeness() []NodeCompleteness {
 
 // Degraded reports whether something is missing in the answer: Completeness says what.
 func (a *Answer) Degraded() bool { return a.result != nil && a.result.Degraded() }
-
-// completenessJSON returns the completeness of an answer as the encoder takes it.
-func (a *Answer) completenessJSON() []request.NodeCompleteness {
-	nodes := a.Completeness()
-	if nodes == nil {
-		return nil
-	}
-	all := make([]request.NodeCompleteness, len(nodes))
-	for i, n := range nodes {
-		all[i] = request.NodeCompleteness{
-			Node: n.Node, Op: n.Op, Label: n.Label, Status: string(n.Status), Fallback: n.Fallback, Dropped: n.Dropped, Reason: n.Reason,
-		}
-		if n.Err != nil {
-			all[i].Detail = n.Err.Error()
-		}
-	}
-	return all
-}
 
 // required returns the indices of the nodes that a request requires, by their ids or labels.
 func required(g *plan.Graph, names []string) ([]int, error) {

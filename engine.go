@@ -381,7 +381,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		}
 		c.run.Required = indices
 	}
-	c.run.Flow = scheduler.Flow(r.Flow)
+	c.run.Flow = r.Flow
 	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample(c.run.Context)
 	if c.traced || c.sampled {

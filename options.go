@@ -210,11 +210,7 @@ func (o Options) withDefaults() (Options, error) {
 	default:
 		problem("Model must be reactor, pool or sequential, not %s", excerpt.Quote(string(o.Model)))
 	}
-<<<<<<< HEAD
-	if _, err := scheduler.ParseMode(string(o.Scheduling.Mode)); err != nil {
-=======
 	if err := o.Scheduling.Mode.Check(); err != nil {
->>>>>>> main
 		problem("Scheduling.Mode %w", err)
 	}
 	if o.Plan != "" && o.PlanFile != "" {

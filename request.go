@@ -11,7 +11,7 @@ import (
 type Request = request.Request
 
 // Flow names a caller and one of its connections by two numbers of the program's choice: see Request.Flow.
-type Flow = request.Flow
+type Flow = scheduler.Flow
 
 // Given has what is known of a request beside its document.
 type Given = request.Given
@@ -44,15 +44,9 @@ func (e *Engine) check(r *Request) *Error {
 			return invalid(r.ID, request.CodeInvalid, fmt.Errorf("this engine does not allow %q in requests", g.String()))
 		}
 	}
-<<<<<<< HEAD
 	if r.Scheduling != "" {
-		if _, err := scheduler.ParseMode(string(r.Scheduling)); err != nil {
+		if err := r.Scheduling.Check(); err != nil {
 			return invalid(r.ID, request.CodeInvalid, fmt.Errorf("scheduling %w", err))
-=======
-	if err == nil && r.Scheduling != "" {
-		if fault := r.Scheduling.Check(); fault != nil {
-			err = fmt.Errorf("scheduling %w", fault)
->>>>>>> main
 		}
 	}
 	return nil

@@ -289,18 +289,19 @@ func (c *Compiler) result(source Source, a answer) Result {
 		return r
 	}
 	if _, err := plan.Load(a.Plan, a.Artifact, c.config.Tasks, c.config.Registry); err != nil {
-		r.refuse(refusal(&r, err))
+		for _, bad := range err.(*plan.Error).All() { // as Load promises
+			r.refuse(refusal(&r, bad))
+		}
 	}
 	return r
 }
 
 // refusal returns why the loader refuses the artifact of r: at the method call of the node, or of the
 // compiler itself if there is none.
-func refusal(r *Result, err error) Diagnostic {
+func refusal(r *Result, bad *plan.Error) Diagnostic {
 	d := Diagnostic{Severity: Error, Code: "internal", File: r.Path(), Line: 1, Column: 1,
-		Message: fmt.Sprintf("the engine refuses the artifact: %v", err), Hint: internalHint}
-	var bad *plan.Error
-	if !errors.As(err, &bad) || bad.Node == "" {
+		Message: fmt.Sprintf("the engine refuses the artifact: %v", bad), Hint: internalHint}
+	if bad.Node == "" {
 		return d
 	}
 	place := spanPlace.FindStringSubmatch(bad.SourceSpan)

@@ -518,12 +518,12 @@ func TestNewerParameters(t *testing.T) {
 		"seen": "seen:{user}", "service": "ep_0002", "refs": []any{"n1", "n1"}}, params)
 
 	for options, want := range map[string]struct{ code, text string }{
-		`{ share: 2 }`:                                  {"range", "share must be between 0 and 1, not 2"},
+		`{ share: 2 }`:                                  {"range", "share must be 0 to 1, not 2"},
 		`{ share: "a" }`:                                {"type", "share must be a finite number"},
 		`{ share: 0 / 0 }`:                              {"type", "share must be a finite number"},
 		`{ pattern: 1 }`:                                {"type", "pattern must be an array"},
-		`{ pattern: [1, 10] }`:                          {"range", "pattern[1] must be between 1 and 9"},
-		`{ pattern: [1, 1, 1, 1] }`:                     {"range", "pattern must have 0 to 3 elements, not 4"},
+		`{ pattern: [1, 10] }`:                          {"range", "pattern[1] must be 1 to 9"},
+		`{ pattern: [1, 1, 1, 1] }`:                     {"range", "pattern must have 0 to 3 items, not 4"},
 		`{ to: Key.country }`:                           {"key", "to must be a key of type float"},
 		`{ columns: [Key.id, "x"] }`:                    {"type", "columns[1] must be a key"},
 		`{ how: "last" }`:                               {"enum", `how must be "fair" or "first"`},
@@ -531,7 +531,7 @@ func TestNewerParameters(t *testing.T) {
 		`{ refs: [1] }`:                                 {"type", "refs[0] must be a candidate set"},
 		`{ with: [1] }`:                                 {"type", "with[0] must be a candidate set"},
 		`{ with: s }`:                                   {"type", "with must be an array"},
-		`{ with: [s, s, s] }`:                           {"range", "with must have 0 to 2 elements, not 3"},
+		`{ with: [s, s, s] }`:                           {"range", "with must have 0 to 2 items, not 3"},
 		`{ wiht: [s] }`:                                 {"unknown-option", "wiht"},
 		`{ rules: [{}] }`:                               {"missing-option", "rules[0] needs the field pred"},
 		`{ rules: [{ pred: true, x: 1 }] }`:             {"unknown-option", `rules[0] has no field "x"`},

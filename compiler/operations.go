@@ -161,7 +161,7 @@ func isWhole(v goja.Value) bool {
 
 // apply calls an operator that is written as a function.
 func (h *host) apply(o *expr.Operator, name string, args []goja.Value, site *callSite) goja.Value {
-	if len(args) != len(o.Operands) && !(IsVariadic(o) && len(args) > len(o.Operands)) {
+	if len(args) != len(o.Operands) && !(o.Variadic && len(args) > len(o.Operands)) {
 		h.u.failAt(site.at, "arguments", fmt.Sprintf("%s takes %d arguments, not %d", name, len(o.Operands), len(args)),
 			"write "+name+"("+CamelCase(strings.Join(memberNames(o), ", "))+")")
 		return h.broken

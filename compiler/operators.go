@@ -104,11 +104,6 @@ func globalFunctions() []string {
 
 func isMath(function string) bool { return strings.HasPrefix(function, "Math.") }
 
-// IsVariadic reports whether an operator, written as a function, takes more than two operands.
-func IsVariadic(o *expr.Operator) bool {
-	return slices.Contains([]string{"and", "or", "min", "max"}, o.Name)
-}
-
 // memberNames returns the members of an artifact that hold the operands.
 func memberNames(o *expr.Operator) []string {
 	names := make([]string, len(o.Operands))

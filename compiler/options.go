@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -96,8 +97,8 @@ func (o *optionReader) array(name string, least, most int, v goja.Value, hint st
 		return nil, false
 	}
 	length := array.Get("length").ToInteger()
-	if length < int64(least) || length > int64(most) {
-		o.fail(name, true, "range", "%s must have %d to %d elements, not %d", hint, name, least, most, length)
+	if fault := plan.ItemsFault(least, most, int(length)); fault != "" {
+		o.fail(name, true, "range", "%s %s", hint, name, fault)
 		return nil, false
 	}
 	elements := make([]goja.Value, length)
@@ -196,24 +197,19 @@ func (o *optionReader) hint(option *Option, name string) string {
 
 // text reads the option of a String, an Enum or a Template.
 func (o *optionReader) text(option *Option, name string, v goja.Value) (any, bool) {
-	choices := option.Rule.OneOf
-	switch {
-	case len(choices) > 0 && !(goja.IsString(v) && slices.Contains(choices, v.String())):
-		o.fail(name, true, "enum", "%s must be %s, not %s", o.hint(option, name), name, oneOf(choices), plainWords(v))
+	var text *string
+	if goja.IsString(v) {
+		text = new(v.String())
+	}
+	if fault := option.Rule.TextFault(text, plainWords(v)); fault != "" {
+		o.fail(name, true, "enum", "%s %s", o.hint(option, name), name, fault)
 		return nil, false
-	case !goja.IsString(v):
+	}
+	if text == nil {
 		o.wrong(name, "a string", v, o.hint(option, name))
 		return nil, false
 	}
-	return v.String(), true
-}
-
-func oneOf(values []string) string {
-	quoted := make([]string, len(values))
-	for i, v := range values {
-		quoted[i] = quote(v)
-	}
-	return listed(quoted, "or")
+	return *text, true
 }
 
 // endpoint reads the option of an Endpoint.
@@ -267,7 +263,7 @@ func (o *optionReader) integer(option *Option, name string, v goja.Value) (any, 
 		return nil, false
 	}
 	i := int64(f)
-	return i, inRange(o, option, name, option.Rule.Min, option.Rule.Max, i)
+	return i, o.inBounds(option, name, option.Rule.IntFault(i, strconv.FormatInt(i, 10)))
 }
 
 // float reads the option of a Float.
@@ -277,22 +273,15 @@ func (o *optionReader) float(option *Option, name string, v goja.Value) (any, bo
 		return nil, false
 	}
 	f := v.ToFloat()
-	return f, inRange(o, option, name, option.Rule.FloatMin, option.Rule.FloatMax, f)
+	return f, o.inBounds(option, name, option.Rule.FloatFault(f))
 }
 
-// inRange reports whether a value keeps to its bounds, after it has reported a fault.
-func inRange[T int64 | float64](o *optionReader, option *Option, name string, least, most *T, v T) bool {
-	switch hint := o.hint(option, name); {
-	case least != nil && most != nil && (v < *least || v > *most):
-		o.fail(name, true, "range", "%s must be between %v and %v, not %v", hint, name, *least, *most, v)
-	case least != nil && v < *least:
-		o.fail(name, true, "range", "%s must be at least %v, not %v", hint, name, *least, v)
-	case most != nil && v > *most:
-		o.fail(name, true, "range", "%s must be at most %v, not %v", hint, name, *most, v)
-	default:
-		return true
+// inBounds reports a fault, if there is one.
+func (o *optionReader) inBounds(option *Option, name, fault string) bool {
+	if fault != "" {
+		o.fail(name, true, "range", "%s %s", o.hint(option, name), name, fault)
 	}
-	return false
+	return fault == ""
 }
 
 // key reads the option of a key.
@@ -307,16 +296,8 @@ func (o *optionReader) key(option *Option, name string, v goja.Value) (any, bool
 		o.wrong(name, "a key", v, hint)
 		return nil, false
 	}
-	switch types := option.Rule.KeyTypes; {
-	case option.Rule.Writes && !t.key.Writable:
-		o.fail(name, true, "key", "%s is read-only, and %s writes it", hint, t.name, o.name)
-		return nil, false
-	case types != nil && !slices.Contains(types, t.key.Type):
-		names := make([]string, len(types))
-		for i, each := range types {
-			names[i] = each.String()
-		}
-		o.fail(name, true, "key", "%s must be a key of type %s, not %s of type %s", hint, name, listed(names, "or"), t.name, t.key.Type)
+	if fault := option.Rule.KeyFault(t.key, t.name); fault != "" {
+		o.fail(name, true, "key", "%s %s", hint, name, fault)
 		return nil, false
 	}
 	return int64(t.key.ID), true

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,9 +11,10 @@ import (
 )
 
 // CheckColumns refuses a plan with a node that reads a column which no node before it writes. Load
-// calls it for plans with a strict op or typed expressions. The error is an *Error; file names the artifact in it.
+// calls it for plans with a strict op or typed expressions. The error is an *Error, with the faults of other nodes; file names the
+// artifact in it.
 func (g *Graph) CheckColumns(file string) error {
-	if bad := g.columnFault(file, true); bad != nil {
+	if bad := joined(g.columnFaults(file, true)); bad != nil {
 		return bad
 	}
 	return nil
@@ -22,9 +24,9 @@ func (g *Graph) CheckColumns(file string) error {
 // missing, since something else stands in for the result if the node fails; nil if the column is always there. Immutable once built.
 type columnSet map[registry.KeyID]*Node
 
-// columnFault returns the fault of the first node that reads a column which is missing if some node fails or, if strict, which
-// no node before it writes. It returns nil if there is none. The graph has no cycle.
-func (g *Graph) columnFault(file string, strict bool) *Error {
+// columnFaults returns a fault of each node that reads a column which is missing if some node fails or, if strict, which
+// no node before it writes. The graph has no cycle.
+func (g *Graph) columnFaults(file string, strict bool) (all []*Error) {
 	columns := make([]columnSet, len(g.Nodes))
 	faults := make([]*Error, len(g.Nodes))
 	for _, index := range g.Order {
@@ -44,10 +46,10 @@ func (g *Graph) columnFault(file string, strict bool) *Error {
 	for _, bad := range faults {
 		if bad != nil {
 			bad.File = file
-			return bad
+			all = append(all, bad)
 		}
 	}
-	return nil
+	return all
 }
 
 // orElse returns the columns of a node for which rows with other columns stand in if it fails.
@@ -119,8 +121,8 @@ func (g *Graph) label(id registry.KeyID) string {
 
 // whereRead returns the path of the parameter through which a node reads a column, or of the node.
 func (n *Node) whereRead(key registry.KeyID) string {
-	node := element("nodes", n.Index)
-	found := n.Params.each(member(node, "params"), func(v *paramValue, path string) *Error {
+	node, found := element("nodes", n.Index), ""
+	n.Params.each(member(node, "params"), func(v *paramValue, path string) {
 		reads := v.schema.IsKey && v.i == int64(key)
 		switch object := v.object.(type) {
 		case *registry.Key:
@@ -130,15 +132,11 @@ func (n *Node) whereRead(key registry.KeyID) string {
 		case *expr.Pred:
 			reads = slices.Contains(object.Keys(), key)
 		}
-		if reads && !v.schema.Source.Writes {
-			return &Error{Field: path}
+		if reads && !v.schema.Source.Writes && found == "" {
+			found = path
 		}
-		return nil
 	})
-	if found == nil {
-		return node
-	}
-	return found.Field
+	return cmp.Or(found, node)
 }
 
 // result returns the columns of the rows that a node makes from rows with these columns.

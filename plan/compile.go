@@ -19,22 +19,26 @@ const MaxArtifactBytes = 64 << 20
 const schemaVersion = 1
 
 // Load parses, checks and compiles one artifact. file names the artifact in errors.
-// The error is an *Error. Any goroutine.
+// The error is an *Error: the first fault, with the others. They are those of the shape of the artifact, at most one a value or,
+// if there are none, those of what it says. A fault of the plan as a whole, such as a cycle, shows only when each node is sound.
+// Any goroutine.
 func Load(file string, artifact []byte, ops Ops, reg *registry.Registry) (*Graph, error) {
-	r := reader{file, reg}
-	doc, bad := r.read(artifact)
-	if bad != nil {
+	r := reader{file: file, registry: reg}
+	doc := r.read(artifact)
+	if bad := r.fault(); bad != nil {
 		return nil, bad
 	}
 	c := compiler{reader: r, doc: doc, ops: ops}
-	graph, bad := c.compile()
-	if bad != nil {
-		bad.SourceSpan = c.sourceSpan(bad.Node)
+	c.compile()
+	if bad := c.fault(); bad != nil {
+		for _, each := range c.faults {
+			each.SourceSpan = c.sourceSpan(each.Node)
+		}
 		return nil, bad
 	}
 	digest := sha256.Sum256(artifact)
-	graph.Digest = hex.EncodeToString(digest[:])
-	return graph, nil
+	c.graph.Digest = hex.EncodeToString(digest[:])
+	return c.graph, nil
 }
 
 // compiler resolves the names of a document. One goroutine at a time.
@@ -47,20 +51,25 @@ type compiler struct {
 	graph *Graph
 }
 
-func (c *compiler) compile() (*Graph, *Error) {
+// compile makes the graph, which is sound unless there are faults.
+func (c *compiler) compile() {
 	if v, _ := integer(c.doc.schemaVersion); v != schemaVersion {
-		return nil, c.fail("", "schema_version", "must be %d", schemaVersion)
+		c.report(c.fail("", "schema_version", "must be %d", schemaVersion))
 	}
 	for i, name := range c.doc.capabilities {
 		if !supported(name) {
-			return nil, c.fail("", element("capabilities_required", i), "capability %s is not supported", excerpt.Quote(name))
+			c.report(c.fail("", element("capabilities_required", i), "capability %s is not supported", excerpt.Quote(name)))
 		}
+	}
+	if len(c.faults) > 0 {
+		return // The rest may mean something else there.
 	}
 	c.byID = make(map[string]int, len(c.doc.nodes))
 	for i := range c.doc.nodes {
 		id := c.doc.nodes[i].id
 		if first, taken := c.byID[id]; taken {
-			return nil, c.fail(id, member(element("nodes", i), "node_id"), "%s is taken by nodes[%d]", excerpt.Quote(id), first)
+			c.report(c.fail(id, member(element("nodes", i), "node_id"), "%s is taken by nodes[%d]", excerpt.Quote(id), first))
+			continue
 		}
 		c.byID[id] = i
 	}
@@ -70,32 +79,28 @@ func (c *compiler) compile() (*Graph, *Error) {
 		Typed: slices.Contains(c.doc.capabilities, expr.Capability),
 	}
 	for i := range c.doc.nodes {
-		n, bad := c.node(i)
-		if bad != nil {
-			return nil, bad
-		}
-		c.graph.Nodes[i] = n
+		c.graph.Nodes[i] = c.node(i)
 	}
-	if bad := c.outputs(); bad != nil {
-		return nil, bad
+	c.outputs()
+	if len(c.faults) > 0 {
+		return // The edges are not all known.
 	}
 	c.link()
-	if bad := c.onErrors(); bad != nil {
-		return nil, bad
+	c.onErrors()
+	if len(c.faults) > 0 {
+		return
 	}
 	c.begin()
 	if bad := c.acyclic(); bad != nil {
-		return nil, bad
+		c.report(bad)
+		return
 	}
-	if bad := c.optionals(); bad != nil {
-		return nil, bad
-	}
+	c.report(c.optionals())
 	if strict := c.checksColumns(); strict || c.graph.Lenient {
-		if bad := c.graph.columnFault(c.file, strict); bad != nil {
-			return nil, bad
+		for _, bad := range c.graph.columnFaults(c.file, strict) {
+			c.report(bad)
 		}
 	}
-	return c.graph, nil
 }
 
 // checksColumns reports whether Load refuses the plan if it reads a column that nothing writes. It
@@ -114,8 +119,9 @@ func (c *compiler) sourceSpan(node string) string {
 	return ""
 }
 
-// node resolves one node except its successors.
-func (c *compiler) node(index int) (*Node, *Error) {
+// node resolves one node except its successors. The node is sound unless it has faults.
+func (c *compiler) node(index int) *Node {
+	before := len(c.faults)
 	doc, path := &c.doc.nodes[index], element("nodes", index)
 	n := &Node{
 		Index: index, ID: doc.id,
@@ -123,31 +129,33 @@ func (c *compiler) node(index int) (*Node, *Error) {
 		SourceSpan: doc.sourceSpan, ExprSpan: doc.exprSpan,
 	}
 	var known bool
-	if n.Schema, known = c.ops.OpSchema(doc.op); !known {
-		return nil, c.fail(n.ID, member(path, "op"), "unknown op %s", excerpt.Quote(doc.op))
+	if n.Schema, known = c.ops.OpSchema(doc.op); known {
+		n.Op = n.Schema.Op
+	} else {
+		c.report(c.fail(n.ID, member(path, "op"), "unknown op %s", excerpt.Quote(doc.op)))
 	}
-	n.Op = n.Schema.Op
 
 	n.Inputs = make([]int, len(doc.inputs))
 	for i, id := range doc.inputs {
 		input, ok := c.byID[id]
 		if !ok {
-			return nil, c.fail(n.ID, element(member(path, "inputs"), i), "there is no node %s", excerpt.Quote(id))
+			c.report(c.fail(n.ID, element(member(path, "inputs"), i), "there is no node %s", excerpt.Quote(id)))
 		}
 		n.Inputs[i] = input
 	}
-	if bad := c.inputCount(n, path); bad != nil {
-		return nil, bad
+	if !known {
+		return n
 	}
+	c.report(c.inputCount(n, path))
 	params := member(path, "params")
-	if bad := c.params(n, doc.params, params); bad != nil {
-		return nil, bad
+	read := len(c.faults)
+	if c.params(n, doc.params, params); len(c.faults) == read {
+		c.references(n, params)
 	}
-	if bad := c.references(n, params); bad != nil {
-		return nil, bad
+	if n.Deps = len(n.Inputs) + len(n.Refs); len(c.faults) == before {
+		c.report(c.prepare(n, path))
 	}
-	n.Deps = len(n.Inputs) + len(n.Refs)
-	return n, c.prepare(n, path)
+	return n
 }
 
 // inputCount checks the number of inputs of a node of a strict op.
@@ -180,17 +188,17 @@ func (c *compiler) prepare(n *Node, path string) *Error {
 	return nil
 }
 
-func (c *compiler) outputs() *Error {
+func (c *compiler) outputs() {
 	c.graph.Outputs = make([]int, len(c.doc.outputs))
 	for i, id := range c.doc.outputs {
 		index, ok := c.byID[id]
 		if !ok {
-			return c.fail("", element("outputs", i), "there is no node %s", excerpt.Quote(id))
+			c.report(c.fail("", element("outputs", i), "there is no node %s", excerpt.Quote(id)))
+			continue
 		}
 		c.graph.Outputs[i] = index
 		c.graph.Nodes[index].IsOutput = true
 	}
-	return nil
 }
 
 // link records each edge at its source.

@@ -18,6 +18,21 @@ type Error struct {
 
 	// SourceSpan is the place in the plan's source that made the node, as in Node; "" if there is none.
 	SourceSpan string
+
+	// Others are the further faults of the artifact, in order, without Others of their own. Error does not name them.
+	Others []*Error
+}
+
+// All returns the error and its Others.
+func (e *Error) All() []*Error { return append([]*Error{e}, e.Others...) }
+
+// joined returns the first fault with the others, or nil.
+func joined(faults []*Error) *Error {
+	if len(faults) == 0 {
+		return nil
+	}
+	faults[0].Others = faults[1:]
+	return faults[0]
 }
 
 // errorLimit bounds the length of an error in bytes. Paths and texts come from the

@@ -81,24 +81,20 @@ func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnErr
 }
 
 // onErrors resolves on_error and optional of all nodes, and finds the nodes on demand. The nodes are linked.
-func (c *compiler) onErrors() *Error {
+func (c *compiler) onErrors() {
 	for i, n := range c.graph.Nodes {
-		if bad := c.onError(n, &c.doc.nodes[i].onErrorDocument); bad != nil {
-			return bad
-		}
+		c.report(c.onError(n, &c.doc.nodes[i].onErrorDocument))
 	}
-	if !c.graph.Lenient {
-		return nil
+	if !c.graph.Lenient || len(c.faults) > 0 {
+		return
 	}
 	for _, n := range c.graph.Nodes {
 		if n.Fallback != nil {
-			if bad := c.fallback(n); bad != nil {
-				return bad
-			}
+			c.report(c.fallback(n))
 		}
 	}
 	c.onDemand()
-	return c.fallbackDepth()
+	c.report(c.fallbackDepth())
 }
 
 // onError resolves what the artifact says of one node.

@@ -181,32 +181,26 @@ func objectItem[T any](item *paramValue) T {
 }
 
 // each calls visit for every given value that is neither a List nor an Object, at any depth, with
-// its path. It stops at the first fault.
-func (p *NodeParams) each(path string, visit func(v *paramValue, path string) *Error) *Error {
+// its path.
+func (p *NodeParams) each(path string, visit func(v *paramValue, path string)) {
 	for i := range p.values {
 		v := &p.values[i]
 		at := member(path, v.schema.Name)
 		if !v.schema.List {
-			if bad := v.each(at, visit); bad != nil {
-				return bad
-			}
+			v.each(at, visit)
 			continue
 		}
 		for k := range v.items {
-			if bad := v.items[k].each(element(at, k), visit); bad != nil {
-				return bad
-			}
+			v.items[k].each(element(at, k), visit)
 		}
 	}
-	return nil
 }
 
-func (v *paramValue) each(path string, visit func(v *paramValue, path string) *Error) *Error {
+func (v *paramValue) each(path string, visit func(v *paramValue, path string)) {
 	switch fields, ok := v.object.(*NodeParams); {
 	case ok:
-		return fields.each(path, visit)
+		fields.each(path, visit)
 	case v.given:
-		return visit(v, path)
+		visit(v, path)
 	}
-	return nil
 }

@@ -178,7 +178,7 @@ func TestNewParamsRefuse(t *testing.T) {
 		{"singles", `{"key": 77}`, "key", "no key the integer 77"},
 		{"singles", `{"key": 1.5}`, "key", "must be the name or the id of a key"},
 		{"singles", `{"key": true}`, "key", "must be the name or the id of a key"},
-		{"singles", `{"to": "country"}`, "to", "has type string, must be float"},
+		{"singles", `{"to": "country"}`, "to", "must be a key of type float, not key 3001 (country) of type string"},
 		{"singles", `{"by": 77}`, "by", "no key"},
 		{"singles", `{"template": "a:{nobody}"}`, "template", "{nobody} is neither"},
 		{"singles", `{"expr_id": ""}`, "expr_id", `expr_table has no entry ""`},

@@ -42,11 +42,25 @@ type nodeDocument struct {
 	onErrorDocument
 }
 
-// reader reads one artifact. Its methods return *Error.
+// reader reads one artifact, and collects what is wrong with it. Its methods return *Error, or report. One goroutine at a time.
 type reader struct {
 	file     string
 	registry *registry.Registry // for the types in expressions
+	faults   []*Error
 }
+
+// faultsMax bounds the faults of an artifact that Load names.
+const faultsMax = 100
+
+// report notes a fault, if it is not nil.
+func (r *reader) report(bad *Error) {
+	if bad != nil && len(r.faults) < faultsMax {
+		r.faults = append(r.faults, bad)
+	}
+}
+
+// fault returns what has been reported, or nil.
+func (r *reader) fault() *Error { return joined(r.faults) }
 
 func (r *reader) fail(node, field, format string, args ...any) *Error {
 	return &Error{File: r.file, Node: node, Field: field, Msg: fmt.Sprintf(format, args...)}
@@ -69,59 +83,52 @@ func lineOf(err error, artifact []byte) string {
 	return fmt.Sprintf(", line %d", 1+bytes.Count(artifact[:syntax.Offset], []byte("\n")))
 }
 
-func (r *reader) read(artifact []byte) (*document, *Error) {
+// read reads the artifact. The document is complete unless there are faults.
+func (r *reader) read(artifact []byte) *document {
+	d := new(document)
 	if len(artifact) > MaxArtifactBytes {
-		return nil, r.fail("", "", "larger than %d bytes", MaxArtifactBytes)
+		r.report(r.fail("", "", "larger than %d bytes", MaxArtifactBytes))
+		return d
 	}
 	root, err := jsondoc.Parse(artifact)
 	if err != nil {
-		return nil, r.fail("", "", "invalid JSON: %v%s", err, lineOf(err, artifact))
+		r.report(r.fail("", "", "invalid JSON: %v%s", err, lineOf(err, artifact)))
+		return d
 	}
 	if root.Kind != jsondoc.Object {
-		return nil, r.wrongKind("", "", "an object", &root)
-	}
-
-	d := new(document)
-	d.schemaVersion = root.Get("schema_version")
-	if v := d.schemaVersion; v == nil || v.Kind != jsondoc.Uint && v.Kind != jsondoc.Int {
-		return nil, r.wrongKind("", "schema_version", "an integer literal", v)
+		r.report(r.wrongKind("", "", "an object", &root))
+		return d
 	}
 	var bad *Error
-	if d.name, bad = r.text(&root, "", "", "plan_name"); bad != nil {
-		return nil, bad
+	d.schemaVersion = root.Get("schema_version")
+	if v := d.schemaVersion; v == nil || v.Kind != jsondoc.Uint && v.Kind != jsondoc.Int {
+		r.report(r.wrongKind("", "schema_version", "an integer literal", v))
 	}
+	d.name, bad = r.text(&root, "", "", "plan_name")
+	r.report(bad)
 	nodes := root.Get("nodes")
 	if nodes == nil || nodes.Kind != jsondoc.Array {
-		return nil, r.wrongKind("", "nodes", "an array", nodes)
+		r.report(r.wrongKind("", "nodes", "an array", nodes))
+		nodes = new(jsondoc.Value)
 	}
 	d.nodes = make([]nodeDocument, len(nodes.Items))
 	for i := range nodes.Items {
-		if d.nodes[i], bad = r.node(&nodes.Items[i], element("nodes", i)); bad != nil {
-			return nil, bad
-		}
+		d.nodes[i] = r.node(&nodes.Items[i], element("nodes", i))
 	}
-	if d.outputs, bad = r.texts(&root, "", "", "outputs"); bad != nil {
-		return nil, bad
-	}
+	d.outputs, bad = r.texts(&root, "", "", "outputs")
+	r.report(bad)
 	language := expr.Language{Typed: lists(&root, expr.Capability), Registry: r.registry}
-	if d.exprs, bad = readTable(r, &root, "expr_table", language.ParseExpr); bad != nil {
-		return nil, bad
+	d.exprs = readTable(r, &root, "expr_table", language.ParseExpr)
+	d.preds = readTable(r, &root, "pred_table", language.ParsePred)
+	if bad := r.capabilities(&root, d); bad != nil { // The extensions would be measured against a wrong list.
+		r.report(bad)
+		return d
 	}
-	if d.preds, bad = readTable(r, &root, "pred_table", language.ParsePred); bad != nil {
-		return nil, bad
-	}
-	if bad := r.capabilities(&root, d); bad != nil {
-		return nil, bad
-	}
-	if bad := r.extensions(&root, "", "", d.capabilities); bad != nil {
-		return nil, bad
-	}
+	r.report(r.extensions(&root, "", "", d.capabilities))
 	for i := range nodes.Items {
-		if bad := r.extensions(&nodes.Items[i], d.nodes[i].id, element("nodes", i), d.capabilities); bad != nil {
-			return nil, bad
-		}
+		r.report(r.extensions(&nodes.Items[i], d.nodes[i].id, element("nodes", i), d.capabilities))
 	}
-	return d, nil
+	return d
 }
 
 // text reads a required string.
@@ -150,41 +157,36 @@ func (r *reader) texts(v *jsondoc.Value, node, path, name string) ([]string, *Er
 	return list, nil
 }
 
-func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument, bad *Error) {
+func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument) {
 	if v.Kind != jsondoc.Object {
-		return n, r.wrongKind("", path, "an object", v)
+		r.report(r.wrongKind("", path, "an object", v))
+		return n
 	}
-	if n.id, bad = r.text(v, "", path, "node_id"); bad != nil {
-		return n, bad
-	}
-	if n.op, bad = r.text(v, n.id, path, "op"); bad != nil {
-		return n, bad
-	}
-	if n.inputs, bad = r.texts(v, n.id, path, "inputs"); bad != nil {
-		return n, bad
-	}
+	var bad *Error
+	n.id, bad = r.text(v, "", path, "node_id")
+	r.report(bad)
+	n.op, bad = r.text(v, n.id, path, "op")
+	r.report(bad)
+	n.inputs, bad = r.texts(v, n.id, path, "inputs")
+	r.report(bad)
 	n.params = v.Get("params")
 
-	if n.timeout, bad = r.duration(v, n.id, path, "timeout_ms", 1, time.Millisecond); bad != nil {
-		return n, bad
-	}
-	if bad := r.scheduling(v, path, &n); bad != nil {
-		return n, bad
-	}
-	if n.onErrorDocument, bad = r.onError(v, n.id, path); bad != nil {
-		return n, bad
-	}
+	n.timeout, bad = r.duration(v, n.id, path, "timeout_ms", 1, time.Millisecond)
+	r.report(bad)
+	r.report(r.scheduling(v, path, &n))
+	n.onErrorDocument, bad = r.onError(v, n.id, path)
+	r.report(bad)
 	// Spans are for people and tools, so only the kind of the first is checked. Errors show strings.
 	if span := v.Get("source_span"); span != nil {
 		if span.Kind != jsondoc.Object && span.Kind != jsondoc.String {
-			return n, r.wrongKind(n.id, member(path, "source_span"), "an object or a string", span)
+			r.report(r.wrongKind(n.id, member(path, "source_span"), "an object or a string", span))
 		}
 		n.sourceSpan = span.Str
 	}
 	if span := v.Get("expr_span"); span != nil {
 		n.exprSpan = span.Str
 	}
-	return n, nil
+	return n
 }
 
 func (r *reader) scheduling(v *jsondoc.Value, path string, n *nodeDocument) (bad *Error) {
@@ -230,13 +232,14 @@ func (r *reader) duration(
 // several entries with the same name counts.
 func readTable[T any](
 	r *reader, root *jsondoc.Value, name string, parse func(*jsondoc.Value) (*T, error),
-) (map[string]*T, *Error) {
+) map[string]*T {
 	table := root.Get(name)
 	if table == nil {
-		return nil, nil
+		return nil
 	}
 	if table.Kind != jsondoc.Object {
-		return nil, r.wrongKind("", name, "an object", table)
+		r.report(r.wrongKind("", name, "an object", table))
+		return nil
 	}
 	last := make(map[string]int, len(table.Members))
 	for i := range table.Members {
@@ -250,11 +253,11 @@ func readTable[T any](
 		}
 		tree, err := parse(&entry.Value)
 		if err != nil {
-			return nil, r.treeError(member(name, entry.Name), err)
+			r.report(r.treeError(member(name, entry.Name), err))
 		}
 		parsed[entry.Name] = tree
 	}
-	return parsed, nil
+	return parsed
 }
 
 // treeError appends the path inside a tree to the path of its entry.

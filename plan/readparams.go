@@ -13,28 +13,27 @@ import (
 )
 
 // params checks the parameters of n against the op's schema and fills in defaults.
-func (c *compiler) params(n *Node, v *jsondoc.Value, path string) *Error {
+func (c *compiler) params(n *Node, v *jsondoc.Value, path string) {
 	if v == nil || v.Kind == jsondoc.Null {
 		v = &jsondoc.Value{Kind: jsondoc.Object}
 	}
 	if v.Kind != jsondoc.Object {
-		return c.wrongKind(n.ID, path, "an object", v)
+		c.report(c.wrongKind(n.ID, path, "an object", v))
+		return
 	}
 	for i := range v.Members {
 		if name := v.Members[i].Name; name != "trace" && !has(n.Schema.Params, name) {
-			return c.fail(n.ID, member(path, name), "%s has no such parameter", n.Op)
+			c.report(c.fail(n.ID, member(path, name), "%s has no such parameter", n.Op))
 		}
 	}
 	if trace := v.Get("trace"); trace != nil && trace.Kind != jsondoc.Null {
 		if trace.Kind != jsondoc.String {
-			return c.wrongKind(n.ID, member(path, "trace"), "a string or null", trace)
+			c.report(c.wrongKind(n.ID, member(path, "trace"), "a string or null", trace))
 		}
 		n.Trace = trace.Str
 	}
 	r := paramReader{compiler: c, node: n}
-	params, bad := r.fields(n.Schema.Params, v, path)
-	n.Params = params
-	return bad
+	n.Params = r.fields(n.Schema.Params, v, path)
 }
 
 func has(schemas []ParamSchema, name string) bool {
@@ -52,17 +51,15 @@ func (r *paramReader) fail(path, format string, args ...any) *Error {
 }
 
 // fields reads the members of an object, one value for each schema.
-func (r *paramReader) fields(schemas []ParamSchema, v *jsondoc.Value, path string) (NodeParams, *Error) {
+func (r *paramReader) fields(schemas []ParamSchema, v *jsondoc.Value, path string) NodeParams {
 	p := NodeParams{values: make([]paramValue, len(schemas))}
 	for i := range schemas {
 		schema := &schemas[i]
 		value, bad := r.param(schema, v.Get(schema.Name), member(path, schema.Name))
-		if bad != nil {
-			return p, bad
-		}
+		r.report(bad)
 		p.values[i] = value
 	}
-	return p, nil
+	return p
 }
 
 // param checks one parameter; v is nil if it is absent.
@@ -90,15 +87,14 @@ func (r *paramReader) list(schema *ParamSchema, v *jsondoc.Value, path string) (
 	if v.Kind != jsondoc.Array {
 		return value, r.wrongKind(r.node.ID, path, schema.describe(), v)
 	}
-	if count := len(v.Items); count < schema.MinItems || count > schema.ItemsMax() {
-		return value, r.fail(path, "must have %d to %d items, not %d", schema.MinItems, schema.ItemsMax(), count)
+	if fault := ItemsFault(schema.MinItems, schema.ItemsMax(), len(v.Items)); fault != "" {
+		return value, r.fail(path, "%s", fault)
 	}
 	value.items = make([]paramValue, len(v.Items))
 	for i := range v.Items {
 		var bad *Error
-		if value.items[i], bad = r.item(schema, &v.Items[i], element(path, i)); bad != nil {
-			return value, bad
-		}
+		value.items[i], bad = r.item(schema, &v.Items[i], element(path, i))
+		r.report(bad)
 	}
 	return value, nil
 }
@@ -142,9 +138,8 @@ func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (
 				return value, r.fail(member(path, name), "there is no such field; there are %s", names(schema.Fields))
 			}
 		}
-		fields, bad := r.fields(schema.Fields, v, path)
+		fields := r.fields(schema.Fields, v, path)
 		value.object = &fields
-		return value, bad
 	default:
 		if v.Kind != jsondoc.String {
 			return wrong()
@@ -172,18 +167,18 @@ func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, p
 	if !r.node.Schema.Strict {
 		return nil
 	}
-	least, most := schema.Source.Min, schema.Source.Max
-	switch wraps := v.Kind == jsondoc.Uint && v.Uint > math.MaxInt64; {
-	case schema.IsKey:
+	if schema.IsKey {
 		_, bad := r.key(schema, v, path)
 		return bad
-	case least != nil && most != nil && (wraps || i < *least || i > *most):
-		return r.fail(path, "must be %d to %d, not %s", *least, *most, v.Describe())
-	case least != nil && (wraps || i < *least):
-		return r.fail(path, "must be at least %d, not %s", *least, v.Describe())
-	case most != nil && (wraps || i > *most):
-		return r.fail(path, "must be at most %d, not %s", *most, v.Describe())
-	case wraps:
+	}
+	wraps := v.Kind == jsondoc.Uint && v.Uint > math.MaxInt64
+	if wraps {
+		i = math.MaxInt64
+	}
+	if fault := schema.Source.IntFault(i, v.Describe()); fault != "" {
+		return r.fail(path, "%s", fault)
+	}
+	if wraps {
 		return r.wrongKind(r.node.ID, path, schema.Type.describe(), v)
 	}
 	return nil
@@ -191,13 +186,8 @@ func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, p
 
 // checkFloat checks the range of a Float.
 func (r *paramReader) checkFloat(schema *ParamSchema, f float64, path string) *Error {
-	switch least, most := schema.Source.FloatMin, schema.Source.FloatMax; {
-	case least != nil && most != nil && (f < *least || f > *most):
-		return r.fail(path, "must be %v to %v, not %v", *least, *most, f)
-	case least != nil && f < *least:
-		return r.fail(path, "must be at least %v, not %v", *least, f)
-	case most != nil && f > *most:
-		return r.fail(path, "must be at most %v, not %v", *most, f)
+	if fault := schema.Source.FloatFault(f); fault != "" {
+		return r.fail(path, "%s", fault)
 	}
 	return nil
 }
@@ -212,28 +202,15 @@ func (r *paramReader) checkText(schema *ParamSchema, value *paramValue, path str
 		}
 		value.object = t
 	case Enum, String:
-		oneOf := schema.Source.OneOf
-		switch {
+		switch fault := schema.Source.TextFault(&value.s, excerpt.Quote(value.s)); {
 		case schema.Type == String && !r.node.Schema.Strict:
-		case oneOf != nil && !slices.Contains(oneOf, value.s):
-			return r.fail(path, "must be %s, not %s", quotedChoices(oneOf), excerpt.Quote(value.s))
+		case fault != "":
+			return r.fail(path, "%s", fault)
 		case len(value.s) > MaxTextBytes:
 			return r.fail(path, "has %d bytes, more than %d", len(value.s), MaxTextBytes)
 		}
 	}
 	return nil
-}
-
-// quotedChoices writes: "a", "b" or "c".
-func quotedChoices(all []string) string {
-	quoted := make([]string, len(all))
-	for i, each := range all {
-		quoted[i] = excerpt.Quote(each)
-	}
-	if last := len(quoted) - 1; last > 0 {
-		return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
-	}
-	return quoted[0]
 }
 
 // key returns the key that a name or an id stands for.
@@ -255,11 +232,8 @@ func (r *paramReader) key(schema *ParamSchema, v *jsondoc.Value, path string) (*
 	default:
 		return nil, r.wrongKind(r.node.ID, path, Key.describe(), v)
 	}
-	switch types := schema.Source.KeyTypes; {
-	case types != nil && !slices.Contains(types, key.Type):
-		return nil, r.fail(path, "key %d (%s) has type %s, must be %s", key.ID, key.Name, key.Type, typeChoices(types))
-	case schema.Source.Writes && !key.Writable:
-		return nil, r.fail(path, "key %d (%s) is read-only", key.ID, key.Name)
+	if fault := schema.Source.KeyFault(key, fmt.Sprintf("key %d (%s)", key.ID, key.Name)); fault != "" {
+		return nil, r.fail(path, "%s", fault)
 	}
 	return key, nil
 }
@@ -273,14 +247,6 @@ func (r *paramReader) nearestKey(name string) string {
 		return "; the nearest is " + excerpt.Quote(near)
 	}
 	return ""
-}
-
-func typeChoices(types []registry.Type) string {
-	all := make([]string, len(types))
-	for i, t := range types {
-		all[i] = t.String()
-	}
-	return strings.Join(all, " or ")
 }
 
 // describe says what a parameter must be.
@@ -321,14 +287,9 @@ func (t ParamType) describe() string {
 
 // references resolves the references in the parameters of n: first those inside the
 // plan, then endpoints. It skips an optional reference that is not given.
-func (c *compiler) references(n *Node, path string) *Error {
-	bad := n.Params.each(path, func(v *paramValue, path string) *Error { return c.reference(n, v, path) })
-	if bad != nil {
-		return bad
-	}
-	if bad := n.Params.each(path, func(v *paramValue, path string) *Error { return c.endpoint(n, v, path) }); bad != nil {
-		return bad
-	}
+func (c *compiler) references(n *Node, path string) {
+	n.Params.each(path, func(v *paramValue, path string) { c.report(c.reference(n, v, path)) })
+	n.Params.each(path, func(v *paramValue, path string) { c.report(c.endpoint(n, v, path)) })
 	if len(n.Exprs) > 0 {
 		n.Expr = n.Exprs[0]
 	}
@@ -336,7 +297,6 @@ func (c *compiler) references(n *Node, path string) *Error {
 		n.Pred = n.Preds[0]
 	}
 	n.Params.collect()
-	return nil
 }
 
 // reference resolves a reference inside the plan.

@@ -45,7 +45,7 @@ func WithSets(rows rowset.RowSet, key registry.KeyID, values ...any) rowset.RowS
 
 // with returns rows with a column of that type added or replaced.
 func with(rows rowset.RowSet, t registry.Type, key registry.KeyID, values []any) rowset.RowSet {
-	b := rowset.NewBuilder(nil, t, key, len(values))
+	b := rowset.NewBuilder(nil, &registry.Key{ID: key, Type: t}, len(values))
 	for _, value := range values {
 		if !b.AppendAny(value) {
 			panic(fmt.Sprintf("rankdtest: a column of type %s cannot hold a %T", t, value))

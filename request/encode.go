@@ -6,6 +6,7 @@ import (
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/scheduler"
 )
 
 // Format says how an answer shows the columns of a candidate.
@@ -30,15 +31,15 @@ type Response struct {
 	Completeness    []NodeCompleteness // nil: the answer does not speak of it
 }
 
-// NodeCompleteness says what one node contributed to an answer. The answer leaves out what is empty. Immutable.
+// NodeCompleteness says what one node contributed to an answer. The JSON form leaves out what is empty. Immutable; any goroutine.
 type NodeCompleteness struct {
-	Node, Op string
-	Label    string // the node's "trace"
-	Status   string
-	Fallback string // id of the node whose result took the place of this one's
+	Node, Op string // id, and op with namespace
+	Label    string // the common parameter "trace"; empty: none
+	Status   scheduler.NodeStatus
+	Fallback string // id of the node whose result took the place of this one's, if Status is NodeFallback
 	Dropped  int    // rows left out because their keys failed
-	Reason   string // one of a few known texts
-	Detail   string // the exact fault
+	Reason   string // one of a few known sentences, as rankd.Error.Text; empty if Status is NodeOK
+	Err      error  // why the node, or the first key, failed; nil if Status is NodeOK
 }
 
 // Failure is the content of the answer to a request that failed. The answer leaves Node
@@ -125,7 +126,7 @@ func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
 		dst = jsondoc.AppendString(jsondoc.AppendComma(dst, i), n.Node)
 		dst = jsondoc.AppendString(append(dst, `:{"op":`...), n.Op)
 		for _, member := range [...]struct{ name, text string }{
-			{`,"label":`, n.Label}, {`,"status":`, n.Status}, {`,"fallback":`, n.Fallback},
+			{`,"label":`, n.Label}, {`,"status":`, string(n.Status)}, {`,"fallback":`, n.Fallback},
 		} {
 			if member.text != "" {
 				dst = jsondoc.AppendString(append(dst, member.name...), member.text)
@@ -136,7 +137,7 @@ func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
 		}
 		if n.Reason != "" {
 			dst = jsondoc.AppendString(append(dst, `,"reason":`...), n.Reason)
-			dst = jsondoc.AppendString(append(dst, `,"detail":`...), n.Detail)
+			dst = jsondoc.AppendString(append(dst, `,"detail":`...), n.Err.Error())
 		}
 		dst = append(dst, '}')
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/scheduler"
 )
 
 // Member is one member of a request's document. Immutable; any goroutine.
@@ -180,7 +181,7 @@ func (r *reading) scheduling(v *jsondoc.Value) *Error {
 	case v.Kind != jsondoc.String || v.Str == "":
 		return refuse(CodeInvalid, v, "scheduling must be the name of a scheduling mode")
 	default:
-		r.req.Scheduling = SchedulingMode(v.Str)
+		r.req.Scheduling = scheduler.Mode(v.Str)
 	}
 	return nil
 }

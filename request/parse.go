@@ -120,7 +120,7 @@ func badDecimal(text string) string {
 func decimalID[T string | []byte](s T) (int64, bool) {
 	var id int64
 	for i := range len(s) {
-		if !isDigit(s[i]) {
+		if s[i] < '0' || s[i] > '9' {
 			return 0, false
 		}
 		if id = id*10 + int64(s[i]-'0'); id > UserIDMax {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/scheduler"
 )
 
 func builtin(t testing.TB) *registry.Registry {
@@ -176,7 +177,7 @@ func TestParseOptionalFields(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "diamond", req.Plan)
 	assert.Equal(t, 250*time.Millisecond, req.Timeout)
-	assert.Equal(t, SchedulingMode("inline_all"), req.Scheduling)
+	assert.Equal(t, scheduler.InlineAll, req.Scheduling)
 	assert.True(t, req.Trace)
 	weight, ok := req.parsed.Float(4)
 	assert.True(t, ok)

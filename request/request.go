@@ -7,6 +7,7 @@ import (
 
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/scheduler"
 )
 
 // Request asks for one ranking, and is one from the front to the answer: a program fills it in, or Parse does. The engine does not
@@ -27,7 +28,7 @@ type Request struct {
 	Timeout time.Duration
 	// Scheduling is the mode of this request. Empty means the engine's. Options.AllowRequestScheduling
 	// permits it; otherwise the request fails with ErrInvalidRequest.
-	Scheduling SchedulingMode
+	Scheduling scheduler.Mode
 	// ID is returned in Answer.RequestID and Error.RequestID. Empty is an ID like any other.
 	ID string
 	// SchemaDeltas asks for Answer.SchemaDeltas.
@@ -46,18 +47,10 @@ type Request struct {
 	// Flow says whose request this is, if it has to wait for Options.MaxInflight: callers take turns, and so do the connections
 	// of each. Two requests of one user of the library need not wait in line if they have different flows. The zero value is a flow
 	// like any other.
-	Flow Flow
+	Flow scheduler.Flow
 
 	parsed expr.Params // what the document sets; Context and Params come on top
 }
-
-// Flow names a caller and one of its connections by two numbers of the program's choice: see Request.Flow. Requests without a
-// caller, number 0, take turns by connection. Immutable; any goroutine.
-type Flow struct{ Caller, Connection uint64 }
-
-// SchedulingMode says which computing nodes a Reactor engine runs on the loop, and which on the
-// CPU pool. All modes give the same answers.
-type SchedulingMode string
 
 // Values returns the values of a request's parameters: those of its document, its Context and its Params.
 func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/rankd/rankd/internal/jsondoc"
 )
 
 // DefaultMaxBytes is the longest document that a Stream accepts unless told
@@ -39,7 +41,7 @@ type Stream struct {
 	pos, end int    // Invariant: mark <= pos <= end <= len(buf); buf[pos:end] is unread
 	mark     int    // first byte of buf that belongs to the document but is not in doc
 	doc      []byte // earlier part of a document that did not fit into buf
-	scan     scanner
+	scan     jsondoc.Scanner
 	line     int   // number of the line at pos, from 1
 	begun    int   // number of the line on which the last returned document begins
 	answered bool  // Next has returned a document or an error
@@ -60,7 +62,7 @@ func NewStream(r io.Reader, maxBytes int) *Stream {
 // blank is one document.
 func NewLineStream(r io.Reader, maxBytes int) *Stream {
 	s := NewStream(r, maxBytes)
-	s.scan.oneLine = true
+	s.scan.OneLine = true
 	return s
 }
 
@@ -95,6 +97,22 @@ func (s *Stream) Locate(err error, doc []byte) error {
 	return &located
 }
 
+// Locate returns what a stream says of an input that is this document alone, of which Parse has returned err, a syntax error. The error
+// keeps its RequestID. Any goroutine.
+func Locate(err *Error, input []byte) error {
+	s := &Stream{maxBytes: len(input) + 1, buf: input, end: len(input), line: 1, readErr: io.EOF}
+	doc, fault := s.Next()
+	if fault == nil {
+		return s.Locate(err, doc)
+	}
+	if refused := (*Error)(nil); errors.As(fault, &refused) {
+		located := *refused
+		located.RequestID = err.RequestID
+		return &located
+	}
+	return err // The input is blank.
+}
+
 func (s *Stream) next() ([]byte, error) {
 	s.begin(s.pos)
 	for {
@@ -103,15 +121,15 @@ func (s *Stream) next() ([]byte, error) {
 		}
 		// Scan one byte more than allowed, because only the next byte ends a number.
 		stop := min(s.end, s.mark+s.maxBytes+1-len(s.doc))
-		taken, ev := s.scan.run(s.buf[s.pos:stop])
+		taken, ev := s.scan.Run(s.buf[s.pos:stop])
 		s.pos += taken
 		switch {
-		case ev == scanBlank:
+		case ev == jsondoc.ScanBlank:
 			s.line++
 			s.begin(s.pos)
-		case ev == scanFault:
+		case ev == jsondoc.ScanFault:
 			return nil, s.fault()
-		case ev == scanDone:
+		case ev == jsondoc.ScanDone:
 			return s.complete()
 		case len(s.doc)+s.pos-s.mark > s.maxBytes:
 			return nil, s.tooLarge()
@@ -121,7 +139,7 @@ func (s *Stream) next() ([]byte, error) {
 
 // begin starts a document at index i of buf.
 func (s *Stream) begin(i int) {
-	s.scan.reset()
+	s.scan.Reset()
 	if cap(s.doc) > 1<<20 {
 		s.doc = nil // free the memory of a rare giant
 	}
@@ -164,7 +182,7 @@ func (s *Stream) complete() ([]byte, error) {
 		s.doc = append(s.doc, doc...)
 		doc = s.doc
 	}
-	line := s.line + s.scan.lines
+	line := s.line + s.scan.Lines
 	for offset := size; ; offset++ {
 		if s.pos == s.end {
 			// Reading overwrites buf, so move the document out of it.
@@ -183,9 +201,9 @@ func (s *Stream) complete() ([]byte, error) {
 			s.line = line + 1
 			return doc, nil
 		}
-		if !isSpace(c) {
+		if !jsondoc.IsSpace(c) {
 			s.skipLine(line)
-			return nil, faultError(c, int64(offset), line, s.scan.expected())
+			return nil, faultError(c, int64(offset), line, s.scan.Expected())
 		}
 		s.pos++
 	}
@@ -193,9 +211,9 @@ func (s *Stream) complete() ([]byte, error) {
 
 // fault reports the byte at pos and moves to the place where the stream goes on.
 func (s *Stream) fault() *Error {
-	c, line := s.buf[s.pos], s.line+s.scan.lines
-	err := faultError(c, int64(s.scan.read), line, s.scan.expected())
-	if c == '{' && s.scan.lineFresh {
+	c, line := s.buf[s.pos], s.line+s.scan.Lines
+	err := faultError(c, int64(s.scan.Bytes), line, s.scan.Expected())
+	if c == '{' && s.scan.LineFresh {
 		// The blanks before it may be gone from buf, but they mean nothing.
 		s.line = line
 		return err
@@ -207,18 +225,18 @@ func (s *Stream) fault() *Error {
 // finish returns the last document or the error for the end of the input.
 func (s *Stream) finish() ([]byte, error) {
 	end := s.readErr
-	switch s.scan.finish() {
-	case scanDone:
+	switch s.scan.Finish() {
+	case jsondoc.ScanDone:
 		s.begun = s.line
 		return s.doc, nil
-	case scanFault:
+	case jsondoc.ScanFault:
 		detail := "the input ends in the middle of a document"
 		if end != io.EOF {
 			detail = fmt.Sprintf("reading failed in the middle of a document: %v", end)
 		}
-		err := &Error{RequestID: NewID(), Code: CodeInvalidJSON, Offset: int64(s.scan.read),
+		err := &Error{RequestID: NewID(), Code: CodeInvalidJSON, Offset: int64(s.scan.Bytes),
 			Detail: fmt.Sprintf("%s, at byte offset %d of the document, line %d of the input; expected %s",
-				detail, s.scan.read, s.line+s.scan.lines, s.scan.expected())}
+				detail, s.scan.Bytes, s.line+s.scan.Lines, s.scan.Expected())}
 		s.begin(s.end)
 		return nil, err
 	}
@@ -235,11 +253,11 @@ func (s *Stream) tooLarge() *Error {
 	err := &Error{RequestID: NewID(), Code: CodeTooLarge, Offset: int64(s.maxBytes),
 		Detail: fmt.Sprintf("the document that begins on line %d of the input is longer than %d bytes", s.line, s.maxBytes)}
 	// The byte scanned beyond the limit may have been a line end.
-	if s.pos > 0 && s.scan.lineStart == s.scan.read && s.scan.lines > 0 {
-		s.line += s.scan.lines
+	if s.pos > 0 && s.scan.LineStart == s.scan.Bytes && s.scan.Lines > 0 {
+		s.line += s.scan.Lines
 		return err
 	}
-	s.skipLine(s.line + s.scan.lines)
+	s.skipLine(s.line + s.scan.Lines)
 	return err
 }
 

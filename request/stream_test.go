@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/internal/jsondoc"
 )
 
 // frames drains a stream. An answer is either the document, trimmed, or
@@ -239,7 +241,7 @@ func TestStreamErrorsNameThePlace(t *testing.T) {
 		{"NoDigit", `{"a":-}`, 0, 6, `unexpected '}' at byte offset 6 of the document, line 1 of the input; expected a digit`},
 		{"TruncatedAfterNumber", `{"a":12`, 0, 7, `the input ends in the middle of a document, at byte offset 7 of the document, line 1 of the input; expected the rest of a number, ',' or the end of the object or array`},
 		{"Empty", "", 0, 0, `empty input`},
-		{"TooDeep", strings.Repeat("[", maxDepth+1), 0, maxDepth, `unexpected '[' at byte offset 10000 of the document, line 1 of the input; expected no more than 10000 levels of nesting`},
+		{"TooDeep", strings.Repeat("[", jsondoc.ScanDepthMax+1), 0, jsondoc.ScanDepthMax, `unexpected '[' at byte offset 10000 of the document, line 1 of the input; expected no more than 10000 levels of nesting`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := NewStream(strings.NewReader(tc.in), 0)
@@ -351,16 +353,16 @@ func FuzzScanner(f *testing.F) {
 		f.Add([]byte(tc.in))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		var s scanner
-		taken, ev := s.run(doc)
-		if ev == scanMore {
-			ev = s.finish()
+		var s jsondoc.Scanner
+		taken, ev := s.Run(doc)
+		if ev == jsondoc.ScanMore {
+			ev = s.Finish()
 		}
 		rest := bytes.Trim(doc[taken:], " \t\r\n")
-		valid := ev == scanDone && len(rest) == 0
-		body := bytes.TrimPrefix(doc, []byte(byteOrderMark))
-		if len(s.stack) < maxDepth {
-			assert.Equal(t, json.Valid(bytes.TrimLeft(body, "\n\r\t ")), valid || ev == scanBlank && json.Valid(rest))
+		valid := ev == jsondoc.ScanDone && len(rest) == 0
+		body := bytes.TrimPrefix(doc, []byte("\ufeff"))
+		if s.Depth() < jsondoc.ScanDepthMax {
+			assert.Equal(t, json.Valid(bytes.TrimLeft(body, "\n\r\t ")), valid || ev == jsondoc.ScanBlank && json.Valid(rest))
 		}
 	})
 }

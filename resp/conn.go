@@ -199,9 +199,7 @@ func (cn *conn) leaveReady() {
 	c.ready--
 	if c.ready == 0 {
 		c.downSince = c.loop.Now()
-		if c.queue.waiting() > 0 {
-			c.schedule(c.downSince.Add(min(c.opts.RequestTimeout, c.opts.ConnectTimeout)))
-		}
+		c.schedule(c.downSince.Add(min(c.opts.RequestTimeout, c.opts.ConnectTimeout)))
 	}
 }
 
@@ -226,6 +224,9 @@ func (cn *conn) lost(reason error) {
 		return
 	}
 	if c.queue.waiting() > 0 {
+		if c.ready == 0 { // What was only gathered has no connection any more.
+			c.schedule(c.downSince.Add(min(c.opts.RequestTimeout, c.opts.ConnectTimeout)))
+		}
 		c.connect(now)
 	}
 }

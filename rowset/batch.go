@@ -192,7 +192,7 @@ func Project(b *Batch, keys []*registry.Key) *Batch {
 
 // nullColumn returns a column of n nulls, or nil if no column has the key's type.
 func nullColumn(key *registry.Key, n int) Column {
-	b := NewBuilder(nil, key.Type, key.ID, n)
+	b := NewBuilder(nil, key, n)
 	if b == nil {
 		return nil
 	}

@@ -38,8 +38,8 @@ func (c *BoolColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return strconv.AppendBool(dst, c.Values.Get(row)), true
 }
 
-func (*BoolColumn) builder(_ *Memory, key registry.KeyID, rows int) Builder {
-	return NewBoolBuilder(key, rows)
+func (*BoolColumn) builder(_ *Memory, key *registry.Key, rows int) Builder {
+	return NewBoolBuilder(key.ID, rows)
 }
 
 func (c *BoolColumn) rowKeys(m *Memory, rs RowSet) (rowKeys, error) {

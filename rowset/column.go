@@ -23,7 +23,7 @@ type Column interface {
 	AppendJSON(dst []byte, row int) (_ []byte, ok bool)
 
 	// builder returns a builder of the kind. The column may be a nil pointer.
-	builder(m *Memory, key registry.KeyID, rows int) Builder
+	builder(m *Memory, key *registry.Key, rows int) Builder
 	// rowKeys returns the values of the active rows of rs, to tell rows apart. The slices are m's, or the column's.
 	rowKeys(m *Memory, rs RowSet) (rowKeys, error)
 	// check checks that the column has n values and a dictionary, if it needs one.
@@ -129,13 +129,13 @@ type Builder interface {
 	Column() Column
 }
 
-// NewBuilder returns a builder of a column of this type, or nil if no column has it. It has room for so many rows, and
+// NewBuilder returns a builder of a key's column, or nil if no column has the key's type. It has room for so many rows, and
 // grows if there are more. Long slices are m's.
-func NewBuilder(m *Memory, t registry.Type, key registry.KeyID, rows int) Builder {
-	if ranks[t] == 0 {
+func NewBuilder(m *Memory, key *registry.Key, rows int) Builder {
+	if ranks[key.Type] == 0 {
 		return nil
 	}
-	return kinds[ranks[t]-1].builder(m, key, rows)
+	return kinds[ranks[key.Type]-1].builder(m, key, rows)
 }
 
 // Types returns the types of columns, ascending.

@@ -38,8 +38,8 @@ func (c *FloatColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return jsondoc.AppendFloat(dst, c.Values[row]), true
 }
 
-func (*FloatColumn) builder(m *Memory, key registry.KeyID, rows int) Builder {
-	return &FloatBuilder{column: FloatColumn{Key: key, Values: m.Floats(rows)[:0]}}
+func (*FloatColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
+	return &FloatBuilder{column: FloatColumn{Key: key.ID, Values: m.Floats(rows)[:0]}}
 }
 
 func (c *FloatColumn) rowKeys(m *Memory, rs RowSet) (rowKeys, error) {
@@ -150,8 +150,8 @@ func (c *IntColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return strconv.AppendInt(dst, c.Values[row], 10), true
 }
 
-func (*IntColumn) builder(m *Memory, key registry.KeyID, rows int) Builder {
-	return &IntBuilder{IntColumn{Key: key, Values: m.IDs(rows)[:0]}}
+func (*IntColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
+	return &IntBuilder{IntColumn{Key: key.ID, Values: m.IDs(rows)[:0]}}
 }
 
 func (c *IntColumn) rowKeys(m *Memory, rs RowSet) (rowKeys, error) {

@@ -59,8 +59,8 @@ func (c *SetColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return jsondoc.AppendStrings(dst, members), true
 }
 
-func (*SetColumn) builder(m *Memory, key registry.KeyID, rows int) Builder {
-	b := NewSetBuilder(key, 0)
+func (*SetColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
+	b := NewSetBuilder(key.ID, 0)
 	b.column.Codes, b.sets.Offsets = m.Rows(rows)[:0], append(m.Rows(rows + 1)[:0], 0)
 	return b
 }
@@ -146,7 +146,7 @@ type SetBuilder struct {
 func NewSetBuilder(key registry.KeyID, rows int) *SetBuilder {
 	b := &SetBuilder{
 		column: SetColumn{Key: key, Codes: make([]int32, 0, rows)}, sets: SetDict{Offsets: append(make([]int32, 0, rows+1), 0)},
-		strings: dictBuilder{dict: newDict()},
+		strings: dictBuilder{dict: newDict(), rows: rows},
 	}
 	b.column.Dict, b.sets.Strings = &b.sets, b.strings.dict
 	return b
@@ -234,4 +234,7 @@ func (b *SetBuilder) AppendAny(value any) bool {
 func (b *SetBuilder) Len() int { return len(b.column.Codes) }
 
 // Column implements Builder. It returns a *SetColumn.
-func (b *SetBuilder) Column() Column { return &b.column }
+func (b *SetBuilder) Column() Column {
+	b.strings = dictBuilder{} // The column keeps b, and shall not keep its index.
+	return &b.column
+}

@@ -52,8 +52,8 @@ func (c *StringColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return jsondoc.AppendString(dst, c.Dict.Values[code]), true
 }
 
-func (*StringColumn) builder(m *Memory, key registry.KeyID, rows int) Builder {
-	return NewStringBuilderIn(m, key, rows)
+func (*StringColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
+	return NewStringBuilderIn(m, key.ID, rows)
 }
 
 func (c *StringColumn) rowKeys(m *Memory, rs RowSet) (rowKeys, error) {
@@ -120,7 +120,9 @@ func NewStringBuilderIn(m *Memory, key registry.KeyID, rows int) *StringBuilder 
 		dict  Dict
 		first [4]string
 	})
-	return many.start(key, m.Rows(rows)[:0], &many.dict, many.first[:0])
+	b := many.start(key, m.Rows(rows)[:0], &many.dict, many.first[:0])
+	b.dict.memory, b.dict.rows = m, rows
+	return b
 }
 
 // start gives b its memory.
@@ -172,4 +174,7 @@ func (b *StringBuilder) AppendAny(value any) bool {
 func (b *StringBuilder) Len() int { return len(b.column.Codes) }
 
 // Column implements Builder. It returns a *StringColumn.
-func (b *StringBuilder) Column() Column { return &b.column }
+func (b *StringBuilder) Column() Column {
+	b.dict = dictBuilder{} // The column keeps b, and shall not keep its index.
+	return &b.column
+}

@@ -53,7 +53,8 @@ type Async struct {
 	awaits      Awaits
 	memory      *rowset.Pool
 	placement   Placement
-	policy      policy // of requests without a mode of their own
+	policy      policy        // of requests without a mode of their own
+	patience    time.Duration // see due
 	inliner     inliner
 	journals    *trace.Journals
 	left        clock.Time // when the loop left the request that it has just worked for; zero: it is not recorded
@@ -63,13 +64,13 @@ type Async struct {
 	forgotten    profile            // the sum of those that were forgotten
 	forgottenOps map[string]OpStats // of the same
 
-	admission Admission[*loop.Timer]
-	lettingIn bool   // letIn is deferred
-	letInFn   func() // the method letIn, bound once
+	admission   Admission[*loop.Timer]
+	admitting   bool   // admitNext is deferred
+	admitNextFn func() // the method admitNext, bound once
 
 	runs    list.List[run]      // requests in flight
 	orphans list.List[asyncJob] // settled nodes whose body has not ended
-	counts  Counts              // without Orphans
+	counts  Counts              // without Orphans, and without what the profiles count
 
 	watchdog *watchdog // nil: nobody looks whether the loop is stuck
 	closing  bool
@@ -134,7 +135,7 @@ type AsyncConfig struct {
 func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, remotes: cfg.Remotes, nodeTimeout: cfg.NodeTimeout,
-		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), drained: make(chan struct{}),
+		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), patience: patience, drained: make(chan struct{}),
 		profiles: make(map[*plan.Graph]*profile), forgottenOps: make(map[string]OpStats), journals: trace.NewJournals(cfg.Loop.Clock(), cfg.TraceEvents), memory: cfg.Memory,
 	}
 	if e.memory == nil {
@@ -142,7 +143,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	}
 	e.policy = e.placement.policy(e.placement.Mode)
 	e.awaits.Go = cfg.Go
-	e.inliner.engine, e.inliner.resume, e.inliner.step, e.letInFn = e, e.resumeParked, e.inliner.nextStep, e.letIn
+	e.inliner.engine, e.inliner.resume, e.inliner.step, e.admitNextFn = e, e.resumeParked, e.inliner.nextStep, e.admitNext
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.inliner.job.Init(cfg.Registry, &e.outside, e.loop.Clock(), nil)
 	return e

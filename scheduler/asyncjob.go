@@ -137,7 +137,7 @@ func (j *asyncJob) bodyEnded() {
 		j.Ended = j.engine.loop.Clock().Now()
 	}
 	if j.Late(j.run.policy.strict) {
-		j.engine.countLate(j.profile, err)
+		j.profile.countLate(err)
 		err = j.timedOut(j.Ended)
 	}
 	j.end(err)
@@ -169,7 +169,7 @@ func (j *asyncJob) expire() {
 
 // timedOut counts a node whose deadline came while it ran, as was seen then, and returns its error.
 func (j *asyncJob) timedOut(then clock.Time) error {
-	j.engine.countTimeout(j.profile)
+	j.profile.counts.NodeTimeouts++
 	return j.run.State.nodeLate(ErrNodeTimeout, j.node, j.started, j.deadline, then)
 }
 
@@ -181,6 +181,7 @@ func (j *asyncJob) orphan(err error) *run {
 	}
 	r := j.settle(err, 0)
 	r.orphaned = true
+	j.profile.live++
 	j.engine.orphans.Push(j, &j.link)
 	j.cancel.Cancel(err)
 	if j.there == onPool {
@@ -228,7 +229,8 @@ func (j *asyncJob) leave() *run {
 func (j *asyncJob) orphanEnded() {
 	e := j.engine
 	e.orphans.Remove(&j.link)
-	e.countLate(j.profile, j.Err)
+	j.profile.countLate(j.Err)
+	j.profile.live--
 	j.free()
 	e.checkDrained()
 }
@@ -256,23 +258,6 @@ func (j *asyncJob) close() {
 	}
 	if j.expiry != nil {
 		j.expiry.Close(nil)
-	}
-}
-
-// countTimeout counts a node of a plan whose deadline came while it ran.
-func (e *Async) countTimeout(p *profile) {
-	e.counts.NodeTimeouts++
-	p.counts.NodeTimeouts++
-}
-
-// countLate counts a body whose result is dropped, by the way in which it ended.
-func (e *Async) countLate(p *profile, err error) {
-	if stoppedEarly(err) {
-		e.counts.Cancelled++
-		p.counts.Cancelled++
-	} else {
-		e.counts.LateCompletions++
-		p.counts.LateCompletions++
 	}
 }
 

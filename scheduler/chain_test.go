@@ -182,7 +182,7 @@ func TestChainMeanwhile(t *testing.T) {
 			require.NotNil(t, s.p.Result)
 			assert.Equal(t, c.ran, ran)
 			c.counts.Requests = 1
-			assert.Equal(t, c.counts, s.w.counts)
+			assert.Equal(t, c.counts, s.w.counted())
 			if c.wantErr == nil {
 				requireRows(t, s.p.Result, 1, 2, 3)
 				return
@@ -247,7 +247,7 @@ func TestChainOfAFailedRequest(t *testing.T) {
 		require.ErrorIs(t, p.Err, errSimFails)
 		requireNode(t, p.Err, "x")
 		assert.Equal(t, map[bool]string{false: "", true: "ab"}[started], ran)
-		assert.Equal(t, Counts{Requests: 1, Failed: 1}, w.counts)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1}, w.counted())
 	}
 }
 

@@ -207,7 +207,7 @@ func TestDeadlineBetweenNodes(t *testing.T) {
 	require.NotNil(t, p.Result)
 	late := requireTimeout(t, p.Err, ErrRequestDeadline)
 	assert.Equal(t, TimeoutError{Kind: ErrRequestDeadline, Elapsed: ms(15), Limit: ms(12)}, *late)
-	assert.Zero(t, w.counts.NodeTimeouts)
+	assert.Zero(t, w.counted().NodeTimeouts)
 }
 
 // TestFirstWins has the end of a body and the deadline of its node fall into one iteration.
@@ -223,7 +223,7 @@ func TestFirstWins(t *testing.T) {
 		w.Settle()
 		require.NotNil(t, p.Result)
 		requireRows(t, p.Result, 1)
-		assert.Equal(t, Counts{Requests: 1}, w.counts)
+		assert.Equal(t, Counts{Requests: 1}, w.counted())
 	})
 	t.Run("the deadline, if the completion comes an iteration later", func(t *testing.T) {
 		w := newHandWorld(t, ms(10))
@@ -234,12 +234,12 @@ func TestFirstWins(t *testing.T) {
 		w.Iterate()
 		require.NotNil(t, p.Result)
 		requireTimeout(t, p.Err, ErrNodeTimeout)
-		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1}, w.counts)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1}, w.counted())
 		assert.Equal(t, 1, w.orphans.Len())
 		job.Work() // busy_cpu of 0 ms does not look
 		w.Loop.Post(func() { job.Done(nil) })
 		w.Settle()
-		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counted())
 	})
 	t.Run("the deadline, over a sleep that ends at the same instant", func(t *testing.T) {
 		w := newHandWorld(t, ms(10))
@@ -247,7 +247,7 @@ func TestFirstWins(t *testing.T) {
 		w.Advance(ms(10))
 		require.NotNil(t, p.Result)
 		requireTimeout(t, p.Err, ErrNodeTimeout)
-		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Cancelled: 1}, w.counts)
+		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Cancelled: 1}, w.counted())
 	})
 	t.Run("the sleep, if it ends any sooner", func(t *testing.T) {
 		w := newHandWorld(t, ms(10)+1)
@@ -256,7 +256,7 @@ func TestFirstWins(t *testing.T) {
 		require.NotNil(t, p.Result)
 		requireRows(t, p.Result, 1)
 		w.Advance(ms(10))
-		assert.Equal(t, Counts{Requests: 1}, w.counts)
+		assert.Equal(t, Counts{Requests: 1}, w.counted())
 	})
 	t.Run("the body's own error, as much as its result", func(t *testing.T) {
 		w := newHandWorld(t, ms(10)+1)
@@ -319,7 +319,7 @@ func TestAbandonedWork(t *testing.T) {
 			}
 			want := timedOut
 			want.LateCompletions, want.Cancelled, want.Orphans = c.want.LateCompletions, c.want.Cancelled, c.want.Orphans
-			assert.Equal(t, want, w.counts)
+			assert.Equal(t, want, w.counted())
 		})
 	}
 }
@@ -332,7 +332,7 @@ func TestTwoNodesLateAtOnce(t *testing.T) {
 	w.Advance(ms(10))
 	require.NotNil(t, p.Result)
 	requireNode(t, p.Err, "left")
-	assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Cancelled: 2}, w.counts)
+	assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Cancelled: 2}, w.counted())
 }
 
 // A node's timeout ends the request, but not before the nodes beside it are settled.
@@ -359,5 +359,5 @@ func TestAFullPoolFailsTheNode(t *testing.T) {
 	require.NotNil(t, p.Result)
 	require.ErrorIs(t, p.Err, cpupool.ErrQueueFull)
 	requireNode(t, p.Err, "x")
-	assert.Equal(t, Counts{Requests: 1, Failed: 1}, w.counts)
+	assert.Equal(t, Counts{Requests: 1, Failed: 1}, w.counted())
 }

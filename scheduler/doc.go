@@ -20,7 +20,7 @@
 //
 // Each file has one part of this:
 //
-//	async.go     the engine: intake and drain, with letin.go
+//	async.go     the engine: intake and drain, with admit.go
 //	run.go       one request: it starts ready nodes and delivers the result
 //	place.go     decides where a node runs, with placement.go, its configuration
 //	profile.go   what the engine has learned about a plan, with cost.go, the prediction, and chain.go, the nodes that are one job

@@ -42,8 +42,8 @@ func TestCloseGivesUp(t *testing.T) {
 					assert.ErrorIs(t, (<-r).Err, ErrShuttingDown)
 				}
 				assertNothingLeft(t, w.Async)
-				assert.Equal(t, uint64(n), w.counts.Failed)
-				assert.Zero(t, w.counts.NodeTimeouts)
+				assert.Equal(t, uint64(n), w.counted().Failed)
+				assert.Zero(t, w.counted().NodeTimeouts)
 				assert.Equal(t, before, openFDs(t), "descriptors")
 			})
 		}
@@ -93,7 +93,7 @@ func TestCloseWaitsForWorkThatIsDeaf(t *testing.T) {
 	}
 	gate.release()
 	<-closed
-	assert.Equal(t, Counts{Requests: 1, Failed: 1, LateCompletions: 1}, w.counts)
+	assert.Equal(t, Counts{Requests: 1, Failed: 1, LateCompletions: 1}, w.counted())
 }
 
 // TestSubmitRacesClose has many goroutines submit while some close. Each request is answered
@@ -136,7 +136,7 @@ func TestSubmitRacesClose(t *testing.T) {
 			}
 		}
 		assertNothingLeft(t, w.Async)
-		assert.LessOrEqual(t, w.counts.Failed, uint64(refused))
+		assert.LessOrEqual(t, w.counted().Failed, uint64(refused))
 		require.ErrorIs(t, w.run(&Execution{Graph: g, UserID: 1}).Err, ErrShuttingDown)
 		for _, answer := range answers {
 			require.Empty(t, answer, "a second answer")
@@ -182,7 +182,7 @@ func TestGrace(t *testing.T) {
 				assert.ErrorIs(t, p.Err, ErrShuttingDown)
 			}
 			assert.True(t, w.ended, "no sleep is waited for")
-			assert.Equal(t, c.cancelled, w.counts.Cancelled)
+			assert.Equal(t, c.cancelled, w.counted().Cancelled)
 		})
 	}
 }
@@ -238,5 +238,5 @@ func TestGivingUpTakesBackQueuedWork(t *testing.T) {
 	require.NotNil(t, p.Result)
 	assert.ErrorIs(t, p.Err, ErrShuttingDown)
 	assert.Empty(t, w.cpu.queued)
-	assert.Equal(t, Counts{Requests: 1, Failed: 1, Cancelled: 1}, w.counts)
+	assert.Equal(t, Counts{Requests: 1, Failed: 1, Cancelled: 1}, w.counted())
 }

@@ -112,8 +112,8 @@ func (in *inliner) nextStep() bool {
 	r.Journal.Start(node.Index, j.Started)
 	err := j.Err
 	if j.Late(true) {
-		e.countTimeout(r.profile)
-		e.countLate(r.profile, nil)
+		r.profile.counts.NodeTimeouts++
+		r.profile.countLate(nil)
 		err = r.TimedOut(j, end)
 	}
 	if err != nil {

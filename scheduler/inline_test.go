@@ -302,7 +302,7 @@ func TestInlineDeadlines(t *testing.T) {
 			late := requireTimeout(t, p.Err, ErrNodeTimeout)
 			requireNode(t, p.Err, c.wantNode)
 			assert.Equal(t, c.took, late.Elapsed)
-			assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counts)
+			assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counted())
 			all, _ := w.placementMetrics()
 			assert.EqualValues(t, 2, all.Inline, "the source and the late node")
 		})

@@ -61,7 +61,7 @@ func (s *State) catches(node int, err error, now clock.Time) bool {
 func (s *State) substitute(node int, err error) (instead plan.OnError, rows int) {
 	n := s.graph.Nodes[node]
 	if n.OnError == plan.OnErrorFallback {
-		s.lacks = append(s.lacks, nodeLack{node, NodeFallback, task.Lack{Err: err}})
+		s.lacks = append(s.lacks, Completeness{Node: n, Status: NodeFallback, Err: err})
 		s.demand(n.Fallback.Index)
 		return plan.OnErrorFallback, 0
 	}
@@ -69,7 +69,7 @@ func (s *State) substitute(node int, err error) (instead plan.OnError, rows int)
 	if errors.Is(err, ErrGivenUp) {
 		status = NodeLate
 	}
-	s.lacks = append(s.lacks, nodeLack{node, status, task.Lack{Err: err}})
+	s.lacks = append(s.lacks, Completeness{Node: n, Status: status, Err: err})
 	if n.OnError == plan.OnErrorSkip {
 		input := s.nodes[n.Inputs[0]].result
 		s.stand(node, input)
@@ -136,14 +136,7 @@ func (s *State) ReportLack(node int, lack task.Lack) {
 	if lack.Dropped > 0 {
 		status = NodePartial
 	}
-	s.lacks = append(s.lacks, nodeLack{node, status, lack})
-}
-
-// nodeLack is what a node did not contribute.
-type nodeLack struct {
-	node   int
-	status NodeStatus
-	task.Lack
+	s.lacks = append(s.lacks, Completeness{Node: s.graph.Nodes[node], Status: status, Dropped: lack.Dropped, Err: lack.Err})
 }
 
 // NodeStatus says how much of its result a node contributed to an answer.
@@ -173,12 +166,12 @@ func (s *State) completeness() []Completeness {
 		return nil
 	}
 	lacks := s.lacks
-	slices.SortFunc(lacks, func(a, b nodeLack) int { return cmp.Compare(a.node, b.node) })
+	slices.SortFunc(lacks, func(a, b Completeness) int { return cmp.Compare(a.Node.Index, b.Node.Index) })
 	all := make([]Completeness, 0, len(lacks))
 	for i, n := range s.graph.Nodes {
 		switch {
-		case len(lacks) > 0 && lacks[0].node == i:
-			all = append(all, Completeness{Node: n, Status: lacks[0].status, Dropped: lacks[0].Dropped, Err: lacks[0].Err})
+		case len(lacks) > 0 && lacks[0].Node == n:
+			all = append(all, lacks[0])
 			lacks = lacks[1:]
 		case n.Lenient() && s.nodes[i].status == done:
 			all = append(all, Completeness{Node: n, Status: NodeOK})

@@ -112,7 +112,8 @@ const keepBatchBytes = 64 << 10
 
 func (b *loopBody) ended() {
 	j := b.job
-	j.profile.nodes[b.index].ran.count(1, b.engine.loop.Now().Sub(j.begun))
+	took := b.engine.loop.Now().Sub(j.begun) // It may have begun after the loop's time, by a reading of the clock.
+	j.profile.nodes[b.index].ran.count(1, max(took, 0))
 	b.journal, b.cancelled = nil, false
 	b.dropCall()
 	if b.call != nil {

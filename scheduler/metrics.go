@@ -94,6 +94,7 @@ func (e *Async) readMetrics(lag time.Duration) Metrics {
 		m.Bodies += r.active.Len()
 	}
 	m.Placement, m.Plans = e.placementMetrics()
+	m.NodeTimeouts, m.LateCompletions, m.Cancelled = m.Placement.NodeTimeouts, m.Placement.LateCompletions, m.Placement.Cancelled
 	m.Ops = e.opMetrics()
 	return m
 }

@@ -73,7 +73,7 @@ func TestAnOrphanSleepsNoMore(t *testing.T) {
 			assert.True(t, seen.cancelled)
 			assert.True(t, seen.done)
 			c.want.Requests, c.want.Failed, c.want.LateCompletions = 1, 1, 1
-			assert.Equal(t, c.want, w.counts)
+			assert.Equal(t, c.want, w.counted())
 		})
 	}
 }
@@ -140,7 +140,7 @@ func TestABodyThatTriesAgainDoesNotHoldUpClose(t *testing.T) {
 			assert.True(t, w.ended, "at this instant")
 			assert.Equal(t, c.attempts, attempts)
 			c.want.Requests, c.want.Failed = 1, 1
-			assert.Equal(t, c.want, w.counts)
+			assert.Equal(t, c.want, w.counted())
 		})
 	}
 }
@@ -209,12 +209,12 @@ func TestANodeIsLateWhicheverTimerFires(t *testing.T) {
 			requireNode(t, p.Err, "x")
 			if !c.late {
 				assert.ErrorIs(t, p.Err, resp.ErrTimeout)
-				assert.Equal(t, Counts{Requests: 1, Failed: 1}, w.counts)
+				assert.Equal(t, Counts{Requests: 1, Failed: 1}, w.counted())
 				return
 			}
 			assert.Equal(t, TimeoutError{Kind: ErrNodeTimeout, Elapsed: ms(10), Limit: ms(10)},
 				*requireTimeout(t, p.Err, ErrNodeTimeout))
-			assert.Equal(t, uint64(1), w.counts.NodeTimeouts)
+			assert.Equal(t, uint64(1), w.counted().NodeTimeouts)
 			assert.Zero(t, w.orphans.Len())
 		})
 	}

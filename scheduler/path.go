@@ -21,9 +21,9 @@ const patience = time.Second
 // due returns when a job that begins with the node should start at the latest. Loop only.
 func (r *run) due(node int) clock.Time {
 	if !r.policy.byDeadline {
-		return r.engine.loop.Now().Add(patience) // among themselves, first come, first served
+		return r.engine.loop.Now().Add(r.engine.patience) // among themselves, first come, first served
 	}
-	return r.State.deadline.Earlier(r.State.arrived.Add(patience)).Add(-r.profile.nodes[node].path.Round(pathGrain))
+	return r.State.deadline.Earlier(r.State.arrived.Add(r.engine.patience)).Add(-r.profile.nodes[node].path.Round(pathGrain))
 }
 
 // pathGrain is the least difference of two paths that changes an order. Less is noise: the nodes of a request then start in the order in

@@ -78,7 +78,7 @@ func TestALargeSourceTimesOut(t *testing.T) {
 				w.Settle()
 			}
 			assert.Empty(t, w.cpu.queued)
-			assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Cancelled: 1}, w.counts)
+			assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, Cancelled: 1}, w.counted())
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 // profile is what an engine has learned about one plan. Loop only.
 type profile struct {
 	nodes    []nodeProfile // as the plan's nodes
-	live     int           // requests in flight
+	live     int           // requests in flight, and orphans
 	requests uint64        // begun
 	forgets  bool          // all tasks have Spec.Forgets
 
@@ -69,6 +69,15 @@ func (p *profile) started(delay time.Duration) {
 	}
 }
 
+// countLate counts a body whose result is dropped, by the way in which it ended.
+func (p *profile) countLate(err error) {
+	if stoppedEarly(err) {
+		p.counts.Cancelled++
+	} else {
+		p.counts.LateCompletions++
+	}
+}
+
 // profilesMax is how many plans an engine remembers. A program that loads plans for ever must not
 // keep them all.
 const profilesMax = 1024
@@ -86,7 +95,7 @@ func (e *Async) profileOf(g *plan.Graph) *profile {
 	return p
 }
 
-// forgetProfiles forgets the plans that no request in flight has. The engine's counts stay.
+// forgetProfiles forgets the plans that no request in flight and no orphan has. The engine's counts stay.
 func (e *Async) forgetProfiles() {
 	for g, p := range e.profiles {
 		if p.live == 0 {

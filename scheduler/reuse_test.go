@@ -123,7 +123,7 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 	close(looks)
 	w.Close(Forever)
 	spoilt.Range(func(user, err any) bool { return assert.NoError(t, err.(error)) })
-	assert.Equal(t, uint64(abandoned), w.counts.LateCompletions)
+	assert.Equal(t, uint64(abandoned), w.counted().LateCompletions)
 }
 
 // TestLateResultsAreDropped has bodies hand back late, with the answer to another question, at
@@ -160,5 +160,5 @@ func TestLateResultsAreDropped(t *testing.T) {
 		requireRows(t, p.Result, 1, 2, 3)
 		require.NoError(t, checkScores(p.Outputs[0], user, 3))
 	}
-	assert.Equal(t, Counts{Requests: 12, Failed: 8, NodeTimeouts: 8, Cancelled: 4, LateCompletions: 4}, w.counts)
+	assert.Equal(t, Counts{Requests: 12, Failed: 8, NodeTimeouts: 8, Cancelled: 4, LateCompletions: 4}, w.counted())
 }

@@ -149,7 +149,7 @@ func (r *run) finish() {
 	}
 	e.runs.Remove(&r.link)
 	if e.admission.End() {
-		e.letInSoon()
+		e.admitSoon()
 	}
 	if !r.orphaned {
 		r.Memory.Release(result.Outputs)

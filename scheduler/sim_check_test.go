@@ -221,6 +221,7 @@ func (w *simWorld) checkSettled() {
 	}
 	nodes := e.nodes()
 	w.checkAdmission()
+	w.checkLongestPaths()
 	if w.graceEnd.Passed(now) {
 		w.check(!e.pending(), "%d requests are unanswered past the grace", e.runs.Len()+e.admission.Queued())
 	}
@@ -295,11 +296,12 @@ func (w *simWorld) checkQuiet() {
 	w.check(e.runs.Len() == 0, "%d requests are in flight after the last answer", e.runs.Len())
 	w.check(len(e.nodes()) == 0 && w.bodies == 0, "%d nodes are active, %d bodies run after all has ended",
 		len(e.nodes()), w.bodies)
-	w.check(e.counts.LateCompletions+e.counts.Cancelled <= e.counts.NodeTimeouts+e.counts.GivenUp || w.closing,
-		"%d late and %d cancelled bodies of %d timed out and %d given up", e.counts.LateCompletions, e.counts.Cancelled, e.counts.NodeTimeouts, e.counts.GivenUp)
-	w.check(e.counts.LateCompletions >= w.late && e.counts.Cancelled >= w.stopped,
-		"counted %d late and %d cancelled bodies, of which on the loop there were %d and %d", e.counts.LateCompletions,
-		e.counts.Cancelled, w.late, w.stopped)
+	counts := e.counted()
+	w.check(counts.LateCompletions+counts.Cancelled <= counts.NodeTimeouts+counts.GivenUp || w.closing,
+		"%d late and %d cancelled bodies of %d timed out and %d given up", counts.LateCompletions, counts.Cancelled, counts.NodeTimeouts, counts.GivenUp)
+	w.check(counts.LateCompletions >= w.late && counts.Cancelled >= w.stopped,
+		"counted %d late and %d cancelled bodies, of which on the loop there were %d and %d", counts.LateCompletions,
+		counts.Cancelled, w.late, w.stopped)
 	w.checkBegun()
 	// A worker that was started for a job that is cancelled since may still be on its way.
 	w.check(w.pool.Stats().Queued == 0 && len(w.exec.idle) == w.cfg.workers, "the CPU pool is not idle")

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"errors"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
@@ -79,16 +78,8 @@ func (x *simExecutor) burn(d time.Duration) {
 // Stop implements cpupool.Executor.
 func (x *simExecutor) Stop() {}
 
-// simCPU is the pool as the engine sees it, and counts what it refuses.
+// simCPU is the pool as the engine sees it. It counts what the pool refuses, and checks the order of what waits.
 type simCPU struct {
 	*cpupool.Pool
 	w *simWorld
-}
-
-func (c simCPU) Submit(j *cpupool.Job) error {
-	err := c.Pool.Submit(j)
-	if errors.Is(err, cpupool.ErrQueueFull) {
-		c.w.queueFull++
-	}
-	return err
 }

@@ -249,6 +249,7 @@ type simWorld struct {
 	stopped       uint64        // and because they, or what they awaited, noticed
 	retries       int           // attempts after the first
 	inline        int           // bodies that ran inline
+	waiting       []simJob      // for a worker, in the order of their submission
 	queueFull     int           // refusals of the CPU pool
 	asked         commandCounts // commands that bodies have handed to the clients
 	reached       commandCounts // of these, executed by a server
@@ -354,6 +355,7 @@ func (w *simWorld) build() {
 		MaxRows: c.maxRows, MaxInflight: c.maxInflight, MaxQueue: c.maxQueue, Placement: c.placement, Memory: poisonedPool(), TraceEvents: w.traces.events,
 		Go: w.goAway,
 	})
+	w.drawPatience()
 	for i := range 1 + w.rng.IntN(3) {
 		w.plans = append(w.plans, w.makePlan(fmt.Sprintf("plan_%d", i)))
 	}

@@ -106,7 +106,7 @@ func TestSimulationReachesEverything(t *testing.T) {
 		for kind, n := range w.answers {
 			seen["answer: "+kind] += n
 		}
-		counts := w.engine.counts
+		counts := w.engine.counted()
 		seen["late completions"] += int(counts.LateCompletions)
 		seen["cancelled bodies"] += int(counts.Cancelled)
 		seen["cancelled jobs"] += int(w.pool.Stats().Cancelled)

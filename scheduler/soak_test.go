@@ -70,7 +70,7 @@ func TestSoak(t *testing.T) {
 		all.Wait()
 		w.Close(Forever)
 		assertNothingLeft(t, w.Async)
-		c := w.counts
+		c := w.counted()
 		assert.Equal(t, uint64(clients*each), c.Requests)
 		assert.Equal(t, mustFail.Load(), c.Failed)
 		assert.Equal(t, c.NodeTimeouts, c.Cancelled+c.LateCompletions, "each abandoned body has ended")

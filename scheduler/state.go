@@ -51,9 +51,9 @@ type State struct {
 	errNode  int   // the node of err
 	err      error // the first error; never changes once set
 
-	required []int      // Execution.Required
-	optional int        // optional nodes among those that run
-	lacks    []nodeLack // what is missing in the answer so far
+	required []int          // Execution.Required
+	optional int            // optional nodes among those that run
+	lacks    []Completeness // what is missing in the answer so far
 }
 
 type nodeState struct {

@@ -324,7 +324,7 @@ func (tl *timeline) draw(result *Result, answered time.Duration) string {
 		}
 		b.WriteByte('\n')
 	}
-	if c := tl.engine.counts; c.NodeTimeouts > 0 {
+	if c := tl.engine.counted(); c.NodeTimeouts > 0 {
 		fmt.Fprintf(&b, "%d nodes timed out: %d late completions, %d cancelled\n", c.NodeTimeouts, c.LateCompletions, c.Cancelled)
 	}
 	return b.String()

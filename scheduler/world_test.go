@@ -101,6 +101,13 @@ func (e *Async) nodes() (all []*asyncJob) {
 	return all
 }
 
+// counted returns the counts so far, without Orphans.
+func (e *Async) counted() Counts {
+	c := e.readMetrics(0).Counts
+	c.Orphans = 0
+	return c
+}
+
 // assertNothingLeft checks a closed engine: no request, no body, no orphan, no coroutine.
 func assertNothingLeft(t testing.TB, e *Async) {
 	t.Helper()

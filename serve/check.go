@@ -1,9 +1,7 @@
 package serve
 
 import (
-	"bytes"
 	"errors"
-	"io"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/excerpt"
@@ -33,7 +31,9 @@ func (q *Query) parse() (err error) {
 	}
 	if len(q.User) > 0 {
 		if g.UserID, err = request.UserID(q.User); err != nil {
-			return withID(err, idOr(q.RequestID))
+			refused := rankd.Refused(err)
+			refused.RequestID = idOr(q.RequestID)
+			return refused
 		}
 	}
 	if q.request, err = s.engine.ParseRequestFor(q.Body, g); err != nil {
@@ -53,29 +53,13 @@ func (s *Service) planName(name []byte) string {
 // located returns the error of a body as it would be on stdin, where a syntax error names its line.
 func (q *Query) located(err error) error {
 	var refused *request.Error
-	if !errors.As(err, &refused) || refused.Code != request.CodeInvalidJSON {
-		return err
-	}
-	if q.Locate != nil {
-		return withID(q.Locate(refused), refused.RequestID)
-	}
-	stream := request.NewStream(bytes.NewReader(q.Body), len(q.Body)+1)
-	doc, fault := stream.Next()
 	switch {
-	case fault == nil:
-		return withID(stream.Locate(refused, doc), refused.RequestID)
-	case fault == io.EOF:
+	case !errors.As(err, &refused) || refused.Code != request.CodeInvalidJSON:
 		return err
-	default:
-		return withID(fault, refused.RequestID)
+	case q.Locate != nil:
+		return rankd.Refused(q.Locate(refused))
 	}
-}
-
-// withID returns the *rankd.Error for an error of package request, with the id of the request.
-func withID(err error, requestID string) *rankd.Error {
-	failed := *rankd.Refused(err)
-	failed.RequestID = requestID
-	return &failed
+	return rankd.Refused(request.Locate(refused, q.Body))
 }
 
 // notGranted says what the request asks for and its caller may not, apart from overrides, which the parser checks. It is empty if the caller may ask for all of it.

@@ -112,8 +112,10 @@ func (k *checker) others(folder string) error {
 		}
 		g, err := plan.Load(path, text, k.config.Tasks, k.config.Registry)
 		if err != nil {
-			k.report.fail(compiler.Diagnostic{Code: "bad-artifact", File: path, Line: 1, Column: 1,
-				Message: strings.TrimPrefix(err.Error(), path+": ")})
+			for _, bad := range faults(err) {
+				k.report.fail(compiler.Diagnostic{Code: "bad-artifact", File: path, Line: 1, Column: 1,
+					Message: strings.TrimPrefix(bad.Error(), path+": ")})
+			}
 			continue
 		}
 		k.lost(path, g)
@@ -124,10 +126,18 @@ func (k *checker) others(folder string) error {
 
 // columns reports a column that a plan reads and that nothing writes.
 func (k *checker) columns(path string, g *plan.Graph) {
-	var bad *plan.Error
-	if errors.As(g.CheckColumns(path), &bad) {
+	for _, bad := range faults(g.CheckColumns(path)) {
 		k.fail("unwritten-column", path, bad.SourceSpan, fmt.Sprintf("node %q: %s: %s", bad.Node, bad.Field, bad.Msg))
 	}
+}
+
+// faults returns all that is wrong with a plan.
+func faults(err error) []*plan.Error {
+	var bad *plan.Error
+	if !errors.As(err, &bad) {
+		return nil
+	}
+	return bad.All()
 }
 
 // orphan reports whether the compiler made the artifact from a source in the folder that is checked.

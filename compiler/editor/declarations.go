@@ -1,6 +1,7 @@
 package editor
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -38,18 +39,20 @@ func Declarations(l *compiler.Language) []byte {
 	return []byte(b.String())
 }
 
-// keyTypes are the TypeScript types of keys.
+// keyTypes are the TypeScript types of keys whose values expressions read. Plan code only passes others on.
 var keyTypes = map[registry.Type]string{
 	registry.Int: "IntKey", registry.Float: "FloatKey", registry.String: "StringKey", registry.Bool: "BoolKey",
-	registry.StringSet: "StringSetKey", registry.FeatureBundle: "FeatureBundleKey",
+	registry.StringSet: "StringSetKey",
 }
 
 func keyType(k registry.Key) string {
 	if k.Writable {
-		return "Rankd." + keyTypes[k.Type] + " & Rankd.Writable"
+		return keyTypeName(k.Type) + " & Rankd.Writable"
 	}
-	return "Rankd." + keyTypes[k.Type]
+	return keyTypeName(k.Type)
 }
+
+func keyTypeName(t registry.Type) string { return "Rankd." + cmp.Or(keyTypes[t], "FeatureBundleKey") }
 
 func paramType(p registry.Param) string {
 	switch p.Type {
@@ -164,7 +167,7 @@ func optionKeyType(rule plan.SourceRule) string {
 	}
 	names := make([]string, len(types))
 	for i, t := range types {
-		names[i] = "Rankd." + keyTypes[t]
+		names[i] = keyTypeName(t)
 	}
 	union := strings.Join(names, " | ")
 	if !rule.Writes {

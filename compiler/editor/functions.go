@@ -68,7 +68,7 @@ func parameters(o *expr.Operator) (string, bool) {
 		}
 		list = append(list, name+": "+last)
 	}
-	if compiler.IsVariadic(o) {
+	if o.Variadic {
 		list = append(list, fmt.Sprintf("...more: %s[]", last))
 	}
 	return strings.Join(list, ", "), len(o.Members) == 0

@@ -8,4 +8,7 @@
 // half a surrogate pair, no invalid UTF-8. Four limits make a hostile document cost
 // its sender more than its reader: nesting (MaxDepth), values (MaxValues), numbers
 // (each must fit a double), and only white space after the document.
+//
+// The other ways to and from JSON stand here, too: a Reader pulls values out of documents too large for a tree, a Scanner finds the
+// ends of documents in a stream, and AppendString and its siblings write.
 package jsondoc

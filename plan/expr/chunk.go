@@ -20,7 +20,7 @@ type chunk struct {
 	n    int     // rows
 	lo   int     // if rows is nil: the batch row of position 0
 	rows []int32 // batch row of each position; nil: lo, lo+1, ...
-	// level counts how often positions were compacted (predEvaluator.testCompacted).
+	// level counts how often positions were compacted (evaluator.testCompacted).
 	level int
 }
 

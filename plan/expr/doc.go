@@ -7,7 +7,15 @@
 // and and or stop early, row by row, so a leaf that no row reaches cannot fail.
 //
 // One table (Operators) has each operation: its name, operands, types, kernel, value for one row, and how plans
-// write it. The parser, the compiler of plans, the reference and the tests are made from it.
+// write it. The parser, the compiler of plans, the types for editors, the reference and the tests are made from it.
+//
+// So a new operator that computes a number is one row of operators.go, and one case of the naive evaluator in
+// reference_test.go. Then go test ./reference ./compiler -update writes the pages. A kernel makes it faster.
+//
+//	            as the artifact has it   compiled      running
+//	expression  expr.go                  exprcode.go   exprrun.go
+//	predicate   pred.go                  predcode.go   predrun.go
+//	its leaves                           leaf.go       leafrun.go
 //
 //	JSON tree
 //	  │ Language.ParseExpr, ParsePred    once per plan

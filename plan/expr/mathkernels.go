@@ -5,8 +5,8 @@ import "math"
 // The kernels of this file belong to operators of typed expressions. They follow the rules of kernels.go.
 //
 // exp, log, pow and decay compute for longer than twice a multiplication: each calls a function of package math
-// for each row, and that has no vectorised ones. mod divides, truncates and corrects. clamp by columns is two
-// operations, and so is if, whose condition is a test.
+// for each row, and that has no vectorised ones. mod divides, truncates and corrects. if is two operations,
+// since its condition is a test.
 
 func divVector(dst, x, y []float64) {
 	dst, y = dst[:len(x)], y[:len(x)]
@@ -188,6 +188,13 @@ func maxScalar(dst, x []float64, c float64) {
 	dst = dst[:len(x)]
 	for i, v := range x {
 		dst[i] = max(v, c)
+	}
+}
+
+func clampVector(dst, x, low, high []float64) {
+	dst, low, high = dst[:len(x)], low[:len(x)], high[:len(x)]
+	for i, v := range x {
+		dst[i] = min(max(v, low[i]), high[i])
 	}
 }
 

@@ -72,19 +72,53 @@ type Operator struct {
 	// How plans in TypeScript write it: between its operands, before one, as a function, as a method of
 	// the operand with the number Self, or as a member of the builders E and Pred. Empty: not so.
 	Infix, Prefix, Function, Method, Builder string
+	// Variadic: a function, or a builder, takes further operands. f(a, b, c) is f(f(a, b), c).
+	Variadic bool
 
-	code   opcode
+	code   opcode                        // of an operator with a row function opCompute
 	row    func(a, b, c float64) float64 // the value for one row whose operands are not null; nil: it needs more than numbers
-	kernel kernel                        // the same for a chunk
+	kernel kernel                        // the same for a chunk; what it lacks is made from row
 }
 
 // A kernel computes an operator for a chunk. All slices of a call have equal length, and dst may be one
-// of the operands. A nil function means that the evaluator fills a register with the scalar first.
+// of the operands. Without a function for scalars the evaluator fills a register with the scalar first.
 type kernel struct {
-	one    func(dst, x []float64)            // of one operand
-	two    func(dst, x, y []float64)         // of two
-	scalar func(dst, x []float64, c float64) // of two, the second a scalar
-	before func(dst []float64, c float64, y []float64)
+	one     func(dst, x []float64)            // of one operand
+	two     func(dst, x, y []float64)         // of two
+	scalar  func(dst, x []float64, c float64) // of two, the second a scalar
+	before  func(dst []float64, c float64, y []float64)
+	three   func(dst, x, y, z []float64)         // of three
+	scalars func(dst, x []float64, b, c float64) // of three, the second and the third scalars
+}
+
+// withKernels returns the table, with a kernel for each row function. One that is written out is faster, since it
+// calls no function for each row.
+func withKernels(table []Operator) []Operator {
+	for i := range table {
+		row, k := table[i].row, &table[i].kernel
+		switch n := len(table[i].Operands); {
+		case row == nil:
+		case n == 1 && k.one == nil:
+			k.one = func(dst, x []float64) {
+				for i, v := range x {
+					dst[i] = row(v, 0, 0)
+				}
+			}
+		case n == 2 && k.two == nil:
+			k.two = func(dst, x, y []float64) {
+				for i, v := range x {
+					dst[i] = row(v, y[i], 0)
+				}
+			}
+		case n == 3 && k.three == nil:
+			k.three = func(dst, x, y, z []float64) {
+				for i, v := range x {
+					dst[i] = row(v, y[i], z[i])
+				}
+			}
+		}
+	}
+	return table
 }
 
 // Operators returns the table, in the order of the reference. Callers must not change it.

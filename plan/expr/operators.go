@@ -22,7 +22,7 @@ const (
 )
 
 // operators is the table. The order is the order of the reference.
-var operators = []Operator{
+var operators = withKernels([]Operator{
 	{
 		Group: "Values", Name: "const_number", code: opConst, Makes: Number,
 		Members: []Member{{Name: "value", Type: "number", Doc: "The number."}},
@@ -57,103 +57,104 @@ var operators = []Operator{
 	},
 
 	{
-		Group: "Arithmetic", Name: "add", code: opAdd, Operands: two, Makes: Number, Doc: "The sum of a and b.", Null: nullIfAny, NonFinite: passesOn,
+		Group: "Arithmetic", Name: "add", Operands: two, Makes: Number, Doc: "The sum of a and b.", Null: nullIfAny, NonFinite: passesOn,
 		Example: "Key.score + 1", Infix: "+", Builder: "E.add",
 		row:    func(a, b, _ float64) float64 { return a + b },
 		kernel: kernel{two: addVector, scalar: addScalar, before: func(dst []float64, c float64, y []float64) { addScalar(dst, y, c) }},
 	},
 	{
-		Group: "Arithmetic", Name: "sub", code: opSub, Operands: two, Makes: Number, Doc: "a minus b.", Null: nullIfAny, NonFinite: passesOn,
+		Group: "Arithmetic", Name: "sub", Operands: two, Makes: Number, Doc: "a minus b.", Null: nullIfAny, NonFinite: passesOn,
 		Example: "Key.score - 1", Infix: "-", Builder: "E.sub",
 		row:    func(a, b, _ float64) float64 { return a - b },
 		kernel: kernel{two: subVector, scalar: func(dst, x []float64, c float64) { addScalar(dst, x, -c) }, before: subScalar},
 	},
 	{
-		Group: "Arithmetic", Name: "mul", code: opMul, Operands: two, Makes: Number, Doc: "The product of a and b.", Null: nullIfAny, NonFinite: passesOn,
+		Group: "Arithmetic", Name: "mul", Operands: two, Makes: Number, Doc: "The product of a and b.", Null: nullIfAny, NonFinite: passesOn,
 		Example: "Key.score * P.weight", Infix: "*", Builder: "E.mul",
 		row:    func(a, b, _ float64) float64 { return a * b },
 		kernel: kernel{two: mulVector, scalar: mulScalar, before: func(dst []float64, c float64, y []float64) { mulScalar(dst, y, c) }},
 	},
 	{
-		Group: "Arithmetic", Name: "div", code: opDiv, Operands: two, Makes: Number, Typed: true, Doc: "a divided by b, with fractions.", Null: nullIfAny,
+		Group: "Arithmetic", Name: "div", Operands: two, Makes: Number, Typed: true, Doc: "a divided by b, with fractions.", Null: nullIfAny,
 		NonFinite: "Null if b is zero or the result overflows.", Example: "Key.likes / Key.views", Infix: "/", Builder: "E.div",
 		row:    func(a, b, _ float64) float64 { return a / b },
 		kernel: kernel{two: divVector, scalar: divByScalar, before: divScalar},
 	},
 	{
-		Group: "Arithmetic", Name: "mod", code: opMod, Operands: two, Makes: Number, Typed: true,
+		Group: "Arithmetic", Name: "mod", Operands: two, Makes: Number, Typed: true,
 		Doc:  "The remainder of a divided by b, with the sign of a, as % of JavaScript.",
 		Null: nullIfAny, NonFinite: "Null if b is zero.", Example: "Key.id % 10", Infix: "%", Builder: "E.mod",
 		row:    func(a, b, _ float64) float64 { return remainder(a, b) },
 		kernel: kernel{two: modVector, scalar: modByScalar},
 	},
 	{
-		Group: "Arithmetic", Name: "neg", code: opNeg, Operands: one, Makes: Number, Doc: "x with the opposite sign.", Null: nullIfAny, NonFinite: passesOn,
+		Group: "Arithmetic", Name: "neg", Operands: one, Makes: Number, Doc: "x with the opposite sign.", Null: nullIfAny, NonFinite: passesOn,
 		Example: "-Key.score", Prefix: "-", Builder: "E.neg",
 		row:    func(x, _, _ float64) float64 { return -x },
 		kernel: kernel{one: negate},
 	},
 	{
-		Group: "Arithmetic", Name: "abs", code: opAbs, Operands: one, Makes: Number, Typed: true, Doc: "x without its sign.", Null: nullIfAny,
+		Group: "Arithmetic", Name: "abs", Operands: one, Makes: Number, Typed: true, Doc: "x without its sign.", Null: nullIfAny,
 		NonFinite: nullIfNot, Example: "Math.abs(Key.score)", Function: "Math.abs", Builder: "E.abs",
 		row:    func(x, _, _ float64) float64 { return math.Abs(x) },
 		kernel: kernel{one: absolute},
 	},
 	{
-		Group: "Arithmetic", Name: "floor", code: opFloor, Operands: one, Makes: Number, Typed: true, Doc: "The largest integer that is at most x.",
+		Group: "Arithmetic", Name: "floor", Operands: one, Makes: Number, Typed: true, Doc: "The largest integer that is at most x.",
 		Null: nullIfAny, NonFinite: nullIfNot, Example: "Math.floor(Key.score)", Function: "Math.floor", Builder: "E.floor",
 		row:    func(x, _, _ float64) float64 { return math.Floor(x) },
 		kernel: kernel{one: floor},
 	},
 	{
-		Group: "Arithmetic", Name: "ceil", code: opCeil, Operands: one, Makes: Number, Typed: true, Doc: "The smallest integer that is at least x.",
+		Group: "Arithmetic", Name: "ceil", Operands: one, Makes: Number, Typed: true, Doc: "The smallest integer that is at least x.",
 		Null: nullIfAny, NonFinite: nullIfNot, Example: "Math.ceil(Key.score)", Function: "Math.ceil", Builder: "E.ceil",
 		row:    func(x, _, _ float64) float64 { return math.Ceil(x) },
 		kernel: kernel{one: ceil},
 	},
 	{
-		Group: "Arithmetic", Name: "sqrt", code: opSqrt, Operands: one, Makes: Number, Typed: true, Doc: "The square root of x.", Null: nullIfAny,
+		Group: "Arithmetic", Name: "sqrt", Operands: one, Makes: Number, Typed: true, Doc: "The square root of x.", Null: nullIfAny,
 		NonFinite: "Null if x is negative.", Example: "Math.sqrt(Key.likes)", Function: "Math.sqrt", Builder: "E.sqrt",
 		row:    func(x, _, _ float64) float64 { return math.Sqrt(x) },
 		kernel: kernel{one: squareRoot},
 	},
 	{
-		Group: "Arithmetic", Name: "exp", code: opExp, Operands: one, Makes: Number, Typed: true, Doc: "e to the power of x.", Null: nullIfAny,
+		Group: "Arithmetic", Name: "exp", Operands: one, Makes: Number, Typed: true, Doc: "e to the power of x.", Null: nullIfAny,
 		NonFinite: "Null if the result overflows, from about x = 709.8 on.", Example: "Math.exp(-Key.score)", Function: "Math.exp", Builder: "E.exp",
 		row:    func(x, _, _ float64) float64 { return math.Exp(x) },
 		kernel: kernel{one: exponential},
 	},
 	{
-		Group: "Arithmetic", Name: "log", code: opLog, Operands: one, Makes: Number, Typed: true, Doc: "The natural logarithm of x.", Null: nullIfAny,
+		Group: "Arithmetic", Name: "log", Operands: one, Makes: Number, Typed: true, Doc: "The natural logarithm of x.", Null: nullIfAny,
 		NonFinite: "Null if x is zero or negative.", Example: "Math.log(1 + Key.likes)",
 		Function: "Math.log", Builder: "E.log",
 		row:    func(x, _, _ float64) float64 { return math.Log(x) },
 		kernel: kernel{one: logarithm},
 	},
 	{
-		Group: "Arithmetic", Name: "pow", code: opPow, Operands: two, Makes: Number, Typed: true, Doc: "a to the power of b.", Null: nullIfAny,
+		Group: "Arithmetic", Name: "pow", Operands: two, Makes: Number, Typed: true, Doc: "a to the power of b.", Null: nullIfAny,
 		NonFinite: "Null if the result overflows, for zero to a negative power, and for a negative number to a fraction.",
 		Example:   "Key.score ** 2", Infix: "**", Function: "Math.pow", Builder: "E.pow",
 		row:    func(a, b, _ float64) float64 { return power(a, b) },
 		kernel: kernel{two: powVector, scalar: powByScalar},
 	},
 	{
-		Group: "Arithmetic", Name: "min", code: opMin, Operands: two, Makes: Number, Typed: true, Doc: "The smaller of a and b.", Null: nullIfAny,
-		NonFinite: nullIfNot, Example: "Math.min(Key.score, 1)", Function: "Math.min", Builder: "E.min",
+		Group: "Arithmetic", Name: "min", Operands: two, Makes: Number, Typed: true, Doc: "The smaller of a and b.", Null: nullIfAny,
+		NonFinite: nullIfNot, Example: "Math.min(Key.score, 1)", Function: "Math.min", Variadic: true, Builder: "E.min",
 		row:    func(a, b, _ float64) float64 { return min(a, b) },
 		kernel: kernel{two: minVector, scalar: minScalar, before: func(dst []float64, c float64, y []float64) { minScalar(dst, y, c) }},
 	},
 	{
-		Group: "Arithmetic", Name: "max", code: opMax, Operands: two, Makes: Number, Typed: true, Doc: "The larger of a and b.", Null: nullIfAny,
-		NonFinite: nullIfNot, Example: "Math.max(Key.score, 0)", Function: "Math.max", Builder: "E.max",
+		Group: "Arithmetic", Name: "max", Operands: two, Makes: Number, Typed: true, Doc: "The larger of a and b.", Null: nullIfAny,
+		NonFinite: nullIfNot, Example: "Math.max(Key.score, 0)", Function: "Math.max", Variadic: true, Builder: "E.max",
 		row:    func(a, b, _ float64) float64 { return max(a, b) },
 		kernel: kernel{two: maxVector, scalar: maxScalar, before: func(dst []float64, c float64, y []float64) { maxScalar(dst, y, c) }},
 	},
 	{
-		Group: "Arithmetic", Name: "clamp", code: opClamp, Operands: []Operand{{"x", TakesNumber}, {"low", TakesNumber}, {"high", TakesNumber}},
+		Group: "Arithmetic", Name: "clamp", Operands: []Operand{{"x", TakesNumber}, {"low", TakesNumber}, {"high", TakesNumber}},
 		Makes: Number, Typed: true, Doc: "x, but at least low and at most high. high wins if it is below low.", Null: nullIfAny,
 		NonFinite: nullIfNot, Example: "clamp(Key.score, 0, 1)", Function: "clamp", Builder: "E.clamp",
-		row: func(x, low, high float64) float64 { return min(max(x, low), high) },
+		row:    func(x, low, high float64) float64 { return min(max(x, low), high) },
+		kernel: kernel{three: clampVector, scalars: clampScalar},
 	},
 
 	{
@@ -162,7 +163,7 @@ var operators = []Operator{
 		Null: nullIfAny, NonFinite: nullIfNot, Example: "age(Key.created_at)", Function: "age", Builder: "E.age",
 	},
 	{
-		Group: "Time", Name: "decay", code: opDecay, Operands: []Operand{{"x", TakesNumber}, {"half_life", TakesNumber}}, Makes: Number, Typed: true,
+		Group: "Time", Name: "decay", Operands: []Operand{{"x", TakesNumber}, {"half_life", TakesNumber}}, Makes: Number, Typed: true,
 		Doc:  "2 to the power of -x / half_life: 1 at x = 0, one half at x = half_life. x and half_life have the same unit.",
 		Null: nullIfAny, NonFinite: "Null if half_life is not above 0, or the result overflows.",
 		Example: "decay(age(Key.created_at), 6 * 3600)", Function: "decay", Builder: "E.decay",
@@ -244,15 +245,15 @@ var operators = []Operator{
 	},
 	{
 		Group: "Predicates", Name: "and", code: opAnd, Operands: logical, Makes: Predicate, Doc: "a and b. b is not evaluated where a is false.",
-		Null: neverNullPred, Example: "Key.score > 0.5 && Key.likes > 3", Infix: "&&", Builder: "Pred.and",
+		Null: neverNullPred, Example: "Key.score > 0.5 && Key.likes > 3", Infix: "&&", Variadic: true, Builder: "Pred.and",
 	},
 	{
 		Group: "Predicates", Name: "or", code: opOr, Operands: logical, Makes: Predicate, Doc: "a or b. b is not evaluated where a is true.",
-		Null: neverNullPred, Example: "Key.score > 0.5 || Key.likes > 3", Infix: "||", Builder: "Pred.or",
+		Null: neverNullPred, Example: "Key.score > 0.5 || Key.likes > 3", Infix: "||", Variadic: true, Builder: "Pred.or",
 	},
 	{
 		Group: "Predicates", Name: "not", code: opNot, Operands: []Operand{{"x", TakesPredicate}}, Makes: Predicate,
 		Doc: "x is false. The negation of a comparison with null is therefore true.", Null: neverNullPred,
 		Example: "!(Key.score > 0.5)", Prefix: "!", Builder: "Pred.not",
 	},
-}
+})

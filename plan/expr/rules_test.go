@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -306,4 +307,56 @@ func TestResultIsNoViewOfTheBatch(t *testing.T) {
 	col := columnOf(mustExpr(t, score), rows, nil)
 	assert.NotSame(t, &rows.Batch.Float(1001).Values[0], &col.Values[0])
 	assert.NotSame(t, &rows.Batch.Float(1001).Valid[0], &col.Valid[0])
+}
+
+// A kernel that is written out, or made for scalars, computes what the row function does.
+func TestKernelsAgreeWithRowFunctions(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	random := func() []float64 {
+		values := make([]float64, 200)
+		for i := range values {
+			values[i] = [...]float64{rng.NormFloat64(), float64(rng.IntN(5) - 2), math.Inf(1), math.NaN(), math.Copysign(0, -1)}[rng.IntN(5)]
+		}
+		return values
+	}
+	fromRows := make([]Operator, 0, len(operators))
+	for _, o := range operators {
+		o.kernel = kernel{}
+		fromRows = append(fromRows, o)
+	}
+	fromRows = withKernels(fromRows)
+	for round := range 20 * len(operators) {
+		i := round % len(operators)
+		o := &operators[i]
+		if o.row == nil {
+			continue
+		}
+		x, y, z, made := random(), random(), random(), make([]float64, 200)
+		same := func(what string, compute func(dst []float64), row func(i int) float64) {
+			compute(made)
+			for i := range made {
+				require.True(t, sameFloat(row(i), made[i]), "%s, %s: %v, %v, %v", o.Name, what, x[i], y[i], z[i])
+			}
+		}
+		for what, k := range map[string]kernel{"written": o.kernel, "from rows": fromRows[i].kernel} {
+			switch len(o.Operands) {
+			case 1:
+				same(what, func(dst []float64) { k.one(dst, x) }, func(i int) float64 { return o.row(x[i], 0, 0) })
+			case 2:
+				same(what, func(dst []float64) { k.two(dst, x, y) }, func(i int) float64 { return o.row(x[i], y[i], 0) })
+			case 3:
+				same(what, func(dst []float64) { k.three(dst, x, y, z) }, func(i int) float64 { return o.row(x[i], y[i], z[i]) })
+			}
+		}
+		k, b, c := o.kernel, y[0], z[0]
+		if k.scalar != nil {
+			same("scalar", func(dst []float64) { k.scalar(dst, x, b) }, func(i int) float64 { return o.row(x[i], b, 0) })
+		}
+		if k.before != nil {
+			same("before", func(dst []float64) { k.before(dst, b, x) }, func(i int) float64 { return o.row(b, x[i], 0) })
+		}
+		if k.scalars != nil {
+			same("scalars", func(dst []float64) { k.scalars(dst, x, b, c) }, func(i int) float64 { return o.row(x[i], b, c) })
+		}
+	}
 }

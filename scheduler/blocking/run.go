@@ -47,7 +47,7 @@ func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.D
 			e.countDegraded(exec.Graph.Name)
 		}
 		result.QueueDelay = delay
-		e.letIn()
+		e.admitNext()
 		done(result)
 		r.Journal.Free()
 	}()

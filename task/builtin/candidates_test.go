@@ -233,7 +233,7 @@ func TestCandidatesRefusesParameters(t *testing.T) {
 		{map[string]any{"key": "a", "limit": 0}, nil, "params.limit: must be 1 to 100000"},
 		{map[string]any{"key": "a", "limit": int64(math.MaxInt64)}, nil, "params.limit: must be 1 to 100000"},
 		{map[string]any{"key": "a", "score": "f1"}, nil, `params.score: is for kind "sorted_set"`},
-		{map[string]any{"key": "a", "kind": "sorted_set", "score": "i1"}, nil, "params.score: key 5001 (i1) has type int"},
+		{map[string]any{"key": "a", "kind": "sorted_set", "score": "i1"}, nil, "params.score: must be a key of type float, not key 5001 (i1) of type int"},
 		{map[string]any{"key": "a", "kind": "set", "reverse": true}, nil, "params.reverse: is not for kind"},
 		{map[string]any{"key": "a", "order": "asc"}, nil, "params.order: core::candidates has no such parameter"},
 	} {

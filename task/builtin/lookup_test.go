@@ -488,7 +488,7 @@ func TestLookupRefusesParameters(t *testing.T) {
 		{map[string]any{"fields": []any{}}, "params.fields: must have 1 to 256 items"},
 		{map[string]any{"fields": []any{"likes", 6001}}, "params.fields[1]: key likes is there twice"},
 		{map[string]any{"fields": []any{"nothing"}}, "params.fields[0]: the registry has no key"},
-		{map[string]any{"fields": []any{"id"}}, "params.fields[0]: key 1 (id) is read-only"},
+		{map[string]any{"fields": []any{"id"}}, "params.fields[0]: must be a key that the task may write, and key 1 (id) is read-only"},
 		{map[string]any{"key": "item", "fields": fields}, "params.key: has no {id}"},
 		{map[string]any{"key": "item:{id}:{seen}", "fields": fields}, "params.key: {seen} has type int_list"},
 		{map[string]any{"fields": fields, "missing": "skip"}, "params.missing: must be"},
@@ -500,7 +500,7 @@ func TestLookupRefusesParameters(t *testing.T) {
 		{map[string]any{"fields": fields, "max_age": 5, "timestamp": "at"}, "params.timestamp: key at is not among fields"},
 		{map[string]any{"fields": fields, "max_age": 0, "timestamp": "likes"}, "params.max_age: must be at least 0.001"},
 		{map[string]any{"value": "likes", "max_age": 5}, "params.max_age: needs fields"},
-		{map[string]any{"fields": fields, "by": "title"}, "params.by: key 6003 (title) has type string"},
+		{map[string]any{"fields": fields, "by": "title"}, "params.by: must be a key of type int, not key 6003 (title) of type string"},
 		{map[string]any{"fields": fields, "by": "i1"}, `params.by: reads column "i1" (5001), which no node before it writes`},
 	} {
 		_, err := runLookup(t, lookupCase(tt.params, 7))

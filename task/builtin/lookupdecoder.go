@@ -59,7 +59,7 @@ func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int
 		d.command = l.template(key.Prefix, key.Suffix)
 	}
 	for i, key := range l.keys {
-		d.columns[i] = rowset.NewBuilder(c.Memory, key.Type, key.ID, ids)
+		d.columns[i] = rowset.NewBuilder(c.Memory, key, ids)
 	}
 	if l.maxAge > 0 {
 		now, ok := c.Params.Now()

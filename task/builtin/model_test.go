@@ -138,9 +138,9 @@ func TestModelRefuses(t *testing.T) {
 		"too few features":      {map[string]any{"model": "named", "features": []any{"k1001"}}, "params.features: lists 1 columns, and the model has 4 features"},
 		"an unknown key":        {map[string]any{"model": "strange"}, `params.model: feature "a key" is not a registered key; features can list the columns`},
 		"a text":                {map[string]any{"model": "text"}, `params.model: feature "k3001" is a key of type string, must be int, float or bool`},
-		"a text in the list":    {map[string]any{"model": "unused", "features": []any{"k1001", "k3001"}}, `params.features[1]: key 3001 (k3001) has type string, must be int or float or bool`},
+		"a text in the list":    {map[string]any{"model": "unused", "features": []any{"k1001", "k3001"}}, `params.features[1]: must be a key of type int, float or bool, not key 3001 (k3001) of type string`},
 		"an unknown output":     {map[string]any{"model": "named", "output": "class"}, `params.output: must be "prediction" or "margin", not "class"`},
-		"a column that is read": {map[string]any{"model": "named", "out_key": "fixed"}, "params.out_key: key 6004 (fixed) is read-only"},
+		"a column that is read": {map[string]any{"model": "named", "out_key": "fixed"}, "params.out_key: must be a key that the task may write, and key 6004 (fixed) is read-only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			params := map[string]any{"out_key": "score"}

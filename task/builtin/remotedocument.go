@@ -123,7 +123,7 @@ type answerColumn struct {
 func (r *remoteNode) builders(rows int) answerColumns {
 	columns := make(answerColumns, len(r.columns))
 	for i, key := range r.columns {
-		columns[i] = answerColumn{key: key, missing: r.missing, builder: rowset.NewBuilder(nil, key.Type, key.ID, rows)}
+		columns[i] = answerColumn{key: key, missing: r.missing, builder: rowset.NewBuilder(nil, key, rows)}
 	}
 	return columns
 }

@@ -150,7 +150,7 @@ func TestTopRefuses(t *testing.T) {
 		"its own first score":     {map[string]any{"expr_id": "own"}, `params.expr_id: reads column "score" (6001), which no node before it writes`},
 		"what nobody writes":      {map[string]any{"rerank_expr_id": "unwritten", "rerank_count": 9, "rerank_out_key": "second"}, `params.rerank_expr_id: reads column "second" (6002), which no node before it writes`},
 		"a threshold":             {map[string]any{"threshold": "high"}, `params.threshold: must be a finite number, not "high"`},
-		"a column that is a text": {map[string]any{"out_key": "k3001"}, "params.out_key: key 3001 (k3001) has type string, must be float"},
+		"a column that is a text": {map[string]any{"out_key": "k3001"}, "params.out_key: must be a key of type float, not key 3001 (k3001) of type string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			params := map[string]any{"expr_id": "e", "out_key": "score", "count": 5}

@@ -10,30 +10,14 @@ import (
 type opcode uint8
 
 const (
-	opConst opcode = iota // value
-	opNull                // null
-	opText                // a constant string; only an operand of tests
-	opKey                 // the column key, or the id
-	opParam               // the parameter param
-	opNow                 // the request's arrival
-	opAdd
-	opSub
-	opMul
-	opDiv
-	opMod
-	opNeg
-	opAbs
-	opFloor
-	opCeil
-	opSqrt
-	opExp
-	opLog
-	opPow
-	opMin
-	opMax
-	opClamp
+	opCompute opcode = iota // what the row function and the kernel of the operator compute
+	opConst                 // value
+	opNull                  // null
+	opText                  // a constant string; only an operand of tests
+	opKey                   // the column key, or the id
+	opParam                 // the parameter param
+	opNow                   // the request's arrival
 	opAge
-	opDecay
 	opCoalesce // a, or b where a is null
 	opIf       // a where test is true, else b
 	opProbe    // a, which is noted for the part test: see explain.go
@@ -148,7 +132,7 @@ func (c *compiler) expr(n *node) int32 {
 		args = args[1:]
 	case opAge:
 		// The age of x is now - x, checked.
-		in.op, in.of = opSub, operatorNamed("sub")
+		in.op, in.of = opCompute, operatorNamed("sub")
 		in.checked = true
 		args = []*node{{op: operatorNamed("now")}, args[0]}
 	default:
@@ -168,7 +152,7 @@ func (c *compiler) expr(n *node) int32 {
 			}
 		default:
 			in.c = at
-			in.need = increased(max(in.need, need))
+			in.need = max(in.need, increased(increased(need))) // the first two have their registers
 		}
 	}
 	at := c.instruction(in)
@@ -184,5 +168,5 @@ func (c *compiler) instruction(in instruction) int32 {
 }
 
 // increased returns need + 1, or the most that fits. A tree of operations with two operands needs the logarithm
-// of its size; one of clamps needs as much as it is deep.
+// of its size; one of operations with three needs twice as much as it is deep.
 func increased(need uint8) uint8 { return need + uint8(bit(need < math.MaxUint8)) }

@@ -29,8 +29,8 @@ func (e *engine) expire(w *waiting) {
 	}
 }
 
-// letIn counts the end of a request that ran, and starts the next one.
-func (e *engine) letIn() {
+// admitNext counts the end of a request that ran, and starts the next one.
+func (e *engine) admitNext() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.admission.End() {

@@ -54,19 +54,19 @@ func (e *Async) expire(w *waitingRun) {
 	}
 }
 
-// letInSoon has the queue looked at in this iteration, once. A request that ends does not begin the next one itself:
+// admitSoon has the queue looked at in this iteration, once. A request that ends does not begin the next one itself:
 // requests that end at once would pile up on the stack, and the next one's work would count as this one's.
-func (e *Async) letInSoon() {
-	if !e.lettingIn {
-		e.lettingIn = true
-		e.loop.Defer(e.letInFn)
+func (e *Async) admitSoon() {
+	if !e.admitting {
+		e.admitting = true
+		e.loop.Defer(e.admitNextFn)
 	}
 }
 
-// letIn begins as many waiting requests as there are free places now. Places that become free meanwhile are for the
+// admitNext begins as many waiting requests as there are free places now. Places that become free meanwhile are for the
 // next iteration, so that I/O comes in between.
-func (e *Async) letIn() {
-	e.lettingIn = false
+func (e *Async) admitNext() {
+	e.admitting = false
 	now := e.loop.Clock().Now()
 	for free := e.admission.Free(); free > 0; {
 		w, err := e.admission.Next(now)

@@ -129,15 +129,16 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 		v = ev.eval(in.a, c, dst, free)
 		ev.notes[in.test] = note{reached: true, null: v.valid != nil && v.valid[0]&1 == 0, number: v.vals[0]}
 		return v
-	case opClamp:
-		v = ev.clamp(in, c, dst, free)
 	default:
-		if in.of.kernel.one != nil {
+		switch k := &in.of.kernel; {
+		case k.two != nil:
+			v = ev.ofTwo(in, c, dst, free)
+		case k.one != nil:
 			v = ev.eval(in.a, c, dst, free)
-			in.of.kernel.one(vals, v.vals)
+			k.one(vals, v.vals)
 			v.vals = vals
-		} else {
-			v = ev.arithmetic(in, c, dst, free)
+		default:
+			v = ev.ofThree(in, c, dst, free)
 		}
 	}
 	if in.checked && !allFinite(v.vals) {
@@ -169,8 +170,8 @@ func readValid(valid rowset.Bitmap, c *chunk, dst *register) []uint64 {
 	return dst.valid[:c.words()]
 }
 
-// arithmetic computes an operation of two operands. Neither is bound to null, and not both are scalars.
-func (ev *evaluator) arithmetic(in *instruction, c *chunk, dst *register, free int) vector {
+// ofTwo computes an operation of two operands. Neither is bound to null, and not both are scalars.
+func (ev *evaluator) ofTwo(in *instruction, c *chunk, dst *register, free int) vector {
 	vals, k := dst.vals[:c.n], &in.of.kernel
 	if a := &ev.bound[in.a]; a.kind == bindScalar && k.before != nil {
 		y := ev.eval(in.b, c, dst, free)
@@ -216,20 +217,18 @@ func bothValid(dst *register, c *chunk, a, b []uint64) []uint64 {
 	return valid
 }
 
-// clamp computes an opClamp. No operand is bound to null, and not all are scalars.
-func (ev *evaluator) clamp(in *instruction, c *chunk, dst *register, free int) vector {
-	vals := dst.vals[:c.n]
+// ofThree computes an operation of three operands. None is bound to null, and not all are scalars.
+func (ev *evaluator) ofThree(in *instruction, c *chunk, dst *register, free int) vector {
+	vals, k := dst.vals[:c.n], &in.of.kernel
 	x := ev.eval(in.a, c, dst, free)
-	low, high := &ev.bound[in.b], &ev.bound[in.c]
-	if low.kind == bindScalar && high.kind == bindScalar {
-		clampScalar(vals, x.vals, low.value, high.value)
+	if b, c := &ev.bound[in.b], &ev.bound[in.c]; b.kind == bindScalar && c.kind == bindScalar && k.scalars != nil {
+		k.scalars(vals, x.vals, b.value, c.value)
 		return vector{vals, x.valid}
 	}
 	y := ev.eval(in.b, c, ev.reg(free), free+1)
-	maxVector(vals, x.vals, y.vals)
+	z := ev.eval(in.c, c, ev.reg(free+1), free+2)
+	k.three(vals, x.vals, y.vals, z.vals)
 	valid := bothValid(dst, c, x.valid, y.valid)
-	z := ev.eval(in.c, c, ev.reg(free), free+1)
-	minVector(vals, vals, z.vals)
 	return vector{vals, bothValid(dst, c, valid, z.valid)}
 }
 

@@ -1,31 +1,31 @@
-package request
+package jsondoc
 
 import "fmt"
 
-// A scanner follows the grammar of one JSON document byte by byte, in any split, to
+// A Scanner follows the grammar of one JSON document byte by byte, in any split, to
 // find its end or its first fault. It checks structure, literals, numbers and escapes.
 // Parse checks surrogate pairs, UTF-8 and the range of numbers; a document that fails
 // there still ends where its brackets do.
 //
-// The zero scanner is ready to use. It belongs to its Stream.
-type scanner struct {
-	oneLine bool // the document must not span lines
+// The zero Scanner is ready to use. One goroutine at a time.
+type Scanner struct {
+	OneLine bool // the document must not span lines
 
 	state   scanState
 	stack   []bool // open containers, outermost first; true is an object
 	key     bool   // the string being read is a member name
 	literal string // missing rest of true, false, null or a byte order mark
 	hex     int    // missing hex digits of a \u escape
-	read    int    // bytes scanned
 
-	lines     int  // line ends passed inside the document
-	lineStart int  // offset of the first byte of the current line
-	lineFresh bool // the current line is not the first, and only blanks are on it so far
+	Bytes     int  // scanned
+	Lines     int  // line ends passed inside the document
+	LineStart int  // offset of the first byte of the current line
+	LineFresh bool // the current line is not the first, and only blanks are on it so far
 }
 
-// maxDepth bounds nesting, so that a line of brackets cannot make the stack as
+// ScanDepthMax bounds nesting, so that a line of brackets cannot make the stack as
 // large as the document. Real requests stay far below.
-const maxDepth = 10_000
+const ScanDepthMax = 10_000
 
 type scanState uint8
 
@@ -53,10 +53,10 @@ const (
 	complete // the document has ended
 )
 
-// expected completes "expected ..." for a fault in the current state.
-func (s *scanner) expected() string {
-	if len(s.stack) == maxDepth && (s.state == atValue || s.state == atValueOrEnd) {
-		return fmt.Sprintf("no more than %d levels of nesting", maxDepth)
+// Expected completes "expected ..." for a fault in the current state.
+func (s *Scanner) Expected() string {
+	if len(s.stack) == ScanDepthMax && (s.state == atValue || s.state == atValueOrEnd) {
+		return fmt.Sprintf("no more than %d levels of nesting", ScanDepthMax)
 	}
 	switch s.state {
 	case atStart, atValue:
@@ -90,80 +90,86 @@ func (s *scanner) expected() string {
 	}
 }
 
-type scanEvent uint8
+// ScanEvent says why a scan stopped. Immutable.
+type ScanEvent uint8
+
+// The reasons.
 
 const (
-	scanMore  scanEvent = iota // all bytes taken, the document goes on
-	scanDone                   // the document ended with the last byte taken
-	scanFault                  // the byte after those taken cannot stand there
-	scanBlank                  // a blank line ended before any document began
+	ScanMore  ScanEvent = iota // all bytes taken, the document goes on
+	ScanDone                   // the document ended with the last byte taken
+	ScanFault                  // the byte after those taken cannot stand there
+	ScanBlank                  // a blank line ended before any document began
 )
 
-// run scans p, which follows the bytes of earlier calls. It returns how many bytes it
+// Run scans p, which follows the bytes of earlier calls. It returns how many bytes it
 // took and why it stopped.
-func (s *scanner) run(p []byte) (taken int, ev scanEvent) {
-	base := s.read
+func (s *Scanner) Run(p []byte) (taken int, ev ScanEvent) {
+	base := s.Bytes
 	for i := 0; i < len(p); i++ {
 		c := p[i]
 		if s.state == inString && c != '"' && c != '\\' && c >= ' ' {
 			continue // the bulk of most documents
 		}
-		if s.state.betweenTokens() && isSpace(c) {
+		if s.state.betweenTokens() && IsSpace(c) {
 			if c == '\n' {
 				if s.state == atStart {
-					s.read = base + i + 1
-					return i + 1, scanBlank
+					s.Bytes = base + i + 1
+					return i + 1, ScanBlank
 				}
-				if s.oneLine {
-					s.read = base + i
-					return i, scanFault
+				if s.OneLine {
+					s.Bytes = base + i
+					return i, ScanFault
 				}
-				s.lines++
-				s.lineStart = base + i + 1
-				s.lineFresh = true
+				s.Lines++
+				s.LineStart = base + i + 1
+				s.LineFresh = true
 			}
 			continue
 		}
 		switch s.step(c, base+i) {
 		case stepFault:
-			s.read = base + i
-			return i, scanFault
+			s.Bytes = base + i
+			return i, ScanFault
 		case stepAgain: // a number ended before c
 			if len(s.stack) == 0 {
 				s.state = complete
-				s.read = base + i
-				return i, scanDone
+				s.Bytes = base + i
+				return i, ScanDone
 			}
 			s.state = atCommaOrEnd
 			i--
 			continue
 		}
-		s.lineFresh = false
+		s.LineFresh = false
 		if s.state == complete {
-			s.read = base + i + 1
-			return i + 1, scanDone
+			s.Bytes = base + i + 1
+			return i + 1, ScanDone
 		}
 	}
-	s.read = base + len(p)
-	return len(p), scanMore
+	s.Bytes = base + len(p)
+	return len(p), ScanMore
 }
 
-// finish ends the input. It returns scanDone if the end completes the document (a bare
-// number), scanBlank if none had begun, scanFault otherwise.
-func (s *scanner) finish() scanEvent {
+// Finish ends the input. It returns ScanDone if the end completes the document (a bare
+// number), ScanBlank if none had begun, ScanFault otherwise.
+func (s *Scanner) Finish() ScanEvent {
 	switch {
 	case s.state == atStart:
-		return scanBlank
+		return ScanBlank
 	case len(s.stack) == 0 && s.state.numberMayEnd():
 		s.state = complete
-		return scanDone
+		return ScanDone
 	default:
-		return scanFault
+		return ScanFault
 	}
 }
 
-// reset makes s ready for the next document.
-func (s *scanner) reset() { *s = scanner{oneLine: s.oneLine, stack: s.stack[:0]} }
+// Depth returns how many objects and arrays are open.
+func (s *Scanner) Depth() int { return len(s.stack) }
+
+// Reset makes s ready for the next document.
+func (s *Scanner) Reset() { *s = Scanner{OneLine: s.OneLine, stack: s.stack[:0]} }
 
 type stepResult uint8
 
@@ -174,7 +180,7 @@ const (
 )
 
 // step takes one byte, which is not white space between tokens.
-func (s *scanner) step(c byte, offset int) stepResult {
+func (s *Scanner) step(c byte, offset int) stepResult {
 	switch s.state {
 	case atStart:
 		if c == byteOrderMark[0] && offset == 0 {
@@ -253,12 +259,10 @@ func (s *scanner) step(c byte, offset int) stepResult {
 	}
 }
 
-const byteOrderMark = "\xef\xbb\xbf"
-
-func (s *scanner) beginValue(c byte) stepResult {
+func (s *Scanner) beginValue(c byte) stepResult {
 	switch {
 	case c == '{' || c == '[':
-		if len(s.stack) == maxDepth {
+		if len(s.stack) == ScanDepthMax {
 			return stepFault
 		}
 		s.stack = append(s.stack, c == '{')
@@ -286,7 +290,7 @@ func (s *scanner) beginValue(c byte) stepResult {
 	return stepOK
 }
 
-func (s *scanner) stringByte(c byte) stepResult {
+func (s *Scanner) stringByte(c byte) stepResult {
 	switch {
 	case c == '"' && s.key:
 		s.state = atColon
@@ -300,7 +304,7 @@ func (s *scanner) stringByte(c byte) stepResult {
 	return stepOK
 }
 
-func (s *scanner) numberByte(c byte) stepResult {
+func (s *Scanner) numberByte(c byte) stepResult {
 	switch {
 	case isDigit(c):
 		switch s.state {
@@ -331,13 +335,13 @@ func (s *scanner) numberByte(c byte) stepResult {
 }
 
 // pop closes the innermost container.
-func (s *scanner) pop() stepResult {
+func (s *Scanner) pop() stepResult {
 	s.stack = s.stack[:len(s.stack)-1]
 	s.endValue()
 	return stepOK
 }
 
-func (s *scanner) endValue() {
+func (s *Scanner) endValue() {
 	s.state = atCommaOrEnd
 	if len(s.stack) == 0 {
 		s.state = complete
@@ -351,7 +355,8 @@ func (st scanState) numberMayEnd() bool {
 	return st == numZero || st == numInt || st == numFraction || st == numExpDigits
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+// IsSpace reports whether c is white space of JSON.
+func IsSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
