@@ -199,6 +199,13 @@ func (cn *conn) leaveReady() {
 	c.ready--
 	if c.ready == 0 {
 		c.downSince = c.loop.Now()
+		c.boundWait()
+	}
+}
+
+// boundWait has tick run when calls will have waited too long for a connection, if any wait and there is none.
+func (c *Client) boundWait() {
+	if c.ready == 0 && c.queue.waiting() > 0 {
 		c.schedule(c.downSince.Add(min(c.opts.RequestTimeout, c.opts.ConnectTimeout)))
 	}
 }
@@ -224,9 +231,7 @@ func (cn *conn) lost(reason error) {
 		return
 	}
 	if c.queue.waiting() > 0 {
-		if c.ready == 0 { // What was only gathered has no connection any more.
-			c.schedule(c.downSince.Add(min(c.opts.RequestTimeout, c.opts.ConnectTimeout)))
-		}
+		c.boundWait() // What was only gathered waits now, too.
 		c.connect(now)
 	}
 }
