@@ -131,7 +131,7 @@ type Policy struct {
 	MaxInflight    int           // commands or HTTP requests sent and unanswered, per endpoint
 	Connections    int           // connections of one client
 	ConnectTimeout time.Duration // of one connection attempt
-	RequestTimeout time.Duration // of one command or HTTP request, from the call to its reply
+	RequestTimeout time.Duration // of an HTTP request, or of the time without a byte from Redis while it owes replies
 	Username       string        // AUTH, with Password
 	Password       Secret        // AUTH; Registry.ReadSecrets fills it in
 	Database       int           // SELECT; 0 means none

@@ -13,8 +13,8 @@ type Call struct {
 	// Batch holds the commands. It must not change while the call is under way. The client does not look at it any more once it
 	// has accepted a Cancel.
 	Batch Batch
-	// Deadline is the instant at which the caller loses interest. Zero means none. The
-	// call never waits past it, nor past RequestTimeout.
+	// Deadline is the instant at which the caller loses interest; the call never waits past it.
+	// Zero means none.
 	Deadline clock.Time
 	// Asker is the request that the call belongs to; nil means that it stands alone. It may be
 	// another request's only when the call has ended.
@@ -53,8 +53,8 @@ type Call struct {
 	answered int32
 	rests    bool       // its replies are long or many
 	received int        // bytes of the replies so far
-	by       clock.Time // when it times out
 	since    clock.Time // when Do accepted it
+	sentAt   clock.Time // since when commands have been out without a pause
 	state    callState
 	place    list.Link[Call] // among those under way, or settled
 	queued   list.Link[Call] // in turn

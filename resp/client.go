@@ -49,6 +49,7 @@ type Client struct {
 	// One timer serves all calls and connections. It fires at the first instant at which
 	// something may be due, or before; a call that is answered in time does not touch it.
 	timer     *loop.Timer
+	ticked    clock.Time  // when tick last ran: what had arrived by then has been read since
 	restTimer *loop.Timer // fires when a burst that waits may begin
 	closed    bool
 	cancelled error // of every call that was cancelled
@@ -113,7 +114,7 @@ func (c *Client) Do(call *Call) error {
 	}
 	call.Replies, call.Err = Replies{}, nil
 	call.From, call.answered, call.received = 0, 0, 0
-	call.since, call.by = now, now.Add(c.opts.RequestTimeout).Earlier(call.Deadline)
+	call.since = now
 	c.stats.Batches++
 	if call.Batch.Len() == 0 {
 		c.settle(call, nil)
@@ -121,8 +122,9 @@ func (c *Client) Do(call *Call) error {
 	}
 	call.state = callUnderWay
 	c.underWay.Push(call, &call.place)
-	c.schedule(call.by)
+	c.schedule(call.Deadline)
 	if c.ready < len(c.conns) {
+		c.schedule(c.limit(call))
 		c.connect(now)
 	}
 	if !c.queue.ahead(call) || !c.gather(span{call: call, n: call.Batch.Len()}) {
@@ -262,48 +264,72 @@ func (c *Client) connect(now clock.Time) {
 	}
 }
 
-// schedule has tick run at an instant, or before.
+// limit returns the instant at which a call under way fails, as far as is known now; 0 if nothing bounds it. While none of its
+// commands are out, only its deadline and the wait for a connection do.
+func (c *Client) limit(call *Call) clock.Time {
+	return c.silentBy(call).Earlier(c.connectBy(call)).Earlier(call.Deadline)
+}
+
+// silentBy returns when the server will have sent no byte for RequestTimeout while commands of the call are out, or while the
+// call has no connection; otherwise 0.
+func (c *Client) silentBy(call *Call) clock.Time {
+	if call.launched == call.answered {
+		return c.unconnected(call).Add(c.opts.RequestTimeout)
+	}
+	return max(call.sentAt, call.conn.heardAt).Add(c.opts.RequestTimeout)
+}
+
+// connectBy returns when a call will have waited for ConnectTimeout without a connection, or 0.
+func (c *Client) connectBy(call *Call) clock.Time {
+	return c.unconnected(call).Add(c.opts.ConnectTimeout)
+}
+
+// unconnected returns since when a call has waited while there is no connection, or 0.
+func (c *Client) unconnected(call *Call) clock.Time {
+	if c.ready > 0 || call.conn != nil {
+		return 0
+	}
+	return max(call.since, c.downSince)
+}
+
+// schedule has tick run at an instant, or before; 0: it need not.
 func (c *Client) schedule(at clock.Time) {
-	if !c.closed && c.timer.StartBy(at) != nil {
+	if at != 0 && !c.closed && c.timer.StartBy(at) != nil {
 		// The loop is stopping, and nothing would end a call that waits. Close is deferred
 		// because callers of schedule walk the lists.
 		c.loop.Defer(c.Close)
 	}
 }
 
-// tick does everything that is due and sets the timer for the next instant.
+// tick does everything that is due and sets the timer for the next instant. A silence is one only if the loop has looked at
+// its sockets since it was over: on a busy machine, bytes may be there unread. So the next iteration decides.
 func (c *Client) tick() {
-	now := c.loop.Now()
+	now, looked := c.loop.Now(), c.ticked
+	c.ticked = now
 	for call := c.underWay.First(); call != nil; {
 		next := call.place.Next() // failLater moves the call to another list.
-		connectBy := clock.Never
-		if c.ready == 0 && call.conn == nil {
-			connectBy = max(call.since, c.downSince).Add(c.opts.ConnectTimeout)
-		}
 		switch {
-		case connectBy.Passed(now):
+		case c.connectBy(call).Passed(now):
 			c.failLater(call, c.opError(ErrConnect, c.connectError()))
-		case call.by.Passed(now):
-			c.failLater(call, c.timeout(call))
+		case call.Deadline.Passed(now):
+			c.failLater(call, c.timeout(call, ErrDeadline))
+		case c.silentBy(call).Passed(looked):
+			c.failLater(call, c.timeout(call, fmt.Errorf("no byte within %v", c.opts.RequestTimeout)))
 		default:
-			c.schedule(connectBy.Earlier(call.by))
+			c.schedule(c.limit(call))
 		}
 		call = next
 	}
 	for _, cn := range c.conns {
-		cn.tick(now)
+		cn.tick(now, looked)
 	}
 	if c.queue.waiting() > 0 {
 		c.connect(now)
 	}
 }
 
-// timeout returns the error of a call that has waited too long, saying for what.
-func (c *Client) timeout(call *Call) error {
-	var limit error = ErrDeadline
-	if call.Deadline == 0 || call.by < call.Deadline {
-		limit = fmt.Errorf("not done within %v", c.opts.RequestTimeout)
-	}
+// timeout returns the error of a call that has waited beyond a limit, saying for what.
+func (c *Client) timeout(call *Call, limit error) error {
 	switch {
 	case call.launched > 0:
 		limit = fmt.Errorf("%w: %d of %d replies missing", limit, call.Batch.Len()-int(call.answered), call.Batch.Len())

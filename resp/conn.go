@@ -43,6 +43,7 @@ type conn struct {
 	delivering bool
 
 	sentIn    uint64     // the iteration in which commands were last sent
+	heardAt   clock.Time // when bytes last came
 	usable    bool       // this connection was ready at some time
 	connected bool       // some connection was ready before
 	readyBy   clock.Time // the current attempt fails at this instant
@@ -101,6 +102,7 @@ func (cn *conn) OnData(data []byte) (consumed int) {
 		return cn.readGreeting(data)
 	}
 	cn.client.stats.BytesReceived += uint64(len(data) - cn.unread)
+	cn.heardAt = cn.client.loop.Now()
 	consumed = cn.read(data)
 	cn.unread = len(data) - consumed
 	return consumed
@@ -197,6 +199,14 @@ func (cn *conn) leaveReady() {
 	c.ready--
 	if c.ready == 0 {
 		c.downSince = c.loop.Now()
+		c.boundWait()
+	}
+}
+
+// boundWait has tick run when calls will have waited too long for a connection, if any wait and there is none.
+func (c *Client) boundWait() {
+	if c.ready == 0 && c.queue.waiting() > 0 {
+		c.schedule(c.downSince.Add(min(c.opts.RequestTimeout, c.opts.ConnectTimeout)))
 	}
 }
 
@@ -221,6 +231,7 @@ func (cn *conn) lost(reason error) {
 		return
 	}
 	if c.queue.waiting() > 0 {
+		c.boundWait() // What was only gathered waits now, too.
 		c.connect(now)
 	}
 }
@@ -289,8 +300,13 @@ func (c *Client) mayConnect() bool {
 	return false
 }
 
-// tick ends an attempt or a connection that takes too long.
-func (cn *conn) tick(now clock.Time) {
+// stalledBy returns when the server will have sent no byte for StallTimeout while commands are out. The connection has some.
+func (cn *conn) stalledBy() clock.Time {
+	return max(cn.flights.front().sentAt, cn.heardAt).Add(cn.client.opts.StallTimeout)
+}
+
+// tick ends an attempt that takes too long, or a connection that had stalled when the loop last looked at its sockets.
+func (cn *conn) tick(now, looked clock.Time) {
 	c := cn.client
 	switch cn.state {
 	case connDialing, connGreeting:
@@ -303,11 +319,10 @@ func (cn *conn) tick(now clock.Time) {
 		if cn.flights.len == 0 {
 			return
 		}
-		by := cn.flights.front().sentAt.Add(c.opts.StallTimeout)
-		if by.Passed(now) {
+		if cn.stalledBy().Passed(looked) {
 			cn.shut(errStalled)
 			return
 		}
-		c.schedule(by)
+		c.schedule(cn.stalledBy())
 	}
 }

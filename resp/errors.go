@@ -10,7 +10,7 @@ var (
 	ErrConnectionLost = errors.New("connection lost")
 	// ErrConnect: no connection could be made; nothing was sent.
 	ErrConnect = errors.New("cannot connect")
-	// ErrTimeout: the call's deadline or the request timeout came first.
+	// ErrTimeout: the call's deadline came first, or the server was silent for the request timeout.
 	ErrTimeout = errors.New("timeout")
 	// ErrQueueFull: MaxWaiting calls are waiting already; nothing was sent.
 	ErrQueueFull = errors.New("too many waiting calls")

@@ -113,7 +113,8 @@ func (k *checker) call(call *Call) {
 	if call.conn != nil {
 		k.that(call.conn.state == connReady || call.conn.state == connClosing, "a call is on a connection that is down")
 	}
-	k.that(k.c.closed || k.c.timer.Active() && k.c.timer.Due() <= call.by, "the timer fires after a call's time")
+	by := k.c.limit(call)
+	k.that(by == 0 || k.c.closed || k.c.timer.Active() && k.c.timer.Due() <= by, "the timer fires after a call's time")
 }
 
 // turns checks that each asker has one turn, and that no turn is empty.
@@ -143,7 +144,7 @@ func (k *checker) nobodyIsForgotten(q *queue) {
 	}
 	for t := q.large.list.First(); t != nil; t = t.place.Next() {
 		call := t.calls.First()
-		mayGo := (call.conn == nil || call.conn.state == connReady) && !call.by.Passed(c.loop.Now())
+		mayGo := (call.conn == nil || call.conn.state == connReady) && !c.limit(call).Passed(c.loop.Now())
 		k.that(q.inflight > 0 || c.restTimer.Active() || !mayGo, "a large call waits for nobody")
 	}
 }

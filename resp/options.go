@@ -43,12 +43,12 @@ type Options struct {
 	// ConnectTimeout bounds one attempt to connect, with AUTH and SELECT, and how
 	// long a call waits while there is no connection, pauses included. Zero means 1 s.
 	ConnectTimeout time.Duration
-	// RequestTimeout bounds a call, from Do to its last reply. Zero means 1 s.
+	// RequestTimeout bounds how long the server may send no byte while commands of a call are out, or while
+	// there is no connection. What waits behind others has only its Deadline. Zero means 1 s. The clients that block bound a whole call by it.
 	RequestTimeout time.Duration
-	// StallTimeout is the age of the oldest unanswered command at which the client gives up a
-	// connection, so that a hung server does not hold the in-flight slots for ever. Zero means
-	// twice RequestTimeout: the command's call timed out long before, and so did all others that
-	// were sent with it.
+	// StallTimeout bounds how long the server may send no byte while any command is out. Then the
+	// client gives up the connection, so that a hung server does not hold the in-flight slots for
+	// ever. Zero means twice RequestTimeout: all calls with commands there have timed out before.
 	StallTimeout time.Duration
 
 	// BackoffMin and BackoffMax bound the pause after a failure: an attempt that made

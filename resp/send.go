@@ -103,15 +103,16 @@ func (c *Client) launch(cn *conn) {
 	}
 	c.stats.Commands += uint64(o.len)
 	c.stats.BytesSent += uint64(len(o.buf))
-	now := c.loop.Now()
-	if cn.flights.len == 0 {
-		c.schedule(now.Add(c.opts.StallTimeout))
-	}
+	now := c.loop.Clock().Now() // A callback may have run for long: the server owes nothing for that time.
+	c.schedule(now.Add(min(c.opts.RequestTimeout, c.opts.StallTimeout)))
 	cn.flights.push(flight{commands: o.len, parts: len(o.parts), sentAt: now, bulk: o.bulk})
 	var written clock.Time // one reading for all that leaves in one write, if somebody watches
 	for i := range o.parts {
 		p := &o.parts[i]
 		c.stats.Asked += uint64(p.len())
+		if p.call.launched == p.call.answered {
+			p.call.sentAt = now
+		}
 		p.call.launched += p.to - p.from
 		if p.call.Watch != nil {
 			if written == 0 {

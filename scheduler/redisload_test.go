@@ -208,7 +208,7 @@ func TestRedisUnderLoad(t *testing.T) {
 				return time.Now()
 			},
 			wantErr:  []error{resp.ErrTimeout, resp.ErrConnectionLost, resp.ErrConnect},
-			wantText: []string{"timeout: not done within 1s"},
+			wantText: []string{"timeout: no byte within 1s"},
 		},
 		{
 			name:   "CLIENT KILL, five times",
@@ -246,7 +246,7 @@ func TestRedisUnderLoad(t *testing.T) {
 				return back
 			},
 			wantErr:  []error{resp.ErrTimeout},
-			wantText: []string{"timeout: not done within 1s"},
+			wantText: []string{"timeout: no byte within 1s"},
 		},
 		{
 			name:   "maxclients reached",

@@ -1,0 +1,135 @@
+package resp
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop/clock"
+)
+
+// TestABusyLoopFailsNoCalls: a callback takes longer than RequestTimeout. Answers that come meanwhile are read before
+// anybody calls the server silent.
+func TestABusyLoopFailsNoCalls(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		comes bool // an answer, meanwhile
+	}{{"answered meanwhile", true}, {"silent", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNetwork(t)
+			n.mute = true
+			client := newClient(n, Options{RequestTimeout: 100 * time.Millisecond})
+			busy, _ := get(t, "busy", 1)
+			other, o := get(t, "other", 1)
+			busy.Done = func(*Call) {
+				n.h.Clock.Advance(time.Second)
+				if c.comes {
+					n.last().answer(1)
+				}
+			}
+			require.NoError(t, client.Do(busy))
+			require.NoError(t, client.Do(other))
+			n.settle()
+			n.last().answer(1)
+			n.settle()
+			checkInvariants(t, client)
+			if c.comes {
+				o.requireReplies(t, got("other", 1))
+			} else {
+				o.requireError(t, ErrTimeout, "no byte within 100ms: 1 of 1 replies missing")
+			}
+		})
+	}
+}
+
+// TestLargeRequestsDoNotSlowEachOther: each request reads a little, and then very much, as the feed does. Its calls get through
+// as many as if nothing ever rested.
+func TestLargeRequestsDoNotSlowEachOther(t *testing.T) {
+	// A call of fewer than a quarter of so many commands leaves whole.
+	whole := Options{MaxInflight: 64 << 10, NoCoalesceReads: true}
+	for _, inFlight := range []int{64, 256} {
+		t.Run(fmt.Sprint(inFlight), func(t *testing.T) {
+			paced, free := timeOfFeed(t, inFlight, Options{NoCoalesceReads: true}), timeOfFeed(t, inFlight, whole)
+			assert.Less(t, paced, free*20/19, "0.95 of the throughput without pacing")
+		})
+	}
+}
+
+// timeOfFeed returns how long a client takes for requests of a call of 16 commands and one of 286, of which so many are in flight. The
+// server needs 2.5 µs a command, its answers travel for 100 µs, and the loop needs 1.5 µs for each.
+func timeOfFeed(t *testing.T, inFlight int, o Options) time.Duration {
+	const (
+		requests   = 300
+		perCommand = 2500 * time.Nanosecond
+		perReply   = 1500 * time.Nanosecond
+		piece      = 16
+		travel     = 100 * time.Microsecond
+	)
+	n := newNetwork(t)
+	n.mute = true
+	client := newClient(n, o)
+	defer client.Close()
+	started, ended := 0, 0
+	var begin func()
+	begin = func() {
+		started++
+		asker := new(Asker)
+		small, _ := get(t, "small", 16)
+		large, _ := get(t, "large", 286)
+		small.Asker, large.Asker = asker, asker
+		small.Done = func(c *Call) {
+			require.NoError(t, c.Err)
+			require.NoError(t, client.Do(large))
+		}
+		large.Done = func(c *Call) {
+			require.NoError(t, c.Err)
+			if ended++; started < requests {
+				begin()
+			}
+		}
+		require.NoError(t, client.Do(small))
+	}
+	for range inFlight {
+		begin()
+	}
+	n.settle()
+	since := n.h.Clock.Now()
+	type delivery struct {
+		at clock.Time
+		n  int
+	}
+	var (
+		served   int
+		arrived  int        // commands at the server when it was looked at last
+		at       clock.Time // when the server has served its last piece
+		onTheWay []delivery
+	)
+	for p := n.last(); ended < requests; {
+		now := n.h.Clock.Now()
+		if p.commands > arrived && served == arrived {
+			at = max(at, now)
+		}
+		for arrived = p.commands; served < arrived; {
+			k := min(piece, arrived-served)
+			served, at = served+k, at.Add(time.Duration(k)*perCommand)
+			onTheWay = append(onTheWay, delivery{at.Add(travel), k})
+		}
+		next := n.h.Loop.Due()
+		if len(onTheWay) > 0 {
+			next = next.Earlier(onTheWay[0].at)
+		}
+		n.h.Clock.Advance(max(0, next.Sub(now)))
+		read := 0
+		for len(onTheWay) > 0 && onTheWay[0].at <= n.h.Clock.Now() {
+			p.answer(onTheWay[0].n)
+			read += onTheWay[0].n
+			onTheWay = onTheWay[1:]
+		}
+		n.settle()
+		n.h.Clock.Advance(time.Duration(read) * perReply)
+	}
+	return n.h.Clock.Now().Sub(since)
+}
