@@ -2,8 +2,12 @@ package rankd
 
 import (
 	"iter"
+	"slices"
 	"time"
 
+	"github.com/rankd/rankd/explain"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
@@ -312,3 +316,144 @@ func valueOf[C, T any](c Candidate, name string, of func(*rowset.Batch, registry
 	}
 	return value(column, c.row)
 }
+
+// explained is a run whose rows were kept, and what its request wants to know of them. Immutable.
+type explained struct {
+	graph  *plan.Graph
+	rows   []scheduler.NodeRows
+	userID int64
+	params expr.Params
+	asked  Explain
+}
+
+// newExplained returns what an explanation needs of a run that is over.
+func newExplained(x *scheduler.Execution, result *scheduler.Result, asked Explain) *explained {
+	asked.IDs = slices.Clone(asked.IDs)
+	return &explained{graph: x.Graph, rows: result.Rows(), userID: x.UserID, params: x.Params, asked: asked}
+}
+
+// Explanation says why the rows of the answer are where they are, and why ids are missing. It is nil for a
+// synthetic answer, and unless Request.Explain was set. Each call assembles it anew, from the rows of the very run.
+func (a *Answer) Explanation() *explain.Explanation {
+	x := a.explained
+	if x == nil {
+		return nil
+	}
+	run := explain.Run{Graph: x.graph, Rows: x.rows, UserID: x.userID, Params: x.params}
+	return run.Of(explain.Asked{All: x.asked.All, IDs: x.asked.IDs})
+}
+
+// explanationJSON returns the JSON form of an explanation, or nil if there is none.
+func explanationJSON(e *explain.Explanation) []byte {
+	if e == nil {
+		return nil
+	}
+	doc, _ := e.MarshalJSON() // An explanation has nothing that JSON lacks.
+	return doc
+}
+
+// Size returns about how many bytes the answer holds, or takes as JSON, whichever is more: with its trace and its
+// explanation. It costs little, since it counts rows and events. A server bounds with it what its clients leave unread.
+func (a *Answer) Size() int {
+	n := a.recording.JSONSize()
+	for _, rows := range a.outputs() {
+		n += max(jsonSize(rows), heldSize(rows))
+	}
+	if x := a.explained; x != nil {
+		n += x.size(a.Len())
+	}
+	return n
+}
+
+// Size returns about how many bytes the error takes as JSON, with its trace.
+func (e *Error) Size() int { return len(e.Text) + len(e.Detail) + e.recording.JSONSize() }
+
+// grownRows is how many rows an answer has at most whose JSON may grow by and by. That costs five times the memory.
+const grownRows = 2048
+
+// grow makes room in dst for the rows of a long answer.
+func (a *Answer) grow(dst []byte) []byte {
+	if a.Len() <= grownRows {
+		return dst
+	}
+	n := 0
+	for _, rows := range a.outputs() {
+		n += jsonSize(rows)
+	}
+	return slices.Grow(dst, n)
+}
+
+// jsonSize returns about how many bytes the rows take in JSON. {"id":1234567}, and "score":0.12345678901234567, are common.
+func jsonSize(rows rowset.RowSet) int {
+	if rows.Batch == nil {
+		return 0
+	}
+	return rows.Len() * (16 + 24*rows.Batch.Count())
+}
+
+// heldSize returns about how many bytes the rows hold, with those of their batch that are not among them.
+func heldSize(rows rowset.RowSet) int {
+	if rows.Batch == nil {
+		return 0
+	}
+	return rows.Batch.Len() * 8 * (1 + rows.Batch.Count())
+}
+
+// About how many bytes an explanation has at least, and for each row and node.
+const (
+	explainedJSONSize = 256
+	stepJSONSize      = 100
+)
+
+// size returns about how many bytes the rows of all nodes hold, or the explanation takes as JSON, whichever is more. answered is
+// the number of rows in the answer.
+func (x *explained) size(answered int) int {
+	held, told := 0, len(x.asked.IDs)
+	if x.asked.All {
+		told = answered
+	}
+	for i := range x.rows {
+		held += heldSize(x.rows[i].Out)
+	}
+	return max(held, explainedJSONSize+told*len(x.rows)*stepJSONSize)
+}
+
+// NodeStatus says how much of its result a node contributed to an answer.
+type NodeStatus = scheduler.NodeStatus
+
+// The statuses of a node in an answer.
+const (
+	NodeOK       = scheduler.NodeOK       // all of it
+	NodePartial  = scheduler.NodePartial  // all but rows whose keys failed
+	NodeFallback = scheduler.NodeFallback // it failed, and another node's result took its place
+	NodeLate     = scheduler.NodeLate     // it is optional, and the plan did not wait for it any longer
+	NodeFailed   = scheduler.NodeFailed   // it failed, or a part of it that it can do without
+)
+
+// NodeCompleteness says what one node contributed to an answer.
+type NodeCompleteness = request.NodeCompleteness
+
+// Completeness says what each lenient node contributed that was due, and each other node that lacks something, in the
+// plan's order. It is nil if the plan has no lenient node and nothing is missing.
+func (a *Answer) Completeness() []NodeCompleteness {
+	if a.result == nil || a.result.Completeness() == nil {
+		return nil
+	}
+	lenient := a.result.Completeness()
+	all := make([]NodeCompleteness, len(lenient))
+	for i, c := range lenient {
+		all[i] = NodeCompleteness{
+			Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Status: c.Status, Dropped: c.Dropped, Err: c.Err,
+		}
+		if c.Status == NodeFallback {
+			all[i].Fallback = c.Node.Fallback.ID
+		}
+		if c.Err != nil {
+			all[i].Reason = failureOf(c.Err, textNode).text
+		}
+	}
+	return all
+}
+
+// Degraded reports whether something is missing in the answer: Completeness says what.
+func (a *Answer) Degraded() bool { return a.result != nil && a.result.Degraded() }

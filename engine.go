@@ -19,6 +19,7 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
@@ -618,4 +619,42 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	case <-timer.C:
 		return fmt.Errorf("rankd: shutdown: %w: the loop does not answer, so some body holds it", context.Cause(ctx))
 	}
+}
+
+// Reactor returns the loop of an engine with the Reactor model, and nil with another model. A front gives it the
+// connections of its clients, and calls Start from their callbacks: no goroutine stands between socket and scheduler. Their owner
+// closes these connections before he closes the engine. A callback on the loop must not block. Not stable yet.
+func (e *Engine) Reactor() *reactor.Reactor {
+	if async, ok := e.scheduler.(*scheduler.Async); ok {
+		return async.Reactor()
+	}
+	return nil
+}
+
+// loads counts the requests that wait for their plan to be loaded, so that Close waits for them.
+// The zero value is ready. Any goroutine.
+type loads struct {
+	mu     sync.Mutex
+	closed bool // guarded by mu; begin refuses
+	active sync.WaitGroup
+}
+
+// begin counts one more request, which calls end. It reports false after close.
+func (l *loads) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.active.Add(1)
+	}
+	return !l.closed
+}
+
+func (l *loads) end() { l.active.Done() }
+
+// close refuses further requests and waits for those that began.
+func (l *loads) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.active.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -216,20 +217,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Plan != "" && o.PlanFile != "" {
 		problem("Plan excludes PlanFile and PlanText")
 	}
-	for _, n := range [...]struct {
-		name  string
-		value int64
-	}{
-		{"CPUThreads", int64(o.CPUThreads)}, {"IOThreads", int64(o.IOThreads)}, {"RedisConnections", int64(o.RedisConnections)}, {"MaxRows", int64(o.MaxRows)},
-		{"MaxReplyBytes", int64(o.MaxReplyBytes)}, {"MaxInflight", int64(o.MaxInflight)}, {"MaxQueue", int64(o.MaxQueue)},
-		{"Timeout", int64(o.Timeout)}, {"NodeTimeout", int64(o.NodeTimeout)},
-		{"Scheduling.InlineThreshold", int64(o.Scheduling.InlineThreshold)}, {"Scheduling.MaxInlineDepth", int64(o.Scheduling.MaxInlineDepth)},
-		{"Scheduling.InlineBudget", int64(o.Scheduling.InlineBudget)}, {"TraceSample", int64(o.TraceSample)},
-	} {
-		if n.value < 0 {
-			problem("%s must not be negative", n.name)
+	eachNumber(reflect.ValueOf(o), "", func(name string, value int64) {
+		if value < 0 && name != "BusyPoll" {
+			problem("%s must not be negative", name)
 		}
-	}
+	})
 	if o.MaxQueue > 0 && o.MaxInflight == 0 {
 		problem("MaxQueue needs MaxInflight")
 	}
@@ -251,6 +243,18 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	return o, errors.Join(problems...)
+}
+
+// eachNumber calls check with the name and the value of each number and each time of a struct, and of the structs in it.
+func eachNumber(of reflect.Value, prefix string, check func(name string, value int64)) {
+	for field, value := range of.Fields() {
+		switch {
+		case value.Kind() == reflect.Struct:
+			eachNumber(value, prefix+field.Name+".", check)
+		case value.CanInt():
+			check(prefix+field.Name, value.Int())
+		}
+	}
 }
 
 // RedisAddr returns the address in Options.Redis as errors show it: "host:port" or "unix:/path", without

@@ -1,8 +1,12 @@
 package rankd
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/scheduler"
 )
@@ -54,3 +58,41 @@ func (e *Engine) check(r *Request) *Error {
 
 // Explain says what a request wants to have explained: all rows of the answer, or ids. The zero value is nothing.
 type Explain = request.Explain
+
+// required returns the indices of the nodes that a request requires, by their ids or labels.
+func required(g *plan.Graph, names []string) ([]int, error) {
+	if len(names) > request.RequireMax {
+		return nil, fmt.Errorf("require must name at most %d nodes, got %d", request.RequireMax, len(names))
+	}
+	if g == nil {
+		return nil, errors.New("require names nodes, and the request has no plan")
+	}
+	var indices []int
+	for _, name := range names {
+		found := false
+		for _, n := range g.Nodes {
+			if n.ID == name || n.Trace != "" && n.Trace == name {
+				indices, found = append(indices, n.Index), true
+			}
+		}
+		if !found {
+			return nil, unknownNode(g, name)
+		}
+	}
+	return indices, nil
+}
+
+func unknownNode(g *plan.Graph, name string) error {
+	var known []string
+	for _, n := range g.Nodes {
+		known = append(known, n.ID)
+		if n.Trace != "" {
+			known = append(known, n.Trace)
+		}
+	}
+	hint := ""
+	if near, ok := nearest.Name(name, known); ok {
+		hint = "; did you mean " + excerpt.Quote(near) + "?"
+	}
+	return fmt.Errorf("require names the node %s, and plan %s has none of that id or label%s", excerpt.Quote(name), excerpt.Quote(g.Name), hint)
+}

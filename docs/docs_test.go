@@ -30,7 +30,7 @@ const root = ".."
 // pages returns README and docs by path, as seen from the root.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	paths := []string{"../README.md", "../examples/articles/README.md"}
+	paths := []string{"../README.md", "../CONTRIBUTING.md", "../examples/articles/README.md"}
 	for _, pattern := range []string{"*.md", "deploy/*.md", "reference/*.md", "reference/tasks/*.md"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)

@@ -26,7 +26,7 @@ type PoolConfig struct {
 	// BytesMax bounds what is kept. Zero means 64 MB. A pool that is full drops all that it keeps, so
 	// that the sizes in use now displace those of before.
 	BytesMax int
-	// LengthMin is the length from which on slices are kept. Zero means 32: for fewer elements the way
+	// LengthMin is the length from which on slices are kept. Zero means 64: for fewer elements the way
 	// to the pool costs more than it saves.
 	LengthMin int
 	// Poison has the pool overwrite what comes back. Tests set it: code that still reads such a slice
@@ -40,7 +40,7 @@ func NewPool(config PoolConfig) *Pool {
 		config.BytesMax = 64 << 20
 	}
 	if config.LengthMin <= 0 {
-		config.LengthMin = 32
+		config.LengthMin = 64
 	}
 	return &Pool{config: config}
 }

@@ -58,7 +58,7 @@ func TestShortSlicesAreParts(t *testing.T) {
 	m.Release(nil)
 	assert.Equal(t, 4*(512+1024+2048+4096), p.Bytes(), "few blocks have all")
 	assert.Zero(t, all[0][0], "poisoned")
-	assert.Same(t, &all[0][0], &m.Rows(32)[0], "the next request begins with the short block")
+	assert.Same(t, &all[0][0], &m.Rows(64)[0], "the next request begins with the short block")
 	m.Release(nil)
 }
 

@@ -28,23 +28,13 @@ func (t *Term) Culprit() *Term {
 	return t
 }
 
-// Explain returns the value of e for an active row of in and how it came about. pos is the row's position. It
-// runs e for this row alone, so it is not for many rows.
-func (e *Expr) Explain(in rowset.RowSet, pos int, params *Params) Term {
-	return e.explain(in, pos, params)
-}
-
-// Explain returns whether p is true for an active row of in, and why. pos is the row's position. It runs p for this
-// row alone, so it is not for many rows.
-func (p *Pred) Explain(in rowset.RowSet, pos int, params *Params) Term {
-	return p.explain(in, pos, params)
-}
-
 // A source is what an expression or a predicate was compiled from. Immutable, except code with probes that the first
 // explanation compiles. Any goroutine.
 type source struct {
 	tree     *node // as the artifact has it
 	registry *registry.Registry
+	keys     []registry.KeyID
+	params   []registry.ParamID
 
 	once   sync.Once
 	probed compiler // the tree compiled as it stands, with a probe after each part
@@ -74,8 +64,16 @@ func (c *compiler) part(n *node, at int32) int32 {
 	return number
 }
 
-// explain runs the code with probes for one row.
-func (s *source) explain(in rowset.RowSet, pos int, params *Params) Term {
+// Keys returns the keys that the code reads, ascending. registry.IDKey stands for the id.
+// Callers must not change the slice.
+func (s *source) Keys() []registry.KeyID { return s.keys }
+
+// Params returns the parameters that the code reads, ascending. Callers must not change the slice.
+func (s *source) Params() []registry.ParamID { return s.params }
+
+// Explain returns the value for an active row of in, true or false of a predicate, and how it came about. pos is the
+// row's position. It runs the code, with probes, for this row alone, so it is not for many rows.
+func (s *source) Explain(in rowset.RowSet, pos int, params *Params) Term {
 	s.once.Do(func() {
 		s.probed.parts = make(map[*node]part)
 		if s.tree.op.Makes == Predicate {

@@ -3,18 +3,15 @@ package expr
 import (
 	"sync"
 
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
 
 // Expr is a compiled expression: per row a double or null. Immutable once
 // built; any goroutine.
 type Expr struct {
-	source
+	*source
 	code       code
 	root       int32
-	keys       []registry.KeyID
-	params     []registry.ParamID
 	evaluators sync.Pool // of *exprEvaluator; only scratch memory
 }
 
@@ -31,13 +28,6 @@ func (e *Expr) evaluator() *exprEvaluator {
 	}
 	return &exprEvaluator{evaluator: newEvaluator(e.code)}
 }
-
-// Keys returns the keys that e reads, ascending. registry.IDKey stands for the id.
-// Callers must not change the slice.
-func (e *Expr) Keys() []registry.KeyID { return e.keys }
-
-// Params returns the parameters that e reads, ascending. Callers must not change the slice.
-func (e *Expr) Params() []registry.ParamID { return e.params }
 
 // A Column is the value of an expression for the active rows of a RowSet.
 // Immutable once built; any goroutine.

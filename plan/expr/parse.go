@@ -55,10 +55,7 @@ func (l Language) ParseExpr(v *jsondoc.Value) (*Expr, error) {
 	}
 	var c compiler
 	root := c.number(tree)
-	return &Expr{
-		code: c.code, root: root, source: source{tree: tree, registry: l.Registry},
-		keys: sortedSet(p.keys), params: sortedSet(p.params),
-	}, nil
+	return &Expr{code: c.code, root: root, source: p.source(tree)}, nil
 }
 
 // ParsePred parses and compiles the tree of a PredIR. It ignores members that the
@@ -72,10 +69,7 @@ func (l Language) ParsePred(v *jsondoc.Value) (*Pred, error) {
 	}
 	var c compiler
 	root := c.pred(tree, false)
-	return &Pred{
-		code: c.code, root: root, source: source{tree: tree, registry: l.Registry},
-		keys: sortedSet(p.keys), params: sortedSet(p.params),
-	}, nil
+	return &Pred{code: c.code, root: root, source: p.source(tree)}, nil
 }
 
 // A node is a parsed operation, as the artifact has it.
@@ -110,6 +104,11 @@ type parser struct {
 	inIf     int      // how many conditions of if the place is in
 	keys     []registry.KeyID
 	params   []registry.ParamID
+}
+
+// source returns what the tree that has been parsed is compiled from.
+func (p *parser) source(tree *node) *source {
+	return &source{tree: tree, registry: p.language.Registry, keys: sortedSet(p.keys), params: sortedSet(p.params)}
 }
 
 // The two sorts of trees, as errors name them.

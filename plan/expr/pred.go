@@ -55,11 +55,9 @@ func (e *EvalError) Unwrap() error { return e.Err }
 // Pred is a compiled predicate. Immutable once built, except a cache of compiled
 // patterns behind a lock. Any goroutine.
 type Pred struct {
-	source
+	*source
 	code       code
 	root       int32
-	keys       []registry.KeyID
-	params     []registry.ParamID
 	evaluators sync.Pool // of *predEvaluator; only scratch memory
 }
 
@@ -68,13 +66,6 @@ type predEvaluator struct {
 	evaluator
 	hits []uint64 // a bit per active row
 }
-
-// Keys returns the keys that p reads, ascending. registry.IDKey stands for the id.
-// Callers must not change the slice.
-func (p *Pred) Keys() []registry.KeyID { return p.keys }
-
-// Params returns the parameters that p reads, ascending. Callers must not change the slice.
-func (p *Pred) Params() []registry.ParamID { return p.params }
 
 // Filter returns the active rows of in, in their order, for which p is true. A leaf that can fail
 // (bad pattern, list of strings on a non-key) fails only if some row reaches it. The error is the
