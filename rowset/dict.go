@@ -15,9 +15,14 @@ const dictScanMax = 12
 // many, and finds them by an open table of codes: a Go map took a fifth of the time of a lookup whose titles are all different,
 // to grow again and again. One goroutine at a time; not to be copied once it has values.
 type dictBuilder struct {
-	dict   *Dict
+	dict *Dict
+	many *manyValues // nil: few are expected, and there are few so far
+}
+
+// manyValues is what a dictBuilder needs for more than a handful of values. One goroutine at a time.
+type manyValues struct {
 	memory *Memory // lends the index
-	rows   int     // that are expected
+	rows   int     // that are expected; 0: nobody knows
 
 	block strings.Builder // of the newest values; it never grows, since that would copy those before
 	size  int             // of the next block, in bytes
@@ -48,7 +53,7 @@ func newDictBuilder(values []string) dictBuilder {
 
 // internBytes is intern for bytes, which it copies if they are new.
 func (b *dictBuilder) internBytes(value []byte) int32 {
-	if b.index == nil {
+	if b.many == nil || b.many.index == nil {
 		for code, s := range b.dict.Values {
 			if s == string(value) {
 				return int32(code)
@@ -56,9 +61,9 @@ func (b *dictBuilder) internBytes(value []byte) int32 {
 		}
 		return b.add(b.copy(value), 0)
 	}
-	slot := maphash.Bytes(b.seed, value)
+	index, slot := b.many.index, maphash.Bytes(b.many.seed, value)
 	for ; ; slot++ {
-		code := b.index[slot&uint64(len(b.index)-1)]
+		code := index[slot&uint64(len(index)-1)]
 		if code == 0 {
 			return b.add(b.copy(value), slot)
 		}
@@ -70,7 +75,7 @@ func (b *dictBuilder) internBytes(value []byte) int32 {
 
 // intern returns the code of a value, adding it if it is new.
 func (b *dictBuilder) intern(value string) int32 {
-	if b.index == nil {
+	if b.many == nil || b.many.index == nil {
 		for code, s := range b.dict.Values {
 			if s == value {
 				return int32(code)
@@ -78,9 +83,9 @@ func (b *dictBuilder) intern(value string) int32 {
 		}
 		return b.add(value, 0)
 	}
-	slot := maphash.String(b.seed, value)
+	index, slot := b.many.index, maphash.String(b.many.seed, value)
 	for ; ; slot++ {
-		code := b.index[slot&uint64(len(b.index)-1)]
+		code := index[slot&uint64(len(index)-1)]
 		if code == 0 {
 			return b.add(value, slot)
 		}
@@ -96,52 +101,58 @@ const blockBytesMin, blockBytesMax = 64, 4096
 
 // copy returns a value as a string.
 func (b *dictBuilder) copy(value []byte) string {
-	if b.rows <= 4 || len(value) > blockBytesMax/4 {
+	m := b.many
+	if m == nil || len(value) > blockBytesMax/4 {
 		return string(value)
 	}
-	if b.block.Cap()-b.block.Len() < len(value) {
-		b.size = min(max(4*b.size, blockBytesMin, 4*len(value)), blockBytesMax)
-		b.block.Reset()
-		b.block.Grow(b.size)
+	if m.block.Cap()-m.block.Len() < len(value) {
+		m.size = min(max(4*m.size, blockBytesMin, 4*len(value)), blockBytesMax)
+		m.block.Reset()
+		m.block.Grow(m.size)
 	}
-	from := b.block.Len()
-	b.block.Write(value)
-	return b.block.String()[from:]
+	from := m.block.Len()
+	m.block.Write(value)
+	return m.block.String()[from:]
 }
 
 // add adds a value that is new, at that slot of the index if there is one.
 func (b *dictBuilder) add(value string, slot uint64) int32 {
-	values := b.dict.Values
-	if n := len(values); n == cap(values) { // straight to what all rows may need
-		values = append(make([]string, 0, max(min(4*n, b.rows), 2*n, 4)), values...)
+	n, rows := len(b.dict.Values), 0
+	if b.many != nil {
+		rows = b.many.rows
 	}
-	b.dict.Values = append(values, value)
-	n := len(b.dict.Values)
+	if n == cap(b.dict.Values) { // straight to what all rows may need
+		b.dict.Values = append(make([]string, 0, max(min(4*n, rows), 2*n, 4)), b.dict.Values...)
+	}
+	b.dict.Values = append(b.dict.Values, value)
 	switch {
-	case b.index != nil && 2*n <= len(b.index):
-		b.index[slot&uint64(len(b.index)-1)] = int32(n)
-	case n > dictScanMax:
+	case b.many != nil && b.many.index != nil && 2*(n+1) <= len(b.many.index):
+		b.many.index[slot&uint64(len(b.many.index)-1)] = int32(n) + 1
+	case n >= dictScanMax:
 		b.buildIndex()
 	}
-	return int32(n - 1)
+	return int32(n)
 }
 
 // buildIndex makes an index with room for twice as many values or, from the second time on, for one in each row if that is not many more.
 func (b *dictBuilder) buildIndex() {
-	n := len(b.dict.Values)
-	size := 1 << bits.Len(uint(4*n))
-	if b.index == nil {
-		b.seed = maphash.MakeSeed()
-	} else {
-		size = max(size, min(1<<bits.Len(uint(2*b.rows)), 1<<bits.Len(uint(8*n))))
+	if b.many == nil {
+		b.many = new(manyValues)
 	}
-	b.index = b.memory.Rows(size)
-	clear(b.index)
+	m, n := b.many, len(b.dict.Values)
+	size := 1 << bits.Len(uint(4*n))
+	if m.index == nil {
+		m.seed = maphash.MakeSeed()
+	} else {
+		size = max(size, min(1<<bits.Len(uint(2*m.rows)), 1<<bits.Len(uint(8*n))))
+	}
+	m.index = m.memory.Rows(size)
+	clear(m.index)
 	for code, value := range b.dict.Values {
-		slot := maphash.String(b.seed, value)
-		for b.index[slot&uint64(size-1)] != 0 {
+		slot := maphash.String(m.seed, value)
+		for m.index[slot&uint64(size-1)] != 0 {
 			slot++
 		}
-		b.index[slot&uint64(size-1)] = int32(code) + 1
+		m.index[slot&uint64(size-1)] = int32(code) + 1
 	}
 }

@@ -146,7 +146,7 @@ type SetBuilder struct {
 func NewSetBuilder(key registry.KeyID, rows int) *SetBuilder {
 	b := &SetBuilder{
 		column: SetColumn{Key: key, Codes: make([]int32, 0, rows)}, sets: SetDict{Offsets: append(make([]int32, 0, rows+1), 0)},
-		strings: dictBuilder{dict: newDict(), rows: rows},
+		strings: dictBuilder{dict: newDict(), many: &manyValues{rows: rows}},
 	}
 	b.column.Dict, b.sets.Strings = &b.sets, b.strings.dict
 	return b

@@ -119,9 +119,11 @@ func NewStringBuilderIn(m *Memory, key registry.KeyID, rows int) *StringBuilder 
 		StringBuilder
 		dict  Dict
 		first [4]string
+		more  manyValues
 	})
 	b := many.start(key, m.Rows(rows)[:0], &many.dict, many.first[:0])
-	b.dict.memory, b.dict.rows = m, rows
+	many.more = manyValues{memory: m, rows: rows}
+	b.dict.many = &many.more
 	return b
 }
 
@@ -175,6 +177,8 @@ func (b *StringBuilder) Len() int { return len(b.column.Codes) }
 
 // Column implements Builder. It returns a *StringColumn.
 func (b *StringBuilder) Column() Column {
-	b.dict = dictBuilder{} // The column keeps b, and shall not keep its index.
+	if b.dict.many != nil {
+		*b.dict.many = manyValues{} // The column keeps b, and shall not keep its index.
+	}
 	return &b.column
 }
