@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/request"
 )
 
@@ -166,7 +167,7 @@ func (o *options) settings() []command.Setting {
 }
 
 // noFile refuses arguments, and says where a file of requests goes.
-func noFile(_ *cobra.Command, args []string) error {
+func noFile(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -174,6 +175,13 @@ func noFile(_ *cobra.Command, args []string) error {
 	case "true", "false":
 		return fmt.Errorf("argument %q stands alone: the value of a flag that is on or off follows =, as in --flag=%s", arg, arg)
 	default:
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		if near, ok := nearest.Within(2, arg, names); ok {
+			return fmt.Errorf("unknown command %q; did you mean rankd %s?", arg, near)
+		}
 		file := "file"
 		if plainWord.MatchString(arg) {
 			file = arg

@@ -85,6 +85,7 @@ type options struct {
 	allowHosts                 []string
 	log                        string
 	logPerSecond               int
+	strict                     bool
 	maxUnsentTotalBytes        int
 
 	// Of both fronts.
@@ -154,6 +155,8 @@ func (o *options) settings() []command.Setting {
 			Help: "hold at most this `number` of bytes of answers that clients have not taken, of all connections; beyond it the slowest clients are cut"},
 		{Name: "max_request_bytes", To: &o.maxRequestBytes, Default: httpfront.DefaultMaxRequestBytes, Least: 1, Most: 1 << 30,
 			Help: "refuse requests, each a body, a line of a batch or a command, longer than this `number` of bytes"},
+		{Name: "strict", To: &o.strict, See: "serving.md#fields-that-rankd-does-not-know",
+			Help: "refuse a request with a field that rankd does not know; without this flag only names that look mistyped are refused"},
 	}, withIdle(o.withoutHTTP,
 		command.Setting{Name: "max_header_bytes", To: &o.http.MaxHeaderBytes, Default: httpfront.DefaultMaxHeaderBytes, Least: 1 << 10, Most: 1 << 20,
 			Help: "HTTP: refuse requests whose headers are longer than this `number` of bytes"},
