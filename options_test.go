@@ -57,6 +57,6 @@ func TestNumbersHaveTheRangesOfTheFlags(t *testing.T) {
 	_, err := rankd.Open(o)
 	require.Error(t, err)
 	for _, each := range want {
-		assert.Contains(t, strings.Split(err.Error(), "\n"), each)
+		assert.Contains(t, strings.Split(strings.TrimPrefix(err.Error(), "rankd: options: "), "\n"), each)
 	}
 }

@@ -46,7 +46,7 @@ func Option(path string) (Range, bool) {
 		"BusyPoll":                   {Most: 100_000, Unit: time.Microsecond}, // In Options a negative one says never.
 		"Scheduling.InlineThreshold": {Least: 1, Most: int(time.Second), Unit: time.Nanosecond},
 		"Scheduling.MaxInlineDepth":  {Least: 1, Most: 1 << 16},
-		"Scheduling.InlineBudget":    {Most: int(time.Second), Unit: time.Nanosecond}, // without a flag
+		"Scheduling.InlineBudget":    {Most: MSMax, Unit: time.Millisecond}, // without a flag
 		"TraceSample":                {Least: 1, Most: 1 << 30},
 	}[path]
 	return r, ok
