@@ -96,6 +96,11 @@ type OpSchema struct {
 	Reads, RefReads, Writes ColumnsOf
 	// Inherits says which other columns the rows of a node have.
 	Inherits Inheritance
+	// KeepsRows reports whether the rows of a node are those of its only input, in their order, unless it fails. Nil: never.
+	KeepsRows func(n *Node) bool
+	// ReadsAhead says how a node may read for a later one of the same op, which gets all rows of the node's input. A node that
+	// does so has Ahead set, and Prepare is called again for it. Nil: not at all.
+	ReadsAhead func(n, later *Node) Sharing
 }
 
 // ColumnsOf returns keys of columns for a node. Immutable; any goroutine.

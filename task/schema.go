@@ -27,8 +27,16 @@ func (s *Spec) schema() plan.OpSchema {
 		Op: s.Op, Params: s.Params, Impl: s,
 		Strict: plan.IsStrict(s.Strict, s.Params), InputsMin: s.Inputs, InputsMax: s.inputsMax(), Prepare: s.Prepare,
 		Reads: s.Reads, RefReads: s.RefReads, Writes: s.Writes, Inherits: s.Output.inherits(),
-		Partial: s.Partial,
+		Partial: s.Partial, KeepsRows: s.keepsRows(), ReadsAhead: s.readsAhead,
 	}
+}
+
+// keepsRows returns the KeepsRows of the schema.
+func (s *Spec) keepsRows() func(n *plan.Node) bool {
+	if s.Output == SameRows || s.Output == PassThrough {
+		return func(*plan.Node) bool { return true }
+	}
+	return s.KeepsRows
 }
 
 // inherits says which columns a result of this shape has besides the Spec's Writes.
