@@ -80,7 +80,9 @@ func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Memory, c.Limit = r.Memory, r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
 	env.Rows, env.Required, env.Caller, env.Deadline = r.Rows, x.Required, x.Context, j.Deadline
-	env.Ahead = r.State.TakeAhead(node)
+	if r.State.ahead != nil { // Usually nobody reads ahead, and clear has left no Ahead.
+		env.Ahead = r.State.takeAhead(node)
+	}
 	c.Inputs, c.Refs = r.State.Gather(node, c.Inputs[:0], c.Refs[:0])
 }
 
@@ -115,7 +117,7 @@ func (r *Run) Fail(node int, err error, ended, now clock.Time) {
 func (r *Run) Succeed(j *Job) {
 	r.note(j)
 	if env := tasks.Env(&j.Ctx); env.ReadAhead != nil {
-		r.State.HandOver(j.Ctx.Node.Index, env.ReadAhead)
+		r.State.handOver(j.Ctx.Node.Index, env.ReadAhead)
 	}
 	r.State.Succeed(j.Ctx.Node.Index, j.Out)
 }
@@ -203,6 +205,9 @@ func (j *Job) clear() {
 	c, env := &j.Ctx, tasks.Env(&j.Ctx)
 	dropRows(c.Inputs)
 	dropRows(c.Refs)
-	c.Node, c.Params, env.Required, env.Caller, env.Ahead, env.ReadAhead = nil, nil, nil, nil, nil, nil
+	c.Node, c.Params, env.Required, env.Caller = nil, nil, nil, nil
+	if env.Ahead != nil || env.ReadAhead != nil {
+		env.Ahead, env.ReadAhead = nil, nil
+	}
 	j.Out, j.Err = rowset.RowSet{}, nil
 }

@@ -181,9 +181,8 @@ func (s *State) Succeed(node int, result rowset.RowSet) {
 	s.standFor(n, result)
 }
 
-// HandOver keeps what a running node has read for the nodes of its Ahead, in their order, until they start. An engine calls it
-// before Succeed.
-func (s *State) HandOver(node int, read []any) {
+// handOver keeps what a running node has read for the nodes of its Ahead, in their order, until they start.
+func (s *State) handOver(node int, read []any) {
 	if s.ahead == nil {
 		s.ahead = make([]any, len(s.nodes))
 	}
@@ -192,11 +191,9 @@ func (s *State) HandOver(node int, read []any) {
 	}
 }
 
-// TakeAhead returns what an earlier node has read for a node, once; nil: nothing.
-func (s *State) TakeAhead(node int) (read any) {
-	if s.ahead != nil {
-		read, s.ahead[node] = s.ahead[node], nil
-	}
+// takeAhead returns what an earlier node has read for a node, once; nil: nothing. Somebody has read something for some node.
+func (s *State) takeAhead(node int) (read any) {
+	read, s.ahead[node] = s.ahead[node], nil
 	return read
 }
 
