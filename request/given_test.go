@@ -50,6 +50,37 @@ func TestParseOfWhatIsGiven(t *testing.T) {
 	}
 }
 
+// What becomes of members that no request has.
+func TestUnknownMembers(t *testing.T) {
+	reg, err := registry.Default("test")
+	require.NoError(t, err)
+	const all = "user_id, request_id, context, param_overrides, plan, deadline_ms, scheduling, trace, explain, require"
+	for _, c := range []struct {
+		member    string
+		near, all string // the error of RefuseNear, and of RefuseUnknown; empty: none
+	}{
+		{`"context": null`, "", ""},
+		{`"contxt": {}`, `unknown field "contxt"; did you mean context?`, `unknown field "contxt"; did you mean context?`},
+		{`"deadlin_ms": 1`, `unknown field "deadlin_ms"; did you mean deadline_ms?`, `unknown field "deadlin_ms"; did you mean deadline_ms?`},
+		{`"traces": "any"`, `unknown field "traces"; did you mean trace?`, `unknown field "traces"; did you mean trace?`},
+		{`"Plan": 1, "plna": 2`, `unknown field "Plan"; did you mean plan?`, `unknown field "Plan"; did you mean plan?`},
+		{`"session": 1`, "", `unknown field "session"; a request has ` + all},
+		{`"": 1`, "", `unknown field ""; a request has ` + all},
+		{`"` + strings.Repeat("plan", 1000) + `": 1`, "", "; a request has " + all},
+	} {
+		doc := []byte(`{"user_id": 7, "request_id": "r", ` + c.member + `}`)
+		for how, want := range map[Unknown]string{IgnoreUnknown: "", RefuseNear: c.near, RefuseUnknown: c.all} {
+			_, err := NewParser(reg).Parse(doc, Given{Unknown: how})
+			if want == "" {
+				assert.NoError(t, err, c.member)
+				continue
+			}
+			require.ErrorContains(t, err, want)
+			assert.Less(t, len(err.Error()), 400)
+		}
+	}
+}
+
 // allowed are the parameters that a caller may override.
 type allowed map[string]bool
 

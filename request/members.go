@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
 )
@@ -44,6 +46,14 @@ var members = [...]Member{
 	{"require", map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"}}, "Nodes, by id or label, without which the request fails.", (*reading).require},
 }
 
+// memberNames are the names of members. Immutable.
+var memberNames = func() (names []string) {
+	for i := range members {
+		names = append(names, members[i].Name)
+	}
+	return names
+}()
+
 // Members returns the members of a request's document in the order in which Parse checks them. Any goroutine.
 func Members() []Member { return slices.Clone(members[:]) }
 
@@ -71,6 +81,29 @@ func (r *reading) members() *Error {
 		}
 		if refused := m.read(r, v); refused != nil {
 			return refused
+		}
+	}
+	return r.unknown()
+}
+
+// slip is how many edits make a known name of a mistyped one.
+const slip = 2
+
+// unknown refuses the first unknown member that may not be there.
+func (r *reading) unknown() *Error {
+	if r.given.Unknown == IgnoreUnknown {
+		return nil
+	}
+	for i := range r.root.Members {
+		name, v := r.root.Members[i].Name, &r.root.Members[i].Value
+		if slices.ContainsFunc(members[:], func(m Member) bool { return m.Name == name }) {
+			continue
+		}
+		if near, ok := nearest.Within(slip, name, memberNames); ok {
+			return refuse(CodeInvalid, v, "unknown field %s; did you mean %s?", excerpt.Quote(name), near)
+		}
+		if r.given.Unknown == RefuseUnknown {
+			return refuse(CodeInvalid, v, "unknown field %s; a request has %s", excerpt.Quote(name), strings.Join(memberNames, ", "))
 		}
 	}
 	return nil

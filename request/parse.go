@@ -19,7 +19,19 @@ type Given struct {
 	// Overrides says which parameters may stand in param_overrides. The error about another one is the same whether that exists or not.
 	// Nil: all may.
 	Overrides interface{ MayOverride(param string) bool }
+	// Unknown says what becomes of a document with members that Parse does not know.
+	Unknown Unknown
 }
+
+// Unknown says what becomes of a document with a member that is not one of Members. Immutable; any goroutine.
+type Unknown uint8
+
+// The ways to take an unknown member.
+const (
+	IgnoreUnknown Unknown = iota // as the original does
+	RefuseNear                   // refuse a name that a slip makes of a known one: within two edits
+	RefuseUnknown                // refuse all
+)
 
 // hides reports whether nobody may learn from an error whether there is such a parameter.
 func (g *Given) hides(param string) bool {
@@ -46,8 +58,8 @@ func NewParser(reg *registry.Registry) *Parser {
 // Parse checks the syntax, then the members in the order of Members, and reports the first fault. The error is an *Error.
 // Stream.Locate adds the line of the input to a syntax error.
 //
-// The last of several members with the same name counts. Parse ignores unknown members. Null is the same as none, except for
-// user_id.
+// The last of several members with the same name counts. Given.Unknown says what becomes of unknown members. Null is the same as
+// none, except for user_id.
 func (p *Parser) Parse(doc []byte, g Given) (Request, error) {
 	if len(doc) == 0 && g.UserID != 0 {
 		return Request{ID: g.requestID(), UserID: g.UserID, Plan: g.Plan}, nil

@@ -4,22 +4,23 @@ import "slices"
 
 // Interleave orders the rows of several row sets that stand one behind another, as Concat leaves them. counts
 // are their numbers of rows. They give their next rows in turn: turns names one of them for each row, from turns[first] on,
-// and begins again at its end. A row set without further rows loses its turns. Each of them has a turn. The slice is m's.
-func Interleave(m *Memory, counts []int, turns []int32, first int) []int32 {
-	s := newSides(counts)
+// and begins again at its end. A row set without further rows loses its turns. Each of them has a turn.
+//
+// groups has the group of each row, and of a group only the first row in the new order stays. Nil: all rows stay. The slice is m's.
+func Interleave(m *Memory, counts []int, groups, turns []int32, first int) []int32 {
+	s := newSides(m, counts, groups)
 	turns = slices.Clone(turns)
-	at := first
-	for side := range counts {
-		turns, at = s.dropEmpty(turns, at, int32(side))
-	}
-	order := m.Rows(s.total)
-	for i := range order {
+	order := m.Rows(s.total)[:0]
+	for at := first; len(turns) > 0; {
 		side := turns[at]
-		order[i] = s.take(side)
+		if s.empty(side) {
+			turns, at = dropTurns(turns, at, side)
+			continue
+		}
+		order = append(order, s.take(side))
 		if at++; at == len(turns) {
 			at = 0
 		}
-		turns, at = s.dropEmpty(turns, at, side)
 	}
 	return order
 }
@@ -34,9 +35,9 @@ type Slot struct {
 // their numbers of rows. A row set that some slot names gives its next row there, and no other rows. The
 // slots ascend by position. The other row sets fill all other positions, one after the other. A
 // slot whose row set has no further row is filled like those. When all of them are used up, the rows of
-// the slots that are left follow, so that no position stays empty. The slice is m's.
-func FillSlots(m *Memory, counts []int, slots []Slot) []int32 {
-	s := newSides(counts)
+// the slots that are left follow, so that no position stays empty. groups are as Interleave has them. The slice is m's.
+func FillSlots(m *Memory, counts []int, groups []int32, slots []Slot) []int32 {
+	s := newSides(m, counts, groups)
 	slotted := make([]bool, len(counts))
 	for _, slot := range slots {
 		slotted[slot.Side] = true
@@ -66,32 +67,43 @@ func FillSlots(m *Memory, counts []int, slots []Slot) []int32 {
 type sides struct {
 	next, end []int32 // by row set: its next row, and the one behind its last
 	total     int
+	groups    []int32 // by row; nil: each row is a group of its own
+	taken     Bitmap  // of the groups
 }
 
-func newSides(counts []int) sides {
-	s := sides{next: make([]int32, len(counts)), end: make([]int32, len(counts))}
+func newSides(m *Memory, counts []int, groups []int32) sides {
+	s := sides{next: make([]int32, len(counts)), end: make([]int32, len(counts)), groups: groups}
 	for i, n := range counts {
 		s.next[i] = int32(s.total)
 		s.total += n
 		s.end[i] = int32(s.total)
 	}
+	if groups != nil {
+		s.taken = NewBitmap(s.total)
+	}
 	return s
 }
 
-func (s *sides) empty(side int32) bool { return s.next[side] == s.end[side] }
+// empty reports whether a row set has no further row. It passes over rows whose group was taken.
+func (s *sides) empty(side int32) bool {
+	for s.groups != nil && s.next[side] < s.end[side] && s.taken.Get(int(s.groups[s.next[side]])) {
+		s.next[side]++
+	}
+	return s.next[side] == s.end[side]
+}
 
+// take takes the next row of a row set that is not empty.
 func (s *sides) take(side int32) (row int32) {
 	row = s.next[side]
 	s.next[side]++
+	if s.groups != nil {
+		s.taken.Set(int(s.groups[row]))
+	}
 	return row
 }
 
-// dropEmpty takes the turns of a row set away if it has no further row. at stays at the turn at which it
-// was, or at the next one that is left.
-func (s *sides) dropEmpty(turns []int32, at int, side int32) ([]int32, int) {
-	if !s.empty(side) {
-		return turns, at
-	}
+// dropTurns takes away the turns of the row set whose turn it is. at becomes the next turn that is left.
+func dropTurns(turns []int32, at int, side int32) ([]int32, int) {
 	left, next := turns[:0], 0
 	for i, turn := range turns {
 		if i == at {

@@ -78,8 +78,8 @@ func sourceKernels(n int, listed bool) map[string]func(Stop, *Memory) error {
 		"Match/id":         match(registry.IDKey),
 		"Match/string":     match(testName),
 		"Where/half":       func(_ Stop, m *Memory) error { Where(m, in, half); return nil },
-		"Interleave/ratio": func(_ Stop, m *Memory) error { Interleave(m, counts, []int32{0, 1, 0, 2}, 1); return nil },
-		"FillSlots/ads":    func(_ Stop, m *Memory) error { FillSlots(m, counts, []Slot{{3, 1}, {8, 1}}); return nil },
+		"Interleave/ratio": func(_ Stop, m *Memory) error { Interleave(m, counts, nil, []int32{0, 1, 0, 2}, 1); return nil },
+		"FillSlots/ads":    func(_ Stop, m *Memory) error { FillSlots(m, counts, nil, []Slot{{3, 1}, {8, 1}}); return nil },
 		"Union/two":        func(_ Stop, m *Memory) error { Concat(m, first, second); return nil },
 	}
 }

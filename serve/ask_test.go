@@ -355,3 +355,22 @@ func TestARefusedRequestIsNotUnderWay(t *testing.T) {
 	close(w.gate.opened)
 	<-ran
 }
+
+// Fields that look mistyped are refused, and with Strict all that are unknown.
+func TestUnknownFields(t *testing.T) {
+	w := open(t, rankd.Options{Plan: "rows"})
+	strict, err := serve.New(w.Engine(), serve.Options{Strict: true})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		member          string
+		usual, strictly outcome.Class
+	}{
+		{`"trace": false`, outcome.OK, outcome.OK},
+		{`"session": "x"`, outcome.OK, outcome.BadRequest},
+		{`"contxt": {}`, outcome.BadRequest, outcome.BadRequest},
+	} {
+		fill := func(q *serve.Query) { q.Body = []byte(`{"user_id": 1, ` + c.member + `}`) }
+		assert.Equal(t, c.usual, w.ask(fill).Class, c.member)
+		assert.Equal(t, c.strictly, (&world{Service: strict, t: t, caller: w.caller}).ask(fill).Class, c.member)
+	}
+}

@@ -25,7 +25,7 @@ func idOr(given []byte) string {
 // parse reads the request. The error is an *rankd.Error.
 func (q *Query) parse() (err error) {
 	s := q.service
-	g := rankd.Given{Plan: s.planName(q.Plan), RequestID: string(q.RequestID), Overrides: q.Caller}
+	g := rankd.Given{Plan: s.planName(q.Plan), RequestID: string(q.RequestID), Overrides: q.Caller, Unknown: s.unknownMembers}
 	if q.Timeout < 0 {
 		return rankd.Refused(&request.Error{RequestID: idOr(q.RequestID), Code: request.CodeInvalid, Detail: "the timeout must be positive", Offset: -1})
 	}

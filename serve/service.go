@@ -29,6 +29,9 @@ type Options struct {
 	MaxUnsentBytes int
 	// Registerer receives the metrics. Nil: nobody can read them.
 	Registerer prometheus.Registerer
+	// Strict refuses requests with a field that rankd does not know. Otherwise it refuses only a name that looks like a slip of the
+	// keyboard, and ignores the others.
+	Strict bool
 	// Clock tells the log when a second is over. Nil means a real clock.
 	Clock clock.Clock
 }
@@ -44,6 +47,8 @@ type Service struct {
 	metrics *metrics
 	log     *failureLog
 	unsent  unsent
+
+	unknownMembers request.Unknown // never changes
 
 	connections atomic.Uint64 // opened so far
 }
@@ -81,7 +86,11 @@ func New(e *rankd.Engine, o Options) (*Service, error) {
 	}
 	s := &Service{
 		engine: e, format: o.Format, plans: make(map[string]*plan, len(listing)), listing: listing,
-		unsent: unsent{max: int64(cmp.Or(o.MaxUnsentBytes, DefaultMaxUnsentBytes)), patience: unsentPatience},
+		unknownMembers: request.RefuseNear,
+		unsent:         unsent{max: int64(cmp.Or(o.MaxUnsentBytes, DefaultMaxUnsentBytes)), patience: unsentPatience},
+	}
+	if o.Strict {
+		s.unknownMembers = request.RefuseUnknown
 	}
 	s.metrics = newMetrics(o.Registerer, s.Unsent)
 	s.log = newFailureLog(o.Logger, o.LogPerSecond, o.Clock, s.metrics.unlogged)

@@ -46,6 +46,8 @@ func TestAnswersAndMessagesQuoteLittle(t *testing.T) {
 	assert.Equal(t, "rankd: --plan_dir: stat no\\x1b[31m\\nfolder: no such file or directory\n", o.stderr)
 	o = run(t, strings.NewReader(""), "my\nrequests")
 	assert.Equal(t, `rankd: unknown command "my\nrequests"; a file of requests comes on stdin: rankd [flags] < file`+"\n", o.stderr)
+	o = run(t, strings.NewReader(""), "traec")
+	assert.Equal(t, `rankd: unknown command "traec"; did you mean rankd trace?`+"\n", o.stderr)
 	long = long[:8<<10]
 	for _, args := range [][]string{
 		{"--engine", long}, {"--response", long}, {"--env", long}, {"--redis", long}, {"--plan", long}, {"--plan_name", long},

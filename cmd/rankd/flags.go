@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/request"
 )
 
@@ -142,7 +143,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 // settings are the flags of the root command, but those of its old measurement of the event loop.
 func (o *options) settings() []command.Setting {
 	return slices.Concat(o.PlanSettings(), o.EngineSettings(), []command.Setting{
-		{Name: "max_inflight", To: &o.maxInflight, Default: 256, Least: 1, Most: 1 << 20,
+		{Name: "max_inflight", To: &o.maxInflight, Default: 256, Option: "MaxInflight",
 			Help: "run at most this `number` of requests at the same time; its product with --max_request_bytes bounds the memory that requests take"},
 		{Name: "max_request_bytes", To: &o.maxRequestBytes, Default: request.DefaultMaxBytes, Least: 1, Most: 1 << 30,
 			Help: "refuse requests longer than this `number` of bytes; times --max_inflight it bounds the memory that their texts take"},
@@ -166,7 +167,7 @@ func (o *options) settings() []command.Setting {
 }
 
 // noFile refuses arguments, and says where a file of requests goes.
-func noFile(_ *cobra.Command, args []string) error {
+func noFile(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -174,6 +175,13 @@ func noFile(_ *cobra.Command, args []string) error {
 	case "true", "false":
 		return fmt.Errorf("argument %q stands alone: the value of a flag that is on or off follows =, as in --flag=%s", arg, arg)
 	default:
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		if near, ok := nearest.Within(2, arg, names); ok {
+			return fmt.Errorf("unknown command %q; did you mean rankd %s?", arg, near)
+		}
 		file := "file"
 		if plainWord.MatchString(arg) {
 			file = arg

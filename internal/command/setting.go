@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-)
 
-// LimitMSMax is the longest limit of time that one can set, in milliseconds: some 24 days.
-const LimitMSMax = 1<<31 - 1
+	"github.com/rankd/rankd/internal/bounds"
+)
 
 // A Setting is one row of a command's table of flags. What --help, the tables of the pages and the checks say of the flag comes from
 // its row. Immutable; any goroutine.
@@ -21,7 +20,9 @@ type Setting struct {
 	// To is where the value goes: an *int, *bool, *string or *[]string, or a pflag.Value such as Not, Text and Duration return.
 	To      any
 	Default any // of the type that To points to; nil: its zero value
-	// Least and Most are the range of a number, in the unit of the flag. Both zero: there is none.
+	// Option is the number of rankd.Options that the flag sets, whose range it has: "CPUThreads". "": Least and Most are the range, in the
+	// unit of the flag. Both zero: there is none.
+	Option      string
 	Least, Most int
 	OneOf       []string // the texts that the flag takes; nil: any
 	// Idle says why the flag has no effect beside the others, as in "with --resp off", or "" if it has one. Nil: it always has.
@@ -86,6 +87,9 @@ func CheckSettings(given *pflag.FlagSet, table []Setting) error {
 		value := given.Lookup(s.Name).Value.String()
 		if s.OneOf != nil {
 			problems = append(problems, s.checkOneOf())
+		}
+		if r, ok := bounds.Option(s.Option); ok {
+			s.Least, s.Most = r.Least, r.Most
 		}
 		if n, err := strconv.Atoi(value); err == nil && s.Least < s.Most && (n < s.Least || n > s.Most) {
 			problems = append(problems, fmt.Errorf("--%s is a number from %d to %d, not %d", s.Name, s.Least, s.Most, n))

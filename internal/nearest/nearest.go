@@ -19,6 +19,22 @@ func Name(name string, names []string) (near string, found bool) {
 	return near, found
 }
 
+// Within is Name for a slip of the keyboard: it returns false if the nearest name takes more than most edits, or none.
+func Within(most int, name string, names []string) (near string, found bool) {
+	for _, candidate := range names {
+		if name == candidate {
+			return "", false
+		}
+		if abs(len(candidate)-len(name)) > most {
+			continue
+		}
+		if d := edits(name, candidate); d <= most && (!found || d < edits(name, near)) {
+			near, found = candidate, true
+		}
+	}
+	return near, found
+}
+
 // common returns how many bytes at their beginnings a and b share.
 func common(a, b string) int {
 	n := 0

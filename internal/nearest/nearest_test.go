@@ -26,6 +26,16 @@ func TestName(t *testing.T) {
 		assert.True(t, found)
 		assert.Equal(t, c.want, near, c.name)
 	}
+	for _, c := range []struct {
+		name string
+		want string // empty: none
+	}{
+		{"diamnod", "diamond"}, {"diamonds", "diamond"}, {"diamond", ""}, {"dinmod", "diamond"}, {"dimnod", ""}, {"plan", ""}, {"", ""},
+	} {
+		near, found := Within(2, c.name, plans)
+		assert.Equal(t, c.want != "", found, c.name)
+		assert.Equal(t, c.want, near)
+	}
 	_, found := Name("a", nil)
 	assert.False(t, found)
 }

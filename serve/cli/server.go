@@ -97,7 +97,7 @@ func (s *server) build(o *options) (err error) {
 	metrics := prometheus.NewRegistry()
 	s.service, err = serve.New(s.engine, serve.Options{
 		Format: o.Format(), Logger: s.log, LogPerSecond: o.logPerSecond, Registerer: metrics,
-		MaxUnsentBytes: o.maxUnsentTotalBytes,
+		MaxUnsentBytes: o.maxUnsentTotalBytes, Strict: o.strict,
 	})
 	if err != nil {
 		return err

@@ -30,6 +30,8 @@ func blend() task.Spec {
 			Doc: "Positions in the result, from 1, ascending, that belong to the inputs in `fixed`."},
 		plan.ParamSchema{Name: "fixed", Type: plan.String, List: true, MaxItems: blendListMax,
 			Doc: "For each of the `positions` the name of the input that gives its row. At least one input does not occur: it fills the other positions."},
+		plan.ParamSchema{Name: "unique", Type: plan.Bool,
+			Doc: "Whether a row whose id the result has already is passed over. The input gives its next row in that place, so ratio, pattern and positions hold."},
 	)
 	return task.Spec{
 		Op:  "core::blend",
@@ -48,8 +50,8 @@ func blend() task.Spec {
 			Order:  "As the turns say. Rows of one input keep their order.",
 			Nulls:  "A column that an input lacks is null in the rows of that input.",
 			Empty:  "An input without rows has no turn, and adds its columns. If no input has rows, the result has none.",
-			Duplicates: "Rows with the same id stay. Put a [dedupe](dedupe.md) behind the blend, which keeps the first; or before it, if the ratio must hold exactly: " +
-				"combine the sources with [union](union.md), dedupe, and filter by source.",
+			Duplicates: "Rows with the same id stay. With `unique` only the first of them in the result does. A [dedupe](dedupe.md) behind the blend would move " +
+				"the rows after it up, off their positions.",
 			Failures: "The node does not fail.",
 			Example: task.Example{
 				Plan: "const me = ctx.viewer({ endpoint: redis });\n" +
@@ -200,10 +202,16 @@ func runBlend(c *task.Ctx) (rowset.RowSet, error) {
 	for i, in := range c.Inputs {
 		counts[i] = in.Len()
 	}
+	var groups []int32
+	if c.Node.Params.Bool("unique") {
+		if groups, _, err = rowset.Groups(c, c.Memory, out, registry.IDKey); err != nil {
+			return rowset.RowSet{}, err
+		}
+	}
 	if b.slots != nil {
-		out.Rows = rowset.FillSlots(c.Memory, counts, b.slots)
+		out.Rows = rowset.FillSlots(c.Memory, counts, groups, b.slots)
 	} else {
-		out.Rows = rowset.Interleave(c.Memory, counts, b.turns, b.first(c))
+		out.Rows = rowset.Interleave(c.Memory, counts, groups, b.turns, b.first(c))
 	}
 	out.N = len(out.Rows)
 	return out, nil
@@ -224,6 +232,10 @@ func (b *blendNode) first(c *task.Ctx) int {
 // explainBlend finds the input of a row, and says that the pattern left a row out. The batch has the rows of the inputs
 // one after the other.
 func explainBlend(c *task.Ctx, out rowset.RowSet) task.Account {
+	taken := make(map[int64]bool) // the ids of the result, if each occurs once
+	for i := range out.Len() {
+		taken[out.ID(i)] = c.Node.Params.Bool("unique")
+	}
 	return task.Account{
 		From: func(pos int) []task.RowAt {
 			row := int(out.Row(pos))
@@ -238,6 +250,9 @@ func explainBlend(c *task.Ctx, out rowset.RowSet) task.Account {
 		Reason: func(at task.RowAt) task.Reason {
 			if at.Side == task.InResult {
 				return task.Reason{}
+			}
+			if in := c.Inputs[at.Side]; taken[in.ID(at.Pos)] {
+				return task.Reason{Kind: task.Deduplicated, Text: "a row with its id stands before it", Rank: at.Pos + 1, Of: in.Len()}
 			}
 			return task.Reason{Kind: task.Cut, Text: "the pattern takes no more rows of this input", Rank: at.Pos + 1, Of: c.Inputs[at.Side].Len()}
 		},

@@ -15,28 +15,43 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// spreadReference orders groups one place at a time: the first row that is left and fits, otherwise the first that is left.
-func spreadReference(groups []any, most, window int) []int {
-	taken := make([]bool, len(groups))
+// refRule is a rule over the groups of rows; nil is of no group.
+type refRule struct {
+	groups       []any
+	most, window int
+}
+
+// fits reports whether the rule has room for a row behind a result.
+func (r refRule) fits(result []int, pos int) bool {
+	from, inside := 0, 0
+	if r.window > 0 {
+		from = max(0, len(result)-r.window+1)
+	}
+	for _, before := range result[from:] {
+		if r.groups[before] == r.groups[pos] {
+			inside++
+		}
+	}
+	return r.groups[pos] == nil || inside < r.most
+}
+
+// spreadReference orders n rows one place at a time: the first row that is left and fits all rules, otherwise all but the last, and so on.
+func spreadReference(n int, rules ...refRule) []int {
+	taken := make([]bool, n)
 	var result []int
-	for range groups {
-		inside := map[any]int{}
-		from := 0
-		if window > 0 {
-			from = max(0, len(result)-window+1)
-		}
-		for _, pos := range result[from:] {
-			inside[groups[pos]]++
-		}
+	for range n {
 		choice := -1
-		for pos, g := range groups {
-			if !taken[pos] && (g == nil || inside[g] < most) {
-				choice = pos
-				break
+		for kept := len(rules); choice < 0; kept-- {
+			for pos := range n {
+				fits := !taken[pos]
+				for _, r := range rules[:kept] {
+					fits = fits && r.fits(result, pos)
+				}
+				if fits {
+					choice = pos
+					break
+				}
 			}
-		}
-		if choice < 0 {
-			choice = slices.Index(taken, false)
 		}
 		taken[choice] = true
 		result = append(result, choice)
@@ -75,13 +90,13 @@ func TestSpread(t *testing.T) {
 				}
 			}
 			show := func(pos int) string { return c.groups[pos:pos+1] + string(rune('0'+pos)) }
-			rows, ok := spread(nil, nil, groups, 26+len(groups), c.most, c.window, 0)
+			rows, ok := spread(nil, nil, len(groups), []spreadRule{{groups: groups, n: 26 + len(groups), most: int32(c.most), window: c.window}}, 0)
 			require.True(t, ok)
 			got, reference := "", ""
 			for _, pos := range rows {
 				got += " " + show(int(pos))
 			}
-			for _, pos := range spreadReference(plain, c.most, c.window) {
+			for _, pos := range spreadReference(len(plain), refRule{plain, c.most, c.window}) {
 				reference += " " + show(pos)
 			}
 			assert.Equal(t, c.want, got[min(1, len(got)):])
@@ -91,40 +106,48 @@ func TestSpread(t *testing.T) {
 }
 
 // checkSpread checks that a spread loses and doubles no row, and compares it with the reference if there are few rows.
-func checkSpread(t *testing.T, groups []int32, n, most, window, limit int) {
-	rows, ok := spread(nil, nil, groups, n, most, window, limit)
-	require.True(t, ok)
-	if limit <= 0 || limit > len(groups) {
-		require.Len(t, rows, len(groups))
-	} else {
-		require.Len(t, rows, limit)
+func checkSpread(t *testing.T, rows int, rules []spreadRule, limit int) {
+	var plain []refRule
+	for _, r := range rules {
+		groups := make([]any, rows)
+		for i, g := range r.groups {
+			groups[i] = g
+		}
+		plain = append(plain, refRule{groups, int(r.most), r.window})
 	}
-	seen := make([]bool, len(groups))
-	for _, pos := range rows {
+	got, ok := spread(nil, nil, rows, rules, limit)
+	require.True(t, ok)
+	if limit <= 0 || limit > rows {
+		limit = rows
+	}
+	require.Len(t, got, limit)
+	seen := make([]bool, rows)
+	for _, pos := range got {
 		require.False(t, seen[pos], "position %d twice", pos)
 		seen[pos] = true
 	}
-	if len(groups) > 300 {
+	if rows > 120 {
 		return
 	}
-	plain := make([]any, len(groups))
-	for i, g := range groups {
-		plain[i] = g
-	}
-	for i, pos := range spreadReference(plain, most, window)[:len(rows)] {
-		require.Equal(t, pos, int(rows[i]), "place %d of %v, %d per %d", i, groups, most, window)
+	for i, pos := range spreadReference(rows, plain...)[:limit] {
+		require.Equal(t, pos, int(got[i]), "place %d of %v", i, plain)
 	}
 }
 
 func TestSpreadIsTheReference(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range uint64(800) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		n := 1 + rng.IntN(1+rng.IntN(20))
-		groups := make([]int32, rng.IntN(120))
-		for i := range groups {
-			groups[i] = int32(rng.IntN(1 + rng.IntN(n)))
+		rows := rng.IntN(120)
+		var rules []spreadRule
+		for range 1 + rng.IntN(1+int(seed%4)) {
+			n := 1 + rng.IntN(1+rng.IntN(20))
+			groups := make([]int32, rows)
+			for i := range groups {
+				groups[i] = int32(rng.IntN(1 + rng.IntN(n)))
+			}
+			rules = append(rules, spreadRule{groups: groups, n: n, most: 1 + rng.Int32N(4), window: rng.IntN(12)})
 		}
-		checkSpread(t, groups, n, 1+rng.IntN(4), rng.IntN(12), rng.IntN(2)*rng.IntN(len(groups)+2))
+		checkSpread(t, rows, rules, rng.IntN(2)*rng.IntN(rows+2))
 	}
 }
 
@@ -133,16 +156,19 @@ func FuzzSpread(f *testing.F) {
 	f.Add([]byte("aabbab-c"), uint8(1), uint8(3), uint8(0))
 	f.Add([]byte("aaaaaaaaab"), uint8(2), uint8(0), uint8(4))
 	f.Fuzz(func(t *testing.T, text []byte, most, window, limit uint8) {
-		groups := make([]int32, len(text))
-		for i, b := range text {
-			groups[i] = int32(b)
+		rules := make([]spreadRule, 1+int(limit)%3)
+		for i := range rules { // of one byte the groups are its upper bits, all and the lower ones
+			rules[i] = spreadRule{groups: make([]int32, len(text)), n: 256, most: max(1, int32(most)>>i), window: int(window) + i}
+			for pos, b := range text {
+				rules[i].groups[pos] = int32(b) >> (4 * i)
+			}
 		}
-		checkSpread(t, groups, 256, max(1, int(most)), int(window), int(limit))
+		checkSpread(t, len(text), rules, int(limit))
 	})
 }
 
 func TestSpreadStops(t *testing.T) {
-	_, ok := spread(cancelled{}, nil, make([]int32, 10), 1, 1, 2, 0)
+	_, ok := spread(cancelled{}, nil, 10, []spreadRule{{groups: make([]int32, 10), n: 1, most: 1, window: 2}}, 0)
 	assert.False(t, ok)
 }
 
@@ -168,7 +194,7 @@ func TestDiversifyByWindow(t *testing.T) {
 				out, err := run(in, limit)
 				require.NoError(t, err)
 				want := []int32{}
-				for _, pos := range spreadReference(groups, 2, size) {
+				for _, pos := range spreadReference(len(rows), refRule{groups, 2, size}) {
 					want = append(want, rows[pos].row)
 				}
 				if limit > 0 {
@@ -178,6 +204,33 @@ func TestDiversifyByWindow(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Several rules hold at once, in one node.
+func TestDiversifyByRules(t *testing.T) {
+	rules := []map[string]any{{"by": "k3001", "window": 3}, {"by": "k5001", "max": 2, "window": 4}, {"by": "k5101", "max": 5}}
+	run := nodeCase{params: map[string]any{"rules": rules}}.runner(t, diversify())
+	eachRandom(t, 60, func(t *testing.T, rng *rand.Rand, in rowset.RowSet) {
+		in = rowset.Take(in, 100)
+		rows := plainRows(in)
+		var want []refRule
+		for _, r := range []struct {
+			by           registry.KeyID
+			most, window int
+		}{{3001, 1, 3}, {5001, 2, 4}, {5101, 5, 0}} {
+			groups := make([]any, len(rows))
+			for i, row := range rows {
+				groups[i] = row.fields[r.by]
+			}
+			want = append(want, refRule{groups, r.most, r.window})
+		}
+		limit := rng.IntN(2) * rng.IntN(in.Len()+2)
+		out, err := run(in, limit)
+		require.NoError(t, err)
+		for i, row := range batchRows(out) {
+			require.Equal(t, rows[spreadReference(len(rows), want...)[i]].row, row)
+		}
+	})
 }
 
 func TestDecay(t *testing.T) {
@@ -293,6 +346,11 @@ func TestDiversifyRefuses(t *testing.T) {
 		more map[string]any
 		want string
 	}{
+		"a node with rules":      {map[string]any{"rules": []map[string]any{{"by": "k3001"}}}, "params.by: or rules must be given, and only one of them"},
+		"neither of them":        {map[string]any{"by": nil}, "params.by: or rules must be given, and only one of them"},
+		"a window beside rules":  {map[string]any{"by": nil, "rules": []map[string]any{{"by": "k3001"}}, "window": 3}, "params.rules: have a max and a window each, so the node has none"},
+		"rules for decay":        {map[string]any{"by": nil, "rules": []map[string]any{{"by": "k3001"}}, "method": "decay"}, `params.rules: belongs to method "window", and the method is "decay"`},
+		"a rule by a set":        {map[string]any{"by": nil, "rules": []map[string]any{{"by": "k5201"}}}, ""},
 		"a score for a window":   {map[string]any{"score": "k1001"}, `params.score: belongs to method "decay", and the method is "window"`},
 		"a window for decay":     {map[string]any{"method": "decay", "window": 3}, `params.window: belongs to method "window", and the method is "decay"`},
 		"decay without a score":  {map[string]any{"method": "decay", "out_key": "score"}, `params.score: is missing: method "decay" needs it`},

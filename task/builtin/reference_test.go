@@ -192,36 +192,26 @@ func refJoin(left, right table, how string, on, rightOn registry.KeyID, columns 
 }
 
 // refTurns takes rows by turns: turn(i) names the input of turn i, for i from 0 on.
-func refTurns(inputs []table, p provenanceOf, turn func(i int) int) table {
+func refTurns(inputs []table, p provenanceOf, unique bool, turn func(i int) int) table {
 	all := refUnion(inputs, p)
-	queues, left := refQueues(inputs, all)
+	queues := refQueues{unique: unique}.of(inputs, all)
 	all.rows = nil
-	for i := 0; len(all.rows) < left; i++ {
-		if q := turn(i); len(queues[q]) > 0 {
-			all.rows = append(all.rows, queues[q][0])
-			queues[q] = queues[q][1:]
-		}
+	for i := 0; queues.left() > 0; i++ {
+		queues.take(turn(i), &all)
 	}
 	return all
 }
 
 // refSlots gives positions to inputs; the others fill the rest.
-func refSlots(inputs []table, p provenanceOf, fixed map[int]int) table {
+func refSlots(inputs []table, p provenanceOf, unique bool, fixed map[int]int) table {
 	all := refUnion(inputs, p)
-	queues, _ := refQueues(inputs, all)
+	queues := refQueues{unique: unique}.of(inputs, all)
 	all.rows = nil
 	var isFixed []int
 	for _, input := range fixed {
 		isFixed = append(isFixed, input)
 	}
-	takeFrom := func(input int) bool {
-		if len(queues[input]) == 0 {
-			return false
-		}
-		all.rows = append(all.rows, queues[input][0])
-		queues[input] = queues[input][1:]
-		return true
-	}
+	takeFrom := func(input int) bool { return queues.take(input, &all) }
 	positions := slices.Sorted(maps.Keys(fixed))
 	for {
 		if len(positions) > 0 && positions[0] == len(all.rows)+1 {
@@ -247,12 +237,41 @@ func refSlots(inputs []table, p provenanceOf, fixed map[int]int) table {
 	}
 }
 
-func refQueues(inputs []table, all table) (queues [][]record, rows int) {
+// refQueues are the rows that inputs have left.
+type refQueues struct {
+	unique bool // a row that is taken takes all others of its id away
+	rows   [][]record
+}
+
+func (q refQueues) of(inputs []table, all table) *refQueues {
+	at := 0
 	for _, in := range inputs {
-		queues = append(queues, all.rows[rows:rows+len(in.rows)])
-		rows += len(in.rows)
+		q.rows = append(q.rows, slices.Clone(all.rows[at:at+len(in.rows)]))
+		at += len(in.rows)
 	}
-	return queues, rows
+	return &q
+}
+
+func (q *refQueues) left() (n int) {
+	for _, rows := range q.rows {
+		n += len(rows)
+	}
+	return n
+}
+
+// take moves the next row of an input to all, and reports whether there is one.
+func (q *refQueues) take(input int, all *table) bool {
+	if len(q.rows[input]) == 0 {
+		return false
+	}
+	row := q.rows[input][0]
+	all.rows, q.rows[input] = append(all.rows, row), q.rows[input][1:]
+	for i := range q.rows {
+		if q.unique {
+			q.rows[i] = slices.DeleteFunc(q.rows[i], func(r record) bool { return r.id == row.id })
+		}
+	}
+	return true
 }
 
 // requireTable compares a result with that of a reference.

@@ -235,6 +235,10 @@ func TestBlendAsReference(t *testing.T) {
 		params, p := randomProvenance(rng, len(inputs), true)
 		var want table
 		c := rankdtest.Case{Params: params, Inputs: inputs, RequestID: "request " + strconv.Itoa(i)}
+		unique := i%2 == 1
+		if unique {
+			params["unique"] = true
+		}
 		switch rng.IntN(3) {
 		case 0:
 			ratio := make([]int, len(inputs))
@@ -246,7 +250,7 @@ func TestBlendAsReference(t *testing.T) {
 				delete(params, "names")
 			}
 			first := ratioStart(t, ratio, c.RequestID)
-			want = refTurns(tablesOf(inputs), p, func(i int) int { return smoothTurn(ratio, first+i) })
+			want = refTurns(tablesOf(inputs), p, unique, func(i int) int { return smoothTurn(ratio, first+i) })
 		case 1:
 			pattern := rng.Perm(len(inputs))
 			for range rng.IntN(6) {
@@ -257,7 +261,7 @@ func TestBlendAsReference(t *testing.T) {
 				names = append(names, p.names[input])
 			}
 			params["pattern"] = names
-			want = refTurns(tablesOf(inputs), p, func(i int) int { return pattern[i%len(pattern)] })
+			want = refTurns(tablesOf(inputs), p, unique, func(i int) int { return pattern[i%len(pattern)] })
 		case 2:
 			var positions []int
 			var names []string
@@ -268,7 +272,7 @@ func TestBlendAsReference(t *testing.T) {
 				fixed[position] = input
 			}
 			params["positions"], params["fixed"] = positions, names
-			want = refSlots(tablesOf(inputs), p, fixed)
+			want = refSlots(tablesOf(inputs), p, unique, fixed)
 		}
 		out, err := runSource(t, "blend", c)
 		require.NoError(t, err)
@@ -415,6 +419,10 @@ func TestSourcesEdges(t *testing.T) {
 			Params: params{"names": []string{"a", "ads"}, "positions": []int{3, 9}, "fixed": []string{"ads", "ads"}}}, []int64{1, 11, 12}, 0, nil},
 		{"a fixed position without a row", "blend", rankdtest.Case{Inputs: inputs(rows(1, 2, 3), rows(11)),
 			Params: params{"names": []string{"a", "ads"}, "positions": []int{1, 2}, "fixed": []string{"ads", "ads"}}}, []int64{11, 1, 2, 3}, 0, nil},
+		{"a double keeps its first place", "blend", rankdtest.Case{Inputs: inputs(rows(1, 2, 11, 3, 4), rows(2, 11, 12)),
+			Params: params{"names": []string{"a", "ads"}, "positions": []int{2, 5}, "fixed": []string{"ads", "ads"}, "unique": true}}, []int64{1, 2, 11, 3, 12, 4}, 0, nil},
+		{"a turn passes over doubles", "blend", rankdtest.Case{Inputs: inputs(rows(1, 2, 3), rows(1, 2, 13)),
+			Params: params{"names": []string{"a", "b"}, "pattern": []string{"a", "b"}, "unique": true}}, []int64{1, 2, 3, 13}, 0, nil},
 		{"the next input fills", "blend", rankdtest.Case{Inputs: inputs(rows(1), rows(11), rows(21)),
 			Params: params{"names": []string{"a", "ads", "b"}, "positions": []int{2}, "fixed": []string{"ads"}}}, []int64{1, 11, 21}, 0, nil},
 

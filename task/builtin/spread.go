@@ -4,23 +4,34 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// A spreader orders rows so that each window of the result has at most so many rows of a group, as far as that is
-// possible. One goroutine at a time.
-//
-// Each place of the result takes the first row that is left and fits. A row of a group that is full waits in the queue of its group
-// until the window has left one of the group behind. So a row is looked at once when the scan reaches it, and once
-// when its queue lets it go.
-type spreader struct {
-	groups []int32 // of each position of the input
+// A spreadRule says that each window of the result has at most so many rows of a group. One goroutine at a time.
+type spreadRule struct {
+	groups []int32 // by position of the input
+	n      int     // the number of groups
 	most   int32
 	window int // 0: the whole result
 
-	result []int32 // positions
 	inside []int32 // by group: how many of it the window has
-	first  []int32 // by group: the position that waits first; noRow: none does
-	last   []int32 // by group: the position that waits last
-	next   []int32 // by position: who waits behind it in its group
-	ready  []int32 // heap of the first positions of groups that fit again
+	// The classes of group g are classes[starts[g]:starts[g+1]]. Nil if the rule is the only one: a group is a class then.
+	starts, classes []int32
+}
+
+// A spreader orders rows so that its rules hold, as far as that is possible. If no row fits all rules, the last of them
+// gives way first. One goroutine at a time.
+//
+// Rows with the same groups in all rules are a class: all of them fit, or none does. Each place of the result takes the first row that is
+// left and fits. A row of a class that does not fit waits in the queue of its class until the windows of all rules have room again. So
+// a row is looked at once when the scan reaches it, and once when its queue lets it go.
+type spreader struct {
+	rules []spreadRule
+	class []int32 // by position
+
+	result []int32 // positions
+	full   []int32 // by class: how many rules have no room for it
+	first  []int32 // by class: the position that waits first; noRow: none does
+	last   []int32 // by class: the position that waits last
+	next   []int32 // by position: who waits behind it in its class
+	ready  []int32 // heap of the first positions of classes that fit again; those that no longer do are passed over
 	scan   int     // the first position that was not looked at yet
 	oldest int     // no position before it waits
 }
@@ -31,87 +42,192 @@ const (
 	placed int32 = -2 // of next: the row is in the result
 )
 
-// spread returns the positions of the active rows in their new order, or the first limit of them if limit is positive. False means that
+// spread returns the positions of n active rows in their new order, or the first limit of them if limit is positive. False means that
 // stop ended it. All slices are m's.
-func spread(stop rowset.Stop, m *rowset.Memory, groups []int32, groupCount int, most, window, limit int) ([]int32, bool) {
-	n := len(groups)
+func spread(stop rowset.Stop, m *rowset.Memory, n int, rules []spreadRule, limit int) ([]int32, bool) {
 	if limit <= 0 || limit > n {
 		limit = n
 	}
-	s := spreader{
-		groups: groups, most: int32(min(most, n)), window: window, result: m.Rows(limit)[:0],
-		inside: m.Rows(groupCount), first: m.Rows(groupCount), last: m.Rows(groupCount), next: m.Rows(n), ready: m.Rows(groupCount)[:0],
-	}
-	if window > n {
-		s.window = 0
-	}
-	clear(s.inside)
-	for g := range s.first {
-		s.first[g] = noRow
+	s := spreader{rules: rules, result: m.Rows(limit)[:0], next: m.Rows(n)}
+	classes := s.classify(m, n)
+	s.full, s.first, s.last, s.ready = m.Rows(classes), m.Rows(classes), m.Rows(classes), m.Rows(classes)[:0]
+	clear(s.full)
+	for c := range s.first {
+		s.first[c] = noRow
 	}
 	for at := range limit {
-		if at%(1<<14) == 0 && stop != nil && stop.Cancelled() {
+		if at%(1<<10) == 0 && stop != nil && stop.Cancelled() {
 			return nil, false
 		}
-		if s.window > 0 && at >= s.window {
-			s.leave(groups[s.result[at-s.window]])
+		for i := range rules {
+			if r := &rules[i]; r.window > 0 && at >= r.window {
+				s.leave(r, r.groups[s.result[at-r.window]])
+			}
 		}
 		s.place(s.choose())
 	}
 	return s.result, true
 }
 
+// classify completes the rules, finds the class of each row and returns the number of classes.
+func (s *spreader) classify(m *rowset.Memory, n int) (classes int) {
+	for i := range s.rules {
+		r := &s.rules[i]
+		r.most, r.inside = min(r.most, int32(n)), m.Rows(r.n)
+		clear(r.inside)
+		if r.window > n {
+			r.window = 0
+		}
+	}
+	s.class, classes = s.rules[0].groups, s.rules[0].n
+	for _, r := range s.rules[1:] {
+		type both struct{ class, group int32 }
+		of, joint := make(map[both]int32), m.Rows(n)
+		for pos, g := range r.groups {
+			key := both{s.class[pos], g}
+			c, ok := of[key]
+			if !ok {
+				c = int32(len(of))
+				of[key] = c
+			}
+			joint[pos] = c
+		}
+		s.class, classes = joint, len(of)
+	}
+	if len(s.rules) > 1 {
+		for i := range s.rules {
+			s.rules[i].listClasses(m, s.class, classes)
+		}
+	}
+	return classes
+}
+
+// listClasses fills starts and classes.
+func (r *spreadRule) listClasses(m *rowset.Memory, class []int32, classes int) {
+	groups := m.Rows(classes) // by class
+	for pos, c := range class {
+		groups[c] = r.groups[pos]
+	}
+	r.starts, r.classes = m.Rows(r.n+1), m.Rows(classes)
+	clear(r.starts)
+	for _, g := range groups {
+		r.starts[g]++
+	}
+	sum := int32(0)
+	for g, count := range r.starts {
+		sum += count
+		r.starts[g] = sum
+	}
+	for c, g := range groups {
+		r.starts[g]--
+		r.classes[r.starts[g]] = int32(c)
+	}
+}
+
+// of returns the classes of a group, which are one[0] alone if a group is a class.
+func (r *spreadRule) of(g int32, one *[1]int32) []int32 {
+	if r.starts == nil {
+		one[0] = g
+		return one[:]
+	}
+	return r.classes[r.starts[g]:r.starts[g+1]]
+}
+
 // choose takes the row for the next place from where it waits.
 func (s *spreader) choose() int32 {
-	if len(s.ready) > 0 {
-		return s.unqueue(s.popReady())
+	for len(s.ready) > 0 {
+		if pos := s.popReady(); s.next[pos] != placed && s.full[s.class[pos]] == 0 {
+			return s.unqueue(pos)
+		}
 	}
-	for ; s.scan < len(s.groups); s.scan++ {
-		g := s.groups[s.scan]
-		if s.inside[g] < s.most {
+	for ; s.scan < len(s.class); s.scan++ {
+		c := s.class[s.scan]
+		if s.full[c] == 0 {
 			s.scan++
 			return int32(s.scan - 1)
 		}
-		s.queue(g, int32(s.scan))
+		s.queue(c, int32(s.scan))
+	}
+	return s.unqueue(s.relax())
+}
+
+// relax returns the first row that fits all rules but the last ones, as few of these as possible.
+func (s *spreader) relax() int32 {
+	for kept := len(s.rules) - 1; kept > 0; kept-- {
+		best := noRow
+		for _, pos := range s.first {
+			if pos != noRow && (best == noRow || pos < best) && s.fits(pos, s.rules[:kept]) {
+				best = pos
+			}
+		}
+		if best != noRow {
+			return best
+		}
 	}
 	for s.next[s.oldest] == placed {
 		s.oldest++
 	}
-	return s.unqueue(int32(s.oldest)) // no row fits: the first that waits goes all the same
+	return int32(s.oldest)
+}
+
+// fits reports whether rules have room for a row.
+func (s *spreader) fits(pos int32, rules []spreadRule) bool {
+	for i := range rules {
+		if r := &rules[i]; r.inside[r.groups[pos]] >= r.most {
+			return false
+		}
+	}
+	return true
 }
 
 // place appends a row to the result.
 func (s *spreader) place(pos int32) {
 	s.result = append(s.result, pos)
 	s.next[pos] = placed
-	g := s.groups[pos]
-	s.inside[g]++
-	if s.first[g] != noRow && s.inside[g] < s.most {
-		s.pushReady(s.first[g])
+	var one [1]int32
+	for i := range s.rules {
+		r := &s.rules[i]
+		g := r.groups[pos]
+		if r.inside[g]++; r.inside[g] == r.most {
+			for _, c := range r.of(g, &one) {
+				s.full[c]++
+			}
+		}
+	}
+	s.mayGo(s.class[pos])
+}
+
+// leave notes that the window of a rule has left a row of that group behind.
+func (s *spreader) leave(r *spreadRule, g int32) {
+	if r.inside[g]--; r.inside[g] == r.most-1 {
+		var one [1]int32
+		for _, c := range r.of(g, &one) {
+			s.full[c]--
+			s.mayGo(c)
+		}
 	}
 }
 
-// leave notes that the window has left a row of that group behind.
-func (s *spreader) leave(g int32) {
-	s.inside[g]--
-	if s.first[g] != noRow && s.inside[g] == s.most-1 {
-		s.pushReady(s.first[g])
+// mayGo makes the first row of a class ready if it fits.
+func (s *spreader) mayGo(c int32) {
+	if s.full[c] == 0 && s.first[c] != noRow {
+		s.pushReady(s.first[c])
 	}
 }
 
-func (s *spreader) queue(g, pos int32) {
+func (s *spreader) queue(c, pos int32) {
 	s.next[pos] = noRow
-	if s.first[g] == noRow {
-		s.first[g] = pos
+	if s.first[c] == noRow {
+		s.first[c] = pos
 	} else {
-		s.next[s.last[g]] = pos
+		s.next[s.last[c]] = pos
 	}
-	s.last[g] = pos
+	s.last[c] = pos
 }
 
 // unqueue takes the first row of a queue out of it.
 func (s *spreader) unqueue(pos int32) int32 {
-	s.first[s.groups[pos]] = s.next[pos]
+	s.first[s.class[pos]] = s.next[pos]
 	return pos
 }
 
