@@ -75,6 +75,11 @@ type Spec struct {
 	// it may not. SameRows and PassThrough always do.
 	KeepsRows func(n *plan.Node) bool
 
+	// RowsMax returns how many rows a node makes at most of so many rows of its inputs, and of its node references if its Output is
+	// Append or Merge. plan.Unbounded stands for any number. Nil: no more than those, and of a Source or Expand any number.
+	// rankd check --advise counts with it.
+	RowsMax func(n *plan.Node, in int64) int64
+
 	// Explain runs a node that is over a second time, without a change to its inputs, and returns what this run tells of
 	// the rows. It shares the code of Run, so that both say the same. c has the arguments of the first run, and out is its
 	// result. Explain and the functions of the Account must not wait. Any goroutine calls them, never the loop. Nil
