@@ -218,7 +218,11 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 		return sum
 	}
 	seen := map[string]int{}
-	for seed := range uint64(160) {
+	seeds := uint64(100)
+	if scheduler.RaceDetector {
+		seeds = 8
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 23))
 		var load func() *plan.Graph
 		for load == nil {
@@ -234,7 +238,7 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 			}
 			separate.Nodes[i].Ahead = nil
 		}
-		for user := range int64(3) {
+		for user := range int64(2) {
 			x := scheduler.Execution{UserID: user, Deltas: true, KeepRows: rng.IntN(2) == 0}
 			if rng.IntN(4) > 0 {
 				x.Params.SetNow(1000)
@@ -281,7 +285,7 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 	}
 	t.Log(seen)
 	for _, what := range []string{"read ahead", "of the same key", "fewer commands", "failed", "partial", "ok"} {
-		assert.Greater(t, seen[what], 30, what)
+		assert.Greater(t, seen[what]*100/int(seeds), 15, what)
 	}
 	for _, w := range worlds {
 		assert.Equal(t, worlds[0].Metrics().Values, w.Metrics().Values, "%s, alone: %v", w.name, w.alone)
