@@ -8,9 +8,9 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/rankd/rankd/internal/bounds"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -34,7 +34,8 @@ const (
 const DefaultBusyPoll = scheduler.DefaultBusyPoll
 
 // Options configure an engine. The zero value serves the example plans from a Redis at
-// 127.0.0.1:6379. Open reads Options once; later changes have no effect.
+// 127.0.0.1:6379. Its numbers have the ranges of the flags of the same names, see docs/serving.md;
+// zero is always allowed. Open reads Options once; later changes have no effect.
 // One goroutine at a time.
 type Options struct {
 	// Redis names the server behind every Redis endpoint: "host:port", "redis://user:password@host:port/db"
@@ -218,8 +219,12 @@ func (o Options) withDefaults() (Options, error) {
 		problem("Plan excludes PlanFile and PlanText")
 	}
 	eachNumber(reflect.ValueOf(o), "", func(name string, value int64) {
-		if value < 0 && name != "BusyPoll" {
+		r, _ := bounds.Option(name)
+		switch {
+		case value < 0 && name != "BusyPoll":
 			problem("%s must not be negative", name)
+		case value > r.Max():
+			problem("%s must be at most %s, not %s", name, r.Show(r.Max()), r.Show(value))
 		}
 	})
 	if o.MaxQueue > 0 && o.MaxInflight == 0 {
@@ -230,12 +235,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.TraceDetail > trace.Full {
 		problem("TraceDetail must be a level of detail, not %d", o.TraceDetail)
-	}
-	if o.MaxRows > task.MaxRowsLimit {
-		problem("MaxRows must be at most %d, not %d", task.MaxRowsLimit, o.MaxRows)
-	}
-	if o.MaxReplyBytes > resp.MaxReplyBytesLimit {
-		problem("MaxReplyBytes must be at most %d, not %d", resp.MaxReplyBytesLimit, o.MaxReplyBytes)
 	}
 	if o.Redis != "" {
 		if _, err := RedisAddr(o.Redis); err != nil {

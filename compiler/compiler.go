@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task"
 )
@@ -113,7 +110,7 @@ func SourceFile(path string) Source {
 }
 
 // Path returns the path of the source as the caller wrote it.
-func (s Source) Path() string { return filepath.Join(s.Folder, filepath.FromSlash(s.File)) }
+func (s Source) Path() string { return s.path(s.File) }
 
 // Folder returns the plans that lie in the folder dir, ascending by name. It does not look into
 // folders of dir.
@@ -268,59 +265,26 @@ func (c *Compiler) put(p *process) {
 	}
 }
 
-// result completes the answer of a child: paths as the caller wrote them, and a last check by the
-// engine's own loader.
+// result completes the answer of a child: paths as the caller wrote them, and what the engine's own loader says.
 func (c *Compiler) result(source Source, a answer) Result {
 	r := Result{
 		Source: source, Plan: a.Plan, Artifact: a.Artifact, Errors: a.Errors, Warnings: a.Warnings, Digest: a.Digest,
 		nameLine: a.NameLine, nameColumn: a.NameCol, nameExcerpt: a.NameText,
 	}
-	path := func(file string) string { return filepath.Join(source.Folder, filepath.FromSlash(file)) }
+	for _, file := range a.Files {
+		r.Files = append(r.Files, r.path(file))
+	}
+	c.check(&r, &a)
 	for _, list := range [][]Diagnostic{r.Errors, r.Warnings} {
 		for i := range list {
-			list[i].File = path(list[i].File)
-		}
-	}
-	for _, file := range a.Files {
-		r.Files = append(r.Files, path(file))
-	}
-	if len(r.Errors) > 0 {
-		r.Artifact = nil
-		return r
-	}
-	if _, err := plan.Load(a.Plan, a.Artifact, c.config.Tasks, c.config.Registry); err != nil {
-		for _, bad := range err.(*plan.Error).All() { // as Load promises
-			r.refuse(refusal(&r, bad))
+			list[i].File = r.path(list[i].File)
 		}
 	}
 	return r
 }
 
-// refusal returns why the loader refuses the artifact of r: at the method call of the node, or of the
-// compiler itself if there is none.
-func refusal(r *Result, bad *plan.Error) Diagnostic {
-	d := Diagnostic{Severity: Error, Code: "internal", File: r.Path(), Line: 1, Column: 1,
-		Message: fmt.Sprintf("the engine refuses the artifact: %v", bad), Hint: internalHint}
-	if bad.Node == "" {
-		return d
-	}
-	place := spanPlace.FindStringSubmatch(bad.SourceSpan)
-	if place == nil {
-		return d
-	}
-	d.Code, d.Hint = "refused", "rankd checks a plan when it loads it; the text names the parameter in the artifact"
-	d.Message = fmt.Sprintf("%s: %s", bad.Field, bad.Msg)
-	d.Line, _ = strconv.Atoi(place[2]) // digits
-	d.Column, _ = strconv.Atoi(place[3])
-	absolute, err := filepath.Abs(r.Folder)
-	if file, inFolder := strings.CutPrefix(place[1], label(absolute)+"/"); err == nil && inFolder {
-		d.File = filepath.Join(r.Folder, filepath.FromSlash(file))
-	}
-	return d
-}
-
-// spanPlace matches "plans/x.plan.ts:14:9".
-var spanPlace = regexp.MustCompile(`^(.+):(\d{1,9}):(\d{1,9})$`)
+// path returns the path of a file of the folder as the caller wrote it.
+func (s Source) path(file string) string { return filepath.Join(s.Folder, filepath.FromSlash(file)) }
 
 func (r *Result) refuse(d Diagnostic) {
 	r.Errors = append(r.Errors, d)

@@ -216,18 +216,18 @@ func TestOnErrorIsEmitted(t *testing.T) {
 	assert.NotContains(t, string(strict.Artifact), "on_error")
 }
 
-// A method refuses what no plan may say about a node that fails.
-func TestOnErrorIsRefusedAtItsMethod(t *testing.T) {
+// What no plan may say about a node that fails is refused where the plan says it.
+func TestOnErrorIsRefusedAtItsPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, want string
 		column     int
 	}{
-		"skip":     {`return ctx.fixedSource({ onError: "skip" });`, "the node has no input to pass on", 16},
-		"partial":  {`return ctx.fixedSource({}).sort({ by: Key.id, onError: "partial" });`, "core::sort asks for no keys", 32},
-		"optional": {`return ctx.fixedSource({}).take({ count: 1, optional: true });`, "the plan would never wait for it", 32},
-		"read":     {`const f = ctx.fixedSource({}); return ctx.fixedSource({ onError: f }).concat({ rhs: f });`, "so it cannot be a fallback", 47},
+		"skip":     {`return ctx.fixedSource({ onError: "skip" });`, "the node has no input to pass on", 39},
+		"partial":  {`return ctx.fixedSource({}).sort({ by: Key.id, onError: "partial" });`, "core::sort asks for no keys", 60},
+		"optional": {`return ctx.fixedSource({}).take({ count: 1, optional: true });`, "the plan would never wait for it", 59},
+		"read":     {`const f = ctx.fixedSource({}); return ctx.fixedSource({ onError: f }).concat({ rhs: f });`, "so it cannot be a fallback", 70},
 		"columns": {`return ctx.viewer({ endpoint: EP.redis.redis_default, onError: ctx.fixedSource({}) }).sort({ by: Key.country });`,
-			`reads column "country" (3001), which is missing if node "n1" fails`, 91},
+			`reads column "country" (3001), which is missing if node "n1" at plans/bad.plan.ts:5:16 fails`, 102},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := compileFolder(t, newCompiler(t), write(t, map[string]string{"bad.plan.ts": bodied("bad", c.body)}))[0]
@@ -536,15 +536,15 @@ func TestNewerParameters(t *testing.T) {
 		`{ refs: [1] }`:                                 {"type", "refs[0] must be a candidate set"},
 		`{ with: [1] }`:                                 {"type", "with[0] must be a candidate set"},
 		`{ with: s }`:                                   {"type", "with must be an array"},
-		`{ with: [s, s, s] }`:                           {"range", "with must have 0 to 2 items, not 3"},
+		`{ with: [s, s, s] }`:                           {"range", "with must list 0 to 2 nodes, not 3"},
 		`{ wiht: [s] }`:                                 {"unknown-option", "wiht"},
-		`{ rules: [{}] }`:                               {"missing-option", "rules[0] needs the field pred"},
-		`{ rules: [{ pred: true, x: 1 }] }`:             {"unknown-option", `rules[0] has no field "x"`},
-		`{ rules: [{ pred: true, expr: 1, then: 2 }] }`: {"option", "gives the field expr twice"},
+		`{ rules: [{}] }`:                               {"missing-option", "rules[0].pred is missing, must be a predicate"},
+		`{ rules: [{ pred: true, x: 1 }] }`:             {"unknown-option", `rules[0] has no option "x"`},
+		`{ rules: [{ pred: true, expr: 1, then: 2 }] }`: {"option", "expr and then are the same option of rules[0]"},
 		`{ rules: [{ pred: Key.id }] }`:                 {"type", "rules[0].pred"},
 		`{ rules: [true] }`:                             {"type", "rules[0] must be an object"},
-		`{ seen: "seen:{usr}" }`:                        {"refused", "nodes[1].params.seen: {usr} is neither"},
-		`{ columns: [Key.title] }`:                      {"refused", `nodes[1].params.columns[0]: reads column "title" (3002)`},
+		`{ seen: "seen:{usr}" }`:                        {"refused", "seen: {usr} is neither"},
+		`{ columns: [Key.title] }`:                      {"refused", `columns[0]: reads column "title" (3002)`},
 	} {
 		r := one(t, c, map[string]string{"a.plan.ts": bodied("a", `const s = ctx.fixed_source(); return s.mix(`+options+`);`)})
 		require.NotEmpty(t, r.Errors, options)

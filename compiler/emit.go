@@ -38,28 +38,111 @@ func (t *table) id(tree *tree, where string) string {
 	return id
 }
 
-// emit writes the artifact. Equal plans have equal bytes: nodes are numbered in the order of inWaves,
-// and keys are sorted.
+// emit writes the artifact. Equal plans have equal bytes: nodes are numbered in the order of inWaves, and keys are sorted. It writes
+// a draft with all nodes if there are errors, or nodes that no output needs. The definition is nil if there is none.
 func (u *unit) emit(d *definition) {
-	for _, output := range d.outputs {
-		need(output)
+	w := artifactWriter{unit: u, exprs: newTable("e"), preds: newTable("p"), places: make(map[string]place)}
+	if d != nil {
+		for _, output := range d.outputs {
+			need(output)
+		}
+		u.warnUnused()
+		for _, n := range inWaves(u.host.nodes) {
+			w.node(n)
+		}
+		if len(u.answer.Errors) == 0 {
+			u.answer.Artifact = w.bytes(d)
+		}
+		if size := len(u.answer.Artifact); size > plan.MaxArtifactBytes {
+			u.failAt(d.at, "too-large", fmt.Sprintf("the artifact has %d bytes, more than %d", size, plan.MaxArtifactBytes), "shorten the lists of .in")
+			return
+		}
 	}
-	u.warnUnused()
-	var nodes []any
-	exprs, preds := newTable("e"), newTable("p")
-	for i, n := range inWaves(u.host.nodes) {
-		n.id = fmt.Sprintf("n%d", i)
-		nodes = append(nodes, u.nodeObject(n, exprs, preds))
+	if whole := len(w.nodes); len(u.host.nodes) <= nodesMax {
+		for _, n := range u.host.nodes {
+			if n.id == "" { // which no output needs, so that it only stands behind what it reads
+				w.node(n)
+			}
+		}
+		if len(u.answer.Errors) > 0 || len(w.nodes) > whole {
+			u.answer.Draft = w.bytes(&definition{})
+		}
 	}
+	u.answer.Places = marshal(w.places)
+}
+
+// artifactWriter writes an artifact. One goroutine at a time.
+type artifactWriter struct {
+	unit         *unit
+	exprs, preds *table
+	nodes        []any
+	lenient      bool             // some node says what happens if it fails
+	places       map[string]place // of what stands in the artifact, by path
+	trees        []string         // places of the expressions and predicates of the last node
+}
+
+// place says where and how the source writes a value of the artifact, or a node. Immutable once built.
+type place struct {
+	File   string     `json:"file,omitempty"` // in the folder
+	Line   int        `json:"line,omitempty"` // 0: that of what the value is part of
+	Column int        `json:"column,omitempty"`
+	Name   string     `json:"name,omitempty"`   // "rules[0].then"; of a node its method; "": that which follows from the parameter's
+	Word   *plan.Word `json:"word,omitempty"`   // nil: the source writes the value as the artifact does
+	Broken bool       `json:"broken,omitempty"` // a fault has been reported: what follows from it is not news
+}
+
+// placed returns the place of an offset of the bundle.
+func (u *unit) placed(at int, name string) place {
+	file, line, column := u.place(at)
+	return place{File: file, Line: line, Column: column, Name: name}
+}
+
+// node adds a node.
+func (w *artifactWriter) node(n *node) {
+	path := fmt.Sprintf("nodes[%d]", len(w.nodes))
+	n.id = fmt.Sprintf("n%d", len(w.nodes))
+	w.places[path] = w.unit.placed(n.at, n.call)
+	for in, p := range n.places {
+		w.places[path+"."+in] = p
+		w.unit.answer.Foreign = w.unit.answer.Foreign || p.Word != nil && p.Word.Foreign
+	}
+	w.trees = nil
+	object := w.value(n.fields).(map[string]any)
+	if hints, isObject := n.fields[schedulingField].(map[string]any); isObject && len(hints) == 0 {
+		delete(object, schedulingField)
+	}
+	if object[optionalField] == false {
+		delete(object, optionalField) // so that the plan needs no capability
+	}
+	inputs := []any{}
+	if n.input != nil {
+		inputs = append(inputs, n.input.id)
+	}
+	with, given := object[inputsField]
+	if list, ok := with.([]any); ok || !given {
+		with = append(inputs, list...)
+	}
+	object["node_id"], object["op"], object[inputsField], object["source_span"] = n.id, n.method.Op, with, w.unit.span(n.at)
+	object["params"] = w.value(n.params)
+	if len(w.trees) == 1 {
+		object["expr_span"] = w.trees[0]
+	}
+	w.lenient = w.lenient || object[onErrorField] != nil || object[optionalField] != nil
+	w.nodes = append(w.nodes, object)
+}
+
+// bytes returns the artifact with the nodes so far.
+func (w *artifactWriter) bytes(d *definition) []byte {
+	u := w.unit
 	outputs := make([]string, len(d.outputs))
 	for i, n := range d.outputs {
 		outputs[i] = n.id
 	}
 	capabilities := []string{}
-	if exprs.typed || preds.typed {
+	if w.exprs.typed || w.preds.typed {
 		capabilities = append(capabilities, expr.Capability)
 	}
-	if slices.ContainsFunc(u.host.nodes, func(n *node) bool { return n.needed && n.lenient() }) {
+	if w.lenient {
 		capabilities = append(capabilities, plan.OnErrorCapability)
 	}
 	slices.Sort(capabilities)
@@ -67,10 +150,10 @@ func (u *unit) emit(d *definition) {
 	artifact := map[string]any{
 		"schema_version":        1,
 		"plan_name":             d.plan,
-		"nodes":                 orEmpty(nodes),
+		"nodes":                 orEmpty(w.nodes),
 		"outputs":               outputs,
-		"expr_table":            exprs.entries,
-		"pred_table":            preds.entries,
+		"expr_table":            w.exprs.entries,
+		"pred_table":            w.preds.entries,
 		"capabilities_required": capabilities,
 		"extensions":            map[string]any{},
 		"built_by":              map[string]any{"tool": "rankd", "tool_version": Version, "source_digest": digest},
@@ -80,14 +163,9 @@ func (u *unit) emit(d *definition) {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(artifact); err != nil {
-		u.fail("internal", u.folder.entry, 1, 1, "the artifact cannot be written: "+err.Error(), internalHint)
-		return
+		panic(err) // plain data
 	}
-	if out.Len() > plan.MaxArtifactBytes {
-		u.failAt(d.at, "too-large", fmt.Sprintf("the artifact has %d bytes, more than %d", out.Len(), plan.MaxArtifactBytes), "shorten the lists of .in")
-		return
-	}
-	u.answer.Artifact = out.Bytes()
+	return out.Bytes()
 }
 
 func orEmpty(list []any) []any {
@@ -128,30 +206,19 @@ func inWaves(all []*node) []*node {
 
 // before returns the nodes that stand before n in the artifact: those that it reads, and its fallback, which plan code makes first.
 func (n *node) before() []*node {
-	all := slices.Concat(n.inputs, n.refs)
-	if n.fallback != nil {
-		all = append(all, n.fallback)
+	if n.input == nil {
+		return n.refs
 	}
-	return all
+	return append(slices.Clip(n.refs), n.input)
 }
 
 // need marks a node and what it depends on. A chain may be long, so it does not recurse along it.
 func need(n *node) {
-	for !n.needed {
+	for ; n != nil && !n.needed; n = n.input {
 		n.needed = true
 		for _, ref := range n.refs {
 			need(ref)
 		}
-		if n.fallback != nil {
-			need(n.fallback)
-		}
-		if len(n.inputs) == 0 {
-			return
-		}
-		for _, further := range n.inputs[1:] {
-			need(further)
-		}
-		n = n.inputs[0]
 	}
 }
 
@@ -173,55 +240,31 @@ func (u *unit) warnUnused() {
 	}
 }
 
-func (u *unit) nodeObject(n *node, exprs, preds *table) map[string]any {
-	e := emitter{unit: u, exprs: exprs, preds: preds}
-	inputs := make([]string, len(n.inputs))
-	for i, input := range n.inputs {
-		inputs[i] = input.id
-	}
-	object := map[string]any{"node_id": n.id, "op": n.method.Op, "inputs": inputs, "params": e.value(n.params), "source_span": u.span(n.at)}
-	if len(e.trees) == 1 {
-		object["expr_span"] = e.trees[0]
-	}
-	if len(n.hints) > 0 {
-		object["scheduling"] = n.hints
-	}
-	if n.limit > 0 {
-		object["timeout_ms"] = n.limit
-	}
-	n.writeOnError(object)
-	return object
-}
-
-// emitter writes the parameters of one node. One goroutine at a time.
-type emitter struct {
-	unit         *unit
-	exprs, preds *table
-	trees        []string // places of the expressions and predicates
-}
-
 // value returns a parameter as the artifact has it.
-func (e *emitter) value(v any) any {
+func (w *artifactWriter) value(v any) any {
 	switch v := v.(type) {
 	case *node:
 		return v.id
 	case placedTree:
-		where := e.unit.span(v.at)
-		e.trees = append(e.trees, where)
+		where := w.unit.span(v.at)
+		w.trees = append(w.trees, where)
+		table, name := w.exprs, "expr_table."
 		if v.want == predicate {
-			return e.preds.id(v.tree, where)
+			table, name = w.preds, "pred_table."
 		}
-		return e.exprs.id(v.tree, where)
+		id := table.id(v.tree, where)
+		w.places[name+id] = w.unit.placed(v.at, v.want.String())
+		return id
 	case []any:
 		items := make([]any, len(v))
 		for i := range v {
-			items[i] = e.value(v[i])
+			items[i] = w.value(v[i])
 		}
 		return items
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for _, name := range slices.Sorted(maps.Keys(v)) { // the order gives expressions their ids
-			object[name] = e.value(v[name])
+			object[name] = w.value(v[name])
 		}
 		return object
 	default:

@@ -46,6 +46,40 @@ type Option struct {
 	MinItems, MaxItems int
 	Fields             []Option              // of a plan.Object
 	EndpointKind       registry.EndpointKind // of a plan.Endpoint
+
+	ofNode bool // Param is a member of the node, beside params
+}
+
+// The members of a node in the artifact to which options lead.
+const (
+	inputsField     = "inputs"
+	onErrorField    = "on_error"
+	optionalField   = "optional"
+	schedulingField = "scheduling"
+)
+
+// commonOptions are the options of every method. A task's own parameter of the same name counts instead.
+var commonOptions = []Option{
+	{Param: "trace", Names: []string{"trace"}, Type: plan.String},
+	{Param: schedulingField, Names: []string{"scheduling"}, Type: plan.Object, ofNode: true, Fields: []Option{
+		{Param: "inline", Names: []string{"inline"}, Type: plan.Bool},
+		{Param: "cost_estimate_us", Names: []string{"costEstimateUs"}, Type: plan.Int},
+	}},
+	{Param: "timeout_ms", Names: []string{"timeoutMs"}, Type: plan.Int, ofNode: true},
+	{Param: onErrorField, Names: []string{"onError"}, Type: plan.Enum, Rule: plan.SourceRule{OneOf: []string{plan.OnErrorEmpty.String()}}, ofNode: true},
+	{Param: optionalField, Names: []string{"optional"}, Type: plan.Bool, ofNode: true},
+}
+
+// withOption lists the inputs after the first.
+var withOption = Option{Param: inputsField, Names: []string{task.InputsOption}, Type: plan.NodeRef, List: true, ofNode: true}
+
+// all returns the options of the method with those that every method has.
+func (m *Method) all() []Option {
+	all := slices.Clone(m.Options)
+	if m.InputsMax > 1 {
+		all = append(all, withOption)
+	}
+	return append(all, commonOptions...)
 }
 
 // EndpointName names an endpoint as EP.kind.name. Immutable once built; any goroutine.

@@ -2,33 +2,27 @@ package compiler
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/dop251/goja"
 
 	"github.com/rankd/rankd/internal/nearest"
-	"github.com/rankd/rankd/task"
 )
 
 // node is a node of the plan and, in plan code, the candidate set that it makes; without a method it
 // is the context. It implements goja.DynamicObject. One goroutine at a time.
 type node struct {
 	host   *host
-	method *Method        // nil for the context
-	inputs []*node        // none for a source
-	refs   []*node        // node references among the parameters
-	params map[string]any // by parameter: JSON values, *node, placedTree, lists and objects of them
-	hints  map[string]any // members of scheduling
-	limit  int64          // timeout_ms; 0 means none
+	method *Method // nil for the context
+	input  *node   // the first one; nil for a source
+	refs   []*node // further inputs, node references and the fallback
+	// What the artifact says of the node, and of its parameters, by name: JSON values, *node, placedTree, lists and objects of them.
+	fields, params map[string]any
+	places         map[string]place // by path in the node: "params.count"
 
-	onError  any   // a word of onErrors; nil if there is none
-	fallback *node // of on_error; nil if there is none
-	optional bool
-
-	at int // offset in the bundle of the method's name
+	at   int    // offset in the bundle of the method's name
+	call string // the method as the plan writes it
 
 	needed bool
 	id     string
@@ -98,9 +92,9 @@ func (m *Method) continues(n *node) bool {
 // newNode calls a method.
 func (h *host) newNode(input *node, m *Method, name string, c goja.FunctionCall) goja.Value {
 	site := h.callSite()
-	n := &node{host: h, method: m, params: make(map[string]any), at: site.at}
+	n := &node{host: h, method: m, fields: make(map[string]any), params: make(map[string]any), places: make(map[string]place), at: site.at, call: name}
 	if input.method != nil {
-		n.inputs = append(n.inputs, input)
+		n.input = input
 	}
 	h.nodes = append(h.nodes, n)
 	if len(h.nodes) > nodesMax {
@@ -118,191 +112,6 @@ func (h *host) newNode(input *node, m *Method, name string, c goja.FunctionCall)
 
 // nodesMax bounds the nodes of a plan.
 const nodesMax = 10_000
-
-// optionReader reads the options of one call. One goroutine at a time.
-type optionReader struct {
-	host *host
-	node *node
-	name string // of the method, as the plan writes it
-	site *callSite
-}
-
-// common are the options of every method. A task's own parameter of the same name counts instead.
-var common = []string{"trace", "scheduling", "timeoutMs", "onError", "optional"}
-
-func (o *optionReader) read(v goja.Value) {
-	m := o.node.method
-	object, ok := v.(*goja.Object)
-	switch {
-	case v == nil || goja.IsUndefined(v):
-		object = o.host.vm.NewObject()
-	case o.host.isBroken(v):
-		return
-	case !ok || object.ClassName() != "Object" || tokenOf(v) != nil:
-		o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.name, plainWords(v)),
-			fmt.Sprintf("write %s({ ... })", o.name))
-		return
-	}
-	if hosted(v) {
-		o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.name, plainWords(v)),
-			fmt.Sprintf("write %s({ %s })", o.name, m.example()))
-		return
-	}
-	given := make(map[string]string) // parameter to the name in the source
-	misspelt := false
-	for _, name := range object.Keys() {
-		value := object.Get(name)
-		option := optionNamed(m.Options, name)
-		switch {
-		case option != nil && given[option.Param] != "":
-			o.fail(name, false, "option", "%s and %s are the same option of %s", "keep one of them", given[option.Param], name, o.name)
-		case name == task.InputsOption && m.InputsMax > 1:
-			o.with(value)
-		case option != nil:
-			given[option.Param] = name
-			if value == nil || goja.IsUndefined(value) {
-				delete(given, option.Param)
-				continue // as if it were left out
-			}
-			if v, ok := o.param(option, name, value); ok {
-				o.node.params[option.Param] = v
-			}
-		case slices.Contains(common, name):
-			o.common(name, value)
-		default:
-			o.unknown(name)
-			misspelt = true
-		}
-	}
-	if count := len(o.node.inputs); count > 0 && count < m.InputsMin {
-		o.host.u.failAt(o.site.at, "missing-option", fmt.Sprintf("%s needs %d inputs, not %d", o.name, m.InputsMin, count),
-			"write "+task.InputsOption+": [other]")
-	}
-	for i := range m.Options {
-		option := &m.Options[i]
-		if given[option.Param] != "" {
-			continue
-		}
-		switch {
-		case option.Required && misspelt: // it may be the misspelt one
-		case option.Required:
-			o.host.u.failAt(o.site.at, "missing-option", fmt.Sprintf("%s needs the option %s", o.name, option.Names[0]),
-				fmt.Sprintf("write %s({ %s })", o.name, m.example()))
-		case option.Rule.Default != nil:
-			o.node.params[option.Param] = *option.Rule.Default
-		}
-	}
-}
-
-// example writes the required options.
-func (m *Method) example() string { return requiredExample(m.Options) }
-
-// place returns where an option is: its value, or its name, or the call.
-func (o *optionReader) place(name string, value bool) int {
-	if inside := strings.IndexAny(name, ".["); inside > 0 {
-		name = name[:inside] // an item of a list, or a field of an object
-	}
-	s, ok := o.site.options[name]
-	switch {
-	case !ok:
-		return o.site.at
-	case value:
-		return s.to
-	}
-	return s.from
-}
-
-// fail reports a fault of an option, at its value or at its name.
-func (o *optionReader) fail(name string, value bool, code, format, hint string, args ...any) {
-	o.host.u.failAt(o.place(name, value), code, fmt.Sprintf(format, args...), hint)
-}
-
-func (o *optionReader) unknown(name string) {
-	all := optionNames(o.node.method.Options)
-	if o.node.method.InputsMax > 1 {
-		all = append(all, task.InputsOption)
-	}
-	hint := ""
-	if near, ok := nearest.Name(name, append(all, common...)); ok {
-		hint = "did you mean " + near + "?"
-	}
-	o.fail(name, false, "unknown-option", "%s has no option %s", hint, o.name, quote(name))
-}
-
-// advice shows how an option is written.
-func (o *optionReader) advice(option *Option, name string) string {
-	return "write " + name + ": " + option.example()
-}
-
-// wrong reports a value of a wrong type.
-func (o *optionReader) wrong(name, want string, v goja.Value, hint string) {
-	if t := tokenOf(v); t != nil && t.param != nil {
-		hint = t.name + " has a value only when the plan runs; this option is fixed when the plan is built"
-	}
-	o.fail(name, true, "type", "%s must be %s, not %s", hint, name, want, plainWords(v))
-}
-
-// common reads an option that every method has.
-func (o *optionReader) common(name string, v goja.Value) {
-	if v == nil || goja.IsUndefined(v) || o.host.isBroken(v) {
-		return
-	}
-	switch name {
-	case "trace":
-		switch {
-		case goja.IsNull(v):
-			o.node.params["trace"] = nil
-		case goja.IsString(v):
-			o.node.params["trace"] = v.String()
-		default:
-			o.wrong(name, "a string or null", v, `write trace: "top"`)
-		}
-	case "timeoutMs":
-		if f := v.ToFloat(); !goja.IsNumber(v) || f != math.Trunc(f) || f < 1 || f > timeoutMaxMS {
-			o.wrong(name, fmt.Sprintf("an integer from 1 to %d", int64(timeoutMaxMS)), v, "write timeoutMs: 50")
-			return
-		}
-		o.node.limit = v.ToInteger()
-	case "scheduling":
-		o.scheduling(v)
-	case "onError":
-		o.onError(v)
-	case "optional":
-		o.optional(v)
-	}
-}
-
-// timeoutMaxMS keeps durations within what the engine counts, nanoseconds in 64 bits.
-const timeoutMaxMS = math.MaxInt64 / 1_000_000 / 1000 * 1000
-
-// scheduling reads the scheduling hint.
-func (o *optionReader) scheduling(v goja.Value) {
-	object, ok := v.(*goja.Object)
-	if !ok || object.ClassName() != "Object" {
-		o.wrong("scheduling", "an object", v, "write scheduling: { inline: true } or { costEstimateUs: 50 }")
-		return
-	}
-	o.node.hints = make(map[string]any)
-	for _, name := range object.Keys() {
-		value := object.Get(name)
-		switch b, isBool := boolean(value); {
-		case goja.IsUndefined(value) || o.host.isBroken(value):
-		case name == "inline" && isBool:
-			o.node.hints["inline"] = b
-		case name == "inline":
-			o.fail("scheduling", true, "type", "scheduling.inline must be true or false, not %s", "write scheduling: { inline: true }", plainWords(value))
-		case name == "costEstimateUs":
-			if f := value.ToFloat(); !goja.IsNumber(value) || f != math.Trunc(f) || f < 0 || f > 1<<53 {
-				o.fail("scheduling", true, "type", "scheduling.costEstimateUs must be an integer that is not negative, not %s", "write scheduling: { costEstimateUs: 50 }", plainWords(value))
-				continue
-			}
-			o.node.hints["cost_estimate_us"] = value.ToInteger()
-		default:
-			near, _ := nearest.Name(name, []string{"inline", "costEstimateUs"})
-			o.fail("scheduling", true, "unknown-option", "scheduling has no option %s", "did you mean "+near+"?", quote(name))
-		}
-	}
-}
 
 // definition is what definePlan returns. It implements goja.DynamicObject. One goroutine at a time.
 type definition struct {

@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
 
 	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/task"
 )
 
 // placedTree is an expression or a predicate as the value of an option. Immutable once built.
@@ -22,300 +19,179 @@ type placedTree struct {
 	at   int // offset in the bundle
 }
 
-// example shows how an option is written.
-func (o *Option) example() string {
-	if o.List {
-		return "[" + o.itemExample() + "]"
-	}
-	return o.itemExample()
+// unknown stands in an artifact for what has no counterpart there, so that the loader takes nothing for whole that is not. No
+// parameter and no node has this name.
+const unknown = "?"
+
+// optionReader reads the options of one call. What values an option may have, plan.Check says. The reader reports what never comes so
+// far: names that mean nothing, and expressions that are none. One goroutine at a time.
+type optionReader struct {
+	host *host
+	node *node
+	name string // of the method, as the plan writes it
+	site *callSite
 }
 
-func (o *Option) itemExample() string {
-	switch {
-	case o.Key:
-		return "Key.score"
-	case len(o.Rule.OneOf) > 0:
-		return quote(o.Rule.OneOf[0])
-	}
-	switch o.Type {
-	case plan.Int:
-		return "10"
-	case plan.Float:
-		return "0.5"
-	case plan.Bool:
-		return "true"
-	case plan.Endpoint:
-		if o.EndpointKind != registry.Redis {
-			return fmt.Sprintf("EP.%s.name", o.EndpointKind)
-		}
-		return "EP.redis.redis_default"
-	case plan.ExprID:
-		return "Key.id * 2"
-	case plan.PredID:
-		return "Key.id > 5"
-	case plan.NodeRef:
-		return "other"
-	case plan.Template:
-		return `"prefix:{id}"`
-	case plan.Object:
-		return "{ " + requiredExample(o.Fields) + " }"
-	}
-	return `"..."`
-}
-
-// requiredExample writes the required ones of the options.
-func requiredExample(options []Option) string {
-	var all []string
-	for i := range options {
-		if o := &options[i]; o.Required {
-			all = append(all, o.Names[0]+": "+o.example())
-		}
-	}
-	return strings.Join(all, ", ")
-}
-
-// param reads the option of a parameter. It returns false after it has reported a fault. A name inside
-// a List or an Object is a path: "rules[2].weight".
-func (o *optionReader) param(option *Option, name string, v goja.Value) (any, bool) {
-	switch {
-	case o.host.isBroken(v):
-		return nil, false
-	case v != nil && goja.IsNull(v) && !option.Required && !option.Key && option.Rule.Default == nil:
-		return nil, true
-	case option.List:
-		return o.list(option, name, v)
-	default:
-		return o.item(option, name, v)
-	}
-}
-
-// array returns the elements of an array of at most so many.
-func (o *optionReader) array(name string, least, most int, v goja.Value, hint string) ([]goja.Value, bool) {
-	array, ok := v.(*goja.Object)
-	if !ok || array.ClassName() != "Array" {
-		o.wrong(name, "an array", v, hint)
-		return nil, false
-	}
-	length := array.Get("length").ToInteger()
-	if fault := plan.ItemsFault(least, most, int(length)); fault != "" {
-		o.fail(name, true, "range", "%s %s", hint, name, fault)
-		return nil, false
-	}
-	elements := make([]goja.Value, length)
-	for i := range elements {
-		if elements[i] = array.Get(itoa(i)); elements[i] == nil {
-			elements[i] = goja.Undefined()
-		}
-	}
-	return elements, true
-}
-
-// list reads the option of a List.
-func (o *optionReader) list(option *Option, name string, v goja.Value) (any, bool) {
-	elements, ok := o.array(name, option.MinItems, option.MaxItems, v, o.advice(option, name))
-	if !ok {
-		return nil, false
-	}
-	items := make([]any, len(elements))
-	all := true
-	for i, element := range elements {
-		if o.host.isBroken(element) {
-			all = false
-			continue
-		}
-		item, ok := o.item(option, fmt.Sprintf("%s[%d]", name, i), element)
-		items[i], all = item, all && ok
-	}
-	return items, all
-}
-
-// with reads the inputs after the first.
-func (o *optionReader) with(v goja.Value) {
+func (o *optionReader) read(v goja.Value) {
 	m := o.node.method
-	if goja.IsUndefined(v) || o.host.isBroken(v) {
-		return
-	}
-	if len(o.node.inputs) == 0 {
-		o.fail(task.InputsOption, false, "option", "%s of the context has no inputs", "call it on a candidate set", o.name)
-		return
-	}
-	hint := "write " + task.InputsOption + ": [other]"
-	elements, ok := o.array(task.InputsOption, max(0, m.InputsMin-1), m.InputsMax-1, v, hint)
-	if !ok {
-		return
-	}
-	for i, element := range elements {
-		if o.host.isBroken(element) {
-			continue
+	object, ok := v.(*goja.Object)
+	switch {
+	case v == nil || goja.IsUndefined(v):
+		object = o.host.vm.NewObject()
+	case !ok || object.ClassName() != "Object" || hosted(v):
+		if !o.host.isBroken(v) {
+			o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.name, plainWords(v)),
+				fmt.Sprintf("write %s({ %s })", o.name, o.host.u.language.example(m.Options)))
 		}
-		if n, ok := o.candidates(fmt.Sprintf("%s[%d]", task.InputsOption, i), element); ok {
-			o.node.inputs = append(o.node.inputs, n)
+		object = o.host.vm.NewObject()
+		o.lose("params", o.node.params)
+	}
+	o.members(m.all(), object, o.name, "params", "", o.node.params)
+}
+
+// members reads the members of an object into a map. of names the object in errors, in is its path in the node, and prefix stands
+// before the names of the members.
+func (o *optionReader) members(options []Option, object *goja.Object, of, in, prefix string, into map[string]any) {
+	given := make(map[*Option]string) // to the name in the source
+	for _, name := range object.Keys() {
+		value, option := object.Get(name), optionNamed(options, name)
+		switch {
+		case option == nil:
+			hint := ""
+			if near, ok := nearest.Name(name, optionNames(options)); ok {
+				hint = "did you mean " + near + "?"
+			}
+			o.fail(prefix+name, false, "unknown-option", "%s has no option %s", hint, of, quote(name))
+			o.lose(in, into)
+		case given[option] != "":
+			o.fail(prefix+name, false, "option", "%s and %s are the same option of %s", "keep one of them", given[option], name, of)
+		case value == nil || goja.IsUndefined(value): // as if it were left out
+		default:
+			given[option] = name
+			path, into := in+"."+option.Param, into
+			if option.ofNode {
+				path, into = option.Param, o.node.fields
+			}
+			o.node.places[path] = o.host.u.placed(o.place(prefix+name, true), prefix+name)
+			into[option.Param] = o.value(option, path, prefix+name, value)
+		}
+	}
+	for i := range options {
+		if option := &options[i]; option.Rule.Default != nil && given[option] == "" {
+			into[option.Param] = *option.Rule.Default
 		}
 	}
 }
 
-// item reads one value of the option's type.
-func (o *optionReader) item(option *Option, name string, v goja.Value) (any, bool) {
-	if option.Key {
-		return o.key(option, name, v)
-	}
-	switch option.Type {
-	case plan.Int:
-		return o.integer(option, name, v)
-	case plan.Float:
-		return o.float(option, name, v)
-	case plan.Bool:
-		b, ok := boolean(v)
-		if !ok {
-			o.wrong(name, "true or false", v, o.hint(option, name))
+// lose notes that an object of the artifact lacks something that the source has.
+func (o *optionReader) lose(path string, object map[string]any) {
+	object[unknown] = nil
+	o.node.places[path+unknownMember] = place{Broken: true}
+}
+
+// unknownMember ends the path of a member of the name unknown.
+const unknownMember = `["` + unknown + `"]`
+
+// word notes how the source writes a value.
+func (o *optionReader) word(path, name string, w plan.Word) {
+	p := o.node.places[path]
+	p.Name, p.Word = name, &w
+	o.node.places[path] = p
+}
+
+// foreign notes a value that no artifact can hold.
+func (o *optionReader) foreign(path, name, text string) any {
+	o.word(path, name, plan.Word{Text: text, Foreign: true})
+	return nil
+}
+
+// broken notes a value of which a fault has been reported.
+func (o *optionReader) broken(path string) any {
+	o.node.places[path] = place{Word: &plan.Word{Foreign: true}, Broken: true}
+	return nil
+}
+
+// value returns the value of an option as the artifact has it: JSON, nodes and trees. path is where in the node it stands, and name
+// how the source names it.
+func (o *optionReader) value(option *Option, path, name string, v goja.Value) any {
+	n, isNode := export[*node](v)
+	isNode = isNode && n.method != nil
+	switch array := arrayOf(v); {
+	case option.Param == inputsField && o.node.input == nil:
+		o.fail(name, false, "option", "%s of the context has no inputs", "call it on a candidate set", o.name)
+		return o.broken(path)
+	case option.Param == onErrorField && isNode:
+		o.node.refs = append(o.node.refs, n)
+		return map[string]any{"fallback": n}
+	case option.List && array != nil:
+		length := array.Get("length").ToInteger()
+		if length > plan.MaxItemsLimit {
+			return o.foreign(path, name, fmt.Sprintf("an array of %d items", length))
 		}
-		return b, ok
-	case plan.Endpoint:
-		return o.endpoint(option, name, v)
-	case plan.ExprID, plan.PredID:
-		return o.tree(option, name, v)
-	case plan.NodeRef:
-		n, ok := o.candidates(name, v)
-		if ok {
+		items := make([]any, length)
+		for i := range items {
+			at := "[" + itoa(i) + "]"
+			inPath := at
+			if option.Param == inputsField { // where the first one stands before them
+				inPath = "[" + itoa(i+1) + "]"
+			}
+			items[i] = o.item(option, path+inPath, name+at, array.Get(itoa(i)))
+		}
+		return items
+	}
+	return o.item(option, path, name, v)
+}
+
+// item returns a value of the option's type, or another that JSON has.
+func (o *optionReader) item(option *Option, path, name string, v goja.Value) any {
+	switch {
+	case o.host.isBroken(v) && option.Type == plan.NodeRef:
+		o.broken(path)
+		return unknown
+	case o.host.isBroken(v):
+		return o.broken(path)
+	case goja.IsNull(v):
+		return nil
+	case option.Key:
+		if t := tokenOf(v); t != nil && t.key != nil {
+			o.word(path, name, plan.Word{Text: t.name})
+			return t.key.ID
+		}
+	case option.Type == plan.Endpoint:
+		if e, ok := export[*endpoint](v); ok {
+			o.word(path, name, plan.Word{Text: e.describe()})
+			return e.ID
+		}
+	case option.Type == plan.ExprID || option.Type == plan.PredID:
+		return o.tree(option, path, name, v)
+	case option.Type == plan.NodeRef:
+		if n, ok := export[*node](v); ok && n.method != nil {
 			o.node.refs = append(o.node.refs, n)
+			return n
 		}
-		return n, ok
-	case plan.Object:
-		return o.object(option, name, v)
+	case option.Type == plan.Object:
+		if object, ok := v.(*goja.Object); ok && object.ClassName() == "Object" && !hosted(v) {
+			fields := make(map[string]any)
+			o.members(option.Fields, object, name, path, name+".", fields)
+			return fields
+		}
+	case goja.IsNumber(v) && option.Type == plan.Int && math.Abs(v.ToFloat()) > 1<<53: // which a double may not have exactly
+		o.wrong(name, "an integer from -2^53 to 2^53", v, "write "+name+": "+o.host.u.language.optionExample(option))
+		return o.broken(path)
+	case goja.IsString(v):
+		return v.String()
+	case goja.IsNumber(v) && !math.IsNaN(v.ToFloat()) && !math.IsInf(v.ToFloat(), 0):
+		return v.Export()
 	default:
-		return o.text(option, name, v)
-	}
-}
-
-// hint shows how one value is written.
-func (o *optionReader) hint(option *Option, name string) string {
-	if strings.HasSuffix(name, "]") {
-		return "write " + option.itemExample()
-	}
-	return o.advice(option, name)
-}
-
-// text reads the option of a String, an Enum or a Template.
-func (o *optionReader) text(option *Option, name string, v goja.Value) (any, bool) {
-	var text *string
-	if goja.IsString(v) {
-		text = new(v.String())
-	}
-	if fault := option.Rule.TextFault(text, plainWords(v)); fault != "" {
-		o.fail(name, true, "enum", "%s %s", o.hint(option, name), name, fault)
-		return nil, false
-	}
-	if text == nil {
-		o.wrong(name, "a string", v, o.hint(option, name))
-		return nil, false
-	}
-	return *text, true
-}
-
-// endpoint reads the option of an Endpoint.
-func (o *optionReader) endpoint(option *Option, name string, v goja.Value) (any, bool) {
-	e, ok := export[*endpoint](v)
-	hint := fmt.Sprintf("write EP.%s.%s", option.EndpointKind, o.host.u.language.someEndpoint(option.EndpointKind))
-	switch {
-	case !ok:
-		o.wrong(name, "an endpoint", v, hint)
-		return nil, false
-	case e.Kind != option.EndpointKind:
-		o.wrong(name, "an endpoint of kind "+string(option.EndpointKind), v, hint)
-		return nil, false
-	}
-	return e.ID, true
-}
-
-// someEndpoint returns the name of an endpoint of that kind, for a hint.
-func (l *Language) someEndpoint(kind registry.EndpointKind) string {
-	for _, e := range l.Endpoints {
-		if e.Kind == kind {
-			return e.Name
+		if b, ok := boolean(v); ok {
+			return b
 		}
 	}
-	return "name"
+	return o.foreign(path, name, plainWords(v))
 }
 
-// candidates reads a candidate set.
-func (o *optionReader) candidates(name string, v goja.Value) (*node, bool) {
-	n, ok := export[*node](v)
-	if !ok || n.method == nil {
-		o.wrong(name, "a candidate set", v, "write "+name+": v with const v = ctx.viewer(...)")
-		return nil, false
-	}
-	return n, true
-}
-
-// integer reads the option of an Int.
-func (o *optionReader) integer(option *Option, name string, v goja.Value) (any, bool) {
-	if !goja.IsNumber(v) {
-		o.wrong(name, "an integer", v, o.hint(option, name))
-		return nil, false
-	}
-	f := v.ToFloat()
-	switch {
-	case f != math.Trunc(f):
-		o.wrong(name, "an integer", v, o.hint(option, name))
-		return nil, false
-	case math.Abs(f) > 1<<53: // which a double may not have exactly
-		o.wrong(name, "an integer from -2^53 to 2^53", v, o.hint(option, name))
-		return nil, false
-	}
-	i := int64(f)
-	return i, o.inBounds(option, name, option.Rule.IntFault(i, strconv.FormatInt(i, 10)))
-}
-
-// float reads the option of a Float.
-func (o *optionReader) float(option *Option, name string, v goja.Value) (any, bool) {
-	if !goja.IsNumber(v) || math.IsNaN(v.ToFloat()) || math.IsInf(v.ToFloat(), 0) {
-		o.wrong(name, "a finite number", v, o.hint(option, name))
-		return nil, false
-	}
-	f := v.ToFloat()
-	return f, o.inBounds(option, name, option.Rule.FloatFault(f))
-}
-
-// inBounds reports a fault, if there is one.
-func (o *optionReader) inBounds(option *Option, name, fault string) bool {
-	if fault != "" {
-		o.fail(name, true, "range", "%s %s", o.hint(option, name), name, fault)
-	}
-	return fault == ""
-}
-
-// key reads the option of a key.
-func (o *optionReader) key(option *Option, name string, v goja.Value) (any, bool) {
-	t := tokenOf(v)
-	hint := o.host.u.language.someKey(option)
-	if !strings.HasSuffix(name, "]") {
-		hint = name + ": " + hint
-	}
-	hint = "write " + hint
-	if t == nil || t.key == nil {
-		o.wrong(name, "a key", v, hint)
-		return nil, false
-	}
-	if fault := option.Rule.KeyFault(t.key, t.name); fault != "" {
-		o.fail(name, true, "key", "%s %s", hint, name, fault)
-		return nil, false
-	}
-	return int64(t.key.ID), true
-}
-
-// someKey returns the last key that the option takes, for a hint.
-func (l *Language) someKey(option *Option) string {
-	for i := len(l.Keys) - 1; i >= 0; i-- {
-		key := &l.Keys[i]
-		if (option.Rule.KeyTypes == nil || slices.Contains(option.Rule.KeyTypes, key.Type)) && (key.Writable || !option.Rule.Writes) {
-			return "Key." + key.Name
-		}
-	}
-	return "Key.name"
-}
-
-// tree reads the option of an expression or a predicate.
-func (o *optionReader) tree(option *Option, name string, v goja.Value) (any, bool) {
+// tree reads an expression or a predicate.
+func (o *optionReader) tree(option *Option, path, name string, v goja.Value) any {
 	want := number
 	if option.Type == plan.PredID {
 		want = predicate
@@ -323,56 +199,45 @@ func (o *optionReader) tree(option *Option, name string, v goja.Value) (any, boo
 	at := o.place(name, true)
 	t := o.host.tree(v, want, false, at, name)
 	if t == nil {
-		return nil, false
+		return o.broken(path)
 	}
 	if made := tokenOf(v); made != nil && made.at > 0 {
 		at = made.at // where the expression is written, which may be elsewhere
 	}
-	return placedTree{tree: t, want: want, at: at}, true
+	return placedTree{tree: t, want: want, at: at}
 }
 
-// object reads the option of an Object.
-func (o *optionReader) object(option *Option, name string, v goja.Value) (any, bool) {
-	object, ok := v.(*goja.Object)
-	if !ok || object.ClassName() != "Object" || hosted(v) {
-		o.wrong(name, "an object", v, o.hint(option, name))
-		return nil, false
+// arrayOf returns v if it is an array, or nil.
+func arrayOf(v goja.Value) *goja.Object {
+	if object, ok := v.(*goja.Object); ok && object.ClassName() == "Array" {
+		return object
 	}
-	fields := make(map[string]any)
-	all := true
-	for _, given := range object.Keys() {
-		path := name + "." + given
-		field := optionNamed(option.Fields, given)
-		value := object.Get(given)
-		switch {
-		case field == nil:
-			near, _ := nearest.Name(given, optionNames(option.Fields))
-			o.fail(path, true, "unknown-option", "%s has no field %s", "did you mean "+near+"?", name, quote(given))
-			all = false
-		case value == nil || goja.IsUndefined(value):
-		default:
-			v, ok := o.param(field, path, value)
-			if _, twice := fields[field.Param]; twice {
-				o.fail(path, true, "option", "%s gives the field %s twice", "keep one name of it", name, field.Names[0])
-				ok = false
-			}
-			fields[field.Param], all = v, all && ok
-		}
+	return nil
+}
+
+// place returns where an option is: its value, or its name, or the call.
+func (o *optionReader) place(name string, value bool) int {
+	if inside := strings.IndexAny(name, ".["); inside > 0 {
+		name, value = name[:inside], true // an item of a list, or a field of an object
 	}
-	for i := range option.Fields {
-		field := &option.Fields[i]
-		if _, given := fields[field.Param]; given {
-			continue
-		}
-		switch {
-		case field.Rule.Default != nil:
-			fields[field.Param] = *field.Rule.Default
-		case field.Required && all:
-			o.fail(name, true, "missing-option", "%s needs the field %s", o.hint(option, name), name, field.Names[0])
-			all = false
-		}
+	s, ok := o.site.options[name]
+	switch {
+	case !ok:
+		return o.site.at
+	case value:
+		return s.to
 	}
-	return fields, all
+	return s.from
+}
+
+// fail reports a fault of an option, at its value or at its name.
+func (o *optionReader) fail(name string, value bool, code, format, hint string, args ...any) {
+	o.host.u.failAt(o.place(name, value), code, fmt.Sprintf(format, args...), hint)
+}
+
+// wrong reports a value of a wrong type.
+func (o *optionReader) wrong(name, want string, v goja.Value, hint string) {
+	o.fail(name, true, "type", "%s must be %s, not %s", hint, name, want, plainWords(v))
 }
 
 // optionNamed returns the option of that name, or nil.

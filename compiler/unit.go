@@ -45,11 +45,16 @@ type answer struct {
 	NameLine int          `json:"name_line,omitempty"` // where the plan states its name
 	NameCol  int          `json:"name_column,omitempty"`
 	NameText string       `json:"name_excerpt,omitempty"`
-	Artifact []byte       `json:"artifact,omitempty"`
+	Artifact []byte       `json:"artifact,omitempty"` // unless there are Errors
+	Draft    []byte       `json:"draft,omitempty"`    // see emit
 	Errors   []Diagnostic `json:"errors,omitempty"`
 	Warnings []Diagnostic `json:"warnings,omitempty"`
 	Files    []string     `json:"files,omitempty"` // in the folder
 	Digest   string       `json:"digest,omitempty"`
+
+	Places []byte `json:"places,omitempty"` // JSON of a map[string]place: of what stands in Artifact and Draft
+	// Foreign says that the artifact cannot hold some value. Only Places shows that it is not null.
+	Foreign bool `json:"foreign,omitempty"`
 }
 
 // errStopped stops a plan whose errors have been reported.
@@ -87,11 +92,9 @@ func (u *unit) compile() {
 		u.failAt(at, "syntax", "plan code cannot assign and wait in one expression", "give the yield or await a statement of its own")
 	}
 	definition := u.run()
-	if len(u.answer.Errors) > 0 || definition == nil {
-		u.answer.Artifact = nil
-		return
+	if u.host != nil {
+		u.emit(definition)
 	}
-	u.emit(definition)
 }
 
 // failParse reports that goja refuses what esbuild accepts.

@@ -2,7 +2,6 @@ package compiler
 
 import (
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -35,12 +34,3 @@ func lowerFirst(s string) string {
 
 // cutText shortens a text of a plan for a message and keeps it on one line.
 func cutText(s string) string { return excerpt.Text(s) }
-
-// listed joins words: "a, b or c".
-func listed(words []string, last string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	end := len(words) - 1
-	return strings.Join(words[:end], ", ") + " " + last + " " + words[end]
-}

@@ -87,7 +87,7 @@ func (g *Graph) missing(n *Node, reads ColumnsOf, sets []columnSet, strict bool)
 		}
 		why := "which no node before it writes"
 		if found {
-			why = fmt.Sprintf("which is missing if node %s fails", excerpt.Quote(lacking.ID))
+			why = fmt.Sprintf("which is missing if node %s fails", lacking.label())
 		}
 		return &Error{
 			Node: n.ID, Field: n.whereRead(key), SourceSpan: n.SourceSpan,
@@ -109,6 +109,14 @@ func lookUp(sets []columnSet, key registry.KeyID) (found bool, lacking *Node) {
 		}
 	}
 	return found, lacking
+}
+
+// label names a node, with its place in the source.
+func (n *Node) label() string {
+	if n.SourceSpan == "" {
+		return excerpt.Quote(n.ID)
+	}
+	return excerpt.Quote(n.ID) + " at " + excerpt.Cut(n.SourceSpan)
 }
 
 // label names a column.

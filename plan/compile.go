@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -23,7 +24,17 @@ const schemaVersion = 1
 // if there are none, those of what it says. A fault of the plan as a whole, such as a cycle, shows only when each node is sound.
 // Any goroutine.
 func Load(file string, artifact []byte, ops Ops, reg *registry.Registry) (*Graph, error) {
-	r := reader{file: file, registry: reg}
+	return load(reader{file: file, registry: reg}, artifact, ops)
+}
+
+// Check returns what Load refuses in an artifact that was compiled from a source, in the words of the source. What SourceRule says
+// holds for all ops. Any goroutine.
+func Check(file string, artifact []byte, source *Source, ops Ops, reg *registry.Registry) error {
+	_, err := load(reader{file: file, registry: reg, source: source}, artifact, ops)
+	return err
+}
+
+func load(r reader, artifact []byte, ops Ops) (*Graph, error) {
 	doc := r.read(artifact)
 	if bad := r.fault(); bad != nil {
 		return nil, bad
@@ -82,7 +93,7 @@ func (c *compiler) compile() {
 		c.graph.Nodes[i] = c.node(i)
 	}
 	c.outputs()
-	if len(c.faults) > 0 {
+	if len(c.faults) > 0 || c.source != nil && c.source.Draft {
 		return // The edges are not all known.
 	}
 	c.link()
@@ -160,14 +171,17 @@ func (c *compiler) node(index int) *Node {
 
 // inputCount checks the number of inputs of a node of a strict op.
 func (c *compiler) inputCount(n *Node, path string) *Error {
-	least, most := n.Schema.InputsMin, n.Schema.InputsMax
-	switch count := len(n.Inputs); {
-	case !n.Schema.Strict || least <= count && count <= most:
+	least, most, count := n.Schema.InputsMin, n.Schema.InputsMax, len(n.Inputs)
+	if c.source != nil && count > 0 { // A source lists the inputs after that of which the node is a method.
+		least, most, count = max(0, least-1), most-1, count-1
+	}
+	switch {
+	case c.source == nil && !n.Schema.Strict || least <= count && count <= most:
 		return nil
 	case least == most:
-		return c.fail(n.ID, member(path, "inputs"), "must list %d nodes, not %d", least, count)
+		return c.refuse(n.ID, member(path, "inputs"), fault{FaultRange, fmt.Sprintf("must list %d nodes, not %d", least, count)})
 	default:
-		return c.fail(n.ID, member(path, "inputs"), "must list %d to %d nodes, not %d", least, most, count)
+		return c.refuse(n.ID, member(path, "inputs"), fault{FaultRange, fmt.Sprintf("must list %d to %d nodes, not %d", least, most, count)})
 	}
 }
 

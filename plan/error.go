@@ -15,6 +15,7 @@ type Error struct {
 	Node  string // id of the node; "" if the fault is not in a node
 	Field string // path: "nodes[2].params.fanout", "expr_table.e1.a"; "" for the whole file
 	Msg   string
+	Code  string // what is wrong with the value: a Fault constant; "" for all else
 
 	// SourceSpan is the place in the plan's source that made the node, as in Node; "" if there is none.
 	SourceSpan string
@@ -22,6 +23,15 @@ type Error struct {
 	// Others are the further faults of the artifact, in order, without Others of their own. Error does not name them.
 	Others []*Error
 }
+
+// The codes of faults of one value.
+const (
+	FaultMissing = "missing" // it has to be there
+	FaultType    = "type"
+	FaultRange   = "range" // a number, or a number of items
+	FaultEnum    = "enum"  // a text that is not one of several
+	FaultKey     = "key"   // a key that the task cannot use
+)
 
 // All returns the error and its Others.
 func (e *Error) All() []*Error { return append([]*Error{e}, e.Others...) }

@@ -258,7 +258,7 @@ func TestLoadErrors(t *testing.T) {
 		{"rhs", withNode("core::concat", `{"rhs": "no"}`),
 			`t.plan.json: node "x": nodes[1].params.rhs: there is no node "no"`},
 		{"endpoint kind", withNode("core::viewer", `{"endpoint": "ep_0002"}`),
-			`t.plan.json: node "x": nodes[1].params.endpoint: endpoint ep_0002 has kind http, must be redis`},
+			`t.plan.json: node "x": nodes[1].params.endpoint: must be an endpoint of kind redis, not endpoint ep_0002 of kind http`},
 		{"output", nodesPlan(source, `"s", "no"`), `t.plan.json: outputs[1]: there is no node "no"`},
 		{"line breaks", nodesPlan(`{"node_id": "a\nb", "op": "x\ry", "inputs": []}`, ``),
 			`t.plan.json: node "a\nb": nodes[0].op: unknown op "x\ry"`},

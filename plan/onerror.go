@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -56,8 +57,10 @@ func (r *reader) onError(v *jsondoc.Value, node, path string) (doc onErrorDocume
 	return doc, nil
 }
 
+// onErrorWant says what on_error must be.
+const onErrorWant = `"fail", "empty", "skip", "partial" or {"fallback": node id}`
+
 func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnError, fallback string, bad *Error) {
-	const want = `"fail", "empty", "skip", "partial" or {"fallback": node id}`
 	named := func(o OnError) *OnError { return &o }
 	switch v.Kind {
 	case jsondoc.String:
@@ -66,7 +69,7 @@ func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnErr
 				return named(OnError(i)), "", nil
 			}
 		}
-		return nil, "", r.fail(node, path, "must be %s, not %s", want, excerpt.Quote(v.Str))
+		return nil, "", r.refuse(node, path, fault{FaultEnum, fmt.Sprintf("must be %s, not %s", r.source.noun(onErrorWant), excerpt.Quote(v.Str))})
 	case jsondoc.Object:
 		for i := range v.Members {
 			if name := v.Members[i].Name; name != "fallback" {
@@ -76,7 +79,7 @@ func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnErr
 		fallback, bad = r.text(v, node, path, "fallback")
 		return named(OnErrorFallback), fallback, bad
 	default:
-		return nil, "", r.wrongKind(node, path, want, v)
+		return nil, "", r.wrongKind(node, path, onErrorWant, v)
 	}
 }
 
@@ -142,11 +145,11 @@ func (c *compiler) fallback(n *Node) *Error {
 	case f == n:
 		return c.fail(n.ID, path, "must be another node")
 	case f.StandsFor != nil:
-		return c.fail(n.ID, path, "%s is the fallback of %s already", excerpt.Quote(f.ID), excerpt.Quote(f.StandsFor.ID))
+		return c.fail(n.ID, path, "%s is the fallback of %s already", f.label(), f.StandsFor.label())
 	case f.IsOutput:
-		return c.fail(n.ID, path, "%s is an output, so it cannot be a fallback", excerpt.Quote(f.ID))
+		return c.fail(n.ID, path, "%s is an output, so it cannot be a fallback", f.label())
 	case len(f.Succs) > 0:
-		return c.fail(n.ID, path, "%s is read by %s, so it cannot be a fallback", excerpt.Quote(f.ID), excerpt.Quote(c.graph.Nodes[f.Succs[0]].ID))
+		return c.fail(n.ID, path, "%s is read by %s, so it cannot be a fallback", f.label(), c.graph.Nodes[f.Succs[0]].label())
 	}
 	f.StandsFor = n
 	return nil

@@ -46,6 +46,7 @@ type nodeDocument struct {
 type reader struct {
 	file     string
 	registry *registry.Registry // for the types in expressions
+	source   *Source            // nil: the artifact has no other words for its values
 	faults   []*Error
 }
 
@@ -68,10 +69,18 @@ func (r *reader) fail(node, field, format string, args ...any) *Error {
 
 // wrongKind returns the error for a field that must be want. v is nil if the field is absent.
 func (r *reader) wrongKind(node, field, want string, v *jsondoc.Value) *Error {
-	if v == nil {
-		return r.fail(node, field, "is missing, must be %s", want)
+	if want = r.source.noun(want); v == nil {
+		return r.refuse(node, field, fault{FaultMissing, fmt.Sprintf("is missing, must be %s", want)})
 	}
-	return r.fail(node, field, "must be %s, not %s", want, v.Describe())
+	return r.refuse(node, field, fault{FaultType, fmt.Sprintf("must be %s, not %s", want, r.source.shown(field, v.Describe()))})
+}
+
+// refuse returns the error for a fault of a value, or nil if nothing is wrong.
+func (r *reader) refuse(node, field string, f fault) *Error {
+	if f.text == "" {
+		return nil
+	}
+	return &Error{File: r.file, Node: node, Field: field, Msg: f.text, Code: f.code}
 }
 
 // lineOf returns ", line 3" for a syntax error in the third line of artifact.
@@ -115,7 +124,7 @@ func (r *reader) read(artifact []byte) *document {
 	for i := range nodes.Items {
 		d.nodes[i] = r.node(&nodes.Items[i], element("nodes", i))
 	}
-	d.outputs, bad = r.texts(&root, "", "", "outputs")
+	d.outputs, bad = r.texts(&root, "", "", "outputs", NodeRef.describe())
 	r.report(bad)
 	language := expr.Language{Typed: lists(&root, expr.Capability), Registry: r.registry}
 	d.exprs = readTable(r, &root, "expr_table", language.ParseExpr)
@@ -140,8 +149,8 @@ func (r *reader) text(v *jsondoc.Value, node, path, name string) (string, *Error
 	return field.Str, nil
 }
 
-// texts reads a required array of strings.
-func (r *reader) texts(v *jsondoc.Value, node, path, name string) ([]string, *Error) {
+// texts reads a required array of strings. each says what an item must be.
+func (r *reader) texts(v *jsondoc.Value, node, path, name, each string) ([]string, *Error) {
 	field, path := v.Get(name), member(path, name)
 	if field == nil || field.Kind != jsondoc.Array {
 		return nil, r.wrongKind(node, path, "an array of strings", field)
@@ -150,7 +159,7 @@ func (r *reader) texts(v *jsondoc.Value, node, path, name string) ([]string, *Er
 	for i := range field.Items {
 		item := &field.Items[i]
 		if item.Kind != jsondoc.String {
-			return nil, r.wrongKind(node, element(path, i), "a string", item)
+			return nil, r.wrongKind(node, element(path, i), each, item)
 		}
 		list[i] = item.Str
 	}
@@ -167,7 +176,7 @@ func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument) {
 	r.report(bad)
 	n.op, bad = r.text(v, n.id, path, "op")
 	r.report(bad)
-	n.inputs, bad = r.texts(v, n.id, path, "inputs")
+	n.inputs, bad = r.texts(v, n.id, path, "inputs", NodeRef.describe())
 	r.report(bad)
 	n.params = v.Get("params")
 
@@ -223,7 +232,7 @@ func (r *reader) duration(
 	highest := math.MaxInt64 / int64(unit)
 	n, ok := integer(field)
 	if !ok || field.Kind == jsondoc.Uint && field.Uint > uint64(highest) || n < lowest || n > highest {
-		return 0, r.fail(node, path, "must be an integer from %d to %d", lowest, highest)
+		return 0, r.wrongKind(node, path, fmt.Sprintf("an integer from %d to %d", lowest, highest), field)
 	}
 	return time.Duration(n) * unit, nil
 }
@@ -286,7 +295,7 @@ func (r *reader) capabilities(root *jsondoc.Value, d *document) (bad *Error) {
 	if root.Get(field) == nil {
 		return nil
 	}
-	if d.capabilities, bad = r.texts(root, "", "", field); bad != nil {
+	if d.capabilities, bad = r.texts(root, "", "", field, String.describe()); bad != nil {
 		return bad
 	}
 	for i := 1; i < len(d.capabilities); i++ {

@@ -26,7 +26,7 @@ func (c *compiler) params(n *Node, v *jsondoc.Value, path string) {
 			c.report(c.fail(n.ID, member(path, name), "%s has no such parameter", n.Op))
 		}
 	}
-	if trace := v.Get("trace"); trace != nil && trace.Kind != jsondoc.Null {
+	if trace := v.Get("trace"); !c.source.absent(member(path, "trace"), trace) {
 		if trace.Kind != jsondoc.String {
 			c.report(c.wrongKind(n.ID, member(path, "trace"), "a string or null", trace))
 		}
@@ -44,6 +44,14 @@ func has(schemas []ParamSchema, name string) bool {
 type paramReader struct {
 	*compiler
 	node *Node
+}
+
+// ruled reports whether the rules of the schemas hold for the node.
+func (r *paramReader) ruled() bool { return r.node.Schema.Strict || r.source != nil }
+
+// refuse returns the error for a fault of a value, or nil if nothing is wrong.
+func (r *paramReader) refuse(path string, f fault) *Error {
+	return r.compiler.refuse(r.node.ID, path, f)
 }
 
 func (r *paramReader) fail(path, format string, args ...any) *Error {
@@ -64,10 +72,10 @@ func (r *paramReader) fields(schemas []ParamSchema, v *jsondoc.Value, path strin
 
 // param checks one parameter; v is nil if it is absent.
 func (r *paramReader) param(schema *ParamSchema, v *jsondoc.Value, path string) (paramValue, *Error) {
-	absent := v == nil || v.Kind == jsondoc.Null
+	absent := r.source.absent(path, v)
 	switch {
 	case absent && schema.Required:
-		return paramValue{}, r.wrongKind(r.node.ID, path, schema.describe(), v)
+		return paramValue{}, r.wrongKind(r.node.ID, path, r.want(schema), v)
 	case absent && schema.StrValue != "" && !schema.List:
 		value, bad := r.item(schema, &jsondoc.Value{Kind: jsondoc.String, Str: schema.StrValue}, path)
 		value.stated = false
@@ -85,10 +93,10 @@ func (r *paramReader) param(schema *ParamSchema, v *jsondoc.Value, path string) 
 func (r *paramReader) list(schema *ParamSchema, v *jsondoc.Value, path string) (paramValue, *Error) {
 	value := paramValue{schema: schema, stated: true, given: true}
 	if v.Kind != jsondoc.Array {
-		return value, r.wrongKind(r.node.ID, path, schema.describe(), v)
+		return value, r.wrongKind(r.node.ID, path, r.want(schema), v)
 	}
-	if fault := ItemsFault(schema.MinItems, schema.ItemsMax(), len(v.Items)); fault != "" {
-		return value, r.fail(path, "%s", fault)
+	if bad := r.refuse(path, itemsFault(schema.MinItems, schema.ItemsMax(), len(v.Items))); bad != nil {
+		return value, bad
 	}
 	value.items = make([]paramValue, len(v.Items))
 	for i := range v.Items {
@@ -103,7 +111,7 @@ func (r *paramReader) list(schema *ParamSchema, v *jsondoc.Value, path string) (
 func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (paramValue, *Error) {
 	value := paramValue{schema: schema, stated: true, given: true}
 	wrong := func() (paramValue, *Error) {
-		return value, r.wrongKind(r.node.ID, path, schema.Type.describe(), v)
+		return value, r.wrongKind(r.node.ID, path, r.wantItem(schema), v)
 	}
 	var bad *Error
 	switch schema.Type {
@@ -119,7 +127,8 @@ func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (
 			return wrong()
 		}
 		value.f = v.Float
-		return value, r.checkFloat(schema, v.Float, path)
+		shown := r.source.shown(path, fmt.Sprint(v.Float))
+		return value, r.refuse(path, boundsFault(schema.Source.FloatMin, schema.Source.FloatMax, v.Float, shown))
 	case Bool:
 		if v.Kind != jsondoc.Bool {
 			return wrong()
@@ -141,7 +150,13 @@ func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (
 		fields := r.fields(schema.Fields, v, path)
 		value.object = &fields
 	default:
-		if v.Kind != jsondoc.String {
+		isText := v.Kind == jsondoc.String
+		switch choice := schema.Source.OneOf != nil && (schema.Type == Enum || schema.Type == String && r.ruled()); {
+		case choice && isText && !slices.Contains(schema.Source.OneOf, v.Str):
+			return value, r.refuse(path, schema.Source.textFault(excerpt.Quote(v.Str)))
+		case choice && !isText:
+			return value, r.refuse(path, schema.Source.textFault(r.source.shown(path, v.Describe())))
+		case !isText:
 			return wrong()
 		}
 		value.s = v.Str
@@ -164,7 +179,7 @@ func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, p
 	if schema.IsKey && i > math.MaxUint32 {
 		return r.fail(path, "must be a key id, and those end at %d", uint32(math.MaxUint32))
 	}
-	if !r.node.Schema.Strict {
+	if !r.ruled() {
 		return nil
 	}
 	if schema.IsKey {
@@ -175,21 +190,11 @@ func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, p
 	if wraps {
 		i = math.MaxInt64
 	}
-	if fault := schema.Source.IntFault(i, v.Describe()); fault != "" {
-		return r.fail(path, "%s", fault)
-	}
-	if wraps {
+	bad := r.refuse(path, boundsFault(schema.Source.Min, schema.Source.Max, i, r.source.shown(path, v.Describe())))
+	if bad == nil && wraps {
 		return r.wrongKind(r.node.ID, path, schema.Type.describe(), v)
 	}
-	return nil
-}
-
-// checkFloat checks the range of a Float.
-func (r *paramReader) checkFloat(schema *ParamSchema, f float64, path string) *Error {
-	if fault := schema.Source.FloatFault(f); fault != "" {
-		return r.fail(path, "%s", fault)
-	}
-	return nil
+	return bad
 }
 
 // checkText checks a value that is a string, and parses a Template.
@@ -202,11 +207,7 @@ func (r *paramReader) checkText(schema *ParamSchema, value *paramValue, path str
 		}
 		value.object = t
 	case Enum, String:
-		switch fault := schema.Source.TextFault(&value.s, excerpt.Quote(value.s)); {
-		case schema.Type == String && !r.node.Schema.Strict:
-		case fault != "":
-			return r.fail(path, "%s", fault)
-		case len(value.s) > MaxTextBytes:
+		if len(value.s) > MaxTextBytes && (schema.Type == Enum || r.node.Schema.Strict) {
 			return r.fail(path, "has %d bytes, more than %d", len(value.s), MaxTextBytes)
 		}
 	}
@@ -232,8 +233,8 @@ func (r *paramReader) key(schema *ParamSchema, v *jsondoc.Value, path string) (*
 	default:
 		return nil, r.wrongKind(r.node.ID, path, Key.describe(), v)
 	}
-	if fault := schema.Source.KeyFault(key, fmt.Sprintf("key %d (%s)", key.ID, key.Name)); fault != "" {
-		return nil, r.fail(path, "%s", fault)
+	if bad := r.refuse(path, schema.Source.keyFault(key, r.source.shown(path, fmt.Sprintf("key %d (%s)", key.ID, key.Name)))); bad != nil {
+		return nil, bad
 	}
 	return key, nil
 }
@@ -249,10 +250,18 @@ func (r *paramReader) nearestKey(name string) string {
 	return ""
 }
 
-// describe says what a parameter must be.
-func (p *ParamSchema) describe() string {
+// want says what a parameter must be.
+func (r *paramReader) want(p *ParamSchema) string {
 	if p.List {
 		return fmt.Sprintf("an array of %d to %d items", p.MinItems, p.ItemsMax())
+	}
+	return r.wantItem(p)
+}
+
+// wantItem says what a value of a parameter must be, or an item of it.
+func (r *paramReader) wantItem(p *ParamSchema) string {
+	if p.IsKey && r.source != nil {
+		return Key.describe() // An artifact has its id.
 	}
 	return p.Type.describe()
 }
@@ -341,7 +350,8 @@ func (c *compiler) endpoint(n *Node, v *paramValue, path string) *Error {
 	case !ok:
 		return c.fail(n.ID, path, "there is no endpoint %s", excerpt.Quote(v.s))
 	case endpoint.Kind != want:
-		return c.fail(n.ID, path, "endpoint %s has kind %s, must be %s", endpoint.ID, endpoint.Kind, want)
+		shown := c.source.shown(path, fmt.Sprintf("endpoint %s of kind %s", endpoint.ID, endpoint.Kind))
+		return c.refuse(n.ID, path, fault{FaultType, fmt.Sprintf("must be an endpoint of kind %s, not %s", want, shown)})
 	}
 	v.object = endpoint
 	if n.Endpoint == nil {

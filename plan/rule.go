@@ -10,64 +10,56 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// This file says what is wrong with a value, for artifacts and for the sources of plans. Each text follows the name of the
-// value: "must be 1 to 5, not 7". It is empty if nothing is wrong.
+// fault says what is wrong with a value. Its text follows the name of the value: "must be 1 to 5, not 7". The zero value says that
+// nothing is wrong. In the functions of this file, shown is how the value is written. Immutable.
+type fault struct{ code, text string }
 
-// IntFault says why an Int is out of its bounds. shown is how the value is written.
-func (r *SourceRule) IntFault(i int64, shown string) string {
-	return boundsFault(r.Min, r.Max, i, shown)
-}
-
-// FloatFault says why a Float is out of its bounds.
-func (r *SourceRule) FloatFault(f float64) string {
-	return boundsFault(r.FloatMin, r.FloatMax, f, fmt.Sprint(f))
-}
-
-func boundsFault[T cmp.Ordered](least, most *T, value T, shown string) string {
+// boundsFault says why a number is out of its bounds.
+func boundsFault[T cmp.Ordered](least, most *T, value T, shown string) fault {
+	text := ""
 	switch {
 	case least != nil && most != nil && (value < *least || value > *most):
-		return fmt.Sprintf("must be %v to %v, not %s", *least, *most, shown)
+		text = fmt.Sprintf("must be %v to %v, not %s", *least, *most, shown)
 	case least != nil && value < *least:
-		return fmt.Sprintf("must be at least %v, not %s", *least, shown)
+		text = fmt.Sprintf("must be at least %v, not %s", *least, shown)
 	case most != nil && value > *most:
-		return fmt.Sprintf("must be at most %v, not %s", *most, shown)
+		text = fmt.Sprintf("must be at most %v, not %s", *most, shown)
+	default:
+		return fault{}
 	}
-	return ""
+	return fault{FaultRange, text}
 }
 
-// TextFault says why a String or an Enum is not one of OneOf. A nil text is not a string. shown is how the value is written.
-func (r *SourceRule) TextFault(text *string, shown string) string {
-	if r.OneOf == nil || text != nil && slices.Contains(r.OneOf, *text) {
-		return ""
-	}
+// textFault says that a value, which may be no string, is not one of OneOf.
+func (r *SourceRule) textFault(shown string) fault {
 	quoted := make([]string, len(r.OneOf))
 	for i, each := range r.OneOf {
 		quoted[i] = excerpt.Quote(each)
 	}
-	return fmt.Sprintf("must be %s, not %s", listed(quoted), shown)
+	return fault{FaultEnum, fmt.Sprintf("must be %s, not %s", listed(quoted), shown)}
 }
 
-// KeyFault says why a key of the registry does not fit. shown is how the key is written.
-func (r *SourceRule) KeyFault(key *registry.Key, shown string) string {
+// keyFault says why a key of the registry does not fit.
+func (r *SourceRule) keyFault(key *registry.Key, shown string) fault {
 	switch {
 	case r.Writes && !key.Writable:
-		return fmt.Sprintf("must be a key that the task may write, and %s is read-only", shown)
+		return fault{FaultKey, fmt.Sprintf("must be a key that the task may write, and %s is read-only", shown)}
 	case r.KeyTypes != nil && !slices.Contains(r.KeyTypes, key.Type):
 		types := make([]string, len(r.KeyTypes))
 		for i, t := range r.KeyTypes {
 			types[i] = t.String()
 		}
-		return fmt.Sprintf("must be a key of type %s, not %s of type %s", listed(types), shown, key.Type)
+		return fault{FaultKey, fmt.Sprintf("must be a key of type %s, not %s of type %s", listed(types), shown, key.Type)}
 	}
-	return ""
+	return fault{}
 }
 
-// ItemsFault says why a list must not have so many items.
-func ItemsFault(least, most, count int) string {
+// itemsFault says why a list must not have so many items.
+func itemsFault(least, most, count int) fault {
 	if least <= count && count <= most {
-		return ""
+		return fault{}
 	}
-	return fmt.Sprintf("must have %d to %d items, not %d", least, most, count)
+	return fault{FaultRange, fmt.Sprintf("must have %d to %d items, not %d", least, most, count)}
 }
 
 // listed writes: a, b or c.

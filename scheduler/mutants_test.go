@@ -110,7 +110,7 @@ func withBugs(bugs []mutantPlace) (text []byte, name string, err error) {
 			}
 			choice.WriteString(call)
 			at := offset(f.Name.End())
-			fmt.Fprintf(&doubles, "\n%s_%s%s%s%s\n", source[from:at], b.bug.name, source[at:b.pos], b.bug.text(b.goPlace), source[b.end:to])
+			fmt.Fprintf(&doubles, "\n%s_%s%s%s%s\n", source[from:at], b.bug.name, source[at:b.pos], b.bug.promise.text(b.goPlace, b.bug.bug), source[b.end:to])
 		}
 		if choice.Len() > 0 {
 			open := offset(f.Body.Lbrace) + 1
@@ -160,20 +160,18 @@ func TestWithBugs(t *testing.T) {
 	source := []byte(`package p
 
 func (s *Stack) Push(items ...int) {
-	s.n += len(items)
+	s.add(len(items))
 }
 
-func half(a, b int) (int, error) { return (a + b) / 2, nil }
+func half(a, b int) (int, error) { return sum(a, b) / 2, nil }
 `)
 	var bugs []mutantPlace
 	for _, m := range []mutation{
-		{name: "push_more", anchor: anchor{"Stack.Push", "s.n += len(items)"}, bug: "s.n += 1 + len(items)"},
-		{name: "push_one", anchor: anchor{"Stack.Push", "len(items)"}, bug: "1"},
-		{name: "third", anchor: anchor{"half", "/ 2"}, bug: "/ 3"},
+		{name: "push_more", promise: promise{"Stack.Push", "call", "add"}, bug: "s.add(1 + len(items))"},
+		{name: "push_one", promise: promise{"Stack.Push", "call", "len"}, bug: "1"},
+		{name: "third", promise: promise{"half", "call", "sum"}, bug: "$ * 2 / 3"},
 	} {
-		places, err := m.anchor.placesIn("p.go", source)
-		require.NoError(t, err)
-		place, err := m.anchor.elect(places)
+		place, err := m.promise.findIn("p.go", source)
 		require.NoError(t, err, m.name)
 		bugs = append(bugs, mutantPlace{place, &m})
 	}
@@ -185,20 +183,20 @@ func half(a, b int) (int, error) { return (a + b) / 2, nil }
 func (s *Stack) Push(items ...int) {
 if deliberateBug == "push_more" { s.Push_push_more(items...); return }
 if deliberateBug == "push_one" { s.Push_push_one(items...); return }
-	s.n += len(items)
+	s.add(len(items))
 }
 
 func half(a, b int) (int, error) {
-if deliberateBug == "third" { return half_third(a, b) } return (a + b) / 2, nil }
+if deliberateBug == "third" { return half_third(a, b) } return sum(a, b) / 2, nil }
 
 func (s *Stack) Push_push_more(items ...int) {
-	s.n += 1 + len(items)
+	s.add(1 + len(items))
 }
 
 func (s *Stack) Push_push_one(items ...int) {
-	s.n += 1
+	s.add(1)
 }
 
-func half_third(a, b int) (int, error) { return (a + b) / 3, nil }
+func half_third(a, b int) (int, error) { return sum(a, b) * 2 / 3 / 2, nil }
 `, string(text))
 }

@@ -33,24 +33,13 @@ const mutationDir = "testdata/mutations"
 //	>>>
 //	false && $
 //
-// Where no promise says it, the bug replaces a piece of the package. The anchor finds the piece, and the replacement takes the
-// names that the anchor finds there.
-//
-//	# What the bug does.
-//	=== scheduler State.Next
-//	<<<
-//	if s.err != nil {
-//	>>>
-//	if false {
-//
 // The simulation finds the bug, unless the place is followed by the package and the name of other tests that do:
 //
 //	=== resp conn.nextIsWanted resp TestClientStories
 type mutation struct {
 	name, doc string
-	dir       string   // of the package, from the root of the module
-	promise   *promise // or else
-	anchor    anchor
+	dir       string // of the package, from the root of the module
+	promise   promise
 	bug       string
 	tests     [2]string // package and name of the tests that find it; empty: the simulation
 }
@@ -67,17 +56,10 @@ func readMutations(t *testing.T) (list []mutation) {
 		words := strings.Fields(where)
 		ok3 := len(words) == 2 || len(words) == 4
 		require.True(t, ok1 && ok2 && ok3 && strings.HasPrefix(doc, "# "), file)
-		m := mutation{name: strings.TrimSuffix(filepath.Base(file), ".mutation"), doc: doc[2:], dir: words[0]}
-		piece, bug, replaces := strings.Cut(strings.TrimSuffix(rest, "\n"), "\n>>>")
-		m.bug = strings.TrimPrefix(bug, "\n")
-		if p, ok := parsePromise(words[1], piece); ok {
-			require.Equal(t, p.kind != "without", replaces, file)
-			m.promise = &p
-		} else {
-			piece, ok = strings.CutPrefix(piece, "<<<\n")
-			require.True(t, ok && replaces, file)
-			m.anchor = anchor{words[1], piece}
-		}
+		line, bug, replaces := strings.Cut(strings.TrimSuffix(rest, "\n"), "\n>>>\n")
+		p, ok := parsePromise(words[1], line)
+		require.True(t, ok && replaces == (p.kind != "without"), file)
+		m := mutation{name: strings.TrimSuffix(filepath.Base(file), ".mutation"), doc: doc[2:], dir: words[0], promise: p, bug: bug}
 		copy(m.tests[:], words[2:])
 		list = append(list, m)
 	}
@@ -88,25 +70,12 @@ func readMutations(t *testing.T) (list []mutation) {
 func (m *mutation) place(t *testing.T) *goPlace {
 	dir, err := filepath.Abs(filepath.Join("..", m.dir))
 	require.NoError(t, err)
-	find := m.anchor.find
-	if m.promise != nil {
-		find = m.promise.find
-	}
-	place, err := find(dir)
+	place, err := m.promise.find(dir)
 	require.NoError(t, err, "%s: bring it up to date with %s", m.name, m.dir)
 	return place
 }
 
-// text returns the bug as it stands at the place.
-func (m *mutation) text(place *goPlace) string {
-	if m.promise != nil {
-		return m.promise.text(place, m.bug)
-	}
-	return place.translate(m.bug)
-}
-
-// TestMutationsApply finds the place of each bug, and its name in the README. With -update it writes today's names
-// into the mutations, so that renames do not add up.
+// TestMutationsApply finds the place of each bug, and its name in the README.
 func TestMutationsApply(t *testing.T) {
 	if !*runMutations {
 		t.Skip("CI checks it: -mutations")
@@ -115,14 +84,7 @@ func TestMutationsApply(t *testing.T) {
 	require.NoError(t, err)
 	for _, m := range readMutations(t) {
 		t.Run(m.name, func(t *testing.T) {
-			place := m.place(t)
-			t.Log(place)
-			if *update && m.promise == nil {
-				where := strings.TrimSpace(strings.Join([]string{m.dir, place.function, m.tests[0], m.tests[1]}, " "))
-				text := fmt.Sprintf("# %s\n=== %s\n<<<\n%s\n>>>\n%s\n", m.doc, where,
-					place.translate(m.anchor.piece), place.translate(m.bug))
-				require.NoError(t, os.WriteFile(filepath.Join(mutationDir, m.name+".mutation"), []byte(text), 0o644))
-			}
+			t.Log(m.place(t))
 			assert.Contains(t, string(readme), "`"+m.name+"`")
 		})
 	}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -29,7 +30,19 @@ type promise struct {
 	callee   string
 }
 
-// parsePromise reads the first line of a mutation below its function. ok is false if it begins a piece of Go.
+// A goPlace is where a bug goes. Immutable.
+type goPlace struct {
+	file     string
+	source   []byte
+	pos, end int
+}
+
+// String implements fmt.Stringer.
+func (p *goPlace) String() string {
+	return fmt.Sprintf("%s:%d", p.file, 1+bytes.Count(p.source[:p.pos], []byte("\n")))
+}
+
+// parsePromise reads the first line of a mutation below its function.
 func parsePromise(function, line string) (p promise, ok bool) {
 	kind, callee, _ := strings.Cut(line, " ")
 	ok = kind == "entry" && callee == "" || (kind == "without" || kind == "call") && callee != ""
@@ -65,7 +78,7 @@ func (p promise) findIn(file string, source []byte) (*goPlace, error) {
 		return nil, err
 	}
 	place := func(pos, end token.Pos) *goPlace {
-		return &goPlace{file: file, source: source, pos: files.Position(pos).Offset, end: files.Position(end).Offset, function: p.function}
+		return &goPlace{file: file, source: source, pos: files.Position(pos).Offset, end: files.Position(end).Offset}
 	}
 	for _, decl := range parsed.Decls {
 		f, ok := decl.(*ast.FuncDecl)
@@ -86,6 +99,14 @@ func (p promise) findIn(file string, source []byte) (*goPlace, error) {
 		return place(s.Pos(), s.End()), nil
 	}
 	return nil, nil
+}
+
+// functionName returns Name, or Type.Name of a method.
+func functionName(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	return strings.TrimPrefix(types.ExprString(f.Recv.List[0].Type), "*") + "." + f.Name.Name
 }
 
 // callsIn returns the calls of the callee.
@@ -118,7 +139,7 @@ func (p promise) text(place *goPlace, bug string) string {
 	there := string(place.source[place.pos:place.end])
 	switch p.kind {
 	case "entry":
-		return "\n" + bug + "\n"
+		return "{\n" + bug + "\n}\n"
 	case "without":
 		return "if false {\n" + there + "\n}"
 	default:
@@ -141,7 +162,7 @@ func (s *Stack[T]) Pop() (top int) {
 }
 `
 	for _, c := range []struct{ function, line, bug, want, fails string }{
-		{"Stack[T].Pop", "entry", "return 1", "(top int) {\nreturn 1\n\n\ts.lock.Lock()", ""},
+		{"Stack[T].Pop", "entry", "return 1", "(top int) {{\nreturn 1\n}\n\n\ts.lock.Lock()", ""},
 		{"Stack[T].Pop", "without lock.Unlock", "", "if false {\ndefer s.lock.Unlock()\n}\n", ""},
 		{"Stack[T].Pop", "without pops.Add", "", "if false {\n_ = s.pops.Add(1)\n}\n", ""},
 		{"Stack[T].Pop", "call empty", "!$", "if !s.empty() {", ""},
@@ -165,6 +186,8 @@ func (s *Stack[T]) Pop() (top int) {
 		require.NoError(t, err)
 		assert.Contains(t, source[:place.pos]+p.text(place, c.bug)+source[place.end:], c.want)
 	}
-	_, ok := parsePromise("Stack.Pop", "<<<")
-	assert.False(t, ok)
+	for _, line := range []string{"", "entry Lock", "call", "without", "if s.n == 0 {"} {
+		_, ok := parsePromise("Stack.Pop", line)
+		assert.False(t, ok, line)
+	}
 }

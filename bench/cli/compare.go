@@ -55,6 +55,7 @@ type compareOptions struct {
 	chosen         load.Users
 	wants          []compare.Want
 	knees          bool
+	checkNumbers   func() error // says which are out of their range
 	title          string
 	standing       *scenario.Scenario // of --scenario; nil without
 }
@@ -129,25 +130,27 @@ that reaches 90 % of the best throughput. Requests in flight beyond it mostly wa
 func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency []int, rounds int) {
 	f := cmd.Flags()
 	f.StringVar(&o.scenario, "scenario", "", "run this `scenario`, with its data, users and context: feed, articles, concat_plan or complex_dag")
-	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
-	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
+	numbers := []command.Setting{
+		{Name: "concurrency", To: &o.concurrency, Default: concurrency, Least: 1, Most: 1 << 20, Help: "`numbers` of requests in flight, of a closed loop"},
+		{Name: "backlog", To: &o.backlog, Default: 1024, Least: 1, Most: 1 << 20,
+			Help: "at most this `number` in flight of an open loop of --rate; arrivals beyond it are shed"},
+		engineRow("cpu_threads", &o.cpuThreads),
+		roundsRow(&o.rounds, rounds),
+	}
+	o.checkNumbers = func() error { return command.CheckSettings(f, numbers) }
+	command.AddSettings(f, []command.Setting{engineRow("plan_name", &o.planName), engineRow("plan_dir", &o.planDir), engineRow("plan", &o.plan)})
 	f.IntVar(&o.fanout, "fanout", 0, "`number` that replaces every fanout of the plan (0: the plan's own)")
 	f.StringVar(&o.context, "context", "", "the `context` of each request, JSON as in a request")
 	f.StringVar(&o.users, "users", "1", "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000); of a scenario all in turn, unless given, or zipf:1.1")
 
 	f.StringVar(&o.engines, "engines", specs, "`engines` to measure; ratios are to the first")
-	f.IntSliceVar(&o.concurrency, "concurrency", concurrency, "`numbers` of requests in flight, of a closed loop")
 	f.Float64SliceVar(&o.rates, "rate", nil, "`arrivals` per second of an open loop, instead of --concurrency")
-	f.IntVar(&o.backlog, "backlog", 1024, "at most this `number` in flight of an open loop; arrivals beyond it are shed")
-	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
-
-	f.IntVar(&o.rounds, "rounds", rounds, "`number` of rounds; a 95 % interval takes six")
+	command.AddSettings(f, numbers)
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")
 	f.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how `long` each round warms up before")
 
 	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` (host:port or a URL, as in rankd --redis), with the data that it has, or with that of --scenario, which replaces keys of the same name")
-	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
+	command.AddSettings(f, []command.Setting{redisServerRow(&o.redisServer)})
 	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0},
 		"`times` to add to each round trip to Redis, as in 0,1ms,5ms")
 	f.StringVar(&o.redisBenchmark, "redis_benchmark", "", "run this `program`, redis-benchmark, in each round, too: the most commands a second that the server takes")
@@ -156,11 +159,9 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.peersDir, "peers_dir", filepath.Join("bench", "peers"),
 		"build the peers in this `folder` if --peers is not given")
 
-	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON")
 	f.StringVar(&o.html, "html", "", "write a report with charts to this `file`")
-	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
-	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
-	f.StringVar(&o.modelDir, "model_dir", "", "load the models in this `folder`, files <name>.json of XGBoost, for the task model")
+	command.AddSettings(f, []command.Setting{jsonRow(&o.asJSON, ""), engineRow("env", &o.env),
+		engineRow("registry_dir", &o.registryDir), engineRow("model_dir", &o.modelDir)})
 }
 
 // check reports all that is wrong at once, and completes the options.
@@ -171,8 +172,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	err = command.CheckValues(given)
-	if err != nil {
+	if err = errors.Join(command.CheckValues(given), o.checkNumbers()); err != nil {
 		problems = append(problems, err)
 	}
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
@@ -183,23 +183,6 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	}
 	if o.plan == "" && o.planName == "" && o.scenario == "" {
 		problem("which plan? --scenario, --plan_name or --plan")
-	}
-	numbers := []struct {
-		name        string
-		value, most int
-	}{
-		{"rounds", o.rounds, 1000}, {"cpu_threads", o.cpuThreads, 1 << 10}, {"backlog", o.backlog, 1 << 20},
-	}
-	for _, c := range o.concurrency {
-		numbers = append(numbers, struct {
-			name        string
-			value, most int
-		}{"concurrency", c, 1 << 20})
-	}
-	for _, n := range numbers {
-		if n.value < 1 || n.value > n.most {
-			problem("--%s is a number from 1 to %d, not %d", n.name, n.most, n.value)
-		}
 	}
 	if o.fanout < 0 {
 		problem("--fanout is not negative")

@@ -143,7 +143,7 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 // settings are the flags of the root command, but those of its old measurement of the event loop.
 func (o *options) settings() []command.Setting {
 	return slices.Concat(o.PlanSettings(), o.EngineSettings(), []command.Setting{
-		{Name: "max_inflight", To: &o.maxInflight, Default: 256, Least: 1, Most: 1 << 20,
+		{Name: "max_inflight", To: &o.maxInflight, Default: 256, Option: "MaxInflight",
 			Help: "run at most this `number` of requests at the same time; its product with --max_request_bytes bounds the memory that requests take"},
 		{Name: "max_request_bytes", To: &o.maxRequestBytes, Default: request.DefaultMaxBytes, Least: 1, Most: 1 << 30,
 			Help: "refuse requests longer than this `number` of bytes; times --max_inflight it bounds the memory that their texts take"},

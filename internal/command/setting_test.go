@@ -36,7 +36,7 @@ func (v *values) table() []Setting {
 		{Name: "form", To: &v.form, Default: "flat", OneOf: []string{"flat", "fields"}, See: "serving.md#tokens", Help: "`form` of a row"},
 		{Name: "names", To: &v.names, Help: "`names`"},
 		{Name: "shade", To: Text(&v.shade), Default: color("red"), OneOf: []string{"red", "green", "blue"}, Help: "`color`"},
-		{Name: "wait_ms", To: Duration(&v.wait, time.Millisecond), Default: 20, Least: 0, Most: LimitMSMax, Hidden: true, Help: "wait"},
+		{Name: "wait_ms", To: Duration(&v.wait, time.Millisecond), Default: 20, Option: "Timeout", Hidden: true, Help: "wait"},
 	}
 }
 

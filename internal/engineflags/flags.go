@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/bounds"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
@@ -64,18 +65,18 @@ func (e *Flags) EngineSettings() []command.Setting {
 		// The original engine's names for --engine.
 		{Name: "async_scheduler", To: &e.asyncScheduler, Default: true, Hidden: true, Help: "the same as --engine reactor"},
 		{Name: "within_request_parallelism", To: &e.withinRequestParallelism, Hidden: true, Help: "the same as --engine pool"},
-		{Name: "cpu_threads", To: &e.CPUThreads, Default: rankd.DefaultCPUThreads(), Least: 1, Most: 1 << 10, Shown: "by cores",
+		{Name: "cpu_threads", To: &e.CPUThreads, Default: rankd.DefaultCPUThreads(), Option: "CPUThreads", Shown: "by cores",
 			Help: "`number` of workers for CPU work"},
-		{Name: "io_threads", To: &e.IOThreads, Default: 4, Least: 1, Most: 1 << 14, Idle: e.withoutIOWorkers,
+		{Name: "io_threads", To: &e.IOThreads, Default: 4, Option: "IOThreads", Idle: e.withoutIOWorkers,
 			Help: "`number` of workers that block on Redis, with --engine pool"},
-		{Name: "redis_pool", To: &e.RedisConnections, Least: 0, Most: 1 << 12, Help: "`number` of connections to each Redis endpoint (0: as the registry says)"},
-		{Name: "max_rows", To: &e.MaxRows, Default: task.DefaultMaxRows, Least: 1, Most: task.MaxRowsLimit,
+		{Name: "redis_pool", To: &e.RedisConnections, Option: "RedisConnections", Help: "`number` of connections to each Redis endpoint (0: as the registry says)"},
+		{Name: "max_rows", To: &e.MaxRows, Default: task.DefaultMaxRows, Option: "MaxRows",
 			Help: "fail a request whose nodes make more than this `number` of rows together"},
-		{Name: "max_reply_bytes", To: &e.MaxReplyBytes, Default: resp.DefaultMaxReplyBytes, Least: 1, Most: resp.MaxReplyBytesLimit,
+		{Name: "max_reply_bytes", To: &e.MaxReplyBytes, Default: resp.DefaultMaxReplyBytes, Option: "MaxReplyBytes",
 			Help: "fail a request if Redis answers one of its nodes with more than this `number` of bytes at once"},
 		{Name: "coalesce_reads", To: command.Not(&e.NoCoalesceReads), Idle: e.besideReactor,
 			Help: "send equal reads that requests ask for in the same iteration of the loop once"},
-		{Name: "busy_poll_us", To: command.Duration(&e.BusyPoll, time.Microsecond), Default: int(rankd.DefaultBusyPoll / time.Microsecond), Least: 0, Most: 100_000,
+		{Name: "busy_poll_us", To: command.Duration(&e.BusyPoll, time.Microsecond), Default: int(rankd.DefaultBusyPoll / time.Microsecond), Option: "BusyPoll",
 			Idle: e.besideReactor, Help: "have the loop look for Redis's answers for so many `microseconds` before it sleeps (0: it sleeps at once)"},
 	}
 }
@@ -90,8 +91,8 @@ func (e *Flags) SchedulingSettings() []command.Setting {
 				"offload_all (each on a CPU worker, one by one) or inline_all (all on the loop, for experiments)"},
 		{Name: "enable_inline_execution", To: command.Not(&s.NoInlineExecution), Idle: e.withoutPlacement, Help: "let nodes that compute run on the loop"},
 		{Name: "inline_threshold_ns", To: command.Duration(&s.InlineThreshold, time.Nanosecond), Default: int(scheduler.DefaultInlineThreshold),
-			Least: 1, Most: int(time.Second), Idle: e.withoutThreshold, Help: "run a node on the loop if its predicted time is below this `number` of nanoseconds"},
-		{Name: "max_inline_depth", To: &s.MaxInlineDepth, Default: scheduler.DefaultMaxInlineDepth, Least: 1, Most: 1 << 16, Idle: e.withoutInline,
+			Option: "Scheduling.InlineThreshold", Idle: e.withoutThreshold, Help: "run a node on the loop if its predicted time is below this `number` of nanoseconds"},
+		{Name: "max_inline_depth", To: &s.MaxInlineDepth, Default: scheduler.DefaultMaxInlineDepth, Option: "Scheduling.MaxInlineDepth", Idle: e.withoutInline,
 			Help: "follow a chain of nodes on the loop for this `number` of nodes; the next one passes through the ready queue"},
 		{Name: "enable_continuation_chaining", To: command.Not(&s.NoContinuationChaining), Idle: e.withoutPlacement,
 			Help: "go straight on from a node to its only successor, and hand chains of nodes to the CPU workers as one job"},
@@ -101,9 +102,9 @@ func (e *Flags) SchedulingSettings() []command.Setting {
 // DeadlineSettings are the flags that bound the time of a request and of a node.
 func (e *Flags) DeadlineSettings() []command.Setting {
 	return []command.Setting{
-		{Name: "deadline_ms", To: command.Duration(&e.Timeout, time.Millisecond), Least: 0, Most: command.LimitMSMax,
+		{Name: "deadline_ms", To: command.Duration(&e.Timeout, time.Millisecond), Option: "Timeout",
 			Help: "fail a request that takes longer than this `number` of milliseconds from its arrival (0: no limit); its own deadline_ms can only shorten it"},
-		{Name: "node_timeout_ms", To: command.Duration(&e.NodeTimeout, time.Millisecond), Least: 0, Most: command.LimitMSMax,
+		{Name: "node_timeout_ms", To: command.Duration(&e.NodeTimeout, time.Millisecond), Option: "NodeTimeout",
 			Help: "fail a node that takes longer than this `number` of milliseconds (0: no limit), and its request with it"},
 	}
 }
@@ -111,7 +112,7 @@ func (e *Flags) DeadlineSettings() []command.Setting {
 // GraceSettings are the flag that bounds the end of the program.
 func (e *Flags) GraceSettings() []command.Setting {
 	return []command.Setting{
-		{Name: "shutdown_grace_ms", To: command.Duration(&e.ShutdownGrace, time.Millisecond), Default: 5000, Least: 0, Most: command.LimitMSMax,
+		{Name: "shutdown_grace_ms", To: command.Duration(&e.ShutdownGrace, time.Millisecond), Default: 5000, Least: 0, Most: bounds.MSMax,
 			Help: "after SIGINT or SIGTERM give requests in flight this `number` of milliseconds, then fail them"},
 	}
 }
@@ -143,7 +144,7 @@ func (e *Flags) ResponseSettings() []command.Setting {
 func (e *Flags) RecordingSettings() []command.Setting {
 	return []command.Setting{
 		{Name: "trace_file", To: &e.TraceFile, Help: "write a trace of each request to this `file`, as one line of JSON; what the file holds is replaced"},
-		{Name: "trace_sample", To: &e.TracesOneIn, Default: 1, Least: 1, Most: 1 << 30, Idle: e.withoutTraceFile,
+		{Name: "trace_sample", To: &e.TracesOneIn, Default: 1, Option: "TraceSample", Idle: e.withoutTraceFile,
 			Help: "write a trace of only one request in this `number`, with --trace_file"},
 		{Name: "trace_detail", To: &e.Detail, Default: trace.Full.String(), OneOf: []string{trace.JustNodes.String(), trace.Full.String()}, Idle: e.withoutTraces,
 			Help: "how `much` a trace says: nodes (when and where each node ran) or full (what each thread and connection did, too)"},

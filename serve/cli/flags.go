@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/bounds"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/request"
@@ -121,7 +122,7 @@ func newCommand(o *options, run func() error) *cobra.Command {
 func (o *options) settings() []command.Setting {
 	ms := func(name string, to *time.Duration, standard time.Duration, least int, help string) command.Setting {
 		return command.Setting{Name: name, To: command.Duration(to, time.Millisecond), Default: int(standard / time.Millisecond),
-			Least: least, Most: command.LimitMSMax, Help: help}
+			Least: least, Most: bounds.MSMax, Help: help}
 	}
 	return slices.Concat([]command.Setting{
 		{Name: "listen", To: &o.listen, Default: "127.0.0.1:8080",
@@ -129,8 +130,8 @@ func (o *options) settings() []command.Setting {
 		{Name: "resp", To: &o.resp, Default: "127.0.0.1:6390", Help: "serve RESP at this `address`, or off; it needs --engine reactor"},
 		{Name: "admin", To: &o.admin, Default: "127.0.0.1:8081",
 			Help: "serve operators at this `address`, or off; who reaches it may see everything, without a token"},
-		{Name: "max_inflight", To: &o.MaxInflight, Default: 256, Least: 1, Most: 1 << 20, Help: "run at most this `number` of requests at the same time"},
-		{Name: "max_queue", To: &o.MaxQueue, Default: 1024, Least: 0, Most: 1 << 24, See: "admission.md",
+		{Name: "max_inflight", To: &o.MaxInflight, Default: 256, Option: "MaxInflight", Help: "run at most this `number` of requests at the same time"},
+		{Name: "max_queue", To: &o.MaxQueue, Default: 1024, Option: "MaxQueue", See: "admission.md",
 			Help: "let this `number` of requests wait beside those that run (0: none), and refuse the rest at once"},
 		ms("drain_delay_ms", &o.drainDelay, 2*time.Second, 0,
 			"after SIGINT or SIGTERM say so at /readyz and serve on for this `number` of milliseconds, so that load balancers see it"),

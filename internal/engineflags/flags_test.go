@@ -1,0 +1,45 @@
+package engineflags
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/internal/bounds"
+	"github.com/rankd/rankd/internal/command"
+)
+
+// A flag with the range of an option sets that option, in the range's unit.
+func TestFlagsSetTheOptionsWhoseRangesTheyHave(t *testing.T) {
+	var e Flags
+	table := slices.Concat(e.PlanSettings(), e.EngineSettings(), e.SchedulingSettings(), e.DeadlineSettings(), e.GraceSettings(),
+		e.GrantSettings(nil), e.ResponseSettings(), e.RecordingSettings())
+	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	command.AddSettings(f, table)
+	found := 0
+	for _, s := range table {
+		if s.Option == "" || s.Name == "trace_sample" { // which EngineOptions copies
+			continue
+		}
+		found++
+		r, ok := bounds.Option(s.Option)
+		require.True(t, ok, s.Name)
+		require.NoError(t, f.Set(s.Name, strconv.Itoa(r.Most)))
+		require.NoError(t, command.CheckSettings(f, table))
+		value := reflect.ValueOf(e.Options)
+		for _, name := range strings.Split(s.Option, ".") {
+			value = value.FieldByName(name)
+		}
+		assert.Equal(t, r.Max(), value.Int(), s.Name)
+		require.NoError(t, f.Set(s.Name, strconv.Itoa(r.Most+1)))
+		require.ErrorContains(t, command.CheckSettings(f, table), "--"+s.Name+" is a number from")
+		require.NoError(t, f.Set(s.Name, strconv.Itoa(r.Most)))
+	}
+	assert.Equal(t, 10, found)
+}

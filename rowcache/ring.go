@@ -1,0 +1,98 @@
+package rowcache
+
+import "encoding/binary"
+
+// The layout of an entry: a header, the key, the value, and zeros up to a multiple of eight bytes.
+const (
+	atHash   = 0  // 8 bytes
+	atSent   = 8  // 8 bytes: when the read was sent
+	atSize   = 16 // 4 bytes: of the whole entry
+	atShape  = 20 // 4 bytes
+	atLength = 24 // 4 bytes: of the value
+	atKey    = 28 // 2 bytes: the length of the key
+	atUses   = 30 // 1 byte: up to usesMax
+	atDead   = 31 // 1 byte: nothing in the index refers to it
+	header   = 32
+)
+
+// usesMax is the highest count of uses, as S3-FIFO has it.
+const usesMax = 3
+
+// An entry is a view of one entry in a ring. Loop only.
+type entry []byte
+
+func (e entry) hash() uint64  { return binary.LittleEndian.Uint64(e[atHash:]) }
+func (e entry) sent() int64   { return int64(binary.LittleEndian.Uint64(e[atSent:])) }
+func (e entry) size() int     { return int(binary.LittleEndian.Uint32(e[atSize:])) }
+func (e entry) shape() Shape  { return Shape(binary.LittleEndian.Uint32(e[atShape:])) }
+func (e entry) keyEnd() int   { return header + int(binary.LittleEndian.Uint16(e[atKey:])) }
+func (e entry) key() []byte   { return e[header:e.keyEnd()] }
+func (e entry) value() []byte { return e[e.keyEnd():][:binary.LittleEndian.Uint32(e[atLength:])] }
+
+// entrySize returns what an entry takes.
+func entrySize(key, value int) int { return (header + key + value + 7) &^ 7 }
+
+// segmentBytes is the size of the pieces that a ring takes its memory in.
+const segmentBytes = 64 << 10
+
+// A ring is a queue of entries in a fixed number of segments, which it takes as it grows. No entry crosses the end of a
+// segment. Loop only.
+type ring struct {
+	segments [][]byte // of segmentBytes each; nil: not taken yet
+	head     int      // where the next entry goes
+	tail     int      // the oldest entry
+	used     int      // from tail to head
+}
+
+func newRing(segments int) ring { return ring{segments: make([][]byte, segments)} }
+
+func (r *ring) size() int { return len(r.segments) * segmentBytes }
+
+// at returns the entry at a place.
+func (r *ring) at(place int) entry { return r.segments[place/segmentBytes][place%segmentBytes:] }
+
+// gap returns what is left of the segment at the head if it is too short for an entry.
+func (r *ring) gap(size int) int {
+	if left := segmentBytes - r.head%segmentBytes; left < size {
+		return left
+	}
+	return 0
+}
+
+// fits reports whether there is room for an entry.
+func (r *ring) fits(size int) bool { return r.used+r.gap(size)+size <= r.size() }
+
+// push makes room for an entry that fits, and returns its place.
+func (r *ring) push(size int) (place int) {
+	if gap := r.gap(size); gap > 0 {
+		e := r.at(r.head)
+		clear(e[:min(gap, header)]) // A size of zero says that the segment ends here.
+		r.head = (r.head + gap) % r.size()
+		r.used += gap
+	}
+	place = r.head
+	if s := &r.segments[place/segmentBytes]; *s == nil {
+		*s = make([]byte, segmentBytes)
+	}
+	r.head = (r.head + size) % r.size()
+	r.used += size
+	return place
+}
+
+// oldest returns the entry at the tail, or false if the ring is empty.
+func (r *ring) oldest() (e entry, ok bool) {
+	if r.used == 0 {
+		return nil, false
+	}
+	if left := segmentBytes - r.tail%segmentBytes; left < header || r.at(r.tail).size() == 0 {
+		r.tail = (r.tail + left) % r.size()
+		r.used -= left
+	}
+	return r.at(r.tail), true
+}
+
+// pop takes away the entry at the tail, which oldest has returned.
+func (r *ring) pop(size int) {
+	r.tail = (r.tail + size) % r.size()
+	r.used -= size
+}

@@ -1,0 +1,335 @@
+package rowcache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+)
+
+// A Shape stands for what is read of a key: values read by one shape have one meaning. See Shapes. Immutable; any goroutine.
+type Shape uint32
+
+// A Token says up to which invalidation a table had read when a read was sent. Immutable; any goroutine.
+type Token uint64
+
+// BytesMin is the least bound of a table.
+const BytesMin = 1 << 20
+
+// valueBytesMax is the longest value that is kept, with its key: a quarter of a segment.
+const valueBytesMax = segmentBytes/4 - header
+
+// stayMax bounds how many entries one Put has stay in the main ring: it takes some microseconds, whatever was used.
+const stayMax = 32
+
+// Stats count what a table did. Immutable once returned; any goroutine.
+type Stats struct {
+	Hits, Misses uint64 // of Get
+	Expired      uint64 // misses whose entry was too old
+	Kept         uint64 // of Put
+	Raced        uint64 // not kept: the key changed while it was read, or the table was dropped
+	Invalidated  uint64 // entries that Invalidate dropped
+	Evicted      uint64 // entries that left because others came
+	Dropped      uint64 // calls of InvalidateAll
+	Entries      int    // now, those that are too old among them
+	Bytes        int    // taken now, of all that the table has
+}
+
+// Table keeps values by key and shape. Loop only.
+type Table struct {
+	seed   maphash.Seed
+	maxAge time.Duration
+
+	// index has the places of entries by the hash of their keys: open addressing, linear probing. All shapes of a key
+	// have one hash.
+	index   []slot
+	entries int
+
+	small, main ring
+	ghost       []uint32 // hashes of entries that left small unused, each at its place, which a younger one may take
+	copied      []byte   // an entry on its way
+
+	seq    uint64   // invalidations so far
+	stamps []uint64 // by hash: the youngest invalidation of such a key
+	floor  uint64   // the youngest of all keys
+	since  int64    // entries that were read no later are void
+
+	stats Stats
+}
+
+// A slot of the index refers to an entry: the upper bits of the hash, the ring and the place. Zero is free.
+type slot uint64
+
+const (
+	placeBits = 40 // in units of eight bytes, plus 1
+	mainBit   = slot(1) << placeBits
+	tagShift  = placeBits + 1
+)
+
+func newSlot(hash uint64, main bool, place int) slot {
+	s := slot(hash>>tagShift<<tagShift) | slot(place/8+1)
+	if main {
+		s |= mainBit
+	}
+	return s
+}
+
+func (s slot) has(hash uint64) bool { return uint64(s)>>tagShift == hash>>tagShift }
+func (s slot) place() int           { return (int(s&(mainBit-1)) - 1) * 8 }
+
+// NewTable returns a table that takes at most maxBytes, BytesMin at least, for everything, and keeps no entry longer than maxAge.
+func NewTable(maxBytes int, maxAge time.Duration) *Table {
+	maxBytes = max(maxBytes, BytesMin)
+	slots := 1 << (bits.Len(uint(maxBytes/64)) - 1) // a sixteenth to an eighth of the bytes
+	t := &Table{seed: maphash.MakeSeed(), maxAge: maxAge, since: math.MinInt64, index: make([]slot, slots), ghost: make([]uint32, slots), stamps: make([]uint64, min(slots, 1<<16))}
+	segments := (maxBytes - t.fixed()) / segmentBytes
+	small := max(1, segments/10)
+	t.small, t.main = newRing(small), newRing(max(1, segments-small))
+	return t
+}
+
+// fixed returns the bytes beside the rings.
+func (t *Table) fixed() int { return 8*len(t.index) + 4*len(t.ghost) + 8*len(t.stamps) }
+
+// Token returns what Put wants to know of a read that is sent now.
+func (t *Table) Token() Token { return Token(t.seq) }
+
+// Get returns the value of a key, a view that is valid until the next Put, and when its read was sent. It returns false if there is
+// none that was sent at oldest or later.
+func (t *Table) Get(key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
+	hash := maphash.Bytes(t.seed, key)
+	for i := hash; ; i++ {
+		s := t.slot(i)
+		if s == 0 {
+			t.stats.Misses++
+			return nil, 0, false
+		}
+		if !s.has(hash) {
+			continue
+		}
+		e := t.entry(s)
+		if e.shape() != shape || !bytes.Equal(e.key(), key) {
+			continue
+		}
+		if sent = clock.Time(e.sent()); e.sent() <= t.since || sent < oldest || now.Sub(sent) > t.maxAge {
+			t.stats.Misses++
+			t.stats.Expired++
+			return nil, 0, false
+		}
+		if e[atUses] < usesMax {
+			e[atUses]++
+		}
+		t.stats.Hits++
+		return e.value(), sent, true
+	}
+}
+
+// Put keeps the value that a read of a key has brought, in place of the one before. token was taken when the read was sent, and sent is
+// that time. It keeps nothing if the key has changed since, and no value of more than some 16 KB.
+func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clock.Time) {
+	hash := maphash.Bytes(t.seed, key)
+	if t.floor > uint64(token) || t.stamps[t.stampOf(hash)] > uint64(token) {
+		t.stats.Raced++
+		return
+	}
+	if len(key)+len(value) > valueBytesMax {
+		return
+	}
+	t.drop(hash, func(e entry) bool { return e.shape() == shape && bytes.Equal(e.key(), key) })
+	size := entrySize(len(key), len(value))
+	ghost := &t.ghost[hash&uint64(len(t.ghost)-1)]
+	isMain := *ghost == fingerprint(hash)
+	if isMain {
+		*ghost = 0
+	}
+	t.makeRoom(isMain, size)
+	for t.entries >= len(t.index)-len(t.index)/8 {
+		t.evictSmall()
+		t.evictMain(false)
+	}
+	r := t.ring(isMain)
+	place := r.push(size)
+	e := r.at(place)[:size]
+	binary.LittleEndian.PutUint64(e[atHash:], hash)
+	binary.LittleEndian.PutUint64(e[atSent:], uint64(sent))
+	binary.LittleEndian.PutUint32(e[atSize:], uint32(size))
+	binary.LittleEndian.PutUint32(e[atShape:], uint32(shape))
+	binary.LittleEndian.PutUint32(e[atLength:], uint32(len(value)))
+	binary.LittleEndian.PutUint16(e[atKey:], uint16(len(key)))
+	e[atUses], e[atDead] = 0, 0
+	copy(e[header:], key)
+	copy(e[header+len(key):], value)
+	t.enter(hash, isMain, place)
+	t.entries++
+	t.stats.Kept++
+}
+
+// Invalidate drops all that is known of a key, and has reads that are under way not be kept.
+func (t *Table) Invalidate(key []byte) {
+	hash := maphash.Bytes(t.seed, key)
+	t.seq++
+	t.stamps[t.stampOf(hash)] = t.seq
+	t.stats.Invalidated += uint64(t.drop(hash, func(e entry) bool { return bytes.Equal(e.key(), key) }))
+}
+
+// InvalidateAll does so for all keys. Its time does not depend on their number.
+func (t *Table) InvalidateAll(now clock.Time) {
+	t.seq++
+	t.floor, t.since = t.seq, int64(now)
+	t.stats.Dropped++
+}
+
+// Stats returns the counts so far.
+func (t *Table) Stats() Stats {
+	s := t.stats
+	s.Entries, s.Bytes = t.entries, t.fixed()
+	for _, r := range [...]*ring{&t.small, &t.main} {
+		for _, segment := range r.segments {
+			s.Bytes += len(segment)
+		}
+	}
+	return s
+}
+
+func (t *Table) ring(main bool) *ring {
+	if main {
+		return &t.main
+	}
+	return &t.small
+}
+
+func (t *Table) stampOf(hash uint64) uint64 { return hash & uint64(len(t.stamps)-1) }
+
+// fingerprint returns what the ghost knows of an entry. It is not zero.
+func fingerprint(hash uint64) uint32 { return uint32(hash>>32) | 1 }
+
+// slot returns the slot at which the search for a hash goes on.
+func (t *Table) slot(i uint64) slot { return t.index[i&uint64(len(t.index)-1)] }
+
+func (t *Table) entry(s slot) entry { return t.ring(s&mainBit != 0).at(s.place()) }
+
+// enter has the index refer to a new entry.
+func (t *Table) enter(hash uint64, main bool, place int) {
+	i := hash
+	for t.slot(i) != 0 {
+		i++
+	}
+	t.index[i&uint64(len(t.index)-1)] = newSlot(hash, main, place)
+}
+
+// drop drops the entries of a hash that are meant, and returns their number.
+func (t *Table) drop(hash uint64, meant func(entry) bool) (dropped int) {
+	for i := hash; t.slot(i) != 0; {
+		if s := t.slot(i); s.has(hash) {
+			if e := t.entry(s); meant(e) {
+				e[atDead] = 1
+				t.free(i)
+				dropped++
+				continue // another one may have come to this slot
+			}
+		}
+		i++
+	}
+	t.entries -= dropped
+	return dropped
+}
+
+// free frees a slot, and moves those behind it up that a search would not find any more.
+func (t *Table) free(i uint64) {
+	mask := uint64(len(t.index) - 1)
+	for next := i + 1; ; next++ {
+		s := t.slot(next)
+		if s == 0 {
+			break
+		}
+		if home := t.entry(s).hash(); (next-home)&mask >= (next-i)&mask {
+			t.index[i&mask] = s
+			i = next
+		}
+	}
+	t.index[i&mask] = 0
+}
+
+// forget frees the slot of an entry that leaves its ring.
+func (t *Table) forget(e entry, main bool, place int) {
+	s := newSlot(e.hash(), main, place)
+	i := e.hash()
+	for t.slot(i) != s {
+		i++
+	}
+	t.free(i)
+	t.entries--
+}
+
+// makeRoom makes room for an entry in a ring.
+func (t *Table) makeRoom(main bool, size int) {
+	for !main && !t.small.fits(size) {
+		t.evictSmall()
+	}
+	for stayed := 0; main && !t.main.fits(size); {
+		if t.evictMain(stayed < stayMax) {
+			stayed++
+		}
+	}
+}
+
+// evictSmall takes the oldest entry out of small: to main if it was used, and else only its hash stays, in ghost.
+func (t *Table) evictSmall() {
+	e, ok := t.small.oldest()
+	if !ok {
+		return
+	}
+	place, size := t.small.tail, e.size()
+	defer t.small.pop(size)
+	if e[atDead] != 0 {
+		return
+	}
+	t.forget(e, false, place)
+	if e[atUses] == 0 || e.sent() <= t.since {
+		t.ghost[e.hash()&uint64(len(t.ghost)-1)] = fingerprint(e.hash())
+		t.stats.Evicted++
+		return
+	}
+	t.makeRoom(true, size)
+	e[atUses] = 0
+	t.pushMain(e[:size])
+}
+
+// evictMain takes the oldest entry out of main, or has it begin again with one use less if it may stay and was used.
+func (t *Table) evictMain(mayStay bool) (stayed bool) {
+	e, ok := t.main.oldest()
+	if !ok {
+		return false
+	}
+	place, size := t.main.tail, e.size()
+	if e[atDead] != 0 {
+		t.main.pop(size)
+		return false
+	}
+	t.forget(e, true, place)
+	if mayStay && e[atUses] > 0 && e.sent() > t.since {
+		e[atUses]--
+		t.copied = append(t.copied[:0], e[:size]...) // Its new place may overlap the old one.
+		t.main.pop(size)
+		if t.main.fits(size) { // not if a segment ends here
+			t.pushMain(t.copied)
+			return true
+		}
+	} else {
+		t.main.pop(size)
+	}
+	t.stats.Evicted++
+	return false
+}
+
+// pushMain appends an entry to main, which has room for it.
+func (t *Table) pushMain(e entry) {
+	place := t.main.push(len(e))
+	copy(t.main.at(place), e)
+	t.enter(e.hash(), true, place)
+	t.entries++
+}

@@ -1,0 +1,218 @@
+package rowcache
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop/clock"
+)
+
+// check checks that index and rings agree, and that the bound holds.
+func (t *Table) check(tb testing.TB, maxBytes int) {
+	tb.Helper()
+	entries := 0
+	for i, s := range t.index {
+		if s == 0 {
+			continue
+		}
+		entries++
+		e := t.entry(s)
+		require.Zero(tb, e[atDead])
+		require.True(tb, s.has(e.hash()))
+		for j := e.hash(); j&uint64(len(t.index)-1) != uint64(i); j++ {
+			require.NotZero(tb, t.slot(j), "a gap before slot %d", i)
+		}
+	}
+	require.Equal(tb, t.entries, entries)
+	for _, r := range [...]*ring{&t.small, &t.main} {
+		for c, live := *r, 0; ; {
+			e, ok := c.oldest()
+			if !ok {
+				break
+			}
+			if e[atDead] == 0 {
+				live++
+			}
+			c.pop(e.size())
+			require.GreaterOrEqual(tb, c.used, 0)
+		}
+	}
+	require.LessOrEqual(tb, t.Stats().Bytes, maxBytes)
+}
+
+// A table never returns what a map with the same history has not, and keeps what it has room for.
+func TestTableIsAMap(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 24))
+		const maxAge = 50 * time.Millisecond
+		table := NewTable(BytesMin, maxAge)
+		type id struct {
+			key   string
+			shape Shape
+		}
+		type read struct {
+			value string
+			token Token
+			sent  clock.Time
+		}
+		kept, flying := map[id]read{}, map[id]read{}
+		keys, longest := 1+rng.IntN(8000), 1<<rng.IntN(13)
+		now := clock.First
+		hits := 0
+		for step := range 30_000 {
+			now = now.Add(time.Duration(rng.IntN(1000)) * time.Nanosecond)
+			at := id{fmt.Sprint("key:", rng.IntN(keys)), Shape(rng.IntN(3))}
+			switch rng.IntN(20) {
+			case 0:
+				table.Invalidate([]byte(at.key))
+				for shape := range Shape(3) {
+					delete(kept, id{at.key, shape})
+					if r, ok := flying[id{at.key, shape}]; ok {
+						r.value = "void"
+						flying[id{at.key, shape}] = r
+					}
+				}
+			case 1:
+				if rng.IntN(500) == 0 {
+					table.InvalidateAll(now)
+					clear(kept)
+					clear(flying)
+				}
+			case 2, 3, 4, 5, 6, 7, 8:
+				flying[at] = read{fmt.Sprintf("%s %d %d %0*d", at.key, at.shape, step, rng.IntN(longest), 0), table.Token(), now}
+			case 9, 10, 11, 12, 13:
+				r, ok := flying[at]
+				if !ok {
+					continue
+				}
+				delete(flying, at)
+				table.Put([]byte(at.key), at.shape, []byte(r.value), r.token, r.sent)
+				if r.value == "void" {
+					continue // It must not come back.
+				}
+				switch value, _, ok := table.Get([]byte(at.key), at.shape, now, 0); {
+				case !ok:
+					delete(kept, at) // raced with another key, or too long, or old
+				case string(value) == r.value:
+					kept[at] = r
+				default: // raced with another key: the one before stays
+					require.Equal(t, kept[at].value, string(value))
+				}
+			default:
+				value, sent, ok := table.Get([]byte(at.key), at.shape, now, 0)
+				if !ok {
+					continue
+				}
+				hits++
+				r, known := kept[at]
+				require.True(t, known, "seed %d, step %d: %v", seed, step, at)
+				require.Equal(t, r.value, string(value))
+				require.Equal(t, r.sent, sent)
+				require.LessOrEqual(t, now.Sub(sent), maxAge)
+			}
+			if step%3000 == 0 {
+				table.check(t, BytesMin)
+			}
+		}
+		table.check(t, BytesMin)
+		require.Positive(t, hits)
+	}
+}
+
+// What is read while the key changes is not kept, in whichever order the loop hears of it.
+func TestRaces(t *testing.T) {
+	key := []byte("item:7")
+	get := func(table *Table) bool {
+		_, _, ok := table.Get(key, 1, 10, 0)
+		return ok
+	}
+	for name, c := range map[string]struct {
+		between func(*Table) // Token and Put
+		after   func(*Table)
+		kept    bool
+	}{
+		"nothing":                   {func(*Table) {}, func(*Table) {}, true},
+		"the key changes":           {func(t *Table) { t.Invalidate(key) }, func(*Table) {}, false},
+		"another key changes":       {func(t *Table) { t.Invalidate([]byte("item:8")) }, func(*Table) {}, true},
+		"everything changes":        {func(t *Table) { t.InvalidateAll(3) }, func(*Table) {}, false},
+		"the key changes later":     {func(*Table) {}, func(t *Table) { t.Invalidate(key) }, false},
+		"everything changes later":  {func(*Table) {}, func(t *Table) { t.InvalidateAll(6) }, false},
+		"in the same instant":       {func(*Table) {}, func(t *Table) { t.InvalidateAll(5) }, false},
+		"another one changes later": {func(*Table) {}, func(t *Table) { t.Invalidate([]byte("item:8")) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := NewTable(0, time.Hour)
+			table.Invalidate(key) // before: of no interest
+			token := table.Token()
+			c.between(table)
+			table.Put(key, 1, []byte("v"), token, 5)
+			c.after(table)
+			assert.Equal(t, c.kept, get(table))
+			table.Put(key, 1, []byte("w"), table.Token(), 8)
+			assert.True(t, get(table))
+		})
+	}
+}
+
+func TestAges(t *testing.T) {
+	table := NewTable(0, time.Second)
+	key := []byte("k")
+	sent := clock.First.Add(time.Minute)
+	table.Put(key, 1, nil, table.Token(), sent)
+	for _, c := range []struct {
+		now, oldest clock.Time
+		ok          bool
+	}{
+		{sent, 0, true}, {sent.Add(time.Second), 0, true}, {sent.Add(time.Second + 1), 0, false},
+		{sent.Add(5), sent, true}, {sent.Add(5), sent.Add(1), false},
+	} {
+		value, at, ok := table.Get(key, 1, c.now, c.oldest)
+		assert.Equal(t, c.ok, ok, c)
+		assert.Empty(t, value)
+		if ok {
+			assert.Equal(t, sent, at)
+		}
+	}
+	assert.Equal(t, Stats{Hits: 3, Misses: 2, Expired: 2, Kept: 1, Entries: 1, Bytes: table.Stats().Bytes}, table.Stats())
+}
+
+// The bound is nearly used, and never exceeded.
+func TestTableFillsItsBytes(t *testing.T) {
+	for _, maxBytes := range []int{BytesMin, 5 << 20, 16 << 20} {
+		table := NewTable(maxBytes, time.Hour)
+		var key [8]byte
+		for i := range 3 * maxBytes / 100 {
+			binary.LittleEndian.PutUint64(key[:], uint64(i/2)) // each a second time, as a use
+			if _, _, ok := table.Get(key[:], 1, 1, 0); !ok {
+				table.Put(key[:], 1, make([]byte, 100), table.Token(), 1)
+			}
+		}
+		table.check(t, maxBytes)
+		assert.Greater(t, table.Stats().Bytes, maxBytes*95/100-segmentBytes, maxBytes)
+		assert.Greater(t, table.Stats().Entries*144, maxBytes*2/3, maxBytes)
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	table := NewTable(64<<20, time.Hour)
+	const keys = 10_000
+	var key [16]byte
+	copy(key[:], "item:")
+	for i := range keys {
+		binary.LittleEndian.PutUint64(key[8:], uint64(i))
+		table.Put(key[:], 1, make([]byte, 80), table.Token(), 1)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		binary.LittleEndian.PutUint64(key[8:], uint64(i*7919%keys))
+		if _, _, ok := table.Get(key[:], 1, 1, 0); !ok {
+			b.Fatal("a miss")
+		}
+	}
+}
