@@ -128,6 +128,9 @@ type Ops interface {
 // New reports whether the type of p exists since ops can be strict, so that an op with it is strict.
 func (p *ParamSchema) New() bool { return p.Type >= Float || p.List }
 
+// TakesKey reports whether the value of p stands for a key of the registry.
+func (p *ParamSchema) TakesKey() bool { return p.IsKey || p.Type == Key }
+
 // IsStrict reports whether the schema or one of its parameters asks for strictness.
 func IsStrict(strict bool, params []ParamSchema) bool {
 	for i := range params {
