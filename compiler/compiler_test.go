@@ -242,6 +242,7 @@ func TestOnErrorIsRefusedAtItsPlace(t *testing.T) {
 // TestManyPlans compiles a folder in which three plans are broken, one of them fatally. .ci/run does
 // so with a thousand.
 func TestManyPlans(t *testing.T) {
+	t.Parallel()
 	const count = 120
 	files := make(map[string]string)
 	for i := range count {
@@ -643,6 +644,7 @@ func TestAChildHasNoEnvironment(t *testing.T) {
 
 // TestKilledChild: a child that dies without a word costs one plan.
 func TestKilledChild(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	// A limit that the child cannot raise: the kernel refuses memory before the watchdog sees it.

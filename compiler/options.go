@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/dop251/goja"
 
@@ -68,17 +67,17 @@ func (o *optionReader) members(options []Option, object *goja.Object, of, in, pr
 		case value == nil || goja.IsUndefined(value): // as if it were left out
 		default:
 			given[option] = name
-			path, into := in+"."+option.Param, into
+			path, into := in+"."+option.Name, into
 			if option.ofNode {
-				path, into = option.Param, o.node.fields
+				path, into = option.Name, o.node.fields
 			}
-			o.node.places[path] = o.host.u.placed(o.place(prefix+name, true), prefix+name)
-			into[option.Param] = o.value(option, path, prefix+name, value)
+			o.node.places[path] = o.host.u.placed(o.site.option(prefix+name, true), prefix+name)
+			into[option.Name] = o.value(option, path, prefix+name, value)
 		}
 	}
 	for i := range options {
-		if option := &options[i]; option.Rule.Default != nil && given[option] == "" {
-			into[option.Param] = *option.Rule.Default
+		if option := &options[i]; option.Source.Default != nil && given[option] == "" {
+			into[option.Name] = *option.Source.Default
 		}
 	}
 }
@@ -117,10 +116,10 @@ func (o *optionReader) value(option *Option, path, name string, v goja.Value) an
 	n, isNode := export[*node](v)
 	isNode = isNode && n.method != nil
 	switch array := arrayOf(v); {
-	case option.Param == inputsField && o.node.input == nil:
+	case option.Name == inputsField && o.node.input == nil:
 		o.fail(name, false, "option", "%s of the context has no inputs", "call it on a candidate set", o.name)
 		return o.broken(path)
-	case option.Param == onErrorField && isNode:
+	case option.Name == onErrorField && isNode:
 		o.node.refs = append(o.node.refs, n)
 		return map[string]any{"fallback": n}
 	case option.List && array != nil:
@@ -132,7 +131,7 @@ func (o *optionReader) value(option *Option, path, name string, v goja.Value) an
 		for i := range items {
 			at := "[" + itoa(i) + "]"
 			inPath := at
-			if option.Param == inputsField { // where the first one stands before them
+			if option.Name == inputsField { // where the first one stands before them
 				inPath = "[" + itoa(i+1) + "]"
 			}
 			items[i] = o.item(option, path+inPath, name+at, array.Get(itoa(i)))
@@ -152,7 +151,7 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 		return o.broken(path)
 	case goja.IsNull(v):
 		return nil
-	case option.Key:
+	case option.TakesKey():
 		if t := tokenOf(v); t != nil && t.key != nil {
 			o.word(path, name, plan.Word{Text: t.name})
 			return t.key.ID
@@ -196,7 +195,7 @@ func (o *optionReader) tree(option *Option, path, name string, v goja.Value) any
 	if option.Type == plan.PredID {
 		want = predicate
 	}
-	at := o.place(name, true)
+	at := o.site.option(name, true)
 	t := o.host.tree(v, want, false, at, name)
 	if t == nil {
 		return o.broken(path)
@@ -215,24 +214,9 @@ func arrayOf(v goja.Value) *goja.Object {
 	return nil
 }
 
-// place returns where an option is: its value, or its name, or the call.
-func (o *optionReader) place(name string, value bool) int {
-	if inside := strings.IndexAny(name, ".["); inside > 0 {
-		name, value = name[:inside], true // an item of a list, or a field of an object
-	}
-	s, ok := o.site.options[name]
-	switch {
-	case !ok:
-		return o.site.at
-	case value:
-		return s.to
-	}
-	return s.from
-}
-
 // fail reports a fault of an option, at its value or at its name.
 func (o *optionReader) fail(name string, value bool, code, format, hint string, args ...any) {
-	o.host.u.failAt(o.place(name, value), code, fmt.Sprintf(format, args...), hint)
+	o.host.u.failAt(o.site.option(name, value), code, fmt.Sprintf(format, args...), hint)
 }
 
 // wrong reports a value of a wrong type.

@@ -140,7 +140,7 @@ func (m *Method) named(path string) (name string, option *Option) {
 			name += part
 			continue
 		}
-		i := slices.IndexFunc(options, func(o Option) bool { return o.Param == part })
+		i := slices.IndexFunc(options, func(o Option) bool { return o.Name == part })
 		if i < 0 {
 			break
 		}
@@ -162,7 +162,7 @@ var (
 // inSource writes the parameters in a message as sources name them.
 func (m *Method) inSource(message string) string {
 	return words.ReplaceAllStringFunc(message, func(word string) string {
-		if i := slices.IndexFunc(m.Options, func(o Option) bool { return o.Param == word }); i >= 0 {
+		if i := slices.IndexFunc(m.Options, func(o Option) bool { return o.Name == word }); i >= 0 {
 			return m.Options[i].Names[0]
 		}
 		return word
@@ -194,10 +194,10 @@ func (l *Language) optionExample(o *Option) string {
 // itemExample shows how a value of an option is written, or an item of it.
 func (l *Language) itemExample(o *Option) string {
 	switch {
-	case o.Key:
+	case o.TakesKey():
 		return l.someKey(o)
-	case len(o.Rule.OneOf) > 0:
-		return quote(o.Rule.OneOf[0])
+	case len(o.Source.OneOf) > 0:
+		return quote(o.Source.OneOf[0])
 	}
 	switch o.Type {
 	case plan.Int:
@@ -207,7 +207,7 @@ func (l *Language) itemExample(o *Option) string {
 	case plan.Bool:
 		return "true"
 	case plan.Endpoint:
-		return fmt.Sprintf("EP.%s.%s", o.EndpointKind, l.someEndpoint(o.EndpointKind))
+		return fmt.Sprintf("EP.%s.%s", o.KindOfEndpoint(), l.someEndpoint(o.KindOfEndpoint()))
 	case plan.ExprID:
 		return "Key.id * 2"
 	case plan.PredID:
@@ -236,7 +236,7 @@ func (l *Language) someEndpoint(kind registry.EndpointKind) string {
 func (l *Language) someKey(option *Option) string {
 	for i := len(l.Keys) - 1; i >= 0; i-- {
 		key := &l.Keys[i]
-		if (option.Rule.KeyTypes == nil || slices.Contains(option.Rule.KeyTypes, key.Type)) && (key.Writable || !option.Rule.Writes) {
+		if (option.Source.KeyTypes == nil || slices.Contains(option.Source.KeyTypes, key.Type)) && (key.Writable || !option.Source.Writes) {
 			return "Key." + key.Name
 		}
 	}

@@ -174,7 +174,7 @@ func (p *Program) measureIsolation(ctx context.Context, o *isolationOptions, sce
 	if err := writeRegistry(folder, o.requestTimeout); err != nil {
 		return nil, facts, err
 	}
-	back, err := backend.Start(ctx, backend.Options{Server: o.redisServer, Data: func(ctx context.Context, server string) error {
+	back, err := backend.Start(ctx, backend.Options{Server: o.redisServer, Real: true, Data: func(ctx context.Context, server string) error {
 		return isolation.Load(ctx, server, scenarios)
 	}})
 	if err != nil {

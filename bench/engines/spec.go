@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -88,6 +89,36 @@ func (s Spec) Unshared() Spec {
 		s.CoalesceReads = "false"
 	}
 	return s
+}
+
+// Placement says in the words of a table where the engine's nodes compute: the scheduling mode of a reactor.
+func (s Spec) Placement() string {
+	switch {
+	case s.Kind == Peer:
+		return "by hand"
+	case s.Kind == Pool:
+		return "two pools"
+	case s.Kind == Sequential:
+		return "one at a time"
+	case s.Binary != "" && s.Scheduling == "":
+		return "its default"
+	}
+	mode := string(cmp.Or(s.Scheduling, rankd.Adaptive))
+	if s.NoInline {
+		mode += ", nothing inline"
+	}
+	return mode
+}
+
+// Reads says in the words of a table whether the engine shares the commands of equal reads.
+func (s Spec) Reads() string {
+	switch {
+	case s.Kind == Reactor && s.Binary != "" && s.CoalesceReads == "":
+		return "its default"
+	case s.Kind == Reactor && s.CoalesceReads != "false":
+		return "shared"
+	}
+	return "each sent"
 }
 
 // Local returns the spec as the program that runs the engine reads it.

@@ -136,3 +136,21 @@ func TestWithFanout(t *testing.T) {
 		assert.ErrorContains(t, err, "set fanout", bad)
 	}
 }
+
+func TestModes(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"reactor":                        {"adaptive", "shared"},
+		"reactor:scheduling=offload_all": {"offload_all", "shared"},
+		"reactor:inline=false,coalesce_reads=false":      {"adaptive, nothing inline", "each sent"},
+		"pool:redis_pool=16":                             {"two pools", "each sent"},
+		"sequential":                                     {"one at a time", "each sent"},
+		"peer:rueidis":                                   {"by hand", "each sent"},
+		"binary:/old/rankd":                              {"its default", "its default"},
+		"binary:/old/rankd:reactor:scheduling=adaptive":  {"adaptive", "its default"},
+		"binary:/old/rankd:reactor:coalesce_reads=false": {"its default", "each sent"},
+	} {
+		s, err := ParseSpec(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, [2]string{s.Placement(), s.Reads()}, text)
+	}
+}
