@@ -30,6 +30,7 @@ const stayMax = 32
 type Stats struct {
 	Hits, Misses uint64 // of Get
 	Expired      uint64 // misses whose entry was too old
+	Untrusted    uint64 // misses because the source was not trusted
 	Kept         uint64 // of Put
 	Raced        uint64 // not kept: the key changed while it was read, or the table was dropped
 	Invalidated  uint64 // entries that Invalidate dropped
@@ -39,8 +40,18 @@ type Stats struct {
 	Bytes        int    // taken now, of all that the table has
 }
 
+// A Source tells a table what changes: a *resp.Tracker. Loop only.
+type Source interface {
+	// Trusted reports whether all changes have been told that were made a while ago.
+	Trusted(now clock.Time) bool
+	// Covers reports whether changes of a key are told at all.
+	Covers(key []byte) bool
+}
+
 // Table keeps values by key and shape. Loop only.
 type Table struct {
+	source Source // nil: nobody tells of changes
+
 	seed   maphash.Seed
 	maxAge time.Duration
 
@@ -55,8 +66,7 @@ type Table struct {
 
 	seq    uint64   // invalidations so far
 	stamps []uint64 // by hash: the youngest invalidation of such a key
-	floor  uint64   // the youngest of all keys
-	since  int64    // entries that were read no later are void
+	since  int64    // all keys may have changed then: reads that were sent no later are void
 
 	stats Stats
 }
@@ -95,12 +105,21 @@ func NewTable(maxBytes int, maxAge time.Duration) *Table {
 // fixed returns the bytes beside the rings.
 func (t *Table) fixed() int { return 8*len(t.index) + 4*len(t.ghost) + 8*len(t.stamps) }
 
+// Rely has the table find values only while a source is trusted, and keep only those of keys that it covers. Nil, as at first, means that
+// values are kept until they are too old, whatever changes meanwhile.
+func (t *Table) Rely(s Source) { t.source = s }
+
 // Token returns what Put wants to know of a read that is sent now.
 func (t *Table) Token() Token { return Token(t.seq) }
 
 // Get returns the value of a key, a view that is valid until the next Put, and when its read was sent. It returns false if there is
 // none that was sent at oldest or later.
 func (t *Table) Get(key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
+	if t.source != nil && !t.source.Trusted(now) {
+		t.stats.Misses++
+		t.stats.Untrusted++
+		return nil, 0, false
+	}
 	hash := maphash.Bytes(t.seed, key)
 	for i := hash; ; i++ {
 		s := t.slot(i)
@@ -129,14 +148,14 @@ func (t *Table) Get(key []byte, shape Shape, now, oldest clock.Time) (value []by
 }
 
 // Put keeps the value that a read of a key has brought, in place of the one before. token was taken when the read was sent, and sent is
-// that time. It keeps nothing if the key has changed since, and no value of more than some 16 KB.
+// the loop's time then. It keeps nothing if the key has changed since or the source does not cover it, and no value of more than some 16 KB.
 func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clock.Time) {
 	hash := maphash.Bytes(t.seed, key)
-	if t.floor > uint64(token) || t.stamps[t.stampOf(hash)] > uint64(token) {
+	if int64(sent) <= t.since || t.stamps[t.stampOf(hash)] > uint64(token) {
 		t.stats.Raced++
 		return
 	}
-	if len(key)+len(value) > valueBytesMax {
+	if len(key)+len(value) > valueBytesMax || t.source != nil && !t.source.Covers(key) {
 		return
 	}
 	t.drop(hash, func(e entry) bool { return e.shape() == shape && bytes.Equal(e.key(), key) })
@@ -178,8 +197,7 @@ func (t *Table) Invalidate(key []byte) {
 
 // InvalidateAll does so for all keys. Its time does not depend on their number.
 func (t *Table) InvalidateAll(now clock.Time) {
-	t.seq++
-	t.floor, t.since = t.seq, int64(now)
+	t.since = int64(now)
 	t.stats.Dropped++
 }
 
