@@ -132,13 +132,13 @@ func TestExamplesAnswersAreTheEngines(t *testing.T) {
 						require.NoError(t, err)
 						var got []candidate
 						for _, c := range answer {
-							fields := map[string]any{}
+							row := candidate{ID: c.ID}
 							if c.Post != nil {
-								fields = c.Post.fields()
+								row.Fields = c.Post.fields()
 							} else {
-								fields = c.Article.fields(c.Score)
+								row.Fields = c.Article.fields(c.Score)
 							}
-							got = append(got, candidate{ID: c.ID, Fields: fields})
+							got = append(got, row)
 						}
 						require.Equal(t, want[j], got, "user %d", j+1)
 					}
