@@ -56,7 +56,7 @@ func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int
 		columns: make([]rowset.Builder, len(l.keys)), ids: ids + 1,
 	}
 	if d.command == nil {
-		d.command = l.template(key.Prefix, key.Suffix)
+		d.command = keyCommand(key.Prefix, key.Suffix, l.fields())
 	}
 	for i, key := range l.keys {
 		d.columns[i] = rowset.NewBuilder(c.Memory, key, ids)
@@ -105,19 +105,13 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
 			d.rows++
 			return err
 		}
-		return d.dropKey(reply, id, resp.Bulk)
+		return d.dropKey(reply, id, resp.Bulk, len(d.columns))
 	}
 	if reply.Kind() != resp.Array || reply.Len() != len(d.columns) {
-		return d.dropKey(reply, id, resp.Array)
+		return d.dropKey(reply, id, resp.Array, len(d.columns))
 	}
 	if d.maxAge > 0 && !d.fresh(reply.At(d.ageAt)) {
-		for i := range d.columns {
-			if err := d.missed(i, id, "is too old"); err != nil {
-				return err
-			}
-		}
-		d.rows++
-		return nil
+		return d.tooOld(id)
 	}
 	i := 0
 	for value := range reply.All() {
@@ -125,6 +119,17 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
 			return err
 		}
 		i++
+	}
+	d.rows++
+	return nil
+}
+
+// tooOld takes the values of an id whose timestamp is not fresh.
+func (d *lookupDecoder) tooOld(id int64) error {
+	for i := range d.columns {
+		if err := d.missed(i, id, "is too old"); err != nil {
+			return err
+		}
 	}
 	d.rows++
 	return nil
@@ -193,13 +198,13 @@ func (d *lookupDecoder) noKey() error {
 	return nil
 }
 
-// dropKey leaves the rows of an id out whose reply is of a wrong kind, or returns the error.
-func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind) error {
+// dropKey leaves the rows of an id out whose reply is not of that kind with so many elements, or returns the error.
+func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind, elements int) error {
 	if !d.c.Partial() {
-		return d.wrongReply(reply, id, want)
+		return d.wrongReply(reply, id, want, elements)
 	}
 	if d.failed == nil {
-		d.failed, d.failure = rowset.NewBitmap(d.ids), d.wrongReply(reply, id, want)
+		d.failed, d.failure = rowset.NewBitmap(d.ids), d.wrongReply(reply, id, want, elements)
 	}
 	d.failed.Set(d.rows)
 	for _, column := range d.columns {
@@ -210,7 +215,7 @@ func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind) erro
 }
 
 // wrongReply returns the error for a reply of another kind.
-func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind) error {
+func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind, elements int) error {
 	name := "GET"
 	if d.hash {
 		name = "HMGET"
@@ -219,7 +224,7 @@ func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind) e
 	if err := reply.Err(); err != nil {
 		return d.redis.Errorf("%s %s: %w", name, key, err)
 	}
-	return d.redis.Errorf("%s %s: reply is %s of %d, want %s of %d", name, key, reply.Kind(), reply.Len(), want, len(d.columns))
+	return d.redis.Errorf("%s %s: reply is %s of %d, want %s of %d", name, key, reply.Kind(), reply.Len(), want, elements)
 }
 
 // result returns the rows of in with the columns.
