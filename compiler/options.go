@@ -191,7 +191,7 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 	case goja.IsString(v):
 		return v.String()
 	case goja.IsNumber(v) && !math.IsNaN(v.ToFloat()) && !math.IsInf(v.ToFloat(), 0):
-		if f := v.ToFloat(); option.Type == plan.Int && f == math.Trunc(f) {
+		if f := v.ToFloat(); option.Type == plan.Int && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
 			return int64(f) // -0 is 0
 		}
 		return v.ToFloat()
