@@ -8,6 +8,7 @@
 //	worker     a process per engine, and the lines of JSON that it reads and writes
 //	engines    "pool:redis_pool=16" ─▶ an engine as the target of a load
 //	backend    the Redis of a benchmark, and proxies that add latency
+//	scenario   plans with their data, users and contexts
 //	compare    interleaved rounds ─▶ medians, intervals, ratios, knees, an answer, tables
 //	report     a comparison as one HTML page with charts
 //	eventloop  posts, timers, sleeping, offloading, interference

@@ -148,8 +148,8 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 		h.wrongKind(t, number, at, ".in")
 		return h.broken
 	}
-	array, ok := list.(*goja.Object)
-	if !ok || array.ClassName() != "Array" {
+	array := arrayOf(list)
+	if array == nil {
 		h.u.failAt(at, "type", ".in takes an array, not "+plainWords(list), `write .in(["US", "CA"]) or .in([1, 2])`)
 		return h.broken
 	}

@@ -242,6 +242,7 @@ func TestOnErrorIsRefusedAtItsPlace(t *testing.T) {
 // TestManyPlans compiles a folder in which three plans are broken, one of them fatally. .ci/run does
 // so with a thousand.
 func TestManyPlans(t *testing.T) {
+	t.Parallel()
 	const count = 120
 	files := make(map[string]string)
 	for i := range count {
@@ -534,8 +535,9 @@ func TestNewerParameters(t *testing.T) {
 		`{ how: "last" }`:                               {"enum", `how must be "fair" or "first"`},
 		`{ service: EP.redis.redis_default }`:           {"type", "service must be an endpoint of kind http"},
 		`{ refs: [1] }`:                                 {"type", "refs[0] must be a candidate set"},
+		`{ with: [null] }`:                              {"type", "with[0] must be a candidate set, not null"},
+		`{ with: s }`:                                   {"type", "with must be an array of candidate sets, not a candidate set"},
 		`{ with: [1] }`:                                 {"type", "with[0] must be a candidate set"},
-		`{ with: s }`:                                   {"type", "with must be an array"},
 		`{ with: [s, s, s] }`:                           {"range", "with must list 0 to 2 nodes, not 3"},
 		`{ wiht: [s] }`:                                 {"unknown-option", "wiht"},
 		`{ rules: [{}] }`:                               {"missing-option", "rules[0].pred is missing, must be a predicate"},
@@ -643,6 +645,7 @@ func TestAChildHasNoEnvironment(t *testing.T) {
 
 // TestKilledChild: a child that dies without a word costs one plan.
 func TestKilledChild(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	// A limit that the child cannot raise: the kernel refuses memory before the watchdog sees it.

@@ -41,7 +41,7 @@ func (t *table) id(tree *tree, where string) string {
 // emit writes the artifact. Equal plans have equal bytes: nodes are numbered in the order of inWaves, and keys are sorted. It writes
 // a draft with all nodes if there are errors, or nodes that no output needs. The definition is nil if there is none.
 func (u *unit) emit(d *definition) {
-	w := artifactWriter{unit: u, exprs: newTable("e"), preds: newTable("p"), places: make(map[string]place)}
+	w := artifactWriter{unit: u, exprs: newTable("e"), preds: newTable("p"), places: make(map[string]place), nodes: []any{}}
 	if d != nil {
 		for _, output := range d.outputs {
 			need(output)
@@ -150,7 +150,7 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	artifact := map[string]any{
 		"schema_version":        1,
 		"plan_name":             d.plan,
-		"nodes":                 orEmpty(w.nodes),
+		"nodes":                 w.nodes,
 		"outputs":               outputs,
 		"expr_table":            w.exprs.entries,
 		"pred_table":            w.preds.entries,
@@ -166,13 +166,6 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 		panic(err) // plain data
 	}
 	return out.Bytes()
-}
-
-func orEmpty(list []any) []any {
-	if list == nil {
-		return []any{}
-	}
-	return list
 }
 
 // inWaves returns the needed nodes in the order in which they can run, and side by side as far as

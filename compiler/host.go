@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dop251/goja"
 
@@ -14,19 +15,17 @@ import (
 type host struct {
 	u          *unit
 	vm         *goja.Runtime
-	prototype  *goja.Object          // of everything that the host makes
-	object     *goja.Object          // behind hostName: the calls of rewritten code and the exports of the runtime
-	broken     goja.Value            // what a fault left
-	brokenCall goja.Value            // a member of it, or a member that does not exist: gives broken
-	keys       map[string]goja.Value // by name; made on first use, so that Key.id === Key.id
-	params     map[string]goja.Value
+	prototype  *goja.Object // of everything that the host makes
+	object     *goja.Object // behind hostName: the calls of rewritten code and the exports of the runtime
+	broken     goja.Value   // what a fault left
+	brokenCall goja.Value   // a member of it, or a member that does not exist: gives broken
 
 	definitions []*definition
 	nodes       []*node // in the order of their making
 }
 
 func newHost(u *unit) *host {
-	return &host{u: u, vm: u.vm, keys: make(map[string]goja.Value), params: make(map[string]goja.Value)}
+	return &host{u: u, vm: u.vm}
 }
 
 // install makes the sandbox: it removes what plans must not reach and adds the language.
@@ -115,6 +114,21 @@ func (c *callSite) arg(i int) int {
 	return c.at
 }
 
+// option returns the offset of an option: of its value or of its name, or of the call if the options are not written in it.
+func (c *callSite) option(name string, value bool) int {
+	if inside := strings.IndexAny(name, ".["); inside > 0 {
+		name, value = name[:inside], true // an item of a list, or a field of an object
+	}
+	s, ok := c.options[name]
+	switch {
+	case !ok:
+		return c.at
+	case value:
+		return s.to
+	}
+	return s.from
+}
+
 // members is an object with names that are looked up, such as Key. It implements
 // goja.DynamicObject. One goroutine at a time.
 type members struct {
@@ -138,6 +152,17 @@ func (h *host) members(name string, values map[string]func(goja.FunctionCall) go
 		get: func(name string) goja.Value { return made[name] },
 		all: func() []string { return names },
 	})
+}
+
+// tokens is an object of tokens, each made on first use, so that Key.id === Key.id.
+func (h *host) tokens(name, miss string, all []string, token func(i int) *value) *members {
+	made := make(map[string]goja.Value)
+	return &members{host: h, name: name, miss: miss, all: func() []string { return all }, get: func(name string) goja.Value {
+		if i := slices.Index(all, name); i >= 0 && made[name] == nil {
+			made[name] = h.make(token(i))
+		}
+		return made[name]
+	}}
 }
 
 // Get implements goja.DynamicObject. It reports an unknown name.
@@ -183,30 +208,8 @@ func (e *endpoint) describe() string { return fmt.Sprintf("EP.%s.%s", e.Kind, e.
 // globals adds the names that plans need not import.
 func (h *host) globals() error {
 	l := h.u.language
-	key := &members{host: h, name: "Key", miss: "unknown-key", get: func(name string) goja.Value {
-		if v := h.keys[name]; v != nil {
-			return v
-		}
-		for i := range l.Keys {
-			if l.Keys[i].Name == name {
-				h.keys[name] = h.make(h.keyValue(&l.Keys[i]))
-				return h.keys[name]
-			}
-		}
-		return nil
-	}, all: func() []string { return names(l.Keys, func(i int) string { return l.Keys[i].Name }) }}
-	param := &members{host: h, name: "P", miss: "unknown-param", get: func(name string) goja.Value {
-		if v := h.params[name]; v != nil {
-			return v
-		}
-		for i := range l.Params {
-			if l.Params[i].Name == name {
-				h.params[name] = h.make(h.paramValue(&l.Params[i]))
-				return h.params[name]
-			}
-		}
-		return nil
-	}, all: func() []string { return names(l.Params, func(i int) string { return l.Params[i].Name }) }}
+	key := h.tokens("Key", "unknown-key", names(l.Keys, func(i int) string { return l.Keys[i].Name }), func(i int) *value { return h.keyValue(&l.Keys[i]) })
+	param := h.tokens("P", "unknown-param", names(l.Params, func(i int) string { return l.Params[i].Name }), func(i int) *value { return h.paramValue(&l.Params[i]) })
 
 	kinds := make(map[string]map[string]goja.Value)
 	var kindNames []string

@@ -34,20 +34,11 @@ type Method struct {
 
 // Option is a parameter of a task as an option. Immutable once built; any goroutine.
 type Option struct {
-	Param    string         // the parameter's name in artifacts: "out_key"; "" for trace and scheduling
-	Names    []string       // as plans write it: "outKey"; sort's "by" is also "key"
-	Type     plan.ParamType // of the parameter
-	Key      bool           // plans write it as Key.name
-	Required bool           // a plan must write it
-	Doc      string         // Markdown
-	Rule     plan.SourceRule
+	plan.ParamSchema          // Required says that a plan must write it
+	Names            []string // as plans write it: "outKey"; sort's "by" is also "key"
+	Fields           []Option // of a plan.Object
 
-	List               bool // an array of MinItems to MaxItems values
-	MinItems, MaxItems int
-	Fields             []Option              // of a plan.Object
-	EndpointKind       registry.EndpointKind // of a plan.Endpoint
-
-	ofNode bool // Param is a member of the node, beside params
+	ofNode bool // it is a member of the node, beside params
 }
 
 // The members of a node in the artifact to which options lead.
@@ -59,19 +50,23 @@ const (
 )
 
 // commonOptions are the options of every method. A task's own parameter of the same name counts instead.
-var commonOptions = []Option{
-	{Param: "trace", Names: []string{"trace"}, Type: plan.String},
-	{Param: schedulingField, Names: []string{"scheduling"}, Type: plan.Object, ofNode: true, Fields: []Option{
-		{Param: "inline", Names: []string{"inline"}, Type: plan.Bool},
-		{Param: "cost_estimate_us", Names: []string{"costEstimateUs"}, Type: plan.Int},
-	}},
-	{Param: "timeout_ms", Names: []string{"timeoutMs"}, Type: plan.Int, ofNode: true},
-	{Param: onErrorField, Names: []string{"onError"}, Type: plan.Enum, Rule: plan.SourceRule{OneOf: []string{plan.OnErrorEmpty.String()}}, ofNode: true},
-	{Param: optionalField, Names: []string{"optional"}, Type: plan.Bool, ofNode: true},
-}
+var commonOptions = func() []Option {
+	scheduling := plan.ParamSchema{Name: schedulingField, Type: plan.Object, Fields: []plan.ParamSchema{
+		{Name: "inline", Type: plan.Bool}, {Name: "cost_estimate_us", Type: plan.Int},
+	}}
+	empty := plan.SourceRule{OneOf: []string{plan.OnErrorEmpty.String()}} // an example
+	all := newOptions([]plan.ParamSchema{
+		{Name: "trace", Type: plan.String}, scheduling, {Name: "timeout_ms", Type: plan.Int},
+		{Name: onErrorField, Type: plan.Enum, Source: empty}, {Name: optionalField, Type: plan.Bool},
+	})
+	for i := range all {
+		all[i].ofNode = all[i].Name != "trace"
+	}
+	return all
+}()
 
 // withOption lists the inputs after the first.
-var withOption = Option{Param: inputsField, Names: []string{task.InputsOption}, Type: plan.NodeRef, List: true, ofNode: true}
+var withOption = Option{ParamSchema: plan.ParamSchema{Name: inputsField, Type: plan.NodeRef, List: true}, Names: []string{task.InputsOption}, ofNode: true}
 
 // all returns the options of the method with those that every method has.
 func (m *Method) all() []Option {
@@ -127,11 +122,8 @@ func newOption(p *plan.ParamSchema) Option {
 	if p.Type == plan.ExprID || p.Type == plan.PredID {
 		name = strings.TrimSuffix(name, "_id") // plans write the expression itself
 	}
-	o := Option{
-		Param: p.Name, Names: []string{CamelCase(name)}, Type: p.Type, Key: p.IsKey || p.Type == plan.Key,
-		Required: p.Required && p.Source.Default == nil, Doc: p.Doc, Rule: p.Source,
-		List: p.List, MinItems: p.MinItems, MaxItems: p.ItemsMax(), Fields: newOptions(p.Fields), EndpointKind: p.KindOfEndpoint(),
-	}
+	o := Option{ParamSchema: *p, Names: []string{CamelCase(name)}, Fields: newOptions(p.Fields)}
+	o.Required = p.Required && p.Source.Default == nil
 	if p.Source.Alias != "" {
 		o.Names = append(o.Names, p.Source.Alias)
 	}

@@ -136,12 +136,6 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 		get: func(string) goja.Value { return nil }, all: func() []string { return nil },
 	}}
 	h.definitions = append(h.definitions, d)
-	place := func(name string) int {
-		if s, ok := site.options[name]; ok {
-			return s.to
-		}
-		return site.at
-	}
 	object, ok := c.Argument(0).(*goja.Object)
 	if !ok || object.ClassName() != "Object" || len(c.Arguments) != 1 {
 		h.u.failAt(site.at, "definition", "definePlan takes one object", "write definePlan({ name: \"my_plan\", build: (ctx) => ... })")
@@ -150,15 +144,11 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	for _, name := range object.Keys() {
 		if name != "name" && name != "build" {
 			near, _ := nearest.Name(name, []string{"name", "build"})
-			at := site.at
-			if s, ok := site.options[name]; ok {
-				at = s.from
-			}
-			h.u.failAt(at, "unknown-option", "definePlan has no option "+quote(name), "did you mean "+near+"?")
+			h.u.failAt(site.option(name, false), "unknown-option", "definePlan has no option "+quote(name), "did you mean "+near+"?")
 		}
 	}
 	name := object.Get("name")
-	d.nameAt = place("name")
+	d.nameAt = site.option("name", true)
 	switch {
 	case name == nil || goja.IsUndefined(name):
 		h.u.failAt(site.at, "missing-option", "definePlan needs the option name", "write definePlan({ name: \"my_plan\", build: (ctx) => ... })")
@@ -175,7 +165,7 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 		if build == nil || goja.IsUndefined(build) {
 			h.u.failAt(site.at, "missing-option", "definePlan needs the option build", "write build: (ctx) => ctx.viewer({ ... })")
 		} else {
-			h.u.failAt(place("build"), "type", "build must be a function, not "+plainWords(build), "write build: (ctx) => ctx.viewer({ ... })")
+			h.u.failAt(site.option("build", true), "type", "build must be a function, not "+plainWords(build), "write build: (ctx) => ctx.viewer({ ... })")
 		}
 	}
 	return h.wrap(d)
@@ -238,7 +228,7 @@ func (h *host) outputs(d *definition, result goja.Value) {
 		d.outputs = []*node{n}
 		return
 	}
-	array, ok := result.(*goja.Object)
+	array := arrayOf(result)
 	if h.isBroken(result) {
 		return
 	}
@@ -247,7 +237,7 @@ func (h *host) outputs(d *definition, result goja.Value) {
 			"build runs once, from start to end, when the plan is compiled: leave out async and await")
 		return
 	}
-	if !ok || array.ClassName() != "Array" {
+	if array == nil {
 		h.u.failAt(at, "outputs", "build must return a candidate set or an array of them, not "+plainWords(result),
 			"an arrow function with braces needs a return")
 		return

@@ -68,26 +68,34 @@ func (o *optionReader) members(options []Option, object *goja.Object, of, in, pr
 		case value == nil || goja.IsUndefined(value): // as if it were left out
 		default:
 			given[option] = name
-			path, into := in+"."+option.Param, into
+			path, into := in+"."+option.Name, into
 			if option.ofNode {
-				path, into = option.Param, o.node.fields
+				path, into = option.Name, o.node.fields
 			}
-			o.node.places[path] = o.host.u.placed(o.place(prefix+name, true), prefix+name)
-			into[option.Param] = o.value(option, path, prefix+name, value)
+			o.node.places[path] = o.host.u.placed(o.site.option(prefix+name, true), prefix+name)
+			if v := o.value(option, path, prefix+name, value); isParam(path) || !o.node.places[path].Broken {
+				into[option.Name] = v
+			}
 		}
 	}
 	for i := range options {
-		if option := &options[i]; option.Rule.Default != nil && given[option] == "" {
-			into[option.Param] = *option.Rule.Default
+		if option := &options[i]; option.Source.Default != nil && given[option] == "" {
+			into[option.Name] = *option.Source.Default
 		}
 	}
 }
 
 // lose notes that an object of the artifact lacks something that the source has.
 func (o *optionReader) lose(path string, object map[string]any) {
-	object[unknown] = nil
+	if isParam(path) {
+		object[unknown] = nil
+	}
 	o.node.places[path+unknownMember] = place{Broken: true}
 }
+
+// isParam reports whether a path in a node leads into its parameters. Beside them, what is broken is left out: for the loader it would be
+// a fault of the artifact's shape, which hides all that the parameters say.
+func isParam(path string) bool { return strings.HasPrefix(path, "params") }
 
 // unknownMember ends the path of a member of the name unknown.
 const unknownMember = `["` + unknown + `"]`
@@ -117,10 +125,10 @@ func (o *optionReader) value(option *Option, path, name string, v goja.Value) an
 	n, isNode := export[*node](v)
 	isNode = isNode && n.method != nil
 	switch array := arrayOf(v); {
-	case option.Param == inputsField && o.node.input == nil:
+	case option.Name == inputsField && o.node.input == nil:
 		o.fail(name, false, "option", "%s of the context has no inputs", "call it on a candidate set", o.name)
 		return o.broken(path)
-	case option.Param == onErrorField && isNode:
+	case option.Name == onErrorField && isNode:
 		o.node.refs = append(o.node.refs, n)
 		return map[string]any{"fallback": n}
 	case option.List && array != nil:
@@ -132,12 +140,15 @@ func (o *optionReader) value(option *Option, path, name string, v goja.Value) an
 		for i := range items {
 			at := "[" + itoa(i) + "]"
 			inPath := at
-			if option.Param == inputsField { // where the first one stands before them
+			if option.Name == inputsField { // where the first one stands before them
 				inPath = "[" + itoa(i+1) + "]"
+				o.node.places[path+inPath] = place{Name: name + at}
 			}
 			items[i] = o.item(option, path+inPath, name+at, array.Get(itoa(i)))
 		}
 		return items
+	case option.List && !goja.IsNull(v) && !o.host.isBroken(v):
+		return o.foreign(path, name, plainWords(v))
 	}
 	return o.item(option, path, name, v)
 }
@@ -152,7 +163,7 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 		return o.broken(path)
 	case goja.IsNull(v):
 		return nil
-	case option.Key:
+	case option.TakesKey():
 		if t := tokenOf(v); t != nil && t.key != nil {
 			o.word(path, name, plan.Word{Text: t.name})
 			return t.key.ID
@@ -175,13 +186,16 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 			o.members(option.Fields, object, name, path, name+".", fields)
 			return fields
 		}
-	case goja.IsNumber(v) && option.Type == plan.Int && math.Abs(v.ToFloat()) > 1<<53: // which a double may not have exactly
+	case goja.IsNumber(v) && option.Type == plan.Int && math.Abs(v.ToFloat()) > 1<<53 && math.Abs(v.ToFloat()) < 1<<63: // which a double may not have exactly
 		o.wrong(name, "an integer from -2^53 to 2^53", v, "write "+name+": "+o.host.u.language.optionExample(option))
 		return o.broken(path)
 	case goja.IsString(v):
 		return v.String()
 	case goja.IsNumber(v) && !math.IsNaN(v.ToFloat()) && !math.IsInf(v.ToFloat(), 0):
-		return v.Export()
+		if f := v.ToFloat(); option.Type == plan.Int && f == math.Trunc(f) {
+			return int64(f) // -0 is 0
+		}
+		return v.ToFloat()
 	default:
 		if b, ok := boolean(v); ok {
 			return b
@@ -196,7 +210,7 @@ func (o *optionReader) tree(option *Option, path, name string, v goja.Value) any
 	if option.Type == plan.PredID {
 		want = predicate
 	}
-	at := o.place(name, true)
+	at := o.site.option(name, true)
 	t := o.host.tree(v, want, false, at, name)
 	if t == nil {
 		return o.broken(path)
@@ -215,24 +229,9 @@ func arrayOf(v goja.Value) *goja.Object {
 	return nil
 }
 
-// place returns where an option is: its value, or its name, or the call.
-func (o *optionReader) place(name string, value bool) int {
-	if inside := strings.IndexAny(name, ".["); inside > 0 {
-		name, value = name[:inside], true // an item of a list, or a field of an object
-	}
-	s, ok := o.site.options[name]
-	switch {
-	case !ok:
-		return o.site.at
-	case value:
-		return s.to
-	}
-	return s.from
-}
-
 // fail reports a fault of an option, at its value or at its name.
 func (o *optionReader) fail(name string, value bool, code, format, hint string, args ...any) {
-	o.host.u.failAt(o.place(name, value), code, fmt.Sprintf(format, args...), hint)
+	o.host.u.failAt(o.site.option(name, value), code, fmt.Sprintf(format, args...), hint)
 }
 
 // wrong reports a value of a wrong type.

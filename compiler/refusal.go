@@ -47,11 +47,6 @@ func (c *Compiler) check(r *Result, a *answer) {
 		for _, bad := range first.All() {
 			d, news := c.refusal(places, bad)
 			_, in, _ := strings.Cut(bad.Field, "]")
-			if d.File == "" { // There is no place: it is a fault of the compiler itself.
-				news = news && !source.Draft
-				d = Diagnostic{Severity: Error, Code: "internal", File: filepath.ToSlash(r.File), Line: 1, Column: 1,
-					Message: fmt.Sprintf("the engine refuses the artifact: %v", bad), Hint: internalHint}
-			}
 			if !news || reported[d.Place()] || reported[d.Place()+in] {
 				continue
 			}
@@ -62,6 +57,10 @@ func (c *Compiler) check(r *Result, a *answer) {
 				}
 			}
 			r.Errors = append(r.Errors, d)
+		}
+		if len(r.Errors) == 0 && !source.Draft { // The compiler knows no place, so it is a fault of its own.
+			r.Errors = append(r.Errors, Diagnostic{Severity: Error, Code: "internal", File: filepath.ToSlash(r.File), Line: 1, Column: 1,
+				Message: fmt.Sprintf("the engine refuses the artifact: %v", first), Hint: internalHint})
 		}
 	}
 	if source.Draft = a.Draft != nil; source.Draft {
@@ -79,12 +78,12 @@ func (c *Compiler) check(r *Result, a *answer) {
 var errorCodes = map[string]string{"": "refused", plan.FaultMissing: "missing-option"}
 
 // refusal returns the diagnostic for a fault that the loader finds: at the value, or at what should have it, in a file of the folder. It
-// returns false if the fault follows from another that has been reported. Without a place the diagnostic is the zero value.
+// returns false if the fault follows from another that has been reported, or has no place.
 func (c *Compiler) refusal(places map[string]place, bad *plan.Error) (d Diagnostic, news bool) {
 	at := bad.Field
 	for ; places[at].Line == 0; at = above(at) {
 		if places[at].Broken || at == "" {
-			return d, !places[at].Broken
+			return d, false
 		}
 	}
 	p := places[at]
@@ -140,7 +139,7 @@ func (m *Method) named(path string) (name string, option *Option) {
 			name += part
 			continue
 		}
-		i := slices.IndexFunc(options, func(o Option) bool { return o.Param == part })
+		i := slices.IndexFunc(options, func(o Option) bool { return o.Name == part })
 		if i < 0 {
 			break
 		}
@@ -162,7 +161,7 @@ var (
 // inSource writes the parameters in a message as sources name them.
 func (m *Method) inSource(message string) string {
 	return words.ReplaceAllStringFunc(message, func(word string) string {
-		if i := slices.IndexFunc(m.Options, func(o Option) bool { return o.Param == word }); i >= 0 {
+		if i := slices.IndexFunc(m.Options, func(o Option) bool { return o.Name == word }); i >= 0 {
 			return m.Options[i].Names[0]
 		}
 		return word
@@ -194,10 +193,10 @@ func (l *Language) optionExample(o *Option) string {
 // itemExample shows how a value of an option is written, or an item of it.
 func (l *Language) itemExample(o *Option) string {
 	switch {
-	case o.Key:
+	case o.TakesKey():
 		return l.someKey(o)
-	case len(o.Rule.OneOf) > 0:
-		return quote(o.Rule.OneOf[0])
+	case len(o.Source.OneOf) > 0:
+		return quote(o.Source.OneOf[0])
 	}
 	switch o.Type {
 	case plan.Int:
@@ -207,7 +206,7 @@ func (l *Language) itemExample(o *Option) string {
 	case plan.Bool:
 		return "true"
 	case plan.Endpoint:
-		return fmt.Sprintf("EP.%s.%s", o.EndpointKind, l.someEndpoint(o.EndpointKind))
+		return fmt.Sprintf("EP.%s.%s", o.KindOfEndpoint(), l.someEndpoint(o.KindOfEndpoint()))
 	case plan.ExprID:
 		return "Key.id * 2"
 	case plan.PredID:
@@ -236,7 +235,7 @@ func (l *Language) someEndpoint(kind registry.EndpointKind) string {
 func (l *Language) someKey(option *Option) string {
 	for i := len(l.Keys) - 1; i >= 0; i-- {
 		key := &l.Keys[i]
-		if (option.Rule.KeyTypes == nil || slices.Contains(option.Rule.KeyTypes, key.Type)) && (key.Writable || !option.Rule.Writes) {
+		if (option.Source.KeyTypes == nil || slices.Contains(option.Source.KeyTypes, key.Type)) && (key.Writable || !option.Source.Writes) {
 			return "Key." + key.Name
 		}
 	}

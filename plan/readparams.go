@@ -268,30 +268,11 @@ func (r *paramReader) wantItem(p *ParamSchema) string {
 
 // describe says what a value of this type must be.
 func (t ParamType) describe() string {
-	switch t {
-	case Int:
-		return "an integer of 64 bits"
-	case Bool:
-		return "true or false"
-	case Endpoint:
-		return "an endpoint id"
-	case ExprID:
-		return "an id in expr_table"
-	case PredID:
-		return "an id in pred_table"
-	case NodeRef:
-		return "a node id"
-	case Float:
-		return "a finite number"
-	case Key:
-		return "the name or the id of a key"
-	case Template:
-		return "a key template"
-	case Object:
-		return "an object"
-	default:
-		return "a string"
-	}
+	return [...]string{
+		Int: "an integer of 64 bits", Bool: "true or false", String: "a string", Endpoint: "an endpoint id", ExprID: "an id in expr_table",
+		PredID: "an id in pred_table", NodeRef: "a node id", Float: "a finite number", Key: "the name or the id of a key", Enum: "a string",
+		Template: "a key template", Object: "an object",
+	}[t]
 }
 
 // references resolves the references in the parameters of n: first those inside the

@@ -267,6 +267,7 @@ func TestAnOptionalNodeIsWaitedForWhileARequiredOneRuns(t *testing.T) {
 			[]int{2}, []int64{1, 2, 3, 1, 2, 3}, []string{"x ok"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // It waits nearly all of its time.
 			b := newBrokenTasks()
 			g := lenientGraph(t, b, "out", c.nodes...)
 			forAllEngines(t, func(t *testing.T, e scheduler.Engine) {

@@ -177,12 +177,21 @@ func (f *redisFault) policy() string {
 	return longPolicy
 }
 
+// besideOthers lets the test of a fault that ends by a bound run beside others of its kind: it waits nearly all of its time.
+func (f *redisFault) besideOthers(t *testing.T) {
+	if f.within > 0 {
+		t.Parallel()
+	}
+}
+
 // TestRedisFaults is the table of faults, on each engine.
 func TestRedisFaults(t *testing.T) {
 	for _, f := range redisFaults() {
 		t.Run(f.name, func(t *testing.T) {
+			f.besideOthers(t)
 			for _, en := range engines {
 				t.Run(en.name, func(t *testing.T) {
+					f.besideOthers(t)
 					server, err := resptest.NewServer(resptest.Followers)
 					require.NoError(t, err)
 					t.Cleanup(server.Close)
@@ -205,6 +214,7 @@ func TestRedisFaultsBeforeARealServer(t *testing.T) {
 	require.Len(t, want, 8)
 	for _, f := range redisFaults() {
 		t.Run(f.name, func(t *testing.T) {
+			f.besideOthers(t)
 			proxy, err := resptest.NewProxy(redis.Addr)
 			require.NoError(t, err)
 			t.Cleanup(proxy.Close)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/redisclient"
 	"github.com/rankd/rankd/internal/redisserver"
@@ -21,15 +24,16 @@ import (
 
 // Options select the Redis. Immutable.
 type Options struct {
-	// Addr names a running server, as rankd.Options.Redis does, whose data is used as it is. Empty
-	// means to start a server and fill it with the demo data set.
+	// Addr names a running server, as rankd.Options.Redis does. Without Data its data is used as it is. Empty
+	// means to start a server.
 	Addr string
 	// Server is the redis-server to start. Empty means redis-server on the PATH, or the
 	// embedded Redis if the PATH has none.
 	Server string
-	// Data fills the server that Start has started. Nil means the demo data set. The embedded Redis does
-	// not take its place.
+	// Data fills the server. Nil means the demo data set in a server that Start has started, and nothing in another.
 	Data func(ctx context.Context, server string) error
+	// Real says that the embedded Redis does not take the place of a redis-server.
+	Real bool
 	// Latencies are the round trip times to add, each by a proxy. 0 needs no proxy.
 	Latencies []time.Duration
 }
@@ -38,7 +42,7 @@ type Options struct {
 type Backend struct {
 	Version  string // "redis-server 7.0.15", "embedded miniredis"
 	Embedded bool   // in this process: the figures are mostly miniredis's own
-	PID      int    // of the server that Start has started; 0 for a server of the user
+	PID      int    // of redis-server, if it is a process whose time this one can read; otherwise 0
 
 	addr    string
 	proxies map[time.Duration]*resptest.Delay
@@ -75,37 +79,57 @@ func Start(ctx context.Context, o Options) (*Backend, error) {
 }
 
 func (b *Backend) start(ctx context.Context, o Options) (err error) {
-	server := o.Server
-	if server == "" && o.Addr == "" {
-		server, err = exec.LookPath("redis-server")
-		if errors.Is(err, exec.ErrNotFound) && o.Data == nil {
-			return b.startEmbedded()
+	fill := o.Data
+	if o.Addr == "" {
+		if err := b.startServer(o); err != nil {
+			return err
 		}
-		if err != nil {
+		if fill == nil {
+			fill = devredis.Load
+		}
+	}
+	if fill != nil {
+		if err := fill(ctx, b.addr); err != nil {
+			b.stop()
+			return err
+		}
+	}
+	if b.Embedded {
+		return nil
+	}
+	info, err := info(ctx, b.addr)
+	if err != nil {
+		b.stop()
+		return err
+	}
+	b.Version = findVersion(info)
+	if b.PID == 0 {
+		b.PID = findProcess(info, b.addr)
+	}
+	return nil
+}
+
+// startServer starts an empty server on a free port: redis-server without persistence, or the embedded one.
+func (b *Backend) startServer(o Options) error {
+	binary := o.Server
+	if binary == "" {
+		var err error
+		if binary, err = exec.LookPath("redis-server"); errors.Is(err, exec.ErrNotFound) && !o.Real {
+			return b.startEmbedded()
+		} else if err != nil {
 			return fmt.Errorf("the data set needs a redis-server: %w", err)
 		}
 	}
-	if o.Addr == "" {
-		if err := b.startServer(server); err != nil {
-			return err
-		}
-		fill := devredis.Load
-		if o.Data != nil {
-			fill = o.Data
-		}
-		if err := fill(ctx, b.addr); err != nil {
-			b.Close()
-			return err
-		}
+	s, err := redisserver.Start(binary, os.TempDir()) // it writes nothing there
+	if err != nil {
+		return err
 	}
-	if b.Version, err = version(ctx, b.addr); err != nil {
-		b.Close()
-	}
-	return err
+	b.addr, b.PID, b.stop = s.Addr, s.Process().Pid, s.Kill
+	return nil
 }
 
 func (b *Backend) startEmbedded() error {
-	s, err := devredis.Start()
+	s, err := devredis.StartWith(nil)
 	if err != nil {
 		return err
 	}
@@ -135,39 +159,61 @@ func (b *Backend) Close() {
 	b.stop()
 }
 
-// startServer starts an empty redis-server without persistence on a free port.
-func (b *Backend) startServer(binary string) error {
-	s, err := redisserver.Start(binary, os.TempDir()) // it writes nothing there
-	if err != nil {
-		return err
-	}
-	b.addr, b.PID, b.stop = s.Addr, s.Process().Pid, s.Kill
-	return nil
-}
-
-// version asks the server for its version. It returns "unknown" if the server does not tell: a
-// benchmark can measure such a server, too.
-func version(ctx context.Context, server string) (found string, err error) {
-	found = "unknown"
+// info asks the server for its section "server". It returns nothing if the server does not tell: a benchmark can measure such a
+// server, too.
+func info(ctx context.Context, server string) (text string, err error) {
 	err = redisclient.With(ctx, server, func(client *blocking.Client) error {
 		var b resp.Batch
 		b.Cmd("INFO", "server")
 		return client.Do(&b, 0, func(replies resp.Replies) error {
 			if info := replies.At(0); info.Kind() == resp.Bulk {
-				found = findVersion(string(info.Bytes()))
+				text = string(info.Bytes())
 			}
 			return nil
 		})
 	})
-	return found, err
+	return text, err
 }
 
 // findVersion finds the version in the reply to INFO.
 func findVersion(info string) string {
-	for line := range strings.Lines(info) {
-		if v, ok := strings.CutPrefix(line, "redis_version:"); ok {
-			return "redis-server " + strings.TrimSpace(v)
-		}
+	if v, ok := field(info, "redis_version"); ok {
+		return "redis-server " + v
 	}
 	return "unknown"
+}
+
+// findProcess finds the server's process in the reply to INFO. It returns 0 unless the process runs on this machine, in the
+// same space of process numbers, and is a redis-server.
+func findProcess(info, server string) int {
+	at, err := registry.ParseServer(server)
+	if err != nil {
+		return 0
+	}
+	if host, _, err := net.SplitHostPort(at.Addr()); at.Socket == "" && (err != nil || !net.ParseIP(host).IsLoopback() && host != "localhost") {
+		return 0
+	}
+	text, _ := field(info, "process_id")
+	pid, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil || !strings.HasPrefix(string(name), "redis-server") {
+		return 0
+	}
+	if _, err := load.ProcessCPU(pid); err != nil {
+		return 0
+	}
+	return pid
+}
+
+// field returns a field of the reply to INFO.
+func field(info, name string) (value string, ok bool) {
+	for line := range strings.Lines(info) {
+		if value, ok = strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value), true
+		}
+	}
+	return "", false
 }

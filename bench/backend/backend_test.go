@@ -2,10 +2,13 @@ package backend
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/redisclient"
 	"github.com/rankd/rankd/internal/redistest"
 )
 
@@ -53,6 +57,24 @@ func TestEmbeddedWhereNoServerIsInstalled(t *testing.T) {
 	assert.GreaterOrEqual(t, time.Since(began), rtt, "never sooner than asked for")
 }
 
+func TestARealServerIsNotEmbedded(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Start(t.Context(), Options{Real: true})
+	assert.ErrorContains(t, err, "the data set needs a redis-server")
+}
+
+func TestFindProcess(t *testing.T) {
+	own := fmt.Sprintf("process_id:%d\r\n", os.Getpid())
+	for server, info := range map[string]string{
+		"127.0.0.1:1": own, // this test
+		"localhost:1": "process_id:0\r\n",
+		"10.1.2.3:1":  own,
+		"[::1]:1":     "redis_version:7\r\n",
+	} {
+		assert.Zero(t, findProcess(info, server), server)
+	}
+}
+
 func TestServerOfSomebodyElse(t *testing.T) {
 	other, err := devredis.Start()
 	require.NoError(t, err)
@@ -81,6 +103,18 @@ func TestServerOfItsOwn(t *testing.T) {
 	assert.Equal(t, ":120", ask(t, b.Addr(0), "LLEN follow:1"))
 	process, err := os.FindProcess(b.PID)
 	require.NoError(t, err)
+	// A server of somebody else on this machine is a process, too; data is written if asked for.
+	data := func(ctx context.Context, server string) error {
+		return redisclient.Write(ctx, server, func(write func(...string) error) error { return write("RPUSH", "mine", "1", "2") })
+	}
+	other, err := Start(t.Context(), Options{Addr: b.Addr(0), Data: data})
+	require.NoError(t, err)
+	assert.Equal(t, b.PID, other.PID)
+	assert.Equal(t, ":2", ask(t, b.Addr(0), "LLEN mine"))
+	other.Close()
+	assert.NoError(t, process.Signal(syscall.Signal(0)), "it is not ours to end")
+	_, err = Start(t.Context(), Options{Addr: b.Addr(0), Data: func(context.Context, string) error { return assert.AnError }})
+	assert.ErrorIs(t, err, assert.AnError)
 	b.Close()
 	assert.Error(t, process.Signal(os.Interrupt), "gone")
 }

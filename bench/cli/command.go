@@ -96,10 +96,7 @@ func (p *Program) workerCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&engine, "engine", string(engines.Reactor), "the `engine`, as in --engines of compare")
-	f.IntVar(&o.CPUThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
-	f.StringVar(&o.Env, "env", "dev", "`environment`")
-	f.StringVar(&registryDir, "registry_dir", "", "`folder` of the registry's tables")
-	f.StringVar(&modelDir, "model_dir", "", "`folder` of the models")
+	addRows(cmd, engineRow("cpu_threads", &o.CPUThreads), engineRow("env", &o.Env), engineRow("registry_dir", &registryDir), engineRow("model_dir", &modelDir))
 	return cmd
 }
 

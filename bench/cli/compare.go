@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +21,7 @@ import (
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/report"
+	"github.com/rankd/rankd/bench/scenario"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/plan"
@@ -27,6 +30,7 @@ import (
 
 // compareOptions are the flags of compare and sweep. Immutable once checked.
 type compareOptions struct {
+	scenario                string
 	plan, planDir, planName string
 	redis                   string
 	fleet
@@ -51,13 +55,16 @@ type compareOptions struct {
 	chosen         load.Users
 	wants          []compare.Want
 	knees          bool
+	checkNumbers   func() error // says which are out of their range
 	title          string
+	standing       *scenario.Scenario // of --scenario; nil without
 }
 
 const compareLong = `Run a plan on several engines, in interleaved rounds, and say how they differ.
 
 Each engine runs in a process of its own; Redis is a redis-server of its own with demo
-data, unless --redis names another. An engine is written
+data, unless --redis names another. --scenario brings a plan, its data, which it writes into
+either server, its users and the context of requests. An engine is written
 
   reactor                          asynchronous, all requests on one loop
   reactor:scheduling=offload_all   the same with another scheduling mode
@@ -69,10 +76,13 @@ data, unless --redis names another. An engine is written
   pool:io_threads=64,redis_pool=64
   sequential                       one node at a time
   peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
+  peer:rueidis:procs=2             the same with settings of the peer, each behind a colon
   binary:/old/rankd:pool           any engine but a peer, run by another build of rankd
 
 One user makes all reads equal, so engines share none then, unless they say coalesce_reads=true.
 Peers never share reads. --users chooses several users, in turn or by popularity.
+The columns placement and reads say where each engine's nodes compute, and whether equal
+reads share a command.
 
 Without --rate the load is a closed loop: so many clients, each sending when it was
 answered. With --rate requests arrive at a fixed rate, and latency counts from when
@@ -83,6 +93,9 @@ const compareExamples = `  # Does the reactor beat the pool on my plan, and by h
 
   # The same with a network of 1 and 5 ms, as a report:
   rankd bench compare --plan_name concat_plan --redis_latency 0,1ms,5ms --html report.html
+
+  # A feed from several sources, as big as in life; the data is written first:
+  rankd bench compare --scenario feed --users zipf:1.1 --engines reactor,pool:redis_pool=16,peer:rueidis,peer:go-redis
 
   # Is this build slower than an older one?
   rankd bench compare --plan_name concat_plan --engines binary:/old/rankd:reactor,reactor
@@ -117,25 +130,28 @@ that reaches 90 % of the best throughput. Requests in flight beyond it mostly wa
 
 func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency []int, rounds int) {
 	f := cmd.Flags()
-	f.StringVar(&o.planName, "plan_name", "", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
-	f.StringVar(&o.plan, "plan", "", "run the plan in this `file`")
+	f.StringVar(&o.scenario, "scenario", "", "run this `scenario`, with its data, users and context: feed, articles, concat_plan or complex_dag")
+	numbers := []command.Setting{
+		{Name: "concurrency", To: &o.concurrency, Default: concurrency, Least: 1, Most: 1 << 20, Help: "`numbers` of requests in flight, of a closed loop"},
+		{Name: "backlog", To: &o.backlog, Default: 1024, Least: 1, Most: 1 << 20,
+			Help: "at most this `number` in flight of an open loop of --rate; arrivals beyond it are shed"},
+		engineRow("cpu_threads", &o.cpuThreads),
+		roundsRow(&o.rounds, rounds),
+	}
+	o.checkNumbers = func() error { return command.CheckSettings(f, numbers) }
+	command.AddSettings(f, []command.Setting{engineRow("plan_name", &o.planName), engineRow("plan_dir", &o.planDir), engineRow("plan", &o.plan)})
 	f.IntVar(&o.fanout, "fanout", 0, "`number` that replaces every fanout of the plan (0: the plan's own)")
 	f.StringVar(&o.context, "context", "", "the `context` of each request, JSON as in a request")
-	f.StringVar(&o.users, "users", "1", "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000)")
+	f.StringVar(&o.users, "users", "1", "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000); of a scenario all in turn, unless given, or zipf:1.1")
 
 	f.StringVar(&o.engines, "engines", specs, "`engines` to measure; ratios are to the first")
-	f.IntSliceVar(&o.concurrency, "concurrency", concurrency, "`numbers` of requests in flight, of a closed loop")
 	f.Float64SliceVar(&o.rates, "rate", nil, "`arrivals` per second of an open loop, instead of --concurrency")
-	f.IntVar(&o.backlog, "backlog", 1024, "at most this `number` in flight of an open loop; arrivals beyond it are shed")
-	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
-
-	f.IntVar(&o.rounds, "rounds", rounds, "`number` of rounds; a 95 % interval takes six")
+	command.AddSettings(f, numbers)
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")
 	f.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how `long` each round warms up before")
 
-	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` (host:port or a URL, as in rankd --redis), with the data that it has")
-	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
+	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` (host:port or a URL, as in rankd --redis), with the data that it has, or with that of --scenario, which replaces keys of the same name")
+	command.AddSettings(f, []command.Setting{redisServerRow(&o.redisServer)})
 	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0},
 		"`times` to add to each round trip to Redis, as in 0,1ms,5ms")
 	f.StringVar(&o.redisBenchmark, "redis_benchmark", "", "run this `program`, redis-benchmark, in each round, too: the most commands a second that the server takes")
@@ -144,50 +160,30 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	f.StringVar(&o.peersDir, "peers_dir", filepath.Join("bench", "peers"),
 		"build the peers in this `folder` if --peers is not given")
 
-	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON")
 	f.StringVar(&o.html, "html", "", "write a report with charts to this `file`")
-	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
-	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
-	f.StringVar(&o.modelDir, "model_dir", "", "load the models in this `folder`, files <name>.json of XGBoost, for the task model")
+	command.AddSettings(f, []command.Setting{jsonRow(&o.asJSON, ""), engineRow("env", &o.env),
+		engineRow("registry_dir", &o.registryDir), engineRow("model_dir", &o.modelDir)})
 }
 
 // check reports all that is wrong at once, and completes the options.
 func (o *compareOptions) check(given *pflag.FlagSet) error {
-	err := errors.Join(command.CheckExclusive(given, "plan", "plan_name"), command.CheckExclusive(given, "rate", "concurrency"))
+	err := errors.Join(command.CheckExclusive(given, "scenario", "plan", "plan_name"), command.CheckExclusive(given, "rate", "concurrency"))
 	if err != nil {
 		return err
 	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	err = command.CheckValues(given)
-	if err != nil {
+	if err = errors.Join(command.CheckValues(given), o.checkNumbers()); err != nil {
 		problems = append(problems, err)
 	}
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
 		problem("--engines: %w", err)
 	}
-	if o.chosen, err = load.ParseUsers(o.users); err != nil {
-		problem("--users: %w", err)
+	if err := o.chooseScenario(given); err != nil {
+		problems = append(problems, err)
 	}
-	if o.plan == "" && o.planName == "" {
-		problem("which plan? --plan_name or --plan")
-	}
-	numbers := []struct {
-		name        string
-		value, most int
-	}{
-		{"rounds", o.rounds, 1000}, {"cpu_threads", o.cpuThreads, 1 << 10}, {"backlog", o.backlog, 1 << 20},
-	}
-	for _, c := range o.concurrency {
-		numbers = append(numbers, struct {
-			name        string
-			value, most int
-		}{"concurrency", c, 1 << 20})
-	}
-	for _, n := range numbers {
-		if n.value < 1 || n.value > n.most {
-			problem("--%s is a number from 1 to %d, not %d", n.name, n.most, n.value)
-		}
+	if o.plan == "" && o.planName == "" && o.scenario == "" {
+		problem("which plan? --scenario, --plan_name or --plan")
 	}
 	if o.fanout < 0 {
 		problem("--fanout is not negative")
@@ -212,6 +208,38 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
+}
+
+// chooseScenario reads --scenario and --users. A scenario brings the users and the context that no flag names.
+func (o *compareOptions) chooseScenario(given *pflag.FlagSet) error {
+	everyone := ""
+	if o.scenario != "" {
+		all, err := scenario.All()
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, s := range all {
+			names = append(names, s.Name)
+			if s.Name == o.scenario {
+				o.standing, everyone = &s, s.Users
+			}
+		}
+		if o.standing == nil {
+			return fmt.Errorf("--scenario is one of %s, not %q", strings.Join(names, ", "), o.scenario)
+		}
+		if !given.Changed("users") {
+			o.users = everyone
+		}
+		if !given.Changed("context") {
+			o.context = o.standing.Context
+		}
+	}
+	var err error
+	if o.chosen, err = load.ParseUsers(o.users, everyone); err != nil {
+		return fmt.Errorf("--users: %w", err)
+	}
+	return nil
 }
 
 // checkRedis checks --redis, and that all engines understand it.
@@ -243,6 +271,11 @@ func (o *compareOptions) checkEffect(given *pflag.FlagSet) error {
 	idle := command.IdleFlags{Given: given}
 	if o.plan != "" {
 		idle.Add("plan_dir", "with --plan")
+	}
+	if o.scenario != "" {
+		idle.Add("plan_dir", "with --scenario")
+		idle.Add("registry_dir", "with --scenario")
+		idle.Add("model_dir", "with --scenario")
 	}
 	if len(o.rates) == 0 {
 		idle.Add("backlog", "without --rate")
@@ -288,6 +321,9 @@ func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []
 	if err := command.Folders(&engine, o.planDir, o.registryDir, o.modelDir); err != nil {
 		return "", nil, err
 	}
+	if s := o.standing; s != nil {
+		engine.Plan, engine.Plans, engine.Registry = s.Name, s.Plans, s.Registry
+	}
 	if name, text, err = soundPlan(engine, o.context); err != nil || o.fanout == 0 {
 		return name, text, err
 	}
@@ -332,7 +368,17 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if err != nil {
 		return err
 	}
-	back, err := backend.Start(ctx, backend.Options{Addr: o.redis, Server: o.redisServer, Latencies: o.latencies})
+	folder, err := o.writeRegistry()
+	defer os.RemoveAll(folder)
+	if err != nil {
+		return &command.RuntimeError{Err: err}
+	}
+	from := backend.Options{Addr: o.redis, Server: o.redisServer, Latencies: o.latencies}
+	if o.standing != nil {
+		fmt.Fprintf(p.Stderr, "rankd: writing the data of scenario %s\n", o.scenario)
+		from.Data = o.standing.Fill
+	}
+	back, err := backend.Start(ctx, from)
 	if err != nil {
 		return &command.RuntimeError{Err: err}
 	}
@@ -340,7 +386,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	c := &compare.Comparison{
 		Title: o.title + ": " + name, Facts: compare.ReadFacts(),
 		Settings: compare.Settings{
-			Plan: name, Fanout: o.fanout, Users: o.chosen, Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
+			Scenario: o.scenario, Plan: name, Fanout: o.fanout, Users: o.chosen, Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
 		},
 	}
 	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.CommandLine, back.Version, back.Embedded
@@ -358,6 +404,10 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 			started.specs = append(started.specs, s.Unshared())
 		}
 	}
+	var modes []compare.Modes
+	for _, s := range started.specs {
+		modes = append(modes, compare.Modes{Placement: s.Placement(), Reads: s.Reads()})
+	}
 	workers, stop, err := p.startWorkers(ctx, &started)
 	defer stop()
 	if err != nil {
@@ -369,7 +419,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	}
 	began := time.Now()
 	grid := compare.Grid{
-		Engines: specNames(o.specs), Points: o.points(), Rounds: o.rounds,
+		Engines: specNames(o.specs), Modes: modes, Points: o.points(), Rounds: o.rounds,
 		Run: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
 			r := round
 			r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
@@ -394,6 +444,19 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	}
 	c.Judge(o.wants)
 	return p.publish(o, c)
+}
+
+// writeRegistry writes the tables of the scenario into a temporary folder, from which all workers read them. The caller removes the folder, whose
+// name is empty where the tables come from elsewhere.
+func (o *compareOptions) writeRegistry() (folder string, err error) {
+	if o.standing == nil || o.standing.Registry == nil {
+		return "", nil
+	}
+	if folder, err = os.MkdirTemp("", "rankd-registry-"); err != nil {
+		return "", err
+	}
+	o.registryDir = folder
+	return folder, os.CopyFS(folder, o.standing.Registry)
 }
 
 // publish writes the comparison in the forms that are asked for.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
@@ -51,41 +50,38 @@ the large requests among the small ones. The command starts a redis-server of it
 		names = append(names, s.Name)
 		fmt.Fprintf(&long, "\n  %-14s %s (p99 below %v)", s.Name, s.Doc, s.MaxP99)
 	}
+	var check func() error
 	cmd := &cobra.Command{
 		Use: "isolation", Args: cobra.NoArgs, Long: long.String(),
 		Short:   "Measure what a large request costs small ones beside it",
 		Example: "  rankd bench isolation\n  rankd bench isolation --engines binary:/old/rankd:reactor,reactor",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check(names)); err != nil {
+			if err := errors.Join(check(), o.check()); err != nil {
 				return err
 			}
 			return p.benchIsolation(ctx, &o)
 		},
 	}
-	f := cmd.Flags()
-	f.StringSliceVar(&o.scenarios, "scenario", names, "`scenarios` to run")
-	f.StringVar(&o.engines, "engines", "reactor", "`engines` to measure, as in rankd bench compare; no peers")
-	f.IntVar(&o.Rounds, "rounds", 6, "`number` of rounds; fewer than six give no interval")
-	f.DurationVar(&o.Duration, "duration", 10*time.Second, "how `long` requests arrive in a round")
-	f.IntVar(&o.Large, "large", 5, "`number` of large requests in a round, evenly spread")
-	f.Float64Var(&o.Share, "share", 0.5, "the `share` of an engine's capacity at which small requests arrive")
-	f.Float64Var(&o.Rate, "rate", 0, "small requests per second for all engines, in place of a share of their capacities: rounds and builds then compare")
-	f.DurationVar(&o.requestTimeout, "request_timeout", 10*time.Second, "the endpoint's request `timeout`; the built-in registry has 1s, in which many_rows may not end")
-	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
-	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
-	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each scenario and engine")
+	check = addRows(cmd,
+		scenarioRow(&o.scenarios, names),
+		command.Setting{Name: "engines", To: &o.engines, Default: "reactor", Help: "`engines` to measure, as in rankd bench compare; no peers"},
+		roundsRow(&o.Rounds, 6),
+		command.Setting{Name: "duration", To: &o.Duration, Default: 10 * time.Second, Least: 1, Most: int(time.Hour), Help: "how `long` requests arrive in a round"},
+		command.Setting{Name: "large", To: &o.Large, Default: 5, Least: 1, Most: 1000, Help: "`number` of large requests in a round, evenly spread"},
+		command.Setting{Name: "share", To: &o.Share, Default: 0.5, Help: "the `share` of an engine's capacity at which small requests arrive"},
+		command.Setting{Name: "rate", To: &o.Rate, Help: "small requests per second for all engines, in place of a share of their capacities: rounds and builds then compare"},
+		command.Setting{Name: "request_timeout", To: &o.requestTimeout, Default: 10 * time.Second, Least: int(time.Millisecond), Most: int(time.Hour), Help: "the endpoint's request `timeout`; the built-in registry has 1s, in which many_rows may not end"},
+		redisServerRow(&o.redisServer),
+		engineRow("cpu_threads", &o.cpuThreads),
+		jsonRow(&o.asJSON, ", a line for each scenario and engine"),
+	)
 	return cmd
 }
 
 // check reports all that is wrong with the flags at once, and completes them.
-func (o *isolationOptions) check(known []string) error {
+func (o *isolationOptions) check() error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	for _, name := range o.scenarios {
-		if !slices.Contains(known, name) {
-			problem("--scenario is one of %s, not %q", strings.Join(known, ", "), name)
-		}
-	}
 	var err error
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
 		problem("--engines: %w", err)
@@ -93,25 +89,11 @@ func (o *isolationOptions) check(known []string) error {
 	if slices.ContainsFunc(o.specs, func(s engines.Spec) bool { return s.Kind == engines.Peer }) {
 		problem("--engines: peers know none of the plans")
 	}
-	for _, n := range []struct {
-		name        string
-		value, most int
-	}{{"rounds", o.Rounds, 1000}, {"large", o.Large, 1000}, {"cpu_threads", o.cpuThreads, 1 << 10}} {
-		if n.value < 1 || n.value > n.most {
-			problem("--%s is a number from 1 to %d, not %d", n.name, n.most, n.value)
-		}
-	}
-	if o.Duration <= 0 || o.Duration > time.Hour {
-		problem("--duration is a time up to 1h, not %v", o.Duration)
-	}
 	if !(o.Share > 0 && o.Share <= 10) {
 		problem("--share is a number above 0 and up to 10, not %v", o.Share)
 	}
 	if !(o.Rate >= 0 && o.Rate <= 1e6) {
 		problem("--rate is a number from 0 to 1e6, not %v", o.Rate)
-	}
-	if o.requestTimeout < time.Millisecond || o.requestTimeout > time.Hour {
-		problem("--request_timeout is a time from 1ms to 1h, not %v", o.requestTimeout)
 	}
 	return errors.Join(problems...)
 }
@@ -192,7 +174,7 @@ func (p *Program) measureIsolation(ctx context.Context, o *isolationOptions, sce
 	if err := writeRegistry(folder, o.requestTimeout); err != nil {
 		return nil, facts, err
 	}
-	back, err := backend.Start(ctx, backend.Options{Server: o.redisServer, Data: func(ctx context.Context, server string) error {
+	back, err := backend.Start(ctx, backend.Options{Server: o.redisServer, Real: true, Data: func(ctx context.Context, server string) error {
 		return isolation.Load(ctx, server, scenarios)
 	}})
 	if err != nil {

@@ -27,29 +27,23 @@ func (p *Program) kernelsCommand(ctx context.Context) *cobra.Command {
 	for _, k := range kernels.Names() {
 		fmt.Fprintf(&b, "\n  %-7s %s", k, kernels.Descriptions()[k])
 	}
+	var check func() error
 	cmd := &cobra.Command{
 		Use: "kernels", Args: cobra.NoArgs, Long: b.String(),
 		Short:   "Measure vm, filter, sort, take and concat by number of rows",
 		Example: "  rankd bench kernels --rows 10,1000,1000000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := command.CheckValues(cmd.Flags()); err != nil {
+			if err := check(); err != nil {
 				return err
-			}
-			for _, n := range rows {
-				if n < 1 || n > kernelRowsMax {
-					return fmt.Errorf("--rows is from 1 to %d, not %d", kernelRowsMax, n)
-				}
-			}
-			if duration <= 0 {
-				return fmt.Errorf("--duration is positive, not %v", duration)
 			}
 			return p.benchKernels(ctx, rows, duration, asJSON)
 		},
 	}
-	f := cmd.Flags()
-	f.IntSliceVar(&rows, "rows", []int{10, 100, 1000, 10_000, 100_000, 1_000_000}, "`numbers` of rows")
-	f.DurationVar(&duration, "duration", 500*time.Millisecond, "how `long` each kernel is measured, per number of rows")
-	f.BoolVar(&asJSON, "json", false, "print the figures as JSON, a line for each")
+	check = addRows(cmd,
+		command.Setting{Name: "rows", To: &rows, Default: []int{10, 100, 1000, 10_000, 100_000, 1_000_000}, Least: 1, Most: kernelRowsMax, Help: "`numbers` of rows"},
+		command.Setting{Name: "duration", To: &duration, Default: 500 * time.Millisecond, Least: 1, Most: int(24 * time.Hour), Help: "how `long` each kernel is measured, per number of rows"},
+		jsonRow(&asJSON, ", a line for each"),
+	)
 	return cmd
 }
 

@@ -82,15 +82,16 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 	f.Float64Var(&o.timerMS, "timer_ms", 1, "delay of each timer in `ms`")
 	f.IntVar(&o.tasks, "tasks", 1000, "`number` of sleeping tasks")
 	f.IntVar(&o.sleepMS, "sleep_ms", 10, "how long each sleeps, in `ms`")
-	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers of the pool, except of interference")
+	workers := engineRow("cpu_threads", &o.cpuThreads)
+	workers.Help += ", except of interference"
+	command.AddSettings(f, []command.Setting{workers})
 	f.IntSliceVar(&o.inFlight, "in_flight", []int{1, 64}, "`numbers` of offloaded jobs in flight")
 	f.IntSliceVar(&o.payloads, "payload", []int{0, 1 << 10, 64 << 10, 1 << 20}, "`bytes` that an offloaded job touches")
 	cores := runtime.NumCPU()
 	f.IntSliceVar(&o.workers, "workers", slices.Compact([]int{0, 1, cores, 2 * cores}), "`numbers` of busy workers of interference")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` interference is measured, per number of workers")
 	f.StringVar(&o.redis, "redis", "", "the Redis at this `address` (host:port or a URL, as in rankd --redis) that answers interference (default: one of its own)")
-	f.StringVar(&o.server, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
-	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each")
+	command.AddSettings(f, []command.Setting{redisServerRow(&o.server), jsonRow(&o.asJSON, ", a line for each")})
 	return cmd
 }
 

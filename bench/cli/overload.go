@@ -17,7 +17,6 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/backend"
-	"github.com/rankd/rankd/bench/caller"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/overload"
@@ -48,56 +47,39 @@ and whether the requests that were let in answered within their deadline.
 		names = append(names, s.Name)
 		fmt.Fprintf(&long, "\n  %-12s %s", s.Name, s.Doc)
 	}
+	var check func() error
 	cmd := &cobra.Command{
 		Use: "overload", Args: cobra.NoArgs, Long: long.String(),
 		Short:   "Measure rankd serve beyond its capacity",
 		Example: "  rankd bench overload\n  rankd bench overload --scenario busy --fronts http --times 10",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check(names)); err != nil {
+			if err := errors.Join(check(), o.check()); err != nil {
 				return err
 			}
 			return p.benchOverload(ctx, &o)
 		},
 	}
-	f := cmd.Flags()
-	f.StringSliceVar(&o.scenarios, "scenario", names, "`scenarios` to run")
-	f.StringSliceVar(&o.fronts, "fronts", []string{caller.RESP, caller.HTTP}, "`fronts` to measure")
-	f.Float64Var(&o.Times, "times", 3, "the `factor` of the capacity at which requests arrive")
-	f.IntVar(&o.Rounds, "rounds", 6, "`number` of rounds; fewer than six give no interval")
-	f.DurationVar(&o.Duration, "duration", 3*time.Second, "how `long` requests arrive in a round")
-	f.DurationVar(&o.Warmup, "warmup", 300*time.Millisecond, "how `long` each load runs before it is measured")
-	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of the server")
-	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
-	f.StringVar(&o.program, "program", "", "the `program` whose command serve is measured (default: this program)")
-	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each scenario and front, then a line for each aim")
+	check = addRows(cmd,
+		scenarioRow(&o.scenarios, names),
+		frontsRow(&o.fronts),
+		command.Setting{Name: "times", To: &o.Times, Default: 3, Help: "the `factor` of the capacity at which requests arrive"},
+		roundsRow(&o.Rounds, 6),
+		command.Setting{Name: "duration", To: &o.Duration, Default: 3 * time.Second, Least: 1, Most: int(time.Hour), Help: "how `long` requests arrive in a round"},
+		command.Setting{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Most: int(time.Hour), Help: "how `long` each load runs before it is measured"},
+		engineRow("cpu_threads", &o.cpuThreads),
+		redisServerRow(&o.redisServer),
+		programRow(&o.program),
+		jsonRow(&o.asJSON, ", a line for each scenario and front, then a line for each aim"),
+	)
 	return cmd
 }
 
 // check reports all that is wrong with the flags at once.
-func (o *overloadOptions) check(known []string) error {
-	problems := []error{checkFronts(o.fronts)}
-	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	for _, name := range o.scenarios {
-		if !slices.Contains(known, name) {
-			problem("--scenario is one of %s, not %q", strings.Join(known, ", "), name)
-		}
-	}
-	if o.Rounds < 1 || o.Rounds > 1000 {
-		problem("--rounds is a number from 1 to 1000, not %d", o.Rounds)
-	}
-	if o.cpuThreads < 1 || o.cpuThreads > 1<<10 {
-		problem("--cpu_threads is a number from 1 to %d, not %d", 1<<10, o.cpuThreads)
-	}
-	if o.Duration <= 0 || o.Duration > time.Hour {
-		problem("--duration is a time up to 1h, not %v", o.Duration)
-	}
-	if o.Warmup < 0 || o.Warmup > time.Hour {
-		problem("--warmup is a time from 0 to 1h, not %v", o.Warmup)
-	}
+func (o *overloadOptions) check() error {
 	if !(o.Times > 0 && o.Times <= 100) {
-		problem("--times is a number above 0 and up to 100, not %v", o.Times)
+		return fmt.Errorf("--times is a number above 0 and up to 100, not %v", o.Times)
 	}
-	return errors.Join(problems...)
+	return nil
 }
 
 // benchOverload runs the scenarios and prints their figures.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/placement"
 	"github.com/rankd/rankd/bench/worker"
@@ -44,12 +43,13 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 		names = append(names, s.Name)
 		fmt.Fprintf(&long, "\n  %-10s  %s", s.Name, s.Doc)
 	}
+	var check func() error
 	cmd := &cobra.Command{
 		Use: "placement", Args: cobra.NoArgs, Long: long.String(),
 		Short:   "Compare the scheduling modes on cheap, heavy and waiting nodes",
 		Example: "  rankd bench placement\n  rankd bench placement --scenario five_nodes,mix --duration 5s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check(names)); err != nil {
+			if err := check(); err != nil {
 				return err
 			}
 			if o.cores != nil {
@@ -75,45 +75,18 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 			return p.benchPlacement(ctx, &o)
 		},
 	}
-	f := cmd.Flags()
-	f.StringSliceVar(&o.scenarios, "scenario", names, "`scenarios` to run")
-	f.IntVar(&o.Rounds, "rounds", 6, "`number` of rounds; fewer than six give no interval")
-	f.DurationVar(&o.Duration, "duration", time.Second, "how `long` a round measures")
-	f.DurationVar(&o.Warmup, "warmup", 300*time.Millisecond, "how `long` a round warms up first")
-	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of workers for CPU work")
-	f.StringVar(&o.base, "base", "", "measure the reactor of this `program`, too, another build of rankd, where a scenario has one plan")
-	f.StringVar(&o.writeTo, "write_plans", "", "write the plans of the scenarios into this `folder`, for rankd bench compare --plan, and exit")
-	f.IntSliceVar(&o.cores, "virtual_cores", nil, "run the scenarios of random plans in virtual time instead, on machines of so many `cores`, --duration of it each")
-	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each scenario and variant, then a line for each aim")
+	check = addRows(cmd,
+		scenarioRow(&o.scenarios, names),
+		roundsRow(&o.Rounds, 6),
+		command.Setting{Name: "duration", To: &o.Duration, Default: time.Second, Least: 1, Most: int(24 * time.Hour), Help: "how `long` a round measures"},
+		command.Setting{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Least: 1, Most: int(24 * time.Hour), Help: "how `long` a round warms up first"},
+		engineRow("cpu_threads", &o.cpuThreads),
+		command.Setting{Name: "base", To: &o.base, Help: "measure the reactor of this `program`, too, another build of rankd, where a scenario has one plan"},
+		command.Setting{Name: "write_plans", To: &o.writeTo, Help: "write the plans of the scenarios into this `folder`, for rankd bench compare --plan, and exit"},
+		command.Setting{Name: "virtual_cores", To: &o.cores, Least: 1, Most: 1 << 10, Help: "run the scenarios of random plans in virtual time instead, on machines of so many `cores`, --duration of it each"},
+		jsonRow(&o.asJSON, ", a line for each scenario and variant, then a line for each aim"),
+	)
 	return cmd
-}
-
-// check reports all that is wrong with the flags at once.
-func (o *placementOptions) check(known []string) error {
-	var problems []error
-	for _, name := range o.scenarios {
-		if !slices.Contains(known, name) {
-			problems = append(problems, fmt.Errorf("--scenario is one of %s, not %q", strings.Join(known, ", "), name))
-		}
-	}
-	if o.Rounds < 1 || o.Rounds > 1000 {
-		problems = append(problems, fmt.Errorf("--rounds is a number from 1 to 1000, not %d", o.Rounds))
-	}
-	if o.Duration <= 0 {
-		problems = append(problems, fmt.Errorf("--duration is positive, not %v", o.Duration))
-	}
-	if o.Warmup <= 0 {
-		problems = append(problems, fmt.Errorf("--warmup is positive, not %v", o.Warmup))
-	}
-	if o.cpuThreads < 1 || o.cpuThreads > 1<<10 {
-		problems = append(problems, fmt.Errorf("--cpu_threads is a number from 1 to %d, not %d", 1<<10, o.cpuThreads))
-	}
-	for _, cores := range o.cores {
-		if cores < 1 || cores > 1<<10 {
-			problems = append(problems, fmt.Errorf("--virtual_cores are numbers from 1 to %d, not %d", 1<<10, cores))
-		}
-	}
-	return errors.Join(problems...)
 }
 
 // simulatePlacement runs the scenarios in virtual time. Nothing but their code decides the figures.

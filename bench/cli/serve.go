@@ -48,30 +48,34 @@ its processor clock. All requests are for user 1, and no equal reads are shared.
 
 func (p *Program) serveCommand(ctx context.Context) *cobra.Command {
 	var o serveOptions
+	var check func() error
 	cmd := &cobra.Command{
 		Use: "serve", Args: cobra.NoArgs, Long: serveLong,
 		Short:   "Measure what the fronts of rankd serve cost",
 		Example: "  rankd bench serve\n  rankd bench serve --fronts resp --clients redis-benchmark --duration 5s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check(cmd.Flags().Changed("clients"))); err != nil {
+			if err := errors.Join(check(), o.check(cmd.Flags().Changed("clients"))); err != nil {
 				return err
 			}
 			return p.benchServe(ctx, &o)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.planName, "plan_name", "concat_plan", "run the plan of this `name`, from --plan_dir or of the built-in examples")
-	f.StringVar(&o.planDir, "plan_dir", "", "look for plans in this `folder`, in files <name>.plan.json")
-	f.StringSliceVar(&o.fronts, "fronts", []string{caller.RESP, caller.HTTP}, "`fronts` to measure")
-	f.StringSliceVar(&o.clients, "clients", foreignPrograms(), "`programs` to call them with, beside this program's own clients (default: those installed)")
-	f.IntVar(&o.connections, "connections", 4, "`number` of pipelined connections of the RESP client")
-	f.IntVar(&o.rounds, "rounds", 6, "`number` of rounds; fewer than six give no interval")
-	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a caller is measured in a round, for either number in flight")
-	f.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how `long` a caller of this program warms up before")
-	f.IntVar(&o.cpuThreads, "cpu_threads", rankd.DefaultCPUThreads(), "`number` of CPU workers of each engine")
-	f.StringVar(&o.redisServer, "redis_server", "", "the redis-server `program` to start (default: redis-server on the PATH)")
-	f.StringVar(&o.program, "program", "", "the `program` whose command serve is measured (default: this program)")
-	f.BoolVar(&o.asJSON, "json", false, "print the figures as JSON, a line for each caller, then a line for each aim")
+	plan := engineRow("plan_name", &o.planName)
+	plan.Default = "concat_plan"
+	check = addRows(cmd,
+		plan,
+		engineRow("plan_dir", &o.planDir),
+		frontsRow(&o.fronts),
+		command.Setting{Name: "clients", To: &o.clients, Default: foreignPrograms(), Help: "`programs` to call them with, beside this program's own clients (default: those installed)"},
+		command.Setting{Name: "connections", To: &o.connections, Default: 4, Least: 1, Most: fronts.Many, Help: "`number` of pipelined connections of the RESP client"},
+		roundsRow(&o.rounds, 6),
+		command.Setting{Name: "duration", To: &o.duration, Default: 2 * time.Second, Least: 1, Most: int(time.Hour), Help: "how `long` a caller is measured in a round, for either number in flight"},
+		command.Setting{Name: "warmup", To: &o.warmup, Default: 300 * time.Millisecond, Most: int(time.Hour), Help: "how `long` a caller of this program warms up before"},
+		engineRow("cpu_threads", &o.cpuThreads),
+		redisServerRow(&o.redisServer),
+		programRow(&o.program),
+		jsonRow(&o.asJSON, ", a line for each caller, then a line for each aim"),
+	)
 	return cmd
 }
 
@@ -86,7 +90,7 @@ func foreignPrograms() (names []string) {
 // check reports all that is wrong with the flags at once, and completes them. Clients that the user has not named need not
 // be installed.
 func (o *serveOptions) check(clientsGiven bool) error {
-	problems := []error{checkFronts(o.fronts)}
+	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	var installed []string
 	for _, name := range o.clients {
@@ -101,30 +105,7 @@ func (o *serveOptions) check(clientsGiven bool) error {
 		}
 	}
 	o.clients = installed
-	for _, n := range []struct {
-		name        string
-		value, most int
-	}{{"rounds", o.rounds, 1000}, {"connections", o.connections, fronts.Many}, {"cpu_threads", o.cpuThreads, 1 << 10}} {
-		if n.value < 1 || n.value > n.most {
-			problem("--%s is a number from 1 to %d, not %d", n.name, n.most, n.value)
-		}
-	}
-	if o.duration <= 0 || o.duration > time.Hour {
-		problem("--duration is a time up to 1h, not %v", o.duration)
-	}
-	if o.warmup < 0 || o.warmup > time.Hour {
-		problem("--warmup is a time from 0 to 1h, not %v", o.warmup)
-	}
 	return errors.Join(problems...)
-}
-
-func checkFronts(names []string) error {
-	for _, name := range names {
-		if name != caller.RESP && name != caller.HTTP {
-			return fmt.Errorf("--fronts is one of %s and %s, not %q", caller.RESP, caller.HTTP, name)
-		}
-	}
-	return nil
 }
 
 // benchServe measures the fronts and prints their figures.

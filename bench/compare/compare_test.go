@@ -51,7 +51,8 @@ func TestMeasureInterleaves(t *testing.T) {
 	var order []string
 	var steps []Step
 	cells, _, err := Measure(t.Context(), Grid{
-		Engines: []string{"a", "b"}, Points: []Point{{Concurrency: 1}, {Concurrency: 2}}, Rounds: 2,
+		Engines: []string{"a", "b"}, Modes: []Modes{{Placement: "adaptive"}, {Reads: "shared"}},
+		Points: []Point{{Concurrency: 1}, {Concurrency: 2}}, Rounds: 2,
 		Run: func(_ context.Context, engine int, at Point) (*worker.Report, error) {
 			order = append(order, fmt.Sprintf("%c%d", 'a'+engine, at.Concurrency))
 			return reportOf(t, time.Millisecond), nil
@@ -62,9 +63,9 @@ func TestMeasureInterleaves(t *testing.T) {
 	assert.Equal(t, []string{"a1", "b1", "a1", "b1", "a2", "b2", "a2", "b2"}, order)
 	var got []string
 	for _, c := range cells {
-		got = append(got, fmt.Sprint(c.Engine, c.Concurrency))
+		got = append(got, fmt.Sprint(c.Engine, c.Concurrency, c.Placement, c.Reads))
 	}
-	assert.Equal(t, []string{"a1", "b1", "a2", "b2"}, got)
+	assert.Equal(t, []string{"a1adaptive", "b1shared", "a2adaptive", "b2shared"}, got)
 	require.Len(t, steps, 8)
 	assert.Equal(t, Step{Done: 8, All: 8, Engine: "b", At: Point{Concurrency: 2}, Report: steps[7].Report}, steps[7])
 }
@@ -240,6 +241,8 @@ func fixedComparison() *Comparison {
 			cell("reactor", 64, 5*time.Millisecond, 3900, 17_300, 3900), {Engine: "pool", Point: Point{Concurrency: 64, RedisLatency: 5 * time.Millisecond}, Failure: "out of descriptors"},
 		},
 	}
+	c.Cells[0].Modes = Modes{Placement: "adaptive", Reads: "shared"}
+	c.Cells[1].Modes = Modes{Placement: "two pools", Reads: "each sent"}
 	c.Cells[1].Errors, c.Cells[1].FirstError = 7, "redis: timeout"
 	c.Cells[3].PerRequest.Traffic, c.Cells[3].PerRequest.RedisCPU = nil, 0
 	c.Settings.Ceiling = "redis-benchmark 7.0.15 -P 64 -c 4 HGETALL"

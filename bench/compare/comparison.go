@@ -26,9 +26,10 @@ type Comparison struct {
 
 // Settings are common to all rounds. Immutable.
 type Settings struct {
-	Plan   string     `json:"plan"`
-	Fanout int        `json:"fanout,omitempty"` // 0 means the plan's own
-	Users  load.Users `json:"users"`
+	Scenario string     `json:"scenario,omitempty"` // that brought plan, data and users; empty means that flags did
+	Plan     string     `json:"plan"`
+	Fanout   int        `json:"fanout,omitempty"` // 0 means the plan's own
+	Users    load.Users `json:"users"`
 	// Unshared says that no engine of this build shares equal reads unless its name says so: one user
 	// makes all reads equal.
 	Unshared bool          `json:"reads_unshared,omitempty"`

@@ -33,6 +33,7 @@ func (p Point) String() string {
 // Grid lists the measurements to make. Immutable.
 type Grid struct {
 	Engines []string // by name; ratios are to the first
+	Modes   []Modes  // of the engines, in their order; nil means that they are unknown
 	Points  []Point
 	Rounds  int
 	// Run has an engine run one round. An error ends the measurement; the report holds
@@ -90,7 +91,11 @@ func Measure(ctx context.Context, g Grid) (cells []Cell, ceilings []Ceiling, err
 			ceilings = append(ceilings, ceiling)
 		}
 		for i, engine := range g.Engines {
-			cells = append(cells, samples[i].cell(engine, at, &samples[0]))
+			cell := samples[i].cell(engine, at, &samples[0])
+			if g.Modes != nil {
+				cell.Modes = g.Modes[i]
+			}
+			cells = append(cells, cell)
 		}
 	}
 	return cells, ceilings, nil
@@ -116,10 +121,17 @@ func latencies(h *hdrhistogram.Histogram) Latencies {
 
 func micros[T int64 | time.Duration](ns T) float64 { return float64(ns) / float64(time.Microsecond) }
 
+// Modes say how an engine runs nodes and sends reads, in the words of a table. Immutable.
+type Modes struct {
+	Placement string `json:"placement,omitempty"` // where nodes compute
+	Reads     string `json:"reads,omitempty"`     // what becomes of equal reads
+}
+
 // Cell holds the figures of one engine at one point. Counters are sums over the rounds,
 // figures per request are medians over them. Immutable once built.
 type Cell struct {
 	Engine string `json:"engine"`
+	Modes
 	Point
 
 	// Failure says why a round could not run. All other figures are zero then.

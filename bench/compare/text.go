@@ -55,8 +55,12 @@ func (s Settings) String() string {
 	if s.Unshared {
 		unshared = ", equal reads not shared"
 	}
-	return fmt.Sprintf("plan %s%s, %s%s, %d interleaved rounds of %v after %v of warm-up each; medians with 95 %% intervals",
-		s.Plan, fanout, s.Users, unshared, s.Rounds, s.Duration, s.Warmup)
+	scenario := ""
+	if s.Scenario != "" {
+		scenario = "scenario " + s.Scenario + ": "
+	}
+	return fmt.Sprintf("%splan %s%s, %s%s, %d interleaved rounds of %v after %v of warm-up each; medians with 95 %% intervals",
+		scenario, s.Plan, fanout, s.Users, unshared, s.Rounds, s.Duration, s.Warmup)
 }
 
 // writeLines writes lines under a head, and nothing if there are none.
@@ -145,35 +149,39 @@ func lagThreshold(c Cell) float64 { return max(200, c.Latency.P99/10) }
 
 // SpeedColumns are the heads of SpeedRow.
 var SpeedColumns = []string{
-	"in flight", "engine", "requests/s", "±", "to the first", "p50", "p90", "p99", "p99.9", "max", "p99 to the first",
+	"in flight", "engine", "placement", "reads", "requests/s", "±", "to the first", "p50", "p90", "p99", "p99.9", "max", "p99 to the first",
 	"errors", "shed",
 }
 
 // SpeedRow returns the cell's throughput and latencies as text.
 func (c Cell) SpeedRow() []string {
+	if c.Failure != "" {
+		return append(c.rowHead(), "failed")
+	}
+	l := c.Latency
+	return append(c.rowHead(),
+		fmt.Sprintf("%.0f", c.Throughput.Median), c.Throughput.Spread(), c.ThroughputRatio.Factor(),
+		duration(l.P50).String(), duration(l.P90).String(), duration(l.P99).String(), duration(l.P999).String(),
+		duration(l.Max).String(), c.P99Ratio.Factor(), fmt.Sprint(c.Errors), fmt.Sprint(c.Shed))
+}
+
+// rowHead returns the load and the engine with its modes: what both rows of a cell begin with.
+func (c Cell) rowHead() []string {
 	inFlight := fmt.Sprint(c.Concurrency)
 	if c.Rate > 0 {
 		inFlight = fmt.Sprintf("%g/s", c.Rate)
 	}
-	if c.Failure != "" {
-		return []string{inFlight, c.Engine, "failed"}
-	}
-	l := c.Latency
-	return []string{
-		inFlight, c.Engine, fmt.Sprintf("%.0f", c.Throughput.Median), c.Throughput.Spread(), c.ThroughputRatio.Factor(),
-		duration(l.P50).String(), duration(l.P90).String(), duration(l.P99).String(), duration(l.P999).String(),
-		duration(l.Max).String(), c.P99Ratio.Factor(), fmt.Sprint(c.Errors), fmt.Sprint(c.Shed),
-	}
+	return []string{inFlight, c.Engine, known(c.Placement != "", c.Placement), known(c.Reads != "", c.Reads)}
 }
 
 // CostColumns are the heads of CostRow.
 var CostColumns = []string{
-	"in flight", "engine", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands asked", "commands sent", "bytes sent", "bytes received", "RSS",
+	"in flight", "engine", "placement", "reads", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands asked", "commands sent", "bytes sent", "bytes received", "RSS",
 }
 
 // CostRow returns the cost of a request as text.
 func (c Cell) CostRow() []string {
-	row := append([]string(nil), c.SpeedRow()[:2]...)
+	row := c.rowHead()
 	if c.Failure != "" {
 		return append(row, "failed")
 	}

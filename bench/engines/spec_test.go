@@ -24,6 +24,7 @@ func TestParseSpecs(t *testing.T) {
 		"reactor:coalesce_reads=false,reactor:coalesce_reads=true,max_reply_bytes=5": {{Kind: Reactor, CoalesceReads: "false"},
 			{Kind: Reactor, CoalesceReads: "true", MaxReplyBytes: 5}},
 		"pool,pool:redis_pool=16":                      {{Kind: Pool}, {Kind: Pool, RedisPool: 16}},
+		"peer:rueidis:procs=2:conns=1,pool":            {{Kind: Peer, Peer: "rueidis:procs=2:conns=1"}, {Kind: Pool}},
 		"peer:rueidis,peer:go-redis":                   {{Kind: Peer, Peer: "rueidis"}, {Kind: Peer, Peer: "go-redis"}},
 		"reactor,binary:/old/rankd":                    {{Kind: Reactor}, {Kind: Reactor, Binary: "/old/rankd"}},
 		"binary:a-b/c:pool:redis_pool=2,cpu_threads=3": {{Kind: Pool, Binary: "a-b/c", CPUThreads: 3, RedisPool: 2}},
@@ -64,6 +65,9 @@ func TestParseSpecsErrors(t *testing.T) {
 		"peer":                      "peer:<name>",
 		"peer:":                     "peer:<name>",
 		"peer:a=b":                  "peer:<name>",
+		"peer:a:b":                  "peer:<name>",
+		"peer:a:b=":                 "peer:<name>",
+		"peer:a:b=c:":               "peer:<name>",
 		"reactor,reactor":           "listed twice",
 		"binary":                    "the kind is",
 		"binary:":                   "binary:<path>",
@@ -134,5 +138,23 @@ func TestWithFanout(t *testing.T) {
 	for _, bad := range []string{``, `[]`, `{"nodes": 1}`, `{"nodes": [1]}`, `{"nodes": [{"params": 1}]}`} {
 		_, err := WithFanout([]byte(bad), 1)
 		assert.ErrorContains(t, err, "set fanout", bad)
+	}
+}
+
+func TestModes(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"reactor":                        {"adaptive", "shared"},
+		"reactor:scheduling=offload_all": {"offload_all", "shared"},
+		"reactor:inline=false,coalesce_reads=false":      {"adaptive, nothing inline", "each sent"},
+		"pool:redis_pool=16":                             {"two pools", "each sent"},
+		"sequential":                                     {"one at a time", "each sent"},
+		"peer:rueidis":                                   {"by hand", "each sent"},
+		"binary:/old/rankd":                              {"its default", "its default"},
+		"binary:/old/rankd:reactor:scheduling=adaptive":  {"adaptive", "its default"},
+		"binary:/old/rankd:reactor:coalesce_reads=false": {"its default", "each sent"},
+	} {
+		s, err := ParseSpec(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, [2]string{s.Placement(), s.Reads()}, text)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 
 	"github.com/rankd/rankd/internal/redisclient"
-	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/blocking"
 )
 
 // The users of the data set.
@@ -27,8 +25,8 @@ const (
 
 // Load fills the server that text names with the users of the scenarios. The server is empty.
 func Load(ctx context.Context, text string, scenarios []Scenario) error {
-	err := redisclient.With(ctx, text, func(client *blocking.Client) error {
-		l := loader{client: client}
+	err := redisclient.Write(ctx, text, func(write func(command ...string) error) error {
+		l := loader{write: write}
 		for id := int64(1); id <= SmallUsers; id++ {
 			var follows []string
 			for k := range int64(smallList) {
@@ -42,7 +40,6 @@ func Load(ctx context.Context, text string, scenarios []Scenario) error {
 			l.user(s.Heavy)
 			s.load(&l)
 		}
-		l.send()
 		return l.err
 	})
 	if err != nil {
@@ -68,14 +65,10 @@ func loadRows(l *loader) {
 	}
 }
 
-// batchBytes is how many bytes of commands the loader gathers before it sends them.
-const batchBytes = 1 << 20
-
-// loader writes in batches. It keeps the first error. One goroutine.
+// loader writes commands. It keeps the first error. One goroutine.
 type loader struct {
-	client *blocking.Client
-	batch  resp.Batch
-	err    error
+	write func(command ...string) error
+	err   error
 }
 
 func (l *loader) user(id int64) { l.add("HSET", "user:"+number(id), "country", "US") }
@@ -91,24 +84,9 @@ func (l *loader) list(prefix string, id int64, entries []string) {
 }
 
 func (l *loader) add(words ...string) {
-	l.batch.Cmd(words...)
-	if len(l.batch.Encoded()) >= batchBytes {
-		l.send()
-	}
-}
-
-func (l *loader) send() {
 	if l.err == nil {
-		l.err = l.client.Do(&l.batch, 0, func(replies resp.Replies) error {
-			for _, r := range replies.All() {
-				if err := r.Err(); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		l.err = l.write(words...)
 	}
-	l.batch.Reset()
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -31,13 +31,19 @@ const (
 //	1                one user
 //	1,5-8            users in turn, ids and ranges
 //	zipf:1.1,1-1000  users by popularity: the share of the k-th is proportional to k to the power of -1.1
+//	zipf:1.1         all users by popularity
 //
-// The draws of a zipf are the same in every run.
-func ParseUsers(text string) (Users, error) {
-	u := Users{Spec: text}
-	exponent, list, found := "", text, false
-	if rest, ok := strings.CutPrefix(text, zipf); ok {
-		if exponent, list, found = strings.Cut(rest, ","); !found {
+// All users are ids and ranges as in the second form, or empty if nobody knows them: the last form is an error then. The draws of a zipf are
+// the same in every run.
+func ParseUsers(text, all string) (Users, error) {
+	exponent, popular := strings.CutPrefix(text, zipf)
+	if popular && all != "" && !strings.Contains(text, ",") {
+		text += "," + all
+	}
+	u, list := Users{Spec: text}, text
+	if popular {
+		var found bool
+		if exponent, list, found = strings.Cut(text[len(zipf):], ","); !found {
 			return Users{}, errors.New("popularity is written zipf:exponent,low-high, as in zipf:1.1,1-1000")
 		}
 	}
@@ -61,7 +67,7 @@ func ParseUsers(text string) (Users, error) {
 		}
 	}
 	u.Different = len(seen)
-	if !found {
+	if !popular {
 		return u, nil
 	}
 	s, err := strconv.ParseFloat(exponent, 64)

@@ -18,7 +18,7 @@ func TestParseUsers(t *testing.T) {
 		"7,7":              {[]int64{7, 7}, "one user (7,7)"},
 		"5,1-3,4294967295": {[]int64{5, 1, 2, 3, 1<<32 - 1}, "5 users in turn (5,1-3,4294967295)"},
 	} {
-		u, err := ParseUsers(text)
+		u, err := ParseUsers(text, "")
 		require.NoError(t, err)
 		assert.Equal(t, want.ids, u.IDs)
 		assert.Equal(t, want.words, u.String())
@@ -27,18 +27,32 @@ func TestParseUsers(t *testing.T) {
 		"", "0", "a", "3-1", "1-", "-1", "1,,2", "4294967296", "1-100001", "zipf", "zipf:", "zipf:1.1", "zipf:1,1-9", "zipf:x,1-9", "zipf:NaN,1-9",
 		"zipf:11,1-9", "zipf:1.1,", "zipf:-2,1-9", "ZIPF:1.1,1-9",
 	} {
-		_, err := ParseUsers(bad)
+		_, err := ParseUsers(bad, "")
 		assert.Error(t, err, bad)
 	}
+}
+
+// A zipf without a list draws from all users, if they are known.
+func TestZipfOfAllUsers(t *testing.T) {
+	want, err := ParseUsers("zipf:1.1,1-1000", "")
+	require.NoError(t, err)
+	got, err := ParseUsers("zipf:1.1", "1-1000")
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	got, err = ParseUsers("3,5", "1-1000")
+	require.NoError(t, err)
+	assert.Equal(t, []int64{3, 5}, got.IDs)
+	_, err = ParseUsers("zipf:", "1-1000")
+	assert.Error(t, err)
 }
 
 // The shares of a zipf follow its law, and the draws are the same each time.
 func TestZipf(t *testing.T) {
 	const users, exponent = 1000, 1.1
-	u, err := ParseUsers("zipf:1.1,1-1000")
+	u, err := ParseUsers("zipf:1.1,1-1000", "")
 	require.NoError(t, err)
 	require.Len(t, u.IDs, zipfDraws)
-	again, _ := ParseUsers("zipf:1.1,1-1000")
+	again, _ := ParseUsers("zipf:1.1,1-1000", "")
 	assert.Equal(t, u, again)
 	sum := 0.0
 	for k := range users {
@@ -57,7 +71,7 @@ func TestZipf(t *testing.T) {
 	assert.LessOrEqual(t, slices.Max(u.IDs), int64(users))
 	assert.Contains(t, u.String(), "users by popularity (zipf:1.1,1-1000)")
 
-	one, err := ParseUsers("zipf:2,5-5")
+	one, err := ParseUsers("zipf:2,5-5", "")
 	require.NoError(t, err)
 	assert.Equal(t, "one user (zipf:2,5-5)", one.String())
 }
@@ -67,7 +81,7 @@ func FuzzParseUsers(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		u, err := ParseUsers(text)
+		u, err := ParseUsers(text, "")
 		if err != nil {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -86,6 +87,31 @@ func TestBenchCompareSharesReadsOfSeveralUsers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A scenario brings its data and users, also to a Redis of the user; each row names the modes of its engine.
+func TestBenchScenario(t *testing.T) {
+	redis := miniredis.RunT(t)
+	args := []string{"compare", "--scenario", "concat_plan", "--engines", "reactor,pool", "--concurrency", "4", "--rounds", "1", "--duration", "30ms",
+		"--warmup", "0s", "--json"}
+	for users, args := range map[string][]string{
+		"1-1000":          args,
+		"zipf:1.1,1-1000": append(args, "--users", "zipf:1.1", "--redis", redis.Addr()),
+	} {
+		o := measure(t, args...)
+		require.Equal(t, exitOK, o.status, o.stderr)
+		var c compare.Comparison
+		require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
+		assert.Equal(t, "concat_plan", c.Settings.Scenario)
+		assert.Equal(t, users, c.Settings.Users.Spec)
+		require.Len(t, c.Cells, 2)
+		assert.Equal(t, compare.Modes{Placement: "adaptive", Reads: "shared"}, c.Cells[0].Modes)
+		assert.Equal(t, compare.Modes{Placement: "two pools", Reads: "each sent"}, c.Cells[1].Modes)
+		for _, cell := range c.Cells {
+			assert.InDelta(t, 11, cell.PerRequest.Traffic.Commands, 1, "users have lists")
+		}
+	}
+	assert.True(t, redis.Exists("follow:1000"), "the data is written there, too")
 }
 
 func TestBenchSweepSaysWhereTheKneeIs(t *testing.T) {

@@ -136,6 +136,7 @@ func TestTheEndOfAServer(t *testing.T) {
 }
 
 func TestASecondSignalEndsTheServerAtOnce(t *testing.T) {
+	t.Parallel()
 	redis, asked, _ := heldRedis(t)
 	s := startServer(t, "--redis", redis, "--registry_dir", patientTables(t), "--drain_delay_ms", "600000")
 	inFlight := askAside(t, "http://"+s.http+"/v1/rank/simple_viewer")
@@ -149,6 +150,7 @@ func TestASecondSignalEndsTheServerAtOnce(t *testing.T) {
 }
 
 func TestAGraceThatIsTooShort(t *testing.T) {
+	t.Parallel()
 	redis, asked, _ := heldRedis(t)
 	s := startServer(t, "--redis", redis, "--registry_dir", patientTables(t), "--drain_delay_ms", "0", "--shutdown_grace_ms", "300")
 	pending := mustDial(t, s.resp)
@@ -171,6 +173,7 @@ func TestAGraceThatIsTooShort(t *testing.T) {
 
 // TestRequestsThatWaitAreLeft: those that were not let in count, too.
 func TestRequestsThatWaitAreLeft(t *testing.T) {
+	t.Parallel()
 	redis, asked, _ := heldRedis(t)
 	s := startServer(t, "--redis", redis, "--registry_dir", patientTables(t), "--max_inflight", "1", "--drain_delay_ms", "0", "--shutdown_grace_ms", "300")
 	replies := []<-chan httpReply{askAside(t, "http://"+s.http+"/v1/rank/simple_viewer")}
@@ -192,6 +195,7 @@ func TestRequestsThatWaitAreLeft(t *testing.T) {
 
 // TestIdleTimeoutsAreOfTheirFronts: an idle RESP client is closed by --resp_idle_timeout_ms, and an idle HTTP client is not.
 func TestIdleTimeoutsAreOfTheirFronts(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "--resp_idle_timeout_ms", "50", "--drain_delay_ms", "0")
 	kept, err := net.Dial("tcp", s.http)
 	require.NoError(t, err)

@@ -110,6 +110,7 @@ func TestALogThatNobodyReads(t *testing.T) {
 
 // TestALogWhoseReaderHasGone: writing to stderr fails, and would end the process by SIGPIPE.
 func TestALogWhoseReaderHasGone(t *testing.T) {
+	t.Parallel()
 	reader, stderr, err := os.Pipe()
 	require.NoError(t, err)
 	require.NoError(t, reader.Close())
@@ -129,6 +130,7 @@ func TestALogWhoseReaderHasGone(t *testing.T) {
 
 // TestTracesThatNobodyReads: the pipe of --trace_file fills up. The server counts what is lost, serves on and ends.
 func TestTracesThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	s := startServer(t, "--trace_file", pipe, "--drain_delay_ms", "0")
@@ -149,6 +151,7 @@ func TestTracesThatNobodyReads(t *testing.T) {
 
 // TestTracesThatCannotBeWritten: the log says so at once.
 func TestTracesThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("this system has no disk that is always full")
 	}

@@ -131,8 +131,8 @@ func optionType(o compiler.Option) string {
 
 // itemType returns the type of an option's value, or of one item of a List.
 func itemType(o compiler.Option) string {
-	if o.Key {
-		return optionKeyType(o.Rule)
+	if o.TakesKey() {
+		return optionKeyType(o.Source)
 	}
 	switch o.Type {
 	case plan.Int, plan.Float:
@@ -140,7 +140,7 @@ func itemType(o compiler.Option) string {
 	case plan.Bool:
 		return "Rankd.PlainBoolean"
 	case plan.Endpoint:
-		return "Rankd.Endpoint<" + strconv.Quote(string(o.EndpointKind)) + ">"
+		return "Rankd.Endpoint<" + strconv.Quote(string(o.KindOfEndpoint())) + ">"
 	case plan.Object:
 		return fieldsType(o.Fields)
 	case plan.ExprID:
@@ -150,11 +150,11 @@ func itemType(o compiler.Option) string {
 	case plan.NodeRef:
 		return "CandidateSet"
 	}
-	if o.Rule.OneOf == nil {
+	if o.Source.OneOf == nil {
 		return "Rankd.PlainString"
 	}
-	values := make([]string, len(o.Rule.OneOf))
-	for i, value := range o.Rule.OneOf {
+	values := make([]string, len(o.Source.OneOf))
+	for i, value := range o.Source.OneOf {
 		values[i] = strconv.Quote(value)
 	}
 	return strings.Join(values, " | ")
@@ -185,7 +185,7 @@ func optionDoc(o compiler.Option) string {
 	if o.Doc != "" {
 		notes = append(notes, comment(strings.TrimSuffix(o.Doc, ".")))
 	}
-	switch low, high := o.Rule.Min, o.Rule.Max; {
+	switch low, high := o.Source.Min, o.Source.Max; {
 	case low != nil && high != nil:
 		notes = append(notes, fmt.Sprintf("from %d to %d", *low, *high))
 	case low != nil:
@@ -193,7 +193,7 @@ func optionDoc(o compiler.Option) string {
 	case high != nil:
 		notes = append(notes, fmt.Sprintf("at most %d", *high))
 	}
-	switch low, high := o.Rule.FloatMin, o.Rule.FloatMax; {
+	switch low, high := o.Source.FloatMin, o.Source.FloatMax; {
 	case low != nil && high != nil:
 		notes = append(notes, fmt.Sprintf("from %v to %v", *low, *high))
 	case low != nil:
@@ -201,8 +201,8 @@ func optionDoc(o compiler.Option) string {
 	case high != nil:
 		notes = append(notes, fmt.Sprintf("at most %v", *high))
 	}
-	if o.Rule.Default != nil {
-		notes = append(notes, fmt.Sprintf("%d if left out", *o.Rule.Default))
+	if o.Source.Default != nil {
+		notes = append(notes, fmt.Sprintf("%d if left out", *o.Source.Default))
 	}
 	if len(notes) == 0 {
 		return ""

@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +16,8 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/examples"
+	"github.com/rankd/rankd/examples/articles/data"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
@@ -29,13 +29,13 @@ func TestMain(m *testing.M) {
 }
 
 // small is enough for the tests.
-var small = size{articles: 400, users: 20}
+var small = data.Size{Articles: 400, Users: 20}
 
 // TestTheArtifactIsCurrent compares the artifact with what the plan compiles to:
 //
 //	rankd compile examples/articles/plans -o examples/articles/artifacts --registry_dir examples/articles/registry
 func TestTheArtifactIsCurrent(t *testing.T) {
-	tables, err := fs.Sub(files, "registry")
+	tables, err := examples.Registry("articles")
 	require.NoError(t, err)
 	reg, err := registry.Load(tables, "dev")
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestTheArtifactIsCurrent(t *testing.T) {
 	results, err := c.Compile(t.Context(), compiler.SourceFile("plans/articles.plan.ts"))
 	require.NoError(t, err)
 	require.Empty(t, results[0].Errors)
-	artifact, err := fs.ReadFile(files, filepath.Join("artifacts", "articles.plan.json"))
+	artifact, err := os.ReadFile("artifacts/articles.plan.json")
 	require.NoError(t, err)
 	// Spans name the source by its path from the root.
 	assert.Equal(t, strings.ReplaceAll(string(artifact), "examples/articles/plans/", "plans/"), string(results[0].Artifact))
@@ -73,15 +73,15 @@ type reader struct {
 }
 
 // score is the plan's formula, for one article.
-func (r *reader) score(a *article, at time.Time) float64 {
-	score := math.Log(2+float64(a.likes)) * math.Exp2(-float64(at.UnixMicro()-a.created.Unix()*1e6)/1e6/(12*3600))
-	if a.topic == r.topic {
+func (r *reader) score(a *data.Article, at time.Time) float64 {
+	score := math.Log(2+float64(a.Likes)) * math.Exp2(-float64(at.UnixMicro()-a.Created.Unix()*1e6)/1e6/(12*3600))
+	if a.Topic == r.topic {
 		score *= 2
 	}
-	if a.lang == r.lang {
+	if a.Lang == r.lang {
 		score *= 1.5
 	}
-	if r.evening && slices.Contains(a.tags, "long-read") {
+	if r.evening && slices.Contains(a.Tags, "long-read") {
 		score *= 1.3
 	}
 	return score
@@ -92,9 +92,9 @@ func (r *reader) score(a *article, at time.Time) float64 {
 func TestRanking(t *testing.T) {
 	now := time.Now()
 	addr := filled(t, now)
-	tables, err := fs.Sub(files, "registry")
+	tables, err := examples.Registry("articles")
 	require.NoError(t, err)
-	artifacts, err := fs.Sub(files, "artifacts")
+	artifacts, err := examples.Plans("articles")
 	require.NoError(t, err)
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
 		e, err := rankd.Open(rankd.Options{Redis: addr, Registry: tables, Plans: artifacts, Plan: "articles", Model: model})
@@ -112,14 +112,14 @@ func TestRanking(t *testing.T) {
 			after := time.Now()
 			require.NoError(t, err)
 
-			var waiting []article
+			var waiting []data.Article
 			for _, id := range inboxOf(r.user, now) {
-				a := makeArticle(id, now)
-				if (!a.premium || r.subscriber) && !slices.Contains(r.seen, int64(id)) {
+				a := data.Make(id, now)
+				if (!a.Premium || r.subscriber) && !slices.Contains(r.seen, int64(id)) {
 					waiting = append(waiting, a)
 				}
 			}
-			slices.SortFunc(waiting, func(a, b article) int { return cmp.Compare(r.score(&b, before), r.score(&a, before)) })
+			slices.SortFunc(waiting, func(a, b data.Article) int { return cmp.Compare(r.score(&b, before), r.score(&a, before)) })
 			require.Equal(t, min(10, len(waiting)), answer.Len())
 			i := 0
 			for c := range answer.Candidates() {
@@ -130,9 +130,9 @@ func TestRanking(t *testing.T) {
 				assert.LessOrEqual(t, score, r.score(want, before)*(1+1e-9))
 				assert.GreaterOrEqual(t, score, r.score(want, after)*(1-1e-9))
 				title, _ := c.String("title")
-				assert.Equal(t, want.title, title)
+				assert.Equal(t, want.Title, title)
 				tags, _ := c.Set("tags")
-				assert.ElementsMatch(t, want.tags, tags)
+				assert.ElementsMatch(t, want.Tags, tags)
 			}
 		}
 	}
@@ -140,10 +140,10 @@ func TestRanking(t *testing.T) {
 
 // inboxOf returns the articles in the inbox of a user.
 func inboxOf(user int, now time.Time) (ids []int) {
-	if user > small.users {
+	if user > small.Users {
 		return nil
 	}
-	command := inboxCommand(user, small, now)
+	command := data.InboxCommand(user, small, now)
 	for i := 3; i < len(command); i += 2 {
 		ids = append(ids, atoi(command[i]))
 	}

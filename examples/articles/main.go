@@ -7,12 +7,10 @@ package main
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"text/tabwriter"
 	"time"
@@ -20,10 +18,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/examples"
+	"github.com/rankd/rankd/examples/articles/data"
 )
-
-//go:embed registry artifacts
-var files embed.FS
 
 func main() {
 	if err := run(context.Background(), os.Stdout, os.Args[1:], time.Now()); err != nil {
@@ -40,12 +37,12 @@ func run(ctx context.Context, w io.Writer, args []string, now time.Time) error {
 		return errors.New("say what to do: fill or rank")
 	}
 	flags := flag.NewFlagSet("articles "+args[0], flag.ContinueOnError)
-	var s size
+	var s data.Size
 	redis := flags.String("redis", "", "`address` of the Redis")
-	flags.IntVar(&s.articles, "articles", 100_000, "`number` of articles")
-	flags.IntVar(&s.users, "users", 10_000, "`number` of users")
+	flags.IntVar(&s.Articles, "articles", 100_000, "`number` of articles")
+	flags.IntVar(&s.Users, "users", 10_000, "`number` of users")
 	user := flags.Int64("user", 7, "rank for this `user`")
-	topic := flags.String("topic", "", "`topic` of the page around the ranking: "+fmt.Sprint(topics))
+	topic := flags.String("topic", "", "`topic` of the page around the ranking: "+fmt.Sprint(data.Topics()))
 	lang := flags.String("lang", "", "`language` of the reader: en, de or fr")
 	hour := flags.Int("hour", now.Hour(), "`hour` of the day, from 0 to 23")
 	if err := flags.Parse(args[1:]); err != nil {
@@ -59,7 +56,7 @@ func run(ctx context.Context, w io.Writer, args []string, now time.Time) error {
 		if err := fill(ctx, *redis, s, now); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "wrote %d articles and the inboxes of %d users to %s\n", s.articles, s.users, *redis)
+		_, err := fmt.Fprintf(w, "wrote %d articles and the inboxes of %d users to %s\n", s.Articles, s.Users, *redis)
 		return err
 	case "rank":
 		if *redis == "" {
@@ -86,17 +83,25 @@ func run(ctx context.Context, w io.Writer, args []string, now time.Time) error {
 	}
 }
 
+// fill writes the data into a Redis.
+func fill(ctx context.Context, redis string, s data.Size, now time.Time) error {
+	if err := data.Fill(ctx, redis, s, now); err != nil {
+		return fmt.Errorf("filling Redis at %s: %w", redis, err)
+	}
+	return nil
+}
+
 // rank ranks the inbox of a user and prints the best articles.
 func rank(ctx context.Context, w io.Writer, redis string, user int64, request map[string]any, now time.Time) error {
-	registry, err := fs.Sub(files, "registry")
+	registry, err := examples.Registry("articles")
 	if err != nil {
 		return err
 	}
-	artifacts, err := fs.Sub(files, "artifacts")
+	plans, err := examples.Plans("articles")
 	if err != nil {
 		return err
 	}
-	e, err := rankd.Open(rankd.Options{Redis: redis, Registry: registry, Plans: artifacts, Plan: "articles"})
+	e, err := rankd.Open(rankd.Options{Redis: redis, Registry: registry, Plans: plans, Plan: "articles"})
 	if err != nil {
 		return err
 	}

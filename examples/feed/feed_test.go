@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/examples"
+	"github.com/rankd/rankd/examples/feed/data"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // small is enough for the tests.
-var small = size{posts: 3000, users: 60}
+var small = data.Size{Posts: 3000, Users: 60}
 
 // filled returns the address of a Redis with the small data.
 func filled(t *testing.T, now time.Time) string {
@@ -45,7 +46,7 @@ const week = 7 * 24 * time.Hour
 
 // expected is a post that the feed may show, made row by row from the data.
 type expected struct {
-	post
+	data.Post
 	sources     []string
 	popularRank int // from 1 in the list of the country; 0: not there
 	closeness   float64
@@ -53,12 +54,12 @@ type expected struct {
 
 // candidates returns what the plan makes of the sources before it scores: without doubles, without posts that were seen in the last week,
 // without muted authors.
-func candidates(w *world, user int, country string, muted []string) map[int]*expected {
+func candidates(w *data.World, user int, country string, muted []string) map[int]*expected {
 	posts := make(map[int]*expected)
 	add := func(id, source string) *expected {
 		n, _ := strconv.Atoi(id)
 		if posts[n] == nil {
-			posts[n] = &expected{post: w.posts[n]}
+			posts[n] = &expected{Post: w.ByID[n]}
 		}
 		if !slices.Contains(posts[n].sources, source) {
 			posts[n].sources = append(posts[n].sources, source)
@@ -66,7 +67,7 @@ func candidates(w *world, user int, country string, muted []string) map[int]*exp
 		return posts[n]
 	}
 	closeness, seen := make(map[int]float64), make(map[int]time.Time)
-	for _, command := range w.ofUser(user) {
+	for _, command := range w.OfUser(user) {
 		args := command[2:]
 		switch name, _, _ := strings.Cut(command[1], ":"); name {
 		case "inbox":
@@ -76,7 +77,7 @@ func candidates(w *world, user int, country string, muted []string) map[int]*exp
 		case "liked":
 			for _, liked := range args {
 				n, _ := strconv.Atoi(liked)
-				for _, id := range w.similar(&w.posts[n]) {
+				for _, id := range w.Similar(&w.ByID[n]) {
 					add(strconv.Itoa(id), "similar")
 				}
 			}
@@ -90,14 +91,14 @@ func candidates(w *world, user int, country string, muted []string) map[int]*exp
 				id, _ := strconv.Atoi(args[i+1])
 				at, _ := strconv.ParseInt(args[i], 10, 64)
 				seen[id] = time.Unix(at, 0)
-				if away := (w.now.Sub(seen[id]) - week).Abs(); away < 5*time.Minute {
+				if away := (w.Now.Sub(seen[id]) - week).Abs(); away < 5*time.Minute {
 					panic("a post was seen just a week ago: the moment of the test would decide about it")
 				}
 			}
 		}
 	}
-	if i := slices.Index(countries, country); i >= 0 {
-		args := w.popular(i, country)[2:]
+	if i := slices.Index(data.Countries(), country); i >= 0 {
+		args := w.Popular(i, country)[2:]
 		type scored struct{ id, likes int }
 		var list []scored
 		for i := 0; i < len(args); i += 2 {
@@ -122,24 +123,24 @@ func candidates(w *world, user int, country string, muted []string) map[int]*exp
 		}
 	}
 	for id, p := range posts {
-		if at, ok := seen[id]; ok && w.now.Sub(at) < week || slices.Contains(muted, authorName(p.author)) {
+		if at, ok := seen[id]; ok && w.Now.Sub(at) < week || slices.Contains(muted, data.AuthorName(p.Author)) {
 			delete(posts, id)
 			continue
 		}
 		slices.Sort(p.sources)
-		p.closeness = closeness[p.author]
+		p.closeness = closeness[p.Author]
 	}
 	return posts
 }
 
 // score is the plan's formula with its boosts.
 func (p *expected) score(at time.Time, chosen []string) float64 {
-	age := float64(at.UnixMicro()-p.created.Unix()*1e6) / 1e6
-	score := (float64(p.likes) + 2) / (float64(p.views) + 50) * math.Exp2(-age/(24*3600)) * (1 + p.closeness)
+	age := float64(at.UnixMicro()-p.Created.Unix()*1e6) / 1e6
+	score := (float64(p.Likes) + 2) / (float64(p.Views) + 50) * math.Exp2(-age/(24*3600)) * (1 + p.closeness)
 	if p.popularRank > 0 {
 		score += 1 / float64(60+p.popularRank)
 	}
-	if slices.Contains(chosen, p.topic) {
+	if slices.Contains(chosen, p.Topic) {
 		score *= 1.5
 	}
 	if slices.Contains(p.sources, "follow") && slices.Contains(p.sources, "popular") {
@@ -152,21 +153,21 @@ func (p *expected) score(at time.Time, chosen []string) float64 {
 // between two instants.
 func TestFeed(t *testing.T) {
 	now := time.Now()
-	addr, w := filled(t, now), newWorld(small, now)
+	addr, w := filled(t, now), data.New(small, now)
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
 		t.Run(string(model), func(t *testing.T) {
 			e, err := open(rankd.Options{Redis: addr, Model: model})
 			require.NoError(t, err)
 			defer e.Close()
-			for user := 1; user <= small.users+1; user += 5 {
-				country, chosen := countries[user%len(countries)], topics[user%3:user%3+2]
-				muted := []string{authorName(1 + user*7%small.users), authorName(1 + user*11%small.users)}
+			for user := 1; user <= small.Users+1; user += 5 {
+				country, chosen := data.Countries()[user%len(data.Countries())], data.Topics()[user%3:user%3+2]
+				muted := []string{data.AuthorName(1 + user*7%small.Users), data.AuthorName(1 + user*11%small.Users)}
 				before := time.Now()
 				answer, err := e.Rank(t.Context(), rankd.Request{UserID: int64(user), Context: map[string]any{"country": country, "topics": chosen, "muted": muted}})
 				after := time.Now()
 				require.NoError(t, err)
 				var want map[int]*expected
-				if user <= small.users {
+				if user <= small.Users {
 					want = candidates(w, user, country, muted)
 				} else { // a stranger gets popular posts alone
 					want = candidates(w, 1, country, muted)
@@ -176,7 +177,7 @@ func TestFeed(t *testing.T) {
 						}
 					}
 				}
-				checkFeed(t, answer, want, user <= small.users, chosen, before, after)
+				checkFeed(t, answer, want, user <= small.Users, chosen, before, after)
 			}
 		})
 	}
@@ -196,7 +197,7 @@ func checkFeed(t *testing.T, answer *rankd.Answer, want map[int]*expected, known
 		}
 		require.NotNil(t, p, "post %d is no candidate", id)
 		title, _ := c.String("title")
-		assert.Equal(t, p.title, title)
+		assert.Equal(t, p.Title, title)
 		score, ok := c.Float("final_score")
 		require.True(t, ok)
 		if !known {
@@ -225,7 +226,7 @@ func checkFeed(t *testing.T, answer *rankd.Answer, want map[int]*expected, known
 			return 1
 		})
 		if len(rest) > 0 {
-			assert.True(t, shown[rest[0].id], "the best post of each stream is there")
+			assert.True(t, shown[rest[0].ID], "the best post of each stream is there")
 		}
 	}
 }
@@ -234,7 +235,7 @@ func checkFeed(t *testing.T, answer *rankd.Answer, want map[int]*expected, known
 //
 //	rankd compile examples/feed/plans -o examples/feed/artifacts --registry_dir examples/feed/registry
 func TestTheArtifactIsCurrent(t *testing.T) {
-	tables, err := fs.Sub(files, "registry")
+	tables, err := examples.Registry("feed")
 	require.NoError(t, err)
 	reg, err := registry.Load(tables, "dev")
 	require.NoError(t, err)
@@ -244,7 +245,7 @@ func TestTheArtifactIsCurrent(t *testing.T) {
 	results, err := c.Compile(t.Context(), compiler.SourceFile("plans/feed.plan.ts"))
 	require.NoError(t, err)
 	require.Empty(t, results[0].Errors)
-	artifact, err := fs.ReadFile(files, "artifacts/feed.plan.json")
+	artifact, err := os.ReadFile("artifacts/feed.plan.json")
 	require.NoError(t, err)
 	// Spans name the source by its path from the root.
 	assert.Equal(t, strings.ReplaceAll(string(artifact), "examples/feed/plans/", "plans/"), string(results[0].Artifact))
@@ -253,10 +254,10 @@ func TestTheArtifactIsCurrent(t *testing.T) {
 func TestTheProgramPrintsTitles(t *testing.T) {
 	now := time.Now()
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, []string{"rank", "--redis", filled(t, now), "--user", "7", "--topics", "food,news", "--muted", authorName(3)}, now))
+	require.NoError(t, run(t.Context(), &out, []string{"rank", "--redis", filled(t, now), "--user", "7", "--topics", "food,news", "--muted", data.AuthorName(3)}, now))
 	assert.Equal(t, 21, strings.Count(out.String(), "\n"), out.String())
 	assert.Contains(t, out.String(), "TITLE")
-	assert.NotContains(t, out.String(), authorName(3)+" ")
+	assert.NotContains(t, out.String(), data.AuthorName(3)+" ")
 
 	out.Reset()
 	require.NoError(t, run(t.Context(), &out, []string{"rank", "--posts", "1000", "--users", "10"}, now))

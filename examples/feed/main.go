@@ -8,12 +8,10 @@ package main
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -22,10 +20,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/examples"
+	"github.com/rankd/rankd/examples/feed/data"
 )
-
-//go:embed registry artifacts
-var files embed.FS
 
 func main() {
 	if err := run(context.Background(), os.Stdout, os.Args[1:], time.Now()); err != nil {
@@ -42,19 +39,19 @@ func run(ctx context.Context, w io.Writer, args []string, now time.Time) error {
 		return errors.New("say what to do: fill or rank")
 	}
 	flags := flag.NewFlagSet("feed "+args[0], flag.ContinueOnError)
-	var s size
+	var s data.Size
 	redis := flags.String("redis", "", "`address` of the Redis")
-	flags.IntVar(&s.posts, "posts", 100_000, "`number` of posts")
-	flags.IntVar(&s.users, "users", 10_000, "`number` of users")
+	flags.IntVar(&s.Posts, "posts", 100_000, "`number` of posts")
+	flags.IntVar(&s.Users, "users", 10_000, "`number` of users")
 	user := flags.Int64("user", 7, "rank for this `user`")
-	country := flags.String("country", "DE", "`country` of the user: "+strings.Join(countries, ", "))
-	chosen := flags.String("topics", "", "chosen `topics`, separated by commas: "+strings.Join(topics, ","))
+	country := flags.String("country", "DE", "`country` of the user: "+strings.Join(data.Countries(), ", "))
+	chosen := flags.String("topics", "", "chosen `topics`, separated by commas: "+strings.Join(data.Topics(), ","))
 	muted := flags.String("muted", "", "`names` of muted authors, separated by commas")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	if s.posts < len(topics)*similarEach*10 || s.users < 1 {
-		return fmt.Errorf("--posts must be at least %d, and --users at least 1", len(topics)*similarEach*10)
+	if err := s.Check(); err != nil {
+		return err
 	}
 	switch args[0] {
 	case "fill":
@@ -64,7 +61,7 @@ func run(ctx context.Context, w io.Writer, args []string, now time.Time) error {
 		if err := fill(ctx, *redis, s, now); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "wrote %d posts and %d users to %s\n", s.posts, s.users, *redis)
+		_, err := fmt.Fprintf(w, "wrote %d posts and %d users to %s\n", s.Posts, s.Users, *redis)
 		return err
 	case "rank":
 		if *redis == "" {
@@ -94,6 +91,14 @@ func run(ctx context.Context, w io.Writer, args []string, now time.Time) error {
 	}
 }
 
+// fill writes the data into a Redis.
+func fill(ctx context.Context, redis string, s data.Size, now time.Time) error {
+	if err := data.Fill(ctx, redis, s, now); err != nil {
+		return fmt.Errorf("filling Redis at %s: %w", redis, err)
+	}
+	return nil
+}
+
 // listed returns the parts of a text between commas.
 func listed(text string) []string {
 	if text == "" {
@@ -105,10 +110,10 @@ func listed(text string) []string {
 // open opens an engine with the registry and the plan of the feed.
 func open(o rankd.Options) (*rankd.Engine, error) {
 	var err error
-	if o.Registry, err = fs.Sub(files, "registry"); err != nil {
+	if o.Registry, err = examples.Registry("feed"); err != nil {
 		return nil, err
 	}
-	if o.Plans, err = fs.Sub(files, "artifacts"); err != nil {
+	if o.Plans, err = examples.Plans("feed"); err != nil {
 		return nil, err
 	}
 	o.Plan = "feed"

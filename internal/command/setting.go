@@ -17,14 +17,15 @@ import (
 // its row. Immutable; any goroutine.
 type Setting struct {
 	Name string // without "--"
-	// To is where the value goes: an *int, *bool, *string or *[]string, or a pflag.Value such as Not, Text and Duration return.
+	// To is where the value goes: an *int, *bool, *string, *float64, *time.Duration, *[]int or *[]string, or a pflag.Value such as Not, Text
+	// and Duration return.
 	To      any
 	Default any // of the type that To points to; nil: its zero value
 	// Option is the number of rankd.Options that the flag sets, whose range it has: "CPUThreads". "": Least and Most are the range, in the
-	// unit of the flag. Both zero: there is none.
+	// unit of the flag, nanoseconds of a *time.Duration. Both zero: there is none.
 	Option      string
 	Least, Most int
-	OneOf       []string // the texts that the flag takes; nil: any
+	OneOf       []string // the texts that the flag takes, or each of several; nil: any
 	// Idle says why the flag has no effect beside the others, as in "with --resp off", or "" if it has one. Nil: it always has.
 	Idle   func() string
 	Hidden bool   // --help leaves it out
@@ -49,6 +50,12 @@ func AddSettings(f *pflag.FlagSet, table []Setting) {
 			f.BoolVar(to, s.Name, valueOr(s.Default, false), s.Help)
 		case *string:
 			f.StringVar(to, s.Name, valueOr(s.Default, ""), s.Help)
+		case *float64:
+			f.Float64Var(to, s.Name, valueOr(s.Default, 0.0), s.Help)
+		case *time.Duration:
+			f.DurationVar(to, s.Name, valueOr(s.Default, time.Duration(0)), s.Help)
+		case *[]int:
+			f.IntSliceVar(to, s.Name, valueOr[[]int](s.Default, nil), s.Help)
 		case *[]string:
 			f.StringSliceVar(to, s.Name, valueOr[[]string](s.Default, nil), s.Help)
 		case pflag.Value:
@@ -84,34 +91,51 @@ func CheckSettings(given *pflag.FlagSet, table []Setting) error {
 		if !given.Changed(s.Name) {
 			continue
 		}
-		value := given.Lookup(s.Name).Value.String()
 		if s.OneOf != nil {
 			problems = append(problems, s.checkOneOf())
 		}
 		if r, ok := bounds.Option(s.Option); ok {
 			s.Least, s.Most = r.Least, r.Most
 		}
-		if n, err := strconv.Atoi(value); err == nil && s.Least < s.Most && (n < s.Least || n > s.Most) {
-			problems = append(problems, fmt.Errorf("--%s is a number from %d to %d, not %d", s.Name, s.Least, s.Most, n))
+		if s.Least < s.Most {
+			problems = append(problems, s.checkRange(given.Lookup(s.Name).Value))
 		}
 	}
 	return errors.Join(problems...)
 }
 
+// checkRange looks at the numbers or the times given.
+func (s *Setting) checkRange(given pflag.Value) error {
+	for _, text := range strings.Split(strings.Trim(given.String(), "[]"), ",") {
+		if n, err := strconv.Atoi(text); err == nil && (n < s.Least || n > s.Most) {
+			return fmt.Errorf("--%s is a number from %d to %d, not %d", s.Name, s.Least, s.Most, n)
+		}
+		least, most := time.Duration(s.Least), time.Duration(s.Most)
+		if d, err := time.ParseDuration(text); given.Type() == "duration" && err == nil && (d < least || d > most) {
+			return fmt.Errorf("--%s is a time from %v to %v, not %v", s.Name, least, most, d)
+		}
+	}
+	return nil
+}
+
 // checkOneOf looks at the value in its place, where another than the given one may be by now.
 func (s *Setting) checkOneOf() error {
-	value := ""
+	var values []string
 	switch to := s.To.(type) {
 	case *string:
-		value = *to
+		values = []string{*to}
+	case *[]string:
+		values = *to
 	case pflag.Value:
-		value = to.String()
+		values = []string{to.String()}
 	}
-	if slices.Contains(s.OneOf, value) {
-		return nil
+	for _, value := range values {
+		if !slices.Contains(s.OneOf, value) {
+			last := len(s.OneOf) - 1
+			return fmt.Errorf("--%s is %s or %s, not %q", s.Name, strings.Join(s.OneOf[:last], ", "), s.OneOf[last], value)
+		}
 	}
-	last := len(s.OneOf) - 1
-	return fmt.Errorf("--%s is %s or %s, not %q", s.Name, strings.Join(s.OneOf[:last], ", "), s.OneOf[last], value)
+	return nil
 }
 
 // AddSettings notes the flags of a table that have no effect.

@@ -2,6 +2,7 @@ package devredis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -9,8 +10,6 @@ import (
 
 	"github.com/rankd/rankd/internal/redisclient"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/blocking"
 )
 
 // Server is a running miniredis. Any goroutine.
@@ -113,35 +112,19 @@ func (s *Server) Close() { s.redis.Close() }
 func Load(ctx context.Context, server string) error {
 	at, err := registry.ParseServer(server)
 	if err == nil {
-		err = redisclient.With(ctx, server, load)
-	}
-	if err != nil {
-		return fmt.Errorf("load demo data into %s: %w", at.Addr(), err)
-	}
-	return nil
-}
-
-// load writes user by user and reads the replies of each before the next, so
-// that neither side ever waits for the other's full buffers.
-func load(client *blocking.Client) error {
-	var b resp.Batch
-	for id := 1; id <= Users; id++ {
-		b.Reset()
-		for _, c := range makeUser(id).commands() {
-			b.Cmd("DEL", c.Key)
-			b.Cmd(append([]string{c.Name, c.Key}, c.Args...)...)
-		}
-		err := client.Do(&b, 0, func(replies resp.Replies) error {
-			for _, r := range replies.All() {
-				if err := r.Err(); err != nil {
-					return fmt.Errorf("user %d: %w", id, err)
+		err = redisclient.Write(ctx, server, func(write func(command ...string) error) error {
+			for id := 1; id <= Users; id++ {
+				for _, c := range makeUser(id).commands() {
+					if err := errors.Join(write("DEL", c.Key), write(append([]string{c.Name, c.Key}, c.Args...)...)); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
 		})
-		if err != nil {
-			return err
-		}
+	}
+	if err != nil {
+		return fmt.Errorf("load demo data into %s: %w", at.Addr(), err)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ func media() task.Spec {
 		Reference: mediaReference(),
 		Inputs:    1,
 		Output:    task.Expand,
+		RowsMax:   perRow("fanout"),
 		Place:     task.Waits,
 		Forgets:   true,
 		Partial:   true,

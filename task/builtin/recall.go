@@ -9,9 +9,6 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// tasks is the view that the built-in tasks have of package task, beside what authors see.
-var tasks = task.Engine(taskrun.Key{})
-
 // withRecallParams adds the parameters with which a node says how old what it reads may be.
 func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {
 	age := 0.001

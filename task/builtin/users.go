@@ -52,6 +52,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 		Reference: fanOutReference(op, prefix),
 		Inputs:    1,
 		Output:    task.Expand,
+		RowsMax:   perRow("fanout"),
 		Prepare:   prepareUsers,
 		Writes:    writesCountry,
 		Place:     task.Waits,

@@ -16,6 +16,7 @@ func viewer() task.Spec {
 		Params:    []plan.ParamSchema{endpointParam},
 		Reference: viewerReference(),
 		Output:    task.Source,
+		RowsMax:   func(*plan.Node, int64) int64 { return 1 },
 		Prepare:   prepareUsers,
 		Writes:    writesCountry,
 		Place:     task.Waits,

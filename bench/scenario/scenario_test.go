@@ -1,0 +1,48 @@
+package scenario
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/devredis"
+)
+
+// A library that gnet uses starts two goroutines from init.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+// TestScenarios opens each plan, reads its context and users, and asks for its last user.
+func TestScenarios(t *testing.T) {
+	all, err := All()
+	require.NoError(t, err)
+	for _, s := range all {
+		t.Run(s.Name, func(t *testing.T) {
+			redis, err := devredis.StartWith(nil)
+			require.NoError(t, err)
+			defer redis.Close()
+			if s.Registry == nil { // the examples test their own data, which takes seconds to write
+				require.NoError(t, s.Fill(t.Context(), redis.Addr()))
+			}
+			e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Model: rankd.Sequential, Registry: s.Registry, Plans: s.Plans, Plan: s.Name})
+			require.NoError(t, err)
+			defer e.Close()
+			all, err := load.ParseUsers(s.Users, "")
+			require.NoError(t, err)
+			last := all.IDs[len(all.IDs)-1]
+			doc := fmt.Sprintf(`{"user_id": %d, "context": {}}`, last)
+			if s.Context != "" {
+				doc = fmt.Sprintf(`{"user_id": %d, "context": %s}`, last, s.Context)
+			}
+			request, err := e.ParseRequest([]byte(doc))
+			require.NoError(t, err)
+			answer, err := e.Rank(t.Context(), request)
+			require.NoError(t, err)
+			assert.Equal(t, s.Registry == nil, answer.Len() > 0)
+		})
+	}
+}
