@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/dop251/goja"
 
@@ -27,7 +28,6 @@ const unknown = "?"
 type optionReader struct {
 	host *host
 	node *node
-	name string // of the method, as the plan writes it
 	site *callSite
 }
 
@@ -39,13 +39,13 @@ func (o *optionReader) read(v goja.Value) {
 		object = o.host.vm.NewObject()
 	case !ok || object.ClassName() != "Object" || hosted(v):
 		if !o.host.isBroken(v) {
-			o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.name, plainWords(v)),
-				fmt.Sprintf("write %s({ %s })", o.name, o.host.u.language.example(m.Options)))
+			o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.node.call, plainWords(v)),
+				fmt.Sprintf("write %s({ %s })", o.node.call, o.host.u.language.example(m.Options)))
 		}
 		object = o.host.vm.NewObject()
 		o.lose("params", o.node.params)
 	}
-	o.members(m.all(), object, o.name, "params", "", o.node.params)
+	o.members(m.all(), object, o.node.call, "params", "", o.node.params)
 }
 
 // members reads the members of an object into a map. of names the object in errors, in is its path in the node, and prefix stands
@@ -72,7 +72,9 @@ func (o *optionReader) members(options []Option, object *goja.Object, of, in, pr
 				path, into = option.Name, o.node.fields
 			}
 			o.node.places[path] = o.host.u.placed(o.site.option(prefix+name, true), prefix+name)
-			into[option.Name] = o.value(option, path, prefix+name, value)
+			if v := o.value(option, path, prefix+name, value); isParam(path) || !o.node.places[path].Broken {
+				into[option.Name] = v
+			}
 		}
 	}
 	for i := range options {
@@ -84,9 +86,15 @@ func (o *optionReader) members(options []Option, object *goja.Object, of, in, pr
 
 // lose notes that an object of the artifact lacks something that the source has.
 func (o *optionReader) lose(path string, object map[string]any) {
-	object[unknown] = nil
+	if isParam(path) {
+		object[unknown] = nil
+	}
 	o.node.places[path+unknownMember] = place{Broken: true}
 }
+
+// isParam reports whether a path in a node leads into its parameters. Beside them, what is broken is left out: for the loader it would be
+// a fault of the artifact's shape, which hides all that the parameters say.
+func isParam(path string) bool { return strings.HasPrefix(path, "params") }
 
 // unknownMember ends the path of a member of the name unknown.
 const unknownMember = `["` + unknown + `"]`
@@ -117,7 +125,7 @@ func (o *optionReader) value(option *Option, path, name string, v goja.Value) an
 	isNode = isNode && n.method != nil
 	switch array := arrayOf(v); {
 	case option.Name == inputsField && o.node.input == nil:
-		o.fail(name, false, "option", "%s of the context has no inputs", "call it on a candidate set", o.name)
+		o.fail(name, false, "option", "%s of the context has no inputs", "call it on a candidate set", o.node.call)
 		return o.broken(path)
 	case option.Name == onErrorField && isNode:
 		o.node.refs = append(o.node.refs, n)
@@ -133,10 +141,13 @@ func (o *optionReader) value(option *Option, path, name string, v goja.Value) an
 			inPath := at
 			if option.Name == inputsField { // where the first one stands before them
 				inPath = "[" + itoa(i+1) + "]"
+				o.node.places[path+inPath] = place{Name: name + at}
 			}
 			items[i] = o.item(option, path+inPath, name+at, array.Get(itoa(i)))
 		}
 		return items
+	case option.List && !goja.IsNull(v) && !o.host.isBroken(v):
+		return o.foreign(path, name, plainWords(v))
 	}
 	return o.item(option, path, name, v)
 }
@@ -174,13 +185,16 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 			o.members(option.Fields, object, name, path, name+".", fields)
 			return fields
 		}
-	case goja.IsNumber(v) && option.Type == plan.Int && math.Abs(v.ToFloat()) > 1<<53: // which a double may not have exactly
+	case goja.IsNumber(v) && option.Type == plan.Int && math.Abs(v.ToFloat()) > 1<<53 && math.Abs(v.ToFloat()) < 1<<63: // which a double may not have exactly
 		o.wrong(name, "an integer from -2^53 to 2^53", v, "write "+name+": "+o.host.u.language.optionExample(option))
 		return o.broken(path)
 	case goja.IsString(v):
 		return v.String()
 	case goja.IsNumber(v) && !math.IsNaN(v.ToFloat()) && !math.IsInf(v.ToFloat(), 0):
-		return v.Export()
+		if f := v.ToFloat(); option.Type == plan.Int && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+			return int64(f) // -0 is 0
+		}
+		return v.ToFloat()
 	default:
 		if b, ok := boolean(v); ok {
 			return b

@@ -138,8 +138,8 @@ func (t *Tracker) Covers(key []byte) bool {
 }
 
 // Trusted reports whether the tracker has been told of all changes whose writers had their OK a while ago: maxSilence or less.
-func (t *Tracker) Trusted(now clock.Time) bool {
-	return t.state == connReady && now.Sub(t.answered) <= t.maxSilence
+func (t *Tracker) Trusted() bool {
+	return t.state == connReady && t.loop.Now().Sub(t.answered) <= t.maxSilence
 }
 
 // Stats returns the counters as they are now.

@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// A Shape stands for what is read of a key: values read by one shape have one meaning. See Shapes. Immutable; any goroutine.
+// A Shape stands for what is read of a key: values read by one shape have one meaning. See Table.Shape. Immutable; any goroutine.
 type Shape uint32
 
 // A Token says up to which invalidation a table had read when a read was sent. Immutable; any goroutine.
@@ -43,14 +43,18 @@ type Stats struct {
 // A Source tells a table what changes: a *resp.Tracker. Loop only.
 type Source interface {
 	// Trusted reports whether all changes have been told that were made a while ago.
-	Trusted(now clock.Time) bool
+	Trusted() bool
 	// Covers reports whether changes of a key are told at all.
 	Covers(key []byte) bool
 }
 
+// shapesMax bounds the shapes of a table. Plans have few.
+const shapesMax = 1 << 16
+
 // Table keeps values by key and shape. Loop only.
 type Table struct {
 	source Source // nil: nobody tells of changes
+	shapes map[string]Shape
 
 	seed   maphash.Seed
 	maxAge time.Duration
@@ -95,7 +99,7 @@ func (s slot) place() int           { return (int(s&(mainBit-1)) - 1) * 8 }
 func NewTable(maxBytes int, maxAge time.Duration) *Table {
 	maxBytes = max(maxBytes, BytesMin)
 	slots := 1 << (bits.Len(uint(maxBytes/64)) - 1) // a sixteenth to an eighth of the bytes
-	t := &Table{seed: maphash.MakeSeed(), maxAge: maxAge, since: math.MinInt64, index: make([]slot, slots), ghost: make([]uint32, slots), stamps: make([]uint64, min(slots, 1<<16))}
+	t := &Table{shapes: make(map[string]Shape), seed: maphash.MakeSeed(), maxAge: maxAge, since: math.MinInt64, index: make([]slot, slots), ghost: make([]uint32, slots), stamps: make([]uint64, min(slots, 1<<16))}
 	segments := (maxBytes - t.fixed()) / segmentBytes
 	small := max(1, segments/10)
 	t.small, t.main = newRing(small), newRing(max(1, segments-small))
@@ -109,18 +113,53 @@ func (t *Table) fixed() int { return 8*len(t.index) + 4*len(t.ghost) + 8*len(t.s
 // values are kept until they are too old, whatever changes meanwhile.
 func (t *Table) Rely(s Source) { t.source = s }
 
+// Shape returns the shape of reads that mean the same, from a text that says what is read. It returns false if there are too many.
+func (t *Table) Shape(text string) (s Shape, ok bool) {
+	if s, ok = t.shapes[text]; !ok && len(t.shapes) < shapesMax {
+		s, ok = Shape(len(t.shapes)+1), true
+		t.shapes[text] = s
+	}
+	return s, ok
+}
+
 // Token returns what Put wants to know of a read that is sent now.
 func (t *Table) Token() Token { return Token(t.seq) }
 
 // Get returns the value of a key, a view that is valid until the next Put, and when its read was sent. It returns false if there is
 // none that was sent at oldest or later.
 func (t *Table) Get(key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
-	if t.source != nil && !t.source.Trusted(now) {
+	return t.GetHashed(t.Hash(key), key, shape, now, oldest)
+}
+
+// Hash returns the hash of a key, for Warm and GetHashed.
+func (t *Table) Hash(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
+
+// WarmMax is the most hashes that one Warm takes.
+const WarmMax = 32
+
+// Warm loads what the Gets of these hashes look at first. In a large table each Get waits for memory two or three times, one after the
+// other; here the processor waits for all of them at once.
+func (t *Table) Warm(hashes []uint64) (touched byte) {
+	var slots [WarmMax]slot
+	for i, hash := range hashes {
+		slots[i] = t.slot(hash)
+	}
+	for _, s := range slots[:len(hashes)] {
+		if s != 0 {
+			e := t.entry(s)
+			touched += e[0] + e[min(64, len(e)-1)]
+		}
+	}
+	return touched
+}
+
+// GetHashed is Get with the hash of the key.
+func (t *Table) GetHashed(hash uint64, key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
+	if t.source != nil && !t.source.Trusted() {
 		t.stats.Misses++
 		t.stats.Untrusted++
 		return nil, 0, false
 	}
-	hash := maphash.Bytes(t.seed, key)
 	for i := hash; ; i++ {
 		s := t.slot(i)
 		if s == 0 {
