@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -30,7 +31,7 @@ func lookup() task.Spec {
 	return tasks.ReadsAhead(task.Spec{
 		Op:  "core::lookup",
 		Doc: "Reads columns of each row from a Redis hash, or one column from a string.",
-		Params: []plan.ParamSchema{
+		Params: withRecallParams([]plan.ParamSchema{
 			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the keys."},
 			{Name: "key", Type: plan.Template, Required: true, Doc: "The key of a row: `item:{id}`. Any name in braces other than `id` and `user` is a " +
 				"field of the request's context."},
@@ -49,7 +50,7 @@ func lookup() task.Spec {
 				Doc: "The age in seconds beyond which all values of a row count as missing. It needs `timestamp`."},
 			{Name: "timestamp", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.Float}},
 				Doc: "The one of `fields` that has the time of the hash, in seconds since 1970."},
-		},
+		}...),
 		Inputs:    1,
 		Strict:    true,
 		Prepare:   prepareLookup,
@@ -104,6 +105,7 @@ type preparedLookup struct {
 	maxAge  float64        // 0: any age
 	ageAt   int            // position of the timestamp in keys
 	command *resp.Template // for all requests; nil if the key depends on the request
+	shape   string         // what a read of a key means: see recallOf
 	reads   []lookupRead   // of a node that reads for later ones, too; nil: of any other
 }
 
@@ -143,6 +145,19 @@ func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
 		case l.missing == missingDefault && key.Default == nil:
 			return nil, plan.ParamErrorf(at, "key %s has no default in the registry, so missing cannot be %q", key.Name, missingDefault)
 		}
+	}
+	l.shape = "HMGET "
+	for _, key := range l.keys {
+		l.shape += key.Type.String() + " " + strconv.Quote(key.Field) + ","
+	}
+	if !l.hash {
+		l.shape = "GET " + l.keys[0].Type.String()
+	}
+	if timestamp != nil {
+		l.shape += " stamp " + strconv.Itoa(l.ageAt)
+	}
+	if l.missing == missingFail { // It keeps no row with a missing value, and finds none.
+		l.shape += " whole"
 	}
 	if prefix, suffix, ok := template.Literal(); ok {
 		l.command = keyCommand(prefix, suffix, l.fields())
@@ -192,7 +207,7 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	if ok {
 		ids = distinctOf(c, in, l.by)
 	}
-	d, err := l.read(c, key, ids.values)
+	d, err := l.read(c, key, &ids)
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
@@ -202,22 +217,26 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 		}
 	}
 	d.count()
-	return d.result(in, ids), nil
+	columns := d.built()
+	d.keep(columns)
+	return d.result(in, ids, columns), nil
 }
 
-// read returns the decoder that has read these ids: one that an earlier node has left, or its own.
-func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids []int64) (*lookupDecoder, error) {
-	if d, err := aheadOf(c, ids); d != nil {
+// read returns the decoder that has read these ids: one that an earlier node has left, or its own. It may change which rows they refer to.
+func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
+	if d, err := aheadOf(c, ids.values); d != nil {
 		return d, err
 	}
-	if len(c.Node.Ahead) > 0 && len(ids) > 0 {
-		if d, err := readAhead(c, l, key, ids); d != nil || err != nil {
+	recall := recallOf(c, l.shape)
+	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && recall == nil { // What is in memory needs no command.
+		if d, err := readAhead(c, l, key, ids.values); d != nil || err != nil {
 			return d, err
 		}
 	}
-	d, err := newLookupDecoder(c, l, key, len(ids))
+	d, err := newLookupDecoder(c, l, key, len(ids.values))
 	if err != nil {
 		return nil, err
 	}
+	d.recall = recall
 	return d, d.read(ids)
 }

@@ -237,8 +237,10 @@ func (d *lookupDecoder) takeFrom(reply resp.Reply, first, width int, id int64) e
 	if reply.Kind() != resp.Array || reply.Len() != width {
 		return d.dropKey(reply, id, resp.Array, width)
 	}
-	if d.maxAge > 0 && !d.fresh(reply.At(first+d.ageAt)) {
-		return d.tooOld(id)
+	if d.maxAge > 0 {
+		if _, fresh := d.fresh(reply.At(first + d.ageAt)); !fresh {
+			return d.tooOld(id)
+		}
 	}
 	for i := range d.columns {
 		if err := d.value(i, reply.At(first+i), id); err != nil {
