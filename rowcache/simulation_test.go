@@ -195,9 +195,10 @@ func (w *world) read() {
 		return
 	}
 	token := w.table.Token()
+	sent := now.Add(w0(w.rng, 2*time.Millisecond)) // The loop's time lags behind the clock.
 	call := &resp.Call{Done: func(c *resp.Call) {
 		if c.Err == nil {
-			w.table.Put([]byte(r.key), shape, c.Replies.At(0).Bytes(), token, now)
+			w.table.Put([]byte(r.key), shape, c.Replies.At(0).Bytes(), token, sent)
 		}
 	}}
 	call.Batch.Cmd("GET", r.key)

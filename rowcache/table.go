@@ -70,7 +70,9 @@ type Table struct {
 
 	seq    uint64   // invalidations so far
 	stamps []uint64 // by hash: the youngest invalidation of such a key
-	since  int64    // all keys may have changed then: reads that were sent no later are void
+	floor  uint64   // the youngest of all keys
+	latest int64    // when the read of an entry was sent at the latest
+	since  int64    // entries whose read was sent no later are void
 
 	stats Stats
 }
@@ -187,10 +189,10 @@ func (t *Table) GetHashed(hash uint64, key []byte, shape Shape, now, oldest cloc
 }
 
 // Put keeps the value that a read of a key has brought, in place of the one before. token was taken when the read was sent, and sent is
-// the loop's time then. It keeps nothing if the key has changed since or the source does not cover it, and no value of more than some 16 KB.
+// that time. It keeps nothing if the key has changed since or the source does not cover it, and no value of more than some 16 KB.
 func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clock.Time) {
 	hash := maphash.Bytes(t.seed, key)
-	if int64(sent) <= t.since || t.stamps[t.stampOf(hash)] > uint64(token) {
+	if t.floor > uint64(token) || t.stamps[t.stampOf(hash)] > uint64(token) {
 		t.stats.Raced++
 		return
 	}
@@ -209,6 +211,7 @@ func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clo
 		t.evictSmall()
 		t.evictMain(false)
 	}
+	t.latest = max(t.latest, int64(sent))
 	r := t.ring(isMain)
 	place := r.push(size)
 	e := r.at(place)[:size]
@@ -234,9 +237,11 @@ func (t *Table) Invalidate(key []byte) {
 	t.stats.Invalidated += uint64(t.drop(hash, func(e entry) bool { return bytes.Equal(e.key(), key) }))
 }
 
-// InvalidateAll does so for all keys. Its time does not depend on their number.
+// InvalidateAll does so for all keys. Its time does not depend on their number. now may lag behind the times that Put was given, as a
+// loop's time does behind its clock's.
 func (t *Table) InvalidateAll(now clock.Time) {
-	t.since = int64(now)
+	t.seq++
+	t.floor, t.since = t.seq, max(int64(now), t.latest)
 	t.stats.Dropped++
 }
 
