@@ -33,6 +33,8 @@ const (
 	maxInflightLimit = 1 << 20
 	connectionsLimit = 1024
 	timeoutLimit     = time.Hour
+	cacheBytesLeast  = 1 << 20
+	cacheBytesLimit  = 1 << 38
 	databaseLimit    = 1 << 16
 	tableMaxBytes    = 1 << 20 // of one file
 )
@@ -264,6 +266,9 @@ type endpointRow struct {
 		PasswordFile     string `toml:"password_file"`
 		PasswordEnv      string `toml:"password_env"`
 		Database         *int64 `toml:"database"`
+		Cache            string `toml:"cache"`
+		CacheMaxBytes    *int64 `toml:"cache_max_bytes"`
+		CacheMaxAgeMS    *int64 `toml:"cache_max_age_ms"`
 		BearerToken      string `toml:"bearer_token"`
 		BearerTokenFile  string `toml:"bearer_token_file"`
 		BearerTokenEnv   string `toml:"bearer_token_env"`
@@ -410,14 +415,17 @@ func (l *loader) hostPort(file, label string, row *endpointRow) (host string, po
 
 // policy fills in the defaults and checks the bounds.
 func (l *loader) policy(file, label string, row *endpointRow) Policy {
-	bounded := func(field string, given *int64, ifAbsent, limit int64) int64 {
+	within := func(field string, given *int64, ifAbsent, least, limit int64) int64 {
 		if given == nil {
 			return ifAbsent
 		}
-		if *given < 1 || *given > limit {
-			l.problem(file, label, "policy.%s must be 1 to %d, not %d", field, limit, *given)
+		if *given < least || *given > limit {
+			l.problem(file, label, "policy.%s must be %d to %d, not %d", field, least, limit, *given)
 		}
 		return *given
+	}
+	bounded := func(field string, given *int64, ifAbsent, limit int64) int64 {
+		return within(field, given, ifAbsent, 1, limit)
 	}
 	timeout := func(field string, given *int64, ifAbsent time.Duration) time.Duration {
 		return time.Duration(bounded(field, given, ifAbsent.Milliseconds(), timeoutLimit.Milliseconds())) * time.Millisecond
@@ -427,10 +435,35 @@ func (l *loader) policy(file, label string, row *endpointRow) Policy {
 		connections = DefaultHTTPConnections
 	}
 	return Policy{
+		Cache:          l.cache(file, label, row, within, timeout),
 		MaxInflight:    int(bounded("max_inflight", given.MaxInflight, DefaultMaxInflight, maxInflightLimit)),
 		Connections:    int(bounded("connections", given.Connections, connections, connectionsLimit)),
 		ConnectTimeout: timeout("connect_timeout_ms", given.ConnectTimeoutMS, DefaultConnectTimeout),
 		RequestTimeout: timeout("request_timeout_ms", given.RequestTimeoutMS, DefaultRequestTimeout),
+	}
+}
+
+// cache reads what an engine may keep.
+func (l *loader) cache(file, label string, row *endpointRow, within func(field string, given *int64, ifAbsent, least, limit int64) int64,
+	timeout func(field string, given *int64, ifAbsent time.Duration) time.Duration) Cache {
+	given := &row.Policy
+	switch CacheMode(given.Cache) {
+	case CacheTTL:
+	case CacheOff, "off":
+		if given.CacheMaxBytes != nil || given.CacheMaxAgeMS != nil {
+			l.problem(file, label, "policy.cache_max_bytes and cache_max_age_ms need a policy.cache")
+		}
+		return Cache{}
+	default:
+		l.problem(file, label, "unknown policy.cache %s, expected one of off, %s", excerpt.Quote(given.Cache), CacheTTL)
+	}
+	if EndpointKind(row.Kind) == HTTP {
+		l.problem(file, label, "policy.cache is only for kind %s", Redis)
+	}
+	return Cache{
+		Mode:     CacheMode(given.Cache),
+		MaxBytes: int(within("cache_max_bytes", given.CacheMaxBytes, DefaultCacheMaxBytes, cacheBytesLeast, cacheBytesLimit)),
+		MaxAge:   timeout("cache_max_age_ms", given.CacheMaxAgeMS, DefaultCacheMaxAge),
 	}
 }
 

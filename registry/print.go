@@ -29,6 +29,9 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 		PasswordFile     string       `json:"password_file,omitempty"`
 		PasswordEnv      string       `json:"password_env,omitempty"`
 		Database         int          `json:"database,omitempty"`
+		Cache            CacheMode    `json:"cache,omitempty"` // none: off
+		CacheMaxBytes    int          `json:"cache_max_bytes,omitempty"`
+		CacheMaxAgeMS    int64        `json:"cache_max_age_ms,omitempty"`
 		TLS              bool         `json:"tls,omitempty"`
 		Path             string       `json:"path,omitempty"`    // without the query
 		Headers          []string     `json:"headers,omitempty"` // their names
@@ -38,10 +41,12 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 	}
 	endpoints := make([]endpoint, len(r.endpoints))
 	for i, e := range r.endpoints {
+		cache := e.Policy.Cache
 		endpoints[i] = endpoint{
 			e.ID, e.Name, e.Kind, e.Host, e.Port, e.Socket, e.Embedded, e.Policy.MaxInflight, e.Policy.Connections,
 			e.Policy.ConnectTimeout.Milliseconds(), e.Policy.RequestTimeout.Milliseconds(),
 			e.Policy.Username, !e.Policy.Password.IsZero(), e.Policy.Password.File, e.Policy.Password.Env, e.Policy.Database,
+			cache.Mode, cache.MaxBytes, cache.MaxAge.Milliseconds(),
 			e.Service.TLS, e.Service.Path, e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
 			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes,
 		}

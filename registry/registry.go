@@ -135,7 +135,24 @@ type Policy struct {
 	Username       string        // AUTH, with Password
 	Password       Secret        // AUTH; Registry.ReadSecrets fills it in
 	Database       int           // SELECT; 0 means none
+	Cache          Cache
 }
+
+// Cache says whether an engine keeps in memory what it read from a Redis. Immutable once built; any goroutine.
+type Cache struct {
+	Mode     CacheMode
+	MaxBytes int           // of all that is kept, with its index
+	MaxAge   time.Duration // after which a value is read again
+}
+
+// CacheMode says how long what was read may be used again.
+type CacheMode string
+
+// The modes of a cache.
+const (
+	CacheOff CacheMode = ""    // each request reads; "off" in a table
+	CacheTTL CacheMode = "ttl" // until MaxAge has passed, whatever happens to the key meanwhile
+)
 
 // The policy of an endpoint whose table leaves fields out.
 const (
@@ -144,6 +161,8 @@ const (
 	DefaultHTTPConnections = 16 // of kind http: one connection carries one request at a time
 	DefaultConnectTimeout  = time.Second
 	DefaultRequestTimeout  = time.Second
+	DefaultCacheMaxBytes   = 64 << 20
+	DefaultCacheMaxAge     = time.Second
 )
 
 // A Registry holds the three tables of one environment. Immutable once built;

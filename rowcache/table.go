@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// A Shape stands for what is read of a key: values read by one shape have one meaning. See Shapes. Immutable; any goroutine.
+// A Shape stands for what is read of a key: values read by one shape have one meaning. See Table.Shape. Immutable; any goroutine.
 type Shape uint32
 
 // A Token says up to which invalidation a table had read when a read was sent. Immutable; any goroutine.
@@ -39,8 +39,13 @@ type Stats struct {
 	Bytes        int    // taken now, of all that the table has
 }
 
+// shapesMax bounds the shapes of a table. Plans have few.
+const shapesMax = 1 << 16
+
 // Table keeps values by key and shape. Loop only.
 type Table struct {
+	shapes map[string]Shape
+
 	seed   maphash.Seed
 	maxAge time.Duration
 
@@ -85,7 +90,7 @@ func (s slot) place() int           { return (int(s&(mainBit-1)) - 1) * 8 }
 func NewTable(maxBytes int, maxAge time.Duration) *Table {
 	maxBytes = max(maxBytes, BytesMin)
 	slots := 1 << (bits.Len(uint(maxBytes/64)) - 1) // a sixteenth to an eighth of the bytes
-	t := &Table{seed: maphash.MakeSeed(), maxAge: maxAge, since: math.MinInt64, index: make([]slot, slots), ghost: make([]uint32, slots), stamps: make([]uint64, min(slots, 1<<16))}
+	t := &Table{shapes: make(map[string]Shape), seed: maphash.MakeSeed(), maxAge: maxAge, since: math.MinInt64, index: make([]slot, slots), ghost: make([]uint32, slots), stamps: make([]uint64, min(slots, 1<<16))}
 	segments := (maxBytes - t.fixed()) / segmentBytes
 	small := max(1, segments/10)
 	t.small, t.main = newRing(small), newRing(max(1, segments-small))
@@ -94,6 +99,15 @@ func NewTable(maxBytes int, maxAge time.Duration) *Table {
 
 // fixed returns the bytes beside the rings.
 func (t *Table) fixed() int { return 8*len(t.index) + 4*len(t.ghost) + 8*len(t.stamps) }
+
+// Shape returns the shape of reads that mean the same, from a text that says what is read. It returns false if there are too many.
+func (t *Table) Shape(text string) (s Shape, ok bool) {
+	if s, ok = t.shapes[text]; !ok && len(t.shapes) < shapesMax {
+		s, ok = Shape(len(t.shapes)+1), true
+		t.shapes[text] = s
+	}
+	return s, ok
+}
 
 // Token returns what Put wants to know of a read that is sent now.
 func (t *Table) Token() Token { return Token(t.seq) }

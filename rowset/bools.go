@@ -38,6 +38,14 @@ func (c *BoolColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return strconv.AppendBool(dst, c.Values.Get(row)), true
 }
 
+// AppendBinary implements Column.
+func (c *BoolColumn) AppendBinary(dst []byte, row int) []byte {
+	if c.Values.Get(row) {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}
+
 func (*BoolColumn) builder(_ *Memory, key *registry.Key, rows int) Builder {
 	return NewBoolBuilder(key.ID, rows)
 }
@@ -114,6 +122,12 @@ func (b *BoolBuilder) AppendText(text []byte) bool {
 // AppendJSON implements Builder.
 func (b *BoolBuilder) AppendJSON(value []byte) bool {
 	return (isJSON(value, jsontext.KindTrue) || isJSON(value, jsontext.KindFalse)) && b.AppendText(value)
+}
+
+// AppendBinary implements Builder.
+func (b *BoolBuilder) AppendBinary(src []byte) (rest []byte) {
+	b.Append(src[0] != 0)
+	return src[1:]
 }
 
 // AppendAny implements Builder.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
@@ -69,6 +70,28 @@ func TestBuildersAgreeWithPlainRows(t *testing.T) {
 			assert.Nil(t, batch.Float(2001).Valid, "validity only where a row is null")
 			assert.Nil(t, batch.Int(5001).Valid)
 			assert.Nil(t, batch.Bool(5101).Valid)
+		}
+	})
+}
+
+// A value in binary comes back as it was, and what follows it is left.
+func TestBinaryValues(t *testing.T) {
+	forRandom(t, 100, func(t *testing.T, rng *rand.Rand) {
+		batch := rowsettest.RowSet(rng, 100).Batch
+		for _, column := range batch.Columns() {
+			b := rowset.NewBuilder(nil, &registry.Key{ID: column.KeyID(), Type: column.Type()}, rng.IntN(2*len(batch.IDs)+1))
+			for row := range batch.IDs {
+				if column.Any(row) == nil {
+					b.AppendNull()
+					continue
+				}
+				rest := b.AppendBinary(append(column.AppendBinary([]byte("x"), row)[1:], "rest"...))
+				require.Equal(t, "rest", string(rest))
+			}
+			again := b.Column()
+			for row := range batch.IDs {
+				require.Equal(t, column.Any(row), again.Any(row))
+			}
 		}
 	})
 }

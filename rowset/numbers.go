@@ -1,6 +1,7 @@
 package rowset
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"strconv"
@@ -36,6 +37,11 @@ func (c *FloatColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 		return dst, false
 	}
 	return jsondoc.AppendFloat(dst, c.Values[row]), true
+}
+
+// AppendBinary implements Column.
+func (c *FloatColumn) AppendBinary(dst []byte, row int) []byte {
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(c.Values[row]))
 }
 
 func (*FloatColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
@@ -102,6 +108,12 @@ func (b *FloatBuilder) AppendJSON(value []byte) bool {
 	return isJSON(value, jsontext.KindNumber) && b.AppendText(value)
 }
 
+// AppendBinary implements Builder.
+func (b *FloatBuilder) AppendBinary(src []byte) (rest []byte) {
+	b.Append(math.Float64frombits(binary.LittleEndian.Uint64(src)))
+	return src[8:]
+}
+
 // AppendAny implements Builder.
 func (b *FloatBuilder) AppendAny(value any) bool {
 	switch v := value.(type) {
@@ -148,6 +160,11 @@ func (c *IntColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 		return dst, false
 	}
 	return strconv.AppendInt(dst, c.Values[row], 10), true
+}
+
+// AppendBinary implements Column.
+func (c *IntColumn) AppendBinary(dst []byte, row int) []byte {
+	return binary.LittleEndian.AppendUint64(dst, uint64(c.Values[row]))
 }
 
 func (*IntColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
@@ -222,6 +239,12 @@ func ParseJSONInt(value []byte) (_ int64, ok bool) {
 	}
 	v, ok := ParseFloat(value)
 	return int64(v), ok && v == math.Trunc(v) && math.Abs(v) <= 1<<53
+}
+
+// AppendBinary implements Builder.
+func (b *IntBuilder) AppendBinary(src []byte) (rest []byte) {
+	b.Append(int64(binary.LittleEndian.Uint64(src)))
+	return src[8:]
 }
 
 // AppendAny implements Builder.

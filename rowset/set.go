@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -57,6 +58,16 @@ func (c *SetColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 		return dst, false
 	}
 	return jsondoc.AppendStrings(dst, members), true
+}
+
+// AppendBinary implements Column.
+func (c *SetColumn) AppendBinary(dst []byte, row int) []byte {
+	set, _ := c.Set(row)
+	dst = binary.AppendUvarint(dst, uint64(len(set)))
+	for _, code := range set {
+		dst = appendText(dst, c.Dict.Strings.Values[code])
+	}
+	return dst
 }
 
 func (*SetColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
@@ -212,6 +223,19 @@ func (b *SetBuilder) appendArray(text []byte) bool {
 	}
 	b.Append()
 	return true
+}
+
+// AppendBinary implements Builder.
+func (b *SetBuilder) AppendBinary(src []byte) (rest []byte) {
+	n, at := binary.Uvarint(src)
+	rest = src[at:]
+	for range n {
+		var member []byte
+		member, rest = cutText(rest)
+		b.Add(member)
+	}
+	b.Append()
+	return rest
 }
 
 // AppendAny implements Builder.

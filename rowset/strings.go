@@ -1,6 +1,7 @@
 package rowset
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -50,6 +51,23 @@ func (c *StringColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 		return dst, false
 	}
 	return jsondoc.AppendString(dst, c.Dict.Values[code]), true
+}
+
+// AppendBinary implements Column.
+func (c *StringColumn) AppendBinary(dst []byte, row int) []byte {
+	return appendText(dst, c.Dict.Values[c.Codes[row]])
+}
+
+// appendText appends a text behind its length.
+func appendText(dst []byte, text string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+}
+
+// cutText returns the text that appendText has appended, and what follows.
+func cutText(src []byte) (text, rest []byte) {
+	n, at := binary.Uvarint(src)
+	end := at + int(n)
+	return src[at:end], src[end:]
 }
 
 func (*StringColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
@@ -157,6 +175,13 @@ func (b *StringBuilder) AppendJSON(value []byte) bool {
 	text, _ := jsontext.AppendUnquote(few[:0], value) // The syntax was checked.
 	b.Append(text)
 	return true
+}
+
+// AppendBinary implements Builder.
+func (b *StringBuilder) AppendBinary(src []byte) (rest []byte) {
+	text, rest := cutText(src)
+	b.Append(text)
+	return rest
 }
 
 // AppendAny implements Builder.

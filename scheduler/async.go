@@ -12,6 +12,7 @@ import (
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -45,8 +46,9 @@ type Async struct {
 	reactor     *reactor.Reactor // hosts loop if OpenAsync started it; otherwise nil
 	cpu         CPU
 	reg         *registry.Registry
-	clients     []Caller // by endpoint index; nil for an endpoint that is not a Redis
-	remotes     []Remote // by endpoint index; nil for an endpoint of another kind than http
+	clients     []Caller          // by endpoint index; nil for an endpoint that is not a Redis
+	tables      []*rowcache.Table // by endpoint index: what was read there; nil if no endpoint has one
+	remotes     []Remote          // by endpoint index; nil for an endpoint of another kind than http
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -141,6 +143,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
+	e.tables = newTables(cfg.Registry)
 	e.policy = e.placement.policy(e.placement.Mode)
 	e.awaits.Go = cfg.Go
 	e.inliner.engine, e.inliner.resume, e.inliner.step, e.admitNextFn = e, e.resumeParked, e.inliner.nextStep, e.admitNext

@@ -74,7 +74,8 @@ func newLoopBody(j *asyncJob) *loopBody {
 // start begins the code. At its end, perhaps inside start, the body calls job.bodyEnded.
 func (b *loopBody) start() {
 	j := b.job
-	tasks.Env(&j.Ctx).Waiter = b
+	env := tasks.Env(&j.Ctx)
+	env.Waiter, env.Tables = b, b.engine.tables
 	b.journal, b.index = j.run.Journal, j.node.Index
 	j.profile.started(j.begun.Sub(j.ready))
 	b.journal.Start(b.index, j.started)

@@ -3,10 +3,13 @@ package task
 import (
 	"context"
 	"runtime/debug"
+	"time"
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -22,6 +25,9 @@ type engine struct{}
 type env struct {
 	Waiter taskrun.Waiter     // how this engine waits; nil: every wait fails
 	Rows   *taskrun.RowBudget // of the request; nil: no bound
+	// Tables keep what was read from Redis, by Endpoint.Index: nil for an endpoint whose reads are not kept. Only an engine
+	// whose body is on the loop sets them.
+	Tables []*rowcache.Table
 	// Cancellation is how the engine asks the body to stop; nil if it never does.
 	Cancellation *taskrun.Cancellation
 	// Caller is the context that the caller gave Rank: see Ctx.Context. Nil if there is none.
@@ -129,4 +135,13 @@ func panicOf(recovered any) error {
 		return p
 	}
 	return &PanicError{Value: recovered, Stack: debug.Stack()}
+}
+
+// Recall returns what the engine keeps of an endpoint's keys, no older than maxAge, or nil if it keeps nothing. See
+// taskrun.NewRecall.
+func (engine) Recall(c *Ctx, ep *registry.Endpoint, shape string, maxAge time.Duration) *taskrun.Recall {
+	if c.env.Tables == nil {
+		return nil
+	}
+	return taskrun.NewRecall(c.env.Tables[ep.Index], c.env.Clock, shape, maxAge)
 }

@@ -16,7 +16,7 @@ import (
 
 func rule(pred, expr string) map[string]any { return map[string]any{"pred_id": pred, "expr_id": expr} }
 
-func binary(op, a, b string) string { return `{"op":"` + op + `","a":` + a + `,"b":` + b + `}` }
+func operation(op, a, b string) string { return `{"op":"` + op + `","a":` + a + `,"b":` + b + `}` }
 
 func greater(key registry.KeyID, than string) string {
 	return `{"op":"cmp","cmp":">","a":` + keyRef(key) + `,"b":{"op":"const_number","value":` + than + `}}`
@@ -24,11 +24,11 @@ func greater(key registry.KeyID, than string) string {
 
 // boostTables are rules over the column k1001 and the result, score.
 var boostExprs = map[string]string{
-	"double": binary("mul", keyRef(keyScore), `{"op":"const_number","value":2}`),
-	"plus":   binary("add", keyRef(keyScore), `{"op":"const_number","value":0.5}`),
+	"double": operation("mul", keyRef(keyScore), `{"op":"const_number","value":2}`),
+	"plus":   operation("add", keyRef(keyScore), `{"op":"const_number","value":0.5}`),
 	"null":   `{"op":"const_null"}`,
 	"old":    keyRef(keyFloat),
-	"huge":   binary("mul", keyRef(keyFloat), `{"op":"const_number","value":1e308}`),
+	"huge":   operation("mul", keyRef(keyFloat), `{"op":"const_number","value":1e308}`),
 }
 
 var boostPreds = map[string]string{

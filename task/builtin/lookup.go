@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -30,7 +31,7 @@ func lookup() task.Spec {
 	return task.Spec{
 		Op:  "core::lookup",
 		Doc: "Reads columns of each row from a Redis hash, or one column from a string.",
-		Params: []plan.ParamSchema{
+		Params: withRecallParams([]plan.ParamSchema{
 			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the keys."},
 			{Name: "key", Type: plan.Template, Required: true, Doc: "The key of a row: `item:{id}`. Any name in braces other than `id` and `user` is a " +
 				"field of the request's context."},
@@ -49,7 +50,7 @@ func lookup() task.Spec {
 				Doc: "The age in seconds beyond which all values of a row count as missing. It needs `timestamp`."},
 			{Name: "timestamp", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.Float}},
 				Doc: "The one of `fields` that has the time of the hash, in seconds since 1970."},
-		},
+		}...),
 		Inputs:    1,
 		Strict:    true,
 		Prepare:   prepareLookup,
@@ -103,6 +104,7 @@ type preparedLookup struct {
 	maxAge  float64        // 0: any age
 	ageAt   int            // position of the timestamp in keys
 	command *resp.Template // for all requests; nil if the key depends on the request
+	shape   string         // what a read of a key means: see recallOf
 }
 
 // prepareLookup checks that the parameters fit together.
@@ -142,6 +144,19 @@ func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
 			return nil, plan.ParamErrorf(at, "key %s has no default in the registry, so missing cannot be %q", key.Name, missingDefault)
 		}
 	}
+	l.shape = "HMGET "
+	for _, key := range l.keys {
+		l.shape += key.Type.String() + " " + strconv.Quote(key.Field) + ","
+	}
+	if !l.hash {
+		l.shape = "GET " + l.keys[0].Type.String()
+	}
+	if timestamp != nil {
+		l.shape += " stamp " + strconv.Itoa(l.ageAt)
+	}
+	if l.missing == missingFail { // It keeps no row with a missing value, and finds none.
+		l.shape += " whole"
+	}
 	if prefix, suffix, ok := template.Literal(); ok {
 		l.command = l.template(prefix, suffix)
 	}
@@ -178,7 +193,7 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	if err := d.read(ids.values); err != nil {
+	if err := d.read(&ids); err != nil {
 		return rowset.RowSet{}, err
 	}
 	if ids.absent {
@@ -187,5 +202,7 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 		}
 	}
 	d.count()
-	return d.result(in, ids), nil
+	columns := d.built()
+	d.keep(columns)
+	return d.result(in, ids, columns), nil
 }

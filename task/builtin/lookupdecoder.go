@@ -1,6 +1,10 @@
 package builtin
 
 import (
+	"encoding/binary"
+	"math"
+
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -24,6 +28,18 @@ type lookupDecoder struct {
 
 	failed  rowset.Bitmap // of the ids whose keys failed; nil: none
 	failure error         // the first of them
+
+	recall *taskrun.Recall // nil: the engine keeps nothing
+	kept   []keptRow       // the rows to keep; nil without recall
+	states []byte          // of the values of kept, column by column
+	text   []byte          // of a key
+}
+
+// keptRow is a row that a read has brought, to be kept. Only the body uses it.
+type keptRow struct {
+	id    int64
+	row   int
+	stamp float64 // its timestamp, if the node has a max_age
 }
 
 // lacking counts the values of a column that are not there, and the texts that do not parse.
@@ -71,8 +87,128 @@ func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int
 	return d, nil
 }
 
-// read reads the values of these ids, in batches of task.PartCommands.
-func (d *lookupDecoder) read(ids []int64) error {
+// read reads the values of ids: first those that the engine has in memory, then the others. ids then refer to the rows in that order.
+func (d *lookupDecoder) read(ids *distinctIDs) error {
+	misses := ids.values
+	if d.recall = recallOf(d.c, d.shape); d.recall != nil {
+		var err error
+		if misses, err = d.remember(ids); err != nil || len(misses) == 0 {
+			return err
+		}
+		d.kept, d.states = make([]keptRow, 0, len(misses)), make([]byte, 0, len(misses)*len(d.columns))
+		d.recall.Sending()
+	}
+	return d.ask(misses)
+}
+
+// remember takes the rows of the ids that the engine has in memory, and returns the other ids. Their rows come behind those, and ids.at
+// says so.
+func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
+	n := len(ids.values)
+	if d.missing == missingFail { // The error names the first value that is missing, so all or none come from memory.
+		for _, id := range ids.values {
+			if _, ok := d.find(id); !ok {
+				return ids.values, nil
+			}
+		}
+	}
+	misses = d.c.Memory.IDs(n)[:0]
+	place := d.c.Memory.Rows(n + 1) // of the row of each id; of misses, from the last row of memory on
+	for i, id := range ids.values {
+		value, ok := d.find(id)
+		if !ok {
+			place[i] = ^int32(len(misses))
+			misses = append(misses, id)
+			continue
+		}
+		place[i] = int32(d.rows)
+		if err := d.takeKept(value, id); err != nil {
+			return nil, err
+		}
+	}
+	if d.rows == 0 || len(misses) == 0 {
+		return misses, nil
+	}
+	for i, p := range place[:n] {
+		if p < 0 {
+			place[i] = int32(d.rows) + ^p
+		}
+	}
+	place[n] = int32(n) // of rows without an id
+	if ids.at == nil {
+		ids.at = place[:n]
+		return misses, nil
+	}
+	for i, at := range ids.at {
+		ids.at[i] = place[at]
+	}
+	return misses, nil
+}
+
+// find returns what the engine has in memory of an id.
+func (d *lookupDecoder) find(id int64) (value []byte, ok bool) {
+	d.text = d.key.Append(d.text[:0], id)
+	return d.recall.Get(d.text)
+}
+
+// takeKept takes a row from memory: see keep.
+func (d *lookupDecoder) takeKept(value []byte, id int64) (err error) {
+	if d.maxAge > 0 {
+		stamp := math.Float64frombits(binary.LittleEndian.Uint64(value))
+		if value = value[8:]; stamp < d.oldest {
+			return d.tooOld(id)
+		}
+	}
+	for i, column := range d.columns {
+		state := value[0]
+		value = value[1:]
+		switch state {
+		case valueThere:
+			value = column.AppendBinary(value)
+		case valueMissing:
+			d.lacks(i).missing++
+			err = d.missed(i, id, "is missing")
+		default:
+			d.lacks(i).malformed++
+			err = d.missed(i, id, "")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	d.rows++
+	return nil
+}
+
+// keep keeps the rows that were read. A row that was too old, or that failed, is not among them. With max_age a value begins with the timestamp.
+func (d *lookupDecoder) keep(columns []rowset.Column) {
+	var value []byte
+	for k, kept := range d.kept {
+		value = value[:0]
+		if d.maxAge > 0 {
+			value = binary.LittleEndian.AppendUint64(value, math.Float64bits(kept.stamp))
+		}
+		for i, column := range columns {
+			value = appendKept(value, d.states[k*len(columns)+i], column, kept.row)
+		}
+		d.text = d.key.Append(d.text[:0], kept.id)
+		d.recall.Put(d.text, value)
+	}
+}
+
+// tooOld takes the row of an id whose timestamp is too old.
+func (d *lookupDecoder) tooOld(id int64) error {
+	for i := range d.columns {
+		if err := d.missed(i, id, "is too old"); err != nil {
+			return err
+		}
+	}
+	d.rows++
+	return nil
+}
+
+// ask reads the values of these ids from Redis, in batches of task.PartCommands.
+func (d *lookupDecoder) ask(ids []int64) error {
 	for from := 0; from < len(ids); from += task.PartCommands {
 		batch := ids[from:min(len(ids), from+task.PartCommands)]
 		b := d.redis.NewBatch()
@@ -98,11 +234,12 @@ func (d *lookupDecoder) read(ids []int64) error {
 
 // take takes the reply for one id.
 func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
+	kept := keptRow{id: id, row: d.rows}
 	if !d.hash {
 		switch reply.Kind() {
 		case resp.Bulk, resp.Null:
 			err := d.value(0, reply, id)
-			d.rows++
+			d.took(kept)
 			return err
 		}
 		return d.dropKey(reply, id, resp.Bulk)
@@ -110,14 +247,11 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
 	if reply.Kind() != resp.Array || reply.Len() != len(d.columns) {
 		return d.dropKey(reply, id, resp.Array)
 	}
-	if d.maxAge > 0 && !d.fresh(reply.At(d.ageAt)) {
-		for i := range d.columns {
-			if err := d.missed(i, id, "is too old"); err != nil {
-				return err
-			}
+	if d.maxAge > 0 {
+		var fresh bool
+		if kept.stamp, fresh = d.fresh(reply.At(d.ageAt)); !fresh {
+			return d.tooOld(id)
 		}
-		d.rows++
-		return nil
 	}
 	i := 0
 	for value := range reply.All() {
@@ -126,36 +260,54 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
 		}
 		i++
 	}
-	d.rows++
+	d.took(kept)
 	return nil
 }
 
-// fresh reports whether a timestamp is there and young enough.
-func (d *lookupDecoder) fresh(timestamp resp.Reply) bool {
-	if timestamp.Kind() != resp.Bulk {
-		return false
+// took notes that a reply was taken.
+func (d *lookupDecoder) took(row keptRow) {
+	d.rows++
+	if d.recall != nil {
+		d.kept = append(d.kept, row)
 	}
-	at, ok := rowset.ParseFloat(timestamp.Bytes())
+}
+
+// fresh returns a timestamp, and reports whether it is there and young enough.
+func (d *lookupDecoder) fresh(timestamp resp.Reply) (at float64, ok bool) {
+	if timestamp.Kind() != resp.Bulk {
+		return 0, false
+	}
+	at, ok = rowset.ParseFloat(timestamp.Bytes())
 	if !ok {
 		d.stamps++
 	}
-	return ok && at >= d.oldest
+	return at, ok && at >= d.oldest
 }
 
 // value appends a value to column i.
 func (d *lookupDecoder) value(i int, value resp.Reply, id int64) error {
 	if value.Kind() != resp.Bulk {
+		d.state(valueMissing)
 		d.lacks(i).missing++
 		return d.missed(i, id, "is missing")
 	}
 	if d.columns[i].AppendText(value.Bytes()) {
+		d.state(valueThere)
 		return nil
 	}
+	d.state(valueMalformed)
 	d.lacks(i).malformed++
 	if d.missing == missingFail {
 		return d.missed(i, id, "is "+task.Quote(string(value.Bytes()))+", which is not of type "+d.keys[i].Type.String())
 	}
 	return d.missed(i, id, "")
+}
+
+// state notes the state of the value that was read, if it may be kept.
+func (d *lookupDecoder) state(state byte) {
+	if d.recall != nil {
+		d.states = append(d.states, state)
+	}
 }
 
 // missed takes a missing value of column i.
@@ -222,12 +374,17 @@ func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind) e
 	return d.redis.Errorf("%s %s: reply is %s of %d, want %s of %d", name, key, reply.Kind(), reply.Len(), want, len(d.columns))
 }
 
-// result returns the rows of in with the columns.
-func (d *lookupDecoder) result(in rowset.RowSet, ids distinctIDs) rowset.RowSet {
+// built returns the columns. Nothing is appended any more.
+func (d *lookupDecoder) built() []rowset.Column {
 	columns := make([]rowset.Column, len(d.columns))
 	for i, column := range d.columns {
 		columns[i] = column.Column()
 	}
+	return columns
+}
+
+// result returns the rows of in with the columns.
+func (d *lookupDecoder) result(in rowset.RowSet, ids distinctIDs, columns []rowset.Column) rowset.RowSet {
 	m := d.c.Memory
 	if ids.at != nil {
 		columns = rowset.Gather(m, rowset.NewBatch(m.IDs(d.rows), columns...), ids.at).Columns()

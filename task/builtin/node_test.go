@@ -18,9 +18,6 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// tasks is the view that engines have of package task.
-var tasks = task.Engine(taskrun.Key{})
-
 // The keys that the tests of tasks write, besides those of random batches.
 const (
 	keyFloat  registry.KeyID = 1001
