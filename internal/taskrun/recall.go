@@ -21,6 +21,11 @@ type Recall struct {
 
 	hits  int
 	least clock.Time // when the oldest value among the hits was read
+
+	// The keys of the last Look:
+	text   []byte
+	ends   [rowcache.WarmMax]int32
+	hashes [rowcache.WarmMax]uint64
 }
 
 // NewRecall returns what a table has, no older than maxAge; zero: as old as the table keeps it. shape says what a read of a key
@@ -40,9 +45,28 @@ func NewRecall(t *rowcache.Table, c clock.Clock, shape string, maxAge time.Durat
 	return r
 }
 
-// Get returns the value of a key, a view that is valid until the next Put or wait.
-func (r *Recall) Get(key []byte) (value []byte, ok bool) {
-	value, sent, ok := r.table.Get(key, r.shape, r.now, r.oldest)
+// LookMax is the most keys that one Look takes.
+const LookMax = rowcache.WarmMax
+
+// Look looks for n keys, at most LookMax: key appends the one of number i to dst.
+func (r *Recall) Look(n int, key func(dst []byte, i int) []byte) {
+	r.text = r.text[:0]
+	begin := 0
+	for i := range n {
+		r.text = key(r.text, i)
+		r.ends[i], r.hashes[i] = int32(len(r.text)), r.table.Hash(r.text[begin:])
+		begin = len(r.text)
+	}
+	r.table.Warm(r.hashes[:n])
+}
+
+// Found returns the value of key i of the last Look, a view that is valid until the next Put or wait.
+func (r *Recall) Found(i int) (value []byte, ok bool) {
+	begin := int32(0)
+	if i > 0 {
+		begin = r.ends[i-1]
+	}
+	value, sent, ok := r.table.GetHashed(r.hashes[i], r.text[begin:r.ends[i]], r.shape, r.now, r.oldest)
 	if ok {
 		r.hits++
 		r.least = r.least.Earlier(sent)

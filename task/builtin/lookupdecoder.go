@@ -106,25 +106,28 @@ func (d *lookupDecoder) read(ids *distinctIDs) error {
 func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 	n := len(ids.values)
 	if d.missing == missingFail { // The error names the first value that is missing, so all or none come from memory.
-		for _, id := range ids.values {
-			if _, ok := d.find(id); !ok {
-				return ids.values, nil
-			}
+		whole := true
+		_ = d.find(ids.values, func(_ int, _ []byte, ok bool) error {
+			whole = whole && ok
+			return nil
+		})
+		if !whole {
+			return ids.values, nil
 		}
 	}
 	misses = d.c.Memory.IDs(n)[:0]
 	place := d.c.Memory.Rows(n + 1) // of the row of each id; of misses, from the last row of memory on
-	for i, id := range ids.values {
-		value, ok := d.find(id)
+	err = d.find(ids.values, func(i int, value []byte, ok bool) error {
 		if !ok {
 			place[i] = ^int32(len(misses))
-			misses = append(misses, id)
-			continue
+			misses = append(misses, ids.values[i])
+			return nil
 		}
 		place[i] = int32(d.rows)
-		if err := d.takeKept(value, id); err != nil {
-			return nil, err
-		}
+		return d.takeKept(value, ids.values[i])
+	})
+	if err != nil {
+		return nil, err
 	}
 	if d.rows == 0 || len(misses) == 0 {
 		return misses, nil
@@ -145,10 +148,19 @@ func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 	return misses, nil
 }
 
-// find returns what the engine has in memory of an id.
-func (d *lookupDecoder) find(id int64) (value []byte, ok bool) {
-	d.text = d.key.Append(d.text[:0], id)
-	return d.recall.Get(d.text)
+// find hands what the engine has in memory of each id to found, up to its first error.
+func (d *lookupDecoder) find(ids []int64, found func(i int, value []byte, ok bool) error) error {
+	for from := 0; from < len(ids); from += taskrun.LookMax {
+		chunk := ids[from:min(len(ids), from+taskrun.LookMax)]
+		d.recall.Look(len(chunk), func(dst []byte, i int) []byte { return d.key.Append(dst, chunk[i]) })
+		for i := range chunk {
+			value, ok := d.recall.Found(i)
+			if err := found(from+i, value, ok); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // takeKept takes a row from memory: see keep.
