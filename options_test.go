@@ -45,7 +45,7 @@ func TestNumbersHaveTheRangesOfTheFlags(t *testing.T) {
 				fill(value, field.Name+".")
 			} else if value.CanInt() {
 				r, ok := bounds.Option(prefix + field.Name)
-				require.True(t, ok, field.Name)
+				require.True(t, ok, "internal/bounds has no range of %s%s", prefix, field.Name)
 				value.SetInt(r.Max() + 1)
 				want = append(want, fmt.Sprintf("%s%s must be at most %s, not %s", prefix, field.Name, r.Show(r.Max()), r.Show(r.Max()+1)))
 			}

@@ -16,23 +16,22 @@ import (
 	"github.com/rankd/rankd/internal/redistest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
 )
 
 // ownTables are the tables of a team with data of its own.
 func ownTables() fstest.MapFS {
-	key := func(id int, name, kind, more string) string {
-		return fmt.Sprintf("[[key]]\nid = %d\nname = %q\ntype = %q\nnullable = true\nwritable = true\n%s\n", id, name, kind, more)
+	keys := registrytest.ID
+	for i, k := range [][3]string{
+		{"inbox_score", "float"}, {"title", "string", "field = \"ti\""}, {"likes", "int", "default = 2"}, {"quality", "float"}, {"premium", "bool"},
+		{"tags", "string_set"}, {"author_id", "int"}, {"followers", "int", "default = 0"}, {"final", "float"},
+	} {
+		keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable, k[2])
 	}
-	return fstest.MapFS{
-		"keys.toml": {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n" +
-			key(10, "inbox_score", "float", "") + key(11, "title", "string", "field = \"ti\"") + key(12, "likes", "int", "default = 2") +
-			key(13, "quality", "float", "") + key(14, "premium", "bool", "") + key(15, "tags", "string_set", "") +
-			key(16, "author_id", "int", "") + key(17, "followers", "int", "default = 0") + key(18, "final", "float", ""))},
-		"params.toml":        {Data: []byte("[[param]]\nid = 1\nname = \"country\"\ntype = \"string\"\nnullable = true\ncontext = true\n")},
-		"endpoints.dev.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 6379\n")},
-	}
+	params := registrytest.Param(1, "country", "string", registrytest.Nullable, "context = true")
+	return registrytest.Tables{Keys: keys, Params: params, Endpoints: registrytest.Redis}.FS()
 }
 
 // ownPlan reads an inbox, then items, then their authors, and ranks them.

@@ -6,10 +6,10 @@ import (
 	"unicode/utf16"
 )
 
-// Diagnostic is an error or a warning about one place in a source. Immutable once built; any
+// Diagnostic is an error, a warning or advice about one place in a source. Immutable once built; any
 // goroutine.
 type Diagnostic struct {
-	Severity string `json:"severity"` // Error or Warning
+	Severity string `json:"severity"` // Error, Warning or Advice
 	Code     string `json:"code"`     // one word for tools: "unknown-key"
 	File     string `json:"file"`     // the folder as the caller wrote it, and the path in it
 	Line     int    `json:"line"`     // from 1
@@ -23,6 +23,7 @@ type Diagnostic struct {
 const (
 	Error   = "error"
 	Warning = "warning"
+	Advice  = "advice" // the plan is sound, and a request of it could cost less
 )
 
 // excerptLimit bounds how many characters of a line String shows.

@@ -1,4 +1,4 @@
-// Package examples has the registries and the compiled plans of the larger examples, for programs and benchmarks. Each example is a program in
+// Package examples, which follows the engine's needs, has the registries and the compiled plans of the larger examples, for programs and benchmarks. Each example is a program in
 // a folder of its own, whose README.md explains it:
 //
 //	articles   one source, a lookup, and a score that decays by age

@@ -107,6 +107,7 @@ func (c *compiler) compile() {
 		return
 	}
 	c.report(c.optionals())
+	c.readAhead()
 	if strict := c.checksColumns(); strict || c.graph.Lenient {
 		for _, bad := range c.graph.columnFaults(c.file, strict) {
 			c.report(bad)

@@ -56,6 +56,9 @@ type Node struct {
 	Optional  bool    // optional: the plan waits for the node only while a required one runs
 	OnDemand  bool    // whether the node runs only if a fallback needs it
 
+	// Ahead has the later nodes for which a run of this one reads, too, each behind those before it: see OpSchema.ReadsAhead.
+	Ahead []*Node
+
 	// The state machine of a run starts from these, which follow from the fields above.
 	Waits   int   // completions that the node waits for: Deps, and the demand for a node on demand
 	Readers int   // reads of its result: one for each edge, for an output, and for each node that holds it

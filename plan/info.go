@@ -28,6 +28,7 @@ type NodeInfo struct {
 	OnError  string         `json:"on_error,omitempty"` // "empty", "skip", "partial" or "fallback"; empty for "fail"
 	Fallback string         `json:"fallback,omitempty"` // id of the node that runs if this one fails
 	Optional bool           `json:"optional,omitempty"`
+	Ahead    []string       `json:"reads_ahead_for,omitempty"` // ids of later nodes for which this one reads, too
 	// SourceSpan is the place in the plan's source, "plans/x.plan.ts:14:9", and ExprSpan the place
 	// of the expression or predicate.
 	SourceSpan string `json:"source_span,omitempty"`
@@ -49,6 +50,9 @@ func (g *Graph) Info() Info {
 			Timeout: n.Timeout.Milliseconds(), Inline: n.Inline, CostHint: n.CostHint.Microseconds(),
 			SourceSpan: n.SourceSpan, ExprSpan: n.ExprSpan,
 			Optional: n.Optional,
+		}
+		for _, later := range n.Ahead {
+			info.Nodes[i].Ahead = append(info.Nodes[i].Ahead, later.ID)
 		}
 		if n.Lenient() {
 			info.Nodes[i].OnError = n.OnError.String()

@@ -2,47 +2,29 @@ package request
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 )
 
 // typedParams returns the built-in tables with a parameter of each type for the context.
-func typedParams(t testing.TB) *registry.Registry {
-	t.Helper()
-	folder := fstest.MapFS{}
-	for _, file := range []string{"keys.toml", "params.toml", "endpoints.test.toml"} {
-		text, err := registry.DefaultTables().Open(file)
-		require.NoError(t, err)
-		info, err := text.Stat()
-		require.NoError(t, err)
-		data := make([]byte, info.Size())
-		_, err = text.Read(data)
-		require.NoError(t, err)
-		folder[file] = &fstest.MapFile{Data: data}
-	}
-	for i, fields := range []string{
-		`name = "country"` + "\n" + `type = "string"` + "\n" + `nullable = true`,
-		`name = "hour"` + "\n" + `type = "int"`,
-		`name = "lat"` + "\n" + `type = "float"`,
-		`name = "logged_in"` + "\n" + `type = "bool"`,
-		`name = "seen"` + "\n" + `type = "int_list"` + "\n" + `override = true`,
-		`name = "langs"` + "\n" + `type = "string_list"` + "\n" + `override = true` + "\n" + `nullable = true`,
+func typedParams() *registry.Registry {
+	tables := registrytest.BuiltIn()
+	for i, p := range [][]string{
+		{"country", "string", registrytest.Nullable}, {"hour", "int"}, {"lat", "float"}, {"logged_in", "bool"},
+		{"seen", "int_list", "override = true"}, {"langs", "string_list", "override = true", registrytest.Nullable},
 	} {
-		folder["params.toml"].Data = fmt.Appendf(folder["params.toml"].Data, "\n[[param]]\nid = %d\n%s\ncontext = true\n", 10+i, fields)
+		tables.Params += registrytest.Param(10+i, p[0], p[1], append(p[2:], "context = true")...)
 	}
-	reg, err := registry.Load(folder, "test")
-	require.NoError(t, err)
-	return reg
+	return tables.Load()
 }
 
 // The ids of typedParams.
@@ -74,7 +56,7 @@ func checkType(t *testing.T, params *expr.Params, p *registry.Param) {
 }
 
 func TestContext(t *testing.T) {
-	reg := typedParams(t)
+	reg := typedParams()
 	req, err := Parse([]byte(`{"user_id": 1, "context": {"country": "DE", "hour": 9007199254740993, "lat": 1e-3, "logged_in": false,
 		"seen": [3, -9223372036854775808, 9223372036854775807, 3, 2.0], "langs": ["de", "", "de"]}}`), reg)
 	require.NoError(t, err)
@@ -111,7 +93,7 @@ func TestContext(t *testing.T) {
 }
 
 func TestOverridesCountOverTheContext(t *testing.T) {
-	reg := typedParams(t)
+	reg := typedParams()
 	for overrides, want := range map[string]any{`{}`: []int64{1}, `{"seen": [2]}`: []int64{2}} {
 		// Whichever comes first in the document.
 		for _, doc := range []string{
@@ -162,7 +144,7 @@ var contextFaults = []struct{ name, context, detail string }{
 }
 
 func TestContextFaults(t *testing.T) {
-	reg := typedParams(t)
+	reg := typedParams()
 	for _, c := range contextFaults {
 		t.Run(c.name, func(t *testing.T) {
 			doc := `{"user_id": 1, "request_id": "r", "context": ` + c.context + `, "param_overrides": {"nope": 1}}`
@@ -193,7 +175,7 @@ func TestContextFaults(t *testing.T) {
 
 func TestContextOfGoValues(t *testing.T) {
 	type id int64
-	reg := typedParams(t)
+	reg := typedParams()
 	params, err := byContext.values(expr.Params{}, map[string]any{
 		"country": "DE", "hour": json.Number("9007199254740993"), "lat": float32(0.5), "logged_in": true,
 		"seen": []id{1, math.MaxInt64}, "langs": []any{"de", "en"},
@@ -235,7 +217,7 @@ func FuzzInteger(f *testing.F) {
 	for _, text := range []string{"0", "-0", "9007199254740993", "9223372036854775807", "9223372036854775808", "1e3", "1.5", "9007199254740993.0", "1e19", "-9223372036854775808"} {
 		f.Add(text)
 	}
-	reg := typedParams(f)
+	reg := typedParams()
 	f.Fuzz(func(t *testing.T, text string) {
 		var number json.Number
 		if json.Unmarshal([]byte(text), &number) != nil || strings.TrimSpace(text) != text || number == "" || text[0] == '"' {

@@ -54,7 +54,7 @@ func TestParseOfWhatIsGiven(t *testing.T) {
 func TestUnknownMembers(t *testing.T) {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
-	const all = "user_id, request_id, context, param_overrides, plan, deadline_ms, scheduling, trace, explain, require"
+	all := strings.Join(memberNames, ", ")
 	for _, c := range []struct {
 		member    string
 		near, all string // the error of RefuseNear, and of RefuseUnknown; empty: none

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/scheduler"
 )
 
@@ -204,13 +204,8 @@ func TestParseOptionalFields(t *testing.T) {
 }
 
 func TestParseParamTypesOfOtherRegistries(t *testing.T) {
-	reg, err := registry.Load(fstest.MapFS{
-		"keys.toml": {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n")},
-		"params.toml": {Data: []byte("[[param]]\nid = 1\nname = \"count\"\ntype = \"int\"\n" +
-			"[[param]]\nid = 2\nname = \"flag\"\ntype = \"bool\"\nnullable = true\n")},
-		"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_1\"\nname = \"r\"\nkind = \"redis\"\nhost = \"localhost\"\nport = 1\n")},
-	}, "test")
-	require.NoError(t, err)
+	reg := registrytest.Tables{Keys: registrytest.ID, Endpoints: registrytest.Redis,
+		Params: registrytest.Param(1, "count", "int") + registrytest.Param(2, "flag", "bool", registrytest.Nullable)}.Load()
 	for value, ok := range map[string]bool{`5`: true, `5.0`: true, `-3e2`: true, `5.5`: false, `"5"`: false, `true`: false, `null`: false} {
 		req, err := Parse([]byte(`{"user_id": 1, "param_overrides": {"count": `+value+`}}`), reg)
 		assert.Equal(t, ok, err == nil, value)
@@ -244,7 +239,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add([]byte(doc))
 	}
-	reg := typedParams(f)
+	reg := typedParams()
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		req, err := Parse(doc, reg)
 		if err == nil {

@@ -50,6 +50,7 @@ func (l Limits) withDefaults() Limits {
 type Decoder struct {
 	tape
 	limits Limits
+	resp3  bool
 
 	left     int     // replies not yet complete
 	pos      int     // where the next value begins; all before it is on the tape
@@ -72,8 +73,12 @@ type frame struct {
 	left  uint32 // its missing elements, > 0
 }
 
-// NewDecoder returns a decoder that waits for 0 replies.
+// NewDecoder returns a decoder of RESP2 that waits for 0 replies.
 func NewDecoder(l Limits) *Decoder { return &Decoder{limits: l.withDefaults()} }
+
+// NewDecoder3 returns a decoder of RESP3, whose peer has answered HELLO 3, that waits for 0 replies. See Kind for what
+// it makes of values that RESP2 does not have.
+func NewDecoder3(l Limits) *Decoder { return &Decoder{limits: l.withDefaults(), resp3: true} }
 
 // Reset makes the decoder forget all and wait for n replies. Views of the replies
 // before become invalid.
@@ -203,7 +208,19 @@ func (d *Decoder) parse(data []byte) error {
 			v.off, v.n = uint32(pos+1), uint32(end-pos-1)
 			d.pos = end + 2
 		default:
-			return d.malformed("unknown type byte %q", data[pos])
+			if !d.resp3 {
+				return d.malformed("unknown type byte %q", data[pos])
+			}
+			var err error
+			if v, err = d.parse3(data); err != nil {
+				return err
+			}
+			if d.pos == pos { // It has not arrived.
+				return nil
+			}
+			if v.kind == 0 { // The header of an array, which is on the tape.
+				continue
+			}
 		}
 		if len(d.open) == 0 {
 			d.roots = append(d.roots, uint32(len(d.vals)))
@@ -334,7 +351,7 @@ func (d *Decoder) malformed(format string, args ...any) error {
 	return &ProtocolError{Offset: d.pos, Reason: fmt.Sprintf(format, args...)}
 }
 
-// A ProtocolError says that bytes are not RESP2, or exceed the Limits. It matches
+// A ProtocolError says that bytes are not RESP, or exceed the Limits. It matches
 // ErrProtocol. Immutable once built.
 type ProtocolError struct {
 	Offset int // of the offending value, in bytes from the start of the batch of replies

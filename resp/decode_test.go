@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,7 +24,7 @@ func show(t testing.TB, r Reply) string {
 	case Null:
 		require.Nil(t, r.Bytes())
 		return "null"
-	case Array:
+	case Array, Push:
 		require.Nil(t, r.Bytes())
 		var parts []string
 		for e := range r.All() {
@@ -37,6 +39,9 @@ func show(t testing.TB, r Reply) string {
 			pairs++
 		}
 		require.Equal(t, r.Len()/2, pairs)
+		if r.Kind() == Push {
+			return "push [" + strings.Join(parts, " ") + "]"
+		}
 		return "[" + strings.Join(parts, " ") + "]"
 	default:
 		require.NotNil(t, r.Bytes())
@@ -58,7 +63,18 @@ func showAll(t testing.TB, r Replies) string {
 
 // reference is the dumbest decoder: one whole reply, recursively, without limits. It
 // returns the same text as show and what follows the reply, or false.
-func reference(data []byte) (text string, rest []byte, ok bool) {
+func reference(data []byte) (text string, rest []byte, ok bool) { return referenceOf(data, false) }
+
+// reference3 is the same for RESP3.
+func reference3(data []byte) (text string, rest []byte, ok bool) {
+	if len(data) > 0 && data[0] == '>' {
+		text, rest, ok = referenceOf(append([]byte("*"), data[1:]...), true)
+		return "push " + text, rest, ok && strings.HasPrefix(text, "[") && text != "[]"
+	}
+	return referenceOf(data, true)
+}
+
+func referenceOf(data []byte, resp3 bool) (text string, rest []byte, ok bool) {
 	line, rest, ok := bytes.Cut(data, []byte("\r\n"))
 	if !ok || len(line) == 0 {
 		return "", nil, false
@@ -80,6 +96,30 @@ func reference(data []byte) (text string, rest []byte, ok bool) {
 		if n == -1 {
 			return "null", rest, true
 		}
+	case '_':
+		return "null", rest, resp3 && body == ""
+	case '#':
+		return fmt.Sprintf("simple string %q", body), rest, resp3 && (body == "t" || body == "f")
+	case ',':
+		_, err := strconv.ParseFloat(body, 64)
+		return fmt.Sprintf("bulk string %q", body), rest, resp3 && err == nil
+	case '(':
+		_, ok := new(big.Int).SetString(body, 10)
+		return fmt.Sprintf("bulk string %q", body), rest, resp3 && ok
+	case '=', '!':
+		format := strings.IndexByte("!   =", line[0])
+		if !resp3 || err != nil || n < format || len(rest) < n+2 {
+			return "", nil, false
+		}
+		kind := map[byte]Kind{'=': Bulk, '!': Error}[line[0]]
+		return fmt.Sprintf("%s %q", kind, rest[format:n]), rest[n+2:], string(rest[n:n+2]) == "\r\n"
+	case '%', '~':
+		if !resp3 || err != nil || n < 0 {
+			return "", nil, false
+		}
+		if line[0] == '%' {
+			n *= 2
+		}
 	default:
 		return "", nil, false
 	}
@@ -92,7 +132,7 @@ func reference(data []byte) (text string, rest []byte, ok bool) {
 	var parts []string
 	for range n {
 		var part string
-		if part, rest, ok = reference(rest); !ok {
+		if part, rest, ok = referenceOf(rest, resp3); !ok {
 			return "", nil, false
 		}
 		parts = append(parts, part)
@@ -149,10 +189,39 @@ var wellFormed = []struct {
 	{"no reply", "", 0, ""},
 }
 
-func TestDecodeSplitAtEveryByte(t *testing.T) {
-	for _, c := range wellFormed {
+var wellFormed3 = []struct {
+	name string
+	data string
+	n    int
+	want string
+}{
+	{"null", "_\r\n", 1, "null"},
+	{"booleans", "#t\r\n#f\r\n", 2, `simple string "t"; simple string "f"`},
+	{"doubles", "~4\r\n,1.5\r\n,-2e10\r\n,inf\r\n,nan\r\n", 1, `[bulk string "1.5" bulk string "-2e10" bulk string "inf" bulk string "nan"]`},
+	{"big number", "(-3492890328409238509324850943850943825024385\r\n", 1, `bulk string "-3492890328409238509324850943850943825024385"`},
+	{"verbatim string", "=9\r\ntxt:a\r\nbc\r\n", 1, `bulk string "a\r\nbc"`},
+	{"empty verbatim string", "=4\r\ntxt:\r\n", 1, `bulk string ""`},
+	{"error with a length", "!6\r\nERR\r\nx\r\n", 1, `error "ERR\r\nx"`},
+	{"map", "%2\r\n+a\r\n:1\r\n$1\r\nb\r\n*1\r\n_\r\n", 1, `[simple string "a" integer "1" bulk string "b" [null]]`},
+	{"empty map and set", "*2\r\n%0\r\n~0\r\n", 1, "[[] []]"},
+	{"push", ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n+OK\r\n", 2,
+		`push [bulk string "invalidate" [bulk string "a"]]; simple string "OK"`},
+	{"push of null", ">2\r\n$10\r\ninvalidate\r\n_\r\n", 1, `push [bulk string "invalidate" null]`},
+}
+
+func TestDecodeSplitAtEveryByte(t *testing.T) { testSplits(t, NewDecoder) }
+
+// TestDecode3SplitAtEveryByte shows that a decoder of RESP3 knows RESP2, too.
+func TestDecode3SplitAtEveryByte(t *testing.T) { testSplits(t, NewDecoder3) }
+
+func testSplits(t *testing.T, newDecoder func(Limits) *Decoder) {
+	cases := wellFormed
+	if newDecoder(Limits{}).resp3 {
+		cases = append(slices.Clone(wellFormed), wellFormed3...)
+	}
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			d := NewDecoder(Limits{})
+			d := newDecoder(Limits{})
 			data := []byte(c.data + "+next")
 			check := func(cuts ...int) {
 				t.Helper()
@@ -248,6 +317,40 @@ func TestDecodeRejects(t *testing.T) {
 				assert.Equal(t, err, again, "the error stays")
 				_, done, err = feed(d, []byte("+OK\r\n"), 1)
 				assert.True(t, done && err == nil, "Reset ends it")
+			}
+		})
+	}
+}
+
+func TestDecode3Rejects(t *testing.T) {
+	limits := Limits{MaxDepth: 2, MaxElements: 5, MaxBulkBytes: 10, MaxLineBytes: 8}
+	for _, c := range []struct{ name, data, reason string }{
+		{"attribute", "|1\r\n+a\r\n+b\r\n", "unknown type byte '|'"},
+		{"string in chunks", "$?\r\n", "length"},
+		{"null with text", "_x\r\n", "value \"x\" of type '_'"},
+		{"boolean", "#y\r\n", "of type '#'"},
+		{"double", ",1.x\r\n", "of type ','"},
+		{"big number", "(1.5\r\n", "of type '('"},
+		{"no digits", "(-\r\n", "of type '('"},
+		{"line too long", ",0.12345678\r\n", "line longer than 8"},
+		{"verbatim string without a format", "=3\r\ntxt\r\n", "string of 3 bytes"},
+		{"verbatim string too long", "=11\r\n", "string of 11 bytes; the limit is 10"},
+		{"null error", "!-1\r\n", "string of -1 bytes"},
+		{"error too long for its length", "!1\r\nabc", "does not end there"},
+		{"map too long", "%3\r\n", "array of 6 elements"},
+		{"map of a length that overflows", "%9223372036854775\r\n", "array of"},
+		{"null map", "%-1\r\n", "array of -2 elements"},
+		{"set too long", "~6\r\n", "array of 6 elements"},
+		{"too deep", "%1\r\n~1\r\n~1\r\n", "nested deeper than 2"},
+		{"push in an array", "*1\r\n>1\r\n", "push of 1 elements inside 1 arrays"},
+		{"empty push", ">0\r\n", "push of 0 elements"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, cuts := range [][]int{nil, everyByte([]byte(c.data))} {
+				_, done, err := feed(NewDecoder3(limits), []byte(c.data), 9, cuts...)
+				assert.False(t, done)
+				assert.ErrorContains(t, err, c.reason)
+				assert.ErrorIs(t, err, ErrProtocol)
 			}
 		})
 	}
@@ -472,10 +575,10 @@ func TestReplyAtOutOfRangePanics(t *testing.T) {
 
 func TestKindNames(t *testing.T) {
 	names := map[string]bool{}
-	for k := Kind(0); k <= Array; k++ {
+	for k := Kind(0); k <= Push; k++ {
 		names[k.String()] = true
 	}
-	assert.Len(t, names, int(Array)+1, "each has its own")
+	assert.Len(t, names, int(Push)+1, "each has its own")
 	assert.Contains(t, names, "bulk string")
 }
 
@@ -620,9 +723,22 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("*1000000\r\n*1000000\r\n$33000000\r\n"), uint8(1), uint64(1))
 	f.Add([]byte("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"), uint8(1), uint64(2))
 	f.Add([]byte("+\n$1\r\na\n\n:--1\r\n"), uint8(3), uint64(3))
+	fuzzDecode(f, NewDecoder, reference)
+}
+
+// FuzzDecode3 does so for RESP3.
+func FuzzDecode3(f *testing.F) {
+	for _, c := range append(slices.Clone(wellFormed), wellFormed3...) {
+		f.Add([]byte(c.data), uint8(c.n), uint64(0))
+	}
+	f.Add([]byte("*1\r\n%1000\r\n>1\r\n"), uint8(2), uint64(3))
+	fuzzDecode(f, NewDecoder3, reference3)
+}
+
+func fuzzDecode(f *testing.F, newDecoder func(Limits) *Decoder, reference func([]byte) (string, []byte, bool)) {
 	f.Fuzz(func(t *testing.T, data []byte, n uint8, seed uint64) {
 		limits := Limits{MaxDepth: 8, MaxElements: 1000, MaxBulkBytes: 1000, MaxLineBytes: 100}
-		whole, pieces := NewDecoder(limits), NewDecoder(limits)
+		whole, pieces := newDecoder(limits), newDecoder(limits)
 		n = n%8 + 1
 		size, done, err := feed(whole, data, int(n))
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -1,6 +1,7 @@
-// Package resp, which follows the engine's needs, speaks RESP2, the protocol of Redis: it
+// Package resp, which follows the engine's needs, speaks RESP, the protocol of Redis: it
 // encodes batches of commands, decodes their replies without copying, and has a client for
-// the loop, which never blocks. Package resp/blocking has a client for ordinary goroutines,
+// the loop, which never blocks. It reads by RESP2. Only a Tracker, whom a server tells of changed keys,
+// has a connection of its own with RESP3. Package resp/blocking has a client for ordinary goroutines,
 // built from the same parts.
 //
 //	Batch ──▶ Client.Do ──▶ queue ──▶ outbox ──Write──▶ transport.Conn ──▶ server

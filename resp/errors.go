@@ -16,10 +16,12 @@ var (
 	ErrQueueFull = errors.New("too many waiting calls")
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("client closed")
-	// ErrProtocol: the server's bytes are not RESP2, exceed the Limits, or answer no command.
+	// ErrProtocol: the server's bytes are not RESP, exceed the Limits, or answer no command.
 	ErrProtocol = errors.New("protocol error")
 	// ErrTooLarge: the replies to a call exceed its MaxReplyBytes.
 	ErrTooLarge = errors.New("replies too large")
+	// ErrTrackingRefused: the server, or the user's permissions, do not allow a Tracker its work.
+	ErrTrackingRefused = errors.New("the server refuses tracking")
 )
 
 // Causes, which OpError wraps beside the condition.
@@ -30,6 +32,7 @@ var (
 	ErrDeadline = errors.New("the deadline of the call has passed")
 
 	errStalled  = errors.New("the oldest command has gone unanswered for too long")
+	errOverlap  = errors.New("one of the new prefixes to track begins an old one")
 	errPanicked = errors.New("a callback panicked while it read replies")
 )
 

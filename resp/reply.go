@@ -10,6 +10,10 @@ import (
 type Kind uint8
 
 // The kinds of reply in RESP2. A null bulk string and a null array are both Null.
+//
+// RESP3 adds Push alone. Its other values are what a server makes of them for clients of RESP2: a map is an Array of keys and
+// values in turn, a set an Array, a double, a big number and a verbatim string are a Bulk, and an error with a length is an
+// Error. Only a boolean differs: it is the SimpleString "t" or "f".
 const (
 	SimpleString Kind = iota + 1
 	Error
@@ -17,7 +21,11 @@ const (
 	Bulk
 	Null
 	Array
+	Push // like an Array: what a server says unasked; it answers no command
 )
+
+// nests reports whether a value of the kind holds others.
+func (k Kind) nests() bool { return k >= Array }
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
@@ -34,6 +42,8 @@ func (k Kind) String() string {
 		return "null"
 	case Array:
 		return "array"
+	case Push:
+		return "push"
 	default:
 		return "kind " + strconv.Itoa(int(k))
 	}
@@ -61,7 +71,7 @@ type tape struct {
 
 // after returns the index of the entry that follows entry i and all inside it.
 func (t *tape) after(i uint32) uint32 {
-	if v := &t.vals[i]; v.kind == Array {
+	if v := &t.vals[i]; v.kind.nests() {
 		return v.off
 	}
 	return i + 1
@@ -87,13 +97,13 @@ func (t *tape) clear() {
 // span returns the range of bytes that holds the contents of entries from to end-1.
 func (t *tape) span(from, end uint32) (first, last uint32) {
 	for ; from < end; from++ {
-		if v := &t.vals[from]; v.kind != Array {
+		if v := &t.vals[from]; !v.kind.nests() {
 			first = v.off
 			break
 		}
 	}
 	for ; from < end; end-- {
-		if v := &t.vals[end-1]; v.kind != Array {
+		if v := &t.vals[end-1]; !v.kind.nests() {
 			return first, v.off + v.n
 		}
 	}
@@ -109,7 +119,7 @@ func (t *tape) copyOf(r Reply) (entry uint32) {
 	moved := uint32(len(t.data)) - first // modulo 2^32, as the additions below
 	t.data = append(t.data, r.t.data[first:last]...)
 	for _, v := range r.t.vals[r.i:end] {
-		if v.kind == Array {
+		if v.kind.nests() {
 			v.off += entry - r.i
 		} else {
 			v.off += moved
@@ -189,10 +199,10 @@ func (r Reply) Kind() Kind {
 
 // Bytes returns the text of a simple string or an error, the digits of an integer,
 // or the content of a bulk string, which is empty but not nil if it has none. It is
-// nil for Null and Array. The bytes are a view, not to be changed.
+// nil for Null, Array and Push. The bytes are a view, not to be changed.
 func (r Reply) Bytes() []byte {
 	v := &r.t.vals[r.i]
-	if v.kind == Array || v.kind == Null {
+	if v.kind.nests() || v.kind == Null {
 		return nil
 	}
 	end := v.off + v.n
@@ -245,20 +255,20 @@ func parseInt(text []byte) (n int64, ok bool) {
 	return -n, n != math.MinInt64
 }
 
-// Len returns the number of elements of an Array, and 0 for any other kind.
+// Len returns the number of elements of an Array or a Push, and 0 for any other kind.
 func (r Reply) Len() int {
 	v := &r.t.vals[r.i]
-	if v.kind != Array {
+	if !v.kind.nests() {
 		return 0
 	}
 	return int(v.n)
 }
 
-// At returns element i of an Array. It takes constant time in an array without
+// At returns element i of an Array or a Push. It takes constant time in an array without
 // arrays in it; otherwise it walks over the elements before i.
 func (r Reply) At(i int) Reply {
 	v := &r.t.vals[r.i]
-	if v.kind != Array || uint(i) >= uint(v.n) {
+	if !v.kind.nests() || uint(i) >= uint(v.n) {
 		panic("resp: element " + strconv.Itoa(i) + " of a reply that has " + strconv.Itoa(r.Len()))
 	}
 	at := r.i + 1
@@ -271,7 +281,7 @@ func (r Reply) At(i int) Reply {
 	return Reply{r.t, at}
 }
 
-// All iterates over the elements of an Array in order; any other kind has none.
+// All iterates over the elements of an Array or a Push in order; any other kind has none.
 // Ranging over it does not allocate.
 func (r Reply) All() iter.Seq[Reply] { return func(yield func(Reply) bool) { r.each(yield) } }
 
@@ -285,7 +295,7 @@ func (r Reply) each(yield func(Reply) bool) {
 	}
 }
 
-// Pairs iterates over the elements of an Array two by two, as HGETALL answers field
+// Pairs iterates over the elements of an Array or a Push two by two, as HGETALL answers field
 // and value. A last element without a partner is left out; Len tells if there is
 // one. Ranging over it does not allocate.
 func (r Reply) Pairs() iter.Seq2[Reply, Reply] {

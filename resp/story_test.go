@@ -55,6 +55,13 @@ var update = flag.Bool("update", false, "rewrite the expected output of the stor
 //	hold 2, dial 2              the client's second connection is not dialed, or is dialed
 //	stats                       prints the client's counters
 //
+//	track a: b:                 has a Tracker, which allows a silence of 900ms, track prefixes; * is the empty one
+//	ask a:1                     prints whether changes of keys with this prefix are told of, and the tracker trusts the server
+//	tell 3 keys k               the server says in one message that k:0 to k:2 have changed
+//	when tracking ends: …       what the next loss does: commands, or panic
+//	when a key changes: …       what the next change does
+//	stop tracking               closes the tracker
+//
 // An error stands without the server's address, and errors.Is has to find every condition that its text names, and no other.
 //
 // A story ends once its client is closed and the loop has come to rest.
@@ -87,12 +94,17 @@ func TestClientStories(t *testing.T) {
 type story struct {
 	t      testing.TB
 	net    *network
+	opts   Options
 	client *Client
 	out    strings.Builder
 	calls  map[string]*storyCall
 	askers map[string]*Asker
 	asked  map[string]int // by key: commands of calls that Do has accepted
 	within bool           // a command is at work: Done must not be invoked
+
+	tracker   *Tracker
+	trackLost []string // what its next loss does
+	keyThen   []string // what the next change of a key does
 }
 
 type storyCall struct {
@@ -108,7 +120,6 @@ type storyCall struct {
 func replay(t testing.TB, lines []string) string {
 	s := &story{t: t, net: newNetwork(t), calls: map[string]*storyCall{}, askers: map[string]*Asker{}, asked: map[string]int{}}
 	s.net.log = func(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
-	var o Options
 	for _, line := range lines {
 		switch {
 		case strings.HasPrefix(line, "# "):
@@ -116,11 +127,11 @@ func replay(t testing.TB, lines []string) string {
 		case strings.HasPrefix(line, "with "):
 			fmt.Fprintln(&s.out, line)
 			for _, field := range strings.Fields(line)[1:] {
-				setOption(t, &o, field)
+				setOption(t, &s.opts, field)
 			}
 		case strings.HasPrefix(line, "> "):
 			if s.client == nil {
-				s.client = newClient(s.net, o)
+				s.client = newClient(s.net, s.opts)
 			}
 			fmt.Fprintln(&s.out, line)
 			s.run(line[len("> "):])
@@ -130,6 +141,9 @@ func replay(t testing.TB, lines []string) string {
 	s.checkExecuted()
 	text := s.out.String()
 	s.client.Close()
+	if s.tracker != nil {
+		s.tracker.Close()
+	}
 	s.net.settle()
 	checkInvariants(t, s.client)
 	for _, c := range s.calls {
@@ -215,8 +229,16 @@ func (s *story) command(text string) {
 			s.call(strings.TrimPrefix(name, "a piece of ")).piece = strings.Split(then, "; ")
 			return
 		}
+		if then, ok := strings.CutPrefix(rest, "a key changes: "); ok {
+			s.keyThen = strings.Split(then, "; ")
+			return
+		}
 		name, then, ok := strings.Cut(rest, " ends: ")
 		require.True(s.t, ok, text)
+		if name == "tracking" {
+			s.trackLost = strings.Split(then, "; ")
+			return
+		}
 		s.call(name).then = strings.Split(then, "; ")
 	case "panic":
 		panic(errStory)
@@ -254,7 +276,27 @@ func (s *story) command(text string) {
 	case "dial":
 		s.client.conns[atoi(s.t, rest)-1].dial(n.h.Loop.Now())
 	case "stats":
-		n.log("%s", showStats(s.client.Stats()))
+		if s.tracker != nil {
+			n.log("%s", showStats(s.tracker.Stats()))
+		} else {
+			n.log("%s", showStats(s.client.Stats()))
+		}
+	case "track":
+		if s.tracker == nil {
+			s.opts.Addr = addr
+			s.tracker = NewTracker(n.h.Loop, n, s.opts, 900*time.Millisecond, s, s.trackingChanged)
+		}
+		prefixes := words[1:]
+		for i := range prefixes {
+			prefixes[i] = strings.TrimSuffix(prefixes[i], "*")
+		}
+		s.tracker.Track(prefixes)
+	case "ask":
+		n.log("told of %s: %v; trusted: %v", words[1], s.tracker.Covers(words[1]), s.tracker.Trusted(n.h.Loop.Now()))
+	case "tell":
+		n.last().arrive(keysChanged(words[3], atoi(s.t, words[1])))
+	case "stop":
+		s.tracker.Close()
 	default:
 		require.Fail(s.t, "unknown command "+text)
 	}
@@ -424,7 +466,7 @@ func (s *story) ended(c *storyCall) {
 // conditions are the errors that a caller may ask for.
 var conditions = []error{
 	ErrConnectionLost, ErrConnect, ErrTimeout, ErrQueueFull, ErrClosed, ErrTooLarge, ErrUnsolicited, errStalled, errPanicked,
-	ErrDeadline, io.EOF, transport.ErrConnectTimeout, transport.ErrUnsentLimit,
+	ErrDeadline, ErrTrackingRefused, errOverlap, io.EOF, transport.ErrConnectTimeout, transport.ErrUnsentLimit,
 }
 
 // showError returns the text of an error without the server's address, and checks that errors.Is finds in it
@@ -447,8 +489,44 @@ func (s *story) checkExecuted() {
 	}
 }
 
+// keysChanged returns the message that key:0 to key:n-1 have changed.
+func keysChanged(key string, n int) []byte {
+	push := redcon.AppendArray([]byte(">2\r\n$10\r\ninvalidate\r\n"), n)
+	for i := range n {
+		push = redcon.AppendBulkString(push, fmt.Sprintf("%s:%d", key, i))
+	}
+	return push
+}
+
+// Invalidate implements Invalidator.
+func (s *story) Invalidate(key []byte) {
+	s.net.log("%s has changed", key)
+	then := s.keyThen
+	s.keyThen = nil
+	for _, command := range then {
+		s.command(command)
+	}
+}
+
+// InvalidateAll implements Invalidator.
+func (s *story) InvalidateAll(clock.Time) { s.net.log("all keys may have changed") }
+
+// trackingChanged is what the tracker calls.
+func (s *story) trackingChanged(err error) {
+	if err == nil {
+		s.net.log("tracking stands")
+		return
+	}
+	s.net.log("no tracking: %s", s.showError(err))
+	then := s.trackLost
+	s.trackLost = nil
+	for _, command := range then {
+		s.command(command)
+	}
+}
+
 // showStats returns the counters that are not zero.
-func showStats(stats Stats) string {
+func showStats(stats any) string {
 	var parts []string
 	v := reflect.ValueOf(stats)
 	for i := range v.NumField() {

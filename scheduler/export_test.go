@@ -6,3 +6,6 @@ var (
 	RequireNode       = requireNode
 	AssertNothingLeft = assertNothingLeft
 )
+
+// RaceDetector is raceDetector.
+const RaceDetector = raceDetector

@@ -1,9 +1,7 @@
 package scheduler_test
 
 import (
-	"os"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -13,6 +11,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
@@ -61,25 +60,11 @@ func closing[E engine](t testing.TB, e E) E {
 // registryAt returns the registry of the test environment with its Redis at addr, and
 // the policy given as lines of TOML.
 func registryAt(t testing.TB, addr, policy string) *registry.Registry {
-	tables := fstest.MapFS{"endpoints.test.toml": {Data: []byte(`
-[[endpoint]]
-id = "ep_0001"
-name = "redis_default"
-kind = "redis"
-host = "127.0.0.1"
-port = 1
-[endpoint.policy]
-` + policy)}}
-	for _, file := range []string{"keys.toml", "params.toml"} {
-		text, err := os.ReadFile("../registry/tables/" + file)
-		require.NoError(t, err)
-		tables[file] = &fstest.MapFile{Data: text}
-	}
-	reg, err := registry.Load(tables, "test")
-	require.NoError(t, err)
+	tables := registrytest.BuiltIn()
+	tables.Endpoints = registrytest.Redis + "[endpoint.policy]\n" + policy
 	server, err := registry.ParseServer(addr)
 	require.NoError(t, err)
-	return reg.WithRedis(server)
+	return tables.Load().WithRedis(server)
 }
 
 // examplePlan loads one of the plans that rankd comes with.

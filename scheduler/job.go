@@ -80,6 +80,9 @@ func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Memory, c.Limit = r.Memory, r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
 	env.Rows, env.Required, env.Caller, env.Deadline = r.Rows, x.Required, x.Context, j.Deadline
+	if r.State.ahead != nil { // Usually nobody reads ahead, and clear has left no Ahead.
+		env.Ahead = r.State.takeAhead(node)
+	}
 	c.Inputs, c.Refs = r.State.Gather(node, c.Inputs[:0], c.Refs[:0])
 }
 
@@ -113,6 +116,9 @@ func (r *Run) Fail(node int, err error, ended, now clock.Time) {
 // Succeed settles the node of j with the result of its body.
 func (r *Run) Succeed(j *Job) {
 	r.note(j)
+	if env := tasks.Env(&j.Ctx); env.ReadAhead != nil {
+		r.State.handOver(j.Ctx.Node.Index, env.ReadAhead)
+	}
 	r.State.Succeed(j.Ctx.Node.Index, j.Out)
 }
 
@@ -200,5 +206,8 @@ func (j *Job) clear() {
 	dropRows(c.Inputs)
 	dropRows(c.Refs)
 	c.Node, c.Params, env.Required, env.Caller = nil, nil, nil, nil
+	if env.Ahead != nil || env.ReadAhead != nil {
+		env.Ahead, env.ReadAhead = nil, nil
+	}
 	j.Out, j.Err = rowset.RowSet{}, nil
 }

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"testing/fstest"
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
@@ -17,6 +14,7 @@ import (
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -36,7 +34,9 @@ const simWorkersMax = 3
 
 func newSimLab() (*simLab, error) {
 	lab := &simLab{decoder: resp.NewDecoder(resp.Limits{})}
-	tables := fstest.MapFS{"endpoints.test.toml": {Data: []byte(`
+	tables := registrytest.BuiltIn()
+	tables.Keys += simKeys
+	tables.Endpoints = `
 [[endpoint]]
 id = "ep_0001"
 name = "redis_one"
@@ -53,19 +53,9 @@ id = "ep_0003"
 name = "model"
 kind = "http"
 url = "http://model/score"
-`)}}
-	for _, name := range []string{"keys.toml", "params.toml"} {
-		data, err := os.ReadFile(filepath.Join("..", "registry", "tables", name))
-		if err != nil {
-			return nil, err
-		}
-		tables[name] = &fstest.MapFile{Data: data}
-	}
-	tables["keys.toml"].Data = append(tables["keys.toml"].Data, simKeys...)
+`
+	lab.reg = tables.Load()
 	var err error
-	if lab.reg, err = registry.Load(tables, "test"); err != nil {
-		return nil, err
-	}
 	if lab.tasks, err = simTasks(lab); err != nil {
 		return nil, err
 	}

@@ -53,6 +53,7 @@ type State struct {
 
 	required []int          // Execution.Required
 	optional int            // optional nodes among those that run
+	ahead    []any          // by node: what an earlier one has read for it; empty: nothing
 	lacks    []Completeness // what is missing in the answer so far
 }
 
@@ -82,7 +83,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	s.bounds = bounds{arrived: arrived, deadline: deadline}
 	s.graph, s.nodes, s.readyQueue, s.now, s.due = g, s.nodes[:n], s.readyQueue[:0], arrived, g.Due
 	s.head, s.inflight, s.settled, s.optional, s.errNode = 0, 0, 0, 0, 0
-	s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil
+	s.notes, s.err, s.required, s.lacks, s.ahead = nil, nil, nil, nil, nil
 	for i, node := range g.Nodes {
 		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
 		if node.OnDemand {
@@ -103,7 +104,7 @@ func (s *State) ReadyAt(node int) clock.Time { return s.nodes[node].ready }
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.notes, s.err, s.required, s.lacks = nil, nil, nil, nil, nil
+	s.graph, s.notes, s.err, s.required, s.lacks, s.ahead = nil, nil, nil, nil, nil, nil
 }
 
 // Expire ends the request if nobody waits for its result any more, as gone says, or if its deadline has passed. An engine
@@ -178,6 +179,22 @@ func (s *State) Succeed(node int, result rowset.RowSet) {
 	s.keep(node, result)
 	s.readyDependents(n)
 	s.standFor(n, result)
+}
+
+// handOver keeps what a running node has read for the nodes of its Ahead, in their order, until they start.
+func (s *State) handOver(node int, read []any) {
+	if s.ahead == nil {
+		s.ahead = make([]any, len(s.nodes))
+	}
+	for i, later := range s.graph.Nodes[node].Ahead {
+		s.ahead[later.Index] = read[i]
+	}
+}
+
+// takeAhead returns what an earlier node has read for a node, once; nil: nothing. Somebody has read something for some node.
+func (s *State) takeAhead(node int) (read any) {
+	read, s.ahead[node] = s.ahead[node], nil
+	return read
 }
 
 // readyDependents readies the dependents that waited only for a node, which has its result now, or a stand-in.

@@ -37,6 +37,10 @@ type env struct {
 	Clock    clock.Clock
 	// Required has the indices of the nodes that the request requires: their results must be whole.
 	Required []int
+	// Ahead is what an earlier node has read for this one, and ReadAhead is what the body has read for the nodes of Node.Ahead,
+	// in their order; nil: nothing. Only the op knows what that is: see ReadsAhead.
+	Ahead     any
+	ReadAhead []any
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
 }
@@ -58,6 +62,14 @@ func (engine) NewRowBudget(limit int) *taskrun.RowBudget {
 // eighth of the whole. It looks at nobody's inputs, since that takes a copy of them.
 func (engine) NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 	return newCatalog(trusted, specs, false)
+}
+
+// ReadsAhead returns spec with a rule that says how its nodes read for later ones: see plan.OpSchema.ReadsAhead. The body of a node
+// with Node.Ahead may leave in Env.ReadAhead what it has read for them, and finds in Env.Ahead what was read for it. That is not
+// there if the earlier node has failed, and it may be for other rows: the body then reads.
+func (engine) ReadsAhead(spec Spec, rule func(n, later *plan.Node) plan.Sharing) Spec {
+	spec.readsAhead = rule
+	return spec
 }
 
 // SpecOf returns the spec of a node whose plan was loaded with a Catalog.

@@ -3,7 +3,6 @@ package task
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,48 +10,20 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 )
 
 // contextRegistry has one parameter of each type.
-func contextRegistry(t *testing.T) *registry.Registry {
-	t.Helper()
-	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	reg, err := registry.Load(fstest.MapFS{
-		"keys.toml": file("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n"),
-		"params.toml": file(`
-[[param]]
-id = 1
-name = "hour"
-type = "int"
-nullable = true
-context = true
-[[param]]
-id = 2
-name = "country"
-type = "string"
-nullable = true
-context = true
-[[param]]
-id = 3
-name = "member"
-type = "bool"
-nullable = true
-context = true
-[[param]]
-id = 4
-name = "seen"
-type = "int_list"
-nullable = true
-context = true
-`),
-		"endpoints.test.toml": file(""),
-	}, "test")
-	require.NoError(t, err)
-	return reg
+func contextRegistry() *registry.Registry {
+	params := ""
+	for i, p := range [][2]string{{"hour", "int"}, {"country", "string"}, {"member", "bool"}, {"seen", "int_list"}} {
+		params += registrytest.Param(i+1, p[0], p[1], registrytest.Nullable, "context = true")
+	}
+	return registrytest.Tables{Keys: registrytest.ID, Params: params}.Load()
 }
 
 func TestRedisKey(t *testing.T) {
-	reg := contextRegistry(t)
+	reg := contextRegistry()
 	var full expr.Params
 	full.SetInt(1, -1<<63)
 	full.SetString(2, "{id}:DE")
@@ -92,7 +63,7 @@ func TestRedisKey(t *testing.T) {
 }
 
 func TestRedisKeyBoundsTexts(t *testing.T) {
-	reg := contextRegistry(t)
+	reg := contextRegistry()
 	template, err := plan.ParseKeyTemplate("p:{country}", reg)
 	require.NoError(t, err)
 	var params expr.Params
@@ -110,7 +81,7 @@ func TestRedisKeyBoundsTexts(t *testing.T) {
 
 // A template of a single literal costs no allocation.
 func TestRedisKeyAllocatesNothing(t *testing.T) {
-	template, err := plan.ParseKeyTemplate("sim:{id}:x", contextRegistry(t))
+	template, err := plan.ParseKeyTemplate("sim:{id}:x", contextRegistry())
 	require.NoError(t, err)
 	c, dst := new(Ctx), make([]byte, 0, 64)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {

@@ -27,8 +27,24 @@ func (s *Spec) schema() plan.OpSchema {
 		Op: s.Op, Params: s.Params, Impl: s,
 		Strict: plan.IsStrict(s.Strict, s.Params), InputsMin: s.Inputs, InputsMax: s.inputsMax(), Prepare: s.Prepare,
 		Reads: s.Reads, RefReads: s.RefReads, Writes: s.Writes, Inherits: s.Output.inherits(),
-		Partial: s.Partial,
+		Partial: s.Partial, KeepsRows: s.keepsRows(), RowsMax: s.rowsMax(), ReadsAhead: s.readsAhead,
 	}
+}
+
+// rowsMax returns the RowsMax of the schema.
+func (s *Spec) rowsMax() func(n *plan.Node, in int64) int64 {
+	if s.RowsMax == nil && (s.Output == Source || s.Output == Expand) {
+		return func(*plan.Node, int64) int64 { return plan.Unbounded }
+	}
+	return s.RowsMax
+}
+
+// keepsRows returns the KeepsRows of the schema.
+func (s *Spec) keepsRows() func(n *plan.Node) bool {
+	if s.Output == SameRows || s.Output == PassThrough {
+		return func(*plan.Node) bool { return true }
+	}
+	return s.KeepsRows
 }
 
 // inherits says which columns a result of this shape has besides the Spec's Writes.

@@ -71,14 +71,24 @@ type Spec struct {
 	// is then a shape that may have fewer rows.
 	Partial bool
 
+	// KeepsRows reports whether a node of Output Pick keeps all rows in their order, unless it fails. Nil means that
+	// it may not. SameRows and PassThrough always do.
+	KeepsRows func(n *plan.Node) bool
+
+	// RowsMax returns how many rows a node makes at most of so many rows of its inputs, and of its node references if its Output is
+	// Append or Merge. plan.Unbounded stands for any number. Nil: no more than those, and of a Source or Expand any number.
+	// rankd check --advise counts with it.
+	RowsMax func(n *plan.Node, in int64) int64
+
 	// Explain runs a node that is over a second time, without a change to its inputs, and returns what this run tells of
 	// the rows. It shares the code of Run, so that both say the same. c has the arguments of the first run, and out is its
 	// result. Explain and the functions of the Account must not wait. Any goroutine calls them, never the loop. Nil
 	// means that the shape tells all there is.
 	Explain func(c *Ctx, out rowset.RowSet) Account
 
-	unchecked    bool // nobody checks the result: see engine.NewTrustingCatalog
-	guardsInputs bool // a run checks that the inputs stay as they are: see NewCatalog
+	readsAhead   func(n, later *plan.Node) plan.Sharing // see engine.ReadsAhead
+	unchecked    bool                                   // nobody checks the result: see engine.NewTrustingCatalog
+	guardsInputs bool                                   // a run checks that the inputs stay as they are: see NewCatalog
 }
 
 // Place says where a body runs. The task's author chooses it.

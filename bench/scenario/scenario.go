@@ -1,4 +1,4 @@
-// Package scenario has the standing loads of "rankd bench compare": a plan with its data, its users and the context of their requests.
+// Package scenario, which follows the engine's needs, has the standing loads of "rankd bench compare": a plan with its data, its users and the context of their requests.
 package scenario
 
 import (

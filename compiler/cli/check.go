@@ -46,7 +46,11 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 	if o.json {
 		return k.report.writeJSON(p.Stdout)
 	}
-	return k.report.writeText(p.Stderr, "%s up to date")
+	summary := "%s up to date"
+	if o.advise && k.report.advice == 0 {
+		summary += "; nothing to advise"
+	}
+	return k.report.writeText(p.Stderr, summary)
 }
 
 // checker compares sources with artifacts. One goroutine.
@@ -78,6 +82,7 @@ func (k *checker) compare(r *compiler.Result) {
 		}
 		if g, err := plan.Load(path, r.Artifact, k.config.Tasks, k.config.Registry); err == nil { // as the compiler has seen
 			k.columns(path, g)
+			k.advise(path, g)
 		}
 	}
 	k.report.add(r, path)
@@ -120,6 +125,7 @@ func (k *checker) others(folder string) error {
 		}
 		k.lost(path, g)
 		k.columns(path, g)
+		k.advise(path, g)
 	}
 	return nil
 }
@@ -196,14 +202,19 @@ func (k *checker) unknown(path string, n *plan.Node, span, name string) {
 
 // fail reports a fault of an artifact, at the place in the source if the artifact names it.
 func (k *checker) fail(code, path, span, message string) {
-	d := compiler.Diagnostic{Code: code, File: path, Line: 1, Column: 1, Message: message}
+	k.report.fail(located(compiler.Diagnostic{Code: code, Message: message}, path, span))
+}
+
+// located returns what is said of an artifact with its place: that in the source if the artifact names it.
+func located(d compiler.Diagnostic, path, span string) compiler.Diagnostic {
+	d.File, d.Line, d.Column = path, 1, 1
 	if place := sourceSpan.FindStringSubmatch(span); place != nil {
 		d.Message += " (" + path + ")"
 		d.File = place[1]
 		d.Line, _ = strconv.Atoi(place[2]) // digits
 		d.Column, _ = strconv.Atoi(place[3])
 	}
-	k.report.fail(d)
+	return d
 }
 
 // sourceSpan matches "plans/x.plan.ts:14:9".

@@ -23,7 +23,7 @@ type Program struct {
 // options are the flags of the commands. Immutable once parsed.
 type options struct {
 	output                     string // the folder of artifacts
-	json, watch                bool
+	json, watch, advise        bool
 	env, registryDir, modelDir string
 }
 
@@ -81,7 +81,8 @@ func (p *Program) checkCommand(ctx context.Context) *cobra.Command {
 		Long: `Compile the plans of a folder without writing, and compare them with their artifacts. An
 artifact that differs, that is missing or whose source is gone is an error. So is an
 artifact without a source that uses a key or a parameter which the registry lacks.`,
-		Example: `  rankd check plans`,
+		Example: `  rankd check plans
+  rankd check plans --advise  # also what a request could cost less`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := command.CheckValues(cmd.Flags()); err != nil {
 				return err
@@ -90,6 +91,7 @@ artifact without a source that uses a key or a parameter which the registry lack
 		},
 	}
 	o.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.advise, "advise", false, "name columns that are looked up for rows which a later node does not keep, though nobody reads them before")
 	return cmd
 }
 

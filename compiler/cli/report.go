@@ -12,9 +12,10 @@ import (
 // report is what a command found, and the form of --json. One goroutine.
 type report struct {
 	Plans       []compiled            `json:"plans"`       // without errors
-	Diagnostics []compiler.Diagnostic `json:"diagnostics"` // errors and warnings, by source
+	Diagnostics []compiler.Diagnostic `json:"diagnostics"` // errors, warnings and advice, by source
 
 	failed int // sources with errors
+	advice int // pieces of it
 }
 
 // compiled is a plan that compiled. Immutable.

@@ -29,7 +29,7 @@ func TestFlagsSetTheOptionsWhoseRangesTheyHave(t *testing.T) {
 		}
 		found++
 		r, ok := bounds.Option(s.Option)
-		require.True(t, ok, s.Name)
+		require.True(t, ok, "internal/bounds has no range of %s, which --%s names", s.Option, s.Name)
 		require.NoError(t, f.Set(s.Name, strconv.Itoa(r.Most)))
 		require.NoError(t, command.CheckSettings(f, table))
 		value := reflect.ValueOf(e.Options)
@@ -41,5 +41,5 @@ func TestFlagsSetTheOptionsWhoseRangesTheyHave(t *testing.T) {
 		require.ErrorContains(t, command.CheckSettings(f, table), "--"+s.Name+" is a number from")
 		require.NoError(t, f.Set(s.Name, strconv.Itoa(r.Most)))
 	}
-	assert.Equal(t, 10, found)
+	assert.GreaterOrEqual(t, found, 10)
 }

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
@@ -28,28 +28,19 @@ func parseJSON(t testing.TB, text string) *jsondoc.Value {
 
 // testRegistry has the keys of rowsettest and parameters of each type.
 var testRegistry = func() *registry.Registry {
-	key := func(id int, kind string) string {
-		return fmt.Sprintf("[[key]]\nid = %d\nname = \"k%d\"\ntype = %q\nnullable = true\n", id, id, kind)
-	}
-	keys, params := "[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n"+key(4001, "feature_bundle"), ""
+	tables := registrytest.Tables{Keys: registrytest.ID + registrytest.Key(4001, "k4001", "feature_bundle", registrytest.Nullable)}
 	for kind, ids := range map[string][]registry.KeyID{
 		"float": rowsettest.FloatKeys[:], "string": rowsettest.StringKeys[:], "int": rowsettest.IntKeys[:],
 		"bool": rowsettest.BoolKeys[:], "string_set": rowsettest.SetKeys[:],
 	} {
 		for _, id := range ids {
-			keys += key(int(id), kind)
+			tables.Keys += registrytest.Key(id, fmt.Sprintf("k%d", id), kind, registrytest.Nullable)
 		}
 	}
-	for id, kind := range map[int]string{1: "float", 2: "string", 3: "float", 4: "float", 5: "int", 6: "bool", 7: "int_list", 8: "string_list"} {
-		params += fmt.Sprintf("[[param]]\nid = %d\nname = \"p%d\"\ntype = %q\nnullable = true\n", id, id, kind)
+	for i, kind := range []string{"float", "string", "float", "float", "int", "bool", "int_list", "string_list"} {
+		tables.Params += registrytest.Param(i+1, fmt.Sprintf("p%d", i+1), kind, registrytest.Nullable)
 	}
-	reg, err := registry.Load(fstest.MapFS{
-		"keys.toml": {Data: []byte(keys)}, "params.toml": {Data: []byte(params)}, "endpoints.test.toml": {},
-	}, "test")
-	if err != nil {
-		panic(err)
-	}
-	return reg
+	return tables.Load()
 }()
 
 var typedLanguage = Language{Typed: true, Registry: testRegistry}

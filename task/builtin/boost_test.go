@@ -157,7 +157,7 @@ func TestBoostFails(t *testing.T) {
 	}
 	node, err := nodeCase{params: map[string]any{"score": "k1001", "out_key": "score", "rules": []any{rule("all", "old")}}, exprs: boostExprs, preds: boostPreds}.load(t, boost())
 	require.NoError(t, err)
-	ctx := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry(t)}
+	ctx := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry()}
 	cancel(ctx)
 	_, err = invoke(ctx)
 	assert.ErrorIs(t, err, task.ErrCancelled)

@@ -45,6 +45,7 @@ func candidates() task.Spec {
 		Strict:    true,
 		Prepare:   prepareCandidates,
 		Output:    task.Expand,
+		RowsMax:   perRow("limit"),
 		Writes:    task.KeyParams("score"),
 		Place:     task.Waits,
 		Partial:   true,

@@ -2,15 +2,14 @@ package builtin_test
 
 import (
 	"fmt"
-	"io/fs"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
@@ -23,20 +22,12 @@ const (
 )
 
 // tables returns the built-in tables with a key of each type that they lack.
-func tables(t *testing.T) *registry.Registry {
-	t.Helper()
-	folder := fstest.MapFS{}
-	for _, file := range []string{"keys.toml", "params.toml", "endpoints.test.toml"} {
-		text, err := fs.ReadFile(registry.DefaultTables(), file)
-		require.NoError(t, err)
-		folder[file] = &fstest.MapFile{Data: text}
-	}
+func tables() *registry.Registry {
+	tables := registrytest.BuiltIn()
 	for i, typ := range []string{"int", "bool", "string_set"} {
-		folder["keys.toml"].Data = fmt.Appendf(folder["keys.toml"].Data, "\n[[key]]\nid = %d\nname = \"k%d\"\ntype = %q\nnullable = true\n", keyInt+registry.KeyID(i), i, typ)
+		tables.Keys += registrytest.Key(keyInt+registry.KeyID(i), fmt.Sprintf("k%d", i), typ, registrytest.Nullable)
 	}
-	reg, err := registry.Load(folder, "test")
-	require.NoError(t, err)
-	return reg
+	return tables.Load()
 }
 
 // typedRows returns four rows with a column of each type.
@@ -69,7 +60,7 @@ func TestSortByEachType(t *testing.T) {
 		{keyBool, "asc", []int64{20, 40, 10, 30}}, {keyBool, "desc", []int64{10, 20, 40, 30}},
 	} {
 		out, err := rankdtest.Run(spec(t, "core::sort"), rankdtest.Case{
-			Inputs: rankdtest.Inputs(typedRows()), Registry: tables(t), Params: map[string]any{"by": c.by, "order": c.order}})
+			Inputs: rankdtest.Inputs(typedRows()), Registry: tables(), Params: map[string]any{"by": c.by, "order": c.order}})
 		require.NoError(t, err)
 		assert.Equal(t, c.want, rankdtest.IDs(out), "by %d %s", c.by, c.order)
 	}
@@ -79,7 +70,7 @@ func TestSortByEachType(t *testing.T) {
 	} {
 		for _, rows := range []rowset.RowSet{typedRows(), rowset.Take(typedRows(), 0)} { // even without rows
 			_, err := rankdtest.Run(spec(t, "core::sort"), rankdtest.Case{
-				Inputs: rankdtest.Inputs(rows), Registry: tables(t), Params: map[string]any{"by": by}})
+				Inputs: rankdtest.Inputs(rows), Registry: tables(), Params: map[string]any{"by": by}})
 			require.ErrorIs(t, err, task.ErrInvalid)
 			assert.EqualError(t, err, want)
 		}
@@ -89,7 +80,7 @@ func TestSortByEachType(t *testing.T) {
 func TestTasksPassColumnsOfAllTypesOn(t *testing.T) {
 	in := typedRows()
 	out, err := rankdtest.Run(spec(t, "core::concat"), rankdtest.Case{
-		Inputs: rankdtest.Inputs(rankdtest.Select(in, 2, 0)), Refs: map[string]rowset.RowSet{"rhs": rankdtest.Rows(50)}, Registry: tables(t)})
+		Inputs: rankdtest.Inputs(rankdtest.Select(in, 2, 0)), Refs: map[string]rowset.RowSet{"rhs": rankdtest.Rows(50)}, Registry: tables()})
 	require.NoError(t, err)
 	assert.Equal(t, []any{int64(1) << 53, int64(1)<<53 + 1, nil}, rankdtest.Values(out, keyInt))
 	assert.Equal(t, []any{nil, true, nil}, rankdtest.Values(out, keyBool))
@@ -99,7 +90,7 @@ func TestTasksPassColumnsOfAllTypesOn(t *testing.T) {
 		"core::take": {"count": 3}, "core::filter": {"pred_id": "p"}, "core::vm": {"out_key": 2002, "expr_id": "e"}, "test::sleep": {"duration_ms": 0},
 	} {
 		out, err := rankdtest.Run(spec(t, op), rankdtest.Case{
-			Inputs: rankdtest.Inputs(in), Params: params, Registry: tables(t),
+			Inputs: rankdtest.Inputs(in), Params: params, Registry: tables(),
 			Exprs: map[string]string{"e": `{"op": "key_ref", "key_id": 1}`},
 			Preds: map[string]string{"p": `{"op": "cmp", "cmp": "<", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 35}}`}})
 		require.NoError(t, err, op)

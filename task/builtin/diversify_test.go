@@ -181,7 +181,7 @@ func TestDiversifyByWindow(t *testing.T) {
 	for _, by := range []string{"id", "k3001", "k5001", "k5101"} {
 		for _, window := range []any{nil, 1, 2, 7, 1000} {
 			run := nodeCase{params: map[string]any{"by": by, "max": 2, "window": window}}.runner(t, diversify())
-			key, _ := testRegistry(t).KeyByName(by)
+			key, _ := testRegistry().KeyByName(by)
 			size, _ := window.(int)
 			eachRandom(t, 20, func(t *testing.T, rng *rand.Rand, in rowset.RowSet) {
 				in = rowset.Take(in, 130) // the reference takes long
@@ -311,7 +311,7 @@ func TestDecayIsTheReference(t *testing.T) {
 	}{{"k1001", 0.5, 0}, {"k1001", 0.7, 0.2}, {"k5001", 0.5, 0.1}, {"k1001", 0, 0}, {"k1001", 1, 0}, {"id", 0.5, 0}} {
 		params := map[string]any{"by": "k3001", "method": "decay", "score": c.score, "out_key": "score", "factor": c.factor, "floor": c.floor}
 		run := nodeCase{params: params}.runner(t, diversify())
-		score, _ := testRegistry(t).KeyByName(c.score)
+		score, _ := testRegistry().KeyByName(c.score)
 		eachRandom(t, 30, func(t *testing.T, rng *rand.Rand, in rowset.RowSet) {
 			in = rowset.Take(in, 200)
 			limit := rng.IntN(2) * rng.IntN(in.Len()+2)

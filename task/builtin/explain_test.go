@@ -20,7 +20,7 @@ import (
 func reasons(t *testing.T, n nodeCase, spec task.Spec, in rowset.RowSet) []string {
 	node, err := n.load(t, spec)
 	require.NoError(t, err)
-	c := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Params: new(expr.Params), Registry: testRegistry(t)}
+	c := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Params: new(expr.Params), Registry: testRegistry()}
 	out, err := invoke(c)
 	require.NoError(t, err)
 	account := spec.Explain(c, out)
@@ -117,7 +117,7 @@ func TestScoresSayWhy(t *testing.T) {
 func TestSourcesSayWhyByID(t *testing.T) {
 	in := rankdtest.Rows(7, 8, 7)
 	run := func(prepared any, refs ...rowset.RowSet) *task.Ctx {
-		return &task.Ctx{Node: &plan.Node{Prepared: prepared}, Inputs: []rowset.RowSet{in}, Refs: refs, Params: new(expr.Params), Registry: testRegistry(t)}
+		return &task.Ctx{Node: &plan.Node{Prepared: prepared}, Inputs: []rowset.RowSet{in}, Refs: refs, Params: new(expr.Params), Registry: testRegistry()}
 	}
 	kept, last := rowset.Take(in, 2), task.RowAt{Pos: 2}
 

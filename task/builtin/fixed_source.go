@@ -20,6 +20,7 @@ func fixedSource() task.Spec {
 		}},
 		Reference: fixedSourceReference(),
 		Output:    task.Source,
+		RowsMax:   perRow("row_count"),
 		Place:     task.OnLoop,
 		Cost:      func(n *plan.Node) int64 { return n.Params.Int("row_count") },
 		Cheap:     true,

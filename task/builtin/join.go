@@ -64,13 +64,14 @@ func join() task.Spec {
 			}
 			return keys
 		},
-		Writes:  task.KeyParams("columns"),
-		Strict:  true,
-		Cheap:   true,
-		Forgets: true,
-		Prepare: prepareJoin,
-		Run:     runJoin,
-		Explain: explainJoin,
+		Writes:    task.KeyParams("columns"),
+		KeepsRows: func(n *plan.Node) bool { return n.Prepared.(*joinNode).how == "left" },
+		Strict:    true,
+		Cheap:     true,
+		Forgets:   true,
+		Prepare:   prepareJoin,
+		Run:       runJoin,
+		Explain:   explainJoin,
 	}
 }
 

@@ -45,7 +45,7 @@ var sourceCases = []sourceCase{
 
 // ctx returns what a body needs to run the node, save its inputs and references.
 func (s sourceCase) ctx(t testing.TB) *task.Ctx {
-	reg := testRegistry(t)
+	reg := testRegistry()
 	source := task.Spec{Op: "test::all", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil },
 		Writes: func(_ *plan.Node, reg *registry.Registry) (keys []registry.KeyID) {
 			for _, key := range reg.Keys() {

@@ -25,6 +25,21 @@ func fanoutParam(most int64) plan.ParamSchema {
 		Doc: "The most entries that the node reads of each list. Entries without an id count, too."}
 }
 
+// perRow returns the RowsMax of a task that makes as many rows as a parameter says of each row, or at all without an input.
+func perRow(param string) func(n *plan.Node, in int64) int64 {
+	return func(n *plan.Node, in int64) int64 {
+		if len(n.Inputs) == 0 {
+			in = 1
+		}
+		return plan.MulRows(in, max(0, n.Params.Int(param)))
+	}
+}
+
+// atMost returns the RowsMax of a task that keeps as many rows as a parameter says.
+func atMost(param string) func(n *plan.Node, in int64) int64 {
+	return func(n *plan.Node, in int64) int64 { return min(in, max(0, n.Params.Int(param))) }
+}
+
 // askedMin is how many list entries a fan-out may ask for at once, however few rows its
 // request may still make, so that a low bound does not cause many round trips. As replies
 // so many entries are some 1 MB.

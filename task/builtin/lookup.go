@@ -28,7 +28,7 @@ var lookupTypes = rowset.Types()
 // lookup reads one hash, or one string, for each distinct id into typed columns.
 func lookup() task.Spec {
 	age := 0.001
-	return task.Spec{
+	return tasks.ReadsAhead(task.Spec{
 		Op:  "core::lookup",
 		Doc: "Reads columns of each row from a Redis hash, or one column from a string.",
 		Params: withRecallParams([]plan.ParamSchema{
@@ -60,9 +60,10 @@ func lookup() task.Spec {
 		Place:     task.Waits,
 		Partial:   true,
 		Forgets:   true,
+		KeepsRows: func(n *plan.Node) bool { return n.Prepared.(*preparedLookup).missing != missingDrop },
 		Run:       runLookup,
 		Reference: lookupReference(),
-	}
+	}, lookupSharing)
 }
 
 // lookupReference documents lookup.
@@ -78,7 +79,7 @@ func lookupReference() task.Reference {
 			"The `key` may hold `{user}` and fields of the context besides `{id}`: see [candidates](candidates.md). `by` takes the id from a column: a lookup of `author:{id}` by `author_id` reads the authors of items.",
 		Reads:  "the column of `by`, if given",
 		Writes: "the columns of `fields`, or of `value`; a column of the input with such a key is replaced",
-		Redis:  "One `HMGET`, or one `GET`, for each distinct id: up to 4,096 in one round trip.",
+		Redis:  "One `HMGET`, or one `GET`, for each distinct id: up to 4,096 in one round trip. Several lookups of the same rows may share commands and calls: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
 		Order:  "The rows keep their order and their places.",
 		Nulls: "A row whose `by` is null has no key: its values are missing. All values of all rows are missing if a field of the context in the key is null. " +
 			"A plan does not load if `missing` is `null` and a key is not nullable, or if it is `default` and a key has no default.",
@@ -105,6 +106,7 @@ type preparedLookup struct {
 	ageAt   int            // position of the timestamp in keys
 	command *resp.Template // for all requests; nil if the key depends on the request
 	shape   string         // what a read of a key means: see recallOf
+	reads   []lookupRead   // of a node that reads for later ones, too; nil: of any other
 }
 
 // prepareLookup checks that the parameters fit together.
@@ -158,19 +160,35 @@ func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
 		l.shape += " whole"
 	}
 	if prefix, suffix, ok := template.Literal(); ok {
-		l.command = l.template(prefix, suffix)
+		l.command = keyCommand(prefix, suffix, l.fields())
+	}
+	if len(n.Ahead) > 0 {
+		l.reads = readsOf(n, l)
 	}
 	return l, nil
 }
 
-// template returns the command for keys with this prefix and suffix.
-func (l *preparedLookup) template(prefix, suffix string) *resp.Template {
-	if !l.hash {
-		return resp.NewKeyTemplate("GET", prefix, suffix)
+// width returns the number of fields of the hash, or 0 for a lookup of strings.
+func (l *preparedLookup) width() int {
+	if l.hash {
+		return len(l.keys)
 	}
-	fields := make([]string, len(l.keys))
-	for i, key := range l.keys {
-		fields[i] = key.Field
+	return 0
+}
+
+// fields returns the fields of the hash.
+func (l *preparedLookup) fields() []string {
+	fields := make([]string, l.width())
+	for i := range fields {
+		fields[i] = l.keys[i].Field
+	}
+	return fields
+}
+
+// keyCommand returns the command that reads these fields of keys with this prefix and suffix, or strings if there are none.
+func keyCommand(prefix, suffix string, fields []string) *resp.Template {
+	if len(fields) == 0 {
+		return resp.NewKeyTemplate("GET", prefix, suffix)
 	}
 	return resp.NewKeyTemplate("HMGET", prefix, suffix, fields...)
 }
@@ -189,11 +207,8 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	if ok {
 		ids = distinctOf(c, in, l.by)
 	}
-	d, err := newLookupDecoder(c, l, key, len(ids.values))
+	d, err := l.read(c, key, &ids)
 	if err != nil {
-		return rowset.RowSet{}, err
-	}
-	if err := d.read(&ids); err != nil {
 		return rowset.RowSet{}, err
 	}
 	if ids.absent {
@@ -205,4 +220,24 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	columns := d.built()
 	d.keep(columns)
 	return d.result(in, ids, columns), nil
+}
+
+// read returns the decoder that has read these ids: one that an earlier node has left, or its own. A node that may take rows from
+// memory reads for no later one: each finds its own rows there.
+func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
+	if d, err := aheadOf(c, ids.values); d != nil {
+		return d, err
+	}
+	recall := recallOf(c, l.shape)
+	if recall == nil && len(c.Node.Ahead) > 0 && len(ids.values) > 0 {
+		if d, err := readAhead(c, l, key, ids.values); d != nil || err != nil {
+			return d, err
+		}
+	}
+	d, err := newLookupDecoder(c, l, key, len(ids.values))
+	if err != nil {
+		return nil, err
+	}
+	d.recall = recall
+	return d, d.read(ids)
 }

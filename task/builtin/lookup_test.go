@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -21,6 +21,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
 	"github.com/rankd/rankd/task"
@@ -47,23 +48,23 @@ var lookupKeys = []lookupKey{
 	{6007, "quality", "float", "", "", false}, {6008, "views", "int", "", "", false},
 }
 
-func lookupTables() fstest.MapFS {
-	keys := "[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n"
+func lookupTables() registrytest.Tables {
+	tables := sourceTables()
+	tables.Keys = registrytest.ID
 	for _, k := range lookupKeys {
-		keys += fmt.Sprintf("[[key]]\nid = %d\nname = %q\ntype = %q\nnullable = %v\nwritable = true\n", k.id, k.name, k.kind, k.nullable)
+		more := []string{fmt.Sprintf("nullable = %v", k.nullable), registrytest.Writable}
 		if k.field != "" {
-			keys += fmt.Sprintf("field = %q\n", k.field)
+			more = append(more, fmt.Sprintf("field = %q", k.field))
 		}
 		if k.preset != "" {
-			keys += "default = " + k.preset + "\n"
+			more = append(more, "default = "+k.preset)
 		}
+		tables.Keys += registrytest.Key(k.id, k.name, k.kind, more...)
 	}
-	tables := sourceTables()
-	tables["keys.toml"] = &fstest.MapFile{Data: []byte(keys)}
 	return tables
 }
 
-var lookupRegistry = registryOf(lookupTables)
+var lookupRegistry = sync.OnceValue(func() *registry.Registry { return lookupTables().Load() })
 
 // hashes answers HMGET and GET from plain maps.
 type hashes struct {

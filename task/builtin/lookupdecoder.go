@@ -72,7 +72,7 @@ func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int
 		columns: make([]rowset.Builder, len(l.keys)), ids: ids + 1,
 	}
 	if d.command == nil {
-		d.command = l.template(key.Prefix, key.Suffix)
+		d.command = keyCommand(key.Prefix, key.Suffix, l.fields())
 	}
 	for i, key := range l.keys {
 		d.columns[i] = rowset.NewBuilder(c.Memory, key, ids)
@@ -90,7 +90,7 @@ func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int
 // read reads the values of ids: first those that the engine has in memory, then the others. ids then refer to the rows in that order.
 func (d *lookupDecoder) read(ids *distinctIDs) error {
 	misses := ids.values
-	if d.recall = recallOf(d.c, d.shape); d.recall != nil {
+	if d.recall != nil {
 		var err error
 		if misses, err = d.remember(ids); err != nil || len(misses) == 0 {
 			return err
@@ -150,17 +150,7 @@ func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 
 // find hands what the engine has in memory of each id to found, up to its first error.
 func (d *lookupDecoder) find(ids []int64, found func(i int, value []byte, ok bool) error) error {
-	for from := 0; from < len(ids); from += taskrun.LookMax {
-		chunk := ids[from:min(len(ids), from+taskrun.LookMax)]
-		d.recall.Look(len(chunk), func(dst []byte, i int) []byte { return d.key.Append(dst, chunk[i]) })
-		for i := range chunk {
-			value, ok := d.recall.Found(i)
-			if err := found(from+i, value, ok); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return findKeys(d.recall, len(ids), func(dst []byte, i int) []byte { return d.key.Append(dst, ids[i]) }, found)
 }
 
 // takeKept takes a row from memory: see keep.
@@ -254,10 +244,10 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
 			d.took(kept)
 			return err
 		}
-		return d.dropKey(reply, id, resp.Bulk)
+		return d.dropKey(reply, id, resp.Bulk, len(d.columns))
 	}
 	if reply.Kind() != resp.Array || reply.Len() != len(d.columns) {
-		return d.dropKey(reply, id, resp.Array)
+		return d.dropKey(reply, id, resp.Array, len(d.columns))
 	}
 	if d.maxAge > 0 {
 		var fresh bool
@@ -357,13 +347,13 @@ func (d *lookupDecoder) noKey() error {
 	return nil
 }
 
-// dropKey leaves the rows of an id out whose reply is of a wrong kind, or returns the error.
-func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind) error {
+// dropKey leaves the rows of an id out whose reply is not of that kind with so many elements, or returns the error.
+func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind, elements int) error {
 	if !d.c.Partial() {
-		return d.wrongReply(reply, id, want)
+		return d.wrongReply(reply, id, want, elements)
 	}
 	if d.failed == nil {
-		d.failed, d.failure = rowset.NewBitmap(d.ids), d.wrongReply(reply, id, want)
+		d.failed, d.failure = rowset.NewBitmap(d.ids), d.wrongReply(reply, id, want, elements)
 	}
 	d.failed.Set(d.rows)
 	for _, column := range d.columns {
@@ -374,7 +364,7 @@ func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind) erro
 }
 
 // wrongReply returns the error for a reply of another kind.
-func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind) error {
+func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind, elements int) error {
 	name := "GET"
 	if d.hash {
 		name = "HMGET"
@@ -383,7 +373,7 @@ func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind) e
 	if err := reply.Err(); err != nil {
 		return d.redis.Errorf("%s %s: %w", name, key, err)
 	}
-	return d.redis.Errorf("%s %s: reply is %s of %d, want %s of %d", name, key, reply.Kind(), reply.Len(), want, len(d.columns))
+	return d.redis.Errorf("%s %s: reply is %s of %d, want %s of %d", name, key, reply.Kind(), reply.Len(), want, elements)
 }
 
 // built returns the columns. Nothing is appended any more.

@@ -21,6 +21,7 @@ func media() task.Spec {
 		Inputs:    1,
 		Prepare:   func(n *plan.Node, _ *registry.Registry) (any, error) { return listShape(n), nil },
 		Output:    task.Expand,
+		RowsMax:   perRow("fanout"),
 		Place:     task.Waits,
 		Forgets:   true,
 		Partial:   true,

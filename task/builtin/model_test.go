@@ -111,7 +111,7 @@ func TestModelReads(t *testing.T) {
 		spec := model(testModels(t))
 		node, err := nodeCase{params: map[string]any{"model": name, "out_key": "score"}}.load(t, spec)
 		require.NoError(t, err)
-		assert.Equal(t, want, spec.Reads(node, testRegistry(t)), name)
+		assert.Equal(t, want, spec.Reads(node, testRegistry()), name)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestModelFails(t *testing.T) {
 
 	node, err := nodeCase{params: map[string]any{"model": "named", "out_key": "score"}}.load(t, model(testModels(t)))
 	require.NoError(t, err)
-	ctx := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry(t)}
+	ctx := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry()}
 	cancel(ctx)
 	_, err = invoke(ctx)
 	assert.ErrorIs(t, err, task.ErrCancelled)

@@ -2,10 +2,10 @@ package builtin
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
-	"strings"
+	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
 	"github.com/rankd/rankd/task"
@@ -30,33 +31,20 @@ const (
 	keyFixed  registry.KeyID = 6004 // read-only
 )
 
-// testTables are the tables of a registry with the keys of random batches. Column k1001 has the id 1001.
-func testTables() fstest.MapFS {
-	var keys strings.Builder
-	key := func(id, name, typ, more string) {
-		keys.WriteString("[[key]]\nid = " + id + "\nname = \"" + name + "\"\ntype = \"" + typ + "\"\n" + more + "\n")
-	}
-	key("1", "id", "int", "")
-	for typ, ids := range map[string][]string{"float": {"1001", "1002", "2001"}, "string": {"3001", "3002"}, "int": {"5001", "5002"},
-		"bool": {"5101"}, "string_set": {"5201", "5202"}} {
+// testRegistry returns a registry with the keys of random batches. Column k1001 has the id 1001.
+var testRegistry = sync.OnceValue(func() *registry.Registry {
+	tables := registrytest.Tables{Keys: registrytest.ID, Endpoints: registrytest.Redis,
+		Params: registrytest.Param(1, "weight", "float") + registrytest.Param(2, "pattern", "string", registrytest.Nullable)}
+	for typ, ids := range map[string][]int{"float": {1001, 1002, 2001}, "string": {3001, 3002}, "int": {5001, 5002}, "bool": {5101}, "string_set": {5201, 5202}} {
 		for _, id := range ids {
-			key(id, "k"+id, typ, "nullable = true\nwritable = true")
+			tables.Keys += registrytest.Key(id, fmt.Sprintf("k%d", id), typ, registrytest.Nullable, registrytest.Writable)
 		}
 	}
-	key("6001", "score", "float", "nullable = true\nwritable = true")
-	key("6002", "second", "float", "nullable = true\nwritable = true")
-	key("6003", "strict", "float", "writable = true")
-	key("6004", "fixed", "float", "nullable = true")
-	return fstest.MapFS{"keys.toml": {Data: []byte(keys.String())},
-		"params.toml":         {Data: []byte("[[param]]\nid = 1\nname = \"weight\"\ntype = \"float\"\n[[param]]\nid = 2\nname = \"pattern\"\ntype = \"string\"\nnullable = true\n")},
-		"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 6379\n")}}
-}
-
-func testRegistry(t testing.TB) *registry.Registry {
-	reg, err := registry.Load(testTables(), "test")
-	require.NoError(t, err)
-	return reg
-}
+	tables.Keys += registrytest.Key(6001, "score", "float", registrytest.Nullable, registrytest.Writable) +
+		registrytest.Key(6002, "second", "float", registrytest.Nullable, registrytest.Writable) +
+		registrytest.Key(6003, "strict", "float", registrytest.Writable) + registrytest.Key(6004, "fixed", "float", registrytest.Nullable)
+	return tables.Load()
+})
 
 // nodeCase is the node of a plan with one input, which has all columns of random batches.
 type nodeCase struct {
@@ -85,7 +73,7 @@ func (n nodeCase) load(t testing.TB, spec task.Spec) (*plan.Node, error) {
 		},
 	})
 	require.NoError(t, err)
-	g, err := plan.Load("p.plan.json", artifact, catalog, testRegistry(t))
+	g, err := plan.Load("p.plan.json", artifact, catalog, testRegistry())
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +84,7 @@ func (n nodeCase) load(t testing.TB, spec task.Spec) (*plan.Node, error) {
 func (n nodeCase) runner(t testing.TB, spec task.Spec) func(in rowset.RowSet, limit int) (rowset.RowSet, error) {
 	node, err := n.load(t, spec)
 	require.NoError(t, err)
-	reg := testRegistry(t)
+	reg := testRegistry()
 	return func(in rowset.RowSet, limit int) (rowset.RowSet, error) {
 		return invoke(&task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Limit: limit, Params: new(expr.Params), Registry: reg})
 	}

@@ -67,8 +67,7 @@ func (w *sameReplies) Sleep(time.Duration) error { return nil }
 // input.
 func preparedRun(t testing.TB, spec task.Spec, params map[string]any, in rowset.RowSet, reply []byte) func() {
 	t.Helper()
-	reg, err := registry.Load(lookupTables(), "test")
-	require.NoError(t, err)
+	reg := lookupRegistry()
 	rows := task.Spec{Op: "test::rows", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return in, nil }}
 	catalog, err := task.NewCatalog(spec, rows)
 	require.NoError(t, err)

@@ -10,9 +10,6 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// tasks is the view that the built-in tasks have of package task, beside what authors see.
-var tasks = task.Engine(taskrun.Key{})
-
 // withRecallParams adds the parameters with which a node says how old what it reads may be.
 func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {
 	age := 0.001
@@ -46,6 +43,21 @@ func appendKept(dst []byte, state byte, column rowset.Column, row int) []byte {
 		dst = column.AppendBinary(dst, row)
 	}
 	return dst
+}
+
+// findKeys hands what the engine has in memory of each of n keys to found, up to its first error. key appends the text of key i to dst.
+func findKeys(recall *taskrun.Recall, n int, key func(dst []byte, i int) []byte, found func(i int, value []byte, ok bool) error) error {
+	for from := 0; from < n; from += taskrun.LookMax {
+		chunk := min(n-from, taskrun.LookMax)
+		recall.Look(chunk, func(dst []byte, i int) []byte { return key(dst, from+i) })
+		for i := range chunk {
+			value, ok := recall.Found(i)
+			if err := found(from+i, value, ok); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // keyReads is how a node reads many keys, by a command each.
@@ -92,18 +104,17 @@ func recallKeys(c *task.Ctx, redis task.Redis, recall *taskrun.Recall, r keyRead
 	v := keptValues{spans: make([]keptSpan, to-from)}
 	var misses []int
 	var key []byte
-	for i := range v.spans {
-		key = r.key(key[:0], from+i)
-		value, ok := recall.Get(key)
-		if !ok {
+	_ = findKeys(recall, to-from, func(dst []byte, i int) []byte { return r.key(dst, from+i) }, func(i int, value []byte, ok bool) error {
+		if ok {
+			start := len(v.bytes)
+			v.bytes = append(v.bytes, value...)
+			v.add(i, start)
+		} else {
 			misses = append(misses, i)
 			r.ask(b, from+i)
-			continue
 		}
-		start := len(v.bytes)
-		v.bytes = append(v.bytes, value...)
-		v.add(i, start)
-	}
+		return nil
+	})
 	if len(misses) > 0 {
 		recall.Sending()
 	} else if from > 0 {

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -289,44 +289,25 @@ func requireTable(t *testing.T, want table, got rowset.RowSet) {
 	}
 }
 
-// sourceKeys are the keys of rowsettest, and some to write.
-const sourceKeys = `
-[[key]]
-id = 1
-name = "id"
-type = "int"
-`
-
 // sourceTables returns the tables of a registry with the keys of rowsettest and these:
 // 5501 source (string set), 5502 source_rank (int), and the context fields seen (int list) and muted (string list).
-func sourceTables() fstest.MapFS {
-	keys := sourceKeys
-	for _, k := range []struct{ id, name, kind string }{
-		{"1001", "f1", "float"}, {"1002", "f2", "float"}, {"2001", "f3", "float"}, {"3001", "s1", "string"}, {"3002", "s2", "string"},
-		{"5001", "i1", "int"}, {"5002", "i2", "int"}, {"5101", "b1", "bool"}, {"5201", "set1", "string_set"}, {"5202", "set2", "string_set"},
-		{"5501", "source", "string_set"}, {"5502", "source_rank", "int"},
+func sourceTables() registrytest.Tables {
+	tables := registrytest.Tables{Keys: registrytest.ID, Endpoints: registrytest.Redis}
+	for _, k := range []struct {
+		id         int
+		name, kind string
+	}{
+		{1001, "f1", "float"}, {1002, "f2", "float"}, {2001, "f3", "float"}, {3001, "s1", "string"}, {3002, "s2", "string"},
+		{5001, "i1", "int"}, {5002, "i2", "int"}, {5101, "b1", "bool"}, {5201, "set1", "string_set"}, {5202, "set2", "string_set"},
+		{5501, "source", "string_set"}, {5502, "source_rank", "int"},
 	} {
-		keys += "[[key]]\nid = " + k.id + "\nname = \"" + k.name + "\"\ntype = \"" + k.kind + "\"\nnullable = true\nwritable = true\n"
+		tables.Keys += registrytest.Key(k.id, k.name, k.kind, registrytest.Nullable, registrytest.Writable)
 	}
-	keys += "[[key]]\nid = 5503\nname = \"fixed_int\"\ntype = \"int\"\nnullable = true\n"
-	return fstest.MapFS{
-		"keys.toml": {Data: []byte(keys)},
-		"params.toml": {Data: []byte("[[param]]\nid = 1\nname = \"seen\"\ntype = \"int_list\"\nnullable = true\ncontext = true\n" +
-			"[[param]]\nid = 2\nname = \"muted\"\ntype = \"string_list\"\nnullable = true\ncontext = true\n" +
-			"[[param]]\nid = 3\nname = \"tab\"\ntype = \"string\"\nnullable = true\ncontext = true\n")},
-		"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 6379\n")},
+	tables.Keys += registrytest.Key(5503, "fixed_int", "int", registrytest.Nullable)
+	for i, p := range [][2]string{{"seen", "int_list"}, {"muted", "string_list"}, {"tab", "string"}} {
+		tables.Params += registrytest.Param(i+1, p[0], p[1], registrytest.Nullable, "context = true")
 	}
+	return tables
 }
 
-var sourceRegistry = registryOf(sourceTables)
-
-// registryOf returns a function that reads tables at its first call, and returns their registry at each.
-func registryOf(tables func() fstest.MapFS) func() *registry.Registry {
-	return sync.OnceValue(func() *registry.Registry {
-		reg, err := registry.Load(tables(), "test")
-		if err != nil {
-			panic(err)
-		}
-		return reg
-	})
-}
+var sourceRegistry = sync.OnceValue(func() *registry.Registry { return sourceTables().Load() })

@@ -89,6 +89,7 @@ func remoteCandidates() task.Spec {
 		),
 		Inputs:  1,
 		Output:  task.Expand,
+		RowsMax: func(n *plan.Node, _ int64) int64 { return n.Params.Int("limit") },
 		Reads:   task.KeyParams("send"),
 		Writes:  task.KeyParams("columns"),
 		Prepare: prepareRemote,

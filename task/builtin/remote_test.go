@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,6 +17,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
@@ -25,8 +26,8 @@ import (
 )
 
 // remoteTables are keys of all types, an http endpoint, and parameters.
-var remoteTables = fstest.MapFS{
-	"keys.toml": {Data: []byte(`
+var remoteTables = registrytest.Tables{
+	Keys: `
 key = [
  {id = 1, name = "id", type = "int"},
  {id = 1001, name = "f1", type = "float", nullable = true, writable = true}, {id = 1002, name = "f2", type = "float", nullable = true, writable = true},
@@ -36,11 +37,11 @@ key = [
  {id = 5101, name = "b1", type = "bool", nullable = true, writable = true, default = true},
  {id = 5201, name = "t1", type = "string_set", nullable = true, writable = true, default = ["x", "a"]}, {id = 5202, name = "t2", type = "string_set", nullable = true, writable = true},
  {id = 6001, name = "fixed", type = "float"},
-]`)},
-	"params.toml": {Data: []byte(`
+]`,
+	Params: `
 param = [{id = 1, name = "hour", type = "int"}, {id = 2, name = "lang", type = "string", nullable = true}, {id = 3, name = "weight", type = "float"},
- {id = 4, name = "fast", type = "bool"}, {id = 5, name = "seen", type = "int_list", context = true}]`)},
-	"endpoints.test.toml": {Data: []byte(`
+ {id = 4, name = "fast", type = "bool"}, {id = 5, name = "seen", type = "int_list", context = true}]`,
+	Endpoints: `
 [[endpoint]]
 id = "ep_0001"
 name = "redis"
@@ -51,7 +52,7 @@ port = 1
 id = "ep_0002"
 name = "model"
 kind = "http"
-url = "http://h/score"`)},
+url = "http://h/score"`,
 }
 
 func specNamed(t testing.TB, op string) task.Spec {
@@ -60,7 +61,7 @@ func specNamed(t testing.TB, op string) task.Spec {
 	return *schema.Impl.(*task.Spec)
 }
 
-var remoteRegistry = registryOf(func() fstest.MapFS { return remoteTables })
+var remoteRegistry = sync.OnceValue(func() *registry.Registry { return remoteTables.Load() })
 
 // remoteCase is a case of a node that asks a service, which answers with that text.
 func remoteCase(params map[string]any, answer string, in rowset.RowSet) rankdtest.Case {

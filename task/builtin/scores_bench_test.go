@@ -91,7 +91,7 @@ func BenchmarkScores(b *testing.B) {
 		for name, c := range scoreCases(b) {
 			node, err := c.load(b, c.spec)
 			require.NoError(b, err)
-			ctx := task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry(b)}
+			ctx := task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry()}
 			b.Run(fmt.Sprintf("%s/rows=%d", name, rows), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -18,6 +18,7 @@ func take() task.Spec {
 		Reference: takeReference(),
 		Inputs:    1,
 		Output:    task.Prefix,
+		RowsMax:   atMost("count"),
 		Cheap:     true,
 		Forgets:   true,
 		First: func(n *plan.Node) (int64, bool) {

@@ -29,6 +29,7 @@ func top() task.Spec {
 		Strict:  true,
 		Inputs:  1,
 		Output:  task.Pick,
+		RowsMax: atMost("count"),
 		Reads:   topReads,
 		Writes:  task.KeyParams("out_key", "rerank_out_key"),
 		Prepare: prepareTop,

@@ -59,6 +59,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 		Reference: fanOutReference(op, prefix),
 		Inputs:    1,
 		Output:    task.Expand,
+		RowsMax:   perRow("fanout"),
 		Prepare: func(n *plan.Node, reg *registry.Registry) (any, error) {
 			prepared, err := prepareUsers(reg)
 			if err != nil {

@@ -2,7 +2,6 @@ package builtin_test
 
 import (
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,20 +9,14 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
 // shopRegistry is of a shop whose key 3001 is a price, with one more key.
 func shopRegistry(key string) *registry.Registry {
-	return registryOf(func() fstest.MapFS {
-		return fstest.MapFS{
-			"keys.toml": {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n" +
-				"[[key]]\nid = 3001\nname = \"price\"\ntype = \"float\"\nnullable = true\n" + key)},
-			"params.toml":         {Data: []byte("")},
-			"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 6379\n")},
-		}
-	})()
+	return registrytest.Tables{Keys: registrytest.ID + registrytest.Key(3001, "price", "float", registrytest.Nullable) + key, Endpoints: registrytest.Redis}.Load()
 }
 
 // usersCase runs a task that reads user 7, in the country PL, whose list has user 8 alone.

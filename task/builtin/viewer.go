@@ -18,6 +18,7 @@ func viewer() task.Spec {
 		Reference: viewerReference(),
 		Output:    task.Source,
 		Prepare:   func(_ *plan.Node, reg *registry.Registry) (any, error) { return prepareUsers(reg) },
+		RowsMax:   func(*plan.Node, int64) int64 { return 1 },
 		Writes:    writesCountry,
 		Place:     task.Waits,
 		Forgets:   true,

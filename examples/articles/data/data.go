@@ -1,4 +1,4 @@
-// Package data makes the data of the example articles: articles and the inboxes of users.
+// Package data, which follows the engine's needs, makes the data of the example articles: articles and the inboxes of users.
 package data
 
 import (

@@ -1,4 +1,4 @@
-// Package data makes the data of the example feed: posts of authors, and what belongs to each user.
+// Package data, which follows the engine's needs, makes the data of the example feed: posts of authors, and what belongs to each user.
 package data
 
 import (

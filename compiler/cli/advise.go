@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/plan"
+)
+
+// advise says, if --advise asks for it, which columns a plan looks up for rows that it does not keep.
+func (k *checker) advise(path string, g *plan.Graph) {
+	if !k.options.advise {
+		return
+	}
+	for _, late := range g.LateLookups() {
+		if n := late.Node; n.Params.Given("timestamp") && len(late.Columns) < len(n.Params.Keys("fields")) {
+			continue // All values of a row need its timestamp.
+		}
+		d := compiler.Diagnostic{Severity: compiler.Advice, Code: "late-lookup", Message: lateMessage(&late), Hint: lateHint(&late)}
+		k.report.Diagnostics = append(k.report.Diagnostics, located(d, path, late.Node.SourceSpan))
+		k.report.advice++
+	}
+}
+
+func lateMessage(late *plan.LateLookup) string {
+	names := make([]string, len(late.Columns))
+	for i, key := range late.Columns {
+		names[i] = key.Name
+	}
+	rows := "for all rows"
+	if late.Rows < plan.Unbounded {
+		rows = "for up to " + count(int(late.Rows), "row")
+	}
+	return fmt.Sprintf("node %q looks %s up %s, and nobody reads that before node %q (%s) keeps %d",
+		late.Node.ID, strings.Join(names, ", "), rows, late.After.ID, late.After.Op, late.Kept)
+}
+
+// lateHint says what a later lookup saves. Bytes are the fewest that Redis and rankd exchange for a value: the name of the field, and
+// a null for an answer.
+func lateHint(late *plan.LateLookup) string {
+	bytes := 0
+	for _, key := range late.Columns {
+		bytes += len(fmt.Sprintf("$%d\r\n%s\r\n$-1\r\n", len(key.Field), key.Field))
+	}
+	commands := "commands for all rows that it does not keep"
+	switch fewer := int(late.Fewer); {
+	case late.Fewer == plan.Unbounded:
+	case fewer >= 0:
+		commands = fmt.Sprintf("up to %s", count(fewer, "command"))
+	default:
+		commands = fmt.Sprintf("no command (it costs up to %d more)", -fewer)
+	}
+	saved := fmt.Sprintf("and %d bytes and the values for each of these rows", bytes)
+	if late.Rows < plan.Unbounded {
+		saved = fmt.Sprintf("and up to %d bytes besides the values", (late.Rows-late.Kept)*int64(bytes))
+	}
+	hint := fmt.Sprintf("a lookup behind node %q saves a request %s, %s", late.After.ID, commands, saved)
+	if late.Drops {
+		hint += "; this lookup may drop rows, and would drop them there"
+	}
+	return hint
+}

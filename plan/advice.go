@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rankd/rankd/registry"
+)
+
+// Unbounded stands for a number of rows of which nobody knows how high it may be.
+const Unbounded = math.MaxInt64
+
+// LateLookup says that a lookup reads columns too early: a later node keeps some rows only, and nobody reads the columns before it.
+// A lookup is a node of an op with ReadsAhead. Immutable; any goroutine.
+type LateLookup struct {
+	Node    *Node           // the lookup
+	After   *Node           // behind which it could be: of those possible, the one with the fewest rows
+	Columns []*registry.Key // that could be read there, in the order of Schema.Writes
+	Rows    int64           // for which the lookup reads, at most; Unbounded: nobody knows
+	Kept    int64           // of After, at most
+	Fewer   int64           // commands that a request saves, at most; negative: that it costs more; Unbounded: nobody knows
+	Drops   bool            // the lookup may drop rows, which would then happen behind After
+}
+
+// LateLookups returns the lookups of which a part could be later, in the plan's order. It goes by what the schemas say of reads, writes and rows.
+func (g *Graph) LateLookups() (all []LateLookup) {
+	rows := g.rowsMax()
+	for _, n := range g.Nodes {
+		if n.Schema.ReadsAhead == nil || n.Schema.Writes == nil || len(n.Inputs) != 1 {
+			continue
+		}
+		best := LateLookup{Node: n, Rows: rows[n.Inputs[0]], Drops: !n.keepsRows()}
+		for _, index := range g.Order { // In this order the earliest of those with as few rows is the best.
+			if rows[index] >= best.Rows || best.After != nil && rows[index] >= best.Kept {
+				continue
+			}
+			if columns := g.unreadBefore(n, g.Nodes[index]); len(columns) > 0 {
+				best.After, best.Columns, best.Kept = g.Nodes[index], columns, rows[index]
+			}
+		}
+		if best.After != nil {
+			switch {
+			case len(best.Columns) < len(n.Schema.Writes(n, g.Registry)), g.sharesCommands(n):
+				best.Fewer = -best.Kept
+			case best.Rows == Unbounded:
+				best.Fewer = Unbounded
+			default:
+				best.Fewer = best.Rows - best.Kept
+			}
+			all = append(all, best)
+		}
+	}
+	return all
+}
+
+// sharesCommands reports whether one command for each row reads for a node and for others.
+func (g *Graph) sharesCommands(n *Node) bool {
+	return slices.ContainsFunc(g.Nodes, func(head *Node) bool {
+		group := append([]*Node{head}, head.Ahead...)
+		return slices.Contains(group, n) && slices.ContainsFunc(group, func(other *Node) bool { return other != n && other.shares(n) == Together })
+	})
+}
+
+// rowsMax returns how many rows each node makes at most, Unbounded where nobody knows.
+func (g *Graph) rowsMax() []int64 {
+	rows := make([]int64, len(g.Nodes))
+	for _, index := range g.Order {
+		n := g.Nodes[index]
+		in := int64(0)
+		for _, i := range n.Inputs {
+			in = AddRows(in, rows[i])
+		}
+		if n.Schema.Inherits == InheritsAll {
+			for _, i := range n.Refs {
+				in = AddRows(in, rows[i])
+			}
+		}
+		if rows[index] = in; n.Schema.RowsMax != nil {
+			rows[index] = n.Schema.RowsMax(n, in)
+		}
+		for failed := n.StandsFor; failed != nil; failed = failed.StandsFor {
+			rows[failed.Index] = max(rows[failed.Index], rows[index])
+		}
+	}
+	return rows
+}
+
+// AddRows returns a+b, or Unbounded if that is too much. Neither is negative.
+func AddRows(a, b int64) int64 {
+	if a > Unbounded-b {
+		return Unbounded
+	}
+	return a + b
+}
+
+// MulRows returns a*b, or Unbounded if that is too much. Neither is negative.
+func MulRows(a, b int64) int64 {
+	if b > 0 && a > Unbounded/b {
+		return Unbounded
+	}
+	return a * b
+}
+
+// unreadBefore returns the columns of a lookup that nobody needs before the result of a later node: all that comes of the lookup
+// comes through that node, which makes its rows of the lookup's alone.
+func (g *Graph) unreadBefore(lookup, later *Node) (keys []*registry.Key) {
+	between := map[int]bool{lookup.Index: true}
+	for _, index := range g.Order {
+		n := g.Nodes[index]
+		if !slices.ContainsFunc(slices.Concat(n.Inputs, n.Refs), func(i int) bool { return between[i] }) {
+			continue
+		}
+		rowsOf := n.Inputs
+		if n.Schema.Inherits == InheritsAll {
+			rowsOf = slices.Concat(n.Inputs, n.Refs)
+		}
+		passes := n.Schema.Inherits != InheritsNothing && !n.Lenient() && n.StandsFor == nil &&
+			!slices.ContainsFunc(rowsOf, func(i int) bool { return !between[i] })
+		if n == later {
+			return g.unread(lookup, between, later, passes)
+		}
+		if !passes || n.IsOutput {
+			return nil
+		}
+		between[index] = true
+	}
+	return nil
+}
+
+// unread returns the columns of a lookup that none of the nodes between it and a later one reads or replaces, nor that one.
+// The columns count for nothing if the later node is not the only way on.
+func (g *Graph) unread(lookup *Node, between map[int]bool, later *Node, passes bool) (keys []*registry.Key) {
+	if !passes || lookup.IsOutput {
+		return nil
+	}
+	touched := make(map[registry.KeyID]bool)
+	between[later.Index] = true
+	for index := range between {
+		n := g.Nodes[index]
+		for _, columns := range [...]ColumnsOf{n.Schema.Reads, n.Schema.RefReads, n.Schema.Writes} {
+			if columns != nil && n != lookup {
+				for _, key := range columns(n, g.Registry) {
+					touched[key] = true
+				}
+			}
+		}
+		for _, next := range n.Succs {
+			if n != later && !between[next] {
+				return nil // another way on
+			}
+		}
+	}
+	for _, id := range lookup.Schema.Writes(lookup, g.Registry) {
+		if key, ok := g.Registry.Key(id); ok && !touched[id] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

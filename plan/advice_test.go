@@ -1,0 +1,105 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+func adviceRegistry(t *testing.T) *registry.Registry {
+	keys := "[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n"
+	for i, name := range []string{"title", "likes", "author", "score"} {
+		kind := map[bool]string{true: "string", false: "float"}[i == 0]
+		keys += fmt.Sprintf("[[key]]\nid = %d\nname = %q\ntype = %q\nnullable = true\nwritable = true\n", 10+i, name, kind)
+	}
+	reg, err := registry.Load(fstest.MapFS{
+		"keys.toml": {Data: []byte(keys)}, "params.toml": {Data: []byte("")},
+		"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_0001\"\nname = \"redis\"\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = 1\n")},
+	}, "test")
+	require.NoError(t, err)
+	return reg
+}
+
+// TestLateLookups has one plan for each reason to look a column up later, and for each reason not to. Its nodes are a, b, c, …: a has 100 rows.
+func TestLateLookups(t *testing.T) {
+	endless := task.Spec{Op: "test::endless", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
+	ops, err := task.NewCatalog(append(builtin.Specs(), endless)...)
+	require.NoError(t, err)
+	reg := adviceRegistry(t)
+	const source = `"core::candidates", "params": {"endpoint": "ep_0001", "key": "inbox:{user}"}`
+	lookup := func(input, more string) string {
+		return fmt.Sprintf(`"core::lookup", "inputs": [%q], "params": {"endpoint": "ep_0001", "key": "item:{id}", %s}`, input, more)
+	}
+	on := func(op, input, params string) string {
+		return fmt.Sprintf(`"core::%s", "inputs": [%q], "params": {%s}`, op, input, params)
+	}
+	take := func(input string, rows int) string { return on("take", input, fmt.Sprintf(`"count": %d`, rows)) }
+	score := func(input string) string { return on("vm", input, `"out_key": 13, "expr_id": "likes"`) }
+	both, title := `"fields": ["title", "likes"]`, `"fields": ["title"]`
+	for name, c := range map[string]struct {
+		nodes   []string
+		outputs string
+		want    []string
+	}{
+		"some columns":       {nodes: []string{source, lookup("a", both), score("b"), take("c", 20)}, want: []string{"b behind d: [title] of 100, 20 kept, -20 fewer"}},
+		"all columns":        {nodes: []string{source, lookup("a", title), take("b", 20)}, want: []string{"b behind c: [title] of 100, 20 kept, 80 fewer"}},
+		"rows may go":        {nodes: []string{source, lookup("a", title+`, "missing": "drop"`), take("b", 20)}, want: []string{"b behind c: [title] of 100, 20 kept, 80 fewer, drops"}},
+		"behind the fewest":  {nodes: []string{source, lookup("a", title), take("b", 20), take("c", 5)}, want: []string{"b behind d: [title] of 100, 5 kept, 95 fewer"}},
+		"behind the first":   {nodes: []string{source, lookup("a", title), take("b", 20), take("c", 50)}, want: []string{"b behind c: [title] of 100, 20 kept, 80 fewer"}},
+		"read in between":    {nodes: []string{source, lookup("a", `"fields": ["likes"]`), score("b"), take("c", 20)}},
+		"nothing is dropped": {nodes: []string{source, lookup("a", title), take("b", 100)}},
+		"an output":          {nodes: []string{source, lookup("a", title), take("b", 20)}, outputs: `"b", "c"`},
+		"another reader":     {nodes: []string{source, lookup("a", title), take("b", 20), on("sort", "b", `"by": 10, "order": "asc"`)}, outputs: `"c", "d"`},
+		"rows of others":     {nodes: []string{source, lookup("a", title), source, on("concat", "b", `"rhs": "c"`), take("d", 20)}},
+		"its own rows again": {nodes: []string{source, lookup("a", title), on("sort", "b", `"by": 1, "order": "asc"`), on("concat", "c", `"rhs": "b"`), take("d", 20)},
+			want: []string{"b behind e: [title] of 100, 20 kept, 80 fewer"}},
+		"joined on the way": {nodes: []string{source, lookup("a", title), source, lookup("c", `"fields": ["author"]`),
+			on("join", "b", `"right": "d", "columns": ["author"]`), take("e", 20)}, want: []string{"b behind f: [title] of 100, 20 kept, 80 fewer"}},
+		"another command reads the key": {nodes: []string{source, lookup("a", title), lookup("b", `"fields": ["likes"]`), score("c"), take("d", 20)},
+			want: []string{"b behind e: [title] of 100, 20 kept, -20 fewer"}},
+		"passes on if it fails": {nodes: []string{source, lookup("a", title), take("b", 20) + `, "on_error": "skip"`}},
+		"nobody knows the rows": {nodes: []string{`"test::endless", "params": {}`, lookup("a", title), take("b", 20)},
+			want: []string{"b behind c: [title] of 9223372036854775807, 20 kept, 9223372036854775807 fewer"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var nodes []string
+			for i, n := range c.nodes {
+				inputs := ""
+				if !strings.Contains(n, `"inputs"`) {
+					inputs = `"inputs": [], `
+				}
+				nodes = append(nodes, fmt.Sprintf(`{"node_id": %q, %s"op": %s}`, string(rune('a'+i)), inputs, n))
+			}
+			outputs := c.outputs
+			if outputs == "" {
+				outputs = fmt.Sprintf("%q", string(rune('a'+len(nodes)-1)))
+			}
+			g, err := plan.Load("p", []byte(fmt.Sprintf(`{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.on_error.v1"],
+				"nodes": [%s], "outputs": [%s], "expr_table": {"likes": {"op": "key_ref", "key_id": 11}}}`, strings.Join(nodes, ","), outputs)), ops, reg)
+			require.NoError(t, err)
+			var got []string
+			for _, late := range g.LateLookups() {
+				var columns []string
+				for _, key := range late.Columns {
+					columns = append(columns, key.Name)
+				}
+				text := fmt.Sprintf("%s behind %s: %v of %d, %d kept, %d fewer", late.Node.ID, late.After.ID, columns, late.Rows, late.Kept, late.Fewer)
+				if late.Drops {
+					text += ", drops"
+				}
+				got = append(got, text)
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}

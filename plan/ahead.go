@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/rankd/rankd/registry"
+)
+
+// Sharing says how a node reads for a later one of the same op: see OpSchema.ReadsAhead.
+type Sharing uint8
+
+// The ways of sharing.
+const (
+	Apart    Sharing = iota // each node reads for itself
+	Beside                  // the commands of both leave together
+	Together                // one command for each row has what both read
+)
+
+// readAhead finds the nodes that read for later ones, too, and has the op prepare them again. A node reads for another one behind
+// it if all rows get there from it, in their order, with the columns that the other one reads: it knows then what the
+// other one will ask for. The graph has no cycle.
+func (c *compiler) readAhead() {
+	head := make(map[*Node]*Node) // of each node, the one that reads for it, or itself
+	for _, index := range c.graph.Order {
+		n := c.graph.Nodes[index]
+		if n.Schema.ReadsAhead == nil {
+			continue
+		}
+		first := c.graph.headOf(n, head)
+		if head[n] = first; first != n {
+			first.Ahead = append(first.Ahead, n)
+		}
+	}
+	for _, n := range c.graph.Nodes {
+		if len(n.Ahead) > 0 {
+			c.report(c.prepare(n, element("nodes", n.Index)))
+		}
+	}
+}
+
+// headOf returns the node that reads for n, or n. It walks up the chain of nodes that pass all their rows on. A node that may drop
+// rows is no obstacle if one command reads for it and for n: the reply tells which rows it drops.
+func (g *Graph) headOf(n *Node, head map[*Node]*Node) *Node {
+	var reads []registry.KeyID
+	if n.Schema.Reads != nil {
+		reads = n.Schema.Reads(n, g.Registry)
+	}
+	var droppers []*Node
+	for at := n; len(at.Inputs) == 1; {
+		at = g.Nodes[at.Inputs[0]]
+		if at.writesAny(reads, g.Registry) {
+			return n
+		}
+		sharing := at.shares(n)
+		if !at.keepsRows() {
+			if sharing != Together {
+				return n
+			}
+			droppers = append(droppers, at)
+		}
+		elsewhere := func(dropper *Node) bool { return head[dropper] != at }
+		if sharing != Apart && head[at] == at && !slices.ContainsFunc(droppers, elsewhere) {
+			return at
+		}
+	}
+	return n
+}
+
+// writesAny reports whether a node adds or replaces one of these columns.
+func (n *Node) writesAny(keys []registry.KeyID, reg *registry.Registry) bool {
+	if n.Schema.Writes == nil || len(keys) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(n.Schema.Writes(n, reg), func(key registry.KeyID) bool { return slices.Contains(keys, key) })
+}
+
+// keepsRows reports whether the rows of a node that does not fail are those of its input, in their order.
+func (n *Node) keepsRows() bool {
+	return len(n.Inputs) == 1 && n.OnError != OnErrorPartial && n.Schema.KeepsRows != nil && n.Schema.KeepsRows(n)
+}
+
+// shares says how a node may read for a later one. What the plan says of failures and of time has to be the same for both.
+func (n *Node) shares(later *Node) Sharing {
+	if n.Schema != later.Schema || n.OnError != later.OnError || n.Optional || later.Optional ||
+		n.OnDemand != later.OnDemand || n.Timeout != later.Timeout {
+		return Apart
+	}
+	return n.Schema.ReadsAhead(n, later)
+}

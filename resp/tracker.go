@@ -1,0 +1,458 @@
+package resp
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/reactor/transport"
+)
+
+// refusedPause is the pause after a server has refused to track: an operator has to change something first.
+const refusedPause = 30 * time.Second
+
+// pingsPerSilence is how many pings a tracker sends within the silence that it allows.
+const pingsPerSilence = 3
+
+// An Invalidator keeps what was read from a server, and is told what has changed there. Loop only.
+type Invalidator interface {
+	// Invalidate says that a key has changed, or may have. The key is a view until the call returns.
+	Invalidate(key []byte)
+	// InvalidateAll says so of all keys.
+	InvalidateAll(now clock.Time)
+}
+
+// A Tracker has a server tell which keys change: CLIENT TRACKING in broadcast mode, on one connection of its own with RESP3. It
+// connects when it has prefixes to track, and again whenever the connection ends. Loop only.
+//
+//	AUTH … HELLO 3 ─▶ CLIENT TRACKING ON BCAST PREFIX … ─OK─▶ stands ──PING, a third of maxSilence later──▶ …
+//	                                                            │
+//	push invalidate ─▶ Invalidate of each key; of null (FLUSHALL), tracking begins, connection lost ─▶ InvalidateAll
+//
+// Redis queues the message of a change before the writer gets its OK, and answers a ping behind all messages that were
+// queued before. So a pong says that the tracker has been told of each change whose writer had its OK when the ping was sent. Keys
+// may be served from memory while Trusted says so.
+type Tracker struct {
+	loop       *loop.Loop
+	dialer     transport.Dialer
+	opts       Options
+	greeting   *Batch // and HELLO 3
+	ping       Batch
+	maxSilence time.Duration
+	told       Invalidator
+	changed    func(error)
+
+	wanted    []string // sorted; none begins with another
+	requested []string // of the server, on this connection
+	tracked   []string // those of them that it has confirmed
+
+	state    connState // connReady: the tracker stands
+	tr       transport.Conn
+	decoder  *Decoder
+	asked    ring[trackerQuestion]
+	pinging  bool       // a ping is among asked
+	keys     int64      // of the present push, still to come
+	reading  bool       // if OnData finds it set, a callback has panicked
+	unread   int        // bytes that the transport keeps for later
+	answered clock.Time // when the last ping was sent that was answered, or the command that tracks
+	heardAt  clock.Time // when bytes last came
+	readyBy  clock.Time // the current attempt fails at this instant
+	pace     Pace
+	pauseEnd clock.Time // after a refusal; otherwise 0
+	said     trackerState
+	timer    *loop.Timer
+	ticked   clock.Time // when tick last ran: what had arrived by then has been read since
+	closed   bool
+	stats    TrackerStats
+}
+
+// A trackerQuestion is a command that is unanswered.
+type trackerQuestion struct {
+	greeting int      // command i of the greeting
+	prefixes []string // of CLIENT TRACKING; nil: it is a command of the greeting, or a ping
+	ping     bool
+	sentAt   clock.Time
+}
+
+// A trackerState is what the owner was last told.
+type trackerState uint8
+
+const (
+	trackerNew trackerState = iota
+	trackerStands
+	trackerLost
+	trackerRefused
+)
+
+// TrackerStats counts what a tracker has done since it was built. A copy; any goroutine.
+type TrackerStats struct {
+	Connects      uint64 // attempts to connect
+	Losses        uint64 // connections lost while tracking stood
+	Keys          uint64 // that the server has named
+	Flushes       uint64 // messages that all keys have changed
+	BytesReceived uint64
+}
+
+// NewTracker returns a tracker that has not connected yet. It does not trust a server that has answered no ping for maxSilence, a time
+// of some 1 s. The owner is told through changed, which may be nil, when tracking stands (nil), and
+// when it does not: an *OpError that matches ErrTrackingRefused, ErrConnect or ErrConnectionLost. Attempts that fail alike are told of once.
+func NewTracker(l *loop.Loop, d transport.Dialer, o Options, maxSilence time.Duration, told Invalidator, changed func(error)) *Tracker {
+	o = o.WithDefaults()
+	t := &Tracker{loop: l, dialer: d, opts: o, greeting: o.Greeting(), maxSilence: maxSilence, told: told, changed: changed, decoder: NewDecoder3(o.Limits)}
+	t.pace = NewPace(&t.opts, rand.New(rand.NewPCG(o.Seed, 1)))
+	t.greeting.Cmd("HELLO", "3")
+	t.ping.Cmd("PING")
+	t.timer = l.NewTimer(t.tick)
+	return t
+}
+
+// Track has the server tell of changes of keys that begin with one of the prefixes, which replace those of the call before; an empty prefix means all keys.
+// Prefixes that are new are asked for on the same connection, unless one of them begins an old one: Redis refuses
+// such an overlap, and the tracker connects anew. The server may go on to tell of prefixes that are not wanted any more.
+func (t *Tracker) Track(prefixes []string) {
+	t.wanted = shortestPrefixes(prefixes)
+	if t.closed {
+		return
+	}
+	switch t.state {
+	case connDown:
+		t.connect(t.loop.Now())
+	case connGreeting, connReady:
+		fresh := slices.DeleteFunc(slices.Clone(t.wanted), func(p string) bool { return covers(t.requested, p) })
+		switch {
+		case len(fresh) == 0:
+		case slices.ContainsFunc(t.requested, func(p string) bool { return covers(fresh, p) }):
+			t.shut(errOverlap)
+		default:
+			t.request(fresh)
+		}
+	}
+}
+
+// Covers reports whether the server tells of changes of each key that begins with a prefix, now.
+func (t *Tracker) Covers(prefix string) bool {
+	return t.state == connReady && covers(t.tracked, prefix)
+}
+
+// Trusted reports whether the tracker has been told of all changes whose writers had their OK a while ago: maxSilence or less.
+func (t *Tracker) Trusted(now clock.Time) bool {
+	return t.state == connReady && now.Sub(t.answered) <= t.maxSilence
+}
+
+// Stats returns the counters as they are now.
+func (t *Tracker) Stats() TrackerStats { return t.stats }
+
+// Close closes the connection. A second Close does nothing. The owner closes the tracker before it stops the loop.
+func (t *Tracker) Close() {
+	if t.closed {
+		return
+	}
+	t.closed = true
+	t.shut(nil)
+	t.timer.Close(nil)
+}
+
+// covers reports whether a key begins with one of the prefixes.
+func covers(prefixes []string, key string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) })
+}
+
+// shortestPrefixes returns the prefixes without those that begin with another one, sorted.
+func shortestPrefixes(prefixes []string) (shortest []string) {
+	for _, p := range slices.Sorted(slices.Values(prefixes)) {
+		if !covers(shortest, p) {
+			shortest = append(shortest, p)
+		}
+	}
+	return shortest
+}
+
+// OnConnect implements transport.Handler.
+func (t *Tracker) OnConnect(err error) {
+	switch {
+	case err != nil:
+		t.lost(err)
+	case t.state != connDialing:
+		// Given up meanwhile; OnClose is to come.
+	case len(t.wanted) == 0:
+		t.shut(nil)
+	default:
+		t.state = connGreeting
+		t.decoder.Reset(1)
+		for i := range t.greeting.Len() {
+			t.asked.push(trackerQuestion{greeting: i})
+		}
+		t.write(t.greeting)
+		t.request(t.wanted)
+	}
+}
+
+// request asks the server to track prefixes.
+func (t *Tracker) request(prefixes []string) {
+	var b Batch
+	args := []string{"CLIENT", "TRACKING", "ON", "BCAST"}
+	for _, p := range prefixes {
+		args = append(args, "PREFIX", p)
+	}
+	b.Cmd(args...)
+	t.requested = append(t.requested, prefixes...)
+	t.asked.push(trackerQuestion{prefixes: prefixes, sentAt: t.loop.Now()})
+	t.write(&b)
+}
+
+func (t *Tracker) write(b *Batch) {
+	if err := t.tr.Write(b.buf); err != nil {
+		t.shut(err)
+	}
+}
+
+// OnData implements transport.Handler. It takes the keys of a push one by one, so that a push of any length needs no more memory
+// than its longest key, and an iteration no more time than one read of a socket has keys.
+func (t *Tracker) OnData(data []byte) (consumed int) {
+	if t.reading {
+		t.shut(errPanicked)
+	}
+	t.stats.BytesReceived += uint64(len(data) - t.unread)
+	t.heardAt = t.loop.Now()
+	t.reading = true
+	for consumed < len(data) && (t.state == connGreeting || t.state == connReady) {
+		n, err := t.read(data[consumed:])
+		if err != nil {
+			t.shut(err)
+		}
+		if n == 0 {
+			break
+		}
+		consumed += n
+	}
+	t.reading = false
+	if t.state == connClosing {
+		consumed = len(data) // The rest of a closed connection is ignored.
+	}
+	t.unread = len(data) - consumed
+	return consumed
+}
+
+// invalidation begins each message of changed keys, which follow as an array.
+const invalidation = ">2\r\n$10\r\ninvalidate\r\n*"
+
+// read takes the next value, or the part of a push before its keys. It returns 0 if that has not arrived.
+func (t *Tracker) read(data []byte) (n int, err error) {
+	if t.keys == 0 {
+		head := min(len(data), len(invalidation))
+		if string(data[:head]) == invalidation[:head] {
+			size, next, ok := header(data, head)
+			switch {
+			case ok && size >= 0:
+				t.keys = size
+				return next, nil
+			case !ok && len(data) < head+maxHeaderDigits:
+				return 0, nil
+			} // Otherwise the decoder says what is wrong.
+		}
+	}
+	n, done, err := t.decoder.Decode(data)
+	if !done {
+		return 0, err
+	}
+	reply := t.decoder.Replies().At(0)
+	switch {
+	case t.keys > 0 && reply.Kind() != Bulk:
+		err = &ProtocolError{Reason: "changed key of kind " + reply.Kind().String()}
+	case t.keys > 0:
+		t.keys--
+		t.stats.Keys++
+		t.told.Invalidate(reply.Bytes())
+	case reply.Kind() == Push:
+		t.heard(reply)
+	case t.asked.len == 0:
+		err = ErrUnsolicited
+	default:
+		err = t.hear(t.asked.pop(), reply)
+	}
+	if err != nil {
+		return 0, err
+	}
+	t.decoder.Reset(1)
+	return n, nil
+}
+
+// heard takes a push that names no keys. The tracker asks for no pushes but those of changes.
+func (t *Tracker) heard(push Reply) {
+	if push.Len() == 2 && string(push.At(0).Bytes()) == "invalidate" && push.At(1).Kind() == Null {
+		t.stats.Flushes++
+		t.told.InvalidateAll(t.loop.Now())
+	}
+}
+
+// hear takes the reply to a question, and returns the reason why the connection cannot be used.
+func (t *Tracker) hear(q trackerQuestion, reply Reply) error {
+	switch {
+	case q.ping: // Even an error says that the server has come so far.
+		t.pinging = false
+		t.answered = q.sentAt
+		t.pace.Answered()
+		t.schedule(t.pingAt())
+	case q.prefixes != nil:
+		if err := reply.Err(); err != nil {
+			return refusal(err.(*ServerError))
+		}
+		t.tracked = append(t.tracked, q.prefixes...)
+		// A read that was sent before may have been answered before the server began to track.
+		t.told.InvalidateAll(t.loop.Now())
+		if t.state == connGreeting {
+			t.stands(q.sentAt)
+		}
+	case q.greeting < t.greeting.Len()-1:
+		return t.opts.CheckGreeting(q.greeting, reply)
+	default: // HELLO
+		if err := reply.Err(); err != nil {
+			return refusal(err.(*ServerError))
+		}
+	}
+	return nil
+}
+
+// A trackingRefusal is the reply of a server that will say the same again: it is too old, a proxy, or does not permit CLIENT to the user.
+type trackingRefusal struct{ *ServerError }
+
+// refusal returns the reason for which HELLO 3 or CLIENT TRACKING has failed.
+func refusal(err *ServerError) error {
+	switch code := err.Code(); {
+	case code == "LOADING", code == "BUSY", code == "MASTERDOWN", err.refusesAll():
+		return err
+	}
+	return trackingRefusal{err}
+}
+
+// stands begins to trust the server, which has confirmed the first prefixes.
+func (t *Tracker) stands(since clock.Time) {
+	now := t.loop.Now()
+	t.state = connReady
+	t.answered = since
+	t.pace.Ready(now)
+	t.schedule(t.pingAt())
+	t.say(trackerStands, nil)
+}
+
+// pingAt returns when the next ping is due.
+func (t *Tracker) pingAt() clock.Time { return t.answered.Add(t.maxSilence / pingsPerSilence) }
+
+// OnClose implements transport.Handler.
+func (t *Tracker) OnClose(reason error) { t.lost(reason) }
+
+// shut gives the connection up. From now on nothing is trusted.
+func (t *Tracker) shut(reason error) {
+	if t.state == connDown || t.state == connClosing {
+		return
+	}
+	t.unstand(reason)
+	t.state = connClosing
+	t.tr.Close(reason)
+}
+
+// unstand drops what was kept, if tracking stood.
+func (t *Tracker) unstand(reason error) {
+	if t.state != connReady {
+		return
+	}
+	t.state = connClosing
+	t.stats.Losses++
+	t.told.InvalidateAll(t.loop.Now())
+	t.say(trackerLost, &OpError{Addr: t.opts.Addr, Kind: ErrConnectionLost, Cause: reason})
+}
+
+// lost is the one way back to down: the attempt has failed, or the connection ended.
+func (t *Tracker) lost(reason error) {
+	now := t.loop.Now()
+	t.unstand(reason)
+	t.state = connDown
+	t.requested, t.tracked = nil, nil
+	t.asked, t.pinging, t.keys, t.reading, t.unread = ring[trackerQuestion]{}, false, 0, false, 0
+	t.decoder.Reset(0)
+	t.pace.Ended(now)
+	t.pauseEnd = 0
+	var refused trackingRefusal
+	switch {
+	case len(t.wanted) == 0:
+	case errors.As(reason, &refused):
+		t.pauseEnd = now.Add(refusedPause)
+		t.say(trackerRefused, &OpError{Addr: t.opts.Addr, Kind: ErrTrackingRefused, Cause: refused.ServerError})
+	case t.said != trackerLost:
+		t.say(trackerLost, &OpError{Addr: t.opts.Addr, Kind: ErrConnect, Cause: reason})
+	}
+	t.schedule(max(t.pace.RetryAt(), t.pauseEnd))
+}
+
+// say tells the owner how things are, if that is news.
+func (t *Tracker) say(state trackerState, err error) {
+	if state == t.said || t.closed {
+		return
+	}
+	t.said = state
+	if t.changed != nil {
+		t.changed(err)
+	}
+}
+
+// connect dials, now or when the pause is over, if there is something to track.
+func (t *Tracker) connect(now clock.Time) {
+	if len(t.wanted) == 0 {
+		return
+	}
+	if retryAt := max(t.pace.RetryAt(), t.pauseEnd); now < retryAt {
+		t.schedule(retryAt)
+		return
+	}
+	t.stats.Connects++
+	t.state = connDialing
+	t.readyBy = now.Add(t.opts.ConnectTimeout)
+	options := t.opts.dialOptions()
+	options.UnreadMaxBytes = t.opts.MaxReplyBytes
+	t.tr = t.dialer.Dial(t.opts.Addr, options, t)
+	t.schedule(t.readyBy)
+}
+
+// schedule has tick run at an instant, or before.
+func (t *Tracker) schedule(at clock.Time) {
+	if !t.closed && t.timer.StartBy(at) != nil {
+		t.loop.Defer(t.Close) // The loop is stopping.
+	}
+}
+
+// tick does what is due. As for a Client, a silence is one only if the loop has looked at its sockets since it was over.
+func (t *Tracker) tick() {
+	now, looked := t.loop.Now(), t.ticked
+	t.ticked = now
+	switch t.state {
+	case connDown:
+		t.connect(now)
+	case connDialing, connGreeting:
+		if t.readyBy.Passed(now) {
+			t.shut(transport.ErrConnectTimeout)
+			return
+		}
+		t.schedule(t.readyBy)
+	case connReady:
+		switch {
+		case t.pinging:
+			stalledBy := max(t.asked.front().sentAt, t.heardAt).Add(t.opts.StallTimeout)
+			if stalledBy.Passed(looked) {
+				t.shut(errStalled)
+				return
+			}
+			t.schedule(stalledBy)
+		case t.pingAt().Passed(now):
+			t.pinging = true
+			t.asked.push(trackerQuestion{ping: true, sentAt: now})
+			t.write(&t.ping)
+			t.schedule(now.Add(t.opts.StallTimeout))
+		default:
+			t.schedule(t.pingAt())
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package builtin
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
+
+// A lookup reads for later lookups of the same rows, too (plan.Node.Ahead). One command for each row has the fields of all
+// that have its key in common. The commands of other keys leave with them:
+//
+//	item:{id} title ─▶ vm ─▶ item:{id} likes ─▶ stats:{id} views     HMGET item:7 title likes   one call
+//	                                                                 HMGET stats:7 views
+//
+// Each lookup still decodes its own values, so that its errors, its counts and its rows are its own. The first one does so
+// on behalf of the others, while the replies are there. They find their decoder when they run. One that was to look up other ids
+// after all leaves it, and reads.
+
+// lookupSharing says how a lookup reads for a later one. Two keys in one call take longer than one, which a lookup with a
+// timeout of its own may not have. A lookup that fails for its values, and that the plan goes on without, would have read for the
+// others in vain.
+func lookupSharing(n, later *plan.Node) plan.Sharing {
+	a, b := n.Prepared.(*preparedLookup), later.Prepared.(*preparedLookup)
+	switch {
+	case n.Endpoint != later.Endpoint, a.missing == missingFail && n.Lenient():
+		return plan.Apart
+	case a.hash == b.hash && a.byID() == b.byID() && sameKeys(n.Params.Template("key"), later.Params.Template("key")):
+		return plan.Together
+	case n.Timeout == 0:
+		return plan.Beside
+	}
+	return plan.Apart
+}
+
+// byID returns the column that has the ids.
+func (l *preparedLookup) byID() registry.KeyID {
+	if l.by == nil {
+		return registry.IDKey
+	}
+	return l.by.ID
+}
+
+// sameKeys reports whether two templates make the same keys.
+func sameKeys(a, b *plan.KeyTemplate) bool {
+	return slices.Equal(a.Before, b.Before) && slices.Equal(a.After, b.After)
+}
+
+// A lookupRead is one command for each id, for one lookup or several. Immutable once built; any goroutine.
+type lookupRead struct {
+	nodes   []*plan.Node // in the plan's order, whose keys are the same
+	fields  []string     // of all; none: GET
+	command *resp.Template
+}
+
+// readsOf returns what a lookup with others ahead reads, its own command first.
+func readsOf(n *plan.Node, own *preparedLookup) []lookupRead {
+	reads := []lookupRead{{nodes: []*plan.Node{n}, fields: own.fields()}}
+	for _, later := range n.Ahead {
+		l := later.Prepared.(*preparedLookup)
+		at := slices.IndexFunc(reads, func(r lookupRead) bool { return lookupSharing(r.nodes[0], later) == plan.Together })
+		if at < 0 {
+			at, reads = len(reads), append(reads, lookupRead{})
+		}
+		reads[at].nodes, reads[at].fields = append(reads[at].nodes, later), append(reads[at].fields, l.fields()...)
+	}
+	for i := range reads {
+		if prefix, suffix, ok := reads[i].nodes[0].Params.Template("key").Literal(); ok {
+			reads[i].command = keyCommand(prefix, suffix, reads[i].fields)
+		}
+	}
+	return reads
+}
+
+// lookupFor is the part of one lookup in a read. Only the body that reads uses it, and then the body of the lookup.
+type lookupFor struct {
+	*lookupDecoder
+	first int     // of its fields in the reply
+	ids   []int64 // whose values it has, in their order; of one with an error also the id at fault
+	err   error   // that ends it
+}
+
+// readFor is a lookupRead of one run. Only the body uses it.
+type readFor struct {
+	ids     []int64
+	command *resp.Template
+	width   int          // elements of a reply; of GET: 0
+	parts   []*lookupFor // in the plan's order
+}
+
+// readAhead reads what the node and the later ones look up, and leaves what is theirs. It returns nil if the replies are
+// too long for one call.
+func readAhead(c *task.Ctx, own *preparedLookup, key task.RedisKey, ids []int64) (*lookupDecoder, error) {
+	g := lookupGroup{c: c, head: own, ids: ids, left: make([]any, len(c.Node.Ahead))}
+	for i := range own.reads {
+		if err := g.add(&own.reads[i], key); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.read(); errors.Is(err, resp.ErrTooLarge) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	tasks.Env(c).ReadAhead = g.left
+	return g.reads[0].parts[0].lookupDecoder, nil
+}
+
+// aheadOf returns the decoder of a node for which an earlier one has read these ids, or nil.
+func aheadOf(c *task.Ctx, ids []int64) (*lookupDecoder, error) {
+	p, ok := tasks.Env(c).Ahead.(*lookupFor)
+	if !ok || len(p.ids) > len(ids) || p.err == nil && len(p.ids) < len(ids) || !slices.Equal(p.ids, ids[:len(p.ids)]) {
+		return nil, nil
+	}
+	p.c, p.redis = c, c.Redis(c.Node.Endpoint)
+	return p.lookupDecoder, p.err
+}
+
+// lookupGroup reads for a lookup and for those ahead. Only the body uses it.
+type lookupGroup struct {
+	c     *task.Ctx
+	head  *preparedLookup
+	ids   []int64 // of the lookup itself
+	reads []readFor
+	left  []any // for Env.ReadAhead
+
+	at, next int // the reply that comes next: to command next of reads[at]
+}
+
+// add adds a read to the group. Those that come to nothing are left to their nodes, which say why.
+func (g *lookupGroup) add(read *lookupRead, headKey task.RedisKey) error {
+	r := readFor{ids: g.ids, command: read.command, width: len(read.fields)}
+	key, first := headKey, read.nodes[0]
+	if first != g.c.Node {
+		var ok bool
+		var err error
+		if key, ok, err = g.c.RedisKey(first.Params.Template("key")); !ok || err != nil {
+			return nil
+		}
+		if by := first.Prepared.(*preparedLookup); by.byID() != g.head.byID() {
+			r.ids = distinctOf(g.c, g.c.Inputs[0], by.by).values
+		}
+	}
+	if r.command == nil {
+		r.command = keyCommand(key.Prefix, key.Suffix, read.fields)
+	}
+	fields := 0
+	for _, n := range read.nodes {
+		l := n.Prepared.(*preparedLookup)
+		d, err := newLookupDecoder(g.c, l, key, len(r.ids))
+		switch {
+		case err == nil:
+			p := &lookupFor{lookupDecoder: d, first: fields, ids: g.c.Memory.IDs(len(r.ids))[:0]}
+			r.parts = append(r.parts, p)
+			if n != g.c.Node {
+				g.left[slices.Index(g.c.Node.Ahead, n)] = p
+			}
+		case n == g.c.Node:
+			return err
+		}
+		fields += l.width()
+	}
+	g.reads = append(g.reads, r)
+	return nil
+}
+
+// read asks for the replies, in batches of task.PartCommands.
+func (g *lookupGroup) read() error {
+	redis := g.c.Redis(g.c.Node.Endpoint)
+	for at, from := 0, 0; at < len(g.reads); {
+		b := redis.NewBatch()
+		values := 0
+		for at < len(g.reads) && b.Len() < task.PartCommands {
+			r := &g.reads[at]
+			to := min(len(r.ids), from+task.PartCommands-b.Len())
+			for _, id := range r.ids[from:to] {
+				b.CmdID(r.command, id)
+			}
+			values = max(values, r.width, 1)
+			if from = to; from == len(r.ids) {
+				at, from = at+1, 0
+			}
+		}
+		b.ExpectReplies(values * entryBytes)
+		parts := redis.Parts(b)
+		for parts.Next() {
+			replies := parts.Replies()
+			for i := range replies.Len() {
+				if err := g.take(replies.At(i)); err != nil {
+					return err
+				}
+			}
+		}
+		if err := parts.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes the next reply. The error is that of the lookup itself.
+func (g *lookupGroup) take(reply resp.Reply) error {
+	for g.next == len(g.reads[g.at].ids) {
+		g.at, g.next = g.at+1, 0
+	}
+	r := &g.reads[g.at]
+	id := r.ids[g.next]
+	g.next++
+	for _, p := range r.parts {
+		if p.err != nil {
+			continue
+		}
+		p.ids = append(p.ids, id)
+		if p.err = p.takeFrom(reply, p.first, r.width, id); p.err != nil && p == g.reads[0].parts[0] {
+			return p.err
+		}
+		if p.err == nil && p.gone(p.rows-1) {
+			break // Those behind it in the plan never see the row.
+		}
+	}
+	return nil
+}
+
+// takeFrom takes the reply for one id, which has width elements: those of this lookup begin at first.
+func (d *lookupDecoder) takeFrom(reply resp.Reply, first, width int, id int64) error {
+	if !d.hash || width == len(d.columns) {
+		return d.take(reply, id)
+	}
+	if reply.Kind() != resp.Array || reply.Len() != width {
+		return d.dropKey(reply, id, resp.Array, width)
+	}
+	if d.maxAge > 0 {
+		if _, fresh := d.fresh(reply.At(first + d.ageAt)); !fresh {
+			return d.tooOld(id)
+		}
+	}
+	for i := range d.columns {
+		if err := d.value(i, reply.At(first+i), id); err != nil {
+			return err
+		}
+	}
+	d.rows++
+	return nil
+}
+
+// gone reports whether the rows of an id are left out.
+func (d *lookupDecoder) gone(at int) bool { return isSet(d.dropped, at) || isSet(d.failed, at) }
+
+func isSet(bits rowset.Bitmap, at int) bool { return bits != nil && bits.Get(at) }
