@@ -166,9 +166,11 @@ func (r *candidateReader) read(keys int) error {
 		b := r.redis.NewBatch()
 		b.ExpectReplies(min(r.limit, listPart) * entryBytes)
 		if recall != nil {
-			if err := recallKeys(r.c, r.redis, recall, &keptCandidates{candidateReader: r}, b, from, to); err != nil {
+			kept := &keptCandidates{candidateReader: *r}
+			if err := recallKeys(r.c, r.redis, recall, kept, b, from, to); err != nil {
 				return err
 			}
+			*r = kept.candidateReader // A pointer to r would cost an allocation of those that keep nothing, too.
 			continue
 		}
 		for k := from; k < to; k++ {
@@ -269,7 +271,7 @@ func (r *candidateReader) take(b *resp.Batch, keyOf func(command int) int) error
 // keptCandidates are the keys of a candidateReader as keyReads. A value has four counts: of the entries that count as rows, of ids and of scores that do not parse, and
 // of the ids that follow, with their scores behind them. Only the body uses it.
 type keptCandidates struct {
-	*candidateReader
+	candidateReader
 	one candidateReader // has the entries of one reply
 }
 

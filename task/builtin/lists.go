@@ -94,9 +94,11 @@ func readLists(c *task.Ctx, prefix, shape string, fanoutMax int64) ([]int64, err
 		to = from + int(min(int64(in.Len()-from), max(1, max(left, askedMin)/most), task.PartCommands))
 		b := r.newBatch(most)
 		if recall != nil && most == fanout { // A shorter part of a list is of no use to others.
-			if err := recallKeys(c, r.redis, recall, &keptLists{&r, in, fanout}, b, from, to); err != nil {
+			lists := &keptLists{r, in, fanout}
+			if err := recallKeys(c, r.redis, recall, lists, b, from, to); err != nil {
 				return nil, err
 			}
+			r = lists.listReader // A pointer to r would cost an allocation of those that keep nothing, too.
 			continue
 		}
 		for i := from; i < to; i++ {
@@ -168,7 +170,7 @@ func listShape(n *plan.Node) string { return "LRANGE " + strconv.FormatInt(n.Par
 
 // keptLists are lists of the rows of in as keyReads. A value has the number of the list's entries, and the ids in them. Only the body uses it.
 type keptLists struct {
-	*listReader
+	listReader
 	in     rowset.RowSet
 	fanout int64
 }

@@ -23,7 +23,7 @@ func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {
 // recallOf returns what the engine keeps of the keys that a node reads, or nil. shape says what a read of a key means.
 func recallOf(c *task.Ctx, shape string) *taskrun.Recall {
 	p := &c.Node.Params
-	if p.Bool("fresh") {
+	if tasks.Env(c).Tables == nil || p.Bool("fresh") {
 		return nil
 	}
 	return tasks.Recall(c, c.Node.Endpoint, shape, time.Duration(p.Float("cache_age")*float64(time.Second)))
