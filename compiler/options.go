@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/dop251/goja"
 
@@ -72,7 +73,9 @@ func (o *optionReader) members(options []Option, object *goja.Object, of, in, pr
 				path, into = option.Name, o.node.fields
 			}
 			o.node.places[path] = o.host.u.placed(o.site.option(prefix+name, true), prefix+name)
-			into[option.Name] = o.value(option, path, prefix+name, value)
+			if v := o.value(option, path, prefix+name, value); isParam(path) || !o.node.places[path].Broken {
+				into[option.Name] = v
+			}
 		}
 	}
 	for i := range options {
@@ -84,9 +87,15 @@ func (o *optionReader) members(options []Option, object *goja.Object, of, in, pr
 
 // lose notes that an object of the artifact lacks something that the source has.
 func (o *optionReader) lose(path string, object map[string]any) {
-	object[unknown] = nil
+	if isParam(path) {
+		object[unknown] = nil
+	}
 	o.node.places[path+unknownMember] = place{Broken: true}
 }
+
+// isParam reports whether a path in a node leads into its parameters. Beside them, what is broken is left out: for the loader it would be
+// a fault of the artifact's shape, which hides all that the parameters say.
+func isParam(path string) bool { return strings.HasPrefix(path, "params") }
 
 // unknownMember ends the path of a member of the name unknown.
 const unknownMember = `["` + unknown + `"]`
@@ -133,10 +142,13 @@ func (o *optionReader) value(option *Option, path, name string, v goja.Value) an
 			inPath := at
 			if option.Name == inputsField { // where the first one stands before them
 				inPath = "[" + itoa(i+1) + "]"
+				o.node.places[path+inPath] = place{Name: name + at}
 			}
 			items[i] = o.item(option, path+inPath, name+at, array.Get(itoa(i)))
 		}
 		return items
+	case option.List && !goja.IsNull(v) && !o.host.isBroken(v):
+		return o.foreign(path, name, plainWords(v))
 	}
 	return o.item(option, path, name, v)
 }
@@ -174,13 +186,16 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 			o.members(option.Fields, object, name, path, name+".", fields)
 			return fields
 		}
-	case goja.IsNumber(v) && option.Type == plan.Int && math.Abs(v.ToFloat()) > 1<<53: // which a double may not have exactly
+	case goja.IsNumber(v) && option.Type == plan.Int && math.Abs(v.ToFloat()) > 1<<53 && math.Abs(v.ToFloat()) < 1<<63: // which a double may not have exactly
 		o.wrong(name, "an integer from -2^53 to 2^53", v, "write "+name+": "+o.host.u.language.optionExample(option))
 		return o.broken(path)
 	case goja.IsString(v):
 		return v.String()
 	case goja.IsNumber(v) && !math.IsNaN(v.ToFloat()) && !math.IsInf(v.ToFloat(), 0):
-		return v.Export()
+		if f := v.ToFloat(); option.Type == plan.Int && f == math.Trunc(f) {
+			return int64(f) // -0 is 0
+		}
+		return v.ToFloat()
 	default:
 		if b, ok := boolean(v); ok {
 			return b

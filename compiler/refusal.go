@@ -47,11 +47,6 @@ func (c *Compiler) check(r *Result, a *answer) {
 		for _, bad := range first.All() {
 			d, news := c.refusal(places, bad)
 			_, in, _ := strings.Cut(bad.Field, "]")
-			if d.File == "" { // There is no place: it is a fault of the compiler itself.
-				news = news && !source.Draft
-				d = Diagnostic{Severity: Error, Code: "internal", File: filepath.ToSlash(r.File), Line: 1, Column: 1,
-					Message: fmt.Sprintf("the engine refuses the artifact: %v", bad), Hint: internalHint}
-			}
 			if !news || reported[d.Place()] || reported[d.Place()+in] {
 				continue
 			}
@@ -62,6 +57,10 @@ func (c *Compiler) check(r *Result, a *answer) {
 				}
 			}
 			r.Errors = append(r.Errors, d)
+		}
+		if len(r.Errors) == 0 && !source.Draft { // The compiler knows no place, so it is a fault of its own.
+			r.Errors = append(r.Errors, Diagnostic{Severity: Error, Code: "internal", File: filepath.ToSlash(r.File), Line: 1, Column: 1,
+				Message: fmt.Sprintf("the engine refuses the artifact: %v", first), Hint: internalHint})
 		}
 	}
 	if source.Draft = a.Draft != nil; source.Draft {
@@ -79,12 +78,12 @@ func (c *Compiler) check(r *Result, a *answer) {
 var errorCodes = map[string]string{"": "refused", plan.FaultMissing: "missing-option"}
 
 // refusal returns the diagnostic for a fault that the loader finds: at the value, or at what should have it, in a file of the folder. It
-// returns false if the fault follows from another that has been reported. Without a place the diagnostic is the zero value.
+// returns false if the fault follows from another that has been reported, or has no place.
 func (c *Compiler) refusal(places map[string]place, bad *plan.Error) (d Diagnostic, news bool) {
 	at := bad.Field
 	for ; places[at].Line == 0; at = above(at) {
 		if places[at].Broken || at == "" {
-			return d, !places[at].Broken
+			return d, false
 		}
 	}
 	p := places[at]

@@ -124,6 +124,7 @@ func (u *unit) failScript(err error) {
 	switch {
 	case errors.As(err, &interrupted):
 		if why, ok := interrupted.Value().(interruption); ok {
+			u.late = true
 			at, found := u.offset(interrupted.Stack())
 			if !found {
 				at = int(u.statement.Load())

@@ -27,6 +27,7 @@ type unit struct {
 	answer   answer
 	faults   int
 	seen     map[string]bool // places that have been reported
+	late     bool            // a watchdog has stopped the plan's code, so that no time is left for a draft
 
 	bundle    *bundle
 	rewritten *rewritten
@@ -92,7 +93,7 @@ func (u *unit) compile() {
 		u.failAt(at, "syntax", "plan code cannot assign and wait in one expression", "give the yield or await a statement of its own")
 	}
 	definition := u.run()
-	if u.host != nil {
+	if u.host != nil && !u.late {
 		u.emit(definition)
 	}
 }

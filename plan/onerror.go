@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -61,15 +60,11 @@ func (r *reader) onError(v *jsondoc.Value, node, path string) (doc onErrorDocume
 const onErrorWant = `"fail", "empty", "skip", "partial" or {"fallback": node id}`
 
 func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnError, fallback string, bad *Error) {
-	named := func(o OnError) *OnError { return &o }
 	switch v.Kind {
 	case jsondoc.String:
-		for i, name := range onErrorNames[:OnErrorFallback] {
-			if v.Str == name {
-				return named(OnError(i)), "", nil
-			}
+		if i := slices.Index(onErrorNames[:OnErrorFallback], v.Str); i >= 0 {
+			return new(OnError(i)), "", nil
 		}
-		return nil, "", r.refuse(node, path, fault{FaultEnum, fmt.Sprintf("must be %s, not %s", r.source.noun(onErrorWant), excerpt.Quote(v.Str))})
 	case jsondoc.Object:
 		for i := range v.Members {
 			if name := v.Members[i].Name; name != "fallback" {
@@ -77,10 +72,11 @@ func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnErr
 			}
 		}
 		fallback, bad = r.text(v, node, path, "fallback")
-		return named(OnErrorFallback), fallback, bad
-	default:
-		return nil, "", r.wrongKind(node, path, onErrorWant, v)
+		return new(OnErrorFallback), fallback, bad
 	}
+	bad = r.wrongKind(node, path, onErrorWant, v)
+	bad.Code = FaultEnum
+	return nil, "", bad
 }
 
 // onErrors resolves on_error and optional of all nodes, and finds the nodes on demand. The nodes are linked.

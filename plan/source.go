@@ -24,12 +24,13 @@ type Word struct {
 
 // nouns are the words of sources for what artifacts hold.
 var nouns = map[string]string{
-	Key.describe():      "a key",
-	Endpoint.describe(): "an endpoint",
-	NodeRef.describe():  "a candidate set",
-	ExprID.describe():   "an expression",
-	PredID.describe():   "a predicate",
-	onErrorWant:         `"fail", "empty", "skip", "partial" or a candidate set`,
+	Key.describe():        "a key",
+	Endpoint.describe():   "an endpoint",
+	NodeRef.describe():    "a candidate set",
+	ExprID.describe():     "an expression",
+	PredID.describe():     "a predicate",
+	"an array of strings": "an array of candidate sets", // the inputs: no other list of a source can be wrong
+	onErrorWant:           `"fail", "empty", "skip", "partial" or a candidate set`,
 }
 
 // noun says what a value must be, as the author of the plan calls it.

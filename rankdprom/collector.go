@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 )
@@ -25,6 +26,7 @@ type Collector struct {
 	ofEngine   []figure[rankd.Metrics]
 	ofEndpoint []figure[calls]
 	ofRedis    []figure[resp.Stats]
+	ofCache    []figure[rowcache.Stats]
 	ofPlan     []figure[rankd.PlacementStats]
 	ofOp       []figure[opStats]
 	ofKey      []figure[task.Values]
@@ -105,6 +107,17 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_endpoint_reconnects_total", "Connections to a Redis that took the place of lost ones.", func(s *resp.Stats) float64 { return float64(s.Reconnects) }, endpoint),
 			gauge("rankd_endpoint_connections_ready", "Connections to a Redis that can take calls now.", func(s *resp.Stats) float64 { return float64(s.Ready) }, endpoint),
 		},
+		ofCache: []figure[rowcache.Stats]{
+			counter("rankd_cache_hits_total", "Keys whose value was in memory.", func(s *rowcache.Stats) float64 { return float64(s.Hits) }, endpoint),
+			counter("rankd_cache_misses_total", "Keys whose value was not in memory.", func(s *rowcache.Stats) float64 { return float64(s.Misses) }, endpoint),
+			counter("rankd_cache_expired_total", "Of the misses, those whose value was too old.", func(s *rowcache.Stats) float64 { return float64(s.Expired) }, endpoint),
+			counter("rankd_cache_kept_total", "Values that were kept.", func(s *rowcache.Stats) float64 { return float64(s.Kept) }, endpoint),
+			counter("rankd_cache_raced_total", "Values that were not kept, since their key changed while it was read.", func(s *rowcache.Stats) float64 { return float64(s.Raced) }, endpoint),
+			counter("rankd_cache_invalidated_total", "Values that were dropped, since their key changed.", func(s *rowcache.Stats) float64 { return float64(s.Invalidated) }, endpoint),
+			counter("rankd_cache_evicted_total", "Values that left because others came.", func(s *rowcache.Stats) float64 { return float64(s.Evicted) }, endpoint),
+			gauge("rankd_cache_values", "Values in memory now.", func(s *rowcache.Stats) float64 { return float64(s.Entries) }, endpoint),
+			gauge("rankd_cache_bytes", "Bytes that values and their index take now.", func(s *rowcache.Stats) float64 { return float64(s.Bytes) }, endpoint),
+		},
 		ofPlan: []figure[rankd.PlacementStats]{
 			counter("rankd_nodes_inline_total", "Computing nodes that ran on the loop.", func(s *rankd.PlacementStats) float64 { return float64(s.Inline) }, plan),
 			counter("rankd_nodes_offloaded_total", "Computing nodes that ran on a CPU worker.", func(s *rankd.PlacementStats) float64 { return float64(s.Offloaded) }, plan),
@@ -149,6 +162,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.ofEngine)
 	describe(to, c.ofEndpoint)
 	describe(to, c.ofRedis)
+	describe(to, c.ofCache)
 	describe(to, c.ofPlan)
 	describe(to, c.ofOp)
 	describe(to, c.ofKey)
@@ -172,6 +186,9 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		case registry.Redis:
 			collect(to, c.ofEndpoint, ofRedis(&m.Redis[i]), endpoint.Name)
 			collect(to, c.ofRedis, &m.Redis[i], endpoint.Name)
+			if m.Caches != nil { // The blocking engines have none.
+				collect(to, c.ofCache, &m.Caches[i], endpoint.Name)
+			}
 		case registry.HTTP:
 			collect(to, c.ofEndpoint, ofService(&m.Remote[i]), endpoint.Name)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/task"
 )
 
@@ -20,9 +21,10 @@ type Metrics struct {
 	// now. What the loop counts is then of the last reading before.
 	Stuck    uint64
 	StuckFor time.Duration
-	CPU      cpupool.Stats  // zero if the CPU given to NewAsync does not count
-	Redis    []resp.Stats   // by endpoint index; zero for an endpoint that is not a Redis
-	Remote   []remote.Stats // by endpoint index; zero for an endpoint of another kind than http
+	CPU      cpupool.Stats    // zero if the CPU given to NewAsync does not count
+	Redis    []resp.Stats     // by endpoint index; zero for an endpoint that is not a Redis
+	Caches   []rowcache.Stats // by endpoint index; zero for an endpoint whose reads are not kept
+	Remote   []remote.Stats   // by endpoint index; zero for an endpoint of another kind than http
 	Counts
 	Live      int            // requests in flight
 	Bodies    int            // of nodes that run now, on the loop or the pool, and orphans; zero with the blocking engines
@@ -66,10 +68,10 @@ func (e *Async) Metrics() Metrics {
 func (e *Async) lastMetrics() (m Metrics) {
 	if last := e.watchdog.last.Load(); last != nil {
 		m = *last
-		m.Redis, m.Remote, m.Plans = slices.Clone(m.Redis), slices.Clone(m.Remote), maps.Clone(m.Plans)
+		m.Redis, m.Caches, m.Remote, m.Plans = slices.Clone(m.Redis), slices.Clone(m.Caches), slices.Clone(m.Remote), maps.Clone(m.Plans)
 		m.Ops = maps.Clone(m.Ops)
 	} else {
-		m.Redis, m.Remote = make([]resp.Stats, len(e.clients)), make([]remote.Stats, len(e.remotes))
+		m.Redis, m.Caches, m.Remote = make([]resp.Stats, len(e.clients)), make([]rowcache.Stats, len(e.clients)), make([]remote.Stats, len(e.remotes))
 	}
 	m.Lag = e.watchdog.StuckFor()
 	return m
@@ -77,10 +79,15 @@ func (e *Async) lastMetrics() (m Metrics) {
 
 // readMetrics reads what the loop owns. Loop only.
 func (e *Async) readMetrics(lag time.Duration) Metrics {
-	m := Metrics{Lag: lag, Redis: make([]resp.Stats, len(e.clients)), Remote: make([]remote.Stats, len(e.remotes))}
+	m := Metrics{Lag: lag, Redis: make([]resp.Stats, len(e.clients)), Caches: make([]rowcache.Stats, len(e.clients)), Remote: make([]remote.Stats, len(e.remotes))}
 	for i, c := range e.clients {
 		if c != nil {
 			m.Redis[i] = c.Stats()
+		}
+	}
+	for i, t := range e.tables {
+		if t != nil {
+			m.Caches[i] = t.Stats()
 		}
 	}
 	for i, c := range e.remotes {

@@ -76,6 +76,7 @@ either server, its users and the context of requests. An engine is written
   pool:io_threads=64,redis_pool=64
   sequential                       one node at a time
   peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
+  peer:rueidis:procs=2             the same with settings of the peer, each behind a colon
   binary:/old/rankd:pool           any engine but a peer, run by another build of rankd
 
 One user makes all reads equal, so engines share none then, unless they say coalesce_reads=true.

@@ -29,7 +29,7 @@ const foreign = "binary"
 // Spec names an engine and how it is set up. Immutable once built; comparable.
 type Spec struct {
 	Kind Kind
-	Peer string // name of a peer, without "peer:"; "" for the other kinds
+	Peer string // name of a peer with its settings, without "peer:"; "" for the other kinds
 	// Binary is the program that runs the engine, another build of rankd. Empty means this
 	// program. A peer has none.
 	Binary string
@@ -184,7 +184,7 @@ func (s *Spec) options() []option {
 }
 
 // ParseSpec reads one engine: a kind, optionally followed by ":" and options
-// ("pool:io_threads=64,redis_pool=64"), or "peer:" and a name. Before a kind may stand
+// ("pool:io_threads=64,redis_pool=64"), or "peer:" and a name, which settings of the peer may follow. Before a kind may stand
 // "binary:", the path of another build of rankd, and ":"; without a kind it runs its reactor.
 func ParseSpec(text string) (Spec, error) {
 	if rest, found := strings.CutPrefix(text, foreign+":"); found {
@@ -210,8 +210,8 @@ func ParseSpec(text string) (Spec, error) {
 	switch s.Kind {
 	case Reactor, Pool, Sequential:
 	case Peer:
-		if rest == "" || strings.ContainsAny(rest, ",=: \t") {
-			return Spec{}, fmt.Errorf("engine %q: a peer is written peer:<name>", text)
+		if !isPeer(rest) {
+			return Spec{}, fmt.Errorf("engine %q: a peer is written peer:<name> or peer:<name>:<key>=<value>…", text)
 		}
 		s.Peer = rest
 		return s, nil
@@ -227,6 +227,22 @@ func ParseSpec(text string) (Spec, error) {
 		}
 	}
 	return s, nil
+}
+
+// isPeer reports whether text is the name of a peer, with settings that only the peer knows.
+func isPeer(text string) bool {
+	name, rest, more := strings.Cut(text, ":")
+	if name == "" || strings.ContainsAny(text, ", \t") || strings.Contains(name, "=") {
+		return false
+	}
+	for more {
+		var setting string
+		setting, rest, more = strings.Cut(rest, ":")
+		if key, value, ok := strings.Cut(setting, "="); !ok || key == "" || value == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // set reads one name=value.

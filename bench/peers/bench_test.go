@@ -25,7 +25,7 @@ func BenchmarkPlans(b *testing.B) {
 					r, store := open(b, spec, server.Addr, c.fanout)
 					plan, err := r.Plan(c.plan)
 					require.NoError(b, err)
-					target := NewTarget(plan, store)
+					target := NewTarget(plan, store, Context{})
 					b.ReportAllocs()
 					b.ResetTimer()
 					result, err := load.Driver{}.Run(context.Background(), target,

@@ -2,8 +2,10 @@
 // plan is a function that reads straight down, without a scheduler. Each request has a
 // goroutine, and each wave of Redis commands is one pipelined batch.
 //
-//	request ─▶ Ranker (ranker.go, one function per plan)
+//	request ─▶ Ranker (ranker.go, feed.go, articles.go: one function per plan)
 //	             │ waves: viewer ─▶ lists ─▶ users ─▶ media
+//	             ▼
+//	           Batch (batch.go): commands, then replies
 //	             ▼
 //	           Store (store.go)
 //	             ├─ rueidis.go    github.com/redis/rueidis, auto-pipelining

@@ -27,3 +27,25 @@ func parseID[T string | []byte](entry T) (id int64, ok bool) {
 	}
 	return int64(n), true
 }
+
+// ids returns the ids in the replies to the commands from first up to end.
+func (b *Batch) ids(first, end int) ([]int64, error) {
+	total := 0
+	for i := first; i < end; i++ {
+		entries, err := b.Reply(i)
+		if err != nil {
+			return nil, err
+		}
+		total += len(entries)
+	}
+	ids := make([]int64, 0, total)
+	for i := first; i < end; i++ {
+		entries, _ := b.Reply(i)
+		for _, entry := range entries {
+			if id, ok := parseID(entry.Value); ok {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, nil
+}

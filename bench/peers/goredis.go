@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -69,20 +68,12 @@ type goRedisStore struct {
 	threshold int64
 	waves     atomic.Int64 // in flight
 	meter     meter
-	batches   sync.Pool // of *goRedisBatch
-}
-
-// goRedisBatch is the reusable memory of a wave.
-type goRedisBatch struct {
-	keys     keys
-	commands []redis.Cmder
 }
 
 // OpenGoRedis connects to the server at addr, "host:port".
 func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 	cfg = cfg.withDefaults()
 	s := &goRedisStore{mode: cfg.Mode, threshold: int64(cfg.Threshold)}
-	s.batches.New = func() any { return new(goRedisBatch) }
 	dialer := net.Dialer{Timeout: 5 * time.Second}
 	s.client = redis.NewClient(&redis.Options{
 		Addr: addr,
@@ -136,113 +127,46 @@ func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 	return s, nil
 }
 
-// ReadLists implements Store.
-func (s *goRedisStore) ReadLists(ctx context.Context, lists []Lists) error {
-	n := listCommands(lists)
-	b := s.batches.Get().(*goRedisBatch)
-	defer s.put(b)
-	for i := range lists {
-		b.keys.grow(len(lists[i].Of), lists[i].Prefix)
-		for _, id := range lists[i].Of {
-			b.keys.add(lists[i].Prefix, id)
-		}
-	}
-	text := b.keys.text()
-	// All commands share one array of arguments and one array of keys. Keys are passed by
+// Read implements Store. A null reads as an empty text here, so that an empty text counts as none where nulls may be.
+func (s *goRedisStore) Read(ctx context.Context, b *Batch) {
+	// All commands share one array of arguments and one array of keys. Words are passed by
 	// pointer: a string in an interface would cost one more allocation each.
-	const words = 4
-	names, args := make([]string, n), make([]any, 0, n*words)
-	c := 0
-	for i := range lists {
-		var stop any = lists[i].Fanout - 1
-		for range lists[i].Of {
-			start, end := b.keys.bounds(c)
-			names[c] = text[start:end]
-			args = append(args, "lrange", &names[c], 0, stop)
-			b.commands = append(b.commands, redis.NewStringSliceCmd(ctx, args[c*words:(c+1)*words:(c+1)*words]...))
-			c++
+	text, words := b.keys.text(), len(b.commands)
+	for i := range b.commands {
+		words += b.commands[i].words + len(b.commands[i].args)
+	}
+	names, args := make([]string, len(b.keys.ends)), make([]any, 0, words)
+	for i := range names {
+		start, end := b.keys.bounds(i)
+		names[i] = text[start:end]
+	}
+	for i := range b.commands {
+		c, first := &b.commands[i], len(args)
+		args = append(args, &c.name)
+		for j := range c.words {
+			args = append(args, &names[j])
 		}
+		names = names[c.words:]
+		for j := range c.args {
+			args = append(args, &c.args[j])
+		}
+		b.cmders = append(b.cmders, redis.NewStringSliceCmd(ctx, args[first:len(args):len(args)]...))
 	}
-	if err := s.do(ctx, b.commands); err != nil {
-		return err
+	s.do(ctx, b.cmders)
+	for i, reply := range b.cmders {
+		c := &b.commands[i]
+		err := reply.Err() // It waits. Every command must end, because the memory is used again.
+		for _, value := range reply.(*redis.StringSliceCmd).Val() {
+			b.replies = append(b.replies, Text{Value: value, Known: value != "" || !c.nulls})
+		}
+		b.answered(c.failed(err))
 	}
-	replies := b.commands
-	for i := range lists {
-		l := &lists[i]
-		l.IDs = goRedisIDs(replies[:len(l.Of)])
-		replies = replies[len(l.Of):]
-	}
-	return nil
 }
 
-// goRedisIDs returns the ids in the replies to LRANGE.
-func goRedisIDs(replies []redis.Cmder) []int64 {
-	total := 0
-	for _, reply := range replies {
-		total += len(reply.(*redis.StringSliceCmd).Val())
-	}
-	ids := make([]int64, 0, total)
-	for _, reply := range replies {
-		for _, entry := range reply.(*redis.StringSliceCmd).Val() {
-			if id, ok := parseID(entry); ok {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
-}
-
-// ReadUsers implements Store.
-func (s *goRedisStore) ReadUsers(ctx context.Context, users []Users) error {
-	n := userCommands(users)
-	b := s.batches.Get().(*goRedisBatch)
-	defer s.put(b)
-	for i := range users {
-		b.keys.grow(len(users[i].IDs), userPrefix)
-		for _, id := range users[i].IDs {
-			b.keys.add(userPrefix, id)
-		}
-	}
-	text := b.keys.text()
-	const words = 2
-	names, args := make([]string, n), make([]any, 0, n*words)
-	for c := range n {
-		start, end := b.keys.bounds(c)
-		names[c] = text[start:end]
-		args = append(args, "hgetall", &names[c])
-		b.commands = append(b.commands, redis.NewStringSliceCmd(ctx, args[c*words:(c+1)*words:(c+1)*words]...))
-	}
-	if err := s.do(ctx, b.commands); err != nil {
-		return err
-	}
-	replies := b.commands
-	for i := range users {
-		u := &users[i]
-		u.Countries = make([]Country, len(u.IDs))
-		for j := range u.Countries {
-			u.Countries[j] = goRedisCountry(replies[j])
-		}
-		replies = replies[len(u.IDs):]
-	}
-	return nil
-}
-
-// goRedisCountry finds the country in a reply to HGETALL: field, value, field, value.
-func goRedisCountry(reply redis.Cmder) Country {
-	fields := reply.(*redis.StringSliceCmd).Val()
-	for i := 0; i+1 < len(fields); i += 2 {
-		if fields[i] == countryField {
-			return Country{Name: fields[i+1], Known: true}
-		}
-	}
-	return Country{}
-}
-
-// do sends a wave and returns when all its commands are answered. The error is the first
-// failed command's and names the command.
-func (s *goRedisStore) do(ctx context.Context, commands []redis.Cmder) error {
+// do sends a wave. Each command knows its error.
+func (s *goRedisStore) do(ctx context.Context, commands []redis.Cmder) {
 	if len(commands) == 0 {
-		return nil
+		return
 	}
 	s.meter.commands.Add(uint64(len(commands)))
 	mode := s.mode
@@ -259,28 +183,12 @@ func (s *goRedisStore) do(ctx context.Context, commands []redis.Cmder) error {
 			s.auto.Submit(ctx, c)
 		}
 	case GoRedisFullDuplex:
-		_ = s.auto.FDPipelined(ctx, commands) // each command knows its error
+		_ = s.auto.FDPipelined(ctx, commands)
 	default:
 		pipe := s.client.Pipeline()
 		_ = pipe.BatchProcess(ctx, commands...) // never fails
-		_, _ = pipe.Exec(ctx)                   // each command knows its error
+		_, _ = pipe.Exec(ctx)
 	}
-	var err error
-	for _, c := range commands {
-		// Err waits. Every command must end, because the memory is used again.
-		if failed := c.Err(); failed != nil && err == nil {
-			err = fmt.Errorf("%s: %w", c.Name(), failed)
-		}
-	}
-	return err
-}
-
-// put keeps a batch's memory for the next wave.
-func (s *goRedisStore) put(b *goRedisBatch) {
-	b.keys.reset()
-	clear(b.commands)
-	b.commands = b.commands[:0]
-	s.batches.Put(b)
 }
 
 // Traffic implements Store.

@@ -9,21 +9,13 @@ type keys struct {
 	ends []int
 }
 
-// decimalMax is the length of the longest int64.
-const decimalMax = 20
-
-// grow makes room for n more keys with that prefix.
-func (k *keys) grow(n int, prefix string) {
-	if need := len(k.buf) + n*(len(prefix)+decimalMax); need > cap(k.buf) {
-		k.buf = append(make([]byte, 0, need), k.buf...)
-	}
-	if need := len(k.ends) + n; need > cap(k.ends) {
-		k.ends = append(make([]int, 0, need), k.ends...)
-	}
-}
-
 func (k *keys) add(prefix string, id int64) {
 	k.buf = strconv.AppendInt(append(k.buf, prefix...), id, 10)
+	k.ends = append(k.ends, len(k.buf))
+}
+
+func (k *keys) addText(key string) {
+	k.buf = append(k.buf, key...)
 	k.ends = append(k.ends, len(k.buf))
 }
 

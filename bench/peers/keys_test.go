@@ -13,9 +13,8 @@ func TestKeys(t *testing.T) {
 		k.reset()
 		var got []string
 		ids := []int64{1, -5, math.MinInt64, math.MaxInt64, 0}
-		k.grow(2, "follow:")
 		for _, id := range ids {
-			k.add("follow:", id) // more than asked for, too
+			k.add("follow:", id)
 		}
 		text := k.text()
 		for i := range ids {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-
-	"github.com/redis/rueidis"
 )
 
 // itemPrefix is what the keys of items begin with.
@@ -26,7 +24,10 @@ type Item struct {
 }
 
 // ItemReader reads items through rueidis: one HMGET for each id, all in one pipeline. Any goroutine.
-type ItemReader struct{ store *rueidisStore }
+type ItemReader struct {
+	store   Store
+	batches batches
+}
 
 // OpenItemReader connects to the server at addr, "host:port".
 func OpenItemReader(addr string, cfg RueidisConfig) (*ItemReader, error) {
@@ -34,7 +35,7 @@ func OpenItemReader(addr string, cfg RueidisConfig) (*ItemReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ItemReader{store.(*rueidisStore)}, nil
+	return &ItemReader{store: store}, nil
 }
 
 // Close ends the connections.
@@ -46,27 +47,20 @@ func (r *ItemReader) Traffic() Traffic { return r.store.Traffic() }
 // Read returns the items of these ids, in their order. A hash that does not exist is an Item without
 // known fields.
 func (r *ItemReader) Read(ctx context.Context, ids []int64) ([]Item, error) {
-	s := r.store
-	b := s.batches.Get().(*rueidisBatch)
-	defer s.put(b)
-	b.keys.grow(len(ids), itemPrefix)
+	b := r.batches.get()
+	defer r.batches.put(b)
 	for _, id := range ids {
-		b.keys.add(itemPrefix, id)
+		b.addFields(itemPrefix, id, itemFields)
 	}
-	text := b.keys.text()
-	for i := range ids {
-		start, end := b.keys.bounds(i)
-		b.commands = append(b.commands, s.prompt.B().Hmget().Key(text[start:end]).Field(itemFields...).Build())
-	}
-	replies := s.do(ctx, b.commands)
+	r.store.Read(ctx, b)
 	items := make([]Item, len(ids))
 	for i := range items {
-		fields, err := replies[i].ToArray()
+		fields, err := b.Reply(i)
 		if err == nil && len(fields) != len(itemFields) {
 			err = fmt.Errorf("%d values", len(fields))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("HMGET %s%d: %w", itemPrefix, ids[i], err)
+			return nil, fmt.Errorf("%s%d: %w", itemPrefix, ids[i], err)
 		}
 		items[i].decode(fields)
 	}
@@ -74,13 +68,9 @@ func (r *ItemReader) Read(ctx context.Context, ids []int64) ([]Item, error) {
 }
 
 // decode fills in the fields that are there and parse.
-func (item *Item) decode(fields []rueidis.RedisMessage) {
-	for i := range fields {
-		text, err := fields[i].ToString()
-		if err != nil { // null
-			continue
-		}
-		if item.set(i, text) {
+func (item *Item) decode(fields []Text) {
+	for i, field := range fields {
+		if field.Known && item.set(i, field.Value) {
 			item.Known |= 1 << i
 		}
 	}

@@ -2,10 +2,13 @@ package peers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,13 +19,43 @@ type Request struct {
 	UserID                int64
 	Weight                *float64 // overrides complex_dag's weight
 	MediaAgePenaltyWeight *float64 // overrides reels_plan_a's weight
+
+	// Now is when the request arrived, in Unix seconds, for feed and articles. Zero means now.
+	Now float64
+	Context
+}
+
+// Context is what requests for feed and articles bring. Immutable.
+type Context struct {
+	Country       *string  `json:"country"`
+	Topics, Muted []string // of feed
+
+	Topic, Lang *string // of articles
+	Hour        *int64
+	Seen        []int64
+	Subscriber  bool
+}
+
+// ParseContext reads the context of a request, JSON. Empty text is a context without anything.
+func ParseContext(text string) (c Context, err error) {
+	if text == "" {
+		return c, nil
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return Context{}, fmt.Errorf("the context of requests: %w", err)
+	}
+	return c, nil
 }
 
 // Candidate is one row of an answer. Immutable.
 type Candidate struct {
 	ID      int64
-	Score   float64 // meaningful in the plans that compute one: complex_dag, reels_plan_a
-	Country Country // known only in the plans whose rows are users
+	Score   float64  // meaningful in the plans that compute one: complex_dag, reels_plan_a, feed, articles
+	Country Text     // known only in the plans whose rows are users
+	Post    *Post    // of feed
+	Article *Article // of articles
 }
 
 // Plan answers requests. Any goroutine.
@@ -45,6 +78,9 @@ type Ranker struct {
 	store  Store
 	waves  Waves
 	fanout int // overrides the fanout of every plan; 0 keeps the plan's
+
+	batches batches
+	posts   sync.Pool // of *posts
 }
 
 // NewRanker returns a ranker. A fanout other than 0 overrides the fanout of every read of
@@ -64,6 +100,10 @@ func (r *Ranker) Plan(name string) (Plan, error) {
 		return r.reelsPlanA, nil
 	case "regex_plan":
 		return r.regexPlan, nil
+	case "feed":
+		return r.feed, nil
+	case "articles":
+		return r.articles, nil
 	case "parallel_sleep_plan":
 		return r.parallelSleepPlan, nil
 	default:
@@ -159,7 +199,7 @@ func (r *Ranker) regexPlan(ctx context.Context, req Request) ([]Candidate, error
 	}
 	answer := make([]Candidate, 0, min(count, len(users.IDs)))
 	for i := 0; i < len(users.IDs) && len(answer) < count; i++ {
-		if c := users.Countries[i]; c.Known && strings.Contains(c.Name, "US") {
+		if c := users.Countries[i]; c.Known && strings.Contains(c.Value, "US") {
 			answer = append(answer, Candidate{ID: users.IDs[i], Country: c})
 		}
 	}
@@ -187,10 +227,10 @@ func (r *Ranker) parallelSleepPlan(ctx context.Context, req Request) ([]Candidat
 }
 
 // viewer reads the user who asks.
-func (r *Ranker) viewer(ctx context.Context, req Request) (Country, error) {
+func (r *Ranker) viewer(ctx context.Context, req Request) (Text, error) {
 	users := []Users{{IDs: []int64{req.UserID}}}
-	if err := r.store.ReadUsers(ctx, users); err != nil {
-		return Country{}, err
+	if err := r.readUserBatch(ctx, users); err != nil {
+		return Text{}, err
 	}
 	return users[0].Countries[0], nil
 }
@@ -229,16 +269,77 @@ func (r *Ranker) expandBoth(ctx context.Context, req Request, fanout int) ([]Use
 
 func (r *Ranker) readLists(ctx context.Context, lists []Lists) error {
 	if r.waves == Fused || len(lists) == 1 {
-		return r.store.ReadLists(ctx, lists)
+		return r.readListBatch(ctx, lists)
 	}
-	return branch(lists, func(l []Lists) error { return r.store.ReadLists(ctx, l) })
+	return branch(lists, func(l []Lists) error { return r.readListBatch(ctx, l) })
+}
+
+// readListBatch reads lists in one batch.
+func (r *Ranker) readListBatch(ctx context.Context, lists []Lists) error {
+	b := r.batches.get()
+	defer r.batches.put(b)
+	for i := range lists {
+		l := &lists[i]
+		stop := strconv.Itoa(l.Fanout - 1)
+		args := []string{"0", stop}
+		for _, id := range l.Of {
+			b.add("LRANGE", l.Prefix, id, args...)
+		}
+	}
+	r.store.Read(ctx, b)
+	first := 0
+	for i := range lists {
+		l := &lists[i]
+		var err error
+		if l.IDs, err = b.ids(first, first+len(l.Of)); err != nil {
+			return err
+		}
+		first += len(l.Of)
+	}
+	return nil
 }
 
 func (r *Ranker) readUsers(ctx context.Context, users []Users) error {
 	if r.waves == Fused || len(users) == 1 {
-		return r.store.ReadUsers(ctx, users)
+		return r.readUserBatch(ctx, users)
 	}
-	return branch(users, func(u []Users) error { return r.store.ReadUsers(ctx, u) })
+	return branch(users, func(u []Users) error { return r.readUserBatch(ctx, u) })
+}
+
+// readUserBatch reads users in one batch.
+func (r *Ranker) readUserBatch(ctx context.Context, users []Users) error {
+	b := r.batches.get()
+	defer r.batches.put(b)
+	for i := range users {
+		for _, id := range users[i].IDs {
+			b.add("HGETALL", userPrefix, id)
+		}
+	}
+	r.store.Read(ctx, b)
+	command := 0
+	for i := range users {
+		u := &users[i]
+		u.Countries = make([]Text, len(u.IDs))
+		for j := range u.Countries {
+			fields, err := b.Reply(command)
+			if err != nil {
+				return err
+			}
+			u.Countries[j] = country(fields)
+			command++
+		}
+	}
+	return nil
+}
+
+// country finds the country in a reply to HGETALL: field, value, field, value.
+func country(fields []Text) Text {
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i].Value == countryField {
+			return fields[i+1]
+		}
+	}
+	return Text{}
 }
 
 // branch reads each part of a wave on a goroutine of its own, except the last one, which it

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/bits"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,20 +51,12 @@ type rueidisStore struct {
 	threshold int64
 	waves     atomic.Int64 // in flight
 	meter     meter
-	// batches holds *rueidisBatch: what a wave needs only while it is under way.
-	batches sync.Pool
-}
-
-type rueidisBatch struct {
-	keys     keys
-	commands []rueidis.Completed
 }
 
 // OpenRueidis connects to the server at addr, "host:port".
 func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 	cfg = cfg.withDefaults()
 	s := &rueidisStore{threshold: int64(cfg.Threshold)}
-	s.batches.New = func() any { return new(rueidisBatch) }
 	options := rueidis.ClientOption{
 		InitAddress: []string{addr},
 		// The client does not ask the server whether it is a cluster.
@@ -113,113 +104,39 @@ func multiplex(conns int) int {
 	return bits.Len(uint(conns)) - 1
 }
 
-// ReadLists implements Store.
-func (s *rueidisStore) ReadLists(ctx context.Context, lists []Lists) error {
-	b := s.batches.Get().(*rueidisBatch)
-	defer s.put(b)
-	for i := range lists {
-		b.keys.grow(len(lists[i].Of), lists[i].Prefix)
-		for _, id := range lists[i].Of {
-			b.keys.add(lists[i].Prefix, id)
+// Read implements Store.
+func (s *rueidisStore) Read(ctx context.Context, b *Batch) {
+	text, word := b.keys.text(), 0
+	for i := range b.commands {
+		c := &b.commands[i]
+		built := s.prompt.B().Arbitrary(c.name)
+		for range c.words {
+			start, end := b.keys.bounds(word)
+			built = built.Args(text[start:end])
+			word++
 		}
+		b.completed = append(b.completed, built.Args(c.args...).Build())
 	}
-	text, n := b.keys.text(), 0
-	for i := range lists {
-		stop := int64(lists[i].Fanout) - 1
-		for range lists[i].Of {
-			start, end := b.keys.bounds(n)
-			n++
-			b.commands = append(b.commands, s.prompt.B().Lrange().Key(text[start:end]).Start(0).Stop(stop).Build())
-		}
-	}
-	replies := s.do(ctx, b.commands)
-	for i := range lists {
-		l := &lists[i]
-		var err error
-		if l.IDs, err = rueidisIDs(replies[:len(l.Of)]); err != nil {
-			return fmt.Errorf("LRANGE %s: %w", l.Prefix, err)
-		}
-		replies = replies[len(l.Of):]
-	}
-	return nil
-}
-
-func rueidisIDs(replies []rueidis.RedisResult) ([]int64, error) {
-	total := 0
+	replies := s.do(ctx, b.completed)
 	for i := range replies {
 		entries, err := replies[i].ToArray()
-		if err != nil {
-			return nil, err
-		}
-		total += len(entries)
-	}
-	ids := make([]int64, 0, total)
-	for i := range replies {
-		entries, err := replies[i].ToArray()
-		if err != nil {
-			return nil, err
-		}
 		for j := range entries {
-			entry, err := entries[j].ToString()
-			if err != nil {
-				return nil, err
+			value, failed := entries[j].ToString()
+			null := failed != nil && rueidis.IsRedisNil(failed)
+			if failed != nil && !null && err == nil {
+				err = failed
 			}
-			if id, ok := parseID(entry); ok {
-				ids = append(ids, id)
-			}
+			b.replies = append(b.replies, Text{Value: value, Known: !null})
 		}
+		b.answered(b.commands[i].failed(err))
 	}
-	return ids, nil
-}
-
-// ReadUsers implements Store.
-func (s *rueidisStore) ReadUsers(ctx context.Context, users []Users) error {
-	b := s.batches.Get().(*rueidisBatch)
-	defer s.put(b)
-	for i := range users {
-		b.keys.grow(len(users[i].IDs), userPrefix)
-		for _, id := range users[i].IDs {
-			b.keys.add(userPrefix, id)
-		}
-	}
-	text := b.keys.text()
-	for i := range userCommands(users) {
-		start, end := b.keys.bounds(i)
-		b.commands = append(b.commands, s.prompt.B().Hgetall().Key(text[start:end]).Build())
-	}
-	replies := s.do(ctx, b.commands)
-	for i := range users {
-		u := &users[i]
-		u.Countries = make([]Country, len(u.IDs))
-		for j := range u.Countries {
-			fields, err := replies[j].ToArray()
-			if err != nil {
-				return fmt.Errorf("HGETALL %s%d: %w", userPrefix, u.IDs[j], err)
-			}
-			if u.Countries[j], err = rueidisCountry(fields); err != nil {
-				return fmt.Errorf("HGETALL %s%d: %w", userPrefix, u.IDs[j], err)
-			}
-		}
-		replies = replies[len(u.IDs):]
-	}
-	return nil
-}
-
-// rueidisCountry finds the country in field, value, field, value.
-func rueidisCountry(fields []rueidis.RedisMessage) (Country, error) {
-	for i := 0; i+1 < len(fields); i += 2 {
-		if name, err := fields[i].ToString(); err != nil {
-			return Country{}, err
-		} else if name == countryField {
-			value, err := fields[i+1].ToString()
-			return Country{Name: value, Known: true}, err
-		}
-	}
-	return Country{}, nil
 }
 
 // do sends a wave.
 func (s *rueidisStore) do(ctx context.Context, commands []rueidis.Completed) []rueidis.RedisResult {
+	if len(commands) == 0 {
+		return nil
+	}
 	s.meter.commands.Add(uint64(len(commands)))
 	defer s.waves.Add(-1)
 	client := s.prompt
@@ -230,14 +147,6 @@ func (s *rueidisStore) do(ctx context.Context, commands []rueidis.Completed) []r
 		return []rueidis.RedisResult{client.Do(ctx, commands[0])}
 	}
 	return client.DoMulti(ctx, commands...)
-}
-
-// put keeps a batch's memory for the next wave. The client holds on to none of it.
-func (s *rueidisStore) put(b *rueidisBatch) {
-	b.keys.reset()
-	clear(b.commands) // commands go back to the client's own pool
-	b.commands = b.commands[:0]
-	s.batches.Put(b)
 }
 
 // Traffic implements Store.

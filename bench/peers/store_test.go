@@ -44,9 +44,9 @@ func TestOddData(t *testing.T) {
 			answer, err := r.concatPlan(context.Background(), Request{UserID: 1})
 			require.NoError(t, err)
 			assert.Equal(t, []Candidate{
-				{ID: 2, Country: Country{Name: "", Known: true}},
-				{ID: -3, Country: Country{Name: "DE", Known: true}},
-				{ID: 2, Country: Country{Name: "", Known: true}},
+				{ID: 2, Country: Text{Value: "", Known: true}},
+				{ID: -3, Country: Text{Value: "DE", Known: true}},
+				{ID: 2, Country: Text{Value: "", Known: true}},
 			}, answer)
 			assert.Equal(t, e.run(t, 1), show("concat_plan", answer))
 		})
@@ -157,7 +157,7 @@ func TestTarget(t *testing.T) {
 				}
 				return nil, nil
 			}
-			result, err := load.Driver{}.Run(context.Background(), NewTarget(plan, nil), l)
+			result, err := load.Driver{}.Run(context.Background(), NewTarget(plan, nil, Context{}), l)
 			require.NoError(t, err)
 			assert.EqualValues(t, 3000, result.Answered)
 			assert.EqualValues(t, 1000, result.Errors)

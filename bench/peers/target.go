@@ -9,19 +9,22 @@ import (
 
 // Target puts a plan under the load of package load. Any goroutine.
 type Target struct {
-	plan  Plan
-	store Store
+	plan    Plan
+	store   Store
+	context Context
 }
 
 var _ load.Counting = (*Target)(nil)
 
-// NewTarget returns a target that answers requests by plan. It owns the store,
+// NewTarget returns a target that answers requests by plan. All requests have the same context. It owns the store,
 // and closes it.
-func NewTarget(plan Plan, store Store) *Target { return &Target{plan: plan, store: store} }
+func NewTarget(plan Plan, store Store, c Context) *Target {
+	return &Target{plan: plan, store: store, context: c}
+}
 
 // NewClient implements load.Target.
 func (t *Target) NewClient(answered func(error)) load.Client {
-	c := &client{plan: t.plan, answered: answered, users: make(chan int64, 1)}
+	c := &client{plan: t.plan, context: t.context, answered: answered, users: make(chan int64, 1)}
 	c.idle.Store(true)
 	return c
 }
@@ -36,6 +39,7 @@ func (t *Target) Close() { t.store.Close() }
 // a closed loop, the same goroutine runs it: a new one would have to grow its stack again.
 type client struct {
 	plan     Plan
+	context  Context
 	answered func(error)
 	users    chan int64 // at most the one request in flight
 	idle     atomic.Bool
@@ -53,7 +57,7 @@ func (c *client) run() {
 	for {
 		select {
 		case user := <-c.users:
-			_, err := c.plan(context.Background(), Request{UserID: user})
+			_, err := c.plan(context.Background(), Request{UserID: user, Context: c.context})
 			c.answered(err)
 		default:
 			c.idle.Store(true)

@@ -36,6 +36,8 @@ type redisReport struct {
 	TooLarge      uint64 `json:"too_large"`
 	BytesReceived uint64 `json:"bytes_received"`
 	Malformed     uint64 `json:"malformed"`
+	CacheHits     uint64 `json:"cache_hits"`
+	CacheMisses   uint64 `json:"cache_misses"`
 }
 
 // remoteReport says what was asked of one service. docs/remote.md explains its fields.
@@ -122,6 +124,10 @@ func reportRedis(m *rankd.Metrics) (r redisReport) {
 		r.Sent += s.Commands
 		r.TooLarge += s.TooLarge
 		r.BytesReceived += s.BytesReceived
+	}
+	for _, s := range m.Caches {
+		r.CacheHits += s.Hits
+		r.CacheMisses += s.Misses
 	}
 	r.Shared, r.Malformed = r.Asked-r.Sent, m.Malformed
 	return r

@@ -222,14 +222,13 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	return d.result(in, ids, columns), nil
 }
 
-// read returns the decoder that has read these ids: one that an earlier node has left, or its own. A node that may take rows from
-// memory reads for no later one: each finds its own rows there.
+// read returns the decoder that has read these ids: one that an earlier node has left, or its own. It may change which rows they refer to.
 func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
 	if d, err := aheadOf(c, ids.values); d != nil {
 		return d, err
 	}
 	recall := recallOf(c, l.shape)
-	if recall == nil && len(c.Node.Ahead) > 0 && len(ids.values) > 0 {
+	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && recall == nil { // What is in memory needs no command.
 		if d, err := readAhead(c, l, key, ids.values); d != nil || err != nil {
 			return d, err
 		}

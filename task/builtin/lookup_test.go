@@ -18,10 +18,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/registry/registrytest"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
 	"github.com/rankd/rankd/task"
@@ -92,10 +94,14 @@ func (h *hashes) answer(command []string) any {
 }
 
 func runLookup(t *testing.T, c rankdtest.Case) (rowset.RowSet, error) {
+	return runLookupOf(t, specOf(t, "lookup"), c)
+}
+
+func runLookupOf(t *testing.T, spec task.Spec, c rankdtest.Case) (rowset.RowSet, error) {
 	t.Helper()
 	c.Registry = lookupRegistry()
 	before := tableOf(c.Inputs[0])
-	out, err := rankdtest.Run(specOf(t, "lookup"), c)
+	out, err := rankdtest.Run(spec, c)
 	require.Equal(t, before, tableOf(c.Inputs[0]), "the input has changed")
 	return out, err
 }
@@ -259,7 +265,7 @@ func randomText(rng *rand.Rand, kind string) string {
 // TestLookupAsReference compares random lookups with one row after the other.
 func TestLookupAsReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 3))
-	failed, dropped, aged := 0, 0, 0
+	failed, dropped, aged, remembered := 0, 0, 0, 0
 	for range 2 * randomRuns {
 		in := rowsettest.RowSet(rng, 330)
 		r := refLookup{missing: []string{"null", "default", "drop", "fail"}[rng.IntN(4)], hash: rng.IntN(4) > 0}
@@ -332,6 +338,33 @@ func TestLookupAsReference(t *testing.T) {
 		outside := new(task.Outside)
 		out, err := runLookup(t, rankdtest.Case{Params: params, Inputs: rankdtest.Inputs(in), UserID: 42, Redis: h.answer, Arrival: arrival, Outside: outside})
 		want, wantErr := r.run(tableOf(in), h)
+		for key, times := range h.commands {
+			require.Equal(t, 1, times, "%s is read more than once", key)
+		}
+
+		// The same from memory, which has some of the rows, and then all of them.
+		var reads []int
+		table := rowcache.NewTable(0, time.Hour)
+		for _, rows := range []rowset.RowSet{rowset.Take(in, rng.IntN(in.N+1)), in, in} {
+			again := new(task.Outside)
+			clear(h.commands)
+			kept, keptErr := runLookupOf(t, withTable(specOf(t, "lookup"), table), rankdtest.Case{Params: params, Inputs: rankdtest.Inputs(rows), UserID: 42,
+				Redis: h.answer, Arrival: arrival, Outside: again})
+			reads = append(reads, len(h.commands))
+			switch {
+			case rows.N < in.N: // it only fills the table
+			case err != nil:
+				require.EqualError(t, keptErr, err.Error())
+			default:
+				require.NoError(t, keptErr)
+				requireTable(t, tableOf(out), kept)
+				require.Equal(t, outside.ByKey(), again.ByKey())
+			}
+		}
+		if err == nil && r.maxAge == 0 {
+			require.Zero(t, reads[2], "all rows are in memory")
+			remembered++
+		}
 		if wantErr != nil {
 			require.ErrorIs(t, err, task.ErrInvalid, "%v", params)
 			failed++
@@ -343,11 +376,19 @@ func TestLookupAsReference(t *testing.T) {
 		if out.Len() < in.Len() {
 			dropped++
 		}
-		for key, times := range h.commands {
-			require.Equal(t, 1, times, "%s is read more than once", key)
-		}
 	}
-	assert.Greater(t, min(failed, dropped, aged), 4, "%d %d %d", failed, dropped, aged)
+	assert.Greater(t, min(failed, dropped, aged, remembered), 4, "%d %d %d %d", failed, dropped, aged, remembered)
+}
+
+// withTable returns the task on an engine that keeps what it reads in a table.
+func withTable(spec task.Spec, table *rowcache.Table) task.Spec {
+	run := spec.Run
+	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+		env := tasks.Env(c)
+		env.Clock, env.Tables = clock.NewManual(), slices.Repeat([]*rowcache.Table{table}, len(c.Registry.Endpoints()))
+		return run(c)
+	}
+	return spec
 }
 
 func lookupCase(params map[string]any, ids ...int64) rankdtest.Case {

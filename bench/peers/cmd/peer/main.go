@@ -51,6 +51,10 @@ func run(engine string, in io.Reader, out io.Writer) error {
 		runtime.GOMAXPROCS(cmp.Or(spec.Procs, spec.DefaultProcs(runtime.NumCPU())))
 	}
 	return worker.Serve(in, out, func(s worker.Setup) (load.Target, error) {
+		brings, err := peers.ParseContext(s.Context)
+		if err != nil {
+			return nil, err
+		}
 		store, err := spec.Open(s.Redis)
 		if err != nil {
 			return nil, err
@@ -60,6 +64,6 @@ func run(engine string, in io.Reader, out io.Writer) error {
 			store.Close()
 			return nil, err
 		}
-		return peers.NewTarget(plan, store), nil
+		return peers.NewTarget(plan, store, brings), nil
 	})
 }
