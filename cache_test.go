@@ -72,7 +72,10 @@ func cacheData(t *testing.T, addr string, rng *rand.Rand) {
 			b.Cmd("SADD", "set:"+key, id())
 			b.Cmd("ZADD", "sorted:"+key, one("1", "2.5", "inf", "-3"), id())
 		}
-		if rng.IntN(3) > 0 {
+		switch rng.IntN(6) {
+		case 0:
+			b.Cmd("SET", "user:"+key, "no hash")
+		case 1, 2, 3, 4:
 			b.Cmd("HSET", "user:"+key, one("country", "name"), one("", "DE", "FR"))
 		}
 		if rng.IntN(3) > 0 {
