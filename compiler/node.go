@@ -105,7 +105,7 @@ func (h *host) newNode(input *node, m *Method, name string, c goja.FunctionCall)
 	if len(c.Arguments) > 1 {
 		h.u.failAt(site.arg(1), "arguments", fmt.Sprintf("%s takes one argument, its options", name), "put all options into one object")
 	}
-	o := optionReader{host: h, node: n, name: name, site: site}
+	o := optionReader{host: h, node: n, site: site}
 	o.read(c.Argument(0))
 	return h.wrap(n)
 }

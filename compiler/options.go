@@ -28,7 +28,6 @@ const unknown = "?"
 type optionReader struct {
 	host *host
 	node *node
-	name string // of the method, as the plan writes it
 	site *callSite
 }
 
@@ -40,13 +39,13 @@ func (o *optionReader) read(v goja.Value) {
 		object = o.host.vm.NewObject()
 	case !ok || object.ClassName() != "Object" || hosted(v):
 		if !o.host.isBroken(v) {
-			o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.name, plainWords(v)),
-				fmt.Sprintf("write %s({ %s })", o.name, o.host.u.language.example(m.Options)))
+			o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.node.call, plainWords(v)),
+				fmt.Sprintf("write %s({ %s })", o.node.call, o.host.u.language.example(m.Options)))
 		}
 		object = o.host.vm.NewObject()
 		o.lose("params", o.node.params)
 	}
-	o.members(m.all(), object, o.name, "params", "", o.node.params)
+	o.members(m.all(), object, o.node.call, "params", "", o.node.params)
 }
 
 // members reads the members of an object into a map. of names the object in errors, in is its path in the node, and prefix stands
@@ -126,7 +125,7 @@ func (o *optionReader) value(option *Option, path, name string, v goja.Value) an
 	isNode = isNode && n.method != nil
 	switch array := arrayOf(v); {
 	case option.Name == inputsField && o.node.input == nil:
-		o.fail(name, false, "option", "%s of the context has no inputs", "call it on a candidate set", o.name)
+		o.fail(name, false, "option", "%s of the context has no inputs", "call it on a candidate set", o.node.call)
 		return o.broken(path)
 	case option.Name == onErrorField && isNode:
 		o.node.refs = append(o.node.refs, n)
@@ -192,7 +191,7 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 	case goja.IsString(v):
 		return v.String()
 	case goja.IsNumber(v) && !math.IsNaN(v.ToFloat()) && !math.IsInf(v.ToFloat(), 0):
-		if f := v.ToFloat(); option.Type == plan.Int && f == math.Trunc(f) {
+		if f := v.ToFloat(); option.Type == plan.Int && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
 			return int64(f) // -0 is 0
 		}
 		return v.ToFloat()

@@ -5,40 +5,13 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/looptest"
 )
 
 // BenchmarkPost measures a post and its run, with the producers and the loop on
 // different goroutines.
 func BenchmarkPost(b *testing.B) {
-	for _, bc := range []struct {
-		name      string
-		producers int
-	}{{"producers=1", 1}, {"producers=4", 4}} {
-		b.Run(bc.name, func(b *testing.B) {
-			h := newThreaded(b, loop.Config{})
-			ran := 0
-			done := make(chan struct{})
-			fn := func() {
-				if ran++; ran == b.N {
-					close(done)
-				}
-			}
-			b.ReportAllocs()
-			b.ResetTimer()
-			for p := range bc.producers {
-				n := b.N / bc.producers
-				if p == 0 {
-					n += b.N % bc.producers
-				}
-				go func() {
-					for range n {
-						h.Post(fn)
-					}
-				}()
-			}
-			<-done
-		})
-	}
+	looptest.BenchmarkPost(b, func(b *testing.B) *loop.Loop { return newThreaded(b, loop.Config{}).Loop })
 }
 
 // BenchmarkTimers measures timers among 1000 active ones.

@@ -14,5 +14,7 @@
 // The tasks check the rest when they run, because it may depend on the run: the number
 // of inputs, the range of integers, and whether columns and keys exist.
 //
+// At last it finds the lookups that read for later ones, too (ahead.go). Graph.LateLookups says which lookups could be later (advice.go).
+//
 // A Library finds plans by name in a folder, loads each once, and keeps it.
 package plan

@@ -7,40 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/reactor/transport"
 )
 
 // BenchmarkPost measures posts from other goroutines, each run on the loop.
 func BenchmarkPost(b *testing.B) {
-	for _, bc := range []struct {
-		name      string
-		producers int
-	}{{"producers=1", 1}, {"producers=4", 4}} {
-		b.Run(bc.name, func(b *testing.B) {
-			r := started(b)
-			ran := 0
-			done := make(chan struct{})
-			fn := func() {
-				if ran++; ran == b.N {
-					close(done)
-				}
-			}
-			b.ReportAllocs()
-			b.ResetTimer()
-			for p := range bc.producers {
-				n := b.N / bc.producers
-				if p == 0 {
-					n += b.N % bc.producers
-				}
-				go func() {
-					for range n {
-						r.Loop().Post(fn)
-					}
-				}()
-			}
-			<-done
-		})
-	}
+	looptest.BenchmarkPost(b, func(b *testing.B) *loop.Loop { return started(b).Loop() })
 }
 
 // BenchmarkPostRoundTrip measures a post to an idle loop and its answer.

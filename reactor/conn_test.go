@@ -475,18 +475,27 @@ func TestEndOfStreamIsToldOnceAfterTheData(t *testing.T) {
 	do(t, r, func() { assert.Equal(t, []string{"connect", "close"}, p.calls) })
 }
 
+// Little leaves at the end of the iteration, much at once. In either case the handler hears of a broken connection later.
 func TestWriteOnADeadDescriptorIsReportedLater(t *testing.T) {
-	addr, release, _ := mute(t)
-	defer close(release)
-	r := started(t)
-	p := newProbe()
-	p.connect(t, r, addr)
-	do(t, r, func() {
-		assert.NoError(t, unix.Shutdown(p.conn.(*conn).gc.Fd(), unix.SHUT_WR))
-		assert.NoError(t, p.conn.Write([]byte("x")))
-		assert.Equal(t, []string{"connect"}, p.calls)
-	})
-	assert.ErrorIs(t, <-p.closed, syscall.EPIPE)
+	for name, bytes := range map[string]int{"little": 1, "much": flushBytes} {
+		t.Run(name, func(t *testing.T) {
+			addr, release, _ := mute(t)
+			defer close(release)
+			r := started(t)
+			p := newProbe()
+			p.connect(t, r, addr)
+			do(t, r, func() {
+				assert.NoError(t, unix.Shutdown(p.conn.(*conn).gc.Fd(), unix.SHUT_WR))
+				r.Loop().Defer(func() { p.calls = append(p.calls, "deferred") })
+				assert.NoError(t, p.conn.Write(make([]byte, bytes)))
+				assert.Equal(t, []string{"connect"}, p.calls, "neither this nor anything else within Write")
+				if bytes == flushBytes {
+					assert.ErrorIs(t, p.conn.Write([]byte("x")), transport.ErrClosed)
+				}
+			})
+			assert.ErrorIs(t, <-p.closed, syscall.EPIPE)
+		})
+	}
 }
 
 func TestUnreadDataDoesNotMakeTheLoopSpin(t *testing.T) {
@@ -661,23 +670,6 @@ func TestMuchBeforeTheConnect(t *testing.T) {
 	for got := 0; got < 3*flushBytes; {
 		got += len(<-p.data)
 	}
-}
-
-// A piece that leaves early may find the connection broken. The handler hears of it later all the same.
-func TestMuchOnADeadDescriptor(t *testing.T) {
-	addr, release, _ := mute(t)
-	defer close(release)
-	r := started(t)
-	p := newProbe()
-	p.connect(t, r, addr)
-	do(t, r, func() {
-		assert.NoError(t, unix.Shutdown(p.conn.(*conn).gc.Fd(), unix.SHUT_WR))
-		r.Loop().Defer(func() { p.calls = append(p.calls, "deferred") })
-		assert.NoError(t, p.conn.Write(make([]byte, flushBytes)))
-		assert.Equal(t, []string{"connect"}, p.calls, "neither this nor anything else within Write")
-		assert.ErrorIs(t, p.conn.Write([]byte("x")), transport.ErrClosed)
-	})
-	assert.ErrorIs(t, <-p.closed, syscall.EPIPE)
 }
 
 func TestDirtyListShrinksAfterABurst(t *testing.T) {

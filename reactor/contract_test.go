@@ -300,55 +300,38 @@ func TestTimerBehindAStoppedOne(t *testing.T) {
 	<-fired
 }
 
+// A task that posts itself leaves I/O its turn, and timers theirs. On a clock that stands still, where no timer fires, the number of
+// iterations without a poll is bounded, not only their time.
 func TestSelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
-	r := started(t)
-	c := newProbe()
-	stop := false
-	var again func()
-	again = func() {
-		if !stop {
-			r.Loop().Post(again)
-		}
+	for name, clk := range map[string]clock.Clock{"the clock goes": nil, "the clock stands still": new(clock.Manual)} {
+		t.Run(name, func(t *testing.T) {
+			r := New(Config{Clock: clk})
+			require.NoError(t, r.Start())
+			t.Cleanup(func() { end(r) })
+			c := newProbe()
+			stop := false
+			var again func()
+			again = func() {
+				if !stop {
+					r.Loop().Post(again)
+				}
+			}
+			addr := echoServer(t)
+			do(t, r, func() {
+				again()
+				c.dial(r, addr)
+				_ = c.conn.Write([]byte("hello"))
+			})
+			assert.NoError(t, <-c.connected)
+			assert.Equal(t, "hello", <-c.data)
+			if clk == nil {
+				fired := make(chan struct{})
+				do(t, r, func() { assert.NoError(t, r.Loop().NewTimer(func() { close(fired) }).Start(ms(1), 0)) })
+				<-fired
+			}
+			do(t, r, func() { stop = true })
+		})
 	}
-	addr := echoServer(t)
-	do(t, r, func() {
-		again()
-		c.dial(r, addr)
-		_ = c.conn.Write([]byte("hello"))
-	})
-	assert.NoError(t, <-c.connected)
-	assert.Equal(t, "hello", <-c.data)
-	fired := make(chan struct{})
-	do(t, r, func() {
-		assert.NoError(t, r.Loop().NewTimer(func() { close(fired) }).Start(ms(1), 0))
-	})
-	<-fired
-	do(t, r, func() { stop = true })
-}
-
-// TestSelfPostingTaskLeavesIOItsTurnThoughTheClockStandsStill: the number of iterations without
-// a poll is bounded, not only their time.
-func TestSelfPostingTaskLeavesIOItsTurnThoughTheClockStandsStill(t *testing.T) {
-	r := New(Config{Clock: new(clock.Manual)})
-	require.NoError(t, r.Start())
-	t.Cleanup(func() { end(r) })
-	c := newProbe()
-	stop := false
-	var again func()
-	again = func() {
-		if !stop {
-			r.Loop().Post(again)
-		}
-	}
-	addr := echoServer(t)
-	do(t, r, func() {
-		again()
-		c.dial(r, addr)
-		_ = c.conn.Write([]byte("hello"))
-	})
-	assert.NoError(t, <-c.connected)
-	assert.Equal(t, "hello", <-c.data)
-	do(t, r, func() { stop = true })
 }
 
 // The poller's goroutine ends without having been told to.

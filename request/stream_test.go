@@ -303,6 +303,21 @@ func TestStreamHandsOutADocumentWhenItsLineEnds(t *testing.T) {
 	}
 }
 
+// A broken document has its answer when the line of the fault has ended, however many brackets are open. Each of many faults costs its own
+// line only.
+func TestStreamReportsAFaultWhenItsLineEnds(t *testing.T) {
+	r, w := io.Pipe()
+	defer r.Close()
+	s := NewStream(r, 0)
+	for range 3 {
+		go fmt.Fprint(w, "{\"a\": [[[{\"b\": x\n")
+		_, err := s.Next() // would block forever if it waited for the brackets
+		require.ErrorContains(t, err, "unexpected 'x' at byte offset 15 of the document")
+	}
+	const faults = 100_000 // which would take minutes if each read all that follows
+	assert.Len(t, frames(t, NewStream(strings.NewReader(strings.Repeat("{\"a\": [[[x\n", faults)), 0)), faults)
+}
+
 func TestStreamReportsAFailedRead(t *testing.T) {
 	boom := errors.New("boom")
 	s := NewStream(io.MultiReader(strings.NewReader("{}\n{\"a\":"), iotest.ErrReader(boom)), 0)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		runAgain(os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
-	_ = flag.Set("test.parallel", "8") // The parallel tests of this package wait, mostly; -parallel still counts.
+	_ = flag.Set("test.parallel", "4") // The parallel tests of this package wait, mostly; -parallel still counts.
 	looptest.Main(m)
 }
 

@@ -14,6 +14,7 @@ import (
 // session is a command of a page and the output below it, or a file that the page shows.
 type session struct {
 	command, output string
+	folder          string // of the sources, into which the block changes before; empty: that of the page's files
 	path, source    string // of the file
 }
 
@@ -35,9 +36,14 @@ func sessions(page string) (all []session) {
 			all = append(all, session{path: b[1], source: "// " + b[1] + "\n" + b[2]})
 			continue
 		}
+		folder := ""
 		for _, part := range strings.Split("\n"+b[2], "\n$ ")[1:] {
 			command, output, _ := strings.Cut(part, "\n")
-			all = append(all, session{command: command, output: strings.TrimSpace(output)})
+			if into, ok := strings.CutPrefix(command, "cd "); ok {
+				folder = into
+				continue
+			}
+			all = append(all, session{command: command, output: strings.TrimSpace(output), folder: folder})
 		}
 	}
 	return all
@@ -84,7 +90,11 @@ func TestPagesShowWhatHappens(t *testing.T) {
 			}
 			ran++
 			t.Run(filepath.Base(page)+": "+s.command, func(t *testing.T) {
-				t.Chdir(folder)
+				if s.folder != "" {
+					t.Chdir(filepath.Join("../..", s.folder))
+				} else {
+					t.Chdir(folder)
+				}
 				stdin := match[2]
 				if match[1] == "printf" {
 					stdin = strings.ReplaceAll(stdin, `\n`, "\n")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,41 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/articles/data"
 	"github.com/rankd/rankd/loop/looptest"
-	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/task/builtin"
 )
 
-func TestMain(m *testing.M) {
-	compiler.Main()
-	looptest.Main(m)
-}
+func TestMain(m *testing.M) { looptest.Main(m) }
 
 // small is enough for the tests.
 var small = data.Size{Articles: 400, Users: 20}
-
-// TestTheArtifactIsCurrent compares the artifact with what the plan compiles to:
-//
-//	rankd compile examples/articles/plans -o examples/articles/artifacts --registry_dir examples/articles/registry
-func TestTheArtifactIsCurrent(t *testing.T) {
-	tables, err := examples.Registry("articles")
-	require.NoError(t, err)
-	reg, err := registry.Load(tables, "dev")
-	require.NoError(t, err)
-	c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
-	require.NoError(t, err)
-	defer c.Close()
-	results, err := c.Compile(t.Context(), compiler.SourceFile("plans/articles.plan.ts"))
-	require.NoError(t, err)
-	require.Empty(t, results[0].Errors)
-	artifact, err := os.ReadFile("artifacts/articles.plan.json")
-	require.NoError(t, err)
-	// Spans name the source by its path from the root.
-	assert.Equal(t, strings.ReplaceAll(string(artifact), "examples/articles/plans/", "plans/"), string(results[0].Artifact))
-}
 
 // filled returns the address of a Redis with the small data.
 func filled(t *testing.T, now time.Time) string {
@@ -179,13 +152,4 @@ func TestTheProgramPrintsTitles(t *testing.T) {
 	} {
 		assert.ErrorContains(t, run(t.Context(), &out, c.args, now), c.want)
 	}
-}
-
-// The page shows the plan as it is.
-func TestThePageShowsThePlan(t *testing.T) {
-	page, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	source, err := os.ReadFile("plans/articles.plan.ts")
-	require.NoError(t, err)
-	assert.Contains(t, string(page), "```typescript\n"+string(source)+"```")
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,18 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/feed/data"
 	"github.com/rankd/rankd/loop/looptest"
-	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/task/builtin"
 )
 
-func TestMain(m *testing.M) {
-	compiler.Main()
-	looptest.Main(m)
-}
+func TestMain(m *testing.M) { looptest.Main(m) }
 
 // small is enough for the tests.
 var small = data.Size{Posts: 3000, Users: 60}
@@ -231,26 +223,6 @@ func checkFeed(t *testing.T, answer *rankd.Answer, want map[int]*expected, known
 	}
 }
 
-// TestTheArtifactIsCurrent compares the artifact with what the plan compiles to:
-//
-//	rankd compile examples/feed/plans -o examples/feed/artifacts --registry_dir examples/feed/registry
-func TestTheArtifactIsCurrent(t *testing.T) {
-	tables, err := examples.Registry("feed")
-	require.NoError(t, err)
-	reg, err := registry.Load(tables, "dev")
-	require.NoError(t, err)
-	c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
-	require.NoError(t, err)
-	defer c.Close()
-	results, err := c.Compile(t.Context(), compiler.SourceFile("plans/feed.plan.ts"))
-	require.NoError(t, err)
-	require.Empty(t, results[0].Errors)
-	artifact, err := os.ReadFile("artifacts/feed.plan.json")
-	require.NoError(t, err)
-	// Spans name the source by its path from the root.
-	assert.Equal(t, strings.ReplaceAll(string(artifact), "examples/feed/plans/", "plans/"), string(results[0].Artifact))
-}
-
 func TestTheProgramPrintsTitles(t *testing.T) {
 	now := time.Now()
 	var out bytes.Buffer
@@ -274,15 +246,6 @@ func TestTheProgramPrintsTitles(t *testing.T) {
 	} {
 		assert.ErrorContains(t, run(t.Context(), &out, c.args, now), c.want)
 	}
-}
-
-// The page shows the plan as it is.
-func TestThePageShowsThePlan(t *testing.T) {
-	page, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	source, err := os.ReadFile("plans/feed.plan.ts")
-	require.NoError(t, err)
-	assert.Contains(t, string(page), "```typescript\n"+string(source)+"```")
 }
 
 // TestTheFeedSurvivesItsSources breaks one key after the other: the feed goes on and says what is missing.

@@ -7,6 +7,10 @@ import "fmt"
 // Parse checks surrogate pairs, UTF-8 and the range of numbers; a document that fails
 // there still ends where its brackets do.
 //
+// It knows the grammar, although brackets and strings alone would find where a sound document ends. A stream must answer a broken
+// document at its faulty byte, and go on behind it. Brackets show no fault until they close, which may be many documents later, and
+// then everything behind the fault would have to be read again.
+//
 // The zero Scanner is ready to use. One goroutine at a time.
 type Scanner struct {
 	OneLine bool // the document must not span lines

@@ -29,6 +29,15 @@ func eventually(t *testing.T, condition func() bool, what string) {
 	require.Eventually(t, condition, time.Minute, time.Millisecond, what)
 }
 
+// await waits for a condition that the loop looks at.
+func (w *world) await(t *testing.T, condition func() bool, what string) {
+	t.Helper()
+	eventually(t, func() (met bool) {
+		w.onLoop(func() { met = condition() })
+		return met
+	}, what)
+}
+
 // TestRankOverSockets compares the reply with what rankd prints on stdout for the same request.
 func TestRankOverSockets(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{}, nil)
@@ -127,10 +136,7 @@ func TestPipelineIsBounded(t *testing.T) {
 	for range 4 {
 		<-w.gate.entered
 	}
-	eventually(t, func() (held bool) {
-		w.onLoop(func() { held = w.sessions[0].held })
-		return held
-	}, "the others have come")
+	w.await(t, func() bool { return w.sessions[0].held }, "the others have come")
 	w.onLoop(func() { assert.Equal(t, 4, w.sessions[0].owed) })
 	assert.Empty(t, w.gate.entered)
 	w.gate.passAll()
@@ -147,10 +153,7 @@ func TestBacklogIsBounded(t *testing.T) {
 	<-w.gate.entered
 	_, err := c.Write(bytes.Repeat(commands("RANK three 1"), 1000))
 	require.NoError(t, err)
-	eventually(t, func() (ending bool) {
-		w.onLoop(func() { ending = w.sessions[0].ending })
-		return ending
-	}, "the bytes have come")
+	w.await(t, func() bool { return w.sessions[0].ending }, "the bytes have come")
 	w.gate.pass(1)
 	assert.Contains(t, c.receive(), `"candidates":[{"id":1}]`)
 	assert.Equal(t, "-TOOLARGE Request too large: 1100 bytes may wait unread", c.receive())
@@ -165,10 +168,7 @@ func TestUnreadBytesOfAllAreBounded(t *testing.T) {
 	first, second, third := dial(t, addr), dial(t, addr), dial(t, addr)
 	_, err := first.Write(half)
 	require.NoError(t, err)
-	eventually(t, func() (come bool) {
-		w.onLoop(func() { come = w.unread == len(half) })
-		return come
-	}, "the first half has come")
+	w.await(t, func() bool { return w.unread == len(half) }, "the first half has come")
 	_, err = second.Write(half)
 	require.NoError(t, err)
 	assert.Equal(t, "-OVERLOADED Overloaded: all connections together have too many bytes unread", second.receive())
@@ -210,10 +210,7 @@ func TestHalfClose(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Conn.(*net.TCPConn).CloseWrite())
 	<-w.gate.entered
-	eventually(t, func() (eof bool) {
-		w.onLoop(func() { eof = w.sessions[0].eof })
-		return eof
-	}, "the end has come")
+	w.await(t, func() bool { return w.sessions[0].eof }, "the end has come")
 	w.gate.pass(1)
 	assert.Contains(t, c.receive(), `"candidates":[{"id":1}]`)
 	assert.Equal(t, answerOfThree, c.receive())
@@ -241,10 +238,7 @@ func TestRequestsOfClientsThatHaveGoneAreCancelled(t *testing.T) {
 			c.send("RANK gated 3")
 			<-w.gate.entered
 			require.NoError(t, c.Close())
-			eventually(t, func() (eof bool) {
-				w.onLoop(func() { eof = w.sessions[0].eof })
-				return eof
-			}, "the end has come")
+			w.await(t, func() bool { return w.sessions[0].eof }, "the end has come")
 			w.gate.pass(1)
 			eventually(t, func() bool { return w.gate.passed.Swap(0) == 1 }, "the first request ends")
 		}},
@@ -257,10 +251,7 @@ func TestRequestsOfClientsThatHaveGoneAreCancelled(t *testing.T) {
 			<-w.gate.entered
 			<-w.gate.entered
 			test.leave(t, w, c)
-			eventually(t, func() (gone bool) {
-				w.onLoop(func() { gone = len(w.sessions) == 0 })
-				return gone
-			}, "the session ends")
+			w.await(t, func() bool { return len(w.sessions) == 0 }, "the session ends")
 			w.gate.passAll()
 			eventually(t, func() bool { return w.engine.Metrics().Live == 0 }, "the requests end")
 			assert.Zero(t, w.gate.passed.Load())
@@ -286,10 +277,7 @@ func TestStrangersAreCutOff(t *testing.T) {
 			c := dial(t, w.listenTCP(t))
 			_, err := io.WriteString(c, test.send)
 			require.NoError(t, err)
-			eventually(t, func() (gone bool) {
-				w.onLoop(func() { gone = w.lastID == 1 && len(w.sessions) == 0 })
-				return gone
-			}, "the session ends")
+			w.await(t, func() bool { return w.lastID == 1 && len(w.sessions) == 0 }, "the session ends")
 		})
 	}
 }
@@ -301,10 +289,7 @@ func TestASlowReaderGetsAll(t *testing.T) {
 	const n = 60
 	_, err := c.Write(bytes.Repeat(commands("RANK many 1"), n))
 	require.NoError(t, err)
-	eventually(t, func() (full bool) {
-		w.onLoop(func() { full = w.sessions[0].conn.Unsent() >= 256<<10 })
-		return full
-	}, "the client's replies pile up")
+	w.await(t, func() bool { return w.sessions[0].conn.Unsent() >= 256<<10 }, "the client's replies pile up")
 	for range n {
 		assert.Greater(t, c.receiveLong(), 100_000)
 	}
@@ -346,10 +331,7 @@ func TestDrain(t *testing.T) {
 	_, err := net.Dial(addr.Network(), addr.String())
 	assert.Error(t, err)
 	waiting.send("RANK three 1", "PING")
-	eventually(t, func() (come bool) {
-		w.onLoop(func() { come = w.sessions[0].owed == 3 })
-		return come
-	}, "the commands have come")
+	w.await(t, func() bool { return w.sessions[0].owed == 3 }, "the commands have come")
 
 	drained := make(chan error, 1)
 	go func() { drained <- w.Drain(t.Context()) }()

@@ -146,10 +146,7 @@ func TestUnsentBytesHoldRepliesBack(t *testing.T) {
 		c.unsent = 1000
 	})
 	w.gate.passAll()
-	eventually(t, func() (ready bool) {
-		w.onLoop(func() { ready = c.session.first.ready && c.session.first.next.ready })
-		return ready
-	}, "both requests end")
+	w.await(t, func() bool { return c.session.first.ready && c.session.first.next.ready }, "both requests end")
 	w.onLoop(func() {
 		assert.Empty(t, c.out.String())
 		assert.True(t, c.awaited)

@@ -90,10 +90,7 @@ func TestTLSTheLongestCommand(t *testing.T) {
 	require.Len(t, echo, 101)
 	_, err := c.Write([]byte(echo))
 	require.NoError(t, err)
-	eventually(t, func() (received bool) {
-		w.onLoop(func() { received = len(w.sessions) == 1 && w.sessions[0].unread == len(echo) })
-		return received
-	}, "the loop has all but the last byte")
+	w.await(t, func() bool { return len(w.sessions) == 1 && w.sessions[0].unread == len(echo) }, "the loop has all but the last byte")
 	_, err = c.Write([]byte("\n"))
 	require.NoError(t, err)
 	assert.Equal(t, 81, strings.Count(c.receive(), "x"))
@@ -107,10 +104,7 @@ func TestTLSHalfClose(t *testing.T) {
 	c.send("RANK gated 1", "PING")
 	<-w.gate.entered
 	require.NoError(t, c.Conn.(*tls.Conn).CloseWrite())
-	eventually(t, func() (eof bool) {
-		w.onLoop(func() { eof = w.sessions[0].eof })
-		return eof
-	}, "the end has come")
+	w.await(t, func() bool { return w.sessions[0].eof }, "the end has come")
 	w.gate.pass(1)
 	assert.Contains(t, c.receive(), `"candidates":[{"id":1}]`)
 	assert.Equal(t, "+PONG", c.receive())

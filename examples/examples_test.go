@@ -1,0 +1,52 @@
+package examples
+
+import (
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+func TestMain(m *testing.M) {
+	compiler.Main()
+	looptest.Main(m)
+}
+
+// TestPlansAreCurrent compares each artifact with what its plan compiles to, and the page of the example with the plan:
+//
+//	rankd compile examples/feed/plans -o examples/feed/artifacts --registry_dir examples/feed/registry
+func TestPlansAreCurrent(t *testing.T) {
+	for _, example := range []string{"articles", "feed"} {
+		t.Run(example, func(t *testing.T) {
+			tables, err := Registry(example)
+			require.NoError(t, err)
+			reg, err := registry.Load(tables, "dev")
+			require.NoError(t, err)
+			c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+			require.NoError(t, err)
+			defer c.Close()
+			file := path.Join(example, "plans", example+compiler.Extension)
+			results, err := c.Compile(t.Context(), compiler.SourceFile(file))
+			require.NoError(t, err)
+			require.Empty(t, results[0].Errors)
+			artifact, err := files.ReadFile(path.Join(example, "artifacts", example+".plan.json"))
+			require.NoError(t, err)
+			// Spans name the source by its path from the root.
+			assert.Equal(t, strings.ReplaceAll(string(artifact), "examples/"+file, file), string(results[0].Artifact))
+
+			page, err := os.ReadFile(path.Join(example, "README.md"))
+			require.NoError(t, err)
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Contains(t, string(page), "```typescript\n"+string(source)+"```")
+		})
+	}
+}
