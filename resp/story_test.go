@@ -292,7 +292,7 @@ func (s *story) command(text string) {
 		}
 		s.tracker.Track(prefixes)
 	case "ask":
-		n.log("told of %s: %v; trusted: %v", words[1], s.tracker.Covers(words[1]), s.tracker.Trusted(n.h.Loop.Now()))
+		n.log("told of %s: %v; trusted: %v", words[1], s.tracker.Covers([]byte(words[1])), s.tracker.Trusted())
 	case "tell":
 		n.last().arrive(keysChanged(words[3], atoi(s.t, words[1])))
 	case "stop":

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rankd/rankd/loop"
@@ -133,14 +132,14 @@ func (t *Tracker) Track(prefixes []string) {
 	}
 }
 
-// Covers reports whether the server tells of changes of each key that begins with a prefix, now.
-func (t *Tracker) Covers(prefix string) bool {
-	return t.state == connReady && covers(t.tracked, prefix)
+// Covers reports whether the server tells of changes of a key now, or of each key that it begins.
+func (t *Tracker) Covers(key []byte) bool {
+	return t.state == connReady && covers(t.tracked, key)
 }
 
 // Trusted reports whether the tracker has been told of all changes whose writers had their OK a while ago: maxSilence or less.
-func (t *Tracker) Trusted(now clock.Time) bool {
-	return t.state == connReady && now.Sub(t.answered) <= t.maxSilence
+func (t *Tracker) Trusted() bool {
+	return t.state == connReady && t.loop.Now().Sub(t.answered) <= t.maxSilence
 }
 
 // Stats returns the counters as they are now.
@@ -157,8 +156,13 @@ func (t *Tracker) Close() {
 }
 
 // covers reports whether a key begins with one of the prefixes.
-func covers(prefixes []string, key string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) })
+func covers[K string | []byte](prefixes []string, key K) bool {
+	for _, p := range prefixes {
+		if len(key) >= len(p) && string(key[:len(p)]) == p {
+			return true
+		}
+	}
+	return false
 }
 
 // shortestPrefixes returns the prefixes without those that begin with another one, sorted.

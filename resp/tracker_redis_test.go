@@ -49,7 +49,7 @@ func TestTrackerOnARealServer(t *testing.T) {
 		return res.replies[0]
 	}
 	ask := func(tracker *resp.Tracker, prefix string) (covers, trusted bool) {
-		onLoop(t, r, func() { covers, trusted = tracker.Covers(prefix), tracker.Trusted(r.Loop().Now()) })
+		onLoop(t, r, func() { covers, trusted = tracker.Covers([]byte(prefix)), tracker.Trusted() })
 		return covers, trusted
 	}
 

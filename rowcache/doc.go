@@ -21,5 +21,9 @@
 //     the stamp of the key is younger than the token, so that the value is not kept.
 //
 // No order between the connections is needed. Nothing is noted for a read in flight, so nothing is left behind when
-// one fails or is cancelled. Two keys may have one stamp: then a value is not kept though it might be.
+// one fails or is cancelled. Two keys may have one stamp: then a value is not kept though it might be. When all keys may have changed,
+// reads that were sent before are void, whether they are in the table or under way.
+//
+// A table that relies on a source (Table.Rely) finds nothing while the source is not trusted. So a value from memory is no older than the last change that
+// the loop has read, and no older than what the source promises of silences. TestTrackingSimulation holds both.
 package rowcache

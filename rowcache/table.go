@@ -30,6 +30,7 @@ const stayMax = 32
 type Stats struct {
 	Hits, Misses uint64 // of Get
 	Expired      uint64 // misses whose entry was too old
+	Untrusted    uint64 // misses because the source was not trusted
 	Kept         uint64 // of Put
 	Raced        uint64 // not kept: the key changed while it was read, or the table was dropped
 	Invalidated  uint64 // entries that Invalidate dropped
@@ -39,11 +40,20 @@ type Stats struct {
 	Bytes        int    // taken now, of all that the table has
 }
 
+// A Source tells a table what changes: a *resp.Tracker. Loop only.
+type Source interface {
+	// Trusted reports whether all changes have been told that were made a while ago.
+	Trusted() bool
+	// Covers reports whether changes of a key are told at all.
+	Covers(key []byte) bool
+}
+
 // shapesMax bounds the shapes of a table. Plans have few.
 const shapesMax = 1 << 16
 
 // Table keeps values by key and shape. Loop only.
 type Table struct {
+	source Source // nil: nobody tells of changes
 	shapes map[string]Shape
 
 	seed   maphash.Seed
@@ -60,8 +70,7 @@ type Table struct {
 
 	seq    uint64   // invalidations so far
 	stamps []uint64 // by hash: the youngest invalidation of such a key
-	floor  uint64   // the youngest of all keys
-	since  int64    // entries that were read no later are void
+	since  int64    // all keys may have changed then: reads that were sent no later are void
 
 	stats Stats
 }
@@ -99,6 +108,10 @@ func NewTable(maxBytes int, maxAge time.Duration) *Table {
 
 // fixed returns the bytes beside the rings.
 func (t *Table) fixed() int { return 8*len(t.index) + 4*len(t.ghost) + 8*len(t.stamps) }
+
+// Rely has the table find values only while a source is trusted, and keep only those of keys that it covers. Nil, as at first, means that
+// values are kept until they are too old, whatever changes meanwhile.
+func (t *Table) Rely(s Source) { t.source = s }
 
 // Shape returns the shape of reads that mean the same, from a text that says what is read. It returns false if there are too many.
 func (t *Table) Shape(text string) (s Shape, ok bool) {
@@ -142,6 +155,11 @@ func (t *Table) Warm(hashes []uint64) (touched byte) {
 
 // GetHashed is Get with the hash of the key.
 func (t *Table) GetHashed(hash uint64, key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
+	if t.source != nil && !t.source.Trusted() {
+		t.stats.Misses++
+		t.stats.Untrusted++
+		return nil, 0, false
+	}
 	for i := hash; ; i++ {
 		s := t.slot(i)
 		if s == 0 {
@@ -169,14 +187,14 @@ func (t *Table) GetHashed(hash uint64, key []byte, shape Shape, now, oldest cloc
 }
 
 // Put keeps the value that a read of a key has brought, in place of the one before. token was taken when the read was sent, and sent is
-// that time. It keeps nothing if the key has changed since, and no value of more than some 16 KB.
+// the loop's time then. It keeps nothing if the key has changed since or the source does not cover it, and no value of more than some 16 KB.
 func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clock.Time) {
 	hash := maphash.Bytes(t.seed, key)
-	if t.floor > uint64(token) || t.stamps[t.stampOf(hash)] > uint64(token) {
+	if int64(sent) <= t.since || t.stamps[t.stampOf(hash)] > uint64(token) {
 		t.stats.Raced++
 		return
 	}
-	if len(key)+len(value) > valueBytesMax {
+	if len(key)+len(value) > valueBytesMax || t.source != nil && !t.source.Covers(key) {
 		return
 	}
 	t.drop(hash, func(e entry) bool { return e.shape() == shape && bytes.Equal(e.key(), key) })
@@ -218,8 +236,7 @@ func (t *Table) Invalidate(key []byte) {
 
 // InvalidateAll does so for all keys. Its time does not depend on their number.
 func (t *Table) InvalidateAll(now clock.Time) {
-	t.seq++
-	t.floor, t.since = t.seq, int64(now)
+	t.since = int64(now)
 	t.stats.Dropped++
 }
 

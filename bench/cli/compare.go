@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,7 +56,7 @@ type compareOptions struct {
 	chosen         load.Users
 	wants          []compare.Want
 	knees          bool
-	checkNumbers   func() error // says which are out of their range
+	table          []command.Setting // of all flags but --want
 	title          string
 	standing       *scenario.Scenario // of --scenario; nil without
 }
@@ -128,41 +129,73 @@ that reaches 90 % of the best throughput. Requests in flight beyond it mostly wa
 	return cmd
 }
 
+// addFlags adds the flags, with the defaults of a command.
 func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency []int, rounds int) {
-	f := cmd.Flags()
-	f.StringVar(&o.scenario, "scenario", "", "run this `scenario`, with its data, users and context: feed, articles, concat_plan or complex_dag")
-	numbers := []command.Setting{
-		{Name: "concurrency", To: &o.concurrency, Default: concurrency, Least: 1, Most: 1 << 20, Help: "`numbers` of requests in flight, of a closed loop"},
-		{Name: "backlog", To: &o.backlog, Default: 1024, Least: 1, Most: 1 << 20,
-			Help: "at most this `number` in flight of an open loop of --rate; arrivals beyond it are shed"},
-		engineRow("cpu_threads", &o.cpuThreads),
-		roundsRow(&o.rounds, rounds),
+	var names []string
+	for _, s := range scenario.All() {
+		names = append(names, s.Name)
 	}
-	o.checkNumbers = func() error { return command.CheckSettings(f, numbers) }
-	command.AddSettings(f, []command.Setting{engineRow("plan_name", &o.planName), engineRow("plan_dir", &o.planDir), engineRow("plan", &o.plan)})
-	f.IntVar(&o.fanout, "fanout", 0, "`number` that replaces every fanout of the plan (0: the plan's own)")
-	f.StringVar(&o.context, "context", "", "the `context` of each request, JSON as in a request")
-	f.StringVar(&o.users, "users", "1", "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000); of a scenario all in turn, unless given, or zipf:1.1")
+	with := func(row command.Setting, idle func() string) command.Setting { row.Idle = idle; return row }
+	withScenario := func() string { return when(o.scenario != "", "with --scenario") }
+	noPeer := func() string {
+		return when(len(o.specs) > 0 && !slices.ContainsFunc(o.specs, isPeer), "without an engine peer:<name>")
+	}
+	measured := []command.Setting{
+		{Name: "scenario", To: &o.scenario, OneOf: names, Help: "run this `scenario`, with its data, users and context: " + strings.Join(names, ", ")},
+		engineRow("plan_name", &o.planName),
+		with(engineRow("plan_dir", &o.planDir), func() string { return cmp.Or(when(o.plan != "", "with --plan"), withScenario()) }),
+		engineRow("plan", &o.plan),
+		{Name: "fanout", To: &o.fanout, Help: "`number` that replaces every fanout of the plan (0: the plan's own)"},
+		{Name: "context", To: &o.context, Help: "the `context` of each request, JSON as in a request"},
+		{Name: "users", To: &o.users, Default: "1", Help: "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000); " +
+			"without it those of a scenario are all in turn, and with zipf:1.1 all by popularity"},
 
-	f.StringVar(&o.engines, "engines", specs, "`engines` to measure; ratios are to the first")
-	f.Float64SliceVar(&o.rates, "rate", nil, "`arrivals` per second of an open loop, instead of --concurrency")
-	command.AddSettings(f, numbers)
-	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` a round is measured")
-	f.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how `long` each round warms up before")
+		{Name: "engines", To: &o.engines, Default: specs, Help: "`engines` to measure; ratios are to the first"},
+		{Name: "rate", To: &o.rates, Help: "`arrivals` per second of an open loop, instead of --concurrency"},
+		{Name: "concurrency", To: &o.concurrency, Default: concurrency, Least: 1, Most: 1 << 20, Help: "`numbers` of requests in flight, of a closed loop"},
+		{Name: "backlog", To: &o.backlog, Default: 1024, Least: 1, Most: 1 << 20, Idle: func() string { return when(len(o.rates) == 0, "without --rate") },
+			Help: "at most this `number` in flight of an open loop of --rate; arrivals beyond it are shed"},
+		with(engineRow("cpu_threads", &o.cpuThreads), func() string {
+			takes := func(s engines.Spec) bool { return !isPeer(s) && s.CPUThreads == 0 }
+			return when(len(o.specs) > 0 && !slices.ContainsFunc(o.specs, takes), "where every engine is a peer or has its own cpu_threads")
+		}),
+		roundsRow(&o.rounds, rounds),
+		{Name: "duration", To: &o.duration, Default: 2 * time.Second, Help: "how `long` a round is measured"},
+		{Name: "warmup", To: &o.warmup, Default: 300 * time.Millisecond, Help: "how `long` each round warms up before"},
 
-	f.StringVar(&o.redis, "redis", "", "use the Redis at this `address` (host:port or a URL, as in rankd --redis), with the data that it has, or with that of --scenario, which replaces keys of the same name")
-	command.AddSettings(f, []command.Setting{redisServerRow(&o.redisServer)})
-	f.DurationSliceVar(&o.latencies, "redis_latency", []time.Duration{0},
-		"`times` to add to each round trip to Redis, as in 0,1ms,5ms")
-	f.StringVar(&o.redisBenchmark, "redis_benchmark", "", "run this `program`, redis-benchmark, in each round, too: the most commands a second that the server takes")
+		{Name: "redis", To: &o.redis, Help: "use the Redis at this `address` (host:port or a URL, as in rankd --redis), with the data that it has, " +
+			"or with that of --scenario, which replaces keys of the same name"},
+		with(redisServerRow(&o.redisServer), func() string { return when(o.redis != "", "with --redis") }),
+		{Name: "redis_latency", To: &o.latencies, Default: []time.Duration{0}, Help: "`times` to add to each round trip to Redis, as in 0,1ms,5ms"},
+		{Name: "redis_benchmark", To: &o.redisBenchmark,
+			Help: "run this `program`, redis-benchmark, in each round, too: the most commands a second that the server takes"},
+	}
+	reported := []command.Setting{
+		{Name: "peers", To: &o.peers, Idle: noPeer, Help: "the `program` that runs peers"},
+		{Name: "peers_dir", To: &o.peersDir, Default: filepath.Join("bench", "peers"), Help: "build the peers in this `folder` if --peers is not given",
+			Idle: func() string { return cmp.Or(noPeer(), when(o.peers != "", "with --peers")) }},
+
+		{Name: "html", To: &o.html, Help: "write a report with charts to this `file`"},
+		jsonRow(&o.asJSON, ""),
+		engineRow("env", &o.env),
+		with(engineRow("registry_dir", &o.registryDir), withScenario),
+		with(engineRow("model_dir", &o.modelDir), withScenario),
+	}
+	f := cmd.Flags()
+	command.AddSettings(f, measured)
 	f.StringArrayVar(&o.wantTexts, "want", nil, "an `aim` to judge, such as \"requests reactor >= 1.2 peer:rueidis at 1,64\"; may be repeated")
-	f.StringVar(&o.peers, "peers", "", "the `program` that runs peers")
-	f.StringVar(&o.peersDir, "peers_dir", filepath.Join("bench", "peers"),
-		"build the peers in this `folder` if --peers is not given")
+	command.AddSettings(f, reported)
+	o.table = slices.Concat(measured, reported)
+}
 
-	f.StringVar(&o.html, "html", "", "write a report with charts to this `file`")
-	command.AddSettings(f, []command.Setting{jsonRow(&o.asJSON, ""), engineRow("env", &o.env),
-		engineRow("registry_dir", &o.registryDir), engineRow("model_dir", &o.modelDir)})
+func isPeer(s engines.Spec) bool { return s.Kind == engines.Peer }
+
+// when returns why if it is so, and otherwise nothing.
+func when(so bool, why string) string {
+	if so {
+		return why
+	}
+	return ""
 }
 
 // check reports all that is wrong at once, and completes the options.
@@ -173,7 +206,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if err = errors.Join(command.CheckValues(given), o.checkNumbers()); err != nil {
+	if err = errors.Join(command.CheckValues(given), command.CheckSettings(given, o.table)); err != nil {
 		problems = append(problems, err)
 	}
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
@@ -204,38 +237,28 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if err := o.checkRedis(); err != nil {
 		problems = append(problems, err)
 	}
-	if err := errors.Join(o.parseWants(), o.checkEffect(given)); err != nil {
+	idle := command.IdleFlags{Given: given}
+	idle.AddSettings(o.table)
+	if err := errors.Join(o.parseWants(), idle.Problems()); err != nil {
 		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
 }
 
 // chooseScenario reads --scenario and --users. A scenario brings the users and the context that no flag names.
-func (o *compareOptions) chooseScenario(given *pflag.FlagSet) error {
+func (o *compareOptions) chooseScenario(given *pflag.FlagSet) (err error) {
 	everyone := ""
-	if o.scenario != "" {
-		all, err := scenario.All()
-		if err != nil {
-			return err
-		}
-		var names []string
-		for _, s := range all {
-			names = append(names, s.Name)
-			if s.Name == o.scenario {
-				o.standing, everyone = &s, s.Users
-			}
-		}
-		if o.standing == nil {
-			return fmt.Errorf("--scenario is one of %s, not %q", strings.Join(names, ", "), o.scenario)
-		}
-		if !given.Changed("users") {
-			o.users = everyone
-		}
-		if !given.Changed("context") {
-			o.context = o.standing.Context
+	for _, s := range scenario.All() {
+		if s.Name == o.scenario {
+			o.standing, everyone = &s, s.Users
 		}
 	}
-	var err error
+	if o.standing != nil && !given.Changed("users") {
+		o.users = everyone
+	}
+	if o.standing != nil && !given.Changed("context") {
+		o.context = o.standing.Context
+	}
 	if o.chosen, err = load.ParseUsers(o.users, everyone); err != nil {
 		return fmt.Errorf("--users: %w", err)
 	}
@@ -259,44 +282,11 @@ func (o *compareOptions) checkRedis() error {
 		return errors.New("--redis must be host:port for --redis_benchmark, which takes no user, database or unix socket")
 	}
 	for _, s := range o.specs {
-		if s.Kind == engines.Peer || s.Binary != "" {
+		if isPeer(s) || s.Binary != "" {
 			return fmt.Errorf("--redis must be host:port for the engine %s: peers and other builds take no user, database or unix socket", s)
 		}
 	}
 	return nil
-}
-
-// checkEffect reports each flag given that has no effect beside the others.
-func (o *compareOptions) checkEffect(given *pflag.FlagSet) error {
-	idle := command.IdleFlags{Given: given}
-	if o.plan != "" {
-		idle.Add("plan_dir", "with --plan")
-	}
-	if o.scenario != "" {
-		idle.Add("plan_dir", "with --scenario")
-		idle.Add("registry_dir", "with --scenario")
-		idle.Add("model_dir", "with --scenario")
-	}
-	if len(o.rates) == 0 {
-		idle.Add("backlog", "without --rate")
-	}
-	if o.redis != "" {
-		idle.Add("redis_server", "with --redis")
-	}
-	if len(o.specs) == 0 { // --engines is wrong
-		return idle.Problems()
-	}
-	isPeer := func(s engines.Spec) bool { return s.Kind == engines.Peer }
-	if !slices.ContainsFunc(o.specs, isPeer) {
-		idle.Add("peers", "without an engine peer:<name>")
-		idle.Add("peers_dir", "without an engine peer:<name>")
-	} else if o.peers != "" {
-		idle.Add("peers_dir", "with --peers")
-	}
-	if !slices.ContainsFunc(o.specs, func(s engines.Spec) bool { return !isPeer(s) && s.CPUThreads == 0 }) {
-		idle.Add("cpu_threads", "where every engine is a peer or has its own cpu_threads")
-	}
-	return idle.Problems()
 }
 
 // points lists what is measured: for each Redis latency all loads.
@@ -322,7 +312,13 @@ func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []
 		return "", nil, err
 	}
 	if s := o.standing; s != nil {
-		engine.Plan, engine.Plans, engine.Registry = s.Name, s.Plans, s.Registry
+		var plansErr, tablesErr error
+		engine.Plan = s.Name
+		engine.Plans, plansErr = s.Plans()
+		engine.Registry, tablesErr = s.Registry()
+		if err := errors.Join(plansErr, tablesErr); err != nil {
+			return "", nil, err
+		}
 	}
 	if name, text, err = soundPlan(engine, o.context); err != nil || o.fanout == 0 {
 		return name, text, err
@@ -449,14 +445,18 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 // writeRegistry writes the tables of the scenario into a temporary folder, from which all workers read them. The caller removes the folder, whose
 // name is empty where the tables come from elsewhere.
 func (o *compareOptions) writeRegistry() (folder string, err error) {
-	if o.standing == nil || o.standing.Registry == nil {
+	if o.standing == nil {
 		return "", nil
+	}
+	tables, err := o.standing.Registry()
+	if tables == nil || err != nil {
+		return "", err
 	}
 	if folder, err = os.MkdirTemp("", "rankd-registry-"); err != nil {
 		return "", err
 	}
 	o.registryDir = folder
-	return folder, os.CopyFS(folder, o.standing.Registry)
+	return folder, os.CopyFS(folder, tables)
 }
 
 // publish writes the comparison in the forms that are asked for.

@@ -16,10 +16,9 @@ import (
 // A Scenario is a plan with all that requests for it need. Immutable.
 type Scenario struct {
 	Name, Doc string // Name is the plan's name, too
-	// Registry and Plans are the tables and the folder of the plan. Nil means the built-in ones.
-	Registry, Plans fs.FS
-	Context         string // of each request, JSON as in a request; empty means none
-	Users           string // all users, in the form that load.ParseUsers reads
+	Example   bool   // the plan and its tables are those of package examples; otherwise they are built in
+	Context   string // of each request, JSON as in a request; empty means none
+	Users     string // all users, in the form that load.ParseUsers reads
 	// Fill writes the data into the Redis that server names. It replaces the keys of the same name.
 	Fill func(ctx context.Context, server string) error
 }
@@ -28,39 +27,40 @@ type Scenario struct {
 const users = 10_000
 
 // All returns the scenarios.
-func All() ([]Scenario, error) {
-	demo := fmt.Sprintf("1-%d", devredis.Users)
-	everyone := fmt.Sprintf("1-%d", users)
-	all := []Scenario{
+func All() []Scenario {
+	demo, everyone := fmt.Sprintf("1-%d", devredis.Users), fmt.Sprintf("1-%d", users)
+	return []Scenario{
 		{
-			Name: "feed", Doc: "the example feed: three sources, some 300 commands", Users: everyone,
+			Name: "feed", Doc: "the example feed: three sources, some 300 commands a request", Example: true, Users: everyone,
 			Context: `{"country": "DE", "topics": ["music"], "muted": ["Chen Eik 218"]}`,
 			Fill: func(ctx context.Context, server string) error {
 				return feed.Fill(ctx, server, feed.Size{Posts: 100_000, Users: users}, time.Now())
 			},
 		},
 		{
-			Name: "articles", Doc: "the example articles: one source, some 100 commands", Users: everyone,
+			Name: "articles", Doc: "the example articles: one source, some 100 commands", Example: true, Users: everyone,
 			Context: `{"topic": "science", "lang": "de", "hour": 20}`,
 			Fill: func(ctx context.Context, server string) error {
 				return articles.Fill(ctx, server, articles.Size{Articles: 100_000, Users: users}, time.Now())
 			},
 		},
-		{Name: "concat_plan", Doc: "a small plan of the demo data, some 10 commands", Users: demo, Fill: devredis.Load},
-		{Name: "complex_dag", Doc: "a wide plan of the demo data, up to 400 commands", Users: demo, Fill: devredis.Load},
+		{Name: "concat_plan", Doc: "a small plan on the demo data, some 10 commands", Users: demo, Fill: devredis.Load},
+		{Name: "complex_dag", Doc: "a wide plan on the demo data, up to 400 commands", Users: demo, Fill: devredis.Load},
 	}
-	for i := range all {
-		s := &all[i]
-		if s.Context == "" {
-			continue // the built-in tables and plans
-		}
-		var err error
-		if s.Registry, err = examples.Registry(s.Name); err != nil {
-			return nil, err
-		}
-		if s.Plans, err = examples.Plans(s.Name); err != nil {
-			return nil, err
-		}
+}
+
+// Registry returns the tables of the plan; nil means the built-in ones.
+func (s *Scenario) Registry() (fs.FS, error) {
+	if !s.Example {
+		return nil, nil
 	}
-	return all, nil
+	return examples.Registry(s.Name)
+}
+
+// Plans returns the folder of the plan; nil means the built-in one.
+func (s *Scenario) Plans() (fs.FS, error) {
+	if !s.Example {
+		return nil, nil
+	}
+	return examples.Plans(s.Name)
 }

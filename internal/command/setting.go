@@ -17,7 +17,7 @@ import (
 // its row. Immutable; any goroutine.
 type Setting struct {
 	Name string // without "--"
-	// To is where the value goes: an *int, *bool, *string, *float64, *time.Duration, *[]int or *[]string, or a pflag.Value such as Not, Text
+	// To is where the value goes: an *int, *bool, *string, *float64, *time.Duration, *[]int, *[]float64, *[]time.Duration or *[]string, or a pflag.Value such as Not, Text
 	// and Duration return.
 	To      any
 	Default any // of the type that To points to; nil: its zero value
@@ -56,6 +56,10 @@ func AddSettings(f *pflag.FlagSet, table []Setting) {
 			f.DurationVar(to, s.Name, valueOr(s.Default, time.Duration(0)), s.Help)
 		case *[]int:
 			f.IntSliceVar(to, s.Name, valueOr[[]int](s.Default, nil), s.Help)
+		case *[]float64:
+			f.Float64SliceVar(to, s.Name, valueOr[[]float64](s.Default, nil), s.Help)
+		case *[]time.Duration:
+			f.DurationSliceVar(to, s.Name, valueOr[[]time.Duration](s.Default, nil), s.Help)
 		case *[]string:
 			f.StringSliceVar(to, s.Name, valueOr[[]string](s.Default, nil), s.Help)
 		case pflag.Value:

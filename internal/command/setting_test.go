@@ -22,6 +22,8 @@ type values struct {
 	names []string
 	shade color
 	wait  time.Duration
+	rates []float64
+	adds  []time.Duration
 }
 
 func (v *values) table() []Setting {
@@ -36,6 +38,8 @@ func (v *values) table() []Setting {
 		{Name: "form", To: &v.form, Default: "flat", OneOf: []string{"flat", "fields"}, See: "serving.md#tokens", Help: "`form` of a row"},
 		{Name: "names", To: &v.names, Help: "`names`"},
 		{Name: "shade", To: Text(&v.shade), Default: color("red"), OneOf: []string{"red", "green", "blue"}, Help: "`color`"},
+		{Name: "rates", To: &v.rates, Help: "`rates`"},
+		{Name: "adds", To: &v.adds, Default: []time.Duration{0}, Help: "`times`"},
 		{Name: "wait_ms", To: Duration(&v.wait, time.Millisecond), Default: 20, Option: "Timeout", Hidden: true, Help: "wait"},
 	}
 }
@@ -54,7 +58,7 @@ func parse(args ...string) (v values, f *pflag.FlagSet, err error) {
 }
 
 func TestSettings(t *testing.T) {
-	standard := values{rows: 5, form: "flat", shade: "red", wait: 20 * time.Millisecond}
+	standard := values{rows: 5, form: "flat", shade: "red", wait: 20 * time.Millisecond, adds: []time.Duration{0}}
 	for _, c := range []struct {
 		args []string
 		want func(*values)
@@ -63,6 +67,7 @@ func TestSettings(t *testing.T) {
 		{nil, func(*values) {}, ""},
 		{[]string{"--rows=9", "--form=fields", "--names=a,b"}, func(v *values) { v.rows, v.form, v.names = 9, "fields", []string{"a", "b"} }, ""},
 		{[]string{"--share=false", "--shade=blue", "--wait_ms=7"}, func(v *values) { v.off, v.shade, v.wait = true, "blue", 7*time.Millisecond }, ""},
+		{[]string{"--rates=1.5,2", "--adds=0,1ms"}, func(v *values) { v.rates, v.adds = []float64{1.5, 2}, []time.Duration{0, time.Millisecond} }, ""},
 		{[]string{"--share"}, func(*values) {}, ""},
 		{[]string{"--rows=0"}, nil, "--rows is a number from 1 to 9, not 0"},
 		{[]string{"--rows=9", "--share"}, nil, "--share has no effect with --rows 9"},

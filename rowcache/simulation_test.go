@@ -1,0 +1,408 @@
+package rowcache_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/loop/loopsim"
+	"github.com/rankd/rankd/reactor/simnet"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowcache"
+)
+
+var seeds = flag.Int("seeds", 150, "worlds of TestTrackingSimulation")
+
+const (
+	simAddr    = "redis:6379"
+	maxSilence = 300 * time.Millisecond
+	maxAge     = 800 * time.Millisecond
+	simulated  = 3 * time.Second
+)
+
+// TestTrackingSimulation has requests read from a table and from a server, whose keys others write. Connections are slow, cut anywhere,
+// lost and silent; prefixes change; the table evicts. The server keeps versions of each key, so that each value from memory can be held against what
+// is promised:
+//
+//   - it is no older than the last change of the key that the loop has read;
+//   - it is no older than the last change whose writer had its OK maxSilence before;
+//   - its read was sent within maxAge.
+func TestTrackingSimulation(t *testing.T) {
+	reads, hits := 0, 0
+	for seed := range uint64(*seeds) {
+		w := newWorld(t, seed)
+		w.play()
+		reads, hits = reads+w.reads, hits+w.hits
+	}
+	t.Logf("%d reads, %d of them from memory", reads, hits)
+	require.Greater(t, hits, reads/10, "the table is of use")
+}
+
+// A world is a server, those who write there, and a loop that reads through a table.
+type world struct {
+	t    *testing.T
+	seed uint64
+	rng  *rand.Rand
+	sim  *loopsim.Sim
+	net  *simnet.Net
+	end  clock.Time
+
+	table   *rowcache.Table
+	tracker *resp.Tracker
+	client  *resp.Client
+	flushes uint64 // that the loop has read
+	reads   int
+	hits    int
+
+	pad      string // behind each value
+	between  time.Duration
+	lag      float64
+	keys     []*record
+	sessions []*session
+	tracking *session  // the last that asked for RESP3
+	inCycle  bool      // the server's cycle ends later
+	unacked  []*record // written in it
+}
+
+// A record is a key of the server.
+type record struct {
+	key     string
+	version int
+	acked   []ack // ascending
+	told    int   // the version of the last change that the loop has read
+}
+
+type ack struct {
+	at      clock.Time
+	version int
+}
+
+// A notice is a message of the server that the loop has not read.
+type notice struct {
+	record   *record // nil: of all keys
+	version  int
+	versions []int
+}
+
+// A session is the server's end of a connection.
+type session struct {
+	w        *world
+	peer     *simnet.Peer
+	prefixes []string
+	changes  []notice // of this cycle
+	notices  []notice // sent, in order
+	out      []byte
+	silentBy clock.Time // what leaves before waits until then
+	held     []byte
+	gone     bool
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	w := &world{t: t, seed: seed, rng: rng, between: w0(rng, 20*time.Millisecond)}
+	w.sim = loopsim.New(rng, func(recovered any, stack []byte) { t.Fatalf("seed %d: panic: %v\n%s", seed, recovered, stack) })
+	slow := w0(rng, 5*time.Millisecond)
+	w.net = simnet.New(w.sim, rng, simnet.Config{
+		Latency: func() time.Duration { return w0(rng, slow) },
+		Refuse:  0.2 * float64(rng.IntN(2)),
+		Split:   0.3 * float64(rng.IntN(3)),
+		Loss:    0.002 * float64(rng.IntN(2)),
+	})
+	w.net.Listen(simAddr, w.accept)
+	w.end = w.sim.Now().Add(simulated)
+	w.lag = 0.002 * float64(rng.IntN(2))
+	count := 3 + rng.IntN(8)
+	if rng.IntN(5) == 0 {
+		count, w.pad = 300, strings.Repeat("x", 5000) // more than the table has room for
+	}
+	for _, prefix := range []string{"a:", "b:", "c:"} {
+		for i := range count {
+			w.keys = append(w.keys, &record{key: prefix + strconv.Itoa(i)})
+		}
+	}
+	w.table = rowcache.NewTable(rowcache.BytesMin, maxAge)
+	options := resp.Options{Addr: simAddr, Connections: 1 + rng.IntN(2), StallTimeout: time.Second, Seed: seed}
+	w.client = resp.NewClient(w.sim.Loop, w.net, options)
+	w.tracker = resp.NewTracker(w.sim.Loop, w.net, options, maxSilence, w, nil)
+	w.table.Rely(w.tracker)
+	w.sim.After(0, func() { w.tracker.Track([]string{"a:"}) })
+	w.again(2*time.Millisecond, w.read)
+	w.again(w.between, func() { w.write(w.any()) })
+	w.again(200*time.Millisecond, w.disturb)
+	return w
+}
+
+// w0 draws a duration up to d.
+func w0(rng *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(d) + 1))
+}
+
+// again runs fn every now and then.
+func (w *world) again(spread time.Duration, fn func()) {
+	w.sim.After(w0(w.rng, 2*spread), func() {
+		if w.sim.Now() < w.end {
+			fn()
+			w.again(spread, fn)
+		}
+	})
+}
+
+func (w *world) any() *record { return w.keys[w.rng.IntN(len(w.keys))] }
+
+// play lets everything happen.
+func (w *world) play() {
+	closed := false
+	for {
+		require.NoError(w.t, w.sim.Settle())
+		at, ok := w.sim.Next()
+		if !closed && at >= w.end {
+			closed = true
+			w.sim.After(0, func() { w.client.Close(); w.tracker.Close() })
+			continue
+		}
+		if !ok {
+			break
+		}
+		if w.rng.Float64() < w.lag {
+			at = at.Add(w0(w.rng, 500*time.Millisecond))
+		}
+		w.sim.MoveTo(at)
+	}
+	require.Zero(w.t, w.net.Open())
+}
+
+// read is a request that wants a key.
+func (w *world) read() {
+	if w.sim.Now() >= w.end {
+		return
+	}
+	const shape = rowcache.Shape(1)
+	r, now := w.any(), w.sim.Loop.Now()
+	w.reads++
+	if value, sent, ok := w.table.Get([]byte(r.key), shape, now, 0); ok {
+		w.hits++
+		w.check(r, string(value), now, sent)
+		return
+	}
+	token := w.table.Token()
+	call := &resp.Call{Done: func(c *resp.Call) {
+		if c.Err == nil {
+			w.table.Put([]byte(r.key), shape, c.Replies.At(0).Bytes(), token, now)
+		}
+	}}
+	call.Batch.Cmd("GET", r.key)
+	require.NoError(w.t, w.client.Do(call))
+}
+
+// check holds a value from memory against the promises.
+func (w *world) check(r *record, value string, now, sent clock.Time) {
+	version, err := strconv.Atoi(strings.TrimSuffix(value, w.pad))
+	require.NoError(w.t, err)
+	require.GreaterOrEqual(w.t, version, r.told, "seed %d: %s is older than the change that the loop has read", w.seed, r.key)
+	least := 0
+	for _, a := range r.acked {
+		if now.Sub(a.at) > maxSilence {
+			least = a.version
+		}
+	}
+	require.GreaterOrEqual(w.t, version, least, "seed %d: %s is older than a change of long ago", w.seed, r.key)
+	require.LessOrEqual(w.t, now.Sub(sent), maxAge, "seed %d: %s was read long ago", w.seed, r.key)
+}
+
+// disturb does what is rare.
+func (w *world) disturb() {
+	switch w.rng.IntN(8) {
+	case 0:
+		for _, s := range w.sessions {
+			if s == w.tracking || w.rng.IntN(4) == 0 {
+				s.silentBy = w.sim.Now().Add(w0(w.rng, 1500*time.Millisecond))
+			}
+		}
+	case 1:
+		w.flush()
+	case 2:
+		w.net.SetDown(simAddr, true)
+		w.sim.After(w0(w.rng, 300*time.Millisecond), func() { w.net.SetDown(simAddr, false) })
+	case 3:
+		if w.tracking != nil {
+			w.tracking.peer.Close(nil)
+		}
+	case 4:
+		w.tracker.Track([][]string{{"a:"}, {"a:", "b:"}, {"b:", "a:1"}, {""}}[w.rng.IntN(4)])
+	case 5: // Replies come after all keys have changed.
+		for _, s := range w.sessions {
+			if s != w.tracking {
+				s.silentBy = w.sim.Now().Add(w0(w.rng, 500*time.Millisecond))
+			}
+		}
+		w.sim.After(w0(w.rng, 50*time.Millisecond), func() {
+			if w.tracking == nil || w.rng.IntN(3) == 0 {
+				w.flush()
+				return
+			}
+			w.tracking.peer.Close(nil)
+			for range 30 {
+				w.sim.After(w0(w.rng, 20*time.Millisecond), w.read)
+				w.sim.After(w0(w.rng, 20*time.Millisecond), func() { w.write(w.any()) })
+			}
+		})
+	case 6:
+		for range w.rng.IntN(50) {
+			w.write(w.any())
+		}
+	}
+}
+
+// Invalidate implements resp.Invalidator.
+func (w *world) Invalidate(key []byte) {
+	n := w.nextNotice()
+	require.NotNil(w.t, n.record, "seed %d: a key that is all keys", w.seed)
+	require.Equal(w.t, n.record.key, string(key), "seed %d", w.seed)
+	n.record.told = n.version
+	w.table.Invalidate(key)
+}
+
+// InvalidateAll implements resp.Invalidator.
+func (w *world) InvalidateAll(now clock.Time) {
+	if flushes := w.tracker.Stats().Flushes; flushes > w.flushes {
+		w.flushes = flushes
+		for i, version := range w.nextNotice().versions {
+			w.keys[i].told = version
+		}
+	}
+	w.table.InvalidateAll(now)
+}
+
+func (w *world) nextNotice() notice {
+	require.NotEmpty(w.t, w.tracking.notices, "seed %d", w.seed)
+	n := w.tracking.notices[0]
+	w.tracking.notices = w.tracking.notices[1:]
+	return n
+}
+
+// write changes a key. The writer gets its OK at the end of the server's cycle.
+func (w *world) write(r *record) {
+	r.version++
+	w.unacked = append(w.unacked, r)
+	for _, s := range w.sessions {
+		if slices.ContainsFunc(s.prefixes, func(p string) bool { return strings.HasPrefix(r.key, p) }) {
+			s.changes = append(s.changes, notice{record: r, version: r.version})
+		}
+	}
+	w.cycle()
+}
+
+// flush changes all keys.
+func (w *world) flush() {
+	var versions []int
+	for _, r := range w.keys {
+		r.version++
+		versions = append(versions, r.version)
+	}
+	w.unacked = append(w.unacked, w.keys...)
+	for _, s := range w.sessions {
+		if len(s.prefixes) > 0 {
+			s.notices = append(s.notices, notice{versions: versions})
+			s.out = append(s.out, ">2\r\n$10\r\ninvalidate\r\n_\r\n"...)
+		}
+	}
+	w.cycle()
+}
+
+// cycle has the server end its cycle soon.
+func (w *world) cycle() {
+	if !w.inCycle {
+		w.inCycle = true
+		w.sim.After(w0(w.rng, time.Millisecond), w.endCycle)
+	}
+}
+
+// endCycle sends what Redis sends before it sleeps: messages of changes first, and then all replies.
+func (w *world) endCycle() {
+	w.inCycle = false
+	for _, s := range w.sessions {
+		if len(s.changes) > 0 {
+			s.out = redcon.AppendArray(append(s.out, ">2\r\n$10\r\ninvalidate\r\n"...), len(s.changes))
+			for _, c := range s.changes {
+				s.out = redcon.AppendBulkString(s.out, c.record.key)
+			}
+			s.notices = append(s.notices, s.changes...)
+			s.changes = nil
+		}
+		s.send()
+	}
+	for _, r := range w.unacked {
+		r.acked = append(r.acked, ack{w.sim.Now(), r.version})
+	}
+	w.unacked = nil
+	w.sessions = slices.DeleteFunc(w.sessions, func(s *session) bool { return s.gone })
+}
+
+// send lets the output leave, now or after the silence.
+func (s *session) send() {
+	if len(s.out) == 0 && len(s.held) == 0 {
+		return
+	}
+	s.held = append(s.held, s.out...)
+	s.out = nil
+	if now := s.w.sim.Now(); now < s.silentBy {
+		s.w.sim.At(s.silentBy, s.send)
+		return
+	}
+	s.peer.Write(s.held)
+	s.held = nil
+}
+
+func (w *world) accept(p *simnet.Peer) {
+	s := &session{w: w, peer: p}
+	w.sessions = append(w.sessions, s)
+	p.OnClose = func() { s.gone = true }
+	p.OnData = func(data []byte) int {
+		rest := data
+		for len(rest) > 0 {
+			complete, args, _, left, err := redcon.ReadNextCommand(rest, nil)
+			require.NoError(w.t, err)
+			if !complete {
+				break
+			}
+			rest = left
+			s.execute(args)
+		}
+		w.cycle()
+		return len(data) - len(rest)
+	}
+}
+
+func (s *session) execute(args [][]byte) {
+	switch command := string(args[0]); command {
+	case "GET":
+		i := slices.IndexFunc(s.w.keys, func(r *record) bool { return r.key == string(args[1]) })
+		s.out = redcon.AppendBulkString(s.out, fmt.Sprint(s.w.keys[i].version, s.w.pad))
+	case "HELLO":
+		s.w.tracking = s
+		s.out = append(s.out, "%1\r\n$5\r\nproto\r\n:3\r\n"...)
+	case "CLIENT": // TRACKING ON BCAST PREFIX p …
+		require.Equal(s.w.t, "TRACKING ON BCAST", string(bytes.Join(args[1:4], []byte(" "))))
+		for i := 5; i < len(args); i += 2 {
+			fresh := string(args[i])
+			for _, p := range s.prefixes {
+				require.False(s.w.t, strings.HasPrefix(p, fresh) || strings.HasPrefix(fresh, p), "seed %d: %q overlaps %q", s.w.seed, fresh, p)
+			}
+			s.prefixes = append(s.prefixes, fresh)
+		}
+		s.out = redcon.AppendOK(s.out)
+	default:
+		require.Equal(s.w.t, "PING", command)
+		s.out = append(s.out, "+PONG\r\n"...)
+	}
+}
