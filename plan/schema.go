@@ -49,6 +49,8 @@ type ParamSchema struct {
 	Fields []ParamSchema
 	// EndpointKind is the kind of an Endpoint; "" stands for registry.Redis.
 	EndpointKind registry.EndpointKind
+	// Added says that ops of before strictness have got the parameter since. It does not make them strict.
+	Added bool
 
 	// Doc says what the parameter means, with its unit, in Markdown. The reference adds type, range and default.
 	Doc string
@@ -125,8 +127,8 @@ type Ops interface {
 	OpSchema(op string) (*OpSchema, bool)
 }
 
-// New reports whether the type of p exists since ops can be strict, so that an op with it is strict.
-func (p *ParamSchema) New() bool { return p.Type >= Float || p.List }
+// New reports whether the type of p exists since ops can be strict, so that an op with it is strict unless p was added later.
+func (p *ParamSchema) New() bool { return (p.Type >= Float || p.List) && !p.Added }
 
 // TakesKey reports whether the value of p stands for a key of the registry.
 func (p *ParamSchema) TakesKey() bool { return p.IsKey || p.Type == Key }

@@ -101,7 +101,7 @@ func (s slot) place() int           { return (int(s&(mainBit-1)) - 1) * 8 }
 func NewTable(maxBytes int, maxAge time.Duration) *Table {
 	maxBytes = max(maxBytes, BytesMin)
 	slots := 1 << (bits.Len(uint(maxBytes/64)) - 1) // a sixteenth to an eighth of the bytes
-	t := &Table{shapes: make(map[string]Shape), seed: maphash.MakeSeed(), maxAge: maxAge, since: math.MinInt64, index: make([]slot, slots), ghost: make([]uint32, slots), stamps: make([]uint64, min(slots, 1<<16))}
+	t := &Table{shapes: make(map[string]Shape), seed: maphash.MakeSeed(), maxAge: maxAge, since: math.MinInt64, index: make([]slot, slots), ghost: make([]uint32, slots/4), stamps: make([]uint64, min(slots, 1<<16))}
 	segments := (maxBytes - t.fixed()) / segmentBytes
 	small := max(1, segments/10)
 	t.small, t.main = newRing(small), newRing(max(1, segments-small))

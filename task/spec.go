@@ -28,7 +28,7 @@ type Spec struct {
 	Inputs, InputsMax int
 	// Strict makes a plan's load check all that the schema says of a node: ranges, key types, texts and
 	// the number of inputs. It also checks that each column that some node of the plan reads is written
-	// before. A spec is strict by itself if a parameter is a List or has a type from plan.Float on.
+	// before. A spec is strict by itself if a parameter is a List or has a type from plan.Float on, and was not added later.
 	Strict bool
 	// Prepare makes what all runs of a node share, when a plan is loaded. The result is n.Prepared, which
 	// runs only read. It may refuse the node: see plan.ParamErrorf. Nil prepares nothing.

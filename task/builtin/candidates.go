@@ -1,8 +1,12 @@
 package builtin
 
 import (
+	"encoding/binary"
+	"fmt"
+	"math"
 	"slices"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -26,7 +30,7 @@ func candidates() task.Spec {
 	return task.Spec{
 		Op:  "core::candidates",
 		Doc: "Makes rows of the ids in a Redis list, set or sorted set.",
-		Params: []plan.ParamSchema{
+		Params: withRecallParams([]plan.ParamSchema{
 			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the key."},
 			{Name: "key", Type: plan.Template, Required: true, Doc: "The key: `inbox:{user}` is one key for the request, `sim:{id}` one key for " +
 				"each row of the input. Another name in braces is a field of the request's context."},
@@ -36,7 +40,7 @@ func candidates() task.Spec {
 			{Name: "reverse", Type: plan.Bool, Doc: "Takes the entries from the other end: of a list the last first, of a sorted set the lowest score first."},
 			{Name: "score", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Float}, Writes: true},
 				Doc: "A column for the scores of a sorted set. Without it there is none."},
-		},
+		}...),
 		InputsMax: 1,
 		Strict:    true,
 		Prepare:   prepareCandidates,
@@ -95,7 +99,8 @@ func prepareCandidates(n *plan.Node, _ *registry.Registry) (any, error) {
 	case p.Bool("reverse") && kind == kindSet:
 		return nil, plan.ParamErrorf("reverse", "is not for kind %q, whose entries have no order", kindSet)
 	}
-	return nil, nil
+	shape := []any{kind, p.Bool("reverse"), p.Key("score") != nil, p.Int("limit")}
+	return fmt.Sprint("candidates", shape), nil
 }
 
 func runCandidates(c *task.Ctx) (rowset.RowSet, error) {
@@ -151,11 +156,23 @@ func (r *candidateReader) commands() int {
 // than the request may still make rows, unless it asks for few or reads one key.
 func (r *candidateReader) read(keys int) error {
 	each := r.commands()
+	var recall *taskrun.Recall
+	if each == 1 {
+		recall = recallOf(r.c, r.c.Node.Prepared.(string))
+	}
 	for from, to := 0, 0; from < keys; from = to {
 		room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)
 		to = from + max(1, min(keys-from, task.PartCommands/each, int(room)))
 		b := r.redis.NewBatch()
 		b.ExpectReplies(min(r.limit, listPart) * entryBytes)
+		if recall != nil {
+			kept := &keptCandidates{candidateReader: *r}
+			if err := recallKeys(r.c, r.redis, recall, kept, b, from, to); err != nil {
+				return err
+			}
+			*r = kept.candidateReader // A pointer to r would cost an allocation of those that keep nothing, too.
+			continue
+		}
 		for k := from; k < to; k++ {
 			for part := range each {
 				r.ask(b, k, part*listPart, min(r.limit, (part+1)*listPart)-1)
@@ -249,6 +266,68 @@ func (r *candidateReader) take(b *resp.Batch, keyOf func(command int) int) error
 		}
 	}
 	return parts.Err()
+}
+
+// keptCandidates are the keys of a candidateReader as keyReads. A value has four counts: of the entries that count as rows, of ids and of scores that do not parse, and
+// of the ids that follow, with their scores behind them. Only the body uses it.
+type keptCandidates struct {
+	candidateReader
+	one candidateReader // has the entries of one reply
+}
+
+func (k *keptCandidates) key(dst []byte, key int) []byte { return append(dst, k.keyOf(key)...) }
+
+func (k *keptCandidates) ask(b *resp.Batch, key int) { k.candidateReader.ask(b, key, 0, k.limit-1) }
+
+func (k *keptCandidates) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
+	if reply.Kind() != resp.Array {
+		return dst, false
+	}
+	one := &k.one
+	*one = candidateReader{
+		c: k.c, kind: k.kind, reverse: k.reverse, limit: k.limit, score: k.score, ids: idList{last: one.ids.last[:0]}, scores: one.scores[:0],
+	}
+	one.add(reply)
+	for _, n := range [...]int{k.entries(reply), one.malformed, one.unscored, len(one.ids.last)} {
+		dst = binary.AppendUvarint(dst, uint64(n))
+	}
+	for _, id := range one.ids.last {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
+	}
+	for _, score := range one.scores {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(score))
+	}
+	return dst, true
+}
+
+func (k *keptCandidates) refuse(reply resp.Reply, key int) error { return k.dropKey(reply, key) }
+
+func (k *keptCandidates) take(values *keptValues) error {
+	entries := 0
+	for value := range values.all {
+		n, _ := binary.Uvarint(value)
+		entries += int(n)
+	}
+	if err := k.c.MakeRows(int64(entries)); err != nil {
+		return err
+	}
+	k.ids.grow(k.c, entries)
+	for value := range values.all {
+		var counts [4]int
+		for i := range counts {
+			n, size := binary.Uvarint(value)
+			counts[i], value = int(n), value[size:]
+		}
+		k.malformed += counts[1]
+		k.unscored += counts[2]
+		for i := range counts[3] {
+			k.ids.last = append(k.ids.last, int64(binary.LittleEndian.Uint64(value[8*i:])))
+		}
+		for value = value[8*counts[3]:]; len(value) > 0; value = value[8:] {
+			k.scores = append(k.scores, math.Float64frombits(binary.LittleEndian.Uint64(value)))
+		}
+	}
+	return nil
 }
 
 // dropKey leaves the rows of a key out whose reply is of a wrong kind, or returns the error.

@@ -1,8 +1,12 @@
 package builtin
 
 import (
+	"encoding/binary"
+	"strconv"
+
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
@@ -71,7 +75,9 @@ func listReference(prefix, more string) task.Reference {
 // reads them by several batches, one after the other. It also does so for more than
 // task.PartCommands lists, and if it reads more than listPart entries of a single list. It takes the
 // replies part by part.
-func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
+//
+// Lists that the engine has in memory, by shape, are not read again.
+func readLists(c *task.Ctx, prefix, shape string, fanoutMax int64) ([]int64, error) {
 	fanout := c.Node.Params.Int("fanout")
 	if fanout < 1 || fanout > fanoutMax {
 		return nil, task.Invalidf("fanout is %d, must be between 1 and %d", fanout, fanoutMax)
@@ -81,11 +87,20 @@ func readLists(c *task.Ctx, prefix string, fanoutMax int64) ([]int64, error) {
 	if in.Len() == 1 && fanout > listPart {
 		return r.readLong(in.ID(0), fanout)
 	}
+	recall := recallOf(c, shape)
 	for from, to := 0, 0; from < in.Len(); from = to {
 		left := c.RowsLeft()
 		most := min(fanout, left+1)
 		to = from + int(min(int64(in.Len()-from), max(1, max(left, askedMin)/most), task.PartCommands))
 		b := r.newBatch(most)
+		if recall != nil && most == fanout { // A shorter part of a list is of no use to others.
+			lists := &keptLists{r, in, fanout}
+			if err := recallKeys(c, r.redis, recall, lists, b, from, to); err != nil {
+				return nil, err
+			}
+			r = lists.listReader // A pointer to r would cost an allocation of those that keep nothing, too.
+			continue
+		}
 		for i := from; i < to; i++ {
 			r.ask(b, in.ID(i), 0, most)
 		}
@@ -148,6 +163,58 @@ func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 		first = to
 	}
 	return r.ids.join(r.c)
+}
+
+// listShape returns what a node reads of a list: see recallOf.
+func listShape(n *plan.Node) string { return "LRANGE " + strconv.FormatInt(n.Params.Int("fanout"), 10) }
+
+// keptLists are lists of the rows of in as keyReads. A value has the number of the list's entries, and the ids in them. Only the body uses it.
+type keptLists struct {
+	listReader
+	in     rowset.RowSet
+	fanout int64
+}
+
+func (l *keptLists) key(dst []byte, k int) []byte {
+	return strconv.AppendInt(append(dst, l.prefix...), l.in.ID(k), 10)
+}
+
+func (l *keptLists) ask(b *resp.Batch, k int) { l.listReader.ask(b, l.in.ID(k), 0, l.fanout) }
+
+func (l *keptLists) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
+	if reply.Kind() != resp.Array {
+		return dst, false
+	}
+	dst = binary.AppendUvarint(dst, uint64(reply.Len()))
+	for entry := range reply.All() {
+		if id, ok := task.ParseID(entry.Bytes()); ok {
+			dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
+		}
+	}
+	return dst, true
+}
+
+func (l *keptLists) refuse(reply resp.Reply, k int) error {
+	return l.c.DropKey(l.redis, reply, resp.Array, "LRANGE", l.prefix, l.in.ID(k))
+}
+
+func (l *keptLists) take(values *keptValues) error {
+	entries := 0
+	for value := range values.all {
+		n, _ := binary.Uvarint(value)
+		entries += int(n)
+	}
+	if err := l.c.MakeRows(int64(entries)); err != nil {
+		return err
+	}
+	l.ids.grow(l.c, entries)
+	for value := range values.all {
+		_, n := binary.Uvarint(value)
+		for value = value[n:]; len(value) > 0; value = value[8:] {
+			l.ids.last = append(l.ids.last, int64(binary.LittleEndian.Uint64(value)))
+		}
+	}
+	return nil
 }
 
 // newBatch returns a batch for commands that ask for so many entries each.

@@ -150,17 +150,7 @@ func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 
 // find hands what the engine has in memory of each id to found, up to its first error.
 func (d *lookupDecoder) find(ids []int64, found func(i int, value []byte, ok bool) error) error {
-	for from := 0; from < len(ids); from += taskrun.LookMax {
-		chunk := ids[from:min(len(ids), from+taskrun.LookMax)]
-		d.recall.Look(len(chunk), func(dst []byte, i int) []byte { return d.key.Append(dst, chunk[i]) })
-		for i := range chunk {
-			value, ok := d.recall.Found(i)
-			if err := found(from+i, value, ok); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return findKeys(d.recall, len(ids), func(dst []byte, i int) []byte { return d.key.Append(dst, ids[i]) }, found)
 }
 
 // takeKept takes a row from memory: see keep.

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -15,16 +16,17 @@ func media() task.Spec {
 	return task.Spec{
 		Op:        "core::media",
 		Doc:       "Expands each row to its media.",
-		Params:    []plan.ParamSchema{endpointParam, fanoutParam(mediaFanoutMax)},
+		Params:    withRecallParams(endpointParam, fanoutParam(mediaFanoutMax)),
 		Reference: mediaReference(),
 		Inputs:    1,
+		Prepare:   func(n *plan.Node, _ *registry.Registry) (any, error) { return listShape(n), nil },
 		Output:    task.Expand,
 		RowsMax:   perRow("fanout"),
 		Place:     task.Waits,
 		Forgets:   true,
 		Partial:   true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			ids, err := readLists(c, "media:", mediaFanoutMax)
+			ids, err := readLists(c, "media:", c.Node.Prepared.(string), mediaFanoutMax)
 			if err != nil {
 				return rowset.RowSet{}, err
 			}

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/rankd/rankd/plan"
@@ -14,9 +15,15 @@ import (
 // countryName names the key of the one column that is read from users, whatever its id.
 const countryName = "country"
 
-// prepareUsers returns the key of the column that a node reads from users, a *registry.Key. It refuses the node if the
-// registry has no such key.
-func prepareUsers(_ *plan.Node, reg *registry.Registry) (any, error) {
+// preparedUsers is what a node reads of lists and users. Immutable once built; any goroutine.
+type preparedUsers struct {
+	key   *registry.Key // of the column
+	shape string        // of a user: see recallOf
+	lists string        // the shape of a list; of follow and recommendation
+}
+
+// prepareUsers prepares a node that reads users. It refuses the node if the registry has no key for the column.
+func prepareUsers(reg *registry.Registry) (*preparedUsers, error) {
 	const need = "the task writes the column %[1]q, so the registry must have a nullable key %[1]q of type string; %s"
 	key, ok := reg.KeyByName(countryName)
 	switch {
@@ -27,12 +34,12 @@ func prepareUsers(_ *plan.Node, reg *registry.Registry) (any, error) {
 	case !key.Nullable:
 		return nil, fmt.Errorf(need, countryName, "its key is not nullable")
 	}
-	return key, nil
+	return &preparedUsers{key: key, shape: "HGETALL " + strconv.Quote(key.Field)}, nil
 }
 
 // writesCountry is the Writes of the tasks that read users.
 func writesCountry(n *plan.Node, _ *registry.Registry) []registry.KeyID {
-	return []registry.KeyID{n.Prepared.(*registry.Key).ID}
+	return []registry.KeyID{n.Prepared.(*preparedUsers).key.ID}
 }
 
 // userCommand returns the command that reads one user.
@@ -48,18 +55,25 @@ func fanOut(op, prefix, doc string) task.Spec {
 	return task.Spec{
 		Op:        op,
 		Doc:       doc,
-		Params:    []plan.ParamSchema{endpointParam, fanoutParam(usersFanoutMax)},
+		Params:    withRecallParams(endpointParam, fanoutParam(usersFanoutMax)),
 		Reference: fanOutReference(op, prefix),
 		Inputs:    1,
 		Output:    task.Expand,
 		RowsMax:   perRow("fanout"),
-		Prepare:   prepareUsers,
-		Writes:    writesCountry,
-		Place:     task.Waits,
-		Forgets:   true,
-		Partial:   true,
+		Prepare: func(n *plan.Node, reg *registry.Registry) (any, error) {
+			prepared, err := prepareUsers(reg)
+			if err != nil {
+				return nil, err
+			}
+			prepared.lists = listShape(n)
+			return prepared, nil
+		},
+		Writes:  writesCountry,
+		Place:   task.Waits,
+		Forgets: true,
+		Partial: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			ids, err := readLists(c, prefix, usersFanoutMax)
+			ids, err := readLists(c, prefix, c.Node.Prepared.(*preparedUsers).lists, usersFanoutMax)
 			if err != nil {
 				return rowset.RowSet{}, err
 			}
@@ -73,12 +87,21 @@ func fanOut(op, prefix, doc string) task.Spec {
 // that Redis refuses fails the node, or is left out and counted if the node may be partial. ids are changed then.
 func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
 	redis := c.Redis(c.Node.Endpoint)
-	key := c.Node.Prepared.(*registry.Key)
+	prepared := c.Node.Prepared.(*preparedUsers)
+	key, recall := prepared.key, recallOf(c, prepared.shape)
 	countries := rowset.NewStringBuilderIn(c.Memory, key.ID, len(ids))
 	var refused []int // positions in ids, ascending
 	for from := 0; from < len(ids); from += task.PartCommands {
-		b := redis.NewBatch()
-		for _, id := range ids[from:min(len(ids), from+task.PartCommands)] {
+		b, to := redis.NewBatch(), min(len(ids), from+task.PartCommands)
+		if recall != nil {
+			users := keptUsers{c: c, redis: redis, command: command, field: key.Field, ids: ids, countries: countries}
+			if err := recallKeys(c, redis, recall, &users, b, from, to); err != nil {
+				return rowset.RowSet{}, err
+			}
+			refused = append(refused, users.refused...)
+			continue
+		}
+		for _, id := range ids[from:to] {
 			b.CmdID(command, id)
 		}
 		parts := redis.Parts(b)
@@ -97,6 +120,49 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 		}
 	}
 	return rowset.Dense(rowset.NewBatch(leaveOut(ids, refused), countries.Column())), nil
+}
+
+// keptUsers are users as keyReads. A value is empty for a null, and otherwise the country behind a byte. Only the body uses it.
+type keptUsers struct {
+	c         *task.Ctx
+	redis     task.Redis
+	command   *resp.Template
+	field     string
+	ids       []int64
+	countries *rowset.StringBuilder
+	refused   []int // positions in ids, ascending
+}
+
+func (u *keptUsers) key(dst []byte, k int) []byte {
+	return strconv.AppendInt(append(dst, "user:"...), u.ids[k], 10)
+}
+
+func (u *keptUsers) ask(b *resp.Batch, k int) { b.CmdID(u.command, u.ids[k]) }
+
+func (u *keptUsers) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
+	if reply.Kind() != resp.Array {
+		return dst, false
+	}
+	if value, ok := task.HashField(reply, u.field); ok {
+		dst = append(append(dst, valueThere), value...)
+	}
+	return dst, true
+}
+
+func (u *keptUsers) refuse(reply resp.Reply, k int) error {
+	u.refused = append(u.refused, k)
+	return u.c.DropKey(u.redis, reply, resp.Array, "HGETALL", "user:", u.ids[k])
+}
+
+func (u *keptUsers) take(values *keptValues) error {
+	for value := range values.all {
+		if len(value) > 0 {
+			u.countries.Append(value[1:])
+		} else {
+			u.countries.AppendNull()
+		}
+	}
+	return nil
 }
 
 // takeCountries appends that field of users from reply i on, up to the next one that Redis refused. It returns the

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -13,11 +14,11 @@ func viewer() task.Spec {
 	return task.Spec{
 		Op:        "core::viewer",
 		Doc:       "One row: the user of the request.",
-		Params:    []plan.ParamSchema{endpointParam},
+		Params:    withRecallParams(endpointParam),
 		Reference: viewerReference(),
 		Output:    task.Source,
+		Prepare:   func(_ *plan.Node, reg *registry.Registry) (any, error) { return prepareUsers(reg) },
 		RowsMax:   func(*plan.Node, int64) int64 { return 1 },
-		Prepare:   prepareUsers,
 		Writes:    writesCountry,
 		Place:     task.Waits,
 		Forgets:   true,

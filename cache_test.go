@@ -1,0 +1,212 @@
+package rankd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
+)
+
+// cacheTables are ownTables with users, and with that policy of the endpoint.
+func cacheTables(policy string) fstest.MapFS {
+	tables := ownTables()
+	tables["keys.toml"].Data = append(tables["keys.toml"].Data, "[[key]]\nid = 20\nname = \"country\"\ntype = \"string\"\nnullable = true\nwritable = true\n"...)
+	tables["endpoints.dev.toml"].Data = append(tables["endpoints.dev.toml"].Data, "[endpoint.policy]\n"+policy...)
+	return tables
+}
+
+const cacheForAnHour = "cache = \"ttl\"\ncache_max_age_ms = 3600000\n"
+
+// cacheData fills a Redis with what random plans read: values of each kind, those that do not parse, keys of wrong kinds, and keys that are not there.
+func cacheData(t *testing.T, addr string, rng *rand.Rand) {
+	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
+	defer client.Close()
+	var b resp.Batch
+	b.Cmd("FLUSHALL")
+	one := func(of ...string) string { return of[rng.IntN(len(of))] }
+	id := func() string { return one("x", "12y", "") + strconv.Itoa(rng.IntN(40)) }
+	for n := range 40 {
+		key := strconv.Itoa(n)
+		switch rng.IntN(8) {
+		case 0:
+		case 1:
+			b.Cmd("SET", "item:"+key, "no hash")
+		default:
+			hash := []string{"HSET", "item:" + key}
+			for _, field := range [][]string{{"ti", "rain", "", "snow " + key}, {"likes", "12", "many", key}, {"quality", "0.5", "nan", "1e3"},
+				{"premium", "1", "false", "maybe"}, {"tags", "a,b", "", "[1]", `["c"]`}, {"author_id", "3", key, "4.5"}} {
+				if rng.IntN(5) > 0 {
+					hash = append(hash, field[0], one(field[1:]...))
+				}
+			}
+			if len(hash) > 2 {
+				b.Cmd(hash...)
+			}
+		}
+		for _, prefix := range []string{"follow:", "media:", "sim:", "inbox:", "recommendation:"} {
+			switch entries := rng.IntN(7); {
+			case entries == 0 && rng.IntN(3) == 0:
+				b.Cmd("SET", prefix+key, "no list")
+			case entries > 0:
+				list := []string{"RPUSH", prefix + key}
+				for range entries {
+					list = append(list, id())
+				}
+				b.Cmd(list...)
+			}
+		}
+		for range rng.IntN(6) {
+			b.Cmd("SADD", "set:"+key, id())
+			b.Cmd("ZADD", "sorted:"+key, one("1", "2.5", "inf", "-3"), id())
+		}
+		switch rng.IntN(6) {
+		case 0:
+			b.Cmd("SET", "user:"+key, "no hash")
+		case 1, 2, 3, 4:
+			b.Cmd("HSET", "user:"+key, one("country", "name"), one("", "DE", "FR"))
+		}
+		if rng.IntN(3) > 0 {
+			b.Cmd("SET", "author:"+key+":n", one("7", "seven", key))
+		}
+	}
+	require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error {
+		for i, r := range replies.All() {
+			require.NoError(t, r.Err(), i)
+		}
+		return nil
+	}))
+}
+
+// cachePlan returns a random plan of the nodes that keep what they read.
+func cachePlan(rng *rand.Rand, name string) string {
+	var nodes []map[string]any
+	add := func(op, key string, params map[string]any) {
+		node := map[string]any{"node_id": "n" + strconv.Itoa(len(nodes)), "op": op, "inputs": []string{}, "params": params}
+		if len(nodes) > 0 {
+			node["inputs"] = []string{nodes[len(nodes)-1]["node_id"].(string)}
+		}
+		params["endpoint"] = "ep_0001"
+		if key != "" {
+			params["key"] = key
+		}
+		switch rng.IntN(6) {
+		case 0:
+			params["fresh"] = true
+		case 1:
+			params["cache_age"] = 1800.5
+		}
+		if rng.IntN(2) > 0 {
+			node["on_error"] = "partial"
+		}
+		nodes = append(nodes, node)
+	}
+	some := func(prefix, mark string) {
+		params := map[string]any{"limit": 1 + rng.IntN(6)}
+		kind := []string{"list", "set", "sorted_set"}[rng.IntN(3)]
+		params["kind"] = kind
+		key := map[string]string{"list": prefix, "set": "set:", "sorted_set": "sorted:"}[kind]
+		if kind != "set" && rng.IntN(2) == 0 {
+			params["reverse"] = true
+		}
+		if kind == "sorted_set" && rng.IntN(2) == 0 {
+			params["score"] = "inbox_score"
+		}
+		add("candidates", key+mark, params)
+	}
+	if rng.IntN(2) == 0 {
+		add("viewer", "", map[string]any{})
+		add([]string{"follow", "recommendation"}[rng.IntN(2)], "", map[string]any{"fanout": 1 + rng.IntN(6)})
+		if rng.IntN(2) == 0 {
+			add("media", "", map[string]any{"fanout": 1 + rng.IntN(6)})
+		}
+	} else {
+		some("inbox:", "{user}")
+	}
+	if rng.IntN(2) == 0 {
+		some("sim:", "{id}")
+	}
+	for range rng.IntN(3) {
+		params := map[string]any{"missing": []string{"null", "drop", "fail", "null"}[rng.IntN(4)]}
+		if rng.IntN(4) == 0 {
+			params["value"], params["missing"] = "followers", []string{"default", "drop", "fail"}[rng.IntN(3)]
+			add("lookup", "author:{id}:n", params)
+			continue
+		}
+		params["fields"] = [][]string{{"title"}, {"likes"}, {"quality", "tags"}, {"premium", "author_id", "title", "likes"}}[rng.IntN(4)] // few, so that nodes share entries
+		if rng.IntN(3) == 0 {
+			params["fields"] = []string{"likes", "title"}
+			params["timestamp"], params["max_age"] = "likes", float64(1+rng.IntN(2))*1e9
+		}
+		add("lookup", "item:{id}", params)
+	}
+	document, err := json.Marshal(map[string]any{
+		"schema_version": 1, "plan_name": name, "nodes": nodes, "outputs": []any{nodes[len(nodes)-1]["node_id"]},
+		"capabilities_required": []string{"cap.rankd.on_error.v1"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(document)
+}
+
+// rowsOf returns the rows of an answer with their columns. The id of the engine differs between answers.
+func rowsOf(answer *rankd.Answer) string {
+	line := string(answer.AppendJSON(nil, rankd.FormatFields))
+	return regexp.MustCompile(`"engine_request_id":"[^"]*"`).ReplaceAllString(line, "")
+}
+
+// On data that does not change the answers, errors and counts of random plans are the same with a cache and without.
+func TestAnswersFromMemoryAreTheSame(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) {
+		redis, err := rankdtest.StartRedis()
+		require.NoError(t, err)
+		t.Cleanup(redis.Close)
+		compareWithCache(t, redis.Addr())
+	})
+	t.Run("redis-server", func(t *testing.T) { compareWithCache(t, redistest.Start(t).Addr) })
+}
+
+func compareWithCache(t *testing.T, addr string) {
+	rng := rand.New(rand.NewPCG(24, 4))
+	cacheData(t, addr, rng)
+	folder, names := fstest.MapFS{}, []string{}
+	for i := range 150 {
+		name := fmt.Sprintf("random%d", i)
+		names = append(names, name)
+		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(cachePlan(rng, name))}
+	}
+	plain := open(t, rankd.Options{Redis: addr, Registry: cacheTables(""), Plans: folder})
+	cached := open(t, rankd.Options{Redis: addr, Registry: cacheTables(cacheForAnHour), Plans: folder})
+	failed := 0
+	for range 2000 {
+		req := rankd.Request{Plan: names[rng.IntN(len(names))], UserID: int64(rng.IntN(12))}
+		want, wantErr := plain.Rank(t.Context(), req)
+		got, gotErr := cached.Rank(t.Context(), req)
+		plan := string(folder[req.Plan+".plan.json"].Data)
+		if wantErr != nil {
+			require.EqualError(t, gotErr, wantErr.Error(), plan)
+			failed++
+			continue
+		}
+		require.NoError(t, gotErr, plan)
+		require.Equal(t, rowsOf(want), rowsOf(got), plan)
+		require.Equal(t, fmt.Sprint(want.Completeness()), fmt.Sprint(got.Completeness()), plan)
+	}
+	require.Greater(t, failed, 20)
+	require.Less(t, failed, 1500)
+	assert.Equal(t, plain.Metrics().Values, cached.Metrics().Values)
+	assert.Less(t, cached.Metrics().Redis[0].Commands, plain.Metrics().Redis[0].Commands/2)
+}
