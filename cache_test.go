@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -209,4 +210,84 @@ func compareWithCache(t *testing.T, addr string) {
 	require.Less(t, failed, 1500)
 	assert.Equal(t, plain.Metrics().Values, cached.Metrics().Values)
 	assert.Less(t, cached.Metrics().Redis[0].Commands, plain.Metrics().Redis[0].Commands/2)
+}
+
+var viewerPlan = fstest.MapFS{"me.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "me", "outputs": ["me"], "nodes": [
+	{"node_id": "me", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}}]}`)}}
+
+// cachedViewer is an engine that keeps users in memory.
+type cachedViewer struct {
+	t *testing.T
+	e *rankd.Engine
+}
+
+func openCachedViewer(t *testing.T, addr, policy string) cachedViewer {
+	return cachedViewer{t, open(t, rankd.Options{Redis: addr, Registry: cacheTables(policy), Plans: viewerPlan})}
+}
+
+// country returns the country of user 1, and how many commands it took.
+func (v cachedViewer) country() (country string, commands uint64) {
+	before := v.e.Metrics().Redis[0].Asked
+	a, err := v.e.Rank(v.t.Context(), rankd.Request{Plan: "me", UserID: 1})
+	require.NoError(v.t, err)
+	for c := range a.Candidates() {
+		country, _ = c.String("country")
+	}
+	return country, v.e.Metrics().Redis[0].Asked - before
+}
+
+// becomes waits until the country is that, from memory.
+func (v cachedViewer) becomes(want string) {
+	v.t.Helper()
+	require.Eventually(v.t, func() bool {
+		country, commands := v.country()
+		return country == want && commands == 0
+	}, 10*time.Second, 5*time.Millisecond, want)
+}
+
+// A server that tells of changes has its keys served from memory, and none after its change was told, whatever happens to connections.
+func TestBroadcast(t *testing.T) {
+	addr := redistest.Start(t).Addr
+	writer := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
+	defer writer.Close()
+	do := func(args ...string) {
+		var b resp.Batch
+		b.Cmd(args...)
+		require.NoError(t, writer.Do(&b, 0, func(replies resp.Replies) error { return replies.At(0).Err() }))
+	}
+	do("HSET", "user:1", "country", "DE")
+	v := openCachedViewer(t, addr, "cache = \"broadcast\"\n")
+	v.becomes("DE")
+	do("HSET", "user:1", "country", "FR")
+	v.becomes("FR")
+	do("FLUSHALL")
+	v.becomes("")
+	do("HSET", "user:1", "country", "PL")
+	v.becomes("PL")
+	do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+	do("HSET", "user:1", "country", "IT")
+	v.becomes("IT")
+	cache := v.e.Metrics().Caches[0]
+	assert.Positive(t, cache.Invalidated)
+	assert.Positive(t, cache.Dropped)
+}
+
+// The embedded Redis does not tell of changes: values are kept by their age, or not at all.
+func TestAServerThatDoesNotTell(t *testing.T) {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	v := openCachedViewer(t, redis.Addr(), "cache = \"broadcast\"\n")
+	country, _ := v.country()
+	v.becomes(country)
+	v = openCachedViewer(t, redis.Addr(), "cache = \"broadcast\"\ncache_require = true\n")
+	require.Eventually(t, func() bool { return v.e.Metrics().Caches[0].Untrusted > 3 || v.read() }, 10*time.Second, time.Millisecond)
+	_, commands := v.country()
+	assert.EqualValues(t, 1, commands)
+}
+
+// read reads, and returns false.
+func (v cachedViewer) read() bool {
+	v.country()
+	return false
 }

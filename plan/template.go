@@ -41,6 +41,14 @@ type TemplatePart struct {
 // PerRow reports whether the template has {id}, so that it makes a key for each row.
 func (t *KeyTemplate) PerRow() bool { return t.perRow }
 
+// Start returns the text with which all keys begin, whatever the request and the row.
+func (t *KeyTemplate) Start() string {
+	if len(t.Before) == 0 || t.Before[0].User || t.Before[0].Param != nil {
+		return ""
+	}
+	return t.Before[0].Text
+}
+
 // Literal returns what stands before and after {id}, if no mark but {id} is in the template, so that its keys are the same
 // for all requests.
 func (t *KeyTemplate) Literal() (before, after string, ok bool) {

@@ -111,6 +111,8 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_cache_hits_total", "Keys whose value was in memory.", func(s *rowcache.Stats) float64 { return float64(s.Hits) }, endpoint),
 			counter("rankd_cache_misses_total", "Keys whose value was not in memory.", func(s *rowcache.Stats) float64 { return float64(s.Misses) }, endpoint),
 			counter("rankd_cache_expired_total", "Of the misses, those whose value was too old.", func(s *rowcache.Stats) float64 { return float64(s.Expired) }, endpoint),
+			counter("rankd_cache_untrusted_total", "Of the misses, those because the server had not told of changes for too long.", func(s *rowcache.Stats) float64 { return float64(s.Untrusted) }, endpoint),
+			counter("rankd_cache_dropped_total", "Times that all values were dropped: the server said so, or its connection ended.", func(s *rowcache.Stats) float64 { return float64(s.Dropped) }, endpoint),
 			counter("rankd_cache_kept_total", "Values that were kept.", func(s *rowcache.Stats) float64 { return float64(s.Kept) }, endpoint),
 			counter("rankd_cache_raced_total", "Values that were not kept, since their key changed while it was read.", func(s *rowcache.Stats) float64 { return float64(s.Raced) }, endpoint),
 			counter("rankd_cache_invalidated_total", "Values that were dropped, since their key changed.", func(s *rowcache.Stats) float64 { return float64(s.Invalidated) }, endpoint),

@@ -269,6 +269,8 @@ type endpointRow struct {
 		Cache            string `toml:"cache"`
 		CacheMaxBytes    *int64 `toml:"cache_max_bytes"`
 		CacheMaxAgeMS    *int64 `toml:"cache_max_age_ms"`
+		CacheRequire     bool   `toml:"cache_require"`
+		MaxSilenceMS     *int64 `toml:"tracking_max_silence_ms"`
 		BearerToken      string `toml:"bearer_token"`
 		BearerTokenFile  string `toml:"bearer_token_file"`
 		BearerTokenEnv   string `toml:"bearer_token_env"`
@@ -446,25 +448,37 @@ func (l *loader) policy(file, label string, row *endpointRow) Policy {
 // cache reads what an engine may keep.
 func (l *loader) cache(file, label string, row *endpointRow, within func(field string, given *int64, ifAbsent, least, limit int64) int64,
 	timeout func(field string, given *int64, ifAbsent time.Duration) time.Duration) Cache {
-	given := &row.Policy
-	switch CacheMode(given.Cache) {
-	case CacheTTL:
-	case CacheOff, "off":
-		if given.CacheMaxBytes != nil || given.CacheMaxAgeMS != nil {
-			l.problem(file, label, "policy.cache_max_bytes and cache_max_age_ms need a policy.cache")
-		}
-		return Cache{}
-	default:
-		l.problem(file, label, "unknown policy.cache %s, expected one of off, %s", excerpt.Quote(given.Cache), CacheTTL)
+	given, maxAge := &row.Policy, DefaultCacheMaxAge
+	mode := CacheMode(given.Cache)
+	if mode == "off" {
+		mode = CacheOff
 	}
-	if EndpointKind(row.Kind) == HTTP {
+	switch {
+	case mode == CacheOff && (given.CacheMaxBytes != nil || given.CacheMaxAgeMS != nil):
+		l.problem(file, label, "policy.cache_max_bytes and cache_max_age_ms need a policy.cache")
+	case mode != CacheBroadcast && (given.CacheRequire || given.MaxSilenceMS != nil):
+		l.problem(file, label, "policy.cache_require and tracking_max_silence_ms are only for policy.cache %s", CacheBroadcast)
+	case mode != CacheOff && EndpointKind(row.Kind) == HTTP:
 		l.problem(file, label, "policy.cache is only for kind %s", Redis)
 	}
-	return Cache{
-		Mode:     CacheMode(given.Cache),
-		MaxBytes: int(within("cache_max_bytes", given.CacheMaxBytes, DefaultCacheMaxBytes, cacheBytesLeast, cacheBytesLimit)),
-		MaxAge:   timeout("cache_max_age_ms", given.CacheMaxAgeMS, DefaultCacheMaxAge),
+	switch mode {
+	case CacheOff:
+		return Cache{}
+	case CacheTTL:
+	case CacheBroadcast:
+		maxAge = DefaultBroadcastMaxAge
+	default:
+		l.problem(file, label, "unknown policy.cache %s, expected one of off, %s, %s", excerpt.Quote(given.Cache), CacheTTL, CacheBroadcast)
 	}
+	cache := Cache{
+		Mode:     mode,
+		MaxBytes: int(within("cache_max_bytes", given.CacheMaxBytes, DefaultCacheMaxBytes, cacheBytesLeast, cacheBytesLimit)),
+		MaxAge:   timeout("cache_max_age_ms", given.CacheMaxAgeMS, maxAge),
+	}
+	if mode == CacheBroadcast {
+		cache.MaxSilence, cache.Required = timeout("tracking_max_silence_ms", given.MaxSilenceMS, DefaultMaxSilence), given.CacheRequire
+	}
+	return cache
 }
 
 // agree reports where the endpoints of two environments differ in id, name or kind.

@@ -32,6 +32,8 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 		Cache            CacheMode    `json:"cache,omitempty"` // none: off
 		CacheMaxBytes    int          `json:"cache_max_bytes,omitempty"`
 		CacheMaxAgeMS    int64        `json:"cache_max_age_ms,omitempty"`
+		CacheRequire     bool         `json:"cache_require,omitempty"`
+		MaxSilenceMS     int64        `json:"tracking_max_silence_ms,omitempty"`
 		TLS              bool         `json:"tls,omitempty"`
 		Path             string       `json:"path,omitempty"`    // without the query
 		Headers          []string     `json:"headers,omitempty"` // their names
@@ -46,7 +48,7 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 			e.ID, e.Name, e.Kind, e.Host, e.Port, e.Socket, e.Embedded, e.Policy.MaxInflight, e.Policy.Connections,
 			e.Policy.ConnectTimeout.Milliseconds(), e.Policy.RequestTimeout.Milliseconds(),
 			e.Policy.Username, !e.Policy.Password.IsZero(), e.Policy.Password.File, e.Policy.Password.Env, e.Policy.Database,
-			cache.Mode, cache.MaxBytes, cache.MaxAge.Milliseconds(),
+			cache.Mode, cache.MaxBytes, cache.MaxAge.Milliseconds(), cache.Required, cache.MaxSilence.Milliseconds(),
 			e.Service.TLS, e.Service.Path, e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
 			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes,
 		}

@@ -143,6 +143,9 @@ type Cache struct {
 	Mode     CacheMode
 	MaxBytes int           // of all that is kept, with its index
 	MaxAge   time.Duration // after which a value is read again
+	// Of CacheBroadcast alone:
+	MaxSilence time.Duration // after which a server that says nothing is not believed
+	Required   bool          // nothing is kept if the server does not tell of changes
 }
 
 // CacheMode says how long what was read may be used again.
@@ -152,6 +155,8 @@ type CacheMode string
 const (
 	CacheOff CacheMode = ""    // each request reads; "off" in a table
 	CacheTTL CacheMode = "ttl" // until MaxAge has passed, whatever happens to the key meanwhile
+	// CacheBroadcast: until MaxAge has passed, or the server has told that the key has changed. See resp.Tracker.
+	CacheBroadcast CacheMode = "broadcast"
 )
 
 // The policy of an endpoint whose table leaves fields out.
@@ -162,7 +167,9 @@ const (
 	DefaultConnectTimeout  = time.Second
 	DefaultRequestTimeout  = time.Second
 	DefaultCacheMaxBytes   = 64 << 20
-	DefaultCacheMaxAge     = time.Second
+	DefaultCacheMaxAge     = time.Second // of CacheTTL
+	DefaultBroadcastMaxAge = time.Minute // of CacheBroadcast
+	DefaultMaxSilence      = time.Second
 )
 
 // A Registry holds the three tables of one environment. Immutable once built;

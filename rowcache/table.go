@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
@@ -46,6 +47,8 @@ type Source interface {
 	Trusted() bool
 	// Covers reports whether changes of a key are told at all.
 	Covers(key []byte) bool
+	// Track has changes of keys told that begin with one of the prefixes, as soon as may be.
+	Track(prefixes []string)
 }
 
 // shapesMax bounds the shapes of a table. Plans have few.
@@ -53,8 +56,10 @@ const shapesMax = 1 << 16
 
 // Table keeps values by key and shape. Loop only.
 type Table struct {
-	source Source // nil: nobody tells of changes
-	shapes map[string]Shape
+	source   Source   // nil: nobody tells of changes
+	watched  Source   // is asked to tell of changes; nil: nobody is
+	prefixes []string // of all keys that were read; plans have few
+	shapes   map[string]Shape
 
 	seed   maphash.Seed
 	maxAge time.Duration
@@ -114,6 +119,23 @@ func (t *Table) fixed() int { return 8*len(t.index) + 4*len(t.ghost) + 8*len(t.s
 // Rely has the table find values only while a source is trusted, and keep only those of keys that it covers. Nil, as at first, means that
 // values are kept until they are too old, whatever changes meanwhile.
 func (t *Table) Rely(s Source) { t.source = s }
+
+// Watch has a source tell of changes of all keys that are read, as Follow names them.
+func (t *Table) Watch(s Source) {
+	t.watched = s
+	if len(t.prefixes) > 0 {
+		s.Track(t.prefixes)
+	}
+}
+
+// Follow says that keys are read that begin with a prefix.
+func (t *Table) Follow(prefix string) {
+	if t.watched == nil || slices.Contains(t.prefixes, prefix) {
+		return
+	}
+	t.prefixes = append(t.prefixes, prefix)
+	t.watched.Track(t.prefixes)
+}
 
 // Shape returns the shape of reads that mean the same, from a text that says what is read. It returns false if there are too many.
 func (t *Table) Shape(text string) (s Shape, ok bool) {
@@ -199,7 +221,16 @@ func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clo
 	if len(key)+len(value) > valueBytesMax || t.source != nil && !t.source.Covers(key) {
 		return
 	}
-	t.drop(hash, func(e entry) bool { return e.shape() == shape && bytes.Equal(e.key(), key) })
+	younger := false
+	t.drop(hash, func(e entry) bool {
+		same := e.shape() == shape && bytes.Equal(e.key(), key)
+		younger = younger || same && e.sent() > max(int64(sent), t.since)
+		return same && !younger
+	})
+	if younger { // A key never goes back in time.
+		t.stats.Raced++
+		return
+	}
 	size := entrySize(len(key), len(value))
 	ghost := &t.ghost[hash&uint64(len(t.ghost)-1)]
 	isMain := *ghost == fingerprint(hash)

@@ -49,6 +49,7 @@ type Async struct {
 	clients     []Caller          // by endpoint index; nil for an endpoint that is not a Redis
 	tables      []*rowcache.Table // by endpoint index: what was read there; nil if no endpoint has one
 	remotes     []Remote          // by endpoint index; nil for an endpoint of another kind than http
+	trackers    []*resp.Tracker   // of the tables
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -251,6 +252,9 @@ func (e *Async) checkDrained() {
 		if c != nil {
 			c.Close()
 		}
+	}
+	for _, t := range e.trackers {
+		t.Close()
 	}
 	if e.orphans.Len() > 0 {
 		return // CPU work, or a wait whose end is on its way: each checks again at its end

@@ -115,6 +115,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 			e.remotes[i] = remote.NewClient(l, nil, RemoteOptions(ep))
 		}
 	}
+	e.track(l, host, cfg.RedisOptions)
 	e.release = func() {
 		pool.Close()
 		e.watchdog.close()

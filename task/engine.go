@@ -151,9 +151,9 @@ func panicOf(recovered any) error {
 
 // Recall returns what the engine keeps of an endpoint's keys, no older than maxAge, or nil if it keeps nothing. See
 // taskrun.NewRecall.
-func (engine) Recall(c *Ctx, ep *registry.Endpoint, shape string, maxAge time.Duration) *taskrun.Recall {
+func (engine) Recall(c *Ctx, ep *registry.Endpoint, shape, prefix string, maxAge time.Duration) *taskrun.Recall {
 	if c.env.Tables == nil {
 		return nil
 	}
-	return taskrun.NewRecall(c.env.Tables[ep.Index], c.env.Clock, shape, maxAge)
+	return taskrun.NewRecall(c.env.Tables[ep.Index], c.env.Clock, shape, prefix, maxAge)
 }

@@ -29,11 +29,13 @@ type Recall struct {
 }
 
 // NewRecall returns what a table has, no older than maxAge; zero: as old as the table keeps it. shape says what a read of a key
-// means: reads with equal texts have equal values. It returns nil if there is no table, or if it takes no further shape.
-func NewRecall(t *rowcache.Table, c clock.Clock, shape string, maxAge time.Duration) *Recall {
+// means: reads with equal texts have equal values. All keys begin with prefix. It returns nil if there is no table, or if it takes no further
+// shape.
+func NewRecall(t *rowcache.Table, c clock.Clock, shape, prefix string, maxAge time.Duration) *Recall {
 	if t == nil {
 		return nil
 	}
+	t.Follow(prefix)
 	id, ok := t.Shape(shape)
 	if !ok {
 		return nil

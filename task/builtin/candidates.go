@@ -158,7 +158,7 @@ func (r *candidateReader) read(keys int) error {
 	each := r.commands()
 	var recall *taskrun.Recall
 	if each == 1 {
-		recall = recallOf(r.c, r.c.Node.Prepared.(string))
+		recall = recallOf(r.c, r.c.Node.Prepared.(string), r.c.Node.Params.Template("key").Start())
 	}
 	for from, to := 0, 0; from < keys; from = to {
 		room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)

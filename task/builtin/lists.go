@@ -87,7 +87,7 @@ func readLists(c *task.Ctx, prefix, shape string, fanoutMax int64) ([]int64, err
 	if in.Len() == 1 && fanout > listPart {
 		return r.readLong(in.ID(0), fanout)
 	}
-	recall := recallOf(c, shape)
+	recall := recallOf(c, shape, prefix)
 	for from, to := 0, 0; from < in.Len(); from = to {
 		left := c.RowsLeft()
 		most := min(fanout, left+1)

@@ -227,7 +227,7 @@ func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) 
 	if d, err := aheadOf(c, ids.values); d != nil {
 		return d, err
 	}
-	recall := recallOf(c, l.shape)
+	recall := recallOf(c, l.shape, c.Node.Params.Template("key").Start())
 	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && recall == nil { // What is in memory needs no command.
 		if d, err := readAhead(c, l, key, ids.values); d != nil || err != nil {
 			return d, err

@@ -20,13 +20,14 @@ func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {
 	)
 }
 
-// recallOf returns what the engine keeps of the keys that a node reads, or nil. shape says what a read of a key means.
-func recallOf(c *task.Ctx, shape string) *taskrun.Recall {
+// recallOf returns what the engine keeps of the keys that a node reads, which begin with prefix, or nil. shape says what a read of a key
+// means.
+func recallOf(c *task.Ctx, shape, prefix string) *taskrun.Recall {
 	p := &c.Node.Params
 	if tasks.Env(c).Tables == nil || p.Bool("fresh") {
 		return nil
 	}
-	return tasks.Recall(c, c.Node.Endpoint, shape, time.Duration(p.Float("cache_age")*float64(time.Second)))
+	return tasks.Recall(c, c.Node.Endpoint, shape, prefix, time.Duration(p.Float("cache_age")*float64(time.Second)))
 }
 
 // The states of a value that is kept. A value itself follows only if it is there.

@@ -42,8 +42,11 @@ func writesCountry(n *plan.Node, _ *registry.Registry) []registry.KeyID {
 	return []registry.KeyID{n.Prepared.(*preparedUsers).key.ID}
 }
 
+// userPrefix is how the keys of users begin.
+const userPrefix = "user:"
+
 // userCommand returns the command that reads one user.
-func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", "user:{id}") }
+func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", userPrefix+"{id}") }
 
 // usersFanoutMax is the most entries that follow and recommendation read of one list.
 const usersFanoutMax = 10_000_000
@@ -88,7 +91,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
 	redis := c.Redis(c.Node.Endpoint)
 	prepared := c.Node.Prepared.(*preparedUsers)
-	key, recall := prepared.key, recallOf(c, prepared.shape)
+	key, recall := prepared.key, recallOf(c, prepared.shape, userPrefix)
 	countries := rowset.NewStringBuilderIn(c.Memory, key.ID, len(ids))
 	var refused []int // positions in ids, ascending
 	for from := 0; from < len(ids); from += task.PartCommands {
@@ -109,7 +112,7 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 			replies := parts.Replies()
 			for i := takeCountries(countries, key.Field, replies, 0); i < replies.Len(); i = takeCountries(countries, key.Field, replies, i+1) {
 				at := from + parts.From() + i
-				if err := c.DropKey(redis, replies.At(i), resp.Array, "HGETALL", "user:", ids[at]); err != nil {
+				if err := c.DropKey(redis, replies.At(i), resp.Array, "HGETALL", userPrefix, ids[at]); err != nil {
 					return rowset.RowSet{}, err
 				}
 				refused = append(refused, at)
@@ -134,7 +137,7 @@ type keptUsers struct {
 }
 
 func (u *keptUsers) key(dst []byte, k int) []byte {
-	return strconv.AppendInt(append(dst, "user:"...), u.ids[k], 10)
+	return strconv.AppendInt(append(dst, userPrefix...), u.ids[k], 10)
 }
 
 func (u *keptUsers) ask(b *resp.Batch, k int) { b.CmdID(u.command, u.ids[k]) }
@@ -151,7 +154,7 @@ func (u *keptUsers) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
 
 func (u *keptUsers) refuse(reply resp.Reply, k int) error {
 	u.refused = append(u.refused, k)
-	return u.c.DropKey(u.redis, reply, resp.Array, "HGETALL", "user:", u.ids[k])
+	return u.c.DropKey(u.redis, reply, resp.Array, "HGETALL", userPrefix, u.ids[k])
 }
 
 func (u *keptUsers) take(values *keptValues) error {
