@@ -290,7 +290,9 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 	}
 	t.Log(seen)
 	for _, what := range []string{"read ahead", "of the same key", "fewer commands", "failed", "partial", "ok"} {
-		assert.Greater(t, seen[what]*100/int(seeds), 15, what)
+		if !scheduler.RaceDetector { // which has time for a few plans only
+			assert.Greater(t, seen[what]*100/int(seeds), 15, what)
+		}
 	}
 	for _, w := range worlds {
 		assert.Equal(t, worlds[0].Metrics().Values, w.Metrics().Values, "%s, alone: %v", w.name, w.alone)
