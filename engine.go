@@ -184,6 +184,9 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 		}
 		reg = reg.WithEmbedded(server)
 	}
+	if o.Cache != registry.CacheOff {
+		reg = reg.WithCache(o.Cache)
+	}
 	if o.NoSecrets {
 		return reg, nil
 	}

@@ -100,6 +100,9 @@ type Options struct {
 	// RedisConnections is the number of connections to each Redis endpoint. Zero means the
 	// number in the registry.
 	RedisConnections int
+	// Cache is the cache of every Redis endpoint, with the defaults of its mode. Empty means what the registry says. It is for
+	// experiments: a table says more.
+	Cache registry.CacheMode
 	// ClientName is the name that Redis shows in CLIENT LIST. Empty means "rankd".
 	ClientName string
 
@@ -229,6 +232,9 @@ func (o Options) withDefaults() (Options, error) {
 	})
 	if o.MaxQueue > 0 && o.MaxInflight == 0 {
 		problem("MaxQueue needs MaxInflight")
+	}
+	if o.Cache != registry.CacheOff && o.Cache != registry.CacheTTL && o.Cache != registry.CacheBroadcast {
+		problem("Cache must be ttl or broadcast")
 	}
 	if (o.TraceSample > 0) != (o.TraceSink != nil) {
 		problem("TraceSample and TraceSink need each other")

@@ -448,8 +448,7 @@ func (l *loader) policy(file, label string, row *endpointRow) Policy {
 // cache reads what an engine may keep.
 func (l *loader) cache(file, label string, row *endpointRow, within func(field string, given *int64, ifAbsent, least, limit int64) int64,
 	timeout func(field string, given *int64, ifAbsent time.Duration) time.Duration) Cache {
-	given, maxAge := &row.Policy, DefaultCacheMaxAge
-	mode := CacheMode(given.Cache)
+	given, mode := &row.Policy, CacheMode(row.Policy.Cache)
 	if mode == "off" {
 		mode = CacheOff
 	}
@@ -461,22 +460,18 @@ func (l *loader) cache(file, label string, row *endpointRow, within func(field s
 	case mode != CacheOff && EndpointKind(row.Kind) == HTTP:
 		l.problem(file, label, "policy.cache is only for kind %s", Redis)
 	}
-	switch mode {
-	case CacheOff:
-		return Cache{}
-	case CacheTTL:
-	case CacheBroadcast:
-		maxAge = DefaultBroadcastMaxAge
-	default:
+	cache := defaultCache(mode)
+	switch {
+	case mode == CacheOff:
+		return cache
+	case cache.Mode == CacheOff:
 		l.problem(file, label, "unknown policy.cache %s, expected one of off, %s, %s", excerpt.Quote(given.Cache), CacheTTL, CacheBroadcast)
+		cache = defaultCache(CacheTTL)
 	}
-	cache := Cache{
-		Mode:     mode,
-		MaxBytes: int(within("cache_max_bytes", given.CacheMaxBytes, DefaultCacheMaxBytes, cacheBytesLeast, cacheBytesLimit)),
-		MaxAge:   timeout("cache_max_age_ms", given.CacheMaxAgeMS, maxAge),
-	}
+	cache.MaxBytes = int(within("cache_max_bytes", given.CacheMaxBytes, int64(cache.MaxBytes), cacheBytesLeast, cacheBytesLimit))
+	cache.MaxAge = timeout("cache_max_age_ms", given.CacheMaxAgeMS, cache.MaxAge)
 	if mode == CacheBroadcast {
-		cache.MaxSilence, cache.Required = timeout("tracking_max_silence_ms", given.MaxSilenceMS, DefaultMaxSilence), given.CacheRequire
+		cache.MaxSilence, cache.Required = timeout("tracking_max_silence_ms", given.MaxSilenceMS, cache.MaxSilence), given.CacheRequire
 	}
 	return cache
 }

@@ -227,6 +227,27 @@ func (r *Registry) WithRedis(s Server) *Registry {
 	})
 }
 
+// WithCache returns a copy of r whose Redis endpoints all have that cache, with the defaults of its mode.
+func (r *Registry) WithCache(mode CacheMode) *Registry {
+	return r.change(func(e *Endpoint) {
+		if e.Kind == Redis {
+			e.Policy.Cache = defaultCache(mode)
+		}
+	})
+}
+
+// defaultCache returns the cache of an endpoint whose table says nothing but the mode.
+func defaultCache(mode CacheMode) Cache {
+	switch mode {
+	case CacheTTL:
+		return Cache{Mode: mode, MaxBytes: DefaultCacheMaxBytes, MaxAge: DefaultCacheMaxAge}
+	case CacheBroadcast:
+		return Cache{Mode: mode, MaxBytes: DefaultCacheMaxBytes, MaxAge: DefaultBroadcastMaxAge, MaxSilence: DefaultMaxSilence}
+	default:
+		return Cache{}
+	}
+}
+
 // WithEmbedded returns a copy of r that has every embedded endpoint at the server, which is the
 // Redis inside the process. The other endpoints stay.
 func (r *Registry) WithEmbedded(s Server) *Registry {

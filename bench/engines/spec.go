@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/trace"
 )
@@ -45,6 +46,8 @@ type Spec struct {
 	// the benchmark; reactor only.
 	CoalesceReads string
 	MaxReplyBytes int
+	// Cache says how what was read is kept in memory. Empty leaves it to the registry; reactor only.
+	Cache registry.CacheMode
 	// NoInline keeps computing nodes off the loop.
 	NoInline bool
 	// NoBusyPoll has the loop sleep at once; reactor only.
@@ -76,6 +79,9 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 		o.MaxReplyBytes = s.MaxReplyBytes
 	}
 	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
+	if s.Cache != registry.CacheOff {
+		o.Cache = s.Cache
+	}
 	if s.NoBusyPoll {
 		o.BusyPoll = -1
 	}
@@ -110,8 +116,13 @@ func (s Spec) Placement() string {
 	return mode
 }
 
-// Reads says in the words of a table whether the engine shares the commands of equal reads.
+// Reads says in the words of a table whether the engine shares the commands of equal reads, and whether it keeps what it read.
 func (s Spec) Reads() string {
+	if s.Cache != registry.CacheOff {
+		kept := s
+		kept.Cache = registry.CacheOff
+		return kept.Reads() + ", kept: " + string(s.Cache)
+	}
 	switch {
 	case s.Kind == Reactor && s.Binary != "" && s.CoalesceReads == "":
 		return "its default"
@@ -150,6 +161,9 @@ func (s Spec) String() string {
 	if s.NoBusyPoll {
 		options = append(options, busyPoll+"=false")
 	}
+	if s.Cache != registry.CacheOff {
+		options = append(options, cache+"="+string(s.Cache))
+	}
 	if s.CoalesceReads != "" {
 		options = append(options, coalesceReads+"="+s.CoalesceReads)
 	}
@@ -165,6 +179,7 @@ const (
 	inline        = "inline"         // "false"
 	coalesceReads = "coalesce_reads" // true or false
 	busyPoll      = "busy_poll"      // "false"
+	cache         = "cache"          // a mode
 )
 
 type option struct {
@@ -257,6 +272,9 @@ func (s *Spec) set(field string) error {
 	if name == coalesceReads && s.Kind == Reactor {
 		return s.setCoalesceReads(text)
 	}
+	if name == cache && s.Kind == Reactor {
+		return s.setCache(registry.CacheMode(text))
+	}
 	if name == busyPoll && s.Kind == Reactor {
 		return switchOff(busyPoll, &s.NoBusyPoll, text)
 	}
@@ -282,7 +300,7 @@ func (s *Spec) set(field string) error {
 // words returns the options whose values are not numbers.
 func (s *Spec) words() []string {
 	if s.Kind == Reactor {
-		return []string{scheduling, inline, coalesceReads, busyPoll}
+		return []string{scheduling, inline, coalesceReads, busyPoll, cache}
 	}
 	return []string{scheduling, inline}
 }
@@ -296,6 +314,18 @@ func (s *Spec) setCoalesceReads(text string) error {
 		return fmt.Errorf("%s is given twice", coalesceReads)
 	}
 	s.CoalesceReads = text
+	return nil
+}
+
+// setCache reads the mode of a cache.
+func (s *Spec) setCache(mode registry.CacheMode) error {
+	switch {
+	case mode != registry.CacheTTL && mode != registry.CacheBroadcast:
+		return fmt.Errorf("%s is ttl or broadcast, or left out, not %q", cache, string(mode))
+	case s.Cache != registry.CacheOff:
+		return fmt.Errorf("%s is given twice", cache)
+	}
+	s.Cache = mode
 	return nil
 }
 

@@ -60,7 +60,8 @@ func TestParseSpecsErrors(t *testing.T) {
 		"reactor:scheduling=adaptive,scheduling=adaptive":  "twice",
 		"reactor:coalesce_reads=no":                        "true or false",
 		"reactor:coalesce_reads=true,coalesce_reads=false": "twice",
-		"pool:busy_poll=false":                             "no option", "reactor:busy_poll=true": "left out", "reactor:busy_poll=false,busy_poll=false": "twice",
+		"pool:cache=ttl": "no option", "reactor:cache=lru": "ttl or broadcast", "reactor:cache=ttl,cache=broadcast": "twice",
+		"pool:busy_poll=false": "no option", "reactor:busy_poll=true": "left out", "reactor:busy_poll=false,busy_poll=false": "twice",
 		"pool:coalesce_reads=true":  "no option",
 		"peer":                      "peer:<name>",
 		"peer:":                     "peer:<name>",
@@ -97,6 +98,7 @@ func TestSpecOptions(t *testing.T) {
 func TestUnshared(t *testing.T) {
 	for text, want := range map[string]string{
 		"reactor": "reactor:coalesce_reads=false", "reactor:redis_pool=2": "reactor:redis_pool=2,coalesce_reads=false",
+		"reactor:cache=broadcast":     "reactor:cache=broadcast,coalesce_reads=false",
 		"reactor:coalesce_reads=true": "reactor:coalesce_reads=true", "reactor:busy_poll=false": "reactor:busy_poll=false,coalesce_reads=false",
 		"pool": "pool", "sequential": "sequential", "peer:rueidis": "peer:rueidis",
 		"binary:/old/rankd:reactor": "binary:/old/rankd:reactor",
