@@ -41,7 +41,7 @@ func (p *Program) kernelsCommand(ctx context.Context) *cobra.Command {
 	}
 	check = addRows(cmd,
 		command.Setting{Name: "rows", To: &rows, Default: []int{10, 100, 1000, 10_000, 100_000, 1_000_000}, Least: 1, Most: kernelRowsMax, Help: "`numbers` of rows"},
-		command.Setting{Name: "duration", To: &duration, Default: 500 * time.Millisecond, Least: 1, Most: int(24 * time.Hour), Help: "how `long` each kernel is measured, per number of rows"},
+		command.Setting{Name: "duration", To: &duration, Default: 500 * time.Millisecond, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` each kernel is measured, per number of rows"},
 		jsonRow(&asJSON, ", a line for each"),
 	)
 	return cmd

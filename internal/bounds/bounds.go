@@ -16,7 +16,7 @@ const MSMax = math.MaxInt32
 // Range is the numbers that an option takes. Immutable.
 type Range struct {
 	// Least is the least number of a flag. In Options zero may stand for a default.
-	Least, Most int
+	Least, Most int64
 	Unit        time.Duration // of a time; 0: it is a plain number
 }
 
@@ -44,7 +44,7 @@ func Option(path string) (Range, bool) {
 		"MaxRows":                    {Least: 1, Most: task.MaxRowsLimit},
 		"MaxReplyBytes":              {Least: 1, Most: resp.MaxReplyBytesLimit},
 		"BusyPoll":                   {Most: 100_000, Unit: time.Microsecond}, // In Options a negative one says never.
-		"Scheduling.InlineThreshold": {Least: 1, Most: int(time.Second), Unit: time.Nanosecond},
+		"Scheduling.InlineThreshold": {Least: 1, Most: int64(time.Second), Unit: time.Nanosecond},
 		"Scheduling.MaxInlineDepth":  {Least: 1, Most: 1 << 16},
 		"Scheduling.InlineBudget":    {Most: MSMax, Unit: time.Millisecond}, // without a flag
 		"TraceSample":                {Least: 1, Most: 1 << 30},

@@ -24,7 +24,7 @@ type Setting struct {
 	// Option is the number of rankd.Options that the flag sets, whose range it has: "CPUThreads". "": Least and Most are the range, in the
 	// unit of the flag, nanoseconds of a *time.Duration. Both zero: there is none.
 	Option      string
-	Least, Most int
+	Least, Most int64
 	OneOf       []string // the texts that the flag takes, or each of several; nil: any
 	// Idle says why the flag has no effect beside the others, as in "with --resp off", or "" if it has one. Nil: it always has.
 	Idle   func() string
@@ -111,7 +111,7 @@ func CheckSettings(given *pflag.FlagSet, table []Setting) error {
 // checkRange looks at the numbers or the times given.
 func (s *Setting) checkRange(given pflag.Value) error {
 	for _, text := range strings.Split(strings.Trim(given.String(), "[]"), ",") {
-		if n, err := strconv.Atoi(text); err == nil && (n < s.Least || n > s.Most) {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && (n < s.Least || n > s.Most) {
 			return fmt.Errorf("--%s is a number from %d to %d, not %d", s.Name, s.Least, s.Most, n)
 		}
 		least, most := time.Duration(s.Least), time.Duration(s.Most)

@@ -30,16 +30,16 @@ func TestFlagsSetTheOptionsWhoseRangesTheyHave(t *testing.T) {
 		found++
 		r, ok := bounds.Option(s.Option)
 		require.True(t, ok, "internal/bounds has no range of %s, which --%s names", s.Option, s.Name)
-		require.NoError(t, f.Set(s.Name, strconv.Itoa(r.Most)))
+		require.NoError(t, f.Set(s.Name, strconv.FormatInt(r.Most, 10)))
 		require.NoError(t, command.CheckSettings(f, table))
 		value := reflect.ValueOf(e.Options)
 		for _, name := range strings.Split(s.Option, ".") {
 			value = value.FieldByName(name)
 		}
 		assert.Equal(t, r.Max(), value.Int(), s.Name)
-		require.NoError(t, f.Set(s.Name, strconv.Itoa(r.Most+1)))
+		require.NoError(t, f.Set(s.Name, strconv.FormatInt(r.Most+1, 10)))
 		require.ErrorContains(t, command.CheckSettings(f, table), "--"+s.Name+" is a number from")
-		require.NoError(t, f.Set(s.Name, strconv.Itoa(r.Most)))
+		require.NoError(t, f.Set(s.Name, strconv.FormatInt(r.Most, 10)))
 	}
 	assert.GreaterOrEqual(t, found, 10)
 }

@@ -120,7 +120,7 @@ func newCommand(o *options, run func() error) *cobra.Command {
 
 // settings are the flags of rankd serve.
 func (o *options) settings() []command.Setting {
-	ms := func(name string, to *time.Duration, standard time.Duration, least int, help string) command.Setting {
+	ms := func(name string, to *time.Duration, standard time.Duration, least int64, help string) command.Setting {
 		return command.Setting{Name: name, To: command.Duration(to, time.Millisecond), Default: int(standard / time.Millisecond),
 			Least: least, Most: bounds.MSMax, Help: help}
 	}
