@@ -200,8 +200,9 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
 		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
-		Placement: o.Scheduling,
-		OnStuck:   func(s scheduler.Stuck) { s.Log(o.Logger) },
+		Placement:   o.Scheduling,
+		OnStuck:     func(s scheduler.Stuck) { s.Log(o.Logger) },
+		OnUntracked: func(u scheduler.Untracked) { u.Log(o.Logger) },
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},

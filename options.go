@@ -100,8 +100,8 @@ type Options struct {
 	// RedisConnections is the number of connections to each Redis endpoint. Zero means the
 	// number in the registry.
 	RedisConnections int
-	// Cache is the cache of every Redis endpoint, with the defaults of its mode. Empty means what the registry says. It is for
-	// experiments: a table says more.
+	// Cache is the cache of every Redis endpoint, with the defaults of its mode. Empty means what the registry says. Only a
+	// Reactor has one. It is for experiments: a table says more.
 	Cache registry.CacheMode
 	// ClientName is the name that Redis shows in CLIENT LIST. Empty means "rankd".
 	ClientName string

@@ -216,7 +216,7 @@ func TestOnErrorIsEmitted(t *testing.T) {
 	assert.NotContains(t, string(strict.Artifact), "on_error")
 }
 
-// What no plan may say about a node that fails is refused where the plan says it.
+// An onError that the node may not have is refused at its place in the plan.
 func TestOnErrorIsRefusedAtItsPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, want string

@@ -84,7 +84,7 @@ type artifactWriter struct {
 // place says where and how the source writes a value of the artifact, or a node. Immutable once built.
 type place struct {
 	File   string     `json:"file,omitempty"` // in the folder
-	Line   int        `json:"line,omitempty"` // 0: that of what the value is part of
+	Line   int        `json:"line,omitempty"` // 0: the line of the object or list around the value
 	Column int        `json:"column,omitempty"`
 	Name   string     `json:"name,omitempty"`   // "rules[0].then"; of a node its method; "": that which follows from the parameter's
 	Word   *plan.Word `json:"word,omitempty"`   // nil: the source writes the value as the artifact does

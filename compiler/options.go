@@ -23,8 +23,8 @@ type placedTree struct {
 // parameter and no node has this name.
 const unknown = "?"
 
-// optionReader reads the options of one call. What values an option may have, plan.Check says. The reader reports what never comes so
-// far: names that mean nothing, and expressions that are none. One goroutine at a time.
+// optionReader reads the options of one call. It reports unknown names and malformed expressions. plan.Check judges the values. One
+// goroutine at a time.
 type optionReader struct {
 	host *host
 	node *node

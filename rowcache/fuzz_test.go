@@ -38,7 +38,7 @@ func FuzzTable(f *testing.F) {
 			at := id{"key:" + strconv.Itoa(int(a)|int(op)>>6<<8), Shape(b % 3)}
 			switch op & 63 {
 			default:
-				if value, sent, ok := table.Get([]byte(at.key), at.shape, now, 0); ok {
+				if value, sent, ok := table.get([]byte(at.key), at.shape, now, 0); ok {
 					require.Contains(t, kept[at], string(value), at)
 					require.Equal(t, kept[at][string(value)], sent)
 					require.LessOrEqual(t, now.Sub(sent), maxAge)

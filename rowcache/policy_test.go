@@ -100,7 +100,7 @@ type byTable struct{ *Table }
 
 func (c byTable) hit(key int) bool {
 	text := strconv.AppendInt(nil, int64(key), 10)
-	_, _, ok := c.Get(text, 1, 1, 0)
+	_, _, ok := c.get(text, 1, 1, 0)
 	if !ok {
 		c.Put(text, 1, make([]byte, 200), c.Token(), 1)
 	}

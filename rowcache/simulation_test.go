@@ -189,7 +189,7 @@ func (w *world) read() {
 	const shape = rowcache.Shape(1)
 	r, now := w.any(), w.sim.Loop.Now()
 	w.reads++
-	if value, sent, ok := w.table.Get([]byte(r.key), shape, now, 0); ok {
+	if value, sent, ok := w.table.Get(w.table.Hash([]byte(r.key)), []byte(r.key), shape, now, 0); ok {
 		w.hits++
 		w.check(r, string(value), now, sent)
 		return

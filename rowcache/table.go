@@ -149,13 +149,7 @@ func (t *Table) Shape(text string) (s Shape, ok bool) {
 // Token returns what Put wants to know of a read that is sent now.
 func (t *Table) Token() Token { return Token(t.seq) }
 
-// Get returns the value of a key, a view that is valid until the next Put, and when its read was sent. It returns false if there is
-// none that was sent at oldest or later.
-func (t *Table) Get(key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
-	return t.GetHashed(t.Hash(key), key, shape, now, oldest)
-}
-
-// Hash returns the hash of a key, for Warm and GetHashed.
+// Hash returns the hash of a key, for Warm and Get.
 func (t *Table) Hash(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
 
 // WarmMax is the most hashes that one Warm takes.
@@ -177,8 +171,9 @@ func (t *Table) Warm(hashes []uint64) (touched byte) {
 	return touched
 }
 
-// GetHashed is Get with the hash of the key.
-func (t *Table) GetHashed(hash uint64, key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
+// Get returns the value of a key with that hash, a view that is valid until the next Put, and when its read was sent. It returns false if
+// there is none that was sent at oldest or later.
+func (t *Table) Get(hash uint64, key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
 	if t.source != nil && !t.source.Trusted() {
 		t.stats.Misses++
 		t.stats.Untrusted++

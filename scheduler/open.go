@@ -60,6 +60,9 @@ type Config struct {
 	// OnStuck hears when one callback holds up the loop, and when that has ended, on a goroutine of the engine. Nil logs it
 	// with slog.Default().
 	OnStuck func(Stuck)
+	// OnUntracked hears that a Redis with registry.CacheBroadcast refuses to tell of changes, on a goroutine of its own. Nil logs it with
+	// slog.Default().
+	OnUntracked func(Untracked)
 }
 
 // WithDefaults returns c with a default in each field that has one and is zero. Each engine calls
@@ -115,7 +118,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 			e.remotes[i] = remote.NewClient(l, nil, RemoteOptions(ep))
 		}
 	}
-	e.track(l, host, cfg.RedisOptions)
+	e.track(l, host, &cfg)
 	e.release = func() {
 		pool.Close()
 		e.watchdog.close()

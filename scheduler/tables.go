@@ -27,9 +27,28 @@ func newTables(reg *registry.Registry) (tables []*rowcache.Table) {
 	return tables
 }
 
+// Untracked says that a server does not tell of changes, and what becomes of its cache. Immutable; any goroutine.
+type Untracked struct {
+	Endpoint *registry.Endpoint
+	Err      error // matches resp.ErrTrackingRefused
+}
+
+// Log writes a line.
+func (u Untracked) Log(l *slog.Logger) {
+	text := "a Redis does not tell of changes: values are kept for cache_max_age_ms, whatever happens to their keys"
+	if u.Endpoint.Policy.Cache.Required {
+		text = "a Redis does not tell of changes: nothing is kept in memory"
+	}
+	l.Warn(text, "endpoint", u.Endpoint.Name, "error", u.Err)
+}
+
 // track has the servers of endpoints with registry.CacheBroadcast tell of changes. It connects to a server when a plan first reads from
 // it. A server that refuses has its values kept by their age alone, unless the endpoint requires more: nothing is kept then.
-func (e *Async) track(l *loop.Loop, d transport.Dialer, options func(*registry.Endpoint) resp.Options) {
+func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
+	hear := cfg.OnUntracked
+	if hear == nil {
+		hear = func(u Untracked) { u.Log(slog.Default()) }
+	}
 	for _, ep := range e.reg.Endpoints() {
 		cache := ep.Policy.Cache
 		if cache.Mode != registry.CacheBroadcast {
@@ -37,25 +56,18 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, options func(*registry.E
 		}
 		table := e.tables[ep.Index]
 		var tracker *resp.Tracker
-		tracker = resp.NewTracker(l, d, options(ep), cache.MaxSilence, table, func(err error) {
-			switch {
-			case !errors.Is(err, resp.ErrTrackingRefused):
+		tracker = resp.NewTracker(l, d, cfg.RedisOptions(ep), cache.MaxSilence, table, func(err error) {
+			if !errors.Is(err, resp.ErrTrackingRefused) {
 				table.Rely(tracker)
 				return
-			case cache.Required:
-				logCache(ep, err, "nothing is kept in memory")
-			default:
-				table.Rely(nil)
-				logCache(ep, err, "values are kept for cache_max_age_ms, whatever happens to their keys")
 			}
+			if !cache.Required {
+				table.Rely(nil)
+			}
+			go hear(Untracked{ep, err}) // The loop does not wait for a log.
 		})
 		table.Rely(tracker)
 		table.Watch(tracker)
 		e.trackers = append(e.trackers, tracker)
 	}
-}
-
-// logCache says once what becomes of the cache of a server that does not tell of changes. The loop does not wait for the log.
-func logCache(ep *registry.Endpoint, err error, instead string) {
-	go slog.Default().Warn("rankd: a Redis does not tell of changes: "+instead, "endpoint", ep.Name, "error", err)
 }

@@ -164,7 +164,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 		{Name: "warmup", To: &o.warmup, Default: 300 * time.Millisecond, Help: "how `long` each round warms up before"},
 
 		{Name: "redis", To: &o.redis, Help: "use the Redis at this `address` (host:port or a URL, as in rankd --redis), with the data that it has, " +
-			"or with that of --scenario, which replaces keys of the same name"},
+			"or with the data of --scenario, which replace keys of the same name"},
 		with(redisServerRow(&o.redisServer), func() string { return when(o.redis != "", "with --redis") }),
 		{Name: "redis_latency", To: &o.latencies, Default: []time.Duration{0}, Help: "`times` to add to each round trip to Redis, as in 0,1ms,5ms"},
 		{Name: "redis_benchmark", To: &o.redisBenchmark,

@@ -25,7 +25,7 @@ type Batch struct {
 	ends    []int  // by command: where its replies end
 	errs    []error
 
-	// What the libraries need while the wave is under way.
+	// The libraries use these while they send the commands and read the replies.
 	completed []rueidis.Completed
 	cmders    []redis.Cmder
 }

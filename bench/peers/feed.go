@@ -247,8 +247,8 @@ func (p *posts) reset() {
 	p.friend.reset()
 }
 
-// addAll adds the posts that entries name, or a source to the rows that posts have. It returns the rank of the last one; rank is
-// that of the one before.
+// addAll adds the posts that entries name. A post that has a row gets the source beside its others. rank is the rank of the
+// post before the first entry, and addAll returns the rank of the last one.
 func (p *posts) addAll(entries []Text, source Source, rank int64) int64 {
 	for _, entry := range entries {
 		id, ok := whole(entry)

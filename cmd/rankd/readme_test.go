@@ -14,7 +14,7 @@ import (
 // session is a command of a page and the output below it, or a file that the page shows.
 type session struct {
 	command, output string
-	folder          string // of the sources, into which the block changes before; empty: that of the page's files
+	folder          string // the block runs in this folder of the sources; empty: in the folder with the page's files
 	path, source    string // of the file
 }
 

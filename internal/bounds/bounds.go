@@ -21,7 +21,7 @@ type Range struct {
 }
 
 // Max returns the most, of a time in nanoseconds.
-func (r Range) Max() int64 { return int64(r.Most) * max(1, int64(r.Unit)) }
+func (r Range) Max() int64 { return r.Most * max(1, int64(r.Unit)) }
 
 // Show writes a number, of a time in nanoseconds.
 func (r Range) Show(n int64) string {

@@ -13,16 +13,13 @@ type Recall struct {
 	table  *rowcache.Table
 	clock  clock.Clock
 	shape  rowcache.Shape
-	now    clock.Time
-	oldest clock.Time // values whose read was sent before are too old
+	maxAge time.Duration // of values that the node takes; zero: as old as the table keeps them
 
 	token rowcache.Token // of the reads under way
 	sent  clock.Time     // when they were sent; zero: they were not yet
 
-	hits  int
-	least clock.Time // when the oldest value among the hits was read
-
-	// The keys of the last Look:
+	// Of the last Look:
+	now    clock.Time
 	text   []byte
 	ends   [rowcache.WarmMax]int32
 	hashes [rowcache.WarmMax]uint64
@@ -40,11 +37,7 @@ func NewRecall(t *rowcache.Table, c clock.Clock, shape, prefix string, maxAge ti
 	if !ok {
 		return nil
 	}
-	r := &Recall{table: t, clock: c, shape: id, now: c.Now()}
-	if maxAge > 0 {
-		r.oldest = r.now.Add(-maxAge)
-	}
-	return r
+	return &Recall{table: t, clock: c, shape: id, maxAge: maxAge}
 }
 
 // LookMax is the most keys that one Look takes.
@@ -52,6 +45,7 @@ const LookMax = rowcache.WarmMax
 
 // Look looks for n keys, at most LookMax: key appends the one of number i to dst.
 func (r *Recall) Look(n int, key func(dst []byte, i int) []byte) {
+	r.now = r.clock.Now() // The node may have waited since the last Look, and values age meanwhile.
 	r.text = r.text[:0]
 	begin := 0
 	for i := range n {
@@ -68,11 +62,11 @@ func (r *Recall) Found(i int) (value []byte, ok bool) {
 	if i > 0 {
 		begin = r.ends[i-1]
 	}
-	value, sent, ok := r.table.GetHashed(r.hashes[i], r.text[begin:r.ends[i]], r.shape, r.now, r.oldest)
-	if ok {
-		r.hits++
-		r.least = r.least.Earlier(sent)
+	var oldest clock.Time
+	if r.maxAge > 0 {
+		oldest = r.now.Add(-r.maxAge)
 	}
+	value, _, ok = r.table.Get(r.hashes[i], r.text[begin:r.ends[i]], r.shape, r.now, oldest)
 	return value, ok
 }
 
@@ -85,11 +79,3 @@ func (r *Recall) Sending() {
 
 // Put keeps the value of a key that a read since Sending has brought.
 func (r *Recall) Put(key, value []byte) { r.table.Put(key, r.shape, value, r.token, r.sent) }
-
-// Hits returns how many values Get has found, and how old the oldest was when the node began.
-func (r *Recall) Hits() (n int, oldest time.Duration) {
-	if r.hits == 0 {
-		return 0, 0
-	}
-	return r.hits, r.now.Sub(r.least)
-}
