@@ -41,11 +41,6 @@ var foreign = map[string]string{
 	"--":      "write x - 1",
 	"unary +": "leave it out: expressions are numbers already",
 
-	"Math.round": "write Math.floor(x + 0.5)",
-	"Math.trunc": "write x > 0 ? Math.floor(x) : Math.ceil(x)",
-	"Math.sign":  "write x > 0 ? 1 : -1",
-	"Math.log2":  "write Math.log(x) / Math.LN2",
-	"Math.log10": "write Math.log(x) / Math.LN10",
 	"Math.hypot": "write Math.sqrt(x * x + y * y)",
 	"Math.cbrt":  "write x ** (1 / 3)",
 }

@@ -157,7 +157,7 @@ func (g textGen) typed(depth int) numberText {
 	infix := func(operator string) string {
 		return "(" + a.text + " " + operator + " " + g.operand(b.text, b.binds, bindsUnary) + ")"
 	}
-	switch g.rng.IntN(14) {
+	switch g.rng.IntN(18) {
 	case 0:
 		return numberText{g.pick(infix("/"), call("E.div", a.text, b.text)), bindsAll, both(func(x, y float64) float64 { return x / y })}
 	case 1:
@@ -182,6 +182,14 @@ func (g textGen) typed(depth int) numberText {
 		return numberText{call("Math.log", a.text), bindsAll, one(math.Log)}
 	case 11:
 		return numberText{call("clamp", a.text, "-1", "2.5"), bindsAll, one(func(x float64) float64 { return min(max(x, -1), 2.5) })}
+	case 12:
+		return numberText{call("Math.trunc", a.text), bindsAll, one(math.Trunc)}
+	case 13:
+		return numberText{call("Math.tanh", a.text), bindsAll, one(math.Tanh)}
+	case 14:
+		return numberText{call("Math.log1p", a.text), bindsAll, one(math.Log1p)}
+	case 15:
+		return numberText{call("Math.atan2", a.text, b.text), bindsAll, both(math.Atan2)}
 	default:
 		// The condition is a token, or plan code would decide by a constant.
 		cond := g.predicate(min(depth-1, 2))

@@ -80,6 +80,26 @@ func ceil(dst, x []float64) {
 	}
 }
 
+// round is Math.round of JavaScript: a half goes up, and what becomes zero keeps its sign.
+func round(x float64) float64 {
+	whole := math.Floor(x)
+	if x-whole >= 0.5 {
+		whole++
+	}
+	return math.Copysign(whole, x)
+}
+
+// sign is Math.sign of JavaScript: a zero keeps its sign.
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return x
+}
+
 func squareRoot(dst, x []float64) {
 	dst = dst[:len(x)]
 	for i, v := range x {

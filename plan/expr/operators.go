@@ -112,6 +112,21 @@ var operators = withKernels([]Operator{
 		kernel: kernel{one: ceil},
 	},
 	{
+		Group: "Arithmetic", Name: "round", Operands: one, Makes: Number, Typed: true, Doc: "The integer nearest to x. A half goes up, as in JavaScript: 2.5 to 3, -2.5 to -2.", Null: nullIfAny,
+		NonFinite: nullIfNot, Example: "Math.round(Key.score * 100) / 100", Function: "Math.round", Builder: "E.round",
+		row: func(x, _, _ float64) float64 { return round(x) },
+	},
+	{
+		Group: "Arithmetic", Name: "trunc", Operands: one, Makes: Number, Typed: true, Doc: "x without its fraction.", Null: nullIfAny,
+		NonFinite: nullIfNot, Example: "Math.trunc(Key.score)", Function: "Math.trunc", Builder: "E.trunc",
+		row: func(x, _, _ float64) float64 { return math.Trunc(x) },
+	},
+	{
+		Group: "Arithmetic", Name: "sign", Operands: one, Makes: Number, Typed: true, Doc: "1 where x is above zero, -1 where it is below, and zero where it is zero.", Null: nullIfAny,
+		NonFinite: "Null if x is NaN.", Example: "Math.sign(Key.score)", Function: "Math.sign", Builder: "E.sign",
+		row: func(x, _, _ float64) float64 { return sign(x) },
+	},
+	{
 		Group: "Arithmetic", Name: "sqrt", Operands: one, Makes: Number, Typed: true, Doc: "The square root of x.", Null: nullIfAny,
 		NonFinite: "Null if x is negative.", Example: "Math.sqrt(Key.likes)", Function: "Math.sqrt", Builder: "E.sqrt",
 		row:    func(x, _, _ float64) float64 { return math.Sqrt(x) },
@@ -129,6 +144,47 @@ var operators = withKernels([]Operator{
 		Function: "Math.log", Builder: "E.log",
 		row:    func(x, _, _ float64) float64 { return math.Log(x) },
 		kernel: kernel{one: logarithm},
+	},
+	{
+		Group: "Arithmetic", Name: "expm1", Operands: one, Makes: Number, Typed: true, Doc: "e to the power of x, less 1; exact where x is small.", Null: nullIfAny,
+		NonFinite: "Null if the result overflows, from about x = 709.8 on.", Example: "Math.expm1(Key.score)", Function: "Math.expm1", Builder: "E.expm1",
+		row: func(x, _, _ float64) float64 { return math.Expm1(x) },
+	},
+	{
+		Group: "Arithmetic", Name: "log1p", Operands: one, Makes: Number, Typed: true, Doc: "The natural logarithm of 1 + x; exact where x is small.", Null: nullIfAny,
+		NonFinite: "Null if x is -1 or less.", Example: "Math.log1p(Key.likes)", Function: "Math.log1p", Builder: "E.log1p",
+		row: func(x, _, _ float64) float64 { return math.Log1p(x) },
+	},
+	{
+		Group: "Arithmetic", Name: "log2", Operands: one, Makes: Number, Typed: true, Doc: "The logarithm of x to base 2.", Null: nullIfAny,
+		NonFinite: "Null if x is zero or negative.", Example: "Math.log2(1 + Key.likes)", Function: "Math.log2", Builder: "E.log2",
+		row: func(x, _, _ float64) float64 { return math.Log2(x) },
+	},
+	{
+		Group: "Arithmetic", Name: "log10", Operands: one, Makes: Number, Typed: true, Doc: "The logarithm of x to base 10.", Null: nullIfAny,
+		NonFinite: "Null if x is zero or negative.", Example: "Math.log10(1 + Key.likes)", Function: "Math.log10", Builder: "E.log10",
+		row: func(x, _, _ float64) float64 { return math.Log10(x) },
+	},
+	{
+		Group: "Arithmetic", Name: "sin", Operands: one, Makes: Number, Typed: true, Doc: "The sine of x, an angle in radians.", Null: nullIfAny,
+		NonFinite: "Null if x is not finite.", Example: "Math.sin(Key.score)", Function: "Math.sin", Builder: "E.sin",
+		row: func(x, _, _ float64) float64 { return math.Sin(x) },
+	},
+	{
+		Group: "Arithmetic", Name: "cos", Operands: one, Makes: Number, Typed: true, Doc: "The cosine of x, an angle in radians.", Null: nullIfAny,
+		NonFinite: "Null if x is not finite.", Example: "Math.cos(Key.score)", Function: "Math.cos", Builder: "E.cos",
+		row: func(x, _, _ float64) float64 { return math.Cos(x) },
+	},
+	{
+		Group: "Arithmetic", Name: "tanh", Operands: one, Makes: Number, Typed: true, Doc: "The hyperbolic tangent of x, from -1 to 1.", Null: nullIfAny,
+		NonFinite: nullIfNot, Example: "Math.tanh(Key.score)", Function: "Math.tanh", Builder: "E.tanh",
+		row: func(x, _, _ float64) float64 { return math.Tanh(x) },
+	},
+	{
+		Group: "Arithmetic", Name: "atan2", Operands: []Operand{{"y", TakesNumber}, {"x", TakesNumber}}, Makes: Number, Typed: true,
+		Doc:  "The angle in radians, from -π to π, between the x axis and the line from the origin to (x, y). y stands first, as in JavaScript.",
+		Null: nullIfAny, NonFinite: nullIfNot, Example: "Math.atan2(Key.score, 2)", Function: "Math.atan2", Builder: "E.atan2",
+		row: func(y, x, _ float64) float64 { return math.Atan2(y, x) },
 	},
 	{
 		Group: "Arithmetic", Name: "pow", Operands: two, Makes: Number, Typed: true, Doc: "a to the power of b.", Null: nullIfAny,

@@ -101,6 +101,32 @@ func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, boo
 		return finite(math.Exp(x), xOK)
 	case "log":
 		return finite(math.Log(x), xOK)
+	case "round":
+		return finite(math.Copysign(math.Floor(x)+math.Floor(2*(x-math.Floor(x))), x), xOK)
+	case "trunc":
+		return finite(math.Trunc(x), xOK)
+	case "sign":
+		if x == 0 || math.IsNaN(x) {
+			return finite(x, xOK)
+		}
+		return math.Copysign(1, x), xOK
+	case "expm1":
+		return finite(math.Expm1(x), xOK)
+	case "log1p":
+		return finite(math.Log1p(x), xOK)
+	case "log2":
+		return finite(math.Log2(x), xOK)
+	case "log10":
+		return finite(math.Log10(x), xOK)
+	case "sin":
+		return finite(math.Sin(x), xOK)
+	case "cos":
+		return finite(math.Cos(x), xOK)
+	case "tanh":
+		return finite(math.Tanh(x), xOK)
+	case "atan2":
+		y, yOK := r.expr(v.Get("y"), row)
+		return finite(math.Atan2(y, x), xOK && yOK)
 	case "clamp":
 		low, lowOK := r.expr(v.Get("low"), row)
 		high, highOK := r.expr(v.Get("high"), row)

@@ -5,5 +5,5 @@ export default definePlan({
   build: (ctx) =>
     ctx
       .viewer({ endpoint: EP.redis.redis_default })
-      .vm({ outKey: Key.score, expr: Math.round(Key.id) }),
+      .vm({ outKey: Key.score, expr: Math.hypot(Key.id, 2) }),
 });
