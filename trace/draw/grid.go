@@ -123,7 +123,7 @@ func (d *drawing) texts(l *line) map[int]string {
 	for k, i := range l.instants {
 		c := 0
 		if i.track < len(d.column) {
-			c = d.column[i.track]
+			c = max(0, d.column[i.track]) // a track without slices has no column of its own
 		}
 		text := d.text(i)
 		sameNode := k > 0 && before.node == i.node && before.track == i.track
