@@ -59,7 +59,8 @@ func (c *Ctx) FailOpen(why error) { c.note(why) }
 func (c *Ctx) DropIDs(m MalformedIDs) {
 	if m.Count > 0 {
 		c.CountMalformed("id", m.Count)
-		c.lack.Malformed = &m
+		told := m // so that only this branch allocates
+		c.lack.Malformed = &told
 	}
 }
 
