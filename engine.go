@@ -54,6 +54,8 @@ type Engine struct {
 	chooser trace.Chooser // the sink, if it chooses; else nil
 
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
+
+	malformed malformedLog
 }
 
 // Open reads registry, models and plans and starts an engine. It connects to Redis when a request first
@@ -445,6 +447,9 @@ func (c *call) deliver(result *scheduler.Result) {
 		c.free()
 		e.deliver(done, nil, failed)
 		return
+	}
+	if c.run.Graph != nil {
+		e.logMalformed(c.run.Graph.Name, result)
 	}
 	a := &Answer{
 		RequestID: id, Elapsed: elapsed, engine: e, result: result, showDeltas: c.run.Deltas, recording: recording,

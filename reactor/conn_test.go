@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -990,4 +991,27 @@ func TestLoopWaitsForConnectsUnderWay(t *testing.T) {
 	free()
 	<-r.Loop().Done()
 	assert.Equal(t, []string{"connect"}, p.calls)
+}
+
+// TestABusyLoopFailsNoConnect: a callback takes longer than ConnectTimeout. A connection that is made meanwhile counts.
+func TestABusyLoopFailsNoConnect(t *testing.T) {
+	r := started(t)
+	made := make(chan struct{})
+	connect := r.connectTo
+	r.connectTo = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		nc, err := connect(ctx, network, addr)
+		close(made)
+		return nc, err
+	}
+	p := newProbe()
+	p.opts.ConnectTimeout = ms(20)
+	addr := echoServer(t)
+	do(t, r, func() {
+		p.dial(r, addr)
+		<-made
+		for since := time.Now(); time.Since(since) < 3*p.opts.ConnectTimeout; {
+			runtime.Gosched() // the goroutine that dials hands the connection to the poller
+		}
+	})
+	require.NoError(t, <-p.connected)
 }

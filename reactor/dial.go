@@ -37,7 +37,16 @@ func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Hand
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	c.timeout = r.loop.NewTimer(func() {
-		c.end(c.dialError(transport.ErrConnectTimeout))
+		// If the loop was busy, a connection that was made in time may wait for the poller to take it over. That one is before this
+		// in the poller's queue.
+		_ = r.poller.Execute(ctx, runnable(func() error {
+			r.event(c, func() {
+				if c.state == connecting {
+					c.end(c.dialError(transport.ErrConnectTimeout))
+				}
+			})
+			return nil
+		}))
 	})
 	// Start fails only on a stopping loop, whose drain ends the dial.
 	_ = c.timeout.Start(orDefault(opts.ConnectTimeout, defaultConnectTimeout), 0)

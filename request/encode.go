@@ -7,6 +7,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
 )
 
 // Format says how an answer shows the columns of a candidate.
@@ -40,6 +41,8 @@ type NodeCompleteness struct {
 	Dropped  int    // rows left out because their keys failed
 	Reason   string // one of a few known sentences, as rankd.Error.Text; empty if Status is NodeOK
 	Err      error  // why the node, or the first key, failed; nil if Status is NodeOK
+	// Malformed says which ids the node could not read; nil: none. It leaves the status as it is.
+	Malformed *task.MalformedIDs
 }
 
 // Failure is the content of the answer to a request that failed. The answer leaves Node
@@ -134,6 +137,12 @@ func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
 		}
 		if n.Dropped > 0 {
 			dst = strconv.AppendInt(append(dst, `,"dropped":`...), int64(n.Dropped), 10)
+		}
+		if m := n.Malformed; m != nil {
+			dst = strconv.AppendInt(append(dst, `,"malformed":{"count":`...), int64(m.Count), 10)
+			dst = strconv.AppendInt(append(dst, `,"of":`...), int64(m.Of), 10)
+			dst = jsondoc.AppendString(append(dst, `,"first":`...), m.First)
+			dst = append(jsondoc.AppendString(append(dst, `,"key":`...), m.Key), '}')
 		}
 		if n.Reason != "" {
 			dst = jsondoc.AppendString(append(dst, `,"reason":`...), n.Reason)

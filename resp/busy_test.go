@@ -133,3 +133,23 @@ func timeOfFeed(t *testing.T, inFlight int, o Options) time.Duration {
 	}
 	return n.h.Clock.Now().Sub(since)
 }
+
+// TestABusyLoopFailsNoConnect: the loop comes back after ConnectTimeout, and finds the connection, or the answer to its greeting.
+func TestABusyLoopFailsNoConnect(t *testing.T) {
+	for _, o := range []Options{{}, {Password: "p"}} {
+		n := newNetwork(t)
+		n.mute = o.Password != ""
+		client := newClient(n, o)
+		call, a := get(t, "a", 1)
+		require.NoError(t, client.Do(call))
+		if o.Password != "" {
+			n.settle()
+			n.last().answer(1)
+			n.mute = false
+		}
+		n.h.Clock.Advance(2 * time.Second)
+		n.settle()
+		checkInvariants(t, client)
+		a.requireReplies(t, got("a", 1))
+	}
+}

@@ -302,14 +302,15 @@ func (c *Client) schedule(at clock.Time) {
 }
 
 // tick does everything that is due and sets the timer for the next instant. A silence is one only if the loop has looked at
-// its sockets since it was over: on a busy machine, bytes may be there unread. So the next iteration decides.
+// its sockets since it was over: on a busy machine, bytes may be there unread. So the next iteration decides. The transport decides in
+// the same way whether an attempt to connect took too long.
 func (c *Client) tick() {
 	now, looked := c.loop.Now(), c.ticked
 	c.ticked = now
 	for call := c.underWay.First(); call != nil; {
 		next := call.place.Next() // failLater moves the call to another list.
 		switch {
-		case c.connectBy(call).Passed(now):
+		case c.connectBy(call).Passed(looked):
 			c.failLater(call, c.opError(ErrConnect, c.connectError()))
 		case call.Deadline.Passed(now):
 			c.failLater(call, c.timeout(call, ErrDeadline))
@@ -321,7 +322,7 @@ func (c *Client) tick() {
 		call = next
 	}
 	for _, cn := range c.conns {
-		cn.tick(now, looked)
+		cn.tick(looked)
 	}
 	if c.queue.waiting() > 0 {
 		c.connect(now)

@@ -305,12 +305,12 @@ func (cn *conn) stalledBy() clock.Time {
 	return max(cn.flights.front().sentAt, cn.heardAt).Add(cn.client.opts.StallTimeout)
 }
 
-// tick ends an attempt that takes too long, or a connection that had stalled when the loop last looked at its sockets.
-func (cn *conn) tick(now, looked clock.Time) {
+// tick ends a greeting that had taken too long when the loop last looked at its sockets, or a connection that had stalled then.
+func (cn *conn) tick(looked clock.Time) {
 	c := cn.client
 	switch cn.state {
-	case connDialing, connGreeting:
-		if cn.readyBy.Passed(now) {
+	case connGreeting:
+		if cn.readyBy.Passed(looked) {
 			cn.shut(transport.ErrConnectTimeout)
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/reactor/transport"
 )
@@ -101,6 +102,17 @@ func (n *network) Dial(addr string, opts transport.DialOptions, h transport.Hand
 	n.conns = append(n.conns, p)
 	p.note("is dialed")
 	if n.silent {
+		// The transport promises an outcome within ConnectTimeout.
+		var timer *loop.Timer
+		timer = n.h.Loop.NewTimer(func() {
+			timer.Close(nil)
+			if !p.closed {
+				p.closed = true
+				p.note("is closed: %v", transport.ErrConnectTimeout)
+				h.OnConnect(transport.ErrConnectTimeout)
+			}
+		})
+		require.NoError(n.t, timer.Start(opts.ConnectTimeout, 0))
 		return p
 	}
 	refuse := n.refuse

@@ -44,7 +44,7 @@ type Options struct {
 	// long a call waits while there is no connection, pauses included. Zero means 1 s.
 	ConnectTimeout time.Duration
 	// RequestTimeout bounds how long the server may send no byte while commands of a call are out, or while
-	// there is no connection. What waits behind others has only its Deadline. Zero means 1 s. The clients that block bound a whole call by it.
+	// there is no connection. What waits behind others has only its Deadline. Zero means 1 s.
 	RequestTimeout time.Duration
 	// StallTimeout bounds how long the server may send no byte while any command is out. Then the
 	// client gives up the connection, so that a hung server does not hold the in-flight slots for

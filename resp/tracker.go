@@ -435,8 +435,8 @@ func (t *Tracker) tick() {
 	switch t.state {
 	case connDown:
 		t.connect(now)
-	case connDialing, connGreeting:
-		if t.readyBy.Passed(now) {
+	case connGreeting:
+		if t.readyBy.Passed(looked) {
 			t.shut(transport.ErrConnectTimeout)
 			return
 		}

@@ -125,9 +125,11 @@ func (r *Run) Succeed(j *Job) {
 // note notes the outcome of a node that is about to succeed, and what its result lacks.
 func (r *Run) note(j *Job) {
 	c := &j.Ctx
-	if lack := c.Lack(); lack.Err != nil {
+	if lack := c.Lack(); lack != (task.Lack{}) {
 		r.State.ReportLack(c.Node.Index, lack)
-		r.Journal.Lack(c.Node.Index, lack.Err, lack.Dropped)
+		if lack.Err != nil {
+			r.Journal.Lack(c.Node.Index, lack.Err, lack.Dropped)
+		}
 	}
 	if notes := r.State.notes; notes != nil {
 		notes.take(c.Node, c.Inputs, c.Refs, j.Out)

@@ -133,10 +133,15 @@ func (s *State) dueDeltas() []rowset.SchemaDelta {
 // ReportLack notes what the result of a running node lacks, as its body says. The engine calls it before Succeed.
 func (s *State) ReportLack(node int, lack task.Lack) {
 	status := NodeFailed
-	if lack.Dropped > 0 {
+	switch {
+	case lack.Dropped > 0:
 		status = NodePartial
+	case lack.Err == nil:
+		status = NodeOK
 	}
-	s.lacks = append(s.lacks, Completeness{Node: s.graph.Nodes[node], Status: status, Dropped: lack.Dropped, Err: lack.Err})
+	s.lacks = append(s.lacks, Completeness{
+		Node: s.graph.Nodes[node], Status: status, Dropped: lack.Dropped, Err: lack.Err, Malformed: lack.Malformed,
+	})
 }
 
 // NodeStatus says how much of its result a node contributed to an answer.
@@ -157,6 +162,8 @@ type Completeness struct {
 	Status  NodeStatus
 	Dropped int   // rows left out because their keys failed
 	Err     error // why the node, or the first key, failed; nil if Status is NodeOK
+	// Malformed says which ids the node could not read; nil: none. It leaves the status as it is.
+	Malformed *task.MalformedIDs
 }
 
 // completeness returns what the lenient nodes that ran, and others that lack something, have contributed to the

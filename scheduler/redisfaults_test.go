@@ -123,7 +123,7 @@ func redisFaults() []redisFault {
 			notBefore: requestTimeout, within: requestTimeout, lingers: requestTimeout},
 		{name: "drips too slowly", script: onUser(resptest.Drip(requestTimeout / 10)), deadline: requestTimeout * 3 / 2,
 			wantErr: []error{}, wantAny: []error{resp.ErrTimeout, scheduler.ErrNodeTimeout}, // a blocking engine; the reactor
-			notBefore: requestTimeout, within: requestTimeout * 3 / 2, lingers: 10 * requestTimeout},
+			notBefore: requestTimeout * 3 / 2, within: requestTimeout * 3 / 2, lingers: 10 * requestTimeout},
 		{name: "hangs", script: onUser(resptest.Silence()),
 			wantErr:   []error{errRedis, resp.ErrTimeout},
 			notBefore: requestTimeout, within: requestTimeout, lingers: 2 * requestTimeout},

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -186,7 +187,7 @@ func (w *simWorld) checkCompleteness(q *simRequest, r *Result, ref *reference) {
 	for _, n := range q.graph.Nodes {
 		listed := ref.told[n.Index] != nil
 		ran := ref.status[n.Index] != refTodo
-		w.check(r.Err != nil || listed == (ran && n.Lenient() || ref.lacks[n.Index].Err != nil), "request %d: node %s is in the completeness: %v", q.user, n.ID, listed)
+		w.check(r.Err != nil || listed == (ran && n.Lenient() || ref.lacks[n.Index] != (task.Lack{})), "request %d: node %s is in the completeness: %v", q.user, n.ID, listed)
 		w.check(r.Err != nil || ran || !q.begun[n.Index], "request %d: node %s ran, and nobody needed it", q.user, n.ID)
 		if q.lateBodies[n.Index] && r.Err == nil {
 			w.check(listed && ref.told[n.Index].Status != NodeOK && ref.told[n.Index].Status != NodePartial, "request %d succeeded, though node %s ended after its deadline", q.user, n.ID)
@@ -225,6 +226,7 @@ func (w *simWorld) checkContribution(q *simRequest, c *Completeness, ref *refere
 	switch c.Status {
 	case NodeOK:
 		w.check(why == nil && ref.lacks[i].Err == nil, "request %d: node %s is ok, and should fail with %v, %v", q.user, n.ID, why, ref.lacks[i].Err)
+		w.check(reflect.DeepEqual(c.Malformed, ref.lacks[i].Malformed), "request %d: node %s tells of ids %+v, and should tell of %+v", q.user, n.ID, c.Malformed, ref.lacks[i].Malformed)
 		w.check(q.begun[i], "request %d: node %s is ok and never began", q.user, n.ID)
 	case NodePartial:
 		lack := ref.lacks[i]
@@ -279,7 +281,9 @@ func (f *fault) append(dst []byte) []byte {
 }
 
 // lack returns what an answer tells of a node.
-func (c *Completeness) lack() task.Lack { return task.Lack{Dropped: c.Dropped, Err: c.Err} }
+func (c *Completeness) lack() task.Lack {
+	return task.Lack{Dropped: c.Dropped, Err: c.Err, Malformed: c.Malformed}
+}
 
 // noteFault notes a reply that a server did not mean.
 func (q *simRequest) noteFault(node, command int, reply resp.Reply) {

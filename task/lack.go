@@ -11,6 +11,14 @@ import (
 type Lack struct {
 	Dropped int   // rows left out because their keys failed
 	Err     error // the first failure; nil: the result is whole
+	// Malformed says which ids the node could not read; nil: none. They fail no node.
+	Malformed *MalformedIDs
+}
+
+// MalformedIDs says which entries a node of Redis keys left out because they are not ids. Immutable once told.
+type MalformedIDs struct {
+	Count, Of  int    // entries that are not ids, and all entries that the node has read
+	First, Key string // an excerpt of the first such entry, and of the key that has it
 }
 
 // Lack returns what the result lacks so far, as the body has said.
@@ -45,6 +53,16 @@ func (c *Ctx) DropKey(r Redis, reply resp.Reply, want resp.Kind, command, prefix
 // FailOpen notes that the body goes on without something that failed, and that its result stands all the
 // same. If the request requires the node, the node fails with why.
 func (c *Ctx) FailOpen(why error) { c.note(why) }
+
+// DropIDs notes that the body leaves out entries because they are not ids. It counts them for the key "id". The answer's
+// completeness tells, and the engine's log; the node does not fail, nor is its result partial: to read again would not help.
+func (c *Ctx) DropIDs(m MalformedIDs) {
+	if m.Count > 0 {
+		c.CountMalformed("id", m.Count)
+		told := m // so that only this branch allocates
+		c.lack.Malformed = &told
+	}
+}
 
 func (c *Ctx) note(why error) {
 	if c.lack.Err == nil {

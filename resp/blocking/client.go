@@ -63,8 +63,8 @@ func NewClient(clk clock.Clock, o resp.Options) *Client {
 // Do sends the batch in one write (in parts if it exceeds MaxInflight), waits for all
 // its replies and calls use with them. The views are valid until use returns; other calls
 // may have the connection meanwhile. Do returns use's error, or a *resp.OpError if there were
-// no replies; then it does not call use. It never waits past deadline (zero: none), nor past
-// RequestTimeout. Both include the wait for a connection.
+// no replies; then it does not call use. It never waits past deadline (zero: none), which includes the wait for a
+// connection. RequestTimeout bounds the server's silence while commands are out, and the attempt to connect.
 func (c *Client) Do(b *resp.Batch, deadline clock.Time, use func(resp.Replies) error) error {
 	var buf *ReplyBuffer
 	select {
@@ -93,25 +93,27 @@ func (c *Client) giveBack(buf *ReplyBuffer) {
 func (c *Client) Exchange(b *resp.Batch, deadline clock.Time, buf *ReplyBuffer) (resp.Replies, error) {
 	b.MustBeWhole()
 	buf.reset(c)
-	now := c.clock.Now()
-	by := now.Add(c.opts.RequestTimeout).Earlier(deadline)
-	if by.Passed(now) {
-		return resp.Replies{}, c.failed(resp.ErrTimeout, resp.ErrDeadline)
+	var by time.Time // zero: never
+	if deadline != 0 {
+		now := c.clock.Now()
+		if deadline.Passed(now) {
+			return resp.Replies{}, c.failed(resp.ErrTimeout, resp.ErrDeadline)
+		}
+		by = time.Now().Add(deadline.Sub(now))
 	}
-	limit := time.Now().Add(by.Sub(now))
-	cn := c.take(limit)
+	cn := c.take(by)
 	if cn == nil {
 		return resp.Replies{}, c.failed(resp.ErrTimeout, errNoneFree)
 	}
 	defer func() { c.idle <- cn }()
-	if err := cn.ready(limit, buf); err != nil {
+	if err := cn.ready(by, buf); err != nil {
 		return resp.Replies{}, err
 	}
 	c.count(func(s *resp.Stats) { s.Batches++ })
 	if b.Len() == 0 {
 		return resp.Replies{}, nil
 	}
-	replies, err := cn.roundTrips(b, buf, limit)
+	replies, err := cn.roundTrips(b, buf, by)
 	if err != nil {
 		cn.drop(err)
 		return resp.Replies{}, c.classify(resp.ErrConnectionLost, resp.ErrTimeout, err)
@@ -120,19 +122,25 @@ func (c *Client) Exchange(b *resp.Batch, deadline clock.Time, buf *ReplyBuffer) 
 	return replies, nil
 }
 
-// take waits for a connection that no call uses. It returns nil if limit or Close comes first.
-func (c *Client) take(limit time.Time) *conn {
+// take waits for a connection that no call uses. It returns nil if by (zero: never) or Close comes first.
+func (c *Client) take(by time.Time) *conn {
 	select {
 	case cn := <-c.idle:
 		return cn
 	default:
 	}
-	ctx, cancel := context.WithDeadline(c.life, limit)
-	defer cancel()
+	var late <-chan time.Time
+	if !by.IsZero() {
+		timer := time.NewTimer(time.Until(by))
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case cn := <-c.idle:
 		return cn
-	case <-ctx.Done():
+	case <-late:
+		return nil
+	case <-c.life.Done():
 		return nil
 	}
 }
@@ -159,11 +167,10 @@ func (c *Client) count(change func(*resp.Stats)) {
 
 // classify turns an I/O error into the error of a call: late if the time was up, and otherwise kind.
 func (c *Client) classify(kind, late, err error) error {
-	var timeout net.Error
 	switch {
-	case errors.As(err, &timeout) && timeout.Timeout() && late == resp.ErrConnect:
+	case timedOut(err) && late == resp.ErrConnect:
 		return c.failed(resp.ErrConnect, transport.ErrConnectTimeout)
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case timedOut(err):
 		return c.failed(resp.ErrTimeout, err)
 	case errors.Is(err, resp.ErrTooLarge):
 		return c.failed(resp.ErrTooLarge, fmt.Errorf("more than %d bytes (max_reply_bytes)", c.opts.MaxReplyBytes))

@@ -306,8 +306,8 @@ func TestFailures(t *testing.T) {
 		kind  error
 		text  string
 	}{
-		{"no answer", short, hang, resp.ErrTimeout, "i/o timeout"},
-		{"half an answer", short, say("$5\r\nab"), resp.ErrTimeout, "i/o timeout"},
+		{"no answer", short, hang, resp.ErrTimeout, "no byte within 500ms"},
+		{"half an answer", short, say("$5\r\nab"), resp.ErrTimeout, "no byte within 500ms"},
 		{"closed without an answer", resp.Options{}, hangUp, resp.ErrConnectionLost, "connection lost: "},
 		{"garbage", resp.Options{}, say("garbage\r\n"), resp.ErrProtocol, "connection lost: protocol error"},
 		{"an answer too many", resp.Options{}, say("+OK\r\n+OK\r\n"), resp.ErrProtocol, "reply to no command"},
@@ -339,6 +339,81 @@ func TestFailures(t *testing.T) {
 			assert.Equal(t, uint64(1), client.Stats().Failed)
 		})
 	}
+}
+
+// TestASlowAnswerIsNoSilence: an answer whose bytes come one by one may take longer than RequestTimeout, up to the call's deadline.
+func TestASlowAnswerIsNoSilence(t *testing.T) {
+	const silence = 500 * time.Millisecond
+	drips := func(s *session) {
+		answer := redcon.AppendBulkString(nil, s.command()[1])
+		for len(answer) > 0 {
+			time.Sleep(silence / 10) // the server's pace; the answer has twelve bytes
+			_, _ = s.Write(answer[:1])
+			answer = answer[1:]
+		}
+		s.command()
+	}
+	for _, c := range []struct {
+		name     string
+		deadline time.Duration
+		want     error
+	}{
+		{"no deadline", 0, nil},
+		{"a deadline after the answer", time.Minute, nil},
+		{"a deadline before it", silence / 2, resp.ErrTimeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			client := openClient(t, resp.Options{Addr: serve(t, drips).addr(), RequestTimeout: silence})
+			deadline := clock.Time(0)
+			if c.deadline > 0 {
+				deadline = client.clock.Now().Add(c.deadline)
+			}
+			text, err := get(t, client, "0123", 1, deadline)
+			if c.want != nil {
+				require.ErrorIs(t, err, c.want)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, got("0123", 1), text)
+		})
+	}
+}
+
+// TestBytesThatLieThereAreNoSilence: a goroutine that was late to look fails no call whose answer had come.
+func TestBytesThatLieThereAreNoSilence(t *testing.T) {
+	client := openClient(t, resp.Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute})
+	_, err := get(t, client, "a", 1, 0)
+	require.NoError(t, err)
+	cn := client.conns[0]
+	_, err = cn.Write(gets("b", 1).Encoded())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return cn.checkIdle() != nil }, 10*time.Second, time.Millisecond)
+	cn.heardAt, cn.by = time.Now().Add(-time.Hour), time.Time{}
+	require.NoError(t, cn.SetReadDeadline(cn.silentBy()))
+	n, err := cn.Read(make([]byte, 100))
+	require.NoError(t, err)
+	assert.Positive(t, n)
+}
+
+// TestCallsWaitTheirTurn: what waits for a connection fails by its deadline alone.
+func TestCallsWaitTheirTurn(t *testing.T) {
+	const silence = 500 * time.Millisecond
+	slow := func(s *session) {
+		for args := s.command(); args != nil; args = s.command() {
+			time.Sleep(silence / 5) // the server's pace
+			_, _ = s.Write(redcon.AppendBulkString(nil, args[len(args)-1]))
+		}
+	}
+	client := openClient(t, resp.Options{Addr: serve(t, slow).addr(), RequestTimeout: silence})
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			_, err := get(t, client, strconv.Itoa(i), 1, 0)
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
 }
 
 // TestIdleConnectionIsChecked: a client sends nothing on a connection on which something arrived

@@ -2,6 +2,7 @@ package blocking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"syscall"
@@ -25,6 +26,8 @@ type conn struct {
 	lookFn   func(uintptr) bool // look, bound once
 	first    [1]byte            // the byte that look has seen
 	found    error              // the result of look
+	heardAt  time.Time          // when the last byte came, or the commands left
+	by       time.Time          // when the call fails, whatever the server says; zero: never
 }
 
 // sameLimit decides which timeout a failed attempt to connect reports. The attempt's own limit
@@ -33,8 +36,9 @@ type conn struct {
 // that the server did not give.
 const sameLimit = 10 * time.Millisecond
 
-// ready makes a connection unless there is one that can take a batch. The error is that of the call.
-func (cn *conn) ready(limit time.Time, buf *ReplyBuffer) error {
+// ready makes a connection unless there is one that can take a batch, within RequestTimeout and by an instant (zero: none). The error is
+// that of the call.
+func (cn *conn) ready(by time.Time, buf *ReplyBuffer) error {
 	c := cn.client
 	if c.life.Err() != nil {
 		return c.failed(resp.ErrClosed, nil)
@@ -46,14 +50,13 @@ func (cn *conn) ready(limit time.Time, buf *ReplyBuffer) error {
 		}
 		cn.drop(err)
 	}
+	now := time.Now()
+	limit := earlier(now.Add(c.opts.RequestTimeout), by)
 	late := resp.ErrTimeout // of the call, unless the attempt's own limit comes first
-	by := time.Now().Add(c.opts.ConnectTimeout)
-	if by.Before(limit.Add(sameLimit)) {
+	if now.Add(c.opts.ConnectTimeout).Before(limit.Add(sameLimit)) {
 		late = resp.ErrConnect
 	}
-	if by.Before(limit) {
-		limit = by
-	}
+	limit = earlier(now.Add(c.opts.ConnectTimeout), limit)
 	ctx, cancel := context.WithDeadline(c.life, limit)
 	defer cancel()
 	if !cn.waitOutPause(ctx) {
@@ -137,7 +140,7 @@ func (cn *conn) greet(buf *ReplyBuffer, limit time.Time) error {
 	if n == 0 {
 		return nil
 	}
-	if err := cn.SetDeadline(limit); err != nil {
+	if err := cn.expect(limit); err != nil {
 		return err
 	}
 	if _, err := cn.Write(c.hello.Encoded()); err != nil {
@@ -158,13 +161,62 @@ func (cn *conn) greet(buf *ReplyBuffer, limit time.Time) error {
 	return buf.finish()
 }
 
-// roundTrips sends the batch and reads its replies.
-func (cn *conn) roundTrips(b *resp.Batch, buf *ReplyBuffer, limit time.Time) (resp.Replies, error) {
-	c := cn.client
-	if err := cn.SetDeadline(limit); err != nil {
-		return resp.Replies{}, err
+// earlier returns the earlier of two instants, of which the second may be zero: never.
+func earlier(a, b time.Time) time.Time {
+	if !b.IsZero() && b.Before(a) {
+		return b
 	}
+	return a
+}
+
+// expect begins to wait for the server: commands leave now. Whatever comes, the call ends by an instant; zero: never.
+func (cn *conn) expect(by time.Time) error {
+	cn.heardAt, cn.by = time.Now(), by
+	return cn.SetDeadline(earlier(cn.silentBy(), by))
+}
+
+// silentBy returns when the server will have sent no byte for RequestTimeout.
+func (cn *conn) silentBy() time.Time { return cn.heardAt.Add(cn.client.opts.RequestTimeout) }
+
+// Read implements net.Conn for the call that waits. It fails when the call's time is up, or when the server has been silent for
+// RequestTimeout. As on the reactor, a silence is one only if nothing lies in the socket when it is over: on a busy machine the bytes may
+// have come in time.
+func (cn *conn) Read(p []byte) (int, error) {
+	for {
+		n, err := cn.Conn.Read(p)
+		if n > 0 || !timedOut(err) {
+			cn.heardAt = time.Now()
+			return n, err
+		}
+		now := time.Now()
+		if !cn.by.IsZero() && !now.Before(cn.by) {
+			return 0, err
+		}
+		if !now.Before(cn.silentBy()) {
+			if cn.SetReadDeadline(time.Time{}) != nil || cn.checkIdle() == nil {
+				return 0, fmt.Errorf("no byte within %v: %w", cn.client.opts.RequestTimeout, err)
+			}
+			cn.heardAt = now // the bytes, or the end, are there to be read
+		}
+		if err := cn.SetReadDeadline(earlier(cn.silentBy(), cn.by)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// timedOut reports whether an I/O operation failed because its time was up.
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// roundTrips sends the batch and reads its replies, by an instant (zero: none).
+func (cn *conn) roundTrips(b *resp.Batch, buf *ReplyBuffer, by time.Time) (resp.Replies, error) {
+	c := cn.client
 	for sent, received := 0, 0; sent < b.Len(); {
+		if err := cn.expect(by); err != nil {
+			return resp.Replies{}, err
+		}
 		n := min(b.Len()-sent, c.opts.MaxInflight)
 		part := b.Span(sent, sent+n)
 		if _, err := cn.Write(part); err != nil {

@@ -77,7 +77,7 @@ func candidatesReference() task.Reference {
 		Duplicates: "Each entry becomes a row: an id that is there twice, in one key or in two, has two rows. Rows of the input with the same id each bring the entries of its key. " +
 			"[dedupe](dedupe.md) removes the duplicates.",
 		Failures: "The node fails if a key has another type than `kind` (with `on_error` `partial` such a key has no entries, and the row that asked counts as dropped), if a string of the context is too long for a key, or if Redis cannot be reached. An entry that is not an integer of 64 bits, or " +
-			"whose score is not finite, is dropped after the limit and counted: `malformed` of `--metrics`.",
+			"whose score is not finite, is dropped after the limit and counted: `malformed` of `--metrics`. The answer's `completeness` says how many were no such integers, with the first of them and its key.",
 		Example: task.Example{
 			Plan:  "ctx.candidates({ endpoint: redis, key: \"inbox:{user}\", kind: \"sorted_set\", limit: 3, score: Key.score })",
 			Redis: []string{"ZADD inbox:1 0.5 11 2.25 12 1.5 13 0.25 14 3 draft"},
@@ -139,7 +139,7 @@ type candidateReader struct {
 	text      []byte // of a key
 	ids       idList
 	scores    []float64
-	malformed int // ids
+	unread    unreadIDs
 	unscored  int // scores of ids that parse
 	failed    int // 1 + the number of the key that failed last
 }
@@ -182,7 +182,7 @@ func (r *candidateReader) read(keys int) error {
 			return err
 		}
 	}
-	r.c.CountMalformed("id", r.malformed)
+	r.unread.tell(r.c)
 	if r.score != nil {
 		r.c.CountMalformed(r.score.Name, r.unscored)
 	}
@@ -263,13 +263,16 @@ func (r *candidateReader) take(b *resp.Batch, keyOf func(command int) int) error
 		}
 		for i := range replies.Len() {
 			r.add(replies.At(i))
+			if r.unread.unnamed() {
+				r.unread.name(string(r.keyOf(keyOf(parts.From() + i))))
+			}
 		}
 	}
 	return parts.Err()
 }
 
-// keptCandidates are the keys of a candidateReader as keyReads. A value has four counts: of the entries that count as rows, of ids and of scores that do not parse, and
-// of the ids that follow, with their scores behind them. Only the body uses it.
+// keptCandidates are the keys of a candidateReader as keyReads. A value has four counts: of all entries and of those that count as rows, of scores that do not parse, and
+// of ids. Then come the entries that are not ids, the ids, and their scores. Only the body uses it.
 type keptCandidates struct {
 	candidateReader
 	one candidateReader // has the entries of one reply
@@ -288,9 +291,10 @@ func (k *keptCandidates) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
 		c: k.c, kind: k.kind, reverse: k.reverse, limit: k.limit, score: k.score, ids: idList{last: one.ids.last[:0]}, scores: one.scores[:0],
 	}
 	one.add(reply)
-	for _, n := range [...]int{k.entries(reply), one.malformed, one.unscored, len(one.ids.last)} {
+	for _, n := range [...]int{one.unread.Of, k.entries(reply), one.unscored, len(one.ids.last)} {
 		dst = binary.AppendUvarint(dst, uint64(n))
 	}
+	dst = one.unread.encode(dst)
 	for _, id := range one.ids.last {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
 	}
@@ -304,22 +308,26 @@ func (k *keptCandidates) refuse(reply resp.Reply, key int) error { return k.drop
 
 func (k *keptCandidates) take(values *keptValues) error {
 	entries := 0
-	for value := range values.all {
-		n, _ := binary.Uvarint(value)
+	for _, value := range values.all {
+		_, size := binary.Uvarint(value)
+		n, _ := binary.Uvarint(value[size:])
 		entries += int(n)
 	}
 	if err := k.c.MakeRows(int64(entries)); err != nil {
 		return err
 	}
 	k.ids.grow(k.c, entries)
-	for value := range values.all {
+	for key, value := range values.all {
 		var counts [4]int
 		for i := range counts {
 			n, size := binary.Uvarint(value)
 			counts[i], value = int(n), value[size:]
 		}
-		k.malformed += counts[1]
+		k.unread.Of += counts[0]
 		k.unscored += counts[2]
+		if value = k.unread.decode(value); k.unread.unnamed() {
+			k.unread.name(string(k.keyOf(key)))
+		}
 		for i := range counts[3] {
 			k.ids.last = append(k.ids.last, int64(binary.LittleEndian.Uint64(value[8*i:])))
 		}
@@ -361,14 +369,16 @@ func (r *candidateReader) entries(reply resp.Reply) int {
 
 // add adds the entries of a reply.
 func (r *candidateReader) add(reply resp.Reply) {
+	r.unread.Of += reply.Len()
 	switch {
 	case r.score != nil:
+		r.unread.Of -= reply.Len() / 2
 		for member, score := range reply.Pairs() {
 			id, known := rowset.ParseInt(member.Bytes())
 			value, finite := rowset.ParseFloat(score.Bytes())
 			switch {
 			case !known:
-				r.malformed++
+				r.unread.add(member.Bytes())
 				continue
 			case !finite:
 				r.unscored++
@@ -394,7 +404,7 @@ func (r *candidateReader) addID(entry resp.Reply) {
 	if id, ok := rowset.ParseInt(entry.Bytes()); ok {
 		r.ids.last = append(r.ids.last, id)
 	} else {
-		r.malformed++
+		r.unread.add(entry.Bytes())
 	}
 }
 
@@ -405,7 +415,7 @@ func (r *candidateReader) addSet(reply resp.Reply) {
 		if id, ok := rowset.ParseInt(entry.Bytes()); ok {
 			members = append(members, id)
 		} else {
-			r.malformed++
+			r.unread.add(entry.Bytes())
 		}
 	}
 	slices.Sort(members)

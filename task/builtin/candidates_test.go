@@ -153,10 +153,20 @@ func TestCandidatesAsReference(t *testing.T) {
 			rows, bad := refCandidates(store[key], kind, limit, reverse, scored)
 			want.rows, malformed = append(want.rows, rows...), malformed+bad
 		}
+		var lack task.Lack
+		c.Lack = &lack
 		out, err := runCandidates(t, c)
 		require.NoError(t, err)
 		requireTable(t, want, out)
 		require.Equal(t, int64(malformed), c.Outside.Malformed())
+		told := 0
+		if m := lack.Malformed; m != nil {
+			told = m.Count
+			require.Contains(t, keys, m.Key)
+			require.True(t, slices.ContainsFunc(store[m.Key], func(e member) bool { return e.text == m.First }), "%+v", m)
+			require.LessOrEqual(t, m.Count, m.Of)
+		}
+		require.Equal(t, c.Outside.ByKey()["id"].Malformed, uint64(told))
 	}
 }
 

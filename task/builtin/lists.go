@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 
 	"github.com/rankd/rankd/plan"
@@ -47,7 +48,7 @@ const askedMin = 1 << 16
 
 // listText says which ids a list gives.
 const listText = "An id is an optional minus and at least one digit at the start of an entry. The node ignores the rest of the entry, " +
-	"and drops entries that do not start so or do not fit 64 bits. It takes the first `fanout` entries before it drops any."
+	"and drops entries that do not start so or do not fit 64 bits. It takes the first `fanout` entries before it drops any. The answer's `completeness` says how many it dropped, with the first of them and its key."
 
 // listReference documents a task that expands each row to the list at a key with this prefix.
 func listReference(prefix, more string) task.Reference {
@@ -114,7 +115,13 @@ func readLists(c *task.Ctx, prefix, shape string, fanoutMax int64) ([]int64, err
 			return nil, err
 		}
 	}
-	return r.ids.join(c)
+	return r.join()
+}
+
+// join returns the ids, and tells of the entries without one.
+func (r *listReader) join() ([]int64, error) {
+	r.unread.tell(r.c)
+	return r.ids.join(r.c)
 }
 
 // listPart is the most entries of a single list that one command asks for. Redis answers nobody else
@@ -131,6 +138,7 @@ type listReader struct {
 	redis  task.Redis
 	prefix string
 	ids    idList
+	unread unreadIDs
 }
 
 // readLong reads up to fanout entries of one list, by several commands, until one finds the end. So an
@@ -154,7 +162,7 @@ func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 			}
 			from += int64(entries)
 			if asked := int64(parts.From() + parts.Replies().Len()); from < min(to, first+asked*listPart) {
-				return r.ids.join(r.c) // The end. What has not been asked yet is given up.
+				return r.join() // The end. What has not been asked yet is given up.
 			}
 		}
 		if err := parts.Err(); err != nil {
@@ -162,7 +170,7 @@ func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 		}
 		first = to
 	}
-	return r.ids.join(r.c)
+	return r.join()
 }
 
 // listShape returns what a node reads of a list: see recallOf.
@@ -186,10 +194,18 @@ func (l *keptLists) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
 		return dst, false
 	}
 	dst = binary.AppendUvarint(dst, uint64(reply.Len()))
+	start := len(dst)
+	var unread unreadIDs
+	dst = unread.encode(dst)
 	for entry := range reply.All() {
 		if id, ok := task.ParseID(entry.Bytes()); ok {
 			dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
+		} else {
+			unread.add(entry.Bytes())
 		}
+	}
+	if unread.Count > 0 {
+		dst = slices.Replace(dst, start, start+1, unread.encode(nil)...)
 	}
 	return dst, true
 }
@@ -200,7 +216,7 @@ func (l *keptLists) refuse(reply resp.Reply, k int) error {
 
 func (l *keptLists) take(values *keptValues) error {
 	entries := 0
-	for value := range values.all {
+	for _, value := range values.all {
 		n, _ := binary.Uvarint(value)
 		entries += int(n)
 	}
@@ -208,10 +224,14 @@ func (l *keptLists) take(values *keptValues) error {
 		return err
 	}
 	l.ids.grow(l.c, entries)
-	for value := range values.all {
-		_, n := binary.Uvarint(value)
-		for value = value[n:]; len(value) > 0; value = value[8:] {
+	for k, value := range values.all {
+		read, n := binary.Uvarint(value)
+		l.unread.Of += int(read)
+		for value = l.unread.decode(value[n:]); len(value) > 0; value = value[8:] {
 			l.ids.last = append(l.ids.last, int64(binary.LittleEndian.Uint64(value)))
+		}
+		if l.unread.unnamed() {
+			l.unread.name(string(l.key(nil, k)))
 		}
 	}
 	return nil
@@ -249,6 +269,7 @@ func (r *listReader) take(parts *task.Parts, listOf func(i int) int64) (entries 
 		return 0, err
 	}
 	r.ids.grow(r.c, entries)
+	r.unread.Of += entries
 	ids := r.ids.last
 	for i := range replies.Len() {
 		reply := replies.At(i)
@@ -258,7 +279,12 @@ func (r *listReader) take(parts *task.Parts, listOf func(i int) int64) (entries 
 		for entry := range reply.All() {
 			if id, ok := task.ParseID(entry.Bytes()); ok {
 				ids = append(ids, id)
+			} else {
+				r.unread.add(entry.Bytes())
 			}
+		}
+		if r.unread.unnamed() {
+			r.unread.name(r.prefix + strconv.FormatInt(listOf(parts.From()+i), 10))
 		}
 	}
 	r.ids.last = ids

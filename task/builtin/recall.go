@@ -78,7 +78,8 @@ type keyReads interface {
 // keptValues are the values of several keys, in their order. Only the body uses it.
 type keptValues struct {
 	bytes []byte
-	spans []keptSpan // by key
+	from  int        // the first key
+	spans []keptSpan // by key, from that on
 }
 
 // keptSpan says where a value is in the bytes of a keptValues.
@@ -90,10 +91,10 @@ type keptSpan struct {
 // add adds a value that ends the bytes.
 func (v *keptValues) add(i, from int) { v.spans[i] = keptSpan{from: from, to: len(v.bytes)} }
 
-// all yields the values, without those of keys that were refused.
-func (v *keptValues) all(yield func([]byte) bool) {
-	for _, s := range v.spans {
-		if !s.refused && !yield(v.bytes[s.from:s.to]) {
+// all yields the values by their keys, without those of keys that were refused.
+func (v *keptValues) all(yield func(key int, value []byte) bool) {
+	for i, s := range v.spans {
+		if !s.refused && !yield(v.from+i, v.bytes[s.from:s.to]) {
 			return
 		}
 	}
@@ -102,7 +103,7 @@ func (v *keptValues) all(yield func([]byte) bool) {
 // recallKeys reads keys from to to-1: those that the engine has in memory from there, and the others by commands, in b, which is empty. Without a command it
 // waits for nothing, unless keys came before: others get their turns in between.
 func recallKeys(c *task.Ctx, redis task.Redis, recall *taskrun.Recall, r keyReads, b *resp.Batch, from, to int) error {
-	v := keptValues{spans: make([]keptSpan, to-from)}
+	v := keptValues{from: from, spans: make([]keptSpan, to-from)}
 	var misses []int
 	var key []byte
 	_ = findKeys(recall, to-from, func(dst []byte, i int) []byte { return r.key(dst, from+i) }, func(i int, value []byte, ok bool) error {

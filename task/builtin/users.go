@@ -158,7 +158,7 @@ func (u *keptUsers) refuse(reply resp.Reply, k int) error {
 }
 
 func (u *keptUsers) take(values *keptValues) error {
-	for value := range values.all {
+	for _, value := range values.all {
 		if len(value) > 0 {
 			u.countries.Append(value[1:])
 		} else {
