@@ -199,7 +199,7 @@ func (w *world) read() {
 	r := w.any()
 	command := []string{"GET", "HGETALL"}[w.rng.IntN(2)]
 	allowed := []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[w.rng.IntN(4)]
-	recall := taskrun.NewRecall(w.table, w, command, r.key[:len("a:")], allowed)
+	recall := taskrun.NewRecall(w.table, w, new(rowcache.Use), command, r.key[:len("a:")], allowed)
 	recall.Look(1, func(dst []byte, _ int) []byte { return append(dst, r.key...) })
 	w.reads++
 	if value, ok := recall.Found(0); ok {
