@@ -136,12 +136,12 @@ type candidateReader struct {
 	limit   int           // of each key
 	score   *registry.Key // nil: no column
 
-	text      []byte // of a key
-	ids       idList
-	scores    []float64
-	unread    unreadIDs
-	unscored  int // scores of ids that parse
-	failed    int // 1 + the number of the key that failed last
+	text     []byte // of a key
+	ids      idList
+	scores   []float64
+	unread   unreadIDs
+	unscored int // scores of ids that parse
+	failed   int // 1 + the number of the key that failed last
 }
 
 // commands returns how many commands read one key. One command asks for listPart entries at most.
