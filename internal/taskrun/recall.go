@@ -83,4 +83,6 @@ func (r *Recall) Sending() {
 }
 
 // Put keeps the value of a key that a read since Sending has brought.
-func (r *Recall) Put(key, value []byte) { r.table.Put(key, r.shape, value, r.token, r.sent) }
+func (r *Recall) Put(key, value []byte) {
+	r.table.Put(key, r.shape, value, r.token, r.sent)
+}
