@@ -466,7 +466,7 @@ func (a *Answer) Completeness() []NodeCompleteness {
 	all := make([]NodeCompleteness, len(lenient))
 	for i, c := range lenient {
 		all[i] = NodeCompleteness{
-			Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Status: c.Status, Dropped: c.Dropped, Err: c.Err, Malformed: c.Malformed,
+			Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Status: c.Status, Dropped: c.Dropped, Err: c.Err, Malformed: c.Malformed, Cached: c.Cached,
 		}
 		if c.Status == NodeFallback {
 			all[i].Fallback = c.Node.Fallback.ID

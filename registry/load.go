@@ -66,17 +66,23 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 	}
 	l := loader{tables: tables}
 	r := &Registry{env: env}
+	l.readLock()
 	l.keys(r)
 	l.params(r)
 	l.readEntities(r)
 	l.endpoints(r)
-	if more := l.found - len(l.problems); more > 0 {
-		l.problems = append(l.problems, fmt.Errorf("and %d more problems", more))
-	}
-	if err := errors.Join(l.problems...); err != nil {
+	if err := l.failure(); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// failure joins the problems.
+func (l *loader) failure() error {
+	if more := l.found - len(l.problems); more > 0 {
+		l.problems = append(l.problems, fmt.Errorf("and %d more problems", more))
+	}
+	return errors.Join(l.problems...)
 }
 
 // InFolder returns an error of Load whose lines each begin with a name of the folder.
@@ -97,6 +103,8 @@ type loader struct {
 	tables   fs.FS
 	found    int     // problems
 	problems []error // the first problemsShown of them
+	lock     lockFile
+	locking  bool // gives ids to what has none in the lock
 }
 
 func (l *loader) problem(file, entry, format string, args ...any) {
@@ -110,13 +118,18 @@ func (l *loader) problem(file, entry, format string, args ...any) {
 	l.problems = append(l.problems, fmt.Errorf("%s: "+format, append([]any{where}, args...)...))
 }
 
-// decode reads file into rows, a pointer to a struct. It returns false after it has reported a problem.
-func (l *loader) decode(file string, rows any) bool {
+// decode reads file into rows, a pointer to a struct, and returns the text. It returns false after it has reported a problem.
+func (l *loader) decode(file string, rows any) (text []byte, ok bool) {
 	text, err := inputfile.Read(l.tables, file, tableMaxBytes)
 	if err != nil {
 		l.problem(file, "", "%w", err)
-		return false
+		return nil, false
 	}
+	return text, l.unmarshal(file, text, rows)
+}
+
+// unmarshal is decode for a text that has been read.
+func (l *loader) unmarshal(file string, text []byte, rows any) bool {
 	before := l.found
 	atLine := func(line int, format string, args ...any) {
 		l.problem(file, fmt.Sprintf("line %d", line), format, args...)
@@ -125,7 +138,7 @@ func (l *loader) decode(file string, rows any) bool {
 	if l.found > before {
 		return false
 	}
-	err = toml.Unmarshal(text, rows)
+	err := toml.Unmarshal(text, rows)
 	var malformed *toml.DecodeError
 	switch {
 	case errors.As(err, &malformed):
@@ -286,7 +299,7 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 	var table struct {
 		Endpoint []endpointRow `toml:"endpoint"`
 	}
-	if !l.decode(file, &table) {
+	if _, ok := l.decode(file, &table); !ok {
 		return nil, false
 	}
 	e := newEntries[string](l, file, "endpoint")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -44,6 +45,7 @@ type NodeCompleteness struct {
 	Err      error  // why the node, or the first key, failed; nil if Status is NodeOK
 	// Malformed says which ids the node could not read; nil: none. It leaves the status as it is.
 	Malformed *task.MalformedIDs
+	Cached    rowcache.Use // which of what the node read was in memory
 }
 
 // Failure is the content of the answer to a request that failed. The answer leaves Node
@@ -153,6 +155,10 @@ func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
 			dst = strconv.AppendInt(append(dst, `,"of":`...), int64(m.Of), 10)
 			dst = jsondoc.AppendString(append(dst, `,"first":`...), m.First)
 			dst = append(jsondoc.AppendString(append(dst, `,"key":`...), m.Key), '}')
+		}
+		if c := n.Cached; c.Values > 0 {
+			dst = strconv.AppendInt(append(dst, `,"cached":{"values":`...), int64(c.Values), 10)
+			dst = append(strconv.AppendInt(append(dst, `,"age_ms":`...), c.Age.Milliseconds(), 10), '}')
 		}
 		if n.Reason != "" {
 			dst = jsondoc.AppendString(append(dst, `,"reason":`...), n.Reason)

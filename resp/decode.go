@@ -310,11 +310,12 @@ func (d *Decoder) shortHeader(data []byte) error {
 	for i < len(text) && i-first <= maxHeaderDigits && text[i]-'0' <= 9 {
 		i++
 	}
-	if i > first && i-first <= maxHeaderDigits && i < len(text) && text[i] == '\r' {
+	digits := i - first
+	if digits > 0 && digits <= maxHeaderDigits && i < len(text) && text[i] == '\r' {
 		i++
 	}
 	switch {
-	case i-first > maxHeaderDigits:
+	case digits > maxHeaderDigits:
 		return d.malformed("length %q", text[:i])
 	case i < len(text):
 		return d.malformed("length %q", text[:i+1])

@@ -132,8 +132,12 @@ func (r *Run) note(j *Job) {
 			r.Journal.Lack(c.Node.Index, lack.Err, lack.Dropped)
 		}
 	}
+	if use := tasks.Env(c).Cached; use.Values > 0 {
+		r.State.nodes[c.Node.Index].cached = use
+		r.Journal.Cached(c.Node.Index, use.Values, use.Age)
+	}
 	if notes := r.State.notes; notes != nil {
-		notes.take(c.Node, c.Inputs, c.Refs, j.Out)
+		notes.take(c.Node, c.Inputs, c.Refs, j.Out, tasks.Env(c).Cached)
 	}
 	r.Journal.End(c.Node.Index, j.Ended, j.Out.N)
 }

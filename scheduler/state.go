@@ -6,6 +6,7 @@ import (
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -65,6 +66,7 @@ type nodeState struct {
 	readers int32
 	ready   clock.Time // when it became ready; the arrival of the request for the first nodes
 	result  rowset.RowSet
+	cached  rowcache.Use // of its values
 }
 
 // Begin prepares s for a request that arrived at that time, reusing its memory. nodeTimeout bounds each node; zero does not.

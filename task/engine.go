@@ -45,6 +45,8 @@ type env struct {
 	IDs *rowset.IDDict
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
+	// Cached is what the body of this node has taken from the engine's memory so far.
+	Cached rowcache.Use
 }
 
 // Env returns the engine's part of c, for the engine to fill before Invoke.
@@ -112,7 +114,7 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 			out, err = rowset.RowSet{}, panicOf(v)
 		}
 	}()
-	c.spec, c.counted, c.lack = spec, 0, Lack{}
+	c.spec, c.counted, c.lack, c.env.Cached = spec, 0, Lack{}, rowcache.Use{}
 	var given inputsCopy
 	if spec.guardsInputs {
 		given = copyInputs(c)
@@ -157,5 +159,5 @@ func (engine) Recall(c *Ctx, ep *registry.Endpoint, shape, prefix string, maxAge
 	if c.env.Tables == nil {
 		return nil
 	}
-	return taskrun.NewRecall(c.env.Tables[ep.Index], c.env.Clock, shape, prefix, maxAge)
+	return taskrun.NewRecall(c.env.Tables[ep.Index], c.env.Clock, &c.env.Cached, shape, prefix, maxAge)
 }

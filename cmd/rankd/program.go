@@ -21,6 +21,7 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/outlet"
 	"github.com/rankd/rankd/internal/version"
+	registrycli "github.com/rankd/rankd/registry/cli"
 	servecli "github.com/rankd/rankd/serve/cli"
 )
 
@@ -68,6 +69,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	server := &servecli.Program{Stderr: stderr, Tune: p.tune, Compiler: p.plans}
 	cmd.AddCommand(server.Command(ctx), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
+	cmd.AddCommand((&registrycli.Program{Stdout: p.stdout}).Command(ctx))
 	cmd.AddCommand(p.referenceCommands()...)
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process

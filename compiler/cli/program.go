@@ -101,17 +101,28 @@ func (p *Program) initCommand() *cobra.Command {
 		Use: "init folder [flags]", Args: oneFolder,
 		Short: "Make a folder ready to write plans in TypeScript",
 		Long: `Write the type declarations that editors and tsc need, a tsconfig.json and an example. Files
-that are there stay, but declarations of an earlier init are brought up to date.`,
+that are there stay, but declarations of an earlier init are brought up to date. New columns and parameters in the
+short form get their ids, as with rankd registry lock.`,
 		Example: `  rankd init plans`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := command.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
+			report := func(line string) { fmt.Fprintln(p.Stdout, line) }
+			if o.registryDir != "" {
+				path, added, err := command.LockRegistry(o.registryDir, true)
+				if err != nil {
+					return err
+				}
+				if len(added) > 0 {
+					report("wrote " + path)
+				}
+			}
 			reg, err := command.Registry(o.registryDir, o.env)
 			if err != nil {
 				return err
 			}
-			return editor.Init(args[0], compiler.NewLanguage(builtin.Catalog(), reg), func(line string) { fmt.Fprintln(p.Stdout, line) })
+			return editor.Init(args[0], compiler.NewLanguage(builtin.Catalog(), reg), report)
 		},
 	}
 	o.addRegistryFlags(cmd)
