@@ -44,7 +44,7 @@ func (l *loader) readEntities(r *Registry) {
 			ID   string `toml:"id"`
 		} `toml:"entity"`
 	}
-	if !l.decode(file, &table) {
+	if _, ok := l.decode(file, &table); !ok {
 		return
 	}
 	e := newEntries[int](l, file, "entity")
