@@ -160,8 +160,9 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	} else {
 		reg, err = registry.Load(o.Registry, o.Env)
 		if err != nil { // one problem a line, each with its file
-			err = registry.InFolder(o.RegistryName, err)
+			return nil, registry.InFolder(o.RegistryName, err)
 		}
+		reg = reg.Named(o.RegistryName)
 	}
 	if err != nil {
 		return nil, err

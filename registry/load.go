@@ -45,8 +45,17 @@ const problemsShown = 20
 // idName is the name of the row id in responses.
 const idName = "id"
 
+// BuiltIn is the name of the registry of the built-in tables.
+const BuiltIn = "the built-in registry"
+
 // Default returns the registry of the built-in tables for env.
-func Default(env string) (*Registry, error) { return Load(DefaultTables(), env) }
+func Default(env string) (*Registry, error) {
+	r, err := Load(DefaultTables(), env)
+	if err != nil {
+		return nil, err
+	}
+	return r.Named(BuiltIn), nil
+}
 
 // DefaultTables returns the folder of the built-in tables.
 func DefaultTables() fs.FS {
