@@ -180,6 +180,7 @@ type Registry struct {
 	keys      []*Key      // ascending by id
 	params    []*Param    // ascending by id
 	endpoints []*Endpoint // ascending by id; endpoints[i].Index == i
+	entities  []*Entity   // ascending by name
 
 	keyByID      map[KeyID]*Key
 	keyByName    map[string]*Key
