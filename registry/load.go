@@ -45,8 +45,17 @@ const problemsShown = 20
 // idName is the name of the row id in responses.
 const idName = "id"
 
+// BuiltIn is the name of the registry of the built-in tables.
+const BuiltIn = "the built-in registry"
+
 // Default returns the registry of the built-in tables for env.
-func Default(env string) (*Registry, error) { return Load(DefaultTables(), env) }
+func Default(env string) (*Registry, error) {
+	r, err := Load(DefaultTables(), env)
+	if err != nil {
+		return nil, err
+	}
+	return r.Named(BuiltIn), nil
+}
 
 // DefaultTables returns the folder of the built-in tables.
 func DefaultTables() fs.FS {
@@ -57,7 +66,7 @@ func DefaultTables() fs.FS {
 	return tables
 }
 
-// Load reads keys.toml, params.toml and endpoints.<env>.toml from the folder tables. env is "dev",
+// Load reads keys.toml, params.toml, entities.toml, if it is there, and endpoints.<env>.toml from the folder tables. env is "dev",
 // "test" or "prod". The error joins all problems, one per line, each with file and entry.
 func Load(tables fs.FS, env string) (*Registry, error) {
 	if !slices.Contains(environments[:], env) {
@@ -69,6 +78,7 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 	l.readLock()
 	l.keys(r)
 	l.params(r)
+	l.readEntities(r)
 	l.endpoints(r)
 	if err := l.failure(); err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ type Response struct {
 	RequestID       string
 	EngineRequestID string               // new for each answer
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
+	IDTexts         [][]string           // of each output the ids that are texts, by the numbers that rows have in their place; nil: they are integers
 	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
 	ShowDeltas      bool
 	Explanation     []byte             // a JSON value; nil: none
@@ -106,6 +107,15 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 		c := candidates{names: few[:0]}
 		if output.Batch != nil {
 			e.look(&c, output.Batch)
+		}
+		if i < len(r.IDTexts) && r.IDTexts[i] != nil {
+			for at := range output.Len() {
+				dst = append(jsondoc.AppendComma(dst, n), `{"id":`...)
+				dst = jsondoc.AppendString(dst, r.IDTexts[i][output.ID(at)])
+				dst = e.appendColumns(dst, &c, output.Row(at))
+				n++
+			}
+			continue
 		}
 		for i := range output.Len() {
 			dst = jsondoc.AppendComma(dst, n)
@@ -193,6 +203,11 @@ func (e *Encoder) name(key registry.KeyID) string {
 func (e *Encoder) appendCandidate(dst []byte, c *candidates, row int32) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = strconv.AppendInt(dst, c.ids[row], 10)
+	return e.appendColumns(dst, c, row)
+}
+
+// appendColumns appends what follows the id of a candidate.
+func (e *Encoder) appendColumns(dst []byte, c *candidates, row int32) []byte {
 	first := 1 // position of the first key in its object
 	if e.format == Fields {
 		dst = append(dst, `,"fields":{`...)

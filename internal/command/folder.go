@@ -66,7 +66,7 @@ func Registry(dir, env string) (*registry.Registry, error) {
 	if err != nil { // one problem a line, each with its file
 		return nil, registry.InFolder("--registry_dir "+dir, err)
 	}
-	return reg, nil
+	return reg.Named("--registry_dir " + dir), nil
 }
 
 // LockRegistry writes the lock file of the tables in the folder of --registry_dir: see [registry.Lock]. It returns the file's path and the names

@@ -62,7 +62,7 @@ taken. Keep the file under version control: artifacts name columns by these ids.
 				return err
 			}
 			if dir == "" {
-				return errors.New("rankd registry lock needs a folder: --registry_dir")
+				return errors.New("rankd registry lock needs a folder: --registry_dir, or registry in rankd.toml")
 			}
 			path, added, err := command.LockRegistry(dir, false)
 			if err == nil {

@@ -19,6 +19,7 @@ func take() task.Spec {
 		},
 		Reference: takeReference(),
 		Inputs:    1,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.Window,
 		RowsMax: func(n *plan.Node, in int64) int64 {
 			return min(max(0, in-n.Params.Int("offset")), max(0, n.Params.Int("count")))
