@@ -122,7 +122,7 @@ func (r *Run) sides(node, pos int) []task.RowAt {
 		return nil
 	case task.SameRows, task.PassThrough, task.Prefix:
 		return []task.RowAt{{Side: 0, Pos: pos}}
-	case task.Subset, task.Permutation, task.Pick:
+	case task.Subset, task.Permutation, task.Pick, task.Window:
 		if at, ok := r.positionOf(node, 0, c.Inputs[0], out.Row(pos)); ok {
 			return []task.RowAt{{Side: 0, Pos: at}}
 		}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -81,7 +82,7 @@ func (r *Run) usual(here at, before int) string {
 		return task.FromSource
 	case (spec.Output == task.SameRows || spec.Output == task.Pick) && spec.Writes != nil && len(spec.Writes(n, r.Graph.Registry)) > 0:
 		return task.Computed
-	case spec.Output == task.Subset, spec.Output == task.Prefix, spec.Output == task.Pick:
+	case spec.Output == task.Subset, spec.Output == task.Prefix, spec.Output == task.Window, spec.Output == task.Pick:
 		return task.Kept
 	case spec.Output == task.Permutation:
 		return task.Sorted
@@ -165,7 +166,7 @@ func (r *Run) loss(node int, row task.RowAt) Step {
 	case reason.Kind != "":
 	case shape == task.Expand:
 		reason.Kind = task.Expanded
-	case shape == task.Prefix:
+	case shape == task.Prefix, shape == task.Window:
 		reason = r.cut(node, in, out, row.Pos)
 	default:
 		reason.Kind = task.Dropped
@@ -178,9 +179,15 @@ func (r *Run) loss(node int, row task.RowAt) Step {
 	return s
 }
 
-// cut explains a row behind those that a prefix has kept, with the score of the nearest sort before it.
+// cut explains a row before or behind those that a prefix or a window has kept. One behind has the score of the nearest sort before it.
 func (r *Run) cut(node int, in, out rowset.RowSet, pos int) task.Reason {
 	reason := task.Reason{Kind: task.Cut, Rank: pos + 1, Of: in.Len(), Limit: out.Len()}
+	if out.Len() > 0 {
+		if from, ok := r.positionOf(node, 0, in, out.Row(0)); ok && pos < from {
+			reason.Text = fmt.Sprintf("the first %d are passed over", from)
+			return reason
+		}
+	}
 	if reason.Column = r.sortedBy(r.before(node, 0)); reason.Column == 0 || !in.Batch.Has(reason.Column) || out.Len() == 0 {
 		return reason
 	}
@@ -203,7 +210,7 @@ func (r *Run) sortedBy(node int) registry.KeyID {
 		switch tasks.SpecOf(n).Output {
 		case task.Permutation:
 			return r.sortKey(node)
-		case task.SameRows, task.Subset, task.Prefix, task.PassThrough:
+		case task.SameRows, task.Subset, task.Prefix, task.Window, task.PassThrough:
 			node = n.Inputs[0]
 		default:
 			return 0
