@@ -21,6 +21,7 @@ type Run struct {
 	Rows   []scheduler.NodeRows // by node
 	UserID int64
 	Params expr.Params
+	Texts  []string // the ids that are texts, by the numbers in their place; nil: there are none
 
 	positions map[side]map[int32]int
 	accounts  map[int]task.Account // by node: what the second runs tell
@@ -164,7 +165,7 @@ func (r *Run) positionOf(node, s int, rows rowset.RowSet, row int32) (int, bool)
 // sameID returns the first row of an id on each side that has one.
 func (r *Run) sameID(c *task.Ctx, out rowset.RowSet, id int64) (from []task.RowAt) {
 	for s := range c.Sides() {
-		if at := find(c.SideRows(out, s), id); at >= 0 {
+		if at := find(c.SideRows(out, s), id); at >= 0 && r.Graph.Nodes[r.before(c.Node.Index, s)].Entity.TextIDs() == c.Node.Entity.TextIDs() {
 			from = append(from, task.RowAt{Side: s, Pos: at})
 		}
 	}

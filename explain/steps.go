@@ -106,12 +106,31 @@ func (r *Run) sortKey(node int) registry.KeyID {
 	return 0
 }
 
+// valueAt returns the value of a row of a run of a node in a column, nil for null.
+func (r *Run) valueAt(c *task.Ctx, out rowset.RowSet, row task.RowAt, key registry.KeyID) any {
+	n := c.Node
+	if row.Side != task.InResult {
+		n = r.Graph.Nodes[r.before(n.Index, row.Side)]
+	}
+	value := valueOf(c.SideRows(out, row.Side), row.Pos, key)
+	if id, ok := value.(int64); ok && key == registry.IDKey && n.Entity.TextIDs() {
+		return r.idText(n, id)
+	}
+	return value
+}
+
 // stepOf returns a step with what a task says of a row.
 func (r *Run) stepOf(node int, row task.RowAt, reason *task.Reason) Step {
 	c, out := r.node(node)
 	s := Step{
 		Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Kind: reason.Kind, Text: reason.Text, Column: r.name(reason.Column),
 		Tree: tree(reason.Tree), Instead: reason.Instead, Kept: reason.Limit,
+	}
+	if c.Node.Entity.TextIDs() {
+		s.Instead = nil
+		for _, id := range reason.Instead {
+			s.InsteadTexts = append(s.InsteadTexts, r.idText(c.Node, id))
+		}
 	}
 	if reason.Tree != nil && reason.Kind == task.Filtered {
 		if culprit := reason.Tree.Culprit(); culprit != reason.Tree {
@@ -128,7 +147,7 @@ func (r *Run) stepOf(node int, row task.RowAt, reason *task.Reason) Step {
 		s.Fired = append(s.Fired, Fired{Rule: f.Rule, Tree: tree(f.Tree)})
 	}
 	if name := r.name(reason.By); name != "" {
-		s.Values = append(s.Values, Named{name, Value{valueOf(c.SideRows(out, row.Side), row.Pos, reason.By)}})
+		s.Values = append(s.Values, Named{name, Value{r.valueAt(c, out, row, reason.By)}})
 	}
 	for _, v := range reason.Values {
 		s.Values = append(s.Values, Named{v.Name, Value{v.Value}})
