@@ -3,12 +3,15 @@ package resp
 import "github.com/rankd/rankd/internal/list"
 
 // An Asker is one request as clients see it: calls that have the same Asker share its turns. The
-// zero value is ready. Only a request whose calls have ended may leave it to another, as the zero value. Loop only.
+// zero value is ready. Loop only.
 type Asker struct {
 	turns *turn
 	first *queue // of the client that it asked first; nil: none
 	large bool   // it has had a large call there
 }
+
+// Renew forgets what the request asked for: the Asker becomes another request's. Calls that the request has left behind keep their turn.
+func (a *Asker) Renew() { a.first, a.large = nil, false }
 
 // A turn holds the waiting calls of one asker. A call without an asker has one of its own.
 type turn struct {

@@ -170,7 +170,8 @@ func (e *Async) deliver(result *Result, done func(*Result)) {
 func (r *run) free() {
 	r.State.Release()
 	r.profile.live--
-	r.Req, r.done, r.profile, r.Journal, r.asker = nil, nil, nil, nil, resp.Asker{}
+	r.Req, r.done, r.profile, r.Journal = nil, nil, nil, nil
+	r.asker.Renew()
 	if r.orphaned {
 		r.shared, r.Params, r.Rows, r.Memory, r.orphaned = nil, nil, nil, nil, false
 	} else {
