@@ -3,6 +3,7 @@ package rankd
 import (
 	"iter"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/rankd/rankd/explain"
@@ -53,7 +54,11 @@ func (a *Answer) Outputs() int { return len(a.outputs()) }
 
 // Output returns the candidates of the i-th output of the plan.
 func (a *Answer) Output(i int) Output {
-	return Output{rows: a.result.Outputs[i], registry: a.engine.registry}
+	o := Output{rows: a.result.Outputs[i], registry: a.engine.registry}
+	if texts := a.result.IDTexts(); texts != nil {
+		o.texts = texts[i]
+	}
+	return o
 }
 
 // Len returns the number of candidates over all outputs.
@@ -124,7 +129,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.outputs(),
 		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
-		Completeness: a.Completeness(),
+		Completeness: a.Completeness(), IDTexts: a.result.IDTexts(),
 	}
 	dst = a.grow(dst)
 	if a.engine == nil {
@@ -137,6 +142,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 type Output struct {
 	rows     rowset.RowSet
 	registry *registry.Registry
+	texts    []string // the ids, by the numbers in their place; nil: they are integers
 }
 
 // Len returns the number of candidates.
@@ -146,8 +152,22 @@ func (o Output) Len() int { return o.rows.Len() }
 // The row set must not be changed.
 func (o Output) Rows() rowset.RowSet { return o.rows }
 
-// ID returns the id of candidate i.
+// ID returns the id of candidate i. Of an entity whose ids are strings it is a number that holds within this answer
+// alone: see IDText.
 func (o Output) ID(i int) int64 { return o.rows.ID(i) }
+
+// TextIDs reports whether the candidates are of an entity whose ids are strings.
+func (o Output) TextIDs() bool { return o.texts != nil }
+
+// IDText returns the id of candidate i as text: the digits of an integer.
+func (o Output) IDText(i int) string { return o.idText(o.rows.ID(i)) }
+
+func (o Output) idText(id int64) string {
+	if o.texts != nil {
+		return o.texts[id]
+	}
+	return strconv.FormatInt(id, 10)
+}
 
 // Candidate returns candidate i.
 func (o Output) Candidate(i int) Candidate { return Candidate{output: o, row: int(o.rows.Row(i))} }
@@ -270,7 +290,10 @@ type Candidate struct {
 	row    int // of the batch
 }
 
-// ID returns the candidate's id.
+// IDText returns the candidate's id as text: the digits of an integer. It is "0" for the zero value.
+func (c Candidate) IDText() string { return c.output.idText(c.ID()) }
+
+// ID returns the candidate's id. Of an entity whose ids are strings it is a number that holds within this answer alone: see IDText.
 func (c Candidate) ID() int64 {
 	if c.output.rows.Batch == nil {
 		return 0
@@ -443,7 +466,7 @@ func (a *Answer) Completeness() []NodeCompleteness {
 	all := make([]NodeCompleteness, len(lenient))
 	for i, c := range lenient {
 		all[i] = NodeCompleteness{
-			Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Status: c.Status, Dropped: c.Dropped, Err: c.Err, Malformed: c.Malformed,
+			Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Status: c.Status, Dropped: c.Dropped, Err: c.Err, Malformed: c.Malformed, Cached: c.Cached,
 		}
 		if c.Status == NodeFallback {
 			all[i].Fallback = c.Node.Fallback.ID

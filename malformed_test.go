@@ -57,7 +57,7 @@ func TestMalformedIDsAreTold(t *testing.T) {
 						if told == nil {
 							told = []byte("null")
 						}
-						assert.JSONEq(t, c.want, string(told))
+						assert.JSONEq(t, c.want, cachedMember.ReplaceAllString(string(told), ""))
 					}
 					if c.want == "null" {
 						assert.Empty(t, log.String())

@@ -9,6 +9,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/registry"
 )
 
 // host is what plan code can reach besides the language itself. One goroutine at a time.
@@ -174,15 +175,38 @@ func (m *members) Get(name string) goja.Value {
 	case "then", "toJSON", "constructor", "toString", "valueOf":
 		return nil
 	}
-	hint := "there are none"
-	if near, ok := nearest.Name(name, m.all()); ok {
-		hint = fmt.Sprintf("did you mean %s.%s?", m.name, near)
-	}
+	hint := m.hint(name)
 	m.host.u.failAt(m.host.u.hereName(name), m.miss, fmt.Sprintf("%s has no %s", m.name, quote(name)), hint)
 	if m.miss == "unknown-builder" {
 		return m.host.brokenCall
 	}
 	return m.host.broken
+}
+
+// hint proposes a member whose name is near. Where there is none, or the name may be of another registry, it says what was asked.
+func (m *members) hint(name string) string {
+	hint := ""
+	near, ok := nearest.Like(name, m.all())
+	switch {
+	case ok:
+		hint = fmt.Sprintf("did you mean %s.%s?", m.name, near)
+	case len(m.all()) == 0:
+		hint = "there are none"
+	case m.miss == "unknown-builder":
+		hint = m.name + " has " + strings.Join(m.all(), ", ")
+	}
+	from := m.host.u.language.Registry
+	if from == "" || m.miss == "unknown-builder" {
+		return hint
+	}
+	from = "names come from " + from
+	if m.host.u.language.Registry == registry.BuiltIn {
+		from += "; --registry_dir, or rankd.toml, gives yours"
+	}
+	if hint == "" {
+		return from
+	}
+	return hint + " (" + from + ")"
 }
 
 // Set implements goja.DynamicObject.

@@ -17,6 +17,7 @@ type Language struct {
 	Keys      []registry.Key   // ascending by id
 	Params    []registry.Param // ascending by id
 	Endpoints []EndpointName   // ascending by id
+	Registry  string           // says where keys, params and endpoints come from; empty: nobody said
 }
 
 // Method is a task as a method. Immutable once built; any goroutine.
@@ -86,7 +87,7 @@ type EndpointName struct {
 
 // NewLanguage returns the language for these tasks and this registry.
 func NewLanguage(catalog *task.Catalog, reg *registry.Registry) *Language {
-	l := &Language{}
+	l := &Language{Registry: reg.Name()}
 	for _, spec := range catalog.Specs() {
 		l.Methods = append(l.Methods, newMethod(spec))
 	}

@@ -123,8 +123,11 @@ func (h *host) combine(o *expr.Operator, what string, operands []goja.Value, pla
 	args, names := make([]*tree, len(operands)), memberNames(o)
 	for i, operand := range operands {
 		takes, want := o.Operands[min(i, len(names)-1)].Takes, number
-		if takes == expr.TakesPredicate {
+		switch takes {
+		case expr.TakesPredicate:
 			want = predicate
+		case expr.TakesText:
+			want = text
 		}
 		if o.Cmp != "" && isInt64(operand) && isWhole(operands[1-i]) {
 			args[i] = constWhole(operand.String())

@@ -257,7 +257,11 @@ func (g textGen) predicate(depth int) predicateText {
 
 // test returns a predicate without operands that are predicates.
 func (g textGen) test() predicateText {
-	switch g.rng.IntN(11) {
+	switch g.rng.IntN(12) {
+	case 11:
+		return predicateText{g.pick(`contains(Key.country, "U")`, `Pred.contains(Key.country, "U")`), bindsAll, func(r *row) bool {
+			return r.hasCountry && strings.Contains(r.country, "U")
+		}}
 	case 8:
 		return predicateText{`Key.country ` + g.pick("==", "===") + ` P.lang`, bindsEqual, func(r *row) bool { return r.hasCountry && r.country == r.lang }}
 	case 9:
@@ -329,7 +333,8 @@ const E = {
   neg: (x) => -x, coalesce, div: (a, b) => a / b, mod: (a, b) => a % b, min: Math.min,
 };
 const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
-const Pred = { and: (a, b) => a && b, or: (a, b) => a || b, not: (x) => !x };
+const contains = (s, part) => s.includes(part);
+const Pred = { contains, and: (a, b) => a && b, or: (a, b) => a || b, not: (x) => !x };
 const regex = (s, pattern, flags) => new RegExp(pattern, flags).test(s);
 Number.prototype.in = function (list) { return list.includes(+this); };
 String.prototype.in = function (list) { return list.includes(String(this)); };

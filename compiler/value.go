@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -67,8 +68,12 @@ func (v *value) Get(name string) goja.Value {
 		return h.vm.ToValue(func(goja.FunctionCall) goja.Value { return h.convert(v, "string") })
 	}
 	hint := "expressions have one method: .in([1, 2])"
-	if v.kind == set {
+	written := textMethods[name]
+	switch {
+	case v.kind == set:
 		hint = "a set has one method: .includes(x)"
+	case (v.kind == text || v.kind == textParam) && written != "":
+		hint = "write " + fmt.Sprintf(written, short(v))
 	}
 	h.u.failAt(h.u.hereName(name), "unknown-method", v.describe()+" has no "+quote(name), hint)
 	return h.brokenCall
@@ -229,7 +234,7 @@ func isPromise(v goja.Value) bool {
 func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *tree {
 	if t := tokenOf(v); t != nil {
 		switch {
-		case t.kind == want:
+		case t.kind == want, want == text && t.kind == textParam:
 			return t.tree
 		case want == predicate && t.truth:
 			return branch("cmp", map[string]any{"cmp": "!="}, memberNames(comparison("!=")), t.tree, constNumber(0))
@@ -244,6 +249,10 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		if b, ok := boolean(v); ok {
 			return constBool(b)
 		}
+	case want == text:
+		if goja.IsString(v) {
+			return constText(v.String())
+		}
 	case goja.IsNull(v) && nulls:
 		return constNull()
 	case goja.IsNumber(v):
@@ -255,6 +264,10 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		return constNumber(f)
 	}
 	hint := "write a constant, a key, a parameter or an operation on them"
+	if want == text {
+		h.u.failAt(at, "type", what+" takes a string, not "+plainWords(v), textHint)
+		return nil
+	}
 	switch {
 	case goja.IsNull(v):
 		hint = "arithmetic with null gives null in every row; coalesce(x, 0) replaces nulls"
@@ -271,10 +284,21 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 	return nil
 }
 
+// textMethods are the methods of JavaScript's strings that have a counterpart, and how to write it.
+var textMethods = map[string]string{
+	"includes": `contains(%s, "new")`, "indexOf": `contains(%s, "new")`, "startsWith": `startsWith(%s, "new")`, "endsWith": `endsWith(%s, "new")`,
+	"match": `regex(%s, "^new")`, "search": `regex(%s, "^new")`,
+}
+
+// textHint says what an operand may be that is a string.
+const textHint = `write a string key, a string parameter or a string, as in contains(Key.title, P.query)`
+
 // wrongKind reports a token where another kind belongs.
 func (h *host) wrongKind(t *value, want kind, at int, what string) {
 	hint := "write a comparison, as in Key.id > 5"
 	switch {
+	case want == text:
+		hint = textHint
 	case want == predicate && t.kind == number:
 		hint = "compare it: " + short(t) + " != 0"
 	case want == number && t.kind == predicate:
@@ -288,7 +312,11 @@ func (h *host) wrongKind(t *value, want kind, at int, what string) {
 	case t.kind == opaque:
 		hint = "expressions cannot read values of this type"
 	}
-	h.u.failAt(at, "type", what+" takes "+want.String()+", not "+article(t), hint)
+	wanted := want.String()
+	if want == text {
+		wanted = "a string" // of any sort
+	}
+	h.u.failAt(at, "type", what+" takes "+wanted+", not "+article(t), hint)
 }
 
 // article describes a token after "not".

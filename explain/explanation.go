@@ -52,6 +52,14 @@ type Source struct {
 	Label string `json:"label,omitempty"` // of the node
 	Rank  int    `json:"rank"`            // from 1
 	Of    int    `json:"of"`
+	// Cached says what the node took from the engine's memory; nil: nothing.
+	Cached *Cached `json:"cached,omitempty"`
+}
+
+// Cached says that a node took values from the engine's memory in place of reading them. Immutable; any goroutine.
+type Cached struct {
+	Values int   `json:"values"`
+	Age    int64 `json:"age_ms"` // of the oldest
 }
 
 // Column is a column of a returned row, with the node that wrote it. Immutable; any goroutine.
@@ -61,6 +69,8 @@ type Column struct {
 	Node  string `json:"node"`
 	Op    string `json:"op"`
 	Label string `json:"label,omitempty"` // of the node
+	// Cached says what the node took from the engine's memory; nil: nothing.
+	Cached *Cached `json:"cached,omitempty"`
 }
 
 // Step is what one node did to a row. Zero fields are absent. Immutable; any goroutine.

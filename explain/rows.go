@@ -87,7 +87,7 @@ func (r *Run) sources(end at) []Source {
 		from, _ := r.from(here)
 		if len(from) == 0 {
 			n := r.Graph.Nodes[here.node]
-			sources = append(sources, Source{Node: n.ID, Op: n.Op, Label: n.Trace, Rank: here.pos + 1, Of: r.Rows[here.node].Out.Len()})
+			sources = append(sources, Source{Node: n.ID, Op: n.Op, Label: n.Trace, Rank: here.pos + 1, Of: r.Rows[here.node].Out.Len(), Cached: r.cached(here.node)})
 		}
 		for _, next := range from {
 			if !seen[next] {
@@ -107,10 +107,20 @@ func (r *Run) columns(end at) (columns []Column) {
 		if value == nil {
 			continue
 		}
-		n := r.Graph.Nodes[r.writer(end, key)]
-		columns = append(columns, Column{Name: r.name(key), Value: Value{value}, Node: n.ID, Op: n.Op, Label: n.Trace})
+		writer := r.writer(end, key)
+		n := r.Graph.Nodes[writer]
+		columns = append(columns, Column{Name: r.name(key), Value: Value{value}, Node: n.ID, Op: n.Op, Label: n.Trace, Cached: r.cached(writer)})
 	}
 	return columns
+}
+
+// cached returns what a node took from the engine's memory, or nil.
+func (r *Run) cached(node int) *Cached {
+	use := r.Rows[node].Cached
+	if use.Values == 0 {
+		return nil
+	}
+	return &Cached{Values: use.Values, Age: use.Age.Milliseconds()}
 }
 
 // writer returns the node that wrote a column of a row. A node that took the column from a row of another node did not

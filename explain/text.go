@@ -48,10 +48,10 @@ func (t *text) row(r *Row) {
 		if i > 0 {
 			first = "and"
 		}
-		t.line(1, "%-8s%s, rank %d of %d", first, nodeName(s.Node, s.Label, s.Op), s.Rank, s.Of)
+		t.line(1, "%-8s%s, rank %d of %d%s", first, nodeName(s.Node, s.Label, s.Op), s.Rank, s.Of, s.Cached)
 	}
 	for _, c := range r.Columns {
-		t.line(1, "column  %s = %s, written by %s", excerpt.Text(c.Name), c.Value, nodeName(c.Node, c.Label, c.Op))
+		t.line(1, "column  %s = %s, written by %s%s", excerpt.Text(c.Name), c.Value, nodeName(c.Node, c.Label, c.Op), c.Cached)
 	}
 	for i := range r.Steps {
 		t.step(1, &r.Steps[i])
@@ -194,6 +194,17 @@ func (t *text) tree(indent int, term *Term) {
 }
 
 // nodeName returns the id of a node and its op, behind the node's label if it has one.
+// String returns the words behind the name of a node: ", cached, 3.01 s old".
+func (c *Cached) String() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Age < 1000:
+		return fmt.Sprintf(", cached, %d ms old", c.Age)
+	}
+	return fmt.Sprintf(", cached, %.3g s old", float64(c.Age)/1000)
+}
+
 func nodeName(id, label, op string) string {
 	if label != "" {
 		return excerpt.Text(label) + " (" + excerpt.Text(id) + ", " + op + ")"

@@ -106,6 +106,7 @@ func (c *compiler) compile() {
 		c.report(bad)
 		return
 	}
+	c.entities()
 	c.report(c.optionals())
 	c.readAhead()
 	if strict := c.checksColumns(); strict || c.graph.Lenient {

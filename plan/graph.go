@@ -21,6 +21,7 @@ type Graph struct {
 
 	Registry *registry.Registry // for which it is compiled
 	Typed    bool               // its expressions are typed: see expr.Capability
+	TextIDs  bool               // some node has rows whose ids are texts: see Node.Entity
 }
 
 // Node is one node of a graph. Immutable once built; any goroutine.
@@ -36,6 +37,10 @@ type Node struct {
 	// Succs lists the dependents, one entry per edge. The order is the plan's order of
 	// the dependents; inputs of a dependent come before its refs.
 	Succs []int
+
+	// Entity is what the rows of the node stand for; nil: nobody has declared it, and their ids are integers. InputEntity is that of
+	// the rows of its inputs; nil also without inputs.
+	Entity, InputEntity *registry.Entity
 
 	Params   NodeParams
 	Exprs    []*expr.Expr       // of all ExprID parameters, in schema order, without ids ""

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -221,14 +222,14 @@ func (r *paramReader) key(schema *ParamSchema, v *jsondoc.Value, path string) (*
 	switch id, isID := integer(v); {
 	case v.Kind == jsondoc.String:
 		if key, known = r.registry.KeyByName(v.Str); !known {
-			return nil, r.fail(path, "the registry has no key %s%s", excerpt.Quote(v.Str), r.nearestKey(v.Str))
+			return nil, r.fail(path, "%s has no key %s%s", r.registryName(), excerpt.Quote(v.Str), r.nearestKey(v.Str))
 		}
 	case isID:
 		if 0 < id && id <= math.MaxUint32 {
 			key, known = r.registry.Key(registry.KeyID(id))
 		}
 		if !known {
-			return nil, r.fail(path, "the registry has no key %s", v.Describe())
+			return nil, r.fail(path, "%s has no key %s", r.registryName(), v.Describe())
 		}
 	default:
 		return nil, r.wrongKind(r.node.ID, path, Key.describe(), v)
@@ -239,12 +240,15 @@ func (r *paramReader) key(schema *ParamSchema, v *jsondoc.Value, path string) (*
 	return key, nil
 }
 
+// registryName says which registry was asked.
+func (r *paramReader) registryName() string { return cmp.Or(r.registry.Name(), "the registry") }
+
 func (r *paramReader) nearestKey(name string) string {
 	all := make([]string, len(r.registry.Keys()))
 	for i, key := range r.registry.Keys() {
 		all[i] = key.Name
 	}
-	if near, ok := nearest.Name(name, all); ok {
+	if near, ok := nearest.Like(name, all); ok {
 		return "; the nearest is " + excerpt.Quote(near)
 	}
 	return ""

@@ -35,6 +35,7 @@ type ParamSchema struct {
 	Name       string
 	Type       ParamType
 	Required   bool    // Load refuses an absent or null value
+	IsEntity   bool    // a String that names an entity of the registry, of which the rows of the node are
 	IsKey      bool    // an Int that is a key id; Load refuses one above 2^32-1
 	IntValue   int64   // default of an optional Int
 	FloatValue float64 // default of an optional Float
@@ -93,6 +94,9 @@ type OpSchema struct {
 	// Its error refuses the plan; see ParamErrorf. Nil prepares nothing.
 	Prepare func(n *Node, reg *registry.Registry) (any, error)
 
+	// IDs says which rows a node takes whose ids are texts.
+	IDs TextIDs
+
 	// Reads returns the columns that a node reads from its inputs, RefReads those from its node
 	// references, and Writes those that it adds or replaces. Nil means none.
 	Reads, RefReads, Writes ColumnsOf
@@ -107,6 +111,17 @@ type OpSchema struct {
 	// does so has Ahead set, and Prepare is called again for it. Nil: not at all.
 	ReadsAhead func(n, later *Node) Sharing
 }
+
+// TextIDs says what an op makes of rows whose ids are texts (registry.Entity). Such rows have numbers in place of their ids, of which
+// nothing holds but that equal ids have equal numbers.
+type TextIDs uint8
+
+// What an op makes of rows whose ids are texts.
+const (
+	RefusesTextIDs TextIDs = iota // Load refuses such a node
+	MovesTextIDs                  // it takes them unless it reads the id as a value
+	ReadsTextIDs                  // it takes them: it compares ids, or asks for their texts
+)
 
 // ColumnsOf returns keys of columns for a node. Immutable; any goroutine.
 type ColumnsOf func(n *Node, reg *registry.Registry) []registry.KeyID

@@ -15,7 +15,7 @@ import (
 // fieldMax is the longest name of a Redis field, in bytes. A longer one is a slip of the pen.
 const fieldMax = 256
 
-// keyRow is one [[key]].
+// keyRow is one [[key]], or a column in the table of an entity.
 type keyRow struct {
 	ID       *int64  `toml:"id"`
 	Name     string  `toml:"name"`
@@ -26,19 +26,36 @@ type keyRow struct {
 	Default  any     `toml:"default"`
 }
 
+// columnRow is a column in the table of an entity, whose key is its name.
+type columnRow struct {
+	ID       *int64  `toml:"id"`
+	Type     string  `toml:"type"`
+	Nullable *bool   `toml:"nullable"`
+	Writable *bool   `toml:"writable"`
+	Field    *string `toml:"field"`
+	Default  any     `toml:"default"`
+}
+
+func (r *columnRow) setType(name string) { r.Type = name }
+
+func (r *columnRow) long(name string) keyRow {
+	unlessFalse := func(given *bool) bool { return given == nil || *given }
+	return keyRow{r.ID, name, r.Type, unlessFalse(r.Nullable), unlessFalse(r.Writable), r.Field, r.Default}
+}
+
 func (l *loader) keys(r *Registry) {
 	const file = "keys.toml"
 	var table struct {
-		Key []keyRow `toml:"key"`
+		Key    []keyRow             `toml:"key"`
+		Entity map[string]columnRow `toml:"*"`
 	}
-	if !l.decode(file, &table) {
+	text, ok := l.decode(file, &table)
+	if !ok {
 		return
 	}
 	e := newEntries[int64](l, file, "key")
 	r.keyByID, r.keyByName = make(map[KeyID]*Key), make(map[string]*Key)
-	for i := range table.Key {
-		row := &table.Key[i]
-		label := e.label(i, row.ID)
+	add := func(label string, row *keyRow) {
 		key := &Key{Name: row.Name, Nullable: row.Nullable, Writable: row.Writable}
 		key.Type = l.typeNamed(file, label, row.Type, Int, Float, String, Bool, StringSet, FeatureBundle)
 		l.numericID(file, label, row.ID)
@@ -55,10 +72,34 @@ func (l *loader) keys(r *Registry) {
 			}
 		}
 	}
+	shorts := shortRows[columnRow](text)
+	ids := l.lock.assign(l, file, "keys", int64(IDKey))
+	for i := range table.Key {
+		row := &table.Key[i]
+		label := e.label(i, row.ID)
+		ids.given(label, row.Name, row.ID)
+		add(label, row)
+	}
+	if _, ok := r.keyByID[IDKey]; !ok && len(shorts) > 0 {
+		add(idName, &keyRow{ID: new(int64(IDKey)), Name: idName, Type: Int.String()})
+	}
+	for _, s := range shorts {
+		ids.given(s.label(), s.name, s.row.ID)
+	}
+	for _, s := range shorts {
+		if !validName.MatchString(s.table) {
+			l.problem(file, s.label(), "the name of the table must consist of letters, digits and _")
+		}
+		row := s.row.long(s.name)
+		if ids.complete(s.label(), s.name, &row.ID) {
+			add(s.label(), &row)
+		}
+	}
 	slices.SortFunc(r.keys, func(a, b *Key) int { return cmp.Compare(a.ID, b.ID) })
 	if _, ok := r.keyByID[IDKey]; !ok {
 		l.problem(file, "", "key %d, the row id, is missing", IDKey)
 	}
+	ids.finish()
 }
 
 // rowID checks the one key that the engine itself knows. It denotes the row, not a column.
@@ -153,25 +194,39 @@ func stringsOf(array any) ([]string, bool) {
 	return slices.Compact(set), ok
 }
 
+// paramRow is one [[param]]. In the tables context and overrides it stands without its name.
+type paramRow struct {
+	ID       *int64 `toml:"id"`
+	Name     string `toml:"name"`
+	Type     string `toml:"type"`
+	Nullable bool   `toml:"nullable"`
+	Context  bool   `toml:"context"`
+	Override *bool  `toml:"override"`
+}
+
+// shortParamRow is a parameter in the table context or overrides, whose key is its name.
+type shortParamRow struct {
+	ID       *int64 `toml:"id"`
+	Type     string `toml:"type"`
+	Nullable bool   `toml:"nullable"`
+	Override *bool  `toml:"override"`
+}
+
+func (r *shortParamRow) setType(name string) { r.Type = name }
+
 func (l *loader) params(r *Registry) {
 	const file = "params.toml"
 	var table struct {
-		Param []struct {
-			ID       *int64 `toml:"id"`
-			Name     string `toml:"name"`
-			Type     string `toml:"type"`
-			Nullable bool   `toml:"nullable"`
-			Context  bool   `toml:"context"`
-			Override *bool  `toml:"override"`
-		} `toml:"param"`
+		Param []paramRow               `toml:"param"`
+		Short map[string]shortParamRow `toml:"*"`
 	}
-	if !l.decode(file, &table) {
+	text, ok := l.decode(file, &table)
+	if !ok {
 		return
 	}
 	e := newEntries[int64](l, file, "param")
 	r.paramByID, r.paramByName = make(map[ParamID]*Param), make(map[string]*Param)
-	for i, row := range table.Param {
-		label := e.label(i, row.ID)
+	add := func(label string, row *paramRow) {
 		param := &Param{Name: row.Name, Nullable: row.Nullable, Context: row.Context, Override: !row.Context}
 		if row.Override != nil {
 			param.Override = *row.Override
@@ -187,5 +242,26 @@ func (l *loader) params(r *Registry) {
 			r.paramByID[param.ID], r.paramByName[param.Name] = param, param
 		}
 	}
+	shorts := shortRows[shortParamRow](text)
+	ids := l.lock.assign(l, file, "params", 0)
+	for i := range table.Param {
+		row := &table.Param[i]
+		label := e.label(i, row.ID)
+		ids.given(label, row.Name, row.ID)
+		add(label, row)
+	}
+	for _, s := range shorts {
+		ids.given(s.label(), s.name, s.row.ID)
+	}
+	for _, s := range shorts {
+		if s.table != "context" && s.table != "overrides" {
+			l.problem(file, s.label(), "a parameter belongs into [context] or [overrides]")
+		}
+		row := paramRow{s.row.ID, s.name, s.row.Type, s.row.Nullable, s.table == "context", s.row.Override}
+		if ids.complete(s.label(), s.name, &row.ID) {
+			add(s.label(), &row)
+		}
+	}
 	slices.SortFunc(r.params, func(a, b *Param) int { return cmp.Compare(a.ID, b.ID) })
+	ids.finish()
 }

@@ -7,6 +7,9 @@
 //	params.toml             one [[param]] per request parameter, likewise
 //	endpoints.<env>.toml    one [[endpoint]] per endpoint of dev, test or prod
 //
+// A column also has a short form, name = "type", in a table with the name of what has it; a parameter has one in the tables context and
+// overrides. Their ids stand in the file registry.lock, which [Lock] writes: an id is never given twice.
+//
 // Loading is fail-closed. It reads every endpoints file in the folder, not only the
 // one of its environment, because ids, names and kinds must agree: a plan that loads
 // in dev must load in prod. Load reports all problems at once, each with file and

@@ -45,8 +45,17 @@ const problemsShown = 20
 // idName is the name of the row id in responses.
 const idName = "id"
 
+// BuiltIn is the name of the registry of the built-in tables.
+const BuiltIn = "the built-in registry"
+
 // Default returns the registry of the built-in tables for env.
-func Default(env string) (*Registry, error) { return Load(DefaultTables(), env) }
+func Default(env string) (*Registry, error) {
+	r, err := Load(DefaultTables(), env)
+	if err != nil {
+		return nil, err
+	}
+	return r.Named(BuiltIn), nil
+}
 
 // DefaultTables returns the folder of the built-in tables.
 func DefaultTables() fs.FS {
@@ -57,7 +66,7 @@ func DefaultTables() fs.FS {
 	return tables
 }
 
-// Load reads keys.toml, params.toml and endpoints.<env>.toml from the folder tables. env is "dev",
+// Load reads keys.toml, params.toml, entities.toml, if it is there, and endpoints.<env>.toml from the folder tables. env is "dev",
 // "test" or "prod". The error joins all problems, one per line, each with file and entry.
 func Load(tables fs.FS, env string) (*Registry, error) {
 	if !slices.Contains(environments[:], env) {
@@ -66,16 +75,23 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 	}
 	l := loader{tables: tables}
 	r := &Registry{env: env}
+	l.readLock()
 	l.keys(r)
 	l.params(r)
+	l.readEntities(r)
 	l.endpoints(r)
-	if more := l.found - len(l.problems); more > 0 {
-		l.problems = append(l.problems, fmt.Errorf("and %d more problems", more))
-	}
-	if err := errors.Join(l.problems...); err != nil {
+	if err := l.failure(); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// failure joins the problems.
+func (l *loader) failure() error {
+	if more := l.found - len(l.problems); more > 0 {
+		l.problems = append(l.problems, fmt.Errorf("and %d more problems", more))
+	}
+	return errors.Join(l.problems...)
 }
 
 // InFolder returns an error of Load whose lines each begin with a name of the folder.
@@ -96,6 +112,8 @@ type loader struct {
 	tables   fs.FS
 	found    int     // problems
 	problems []error // the first problemsShown of them
+	lock     lockFile
+	locking  bool // gives ids to what has none in the lock
 }
 
 func (l *loader) problem(file, entry, format string, args ...any) {
@@ -109,13 +127,18 @@ func (l *loader) problem(file, entry, format string, args ...any) {
 	l.problems = append(l.problems, fmt.Errorf("%s: "+format, append([]any{where}, args...)...))
 }
 
-// decode reads file into rows, a pointer to a struct. It returns false after it has reported a problem.
-func (l *loader) decode(file string, rows any) bool {
+// decode reads file into rows, a pointer to a struct, and returns the text. It returns false after it has reported a problem.
+func (l *loader) decode(file string, rows any) (text []byte, ok bool) {
 	text, err := inputfile.Read(l.tables, file, tableMaxBytes)
 	if err != nil {
 		l.problem(file, "", "%w", err)
-		return false
+		return nil, false
 	}
+	return text, l.unmarshal(file, text, rows)
+}
+
+// unmarshal is decode for a text that has been read.
+func (l *loader) unmarshal(file string, text []byte, rows any) bool {
 	before := l.found
 	atLine := func(line int, format string, args ...any) {
 		l.problem(file, fmt.Sprintf("line %d", line), format, args...)
@@ -124,7 +147,7 @@ func (l *loader) decode(file string, rows any) bool {
 	if l.found > before {
 		return false
 	}
-	err = toml.Unmarshal(text, rows)
+	err := toml.Unmarshal(text, rows)
 	var malformed *toml.DecodeError
 	switch {
 	case errors.As(err, &malformed):
@@ -285,7 +308,7 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 	var table struct {
 		Endpoint []endpointRow `toml:"endpoint"`
 	}
-	if !l.decode(file, &table) {
+	if _, ok := l.decode(file, &table); !ok {
 		return nil, false
 	}
 	e := newEntries[string](l, file, "endpoint")

@@ -9,7 +9,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// MarshalJSON writes the three tables as one object: env, keys, params, endpoints. It shows whether
+// MarshalJSON writes the three tables as one object: env, keys, params, endpoints and, if there are any, entities. It shows whether
 // an endpoint has a password, and where it comes from, not the password.
 func (r *Registry) MarshalJSON() ([]byte, error) {
 	type endpoint struct {
@@ -58,7 +58,8 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 		Keys      []*Key     `json:"keys"`
 		Params    []*Param   `json:"params"`
 		Endpoints []endpoint `json:"endpoints"`
-	}{r.env, r.keys, r.params, endpoints})
+		Entities  []*Entity  `json:"entities,omitempty"`
+	}{r.env, r.keys, r.params, endpoints, r.entities})
 }
 
 // WriteText writes the three tables for people, with aligned columns. The error comes from w.
@@ -85,6 +86,13 @@ func (r *Registry) WriteText(w io.Writer) error {
 	fmt.Fprintln(tw, "\nPARAM\tNAME\tTYPE\tNULLABLE\tCONTEXT\tOVERRIDE")
 	for _, p := range r.params {
 		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\n", p.ID, p.Name, p.Type, yes(p.Nullable), yes(p.Context), yes(p.Override))
+	}
+
+	if len(r.entities) > 0 {
+		fmt.Fprintln(tw, "\nENTITY\tID")
+	}
+	for _, e := range r.entities {
+		fmt.Fprintf(tw, "%s\t%s\n", e.Name, e.ID)
 	}
 
 	fmt.Fprintf(tw, "\nENDPOINT (%s)\tNAME\tKIND\tADDRESS\t", r.env)

@@ -176,9 +176,11 @@ const (
 // any goroutine.
 type Registry struct {
 	env       string
+	name      string      // says in errors where the tables are
 	keys      []*Key      // ascending by id
 	params    []*Param    // ascending by id
 	endpoints []*Endpoint // ascending by id; endpoints[i].Index == i
+	entities  []*Entity   // ascending by name
 
 	keyByID      map[KeyID]*Key
 	keyByName    map[string]*Key
@@ -189,6 +191,16 @@ type Registry struct {
 
 // Env returns the environment: "dev", "test" or "prod".
 func (r *Registry) Env() string { return r.env }
+
+// Name says where the tables are, as in "the built-in registry". Empty means that nobody said.
+func (r *Registry) Name() string { return r.name }
+
+// Named returns a copy of r with that name, for errors.
+func (r *Registry) Named(name string) *Registry {
+	named := *r
+	named.name = name
+	return &named
+}
 
 // Key returns the key with that id.
 func (r *Registry) Key(id KeyID) (*Key, bool) { return lookup(r.keyByID, id) }

@@ -59,6 +59,7 @@ func (c *shapeCheck) header(root place, e *unstable.Node) place {
 	case p.typ == nil:
 	case p.typ.Kind() == reflect.Interface:
 		return place{}
+	case p.typ.Kind() == reflect.Map && e.Kind == unstable.Table:
 	case e.Kind == unstable.Table && tableType(p.typ) == nil, e.Kind == unstable.ArrayTable && p.typ.Kind() != reflect.Slice:
 		c.mismatch(p, e.Kind)
 		return place{}
@@ -87,13 +88,18 @@ func (c *shapeCheck) field(table place, key unstable.Iterator) place {
 		if first {
 			c.advance(int(key.Node().Raw.Offset))
 		}
+		name := string(key.Node().Data)
+		path := strings.TrimPrefix(p.path+"."+name, ".")
+		if p.typ != nil && p.typ.Kind() == reflect.Map {
+			p = place{path, p.typ.Elem()}
+			continue
+		}
 		fields := tableType(p.typ)
 		if fields == nil && p.typ != nil {
 			c.mismatch(p, unstable.Table)
 			return place{}
 		}
-		name := string(key.Node().Data)
-		p = place{path: strings.TrimPrefix(p.path+"."+name, "."), typ: fieldType(fields, name)}
+		p = place{path, fieldType(fields, name)}
 	}
 	if p.typ == nil {
 		c.report(c.line, "unknown field %s", excerpt.Text(p.path))
@@ -113,7 +119,8 @@ func (c *shapeCheck) value(p place, v *unstable.Node) {
 				c.mismatch(p, item.Kind)
 			}
 		}
-	case v.Kind == unstable.InlineTable && p.typ.Kind() == reflect.Struct:
+	case v.Kind == unstable.String && isShorthand(p.typ):
+	case v.Kind == unstable.InlineTable && (p.typ.Kind() == reflect.Struct || p.typ.Kind() == reflect.Map):
 		for items.Next() {
 			c.keyValue(p, items.Node())
 		}
@@ -123,6 +130,10 @@ func (c *shapeCheck) value(p place, v *unstable.Node) {
 }
 
 func (c *shapeCheck) mismatch(p place, given unstable.Kind) {
+	if p.typ.Kind() == reflect.Map { // what is no table was not meant as one
+		c.report(c.line, "unknown field %s", excerpt.Text(p.path))
+		return
+	}
 	c.report(c.line, "%s must be %s, not %s", excerpt.Text(p.path), typeWords(p.typ), kindWords(given))
 }
 
@@ -144,20 +155,24 @@ func tableType(t reflect.Type) reflect.Type {
 }
 
 // fieldType returns the type of the struct's field of that name in TOML, or nil. Like the decoder
-// it ignores case, and a pointer counts as what it points to.
+// it ignores case, and a pointer counts as what it points to. The field named * takes all other names.
 func fieldType(fields reflect.Type, name string) reflect.Type {
 	if fields == nil {
 		return nil
 	}
+	var other reflect.Type
 	for i := range fields.NumField() {
-		if f := fields.Field(i); f.Tag.Get("toml") == strings.ToLower(name) {
+		switch f := fields.Field(i); f.Tag.Get("toml") {
+		case strings.ToLower(name):
 			if f.Type.Kind() == reflect.Pointer {
 				return f.Type.Elem()
 			}
 			return f.Type
+		case otherNames:
+			other = f.Type
 		}
 	}
-	return nil
+	return other
 }
 
 // takes reports whether a field of type t takes a value of that kind.
@@ -191,6 +206,9 @@ func typeWords(t reflect.Type) string {
 	case reflect.Slice:
 		return "an array of tables"
 	default:
+		if isShorthand(t) {
+			return "the name of a type or a table"
+		}
 		return "a table"
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -25,6 +26,7 @@ type Response struct {
 	RequestID       string
 	EngineRequestID string               // new for each answer
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
+	IDTexts         [][]string           // of each output the ids that are texts, by the numbers that rows have in their place; nil: they are integers
 	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
 	ShowDeltas      bool
 	Explanation     []byte             // a JSON value; nil: none
@@ -43,6 +45,7 @@ type NodeCompleteness struct {
 	Err      error  // why the node, or the first key, failed; nil if Status is NodeOK
 	// Malformed says which ids the node could not read; nil: none. It leaves the status as it is.
 	Malformed *task.MalformedIDs
+	Cached    rowcache.Use // which of what the node read was in memory
 }
 
 // Failure is the content of the answer to a request that failed. The answer leaves Node
@@ -105,6 +108,15 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 		if output.Batch != nil {
 			e.look(&c, output.Batch)
 		}
+		if i < len(r.IDTexts) && r.IDTexts[i] != nil {
+			for at := range output.Len() {
+				dst = append(jsondoc.AppendComma(dst, n), `{"id":`...)
+				dst = jsondoc.AppendString(dst, r.IDTexts[i][output.ID(at)])
+				dst = e.appendColumns(dst, &c, output.Row(at))
+				n++
+			}
+			continue
+		}
 		for i := range output.Len() {
 			dst = jsondoc.AppendComma(dst, n)
 			dst = e.appendCandidate(dst, &c, output.Row(i))
@@ -143,6 +155,10 @@ func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
 			dst = strconv.AppendInt(append(dst, `,"of":`...), int64(m.Of), 10)
 			dst = jsondoc.AppendString(append(dst, `,"first":`...), m.First)
 			dst = append(jsondoc.AppendString(append(dst, `,"key":`...), m.Key), '}')
+		}
+		if c := n.Cached; c.Values > 0 {
+			dst = strconv.AppendInt(append(dst, `,"cached":{"values":`...), int64(c.Values), 10)
+			dst = append(strconv.AppendInt(append(dst, `,"age_ms":`...), c.Age.Milliseconds(), 10), '}')
 		}
 		if n.Reason != "" {
 			dst = jsondoc.AppendString(append(dst, `,"reason":`...), n.Reason)
@@ -187,6 +203,11 @@ func (e *Encoder) name(key registry.KeyID) string {
 func (e *Encoder) appendCandidate(dst []byte, c *candidates, row int32) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = strconv.AppendInt(dst, c.ids[row], 10)
+	return e.appendColumns(dst, c, row)
+}
+
+// appendColumns appends what follows the id of a candidate.
+func (e *Encoder) appendColumns(dst []byte, c *candidates, row int32) []byte {
 	first := 1 // position of the first key in its object
 	if e.format == Fields {
 		dst = append(dst, `,"fields":{`...)

@@ -107,6 +107,18 @@ func (b *Batch) CmdID(t *Template, id int64) {
 	b.buf = append(buf, t.tail...)
 }
 
+// CmdText appends one whole command: t with a text, of any bytes, in the place of its number.
+func (b *Batch) CmdText(t *Template, text string) {
+	b.start(0)
+	var buf []byte
+	if n := len(text); 0 < n && n < len(t.heads) {
+		buf = append(b.buf, t.heads[n]...)
+	} else {
+		buf = t.head(b.buf, n)
+	}
+	b.buf = append(append(buf, text...), t.tail...)
+}
+
 // start notes where a command begins, and that nargs arguments are to come.
 func (b *Batch) start(nargs int) {
 	b.MustBeWhole()
@@ -155,6 +167,17 @@ const maxDecimalLen = 20
 type Template struct {
 	heads [maxDecimalLen + 1][]byte // heads[n]: all that precedes a number of n characters; heads[0] is unused.
 	tail  []byte                    // all that follows the number
+
+	front  []byte // all that precedes the argument with the number
+	before string // what precedes the number in that argument
+	around int    // how many bytes of the argument are not the number
+}
+
+// head appends all that precedes a number, or a text, of n bytes.
+func (t *Template) head(dst []byte, n int) []byte {
+	dst = append(append(dst, t.front...), '$')
+	dst = strconv.AppendInt(dst, int64(t.around+n), 10)
+	return append(append(dst, '\r', '\n'), t.before...)
 }
 
 // NewTemplate encodes a command in whose arguments the mark {id} occurs exactly
@@ -184,20 +207,16 @@ func NewKeyTemplate(command, prefix, suffix string, args ...string) *Template {
 
 // newTemplate encodes a command of these arguments around the one with the number.
 func newTemplate(front []string, before, after string, back []string) *Template {
-	t := &Template{tail: append([]byte(after), '\r', '\n')}
+	t := &Template{tail: append([]byte(after), '\r', '\n'), before: before, around: len(before) + len(after)}
 	for _, a := range back {
 		t.tail = redcon.AppendBulkString(t.tail, a)
 	}
-	start := redcon.AppendArray(nil, len(front)+1+len(back))
+	t.front = redcon.AppendArray(nil, len(front)+1+len(back))
 	for _, a := range front {
-		start = redcon.AppendBulkString(start, a)
+		t.front = redcon.AppendBulkString(t.front, a)
 	}
 	for n := 1; n <= maxDecimalLen; n++ {
-		head := append([]byte(nil), start...)
-		head = append(head, '$')
-		head = strconv.AppendInt(head, int64(len(before)+n+len(after)), 10)
-		head = append(head, '\r', '\n')
-		t.heads[n] = append(head, before...)
+		t.heads[n] = t.head(nil, n)
 	}
 	return t
 }

@@ -3,6 +3,7 @@ package resp
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,6 +85,21 @@ func TestTemplateEqualsArguments(t *testing.T) {
 		got.CmdID(tmpl, id)
 		require.Equal(t, string(want.buf), string(got.buf), "id %d", id)
 		require.Equal(t, len(strconv.FormatInt(id, 10)), decimalLen(id), "id %d", id)
+	}
+}
+
+func TestTemplateOfTextEqualsArguments(t *testing.T) {
+	for _, args := range [][]string{{"GET", "{id}"}, {"HMGET", "item:{id}:n", "a", "b"}} {
+		tmpl := NewTemplate(args...)
+		for n := range 300 {
+			text := strings.Repeat("é\n", n)[:n]
+			filled := slices.Clone(args)
+			filled[1] = strings.Replace(args[1], "{id}", text, 1)
+			var want, got Batch
+			want.Cmd(filled...)
+			got.CmdText(tmpl, text)
+			require.Equal(t, string(want.buf), string(got.buf), "length %d", n)
+		}
 	}
 }
 

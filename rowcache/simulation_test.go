@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/loopsim"
 	"github.com/rankd/rankd/reactor/simnet"
@@ -21,7 +22,10 @@ import (
 	"github.com/rankd/rankd/rowcache"
 )
 
-var seeds = flag.Int("seeds", 150, "worlds of TestTrackingSimulation")
+var (
+	seeds     = flag.Uint64("seeds", 150, "worlds of TestTrackingSimulation")
+	firstSeed = flag.Uint64("first_seed", 0, "the first of these")
+)
 
 const (
 	simAddr    = "redis:6379"
@@ -30,17 +34,18 @@ const (
 	simulated  = 3 * time.Second
 )
 
-// TestTrackingSimulation has requests read from a table and from a server, whose keys others write. Connections are slow, cut anywhere,
+// TestTrackingSimulation has requests read from a table and from a server, as tasks do, whose keys others write. Connections are slow, cut anywhere,
 // lost and silent; prefixes change; the table evicts. The server keeps versions of each key, so that each value from memory can be held against what
 // is promised:
 //
 //   - it is no older than the last change of the key that the loop has read;
 //   - it is no older than the last change whose writer had its OK maxSilence before;
-//   - its read was sent within maxAge.
+//   - its read was sent within maxAge, and within the time that the request allows;
+//   - it is of the key and of the meaning that the request wants.
 func TestTrackingSimulation(t *testing.T) {
 	reads, hits := 0, 0
-	for seed := range uint64(*seeds) {
-		w := newWorld(t, seed)
+	for i := range *seeds {
+		w := newWorld(t, *firstSeed+i)
 		w.play()
 		reads, hits = reads+w.reads, hits+w.hits
 	}
@@ -58,6 +63,7 @@ type world struct {
 	end  clock.Time
 
 	table   *rowcache.Table
+	ahead   time.Duration // of the clock by which reads are sent, against the loop's time
 	tracker *resp.Tracker
 	client  *resp.Client
 	flushes uint64 // that the loop has read
@@ -135,7 +141,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.client = resp.NewClient(w.sim.Loop, w.net, options)
 	w.tracker = resp.NewTracker(w.sim.Loop, w.net, options, maxSilence, w, nil)
 	w.table.Rely(w.tracker)
-	w.sim.After(0, func() { w.tracker.Track([]string{"a:"}) })
+	w.table.Watch(w.tracker)
 	w.again(2*time.Millisecond, w.read)
 	w.again(w.between, func() { w.write(w.any()) })
 	w.again(200*time.Millisecond, w.disturb)
@@ -181,43 +187,57 @@ func (w *world) play() {
 	require.Zero(w.t, w.net.Open())
 }
 
-// read is a request that wants a key.
+// Now implements clock.Clock for requests: the loop's time lags behind it.
+func (w *world) Now() clock.Time { return w.sim.Loop.Now().Add(w.ahead) }
+
+// read is a request that wants what a command says of a key, no older than it allows.
 func (w *world) read() {
 	if w.sim.Now() >= w.end {
 		return
 	}
-	const shape = rowcache.Shape(1)
-	r, now := w.any(), w.sim.Loop.Now()
+	w.ahead = w0(w.rng, 2*time.Millisecond)
+	r := w.any()
+	command := []string{"GET", "HGETALL"}[w.rng.IntN(2)]
+	allowed := []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[w.rng.IntN(4)]
+	recall := taskrun.NewRecall(w.table, w, new(rowcache.Use), command, r.key[:len("a:")], allowed)
+	recall.Look(1, func(dst []byte, _ int) []byte { return append(dst, r.key...) })
 	w.reads++
-	if value, sent, ok := w.table.Get(w.table.Hash([]byte(r.key)), []byte(r.key), shape, now, 0); ok {
+	if value, ok := recall.Found(0); ok {
 		w.hits++
-		w.check(r, string(value), now, sent)
+		w.check(r, command, string(value), allowed)
 		return
 	}
-	token := w.table.Token()
-	sent := now.Add(w0(w.rng, 2*time.Millisecond)) // The loop's time lags behind the clock.
+	recall.Sending()
+	sent := w.Now()
 	call := &resp.Call{Done: func(c *resp.Call) {
 		if c.Err == nil {
-			w.table.Put([]byte(r.key), shape, c.Replies.At(0).Bytes(), token, sent)
+			w.ahead = w0(w.rng, 2*time.Millisecond)
+			recall.Put([]byte(r.key), fmt.Append(nil, int64(sent), " ", string(c.Replies.At(0).Bytes())))
 		}
 	}}
-	call.Batch.Cmd("GET", r.key)
+	call.Batch.Cmd(command, r.key)
 	require.NoError(w.t, w.client.Do(call))
 }
 
 // check holds a value from memory against the promises.
-func (w *world) check(r *record, value string, now, sent clock.Time) {
-	version, err := strconv.Atoi(strings.TrimSuffix(value, w.pad))
+func (w *world) check(r *record, command, value string, allowed time.Duration) {
+	var sent int64
+	var version int
+	var of, key string
+	_, err := fmt.Sscan(value, &sent, &of, &key, &version)
 	require.NoError(w.t, err)
+	require.Equal(w.t, command+" "+r.key, of+" "+key, "seed %d", w.seed)
 	require.GreaterOrEqual(w.t, version, r.told, "seed %d: %s is older than the change that the loop has read", w.seed, r.key)
-	least := 0
+	least, now := 0, w.sim.Loop.Now()
 	for _, a := range r.acked {
 		if now.Sub(a.at) > maxSilence {
 			least = a.version
 		}
 	}
 	require.GreaterOrEqual(w.t, version, least, "seed %d: %s is older than a change of long ago", w.seed, r.key)
-	require.LessOrEqual(w.t, now.Sub(sent), maxAge, "seed %d: %s was read long ago", w.seed, r.key)
+	age := w.Now().Sub(clock.Time(sent))
+	require.LessOrEqual(w.t, age, maxAge, "seed %d: %s was read long ago", w.seed, r.key)
+	require.True(w.t, allowed == 0 || age <= allowed, "seed %d: %s is %v old, for a request that allows %v", w.seed, r.key, age, allowed)
 }
 
 // disturb does what is rare.
@@ -386,9 +406,9 @@ func (w *world) accept(p *simnet.Peer) {
 
 func (s *session) execute(args [][]byte) {
 	switch command := string(args[0]); command {
-	case "GET":
+	case "GET", "HGETALL":
 		i := slices.IndexFunc(s.w.keys, func(r *record) bool { return r.key == string(args[1]) })
-		s.out = redcon.AppendBulkString(s.out, fmt.Sprint(s.w.keys[i].version, s.w.pad))
+		s.out = redcon.AppendBulkString(s.out, fmt.Sprint(command, " ", string(args[1]), " ", s.w.keys[i].version, " ", s.w.pad))
 	case "HELLO":
 		s.w.tracking = s
 		s.out = append(s.out, "%1\r\n$5\r\nproto\r\n:3\r\n"...)

@@ -421,3 +421,9 @@ func (t *Table) pushMain(e entry) {
 	t.enter(e.hash(), true, place)
 	t.entries++
 }
+
+// Use says what a node took from memory in place of reading it. The zero Use: nothing. Immutable once told.
+type Use struct {
+	Values int           // keys, each with what the node reads of it
+	Age    time.Duration // of the oldest, since its read was sent
+}

@@ -80,6 +80,7 @@ func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Memory, c.Limit = r.Memory, r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
 	env.Rows, env.Required, env.Caller, env.Deadline = r.Rows, x.Required, x.Context, j.Deadline
+	env.IDs = r.State.ids
 	if r.State.ahead != nil { // Usually nobody reads ahead, and clear has left no Ahead.
 		env.Ahead = r.State.takeAhead(node)
 	}
@@ -131,8 +132,12 @@ func (r *Run) note(j *Job) {
 			r.Journal.Lack(c.Node.Index, lack.Err, lack.Dropped)
 		}
 	}
+	if use := tasks.Env(c).Cached; use.Values > 0 {
+		r.State.nodes[c.Node.Index].cached = use
+		r.Journal.Cached(c.Node.Index, use.Values, use.Age)
+	}
 	if notes := r.State.notes; notes != nil {
-		notes.take(c.Node, c.Inputs, c.Refs, j.Out)
+		notes.take(c.Node, c.Inputs, c.Refs, j.Out, tasks.Env(c).Cached)
 	}
 	r.Journal.End(c.Node.Index, j.Ended, j.Out.N)
 }

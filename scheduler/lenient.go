@@ -7,6 +7,7 @@ import (
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -164,6 +165,7 @@ type Completeness struct {
 	Err     error // why the node, or the first key, failed; nil if Status is NodeOK
 	// Malformed says which ids the node could not read; nil: none. It leaves the status as it is.
 	Malformed *task.MalformedIDs
+	Cached    rowcache.Use // which of what the node read was in memory
 }
 
 // completeness returns what the lenient nodes that ran, and others that lack something, have contributed to the
@@ -182,7 +184,10 @@ func (s *State) completeness() []Completeness {
 			lacks = lacks[1:]
 		case n.Lenient() && s.nodes[i].status == done:
 			all = append(all, Completeness{Node: n, Status: NodeOK})
+		default:
+			continue
 		}
+		all[len(all)-1].Cached = s.nodes[i].cached
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -11,6 +12,7 @@ type NodeRows struct {
 	StoodIn      bool // it is not the node's own: the node has failed, and Node.OnError says where it is from
 	Inputs, Refs []rowset.RowSet
 	Out          rowset.RowSet
+	Cached       rowcache.Use // which of what it read was in memory
 }
 
 // notes are what a request wants to know of each of its nodes. The goroutine that runs a node writes the entry of that
@@ -35,20 +37,20 @@ func notesFor(e *Execution) *notes {
 	return n
 }
 
-// take notes the outcome of a node. It copies both lists of rows.
-func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet) {
+// take notes the outcome of a node, and what it had from memory. It copies both lists of rows.
+func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet, cached rowcache.Use) {
 	if n.deltas != nil {
 		n.deltas[node.Index] = rowset.NewSchemaDelta(node.ID, inputs, refs, out)
 	}
 	if n.rows != nil {
-		n.rows[node.Index] = NodeRows{Ran: true, Inputs: append([]rowset.RowSet(nil), inputs...), Refs: append([]rowset.RowSet(nil), refs...), Out: out}
+		n.rows[node.Index] = NodeRows{Ran: true, Inputs: append([]rowset.RowSet(nil), inputs...), Refs: append([]rowset.RowSet(nil), refs...), Out: out, Cached: cached}
 	}
 }
 
 // Note notes the outcome of a running node, if the request asks for that. The engine calls it before Succeed.
 func (s *State) Note(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
 	if s.notes != nil {
-		s.notes.take(s.graph.Nodes[node], inputs, refs, out)
+		s.notes.take(s.graph.Nodes[node], inputs, refs, out, rowcache.Use{})
 	}
 }
 

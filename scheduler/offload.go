@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/task"
 )
 
@@ -117,7 +118,7 @@ func (j *asyncJob) nextStep() bool {
 		return false
 	}
 	if o.notes != nil {
-		o.notes.take(c.Node, c.Inputs, c.Refs, j.Out)
+		o.notes.take(c.Node, c.Inputs, c.Refs, j.Out, rowcache.Use{}) // a worker reads nothing
 	}
 	index := j.profile.nodes[c.Node.Index].next
 	next := &j.profile.nodes[index]

@@ -22,6 +22,7 @@ type remarks struct {
 	deltas       []rowset.SchemaDelta
 	rows         []NodeRows
 	completeness []Completeness
+	ids          [][]string // see Result.IDTexts
 }
 
 // Deltas says which columns each node that was due took in and gave out, in the plan's order. It is nil unless asked for, and
@@ -31,6 +32,15 @@ func (r *Result) Deltas() []rowset.SchemaDelta {
 		return nil
 	}
 	return r.remarks.deltas
+}
+
+// IDTexts returns, for each output, the texts of the ids by the numbers that its rows have in their place: see plan.Node.Entity. The texts of an
+// output are nil if its ids are integers, and so are all if no node has others.
+func (r *Result) IDTexts() [][]string {
+	if r == nil || r.remarks == nil {
+		return nil
+	}
+	return r.remarks.ids
 }
 
 // Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
@@ -88,7 +98,7 @@ func newResult(outputs int) *Result {
 
 // remarks returns what there is to say of the nodes. Of a request that has failed that is its completeness alone.
 func (s *State) remarks() *remarks {
-	if s.notes == nil && !s.graph.Lenient && len(s.lacks) == 0 {
+	if s.notes == nil && !s.graph.Lenient && len(s.lacks) == 0 && s.ids == nil {
 		return nil
 	}
 	var deltas []rowset.SchemaDelta
@@ -97,8 +107,22 @@ func (s *State) remarks() *remarks {
 		deltas, rows = s.dueDeltas(), s.notes.rows
 	}
 	completeness := s.completeness()
-	if deltas == nil && rows == nil && completeness == nil {
+	if deltas == nil && rows == nil && completeness == nil && s.ids == nil {
 		return nil
 	}
-	return &remarks{deltas, rows, completeness}
+	return &remarks{deltas, rows, completeness, s.idTexts()}
+}
+
+// idTexts returns the texts of the ids of each output, or nil if no node has ids that are texts.
+func (s *State) idTexts() [][]string {
+	if s.ids == nil {
+		return nil
+	}
+	texts, all := s.ids.Texts(), make([][]string, len(s.graph.Outputs))
+	for i, node := range s.graph.Outputs {
+		if s.graph.Nodes[node].Entity.TextIDs() {
+			all[i] = texts
+		}
+	}
+	return all
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -53,6 +54,7 @@ type State struct {
 
 	required []int          // Execution.Required
 	optional int            // optional nodes among those that run
+	ids      *rowset.IDDict // the ids that are texts; nil: none are
 	ahead    []any          // by node: what an earlier one has read for it; empty: nothing
 	lacks    []Completeness // what is missing in the answer so far
 }
@@ -64,12 +66,16 @@ type nodeState struct {
 	readers int32
 	ready   clock.Time // when it became ready; the arrival of the request for the first nodes
 	result  rowset.RowSet
+	cached  rowcache.Use // of its values
 }
 
 // Begin prepares s for a request that arrived at that time, reusing its memory. nodeTimeout bounds each node; zero does not.
 func (s *State) Begin(x *Execution, arrived clock.Time, nodeTimeout time.Duration) {
 	s.Reset(x.Graph, arrived, x.Deadline)
 	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(x)
+	if x.Graph.TextIDs {
+		s.ids = rowset.NewIDDict()
+	}
 }
 
 // Reset prepares s for a new run of g, reusing its memory. The request arrived
@@ -83,7 +89,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	s.bounds = bounds{arrived: arrived, deadline: deadline}
 	s.graph, s.nodes, s.readyQueue, s.now, s.due = g, s.nodes[:n], s.readyQueue[:0], arrived, g.Due
 	s.head, s.inflight, s.settled, s.optional, s.errNode = 0, 0, 0, 0, 0
-	s.notes, s.err, s.required, s.lacks, s.ahead = nil, nil, nil, nil, nil
+	s.notes, s.err, s.required, s.lacks, s.ahead, s.ids = nil, nil, nil, nil, nil, nil
 	for i, node := range g.Nodes {
 		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
 		if node.OnDemand {
@@ -104,7 +110,7 @@ func (s *State) ReadyAt(node int) clock.Time { return s.nodes[node].ready }
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.notes, s.err, s.required, s.lacks, s.ahead = nil, nil, nil, nil, nil, nil
+	s.graph, s.notes, s.err, s.required, s.lacks, s.ahead, s.ids = nil, nil, nil, nil, nil, nil, nil
 }
 
 // Expire ends the request if nobody waits for its result any more, as gone says, or if its deadline has passed. An engine

@@ -41,8 +41,12 @@ type env struct {
 	// in their order; nil: nothing. Only the op knows what that is: see ReadsAhead.
 	Ahead     any
 	ReadAhead []any
+	// IDs has the ids of the request that are texts; nil: there are none.
+	IDs *rowset.IDDict
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
+	// Cached is what the body of this node has taken from the engine's memory so far.
+	Cached rowcache.Use
 }
 
 // Env returns the engine's part of c, for the engine to fill before Invoke.
@@ -110,7 +114,7 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 			out, err = rowset.RowSet{}, panicOf(v)
 		}
 	}()
-	c.spec, c.counted, c.lack = spec, 0, Lack{}
+	c.spec, c.counted, c.lack, c.env.Cached = spec, 0, Lack{}, rowcache.Use{}
 	var given inputsCopy
 	if spec.guardsInputs {
 		given = copyInputs(c)
@@ -155,5 +159,5 @@ func (engine) Recall(c *Ctx, ep *registry.Endpoint, shape, prefix string, maxAge
 	if c.env.Tables == nil {
 		return nil
 	}
-	return taskrun.NewRecall(c.env.Tables[ep.Index], c.env.Clock, shape, prefix, maxAge)
+	return taskrun.NewRecall(c.env.Tables[ep.Index], c.env.Clock, &c.env.Cached, shape, prefix, maxAge)
 }

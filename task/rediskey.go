@@ -17,6 +17,7 @@ type RedisKey struct {
 	Prefix, Suffix string // before and after the id; Prefix is the whole key of a template without {id}
 
 	perRow bool
+	texts  []string // in the place of {id}, by id; nil: the id itself
 }
 
 // Append appends the key for the row with that id to dst.
@@ -24,6 +25,9 @@ func (k RedisKey) Append(dst []byte, id int64) []byte {
 	dst = append(dst, k.Prefix...)
 	if !k.perRow {
 		return dst
+	}
+	if k.texts != nil {
+		return append(append(dst, k.texts[id]...), k.Suffix...)
 	}
 	return append(strconv.AppendInt(dst, id, 10), k.Suffix...)
 }

@@ -32,6 +32,10 @@ func (r *Recording) Trace() *Trace {
 		n := &a.trace.Nodes[e.node]
 		n.Error, n.Dropped = e.err.Error(), e.dropped
 	}
+	for _, c := range r.cached {
+		n := &a.trace.Nodes[c.node]
+		n.Cached, n.CachedAge = c.values, c.age
+	}
 	a.trace.Request.Degraded = r.Err == nil && len(r.errors) > 0
 	for i := range a.trace.Nodes {
 		if n := &a.trace.Nodes[i]; n.Ran() {

@@ -76,6 +76,12 @@ type nodeError struct {
 	dropped int
 }
 
+// nodeCached is what a node took from the engine's memory.
+type nodeCached struct {
+	node, values int
+	age          time.Duration // of the oldest
+}
+
 // Begin returns a Journal for a request that was let in after it had waited for delay, or nil if nothing is to be taken down. engine
 // and mode are Trace.Engine and Trace.Scheduling. Free ends its use.
 func (s *Journals) Begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time, delay time.Duration) *Journal {
@@ -314,6 +320,13 @@ func (j *Journal) Lack(node int, err error, dropped int) {
 	}
 }
 
+// Cached notes how many values a node took from the engine's memory, and the age of the oldest.
+func (j *Journal) Cached(node, values int, age time.Duration) {
+	if j != nil {
+		j.taken.cached = append(j.taken.cached, nodeCached{node, values, age})
+	}
+}
+
 // Failure is why a node has no result. Immutable.
 type Failure struct {
 	Err      error
@@ -511,7 +524,7 @@ func (j *Journal) Free() {
 
 func (j *Journal) recycle() {
 	t := &j.taken
-	t.Context, t.RequestID, t.Graph, t.Err, t.errors = nil, "", nil, nil, nil
+	t.Context, t.RequestID, t.Graph, t.Err, t.errors, t.cached = nil, "", nil, nil, nil, t.cached[:0]
 	j.release()
 	j.all.free.Put(j)
 }

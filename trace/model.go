@@ -92,6 +92,10 @@ type Node struct {
 	StandIn StandIn `json:"stand_in,omitempty"`
 	Dropped int     `json:"rows_dropped,omitempty"` // because their keys failed
 
+	// Cached is how many values the node took from the engine's memory, and CachedAge the age of the oldest.
+	Cached    int           `json:"cached_values,omitempty"`
+	CachedAge time.Duration `json:"cached_age_ns,omitempty"`
+
 	// Ready <= Start <= End. Ready is the End of the last input, and the request's arrival for a node without
 	// inputs. Start and End are readings of the thread that ran the body. End of a node that a deadline or
 	// the end of the engine has settled is the instant of that.

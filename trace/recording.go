@@ -36,13 +36,15 @@ type Recording struct {
 	Err        error // of the answer
 
 	id     [2]uint64
-	errors []nodeError // of the nodes that failed
+	errors []nodeError  // of the nodes that failed
+	cached []nodeCached // of the nodes that had something from memory
 }
 
 // Keep returns a copy that stays valid.
 func (r *Recording) Keep() *Recording {
 	kept := *r
 	kept.nodes, kept.events = slices.Clone(r.nodes), slices.Clone(r.events) // nobody changes errors
+	kept.cached = slices.Clone(r.cached)
 	return &kept
 }
 

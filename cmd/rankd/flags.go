@@ -225,7 +225,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 	if o.printPlanInfo && o.Plan == "" && o.PlanFile == "" {
 		problem("--print-plan-info needs a plan: --plan_name or --plan")
 	}
-	if o.loadDemoData && o.Redis == "" {
+	if o.loadDemoData && !given.Changed("redis") {
 		problem("--load_demo_data needs a Redis to write to: --redis host:port")
 	}
 	return errors.Join(problems...)

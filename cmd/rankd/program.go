@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/outlet"
 	"github.com/rankd/rankd/internal/version"
+	registrycli "github.com/rankd/rankd/registry/cli"
 	servecli "github.com/rankd/rankd/serve/cli"
 )
 
@@ -68,7 +71,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 	server := &servecli.Program{Stderr: stderr, Tune: p.tune, Compiler: p.plans}
 	cmd.AddCommand(server.Command(ctx), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
+	cmd.AddCommand((&registrycli.Program{Stdout: p.stdout}).Command(ctx))
 	cmd.AddCommand(p.referenceCommands()...)
+	cmd.PersistentPreRunE = p.readProject
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
 	err := cmd.Execute()
@@ -94,6 +99,45 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return exitFailed
 	}
 	return exitUsage
+}
+
+// readProject gives flags the values of the project's file, which is found upward from the plan or else from the working directory. Jobs
+// without a registry have no use for it, and neither have benchmarks without a plan of the user's.
+func (p *program) readProject(cmd *cobra.Command, args []string) error {
+	given := cmd.Flags()
+	changed := func(flag string) bool { return given.Changed(flag) }
+	if given.Lookup("registry_dir") == nil || cmd.Name() == "worker" ||
+		slices.ContainsFunc([]string{"version", "load_demo_data", "bench_eventloop", "scenario"}, changed) {
+		return nil
+	}
+	starts := []string{"."}
+	if plan := given.Lookup("plan"); plan != nil && plan.Changed {
+		args = append(args, plan.Value.String())
+	}
+	if len(args) > 0 {
+		starts = []string{filepath.Dir(args[0]), "."}
+	}
+	for _, start := range starts {
+		project, err := command.FindProject(start)
+		if err != nil {
+			return err
+		}
+		if project == nil {
+			continue
+		}
+		var leave []string
+		if parent := cmd.Parent(); parent != nil && parent.Name() == "bench" {
+			leave = []string{"redis"} // A benchmark has a Redis of its own, unless the command line names one.
+		}
+		if err := project.Apply(given, leave...); err != nil {
+			return err
+		}
+		if cmd.Name() == "check" {
+			fmt.Fprintf(p.stderr, "rankd: %s\n", project)
+		}
+		return nil
+	}
+	return nil
 }
 
 // explain prints an error. It prints the diagnostics of a plan with their excerpts, and each line of

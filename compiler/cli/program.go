@@ -23,6 +23,7 @@ type Program struct {
 // options are the flags of the commands. Immutable once parsed.
 type options struct {
 	output                     string // the folder of artifacts
+	planDir                    string // stands for the arguments if there are none
 	json, watch, advise        bool
 	env, registryDir, modelDir string
 }
@@ -53,7 +54,7 @@ func (p *Program) Commands(ctx context.Context) []*cobra.Command {
 func (p *Program) compileCommand(ctx context.Context) *cobra.Command {
 	o := new(options)
 	cmd := &cobra.Command{
-		Use: "compile files|folders [flags]", Args: someSource,
+		Use:   "compile files|folders [flags]",
 		Short: "Compile plans in TypeScript to artifacts",
 		Long: `Compile plans in TypeScript to artifacts, <name>.plan.json. A folder stands for the files
 *.plan.ts in it. An artifact is replaced only if its whole plan compiled; the other plans
@@ -65,7 +66,10 @@ are compiled all the same.`,
 			if err := command.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
-			return p.compile(ctx, o, args)
+			if len(args) == 0 && o.planDir == "" {
+				return errors.New("name the plans to compile: files <name>.plan.ts, or folders of them")
+			}
+			return p.compile(ctx, o, o.sources(args))
 		},
 	}
 	o.addFlags(cmd)
@@ -76,7 +80,7 @@ are compiled all the same.`,
 func (p *Program) checkCommand(ctx context.Context) *cobra.Command {
 	o := new(options)
 	cmd := &cobra.Command{
-		Use: "check folder [flags]", Args: oneFolder,
+		Use:   "check folder [flags]",
 		Short: "Check that plans compile and that their artifacts are up to date",
 		Long: `Compile the plans of a folder without writing, and compare them with their artifacts. An
 artifact that differs, that is missing or whose source is gone is an error. So is an
@@ -87,7 +91,11 @@ artifact without a source that uses a key or a parameter which the registry lack
 			if err := command.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
-			return p.check(ctx, o, args[0])
+			dir, err := o.folder(cmd, args)
+			if err != nil {
+				return err
+			}
+			return p.check(ctx, o, dir)
 		},
 	}
 	o.addFlags(cmd)
@@ -98,20 +106,39 @@ artifact without a source that uses a key or a parameter which the registry lack
 func (p *Program) initCommand() *cobra.Command {
 	o := new(options)
 	cmd := &cobra.Command{
-		Use: "init folder [flags]", Args: oneFolder,
+		Use:   "init folder [flags]",
 		Short: "Make a folder ready to write plans in TypeScript",
 		Long: `Write the type declarations that editors and tsc need, a tsconfig.json and an example. Files
-that are there stay, but declarations of an earlier init are brought up to date.`,
+that are there stay, but declarations of an earlier init are brought up to date. New columns and parameters in the
+short form get their ids, as with rankd registry lock. With --registry_dir and without a rankd.toml here or above, write one
+that names both folders, so that no command needs to be told.`,
 		Example: `  rankd init plans`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := command.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
+			dir, err := o.folder(cmd, args)
+			if err != nil {
+				return err
+			}
+			report := func(line string) { fmt.Fprintln(p.Stdout, line) }
+			if o.registryDir != "" {
+				path, added, err := command.LockRegistry(o.registryDir, true)
+				if err != nil {
+					return err
+				}
+				if len(added) > 0 {
+					report("wrote " + path)
+				}
+			}
 			reg, err := command.Registry(o.registryDir, o.env)
 			if err != nil {
 				return err
 			}
-			return editor.Init(args[0], compiler.NewLanguage(builtin.Catalog(), reg), func(line string) { fmt.Fprintln(p.Stdout, line) })
+			if err := editor.Init(dir, compiler.NewLanguage(builtin.Catalog(), reg), report); err != nil || !cmd.Flags().Changed("registry_dir") {
+				return err
+			}
+			return command.WriteProject(o.registryDir, dir, report)
 		},
 	}
 	o.addRegistryFlags(cmd)
@@ -128,22 +155,26 @@ func (o *options) addFlags(cmd *cobra.Command) {
 
 func (o *options) addRegistryFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	f.StringVar(&o.planDir, "plan_dir", "", "the `folder` of the plans, if no argument names any")
 	f.StringVar(&o.env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
 	f.StringVar(&o.registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
 }
 
-func someSource(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return errors.New("name the plans to compile: files <name>.plan.ts, or folders of them")
+// sources returns the arguments, or the folder of plans if there are none.
+func (o *options) sources(args []string) []string {
+	if len(args) == 0 && o.planDir != "" {
+		return []string{o.planDir}
 	}
-	return nil
+	return args
 }
 
-func oneFolder(cmd *cobra.Command, args []string) error {
+// folder returns the folder that the argument names, or else that of plans.
+func (o *options) folder(cmd *cobra.Command, args []string) (string, error) {
+	args = o.sources(args)
 	if len(args) != 1 {
-		return fmt.Errorf("%s takes one folder, not %d", cmd.CommandPath(), len(args))
+		return "", fmt.Errorf("%s takes one folder, not %d", cmd.CommandPath(), len(args))
 	}
-	return nil
+	return args[0], nil
 }
 
 // newCompiler returns a compiler for the flags, and what plans are checked against. The caller closes it.

@@ -35,7 +35,7 @@ func builders(object string) []function {
 	})
 }
 
-// written returns the operators that have a name, if their operands are numbers and predicates alone.
+// written returns the operators that have a name, if their operands are numbers, predicates and strings alone.
 func written(name func(*expr.Operator) string) []function {
 	var all []function
 	for _, o := range expr.Operators() {
@@ -52,10 +52,11 @@ func written(name func(*expr.Operator) string) []function {
 	return all
 }
 
-// parameters returns the parameters of an operator as a function. It returns false if they are not numbers and
-// predicates alone.
+// parameters returns the parameters of an operator as a function. It returns false if they are not numbers,
+// predicates and strings alone.
 func parameters(o *expr.Operator) (string, bool) {
-	types := map[expr.Takes]string{expr.TakesNumber: "Rankd.Expr", expr.TakesNullable: "Rankd.Expr | null", expr.TakesPredicate: "Rankd.Predicate"}
+	types := map[expr.Takes]string{expr.TakesNumber: "Rankd.Expr", expr.TakesNullable: "Rankd.Expr | null", expr.TakesPredicate: "Rankd.Predicate",
+		expr.TakesText: "Rankd.StringKey | Rankd.StringParam | string"}
 	var list []string
 	last := ""
 	for _, operand := range o.Operands {

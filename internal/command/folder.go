@@ -1,13 +1,16 @@
 package command
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/gbdt"
+	"github.com/rankd/rankd/internal/atomicfile"
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -63,7 +66,28 @@ func Registry(dir, env string) (*registry.Registry, error) {
 	if err != nil { // one problem a line, each with its file
 		return nil, registry.InFolder("--registry_dir "+dir, err)
 	}
-	return reg, nil
+	return reg.Named("--registry_dir " + dir), nil
+}
+
+// LockRegistry writes the lock file of the tables in the folder of --registry_dir: see [registry.Lock]. It returns the file's path and the names
+// that got new ids. With onlyNew it leaves the file alone unless there are such names.
+func LockRegistry(dir string, onlyNew bool) (path string, added []string, err error) {
+	folder, err := openFolder("--registry_dir", dir)
+	if err != nil {
+		return "", nil, err
+	}
+	text, added, err := registry.Lock(folder)
+	if err != nil {
+		return "", nil, registry.InFolder("--registry_dir "+dir, err)
+	}
+	path = filepath.Join(dir, registry.LockFile)
+	if before, err := os.ReadFile(path); onlyNew && len(added) == 0 || err == nil && bytes.Equal(before, text) {
+		return path, added, nil
+	}
+	if err := atomicfile.Write(path, text); err != nil {
+		return "", nil, &RuntimeError{Err: err}
+	}
+	return path, added, nil
 }
 
 // Models returns the models in the folder of --model_dir, or nil for an empty path. The error names the flag.

@@ -35,6 +35,13 @@ func Within(most int, name string, names []string) (near string, found bool) {
 	return near, found
 }
 
+// Like is Name for a name that was meant: it returns false unless the nearest name begins with the same byte, or takes at most as many
+// edits as half of name has bytes.
+func Like(name string, names []string) (near string, found bool) {
+	near, found = Name(name, names)
+	return near, found && (common(near, name) > 0 || edits(near, name) <= len(name)/2)
+}
+
 // common returns how many bytes at their beginnings a and b share.
 func common(a, b string) int {
 	n := 0

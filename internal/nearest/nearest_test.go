@@ -36,6 +36,20 @@ func TestName(t *testing.T) {
 		assert.Equal(t, c.want != "", found, c.name)
 		assert.Equal(t, c.want, near)
 	}
+	for _, c := range []struct {
+		name string
+		want string // empty: none
+	}{
+		{"diamnod", "diamond"}, {"dia", "diamond"}, {"egex_plan", "regex_plan"}, {"plan", ""}, {"", ""}, {"xyz", ""},
+	} {
+		near, found := Like(c.name, plans)
+		assert.Equal(t, c.want != "", found, c.name)
+		if found {
+			assert.Equal(t, c.want, near)
+		}
+	}
 	_, found := Name("a", nil)
+	assert.False(t, found)
+	_, found = Like("a", nil)
 	assert.False(t, found)
 }

@@ -14,6 +14,7 @@ type Recall struct {
 	clock  clock.Clock
 	shape  rowcache.Shape
 	maxAge time.Duration // of values that the node takes; zero: as old as the table keeps them
+	use    *rowcache.Use // of the node, which Found adds to
 
 	token rowcache.Token // of the reads under way
 	sent  clock.Time     // when they were sent; zero: they were not yet
@@ -27,8 +28,8 @@ type Recall struct {
 
 // NewRecall returns what a table has, no older than maxAge; zero: as old as the table keeps it. shape says what a read of a key
 // means: reads with equal texts have equal values. All keys begin with prefix. It returns nil if there is no table, or if it takes no further
-// shape.
-func NewRecall(t *rowcache.Table, c clock.Clock, shape, prefix string, maxAge time.Duration) *Recall {
+// shape. What is found is added to use.
+func NewRecall(t *rowcache.Table, c clock.Clock, use *rowcache.Use, shape, prefix string, maxAge time.Duration) *Recall {
 	if t == nil {
 		return nil
 	}
@@ -37,7 +38,7 @@ func NewRecall(t *rowcache.Table, c clock.Clock, shape, prefix string, maxAge ti
 	if !ok {
 		return nil
 	}
-	return &Recall{table: t, clock: c, shape: id, maxAge: maxAge}
+	return &Recall{table: t, clock: c, shape: id, maxAge: maxAge, use: use}
 }
 
 // LookMax is the most keys that one Look takes.
@@ -66,7 +67,11 @@ func (r *Recall) Found(i int) (value []byte, ok bool) {
 	if r.maxAge > 0 {
 		oldest = r.now.Add(-r.maxAge)
 	}
-	value, _, ok = r.table.Get(r.hashes[i], r.text[begin:r.ends[i]], r.shape, r.now, oldest)
+	value, sent, ok := r.table.Get(r.hashes[i], r.text[begin:r.ends[i]], r.shape, r.now, oldest)
+	if ok {
+		r.use.Values++
+		r.use.Age = max(r.use.Age, r.now.Sub(sent))
+	}
 	return value, ok
 }
 
@@ -78,4 +83,6 @@ func (r *Recall) Sending() {
 }
 
 // Put keeps the value of a key that a read since Sending has brought.
-func (r *Recall) Put(key, value []byte) { r.table.Put(key, r.shape, value, r.token, r.sent) }
+func (r *Recall) Put(key, value []byte) {
+	r.table.Put(key, r.shape, value, r.token, r.sent)
+}

@@ -30,6 +30,7 @@ const (
 	opIn
 	opMember
 	opRegex
+	opTexts // what the function texts of the operator says
 	opAnd
 	opOr
 	opNot

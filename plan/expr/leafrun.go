@@ -36,6 +36,15 @@ func (ev *evaluator) testLeaves(t *test, b *testBinding, c *chunk, in, answer *m
 		default:
 			return ev.testStrings(t, b, y.strings, c, in, answer)
 		}
+	case testTexts:
+		switch {
+		case x.kind == bindColumn && y.kind == bindColumn:
+			testPairs(t.holds, x.strings, y.strings, c, in, answer)
+		case x.kind == bindColumn:
+			return ev.testStrings(t, b, x.strings, c, in, answer)
+		default:
+			return ev.testStrings(t, b, y.strings, c, in, answer)
+		}
 	case testStringMember:
 		switch {
 		case y.kind == bindScalar:
@@ -108,6 +117,19 @@ func (l *lookups) compareStrings(op cmpOp, x, y *rowset.StringColumn, rows int, 
 	}
 }
 
+// testPairs answers a test of two columns for the positions of in.
+func testPairs(holds func(s, part string) bool, x, y *rowset.StringColumn, c *chunk, in, answer *mask) {
+	for k, w := range in[:c.words()] {
+		for ; w != 0; w &= w - 1 {
+			pos := k*64 + bits.TrailingZeros64(w)
+			row := c.row(pos)
+			if left, right := x.Codes[row], y.Codes[row]; left >= 0 && right >= 0 {
+				answer.set(pos, holds(x.Dict.Values[left], y.Dict.Values[right]))
+			}
+		}
+	}
+}
+
 // testStrings answers a test whose value for a row depends on the row's string alone, for the positions of in.
 func (ev *evaluator) testStrings(t *test, b *testBinding, column *rowset.StringColumn, c *chunk, in, answer *mask) error {
 	codes := column.Codes
@@ -154,6 +176,11 @@ func (ev *evaluator) testString(t *test, b *testBinding, s string) (bool, error)
 			other = &ev.boundLeaves[t.x]
 		}
 		return (s == other.value.text) == (t.cmp == cmpEq), nil
+	case testTexts:
+		if other := &ev.boundLeaves[t.y]; other.kind == bindScalar {
+			return t.holds(s, other.value.text), nil
+		}
+		return t.holds(ev.boundLeaves[t.x].value.text, s), nil
 	case testStringMember:
 		return b.look().textList(&ev.boundLeaves[t.y]).contains(s), nil
 	}

@@ -37,6 +37,7 @@ const (
 	TakesAny                        // values of each type
 	TakesElement                    // a number, an integer or a string that may be in the set
 	TakesSet                        // a set of strings or a list
+	TakesText                       // a string: a key, a parameter or a constant
 )
 
 // An Operand is a part of an operator that is a tree itself. Immutable; any goroutine.
@@ -78,6 +79,7 @@ type Operator struct {
 	code   opcode                        // of an operator with a row function opCompute
 	row    func(a, b, c float64) float64 // the value for one row whose operands are not null; nil: it needs more than numbers
 	kernel kernel                        // the same for a chunk; what it lacks is made from row
+	texts  func(s, part string) bool     // of a predicate of two strings, with opTexts: the value for two that are not null
 }
 
 // A kernel computes an operator for a chunk. All slices of a call have equal length, and dst may be one

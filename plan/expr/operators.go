@@ -1,12 +1,16 @@
 package expr
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 var (
 	one       = []Operand{{"x", TakesNumber}}
 	two       = []Operand{{"a", TakesNumber}, {"b", TakesNumber}}
 	equal     = []Operand{{"a", TakesEqual}, {"b", TakesEqual}}
 	ordered   = []Operand{{"a", TakesOrdered}, {"b", TakesOrdered}}
+	twoTexts  = []Operand{{"x", TakesText}, {"part", TakesText}}
 	anything  = []Operand{{"x", TakesAny}}
 	logical   = []Operand{{"a", TakesPredicate}, {"b", TakesPredicate}}
 	cmpMember = []Member{{Name: "cmp", Type: "string", Values: []string{"==", "!=", "<", "<=", ">", ">="}, Doc: "The comparison."}}
@@ -298,6 +302,21 @@ var operators = withKernels([]Operator{
 		Doc: "The pattern (RE2) occurs in the row's string. A pattern from a parameter that is null or malformed fails the node, " +
 			"once a row with a string is reached.",
 		Null: falseIfNull, Example: `regex(Key.title, "^new", "i")`, Function: "regex", Builder: "Pred.regex",
+	},
+	{
+		Group: "Predicates", Name: "contains", code: opTexts, Operands: twoTexts, Makes: Predicate, Typed: true,
+		Doc: "The string x contains part. Letters count by their case, and no character of part is special, so that it may come from a caller.", Null: falseIfNull, Example: `contains(Key.title, "new")`, Function: "contains", Builder: "Pred.contains",
+		texts: strings.Contains,
+	},
+	{
+		Group: "Predicates", Name: "starts_with", code: opTexts, Operands: twoTexts, Makes: Predicate, Typed: true,
+		Doc: "The string x begins with part.", Null: falseIfNull, Example: `startsWith(Key.country, "U")`, Function: "startsWith", Builder: "Pred.startsWith",
+		texts: strings.HasPrefix,
+	},
+	{
+		Group: "Predicates", Name: "ends_with", code: opTexts, Operands: twoTexts, Makes: Predicate, Typed: true,
+		Doc: "The string x ends with part.", Null: falseIfNull, Example: `endsWith(Key.title, "!")`, Function: "endsWith", Builder: "Pred.endsWith",
+		texts: strings.HasSuffix,
 	},
 	{
 		Group: "Predicates", Name: "and", code: opAnd, Operands: logical, Makes: Predicate, Doc: "a and b. b is not evaluated where a is false.",

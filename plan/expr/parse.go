@@ -223,6 +223,10 @@ func (p *parser) wants(n *node, takes Takes) error {
 		if !n.typ.isNumber() && n.typ != String {
 			return p.fail("want a number or a string, have %s", p.describe(n))
 		}
+	case TakesText:
+		if n.typ != String {
+			return p.fail("want a string, have %s", p.describe(n))
+		}
 	case TakesSet:
 		if n.typ != Ints && n.typ != Strings {
 			return p.fail("want a set of strings or a list, have %s", p.describe(n))

@@ -23,6 +23,7 @@ const (
 	testIntMember    // integer x is in list y
 	testNumberMember // expression a is in list y
 	testStringMember // string x is in set or list y
+	testTexts        // strings x, y fulfil holds
 )
 
 // A test is an operation of a compiled predicate.
@@ -37,6 +38,7 @@ type test struct {
 	wholes  elements[int64]
 	texts   map[string]struct{}
 	pattern *pattern
+	holds   func(s, part string) bool
 	path    string // of tests that may fail: the place in the tree
 }
 
@@ -73,6 +75,8 @@ func (c *compiler) test(n *node, negate bool) int32 {
 		return c.emit(c.in(n, negate))
 	case opMember:
 		return c.emit(c.member(n, negate))
+	case opTexts:
+		return c.emit(test{op: testTexts, x: c.leaf(n.args[0], String), y: c.leaf(n.args[1], String), holds: n.op.texts, negate: negate})
 	case opRegex:
 		return c.emit(test{op: testRegex, x: c.leaf(n.args[0], String), pattern: n.pattern, path: n.path, negate: negate})
 	}

@@ -112,7 +112,7 @@ func (ev *evaluator) bindLeafTest(t *test, known func(bool)) {
 			_, ok := t.texts[x.value.text]
 			known(ok)
 		}
-	case testCmpInts, testCmpStrings, testIntMember, testStringMember:
+	case testCmpInts, testCmpStrings, testIntMember, testStringMember, testTexts:
 		y := &ev.boundLeaves[t.y]
 		scalars := x.kind == bindScalar && y.kind == bindScalar
 		switch {
@@ -122,6 +122,8 @@ func (ev *evaluator) bindLeafTest(t *test, known func(bool)) {
 			known(holds(t.cmp, x.whole(), y.whole()))
 		case scalars && t.op == testCmpStrings:
 			known((x.value.text == y.value.text) == (t.cmp == cmpEq))
+		case scalars && t.op == testTexts:
+			known(t.holds(x.value.text, y.value.text))
 		case scalars && t.op == testIntMember:
 			known(slices.Contains(y.value.ints, x.whole()))
 		case scalars:

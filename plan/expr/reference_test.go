@@ -331,6 +331,12 @@ func (r reference) pred(v *jsondoc.Value, row int, path string) (bool, error) {
 		return ok == (op == "not_null"), nil
 	case "member":
 		return r.member(v, row), nil
+	case "contains", "starts_with", "ends_with":
+		s, ok := r.value(v.Get("x"), row).(string)
+		part, also := r.value(v.Get("part"), row).(string)
+		at := strings.Index(s, part)
+		return ok && also && (op == "contains" && at >= 0 || op == "starts_with" && at == 0 ||
+			op == "ends_with" && len(s) >= len(part) && s[len(s)-len(part):] == part), nil
 	case "in":
 		return r.in(v, row, path)
 	case "regex":
@@ -585,7 +591,9 @@ func (g treeGen) leafTest() string {
 	set := g.pick(`{"op":"key_ref","key_id":5201}`, `{"op":"key_ref","key_id":5202}`, `{"op":"param_ref","param_id":8}`)
 	ints := `{"op":"param_ref","param_id":7}`
 	member := func(x, set string) string { return `{"op":"member","x":` + x + `,"set":` + set + `}` }
-	switch g.rng.IntN(9) {
+	switch g.rng.IntN(10) {
+	case 8:
+		return `{"op":"` + g.pick("contains", "starts_with", "ends_with") + `","x":` + g.textLeaf() + `,"part":` + g.textLeaf() + `}`
 	case 0:
 		return cmp(g.textLeaf(), g.pick("==", "!="), g.pick(g.textLeaf(), null))
 	case 1, 2:

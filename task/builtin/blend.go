@@ -63,6 +63,7 @@ func blend() task.Spec {
 		Params:    params,
 		Inputs:    1,
 		InputsMax: task.InputsLimit,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.Merge,
 		Writes:    task.KeyParams("source", "rank"),
 		Strict:    true,

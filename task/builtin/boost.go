@@ -33,6 +33,7 @@ func boost() task.Spec {
 		},
 		Strict:  true,
 		Inputs:  1,
+		IDs:     plan.MovesTextIDs,
 		Output:  task.SameRows,
 		Reads:   boostReads,
 		Writes:  task.KeyParams("out_key"),

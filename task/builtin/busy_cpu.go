@@ -20,6 +20,7 @@ func busyCPU() task.Spec {
 			Doc: "The time for which the node keeps a CPU worker busy, in milliseconds.",
 		}},
 		Inputs:    1,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.PassThrough,
 		Expensive: true,
 		Forgets:   true,

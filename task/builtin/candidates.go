@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -38,6 +39,7 @@ func candidates() task.Spec {
 				Doc: "The type of the key."},
 			{Name: "limit", Type: plan.Int, IntValue: 100, Source: limit, Doc: "How many entries of each key become rows, at most."},
 			{Name: "reverse", Type: plan.Bool, Doc: "Takes the entries from the other end: of a list the last first, of a sorted set the lowest score first."},
+			entityParam,
 			{Name: "score", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Float}, Writes: true},
 				Doc: "A column for the scores of a sorted set. Without it there is none."},
 		}...),
@@ -47,6 +49,7 @@ func candidates() task.Spec {
 		Output:    task.Expand,
 		RowsMax:   perRow("limit"),
 		Writes:    task.KeyParams("score"),
+		IDs:       plan.ReadsTextIDs,
 		Place:     task.Waits,
 		Partial:   true,
 		Forgets:   true,
@@ -65,7 +68,8 @@ func candidatesReference() task.Reference {
 			"context that is an int, a string or a bool (`1` or `0`). Two braces stand for one, as in the hash tag `{{u:{user}}}`. A key has at most 512 bytes and 16 marks. " +
 			"A string of the context brings at most 512 bytes.\n\n" +
 			"The ids of a list come from its head, where `LPUSH` puts the newest. A sorted set gives the highest score first. `reverse` starts at the other end. " +
-			"A set has no order: `candidates` reads it whole and takes the lowest ids.",
+			"A set has no order: `candidates` reads it whole and takes the lowest ids.\n\n" +
+			"With `entity` the rows are of that entity of the registry. If its ids are strings, an entry is an id as it stands, of 1 to 256 bytes, and ids of a set ascend by their bytes.",
 		Writes: "the column of `score`, if given; the result has no other columns, also none of the input",
 		Redis: "One command for each key: `LRANGE`, `SMEMBERS`, `ZREVRANGE` or, with `reverse`, `ZRANGE`. A `limit` above 10,000 makes one command for each 10,000 " +
 			"entries, so an entry may be there twice, or missing, if the key changes meanwhile. One round trip carries up to 4,096 commands, and " +
@@ -86,7 +90,7 @@ func candidatesReference() task.Reference {
 }
 
 // prepareCandidates checks that the parameters fit together.
-func prepareCandidates(n *plan.Node, _ *registry.Registry) (any, error) {
+func prepareCandidates(n *plan.Node, reg *registry.Registry) (any, error) {
 	p := &n.Params
 	kind, perRow := p.String("kind"), p.Template("key").PerRow()
 	switch {
@@ -99,7 +103,8 @@ func prepareCandidates(n *plan.Node, _ *registry.Registry) (any, error) {
 	case p.Bool("reverse") && kind == kindSet:
 		return nil, plan.ParamErrorf("reverse", "is not for kind %q, whose entries have no order", kindSet)
 	}
-	shape := []any{kind, p.Bool("reverse"), p.Key("score") != nil, p.Int("limit")}
+	entity, _ := reg.Entity(p.String("entity"))
+	shape := []any{kind, p.Bool("reverse"), p.Key("score") != nil, p.Int("limit"), entity.TextIDs()}
 	return fmt.Sprint("candidates", shape), nil
 }
 
@@ -107,13 +112,14 @@ func runCandidates(c *task.Ctx) (rowset.RowSet, error) {
 	p := &c.Node.Params
 	r := candidateReader{
 		c: c, redis: c.Redis(c.Node.Endpoint), kind: p.String("kind"), reverse: p.Bool("reverse"), limit: int(p.Int("limit")),
-		score: p.Key("score"),
+		score: p.Key("score"), texts: c.Node.Entity.TextIDs(),
 	}
 	var ok bool
 	var err error
 	if r.key, ok, err = c.RedisKey(p.Template("key")); err != nil {
 		return rowset.RowSet{}, err
 	}
+	r.key = r.key.OfRows(c)
 	if ok {
 		keys := 1 // the one of a template without {id}
 		if len(c.Inputs) > 0 {
@@ -135,13 +141,16 @@ type candidateReader struct {
 	reverse bool
 	limit   int           // of each key
 	score   *registry.Key // nil: no column
+	texts   bool          // whether the ids are texts
 
-	text      []byte // of a key
-	ids       idList
-	scores    []float64
-	unread    unreadIDs
-	unscored  int // scores of ids that parse
-	failed    int // 1 + the number of the key that failed last
+	text []byte // of a key
+	ids  idList
+	// entryTexts are ids that are texts and that have no number yet, of one reply or of all keys from memory: views.
+	entryTexts [][]byte
+	scores     []float64
+	unread     unreadIDs
+	unscored   int // scores of ids that parse
+	failed     int // 1 + the number of the key that failed last
 }
 
 // commands returns how many commands read one key. One command asks for listPart entries at most.
@@ -262,7 +271,9 @@ func (r *candidateReader) take(b *resp.Batch, keyOf func(command int) int) error
 			r.scores = slices.Grow(r.scores, entries)
 		}
 		for i := range replies.Len() {
-			r.add(replies.At(i))
+			if err := r.add(replies.At(i)); err != nil {
+				return err
+			}
 			if r.unread.unnamed() {
 				r.unread.name(string(r.keyOf(keyOf(parts.From() + i))))
 			}
@@ -272,7 +283,7 @@ func (r *candidateReader) take(b *resp.Batch, keyOf func(command int) int) error
 }
 
 // keptCandidates are the keys of a candidateReader as keyReads. A value has four counts: of all entries and of those that count as rows, of scores that do not parse, and
-// of ids. Then come the entries that are not ids, the ids, and their scores. Only the body uses it.
+// of ids. Then come the entries that are not ids, the ids, texts behind their lengths, and their scores. Only the body uses it.
 type keptCandidates struct {
 	candidateReader
 	one candidateReader // has the entries of one reply
@@ -288,15 +299,19 @@ func (k *keptCandidates) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
 	}
 	one := &k.one
 	*one = candidateReader{
-		c: k.c, kind: k.kind, reverse: k.reverse, limit: k.limit, score: k.score, ids: idList{last: one.ids.last[:0]}, scores: one.scores[:0],
+		c: k.c, kind: k.kind, reverse: k.reverse, limit: k.limit, score: k.score, texts: k.texts,
+		ids: idList{last: one.ids.last[:0]}, entryTexts: one.entryTexts[:0], scores: one.scores[:0],
 	}
-	one.add(reply)
-	for _, n := range [...]int{one.unread.Of, k.entries(reply), one.unscored, len(one.ids.last)} {
+	one.gather(reply)
+	for _, n := range [...]int{one.unread.Of, k.entries(reply), one.unscored, len(one.ids.last) + len(one.entryTexts)} {
 		dst = binary.AppendUvarint(dst, uint64(n))
 	}
 	dst = one.unread.encode(dst)
 	for _, id := range one.ids.last {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
+	}
+	for _, text := range one.entryTexts {
+		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 	}
 	for _, score := range one.scores {
 		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(score))
@@ -328,10 +343,23 @@ func (k *keptCandidates) take(values *keptValues) error {
 		if value = k.unread.decode(value); k.unread.unnamed() {
 			k.unread.name(string(k.keyOf(key)))
 		}
-		for i := range counts[3] {
-			k.ids.last = append(k.ids.last, int64(binary.LittleEndian.Uint64(value[8*i:])))
+		switch {
+		case k.texts:
+			for range counts[3] {
+				n, size := binary.Uvarint(value)
+				k.entryTexts = append(k.entryTexts, value[size:][:n])
+				value = value[size:][n:]
+			}
+		default:
+			for i := range counts[3] {
+				k.ids.last = append(k.ids.last, int64(binary.LittleEndian.Uint64(value[8*i:])))
+			}
+			value = value[8*counts[3]:]
 		}
-		for value = value[8*counts[3]:]; len(value) > 0; value = value[8:] {
+		if err := k.number(); err != nil {
+			return err
+		}
+		for ; len(value) > 0; value = value[8:] {
 			k.scores = append(k.scores, math.Float64frombits(binary.LittleEndian.Uint64(value)))
 		}
 	}
@@ -368,9 +396,26 @@ func (r *candidateReader) entries(reply resp.Reply) int {
 }
 
 // add adds the entries of a reply.
-func (r *candidateReader) add(reply resp.Reply) {
+func (r *candidateReader) add(reply resp.Reply) error {
+	r.gather(reply)
+	return r.number()
+}
+
+// number adds the ids that are texts.
+func (r *candidateReader) number() (err error) {
+	if r.texts {
+		r.ids.last, err = r.c.NumberIDs(r.ids.last, slices.Values(r.entryTexts))
+		r.entryTexts = r.entryTexts[:0]
+	}
+	return err
+}
+
+// gather adds the entries of a reply: ids that are texts to entryTexts, for number.
+func (r *candidateReader) gather(reply resp.Reply) {
 	r.unread.Of += reply.Len()
 	switch {
+	case r.texts:
+		r.gatherTexts(reply)
 	case r.score != nil:
 		r.unread.Of -= reply.Len() / 2
 		for member, score := range reply.Pairs() {
@@ -397,6 +442,40 @@ func (r *candidateReader) add(reply resp.Reply) {
 		for entry := range reply.All() {
 			r.addID(entry)
 		}
+	}
+}
+
+// gatherTexts adds the entries of a reply whose ids are texts.
+func (r *candidateReader) gatherTexts(reply resp.Reply) {
+	add := func(entry []byte) bool {
+		ok := rowset.ValidID(entry)
+		if ok {
+			r.entryTexts = append(r.entryTexts, entry)
+		} else {
+			r.unread.add(entry)
+		}
+		return ok
+	}
+	if r.score != nil {
+		r.unread.Of -= reply.Len() / 2
+		for member, score := range reply.Pairs() {
+			if value, finite := rowset.ParseFloat(score.Bytes()); !finite && rowset.ValidID(member.Bytes()) {
+				r.unscored++
+			} else if add(member.Bytes()) {
+				r.scores = append(r.scores, value)
+			}
+		}
+		return
+	}
+	for entry := range reply.All() {
+		add(entry.Bytes())
+	}
+	switch {
+	case r.kind == kindSet:
+		slices.SortFunc(r.entryTexts, bytes.Compare)
+		r.entryTexts = r.entryTexts[:min(len(r.entryTexts), r.limit)]
+	case r.kind == kindList && r.reverse:
+		slices.Reverse(r.entryTexts)
 	}
 }
 

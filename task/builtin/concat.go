@@ -17,6 +17,7 @@ func concat() task.Spec {
 		}},
 		Reference: concatReference(),
 		Inputs:    1,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.Append,
 		Cheap:     true,
 		Forgets:   true,

@@ -49,6 +49,7 @@ func dedupe() task.Spec {
 				Doc: "The set column whose sets the row that stays collects."},
 		},
 		Inputs:  1,
+		IDs:     plan.MovesTextIDs,
 		Output:  task.Pick,
 		Reads:   task.KeyParams("by", "column", "sources"),
 		Writes:  task.KeyParams("sources"),

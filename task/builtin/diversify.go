@@ -51,6 +51,7 @@ func diversify() task.Spec {
 		},
 		Strict:  true,
 		Inputs:  1,
+		IDs:     plan.MovesTextIDs,
 		Output:  task.Pick,
 		Limited: true,
 		Reads:   task.KeyParams("by", "rules.by", "score"),

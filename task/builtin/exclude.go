@@ -56,7 +56,8 @@ func exclude() task.Spec {
 		},
 		Inputs:  1,
 		Output:  task.Subset,
-		Reads:   task.KeyParams("by"),
+		Reads:   excludeReads,
+		IDs:     plan.MovesTextIDs,
 		Place:   task.Waits,
 		Strict:  true,
 		Forgets: true,
@@ -64,6 +65,15 @@ func exclude() task.Spec {
 		Run:     runExclude,
 		Explain: explainExclude,
 	}
+}
+
+// excludeReads returns the column of by, and the id if a list of integers is compared with it. Members of a set are texts, as ids may be.
+func excludeReads(n *plan.Node, _ *registry.Registry) []registry.KeyID {
+	e := n.Prepared.(*excludeNode)
+	if e.by == registry.IDKey && e.context == nil {
+		return nil
+	}
+	return []registry.KeyID{e.by}
 }
 
 // excludeNode is an exclude's prepared node. Immutable; any goroutine.
@@ -246,8 +256,11 @@ func (m *membership) ask(in rowset.RowSet, asked []int32) error {
 // members appends the members to ask for.
 func (m *membership) members(b *resp.Batch, in rowset.RowSet, asked []int32) {
 	ints, texts := in.Batch.Int(m.by), in.Batch.String(m.by)
+	ids := m.c.IDTexts()
 	for _, pos := range asked {
 		switch row := in.Row(int(pos)); {
+		case m.by == registry.IDKey && ids != nil:
+			b.ArgString(ids[in.Batch.IDs[row]])
 		case texts != nil:
 			b.ArgString(texts.Dict.Values[texts.Codes[row]])
 		case ints != nil:

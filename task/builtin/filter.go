@@ -17,6 +17,7 @@ func filter() task.Spec {
 		}},
 		Reference: filterReference(),
 		Inputs:    1,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.Subset,
 		Reads:     task.ExprKeys,
 		Inline:    true,

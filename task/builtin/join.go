@@ -52,6 +52,7 @@ func join() task.Spec {
 				Doc:    "The columns of `right` that the rows get."},
 		},
 		Inputs: 1,
+		IDs:    plan.ReadsTextIDs,
 		Output: task.Pick,
 		Reads: func(n *plan.Node, _ *registry.Registry) []registry.KeyID {
 			return []registry.KeyID{n.Prepared.(*joinNode).on}

@@ -54,6 +54,7 @@ func lookup() task.Spec {
 		Inputs:    1,
 		Strict:    true,
 		Prepare:   prepareLookup,
+		IDs:       plan.ReadsTextIDs,
 		Output:    task.Pick,
 		Reads:     task.KeyParams("by"),
 		Writes:    task.KeyParams("fields", "value"),
@@ -203,6 +204,7 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
+	key = l.ofRows(c, key)
 	ids := noIDs(c, in)
 	if ok {
 		ids = distinctOf(c, in, l.by)
@@ -220,6 +222,14 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	columns := d.built()
 	d.keep(columns)
 	return d.result(in, ids, columns), nil
+}
+
+// ofRows returns a key with the texts of the rows' ids, if it has their ids and these are texts.
+func (l *preparedLookup) ofRows(c *task.Ctx, key task.RedisKey) task.RedisKey {
+	if l.byID() == registry.IDKey {
+		return key.OfRows(c)
+	}
+	return key
 }
 
 // read returns the decoder that has read these ids: one that an earlier node has left, or its own. It may change which rows they refer to.

@@ -91,6 +91,7 @@ type lookupFor struct {
 // readFor is a lookupRead of one run. Only the body uses it.
 type readFor struct {
 	ids     []int64
+	key     task.RedisKey
 	command *resp.Template
 	width   int          // elements of a reply; of GET: 0
 	parts   []*lookupFor // in the plan's order
@@ -145,10 +146,12 @@ func (g *lookupGroup) add(read *lookupRead, headKey task.RedisKey) error {
 		if key, ok, err = g.c.RedisKey(first.Params.Template("key")); !ok || err != nil {
 			return nil
 		}
+		key = first.Prepared.(*preparedLookup).ofRows(g.c, key)
 		if by := first.Prepared.(*preparedLookup); by.byID() != g.head.byID() {
 			r.ids = distinctOf(g.c, g.c.Inputs[0], by.by).values
 		}
 	}
+	r.key = key
 	if r.command == nil {
 		r.command = keyCommand(key.Prefix, key.Suffix, read.fields)
 	}
@@ -181,9 +184,7 @@ func (g *lookupGroup) read() error {
 		for at < len(g.reads) && b.Len() < task.PartCommands {
 			r := &g.reads[at]
 			to := min(len(r.ids), from+task.PartCommands-b.Len())
-			for _, id := range r.ids[from:to] {
-				b.CmdID(r.command, id)
-			}
+			r.key.Ask(b, r.command, r.ids[from:to])
 			values = max(values, r.width, 1)
 			if from = to; from == len(r.ids) {
 				at, from = at+1, 0

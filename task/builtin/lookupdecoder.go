@@ -215,9 +215,7 @@ func (d *lookupDecoder) ask(ids []int64) error {
 		batch := ids[from:min(len(ids), from+task.PartCommands)]
 		b := d.redis.NewBatch()
 		b.ExpectReplies(len(d.keys) * entryBytes)
-		for _, id := range batch {
-			b.CmdID(d.command, id)
-		}
+		d.key.Ask(b, d.command, batch)
 		parts := d.redis.Parts(b)
 		for parts.Next() {
 			replies := parts.Replies()

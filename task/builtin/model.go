@@ -31,6 +31,7 @@ func model(models *gbdt.Set) task.Spec {
 		},
 		Strict: true,
 		Inputs: 1,
+		IDs:    plan.MovesTextIDs,
 		Output: task.SameRows,
 		Reads: func(n *plan.Node, _ *registry.Registry) []registry.KeyID {
 			return n.Prepared.(*scorer).reads()
@@ -143,7 +144,7 @@ func runModel(c *task.Ctx) (rowset.RowSet, error) {
 	}
 	for i, v := range predictions {
 		if math.IsInf(v, 0) || v != v {
-			return rowset.RowSet{}, task.Invalidf("model: the prediction of row %d, id %d, is not finite", i, in.ID(i))
+			return rowset.RowSet{}, task.Invalidf("model: the prediction of row %d, id %s, is not finite", i, c.IDText(in.ID(i)))
 		}
 		out.set(in.Row(i), v)
 	}

@@ -29,6 +29,7 @@ func normalize() task.Spec {
 		},
 		Strict: true,
 		Inputs: 1,
+		IDs:    plan.MovesTextIDs,
 		Output: task.SameRows,
 		Reads:  task.KeyParams("by"),
 		Writes: task.KeyParams("out_key"),

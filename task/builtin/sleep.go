@@ -23,6 +23,7 @@ func sleep() task.Spec {
 		},
 		Reference: sleepReference(),
 		Inputs:    1,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.PassThrough,
 		Place:     task.OnLoop,
 		Forgets:   true,

@@ -21,6 +21,7 @@ func sortRows() task.Spec {
 		},
 		Reference: sortReference(),
 		Inputs:    1,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.Permutation,
 		Reads:     task.ColumnParam("by"),
 		Limited:   true,

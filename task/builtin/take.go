@@ -17,6 +17,7 @@ func take() task.Spec {
 		}},
 		Reference: takeReference(),
 		Inputs:    1,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.Prefix,
 		RowsMax:   atMost("count"),
 		Cheap:     true,

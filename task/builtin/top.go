@@ -28,6 +28,7 @@ func top() task.Spec {
 		},
 		Strict:  true,
 		Inputs:  1,
+		IDs:     plan.MovesTextIDs,
 		Output:  task.Pick,
 		RowsMax: atMost("count"),
 		Reads:   topReads,

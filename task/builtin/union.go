@@ -33,6 +33,7 @@ func union() task.Spec {
 		Params:    provenanceParams(),
 		Inputs:    1,
 		InputsMax: task.InputsLimit,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.Append,
 		Writes:    task.KeyParams("source", "rank"),
 		Strict:    true,

@@ -21,6 +21,7 @@ func vm() task.Spec {
 		},
 		Reference: vmReference(),
 		Inputs:    1,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.SameRows,
 		Reads:     task.ExprKeys,
 		Writes:    task.ColumnParam("out_key"),

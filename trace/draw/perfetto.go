@@ -161,6 +161,9 @@ func (p *process) args(s trace.Slice) map[string]any {
 		args["source_span"] = n.SourceSpan
 	}
 	args["rows_in"], args["rows_out"] = n.RowsIn, n.RowsOut
+	if n.Cached > 0 {
+		args["cached_values"], args["cached_age_ns"] = n.Cached, int64(n.CachedAge)
+	}
 	args["wait_ns"], args["run_ns"], args["own_ns"] = int64(n.Wait()), int64(n.Run()), int64(p.own[s.Node])
 	return args
 }

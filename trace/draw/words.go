@@ -148,17 +148,17 @@ func waiting(t *trace.Trace, r trace.Reason) string {
 	return "waiting for " + what
 }
 
-// took says how long the request took, and on what, and what its answer lacks.
+// took says how long the request took, and on what, what its answer lacks, and what came from memory.
 func (s *scene) took() string {
 	text := fmt.Sprintf("%s took %s on %s", clip(s.Plan, 60), duration(s.Request.Ended), engineName(s.Trace))
 	if s.Request.Error != "" {
 		text += " and failed: " + excerpt.Text(s.Request.Error)
 	}
-	return text + "." + missing(s.Trace)
+	return text + "." + missing(s.Trace) + cached(s.Trace)
 }
 
-// missingMax is how many nodes scene.took lists whose results are missing.
-const missingMax = 4
+// nodesMax is how many nodes scene.took lists for one reason.
+const nodesMax = 4
 
 // missing says what is missing in an answer: "Missing: n3 (timeout, empty instead).".
 func missing(t *trace.Trace) string {
@@ -171,13 +171,37 @@ func missing(t *trace.Trace) string {
 			all = append(all, clip(n.ID, 20)+" ("+status(n)+")")
 		}
 	}
-	if len(all) > missingMax {
-		all = append(all[:missingMax], "…")
-	}
-	return " Missing: " + strings.Join(all, ", ") + "."
+	return sentence(" Missing: ", all)
 }
 
-// status says how a node ended, and what its readers see if it failed: "ok", "timeout, empty instead", "ok, 3 rows dropped".
+// cached says what came from the engine's memory: "Cached: n3 (12 values, 3.01 s old).".
+func cached(t *trace.Trace) string {
+	var all []string
+	for i := range t.Nodes {
+		if n := &t.Nodes[i]; n.Cached > 0 {
+			values := "values"
+			if n.Cached == 1 {
+				values = "value"
+			}
+			all = append(all, fmt.Sprintf("%s (%d %s, %s old)", clip(n.ID, 20), n.Cached, values, duration(n.CachedAge)))
+		}
+	}
+	return sentence(" Cached: ", all)
+}
+
+// sentence lists nodes behind some words; nothing if there are none.
+func sentence(words string, nodes []string) string {
+	if len(nodes) == 0 {
+		return ""
+	}
+	if len(nodes) > nodesMax {
+		nodes = append(nodes[:nodesMax], "…")
+	}
+	return words + strings.Join(nodes, ", ") + "."
+}
+
+// status says how a node ended, what its readers see if it failed, and what came from memory: "ok", "timeout, empty instead",
+// "ok, 3 rows dropped", "ok, 12 cached, 3.01 s old".
 func status(n *trace.Node) string {
 	switch text := string(n.Status); {
 	case n.StandIn == trace.SkipStandIn:
@@ -188,6 +212,8 @@ func status(n *trace.Node) string {
 		return fmt.Sprintf("%s, %d rows dropped", text, n.Dropped)
 	case n.Status == trace.OK && n.Error != "":
 		return text + ", without a part"
+	case n.Cached > 0:
+		return fmt.Sprintf("%s, %d cached, %s old", text, n.Cached, duration(n.CachedAge))
 	default:
 		return text
 	}

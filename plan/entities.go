@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/registry"
+)
+
+// entities finds what the rows of each node stand for. It refuses a node that mixes the rows of different entities, or whose op
+// does not take ids that are texts. The graph has no cycle.
+func (c *compiler) entities() {
+	for _, index := range c.graph.Order {
+		n := c.graph.Nodes[index]
+		path := element("nodes", index)
+		inputs, bad := c.graph.entityOf(n.Inputs)
+		if bad == "" {
+			n.InputEntity = inputs
+			bad = c.graph.mixture(n)
+		}
+		if bad != "" {
+			c.report(c.fail(n.ID, path, "%s", bad))
+		}
+		if n.Schema.Inherits != InheritsNothing {
+			n.Entity, _ = c.graph.entityOf(slices.Concat(n.Inputs, n.Refs))
+		}
+		for i := range n.Schema.Params {
+			if p := &n.Schema.Params[i]; p.IsEntity && n.Params.Given(p.Name) {
+				var ok bool
+				if n.Entity, ok = c.registry.Entity(n.Params.String(p.Name)); !ok {
+					c.report(c.fail(n.ID, path+".params."+p.Name, "%s", unknownEntity(n.Params.String(p.Name), c.registry)))
+				}
+			}
+		}
+		if n.OnError == OnErrorSkip && n.Entity != n.InputEntity && (n.Entity.TextIDs() || n.InputEntity.TextIDs()) {
+			c.report(c.fail(n.ID, member(path, "on_error"), "rows of %s cannot stand in for those of %s", label(n.InputEntity), label(n.Entity)))
+		}
+		if n.Entity.TextIDs() || n.InputEntity.TextIDs() {
+			c.graph.TextIDs = true
+		}
+	}
+	for _, n := range c.graph.Nodes {
+		if f := n.StandsFor; f != nil && f.Entity != n.Entity && (f.Entity.TextIDs() || n.Entity.TextIDs()) {
+			c.report(c.fail(n.ID, element("nodes", n.Index), "rows of %s cannot stand in for those of %s, of node %s", label(n.Entity), label(f.Entity), f.label()))
+		}
+	}
+}
+
+func unknownEntity(name string, reg *registry.Registry) string {
+	var names []string
+	for _, e := range reg.Entities() {
+		names = append(names, e.Name)
+	}
+	text := fmt.Sprintf("the registry has no entity %s", excerpt.Quote(name))
+	if near, ok := nearest.Name(name, names); ok {
+		text += fmt.Sprintf("; did you mean %s?", excerpt.Quote(near))
+	}
+	return text
+}
+
+// entityOf returns the entity of the rows of these nodes together, or what is wrong with them. Rows without an entity have integers
+// as ids, and go with those of each entity that has them, too.
+func (g *Graph) entityOf(nodes []int) (all *registry.Entity, bad string) {
+	for i, node := range nodes {
+		switch e := g.Nodes[node].Entity; {
+		case i == 0 || all == nil && !e.TextIDs():
+			all = e
+		case e != all && (e != nil || all.TextIDs()):
+			return nil, fmt.Sprintf("mixes rows of different entities: %s of node %s and %s of node %s",
+				label(all), g.Nodes[nodes[0]].label(), label(e), g.Nodes[node].label())
+		}
+	}
+	return all, ""
+}
+
+// label names an entity.
+func label(e *registry.Entity) string {
+	if e == nil {
+		return "integers without an entity"
+	}
+	return excerpt.Quote(e.Name)
+}
+
+// mixture returns what is wrong with the rows that a node takes, whose inputs go together.
+func (g *Graph) mixture(n *Node) string {
+	reads := func(of ColumnsOf) bool { return of != nil && slices.Contains(of(n, g.Registry), registry.IDKey) }
+	refs, bad := g.entityOf(n.Refs)
+	if byID := reads(n.Schema.Reads) && reads(n.Schema.RefReads); bad == "" && (byID || n.Schema.Inherits == InheritsAll) {
+		_, bad = g.entityOf(slices.Concat(n.Inputs, n.Refs))
+	} else if bad == "" && (reads(n.Schema.Reads) && n.InputEntity.TextIDs() || reads(n.Schema.RefReads) && refs.TextIDs()) && len(n.Refs) > 0 {
+		bad = "compares the id of one side, which is a text, with a column of the other"
+	}
+	text := n.InputEntity
+	if refs.TextIDs() {
+		text = refs
+	}
+	switch {
+	case bad != "" || !text.TextIDs():
+	case n.Schema.IDs == RefusesTextIDs:
+		bad = fmt.Sprintf("does not take rows of entity %s, whose ids are strings", label(text))
+	case n.Schema.IDs == MovesTextIDs && reads(n.Schema.Reads):
+		bad = fmt.Sprintf("reads the id, which is a string of entity %s; read a column that has the value instead", label(text))
+	}
+	return bad
+}

@@ -1,0 +1,65 @@
+package registry
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+)
+
+// UserEntity is the name of the entity that requests name by user_id.
+const UserEntity = "user"
+
+// Entity is a kind of thing that rows stand for, such as products. Rows of different entities have nothing in common,
+// even if their ids are equal. Immutable once built; any goroutine.
+type Entity struct {
+	Name string `json:"name"`
+	ID   Type   `json:"id"` // of the ids: Int or String
+}
+
+// TextIDs reports whether the ids are texts. A nil entity stands for things whose kind nobody has declared; their ids are integers.
+func (e *Entity) TextIDs() bool { return e != nil && e.ID == String }
+
+// Entity returns the entity with that name, case-sensitive.
+func (r *Registry) Entity(name string) (*Entity, bool) {
+	i, ok := slices.BinarySearchFunc(r.entities, name, func(e *Entity, name string) int { return cmp.Compare(e.Name, name) })
+	if !ok {
+		return nil, false
+	}
+	return r.entities[i], true
+}
+
+// Entities returns all entities, ascending by name. Callers must not change the slice.
+func (r *Registry) Entities() []*Entity { return r.entities }
+
+// readEntities reads entities.toml, which a folder may lack.
+func (l *loader) readEntities(r *Registry) {
+	const file = "entities.toml"
+	if _, err := fs.Stat(l.tables, file); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var table struct {
+		Entity []struct {
+			Name string `toml:"name"`
+			ID   string `toml:"id"`
+		} `toml:"entity"`
+	}
+	if _, ok := l.decode(file, &table); !ok {
+		return
+	}
+	e := newEntries[int](l, file, "entity")
+	for i, row := range table.Entity {
+		label := e.label(i, nil)
+		entity := &Entity{Name: row.Name, ID: Int}
+		if row.ID != "" {
+			entity.ID = l.typeNamed(file, label, row.ID, Int, String)
+		}
+		if entity.Name == UserEntity && entity.ID == String {
+			l.problem(file, label, "the ids of %s must be of type int: requests name users by integers", UserEntity)
+		}
+		if e.identify(label, &i, row.Name) {
+			r.entities = append(r.entities, entity)
+		}
+	}
+	slices.SortFunc(r.entities, func(a, b *Entity) int { return cmp.Compare(a.Name, b.Name) })
+}

@@ -1,0 +1,58 @@
+package task
+
+import (
+	"iter"
+	"strconv"
+
+	"github.com/rankd/rankd/resp"
+)
+
+// IDTexts returns the texts of the ids of the inputs' rows, by the numbers that the rows have in their place. It is nil if the ids are
+// integers. A task sees such rows only if its Spec.IDs says so. The body must not change the texts.
+func (c *Ctx) IDTexts() []string {
+	if !c.Node.InputEntity.TextIDs() || c.env.IDs == nil {
+		return nil
+	}
+	return c.env.IDs.Texts()
+}
+
+// NumberIDs appends to ids the numbers that stand for these texts in rows of the request, in order. It is for a body that makes rows whose
+// ids are texts (Node.Entity). Each text has 1 to rowset.IDBytesMax bytes. The error, of class ErrTooManyRows, says that the texts
+// of the request are too many.
+func (c *Ctx) NumberIDs(ids []int64, texts iter.Seq[[]byte]) ([]int64, error) {
+	if c.env.IDs == nil {
+		return nil, Invalidf("no rows of this plan have texts as ids")
+	}
+	ids, err := c.env.IDs.Number(ids, texts)
+	if err != nil {
+		return nil, withKind(ErrTooManyRows, err)
+	}
+	return ids, nil
+}
+
+// IDText returns the id of a row of the inputs as text: the digits of an integer.
+func (c *Ctx) IDText(id int64) string {
+	if texts := c.IDTexts(); texts != nil {
+		return texts[id]
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// Ask appends the command t for each id, with the id as text where that is what the key has.
+func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
+	if k.texts != nil {
+		for _, id := range ids {
+			b.CmdText(t, k.texts[id])
+		}
+		return
+	}
+	for _, id := range ids {
+		b.CmdID(t, id)
+	}
+}
+
+// OfRows returns the key with the ids of the inputs' rows in the place of {id}.
+func (k RedisKey) OfRows(c *Ctx) RedisKey {
+	k.texts = c.IDTexts()
+	return k
+}

@@ -1,0 +1,254 @@
+package rankd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/rankdtest"
+)
+
+// textTables are ownTables with products, whose ids are strings, and shelves, whose ids are integers.
+func textTables() fstest.MapFS {
+	tables := ownTables()
+	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"product\"\nid = \"string\"\n[[entity]]\nname = \"shelf\"\n")}
+	return tables
+}
+
+// textID renames an integer of three digits: the order stays. Some are longer than an integer can be.
+func textID(id int64) string {
+	return fmt.Sprintf("sku %03d", id) + strings.Repeat("é", int(id%5)*int(id%7))
+}
+
+// textWorld returns random data: ids renamed by name, and some entries that no entity has.
+func textWorld(seed uint64, name func(int64) string) map[string]any {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	data := make(map[string]any)
+	some := func() (list []string) {
+		for range rng.IntN(9) {
+			if list = append(list, name(100+rng.Int64N(30))); rng.IntN(9) == 0 {
+				list = append(list, "")
+			}
+		}
+		return list
+	}
+	for n := range int64(30) {
+		for _, prefix := range []string{"list:", "u:"} {
+			key := prefix + name(100+n)
+			if prefix == "u:" {
+				key = prefix + strconv.FormatInt(n, 10)
+			}
+			if list := some(); len(list) > 0 {
+				data[key] = list
+			}
+			if set := some(); len(set) > 0 {
+				data["set:"+key] = rankdtest.Set(set)
+			}
+			sorted := rankdtest.SortedSet{}
+			for _, member := range some() {
+				sorted[member] = float64(rng.IntN(5))
+			}
+			if len(sorted) > 0 {
+				data["sorted:"+key] = sorted
+			}
+		}
+		if rng.IntN(5) > 0 {
+			data["item:"+name(100+n)] = map[string]any{"ti": "title " + strconv.Itoa(rng.IntN(4)), "likes": rng.IntN(6), "quality": rng.Float64(), "author_id": rng.IntN(9)}
+		}
+		data[fmt.Sprintf("author:%d:n", n)] = rng.IntN(5)
+		data["pop:"+name(100+n)] = rng.IntN(100)
+	}
+	return data
+}
+
+// textPlan returns a random plan whose sources have that entity, if it is not empty.
+func textPlan(seed uint64, entity string) string {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	var nodes []map[string]any
+	last := func() string { return nodes[len(nodes)-1]["node_id"].(string) }
+	add := func(op string, inputs []string, params map[string]any) string {
+		nodes = append(nodes, map[string]any{"node_id": fmt.Sprint("n", len(nodes)), "op": op, "inputs": inputs, "params": params})
+		return last()
+	}
+	candidates := func(mark string, inputs ...string) string {
+		kind := []string{"list", "set", "sorted_set"}[rng.IntN(3)]
+		params := map[string]any{"endpoint": "ep_0001", "kind": kind, "limit": 1 + rng.IntN(8),
+			"key": map[string]string{"list": "", "set": "set:", "sorted_set": "sorted:"}[kind] + mark}
+		if kind != "set" {
+			params["reverse"] = rng.IntN(2) == 0
+		}
+		if entity != "" {
+			params["entity"] = entity
+		}
+		if kind == "sorted_set" {
+			params["score"] = "inbox_score"
+		}
+		return add("candidates", append([]string{}, inputs...), params)
+	}
+	source := func() string {
+		in := candidates("u:{user}")
+		if rng.IntN(2) == 0 {
+			in = candidates("list:{id}", in)
+		}
+		return in
+	}
+	in := source()
+	for range 2 + rng.IntN(5) {
+		switch rng.IntN(9) {
+		case 0:
+			in = add("union", []string{in, source()}, map[string]any{})
+		case 1:
+			in = add("concat", []string{in}, map[string]any{"rhs": source()})
+		case 2:
+			in = add("join", []string{in}, map[string]any{"right": source(), "how": []string{"inner", "anti"}[rng.IntN(2)]})
+		case 3:
+			in = add("dedupe", []string{in}, map[string]any{})
+		case 4:
+			in = add("exclude", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "set:u:{user}"})
+		case 5:
+			in = add("blend", []string{in, source()}, map[string]any{"names": []string{"a", "b"}, "pattern": []string{"a", "b"}, "unique": rng.IntN(2) == 0})
+		case 6:
+			in = add("take", []string{in}, map[string]any{"count": 1 + rng.IntN(12)})
+		case 7:
+			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "pop:{id}", "value": "likes"})
+			in = add("sort", []string{in}, map[string]any{"by": 12, "order": "desc"})
+		default:
+			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "item:{id}", "fields": []string{"title", "quality", "author_id"}})
+			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "author:{id}:n", "value": "followers", "by": "author_id", "missing": "default"})
+			in = add("diversify", []string{in}, map[string]any{"by": "author_id", "max": 1, "window": 2})
+		}
+	}
+	text, _ := json.Marshal(map[string]any{"schema_version": 1, "plan_name": "p", "nodes": nodes, "outputs": []string{nodes[0]["node_id"].(string), in}})
+	return string(text)
+}
+
+// TestTextIDsAreOnlyNames: random plans answer the same over renamed ids as over integers, on all models and in all modes, with a cache and
+// without. That the plans are right over integers other tests say.
+func TestTextIDsAreOnlyNames(t *testing.T) {
+	names, old := make(map[string]string), rankd.Options{}
+	for id := range int64(30) {
+		names[textID(100+id)] = strconv.FormatInt(100+id, 10)
+	}
+	start := func(data map[string]any) string {
+		redis, err := rankdtest.StartRedisWith(data)
+		require.NoError(t, err)
+		t.Cleanup(redis.Close)
+		return redis.Addr()
+	}
+	const plans = 60
+	integers, texts := fstest.MapFS{}, fstest.MapFS{}
+	for seed := range uint64(plans) {
+		name := fmt.Sprintf("p%d.plan.json", seed)
+		integers[name] = &fstest.MapFile{Data: []byte(strings.Replace(textPlan(seed, ""), `"plan_name":"p"`, fmt.Sprintf(`"plan_name":"p%d"`, seed), 1))}
+		texts[name] = &fstest.MapFile{Data: []byte(strings.Replace(textPlan(seed, "product"), `"plan_name":"p"`, fmt.Sprintf(`"plan_name":"p%d"`, seed), 1))}
+	}
+	old.Logger = slog.New(slog.DiscardHandler)
+	old.Redis, old.Registry, old.Plans = start(textWorld(7, func(id int64) string { return strconv.FormatInt(id, 10) })), ownTables(), integers
+	reference := open(t, old)
+	addr := start(textWorld(7, textID))
+	rows, all := 0, 0
+	for _, model := range models {
+		modes := []rankd.SchedulingMode{""}
+		if model == rankd.Reactor {
+			modes = []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll, "cached"}
+		}
+		for _, mode := range modes {
+			o := rankd.Options{Model: model, Redis: addr, Registry: textTables(), Plans: texts, Logger: old.Logger, Scheduling: rankd.Scheduling{Mode: mode}}
+			if mode == "cached" {
+				o.Scheduling.Mode, o.Cache = "", "ttl"
+			}
+			e := open(t, o)
+			for seed := range plans {
+				for user := range int64(6) {
+					r := rankd.Request{Plan: fmt.Sprint("p", seed), UserID: user + 1}
+					want, wantErr := reference.Rank(t.Context(), r)
+					got, gotErr := e.Rank(t.Context(), r)
+					require.NoError(t, wantErr)
+					require.NoError(t, gotErr)
+					shown := string(got.AppendJSON(nil, rankd.FormatFlat))
+					require.Equal(t, candidatesOf(t, want, nil), candidatesOf(t, got, names), "%s %s %s", model, mode, texts[r.Plan+".plan.json"].Data)
+					if rows += got.Len(); got.Len() > 0 {
+						assert.Contains(t, shown, `"id":"sku `)
+						assert.True(t, got.Output(0).Len() == 0 || got.Output(0).TextIDs())
+					}
+					all++
+				}
+			}
+		}
+	}
+	assert.Greater(t, rows, 5*all, "the plans answer with rows")
+}
+
+// candidatesOf returns the candidates as they are shown, with the ids that names has for them.
+func candidatesOf(t *testing.T, a *rankd.Answer, names map[string]string) []map[string]any {
+	t.Helper()
+	var shown []map[string]any
+	require.NoError(t, json.Unmarshal(answerJSON(t, a)["candidates"], &shown))
+	for i, c := range slices.Collect(a.Candidates()) {
+		id := fmt.Sprint(shown[i]["id"])
+		require.Equal(t, id, c.IDText())
+		if names != nil {
+			id = names[id]
+			require.NotEmpty(t, id)
+		}
+		shown[i]["id"] = id
+	}
+	return shown
+}
+
+// TestEntitiesThatDoNotMix: a plan in which rows of two entities meet, or that needs the number of a string, does not load.
+func TestEntitiesThatDoNotMix(t *testing.T) {
+	node := func(id, op, inputs, params string) string {
+		return fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}}`, id, op, inputs, params)
+	}
+	from := func(id, more string) string {
+		return node(id, "candidates", "", `"endpoint": "ep_0001", "key": "new"`+more)
+	}
+	products, shelves, plain := from("p", `, "entity": "product"`), from("s", `, "entity": "shelf"`), from("n", "")
+	for name, c := range map[string]struct {
+		nodes []string
+		want  string // "": the plan loads
+	}{
+		"union":                   {[]string{products, shelves, node("out", "union", `"p", "s"`, ``)}, `mixes rows of different entities: "product" of node "p" and "shelf" of node "s"`},
+		"union of strings, plain": {[]string{plain, products, node("out", "union", `"n", "p"`, ``)}, `mixes rows of different entities: integers without an entity of node "n" and "product" of node "p"`},
+		"union of integers":       {[]string{plain, shelves, node("out", "union", `"n", "s"`, ``)}, ""},
+		"concat":                  {[]string{products, plain, node("out", "concat", `"p"`, `"rhs": "n"`)}, "mixes rows"},
+		"blend":                   {[]string{products, shelves, node("out", "blend", `"p", "s"`, `"names": ["a", "b"], "pattern": ["a", "b"]`)}, "mixes rows"},
+		"join by id":              {[]string{products, shelves, node("out", "join", `"p"`, `"right": "s", "how": "anti"`)}, "mixes rows"},
+		"join by id to a column": {[]string{products, node("l", "lookup", `"s"`, `"endpoint": "ep_0001", "key": "item:{id}", "fields": ["author_id"]`), shelves,
+			node("out", "join", `"l"`, `"right": "p", "how": "anti", "on": "author_id", "right_on": "id"`)}, "compares the id of one side, which is a text"},
+		"join by a column": {[]string{products, shelves, node("a", "lookup", `"p"`, `"endpoint": "ep_0001", "key": "item:{id}", "fields": ["author_id"]`),
+			node("b", "lookup", `"s"`, `"endpoint": "ep_0001", "key": "item:{id}", "fields": ["author_id"]`),
+			node("out", "join", `"a"`, `"right": "b", "how": "anti", "on": "author_id"`)}, ""},
+		"candidates of another entity": {[]string{shelves, node("out", "candidates", `"s"`, `"endpoint": "ep_0001", "key": "of:{id}", "entity": "product"`)}, ""},
+		"sort by id":                   {[]string{products, node("out", "sort", `"p"`, `"by": 1, "order": "asc"`)}, `reads the id, which is a string of entity "product"`},
+		"a task of integers":           {[]string{products, node("out", "media", `"p"`, `"endpoint": "ep_0001", "fanout": 3`)}, `does not take rows of entity "product", whose ids are strings`},
+		"no such entity":               {[]string{from("out", `, "entity": "prodct"`)}, `the registry has no entity "prodct"; did you mean "product"?`},
+		"skip": {[]string{shelves, `{"node_id": "out", "op": "candidates", "inputs": ["s"], "on_error": "skip", "params": {"endpoint": "ep_0001", "key": "of:{id}", "entity": "product"}}`},
+			`rows of "shelf" cannot stand in for those of "product"`},
+		"fallback": {[]string{shelves, `{"node_id": "out", "op": "candidates", "inputs": [], "on_error": {"fallback": "s"}, "params": {"endpoint": "ep_0001", "key": "new", "entity": "product"}}`},
+			`rows of "shelf" cannot stand in for those of "product", of node "out"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := open(t, rankd.Options{Registry: textTables(), Plans: fstest.MapFS{"p.plan.json": {Data: []byte(fmt.Sprintf(
+				`{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.on_error.v1"], "nodes": [%s], "outputs": ["out"]}`, strings.Join(c.nodes, ",")))}}})
+			_, err := e.PlanInfo("p")
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, rankd.ErrInvalidPlan)
+			assert.ErrorContains(t, err, c.want)
+		})
+	}
+}
