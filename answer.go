@@ -344,6 +344,7 @@ func valueOf[C, T any](c Candidate, name string, of func(*rowset.Batch, registry
 type explained struct {
 	graph  *plan.Graph
 	rows   []scheduler.NodeRows
+	texts  []string // see explain.Run
 	userID int64
 	params expr.Params
 	asked  Explain
@@ -351,8 +352,8 @@ type explained struct {
 
 // newExplained returns what an explanation needs of a run that is over.
 func newExplained(x *scheduler.Execution, result *scheduler.Result, asked Explain) *explained {
-	asked.IDs = slices.Clone(asked.IDs)
-	return &explained{graph: x.Graph, rows: result.Rows(), userID: x.UserID, params: x.Params, asked: asked}
+	asked.IDs, asked.Items = slices.Clone(asked.IDs), slices.Clone(asked.Items)
+	return &explained{texts: result.Texts(), graph: x.Graph, rows: result.Rows(), userID: x.UserID, params: x.Params, asked: asked}
 }
 
 // Explanation says why the rows of the answer are where they are, and why ids are missing. It is nil for a
@@ -362,8 +363,8 @@ func (a *Answer) Explanation() *explain.Explanation {
 	if x == nil {
 		return nil
 	}
-	run := explain.Run{Graph: x.graph, Rows: x.rows, UserID: x.userID, Params: x.params}
-	return run.Of(explain.Asked{All: x.asked.All, IDs: x.asked.IDs})
+	run := explain.Run{Graph: x.graph, Rows: x.rows, Texts: x.texts, UserID: x.userID, Params: x.params}
+	return run.Of(explain.Asked{All: x.asked.All, IDs: x.asked.IDs, Items: x.asked.Items})
 }
 
 // explanationJSON returns the JSON form of an explanation, or nil if there is none.
@@ -431,7 +432,7 @@ const (
 // size returns about how many bytes the rows of all nodes hold, or the explanation takes as JSON, whichever is more. answered is
 // the number of rows in the answer.
 func (x *explained) size(answered int) int {
-	held, told := 0, len(x.asked.IDs)
+	held, told := 0, len(x.asked.IDs)+len(x.asked.Items)
 	if x.asked.All {
 		told = answered
 	}

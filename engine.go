@@ -382,9 +382,6 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if planErr != nil {
 		return planError(r.ID, planErr)
 	}
-	if graph != nil && graph.TextIDs && r.Explain.Asked() {
-		return invalid(r.ID, request.CodeInvalid, errExplainTexts)
-	}
 	if len(r.Require) > 0 {
 		indices, err := required(graph, r.Require)
 		if err != nil {
@@ -407,8 +404,6 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 }
 
 var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
-
-var errExplainTexts = errors.New("explain does not take plans with rows whose ids are strings yet")
 
 // choose returns the plan for a request that asks for name, "" if it asks for none. A nil plan
 // without error means the synthetic answer.

@@ -252,3 +252,54 @@ func TestEntitiesThatDoNotMix(t *testing.T) {
 		})
 	}
 }
+
+// TestExplainTellsEntitiesApart: user 7, product 7 and the string "7" are three things, and ids that are strings are told as strings.
+func TestExplainTellsEntitiesApart(t *testing.T) {
+	redis, err := rankdtest.StartRedisWith(map[string]any{"shelves": []string{"7", "8"}, "of:7": []string{"a", "b", "a"}, "of:8": []string{"7"}})
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	plan := `{"schema_version": 1, "plan_name": "p", "outputs": ["two"], "nodes": [
+		{"node_id": "shelves", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "shelves", "entity": "shelf"}},
+		{"node_id": "products", "op": "candidates", "inputs": ["shelves"], "params": {"endpoint": "ep_0001", "key": "of:{id}", "entity": "product"}},
+		{"node_id": "once", "op": "dedupe", "inputs": ["products"], "params": {}},
+		{"node_id": "two", "op": "take", "inputs": ["once"], "params": {"count": 2}}]}`
+	forModels(t, rankd.Options{Redis: redis.Addr(), Registry: textTables(), AllowRequestExplain: true, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(plan)}}}, func(t *testing.T, e *rankd.Engine) {
+		ask := func(what string) (rows, missing []map[string]any) {
+			r, err := e.ParseRequest([]byte(`{"user_id": 1, "plan": "p", "explain": ` + what + `}`))
+			require.NoError(t, err)
+			a, err := e.Rank(t.Context(), r)
+			require.NoError(t, err)
+			var x struct{ Rows, Missing []map[string]any }
+			require.NoError(t, json.Unmarshal(answerJSON(t, a)["explain"], &x))
+			return x.Rows, x.Missing
+		}
+		rows, missing := ask("true")
+		require.Len(t, rows, 2)
+		assert.Equal(t, []any{"a", "b"}, []any{rows[0]["id"], rows[1]["id"]})
+		assert.Empty(t, missing)
+		for asked, want := range map[string]struct{ kind, node any }{
+			`7`:           {"expanded", "products"}, // the shelf
+			`"shelf:7"`:   {"expanded", "products"},
+			`"product:7"`: {"cut", "two"},
+			`"7"`:         {"cut", "two"},
+			`"shelf:9"`:   {"never_a_candidate", nil},
+			`"shelf:x"`:   {"never_a_candidate", nil},
+			`0`:           {"never_a_candidate", nil}, // the number of some product within the request
+			`"c"`:         {"never_a_candidate", nil},
+		} {
+			rows, missing := ask("[" + asked + "]")
+			require.Empty(t, rows, asked)
+			require.Len(t, missing, 1, asked)
+			assert.Equal(t, want.kind, missing[0]["kind"], asked)
+			shown, err := json.Marshal(missing[0]["id"])
+			require.NoError(t, err)
+			assert.Equal(t, asked, string(shown))
+			if at, ok := missing[0]["at"].(map[string]any); ok {
+				assert.Equal(t, want.node, at["node"], asked)
+			}
+		}
+		rows, missing = ask(`["product:b", "a", "a"]`)
+		require.Len(t, rows, 2)
+		assert.Empty(t, missing)
+	})
+}

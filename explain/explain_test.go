@@ -266,6 +266,22 @@ var scored = []string{
 	node("top", "take", `"count": 2, "trace": "best"`, "sorted"),
 }
 
+// A page explains the rows before it, on it and behind it.
+func TestAPageIsExplained(t *testing.T) {
+	w := newWorld(t)
+	g := w.load([]string{
+		node("src", "fixed_source", `"row_count": 6`),
+		node("sorted", "sort", `"by": 1, "order": "desc"`, "src"),
+		node("page", "take", `"count": 2, "offset": 3`, "sorted"),
+	}, "page")
+	e, _ := w.explain("sequential", g, explain.Asked{IDs: []int64{6, 2, 1}})
+	var out strings.Builder
+	require.NoError(t, explain.Text(&out, e))
+	assert.Contains(t, out.String(), "id 6 is not in the answer: cut by page (core::take), where it had rank 1 of 6, and 2 were kept\n      the first 3 are passed over\n")
+	assert.Contains(t, out.String(), "id 1 is not in the answer: cut by page (core::take), where it had rank 6 of 6, and 2 were kept\n      id is 1, and lacks 1\n")
+	assert.Contains(t, out.String(), "· page (core::take): kept, rank 5 → 2 of 2\n")
+}
+
 // What people read. The columns of a join are explained by the row that it met, and so is an id that the other side has lost. A node with a
 // label has it before its id.
 func TestTheOtherSideOfAJoinIsFollowed(t *testing.T) {

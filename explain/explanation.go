@@ -23,6 +23,30 @@ func (e *Explanation) MarshalJSON() ([]byte, error) {
 	return marshal((*plain)(e))
 }
 
+// MarshalJSON implements json.Marshaler.
+func (r Row) MarshalJSON() ([]byte, error) {
+	type plain Row
+	if r.Text == "" {
+		return marshal(plain(r))
+	}
+	return marshal(struct {
+		ID string `json:"id"`
+		plain
+	}{r.Text, plain(r)})
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m Missing) MarshalJSON() ([]byte, error) {
+	type plain Missing
+	if m.Text == "" {
+		return marshal(plain(m))
+	}
+	return marshal(struct {
+		ID string `json:"id"`
+		plain
+	}{m.Text, plain(m)})
+}
+
 // marshal is json.Marshal without escapes that only HTML needs.
 func marshal(v any) ([]byte, error) {
 	var out bytes.Buffer
@@ -35,6 +59,7 @@ func marshal(v any) ([]byte, error) {
 // Row explains one returned row. Immutable; any goroutine.
 type Row struct {
 	ID      int64    `json:"id"`
+	Text    string   `json:"-"`               // the id of a row whose ids are strings, and then the "id" in JSON; ID means nothing
 	Output  string   `json:"output"`          // the node that is the output of the plan
 	Label   string   `json:"label,omitempty"` // of that node, the common parameter "trace"
 	Rank    int      `json:"rank"`            // in the output, from 1
@@ -89,10 +114,12 @@ type Step struct {
 	Tree    *Term   `json:"tree,omitempty"`        // of the expression or predicate that decided
 	Because *Term   `json:"because,omitempty"`     // the part of Tree that decided
 	Instead []int64 `json:"instead,omitempty"`     // ids of the rows that are kept in its place
-	Score   *Value  `json:"score,omitempty"`
-	Lacks   *Value  `json:"lacks,omitempty"` // by how much the score missed the last row that was kept
-	Fired   []Fired `json:"fired,omitempty"`
-	Values  []Named `json:"values,omitempty"`
+	// InsteadTexts are the ids in place of Instead, of rows whose ids are strings.
+	InsteadTexts []string `json:"instead_texts,omitempty"`
+	Score        *Value   `json:"score,omitempty"`
+	Lacks        *Value   `json:"lacks,omitempty"` // by how much the score missed the last row that was kept
+	Fired        []Fired  `json:"fired,omitempty"`
+	Values       []Named  `json:"values,omitempty"`
 	// Joined are the nodes on the way of the row that gave this one columns, save those on its own way.
 	Joined []Step `json:"joined,omitempty"`
 }
@@ -111,7 +138,8 @@ type Named struct {
 
 // Missing explains an id that was asked for and not returned. Immutable; any goroutine.
 type Missing struct {
-	ID int64 `json:"id"`
+	ID   int64  `json:"id"`
+	Text string `json:"-"` // as it was asked for, if not by an integer, and then the "id" in JSON; ID means nothing
 	// Kind is NeverACandidate, DidNotRun, or the kind of the Step at which the id went.
 	Kind string `json:"kind"`
 	// At is what the node did at which the id went. Nil if no node had it.

@@ -16,9 +16,9 @@ type gone struct {
 }
 
 // missing explains an id that no output has.
-func (r *Run) missing(id int64) Missing {
-	m := Missing{ID: id, Kind: NeverACandidate}
-	losses, stopped := r.losses(id)
+func (r *Run) missing(it *item) Missing {
+	m := Missing{ID: it.id, Text: it.text, Kind: NeverACandidate}
+	losses, stopped := r.losses(it)
 	if len(losses) == 0 {
 		if stopped >= 0 {
 			n := r.Graph.Nodes[stopped]
@@ -86,7 +86,7 @@ func (r *Run) expands(node int) bool { return tasks.SpecOf(r.Graph.Nodes[node]).
 // losses returns the nodes that lead to an output and at which the id went, the nearest to an output first; nodes
 // that put other rows in the place of theirs come last. stopped is a node that has the id in an input and no result,
 // -1 if there is none.
-func (r *Run) losses(id int64) (losses []gone, stopped int) {
+func (r *Run) losses(it *item) (losses []gone, stopped int) {
 	stopped = -1
 	depths := r.depths()
 	for node, depth := range depths {
@@ -99,17 +99,17 @@ func (r *Run) losses(id int64) (losses []gone, stopped int) {
 		}
 		if !r.Rows[node].Ran {
 			for s := range len(c.Node.Inputs) + len(c.Node.Refs) {
-				if before := r.before(node, s); r.Rows[before].Ran && find(r.Rows[before].Out, id) >= 0 {
+				if before := r.before(node, s); r.Rows[before].Ran && it.in(r.Graph.Nodes[before], r.Rows[before].Out) >= 0 {
 					stopped = node
 				}
 			}
 			continue
 		}
-		if find(out, id) >= 0 {
+		if it.in(c.Node, out) >= 0 {
 			continue
 		}
 		for s := range c.Sides() {
-			if pos := find(c.SideRows(out, s), id); pos >= 0 {
+			if pos := it.in(r.Graph.Nodes[r.before(node, s)], c.SideRows(out, s)); pos >= 0 {
 				losses = append(losses, gone{node, task.RowAt{Side: s, Pos: pos}, depth})
 				break
 			}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -11,7 +12,59 @@ import (
 // Asked says what to explain. Immutable; any goroutine.
 type Asked struct {
 	All bool    // the returned rows
-	IDs []int64 // the returned rows with these ids, and why the other ids are missing
+	IDs []int64 // the returned rows with these ids, and why the other ids are missing; of rows whose ids are integers
+	// Items are ids, too: of an entity, as in "product:7" or "product:sku-1", or of any entity whose ids are strings, as in "sku-1".
+	Items []string
+}
+
+// An item is an id that was asked for. Immutable.
+type item struct {
+	id     int64
+	text   string           // as it was asked for; "": by an integer
+	entity *registry.Entity // nil: any whose ids are of its type
+	texts  bool             // it is a text, of which id is the number
+	known  bool             // some row may have it
+}
+
+// item returns what a text asks for.
+func (r *Run) item(text string) item {
+	it, id := item{text: text, texts: true}, text
+	if name, rest, ok := strings.Cut(text, ":"); ok {
+		if e, ok := r.Graph.Registry.Entity(name); ok {
+			it.entity, it.texts, id = e, e.TextIDs(), rest
+		}
+	}
+	if it.texts {
+		it.id = int64(slices.Index(r.Texts, id))
+		it.known = it.id >= 0
+		return it
+	}
+	it.id, it.known = rowset.ParseInt([]byte(id))
+	return it
+}
+
+// in returns the position of the first active row of a node's result that is the item, or -1.
+func (it *item) in(n *plan.Node, rows rowset.RowSet) int {
+	if !it.of(n) {
+		return -1
+	}
+	return find(rows, it.id)
+}
+
+// of reports whether the rows of a node are what the item is.
+func (it *item) of(n *plan.Node) bool {
+	if it.entity != nil {
+		return it.known && n.Entity == it.entity
+	}
+	return it.known && n.Entity.TextIDs() == it.texts
+}
+
+// idText returns the id of a row of a node as text, or "" if it is an integer.
+func (r *Run) idText(n *plan.Node, id int64) string {
+	if n.Entity.TextIDs() && id < int64(len(r.Texts)) {
+		return r.Texts[id]
+	}
+	return ""
 }
 
 // Bounds of one explanation.
@@ -23,14 +76,22 @@ const (
 // Of explains the answer of a run.
 func (r *Run) Of(asked Asked) *Explanation {
 	e := &Explanation{Rows: []Row{}}
-	returned := make(map[int64]bool)
+	items := make([]item, 0, len(asked.IDs)+len(asked.Items))
+	for _, id := range asked.IDs {
+		items = append(items, item{id: id, known: true})
+	}
+	for _, text := range asked.Items {
+		items = append(items, r.item(text))
+	}
+	returned := make([]bool, len(items))
 	for _, output := range r.Graph.Outputs {
 		out := r.Rows[output].Out
 		for pos := range out.Len() {
-			id := out.ID(pos)
-			wanted := slices.Contains(asked.IDs, id)
-			if wanted {
-				returned[id] = true
+			wanted := false
+			for i := range items {
+				if it := &items[i]; it.id == out.ID(pos) && it.of(r.Graph.Nodes[output]) {
+					wanted, returned[i] = true, true
+				}
 			}
 			switch {
 			case !wanted && !asked.All:
@@ -41,9 +102,9 @@ func (r *Run) Of(asked Asked) *Explanation {
 			}
 		}
 	}
-	for i, id := range asked.IDs {
-		if !returned[id] && !slices.Contains(asked.IDs[:i], id) {
-			e.Missing = append(e.Missing, r.missing(id))
+	for i := range items {
+		if !returned[i] && !slices.Contains(items[:i], items[i]) {
+			e.Missing = append(e.Missing, r.missing(&items[i]))
 		}
 	}
 	return e
@@ -53,7 +114,7 @@ func (r *Run) Of(asked Asked) *Explanation {
 func (r *Run) row(output, pos int) Row {
 	out := r.Rows[output].Out
 	row := Row{
-		ID: out.ID(pos), Output: r.Graph.Nodes[output].ID, Label: r.Graph.Nodes[output].Trace, Rank: pos + 1, Of: out.Len(),
+		ID: out.ID(pos), Text: r.idText(r.Graph.Nodes[output], out.ID(pos)), Output: r.Graph.Nodes[output].ID, Label: r.Graph.Nodes[output].Trace, Rank: pos + 1, Of: out.Len(),
 		Sources: r.sources(at{output, pos}), Columns: r.columns(at{output, pos}), Steps: r.steps(at{output, pos}),
 	}
 	return row

@@ -21,6 +21,7 @@ type Run struct {
 	Rows   []scheduler.NodeRows // by node
 	UserID int64
 	Params expr.Params
+	Texts  []string // the ids that are texts, by the numbers in their place; nil: there are none
 
 	positions map[side]map[int32]int
 	accounts  map[int]task.Account // by node: what the second runs tell
@@ -121,7 +122,7 @@ func (r *Run) sides(node, pos int) []task.RowAt {
 		return nil
 	case task.SameRows, task.PassThrough, task.Prefix:
 		return []task.RowAt{{Side: 0, Pos: pos}}
-	case task.Subset, task.Permutation, task.Pick:
+	case task.Subset, task.Permutation, task.Pick, task.Window:
 		if at, ok := r.positionOf(node, 0, c.Inputs[0], out.Row(pos)); ok {
 			return []task.RowAt{{Side: 0, Pos: at}}
 		}
@@ -164,7 +165,7 @@ func (r *Run) positionOf(node, s int, rows rowset.RowSet, row int32) (int, bool)
 // sameID returns the first row of an id on each side that has one.
 func (r *Run) sameID(c *task.Ctx, out rowset.RowSet, id int64) (from []task.RowAt) {
 	for s := range c.Sides() {
-		if at := find(c.SideRows(out, s), id); at >= 0 {
+		if at := find(c.SideRows(out, s), id); at >= 0 && r.Graph.Nodes[r.before(c.Node.Index, s)].Entity.TextIDs() == c.Node.Entity.TextIDs() {
 			from = append(from, task.RowAt{Side: s, Pos: at})
 		}
 	}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -81,7 +82,7 @@ func (r *Run) usual(here at, before int) string {
 		return task.FromSource
 	case (spec.Output == task.SameRows || spec.Output == task.Pick) && spec.Writes != nil && len(spec.Writes(n, r.Graph.Registry)) > 0:
 		return task.Computed
-	case spec.Output == task.Subset, spec.Output == task.Prefix, spec.Output == task.Pick:
+	case spec.Output == task.Subset, spec.Output == task.Prefix, spec.Output == task.Window, spec.Output == task.Pick:
 		return task.Kept
 	case spec.Output == task.Permutation:
 		return task.Sorted
@@ -105,12 +106,31 @@ func (r *Run) sortKey(node int) registry.KeyID {
 	return 0
 }
 
+// valueAt returns the value of a row of a run of a node in a column, nil for null.
+func (r *Run) valueAt(c *task.Ctx, out rowset.RowSet, row task.RowAt, key registry.KeyID) any {
+	n := c.Node
+	if row.Side != task.InResult {
+		n = r.Graph.Nodes[r.before(n.Index, row.Side)]
+	}
+	value := valueOf(c.SideRows(out, row.Side), row.Pos, key)
+	if id, ok := value.(int64); ok && key == registry.IDKey && n.Entity.TextIDs() {
+		return r.idText(n, id)
+	}
+	return value
+}
+
 // stepOf returns a step with what a task says of a row.
 func (r *Run) stepOf(node int, row task.RowAt, reason *task.Reason) Step {
 	c, out := r.node(node)
 	s := Step{
 		Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Kind: reason.Kind, Text: reason.Text, Column: r.name(reason.Column),
 		Tree: tree(reason.Tree), Instead: reason.Instead, Kept: reason.Limit,
+	}
+	if c.Node.Entity.TextIDs() {
+		s.Instead = nil
+		for _, id := range reason.Instead {
+			s.InsteadTexts = append(s.InsteadTexts, r.idText(c.Node, id))
+		}
 	}
 	if reason.Tree != nil && reason.Kind == task.Filtered {
 		if culprit := reason.Tree.Culprit(); culprit != reason.Tree {
@@ -127,7 +147,7 @@ func (r *Run) stepOf(node int, row task.RowAt, reason *task.Reason) Step {
 		s.Fired = append(s.Fired, Fired{Rule: f.Rule, Tree: tree(f.Tree)})
 	}
 	if name := r.name(reason.By); name != "" {
-		s.Values = append(s.Values, Named{name, Value{valueOf(c.SideRows(out, row.Side), row.Pos, reason.By)}})
+		s.Values = append(s.Values, Named{name, Value{r.valueAt(c, out, row, reason.By)}})
 	}
 	for _, v := range reason.Values {
 		s.Values = append(s.Values, Named{v.Name, Value{v.Value}})
@@ -146,7 +166,7 @@ func (r *Run) loss(node int, row task.RowAt) Step {
 	case reason.Kind != "":
 	case shape == task.Expand:
 		reason.Kind = task.Expanded
-	case shape == task.Prefix:
+	case shape == task.Prefix, shape == task.Window:
 		reason = r.cut(node, in, out, row.Pos)
 	default:
 		reason.Kind = task.Dropped
@@ -159,9 +179,15 @@ func (r *Run) loss(node int, row task.RowAt) Step {
 	return s
 }
 
-// cut explains a row behind those that a prefix has kept, with the score of the nearest sort before it.
+// cut explains a row before or behind those that a prefix or a window has kept. One behind has the score of the nearest sort before it.
 func (r *Run) cut(node int, in, out rowset.RowSet, pos int) task.Reason {
 	reason := task.Reason{Kind: task.Cut, Rank: pos + 1, Of: in.Len(), Limit: out.Len()}
+	if out.Len() > 0 {
+		if from, ok := r.positionOf(node, 0, in, out.Row(0)); ok && pos < from {
+			reason.Text = fmt.Sprintf("the first %d are passed over", from)
+			return reason
+		}
+	}
 	if reason.Column = r.sortedBy(r.before(node, 0)); reason.Column == 0 || !in.Batch.Has(reason.Column) || out.Len() == 0 {
 		return reason
 	}
@@ -184,7 +210,7 @@ func (r *Run) sortedBy(node int) registry.KeyID {
 		switch tasks.SpecOf(n).Output {
 		case task.Permutation:
 			return r.sortKey(node)
-		case task.SameRows, task.Subset, task.Prefix, task.PassThrough:
+		case task.SameRows, task.Subset, task.Prefix, task.Window, task.PassThrough:
 			node = n.Inputs[0]
 		default:
 			return 0

@@ -42,7 +42,7 @@ func (t *text) row(r *Row) {
 	if output == "" {
 		output = r.Output
 	}
-	t.line(0, "%d. id %d, of the %d rows of %s", r.Rank, r.ID, r.Of, excerpt.Text(output))
+	t.line(0, "%d. id %s, of the %d rows of %s", r.Rank, idOf(r.ID, r.Text), r.Of, excerpt.Text(output))
 	for i, s := range r.Sources {
 		first := "source"
 		if i > 0 {
@@ -62,11 +62,11 @@ func (t *text) row(r *Row) {
 func (t *text) missing(m *Missing) {
 	switch {
 	case m.At == nil:
-		t.line(0, "id %d is not in the answer: it never was a candidate", m.ID)
+		t.line(0, "id %s is not in the answer: it never was a candidate", idOf(m.ID, m.Text))
 	case m.Kind == DidNotRun:
-		t.line(0, "id %d is not in the answer: %s has no result", m.ID, nodeName(m.At.Node, m.At.Label, m.At.Op))
+		t.line(0, "id %s is not in the answer: %s has no result", idOf(m.ID, m.Text), nodeName(m.At.Node, m.At.Label, m.At.Op))
 	default:
-		t.line(0, "id %d is not in the answer: %s", m.ID, sentence(m.At))
+		t.line(0, "id %s is not in the answer: %s", idOf(m.ID, m.Text), sentence(m.At))
 		t.detail(2, m.At)
 	}
 	for i := range m.Steps {
@@ -100,6 +100,9 @@ func sentence(s *Step) string {
 	}
 	if s.Kept > 0 {
 		said += fmt.Sprintf(", and %d were kept", s.Kept)
+	}
+	if len(s.InsteadTexts) > 0 {
+		said += ", in favour of " + shorten(s.InsteadTexts)
 	}
 	if len(s.Instead) > 0 {
 		said += ", in favour of " + ids(s.Instead)
@@ -217,13 +220,30 @@ const idsShown = 10
 
 func ids(all []int64) string {
 	var texts []string
-	for _, id := range all[:min(len(all), idsShown)] {
+	for _, id := range all {
 		texts = append(texts, strconv.FormatInt(id, 10))
+	}
+	return shorten(texts)
+}
+
+// shorten joins the first idsShown ids.
+func shorten(all []string) string {
+	texts := make([]string, 0, idsShown+1)
+	for _, id := range all[:min(len(all), idsShown)] {
+		texts = append(texts, excerpt.Text(id))
 	}
 	if more := len(all) - idsShown; more > 0 {
 		texts = append(texts, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(texts, ", ")
+}
+
+// idOf returns an id in text.
+func idOf(id int64, text string) string {
+	if text != "" {
+		return excerpt.Text(text)
+	}
+	return strconv.FormatInt(id, 10)
 }
 
 // String returns a value in one short line.

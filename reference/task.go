@@ -117,6 +117,7 @@ var shapes = map[task.Output]string{
 	task.Subset:      "Some rows of the input, in the same order, with all columns.",
 	task.Permutation: "The rows of the input in another order, with all columns.",
 	task.Prefix:      "The first rows of the input, with all columns.",
+	task.Window:      "Consecutive rows of the input, with all columns.",
 	task.Append:      "New rows: the rows of all inputs and further nodes, one after the other, with the columns of all.",
 	task.PassThrough: "The input itself.",
 	task.Pick:        "Some rows of the input, in any order, with columns added or replaced.",

@@ -251,6 +251,8 @@ func (r *reading) explainIDs(v *jsondoc.Value) *Error {
 			r.req.Explain.IDs = append(r.req.Explain.IDs, id.Int)
 		case id.Kind == jsondoc.Uint && id.Uint <= math.MaxInt64:
 			r.req.Explain.IDs = append(r.req.Explain.IDs, int64(id.Uint))
+		case id.Kind == jsondoc.String && len(r.registry.Entities()) > 0:
+			r.req.Explain.Items = append(r.req.Explain.Items, id.Str)
 		default:
 			return refuse(CodeInvalid, id, "explain[%d] must be an integer of 64 bits, got %s", i, id.Describe())
 		}

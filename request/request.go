@@ -73,7 +73,7 @@ func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {
 // Check returns an error if a request has a value that no engine accepts.
 func Check(r *Request) *Error {
 	detail := ""
-	switch n := len(r.Explain.IDs); {
+	switch n := len(r.Explain.IDs) + len(r.Explain.Items); {
 	case r.UserID < 1 || r.UserID > UserIDMax:
 		detail = badUserID(r.UserID)
 	case r.Timeout < 0:
@@ -90,10 +90,12 @@ func Check(r *Request) *Error {
 type Explain struct {
 	All bool    // the rows of the answer
 	IDs []int64 // these ids, in the answer or not
+	// Items are ids, too: of an entity, as in "product:7" or "product:sku-1", or of any entity whose ids are strings, as in "sku-1".
+	Items []string
 }
 
 // Asked reports whether there is something to explain.
-func (e *Explain) Asked() bool { return e.All || len(e.IDs) > 0 }
+func (e *Explain) Asked() bool { return e.All || len(e.IDs)+len(e.Items) > 0 }
 
 // ExplainIDsMax bounds the ids that a request may have explained.
 const ExplainIDsMax = 100

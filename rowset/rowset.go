@@ -29,6 +29,25 @@ func (r RowSet) Row(i int) int32 {
 // ID returns the id at position i of the active list.
 func (r RowSet) ID(i int) int64 { return r.Batch.IDs[r.Row(i)] }
 
+// Skip returns the active rows without the first n, or none if there are no more. A negative n counts as 0. The list of rows is
+// m's, if in has none.
+func Skip(m *Memory, in RowSet, n int) RowSet {
+	n = min(max(n, 0), in.N)
+	if n == 0 {
+		return in
+	}
+	out := RowSet{Batch: in.Batch, N: in.N - n}
+	if in.Rows != nil {
+		out.Rows = in.Rows[n:in.N]
+		return out
+	}
+	out.Rows = m.Rows(out.N)
+	for i := range out.Rows {
+		out.Rows[i] = int32(n + i)
+	}
+	return out
+}
+
 // Take returns the first n active rows, or all if there are fewer. A negative n counts
 // as 0. Take copies nothing.
 func Take(rs RowSet, n int) RowSet {

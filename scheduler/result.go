@@ -23,6 +23,7 @@ type remarks struct {
 	rows         []NodeRows
 	completeness []Completeness
 	ids          [][]string // see Result.IDTexts
+	texts        []string   // see Result.Texts
 }
 
 // Deltas says which columns each node that was due took in and gave out, in the plan's order. It is nil unless asked for, and
@@ -41,6 +42,14 @@ func (r *Result) IDTexts() [][]string {
 		return nil
 	}
 	return r.remarks.ids
+}
+
+// Texts returns the ids of the rows of all nodes that are texts, by the numbers that the rows have in their place; nil: there are none.
+func (r *Result) Texts() []string {
+	if r.remarks == nil {
+		return nil
+	}
+	return r.remarks.texts
 }
 
 // Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
@@ -110,15 +119,17 @@ func (s *State) remarks() *remarks {
 	if deltas == nil && rows == nil && completeness == nil && s.ids == nil {
 		return nil
 	}
-	return &remarks{deltas, rows, completeness, s.idTexts()}
+	m := &remarks{deltas: deltas, rows: rows, completeness: completeness}
+	if s.ids != nil {
+		m.texts = s.ids.Texts()
+		m.ids = s.idTexts(m.texts)
+	}
+	return m
 }
 
-// idTexts returns the texts of the ids of each output, or nil if no node has ids that are texts.
-func (s *State) idTexts() [][]string {
-	if s.ids == nil {
-		return nil
-	}
-	texts, all := s.ids.Texts(), make([][]string, len(s.graph.Outputs))
+// idTexts returns, for each output, texts if its ids are texts, and nil otherwise.
+func (s *State) idTexts(texts []string) [][]string {
+	all := make([][]string, len(s.graph.Outputs))
 	for i, node := range s.graph.Outputs {
 		if s.graph.Nodes[node].Entity.TextIDs() {
 			all[i] = texts

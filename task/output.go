@@ -38,10 +38,12 @@ const (
 	// Merge makes a batch, dense or not. Each active row stands for an active row of an input or a node
 	// reference, each of those at most once, in any order; its columns are the union and the Spec's Writes.
 	Merge
+	// Window keeps the batch and consecutive active rows.
+	Window
 )
 
 var outputNames = [...]string{"", "source", "expand", "same_rows", "subset", "permutation", "prefix", "append",
-	"pass_through", "pick", "merge"}
+	"pass_through", "pick", "merge", "window"}
 
 // String returns the name of the shape.
 func (o Output) String() string { return outputNames[o] }
@@ -111,6 +113,8 @@ func check(spec *Spec, c *Ctx, out rowset.RowSet) error {
 		ok = out.N == in.N && isPrefix(in, out)
 	case Prefix:
 		ok = isPrefix(in, out)
+	case Window:
+		ok = isWindow(in, out)
 	case Subset:
 		ok = isSubsequence(in, out)
 	case Permutation:
@@ -241,6 +245,26 @@ func (c *Ctx) hasColumn(key registry.KeyID) bool {
 // sameIDs reports whether a and b are the same memory.
 func sameIDs(a, b []int64) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// isWindow reports whether out's rows are some of in's that follow each other.
+func isWindow(in, out rowset.RowSet) bool {
+	if out.N == 0 {
+		return true
+	}
+	from := 0
+	for from < in.N && in.Row(from) != out.Row(0) {
+		from++
+	}
+	if from+out.N > in.N {
+		return false
+	}
+	for i := range out.N {
+		if in.Row(from+i) != out.Row(i) {
+			return false
+		}
+	}
+	return true
 }
 
 func isPrefix(in, out rowset.RowSet) bool {

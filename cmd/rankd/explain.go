@@ -55,7 +55,8 @@ type explainOptions struct {
 	items   []string
 	json    bool
 
-	ids []int64 // of items, set by check
+	ids   []int64  // of items, set by check
+	texts []string // the other items
 }
 
 // explainCommand returns "rankd explain".
@@ -77,7 +78,7 @@ func (p *program) explainCommand(ctx context.Context) *cobra.Command {
 	f.SetNormalizeFunc(command.Normalize)
 	f.Int64Var(&o.user, "user", 1, "run the request for the user of this `id`")
 	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
-	f.StringSliceVar(&o.items, "item", nil, "explain these `ids`, with commas between them; all rows of the answer if this flag is missing")
+	f.StringSliceVar(&o.items, "item", nil, "explain these `ids`, such as 7, product:7 or sku-1, with commas between them; all rows of the answer if this flag is missing")
 	f.BoolVar(&o.json, "json", false, "print the explanation as JSON")
 	command.AddSettings(f, slices.Concat(o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings()))
 	return cmd
@@ -101,10 +102,10 @@ func (o *explainOptions) check(given *pflag.FlagSet) error {
 	for _, item := range o.items {
 		id, err := strconv.ParseInt(strings.TrimSpace(item), 10, 64)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("--item lists integers of 64 bits, not %s", excerpt.Quote(item)))
-			break
+			o.texts = append(o.texts, strings.TrimSpace(item))
+		} else {
+			o.ids = append(o.ids, id)
 		}
-		o.ids = append(o.ids, id)
 	}
 	return errors.Join(problems...)
 }
@@ -119,14 +120,17 @@ func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
 		return err
 	}
 	defer e.Close()
+	if len(o.texts) > 0 && len(e.Registry().Entities()) == 0 {
+		return fmt.Errorf("--item lists integers of 64 bits, not %s: the registry declares no entities", excerpt.Quote(o.texts[0]))
+	}
 	r := rankd.Request{UserID: o.user, ID: request.NewID()}
 	if o.request != "" {
 		if r, err = e.ParseRequest([]byte(o.request)); err != nil {
 			return fmt.Errorf("--request: %w", err)
 		}
 	}
-	if len(o.ids) > 0 {
-		r.Explain = rankd.Explain{IDs: o.ids}
+	if len(o.items) > 0 {
+		r.Explain = rankd.Explain{IDs: o.ids, Items: o.texts}
 	} else if !r.Explain.Asked() {
 		r.Explain = rankd.Explain{All: true}
 	}

@@ -67,7 +67,7 @@ func TestYourOwnData(t *testing.T) {
 		shown := "```console\n"
 		for _, s := range sessions(block) {
 			commands++
-			run := exec.Command("sh", "-c", s.command)
+			run := exec.Command("sh", "-c", strings.ReplaceAll(s.command, "127.0.0.1:6379", redis.Addr))
 			run.Dir = folder
 			run.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 			out, err := run.CombinedOutput()

@@ -36,10 +36,10 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "registry", Short: "Give columns their ids, or write tables for the data of a Redis",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("rankd registry needs one of its commands: lock")
+			return errors.New("rankd registry needs one of its commands: lock, infer")
 		},
 	}
-	cmd.AddCommand(p.lockCommand())
+	cmd.AddCommand(p.lockCommand(), p.inferCommand(ctx))
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.SetUsageTemplate(usageTemplate)
 		c.Flags().SortFlags = false

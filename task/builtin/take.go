@@ -1,50 +1,55 @@
 package builtin
 
 import (
+	"math"
+
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
-// take keeps the first count rows.
+// take keeps count rows, behind the first offset.
 func take() task.Spec {
 	return task.Spec{
 		Op:  "core::take",
-		Doc: "Keeps the first count rows.",
-		Params: []plan.ParamSchema{{
-			Name: "count", Type: plan.Int, Required: true, Source: atLeast(1),
-			Doc: "The most rows that stay.",
-		}},
+		Doc: "Keeps the first count rows, or those behind the first offset: a page.",
+		Params: []plan.ParamSchema{
+			{Name: "count", Type: plan.Int, Required: true, Source: atLeast(1), Doc: "The most rows that stay."},
+			{Name: "offset", Type: plan.Int, Added: true, Source: between(0, math.MaxInt32), Doc: "How many rows are passed over before those that stay."},
+		},
 		Reference: takeReference(),
 		Inputs:    1,
 		IDs:       plan.MovesTextIDs,
-		Output:    task.Prefix,
-		RowsMax:   atMost("count"),
-		Cheap:     true,
-		Forgets:   true,
+		Output:    task.Window,
+		RowsMax: func(n *plan.Node, in int64) int64 {
+			return min(max(0, in-n.Params.Int("offset")), max(0, n.Params.Int("count")))
+		},
+		Cheap:   true,
+		Forgets: true,
 		First: func(n *plan.Node) (int64, bool) {
 			count := n.Params.Int("count")
-			return count, count > 0
+			return plan.AddRows(n.Params.Int("offset"), count), count > 0
 		},
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			count := c.Node.Params.Int("count")
+			count, offset := c.Node.Params.Int("count"), c.Node.Params.Int("offset")
 			if count < 1 {
 				return rowset.RowSet{}, task.Invalidf("count is %d, must be at least 1", count)
 			}
-			in := c.Inputs[0]
-			return rowset.Take(in, int(min(count, int64(in.Len())))), nil
+			in := rowset.Take(c.Inputs[0], int(min(plan.AddRows(offset, count), int64(c.Inputs[0].Len()))))
+			return rowset.Skip(c.Memory, in, int(offset)), nil
 		},
 	}
 }
 
 func takeReference() task.Reference {
 	return task.Reference{
-		Text:       "The node copies nothing. An input with fewer rows stays as it is.",
+		Text: "The node copies no values. An input with fewer rows than `count` stays as it is. With `offset` the node gives a page: " +
+			"`take({ offset: 40, count: 20 })` is the third of twenty rows each, and an input without so many rows gives fewer, or none.",
 		Order:      "The rows keep their order.",
 		Nulls:      "The task looks at no column.",
 		Empty:      "An input without rows gives no rows.",
 		Duplicates: "Rows with the same id count one by one.",
 		Failures:   "A `count` below 1 fails the node.",
-		Example:    task.Example{Plan: "ctx.fixedSource({ rowCount: 5 }).take({ count: 2 })"},
+		Example:    task.Example{Plan: "ctx.fixedSource({ rowCount: 5 }).take({ offset: 1, count: 2 })"},
 	}
 }

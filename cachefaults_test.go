@@ -1,0 +1,236 @@
+package rankd_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
+)
+
+var cacheFaults = flag.Duration("cache_faults", 2*time.Second, "how long TestCacheUnderFaults plays each mode")
+
+// trackedModes are the caches that a server tells of changes.
+var trackedModes = []string{"broadcast"}
+
+// silenceMax is what the endpoint of TestCacheUnderFaults says.
+const silenceMax = 300 * time.Millisecond
+
+// TestCacheUnderFaults has a writer at full speed, and kills connections, flushes, and stops the server meanwhile. No request gets a value that is older than
+// the last change whose writer had its OK silenceMax before the request began.
+func TestCacheUnderFaults(t *testing.T) {
+	for _, mode := range trackedModes {
+		t.Run(mode, func(t *testing.T) {
+			w := &faultWorld{t: t, redis: redistest.Start(t, "--tracking-table-max-keys", "50")}
+			v := openCachedViewer(t, w.redis.Addr, "cache = \""+mode+"\"\ncache_max_age_ms = 60000\nrequest_timeout_ms = 10000\ntracking_max_silence_ms = "+strconv.FormatInt(silenceMax.Milliseconds(), 10)+"\n")
+			var all sync.WaitGroup
+			end := time.Now().Add(*cacheFaults)
+			until := func(step func(rng *rand.Rand)) {
+				rng := rand.New(rand.NewPCG(rand.Uint64(), 0))
+				all.Go(func() {
+					for time.Now().Before(end) && !t.Failed() {
+						step(rng)
+					}
+				})
+			}
+			w.writer, w.killer = w.client(), w.client()
+			until(w.write)
+			until(w.disturb)
+			for range 4 {
+				until(func(rng *rand.Rand) { w.read(v, rng) })
+			}
+			all.Wait()
+			cache := v.e.Metrics().Caches[0]
+			w.ages.report(t)
+			t.Logf("%d requests, %d failed, %d writes, %d hits, %d dropped by their keys, %d times all", w.reads.Load(), w.failed.Load(), w.writes.Load(), cache.Hits, cache.Invalidated, cache.Dropped)
+			assert.Positive(t, cache.Hits)
+			assert.Positive(t, cache.Invalidated)
+			assert.Greater(t, w.reads.Load(), 2*w.failed.Load())
+		})
+	}
+}
+
+const faultUsers = 200
+
+// A faultWorld is a server with users whose country is a version, and those who write there.
+type faultWorld struct {
+	t              *testing.T
+	redis          *redistest.Server
+	writer, killer *blocking.Client
+	reads, failed  atomic.Int64
+	writes         atomic.Int64
+	flush          atomic.Bool // the writer shall flush
+	ages           ages
+
+	mu      sync.Mutex
+	version int64                // the last that was written
+	acked   [faultUsers][]change // of each user, ascending; not those of long ago
+}
+
+// A change of a user has had its OK.
+type change struct {
+	at      time.Time
+	version int64
+	absent  bool
+}
+
+func (w *faultWorld) client() *blocking.Client {
+	c := blocking.NewClient(clock.NewReal(), resp.Options{Addr: w.redis.Addr, RequestTimeout: time.Minute})
+	w.t.Cleanup(c.Close)
+	return c
+}
+
+// do sends commands, and reports whether they had an OK.
+func do(c *blocking.Client, fill func(b *resp.Batch)) (text string, ok bool) {
+	var b resp.Batch
+	fill(&b)
+	err := c.Do(&b, 0, func(replies resp.Replies) error {
+		text = string(replies.At(0).Bytes())
+		return replies.At(0).Err()
+	})
+	return text, err == nil
+}
+
+// write changes some users, or all.
+func (w *faultWorld) write(rng *rand.Rand) {
+	var users []int
+	flush := w.flush.Swap(false)
+	for i := range faultUsers {
+		if flush || rng.IntN(faultUsers) < 8 {
+			users = append(users, i)
+		}
+	}
+	w.version++
+	absent := flush || rng.IntN(8) == 0
+	_, ok := do(w.writer, func(b *resp.Batch) {
+		b.Cmd("PING")
+		for _, user := range users {
+			switch key := "user:" + strconv.Itoa(user+1); {
+			case flush:
+			case absent:
+				b.Cmd("DEL", key)
+			default:
+				b.Cmd("HSET", key, "country", strconv.FormatInt(w.version, 10))
+			}
+		}
+		if flush {
+			b.Cmd("FLUSHALL")
+		}
+	})
+	if !ok {
+		return
+	}
+	w.writes.Add(int64(len(users)))
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, user := range users {
+		list := w.acked[user]
+		if old := len(list) - 1000; old > 0 && now.Sub(list[old].at) > time.Minute {
+			list = slices.Delete(list, 0, old)
+		}
+		w.acked[user] = append(list, change{now, w.version, absent})
+	}
+}
+
+// read asks for a user, and holds the answer against what was promised.
+func (w *faultWorld) read(v cachedViewer, rng *rand.Rand) {
+	user := rng.IntN(faultUsers)
+	w.mu.Lock()
+	known := len(w.acked[user])
+	w.mu.Unlock()
+	began := time.Now()
+	a, err := v.e.Rank(w.t.Context(), rankd.Request{Plan: "me", UserID: int64(user + 1)})
+	now := time.Now()
+	w.reads.Add(1)
+	if err != nil {
+		w.failed.Add(1)
+		return
+	}
+	var country string
+	for c := range a.Candidates() {
+		country, _ = c.String("country")
+	}
+	version, _ := strconv.ParseInt(country, 10, 64)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.acked[user]
+	for i := len(list) - 1; i >= 0; i-- {
+		switch c := list[i]; {
+		case country != "" && c.version <= version, country == "" && c.absent:
+			return // The answer is as new as this change.
+		case c.at.Before(began):
+			w.ages.add(now.Sub(c.at))
+			assert.LessOrEqual(w.t, began.Sub(c.at), silenceMax, "user %d: %q after %d changes", user+1, country, known)
+		}
+	}
+}
+
+// disturb does something that is rare.
+func (w *faultWorld) disturb(rng *rand.Rand) {
+	switch rng.IntN(6) {
+	case 0:
+		_, _ = do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") })
+	case 1, 2: // any one connection: that of the writer, those that read, or the one that hears of changes
+		list, _ := do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "LIST", "TYPE", "normal") })
+		lines := strings.Split(strings.TrimSpace(list), "\n")
+		id, _, _ := strings.Cut(strings.TrimPrefix(lines[rng.IntN(len(lines))], "id="), " ")
+		_, _ = do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "KILL", "ID", id, "SKIPME", "yes") })
+	case 3:
+		w.flush.Store(true)
+	case 4:
+		p := w.redis.Process()
+		if p.Signal(syscall.SIGSTOP) == nil {
+			time.Sleep(time.Duration(rng.IntN(int(2 * silenceMax))))
+			_ = p.Signal(syscall.SIGCONT)
+		}
+	default:
+		_, _ = do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "PAUSE", strconv.Itoa(rng.IntN(400)), "ALL") })
+	}
+	time.Sleep(time.Duration(rng.IntN(int(300 * time.Millisecond))))
+}
+
+// ages count how long answers came behind the OK of a change that they lacked, by powers of two of microseconds.
+type ages struct {
+	counts [40]int
+	most   time.Duration
+}
+
+func (a *ages) add(d time.Duration) {
+	i := 0
+	for u := d.Microseconds(); u > 0; u >>= 1 {
+		i++
+	}
+	a.counts[i]++
+	a.most = max(a.most, d)
+}
+
+func (a *ages) report(t *testing.T) {
+	total, sum := 0, 0
+	for _, n := range a.counts {
+		total += n
+	}
+	for i, n := range a.counts {
+		before := sum
+		sum += n
+		for _, p := range []int{50, 99} {
+			if before < total*p/100 && sum >= total*p/100 {
+				t.Logf("of %d answers behind a change, %d %% were within %v of its OK", total, p, time.Duration(1<<i)*time.Microsecond)
+			}
+		}
+	}
+	t.Logf("the most: %v", a.most)
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+)
+
+// runCommand runs "rankd registry" and returns what it prints.
+func runCommand(t *testing.T, args ...string) (string, error) {
+	var out bytes.Buffer
+	cmd := (&Program{Stdout: &out}).Command(t.Context())
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(context.Background())
+	return out.String(), err
+}
+
+func TestInfer(t *testing.T) {
+	redis := miniredis.RunT(t)
+	redis.HSet("product:1", "name", "Rain coat", "price", "89.5", "stock", "3", "colours", "yellow,blue", "id", "1", "zip", "007", "new", "true", "sale", "1")
+	redis.HSet("product:2", "name", "Straw, hat", "price", "24", "stock", "12", "colours", "natural", "c-ts", "5", "new", "false", "sale", "0")
+	redis.HSet("product:3", "name", "a\nb", "price", "cheap", "stock", "-1", "tags", `["a","b,c"]`, "product_id", "x")
+	redis.HSet("product:4", "price", "1e3", "c_ts", "x")
+	for i := range fieldsMax + 1 {
+		redis.HSet("product:index", fmt.Sprint(i), "1")
+	}
+	_, _ = redis.Lpush("product:list", "1")
+	require.NoError(t, redis.Set("product:text", "{}"))
+	redis.HSet("user:1", "name", "x")
+	out, err := runCommand(t, "infer", "product:*", "--redis", redis.Addr())
+	require.NoError(t, err)
+	assert.Equal(t, `# A guess from 4 hashes with keys like "product:*". Check it, and run rankd registry lock.
+# Not read: keys of type hash with more than 1000 fields: 1, such as "product:index".
+# Not read: keys of type list: 1, such as "product:list".
+# Not read: keys of type string: 1, such as "product:text".
+[product]
+c_ts = {type = "int", field = "c-ts"} # null in 3 of 4; "5"
+product_c_ts = {type = "string", field = "c_ts"} # null in 3 of 4; "x"
+colours = "string_set" # null in 2 of 4; commas without blanks: string?; "natural", "yellow,blue"
+product_id = {type = "int", field = "id"} # null in 3 of 4; "1"
+name = "string" # null in 1 of 4; "Rain coat", "Straw, hat", "a\nb"
+new = "bool" # null in 2 of 4; "false", "true"
+price = "float" # null in 0 of 4; 1 of 4 will be null, as "cheap" is no float; "1e3", "24", "89.5"
+product_product_id = {type = "string", field = "product_id"} # null in 3 of 4; "x"
+sale = "int" # null in 2 of 4; only 0 and 1: bool?; "0", "1"
+stock = "int" # null in 1 of 4; "-1", "12", "3"
+tags = "string_set" # null in 3 of 4; "[\"a\",\"b,c\"]"
+zip = "string" # null in 3 of 4; a number begins with 0, so this may be a code; "007"
+`, out)
+
+	out, err = runCommand(t, "infer", "product:?", "--redis", redis.Addr(), "--samples", "2")
+	require.NoError(t, err)
+	assert.Contains(t, out, "A guess from 2 hashes")
+
+	// A file that is there stays, unless the command line says otherwise.
+	file := filepath.Join(t.TempDir(), "keys.toml")
+	out, err = runCommand(t, "infer", "user:*", "--redis", redis.Addr(), "--output", file)
+	require.NoError(t, err)
+	assert.Empty(t, out)
+	_, err = runCommand(t, "infer", "product:*", "--redis", redis.Addr(), "--output", file)
+	assert.ErrorContains(t, err, "exists; --force replaces it")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "[user]\nname = \"string\" # null in 0 of 1; \"x\"\n")
+	_, err = runCommand(t, "infer", "product:*", "--redis", redis.Addr(), "--output", file, "--force")
+	require.NoError(t, err)
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "[product]\n")
+}
+
+func TestInferErrors(t *testing.T) {
+	redis := miniredis.RunT(t)
+	_, _ = redis.Lpush("product:list", "1")
+	addr := redis.Addr()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"x:*", "--redis", addr}, `no hash has a key like "x:*"`},
+		{[]string{"*", "--redis", addr}, `no hash has a key like "*"; keys of type list: 1, such as "product:list"`},
+		{[]string{"x:*"}, "rankd registry infer needs a Redis: --redis host:port, or redis in rankd.toml"},
+		{[]string{"a", "b"}, "rankd registry infer takes one pattern, not 2; quote it, as in 'product:*'"},
+		{[]string{"x", "--redis", addr, "--samples", "0"}, "--samples is a number from 1 to 100000, not 0"},
+		{[]string{"x", "--redis", "http://h"}, "--redis: "},
+	} {
+		out, err := runCommand(t, append([]string{"infer"}, c.args...)...)
+		assert.ErrorContains(t, err, c.want)
+		assert.Empty(t, out)
+	}
+	redis.SetError("LOADING")
+	_, err := runCommand(t, "infer", "x", "--redis", addr)
+	assert.ErrorContains(t, err, "LOADING")
+}
+
+// FuzzTable: a table that infer writes can be locked, whatever the hashes hold, but for fields that tables refuse.
+func FuzzTable(f *testing.F) {
+	f.Add("price", "89.5", "c-ts", "x\ny", "product")
+	f.Add("id", "007", "1", "[\"a\"]", "id")
+	f.Add("a b", "", "a_b", "\xff", "")
+	f.Add("\u2028", "0", "\"", "\x7f", "x y")
+	f.Fuzz(func(t *testing.T, field, value, field2, value2, entity string) {
+		for _, name := range []string{field, field2} {
+			if name == "" || len(name) > 256 || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+				return
+			}
+		}
+		var s sample
+		s.hashes = 2
+		s.add(field, value)
+		s.add(field2, value2)
+		var out bytes.Buffer
+		require.NoError(t, s.writeTable(&out, wordOf(entity, "row")))
+		_, added, err := registry.Lock(fstest.MapFS{"keys.toml": {Data: out.Bytes()}, "params.toml": {}})
+		require.NoError(t, err, out.String())
+		require.Len(t, added, len(s.fields))
+	})
+}
