@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
@@ -112,6 +113,8 @@ func (c *Compiler) refusal(places map[string]place, bad *plan.Error) (d Diagnost
 		d.Hint = param + " has a value only when the plan runs; this option is fixed when the plan is built"
 	case bad.Code == plan.FaultMissing && at == node+"]":
 		d.Hint = fmt.Sprintf("write %s({ %s })", p.Name, c.language.example(m.Options))
+	case bad.Code != "" && option.TakesKey():
+		d.Hint = c.language.keyHint(option, name, word)
 	case bad.Code != "" && strings.HasSuffix(name, "]"):
 		d.Hint = "write " + c.language.itemExample(option)
 	case bad.Code != "":
@@ -194,7 +197,7 @@ func (l *Language) optionExample(o *Option) string {
 func (l *Language) itemExample(o *Option) string {
 	switch {
 	case o.TakesKey():
-		return l.someKey(o)
+		return "Key.…"
 	case len(o.Source.OneOf) > 0:
 		return quote(o.Source.OneOf[0])
 	}
@@ -231,13 +234,32 @@ func (l *Language) someEndpoint(kind registry.EndpointKind) string {
 	return "name"
 }
 
-// someKey returns the last key that the option takes.
-func (l *Language) someKey(option *Option) string {
-	for i := len(l.Keys) - 1; i >= 0; i-- {
+// keyHint proposes the key that the option takes and whose name is near the word that the plan has, or says which keys the option takes.
+func (l *Language) keyHint(option *Option, name, word string) string {
+	var all []string
+	for i := range l.Keys {
 		key := &l.Keys[i]
 		if (option.Source.KeyTypes == nil || slices.Contains(option.Source.KeyTypes, key.Type)) && (key.Writable || !option.Source.Writes) {
-			return "Key." + key.Name
+			all = append(all, key.Name)
 		}
 	}
-	return "Key.name"
+	given, isKey := strings.CutPrefix(word, "Key.")
+	if near, ok := nearest.Within(len(given)/2, given, all); ok && isKey {
+		if strings.HasSuffix(name, "]") {
+			return "write Key." + near
+		}
+		return "write " + name + ": Key." + near
+	}
+	hint := name + " takes a key"
+	if option.Source.Writes {
+		hint = name + " takes a writable key"
+	}
+	var types []string
+	for _, t := range option.Source.KeyTypes {
+		types = append(types, t.String())
+	}
+	if len(types) > 0 {
+		hint += " of type " + strings.Join(types, " or ")
+	}
+	return hint
 }

@@ -52,17 +52,20 @@ func TestLargeRequestsDoNotSlowEachOther(t *testing.T) {
 	whole := Options{MaxInflight: 64 << 10, NoCoalesceReads: true}
 	for _, inFlight := range []int{64, 256} {
 		t.Run(fmt.Sprint(inFlight), func(t *testing.T) {
-			paced, free := timeOfFeed(t, inFlight, Options{NoCoalesceReads: true}), timeOfFeed(t, inFlight, whole)
+			paced, overtaken := timeOfFeed(t, inFlight, Options{NoCoalesceReads: true})
+			free, _ := timeOfFeed(t, inFlight, whole)
 			assert.Less(t, paced, free*20/19, "0.95 of the throughput without pacing")
+			assert.LessOrEqual(t, overtaken, 1, "whoever came first is answered first")
 		})
 	}
 }
 
-// timeOfFeed returns how long a client takes for requests of a call of 16 commands and one of 286, of which so many are in flight. The
-// server needs 2.5 µs a command, its answers travel for 100 µs, and the loop needs 1.5 µs for each.
-func timeOfFeed(t *testing.T, inFlight int, o Options) time.Duration {
+// timeOfFeed returns how long a client takes for requests of a call of 16 commands and one of 286, of which so many are in flight, and
+// how many later requests overtake one at most. The server needs 2.5 µs a command, its answers travel for 100 µs, and the loop needs
+// 1.5 µs for each.
+func timeOfFeed(t *testing.T, inFlight int, o Options) (took time.Duration, overtaken int) {
 	const (
-		requests   = 300
+		requests   = 600
 		perCommand = 2500 * time.Nanosecond
 		perReply   = 1500 * time.Nanosecond
 		piece      = 16
@@ -75,6 +78,7 @@ func timeOfFeed(t *testing.T, inFlight int, o Options) time.Duration {
 	started, ended := 0, 0
 	var begin func()
 	begin = func() {
+		place := started
 		started++
 		asker := new(Asker)
 		small, _ := get(t, "small", 16)
@@ -86,6 +90,7 @@ func timeOfFeed(t *testing.T, inFlight int, o Options) time.Duration {
 		}
 		large.Done = func(c *Call) {
 			require.NoError(t, c.Err)
+			overtaken = max(overtaken, ended-place)
 			if ended++; started < requests {
 				begin()
 			}
@@ -131,7 +136,53 @@ func timeOfFeed(t *testing.T, inFlight int, o Options) time.Duration {
 		n.settle()
 		n.h.Clock.Advance(time.Duration(read) * perReply)
 	}
-	return n.h.Clock.Now().Sub(since)
+	return n.h.Clock.Now().Sub(since), overtaken
+}
+
+// TestRestsProtectWhoHasNoLargeCalls: large calls rest if more than one asker in sixteen has none.
+func TestRestsProtectWhoHasNoLargeCalls(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		large, light int  // askers: a small call each, and of the large ones a large call
+		elsewhere    bool // they have asked another client before
+		alone        bool // the light ones have no Asker
+		rests        bool
+	}{
+		{"large calls only", 64, 0, false, false, false},
+		{"too few to tell", 63, 0, false, false, true},
+		{"one in seventeen", 64, 4, false, false, false},
+		{"one in thirteen", 60, 5, false, false, true},
+		{"calls that stand alone", 60, 5, false, true, true},
+		{"the latest count", 100, 2000, false, false, true},
+		{"large ones of another client", 200, 0, true, false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNetwork(t)
+			client := newClient(n, Options{})
+			other := newClient(n, Options{})
+			ask := func(to *Client, a *Asker, size int) {
+				call, o := get(t, "a", size)
+				call.Asker = a
+				require.NoError(t, to.Do(call))
+				n.settle()
+				require.NoError(t, o.err)
+			}
+			for i := range c.large + c.light {
+				a := new(Asker)
+				if c.elsewhere {
+					ask(other, a, 1)
+				}
+				if i >= c.large && c.alone {
+					a = nil
+				}
+				ask(client, a, 1)
+				if i < c.large {
+					ask(client, a, 129)
+				}
+			}
+			assert.Equal(t, !c.rests, client.queue.onlyLarge())
+		})
+	}
 }
 
 // TestABusyLoopFailsNoConnect: the loop comes back after ConnectTimeout, and finds the connection, or the answer to its greeting.

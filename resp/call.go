@@ -16,8 +16,8 @@ type Call struct {
 	// Deadline is the instant at which the caller loses interest; the call never waits past it.
 	// Zero means none.
 	Deadline clock.Time
-	// Asker is the request that the call belongs to; nil means that it stands alone. It may be
-	// another request's only when the call has ended.
+	// Asker is the request that the call belongs to; nil means that it stands alone. It does not change while the call is
+	// under way.
 	Asker *Asker
 	// MaxReplyBytes bounds the replies. Zero means the client's MaxReplyBytes.
 	MaxReplyBytes int

@@ -54,6 +54,9 @@ type Client struct {
 	closed    bool
 	cancelled error // of every call that was cancelled
 
+	redirectTo int64  // the id of the connection that is told of changes of what is read; 0: none
+	forgotten  func() // says that the server does not tell of changes of what was read before; nil: nobody is told
+
 	shedBytes int // the constant, except in tests
 
 	stats Stats
@@ -85,6 +88,11 @@ func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	c.cancelled = c.opError(loop.ErrCancelled, nil)
 	c.deliverFn, c.pumpFn = c.deliverSettled, c.pump
 	c.queue.opts, c.queue.changed = &c.opts, c.pumpLater
+	c.queue.joins = func(call *Call, n int) bool {
+		cn, from := c.connFor(call), int(call.gathered)
+		return !c.opts.NoCoalesceReads && cn != nil && cn.outbox.len > 0 && cn.outbox.hasAll(call, from, from+n)
+	}
+	c.queue.large.quantum = bulk{c.opts.bulkCommands(), bulkBytes}
 	c.queue.able = func(call *Call) bool { return c.connFor(call) != nil }
 	c.timer, c.restTimer = l.NewTimer(c.tick), l.NewTimer(c.pumpLater)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))
@@ -122,6 +130,7 @@ func (c *Client) Do(call *Call) error {
 	}
 	call.state = callUnderWay
 	c.underWay.Push(call, &call.place)
+	c.queue.know(call)
 	c.schedule(call.Deadline)
 	if c.ready < len(c.conns) {
 		c.schedule(c.limit(call))

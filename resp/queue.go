@@ -29,6 +29,10 @@ const (
 	partGrowth = 4
 	// restFactor is how much longer than the burst before a rest lasts.
 	restFactor = 2
+	// lightShare: rests protect askers without large calls if more than one in so many is such a one.
+	lightShare = 16
+	// askersMin and askersMax bound how many of the latest askers tell their share.
+	askersMin, askersMax = 64, 1024
 )
 
 // A queue is the first stage of a client: it decides which commands leave next, and counts those that are in flight.
@@ -37,11 +41,14 @@ const (
 // A small call leaves whole, a large one in parts. Redis runs one command at a time: parts that leave as soon as
 // those before are answered would take all the time that small calls do not take, so that these would find a busy
 // server. So calls whose replies are long or many rest: they send one burst of parts and wait for the replies. The next
-// burst leaves as soon as no other call is under way. If others always are, it leaves after a pause.
+// burst leaves as soon as no other call is under way. If others always are, it leaves after a pause. Where nearly all requests have
+// large calls, a pause would protect nobody, and there is none.
 type queue struct {
 	opts *Options
 	// able reports whether a connection can take commands of the call now.
 	able func(*Call) bool
+	// joins reports whether the next n commands of the call are reads that leave for others anyway.
+	joins func(call *Call, n int) bool
 	// changed is invoked when something that waits may be able to leave.
 	changed func()
 
@@ -57,6 +64,8 @@ type queue struct {
 	accepted uint64     // calls that the client had accepted when the last part was handed out
 	alone    bool       // nobody else has asked since the burst before
 
+	askers, light int // the latest that began to ask, and those of them without a large call so far
+
 	pass pass
 }
 
@@ -67,6 +76,7 @@ type pass struct {
 	noWhole  bool   // none fits
 	noLarge  bool   // none may send
 	large    bool   // whose turn it is
+	behind   *turn  // whoever asks for the same as the last part can join it; nil: nobody is behind that in the ring
 }
 
 // A span is what leaves next: n commands of a call behind those that are gathered, and what they take of the room for
@@ -104,6 +114,27 @@ func (q *queue) remove(call *Call) {
 	}
 }
 
+// know counts the asker of a call that comes. One that asks several clients has no large calls but at its first.
+func (q *queue) know(call *Call) {
+	a := call.Asker
+	if a == nil || a.first != q {
+		if q.askers, q.light = q.askers+1, q.light+1; q.askers == askersMax {
+			q.askers, q.light = q.askers/2, q.light/2
+		}
+		if a == nil || a.first != nil {
+			return
+		}
+		a.first = q
+	}
+	if !a.large && (2*call.Batch.Len() > q.opts.wholeCommands() || q.isLarge(call)) {
+		a.large = true
+		q.light = max(0, q.light-1)
+	}
+}
+
+// onlyLarge reports whether nearly all of the latest askers had large calls, or calls half as large.
+func (q *queue) onlyLarge() bool { return q.askers >= askersMin && q.light*lightShare <= q.askers }
+
 // isLarge reports whether the call leaves in several parts.
 func (q *queue) isLarge(call *Call) bool {
 	n := call.Batch.Len()
@@ -126,14 +157,14 @@ func (q *queue) begin(now clock.Time, underWay int, accepted uint64) (till clock
 		return 0
 	}
 	others := underWay - q.resting
-	nobodyElse := others == 0 && q.accepted == accepted
+	nobodyElse := q.onlyLarge() || others == 0 && q.accepted == accepted
 	if q.bulk.commands > 0 { // A burst is in flight, which goes on if it disturbs nobody.
 		q.alone = q.alone && nobodyElse
 		q.pass.burst = q.alone
 		return 0
 	}
 	q.alone = nobodyElse
-	q.pass.burst = others == 0 || q.restTill <= now
+	q.pass.burst = nobodyElse || others == 0 || q.restTill <= now
 	if q.pass.burst {
 		return 0
 	}
@@ -176,15 +207,29 @@ func (q *queue) nextWhole() (s span, ok bool) {
 	return span{}, false
 }
 
-// nextLarge returns a part of the first large call that may send one now.
+// nextLarge returns a part of the first large call that may send one now. A call that rests and does not fit holds up those
+// behind it that rest, so that it is not overtaken for ever. The next in the ring may join the part that left last, which costs nothing.
 func (q *queue) nextLarge() (s span, ok bool) {
-	for range q.large.list.Len() {
-		call := q.large.list.First().calls.First()
-		n, b := q.nextPart(call)
-		if n > 0 && (!call.rests || q.pass.burst && q.hasRoom(b)) && q.hasPlaces(n) && q.able(call) {
-			return span{call, n, b}, true
+	if t := q.pass.behind; t != nil {
+		q.pass.behind = t.place.Next()
+		call := t.calls.First()
+		if n, _ := q.nextPart(call); n > 0 && q.joins(call, n) {
+			return span{call: call, n: n}, true
 		}
-		q.large.rotate()
+	}
+	burst := q.pass.burst
+	for t := q.large.list.First(); t != nil; t = t.place.Next() {
+		for call := t.calls.First(); call != nil; call = call.queued.Next() {
+			n, b := q.nextPart(call)
+			switch {
+			case n == 0 || call.rests && !burst:
+			case call.rests && !q.hasRoom(b):
+				burst = false
+			case q.hasPlaces(n) && q.able(call):
+				q.pass.behind = t.place.Next()
+				return span{call, n, b}, true
+			}
+		}
 	}
 	return span{}, false
 }
@@ -240,7 +285,7 @@ func (q *queue) took(s span, added int) bulk {
 	if call.rests {
 		q.accepted = q.pass.accepted
 	}
-	call.turn.ring.rotate()
+	call.turn.gave(bulk{s.n, s.bulk.bytes})
 	if int(call.gathered) == call.Batch.Len() {
 		call.leaveTurn()
 	}

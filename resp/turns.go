@@ -4,7 +4,14 @@ import "github.com/rankd/rankd/internal/list"
 
 // An Asker is one request as clients see it: calls that have the same Asker share its turns. The
 // zero value is ready. Loop only.
-type Asker struct{ turns *turn }
+type Asker struct {
+	turns *turn
+	first *queue // of the client that it asked first; nil: none
+	large bool   // it has had a large call there
+}
+
+// Renew forgets what the request asked for: the Asker becomes another request's. Calls that the request has left behind keep their turn.
+func (a *Asker) Renew() { a.first, a.large = nil, false }
 
 // A turn holds the waiting calls of one asker. A call without an asker has one of its own.
 type turn struct {
@@ -12,13 +19,16 @@ type turn struct {
 	ring  *turns
 	next  *turn // of the same asker, in another ring
 	calls list.List[Call]
+	given bulk            // in this turn
 	place list.Link[turn] // in ring.list
 }
 
-// turns is the ring of those whose calls wait to be sent. The first sends a part and goes to the
-// end, so that each request gets as many turns as any other, however much it asks for. Loop only.
+// turns is the ring of those whose calls wait to be sent. A turn lasts until the asker has sent the quantum (deficit round
+// robin), and then goes to the end of the ring: each request gets as much as any other, however much it asks for. Requests that need
+// less than a quantum are served first come, first served. Loop only.
 type turns struct {
 	list    list.List[turn]
+	quantum bulk  // zero: one call or part
 	calls   int   // in all turns
 	free    *turn // linked by next; at most turnsKeep
 	freeLen int
@@ -79,10 +89,13 @@ func (c *Call) leaveTurn() {
 	}
 }
 
-// rotate ends the first turn: the next asker is first, and so is the asker's next call when its
-// turn comes.
-func (r *turns) rotate() {
-	t := r.list.First()
+// gave notes what an asker sends. At the end of its turn the next asker is ahead of it, and so is its own next call.
+func (t *turn) gave(b bulk) {
+	r := t.ring
+	if t.given.add(b); t.given.commands < r.quantum.commands && t.given.bytes < r.quantum.bytes {
+		return
+	}
+	t.given = bulk{}
 	if t.calls.Len() > 1 {
 		c := t.calls.First()
 		t.calls.Remove(&c.queued)

@@ -171,6 +171,7 @@ func (r *run) free() {
 	r.State.Release()
 	r.profile.live--
 	r.Req, r.done, r.profile, r.Journal = nil, nil, nil, nil
+	r.asker.Renew()
 	if r.orphaned {
 		r.shared, r.Params, r.Rows, r.Memory, r.orphaned = nil, nil, nil, nil, false
 	} else {
