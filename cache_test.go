@@ -290,7 +290,13 @@ func (v cachedViewer) becomes(want string) {
 }
 
 // A server that tells of changes has its keys served from memory, and none after its change was told, whatever happens to connections.
-func TestBroadcast(t *testing.T) {
+func TestTracking(t *testing.T) {
+	for _, mode := range trackedModes {
+		t.Run(mode, func(t *testing.T) { playTracking(t, mode) })
+	}
+}
+
+func playTracking(t *testing.T, mode string) {
 	addr := redistest.Start(t).Addr
 	writer := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer writer.Close()
@@ -300,7 +306,7 @@ func TestBroadcast(t *testing.T) {
 		require.NoError(t, writer.Do(&b, 0, func(replies resp.Replies) error { return replies.At(0).Err() }))
 	}
 	do("HSET", "user:1", "country", "DE")
-	v := openCachedViewer(t, addr, "cache = \"broadcast\"\n")
+	v := openCachedViewer(t, addr, "cache = \""+mode+"\"\n")
 	v.becomes("DE")
 	do("HSET", "user:1", "country", "FR")
 	v.becomes("FR")

@@ -233,8 +233,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxQueue > 0 && o.MaxInflight == 0 {
 		problem("MaxQueue needs MaxInflight")
 	}
-	if o.Cache != registry.CacheOff && o.Cache != registry.CacheTTL && o.Cache != registry.CacheBroadcast {
-		problem("Cache must be ttl or broadcast")
+	if o.Cache != registry.CacheOff && o.Cache != registry.CacheTTL && !o.Cache.Tracked() {
+		problem("Cache must be ttl, broadcast or track")
 	}
 	if (o.TraceSample > 0) != (o.TraceSink != nil) {
 		problem("TraceSample and TraceSink need each other")

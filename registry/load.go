@@ -478,8 +478,8 @@ func (l *loader) cache(file, label string, row *endpointRow, within func(field s
 	switch {
 	case mode == CacheOff && (given.CacheMaxBytes != nil || given.CacheMaxAgeMS != nil):
 		l.problem(file, label, "policy.cache_max_bytes and cache_max_age_ms need a policy.cache")
-	case mode != CacheBroadcast && (given.CacheRequire || given.MaxSilenceMS != nil):
-		l.problem(file, label, "policy.cache_require and tracking_max_silence_ms are only for policy.cache %s", CacheBroadcast)
+	case !mode.Tracked() && (given.CacheRequire || given.MaxSilenceMS != nil):
+		l.problem(file, label, "policy.cache_require and tracking_max_silence_ms are only for policy.cache %s and %s", CacheBroadcast, CacheTrack)
 	case mode != CacheOff && EndpointKind(row.Kind) == HTTP:
 		l.problem(file, label, "policy.cache is only for kind %s", Redis)
 	}
@@ -488,12 +488,12 @@ func (l *loader) cache(file, label string, row *endpointRow, within func(field s
 	case mode == CacheOff:
 		return cache
 	case cache.Mode == CacheOff:
-		l.problem(file, label, "unknown policy.cache %s, expected one of off, %s, %s", excerpt.Quote(given.Cache), CacheTTL, CacheBroadcast)
+		l.problem(file, label, "unknown policy.cache %s, expected one of off, %s, %s, %s", excerpt.Quote(given.Cache), CacheTTL, CacheBroadcast, CacheTrack)
 		cache = defaultCache(CacheTTL)
 	}
 	cache.MaxBytes = int(within("cache_max_bytes", given.CacheMaxBytes, int64(cache.MaxBytes), cacheBytesLeast, cacheBytesLimit))
 	cache.MaxAge = timeout("cache_max_age_ms", given.CacheMaxAgeMS, cache.MaxAge)
-	if mode == CacheBroadcast {
+	if mode.Tracked() {
 		cache.MaxSilence, cache.Required = timeout("tracking_max_silence_ms", given.MaxSilenceMS, cache.MaxSilence), given.CacheRequire
 	}
 	return cache

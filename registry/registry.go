@@ -143,7 +143,7 @@ type Cache struct {
 	Mode     CacheMode
 	MaxBytes int           // of all that is kept, with its index
 	MaxAge   time.Duration // after which a value is read again
-	// Of CacheBroadcast alone:
+	// Of modes that are Tracked alone:
 	MaxSilence time.Duration // after which a server that says nothing is not believed
 	Required   bool          // nothing is kept if the server does not tell of changes
 }
@@ -157,7 +157,12 @@ const (
 	CacheTTL CacheMode = "ttl" // until MaxAge has passed, whatever happens to the key meanwhile
 	// CacheBroadcast: until MaxAge has passed, or the server has told that the key has changed. See resp.Tracker.
 	CacheBroadcast CacheMode = "broadcast"
+	// CacheTrack: the same, and the server tells only of keys that this engine has read. See resp.Tracker.TrackReads.
+	CacheTrack CacheMode = "track"
 )
+
+// Tracked reports whether the server tells of changes in this mode.
+func (m CacheMode) Tracked() bool { return m == CacheBroadcast || m == CacheTrack }
 
 // The policy of an endpoint whose table leaves fields out.
 const (
@@ -168,7 +173,7 @@ const (
 	DefaultRequestTimeout  = time.Second
 	DefaultCacheMaxBytes   = 64 << 20
 	DefaultCacheMaxAge     = time.Second // of CacheTTL
-	DefaultBroadcastMaxAge = time.Minute // of CacheBroadcast
+	DefaultBroadcastMaxAge = time.Minute // of modes that are Tracked
 	DefaultMaxSilence      = time.Second
 )
 
@@ -253,7 +258,7 @@ func defaultCache(mode CacheMode) Cache {
 	switch mode {
 	case CacheTTL:
 		return Cache{Mode: mode, MaxBytes: DefaultCacheMaxBytes, MaxAge: DefaultCacheMaxAge}
-	case CacheBroadcast:
+	case CacheBroadcast, CacheTrack:
 		return Cache{Mode: mode, MaxBytes: DefaultCacheMaxBytes, MaxAge: DefaultBroadcastMaxAge, MaxSilence: DefaultMaxSilence}
 	default:
 		return Cache{}

@@ -54,6 +54,9 @@ type Client struct {
 	closed    bool
 	cancelled error // of every call that was cancelled
 
+	redirectTo int64  // the id of the connection that is told of changes of what is read; 0: none
+	forgotten  func() // says that the server does not tell of changes of what was read before; nil: nobody is told
+
 	shedBytes int // the constant, except in tests
 
 	stats Stats

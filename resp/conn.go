@@ -49,6 +49,8 @@ type conn struct {
 	readyBy   clock.Time // the current attempt fails at this instant
 	pace      Pace       // of the attempts to connect
 	lastErr   error      // why there is no connection; nil when ready
+
+	redirection redirection
 }
 
 // dial starts an attempt to connect. Its caller has set the timer for the limit.
@@ -90,6 +92,7 @@ func (cn *conn) becomeReady() {
 		c.stats.Reconnects++
 	}
 	cn.connected = true
+	cn.redirect()
 	c.pumpLater()
 }
 
@@ -197,6 +200,10 @@ func (cn *conn) leaveReady() {
 	}
 	c := cn.client
 	c.ready--
+	cn.redirection.to = 0
+	if c.forgotten != nil {
+		c.forgotten()
+	}
 	if c.ready == 0 {
 		c.downSince = c.loop.Now()
 		c.boundWait()

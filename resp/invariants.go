@@ -14,7 +14,7 @@ func (c *Client) CheckInvariants() error {
 		k.conn(cn)
 	}
 	q := &c.queue
-	k.that(k.inflight == q.inflight && q.inflight <= c.opts.MaxInflight, "the commands in flight are counted wrongly")
+	k.that(k.inflight == q.inflight && q.inflight <= c.opts.MaxInflight+k.questions, "the commands in flight are counted wrongly")
 	k.that(k.bulk == q.bulk, "the room that calls which rest take is counted wrongly")
 	k.that(q.bulk.commands <= max(c.opts.bulkCommands(), c.opts.partCommands()), "calls that rest take more than their room")
 	k.that(k.ready == c.ready, "the connections that are ready are counted wrongly")
@@ -33,6 +33,7 @@ type checker struct {
 	err                error
 	inflight, ready    int
 	resting            int
+	questions          int // of redirections
 	bulk               bulk
 	launched, gathered map[*Call]int // commands in flights and in outboxes; nil: none
 }
@@ -48,6 +49,9 @@ func (k *checker) conn(cn *conn) {
 	switch cn.state {
 	case connReady:
 		k.ready++
+		if cn.redirection.question.state == callUnderWay {
+			k.questions++
+		}
 	case connDown, connDialing:
 		k.that(cn.flights.len+cn.parts.len+len(o.parts)+o.len == 0, "a connection that is down holds commands")
 	}

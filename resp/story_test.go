@@ -56,6 +56,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of the stor
 //	stats                       prints the client's counters
 //
 //	track a: b:                 has a Tracker, which allows a silence of 900ms, track prefixes; * is the empty one
+//	track reads                 the same, of keys that the client reads
 //	ask a:1                     prints whether changes of keys with this prefix are told of, and the tracker trusts the server
 //	tell 3 keys k               the server says in one message that k:0 to k:2 have changed
 //	when tracking ends: …       what the next loss does: commands, or panic
@@ -287,6 +288,9 @@ func (s *story) command(text string) {
 			s.tracker = NewTracker(n.h.Loop, n, s.opts, 900*time.Millisecond, s, s.trackingChanged)
 		}
 		prefixes := words[1:]
+		if strings.Join(prefixes, " ") == "reads" {
+			s.tracker.TrackReads(s.client)
+		}
 		for i := range prefixes {
 			prefixes[i] = strings.TrimSuffix(prefixes[i], "*")
 		}

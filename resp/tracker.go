@@ -25,7 +25,8 @@ type Invalidator interface {
 	InvalidateAll(now clock.Time)
 }
 
-// A Tracker has a server tell which keys change: CLIENT TRACKING in broadcast mode, on one connection of its own with RESP3. It
+// A Tracker has a server tell which keys change: CLIENT TRACKING, on one connection of its own with RESP3. The server tells of all keys with
+// some prefixes (broadcast), or of those that a Client has read: see TrackReads. The tracker
 // connects when it has prefixes to track, and again whenever the connection ends. Loop only.
 //
 //	AUTH … HELLO 3 ─▶ CLIENT TRACKING ON BCAST PREFIX … ─OK─▶ stands ──PING, a third of maxSilence later──▶ …
@@ -44,12 +45,14 @@ type Tracker struct {
 	maxSilence time.Duration
 	told       Invalidator
 	changed    func(error)
+	reader     *Client // the server tells of what it reads; nil: of all keys with these prefixes
 
 	wanted    []string // sorted; none begins with another
 	requested []string // of the server, on this connection
 	tracked   []string // those of them that it has confirmed
 
 	state    connState // connReady: the tracker stands
+	id       int64     // of the connection at the server, if there is a reader
 	tr       transport.Conn
 	decoder  *Decoder
 	asked    ring[trackerQuestion]
@@ -109,11 +112,22 @@ func NewTracker(l *loop.Loop, d transport.Dialer, o Options, maxSilence time.Dur
 	return t
 }
 
+// TrackReads has the server tell of keys that a client has read, in place of prefixes: the client's connections send CLIENT TRACKING ON REDIRECT
+// with the id of the tracker's. The server forgets what a connection has read when that ends, so all keys may have changed then. Each connection is asked
+// again as often as the tracker sends a ping: keys are trusted only while all of them answer. The owner calls it before Track.
+func (t *Tracker) TrackReads(c *Client) {
+	t.reader = c
+	c.forgotten = func() { t.told.InvalidateAll(t.loop.Now()) }
+}
+
 // Track has the server tell of changes of keys that begin with one of the prefixes, which replace those of the call before; an empty prefix means all keys.
 // Prefixes that are new are asked for on the same connection, unless one of them begins an old one: Redis refuses
 // such an overlap, and the tracker connects anew. The server may go on to tell of prefixes that are not wanted any more.
 func (t *Tracker) Track(prefixes []string) {
 	t.wanted = shortestPrefixes(prefixes)
+	if t.reader != nil && len(prefixes) > 0 {
+		t.wanted = []string{""}
+	}
 	if t.closed {
 		return
 	}
@@ -134,12 +148,13 @@ func (t *Tracker) Track(prefixes []string) {
 
 // Covers reports whether the server tells of changes of a key now, or of each key that it begins.
 func (t *Tracker) Covers(key []byte) bool {
-	return t.state == connReady && covers(t.tracked, key)
+	return t.state == connReady && covers(t.tracked, key) && (t.reader == nil || t.reader.redirects(0))
 }
 
 // Trusted reports whether the tracker has been told of all changes whose writers had their OK a while ago: maxSilence or less.
 func (t *Tracker) Trusted() bool {
-	return t.state == connReady && t.loop.Now().Sub(t.answered) <= t.maxSilence
+	since := t.loop.Now().Add(-t.maxSilence)
+	return t.state == connReady && t.answered >= since && (t.reader == nil || t.reader.redirects(since))
 }
 
 // Stats returns the counters as they are now.
@@ -198,9 +213,12 @@ func (t *Tracker) OnConnect(err error) {
 // request asks the server to track prefixes.
 func (t *Tracker) request(prefixes []string) {
 	var b Batch
-	args := []string{"CLIENT", "TRACKING", "ON", "BCAST"}
-	for _, p := range prefixes {
-		args = append(args, "PREFIX", p)
+	args := []string{"CLIENT", "TRACKING", "ON"}
+	if t.reader == nil {
+		args = append(args, "BCAST")
+		for _, p := range prefixes {
+			args = append(args, "PREFIX", p)
+		}
 	}
 	b.Cmd(args...)
 	t.requested = append(t.requested, prefixes...)
@@ -317,6 +335,14 @@ func (t *Tracker) hear(q trackerQuestion, reply Reply) error {
 		if err := reply.Err(); err != nil {
 			return refusal(err.(*ServerError))
 		}
+		for name, value := range reply.Pairs() {
+			if string(name.Bytes()) == "id" {
+				t.id, _ = value.ParseInt()
+			}
+		}
+		if t.reader != nil && t.id == 0 {
+			return refusal(&ServerError{Message: "HELLO names no id of the connection"})
+		}
 	}
 	return nil
 }
@@ -340,7 +366,15 @@ func (t *Tracker) stands(since clock.Time) {
 	t.answered = since
 	t.pace.Ready(now)
 	t.schedule(t.pingAt())
+	t.redirect(t.id)
 	t.say(trackerStands, nil)
+}
+
+// redirect has the reader ask that connection id be told of what it reads; 0: none.
+func (t *Tracker) redirect(id int64) {
+	if t.reader != nil {
+		t.reader.redirect(id)
+	}
 }
 
 // pingAt returns when the next ping is due.
@@ -366,6 +400,7 @@ func (t *Tracker) unstand(reason error) {
 	}
 	t.state = connClosing
 	t.stats.Losses++
+	t.redirect(0)
 	t.told.InvalidateAll(t.loop.Now())
 	t.say(trackerLost, &OpError{Addr: t.opts.Addr, Kind: ErrConnectionLost, Cause: reason})
 }
@@ -454,6 +489,7 @@ func (t *Tracker) tick() {
 			t.pinging = true
 			t.asked.push(trackerQuestion{ping: true, sentAt: now})
 			t.write(&t.ping)
+			t.redirect(t.id)
 			t.schedule(now.Add(t.opts.StallTimeout))
 		default:
 			t.schedule(t.pingAt())

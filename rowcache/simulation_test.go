@@ -35,7 +35,7 @@ const (
 )
 
 // TestTrackingSimulation has requests read from a table and from a server, as tasks do, whose keys others write. Connections are slow, cut anywhere,
-// lost and silent; prefixes change; the table evicts. The server keeps versions of each key, so that each value from memory can be held against what
+// lost and silent; prefixes change; the table evicts. In every second world the server tells of keys that were read alone, and forgets some. The server keeps versions of each key, so that each value from memory can be held against what
 // is promised:
 //
 //   - it is no older than the last change of the key that the loop has read;
@@ -44,8 +44,12 @@ const (
 //   - it is of the key and of the meaning that the request wants.
 func TestTrackingSimulation(t *testing.T) {
 	reads, hits := 0, 0
+	played := []uint64{397} // A read of before tracking began is kept there, if anything lets it.
 	for i := range *seeds {
-		w := newWorld(t, *firstSeed+i)
+		played = append(played, *firstSeed+i)
+	}
+	for _, seed := range played {
+		w := newWorld(t, seed)
 		w.play()
 		reads, hits = reads+w.reads, hits+w.hits
 	}
@@ -76,6 +80,7 @@ type world struct {
 	keys     []*record
 	sessions []*session
 	tracking *session  // the last that asked for RESP3
+	ids      int       // of connections so far
 	inCycle  bool      // the server's cycle ends later
 	unacked  []*record // written in it
 }
@@ -104,13 +109,17 @@ type notice struct {
 type session struct {
 	w        *world
 	peer     *simnet.Peer
+	id       int
 	prefixes []string
-	changes  []notice // of this cycle
-	notices  []notice // sent, in order
+	told     int              // the id of the session that is told of changes of what is read here; 0: none is
+	read     map[*record]bool // here, and told there when it changes
+	changes  []notice         // of this cycle
+	notices  []notice         // sent, in order
 	out      []byte
 	silentBy clock.Time // what leaves before waits until then
 	held     []byte
 	gone     bool
+	dead     bool // gone at the server, and the loop does not know
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -140,6 +149,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 	options := resp.Options{Addr: simAddr, Connections: 1 + rng.IntN(2), StallTimeout: time.Second, Seed: seed}
 	w.client = resp.NewClient(w.sim.Loop, w.net, options)
 	w.tracker = resp.NewTracker(w.sim.Loop, w.net, options, maxSilence, w, nil)
+	if rng.IntN(2) == 0 {
+		w.tracker.TrackReads(w.client)
+	}
 	w.table.Rely(w.tracker)
 	w.table.Watch(w.tracker)
 	w.again(2*time.Millisecond, w.read)
@@ -242,7 +254,7 @@ func (w *world) check(r *record, command, value string, allowed time.Duration) {
 
 // disturb does what is rare.
 func (w *world) disturb() {
-	switch w.rng.IntN(8) {
+	switch w.rng.IntN(10) {
 	case 0:
 		for _, s := range w.sessions {
 			if s == w.tracking || w.rng.IntN(4) == 0 {
@@ -281,7 +293,26 @@ func (w *world) disturb() {
 		for range w.rng.IntN(50) {
 			w.write(w.any())
 		}
+	case 7: // The server gives a connection up, and the loop hears of it at once or late.
+		if s := w.anySession(); s != nil {
+			s.gone, s.dead = true, true
+			w.sim.After(w0(w.rng, 1500*time.Millisecond)*time.Duration(w.rng.IntN(2)), func() { s.peer.Close(nil) })
+			w.cycle()
+		}
+	case 8: // The server has too many keys to remember.
+		for range w.rng.IntN(20) {
+			w.tell(w.any())
+		}
+		w.cycle()
 	}
+}
+
+// anySession returns a session of those that the server has, or nil.
+func (w *world) anySession() *session {
+	if len(w.sessions) == 0 {
+		return nil
+	}
+	return w.sessions[w.rng.IntN(len(w.sessions))]
 }
 
 // Invalidate implements resp.Invalidator.
@@ -320,7 +351,30 @@ func (w *world) write(r *record) {
 			s.changes = append(s.changes, notice{record: r, version: r.version})
 		}
 	}
+	w.tell(r)
 	w.cycle()
+}
+
+// tell tells those who have read a key, and forgets it.
+func (w *world) tell(r *record) {
+	for _, s := range w.sessions {
+		if !s.gone && s.read[r] {
+			delete(s.read, r)
+			if to := w.session(s.told); to != nil {
+				to.changes = append(to.changes, notice{record: r, version: r.version})
+			}
+		}
+	}
+}
+
+// session returns the session that has an id, or nil.
+func (w *world) session(id int) *session {
+	for _, s := range w.sessions {
+		if s.id == id && !s.gone {
+			return s
+		}
+	}
+	return nil
 }
 
 // flush changes all keys.
@@ -332,9 +386,14 @@ func (w *world) flush() {
 	}
 	w.unacked = append(w.unacked, w.keys...)
 	for _, s := range w.sessions {
-		if len(s.prefixes) > 0 {
-			s.notices = append(s.notices, notice{versions: versions})
-			s.out = append(s.out, ">2\r\n$10\r\ninvalidate\r\n_\r\n"...)
+		clear(s.read)
+		to := s
+		if s.told != 0 {
+			to = w.session(s.told)
+		}
+		if to != nil && !s.gone && (len(s.prefixes) > 0 || s.told != 0) {
+			to.notices = append(to.notices, notice{versions: versions})
+			to.out = append(to.out, ">2\r\n$10\r\ninvalidate\r\n_\r\n"...)
 		}
 	}
 	w.cycle()
@@ -371,7 +430,7 @@ func (w *world) endCycle() {
 
 // send lets the output leave, now or after the silence.
 func (s *session) send() {
-	if len(s.out) == 0 && len(s.held) == 0 {
+	if s.dead || len(s.out) == 0 && len(s.held) == 0 {
 		return
 	}
 	s.held = append(s.held, s.out...)
@@ -385,10 +444,14 @@ func (s *session) send() {
 }
 
 func (w *world) accept(p *simnet.Peer) {
-	s := &session{w: w, peer: p}
+	w.ids++
+	s := &session{w: w, peer: p, id: w.ids, read: map[*record]bool{}}
 	w.sessions = append(w.sessions, s)
 	p.OnClose = func() { s.gone = true }
 	p.OnData = func(data []byte) int {
+		if s.dead {
+			return len(data)
+		}
 		rest := data
 		for len(rest) > 0 {
 			complete, args, _, left, err := redcon.ReadNextCommand(rest, nil)
@@ -408,11 +471,29 @@ func (s *session) execute(args [][]byte) {
 	switch command := string(args[0]); command {
 	case "GET", "HGETALL":
 		i := slices.IndexFunc(s.w.keys, func(r *record) bool { return r.key == string(args[1]) })
+		if s.told != 0 {
+			s.read[s.w.keys[i]] = true
+		}
 		s.out = redcon.AppendBulkString(s.out, fmt.Sprint(command, " ", string(args[1]), " ", s.w.keys[i].version, " ", s.w.pad))
 	case "HELLO":
 		s.w.tracking = s
-		s.out = append(s.out, "%1\r\n$5\r\nproto\r\n:3\r\n"...)
-	case "CLIENT": // TRACKING ON BCAST PREFIX p …
+		s.out = append(s.out, fmt.Sprintf("%%2\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:%d\r\n", s.id)...)
+	case "CLIENT": // TRACKING ON, and REDIRECT id or BCAST PREFIX p …
+		if len(args) == 3 {
+			s.told = s.id
+		}
+		if len(args) == 3 || string(args[3]) == "REDIRECT" {
+			if len(args) > 3 {
+				s.told, _ = strconv.Atoi(string(args[4]))
+			}
+			if s.w.session(s.told) == nil {
+				s.told = 0
+				s.out = redcon.AppendError(s.out, "ERR The client ID you want redirect to does not exist")
+				return
+			}
+			s.out = redcon.AppendOK(s.out)
+			return
+		}
 		require.Equal(s.w.t, "TRACKING ON BCAST", string(bytes.Join(args[1:4], []byte(" "))))
 		for i := 5; i < len(args); i += 2 {
 			fresh := string(args[i])

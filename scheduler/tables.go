@@ -42,7 +42,7 @@ func (u Untracked) Log(l *slog.Logger) {
 	l.Warn(text, "endpoint", u.Endpoint.Name, "error", u.Err)
 }
 
-// track has the servers of endpoints with registry.CacheBroadcast tell of changes. It connects to a server when a plan first reads from
+// track has the servers of endpoints whose mode is tracked tell of changes. It connects to a server when a plan first reads from
 // it. A server that refuses has its values kept by their age alone, unless the endpoint requires more: nothing is kept then.
 func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 	hear := cfg.OnUntracked
@@ -51,7 +51,7 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 	}
 	for _, ep := range e.reg.Endpoints() {
 		cache := ep.Policy.Cache
-		if cache.Mode != registry.CacheBroadcast {
+		if !cache.Mode.Tracked() {
 			continue
 		}
 		table := e.tables[ep.Index]
@@ -66,6 +66,9 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 			}
 			go hear(Untracked{ep, err}) // The loop does not wait for a log.
 		})
+		if cache.Mode == registry.CacheTrack {
+			tracker.TrackReads(e.clients[ep.Index].(*resp.Client))
+		}
 		table.Rely(tracker)
 		table.Watch(tracker)
 		e.trackers = append(e.trackers, tracker)

@@ -320,8 +320,8 @@ func (s *Spec) setCoalesceReads(text string) error {
 // setCache reads the mode of a cache.
 func (s *Spec) setCache(mode registry.CacheMode) error {
 	switch {
-	case mode != registry.CacheTTL && mode != registry.CacheBroadcast:
-		return fmt.Errorf("%s is ttl or broadcast, or left out, not %q", cache, string(mode))
+	case mode != registry.CacheTTL && !mode.Tracked():
+		return fmt.Errorf("%s is ttl, broadcast or track, or left out, not %q", cache, string(mode))
 	case s.Cache != registry.CacheOff:
 		return fmt.Errorf("%s is given twice", cache)
 	}

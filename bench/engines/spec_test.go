@@ -60,7 +60,7 @@ func TestParseSpecsErrors(t *testing.T) {
 		"reactor:scheduling=adaptive,scheduling=adaptive":  "twice",
 		"reactor:coalesce_reads=no":                        "true or false",
 		"reactor:coalesce_reads=true,coalesce_reads=false": "twice",
-		"pool:cache=ttl": "no option", "reactor:cache=lru": "ttl or broadcast", "reactor:cache=ttl,cache=broadcast": "twice",
+		"pool:cache=ttl": "no option", "reactor:cache=lru": "ttl, broadcast or track", "reactor:cache=ttl,cache=broadcast": "twice",
 		"pool:busy_poll=false": "no option", "reactor:busy_poll=true": "left out", "reactor:busy_poll=false,busy_poll=false": "twice",
 		"pool:coalesce_reads=true":  "no option",
 		"peer":                      "peer:<name>",
