@@ -122,7 +122,7 @@ func TestPagesHaveTheNumbersAndWordsOfTheSources(t *testing.T) {
 			assert.Contains(t, row, "`"+string(status)+"`", page)
 		}
 	}
-	source, err := os.ReadFile("../scheduler/profile.go")
+	source, err := os.ReadFile("../scheduler/place.go")
 	require.NoError(t, err)
 	bound := regexp.MustCompile(`const firstRowsMax = (\d+)`).FindSubmatch(source)
 	require.NotNil(t, bound)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/latency"
 )
@@ -21,9 +22,8 @@ import (
 //	                   └─▶ Waits, Wait ─┬─ Next ─▶ runs ──▶ End
 //	                                    └─ Next, Expire, Displaced or Drop: it never runs
 //
-// T is what the engine ends the wait of a request with, at its deadline. Any goroutine calls Enter and Retract. All else
-// belongs to the loop, or to the holder of the engine's lock.
-type Admission[T any] struct {
+// Any goroutine calls Enter and Retract. All else belongs to the loop, or to the holder of the engine's lock.
+type Admission struct {
 	inflightMax int   // of requests that run; 0: no bound, and nothing below is counted but running
 	heldMax     int64 // of requests that run or wait
 
@@ -31,11 +31,11 @@ type Admission[T any] struct {
 	refused atomic.Uint64
 
 	mu      sync.Mutex // guards these and the rights of shares, which Enter needs once requests have to wait
-	shares  map[Flow]*share[T]
-	callers map[uint64]*share[T]
-	all     share[T]
-	debtors list.List[share[T]] // with more requests to refuse than are coming
-	spare   list.List[share[T]] // for reuse, by turn
+	shares  map[Flow]*share
+	callers map[uint64]*share
+	all     share
+	debtors list.List[share] // with more requests to refuse than are coming
+	spare   list.List[share] // for reuse, by turn
 
 	running int
 	waiting int
@@ -54,27 +54,28 @@ type AdmissionStats struct {
 }
 
 // Waiting is a request that waits to be let in. It belongs to the engine; the Admission links it.
-type Waiting[T any] struct {
+type Waiting struct {
 	Request *Execution
 	Arrived clock.Time
 	Done    func(*Result)
-	Timer   T // ends the wait at the deadline of the request
+	Left    func() // The Admission calls it when the request leaves the queue, to stop the timer of its deadline; nil: there is none.
 
 	since clock.Time
-	share *share[T]             // nil: it does not wait
-	place list.Link[Waiting[T]] // in share.queue
+	timer *loop.Timer        // Async's, for this wait and the next ones
+	share *share             // nil: it does not wait
+	place list.Link[Waiting] // in share.queue
 }
 
 // Since returns when the wait began.
-func (w *Waiting[T]) Since() clock.Time { return w.since }
+func (w *Waiting) Since() clock.Time { return w.since }
 
 // An Entry is the right with which a request has entered. It belongs to the engine, which hands it to TakeUp or to Retract, once.
-type Entry[T any] struct {
-	share *share[T] // with a claim of the request; nil: it entered while there were places to run at
+type Entry struct {
+	share *share // with a claim of the request; nil: it entered while there were places to run at
 }
 
 // Contends reports whether others may have to leave the queue for the request.
-func (e Entry[T]) Contends() bool { return e.share != nil }
+func (e Entry) Contends() bool { return e.share != nil }
 
 // Verdict is what becomes of a request that is taken up.
 type Verdict uint8
@@ -88,29 +89,29 @@ const (
 
 // Bound sets the bounds: inflightMax requests run at the same time and queueMax wait. An inflightMax of zero means no
 // bound. Bound comes first.
-func (a *Admission[T]) Bound(inflightMax, queueMax int) {
+func (a *Admission) Bound(inflightMax, queueMax int) {
 	a.inflightMax, a.heldMax = inflightMax, int64(inflightMax)+int64(queueMax)
-	a.shares, a.callers = make(map[Flow]*share[T]), make(map[uint64]*share[T])
+	a.shares, a.callers = make(map[Flow]*share), make(map[uint64]*share)
 }
 
 // Enter counts one more request in, or refuses it. Any goroutine.
-func (a *Admission[T]) Enter(f Flow) (Entry[T], bool) {
+func (a *Admission) Enter(f Flow) (Entry, bool) {
 	if a.inflightMax == 0 || a.hold(int64(a.inflightMax)) {
-		return Entry[T]{}, true
+		return Entry{}, true
 	}
 	if a.heldMax > int64(a.inflightMax) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if s := a.claim(f); s != nil {
-			return Entry[T]{s}, true
+			return Entry{s}, true
 		}
 	}
 	a.refused.Add(1) // A refusal writes nothing else that other requests read.
-	return Entry[T]{}, false
+	return Entry{}, false
 }
 
 // hold counts one more request if fewer than most are counted.
-func (a *Admission[T]) hold(most int64) bool {
+func (a *Admission) hold(most int64) bool {
 	for {
 		held := a.held.Load()
 		if held >= most {
@@ -124,7 +125,7 @@ func (a *Admission[T]) hold(most int64) bool {
 
 // claim returns the share of a flow with a claim for one more request. When the queue is full, another share loses one. If none has
 // to, claim returns nil. The caller holds mu.
-func (a *Admission[T]) claim(f Flow) *share[T] {
+func (a *Admission) claim(f Flow) *share {
 	s := a.shareOf(f)
 	if !a.hold(a.heldMax) {
 		loser := s.rival()
@@ -143,7 +144,7 @@ func (a *Admission[T]) claim(f Flow) *share[T] {
 }
 
 // Retract takes back an Enter that TakeUp has not followed. Any goroutine.
-func (a *Admission[T]) Retract(e Entry[T]) {
+func (a *Admission) Retract(e Entry) {
 	if s := e.share; s != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -156,7 +157,7 @@ func (a *Admission[T]) Retract(e Entry[T]) {
 }
 
 // restore gives a place that has become free back to a share that lost one. The caller holds mu.
-func (a *Admission[T]) restore() {
+func (a *Admission) restore() {
 	for s := a.debtors.First(); s != nil; s = s.debt.Next() {
 		if s.owed <= s.coming { // Those that are coming will be refused, or give back what they take.
 			continue
@@ -170,7 +171,7 @@ func (a *Admission[T]) restore() {
 }
 
 // leave counts a request out that never runs. The caller holds mu.
-func (a *Admission[T]) leave(s *share[T]) {
+func (a *Admission) leave(s *share) {
 	if s.owed > 0 { // Its place is another's already.
 		s.owed--
 	} else {
@@ -181,7 +182,7 @@ func (a *Admission[T]) leave(s *share[T]) {
 }
 
 // TakeUp decides on a request that has entered.
-func (a *Admission[T]) TakeUp(e Entry[T]) Verdict {
+func (a *Admission) TakeUp(e Entry) Verdict {
 	runs := a.inflightMax == 0 || a.running < a.inflightMax && a.waiting == 0
 	if s := e.share; s != nil {
 		a.mu.Lock()
@@ -204,7 +205,7 @@ func (a *Admission[T]) TakeUp(e Entry[T]) Verdict {
 }
 
 // Wait puts a request at the end of its connection's queue.
-func (a *Admission[T]) Wait(e Entry[T], w *Waiting[T], now clock.Time) {
+func (a *Admission) Wait(e Entry, w *Waiting, now clock.Time) {
 	w.since, w.share = now, e.share
 	if w.share == nil {
 		a.mu.Lock()
@@ -218,7 +219,7 @@ func (a *Admission[T]) Wait(e Entry[T], w *Waiting[T], now clock.Time) {
 
 // Next takes the request whose turn it is out of the queue if one more may run. It returns nil if none may. An error means that
 // the request fails with it and never runs: it has lost its place, its deadline has passed, or its caller has gone.
-func (a *Admission[T]) Next(now clock.Time) (*Waiting[T], error) {
+func (a *Admission) Next(now clock.Time) (*Waiting, error) {
 	if a.waiting == 0 || a.running >= a.inflightMax {
 		return nil, nil
 	}
@@ -254,13 +255,13 @@ func (a *Admission[T]) Next(now clock.Time) (*Waiting[T], error) {
 
 // Displaced takes a request out of the queue that has lost its place to another, to be refused with ErrOverloaded. It returns nil if
 // there is none. It follows the TakeUp of each request that contends.
-func (a *Admission[T]) Displaced() *Waiting[T] {
+func (a *Admission) Displaced() *Waiting {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.displaced()
 }
 
-func (a *Admission[T]) displaced() *Waiting[T] {
+func (a *Admission) displaced() *Waiting {
 	for s := a.debtors.First(); s != nil; s = a.debtors.First() {
 		if s.owed > s.coming { // Otherwise those that are coming are newer.
 			w := s.queue.Last()
@@ -275,13 +276,13 @@ func (a *Admission[T]) displaced() *Waiting[T] {
 
 // Expire takes a request whose deadline has passed out of the queue, and returns the error that it fails with. It
 // returns nil, and does nothing, if the deadline is still to come or the request does not wait any more.
-func (a *Admission[T]) Expire(w *Waiting[T], now clock.Time) error {
+func (a *Admission) Expire(w *Waiting, now clock.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.expire(w, now)
 }
 
-func (a *Admission[T]) expire(w *Waiting[T], now clock.Time) error {
+func (a *Admission) expire(w *Waiting, now clock.Time) error {
 	deadline := w.Request.Deadline
 	if w.share == nil || !deadline.Passed(now) {
 		return nil
@@ -294,7 +295,7 @@ func (a *Admission[T]) expire(w *Waiting[T], now clock.Time) error {
 }
 
 // Drop takes a request out of the queue, whatever its deadline. It returns nil if none waits.
-func (a *Admission[T]) Drop() *Waiting[T] {
+func (a *Admission) Drop() *Waiting {
 	if a.waiting == 0 {
 		return nil
 	}
@@ -307,7 +308,7 @@ func (a *Admission[T]) Drop() *Waiting[T] {
 }
 
 // End counts the end of a request that ran. It reports whether Next may let another one in.
-func (a *Admission[T]) End() bool {
+func (a *Admission) End() bool {
 	a.running--
 	if a.inflightMax > 0 {
 		a.held.Add(-1)
@@ -316,28 +317,31 @@ func (a *Admission[T]) End() bool {
 }
 
 // Free returns how many more requests may run, if there is a bound.
-func (a *Admission[T]) Free() int { return a.inflightMax - a.running }
+func (a *Admission) Free() int { return a.inflightMax - a.running }
 
 // Running returns how many requests run.
-func (a *Admission[T]) Running() int { return a.running }
+func (a *Admission) Running() int { return a.running }
 
 // Queued returns how many requests wait.
-func (a *Admission[T]) Queued() int { return a.waiting }
+func (a *Admission) Queued() int { return a.waiting }
 
 // Stats returns the counters as they are now.
-func (a *Admission[T]) Stats() AdmissionStats {
+func (a *Admission) Stats() AdmissionStats {
 	return AdmissionStats{Waiting: a.waiting, Refused: a.refused.Load(), Expired: a.expired, Dropped: a.dropped, QueueDelay: latency.Of(&a.delays)}
 }
 
 // remove takes a request that will not run out of the queue. The caller holds mu.
-func (a *Admission[T]) remove(w *Waiting[T]) {
+func (a *Admission) remove(w *Waiting) {
 	s := w.share
 	a.unlink(w, false)
 	a.leave(s)
 }
 
-func (a *Admission[T]) unlink(w *Waiting[T], ran bool) {
+func (a *Admission) unlink(w *Waiting, ran bool) {
 	w.share.dequeue(w, ran)
 	w.share = nil
 	a.waiting--
+	if w.Left != nil {
+		w.Left()
+	}
 }

@@ -1,18 +1,12 @@
 package scheduler
 
-import (
-	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/clock"
-)
+import "github.com/rankd/rankd/loop/clock"
 
 // This file has what the loop does with a request before it begins.
 
-// waitingRun is a request that waits to be let in. Loop only.
-type waitingRun = Waiting[*loop.Timer]
-
 // admit takes up a request that has entered: it begins at once, it waits, or it has lost its place. Others may have lost theirs to
 // it.
-func (e *Async) admit(req *Execution, entry Entry[*loop.Timer], arrived clock.Time, done func(*Result)) {
+func (e *Async) admit(req *Execution, entry Entry, arrived clock.Time, done func(*Result)) {
 	if e.closing {
 		e.admission.Retract(entry)
 		done(&Result{Err: ErrShuttingDown})
@@ -34,21 +28,22 @@ func (e *Async) admit(req *Execution, entry Entry[*loop.Timer], arrived clock.Ti
 }
 
 // wait puts a request into the queue, until its deadline at most.
-func (e *Async) wait(req *Execution, entry Entry[*loop.Timer], arrived clock.Time, done func(*Result)) {
+func (e *Async) wait(req *Execution, entry Entry, arrived clock.Time, done func(*Result)) {
 	w := e.freeWaiting.take()
 	if w == nil {
-		w = new(waitingRun)
-		w.Timer = e.loop.NewTimer(func() { e.expire(w) })
+		w = new(Waiting)
+		w.timer = e.loop.NewTimer(func() { e.expire(w) })
+		w.Left = w.timer.Stop
 	}
 	w.Request, w.Arrived, w.Done = req, arrived, done
 	e.admission.Wait(entry, w, e.loop.Clock().Now())
 	if req.Deadline != 0 {
-		_ = w.Timer.StartAt(req.Deadline) // Only a stopped loop refuses, and it ends all anyway.
+		_ = w.timer.StartAt(req.Deadline) // Only a stopped loop refuses, and it ends all anyway.
 	}
 }
 
 // expire fails a request whose deadline has passed while it waited.
-func (e *Async) expire(w *waitingRun) {
+func (e *Async) expire(w *Waiting) {
 	if err := e.admission.Expire(w, e.loop.Clock().Now()); err != nil {
 		e.failWaiting(w, err)
 	}
@@ -85,18 +80,17 @@ func (e *Async) admitNext() {
 }
 
 // failWaiting delivers the error of a request that has left the queue and will not run.
-func (e *Async) failWaiting(w *waitingRun, err error) {
+func (e *Async) failWaiting(w *Waiting, err error) {
 	result, done := &Result{Err: err, QueueDelay: e.loop.Clock().Now().Sub(w.Since())}, w.Done
 	e.freeWait(w)
 	e.deliver(result, done)
 	e.checkDrained()
 }
 
-func (e *Async) freeWait(w *waitingRun) {
-	w.Timer.Stop()
+func (e *Async) freeWait(w *Waiting) {
 	w.Request, w.Done = nil, nil
 	if !e.freeWaiting.put(w) {
-		w.Timer.Close(nil)
+		w.timer.Close(nil)
 	}
 }
 

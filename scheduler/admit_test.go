@@ -66,15 +66,15 @@ func TestARefusalIsCheap(t *testing.T) {
 
 // Flows come and go without allocations: the queue keeps the places of those that have gone for others.
 func TestFlowsAllocateNothing(t *testing.T) {
-	var a Admission[int]
+	var a Admission
 	a.Bound(1, 2)
 	first, _ := a.Enter(Flow{})
 	require.Equal(t, Runs, a.TakeUp(first))
 	n := uint64(0)
 	var x, y Execution
-	one, two := Waiting[int]{Request: &x}, Waiting[int]{Request: &y}
+	one, two := Waiting{Request: &x}, Waiting{Request: &y}
 	turn := func() {
-		for _, w := range []*Waiting[int]{&one, &two} {
+		for _, w := range []*Waiting{&one, &two} {
 			n++
 			w.Request.Flow = Flow{Caller: n % 512, Connection: n}
 			entry, ok := a.Enter(w.Request.Flow)

@@ -67,7 +67,7 @@ type Async struct {
 	forgotten    profile            // the sum of those that were forgotten
 	forgottenOps map[string]OpStats // of the same
 
-	admission   Admission[*loop.Timer]
+	admission   Admission
 	admitting   bool   // admitNext is deferred
 	admitNextFn func() // the method admitNext, bound once
 
@@ -85,7 +85,7 @@ type Async struct {
 	release  func() // ends loop and pool if OpenAsync started them; otherwise nil
 
 	// The free lists keep state, batches and coroutines of a request warm for the next one.
-	freeWaiting    freeList[waitingRun]
+	freeWaiting    freeList[Waiting]
 	freeRuns       freeList[run]
 	freeJobs       [2]freeList[asyncJob] // by place: onLoop or onPool
 	freeRedisCalls freeList[redisCall]
@@ -266,9 +266,9 @@ func (e *Async) checkDrained() {
 		e.freeJobs[i] = freeList[asyncJob]{}
 	}
 	for _, w := range e.freeWaiting.items {
-		w.Timer.Close(nil)
+		w.timer.Close(nil)
 	}
-	e.freeWaiting, e.freeRuns = freeList[waitingRun]{}, freeList[run]{}
+	e.freeWaiting, e.freeRuns = freeList[Waiting]{}, freeList[run]{}
 	if e.grace != nil {
 		e.grace.Close(nil)
 	}

@@ -22,8 +22,8 @@
 //
 //	async.go     the engine: intake and drain, with admit.go
 //	run.go       one request: it starts ready nodes and delivers the result
-//	place.go     decides where a node runs, with placement.go, its configuration
-//	profile.go   what the engine has learned about a plan, with cost.go, the prediction, and chain.go, the nodes that are one job
+//	place.go     decides where a node runs, by what the engine has learned about its plan
+//	placement.go the settings and the figures of that
 //	inline.go    runs the steps of cheap nodes on the loop, without a coroutine
 //	asyncjob.go  the race that settles a node that takes its time, in one of two places:
 //	loopbody.go  runs one step on the loop, in a coroutine, and waits for it

@@ -1,9 +1,16 @@
 package scheduler
 
 import (
+	"time"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 )
+
+// This file answers one question: where does a node run? Its task, its plan, the policy of the request, and what it has cost before
+// decide. placement.go has the settings and the figures.
 
 // where says on what a node runs.
 type where uint8
@@ -21,8 +28,8 @@ const loopRowsMax = 2048
 
 // place decides where a node runs by its task alone, as the mode OffloadAll does. The author of
 // the task decides by Spec.Place. A node that makes too many rows for the loop runs on the pool.
-func place(spec *task.Spec, node *plan.Node) where {
-	if spec.Place == task.Computes || spec.Cost != nil && spec.Cost(node) > loopRowsMax {
+func place(spec *task.Spec, makes int) where {
+	if spec.Place == task.Computes || makes > loopRowsMax {
 		return onPool
 	}
 	return onLoop
@@ -52,4 +59,237 @@ func (r *run) isCheap(index int) bool {
 		return n.there == onLoop && n.cost.runs == 0 // its author has it run on the loop
 	}
 	return took < r.engine.placement.InlineThreshold
+}
+
+// profile is what an engine has learned about one plan. Loop only.
+type profile struct {
+	nodes    []nodeProfile // as the plan's nodes
+	live     int           // requests in flight, and orphans
+	requests uint64        // begun
+	forgets  bool          // all tasks have Spec.Forgets
+
+	counts     PlacementStats // without the quantiles
+	inlineTime latency.Histogram
+	queueDelay latency.Histogram
+	startDelay latency.Histogram // of those that did not start at once
+	atOnce     uint64            // nodes that started when they became ready
+	roundTrip  latency.Histogram
+	callbacks  loop.CallbackTimes // of the loop, that work for requests of this plan
+}
+
+// nodeProfile is what the plan and its tasks say of one node, and what the node has cost so far.
+type nodeProfile struct {
+	spec      *task.Spec
+	there     where // if it does not run inline
+	mayInline bool  // the author and the plan permit it
+	makes     int   // rows besides those of its inputs: Spec.Cost
+	limit     int   // task.Ctx.Limit
+	// The chain from this node on: see findChains.
+	next       int32         // the node that follows; -1 if none does
+	length     int32         // nodes, this one among them
+	timeoutMin time.Duration // the least timeout that the plan sets for a later one; zero: none
+
+	cost costModel
+	ran  OpStats
+	path time.Duration // from its start to the end of the plan: see path.go
+}
+
+// started counts how long a node waited for its start. It costs an inline node that follows another one two comparisons: some 1 ns, and
+// no reading of the clock.
+func (p *profile) started(delay time.Duration) {
+	if delay <= 0 {
+		p.atOnce++
+	} else {
+		p.startDelay.Add(delay)
+	}
+}
+
+// countLate counts a body whose result is dropped, by the way in which it ended.
+func (p *profile) countLate(err error) {
+	if stoppedEarly(err) {
+		p.counts.Cancelled++
+	} else {
+		p.counts.LateCompletions++
+	}
+}
+
+// profilesMax is how many plans an engine remembers. A program that loads plans for ever must not
+// keep them all.
+const profilesMax = 1024
+
+// profileOf returns the profile of a plan, a new one at its first use.
+func (e *Async) profileOf(g *plan.Graph) *profile {
+	p := e.profiles[g]
+	if p == nil {
+		if len(e.profiles) >= profilesMax {
+			e.forgetProfiles()
+		}
+		p = newProfile(g)
+		e.profiles[g] = p
+	}
+	return p
+}
+
+// forgetProfiles forgets the plans that no request in flight and no orphan has. The engine's counts stay.
+func (e *Async) forgetProfiles() {
+	for g, p := range e.profiles {
+		if p.live == 0 {
+			e.forgotten.add(p)
+			p.addOps(e.forgottenOps)
+			delete(e.profiles, g)
+		}
+	}
+}
+
+func newProfile(g *plan.Graph) *profile {
+	p := &profile{nodes: make([]nodeProfile, len(g.Nodes)), forgets: true}
+	for i, node := range g.Nodes {
+		spec := tasks.SpecOf(node)
+		n := &p.nodes[i]
+		n.spec = spec
+		p.forgets = p.forgets && spec.Forgets
+		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
+		n.limit = tasks.Limit(g, node)
+		if spec.Cost != nil {
+			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))
+		}
+		n.there = place(spec, n.makes)
+	}
+	p.findChains(g)
+	return p
+}
+
+// limitOf returns the task.Limit of a node of r, and counts a node that has one.
+func (r *run) limitOf(node int) int {
+	limit := r.profile.nodes[node].limit
+	if limit == 0 || !r.policy.topK || r.State.notes.limit(limit) == 0 {
+		return 0
+	}
+	r.profile.counts.TopK++
+	return limit
+}
+
+// firstRowsMax is how many rows a node may read and make that runs inline before it was measured, without a hint in its plan.
+const firstRowsMax = 256
+
+// predict returns how long a node will take for so many rows. False means that nobody knows.
+func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
+	switch {
+	case n.cost.knows(rows):
+		return n.cost.predict(rows), true
+	case n.cost.runs > 0:
+		return 0, false
+	case node.CostHint > 0:
+		return node.CostHint, true
+	default:
+		return 0, n.spec.Cheap && rows <= firstRowsMax
+	}
+}
+
+// learn takes in how long the node ran. A failure teaches only what is more than expected: most
+// end early.
+func (n *nodeProfile) learn(rows int, took time.Duration, err error) {
+	if err == nil || took > n.cost.predict(rows) {
+		n.cost.learn(rows, took)
+	}
+}
+
+// costModel predicts how long a node of a plan computes, from what it took before:
+//
+//	time = fixed + perRow × active rows of its input
+//
+// Each measurement moves the prediction for its number of rows half-way to what was
+// measured, so that a node that turns expensive is known after one run, and one that turns cheap
+// after some ten. It is shared out between the two parts by the size of the input: up to some
+// dozens of rows the fixed part learns, beyond that the part per row. The zero value has
+// measured nothing. Loop only.
+type costModel struct {
+	fixed   float64 // ns
+	perRow  float64 // ns
+	runs    uint32  // measured
+	rowsMax int32   // the largest input measured
+}
+
+// costRate is how far one measurement moves the prediction.
+const costRate = 0.5
+
+// costRows is the size of an input from which on the part per row learns more than the fixed part.
+const costRows = 64
+
+// learn takes a measurement in: a run over so many rows took that long.
+func (m *costModel) learn(rows int, took time.Duration) {
+	rate := costRate
+	if m.runs == 0 {
+		rate = 1 // nothing to keep of no measurement
+	}
+	m.runs++
+	m.rowsMax = max(m.rowsMax, int32(rows))
+	x := float64(rows) / costRows
+	off := rate * (float64(took) - m.ns(rows)) / (1 + x*x)
+	m.fixed = max(0, m.fixed+off)
+	m.perRow = max(0, m.perRow+off*x/costRows)
+}
+
+// predict returns how long a run over so many rows will take. Before the first measurement it
+// is zero.
+func (m *costModel) predict(rows int) time.Duration { return time.Duration(m.ns(rows)) }
+
+func (m *costModel) ns(rows int) float64 { return m.fixed + m.perRow*float64(rows) }
+
+// costReach is how many times larger than all before it an input may be for its prediction to be
+// believed.
+const costReach = 8
+
+// knows reports whether the prediction for so many rows rests on measurements of inputs of about
+// that size.
+func (m *costModel) knows(rows int) bool {
+	return m.runs > 0 && rows <= costReach*max(int(m.rowsMax), costRows)
+}
+
+// findChains notes in each node of p which node follows it in its chain.
+//
+// A chain is a run of computing nodes of which each is the only reader of the one before. Offloaded
+// from some node on, it is one job: one way to the pool and back for all its nodes. A chain is
+// split where a node is an output, waits, is lenient, is Expensive, or may not run inline by the plan.
+func (p *profile) findChains(g *plan.Graph) {
+	followed := make([]bool, len(g.Nodes)) // nodes that follow one
+	for i, node := range g.Nodes {
+		n := &p.nodes[i]
+		n.next, n.length = -1, 1
+		if len(node.Succs) != 1 || node.IsOutput {
+			continue
+		}
+		if next := node.Succs[0]; g.Nodes[next].Deps == 1 && p.fuses(g, i) && p.fuses(g, next) {
+			n.next, followed[next] = int32(next), true
+		}
+	}
+	var chain []int
+	for i := range g.Nodes {
+		if followed[i] {
+			continue
+		}
+		chain = chain[:0]
+		for at := int32(i); at >= 0; at = p.nodes[at].next {
+			chain = append(chain, int(at))
+		}
+		for k := len(chain) - 2; k >= 0; k-- {
+			n, next := &p.nodes[chain[k]], &p.nodes[chain[k+1]]
+			n.length = next.length + 1
+			n.timeoutMin = earlierTimeout(next.timeoutMin, g.Nodes[chain[k+1]].Timeout)
+		}
+	}
+}
+
+// fuses reports whether a node may be part of a chain.
+func (p *profile) fuses(g *plan.Graph, node int) bool {
+	n, hint := &p.nodes[node], g.Nodes[node].Inline
+	return n.there == onPool && !n.spec.Expensive && !g.Nodes[node].Lenient() && (hint == nil || *hint)
+}
+
+// earlierTimeout returns the lesser of two timeouts, of which zero means none.
+func earlierTimeout(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }

@@ -37,8 +37,7 @@ func TestPlace(t *testing.T) {
 		{"busy_cpu", "src", `"busy_wait_ms": 0`, onPool},
 	} {
 		g := builtinGraph(t, "x", source(1), node("x", c.op, c.input, c.params, ""))
-		n := g.Nodes[1]
-		assert.Equal(t, c.want, place(tasks.SpecOf(n), n), "%s {%s}", c.op, c.params)
+		assert.Equal(t, c.want, newProfile(g).nodes[1].there, "%s {%s}", c.op, c.params)
 	}
 }
 

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
@@ -153,4 +154,96 @@ func (s *PlacementStats) FusedRate() float64 { return s.rate(s.Fused) }
 // rate returns a number of computing nodes as a share of all; zero of none.
 func (s *PlacementStats) rate(nodes uint64) float64 {
 	return float64(nodes) / float64(max(s.Inline+s.Offloaded, 1))
+}
+
+// OpStats say how often the tasks of one op ran, and for how long. Immutable.
+type OpStats struct {
+	Runs uint64 // that ended
+	// Time is what they took together: on a worker and inline by the clock; of a task that may wait, its waits included, by the
+	// loop's time, which moves once an iteration.
+	Time time.Duration
+}
+
+// mean returns what a run takes, zero if none has ended.
+func (s *OpStats) mean() time.Duration { return s.Time / time.Duration(max(s.Runs, 1)) }
+
+func (s *OpStats) count(runs uint64, took time.Duration) {
+	s.Runs += runs
+	s.Time += took
+}
+
+// add adds the counts and times of other.
+func (p *profile) add(other *profile) {
+	p.counts.add(&other.counts)
+	p.inlineTime.Merge(&other.inlineTime)
+	p.queueDelay.Merge(&other.queueDelay)
+	p.startDelay.Merge(&other.startDelay)
+	p.startDelay.AddN(0, other.atOnce)
+	p.roundTrip.Merge(&other.roundTrip)
+	p.callbacks.Wall.Merge(&other.callbacks.Wall)
+	p.callbacks.CPU.Merge(&other.callbacks.CPU)
+}
+
+func (s *PlacementStats) add(other *PlacementStats) {
+	s.Inline += other.Inline
+	s.Offloaded += other.Offloaded
+	s.Fused += other.Fused
+	s.Deferred += other.Deferred
+	s.TopK += other.TopK
+	s.Degraded += other.Degraded
+	s.NodeTimeouts += other.NodeTimeouts
+	s.LateCompletions += other.LateCompletions
+	s.Cancelled += other.Cancelled
+}
+
+// addOps adds what the nodes of p have cost to the figures of their ops.
+func (p *profile) addOps(ops map[string]OpStats) {
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		if n.ran.Runs > 0 {
+			op := ops[n.spec.Op]
+			op.count(n.ran.Runs, n.ran.Time)
+			ops[n.spec.Op] = op
+		}
+	}
+}
+
+// opMetrics returns the figures of all ops that ran.
+func (e *Async) opMetrics() map[string]OpStats {
+	ops := maps.Clone(e.forgottenOps)
+	for _, p := range e.profiles {
+		p.addOps(ops)
+	}
+	return ops
+}
+
+// stats returns what the metrics tell of p.
+func (p *profile) stats() PlacementStats {
+	s := p.counts
+	s.InlineTime = latency.Of(&p.inlineTime)
+	s.QueueDelay = latency.Of(&p.queueDelay)
+	s.StartDelay = latency.Of(&p.startDelay)
+	s.InlineBuckets, s.QueueBuckets, s.StartBuckets = p.inlineTime.Buckets(), p.queueDelay.Buckets(), p.startDelay.Buckets()
+	s.OffloadRoundTrip = latency.Of(&p.roundTrip)
+	s.CallbackTime, s.CallbackCPU = latency.Of(&p.callbacks.Wall), latency.Of(&p.callbacks.CPU)
+	return s
+}
+
+// placementMetrics returns the figures of all plans together, and of each by its name.
+func (e *Async) placementMetrics() (all PlacementStats, plans map[string]PlacementStats) {
+	var sum profile
+	sum.add(&e.forgotten)
+	byName := map[string]*profile{}
+	for g, p := range e.profiles {
+		sum.add(p)
+		if byName[g.Name] == nil {
+			byName[g.Name] = new(profile)
+		}
+		byName[g.Name].add(p)
+	}
+	plans = make(map[string]PlacementStats, len(byName))
+	for name, p := range byName {
+		plans[name] = p.stats()
+	}
+	return sum.stats(), plans
 }

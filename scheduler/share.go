@@ -9,29 +9,29 @@ type Flow struct{ Caller, Connection uint64 }
 
 // A share is what a connection, a caller or all callers together have of the queue. Shares form a tree: all callers, a caller, its
 // connections. A connection without a caller stands beside the callers. A share goes when nothing of it waits or is to come.
-type share[T any] struct {
+type share struct {
 	flow   Flow
-	parent *share[T] // nil: all callers
+	parent *share // nil: all callers
 
 	// Admission.mu guards these.
-	below  int                   // shares that have this one as parent
-	claim  int                   // requests that may wait
-	levels []list.List[share[T]] // the shares below, by claim
-	most   int                   // the highest claim below
-	level  list.Link[share[T]]   // in parent.levels[claim], unless claim is 0
+	below  int                // shares that have this one as parent
+	claim  int                // requests that may wait
+	levels []list.List[share] // the shares below, by claim
+	most   int                // the highest claim below
+	level  list.Link[share]   // in parent.levels[claim], unless claim is 0
 	// A share without others below has claim+owed requests: some are coming, the rest is in queue.
-	coming int                 // requests that have entered and are not taken up
-	owed   int                 // requests, the newest ones, that have lost their place to others and are still to be refused
-	debt   list.Link[share[T]] // in Admission.debtors
+	coming int              // requests that have entered and are not taken up
+	owed   int              // requests, the newest ones, that have lost their place to others and are still to be refused
+	debt   list.Link[share] // in Admission.debtors
 
 	// Loop only, or for the holder of the engine's lock.
-	turns list.List[share[T]]   // the shares below that have requests in queue: the first is next
-	turn  list.Link[share[T]]   // in parent.turns
-	queue list.List[Waiting[T]] // of a share without others below
+	turns list.List[share]   // the shares below that have requests in queue: the first is next
+	turn  list.Link[share]   // in parent.turns
+	queue list.List[Waiting] // of a share without others below
 }
 
 // add changes the claim by 1 or -1, and those of all above.
-func (s *share[T]) add(by int) {
+func (s *share) add(by int) {
 	for ; s.parent != nil; s = s.parent {
 		p := s.parent
 		if s.claim > 0 {
@@ -39,7 +39,7 @@ func (s *share[T]) add(by int) {
 		}
 		s.claim += by
 		for s.claim >= len(p.levels) {
-			p.levels = append(p.levels, list.List[share[T]]{})
+			p.levels = append(p.levels, list.List[share]{})
 		}
 		if s.claim > 0 {
 			p.levels[s.claim].Push(s, &s.level)
@@ -53,7 +53,7 @@ func (s *share[T]) add(by int) {
 
 // rival returns a share that has to give one place of a full queue to s, nil if s has no better right to it: first a connection of
 // the caller with the most, if s's caller would still have less with one more, then a connection of s's caller.
-func (s *share[T]) rival() *share[T] {
+func (s *share) rival() *share {
 	p := s.parent
 	if p == nil {
 		return nil
@@ -70,7 +70,7 @@ func (s *share[T]) rival() *share[T] {
 }
 
 // enqueue adds a request to the queue. A share whose first it is gets its turn after all others.
-func (s *share[T]) enqueue(w *Waiting[T]) {
+func (s *share) enqueue(w *Waiting) {
 	s.queue.Push(w, &w.place)
 	for ; s.parent != nil && !s.turn.In(); s = s.parent {
 		s.parent.turns.Push(s, &s.turn)
@@ -79,7 +79,7 @@ func (s *share[T]) enqueue(w *Waiting[T]) {
 
 // dequeue takes a request out of the queue. If the request ran, that was the turn of its share, and of all above. Otherwise the turn
 // is left to the next request.
-func (s *share[T]) dequeue(w *Waiting[T], ran bool) {
+func (s *share) dequeue(w *Waiting, ran bool) {
 	s.queue.Remove(&w.place)
 	for ; s.parent != nil; s = s.parent {
 		waits := s.queue.Len() > 0 || s.turns.Len() > 0
@@ -94,7 +94,7 @@ func (s *share[T]) dequeue(w *Waiting[T], ran bool) {
 }
 
 // next returns the request whose turn it is, nil if none waits.
-func (s *share[T]) next() *Waiting[T] {
+func (s *share) next() *Waiting {
 	for s.turns.Len() > 0 {
 		s = s.turns.First()
 	}
@@ -105,7 +105,7 @@ func (s *share[T]) next() *Waiting[T] {
 const sharesKept = 256
 
 // shareOf returns the share of a flow. The caller holds mu.
-func (a *Admission[T]) shareOf(f Flow) *share[T] {
+func (a *Admission) shareOf(f Flow) *share {
 	s := a.shares[f]
 	if s == nil {
 		parent := &a.all
@@ -121,10 +121,10 @@ func (a *Admission[T]) shareOf(f Flow) *share[T] {
 	return s
 }
 
-func (a *Admission[T]) newShare(f Flow, parent *share[T]) *share[T] {
+func (a *Admission) newShare(f Flow, parent *share) *share {
 	s := a.spare.First()
 	if s == nil {
-		s = new(share[T])
+		s = new(share)
 	} else {
 		a.spare.Remove(&s.turn)
 	}
@@ -134,7 +134,7 @@ func (a *Admission[T]) newShare(f Flow, parent *share[T]) *share[T] {
 }
 
 // release lets a share go that nothing is left of. The caller holds mu.
-func (a *Admission[T]) release(s *share[T]) {
+func (a *Admission) release(s *share) {
 	if s.claim > 0 || s.owed > 0 {
 		return
 	}
@@ -148,7 +148,7 @@ func (a *Admission[T]) release(s *share[T]) {
 	}
 }
 
-func (a *Admission[T]) freeShare(s *share[T]) {
+func (a *Admission) freeShare(s *share) {
 	s.parent.below--
 	s.parent = nil
 	if len(s.levels) <= sharesKept && a.spare.Len() < sharesKept {
@@ -157,7 +157,7 @@ func (a *Admission[T]) freeShare(s *share[T]) {
 }
 
 // settled takes a share out of those that have requests to refuse.
-func (a *Admission[T]) settled(s *share[T]) {
+func (a *Admission) settled(s *share) {
 	if s.debt.In() {
 		a.debtors.Remove(&s.debt)
 	}

@@ -331,7 +331,7 @@ func (w *simWorld) checkFree() {
 		}
 	}
 	for _, waiting := range e.freeWaiting.items {
-		w.check(waiting.Request == nil && waiting.Done == nil && !waiting.Timer.Active(), "a free place in the queue is not reset")
+		w.check(waiting.Request == nil && waiting.Done == nil && !waiting.timer.Active(), "a free place in the queue is not reset")
 	}
 	runs := map[*run]bool{}
 	for _, r := range e.freeRuns.items {

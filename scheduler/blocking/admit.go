@@ -7,20 +7,18 @@ import (
 	"github.com/rankd/rankd/scheduler"
 )
 
-// waiting is a request that waits to be let in. It belongs to the holder of the engine's lock.
-type waiting = scheduler.Waiting[*time.Timer]
-
 // wait puts a request into the queue, until its deadline at most. mu is held.
-func (e *engine) wait(exec *scheduler.Execution, entry scheduler.Entry[*time.Timer], arrived clock.Time, done func(*scheduler.Result)) {
-	w, now := &waiting{Request: exec, Arrived: arrived, Done: done}, e.clock.Now()
+func (e *engine) wait(exec *scheduler.Execution, entry scheduler.Entry, arrived clock.Time, done func(*scheduler.Result)) {
+	w, now := &scheduler.Waiting{Request: exec, Arrived: arrived, Done: done}, e.clock.Now()
 	e.admission.Wait(entry, w, now)
 	if exec.Deadline != 0 {
-		w.Timer = time.AfterFunc(exec.Deadline.Sub(now), func() { e.expire(w) })
+		timer := time.AfterFunc(exec.Deadline.Sub(now), func() { e.expire(w) })
+		w.Left = func() { timer.Stop() }
 	}
 }
 
 // expire fails a request whose deadline has passed while it waited.
-func (e *engine) expire(w *waiting) {
+func (e *engine) expire(w *scheduler.Waiting) {
 	e.mu.Lock()
 	err := e.admission.Expire(w, e.clock.Now())
 	e.mu.Unlock()
@@ -39,29 +37,15 @@ func (e *engine) admitNext() {
 	now := e.clock.Now()
 	for w, err := e.admission.Next(now); w != nil; w, err = e.admission.Next(now) {
 		if err != nil {
-			e.refuse(w, err)
+			go e.fail(w, err)
 			continue
 		}
-		stop(w)
 		go e.run(w.Request, w.Arrived, now.Sub(w.Since()), w.Done)
 	}
 }
 
-// refuse fails a request that has left the queue and will not run, without a wait. mu is held.
-func (e *engine) refuse(w *waiting, err error) {
-	stop(w)
-	go e.fail(w, err)
-}
-
-// stop ends the timer of a request that has left the queue.
-func stop(w *waiting) {
-	if w.Timer != nil {
-		w.Timer.Stop()
-	}
-}
-
 // fail delivers the error of a request that has left the queue and will not run.
-func (e *engine) fail(w *waiting, err error) {
+func (e *engine) fail(w *scheduler.Waiting, err error) {
 	defer e.live.Done()
 	w.Done(&scheduler.Result{Err: err, QueueDelay: e.clock.Now().Sub(w.Since())})
 }

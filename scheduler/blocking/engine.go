@@ -68,9 +68,9 @@ type engine struct {
 	cpu, io     *workers // nil: each node runs on the goroutine of its request
 
 	mu        sync.Mutex
-	admission scheduler.Admission[*time.Timer] // guarded by mu, where it says so
-	closing   bool                             // guarded by mu
-	live      sync.WaitGroup                   // requests that run or wait; Add only under mu while not closing
+	admission scheduler.Admission // guarded by mu, where it says so
+	closing   bool                // guarded by mu
+	live      sync.WaitGroup      // requests that run or wait; Add only under mu while not closing
 	// degraded counts the answers in which something is missing, by name of the plan; guarded by mu.
 	degraded map[string]uint64
 
@@ -125,7 +125,7 @@ func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result))
 	verdict := e.admission.TakeUp(entry)
 	if entry.Contends() {
 		for w := e.admission.Displaced(); w != nil; w = e.admission.Displaced() {
-			e.refuse(w, scheduler.ErrOverloaded)
+			go e.fail(w, scheduler.ErrOverloaded)
 		}
 	}
 	switch verdict {
