@@ -3,8 +3,10 @@ package rankd_test
 import (
 	"fmt"
 	"io/fs"
+	"iter"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -207,4 +209,62 @@ func TestAnswerOfAllTypes(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "Invalid request", failed.Text)
 	assert.Equal(t, `context member "my_int" must be an integer of 64 bits, got "x"`, failed.Detail)
+}
+
+// A plan says which columns go out, on every model and in every form of an answer. Nodes read the others all the same, and an explanation
+// shows them.
+func TestReturns(t *testing.T) {
+	nodes := `{"node_id": "me", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
+		{"node_id": "f", "op": "follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 5}},
+		{"node_id": "s", "op": "vm", "inputs": ["f"], "params": {"out_key": 2002, "expr_id": "e"}},
+		{"node_id": "good", "op": "filter", "inputs": ["s"], "params": {"pred_id": "p"}}`
+	folder := fstest.MapFS{}
+	for name, returns := range map[string]string{"all": "", "one": `"returns": [2002],`, "none": `"returns": [],`, "absent": `"returns": [2001],`} {
+		folder[name+".plan.json"] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"schema_version": 1, "plan_name": %q, "capabilities_required": ["cap.rankd.returns.v1"],
+			%s "nodes": [%s], "outputs": ["good", "f"], "expr_table": {"e": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 2}}},
+			"pred_table": {"p": {"op": "in", "lhs": {"op": "key_ref", "key_id": 3001}, "list": ["US", "DE", "FR", "PL", "CA"]}}}`, name, returns, nodes)}
+	}
+	forModels(t, rankd.Options{Plans: folder, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
+		rank := func(plan string, explained bool) *rankd.Answer {
+			a, err := e.Rank(t.Context(), rankd.Request{Plan: plan, UserID: 1, Explain: rankd.Explain{All: explained}})
+			require.NoError(t, err)
+			return a
+		}
+		columns := func(a *rankd.Answer, output int) (names []string) {
+			for _, c := range a.Output(output).Columns() {
+				names = append(names, c.Name)
+			}
+			return names
+		}
+		all := rank("all", true)
+		require.Positive(t, all.Output(0).Len())
+		for _, c := range []struct {
+			plan         string
+			first, other []string
+		}{
+			{"all", []string{"score", "country"}, []string{"country"}}, {"one", []string{"score"}, nil}, {"none", nil, nil}, {"absent", nil, nil},
+		} {
+			a := rank(c.plan, true)
+			assert.ElementsMatch(t, c.first, columns(a, 0), c.plan)
+			assert.ElementsMatch(t, c.other, columns(a, 1), c.plan)
+			for output := range 2 {
+				assert.Equal(t, slices.Collect(ids(all.Output(output))), slices.Collect(ids(a.Output(output))), c.plan)
+			}
+			text := string(rank(c.plan, false).AppendJSON(nil, rankd.FormatFlat))
+			assert.Equal(t, c.plan == "all", strings.Contains(text, `"country"`), c.plan)
+			assert.Equal(t, c.first != nil, strings.Contains(text, `"score"`), c.plan)
+			assert.Equal(t, all.Explanation().Rows[0].Columns, a.Explanation().Rows[0].Columns, c.plan)
+		}
+	})
+}
+
+// ids yields the ids of an output.
+func ids(o rankd.Output) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for i := range o.Len() {
+			if !yield(o.ID(i)) {
+				return
+			}
+		}
+	}
 }

@@ -145,6 +145,9 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	if w.lenient {
 		capabilities = append(capabilities, plan.OnErrorCapability)
 	}
+	if d.returns != nil {
+		capabilities = append(capabilities, plan.ReturnsCapability)
+	}
 	slices.Sort(capabilities)
 	digest, _ := u.folder.digest()
 	artifact := map[string]any{
@@ -157,6 +160,9 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 		"capabilities_required": capabilities,
 		"extensions":            map[string]any{},
 		"built_by":              map[string]any{"tool": "rankd", "tool_version": Version, "source_digest": digest},
+	}
+	if d.returns != nil {
+		artifact["returns"] = d.returns
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -8,6 +8,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/registry"
 )
 
 // node is a node of the plan and, in plan code, the candidate set that it makes; without a method it
@@ -121,6 +122,7 @@ type definition struct {
 	at      int
 	build   goja.Callable
 	outputs []*node
+	returns []registry.KeyID // nil: all columns
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
@@ -141,9 +143,10 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 		h.u.failAt(site.at, "definition", "definePlan takes one object", "write definePlan({ name: \"my_plan\", build: (ctx) => ... })")
 		return h.wrap(d)
 	}
+	options := []string{"name", "returns", "build"}
 	for _, name := range object.Keys() {
-		if name != "name" && name != "build" {
-			near, _ := nearest.Name(name, []string{"name", "build"})
+		if !slices.Contains(options, name) {
+			near, _ := nearest.Name(name, options)
 			h.u.failAt(site.option(name, false), "unknown-option", "definePlan has no option "+quote(name), "did you mean "+near+"?")
 		}
 	}
@@ -160,6 +163,9 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	default:
 		d.plan = name.String()
 	}
+	if returns := object.Get("returns"); returns != nil && !goja.IsUndefined(returns) {
+		h.returns(d, returns, site.option("returns", true))
+	}
 	build := object.Get("build")
 	if d.build, ok = goja.AssertFunction(build); !ok {
 		if build == nil || goja.IsUndefined(build) {
@@ -169,6 +175,40 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 		}
 	}
 	return h.wrap(d)
+}
+
+// returns reads the keys of the columns that go out.
+func (h *host) returns(d *definition, list goja.Value, at int) {
+	array := arrayOf(list)
+	switch {
+	case h.isBroken(list):
+		return
+	case array == nil:
+		h.u.failAt(at, "type", "returns must be an array of keys, not "+plainWords(list), "write returns: [Key.title, Key.price]")
+		return
+	case array.Get("length").ToInteger() > nodesMax:
+		h.u.failAt(at, "too-large", fmt.Sprintf("returns has more than %d elements", nodesMax), "look for a loop that makes them")
+		return
+	}
+	d.returns = []registry.KeyID{}
+	for i := range array.Get("length").ToInteger() {
+		item := array.Get(itoa(int(i)))
+		if item == nil {
+			item = goja.Undefined()
+		}
+		t := tokenOf(item)
+		switch {
+		case h.isBroken(item):
+		case t == nil || t.key == nil:
+			h.u.failAt(at, "type", fmt.Sprintf("element %d of returns must be a key, not %s", i, plainWords(item)), "write returns: [Key.title, Key.price]")
+		case t.key.ID == registry.IDKey:
+			h.u.failAt(at, "returns", "returns need not have Key.id", "each row has its id")
+		case slices.Contains(d.returns, t.key.ID):
+			h.u.failAt(at, "returns", "returns has "+short(t)+" twice", "leave one out")
+		default:
+			d.returns = append(d.returns, t.key.ID)
+		}
+	}
 }
 
 // defined returns the one plan that the source defines. It returns false after it has reported a

@@ -12,10 +12,14 @@ const (
 	capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
 	// OnErrorCapability: nodes may say on_error and optional.
 	OnErrorCapability = "cap.rankd.on_error.v1"
+	// ReturnsCapability: a plan may say which columns go out. An engine that does not know it would send them all.
+	ReturnsCapability = "cap.rankd.returns.v1"
 )
 
 // Capabilities returns the capabilities of this engine.
-func Capabilities() []string { return []string{expr.Capability, OnErrorCapability, capExtensions} }
+func Capabilities() []string {
+	return []string{expr.Capability, OnErrorCapability, ReturnsCapability, capExtensions}
+}
 
 // supported reports whether this engine has a capability.
 func supported(capability string) bool { return slices.Contains(Capabilities(), capability) }

@@ -11,13 +11,14 @@ import (
 // Graph is a checked and compiled plan. Immutable once built; any goroutine.
 type Graph struct {
 	Name    string
-	Digest  string  // hex SHA-256 of the artifact
-	Nodes   []*Node // in the plan's order; position i has Index i
-	Outputs []int   // indices of nodes, in order; may repeat
-	Sources []int   // nodes without dependencies, in the plan's order; not those on demand
-	Order   []int   // indices of all nodes, each behind those before it
-	Due     int     // nodes that have to settle: all but those on demand
-	Lenient bool    // some node is lenient: see Node.Lenient
+	Digest  string           // hex SHA-256 of the artifact
+	Nodes   []*Node          // in the plan's order; position i has Index i
+	Returns []registry.KeyID // the columns that go out; nil: all. Each once, without the id
+	Outputs []int            // indices of nodes, in order; may repeat
+	Sources []int            // nodes without dependencies, in the plan's order; not those on demand
+	Order   []int            // indices of all nodes, each behind those before it
+	Due     int              // nodes that have to settle: all but those on demand
+	Lenient bool             // some node is lenient: see Node.Lenient
 
 	Registry *registry.Registry // for which it is compiled
 	Typed    bool               // its expressions are typed: see expr.Capability

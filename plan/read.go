@@ -21,6 +21,7 @@ type document struct {
 	name          string
 	nodes         []nodeDocument
 	outputs       []string
+	returns       []registry.KeyID // nil: all columns
 	exprs         map[string]*expr.Expr
 	preds         map[string]*expr.Pred
 	capabilities  []string // ascending, no duplicates
@@ -133,11 +134,46 @@ func (r *reader) read(artifact []byte) *document {
 		r.report(bad)
 		return d
 	}
+	r.returns(&root, d)
 	r.report(r.extensions(&root, "", "", d.capabilities))
 	for i := range nodes.Items {
 		r.report(r.extensions(&nodes.Items[i], d.nodes[i].id, element("nodes", i), d.capabilities))
 	}
 	return d
+}
+
+// returns reads which columns go out, if the plan says so.
+func (r *reader) returns(root *jsondoc.Value, d *document) {
+	list := root.Get("returns")
+	switch {
+	case list == nil:
+		return
+	case !slices.Contains(d.capabilities, ReturnsCapability):
+		r.report(r.fail("", "returns", "needs %s in capabilities_required", excerpt.Quote(ReturnsCapability)))
+		return
+	case list.Kind != jsondoc.Array:
+		r.report(r.wrongKind("", "returns", "an array of key ids", list))
+		return
+	}
+	d.returns = make([]registry.KeyID, 0, len(list.Items))
+	for i := range list.Items {
+		item, path := &list.Items[i], element("returns", i)
+		if item.Kind != jsondoc.Uint || item.Uint > math.MaxUint32 {
+			r.report(r.wrongKind("", path, "a key id", item))
+			continue
+		}
+		switch key := registry.KeyID(item.Uint); {
+		case key == registry.IDKey:
+			r.report(r.fail("", path, "each row has its id: leave it out"))
+		case slices.Contains(d.returns, key):
+			r.report(r.fail("", path, "key %d is there twice", key))
+		default:
+			if _, ok := r.registry.Key(key); !ok {
+				r.report(r.fail("", path, "there is no key %d", key))
+			}
+			d.returns = append(d.returns, key)
+		}
+	}
 }
 
 // text reads a required string.

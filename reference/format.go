@@ -32,6 +32,9 @@ var (
 			doc: "The nodes of the graph. Their order means nothing. The graph has no cycle."},
 		{name: "outputs", kind: "array of strings", schema: arrayOf("string"), required: true,
 			doc: "The ids of the nodes whose rows are the answer, one after the other. An id may repeat."},
+		{name: "returns", kind: "array of integers", schema: object{"type": "array", "uniqueItems": true, "items": object{"type": "integer", "minimum": 2}},
+			doc: "The ids of the keys whose columns go out, beside the id of each row. Without it all columns go out. It needs the capability `" +
+				plan.ReturnsCapability + "`, so that an older engine, which would send them all, refuses the plan."},
 		{name: "expr_table", kind: "object", doc: "Expressions by their ids. See [expressions](expressions.md)."},
 		{name: "pred_table", kind: "object", doc: "Predicates by their ids. See [expressions](expressions.md)."},
 		{name: "capabilities_required", kind: "array of strings",

@@ -22,7 +22,7 @@ func Schema(catalog *task.Catalog, reg *registry.Registry) []byte {
 		"pred_table": object{"type": "object"},
 		"built_by":   object{},
 	})
-	root["allOf"] = []object{s.trees(), onErrorRule()}
+	root["allOf"] = []object{s.trees(), onErrorRule(), returnsRule()}
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "rankd plan"
 	root["description"] = "A compiled plan of rankd."
@@ -52,6 +52,11 @@ func listing(capability string) object {
 func onErrorRule() object {
 	silent := object{"properties": object{"on_error": false, "optional": false}}
 	return object{"if": listing(plan.OnErrorCapability), "else": object{"properties": object{"nodes": object{"items": silent}}}}
+}
+
+// returnsRule returns the rule that only plans with the capability say which columns go out.
+func returnsRule() object {
+	return object{"if": listing(plan.ReturnsCapability), "else": object{"properties": object{"returns": false}}}
 }
 
 func ref(definition string) object { return object{"$ref": "#/$defs/" + definition} }

@@ -21,6 +21,21 @@ func NewBatch(ids []int64, columns ...Column) *Batch {
 	return b
 }
 
+// Only returns a batch with the rows of b and those of its columns that are among keys, which share b's memory. A nil b has none.
+func (b *Batch) Only(keys []registry.KeyID) *Batch {
+	if b == nil {
+		return nil
+	}
+	only := newBatch(min(len(keys), len(b.columns)))
+	only.IDs = b.IDs
+	for _, c := range b.columns {
+		if slices.Contains(keys, c.KeyID()) {
+			only.columns = append(only.columns, c)
+		}
+	}
+	return only
+}
+
 // newBatch returns a batch without rows and columns, which has room for so many of these. It is one allocation unless
 // they are many.
 func newBatch(columns int) *Batch {

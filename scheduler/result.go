@@ -87,6 +87,9 @@ func (s *State) Result() *Result {
 	r.remarks = s.remarks()
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
+		if s.graph.Returns != nil {
+			r.Outputs[i].Batch = r.Outputs[i].Batch.Only(s.graph.Returns)
+		}
 	}
 	return r
 }
