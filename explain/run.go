@@ -101,7 +101,7 @@ func standIn(n *plan.Node, pos int) []at {
 	switch n.OnError {
 	case plan.OnErrorFallback:
 		return []at{{n.Fallback.Index, pos}}
-	case plan.OnErrorSkip:
+	case plan.OnErrorSkip, plan.OnErrorNull:
 		return []at{{n.Inputs[0], pos}}
 	default:
 		return nil

@@ -68,6 +68,8 @@ func stoodIn(n *plan.Node) string {
 		return "the node failed, and " + excerpt.Text(n.Fallback.Title()) + " stood in for it"
 	case plan.OnErrorSkip:
 		return "the node failed, and its input stood in for its result"
+	case plan.OnErrorNull:
+		return "the node failed, and its columns are null"
 	default:
 		return "the node failed, and nothing stood in for its rows"
 	}

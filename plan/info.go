@@ -25,7 +25,7 @@ type NodeInfo struct {
 	Timeout  int64          `json:"timeout_ms,omitempty"`
 	Inline   *bool          `json:"inline,omitempty"`
 	CostHint int64          `json:"cost_estimate_us,omitempty"`
-	OnError  string         `json:"on_error,omitempty"` // "empty", "skip", "partial" or "fallback"; empty for "fail"
+	OnError  string         `json:"on_error,omitempty"` // "empty", "skip", "partial", "null" or "fallback"; empty for "fail"
 	Fallback string         `json:"fallback,omitempty"` // id of the node that runs if this one fails
 	Optional bool           `json:"optional,omitempty"`
 	Ahead    []string       `json:"reads_ahead_for,omitempty"` // ids of later nodes for which this one reads, too

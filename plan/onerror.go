@@ -20,11 +20,13 @@ const (
 	OnErrorSkip
 	// OnErrorPartial: the task leaves out the rows whose keys failed. If all fails, the readers see no rows.
 	OnErrorPartial
+	// OnErrorNull: the readers see the node's first input, with nulls in the columns that the node writes.
+	OnErrorNull
 	// OnErrorFallback: the readers see the result of another node, which runs only then.
 	OnErrorFallback
 )
 
-var onErrorNames = [...]string{"fail", "empty", "skip", "partial", "fallback"}
+var onErrorNames = [...]string{"fail", "empty", "skip", "partial", "null", "fallback"}
 
 // String returns the name of the value, as artifacts write it.
 func (o OnError) String() string { return onErrorNames[o] }
@@ -57,7 +59,7 @@ func (r *reader) onError(v *jsondoc.Value, node, path string) (doc onErrorDocume
 }
 
 // onErrorWant says what on_error must be.
-const onErrorWant = `"fail", "empty", "skip", "partial" or {"fallback": node id}`
+const onErrorWant = `"fail", "empty", "skip", "partial", "null" or {"fallback": node id}`
 
 func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnError, fallback string, bad *Error) {
 	switch v.Kind {
@@ -119,6 +121,11 @@ func (c *compiler) onError(n *Node, doc *onErrorDocument) *Error {
 		return c.fail(n.ID, path, "must not be \"skip\": the node has no input to pass on")
 	case *doc.onError == OnErrorPartial && !n.Schema.Partial:
 		return c.fail(n.ID, path, "must not be \"partial\": %s asks for no keys that could fail one by one", n.Op)
+	case *doc.onError == OnErrorNull:
+		if bad := c.nullable(n, path); bad != nil {
+			return bad
+		}
+		n.OnError = OnErrorNull
 	default:
 		n.OnError = *doc.onError
 	}
@@ -130,6 +137,19 @@ func (c *compiler) onError(n *Node, doc *onErrorDocument) *Error {
 		n.Fallback = c.graph.Nodes[fallback]
 	}
 	c.graph.Lenient = c.graph.Lenient || n.Lenient()
+	return nil
+}
+
+// nullable checks that the rows of the input of n with nulls in its columns are rows that it could have given.
+func (c *compiler) nullable(n *Node, path string) *Error {
+	if !n.Schema.AddsColumns || len(n.Inputs) == 0 {
+		return c.fail(n.ID, path, "must not be \"null\": %s does not add columns to the rows of its input", n.Op)
+	}
+	for _, id := range n.Schema.Writes(n, c.registry) {
+		if key, ok := c.registry.Key(id); ok && !key.Nullable {
+			return c.fail(n.ID, path, "must not be \"null\": key %s is not nullable", key.Name)
+		}
+	}
 	return nil
 }
 

@@ -95,7 +95,7 @@ func TestOnErrorIsRefused(t *testing.T) {
 		name, artifact, field, want string
 	}{
 		{"a word that does not exist", lenientPlan("", lenientNode("v", "viewer", "", `"on_error": "ignore"`)), "nodes[0].on_error",
-			`must be "fail", "empty", "skip", "partial" or {"fallback": node id}, not "ignore"`},
+			`must be "fail", "empty", "skip", "partial", "null" or {"fallback": node id}, not "ignore"`},
 		{"fallback is no word", lenientPlan("", lenientNode("v", "viewer", "", `"on_error": "fallback"`)), "nodes[0].on_error", `not "fallback"`},
 		{"a number", lenientPlan("", lenientNode("v", "viewer", "", `"on_error": 1`)), "nodes[0].on_error", "not the integer 1"},
 		{"null", lenientPlan("", lenientNode("v", "viewer", "", `"on_error": null`)), "nodes[0].on_error", "not null"},
@@ -112,6 +112,9 @@ func TestOnErrorIsRefused(t *testing.T) {
 		{"an optional node that fails the request", lenientPlan("", v, lenientNode("w", "viewer", "", `"on_error": "fail", "optional": true`)),
 			"nodes[1].on_error", "the node is optional"},
 		{"no input to pass on", lenientPlan("", lenientNode("v", "viewer", "", `"on_error": "skip"`)), "nodes[0].on_error", "no input to pass on"},
+		{"no columns that could be null", lenientPlan("", v, lenientNode("t", "take", "v", `"on_error": "null"`)), "nodes[1].on_error",
+			"core::take does not add columns to the rows of its input"},
+		{"no rows that could have them", lenientPlan("", lenientNode("v", "viewer", "", `"on_error": "null"`)), "nodes[0].on_error", "does not add columns"},
 		{"no keys that fail one by one", lenientPlan("", v, lenientNode("t", "take", "v", `"on_error": "partial"`)), "nodes[1].on_error",
 			"core::take asks for no keys"},
 		{"an unknown fallback", lenientPlan("", lenientNode("v", "viewer", "", `"on_error": {"fallback": "w"}`)), "nodes[0].on_error.fallback",

@@ -100,6 +100,8 @@ type OpSchema struct {
 	// Reads returns the columns that a node reads from its inputs, RefReads those from its node
 	// references, and Writes those that it adds or replaces. Nil means none.
 	Reads, RefReads, Writes ColumnsOf
+	// AddsColumns says that the rows of the result are rows of the first input, with the columns of Writes.
+	AddsColumns bool
 	// Inherits says which other columns the rows of a node have.
 	Inherits Inheritance
 	// KeepsRows reports whether the rows of a node are those of its only input, in their order, unless it fails. Nil: never.

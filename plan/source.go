@@ -30,7 +30,7 @@ var nouns = map[string]string{
 	ExprID.describe():     "an expression",
 	PredID.describe():     "a predicate",
 	"an array of strings": "an array of candidate sets", // the inputs: no other list of a source can be wrong
-	onErrorWant:           `"fail", "empty", "skip", "partial" or a candidate set`,
+	onErrorWant:           `"fail", "empty", "skip", "partial", "null" or a candidate set`,
 }
 
 // noun says what a value must be, as the author of the plan calls it.

@@ -59,7 +59,7 @@ var (
 			doc: "The time that the node may take, in milliseconds. A node that takes longer has failed."},
 		{name: "on_error", kind: "string or object", schema: onErrorSchema,
 			doc: "The rows that the readers of the node see when it fails. `fail`, the default: nothing, since the request fails. `empty`: no rows. `skip`: the " +
-				"node's first input. `partial`: the rows whose keys did not fail; only some tasks take it. `{\"fallback\": \"node id\"}`: the " +
+				"node's first input. `partial`: the rows whose keys did not fail; only some tasks take it. `null`: the node's first input, with nulls in the columns that the node would have written; for tasks that add columns. `{\"fallback\": \"node id\"}`: the " +
 				"result of that node, which runs only then. It needs the capability `" + plan.OnErrorCapability + "`. See [partial answers](../partial-answers.md)."},
 		{name: "optional", kind: "boolean", schema: object{"type": "boolean"},
 			doc: "Whether the plan waits for the node only while a node that is not optional runs. It needs the same capability, and `on_error` " +
@@ -86,7 +86,7 @@ var extensionsSchema = object{"type": "object", "additionalProperties": object{"
 
 // onErrorSchema takes a word, or a node that stands in.
 var onErrorSchema = object{"oneOf": []object{
-	{"enum": []string{plan.OnErrorFail.String(), plan.OnErrorEmpty.String(), plan.OnErrorSkip.String(), plan.OnErrorPartial.String()}},
+	{"enum": []string{plan.OnErrorFail.String(), plan.OnErrorEmpty.String(), plan.OnErrorSkip.String(), plan.OnErrorPartial.String(), plan.OnErrorNull.String()}},
 	{"type": "object", "properties": object{"fallback": object{"type": "string"}}, "required": []string{"fallback"}, "additionalProperties": false},
 }}
 

@@ -76,6 +76,11 @@ func (s *State) substitute(node int, err error) (instead plan.OnError, rows int)
 		s.stand(node, input)
 		return plan.OnErrorSkip, input.N
 	}
+	if n.OnError == plan.OnErrorNull {
+		value := tasks.Nulls(n, s.graph.Registry, s.nodes[n.Inputs[0]].result)
+		s.stand(node, value)
+		return plan.OnErrorNull, value.N
+	}
 	s.stand(node, tasks.Nothing(n, s.graph.Registry, s.results(n.Inputs), s.results(n.Refs)))
 	return plan.OnErrorEmpty, 0
 }

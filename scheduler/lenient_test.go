@@ -43,6 +43,7 @@ func newBrokenTasks() *brokenTasks {
 		{Op: "test::broken", Inputs: 1, Output: task.PassThrough, Inline: true, Cheap: true, Forgets: true, Run: fails},
 		{Op: "test::broken_source", Output: task.Source, Writes: task.Columns(finalScore, 3001), Run: fails},
 		{Op: "test::broken_score", Inputs: 1, Output: task.SameRows, Writes: task.Columns(finalScore), Inline: true, Run: fails},
+		{Op: "test::broken_country", Inputs: 1, Output: task.SameRows, Writes: task.Columns(3001), Inline: true, Run: fails},
 		{Op: "test::broken_first", Inputs: 1, Output: task.Prefix, First: first, Inline: true, Cheap: true, Forgets: true, Run: fails},
 		{Op: "test::panics", Inputs: 1, Output: task.PassThrough, Run: func(*task.Ctx) (rowset.RowSet, error) { panic("broken") }},
 		{Op: "test::open", Inputs: 1, Output: task.PassThrough, Inline: true, Cheap: true, Forgets: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
@@ -157,6 +158,10 @@ func TestAPlanGoesOnWithoutAFailedNode(t *testing.T) {
 			node("s", "sort", "x", `"by": 2001, "order": "desc"`, ""), node("out", "take", "s", `"count": 2`, "")}, []int64{3, 2}, []string{"x failed"}},
 		{"skip behind a sort that would select", "out", []string{three, node("s", "sort", "src", `"by": 1, "order": "desc"`, ""),
 			node("x", "broken_first", "s", "", onError("skip")), node("out", "take", "x", `"count": 3`, "")}, []int64{3, 2, 1}, []string{"x failed"}},
+		{"null", "out", []string{three, node("x", "broken_country", "src", "", onError("null")), node("s", "sort", "x", `"by": 3001, "order": "desc"`, ""),
+			concatNode("out", "s", "src")}, []int64{1, 2, 3, 1, 2, 3}, []string{"x failed"}},
+		{"null within a chain", "out", []string{three, vmNode("a", "src"), node("x", "broken_country", "a", "", onError("null")), node("s", "sort", "x", `"by": 3001`, ""),
+			node("t", "sort", "s", `"by": 2001, "order": "desc"`, ""), node("out", "take", "t", `"count": 2`, "")}, []int64{3, 2}, []string{"x failed"}},
 		{"fallback", "out", []string{three, two, node("x", "broken", "src", "", orElse("two")), node("out", "take", "x", `"count": 5`, "")},
 			[]int64{1, 2}, []string{"x fallback"}},
 		{"a fallback that reads the input and others", "out", []string{three, two, node("x", "broken", "src", "", orElse("c")), concatNode("b", "src", "two"),

@@ -29,8 +29,20 @@ func (e engine) Nothing(n *plan.Node, reg *registry.Registry, inputs, refs []row
 	return rowset.Dense(rowset.With(empty, spec.emptyColumns(n, reg)...))
 }
 
+// Nulls returns what the readers of a failed node see by "on_error": "null": the rows of its first input, with nulls in the columns
+// that the node writes.
+func (e engine) Nulls(n *plan.Node, reg *registry.Registry, input rowset.RowSet) rowset.RowSet {
+	input.Batch = rowset.With(input.Batch, e.SpecOf(n).nullColumns(n, reg, input.Batch.IDs)...)
+	return input
+}
+
 // emptyColumns returns the columns that a node writes, without rows.
 func (s *Spec) emptyColumns(n *plan.Node, reg *registry.Registry) []rowset.Column {
+	return s.nullColumns(n, reg, nil)
+}
+
+// nullColumns returns the columns that a node writes, with nulls in all rows of a batch of these ids.
+func (s *Spec) nullColumns(n *plan.Node, reg *registry.Registry, ids []int64) []rowset.Column {
 	if s.Writes == nil {
 		return nil
 	}
@@ -40,5 +52,5 @@ func (s *Spec) emptyColumns(n *plan.Node, reg *registry.Registry) []rowset.Colum
 			keys = append(keys, key)
 		}
 	}
-	return rowset.Project(new(rowset.Batch), keys).Columns()
+	return rowset.Project(rowset.NewBatch(ids), keys).Columns()
 }

@@ -130,7 +130,7 @@ func (a *assembly) node(i int) {
 // standIns are what the readers of a node see, by what the scheduler says of it.
 var standIns = [...]StandIn{
 	plan.OnErrorFail: NoStandIn, plan.OnErrorEmpty: EmptyStandIn, plan.OnErrorSkip: SkipStandIn,
-	plan.OnErrorPartial: EmptyStandIn, plan.OnErrorFallback: FallbackStandIn,
+	plan.OnErrorPartial: EmptyStandIn, plan.OnErrorNull: NullStandIn, plan.OnErrorFallback: FallbackStandIn,
 }
 
 // inputs returns Node.Inputs.

@@ -55,6 +55,7 @@ const (
 	NoStandIn       StandIn = ""
 	EmptyStandIn    StandIn = "empty"    // no rows
 	SkipStandIn     StandIn = "skip"     // its first input
+	NullStandIn     StandIn = "null"     // its first input, with nulls in the columns that it writes
 	FallbackStandIn StandIn = "fallback" // the result of its fallback, which is an input of its readers then
 )
 
