@@ -329,7 +329,7 @@ func (e *Engine) Start(ctx context.Context, r Request, done func(*Answer, error)
 }
 
 // start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
-// is no plan. The error is an *Error, and done is then never called.
+// is not a plan. The error is an *Error, and done is then never called.
 func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 	if err := c.prepare(r, graph, planErr); err != nil {
 		c.free()
