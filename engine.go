@@ -19,7 +19,6 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
@@ -229,7 +228,7 @@ func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 		return nil, waits(r.ID, "Rank waits, so a callback or a body must use Submit")
 	}
 	w := &rankWait{done: make(chan struct{})}
-	if err := e.Start(ctx, r, w.deliver); err != nil {
+	if err := e.start(ctx, r, w.deliver); err != nil {
 		return nil, err
 	}
 	select {
@@ -284,18 +283,13 @@ func (w *rankWait) outlasts(ctx context.Context, by time.Duration) bool {
 // harms nothing else. runtime.Goexit on the loop (t.FailNow in a test, and so package require) ends
 // the process. Submit panics if done is nil.
 func (e *Engine) Submit(ctx context.Context, r Request, done func(*Answer, error)) {
-	if err := e.Start(ctx, r, done); err != nil {
+	if err := e.start(ctx, r, done); err != nil {
 		go e.deliver(done, nil, err)
 	}
 }
 
-// Start is Submit for a caller that takes a refusal at once, which costs no goroutine: either it returns an *Error and
-// never calls done, or it returns nil, and done is called as by Submit.
-// A request that has to wait may still be refused, by done, in favor of a caller with fewer: see Options.MaxQueue.
-//
-// A plan that no request has named before is first loaded on a goroutine of its own, because that takes long and a
-// callback may call Start on the loop.
-func (e *Engine) Start(ctx context.Context, r Request, done func(*Answer, error)) error {
+// start is Intake.Start.
+func (e *Engine) start(ctx context.Context, r Request, done func(*Answer, error)) error {
 	if done == nil {
 		panic("rankd: the callback of a request is nil")
 	}
@@ -329,7 +323,7 @@ func (e *Engine) Start(ctx context.Context, r Request, done func(*Answer, error)
 }
 
 // start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
-// is no plan. The error is an *Error, and done is then never called.
+// is not a plan. The error is an *Error, and done is then never called.
 func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 	if err := c.prepare(r, graph, planErr); err != nil {
 		c.free()
@@ -373,7 +367,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	}
 	params, refused := request.Values(r, e.registry)
 	if refused != nil {
-		return Refused(refused)
+		return e.Intake().Refused(refused)
 	}
 	params.SetNow(float64(e.date(arrived).UnixMicro()) / 1e6)
 	if planErr == errNoPlan {
@@ -629,16 +623,6 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	case <-timer.C:
 		return fmt.Errorf("rankd: shutdown: %w: the loop does not answer, so some body holds it", context.Cause(ctx))
 	}
-}
-
-// Reactor returns the loop of an engine with the Reactor model, and nil with another model. A front gives it the
-// connections of its clients, and calls Start from their callbacks: no goroutine stands between socket and scheduler. Their owner
-// closes these connections before he closes the engine. A callback on the loop must not block. Not stable yet.
-func (e *Engine) Reactor() *reactor.Reactor {
-	if async, ok := e.scheduler.(*scheduler.Async); ok {
-		return async.Reactor()
-	}
-	return nil
 }
 
 // loads counts the requests that wait for their plan to be loaded, so that Close waits for them.

@@ -117,11 +117,11 @@ func requestOf(e *rankd.Engine, user, document string) (rankd.Request, error) {
 		}
 		return r, nil
 	}
-	var g rankd.Given
+	var g request.Given
 	if err := g.SetUserID([]byte(user), e.Registry()); err != nil {
 		return rankd.Request{}, fmt.Errorf("--user: %w", err)
 	}
-	return e.ParseRequestFor(nil, g)
+	return e.Intake().Parse(nil, g)
 }
 
 // explainRequest runs the request and prints its explanation.
