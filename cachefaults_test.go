@@ -186,7 +186,7 @@ func (w *faultWorld) disturb(rng *rand.Rand) {
 	switch rng.IntN(6) {
 	case 0:
 		_, _ = do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") })
-	case 1, 2: // any one connection: that of the writer, those that read, or the one that hears of changes
+	case 1, 2: // Each connection may be the one: the writer's, one that reads, the one that hears of changes.
 		list, _ := do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "LIST", "TYPE", "normal") })
 		lines := strings.Split(strings.TrimSpace(list), "\n")
 		id, _, _ := strings.Cut(strings.TrimPrefix(lines[rng.IntN(len(lines))], "id="), " ")

@@ -39,7 +39,7 @@ func (c *compiler) readAhead() {
 }
 
 // headOf returns the node that reads for n, or n. It walks up the chain of nodes that pass all their rows on. A node that may drop
-// rows is no obstacle if one command reads for it and for n: the reply tells which rows it drops.
+// rows does not hinder if one command reads for it and for n: the reply tells which rows it drops.
 func (g *Graph) headOf(n *Node, head map[*Node]*Node) *Node {
 	var reads []registry.KeyID
 	if n.Schema.Reads != nil {

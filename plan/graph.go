@@ -39,7 +39,7 @@ type Node struct {
 	// the dependents; inputs of a dependent come before its refs.
 	Succs []int
 
-	// Entity is what the rows of the node stand for; nil: nobody has declared it, and their ids are integers. InputEntity is that of
+	// Entity is what the rows of the node stand for; nil: no source says so, and their ids are integers. InputEntity is that of
 	// the rows of its inputs; nil also without inputs.
 	Entity, InputEntity *registry.Entity
 

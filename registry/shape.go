@@ -130,7 +130,7 @@ func (c *shapeCheck) value(p place, v *unstable.Node) {
 }
 
 func (c *shapeCheck) mismatch(p place, given unstable.Kind) {
-	if p.typ.Kind() == reflect.Map { // what is no table was not meant as one
+	if p.typ.Kind() == reflect.Map { // other maps are values
 		c.report(c.line, "unknown field %s", excerpt.Text(p.path))
 		return
 	}

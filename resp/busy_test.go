@@ -54,8 +54,8 @@ func TestLargeRequestsDoNotSlowEachOther(t *testing.T) {
 		t.Run(fmt.Sprint(inFlight), func(t *testing.T) {
 			paced, overtaken := timeOfFeed(t, inFlight, Options{NoCoalesceReads: true})
 			free, _ := timeOfFeed(t, inFlight, whole)
-			assert.Less(t, paced, free*20/19, "0.95 of the throughput without pacing")
-			assert.LessOrEqual(t, overtaken, 1, "whoever came first is answered first")
+			assert.Less(t, paced, free*100/99, "0.99 of the throughput without pacing")
+			assert.LessOrEqual(t, overtaken, 2, "whoever came first is answered first, but where the first parts end")
 		})
 	}
 }

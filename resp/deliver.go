@@ -45,8 +45,8 @@ func (c *Client) answer(cn *conn, p part) {
 		c.stats.Dropped += uint64(n)
 		return
 	}
-	whole := n == call.Batch.Len()
-	if !whole || p.at == scattered || len(cn.decoder.data) > c.maxReplyBytes(call)-call.received {
+	whole, large := n == call.Batch.Len(), c.queue.isLarge(call)
+	if large || !whole || p.at == scattered || len(cn.decoder.data) > c.maxReplyBytes(call)-call.received {
 		if call.received += cn.sizeOf(&p); call.received > c.maxReplyBytes(call) {
 			c.failLater(call, c.tooLarge(call))
 			return
@@ -57,7 +57,7 @@ func (c *Client) answer(cn *conn, p part) {
 	}
 	replies := cn.repliesTo(&p)
 	call.answered += int32(n)
-	if call.turn != nil {
+	if large {
 		c.queue.learn(call)
 	}
 	switch last := int(call.answered) == call.Batch.Len(); {
@@ -112,6 +112,10 @@ func (cn *conn) repliesTo(p *part) Replies {
 // sizeOf returns the bytes of the replies to a part that were not counted when they were kept.
 func (cn *conn) sizeOf(p *part) (size int) {
 	d := cn.decoder
+	if first := int(p.at) - cn.shed; p.at != scattered && first >= 0 && first+p.len() <= d.complete() { // They lie one behind the other.
+		from, to := d.span(d.roots[first], d.after(d.roots[first+p.len()-1]))
+		return int(to - from)
+	}
 	for k := int(p.from); k < int(p.to); k++ {
 		if place := p.place(k) - cn.shed; place >= 0 && place < d.complete() {
 			first, last := d.span(d.roots[place], d.after(d.roots[place]))

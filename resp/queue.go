@@ -65,6 +65,7 @@ type queue struct {
 	alone    bool       // nobody else has asked since the burst before
 
 	askers, light int // the latest that began to ask, and those of them without a large call so far
+	each          int // bytes of a reply to the large calls of late, those with the longest
 
 	pass pass
 }
@@ -208,7 +209,7 @@ func (q *queue) nextWhole() (s span, ok bool) {
 }
 
 // nextLarge returns a part of the first large call that may send one now. A call that rests and does not fit holds up those
-// behind it that rest, so that it is not overtaken for ever. The next in the ring may join the part that left last, which costs nothing.
+// behind it that rest, so that it is not overtaken for ever. Where all are large, each that does not fit holds up all behind it. The next in the ring may join the part that left last, which costs nothing.
 func (q *queue) nextLarge() (s span, ok bool) {
 	if t := q.pass.behind; t != nil {
 		q.pass.behind = t.place.Next()
@@ -224,10 +225,14 @@ func (q *queue) nextLarge() (s span, ok bool) {
 			switch {
 			case n == 0 || call.rests && !burst:
 			case call.rests && !q.hasRoom(b):
-				burst = false
+				if burst = false; q.onlyLarge() {
+					return span{}, false
+				}
 			case q.hasPlaces(n) && q.able(call):
 				q.pass.behind = t.place.Next()
 				return span{call, n, b}, true
+			case q.onlyLarge():
+				return span{}, false
 			}
 		}
 	}
@@ -245,13 +250,15 @@ func (q *queue) nextPart(call *Call) (n int, b bulk) {
 			return 0, bulk{}
 		case each > 0:
 			n = max(1, partBytes/each)
+		case q.each > 0 && q.onlyLarge():
+			n = max(1, partBytes/q.each)
 		default:
 			n = firstPart
 		}
-		return min(n, q.opts.partCommands(), unsent), bulk{}
+		return min(n, q.partCommands(), unsent), bulk{}
 	}
 	each, unanswered := call.replyBytes(), int(call.gathered-call.answered)
-	n = min(max(1, partBytes/each), q.opts.partCommands(), unsent, partGrowth*int(call.answered)-unanswered)
+	n = min(max(1, partBytes/each), q.partCommands(), unsent, partGrowth*int(call.answered)-unanswered)
 	switch {
 	case n <= 0:
 		return 0, bulk{}
@@ -259,6 +266,15 @@ func (q *queue) nextPart(call *Call) (n int, b bulk) {
 		return n, bulk{n, n * each}
 	}
 	return n, bulk{}
+}
+
+// partCommands returns how many commands a part may have. Short parts protect small calls, and cost a write and a read each: they are long
+// where there is nobody to protect.
+func (q *queue) partCommands() int {
+	if q.onlyLarge() {
+		return q.opts.bulkCommands()
+	}
+	return q.opts.partCommands()
 }
 
 // hasRoom reports whether a part fits beside those of other calls that rest. If others ask, too, there is room for one
@@ -292,10 +308,11 @@ func (q *queue) took(s span, added int) bulk {
 	return b
 }
 
-// learn looks at the replies to a large call, and has it rest if they are long or many.
+// learn looks at the replies to a large call, and has it rest, while it waits, if they are long or many.
 func (q *queue) learn(call *Call) {
 	n := call.Batch.Len()
-	if call.rests || n <= q.opts.wholeCommands() && n*call.replyBytes() <= shortBytes {
+	q.each = max(call.replyBytes(), q.each-q.each/8)
+	if call.turn == nil || call.rests || n <= q.opts.wholeCommands() && n*call.replyBytes() <= shortBytes {
 		return
 	}
 	call.rests = true

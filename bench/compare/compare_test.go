@@ -34,7 +34,7 @@ func reportOf(t testing.TB, latencies ...time.Duration) *worker.Report {
 	return &worker.Report{
 		Elapsed: time.Second, Answered: n, Latency: string(encoded),
 		CPU: time.Duration(n) * 20 * time.Microsecond, RedisCPU: time.Duration(n) * 5 * time.Microsecond,
-		Allocs: uint64(n) * 30, AllocBytes: uint64(n) * 1500, RSSBytes: 64 << 20,
+		Allocs: uint64(n) * 30, AllocBytes: uint64(n) * 1500, RSSBytes: 64 << 20, LiveBytes: 24 << 20,
 		Traffic: &load.Traffic{RoundTrips: uint64(n) * 3, Asked: uint64(n) * 22, Commands: uint64(n) * 11, BytesSent: uint64(n) * 374, BytesReceived: uint64(n) * 519},
 	}
 }
@@ -102,7 +102,7 @@ func TestCell(t *testing.T) {
 		CPU: 20, RedisCPU: 5, Allocs: 30, AllocBytes: 1500,
 		Traffic: &TrafficPerRequest{RoundTrips: 3, Asked: 22, Commands: 11, BytesSent: 374, BytesReceived: 519},
 	}, a.PerRequest)
-	assert.Equal(t, 64.0, a.RSSMB)
+	assert.Equal(t, [2]float64{64, 24}, [2]float64{a.RSSMB, a.LiveMB})
 }
 
 func TestAFailedRoundFailsItsCellOnly(t *testing.T) {
@@ -224,7 +224,7 @@ func fixedComparison() *Comparison {
 			ThroughputRatio: estimate(x / first), P99Ratio: Estimate{2, &low, &high}, Requests: int64(x) * 12,
 			PerRequest: PerRequest{CPU: 18.25, RedisCPU: 6.5, Allocs: 31.4, AllocBytes: 1503,
 				Traffic: &TrafficPerRequest{RoundTrips: 0.28, Asked: 22, Commands: 11, BytesSent: 374, BytesReceived: 519}},
-			RSSMB: 43.2,
+			RSSMB: 43.2, LiveMB: 21.4,
 		}
 	}
 	c := &Comparison{

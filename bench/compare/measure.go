@@ -151,6 +151,7 @@ type Cell struct {
 
 	PerRequest PerRequest `json:"per_request"`
 	RSSMB      float64    `json:"rss_mb"`
+	LiveMB     float64    `json:"live_mb,omitempty"` // of the heap, after a garbage collection under load; 0 from a worker that does not tell
 
 	Rounds []RoundFigures `json:"rounds"` // in the order in which they were run
 }
@@ -250,6 +251,7 @@ func (s *sample) cell(engine string, at Point, base *sample) Cell {
 		}
 	}
 	c.RSSMB = median(s.each(func(i int, s *sample) float64 { return float64(s.reports[i].RSSBytes) / (1 << 20) }))
+	c.LiveMB = median(s.each(func(i int, s *sample) float64 { return float64(s.reports[i].LiveBytes) / (1 << 20) }))
 	return c
 }
 

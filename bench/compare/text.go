@@ -176,7 +176,7 @@ func (c Cell) rowHead() []string {
 
 // CostColumns are the heads of CostRow.
 var CostColumns = []string{
-	"in flight", "engine", "placement", "reads", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands asked", "commands sent", "bytes sent", "bytes received", "RSS",
+	"in flight", "engine", "placement", "reads", "CPU", "Redis CPU", "allocs", "bytes", "round trips", "commands asked", "commands sent", "bytes sent", "bytes received", "RSS", "live",
 }
 
 // CostRow returns the cost of a request as text.
@@ -194,7 +194,7 @@ func (c Cell) CostRow() []string {
 	} else {
 		row = append(row, "–", "–", "–", "–", "–")
 	}
-	return append(row, known(c.RSSMB > 0, fmt.Sprintf("%.0f MiB", c.RSSMB)))
+	return append(row, known(c.RSSMB > 0, fmt.Sprintf("%.0f MiB", c.RSSMB)), known(c.LiveMB > 0, fmt.Sprintf("%.0f MiB", c.LiveMB)))
 }
 
 // known returns v as text, or a dash if it is unknown.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,6 +50,8 @@ type Spec struct {
 	MaxReplyBytes int
 	// Cache says how what was read is kept in memory. Empty leaves it to the registry; reactor only.
 	Cache registry.CacheMode
+	// Registry is a folder with other tables than those of the comparison. Empty leaves them.
+	Registry string
 	// NoInline keeps computing nodes off the loop.
 	NoInline bool
 	// NoBusyPoll has the loop sleep at once; reactor only.
@@ -84,6 +88,9 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	}
 	if s.NoBusyPoll {
 		o.BusyPoll = -1
+	}
+	if s.Registry != "" {
+		o.Registry, o.RegistryName = os.DirFS(s.Registry), s.String()
 	}
 	return o
 }
@@ -152,35 +159,16 @@ func (s Spec) String() string {
 			options = append(options, fmt.Sprintf("%s=%d", o.name, *o.value))
 		}
 	}
-	if s.Scheduling != "" {
-		options = append(options, scheduling+"="+string(s.Scheduling))
-	}
-	if s.NoInline {
-		options = append(options, inline+"=false")
-	}
-	if s.NoBusyPoll {
-		options = append(options, busyPoll+"=false")
-	}
-	if s.Cache != registry.CacheOff {
-		options = append(options, cache+"="+string(s.Cache))
-	}
-	if s.CoalesceReads != "" {
-		options = append(options, coalesceReads+"="+s.CoalesceReads)
+	for _, w := range s.words() {
+		if w.given != "" {
+			options = append(options, w.name+"="+w.given)
+		}
 	}
 	if options == nil {
 		return string(s.Kind)
 	}
 	return string(s.Kind) + ":" + strings.Join(options, ",")
 }
-
-// The options whose values are not numbers.
-const (
-	scheduling    = "scheduling"     // a mode
-	inline        = "inline"         // "false"
-	coalesceReads = "coalesce_reads" // true or false
-	busyPoll      = "busy_poll"      // "false"
-	cache         = "cache"          // a mode
-)
 
 type option struct {
 	name  string
@@ -196,6 +184,40 @@ func (s *Spec) options() []option {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}
 	return options
+}
+
+// A word is an option whose value is not a number.
+type word struct {
+	name  string
+	given string   // its value; empty: none
+	words []string // that it may be; nil: any text
+	may   string   // the same in words
+	set   func(string)
+}
+
+// words returns the options of the kind that are not numbers, in the order in which they are printed.
+func (s *Spec) words() []word {
+	off := func(name string, is *bool) word {
+		w := word{name: name, words: []string{"false"}, may: "false, or left out", set: func(string) { *is = true }}
+		if *is {
+			w.given = "false"
+		}
+		return w
+	}
+	words := []word{
+		{"scheduling", string(s.Scheduling), []string{string(rankd.Adaptive), string(rankd.OffloadAll), string(rankd.InlineAll)},
+			"adaptive, offload_all or inline_all", func(v string) { s.Scheduling = rankd.SchedulingMode(v) }},
+		off("inline", &s.NoInline),
+		{"registry", s.Registry, nil, "a folder", func(v string) { s.Registry = v }},
+	}
+	if s.Kind == Reactor {
+		words = append(words,
+			off("busy_poll", &s.NoBusyPoll),
+			word{"cache", string(s.Cache), []string{string(registry.CacheTTL), string(registry.CacheBroadcast), string(registry.CacheTrack)},
+				"ttl, broadcast or track, or left out", func(v string) { s.Cache = registry.CacheMode(v) }},
+			word{"coalesce_reads", s.CoalesceReads, []string{"true", "false"}, "true or false", func(v string) { s.CoalesceReads = v }})
+	}
+	return words
 }
 
 // ParseSpec reads one engine: a kind, optionally followed by ":" and options
@@ -263,21 +285,6 @@ func isPeer(text string) bool {
 // set reads one name=value.
 func (s *Spec) set(field string) error {
 	name, text, _ := strings.Cut(field, "=")
-	switch name {
-	case scheduling:
-		return s.setScheduling(rankd.SchedulingMode(text))
-	case inline:
-		return switchOff(inline, &s.NoInline, text)
-	}
-	if name == coalesceReads && s.Kind == Reactor {
-		return s.setCoalesceReads(text)
-	}
-	if name == cache && s.Kind == Reactor {
-		return s.setCache(registry.CacheMode(text))
-	}
-	if name == busyPoll && s.Kind == Reactor {
-		return switchOff(busyPoll, &s.NoBusyPoll, text)
-	}
 	var names []string
 	for _, o := range s.options() {
 		names = append(names, o.name)
@@ -294,62 +301,20 @@ func (s *Spec) set(field string) error {
 		*o.value = n
 		return nil
 	}
-	return fmt.Errorf("no option %q; there are %s", name, strings.Join(append(names, s.words()...), ", "))
-}
-
-// words returns the options whose values are not numbers.
-func (s *Spec) words() []string {
-	if s.Kind == Reactor {
-		return []string{scheduling, inline, coalesceReads, busyPoll, cache}
+	for _, w := range s.words() {
+		names = append(names, w.name)
+		switch {
+		case w.name != name:
+			continue
+		case text == "" || w.words != nil && !slices.Contains(w.words, text):
+			return fmt.Errorf("%s is %s, not %q", name, w.may, text)
+		case w.given != "":
+			return fmt.Errorf("%s is given twice", name)
+		}
+		w.set(text)
+		return nil
 	}
-	return []string{scheduling, inline}
-}
-
-// setCoalesceReads reads true or false.
-func (s *Spec) setCoalesceReads(text string) error {
-	switch {
-	case text != "true" && text != "false":
-		return fmt.Errorf("%s is true or false, not %q", coalesceReads, text)
-	case s.CoalesceReads != "":
-		return fmt.Errorf("%s is given twice", coalesceReads)
-	}
-	s.CoalesceReads = text
-	return nil
-}
-
-// setCache reads the mode of a cache.
-func (s *Spec) setCache(mode registry.CacheMode) error {
-	switch {
-	case mode != registry.CacheTTL && !mode.Tracked():
-		return fmt.Errorf("%s is ttl, broadcast or track, or left out, not %q", cache, string(mode))
-	case s.Cache != registry.CacheOff:
-		return fmt.Errorf("%s is given twice", cache)
-	}
-	s.Cache = mode
-	return nil
-}
-
-// switchOff reads false, the only value of an option that is on by default.
-func switchOff(name string, off *bool, text string) error {
-	switch {
-	case text != "false":
-		return fmt.Errorf("%s is false, or left out, not %q", name, text)
-	case *off:
-		return fmt.Errorf("%s is given twice", name)
-	}
-	*off = true
-	return nil
-}
-
-func (s *Spec) setScheduling(mode rankd.SchedulingMode) error {
-	switch {
-	case mode != rankd.Adaptive && mode != rankd.OffloadAll && mode != rankd.InlineAll:
-		return fmt.Errorf("%s is adaptive, offload_all or inline_all, not %q", scheduling, string(mode))
-	case s.Scheduling != "":
-		return fmt.Errorf("%s is given twice", scheduling)
-	}
-	s.Scheduling = mode
-	return nil
+	return fmt.Errorf("no option %q; there are %s", name, strings.Join(names, ", "))
 }
 
 // ParseSpecs reads a list of engines. A comma separates engines, and also the options of

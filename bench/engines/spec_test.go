@@ -2,12 +2,14 @@ package engines
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/registry"
 )
 
 func TestParseSpecs(t *testing.T) {
@@ -27,6 +29,7 @@ func TestParseSpecs(t *testing.T) {
 		"peer:rueidis:procs=2:conns=1,pool":            {{Kind: Peer, Peer: "rueidis:procs=2:conns=1"}, {Kind: Pool}},
 		"peer:rueidis,peer:go-redis":                   {{Kind: Peer, Peer: "rueidis"}, {Kind: Peer, Peer: "go-redis"}},
 		"reactor,binary:/old/rankd":                    {{Kind: Reactor}, {Kind: Reactor, Binary: "/old/rankd"}},
+		"reactor:registry=x/y=z,cache=ttl":             {{Kind: Reactor, Registry: "x/y=z", Cache: registry.CacheTTL}},
 		"binary:a-b/c:pool:redis_pool=2,cpu_threads=3": {{Kind: Pool, Binary: "a-b/c", CPUThreads: 3, RedisPool: 2}},
 	} {
 		got, err := ParseSpecs(text)
@@ -51,7 +54,7 @@ func TestParseSpecsErrors(t *testing.T) {
 		"pool:redis_pool=0":                 "from 1 to",
 		"pool:redis_pool=many":              `"many"`,
 		"pool:redis_pool=1,redis_pool=2":    "twice",
-		"reactor:io_threads=4":              "there are cpu_threads, redis_pool, trace, max_reply_bytes, scheduling, inline, coalesce_reads, busy_poll",
+		"reactor:io_threads=4":              "there are cpu_threads, redis_pool, trace, max_reply_bytes, scheduling, inline, registry, busy_poll, cache, coalesce_reads",
 		"reactor:inline":                    `inline is false, or left out, not ""`,
 		"reactor:inline=true":               `not "true"`,
 		"reactor:inline=false,inline=false": "twice",
@@ -60,6 +63,7 @@ func TestParseSpecsErrors(t *testing.T) {
 		"reactor:scheduling=adaptive,scheduling=adaptive":  "twice",
 		"reactor:coalesce_reads=no":                        "true or false",
 		"reactor:coalesce_reads=true,coalesce_reads=false": "twice",
+		"reactor:registry":                                 "registry is a folder", "pool:registry=a,registry=b": "twice",
 		"pool:cache=ttl": "no option", "reactor:cache=lru": "ttl, broadcast or track", "reactor:cache=ttl,cache=broadcast": "twice",
 		"pool:busy_poll=false": "no option", "reactor:busy_poll=true": "left out", "reactor:busy_poll=false,busy_poll=false": "twice",
 		"pool:coalesce_reads=true":  "no option",
@@ -91,6 +95,7 @@ func TestSpecOptions(t *testing.T) {
 	assert.Equal(t, rankd.Options{CPUThreads: 5, RedisConnections: 6, Env: "test", Model: rankd.Sequential}, Spec{Kind: Sequential}.Options(base))
 	assert.Equal(t, rankd.Options{CPUThreads: 1, IOThreads: 2, RedisConnections: 3, Env: "test", Model: rankd.Pool},
 		Spec{Kind: Pool, CPUThreads: 1, IOThreads: 2, RedisPool: 3}.Options(base))
+	assert.Equal(t, os.DirFS("x"), Spec{Kind: Reactor, Registry: "x"}.Options(base).Registry)
 	assert.True(t, Spec{Kind: Reactor, NoInline: true}.Options(base).Scheduling.NoInlineExecution)
 	assert.Equal(t, rankd.OffloadAll, Spec{Kind: Reactor, Scheduling: rankd.OffloadAll}.Options(base).Scheduling.Mode)
 }

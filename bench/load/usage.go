@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"strconv"
 	"syscall"
 	"time"
@@ -16,9 +17,10 @@ type Usage struct {
 	AllocBytes uint64
 	GCs        uint64
 	RSSBytes   uint64 // resident now
+	LiveBytes  uint64 // of the heap, what the last garbage collection found in use
 }
 
-// Since returns the usage between two readings, with the RSSBytes of the later one.
+// Since returns the usage between two readings, with the RSSBytes and LiveBytes of the later one.
 func (u Usage) Since(before Usage) Usage {
 	u.CPU -= before.CPU
 	u.Allocs -= before.Allocs
@@ -41,6 +43,9 @@ func ReadUsage() Usage {
 	runtime.ReadMemStats(&m)
 	u.Allocs, u.AllocBytes, u.GCs = m.Mallocs, m.TotalAlloc, uint64(m.NumGC)
 	u.RSSBytes = residentBytes()
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	u.LiveBytes = live[0].Value.Uint64()
 	return u
 }
 

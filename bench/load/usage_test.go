@@ -29,6 +29,8 @@ func TestUsageOfThisProcess(t *testing.T) {
 	}
 	assert.Positive(t, ReadUsage().CPU)
 	assert.Greater(t, ReadUsage().RSSBytes, uint64(1<<20))
+	runtime.GC()
+	assert.Greater(t, ReadUsage().LiveBytes, uint64(1<<10))
 	_, err := ProcessCPU(-1)
 	assert.Error(t, err)
 }

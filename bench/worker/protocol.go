@@ -25,6 +25,9 @@ type Setup struct {
 	Artifact string `json:"artifact,omitempty"`
 	// Context is the context of each request, JSON as in a request. Engines read it; absent means none.
 	Context string `json:"context,omitempty"`
+	// UserName is the text of which users' ids are made, with {} in the place of an integer of Round.Users. Engines read it; absent
+	// means the integers.
+	UserName string `json:"user_name,omitempty"`
 	// Scenario names a load of package placement, which brings its own plans. Only engines of
 	// this build know it.
 	Scenario string `json:"scenario,omitempty"`
@@ -94,6 +97,7 @@ type Report struct {
 	AllocBytes uint64        `json:"alloc_bytes"` // heap bytes
 	GCs        uint64        `json:"gcs"`
 	RSSBytes   uint64        `json:"rss_bytes"`            // at the end of the round
+	LiveBytes  uint64        `json:"live_bytes,omitempty"` // of the heap, at the last garbage collection of the round
 	RedisCPU   time.Duration `json:"redis_cpu,omitempty"`  // of the server, if asked for
 	ServerCPU  time.Duration `json:"server_cpu,omitempty"` // likewise, of the process behind Setup.Front
 	Traffic    *load.Traffic `json:"traffic,omitempty"`    // absent if the target does not count
@@ -123,7 +127,7 @@ func newReport(r *load.Result, used load.Usage) (*Report, error) {
 	}
 	rep := &Report{
 		Elapsed: r.Elapsed, Answered: r.Answered, Errors: r.Errors, Shed: r.Shed, Latency: string(latency),
-		CPU: used.CPU, Allocs: used.Allocs, AllocBytes: used.AllocBytes, GCs: used.GCs, RSSBytes: used.RSSBytes,
+		CPU: used.CPU, Allocs: used.Allocs, AllocBytes: used.AllocBytes, GCs: used.GCs, RSSBytes: used.RSSBytes, LiveBytes: used.LiveBytes,
 	}
 	if r.FirstError != nil {
 		rep.FirstError = r.FirstError.Error()

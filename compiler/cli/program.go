@@ -168,7 +168,7 @@ func (o *options) sources(args []string) []string {
 	return args
 }
 
-// folder returns the folder that the argument names, or else that of plans.
+// folder returns the folder that the argument names; without an argument, the folder of plans.
 func (o *options) folder(cmd *cobra.Command, args []string) (string, error) {
 	args = o.sources(args)
 	if len(args) != 1 {

@@ -28,7 +28,7 @@ type Recall struct {
 
 // NewRecall returns what a table has, no older than maxAge; zero: as old as the table keeps it. shape says what a read of a key
 // means: reads with equal texts have equal values. All keys begin with prefix. It returns nil if there is no table, or if it takes no further
-// shape. What is found is added to use.
+// shape. Found counts in use.
 func NewRecall(t *rowcache.Table, c clock.Clock, use *rowcache.Use, shape, prefix string, maxAge time.Duration) *Recall {
 	if t == nil {
 		return nil

@@ -139,7 +139,7 @@ func guess(values []string) (t registry.Type, remark string) {
 			if candidate.t == registry.Int {
 				continue
 			}
-			return candidate.t, fmt.Sprintf("%d of %d will be null, as %s is no %s", bad, len(values), excerpt.Quote(first), candidate.t)
+			return candidate.t, fmt.Sprintf("%d of %d will be null, as %s is not a %s", bad, len(values), excerpt.Quote(first), candidate.t)
 		}
 	}
 	lists := 0

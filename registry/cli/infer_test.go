@@ -54,7 +54,7 @@ colours = "string_set" # null in 2 of 4; commas without blanks: string?; "natura
 product_id = {type = "int", field = "id"} # null in 3 of 4; "1"
 name = "string" # null in 1 of 4; "Rain coat", "Straw, hat", "a\nb"
 new = "bool" # null in 2 of 4; "false", "true"
-price = "float" # null in 0 of 4; 1 of 4 will be null, as "cheap" is no float; "1e3", "24", "89.5"
+price = "float" # null in 0 of 4; 1 of 4 will be null, as "cheap" is not a float; "1e3", "24", "89.5"
 product_product_id = {type = "string", field = "product_id"} # null in 3 of 4; "x"
 sale = "int" # null in 2 of 4; only 0 and 1: bool?; "0", "1"
 stock = "int" # null in 1 of 4; "-1", "12", "3"
