@@ -85,7 +85,11 @@ func aheadData(rng *rand.Rand) map[string]any {
 			}
 		}
 		data[fmt.Sprintf("count:%d", id)] = strconv.Itoa(id)
+		for _, text := range []string{"a", "b", "1", "2", "7"} {
+			data[fmt.Sprintf("stats:%d:%s", id, text)] = map[string]string{"likes": strconv.Itoa(id), "title": text}
+		}
 	}
+	data["item:a"], data["item:b"] = map[string]string{"likes": "3", "title": "b"}, map[string]string{"owner": "4", "title": "a"}
 	return data
 }
 
@@ -94,7 +98,10 @@ func aheadPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog, reg *registry.
 	pick := func(all ...string) string { return all[rng.IntN(len(all))] }
 	nodes := []string{`{"node_id": "n0", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "ids:{user}"}}`}
 	outputs, written := []string{}, []string{}
-	habit := []string{pick("null", "null", "drop", "default", "fail"), pick("", "", "", "skip", "partial", "empty"), pick("item:{id}", "item:{id}:{tab}", "stats:{id}")}
+	template := func() string {
+		return pick("item:{id}", "item:{id}", "item:{id}:{tab}", "stats:{id}", "item:{user}", "item:{title}", "stats:{author}", "stats:{user}:{title}", "stats:{id}:{owner}")
+	}
+	habit := []string{pick("null", "null", "drop", "default", "fail"), pick("", "", "", "skip", "partial", "empty"), template()}
 	lookup := func() (params, more string) {
 		missing, onError := habit[0], habit[1]
 		if rng.IntN(4) == 0 {
@@ -107,13 +114,13 @@ func aheadPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog, reg *registry.
 				keys = append(keys, strconv.Quote(aheadKeys[i].name))
 			}
 		}
-		what := fmt.Sprintf(`"key": %q, "fields": [%s]`, pick("item:{id}", "item:{id}", "item:{id}", habit[2], habit[2], habit[2], "stats:{id}"), strings.Join(keys, ","))
+		what := fmt.Sprintf(`"key": %q, "fields": [%s]`, pick("item:{id}", "item:{id}", "item:{id}", habit[2], habit[2], habit[2], template()), strings.Join(keys, ","))
 		if len(keys) == 0 || rng.IntN(6) == 0 {
 			what = fmt.Sprintf(`"key": "count:{id}", "value": %q`, pick("likes", "owner"))
 		} else if slices.Contains(keys, `"at"`) && rng.IntN(2) == 0 {
 			what += `, "timestamp": "at", "max_age": 50`
 		}
-		if len(written) > 0 && rng.IntN(3) == 0 {
+		if len(written) > 0 && strings.Contains(what, "{id}") && rng.IntN(3) == 0 {
 			what += `, "by": ` + pick(written...)
 		}
 		for _, key := range keys {

@@ -33,8 +33,8 @@ func lookup() task.Spec {
 		Doc: "Reads columns of each row from a Redis hash, or one column from a string.",
 		Params: withRecallParams([]plan.ParamSchema{
 			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the keys."},
-			{Name: "key", Type: plan.Template, Required: true, Doc: "The key of a row: `item:{id}`. Any name in braces other than `id` and `user` is a " +
-				"field of the request's context."},
+			{Name: "key", Type: plan.Template, Required: true, Columns: true, Doc: "The key of a row: `item:{id}`, `stat:{user}:{category}`. A name in braces other than `id` and `user` is a " +
+				"field of the request's context, or else a column. `{Key.name}` is always a column."},
 			{Name: "fields", Type: plan.Key, List: true, MinItems: 1, MaxItems: lookupFieldsMax,
 				Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
 				Doc:    "The columns to read from the hash at the key. The registry names the hash field of each."},
@@ -56,7 +56,7 @@ func lookup() task.Spec {
 		Prepare:   prepareLookup,
 		IDs:       plan.ReadsTextIDs,
 		Output:    task.Pick,
-		Reads:     task.KeyParams("by"),
+		Reads:     task.KeyParams("by", "key"),
 		Writes:    task.KeyParams("fields", "value"),
 		Place:     task.Waits,
 		Partial:   true,
@@ -102,22 +102,27 @@ type preparedLookup struct {
 	keys    []*registry.Key // of the columns, in the order of the reply
 	hash    bool            // HMGET; otherwise GET
 	missing string
-	by      *registry.Key  // nil: the row's id
-	maxAge  float64        // 0: any age
-	ageAt   int            // position of the timestamp in keys
-	command *resp.Template // for all requests; nil if the key depends on the request
-	shape   string         // what a read of a key means: see recallOf
-	reads   []lookupRead   // of a node that reads for later ones, too; nil: of any other
+	row     []plan.TemplatePart // of the key: from the first to the last mark that a row fills in; {id} is the column of by, if given
+	maxAge  float64             // 0: any age
+	ageAt   int                 // position of the timestamp in keys
+	command *resp.Template      // for all requests; nil if the key depends on the request
+	shape   string              // what a read of a key means: see recallOf
+	reads   []lookupRead        // of a node that reads for later ones, too; nil: of any other
 }
 
 // prepareLookup checks that the parameters fit together.
 func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
 	p := &n.Params
-	l := &preparedLookup{keys: p.Keys("fields"), hash: p.Given("fields"), missing: p.String("missing"), by: p.Key("by"), maxAge: p.Float("max_age")}
-	value, timestamp, template := p.Key("value"), p.Key("timestamp"), p.Template("key")
+	l := &preparedLookup{keys: p.Keys("fields"), hash: p.Given("fields"), missing: p.String("missing"), maxAge: p.Float("max_age")}
+	value, timestamp, template, by := p.Key("value"), p.Key("timestamp"), p.Template("key"), p.Key("by")
+	l.row = slices.Clone(template.Row)
+	id := slices.IndexFunc(l.row, func(part plan.TemplatePart) bool { return part.Column != nil && part.Column.ID == registry.IDKey })
+	if id >= 0 && by != nil {
+		l.row[id].Column = by
+	}
 	switch {
-	case !template.PerRow():
-		return nil, plan.ParamErrorf("key", "has no {id}, so all rows would have the same key")
+	case id < 0 && by != nil:
+		return nil, plan.ParamErrorf("by", "has no effect: the key has no {id}")
 	case l.hash == (value != nil):
 		return nil, plan.ParamErrorf("fields", "must be there or value, and not both")
 	case !l.hash && (timestamp != nil || p.Given("max_age")):
@@ -204,11 +209,11 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	key = l.ofRows(c, key)
 	ids := noIDs(c, in)
 	if ok {
-		ids = distinctOf(c, in, l.by)
+		ids = l.distinctOf(c, in, key)
 	}
+	key = key.OfTexts(ids.texts)
 	d, err := l.read(c, key, &ids)
 	if err != nil {
 		return rowset.RowSet{}, err
@@ -224,22 +229,14 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	return d.result(in, ids, columns), nil
 }
 
-// ofRows returns a key with the texts of the rows' ids, if it has their ids and these are texts.
-func (l *preparedLookup) ofRows(c *task.Ctx, key task.RedisKey) task.RedisKey {
-	if l.byID() == registry.IDKey {
-		return key.OfRows(c)
-	}
-	return key
-}
-
 // read returns the decoder that has read these ids: one that an earlier node has left, or its own. It may change which rows they refer to.
 func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
-	if d, err := aheadOf(c, ids.values); d != nil {
+	if d, err := aheadOf(c, ids); d != nil {
 		return d, err
 	}
 	recall := recallOf(c, l.shape, c.Node.Params.Template("key").Start())
 	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && recall == nil { // What is in memory needs no command.
-		if d, err := readAhead(c, l, key, ids.values); d != nil || err != nil {
+		if d, err := readAhead(c, l, key, ids); d != nil || err != nil {
 			return d, err
 		}
 	}
