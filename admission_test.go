@@ -23,11 +23,11 @@ func TestAdmission(t *testing.T) {
 			})
 			answers := make(chan error, 4)
 			done := func(_ *rankd.Answer, err error) { answers <- err }
-			require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: 1}, done))
+			require.NoError(t, e.Intake().Start(context.Background(), rankd.Request{UserID: 1}, done))
 			<-g.entered
 			ctx, cancel := context.WithCancelCause(context.Background())
-			require.NoError(t, e.Start(ctx, rankd.Request{UserID: 2}, done))
-			err := e.Start(context.Background(), rankd.Request{UserID: 3, ID: "third"}, done)
+			require.NoError(t, e.Intake().Start(ctx, rankd.Request{UserID: 2}, done))
+			err := e.Intake().Start(context.Background(), rankd.Request{UserID: 3, ID: "third"}, done)
 			require.ErrorIs(t, err, rankd.ErrOverloaded)
 			assert.Equal(t, `{"request_id":"third","error":"Overloaded","detail":"too many requests: the run limit and the queue are full"}`+"\n",
 				string(err.(*rankd.Error).AppendJSON(nil)))
@@ -60,14 +60,14 @@ func TestAbandoned(t *testing.T) {
 			e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
 			answered := make(chan error, 1)
 			ctx, cancel := context.WithCancelCause(context.Background())
-			require.NoError(t, e.Start(ctx, rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err }))
+			require.NoError(t, e.Intake().Start(ctx, rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err }))
 			<-g.entered
 			gone := errors.New("the caller has gone")
 			cancel(gone)
 			close(g.opened)
 			requireClasses(t, <-answered, rankd.ErrAbandoned, context.Canceled, gone)
 			assert.Zero(t, g.marked)
-			require.ErrorIs(t, e.Start(ctx, rankd.Request{UserID: 1}, nobody(t)), gone)
+			require.ErrorIs(t, e.Intake().Start(ctx, rankd.Request{UserID: 1}, nobody(t)), gone)
 		})
 	}
 }
@@ -88,16 +88,16 @@ func nobody(t *testing.T) func(*rankd.Answer, error) {
 func TestStartRefusesAtOnce(t *testing.T) {
 	e := open(t, rankd.Options{Plan: "simple_viewer"})
 	never := nobody(t)
-	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 0}, never), rankd.ErrInvalidRequest)
-	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 1, Trace: true}, never), rankd.ErrInvalidRequest)
+	require.ErrorIs(t, e.Intake().Start(context.Background(), rankd.Request{UserID: 0}, never), rankd.ErrInvalidRequest)
+	require.ErrorIs(t, e.Intake().Start(context.Background(), rankd.Request{UserID: 1, Trace: true}, never), rankd.ErrInvalidRequest)
 	later := make(chan error, 2)
-	require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: 1, Plan: "nobody_has_it"}, func(_ *rankd.Answer, err error) { later <- err }))
+	require.NoError(t, e.Intake().Start(context.Background(), rankd.Request{UserID: 1, Plan: "nobody_has_it"}, func(_ *rankd.Answer, err error) { later <- err }))
 	err := <-later
 	require.ErrorIs(t, err, rankd.ErrUnknownPlan)
-	assert.Equal(t, err, error(e.UnknownPlan("", "nobody_has_it")))
+	assert.Equal(t, err, error(e.Intake().UnknownPlan("", "nobody_has_it")))
 	require.NoError(t, e.Close())
-	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 1}, never), rankd.ErrClosed)
-	require.ErrorIs(t, e.Start(context.Background(), rankd.Request{UserID: 1, Plan: "diamond"}, never), rankd.ErrClosed)
+	require.ErrorIs(t, e.Intake().Start(context.Background(), rankd.Request{UserID: 1}, never), rankd.ErrClosed)
+	require.ErrorIs(t, e.Intake().Start(context.Background(), rankd.Request{UserID: 1, Plan: "diamond"}, never), rankd.ErrClosed)
 	assert.Empty(t, later)
 }
 
@@ -105,7 +105,7 @@ func TestStartRefusesAtOnce(t *testing.T) {
 func TestANilCallback(t *testing.T) {
 	e := open(t, rankd.Options{Plan: "simple_viewer"})
 	assert.Panics(t, func() { e.Submit(t.Context(), rankd.Request{UserID: 1}, nil) })
-	assert.Panics(t, func() { _ = e.Start(t.Context(), rankd.Request{UserID: 1}, nil) })
+	assert.Panics(t, func() { _ = e.Intake().Start(t.Context(), rankd.Request{UserID: 1}, nil) })
 }
 
 // The zero values are empty.
@@ -152,7 +152,7 @@ func TestTraceOfAQueue(t *testing.T) {
 			})
 			ask := func(user int64) <-chan *rankd.Answer {
 				answer := make(chan *rankd.Answer, 1)
-				require.NoError(t, e.Start(context.Background(), rankd.Request{UserID: user, Trace: true}, func(a *rankd.Answer, err error) {
+				require.NoError(t, e.Intake().Start(context.Background(), rankd.Request{UserID: user, Trace: true}, func(a *rankd.Answer, err error) {
 					assert.NoError(t, err)
 					answer <- a
 				}))

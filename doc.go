@@ -41,7 +41,7 @@
 //	compiler/editor          the types of that language for an editor
 //
 // testdata/api.txt has their exported names, so that a change is seen. All other packages follow the engine's needs, as their first
-// sentences say. So do four parts of the twelve: Metrics and what it contains; package rowset's columns, since a result may soon borrow
+// sentences say. So do five parts of the twelve: Metrics and what it contains; Intake, apart from Start; package rowset's columns, since a result may soon borrow
 // buffers of the engine; replies of Redis as tasks see them (resp.Reply); and of package plan all that a task does not need
 // (Graph, Library, Ops and their kin).
 package rankd

@@ -126,7 +126,7 @@ func (e *Error) AppendJSON(dst []byte) []byte {
 }
 
 // Refused returns the *Error for an error of package request, or of reading requests. It returns an *Error as it is.
-func Refused(err error) *Error {
+func (Intake) Refused(err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}
@@ -155,12 +155,6 @@ func planError(id string, err error) *Error {
 		e.Class, e.Text, e.causes[0] = outcome.UnknownPlan, outcome.UnknownPlan.Sentence(), ErrUnknownPlan
 	}
 	return e
-}
-
-// UnknownPlan returns the *Error of a request for a plan that the engine does not have. It takes the caller's word for that and reads
-// no folder, but for the first time: a server that knows its plans refuses other names with it. Any goroutine.
-func (e *Engine) UnknownPlan(requestID, plan string) *Error {
-	return planError(requestID, e.library.Unknown(plan))
 }
 
 // cancelled returns the *Error for a request whose context has ended.

@@ -32,7 +32,7 @@ func onStdin(t *testing.T, e *rankd.Engine, doc string) string {
 		err = stream.Locate(err, text)
 	}
 	if err != nil {
-		return string(rankd.Refused(err).AppendJSON(nil))
+		return string(e.Intake().Refused(err).AppendJSON(nil))
 	}
 	a, err := e.Rank(context.Background(), r)
 	if err != nil {

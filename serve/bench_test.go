@@ -22,7 +22,7 @@ func BenchmarkAsk(b *testing.B) {
 		r := rankd.Request{UserID: 1, ID: "r"}
 		done := func(*rankd.Answer, error) { answered <- struct{}{} }
 		for b.Loop() {
-			require.NoError(b, e.Start(context.Background(), r, done))
+			require.NoError(b, e.Intake().Start(context.Background(), r, done))
 			<-answered
 		}
 	})

@@ -24,19 +24,19 @@ func idOr(given []byte) string {
 
 // parse reads the request. The error is an *rankd.Error.
 func (q *Query) parse() (err error) {
-	s := q.service
-	g := rankd.Given{Plan: s.planName(q.Plan), RequestID: string(q.RequestID), Overrides: q.Caller, Unknown: s.unknownMembers}
+	s, in := q.service, q.service.engine.Intake()
+	g := request.Given{Plan: s.planName(q.Plan), RequestID: string(q.RequestID), Overrides: q.Caller, Unknown: s.unknownMembers}
 	if q.Timeout < 0 {
-		return rankd.Refused(&request.Error{RequestID: idOr(q.RequestID), Code: request.CodeInvalid, Detail: "the timeout must be positive", Offset: -1})
+		return in.Refused(&request.Error{RequestID: idOr(q.RequestID), Code: request.CodeInvalid, Detail: "the timeout must be positive", Offset: -1})
 	}
 	if len(q.User) > 0 {
-		if g.UserID, err = request.UserID(q.User); err != nil {
-			refused := rankd.Refused(err)
+		if err = g.SetUserID(q.User, s.engine.Registry()); err != nil {
+			refused := in.Refused(err)
 			refused.RequestID = idOr(q.RequestID)
 			return refused
 		}
 	}
-	if q.request, err = s.engine.ParseRequestFor(q.Body, g); err != nil {
+	if q.request, err = in.Parse(q.Body, g); err != nil {
 		return q.located(err)
 	}
 	return nil
@@ -52,14 +52,14 @@ func (s *Service) planName(name []byte) string {
 
 // located returns the error of a body as it would be on stdin, where a syntax error names its line.
 func (q *Query) located(err error) error {
-	var refused *request.Error
+	in, refused := q.service.engine.Intake(), (*request.Error)(nil)
 	switch {
 	case !errors.As(err, &refused) || refused.Code != request.CodeInvalidJSON:
 		return err
 	case q.Locate != nil:
-		return rankd.Refused(q.Locate(refused))
+		return in.Refused(q.Locate(refused))
 	}
-	return rankd.Refused(request.Locate(refused, q.Body))
+	return in.Refused(request.Locate(refused, q.Body))
 }
 
 // notGranted says what the request asks for and its caller may not, apart from overrides, which the parser checks. It is empty if the caller may ask for all of it.

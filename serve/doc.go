@@ -1,7 +1,7 @@
 // Package serve, which follows the engine's needs, is the one way from a front, such as HTTP or RESP, into the
 // engine and back. It knows no sockets.
 //
-//	bytes ──▶ front ── Query ──▶ Service.Ask ── grants ──▶ rankd.Engine.Start ──▶ admission, scheduler
+//	bytes ──▶ front ── Query ──▶ Service.Ask ── grants ──▶ rankd.Intake.Start ──▶ admission, scheduler
 //	bytes ◀── front ◀── Reply ── done ◀── metrics, log ◀──────────────────────────────────────┘
 //
 // A [Service] gives every request to the same engine, checks what its caller may ask for, counts it and logs its failure.

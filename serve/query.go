@@ -113,7 +113,7 @@ func (q *Query) start() error {
 		if len(s.Plans(q.Caller)) < len(s.listing) { // The engine's text names a plan that the caller may not know.
 			return refusal(outcome.UnknownPlan, r.ID, "unknown plan "+excerpt.Quote(r.Plan))
 		}
-		return s.engine.UnknownPlan(r.ID, r.Plan)
+		return s.engine.Intake().UnknownPlan(r.ID, r.Plan)
 	}
 	if r.Timeout == 0 || q.Timeout != 0 && q.Timeout < r.Timeout {
 		r.Timeout = q.Timeout
@@ -122,7 +122,7 @@ func (q *Query) start() error {
 	if !q.Caller.Begin() {
 		return refusal(outcome.TooMany, r.ID, "this token has reached its max_inflight")
 	}
-	if err := s.engine.Start(cmp.Or(q.Context, context.Background()), *r, q.finishFn); err != nil {
+	if err := s.engine.Intake().Start(cmp.Or(q.Context, context.Background()), *r, q.finishFn); err != nil {
 		q.Caller.End()
 		return err
 	}
@@ -156,7 +156,7 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 	q.done(q)
 }
 
-// fail ends the request with an error, an *rankd.Error: Start, ParseRequestFor and a request's callback promise that.
+// fail ends the request with an error, an *rankd.Error: Intake's methods and a request's callback promise that.
 func (q *Query) fail(failed error) {
 	err := failed.(*rankd.Error)
 	q.Reply = Reply{Class: err.Class, RequestID: err.RequestID, bytes: err.Size(), err: err}

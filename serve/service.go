@@ -128,7 +128,7 @@ func (s *Service) Refuse(f Front, c outcome.Class, requestID, detail string) Rep
 }
 
 // Fail is Refuse for an error of a request.Stream that cut requests out of a body.
-func (s *Service) Fail(f Front, err error) Reply { return s.refused(f, rankd.Refused(err)) }
+func (s *Service) Fail(f Front, err error) Reply { return s.refused(f, s.engine.Intake().Refused(err)) }
 
 func (s *Service) refused(f Front, err *rankd.Error) Reply {
 	s.unknown.metrics.of(s.metrics, s.unknown.label(), f).requests[err.Class].Inc()

@@ -90,7 +90,7 @@ func (s *server) read(stream *request.Stream) {
 			err = stream.Locate(err, doc)
 		}
 		if err != nil {
-			p.err = rankd.Refused(err)
+			p.err = s.engine.Intake().Refused(err)
 		}
 		if !s.join(p) || broken {
 			return

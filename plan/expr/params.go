@@ -9,11 +9,13 @@ import (
 
 // Params are the parameter values of one request: those of its context and those of param_overrides.
 // Immutable once built; any goroutine. A zero or nil Params has no values: all parameters read
-// as null. An explicit null is the same as unset.
+// as null. An explicit null is the same as unset. They also have what keys and expressions know of the request itself: its arrival,
+// and its user if a text names the user.
 type Params struct {
 	values []param
 	now    float64 // seconds since 1970; only if hasNow
 	hasNow bool
+	user   string // "": an integer names the user
 }
 
 // param is the value of one parameter.
@@ -179,6 +181,17 @@ func (p *Params) StringList(id registry.ParamID) ([]string, bool) {
 		return v.strings, true
 	}
 	return nil, false
+}
+
+// SetUser sets the id of the request's user, if that is a text, while the Params are being built.
+func (p *Params) SetUser(id string) { p.user = id }
+
+// User returns the id of the request's user, "" if that is an integer.
+func (p *Params) User() string {
+	if p == nil {
+		return ""
+	}
+	return p.user
 }
 
 // SetNow sets the request's arrival, in seconds since 1970-01-01 00:00 UTC, while the Params are being built.

@@ -122,7 +122,7 @@ func (s *server) build(o *options) (err error) {
 		front.MaxConnections, front.MaxCommandBytes = o.maxConnections, o.maxRequestBytes
 		front.ReadTimeout, front.WriteTimeout = o.readTimeout, o.writeTimeout
 		front.Logger = s.log
-		s.resp = respfront.New(s.service, s.store, s.engine.Reactor(), front)
+		s.resp = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
 		s.entrances = append(s.entrances, entrance{name: "resp", address: o.respAddress, front: s.resp, tls: s.secured()})
 	}
 	if !o.adminAddress.on() {

@@ -51,7 +51,7 @@ func TestGreedyClientsDoNotStarveAPoliteOne(t *testing.T) {
 	require.NoError(t, err)
 	anyone, err := access.NewCaller(access.Rules{Name: access.Anonymous, Plans: []string{"*"}})
 	require.NoError(t, err)
-	resp := respfront.New(s, access.Anyone(anyone), e.Reactor(), respfront.Options{Logger: logger})
+	resp := respfront.New(s, access.Anyone(anyone), e.Intake().Reactor(), respfront.Options{Logger: logger})
 	web, err := httpfront.New(s, access.Anyone(anyone), httpfront.Options{Logger: logger})
 	require.NoError(t, err)
 	served := make(chan error, 2)

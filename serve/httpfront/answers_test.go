@@ -36,7 +36,7 @@ func stdin(t testing.TB, e *rankd.Engine, stream *request.Stream) (answers []str
 			err = stream.Locate(err, doc)
 		}
 		if err != nil {
-			err = rankd.Refused(err)
+			err = e.Intake().Refused(err)
 		}
 		var a *rankd.Answer
 		if err == nil {

@@ -59,7 +59,7 @@ func BenchmarkRank(b *testing.B) {
 		}
 		round := func() {
 			for range inFlight {
-				if err := w.engine.Start(context.Background(), rankd.Request{Plan: "three", UserID: 1, ID: "0123456789abcdef0123456789abcdef0123"}, finish); err != nil {
+				if err := w.engine.Intake().Start(context.Background(), rankd.Request{Plan: "three", UserID: 1, ID: "0123456789abcdef0123456789abcdef0123"}, finish); err != nil {
 					panic(err)
 				}
 			}

@@ -136,7 +136,7 @@ func newServiceWorld(t testing.TB, store *access.Store, o Options, so serve.Opti
 	service, err := serve.New(engine, so)
 	require.NoError(t, err)
 	o.Logger = options.Logger
-	w := &world{Front: New(service, store, engine.Reactor(), o), engine: engine, gate: g}
+	w := &world{Front: New(service, store, engine.Intake().Reactor(), o), engine: engine, gate: g}
 	t.Cleanup(func() {
 		g.passAll()
 		assert.NoError(t, w.Close())
