@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +21,6 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
-	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task"
@@ -228,7 +227,7 @@ func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 		return nil, waits(r.ID, "Rank waits, so a callback or a body must use Submit")
 	}
 	w := &rankWait{done: make(chan struct{})}
-	if err := e.start(ctx, r, w.deliver); err != nil {
+	if err := e.Intake().Start(ctx, r, w.deliver); err != nil {
 		return nil, err
 	}
 	select {
@@ -283,118 +282,9 @@ func (w *rankWait) outlasts(ctx context.Context, by time.Duration) bool {
 // harms nothing else. runtime.Goexit on the loop (t.FailNow in a test, and so package require) ends
 // the process. Submit panics if done is nil.
 func (e *Engine) Submit(ctx context.Context, r Request, done func(*Answer, error)) {
-	if err := e.start(ctx, r, done); err != nil {
+	if err := e.Intake().Start(ctx, r, done); err != nil {
 		go e.deliver(done, nil, err)
 	}
-}
-
-// start is Intake.Start.
-func (e *Engine) start(ctx context.Context, r Request, done func(*Answer, error)) error {
-	if done == nil {
-		panic("rankd: the callback of a request is nil")
-	}
-	if ctx.Err() != nil {
-		return cancelled(r.ID, ctx)
-	}
-	c := e.calls.Get().(*call)
-	c.id, c.done, c.run.Context, c.run.Arrived = r.ID, done, ctx, e.clock.Now()
-	if end, ok := ctx.Deadline(); ok {
-		left := max(time.Until(end), 1)
-		if own := e.options.Timeout; (own == 0 || left < own) && (r.Timeout == 0 || left < r.Timeout) {
-			r.Timeout, c.shortened = left, true
-		}
-	}
-	if graph, err, ok := e.loaded(r.Plan); ok {
-		return c.start(&r, graph, err)
-	}
-	if !e.loads.begin() {
-		c.free()
-		return runError(r.ID, scheduler.ErrShuttingDown, nil)
-	}
-	later := r // so that only this branch moves the request to the heap
-	go func() {
-		defer e.loads.end()
-		graph, err := e.library.Get(later.Plan)
-		if err := c.start(&later, graph, err); err != nil {
-			e.deliver(done, nil, err)
-		}
-	}()
-	return nil
-}
-
-// start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
-// is not a plan. The error is an *Error, and done is then never called.
-func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
-	if err := c.prepare(r, graph, planErr); err != nil {
-		c.free()
-		return err
-	}
-	if graph == nil {
-		c.answerWithoutPlan()
-		return nil
-	}
-	if err := c.engine.scheduler.Submit(&c.run, c.deliverFn); err != nil {
-		c.free()
-		return runError(r.ID, err, graph)
-	}
-	return nil
-}
-
-// call is one request on its way through the scheduler. It is used again, so that a request
-// allocates its answer and nothing else. It belongs to submit, then to the scheduler, then to
-// deliver.
-type call struct {
-	engine    *Engine
-	run       scheduler.Execution
-	id        string
-	explain   Explain
-	traced    bool // the request asked for its trace
-	sampled   bool // the engine's sink gets a recording
-	shortened bool // the caller's context has set the deadline
-	done      func(*Answer, error)
-	deliverFn func(*scheduler.Result) // the method deliver, bound once
-}
-
-// prepare checks the request, and is the one place that fills in run.
-func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
-	e, arrived := c.engine, c.run.Arrived
-	if refused := e.check(r); refused != nil {
-		return refused
-	}
-	c.run.Mode = r.Scheduling
-	if r.Explain.Asked() {
-		c.explain, c.run.KeepRows = r.Explain, true
-	}
-	params, refused := request.Values(r, e.registry)
-	if refused != nil {
-		return e.Intake().Refused(refused)
-	}
-	params.SetNow(float64(e.date(arrived).UnixMicro()) / 1e6)
-	if planErr == errNoPlan {
-		return invalid(r.ID, request.CodeInvalid, planErr)
-	}
-	if planErr != nil {
-		return planError(r.ID, planErr)
-	}
-	if len(r.Require) > 0 {
-		indices, err := required(graph, r.Require)
-		if err != nil {
-			return invalid(r.ID, request.CodeInvalid, err)
-		}
-		c.run.Required = indices
-	}
-	c.run.Flow = r.Flow
-	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
-	c.traced, c.sampled = r.Trace, e.sample(c.run.Context)
-	if c.traced || c.sampled {
-		c.run.Record = e.options.TraceDetail
-	}
-	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
-		if limit > 0 {
-			c.run.Deadline = c.run.Deadline.Earlier(arrived.Add(limit))
-		}
-	}
-	return nil
 }
 
 var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
@@ -417,75 +307,6 @@ func (e *Engine) loaded(name string) (graph *plan.Graph, err error, ok bool) {
 		return e.plan, nil, true
 	}
 	return e.library.Loaded(name)
-}
-
-// answerWithoutPlan delivers the synthetic answer: on the loop if there is one that runs.
-func (c *call) answerWithoutPlan() {
-	answer := func() { c.deliverFn(&scheduler.Result{Outputs: synthetic()}) }
-	if async, ok := c.engine.scheduler.(*scheduler.Async); !ok || !async.Post(answer) {
-		go answer()
-	}
-}
-
-// synthetic returns the answer to a request without a plan: five candidates without fields.
-func synthetic() []rowset.RowSet {
-	return []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3, 4, 5}})}
-}
-
-// deliver receives the scheduler's result.
-func (c *call) deliver(result *scheduler.Result) {
-	e, id, done := c.engine, c.id, c.done
-	recording, elapsed := c.recording(result), e.ended(result).Sub(c.run.Arrived)
-	if result.Err != nil {
-		failed := c.failed(result.Err)
-		failed.Elapsed, failed.QueueDelay, failed.recording = elapsed, result.QueueDelay, recording
-		c.free()
-		e.deliver(done, nil, failed)
-		return
-	}
-	if c.run.Graph != nil {
-		e.logMalformed(c.run.Graph.Name, result)
-	}
-	a := &Answer{
-		RequestID: id, Elapsed: elapsed, engine: e, result: result, showDeltas: c.run.Deltas, recording: recording,
-	}
-	if c.run.Graph != nil {
-		a.Plan = c.run.Graph.Name
-		if c.run.KeepRows {
-			a.explained = newExplained(&c.run, result, c.explain)
-		}
-	}
-	c.free()
-	e.deliver(done, a, nil)
-}
-
-// failed returns the *Error for the error of a run.
-func (c *call) failed(err error) *Error {
-	if err == scheduler.ErrAbandoned {
-		return cancelled(c.id, c.run.Context)
-	}
-	e := runError(c.id, err, c.run.Graph)
-	if late := (*scheduler.TimeoutError)(nil); c.shortened && errors.As(err, &late) && late.OfRequest() {
-		e.causes = append(e.causes, context.DeadlineExceeded, context.Cause(c.run.Context))
-	}
-	return e
-}
-
-// deliver calls the callback of a request, on the loop or on any other goroutine. It logs a panic
-// of done. inCallback looks for this function by its name.
-func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
-	defer func() {
-		if recovered := recover(); recovered != nil {
-			e.options.Logger.Error("panic in a callback", "panic", recovered, "stack", string(debug.Stack()))
-		}
-	}()
-	done(a, err)
-}
-
-func (c *call) free() {
-	c.run, c.id, c.done = scheduler.Execution{}, "", nil
-	c.explain, c.traced, c.sampled, c.shortened = Explain{}, false, false, false
-	c.engine.calls.Put(c)
 }
 
 // Plan is a plan that the engine offers, or a file of the plan folder that was refused.
@@ -651,4 +472,41 @@ func (l *loads) close() {
 	l.closed = true
 	l.mu.Unlock()
 	l.active.Wait()
+}
+
+// callbackFrames are the beginnings of the names of functions that call back: the one that
+// delivers answers with every model, the one that runs the body of a task wherever it runs, those
+// of the loop, of its host, and of a coroutine, whose stack begins there.
+var callbackFrames = [...]string{
+	"github.com/rankd/rankd.(*Engine).deliver",
+	"github.com/rankd/rankd/task.engine.Invoke",
+	"github.com/rankd/rankd/loop.",
+	"github.com/rankd/rankd/reactor.",
+	"github.com/rankd/rankd/scheduler.newCoroutine.",
+}
+
+// inCallback reports whether the caller runs inside a callback of some engine, or inside a body. A
+// wait there stops that engine's loop, one of its workers, or the request that Close waits for: for
+// ever if the engine is the caller's own. inCallback reads the stack, since a goroutine has no identity
+// to compare; BenchmarkInCallback says what that costs. The compiler inlines none of the functions
+// that it looks for: they are called through interfaces, closures or defer.
+func inCallback() bool {
+	var pcs [64]uintptr
+	for skip := 2; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		if n == 0 {
+			return false
+		}
+		for _, pc := range pcs[:n] {
+			f := runtime.FuncForPC(pc)
+			if f == nil {
+				continue
+			}
+			for _, name := range callbackFrames {
+				if strings.HasPrefix(f.Name(), name) {
+					return true
+				}
+			}
+		}
+	}
 }

@@ -4,13 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime/debug"
+	"sync"
+	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/trace"
 )
 
 // Request asks for one ranking.
@@ -18,6 +25,9 @@ type Request = request.Request
 
 // Flow names a caller and one of its connections by two numbers of the program's choice: see Request.Flow.
 type Flow = scheduler.Flow
+
+// Explain says what a request wants to have explained: all rows of the answer, or ids. The zero value is nothing.
+type Explain = request.Explain
 
 // ParseRequest checks a request in its JSON form, one document such as
 // {"user_id": 1, "plan": "diamond"}. It generates an ID if the document has none. The error
@@ -53,7 +63,37 @@ func (in Intake) Parse(doc []byte, g request.Given) (Request, error) {
 // A plan that no request has named before is first loaded on a goroutine of its own, because that takes long and a callback may call Start
 // on the loop.
 func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)) error {
-	return in.engine.start(ctx, r, done)
+	e := in.engine
+	if done == nil {
+		panic("rankd: the callback of a request is nil")
+	}
+	if ctx.Err() != nil {
+		return cancelled(r.ID, ctx)
+	}
+	c := e.calls.Get().(*call)
+	c.id, c.done, c.run.Context, c.run.Arrived = r.ID, done, ctx, e.clock.Now()
+	if end, ok := ctx.Deadline(); ok {
+		left := max(time.Until(end), 1)
+		if own := e.options.Timeout; (own == 0 || left < own) && (r.Timeout == 0 || left < r.Timeout) {
+			r.Timeout, c.shortened = left, true
+		}
+	}
+	if graph, err, ok := e.loaded(r.Plan); ok {
+		return c.start(&r, graph, err)
+	}
+	if !e.loads.begin() {
+		c.free()
+		return runError(r.ID, scheduler.ErrShuttingDown, nil)
+	}
+	later := r // so that only this branch moves the request to the heap
+	go func() {
+		defer e.loads.end()
+		graph, err := e.library.Get(later.Plan)
+		if err := c.start(&later, graph, err); err != nil {
+			e.deliver(done, nil, err)
+		}
+	}()
+	return nil
 }
 
 // UnknownPlan returns the *Error of a request for a plan that the engine does not have. It does not check that the plan is missing, and
@@ -68,6 +108,81 @@ func (in Intake) UnknownPlan(requestID, plan string) *Error {
 func (in Intake) Reactor() *reactor.Reactor {
 	if async, ok := in.engine.scheduler.(*scheduler.Async); ok {
 		return async.Reactor()
+	}
+	return nil
+}
+
+// call is one request on its way through the scheduler. It is used again, so that a request
+// allocates its answer and nothing else. It belongs to submit, then to the scheduler, then to
+// deliver.
+type call struct {
+	engine    *Engine
+	run       scheduler.Execution
+	id        string
+	explain   Explain
+	traced    bool // the request asked for its trace
+	sampled   bool // the engine's sink gets a recording
+	shortened bool // the caller's context has set the deadline
+	done      func(*Answer, error)
+	deliverFn func(*scheduler.Result) // the method deliver, bound once
+}
+
+// start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
+// is not a plan. The error is an *Error, and done is then never called.
+func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
+	if err := c.prepare(r, graph, planErr); err != nil {
+		c.free()
+		return err
+	}
+	if graph == nil {
+		c.answerWithoutPlan()
+		return nil
+	}
+	if err := c.engine.scheduler.Submit(&c.run, c.deliverFn); err != nil {
+		c.free()
+		return runError(r.ID, err, graph)
+	}
+	return nil
+}
+
+// prepare checks the request, and is the one place that fills in run.
+func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
+	e, arrived := c.engine, c.run.Arrived
+	if refused := e.check(r); refused != nil {
+		return refused
+	}
+	c.run.Mode = r.Scheduling
+	if r.Explain.Asked() {
+		c.explain, c.run.KeepRows = r.Explain, true
+	}
+	params, refused := request.Values(r, e.registry)
+	if refused != nil {
+		return e.Intake().Refused(refused)
+	}
+	params.SetNow(float64(e.date(arrived).UnixMicro()) / 1e6)
+	if planErr == errNoPlan {
+		return invalid(r.ID, request.CodeInvalid, planErr)
+	}
+	if planErr != nil {
+		return planError(r.ID, planErr)
+	}
+	if len(r.Require) > 0 {
+		indices, err := required(graph, r.Require)
+		if err != nil {
+			return invalid(r.ID, request.CodeInvalid, err)
+		}
+		c.run.Required = indices
+	}
+	c.run.Flow = r.Flow
+	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
+	c.traced, c.sampled = r.Trace, e.sample(c.run.Context)
+	if c.traced || c.sampled {
+		c.run.Record = e.options.TraceDetail
+	}
+	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
+		if limit > 0 {
+			c.run.Deadline = c.run.Deadline.Earlier(arrived.Add(limit))
+		}
 	}
 	return nil
 }
@@ -89,9 +204,6 @@ func (e *Engine) check(r *Request) *Error {
 	}
 	return nil
 }
-
-// Explain says what a request wants to have explained: all rows of the answer, or ids. The zero value is nothing.
-type Explain = request.Explain
 
 // required returns the indices of the nodes that a request requires, by their ids or labels.
 func required(g *plan.Graph, names []string) ([]int, error) {
@@ -129,4 +241,185 @@ func unknownNode(g *plan.Graph, name string) error {
 		hint = "; did you mean " + excerpt.Quote(near) + "?"
 	}
 	return fmt.Errorf("require names the node %s, and plan %s has none of that id or label%s", excerpt.Quote(name), excerpt.Quote(g.Name), hint)
+}
+
+// sample reports whether the present request, whose caller gave ctx, is one that the engine's sink gets.
+func (e *Engine) sample(ctx context.Context) bool {
+	if e.chooser != nil && !e.chooser.Wants(ctx) {
+		return false
+	}
+	switch every := uint64(e.options.TraceSample); every {
+	case 0:
+		return false
+	case 1: // nothing to count, which all goroutines that submit would do in one place
+		return true
+	default:
+		return (e.asked.Add(1)-1)%every == 0
+	}
+}
+
+// calendar is a reading of the calendar, and of the engine's clock at the same time. Immutable.
+type calendar struct {
+	date time.Time
+	at   clock.Time
+}
+
+// calendarAge is how old a reading of the calendar may be that another instant is dated by.
+const calendarAge = time.Second
+
+// date returns the date of the present instant. It reads the calendar, which costs two readings of the clock, only now and then.
+func (e *Engine) date(now clock.Time) time.Time {
+	if e.options.Now != nil {
+		return e.options.Now()
+	}
+	c := e.calendar.Load()
+	if c == nil || now.Sub(c.at) > calendarAge {
+		c = &calendar{date: time.Now().Round(0).UTC(), at: e.clock.Now()}
+		e.calendar.Store(c)
+	}
+	return c.date.Add(now.Sub(c.at))
+}
+
+// answerWithoutPlan delivers the synthetic answer: on the loop if there is one that runs.
+func (c *call) answerWithoutPlan() {
+	answer := func() { c.deliverFn(&scheduler.Result{Outputs: synthetic()}) }
+	if async, ok := c.engine.scheduler.(*scheduler.Async); !ok || !async.Post(answer) {
+		go answer()
+	}
+}
+
+// synthetic returns the answer to a request without a plan: five candidates without fields.
+func synthetic() []rowset.RowSet {
+	return []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: []int64{1, 2, 3, 4, 5}})}
+}
+
+// deliver receives the scheduler's result.
+func (c *call) deliver(result *scheduler.Result) {
+	e, id, done := c.engine, c.id, c.done
+	recording, elapsed := c.recording(result), e.ended(result).Sub(c.run.Arrived)
+	if result.Err != nil {
+		failed := c.failed(result.Err)
+		failed.Elapsed, failed.QueueDelay, failed.recording = elapsed, result.QueueDelay, recording
+		c.free()
+		e.deliver(done, nil, failed)
+		return
+	}
+	if c.run.Graph != nil {
+		e.logMalformed(c.run.Graph.Name, result)
+	}
+	a := &Answer{
+		RequestID: id, Elapsed: elapsed, engine: e, result: result, showDeltas: c.run.Deltas, recording: recording,
+	}
+	if c.run.Graph != nil {
+		a.Plan = c.run.Graph.Name
+		if c.run.KeepRows {
+			a.explained = newExplained(&c.run, result, c.explain)
+		}
+	}
+	c.free()
+	e.deliver(done, a, nil)
+}
+
+// failed returns the *Error for the error of a run.
+func (c *call) failed(err error) *Error {
+	if err == scheduler.ErrAbandoned {
+		return cancelled(c.id, c.run.Context)
+	}
+	e := runError(c.id, err, c.run.Graph)
+	if late := (*scheduler.TimeoutError)(nil); c.shortened && errors.As(err, &late) && late.OfRequest() {
+		e.causes = append(e.causes, context.DeadlineExceeded, context.Cause(c.run.Context))
+	}
+	return e
+}
+
+// deliver calls the callback of a request, on the loop or on any other goroutine. It logs a panic
+// of done. inCallback looks for this function by its name.
+func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			e.options.Logger.Error("panic in a callback", "panic", recovered, "stack", string(debug.Stack()))
+		}
+	}()
+	done(a, err)
+}
+
+func (c *call) free() {
+	c.run, c.id, c.done = scheduler.Execution{}, "", nil
+	c.explain, c.traced, c.sampled, c.shortened = Explain{}, false, false, false
+	c.engine.calls.Put(c)
+}
+
+// recording completes the recording of a request that has ended, gives it to the engine's sink if it is due there, and
+// returns it if the request asked for it.
+func (c *call) recording(result *scheduler.Result) *trace.Recording {
+	r := result.Recording
+	if r == nil {
+		return nil
+	}
+	arrived, _ := c.run.Params.Now()
+	r.Context, r.RequestID, r.At = c.run.Context, c.id, time.UnixMicro(int64(math.Round(arrived*1e6))).UTC()
+	if c.sampled {
+		c.engine.emit(r)
+	}
+	if !c.traced {
+		return nil
+	}
+	return r.Keep()
+}
+
+// ended returns when a request ended whose result is there now: as its trace says, if it is recorded.
+func (e *Engine) ended(result *scheduler.Result) clock.Time {
+	if result.Recording != nil {
+		return result.Recording.Ended
+	}
+	return e.clock.Now()
+}
+
+// emit gives a recording to the engine's sink. It logs a panic of the sink.
+func (e *Engine) emit(r *trace.Recording) {
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			e.options.Logger.Error("panic in the trace sink", "panic", recovered, "stack", string(debug.Stack()))
+		}
+	}()
+	e.options.TraceSink.Take(r)
+}
+
+// malformedEvery is how often the log tells of the ids that one node of a plan could not read.
+const malformedEvery = time.Minute
+
+// malformedMax is the number of nodes from which on a malformedLog forgets what it has told.
+const malformedMax = 1024
+
+// malformedLog says which nodes the log need not speak of yet. Any goroutine.
+type malformedLog struct {
+	mu   sync.Mutex
+	next map[malformedNode]clock.Time // when the log may tell of a node again; guarded by mu
+}
+
+// malformedNode is a node of a plan, by its name and its id. Immutable.
+type malformedNode struct{ plan, node string }
+
+// due reports whether the log tells of a node now.
+func (l *malformedLog) due(n malformedNode, now clock.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if next, told := l.next[n]; told && now < next {
+		return false
+	}
+	if l.next == nil || len(l.next) >= malformedMax {
+		l.next = make(map[malformedNode]clock.Time)
+	}
+	l.next[n] = now.Add(malformedEvery)
+	return true
+}
+
+// logMalformed writes a line for each node that could not read ids, at most once in malformedEvery.
+func (e *Engine) logMalformed(plan string, result *scheduler.Result) {
+	for _, c := range result.Completeness() {
+		if m := c.Malformed; m != nil && e.malformed.due(malformedNode{plan, c.Node.ID}, e.clock.Now()) {
+			e.options.Logger.Warn("entries are not ids", "plan", plan, "node", c.Node.ID, "op", c.Node.Op, "label", c.Node.Trace,
+				"malformed", m.Count, "of", m.Of, "first", m.First, "key", m.Key)
+		}
+	}
 }
