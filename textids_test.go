@@ -16,6 +16,8 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
 )
 
 // textTables are ownTables with products, whose ids are strings, and shelves, whose ids are integers.
@@ -302,4 +304,52 @@ func TestExplainTellsEntitiesApart(t *testing.T) {
 		require.Len(t, rows, 2)
 		assert.Empty(t, missing)
 	})
+}
+
+// TestUsersThatAreStrings: a text names the user in keys and to tasks, in all models.
+func TestUsersThatAreStrings(t *testing.T) {
+	redis, err := rankdtest.StartRedisWith(map[string]any{
+		"new:u-1": []string{"7", "8", "sku"}, "new:1": []string{"9"}, "seen:u-1": rankdtest.Set([]string{"8"}), "of:7:u-1": []string{"70"},
+	})
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	tables := ownTables()
+	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n")}
+	plan := `{"schema_version": 1, "plan_name": "p", "outputs": ["of", "told"], "nodes": [
+		{"node_id": "new", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "new:{user}"}},
+		{"node_id": "unseen", "op": "exclude", "inputs": ["new"], "params": {"endpoint": "ep_0001", "key": "seen:{user}"}},
+		{"node_id": "of", "op": "candidates", "inputs": ["unseen"], "params": {"endpoint": "ep_0001", "key": "of:{id}:{user}"}},
+		{"node_id": "told", "op": "test::user", "inputs": [], "params": {}}]}`
+	user := task.Spec{Op: "test::user", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		if c.UserID != 0 {
+			return rowset.RowSet{}, fmt.Errorf("a number names the user: %d", c.UserID)
+		}
+		return rankdtest.Rows(int64(len(c.UserIDText()))), nil
+	}}
+	o := rankd.Options{Redis: redis.Addr(), Registry: tables, Tasks: []task.Spec{user}, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(plan)}}}
+	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+		for user, want := range map[string][]string{"u-1": {"70", "3"}, "1": {"1"}, "": nil, strings.Repeat("x", 257): nil} {
+			a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserIDText: user})
+			if want == nil {
+				require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+				assert.ErrorContains(t, err, "user_id must be a string of 1 to 256 bytes of UTF-8")
+				continue
+			}
+			require.NoError(t, err)
+			var got []string
+			for c := range a.Candidates() {
+				got = append(got, c.IDText())
+			}
+			assert.Equal(t, want, got, user)
+			if user == "u-1" {
+				require.NotEmpty(t, a.Completeness())
+				assert.Equal(t, "new:u-1", a.Completeness()[0].Malformed.Key)
+			}
+		}
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
+		require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+	})
+	_, err = open(t, rankd.Options{Redis: redis.Addr()}).Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserIDText: "u-1"})
+	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+	assert.ErrorContains(t, err, `user_id must be an integer from 1 to 4294967295, got "u-1"`)
 }

@@ -32,8 +32,9 @@ type Case struct {
 	// of type expr_id and pred_id name an id.
 	Exprs, Preds map[string]string
 
-	// UserID is the user of the request.
-	UserID int64
+	// UserID or UserIDText is the user of the request.
+	UserID     int64
+	UserIDText string
 	// RequestID is the id of the request.
 	RequestID string
 	// Context and RequestParams are parameters that the request brings, as in rankd.Request.
@@ -80,7 +81,7 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 			return rowset.RowSet{}, err
 		}
 	}
-	params, refused := request.Values(&request.Request{Context: c.Context, Params: c.RequestParams}, reg)
+	params, refused := request.Values(&request.Request{UserIDText: c.UserIDText, Context: c.Context, Params: c.RequestParams}, reg)
 	if refused != nil {
 		return rowset.RowSet{}, fmt.Errorf("rankdtest: %s", refused.Detail)
 	}

@@ -7,6 +7,14 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
+// UserIDText returns the id of the request's user as text: the digits of an integer.
+func (c *Ctx) UserIDText() string {
+	if text := c.Params.User(); text != "" {
+		return text
+	}
+	return strconv.FormatInt(c.UserID, 10)
+}
+
 // IDTexts returns the texts of the ids of the inputs' rows, by the numbers that the rows have in their place. It is nil if the ids are
 // integers. A task sees such rows only if its Spec.IDs says so. The body must not change the texts.
 func (c *Ctx) IDTexts() []string {

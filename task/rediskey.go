@@ -56,7 +56,7 @@ func (c *Ctx) keyText(parts []plan.TemplatePart) (text string, ok bool, err erro
 		part := &parts[i]
 		switch {
 		case part.User:
-			b.WriteString(strconv.FormatInt(c.UserID, 10))
+			b.WriteString(c.UserIDText())
 		case part.Param != nil:
 			value, ok := c.keyField(part)
 			if !ok {

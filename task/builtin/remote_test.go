@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -95,6 +96,21 @@ func TestRemoteRequest(t *testing.T) {
 }
 
 // A service learns the label of the node that asks, or its id if it has none.
+func TestRemoteRequestNamesTheUser(t *testing.T) {
+	tables := remoteTables.FS()
+	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n")}
+	reg, err := registry.Load(tables, "test")
+	require.NoError(t, err)
+	c := remoteCase(map[string]any{"columns": []any{"f2"}}, "", rankdtest.Rows(1))
+	c.Registry, c.UserID, c.UserIDText = reg, 0, "u\"é"
+	c.Service = func(request []byte) ([]byte, error) {
+		assert.Equal(t, `{"node":"task","user_id":"u\"é","params":{},"ids":[1],"columns":{}}`, string(request))
+		return []byte(`{"columns":{"f2":[1]}}`), nil
+	}
+	_, err = rankdtest.Run(specNamed(t, "core::remote"), c)
+	require.NoError(t, err)
+}
+
 func TestRemoteRequestNamesTheNode(t *testing.T) {
 	for label, want := range map[any]string{nil: "task", "": "task", "brand \"x\"": `brand \"x\"`} {
 		c := remoteCase(map[string]any{"send": []any{}, "columns": []any{"f2"}, "trace": label}, "", rankdtest.Rows(1))

@@ -19,7 +19,11 @@ const remoteBlock = 4096
 func (r *remoteNode) appendRequest(dst []byte, c *task.Ctx) ([]byte, error) {
 	in := c.Inputs[0]
 	dst = jsondoc.AppendString(append(dst, `{"node":`...), r.node.Title())
-	dst = strconv.AppendInt(append(dst, `,"user_id":`...), c.UserID, 10)
+	if dst = append(dst, `,"user_id":`...); c.Params.User() != "" {
+		dst = jsondoc.AppendString(dst, c.Params.User())
+	} else {
+		dst = strconv.AppendInt(dst, c.UserID, 10)
+	}
 	dst = append(dst, `,"params":{`...)
 	for i, p := range r.params {
 		dst = jsondoc.AppendName(dst, i, p.Name)
