@@ -106,6 +106,11 @@ func (p *Params) get(id registry.ParamID, t registry.Type) *param {
 	return nil
 }
 
+// Has reports whether a parameter has a value.
+func (p *Params) Has(id registry.ParamID) bool {
+	return p != nil && slices.ContainsFunc(p.values, func(v param) bool { return v.id == id })
+}
+
 // number returns the value of a parameter that expressions compute with: of a float, of an int as a double, or of a bool
 // as 0 or 1. It returns false if the parameter is null or of another type.
 func (p *Params) number(id registry.ParamID) (float64, bool) {
