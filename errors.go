@@ -201,8 +201,11 @@ func paramDetail(reg *registry.Registry, e *expr.ParamError) string {
 	if p.Context {
 		place = "context member"
 	}
-	if errors.Is(e.Err, expr.ErrNullPattern) {
+	switch {
+	case errors.Is(e.Err, expr.ErrNullPattern):
 		return fmt.Sprintf("the pattern in %s %s is missing: it is null, unset or not a string", place, excerpt.Quote(p.Name))
+	case !errors.Is(e.Err, expr.ErrBadPattern):
+		return fmt.Sprintf("%s %s: %s", place, excerpt.Quote(p.Name), oneLine(e.Err.Error()))
 	}
 	cause := strings.TrimPrefix(oneLine(e.Err.Error()), expr.ErrBadPattern.Error()+": ")
 	return fmt.Sprintf("%v in %s %s: %s", expr.ErrBadPattern, place, excerpt.Quote(p.Name), cause)

@@ -188,7 +188,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 
 // check returns the *Error of a request that no engine can run, or that asks for what this one does not let requests choose.
 func (e *Engine) check(r *Request) *Error {
-	if refused := request.Check(r); refused != nil {
+	if refused := request.Check(r, e.registry); refused != nil {
 		return e.Intake().Refused(refused)
 	}
 	for g := range request.GrantCount {

@@ -29,6 +29,9 @@ func (r *Registry) Entity(name string) (*Entity, bool) {
 	return r.entities[i], true
 }
 
+// User returns the entity of the users of requests, UserEntity, nil if nobody has declared it.
+func (r *Registry) User() *Entity { return r.user }
+
 // Entities returns all entities, ascending by name. Callers must not change the slice.
 func (r *Registry) Entities() []*Entity { return r.entities }
 
@@ -54,12 +57,10 @@ func (l *loader) readEntities(r *Registry) {
 		if row.ID != "" {
 			entity.ID = l.typeNamed(file, label, row.ID, Int, String)
 		}
-		if entity.Name == UserEntity && entity.ID == String {
-			l.problem(file, label, "the ids of %s must be of type int: requests name users by integers", UserEntity)
-		}
 		if e.identify(label, &i, row.Name) {
 			r.entities = append(r.entities, entity)
 		}
 	}
 	slices.SortFunc(r.entities, func(a, b *Entity) int { return cmp.Compare(a.Name, b.Name) })
+	r.user, _ = r.Entity(UserEntity)
 }

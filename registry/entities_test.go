@@ -1,6 +1,8 @@
 package registry_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -18,7 +20,7 @@ func TestEntities(t *testing.T) {
 		"unknown type": {"[[entity]]\nname = \"a\"\nid = \"float\"\n", `unknown type "float", expected one of int, string`},
 		"name twice":   {"[[entity]]\nname = \"a\"\n[[entity]]\nname = \"a\"\n", `name "a" is taken already`},
 		"no name":      {"[[entity]]\nid = \"int\"\n", "name is missing"},
-		"users":        {"[[entity]]\nname = \"user\"\nid = \"string\"\n", "requests name users by integers"},
+		"users":        {"[[entity]]\nname = \"product\"\nid = \"string\"\n[[entity]]\nname = \"aisle\"\n[[entity]]\nname = \"user\"\nid = \"string\"\n", ""},
 		"slip":         {"[[entity]]\nname = \"a\"\nids = \"int\"\n", "ids"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +42,10 @@ func TestEntities(t *testing.T) {
 				aisle, found := r.Entity("aisle")
 				require.True(t, found)
 				assert.False(t, aisle.TextIDs())
-				assert.Equal(t, []*registry.Entity{aisle, product}, r.Entities())
+				users := strings.Contains(c.text, "user")
+				assert.Equal(t, users, r.User().TextIDs())
+				assert.Equal(t, users, slices.Equal([]*registry.Entity{aisle, product, r.User()}, r.Entities()))
+				assert.Equal(t, !users, slices.Equal([]*registry.Entity{aisle, product}, r.Entities()))
 			}
 		})
 	}

@@ -186,6 +186,7 @@ type Registry struct {
 	params    []*Param    // ascending by id
 	endpoints []*Endpoint // ascending by id; endpoints[i].Index == i
 	entities  []*Entity   // ascending by name
+	user      *Entity     // the one of UserEntity; nil: undeclared
 
 	keyByID      map[KeyID]*Key
 	keyByName    map[string]*Key

@@ -108,15 +108,3 @@ func TestHiddenParameters(t *testing.T) {
 	assert.Nil(t, parse(`"param_overrides": {"weight": 1}`))
 	assert.Equal(t, `unknown parameter "nobody"`, parse(`"param_overrides": {"nobody": 1}`).Detail, "a caller who may set all of a pattern learns which exist")
 }
-
-func TestUserID(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1, "0007": 7, "4294967295": UserIDMax} {
-		got, err := UserID([]byte(text))
-		require.NoError(t, err)
-		assert.Equal(t, want, got)
-	}
-	for _, text := range []string{"", "0", "-1", "+1", "4294967296", "99999999999999999999", "1.0", "a", " 1"} {
-		_, err := UserID([]byte(text))
-		assert.ErrorContains(t, err, "user_id as a string must be decimal digits", text)
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 )
 
@@ -32,8 +33,9 @@ func (m *Member) Required() bool { return m.Name == requiredMember }
 // members are all that Parse reads, in the order in which it checks them. A new one needs a row here and a field of Request.
 var members = [...]Member{
 	{requiredMember, map[string]any{"oneOf": []map[string]any{
-		{"type": "integer", "minimum": 1, "maximum": int64(UserIDMax)}, {"type": "string", "pattern": "^[0-9]+$"},
-	}}, "The user to rank for.", (*reading).userID},
+		{"type": "integer", "minimum": 1, "maximum": int64(UserIDMax)}, {"type": "string", "minLength": 1},
+	}}, fmt.Sprintf("The user to rank for: an integer, or a string of its digits. Where the ids of the entity user are strings: a string of at most %d bytes.",
+		rowset.IDBytesMax), (*reading).userID},
 	{"request_id", map[string]any{"type": "string"}, "The answer repeats it. One is generated if it is missing.", nil},
 	{"context", map[string]any{"type": []string{"object", "null"}}, "What the caller knows about the request, by the names of parameters.", (*reading).context},
 	{"param_overrides", map[string]any{"type": []string{"object", "null"}}, "Parameters by name. A caller needs permission for each.", (*reading).overrides},
@@ -74,7 +76,7 @@ func (r *reading) members() *Error {
 		switch {
 		case m.read == nil:
 			continue
-		case v == nil && m.Required() && (r.given.UserID == 0 || r.root.Kind != jsondoc.Object):
+		case v == nil && m.Required() && (!r.given.hasUser() || r.root.Kind != jsondoc.Object):
 			return refuse(CodeInvalid, &r.root, "missing required field: %s", m.Name)
 		case v == nil || v.Kind == jsondoc.Null && !m.Required():
 			continue
@@ -105,36 +107,6 @@ func (r *reading) unknown() *Error {
 		if r.given.Unknown == RefuseUnknown {
 			return refuse(CodeInvalid, v, "unknown field %s; a request has %s", excerpt.Quote(name), strings.Join(memberNames, ", "))
 		}
-	}
-	return nil
-}
-
-func (r *reading) userID(v *jsondoc.Value) *Error {
-	switch v.Kind {
-	case jsondoc.Uint:
-		if v.Uint < 1 || v.Uint > UserIDMax {
-			return refuse(CodeInvalid, v, "%s", badUserID(v.Uint))
-		}
-		r.req.UserID = int64(v.Uint)
-	case jsondoc.Int:
-		return refuse(CodeInvalid, v, "%s", badUserID(v.Int))
-	case jsondoc.String:
-		id, ok := decimalID(v.Str)
-		if !ok {
-			return refuse(CodeInvalid, v, "%s", badDecimal(v.Str))
-		}
-		r.req.UserID = id
-	case jsondoc.Float:
-		if v.Float < 1 || v.Float > UserIDMax {
-			// An integer literal beyond 64 bits is a Float, too, so the text does not speak of literals.
-			return refuse(CodeInvalid, v, "%s", badUserID("a number out of that range"))
-		}
-		fallthrough
-	default:
-		return refuse(CodeInvalid, v, "user_id must be an integer or a string of decimal digits, got %s", v.Describe())
-	}
-	if given := r.given.UserID; given != 0 && r.req.UserID != given {
-		return refuse(CodeInvalid, v, "user_id is %d, and the request came for user %d", r.req.UserID, given)
 	}
 	return nil
 }

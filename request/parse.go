@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 )
@@ -13,9 +12,10 @@ import (
 // Given has what is known of a request beside its document, such as the path or the command that it came with. A zero field is
 // not known. Immutable; any goroutine.
 type Given struct {
-	UserID    int64  // the document need not say it then, and must not say another one
-	Plan      string // as UserID
-	RequestID string // of a document that has none
+	UserID     int64  // the document need not say it then, and must not say another one; see SetUserID
+	UserIDText string // as UserID, where the registry's users have texts as ids
+	Plan       string // as UserID
+	RequestID  string // of a document that has none
 	// Overrides says which parameters may stand in param_overrides. The error about another one is the same whether that exists or not.
 	// Nil: all may.
 	Overrides interface{ MayOverride(param string) bool }
@@ -61,8 +61,8 @@ func NewParser(reg *registry.Registry) *Parser {
 // The last of several members with the same name counts. Given.Unknown says what becomes of unknown members. Null is the same as
 // none, except for user_id.
 func (p *Parser) Parse(doc []byte, g Given) (Request, error) {
-	if len(doc) == 0 && g.UserID != 0 {
-		return Request{ID: g.requestID(), UserID: g.UserID, Plan: g.Plan}, nil
+	if len(doc) == 0 && g.hasUser() {
+		return g.request(g.requestID()), nil
 	}
 	r := p.readings.Get().(*reading)
 	defer p.readings.Put(r)
@@ -73,7 +73,7 @@ func (r *reading) parse(doc []byte, g Given) (req Request, err error) {
 	if r.root, err = r.document.Parse(doc); err != nil {
 		return Request{}, syntaxError(err, g.requestID())
 	}
-	r.req, r.given = Request{ID: g.requestIDOf(&r.root), UserID: g.UserID, Plan: g.Plan}, g
+	r.req, r.given = g.request(g.requestIDOf(&r.root)), g
 	if refused := r.members(); refused != nil {
 		refused.RequestID = r.req.ID
 		err = refused
@@ -82,6 +82,11 @@ func (r *reading) parse(doc []byte, g Given) (req Request, err error) {
 	}
 	r.root, r.req, r.given = jsondoc.Value{}, Request{}, Given{}
 	return req, err
+}
+
+// request returns what is known of a request.
+func (g *Given) request(id string) Request {
+	return Request{ID: id, UserID: g.UserID, UserIDText: g.UserIDText, Plan: g.Plan}
 }
 
 func syntaxError(err error, requestID string) *Error {
@@ -107,37 +112,4 @@ func (g *Given) requestIDOf(root *jsondoc.Value) string {
 		return v.Str
 	}
 	return g.requestID()
-}
-
-// UserID reads a user id from text, such as an argument of a command: as "user_id" of a document may be a string. The error is an
-// *Error without a RequestID. Any goroutine.
-func UserID(text []byte) (int64, error) {
-	id, ok := decimalID(text)
-	if !ok {
-		return 0, &Error{Code: CodeInvalid, Detail: badDecimal(string(text)), Offset: -1}
-	}
-	return id, nil
-}
-
-// badUserID says what is wrong with a number that is not a user id.
-func badUserID[T int64 | uint64 | string](got T) string {
-	return fmt.Sprintf("user_id must be an integer from 1 to %d, got %v", int64(UserIDMax), got)
-}
-
-func badDecimal(text string) string {
-	return fmt.Sprintf("user_id as a string must be decimal digits for an integer from 1 to %d, got %s", int64(UserIDMax), excerpt.Quote(text))
-}
-
-// decimalID reads a user id from ASCII digits, with any number of leading zeros.
-func decimalID[T string | []byte](s T) (int64, bool) {
-	var id int64
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		if id = id*10 + int64(s[i]-'0'); id > UserIDMax {
-			return 0, false
-		}
-	}
-	return id, id > 0
 }

@@ -2,7 +2,6 @@ package request
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/rankd/rankd/plan/expr"
@@ -15,8 +14,10 @@ import (
 type Request struct {
 	// Plan names the plan. Empty means the engine's own choice, Options.Plan or PlanFile.
 	Plan string
-	// UserID is the user to rank for, from 1 to 2^32-1.
+	// UserID is the user to rank for, from 1 to 2^32-1. It is zero where the registry's entity registry.UserEntity has strings as ids.
 	UserID int64
+	// UserIDText is the user there: 1 to 256 bytes of UTF-8.
+	UserIDText string
 	// Context has what the caller knows about this request, such as the hour or the items that the user has seen: the
 	// parameters that the registry marks with context, by name. Values are as in Params.
 	Context map[string]any
@@ -52,9 +53,10 @@ type Request struct {
 	parsed expr.Params // what the document sets; Context and Params come on top
 }
 
-// Values returns the values of a request's parameters: those of its document, its Context and its Params.
+// Values returns the values of a request's parameters: those of its document, its Context and its Params. They tell the user if a text does.
 func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {
 	params := r.parsed
+	params.SetUser(r.UserIDText)
 	for _, given := range [...]struct {
 		by     *setter
 		values map[string]any
@@ -70,12 +72,11 @@ func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {
 	return params, nil
 }
 
-// Check returns an error if a request has a value that no engine accepts.
-func Check(r *Request) *Error {
-	detail := ""
+// Check returns an error if a request has a value that no engine of that registry accepts.
+func Check(r *Request, reg *registry.Registry) *Error {
+	detail := userFault(r, reg)
 	switch n := len(r.Explain.IDs) + len(r.Explain.Items); {
-	case r.UserID < 1 || r.UserID > UserIDMax:
-		detail = badUserID(r.UserID)
+	case detail != "":
 	case r.Timeout < 0:
 		detail = fmt.Sprintf("Timeout must not be negative, got %v", r.Timeout)
 	case n > ExplainIDsMax:
@@ -102,6 +103,3 @@ const ExplainIDsMax = 100
 
 // RequireMax is how many nodes a request may require.
 const RequireMax = 64
-
-// UserIDMax is the largest user_id that a request may carry.
-const UserIDMax = math.MaxUint32

@@ -15,7 +15,7 @@ const (
 var ErrTooManyIDs = errors.New("the ids of the request have more than 64 MiB")
 
 // ValidID reports whether a text may be an id: it has 1 to IDBytesMax bytes.
-func ValidID(text []byte) bool { return len(text) > 0 && len(text) <= IDBytesMax }
+func ValidID[T string | []byte](text T) bool { return len(text) > 0 && len(text) <= IDBytesMax }
 
 // IDDict gives numbers to the ids of one request that are texts. Rows have these numbers as ids: equal texts have equal numbers, and the
 // numbers mean nothing else, since they depend on which node came first. It only grows, so what Texts has returned stays

@@ -30,7 +30,7 @@ func (q *Query) parse() (err error) {
 		return in.Refused(&request.Error{RequestID: idOr(q.RequestID), Code: request.CodeInvalid, Detail: "the timeout must be positive", Offset: -1})
 	}
 	if len(q.User) > 0 {
-		if g.UserID, err = request.UserID(q.User); err != nil {
+		if err = g.SetUserID(q.User, s.engine.Registry()); err != nil {
 			refused := in.Refused(err)
 			refused.RequestID = idOr(q.RequestID)
 			return refused

@@ -18,9 +18,9 @@ import (
 // body from its call to its return. An engine makes it, and in tests rankdtest.Run.
 type Ctx struct {
 	Node      *plan.Node
-	Inputs    []rowset.RowSet // one per input of the node, in order
-	Refs      []rowset.RowSet // one per node_ref parameter, in schema order
-	UserID    int64
+	Inputs    []rowset.RowSet    // one per input of the node, in order
+	Refs      []rowset.RowSet    // one per node_ref parameter, in schema order
+	UserID    int64              // the user of the request; zero if a text names the user: see UserIDText
 	RequestID string             // as the caller gave it; it need not be unique, and may be empty
 	Params    *expr.Params       // the parameters that the request's context brings or that it overrides
 	Registry  *registry.Registry // keys, params, endpoints

@@ -120,14 +120,27 @@ func opener(o rankd.Options) worker.Open {
 		if setup.JSON {
 			target.PassJSON()
 		}
-		if setup.Context != "" {
-			if err := target.SetContext(setup.Context); err != nil {
-				target.Close()
-				return nil, err
-			}
+		if err := adjust(target, &setup); err != nil {
+			target.Close()
+			return nil, err
 		}
 		return target, nil
 	}
+}
+
+// adjust has the requests of a target be as a setup says.
+func adjust(t *engines.Target, setup *worker.Setup) error {
+	if setup.Context != "" {
+		if err := t.SetContext(setup.Context); err != nil {
+			return fmt.Errorf("--context: %w", err)
+		}
+	}
+	if setup.UserName != "" {
+		if err := t.SetUserName(setup.UserName); err != nil {
+			return fmt.Errorf("--users: %w", err)
+		}
+	}
+	return nil
 }
 
 // openCaller opens the connections to a front.

@@ -147,7 +147,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 		engineRow("plan", &o.plan),
 		{Name: "fanout", To: &o.fanout, Help: "`number` that replaces every fanout of the plan (0: the plan's own)"},
 		{Name: "context", To: &o.context, Help: "the `context` of each request, JSON as in a request"},
-		{Name: "users", To: &o.users, Default: "1", Help: "`users` to rank for: in turn (ids and ranges, as in 1,5-8), or by popularity (as in zipf:1.1,1-1000); " +
+		{Name: "users", To: &o.users, Default: "1", Help: "`users` to rank for: in turn (ids and ranges, as in 1,5-8, or u-{1-1000} for u-1 to u-1000), or by popularity (as in zipf:1.1,1-1000); " +
 			"without it those of a scenario are all in turn, and with zipf:1.1 all by popularity"},
 
 		{Name: "engines", To: &o.engines, Default: specs, Help: "`engines` to measure; ratios are to the first"},
@@ -262,6 +262,9 @@ func (o *compareOptions) chooseScenario(given *pflag.FlagSet) (err error) {
 	if o.chosen, err = load.ParseUsers(o.users, everyone); err != nil {
 		return fmt.Errorf("--users: %w", err)
 	}
+	if o.chosen.Name != "" && slices.ContainsFunc(o.specs, isPeer) {
+		return errors.New("--users: a peer knows users by integers alone")
+	}
 	return nil
 }
 
@@ -320,7 +323,8 @@ func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []
 			return "", nil, err
 		}
 	}
-	if name, text, err = soundPlan(engine, o.context); err != nil || o.fanout == 0 {
+	requests := &worker.Setup{Context: o.context, UserName: o.chosen.Name}
+	if name, text, err = soundPlan(engine, requests); err != nil || o.fanout == 0 {
 		return name, text, err
 	}
 	if engine.PlanText, err = engines.WithFanout(text, o.fanout); err != nil {
@@ -329,20 +333,20 @@ func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []
 	if engine.Plan != "" {
 		engine.Plan, engine.PlanFile = "", engine.Plan+plan.ArtifactSuffix
 	}
-	return soundPlan(engine, o.context)
+	return soundPlan(engine, requests)
 }
 
-// soundPlan opens an engine for as long as it takes to know that its plan and the context of the requests
-// are sound, and returns the plan's name and artifact.
-func soundPlan(o rankd.Options, context string) (name string, artifact []byte, err error) {
+// soundPlan opens an engine for as long as it takes to know that its plan, and the context and the users of the requests
+// are sound, if there are any, and returns the plan's name and artifact.
+func soundPlan(o rankd.Options, requests *worker.Setup) (name string, artifact []byte, err error) {
 	e, err := rankd.Open(o)
 	if err != nil {
 		return "", nil, err
 	}
 	defer e.Close()
-	if context != "" {
-		if err := engines.NewTarget(e).SetContext(context); err != nil {
-			return "", nil, fmt.Errorf("--context: %w", err)
+	if requests != nil {
+		if err := adjust(engines.NewTarget(e), requests); err != nil {
+			return "", nil, err
 		}
 	}
 	info, err := e.PlanInfo("")
@@ -410,7 +414,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 		return &command.RuntimeError{Err: err}
 	}
 	round := worker.Round{
-		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact), Context: o.context},
+		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact), Context: o.context, UserName: o.chosen.Name},
 		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()

@@ -126,7 +126,7 @@ func (p *Program) measureOverload(ctx context.Context, o *overloadOptions, scena
 	for _, s := range scenarios {
 		plans[s.Name] = s.Artifact
 		if s.Artifact == "" {
-			_, text, err := soundPlan(rankd.Options{Env: "dev", Model: rankd.Sequential, Plan: s.Name}, "")
+			_, text, err := soundPlan(rankd.Options{Env: "dev", Model: rankd.Sequential, Plan: s.Name}, nil)
 			if err != nil {
 				return nil, facts, err
 			}

@@ -114,7 +114,7 @@ func (p *Program) benchServe(ctx context.Context, o *serveOptions) error {
 	if err := command.Folders(&engine, o.planDir, "", ""); err != nil {
 		return err
 	}
-	name, artifact, err := soundPlan(engine, "")
+	name, artifact, err := soundPlan(engine, nil)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,51 @@ func TestEachRequestHasTheContext(t *testing.T) {
 	}
 }
 
+func TestUsersThatAreStrings(t *testing.T) {
+	tables := fstest.MapFS{"entities.toml": &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n")}}
+	for _, file := range []string{"keys.toml", "params.toml", "endpoints.dev.toml"} {
+		text, err := fs.ReadFile(registry.DefaultTables(), file)
+		require.NoError(t, err)
+		tables[file] = &fstest.MapFile{Data: text}
+	}
+	o := rankd.Options{
+		Redis: "127.0.0.1:1", Registry: tables, PlanFile: "p.plan.json", Model: rankd.Sequential,
+		PlanText: []byte(`{"schema_version": 1, "plan_name": "p", "nodes": [{"node_id": "n", "op": "test::user", "inputs": []}], "outputs": ["n"]}`),
+	}
+	seen := make(chan string, 1)
+	o.Tasks = []task.Spec{{Op: "test::user", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		seen <- c.UserIDText()
+		return rowset.Dense(&rowset.Batch{}), nil
+	}}}
+	for _, c := range []struct {
+		name, context, want string
+		json                bool
+	}{{"", "", "7", false}, {"", "", "7", true}, {"u-{}\"", "", `u-7"`, false}, {"u-{}\"", "", `u-7"`, true}, {"{}@b", "{}", "7@b", false}} {
+		target, err := Open(o)
+		require.NoError(t, err)
+		if c.json {
+			target.PassJSON()
+		}
+		if c.context != "" {
+			require.NoError(t, target.SetContext(c.context))
+		}
+		if c.name != "" {
+			require.NoError(t, target.SetUserName(c.name))
+		}
+		answered := make(chan error, 1)
+		target.NewClient(func(err error) { answered <- err }).Send(7)
+		assert.NoError(t, <-answered)
+		assert.Equal(t, c.want, <-seen)
+		target.Close()
+	}
+	delete(tables, "entities.toml")
+	target, err := Open(o)
+	require.NoError(t, err)
+	defer target.Close()
+	assert.ErrorContains(t, target.SetUserName("u-{}"), "the ids of users are integers in")
+	assert.ErrorContains(t, target.SetUserName("u-{}"), "not strings such as u-1")
+}
+
 func TestRequestsAndAnswersAsJSON(t *testing.T) {
 	target, err := Open(rankd.Options{
 		Redis: "127.0.0.1:1", PlanFile: "p.plan.json", Model: rankd.Sequential,

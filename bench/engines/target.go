@@ -3,9 +3,12 @@ package engines
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/jsondoc"
 )
 
 // Target is an engine that runs its own plan for users. It closes the engine. Any goroutine.
@@ -13,7 +16,13 @@ type Target struct {
 	engine  *rankd.Engine
 	request rankd.Request // of each user
 	json    bool          // requests are parsed from JSON, and answers written as JSON
+	users   *userName     // of users whose ids are strings; nil: they are integers
 }
+
+// userName is what stands before and after the integer of a user in an id that is a string. Immutable.
+type userName struct{ before, after string }
+
+func (n *userName) of(user int64) string { return n.before + strconv.FormatInt(user, 10) + n.after }
 
 // Open opens an engine and makes a target of it. The options choose the plan.
 func Open(o rankd.Options) (*Target, error) {
@@ -25,11 +34,28 @@ func Open(o rankd.Options) (*Target, error) {
 }
 
 // NewTarget makes a target of an engine that has a plan of its own.
-func NewTarget(e *rankd.Engine) *Target { return &Target{engine: e} }
+func NewTarget(e *rankd.Engine) *Target {
+	t := &Target{engine: e}
+	if e.Registry().User().TextIDs() {
+		t.users = new(userName)
+	}
+	return t
+}
+
+// SetUserName says of what text the ids of users are made, if they are strings: see load.Users. Without it they are the digits of the
+// integers. It must come before the first client.
+func (t *Target) SetUserName(name string) error {
+	if t.users == nil {
+		return fmt.Errorf("the ids of users are integers in %s, not strings such as %s", t.engine.Registry().Name(), strings.Replace(name, "{}", "1", 1))
+	}
+	before, after, _ := strings.Cut(name, "{}")
+	t.users = &userName{before, after}
+	return nil
+}
 
 // SetContext gives all requests the same context, JSON as in a request. It must come before the first client.
 func (t *Target) SetContext(json string) (err error) {
-	t.request, err = t.engine.ParseRequest(fmt.Appendf(nil, `{"user_id": 1, "request_id": "", "context": %s}`, json))
+	t.request, err = t.engine.ParseRequest(fmt.Appendf(nil, `{"user_id": "1", "request_id": "", "context": %s}`, json))
 	return err
 }
 
@@ -40,11 +66,11 @@ func (t *Target) PassJSON() { t.json = true }
 // NewClient implements load.Target.
 func (t *Target) NewClient(answered func(err error)) load.Client {
 	if t.json {
-		c := &jsonClient{engine: t.engine, answered: answered}
+		c := &jsonClient{engine: t.engine, users: t.users, answered: answered}
 		c.done = c.finished
 		return c
 	}
-	return &client{engine: t.engine, request: t.request, done: func(_ *rankd.Answer, err error) { answered(err) }}
+	return &client{engine: t.engine, users: t.users, request: t.request, done: func(_ *rankd.Answer, err error) { answered(err) }}
 }
 
 // Close implements load.Target.
@@ -66,6 +92,7 @@ func (t *Target) Traffic() load.Traffic {
 // client keeps the callback, so that sending allocates nothing of its own.
 type client struct {
 	engine  *rankd.Engine
+	users   *userName
 	request rankd.Request
 	done    func(*rankd.Answer, error)
 }
@@ -73,13 +100,18 @@ type client struct {
 // Send implements load.Client.
 func (c *client) Send(user int64) {
 	r := c.request
-	r.UserID = user
+	if c.users == nil {
+		r.UserID = user
+	} else {
+		r.UserIDText = c.users.of(user)
+	}
 	c.engine.Submit(context.Background(), r, c.done)
 }
 
 // jsonClient keeps its texts and the callback, for the same reason.
 type jsonClient struct {
 	engine    *rankd.Engine
+	users     *userName
 	doc, text []byte // of the request, of its answer
 	answered  func(err error)
 	done      func(*rankd.Answer, error)
@@ -87,7 +119,11 @@ type jsonClient struct {
 
 // Send implements load.Client.
 func (c *jsonClient) Send(user int64) {
-	c.doc = fmt.Appendf(c.doc[:0], `{"user_id":%d}`, user)
+	if c.users == nil {
+		c.doc = fmt.Appendf(c.doc[:0], `{"user_id":%d}`, user)
+	} else {
+		c.doc = append(jsondoc.AppendString(append(c.doc[:0], `{"user_id":`...), c.users.of(user)), '}')
+	}
 	r, err := c.engine.ParseRequest(c.doc)
 	if err != nil {
 		go c.answered(err) // never inside Send

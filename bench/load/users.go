@@ -15,6 +15,8 @@ type Users struct {
 	// differ in popularity.
 	IDs       []int64 `json:"-"`
 	Different int     `json:"different"` // users among them
+	// Name is the text of which users' ids are made, with {} in the place of the integer. Empty: they are integers.
+	Name string `json:"name,omitempty"`
 }
 
 const (
@@ -32,6 +34,7 @@ const (
 //	1,5-8            users in turn, ids and ranges
 //	zipf:1.1,1-1000  users by popularity: the share of the k-th is proportional to k to the power of -1.1
 //	zipf:1.1         all users by popularity
+//	u-{1-1000}       users whose ids are strings, u-1 to u-1000; so may the others be written
 //
 // All users are ids and ranges as in the second form, or empty if nobody knows them: the last form is an error then. The draws of a zipf are
 // the same in every run.
@@ -46,6 +49,13 @@ func ParseUsers(text, all string) (Users, error) {
 		if exponent, list, found = strings.Cut(text[len(zipf):], ","); !found {
 			return Users{}, errors.New("popularity is written zipf:exponent,low-high, as in zipf:1.1,1-1000")
 		}
+	}
+	if before, rest, found := strings.Cut(list, "{"); found {
+		inner, after, closed := strings.Cut(rest, "}")
+		if !closed || strings.ContainsAny(after, "{}") {
+			return Users{}, fmt.Errorf("%q has not one pair of braces, as u-{1-1000} has", list)
+		}
+		u.Name, list = before+"{}"+after, inner
 	}
 	seen := make(map[int64]bool)
 	for field := range strings.SplitSeq(list, ",") {

@@ -23,7 +23,18 @@ func TestParseUsers(t *testing.T) {
 		assert.Equal(t, want.ids, u.IDs)
 		assert.Equal(t, want.words, u.String())
 	}
+	for text, want := range map[string]Users{
+		"u-{1,3-4}":            {IDs: []int64{1, 3, 4}, Different: 3, Name: "u-{}"},
+		"{7}":                  {IDs: []int64{7}, Different: 1, Name: "{}"},
+		"zipf:2,a,{9}@example": {IDs: slices.Repeat([]int64{9}, zipfDraws), Different: 1, Name: "a,{}@example"},
+	} {
+		want.Spec = text
+		u, err := ParseUsers(text, "")
+		require.NoError(t, err)
+		assert.Equal(t, want, u)
+	}
 	for _, bad := range []string{
+		"u-1", "u-{1", "u-1}", "u-{}", "{1}{2}", "{{1}}", "{1}}",
 		"", "0", "a", "3-1", "1-", "-1", "1,,2", "4294967296", "1-100001", "zipf", "zipf:", "zipf:1.1", "zipf:1,1-9", "zipf:x,1-9", "zipf:NaN,1-9",
 		"zipf:11,1-9", "zipf:1.1,", "zipf:-2,1-9", "ZIPF:1.1,1-9",
 	} {

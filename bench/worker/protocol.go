@@ -25,6 +25,9 @@ type Setup struct {
 	Artifact string `json:"artifact,omitempty"`
 	// Context is the context of each request, JSON as in a request. Engines read it; absent means none.
 	Context string `json:"context,omitempty"`
+	// UserName is the text of which users' ids are made, with {} in the place of an integer of Round.Users. Engines read it; absent
+	// means the integers.
+	UserName string `json:"user_name,omitempty"`
 	// Scenario names a load of package placement, which brings its own plans. Only engines of
 	// this build know it.
 	Scenario string `json:"scenario,omitempty"`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ Exit status:
 type explainOptions struct {
 	options // those that it shares with the root command
 
-	user    int64
+	user    string
 	request string
 	items   []string
 	json    bool
@@ -76,7 +77,7 @@ func (p *program) explainCommand(ctx context.Context) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetNormalizeFunc(command.Normalize)
-	f.Int64Var(&o.user, "user", 1, "run the request for the user of this `id`")
+	f.StringVar(&o.user, "user", "1", "run the request for the user of this `id`")
 	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
 	f.StringSliceVar(&o.items, "item", nil, "explain these `ids`, such as 7, product:7 or sku-1, with commas between them; all rows of the answer if this flag is missing")
 	f.BoolVar(&o.json, "json", false, "print the explanation as JSON")
@@ -93,9 +94,6 @@ func (o *explainOptions) check(given *pflag.FlagSet) error {
 	if o.PlanFile == "" && o.Plan == "" && (o.request == "" || o.PlansDir == "") {
 		problems = append(problems, errors.New("rankd explain needs a plan: --plan_name or --plan"))
 	}
-	if o.user < 1 || o.user > request.UserIDMax {
-		problems = append(problems, fmt.Errorf("--user is a number from 1 to %d, not %d", int64(request.UserIDMax), o.user))
-	}
 	if len(o.items) > request.ExplainIDsMax {
 		problems = append(problems, fmt.Errorf("--item lists at most %d ids, not %d", request.ExplainIDsMax, len(o.items)))
 	}
@@ -108,6 +106,22 @@ func (o *explainOptions) check(given *pflag.FlagSet) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// requestOf returns the request of --request, or one for the user of --user.
+func requestOf(e *rankd.Engine, user, document string) (rankd.Request, error) {
+	if document != "" {
+		r, err := e.ParseRequest([]byte(document))
+		if err != nil {
+			return r, fmt.Errorf("--request: %w", err)
+		}
+		return r, nil
+	}
+	var g request.Given
+	if err := g.SetUserID([]byte(user), e.Registry()); err != nil {
+		return rankd.Request{}, fmt.Errorf("--user: %w", err)
+	}
+	return e.Intake().Parse(nil, g)
 }
 
 // explainRequest runs the request and prints its explanation.
@@ -123,11 +137,9 @@ func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
 	if len(o.texts) > 0 && len(e.Registry().Entities()) == 0 {
 		return fmt.Errorf("--item lists integers of 64 bits, not %s: the registry declares no entities", excerpt.Quote(o.texts[0]))
 	}
-	r := rankd.Request{UserID: o.user, ID: request.NewID()}
-	if o.request != "" {
-		if r, err = e.ParseRequest([]byte(o.request)); err != nil {
-			return fmt.Errorf("--request: %w", err)
-		}
+	r, err := requestOf(e, o.user, o.request)
+	if err != nil {
+		return err
 	}
 	if len(o.items) > 0 {
 		r.Explain = rankd.Explain{IDs: o.ids, Items: o.texts}
@@ -144,6 +156,6 @@ func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
 		_, err = fmt.Fprintf(p.stdout, "%s\n", doc)
 		return err
 	}
-	fmt.Fprintf(p.stdout, "%s ranked %d rows for user %d.\n\n", excerpt.Text(answer.Plan), answer.Len(), r.UserID)
+	fmt.Fprintf(p.stdout, "%s ranked %d rows for user %s.\n\n", excerpt.Text(answer.Plan), answer.Len(), excerpt.Text(cmp.Or(r.UserIDText, strconv.FormatInt(r.UserID, 10))))
 	return explain.Text(p.stdout, why)
 }

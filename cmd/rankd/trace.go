@@ -19,7 +19,6 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
 	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/draw"
 )
@@ -66,7 +65,7 @@ Exit status:
 type traceOptions struct {
 	options // those that it shares with the root command
 
-	user    int64
+	user    string
 	request string
 	warmup  int
 	compare string
@@ -104,7 +103,7 @@ func (p *program) traceCommand(ctx context.Context) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetNormalizeFunc(command.Normalize)
-	f.Int64Var(&o.user, "user", 1, "run the request for the user of this `id`")
+	f.StringVar(&o.user, "user", "1", "run the request for the user of this `id`")
 	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
 	f.IntVar(&o.warmup, "warmup", 0, "run the request this `number` of times before")
 	f.StringVar(&o.compare, "compare", "", "run the request in each of these scheduling modes or engines, a `list` such as "+
@@ -138,9 +137,6 @@ func (o *traceOptions) check(given *pflag.FlagSet) error {
 	problems := []error{o.chooseVariants(given)}
 	if o.PlanFile == "" && o.Plan == "" && (o.request == "" || o.PlansDir == "") {
 		problems = append(problems, errors.New("rankd trace needs a plan: --plan_name or --plan"))
-	}
-	if o.user < 1 || o.user > request.UserIDMax {
-		problems = append(problems, fmt.Errorf("--user is a number from 1 to %d, not %d", int64(request.UserIDMax), o.user))
 	}
 	if o.warmup < 0 || o.warmup > warmupMost {
 		problems = append(problems, fmt.Errorf("--warmup is a number from 0 to %d, not %d", warmupMost, o.warmup))
@@ -230,11 +226,9 @@ func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*tra
 		return nil, err
 	}
 	defer e.Close()
-	r := rankd.Request{UserID: o.user, ID: request.NewID()}
-	if o.request != "" {
-		if r, err = e.ParseRequest([]byte(o.request)); err != nil {
-			return nil, fmt.Errorf("--request: %w", err)
-		}
+	r, err := requestOf(e, o.user, o.request)
+	if err != nil {
+		return nil, err
 	}
 	for range o.warmup {
 		if _, err := e.Rank(ctx, r); err != nil && ctx.Err() != nil {

@@ -21,6 +21,18 @@ type exprEvaluator struct {
 	out register
 }
 
+// Value returns the value of an expression that reads no keys, which is the same for all rows, and false if it is null.
+func (e *Expr) Value(params *Params) (value float64, ok bool) {
+	values, _ := e.Values(nil, nil, rowset.Dense(rowset.NewBatch([]int64{0})), params) // nothing stops it
+	return values.Values[0], values.Valid == nil || values.Valid.Get(0)
+}
+
+// IsConstant reports whether the value is known without a request. Some expressions of constants are computed for each request.
+func (e *Expr) IsConstant() bool {
+	op := e.code.program[e.root].op
+	return op == opConst || op == opNull
+}
+
 // evaluator returns scratch memory. The caller puts it back.
 func (e *Expr) evaluator() *exprEvaluator {
 	if ev, ok := e.evaluators.Get().(*exprEvaluator); ok {

@@ -9,11 +9,13 @@ import (
 
 // Params are the parameter values of one request: those of its context and those of param_overrides.
 // Immutable once built; any goroutine. A zero or nil Params has no values: all parameters read
-// as null. An explicit null is the same as unset.
+// as null. An explicit null is the same as unset. They also have what keys and expressions know of the request itself: its arrival,
+// and its user if a text names the user.
 type Params struct {
 	values []param
 	now    float64 // seconds since 1970; only if hasNow
 	hasNow bool
+	user   string // "": an integer names the user
 }
 
 // param is the value of one parameter.
@@ -104,6 +106,11 @@ func (p *Params) get(id registry.ParamID, t registry.Type) *param {
 	return nil
 }
 
+// Has reports whether a parameter has a value.
+func (p *Params) Has(id registry.ParamID) bool {
+	return p != nil && slices.ContainsFunc(p.values, func(v param) bool { return v.id == id })
+}
+
 // number returns the value of a parameter that expressions compute with: of a float, of an int as a double, or of a bool
 // as 0 or 1. It returns false if the parameter is null or of another type.
 func (p *Params) number(id registry.ParamID) (float64, bool) {
@@ -179,6 +186,17 @@ func (p *Params) StringList(id registry.ParamID) ([]string, bool) {
 		return v.strings, true
 	}
 	return nil, false
+}
+
+// SetUser sets the id of the request's user, if that is a text, while the Params are being built.
+func (p *Params) SetUser(id string) { p.user = id }
+
+// User returns the id of the request's user, "" if that is an integer.
+func (p *Params) User() string {
+	if p == nil {
+		return ""
+	}
+	return p.user
 }
 
 // SetNow sets the request's arrival, in seconds since 1970-01-01 00:00 UTC, while the Params are being built.

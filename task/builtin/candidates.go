@@ -40,6 +40,13 @@ func candidates() task.Spec {
 			{Name: "limit", Type: plan.Int, IntValue: 100, Source: limit, Doc: "How many entries of each key become rows, at most."},
 			{Name: "reverse", Type: plan.Bool, Doc: "Takes the entries from the other end: of a list the last first, of a sorted set the lowest score first."},
 			entityParam,
+			{Name: "min", Type: plan.ExprID, Added: true, Doc: "The least score of a sorted set. Without it there is no bound. The expression reads no columns."},
+			{Name: "max", Type: plan.ExprID, Added: true, Doc: "The highest score of a sorted set, as `min`."},
+			{Name: "min_member", Type: plan.Template, Added: true, Doc: "The first member of a sorted set whose members have the same score, by their bytes. Its marks are those of `key` without `{id}`."},
+			{Name: "max_member", Type: plan.Template, Added: true, Doc: "The last member of such a sorted set, as `min_member`."},
+			{Name: "exclusive", Type: plan.Enum, Added: true, StrValue: exclusiveNone,
+				Source: plan.SourceRule{OneOf: []string{exclusiveNone, exclusiveMin, exclusiveMax, exclusiveBoth}},
+				Doc:    "The bounds that are not in the range themselves."},
 			{Name: "score", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Float}, Writes: true},
 				Doc: "A column for the scores of a sorted set. Without it there is none."},
 		}...),
@@ -54,6 +61,7 @@ func candidates() task.Spec {
 		Partial:   true,
 		Forgets:   true,
 		Run:       runCandidates,
+		Explain:   explainCandidates,
 		Reference: candidatesReference(),
 	}
 }
@@ -69,9 +77,12 @@ func candidatesReference() task.Reference {
 			"A string of the context brings at most 512 bytes.\n\n" +
 			"The ids of a list come from its head, where `LPUSH` puts the newest. A sorted set gives the highest score first. `reverse` starts at the other end. " +
 			"A set has no order: `candidates` reads it whole and takes the lowest ids.\n\n" +
+			"`min` and `max` take the part of a sorted set whose scores are in that range: `min: now() - 7 * 86400` takes those of the last seven days, if scores are times. " +
+			"`min_member` and `max_member` take the part between two members by their bytes; Redis orders a sorted set so only if all its members have the same score. " +
+			"A bound is in the range itself unless `exclusive` names it, and the range is empty if the lower bound is above the upper one. `limit` counts from the start of the range.\n\n" +
 			"With `entity` the rows are of that entity of the registry. If its ids are strings, an entry is an id as it stands, of 1 to 256 bytes, and ids of a set ascend by their bytes.",
 		Writes: "the column of `score`, if given; the result has no other columns, also none of the input",
-		Redis: "One command for each key: `LRANGE`, `SMEMBERS`, `ZREVRANGE` or, with `reverse`, `ZRANGE`. A `limit` above 10,000 makes one command for each 10,000 " +
+		Redis: "One command for each key: `LRANGE`, `SMEMBERS`, `ZREVRANGE` or, with `reverse`, `ZRANGE`; for a range `ZRANGE` with `BYSCORE` or `BYLEX`, since Redis 6.2. A `limit` above 10,000 makes one command for each 10,000 " +
 			"entries, so an entry may be there twice, or missing, if the key changes meanwhile. One round trip carries up to 4,096 commands, and " +
 			"fewer if their entries could exceed the rows that the request may still make.",
 		Order: "The keys follow the order of the input's rows. Within a key the rows follow the order of its list, or of its scores; Redis orders members of equal score by their bytes, descending, and " +
@@ -80,10 +91,10 @@ func candidatesReference() task.Reference {
 		Empty: "A key that does not exist has no entries. An input without rows gives a result without rows and asks Redis nothing.",
 		Duplicates: "Each entry becomes a row: an id that is there twice, in one key or in two, has two rows. Rows of the input with the same id each bring the entries of its key. " +
 			"[dedupe](dedupe.md) removes the duplicates.",
-		Failures: "The node fails if a key has another type than `kind` (with `on_error` `partial` such a key has no entries, and the row that asked counts as dropped), if a string of the context is too long for a key, or if Redis cannot be reached. An entry that is not an integer of 64 bits, or " +
+		Failures: "The node fails if a key has another type than `kind` (with `on_error` `partial` such a key has no entries, and the row that asked counts as dropped), if a string of the context is too long for a key, if a bound of the range is null or not a number, or if Redis cannot be reached. An entry that is not an integer of 64 bits, or " +
 			"whose score is not finite, is dropped after the limit and counted: `malformed` of `--metrics`. The answer's `completeness` says how many were no such integers, with the first of them and its key.",
 		Example: task.Example{
-			Plan:  "ctx.candidates({ endpoint: redis, key: \"inbox:{user}\", kind: \"sorted_set\", limit: 3, score: Key.score })",
+			Plan:  "ctx.candidates({ endpoint: redis, key: \"inbox:{user}\", kind: \"sorted_set\", min: 1, limit: 3, score: Key.score })",
 			Redis: []string{"ZADD inbox:1 0.5 11 2.25 12 1.5 13 0.25 14 3 draft"},
 		},
 	}
@@ -103,9 +114,22 @@ func prepareCandidates(n *plan.Node, reg *registry.Registry) (any, error) {
 	case p.Bool("reverse") && kind == kindSet:
 		return nil, plan.ParamErrorf("reverse", "is not for kind %q, whose entries have no order", kindSet)
 	}
+	within, err := rangeOf(p)
+	if err != nil {
+		return nil, err
+	}
 	entity, _ := reg.Entity(p.String("entity"))
-	shape := []any{kind, p.Bool("reverse"), p.Key("score") != nil, p.Int("limit"), entity.TextIDs()}
-	return fmt.Sprint("candidates", shape), nil
+	shape := fmt.Sprint("candidates", []any{kind, p.Bool("reverse"), p.Key("score") != nil, p.Int("limit"), entity.TextIDs()})
+	if within != nil {
+		shape = within.shape(shape)
+	}
+	return &preparedCandidates{shape, within}, nil
+}
+
+// preparedCandidates is a candidates node as it stands in the plan. Immutable once built; any goroutine.
+type preparedCandidates struct {
+	shape  string       // what a read of a key means: see recallOf. "": each request has a meaning of its own
+	within *memberRange // nil: all entries
 }
 
 func runCandidates(c *task.Ctx) (rowset.RowSet, error) {
@@ -116,10 +140,15 @@ func runCandidates(c *task.Ctx) (rowset.RowSet, error) {
 	}
 	var ok bool
 	var err error
+	if within := c.Node.Prepared.(*preparedCandidates).within; within != nil {
+		if r.within, err = within.arguments(c); err != nil {
+			return rowset.RowSet{}, err
+		}
+	}
 	if r.key, ok, err = c.RedisKey(p.Template("key")); err != nil {
 		return rowset.RowSet{}, err
 	}
-	r.key = r.key.OfRows(c)
+	r.key = r.key.OfTexts(c.IDTexts())
 	if ok {
 		keys := 1 // the one of a template without {id}
 		if len(c.Inputs) > 0 {
@@ -141,6 +170,7 @@ type candidateReader struct {
 	reverse bool
 	limit   int           // of each key
 	score   *registry.Key // nil: no column
+	within  *rangeArgs    // nil: all entries
 	texts   bool          // whether the ids are texts
 
 	text []byte // of a key
@@ -166,8 +196,8 @@ func (r *candidateReader) commands() int {
 func (r *candidateReader) read(keys int) error {
 	each := r.commands()
 	var recall *taskrun.Recall
-	if each == 1 {
-		recall = recallOf(r.c, r.c.Node.Prepared.(string), r.c.Node.Params.Template("key").Start())
+	if shape := r.c.Node.Prepared.(*preparedCandidates).shape; each == 1 && shape != "" {
+		recall = recallOf(r.c, shape, r.c.Node.Params.Template("key").Start())
 	}
 	for from, to := 0, 0; from < keys; from = to {
 		room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)
@@ -217,6 +247,9 @@ func (r *candidateReader) ask(b *resp.Batch, k, first, last int) {
 		b.ArgString("SMEMBERS")
 		b.ArgBytes(key)
 		return
+	case r.within != nil:
+		r.within.ask(b, key, r.reverse, first, last-first+1, r.score != nil)
+		return
 	case r.kind == kindSortedSet && r.score != nil:
 		b.Begin(5)
 	default:
@@ -241,7 +274,7 @@ func (r *candidateReader) command() string {
 		return "SMEMBERS"
 	case r.kind == kindList:
 		return "LRANGE"
-	case r.reverse:
+	case r.reverse, r.within != nil:
 		return "ZRANGE"
 	default:
 		return "ZREVRANGE"
@@ -299,7 +332,7 @@ func (k *keptCandidates) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
 	}
 	one := &k.one
 	*one = candidateReader{
-		c: k.c, kind: k.kind, reverse: k.reverse, limit: k.limit, score: k.score, texts: k.texts,
+		c: k.c, kind: k.kind, reverse: k.reverse, limit: k.limit, score: k.score, within: k.within, texts: k.texts,
 		ids: idList{last: one.ids.last[:0]}, entryTexts: one.entryTexts[:0], scores: one.scores[:0],
 	}
 	one.gather(reply)

@@ -3,10 +3,12 @@ package builtin_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -253,6 +255,68 @@ func TestCandidatesRefusesParameters(t *testing.T) {
 		require.ErrorAs(t, err, &bad, tt.text)
 		assert.ErrorContains(t, err, tt.text)
 		assert.Equal(t, "task", bad.Node)
+	}
+}
+
+// infinite is an expression without end.
+const infinite = `{"op": "mul", "a": {"op": "const_number", "value": 1e300}, "b": {"op": "const_number", "value": 1e300}}`
+
+// Ranges that no request could have are refused when the plan is loaded.
+func TestCandidatesRefusesRanges(t *testing.T) {
+	exprs := map[string]string{
+		"one": `{"op": "const_number", "value": 1}`, "null": `{"op": "const_null"}`, "f1": `{"op": "key_ref", "key_id": 1001}`,
+		"nan": `{"op": "sub", "a": ` + infinite + `, "b": ` + infinite + `}`,
+	}
+	for _, tt := range []struct {
+		params map[string]any
+		text   string
+	}{
+		{map[string]any{"min": "one", "kind": "list"}, `params.min: is for kind "sorted_set", not "list"`},
+		{map[string]any{"max_member": "a", "kind": "set"}, `params.max_member: is for kind "sorted_set", not "set"`},
+		{map[string]any{"min": "f1"}, "params.min: reads a column, and one range serves all rows"},
+		{map[string]any{"max": "null"}, "params.max: is null, must be a number"},
+		{map[string]any{"max": "nan"}, "params.max: is not a number, must be a number"},
+		{map[string]any{"min": "two"}, "params.min: expr_table has no entry"},
+		{map[string]any{"min": "one", "min_member": "a"}, "params.min_member: and max_member are a range of members"},
+		{map[string]any{"min_member": "a:{id}"}, "params.min_member: has {id}, and one range serves all rows"},
+		{map[string]any{"min_member": "a", "score": "f1"}, "params.score: is not for a range of members"},
+		{map[string]any{"min": "one", "exclusive": "max"}, `params.exclusive: is "max", and there is no max`},
+		{map[string]any{"exclusive": "both"}, `params.exclusive: is "both", and there is no min`},
+		{map[string]any{"min": "one", "exclusive": "left"}, "params.exclusive: must be"},
+	} {
+		params := map[string]any{"endpoint": "ep_0001", "key": "z", "kind": "sorted_set"}
+		maps.Copy(params, tt.params)
+		_, err := runCandidates(t, rankdtest.Case{Params: params, Exprs: exprs})
+		var bad *plan.Error
+		require.ErrorAs(t, err, &bad, tt.text)
+		assert.ErrorContains(t, err, tt.text)
+	}
+}
+
+// A range is one command for each 10,000 members, whose bounds are as Redis takes them.
+func TestCandidatesAsksForRanges(t *testing.T) {
+	exprs := map[string]string{"one": `{"op": "const_number", "value": 1e-7}`, "inf": infinite}
+	for _, tt := range []struct {
+		params map[string]any
+		want   []string
+	}{
+		{map[string]any{"min": "one"}, []string{"ZRANGE z +inf 1e-07 BYSCORE REV LIMIT 0 100"}},
+		{map[string]any{"min": "one", "score": "f1", "reverse": true}, []string{"ZRANGE z 1e-07 +inf BYSCORE LIMIT 0 100 WITHSCORES"}},
+		{map[string]any{"max": "inf", "exclusive": "max"}, []string{"ZRANGE z (+Infinity -inf BYSCORE REV LIMIT 0 100"}},
+		{map[string]any{"min_member": "sku-", "max_member": "sku-{tab}", "exclusive": "both"}, []string{"ZRANGE z (sku-new (sku- BYLEX REV LIMIT 0 100"}},
+		{map[string]any{"max_member": "b", "reverse": true}, []string{"ZRANGE z - [b BYLEX LIMIT 0 100"}},
+		{map[string]any{"min": "one", "limit": 20_001}, []string{"ZRANGE z +inf 1e-07 BYSCORE REV LIMIT 0 10000",
+			"ZRANGE z +inf 1e-07 BYSCORE REV LIMIT 10000 10000", "ZRANGE z +inf 1e-07 BYSCORE REV LIMIT 20000 1"}},
+	} {
+		params := map[string]any{"endpoint": "ep_0001", "key": "z", "kind": "sorted_set"}
+		maps.Copy(params, tt.params)
+		var asked []string
+		_, err := runCandidates(t, rankdtest.Case{Params: params, Exprs: exprs, Context: map[string]any{"tab": "new"}, Redis: func(command []string) any {
+			asked = append(asked, strings.Join(command, " "))
+			return []any{}
+		}})
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, asked)
 	}
 }
 
