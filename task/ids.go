@@ -46,7 +46,7 @@ func (c *Ctx) IDText(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// Ask appends the command t for each id, with the id as text where that is what the key has.
+// Ask appends the command t for each number, with its text where the key has texts.
 func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 	if k.texts != nil {
 		for _, id := range ids {
@@ -59,8 +59,21 @@ func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 	}
 }
 
-// OfRows returns the key with the ids of the inputs' rows in the place of {id}.
-func (k RedisKey) OfRows(c *Ctx) RedisKey {
-	k.texts = c.IDTexts()
-	return k
+// Text returns what a row of that number fills in: its text, or the digits of the number.
+func (k RedisKey) Text(id int64) string {
+	if k.texts != nil {
+		return k.texts[id]
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// AskFor appends what rows of these numbers fill in, each as an argument of a command.
+func (k RedisKey) AskFor(b *resp.Batch, ids []int64) {
+	for _, id := range ids {
+		if k.texts != nil {
+			b.ArgString(k.texts[id])
+		} else {
+			b.ArgInt(id)
+		}
+	}
 }

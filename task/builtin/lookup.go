@@ -33,8 +33,8 @@ func lookup() task.Spec {
 		Doc: "Reads columns of each row from Redis: from a hash, a JSON document, a string, or what a collection says of the row's id.",
 		Params: withRecallParams([]plan.ParamSchema{
 			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the keys."},
-			{Name: "key", Type: plan.Template, Required: true, Doc: "The key of a row: `item:{id}`. Any name in braces other than `id` and `user` is a " +
-				"field of the request's context."},
+			{Name: "key", Type: plan.Template, Required: true, Columns: true, Doc: "The key of a row: `item:{id}`, `stat:{user}:{category}`. A name in braces other than `id` and `user` is a " +
+				"field of the request's context, or else a column. `{Key.name}` is always a column."},
 			{Name: "kind", Type: plan.Enum, Added: true, Source: plan.SourceRule{OneOf: lookupKindNames()},
 				Doc: "What the node reads: see above. Without it that is `hash` with `fields`, and `string` with `value`."},
 			{Name: "fields", Type: plan.Key, List: true, MinItems: 1, MaxItems: lookupFieldsMax,
@@ -42,8 +42,8 @@ func lookup() task.Spec {
 				Doc:    "The columns to read from the hash or the JSON document at the key. The registry names the field of each."},
 			{Name: "value", Type: plan.Key, Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
 				Doc: "The column that a kind of one value makes. It stands in place of `fields`."},
-			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int}},
-				Doc: "The column whose value is the `{id}` of a row. Without it that is the id of the row."},
+			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.String}},
+				Doc: "The column whose value is the `{id}` of a row, or what a collection is asked for. Without it that is the id of the row."},
 			{Name: "missing", Type: plan.Enum, StrValue: missingNull,
 				Source: plan.SourceRule{OneOf: []string{missingNull, missingDefault, missingDrop, missingFail}},
 				Doc: "The effect of a missing value: `null` makes a null, `default` the default of the key in the registry. `drop` drops " +
@@ -75,22 +75,24 @@ func lookupReference() task.Reference {
 		Text: "`lookup` reads values for each distinct id and makes columns of them. `kind` says what it reads:\n\n" + lookupKindTable() + "\n" +
 			"The kinds of `fields` make a column of each. The registry names the hash field of a key (`field`; the key's name if it does not) and its type. Of a JSON document that is the name of a " +
 			"member, or a JSON pointer if it begins with `/`: `/author/name`, `/images/0`.\n\n" +
-			"The kinds `score`, `member` and `bit` ask one key for all rows, which has no `{id}`: `seen:{user}`. All others have a key for each id.\n\n" +
+			"The kinds `score`, `member` and `bit` ask one key for all rows, such as `seen:{user}`.\n\n" +
 			"The type says which texts are values: an int is a decimal integer of 64 bits; a float a finite decimal number; a bool `1`, `0`, `true` or `false`; a string any bytes. A string set is a " +
 			"list with commas between its members, or a JSON array of strings. A value of a JSON document has the JSON type for it: a number, a boolean, a string or an array of strings.\n\n" +
 			"A value is missing if the key does not exist and the table does not say otherwise, if it lacks the field or the member, if its text is not such a value (as " +
 			"`nan`, `inf` and numbers out of range), or if the row is too old. A member of a JSON document that is null is missing, too. `missing` says what becomes of it; `drop` drops a row if one of its values is missing.\n\n" +
 			"`max_age` and `timestamp` leave out stale hashes and documents: a row is too old if its timestamp is more than `max_age` before the arrival of the request, and also if it has none. " +
 			"All its values are then missing.\n\n" +
-			"The `key` may hold `{user}` and fields of the context besides `{id}`: see [candidates](candidates.md). `by` takes the id from a column: a lookup of `author:{id}` by `author_id` reads the authors of items.",
-		Reads:  "the column of `by`, if given",
+			"A `key` holds the marks of [candidates](candidates.md), and besides them columns of the row that are ints or strings: `stat:{user}:{category}` reads what is known of the user and the " +
+			"category of each row. `{category}` is the field of the context, if there is one of that name; `{Key.category}` is always the column. A `key` with neither `{id}` nor a " +
+			"column is one key: `user:{user}` gives all rows the columns of the user. `by` takes the id from a column: a lookup of `author:{id}` by `author_id` reads the authors of items.",
+		Reads:  "the columns in `key`, and that of `by`, if given",
 		Writes: "the columns of `fields`, or of `value`; a column of the input with such a key is replaced",
-		Redis:  "One command for each distinct id: up to 4,096 in one round trip. `ZMSCORE` and `SMISMEMBER`, since Redis 6.2, ask for up to 1,024 ids each, and one round trip for up to 65,536. Several lookups of the same rows may share commands and calls: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
+		Redis:  "One command for each distinct key: up to 4,096 in one round trip. `ZMSCORE` and `SMISMEMBER`, since Redis 6.2, ask for up to 1,024 ids each, and one round trip for up to 65,536. Several lookups of the same rows may share commands and calls: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
 		Order:  "The rows keep their order and their places.",
-		Nulls: "A row whose `by` is null has no key: its values are missing. All values of all rows are missing if a field of the context in the key is null. An id below 0 or above 4,294,967,295 has no bit. " +
+		Nulls: "A row has no key if its `by`, or a column in the `key`, is null: its values are missing. All values of all rows are missing if a field of the context in the key is null. An id below 0 or above 4,294,967,295 has no bit. " +
 			"A plan does not load if `missing` is `null` and a key is not nullable, or if it is `default` and a key has no default.",
 		Empty:      "The result of an input without rows has none, and Redis is asked nothing.",
-		Duplicates: "Rows with the same id are read once and get the same values.",
+		Duplicates: "Rows with the same key, or the same member of a collection, read it once and get the same values.",
 		Failures: "The node fails if a key has another type than `kind` says (`on_error` `partial` drops the rows of that key and counts them), if the server is too old, if Redis cannot be reached, and with `missing` `fail` at the first missing value, whose key and field the error names. " +
 			"Otherwise a text that does not parse does not fail the node, nor a string that is not a JSON document. It is counted: `malformed` of `--metrics`.",
 		Example: task.Example{
@@ -109,17 +111,17 @@ type preparedLookup struct {
 	hash    bool          // of that kind
 	paths   *documentPath // of the kind json
 	missing string
-	by      *registry.Key  // nil: the row's id
-	maxAge  float64        // 0: any age
-	ageAt   int            // position of the timestamp in keys
-	command *resp.Template // for all requests; nil if the key depends on the request
-	shape   string         // what a read of a key means: see recallOf
-	reads   []lookupRead   // of a node that reads for later ones, too; nil: of any other
+	row     []plan.TemplatePart // of the key: from the first to the last mark that a row fills in; {id} is the column of by, if given
+	maxAge  float64             // 0: any age
+	ageAt   int                 // position of the timestamp in keys
+	command *resp.Template      // for all requests; nil if the key depends on the request
+	shape   string              // what a read of a key means: see recallOf
+	reads   []lookupRead        // of a node that reads for later ones, too; nil: of any other
 }
 
-// lookupReads returns the column of by, and the id if it is the offset of a bit. Elsewhere it becomes a text, as ids may be.
+// lookupReads returns the columns of by and of the key, and the id if it is the offset of a bit. Elsewhere it becomes a text, as ids may be.
 func lookupReads(n *plan.Node, reg *registry.Registry) []registry.KeyID {
-	keys := slices.DeleteFunc(task.KeyParams("by")(n, reg), func(key registry.KeyID) bool { return key == registry.IDKey })
+	keys := slices.DeleteFunc(task.KeyParams("by", "key")(n, reg), func(key registry.KeyID) bool { return key == registry.IDKey })
 	if l := n.Prepared.(*preparedLookup); l.kind.asks == 1 && len(keys) == 0 {
 		keys = append(keys, registry.IDKey)
 	}
@@ -127,16 +129,27 @@ func lookupReads(n *plan.Node, reg *registry.Registry) []registry.KeyID {
 }
 
 // prepareLookup checks that the parameters fit together.
-func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
+func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 	p := &n.Params
-	l := &preparedLookup{keys: p.Keys("fields"), kind: lookupKindOf(p), missing: p.String("missing"), by: p.Key("by"), maxAge: p.Float("max_age")}
+	l := &preparedLookup{keys: p.Keys("fields"), kind: lookupKindOf(p), missing: p.String("missing"), maxAge: p.Float("max_age")}
 	l.hash = l.kind == &lookupKinds[0]
-	value, timestamp, template := p.Key("value"), p.Key("timestamp"), p.Template("key")
+	value, timestamp, template, by := p.Key("value"), p.Key("timestamp"), p.Template("key"), p.Key("by")
+	l.row = slices.Clone(template.Row)
+	if l.kind.asks > 0 { // What rows fill in is what the key is asked for.
+		rowID, _ := reg.Key(registry.IDKey)
+		l.row = []plan.TemplatePart{{Column: rowID}}
+	}
+	id := slices.IndexFunc(l.row, func(part plan.TemplatePart) bool { return part.Column != nil && part.Column.ID == registry.IDKey })
+	if id >= 0 && by != nil {
+		l.row[id].Column = by
+	}
 	switch {
 	case l.kind.asks > 0 && template.PerRow():
-		return nil, plan.ParamErrorf("key", "has {id}, and kind %q asks one key for all rows", l.kind.name)
-	case l.kind.asks == 0 && !template.PerRow():
-		return nil, plan.ParamErrorf("key", "has no {id}, so all rows would have the same key")
+		return nil, plan.ParamErrorf("key", "differs by row, and kind %q asks one key for all rows", l.kind.name)
+	case l.kind.asks == 1 && by != nil && by.Type != registry.Int:
+		return nil, plan.ParamErrorf("by", "is %s of type %s, and kind %q is for int", by.Name, by.Type, l.kind.name)
+	case id < 0 && by != nil:
+		return nil, plan.ParamErrorf("by", "has no effect: the key has no {id}")
 	case p.Given("kind") && (l.kind.fields != p.Given("fields") || l.kind.fields == (value != nil)):
 		return nil, plan.ParamErrorf("kind", "is %q, which takes %s alone", l.kind.name, l.kind.param())
 	case p.Given("fields") == (value != nil):
@@ -221,11 +234,11 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	key = l.ofRows(c, key)
 	ids := noIDs(c, in)
 	if ok {
-		ids = distinctOf(c, in, l.by)
+		ids = l.distinctOf(c, in, key)
 	}
+	key = key.OfTexts(ids.texts)
 	d, err := l.read(c, key, &ids)
 	if err != nil {
 		return rowset.RowSet{}, err
@@ -241,22 +254,14 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	return d.result(in, ids, columns), nil
 }
 
-// ofRows returns a key with the texts of the rows' ids, if it has their ids and these are texts.
-func (l *preparedLookup) ofRows(c *task.Ctx, key task.RedisKey) task.RedisKey {
-	if l.byID() == registry.IDKey {
-		return key.OfRows(c)
-	}
-	return key
-}
-
 // read returns the decoder that has read these ids: one that an earlier node has left, or its own. It may change which rows they refer to.
 func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
-	if d, err := aheadOf(c, ids.values); d != nil {
+	if d, err := aheadOf(c, ids); d != nil {
 		return d, err
 	}
 	recall := recallOf(c, l.shape, c.Node.Params.Template("key").Start())
 	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && recall == nil { // What is in memory needs no command.
-		if d, err := readAhead(c, l, key, ids.values); d != nil || err != nil {
+		if d, err := readAhead(c, l, key, ids); d != nil || err != nil {
 			return d, err
 		}
 	}

@@ -409,7 +409,7 @@ func (d *lookupDecoder) missed(i int, id int64, why string) error {
 		case d.kind.fields:
 			return task.Invalidf("field %s of %s %s", task.Quote(d.keys[i].Field), key, why)
 		case d.kind.asks > 0:
-			return task.Invalidf("%s of %s %s", task.Quote(d.c.IDText(id)), key, why)
+			return task.Invalidf("%s of %s %s", task.Quote(d.key.Text(id)), key, why)
 		}
 		return task.Invalidf("%s %s", key, why)
 	case missingDefault:

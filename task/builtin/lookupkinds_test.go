@@ -30,10 +30,11 @@ func TestLookupRefusesKinds(t *testing.T) {
 		{map[string]any{"kind": "counter"}, `params.kind: is "counter", which takes value alone`},
 		{map[string]any{"kind": "counter", "value": "title"}, `params.value: is title of type string, and kind "counter" is for int or float`},
 		{map[string]any{"kind": "list_length", "value": "price"}, `params.value: is price of type float, and kind "list_length" is for int`},
-		{map[string]any{"kind": "score", "value": "price"}, `params.key: has {id}, and kind "score" asks one key for all rows`},
+		{map[string]any{"kind": "score", "value": "price"}, `params.key: differs by row, and kind "score" asks one key for all rows`},
 		{map[string]any{"kind": "score", "key": "z", "value": "likes"}, `params.value: is likes of type int, and kind "score" is for float`},
 		{map[string]any{"kind": "bit", "key": "z", "value": "premium", "max_age": 5}, "params.max_age: needs fields"},
-		{map[string]any{"kind": "set_length", "key": "z", "value": "likes"}, "params.key: has no {id}"},
+		{map[string]any{"kind": "member", "key": "z:{title}", "value": "premium"}, `params.key: differs by row, and kind "member" asks one key for all rows`},
+		{map[string]any{"kind": "bit", "key": "z", "value": "premium", "by": "s1"}, `params.by: is s1 of type string, and kind "bit" is for int`},
 	} {
 		_, err := runLookup(t, lookupCase(tt.params, 7))
 		var bad *plan.Error
@@ -163,6 +164,16 @@ func TestLookupOfOldDocuments(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int64{1, 3}, rankdtest.IDs(out))
 	assert.Equal(t, int64(2), c.Outside.Malformed())
+}
+
+// A collection may be asked for the values of a column.
+func TestLookupOfMembersByAColumn(t *testing.T) {
+	c := lookupCase(map[string]any{"kind": "member", "key": "brands:{user}", "by": "s1", "value": "premium"}, 1, 2, 3, 4)
+	c.Inputs = rankdtest.Inputs(rankdtest.WithStrings(rankdtest.Rows(1, 2, 3, 4), 3001, "a", nil, "b", "a"))
+	c.UserID, c.Redis = 42, rankdtest.Replies(map[string]any{"SMISMEMBER brands:42 a b": []any{1, 0}})
+	out, err := runLookup(t, c)
+	require.NoError(t, err)
+	assert.Equal(t, []any{true, nil, false, true}, rankdtest.Values(out, 6004))
 }
 
 // entityTable declares an entity whose ids are strings.

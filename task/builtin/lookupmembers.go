@@ -3,28 +3,18 @@ package builtin
 import (
 	"math"
 
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 )
 
 // askMembers asks the collection of a kind that has one key for all rows about these ids.
 func (d *lookupDecoder) askMembers(ids []int64) error {
-	var texts []string
-	if d.byID() == registry.IDKey {
-		texts = d.c.IDTexts()
-	}
 	reads := memberReads{
 		redis: d.redis, command: d.kind.command, key: d.key.Prefix, each: d.kind.asks,
 		arguments: func(b *resp.Batch, from, to int) {
-			for _, id := range ids[from:to] {
-				switch {
-				case texts != nil:
-					b.ArgString(texts[id])
-				case d.hasNoBit(id):
-					b.ArgInt(0) // Redis takes no other offset for it, and nobody looks at the answer.
-				default:
-					b.ArgInt(id)
-				}
+			if d.hasNoBit(ids[from]) {
+				b.ArgInt(0) // Redis takes no other offset for it, and nobody looks at the answer.
+			} else {
+				d.key.AskFor(b, ids[from:to])
 			}
 		},
 		take: func(from, to int, reply resp.Reply) error {
