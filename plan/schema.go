@@ -48,6 +48,8 @@ type ParamSchema struct {
 	MinItems, MaxItems int
 	// Fields are the members of an Object. None of them is an Object.
 	Fields []ParamSchema
+	// Columns says that the marks of a Template may name columns of the rows. The Reads of the op then have them.
+	Columns bool
 	// EndpointKind is the kind of an Endpoint; "" stands for registry.Redis.
 	EndpointKind registry.EndpointKind
 	// Added says that ops of before strictness have got the parameter since. It does not make them strict.
