@@ -22,7 +22,7 @@ func (c *Client) redirect(id int64) {
 	isNew := id != c.redirectTo
 	c.redirectTo = id
 	for _, cn := range c.conns {
-		if isNew {
+		if isNew { // A server that has started again gives the same ids.
 			cn.redirection.to = 0
 		}
 		cn.redirect()

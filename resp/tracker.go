@@ -146,9 +146,10 @@ func (t *Tracker) Track(prefixes []string) {
 	}
 }
 
-// Covers reports whether the server tells of changes of a key now, or of each key that it begins.
+// Covers reports whether the server tells of changes of a key, or of each key that it begins, so that what is read now may be kept. If the server
+// tells of what a client reads, all that was read on a connection before its server agreed is dropped when it does.
 func (t *Tracker) Covers(key []byte) bool {
-	return t.state == connReady && covers(t.tracked, key) && (t.reader == nil || t.reader.redirects(0))
+	return t.state == connReady && covers(t.tracked, key)
 }
 
 // Trusted reports whether the tracker has been told of all changes whose writers had their OK a while ago: maxSilence or less.

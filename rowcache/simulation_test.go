@@ -147,6 +147,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w.table = rowcache.NewTable(rowcache.BytesMin, maxAge)
 	options := resp.Options{Addr: simAddr, Connections: 1 + rng.IntN(2), StallTimeout: time.Second, Seed: seed}
+	if rng.IntN(2) == 0 {
+		options.MaxInflight = 4 // Larger calls leave in parts.
+	}
 	w.client = resp.NewClient(w.sim.Loop, w.net, options)
 	w.tracker = resp.NewTracker(w.sim.Loop, w.net, options, maxSilence, w, nil)
 	if rng.IntN(2) == 0 {
@@ -177,6 +180,15 @@ func (w *world) again(spread time.Duration, fn func()) {
 
 func (w *world) any() *record { return w.keys[w.rng.IntN(len(w.keys))] }
 
+// ofPrefix returns a record whose key has the prefix of another's.
+func (w *world) ofPrefix(of *record) *record {
+	for {
+		if r := w.any(); r.key[:len("a:")] == of.key[:len("a:")] {
+			return r
+		}
+	}
+}
+
 // play lets everything happen.
 func (w *world) play() {
 	closed := false
@@ -202,32 +214,46 @@ func (w *world) play() {
 // Now implements clock.Clock for requests: the loop's time lags behind it.
 func (w *world) Now() clock.Time { return w.sim.Loop.Now().Add(w.ahead) }
 
-// read is a request that wants what a command says of a key, no older than it allows.
+// read is a request that wants what a command says of some keys, no older than it allows.
 func (w *world) read() {
 	if w.sim.Now() >= w.end {
 		return
 	}
 	w.ahead = w0(w.rng, 2*time.Millisecond)
-	r := w.any()
+	wanted := []*record{w.any()}
+	for w.rng.IntN(10) == 0 || len(wanted) > 1 && len(wanted) < 8 {
+		wanted = append(wanted, w.ofPrefix(wanted[0]))
+	}
 	command := []string{"GET", "HGETALL"}[w.rng.IntN(2)]
 	allowed := []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[w.rng.IntN(4)]
-	recall := taskrun.NewRecall(w.table, w, new(rowcache.Use), command, r.key[:len("a:")], allowed)
-	recall.Look(1, func(dst []byte, _ int) []byte { return append(dst, r.key...) })
-	w.reads++
-	if value, ok := recall.Found(0); ok {
-		w.hits++
-		w.check(r, command, string(value), allowed)
+	recall := taskrun.NewRecall(w.table, w, new(rowcache.Use), command, wanted[0].key[:len("a:")], allowed)
+	recall.Look(len(wanted), func(dst []byte, i int) []byte { return append(dst, wanted[i].key...) })
+	call := new(resp.Call)
+	var missing []*record
+	for i, r := range wanted {
+		w.reads++
+		if value, ok := recall.Found(i); ok {
+			w.hits++
+			w.check(r, command, string(value), allowed)
+			continue
+		}
+		missing = append(missing, r)
+		call.Batch.Cmd(command, r.key)
+	}
+	if missing == nil {
 		return
 	}
 	recall.Sending()
 	sent := w.Now()
-	call := &resp.Call{Done: func(c *resp.Call) {
-		if c.Err == nil {
-			w.ahead = w0(w.rng, 2*time.Millisecond)
-			recall.Put([]byte(r.key), fmt.Append(nil, int64(sent), " ", string(c.Replies.At(0).Bytes())))
+	call.Done = func(c *resp.Call) {
+		if c.Err != nil {
+			return
 		}
-	}}
-	call.Batch.Cmd(command, r.key)
+		w.ahead = w0(w.rng, 2*time.Millisecond)
+		for i, r := range missing {
+			recall.Put([]byte(r.key), fmt.Append(nil, int64(sent), " ", string(c.Replies.At(i).Bytes())))
+		}
+	}
 	require.NoError(w.t, w.client.Do(call))
 }
 
@@ -254,7 +280,7 @@ func (w *world) check(r *record, command, value string, allowed time.Duration) {
 
 // disturb does what is rare.
 func (w *world) disturb() {
-	switch w.rng.IntN(10) {
+	switch w.rng.IntN(11) {
 	case 0:
 		for _, s := range w.sessions {
 			if s == w.tracking || w.rng.IntN(4) == 0 {
@@ -297,6 +323,14 @@ func (w *world) disturb() {
 		if s := w.anySession(); s != nil {
 			s.gone, s.dead = true, true
 			w.sim.After(w0(w.rng, 1500*time.Millisecond)*time.Duration(w.rng.IntN(2)), func() { s.peer.Close(nil) })
+			w.cycle()
+		}
+	case 9: // A connection that reads is lost, and none can be made for a while.
+		if s := w.anySession(); s != nil && s != w.tracking {
+			w.net.SetFull(simAddr, true)
+			w.sim.After(w0(w.rng, time.Second), func() { w.net.SetFull(simAddr, false) })
+			s.gone = true
+			s.peer.Close(nil)
 			w.cycle()
 		}
 	case 8: // The server has too many keys to remember.

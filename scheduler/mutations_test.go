@@ -85,7 +85,7 @@ func TestMutationsApply(t *testing.T) {
 	for _, m := range readMutations(t) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Log(m.place(t))
-			assert.Contains(t, string(readme), "`"+m.name+"`")
+			assert.True(t, strings.Contains(string(readme), "`"+m.name+"`"), "README.md lacks it")
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/registry"
@@ -48,6 +49,8 @@ type Spec struct {
 	// the benchmark; reactor only.
 	CoalesceReads string
 	MaxReplyBytes int
+	// InlineThreshold is the predicted time, in nanoseconds, from which on a node leaves the loop.
+	InlineThreshold int
 	// Cache says how what was read is kept in memory. Empty leaves it to the registry; reactor only.
 	Cache registry.CacheMode
 	// Registry is a folder with other tables than those of the comparison. Empty leaves them.
@@ -78,6 +81,9 @@ func (s Spec) Options(o rankd.Options) rankd.Options {
 	}
 	if s.CoalesceReads == "false" {
 		o.NoCoalesceReads = true
+	}
+	if s.InlineThreshold > 0 {
+		o.Scheduling.InlineThreshold = time.Duration(s.InlineThreshold)
 	}
 	if s.MaxReplyBytes > 0 {
 		o.MaxReplyBytes = s.MaxReplyBytes
@@ -179,7 +185,7 @@ type option struct {
 // options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
 	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}, {"trace", &s.Trace, 1 << 30},
-		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}}
+		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}, {"inline_threshold_ns", &s.InlineThreshold, 1 << 30}}
 	if s.Kind == Pool {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}

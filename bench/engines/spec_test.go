@@ -54,7 +54,7 @@ func TestParseSpecsErrors(t *testing.T) {
 		"pool:redis_pool=0":                 "from 1 to",
 		"pool:redis_pool=many":              `"many"`,
 		"pool:redis_pool=1,redis_pool=2":    "twice",
-		"reactor:io_threads=4":              "there are cpu_threads, redis_pool, trace, max_reply_bytes, scheduling, inline, registry, busy_poll, cache, coalesce_reads",
+		"reactor:io_threads=4":              "there are cpu_threads, redis_pool, trace, max_reply_bytes, inline_threshold_ns, scheduling, inline, registry, busy_poll, cache, coalesce_reads",
 		"reactor:inline":                    `inline is false, or left out, not ""`,
 		"reactor:inline=true":               `not "true"`,
 		"reactor:inline=false,inline=false": "twice",

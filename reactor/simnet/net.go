@@ -43,6 +43,7 @@ type Net struct {
 type listener struct {
 	accept func(*Peer)
 	down   bool
+	full   bool
 }
 
 var _ transport.Dialer = (*Net)(nil)
@@ -75,6 +76,9 @@ func (n *Net) SetDown(addr string, down bool) {
 		}
 	}
 }
+
+// SetFull has the server at addr refuse dials, or take them again. Its connections stay.
+func (n *Net) SetFull(addr string, full bool) { n.listeners[addr].full = full }
 
 // Open returns the number of connections that have not ended.
 func (n *Net) Open() int { return len(n.conns) }
@@ -199,7 +203,7 @@ func (c *conn) arrive() {
 		return
 	}
 	l := c.net.listeners[c.addr]
-	if l == nil || l.down || c.net.hits(c.net.cfg.Refuse) {
+	if l == nil || l.down || l.full || c.net.hits(c.net.cfg.Refuse) {
 		c.fail(syscall.ECONNREFUSED)
 		return
 	}

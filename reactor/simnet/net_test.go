@@ -165,11 +165,13 @@ func TestDialFailures(t *testing.T) {
 		cfg  simnet.Config
 		addr string
 		down bool
+		full bool
 		want error
 	}{
 		"nobody listens": {addr: "elsewhere:1", want: syscall.ECONNREFUSED},
 		"refused":        {addr: addr, cfg: simnet.Config{Refuse: 1}, want: syscall.ECONNREFUSED},
 		"down":           {addr: addr, down: true, want: syscall.ECONNREFUSED},
+		"full":           {addr: addr, full: true, want: syscall.ECONNREFUSED},
 		"ignored":        {addr: addr, cfg: simnet.Config{Ignore: 1}, want: transport.ErrConnectTimeout},
 		"too slow": {addr: addr, want: transport.ErrConnectTimeout,
 			cfg: simnet.Config{Latency: func() time.Duration { return time.Second }}},
@@ -177,6 +179,7 @@ func TestDialFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, 1, test.cfg)
 			s.net.SetDown(addr, test.down)
+			s.net.SetFull(addr, test.full)
 			start := s.sim.Now()
 			c := &client{}
 			conn := s.dial(c, test.addr, transport.DialOptions{ConnectTimeout: 50 * time.Millisecond})
