@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 //
 //	rankd compile examples/feed/plans -o examples/feed/artifacts --registry_dir examples/feed/registry
 func TestPlansAreCurrent(t *testing.T) {
-	for _, example := range []string{"articles", "feed"} {
+	for _, example := range []string{"articles", "feed", "shop"} {
 		t.Run(example, func(t *testing.T) {
 			tables, err := Registry(example)
 			require.NoError(t, err)
