@@ -72,7 +72,7 @@ func TestPagesShowWhatHappens(t *testing.T) {
 	ran := 0
 	for _, page := range append(pages, "../../README.md") {
 		if page == yourOwnData {
-			continue // TestYourOwnData follows it, with a Redis
+			continue // TestWalks follows it, with a Redis
 		}
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
