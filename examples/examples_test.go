@@ -46,7 +46,18 @@ func TestPlansAreCurrent(t *testing.T) {
 			require.NoError(t, err)
 			source, err := os.ReadFile(file)
 			require.NoError(t, err)
-			assert.Contains(t, string(page), "```typescript\n"+string(source)+"```")
+			assert.Contains(t, string(page), "\n"+string(source)+"```")
 		})
+	}
+}
+
+// TestTheShopsPageShowsItsTables compares the tables that the page of the shop leads through with those that the example has.
+func TestTheShopsPageShowsItsTables(t *testing.T) {
+	page, err := os.ReadFile("shop/README.md")
+	require.NoError(t, err)
+	for _, file := range []string{"registry/keys.toml", "registry/params.toml", "registry/entities.toml", "registry/endpoints.dev.toml", "rankd.toml"} {
+		text, err := os.ReadFile(path.Join("shop", file))
+		require.NoError(t, err)
+		assert.Contains(t, string(page), "```toml\n# "+file+"\n"+string(text)+"```")
 	}
 }
