@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
@@ -30,7 +31,14 @@ func TestPlansAreCurrent(t *testing.T) {
 			require.NoError(t, err)
 			reg, err := registry.Load(tables, "dev")
 			require.NoError(t, err)
-			c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+			folder, err := Models(example)
+			require.NoError(t, err)
+			var models *gbdt.Set
+			if folder != nil {
+				models, err = gbdt.ReadFolder(folder, "models")
+				require.NoError(t, err)
+			}
+			c, err := compiler.New(compiler.Config{Tasks: builtin.CatalogWith(models), Registry: reg})
 			require.NoError(t, err)
 			defer c.Close()
 			file := path.Join(example, "plans", example+compiler.Extension)
