@@ -437,7 +437,7 @@ func (r *candidateReader) add(reply resp.Reply) error {
 // number adds the ids that are texts.
 func (r *candidateReader) number() (err error) {
 	if r.texts {
-		r.ids.last, err = r.c.NumberIDs(r.ids.last, slices.Values(r.entryTexts))
+		r.ids.last, err = r.c.NumberIDs(r.ids.last, r.entryTexts...)
 		r.entryTexts = r.entryTexts[:0]
 	}
 	return err
@@ -480,6 +480,7 @@ func (r *candidateReader) gather(reply resp.Reply) {
 
 // gatherTexts adds the entries of a reply whose ids are texts.
 func (r *candidateReader) gatherTexts(reply resp.Reply) {
+	r.entryTexts = slices.Grow(r.entryTexts, reply.Len())
 	add := func(entry []byte) bool {
 		ok := rowset.ValidID(entry)
 		if ok {
