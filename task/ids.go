@@ -57,3 +57,22 @@ func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 		b.CmdID(t, id)
 	}
 }
+
+// Text returns what a row of that number fills in: its text, or the digits of the number.
+func (k RedisKey) Text(id int64) string {
+	if k.texts != nil {
+		return k.texts[id]
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// AskFor appends what rows of these numbers fill in, each as an argument of a command.
+func (k RedisKey) AskFor(b *resp.Batch, ids []int64) {
+	for _, id := range ids {
+		if k.texts != nil {
+			b.ArgString(k.texts[id])
+		} else {
+			b.ArgInt(id)
+		}
+	}
+}

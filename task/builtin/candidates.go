@@ -196,8 +196,8 @@ func (r *candidateReader) commands() int {
 func (r *candidateReader) read(keys int) error {
 	each := r.commands()
 	var recall *taskrun.Recall
-	if shape := r.c.Node.Prepared.(*preparedCandidates).shape; each == 1 && shape != "" {
-		recall = recallOf(r.c, shape, r.c.Node.Params.Template("key").Start())
+	if each == 1 {
+		recall = recallOf(r.c, r.c.Node.Prepared.(*preparedCandidates).shape, r.c.Node.Params.Template("key").Start())
 	}
 	for from, to := 0, 0; from < keys; from = to {
 		room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)
