@@ -26,7 +26,7 @@ type Answer struct {
 	// Elapsed is the time from the request's arrival to its completion.
 	Elapsed time.Duration
 
-	engine     *Engine
+	generation *generation
 	result     *scheduler.Result
 	showDeltas bool
 	recording  *trace.Recording // nil unless the request asked for it, and ran
@@ -54,7 +54,7 @@ func (a *Answer) Outputs() int { return len(a.outputs()) }
 
 // Output returns the candidates of the i-th output of the plan.
 func (a *Answer) Output(i int) Output {
-	o := Output{rows: a.result.Outputs[i], registry: a.engine.registry}
+	o := Output{rows: a.result.Outputs[i], registry: a.generation.registry}
 	if texts := a.result.IDTexts(); texts != nil {
 		o.texts = texts[i]
 	}
@@ -132,10 +132,10 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 		Completeness: a.Completeness(), IDTexts: a.result.IDTexts(),
 	}
 	dst = a.grow(dst)
-	if a.engine == nil {
+	if a.generation == nil {
 		return request.NewEncoder(new(registry.Registry), f).AppendResponse(dst, &r) // without rows, which need a registry
 	}
-	return a.engine.encoders[f].AppendResponse(dst, &r)
+	return a.generation.encoders[f].AppendResponse(dst, &r)
 }
 
 // Output is an ordered list of candidates that share columns. The zero value is empty. Immutable; any goroutine.

@@ -27,7 +27,6 @@ import (
 // cacheTables are ownTables with users, and with that policy of the endpoint.
 func cacheTables(policy string) fstest.MapFS {
 	tables := ownTables()
-	tables["keys.toml"].Data = append(tables["keys.toml"].Data, "[[key]]\nid = 20\nname = \"country\"\ntype = \"string\"\nnullable = true\nwritable = true\n"...)
 	tables["endpoints.dev.toml"].Data = append(tables["endpoints.dev.toml"].Data, "[endpoint.policy]\n"+policy...)
 	return tables
 }

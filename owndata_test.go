@@ -26,7 +26,7 @@ func ownTables() fstest.MapFS {
 	keys := registrytest.ID
 	for i, k := range [][3]string{
 		{"inbox_score", "float"}, {"title", "string", "field = \"ti\""}, {"likes", "int", "default = 2"}, {"quality", "float"}, {"premium", "bool"},
-		{"tags", "string_set"}, {"author_id", "int"}, {"followers", "int", "default = 0"}, {"final", "float"},
+		{"tags", "string_set"}, {"author_id", "int"}, {"followers", "int", "default = 0"}, {"final", "float"}, {"country", "string"},
 	} {
 		keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable, k[2])
 	}

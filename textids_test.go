@@ -16,6 +16,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -216,6 +217,8 @@ func TestEntitiesThatDoNotMix(t *testing.T) {
 	from := func(id, more string) string {
 		return node(id, "candidates", "", `"endpoint": "ep_0001", "key": "new"`+more)
 	}
+	tables := textTables()
+	tables["entities.toml"].Data = append(tables["entities.toml"].Data, "[[entity]]\nname = \"user\"\n"...)
 	products, shelves, plain := from("p", `, "entity": "product"`), from("s", `, "entity": "shelf"`), from("n", "")
 	for name, c := range map[string]struct {
 		nodes []string
@@ -235,6 +238,9 @@ func TestEntitiesThatDoNotMix(t *testing.T) {
 		"candidates of another entity": {[]string{shelves, node("out", "candidates", `"s"`, `"endpoint": "ep_0001", "key": "of:{id}", "entity": "product"`)}, ""},
 		"sort by id":                   {[]string{products, node("out", "sort", `"p"`, `"by": 1, "order": "asc"`)}, `reads the id, which is a string of entity "product"`},
 		"a task of integers":           {[]string{products, node("out", "media", `"p"`, `"endpoint": "ep_0001", "fanout": 3`)}, `does not take rows of entity "product", whose ids are strings`},
+		"media":                        {[]string{products, node("out", "media", `"s"`, `"endpoint": "ep_0001", "fanout": 3, "entity": "product"`), shelves}, `makes rows of entity "product" from integers, and the ids of that entity are strings`},
+		"media of integers":            {[]string{shelves, node("m", "media", `"s"`, `"endpoint": "ep_0001", "fanout": 3, "entity": "shelf"`), node("out", "union", `"m", "s"`, ``)}, ""},
+		"users and shelves":            {[]string{node("v", "viewer", ``, `"endpoint": "ep_0001"`), shelves, node("out", "union", `"v", "s"`, ``)}, `mixes rows of different entities: "user" of node "v" and "shelf" of node "s"`},
 		"no such entity":               {[]string{from("out", `, "entity": "prodct"`)}, `the registry has no entity "prodct"; did you mean "product"?`},
 		"skip": {[]string{shelves, `{"node_id": "out", "op": "candidates", "inputs": ["s"], "on_error": "skip", "params": {"endpoint": "ep_0001", "key": "of:{id}", "entity": "product"}}`},
 			`rows of "shelf" cannot stand in for those of "product"`},
@@ -242,7 +248,7 @@ func TestEntitiesThatDoNotMix(t *testing.T) {
 			`rows of "shelf" cannot stand in for those of "product", of node "out"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := open(t, rankd.Options{Registry: textTables(), Plans: fstest.MapFS{"p.plan.json": {Data: []byte(fmt.Sprintf(
+			e := open(t, rankd.Options{Registry: tables, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(fmt.Sprintf(
 				`{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.on_error.v1"], "nodes": [%s], "outputs": ["out"]}`, strings.Join(c.nodes, ",")))}}})
 			_, err := e.PlanInfo("p")
 			if c.want == "" {
@@ -352,4 +358,47 @@ func TestUsersThatAreStrings(t *testing.T) {
 	_, err = open(t, rankd.Options{Redis: redis.Addr()}).Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserIDText: "u-1"})
 	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
 	assert.ErrorContains(t, err, `user_id must be an integer from 1 to 4294967295, got "u-1"`)
+}
+
+// TestViewerOfUsersThatAreStrings: the row of the user has a string as id, and keeps it over a join by a column with rows of integers. Tasks that read
+// users by integers say so when the plan loads.
+func TestViewerOfUsersThatAreStrings(t *testing.T) {
+	redis, err := rankdtest.StartRedisWith(map[string]any{
+		"user:u-1": map[string]any{"country": "DE"}, "user:odd": "no hash", "new": []string{"7"}, "item:7": map[string]any{"ti": "DE"},
+	})
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	tables := ownTables()
+	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n")}
+	folder := func(nodes string) fstest.MapFS {
+		return fstest.MapFS{"p.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "p", "outputs": ["out"], "capabilities_required": ["cap.rankd.on_error.v1"], "nodes": [` + nodes + `]}`)}}
+	}
+	plans := folder(`
+		{"node_id": "v", "op": "viewer", "inputs": [], "on_error": "partial", "params": {"endpoint": "ep_0001"}},
+		{"node_id": "new", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "new"}},
+		{"node_id": "items", "op": "lookup", "inputs": ["new"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["title"]}},
+		{"node_id": "out", "op": "join", "inputs": ["v"], "params": {"right": "items", "how": "left", "on": "country", "right_on": "title", "columns": ["title"]}}`)
+	for _, cache := range []registry.CacheMode{"", "ttl"} {
+		forModels(t, rankd.Options{Redis: redis.Addr(), Registry: tables, Plans: plans, Cache: cache}, func(t *testing.T, e *rankd.Engine) {
+			for range 2 {
+				for user, want := range map[string]string{"u-1": `[{"id":"u-1","title":"DE","country":"DE"}]`, "1": `[{"id":"1"}]`, "odd": `[]`} {
+					a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserIDText: user})
+					require.NoError(t, err)
+					assert.Equal(t, want, string(answerJSON(t, a)["candidates"]))
+					if user == "odd" {
+						require.NotEmpty(t, a.Completeness())
+						assert.ErrorContains(t, a.Completeness()[0].Err, `HGETALL "user:odd": WRONGTYPE`)
+					}
+				}
+			}
+		})
+	}
+	for op, params := range map[string]string{"follow": `"fanout": 3`, "recommendation": `"fanout": 3`} {
+		e := open(t, rankd.Options{Redis: redis.Addr(), Registry: tables, Plans: folder(`
+			{"node_id": "new", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "new"}},
+			{"node_id": "out", "op": "` + op + `", "inputs": ["new"], "params": {"endpoint": "ep_0001", ` + params + `}}`)})
+		_, err := e.PlanInfo("p")
+		require.ErrorIs(t, err, rankd.ErrInvalidPlan)
+		assert.ErrorContains(t, err, `makes rows of entity "user" from integers, and the ids of that entity are strings`)
+	}
 }

@@ -26,7 +26,7 @@ type LateLookup struct {
 func (g *Graph) LateLookups() (all []LateLookup) {
 	rows := g.rowsMax()
 	for _, n := range g.Nodes {
-		if n.Schema.ReadsAhead == nil || n.Schema.Writes == nil || len(n.Inputs) != 1 {
+		if n.Schema.ReadsAhead == nil || n.Schema.Writes == nil || len(n.Inputs) != 1 || n.readsOneKey() {
 			continue
 		}
 		best := LateLookup{Node: n, Rows: rows[n.Inputs[0]], Drops: !n.keepsRows()}
@@ -51,6 +51,16 @@ func (g *Graph) LateLookups() (all []LateLookup) {
 		}
 	}
 	return all
+}
+
+// readsOneKey reports whether a node reads the same key for all rows, so that fewer rows cost no less.
+func (n *Node) readsOneKey() (one bool) {
+	n.Params.each("", func(v *paramValue, _ string) {
+		if t, ok := v.object.(*KeyTemplate); ok {
+			one = !t.PerRow()
+		}
+	})
+	return one
 }
 
 // sharesCommands reports whether one command for each row reads for a node and for others.
@@ -128,15 +138,22 @@ func (g *Graph) unreadBefore(lookup, later *Node) (keys []*registry.Key) {
 }
 
 // unread returns the columns of a lookup that none of the nodes between it and a later one reads or replaces, nor that one.
-// The columns count for nothing if the later node is not the only way on.
+// The columns count for nothing if the later node is not the only way on, or if the lookup reads other values behind it.
 func (g *Graph) unread(lookup *Node, between map[int]bool, later *Node, passes bool) (keys []*registry.Key) {
 	if !passes || lookup.IsOutput {
 		return nil
 	}
 	touched := make(map[registry.KeyID]bool)
+	var reads []registry.KeyID
+	if lookup.Schema.Reads != nil {
+		reads = lookup.Schema.Reads(lookup, g.Registry)
+	}
 	between[later.Index] = true
 	for index := range between {
 		n := g.Nodes[index]
+		if n != lookup && n.writesAny(reads, g.Registry) {
+			return nil
+		}
 		for _, columns := range [...]ColumnsOf{n.Schema.Reads, n.Schema.RefReads, n.Schema.Writes} {
 			if columns != nil && n != lookup {
 				for _, key := range columns(n, g.Registry) {

@@ -135,6 +135,8 @@ func (n *Node) whereRead(key registry.KeyID) string {
 		switch object := v.object.(type) {
 		case *registry.Key:
 			reads = object.ID == key
+		case *KeyTemplate:
+			reads = slices.Contains(object.Columns(), key)
 		case *expr.Expr:
 			reads = slices.Contains(object.Keys(), key)
 		case *expr.Pred:

@@ -15,24 +15,11 @@ func (c *compiler) entities() {
 	for _, index := range c.graph.Order {
 		n := c.graph.Nodes[index]
 		path := element("nodes", index)
-		inputs, bad := c.graph.entityOf(n.Inputs)
-		if bad == "" {
-			n.InputEntity = inputs
-			bad = c.graph.mixture(n)
-		}
-		if bad != "" {
+		if bad := c.graph.passEntity(n); bad != "" {
 			c.report(c.fail(n.ID, path, "%s", bad))
 		}
-		if n.Schema.Inherits != InheritsNothing {
-			n.Entity, _ = c.graph.entityOf(slices.Concat(n.Inputs, n.Refs))
-		}
-		for i := range n.Schema.Params {
-			if p := &n.Schema.Params[i]; p.IsEntity && n.Params.Given(p.Name) {
-				var ok bool
-				if n.Entity, ok = c.registry.Entity(n.Params.String(p.Name)); !ok {
-					c.report(c.fail(n.ID, path+".params."+p.Name, "%s", unknownEntity(n.Params.String(p.Name), c.registry)))
-				}
-			}
+		if n.Schema.Inherits == InheritsNothing {
+			c.makeEntity(n, path)
 		}
 		if n.OnError == OnErrorSkip && n.Entity != n.InputEntity && (n.Entity.TextIDs() || n.InputEntity.TextIDs()) {
 			c.report(c.fail(n.ID, member(path, "on_error"), "rows of %s cannot stand in for those of %s", label(n.InputEntity), label(n.Entity)))
@@ -45,6 +32,22 @@ func (c *compiler) entities() {
 		if f := n.StandsFor; f != nil && f.Entity != n.Entity && (f.Entity.TextIDs() || n.Entity.TextIDs()) {
 			c.report(c.fail(n.ID, element("nodes", n.Index), "rows of %s cannot stand in for those of %s, of node %s", label(n.Entity), label(f.Entity), f.label()))
 		}
+	}
+}
+
+// makeEntity finds what the rows stand for that a node makes.
+func (c *compiler) makeEntity(n *Node, path string) {
+	n.Entity, _ = c.registry.Entity(n.Schema.Entity)
+	for i := range n.Schema.Params {
+		if p := &n.Schema.Params[i]; p.IsEntity && n.Params.Given(p.Name) {
+			var ok bool
+			if n.Entity, ok = c.registry.Entity(n.Params.String(p.Name)); !ok {
+				c.report(c.fail(n.ID, path+".params."+p.Name, "%s", unknownEntity(n.Params.String(p.Name), c.registry)))
+			}
+		}
+	}
+	if n.Entity.TextIDs() && n.Schema.IDs == RefusesTextIDs {
+		c.report(c.fail(n.ID, path, "makes rows of entity %s from integers, and the ids of that entity are strings", label(n.Entity)))
 	}
 }
 
@@ -83,25 +86,45 @@ func label(e *registry.Entity) string {
 	return excerpt.Quote(e.Name)
 }
 
-// mixture returns what is wrong with the rows that a node takes, whose inputs go together.
-func (g *Graph) mixture(n *Node) string {
-	reads := func(of ColumnsOf) bool { return of != nil && slices.Contains(of(n, g.Registry), registry.IDKey) }
-	refs, bad := g.entityOf(n.Refs)
-	if byID := reads(n.Schema.Reads) && reads(n.Schema.RefReads); bad == "" && (byID || n.Schema.Inherits == InheritsAll) {
-		_, bad = g.entityOf(slices.Concat(n.Inputs, n.Refs))
-	} else if bad == "" && (reads(n.Schema.Reads) && n.InputEntity.TextIDs() || reads(n.Schema.RefReads) && refs.TextIDs()) && len(n.Refs) > 0 {
-		bad = "compares the id of one side, which is a text, with a column of the other"
+// passEntity finds what the rows stand for that a node takes, and those that it passes on. It returns what is wrong with rows that it takes
+// together.
+func (g *Graph) passEntity(n *Node) (bad string) {
+	inputs, bad := g.entityOf(n.Inputs)
+	if bad != "" {
+		return bad
 	}
-	text := n.InputEntity
+	n.InputEntity = inputs
+	refs, bad := g.entityOf(n.Refs)
+	if bad != "" {
+		return bad
+	}
+	reads := func(of ColumnsOf) bool { return of != nil && slices.Contains(of(n, g.Registry), registry.IDKey) }
+	id, refID := reads(n.Schema.Reads), reads(n.Schema.RefReads)
+	if n.Schema.Inherits != InheritsNothing {
+		n.Entity = inputs
+	}
+	switch all := n.Schema.Inherits == InheritsAll; {
+	case all || id && refID:
+		together, bad := g.entityOf(slices.Concat(n.Inputs, n.Refs))
+		if bad != "" {
+			return bad
+		}
+		if all {
+			n.Entity = together
+		}
+	case len(n.Refs) > 0 && (id && inputs.TextIDs() || refID && refs.TextIDs()):
+		return "compares the id of one side, which is a text, with a column of the other"
+	}
+	text := inputs
 	if refs.TextIDs() {
 		text = refs
 	}
 	switch {
-	case bad != "" || !text.TextIDs():
+	case !text.TextIDs():
 	case n.Schema.IDs == RefusesTextIDs:
-		bad = fmt.Sprintf("does not take rows of entity %s, whose ids are strings", label(text))
-	case n.Schema.IDs == MovesTextIDs && reads(n.Schema.Reads):
-		bad = fmt.Sprintf("reads the id, which is a string of entity %s; read a column that has the value instead", label(text))
+		return fmt.Sprintf("does not take rows of entity %s, whose ids are strings", label(text))
+	case n.Schema.IDs == MovesTextIDs && id:
+		return fmt.Sprintf("reads the id, which is a string of entity %s; read a column that has the value instead", label(text))
 	}
-	return bad
+	return ""
 }

@@ -202,7 +202,7 @@ func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, p
 func (r *paramReader) checkText(schema *ParamSchema, value *paramValue, path string) *Error {
 	switch schema.Type {
 	case Template:
-		t, err := ParseKeyTemplate(value.s, r.registry)
+		t, err := ParseKeyTemplate(value.s, r.registry, schema.Columns)
 		if err != nil {
 			return r.fail(path, "%v", err)
 		}

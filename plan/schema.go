@@ -48,6 +48,8 @@ type ParamSchema struct {
 	MinItems, MaxItems int
 	// Fields are the members of an Object. None of them is an Object.
 	Fields []ParamSchema
+	// Columns says that the marks of a Template may name columns of the rows. The Reads of the op then have them.
+	Columns bool
 	// EndpointKind is the kind of an Endpoint; "" stands for registry.Redis.
 	EndpointKind registry.EndpointKind
 	// Added says that ops of before strictness have got the parameter since. It does not make them strict.
@@ -94,6 +96,9 @@ type OpSchema struct {
 	// Its error refuses the plan; see ParamErrorf. Nil prepares nothing.
 	Prepare func(n *Node, reg *registry.Registry) (any, error)
 
+	// Entity names the entity of the rows that a node makes, if the registry declares one of that name and no parameter with IsEntity
+	// names another. Zero: none.
+	Entity string
 	// IDs says which rows a node takes whose ids are texts.
 	IDs TextIDs
 
@@ -120,7 +125,7 @@ type TextIDs uint8
 
 // What an op makes of rows whose ids are texts.
 const (
-	RefusesTextIDs TextIDs = iota // Load refuses such a node
+	RefusesTextIDs TextIDs = iota // Load refuses a node that takes or makes them
 	MovesTextIDs                  // it takes them unless it reads the id as a value
 	ReadsTextIDs                  // it takes them: it compares ids, or asks for their texts
 )

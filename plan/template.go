@@ -16,48 +16,63 @@ const (
 	templateMarksMax = 16
 )
 
-// The names of marks that do not name a field of the context.
+// The names of marks that name neither a field of the context nor a column.
 const (
 	markUser = "user"
 	markRow  = "id"
 )
 
-// KeyTemplate is the pattern of a Redis key: "inbox:{user}", "sim:{id}". Immutable once built; any
+// markColumn begins the name of a column, as in the source of a plan: Key.category.
+const markColumn = "Key."
+
+// KeyTemplate is the pattern of a Redis key: "inbox:{user}", "sim:{id}", "stat:{user}:{category}". Immutable once built; any
 // goroutine.
 type KeyTemplate struct {
-	// Before and After are what stands before and after {id}. All of a template without {id} stands in
-	// Before.
-	Before, After []TemplatePart
-	perRow        bool
+	// Before, Row and After are the parts in their order. Row begins and ends with a mark that the row fills in. All of a template
+	// without such a mark stands in Before.
+	Before, Row, After []TemplatePart
 }
 
 // TemplatePart is a piece of a KeyTemplate. Immutable; any goroutine.
 type TemplatePart struct {
-	Text  string          // if Param is nil and User is false
-	User  bool            // {user}: the user of the request
-	Param *registry.Param // {name}: a field of the request's context
+	Text   string          // if the other fields are zero
+	User   bool            // {user}: the user of the request
+	Param  *registry.Param // {name}: a field of the request's context
+	Column *registry.Key   // {name}: a column of the row; {id}: its id
 }
 
-// PerRow reports whether the template has {id}, so that it makes a key for each row.
-func (t *KeyTemplate) PerRow() bool { return t.perRow }
+// PerRow reports whether the row fills in a mark, so that the template makes a key for each row.
+func (t *KeyTemplate) PerRow() bool { return len(t.Row) > 0 }
+
+// Columns returns the keys of the columns that the marks name. The id is not among them.
+func (t *KeyTemplate) Columns() (keys []registry.KeyID) {
+	for _, part := range t.Row {
+		if part.Column != nil && part.Column.ID != registry.IDKey {
+			keys = append(keys, part.Column.ID)
+		}
+	}
+	return keys
+}
+
+// isText reports whether a part is the same in all keys.
+func (p *TemplatePart) isText() bool { return !p.User && p.Param == nil && p.Column == nil }
 
 // Start returns the text with which all keys begin, whatever the request and the row.
 func (t *KeyTemplate) Start() string {
-	if len(t.Before) == 0 || t.Before[0].User || t.Before[0].Param != nil {
+	if len(t.Before) == 0 || !t.Before[0].isText() {
 		return ""
 	}
 	return t.Before[0].Text
 }
 
-// Literal returns what stands before and after {id}, if no mark but {id} is in the template, so that its keys are the same
-// for all requests.
+// Literal returns what stands before and after what the row fills in, if no other mark stands there.
 func (t *KeyTemplate) Literal() (before, after string, ok bool) {
 	for _, side := range [...]struct {
 		parts []TemplatePart
 		text  *string
 	}{{t.Before, &before}, {t.After, &after}} {
 		for _, part := range side.parts {
-			if part.User || part.Param != nil {
+			if !part.isText() {
 				return "", "", false
 			}
 			*side.text = part.Text // neighbouring texts are one part
@@ -66,22 +81,23 @@ func (t *KeyTemplate) Literal() (before, after string, ok bool) {
 	return before, after, true
 }
 
-// ParseKeyTemplate parses a template. A mark is {user}, {id}, or a field of the request's context that
-// is an int, a string or a bool. Two braces stand for one. The error says what is wrong, in one line.
-func ParseKeyTemplate(text string, reg *registry.Registry) (*KeyTemplate, error) {
+// ParseKeyTemplate parses a template. A mark is {user}, {id}, a field of the request's context that is an int, a string or a bool, or,
+// if columns is true, a column that is an int or a string. A name that both a field and a column have is the field's; {Key.name} is the
+// column. Two braces stand for one. The error says what is wrong, in one line.
+func ParseKeyTemplate(text string, reg *registry.Registry, columns bool) (*KeyTemplate, error) {
 	switch {
 	case text == "":
 		return nil, errors.New("must not be empty")
 	case len(text) > templateBytesMax:
 		return nil, fmt.Errorf("has %d bytes, more than %d", len(text), templateBytesMax)
 	}
-	t := new(KeyTemplate)
-	marks := 0
+	var parts []TemplatePart
+	first, last := -1, -1 // of the marks that the row fills in
+	marks, ids := 0, 0
 	var literal strings.Builder
-	parts := &t.Before
 	flush := func() {
 		if literal.Len() > 0 {
-			*parts = append(*parts, TemplatePart{Text: literal.String()})
+			parts = append(parts, TemplatePart{Text: literal.String()})
 			literal.Reset()
 		}
 	}
@@ -109,41 +125,66 @@ func ParseKeyTemplate(text string, reg *registry.Registry) (*KeyTemplate, error)
 		if marks++; marks > templateMarksMax {
 			return nil, fmt.Errorf("has more than %d marks", templateMarksMax)
 		}
-		if name == markRow {
-			if t.perRow {
-				return nil, fmt.Errorf("%s has {id} twice", excerpt.Quote(text))
-			}
-			t.perRow = true
-			parts = &t.After
-			continue
-		}
-		part, err := templateMark(name, reg)
+		part, err := templateMark(name, reg, columns)
 		if err != nil {
 			return nil, err
 		}
-		*parts = append(*parts, part)
+		if part.Column != nil {
+			if last = len(parts); first < 0 {
+				first = last
+			}
+			if part.Column.ID == registry.IDKey {
+				ids++
+			}
+		}
+		parts = append(parts, part)
 	}
 	flush()
-	return t, nil
+	switch {
+	case ids > 1:
+		return nil, fmt.Errorf("%s has {id} twice", excerpt.Quote(text))
+	case first < 0:
+		return &KeyTemplate{Before: parts}, nil
+	}
+	return &KeyTemplate{Before: parts[:first:first], Row: parts[first : last+1 : last+1], After: parts[last+1:]}, nil
 }
 
-// templateMark returns the part for a mark other than {id}.
-func templateMark(name string, reg *registry.Registry) (TemplatePart, error) {
-	if name == markUser {
+// templateMark returns the part for a mark.
+func templateMark(name string, reg *registry.Registry, columns bool) (TemplatePart, error) {
+	switch name {
+	case markUser:
 		return TemplatePart{User: true}, nil
+	case markRow:
+		id, _ := reg.Key(registry.IDKey)
+		return TemplatePart{Column: id}, nil
 	}
-	param, ok := reg.ParamByName(name)
-	if !ok {
-		fields := []string{markUser, markRow}
-		for _, p := range reg.Params() {
-			fields = append(fields, p.Name)
+	if param, ok := reg.ParamByName(name); ok {
+		switch param.Type {
+		case registry.Int, registry.String, registry.Bool:
+			return TemplatePart{Param: param}, nil
 		}
-		near, _ := nearest.Name(name, fields)
-		return TemplatePart{}, fmt.Errorf("{%s} is neither {user}, {id} nor a field of the context; the nearest is {%s}", excerpt.Text(name), near)
+		return TemplatePart{}, fmt.Errorf("{%s} has type %s; a key takes an int, a string or a bool", name, param.Type)
 	}
-	switch param.Type {
-	case registry.Int, registry.String, registry.Bool:
-		return TemplatePart{Param: param}, nil
+	if key, ok := reg.KeyByName(strings.TrimPrefix(name, markColumn)); ok {
+		switch {
+		case !columns:
+			return TemplatePart{}, fmt.Errorf("{%s} is a column, and this key takes none", excerpt.Text(name))
+		case key.Type == registry.Int, key.Type == registry.String:
+			return TemplatePart{Column: key}, nil
+		}
+		return TemplatePart{}, fmt.Errorf("{%s} is a column of type %s; a key takes an int or a string", excerpt.Text(name), key.Type)
 	}
-	return TemplatePart{}, fmt.Errorf("{%s} has type %s; a key takes an int, a string or a bool", name, param.Type)
+	names := []string{markUser, markRow}
+	for _, p := range reg.Params() {
+		names = append(names, p.Name)
+	}
+	what := " nor a field of the context"
+	if columns {
+		what = ", a field of the context nor a column"
+		for _, key := range reg.Keys() {
+			names = append(names, key.Name, markColumn+key.Name)
+		}
+	}
+	near, _ := nearest.Name(name, names)
+	return TemplatePart{}, fmt.Errorf("{%s} is neither {user}, {id}%s; the nearest is {%s}", excerpt.Text(name), what, near)
 }

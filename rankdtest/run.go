@@ -28,6 +28,10 @@ type Case struct {
 	Inputs []rowset.RowSet
 	// Refs are the row sets of the node_ref parameters, by the parameter's name.
 	Refs map[string]rowset.RowSet
+	// Entity names the entity of the registry that the rows of Inputs and Refs are of. Empty: their ids are integers.
+	Entity string
+	// IDs has the texts of ids that are strings: of the rows given, and then of the result. Nil: there are none before.
+	IDs *rowset.IDDict
 	// Exprs and Preds are the plan's expr_table and pred_table: JSON text by id. Params
 	// of type expr_id and pred_id name an id.
 	Exprs, Preds map[string]string
@@ -102,6 +106,9 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	if c.Required {
 		env.Required = []int{node.Index}
 	}
+	if env.IDs = c.IDs; env.IDs == nil && graph.TextIDs {
+		env.IDs = rowset.NewIDDict()
+	}
 	for i, in := range c.Inputs {
 		if err := in.Validate(); err != nil {
 			return rowset.RowSet{}, fmt.Errorf("rankdtest: input %d: %w", i, err)
@@ -148,7 +155,7 @@ type planNode struct {
 // row sets of the case and never run.
 func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error) {
 	columns := make(map[string][]registry.KeyID) // by node
-	rows := task.Spec{Op: rowsOp, Output: task.Source,
+	rows := task.Spec{Op: rowsOp, Output: task.Source, Entity: c.Entity, IDs: plan.ReadsTextIDs,
 		Writes: func(n *plan.Node, _ *registry.Registry) []registry.KeyID { return columns[n.ID] },
 		Run:    func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
 	catalog, err := task.NewCatalog(spec, rows)

@@ -85,7 +85,11 @@ func aheadData(rng *rand.Rand) map[string]any {
 			}
 		}
 		data[fmt.Sprintf("count:%d", id)] = strconv.Itoa(id)
+		for _, text := range []string{"a", "b", "1", "2", "7"} {
+			data[fmt.Sprintf("stats:%d:%s", id, text)] = map[string]string{"likes": strconv.Itoa(id), "title": text}
+		}
 	}
+	data["item:a"], data["item:b"] = map[string]string{"likes": "3", "title": "b"}, map[string]string{"owner": "4", "title": "a"}
 	return data
 }
 
@@ -94,7 +98,12 @@ func aheadPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog, reg *registry.
 	pick := func(all ...string) string { return all[rng.IntN(len(all))] }
 	nodes := []string{`{"node_id": "n0", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "ids:{user}"}}`}
 	outputs, written := []string{}, []string{}
-	habit := []string{pick("null", "null", "drop", "default", "fail"), pick("", "", "", "skip", "partial", "empty"), pick("item:{id}", "item:{id}:{tab}", "stats:{id}")}
+	templates := []string{"item:{id}", "item:{id}", "item:{id}", "item:{id}:{tab}", "stats:{id}", "item:{user}"}
+	if rng.IntN(2) == 0 { // The first node has columns for keys.
+		nodes = append(nodes, `{"node_id": "n1", "op": "lookup", "inputs": ["n0"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["author", "title"]}}`)
+		templates = []string{"item:{user}", "item:{title}", "stats:{author}", "stats:{user}:{title}", "stats:{id}:{Key.author}"}
+	}
+	habit := []string{pick("null", "null", "drop", "default", "fail"), pick("", "", "", "skip", "partial", "empty"), pick(templates...)}
 	lookup := func() (params, more string) {
 		missing, onError := habit[0], habit[1]
 		if rng.IntN(4) == 0 {
@@ -107,13 +116,13 @@ func aheadPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog, reg *registry.
 				keys = append(keys, strconv.Quote(aheadKeys[i].name))
 			}
 		}
-		what := fmt.Sprintf(`"key": %q, "fields": [%s]`, pick("item:{id}", "item:{id}", "item:{id}", habit[2], habit[2], habit[2], "stats:{id}"), strings.Join(keys, ","))
+		what := fmt.Sprintf(`"key": %q, "fields": [%s]`, pick("item:{id}", "item:{id}", "item:{id}", habit[2], habit[2], habit[2], pick(templates...)), strings.Join(keys, ","))
 		if len(keys) == 0 || rng.IntN(6) == 0 {
 			what = fmt.Sprintf(`"key": "count:{id}", "value": %q`, pick("likes", "owner"))
 		} else if slices.Contains(keys, `"at"`) && rng.IntN(2) == 0 {
 			what += `, "timestamp": "at", "max_age": 50`
 		}
-		if len(written) > 0 && rng.IntN(3) == 0 {
+		if len(written) > 0 && strings.Contains(what, "{id}") && rng.IntN(3) == 0 {
 			what += `, "by": ` + pick(written...)
 		}
 		for _, key := range keys {
@@ -129,7 +138,7 @@ func aheadPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog, reg *registry.
 		}
 		return fmt.Sprintf(`"endpoint": %q, "missing": %q, %s`, endpoint, missing, what), more
 	}
-	for i := range 2 + rng.IntN(7) {
+	for i, last := len(nodes)-1, len(nodes)+1+rng.IntN(7); i < last; i++ {
 		op, params, more := "lookup", "", ""
 		switch rng.IntN(10) {
 		case 0:
@@ -235,6 +244,9 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 				if fmt.Sprint(n.Params.Template("key")) == fmt.Sprint(later.Params.Template("key")) {
 					seen["of the same key"]++
 				}
+				if t := later.Params.Template("key"); !t.PerRow() || len(t.Columns()) > 0 {
+					seen["of a column's key, or of one for all rows"]++
+				}
 			}
 			separate.Nodes[i].Ahead = nil
 		}
@@ -289,7 +301,7 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	for _, what := range []string{"read ahead", "of the same key", "fewer commands", "failed", "partial", "ok"} {
+	for _, what := range []string{"read ahead", "of the same key", "fewer commands", "failed", "partial", "ok", "of a column's key, or of one for all rows"} {
 		if !scheduler.RaceDetector { // which has time for a few plans only
 			assert.Greater(t, seen[what]*100/int(seeds), 15, what)
 		}

@@ -26,7 +26,7 @@ func ColumnParam(name string) plan.ColumnsOf {
 }
 
 // KeyParams returns the Reads or Writes of a task whose columns are the values of Key parameters and of
-// Lists of them. "rules.key" stands for the field key of the Object, or of all Objects of the List, rules.
+// Lists of them, or in the marks of Template parameters. "rules.key" stands for the field key of the Object, or of all Objects of the List, rules.
 // KeyParams leaves out parameters that are not given.
 func KeyParams(names ...string) plan.ColumnsOf {
 	return func(n *plan.Node, _ *registry.Registry) (keys []registry.KeyID) {
@@ -53,6 +53,9 @@ func appendKeys(keys []registry.KeyID, params *plan.NodeParams, name string) []r
 	}
 	for _, key := range params.Keys(name) {
 		keys = append(keys, key.ID)
+	}
+	if template := params.Template(name); template != nil {
+		keys = append(keys, template.Columns()...)
 	}
 	return keys
 }

@@ -46,7 +46,7 @@ func (c *Ctx) IDText(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// Ask appends the command t for each id, with the id as text where that is what the key has.
+// Ask appends the command t for each number, with its text where the key has texts.
 func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 	if k.texts != nil {
 		for _, id := range ids {
@@ -57,10 +57,4 @@ func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 	for _, id := range ids {
 		b.CmdID(t, id)
 	}
-}
-
-// OfRows returns the key with the ids of the inputs' rows in the place of {id}.
-func (k RedisKey) OfRows(c *Ctx) RedisKey {
-	k.texts = c.IDTexts()
-	return k
 }

@@ -14,13 +14,23 @@ const keyTextMax = 512
 // RedisKey is a key template with the request's values in it: the same for all rows of one run. Immutable;
 // any goroutine.
 type RedisKey struct {
-	Prefix, Suffix string // before and after the id; Prefix is the whole key of a template without {id}
+	Prefix, Suffix string // before and after what a row fills in; Prefix is the whole key if rows fill in nothing
+	// Between is, for each mark that a row fills in, what stands between it and the mark before; empty for the first. It is nil if there is one
+	// such mark or none.
+	Between []string
 
 	perRow bool
-	texts  []string // in the place of {id}, by id; nil: the id itself
+	texts  []string // what rows fill in, by number; nil: the number itself
 }
 
-// Append appends the key for the row with that id to dst.
+// OfTexts returns the key with texts[n] in the place of what a row fills in, for each number n that Append and Ask take. No texts: the number
+// stands there.
+func (k RedisKey) OfTexts(texts []string) RedisKey {
+	k.texts = texts
+	return k
+}
+
+// Append appends the key of that number to dst: of the row with that id, if the template has {id} alone.
 func (k RedisKey) Append(dst []byte, id int64) []byte {
 	dst = append(dst, k.Prefix...)
 	if !k.perRow {
@@ -42,6 +52,25 @@ func (c *Ctx) RedisKey(t *plan.KeyTemplate) (key RedisKey, ok bool, err error) {
 	}
 	if key.Suffix, ok, err = c.keyText(t.After); !ok {
 		return RedisKey{}, false, err
+	}
+	if len(t.Row) > 1 {
+		return c.withBetween(key, t.Row)
+	}
+	return key, true, nil
+}
+
+// withBetween returns a key with what stands between the marks that a row fills in.
+func (c *Ctx) withBetween(key RedisKey, row []plan.TemplatePart) (_ RedisKey, ok bool, err error) {
+	from := 0
+	for i := range row {
+		if row[i].Column == nil {
+			continue
+		}
+		between, ok, err := c.keyText(row[from:i])
+		if !ok {
+			return RedisKey{}, false, err
+		}
+		key.Between, from = append(key.Between, between), i+1
 	}
 	return key, true, nil
 }

@@ -48,7 +48,7 @@ func TestRedisKey(t *testing.T) {
 		{"{id}:{hour}", &other, ""},
 		{"p:{country}", nil, ""},
 	} {
-		template, err := plan.ParseKeyTemplate(tt.template, reg)
+		template, err := plan.ParseKeyTemplate(tt.template, reg, true)
 		require.NoError(t, err, tt.template)
 		c := &Ctx{UserID: 42, Registry: reg, Params: tt.params}
 		key, ok, err := c.RedisKey(template)
@@ -58,13 +58,13 @@ func TestRedisKey(t *testing.T) {
 			assert.Equal(t, "x"+tt.want, string(key.Append([]byte("x"), -5)), tt.template)
 		}
 	}
-	_, err := plan.ParseKeyTemplate("s:{seen}", reg)
+	_, err := plan.ParseKeyTemplate("s:{seen}", reg, false)
 	assert.ErrorContains(t, err, "{seen} has type int_list")
 }
 
 func TestRedisKeyBoundsTexts(t *testing.T) {
 	reg := contextRegistry()
-	template, err := plan.ParseKeyTemplate("p:{country}", reg)
+	template, err := plan.ParseKeyTemplate("p:{country}", reg, false)
 	require.NoError(t, err)
 	var params expr.Params
 	c := &Ctx{Registry: reg, Params: &params}
@@ -81,7 +81,7 @@ func TestRedisKeyBoundsTexts(t *testing.T) {
 
 // A template of a single literal costs no allocation.
 func TestRedisKeyAllocatesNothing(t *testing.T) {
-	template, err := plan.ParseKeyTemplate("sim:{id}:x", contextRegistry())
+	template, err := plan.ParseKeyTemplate("sim:{id}:x", contextRegistry(), false)
 	require.NoError(t, err)
 	c, dst := new(Ctx), make([]byte, 0, 64)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {

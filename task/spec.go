@@ -42,6 +42,9 @@ type Spec struct {
 	// writes them, if the plan has a strict op; nothing keeps a body from reading others. Nil means none.
 	// See Columns, ColumnParam, KeyParams and ExprKeys.
 	Reads, RefReads, Writes plan.ColumnsOf
+	// Entity names the entity of the rows of a Source or an Expand, if the registry declares one of that name. A parameter with
+	// IsEntity goes before. Zero: their ids are integers without an entity.
+	Entity string
 	// IDs says which rows the task takes whose ids are texts: see Ctx.IDTexts. A node of a plan whose registry declares no such
 	// entity never gets any. Zero refuses them.
 	IDs plan.TextIDs

@@ -148,7 +148,7 @@ func runCandidates(c *task.Ctx) (rowset.RowSet, error) {
 	if r.key, ok, err = c.RedisKey(p.Template("key")); err != nil {
 		return rowset.RowSet{}, err
 	}
-	r.key = r.key.OfRows(c)
+	r.key = r.key.OfTexts(c.IDTexts())
 	if ok {
 		keys := 1 // the one of a template without {id}
 		if len(c.Inputs) > 0 {

@@ -1,38 +1,122 @@
 package builtin
 
 import (
+	"slices"
+
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
-// distinctIDs are the ids by which rows are looked up, each once. Only the body uses it.
+// distinctIDs are the ids by which rows are looked up, each once. An id is an integer, or the number of a text. Only the body uses it.
 type distinctIDs struct {
-	values []int64 // in the order in which rows first have them
+	values []int64  // in the order in which rows first have them
+	texts  []string // by value; nil: the values are the integers themselves
 	// at has, per position of the active rows, the index of its id in values; len(values) stands for a row
 	// without an id. Nil: position i has index i.
 	at     []int32
 	absent bool // some row has no id
 }
 
-// distinctOf returns the ids of the active rows of in: those of the column by, or of the rows themselves
-// if by is nil.
-func distinctOf(c *task.Ctx, in rowset.RowSet, by *registry.Key) distinctIDs {
-	if by == nil || by.ID == registry.IDKey {
+// beginWith reports whether the first ids are these, in their order.
+func (d *distinctIDs) beginWith(values []int64, texts []string) bool {
+	if len(values) > len(d.values) {
+		return false
+	}
+	if len(texts) == 0 || len(d.texts) == 0 || &texts[0] == &d.texts[0] { // Equal numbers mean the same.
+		return slices.Equal(values, d.values[:len(values)])
+	}
+	return slices.EqualFunc(values, d.values[:len(values)], func(a, b int64) bool { return texts[a] == d.texts[b] })
+}
+
+// distinctOf returns what the active rows of in fill into a key.
+func (l *preparedLookup) distinctOf(c *task.Ctx, in rowset.RowSet, key task.RedisKey) distinctIDs {
+	switch {
+	case len(l.row) == 0:
+		return oneID(c, in)
+	case len(l.row) > 1:
+		return distinctValues(c, rowset.RowSet{N: in.N}, l.rowTexts(c, in, key))
+	case l.row[0].Column.ID == registry.IDKey:
 		return distinctRows(c, in)
 	}
-	column := in.Batch.Int(by.ID)
-	if column == nil {
-		return noIDs(c, in)
-	}
-	var ids distinctIDs
-	values, at := c.Memory.IDs(in.N)[:0], c.Memory.Rows(in.N)
-	for i := range in.N {
-		at[i] = -1
-		if value, ok := column.Value(int(in.Row(i))); ok {
-			at[i] = int32(len(values))
-			values = append(values, value)
+	return distinctValues(c, in, in.Batch.Column(l.row[0].Column.ID))
+}
+
+// rowTexts returns what the active rows of in fill into a key with several marks of theirs: a column with a row for each. Where a mark is
+// null, so is the text.
+func (l *preparedLookup) rowTexts(c *task.Ctx, in rowset.RowSet, key task.RedisKey) rowset.Column {
+	marks := make([]rowset.Column, 0, len(key.Between))
+	for _, part := range l.row {
+		switch {
+		case part.Column == nil:
+		case part.Column.ID == registry.IDKey:
+			marks = append(marks, idColumn(c, in.Batch))
+		default:
+			marks = append(marks, in.Batch.Column(part.Column.ID))
 		}
+	}
+	texts := rowset.NewStringBuilderIn(c.Memory, registry.IDKey, in.N)
+	var text []byte
+	for i := range in.N {
+		there := true
+		text = text[:0]
+		for k, mark := range marks {
+			ok := false
+			switch text = append(text, key.Between[k]...); mark := mark.(type) {
+			case *rowset.IntColumn:
+				text, ok = mark.AppendJSON(text, int(in.Row(i)))
+			case *rowset.StringColumn:
+				var value string
+				value, ok = mark.Value(int(in.Row(i)))
+				text = append(text, value...)
+			}
+			there = there && ok
+		}
+		if there {
+			texts.Append(text)
+		} else {
+			texts.AppendNull()
+		}
+	}
+	return texts.Column()
+}
+
+// idColumn returns the ids of a batch as a column.
+func idColumn(c *task.Ctx, b *rowset.Batch) rowset.Column {
+	texts := c.IDTexts()
+	if texts == nil {
+		return &rowset.IntColumn{Key: registry.IDKey, Values: b.IDs}
+	}
+	codes := c.Memory.Rows(len(b.IDs))
+	for i, id := range b.IDs {
+		codes[i] = int32(id)
+	}
+	return &rowset.StringColumn{Key: registry.IDKey, Codes: codes, Dict: &rowset.Dict{Values: texts}}
+}
+
+// distinctValues returns the values of the active rows of in in a column of integers or texts, or nil.
+func distinctValues(c *task.Ctx, in rowset.RowSet, column rowset.Column) (ids distinctIDs) {
+	values, at := c.Memory.IDs(in.N)[:0], c.Memory.Rows(in.N)
+	switch column := column.(type) {
+	case *rowset.IntColumn:
+		for i := range in.N {
+			at[i] = -1
+			if value, ok := column.Value(int(in.Row(i))); ok {
+				at[i] = int32(len(values))
+				values = append(values, value)
+			}
+		}
+	case *rowset.StringColumn:
+		ids.texts = column.Dict.Values
+		for i := range in.N {
+			at[i] = -1
+			if code := column.Codes[in.Row(i)]; code != rowset.NullCode {
+				at[i] = int32(len(values))
+				values = append(values, int64(code))
+			}
+		}
+	default:
+		return noIDs(c, in)
 	}
 	distinct, of := rowset.Distinct(c.Memory, values)
 	ids.values, ids.absent = distinct, len(values) < in.N
@@ -54,6 +138,7 @@ func distinctOf(c *task.Ctx, in rowset.RowSet, by *registry.Key) distinctIDs {
 
 // distinctRows returns the ids of the rows themselves.
 func distinctRows(c *task.Ctx, in rowset.RowSet) (ids distinctIDs) {
+	ids.texts = c.IDTexts()
 	values := in.Batch.IDs[:in.N]
 	if in.Rows != nil {
 		values = c.Memory.IDs(in.N)
@@ -63,6 +148,19 @@ func distinctRows(c *task.Ctx, in rowset.RowSet) (ids distinctIDs) {
 	}
 	ids.values, ids.at = rowset.Distinct(c.Memory, values)
 	return ids
+}
+
+// nothing is what rows fill into a key without a mark of theirs.
+var nothing = []string{""}
+
+// oneID returns the id of rows that have all the same key.
+func oneID(c *task.Ctx, in rowset.RowSet) distinctIDs {
+	if in.N == 0 {
+		return distinctIDs{}
+	}
+	at := c.Memory.Rows(in.N)
+	clear(at)
+	return distinctIDs{values: []int64{0}, texts: nothing, at: at}
 }
 
 // noIDs returns the ids of rows of which none has one.

@@ -33,8 +33,8 @@ func lookup() task.Spec {
 		Doc: "Reads columns of each row from a Redis hash, or one column from a string.",
 		Params: withRecallParams([]plan.ParamSchema{
 			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the keys."},
-			{Name: "key", Type: plan.Template, Required: true, Doc: "The key of a row: `item:{id}`. Any name in braces other than `id` and `user` is a " +
-				"field of the request's context."},
+			{Name: "key", Type: plan.Template, Required: true, Columns: true, Doc: "The key of a row: `item:{id}`, `stat:{user}:{category}`. A name in braces other than `id` and `user` is a " +
+				"field of the request's context, or else a column. `{Key.name}` is always a column."},
 			{Name: "fields", Type: plan.Key, List: true, MinItems: 1, MaxItems: lookupFieldsMax,
 				Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
 				Doc:    "The columns to read from the hash at the key. The registry names the hash field of each."},
@@ -56,7 +56,7 @@ func lookup() task.Spec {
 		Prepare:   prepareLookup,
 		IDs:       plan.ReadsTextIDs,
 		Output:    task.Pick,
-		Reads:     task.KeyParams("by"),
+		Reads:     task.KeyParams("by", "key"),
 		Writes:    task.KeyParams("fields", "value"),
 		Place:     task.Waits,
 		Partial:   true,
@@ -70,22 +70,24 @@ func lookup() task.Spec {
 // lookupReference documents lookup.
 func lookupReference() task.Reference {
 	return task.Reference{
-		Text: "`lookup` reads one hash for each distinct id and makes a column of each of `fields`. The registry names the hash field of a key (`field`; the key's name if it does not) and " +
-			"its type. With `value` in place of `fields` it reads a string for each id into one column.\n\n" +
+		Text: "`lookup` reads one hash for each distinct key and makes a column of each of `fields`. The registry names the hash field of a key (`field`; the key's name if it does not) and " +
+			"its type. With `value` in place of `fields` it reads a string for each key into one column.\n\n" +
 			"The type says which texts are values: an int is a decimal integer of 64 bits; a float a finite decimal number; a bool `1`, `0`, `true` or `false`; a string any bytes. A string set is a " +
 			"list with commas between its members, or a JSON array of strings. A value is missing if the key does not exist, if it lacks the field, if its text is not such a value (as " +
 			"`nan`, `inf` and numbers out of range), or if the row is too old. `missing` says what becomes of it; `drop` drops a row if one of its values is missing.\n\n" +
 			"`max_age` and `timestamp` leave out stale hashes: a row is too old if its timestamp is more than `max_age` before the arrival of the request, and also if it has none. " +
 			"All its values are then missing.\n\n" +
-			"The `key` may hold `{user}` and fields of the context besides `{id}`: see [candidates](candidates.md). `by` takes the id from a column: a lookup of `author:{id}` by `author_id` reads the authors of items.",
-		Reads:  "the column of `by`, if given",
+			"A `key` holds the marks of [candidates](candidates.md), and besides them columns of the row that are ints or strings: `stat:{user}:{category}` reads what is known of the user and the " +
+			"category of each row. `{category}` is the field of the context, if there is one of that name; `{Key.category}` is always the column. A `key` with neither `{id}` nor a " +
+			"column is one key: `user:{user}` gives all rows the columns of the user. `by` takes the id from a column: a lookup of `author:{id}` by `author_id` reads the authors of items.",
+		Reads:  "the columns in `key`, and that of `by`, if given",
 		Writes: "the columns of `fields`, or of `value`; a column of the input with such a key is replaced",
-		Redis:  "One `HMGET`, or one `GET`, for each distinct id: up to 4,096 in one round trip. Several lookups of the same rows may share commands and calls: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
+		Redis:  "One `HMGET`, or one `GET`, for each distinct key: up to 4,096 in one round trip. Several lookups of the same rows may share commands and calls: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
 		Order:  "The rows keep their order and their places.",
-		Nulls: "A row whose `by` is null has no key: its values are missing. All values of all rows are missing if a field of the context in the key is null. " +
+		Nulls: "A row has no key if its `by`, or a column in the `key`, is null: its values are missing. All values of all rows are missing if a field of the context in the key is null. " +
 			"A plan does not load if `missing` is `null` and a key is not nullable, or if it is `default` and a key has no default.",
 		Empty:      "The result of an input without rows has none, and Redis is asked nothing.",
-		Duplicates: "Rows with the same id are read once and get the same values.",
+		Duplicates: "Rows with the same key read it once and get the same values.",
 		Failures: "The node fails if a key is not a hash (with `value`: not a string; `on_error` `partial` drops the rows of that key and counts them), if Redis cannot be reached, and with `missing` `fail` at the first missing value, whose key and field the error names. " +
 			"Otherwise a text that does not parse does not fail the node. It is counted: `malformed` of `--metrics`.",
 		Example: task.Example{
@@ -102,22 +104,27 @@ type preparedLookup struct {
 	keys    []*registry.Key // of the columns, in the order of the reply
 	hash    bool            // HMGET; otherwise GET
 	missing string
-	by      *registry.Key  // nil: the row's id
-	maxAge  float64        // 0: any age
-	ageAt   int            // position of the timestamp in keys
-	command *resp.Template // for all requests; nil if the key depends on the request
-	shape   string         // what a read of a key means: see recallOf
-	reads   []lookupRead   // of a node that reads for later ones, too; nil: of any other
+	row     []plan.TemplatePart // of the key: from the first to the last mark that a row fills in; {id} is the column of by, if given
+	maxAge  float64             // 0: any age
+	ageAt   int                 // position of the timestamp in keys
+	command *resp.Template      // for all requests; nil if the key depends on the request
+	shape   string              // what a read of a key means: see recallOf
+	reads   []lookupRead        // of a node that reads for later ones, too; nil: of any other
 }
 
 // prepareLookup checks that the parameters fit together.
 func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
 	p := &n.Params
-	l := &preparedLookup{keys: p.Keys("fields"), hash: p.Given("fields"), missing: p.String("missing"), by: p.Key("by"), maxAge: p.Float("max_age")}
-	value, timestamp, template := p.Key("value"), p.Key("timestamp"), p.Template("key")
+	l := &preparedLookup{keys: p.Keys("fields"), hash: p.Given("fields"), missing: p.String("missing"), maxAge: p.Float("max_age")}
+	value, timestamp, template, by := p.Key("value"), p.Key("timestamp"), p.Template("key"), p.Key("by")
+	l.row = slices.Clone(template.Row)
+	id := slices.IndexFunc(l.row, func(part plan.TemplatePart) bool { return part.Column != nil && part.Column.ID == registry.IDKey })
+	if id >= 0 && by != nil {
+		l.row[id].Column = by
+	}
 	switch {
-	case !template.PerRow():
-		return nil, plan.ParamErrorf("key", "has no {id}, so all rows would have the same key")
+	case id < 0 && by != nil:
+		return nil, plan.ParamErrorf("by", "has no effect: the key has no {id}")
 	case l.hash == (value != nil):
 		return nil, plan.ParamErrorf("fields", "must be there or value, and not both")
 	case !l.hash && (timestamp != nil || p.Given("max_age")):
@@ -204,11 +211,11 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	key = l.ofRows(c, key)
 	ids := noIDs(c, in)
 	if ok {
-		ids = distinctOf(c, in, l.by)
+		ids = l.distinctOf(c, in, key)
 	}
+	key = key.OfTexts(ids.texts)
 	d, err := l.read(c, key, &ids)
 	if err != nil {
 		return rowset.RowSet{}, err
@@ -224,22 +231,14 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	return d.result(in, ids, columns), nil
 }
 
-// ofRows returns a key with the texts of the rows' ids, if it has their ids and these are texts.
-func (l *preparedLookup) ofRows(c *task.Ctx, key task.RedisKey) task.RedisKey {
-	if l.byID() == registry.IDKey {
-		return key.OfRows(c)
-	}
-	return key
-}
-
 // read returns the decoder that has read these ids: one that an earlier node has left, or its own. It may change which rows they refer to.
 func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
-	if d, err := aheadOf(c, ids.values); d != nil {
+	if d, err := aheadOf(c, ids); d != nil {
 		return d, err
 	}
 	recall := recallOf(c, l.shape, c.Node.Params.Template("key").Start())
 	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && recall == nil { // What is in memory needs no command.
-		if d, err := readAhead(c, l, key, ids.values); d != nil || err != nil {
+		if d, err := readAhead(c, l, key, ids); d != nil || err != nil {
 			return d, err
 		}
 	}

@@ -151,7 +151,7 @@ func refParse(kind, text string) any {
 type refLookup struct {
 	keys     []lookupKey
 	hash     bool
-	key      func(id int64) string
+	template string
 	by       registry.KeyID
 	missing  string
 	maxAge   float64
@@ -160,6 +160,33 @@ type refLookup struct {
 	counted  map[string]bool
 	rejected int
 }
+
+// key returns the key of a row, or false if a mark has no value.
+func (r *refLookup) key(row record) (key string, ok bool) {
+	ok = true
+	key = refMark.ReplaceAllStringFunc(r.template, func(mark string) string {
+		name := strings.TrimPrefix(strings.Trim(mark, "{}"), "Key.")
+		if name == "user" {
+			return "42"
+		}
+		column := registry.IDKey
+		if name != "id" {
+			for key, of := range keyNames {
+				if of == name {
+					column = key
+				}
+			}
+		} else if r.by != 0 {
+			column = r.by
+		}
+		value := row.get(column)
+		ok = ok && value != nil
+		return fmt.Sprint(value)
+	})
+	return key, ok
+}
+
+var refMark = regexp.MustCompile(`{[^}]*}`)
 
 var errRefMissing = errors.New("a value is missing")
 
@@ -171,12 +198,8 @@ func (r *refLookup) run(in table, h *hashes) (table, error) {
 	r.counted = make(map[string]bool)
 	for _, row := range in.rows {
 		values := make([]any, len(r.keys))
-		id, has := row.id, true
-		if r.by != 0 && r.by != registry.IDKey {
-			id, has = row.get(r.by).(int64)
-		}
-		if has {
-			values = r.values(h.fields[r.key(id)], r.key(id))
+		if key, ok := r.key(row); ok {
+			values = r.values(h.fields[key], key)
 		}
 		keep := true
 		for i, key := range r.keys {
@@ -269,12 +292,14 @@ func TestLookupAsReference(t *testing.T) {
 	for range 2 * randomRuns {
 		in := rowsettest.RowSet(rng, 330)
 		r := refLookup{missing: []string{"null", "default", "drop", "fail"}[rng.IntN(4)], hash: rng.IntN(4) > 0}
-		params := map[string]any{"endpoint": "ep_0001", "key": "item:{id}:{user}", "missing": r.missing}
-		r.key = func(id int64) string { return fmt.Sprintf("item:%d:42", id) }
-		if rng.IntN(2) == 0 {
-			params["key"] = "item:{id}"
-			r.key = func(id int64) string { return fmt.Sprintf("item:%d", id) }
+		text, number := keyNames[keyOf(rng, in, 3001, 3002)], keyNames[keyOf(rng, in, 5001, 5002)]
+		shape := rng.IntN(10)
+		r.template = []string{"item:{id}", "item:{id}:{user}", "user:{user}", "one", "of:{Key." + text + "}", "{" + number + "}:x", "stat:{user}:{" + text + "}",
+			"{" + text + "}{" + number + "}", "p{" + number + "}-{user}:{" + text + "}!", "{" + number + "}/{" + number + "}:{user}"}[shape]
+		if strings.Count(r.template, "{id}") > 1 {
+			continue
 		}
+		params := map[string]any{"endpoint": "ep_0001", "key": r.template, "missing": r.missing}
 		if r.missing == "null" && rng.IntN(2) == 0 {
 			delete(params, "missing")
 		}
@@ -296,7 +321,7 @@ func TestLookupAsReference(t *testing.T) {
 		} else {
 			params["value"] = r.keys[0].name
 		}
-		if key := keyOf(rng, in, 5001, 5002); rng.IntN(3) == 0 {
+		if key := keyOf(rng, in, 5001, 5002); strings.Contains(r.template, "{id}") && rng.IntN(3) == 0 {
 			params["by"], r.by = keyNames[key], key
 		}
 		arrival := time.Unix(1_000_000, 500_000_000)
@@ -307,7 +332,7 @@ func TestLookupAsReference(t *testing.T) {
 		}
 		h := &hashes{fields: make(map[string]map[string]string), commands: make(map[string]int)}
 		full := rng.IntN(2) == 0
-		fill := func(id int64) {
+		fill := func(key string) {
 			if !full && rng.IntN(4) == 0 {
 				return
 			}
@@ -327,12 +352,11 @@ func TestLookupAsReference(t *testing.T) {
 					hash[field] = randomText(rng, key.kind)
 				}
 			}
-			h.fields[r.key(id)] = hash
+			h.fields[key] = hash
 		}
 		for _, row := range tableOf(in).rows {
-			fill(row.id)
-			if id, ok := row.get(r.by).(int64); ok {
-				fill(id)
+			if key, ok := r.key(row); ok {
+				fill(key)
 			}
 		}
 		outside := new(task.Outside)
@@ -535,7 +559,9 @@ func TestLookupRefusesParameters(t *testing.T) {
 		{map[string]any{"fields": []any{"likes", 6001}}, "params.fields[1]: key likes is there twice"},
 		{map[string]any{"fields": []any{"nothing"}}, "params.fields[0]: the registry has no key"},
 		{map[string]any{"fields": []any{"id"}}, "params.fields[0]: must be a key that the task may write, and key 1 (id) is read-only"},
-		{map[string]any{"key": "item", "fields": fields}, "params.key: has no {id}"},
+		{map[string]any{"key": "item:{user}", "fields": fields, "by": "id"}, "params.by: has no effect: the key has no {id}"},
+		{map[string]any{"key": "item:{price}", "fields": fields}, "params.key: {price} is a column of type float; a key takes an int or a string"},
+		{map[string]any{"key": "item:{s1}", "fields": fields}, `params.key: reads column "s1" (3001), which no node before it writes`},
 		{map[string]any{"key": "item:{id}:{seen}", "fields": fields}, "params.key: {seen} has type int_list"},
 		{map[string]any{"fields": fields, "missing": "skip"}, "params.missing: must be"},
 		{map[string]any{"fields": []any{"likes", "quality"}}, "params.fields[1]: key quality is not nullable"},

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -33,7 +32,7 @@ func lookupSharing(n, later *plan.Node) plan.Sharing {
 	switch {
 	case n.Endpoint != later.Endpoint, a.missing == missingFail && n.Lenient():
 		return plan.Apart
-	case a.hash == b.hash && a.byID() == b.byID() && sameKeys(n.Params.Template("key"), later.Params.Template("key")):
+	case a.hash == b.hash && sameKeys(n, later):
 		return plan.Together
 	case n.Timeout == 0:
 		return plan.Beside
@@ -41,17 +40,15 @@ func lookupSharing(n, later *plan.Node) plan.Sharing {
 	return plan.Apart
 }
 
-// byID returns the column that has the ids.
-func (l *preparedLookup) byID() registry.KeyID {
-	if l.by == nil {
-		return registry.IDKey
-	}
-	return l.by.ID
+// sameKeys reports whether two lookups make the same keys of the same rows.
+func sameKeys(n, later *plan.Node) bool {
+	a, b := n.Params.Template("key"), later.Params.Template("key")
+	return slices.Equal(a.Before, b.Before) && sameRow(n, later) && slices.Equal(a.After, b.After)
 }
 
-// sameKeys reports whether two templates make the same keys.
-func sameKeys(a, b *plan.KeyTemplate) bool {
-	return slices.Equal(a.Before, b.Before) && slices.Equal(a.After, b.After)
+// sameRow reports whether the same columns of a row fill in the keys of two lookups, in the same way.
+func sameRow(n, later *plan.Node) bool {
+	return slices.Equal(n.Prepared.(*preparedLookup).row, later.Prepared.(*preparedLookup).row)
 }
 
 // A lookupRead is one command for each id, for one lookup or several. Immutable once built; any goroutine.
@@ -83,14 +80,15 @@ func readsOf(n *plan.Node, own *preparedLookup) []lookupRead {
 // lookupFor is the part of one lookup in a read. Only the body that reads uses it, and then the body of the lookup.
 type lookupFor struct {
 	*lookupDecoder
-	first int     // of its fields in the reply
-	ids   []int64 // whose values it has, in their order; of one with an error also the id at fault
-	err   error   // that ends it
+	first int      // of its fields in the reply
+	ids   []int64  // whose values it has, in their order; of one with an error also the id at fault
+	texts []string // of the ids, as distinctIDs has them
+	err   error    // that ends it
 }
 
 // readFor is a lookupRead of one run. Only the body uses it.
 type readFor struct {
-	ids     []int64
+	ids     []int64 // as those of distinctIDs
 	key     task.RedisKey
 	command *resp.Template
 	width   int          // elements of a reply; of GET: 0
@@ -99,8 +97,8 @@ type readFor struct {
 
 // readAhead reads what the node and the later ones look up, and leaves what is theirs. It returns nil if the replies are
 // too long for one call.
-func readAhead(c *task.Ctx, own *preparedLookup, key task.RedisKey, ids []int64) (*lookupDecoder, error) {
-	g := lookupGroup{c: c, head: own, ids: ids, left: make([]any, len(c.Node.Ahead))}
+func readAhead(c *task.Ctx, own *preparedLookup, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
+	g := lookupGroup{c: c, ids: ids, left: make([]any, len(c.Node.Ahead))}
 	for i := range own.reads {
 		if err := g.add(&own.reads[i], key); err != nil {
 			return nil, err
@@ -116,9 +114,9 @@ func readAhead(c *task.Ctx, own *preparedLookup, key task.RedisKey, ids []int64)
 }
 
 // aheadOf returns the decoder of a node for which an earlier one has read these ids, or nil.
-func aheadOf(c *task.Ctx, ids []int64) (*lookupDecoder, error) {
+func aheadOf(c *task.Ctx, ids *distinctIDs) (*lookupDecoder, error) {
 	p, ok := tasks.Env(c).Ahead.(*lookupFor)
-	if !ok || len(p.ids) > len(ids) || p.err == nil && len(p.ids) < len(ids) || !slices.Equal(p.ids, ids[:len(p.ids)]) {
+	if !ok || p.err == nil && len(p.ids) < len(ids.values) || !ids.beginWith(p.ids, p.texts) {
 		return nil, nil
 	}
 	p.c, p.redis = c, c.Redis(c.Node.Endpoint)
@@ -128,8 +126,7 @@ func aheadOf(c *task.Ctx, ids []int64) (*lookupDecoder, error) {
 // lookupGroup reads for a lookup and for those ahead. Only the body uses it.
 type lookupGroup struct {
 	c     *task.Ctx
-	head  *preparedLookup
-	ids   []int64 // of the lookup itself
+	ids   *distinctIDs // of the lookup itself
 	reads []readFor
 	left  []any // for Env.ReadAhead
 
@@ -138,20 +135,21 @@ type lookupGroup struct {
 
 // add adds a read to the group. Those that come to nothing are left to their nodes, which say why.
 func (g *lookupGroup) add(read *lookupRead, headKey task.RedisKey) error {
-	r := readFor{ids: g.ids, command: read.command, width: len(read.fields)}
-	key, first := headKey, read.nodes[0]
+	r := readFor{command: read.command, width: len(read.fields)}
+	key, first, ids := headKey, read.nodes[0], g.ids
 	if first != g.c.Node {
 		var ok bool
 		var err error
 		if key, ok, err = g.c.RedisKey(first.Params.Template("key")); !ok || err != nil {
 			return nil
 		}
-		key = first.Prepared.(*preparedLookup).ofRows(g.c, key)
-		if by := first.Prepared.(*preparedLookup); by.byID() != g.head.byID() {
-			r.ids = distinctOf(g.c, g.c.Inputs[0], by.by).values
+		if !sameRow(first, g.c.Node) {
+			own := first.Prepared.(*preparedLookup).distinctOf(g.c, g.c.Inputs[0], key)
+			ids = &own
 		}
+		key = key.OfTexts(ids.texts)
 	}
-	r.key = key
+	r.ids, r.key = ids.values, key
 	if r.command == nil {
 		r.command = keyCommand(key.Prefix, key.Suffix, read.fields)
 	}
@@ -161,7 +159,7 @@ func (g *lookupGroup) add(read *lookupRead, headKey task.RedisKey) error {
 		d, err := newLookupDecoder(g.c, l, key, len(r.ids))
 		switch {
 		case err == nil:
-			p := &lookupFor{lookupDecoder: d, first: fields, ids: g.c.Memory.IDs(len(r.ids))[:0]}
+			p := &lookupFor{lookupDecoder: d, first: fields, ids: g.c.Memory.IDs(len(r.ids))[:0], texts: ids.texts}
 			r.parts = append(r.parts, p)
 			if n != g.c.Node {
 				g.left[slices.Index(g.c.Node.Ahead, n)] = p

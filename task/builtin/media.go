@@ -16,7 +16,7 @@ func media() task.Spec {
 	return task.Spec{
 		Op:        "core::media",
 		Doc:       "Expands each row to its media.",
-		Params:    withRecallParams(endpointParam, fanoutParam(mediaFanoutMax)),
+		Params:    withRecallParams(endpointParam, fanoutParam(mediaFanoutMax), entityParam),
 		Reference: mediaReference(),
 		Inputs:    1,
 		Prepare:   func(n *plan.Node, _ *registry.Registry) (any, error) { return listShape(n), nil },

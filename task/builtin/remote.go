@@ -26,7 +26,7 @@ func remoteParams(more ...plan.ParamSchema) []plan.ParamSchema {
 const remoteText = "The node posts one JSON document to the service, with all active rows:\n\n" +
 	"`{\"node\":\"score\",\"user_id\":1,\"params\":{\"hour\":18},\"ids\":[7,9],\"columns\":{\"price\":[1.5,null]}}`\n\n" +
 	"`node` is the node's label, the parameter `trace`, or its id if it has none. Integers are written exactly, also those beyond 2^53, and a string set as an array of strings. " +
-	"A parameter without a value is `null`. "
+	"A parameter without a value is `null`. Ids of users and of rows are strings where those of their entities are. "
 
 const remoteFailures = "The node fails if the service cannot be reached, answers too late or with a status other than 2xx, or if the request or " +
 	"the answer is larger than the endpoint allows. It fails, too, if the answer is not such a document, lacks one of the columns, or has a column of the " +
@@ -44,6 +44,7 @@ func remoteColumns() task.Spec {
 			Doc:    "Columns that the answer has, and that the node writes.",
 		}),
 		Inputs:  1,
+		IDs:     plan.ReadsTextIDs,
 		Output:  task.SameRows,
 		Reads:   task.KeyParams("send"),
 		Writes:  task.KeyParams("columns"),
@@ -86,8 +87,10 @@ func remoteCandidates() task.Spec {
 				Doc: "Columns that the answer has, and that the node writes."},
 			plan.ParamSchema{Name: "limit", Type: plan.Int, IntValue: 1000, Source: between(1, usersFanoutMax),
 				Doc: "The most rows. Ids behind the first `limit` of the answer are left out."},
+			entityParam,
 		),
 		Inputs:  1,
+		IDs:     plan.ReadsTextIDs,
 		Output:  task.Expand,
 		RowsMax: func(n *plan.Node, _ int64) int64 { return n.Params.Int("limit") },
 		Reads:   task.KeyParams("send"),
@@ -106,7 +109,7 @@ func remoteCandidates() task.Spec {
 			Nulls:      "Nulls are sent as `null`. A null in a column of the answer is a missing value.",
 			Empty:      "An input without rows: the service is not asked, and the result has no rows. An answer without ids: no rows.",
 			Duplicates: "An id that the answer has twice becomes two rows.",
-			Failures:   remoteFailures + " An id that is not an integer of 64 bits makes the node fail.",
+			Failures:   remoteFailures + " An id that is not an integer of 64 bits makes the node fail. So does one that is not a string of 1 to 256 bytes, if the ids of `entity` are strings.",
 			Example: task.Example{
 				Plan: `const service = EP.http.http_api;
 return ctx
@@ -189,10 +192,14 @@ func runRemoteCandidates(c *task.Ctx) (out rowset.RowSet, err error) {
 	limit := int(c.Node.Params.Int("limit"))
 	err = r.exchange(c, func(body []byte) error {
 		answer := r.builders(0)
-		ids, err := readCandidates(body, answer, limit, func(rows int) error { return c.MakeRows(int64(rows)) })
+		ids := answerIDs{text: c.Node.Entity.TextIDs()}
+		if err := readCandidates(body, answer, &ids, limit); err != nil {
+			return err
+		}
+		rows, err := ids.rows(c)
 		if err == nil {
 			answer.countMalformed(c)
-			out = rowset.Dense(rowset.NewBatch(ids, answer.columns()...))
+			out = rowset.Dense(rowset.NewBatch(rows, answer.columns()...))
 		}
 		return err
 	})

@@ -97,18 +97,71 @@ func TestRemoteRequest(t *testing.T) {
 
 // A service learns the label of the node that asks, or its id if it has none.
 func TestRemoteRequestNamesTheUser(t *testing.T) {
-	tables := remoteTables.FS()
-	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n")}
-	reg, err := registry.Load(tables, "test")
-	require.NoError(t, err)
 	c := remoteCase(map[string]any{"columns": []any{"f2"}}, "", rankdtest.Rows(1))
-	c.Registry, c.UserID, c.UserIDText = reg, 0, "u\"é"
+	c.Registry, c.UserID, c.UserIDText = textRegistry(), 0, "u\"é"
 	c.Service = func(request []byte) ([]byte, error) {
 		assert.Equal(t, `{"node":"task","user_id":"u\"é","params":{},"ids":[1],"columns":{}}`, string(request))
 		return []byte(`{"columns":{"f2":[1]}}`), nil
 	}
-	_, err = rankdtest.Run(specNamed(t, "core::remote"), c)
+	_, err := rankdtest.Run(specNamed(t, "core::remote"), c)
 	require.NoError(t, err)
+}
+
+// textRegistry is remoteRegistry with users and products whose ids are strings.
+var textRegistry = sync.OnceValue(func() *registry.Registry {
+	tables := remoteTables.FS()
+	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n[[entity]]\nname = \"product\"\nid = \"string\"\n")}
+	reg, err := registry.Load(tables, "test")
+	if err != nil {
+		panic(err)
+	}
+	return reg
+})
+
+// Services get and choose rows by strings, where the ids of their entity are strings.
+func TestRemoteOfIDsThatAreStrings(t *testing.T) {
+	for name, c := range map[string]struct {
+		op, answer string
+		params     map[string]any
+		want       []string // ids
+		err        string
+	}{
+		"columns":           {"core::remote", `{"columns":{"f1":[1,2,3]}}`, map[string]any{}, []string{"b", "\"é", "b"}, ""},
+		"candidates":        {"core::remote_candidates", `{"ids":["x","b","x","\u00e9","z"],"columns":{"f1":[1,2,3,4,5]}}`, map[string]any{"entity": "product", "limit": 4}, []string{"x", "b", "x", "é"}, ""},
+		"of another entity": {"core::remote_candidates", `{"ids":[9007199254740993],"columns":{"f1":[1]}}`, map[string]any{}, []string{"9007199254740993"}, ""},
+		"an integer":        {"core::remote_candidates", `{"ids":["x",7],"columns":{"f1":[1,2]}}`, map[string]any{"entity": "product"}, nil, `ids[1] is "7", must be a string of 1 to 256 bytes`},
+		"beyond the limit":  {"core::remote_candidates", `{"ids":["x",""],"columns":{"f1":[1,2]}}`, map[string]any{"entity": "product", "limit": 1}, nil, `ids[1] is "\"\"", must be a string of 1 to 256 bytes`},
+		"too long":          {"core::remote_candidates", `{"ids":["` + strings.Repeat("x", 257) + `"],"columns":{"f1":[1]}}`, map[string]any{"entity": "product"}, nil, `must be a string of 1 to 256 bytes`},
+		"a string":          {"core::remote_candidates", `{"ids":["x"],"columns":{"f1":[1]}}`, map[string]any{}, nil, "must be an integer of 64 bits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ids := rowset.NewIDDict()
+			rows, err := ids.Number(nil, slices.Values([][]byte{[]byte("a"), []byte("b"), []byte("\"é"), []byte("b")}))
+			require.NoError(t, err)
+			c.params["columns"] = []any{"f1"}
+			k := remoteCase(c.params, "", rankdtest.Rows(rows[1:]...))
+			k.Registry, k.UserID, k.UserIDText, k.Entity, k.IDs = textRegistry(), 0, "u", "product", ids
+			k.Service = func(request []byte) ([]byte, error) {
+				assert.Contains(t, string(request), `"ids":["b","\"é","b"]`)
+				return []byte(c.answer), nil
+			}
+			out, err := rankdtest.Run(specNamed(t, c.op), k)
+			if c.err != "" {
+				assert.ErrorContains(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			var got []string
+			for _, id := range rankdtest.IDs(out) {
+				if c.params["entity"] == nil && c.op == "core::remote_candidates" {
+					got = append(got, fmt.Sprint(id))
+				} else {
+					got = append(got, ids.Texts()[id])
+				}
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
 }
 
 func TestRemoteRequestNamesTheNode(t *testing.T) {
@@ -361,7 +414,7 @@ func normal(v any) any {
 
 // Whatever a service answers: an error of one line, or as many values as rows.
 func FuzzRemoteAnswer(f *testing.F) {
-	for _, answer := range []string{`{"columns":{"f1":[1,null],"t1":[["a"],[]]}}`, `{"ids":[1,2],"columns":{"f1":[1,2],"t1":[3,[]]}}`, `{"columns":{"f1":[1e999,-0],"t1":[["\ud800"],null]}}`, `[`, `{"ids":[1`} {
+	for _, answer := range []string{`{"columns":{"f1":[1,null],"t1":[["a"],[]]}}`, `{"ids":[1,2],"columns":{"f1":[1,2],"t1":[3,[]]}}`, `{"columns":{"f1":[1e999,-0],"t1":[["\ud800"],null]}}`, `[`, `{"ids":[1`, `{"ids":["a","\u0000"],"columns":{"f1":[1,2],"t1":[null,null]}}`} {
 		f.Add([]byte(answer))
 	}
 	specs := map[string]task.Spec{"remote": specNamed(f, "remote"), "remote_candidates": specNamed(f, "remote_candidates")}
@@ -378,6 +431,16 @@ func FuzzRemoteAnswer(f *testing.F) {
 			if op == "remote" {
 				require.Equal(t, 2, out.Len())
 			}
+		}
+		c := remoteCase(map[string]any{"columns": []any{"f1", "t1"}, "entity": "product"}, string(answer), rankdtest.Rows(1, 2))
+		c.Registry, c.UserID, c.UserIDText, c.IDs = textRegistry(), 0, "u", rowset.NewIDDict()
+		if out, err := rankdtest.Run(specs["remote_candidates"], c); err == nil {
+			require.NoError(t, out.Validate())
+			for _, id := range rankdtest.IDs(out) {
+				require.True(t, rowset.ValidID(c.IDs.Texts()[id]))
+			}
+		} else {
+			require.NotErrorIs(t, err, task.ErrPanic)
 		}
 	})
 }

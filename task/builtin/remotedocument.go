@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,8 +31,13 @@ func (r *remoteNode) appendRequest(dst []byte, c *task.Ctx) ([]byte, error) {
 		dst = appendParam(dst, c, p)
 	}
 	dst = append(dst, `},"ids":[`...)
+	texts := c.IDTexts()
 	for i := range in.Len() {
-		dst = strconv.AppendInt(jsondoc.AppendComma(dst, i), in.ID(i), 10)
+		if dst = jsondoc.AppendComma(dst, i); texts != nil {
+			dst = jsondoc.AppendString(dst, texts[in.ID(i)])
+		} else {
+			dst = strconv.AppendInt(dst, in.ID(i), 10)
+		}
 		if i%remoteBlock == 0 && c.Cancelled() {
 			return nil, task.ErrCancelled
 		}
@@ -95,7 +101,7 @@ func appendColumn(dst []byte, c *task.Ctx, in rowset.RowSet, key *registry.Key) 
 		if floats != nil {
 			v, valid := floats.Value(row)
 			if valid && !isFinite(v) {
-				return nil, task.Invalidf("cannot send column %d (%s): row %d has id %d and is not finite", key.ID, key.Name, i, in.ID(i))
+				return nil, task.Invalidf("cannot send column %d (%s): row %d has id %s and is not finite", key.ID, key.Name, i, c.IDText(in.ID(i)))
 			}
 			if ok = valid; ok {
 				dst = jsondoc.AppendNumber(dst, v)
@@ -201,41 +207,67 @@ func readColumns(body []byte, columns answerColumns, rows int) error {
 	return columns.check(rows)
 }
 
-// readCandidates reads an answer with ids, of which the first limit count. makeRows is told the number of rows before
-// they are kept.
-func readCandidates(body []byte, columns answerColumns, limit int, makeRows func(int) error) (ids []int64, err error) {
+// answerIDs are the ids of an answer: integers, or texts. Only the exchange uses it.
+type answerIDs struct {
+	text  bool
+	ids   []int64
+	texts [][]byte
+	all   int // that the answer has, those beyond the limit among them
+}
+
+// take reads id i, and keeps it if it is among the first limit.
+func (a *answerIDs) take(i int, value jsontext.Value, limit int) error {
+	a.all++
+	if a.text {
+		text, err := jsontext.AppendUnquote(nil, value)
+		if err != nil || !rowset.ValidID(text) {
+			return task.Malformedf("ids[%d] is %s, must be a string of 1 to %d bytes", i, task.Quote(string(value)), rowset.IDBytesMax)
+		}
+		if i < limit {
+			a.texts = append(a.texts, text)
+		}
+		return nil
+	}
+	id, ok := rowset.ParseJSONInt(value)
+	if !ok {
+		return task.Malformedf("ids[%d] is %s, must be an integer of 64 bits", i, task.Quote(string(value)))
+	}
+	if i < limit {
+		a.ids = append(a.ids, id)
+	}
+	return nil
+}
+
+// rows makes rows of the ids that were kept, and returns their ids.
+func (a *answerIDs) rows(c *task.Ctx) ([]int64, error) {
+	if err := c.MakeRows(int64(len(a.ids) + len(a.texts))); err != nil || !a.text {
+		return a.ids, err
+	}
+	return c.NumberIDs(make([]int64, 0, len(a.texts)), slices.Values(a.texts))
+}
+
+// readCandidates reads an answer with ids, of which the first limit count.
+func readCandidates(body []byte, columns answerColumns, ids *answerIDs, limit int) error {
 	r := &answerReader{columns: columns, most: limit}
-	hasIDs, all := false, 0
-	err = r.document(body, func(name string) error {
+	hasIDs := false
+	err := r.document(body, func(name string) error {
 		switch name {
 		case "columns":
 			return r.readColumns()
 		case "ids":
 			hasIDs = true
-			return r.Values("ids", func(i int, value jsontext.Value) error {
-				id, ok := rowset.ParseJSONInt(value)
-				if !ok {
-					return task.Malformedf("ids[%d] is %s, must be an integer of 64 bits", i, task.Quote(string(value)))
-				}
-				if all++; i < limit {
-					ids = append(ids, id)
-				}
-				return nil
-			})
+			return r.Values("ids", func(i int, value jsontext.Value) error { return ids.take(i, value, limit) })
 		default:
 			return r.Skip()
 		}
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case !hasIDs:
-		return nil, task.Malformedf("ids is missing")
+		return task.Malformedf("ids is missing")
 	}
-	if err := makeRows(len(ids)); err != nil {
-		return nil, err
-	}
-	return ids, columns.check(all)
+	return columns.check(ids.all)
 }
 
 // check checks that the answer has each column, with so many values.

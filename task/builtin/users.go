@@ -48,13 +48,56 @@ const userPrefix = "user:"
 // userCommand returns the command that reads one user.
 func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", userPrefix+"{id}") }
 
+// userKeys are the keys of users. Immutable.
+type userKeys struct {
+	command *resp.Template
+	texts   []string // the ids, by the numbers in their place; nil: they are integers
+}
+
+// ask appends the commands that read users.
+func (u userKeys) ask(b *resp.Batch, ids []int64) {
+	if u.texts != nil {
+		for _, id := range ids {
+			b.CmdText(u.command, u.texts[id])
+		}
+		return
+	}
+	for _, id := range ids {
+		b.CmdID(u.command, id)
+	}
+}
+
+// append appends the key of a user.
+func (u userKeys) append(dst []byte, id int64) []byte {
+	if dst = append(dst, userPrefix...); u.texts == nil {
+		return strconv.AppendInt(dst, id, 10)
+	}
+	return append(dst, u.texts[id]...)
+}
+
+// drop leaves a user out whose reply is of a wrong kind, or returns the error.
+func (u userKeys) drop(c *task.Ctx, redis task.Redis, reply resp.Reply, id int64) error {
+	if u.texts == nil {
+		return c.DropKey(redis, reply, resp.Array, "HGETALL", userPrefix, id)
+	}
+	err := redis.Errorf("HGETALL %s: reply is %s, want %s", task.Quote(string(u.append(nil, id))), reply.Kind(), resp.Array)
+	if reply.Err() != nil {
+		err = redis.Errorf("HGETALL %s: %w", task.Quote(string(u.append(nil, id))), reply.Err())
+	}
+	if !c.Partial() {
+		return err
+	}
+	c.DropRows(1, err)
+	return nil
+}
+
 // usersFanoutMax is the most entries that follow and recommendation read of one list.
 const usersFanoutMax = 10_000_000
 
 // fanOut expands each row to the ids in the list at prefix+id, then reads each
 // of those users. Two round trips, unless there are very many rows.
 func fanOut(op, prefix, doc string) task.Spec {
-	users := userCommand()
+	users := userKeys{command: userCommand()}
 	return task.Spec{
 		Op:        op,
 		Doc:       doc,
@@ -62,6 +105,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 		Reference: fanOutReference(op, prefix),
 		Inputs:    1,
 		Output:    task.Expand,
+		Entity:    registry.UserEntity,
 		RowsMax:   perRow("fanout"),
 		Prepare: func(n *plan.Node, reg *registry.Registry) (any, error) {
 			prepared, err := prepareUsers(reg)
@@ -88,7 +132,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 // readUsers makes a batch of these rows with the country column, read from
 // user:{id} in batches of task.PartCommands. It keeps a user without a hash, or without the field, with a null. A user
 // that Redis refuses fails the node, or is left out and counted if the node may be partial. ids are changed then.
-func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet, error) {
+func readUsers(c *task.Ctx, keys userKeys, ids []int64) (rowset.RowSet, error) {
 	redis := c.Redis(c.Node.Endpoint)
 	prepared := c.Node.Prepared.(*preparedUsers)
 	key, recall := prepared.key, recallOf(c, prepared.shape, userPrefix)
@@ -97,22 +141,20 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 	for from := 0; from < len(ids); from += task.PartCommands {
 		b, to := redis.NewBatch(), min(len(ids), from+task.PartCommands)
 		if recall != nil {
-			users := keptUsers{c: c, redis: redis, command: command, field: key.Field, ids: ids, countries: countries}
+			users := keptUsers{c: c, redis: redis, keys: keys, field: key.Field, ids: ids, countries: countries}
 			if err := recallKeys(c, redis, recall, &users, b, from, to); err != nil {
 				return rowset.RowSet{}, err
 			}
 			refused = append(refused, users.refused...)
 			continue
 		}
-		for _, id := range ids[from:to] {
-			b.CmdID(command, id)
-		}
+		keys.ask(b, ids[from:to])
 		parts := redis.Parts(b)
 		for parts.Next() {
 			replies := parts.Replies()
 			for i := takeCountries(countries, key.Field, replies, 0); i < replies.Len(); i = takeCountries(countries, key.Field, replies, i+1) {
 				at := from + parts.From() + i
-				if err := c.DropKey(redis, replies.At(i), resp.Array, "HGETALL", userPrefix, ids[at]); err != nil {
+				if err := keys.drop(c, redis, replies.At(i), ids[at]); err != nil {
 					return rowset.RowSet{}, err
 				}
 				refused = append(refused, at)
@@ -129,7 +171,7 @@ func readUsers(c *task.Ctx, command *resp.Template, ids []int64) (rowset.RowSet,
 type keptUsers struct {
 	c         *task.Ctx
 	redis     task.Redis
-	command   *resp.Template
+	keys      userKeys
 	field     string
 	ids       []int64
 	countries *rowset.StringBuilder
@@ -137,10 +179,10 @@ type keptUsers struct {
 }
 
 func (u *keptUsers) key(dst []byte, k int) []byte {
-	return strconv.AppendInt(append(dst, userPrefix...), u.ids[k], 10)
+	return u.keys.append(dst, u.ids[k])
 }
 
-func (u *keptUsers) ask(b *resp.Batch, k int) { b.CmdID(u.command, u.ids[k]) }
+func (u *keptUsers) ask(b *resp.Batch, k int) { u.keys.ask(b, u.ids[k:k+1]) }
 
 func (u *keptUsers) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
 	if reply.Kind() != resp.Array {
@@ -154,7 +196,7 @@ func (u *keptUsers) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
 
 func (u *keptUsers) refuse(reply resp.Reply, k int) error {
 	u.refused = append(u.refused, k)
-	return u.c.DropKey(u.redis, reply, resp.Array, "HGETALL", userPrefix, u.ids[k])
+	return u.keys.drop(u.c, u.redis, reply, u.ids[k])
 }
 
 func (u *keptUsers) take(values *keptValues) error {

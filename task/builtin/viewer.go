@@ -10,13 +10,15 @@ import (
 // viewer starts a plan from the user of the request: one row with the country
 // column, from user:{id}. One round trip.
 func viewer() task.Spec {
-	users := userCommand()
+	users := userKeys{command: userCommand()}
 	return task.Spec{
 		Op:        "core::viewer",
 		Doc:       "One row: the user of the request.",
 		Params:    withRecallParams(endpointParam),
 		Reference: viewerReference(),
 		Output:    task.Source,
+		Entity:    registry.UserEntity,
+		IDs:       plan.ReadsTextIDs,
 		Prepare:   func(_ *plan.Node, reg *registry.Registry) (any, error) { return prepareUsers(reg) },
 		RowsMax:   func(*plan.Node, int64) int64 { return 1 },
 		Writes:    writesCountry,
@@ -27,14 +29,22 @@ func viewer() task.Spec {
 			if err := c.MakeRows(1); err != nil {
 				return rowset.RowSet{}, err
 			}
-			return readUsers(c, users, []int64{c.UserID})
+			if !c.Node.Entity.TextIDs() {
+				return readUsers(c, users, []int64{c.UserID})
+			}
+			id := func(yield func([]byte) bool) { yield([]byte(c.UserIDText())) }
+			ids, err := c.NumberIDs(nil, id)
+			if err != nil {
+				return rowset.RowSet{}, err
+			}
+			return readUsers(c, userKeys{users.command, tasks.Env(c).IDs.Texts()}, ids)
 		},
 	}
 }
 
 func viewerReference() task.Reference {
 	return task.Reference{
-		Text:       "Most plans start here: the next node expands the user to candidates. The id of the row is `user_id` of the request.",
+		Text:       "Most plans start here: the next node expands the user to candidates. The id of the row is `user_id` of the request, and its entity is `user`.",
 		Writes:     countryWrites + "Its value comes from the hash `user:{id}`.",
 		Redis:      "One `HGETALL`, in one round trip.",
 		Order:      "There is one row.",
