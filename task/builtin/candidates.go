@@ -196,8 +196,8 @@ func (r *candidateReader) commands() int {
 func (r *candidateReader) read(keys int) error {
 	each := r.commands()
 	var recall *taskrun.Recall
-	if shape := r.c.Node.Prepared.(*preparedCandidates).shape; each == 1 && shape != "" {
-		recall = recallOf(r.c, shape, r.c.Node.Params.Template("key").Start())
+	if each == 1 {
+		recall = recallOf(r.c, r.c.Node.Prepared.(*preparedCandidates).shape, r.c.Node.Params.Template("key").Start())
 	}
 	for from, to := 0, 0; from < keys; from = to {
 		room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)
@@ -437,7 +437,7 @@ func (r *candidateReader) add(reply resp.Reply) error {
 // number adds the ids that are texts.
 func (r *candidateReader) number() (err error) {
 	if r.texts {
-		r.ids.last, err = r.c.NumberIDs(r.ids.last, slices.Values(r.entryTexts))
+		r.ids.last, err = r.c.NumberIDs(r.ids.last, r.entryTexts...)
 		r.entryTexts = r.entryTexts[:0]
 	}
 	return err
@@ -480,6 +480,7 @@ func (r *candidateReader) gather(reply resp.Reply) {
 
 // gatherTexts adds the entries of a reply whose ids are texts.
 func (r *candidateReader) gatherTexts(reply resp.Reply) {
+	r.entryTexts = slices.Grow(r.entryTexts, reply.Len())
 	add := func(entry []byte) bool {
 		ok := rowset.ValidID(entry)
 		if ok {

@@ -21,10 +21,10 @@ func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {
 }
 
 // recallOf returns what the engine keeps of the keys that a node reads, which begin with prefix, or nil. shape says what a read of a key
-// means.
+// means; "" stands for one that must not be kept.
 func recallOf(c *task.Ctx, shape, prefix string) *taskrun.Recall {
 	p := &c.Node.Params
-	if tasks.Env(c).Tables == nil || p.Bool("fresh") {
+	if tasks.Env(c).Tables == nil || shape == "" || p.Bool("fresh") {
 		return nil
 	}
 	return tasks.Recall(c, c.Node.Endpoint, shape, prefix, time.Duration(p.Float("cache_age")*float64(time.Second)))
