@@ -406,10 +406,14 @@ func TestLookupAsReference(t *testing.T) {
 
 // withTable returns the task on an engine that keeps what it reads in a table.
 func withTable(spec task.Spec, table *rowcache.Table) task.Spec {
-	run := spec.Run
+	run, now := spec.Run, clock.NewManual()
+	var tables []*rowcache.Table
 	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+		if tables == nil {
+			tables = slices.Repeat([]*rowcache.Table{table}, len(c.Registry.Endpoints()))
+		}
 		env := tasks.Env(c)
-		env.Clock, env.Tables = clock.NewManual(), slices.Repeat([]*rowcache.Table{table}, len(c.Registry.Endpoints()))
+		env.Clock, env.Tables = now, tables
 		return run(c)
 	}
 	return spec

@@ -153,11 +153,11 @@ func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 
 // find hands what the engine has in memory of each id to found, up to its first error.
 func (d *lookupDecoder) find(ids []int64, found func(i int, value []byte, ok bool) error) error {
-	return findKeys(d.recall, len(ids), func(dst []byte, i int) []byte { return d.key.Append(dst, ids[i]) }, found)
+	return findKeys(d.recall, 0, len(ids), func(dst []byte, i int) []byte { return d.key.Append(dst, ids[i]) }, found)
 }
 
 // takeKept takes a row from memory: see keep.
-func (d *lookupDecoder) takeKept(value []byte, id int64) (err error) {
+func (d *lookupDecoder) takeKept(value []byte, id int64) error {
 	if d.maxAge > 0 {
 		stamp := math.Float64frombits(binary.LittleEndian.Uint64(value))
 		if value = value[8:]; stamp < d.oldest {
@@ -166,23 +166,24 @@ func (d *lookupDecoder) takeKept(value []byte, id int64) (err error) {
 	}
 	for i, column := range d.columns {
 		state := value[0]
-		value = value[1:]
-		switch state {
-		case valueThere:
+		if value = value[1:]; state == valueThere {
 			value = column.AppendBinary(value)
-		case valueMissing:
-			d.lacks(i).missing++
-			err = d.missed(i, id, "is missing")
-		default:
-			d.lacks(i).malformed++
-			err = d.missed(i, id, "")
-		}
-		if err != nil {
+		} else if err := d.missedKept(i, id, state); err != nil {
 			return err
 		}
 	}
 	d.rows++
 	return nil
+}
+
+// missedKept takes a value from memory that is not there.
+func (d *lookupDecoder) missedKept(i int, id int64, state byte) error {
+	if state == valueMissing {
+		d.lacks(i).missing++
+		return d.missed(i, id, "is missing")
+	}
+	d.lacks(i).malformed++
+	return d.missed(i, id, "")
 }
 
 // keep keeps the rows that were read. A row that was too old, or that failed, is not among them. With max_age a value begins with the timestamp.
