@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
@@ -172,6 +173,9 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		}
 		c.Required = indices
 	}
+	if bad := givenInts(r.ID, graph, &params); bad != nil {
+		return bad
+	}
 	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Params, c.Deltas = graph, r.UserID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample(c.Context)
@@ -181,6 +185,23 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
 		if limit > 0 {
 			c.Deadline = c.Deadline.Earlier(arrived.Add(limit))
+		}
+	}
+	return nil
+}
+
+// givenInts returns the *Error of a request that lacks an integer which the plan leaves to requests, or that gives one out of bounds.
+func givenInts(id string, graph *plan.Graph, params *expr.Params) error {
+	if graph == nil {
+		return nil
+	}
+	for _, given := range graph.RequestInts {
+		if _, err := given.Of(params); err != nil {
+			code := request.CodeInvalidParams
+			if given.Param.Context {
+				code = request.CodeInvalid
+			}
+			return invalid(id, code, err)
 		}
 	}
 	return nil

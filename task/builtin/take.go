@@ -14,15 +14,15 @@ func take() task.Spec {
 		Op:  "core::take",
 		Doc: "Keeps the first count rows, or those behind the first offset: a page.",
 		Params: []plan.ParamSchema{
-			{Name: "count", Type: plan.Int, Required: true, Source: atLeast(1), Doc: "The most rows that stay."},
-			{Name: "offset", Type: plan.Int, Added: true, Source: between(0, math.MaxInt32), Doc: "How many rows are passed over before those that stay."},
+			{Name: "count", Type: plan.Int, Required: true, PerRequest: true, Source: atLeast(1), Doc: "The most rows that stay."},
+			{Name: "offset", Type: plan.Int, Added: true, PerRequest: true, Source: between(0, math.MaxInt32), Doc: "How many rows are passed over before those that stay."},
 		},
 		Reference: takeReference(),
 		Inputs:    1,
 		IDs:       plan.MovesTextIDs,
 		Output:    task.Window,
 		RowsMax: func(n *plan.Node, in int64) int64 {
-			return min(max(0, in-n.Params.Int("offset")), max(0, n.Params.Int("count")))
+			return min(max(0, in-n.Params.LeastInt("offset")), max(0, n.Params.Int("count")))
 		},
 		Cheap:   true,
 		Forgets: true,
@@ -31,7 +31,14 @@ func take() task.Spec {
 			return plan.AddRows(n.Params.Int("offset"), count), count > 0
 		},
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			count, offset := c.Node.Params.Int("count"), c.Node.Params.Int("offset")
+			count, err := c.Int("count")
+			if err != nil {
+				return rowset.RowSet{}, err
+			}
+			offset, err := c.Int("offset")
+			if err != nil {
+				return rowset.RowSet{}, err
+			}
 			if count < 1 {
 				return rowset.RowSet{}, task.Invalidf("count is %d, must be at least 1", count)
 			}
