@@ -212,10 +212,8 @@ func (e *Engine) check(r *Request) *Error {
 	if refused := request.Check(r, e.registry); refused != nil {
 		return e.Intake().Refused(refused)
 	}
-	for g := range request.GrantCount {
-		if g.AskedBy(r) && !e.allowed[g] {
-			return invalid(r.ID, request.CodeInvalid, fmt.Errorf("this engine does not allow %q in requests", g.String()))
-		}
+	if g, ok := e.allowed.Lacking(r); ok {
+		return invalid(r.ID, request.CodeInvalid, fmt.Errorf("this engine does not allow %q in requests", g.String()))
 	}
 	if r.Scheduling != "" {
 		if err := r.Scheduling.Check(); err != nil {
