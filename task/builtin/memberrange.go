@@ -6,7 +6,6 @@ import (
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -146,32 +145,23 @@ func (b *rangeBound) argument(c *task.Ctx) (string, error) {
 	case b.score != nil:
 		value, ok := b.score.Value(c.Params)
 		if !ok || math.IsNaN(value) {
-			return "", b.fault(c, b.score.Params(), nullOrNaN(ok))
+			return "", b.fault(c, nullOrNaN(ok))
 		}
 		return b.scoreText(value), nil
 	case b.member != nil:
-		text, ok, err := c.RedisKey(b.member)
+		text, err := c.RedisKey(b.member)
 		if err != nil {
 			return "", err
-		}
-		if !ok {
-			var params []registry.ParamID
-			for _, part := range b.member.Before {
-				if part.Param != nil {
-					params = append(params, part.Param.ID)
-				}
-			}
-			return "", b.fault(c, params, "null")
 		}
 		return b.memberText(text.Prefix), nil
 	}
 	return b.open, nil
 }
 
-// fault returns the error for a bound that this request leaves without a value. The request is at fault if it lacks a parameter.
-func (b *rangeBound) fault(c *task.Ctx, params []registry.ParamID, what string) error {
+// fault returns the error for a score that this request leaves without a value. The request is at fault if it lacks a parameter.
+func (b *rangeBound) fault(c *task.Ctx, what string) error {
 	err := task.Invalidf("%s is %s", b.param, what)
-	for _, id := range params {
+	for _, id := range b.score.Params() {
 		if !c.Params.Has(id) {
 			return &expr.ParamError{Param: id, Err: err}
 		}
